@@ -1,0 +1,94 @@
+// Package audit is the transcript of a room as a transparency log: its
+// formats and its arithmetic, without storage, network or clock.
+//
+// A log is an append-only list of entries, opaque byte strings of at most
+// [MaxEntrySize] bytes, hashed into the Merkle tree of RFC 6962 with SHA-256.
+// The package reads and writes what a log publishes, each format as C2SP
+// defines it:
+//
+//   - [Checkpoint]: the signed size and root (signed-note, tlog-checkpoint);
+//   - [Tile] and the entry bundles: the tree and the entries (tlog-tiles);
+//   - [Proof]: the receipt for one entry (tlog-proof).
+//
+// [Tree] grows a log by batches; the [Extension] of a batch proves each of its
+// entries without reading anything back. [ProveInclusion] and
+// [ProveConsistency] do the same from published tiles, checked against the
+// checkpoint as they are read; [VerifyInclusion], [VerifyConsistency] and
+// [Proof.Verify] are the other side.
+//
+// Every parser accepts only the bytes its counterpart would write. FORMAT.md
+// in this folder describes the same formats for a reader in another language,
+// with vectors in testdata.
+//
+// Specifications:
+//
+//	https://www.rfc-editor.org/rfc/rfc6962.html#section-2.1
+//	https://c2sp.org/signed-note
+//	https://c2sp.org/tlog-checkpoint
+//	https://c2sp.org/tlog-tiles
+//	https://c2sp.org/tlog-proof
+package audit
+
+import (
+	"crypto/sha256"
+	"errors"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+const (
+	// MaxEntrySize is the largest entry in bytes: a bundle stores lengths in 16 bits.
+	MaxEntrySize = 1<<16 - 1
+
+	// MaxSize is the largest number of entries of a log that this package
+	// handles. No log reaches it; it keeps outside sizes clear of overflows
+	// in 64-bit tree arithmetic.
+	MaxSize = 1 << 60
+
+	// TileWidth is the number of hashes of a full tile, and of entries of a full bundle.
+	TileWidth = 256
+
+	tileHeight = 8 // log2(TileWidth)
+)
+
+var (
+	// ErrEntrySize is returned when an entry is longer than MaxEntrySize.
+	ErrEntrySize = errors.New("entry larger than 65535 bytes")
+	// ErrUnaligned is returned when a subtree does not fit at the end of a
+	// tree, or edge hashes do not fit its size.
+	ErrUnaligned = errors.New("subtree not aligned with the tree")
+	// ErrRange is returned when an index or size lies outside the tree it is used with.
+	ErrRange = errors.New("index or size out of range")
+	// ErrKey is returned when a signing key or the name of one cannot be used.
+	ErrKey = errors.New("unusable key")
+	// ErrCheckpoint is returned when checkpoint text is malformed or not canonical.
+	ErrCheckpoint = errors.New("malformed checkpoint")
+	// ErrSignature is returned when a checkpoint is not signed by the log's
+	// key, or a known key's signature on it is wrong.
+	ErrSignature = errors.New("checkpoint not validly signed")
+	// ErrTilePath is returned when a path does not name a tile or bundle.
+	ErrTilePath = errors.New("malformed tile path")
+	// ErrBundle is returned when an entry bundle is truncated, or longer or shorter than its width.
+	ErrBundle = errors.New("malformed entry bundle")
+	// ErrTile is returned when tiles do not hash to the root of the checkpoint.
+	ErrTile = errors.New("tiles do not match the checkpoint")
+	// ErrProof is returned when the text of a proof is malformed or not canonical.
+	ErrProof = errors.New("malformed proof")
+	// ErrInclusion is returned when an inclusion proof does not lead to the root.
+	ErrInclusion = errors.New("entry is not in the tree")
+	// ErrConsistency is returned when one tree is not shown to be the beginning of the other.
+	ErrConsistency = errors.New("histories differ")
+)
+
+// Hash is a SHA-256 node of the tree; its String method gives standard base64.
+type Hash = tlog.Hash
+
+// LeafHash returns the hash of an entry as a leaf, SHA-256(0x00 || entry).
+//
+// https://www.rfc-editor.org/rfc/rfc6962.html#section-2.1
+func LeafHash(entry []byte) Hash { return tlog.RecordHash(entry) }
+
+// emptyRoot is the root of a log without entries.
+//
+// https://www.rfc-editor.org/rfc/rfc6962.html#section-2.1
+var emptyRoot = Hash(sha256.Sum256(nil))

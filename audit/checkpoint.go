@@ -1,0 +1,166 @@
+package audit
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// Checkpoint is the head of a log at one size.
+//
+// https://c2sp.org/tlog-checkpoint
+type Checkpoint struct {
+	Origin string // the log's name, which is also the name of its key
+	Size   uint64 // number of entries, at most MaxSize
+	Root   Hash   // Merkle tree hash of the entries
+}
+
+// Marshal returns the text that is signed: origin, decimal size and base64
+// root, each on a line of its own.
+func (c Checkpoint) Marshal() string {
+	return c.Origin + "\n" + strconv.FormatUint(c.Size, 10) + "\n" + c.Root.String() + "\n"
+}
+
+// ParseCheckpoint reads checkpoint text and fails with ErrCheckpoint on
+// anything [Checkpoint.Marshal] would not write, on an origin that cannot name
+// a key, and on an empty tree with another root than that of no entries.
+//
+// Extension lines are refused. The specification allows them, recommends
+// against them, and leaves them out of what ML-DSA witnesses sign; a log of
+// this product never writes one, so one in a signed checkpoint is a fault.
+func ParseCheckpoint(text string) (Checkpoint, error) {
+	lines := strings.Split(text, "\n")
+	if len(lines) != 4 {
+		return Checkpoint{}, fmt.Errorf("%w: %d lines, not 3", ErrCheckpoint, len(lines)-1)
+	}
+	size, err := strconv.ParseUint(lines[1], 10, 64)
+	if err != nil || size > MaxSize {
+		return Checkpoint{}, fmt.Errorf("%w: size %q", ErrCheckpoint, lines[1])
+	}
+	root, err := tlog.ParseHash(lines[2])
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("%w: root %q", ErrCheckpoint, lines[2])
+	}
+	c := Checkpoint{Origin: lines[0], Size: size, Root: root}
+	switch {
+	case c.Marshal() != text:
+		return Checkpoint{}, fmt.Errorf("%w: not canonical", ErrCheckpoint)
+	case !validOrigin(c.Origin):
+		return Checkpoint{}, fmt.Errorf("%w: origin %q", ErrCheckpoint, c.Origin)
+	case size == 0 && root != emptyRoot:
+		return Checkpoint{}, fmt.Errorf("%w: root of the empty tree", ErrCheckpoint)
+	}
+	return c, nil
+}
+
+// SignCheckpoint returns the signed checkpoint. The log's own signer comes
+// first and is named like the origin, or the error is ErrKey; a checkpoint
+// that [ParseCheckpoint] would refuse is not signed.
+//
+// https://c2sp.org/signed-note
+func SignCheckpoint(c Checkpoint, signers ...note.Signer) ([]byte, error) {
+	if len(signers) == 0 || signers[0].Name() != c.Origin {
+		return nil, fmt.Errorf("sign checkpoint of %q: %w", c.Origin, ErrKey)
+	}
+	if _, err := ParseCheckpoint(c.Marshal()); err != nil {
+		return nil, fmt.Errorf("sign checkpoint of %q: %w", c.Origin, err)
+	}
+	signed, err := note.Sign(&note.Note{Text: c.Marshal()}, signers...)
+	if err != nil {
+		return nil, fmt.Errorf("sign checkpoint of %q: %w", c.Origin, err)
+	}
+	return signed, nil
+}
+
+// OpenCheckpoint reads a signed checkpoint. The log must have signed it, and
+// its origin must be the name of the log's key. Signatures of the witnesses
+// are checked where there are any and then listed in the note's Sigs, those of
+// unknown keys in UnverifiedSigs. Errors are ErrSignature and ErrCheckpoint.
+func OpenCheckpoint(signed []byte, log note.Verifier, witnesses ...note.Verifier) (Checkpoint, *note.Note, error) {
+	known := note.VerifierList(append(slices.Clone(witnesses), log)...)
+	n, err := note.Open(signed, known)
+	if err != nil {
+		return Checkpoint{}, nil, fmt.Errorf("open checkpoint: %w: %w", ErrSignature, err)
+	}
+	byLog := func(s note.Signature) bool { return s.Name == log.Name() && s.Hash == log.KeyHash() }
+	if !slices.ContainsFunc(n.Sigs, byLog) {
+		return Checkpoint{}, nil, fmt.Errorf("open checkpoint: %w: not by %s", ErrSignature, log.Name())
+	}
+	if slices.ContainsFunc(n.Sigs, looseBase64) {
+		return Checkpoint{}, nil, fmt.Errorf("open checkpoint: %w: base64 not canonical", ErrSignature)
+	}
+	c, err := ParseCheckpoint(n.Text)
+	if err != nil {
+		return Checkpoint{}, nil, fmt.Errorf("open checkpoint: %w", err)
+	}
+	if c.Origin != log.Name() {
+		return Checkpoint{}, nil, fmt.Errorf("open checkpoint: %w: origin %q, key %q", ErrSignature, c.Origin, log.Name())
+	}
+	return c, n, nil
+}
+
+// looseBase64 reports a signature with stray bits in its last character, which
+// note.Open lets pass.
+//
+// https://www.rfc-editor.org/rfc/rfc4648.html#section-3.5
+func looseBase64(s note.Signature) bool {
+	_, err := base64.StdEncoding.Strict().DecodeString(s.Base64)
+	return err != nil
+}
+
+// GenerateKey makes a log's Ed25519 key: the secret note.NewSigner reads and
+// the vkey note.NewVerifier reads. It fails with ErrKey when the origin cannot
+// name a key.
+func GenerateKey(rand io.Reader, origin string) (skey, vkey string, err error) {
+	if !validOrigin(origin) {
+		return "", "", fmt.Errorf("generate key %q: %w", origin, ErrKey)
+	}
+	skey, vkey, err = note.GenerateKey(rand, origin)
+	if err != nil {
+		return "", "", fmt.Errorf("generate key %q: %w", origin, err)
+	}
+	return skey, vkey, nil
+}
+
+// NewSigner returns the signer and the vkey of a log whose Ed25519 private key
+// has the given seed of 32 bytes (RFC 8032). It fails with ErrKey on a seed of
+// another length and on an origin that cannot name a key.
+//
+// https://c2sp.org/signed-note
+func NewSigner(origin string, seed []byte) (signer note.Signer, vkey string, err error) {
+	if len(seed) != ed25519.SeedSize || !validOrigin(origin) {
+		return nil, "", fmt.Errorf("new signer %q: %w", origin, ErrKey)
+	}
+	public := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
+	vkey, errKey := note.NewEd25519VerifierKey(origin, public)
+	verifier, errVerifier := note.NewVerifier(vkey)
+	if err := errors.Join(errKey, errVerifier); err != nil {
+		return nil, "", fmt.Errorf("new signer %q: %w", origin, err)
+	}
+	const algEd25519 = "\x01" // https://c2sp.org/signed-note#signature-types
+	secret := base64.StdEncoding.EncodeToString(append([]byte(algEd25519), seed...))
+	signer, err = note.NewSigner(fmt.Sprintf("PRIVATE+KEY+%s+%08x+%s", origin, verifier.KeyHash(), secret))
+	if err != nil {
+		return nil, "", fmt.Errorf("new signer %q: %w", origin, err)
+	}
+	return signer, vkey, nil
+}
+
+// validOrigin reports whether the origin can also be the name of a key: not
+// empty, UTF-8, without spaces, plus signs and control characters.
+//
+// https://c2sp.org/signed-note#format
+func validOrigin(origin string) bool {
+	bad := func(r rune) bool { return r < 0x20 || r == '+' || unicode.IsSpace(r) }
+	return origin != "" && utf8.ValidString(origin) && !strings.ContainsFunc(origin, bad)
+}

@@ -1,0 +1,85 @@
+package audit
+
+import (
+	"fmt"
+)
+
+// Extension is one batch of leaves appended to a tree: the leaves, the
+// interior nodes they completed, and the few older nodes their proofs touch.
+// It never changes and is safe for concurrent use.
+type Extension struct {
+	start, size uint64
+	// levels[l] holds the nodes of level l from the parent of the first new
+	// leaf, or its left sibling, to the right edge of the tree. The last node
+	// may stand for fewer than 2^l leaves. The last level is the root alone.
+	levels [][]Hash
+}
+
+// Start returns the size of the tree before the batch, the index of its first leaf.
+func (e *Extension) Start() uint64 { return e.start }
+
+// Size returns the size of the tree with the batch.
+func (e *Extension) Size() uint64 { return e.size }
+
+// Root returns the root of the tree with the batch.
+func (e *Extension) Root() Hash {
+	if e.size == 0 {
+		return emptyRoot
+	}
+	return e.levels[len(e.levels)-1][0]
+}
+
+// InclusionProof returns the hashes that lead from a leaf of the batch to the
+// root, the leaf's sibling first. It fails with ErrRange unless
+// Start() <= index < Size().
+//
+// https://www.rfc-editor.org/rfc/rfc6962.html#section-2.1.1
+func (e *Extension) InclusionProof(index uint64) ([]Hash, error) {
+	return e.appendPath(make([]Hash, 0, len(e.levels)), index)
+}
+
+// AppendProofText appends the receipt for a leaf of the batch to dst: what
+// [Proof.Append] writes, without building the proof on the heap. The
+// checkpoint is the signed one of this tree. Errors are those of InclusionProof.
+func (e *Extension) AppendProofText(dst []byte, index uint64, checkpoint []byte) ([]byte, error) {
+	var buf [64]Hash
+	path, err := e.appendPath(buf[:0], index)
+	if err != nil {
+		return dst, err
+	}
+	return Proof{Index: index, Path: path, Checkpoint: checkpoint}.Append(dst), nil
+}
+
+// TileRoots visits the root of each tile of hashes that the batch completed,
+// lowest level first and from left to right: h becomes hash number index of
+// the tiles at that tile level, which is 1 or more.
+func (e *Extension) TileRoots(visit func(level uint8, index uint64, h Hash)) {
+	for tileLevel := uint8(1); int(tileLevel)*tileHeight < len(e.levels); tileLevel++ {
+		level := uint(tileLevel) * tileHeight
+		for index := e.start >> level; index < e.size>>level; index++ {
+			visit(tileLevel, index, e.node(level, index))
+		}
+	}
+}
+
+func (e *Extension) appendPath(dst []Hash, index uint64) ([]Hash, error) {
+	if index < e.start || index >= e.size {
+		return dst, fmt.Errorf("prove entry %d in batch [%d, %d): %w", index, e.start, e.size, ErrRange)
+	}
+	for level := range uint(len(e.levels) - 1) {
+		if sibling := index>>level ^ 1; sibling < e.width(level) {
+			dst = append(dst, e.node(level, sibling))
+		}
+	}
+	return dst, nil
+}
+
+// node returns a node held in levels.
+func (e *Extension) node(level uint, index uint64) Hash {
+	return e.levels[level][index-e.start>>level&^1]
+}
+
+// width returns the number of nodes of the whole tree at a level, the last one incomplete or not.
+func (e *Extension) width(level uint) uint64 {
+	return (e.size + 1<<level - 1) >> level
+}

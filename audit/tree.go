@@ -1,0 +1,141 @@
+package audit
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// Tree is the growing edge of a log: its size and the O(log n) hashes that
+// determine its root. The zero value is the empty tree. A Tree is not safe for
+// concurrent use; the extensions it returns are.
+type Tree struct {
+	size uint64
+	edge [64]Hash // edge[l] is the complete subtree of 2^l leaves that bit l of size stands for
+}
+
+// NewTree returns the tree of the given size whose edge is what [Tree.Edge]
+// returned. It fails with ErrUnaligned when there are more or fewer hashes
+// than the size has one bits, and with ErrRange above MaxSize. Nothing else
+// about the hashes can be checked here: compare the root with a checkpoint.
+func NewTree(size uint64, edge []Hash) (*Tree, error) {
+	if size > MaxSize {
+		return nil, fmt.Errorf("new tree of size %d: %w", size, ErrRange)
+	}
+	if len(edge) != bits.OnesCount64(size) {
+		return nil, fmt.Errorf("new tree of size %d from %d hashes: %w", size, len(edge), ErrUnaligned)
+	}
+	t := &Tree{size: size}
+	for rest := size; rest != 0; rest &= rest - 1 {
+		last := len(edge) - 1
+		t.edge[bits.TrailingZeros64(rest)], edge = edge[last], edge[:last]
+	}
+	return t, nil
+}
+
+// Edge returns the roots of the complete subtrees the log consists of, largest
+// and leftmost first, one for each one bit of the size.
+func (t *Tree) Edge() []Hash {
+	edge := make([]Hash, 0, bits.OnesCount64(t.size))
+	for rest := t.size; rest != 0; rest &= rest - 1 {
+		edge = append(edge, t.edge[bits.TrailingZeros64(rest)])
+	}
+	slices.Reverse(edge)
+	return edge
+}
+
+// Size returns the number of leaves.
+func (t *Tree) Size() uint64 { return t.size }
+
+// Clone returns a copy that grows on its own.
+func (t *Tree) Clone() *Tree {
+	c := *t
+	return &c
+}
+
+// Root returns the Merkle tree hash; for the empty tree SHA-256 of nothing.
+//
+// https://www.rfc-editor.org/rfc/rfc6962.html#section-2.1
+func (t *Tree) Root() Hash {
+	if t.size == 0 {
+		return emptyRoot
+	}
+	rest := t.size
+	root := t.edge[bits.TrailingZeros64(rest)]
+	for rest &= rest - 1; rest != 0; rest &= rest - 1 {
+		root = tlog.NodeHash(t.edge[bits.TrailingZeros64(rest)], root)
+	}
+	return root
+}
+
+// Append adds one leaf.
+func (t *Tree) Append(leaf Hash) { t.add(0, leaf) }
+
+// AppendSubtree adds 2^level leaves at once by the root of their subtree, so
+// that tiles can be hashed in parallel and appended in order (level 8 for a
+// full tile of leaves). It fails with ErrUnaligned when the size is not a
+// multiple of 2^level, and with ErrRange above MaxSize.
+func (t *Tree) AppendSubtree(level uint, root Hash) error {
+	leaves := uint64(1) << level // zero for a level of 64 or more
+	if level >= 64 || leaves > MaxSize || t.size > MaxSize-leaves {
+		return fmt.Errorf("append subtree of level %d at %d: %w", level, t.size, ErrRange)
+	}
+	if t.size&(leaves-1) != 0 {
+		return fmt.Errorf("append subtree of level %d at %d: %w", level, t.size, ErrUnaligned)
+	}
+	t.add(level, root)
+	return nil
+}
+
+// add merges the subtree into the edge like a carry in binary addition.
+func (t *Tree) add(level uint, h Hash) {
+	size := t.size + 1<<level
+	for ; t.size>>level&1 == 1; level++ {
+		h = tlog.NodeHash(t.edge[level], h)
+	}
+	t.edge[level] = h
+	t.size = size
+}
+
+// Extend appends all leaves and returns what changed: everything it takes to
+// prove any of them against the new root. It hashes every interior node once
+// and keeps 64 bytes per leaf; use [Tree.Append] where no proofs are needed.
+func (t *Tree) Extend(leaves []Hash) *Extension {
+	e := &Extension{start: t.size, size: t.size + uint64(len(leaves))}
+	e.levels = make([][]Hash, 0, bits.Len64(e.size)+1)
+	nodes := make([]Hash, 0, 2*len(leaves)+3*cap(e.levels)) // one array for all levels
+	for level := uint(0); ; level++ {
+		begin := len(nodes)
+		if e.start>>level&1 == 1 { // the left sibling of the first new node
+			nodes = append(nodes, t.edge[level])
+		}
+		if level == 0 {
+			nodes = append(nodes, leaves...)
+		} else {
+			nodes = appendParents(nodes, e.levels[level-1])
+		}
+		e.levels = append(e.levels, nodes[begin:])
+		if e.width(level) <= 1 {
+			break
+		}
+	}
+	for rest := e.size; rest != 0; rest &= rest - 1 {
+		level := uint(bits.TrailingZeros64(rest))
+		if last := e.size>>level - 1; last >= e.start>>level {
+			t.edge[level] = e.node(level, last)
+		}
+	}
+	t.size = e.size
+	return e
+}
+
+// appendParents hashes the nodes of a level in pairs. A last node without a
+// sibling moves up as it is.
+func appendParents(dst, nodes []Hash) []Hash {
+	for ; len(nodes) >= 2; nodes = nodes[2:] {
+		dst = append(dst, tlog.NodeHash(nodes[0], nodes[1]))
+	}
+	return append(dst, nodes...)
+}
