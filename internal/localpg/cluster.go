@@ -1,0 +1,158 @@
+//go:build unix
+
+package localpg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// superuser is the one role of a new cluster, whatever the system user is called.
+const superuser = "postgres"
+
+// settings suit a log that is appended to in large transactions: every commit
+// durable, checkpoints rare. Operators change them with ALTER SYSTEM, which wins.
+const settings = `# Written by proofline at every start; use ALTER SYSTEM for changes.
+max_connections = 100
+shared_buffers = 128MB
+max_wal_size = 2GB
+wal_compression = on
+fsync = on
+synchronous_commit = on
+logging_collector = off
+log_destination = stderr
+log_checkpoints = off
+log_line_prefix = '%m [%p] '
+`
+
+// cluster is a data directory of PostgreSQL and what runs it.
+type cluster struct {
+	dir   string
+	owner owner
+	bin   installation
+	major int // 0: there is no cluster yet
+}
+
+// choose reads the version of the cluster, if there is one, and finds its binaries.
+func (c *cluster) choose(binDir string) error {
+	major, err := readVersion(c.dir)
+	if errors.Is(err, errNoVersion) {
+		err = c.checkEmpty()
+	}
+	if err != nil {
+		return err
+	}
+	c.major = major
+	found, err := installations(binDir)
+	if err != nil {
+		return err
+	}
+	if c.bin, err = pick(found, major); err != nil {
+		if major != 0 {
+			return fmt.Errorf("cluster %s: %w", c.dir, err)
+		}
+		return err
+	}
+	return c.owner.checkReach(filepath.Dir(c.dir), c.bin)
+}
+
+// checkEmpty refuses a directory that is no cluster and holds something else.
+func (c *cluster) checkEmpty() error {
+	names, err := os.ReadDir(c.dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("look into cluster: %w", err)
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("%w: %s has no PG_VERSION but holds %s: move it away", ErrNotCluster, c.dir, names[0].Name())
+	}
+	return nil
+}
+
+// ensure makes the cluster if there is none. It is made under another name, so
+// that an interrupted initdb never looks like a cluster.
+func (c *cluster) ensure(ctx context.Context, log *slog.Logger) error {
+	if c.major != 0 {
+		return nil
+	}
+	begin := time.Now()
+	half, err := filepath.Glob(c.dir + ".init-*")
+	if err != nil {
+		return fmt.Errorf("make cluster: %w", err)
+	}
+	for _, dir := range half {
+		_ = os.RemoveAll(dir) // an initdb that outlived its parent may still write there: try again next time
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(c.dir), filepath.Base(c.dir)+".init-*")
+	if err != nil {
+		return fmt.Errorf("make cluster: %w", err)
+	}
+	defer os.RemoveAll(tmp)
+	if err := c.initdb(ctx, tmp); err != nil {
+		return fmt.Errorf("make cluster: %w", err)
+	}
+	if err := os.Rename(tmp, c.dir); err != nil {
+		return fmt.Errorf("make cluster: %w", err)
+	}
+	if err := syncDir(filepath.Dir(c.dir)); err != nil {
+		return fmt.Errorf("make cluster: %w", err)
+	}
+	c.major = c.bin.major
+	log.Info("made a PostgreSQL cluster", "dir", c.dir, "version", c.major, "took", time.Since(begin).Round(time.Millisecond))
+	return nil
+}
+
+func (c *cluster) initdb(ctx context.Context, dir string) error {
+	if err := c.owner.give(dir); err != nil {
+		return err
+	}
+	cmd := c.command(ctx, "initdb", "--pgdata="+dir, "--username="+superuser,
+		"--encoding=UTF8", "--locale=C", "--data-checksums",
+		"--auth-local=trust", "--auth-host=reject")
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = abortWait
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	conf, err := os.OpenFile(filepath.Join(dir, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = conf.WriteString("\ninclude_if_exists 'proofline.conf'\n")
+	return errors.Join(err, conf.Sync(), conf.Close())
+}
+
+// configure writes proofline.conf. It replaces the file instead of writing to
+// it: the directory belongs to a user that root must not trust.
+func (c *cluster) configure(extra []string) error {
+	f, err := os.CreateTemp(c.dir, "proofline.conf.*")
+	if err != nil {
+		return fmt.Errorf("configure cluster: %w", err)
+	}
+	_, err = f.WriteString(settings + strings.Join(append(extra, ""), "\n"))
+	if err := errors.Join(err, c.owner.giveFile(f), f.Close()); err != nil {
+		return fmt.Errorf("configure cluster: %w", err)
+	}
+	if err := os.Rename(f.Name(), filepath.Join(c.dir, "proofline.conf")); err != nil {
+		return fmt.Errorf("configure cluster: %w", err)
+	}
+	return nil
+}
+
+// command prepares a program of the installation to run as the owner of the
+// cluster, in a process group of its own and with an environment that holds
+// none of the product's secrets nor any PG* variable.
+func (c *cluster) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(c.bin.dir, name), args...)
+	cmd.Dir = filepath.Dir(c.dir)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: c.owner.credential}
+	return cmd
+}

@@ -1,0 +1,105 @@
+//go:build unix
+
+package localpg
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	orphanPoll = 20 * time.Millisecond
+	orphanWait = 60 * time.Second // for an orphan to shut down in order
+)
+
+// errLingers is returned when processes of the cluster do not go away.
+var errLingers = errors.New("processes of an earlier server do not end")
+
+// postmaster reads the process id and the status, such as "ready", from the
+// file postmaster.pid; pid is 0 when there is none.
+// https://github.com/postgres/postgres/blob/REL_15_STABLE/src/include/utils/pidfile.h
+func (c *cluster) postmaster() (pid int, status string) {
+	text, err := os.ReadFile(filepath.Join(c.dir, "postmaster.pid"))
+	if err != nil {
+		return 0, ""
+	}
+	lines := strings.Split(string(text), "\n")
+	pid, err = strconv.Atoi(strings.TrimSpace(lines[0]))
+	if err != nil || pid <= 0 {
+		return 0, ""
+	}
+	if len(lines) > 7 {
+		status = strings.TrimSpace(lines[7])
+	}
+	return pid, status
+}
+
+// isReady reports whether the postmaster with this id takes connections.
+func (c *cluster) isReady(pid int) bool {
+	p, status := c.postmaster()
+	return p == pid && status == "ready"
+}
+
+// clear makes way for a new postmaster: it ends what an earlier one left
+// running and removes its pid file, whose number may meanwhile belong to
+// another program. The caller holds the lock of the data directory.
+func (c *cluster) clear(log *slog.Logger) error {
+	if err := c.stopOrphans(log); err != nil {
+		return fmt.Errorf("clear cluster %s: %w", c.dir, err)
+	}
+	err := os.Remove(filepath.Join(c.dir, "postmaster.pid"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("clear cluster: %w", err)
+	}
+	return nil
+}
+
+// stopOrphans asks a living postmaster for a fast shutdown. Processes whose
+// postmaster is dead have nothing to save, they are told to quit at once.
+func (c *cluster) stopOrphans(log *slog.Logger) error {
+	pids := c.processes()
+	if len(pids) == 0 {
+		return nil
+	}
+	if pid, _ := c.postmaster(); slices.Contains(pids, pid) {
+		log.Info("stopping the postgres of an earlier run", "pid", pid)
+		_ = syscall.Kill(pid, syscall.SIGINT)
+		if c.waitGone(orphanWait) {
+			return nil
+		}
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGKILL} {
+		if c.signal(sig) == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %v", errLingers, c.processes())
+}
+
+// signal sends sig to every process of the cluster and waits for their end.
+func (c *cluster) signal(sig syscall.Signal) error {
+	for _, pid := range c.processes() {
+		_ = syscall.Kill(pid, sig)
+	}
+	if !c.waitGone(abortWait) {
+		return fmt.Errorf("%w: %v", errLingers, c.processes())
+	}
+	return nil
+}
+
+func (c *cluster) waitGone(limit time.Duration) bool {
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(orphanPoll) {
+		if len(c.processes()) == 0 {
+			return true
+		}
+	}
+	return false
+}

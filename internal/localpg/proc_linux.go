@@ -1,0 +1,33 @@
+package localpg
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// processes returns the living processes of the cluster: a postgres has its
+// data directory as working directory, and so have its children.
+func (c *cluster) processes() []int {
+	names, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well formed
+	var pids []int
+	for _, name := range names {
+		if cwd, err := os.Readlink(name + "/cwd"); err != nil || cwd != c.dir {
+			continue
+		}
+		comm, err := os.ReadFile(name + "/comm")
+		if err != nil || strings.TrimSpace(string(comm)) != "postgres" {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(name)); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// dieWithParent has the kernel ask postgres for a fast shutdown when the
+// thread that starts it ends, and so when the product is killed.
+func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGINT }

@@ -1,0 +1,43 @@
+//go:build unix && !linux
+
+package localpg
+
+import (
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// processes returns the postmaster of the cluster and its children, found by
+// the arguments it was started with; children without it are not recognised.
+func (c *cluster) processes() []int {
+	postmaster, _ := c.postmaster()
+	out, err := exec.Command("ps", "-axo", "pid=,ppid=,stat=,command=").Output()
+	if err != nil || postmaster == 0 {
+		return nil
+	}
+	var pids []int
+	alive := false
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		if len(fields) < 4 || strings.HasPrefix(fields[2], "Z") {
+			continue
+		}
+		pid, _ := strconv.Atoi(fields[0])
+		parent, _ := strconv.Atoi(fields[1])
+		ours := pid == postmaster && strings.Contains(line, "postgres") && strings.Contains(line, "-D "+c.dir)
+		alive = alive || ours
+		if ours || parent == postmaster {
+			pids = append(pids, pid)
+		}
+	}
+	if !alive {
+		return nil
+	}
+	return pids
+}
+
+// dieWithParent does nothing: this system cannot tell a child that its parent
+// was killed. The next Start stops the orphan.
+func dieWithParent(*syscall.SysProcAttr) {}
