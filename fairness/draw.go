@@ -1,0 +1,106 @@
+package fairness
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/cloudflare/circl/xof"
+)
+
+const (
+	drawLabel    = "proofline/draw/v1"
+	seedLabel    = "proofline/seed/v1"
+	shuffleLabel = "proofline/shuffle/v1"
+)
+
+// Seed decides one window's shuffle.
+type Seed [HashSize]byte
+
+// Alpha is the input of a window's VRF proof: everything its freeze fixes.
+//
+//	label || 0 || SHA-256(room entry) || uint64(window) || uint64(lots) || uint64(size) || root
+//
+// with integers big-endian: 18 + 32 + 8 + 8 + 8 + 32 = 106 bytes.
+func Alpha(roomHash [HashSize]byte, f *Freeze) []byte {
+	b := make([]byte, 0, 106)
+	b = append(b, drawLabel...)
+	b = append(b, 0)
+	b = append(b, roomHash[:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(f.Window))
+	b = binary.BigEndian.AppendUint64(b, uint64(f.Lots))
+	b = binary.BigEndian.AppendUint64(b, f.Size)
+	return append(b, f.Root[:]...)
+}
+
+// NewSeed mixes what the operator was bound to (alpha and the VRF output
+// beta) with what nobody could know then (the beacon's signature):
+//
+//	SHA-256(label || 0 || alpha || beta || uint64(round) || SHA-256(signature))
+//
+// Without a beacon the round is 0 and the signature empty.
+func NewSeed(alpha []byte, beta [BetaSize]byte, round uint64, signature []byte) Seed {
+	sig := sha256.Sum256(signature)
+	b := make([]byte, 0, 256)
+	b = append(b, seedLabel...)
+	b = append(b, 0)
+	b = append(b, alpha...)
+	b = append(b, beta[:]...)
+	b = binary.BigEndian.AppendUint64(b, round)
+	b = append(b, sig[:]...)
+	return sha256.Sum256(b)
+}
+
+// Shuffle returns the order in which n lots of a lane are drawn: element k is
+// the lot drawn as number k, both counted from 0. It is Fisher-Yates from the
+// last place down to the second, with words of
+// SHAKE256(label || 0 || seed || lane).
+func Shuffle(seed Seed, lane Lane, n uint32) []uint32 {
+	order := make([]uint32, n)
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	w := newWords(seed, lane)
+	for i := len(order) - 1; i >= 1; i-- {
+		j := w.below(uint32(i) + 1)
+		order[i], order[j] = order[j], order[i]
+	}
+	return order
+}
+
+// words reads little-endian uint32 from SHAKE256.
+type words struct {
+	stream xof.XOF
+	buf    [4096]byte
+	at     int
+}
+
+func newWords(seed Seed, lane Lane) *words {
+	w := &words{stream: xof.SHAKE256.New()}
+	b := append([]byte(shuffleLabel), 0)
+	b = append(b, seed[:]...)
+	b = append(b, lane...)
+	_, _ = w.stream.Write(b) // a sponge takes everything
+	w.at = len(w.buf)
+	return w
+}
+
+func (w *words) next() uint32 {
+	if w.at == len(w.buf) {
+		_, _ = w.stream.Read(w.buf[:]) // a sponge never ends
+		w.at = 0
+	}
+	v := binary.LittleEndian.Uint32(w.buf[w.at:])
+	w.at += 4
+	return v
+}
+
+// below returns a number below m without modulo bias: words of the last,
+// incomplete run of m values are thrown away.
+func (w *words) below(m uint32) uint32 {
+	limit := uint64(1<<32) - uint64(1<<32)%uint64(m)
+	for {
+		if v := w.next(); uint64(v) < limit {
+			return v % m
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package fairness
+
+// This file answers what the rules allow, or demand, to be written next. The
+// server builds its entries from it; an auditor needs none of it.
+
+// NextSeq returns the seq of the next arrival in w.
+func (s *State) NextSeq(w Window) uint32 {
+	if n := len(s.windows); n > 0 && s.windows[n-1].Index == w.Index {
+		return s.windows[n-1].count
+	}
+	return 0
+}
+
+// Knows tells whether a ticket has joined.
+func (s *State) Knows(t Ticket) bool {
+	_, ok := s.tickets[t]
+	return ok
+}
+
+// NextArrive returns the arrive entry of a ticket that joins at a moment;
+// false when no window is open then.
+func (s *State) NextArrive(now Time, t Ticket) (Arrive, bool) {
+	w, ok := s.windowAt(now)
+	if !ok {
+		return Arrive{}, false
+	}
+	return Arrive{Time: now, Window: w.Index, Seq: s.NextSeq(w), Ticket: t, Lane: General}, true
+}
+
+// FreezeDue returns when the next window with arrivals is over and to be
+// frozen; false when there is none.
+func (s *State) FreezeDue() (Time, bool) {
+	next, ok := s.unfrozen()
+	if !ok {
+		return 0, false
+	}
+	return s.windows[next].To, true
+}
+
+// NextFreeze returns the freeze entry that is due, without its proof, and
+// the VRF input the proof must be over; false when none is due.
+func (s *State) NextFreeze(now Time, root [HashSize]byte) (*Freeze, []byte, bool) {
+	if due, ok := s.FreezeDue(); !ok || now < due {
+		return nil, nil, false
+	}
+	w := &s.windows[s.frozen]
+	e := &Freeze{Time: now, Window: w.Index, Lots: w.count, Size: s.size, Root: root}
+	return e, Alpha(s.roomHash, e), true
+}
+
+// NextDraw returns the draw entry that is due; false when none is.
+func (s *State) NextDraw(now Time) (*Draw, bool) {
+	if s.drawn == s.frozen {
+		return nil, false
+	}
+	w := &s.windows[s.drawn]
+	return &Draw{Time: now, Window: w.Index, Seed: NewSeed(w.alpha, w.beta, w.round, nil)}, true
+}
+
+// NextAssign returns the assign entry that is due; false when every drawn
+// place is stated.
+func (s *State) NextAssign() (Assign, bool) {
+	if s.assigned == s.places {
+		return Assign{}, false
+	}
+	w := &s.windows[s.filling]
+	p := s.assigned + 1
+	a := &s.arrivals[w.base+w.order[p-w.first]]
+	return Assign{Window: w.Index, Lane: General, Position: p, Ticket: a.ticket}, true
+}
+
+// CallLimit returns how far the serving pointer may move now if at most
+// capacity more people may come; false when it may not move.
+func (s *State) CallLimit(now Time, capacity uint64) (Position, bool) {
+	called := s.called()
+	if s.pace.paused || s.ended || now < s.policy.Starts || called == s.places {
+		return 0, false
+	}
+	people := min(uint64(s.pace.at(now).credit/creditPerCall), capacity)
+	upTo := called
+	for upTo < s.places {
+		if s.at(upTo+1).outcome != StatusSkipped {
+			if people == 0 {
+				break
+			}
+			people--
+		}
+		upTo++
+	}
+	return upTo, upTo > called
+}
+
+// NoShows appends to dst the tickets that may be skipped as no-shows, looking
+// at positions from a given one on, and returns the position from which to
+// look the next time: the first one whose ticket may still be claimed, or is
+// not called. It looks no further once dst has most tickets.
+func (s *State) NoShows(dst []Ticket, from Position, now Time, most int) ([]Ticket, Position) {
+	p := max(from, 1)
+	for ; len(dst) < most; p++ {
+		c, called := s.callOf(p)
+		if !called {
+			break
+		}
+		a := s.at(p)
+		if a.settled != 0 {
+			continue
+		}
+		if s.left(c, now) > 0 {
+			break
+		}
+		dst = append(dst, a.ticket)
+	}
+	return dst, p
+}

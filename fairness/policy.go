@@ -1,0 +1,108 @@
+package fairness
+
+import (
+	"fmt"
+	"strings"
+)
+
+// PublicKeySize is the length of a room's VRF public key in bytes
+// (compressed P-256 point).
+const PublicKeySize = 33
+
+// VRFSuite names the one verifiable random function of these rules, suite
+// 0x02 of RFC 9381.
+const VRFSuite = "ECVRF-P256-SHA256-SSWU"
+
+// NoBeacon says that a room's draws use no public randomness.
+const NoBeacon = "none"
+
+// Policy is what a room publishes about itself before anybody can join.
+type Policy struct {
+	Created Time                // moment of the room entry
+	Origin  string              // name of the log: host and path, no scheme
+	LogKey  string              // verifier key of the log's signatures, C2SP signed-note form
+	VRFKey  [PublicKeySize]byte // public key that proves the draws
+	Beacon  string              // public randomness, [NoBeacon] in this version
+	Lanes   []Lane              // [General] alone in this version
+	Opens   Time                // the first window begins
+	Starts  Time                // nobody is called before
+	Closes  Time                // the last window ends; [Never] for none
+	Windows []WindowRule        // ascending; the first begins at Opens
+	Outflow Outflow
+	Claim   Millis // a called ticket may be claimed this long
+	Session Millis // an admitted visitor counts as active this long
+}
+
+// Outflow says how fast people are let in.
+type Outflow struct {
+	PerMinute uint32 // calls that end in an admission, per minute; 1 to [MaxRate]
+	MaxActive uint32 // admitted and called people at once; 0 for no limit
+}
+
+// Problem is one thing wrong with a policy.
+type Problem struct {
+	Field  string // as in the room's JSON: "windows[2].length"
+	Detail string // what is wanted, in words
+}
+
+// Problems lists everything wrong with the policy, nil for nothing. Nothing
+// about p is changed.
+func (p *Policy) Problems() []Problem {
+	c := &complaints{}
+	c.identity(p)
+	c.times(p)
+	c.outflow(p.Outflow)
+	c.check(p.Claim >= MinClaim && p.Claim <= MaxClaim, "claim", "must be between 1s and 24h")
+	c.check(p.Session >= MinSession && p.Session <= MaxSession, "session", "must be between 1s and 168h")
+	return c.list
+}
+
+type complaints struct{ list []Problem }
+
+func (c *complaints) check(ok bool, field, detail string) {
+	if !ok {
+		c.list = append(c.list, Problem{field, detail})
+	}
+}
+
+func (c *complaints) identity(p *Policy) {
+	c.check(isToken(p.Origin) && len(p.Origin) <= 255 && !strings.Contains(p.Origin, "+"), "origin", "must be 1 to 255 printable ASCII characters without space or '+'")
+	c.check(isToken(p.LogKey) && len(p.LogKey) <= 1024 && strings.HasPrefix(p.LogKey, p.Origin+"+"), "log_key", "must be a signed-note verifier key whose name is the origin")
+	c.check(p.VRFKey[0] == 2 || p.VRFKey[0] == 3, "vrf_key", "must be a compressed P-256 point")
+	c.check(p.Beacon == NoBeacon, "beacon", `must be "none": beacons are not part of this version of the rules`)
+	c.check(len(p.Lanes) == 1 && p.Lanes[0] == General, "lanes", `must be "general" alone: more lanes are not part of this version of the rules`)
+}
+
+func (c *complaints) times(p *Policy) {
+	c.check(p.Created >= 0 && p.Created <= p.Opens, "opens", "must not be before the room is created")
+	c.check(p.Opens < Never, "opens", "must be a time before the year 287396")
+	c.check(p.Starts >= p.Opens && p.Starts < Never, "starts", "must not be before opens")
+	c.check(p.Closes > p.Opens && p.Closes <= Never, "closes", "must be after opens")
+	c.check(len(p.Windows) == 0 || p.Windows[0].From == p.Opens, "windows[0].from", "must be the same as opens")
+	c.windows("windows", p.Windows, p.Closes)
+	c.check(len(p.Windows) > 0, "windows", "must have at least one rule")
+}
+
+func (c *complaints) windows(field string, rules []WindowRule, closes Time) {
+	c.check(len(rules) <= MaxRules, field, fmt.Sprintf("must be at most %d rules", MaxRules))
+	for i, r := range rules {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		c.check(r.Length >= MinWindow && r.Length <= MaxWindow, at+".length", "must be between 100ms and 744h")
+		c.check(r.From >= 0 && r.From < closes, at+".from", "must be before closes")
+		c.check(i == 0 || r.From > rules[i-1].From, at+".from", "must be after the rule before it")
+	}
+}
+
+func (c *complaints) outflow(o Outflow) {
+	c.check(o.PerMinute >= 1 && o.PerMinute <= MaxRate, "outflow.per_minute", fmt.Sprintf("must be between 1 and %d", MaxRate))
+}
+
+// isToken tells whether s is printable ASCII without space, and not empty.
+func isToken(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return s != ""
+}

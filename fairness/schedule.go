@@ -1,0 +1,111 @@
+package fairness
+
+import "slices"
+
+// WindowRule opens windows of one length from a moment on, until the next
+// rule's moment or the room's close; what does not fit whole is cut short.
+type WindowRule struct {
+	From   Time
+	Length Millis
+}
+
+// Window is one half-open interval [From, To) of arrival time whose arrivals
+// are drawn together.
+type Window struct {
+	Index WindowIndex
+	From  Time
+	To    Time
+}
+
+// Schedule partitions the time from opening to close into windows.
+type Schedule struct {
+	closes Time
+	rules  []scheduleRule // ascending by from, never empty
+}
+
+type scheduleRule struct {
+	WindowRule
+	first WindowIndex // index of the rule's first window
+}
+
+// NewSchedule lays out the windows of a policy without problems.
+func NewSchedule(p *Policy) *Schedule {
+	s := &Schedule{closes: p.Closes}
+	s.add(p.Windows)
+	return s
+}
+
+func (s *Schedule) add(rules []WindowRule) {
+	for _, r := range rules {
+		next := scheduleRule{WindowRule: r}
+		if n := len(s.rules); n > 0 {
+			last := s.rules[n-1]
+			next.first = last.first + WindowIndex(ceilDiv(int64(r.From-last.From), int64(last.Length)))
+		}
+		s.rules = append(s.rules, next)
+	}
+}
+
+// Opens returns the start of the first window.
+func (s *Schedule) Opens() Time { return s.rules[0].From }
+
+// Closes returns the end of the last window, [Never] for none.
+func (s *Schedule) Closes() Time { return s.closes }
+
+// At returns the window a moment falls into; false before opening and from
+// the close on.
+func (s *Schedule) At(t Time) (Window, bool) {
+	if t < s.Opens() || t >= s.closes {
+		return Window{}, false
+	}
+	i, found := slices.BinarySearchFunc(s.rules, t, func(r scheduleRule, t Time) int { return compareTime(r.From, t) })
+	if !found {
+		i--
+	}
+	r := s.rules[i]
+	k := int64(t-r.From) / int64(r.Length)
+	from := r.From + Time(k*int64(r.Length))
+	to := min(from+Time(r.Length), s.closes)
+	if i+1 < len(s.rules) {
+		to = min(to, s.rules[i+1].From)
+	}
+	return Window{Index: r.first + WindowIndex(k), From: from, To: to}, true
+}
+
+// Rules returns the window rules in force, oldest first.
+func (s *Schedule) Rules() []WindowRule {
+	rules := make([]WindowRule, len(s.rules))
+	for i, r := range s.rules {
+		rules[i] = r.WindowRule
+	}
+	return rules
+}
+
+// replace returns the schedule in which rules hold from their first moment
+// on, and which closes at closes. The rules up to that moment stay.
+func (s *Schedule) replace(rules []WindowRule, closes Time) *Schedule {
+	next := &Schedule{closes: closes, rules: slices.Clone(s.rules)}
+	if len(rules) > 0 {
+		keep := slices.IndexFunc(next.rules, func(r scheduleRule) bool { return r.From >= rules[0].From })
+		if keep >= 0 {
+			next.rules = next.rules[:keep]
+		}
+		next.add(rules)
+	}
+	for n := len(next.rules); n > 1 && next.rules[n-1].From >= closes; n-- {
+		next.rules = next.rules[:n-1]
+	}
+	return next
+}
+
+func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
+
+func compareTime(a, b Time) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

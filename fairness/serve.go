@@ -1,0 +1,235 @@
+package fairness
+
+// This file holds the rules of letting people in: call, admit, skip, amend.
+
+// creditPerCall is what one call costs the pace: outflow is per minute, time
+// in milliseconds, so credit is counted in 60,000ths of a call.
+const creditPerCall = 60_000
+
+// pace keeps calls to the published outflow. Credit grows by PerMinute every
+// unpaused millisecond from the start on and is saved up for at most ten
+// seconds' worth (or one call). A call costs [creditPerCall] for every place
+// that is not skipped yet; when a called ticket is skipped the credit comes
+// back, so that admissions, not calls, follow the outflow.
+type pace struct {
+	outflow Outflow
+	starts  Time
+	credit  int64
+	since   Time // credit is counted up to here
+	paused  bool
+	behind  Millis // time spent in pauses
+}
+
+func newPace(o Outflow, starts Time) pace {
+	return pace{outflow: o, starts: starts, credit: creditPerCall, since: starts}
+}
+
+// clock returns the room's own time, which stands still in a pause.
+func (p *pace) clock(now Time) Time {
+	if p.paused {
+		now = p.since
+	}
+	return now - Time(p.behind)
+}
+
+// at returns the pace with the credit counted up to now.
+func (p pace) at(now Time) pace {
+	if p.paused || now <= p.since {
+		return p
+	}
+	most := max(int64(p.outflow.PerMinute)*10_000, creditPerCall)
+	if p.credit < most {
+		gain := min(int64(now-p.since), 60_000) * int64(p.outflow.PerMinute)
+		p.credit = min(p.credit+gain, most)
+	}
+	p.since = now
+	return p
+}
+
+func (p pace) pause(now Time) pace {
+	p = p.at(now)
+	p.paused, p.since = true, now
+	return p
+}
+
+func (p pace) resume(now Time) pace {
+	p.behind += Millis(now - p.since)
+	p.paused, p.since = false, max(now, p.starts)
+	return p
+}
+
+func (e *Call) apply(s *State, _ Outside) error {
+	if err := s.tick(e.Time); err != nil {
+		return err
+	}
+	called := s.called()
+	switch {
+	case e.Lane != General:
+		return violation(RuleLane, "lane %q is not open", e.Lane)
+	case s.pace.paused:
+		return violation(RuleCall, "the room is paused")
+	case e.Time < s.policy.Starts:
+		return violation(RuleCall, "time %d, and the room starts at %d", e.Time, s.policy.Starts)
+	case e.UpTo <= called:
+		return violation(RuleCall, "up to %d, and %d is called already", e.UpTo, called)
+	case e.UpTo > s.places:
+		return violation(RuleCall, "up to %d, and only %d places are drawn", e.UpTo, s.places)
+	}
+	present := int64(0)
+	for p := called + 1; p <= e.UpTo; p++ {
+		if s.at(p).outcome != StatusSkipped {
+			present++
+		}
+	}
+	next := s.pace.at(e.Time)
+	if next.credit < present*creditPerCall {
+		return violation(RuleOutflow, "%d people are called, and the outflow allows %d", present, next.credit/creditPerCall)
+	}
+	next.credit -= present * creditPerCall
+	s.pace = next
+	s.calls = append(s.calls, call{index: EntryIndex(s.size), clock: s.pace.clock(e.Time), upTo: e.UpTo})
+	s.counts.Called = uint64(e.UpTo)
+	s.counts.Waiting += uint64(present)
+	s.now = e.Time
+	return nil
+}
+
+func (e *Admit) apply(s *State, _ Outside) error {
+	if err := s.tick(e.Time); err != nil {
+		return err
+	}
+	number, ok := s.tickets[e.Ticket]
+	if !ok {
+		return violation(RuleAdmission, "ticket %v never joined", e.Ticket)
+	}
+	a := &s.arrivals[number]
+	c, called := s.callOf(s.position(number))
+	switch {
+	case a.settled != 0:
+		return violation(RuleAdmission, "ticket %v was %s before", e.Ticket, a.outcome)
+	case !called:
+		return violation(RuleAdmission, "ticket %v is not called", e.Ticket)
+	case s.left(c, e.Time) <= 0:
+		return violation(RuleAdmission, "ticket %v was not claimed in time", e.Ticket)
+	case e.Pass != NewPassID(s.policy.Origin, e.Ticket):
+		return violation(RuleAdmission, "pass %v is not the one of ticket %v", e.Pass, e.Ticket)
+	}
+	s.settle(a, StatusAdmitted, "", e.Time)
+	s.counts.Admitted++
+	s.counts.Waiting--
+	return nil
+}
+
+func (e *Skip) apply(s *State, _ Outside) error {
+	if err := s.tick(e.Time); err != nil {
+		return err
+	}
+	number, ok := s.tickets[e.Ticket]
+	if !ok {
+		return violation(RuleSkip, "ticket %v never joined", e.Ticket)
+	}
+	a := &s.arrivals[number]
+	c, called := s.callOf(s.position(number))
+	switch {
+	case a.settled != 0:
+		return violation(RuleSkip, "ticket %v was %s before", e.Ticket, a.outcome)
+	case e.Reason == NoShow && !called:
+		return violation(RuleSkip, "ticket %v is not called, so it cannot be a no-show", e.Ticket)
+	case e.Reason == NoShow && s.left(c, e.Time) > 0:
+		return violation(RuleSkip, "ticket %v may still be claimed for %d ms", e.Ticket, s.left(c, e.Time))
+	}
+	if called {
+		s.pace = s.pace.at(e.Time)
+		s.pace.credit += creditPerCall
+		s.counts.Waiting--
+	}
+	s.settle(a, StatusSkipped, e.Reason, e.Time)
+	switch e.Reason {
+	case NoShow:
+		s.counts.NoShows++
+	case Left:
+		s.counts.Left++
+	case Revoked:
+		s.counts.Revoked++
+	}
+	return nil
+}
+
+func (s *State) settle(a *arrival, outcome Status, reason Reason, t Time) {
+	a.settled, a.settledAt = EntryIndex(s.size), t
+	a.outcome, a.reason = outcome, reason
+	s.now = t
+}
+
+func (e *Amend) apply(s *State, _ Outside) error {
+	if err := s.tick(e.Time); err != nil {
+		return err
+	}
+	var err error
+	switch e.Change {
+	case ChangeOutflow:
+		err = s.amendOutflow(e)
+	case ChangePause:
+		if s.pace.paused {
+			err = violation(RuleAmend, "a pause of a paused room")
+		} else {
+			s.pace = s.pace.pause(e.Time)
+		}
+	case ChangeResume:
+		if !s.pace.paused {
+			err = violation(RuleAmend, "a resume of a room that is not paused")
+		} else {
+			s.pace = s.pace.resume(e.Time)
+		}
+	case ChangeMessage:
+		s.message = e.Message
+	case ChangeWindows:
+		err = s.amendWindows(e)
+	default:
+		err = violation(RuleAmend, "unknown change %q", e.Change)
+	}
+	if err != nil {
+		return err
+	}
+	s.now = e.Time
+	s.counts.Amends++
+	return nil
+}
+
+func (s *State) amendOutflow(e *Amend) error {
+	c := &complaints{}
+	c.outflow(e.Outflow)
+	if len(c.list) > 0 {
+		return violation(RuleAmend, "%s %s", c.list[0].Field, c.list[0].Detail)
+	}
+	s.pace = s.pace.at(e.Time)
+	s.pace.outflow = e.Outflow
+	return nil
+}
+
+// amendWindows replaces the schedule of windows that have not opened.
+func (s *State) amendWindows(e *Amend) error {
+	if e.Time >= s.schedule.Closes() {
+		return violation(RuleAmend, "the last window has closed")
+	}
+	earliest := s.schedule.Opens()
+	if open, ok := s.schedule.At(e.Time); ok {
+		earliest = open.To
+	}
+	c := &complaints{}
+	c.check(e.Closes <= Never && e.Closes > s.schedule.Opens() && e.Closes >= earliest, "closes", "must not be before the open window ends")
+	c.check(len(e.Windows) == 0 || e.Windows[0].From >= earliest, "windows[0].from", "must not be in a window that has opened")
+	c.windows("windows", e.Windows, e.Closes)
+	c.check(len(s.schedule.rules)+len(e.Windows) <= 2*MaxRules, "windows", "have been amended too often")
+	if len(c.list) > 0 {
+		return violation(RuleAmend, "%s %s", c.list[0].Field, c.list[0].Detail)
+	}
+	next := s.schedule.replace(e.Windows, e.Closes)
+	if was, open := s.schedule.At(e.Time); open {
+		if is, _ := next.At(e.Time); is != was {
+			return violation(RuleAmend, "the open window would end at %d instead of %d", is.To, was.To)
+		}
+	}
+	s.schedule, s.current = next, Window{}
+	return nil
+}

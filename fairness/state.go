@@ -1,0 +1,278 @@
+package fairness
+
+import "crypto/sha256"
+
+// Outside answers what the rules need and the transcript's own text does not
+// say.
+type Outside interface {
+	// Root returns the Merkle root of the entries applied so far.
+	Root() [HashSize]byte
+	// VerifyProof returns the VRF output of a proof over alpha under a
+	// public key, or an error if the proof is not the key's.
+	VerifyProof(key [PublicKeySize]byte, alpha []byte, proof [ProofSize]byte) ([BetaSize]byte, error)
+}
+
+// State is a room as its transcript has made it so far. The zero value is a
+// room without entries. It is not safe for concurrent use.
+type State struct {
+	size     uint64 // entries applied
+	now      Time   // of the latest entry with a time
+	roomHash [HashSize]byte
+	policy   Policy
+	schedule *Schedule
+
+	arrivals []arrival         // in order of arrival
+	tickets  map[Ticket]uint32 // into arrivals
+	windows  []window          // those with arrivals, in order
+	current  Window            // the schedule's window of the latest arrival
+	seeds    map[Seed]struct{}
+	frozen   int      // windows[:frozen] are frozen
+	drawn    int      // windows[:drawn] are drawn
+	places   Position // drawn so far
+	assigned Position // stated by assign entries so far
+	filling  int      // windows[filling] has the next place to assign
+
+	calls   []call
+	pace    pace
+	ended   bool
+	message [HashSize]byte
+	counts  Counts
+}
+
+// arrival is one ticket's record.
+type arrival struct {
+	ticket    Ticket
+	index     EntryIndex // of the arrive entry
+	time      Time
+	settled   EntryIndex // of the admit or skip entry; 0 for neither
+	settledAt Time
+	window    uint32 // into State.windows
+	outcome   Status // StatusAdmitted or StatusSkipped once settled
+	reason    Reason
+}
+
+// window is what became of one window with arrivals.
+type window struct {
+	Window
+	base  uint32 // into State.arrivals: the window's first one
+	count uint32 // its arrivals
+
+	alpha []byte // of its freeze
+	beta  [BetaSize]byte
+	round uint64
+
+	drawn EntryIndex // of the draw entry; 0 before it
+	first Position   // of the window's first place
+	order []uint32   // place - first → seq
+	rank  []uint32   // seq → place - first
+}
+
+// call is one move of the serving pointer.
+type call struct {
+	index EntryIndex
+	clock Time // of the pace, which stands still in a pause
+	upTo  Position
+}
+
+// Counts sums up a room.
+type Counts struct {
+	Arrivals uint64
+	Drawn    uint64 // places drawn
+	Assigned uint64 // places stated
+	Called   uint64 // places the serving pointer has passed
+	Admitted uint64
+	NoShows  uint64
+	Left     uint64
+	Revoked  uint64
+	Waiting  uint64 // called places neither admitted nor skipped
+	Windows  uint64 // with arrivals
+	Amends   uint64
+}
+
+// Apply takes the next entry: it either takes its whole effect, or returns a
+// [*Violation] and changes nothing. The entry is not kept.
+func (s *State) Apply(e Entry, outside Outside) error {
+	if err := s.admissible(e); err != nil {
+		return err
+	}
+	if err := e.apply(s, outside); err != nil {
+		return err
+	}
+	s.size++
+	return nil
+}
+
+// admissible checks what holds for every entry.
+func (s *State) admissible(e Entry) error {
+	_, isRoom := e.(*Room)
+	switch {
+	case s.ended:
+		return violation(RuleEnd, "the room has ended, a %s follows", e.Kind())
+	case s.size == 0 && !isRoom:
+		return violation(RulePolicy, "the first entry is %s, not room", e.Kind())
+	case s.size > 0 && isRoom:
+		return violation(RulePolicy, "a second room entry")
+	}
+	return nil
+}
+
+// tick moves the room's time forward to t.
+func (s *State) tick(t Time) error {
+	if t < s.now {
+		return violation(RuleTime, "time %d is before %d, the time of an earlier entry", t, s.now)
+	}
+	return nil
+}
+
+func (e *Room) apply(s *State, _ Outside) error {
+	if problems := e.Problems(); len(problems) > 0 {
+		return violation(RulePolicy, "%s %s", problems[0].Field, problems[0].Detail)
+	}
+	s.policy = e.Policy
+	s.schedule = NewSchedule(&e.Policy)
+	s.roomHash = sha256.Sum256(e.AppendEntry(nil))
+	s.tickets = map[Ticket]uint32{}
+	s.seeds = map[Seed]struct{}{}
+	s.pace = newPace(e.Outflow, e.Starts)
+	s.now = e.Created
+	return nil
+}
+
+func (e *Arrive) apply(s *State, _ Outside) error {
+	if err := s.tick(e.Time); err != nil {
+		return err
+	}
+	w, ok := s.windowAt(e.Time)
+	switch {
+	case !ok:
+		return violation(RuleArrival, "time %d is in no window", e.Time)
+	case w.Index != e.Window:
+		return violation(RuleArrival, "time %d is in window %d, not %d", e.Time, w.Index, e.Window)
+	case e.Lane != General:
+		return violation(RuleLane, "lane %q is not open", e.Lane)
+	case e.Seq != s.NextSeq(w):
+		return violation(RuleArrival, "seq %d where %d comes next", e.Seq, s.NextSeq(w))
+	case len(s.arrivals) >= MaxArrivals:
+		return violation(RuleArrival, "the room is full")
+	}
+	if _, twice := s.tickets[e.Ticket]; twice {
+		return violation(RuleTicket, "ticket %v joined before", e.Ticket)
+	}
+	if e.Seq == 0 {
+		s.windows = append(s.windows, window{Window: w, base: uint32(len(s.arrivals))})
+		s.counts.Windows++
+	}
+	s.windows[len(s.windows)-1].count++
+	s.tickets[e.Ticket] = uint32(len(s.arrivals))
+	s.arrivals = append(s.arrivals, arrival{
+		ticket: e.Ticket, index: EntryIndex(s.size), time: e.Time, window: uint32(len(s.windows) - 1),
+	})
+	s.current, s.now = w, e.Time
+	s.counts.Arrivals++
+	return nil
+}
+
+func (e *Merit) apply(*State, Outside) error {
+	return violation(RuleMerit, "the policy gives no extra lots")
+}
+
+func (e *Freeze) apply(s *State, outside Outside) error {
+	if err := s.tick(e.Time); err != nil {
+		return err
+	}
+	next, ok := s.unfrozen()
+	if !ok {
+		return violation(RuleFreeze, "no window has arrivals to freeze")
+	}
+	w := &s.windows[next]
+	switch root := outside.Root(); {
+	case e.Window != w.Index:
+		return violation(RuleFreeze, "window %d, where %d has arrivals and comes first", e.Window, w.Index)
+	case e.Time < w.To:
+		return violation(RuleFreeze, "time %d, and the window is open until %d", e.Time, w.To)
+	case e.Lots != w.count:
+		return violation(RuleFreeze, "%d lots, and the window has %d", e.Lots, w.count)
+	case e.Size != s.size:
+		return violation(RuleFreeze, "size %d, and %d entries come before", e.Size, s.size)
+	case e.Root != root:
+		return violation(RuleFreeze, "root %x, and the entries before have %x", e.Root, root)
+	case e.Round != 0:
+		return violation(RuleFreeze, "beacon round %d in a room without a beacon", e.Round)
+	}
+	alpha := Alpha(s.roomHash, e)
+	beta, err := outside.VerifyProof(s.policy.VRFKey, alpha, e.Proof)
+	if err != nil {
+		return violation(RuleProof, "the proof of window %d: %v", e.Window, err)
+	}
+	w.alpha, w.beta, w.round = alpha, beta, e.Round
+	s.frozen, s.now = next+1, e.Time
+	return nil
+}
+
+func (e *Draw) apply(s *State, _ Outside) error {
+	if err := s.tick(e.Time); err != nil {
+		return err
+	}
+	if s.drawn == s.frozen {
+		return violation(RuleDraw, "no window is frozen and not drawn")
+	}
+	w := &s.windows[s.drawn]
+	if e.Window != w.Index {
+		return violation(RuleDraw, "window %d, where %d comes next", e.Window, w.Index)
+	}
+	if len(e.Signature) > 0 {
+		return violation(RuleDraw, "a beacon signature in a room without a beacon")
+	}
+	if seed := NewSeed(w.alpha, w.beta, w.round, e.Signature); seed != e.Seed {
+		return violation(RuleSeed, "seed %x, and the proof gives %x", e.Seed, seed)
+	}
+	if _, twice := s.seeds[e.Seed]; twice {
+		return violation(RuleSeed, "seed %x was used before", e.Seed)
+	}
+	s.seeds[e.Seed] = struct{}{}
+	w.draw(e.Seed, s.places+1, EntryIndex(s.size))
+	s.places += Position(w.count)
+	s.counts.Drawn = uint64(s.places)
+	s.drawn++
+	s.now = e.Time
+	return nil
+}
+
+func (w *window) draw(seed Seed, first Position, index EntryIndex) {
+	w.drawn, w.first = index, first
+	w.order = Shuffle(seed, General, w.count)
+	w.rank = make([]uint32, w.count)
+	for place, seq := range w.order {
+		w.rank[seq] = uint32(place)
+	}
+}
+
+func (e *Assign) apply(s *State, _ Outside) error {
+	want, ok := s.NextAssign()
+	switch {
+	case !ok:
+		return violation(RuleAssign, "no drawn place is left to state")
+	case e.Window != want.Window:
+		return violation(RuleAssign, "window %d, and place %d is of window %d", e.Window, want.Position, want.Window)
+	case e.Lane != want.Lane:
+		return violation(RuleLane, "lane %q has no places", e.Lane)
+	case e.Position != want.Position:
+		return violation(RuleAssign, "place %d where %d comes next", e.Position, want.Position)
+	case e.Ticket != want.Ticket:
+		return violation(RuleAssign, "place %d is given to %v, and the shuffle gives it to %v", e.Position, e.Ticket, want.Ticket)
+	}
+	s.assigned++
+	s.counts.Assigned++
+	if w := &s.windows[s.filling]; s.assigned == w.first+Position(w.count)-1 {
+		s.filling++
+	}
+	return nil
+}
+
+func (e *End) apply(s *State, _ Outside) error {
+	if err := s.tick(e.Time); err != nil {
+		return err
+	}
+	s.ended, s.now = true, e.Time
+	return nil
+}

@@ -1,0 +1,42 @@
+package fairness
+
+// Time is a moment in milliseconds since the Unix epoch, 0 to 2^53-1 so that
+// every JSON reader holds it exactly.
+type Time int64
+
+// Millis is a duration in milliseconds.
+type Millis int64
+
+// Never is the closing time of a room that stays open until it is ended.
+const Never Time = 1<<53 - 1
+
+// EntryIndex is the place of an entry in the transcript, from 0.
+type EntryIndex uint64
+
+// WindowIndex numbers the windows of a room's schedule from 0, empty ones
+// included.
+type WindowIndex uint64
+
+// Position is a place in line, from 1, counted across all windows of a lane.
+type Position uint64
+
+// Lane is a disclosed parallel line: 1 to 32 of a-z, 0-9 and '-'.
+type Lane string
+
+// General is the lane every room has. More lanes have a place in the grammar,
+// and [State.Apply] refuses them in this version of the rules.
+const General Lane = "general"
+
+// Limits of a policy, checked by [Policy.Problems].
+const (
+	MinWindow   Millis = 100                   // a shorter window could not be told from the clock's jitter
+	MaxWindow   Millis = 31 * 24 * 3600 * 1000 // 31 days
+	MinClaim    Millis = 1000                  // a person needs time to tap
+	MaxClaim    Millis = 24 * 3600 * 1000      // a day
+	MinSession  Millis = 1000
+	MaxSession  Millis = 7 * 24 * 3600 * 1000 // a week
+	MaxRate     uint32 = 10_000_000           // calls per minute
+	MaxRules           = 1000                 // window rules
+	MaxWindows         = 1 << 32              // windows of a room that closes
+	MaxArrivals        = 1<<32 - 1            // lots of a room: shuffle words are 32 bits
+)

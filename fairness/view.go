@@ -1,0 +1,183 @@
+package fairness
+
+import "sort"
+
+// Status is where a ticket stands.
+type Status string
+
+// The statuses of a ticket, in the order of its life.
+const (
+	StatusWaiting  Status = "waiting"  // its window is not drawn
+	StatusDrawn    Status = "drawn"    // it has a position
+	StatusCalled   Status = "called"   // it may be claimed
+	StatusAdmitted Status = "admitted" // it was claimed
+	StatusSkipped  Status = "skipped"  // it was passed over, see [Reason]
+)
+
+// Standing is what a room says about one ticket.
+type Standing struct {
+	Ticket   Ticket
+	Index    EntryIndex // of its arrive entry
+	Joined   Time
+	Window   Window
+	Seq      uint32
+	Lane     Lane
+	Status   Status
+	Reason   Reason   // when skipped
+	Position Position // 0 until drawn
+	// AheadMin and AheadMax bound the people who will be called before it
+	// and are not yet; the same number once drawn, 0 once called.
+	AheadMin, AheadMax uint64
+	Left               Millis // when called: time left to claim, not below 0
+	Settled            Time   // when admitted or skipped
+	SettledIndex       EntryIndex
+}
+
+// Standing returns where a ticket stood when the transcript had size entries,
+// at a moment not before the latest of them; false when it had not joined.
+// The size lets a server that has applied entries it has not yet stored
+// answer with what is stored.
+func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
+	number, ok := s.tickets[t]
+	if !ok || uint64(s.arrivals[number].index) >= size {
+		return Standing{}, false
+	}
+	a := &s.arrivals[number]
+	w := &s.windows[a.window]
+	st := Standing{
+		Ticket: t, Index: a.index, Joined: a.time, Window: w.Window, Seq: number - w.base,
+		Lane: General, Status: StatusWaiting,
+	}
+	s.place(&st, w, number, size, now)
+	if a.settled != 0 && uint64(a.settled) < size {
+		st.Status, st.Reason, st.Settled, st.SettledIndex = a.outcome, a.reason, a.settledAt, a.settled
+		st.AheadMin, st.AheadMax, st.Left = 0, 0, 0
+	}
+	return st, true
+}
+
+// place fills in position, call and the people ahead.
+func (s *State) place(st *Standing, w *window, number uint32, size uint64, now Time) {
+	called := uint64(s.calledAt(size))
+	if w.drawn == 0 || uint64(w.drawn) >= size {
+		st.AheadMin = uint64(w.base) - min(called, uint64(w.base))
+		st.AheadMax = st.AheadMin + uint64(w.count) - 1
+		return
+	}
+	st.Status, st.Position = StatusDrawn, s.position(number)
+	if uint64(st.Position) > called {
+		st.AheadMin = uint64(st.Position) - 1 - called
+		st.AheadMax = st.AheadMin
+		return
+	}
+	st.Status = StatusCalled
+	if c, ok := s.callOf(st.Position); ok {
+		st.Left = max(0, s.left(c, now))
+	}
+}
+
+// calledAt returns the serving pointer when the transcript had size entries.
+func (s *State) calledAt(size uint64) Position {
+	for i := len(s.calls) - 1; i >= 0; i-- {
+		if uint64(s.calls[i].index) < size {
+			return s.calls[i].upTo
+		}
+	}
+	return 0
+}
+
+func (s *State) called() Position {
+	if len(s.calls) == 0 {
+		return 0
+	}
+	return s.calls[len(s.calls)-1].upTo
+}
+
+// callOf returns the call that reached a position.
+func (s *State) callOf(p Position) (call, bool) {
+	if p == 0 || p > s.called() {
+		return call{}, false
+	}
+	i := sort.Search(len(s.calls), func(i int) bool { return s.calls[i].upTo >= p })
+	return s.calls[i], true
+}
+
+// left returns how long a ticket of that call may still be claimed.
+func (s *State) left(c call, now Time) Millis {
+	return s.policy.Claim - Millis(s.pace.clock(now)-c.clock)
+}
+
+// position returns the place of arrival number, 0 before its draw.
+func (s *State) position(number uint32) Position {
+	w := &s.windows[s.arrivals[number].window]
+	if w.rank == nil {
+		return 0
+	}
+	return w.first + Position(w.rank[number-w.base])
+}
+
+// at returns the arrival at a drawn position.
+func (s *State) at(p Position) *arrival {
+	i := sort.Search(s.drawn, func(i int) bool { return s.windows[i].first > p })
+	w := &s.windows[i-1]
+	return &s.arrivals[w.base+w.order[p-w.first]]
+}
+
+// windowAt is the schedule's At, remembering the window of the latest arrival.
+func (s *State) windowAt(t Time) (Window, bool) {
+	if t >= s.current.From && t < s.current.To {
+		return s.current, true
+	}
+	return s.schedule.At(t)
+}
+
+// unfrozen returns the first window with arrivals that is not frozen.
+func (s *State) unfrozen() (int, bool) { return s.frozen, s.frozen < len(s.windows) }
+
+// Size returns the number of entries applied.
+func (s *State) Size() uint64 { return s.size }
+
+// Now returns the time of the latest entry that has one.
+func (s *State) Now() Time { return s.now }
+
+// Policy returns the policy as published; amendments are in [State.Outflow]
+// and [State.Schedule].
+func (s *State) Policy() *Policy { return &s.policy }
+
+// Schedule returns the windows in force.
+func (s *State) Schedule() *Schedule { return s.schedule }
+
+// Outflow returns the outflow in force.
+func (s *State) Outflow() Outflow { return s.pace.outflow }
+
+// Paused tells whether calls are held.
+func (s *State) Paused() bool { return s.pace.paused }
+
+// Ended tells whether the room has ended.
+func (s *State) Ended() bool { return s.ended }
+
+// Message returns the hash of the message to visitors, zero for none.
+func (s *State) Message() [HashSize]byte { return s.message }
+
+// Counts returns the room's sums.
+func (s *State) Counts() Counts { return s.counts }
+
+// WindowSum is what became of a window with arrivals.
+type WindowSum struct {
+	Window
+	Arrivals uint32
+	Frozen   bool
+	Drawn    bool
+	First    Position // of its first place, once drawn
+}
+
+// Windows returns the latest windows with arrivals, at most n, oldest first.
+func (s *State) Windows(n int) []WindowSum {
+	from := max(0, len(s.windows)-n)
+	sums := make([]WindowSum, 0, len(s.windows)-from)
+	for i := from; i < len(s.windows); i++ {
+		w := &s.windows[i]
+		sums = append(sums, WindowSum{w.Window, w.count, i < s.frozen, w.rank != nil, w.first})
+	}
+	return sums
+}
