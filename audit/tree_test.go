@@ -4,10 +4,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/transparency-dev/merkle/compact"
+	"github.com/transparency-dev/merkle/testonly"
 )
 
 const bruteForceSize = 130
@@ -137,4 +140,200 @@ func edge(d []Hash) []Hash {
 		hashes = append(hashes, mth(d[begin:end]))
 	}
 	return hashes
+}
+
+// TestTree compares trees grown by leaves and by aligned subtrees with the
+// definition, and with the trees rebuilt from their edges.
+func TestTree(t *testing.T) {
+	all := leaves(bruteForceSize)
+	var byLeaf Tree
+	for size := range bruteForceSize + 1 {
+		want := mth(all[:size])
+		var bySubtree Tree
+		for _, id := range compact.RangeNodes(0, uint64(size), nil) {
+			begin, end := id.Coverage()
+			if err := bySubtree.AppendSubtree(id.Level, mth(all[begin:end])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rebuilt, err := NewTree(uint64(size), byLeaf.Edge())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, tree := range map[string]*Tree{"leaves": &byLeaf, "subtrees": &bySubtree, "edge": rebuilt} {
+			if tree.Size() != uint64(size) || tree.Root() != want {
+				t.Fatalf("%s, size %d: %v of %d, want %v", name, size, tree.Root(), tree.Size(), want)
+			}
+		}
+		if size < bruteForceSize {
+			byLeaf.Append(all[size])
+			rebuilt.Append(all[size])
+			if rebuilt.Root() != byLeaf.Root() {
+				t.Fatalf("tree rebuilt at %d grows differently", size)
+			}
+		}
+	}
+}
+
+func TestTreeRefusals(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		size  uint64
+		level uint
+		want  error
+	}{
+		{"odd size", 1, 1, ErrUnaligned},
+		{"half a tile", 128, 8, ErrUnaligned},
+		{"one leaf short", 255, 8, ErrUnaligned},
+		{"too many leaves", 1, 60, ErrRange},
+		{"full tree", MaxSize, 0, ErrRange},
+		{"level above MaxSize", 0, 61, ErrRange},
+		{"level 63", 0, 63, ErrRange},
+		{"level 64", 0, 64, ErrRange},
+		{"level 200", 0, 200, ErrRange},
+	} {
+		tree, err := NewTree(c.size, make([]Hash, bits.OnesCount64(c.size)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := *tree
+		if err := tree.AppendSubtree(c.level, Hash{1}); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+		if *tree != before {
+			t.Errorf("%s: tree changed", c.name)
+		}
+	}
+	if _, err := NewTree(3, make([]Hash, 1)); !errors.Is(err, ErrUnaligned) {
+		t.Errorf("edge too short: %v", err)
+	}
+	if _, err := NewTree(4, make([]Hash, 2)); !errors.Is(err, ErrUnaligned) {
+		t.Errorf("edge too long: %v", err)
+	}
+	if _, err := NewTree(MaxSize+1, make([]Hash, 2)); !errors.Is(err, ErrRange) {
+		t.Errorf("size above MaxSize: %v", err)
+	}
+	if tree, err := NewTree(MaxSize-1, make([]Hash, 60)); err != nil {
+		t.Error(err)
+	} else if e := tree.Extend(leaves(1)); e.Size() != MaxSize || e.Root() != tree.Root() {
+		t.Errorf("largest tree: %d leaves, root %v, want %v", e.Size(), e.Root(), tree.Root())
+	}
+}
+
+// TestReferenceTree compares with the vectors that Certificate Transparency
+// implementations share.
+func TestReferenceTree(t *testing.T) {
+	var tree Tree
+	for i, root := range testonly.RootHashes() {
+		if got := tree.Root(); got != Hash(root) {
+			t.Errorf("size %d: %v, want %x", i, got, root)
+		}
+		if i < len(testonly.LeafInputs()) {
+			tree.Append(LeafHash(testonly.LeafInputs()[i]))
+		}
+	}
+	if tree.Size() != 8 {
+		t.Errorf("%d reference leaves, want 8", tree.Size())
+	}
+}
+
+func TestClone(t *testing.T) {
+	all := leaves(20)
+	var tree Tree
+	tree.Extend(all[:11])
+	clone := tree.Clone()
+	clone.Extend(all[11:])
+	if tree.Size() != 11 || tree.Root() != mth(all[:11]) {
+		t.Error("growing the clone changed the tree")
+	}
+	tree.Append(all[0])
+	if clone.Size() != 20 || clone.Root() != mth(all) {
+		t.Error("growing the tree changed the clone")
+	}
+}
+
+// TestExtensionIsImmutable keeps proofs of a batch while its tree and the
+// caller's slice go on changing; run with -race.
+func TestExtensionIsImmutable(t *testing.T) {
+	all := leaves(300)
+	var tree Tree
+	tree.Extend(all[:37])
+	batch := slices.Clone(all[37:200])
+	e := tree.Extend(batch)
+	clear(batch)
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for i := e.Start(); i < e.Size(); i++ {
+				got, err := e.InclusionProof(i)
+				if want := auditPath(int(i), all[:200]); err != nil || !slices.Equal(got, want) {
+					t.Errorf("proof of %d: %v (%v), want %v", i, got, err, want)
+				}
+			}
+		})
+	}
+	tree.Extend(all[200:])
+	group.Wait()
+	if tree.Root() != mth(all) {
+		t.Error("wrong root after the next batch")
+	}
+}
+
+// TestTileRoots grows logs by batches of many sizes across the borders of
+// tiles of levels 1 and 2 and checks that each root comes once, in order.
+func TestTileRoots(t *testing.T) {
+	all := leaves(2*TileWidth*TileWidth + 700)
+	for _, step := range []int{1, 100, 255, 256, 257, 1000, 65_535, 65_537, len(all)} {
+		var tree Tree
+		levels := [][]Hash{all}
+		for start := 0; start < len(all); start += step {
+			e := tree.Extend(all[start:min(start+step, len(all))])
+			e.TileRoots(func(level uint8, index uint64, h Hash) {
+				if int(level) == len(levels) {
+					levels = append(levels, nil)
+				}
+				if index != uint64(len(levels[level])) {
+					t.Fatalf("step %d: level %d: hash %d after %d", step, level, index, len(levels[level]))
+				}
+				levels[level] = append(levels[level], h)
+			})
+		}
+		if len(levels) != 3 || len(levels[1]) != len(all)/TileWidth || len(levels[2]) != 2 {
+			t.Fatalf("step %d: %d levels", step, len(levels))
+		}
+		for level, hashes := range levels[1:] {
+			for i, h := range hashes {
+				if want := mth(levels[level][i*TileWidth : (i+1)*TileWidth]); h != want {
+					t.Fatalf("step %d: level %d: hash %d is %v, want %v", step, level+1, i, h, want)
+				}
+			}
+		}
+	}
+}
+
+// TestExtendAllocations pins what 50,000 receipts a second cost the collector.
+func TestExtendAllocations(t *testing.T) {
+	batch := leaves(1000)
+	for _, start := range []int{0, 1, 129, 1000} {
+		var tree Tree
+		tree.Extend(batch[:start])
+		for _, n := range []int{1, 2, 3, 100, 1000} {
+			if allocs := testing.AllocsPerRun(5, func() {
+				c := tree
+				c.Extend(batch[:n])
+			}); allocs > 4 {
+				t.Errorf("extending %d by %d: %v allocations", start, n, allocs)
+			}
+		}
+	}
+	var tree Tree
+	e := tree.Extend(batch)
+	dst := make([]byte, 0, 4096)
+	if allocs := testing.AllocsPerRun(5, func() {
+		if _, err := e.AppendProofText(dst, 999, nil); err != nil {
+			t.Error(err)
+		}
+	}); allocs != 0 {
+		t.Errorf("receipt: %v allocations", allocs)
+	}
 }
