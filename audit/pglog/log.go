@@ -1,0 +1,286 @@
+package pglog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/proofline/proofline/audit"
+)
+
+// publishEvery is how long the published checkpoint may lag behind the log
+// while entries are appended. When they stop, [Store.Publish] catches up.
+const publishEvery = time.Second
+
+// Log is a handle on one room's log. It remembers the tree as far as it has
+// read, so it belongs to one goroutine at a time. After an error the entries of
+// the last append may be stored or not, and the handle does not know: drop it,
+// open a new one and read.
+type Log struct {
+	store  *Store
+	room   uuid.UUID
+	origin string
+	signer note.Signer
+	tree   *audit.Tree
+}
+
+// Open returns a handle that has read nothing yet.
+func (s *Store) Open(room uuid.UUID, origin string, signer note.Signer) *Log {
+	return &Log{store: s, room: room, origin: origin, signer: signer, tree: &audit.Tree{}}
+}
+
+// Reader takes the entries of a log in order. The entry is only valid during
+// the call.
+type Reader func(entry []byte) error
+
+// Root returns the root of the entries the handle has read or appended.
+func (l *Log) Root() audit.Hash { return l.tree.Root() }
+
+// Size returns how many entries the handle has read or appended.
+func (l *Log) Size() uint64 { return l.tree.Size() }
+
+// Tail passes the entries the handle has not read yet to read, and checks
+// that they hash to the stored root: [ErrCorrupt] when not.
+func (l *Log) Tail(ctx context.Context, read Reader) error {
+	conn, err := l.store.pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("tail log: %w", err)
+	}
+	defer conn.Release()
+	h, err := scanHead(conn.QueryRow(ctx, `select size, root, time_ms, published_at, clock_timestamp() from log_heads where room_id = $1`, l.room))
+	if err != nil {
+		return fmt.Errorf("tail log: %w", err)
+	}
+	return l.catchUp(ctx, conn.Conn(), h, read)
+}
+
+// Batch collects the entries of one append.
+type Batch struct {
+	// Now is the database's clock in milliseconds since the Unix epoch, read
+	// under the room's lock, and never less than in an earlier append.
+	Now int64
+
+	text    []byte // all entries, one after the other
+	ends    []int  // of each entry in text
+	leaves  []audit.Hash
+	tree    *audit.Tree // before the batch, grown up to hashed leaves
+	hashed  int
+	publish bool
+}
+
+// Add takes the next entry; the bytes are copied.
+func (b *Batch) Add(entry []byte) error {
+	if len(entry) > audit.MaxEntrySize {
+		return audit.ErrEntrySize
+	}
+	b.text = append(b.text, entry...)
+	b.ends = append(b.ends, len(b.text))
+	b.leaves = append(b.leaves, audit.LeafHash(entry))
+	return nil
+}
+
+// Len returns the number of entries added.
+func (b *Batch) Len() int { return len(b.ends) }
+
+// Root returns the root of the tree with the entries added so far.
+func (b *Batch) Root() audit.Hash {
+	for ; b.hashed < len(b.leaves); b.hashed++ {
+		b.tree.Append(b.leaves[b.hashed])
+	}
+	return b.tree.Root()
+}
+
+// Publish asks for the batch's checkpoint to be published at once.
+func (b *Batch) Publish() { b.publish = true }
+
+func (b *Batch) entry(i int) []byte {
+	from := 0
+	if i > 0 {
+		from = b.ends[i-1]
+	}
+	return b.text[from:b.ends[i]]
+}
+
+// Appended is a batch that is durable. Safe for concurrent use.
+type Appended struct {
+	*audit.Extension
+	Checkpoint []byte // signed, of the tree that ends with the batch
+}
+
+// AppendReceipt appends the tlog-proof of an entry of the batch to dst.
+func (a *Appended) AppendReceipt(dst []byte, index uint64) ([]byte, error) {
+	return a.AppendProofText(dst, index, a.Checkpoint)
+}
+
+// Append runs one append: under the room's lock it passes entries that other
+// nodes appended to read, lets build add new ones, and stores them. It returns
+// nil when build added none. An error of build comes back wrapped, with nothing
+// stored; for any other error see [Log].
+func (l *Log) Append(ctx context.Context, read Reader, build func(*Batch) error) (*Appended, error) {
+	conn, err := l.store.pool.Acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("append to log: %w", err)
+	}
+	defer conn.Release()
+	appended, err := l.append(ctx, conn, read, build)
+	if err != nil || appended == nil {
+		err = errors.Join(err, rollback(conn))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("append to log: %w", err)
+	}
+	return appended, nil
+}
+
+func (l *Log) append(ctx context.Context, conn *pgxpool.Conn, read Reader, build func(*Batch) error) (*Appended, error) {
+	h, err := l.lock(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.catchUp(ctx, conn.Conn(), h, read); err != nil {
+		return nil, err
+	}
+	b := &Batch{Now: max(h.now.UnixMilli(), h.time), tree: l.tree.Clone()}
+	if err := build(b); err != nil {
+		return nil, err
+	}
+	if b.Len() == 0 {
+		return nil, nil
+	}
+	ext := l.tree.Extend(b.leaves)
+	signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: l.origin, Size: ext.Size(), Root: ext.Root()}, l.signer)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.copy(ctx, conn.Conn(), b, ext.Start()); err != nil {
+		return nil, err
+	}
+	publish := b.publish || h.now.Sub(h.published) >= publishEvery
+	if err := l.commit(ctx, conn, b.Now, ext, signed, publish); err != nil {
+		return nil, err
+	}
+	return &Appended{ext, signed}, nil
+}
+
+// head is a row of log_heads and the clock at which it was read.
+type head struct {
+	size      uint64
+	root      audit.Hash
+	time      int64
+	published time.Time
+	now       time.Time
+}
+
+func scanHead(row pgx.Row) (h head, err error) {
+	var size int64
+	var root []byte
+	if err = row.Scan(&size, &root, &h.time, &h.published, &h.now); errors.Is(err, pgx.ErrNoRows) {
+		return h, ErrNotFound
+	} else if err != nil {
+		return h, fmt.Errorf("read head: %w", err)
+	}
+	h.size, h.root = uint64(size), audit.Hash(root) //nolint:gosec // never negative
+	return h, nil
+}
+
+// lock begins the transaction and takes the room's lock. The clock is read
+// outside the locking sub-select: inside, it would be read before the wait.
+func (l *Log) lock(ctx context.Context, conn *pgxpool.Conn) (head, error) {
+	batch := &pgx.Batch{}
+	batch.Queue(`begin`)
+	batch.Queue(`with head as materialized (
+			select size, root, time_ms, published_at from log_heads where room_id = $1 for update)
+		select size, root, time_ms, published_at, clock_timestamp() from head`, l.room)
+	results := conn.SendBatch(ctx, batch)
+	_, err := results.Exec()
+	h, errHead := scanHead(results.QueryRow())
+	return h, errors.Join(err, errHead, results.Close())
+}
+
+// catchUp reads the entries up to h and compares the root.
+func (l *Log) catchUp(ctx context.Context, conn *pgx.Conn, h head, read Reader) error {
+	if h.size < l.tree.Size() {
+		return fmt.Errorf("%w: %d entries where %d were seen", ErrCorrupt, h.size, l.tree.Size())
+	}
+	if h.size > l.tree.Size() {
+		if err := l.readEntries(ctx, conn, h.size, read); err != nil {
+			return err
+		}
+	}
+	if l.tree.Size() != h.size || l.tree.Root() != h.root {
+		return fmt.Errorf("%w: %d entries with root %v, and the head says %d with %v", ErrCorrupt, l.tree.Size(), l.tree.Root(), h.size, h.root)
+	}
+	return nil
+}
+
+func (l *Log) readEntries(ctx context.Context, conn *pgx.Conn, to uint64, read Reader) error {
+	rows, err := conn.Query(ctx, `select entry from log_entries where room_id = $1 and index >= $2 and index < $3 order by index`,
+		l.room, int64(l.tree.Size()), int64(to)) //nolint:gosec // both below MaxSize
+	if err != nil {
+		return fmt.Errorf("read entries: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		entry := rows.RawValues()[0]
+		if err := read(entry); err != nil {
+			return fmt.Errorf("%w: entry %d: %w", ErrCorrupt, l.tree.Size(), err)
+		}
+		l.tree.Append(audit.LeafHash(entry))
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read entries: %w", err)
+	}
+	return nil
+}
+
+// copy writes the entries of a batch.
+func (l *Log) copy(ctx context.Context, conn *pgx.Conn, b *Batch, start uint64) error {
+	_, err := conn.CopyFrom(ctx, pgx.Identifier{"log_entries"}, []string{"room_id", "index", "entry", "leaf"},
+		pgx.CopyFromSlice(b.Len(), func(i int) ([]any, error) {
+			return []any{l.room, int64(start) + int64(i), b.entry(i), b.leaves[i][:]}, nil //nolint:gosec // below MaxSize
+		}))
+	if err != nil {
+		return fmt.Errorf("copy entries: %w", err)
+	}
+	return nil
+}
+
+// commit stores tile roots and the new head and commits, in one round trip.
+func (l *Log) commit(ctx context.Context, conn *pgxpool.Conn, now int64, ext *audit.Extension, signed []byte, publish bool) error {
+	batch := &pgx.Batch{}
+	ext.TileRoots(func(level uint8, index uint64, h audit.Hash) {
+		batch.Queue(`insert into log_tile_roots (room_id, level, index, hash) values ($1, $2, $3, $4)`,
+			l.room, int16(level), int64(index), h[:]) //nolint:gosec // below MaxSize
+	})
+	root := ext.Root()
+	batch.Queue(`update log_heads set size = $2, root = $3, time_ms = $4, checkpoint = $5,
+			published = case when $6 then $5 else published end,
+			published_size = case when $6 then $2 else published_size end,
+			published_at = case when $6 then clock_timestamp() else published_at end
+		where room_id = $1`,
+		l.room, int64(ext.Size()), root[:], now, string(signed), publish) //nolint:gosec // below MaxSize
+	batch.Queue(`commit`)
+	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// rollback ends the transaction; a broken connection has ended it already.
+func rollback(conn *pgxpool.Conn) error {
+	if conn.Conn().IsClosed() || conn.Conn().PgConn().TxStatus() == 'I' {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if _, err := conn.Exec(ctx, `rollback`); err != nil {
+		return fmt.Errorf("roll back: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+// Package pglog keeps logs in PostgreSQL: one log a room, in the tables that
+// migrations/0001_log.sql makes. It is the only package that knows them.
+//
+// An append is one transaction: lock the room's head row, read the database's
+// clock, catch up on what other nodes appended, build the new entries, extend
+// the tree, sign the checkpoint, COPY the entries, update the head, commit.
+// Whoever holds the row lock is the room's one sequencer, so any number of
+// nodes may append to the same room.
+//
+// Invariants: entries and tile roots are only ever inserted; a head's size,
+// root and checkpoint always belong together; a checkpoint leaves the package
+// only after its entries are durable; the published checkpoint never shrinks.
+package pglog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/proofline/proofline/audit"
+)
+
+var (
+	// ErrNotFound is returned when the log, or the part of it asked for, does
+	// not exist.
+	ErrNotFound = errors.New("not in the log")
+	// ErrExists is returned when a log is created twice.
+	ErrExists = errors.New("log exists already")
+	// ErrCorrupt is returned when stored entries do not hash to the stored root.
+	ErrCorrupt = errors.New("stored log is corrupt")
+)
+
+// Role is the database role the server works as: it cannot update or delete
+// entries.
+const Role = "proofline_server"
+
+// Store reads logs and makes handles to append to them. Safe for concurrent
+// use.
+type Store struct{ pool *pgxpool.Pool }
+
+// NewStore returns a store on a migrated database.
+func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+
+// Create makes an empty log inside the caller's transaction; [ErrExists] when
+// there is one.
+func (s *Store) Create(ctx context.Context, tx pgx.Tx, room uuid.UUID) error {
+	root := new(audit.Tree).Root()
+	tag, err := tx.Exec(ctx, `insert into log_heads (room_id, root) values ($1, $2) on conflict do nothing`, room, root[:])
+	if err != nil {
+		return fmt.Errorf("create log: %w", err)
+	}
+	if tag.RowsAffected() == 0 {
+		return ErrExists
+	}
+	return nil
+}
+
+// Checkpoint returns the published checkpoint, a signed note; [ErrNotFound]
+// before the first entry.
+func (s *Store) Checkpoint(ctx context.Context, room uuid.UUID) ([]byte, error) {
+	var note string
+	err := s.pool.QueryRow(ctx, `select published from log_heads where room_id = $1 and published <> ''`, room).Scan(&note)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read checkpoint: %w", err)
+	}
+	return []byte(note), nil
+}
+
+// Publish makes the newest checkpoint of the log the published one.
+func (s *Store) Publish(ctx context.Context, room uuid.UUID) error {
+	_, err := s.pool.Exec(ctx, `update log_heads
+		set published = checkpoint, published_size = size, published_at = clock_timestamp()
+		where room_id = $1 and published_size < size`, room)
+	if err != nil {
+		return fmt.Errorf("publish checkpoint: %w", err)
+	}
+	return nil
+}
+
+// Head is the newest size of a log.
+type Head struct {
+	Room      uuid.UUID
+	Size      uint64
+	Published uint64 // size of the published checkpoint
+}
+
+// Heads returns the heads of those of the rooms that have a log, and the
+// database's clock.
+func (s *Store) Heads(ctx context.Context, rooms []uuid.UUID) ([]Head, time.Time, error) {
+	var now time.Time
+	rows, err := s.pool.Query(ctx, `select room_id, size, published_size, clock_timestamp() from log_heads where room_id = any($1)`, rooms)
+	if err != nil {
+		return nil, now, fmt.Errorf("read heads: %w", err)
+	}
+	heads, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (h Head, err error) {
+		err = row.Scan(&h.Room, &h.Size, &h.Published, &now)
+		return h, err
+	})
+	if err != nil {
+		return nil, now, fmt.Errorf("read heads: %w", err)
+	}
+	return heads, now, nil
+}
+
+// Tile returns the content of a tile or entry bundle; [ErrNotFound] unless
+// the log has all of it.
+func (s *Store) Tile(ctx context.Context, room uuid.UUID, t audit.Tile) ([]byte, error) {
+	if !t.In(audit.MaxSize) {
+		return nil, ErrNotFound
+	}
+	query, level := `select leaf from log_entries where room_id = $1 and $2 = 0 and index >= $3 and index < $4 order by index`, t.Level
+	switch {
+	case t.Level < 0:
+		query, level = `select entry from log_entries where room_id = $1 and $2 = 0 and index >= $3 and index < $4 order by index`, 0
+	case t.Level > 0:
+		query = `select hash from log_tile_roots where room_id = $1 and level = $2 and index >= $3 and index < $4 order by index`
+	}
+	first := t.Index * audit.TileWidth
+	rows, err := s.pool.Query(ctx, query, room, int16(level), int64(first), int64(first)+int64(t.Width)) //nolint:gosec // In bounds both
+	if err != nil {
+		return nil, fmt.Errorf("read tile: %w", err)
+	}
+	defer rows.Close()
+	content, n := make([]byte, 0, t.Width*len(audit.Hash{})), 0
+	for ; rows.Next(); n++ {
+		value := rows.RawValues()[0]
+		if t.Level >= 0 {
+			content = append(content, value...)
+		} else if content, err = audit.AppendBundle(content, value); err != nil {
+			return nil, fmt.Errorf("read bundle: %w", err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read tile: %w", err)
+	}
+	if n != t.Width {
+		return nil, ErrNotFound
+	}
+	return content, nil
+}
+
+// Receipt proves entry index against the newest checkpoint.
+func (s *Store) Receipt(ctx context.Context, room uuid.UUID, index uint64) ([]byte, error) {
+	var size int64
+	var root []byte
+	var note string
+	err := s.pool.QueryRow(ctx, `select size, root, checkpoint from log_heads where room_id = $1`, room).Scan(&size, &root, &note)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && uint64(size) <= index { //nolint:gosec // never negative
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read head: %w", err)
+	}
+	head := audit.Checkpoint{Size: uint64(size), Root: audit.Hash(root)} //nolint:gosec // never negative
+	fetch := func(ctx context.Context, t audit.Tile) ([]byte, error) { return s.Tile(ctx, room, t) }
+	path, err := audit.ProveInclusion(ctx, fetch, head, index)
+	if err != nil {
+		return nil, fmt.Errorf("prove entry %d: %w", index, err)
+	}
+	return audit.Proof{Index: index, Path: path, Checkpoint: []byte(note)}.Marshal(), nil
+}

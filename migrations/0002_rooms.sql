@@ -1,0 +1,31 @@
+-- +goose Up
+
+-- What a room is beside its transcript. The id is derived from the slug, so a
+-- slug is taken once without a second index.
+create table rooms (
+  room_id    uuid primary key,
+  slug       text not null,
+  origin     text not null, -- name of the log, fixed at creation
+  title      text not null,
+  created_at timestamptz not null default now(),
+  ended_at   timestamptz    -- a hint which rooms need no node; the transcript decides
+);
+
+-- Private keys, sealed with the server's master key (AES-256-GCM).
+create table room_keys (
+  room_id uuid  not null,
+  purpose text  not null check (purpose in ('log', 'vrf', 'pass')),
+  sealed  bytea not null,
+  primary key (room_id, purpose)
+);
+
+-- Texts whose hashes the transcript holds.
+create table room_messages (
+  room_id uuid  not null,
+  hash    bytea not null check (octet_length(hash) = 32),
+  text    text  not null,
+  primary key (room_id, hash)
+);
+
+grant select, insert, update on rooms to proofline_server;
+grant select, insert on room_keys, room_messages to proofline_server;
