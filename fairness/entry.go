@@ -24,6 +24,7 @@ type Entry interface {
 	// AppendEntry appends the canonical text, without a final newline.
 	AppendEntry(dst []byte) []byte
 
+	moment(s *State) Time // its time; the state's for an entry without one
 	apply(s *State, outside Outside) error
 }
 
@@ -184,159 +185,126 @@ func (*Amend) Kind() Kind { return KindAmend }
 // Kind returns "end".
 func (*End) Kind() Kind { return KindEnd }
 
+func (e *Room) moment(*State) Time     { return e.Created }
+func (e *Arrive) moment(*State) Time   { return e.Time }
+func (e *Merit) moment(*State) Time    { return e.Time }
+func (e *Freeze) moment(*State) Time   { return e.Time }
+func (e *Draw) moment(*State) Time     { return e.Time }
+func (e *Assign) moment(s *State) Time { return s.now }
+func (e *Call) moment(*State) Time     { return e.Time }
+func (e *Admit) moment(*State) Time    { return e.Time }
+func (e *Skip) moment(*State) Time     { return e.Time }
+func (e *Amend) moment(*State) Time    { return e.Time }
+func (e *End) moment(*State) Time      { return e.Time }
+
 // AppendEntry appends the canonical text: one rule of the policy a line.
 func (e *Room) AppendEntry(dst []byte) []byte {
-	dst = append(dst, "room 1"...)
-	line := func(word string) { dst = append(append(dst, '\n'), word...) }
-	line("created")
-	dst = appendNumber(dst, e.Created)
-	line("origin")
-	dst = appendWord(dst, e.Origin)
-	line("log")
-	dst = appendWord(dst, e.LogKey)
-	line("vrf")
-	dst = appendWord(dst, VRFSuite)
-	dst = appendHex(dst, e.VRFKey[:])
-	line("beacon")
-	dst = appendWord(dst, e.Beacon)
+	w := begin(dst, KindRoom).number(1).
+		line("created").time(e.Created).
+		line("origin").word(e.Origin).
+		line("log").word(e.LogKey).
+		line("vrf").word(VRFSuite).hex(e.VRFKey[:]).
+		line("beacon").word(e.Beacon)
 	for _, lane := range e.Lanes {
-		line("lane")
-		dst = appendWord(dst, lane)
+		w = w.line("lane").word(string(lane))
 	}
-	line("opens")
-	dst = appendNumber(dst, e.Opens)
-	line("starts")
-	dst = appendNumber(dst, e.Starts)
-	line("closes")
-	dst = appendCloses(dst, e.Closes)
-	for _, w := range e.Windows {
-		line("window")
-		dst = appendRule(dst, w)
+	w = w.line("opens").time(e.Opens).line("starts").time(e.Starts).line("closes").closes(e.Closes)
+	for _, r := range e.Windows {
+		w = w.line("window").rule(r)
 	}
-	line("outflow")
-	dst = appendOutflow(dst, e.Outflow)
-	line("claim")
-	dst = appendNumber(dst, e.Claim)
-	line("session")
-	return appendNumber(dst, e.Session)
+	return w.line("outflow").outflow(e.Outflow).
+		line("claim").number(uint64(e.Claim)).
+		line("session").number(uint64(e.Session))
 }
 
 // AppendEntry appends "arrive time window seq ticket lane".
 func (e *Arrive) AppendEntry(dst []byte) []byte {
-	dst = appendNumber(append(dst, KindArrive...), e.Time)
-	dst = appendNumber(dst, e.Window)
-	dst = appendNumber(dst, e.Seq)
-	dst = appendID(dst, e.Ticket)
-	return appendWord(dst, e.Lane)
+	return begin(dst, KindArrive).time(e.Time).number(uint64(e.Window)).number(uint64(e.Seq)).
+		id(e.Ticket).word(string(e.Lane))
 }
 
 // AppendEntry appends "merit time ticket method evidence".
 func (e *Merit) AppendEntry(dst []byte) []byte {
-	dst = appendNumber(append(dst, KindMerit...), e.Time)
-	dst = appendID(dst, e.Ticket)
-	dst = appendWord(dst, e.Method)
-	return appendWord(dst, e.Evidence)
+	return begin(dst, KindMerit).time(e.Time).id(e.Ticket).word(e.Method).word(e.Evidence)
 }
 
 // AppendEntry appends "freeze time window lots size root round proof".
 func (e *Freeze) AppendEntry(dst []byte) []byte {
-	dst = appendNumber(append(dst, KindFreeze...), e.Time)
-	dst = appendNumber(dst, e.Window)
-	dst = appendNumber(dst, e.Lots)
-	dst = appendNumber(dst, e.Size)
-	dst = appendHex(dst, e.Root[:])
-	dst = appendNumber(dst, e.Round)
-	return appendHex(dst, e.Proof[:])
+	return begin(dst, KindFreeze).time(e.Time).number(uint64(e.Window)).number(uint64(e.Lots)).
+		number(e.Size).hex(e.Root[:]).number(e.Round).hex(e.Proof[:])
 }
 
 // AppendEntry appends "draw time window signature seed", with "-" for no
 // signature.
 func (e *Draw) AppendEntry(dst []byte) []byte {
-	dst = appendNumber(append(dst, KindDraw...), e.Time)
-	dst = appendNumber(dst, e.Window)
+	w := begin(dst, KindDraw).time(e.Time).number(uint64(e.Window))
 	if len(e.Signature) == 0 {
-		dst = append(dst, " -"...)
-	} else {
-		dst = appendHex(dst, e.Signature)
+		return w.word("-").hex(e.Seed[:])
 	}
-	return appendHex(dst, e.Seed[:])
+	return w.hex(e.Signature).hex(e.Seed[:])
 }
 
 // AppendEntry appends "assign window lane position ticket".
 func (e *Assign) AppendEntry(dst []byte) []byte {
-	dst = appendNumber(append(dst, KindAssign...), e.Window)
-	dst = appendWord(dst, e.Lane)
-	dst = appendNumber(dst, e.Position)
-	return appendID(dst, e.Ticket)
+	return begin(dst, KindAssign).number(uint64(e.Window)).word(string(e.Lane)).
+		number(uint64(e.Position)).id(e.Ticket)
 }
 
 // AppendEntry appends "call time lane position".
 func (e *Call) AppendEntry(dst []byte) []byte {
-	dst = appendNumber(append(dst, KindCall...), e.Time)
-	dst = appendWord(dst, e.Lane)
-	return appendNumber(dst, e.UpTo)
+	return begin(dst, KindCall).time(e.Time).word(string(e.Lane)).number(uint64(e.UpTo))
 }
 
 // AppendEntry appends "admit time ticket pass".
 func (e *Admit) AppendEntry(dst []byte) []byte {
-	dst = appendNumber(append(dst, KindAdmit...), e.Time)
-	dst = appendID(dst, e.Ticket)
-	return appendID(dst, e.Pass)
+	return begin(dst, KindAdmit).time(e.Time).id(e.Ticket).id(e.Pass)
 }
 
 // AppendEntry appends "skip time ticket reason".
 func (e *Skip) AppendEntry(dst []byte) []byte {
-	dst = appendNumber(append(dst, KindSkip...), e.Time)
-	dst = appendID(dst, e.Ticket)
-	return appendWord(dst, e.Reason)
+	return begin(dst, KindSkip).time(e.Time).id(e.Ticket).word(string(e.Reason))
 }
 
 // AppendEntry appends "amend time change" and what the change carries.
 func (e *Amend) AppendEntry(dst []byte) []byte {
-	dst = appendNumber(append(dst, KindAmend...), e.Time)
-	dst = appendWord(dst, e.Change)
+	w := begin(dst, KindAmend).time(e.Time).word(string(e.Change))
 	switch e.Change {
 	case ChangeOutflow:
-		dst = appendOutflow(dst, e.Outflow)
+		w = w.outflow(e.Outflow)
 	case ChangeMessage:
-		dst = appendHex(dst, e.Message[:])
+		w = w.hex(e.Message[:])
 	case ChangeWindows:
-		dst = appendCloses(dst, e.Closes)
-		for _, w := range e.Windows {
-			dst = appendRule(dst, w)
+		w = w.closes(e.Closes)
+		for _, r := range e.Windows {
+			w = w.rule(r)
 		}
 	}
-	return dst
+	return w
 }
 
 // AppendEntry appends "end time".
-func (e *End) AppendEntry(dst []byte) []byte {
-	return appendNumber(append(dst, KindEnd...), e.Time)
+func (e *End) AppendEntry(dst []byte) []byte { return begin(dst, KindEnd).time(e.Time) }
+
+// writer is an entry being written, the counterpart of [fields]. Its methods
+// append one field with the space before it; line appends a line's first word.
+type writer []byte
+
+func begin(dst []byte, k Kind) writer { return append(dst, k...) }
+
+func (w writer) line(word string) writer  { return append(append(w, '\n'), word...) }
+func (w writer) word(s string) writer     { return append(append(w, ' '), s...) }
+func (w writer) number(n uint64) writer   { return strconv.AppendUint(append(w, ' '), n, 10) }
+func (w writer) time(t Time) writer       { return w.number(uint64(t)) }
+func (w writer) hex(b []byte) writer      { return hex.AppendEncode(append(w, ' '), b) }
+func (w writer) id(id [16]byte) writer    { return appendUUID(append(w, ' '), id) }
+func (w writer) rule(r WindowRule) writer { return w.time(r.From).number(uint64(r.Length)) }
+func (w writer) outflow(o Outflow) writer {
+	return w.number(uint64(o.PerMinute)).number(uint64(o.MaxActive))
 }
 
-// The append functions below write one field with the space before it.
-
-func appendNumber[N ~int64 | ~uint64 | ~uint32](dst []byte, n N) []byte {
-	return strconv.AppendUint(append(dst, ' '), uint64(n), 10)
-}
-
-func appendWord[S ~string](dst []byte, s S) []byte { return append(append(dst, ' '), s...) }
-
-func appendHex(dst, b []byte) []byte { return hex.AppendEncode(append(dst, ' '), b) }
-
-func appendID[ID ~[16]byte](dst []byte, id ID) []byte { return appendUUID(append(dst, ' '), id) }
-
-func appendCloses(dst []byte, t Time) []byte {
+func (w writer) closes(t Time) writer {
 	if t == Never {
-		return append(dst, " never"...)
+		return w.word("never")
 	}
-	return appendNumber(dst, t)
-}
-
-func appendRule(dst []byte, r WindowRule) []byte {
-	return appendNumber(appendNumber(dst, r.From), r.Length)
-}
-
-func appendOutflow(dst []byte, o Outflow) []byte {
-	return appendNumber(appendNumber(dst, o.PerMinute), o.MaxActive)
+	return w.time(t)
 }

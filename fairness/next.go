@@ -1,7 +1,9 @@
 package fairness
 
 // This file answers what the rules allow, or demand, to be written next. The
-// server builds its entries from it; an auditor needs none of it.
+// server builds its entries from it; an auditor needs none of it. A moment
+// asked about is never before [State.Now], and nothing is due in a room that
+// has ended.
 
 // NextSeq returns the seq of the next arrival in w.
 func (s *State) NextSeq(w Window) uint32 {
@@ -21,7 +23,7 @@ func (s *State) Knows(t Ticket) bool {
 // false when no window is open then.
 func (s *State) NextArrive(now Time, t Ticket) (Arrive, bool) {
 	w, ok := s.windowAt(now)
-	if !ok {
+	if !ok || s.ended {
 		return Arrive{}, false
 	}
 	return Arrive{Time: now, Window: w.Index, Seq: s.NextSeq(w), Ticket: t, Lane: General}, true
@@ -30,11 +32,10 @@ func (s *State) NextArrive(now Time, t Ticket) (Arrive, bool) {
 // FreezeDue returns when the next window with arrivals is over and to be
 // frozen; false when there is none.
 func (s *State) FreezeDue() (Time, bool) {
-	next, ok := s.unfrozen()
-	if !ok {
+	if s.ended || s.frozen == len(s.windows) {
 		return 0, false
 	}
-	return s.windows[next].To, true
+	return s.windows[s.frozen].To, true
 }
 
 // NextFreeze returns the freeze entry that is due, without its proof, and
@@ -50,7 +51,7 @@ func (s *State) NextFreeze(now Time, root [HashSize]byte) (*Freeze, []byte, bool
 
 // NextDraw returns the draw entry that is due; false when none is.
 func (s *State) NextDraw(now Time) (*Draw, bool) {
-	if s.drawn == s.frozen {
+	if s.ended || s.drawn == s.frozen {
 		return nil, false
 	}
 	w := &s.windows[s.drawn]
@@ -60,7 +61,7 @@ func (s *State) NextDraw(now Time) (*Draw, bool) {
 // NextAssign returns the assign entry that is due; false when every drawn
 // place is stated.
 func (s *State) NextAssign() (Assign, bool) {
-	if s.assigned == s.places {
+	if s.ended || s.assigned == s.places {
 		return Assign{}, false
 	}
 	w := &s.windows[s.filling]
@@ -79,7 +80,7 @@ func (s *State) CallLimit(now Time, capacity uint64) (Position, bool) {
 	people := min(uint64(s.pace.at(now).credit/creditPerCall), capacity)
 	upTo := called
 	for upTo < s.places {
-		if s.at(upTo+1).outcome != StatusSkipped {
+		if !s.at(upTo + 1).outcome.skipped() {
 			if people == 0 {
 				break
 			}
@@ -96,7 +97,7 @@ func (s *State) CallLimit(now Time, capacity uint64) (Position, bool) {
 // not called. It looks no further once dst has most tickets.
 func (s *State) NoShows(dst []Ticket, from Position, now Time, most int) ([]Ticket, Position) {
 	p := max(from, 1)
-	for ; len(dst) < most; p++ {
+	for ; len(dst) < most && !s.ended; p++ {
 		c, called := s.callOf(p)
 		if !called {
 			break

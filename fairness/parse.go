@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // ErrGrammar is returned when a text is no entry in its one canonical form.
@@ -80,7 +81,7 @@ func (p *Parser) body(kind []byte) Entry {
 		f.hex(e.Seed[:])
 		return e
 	case KindMerit:
-		return &Merit{f.time(), Ticket(f.id()), string(f.text()), string(f.text())}
+		return &Merit{f.time(), Ticket(f.id()), f.token(), f.token()}
 	case KindAmend:
 		return f.amend()
 	case KindEnd:
@@ -119,54 +120,29 @@ func (f *fields) text() []byte {
 	return field
 }
 
-// number reads a decimal below 2^63.
-func (f *fields) number() uint64 {
-	var n uint64
-	text := f.text()
-	if len(text) > 19 {
-		f.fail("a number is too long")
-		return 0
+// token reads a field of printable ASCII.
+func (f *fields) token() string {
+	s := string(f.text())
+	if !isToken(s) {
+		f.fail("a field has a character that is not printable ASCII")
 	}
-	for _, c := range text {
-		if c < '0' || c > '9' {
-			f.fail("a number has a character that is no digit")
-			return 0
-		}
-		n = n*10 + uint64(c-'0')
-	}
-	if n >= 1<<63 {
-		f.fail("a number is too large")
+	return s
+}
+
+// below reads a decimal below a limit.
+func (f *fields) below(limit uint64) uint64 {
+	n, err := strconv.ParseUint(string(f.text()), 10, 64)
+	if err != nil || n >= limit {
+		f.fail("a number has a character that is no digit, or is too large")
 		return 0
 	}
 	return n
 }
 
-func (f *fields) number32() uint32 {
-	n := f.number()
-	if n >= 1<<32 {
-		f.fail("a number is too large")
-		return 0
-	}
-	return uint32(n)
-}
-
-func (f *fields) millis() Millis {
-	n := f.number()
-	if n > uint64(Never) {
-		f.fail("a duration is too long")
-		return 0
-	}
-	return Millis(n)
-}
-
-func (f *fields) time() Time {
-	n := f.number()
-	if n >= uint64(Never) {
-		f.fail("a time is too late")
-		return 0
-	}
-	return Time(n)
-}
+func (f *fields) number() uint64   { return f.below(1 << 63) }
+func (f *fields) number32() uint32 { return uint32(f.below(1 << 32)) }
+func (f *fields) time() Time       { return Time(f.below(uint64(Never))) }
+func (f *fields) millis() Millis   { return Millis(f.below(uint64(Never) + 1)) }
 
 func (f *fields) closes() Time {
 	if bytes.HasPrefix(f.rest, []byte("never")) {
@@ -228,7 +204,6 @@ func (f *fields) reason() Reason {
 }
 
 func (f *fields) outflow() Outflow { return Outflow{f.number32(), f.number32()} }
-
 func (f *fields) rule() WindowRule { return WindowRule{f.time(), f.millis()} }
 
 func (f *fields) amend() *Amend {
@@ -250,16 +225,17 @@ func (f *fields) amend() *Amend {
 	return e
 }
 
-// word skips the expected first word of a policy line.
-func (f *fields) word(want string) {
-	if string(f.text()) != want {
-		f.fail(fmt.Sprintf("want the line %q here", want))
+// want skips a field that is always the same.
+func (f *fields) want(word string) *fields {
+	if string(f.text()) != word {
+		f.fail(fmt.Sprintf("want %q here", word))
 	}
+	return f
 }
 
 // more tells whether the next line begins with that word, and skips it.
 func (f *fields) more(word string) bool {
-	if f.bad != "" || !bytes.HasPrefix(f.rest, append([]byte(word), ' ')) {
+	if f.bad != "" || !bytes.HasPrefix(f.rest, []byte(word+" ")) {
 		return false
 	}
 	f.text()
@@ -268,35 +244,22 @@ func (f *fields) more(word string) bool {
 
 func (f *fields) room() *Room {
 	e := &Room{}
-	f.word("1")
-	f.word("created")
-	e.Created = f.time()
-	f.word("origin")
-	e.Origin = string(f.text())
-	f.word("log")
-	e.LogKey = string(f.text())
-	f.word("vrf")
-	f.word(VRFSuite)
-	f.hex(e.VRFKey[:])
-	f.word("beacon")
-	e.Beacon = string(f.text())
+	e.Created = f.want("1").want("created").time()
+	e.Origin = f.want("origin").token()
+	e.LogKey = f.want("log").token()
+	f.want("vrf").want(VRFSuite).hex(e.VRFKey[:])
+	e.Beacon = f.want("beacon").token()
 	for f.more("lane") {
 		e.Lanes = append(e.Lanes, f.lane())
 	}
-	f.word("opens")
-	e.Opens = f.time()
-	f.word("starts")
-	e.Starts = f.time()
-	f.word("closes")
-	e.Closes = f.closes()
+	e.Opens = f.want("opens").time()
+	e.Starts = f.want("starts").time()
+	e.Closes = f.want("closes").closes()
 	for f.more("window") {
 		e.Windows = append(e.Windows, f.rule())
 	}
-	f.word("outflow")
-	e.Outflow = f.outflow()
-	f.word("claim")
-	e.Claim = f.millis()
-	f.word("session")
-	e.Session = f.millis()
+	e.Outflow = f.want("outflow").outflow()
+	e.Claim = f.want("claim").millis()
+	e.Session = f.want("session").millis()
 	return e
 }

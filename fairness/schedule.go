@@ -1,6 +1,9 @@
 package fairness
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // WindowRule opens windows of one length from a moment on, until the next
 // rule's moment or the room's close; what does not fit whole is cut short.
@@ -58,7 +61,7 @@ func (s *Schedule) At(t Time) (Window, bool) {
 	if t < s.Opens() || t >= s.closes {
 		return Window{}, false
 	}
-	i, found := slices.BinarySearchFunc(s.rules, t, func(r scheduleRule, t Time) int { return compareTime(r.From, t) })
+	i, found := slices.BinarySearchFunc(s.rules, t, func(r scheduleRule, t Time) int { return cmp.Compare(r.From, t) })
 	if !found {
 		i--
 	}
@@ -99,13 +102,3 @@ func (s *Schedule) replace(rules []WindowRule, closes Time) *Schedule {
 }
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
-
-func compareTime(a, b Time) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}

@@ -1,5 +1,7 @@
 package fairness
 
+import "slices"
+
 // This file holds the rules of letting people in: call, admit, skip, amend.
 
 // creditPerCall is what one call costs the pace: outflow is per minute, time
@@ -10,7 +12,8 @@ const creditPerCall = 60_000
 // unpaused millisecond from the start on and is saved up for at most ten
 // seconds' worth (or one call). A call costs [creditPerCall] for every place
 // that is not skipped yet; when a called ticket is skipped the credit comes
-// back, so that admissions, not calls, follow the outflow.
+// back, so that admissions, not calls, follow the outflow. What comes back is
+// capped too: no-shows of a quiet hour must not become a crowd at once.
 type pace struct {
 	outflow Outflow
 	starts  Time
@@ -37,8 +40,7 @@ func (p pace) at(now Time) pace {
 	if p.paused || now <= p.since {
 		return p
 	}
-	most := max(int64(p.outflow.PerMinute)*10_000, creditPerCall)
-	if p.credit < most {
+	if most := p.most(); p.credit < most {
 		gain := min(int64(now-p.since), 60_000) * int64(p.outflow.PerMinute)
 		p.credit = min(p.credit+gain, most)
 	}
@@ -46,22 +48,39 @@ func (p pace) at(now Time) pace {
 	return p
 }
 
-func (p pace) pause(now Time) pace {
+// most is how much credit time alone can save up.
+func (p pace) most() int64 { return max(int64(p.outflow.PerMinute)*10_000, creditPerCall) }
+
+// refund gives back the credit of a call that ended without an admission. It
+// may lift a full pace by one call, or slow rooms would lose most of it.
+func (p pace) refund(now Time) pace {
 	p = p.at(now)
-	p.paused, p.since = true, now
+	p.credit = min(p.credit, p.most()) + creditPerCall
 	return p
 }
 
-func (p pace) resume(now Time) pace {
-	p.behind += Millis(now - p.since)
-	p.paused, p.since = false, max(now, p.starts)
+// amend changes the outflow; credit saved up at a faster one is cut.
+func (p pace) amend(now Time, o Outflow) pace {
+	p = p.at(now)
+	p.outflow = o
+	p.credit = min(p.credit, p.most())
+	return p
+}
+
+// turn begins a pause, or ends it.
+func (p pace) turn(now Time) pace {
+	if p.paused {
+		p.behind += Millis(now - p.since)
+		p.since = max(now, p.starts)
+	} else {
+		p = p.at(now)
+		p.since = now
+	}
+	p.paused = !p.paused
 	return p
 }
 
 func (e *Call) apply(s *State, _ Outside) error {
-	if err := s.tick(e.Time); err != nil {
-		return err
-	}
 	called := s.called()
 	switch {
 	case e.Lane != General:
@@ -77,7 +96,7 @@ func (e *Call) apply(s *State, _ Outside) error {
 	}
 	present := int64(0)
 	for p := called + 1; p <= e.UpTo; p++ {
-		if s.at(p).outcome != StatusSkipped {
+		if !s.at(p).outcome.skipped() {
 			present++
 		}
 	}
@@ -88,16 +107,11 @@ func (e *Call) apply(s *State, _ Outside) error {
 	next.credit -= present * creditPerCall
 	s.pace = next
 	s.calls = append(s.calls, call{index: EntryIndex(s.size), clock: s.pace.clock(e.Time), upTo: e.UpTo})
-	s.counts.Called = uint64(e.UpTo)
-	s.counts.Waiting += uint64(present)
-	s.now = e.Time
+	s.waiting += uint64(present)
 	return nil
 }
 
 func (e *Admit) apply(s *State, _ Outside) error {
-	if err := s.tick(e.Time); err != nil {
-		return err
-	}
 	number, ok := s.tickets[e.Ticket]
 	if !ok {
 		return violation(RuleAdmission, "ticket %v never joined", e.Ticket)
@@ -106,7 +120,7 @@ func (e *Admit) apply(s *State, _ Outside) error {
 	c, called := s.callOf(s.position(number))
 	switch {
 	case a.settled != 0:
-		return violation(RuleAdmission, "ticket %v was %s before", e.Ticket, a.outcome)
+		return violation(RuleAdmission, "ticket %v was %s before", e.Ticket, a.outcome.status())
 	case !called:
 		return violation(RuleAdmission, "ticket %v is not called", e.Ticket)
 	case s.left(c, e.Time) <= 0:
@@ -114,85 +128,63 @@ func (e *Admit) apply(s *State, _ Outside) error {
 	case e.Pass != NewPassID(s.policy.Origin, e.Ticket):
 		return violation(RuleAdmission, "pass %v is not the one of ticket %v", e.Pass, e.Ticket)
 	}
-	s.settle(a, StatusAdmitted, "", e.Time)
-	s.counts.Admitted++
-	s.counts.Waiting--
+	s.settle(a, admitted, e.Time)
+	s.waiting--
 	return nil
 }
 
 func (e *Skip) apply(s *State, _ Outside) error {
-	if err := s.tick(e.Time); err != nil {
-		return err
-	}
 	number, ok := s.tickets[e.Ticket]
 	if !ok {
 		return violation(RuleSkip, "ticket %v never joined", e.Ticket)
 	}
 	a := &s.arrivals[number]
 	c, called := s.callOf(s.position(number))
+	o := outcome(max(slices.Index(reasons[:], e.Reason), 0))
 	switch {
+	case !o.skipped():
+		return violation(RuleSkip, "unknown reason %q", e.Reason)
 	case a.settled != 0:
-		return violation(RuleSkip, "ticket %v was %s before", e.Ticket, a.outcome)
+		return violation(RuleSkip, "ticket %v was %s before", e.Ticket, a.outcome.status())
 	case e.Reason == NoShow && !called:
 		return violation(RuleSkip, "ticket %v is not called, so it cannot be a no-show", e.Ticket)
 	case e.Reason == NoShow && s.left(c, e.Time) > 0:
 		return violation(RuleSkip, "ticket %v may still be claimed for %d ms", e.Ticket, s.left(c, e.Time))
 	}
 	if called {
-		s.pace = s.pace.at(e.Time)
-		s.pace.credit += creditPerCall
-		s.counts.Waiting--
+		s.pace = s.pace.refund(e.Time)
+		s.waiting--
 	}
-	s.settle(a, StatusSkipped, e.Reason, e.Time)
-	switch e.Reason {
-	case NoShow:
-		s.counts.NoShows++
-	case Left:
-		s.counts.Left++
-	case Revoked:
-		s.counts.Revoked++
-	}
+	s.settle(a, o, e.Time)
 	return nil
 }
 
-func (s *State) settle(a *arrival, outcome Status, reason Reason, t Time) {
-	a.settled, a.settledAt = EntryIndex(s.size), t
-	a.outcome, a.reason = outcome, reason
-	s.now = t
+func (s *State) settle(a *arrival, o outcome, t Time) {
+	a.settled, a.settledAt, a.outcome = EntryIndex(s.size), t, o
+	s.settled[o]++
 }
 
 func (e *Amend) apply(s *State, _ Outside) error {
-	if err := s.tick(e.Time); err != nil {
-		return err
-	}
-	var err error
 	switch e.Change {
 	case ChangeOutflow:
-		err = s.amendOutflow(e)
-	case ChangePause:
-		if s.pace.paused {
-			err = violation(RuleAmend, "a pause of a paused room")
-		} else {
-			s.pace = s.pace.pause(e.Time)
+		if err := s.amendOutflow(e); err != nil {
+			return err
 		}
-	case ChangeResume:
-		if !s.pace.paused {
-			err = violation(RuleAmend, "a resume of a room that is not paused")
-		} else {
-			s.pace = s.pace.resume(e.Time)
+	case ChangePause, ChangeResume:
+		if pause := e.Change == ChangePause; pause == s.pace.paused {
+			return violation(RuleAmend, "a %s, and paused is %t already", e.Change, pause)
 		}
+		s.pace = s.pace.turn(e.Time)
 	case ChangeMessage:
 		s.message = e.Message
 	case ChangeWindows:
-		err = s.amendWindows(e)
+		if err := s.amendWindows(e); err != nil {
+			return err
+		}
 	default:
-		err = violation(RuleAmend, "unknown change %q", e.Change)
+		return violation(RuleAmend, "unknown change %q", e.Change)
 	}
-	if err != nil {
-		return err
-	}
-	s.now = e.Time
-	s.counts.Amends++
+	s.amends++
 	return nil
 }
 
@@ -202,8 +194,7 @@ func (s *State) amendOutflow(e *Amend) error {
 	if len(c.list) > 0 {
 		return violation(RuleAmend, "%s %s", c.list[0].Field, c.list[0].Detail)
 	}
-	s.pace = s.pace.at(e.Time)
-	s.pace.outflow = e.Outflow
+	s.pace = s.pace.amend(e.Time, e.Outflow)
 	return nil
 }
 
@@ -230,6 +221,6 @@ func (s *State) amendWindows(e *Amend) error {
 			return violation(RuleAmend, "the open window would end at %d instead of %d", is.To, was.To)
 		}
 	}
-	s.schedule, s.current = next, Window{}
+	s.schedule = next
 	return nil
 }

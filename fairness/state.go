@@ -1,6 +1,9 @@
 package fairness
 
-import "crypto/sha256"
+import (
+	"crypto/sha256"
+	"slices"
+)
 
 // Outside answers what the rules need and the transcript's own text does not
 // say.
@@ -34,9 +37,11 @@ type State struct {
 
 	calls   []call
 	pace    pace
-	ended   bool
+	waiting uint64               // called places neither admitted nor skipped
+	settled [len(reasons)]uint64 // arrivals by outcome
+	amends  uint64
 	message [HashSize]byte
-	counts  Counts
+	ended   bool
 }
 
 // arrival is one ticket's record.
@@ -47,8 +52,30 @@ type arrival struct {
 	settled   EntryIndex // of the admit or skip entry; 0 for neither
 	settledAt Time
 	window    uint32 // into State.windows
-	outcome   Status // StatusAdmitted or StatusSkipped once settled
-	reason    Reason
+	outcome   outcome
+}
+
+// outcome is how an arrival was settled, in a byte for there are millions.
+type outcome uint8
+
+const (
+	open outcome = iota
+	admitted
+	noShow
+	left
+	revoked
+)
+
+// reasons are those of the outcomes that are skips.
+var reasons = [...]Reason{noShow: NoShow, left: Left, revoked: Revoked}
+
+func (o outcome) skipped() bool { return reasons[o] != "" }
+
+func (o outcome) status() Status {
+	if o.skipped() {
+		return StatusSkipped
+	}
+	return StatusAdmitted
 }
 
 // window is what became of one window with arrivals.
@@ -74,36 +101,23 @@ type call struct {
 	upTo  Position
 }
 
-// Counts sums up a room.
-type Counts struct {
-	Arrivals uint64
-	Drawn    uint64 // places drawn
-	Assigned uint64 // places stated
-	Called   uint64 // places the serving pointer has passed
-	Admitted uint64
-	NoShows  uint64
-	Left     uint64
-	Revoked  uint64
-	Waiting  uint64 // called places neither admitted nor skipped
-	Windows  uint64 // with arrivals
-	Amends   uint64
-}
-
 // Apply takes the next entry: it either takes its whole effect, or returns a
 // [*Violation] and changes nothing. The entry is not kept.
 func (s *State) Apply(e Entry, outside Outside) error {
-	if err := s.admissible(e); err != nil {
+	t := e.moment(s)
+	if err := s.admissible(e, t); err != nil {
 		return err
 	}
 	if err := e.apply(s, outside); err != nil {
 		return err
 	}
+	s.now = t
 	s.size++
 	return nil
 }
 
 // admissible checks what holds for every entry.
-func (s *State) admissible(e Entry) error {
+func (s *State) admissible(e Entry, t Time) error {
 	_, isRoom := e.(*Room)
 	switch {
 	case s.ended:
@@ -112,14 +126,10 @@ func (s *State) admissible(e Entry) error {
 		return violation(RulePolicy, "the first entry is %s, not room", e.Kind())
 	case s.size > 0 && isRoom:
 		return violation(RulePolicy, "a second room entry")
-	}
-	return nil
-}
-
-// tick moves the room's time forward to t.
-func (s *State) tick(t Time) error {
-	if t < s.now {
+	case t < s.now:
 		return violation(RuleTime, "time %d is before %d, the time of an earlier entry", t, s.now)
+	case t >= Never:
+		return violation(RuleTime, "time %d is not below 2^53-1", t)
 	}
 	return nil
 }
@@ -129,19 +139,16 @@ func (e *Room) apply(s *State, _ Outside) error {
 		return violation(RulePolicy, "%s %s", problems[0].Field, problems[0].Detail)
 	}
 	s.policy = e.Policy
+	s.policy.Lanes, s.policy.Windows = slices.Clone(e.Lanes), slices.Clone(e.Windows)
 	s.schedule = NewSchedule(&e.Policy)
 	s.roomHash = sha256.Sum256(e.AppendEntry(nil))
 	s.tickets = map[Ticket]uint32{}
 	s.seeds = map[Seed]struct{}{}
 	s.pace = newPace(e.Outflow, e.Starts)
-	s.now = e.Created
 	return nil
 }
 
 func (e *Arrive) apply(s *State, _ Outside) error {
-	if err := s.tick(e.Time); err != nil {
-		return err
-	}
 	w, ok := s.windowAt(e.Time)
 	switch {
 	case !ok:
@@ -152,7 +159,7 @@ func (e *Arrive) apply(s *State, _ Outside) error {
 		return violation(RuleLane, "lane %q is not open", e.Lane)
 	case e.Seq != s.NextSeq(w):
 		return violation(RuleArrival, "seq %d where %d comes next", e.Seq, s.NextSeq(w))
-	case len(s.arrivals) >= MaxArrivals:
+	case uint64(len(s.arrivals)) >= MaxArrivals:
 		return violation(RuleArrival, "the room is full")
 	}
 	if _, twice := s.tickets[e.Ticket]; twice {
@@ -160,15 +167,13 @@ func (e *Arrive) apply(s *State, _ Outside) error {
 	}
 	if e.Seq == 0 {
 		s.windows = append(s.windows, window{Window: w, base: uint32(len(s.arrivals))})
-		s.counts.Windows++
 	}
 	s.windows[len(s.windows)-1].count++
 	s.tickets[e.Ticket] = uint32(len(s.arrivals))
 	s.arrivals = append(s.arrivals, arrival{
 		ticket: e.Ticket, index: EntryIndex(s.size), time: e.Time, window: uint32(len(s.windows) - 1),
 	})
-	s.current, s.now = w, e.Time
-	s.counts.Arrivals++
+	s.current = w
 	return nil
 }
 
@@ -177,14 +182,10 @@ func (e *Merit) apply(*State, Outside) error {
 }
 
 func (e *Freeze) apply(s *State, outside Outside) error {
-	if err := s.tick(e.Time); err != nil {
-		return err
-	}
-	next, ok := s.unfrozen()
-	if !ok {
+	if s.frozen == len(s.windows) {
 		return violation(RuleFreeze, "no window has arrivals to freeze")
 	}
-	w := &s.windows[next]
+	w := &s.windows[s.frozen]
 	switch root := outside.Root(); {
 	case e.Window != w.Index:
 		return violation(RuleFreeze, "window %d, where %d has arrivals and comes first", e.Window, w.Index)
@@ -205,14 +206,11 @@ func (e *Freeze) apply(s *State, outside Outside) error {
 		return violation(RuleProof, "the proof of window %d: %v", e.Window, err)
 	}
 	w.alpha, w.beta, w.round = alpha, beta, e.Round
-	s.frozen, s.now = next+1, e.Time
+	s.frozen++
 	return nil
 }
 
 func (e *Draw) apply(s *State, _ Outside) error {
-	if err := s.tick(e.Time); err != nil {
-		return err
-	}
 	if s.drawn == s.frozen {
 		return violation(RuleDraw, "no window is frozen and not drawn")
 	}
@@ -232,9 +230,7 @@ func (e *Draw) apply(s *State, _ Outside) error {
 	s.seeds[e.Seed] = struct{}{}
 	w.draw(e.Seed, s.places+1, EntryIndex(s.size))
 	s.places += Position(w.count)
-	s.counts.Drawn = uint64(s.places)
 	s.drawn++
-	s.now = e.Time
 	return nil
 }
 
@@ -262,7 +258,6 @@ func (e *Assign) apply(s *State, _ Outside) error {
 		return violation(RuleAssign, "place %d is given to %v, and the shuffle gives it to %v", e.Position, e.Ticket, want.Ticket)
 	}
 	s.assigned++
-	s.counts.Assigned++
 	if w := &s.windows[s.filling]; s.assigned == w.first+Position(w.count)-1 {
 		s.filling++
 	}
@@ -270,9 +265,6 @@ func (e *Assign) apply(s *State, _ Outside) error {
 }
 
 func (e *End) apply(s *State, _ Outside) error {
-	if err := s.tick(e.Time); err != nil {
-		return err
-	}
-	s.ended, s.now = true, e.Time
+	s.ended = true
 	return nil
 }

@@ -57,10 +57,10 @@ func uuid8(label, origin string, tail []byte) [16]byte {
 // [ErrTicket].
 func ParseTicket(text string) (Ticket, error) {
 	id, ok := parseUUID([]byte(text))
-	if !ok {
-		return Ticket{}, ErrTicket
+	if t := Ticket(id); ok && t.String() == text {
+		return t, nil
 	}
-	return Ticket(id), nil
+	return Ticket{}, ErrTicket
 }
 
 // String returns the canonical text, 36 characters.
@@ -87,50 +87,33 @@ func appendUUID(dst []byte, id [16]byte) []byte {
 	return dst
 }
 
-// parseUUID reads a canonical UUIDv8. Upper case is caught by nibble, dashes
-// by the group walk, version and variant at the end.
+// parseUUID reads a UUIDv8 whose hex may be upper case: the caller writes it
+// again and compares.
 func parseUUID(text []byte) (id [16]byte, ok bool) {
 	if len(text) != uuidLength {
 		return id, false
 	}
-	at, to := 0, 0
+	rest, to := text, 0
 	for i, n := range uuidGroups {
 		if i > 0 {
-			if text[at] != '-' {
+			if rest[0] != '-' {
 				return id, false
 			}
-			at++
+			rest = rest[1:]
 		}
-		if !decodeHex(id[to:to+n], text[at:at+2*n]) {
+		if !decodeHex(id[to:to+n], rest[:2*n]) {
 			return id, false
 		}
-		at, to = at+2*n, to+n
+		rest, to = rest[2*n:], to+n
 	}
 	return id, id[6]>>4 == 8 && id[8]>>6 == 2
 }
 
-// decodeHex reads lower-case hex of exactly len(dst) bytes.
+// decodeHex reads hex, upper case too, of exactly len(dst) bytes.
 func decodeHex(dst, text []byte) bool {
 	if len(text) != 2*len(dst) {
 		return false
 	}
-	for i := range dst {
-		hi, lo := nibble[text[2*i]], nibble[text[2*i+1]]
-		if hi|lo > 15 {
-			return false
-		}
-		dst[i] = hi<<4 | lo
-	}
-	return true
+	_, err := hex.Decode(dst, text)
+	return err == nil
 }
-
-// nibble maps a lower-case hex digit to its value and everything else to 255.
-var nibble = func() (t [256]byte) {
-	for i := range t {
-		t[i] = 255
-	}
-	for v, c := range []byte("0123456789abcdef") {
-		t[c] = byte(v)
-	}
-	return t
-}()

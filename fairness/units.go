@@ -37,6 +37,5 @@ const (
 	MaxSession  Millis = 7 * 24 * 3600 * 1000 // a week
 	MaxRate     uint32 = 10_000_000           // calls per minute
 	MaxRules           = 1000                 // window rules
-	MaxWindows         = 1 << 32              // windows of a room that closes
 	MaxArrivals        = 1<<32 - 1            // lots of a room: shuffle words are 32 bits
 )

@@ -25,8 +25,9 @@ type Standing struct {
 	Status   Status
 	Reason   Reason   // when skipped
 	Position Position // 0 until drawn
-	// AheadMin and AheadMax bound the people who will be called before it
-	// and are not yet; the same number once drawn, 0 once called.
+	// AheadMin and AheadMax bound the places not yet called before its own,
+	// given up ones included: the same number once drawn, 0 once called. While
+	// its window is open AheadMax grows with every arrival.
 	AheadMin, AheadMax uint64
 	Left               Millis // when called: time left to claim, not below 0
 	Settled            Time   // when admitted or skipped
@@ -50,7 +51,7 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 	}
 	s.place(&st, w, number, size, now)
 	if a.settled != 0 && uint64(a.settled) < size {
-		st.Status, st.Reason, st.Settled, st.SettledIndex = a.outcome, a.reason, a.settledAt, a.settled
+		st.Status, st.Reason, st.Settled, st.SettledIndex = a.outcome.status(), reasons[a.outcome], a.settledAt, a.settled
 		st.AheadMin, st.AheadMax, st.Left = 0, 0, 0
 	}
 	return st, true
@@ -60,8 +61,9 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 func (s *State) place(st *Standing, w *window, number uint32, size uint64, now Time) {
 	called := uint64(s.calledAt(size))
 	if w.drawn == 0 || uint64(w.drawn) >= size {
-		st.AheadMin = uint64(w.base) - min(called, uint64(w.base))
-		st.AheadMax = st.AheadMin + uint64(w.count) - 1
+		lots := sort.Search(int(w.count), func(i int) bool { return uint64(s.arrivals[int(w.base)+i].index) >= size })
+		st.AheadMin = uint64(w.base) - called
+		st.AheadMax = st.AheadMin + uint64(lots) - 1
 		return
 	}
 	st.Status, st.Position = StatusDrawn, s.position(number)
@@ -128,11 +130,11 @@ func (s *State) windowAt(t Time) (Window, bool) {
 	if t >= s.current.From && t < s.current.To {
 		return s.current, true
 	}
+	if s.schedule == nil {
+		return Window{}, false
+	}
 	return s.schedule.At(t)
 }
-
-// unfrozen returns the first window with arrivals that is not frozen.
-func (s *State) unfrozen() (int, bool) { return s.frozen, s.frozen < len(s.windows) }
 
 // Size returns the number of entries applied.
 func (s *State) Size() uint64 { return s.size }
@@ -159,8 +161,37 @@ func (s *State) Ended() bool { return s.ended }
 // Message returns the hash of the message to visitors, zero for none.
 func (s *State) Message() [HashSize]byte { return s.message }
 
+// Counts sums up a room.
+type Counts struct {
+	Arrivals uint64
+	Drawn    uint64 // places drawn
+	Assigned uint64 // places stated
+	Called   uint64 // places the serving pointer has passed
+	Admitted uint64
+	NoShows  uint64
+	Left     uint64
+	Revoked  uint64
+	Waiting  uint64 // called places neither admitted nor skipped
+	Windows  uint64 // with arrivals
+	Amends   uint64
+}
+
 // Counts returns the room's sums.
-func (s *State) Counts() Counts { return s.counts }
+func (s *State) Counts() Counts {
+	return Counts{
+		Arrivals: uint64(len(s.arrivals)),
+		Drawn:    uint64(s.places),
+		Assigned: uint64(s.assigned),
+		Called:   uint64(s.called()),
+		Admitted: s.settled[admitted],
+		NoShows:  s.settled[noShow],
+		Left:     s.settled[left],
+		Revoked:  s.settled[revoked],
+		Waiting:  s.waiting,
+		Windows:  uint64(len(s.windows)),
+		Amends:   s.amends,
+	}
+}
 
 // WindowSum is what became of a window with arrivals.
 type WindowSum struct {
@@ -173,7 +204,7 @@ type WindowSum struct {
 
 // Windows returns the latest windows with arrivals, at most n, oldest first.
 func (s *State) Windows(n int) []WindowSum {
-	from := max(0, len(s.windows)-n)
+	from := len(s.windows) - min(max(n, 0), len(s.windows))
 	sums := make([]WindowSum, 0, len(s.windows)-from)
 	for i := from; i < len(s.windows); i++ {
 		w := &s.windows[i]

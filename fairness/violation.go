@@ -8,7 +8,7 @@ type Rule string
 // The rules, in the order in which RULES.md explains them.
 const (
 	RulePolicy    Rule = "policy"    // the policy comes first, once, and has no problems
-	RuleTime      Rule = "time"      // time never runs backwards
+	RuleTime      Rule = "time"      // time never runs backwards, nor past what a reader can hold
 	RuleEnd       Rule = "end"       // nothing follows the end
 	RuleArrival   Rule = "arrival"   // an arrival is numbered inside its own window
 	RuleTicket    Rule = "ticket"    // no ticket joins twice
