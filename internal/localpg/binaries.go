@@ -70,7 +70,11 @@ func candidates() []string {
 	}
 	for _, pattern := range places {
 		matches, _ := filepath.Glob(pattern) // the patterns are well formed
-		dirs = append(dirs, matches...)
+		for _, dir := range matches {
+			if !slices.Contains(dirs, dir) {
+				dirs = append(dirs, dir)
+			}
+		}
 	}
 	return dirs
 }

@@ -98,6 +98,9 @@ func (c *cluster) ensure(ctx context.Context, log *slog.Logger) error {
 	if err := c.initdb(ctx, tmp); err != nil {
 		return fmt.Errorf("make cluster: %w", err)
 	}
+	if err := os.Remove(c.dir); err != nil && !errors.Is(err, os.ErrNotExist) { // it may exist, and be empty
+		return fmt.Errorf("make cluster: %w", err)
+	}
 	if err := os.Rename(tmp, c.dir); err != nil {
 		return fmt.Errorf("make cluster: %w", err)
 	}
@@ -136,7 +139,7 @@ func (c *cluster) configure(extra []string) error {
 	if err != nil {
 		return fmt.Errorf("configure cluster: %w", err)
 	}
-	_, err = f.WriteString(settings + strings.Join(append(extra, ""), "\n"))
+	_, err = f.WriteString(settings + strings.Join(extra, "\n") + "\n")
 	if err := errors.Join(err, c.owner.giveFile(f), f.Close()); err != nil {
 		return fmt.Errorf("configure cluster: %w", err)
 	}

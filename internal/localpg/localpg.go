@@ -34,7 +34,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -78,11 +77,12 @@ type Config struct {
 
 // Server is a running PostgreSQL. Its methods may be called concurrently.
 type Server struct {
-	cfg     Config
-	cluster cluster
-	socket  socket
-	lock    *os.File
-	log     *logFile
+	cfg      Config
+	restarts int // how many in a row may fail
+	cluster  cluster
+	socket   socket
+	lock     *os.File
+	log      *logFile
 
 	ready    chan struct{} // closed when the server takes connections for the first time
 	stopping chan struct{} // closed by Stop: shut down, disconnecting clients
@@ -98,16 +98,24 @@ type Server struct {
 // Expect 1 to 3 seconds the first time, a tenth of that afterwards, and longer
 // when PostgreSQL has to recover from a crash.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
+	return newServer(cfg).start(ctx)
+}
+
+func newServer(cfg Config) *Server {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{
+	return &Server{
 		cfg:      cfg,
+		restarts: maxRestarts,
 		ready:    make(chan struct{}),
 		stopping: make(chan struct{}),
 		aborting: make(chan struct{}),
 		done:     make(chan struct{}),
 	}
+}
+
+func (s *Server) start(ctx context.Context) (*Server, error) {
 	if err := s.prepare(ctx); err != nil {
 		s.release()
 		return nil, fmt.Errorf("start local PostgreSQL: %w", err)
@@ -176,8 +184,8 @@ func (s *Server) URL() string {
 // and could not be started again.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Err returns nil before Done is closed and after an orderly Stop; otherwise
-// the reason, which wraps ErrDied.
+// Err returns nil before Done is closed and after Stop; otherwise why postgres
+// ended, which wraps ErrDied unless it could not even be tried again.
 func (s *Server) Err() error {
 	select {
 	case <-s.done:
@@ -207,9 +215,10 @@ func (s *Server) Stop(ctx context.Context) error {
 }
 
 // Kill ends postgres and all its processes with SIGKILL, as a power cut would,
-// and returns when they are gone. It is for tests of durability.
+// and returns when they are gone. It is for tests of durability; unless the
+// server was started with NoRestart, postgres comes back as after any crash.
 func (s *Server) Kill() error {
-	if err := s.cluster.signal(syscall.SIGKILL); err != nil {
+	if err := s.cluster.kill(); err != nil {
 		return fmt.Errorf("kill local PostgreSQL: %w", err)
 	}
 	return nil

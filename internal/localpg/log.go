@@ -4,13 +4,14 @@ package localpg
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 )
 
-// maxLog is the size in bytes at which the log file moves on to its second half.
+// maxLog is the size in bytes at which the log file is moved aside.
 const maxLog = 16 << 20
 
 // logFile is the file that postgres writes its messages to. It is opened to
@@ -36,8 +37,10 @@ func (l *logFile) begin() {
 	}
 }
 
-// rotate copies a full log aside, over the one before, and empties it. Failing
-// is no reason to stop the database: the next minute tries again.
+// rotate moves a full log aside, over the one before. The file stays the same,
+// postgres holds it open: it is copied and emptied, and a message written in
+// between is lost. Failing is no reason to stop the database, so that the next
+// minute tries again.
 func (l *logFile) rotate() {
 	info, err := l.Stat()
 	if err != nil || info.Size() < maxLog {
@@ -47,8 +50,8 @@ func (l *logFile) rotate() {
 	if err != nil {
 		return
 	}
-	defer old.Close()
-	if _, err := io.Copy(old, io.NewSectionReader(l, 0, info.Size())); err == nil && l.Truncate(0) == nil {
+	_, err = io.Copy(old, io.NewSectionReader(l, 0, info.Size()))
+	if errors.Join(err, old.Close()) == nil && l.Truncate(0) == nil {
 		l.start = 0
 	}
 }

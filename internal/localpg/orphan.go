@@ -77,29 +77,46 @@ func (c *cluster) stopOrphans(log *slog.Logger) error {
 		}
 	}
 	for _, sig := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGKILL} {
-		if c.signal(sig) == nil {
+		for _, pid := range c.processes() {
+			_ = syscall.Kill(pid, sig)
+		}
+		if c.waitGone(abortWait) {
 			return nil
 		}
 	}
 	return fmt.Errorf("%w: %v", errLingers, c.processes())
 }
 
-// signal sends sig to every process of the cluster and waits for their end.
-func (c *cluster) signal(sig syscall.Signal) error {
-	for _, pid := range c.processes() {
-		_ = syscall.Kill(pid, sig)
-	}
-	if !c.waitGone(abortWait) {
-		return fmt.Errorf("%w: %v", errLingers, c.processes())
-	}
-	return nil
+// waitGone waits until no process of the cluster is left.
+func (c *cluster) waitGone(limit time.Duration) bool {
+	return c.waitUntil(limit, func(pids []int) bool { return len(pids) == 0 })
 }
 
-func (c *cluster) waitGone(limit time.Duration) bool {
+// waitUntil waits until the processes of the cluster satisfy ok.
+func (c *cluster) waitUntil(limit time.Duration, ok func(pids []int) bool) bool {
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(orphanPoll) {
-		if len(c.processes()) == 0 {
+		if ok(c.processes()) {
 			return true
 		}
 	}
 	return false
+}
+
+// kill ends the processes of the cluster and waits until they are gone. The
+// postmaster is frozen first: it cannot start a process that escapes.
+func (c *cluster) kill() error {
+	if pid, _ := c.postmaster(); slices.Contains(c.processes(), pid) {
+		_ = syscall.Kill(pid, syscall.SIGSTOP)
+	}
+	victims := c.processes()
+	for _, pid := range victims {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	gone := func(pids []int) bool {
+		return !slices.ContainsFunc(pids, func(pid int) bool { return slices.Contains(victims, pid) })
+	}
+	if !c.waitUntil(abortWait, gone) {
+		return fmt.Errorf("%w: %v", errLingers, victims)
+	}
+	return nil
 }

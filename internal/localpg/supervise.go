@@ -18,7 +18,7 @@ const (
 	firstDelay  = 100 * time.Millisecond // before the first restart; doubled for each further one
 	maxDelay    = 10 * time.Second       // between restarts
 	maxRestarts = 10                     // in a row without getting ready, about 40 seconds
-	abortWait   = 5 * time.Second        // for an immediate shutdown
+	abortWait   = 10 * time.Second       // for an immediate shutdown
 )
 
 // supervise keeps postgres running until Stop, or until it cannot be started.
@@ -40,7 +40,7 @@ func (s *Server) supervise() {
 			delay, failures = firstDelay, 0
 		}
 		failures++
-		if s.cfg.NoRestart || s.firstRun() || failures > maxRestarts {
+		if s.cfg.NoRestart || s.firstRun() || failures > s.restarts {
 			s.err = err
 			return
 		}
@@ -142,7 +142,7 @@ func (s *Server) exitError(err error) error {
 		err = errors.New("shut down by somebody else")
 	}
 	if reason := s.log.reason(); reason != "" {
-		return fmt.Errorf("%w (%w): %s", ErrDied, err, reason)
+		err = fmt.Errorf("%w: %s", err, reason)
 	}
-	return fmt.Errorf("%w (%w), see %s", ErrDied, err, s.log.Name())
+	return fmt.Errorf("%w: %w (its log is %s)", ErrDied, err, s.log.Name())
 }
