@@ -1,0 +1,211 @@
+package verifier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/vrf"
+)
+
+// ahead is how many bundles are fetched and hashed before they are replayed:
+// it hides the way to a distant server. A bundle has 20 KB, at most 16 MB.
+const ahead = 32
+
+// auditor is one audit under way.
+type auditor struct {
+	src    Source
+	trust  Trust
+	signed []byte
+	head   audit.Checkpoint
+	key    note.Verifier // of the log; nil until known
+	report *Report
+
+	tree     audit.Tree  // of the bundles taken
+	fault    error       // what is malformed about the one after
+	keptRoot *audit.Hash // root at the size of the kept checkpoint
+
+	block *block      // being taken
+	done  int         // entries of it applied
+	part  *audit.Tree // with the first entries of block, as far as asked for
+
+	parser fairness.Parser
+	state  fairness.State
+	broken bool // an entry broke a rule
+	proofs *vrf.PublicKey
+	seen   map[fairness.Kind]uint64
+	seeds  map[fairness.Seed]uint64 // the entry that used it
+	last   fairness.Assign          // the latest one
+}
+
+// block is one bundle, split and hashed.
+type block struct {
+	tile    audit.Tile
+	entries [][]byte
+	leaves  []audit.Hash
+	root    audit.Hash // of the leaves
+	fault   error      // what is malformed; entries and leaves go up to there
+	err     error      // why it could not be read
+}
+
+// blocks yields the bundles of a log in order. Fetching and hashing run ahead
+// in parallel.
+func blocks(ctx context.Context, src Source, size uint64) iter.Seq[*block] {
+	return func(yield func(*block) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		var work sync.WaitGroup
+		defer work.Wait()
+		defer cancel()
+
+		pending := make(chan chan *block, ahead)
+		for next := uint64(0); next < size || len(pending) > 0; {
+			for ; next < size && len(pending) < ahead; next += audit.TileWidth {
+				t := audit.Tile{Level: -1, Index: next / audit.TileWidth, Width: int(min(audit.TileWidth, size-next))}
+				one := make(chan *block, 1)
+				work.Go(func() { one <- readBlock(ctx, src, t) })
+				pending <- one
+			}
+			if !yield(<-<-pending) {
+				return
+			}
+		}
+	}
+}
+
+func readBlock(ctx context.Context, src Source, t audit.Tile) *block {
+	b := &block{tile: t, entries: make([][]byte, 0, t.Width), leaves: make([]audit.Hash, 0, t.Width)}
+	bundle, err := src.Tile(ctx, t)
+	if err != nil {
+		b.err = fmt.Errorf("read %s: %w", t.Path(), err)
+		return b
+	}
+	var tree audit.Tree
+	b.fault = audit.SplitBundle(bundle, t.Width, func(entry []byte) error {
+		leaf := audit.LeafHash(entry)
+		tree.Append(leaf)
+		b.entries, b.leaves = append(b.entries, entry), append(b.leaves, leaf)
+		return nil
+	})
+	b.root = tree.Root()
+	return b
+}
+
+// read takes all bundles, up to a malformed one. After an entry that breaks a
+// rule it only hashes, so that the history has its own verdict.
+func (a *auditor) read(ctx context.Context) error {
+	kept, errKept := unverified(a.trust.Kept)
+	for b := range blocks(ctx, a.src, a.head.Size) {
+		if b.err != nil {
+			return b.err
+		}
+		a.block, a.part = b, nil
+		for a.done = 0; a.done < len(b.entries) && !a.broken; a.done++ {
+			a.entry(b.entries[a.done])
+		}
+		if errKept == nil && a.keptRoot == nil && kept.Size <= a.tree.Size()+uint64(len(b.leaves)) {
+			a.part = nil
+			root := a.rootAfter(kept.Size - a.tree.Size())
+			a.keptRoot = &root
+		}
+		if a.fault = b.fault; a.fault != nil {
+			a.fault = fmt.Errorf("%s: %w", b.tile.Path(), b.fault)
+			return nil
+		}
+		if err := a.grow(b); err != nil {
+			return err
+		}
+		if a.trust.Progress != nil {
+			a.trust.Progress(a.tree.Size(), a.head.Size)
+		}
+	}
+	return nil
+}
+
+func (a *auditor) grow(b *block) error {
+	if len(b.leaves) == audit.TileWidth {
+		return a.tree.AppendSubtree(8, b.root)
+	}
+	for _, leaf := range b.leaves {
+		a.tree.Append(leaf)
+	}
+	return nil
+}
+
+// entry checks one entry: its form, two promises beside the rules, the rules.
+func (a *auditor) entry(text []byte) {
+	e, err := a.parser.Parse(text)
+	if err != nil {
+		a.breach(checkForm, text, err.Error())
+		return
+	}
+	a.seen[e.Kind()]++
+	a.assert(e, text)
+	var v *fairness.Violation
+	switch err := a.state.Apply(e, a); {
+	case errors.As(err, &v):
+		a.breach(checkOf(v.Rule), text, v.Detail)
+	case err != nil:
+		a.breach(checkForm, text, err.Error())
+	case a.state.Size() == 1:
+		a.checkIdentity(a.state.Policy())
+	}
+}
+
+// assert checks without the state what a mistake in it would hurt most: that
+// nobody overtakes an earlier window, and that no seed decides twice.
+func (a *auditor) assert(e fairness.Entry, text []byte) {
+	switch e := e.(type) {
+	case *fairness.Assign:
+		if e.Position != a.last.Position+1 || e.Window < a.last.Window {
+			a.breach(checkFIFO, text, fmt.Sprintf("place %d of window %d follows place %d of window %d", e.Position, e.Window, a.last.Position, a.last.Window))
+		}
+		a.last = *e
+	case *fairness.Draw:
+		if before, twice := a.seeds[e.Seed]; twice {
+			a.breach(checkSeeds, text, fmt.Sprintf("entry %d used the same seed", before))
+		}
+		a.seeds[e.Seed] = a.state.Size()
+	}
+}
+
+// breach fails a check because of the entry being applied.
+func (a *auditor) breach(check string, text []byte, detail string) {
+	a.broken = true
+	a.report.set(check, Fail, quote(a.state.Size(), text)+": "+detail)
+}
+
+// quote names an entry and shows the beginning of its text, safe to print.
+func quote(index uint64, text []byte) string {
+	return fmt.Sprintf("entry %d %.120q", index, text)
+}
+
+// Root implements [fairness.Outside] with the recomputed tree.
+func (a *auditor) Root() [fairness.HashSize]byte { return a.rootAfter(uint64(a.done)) }
+
+// rootAfter returns the root with the first n entries of the block, not fewer
+// than it was asked for before.
+func (a *auditor) rootAfter(n uint64) audit.Hash {
+	if a.part == nil {
+		a.part = a.tree.Clone()
+	}
+	for a.part.Size() < a.tree.Size()+n {
+		a.part.Append(a.block.leaves[a.part.Size()-a.tree.Size()])
+	}
+	return a.part.Root()
+}
+
+// VerifyProof implements [fairness.Outside]. A room has one key.
+func (a *auditor) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) (beta [fairness.BetaSize]byte, err error) {
+	if a.proofs == nil {
+		if a.proofs, err = vrf.NewPublicKey(key[:]); err != nil {
+			return beta, err
+		}
+	}
+	return a.proofs.Verify(alpha, proof[:])
+}

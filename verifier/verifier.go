@@ -1,0 +1,168 @@
+// Package verifier audits a room from what it has published, and from nothing
+// else: it reads the transcript once, from the first entry to the last, and
+// derives everything again.
+//
+//	checkpoint ─► signature, size, root
+//	bundles ────► leaf hashes ─► tree ─► the same root?
+//	     └──────► entries ─► fairness.State.Apply ─► the same draws, places, calls?
+//
+// The result is a [Report] of numbered checks. The package is pure: it reads
+// through a [Source] and has no clock. It holds the state of the room, about
+// 200 bytes an arrival, and a few bundles, never the log.
+package verifier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+)
+
+// Source is where a transcript is read from, as tlog-tiles lays it out. Its
+// methods are called concurrently and return when ctx ends.
+type Source interface {
+	// Checkpoint returns the latest signed checkpoint.
+	Checkpoint(ctx context.Context) ([]byte, error)
+	// Tile returns the bytes of a tile of hashes or an entry bundle. A source
+	// that has only the full tile left returns the beginning of it.
+	Tile(ctx context.Context, t audit.Tile) ([]byte, error)
+}
+
+// Trust is what the auditor knows beside the transcript.
+type Trust struct {
+	VKey     string                   // key of the log, signed-note form; empty takes the one the transcript names
+	Kept     []byte                   // checkpoint kept from an earlier audit of the room, nil for none
+	Progress func(done, total uint64) // called after each bundle with entries done; nil for no calls
+}
+
+// Audit checks the whole transcript. What is wrong with it is a failed check
+// of the report; the error says that it could not be read, and is returned
+// only as long as no check has failed.
+func Audit(ctx context.Context, src Source, trust Trust) (*Report, error) {
+	signed, err := src.Checkpoint(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read checkpoint: %w", err)
+	}
+	a := &auditor{src: src, trust: trust, signed: signed, report: newReport(),
+		seen: map[fairness.Kind]uint64{}, seeds: map[fairness.Seed]uint64{}}
+	if a.head, err = unverified(signed); err != nil {
+		a.report.set(checkSignature, Fail, err.Error())
+		return a.report.finish(&a.state, trust), nil
+	}
+	if trust.VKey != "" {
+		a.checkSignature(trust.VKey, "given to this audit")
+	}
+	unread := a.read(ctx)
+	if unread != nil && (a.report.passing() || ctx.Err() != nil) {
+		return nil, unread
+	}
+	a.checkHistory(ctx, unread)
+	a.checkKept()
+	a.checkRules()
+	a.report.Origin, a.report.Entries = a.head.Origin, a.head.Size
+	return a.report.finish(&a.state, trust), nil
+}
+
+// unverified reads a checkpoint whose key is not known yet.
+func unverified(signed []byte) (audit.Checkpoint, error) {
+	_, err := note.Open(signed, note.VerifierList())
+	var n *note.UnverifiedNoteError
+	if !errors.As(err, &n) {
+		return audit.Checkpoint{}, fmt.Errorf("the checkpoint is no signed note: %w", err)
+	}
+	return audit.ParseCheckpoint(n.Note.Text)
+}
+
+func (a *auditor) checkSignature(vkey, from string) {
+	var err error
+	if a.key, err = note.NewVerifier(vkey); err == nil {
+		_, _, err = audit.OpenCheckpoint(a.signed, a.key)
+	}
+	if err != nil {
+		a.report.set(checkSignature, Fail, fmt.Sprintf("%v; key %.200q, %s", err, vkey, from))
+		return
+	}
+	a.report.set(checkSignature, Pass, fmt.Sprintf("key %s, %s", vkey, from))
+}
+
+// checkIdentity compares what the room entry, the checkpoint and the auditor
+// say of each other.
+func (a *auditor) checkIdentity(p *fairness.Policy) {
+	if a.trust.VKey == "" {
+		a.checkSignature(p.LogKey, "named by the transcript itself")
+	}
+	switch {
+	case p.Origin != a.head.Origin:
+		a.report.set(checkIdentity, Fail, fmt.Sprintf("the room entry is of %q, the checkpoint of %q", p.Origin, a.head.Origin))
+	case a.trust.VKey != "" && a.trust.VKey != p.LogKey:
+		a.report.set(checkIdentity, Fail, fmt.Sprintf("the room entry names the key %s, the key given is %s", p.LogKey, a.trust.VKey))
+	default:
+		a.report.set(checkIdentity, Pass, "room "+p.Origin)
+	}
+}
+
+func (a *auditor) checkHistory(ctx context.Context, unread error) {
+	root := a.tree.Root()
+	switch {
+	case unread != nil:
+		a.report.set(checkHistory, Skipped, fmt.Sprintf("not read to the end: %v", unread))
+	case a.fault != nil:
+		a.report.set(checkHistory, Fail, a.fault.Error()+a.locate(ctx))
+	case root != a.head.Root:
+		a.report.set(checkHistory, Fail, fmt.Sprintf("%d entries hash to %v, signed is %v%s", a.head.Size, root, a.head.Root, a.locate(ctx)))
+	default:
+		a.report.set(checkHistory, Pass, fmt.Sprintf("%d entries hash to %v", a.head.Size, root))
+	}
+}
+
+// locate names the first entry that is not the signed one, if the published
+// tiles of leaf hashes tell. They are proven by the signed root.
+func (a *auditor) locate(ctx context.Context) string {
+	for b := range blocks(ctx, a.src, a.head.Size) {
+		t := audit.Tile{Level: 0, Index: b.tile.Index, Width: b.tile.Width}
+		signed, err := a.src.Tile(ctx, t)
+		if err != nil || b.err != nil || len(signed) != t.Width*fairness.HashSize {
+			return ""
+		}
+		for i, leaf := range b.leaves {
+			if audit.Hash(signed[i*len(leaf):][:len(leaf)]) == leaf {
+				continue
+			}
+			index := t.Index*audit.TileWidth + uint64(i)
+			if _, err := audit.ProveInclusion(ctx, a.src.Tile, a.head, index); err != nil {
+				return ""
+			}
+			return fmt.Sprintf("; the first that is not as signed is %s", quote(index, b.entries[i]))
+		}
+	}
+	return ""
+}
+
+// checkKept compares with the checkpoint of an earlier audit. All entries are
+// at hand, so their root at that size is recomputed, not taken from a proof.
+func (a *auditor) checkKept() {
+	set := func(s Status, format string, args ...any) { a.report.set(checkKept, s, fmt.Sprintf(format, args...)) }
+	if a.trust.Kept == nil || a.key == nil {
+		set(Skipped, "no earlier checkpoint given, or no key to open it")
+		return
+	}
+	kept, _, err := audit.OpenCheckpoint(a.trust.Kept, a.key)
+	switch {
+	case err != nil:
+		set(Fail, "the earlier checkpoint is not of this log: %v", err)
+	case kept.Size > a.head.Size:
+		set(Fail, "%d entries were signed before, and only %d are now", kept.Size, a.head.Size)
+	case a.keptRoot == nil:
+		set(Skipped, "%s", notReached)
+	case *a.keptRoot != kept.Root:
+		set(Fail, "the first %d entries hash to %v, and to %v before", kept.Size, *a.keptRoot, kept.Root)
+	case !a.report.passed(checkHistory):
+		set(Skipped, "%s", notReached)
+	default:
+		set(Pass, "the first %d entries are those of the earlier audit", kept.Size)
+	}
+}
