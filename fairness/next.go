@@ -66,7 +66,7 @@ func (s *State) NextAssign() (Assign, bool) {
 	}
 	w := &s.windows[s.filling]
 	p := s.assigned + 1
-	a := &s.arrivals[w.base+w.order[p-w.first]]
+	a := s.arrivals.at(w.base + w.order[p-w.first])
 	return Assign{Window: w.Index, Lane: General, Position: p, Ticket: a.ticket}, true
 }
 

@@ -116,8 +116,8 @@ func (e *Admit) apply(s *State, _ Outside) error {
 	if !ok {
 		return violation(RuleAdmission, "ticket %v never joined", e.Ticket)
 	}
-	a := &s.arrivals[number]
-	c, called := s.callOf(s.position(number))
+	a := s.arrivals.at(number)
+	c, called := s.callOf(a.position)
 	switch {
 	case a.settled != 0:
 		return violation(RuleAdmission, "ticket %v was %s before", e.Ticket, a.outcome.status())
@@ -138,8 +138,8 @@ func (e *Skip) apply(s *State, _ Outside) error {
 	if !ok {
 		return violation(RuleSkip, "ticket %v never joined", e.Ticket)
 	}
-	a := &s.arrivals[number]
-	c, called := s.callOf(s.position(number))
+	a := s.arrivals.at(number)
+	c, called := s.callOf(a.position)
 	o := outcome(max(slices.Index(reasons[:], e.Reason), 0))
 	switch {
 	case !o.skipped():

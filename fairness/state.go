@@ -24,7 +24,7 @@ type State struct {
 	policy   Policy
 	schedule *Schedule
 
-	arrivals []arrival         // in order of arrival
+	arrivals arrivals          // in order of arrival
 	tickets  map[Ticket]uint32 // into arrivals
 	windows  []window          // those with arrivals, in order
 	current  Window            // the schedule's window of the latest arrival
@@ -44,15 +44,35 @@ type State struct {
 	ended   bool
 }
 
-// arrival is one ticket's record.
+// arrival is one ticket's record, 64 bytes.
 type arrival struct {
 	ticket    Ticket
 	index     EntryIndex // of the arrive entry
 	time      Time
+	position  Position   // 0 before the draw
 	settled   EntryIndex // of the admit or skip entry; 0 for neither
 	settledAt Time
 	window    uint32 // into State.windows
 	outcome   outcome
+}
+
+// arrivals is a list that grows without moving what it holds, in pieces of
+// [pieceSize]: copying millions would hold up a room's lock.
+type arrivals struct {
+	count  uint32
+	pieces [][]arrival
+}
+
+const pieceSize = 4096
+
+func (l *arrivals) at(number uint32) *arrival { return &l.pieces[number/pieceSize][number%pieceSize] }
+
+func (l *arrivals) add(a arrival) {
+	if l.count%pieceSize == 0 {
+		l.pieces = append(l.pieces, make([]arrival, pieceSize))
+	}
+	*l.at(l.count) = a
+	l.count++
 }
 
 // outcome is how an arrival was settled, in a byte for there are millions.
@@ -91,7 +111,6 @@ type window struct {
 	drawn EntryIndex // of the draw entry; 0 before it
 	first Position   // of the window's first place
 	order []uint32   // place - first → seq
-	rank  []uint32   // seq → place - first
 }
 
 // call is one move of the serving pointer.
@@ -159,20 +178,18 @@ func (e *Arrive) apply(s *State, _ Outside) error {
 		return violation(RuleLane, "lane %q is not open", e.Lane)
 	case e.Seq != s.NextSeq(w):
 		return violation(RuleArrival, "seq %d where %d comes next", e.Seq, s.NextSeq(w))
-	case uint64(len(s.arrivals)) >= MaxArrivals:
+	case s.arrivals.count == MaxArrivals:
 		return violation(RuleArrival, "the room is full")
 	}
 	if _, twice := s.tickets[e.Ticket]; twice {
 		return violation(RuleTicket, "ticket %v joined before", e.Ticket)
 	}
 	if e.Seq == 0 {
-		s.windows = append(s.windows, window{Window: w, base: uint32(len(s.arrivals))})
+		s.windows = append(s.windows, window{Window: w, base: s.arrivals.count})
 	}
 	s.windows[len(s.windows)-1].count++
-	s.tickets[e.Ticket] = uint32(len(s.arrivals))
-	s.arrivals = append(s.arrivals, arrival{
-		ticket: e.Ticket, index: EntryIndex(s.size), time: e.Time, window: uint32(len(s.windows) - 1),
-	})
+	s.tickets[e.Ticket] = s.arrivals.count
+	s.arrivals.add(arrival{ticket: e.Ticket, index: EntryIndex(s.size), time: e.Time, window: uint32(len(s.windows) - 1)})
 	s.current = w
 	return nil
 }
@@ -228,19 +245,13 @@ func (e *Draw) apply(s *State, _ Outside) error {
 		return violation(RuleSeed, "seed %x was used before", e.Seed)
 	}
 	s.seeds[e.Seed] = struct{}{}
-	w.draw(e.Seed, s.places+1, EntryIndex(s.size))
-	s.places += Position(w.count)
+	w.drawn, w.first, w.order = EntryIndex(s.size), s.places+1, Shuffle(e.Seed, General, w.count)
+	for _, seq := range w.order {
+		s.places++
+		s.arrivals.at(w.base + seq).position = s.places
+	}
 	s.drawn++
 	return nil
-}
-
-func (w *window) draw(seed Seed, first Position, index EntryIndex) {
-	w.drawn, w.first = index, first
-	w.order = Shuffle(seed, General, w.count)
-	w.rank = make([]uint32, w.count)
-	for place, seq := range w.order {
-		w.rank[seq] = uint32(place)
-	}
 }
 
 func (e *Assign) apply(s *State, _ Outside) error {

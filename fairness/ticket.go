@@ -72,41 +72,26 @@ func (t Ticket) AppendText(dst []byte) ([]byte, error) { return appendUUID(dst, 
 // String returns the canonical text, 36 characters.
 func (p PassID) String() string { return string(appendUUID(nil, p)) }
 
-// uuidGroups are the lengths in bytes of a UUID's five groups.
-var uuidGroups = [...]int{4, 2, 2, 2, 6}
-
 func appendUUID(dst []byte, id [16]byte) []byte {
-	from := 0
-	for i, n := range uuidGroups {
-		if i > 0 {
-			dst = append(dst, '-')
-		}
-		dst = hex.AppendEncode(dst, id[from:from+n])
-		from += n
-	}
-	return dst
+	text := [uuidLength]byte{8: '-', 13: '-', 18: '-', 23: '-'}
+	hex.Encode(text[0:8], id[0:4])
+	hex.Encode(text[9:13], id[4:6])
+	hex.Encode(text[14:18], id[6:8])
+	hex.Encode(text[19:23], id[8:10])
+	hex.Encode(text[24:36], id[10:16])
+	return append(dst, text[:]...)
 }
 
-// parseUUID reads a UUIDv8 whose hex may be upper case: the caller writes it
-// again and compares.
+// parseUUID reads a UUIDv8. It does not look at the dashes and takes upper
+// case: the caller writes the id again and compares.
 func parseUUID(text []byte) (id [16]byte, ok bool) {
-	if len(text) != uuidLength {
-		return id, false
-	}
-	rest, to := text, 0
-	for i, n := range uuidGroups {
-		if i > 0 {
-			if rest[0] != '-' {
-				return id, false
-			}
-			rest = rest[1:]
-		}
-		if !decodeHex(id[to:to+n], rest[:2*n]) {
-			return id, false
-		}
-		rest, to = rest[2*n:], to+n
-	}
-	return id, id[6]>>4 == 8 && id[8]>>6 == 2
+	ok = len(text) == uuidLength &&
+		decodeHex(id[0:4], text[0:8]) &&
+		decodeHex(id[4:6], text[9:13]) &&
+		decodeHex(id[6:8], text[14:18]) &&
+		decodeHex(id[8:10], text[19:23]) &&
+		decodeHex(id[10:16], text[24:36])
+	return id, ok && id[6]>>4 == 8 && id[8]>>6 == 2
 }
 
 // decodeHex reads hex, upper case too, of exactly len(dst) bytes.

@@ -40,16 +40,16 @@ type Standing struct {
 // answer with what is stored.
 func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 	number, ok := s.tickets[t]
-	if !ok || uint64(s.arrivals[number].index) >= size {
+	if !ok || uint64(s.arrivals.at(number).index) >= size {
 		return Standing{}, false
 	}
-	a := &s.arrivals[number]
+	a := s.arrivals.at(number)
 	w := &s.windows[a.window]
 	st := Standing{
 		Ticket: t, Index: a.index, Joined: a.time, Window: w.Window, Seq: number - w.base,
 		Lane: General, Status: StatusWaiting,
 	}
-	s.place(&st, w, number, size, now)
+	s.place(&st, w, a.position, size, now)
 	if a.settled != 0 && uint64(a.settled) < size {
 		st.Status, st.Reason, st.Settled, st.SettledIndex = a.outcome.status(), reasons[a.outcome], a.settledAt, a.settled
 		st.AheadMin, st.AheadMax, st.Left = 0, 0, 0
@@ -58,15 +58,15 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 }
 
 // place fills in position, call and the people ahead.
-func (s *State) place(st *Standing, w *window, number uint32, size uint64, now Time) {
+func (s *State) place(st *Standing, w *window, position Position, size uint64, now Time) {
 	called := uint64(s.calledAt(size))
 	if w.drawn == 0 || uint64(w.drawn) >= size {
-		lots := sort.Search(int(w.count), func(i int) bool { return uint64(s.arrivals[int(w.base)+i].index) >= size })
+		lots := sort.Search(int(w.count), func(i int) bool { return uint64(s.arrivals.at(w.base+uint32(i)).index) >= size })
 		st.AheadMin = uint64(w.base) - called
 		st.AheadMax = st.AheadMin + uint64(lots) - 1
 		return
 	}
-	st.Status, st.Position = StatusDrawn, s.position(number)
+	st.Status, st.Position = StatusDrawn, position
 	if uint64(st.Position) > called {
 		st.AheadMin = uint64(st.Position) - 1 - called
 		st.AheadMax = st.AheadMin
@@ -109,20 +109,11 @@ func (s *State) left(c call, now Time) Millis {
 	return s.policy.Claim - Millis(s.pace.clock(now)-c.clock)
 }
 
-// position returns the place of arrival number, 0 before its draw.
-func (s *State) position(number uint32) Position {
-	w := &s.windows[s.arrivals[number].window]
-	if w.rank == nil {
-		return 0
-	}
-	return w.first + Position(w.rank[number-w.base])
-}
-
 // at returns the arrival at a drawn position.
 func (s *State) at(p Position) *arrival {
 	i := sort.Search(s.drawn, func(i int) bool { return s.windows[i].first > p })
 	w := &s.windows[i-1]
-	return &s.arrivals[w.base+w.order[p-w.first]]
+	return s.arrivals.at(w.base + w.order[p-w.first])
 }
 
 // windowAt is the schedule's At, remembering the window of the latest arrival.
@@ -179,7 +170,7 @@ type Counts struct {
 // Counts returns the room's sums.
 func (s *State) Counts() Counts {
 	return Counts{
-		Arrivals: uint64(len(s.arrivals)),
+		Arrivals: uint64(s.arrivals.count),
 		Drawn:    uint64(s.places),
 		Assigned: uint64(s.assigned),
 		Called:   uint64(s.called()),
@@ -208,7 +199,7 @@ func (s *State) Windows(n int) []WindowSum {
 	sums := make([]WindowSum, 0, len(s.windows)-from)
 	for i := from; i < len(s.windows); i++ {
 		w := &s.windows[i]
-		sums = append(sums, WindowSum{w.Window, w.count, i < s.frozen, w.rank != nil, w.first})
+		sums = append(sums, WindowSum{w.Window, w.count, i < s.frozen, w.drawn != 0, w.first})
 	}
 	return sums
 }

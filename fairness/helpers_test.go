@@ -1,0 +1,174 @@
+package fairness
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Moments of the room most tests use: it opens at base with one window of a
+// minute, and goes on with windows of ten seconds until base+200s.
+const (
+	base   Time = 1_800_000_000_000
+	second Time = 1000
+	minute Time = 60 * second
+)
+
+func testPolicy() Policy {
+	return Policy{
+		Created: base - minute,
+		Origin:  "queue.example.com/r/show",
+		LogKey:  "queue.example.com/r/show+00112233+AQID",
+		VRFKey:  [PublicKeySize]byte{2, 1, 2, 3},
+		Beacon:  NoBeacon,
+		Lanes:   []Lane{General},
+		Opens:   base,
+		Starts:  base + minute,
+		Closes:  base + 200*second,
+		Windows: []WindowRule{{base, 60_000}, {base + minute, 10_000}},
+		Outflow: Outflow{PerMinute: 600, MaxActive: 100},
+		Claim:   30_000,
+		Session: 600_000,
+	}
+}
+
+// fakeOutside stands in for log and VRF: the root is whatever the test sets,
+// and the one proof of an input is derived from key and input.
+type fakeOutside struct{ root [HashSize]byte }
+
+func (o *fakeOutside) Root() [HashSize]byte { return o.root }
+
+func (o *fakeOutside) VerifyProof(key [PublicKeySize]byte, alpha []byte, proof [ProofSize]byte) ([BetaSize]byte, error) {
+	if proof != fakeProof(key, alpha) {
+		return [BetaSize]byte{}, errors.New("not a proof of this key")
+	}
+	return sha256.Sum256(proof[:]), nil
+}
+
+func fakeProof(key [PublicKeySize]byte, alpha []byte) (proof [ProofSize]byte) {
+	sum := sha256.Sum256(append(key[:], alpha...))
+	copy(proof[:], sum[:])
+	return proof
+}
+
+// script plays a room entry by entry. Every entry goes through its text, and
+// a twin takes only what was accepted, so that a refused entry that left a
+// trace in the state is seen.
+type script struct {
+	testing.TB
+	*State
+	twin    State
+	outside fakeOutside
+	texts   []string
+	joined  uint64 // tickets made
+}
+
+func newScript(t testing.TB, p Policy) *script {
+	r := &script{TB: t, State: &State{}}
+	r.must(&Room{Policy: p})
+	return r
+}
+
+// must applies an entry that the rules allow.
+func (r *script) must(e Entry) {
+	r.Helper()
+	text := e.AppendEntry(nil)
+	parsed, err := ParseEntry(text)
+	if err != nil {
+		r.Fatalf("parse %q: %v", text, err)
+	}
+	if err := r.State.Apply(parsed, &r.outside); err != nil {
+		r.Fatalf("apply %q: %v", text, err)
+	}
+	if err := r.twin.Apply(e, &r.outside); err != nil {
+		r.Fatalf("apply %q without its text: %v", text, err)
+	}
+	r.texts = append(r.texts, string(text))
+	r.outside.root = sha256.Sum256(append(r.outside.root[:], text...))
+}
+
+// refuse applies an entry that breaks a rule, and checks that nothing else
+// happens.
+func (r *script) refuse(want Rule, e Entry) {
+	r.Helper()
+	err := r.State.Apply(e, &r.outside)
+	var v *Violation
+	if !errors.As(err, &v) {
+		r.Fatalf("apply %q: got %v, want a violation of rule %s", e.AppendEntry(nil), err, want)
+	}
+	if v.Rule != want || v.Detail == "" {
+		r.Errorf("apply %q: got %v, want a violation of rule %s", e.AppendEntry(nil), v, want)
+	}
+	if diff := diffState(&r.twin, r.State); diff != "" {
+		r.Fatalf("refused %q changed the state (-before +after):\n%s", e.AppendEntry(nil), diff)
+	}
+}
+
+// diffState compares every field of two states, the unexported ones too.
+func diffState(a, b *State) string {
+	return cmp.Diff(a, b, cmp.Exporter(func(reflect.Type) bool { return true }))
+}
+
+// numbered returns a ticket that has no secret, different for every n.
+func numbered(n uint64) (t Ticket) {
+	binary.BigEndian.PutUint64(t[8:], n)
+	t[6], t[8] = 0x80, 0x80|t[8]&0x3f
+	return t
+}
+
+// join lets n new tickets arrive at a moment and returns them.
+func (r *script) join(at Time, n int) []Ticket {
+	r.Helper()
+	tickets := make([]Ticket, n)
+	for i := range tickets {
+		tickets[i] = numbered(r.joined)
+		r.joined++
+		e, ok := r.NextArrive(at, tickets[i])
+		if !ok {
+			r.Fatalf("no window is open at base+%d", at-base)
+		}
+		r.must(&e)
+	}
+	return tickets
+}
+
+// freeze returns the entry that is due, with its proof.
+func (r *script) freeze(at Time) *Freeze {
+	r.Helper()
+	e, alpha, ok := r.NextFreeze(at, r.outside.root)
+	if !ok {
+		r.Fatalf("no freeze is due at base+%d", at-base)
+	}
+	e.Proof = fakeProof(r.policy.VRFKey, alpha)
+	return e
+}
+
+// settleWindows freezes, draws and states everything that is due.
+func (r *script) settleWindows(at Time) {
+	r.Helper()
+	for due, ok := r.FreezeDue(); ok && due <= at; due, ok = r.FreezeDue() {
+		r.must(r.freeze(at))
+		e, ok := r.NextDraw(at)
+		if !ok {
+			r.Fatal("no draw is due after a freeze")
+		}
+		r.must(e)
+	}
+	for e, ok := r.NextAssign(); ok; e, ok = r.NextAssign() {
+		r.must(&e)
+	}
+}
+
+// call moves the pointer up to a position, admit lets a ticket in.
+func (r *script) call(at Time, upTo Position) { r.Helper(); r.must(&Call{at, General, upTo}) }
+
+func (r *script) admission(at Time, t Ticket) *Admit {
+	return &Admit{at, t, NewPassID(r.policy.Origin, t)}
+}
+
+// ticketAt returns the ticket at a drawn position.
+func (r *script) ticketAt(p Position) Ticket { return r.at(p).ticket }
