@@ -21,8 +21,12 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// ErrNoSchema is returned when no schema named in the search_path exists.
-var ErrNoSchema = errors.New("no schema of the search_path exists")
+var (
+	// ErrNoSchema is returned when no schema of the search_path exists.
+	ErrNoSchema = errors.New("no schema of the search_path exists")
+	// ErrNewer is returned when the schema has migrations that are unknown here.
+	ErrNewer = errors.New("database belongs to a newer version of proofline")
+)
 
 // Up applies every migration not yet applied to the database that url names,
 // a PostgreSQL connection string. Callers on the same schema take turns, in
@@ -32,50 +36,71 @@ func Up(ctx context.Context, url string) error {
 	return up(ctx, url, files)
 }
 
+// up applies the migrations in files. It takes the lock itself: goose looks for
+// its table, and makes it, before it takes one.
 func up(ctx context.Context, url string, files fs.FS) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("migrate database: %w", err)
+		}
+	}()
 	db, err := sql.Open("pgx", url)
 	if err != nil {
-		return fmt.Errorf("migrate database: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
-		goose.WithSessionLocker(schemaLock{}),
-		goose.WithDisableGlobalRegistry(true))
+	unlock, err := lockSchema(ctx, db)
 	if err != nil {
-		return fmt.Errorf("migrate database: %w", err)
+		return err
 	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate database: %w", err)
-	}
-	return nil
+	defer func() { err = errors.Join(err, unlock()) }()
+	return apply(ctx, db, files)
 }
 
-// schemaLock is an advisory lock on the schema that migrations go into. Unlike
-// goose's own it waits in the database instead of asking every few seconds.
-type schemaLock struct{}
-
-// SessionLock waits for the lock.
-func (schemaLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	var schema sql.NullString
-	if err := conn.QueryRowContext(ctx, `select current_schema()`).Scan(&schema); err != nil {
-		return fmt.Errorf("read current schema: %w", err)
+// apply brings a locked schema up to date.
+func apply(ctx context.Context, db *sql.DB, files fs.FS) error {
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return err
 	}
-	if !schema.Valid {
-		return ErrNoSchema
+	applied, known, err := provider.GetVersions(ctx)
+	if err != nil {
+		return err
 	}
-	if _, err := conn.ExecContext(ctx, `select pg_advisory_lock(`+lockID+`)`); err != nil {
-		return fmt.Errorf("lock schema %s: %w", schema.String, err)
+	if applied > known {
+		return fmt.Errorf("%w: it is at migration %d, known are %d", ErrNewer, applied, known)
 	}
-	return nil
+	_, err = provider.Up(ctx)
+	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
+		return fmt.Errorf("apply %s: %w", partial.Failed.Source.Path, partial.Err)
+	}
+	return err
 }
 
-// SessionUnlock releases the lock.
-func (schemaLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	if _, err := conn.ExecContext(ctx, `select pg_advisory_unlock(`+lockID+`)`); err != nil {
-		return fmt.Errorf("unlock schema: %w", err)
-	}
-	return nil
-}
-
-// lockID derives the number of the lock from the name of the schema.
+// lockID derives the number of the advisory lock from the schema that the
+// migrations go into.
 const lockID = `hashtextextended('proofline migrations into ' || current_schema(), 0)`
+
+// lockSchema waits for the lock of the schema and holds it, on a connection of
+// its own, until unlock.
+func lockSchema(ctx context.Context, db *sql.DB) (unlock func() error, err error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var exists bool
+	err = conn.QueryRowContext(ctx, `select current_schema() is not null`).Scan(&exists)
+	if err == nil && !exists {
+		err = ErrNoSchema
+	}
+	if err == nil {
+		_, err = conn.ExecContext(ctx, `select pg_advisory_lock(`+lockID+`)`)
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return func() error {
+		_, err := conn.ExecContext(context.WithoutCancel(ctx), `select pg_advisory_unlock(`+lockID+`)`)
+		return errors.Join(err, conn.Close())
+	}, nil
+}

@@ -1,0 +1,7 @@
+package migrations
+
+// UpFS is Up with other migrations.
+var UpFS = up
+
+// LockID is the SQL expression of the lock.
+const LockID = lockID
