@@ -1,0 +1,310 @@
+package room
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/proofline/proofline/fairness"
+)
+
+// Defaults of a configuration.
+const (
+	DefaultClaim     = 5 * time.Minute
+	DefaultSession   = 15 * time.Minute
+	DefaultWindow    = time.Minute
+	DefaultPerMinute = 60
+)
+
+const maxTitle = 200 // characters
+
+// Duration is a time.Duration that is written "1m30s" in JSON.
+type Duration time.Duration
+
+// MarshalText writes the duration as time.Duration does.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads what time.ParseDuration reads, in whole milliseconds.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err != nil || v%time.Millisecond != 0 {
+		return fmt.Errorf("must be a duration such as 30s or 2m")
+	}
+	*d = Duration(v)
+	return nil
+}
+
+func (d Duration) millis() fairness.Millis {
+	return fairness.Millis(time.Duration(d).Milliseconds())
+}
+
+// Config is what an organizer says about a room. Times that are not given
+// get good defaults in [Config.withDefaults].
+type Config struct {
+	Slug    string       `json:"slug"`
+	Title   string       `json:"title"`
+	Opens   *time.Time   `json:"opens"`            // default: at once
+	Starts  *time.Time   `json:"starts"`           // default: opens
+	Closes  *time.Time   `json:"closes,omitempty"` // default: never
+	Windows []WindowRule `json:"windows"`          // default: one until starts, then a minute each
+	Outflow Outflow      `json:"outflow"`
+	Claim   *Duration    `json:"claim"`   // default 5m
+	Session *Duration    `json:"session"` // default 15m
+	Beacon  string       `json:"beacon"`  // default "none"
+}
+
+// WindowRule opens windows of one length from a moment on.
+type WindowRule struct {
+	From   *time.Time `json:"from"` // default of the first: opens
+	Length Duration   `json:"length"`
+}
+
+// Outflow is how fast people are let in.
+type Outflow struct {
+	PerMinute uint32 `json:"per_minute"` // default 60
+	MaxActive uint32 `json:"max_active"` // 0: no limit
+}
+
+// ParseConfig reads a room's JSON. The error is an [*InvalidError] that lists
+// every field that is unknown or cannot be read.
+func ParseConfig(data []byte) (Config, error) {
+	var c Config
+	d := newFields(data, "slug", "title", "opens", "starts", "closes", "windows", "outflow", "claim", "session", "beacon")
+	d.read("slug", &c.Slug, "must be a text")
+	d.read("title", &c.Title, "must be a text")
+	d.read("opens", &c.Opens, wantTime)
+	d.read("starts", &c.Starts, wantTime)
+	d.read("closes", &c.Closes, wantTime)
+	d.read("claim", &c.Claim, wantDuration)
+	d.read("session", &c.Session, wantDuration)
+	d.read("beacon", &c.Beacon, `must be a text such as "none"`)
+	d.windows(&c.Windows)
+	d.outflow(&c.Outflow)
+	return c, d.err()
+}
+
+const (
+	wantTime     = "must be an RFC 3339 time such as 2030-05-01T12:00:00Z"
+	wantDuration = `must be a duration such as "30s"`
+	wantCount    = "must be a whole number from 0 to 4294967295"
+)
+
+// fields reads the members of a JSON object one by one, so that every
+// problem is found and not only the first.
+type fields struct {
+	raw      map[string]json.RawMessage
+	prefix   string
+	problems *[]fairness.Problem
+}
+
+func newFields(data []byte, known ...string) *fields {
+	d := &fields{problems: &[]fairness.Problem{}}
+	d.object(data, known)
+	return d
+}
+
+func (d *fields) object(data []byte, known []string) {
+	if err := json.Unmarshal(data, &d.raw); err != nil || d.raw == nil {
+		d.problem("", "must be a JSON object")
+	}
+	names := make([]string, 0, len(d.raw))
+	for name := range d.raw {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			d.problem(name, "is not known; known are "+strings.Join(known, ", "))
+		}
+	}
+}
+
+func (d *fields) problem(name, detail string) {
+	*d.problems = append(*d.problems, fairness.Problem{Field: strings.Trim(d.prefix+name, "."), Detail: detail})
+}
+
+// read decodes one member, if it is there and not null.
+func (d *fields) read(name string, into any, want string) {
+	raw, ok := d.raw[name]
+	if !ok || bytes.Equal(raw, []byte("null")) {
+		return
+	}
+	if json.Unmarshal(raw, into) != nil {
+		d.problem(name, want)
+	}
+}
+
+// inner returns the fields of a member that is an object itself.
+func (d *fields) inner(name string, raw json.RawMessage, known ...string) *fields {
+	in := &fields{prefix: d.prefix + name + ".", problems: d.problems}
+	in.object(raw, known)
+	return in
+}
+
+func (d *fields) windows(into *[]WindowRule) {
+	var rules []json.RawMessage
+	d.read("windows", &rules, `must be a list of {"from": time, "length": duration}`)
+	for i, raw := range rules {
+		var w WindowRule
+		in := d.inner(fmt.Sprintf("windows[%d]", i), raw, "from", "length")
+		in.read("from", &w.From, wantTime)
+		in.read("length", &w.Length, wantDuration)
+		*into = append(*into, w)
+	}
+}
+
+func (d *fields) outflow(into *Outflow) {
+	raw, ok := d.raw["outflow"]
+	if !ok || bytes.Equal(raw, []byte("null")) {
+		return
+	}
+	in := d.inner("outflow", raw, "per_minute", "max_active")
+	in.read("per_minute", &into.PerMinute, wantCount)
+	in.read("max_active", &into.MaxActive, wantCount)
+}
+
+func (d *fields) err() error {
+	if len(*d.problems) == 0 {
+		return nil
+	}
+	return &InvalidError{*d.problems}
+}
+
+// withDefaults returns the configuration with everything said, as of now.
+func (c Config) withDefaults(now time.Time) Config {
+	if c.Opens == nil {
+		c.Opens = &now
+	}
+	if c.Starts == nil {
+		c.Starts = c.Opens
+	}
+	if len(c.Windows) == 0 {
+		c.Windows = defaultWindows(*c.Opens, *c.Starts)
+	}
+	if c.Windows[0].From == nil {
+		c.Windows = slices.Clone(c.Windows)
+		c.Windows[0].From = c.Opens
+	}
+	if c.Outflow.PerMinute == 0 {
+		c.Outflow.PerMinute = DefaultPerMinute
+	}
+	if c.Claim == nil {
+		d := Duration(DefaultClaim)
+		c.Claim = &d
+	}
+	if c.Session == nil {
+		d := Duration(DefaultSession)
+		c.Session = &d
+	}
+	if c.Beacon == "" {
+		c.Beacon = fairness.NoBeacon
+	}
+	if c.Title == "" {
+		c.Title = c.Slug
+	}
+	return c
+}
+
+// defaultWindows is one window from opening to start, whose arrivals are all
+// equal, and first come first served by the minute after it.
+func defaultWindows(opens, starts time.Time) []WindowRule {
+	if !starts.After(opens) {
+		return []WindowRule{{From: &opens, Length: Duration(DefaultWindow)}}
+	}
+	return []WindowRule{
+		{From: &opens, Length: Duration(starts.Sub(opens))},
+		{From: &starts, Length: Duration(DefaultWindow)},
+	}
+}
+
+var slugForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// problems lists what is wrong beside the policy.
+func (c Config) problems() []fairness.Problem {
+	var list []fairness.Problem
+	if !slugForm.MatchString(c.Slug) {
+		list = append(list, fairness.Problem{Field: "slug", Detail: "must be 1 to 63 of a-z, 0-9 and '-', not beginning or ending with '-'"})
+	}
+	list = append(list, titleProblems(c.Title)...)
+	for i, w := range c.Windows {
+		if i > 0 && w.From == nil {
+			list = append(list, fairness.Problem{Field: fmt.Sprintf("windows[%d].from", i), Detail: "is needed for every rule but the first"})
+		}
+	}
+	return list
+}
+
+func titleProblems(title string) []fairness.Problem {
+	if n := utf8.RuneCountInString(title); !utf8.ValidString(title) || n > maxTitle {
+		return []fairness.Problem{{Field: "title", Detail: fmt.Sprintf("must be at most %d characters of UTF-8", maxTitle)}}
+	}
+	return nil
+}
+
+// policy returns the rules to publish: identity comes from the room, the
+// rest from the configuration.
+func (c Config) policy(id fairness.Policy) (*fairness.Policy, error) {
+	p := id
+	p.Beacon = c.Beacon
+	p.Lanes = []fairness.Lane{fairness.General}
+	p.Opens, p.Starts, p.Closes = fromTime(*c.Opens), fromTime(*c.Starts), closing(c.Closes)
+	p.Windows = windowRules(c.Windows)
+	p.Outflow = fairness.Outflow(c.Outflow)
+	p.Claim, p.Session = c.Claim.millis(), c.Session.millis()
+	problems := append(c.problems(), p.Problems()...)
+	if len(problems) > 0 {
+		return nil, &InvalidError{problems}
+	}
+	return &p, nil
+}
+
+func windowRules(rules []WindowRule) []fairness.WindowRule {
+	list := make([]fairness.WindowRule, len(rules))
+	for i, w := range rules {
+		if w.From != nil {
+			list[i].From = fromTime(*w.From)
+		}
+		list[i].Length = w.Length.millis()
+	}
+	return list
+}
+
+func closing(t *time.Time) fairness.Time {
+	if t == nil {
+		return fairness.Never
+	}
+	return fromTime(*t)
+}
+
+// fromTime converts a time to the transcript's milliseconds.
+func fromTime(t time.Time) fairness.Time { return fairness.Time(t.UnixMilli()) }
+
+// timeOf converts the transcript's milliseconds to a time in UTC.
+func timeOf(t fairness.Time) time.Time { return time.UnixMilli(int64(t)).UTC() }
+
+// configOf says a policy the way an organizer would, with amendments.
+func configOf(slug, title string, s *fairness.State) Config {
+	p := s.Policy()
+	opens, starts := timeOf(p.Opens), timeOf(p.Starts)
+	claim, session := duration(p.Claim), duration(p.Session)
+	c := Config{
+		Slug: slug, Title: title, Opens: &opens, Starts: &starts, Beacon: p.Beacon,
+		Outflow: Outflow(s.Outflow()), Claim: &claim, Session: &session,
+	}
+	if closes := s.Schedule().Closes(); closes != fairness.Never {
+		t := timeOf(closes)
+		c.Closes = &t
+	}
+	for _, r := range s.Schedule().Rules() {
+		from := timeOf(r.From)
+		c.Windows = append(c.Windows, WindowRule{From: &from, Length: duration(r.Length)})
+	}
+	return c
+}
+
+func duration(m fairness.Millis) Duration { return Duration(time.Duration(m) * time.Millisecond) }

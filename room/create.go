@@ -1,0 +1,79 @@
+package room
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/pgroom"
+)
+
+// Create makes a room: its keys, its log, and the policy as first entry.
+// Errors: [*InvalidError] with everything wrong, [ErrExists].
+func (rs *Rooms) Create(ctx context.Context, c Config) (*Room, error) {
+	if err := c.check(rs.clock.Now()); err != nil {
+		return nil, err
+	}
+	record, err := rs.register(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	r, err := rs.prepare(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.publish(ctx, c); err != nil {
+		return nil, fmt.Errorf("create room %s: %w", c.Slug, err)
+	}
+	return rs.load(ctx, c.Slug)
+}
+
+// check finds the problems that do not depend on the room's identity, which
+// does not exist yet.
+func (c Config) check(now time.Time) error {
+	anyone := fairness.Policy{Created: fromTime(now), Origin: "x", LogKey: "x+", VRFKey: [fairness.PublicKeySize]byte{2}}
+	_, err := c.withDefaults(now).policy(anyone)
+	return err
+}
+
+// register stores slug, title and keys. A room that was registered before but
+// whose policy was never published is taken up again.
+func (rs *Rooms) register(ctx context.Context, c Config) (pgroom.Room, error) {
+	id := pgroom.RoomID(c.Slug)
+	_, origin, _ := strings.Cut(rs.url(c.Slug), "://")
+	record := pgroom.Room{ID: id, Slug: c.Slug, Origin: origin, Title: c.withDefaults(time.Time{}).Title}
+	sealed, err := newKeys(rs.MasterKey, id)
+	if err != nil {
+		return record, err
+	}
+	isNew, err := rs.Options.Rooms.Insert(ctx, record, sealed, func(tx pgx.Tx) error { return rs.Logs.Create(ctx, tx, id) })
+	if err == nil && !isNew {
+		return rs.Options.Rooms.Get(ctx, c.Slug)
+	}
+	return record, err
+}
+
+// publish appends the policy to the empty log; [ErrExists] when it is not.
+func (r *Room) publish(ctx context.Context, c Config) error {
+	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log)}
+	identity := fairness.Policy{Origin: r.Origin, LogKey: r.VKey, VRFKey: [fairness.PublicKeySize]byte(r.keys.vrf.PublicKey().Bytes())}
+	_, err := l.log.Append(ctx, func([]byte) error { return ErrExists }, func(b *pglog.Batch) error {
+		identity.Created = fairness.Time(b.Now)
+		p, err := c.withDefaults(timeOf(identity.Created)).policy(identity)
+		if err != nil {
+			return err
+		}
+		b.Publish()
+		return newFiller(r, l, b).emit(&fairness.Room{Policy: *p})
+	})
+	if errors.Is(err, ErrExists) {
+		return ErrExists
+	}
+	return err
+}

@@ -1,0 +1,52 @@
+package room
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+)
+
+var (
+	// ErrNotFound is returned when there is no such room.
+	ErrNotFound = errors.New("no such room")
+	// ErrTicketUnknown is returned when a ticket has not joined the room.
+	ErrTicketUnknown = errors.New("no such ticket in this room")
+	// ErrExists is returned when a room is created whose slug is taken.
+	ErrExists = errors.New("a room with this slug exists")
+	// ErrClosed is returned when a room takes no more joins: its last window
+	// has closed or it has ended.
+	ErrClosed = errors.New("the room takes no more visitors")
+	// ErrSecret is returned when a secret is not the ticket's.
+	ErrSecret = errors.New("the secret is not this ticket's")
+	// ErrNotCalled is returned when a ticket is claimed before its turn.
+	ErrNotCalled = errors.New("the ticket is not called yet")
+	// ErrExpired is returned when a ticket can no longer be claimed.
+	ErrExpired = errors.New("the ticket can no longer be claimed")
+	// ErrBusy is returned when more joins wait than the server can take.
+	ErrBusy = errors.New("too many visitors at this moment")
+	// ErrStopping is returned while the server shuts down.
+	ErrStopping = errors.New("the server is stopping")
+)
+
+// EarlyError is returned when a room is joined before it opens.
+type EarlyError struct{ Wait time.Duration }
+
+// Error says how long to wait.
+func (e *EarlyError) Error() string {
+	return fmt.Sprintf("the room opens in %s", e.Wait.Round(time.Second))
+}
+
+// InvalidError lists everything wrong with a room's configuration.
+type InvalidError struct{ Problems []fairness.Problem }
+
+// Error names every field and what is wrong with it.
+func (e *InvalidError) Error() string {
+	parts := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		parts[i] = p.Field + " " + p.Detail
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,178 @@
+package room
+
+import (
+	"fmt"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/vrf"
+)
+
+// Bounds of what one append does for the clock, so that joins get through.
+const (
+	maxFreezes = 32
+	maxSkips   = 1_000
+)
+
+// filler builds one batch under the room's lock. Everything it writes went
+// through State.Apply.
+type filler struct {
+	room  *Room
+	live  *live
+	batch *pglog.Batch
+	root  func() audit.Hash
+	now   fairness.Time
+	text  []byte
+}
+
+func newFiller(r *Room, l *live, b *pglog.Batch) *filler {
+	return &filler{room: r, live: l, batch: b, root: b.Root, now: fairness.Time(b.Now)}
+}
+
+// fill appends what the clock demands and what w asks for, in an order that
+// lets each see the other: windows that are over freeze before anybody joins
+// the next, no-shows make room for calls, assignments fill up the batch.
+func (f *filler) fill(w *work) error {
+	if err := f.draws(); err != nil {
+		return err
+	}
+	for _, j := range w.joins {
+		if err := f.join(j); err != nil {
+			return err
+		}
+	}
+	for _, a := range w.acts {
+		f.act(a)
+	}
+	if w.duties {
+		if err := f.serve(); err != nil {
+			return err
+		}
+	}
+	return f.assigns()
+}
+
+// emit applies an entry and adds it to the batch.
+func (f *filler) emit(e fairness.Entry) error {
+	if err := f.live.apply(e, f.root); err != nil {
+		return err
+	}
+	f.text = e.AppendEntry(f.text[:0])
+	return f.batch.Add(f.text)
+}
+
+// draws freezes and draws the windows that are over.
+func (f *filler) draws() error {
+	for range maxFreezes {
+		if due, ok := f.live.FreezeDue(); !ok || f.live.Ended() || f.now < due {
+			break
+		}
+		freeze, alpha, _ := f.live.NextFreeze(f.now, f.batch.Root())
+		proof, _ := f.room.keys.vrf.Prove(alpha)
+		copy(freeze.Proof[:], proof)
+		if err := f.emit(freeze); err != nil {
+			return fmt.Errorf("freeze window %d: %w", freeze.Window, err)
+		}
+		f.batch.Publish()
+	}
+	for !f.live.Ended() {
+		draw, ok := f.live.NextDraw(f.now)
+		if !ok {
+			break
+		}
+		if err := f.emit(draw); err != nil {
+			return fmt.Errorf("draw window %d: %w", draw.Window, err)
+		}
+	}
+	return nil
+}
+
+// join records one arrival, or finds the earlier one of the same ticket.
+func (f *filler) join(j *join) error {
+	j.result, j.err = Joined{}, j.ctx.Err()
+	if j.err != nil {
+		return nil // nobody waits for it any more
+	}
+	if again := f.live.Knows(j.ticket); again {
+		j.result.Standing, _ = f.live.Standing(j.ticket, f.live.Size(), f.now)
+		j.result.Again = true
+		return nil
+	}
+	arrive, ok := f.live.NextArrive(f.now, j.ticket)
+	switch {
+	case f.live.Ended() || !ok && f.now >= f.live.Schedule().Closes():
+		j.err = ErrClosed
+		return nil
+	case !ok:
+		j.err = &EarlyError{timeOf(f.live.Schedule().Opens()).Sub(timeOf(f.now))}
+		return nil
+	}
+	if err := f.emit(&arrive); err != nil {
+		return fmt.Errorf("arrive %v: %w", j.ticket, err)
+	}
+	j.result.Standing, _ = f.live.Standing(j.ticket, f.live.Size(), f.now)
+	return nil
+}
+
+// act appends a request's entries until the rules refuse one; the refusal is
+// the requester's, not the batch's.
+func (f *filler) act(a *act) {
+	a.err = a.ctx.Err()
+	if a.err != nil {
+		return
+	}
+	entries, err := a.entries(f.live.State, f.now)
+	for _, e := range entries {
+		if err == nil {
+			err = f.emit(e)
+		}
+	}
+	a.err = err
+}
+
+// serve skips no-shows, calls the next people and ends a room that is done.
+func (f *filler) serve() error {
+	if f.live.Ended() {
+		return nil
+	}
+	var late []fairness.Ticket
+	late, f.live.noShows = f.live.NoShows(nil, f.live.noShows, f.now, maxSkips)
+	for _, t := range late {
+		if err := f.emit(&fairness.Skip{Time: f.now, Ticket: t, Reason: fairness.NoShow}); err != nil {
+			return fmt.Errorf("skip %v: %w", t, err)
+		}
+	}
+	if upTo, ok := f.live.nextCall(f.now); ok {
+		if err := f.emit(&fairness.Call{Time: f.now, Lane: fairness.General, UpTo: upTo}); err != nil {
+			return fmt.Errorf("call up to %d: %w", upTo, err)
+		}
+	}
+	if f.live.finished(f.now) {
+		return f.emit(&fairness.End{Time: f.now})
+	}
+	return nil
+}
+
+// assigns states drawn places up to the room's chunk.
+func (f *filler) assigns() error {
+	for range f.room.chunk {
+		assign, ok := f.live.NextAssign()
+		if !ok || f.live.Ended() {
+			return nil
+		}
+		if err := f.emit(&assign); err != nil {
+			return fmt.Errorf("assign %d: %w", assign.Position, err)
+		}
+	}
+	f.room.queue.duties() // more to do, after whoever waits by now
+	return nil
+}
+
+func verifyVRF(key [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
+	k, err := vrf.NewPublicKey(key[:])
+	if err != nil {
+		return [fairness.BetaSize]byte{}, err
+	}
+	return k.Verify(alpha, proof[:])
+}

@@ -1,0 +1,123 @@
+package room
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/vrf"
+)
+
+// MasterKeySize is the length of the key that seals the rooms' keys, in bytes.
+const MasterKeySize = 32
+
+// ErrMasterKey is returned when a master key is malformed, or is not the one
+// that sealed a room's keys.
+var ErrMasterKey = errors.New("wrong master key")
+
+// MasterKey seals the private keys of rooms at rest (AES-256-GCM).
+type MasterKey struct{ aead cipher.AEAD }
+
+// NewMasterKey makes a random master key in the text form that
+// [ParseMasterKey] reads: base64 of 32 bytes.
+func NewMasterKey() string {
+	b := make([]byte, MasterKeySize)
+	_, _ = rand.Read(b) // never fails
+	return base64.StdEncoding.EncodeToString(b)
+}
+
+// ParseMasterKey reads a master key; white space around it is ignored.
+func ParseMasterKey(text string) (*MasterKey, error) {
+	b, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSpace(text))
+	if err != nil || len(b) != MasterKeySize {
+		return nil, fmt.Errorf("%w: want base64 of %d bytes", ErrMasterKey, MasterKeySize)
+	}
+	block, err := aes.NewCipher(b)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMasterKey, err)
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMasterKey, err)
+	}
+	return &MasterKey{aead}, nil
+}
+
+// label binds a sealed key to its room and purpose.
+func label(id uuid.UUID, purpose string) []byte {
+	return []byte("proofline/seal/v1\x00" + id.String() + "\x00" + purpose)
+}
+
+func (m *MasterKey) seal(id uuid.UUID, purpose string, key []byte) pgroom.Key {
+	nonce := make([]byte, m.aead.NonceSize(), m.aead.NonceSize()+len(key)+m.aead.Overhead())
+	_, _ = rand.Read(nonce) // never fails
+	return pgroom.Key{Purpose: purpose, Sealed: m.aead.Seal(nonce, nonce, key, label(id, purpose))}
+}
+
+func (m *MasterKey) open(id uuid.UUID, k pgroom.Key) ([]byte, error) {
+	n := m.aead.NonceSize()
+	if len(k.Sealed) < n {
+		return nil, fmt.Errorf("%w: sealed %s key is too short", ErrMasterKey, k.Purpose)
+	}
+	key, err := m.aead.Open(nil, k.Sealed[:n], k.Sealed[n:], label(id, k.Purpose))
+	if err != nil {
+		return nil, fmt.Errorf("%w: the %s key does not open", ErrMasterKey, k.Purpose)
+	}
+	return key, nil
+}
+
+// keys are the private keys of one room.
+type keys struct {
+	log  note.Signer
+	vkey string // verifies log
+	vrf  *vrf.PrivateKey
+	pass ed25519.PrivateKey
+}
+
+// newKeys makes and seals the keys of a new room.
+func newKeys(m *MasterKey, id uuid.UUID) ([]pgroom.Key, error) {
+	k, err := vrf.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make room keys: %w", err)
+	}
+	logSeed, passSeed := make([]byte, ed25519.SeedSize), make([]byte, ed25519.SeedSize)
+	_, _ = rand.Read(logSeed)  // never fails
+	_, _ = rand.Read(passSeed) // never fails
+	return []pgroom.Key{m.seal(id, "log", logSeed), m.seal(id, "vrf", k.Bytes()), m.seal(id, "pass", passSeed)}, nil
+}
+
+// openKeys opens the sealed keys of a room.
+func openKeys(m *MasterKey, r pgroom.Room, sealed []pgroom.Key) (*keys, error) {
+	k := &keys{}
+	for _, s := range sealed {
+		key, err := m.open(r.ID, s)
+		if err != nil {
+			return nil, err
+		}
+		switch s.Purpose {
+		case "log":
+			k.log, k.vkey, err = audit.NewSigner(r.Origin, key)
+		case "vrf":
+			k.vrf, err = vrf.NewPrivateKey(key)
+		case "pass":
+			k.pass = ed25519.NewKeyFromSeed(key)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("open %s key: %w", s.Purpose, err)
+		}
+	}
+	if k.log == nil || k.vrf == nil || k.pass == nil {
+		return nil, fmt.Errorf("%w: a key of room %s is missing", ErrMasterKey, r.Slug)
+	}
+	return k, nil
+}

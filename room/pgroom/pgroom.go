@@ -1,0 +1,144 @@
+// Package pgroom keeps in PostgreSQL what a room is beside its transcript:
+// slug, title, sealed keys and the texts of its messages. It is the only
+// package that knows the tables of migrations/0002_rooms.sql.
+package pgroom
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// ErrNotFound is returned when there is no such room, key or message.
+var ErrNotFound = errors.New("no such room")
+
+// slugs is the name space in which a slug is a room id (RFC 9562 section 6.5).
+var slugs = uuid.MustParse("6f1c2f6e-41f0-5bb9-9d2c-7a3c3f5a9b10")
+
+// RoomID returns the id of the room with that slug.
+func RoomID(slug string) uuid.UUID { return uuid.NewSHA1(slugs, []byte(slug)) }
+
+// Room is one row of the rooms table.
+type Room struct {
+	ID      uuid.UUID
+	Slug    string
+	Origin  string
+	Title   string
+	Created time.Time
+	Ended   *time.Time
+}
+
+// Key is one private key, sealed.
+type Key struct {
+	Purpose string // "log", "vrf" or "pass"
+	Sealed  []byte
+}
+
+// Store reads and writes rooms. Safe for concurrent use.
+type Store struct{ pool *pgxpool.Pool }
+
+// NewStore returns a store on a migrated database.
+func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+
+// Insert stores a room and its keys, and runs also in the same transaction.
+// A room that exists already stays as it is, and also does not run: the
+// result tells whether the room is new.
+func (s *Store) Insert(ctx context.Context, r Room, keys []Key, also func(pgx.Tx) error) (isNew bool, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `insert into rooms (room_id, slug, origin, title) values ($1, $2, $3, $4) on conflict do nothing`,
+			r.ID, r.Slug, r.Origin, r.Title)
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		isNew = true
+		for _, k := range keys {
+			if _, err := tx.Exec(ctx, `insert into room_keys (room_id, purpose, sealed) values ($1, $2, $3)`, r.ID, k.Purpose, k.Sealed); err != nil {
+				return err
+			}
+		}
+		return also(tx)
+	})
+	if err != nil {
+		return false, fmt.Errorf("insert room %s: %w", r.Slug, err)
+	}
+	return isNew, nil
+}
+
+const columns = `room_id, slug, origin, title, created_at, ended_at`
+
+// Get returns the room with that slug, or [ErrNotFound].
+func (s *Store) Get(ctx context.Context, slug string) (Room, error) {
+	rows, _ := s.pool.Query(ctx, `select `+columns+` from rooms where room_id = $1`, RoomID(slug))
+	r, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Room])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Room{}, ErrNotFound
+	}
+	if err != nil {
+		return Room{}, fmt.Errorf("read room %s: %w", slug, err)
+	}
+	return r, nil
+}
+
+// List returns all rooms, newest first.
+func (s *Store) List(ctx context.Context) ([]Room, error) {
+	rows, _ := s.pool.Query(ctx, `select `+columns+` from rooms order by created_at desc, slug`)
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Room])
+	if err != nil {
+		return nil, fmt.Errorf("list rooms: %w", err)
+	}
+	return list, nil
+}
+
+// Keys returns the sealed keys of a room.
+func (s *Store) Keys(ctx context.Context, id uuid.UUID) ([]Key, error) {
+	rows, _ := s.pool.Query(ctx, `select purpose, sealed from room_keys where room_id = $1`, id)
+	keys, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Key])
+	if err != nil {
+		return nil, fmt.Errorf("read room keys: %w", err)
+	}
+	return keys, nil
+}
+
+// SetTitle changes the title.
+func (s *Store) SetTitle(ctx context.Context, id uuid.UUID, title string) error {
+	if _, err := s.pool.Exec(ctx, `update rooms set title = $2 where room_id = $1`, id, title); err != nil {
+		return fmt.Errorf("set room title: %w", err)
+	}
+	return nil
+}
+
+// MarkEnded notes that a room needs no node any more.
+func (s *Store) MarkEnded(ctx context.Context, id uuid.UUID) error {
+	if _, err := s.pool.Exec(ctx, `update rooms set ended_at = clock_timestamp() where room_id = $1 and ended_at is null`, id); err != nil {
+		return fmt.Errorf("mark room ended: %w", err)
+	}
+	return nil
+}
+
+// AddMessage stores a text under its SHA-256, which it returns.
+func (s *Store) AddMessage(ctx context.Context, id uuid.UUID, text string) ([32]byte, error) {
+	hash := sha256.Sum256([]byte(text))
+	if _, err := s.pool.Exec(ctx, `insert into room_messages (room_id, hash, text) values ($1, $2, $3) on conflict do nothing`, id, hash[:], text); err != nil {
+		return hash, fmt.Errorf("store message: %w", err)
+	}
+	return hash, nil
+}
+
+// Message returns the text with that SHA-256, or [ErrNotFound].
+func (s *Store) Message(ctx context.Context, id uuid.UUID, hash [32]byte) (string, error) {
+	var text string
+	err := s.pool.QueryRow(ctx, `select text from room_messages where room_id = $1 and hash = $2`, id, hash[:]).Scan(&text)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", ErrNotFound
+	}
+	if err != nil {
+		return "", fmt.Errorf("read message: %w", err)
+	}
+	return text, nil
+}

@@ -1,0 +1,312 @@
+package room
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/fairness"
+)
+
+// Room is one loaded room. Safe for concurrent use.
+type Room struct {
+	ID     uuid.UUID
+	Slug   string
+	Origin string // name of the log: host and path
+	URL    string // where the room is published: the log's prefix
+	VKey   string // verifies the log's checkpoints, C2SP signed-note form
+
+	log    *slog.Logger
+	store  *pglog.Store
+	texts  texts
+	clock  *clock
+	keys   *keys
+	policy *fairness.Policy // as published, never changes
+
+	mu     sync.RWMutex // guards live and stored; the sequencer alone writes
+	live   *live
+	stored uint64 // entries known to be durable: what readers see
+
+	snapshot atomic.Pointer[Snapshot]
+	title    atomic.Pointer[string]
+	message  atomic.Pointer[message] // the latest text read
+	lastUse  atomic.Int64            // Unix seconds
+
+	queue queue
+	chunk int           // assignments an append, set by the sequencer
+	done  chan struct{} // closed when the sequencer has stopped
+
+	// The ticker alone uses these.
+	unpublished time.Time // since when the published checkpoint lacks entries
+	marked      bool      // as ended
+}
+
+// texts keeps what the transcript does not: the title, and the messages whose
+// hashes it has.
+type texts interface {
+	SetTitle(ctx context.Context, room uuid.UUID, title string) error
+	AddMessage(ctx context.Context, room uuid.UUID, text string) ([32]byte, error)
+	Message(ctx context.Context, room uuid.UUID, hash [32]byte) (string, error)
+}
+
+// live is the projection of a room's log.
+type live struct {
+	*fairness.State
+	log    *pglog.Log
+	parser fairness.Parser
+	// admissions are the times of all admissions, oldest first.
+	admissions []fairness.Time
+	noShows    fairness.Position // all before it are settled
+	lastCall   fairness.Time
+}
+
+// apply takes one entry; root is the tree before it.
+func (l *live) apply(e fairness.Entry, root func() audit.Hash) error {
+	if err := l.Apply(e, outside{root}); err != nil {
+		return err
+	}
+	switch e := e.(type) {
+	case *fairness.Admit:
+		l.admissions = append(l.admissions, e.Time)
+	case *fairness.Call:
+		l.lastCall = e.Time
+	}
+	return nil
+}
+
+// read takes one entry that is in the log already.
+func (l *live) read(text []byte) error {
+	e, err := l.parser.Parse(text)
+	if err != nil {
+		return err
+	}
+	return l.apply(e, l.log.Root)
+}
+
+// active returns how many people are admitted and within their session, or
+// called and expected.
+func (l *live) active(now fairness.Time) uint64 {
+	session := fairness.Time(l.Policy().Session)
+	over := sort.Search(len(l.admissions), func(i int) bool { return l.admissions[i]+session > now })
+	return uint64(len(l.admissions)-over) + l.Counts().Waiting
+}
+
+// reload reads the room from its log into a new projection.
+func (r *Room) reload(ctx context.Context) error {
+	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log)}
+	if err := l.log.Tail(ctx, l.read); err != nil {
+		return fmt.Errorf("load room %s: %w", r.Slug, err)
+	}
+	r.mu.Lock()
+	r.live, r.stored = l, l.Size()
+	r.mu.Unlock()
+	return nil
+}
+
+// Joined is the answer to a join.
+type Joined struct {
+	fairness.Standing
+	Again bool // the ticket had joined before
+
+	batch *pglog.Appended // holds the entry; nil when it was in the log before
+	room  *Room
+}
+
+// AppendReceipt appends the tlog-proof of the arrive entry to dst, against a
+// checkpoint that contains it.
+func (j *Joined) AppendReceipt(ctx context.Context, dst []byte) ([]byte, error) {
+	index := uint64(j.Index)
+	if j.batch != nil && index >= j.batch.Start() {
+		return j.batch.AppendReceipt(dst, index)
+	}
+	receipt, err := j.room.store.Receipt(ctx, j.room.ID, index)
+	return append(dst, receipt...), err
+}
+
+// Join records a request to join, durably, and returns once it is. The same
+// ticket again gets the same arrival. Errors: [*EarlyError], [ErrClosed],
+// [ErrBusy], [ErrStopping], and that of ctx.
+func (r *Room) Join(ctx context.Context, t fairness.Ticket) (Joined, error) {
+	r.touch()
+	if st, ok := r.Standing(t); ok {
+		return Joined{Standing: st, Again: true, room: r}, nil
+	}
+	if err := r.openFor(r.clock.Now()); err != nil {
+		return Joined{}, err
+	}
+	j := &join{ctx: ctx, ticket: t, done: make(chan struct{})}
+	if err := r.queue.join(j); err != nil {
+		return Joined{}, err
+	}
+	select {
+	case <-j.done:
+		j.result.room = r
+		return j.result, j.err
+	case <-ctx.Done():
+		return Joined{}, fmt.Errorf("join: %w", ctx.Err())
+	}
+}
+
+// openFor refuses joins that the rules will refuse, without asking the
+// database, unless the moment is so close to a border that only its clock can
+// tell.
+func (r *Room) openFor(now time.Time) error {
+	const slack = 50 * time.Millisecond
+	if wait := timeOf(r.policy.Opens).Sub(now); wait > slack {
+		return &EarlyError{wait}
+	}
+	s := r.snapshot.Load()
+	if s.Ended || s.Closes != nil && now.Sub(*s.Closes) > slack {
+		return ErrClosed
+	}
+	return nil
+}
+
+// Standing returns where a ticket stands as of the durable transcript.
+func (r *Room) Standing(t fairness.Ticket) (fairness.Standing, bool) {
+	now := fromTime(r.clock.Now())
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.live.Standing(t, r.stored, now)
+}
+
+// Claim gives a called ticket its pass to whoever shows its secret. Claiming
+// again gives the same pass. Errors: [ErrSecret], [ErrTicketUnknown],
+// [ErrNotCalled], [ErrExpired], [ErrStopping], and that of ctx.
+func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.SecretSize]byte) (Pass, error) {
+	r.touch()
+	if own := fairness.NewTicket(r.Origin, secret); subtle.ConstantTimeCompare(own[:], t[:]) != 1 {
+		return Pass{}, ErrSecret
+	}
+	st, ok := r.Standing(t)
+	if !ok {
+		return Pass{}, ErrTicketUnknown
+	}
+	if st.Status == fairness.StatusCalled && st.Left > 0 {
+		err := r.act(ctx, func(s *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
+			return []fairness.Entry{&fairness.Admit{Time: now, Ticket: t, Pass: fairness.NewPassID(r.Origin, t)}}, nil
+		})
+		// A refusal is another claim of the same ticket, or the last moment
+		// gone by: the standing says which.
+		if violation := (*fairness.Violation)(nil); err != nil && !errors.As(err, &violation) {
+			return Pass{}, err
+		}
+		st, _ = r.Standing(t)
+	}
+	switch st.Status {
+	case fairness.StatusAdmitted:
+		return r.passOf(st)
+	case fairness.StatusSkipped:
+		return Pass{}, ErrExpired
+	case fairness.StatusCalled:
+		if st.Left <= 0 {
+			return Pass{}, ErrExpired
+		}
+		return Pass{}, ErrBusy
+	}
+	return Pass{}, ErrNotCalled
+}
+
+func (r *Room) passOf(st fairness.Standing) (Pass, error) {
+	p, err := r.newPass(st)
+	if err == nil && !p.Expires.After(r.clock.Now()) {
+		return Pass{}, ErrExpired
+	}
+	return p, err
+}
+
+// Pause holds all calls; joins go on.
+func (r *Room) Pause(ctx context.Context) error { return r.change(ctx, fairness.ChangePause) }
+
+// Resume lets calls go on.
+func (r *Room) Resume(ctx context.Context) error { return r.change(ctx, fairness.ChangeResume) }
+
+// change appends an amendment without content. Doing again what is done
+// already is no error.
+func (r *Room) change(ctx context.Context, c fairness.Change) error {
+	return r.act(ctx, func(s *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
+		if s.Paused() == (c == fairness.ChangePause) {
+			return nil, nil
+		}
+		return []fairness.Entry{&fairness.Amend{Time: now, Change: c}}, nil
+	})
+}
+
+// End closes the room for good. Ending it again is no error.
+func (r *Room) End(ctx context.Context) error {
+	return r.act(ctx, func(s *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
+		if s.Ended() {
+			return nil, nil
+		}
+		return []fairness.Entry{&fairness.End{Time: now}}, nil
+	})
+}
+
+// Amend changes outflow, message or windows. What the rules refuse comes back
+// as [*InvalidError]; nothing is changed then.
+func (r *Room) Amend(ctx context.Context, a Amendment) error {
+	if a.Title != nil {
+		if err := r.texts.SetTitle(ctx, r.ID, *a.Title); err != nil {
+			return err
+		}
+		r.title.Store(a.Title)
+	}
+	var hash [fairness.HashSize]byte
+	if a.Message != nil && *a.Message != "" {
+		var err error
+		if hash, err = r.texts.AddMessage(ctx, r.ID, *a.Message); err != nil {
+			return err
+		}
+	}
+	err := r.act(ctx, func(s *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
+		return a.entries(now, s, hash), nil
+	})
+	if v := (*fairness.Violation)(nil); errors.As(err, &v) {
+		return &InvalidError{[]fairness.Problem{{Field: string(v.Rule), Detail: v.Detail}}}
+	}
+	return err
+}
+
+// Config returns the room as it is set up now.
+func (r *Room) Config() Config {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return configOf(r.Slug, *r.title.Load(), r.live.State)
+}
+
+// Checkpoint returns the published checkpoint.
+func (r *Room) Checkpoint(ctx context.Context) ([]byte, error) { return r.store.Checkpoint(ctx, r.ID) }
+
+// Tile returns a tile or entry bundle; [ErrNotFound] when the log does not
+// have all of it.
+func (r *Room) Tile(ctx context.Context, t audit.Tile) ([]byte, error) {
+	b, err := r.store.Tile(ctx, r.ID, t)
+	if errors.Is(err, pglog.ErrNotFound) {
+		return nil, ErrNotFound
+	}
+	return b, err
+}
+
+func (r *Room) touch() { r.lastUse.Store(time.Now().Unix()) }
+
+// outside answers the rules' questions: the tree from the log, proofs from
+// the VRF.
+type outside struct{ root func() audit.Hash }
+
+// Root implements fairness.Outside.
+func (o outside) Root() [fairness.HashSize]byte { return o.root() }
+
+// VerifyProof implements fairness.Outside.
+func (o outside) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
+	return verifyVRF(key, alpha, proof)
+}

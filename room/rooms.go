@@ -1,0 +1,181 @@
+package room
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/room/pgroom"
+)
+
+// Options is what [New] needs.
+type Options struct {
+	Logs      *pglog.Store
+	Rooms     *pgroom.Store
+	MasterKey *MasterKey
+	PublicURL string // scheme, host and path below which the rooms are published, no slash at the end
+	Log       *slog.Logger
+}
+
+// Rooms are all rooms of a server. Safe for concurrent use.
+type Rooms struct {
+	Options
+	clock clock
+
+	ctx    context.Context // ends the sequencers
+	cancel context.CancelFunc
+	group  singleflight.Group // loads a room once
+
+	adopted  atomic.Bool // the rooms that were there are loaded
+	troubled atomic.Bool // the database did not answer at the latest tick
+
+	mu     sync.RWMutex // guards all below
+	loaded map[string]*Room
+	aside  map[uuid.UUID]aside
+	closed bool
+}
+
+// clock tells the database's time.
+type clock struct{ ahead atomic.Int64 } // of this machine's, in nanoseconds
+
+// Now returns the database's time.
+func (c *clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *clock) set(now time.Time) { c.ahead.Store(int64(time.Until(now))) }
+
+// New returns the rooms of a server. Run must be called for the clock's work.
+func New(o Options) *Rooms {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Rooms{Options: o, ctx: ctx, cancel: cancel, loaded: map[string]*Room{}, aside: map[uuid.UUID]aside{}}
+}
+
+// Get returns the room with that slug, loading it if need be; [ErrNotFound].
+func (rs *Rooms) Get(ctx context.Context, slug string) (*Room, error) {
+	rs.mu.RLock()
+	r, ok := rs.loaded[slug]
+	rs.mu.RUnlock()
+	if ok {
+		return r, nil
+	}
+	if !slugForm.MatchString(slug) {
+		return nil, ErrNotFound
+	}
+	return rs.load(ctx, slug)
+}
+
+// load opens a room once, however many ask for it.
+func (rs *Rooms) load(ctx context.Context, slug string) (*Room, error) {
+	found := rs.group.DoChan(slug, func() (any, error) {
+		rs.mu.RLock()
+		r, ok := rs.loaded[slug]
+		rs.mu.RUnlock()
+		if ok {
+			return r, nil
+		}
+		record, err := rs.Options.Rooms.Get(rs.ctx, slug)
+		if errors.Is(err, pgroom.ErrNotFound) {
+			return nil, ErrNotFound
+		}
+		if err != nil {
+			return nil, err
+		}
+		return rs.open(rs.ctx, record)
+	})
+	select {
+	case result := <-found:
+		if result.Err != nil {
+			return nil, result.Err
+		}
+		r, _ := result.Val.(*Room)
+		return r, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// open reads a room from its log and starts its sequencer.
+func (rs *Rooms) open(ctx context.Context, record pgroom.Room) (*Room, error) {
+	r, err := rs.prepare(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.reload(ctx); err != nil {
+		return nil, err
+	}
+	if r.live.Size() == 0 {
+		return nil, ErrNotFound // its creation did not finish
+	}
+	return r, rs.start(ctx, r)
+}
+
+// prepare makes the room without its projection.
+func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error) {
+	sealed, err := rs.Options.Rooms.Keys(ctx, record.ID)
+	if err != nil {
+		return nil, err
+	}
+	k, err := openKeys(rs.MasterKey, record, sealed)
+	if err != nil {
+		return nil, fmt.Errorf("open room %s: %w", record.Slug, err)
+	}
+	r := &Room{
+		ID: record.ID, Slug: record.Slug, Origin: record.Origin, URL: rs.url(record.Slug), VKey: k.vkey,
+		log: rs.Log, store: rs.Logs, texts: rs.Options.Rooms, clock: &rs.clock, keys: k,
+		chunk: leastChunk, queue: newQueue(), done: make(chan struct{}),
+	}
+	r.title.Store(&record.Title)
+	return r, nil
+}
+
+// start makes a loaded room known and lets its sequencer run.
+func (rs *Rooms) start(ctx context.Context, r *Room) error {
+	r.policy = r.live.Policy()
+	r.refresh(ctx)
+	r.touch()
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.closed {
+		return ErrStopping
+	}
+	rs.loaded[r.Slug] = r
+	delete(rs.aside, r.ID)
+	go r.sequence(rs.ctx)
+	return nil
+}
+
+// url returns where a room is published.
+func (rs *Rooms) url(slug string) string { return rs.PublicURL + "/r/" + slug }
+
+// List returns all rooms, newest first.
+func (rs *Rooms) List(ctx context.Context) ([]pgroom.Room, error) { return rs.Options.Rooms.List(ctx) }
+
+// Close stops all rooms: what is queued is finished first, as long as ctx
+// lasts. Rooms refuse further work with [ErrStopping].
+func (rs *Rooms) Close(ctx context.Context) error {
+	rs.mu.Lock()
+	rs.closed = true
+	rooms := slices.Collect(maps.Values(rs.loaded))
+	rs.mu.Unlock()
+	defer rs.cancel()
+	for _, r := range rooms {
+		r.queue.stop()
+	}
+	for _, r := range rooms {
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return fmt.Errorf("close rooms: %w", ctx.Err())
+		}
+	}
+	return nil
+}

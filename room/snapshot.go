@@ -1,0 +1,143 @@
+package room
+
+import (
+	"context"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+)
+
+// Phase is what a room is doing, in one word.
+type Phase string
+
+// The phases of a room.
+const (
+	PhaseUpcoming Phase = "upcoming" // not open yet
+	PhaseOpen     Phase = "open"     // people join, nobody is called yet
+	PhaseServing  Phase = "serving"  // people are called, and may join
+	PhasePaused   Phase = "paused"   // calls are held
+	PhaseClosed   Phase = "closed"   // nobody can join any more, people are called
+	PhaseEnded    Phase = "ended"    // over
+)
+
+// shownWindows is how many of the latest windows a snapshot lists.
+const shownWindows = 12
+
+// Snapshot is what everybody may know about a room, as of the durable
+// transcript. It never changes.
+type Snapshot struct {
+	Size    uint64 // entries of the transcript
+	Title   string
+	Message string // to visitors, may be empty
+	Opens   time.Time
+	Starts  time.Time
+	Closes  *time.Time // nil: never
+	Paused  bool
+	Ended   bool
+	Outflow fairness.Outflow
+	Counts  fairness.Counts
+	Windows []fairness.WindowSum // the latest with arrivals, oldest first
+
+	schedule *fairness.Schedule
+}
+
+// Phase returns the phase at a moment.
+func (s *Snapshot) Phase(now time.Time) Phase {
+	switch {
+	case s.Ended:
+		return PhaseEnded
+	case now.Before(s.Opens):
+		return PhaseUpcoming
+	case s.Paused:
+		return PhasePaused
+	case s.Closes != nil && !now.Before(*s.Closes):
+		return PhaseClosed
+	case now.Before(s.Starts):
+		return PhaseOpen
+	}
+	return PhaseServing
+}
+
+// Window returns the window that is open at a moment and its arrivals so far.
+func (s *Snapshot) Window(now time.Time) (fairness.WindowSum, bool) {
+	w, ok := s.schedule.At(fromTime(now))
+	if !ok || s.Ended {
+		return fairness.WindowSum{}, false
+	}
+	if n := len(s.Windows); n > 0 && s.Windows[n-1].Index == w.Index {
+		return s.Windows[n-1], true
+	}
+	return fairness.WindowSum{Window: w}, true
+}
+
+// Span is a range of moments.
+type Span struct{ Earliest, Latest time.Time }
+
+// Expected returns when a waiting ticket will be called if the outflow stays
+// as it is: not before everybody ahead, and at the latest when a fifth of the
+// rate is lost. False in a pause, after the end, and once called.
+func (s *Snapshot) Expected(st fairness.Standing, now time.Time) (Span, bool) {
+	if s.Paused || s.Ended || st.Status != fairness.StatusWaiting && st.Status != fairness.StatusDrawn {
+		return Span{}, false
+	}
+	from := now
+	if from.Before(s.Starts) {
+		from = s.Starts
+	}
+	if drawn := timeOf(st.Window.To); st.Status == fairness.StatusWaiting && from.Before(drawn) {
+		from = drawn
+	}
+	perPerson := time.Minute / time.Duration(max(s.Outflow.PerMinute, 1))
+	earliest := from.Add(perPerson * time.Duration(st.AheadMin))
+	latest := from.Add(perPerson * time.Duration(st.AheadMax+1) * 5 / 4)
+	return Span{earliest, latest}, true
+}
+
+// Snapshot returns the room as of the durable transcript.
+func (r *Room) Snapshot() *Snapshot { return r.snapshot.Load() }
+
+// Now returns the time by the database's clock, as well as this node knows it.
+func (r *Room) Now() time.Time { return r.clock.Now() }
+
+// refresh takes a new snapshot.
+func (r *Room) refresh(ctx context.Context) {
+	r.mu.RLock()
+	l := r.live
+	s := &Snapshot{
+		Size: r.stored, Title: *r.title.Load(),
+		Opens: timeOf(l.Schedule().Opens()), Starts: timeOf(r.policy.Starts),
+		Paused: l.Paused(), Ended: l.Ended(), Outflow: l.Outflow(), Counts: l.Counts(),
+		Windows: l.Windows(shownWindows), schedule: l.Schedule(),
+	}
+	hash := l.Message()
+	r.mu.RUnlock()
+	if closes := s.schedule.Closes(); closes != fairness.Never {
+		t := timeOf(closes)
+		s.Closes = &t
+	}
+	s.Message = r.messageText(ctx, hash)
+	r.snapshot.Store(s)
+}
+
+// message is a text with its hash.
+type message struct {
+	hash [fairness.HashSize]byte
+	text string
+}
+
+// messageText returns the text whose hash is in the transcript, read once.
+func (r *Room) messageText(ctx context.Context, hash [fairness.HashSize]byte) string {
+	if hash == [fairness.HashSize]byte{} {
+		return ""
+	}
+	if m := r.message.Load(); m != nil && m.hash == hash {
+		return m.text
+	}
+	text, err := r.texts.Message(ctx, r.ID, hash)
+	if err != nil {
+		r.log.Error("message of the room is not found", "room", r.Slug, "err", err)
+		return ""
+	}
+	r.message.Store(&message{hash, text})
+	return text
+}

@@ -1,0 +1,273 @@
+package room
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/fairness"
+)
+
+// How often a node looks after its rooms, and when it lets one go.
+const (
+	tickEvery   = 100 * time.Millisecond
+	tickTimeout = 5 * time.Second
+	callEvery   = fairness.Time(250)     // milliseconds between calls, so that each is worth an entry
+	publishAge  = 500 * time.Millisecond // of entries that the published checkpoint lacks
+	adoptEvery  = 5 * time.Second        // look for rooms that another node made
+	unloadAfter = 10 * time.Minute       // without a visitor, once nothing is left to do
+)
+
+// Run does the clock's work for all rooms until ctx ends: it learns the
+// database's time and what other nodes appended, wakes rooms that have
+// something to do, and publishes checkpoints.
+func (rs *Rooms) Run(ctx context.Context) {
+	go rs.adoptAll(ctx)
+	every(ctx, tickEvery, rs.tick)
+}
+
+// adoptAll loads rooms apart from the ticks, which a large room would hold up.
+func (rs *Rooms) adoptAll(ctx context.Context) {
+	rs.adopt(ctx)
+	every(ctx, adoptEvery, func(ctx context.Context) {
+		rs.unload()
+		rs.adopt(ctx)
+	})
+}
+
+func every(ctx context.Context, d time.Duration, do func(context.Context)) {
+	ticker := time.NewTicker(d)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			do(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// adopt loads every room that has not ended and was not put aside.
+func (rs *Rooms) adopt(ctx context.Context) {
+	records, err := rs.Options.Rooms.List(ctx)
+	if err != nil {
+		rs.trouble(ctx, err)
+		return
+	}
+	for _, record := range records {
+		if record.Ended != nil || rs.isAside(record.ID) {
+			continue
+		}
+		r, err := rs.load(ctx, record.Slug)
+		if err == nil {
+			r.title.Store(&record.Title) // another node may have changed it
+		} else if ctx.Err() == nil {
+			rs.Log.Error("room cannot be loaded", "room", record.Slug, "err", err)
+		}
+	}
+	rs.adopted.Store(true)
+}
+
+// Ready tells whether the rooms that were there at the start are loaded and
+// the database answered at the latest tick.
+func (rs *Rooms) Ready() bool { return rs.adopted.Load() && !rs.troubled.Load() }
+
+// tick looks after every room once.
+func (rs *Rooms) tick(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, tickTimeout)
+	defer cancel()
+	rooms, ids := rs.watched()
+	heads, now, err := rs.Logs.Heads(ctx, ids)
+	if err != nil {
+		rs.trouble(ctx, err)
+		return
+	}
+	rs.calm()
+	if len(heads) > 0 {
+		rs.clock.set(now)
+	}
+	for _, h := range heads {
+		if r, ok := rooms[h.Room]; ok {
+			r.beat(ctx, h, fromTime(now))
+			rs.markEnded(ctx, r)
+		} else {
+			rs.recall(h)
+		}
+	}
+}
+
+// watched returns the loaded rooms, and the ids of these and of those put
+// aside.
+func (rs *Rooms) watched() (map[uuid.UUID]*Room, []uuid.UUID) {
+	rs.mu.RLock()
+	defer rs.mu.RUnlock()
+	rooms := make(map[uuid.UUID]*Room, len(rs.loaded))
+	ids := make([]uuid.UUID, 0, len(rs.loaded)+len(rs.aside))
+	for _, r := range rs.loaded {
+		rooms[r.ID] = r
+		ids = append(ids, r.ID)
+	}
+	for id := range rs.aside {
+		ids = append(ids, id)
+	}
+	return rooms, ids
+}
+
+// trouble notes that the database does not answer; it is logged once.
+func (rs *Rooms) trouble(ctx context.Context, err error) {
+	if ctx.Err() == nil && !rs.troubled.Swap(true) {
+		rs.Log.Error("database does not answer", "err", err)
+	}
+}
+
+func (rs *Rooms) calm() {
+	if rs.troubled.Swap(false) {
+		rs.Log.Info("database answers again")
+	}
+}
+
+func (rs *Rooms) markEnded(ctx context.Context, r *Room) {
+	if !r.Snapshot().Ended || r.marked {
+		return
+	}
+	if err := rs.Options.Rooms.MarkEnded(ctx, r.ID); err != nil {
+		rs.Log.Error("room cannot be marked as ended", "room", r.Slug, "err", err)
+		return
+	}
+	r.marked = true
+}
+
+// aside is a room that was unloaded: nothing can become due in it until its
+// log grows or somebody asks for it.
+type aside struct {
+	slug string
+	size uint64
+}
+
+func (rs *Rooms) isAside(id uuid.UUID) bool {
+	rs.mu.RLock()
+	defer rs.mu.RUnlock()
+	_, ok := rs.aside[id]
+	return ok
+}
+
+// unload lets rooms go that nobody has used for a while and that have nothing
+// left to do.
+func (rs *Rooms) unload() {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for slug, r := range rs.loaded {
+		if time.Since(time.Unix(r.lastUse.Load(), 0)) < unloadAfter || !r.isQuiet() {
+			continue
+		}
+		delete(rs.loaded, slug)
+		rs.aside[r.ID] = aside{slug, r.Snapshot().Size}
+		r.queue.stop()
+	}
+}
+
+// recall loads a room again whose log has grown on another node.
+func (rs *Rooms) recall(h pglog.Head) {
+	rs.mu.Lock()
+	a, ok := rs.aside[h.Room]
+	grown := ok && h.Size > a.size
+	if grown {
+		delete(rs.aside, h.Room)
+	}
+	rs.mu.Unlock()
+	if grown {
+		go func() {
+			if _, err := rs.load(rs.ctx, a.slug); err != nil {
+				rs.Log.Error("room cannot be loaded", "room", a.slug, "err", err)
+			}
+		}()
+	}
+}
+
+// beat wakes the room's sequencer if there is something to read or to do, and
+// publishes a checkpoint that has waited.
+func (r *Room) beat(ctx context.Context, h pglog.Head, now fairness.Time) {
+	r.mu.RLock()
+	behind, due := h.Size > r.stored, r.live.isDue(now)
+	r.mu.RUnlock()
+	switch {
+	case due:
+		r.queue.duties()
+	case behind:
+		r.queue.signal()
+	}
+	if h.Published == h.Size {
+		r.unpublished = time.Time{}
+		return
+	}
+	if r.unpublished.IsZero() {
+		r.unpublished = time.Now()
+	}
+	if time.Since(r.unpublished) >= publishAge {
+		r.unpublished = time.Time{}
+		if err := r.store.Publish(ctx, r.ID); err != nil {
+			r.log.Error("checkpoint cannot be published", "room", r.Slug, "err", err)
+		}
+	}
+}
+
+// isDue tells whether the clock demands an entry.
+func (l *live) isDue(now fairness.Time) bool {
+	if l.Ended() {
+		return false
+	}
+	if due, ok := l.FreezeDue(); ok && now >= due {
+		return true
+	}
+	if _, ok := l.NextDraw(now); ok {
+		return true
+	}
+	if _, ok := l.NextAssign(); ok {
+		return true
+	}
+	if late, _ := l.NoShows(nil, l.noShows, now, 1); len(late) > 0 {
+		return true
+	}
+	_, call := l.nextCall(now)
+	return call || l.finished(now)
+}
+
+// nextCall returns how far the serving pointer should move now.
+func (l *live) nextCall(now fairness.Time) (fairness.Position, bool) {
+	if now < l.lastCall+callEvery {
+		return 0, false
+	}
+	return l.CallLimit(now, l.capacity(now))
+}
+
+// capacity returns how many more people may come before max_active is reached.
+func (l *live) capacity(now fairness.Time) uint64 {
+	most := uint64(l.Outflow().MaxActive)
+	if most == 0 {
+		return fairness.MaxArrivals
+	}
+	return most - min(most, l.active(now))
+}
+
+// finished tells whether the last window is over and everybody has been
+// admitted or skipped.
+func (l *live) finished(now fairness.Time) bool {
+	return now >= l.Schedule().Closes() && l.settled()
+}
+
+// settled tells whether everybody who joined has been admitted or skipped,
+// and every place stated.
+func (l *live) settled() bool {
+	c := l.Counts()
+	return c.Assigned == c.Arrivals && c.Admitted+c.NoShows+c.Left+c.Revoked == c.Arrivals
+}
+
+// isQuiet tells whether nothing can become due before somebody joins.
+func (r *Room) isQuiet() bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.live.Ended() || r.live.settled() && r.live.Schedule().Closes() == fairness.Never
+}
