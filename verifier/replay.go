@@ -99,7 +99,7 @@ func readBlock(ctx context.Context, src Source, t audit.Tile) *block {
 // read takes all bundles, up to a malformed one. After an entry that breaks a
 // rule it only hashes, so that the history has its own verdict.
 func (a *auditor) read(ctx context.Context) error {
-	kept, errKept := unverified(a.trust.Kept)
+	kept, errKept := Unverified(a.trust.Kept)
 	for b := range blocks(ctx, a.src, a.head.Size) {
 		if b.err != nil {
 			return b.err

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/source"
+)
+
+// keeper keeps the last verified checkpoint of a room for the next audit.
+type keeper struct {
+	t     *terminal
+	given string // file to compare with instead
+	file  string // where the checkpoint is kept; empty for nowhere
+}
+
+func newKeeper(f *auditFlags, t *terminal, origin string) *keeper {
+	k := &keeper{t: t, given: f.kept}
+	dir := f.state
+	if dir == "" {
+		dir = stateDir(t.env)
+	}
+	switch {
+	case f.noKeep || origin == "":
+	case dir == "":
+		t.warn("no place to keep the checkpoint: neither XDG_STATE_HOME nor HOME is set")
+	default:
+		k.file = filepath.Join(dir, fileName(origin))
+	}
+	return k
+}
+
+// stateDir follows https://specifications.freedesktop.org/basedir-spec/: a
+// relative path does not count.
+func stateDir(env func(string) string) string {
+	if dir := env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "proofline-verify")
+	}
+	if home := env("HOME"); home != "" {
+		return filepath.Join(home, ".local", "state", "proofline-verify")
+	}
+	return ""
+}
+
+// fileName returns the name of a room's file: readable, and its own.
+func fileName(origin string) string {
+	readable := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '-':
+			return r
+		}
+		return '_'
+	}, origin)
+	readable = strings.TrimLeft(readable[:min(len(readable), 80)], ".")
+	return fmt.Sprintf("%s-%x.checkpoint", readable, sha256.Sum256([]byte(origin)))
+}
+
+// load returns the checkpoint to compare with, nil for none. One that is
+// there and cannot be read ends the audit: it must not pass for a first one.
+func (k *keeper) load() ([]byte, error) {
+	if k.given != "" {
+		b, err := os.ReadFile(k.given)
+		if err != nil {
+			return nil, unreadable(fmt.Errorf("read the earlier checkpoint: %w", err))
+		}
+		return b, nil
+	}
+	if k.file == "" {
+		return nil, nil
+	}
+	b, err := os.ReadFile(k.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &exit{exitUnreadable, fmt.Errorf("read the earlier checkpoint: %w", err), "repair the file, or audit with --no-keep"}
+	}
+	return b, nil
+}
+
+// save keeps a verified checkpoint, unless a larger one of another run is
+// there meanwhile. That it cannot is no reason to doubt the audit.
+func (k *keeper) save(signed []byte) {
+	if k.file == "" {
+		return
+	}
+	if b, err := os.ReadFile(k.file); err == nil {
+		there, errThere := verifier.Unverified(b)
+		mine, errMine := verifier.Unverified(signed)
+		if errThere == nil && errMine == nil && there.Size > mine.Size {
+			return
+		}
+	}
+	if err := source.WriteFile(k.file, signed); err != nil {
+		k.t.warn(fmt.Sprintf("the checkpoint could not be kept for the next audit: %v", err))
+	}
+}

@@ -1,0 +1,75 @@
+// Command proofline-verify audits a Proofline room from its published
+// transcript: it derives every draw, place, call and admission again, and
+// prints numbered checks and what they do not prove.
+//
+//	proofline-verify audit https://example.com/r/sale
+//	proofline-verify fetch https://example.com/r/sale ./sale
+//	proofline-verify audit ./sale --json
+//
+// Exit codes: 0 verified, 1 a check failed, 2 wrong usage, 3 could not read.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitVerified   = 0
+	exitFailed     = 1
+	exitUsage      = 2
+	exitUnreadable = 3
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr, os.Getenv)
+	stop()
+	os.Exit(code)
+}
+
+// run is the whole program, without its process.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(string) string) int {
+	root := &cobra.Command{
+		Use:           "proofline-verify",
+		Short:         "Audit a waiting room from its published transcript",
+		Args:          cobra.NoArgs,
+		RunE:          func(*cobra.Command, []string) error { return errors.New("a command is missing") },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	t := &terminal{out: stdout, err: stderr, env: env}
+	root.AddCommand(auditCommand(t), fetchCommand(t), versionCommand(t))
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	var known *exit
+	switch {
+	case err == nil:
+		return exitVerified
+	case !errors.As(err, &known): // cobra's own: flags, arguments, commands
+		known = usage(err, "run proofline-verify --help")
+	}
+	t.complain(known)
+	return known.code
+}
+
+// exit is an error that ends the program.
+type exit struct {
+	code int
+	err  error  // nil if everything is said
+	hint string // what to do about it, in one line
+}
+
+func (e *exit) Error() string { return fmt.Sprint(e.err) }
+
+func usage(err error, hint string) *exit { return &exit{exitUsage, err, hint} }

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// width is that of a report, in characters.
+const width = 80
+
+// terminal is where the program writes to, and what it may use there.
+type terminal struct {
+	out, err io.Writer
+	env      func(string) string
+}
+
+// interactive tells whether a person looks at w.
+func (t *terminal) interactive(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && t.env("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+}
+
+// colour returns what writes a text in an ANSI colour, or as it is: without a
+// terminal, or with https://no-color.org.
+func (t *terminal) colour() func(code int, s string) string {
+	if t.env("NO_COLOR") != "" || !t.interactive(t.out) {
+		return func(_ int, s string) string { return s }
+	}
+	return func(code int, s string) string { return fmt.Sprintf("\x1b[%dm%s\x1b[0m", code, s) }
+}
+
+// complain says why the program ends. Nothing can be done if that fails.
+func (t *terminal) complain(e *exit) {
+	if e.err == nil {
+		return
+	}
+	_, _ = fmt.Fprintf(t.err, "proofline-verify: %v\n", e.err)
+	_, _ = fmt.Fprintf(t.err, "hint: %s\n", e.hint)
+}
+
+func (t *terminal) warn(text string) {
+	_, _ = fmt.Fprintf(t.err, "proofline-verify: warning: %s\n", text)
+}
+
+// bar is a progress bar. Its show may be called from several goroutines, and
+// only one in a hundred milliseconds draws.
+type bar struct {
+	w     io.Writer // nil for no bar
+	noun  string
+	turns chan time.Time // holds the time of the next drawing; taken while drawing
+}
+
+// bar returns a bar on standard error, which shows on a terminal only.
+func (t *terminal) bar(noun string) *bar {
+	b := &bar{noun: noun, turns: make(chan time.Time, 1)}
+	b.turns <- time.Time{}
+	if t.interactive(t.err) {
+		b.w = t.err
+	}
+	return b
+}
+
+func (b *bar) show(done, total uint64) {
+	if b.w == nil || total == 0 {
+		return
+	}
+	select {
+	case next := <-b.turns:
+		if now := time.Now(); now.After(next) {
+			b.draw(done, total)
+			next = now.Add(100 * time.Millisecond)
+		}
+		b.turns <- next
+	default:
+	}
+}
+
+func (b *bar) draw(done, total uint64) {
+	const cells = 30
+	full := int(float64(done) / float64(total) * cells)
+	_, _ = fmt.Fprintf(b.w, "\r\x1b[K[%s%s] %s of %s %s", strings.Repeat("#", full), strings.Repeat(".", cells-full),
+		grouped(done), grouped(total), b.noun)
+}
+
+// clear removes the bar.
+func (b *bar) clear() {
+	if b.w != nil {
+		_, _ = fmt.Fprint(b.w, "\r\x1b[K")
+	}
+}
+
+// grouped writes a number with a comma after each thousand.
+func grouped(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func count(n uint64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return grouped(n) + " " + many
+}
+
+// printable replaces what a terminal might obey.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// wrapped breaks a text into lines that fit beside an indent; a word that is
+// too long for a line gets one of its own.
+func wrapped(text string, indent int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case indent+len([]rune(line))+1+len([]rune(word)) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+	}
+	return append(lines, line)
+}
