@@ -19,11 +19,11 @@ func (s *State) Knows(t Ticket) bool {
 	return ok
 }
 
-// NextArrive returns the arrive entry of a ticket that joins at a moment;
-// false when no window is open then.
+// NextArrive returns the arrive entry of a new ticket that joins at a moment;
+// false when no window is open then, or the room is full.
 func (s *State) NextArrive(now Time, t Ticket) (Arrive, bool) {
 	w, ok := s.windowAt(now)
-	if !ok || s.ended {
+	if !ok || s.ended || s.arrivals.count == MaxArrivals {
 		return Arrive{}, false
 	}
 	return Arrive{Time: now, Window: w.Index, Seq: s.NextSeq(w), Ticket: t, Lane: General}, true

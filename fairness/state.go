@@ -180,6 +180,8 @@ func (e *Arrive) apply(s *State, _ Outside) error {
 		return violation(RuleArrival, "seq %d where %d comes next", e.Seq, s.NextSeq(w))
 	case s.arrivals.count == MaxArrivals:
 		return violation(RuleArrival, "the room is full")
+	case !isUUID8(e.Ticket):
+		return violation(RuleTicket, "ticket %v is no UUID of version 8", e.Ticket)
 	}
 	if _, twice := s.tickets[e.Ticket]; twice {
 		return violation(RuleTicket, "ticket %v joined before", e.Ticket)

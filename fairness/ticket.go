@@ -91,8 +91,10 @@ func parseUUID(text []byte) (id [16]byte, ok bool) {
 		decodeHex(id[6:8], text[14:18]) &&
 		decodeHex(id[8:10], text[19:23]) &&
 		decodeHex(id[10:16], text[24:36])
-	return id, ok && id[6]>>4 == 8 && id[8]>>6 == 2
+	return id, ok && isUUID8(id)
 }
+
+func isUUID8(id [16]byte) bool { return id[6]>>4 == 8 && id[8]>>6 == 2 }
 
 // decodeHex reads hex, upper case too, of exactly len(dst) bytes.
 func decodeHex(dst, text []byte) bool {
