@@ -1,0 +1,125 @@
+package room
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/pgtest"
+)
+
+// TestLife runs a room from its creation to its end on one node.
+func TestLife(t *testing.T) {
+	t.Parallel()
+	rs := node(t, pgtest.URL(t), newMaster(t))
+	opens := time.Now().Add(300 * time.Millisecond)
+	r, err := rs.Create(t.Context(), Config{
+		Slug: "life", Opens: &opens, Closes: at(opens.Add(1500 * time.Millisecond)),
+		Windows: []WindowRule{{Length: Duration(500 * time.Millisecond)}},
+		Outflow: Outflow{PerMinute: 6000}, Claim: span(time.Second),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var early *EarlyError
+	if _, err := r.Join(t.Context(), newVisitor(r).ticket); !errors.As(err, &early) {
+		t.Fatalf("join before opening: %v, want EarlyError", err)
+	}
+	time.Sleep(time.Until(opens.Add(20 * time.Millisecond)))
+	visitors := joinMany(t, r, 100)
+	again, err := r.Join(t.Context(), visitors[0].ticket)
+	if err != nil || !again.Again || again.Status != fairness.StatusWaiting {
+		t.Fatalf("join again: %+v, %v", again, err)
+	}
+	checkReceipt(t, r, again)
+	if _, err := r.Claim(t.Context(), visitors[0].ticket, visitors[0].secret); !errors.Is(err, ErrNotCalled) {
+		t.Errorf("claim before the draw: %v, want ErrNotCalled", err)
+	}
+	eventually(t, "everybody is called", func() bool { return r.Snapshot().Counts.Called == 100 })
+	claimHalf(t, r, visitors)
+	eventually(t, "the room ends by itself", func() bool { return r.Snapshot().Ended })
+	c := r.Snapshot().Counts
+	if c.Admitted != 50 || c.NoShows != 50 || c.Assigned != 100 {
+		t.Errorf("counts %+v, want 50 admitted, 50 no-shows, 100 assigned", c)
+	}
+	if _, err := r.Join(t.Context(), newVisitor(r).ticket); !errors.Is(err, ErrClosed) {
+		t.Errorf("join after the end: %v, want ErrClosed", err)
+	}
+}
+
+func joinMany(t *testing.T, r *Room, n int) []visitor {
+	t.Helper()
+	visitors := make([]visitor, n)
+	var wg sync.WaitGroup
+	for i := range visitors {
+		visitors[i] = newVisitor(r)
+		wg.Go(func() {
+			j, err := r.Join(t.Context(), visitors[i].ticket)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			checkReceipt(t, r, j)
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return visitors
+}
+
+// checkReceipt verifies a join's receipt as a stranger would.
+func checkReceipt(t *testing.T, r *Room, j Joined) {
+	t.Helper()
+	text, err := j.AppendReceipt(t.Context(), nil)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	proof, err := audit.ParseProof(text)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	verifier, err := note.NewVerifier(r.VKey)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	arrive := &fairness.Arrive{Time: j.Joined, Window: j.Window.Index, Seq: j.Seq, Ticket: j.Ticket, Lane: j.Lane}
+	if _, err := proof.Verify(audit.LeafHash(arrive.AppendEntry(nil)), verifier); err != nil || proof.Index != uint64(j.Index) {
+		t.Errorf("receipt of %v: %v, index %d", j.Ticket, err, proof.Index)
+	}
+}
+
+func claimHalf(t *testing.T, r *Room, visitors []visitor) {
+	t.Helper()
+	for i, v := range visitors {
+		if i%2 == 1 {
+			continue
+		}
+		if _, err := r.Claim(t.Context(), v.ticket, newVisitor(r).secret); !errors.Is(err, ErrSecret) {
+			t.Errorf("claim with another secret: %v, want ErrSecret", err)
+		}
+		first, err := r.Claim(t.Context(), v.ticket, v.secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := r.Claim(t.Context(), v.ticket, v.secret)
+		if err != nil || second.Token != first.Token {
+			t.Errorf("second claim: %v, the same pass: %t", err, second.Token == first.Token)
+		}
+		token, err := jwt.Parse(first.Token, func(*jwt.Token) (any, error) { return r.keys.pass.Public(), nil },
+			jwt.WithAudience(r.Origin), jwt.WithIssuer(r.URL), jwt.WithSubject(v.ticket.String()))
+		if err != nil || !token.Valid {
+			t.Errorf("pass: %v", err)
+		}
+	}
+}
