@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/mod/sumdb/note"
 
@@ -241,9 +242,11 @@ func (l *Log) readEntries(ctx context.Context, conn *pgx.Conn, to uint64, read R
 
 // copy writes the entries of a batch.
 func (l *Log) copy(ctx context.Context, conn *pgx.Conn, b *Batch, start uint64) error {
+	row := []any{pgtype.UUID{Bytes: l.room, Valid: true}, nil, nil, nil} // uuid.UUID would be encoded by way of its text
 	_, err := conn.CopyFrom(ctx, pgx.Identifier{"log_entries"}, []string{"room_id", "index", "entry", "leaf"},
 		pgx.CopyFromSlice(b.Len(), func(i int) ([]any, error) {
-			return []any{l.room, int64(start) + int64(i), b.entry(i), b.leaves[i][:]}, nil //nolint:gosec // below MaxSize
+			row[1], row[2], row[3] = int64(start)+int64(i), b.entry(i), b.leaves[i][:] //nolint:gosec // below MaxSize
+			return row, nil
 		}))
 	if err != nil {
 		return fmt.Errorf("copy entries: %w", err)
