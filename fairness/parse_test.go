@@ -1,0 +1,300 @@
+package fairness
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	t1 = "0badcafe-0123-8123-8123-456789abcdef"
+	t2 = "ffffffff-ffff-8fff-bfff-ffffffffffff"
+	h1 = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+)
+
+var (
+	ticket1 = Ticket{0x0b, 0xad, 0xca, 0xfe, 0x01, 0x23, 0x81, 0x23, 0x81, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef}
+	ticket2 = Ticket{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x8f, 0xff, 0xbf, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+	hash1   = [HashSize]byte{
+		0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff,
+		0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff,
+	}
+)
+
+// golden are entries of every kind and shape with their one text.
+var golden = []struct {
+	text  string
+	entry Entry
+}{
+	{
+		"room 1\ncreated 1799999940000\norigin queue.example.com/r/show\nlog queue.example.com/r/show+00112233+AQID\n" +
+			"vrf ECVRF-P256-SHA256-SSWU 020102030000000000000000000000000000000000000000000000000000000000\n" +
+			"beacon none\nlane general\nopens 1800000000000\nstarts 1800000060000\ncloses 1800000200000\n" +
+			"window 1800000000000 60000\nwindow 1800000060000 10000\noutflow 600 100\nclaim 30000\nsession 600000",
+		&Room{testPolicy()},
+	},
+	{
+		"room 1\ncreated 0\norigin a\nlog b\nvrf ECVRF-P256-SHA256-SSWU " + strings.Repeat("0", 66) +
+			"\nbeacon c\nlane a\nlane 0-z\nopens 0\nstarts 0\ncloses never\noutflow 0 4294967295\nclaim 0\nsession 9007199254740991",
+		&Room{Policy{
+			Origin: "a", LogKey: "b", Beacon: "c", Lanes: []Lane{"a", "0-z"}, Closes: Never,
+			Outflow: Outflow{0, 1<<32 - 1}, Session: 1<<53 - 1,
+		}},
+	},
+	{"arrive 1800000000000 3 41 " + t1 + " general", &Arrive{base, 3, 41, ticket1, General}},
+	{"arrive 0 0 0 " + t2 + " -", &Arrive{0, 0, 0, ticket2, "-"}},
+	{
+		"arrive 9007199254740990 9223372036854775807 4294967295 " + t1 + " " + strings.Repeat("z", 32),
+		&Arrive{Never - 1, 1<<63 - 1, 1<<32 - 1, ticket1, Lane(strings.Repeat("z", 32))},
+	},
+	{"merit 7 " + t1 + " loyalty !~", &Merit{7, ticket1, "loyalty", "!~"}},
+	{
+		"freeze 1800000060000 0 2 3 " + h1 + " 0 " + strings.Repeat("00", 80) + "ff",
+		&Freeze{base + minute, 0, 2, 3, hash1, 0, [ProofSize]byte{80: 0xff}},
+	},
+	{"draw 1800000060000 12 - " + h1, &Draw{base + minute, 12, nil, Seed(hash1)}},
+	{"draw 1800000060000 12 0a " + h1, &Draw{base + minute, 12, []byte{10}, Seed(hash1)}},
+	{
+		"draw 1 0 " + strings.Repeat("5a", 256) + " " + h1,
+		&Draw{1, 0, bytes.Repeat([]byte{0x5a}, 256), Seed(hash1)},
+	},
+	{"assign 0 general 1 " + t2, &Assign{0, General, 1, ticket2}},
+	{"assign 9223372036854775807 vip 9223372036854775807 " + t2, &Assign{1<<63 - 1, "vip", 1<<63 - 1, ticket2}},
+	{"call 1800000060000 general 100", &Call{base + minute, General, 100}},
+	{"admit 1800000060000 " + t1 + " " + t2, &Admit{base + minute, ticket1, PassID(ticket2)}},
+	{"skip 1800000060000 " + t1 + " no-show", &Skip{base + minute, ticket1, NoShow}},
+	{"skip 1800000060000 " + t1 + " left", &Skip{base + minute, ticket1, Left}},
+	{"skip 1800000060000 " + t1 + " revoked", &Skip{base + minute, ticket1, Revoked}},
+	{"amend 5 outflow 10000000 0", &Amend{Time: 5, Change: ChangeOutflow, Outflow: Outflow{10_000_000, 0}}},
+	{"amend 5 pause", &Amend{Time: 5, Change: ChangePause}},
+	{"amend 5 resume", &Amend{Time: 5, Change: ChangeResume}},
+	{"amend 5 message " + h1, &Amend{Time: 5, Change: ChangeMessage, Message: hash1}},
+	{"amend 5 windows never", &Amend{Time: 5, Change: ChangeWindows, Closes: Never}},
+	{
+		"amend 5 windows 900 100 50 200 60",
+		&Amend{Time: 5, Change: ChangeWindows, Closes: 900, Windows: []WindowRule{{100, 50}, {200, 60}}},
+	},
+	{"end 1800000200000", &End{base + 200*second}},
+}
+
+func TestGolden(t *testing.T) {
+	kinds := map[Kind]bool{}
+	for _, g := range golden {
+		if got := string(g.entry.AppendEntry([]byte("> "))); got != "> "+g.text {
+			t.Errorf("write: got %q, want %q", got, g.text)
+		}
+		got, err := ParseEntry([]byte(g.text))
+		if err != nil {
+			t.Errorf("parse %q: %v", g.text, err)
+			continue
+		}
+		if diff := cmp.Diff(g.entry, got); diff != "" {
+			t.Errorf("parse %q (-want +got):\n%s", g.text, diff)
+		}
+		if first, _, _ := strings.Cut(g.text, " "); got.Kind() != Kind(first) {
+			t.Errorf("kind of %q is %q", g.text, got.Kind())
+		}
+		kinds[got.Kind()] = true
+	}
+	if len(kinds) != 11 {
+		t.Errorf("golden entries of %d kinds, want all 11", len(kinds))
+	}
+}
+
+// checkText parses any bytes: what is taken must be written as the same
+// bytes, and everything else refused with [ErrGrammar].
+func checkText(t *testing.T, p *Parser, text []byte) Entry {
+	t.Helper()
+	e, err := p.Parse(text)
+	if err != nil {
+		if !errors.Is(err, ErrGrammar) || e != nil {
+			t.Errorf("parse %q: got %v, %v; want nil and ErrGrammar", text, e, err)
+		}
+		if len(err.Error()) > 200 {
+			t.Errorf("parse %.40q: an error of %d bytes", text, len(err.Error()))
+		}
+		return nil
+	}
+	if again := e.AppendEntry(nil); !bytes.Equal(again, text) {
+		t.Errorf("parse %q: is written as %q", text, again)
+	}
+	return e
+}
+
+// TestGoldenMangled changes every byte to every other, drops every byte, and
+// puts bytes before every byte: nothing may be read as the same entry.
+func TestGoldenMangled(t *testing.T) {
+	var p Parser
+	for _, g := range golden {
+		check := func(text []byte) {
+			if e := checkText(t, &p, text); e != nil && cmp.Equal(e, g.entry) {
+				t.Errorf("parse %q: the same entry as %q", text, g.text)
+			}
+		}
+		for i := range len(g.text) {
+			check([]byte(g.text[:i] + g.text[i+1:]))
+			for c := range 256 {
+				if byte(c) != g.text[i] {
+					check([]byte(g.text[:i] + string([]byte{byte(c)}) + g.text[i+1:]))
+				}
+			}
+			for _, c := range []byte(" \n0159afz-+A\x00\xff") {
+				check([]byte(g.text[:i] + string([]byte{c}) + g.text[i:]))
+			}
+		}
+		for c := range 256 {
+			check(append([]byte(g.text), byte(c)))
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	room := golden[0].text
+	for name, text := range map[string]string{
+		"nothing":                  "",
+		"a space":                  " ",
+		"a newline":                "\n",
+		"no kind":                  " 5",
+		"an unknown kind":          "depart 5",
+		"a kind in capitals":       "End 5",
+		"the kind alone":           "end",
+		"a kind and a space":       "end ",
+		"a field too many":         "end 5 6",
+		"two spaces":               "end  5",
+		"a tab":                    "end\t5",
+		"a newline for a space":    "end\n5",
+		"a final newline":          "end 5\n",
+		"a carriage return":        "end 5\r",
+		"a NUL":                    "end 5\x00",
+		"a leading zero":           "end 05",
+		"a plus":                   "end +5",
+		"a minus":                  "end -5",
+		"a minus zero":             "end -0",
+		"a fraction":               "end 5.0",
+		"an exponent":              "end 5e1",
+		"a hexadecimal number":     "end 0x5",
+		"an underscore":            "end 1_0",
+		"a digit beyond ASCII":     "end ٥",
+		"never as a time":          "end 9007199254740991",
+		"never in words as a time": "end never",
+		"a time of 2^64":           "end 18446744073709551616",
+		"a time of 2^64+5":         "end 18446744073709551621",
+		"a seq of 2^32":            "arrive 5 0 4294967296 " + t1 + " general",
+		"a window of 2^63":         "arrive 5 9223372036854775808 0 " + t1 + " general",
+		"a position of 2^63":       "call 5 general 9223372036854775808",
+		"a session of 2^53":        strings.Replace(room, "session 600000", "session 9007199254740992", 1),
+		"never as a number":        "amend 5 windows 9007199254740991",
+		"never and more":           "amend 5 windows nevermore",
+		"half a window rule":       "amend 5 windows 900 100",
+		"a change too many":        "amend 5 pause resume",
+		"no change":                "amend 5",
+		"an unknown change":        "amend 5 keys",
+		"an unknown reason":        "skip 5 " + t1 + " tired",
+		"a lane too long":          "call 5 " + strings.Repeat("z", 33) + " 1",
+		"a lane in capitals":       "call 5 General 1",
+		"a lane with a dot":        "call 5 a.b 1",
+		"no lane":                  "call 5  1",
+		"a ticket in capitals":     "skip 5 " + strings.ToUpper(t1) + " left",
+		"a ticket of version 4":    "skip 5 0badcafe-0123-4123-8123-456789abcdef left",
+		"a ticket of variant 0":    "skip 5 0badcafe-0123-8123-0123-456789abcdef left",
+		"hex in capitals":          "amend 5 message " + strings.ToUpper(h1),
+		"hex too short":            "amend 5 message " + h1[2:],
+		"hex of odd length":        "amend 5 message " + h1[1:],
+		"hex too long":             "amend 5 message " + h1 + "00",
+		"a signature of nothing":   "draw 5 0  " + h1,
+		"a signature too long":     "draw 5 0 " + strings.Repeat("00", 257) + " " + h1,
+		"half a byte of signature": "draw 5 0 0 " + h1,
+		"two dashes":               "draw 5 0 -- " + h1,
+		"invalid UTF-8":            "merit 5 " + t1 + " a \xff",
+		"text beyond ASCII":        "merit 5 " + t1 + " a ä",
+		"a control character":      "merit 5 " + t1 + " a \x01",
+		"another format":           strings.Replace(room, "room 1", "room 2", 1),
+		"another VRF":              strings.Replace(room, "SSWU", "TAI", 1),
+		"lines in another order":   strings.Replace(room, "claim 30000\nsession 600000", "session 600000\nclaim 30000", 1),
+		"a line twice":             strings.Replace(room, "\nclaim 30000", "\nclaim 30000\nclaim 30000", 1),
+		"a line missing":           strings.Replace(room, "\nclaim 30000", "", 1),
+		"a line too many":          room + "\nnote hello",
+		"an empty line":            strings.Replace(room, "\nclaim", "\n\nclaim", 1),
+		"Windows line ends":        strings.ReplaceAll(room, "\n", "\r\n"),
+		"spaces for newlines":      strings.ReplaceAll(room, "\n", " "),
+		"a byte order mark":        "\ufeff" + room,
+		"too long":                 "merit 5 " + t1 + " a " + strings.Repeat("e", MaxEntrySize),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if e := checkText(t, new(Parser), []byte(text)); e != nil {
+				t.Errorf("parse %.80q: got %+v", text, e)
+			}
+		})
+	}
+}
+
+// TestParseLongest takes an entry of exactly the longest size.
+func TestParseLongest(t *testing.T) {
+	text := "merit 5 " + t1 + " a "
+	text += strings.Repeat("e", MaxEntrySize-len(text))
+	if checkText(t, new(Parser), []byte(text)) == nil {
+		t.Error("the longest entry is refused")
+	}
+}
+
+// TestParserReuse reads the golden entries in random order with one parser,
+// bad ones between them: an entry is right until the next call, whatever was
+// read before it and whatever happens to its text.
+func TestParserReuse(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	var p Parser
+	for range 20_000 {
+		g := golden[r.IntN(len(golden))]
+		text := []byte(g.text)
+		if r.IntN(3) == 0 {
+			text = text[:r.IntN(len(text))]
+			checkText(t, &p, text)
+			continue
+		}
+		e, err := p.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(text)
+		if diff := cmp.Diff(g.entry, e); diff != "" {
+			t.Fatalf("parse %q (-want +got):\n%s", g.text, diff)
+		}
+	}
+}
+
+func TestParseAllocatesNothing(t *testing.T) {
+	var p Parser
+	for _, g := range golden {
+		switch g.entry.(type) {
+		case *Arrive, *Assign, *Admit, *Skip, *Call:
+		default:
+			continue
+		}
+		text := []byte(g.text)
+		allocations := testing.AllocsPerRun(100, func() {
+			if _, err := p.Parse(text); err != nil {
+				t.Error(err)
+			}
+		})
+		if most := strings.Count(g.text, "vip") + strings.Count(g.text, "zzz"); int(allocations) > min(most, 1) {
+			t.Errorf("parse %q: %v allocations, only a lane other than general may have one", g.text, allocations)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, g := range golden {
+		f.Add([]byte(g.text))
+	}
+	var used Parser
+	f.Fuzz(func(t *testing.T, text []byte) {
+		e := checkText(t, &used, text)
+		if fresh, _ := ParseEntry(text); !cmp.Equal(e, fresh) {
+			t.Errorf("parse %q: a used parser and a fresh one differ:\n%s", text, cmp.Diff(fresh, e))
+		}
+	})
+}
