@@ -1,0 +1,153 @@
+// Package archtest holds the house to its plan: who may import whom, and how
+// much an auditor has to read.
+package archtest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/proofline/proofline/"
+
+// core is what an auditor reads: these packages and nothing else of ours.
+var core = []string{"vrf", "fairness", "fairness/beacon", "audit", "verifier"}
+
+// coreLines is how long the core may be, without tests and blank lines.
+const coreLines = 3500
+
+// pkg is what go list says of a package.
+type pkg struct {
+	ImportPath string
+	Dir        string
+	GoFiles    []string
+	Imports    []string
+	Deps       []string
+	Standard   bool
+}
+
+func list(t *testing.T, args ...string) map[string]pkg {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-json=ImportPath,Dir,GoFiles,Imports,Deps,Standard"}, args...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	found := map[string]pkg{}
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return found
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		found[strings.TrimPrefix(p.ImportPath, module)] = p
+	}
+}
+
+// TestImports pins who may import whom beside the standard library. A package
+// that is not listed may import anything.
+func TestImports(t *testing.T) {
+	allowed := map[string][]string{
+		"vrf":             {"github.com/cloudflare/circl/group"},
+		"fairness":        {"github.com/cloudflare/circl/xof"},
+		"fairness/beacon": {"github.com/cloudflare/circl/sign/bls"},
+		"audit":           {"golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog", "github.com/transparency-dev/merkle/compact"},
+		"verifier":        {module + "fairness", module + "fairness/beacon", module + "vrf", module + "audit", "golang.org/x/mod/sumdb/note"},
+	}
+	packages := list(t, "../../...")
+	for name, may := range allowed {
+		p, ok := packages[name]
+		if !ok && name == "fairness/beacon" {
+			continue // not built yet
+		}
+		if !ok {
+			t.Errorf("package %s is missing", name)
+		}
+		for _, imported := range p.Imports {
+			if strings.Contains(strings.Split(imported, "/")[0], ".") && !slices.Contains(may, imported) {
+				t.Errorf("%s imports %s", name, imported)
+			}
+		}
+	}
+}
+
+// TestPure holds I/O, clocks and servers out of the packages that must give
+// the same answer everywhere, through all they depend on in this module.
+func TestPure(t *testing.T) {
+	packages := list(t, "../../...")
+	for _, name := range core {
+		for _, forbidden := range []string{"net/http", "log/slog", "os/exec", "math/rand/v2", "database/sql"} {
+			if slices.Contains(packages[name].Imports, forbidden) {
+				t.Errorf("%s imports %s", name, forbidden)
+			}
+		}
+		for _, dep := range packages[name].Deps {
+			if strings.Contains(dep, "jackc/pgx") || strings.Contains(dep, "labstack/echo") {
+				t.Errorf("%s depends on %s", name, dep)
+			}
+		}
+	}
+}
+
+// TestLayers keeps HTTP out of the rooms, SQL out of the web, and the server
+// out of everything an auditor runs.
+func TestLayers(t *testing.T) {
+	packages := list(t, "../../...")
+	for name, p := range packages {
+		for _, imported := range p.Imports {
+			switch {
+			case strings.Contains(imported, "labstack/echo") && name != "web" && !strings.HasPrefix(name, "internal/"):
+				t.Errorf("%s imports echo: HTTP lives in web", name)
+			case strings.Contains(imported, "jackc/pgx") && (name == "web" || name == "room" && imported != "github.com/jackc/pgx/v5"):
+				t.Errorf("%s imports pgx: SQL lives in audit/pglog and room/pgroom", name)
+			}
+		}
+	}
+	for _, dep := range packages["cmd/proofline-verify"].Deps {
+		if strings.Contains(dep, "jackc/pgx") || strings.Contains(dep, "labstack/echo") || dep == module+"room" || dep == module+"web" {
+			t.Errorf("the auditor's program depends on %s", dep)
+		}
+	}
+}
+
+// TestCoreSize keeps the core short enough to be read.
+func TestCoreSize(t *testing.T) {
+	packages, total := list(t, "../../..."), 0
+	for _, name := range core {
+		lines := 0
+		for _, file := range packages[name].GoFiles {
+			lines += countLines(t, filepath.Join(packages[name].Dir, file))
+		}
+		t.Logf("%5d lines in %s", lines, name)
+		total += lines
+	}
+	t.Logf("%5d lines in all", total)
+	if total > coreLines {
+		t.Errorf("the core has %d lines, at most %d", total, coreLines)
+	}
+}
+
+func countLines(t *testing.T, path string) (n int) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for scan := bufio.NewScanner(f); scan.Scan(); {
+		if strings.TrimSpace(scan.Text()) != "" {
+			n++
+		}
+	}
+	return n
+}
