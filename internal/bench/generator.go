@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A generator sends requests over kept-alive connections, written and read by
+// hand: on a machine that runs the server too, net/http's client would be most
+// of what is measured. Baseline and subject get the very same treatment.
+type generator struct {
+	addr    string // host:port
+	conns   int
+	rate    float64 // requests a second, each with its own due time; 0: as fast as answers come
+	total   int
+	until   time.Duration                  // stop after this long, 0: never
+	request func(dst []byte, i int) []byte // appends request i
+}
+
+// figures are what one run measured. Latencies count from the moment a request
+// was due, so a server that stalls is not excused.
+type figures struct {
+	count     int
+	took      time.Duration
+	latencies []time.Duration // sorted
+	statuses  map[int]int
+	bytes     int // of the last body
+}
+
+func (f figures) perSecond() float64 { return float64(f.count) / f.took.Seconds() }
+
+// quantile returns the latency that a share of the requests kept to.
+func (f figures) quantile(q float64) time.Duration {
+	if len(f.latencies) == 0 {
+		return 0
+	}
+	return f.latencies[min(int(q*float64(len(f.latencies))), len(f.latencies)-1)]
+}
+
+func (g generator) run() (figures, error) {
+	var next atomic.Int64
+	start := time.Now()
+	runs := make([]figures, g.conns)
+	errs := make([]error, g.conns)
+	var wg sync.WaitGroup
+	for c := range g.conns {
+		wg.Go(func() { runs[c], errs[c] = g.connection(&next, start) })
+	}
+	wg.Wait()
+	all := figures{took: time.Since(start), statuses: map[int]int{}}
+	for _, r := range runs {
+		all.count += r.count
+		all.bytes = max(all.bytes, r.bytes)
+		all.latencies = append(all.latencies, r.latencies...)
+		for s, n := range r.statuses {
+			all.statuses[s] += n
+		}
+	}
+	slices.Sort(all.latencies)
+	return all, errors.Join(errs...)
+}
+
+// connection sends every request that no other connection has taken yet.
+func (g generator) connection(next *atomic.Int64, start time.Time) (f figures, err error) {
+	conn, err := net.Dial("tcp", g.addr)
+	if err != nil {
+		return f, err
+	}
+	defer conn.Close()
+	f.statuses = map[int]int{}
+	in := bufio.NewReaderSize(conn, 16<<10)
+	var out []byte
+	for {
+		i := int(next.Add(1)) - 1
+		if i >= g.total || g.until > 0 && time.Since(start) > g.until {
+			return f, nil
+		}
+		due := time.Now()
+		if g.rate > 0 {
+			due = start.Add(time.Duration(float64(i) / g.rate * float64(time.Second)))
+			time.Sleep(time.Until(due))
+		}
+		out = g.request(out[:0], i)
+		if _, err := conn.Write(out); err != nil {
+			return f, err
+		}
+		status, length, err := readAnswer(in)
+		if err != nil {
+			return f, fmt.Errorf("request %d: %w", i, err)
+		}
+		f.latencies = append(f.latencies, time.Since(due))
+		f.count++
+		f.statuses[status]++
+		f.bytes = length
+	}
+}
+
+// readAnswer reads an HTTP/1.1 response with a Content-Length.
+func readAnswer(in *bufio.Reader) (status, length int, err error) {
+	line, err := in.ReadSlice('\n')
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(line) < 12 {
+		return 0, 0, fmt.Errorf("status line %q", line)
+	}
+	if status, err = strconv.Atoi(string(line[9:12])); err != nil {
+		return 0, 0, err
+	}
+	length = -1
+	for {
+		if line, err = in.ReadSlice('\n'); err != nil {
+			return 0, 0, err
+		}
+		if len(line) <= 2 {
+			break
+		}
+		const name = "content-length:"
+		if len(line) > len(name) && strings.EqualFold(string(line[:len(name)]), name) {
+			if length, err = strconv.Atoi(strings.TrimSpace(string(line[len(name):]))); err != nil {
+				return 0, 0, err
+			}
+		}
+	}
+	if length < 0 {
+		return 0, 0, errors.New("answer without Content-Length")
+	}
+	_, err = io.CopyN(io.Discard, in, int64(length))
+	return status, length, err
+}
+
+// get returns a generator's request for GET path.
+func get(path string) func([]byte, int) []byte {
+	text := "GET " + path + " HTTP/1.1\r\nHost: bench\r\n\r\n"
+	return func(dst []byte, _ int) []byte { return append(dst, text...) }
+}
+
+// post appends a POST of a JSON body.
+func post(dst []byte, path, body string) []byte {
+	dst = append(dst, "POST "...)
+	dst = append(dst, path...)
+	dst = append(dst, " HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: "...)
+	dst = strconv.AppendInt(dst, int64(len(body)), 10)
+	dst = append(dst, "\r\n\r\n"...)
+	return append(dst, body...)
+}

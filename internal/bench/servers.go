@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/labstack/echo/v4"
+)
+
+// build makes the product's binaries.
+func (b *bench) build() error {
+	b.say("building")
+	cmd := exec.CommandContext(b.ctx, "go", "build", "-o", b.bin, "./cmd/...")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("build the binaries (run this from the top of the repository): %w", err)
+	}
+	return nil
+}
+
+// server is a running process that listens.
+type server struct {
+	cmd  *exec.Cmd
+	addr string // host:port
+	dir  string // data directory of the product's server
+}
+
+// start runs a program that prints its address, http://host:port, in a line
+// of its standard output.
+func (b *bench) start(dir, program string, args ...string) (*server, error) {
+	cmd := exec.CommandContext(b.ctx, program, args...)
+	cmd.Stderr = os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	s := &server{cmd: cmd, dir: dir}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if _, addr, ok := strings.Cut(lines.Text(), "http://"); ok {
+			s.addr = strings.TrimSpace(addr)
+			go func() { _, _ = io.Copy(io.Discard, out) }() // until it ends
+			return s, nil
+		}
+	}
+	return nil, errors.Join(fmt.Errorf("%s ended before it listened", program), cmd.Wait())
+}
+
+func (s *server) stop() error {
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	return s.cmd.Wait()
+}
+
+// product starts the product's server on a data directory, with its private
+// PostgreSQL.
+func (b *bench) product(name string) (*server, error) {
+	dir := filepath.Join(b.dir, name)
+	return b.start(dir, filepath.Join(b.bin, "proofline"), "serve", "--addr", "127.0.0.1:0", "--data", dir, "--log-level", "warn")
+}
+
+// bare starts the baseline, which answers every request with so many bytes.
+func (b *bench) bare(size int) (*server, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return b.start("", self, "bare", strconv.Itoa(size))
+}
+
+// serveBare is the baseline: Echo, one handler, no middleware, no database.
+func serveBare(size string) error {
+	n, err := strconv.Atoi(size)
+	if err != nil {
+		return err
+	}
+	body := bytes.Repeat([]byte{'x'}, n)
+	e := echo.New()
+	e.HideBanner, e.HidePort = true, true
+	answer := func(c echo.Context) error {
+		return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, body)
+	}
+	e.GET("/*", answer)
+	e.POST("/*", func(c echo.Context) error {
+		if _, err := io.Copy(io.Discard, c.Request().Body); err != nil {
+			return err
+		}
+		return answer(c)
+	})
+	go func() {
+		for e.ListenerAddr() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		fmt.Println("http://" + e.ListenerAddr().String())
+	}()
+	return e.Start("127.0.0.1:0")
+}
+
+// create makes a room over the management API.
+func (s *server) create(config map[string]any) error {
+	token, err := os.ReadFile(filepath.Join(s.dir, "admin-token"))
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(config)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequest(http.MethodPost, "http://"+s.addr+"/v1/rooms", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusCreated {
+		text, _ := io.ReadAll(resp.Body)
+		return fmt.Errorf("create room: %s: %s", resp.Status, text)
+	}
+	return nil
+}
+
+// read gets a JSON document.
+func (s *server) read(path string, into any) error {
+	resp, err := http.Get("http://" + s.addr + path)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("GET %s: %s", path, resp.Status)
+	}
+	return json.NewDecoder(resp.Body).Decode(into)
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+)
+
+const (
+	rounds      = 5               // pairs of baseline and subject, in turn
+	roundLength = 4 * time.Second // of each
+	connections = 256
+)
+
+// ticket makes ticket number i of a run, as a browser would from a secret.
+func ticket(run, i int) fairness.Ticket {
+	var n [16]byte
+	binary.BigEndian.PutUint64(n[:], uint64(run))
+	binary.BigEndian.PutUint64(n[8:], uint64(i))
+	return fairness.NewTicket("bench", sha256.Sum256(n[:]))
+}
+
+// joining is the request of a new visitor.
+func joining(slug string, run int) func([]byte, int) []byte {
+	path := "/r/" + slug + "/join"
+	return func(dst []byte, i int) []byte {
+		return post(dst, path, `{"ticket":"`+ticket(run, i).String()+`"}`)
+	}
+}
+
+// dayRoom is a room whose one window stays open.
+func dayRoom(slug string) map[string]any {
+	return map[string]any{"slug": slug, "windows": []any{map[string]any{"length": "24h"}}}
+}
+
+// pairs runs subject and baseline in turn and returns the rates of both.
+func pairs(bare, subject func() (figures, error)) (ratios []float64, bareRate, rate float64, err error) {
+	var bares, subjects []float64
+	for range rounds {
+		a, errA := bare()
+		s, errS := subject()
+		if err := errors.Join(errA, errS); err != nil {
+			return nil, 0, 0, err
+		}
+		bares, subjects = append(bares, a.perSecond()), append(subjects, s.perSecond())
+		ratios = append(ratios, s.perSecond()/a.perSecond())
+	}
+	slices.Sort(ratios)
+	return ratios, median(bares), median(subjects), nil
+}
+
+func median(list []float64) float64 {
+	list = slices.Sorted(slices.Values(list))
+	return list[len(list)/2]
+}
+
+// only fails unless every answer had the status.
+func only(f figures, err error, status int) (figures, error) {
+	if err == nil && f.statuses[status] != f.count {
+		err = fmt.Errorf("answers by status: %v, want %d alone", f.statuses, status)
+	}
+	return f, err
+}
+
+func (b *bench) joins() error {
+	s, err := b.product("joins")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.stop() }()
+	if err := s.create(dayRoom("joins")); err != nil {
+		return err
+	}
+	// One answer tells the size, the second half of warming up fills pools.
+	probe, err := only2(generator{addr: s.addr, conns: 64, total: 20_000, request: joining("joins", 0)}.run())(201)
+	if err != nil {
+		return err
+	}
+	bare, err := b.bare(probe.bytes)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = bare.stop() }()
+	run := 0
+	load := func(addr string, status int) func() (figures, error) {
+		return func() (figures, error) {
+			run++
+			g := generator{addr: addr, conns: connections, total: 1 << 40, until: roundLength, request: joining("joins", run)}
+			return only2(g.run())(status)
+		}
+	}
+	ratios, bareRate, rate, err := pairs(load(bare.addr, 200), load(s.addr, 201))
+	if err != nil {
+		return err
+	}
+	ratio := median(ratios)
+	b.add(ratio >= 0.45, "durable joins with receipt", fmt.Sprintf("%.0f/s, %.2f of bare Echo's %.0f/s", rate, ratio, bareRate), "0.45 or more")
+	run++
+	half := generator{addr: s.addr, conns: connections, rate: rate / 2, total: int(rate / 2 * 10), request: joining("joins", run)}
+	f, err := only2(half.run())(201)
+	if err != nil {
+		return err
+	}
+	p99 := f.quantile(0.99)
+	b.add(p99 < 15*time.Millisecond, fmt.Sprintf("latency of %.0f joins/s", f.perSecond()),
+		fmt.Sprintf("p50 %s, p99 %s, max %s", ms(f.quantile(0.5)), ms(p99), ms(f.quantile(1))), "p99 under 15 ms")
+	return nil
+}
+
+func only2(f figures, err error) func(int) (figures, error) {
+	return func(status int) (figures, error) { return only(f, err, status) }
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
+
+// reads measures what waiting visitors ask again and again.
+func (b *bench) reads() error {
+	s, err := b.product("reads")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.stop() }()
+	if err := s.create(dayRoom("reads")); err != nil {
+		return err
+	}
+	const people = 100_000
+	if _, err := only2(generator{addr: s.addr, conns: connections, total: people, request: joining("reads", 0)}.run())(201); err != nil {
+		return err
+	}
+	status := func(dst []byte, i int) []byte {
+		return append(append(append(dst, "GET /r/reads/tickets/"...), ticket(0, i%people).String()...), " HTTP/1.1\r\nHost: bench\r\n\r\n"...)
+	}
+	if err := b.read(s, "state document", get("/r/reads/state"), 0.9); err != nil {
+		return err
+	}
+	return b.read(s, "ticket status", status, 0.8)
+}
+
+func (b *bench) read(s *server, what string, request func([]byte, int) []byte, promise float64) error {
+	probe, err := only2(generator{addr: s.addr, conns: 1, total: 1, request: request}.run())(200)
+	if err != nil {
+		return err
+	}
+	bare, err := b.bare(probe.bytes)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = bare.stop() }()
+	load := func(addr string) func() (figures, error) {
+		return func() (figures, error) {
+			return only2(generator{addr: addr, conns: connections, total: 1 << 40, until: roundLength, request: request}.run())(200)
+		}
+	}
+	ratios, bareRate, rate, err := pairs(load(bare.addr), load(s.addr))
+	if err != nil {
+		return err
+	}
+	ratio := median(ratios)
+	b.add(ratio >= promise, what, fmt.Sprintf("%.0f/s, %.2f of bare Echo's %.0f/s", rate, ratio, bareRate), fmt.Sprintf("%.2f or more", promise))
+	return nil
+}
+
+// binary returns the path of one of the product's programs.
+func (b *bench) binary(name string) string { return filepath.Join(b.bin, name) }
