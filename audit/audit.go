@@ -54,11 +54,8 @@ const (
 var (
 	// ErrEntrySize is returned when an entry is longer than MaxEntrySize.
 	ErrEntrySize = errors.New("entry larger than 65535 bytes")
-	// ErrUnaligned is returned when a subtree does not fit at the end of a
-	// tree, or edge hashes do not fit its size.
-	ErrUnaligned = errors.New("subtree not aligned with the tree")
-	// ErrRange is returned when an index or size lies outside the tree it is used with.
-	ErrRange = errors.New("index or size out of range")
+	// ErrRange is returned when an index, a size or a subtree does not fit the tree it is used with.
+	ErrRange = errors.New("outside the tree")
 	// ErrKey is returned when a signing key or the name of one cannot be used.
 	ErrKey = errors.New("unusable key")
 	// ErrCheckpoint is returned when checkpoint text is malformed or not canonical.

@@ -83,8 +83,8 @@ func benchCompact(b *testing.B, base *Tree, batch []Hash) {
 		return h[:]
 	}}
 	var edge [][]byte
-	for _, h := range base.Edge() {
-		edge = append(edge, h[:])
+	for _, id := range compact.RangeNodes(0, benchStart, nil) {
+		edge = append(edge, base.edge[id.Level][:])
 	}
 	b.ReportAllocs()
 	for b.Loop() {

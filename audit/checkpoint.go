@@ -3,9 +3,7 @@ package audit
 import (
 	"crypto/ed25519"
 	"encoding/base64"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,38 +116,25 @@ func looseBase64(s note.Signature) bool {
 	return err != nil
 }
 
-// GenerateKey makes a log's Ed25519 key: the secret note.NewSigner reads and
-// the vkey note.NewVerifier reads. It fails with ErrKey when the origin cannot
-// name a key.
-func GenerateKey(rand io.Reader, origin string) (skey, vkey string, err error) {
-	if !validOrigin(origin) {
-		return "", "", fmt.Errorf("generate key %q: %w", origin, ErrKey)
-	}
-	skey, vkey, err = note.GenerateKey(rand, origin)
-	if err != nil {
-		return "", "", fmt.Errorf("generate key %q: %w", origin, err)
-	}
-	return skey, vkey, nil
-}
-
 // NewSigner returns the signer and the vkey of a log whose Ed25519 private key
 // has the given seed of 32 bytes (RFC 8032). It fails with ErrKey on a seed of
 // another length and on an origin that cannot name a key.
 //
-// https://c2sp.org/signed-note
+// https://c2sp.org/signed-note#verifier-keys
 func NewSigner(origin string, seed []byte) (signer note.Signer, vkey string, err error) {
 	if len(seed) != ed25519.SeedSize || !validOrigin(origin) {
 		return nil, "", fmt.Errorf("new signer %q: %w", origin, ErrKey)
 	}
 	public := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
-	vkey, errKey := note.NewEd25519VerifierKey(origin, public)
-	verifier, errVerifier := note.NewVerifier(vkey)
-	if err := errors.Join(errKey, errVerifier); err != nil {
+	vkey, err = note.NewEd25519VerifierKey(origin, public)
+	if err != nil {
 		return nil, "", fmt.Errorf("new signer %q: %w", origin, err)
 	}
-	const algEd25519 = "\x01" // https://c2sp.org/signed-note#signature-types
+	// The secret key that note reads is a vkey around the seed.
+	nameAndID := vkey[:len(origin)+len("+01234567+")]
+	const algEd25519 = "\x01"
 	secret := base64.StdEncoding.EncodeToString(append([]byte(algEd25519), seed...))
-	signer, err = note.NewSigner(fmt.Sprintf("PRIVATE+KEY+%s+%08x+%s", origin, verifier.KeyHash(), secret))
+	signer, err = note.NewSigner("PRIVATE+KEY+" + nameAndID + secret)
 	if err != nil {
 		return nil, "", fmt.Errorf("new signer %q: %w", origin, err)
 	}

@@ -56,6 +56,9 @@ func mangle(b []byte, check func(mangled []byte)) {
 			changed[i] ^= 1 << bit
 			check(changed)
 		}
+		next := bytes.Clone(b) // in base64 it may decode to the same bytes
+		next[i]++
+		check(next)
 		for _, c := range []byte("\x00\n\r\t +-/=0A.x") {
 			check(append(append(bytes.Clone(b[:i]), c), b[i:]...))
 			if b[i] != c {
@@ -150,26 +153,53 @@ func TestOpenCheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	strangerSigner, _ := testKey(t, testOrigin, bytes.Repeat([]byte{2}, 32))
+	byStranger, err := note.Sign(&note.Note{Text: want.Marshal()}, strangerSigner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byNamesake, err := note.Sign(&note.Note{Text: want.Marshal()}, alias{Signer: signer})
+	if err != nil {
+		t.Fatal(err)
+	}
 	badWitness := bytes.Clone(signed)
 	badWitness[len(badWitness)-10] ^= 1
 	for _, c := range []struct {
-		name   string
-		signed []byte
-		log    note.Verifier
-		want   error
+		name    string
+		signed  []byte
+		log     note.Verifier
+		witness note.Verifier
+		want    error
 	}{
-		{"nothing", nil, verifier, ErrSignature},
-		{"another key of that name", signed, stranger, ErrSignature},
-		{"the key under another name", signed, renamed, ErrSignature},
-		{"checkpoint of another origin", foreign, verifier, ErrSignature},
-		{"the witness alone", byWitness, verifier, ErrSignature},
-		{"wrong signature of the witness", badWitness, verifier, ErrSignature},
-		{"extension line", extended, verifier, ErrCheckpoint},
+		{"nothing", nil, verifier, witness, ErrSignature},
+		{"another key of that name", signed, stranger, witness, ErrSignature},
+		{"the key under another name", signed, renamed, witness, ErrSignature},
+		{"checkpoint of another origin", foreign, verifier, witness, ErrSignature},
+		{"the witness alone", byWitness, verifier, witness, ErrSignature},
+		{"wrong signature of the witness", badWitness, verifier, witness, ErrSignature},
+		{"extension line", extended, verifier, witness, ErrCheckpoint},
+		{"a witness under the log's name", byStranger, verifier, stranger, ErrSignature},
+		{"a witness with the log's key id", byNamesake, verifier, alias{Verifier: verifier}, ErrSignature},
 	} {
-		if got, n, err := OpenCheckpoint(c.signed, c.log, witness); !errors.Is(err, c.want) || n != nil || got != (Checkpoint{}) {
+		if got, n, err := OpenCheckpoint(c.signed, c.log, c.witness); !errors.Is(err, c.want) || n != nil || got != (Checkpoint{}) {
 			t.Errorf("%s: %+v, %v, want %v", c.name, got, err, c.want)
 		}
 	}
+}
+
+// alias is a key with the id of another: 32 bits are easy to collide.
+type alias struct {
+	note.Signer
+	note.Verifier
+}
+
+func (a alias) Name() string { return "namesake.example.com" }
+
+func (a alias) KeyHash() uint32 {
+	if a.Signer != nil {
+		return a.Signer.KeyHash()
+	}
+	return a.Verifier.KeyHash()
 }
 
 // TestOpenCheckpointMangled changes each byte of a signed checkpoint.
@@ -204,38 +234,34 @@ func TestSignCheckpointRefusals(t *testing.T) {
 	}
 }
 
-func TestKeys(t *testing.T) {
-	skey, vkey, err := GenerateKey(rand.Reader, testOrigin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := note.NewSigner(skey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	verifier, err := note.NewVerifier(vkey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := SignCheckpoint(testCheckpoint(3), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := OpenCheckpoint(signed, verifier); err != nil {
-		t.Error(err)
-	}
-	// The seed inside the generated key gives the same key through NewSigner.
-	secret, err := base64.StdEncoding.DecodeString(skey[len("PRIVATE+KEY+"+testOrigin+"+01234567+"):])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, again, err := NewSigner(testOrigin, secret[1:]); err != nil || again != vkey {
-		t.Errorf("vkey from the seed: %q (%v), want %q", again, err, vkey)
+// TestNewSigner compares with keys that note itself makes.
+func TestNewSigner(t *testing.T) {
+	for range 20 {
+		skey, want, err := note.GenerateKey(rand.Reader, testOrigin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret, err := base64.StdEncoding.DecodeString(skey[len("PRIVATE+KEY+"+testOrigin+"+01234567+"):])
+		if err != nil {
+			t.Fatal(err)
+		}
+		signer, vkey, err := NewSigner(testOrigin, secret[1:])
+		if err != nil || vkey != want {
+			t.Fatalf("vkey %q (%v), want %q", vkey, err, want)
+		}
+		verifier, err := note.NewVerifier(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signed, err := SignCheckpoint(testCheckpoint(3), signer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := OpenCheckpoint(signed, verifier); err != nil {
+			t.Error(err)
+		}
 	}
 	for _, origin := range []string{"", "a b", "a+b", "a\nb", "a\x00", "\xff"} {
-		if _, _, err := GenerateKey(rand.Reader, origin); !errors.Is(err, ErrKey) {
-			t.Errorf("generate key %q: %v", origin, err)
-		}
 		if _, _, err := NewSigner(origin, testSeed); !errors.Is(err, ErrKey) {
 			t.Errorf("new signer %q: %v", origin, err)
 		}

@@ -32,16 +32,13 @@ func (t Tile) Path() string {
 // ParseTilePath reads what [Tile.Path] writes. It fails with ErrTilePath on
 // anything else and on tiles that no tree of up to MaxSize entries has.
 func ParseTilePath(path string) (Tile, error) {
-	rest, ok := strings.CutPrefix(path, "tile/")
+	rest := strings.TrimPrefix(path, "tile/")
 	if entries, isBundle := strings.CutPrefix(rest, "entries/"); isBundle {
 		rest = "data/" + entries
 	}
 	t, err := tlog.ParseTilePath("tile/8/" + rest)
-	if !ok || err != nil || t.L > 63 {
-		return Tile{}, fmt.Errorf("%w: %q", ErrTilePath, path)
-	}
 	tile := Tile{Level: int8(t.L), Index: uint64(t.N), Width: t.W}
-	if !tile.In(MaxSize) || tile.Path() != path {
+	if err != nil || !tile.In(MaxSize) || tile.Path() != path {
 		return Tile{}, fmt.Errorf("%w: %q", ErrTilePath, path)
 	}
 	return tile, nil

@@ -180,7 +180,7 @@ func TestBundle(t *testing.T) {
 	if err != nil || !slices.EqualFunc(got, entries, bytes.Equal) {
 		t.Errorf("%d entries, %v", len(got), err)
 	}
-	for cut := range len(b) {
+	for cut := range b {
 		if cut > 200 && cut < len(b)-200 {
 			continue
 		}

@@ -3,7 +3,6 @@ package audit
 import (
 	"fmt"
 	"math/bits"
-	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -14,36 +13,6 @@ import (
 type Tree struct {
 	size uint64
 	edge [64]Hash // edge[l] is the complete subtree of 2^l leaves that bit l of size stands for
-}
-
-// NewTree returns the tree of the given size whose edge is what [Tree.Edge]
-// returned. It fails with ErrUnaligned when there are more or fewer hashes
-// than the size has one bits, and with ErrRange above MaxSize. Nothing else
-// about the hashes can be checked here: compare the root with a checkpoint.
-func NewTree(size uint64, edge []Hash) (*Tree, error) {
-	if size > MaxSize {
-		return nil, fmt.Errorf("new tree of size %d: %w", size, ErrRange)
-	}
-	if len(edge) != bits.OnesCount64(size) {
-		return nil, fmt.Errorf("new tree of size %d from %d hashes: %w", size, len(edge), ErrUnaligned)
-	}
-	t := &Tree{size: size}
-	for rest := size; rest != 0; rest &= rest - 1 {
-		last := len(edge) - 1
-		t.edge[bits.TrailingZeros64(rest)], edge = edge[last], edge[:last]
-	}
-	return t, nil
-}
-
-// Edge returns the roots of the complete subtrees the log consists of, largest
-// and leftmost first, one for each one bit of the size.
-func (t *Tree) Edge() []Hash {
-	edge := make([]Hash, 0, bits.OnesCount64(t.size))
-	for rest := t.size; rest != 0; rest &= rest - 1 {
-		edge = append(edge, t.edge[bits.TrailingZeros64(rest)])
-	}
-	slices.Reverse(edge)
-	return edge
 }
 
 // Size returns the number of leaves.
@@ -75,15 +44,12 @@ func (t *Tree) Append(leaf Hash) { t.add(0, leaf) }
 
 // AppendSubtree adds 2^level leaves at once by the root of their subtree, so
 // that tiles can be hashed in parallel and appended in order (level 8 for a
-// full tile of leaves). It fails with ErrUnaligned when the size is not a
-// multiple of 2^level, and with ErrRange above MaxSize.
+// full tile of leaves). It fails with ErrRange when the size is not a multiple
+// of 2^level or would exceed MaxSize.
 func (t *Tree) AppendSubtree(level uint, root Hash) error {
-	leaves := uint64(1) << level // zero for a level of 64 or more
-	if level >= 64 || leaves > MaxSize || t.size > MaxSize-leaves {
+	leaves := uint64(1) << level // 0 for a level of 64 or more
+	if leaves-1 >= MaxSize || t.size > MaxSize-leaves || t.size&(leaves-1) != 0 {
 		return fmt.Errorf("append subtree of level %d at %d: %w", level, t.size, ErrRange)
-	}
-	if t.size&(leaves-1) != 0 {
-		return fmt.Errorf("append subtree of level %d at %d: %w", level, t.size, ErrUnaligned)
 	}
 	t.add(level, root)
 	return nil
@@ -123,16 +89,14 @@ func (t *Tree) Extend(leaves []Hash) *Extension {
 	}
 	for rest := e.size; rest != 0; rest &= rest - 1 {
 		level := uint(bits.TrailingZeros64(rest))
-		if last := e.size>>level - 1; last >= e.start>>level {
-			t.edge[level] = e.node(level, last)
-		}
+		t.edge[level] = e.node(level, e.size>>level-1)
 	}
 	t.size = e.size
 	return e
 }
 
-// appendParents hashes the nodes of a level in pairs. A last node without a
-// sibling moves up as it is.
+// appendParents hashes the nodes of a level, the first of which is a left
+// sibling, in pairs. A last node without a sibling moves up as it is.
 func appendParents(dst, nodes []Hash) []Hash {
 	for ; len(nodes) >= 2; nodes = nodes[2:] {
 		dst = append(dst, tlog.NodeHash(nodes[0], nodes[1]))

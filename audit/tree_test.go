@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"math/bits"
 	"slices"
 	"sync"
 	"testing"
@@ -122,8 +121,11 @@ func TestExtend(t *testing.T) {
 					t.Fatalf("[%d, %d): proof of %d is %v (%v), want %v", start, size, m, proof, err, proofs[size][m])
 				}
 			}
-			if want := edge(all[:size]); !slices.Equal(tree.Edge(), want) {
-				t.Fatalf("[%d, %d): edge %v, want %v", start, size, tree.Edge(), want)
+			for _, id := range compact.RangeNodes(0, uint64(size), nil) {
+				begin, end := id.Coverage()
+				if want := mth(all[begin:end]); tree.edge[id.Level] != want {
+					t.Fatalf("[%d, %d): edge at level %d is %v, want %v", start, size, id.Level, tree.edge[id.Level], want)
+				}
 			}
 		}
 		if start < bruteForceSize {
@@ -132,23 +134,11 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// edge returns the hashes of a compact range, by its definition.
-func edge(d []Hash) []Hash {
-	var hashes []Hash
-	for _, id := range compact.RangeNodes(0, uint64(len(d)), nil) {
-		begin, end := id.Coverage()
-		hashes = append(hashes, mth(d[begin:end]))
-	}
-	return hashes
-}
-
-// TestTree compares trees grown by leaves and by aligned subtrees with the
-// definition, and with the trees rebuilt from their edges.
+// TestTree compares trees grown by leaves and by aligned subtrees with the definition.
 func TestTree(t *testing.T) {
 	all := leaves(bruteForceSize)
 	var byLeaf Tree
 	for size := range bruteForceSize + 1 {
-		want := mth(all[:size])
 		var bySubtree Tree
 		for _, id := range compact.RangeNodes(0, uint64(size), nil) {
 			begin, end := id.Coverage()
@@ -156,67 +146,62 @@ func TestTree(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		rebuilt, err := NewTree(uint64(size), byLeaf.Edge())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, tree := range map[string]*Tree{"leaves": &byLeaf, "subtrees": &bySubtree, "edge": rebuilt} {
-			if tree.Size() != uint64(size) || tree.Root() != want {
+		for name, tree := range map[string]*Tree{"leaves": &byLeaf, "subtrees": &bySubtree} {
+			if want := mth(all[:size]); tree.Size() != uint64(size) || tree.Root() != want {
 				t.Fatalf("%s, size %d: %v of %d, want %v", name, size, tree.Root(), tree.Size(), want)
 			}
 		}
 		if size < bruteForceSize {
 			byLeaf.Append(all[size])
-			rebuilt.Append(all[size])
-			if rebuilt.Root() != byLeaf.Root() {
-				t.Fatalf("tree rebuilt at %d grows differently", size)
-			}
 		}
 	}
 }
 
-func TestTreeRefusals(t *testing.T) {
+// sized returns a tree of any size with made-up hashes.
+func sized(t *testing.T, size uint64) *Tree {
+	t.Helper()
+	tree := new(Tree)
+	for _, id := range compact.RangeNodes(0, size, nil) {
+		if err := tree.AppendSubtree(id.Level, Hash{byte(id.Level)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return tree
+}
+
+func TestAppendSubtreeRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		size  uint64
 		level uint
-		want  error
 	}{
-		{"odd size", 1, 1, ErrUnaligned},
-		{"half a tile", 128, 8, ErrUnaligned},
-		{"one leaf short", 255, 8, ErrUnaligned},
-		{"too many leaves", 1, 60, ErrRange},
-		{"full tree", MaxSize, 0, ErrRange},
-		{"level above MaxSize", 0, 61, ErrRange},
-		{"level 63", 0, 63, ErrRange},
-		{"level 64", 0, 64, ErrRange},
-		{"level 200", 0, 200, ErrRange},
+		{"odd size", 1, 1},
+		{"half a tile", 128, 8},
+		{"one leaf short", 255, 8},
+		{"too many leaves", 1 << 59, 60},
+		{"full tree", MaxSize, 0},
+		{"level above MaxSize", 0, 61},
+		{"level 63", 0, 63},
+		{"level 64", 0, 64},
+		{"level 200", 0, 200},
 	} {
-		tree, err := NewTree(c.size, make([]Hash, bits.OnesCount64(c.size)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tree := sized(t, c.size)
 		before := *tree
-		if err := tree.AppendSubtree(c.level, Hash{1}); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, err, c.want)
-		}
-		if *tree != before {
-			t.Errorf("%s: tree changed", c.name)
+		if err := tree.AppendSubtree(c.level, Hash{1}); !errors.Is(err, ErrRange) || *tree != before {
+			t.Errorf("%s: %v, size %d", c.name, err, tree.Size())
 		}
 	}
-	if _, err := NewTree(3, make([]Hash, 1)); !errors.Is(err, ErrUnaligned) {
-		t.Errorf("edge too short: %v", err)
+}
+
+func TestLargestTree(t *testing.T) {
+	tree := sized(t, MaxSize-1)
+	e := tree.Extend(leaves(1))
+	path, err := e.InclusionProof(MaxSize - 1)
+	if err != nil || len(path) != 60 || e.Root() != tree.Root() {
+		t.Fatalf("proof of %d hashes (%v), roots %v and %v", len(path), err, e.Root(), tree.Root())
 	}
-	if _, err := NewTree(4, make([]Hash, 2)); !errors.Is(err, ErrUnaligned) {
-		t.Errorf("edge too long: %v", err)
-	}
-	if _, err := NewTree(MaxSize+1, make([]Hash, 2)); !errors.Is(err, ErrRange) {
-		t.Errorf("size above MaxSize: %v", err)
-	}
-	if tree, err := NewTree(MaxSize-1, make([]Hash, 60)); err != nil {
+	if err := VerifyInclusion(Checkpoint{Size: e.Size(), Root: e.Root()}, MaxSize-1, leaves(1)[0], path); err != nil {
 		t.Error(err)
-	} else if e := tree.Extend(leaves(1)); e.Size() != MaxSize || e.Root() != tree.Root() {
-		t.Errorf("largest tree: %d leaves, root %v, want %v", e.Size(), e.Root(), tree.Root())
 	}
 }
 

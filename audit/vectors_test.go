@@ -388,3 +388,20 @@ func TestVectorsRefused(t *testing.T) {
 		t.Error("a list of refused inputs is empty")
 	}
 }
+
+// TestFormatExamples: what FORMAT.md shows is in the vectors.
+func TestFormatExamples(t *testing.T) {
+	format, err := os.ReadFile("FORMAT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := strings.ReplaceAll(string(format), "\n    ", "\n")
+	v := readVectors(t)
+	for name, text := range map[string]string{
+		"vkey": v.VKey, "checkpoint": v.Checkpoints[2].Signed, "proof": v.Proofs[1].Text, "root": emptyRoot.String(),
+	} {
+		if !strings.Contains(shown, text) {
+			t.Errorf("no %s %q in FORMAT.md", name, text)
+		}
+	}
+}
