@@ -2,6 +2,7 @@ package room
 
 import (
 	"crypto/rand"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,4 +35,30 @@ func BenchmarkJoin(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkReplay reads a room back from its log, in entries.
+func BenchmarkReplay(b *testing.B) {
+	rs := node(b, pgtest.URL(b), newMaster(b))
+	r, err := rs.Create(b.Context(), Config{Slug: "replay", Windows: []WindowRule{{Length: Duration(24 * time.Hour)}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 400 {
+		wg.Go(func() {
+			for range 1 + b.N/400 {
+				if _, err := r.Join(b.Context(), newVisitor(r).ticket); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b.ReportAllocs()
+	b.ResetTimer()
+	if err := r.reload(b.Context()); err != nil {
+		b.Fatal(err)
+	}
 }
