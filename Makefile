@@ -1,0 +1,64 @@
+FUZZTIME ?= 20s
+ARGS     ?=
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# Without a repository that git may read, Go cannot record the commit either.
+VCS     := $(shell git status --short >/dev/null 2>&1 || echo -buildvcs=false)
+GOBUILD := CGO_ENABLED=0 go build -trimpath $(VCS) -ldflags '-X main.version=$(VERSION)'
+
+# Packages with goroutines of their own, which the race detector watches.
+RACE := ./audit/... ./room/... ./web/... ./verifier/... ./vrf/... ./cmd/proofline/internal/...
+
+.PHONY: help
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' Makefile
+
+.PHONY: demo
+demo: build need-postgres ## run a whole sale on a real server, then audit it
+	bin/proofline demo $(ARGS)
+
+.PHONY: build
+build: need-go ## build bin/proofline and bin/proofline-verify
+	$(GOBUILD) -o bin/ ./cmd/proofline ./cmd/proofline-verify
+
+.PHONY: run
+run: build need-postgres ## run the server, ARGS="--addr :8080"
+	bin/proofline serve $(ARGS)
+
+.PHONY: test
+test: need-go need-postgres ## vet and test everything, and again under the race detector what runs concurrently
+	go vet ./...
+	go test ./...
+	@if [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null; then \
+		echo go test -race -short $(RACE); go test -race -short $(RACE); \
+	else echo "no C compiler, so no race detector: go test -race is left out"; fi
+
+.PHONY: e2e
+e2e: need-go need-postgres ## drive the real binaries end to end, crashes included
+	go test -count=1 -run 'E2E|Crash|Nodes' -v ./cmd/...
+
+.PHONY: fuzz
+fuzz: need-go ## fuzz every target for FUZZTIME (20s)
+	internal/tools/fuzz.sh $(FUZZTIME)
+
+.PHONY: bench
+bench: need-go need-postgres ## measure the server against a bare one on this machine
+	go run ./internal/bench $(ARGS)
+
+.PHONY: lint
+lint: need-go ## run golangci-lint
+	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
+
+.PHONY: generate
+generate: need-go ## write generated files anew
+	go generate ./...
+
+.PHONY: clean
+clean: ## remove what build made
+	rm -rf bin
+
+.PHONY: need-go need-postgres
+need-go:
+	@internal/tools/need-go.sh
+need-postgres:
+	@internal/tools/need-postgres.sh
