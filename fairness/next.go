@@ -2,8 +2,8 @@ package fairness
 
 // This file answers what the rules allow, or demand, to be written next. The
 // server builds its entries from it; an auditor needs none of it. A moment
-// asked about is never before [State.Now], and nothing is due in a room that
-// has ended.
+// asked about is never before [State.Now], and nothing may be written in a room
+// that has ended.
 
 // NextSeq returns the seq of the next arrival in w.
 func (s *State) NextSeq(w Window) uint32 {
@@ -30,9 +30,10 @@ func (s *State) NextArrive(now Time, t Ticket) (Arrive, bool) {
 }
 
 // FreezeDue returns when the next window with arrivals is over and to be
-// frozen; false when there is none.
+// frozen; false when there is none. It answers for an ended room too, whose
+// windows may have been left open.
 func (s *State) FreezeDue() (Time, bool) {
-	if s.ended || s.frozen == len(s.windows) {
+	if s.frozen == len(s.windows) {
 		return 0, false
 	}
 	return s.windows[s.frozen].To, true
@@ -41,7 +42,7 @@ func (s *State) FreezeDue() (Time, bool) {
 // NextFreeze returns the freeze entry that is due, without its proof, and
 // the VRF input the proof must be over; false when none is due.
 func (s *State) NextFreeze(now Time, root [HashSize]byte) (*Freeze, []byte, bool) {
-	if due, ok := s.FreezeDue(); !ok || now < due {
+	if due, ok := s.FreezeDue(); !ok || now < due || s.ended {
 		return nil, nil, false
 	}
 	w := &s.windows[s.frozen]

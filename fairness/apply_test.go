@@ -1,0 +1,631 @@
+package fairness
+
+import (
+	"fmt"
+	"testing"
+)
+
+// The tests of this file break every rule, in the order of violation.go, in
+// every way the entry has. [script.refuse] checks the name of the rule and
+// that nothing of the refused entry stays.
+
+// inMinute is a room in its first minute: two arrivals in window 0.
+func inMinute(t testing.TB) *script {
+	r := newScript(t, testPolicy())
+	r.join(base+second, 2)
+	return r
+}
+
+// inSale is a room after its start: window 0 with four arrivals is drawn and
+// stated, one arrived in window 1. The tickets are those in order of place.
+func inSale(t testing.TB) (r *script, line []Ticket) {
+	r = newScript(t, testPolicy())
+	r.join(base+second, 4)
+	r.settleWindows(base + minute)
+	r.join(base+minute, 1)
+	for p := range Position(4) {
+		line = append(line, r.ticketAt(p+1))
+	}
+	return r, line
+}
+
+// everyKind is one entry of every kind at a moment.
+func everyKind(at Time) []Entry {
+	p := testPolicy()
+	p.Created = at
+	return []Entry{
+		&Room{p}, &Arrive{Time: at, Ticket: ticket1, Lane: General}, &Merit{Time: at}, &Freeze{Time: at},
+		&Draw{Time: at}, &Assign{}, &Call{at, General, 1}, &Admit{Time: at}, &Skip{at, ticket1, Left},
+		&Amend{Time: at, Change: ChangePause}, &Amend{Time: at, Change: ChangeMessage}, &End{at},
+	}
+}
+
+func TestRulePolicy(t *testing.T) {
+	empty := &script{TB: t, State: &State{}}
+	for _, e := range everyKind(base)[1:] {
+		empty.refuse(RulePolicy, e)
+	}
+	p := testPolicy()
+	p.Claim = 0
+	empty.refuse(RulePolicy, &Room{p})
+	p = testPolicy()
+	p.Windows = nil
+	empty.refuse(RulePolicy, &Room{p})
+	empty.must(&Room{testPolicy()})
+	empty.refuse(RulePolicy, &Room{testPolicy()})
+	inMinute(t).refuse(RulePolicy, &Room{testPolicy()})
+}
+
+// TestApplyKeepsNothing changes an entry after it was applied.
+func TestApplyKeepsNothing(t *testing.T) {
+	var s, twin State
+	for _, s := range []*State{&s, &twin} {
+		p := testPolicy()
+		e := &Room{p}
+		if err := s.Apply(e, nil); err != nil {
+			t.Fatal(err)
+		}
+		amend := &Amend{Time: base, Change: ChangeWindows, Closes: Never, Windows: []WindowRule{{base + minute, 500}}}
+		if err := s.Apply(amend, nil); err != nil {
+			t.Fatal(err)
+		}
+		if s == &twin {
+			e.Lanes[0], e.Windows[0], amend.Windows[0] = "x", WindowRule{}, WindowRule{}
+		}
+	}
+	if diff := diffState(&s, &twin); diff != "" {
+		t.Errorf("changing an applied entry changed the state:\n%s", diff)
+	}
+}
+
+func TestRuleTime(t *testing.T) {
+	r, _ := inSale(t)
+	for _, at := range []Time{r.now - 1, base, 0, -1, -1 << 63, Never, Never + 1, 1<<63 - 1} {
+		for _, e := range everyKind(at)[1:] {
+			if e.Kind() != KindAssign { // has no time
+				r.refuse(RuleTime, e)
+			}
+		}
+	}
+	empty := &script{TB: t, State: &State{}}
+	p := testPolicy()
+	p.Created = -1
+	empty.refuse(RuleTime, &Room{p})
+	r.must(&Amend{Time: r.now, Change: ChangePause}) // the same moment is no step back
+	if got := r.Now(); got != base+minute {
+		t.Errorf("now is %d, want %d", got, base+minute)
+	}
+}
+
+func TestRuleEnd(t *testing.T) {
+	r, _ := inSale(t)
+	r.must(&End{r.now})
+	if !r.Ended() {
+		t.Error("the room has not ended")
+	}
+	for _, at := range []Time{0, r.now, r.now + 1} {
+		for _, e := range everyKind(at) {
+			r.refuse(RuleEnd, e)
+		}
+	}
+}
+
+func TestRuleArrival(t *testing.T) {
+	r := inMinute(t)
+	now := base + 2*second
+	r.refuse(RuleArrival, &Arrive{now, 0, 1, ticket1, General})
+	r.refuse(RuleArrival, &Arrive{now, 0, 0, ticket1, General})
+	r.refuse(RuleArrival, &Arrive{now, 0, 3, ticket1, General})
+	r.refuse(RuleArrival, &Arrive{now, 0, 1<<32 - 1, ticket1, General})
+	r.refuse(RuleArrival, &Arrive{now, 1, 0, ticket1, General})
+	r.refuse(RuleArrival, &Arrive{now, 1, 2, ticket1, General})
+	r.refuse(RuleArrival, &Arrive{now, 1<<63 - 1, 2, ticket1, General})
+	r.refuse(RuleArrival, &Arrive{now, 1<<64 - 1, 2, ticket1, General})
+	r.refuse(RuleArrival, &Arrive{base + minute - 1, 1, 0, ticket1, General}) // the window's last moment
+	r.refuse(RuleArrival, &Arrive{base + minute, 0, 2, ticket1, General})     // the next one's first
+	r.refuse(RuleArrival, &Arrive{base + minute, 1, 2, ticket1, General})     // seq begins again
+	r.refuse(RuleArrival, &Arrive{base + minute, 2, 0, ticket1, General})
+	r.must(&Arrive{base + minute - 1, 0, 2, ticket1, General})
+	r.must(&Arrive{base + minute, 1, 0, ticket2, General})
+	r.refuse(RuleArrival, &Arrive{base + 200*second, 14, 0, numbered(9), General}) // closed
+	r.refuse(RuleArrival, &Arrive{base + 200*second, 15, 0, numbered(9), General})
+	r.refuse(RuleArrival, &Arrive{Never - 1, 15, 0, numbered(9), General})
+	r.must(&Arrive{base + 200*second - 1, 14, 0, numbered(9), General}) // windows 2 to 13 stay empty
+
+	early := newScript(t, testPolicy())
+	early.refuse(RuleArrival, &Arrive{base - 1, 0, 0, ticket1, General})
+	early.must(&Arrive{base, 0, 0, ticket1, General})
+
+	full := inMinute(t)
+	full.arrivals.count, full.twin.arrivals.count = MaxArrivals, MaxArrivals
+	full.refuse(RuleArrival, &Arrive{now, 0, 2, ticket1, General})
+	if e, ok := full.NextArrive(now, ticket1); ok {
+		t.Errorf("a full room proposes %+v", e)
+	}
+}
+
+func TestRuleTicket(t *testing.T) {
+	r, line := inSale(t)
+	now := base + minute + second
+	last := r.State.arrivals.at(4).ticket
+	r.refuse(RuleTicket, &Arrive{now, 1, 1, last, General})    // in the same window
+	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General}) // in a later one
+	r.call(now, 1)
+	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General}) // called
+	r.must(r.admission(now, line[0]))
+	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General}) // admitted
+	r.must(&Skip{now, line[1], Left})
+	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[1], General}) // skipped
+	for _, bad := range []func(*Ticket){
+		func(t *Ticket) { *t = Ticket{} }, func(t *Ticket) { t[6] = 0x40 }, func(t *Ticket) { t[8] &= 0x7f }, func(t *Ticket) { t[8] |= 0xc0 },
+	} {
+		ticket := ticket1
+		bad(&ticket)
+		r.refuse(RuleTicket, &Arrive{now, 1, 1, ticket, General})
+	}
+	r.must(&Arrive{now, 1, 1, ticket1, General})
+}
+
+func TestRuleLane(t *testing.T) {
+	r := newScript(t, testPolicy())
+	for _, lane := range []Lane{"", "vip", "genera", "generals", "General"} {
+		r.refuse(RuleLane, &Arrive{base, 0, 0, ticket1, lane})
+	}
+	r.join(base, 1)
+	r.must(r.freeze(base + minute))
+	d, _ := r.NextDraw(r.now)
+	r.must(d)
+	e, _ := r.NextAssign()
+	for _, lane := range []Lane{"", "vip"} {
+		bad := e
+		bad.Lane = lane
+		r.refuse(RuleLane, &bad)
+		r.refuse(RuleLane, &Call{r.now, lane, 1})
+	}
+	r.must(&e)
+	r.call(r.now, 1)
+}
+
+func TestRuleMerit(t *testing.T) {
+	r := inMinute(t)
+	r.refuse(RuleMerit, &Merit{base + second, numbered(0), "loyalty", "x"})
+	r.refuse(RuleMerit, &Merit{base + second, ticket1, "loyalty", "x"})
+}
+
+func TestRuleFreeze(t *testing.T) {
+	r := newScript(t, testPolicy())
+	r.refuse(RuleFreeze, &Freeze{Time: base + minute})
+	r.join(base+second, 2)
+	r.join(base+minute, 1)
+	r.join(base+100*second, 1) // window 5, after empty ones
+
+	now := base + 110*second
+	good := r.freeze(now)
+	for name, change := range map[string]func(*Freeze){
+		"the second window first": func(e *Freeze) { e.Window = 1 },
+		"an empty window":         func(e *Freeze) { e.Window = 2 },
+		"a window never":          func(e *Freeze) { e.Window = 1<<63 - 1 },
+		"an arrival left out":     func(e *Freeze) { e.Lots-- },
+		"an arrival made up":      func(e *Freeze) { e.Lots++ },
+		"no arrival":              func(e *Freeze) { e.Lots = 0 },
+		"an entry left out":       func(e *Freeze) { e.Size-- },
+		"an entry too many":       func(e *Freeze) { e.Size++ },
+		"another root":            func(e *Freeze) { e.Root[31] ^= 1 },
+		"a root of nothing":       func(e *Freeze) { e.Root = [HashSize]byte{} },
+		"a beacon round":          func(e *Freeze) { e.Round = 1 },
+	} {
+		t.Run(name, func(*testing.T) {
+			bad := *good
+			change(&bad)
+			r.refuse(RuleFreeze, &bad)
+		})
+	}
+	r.must(good)
+	r.refuse(RuleFreeze, good) // twice
+	r.must(r.freeze(now))
+	skipped := r.freeze(now)
+	skipped.Window = 4 // empty
+	r.refuse(RuleFreeze, skipped)
+	r.must(r.freeze(now))
+	r.refuse(RuleFreeze, good)
+
+	soon := inMinute(t)
+	early := soon.freezeUnchecked(base + minute - 1)
+	soon.refuse(RuleFreeze, early)
+	soon.must(soon.freezeUnchecked(base + minute))
+}
+
+// freezeUnchecked is the freeze of the next window at a moment when it may
+// not be due.
+func (r *script) freezeUnchecked(at Time) *Freeze {
+	w := &r.windows[r.frozen]
+	e := &Freeze{Time: at, Window: w.Index, Lots: w.count, Size: r.size, Root: r.outside.root}
+	e.Proof = fakeProof(r.policy.VRFKey, Alpha(r.roomHash, e))
+	return e
+}
+
+func TestRuleProof(t *testing.T) {
+	r := inMinute(t)
+	r.join(base+minute, 1)
+	now := base + 70*second
+	good := r.freeze(now)
+	for i := range ProofSize {
+		bad := *good
+		bad.Proof[i] ^= 1
+		r.refuse(RuleProof, &bad)
+	}
+	bad := *good
+	bad.Proof = fakeProof([PublicKeySize]byte{3}, Alpha(r.roomHash, good))
+	r.refuse(RuleProof, &bad) // of another key
+	bad.Proof = fakeProof(r.policy.VRFKey, Alpha([HashSize]byte{}, good))
+	r.refuse(RuleProof, &bad) // of another room
+	r.must(good)
+	next := r.freeze(now)
+	next.Proof = good.Proof
+	r.refuse(RuleProof, next) // of another window
+	r.must(r.freeze(now))
+}
+
+func TestRuleDraw(t *testing.T) {
+	r := inMinute(t)
+	r.join(base+minute, 1)
+	now := base + 70*second
+	r.refuse(RuleDraw, &Draw{Time: now})
+	r.must(r.freeze(now))
+	r.must(r.freeze(now))
+	good, _ := r.NextDraw(now)
+	bad := *good
+	for _, bad.Window = range []WindowIndex{1, 2, 1<<63 - 1} {
+		r.refuse(RuleDraw, &bad)
+	}
+	bad = *good
+	bad.Signature = []byte{1}
+	bad.Seed = NewSeed(r.windows[0].alpha, r.windows[0].beta, 0, bad.Signature)
+	r.refuse(RuleDraw, &bad)
+	r.must(good)
+	r.refuse(RuleDraw, good) // twice
+	second, _ := r.NextDraw(now)
+	r.must(second)
+	r.refuse(RuleDraw, second)
+}
+
+func TestRuleSeed(t *testing.T) {
+	r := inMinute(t)
+	r.join(base+minute, 1)
+	now := base + 70*second
+	r.must(r.freeze(now))
+	r.must(r.freeze(now))
+	good, _ := r.NextDraw(now)
+	for i := range HashSize {
+		bad := *good
+		bad.Seed[i] ^= 0x80
+		r.refuse(RuleSeed, &bad)
+	}
+	r.must(good)
+	next, _ := r.NextDraw(now)
+	bad := *next
+	bad.Seed = good.Seed
+	r.refuse(RuleSeed, &bad) // of the window before
+
+	// Seeds differ unless SHA-256 collides: pretend it did.
+	r.seeds[next.Seed], r.twin.seeds[next.Seed] = struct{}{}, struct{}{}
+	r.refuse(RuleSeed, next)
+	delete(r.seeds, next.Seed)
+	delete(r.twin.seeds, next.Seed)
+	r.must(next)
+}
+
+func TestRuleAssign(t *testing.T) {
+	r := newScript(t, testPolicy())
+	tickets := append(r.join(base, 3), r.join(base+minute, 2)...)
+	now := base + 70*second
+	r.refuse(RuleAssign, &Assign{0, General, 1, tickets[0]})
+	r.must(r.freeze(now))
+	r.refuse(RuleAssign, &Assign{0, General, 1, tickets[0]}) // not drawn
+	r.must(r.freeze(now))
+	for range 2 {
+		d, _ := r.NextDraw(now)
+		r.must(d)
+	}
+	for p := Position(1); p <= 5; p++ {
+		good, ok := r.NextAssign()
+		if !ok || good.Position != p {
+			t.Fatalf("next is %+v, %v; want place %d", good, ok, p)
+		}
+		for _, ticket := range append(tickets, ticket1) {
+			if ticket != good.Ticket {
+				bad := good
+				bad.Ticket = ticket
+				r.refuse(RuleAssign, &bad)
+			}
+		}
+		for _, place := range []Position{0, p - 1, p + 1, 6, 1<<64 - 1} {
+			r.refuse(RuleAssign, &Assign{good.Window, General, place, good.Ticket})
+		}
+		r.refuse(RuleAssign, &Assign{1 - good.Window, General, p, good.Ticket})
+		r.must(&good)
+		r.refuse(RuleAssign, &good) // twice
+	}
+	r.refuse(RuleAssign, &Assign{1, General, 6, tickets[0]})
+}
+
+func TestRuleCall(t *testing.T) {
+	r := newScript(t, testPolicy())
+	r.join(base, 2)
+	r.refuse(RuleCall, &Call{base + minute, General, 1}) // nothing is drawn
+	r.must(r.freeze(base + minute))
+	r.refuse(RuleCall, &Call{base + minute, General, 1})
+	d, _ := r.NextDraw(base + minute)
+	r.must(d)
+	now := base + minute + second
+	r.refuse(RuleCall, &Call{now, General, 0})
+	r.refuse(RuleCall, &Call{now, General, 3})
+	r.refuse(RuleCall, &Call{now, General, 1<<64 - 1})
+	r.must(&Amend{Time: now, Change: ChangePause})
+	r.refuse(RuleCall, &Call{now, General, 1})
+	r.must(&Amend{Time: now, Change: ChangeResume})
+	r.call(now, 1) // no place is stated yet: the draw is enough
+	r.refuse(RuleCall, &Call{now, General, 0})
+	r.refuse(RuleCall, &Call{now, General, 1})
+	r.call(now, 2)
+	r.refuse(RuleCall, &Call{now, General, 2})
+	r.refuse(RuleCall, &Call{now, General, 1})
+
+	p := testPolicy()
+	p.Starts = base + 2*minute
+	late := newScript(t, p)
+	late.join(base, 1)
+	late.settleWindows(base + minute)
+	late.refuse(RuleCall, &Call{base + 2*minute - 1, General, 1})
+	late.call(base+2*minute, 1)
+}
+
+func TestRuleOutflow(t *testing.T) {
+	r := newScript(t, testPolicy()) // 600 per minute: one in 100 ms
+	r.join(base, 400)
+	r.settleWindows(base + minute)
+	now := base + minute
+	r.refuse(RuleOutflow, &Call{now, General, 2})
+	r.call(now, 1)
+	r.refuse(RuleOutflow, &Call{now + 99, General, 2})
+	r.call(now+100, 2)
+	r.refuse(RuleOutflow, &Call{now + 399, General, 5})
+	r.call(now+400, 5)
+	r.refuse(RuleOutflow, &Call{now + 401, General, 400})
+	// A quiet minute saves up ten seconds' worth.
+	r.refuse(RuleOutflow, &Call{now + minute, General, 106})
+	r.call(now+minute, 105)
+	r.refuse(RuleOutflow, &Call{now + minute, General, 106})
+	// A place given up costs nothing, before and behind it.
+	r.must(&Skip{now + minute, r.ticketAt(106), Left})
+	r.call(now+minute, 106)
+	r.must(&Skip{now + minute, r.ticketAt(107), Revoked})
+	r.must(&Skip{now + minute, r.ticketAt(109), Left})
+	r.refuse(RuleOutflow, &Call{now + minute + 100, General, 110})
+	r.call(now+minute+100, 109)
+}
+
+func TestRuleAdmission(t *testing.T) {
+	r, line := inSale(t)
+	waiting := r.State.arrivals.at(4).ticket
+	now := base + minute
+	r.refuse(RuleAdmission, r.admission(now, ticket1)) // never joined
+	r.refuse(RuleAdmission, r.admission(now, waiting)) // not drawn
+	r.refuse(RuleAdmission, r.admission(now, line[0])) // not called
+	r.call(now+500, 3)
+	called := now + 500
+	r.refuse(RuleAdmission, r.admission(called, line[3]))
+	for _, pass := range []PassID{{}, PassID(line[0]), NewPassID(r.policy.Origin, line[1]), NewPassID("other.example.com", line[0])} {
+		r.refuse(RuleAdmission, &Admit{called, line[0], pass})
+	}
+	r.must(r.admission(called, line[0]))
+	r.refuse(RuleAdmission, r.admission(called, line[0])) // twice
+	r.must(&Skip{called, line[1], Left})
+	r.refuse(RuleAdmission, r.admission(called, line[1])) // given up
+	expiry := called + Time(r.policy.Claim)
+	r.refuse(RuleAdmission, r.admission(expiry, line[2]))
+	r.refuse(RuleAdmission, r.admission(Never-1, line[2]))
+	r.must(r.admission(expiry-1, line[2]))
+
+	late, line := inSale(t)
+	late.call(now, 1)
+	late.must(&Skip{now + Time(late.policy.Claim), line[0], NoShow})
+	late.refuse(RuleAdmission, late.admission(late.now, line[0]))
+}
+
+func TestRuleSkip(t *testing.T) {
+	r, line := inSale(t)
+	waiting := r.State.arrivals.at(4).ticket
+	now := base + minute + second
+	for _, reason := range []Reason{NoShow, Left, Revoked} {
+		r.refuse(RuleSkip, &Skip{now, ticket1, reason}) // never joined
+	}
+	r.refuse(RuleSkip, &Skip{now, waiting, NoShow}) // not drawn
+	r.refuse(RuleSkip, &Skip{now, line[0], NoShow}) // not called
+	r.call(now, 3)
+	r.refuse(RuleSkip, &Skip{now, line[0], NoShow})
+	for _, reason := range []Reason{"", "tired", "no-shows"} {
+		r.refuse(RuleSkip, &Skip{now, line[0], reason})
+	}
+	r.must(&Skip{now, waiting, Left})
+	r.must(&Skip{now, line[3], Revoked})
+	r.must(&Skip{now, line[1], Left})
+	r.must(r.admission(now, line[2]))
+	expiry := now + Time(r.policy.Claim)
+	r.refuse(RuleSkip, &Skip{expiry - 1, line[0], NoShow})
+	r.must(&Skip{expiry, line[0], NoShow})
+	for _, ticket := range append(line, waiting) {
+		for _, reason := range []Reason{NoShow, Left, Revoked} {
+			r.refuse(RuleSkip, &Skip{expiry, ticket, reason}) // settled before
+		}
+	}
+	want := Counts{Arrivals: 5, Drawn: 4, Assigned: 4, Called: 3, Admitted: 1, NoShows: 1, Left: 2, Revoked: 1, Windows: 2}
+	if got := r.Counts(); got != want {
+		t.Errorf("counts %+v, want %+v", got, want)
+	}
+}
+
+func TestRuleAmend(t *testing.T) {
+	r := inMinute(t)
+	now := base + 30*second
+	r.refuse(RuleAmend, &Amend{Time: now})
+	r.refuse(RuleAmend, &Amend{Time: now, Change: "keys"})
+	r.refuse(RuleAmend, &Amend{Time: now, Change: ChangeResume})
+	r.must(&Amend{Time: now, Change: ChangePause})
+	r.refuse(RuleAmend, &Amend{Time: now, Change: ChangePause})
+	r.must(&Amend{Time: now, Change: ChangeResume})
+	r.refuse(RuleAmend, &Amend{Time: now, Change: ChangeResume})
+	r.refuse(RuleAmend, &Amend{Time: now, Change: ChangeOutflow})
+	r.refuse(RuleAmend, &Amend{Time: now, Change: ChangeOutflow, Outflow: Outflow{PerMinute: MaxRate + 1}})
+	r.must(&Amend{Time: now, Change: ChangeOutflow, Outflow: Outflow{PerMinute: MaxRate}})
+	r.must(&Amend{Time: now, Change: ChangeMessage, Message: hash1})
+	if r.Outflow() != (Outflow{PerMinute: MaxRate}) || r.Message() != hash1 || r.Paused() {
+		t.Errorf("outflow %+v, message %x, paused %t", r.Outflow(), r.Message(), r.Paused())
+	}
+	if r.Policy().Outflow != testPolicy().Outflow {
+		t.Error("an amendment changed the published policy")
+	}
+}
+
+func TestRuleAmendWindows(t *testing.T) {
+	amend := func(at, closes Time, rules ...WindowRule) *Amend {
+		return &Amend{Time: at, Change: ChangeWindows, Closes: closes, Windows: rules}
+	}
+	var many []WindowRule
+	for i := range Time(MaxRules + 1) {
+		many = append(many, WindowRule{base + minute + i*second, 1000})
+	}
+	for name, tc := range map[string]struct {
+		amend *Amend
+		ok    bool
+	}{
+		"nothing changes":                      {amend(base, base+200*second), true},
+		"before opening, the whole schedule":   {amend(base-1, base+9, WindowRule{base, 500}), true},
+		"before opening, from later on":        {amend(base-1, Never, WindowRule{base + 1, 500}), true},
+		"before opening, an earlier opening":   {amend(base-1, Never, WindowRule{base - 1, 500}), false},
+		"before opening, no time is left":      {amend(base-1, base), false},
+		"at opening, the open window":          {amend(base, Never, WindowRule{base, 500}), false},
+		"in the open window":                   {amend(base+second, Never, WindowRule{base + minute - 1, 500}), false},
+		"from the open window's end":           {amend(base+second, Never, WindowRule{base + minute, 500}), true},
+		"at the open window's last moment":     {amend(base+minute-1, Never, WindowRule{base + minute, 500}), true},
+		"a moment later":                       {amend(base+minute, Never, WindowRule{base + minute, 500}), false},
+		"in the past":                          {amend(base+100*second, Never, WindowRule{base + 80*second, 500}), false},
+		"closes with the open window":          {amend(base+second, base+minute), true},
+		"closes in the open window":            {amend(base+second, base+minute-1), false},
+		"closes in the past":                   {amend(base+second, base), false},
+		"closes at no time":                    {amend(base+second, 0), false},
+		"closes before 1970":                   {amend(base+second, -1), false},
+		"closes after all time":                {amend(base+second, Never+1), false},
+		"stays open":                           {amend(base+second, Never), true},
+		"a rule at the close":                  {amend(base+second, base+minute, WindowRule{base + minute, 500}), false},
+		"too short":                            {amend(base, Never, WindowRule{base + minute, MinWindow - 1}), false},
+		"too long":                             {amend(base, Never, WindowRule{base + minute, MaxWindow + 1}), false},
+		"not in order":                         {amend(base, Never, WindowRule{base + 2*minute, 500}, WindowRule{base + minute, 500}), false},
+		"twice the same moment":                {amend(base, Never, WindowRule{base + minute, 500}, WindowRule{base + minute, 500}), false},
+		"as many as may be":                    {amend(base, Never, many[:MaxRules]...), true},
+		"too many":                             {amend(base, Never, many...), false},
+		"after the close":                      {amend(base+200*second, Never, WindowRule{base + 201*second, 500}), false},
+		"the last moment before the close":     {amend(base+200*second-1, Never, WindowRule{base + 200*second, 500}), true},
+		"the open window would be continued":   {amend(base+198*second, Never), true},
+		"far later, so that old rules go on":   {amend(base+second, Never, WindowRule{Never - 1, 500}), true},
+		"between two old windows, cutting one": {amend(base+second, Never, WindowRule{base + 65*second, 500}), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newScript(t, testPolicy())
+			if !tc.ok {
+				r.refuse(RuleAmend, tc.amend)
+				return
+			}
+			past := base - 1
+			if tc.amend.Time > base {
+				past = tc.amend.Time
+			}
+			was, wasOpen := r.Schedule().At(past)
+			r.must(tc.amend)
+			if is, open := r.Schedule().At(past); is != was || open != wasOpen {
+				t.Errorf("the open window was %+v and is %+v", was, is)
+			}
+			if got := r.Schedule().Closes(); got != tc.amend.Closes {
+				t.Errorf("closes %d, want %d", got, tc.amend.Closes)
+			}
+		})
+	}
+}
+
+// TestAmendWindowsCutLast extends a room whose last window the close cuts
+// short: once that window is open, it must not grow.
+func TestAmendWindowsCutLast(t *testing.T) {
+	p := testPolicy()
+	p.Closes = base + 65*second // cuts window 1, which would last until base+70s
+	for _, tc := range []struct {
+		at    Time
+		rules []WindowRule
+		ok    bool
+	}{
+		{base + 59*second, nil, true},
+		{base + 60*second, nil, false},
+		{base + 60*second, []WindowRule{{base + 66*second, 500}}, false},
+		{base + 60*second, []WindowRule{{base + 65*second, 500}}, true},
+	} {
+		r := newScript(t, p)
+		e := &Amend{Time: tc.at, Change: ChangeWindows, Closes: base + 100*second, Windows: tc.rules}
+		if tc.ok {
+			r.must(e)
+		} else {
+			r.refuse(RuleAmend, e)
+		}
+	}
+}
+
+// TestAmendWindowsTooOften keeps a schedule from growing without end.
+func TestAmendWindowsTooOften(t *testing.T) {
+	p := testPolicy()
+	p.Closes = Never
+	r := newScript(t, p)
+	at := base + minute
+	for len(r.Schedule().Rules()) < 2*MaxRules {
+		at += 100 * second
+		r.must(&Amend{Time: at, Change: ChangeWindows, Closes: Never, Windows: []WindowRule{
+			{at + 10*second, 10_000}, {at + 20*second, 10_000}, {at + 30*second, 10_000}, {at + 40*second, 10_000}, {at + 50*second, 10_000},
+			{at + 60*second, 10_000}, {at + 70*second, 10_000}, {at + 80*second, 10_000}, {at + 90*second, 10_000},
+		}[:min(9, 2*MaxRules-len(r.Schedule().Rules()))]})
+	}
+	at += 100 * second
+	r.refuse(RuleAmend, &Amend{Time: at, Change: ChangeWindows, Closes: Never, Windows: []WindowRule{{at + 10*second, 10_000}}})
+	r.must(&Amend{Time: at, Change: ChangeWindows, Closes: at + 10*second})
+}
+
+// TestAmendedWindows joins before, in and after an amended stretch.
+func TestAmendedWindows(t *testing.T) {
+	r := inMinute(t)
+	r.must(&Amend{Time: base + 2*second, Change: ChangeWindows, Closes: base + 300*second, Windows: []WindowRule{
+		{base + 75*second, 20_000},
+	}})
+	for _, tc := range []struct {
+		at   Time
+		want Window
+	}{
+		{base + 3*second, Window{0, base, base + minute}},
+		{base + 61*second, Window{1, base + 60*second, base + 70*second}},
+		{base + 71*second, Window{2, base + 70*second, base + 75*second}},
+		{base + 75*second, Window{3, base + 75*second, base + 95*second}},
+		{base + 295*second, Window{14, base + 295*second, base + 300*second}},
+	} {
+		ticket := r.join(tc.at, 1)[0]
+		st, ok := r.Standing(ticket, r.size, tc.at)
+		if !ok || st.Window != tc.want {
+			t.Errorf("at base+%d: window %+v, want %+v", tc.at-base, st.Window, tc.want)
+		}
+	}
+	r.settleWindows(base + 300*second)
+	if got := r.Counts(); got.Windows != 5 || got.Assigned != 7 {
+		t.Errorf("counts %+v", got)
+	}
+}
+
+func TestViolationText(t *testing.T) {
+	err := fmt.Errorf("entry 3: %w", violation(RuleSeed, "seed %d", 1))
+	if got, want := err.Error(), "entry 3: rule seed: seed 1"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
