@@ -38,7 +38,6 @@ type auditor struct {
 	parser fairness.Parser
 	state  fairness.State
 	broken bool // an entry broke a rule
-	proofs *vrf.PublicKey
 	seen   map[fairness.Kind]uint64
 	seeds  map[fairness.Seed]uint64 // the entry that used it
 	last   fairness.Assign          // the latest one
@@ -62,7 +61,6 @@ func blocks(ctx context.Context, src Source, size uint64) iter.Seq[*block] {
 		var work sync.WaitGroup
 		defer work.Wait()
 		defer cancel()
-
 		pending := make(chan chan *block, ahead)
 		for next := uint64(0); next < size || len(pending) > 0; {
 			for ; next < size && len(pending) < ahead; next += audit.TileWidth {
@@ -113,13 +111,11 @@ func (a *auditor) read(ctx context.Context) error {
 			root := a.rootAfter(kept.Size - a.tree.Size())
 			a.keptRoot = &root
 		}
-		if a.fault = b.fault; a.fault != nil {
+		if b.fault != nil {
 			a.fault = fmt.Errorf("%s: %w", b.tile.Path(), b.fault)
 			return nil
 		}
-		if err := a.grow(b); err != nil {
-			return err
-		}
+		a.grow(b)
 		if a.trust.Progress != nil {
 			a.trust.Progress(a.tree.Size(), a.head.Size)
 		}
@@ -127,14 +123,14 @@ func (a *auditor) read(ctx context.Context) error {
 	return nil
 }
 
-func (a *auditor) grow(b *block) error {
-	if len(b.leaves) == audit.TileWidth {
-		return a.tree.AppendSubtree(8, b.root)
+// grow adds a bundle to the tree, a full one at once.
+func (a *auditor) grow(b *block) {
+	if len(b.leaves) == audit.TileWidth && a.tree.AppendSubtree(8, b.root) == nil {
+		return
 	}
 	for _, leaf := range b.leaves {
 		a.tree.Append(leaf)
 	}
-	return nil
 }
 
 // entry checks one entry: its form, two promises beside the rules, the rules.
@@ -145,11 +141,12 @@ func (a *auditor) entry(text []byte) {
 		return
 	}
 	a.seen[e.Kind()]++
+	a.seen[""]++
 	a.assert(e, text)
 	var v *fairness.Violation
 	switch err := a.state.Apply(e, a); {
 	case errors.As(err, &v):
-		a.breach(checkOf(v.Rule), text, v.Detail)
+		a.breach(string(v.Rule), text, v.Detail)
 	case err != nil:
 		a.breach(checkForm, text, err.Error())
 	case a.state.Size() == 1:
@@ -177,13 +174,11 @@ func (a *auditor) assert(e fairness.Entry, text []byte) {
 // breach fails a check because of the entry being applied.
 func (a *auditor) breach(check string, text []byte, detail string) {
 	a.broken = true
-	a.report.set(check, Fail, quote(a.state.Size(), text)+": "+detail)
+	a.report.set(check, Fail, "%s: %s", quote(a.state.Size(), text), detail)
 }
 
 // quote names an entry and shows the beginning of its text, safe to print.
-func quote(index uint64, text []byte) string {
-	return fmt.Sprintf("entry %d %.120q", index, text)
-}
+func quote(index uint64, text []byte) string { return fmt.Sprintf("entry %d %.120q", index, text) }
 
 // Root implements [fairness.Outside] with the recomputed tree.
 func (a *auditor) Root() [fairness.HashSize]byte { return a.rootAfter(uint64(a.done)) }
@@ -200,12 +195,11 @@ func (a *auditor) rootAfter(n uint64) audit.Hash {
 	return a.part.Root()
 }
 
-// VerifyProof implements [fairness.Outside]. A room has one key.
-func (a *auditor) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) (beta [fairness.BetaSize]byte, err error) {
-	if a.proofs == nil {
-		if a.proofs, err = vrf.NewPublicKey(key[:]); err != nil {
-			return beta, err
-		}
+// VerifyProof implements [fairness.Outside].
+func (a *auditor) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
+	public, err := vrf.NewPublicKey(key[:])
+	if err != nil {
+		return [fairness.BetaSize]byte{}, err
 	}
-	return a.proofs.Verify(alpha, proof[:])
+	return public.Verify(alpha, proof[:])
 }

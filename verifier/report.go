@@ -48,121 +48,96 @@ const (
 
 const notReached = "not reached because an earlier check failed"
 
-// The checks that are not a rule of package fairness.
+// The checks that are no [fairness.Rule].
 const (
 	checkHistory   = "history"
 	checkSignature = "signature"
 	checkIdentity  = "identity"
 	checkKept      = "append-only"
-	checkPolicy    = "policy"
 	checkForm      = "form"
 	checkSeeds     = "seed-once"
 	checkFIFO      = "fifo"
 )
 
-// checks are those of every report: id, title, the entries they are about and
-// the rules they stand for.
+// checks are those of every report, and the kind of entry they are about, if
+// it is one. A rule's check has the name of the rule.
 var checks = []struct {
 	id, title string
 	kind      fairness.Kind
-	rules     []fairness.Rule
 }{
-	{checkHistory, "History intact: all entries hash to the signed root", "", nil},
-	{checkSignature, "The checkpoint is signed by the room's key", "", nil},
-	{checkIdentity, "Log and room entry name the same room and key", "", nil},
-	{checkKept, "Append-only: nothing was rewritten since the earlier audit", "", nil},
-	{checkPolicy, "The policy comes first, once, and is complete", fairness.KindRoom, []fairness.Rule{fairness.RulePolicy}},
-	{checkForm, "Every entry is in its one canonical form", "", nil},
-	{"time", "Time never runs backwards", "", []fairness.Rule{fairness.RuleTime}},
-	{"arrival", "Arrivals are inside their windows, numbered without gaps", fairness.KindArrive, []fairness.Rule{fairness.RuleArrival}},
-	{"ticket", "No ticket joins twice", fairness.KindArrive, []fairness.Rule{fairness.RuleTicket}},
-	{"lane", "No lane and no extra lot that the policy does not give", "", []fairness.Rule{fairness.RuleLane, fairness.RuleMerit}},
-	{"freeze", "Windows freeze in order, whole, naming size and root", fairness.KindFreeze, []fairness.Rule{fairness.RuleFreeze}},
-	{"proof", "Each freeze carries a proof by the room's VRF key", fairness.KindFreeze, []fairness.Rule{fairness.RuleProof}},
-	{"draw", "Windows are drawn once, in order, after their freeze", fairness.KindDraw, []fairness.Rule{fairness.RuleDraw}},
-	{"seed", "Each draw's seed follows from the freeze and its proof", fairness.KindDraw, []fairness.Rule{fairness.RuleSeed}},
-	{checkSeeds, "No seed is used twice", fairness.KindDraw, nil},
-	{"assign", "Each place is the one the shuffle gives", fairness.KindAssign, []fairness.Rule{fairness.RuleAssign}},
-	{checkFIFO, "Earlier windows stand before later ones, without gaps", fairness.KindAssign, nil},
-	{"call", "Calls go up in order, over drawn places, from the start on", fairness.KindCall, []fairness.Rule{fairness.RuleCall}},
-	{"outflow", "Calls keep to the published outflow", fairness.KindCall, []fairness.Rule{fairness.RuleOutflow}},
-	{"admission", "Only called tickets are admitted, in time, once", fairness.KindAdmit, []fairness.Rule{fairness.RuleAdmission}},
-	{"skip", "Tickets are skipped only for a stated reason that holds", fairness.KindSkip, []fairness.Rule{fairness.RuleSkip}},
-	{"amend", "Amendments change only what may change", fairness.KindAmend, []fairness.Rule{fairness.RuleAmend}},
-	{"end", "Nothing follows the end", fairness.KindEnd, []fairness.Rule{fairness.RuleEnd}},
-}
-
-// checkOf returns the check that stands for a rule.
-func checkOf(r fairness.Rule) string {
-	for _, c := range checks {
-		if slices.Contains(c.rules, r) {
-			return c.id
-		}
-	}
-	return checkForm
+	{checkHistory, "History intact: all entries hash to the signed root", ""},
+	{checkSignature, "The checkpoint is signed by the room's key", ""},
+	{checkIdentity, "Log and room entry name the same room and key", ""},
+	{checkKept, "Append-only: nothing was rewritten since the earlier audit", ""},
+	{string(fairness.RulePolicy), "The policy comes first, once, and is complete", fairness.KindRoom},
+	{checkForm, "Every entry is in its one canonical form", ""},
+	{string(fairness.RuleTime), "Time never runs backwards", ""},
+	{string(fairness.RuleArrival), "Arrivals are inside their windows, numbered without gaps", fairness.KindArrive},
+	{string(fairness.RuleTicket), "No ticket joins twice", fairness.KindArrive},
+	{string(fairness.RuleLane), "No lane that the policy does not give", ""},
+	{string(fairness.RuleMerit), "No extra lot that the policy does not give", fairness.KindMerit},
+	{string(fairness.RuleFreeze), "Windows freeze in order, whole, naming size and root", fairness.KindFreeze},
+	{string(fairness.RuleProof), "Each freeze carries a proof by the room's VRF key", fairness.KindFreeze},
+	{string(fairness.RuleDraw), "Windows are drawn once, in order, after their freeze", fairness.KindDraw},
+	{string(fairness.RuleSeed), "Each draw's seed follows from the freeze and its proof", fairness.KindDraw},
+	{checkSeeds, "No seed is used twice", fairness.KindDraw},
+	{string(fairness.RuleAssign), "Each place is the one the shuffle gives", fairness.KindAssign},
+	{checkFIFO, "Earlier windows stand before later ones, without gaps", fairness.KindAssign},
+	{string(fairness.RuleCall), "Calls go up in order, over drawn places, from the start on", fairness.KindCall},
+	{string(fairness.RuleOutflow), "Calls keep to the published outflow", fairness.KindCall},
+	{string(fairness.RuleAdmission), "Only called tickets are admitted, in time, once", fairness.KindAdmit},
+	{string(fairness.RuleSkip), "Tickets are skipped only for a stated reason that holds", fairness.KindSkip},
+	{string(fairness.RuleAmend), "Amendments change only what may change", fairness.KindAmend},
+	{string(fairness.RuleEnd), "Nothing follows the end", fairness.KindEnd},
 }
 
 func newReport() *Report {
-	r := &Report{Checks: make([]Check, len(checks))}
-	for i, c := range checks {
-		r.Checks[i] = Check{ID: c.id, Title: c.title}
+	r := &Report{}
+	for _, c := range checks {
+		r.Checks = append(r.Checks, Check{ID: c.id, Title: c.title})
 	}
 	return r
 }
 
-func (r *Report) set(id string, s Status, detail string) {
+func (r *Report) set(id string, s Status, format string, args ...any) {
 	c := r.check(id)
-	c.Status, c.Detail = s, detail
+	c.Status, c.Detail = s, fmt.Sprintf(format, args...)
 }
 
 func (r *Report) check(id string) *Check {
 	return &r.Checks[slices.IndexFunc(r.Checks, func(c Check) bool { return c.ID == id })]
 }
 
-func (r *Report) passed(id string) bool { return r.check(id).Status == Pass }
-
 // passing tells whether no check has failed so far.
 func (r *Report) passing() bool {
 	return !slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Status == Fail })
 }
 
-// checkRules gives the verdict on the rules that no entry broke.
-func (a *auditor) checkRules() {
-	if a.head.Size == 0 {
-		a.report.set(checkPolicy, Fail, "there are no entries")
-	}
-	whole := a.state.Size() == a.head.Size && a.head.Size > 0
+// finish decides the checks that nothing has decided yet: they pass if all
+// entries keep to all rules. Then it sums up.
+func (a *auditor) finish() *Report {
+	r, n := a.report, a.state.Counts()
+	whole := !a.broken && a.state.Size() > 0 && a.state.Size() == a.head.Size
 	for i, c := range checks {
-		switch n := a.seen[c.kind]; {
-		case a.report.Checks[i].Status != "":
-		case !whole:
-			a.report.set(c.id, Skipped, fmt.Sprintf("%s; %d entries keep to it", notReached, a.state.Size()))
-		case c.kind == "":
-			a.report.set(c.id, Pass, fmt.Sprintf("%d entries", a.head.Size))
+		switch {
+		case r.Checks[i].Status != "":
+		case whole:
+			r.set(c.id, Pass, "%d entries", a.seen[c.kind])
 		default:
-			a.report.set(c.id, Pass, fmt.Sprintf("%d %s entries", n, c.kind))
+			r.set(c.id, Skipped, notReached)
 		}
 	}
-}
-
-// finish settles the verdict, and says what remains open.
-func (r *Report) finish(s *fairness.State, trust Trust) *Report {
-	for i := range r.Checks {
-		if r.Checks[i].Status == "" {
-			r.Checks[i].Status, r.Checks[i].Detail = Skipped, notReached
-		}
-	}
+	r.Origin, r.Entries = a.head.Origin, a.head.Size
+	r.Arrivals, r.Windows, r.Assignments, r.Admissions = n.Arrivals, n.Windows, n.Assigned, n.Admitted
 	if r.OK = r.passing(); r.OK {
 		r.Level = LevelConsistent
 	}
-	n := s.Counts()
-	r.Arrivals, r.Windows, r.Assignments, r.Admissions = n.Arrivals, n.Windows, n.Assigned, n.Admitted
-	r.NotProven = notProven(s, trust)
+	r.NotProven = a.notProven()
 	return r
 }
 
 // notProven says in plain words what the report does not show.
-func notProven(s *fairness.State, trust Trust) []string {
+func (a *auditor) notProven() []string {
 	list := []string{
 		"That every arrival is a person of its own: fake arrivals before a freeze dilute everybody's chance evenly.",
 		"That nobody was turned away: refusing a join leaves no receipt.",
@@ -176,16 +151,13 @@ func notProven(s *fairness.State, trust Trust) []string {
 			list = append(list, fmt.Sprintf(format, args...))
 		}
 	}
-	add(trust.VKey == "", "That the log is the operator's: its key was taken from the transcript itself. Get the key elsewhere.")
-	add(trust.Kept == nil, "That nothing was rewritten before now: no checkpoint of an earlier audit was given.")
-	if s.Size() == 0 {
-		return list
-	}
-	n := s.Counts()
-	due, waiting := s.FreezeDue()
+	add(a.trust.VKey == "", "That the log is the operator's: its key was taken from the transcript itself. Get the key elsewhere.")
+	add(a.trust.Kept == nil, "That nothing was rewritten before now: no checkpoint of an earlier audit was given.")
+	s, n := &a.state, a.state.Counts()
+	due, over := s.FreezeDue()
 	add(!s.Ended(), "How the room goes on: it has not ended at this checkpoint.")
 	add(n.Arrivals > n.Drawn, "Where %d arrivals will stand: their windows are not drawn at this checkpoint.", n.Arrivals-n.Drawn)
-	add(waiting && due < s.Now(), "That windows freeze at once: one was over %d ms before the latest entry, and is not frozen.", s.Now()-due)
+	add(over && due < s.Now(), "That windows freeze at once: one was over %d ms before the latest entry, and is not frozen.", s.Now()-due)
 	add(n.Drawn > n.Assigned, "That every place drawn is written down: %d follow from the seeds alone.", n.Drawn-n.Assigned)
 	return list
 }

@@ -8,7 +8,7 @@
 //
 // The result is a [Report] of numbered checks. The package is pure: it reads
 // through a [Source] and has no clock. It holds the state of the room, about
-// 200 bytes an arrival, and a few bundles, never the log.
+// 100 bytes an arrival, and a few bundles, never the log.
 package verifier
 
 import (
@@ -36,7 +36,7 @@ type Source interface {
 type Trust struct {
 	VKey     string                   // key of the log, signed-note form; empty takes the one the transcript names
 	Kept     []byte                   // checkpoint kept from an earlier audit of the room, nil for none
-	Progress func(done, total uint64) // called after each bundle with entries done; nil for no calls
+	Progress func(done, total uint64) // told the entries done after each bundle, nil for not
 }
 
 // Audit checks the whole transcript. What is wrong with it is a failed check
@@ -47,14 +47,16 @@ func Audit(ctx context.Context, src Source, trust Trust) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read checkpoint: %w", err)
 	}
-	a := &auditor{src: src, trust: trust, signed: signed, report: newReport(),
-		seen: map[fairness.Kind]uint64{}, seeds: map[fairness.Seed]uint64{}}
+	a := &auditor{src: src, trust: trust, signed: signed, report: newReport(), seen: map[fairness.Kind]uint64{}, seeds: map[fairness.Seed]uint64{}}
 	if a.head, err = Unverified(signed); err != nil {
-		a.report.set(checkSignature, Fail, err.Error())
-		return a.report.finish(&a.state, trust), nil
+		a.report.set(checkSignature, Fail, "%v", err)
+		return a.finish(), nil
 	}
 	if trust.VKey != "" {
 		a.checkSignature(trust.VKey, "given to this audit")
+	}
+	if a.head.Size == 0 {
+		a.report.set(string(fairness.RulePolicy), Fail, "there are no entries")
 	}
 	unread := a.read(ctx)
 	if unread != nil && (a.report.passing() || ctx.Err() != nil) {
@@ -62,12 +64,10 @@ func Audit(ctx context.Context, src Source, trust Trust) (*Report, error) {
 	}
 	a.checkHistory(ctx, unread)
 	a.checkKept()
-	a.checkRules()
-	a.report.Origin, a.report.Entries = a.head.Origin, a.head.Size
-	return a.report.finish(&a.state, trust), nil
+	return a.finish(), nil
 }
 
-// Unverified reads a signed checkpoint whose key is not known yet.
+// Unverified reads a signed checkpoint without looking at its signatures.
 func Unverified(signed []byte) (audit.Checkpoint, error) {
 	text, _, _ := strings.Cut(string(signed), "\n\n")
 	return audit.ParseCheckpoint(text + "\n")
@@ -79,25 +79,24 @@ func (a *auditor) checkSignature(vkey, from string) {
 		_, _, err = audit.OpenCheckpoint(a.signed, a.key)
 	}
 	if err != nil {
-		a.report.set(checkSignature, Fail, fmt.Sprintf("%v; key %.200q, %s", err, vkey, from))
+		a.report.set(checkSignature, Fail, "%v; key %.200q, %s", err, vkey, from)
 		return
 	}
-	a.report.set(checkSignature, Pass, fmt.Sprintf("key %s, %s", vkey, from))
+	a.report.set(checkSignature, Pass, "key %s, %s", vkey, from)
 }
 
-// checkIdentity compares what the room entry, the checkpoint and the auditor
-// say of each other.
+// checkIdentity compares what room entry, checkpoint and auditor say.
 func (a *auditor) checkIdentity(p *fairness.Policy) {
 	if a.trust.VKey == "" {
 		a.checkSignature(p.LogKey, "named by the transcript itself")
 	}
 	switch {
 	case p.Origin != a.head.Origin:
-		a.report.set(checkIdentity, Fail, fmt.Sprintf("the room entry is of %q, the checkpoint of %q", p.Origin, a.head.Origin))
+		a.report.set(checkIdentity, Fail, "the room entry is of %q, the checkpoint of %q", p.Origin, a.head.Origin)
 	case a.trust.VKey != "" && a.trust.VKey != p.LogKey:
-		a.report.set(checkIdentity, Fail, fmt.Sprintf("the room entry names the key %s, the key given is %s", p.LogKey, a.trust.VKey))
+		a.report.set(checkIdentity, Fail, "the room entry names the key %s, the key given is %s", p.LogKey, a.trust.VKey)
 	default:
-		a.report.set(checkIdentity, Pass, "room "+p.Origin)
+		a.report.set(checkIdentity, Pass, "%s", p.Origin)
 	}
 }
 
@@ -105,18 +104,18 @@ func (a *auditor) checkHistory(ctx context.Context, unread error) {
 	root := a.tree.Root()
 	switch {
 	case unread != nil:
-		a.report.set(checkHistory, Skipped, fmt.Sprintf("not read to the end: %v", unread))
+		a.report.set(checkHistory, Skipped, "not read to the end: %v", unread)
 	case a.fault != nil:
-		a.report.set(checkHistory, Fail, a.fault.Error()+a.locate(ctx))
+		a.report.set(checkHistory, Fail, "%v%s", a.fault, a.locate(ctx))
 	case root != a.head.Root:
-		a.report.set(checkHistory, Fail, fmt.Sprintf("%d entries hash to %v, signed is %v%s", a.head.Size, root, a.head.Root, a.locate(ctx)))
+		a.report.set(checkHistory, Fail, "%d entries hash to %v, signed is %v%s", a.head.Size, root, a.head.Root, a.locate(ctx))
 	default:
-		a.report.set(checkHistory, Pass, fmt.Sprintf("%d entries hash to %v", a.head.Size, root))
+		a.report.set(checkHistory, Pass, "%d entries hash to %v", a.head.Size, root)
 	}
 }
 
 // locate names the first entry that is not the signed one, if the published
-// tiles of leaf hashes tell. They are proven by the signed root.
+// tiles of leaf hashes tell. The signed root proves the one it relies on.
 func (a *auditor) locate(ctx context.Context) string {
 	for b := range blocks(ctx, a.src, a.head.Size) {
 		t := audit.Tile{Level: 0, Index: b.tile.Index, Width: b.tile.Width}
@@ -132,7 +131,10 @@ func (a *auditor) locate(ctx context.Context) string {
 			if _, err := audit.ProveInclusion(ctx, a.src.Tile, a.head, index); err != nil {
 				return ""
 			}
-			return fmt.Sprintf("; the first that is not as signed is %s", quote(index, b.entries[i]))
+			return "; the first that is not as signed is " + quote(index, b.entries[i])
+		}
+		if b.fault != nil {
+			break
 		}
 	}
 	return ""
@@ -141,24 +143,21 @@ func (a *auditor) locate(ctx context.Context) string {
 // checkKept compares with the checkpoint of an earlier audit. All entries are
 // at hand, so their root at that size is recomputed, not taken from a proof.
 func (a *auditor) checkKept() {
-	set := func(s Status, format string, args ...any) { a.report.set(checkKept, s, fmt.Sprintf(format, args...)) }
 	if a.trust.Kept == nil || a.key == nil {
-		set(Skipped, "no earlier checkpoint given, or no key to open it")
+		a.report.set(checkKept, Skipped, "no earlier checkpoint given, or no key to open it with")
 		return
 	}
 	kept, _, err := audit.OpenCheckpoint(a.trust.Kept, a.key)
 	switch {
 	case err != nil:
-		set(Fail, "the earlier checkpoint is not of this log: %v", err)
+		a.report.set(checkKept, Fail, "the earlier checkpoint is not of this log: %v", err)
 	case kept.Size > a.head.Size:
-		set(Fail, "%d entries were signed before, and only %d are now", kept.Size, a.head.Size)
-	case a.keptRoot == nil:
-		set(Skipped, "%s", notReached)
-	case *a.keptRoot != kept.Root:
-		set(Fail, "the first %d entries hash to %v, and to %v before", kept.Size, *a.keptRoot, kept.Root)
-	case !a.report.passed(checkHistory):
-		set(Skipped, "%s", notReached)
+		a.report.set(checkKept, Fail, "%d entries were signed before, and only %d are now", kept.Size, a.head.Size)
+	case a.keptRoot != nil && *a.keptRoot != kept.Root:
+		a.report.set(checkKept, Fail, "the first %d entries hash to %v, and to %v before", kept.Size, *a.keptRoot, kept.Root)
+	case a.report.check(checkHistory).Status != Pass:
+		a.report.set(checkKept, Skipped, notReached)
 	default:
-		set(Pass, "the first %d entries are those of the earlier audit", kept.Size)
+		a.report.set(checkKept, Pass, "the first %d entries are those of the earlier audit", kept.Size)
 	}
 }

@@ -31,17 +31,13 @@ func Generate(keys *Keys, store Store, size Size) error {
 
 	r := &Room{keys: keys, log: NewLog(store)}
 	r.Append(&fairness.Room{Policy: policy})
-	var waiting []fairness.Ticket // drawn, in the order of their places
 	for w := range size.Windows {
 		from := policy.Opens + fairness.Time(w)*fairness.Time(windowLength)
-		people := size.Visitors*(w+1)/size.Windows - size.Visitors*w/size.Windows
-		waiting = r.window(from, people, waiting)
+		r.window(from, size.Visitors*(w+1)/size.Windows-size.Visitors*w/size.Windows)
 	}
-	closed := policy.Closes
-	for len(waiting) > 0 && r.err == nil {
-		waiting = r.letIn(closed, waiting)
+	for r.letIn(policy.Closes) {
 	}
-	r.End(closed)
+	r.End(policy.Closes)
 	if r.err != nil {
 		return fmt.Errorf("generate room: %w", r.err)
 	}
@@ -49,41 +45,34 @@ func Generate(keys *Keys, store Store, size Size) error {
 }
 
 // window writes one window: arrivals, mixed with the admission of the people
-// waiting, then freeze, draw and places. It returns who waits then.
-func (r *Room) window(from fairness.Time, people int, waiting []fairness.Ticket) []fairness.Ticket {
+// who wait, then freeze, draw and places.
+func (r *Room) window(from fairness.Time, people int) {
 	for i := range people {
 		now := from + fairness.Time(int64(i)*int64(windowLength)/int64(people))
 		r.Join(now, 1)
-		if i%callStep == 0 && len(waiting) > 0 {
-			waiting = r.letIn(now, waiting)
+		if i%callStep == 0 {
+			r.letIn(now)
 		}
 	}
 	end := from + fairness.Time(windowLength)
-	for len(waiting) > 0 && r.err == nil {
-		waiting = r.letIn(end, waiting)
+	for r.letIn(end) {
 	}
-	if people == 0 {
-		return nil
+	if people > 0 {
+		r.Settle(end)
 	}
-	r.Freeze(end)
-	r.Draw(end)
-	for r.err == nil {
-		e, due := r.state.NextAssign()
-		if !due {
-			break
-		}
-		r.Append(&e)
-		waiting = append(waiting, e.Ticket)
-	}
-	return waiting
 }
 
-// letIn calls and admits the first of the people waiting.
-func (r *Room) letIn(now fairness.Time, waiting []fairness.Ticket) []fairness.Ticket {
-	n := min(callStep, len(waiting))
-	r.Call(now, fairness.Position(r.state.Counts().Called)+fairness.Position(n))
-	for _, t := range waiting[:n] {
-		r.Admit(now, t)
+// letIn calls and admits the next people who wait, and tells whether there
+// were any.
+func (r *Room) letIn(now fairness.Time) bool {
+	called := fairness.Position(r.state.Counts().Called)
+	upTo := min(called+callStep, fairness.Position(len(r.line)))
+	if upTo == called || r.err != nil {
+		return false
 	}
-	return waiting[n:]
+	r.Call(now, upTo)
+	for p := called + 1; p <= upTo; p++ {
+		r.Admit(now, r.At(p))
+	}
+	return true
 }

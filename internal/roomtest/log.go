@@ -33,12 +33,13 @@ func (f Files) Put(path string, content []byte) error {
 func (f Files) Clone() Files { return maps.Clone(f) }
 
 // Checkpoint returns the signed checkpoint.
-func (f Files) Checkpoint(context.Context) ([]byte, error) { return f.get(CheckpointPath) }
+func (f Files) Checkpoint(context.Context) ([]byte, error) { return f.Get(CheckpointPath) }
 
 // Tile returns a tile or bundle.
-func (f Files) Tile(_ context.Context, t audit.Tile) ([]byte, error) { return f.get(t.Path()) }
+func (f Files) Tile(_ context.Context, t audit.Tile) ([]byte, error) { return f.Get(t.Path()) }
 
-func (f Files) get(path string) ([]byte, error) {
+// Get returns the file at a path.
+func (f Files) Get(path string) ([]byte, error) {
 	b, ok := f[path]
 	if !ok {
 		return nil, fmt.Errorf("read %s: %w", path, fs.ErrNotExist)

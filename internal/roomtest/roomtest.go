@@ -86,7 +86,8 @@ type Room struct {
 	keep  bool
 	all   [][]byte
 	text  []byte
-	next  uint64 // number of the next ticket
+	next  uint64            // number of the next ticket
+	line  []fairness.Ticket // by place, from 1
 	err   error
 }
 
@@ -180,7 +181,17 @@ func (r *Room) Assign(n int) {
 			return
 		}
 		r.Append(&e)
+		r.line = append(r.line, e.Ticket)
 	}
+}
+
+// At returns the ticket at an assigned position.
+func (r *Room) At(p fairness.Position) fairness.Ticket {
+	if p < 1 || p > fairness.Position(len(r.line)) {
+		r.fail("position %d is not assigned", p)
+		return fairness.Ticket{}
+	}
+	return r.line[p-1]
 }
 
 // Settle freezes, draws and assigns one window.

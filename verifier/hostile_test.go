@@ -1,0 +1,299 @@
+package verifier_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/internal/roomtest"
+	"github.com/proofline/proofline/verifier"
+)
+
+// sourceFunc is a source that reads by path.
+type sourceFunc func(ctx context.Context, path string) ([]byte, error)
+
+func (f sourceFunc) Checkpoint(ctx context.Context) ([]byte, error) {
+	return f(ctx, roomtest.CheckpointPath)
+}
+
+func (f sourceFunc) Tile(ctx context.Context, t audit.Tile) ([]byte, error) { return f(ctx, t.Path()) }
+
+var errLine = errors.New("the line is dead")
+
+// claim returns a checkpoint signed by the operator over any size and root.
+func claim(t *testing.T, keys *roomtest.Keys, size uint64, root audit.Hash) []byte {
+	t.Helper()
+	signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: keys.Origin, Size: size, Root: root}, keys.Signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed
+}
+
+func TestMalformedCheckpoints(t *testing.T) {
+	keys, room := small(t)
+	honest := publish(t, keys, room.Entries())
+	signed := string(honest[roomtest.CheckpointPath])
+	size := fmt.Sprintf("\n%d\n", len(room.Entries()))
+	for name, text := range map[string]string{
+		"empty":              "",
+		"HTML":               "<!doctype html><title>Welcome</title>\n\n",
+		"no signature":       signed[:strings.Index(signed, "\n\n")+2],
+		"no blank line":      strings.Replace(signed, "\n\n", "\n", 1),
+		"zero before size":   strings.Replace(signed, size, "\n0"+size[1:], 1),
+		"size of 2^62":       strings.Replace(signed, size, "\n4611686018427387904\n", 1),
+		"size of 2^64":       strings.Replace(signed, size, "\n18446744073709551616\n", 1),
+		"negative size":      strings.Replace(signed, size, "\n-1\n", 1),
+		"size of one more":   strings.Replace(signed, size, fmt.Sprintf("\n%d\n", len(room.Entries())-1), 1),
+		"another root":       strings.Replace(signed, signed[len(origin)+4:len(origin)+8], "AAAA", 1),
+		"another origin":     "x" + signed,
+		"extension line":     strings.Replace(signed, "\n\n", "\nextension\n\n", 1),
+		"carriage returns":   strings.ReplaceAll(signed, "\n", "\r\n"),
+		"cut in signature":   signed[:len(signed)-3],
+		"signature of zeros": signed[:len(signed)-20] + "AAAAAAAAAAAAAAAAAAA\n",
+		"many lines":         strings.Repeat("\n", 1<<20),
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := honest.Clone()
+			files[roomtest.CheckpointPath] = []byte(text)
+			files[audit.Tile{Level: -1, Width: len(room.Entries()) - 1}.Path()] = honest[audit.Tile{Level: -1, Width: len(room.Entries())}.Path()]
+			r := auditOf(t, files, verifier.Trust{VKey: keys.VKey})
+			if r.OK || r.Level != 0 || check(t, r, "signature").Status != verifier.Fail {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+func TestEmptyLog(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	files := publish(t, keys, nil)
+	r := auditOf(t, files, verifier.Trust{VKey: keys.VKey})
+	wantFailed(t, r, "policy")
+	if check(t, r, "history").Status != verifier.Pass || check(t, r, "time").Status != verifier.Skipped {
+		t.Errorf("%+v", r.Checks)
+	}
+	wantFailed(t, auditOf(t, files, verifier.Trust{Kept: files[roomtest.CheckpointPath]}), "policy")
+}
+
+// A size that the log does not have ends at the first bundle that is missing,
+// after a bounded number of requests.
+func TestAbsurdSizes(t *testing.T) {
+	keys, room := small(t)
+	honest := publish(t, keys, room.Entries())
+	full := roomtest.Open(keys, keys.Policy())
+	full.Join(roomtest.Opens, 300)
+	files := publish(t, keys, full.Entries())
+	for _, size := range []uint64{302, 512, 513, 1 << 32, 1<<60 - 1, 1 << 60} {
+		var requests atomic.Int64
+		files[roomtest.CheckpointPath] = claim(t, keys, size, audit.Hash{})
+		src := sourceFunc(func(ctx context.Context, path string) ([]byte, error) {
+			requests.Add(1)
+			b, err := files.Checkpoint(ctx)
+			if path != roomtest.CheckpointPath {
+				b, err = files.Get(path)
+			}
+			return b, err
+		})
+		if r, err := verifier.Audit(t.Context(), src, verifier.Trust{VKey: keys.VKey}); err == nil {
+			t.Errorf("size %d: %+v", size, r)
+		}
+		if n := requests.Load(); n > 100 {
+			t.Errorf("size %d: %d requests", size, n)
+		}
+	}
+	honest[roomtest.CheckpointPath] = claim(t, keys, 1<<60, audit.Hash{})
+	if r, err := verifier.Audit(t.Context(), honest, verifier.Trust{}); err == nil {
+		t.Errorf("%+v", r)
+	}
+}
+
+// What has failed is reported, also if the rest is withheld.
+func TestWithheldAfterAFailure(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, keys.Policy())
+	room.Join(roomtest.Opens, 600)
+	files := publish(t, keys, transcript(room.Entries()).drop(7))
+	delete(files, audit.Tile{Level: -1, Index: 1, Width: audit.TileWidth}.Path())
+	r := auditOf(t, files, verifier.Trust{VKey: keys.VKey})
+	wantFailed(t, r, "arrival")
+	if c := check(t, r, "history"); c.Status != verifier.Skipped || !strings.Contains(c.Detail, "tile/entries/001") {
+		t.Errorf("history: %+v", c)
+	}
+	other := newKeys(t, origin, "rival")
+	wantFailed(t, auditOf(t, files, verifier.Trust{VKey: other.VKey}), "signature", "identity", "arrival")
+}
+
+func TestMalformedBundles(t *testing.T) {
+	keys, room := small(t)
+	entries := room.Entries()
+	honest := publish(t, keys, entries)
+	path := audit.Tile{Level: -1, Width: len(entries)}.Path()
+	good := honest[path]
+	huge := []byte{}
+	for range audit.TileWidth {
+		huge = append(append(huge, 0xff, 0xff), make([]byte, audit.MaxEntrySize)...)
+	}
+	for name, bundle := range map[string][]byte{
+		"none":             {},
+		"one byte":         good[:1],
+		"half an entry":    good[:100],
+		"an entry fewer":   good[:len(good)-2-len(entries[len(entries)-1])],
+		"a byte fewer":     good[:len(good)-1],
+		"a byte more":      append(slices.Clone(good), 0),
+		"an entry more":    append(slices.Clone(good), 0, 0),
+		"all empty":        make([]byte, 2*len(entries)),
+		"all empty, more":  make([]byte, 1000),
+		"a tile of hashes": make([]byte, 32*len(entries)),
+		"the largest":      huge,
+		"all ones":         slices.Repeat([]byte{0xff}, 70_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := honest.Clone()
+			files[path] = bundle
+			r := auditOf(t, files, verifier.Trust{VKey: keys.VKey})
+			if r.OK || r.Level != 0 || check(t, r, "history").Status != verifier.Fail {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+// A room entry as long as entries can be: it is judged, and its quotation is
+// short.
+func TestLongEntriesAreQuotedShort(t *testing.T) {
+	keys, room := small(t)
+	long := transcript(room.Entries()).insert(3, "arrive \x1b[31m\u202e"+strings.Repeat("x", 65_000))
+	r := auditOf(t, publish(t, keys, long), verifier.Trust{})
+	wantFailed(t, r, "form")
+	if d := check(t, r, "form").Detail; len(d) > 400 || strings.ContainsAny(d, "\x1b\u202e") || !strings.HasPrefix(d, "entry 3 ") {
+		t.Errorf("%d bytes: %q", len(d), d)
+	}
+}
+
+func TestSourceErrors(t *testing.T) {
+	keys, room := small(t)
+	honest := publish(t, keys, room.Entries())
+	for _, dead := range []string{roomtest.CheckpointPath, audit.Tile{Level: -1, Width: len(room.Entries())}.Path()} {
+		src := sourceFunc(func(_ context.Context, path string) ([]byte, error) {
+			if path == dead {
+				return nil, errLine
+			}
+			return honest.Get(path)
+		})
+		if r, err := verifier.Audit(t.Context(), src, verifier.Trust{}); !errors.Is(err, errLine) || r != nil {
+			t.Errorf("%s: report %v, error %v", dead, r, err)
+		}
+	}
+}
+
+// A cancelled audit is neither passed nor failed, and leaves nothing running.
+func TestCancelled(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, keys.Policy())
+	room.Join(roomtest.Opens, 600)
+	files := publish(t, keys, transcript(room.Entries()).drop(3)) // so that a check has failed
+	ctx, cancel := context.WithCancel(t.Context())
+	var running atomic.Int64
+	src := sourceFunc(func(ctx context.Context, path string) ([]byte, error) {
+		running.Add(1)
+		defer running.Add(-1)
+		if path == "tile/entries/001" {
+			time.AfterFunc(10*time.Millisecond, cancel)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return files.Get(path)
+	})
+	r, err := verifier.Audit(ctx, src, verifier.Trust{})
+	if !errors.Is(err, context.Canceled) || r != nil {
+		t.Errorf("report %v, error %v", r, err)
+	}
+	if n := running.Load(); n != 0 {
+		t.Errorf("%d requests still running", n)
+	}
+}
+
+// FuzzAudit mangles a published log. Nothing panics; and as long as the
+// operator has not signed what was mangled, it is verified only if the
+// entries and the checkpoint are untouched.
+func FuzzAudit(f *testing.F) {
+	keys, room := small(f)
+	honest := publish(f, keys, room.Entries())
+	paths := []string{roomtest.CheckpointPath}
+	for t := range audit.Tiles(uint64(len(room.Entries()))) {
+		paths = append(paths, t.Path())
+	}
+	f.Add(uint8(0), uint16(3), []byte("x"), false)
+	f.Add(uint8(1), uint16(900), []byte("call"), true)
+	f.Add(uint8(2), uint16(0), []byte{}, false)
+	f.Fuzz(func(t *testing.T, which uint8, at uint16, splice []byte, sign bool) {
+		path := paths[int(which)%len(paths)]
+		files := honest.Clone()
+		was := honest[path]
+		from := int(at) % (len(was) + 1)
+		mangled := slices.Concat(was[:from], splice, was[min(from+len(splice), len(was)):])
+		files[path] = mangled
+		if sign && path != roomtest.CheckpointPath {
+			var entries [][]byte
+			_ = audit.SplitBundle(mangled, audit.TileWidth, func(e []byte) error { // as far as it goes
+				entries = append(entries, e)
+				return nil
+			})
+			files = publish(t, keys, entries)
+		}
+		r, err := verifier.Audit(t.Context(), files, verifier.Trust{VKey: keys.VKey, Kept: honest[roomtest.CheckpointPath]})
+		if err != nil {
+			return
+		}
+		touched := !slices.Equal(mangled, was) && !strings.HasPrefix(path, "tile/0/")
+		if r.OK && touched && !sign {
+			t.Errorf("verified with %s mangled", path)
+		}
+		if !r.OK && r.Level != 0 || r.OK && r.Level == 0 {
+			t.Errorf("ok %v at level %d", r.OK, r.Level)
+		}
+	})
+}
+
+// FuzzAuditSigned lets the operator rearrange entries, and write any text as
+// one, and sign. Nothing panics, and the history is always intact.
+func FuzzAuditSigned(f *testing.F) {
+	keys, room := small(f)
+	f.Add([]byte{0, 9, 0, 1, 12, 3, 2, 20, 21}, []byte("arrive"))
+	for _, e := range room.Entries() {
+		f.Add([]byte{3, 7, 0}, e)
+	}
+	f.Fuzz(func(t *testing.T, ops, text []byte) {
+		tr := transcript(room.Entries())
+		for ; len(ops) >= 3 && len(tr) > 1; ops = ops[3:] {
+			i, j := int(ops[1])%len(tr), int(ops[2])%len(tr)
+			switch ops[0] % 5 {
+			case 0:
+				tr = tr.drop(i)
+			case 1:
+				tr = tr.swap(i, j)
+			case 2:
+				tr = tr.insert(i, string(tr[j]))
+			case 3:
+				tr = tr.insert(i, string(text))
+			case 4:
+				tr = tr.nudge(i, j%8, 1)
+			}
+		}
+		files, err := roomtest.Publish(keys, tr)
+		if err != nil {
+			return // a text longer than an entry
+		}
+		r := auditOf(t, files, verifier.Trust{VKey: keys.VKey})
+		if check(t, r, "history").Status != verifier.Pass || check(t, r, "signature").Status != verifier.Pass {
+			t.Errorf("%+v", r.Checks[:2])
+		}
+	})
+}
