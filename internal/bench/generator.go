@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 // hand: on a machine that runs the server too, net/http's client would be most
 // of what is measured. Baseline and subject get the very same treatment.
 type generator struct {
+	ctx     context.Context
 	addr    string // host:port
 	conns   int
 	rate    float64 // requests a second, each with its own due time; 0: as fast as answers come
@@ -46,7 +48,8 @@ func (f figures) quantile(q float64) time.Duration {
 	return f.latencies[min(int(q*float64(len(f.latencies))), len(f.latencies)-1)]
 }
 
-func (g generator) run() (figures, error) {
+// run drives the load and fails unless every answer has the status.
+func (g generator) run(status int) (figures, error) {
 	var next atomic.Int64
 	start := time.Now()
 	runs := make([]figures, g.conns)
@@ -66,12 +69,18 @@ func (g generator) run() (figures, error) {
 		}
 	}
 	slices.Sort(all.latencies)
-	return all, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return all, err
+	}
+	if all.statuses[status] != all.count {
+		return all, fmt.Errorf("answers by status: %v, want %d alone", all.statuses, status)
+	}
+	return all, nil
 }
 
 // connection sends every request that no other connection has taken yet.
 func (g generator) connection(next *atomic.Int64, start time.Time) (f figures, err error) {
-	conn, err := net.Dial("tcp", g.addr)
+	conn, err := new(net.Dialer).DialContext(g.ctx, "tcp", g.addr)
 	if err != nil {
 		return f, err
 	}
@@ -81,7 +90,7 @@ func (g generator) connection(next *atomic.Int64, start time.Time) (f figures, e
 	var out []byte
 	for {
 		i := int(next.Add(1)) - 1
-		if i >= g.total || g.until > 0 && time.Since(start) > g.until {
+		if i >= g.total || g.ctx.Err() != nil || g.until > 0 && time.Since(start) > g.until {
 			return f, nil
 		}
 		due := time.Now()

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,7 +114,7 @@ func serveBare(size string) error {
 }
 
 // create makes a room over the management API.
-func (s *server) create(config map[string]any) error {
+func (s *server) create(ctx context.Context, config map[string]any) error {
 	token, err := os.ReadFile(filepath.Join(s.dir, "admin-token"))
 	if err != nil {
 		return err
@@ -122,7 +123,7 @@ func (s *server) create(config map[string]any) error {
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequest(http.MethodPost, "http://"+s.addr+"/v1/rooms", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addr+"/v1/rooms", bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -138,17 +139,4 @@ func (s *server) create(config map[string]any) error {
 		return fmt.Errorf("create room: %s: %s", resp.Status, text)
 	}
 	return nil
-}
-
-// read gets a JSON document.
-func (s *server) read(path string, into any) error {
-	resp, err := http.Get("http://" + s.addr + path)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("GET %s: %s", path, resp.Status)
-	}
-	return json.NewDecoder(resp.Body).Decode(into)
 }

@@ -60,25 +60,18 @@ func median(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// only fails unless every answer had the status.
-func only(f figures, err error, status int) (figures, error) {
-	if err == nil && f.statuses[status] != f.count {
-		err = fmt.Errorf("answers by status: %v, want %d alone", f.statuses, status)
-	}
-	return f, err
-}
-
+// joins measures durable joins, each with a receipt.
 func (b *bench) joins() error {
 	s, err := b.product("joins")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = s.stop() }()
-	if err := s.create(dayRoom("joins")); err != nil {
+	if err := s.create(b.ctx, dayRoom("joins")); err != nil {
 		return err
 	}
-	// One answer tells the size, the second half of warming up fills pools.
-	probe, err := only2(generator{addr: s.addr, conns: 64, total: 20_000, request: joining("joins", 0)}.run())(201)
+	// One answer tells the size; the rest warms the server up.
+	probe, err := generator{ctx: b.ctx, addr: s.addr, conns: 64, total: 20_000, request: joining("joins", 0)}.run(201)
 	if err != nil {
 		return err
 	}
@@ -91,8 +84,7 @@ func (b *bench) joins() error {
 	load := func(addr string, status int) func() (figures, error) {
 		return func() (figures, error) {
 			run++
-			g := generator{addr: addr, conns: connections, total: 1 << 40, until: roundLength, request: joining("joins", run)}
-			return only2(g.run())(status)
+			return generator{ctx: b.ctx, addr: addr, conns: connections, total: 1 << 40, until: roundLength, request: joining("joins", run)}.run(status)
 		}
 	}
 	ratios, bareRate, rate, err := pairs(load(bare.addr, 200), load(s.addr, 201))
@@ -102,8 +94,7 @@ func (b *bench) joins() error {
 	ratio := median(ratios)
 	b.add(ratio >= 0.45, "durable joins with receipt", fmt.Sprintf("%.0f/s, %.2f of bare Echo's %.0f/s", rate, ratio, bareRate), "0.45 or more")
 	run++
-	half := generator{addr: s.addr, conns: connections, rate: rate / 2, total: int(rate / 2 * 10), request: joining("joins", run)}
-	f, err := only2(half.run())(201)
+	f, err := generator{ctx: b.ctx, addr: s.addr, conns: connections, rate: rate / 2, total: int(rate / 2 * 10), request: joining("joins", run)}.run(201)
 	if err != nil {
 		return err
 	}
@@ -111,10 +102,6 @@ func (b *bench) joins() error {
 	b.add(p99 < 15*time.Millisecond, fmt.Sprintf("latency of %.0f joins/s", f.perSecond()),
 		fmt.Sprintf("p50 %s, p99 %s, max %s", ms(f.quantile(0.5)), ms(p99), ms(f.quantile(1))), "p99 under 15 ms")
 	return nil
-}
-
-func only2(f figures, err error) func(int) (figures, error) {
-	return func(status int) (figures, error) { return only(f, err, status) }
 }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
@@ -126,24 +113,25 @@ func (b *bench) reads() error {
 		return err
 	}
 	defer func() { _ = s.stop() }()
-	if err := s.create(dayRoom("reads")); err != nil {
+	if err := s.create(b.ctx, dayRoom("reads")); err != nil {
 		return err
 	}
 	const people = 100_000
-	if _, err := only2(generator{addr: s.addr, conns: connections, total: people, request: joining("reads", 0)}.run())(201); err != nil {
+	if _, err := (generator{ctx: b.ctx, addr: s.addr, conns: connections, total: people, request: joining("reads", 0)}).run(201); err != nil {
 		return err
 	}
 	status := func(dst []byte, i int) []byte {
 		return append(append(append(dst, "GET /r/reads/tickets/"...), ticket(0, i%people).String()...), " HTTP/1.1\r\nHost: bench\r\n\r\n"...)
 	}
-	if err := b.read(s, "state document", get("/r/reads/state"), 0.9); err != nil {
+	if err := b.reading(s, "state document", get("/r/reads/state"), 0.9); err != nil {
 		return err
 	}
-	return b.read(s, "ticket status", status, 0.8)
+	return b.reading(s, "ticket status", status, 0.8)
 }
 
-func (b *bench) read(s *server, what string, request func([]byte, int) []byte, promise float64) error {
-	probe, err := only2(generator{addr: s.addr, conns: 1, total: 1, request: request}.run())(200)
+// reading compares one request with the baseline.
+func (b *bench) reading(s *server, what string, request func([]byte, int) []byte, promise float64) error {
+	probe, err := generator{ctx: b.ctx, addr: s.addr, conns: 1, total: 1, request: request}.run(200)
 	if err != nil {
 		return err
 	}
@@ -154,7 +142,7 @@ func (b *bench) read(s *server, what string, request func([]byte, int) []byte, p
 	defer func() { _ = bare.stop() }()
 	load := func(addr string) func() (figures, error) {
 		return func() (figures, error) {
-			return only2(generator{addr: addr, conns: connections, total: 1 << 40, until: roundLength, request: request}.run())(200)
+			return generator{ctx: b.ctx, addr: addr, conns: connections, total: 1 << 40, until: roundLength, request: request}.run(200)
 		}
 	}
 	ratios, bareRate, rate, err := pairs(load(bare.addr), load(s.addr))
