@@ -193,7 +193,7 @@ func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 		return Pass{}, ErrTicketUnknown
 	}
 	if st.Status == fairness.StatusCalled && st.Left > 0 {
-		err := r.act(ctx, func(s *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
+		err := r.act(ctx, func(_ *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
 			return []fairness.Entry{&fairness.Admit{Time: now, Ticket: t, Pass: fairness.NewPassID(r.Origin, t)}}, nil
 		})
 		// A refusal is another claim of the same ticket, or the last moment
