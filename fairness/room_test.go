@@ -1,0 +1,543 @@
+package fairness
+
+import (
+	"crypto/sha256"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// recount is what a transcript says, worked out a second time and slowly,
+// from entries that are known to follow the rules: the answer [State.Standing],
+// [State.Counts] and [State.Windows] must give.
+type recount struct {
+	policy  Policy
+	tickets map[Ticket]*Standing
+	order   []Ticket // of arrival
+	line    []Ticket // of calling
+	clocks  map[Ticket]Time
+	windows []WindowSum
+	counts  Counts
+}
+
+// recountOf reads entries; the clock that stands still in a pause is read
+// from all of them, even from those that come later.
+func recountOf(entries, all []Entry, now Time) *recount {
+	c := &recount{tickets: map[Ticket]*Standing{}, clocks: map[Ticket]Time{}}
+	clock := func(at Time) (running Time) {
+		since, paused := Time(0), false
+		for _, e := range all {
+			if a, ok := e.(*Amend); ok && a.Time <= at && (a.Change == ChangePause || a.Change == ChangeResume) {
+				if !paused {
+					running += a.Time - since
+				}
+				since, paused = a.Time, !paused
+			}
+		}
+		if !paused {
+			running += at - since
+		}
+		return running
+	}
+	var schedule []Entry // room and amendments of windows
+	for i, e := range entries {
+		index := EntryIndex(i)
+		switch e := e.(type) {
+		case *Room:
+			c.policy = e.Policy
+			schedule = append(schedule, e)
+		case *Arrive:
+			c.arrive(e, index, schedule)
+		case *Freeze:
+			for k := range c.windows {
+				if c.windows[k].Index == e.Window {
+					c.windows[k].Frozen = true
+				}
+			}
+		case *Draw:
+			c.draw(e)
+		case *Assign:
+			c.counts.Assigned++
+			if c.line[e.Position-1] != e.Ticket || c.counts.Assigned != uint64(e.Position) {
+				panic("an assignment that is not the shuffle's")
+			}
+		case *Call:
+			for _, ticket := range c.line[c.counts.Called:e.UpTo] {
+				c.clocks[ticket] = clock(e.Time)
+				if st := c.tickets[ticket]; st.Status == StatusDrawn {
+					st.Status = StatusCalled
+					c.counts.Waiting++
+				}
+			}
+			c.counts.Called = uint64(e.UpTo)
+		case *Admit:
+			c.settle(e.Ticket, StatusAdmitted, "", e.Time, index, &c.counts.Admitted)
+		case *Skip:
+			sum := map[Reason]*uint64{NoShow: &c.counts.NoShows, Left: &c.counts.Left, Revoked: &c.counts.Revoked}[e.Reason]
+			c.settle(e.Ticket, StatusSkipped, e.Reason, e.Time, index, sum)
+		case *Amend:
+			c.counts.Amends++
+			if e.Change == ChangeWindows {
+				schedule = append(schedule, e)
+			}
+		}
+	}
+	for place, ticket := range c.line {
+		st := c.tickets[ticket]
+		if st.Status == StatusDrawn {
+			st.AheadMin = uint64(place) - c.counts.Called
+			st.AheadMax = st.AheadMin
+		}
+		if st.Status == StatusCalled {
+			st.Left = max(0, c.policy.Claim-Millis(clock(now)-c.clocks[ticket]))
+		}
+	}
+	before := uint64(0)
+	for _, w := range c.windows {
+		for _, ticket := range c.order[before : before+uint64(w.Arrivals)] {
+			if st := c.tickets[ticket]; st.Status == StatusWaiting {
+				st.AheadMin = before - c.counts.Called
+				st.AheadMax = st.AheadMin + uint64(w.Arrivals) - 1
+			}
+		}
+		before += uint64(w.Arrivals)
+	}
+	return c
+}
+
+// arrive finds the window of an arrival by laying all of them out.
+func (c *recount) arrive(e *Arrive, index EntryIndex, schedule []Entry) {
+	var rules []WindowRule
+	closes := Never
+	for _, s := range schedule {
+		add, from := []WindowRule(nil), Time(0)
+		switch s := s.(type) {
+		case *Room:
+			add, closes = s.Windows, s.Closes
+		case *Amend:
+			add, closes = s.Windows, s.Closes
+		}
+		kept := []WindowRule(nil)
+		if len(add) > 0 {
+			from = add[0].From
+		}
+		for i, r := range rules {
+			if (len(add) == 0 || r.From < from) && (i == 0 || r.From < closes) {
+				kept = append(kept, r)
+			}
+		}
+		rules = append(kept, add...)
+	}
+	w := Window{Index: 1 << 63}
+	for _, laid := range laidOut(rules, min(closes, e.Time+1_000_000)) {
+		if e.Time >= laid.From && e.Time < laid.To {
+			w = laid
+		}
+	}
+	if n := len(c.windows); n == 0 || c.windows[n-1].Index != w.Index {
+		c.windows = append(c.windows, WindowSum{Window: w})
+		c.counts.Windows++
+	}
+	last := &c.windows[len(c.windows)-1]
+	c.tickets[e.Ticket] = &Standing{
+		Ticket: e.Ticket, Index: index, Joined: e.Time, Window: w, Seq: last.Arrivals, Lane: e.Lane, Status: StatusWaiting,
+	}
+	c.order = append(c.order, e.Ticket)
+	last.Arrivals++
+	c.counts.Arrivals++
+}
+
+func (c *recount) draw(e *Draw) {
+	before := uint32(0)
+	for k := range c.windows {
+		w := &c.windows[k]
+		if w.Index == e.Window {
+			w.Drawn, w.First = true, Position(len(c.line)+1)
+			for _, seq := range newReference(e.Seed, General).shuffle(int(w.Arrivals)) {
+				ticket := c.order[before+seq]
+				c.line = append(c.line, ticket)
+				st := c.tickets[ticket]
+				st.Position = Position(len(c.line))
+				if st.Status == StatusWaiting {
+					st.Status = StatusDrawn
+				}
+			}
+		}
+		before += w.Arrivals
+	}
+	c.counts.Drawn = uint64(len(c.line))
+}
+
+func (c *recount) settle(t Ticket, status Status, reason Reason, at Time, index EntryIndex, sum *uint64) {
+	st := c.tickets[t]
+	if st.Status == StatusCalled {
+		c.counts.Waiting--
+	}
+	st.Status, st.Reason, st.Settled, st.SettledIndex = status, reason, at, index
+	*sum++
+}
+
+// check compares a state with the recount of its entries, and where tickets
+// stood at an earlier size with the recount of the entries up to there.
+func (c *recount) check(t *testing.T, s *State, size uint64, now Time) {
+	t.Helper()
+	for _, ticket := range c.order {
+		want := *c.tickets[ticket]
+		got, ok := s.Standing(ticket, size, now)
+		if diff := cmp.Diff(want, got); !ok || diff != "" {
+			t.Fatalf("ticket %v at size %d of %d (-recount +got):\n%s", ticket, size, s.Size(), diff)
+		}
+	}
+	if size != s.Size() {
+		return
+	}
+	if diff := cmp.Diff(c.counts, s.Counts()); diff != "" {
+		t.Fatalf("counts (-recount +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(c.windows, s.Windows(math.MaxInt)); len(c.windows) > 0 && diff != "" {
+		t.Fatalf("windows (-recount +got):\n%s", diff)
+	}
+}
+
+// walk plays a room that bytes make up: entries that must be accepted because
+// the state proposed them, entries that must not, and any in between.
+type walk struct {
+	t       *testing.T
+	data    []byte
+	s       State
+	outside fakeOutside
+	entries []Entry // accepted
+	tickets []Ticket
+	now     Time
+	noShows Position
+}
+
+// pick returns a number from 0 to n-1; without bytes left, 0.
+func (w *walk) pick(n int) int {
+	if len(w.data) == 0 {
+		return 0
+	}
+	v := int(w.data[0])
+	w.data = w.data[1:]
+	return v % n
+}
+
+// try applies an entry. What cannot be read again must not be accepted.
+func (w *walk) try(e Entry) error {
+	w.t.Helper()
+	text := e.AppendEntry(nil)
+	parsed, unreadable := ParseEntry(text)
+	size, counts := w.s.Size(), w.s.Counts()
+	if err := w.s.Apply(e, &w.outside); err != nil {
+		if w.s.Size() != size || w.s.Counts() != counts {
+			w.t.Fatalf("refused %q, and the state changed", text)
+		}
+		return err
+	}
+	if unreadable != nil {
+		w.t.Fatalf("accepted %q: %v", text, unreadable)
+	}
+	if w.s.Size() != size+1 {
+		w.t.Fatalf("accepted %q, and the size is %d after %d", text, w.s.Size(), size)
+	}
+	if arrive, ok := e.(*Arrive); ok {
+		w.tickets = append(w.tickets, arrive.Ticket)
+	}
+	w.entries = append(w.entries, parsed)
+	w.outside.root = sha256.Sum256(append(w.outside.root[:], text...))
+	return nil
+}
+
+func (w *walk) must(e Entry) {
+	w.t.Helper()
+	if err := w.try(e); err != nil {
+		w.t.Fatalf("%q: %v", e.AppendEntry(nil), err)
+	}
+}
+
+func (w *walk) never(e Entry) {
+	w.t.Helper()
+	if w.try(e) == nil {
+		w.t.Fatalf("accepted %q", e.AppendEntry(nil))
+	}
+}
+
+func (w *walk) ticket() Ticket {
+	if len(w.tickets) == 0 {
+		return ticket1
+	}
+	return w.tickets[w.pick(len(w.tickets))]
+}
+
+// step does one thing, and the opposite of what the state proposes.
+func (w *walk) step() {
+	s := &w.s
+	switch w.pick(16) {
+	case 0, 1:
+		w.now += Time(w.pick(256)) * 7
+	case 2:
+		w.now += Time(w.pick(256)) * 400
+	case 3, 4, 5:
+		w.join()
+	case 6:
+		if e, ok := s.NextArrive(w.now, w.ticket()); ok && s.Knows(e.Ticket) {
+			w.never(&e)
+		}
+	case 7:
+		w.freeze()
+	case 8:
+		if e, ok := s.NextDraw(w.now); ok {
+			w.must(e)
+		} else if s.drawn < len(s.windows) {
+			win := &s.windows[s.drawn]
+			w.never(&Draw{Time: w.now, Window: win.Index, Seed: NewSeed(win.alpha, win.beta, 0, nil)})
+		}
+	case 9:
+		for range 1 + w.pick(8) {
+			if e, ok := s.NextAssign(); ok {
+				w.must(&e)
+			} else {
+				w.never(&Assign{0, General, Position(s.Counts().Assigned + 1), w.ticket()})
+			}
+		}
+	case 10:
+		w.call()
+	case 11:
+		e := &Admit{Time: w.now, Ticket: w.ticket()}
+		e.Pass = NewPassID(s.policy.Origin, e.Ticket)
+		st, ok := s.Standing(e.Ticket, s.Size(), w.now)
+		w.expect(e, ok && st.Status == StatusCalled && st.Left > 0)
+	case 12:
+		e := &Skip{w.now, w.ticket(), []Reason{NoShow, Left, Revoked}[w.pick(3)]}
+		st, ok := s.Standing(e.Ticket, s.Size(), w.now)
+		unsettled := ok && st.Status != StatusAdmitted && st.Status != StatusSkipped
+		w.expect(e, unsettled && (e.Reason != NoShow || st.Status == StatusCalled && st.Left == 0))
+	case 13:
+		w.late()
+	case 14:
+		w.amend()
+	case 15:
+		w.anything()
+	}
+}
+
+// expect applies an entry that is allowed or not.
+func (w *walk) expect(e Entry, allowed bool) {
+	w.t.Helper()
+	if allowed && !w.s.Ended() {
+		w.must(e)
+	} else {
+		w.never(e)
+	}
+}
+
+func (w *walk) join() {
+	ticket := numbered(uint64(len(w.tickets)))
+	e, ok := w.s.NextArrive(w.now, ticket)
+	if !ok {
+		win, _ := w.s.Schedule().At(w.now)
+		w.never(&Arrive{w.now, win.Index, w.s.NextSeq(win), ticket, General})
+		return
+	}
+	w.must(&e)
+}
+
+func (w *walk) freeze() {
+	s := &w.s
+	e, alpha, ok := s.NextFreeze(w.now, w.outside.root)
+	if !ok {
+		if s.frozen < len(s.windows) {
+			win := &s.windows[s.frozen]
+			e = &Freeze{Time: w.now, Window: win.Index, Lots: win.count, Size: s.size, Root: w.outside.root}
+			e.Proof = fakeProof(s.policy.VRFKey, Alpha(s.roomHash, e))
+			w.never(e)
+		}
+		return
+	}
+	e.Proof = fakeProof(s.policy.VRFKey, alpha)
+	w.must(e)
+}
+
+func (w *walk) call() {
+	s := &w.s
+	called := s.Counts().Called
+	if upTo, ok := s.CallLimit(w.now, uint64(w.pick(4))); ok {
+		w.must(&Call{w.now, General, upTo})
+		called = uint64(upTo)
+	}
+	if upTo, ok := s.CallLimit(w.now, math.MaxUint64); ok {
+		w.never(&Call{w.now, General, upTo + 1})
+		w.must(&Call{w.now, General, upTo})
+	} else {
+		w.never(&Call{w.now, General, Position(called + 1)})
+	}
+}
+
+func (w *walk) late() {
+	s := &w.s
+	tickets, next := s.NoShows(nil, w.noShows, w.now, 1+w.pick(5))
+	for _, t := range tickets {
+		w.must(&Skip{w.now, t, NoShow})
+	}
+	w.noShows = next
+	all, end := s.NoShows(nil, 0, w.now, math.MaxInt)
+	for _, t := range all {
+		w.must(&Skip{w.now, t, NoShow})
+	}
+	if more, _ := s.NoShows(nil, 0, w.now, math.MaxInt); len(more) > 0 {
+		w.t.Fatalf("%d no-shows are left after all were skipped", len(more))
+	}
+	if end <= s.places {
+		w.never(&Skip{w.now, s.at(end).ticket, NoShow})
+	}
+}
+
+func (w *walk) amend() {
+	e := &Amend{Time: w.now}
+	switch w.pick(8) {
+	case 0:
+		e.Change, e.Outflow = ChangeOutflow, Outflow{PerMinute: []uint32{0, 1, 60, 6000, MaxRate, MaxRate + 1}[w.pick(6)]}
+	case 1, 2:
+		e.Change = ChangePause
+		w.expect(e, !w.s.Paused())
+		return
+	case 3, 4:
+		e.Change = ChangeResume
+		w.expect(e, w.s.Paused())
+		return
+	case 5:
+		e.Change, e.Message = ChangeMessage, hash1
+	default:
+		e.Change, e.Closes = ChangeWindows, Never
+		if w.pick(2) == 0 {
+			e.Closes = w.now + Time(w.pick(256))*1000
+		}
+		from := w.now
+		if open, ok := w.s.Schedule().At(w.now); ok {
+			from = open.To
+		}
+		from += Time(w.pick(5)-1) * 500
+		for range w.pick(3) {
+			e.Windows = append(e.Windows, WindowRule{from, Millis(100 * w.pick(60))})
+			from += Time(w.pick(256)) * 100
+		}
+	}
+	_ = w.try(e)
+}
+
+// anything is an entry that looks nearly right.
+func (w *walk) anything() {
+	at := w.now + Time(w.pick(3)-1)
+	place := Position(w.s.Counts().Called) + Position(w.pick(5)) - 1
+	window := WindowIndex(w.pick(4))
+	for _, e := range []Entry{
+		&Room{w.s.policy}, &Merit{Time: at, Ticket: w.ticket()}, &End{at},
+		&Arrive{at, window, uint32(w.pick(4)), ticket1, General},
+		&Freeze{Time: at, Window: window, Lots: uint32(w.pick(4)), Size: w.s.size, Root: w.outside.root},
+		&Draw{Time: at, Window: window}, &Assign{window, General, place, w.ticket()},
+		&Call{at, General, place}, &Admit{Time: at, Ticket: w.ticket()},
+		&Skip{at, w.ticket(), Left}, &Skip{at, w.ticket(), "gone"},
+	} {
+		if _, end := e.(*End); w.pick(3) == 0 && (!end || w.pick(20) == 0) {
+			if w.try(e) == nil && e.moment(&w.s) > w.now {
+				w.now = e.moment(&w.s)
+			}
+		}
+	}
+}
+
+// walkThrough plays the bytes and checks what comes of them.
+func walkThrough(t *testing.T, data []byte) *walk {
+	w := &walk{t: t, data: data, now: base - second}
+	p := testPolicy()
+	p.Windows[0].Length = Millis(100 * (1 + w.pick(256)))
+	p.Windows[1].Length = Millis(100 * (1 + w.pick(256)))
+	p.Starts = base + Time(w.pick(256))*500
+	p.Outflow.PerMinute = []uint32{1, 60, 600, MaxRate}[w.pick(4)]
+	p.Claim = Millis(1000 * (1 + w.pick(60)))
+	if w.pick(2) == 0 {
+		p.Closes = Never
+	}
+	w.must(&Room{p})
+	for len(w.data) > 0 {
+		w.step()
+	}
+
+	// Nothing but the accepted entries made the state.
+	var again State
+	outside := fakeOutside{}
+	for i, e := range w.entries {
+		if err := again.Apply(e, &outside); err != nil {
+			t.Fatalf("entry %d again: %v", i, err)
+		}
+		outside.root = sha256.Sum256(append(outside.root[:], e.AppendEntry(nil)...))
+	}
+	if diff := diffState(&again, &w.s); diff != "" {
+		t.Fatalf("the accepted entries alone make another state (-again +got):\n%s", diff)
+	}
+	now := w.s.Now() + 1234
+	for _, part := range []uint64{1, 4, 5, 6, 7, 8} {
+		size := 1 + (w.s.Size()-1)*part/8
+		recountOf(w.entries[:size], w.entries, now).check(t, &w.s, size, now)
+	}
+	places := map[Position]bool{}
+	for _, ticket := range w.tickets {
+		if st, ok := w.s.Standing(ticket, w.s.Size(), now); ok && st.Position > 0 {
+			places[st.Position] = true
+		}
+	}
+	for p := range w.s.Counts().Drawn {
+		if !places[Position(p+1)] {
+			t.Fatalf("place %d is nobody's", p+1)
+		}
+	}
+	if len(places) != int(w.s.Counts().Drawn) {
+		t.Fatalf("%d places, want %d", len(places), w.s.Counts().Drawn)
+	}
+	return w
+}
+
+// TestRandomRooms walks many rooms, and checks that the walks get about.
+func TestRandomRooms(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	var sum Counts
+	kinds := map[Kind]int{}
+	for range 300 {
+		data := make([]byte, 100+r.IntN(1500))
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		w := walkThrough(t, data)
+		c := w.s.Counts()
+		total, one := reflect.ValueOf(&sum).Elem(), reflect.ValueOf(c)
+		for i := range one.NumField() {
+			total.Field(i).SetUint(total.Field(i).Uint() + one.Field(i).Uint())
+		}
+		for _, e := range w.entries {
+			kinds[e.Kind()]++
+		}
+	}
+	for i := range reflect.TypeFor[Counts]().NumField() {
+		if reflect.ValueOf(sum).Field(i).Uint() < 100 {
+			t.Errorf("the walks hardly reach %s: %+v", reflect.TypeFor[Counts]().Field(i).Name, sum)
+		}
+	}
+	for _, kind := range []Kind{KindFreeze, KindDraw, KindAssign, KindCall, KindAmend, KindEnd} {
+		if kinds[kind] < 20 {
+			t.Errorf("the walks hardly have a %s: %v", kind, kinds)
+		}
+	}
+}
+
+func FuzzApply(f *testing.F) {
+	f.Add([]byte{9, 99, 1, 2, 3, 1, 2, 9, 3, 3, 3, 2, 200, 7, 8, 9, 7, 10, 3, 11, 0, 12, 1, 2, 13, 4})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 2000 {
+			data = data[:2000]
+		}
+		walkThrough(t, data)
+	})
+}
