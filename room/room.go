@@ -133,6 +133,16 @@ func (j *Joined) AppendReceipt(ctx context.Context, dst []byte) ([]byte, error) 
 	return append(dst, receipt...), err
 }
 
+// Receipt returns the tlog-proof of a ticket's arrive entry against the newest
+// checkpoint; [ErrTicketUnknown].
+func (r *Room) Receipt(ctx context.Context, t fairness.Ticket) ([]byte, error) {
+	st, ok := r.Standing(t)
+	if !ok {
+		return nil, ErrTicketUnknown
+	}
+	return r.store.Receipt(ctx, r.ID, uint64(st.Index))
+}
+
 // Join records a request to join, durably, and returns once it is. The same
 // ticket again gets the same arrival. Errors: [*EarlyError], [ErrClosed],
 // [ErrBusy], [ErrStopping], and that of ctx.
@@ -276,6 +286,9 @@ func (r *Room) Amend(ctx context.Context, a Amendment) error {
 	}
 	return err
 }
+
+// Created returns when the room's policy was published.
+func (r *Room) Created() time.Time { return timeOf(r.policy.Created) }
 
 // Config returns the room as it is set up now.
 func (r *Room) Config() Config {

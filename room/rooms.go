@@ -59,6 +59,9 @@ func New(o Options) *Rooms {
 	return &Rooms{Options: o, ctx: ctx, cancel: cancel, loaded: map[string]*Room{}, aside: map[uuid.UUID]aside{}}
 }
 
+// loadWait is how long a visitor waits for a room that is not loaded.
+const loadWait = 15 * time.Second
+
 // Get returns the room with that slug, loading it if need be; [ErrNotFound].
 func (rs *Rooms) Get(ctx context.Context, slug string) (*Room, error) {
 	rs.mu.RLock()
@@ -70,6 +73,8 @@ func (rs *Rooms) Get(ctx context.Context, slug string) (*Room, error) {
 	if !slugForm.MatchString(slug) {
 		return nil, ErrNotFound
 	}
+	ctx, cancel := context.WithTimeout(ctx, loadWait)
+	defer cancel()
 	return rs.load(ctx, slug)
 }
 
