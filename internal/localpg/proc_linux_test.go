@@ -1,6 +1,9 @@
 package localpg
 
-import "testing"
+import (
+	"path/filepath"
+	"testing"
+)
 
 // On Linux a killed product takes postgres with it, so that nothing is left
 // running even if it is never started again.
@@ -8,7 +11,7 @@ func TestKilledProductTakesPostgresWithIt(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t)
 	cmd, _, _ := product(t, dir, nil)
-	c := cluster{dir: dir + "/postgres"}
+	c := cluster{dir: filepath.Join(dir, "postgres")}
 	if len(c.processes()) == 0 {
 		t.Fatal("no process found while the product runs")
 	}
