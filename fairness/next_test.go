@@ -1,0 +1,279 @@
+package fairness
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestZeroState asks a room without entries everything.
+func TestZeroState(t *testing.T) {
+	var s State
+	if e, ok := s.NextArrive(base, ticket1); ok {
+		t.Errorf("arrive %+v", e)
+	}
+	if at, ok := s.FreezeDue(); ok {
+		t.Errorf("freeze due at %d", at)
+	}
+	if e, _, ok := s.NextFreeze(base, hash1); ok {
+		t.Errorf("freeze %+v", e)
+	}
+	if e, ok := s.NextDraw(base); ok {
+		t.Errorf("draw %+v", e)
+	}
+	if e, ok := s.NextAssign(); ok {
+		t.Errorf("assign %+v", e)
+	}
+	if upTo, ok := s.CallLimit(base, 1); ok {
+		t.Errorf("call up to %d", upTo)
+	}
+	if late, next := s.NoShows(nil, 0, base, 1); late != nil || next != 1 {
+		t.Errorf("no-shows %v, then from %d", late, next)
+	}
+	if st, ok := s.Standing(ticket1, math.MaxUint64, base); ok || s.Knows(ticket1) {
+		t.Errorf("standing %+v", st)
+	}
+	if s.Size() != 0 || s.Now() != 0 || s.Counts() != (Counts{}) || s.Ended() || s.Paused() || s.Schedule() != nil || len(s.Windows(9)) != 0 {
+		t.Errorf("a room without entries is not empty: %+v", s)
+	}
+}
+
+// TestNothingAfterTheEnd ends a room in which everything is due.
+func TestNothingAfterTheEnd(t *testing.T) {
+	r, line := inSale(t)
+	r.call(base+minute, 1)
+	r.must(r.freeze(base + 70*second))
+	r.join(base+70*second, 1)
+	now := base + 100*second
+	proposals := func() (list []string) {
+		if _, ok := r.NextArrive(now, ticket1); ok {
+			list = append(list, "arrive")
+		}
+		if _, _, ok := r.NextFreeze(now, hash1); ok {
+			list = append(list, "freeze")
+		}
+		if _, ok := r.NextDraw(now); ok {
+			list = append(list, "draw")
+		}
+		if _, ok := r.CallLimit(now, 1); ok {
+			list = append(list, "call")
+		}
+		if late, _ := r.NoShows(nil, 0, now, 1); len(late) > 0 {
+			list = append(list, "skip")
+		}
+		return list
+	}
+	if diff := cmp.Diff([]string{"arrive", "freeze", "draw", "call", "skip"}, proposals()); diff != "" {
+		t.Errorf("before the end (-want +got):\n%s", diff)
+	}
+	d, _ := r.NextDraw(now)
+	r.must(d)
+	if _, ok := r.NextAssign(); !ok {
+		t.Error("no assignment is due after a draw")
+	}
+	r.must(&End{now})
+	if got := proposals(); got != nil {
+		t.Errorf("after the end %v may be written", got)
+	}
+	if e, ok := r.NextAssign(); ok {
+		t.Errorf("after the end %+v may be written", e)
+	}
+	if due, ok := r.FreezeDue(); !ok || due != base+80*second {
+		t.Errorf("the window left open was over at %d, %v", due, ok)
+	}
+	if st, _ := r.Standing(line[0], r.Size(), now); st.Status != StatusCalled {
+		t.Errorf("the first in line is %s after the end", st.Status)
+	}
+}
+
+func TestCallLimit(t *testing.T) {
+	r := drawn(t, 20, func(*Policy) {})
+	now := base + minute + second // eleven may be called
+	for _, p := range []Position{2, 3, 8, 9, 10, 20} {
+		r.must(&Skip{now, r.ticketAt(p), Left})
+	}
+	for _, tc := range []struct {
+		capacity uint64
+		want     Position
+	}{
+		{1, 3}, // places 2 and 3 are given up, so the pointer goes past them
+		{2, 4}, {5, 10}, {6, 11}, {10, 15}, {11, 16}, {12, 16}, {math.MaxUint64, 16},
+	} {
+		if got, ok := r.CallLimit(now, tc.capacity); !ok || got != tc.want {
+			t.Errorf("for %d people: up to %d, %v; want %d", tc.capacity, got, ok, tc.want)
+		}
+	}
+	if got, ok := r.CallLimit(now, 0); ok {
+		t.Errorf("for nobody: up to %d", got)
+	}
+	r.call(now, 1)
+	if got, ok := r.CallLimit(now, 0); !ok || got != 3 {
+		t.Errorf("for nobody, with places given up ahead: up to %d, %v; want 3", got, ok)
+	}
+	r.must(pause(now))
+	if got, ok := r.CallLimit(now+minute, 100); ok {
+		t.Errorf("in a pause: up to %d", got)
+	}
+	r.must(resume(now))
+	r.call(now+minute, 20)
+	if got, ok := r.CallLimit(now+2*minute, 100); ok {
+		t.Errorf("behind the last place: up to %d", got)
+	}
+	if got := r.Counts(); got.Called != 20 || got.Waiting != 14 {
+		t.Errorf("counts %+v", got)
+	}
+}
+
+func TestNoShows(t *testing.T) {
+	r := drawn(t, 12, func(*Policy) {})
+	at := func(ps ...Position) (list []Ticket) {
+		for _, p := range ps {
+			list = append(list, r.ticketAt(p))
+		}
+		return list
+	}
+	now := base + minute + second
+	r.call(now, 6)
+	r.must(r.admission(now, r.ticketAt(2)))
+	r.must(&Skip{now, r.ticketAt(3), Left})
+	r.call(now+second, 9)
+	first, second := now+Time(r.policy.Claim), now+second+Time(r.policy.Claim)
+	for _, tc := range []struct {
+		from Position
+		at   Time
+		most int
+		want []Ticket
+		next Position
+	}{
+		{0, first - 1, 99, nil, 1},
+		{0, first, 99, at(1, 4, 5, 6), 7},
+		{1, first, 99, at(1, 4, 5, 6), 7},
+		{2, first, 99, at(4, 5, 6), 7},
+		{5, first, 99, at(5, 6), 7},
+		{7, first, 99, nil, 7},
+		{0, first, 0, nil, 1},
+		{0, first, 1, at(1), 2},
+		{2, first, 1, at(4), 5},
+		{0, first, 4, at(1, 4, 5, 6), 7},
+		{0, second, 99, at(1, 4, 5, 6, 7, 8, 9), 10},
+		{10, second, 99, nil, 10},
+		{11, Never - 1, 99, nil, 11},
+		{1 << 62, second, 99, nil, 1 << 62},
+	} {
+		got, next := r.NoShows(nil, tc.from, tc.at, tc.most)
+		if diff := cmp.Diff(tc.want, got); diff != "" || next != tc.next {
+			t.Errorf("from %d at %d, most %d: next %d, want %d; tickets (-want +got):\n%s", tc.from, tc.at-first, tc.most, next, tc.next, diff)
+		}
+	}
+	got, _ := r.NoShows(at(12), 0, first, 2)
+	if diff := cmp.Diff(at(12, 1), got); diff != "" {
+		t.Errorf("appended (-want +got):\n%s", diff)
+	}
+}
+
+// TestStanding follows one ticket through its life.
+func TestStanding(t *testing.T) {
+	r := newScript(t, testPolicy())
+	r.join(base, 3)
+	ticket := r.join(base+500, 1)[0]
+	joined := r.Size()
+	want := Standing{
+		Ticket: ticket, Index: 4, Joined: base + 500, Window: Window{0, base, base + minute}, Seq: 3, Lane: General,
+		Status: StatusWaiting, AheadMax: 3,
+	}
+	check := func(when string, size uint64, now Time) {
+		t.Helper()
+		got, ok := r.Standing(ticket, size, now)
+		if diff := cmp.Diff(want, got); !ok || diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	check("joined", joined, base+500)
+	if st, ok := r.Standing(ticket, joined-1, base+500); ok || st != (Standing{}) {
+		t.Errorf("before it joined: %+v", st)
+	}
+	r.join(base+second, 2)
+	check("at a size before others joined", joined, base+second)
+	want.AheadMax = 5
+	check("others joined", r.Size(), base+second)
+
+	r.must(r.freeze(base + minute))
+	check("frozen", r.Size(), base+minute)
+	d, _ := r.NextDraw(base + minute)
+	r.must(d)
+	place := r.arrivals.at(3).position
+	before := want
+	want.Status, want.Position, want.AheadMin, want.AheadMax = StatusDrawn, place, uint64(place)-1, uint64(place)-1
+	check("drawn", r.Size(), base+minute)
+	drawnAt := r.Size()
+	drawnStanding := want
+
+	now := base + minute + second
+	r.call(now, place)
+	want.Status, want.AheadMin, want.AheadMax, want.Left = StatusCalled, 0, 0, 30_000
+	check("called", r.Size(), now)
+	want.Left = 1
+	check("at the last moment", r.Size(), now+30*second-1)
+	want.Left = 0
+	check("too late", r.Size(), now+hourOf)
+
+	want.Left, want.Settled, want.SettledIndex = 0, now+second, EntryIndex(r.Size())
+	r.must(r.admission(now+second, ticket))
+	want.Status = StatusAdmitted
+	check("admitted", r.Size(), now+second)
+
+	want = drawnStanding
+	check("at the size of the draw", drawnAt, now+second)
+	want = before
+	check("at the size before it", drawnAt-1, now+second)
+
+	late := r.join(now+second, 1)[0]
+	if st, _ := r.Standing(late, r.Size(), now+second); st.AheadMin != 6-uint64(place) || st.AheadMax != st.AheadMin {
+		t.Errorf("in the next window: %d to %d ahead, want %d", st.AheadMin, st.AheadMax, 6-place)
+	}
+}
+
+func TestWindows(t *testing.T) {
+	r := newScript(t, testPolicy())
+	r.join(base, 2)
+	r.join(base+minute, 1)
+	r.join(base+100*second, 3)
+	r.must(r.freeze(base + 100*second))
+	d, _ := r.NextDraw(base + 100*second)
+	r.must(d)
+	r.must(r.freeze(base + 100*second))
+	all := []WindowSum{
+		{Window{0, base, base + minute}, 2, true, true, 1},
+		{Window{1, base + minute, base + 70*second}, 1, true, false, 0},
+		{Window{5, base + 100*second, base + 110*second}, 3, false, false, 0},
+	}
+	for _, tc := range []struct{ n, want int }{{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 3}, {math.MaxInt, 3}, {-1, 0}, {math.MinInt, 0}} {
+		if diff := cmp.Diff(all[3-tc.want:], r.Windows(tc.n)); diff != "" {
+			t.Errorf("the latest %d (-want +got):\n%s", tc.n, diff)
+		}
+	}
+}
+
+// TestArrivalsInPieces fills several pieces and looks everybody up.
+func TestArrivalsInPieces(t *testing.T) {
+	var s State
+	outside := &fakeOutside{}
+	p := testPolicy()
+	if err := s.Apply(&Room{p}, outside); err != nil {
+		t.Fatal(err)
+	}
+	const n = 2*pieceSize + 1
+	for i := range uint64(n) {
+		e, _ := s.NextArrive(base, numbered(i))
+		if err := s.Apply(&e, outside); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range uint64(n) {
+		st, ok := s.Standing(numbered(i), s.Size(), base)
+		if !ok || uint64(st.Seq) != i || uint64(st.Index) != i+1 || st.AheadMax != n-1 {
+			t.Fatalf("arrival %d: %+v, %v", i, st, ok)
+		}
+	}
+}
