@@ -11,8 +11,8 @@
 //	DIR/run/           the Unix socket, mode 0700; the only way in, there is no TCP
 //	DIR/postgres.log   what postgres says, at most 16 MiB; DIR/postgres.log.1 the 16 MiB before
 //
-// A socket path longer than the system allows moves DIR/run to a private
-// temporary directory. Authentication is "trust": whoever can enter the socket
+// A path that a socket cannot have, too long or with a comma, moves DIR/run to
+// a private temporary directory. Authentication is "trust": whoever can enter the socket
 // directory is already the user that runs postgres, or root.
 //
 // PostgreSQL refuses to run as root. Under root it runs as the system user

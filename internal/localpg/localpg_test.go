@@ -335,28 +335,40 @@ func TestInUse(t *testing.T) {
 	start(t, Config{Dir: dir})
 }
 
-func TestLongPath(t *testing.T) {
+func TestAwkwardPaths(t *testing.T) {
 	t.Parallel()
-	parent := filepath.Dir(dataDir(t))
-	dir := filepath.Join(parent, strings.Repeat("long/", 25), "data")
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(parent, "data"), dir); err != nil {
-		t.Fatal(err)
-	}
-	s := start(t, Config{Dir: dir})
-	mustQuery(t, s.URL(), "select 'ok'")
-	info, err := os.Stat(s.socket.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.HasPrefix(s.socket.dir, dir) || info.Mode().Perm() != 0o700 {
-		t.Errorf("socket is in %s with mode %v", s.socket.dir, info.Mode())
-	}
-	stop(t, s)
-	if _, err := os.Stat(s.socket.dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("Stop left %s (%v)", s.socket.dir, err)
+	for _, test := range []struct {
+		name, path string
+		temp       bool // the socket goes elsewhere
+	}{
+		{"long", strings.Repeat("long/", 25), true},
+		{"comma", "a,b", true},
+		{"marks", `it's "50%" & more \ é`, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			parent := filepath.Dir(dataDir(t))
+			dir := filepath.Join(parent, test.path, "data")
+			if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(filepath.Join(parent, "data"), dir); err != nil {
+				t.Fatal(err)
+			}
+			s := start(t, Config{Dir: dir})
+			mustQuery(t, s.URL(), "select 'ok'")
+			info, err := os.Stat(s.socket.dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(s.socket.dir, dir) == test.temp || info.Mode().Perm() != 0o700 {
+				t.Errorf("socket is in %s with mode %v", s.socket.dir, info.Mode())
+			}
+			stop(t, s)
+			if _, err := os.Stat(s.socket.dir); test.temp && !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("Stop left %s (%v)", s.socket.dir, err)
+			}
+		})
 	}
 }
 

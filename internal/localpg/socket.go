@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 const (
@@ -23,7 +24,7 @@ type socket struct {
 	temp bool
 }
 
-// makeSocket makes DIR/run, or a temporary directory if that name is too long.
+// makeSocket makes DIR/run, or a temporary directory if that name does not fit.
 func makeSocket(dir string, o owner) (socket, error) {
 	s := socket{dir: filepath.Join(dir, "run")}
 	err := os.MkdirAll(s.dir, 0o700)
@@ -41,8 +42,11 @@ func makeSocket(dir string, o owner) (socket, error) {
 	return s, nil
 }
 
-// fits reports whether the path of the socket is short enough for the system.
-func (s socket) fits() bool { return len(s.dir)+len("/"+socketFile) <= maxSocketPath }
+// fits reports whether the path of the socket is short enough for the system
+// and free of commas, which separate the items of lists of hosts.
+func (s socket) fits() bool {
+	return len(s.dir)+len("/"+socketFile) <= maxSocketPath && !strings.Contains(s.dir, ",")
+}
 
 // clear removes what a killed postmaster left: its lock file names a process
 // id that may belong to another program by now.
