@@ -117,7 +117,7 @@ func unreadable(err error) *exit {
 func readVKey(flag string) (string, error) {
 	text := flag
 	if name, ok := strings.CutPrefix(flag, "@"); ok {
-		b, err := os.ReadFile(name) //nolint:gosec // the user names it
+		b, err := os.ReadFile(name)
 		if err != nil {
 			return "", usage(err, "--vkey takes a key, or @ and the name of a file that holds one")
 		}
