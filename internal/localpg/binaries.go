@@ -4,6 +4,7 @@ package localpg
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -44,9 +45,9 @@ func (i installation) String() string {
 
 // installations returns what is installed, newest first. An explicit directory
 // excludes all others and must hold a PostgreSQL.
-func installations(binDir string) ([]installation, error) {
+func installations(ctx context.Context, binDir string) ([]installation, error) {
 	if binDir = cmp.Or(binDir, os.Getenv("PROOFLINE_PG_BIN")); binDir != "" {
-		i, err := inspect(binDir)
+		i, err := inspect(ctx, binDir)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrNoBinaries, err)
 		}
@@ -54,7 +55,7 @@ func installations(binDir string) ([]installation, error) {
 	}
 	var found []installation
 	for _, dir := range candidates() {
-		if i, err := inspect(dir); err == nil {
+		if i, err := inspect(ctx, dir); err == nil {
 			found = append(found, i)
 		}
 	}
@@ -82,7 +83,7 @@ func candidates() []string {
 var versionLine = regexp.MustCompile(`^postgres \(PostgreSQL\) (\d+)`)
 
 // inspect reads the version of the PostgreSQL in dir.
-func inspect(dir string) (installation, error) {
+func inspect(ctx context.Context, dir string) (installation, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return installation{}, err
@@ -92,7 +93,7 @@ func inspect(dir string) (installation, error) {
 			return installation{}, fmt.Errorf("find PostgreSQL: %w", err)
 		}
 	}
-	out, err := exec.Command(filepath.Join(dir, "postgres"), "--version").Output()
+	out, err := exec.CommandContext(ctx, filepath.Join(dir, "postgres"), "--version").Output() //nolint:gosec // the operator says what to run
 	if err != nil {
 		return installation{}, fmt.Errorf("ask %s/postgres for its version: %w", dir, err)
 	}

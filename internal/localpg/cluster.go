@@ -42,7 +42,7 @@ type cluster struct {
 }
 
 // choose reads the version of the cluster, if there is one, and finds its binaries.
-func (c *cluster) choose(binDir string) error {
+func (c *cluster) choose(ctx context.Context, binDir string) error {
 	major, err := readVersion(c.dir)
 	if errors.Is(err, errNoVersion) {
 		err = c.checkEmpty()
@@ -51,7 +51,7 @@ func (c *cluster) choose(binDir string) error {
 		return err
 	}
 	c.major = major
-	found, err := installations(binDir)
+	found, err := installations(ctx, binDir)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c *cluster) choose(binDir string) error {
 		}
 		return err
 	}
-	return c.owner.checkReach(filepath.Dir(c.dir), c.bin)
+	return c.owner.checkReach(ctx, filepath.Dir(c.dir), c.bin)
 }
 
 // checkEmpty refuses a directory that is no cluster and holds something else.

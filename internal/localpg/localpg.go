@@ -33,6 +33,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -141,7 +142,7 @@ func (s *Server) prepare(ctx context.Context) error {
 		return err
 	}
 	s.cluster = cluster{dir: filepath.Join(dir, "postgres"), owner: owner}
-	if err := s.cluster.choose(s.cfg.BinDir); err != nil {
+	if err := s.cluster.choose(ctx, s.cfg.BinDir); err != nil {
 		return err
 	}
 	if err := s.cluster.ensure(ctx, s.cfg.Log); err != nil {
@@ -177,7 +178,7 @@ func (s *Server) URL() string {
 		"user":    {superuser},
 		"sslmode": {"disable"},
 	}
-	return "postgres:///postgres?" + q.Encode()
+	return "postgres:///postgres?" + strings.ReplaceAll(q.Encode(), "+", "%20") // libpq takes + literally
 }
 
 // Done is closed when postgres has ended for good: after Stop, or when it died

@@ -3,6 +3,7 @@
 package localpg
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -60,11 +61,11 @@ func (o owner) giveFile(f *os.File) error {
 // checkReach tries whether the owner can enter dir and run the binaries. Only
 // when it cannot, the mode bits are read to name the directory in the way:
 // access control lists may allow what they deny.
-func (o owner) checkReach(dir string, bin installation) error {
+func (o owner) checkReach(ctx context.Context, dir string, bin installation) error {
 	if o.credential == nil {
 		return nil
 	}
-	cmd := exec.Command(filepath.Join(bin.dir, "postgres"), "--version")
+	cmd := exec.CommandContext(ctx, filepath.Join(bin.dir, "postgres"), "--version")
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: o.credential}
 	err := cmd.Run()

@@ -3,6 +3,7 @@
 package localpg
 
 import (
+	"context"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -13,7 +14,7 @@ import (
 // the arguments it was started with; children without it are not recognised.
 func (c *cluster) processes() []int {
 	postmaster, _ := c.postmaster()
-	out, err := exec.Command("ps", "-axo", "pid=,ppid=,stat=,command=").Output()
+	out, err := exec.CommandContext(context.Background(), "ps", "-axo", "pid=,ppid=,stat=,command=").Output()
 	if err != nil || postmaster == 0 {
 		return nil
 	}

@@ -171,7 +171,7 @@ func withSchema(conn, schema string) (string, error) {
 	}
 	q := u.Query()
 	q.Set("search_path", schema)
-	u.RawQuery = q.Encode()
+	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // libpq takes + literally
 	return u.String(), nil
 }
 
