@@ -1,0 +1,520 @@
+package fairness
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/proofline/proofline/vrf"
+)
+
+var update = flag.Bool("update", false, "write testdata/vectors.json anew")
+
+const vectorsFile = "testdata/vectors.json"
+
+// vectors is the shape of testdata/vectors.json, for a second implementation
+// in any language. Bytes are lower-case hex.
+type vectors struct {
+	About     string            `json:"about"`
+	Tickets   []ticketVector    `json:"tickets"`
+	Entries   []string          `json:"entries"`     // texts of the grammar
+	Refused   []string          `json:"not_entries"` // texts that are not
+	Alphas    []alphaVector     `json:"alphas"`
+	Seeds     []seedVector      `json:"seeds"`
+	Shuffles  []shuffleVector   `json:"shuffles"`
+	Schedules []*scheduleVector `json:"schedules"`
+	Room      roomVector        `json:"room"`
+}
+
+type ticketVector struct {
+	Origin string `json:"origin"`
+	Secret string `json:"secret"`
+	Ticket string `json:"ticket"`
+	Pass   string `json:"pass"`
+}
+
+type alphaVector struct {
+	RoomHash string      `json:"room_hash"`
+	Window   WindowIndex `json:"window"`
+	Lots     uint32      `json:"lots"`
+	Size     uint64      `json:"size"`
+	Root     string      `json:"root"`
+	Alpha    string      `json:"alpha"`
+}
+
+type seedVector struct {
+	Alpha     string `json:"alpha"`
+	Beta      string `json:"beta"`
+	Round     uint64 `json:"round"`
+	Signature string `json:"signature"`
+	Seed      string `json:"seed"`
+}
+
+type shuffleVector struct {
+	Seed   string   `json:"seed"`
+	Lane   Lane     `json:"lane"`
+	Lots   uint32   `json:"lots"`
+	Order  []uint32 `json:"order,omitempty"` // of few lots
+	SHA256 string   `json:"sha256"`          // of the order as uint32 little-endian
+}
+
+type scheduleVector struct {
+	Rules  []ruleVector `json:"rules"`
+	Closes Time         `json:"closes"`
+	At     []atVector   `json:"at"`
+}
+
+type ruleVector struct {
+	From   Time   `json:"from"`
+	Length Millis `json:"length"`
+}
+
+type atVector struct {
+	Time   Time          `json:"time"`
+	Window *windowVector `json:"window"` // null for none
+}
+
+type windowVector struct {
+	Index WindowIndex `json:"index"`
+	From  Time        `json:"from"`
+	To    Time        `json:"to"`
+}
+
+// roomVector is the transcript of one room, with entries that could not stand
+// at some places of it.
+type roomVector struct {
+	VRFKey   string            `json:"vrf_private_key"`
+	RoomHash string            `json:"room_hash"`
+	Entries  []string          `json:"entries"`
+	Draws    []drawVector      `json:"draws"`
+	Line     []string          `json:"line"` // tickets by position
+	Root     string            `json:"root"` // of all entries
+	Breaking []violationVector `json:"violations"`
+}
+
+type drawVector struct {
+	Window WindowIndex `json:"window"`
+	Alpha  string      `json:"alpha"`
+	Beta   string      `json:"beta"`
+	Seed   string      `json:"seed"`
+	Order  []uint32    `json:"order"`
+}
+
+type violationVector struct {
+	After int    `json:"after"` // entries that come before
+	Entry string `json:"entry"`
+	Rule  Rule   `json:"rule"`
+}
+
+// realOutside is log and VRF as they are, on the reference code of the log.
+type realOutside struct{ hashes []tlog.Hash }
+
+func (o *realOutside) ReadHashes(indexes []int64) (list []tlog.Hash, err error) {
+	for _, i := range indexes {
+		list = append(list, o.hashes[i])
+	}
+	return list, nil
+}
+
+func (o *realOutside) add(n int, text []byte) error {
+	stored, err := tlog.StoredHashes(int64(n), text, o)
+	o.hashes = append(o.hashes, stored...)
+	return err
+}
+
+func (o *realOutside) Root() [HashSize]byte {
+	n := int64(0)
+	for tlog.StoredHashCount(n) < int64(len(o.hashes)) {
+		n++
+	}
+	root, err := tlog.TreeHash(n, o)
+	if err != nil {
+		panic(err)
+	}
+	return root
+}
+
+func (o *realOutside) VerifyProof(key [PublicKeySize]byte, alpha []byte, proof [ProofSize]byte) ([BetaSize]byte, error) {
+	public, err := vrf.NewPublicKey(key[:])
+	if err != nil {
+		return [BetaSize]byte{}, err
+	}
+	return public.Verify(alpha, proof[:])
+}
+
+// story writes the room of the vectors.
+type story struct {
+	t *testing.T
+	State
+	outside realOutside
+	key     *vrf.PrivateKey
+	out     roomVector
+}
+
+func (s *story) must(e Entry) {
+	s.t.Helper()
+	text := e.AppendEntry(nil)
+	if err := s.Apply(e, &s.outside); err != nil {
+		s.t.Fatalf("%q: %v", text, err)
+	}
+	if err := s.outside.add(len(s.out.Entries), text); err != nil {
+		s.t.Fatal(err)
+	}
+	s.out.Entries = append(s.out.Entries, string(text))
+}
+
+func (s *story) refuse(rule Rule, e Entry) {
+	s.t.Helper()
+	text := e.AppendEntry(nil)
+	if _, err := ParseEntry(text); err != nil {
+		s.t.Fatal(err)
+	}
+	var v *Violation
+	if err := s.Apply(e, &s.outside); !errors.As(err, &v) || v.Rule != rule {
+		s.t.Fatalf("%q: got %v, want a violation of rule %s", text, err, rule)
+	}
+	s.out.Breaking = append(s.out.Breaking, violationVector{len(s.out.Entries), string(text), rule})
+}
+
+func (s *story) join(at Time, visitors ...int) {
+	s.t.Helper()
+	for _, n := range visitors {
+		e, ok := s.NextArrive(at, NewTicket(s.policy.Origin, vectorSecret(n)))
+		if !ok {
+			s.t.Fatalf("no window at %d", at)
+		}
+		s.must(&e)
+	}
+}
+
+func vectorSecret(n int) [SecretSize]byte { return sha256.Sum256(fmt.Append(nil, "visitor ", n)) }
+
+func (s *story) settle(at Time) {
+	s.t.Helper()
+	f, alpha, ok := s.NextFreeze(at, s.outside.Root())
+	if !ok {
+		s.t.Fatalf("no freeze at %d", at)
+	}
+	proof, beta := s.key.Prove(alpha)
+	f.Proof = [ProofSize]byte(proof)
+	s.wrongFreezes(*f)
+	s.must(f)
+	d, _ := s.NextDraw(at)
+	bad := *d
+	bad.Seed[0] ^= 1
+	s.refuse(RuleSeed, &bad)
+	bad = *d
+	bad.Window++
+	s.refuse(RuleDraw, &bad)
+	s.must(d)
+	order := s.windows[s.drawn-1].order
+	s.out.Draws = append(s.out.Draws, drawVector{d.Window, hex.EncodeToString(alpha), hex.EncodeToString(beta[:]), hex.EncodeToString(d.Seed[:]), order})
+	for e, ok := s.NextAssign(); ok; e, ok = s.NextAssign() {
+		if wrong := e; e.Position == s.windows[s.drawn-1].first {
+			wrong.Ticket = s.at(e.Position + 1).ticket
+			s.refuse(RuleAssign, &wrong)
+			wrong = e
+			wrong.Lane = "vip"
+			s.refuse(RuleLane, &wrong)
+		}
+		s.must(&e)
+		s.out.Line = append(s.out.Line, e.Ticket.String())
+	}
+}
+
+func (s *story) wrongFreezes(f Freeze) {
+	bad := f
+	bad.Lots--
+	s.refuse(RuleFreeze, &bad)
+	bad = f
+	bad.Root[0] ^= 1
+	s.refuse(RuleFreeze, &bad)
+	bad = f
+	bad.Proof[80] ^= 1
+	s.refuse(RuleProof, &bad)
+}
+
+// tell plays the room: eight people in the first window, nobody in the
+// second, four in the third, whose rule came by an amendment.
+func (s *story) tell(p Policy) {
+	place := func(n Position) Ticket { return s.at(n).ticket }
+	admit := func(at Time, n Position) *Admit { return &Admit{at, place(n), NewPassID(p.Origin, place(n))} }
+	open, start := p.Opens, p.Starts
+
+	s.refuse(RulePolicy, &End{p.Created})
+	broken := p
+	broken.Claim = 0
+	s.refuse(RulePolicy, &Room{broken})
+	s.must(&Room{p})
+	s.refuse(RulePolicy, &Room{p})
+	s.refuse(RuleArrival, &Arrive{open - 1, 0, 0, NewTicket(p.Origin, vectorSecret(1)), General})
+	s.join(open, 1, 2)
+	s.refuse(RuleTicket, &Arrive{open, 0, 2, NewTicket(p.Origin, vectorSecret(1)), General})
+	s.refuse(RuleArrival, &Arrive{open, 0, 3, NewTicket(p.Origin, vectorSecret(3)), General})
+	s.refuse(RuleLane, &Arrive{open, 0, 2, NewTicket(p.Origin, vectorSecret(3)), "vip"})
+	s.join(open+1234, 3)
+	s.refuse(RuleTime, &Arrive{open + 1233, 0, 3, NewTicket(p.Origin, vectorSecret(4)), General})
+	s.refuse(RuleMerit, &Merit{open + 1234, NewTicket(p.Origin, vectorSecret(3)), "loyalty", "none"})
+	s.must(&Amend{Time: open + 5000, Change: ChangeMessage, Message: sha256.Sum256([]byte("Doors open at eight."))})
+	s.join(open+59_999, 4, 5, 6, 7, 8)
+	s.settle(start)
+
+	s.refuse(RuleOutflow, &Call{start, General, 2})
+	s.must(&Call{start, General, 1})
+	s.must(&Call{start + 2000, General, 3})
+	s.refuse(RuleCall, &Call{start + 2000, General, 3})
+	s.refuse(RuleAdmission, admit(start+2000, 4))
+	s.must(admit(start+2500, 2))
+	s.refuse(RuleAdmission, admit(start+2500, 2))
+	s.must(&Skip{start + 3000, place(5), Left})
+	s.refuse(RuleSkip, &Skip{start + 3000, place(3), NoShow})
+	s.refuse(RuleAmend, &Amend{Time: start + 4000, Change: ChangeResume})
+	s.must(&Amend{Time: start + 4000, Change: ChangePause}) // the store holds two calls
+	s.refuse(RuleCall, &Call{start + 5000, General, 4})
+	s.refuse(RuleAmend, &Amend{Time: start + 5000, Change: ChangeWindows, Closes: Never, Windows: []WindowRule{{start + 29_999, 20_000}}})
+	s.must(&Amend{Time: start + 5000, Change: ChangeWindows, Closes: start + 90_000, Windows: []WindowRule{{start + 30_000, 20_000}}})
+	s.must(&Amend{Time: start + 24_000, Change: ChangeResume})
+	s.refuse(RuleAdmission, admit(start+30_000, 1)) // its ten seconds are over: four before the pause, six after it
+	s.must(admit(start+31_999, 3))                  // called two seconds later
+	s.refuse(RuleSkip, &Skip{start + 31_999, place(4), NoShow})
+	s.must(&Skip{start + 32_000, place(1), NoShow})
+	s.join(start+32_000, 9, 10)
+	s.must(&Call{start + 32_000, General, 8}) // place 5 is given up and costs nothing
+	s.must(admit(start+33_000, 4))
+	s.must(&Skip{start + 34_000, place(6), Revoked})
+	s.join(start+49_999, 11, 12)
+	s.settle(start + 50_500)
+
+	s.must(&Amend{Time: start + 51_000, Change: ChangeOutflow, Outflow: Outflow{PerMinute: 600, MaxActive: 50}})
+	s.must(&Call{start + 51_000, General, 12})
+	s.must(admit(start+52_000, 9))
+	s.must(admit(start+52_000, 12))
+	s.must(&Skip{start + 61_000, place(10), NoShow})
+	s.must(&Amend{Time: start + 62_000, Change: ChangeMessage})
+	s.must(&End{start + 90_000})
+	s.refuse(RuleEnd, &End{start + 90_000})
+}
+
+func vectorPolicy(t *testing.T, key *vrf.PrivateKey) Policy {
+	p := testPolicy()
+	p.Origin = "queue.example.com/r/vectors"
+	seed := sha256.Sum256([]byte("log key of the vectors"))
+	vkey, err := note.NewEd25519VerifierKey(p.Origin, ed25519.NewKeyFromSeed(seed[:]).Public().(ed25519.PublicKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.LogKey, p.VRFKey = vkey, [PublicKeySize]byte(key.PublicKey().Bytes())
+	p.Closes = p.Starts + 60*second
+	p.Windows = []WindowRule{{p.Opens, 60_000}, {p.Starts, 30_000}}
+	p.Outflow = Outflow{PerMinute: 60, MaxActive: 100}
+	p.Claim = 10_000
+	return p
+}
+
+func makeRoom(t *testing.T) roomVector {
+	secret := sha256.Sum256([]byte("vrf key of the vectors"))
+	key, err := vrf.NewPrivateKey(secret[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &story{t: t, key: key}
+	s.out.VRFKey = hex.EncodeToString(secret[:])
+	s.tell(vectorPolicy(t, key))
+	root := s.outside.Root()
+	s.out.Root, s.out.RoomHash = hex.EncodeToString(root[:]), hex.EncodeToString(s.roomHash[:])
+	want := Counts{Arrivals: 12, Drawn: 12, Assigned: 12, Called: 12, Admitted: 5, NoShows: 2, Left: 1, Revoked: 1, Waiting: 3, Windows: 2, Amends: 6}
+	if got := s.Counts(); got != want {
+		t.Errorf("counts of the room %+v, want %+v", got, want)
+	}
+	return s.out
+}
+
+func makeVectors(t *testing.T) *vectors {
+	v := &vectors{
+		About: "Vectors of the Proofline rules, version 1, see RULES.md. Bytes are lower-case hex, times milliseconds since the Unix epoch.",
+		Room:  makeRoom(t),
+	}
+	for _, origin := range []string{"queue.example.com/r/vectors", "a", strings.Repeat("long.", 51)} {
+		for _, secret := range [][SecretSize]byte{{}, vectorSecret(1), [SecretSize]byte(bytes.Repeat([]byte{0xff}, 32))} {
+			ticket := NewTicket(origin, secret)
+			v.Tickets = append(v.Tickets, ticketVector{origin, hex.EncodeToString(secret[:]), ticket.String(), NewPassID(origin, ticket).String()})
+		}
+	}
+	for _, g := range golden {
+		v.Entries = append(v.Entries, g.text)
+	}
+	for _, name := range slices.Sorted(maps.Keys(notEntries)) {
+		if text := notEntries[name]; utf8.ValidString(text) && len(text) < MaxEntrySize {
+			v.Refused = append(v.Refused, text)
+		}
+	}
+	for _, f := range []*Freeze{{}, {Window: 7, Lots: 1<<32 - 1, Size: 1<<53 - 1, Root: hash1}} {
+		alpha := hex.EncodeToString(Alpha(hash1, f))
+		v.Alphas = append(v.Alphas, alphaVector{hex.EncodeToString(hash1[:]), f.Window, f.Lots, f.Size, hex.EncodeToString(f.Root[:]), alpha})
+		for _, sig := range [][]byte{nil, {1, 2, 3}} {
+			seed := NewSeed(Alpha(hash1, f), hash1, uint64(len(sig)), sig)
+			v.Seeds = append(v.Seeds, seedVector{alpha, hex.EncodeToString(hash1[:]), uint64(len(sig)), hex.EncodeToString(sig), hex.EncodeToString(seed[:])})
+		}
+	}
+	for _, n := range []uint32{0, 1, 2, 3, 10, 100, 1000, 100_000} {
+		for _, lane := range []Lane{General, "a"} {
+			v.Shuffles = append(v.Shuffles, makeShuffle(Seed(hash1), lane, n))
+		}
+	}
+	v.Schedules = []*scheduleVector{
+		makeSchedule(1_000_000, WindowRule{100_000, 60_000}, WindowRule{160_000, 10_000}, WindowRule{163_000, 100_000}),
+		makeSchedule(Never, WindowRule{0, 100}, WindowRule{Never - 1000, MaxWindow}),
+	}
+	return v
+}
+
+func makeShuffle(seed Seed, lane Lane, n uint32) shuffleVector {
+	order := Shuffle(seed, lane, n)
+	var b []byte
+	for _, lot := range order {
+		b = binary.LittleEndian.AppendUint32(b, lot)
+	}
+	sum := sha256.Sum256(b)
+	v := shuffleVector{Seed: hex.EncodeToString(seed[:]), Lane: lane, Lots: n, SHA256: hex.EncodeToString(sum[:])}
+	if n <= 100 {
+		v.Order = order
+	}
+	return v
+}
+
+func makeSchedule(closes Time, rules ...WindowRule) *scheduleVector {
+	v := &scheduleVector{Closes: closes}
+	s := NewSchedule(&Policy{Windows: rules, Closes: closes})
+	times := []Time{0, closes - 1, closes}
+	for _, r := range rules {
+		v.Rules = append(v.Rules, ruleVector(r))
+		for _, at := range []Time{r.From - 1, r.From, r.From + 1, r.From + Time(r.Length) - 1, r.From + Time(r.Length)} {
+			if at >= 0 && at <= closes {
+				times = append(times, at)
+			}
+		}
+	}
+	slices.Sort(times)
+	for _, at := range slices.Compact(times) {
+		one := atVector{Time: at}
+		if w, ok := s.At(at); ok {
+			one.Window = (*windowVector)(&w)
+		}
+		v.At = append(v.At, one)
+	}
+	return v
+}
+
+// TestVectors compares what the package makes with the frozen vectors, byte
+// for byte. Run it with -update only for another version of the rules.
+func TestVectors(t *testing.T) {
+	var got bytes.Buffer
+	enc := json.NewEncoder(&got)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	if err := enc.Encode(makeVectors(t)); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(vectorsFile, got.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(vectorsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, got.Bytes()) {
+		at := 0
+		for at < min(len(want), got.Len()) && want[at] == got.Bytes()[at] {
+			at++
+		}
+		t.Errorf("%s differs from byte %d on: %.200q, now %.200q", vectorsFile, at, want[max(0, at-80):], got.Bytes()[max(0, at-80):])
+	}
+}
+
+func readVectors(t *testing.T) *vectors {
+	t.Helper()
+	text, err := os.ReadFile(vectorsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &vectors{}
+	if err := json.Unmarshal(text, v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestVectorsReplayed reads the frozen file as a second implementation would:
+// the transcript stands entry by entry, and each violation does not, where it
+// says.
+func TestVectorsReplayed(t *testing.T) {
+	v := readVectors(t)
+	s, outside, rules := &State{}, &realOutside{}, map[Rule]bool{}
+	var entries []Entry
+	for i := 0; i <= len(v.Room.Entries); i++ {
+		for _, bad := range v.Room.Breaking {
+			if bad.After != i {
+				continue
+			}
+			e, err := ParseEntry([]byte(bad.Entry))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var violated *Violation
+			if err := s.Apply(e, outside); !errors.As(err, &violated) || violated.Rule != bad.Rule {
+				t.Errorf("after %d entries %q: got %v, want a violation of rule %s", i, bad.Entry, err, bad.Rule)
+			}
+			rules[bad.Rule] = true
+		}
+		if i == len(v.Room.Entries) {
+			break
+		}
+		e, err := ParseEntry([]byte(v.Room.Entries[i]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Apply(e, outside); err != nil {
+			t.Fatalf("entry %d: %v", i, err)
+		}
+		if err := outside.add(i, []byte(v.Room.Entries[i])); err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, e)
+	}
+	if root := outside.Root(); hex.EncodeToString(root[:]) != v.Room.Root {
+		t.Errorf("root %x, want %s", root, v.Room.Root)
+	}
+	now := s.Now()
+	c := recountOf(entries, entries, now)
+	c.check(t, s, s.Size(), now)
+	for i, ticket := range c.line {
+		if v.Room.Line[i] != ticket.String() {
+			t.Errorf("place %d is %s, want %v", i+1, v.Room.Line[i], ticket)
+		}
+	}
+	for _, rule := range []Rule{
+		RulePolicy, RuleTime, RuleEnd, RuleArrival, RuleTicket, RuleLane, RuleMerit, RuleFreeze, RuleProof,
+		RuleDraw, RuleSeed, RuleAssign, RuleCall, RuleOutflow, RuleAdmission, RuleSkip, RuleAmend,
+	} {
+		if !rules[rule] {
+			t.Errorf("no vector breaks rule %s", rule)
+		}
+	}
+}
