@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -73,6 +74,9 @@ func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 		return unreadable(err)
 	}
 	report.Seconds = time.Since(began).Seconds()
+	if vkey == "" && !named(arg, report.Origin) {
+		report.NotProven = append(report.NotProven, fmt.Sprintf("That this is the room at %s: it calls itself %s.", arg, printable(report.Origin)))
+	}
 	if err := f.print(t, report); err != nil {
 		return unreadable(err)
 	}
@@ -131,6 +135,13 @@ func readVKey(flag string) (string, error) {
 		return "", usage(fmt.Errorf("--vkey: %q is no verifier key", text), "a key looks like NAME+HASH+BASE64; the room's operator publishes it")
 	}
 	return text, nil
+}
+
+// named tells whether a URL is that of the room of an origin, its host and
+// path. A directory may hold any room.
+func named(arg, origin string) bool {
+	u, err := url.Parse(arg)
+	return err != nil || u.Host == "" || u.Host+strings.TrimRight(strings.TrimSuffix(u.Path, "/checkpoint"), "/") == origin
 }
 
 // pinned is a source whose checkpoint is read once, so that it is certain

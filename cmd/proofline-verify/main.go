@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	t := &terminal{out: stdout, err: stderr, env: env}
+	t := &terminal{stdout, stderr, env, isTerminal}
 	root.AddCommand(auditCommand(t), fetchCommand(t), versionCommand(t))
 	root.SetArgs(args)
 	root.SetOut(stdout)

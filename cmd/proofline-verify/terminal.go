@@ -18,13 +18,16 @@ const width = 80
 type terminal struct {
 	out, err io.Writer
 	env      func(string) string
+	attached func(io.Writer) bool // whether a person looks at what is written
 }
 
-// interactive tells whether a person looks at w.
-func (t *terminal) interactive(w io.Writer) bool {
+func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && t.env("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+	return ok && term.IsTerminal(int(f.Fd()))
 }
+
+// interactive tells whether w is a terminal that obeys control sequences.
+func (t *terminal) interactive(w io.Writer) bool { return t.attached(w) && t.env("TERM") != "dumb" }
 
 // colour returns what writes a text in an ANSI colour, or as it is: without a
 // terminal, or with https://no-color.org.
