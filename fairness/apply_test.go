@@ -302,6 +302,9 @@ func TestRuleSeed(t *testing.T) {
 		r.refuse(RuleSeed, &bad)
 	}
 	r.must(good)
+	if _, known := r.seeds[good.Seed]; !known {
+		t.Error("the seed of a draw is not remembered")
+	}
 	next, _ := r.NextDraw(now)
 	bad := *next
 	bad.Seed = good.Seed
