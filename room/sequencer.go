@@ -43,6 +43,7 @@ func (r *Room) sequence(ctx context.Context) {
 			if r.queue.isStopped() {
 				return
 			}
+			spare = w // the queue has the other memory now
 			r.tail(ctx)
 			continue
 		}
