@@ -2,9 +2,11 @@ package verifier_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -234,5 +236,23 @@ func TestProgress(t *testing.T) {
 	}
 	if diff := cmp.Diff([]uint64{256, 601, 512, 601, 601, 601}, seen); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
+	}
+}
+
+// The README explains every check, under its title, and no other.
+func TestREADMEExplainsEveryCheck(t *testing.T) {
+	b, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, room := small(t)
+	r := auditOf(t, publish(t, keys, room.Entries()), verifier.Trust{})
+	for _, c := range r.Checks {
+		if !strings.Contains(string(b), "| `"+c.ID+"` | "+c.Title+" |") {
+			t.Errorf("README.md lacks check %s: %s", c.ID, c.Title)
+		}
+	}
+	if n := strings.Count(string(b), "\n| `"); n != len(r.Checks) || !strings.Contains(string(b), fmt.Sprintf("%d numbered checks", n)) {
+		t.Errorf("README.md has %d checks, the report %d", n, len(r.Checks))
 	}
 }
