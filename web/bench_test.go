@@ -1,0 +1,125 @@
+package web
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+)
+
+// The benchmarks ask over loopback connections that are kept, and each stands
+// beside a bare Echo handler that answers the same bytes to the same requests.
+
+func BenchmarkState(b *testing.B) {
+	s := newSite(b)
+	s.open("bench")
+	b.Run("bare", func(b *testing.B) { getFrom(b, bareEcho(b, s.get("/r/bench/state").body), "/r/bench/state") })
+	b.Run("web", func(b *testing.B) { getFrom(b, s.url, "/r/bench/state") })
+}
+
+func BenchmarkTicket(b *testing.B) {
+	s := newSite(b)
+	path := "/r/bench/tickets/" + s.open("bench").ticket
+	b.Run("bare", func(b *testing.B) { getFrom(b, bareEcho(b, s.get(path).body), path) })
+	b.Run("web", func(b *testing.B) { getFrom(b, s.url, path) })
+}
+
+func BenchmarkJoin(b *testing.B) {
+	s := newSite(b)
+	s.open("bench")
+	for range 1000 { // so that receipts have a path
+		s.post("/r/bench/join", "")
+	}
+	own := s.post("/r/bench/join", newVisitor("bench").joinBody()).want(http.StatusCreated).body
+	joins := func() []byte {
+		return fmt.Appendf(nil, "POST /r/bench/join HTTP/1.1\r\nHost: example.com\r\nContent-Type: application/json\r\nContent-Length: 49\r\n\r\n%s",
+			newVisitor("bench").joinBody())
+	}
+	b.Run("bare", func(b *testing.B) { ask(b, bareEcho(b, own), 400, joins) })
+	b.Run("web", func(b *testing.B) { ask(b, s.url, 400, joins) })
+}
+
+// bareEcho serves one body with nothing but Echo.
+func bareEcho(b *testing.B, body string) string {
+	e := echo.New()
+	answer := []byte(body)
+	e.Any("/*", func(c echo.Context) error { return c.Blob(http.StatusOK, "application/json", answer) })
+	listener := httptest.NewServer(e)
+	b.Cleanup(listener.Close)
+	return listener.URL
+}
+
+func getFrom(b *testing.B, url, path string) {
+	request := []byte("GET " + path + " HTTP/1.1\r\nHost: example.com\r\n\r\n")
+	ask(b, url, 64, func() []byte { return request })
+}
+
+// ask sends b.N requests over that many connections.
+func ask(b *testing.B, url string, connections int, next func() []byte) {
+	b.ReportAllocs()
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	failed := make(chan error, connections)
+	b.ResetTimer()
+	for range connections {
+		go func() { failed <- converse(strings.TrimPrefix(url, "http://"), &left, next) }()
+	}
+	for range connections {
+		if err := <-failed; err != nil {
+			b.Error(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+}
+
+// converse asks until none are left.
+func converse(address string, left *atomic.Int64, next func() []byte) error {
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	r := bufio.NewReader(c)
+	for left.Add(-1) >= 0 {
+		if _, err := c.Write(next()); err != nil {
+			return err
+		}
+		if err := skipAnswer(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// skipAnswer reads a successful answer with as little work as can be.
+func skipAnswer(r *bufio.Reader) error {
+	length := -1
+	for first := true; ; first = false {
+		line, err := r.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		if first && !bytes.HasPrefix(line, []byte("HTTP/1.1 20")) {
+			return fmt.Errorf("answered %s", line)
+		}
+		if value, ok := bytes.CutPrefix(line, []byte("Content-Length: ")); ok {
+			if length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil {
+				return err
+			}
+		}
+		if len(line) == 2 {
+			break
+		}
+	}
+	_, err := io.CopyN(io.Discard, r, int64(length))
+	return err
+}

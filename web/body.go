@@ -1,0 +1,143 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// Most bytes of a body.
+const (
+	visitorBody = 4 << 10
+	managerBody = 64 << 10
+)
+
+// scratch is memory that one request uses and a later one takes over.
+type scratch struct {
+	body    []byte // of the request
+	receipt []byte
+	answer  object
+}
+
+var scratches = sync.Pool{New: func() any { return &scratch{} }}
+
+func borrow() *scratch {
+	s, _ := scratches.Get().(*scratch)
+	return s
+}
+
+// giveBack must come after the answer is written.
+func (s *scratch) giveBack() { scratches.Put(s) }
+
+// readBody appends the body of a request to dst. An empty body may be declared
+// as anything, any other only as JSON. Errors: errTooLarge, errMediaType, and
+// *room.InvalidError when the body ends early.
+func readBody(r *http.Request, dst []byte, limit int) ([]byte, error) {
+	if r.ContentLength > int64(limit) {
+		return dst, errTooLarge
+	}
+	for {
+		if cap(dst)-len(dst) < 512 {
+			dst = append(make([]byte, 0, 2*cap(dst)+1024), dst...)
+		}
+		n, err := r.Body.Read(dst[len(dst):cap(dst)])
+		dst = dst[:len(dst)+n]
+		switch {
+		case len(dst) > limit:
+			return dst, errTooLarge
+		case errors.Is(err, io.EOF) && len(dst) > 0 && !isJSON(r.Header.Get("Content-Type")):
+			return dst, errMediaType
+		case errors.Is(err, io.EOF):
+			return dst, nil
+		case err != nil:
+			return dst, invalid("", "could not be read to its end")
+		}
+	}
+}
+
+func isJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && media == "application/json"
+}
+
+// readText reads a JSON object that has at most one member, a text. Without
+// it, or when it is null, the result is empty. Anything else is an
+// [*room.InvalidError] that lists all that is wrong.
+func readText(body []byte, name string) (string, error) {
+	if text, ok := plainMember(body, name); ok {
+		return text, nil
+	}
+	return anyMember(body, name)
+}
+
+// plainMember reads the usual form of such an object, {"name":"text"}, in
+// which nothing is escaped.
+func plainMember(body []byte, name string) (string, bool) {
+	rest, isObject := bytes.CutPrefix(body, []byte(`{"`))
+	rest, isNamed := bytes.CutPrefix(rest, []byte(name))
+	rest, isText := bytes.CutPrefix(rest, []byte(`":"`))
+	rest, isWhole := bytes.CutSuffix(rest, []byte(`"}`))
+	if !isObject || !isNamed || !isText || !isWhole {
+		return "", false
+	}
+	for _, c := range rest {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return "", false
+		}
+	}
+	return string(rest), true
+}
+
+// anyMember reads any form of it.
+func anyMember(body []byte, name string) (text string, err error) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	if start, _ := d.Token(); !json.Valid(body) || start != json.Delim('{') {
+		return "", invalid("", "must be a JSON object")
+	}
+	wrong := &room.InvalidError{}
+	seen := false
+	for d.More() {
+		key, _ := d.Token() // valid as a whole, so the parts are
+		var value any
+		_ = d.Decode(&value)
+		found, isText := value.(string)
+		switch {
+		case key != name:
+			wrong.Problems = append(wrong.Problems, fairness.Problem{Field: fmt.Sprint(key), Detail: "is not known; known is " + name})
+		case seen:
+			wrong.Problems = append(wrong.Problems, fairness.Problem{Field: name, Detail: "is given twice"})
+		case !isText && value != nil:
+			wrong.Problems = append(wrong.Problems, fairness.Problem{Field: name, Detail: "must be a text"})
+		}
+		seen = seen || key == name
+		text = found
+	}
+	if len(wrong.Problems) > 0 {
+		return "", wrong
+	}
+	return text, nil
+}
+
+// send answers with a body. The values of contentType may be shared.
+func send(c echo.Context, status int, contentType []string, body []byte) error {
+	h := c.Response().Header()
+	h["Content-Type"] = contentType
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	c.Response().WriteHeader(status)
+	_, err := c.Response().Write(body)
+	return err
+}

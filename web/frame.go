@@ -1,0 +1,168 @@
+package web
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/labstack/echo/v4"
+)
+
+const (
+	managementPath = "/v1/"
+	publicPath     = "/r/"
+)
+
+// Header values that many answers share. They are never changed.
+var (
+	jsonText     = []string{"application/json"}
+	plainText    = []string{"text/plain; charset=utf-8"}
+	octets       = []string{"application/octet-stream"}
+	noCache      = []string{"no-cache"}
+	noStore      = []string{"no-store"}
+	nosniff      = []string{"nosniff"}
+	noReferrer   = []string{"no-referrer"}
+	noContent    = []string{"default-src 'none'; frame-ancestors 'none'"}
+	anyOrigin    = []string{"*"}
+	exposed      = []string{"Date, ETag, Retry-After, X-Request-Id"}
+	corsHeaders  = []string{"Content-Type"}
+	corsLifetime = []string{"86400"}
+)
+
+// frame is around every handler: it gives the request an id, sets the headers
+// that all answers have, guards the management, answers errors and panics,
+// and writes the log. It is one function because each middleware costs the
+// hot paths an allocation.
+func (s *Server) frame(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		began := time.Now()
+		h := c.Response().Header()
+		h["X-Request-Id"] = []string{s.ids.of(c.Request())}
+		h["X-Content-Type-Options"] = nosniff
+		h["Content-Security-Policy"] = noContent
+		h["Referrer-Policy"] = noReferrer
+		if isBelow(c, publicPath) {
+			share(c, h)
+		}
+		var err error
+		if isBelow(c, managementPath) && !s.isManager(c.Request()) {
+			err = errToken
+		} else {
+			err = guard(next, c)
+		}
+		if err != nil {
+			s.fail(c, err)
+		}
+		s.logAccess(c, began)
+		return nil
+	}
+}
+
+// isBelow tells whether the request is for something below prefix: by the
+// route that was found, whatever the path looked like, and by the path when
+// none was.
+func isBelow(c echo.Context, prefix string) bool {
+	return strings.HasPrefix(c.Path(), prefix) || strings.HasPrefix(c.Request().URL.Path, prefix)
+}
+
+// share lets pages of every origin use a resource. Nothing here looks at
+// cookies, so there is nothing to steal. Echo answers OPTIONS itself.
+func share(c echo.Context, h http.Header) {
+	h["Access-Control-Allow-Origin"] = anyOrigin
+	if c.Request().Method != http.MethodOptions {
+		h["Access-Control-Expose-Headers"] = exposed
+		return
+	}
+	if methods, ok := c.Get(echo.ContextKeyHeaderAllow).(string); ok {
+		h["Access-Control-Allow-Methods"] = []string{methods}
+		h["Access-Control-Allow-Headers"] = corsHeaders
+		h["Access-Control-Max-Age"] = corsLifetime
+	}
+}
+
+// emptyToken is the hash of no token, which opens nothing.
+var emptyToken = sha256.Sum256(nil)
+
+// isManager compares the bearer token. Hashes are compared, so that the time
+// tells neither the token nor its length.
+func (s *Server) isManager(r *http.Request) bool {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	sum := sha256.Sum256([]byte(token))
+	same := subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1
+	return same && s.token != emptyToken && strings.EqualFold(scheme, "Bearer")
+}
+
+// panicError is a handler's panic.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+// Error says what the handler panicked with.
+func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+
+// Unwrap makes it an internal error.
+func (p *panicError) Unwrap() error { return errInternal }
+
+// guard turns a panic into an error.
+func guard(next echo.HandlerFunc, c echo.Context) (err error) {
+	defer func() {
+		if v := recover(); v == http.ErrAbortHandler { //nolint:errorlint // net/http compares it like this, too
+			panic(v)
+		} else if v != nil {
+			err = &panicError{v, debug.Stack()}
+		}
+	}()
+	return next(c)
+}
+
+// logAccess never writes query, headers or body: they may hold secrets.
+func (s *Server) logAccess(c echo.Context, began time.Time) {
+	r := c.Request()
+	if !s.log.Enabled(r.Context(), slog.LevelDebug) {
+		return
+	}
+	s.log.Debug("request", "method", r.Method, "path", r.URL.Path, "status", c.Response().Status,
+		"bytes", c.Response().Size, "took", time.Since(began), "ip", c.RealIP(), "request_id", requestID(c))
+}
+
+// requestIDs numbers the requests of this process, under a random prefix.
+type requestIDs struct {
+	prefix string
+	last   *atomic.Uint64
+}
+
+func newRequestIDs() requestIDs {
+	return requestIDs{strings.ToLower(rand.Text()[:10]) + "-", new(atomic.Uint64)}
+}
+
+// of returns the id a proxy in front has given to the request, or a new one.
+func (ids requestIDs) of(r *http.Request) string {
+	if given := r.Header["X-Request-Id"]; len(given) == 1 && isRequestID(given[0]) {
+		return given[0]
+	}
+	b := make([]byte, 0, 32)
+	b = append(b, ids.prefix...)
+	return string(strconv.AppendUint(b, ids.last.Add(1), 36))
+}
+
+// isRequestID tells whether an id from outside can do no harm in a log.
+func isRequestID(id string) bool {
+	for i := range len(id) {
+		c := id[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.') {
+			return false
+		}
+	}
+	return len(id) >= 1 && len(id) <= 64
+}
+
+func requestID(c echo.Context) string { return c.Response().Header()["X-Request-Id"][0] }

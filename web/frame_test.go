@@ -1,0 +1,317 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// bare is a server without rooms, with one handler more.
+func bare(t *testing.T, handle echo.HandlerFunc) (*site, *safeBuffer) {
+	t.Helper()
+	log := &safeBuffer{}
+	s := New(Options{AdminToken: token, Ready: func() bool { return true }, Log: slog.New(slog.NewTextHandler(log, nil))})
+	s.echo.GET("/test", handle)
+	listener := httptest.NewServer(s)
+	t.Cleanup(listener.Close)
+	return &site{t, s, nil, listener.URL}, log
+}
+
+// TestProblems answers each error that the rooms have.
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	var err error
+	s, log := bare(t, func(echo.Context) error { return err })
+	secret := errors.New("address of the database")
+	for _, c := range []struct {
+		err    error
+		status int
+		name   string
+		retry  string
+		detail string
+	}{
+		{&room.InvalidError{Problems: []fairness.Problem{{Field: "a", Detail: "is wrong"}, {Field: "b", Detail: "too"}}}, 400, "invalid", "", "a is wrong; b too"},
+		{room.ErrSecret, 403, "wrong-secret", "", ""},
+		{room.ErrNotFound, 404, "not-found", "", ""},
+		{room.ErrTicketUnknown, 404, "unknown-ticket", "", ""},
+		{&room.EarlyError{Wait: 90*time.Second + time.Millisecond}, 409, "too-early", "91", ""},
+		{&room.EarlyError{Wait: -time.Millisecond}, 409, "too-early", "1", ""},
+		{room.ErrExists, 409, "room-exists", "", ""},
+		{&fairness.Violation{Rule: fairness.RuleEnd, Detail: "it is over"}, 409, "against-the-rules", "", ""},
+		{room.ErrClosed, 410, "closed", "", ""},
+		{room.ErrExpired, 410, "expired", "", ""},
+		{room.ErrBusy, 503, "busy", "1", ""},
+		{room.ErrStopping, 503, "stopping", "2", ""},
+		{context.DeadlineExceeded, 503, "timeout", "2", ""},
+		{secret, 500, "internal", "", ""},
+		{echo.ErrNotFound, 404, "", "", ""},
+	} {
+		err = fmt.Errorf("read something: %w", c.err)
+		a := s.get("/test")
+		p := a.problem(c.status, c.name)
+		if got := a.header.Get("Retry-After"); got != c.retry {
+			t.Errorf("%v: Retry-After %q, want %q", c.err, got, c.retry)
+		}
+		if strings.Contains(a.body, "read something") || strings.Contains(a.body, secret.Error()) || c.detail != "" && p.Detail != c.detail || c.name != "" && p.Detail == "" {
+			t.Errorf("%v: %s", c.err, a.body)
+		}
+		if inLog := strings.Contains(log.String(), p.RequestID); inLog != (c.status == 500) {
+			t.Errorf("%v: in the log: %t", c.err, inLog)
+		}
+	}
+	if !strings.Contains(log.String(), secret.Error()) {
+		t.Errorf("the log does not say what went wrong: %s", log)
+	}
+}
+
+// TestProblemsDocumented finds each type where it points to.
+func TestProblemsDocumented(t *testing.T) {
+	text, err := os.ReadFile("PROBLEMS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range kinds {
+		if !strings.Contains(string(text), fmt.Sprintf("\n### %s\n\n%d", k.name, k.status)) {
+			t.Errorf("PROBLEMS.md does not describe %s, %d", k.name, k.status)
+		}
+	}
+	if headings := strings.Count(string(text), "\n### "); headings != len(kinds) {
+		t.Errorf("PROBLEMS.md describes %d types of %d", headings, len(kinds))
+	}
+}
+
+// TestPanic: a panic is this request's alone.
+func TestPanic(t *testing.T) {
+	t.Parallel()
+	s, log := bare(t, func(echo.Context) error { panic("the ceiling fell down") })
+	p := s.get("/test").problem(http.StatusInternalServerError, "internal")
+	if strings.Contains(p.Detail, "ceiling") || !strings.Contains(log.String(), "ceiling") || !strings.Contains(log.String(), "frame_test.go") || !strings.Contains(log.String(), p.RequestID) {
+		t.Errorf("problem %+v, log %s", p, log)
+	}
+	s.get("/healthz").want(http.StatusOK)
+}
+
+// TestAbort: a handler may still give up a connection.
+func TestAbort(t *testing.T) {
+	t.Parallel()
+	s, _ := bare(t, func(echo.Context) error { panic(http.ErrAbortHandler) })
+	r, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response, err := client.Do(r); err == nil {
+		response.Body.Close()
+		t.Errorf("status %d, want a broken connection", response.StatusCode)
+	}
+}
+
+// TestLateError: an error after the answer has begun changes nothing in it.
+func TestLateError(t *testing.T) {
+	t.Parallel()
+	s, log := bare(t, func(c echo.Context) error {
+		return errors.Join(c.String(http.StatusOK, "fine"), errors.New("too late"))
+	})
+	if a := s.get("/test").want(http.StatusOK); a.body != "fine" || !strings.Contains(log.String(), "too late") {
+		t.Errorf("body %q, log %s", a.body, log)
+	}
+}
+
+// TestHealth asks a server that is not ready, and one that is.
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	var ready atomic.Bool
+	s := newSite(t, func(o *Options) { o.Ready = ready.Load })
+	if a := s.get("/healthz"); a.problem(http.StatusServiceUnavailable, "not-ready").Detail == "" || a.header.Get("Retry-After") == "" {
+		t.Errorf("not ready: %s", a.body)
+	}
+	ready.Store(true)
+	if a := s.get("/healthz").want(http.StatusOK); a.body != "ok\n" || a.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("ready: %q, %v", a.body, a.header)
+	}
+	s.do("HEAD", "/healthz", "").want(http.StatusOK)
+	own := newSite(t)
+	eventually(t, "the rooms are ready", func() bool { return own.get("/healthz").status == http.StatusOK })
+}
+
+// TestDatabaseAway: what fails because the database is away is not an
+// internal error.
+func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
+	s, log := bare(t, func(echo.Context) error { return errors.New("connection refused") })
+	s.ready = func() bool { return false }
+	s.get("/test").problem(http.StatusServiceUnavailable, "not-ready")
+	if log.String() != "" {
+		t.Errorf("logged once a request: %s", log)
+	}
+}
+
+func TestIndex(t *testing.T) {
+	t.Parallel()
+	s, _ := bare(t, nil)
+	if got := decode[map[string]string](s.get("/").want(http.StatusOK)); got["name"] != "proofline" || !strings.HasPrefix(got["documentation"], "https://") {
+		t.Errorf("index %v", got)
+	}
+}
+
+// TestRequestIDs gives every answer an id of its own, and keeps those that a
+// proxy gave.
+func TestRequestIDs(t *testing.T) {
+	t.Parallel()
+	s, _ := bare(t, nil)
+	seen := map[string]bool{}
+	for range 100 {
+		seen[s.get("/").header.Get("X-Request-Id")] = true
+	}
+	if len(seen) != 100 {
+		t.Errorf("%d ids of 100 requests", len(seen))
+	}
+	for given, keep := range map[string]bool{
+		"7f3a-B_c.9": true, strings.Repeat("x", 64): true, strings.Repeat("x", 65): false, "a b": false, "a\"b": false, "<script>": false, "ä": false, "a\tb": false,
+	} {
+		if got := s.get("/nothing", "X-Request-Id: "+given).problem(http.StatusNotFound, "").RequestID; (got == given) != keep || !isRequestID(got) {
+			t.Errorf("given %q, answered %q", given, got)
+		}
+	}
+}
+
+// TestAddress believes only proxies that are trusted.
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	_, proxies, err := net.ParseCIDR("192.0.2.0/24")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		trusted         []*net.IPNet
+		remote, forward string
+		want            string
+	}{
+		{nil, "192.0.2.1:1", "198.51.100.7", "192.0.2.1"},
+		{nil, "127.0.0.1:1", "198.51.100.7", "127.0.0.1"},
+		{[]*net.IPNet{proxies}, "192.0.2.1:1", "198.51.100.7", "198.51.100.7"},
+		{[]*net.IPNet{proxies}, "192.0.2.1:1", "203.0.113.9, 198.51.100.7", "198.51.100.7"},
+		{[]*net.IPNet{proxies}, "203.0.113.5:1", "198.51.100.7", "203.0.113.5"},
+		{[]*net.IPNet{proxies}, "127.0.0.1:1", "198.51.100.7", "127.0.0.1"},
+		{[]*net.IPNet{proxies}, "10.0.0.1:1", "198.51.100.7", "10.0.0.1"},
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = c.remote
+		r.Header.Set("X-Forwarded-For", c.forward)
+		if got := extractor(c.trusted)(r); got != c.want {
+			t.Errorf("%s for %s: %s, want %s", c.remote, c.forward, got, c.want)
+		}
+	}
+}
+
+// TestServe stops a server while a request is under way.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	entered, release := make(chan struct{}), make(chan struct{})
+	s, _ := bare(t, func(c echo.Context) error {
+		close(entered)
+		<-release
+		return c.String(http.StatusOK, "finished")
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, l) }()
+	s.url = "http://" + l.Addr().String()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if a := s.get("/test"); a.status != http.StatusOK || a.body != "finished" {
+			t.Errorf("the request under way got %d %q", a.status, a.body)
+		}
+	})
+	<-entered
+	stop()
+	eventually(t, "the server takes no more connections", func() bool {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	})
+	select {
+	case err := <-served:
+		t.Fatalf("stopped before its request was answered: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(release)
+	wg.Wait()
+	if err := <-served; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	if err := s.Serve(t.Context(), l); err == nil || !strings.Contains(err.Error(), "serve HTTP") {
+		t.Errorf("Serve on a closed listener: %v", err)
+	}
+}
+
+// TestServeGivesUp: a request that never ends cannot keep the server.
+func TestServeGivesUp(t *testing.T) {
+	t.Parallel()
+	entered, gone := make(chan struct{}), make(chan struct{})
+	s, _ := bare(t, func(c echo.Context) error {
+		close(entered)
+		<-c.Request().Context().Done()
+		close(gone)
+		return nil
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, l) }()
+	go func() {
+		if response, err := http.Get("http://" + l.Addr().String() + "/test"); err == nil {
+			response.Body.Close()
+		}
+	}()
+	<-entered
+	stop()
+	began := time.Now()
+	if err := <-served; !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > shutdownTimeout+2*time.Second {
+		t.Errorf("Serve after %v: %v", time.Since(began), err)
+	}
+	<-gone
+}
+
+// TestLongHeader is refused before a handler sees it.
+func TestLongHeader(t *testing.T) {
+	t.Parallel()
+	s, _ := bare(t, nil)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, l) }()
+	s.url = "http://" + l.Addr().String()
+	s.get("/", "X-Long: "+strings.Repeat("x", 15<<10)).want(http.StatusOK)
+	s.get("/", "X-Long: "+strings.Repeat("x", 64<<10)).want(http.StatusRequestHeaderFieldsTooLarge)
+	stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}

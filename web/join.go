@@ -1,0 +1,86 @@
+package web
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// join records an arrival. A visitor who brings no ticket gets a secret, and
+// the ticket it makes.
+func (s *Server) join(c echo.Context, r *room.Room) (err error) {
+	w := borrow()
+	defer w.giveBack()
+	c.Response().Header()["Cache-Control"] = noStore
+	if w.body, err = readBody(c.Request(), w.body[:0], visitorBody); err != nil {
+		return err
+	}
+	ticket, secret, err := ticketOf(w.body, r.Origin)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	joined, err := r.Join(ctx, ticket)
+	if err != nil {
+		return err
+	}
+	if w.receipt, err = joined.AppendReceipt(ctx, w.receipt[:0]); err != nil {
+		return err
+	}
+	o := &w.answer
+	o.reset()
+	o.arrival(&joined.Standing)
+	o.name("receipt")
+	o.b = appendText(o.b, w.receipt)
+	if secret != "" {
+		o.text("secret", secret)
+	}
+	o.close()
+	status := http.StatusCreated
+	if joined.Again {
+		status = http.StatusOK
+	}
+	return send(c, status, jsonText, o.b)
+}
+
+// ticketOf reads the body of a join, and makes a secret and its ticket when
+// there is none in it.
+func ticketOf(body []byte, origin string) (t fairness.Ticket, secret string, err error) {
+	var text string
+	if len(body) > 0 {
+		if text, err = readText(body, "ticket"); err != nil {
+			return t, "", err
+		}
+	}
+	if text == "" {
+		var own [fairness.SecretSize]byte
+		_, _ = rand.Read(own[:]) // never fails
+		return fairness.NewTicket(origin, own), base64.RawURLEncoding.EncodeToString(own[:]), nil
+	}
+	t, err = parseTicket(text)
+	return t, "", err
+}
+
+func parseTicket(text string) (fairness.Ticket, error) {
+	t, err := fairness.ParseTicket(text)
+	if err != nil {
+		return t, invalid("ticket", "must be a lower-case UUID of version 8")
+	}
+	return t, nil
+}
+
+// arrival writes what never changes about a ticket.
+func (o *object) arrival(st *fairness.Standing) {
+	o.id("ticket", st.Ticket)
+	o.number("index", uint64(st.Index))
+	o.number("window", uint64(st.Window.Index))
+	o.millis("window_from", int64(st.Window.From))
+	o.millis("window_to", int64(st.Window.To))
+	o.number("seq", uint64(st.Seq))
+	o.millis("time", int64(st.Joined))
+}

@@ -1,0 +1,122 @@
+package web
+
+import (
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// timeForm is RFC 3339 with milliseconds, in UTC.
+const timeForm = "2006-01-02T15:04:05.000Z"
+
+// object writes JSON member by member, without reflection. Names are constants
+// of this package that need no escapes.
+type object struct{ b []byte }
+
+// reset begins an empty object in the same memory.
+func (o *object) reset() { o.b = append(o.b[:0], '{') }
+
+// name begins a member; the empty name begins an element of a list.
+func (o *object) name(name string) {
+	if last := o.b[len(o.b)-1]; last != '{' && last != '[' {
+		o.b = append(o.b, ',')
+	}
+	if name != "" {
+		o.b = append(o.b, '"')
+		o.b = append(o.b, name...)
+		o.b = append(o.b, '"', ':')
+	}
+}
+
+// open begins a member that is an object, until close.
+func (o *object) open(name string) {
+	o.name(name)
+	o.b = append(o.b, '{')
+}
+
+func (o *object) close() { o.b = append(o.b, '}') }
+
+// list begins a member that is a list, until closeList.
+func (o *object) list(name string) {
+	o.name(name)
+	o.b = append(o.b, '[')
+}
+
+func (o *object) closeList() { o.b = append(o.b, ']') }
+
+func (o *object) text(name, value string) {
+	o.name(name)
+	o.b = appendText(o.b, value)
+}
+
+// texter is what writes itself without needing escapes.
+type texter interface {
+	AppendText(dst []byte) ([]byte, error)
+}
+
+func (o *object) id(name string, value texter) {
+	o.name(name)
+	o.b = append(o.b, '"')
+	o.b, _ = value.AppendText(o.b) // ids never fail
+	o.b = append(o.b, '"')
+}
+
+func (o *object) number(name string, value uint64) {
+	o.name(name)
+	o.b = strconv.AppendUint(o.b, value, 10)
+}
+
+func (o *object) flag(name string, value bool) {
+	o.name(name)
+	o.b = strconv.AppendBool(o.b, value)
+}
+
+func (o *object) null(name string) {
+	o.name(name)
+	o.b = append(o.b, "null"...)
+}
+
+func (o *object) time(name string, value time.Time) {
+	o.name(name)
+	o.b = append(o.b, '"')
+	o.b = value.UTC().AppendFormat(o.b, timeForm)
+	o.b = append(o.b, '"')
+}
+
+// millis writes a moment of the transcript.
+func (o *object) millis(name string, value int64) { o.time(name, time.UnixMilli(value)) }
+
+// appendText appends a JSON string. What is not UTF-8 becomes U+FFFD.
+func appendText[T string | []byte](dst []byte, text T) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	from := 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			if r, size := utf8.DecodeRuneInString(string(text[i:min(i+utf8.UTFMax, len(text))])); r != utf8.RuneError || size > 1 {
+				i += size
+				continue
+			}
+		}
+		dst = append(dst, text[from:i]...)
+		switch {
+		case c == '\n':
+			dst = append(dst, '\\', 'n')
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c < ' ':
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		default:
+			dst = append(dst, "\ufffd"...)
+		}
+		i++
+		from = i
+	}
+	dst = append(dst, text[from:]...)
+	return append(dst, '"')
+}

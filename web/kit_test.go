@@ -1,0 +1,302 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+const (
+	token     = "the-management-token"
+	publicURL = "https://example.com"
+)
+
+// site is a server on a database of its own, reached over loopback.
+type site struct {
+	testing.TB
+	*Server
+	rooms *room.Rooms
+	url   string
+}
+
+// newSite starts a site; options may be changed before it starts.
+func newSite(t testing.TB, change ...func(*Options)) *site {
+	t.Helper()
+	rooms := newRooms(t)
+	o := Options{Rooms: rooms, AdminToken: token, Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	for _, f := range change {
+		f(&o)
+	}
+	s := New(o)
+	listener := httptest.NewServer(s)
+	t.Cleanup(listener.Close)
+	return &site{t, s, rooms, listener.URL}
+}
+
+func newRooms(t testing.TB) *room.Rooms {
+	t.Helper()
+	master, err := room.ParseMasterKey(room.NewMasterKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := connect(t, pgtest.URL(t))
+	rooms := room.New(room.Options{
+		Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: master, PublicURL: publicURL,
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); rooms.Run(ctx) }()
+	t.Cleanup(func() {
+		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+		defer stop()
+		if err := rooms.Close(ctx); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		<-stopped
+	})
+	return rooms
+}
+
+// connect opens a pool as the role that the server has.
+func connect(t testing.TB, url string) *pgxpool.Pool {
+	t.Helper()
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "set role "+pglog.Role)
+		return err
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// answer is a response that has been read.
+type answer struct {
+	testing.TB
+	status int
+	header http.Header
+	body   string
+}
+
+// client does not decompress by itself, so that tests see what is sent.
+var client = &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100}, Timeout: 20 * time.Second}
+
+// do sends a request. A body that begins with { is declared as JSON; headers
+// are "Name: value", and an empty value removes one.
+func (s *site) do(method, path, body string, headers ...string) answer {
+	s.Helper()
+	r, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	if strings.HasPrefix(body, "{") {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if strings.HasPrefix(path, "/v1/") {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+		if value == "" {
+			r.Header.Del(name)
+		}
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		s.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer response.Body.Close()
+	b, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.Fatalf("%s %s: %v", method, path, err)
+	}
+	return answer{s.TB, response.StatusCode, response.Header, string(b)}
+}
+
+func (s *site) get(path string, headers ...string) answer {
+	s.Helper()
+	return s.do("GET", path, "", headers...)
+}
+
+func (s *site) post(path, body string, headers ...string) answer {
+	s.Helper()
+	return s.do("POST", path, body, headers...)
+}
+
+// create makes a room from JSON.
+func (s *site) create(config string) {
+	s.Helper()
+	s.post("/v1/rooms", config).want(http.StatusCreated)
+}
+
+// want ends the test unless the answer has that status.
+func (a answer) want(status int) answer {
+	a.Helper()
+	if a.status != status {
+		a.Fatalf("status %d, want %d: %s", a.status, status, a.body)
+	}
+	return a
+}
+
+// decode reads a JSON body into T and refuses members that T does not have.
+func decode[T any](a answer) T {
+	a.Helper()
+	var v T
+	d := json.NewDecoder(strings.NewReader(a.body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&v); err != nil {
+		a.Fatalf("decode %s: %v", a.body, err)
+	}
+	return v
+}
+
+// problem reads a problem document of that status and type, and checks its form.
+func (a answer) problem(status int, name string) problem {
+	a.Helper()
+	a.want(status)
+	p := decode[problem](a)
+	wantType := problemTypes + name
+	if name == "" {
+		wantType = "about:blank"
+	}
+	if p.Type != wantType || p.Title == "" || p.Status != status || !strings.HasPrefix(p.Instance, "/") {
+		a.Errorf("problem %+v, want type %s", p, wantType)
+	}
+	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
+		a.Errorf("content type %q", got)
+	}
+	if id := a.header.Get("X-Request-Id"); id == "" || p.RequestID != id {
+		a.Errorf("request id %q in the document, %q in the header", p.RequestID, id)
+	}
+	return p
+}
+
+// The documents as a client sees them.
+type (
+	joinedJSON struct {
+		Ticket     string    `json:"ticket"`
+		Index      uint64    `json:"index"`
+		Window     uint64    `json:"window"`
+		WindowFrom time.Time `json:"window_from"`
+		WindowTo   time.Time `json:"window_to"`
+		Seq        uint32    `json:"seq"`
+		Time       time.Time `json:"time"`
+		Receipt    string    `json:"receipt"`
+		Secret     string    `json:"secret"`
+	}
+	ticketJSON struct {
+		Ticket     string    `json:"ticket"`
+		Index      uint64    `json:"index"`
+		Window     uint64    `json:"window"`
+		WindowFrom time.Time `json:"window_from"`
+		WindowTo   time.Time `json:"window_to"`
+		Seq        uint32    `json:"seq"`
+		Time       time.Time `json:"time"`
+		Lane       string    `json:"lane"`
+		Status     string    `json:"status"`
+		Reason     string    `json:"reason"`
+		Position   *uint64   `json:"position"`
+		Ahead      struct{ Min, Max uint64 }
+		ETA        *struct{ Earliest, Latest time.Time }
+		ClaimBy    *time.Time `json:"claim_by"`
+		LeftMS     *int64     `json:"left_ms"`
+		Settled    *time.Time `json:"settled"`
+		Poll       int64      `json:"poll_after_ms"`
+	}
+	passJSON struct {
+		Ticket   string    `json:"ticket"`
+		Pass     string    `json:"pass"`
+		PassID   string    `json:"pass_id"`
+		Expires  time.Time `json:"expires"`
+		Position uint64    `json:"position"`
+		Lane     string    `json:"lane"`
+	}
+	stateJSON struct {
+		Slug     string     `json:"slug"`
+		Title    string     `json:"title"`
+		Origin   string     `json:"origin"`
+		VKey     string     `json:"vkey"`
+		Phase    string     `json:"phase"`
+		Now      time.Time  `json:"now"`
+		Opens    time.Time  `json:"opens"`
+		Starts   time.Time  `json:"starts"`
+		Closes   *time.Time `json:"closes"`
+		Paused   bool       `json:"paused"`
+		Message  string     `json:"message"`
+		Size     uint64     `json:"size"`
+		Arrivals uint64     `json:"arrivals"`
+		Outflow  struct {
+			PerMinute uint32 `json:"per_minute"`
+			MaxActive uint32 `json:"max_active"`
+		} `json:"outflow"`
+		Window  *windowJSON  `json:"window"`
+		Windows []windowJSON `json:"windows"`
+		Lanes   map[string]struct {
+			Drawn, Assigned, Called, Admitted, Skipped, Waiting uint64
+		} `json:"lanes"`
+		Poll struct {
+			AfterMS int64   `json:"after_ms"`
+			Jitter  float64 `json:"jitter"`
+		} `json:"poll"`
+	}
+	windowJSON struct {
+		Index    uint64    `json:"index"`
+		From     time.Time `json:"from"`
+		To       time.Time `json:"to"`
+		Arrivals uint64    `json:"arrivals"`
+		Frozen   bool      `json:"frozen"`
+		Drawn    bool      `json:"drawn"`
+		First    *uint64   `json:"first_position"`
+	}
+)
+
+// visitor is somebody with a secret of their own.
+type visitor struct{ ticket, secret string }
+
+func newVisitor(slug string) visitor {
+	var secret [fairness.SecretSize]byte
+	_, _ = rand.Read(secret[:])
+	return visitor{fairness.NewTicket("example.com/r/"+slug, secret).String(), base64.RawURLEncoding.EncodeToString(secret[:])}
+}
+
+func (v visitor) joinBody() string  { return `{"ticket":"` + v.ticket + `"}` }
+func (v visitor) claimBody() string { return `{"secret":"` + v.secret + `"}` }
+
+// eventually waits until ok.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Fatalf("not within 15 s: %s", what)
+}

@@ -1,0 +1,102 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/room"
+)
+
+// A tile never changes, whatever its width: the width is part of its name, and
+// a log only grows. So partial tiles may be kept as long as full ones.
+var (
+	immutable      = []string{"public, max-age=31536000, immutable"}
+	keysCache      = []string{"public, max-age=3600"}
+	acceptEncoding = []string{"Accept-Encoding"}
+	gzipped        = []string{"gzip"}
+)
+
+// checkpoint answers with the published checkpoint.
+//
+// https://c2sp.org/tlog-tiles#checkpoints
+func (s *Server) checkpoint(c echo.Context, r *room.Room) error {
+	note, err := r.Checkpoint(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(note)
+	etag := `"` + hex.EncodeToString(sum[:8]) + `"`
+	h := c.Response().Header()
+	h["Cache-Control"] = noCache
+	h["Etag"] = []string{etag}
+	if isKnown(c.Request(), etag) {
+		c.Response().WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	return send(c, http.StatusOK, plainText, note)
+}
+
+// tile answers with a tile of hashes or a bundle of entries. Hashes do not
+// compress; entries do.
+//
+// https://c2sp.org/tlog-tiles#merkle-tree
+func (s *Server) tile(c echo.Context, r *room.Room) error {
+	t, err := audit.ParseTilePath("tile/" + c.Param("*"))
+	if err != nil {
+		return room.ErrNotFound
+	}
+	content, err := r.Tile(c.Request().Context(), t)
+	if err != nil {
+		return err
+	}
+	h := c.Response().Header()
+	h["Cache-Control"] = immutable
+	if t.Level < 0 {
+		h["Vary"] = acceptEncoding
+		if acceptsGzip(c.Request().Header["Accept-Encoding"]) {
+			h["Content-Encoding"] = gzipped
+			content = compress(content)
+		}
+	}
+	return send(c, http.StatusOK, octets, content)
+}
+
+// acceptsGzip reads Accept-Encoding headers
+// (https://www.rfc-editor.org/rfc/rfc9110#section-12.5.3).
+func acceptsGzip(headers []string) bool {
+	for coding := range strings.SplitSeq(strings.Join(headers, ","), ",") {
+		name, weight, _ := strings.Cut(coding, ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			q, isWeight := strings.CutPrefix(strings.TrimSpace(weight), "q=")
+			return !isWeight || strings.Trim(q, "0.") != ""
+		}
+	}
+	return false
+}
+
+var compressors = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
+func compress(content []byte) []byte {
+	var b bytes.Buffer
+	w, _ := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(w)
+	w.Reset(&b)
+	_, _ = w.Write(content) // to memory, never fails
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// passKeys answers with the keys that verify the room's passes, as a JSON Web
+// Key Set (https://www.rfc-editor.org/rfc/rfc7517#section-5).
+func (s *Server) passKeys(c echo.Context, r *room.Room) error {
+	c.Response().Header()["Cache-Control"] = keysCache
+	return c.JSON(http.StatusOK, map[string]any{"keys": r.PassKeys()})
+}

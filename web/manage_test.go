@@ -1,0 +1,184 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// organizerJSON is a room as the management shows it; decode refuses more.
+type organizerJSON struct {
+	Slug    string     `json:"slug"`
+	Title   string     `json:"title"`
+	Opens   time.Time  `json:"opens"`
+	Starts  time.Time  `json:"starts"`
+	Closes  *time.Time `json:"closes"`
+	Windows []struct {
+		From   time.Time `json:"from"`
+		Length string    `json:"length"`
+	} `json:"windows"`
+	Outflow struct {
+		PerMinute uint32 `json:"per_minute"`
+		MaxActive uint32 `json:"max_active"`
+	} `json:"outflow"`
+	Claim   string            `json:"claim"`
+	Session string            `json:"session"`
+	Beacon  string            `json:"beacon"`
+	Origin  string            `json:"origin"`
+	URL     string            `json:"url"`
+	VKey    string            `json:"vkey"`
+	Phase   string            `json:"phase"`
+	Created time.Time         `json:"created"`
+	Size    uint64            `json:"size"`
+	Counts  map[string]uint64 `json:"counts"`
+	Message string            `json:"message"`
+}
+
+// TestManage takes a room through everything an organizer can do.
+func TestManage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	began := time.Now()
+	a := s.post("/v1/rooms", `{"slug":"sale","title":"Summer sale","closes":"2199-01-01T00:00:00Z","windows":[{"length":"24h"}],
+		"outflow":{"per_minute":120,"max_active":50},"claim":"2m","session":"10m","beacon":"none"}`).want(http.StatusCreated)
+	if got := a.header.Get("Location"); got != publicURL+"/v1/rooms/sale" {
+		t.Errorf("Location %q", got)
+	}
+	made := decode[organizerJSON](a)
+	if made.Title != "Summer sale" || made.Outflow.PerMinute != 120 || made.Outflow.MaxActive != 50 || made.Claim != "2m0s" || made.Session != "10m0s" || made.Beacon != "none" ||
+		made.Closes == nil || made.Closes.Year() != 2199 || len(made.Windows) != 1 || made.Windows[0].Length != "24h0m0s" {
+		t.Errorf("made %s", a.body)
+	}
+	if made.Origin != "example.com/r/sale" || made.URL != publicURL+"/r/sale" || !strings.HasPrefix(made.VKey, "example.com/r/sale+") ||
+		made.Phase != "serving" || made.Size != 1 || made.Created.Sub(began).Abs() > 10*time.Second || len(made.Counts) != 11 {
+		t.Errorf("made %s", a.body)
+	}
+	s.post("/v1/rooms", `{"slug":"sale"}`).problem(http.StatusConflict, "room-exists")
+	s.post("/r/sale/join", "").want(http.StatusCreated)
+	if got := decode[organizerJSON](s.get("/v1/rooms/sale").want(http.StatusOK)); got.Counts["arrivals"] != 1 || got.Size != 2 || got.VKey != made.VKey || !got.Created.Equal(made.Created) {
+		t.Errorf("shown %+v", got)
+	}
+	got := decode[organizerJSON](s.do("PATCH", "/v1/rooms/sale", `{"title":"Winter sale","message":"Soon","outflow":{"per_minute":30},"closes":"2198-01-01T00:00:00Z"}`).want(http.StatusOK))
+	if got.Title != "Winter sale" || got.Message != "Soon" || got.Outflow.PerMinute != 30 || got.Outflow.MaxActive != 0 || got.Closes.Year() != 2198 || got.Counts["amends"] != 3 {
+		t.Errorf("amended %+v", got)
+	}
+	for _, step := range []struct{ action, phase string }{
+		{"pause", "paused"}, {"pause", "paused"}, {"resume", "serving"}, {"resume", "serving"}, {"end", "ended"}, {"end", "ended"},
+	} {
+		if got := decode[organizerJSON](s.post("/v1/rooms/sale/"+step.action, "").want(http.StatusOK)); got.Phase != step.phase {
+			t.Errorf("%s: phase %s, want %s", step.action, got.Phase, step.phase)
+		}
+	}
+	s.post("/v1/rooms/sale/pause", "").problem(http.StatusConflict, "against-the-rules")
+	s.get("/v1/rooms/other").problem(http.StatusNotFound, "not-found")
+	s.post("/v1/rooms/other/end", "").problem(http.StatusNotFound, "not-found")
+	s.do("PATCH", "/v1/rooms/other", `{"title":"x"}`).problem(http.StatusNotFound, "not-found")
+}
+
+// TestList lists rooms that live and rooms that have ended.
+func TestList(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	type listJSON struct{ Rooms []summaryJSON }
+	if a := s.get("/v1/rooms").want(http.StatusOK); a.body != "{\"rooms\":[]}\n" {
+		t.Errorf("no rooms: %s", a.body)
+	}
+	s.create(`{"slug":"one","title":"The one"}`)
+	s.create(`{"slug":"two"}`)
+	s.post("/v1/rooms/one/end", "").want(http.StatusOK)
+	eventually(t, "the end is noted", func() bool {
+		list := decode[listJSON](s.get("/v1/rooms").want(http.StatusOK)).Rooms
+		if len(list) != 2 || list[0].Slug != "two" || list[0].Phase != "serving" || list[0].Counts == nil || list[0].URL != publicURL+"/r/two" {
+			t.Fatalf("list %+v", list)
+		}
+		if list[1].Slug != "one" || list[1].Title != "The one" || list[1].Phase != "ended" || list[1].Created.IsZero() {
+			t.Fatalf("list %+v", list)
+		}
+		return list[1].Counts == nil
+	})
+}
+
+// TestInvalidRooms sends configurations with everything wrong.
+func TestInvalidRooms(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"fine"}`)
+	for _, c := range []struct{ method, path, body, fields string }{
+		{"POST", "/v1/rooms", `{"slug":7,"title":[],"opens":"noon","windows":[{"from":1,"length":"x","width":2}],"outflow":{"per_minute":-1},"claim":5,"color":"red"}`,
+			"color slug title opens claim windows[0].width windows[0].from windows[0].length outflow.per_minute"},
+		{"POST", "/v1/rooms", `{"slug":"-","claim":"1ms","session":"1ms","windows":[{"length":"1ms"}],"beacon":"moon"}`,
+			"slug beacon windows[0].length claim session"},
+		{"POST", "/v1/rooms", `{"slug":`, ""},
+		{"POST", "/v1/rooms", ``, ""},
+		{"PATCH", "/v1/rooms/fine", `{"slug":"other"}`, "slug"},
+		{"PATCH", "/v1/rooms/fine", `{}`, ""},
+		{"PATCH", "/v1/rooms/fine", `{"outflow":{"per_minute":0},"windows":[{"length":"1m"}]}`, "outflow.per_minute windows[0].from"},
+	} {
+		p := s.do(c.method, c.path, c.body).problem(http.StatusBadRequest, "invalid")
+		fields := map[string]bool{}
+		for _, e := range p.Errors {
+			fields[e.Field] = e.Detail != ""
+		}
+		want := strings.Fields(c.fields)
+		if c.fields == "" {
+			want = []string{""}
+		}
+		for _, field := range want {
+			if !fields[field] {
+				t.Errorf("%s: no problem of %q in %+v", c.body, field, p.Errors)
+			}
+		}
+		if len(fields) != len(want) {
+			t.Errorf("%s: problems %+v, want of %s", c.body, p.Errors, c.fields)
+		}
+	}
+	large := fmt.Sprintf(`{"slug":"large","title":%q}`, strings.Repeat("x", managerBody))
+	s.post("/v1/rooms", large).problem(http.StatusRequestEntityTooLarge, "too-large")
+	s.post("/v1/rooms", `{"slug":"form"}`, "Content-Type: application/x-www-form-urlencoded").problem(http.StatusUnsupportedMediaType, "media-type")
+	s.do("PATCH", "/v1/rooms/fine", `{"title":"x"}`, "Content-Type: ").problem(http.StatusUnsupportedMediaType, "media-type")
+}
+
+// TestToken walks every route of the management, those that do not exist too,
+// without the token and with wrong ones.
+func TestToken(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"guarded"}`)
+	type request struct{ method, path string }
+	requests := []request{{"GET", "/v1/"}, {"GET", "/v1/nothing"}, {"DELETE", "/v1/rooms"}, {"OPTIONS", "/v1/rooms"}, {"POST", "/v1/rooms/guarded/explode"}, {"GET", "/v1%2Frooms"}}
+	for _, route := range s.echo.Routes() {
+		if !strings.HasPrefix(route.Path, "/r/") && route.Path != "/" && route.Path != "/healthz" {
+			requests = append(requests, request{route.Method, strings.ReplaceAll(route.Path, ":slug", "guarded")})
+		}
+	}
+	if len(requests) != 6+7 {
+		t.Errorf("%d requests to guarded routes: is a new one listed?", len(requests))
+	}
+	for _, r := range requests {
+		for _, authorization := range []string{
+			"", "Bearer", "Bearer ", "Bearer wrong", "Bearer " + token + "x", "Bearer " + token[1:], "Bearer  " + token, token, "Basic " + token, "Basic OnRoZS1tYW5hZ2VtZW50LXRva2Vu",
+		} {
+			a := s.do(r.method, r.path, "", "Authorization: "+authorization)
+			a.problem(http.StatusUnauthorized, "unauthorized")
+			if got := a.header.Get("WWW-Authenticate"); got != `Bearer realm="proofline"` {
+				t.Errorf("%s %s: WWW-Authenticate %q", r.method, r.path, got)
+			}
+		}
+	}
+	s.get("/v1/rooms", "Authorization: bearer "+token).want(http.StatusOK)
+	if got := decode[organizerJSON](s.get("/v1/rooms/guarded")); got.Phase != "serving" {
+		t.Errorf("a request without token did something: %+v", got)
+	}
+}
+
+// TestNoToken: a server without a token has no management, rather than an
+// open one.
+func TestNoToken(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(o *Options) { o.AdminToken = "" })
+	for _, authorization := range []string{"", "Bearer", "Bearer ", "Bearer " + token} {
+		s.get("/v1/rooms", "Authorization: "+authorization).problem(http.StatusUnauthorized, "unauthorized")
+	}
+}

@@ -1,0 +1,49 @@
+package web
+
+import (
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// Bounds of the time after which a page should ask again. Far from the front
+// little changes, and a moment too late costs little.
+const (
+	minPoll = 2 * time.Second
+	maxPoll = time.Minute
+)
+
+// pollJitter is the part of the time by which pages should vary it, so that
+// they do not all ask at once.
+const pollJitter = "0.3"
+
+// pollBefore returns when to ask again about something that happens in d.
+func pollBefore(d time.Duration) time.Duration { return min(max(d/4, minPoll), maxPoll) }
+
+// roomPoll returns when to ask again for a room's state.
+func roomPoll(s *room.Snapshot, now time.Time) time.Duration {
+	switch s.Phase(now) {
+	case room.PhaseUpcoming:
+		return pollBefore(s.Opens.Sub(now))
+	case room.PhaseOpen:
+		return pollBefore(s.Starts.Sub(now))
+	case room.PhaseEnded:
+		return maxPoll
+	}
+	return minPoll
+}
+
+// ticketPoll returns when to ask again where a ticket stands.
+func ticketPoll(st *fairness.Standing, s *room.Snapshot, now time.Time) time.Duration {
+	span, expected := s.Expected(*st, now)
+	switch {
+	case st.Status == fairness.StatusWaiting:
+		return pollBefore(time.UnixMilli(int64(st.Window.To)).Sub(now))
+	case expected:
+		return pollBefore(span.Earliest.Sub(now))
+	case st.Status == fairness.StatusAdmitted, st.Status == fairness.StatusSkipped, s.Ended:
+		return maxPoll
+	}
+	return 2 * minPoll // called, or paused
+}

@@ -1,0 +1,180 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+var (
+	// errToken is returned when a management request has no or a wrong token.
+	errToken = errors.New("give the management token as Authorization: Bearer TOKEN")
+	// errTooLarge is returned when a body is larger than its route takes.
+	errTooLarge = errors.New("the body is too large")
+	// errMediaType is returned when a body is not declared as JSON.
+	errMediaType = errors.New("the body must be JSON, with Content-Type: application/json")
+	// errNotReady is returned until the server can take joins.
+	errNotReady = errors.New("the server is starting, or its database is away")
+	// errInternal stands for everything that is nobody else's business.
+	errInternal = errors.New("something went wrong here; the log has more under the request_id")
+)
+
+// problemTypes is where PROBLEMS.md describes each type.
+const problemTypes = documentation + "/blob/main/web/PROBLEMS.md#"
+
+// kind is a kind of error and how it is answered.
+type kind struct {
+	match  func(error) (detail string, ok bool)
+	status int
+	name   string // last part of the type
+	title  string
+	retry  time.Duration // Retry-After, 0 for none
+}
+
+// kinds is the one place that knows which error has which status.
+var kinds = []kind{
+	{as[*room.InvalidError], http.StatusBadRequest, "invalid", "Invalid input", 0},
+	{is(errToken), http.StatusUnauthorized, "unauthorized", "Not authorized", 0},
+	{is(room.ErrSecret), http.StatusForbidden, "wrong-secret", "Wrong secret", 0},
+	{is(room.ErrNotFound), http.StatusNotFound, "not-found", "Not found", 0},
+	{is(room.ErrTicketUnknown), http.StatusNotFound, "unknown-ticket", "Unknown ticket", 0},
+	{as[*room.EarlyError], http.StatusConflict, "too-early", "Not open yet", time.Second},
+	{is(room.ErrExists), http.StatusConflict, "room-exists", "Room exists", 0},
+	{as[*fairness.Violation], http.StatusConflict, "against-the-rules", "Against the rules of the room", 0},
+	{is(room.ErrClosed), http.StatusGone, "closed", "Closed", 0},
+	{is(room.ErrExpired), http.StatusGone, "expired", "Ticket expired", 0},
+	{is(errTooLarge), http.StatusRequestEntityTooLarge, "too-large", "Body too large", 0},
+	{is(errMediaType), http.StatusUnsupportedMediaType, "media-type", "Unsupported media type", 0},
+	{is(room.ErrBusy), http.StatusServiceUnavailable, "busy", "Busy", time.Second},
+	{is(room.ErrStopping), http.StatusServiceUnavailable, "stopping", "Stopping", 2 * time.Second},
+	{is(errNotReady), http.StatusServiceUnavailable, "not-ready", "Not ready", 2 * time.Second},
+	{tookTooLong, http.StatusServiceUnavailable, "timeout", "Took too long", 2 * time.Second},
+	{is(errInternal), http.StatusInternalServerError, "internal", "Internal error", 0},
+}
+
+// is matches errors that wrap target. What they say beside it stays inside.
+func is(target error) func(error) (string, bool) {
+	return func(err error) (string, bool) { return target.Error(), errors.Is(err, target) }
+}
+
+func as[T error](err error) (string, bool) {
+	var target T
+	if !errors.As(err, &target) {
+		return "", false
+	}
+	return target.Error(), true
+}
+
+func tookTooLong(err error) (string, bool) {
+	return "the server did not get to it in time", errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// problem is the body of every error (https://www.rfc-editor.org/rfc/rfc9457).
+type problem struct {
+	Type      string       `json:"type"`
+	Title     string       `json:"title"`
+	Status    int          `json:"status"`
+	Detail    string       `json:"detail,omitempty"`
+	Instance  string       `json:"instance"` // path of the request
+	RequestID string       `json:"request_id"`
+	Errors    []fieldError `json:"errors,omitempty"` // of the input
+
+	retry time.Duration
+}
+
+// fieldError is one thing wrong with the input.
+type fieldError struct {
+	Field  string `json:"field"` // empty: the body as a whole
+	Detail string `json:"detail"`
+}
+
+// invalid says what is wrong with one field.
+func invalid(field, detail string) error {
+	return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
+}
+
+// describe says an error to a stranger: what is not in the table is internal.
+func (s *Server) describe(err error) problem {
+	if routing := (*echo.HTTPError)(nil); errors.As(err, &routing) { // of echo's router
+		return problem{Type: "about:blank", Title: http.StatusText(routing.Code), Status: routing.Code}
+	}
+	for _, k := range kinds {
+		if detail, ok := k.match(err); ok {
+			p := problem{Type: problemTypes + k.name, Title: k.title, Status: k.status, Detail: detail, retry: k.retry}
+			p.add(err)
+			return p
+		}
+	}
+	if !s.ready() {
+		return s.describe(errNotReady)
+	}
+	return s.describe(errInternal)
+}
+
+// add takes what an error carries beside its words.
+func (p *problem) add(err error) {
+	if early := (*room.EarlyError)(nil); errors.As(err, &early) {
+		p.retry = max(p.retry, early.Wait)
+	}
+	if wrong := (*room.InvalidError)(nil); errors.As(err, &wrong) {
+		for _, field := range wrong.Problems {
+			p.Errors = append(p.Errors, fieldError(field))
+		}
+	}
+}
+
+// fail answers with a problem document.
+func (s *Server) fail(c echo.Context, err error) {
+	p := s.describe(err)
+	s.logFailure(c, p.Status, err)
+	if c.Response().Committed {
+		return // too late, or the client is gone
+	}
+	h := c.Response().Header()
+	if p.retry > 0 {
+		h["Retry-After"] = retryAfter(p.retry)
+	}
+	if p.Status == http.StatusUnauthorized {
+		h["Www-Authenticate"] = []string{`Bearer realm="proofline"`}
+	}
+	p.Instance, p.RequestID = c.Request().URL.EscapedPath(), requestID(c)
+	body, err := json.Marshal(p)
+	if err == nil {
+		err = send(c, p.Status, []string{"application/problem+json"}, body)
+	}
+	if err != nil {
+		s.log.Debug("problem not sent", "err", err, "request_id", requestID(c))
+	}
+}
+
+// retryAfter is the value of a Retry-After header, in whole seconds.
+func retryAfter(d time.Duration) []string {
+	return []string{strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)}
+}
+
+// logFailure logs what is the server's own fault. That the database is away
+// is said once by the rooms, not once a request.
+func (s *Server) logFailure(c echo.Context, status int, err error) {
+	level := slog.LevelError
+	switch {
+	case status < http.StatusInternalServerError:
+		return
+	case status == http.StatusServiceUnavailable:
+		level = slog.LevelDebug
+	}
+	r := c.Request()
+	attributes := []any{"method", r.Method, "path", r.URL.Path, "err", err, "request_id", requestID(c)}
+	if p := (*panicError)(nil); errors.As(err, &p) {
+		attributes = append(attributes, "stack", string(p.stack))
+	}
+	s.log.Log(r.Context(), level, "request failed", attributes...)
+}

@@ -1,0 +1,478 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/proofline/proofline/audit"
+)
+
+// open makes a room that stays open and has one arrival.
+func (s *site) open(slug string) visitor {
+	s.Helper()
+	s.create(`{"slug":"` + slug + `","title":"Open \"room\"","windows":[{"length":"24h"}]}`)
+	v := newVisitor(slug)
+	s.post("/r/"+slug+"/join", v.joinBody()).want(http.StatusCreated)
+	return v
+}
+
+// TestMalformed sends what is no join and no claim.
+func TestMalformed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	v := s.open("bad")
+	claim := "/r/bad/tickets/" + v.ticket + "/claim"
+	const media, large = "media-type", "too-large"
+	for _, c := range []struct {
+		path, body string
+		headers    []string
+		status     int
+		name       string
+		fields     string // of the errors
+	}{
+		{path: "/r/bad/join", body: `{"ticket":"x"}`, status: 400, name: "invalid", fields: "ticket"},
+		{path: "/r/bad/join", body: `{"ticket":"` + strings.ToUpper(v.ticket) + `"}`, status: 400, name: "invalid", fields: "ticket"},
+		{path: "/r/bad/join", body: `{"ticket":"6ba7b810-9dad-11d1-80b4-00c04fd430c8"}`, status: 400, name: "invalid", fields: "ticket"},
+		{path: "/r/bad/join", body: `{"ticket":7}`, status: 400, name: "invalid", fields: "ticket"},
+		{path: "/r/bad/join", body: `{"ticket":"a","ticket":"b"}`, status: 400, name: "invalid", fields: "ticket"},
+		{path: "/r/bad/join", body: `{"tickets":"x","lane":"vip"}`, status: 400, name: "invalid", fields: "tickets lane"},
+		{path: "/r/bad/join", body: `{"ticket":`, status: 400, name: "invalid", fields: ""},
+		{path: "/r/bad/join", body: `{} {}`, status: 400, name: "invalid", fields: ""},
+		{path: "/r/bad/join", body: `[]`, headers: []string{"Content-Type: application/json"}, status: 400, name: "invalid", fields: ""},
+		{path: "/r/bad/join", body: "\x00\xff", headers: []string{"Content-Type: application/json"}, status: 400, name: "invalid", fields: ""},
+		{path: "/r/bad/join", body: v.joinBody(), headers: []string{"Content-Type: text/plain"}, status: 415, name: media},
+		{path: "/r/bad/join", body: v.joinBody(), headers: []string{"Content-Type: "}, status: 415, name: media},
+		{path: "/r/bad/join", body: `{"ticket":"` + strings.Repeat("x", visitorBody) + `"}`, status: 413, name: large},
+		{path: claim, body: "", status: 400, name: "invalid", fields: ""},
+		{path: claim, body: `{}`, status: 400, name: "invalid", fields: "secret"},
+		{path: claim, body: `{"secret":null}`, status: 400, name: "invalid", fields: "secret"},
+		{path: claim, body: `{"secret":"` + v.secret + `="}`, status: 400, name: "invalid", fields: "secret"},
+		{path: claim, body: `{"secret":"` + v.secret[:42] + `\n"}`, status: 400, name: "invalid", fields: "secret"},
+		{path: claim, body: `{"secret":"` + v.secret + v.secret + `"}`, status: 400, name: "invalid", fields: "secret"},
+		{path: claim, body: `{"secret":"` + v.secret + `","ticket":"x"}`, status: 400, name: "invalid", fields: "ticket"},
+		{path: claim, body: `{"secret":"` + strings.Repeat("x", visitorBody) + `"}`, status: 413, name: large},
+		{path: claim, body: v.claimBody(), headers: []string{"Content-Type: application/x-www-form-urlencoded"}, status: 415, name: media},
+		{path: "/r/bad/tickets/x/claim", body: v.claimBody(), status: 400, name: "invalid", fields: "ticket"},
+	} {
+		t.Run("", func(t *testing.T) {
+			s := &site{t, s.Server, s.rooms, s.url}
+			p := s.post(c.path, c.body, c.headers...).problem(c.status, c.name)
+			var fields []string
+			for _, e := range p.Errors {
+				if e.Detail == "" {
+					t.Errorf("field %q without a detail", e.Field)
+				}
+				fields = append(fields, e.Field)
+			}
+			if got := strings.Join(fields, " "); got != c.fields || c.status == 400 && len(fields) == 0 {
+				t.Errorf("%s %s: errors of %q, want %q", c.path, c.body, got, c.fields)
+			}
+			if strings.Contains(p.Detail, v.secret) {
+				t.Errorf("the answer has the secret")
+			}
+		})
+	}
+	if n := decode[stateJSON](s.get("/r/bad/state")).Arrivals; n != 1 {
+		t.Errorf("%d arrivals, want the one", n)
+	}
+}
+
+// TestWellFormed sends joins in forms that are unusual but right.
+func TestWellFormed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.open("good")
+	for _, c := range []struct{ body, contentType string }{
+		{"", ""}, {"{}", "application/json"}, {`{"ticket":null}`, "application/json"}, {`{"ticket":""}`, "application/json; charset=utf-8"},
+	} {
+		if j := decode[joinedJSON](s.post("/r/good/join", c.body, "Content-Type: "+c.contentType).want(http.StatusCreated)); len(j.Secret) != 43 {
+			t.Errorf("join with %q: %+v, want a secret", c.body, j)
+		}
+	}
+	for _, form := range []string{`{"ticket":"%s"}`, "{ \"ticket\" :\n\t\"%s\" }\r\n", `{"\u0074icket":"%s"}`} {
+		v := newVisitor("good")
+		body := fmt.Sprintf(form, v.ticket)
+		if j := decode[joinedJSON](s.post("/r/good/join", body).want(http.StatusCreated)); j.Ticket != v.ticket || j.Secret != "" {
+			t.Errorf("join with %q: %+v", body, j)
+		}
+	}
+}
+
+// TestChunkedBody sends bodies whose length is not announced.
+func TestChunkedBody(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.open("chunks")
+	for _, c := range []struct {
+		body   io.Reader
+		status int
+	}{
+		{strings.NewReader(newVisitor("chunks").joinBody()), http.StatusCreated},
+		{io.LimitReader(zeros{}, 1<<20), http.StatusRequestEntityTooLarge},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/r/chunks/join", struct{ io.Reader }{c.body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		response, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.Body.Close(); response.StatusCode != c.status {
+			t.Errorf("status %d, want %d", response.StatusCode, c.status)
+		}
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// TestNotThere asks for what does not exist.
+func TestNotThere(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	v := s.open("here")
+	stranger := newVisitor("here")
+	for path, name := range map[string]string{
+		"/r/nowhere/state":                                 "not-found",
+		"/r/NOT-A-SLUG/state":                              "not-found",
+		"/r/nowhere/checkpoint":                            "not-found",
+		"/r/nowhere/tickets/" + v.ticket:                   "not-found",
+		"/r/here/tickets/" + stranger.ticket:               "unknown-ticket",
+		"/r/here/tickets/" + stranger.ticket + "/receipt":  "unknown-ticket",
+		"/r/here/tile/0/000":                               "not-found", // only partial so far
+		"/r/here/tile/0/000.p/3":                           "not-found", // beyond the log
+		"/r/here/tile/0/000.p/300":                         "not-found",
+		"/r/here/tile/entries/x001/000.p/2":                "not-found",
+		"/r/here/tile/entries/0":                           "not-found",
+		"/r/here/tile/":                                    "not-found",
+		"/r/here/tile/../checkpoint":                       "not-found",
+		"/r/here/tile/0%2F000.p/2":                         "not-found",
+		"/r/here/other":                                    "",
+		"/r/here":                                          "",
+		"/r/":                                              "",
+		"/nothing":                                         "",
+		"/r/here/tickets/" + v.ticket + "/receipt/nothing": "",
+	} {
+		a := s.get(path)
+		a.problem(http.StatusNotFound, name)
+		if strings.Contains(path, "/tile/") && a.header.Get("Cache-Control") != "" {
+			t.Errorf("%s: an error has Cache-Control %q", path, a.header.Get("Cache-Control"))
+		}
+		if public := strings.HasPrefix(path, "/r/"); public != (a.header.Get("Access-Control-Allow-Origin") == "*") {
+			t.Errorf("%s: Access-Control-Allow-Origin %q", path, a.header.Get("Access-Control-Allow-Origin"))
+		}
+	}
+	s.post("/r/here/tickets/"+stranger.ticket+"/claim", stranger.claimBody()).problem(http.StatusNotFound, "unknown-ticket")
+	s.post("/r/nowhere/join", v.joinBody()).problem(http.StatusNotFound, "not-found")
+}
+
+// TestPublic reads every public resource, with GET and HEAD, from a page of
+// another origin.
+func TestPublic(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	v := s.open("read")
+	eventually(t, "the arrival is published", func() bool {
+		return strings.HasPrefix(s.get("/r/read/checkpoint").want(http.StatusOK).body, "example.com/r/read\n2\n")
+	})
+	const jsonType, text, binary = "application/json", "text/plain; charset=utf-8", "application/octet-stream"
+	for _, c := range []struct{ path, contentType, cache string }{
+		{"/r/read/checkpoint", text, "no-cache"},
+		{"/r/read/tile/0/000.p/2", binary, "public, max-age=31536000, immutable"},
+		{"/r/read/tile/entries/000.p/2", binary, "public, max-age=31536000, immutable"},
+		{"/r/read/state", jsonType, "public, max-age=1, stale-while-revalidate=5"},
+		{"/r/read/tickets/" + v.ticket, jsonType, "no-store"},
+		{"/r/read/tickets/" + v.ticket + "/receipt", text, "no-store"},
+		{"/r/read/jwks.json", jsonType, "public, max-age=3600"},
+	} {
+		get := s.get(c.path, "Origin: https://shop.example.com").want(http.StatusOK)
+		head := s.do("HEAD", c.path, "").want(http.StatusOK)
+		for name, want := range map[string]string{
+			"Content-Type": c.contentType, "Cache-Control": c.cache, "Access-Control-Allow-Origin": "*",
+			"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+			"Referrer-Policy": "no-referrer", "Set-Cookie": "", "Access-Control-Allow-Credentials": "",
+		} {
+			if got := get.header.Get(name); got != want {
+				t.Errorf("%s: %s %q, want %q", c.path, name, got, want)
+			}
+			if got := head.header.Get(name); got != want {
+				t.Errorf("HEAD %s: %s %q, want %q", c.path, name, got, want)
+			}
+		}
+		if n := head.header.Get("Content-Length"); head.body != "" || n != fmt.Sprint(len(get.body)) && !strings.Contains(c.path, "tickets/"+v.ticket) {
+			t.Errorf("HEAD %s: %d bytes, length %q, GET has %d", c.path, len(head.body), n, len(get.body))
+		}
+	}
+	s.checkLog("read")
+}
+
+// checkLog checks the tree that is published, as any tile reader does.
+func (s *site) checkLog(slug string) {
+	s.Helper()
+	state := decode[stateJSON](s.get("/r/" + slug + "/state"))
+	key, err := note.NewVerifier(state.VKey)
+	if err != nil {
+		s.Fatal(err)
+	}
+	head, _, err := audit.OpenCheckpoint([]byte(s.get("/r/"+slug+"/checkpoint").body), key)
+	if err != nil {
+		s.Fatal(err)
+	}
+	fetch := func(_ context.Context, t audit.Tile) ([]byte, error) {
+		return []byte(s.get("/r/" + slug + "/" + t.Path()).want(http.StatusOK).body), nil
+	}
+	for index := range head.Size {
+		path, err := audit.ProveInclusion(s.Context(), fetch, head, index)
+		if err == nil {
+			err = audit.VerifyInclusion(head, index, audit.LeafHash(s.entry(slug, index)), path)
+		}
+		if err != nil {
+			s.Error(err)
+		}
+	}
+}
+
+// TestMethods uses methods that a resource does not have.
+func TestMethods(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	v := s.open("methods")
+	for path, allowed := range map[string]string{
+		"/r/methods/checkpoint":                       "GET HEAD",
+		"/r/methods/tile/0/000.p/2":                   "GET HEAD",
+		"/r/methods/state":                            "GET HEAD",
+		"/r/methods/jwks.json":                        "GET HEAD",
+		"/r/methods/join":                             "POST",
+		"/r/methods/tickets/" + v.ticket:              "GET HEAD",
+		"/r/methods/tickets/" + v.ticket + "/receipt": "GET HEAD",
+		"/r/methods/tickets/" + v.ticket + "/claim":   "POST",
+		"/v1/rooms":                                   "GET POST",
+		"/v1/rooms/methods":                           "GET PATCH",
+		"/v1/rooms/methods/pause":                     "POST",
+		"/v1/rooms/methods/resume":                    "POST",
+		"/v1/rooms/methods/end":                       "POST",
+		"/healthz":                                    "GET HEAD",
+		"/":                                           "GET HEAD",
+	} {
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "PROPFIND"} {
+			if strings.Contains(" "+allowed+" ", " "+method+" ") {
+				continue
+			}
+			a := s.do(method, path, "").want(http.StatusMethodNotAllowed)
+			if method != "HEAD" {
+				a.problem(http.StatusMethodNotAllowed, "")
+			}
+			if got := strings.ReplaceAll(a.header.Get("Allow"), ",", ""); got != "OPTIONS "+allowed {
+				t.Errorf("%s %s: Allow %q, want OPTIONS and %s", method, path, got, allowed)
+			}
+		}
+	}
+}
+
+// TestPreflight asks like a browser before a page of another origin joins.
+func TestPreflight(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	v := s.open("cors")
+	for path, methods := range map[string]string{
+		"/r/cors/join":                           "OPTIONS, POST",
+		"/r/cors/tickets/" + v.ticket + "/claim": "OPTIONS, POST",
+		"/r/cors/state":                          "OPTIONS, GET, HEAD",
+	} {
+		a := s.do("OPTIONS", path, "", "Origin: https://shop.example.com", "Access-Control-Request-Method: POST",
+			"Access-Control-Request-Headers: content-type").want(http.StatusNoContent)
+		for name, want := range map[string]string{
+			"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Methods": methods,
+			"Access-Control-Allow-Headers": "Content-Type", "Access-Control-Max-Age": "86400",
+		} {
+			if got := a.header.Get(name); got != want {
+				t.Errorf("OPTIONS %s: %s %q, want %q", path, name, got, want)
+			}
+		}
+	}
+	s.do("OPTIONS", "/r/cors/nothing", "").problem(http.StatusNotFound, "")
+	if a := s.do("OPTIONS", "/v1/rooms", ""); a.header.Get("Access-Control-Allow-Origin") != "" || a.header.Get("Access-Control-Allow-Methods") != "" {
+		t.Errorf("the management allows other origins: %v", a.header)
+	}
+	a := s.post("/r/cors/join", newVisitor("cors").joinBody(), "Origin: https://shop.example.com").want(http.StatusCreated)
+	if got := a.header.Get("Access-Control-Expose-Headers"); got != "Date, ETag, Retry-After, X-Request-Id" {
+		t.Errorf("exposed headers %q", got)
+	}
+}
+
+// TestCompression asks for an entry bundle in gzip.
+func TestCompression(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.open("zip")
+	const path = "/r/zip/tile/entries/000.p/2"
+	plain := s.get(path)
+	a := s.get(path, "Accept-Encoding: br, GZIP;q=0.5").want(http.StatusOK)
+	z, err := gzip.NewReader(strings.NewReader(a.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(z); err != nil || string(b) != plain.body {
+		t.Errorf("unpacked %q, %v, want %q", b, err, plain.body)
+	}
+	if a.header.Get("Content-Encoding") != "gzip" || a.header.Get("Vary") != "Accept-Encoding" || plain.header.Get("Vary") != "Accept-Encoding" || plain.header.Get("Content-Encoding") != "" {
+		t.Errorf("headers %v and %v", a.header, plain.header)
+	}
+	if hashes := s.get("/r/zip/tile/0/000.p/2", "Accept-Encoding: gzip"); hashes.header.Get("Content-Encoding") != "" || len(hashes.body) != 64 {
+		t.Errorf("a tile of hashes is packed: %v", hashes.header)
+	}
+}
+
+func TestAcceptsGzip(t *testing.T) {
+	for header, want := range map[string]bool{
+		"": false, "gzip": true, "br, gzip": true, "gzip;q=0": false, "gzip; q=0.000": false, "gzip;q=0.001": true,
+		"identity": false, "x-gzip": false, "gzip;q=1": true, "*": false, "deflate,GZip ; q=1.0": true,
+	} {
+		if got := acceptsGzip([]string{header}); got != want {
+			t.Errorf("%q: %t, want %t", header, got, want)
+		}
+	}
+	if !acceptsGzip([]string{"br", "gzip"}) {
+		t.Error("gzip in the second header is not seen")
+	}
+}
+
+// TestState reads the shared document through a change.
+func TestState(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.open("state")
+	eventually(t, "the arrival is in the state", func() bool { return decode[stateJSON](s.get("/r/state/state")).Arrivals == 1 })
+	a := s.get("/r/state/state").want(http.StatusOK)
+	got := decode[stateJSON](a)
+	if got.Slug != "state" || got.Title != `Open "room"` || got.Origin != "example.com/r/state" || got.Phase != "serving" || got.Paused || got.Closes != nil ||
+		got.Size != 2 || got.Outflow.PerMinute != 60 || time.Since(got.Now).Abs() > 5*time.Second {
+		t.Errorf("state %s", a.body)
+	}
+	if w := got.Window; w == nil || w.Arrivals != 1 || w.To.Sub(w.From) != 24*time.Hour || len(got.Windows) != 1 || got.Windows[0] != *w {
+		t.Errorf("windows of %s", a.body)
+	}
+	if got.Poll.AfterMS != 2000 || got.Poll.Jitter != 0.3 {
+		t.Errorf("poll %+v", got.Poll)
+	}
+	tag := a.header.Get("ETag")
+	time.Sleep(maxAge) // rendered again, and nothing has happened
+	if quiet := s.get("/r/state/state"); quiet.header.Get("ETag") != tag || decode[stateJSON](quiet).Now.Equal(got.Now) {
+		t.Errorf("the tag of a quiet room changed from %s to %s", tag, quiet.header.Get("ETag"))
+	}
+	for _, known := range []string{tag, `"other", ` + tag, strings.TrimPrefix(tag, "W/"), "*"} {
+		a := s.get("/r/state/state", "If-None-Match: "+known).want(http.StatusNotModified)
+		if a.body != "" || a.header.Get("ETag") != tag || a.header.Get("Cache-Control") == "" {
+			t.Errorf("not modified: %q, %v", a.body, a.header)
+		}
+	}
+	s.get("/r/state/state", `If-None-Match: "other"`).want(http.StatusOK)
+	s.do("PATCH", "/v1/rooms/state", `{"message":"Ünïcode\nand \u0001 \\ 😀"}`).want(http.StatusOK)
+	eventually(t, "the message is in the state", func() bool {
+		a := s.get("/r/state/state")
+		return decode[stateJSON](a).Message == "Ünïcode\nand \u0001 \\ 😀" && a.header.Get("ETag") != tag
+	})
+}
+
+// TestStateShared renders seldom however many ask.
+func TestStateShared(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.open("shared")
+	r, err := s.rooms.Get(t.Context(), "shared")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	seen := map[*document]time.Time{}
+	var wg sync.WaitGroup
+	began := time.Now()
+	for range 8 {
+		wg.Go(func() {
+			for time.Since(began) < time.Second {
+				d := s.documents.of(r)
+				if age := time.Since(d.rendered); age > maxAge+500*time.Millisecond {
+					t.Errorf("a document of %v", age)
+				}
+				mu.Lock()
+				seen[d] = d.rendered
+				mu.Unlock()
+			}
+		})
+	}
+	for time.Since(began) < time.Second {
+		s.post("/r/shared/join", "").want(http.StatusCreated)
+	}
+	wg.Wait()
+	if n := len(seen); n < 2 || n > 6 {
+		t.Errorf("%d documents in a second of changes, want about 4", n)
+	}
+}
+
+// TestCheckpointTag reads an unchanged checkpoint again.
+func TestCheckpointTag(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"tag","windows":[{"length":"24h"}]}`)
+	tag := s.get("/r/tag/checkpoint").want(http.StatusOK).header.Get("ETag")
+	if a := s.get("/r/tag/checkpoint", "If-None-Match: "+tag).want(http.StatusNotModified); a.body != "" || a.header.Get("Cache-Control") != "no-cache" {
+		t.Errorf("not modified: %q, %v", a.body, a.header)
+	}
+	s.post("/r/tag/join", "").want(http.StatusCreated)
+	eventually(t, "the checkpoint changes", func() bool {
+		return s.get("/r/tag/checkpoint", "If-None-Match: "+tag).status == http.StatusOK
+	})
+}
+
+// FuzzTicketOf compares the join's parser with encoding/json and itself.
+func FuzzTicketOf(f *testing.F) {
+	v := newVisitor("fuzz")
+	for _, seed := range []string{v.joinBody(), "", "{}", `{"ticket":null}`, `{"ticket":"\u0030"}`, `{"ticket":"a","ticket":"b"}`, `{"x":[{}]}`, "{\"ticket\":\"\xff\"}", `{"ticket":"` + v.ticket + `"} `} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		ticket, secret, err := ticketOf(body, "example.com/r/fuzz")
+		checkRefusal(t, err)
+		if err == nil && secret == "" && !bytes.Contains(unescaped(body), []byte(ticket.String())) {
+			t.Errorf("%q is read as %v", body, ticket)
+		}
+	})
+}
+
+// FuzzReadSecret does the same for the claim's.
+func FuzzReadSecret(f *testing.F) {
+	v := newVisitor("fuzz")
+	for _, seed := range []string{v.claimBody(), "", "{}", `{"secret":"` + v.secret + `="}`, `{"secret":"` + v.secret[:40] + `\r\n"}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		secret, err := readSecret(body)
+		checkRefusal(t, err)
+		if err == nil && !bytes.Contains(unescaped(body), encodeSecret(secret)) {
+			t.Errorf("%q is read as %x", body, secret)
+		}
+	})
+}
+
+// TestUnpublishedErrors makes sure that an unknown error stays inside.
+func TestUnpublishedErrors(t *testing.T) {
+	t.Parallel()
+	s := &Server{ready: func() bool { return true }}
+	if p := s.describe(errors.New("password of the database")); p.Status != http.StatusInternalServerError || strings.Contains(p.Detail, "password") {
+		t.Errorf("problem %+v", p)
+	}
+}

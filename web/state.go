@@ -1,0 +1,198 @@
+package web
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// A document is rendered again when the room has changed and it is at least
+// minAge old, and in any case when it is maxAge old, because the clock moves
+// on without entries.
+const (
+	minAge = 250 * time.Millisecond
+	maxAge = time.Second
+)
+
+var stateCache = []string{"public, max-age=1, stale-while-revalidate=5"}
+
+// document is the state of a room as it goes over the wire.
+type document struct {
+	snapshot *room.Snapshot
+	rendered time.Time
+	body     []byte
+	length   []string // Content-Length
+	etag     []string
+}
+
+// documents keeps the latest document of each room, so that a visitor's poll
+// costs no more than sending it.
+type documents struct{ bySlug sync.Map } // of *rendering
+
+type rendering struct {
+	mu     sync.Mutex // held while one renders
+	latest atomic.Pointer[document]
+}
+
+// state answers with what everybody may know about a room: the same bytes for
+// everybody, without cookies, so that any cache can answer in its place.
+func (s *Server) state(c echo.Context, r *room.Room) error {
+	d := s.documents.of(r)
+	h := c.Response().Header()
+	h["Cache-Control"] = stateCache
+	h["Etag"] = d.etag
+	if isKnown(c.Request(), d.etag[0]) {
+		c.Response().WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	h["Content-Type"] = jsonText
+	h["Content-Length"] = d.length
+	c.Response().WriteHeader(http.StatusOK)
+	_, err := c.Response().Write(d.body)
+	return err
+}
+
+// isKnown tells whether the client has the version of that entity tag, by the
+// weak comparison (https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2).
+func isKnown(r *http.Request, etag string) bool {
+	known := r.Header["If-None-Match"]
+	return len(known) > 0 && (known[0] == "*" || strings.Contains(known[0], strings.TrimPrefix(etag, "W/")))
+}
+
+// of returns the document of a room. While one caller renders, the others are
+// answered with the one before, unless it is too old.
+func (ds *documents) of(r *room.Room) *document {
+	found, ok := ds.bySlug.Load(r.Slug)
+	if !ok {
+		found, _ = ds.bySlug.LoadOrStore(r.Slug, &rendering{})
+	}
+	g, _ := found.(*rendering)
+	now := time.Now()
+	d := g.latest.Load()
+	if d.isFresh(r.Snapshot(), now) {
+		return d
+	}
+	if d == nil || now.Sub(d.rendered) >= maxAge {
+		g.mu.Lock()
+	} else if !g.mu.TryLock() {
+		return d
+	}
+	defer g.mu.Unlock()
+	if d = g.latest.Load(); !d.isFresh(r.Snapshot(), time.Now()) {
+		d = render(r)
+		g.latest.Store(d)
+	}
+	return d
+}
+
+func (d *document) isFresh(s *room.Snapshot, now time.Time) bool {
+	if d == nil {
+		return false
+	}
+	age := now.Sub(d.rendered)
+	return age < minAge || age < maxAge && d.snapshot == s
+}
+
+func render(r *room.Room) *document {
+	d := &document{snapshot: r.Snapshot(), rendered: time.Now()}
+	var o object
+	o.reset()
+	now := r.Now()
+	o.state(r, d.snapshot, now)
+	// The time of rendering is not part of the tag: nobody needs to fetch a
+	// quiet room again for it.
+	sum := sha256.Sum256(o.b)
+	d.etag = []string{`W/"` + hex.EncodeToString(sum[:8]) + `"`}
+	o.time("now", now)
+	o.close()
+	d.body, d.length = o.b, []string{strconv.Itoa(len(o.b))}
+	return d
+}
+
+// state writes what everybody may know.
+func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
+	o.text("slug", r.Slug)
+	o.text("title", s.Title)
+	o.text("origin", r.Origin)
+	o.text("vkey", r.VKey)
+	o.text("phase", string(s.Phase(now)))
+	o.time("opens", s.Opens)
+	o.time("starts", s.Starts)
+	if s.Closes != nil {
+		o.time("closes", *s.Closes)
+	} else {
+		o.null("closes")
+	}
+	o.flag("paused", s.Paused)
+	o.text("message", s.Message)
+	o.number("size", s.Size)
+	o.number("arrivals", s.Counts.Arrivals)
+	o.open("outflow")
+	o.number("per_minute", uint64(s.Outflow.PerMinute))
+	o.number("max_active", uint64(s.Outflow.MaxActive))
+	o.close()
+	o.windows(s, now)
+	o.lanes(&s.Counts)
+	o.open("poll")
+	o.number("after_ms", uint64(roomPoll(s, now).Milliseconds())) //nolint:gosec // not negative
+	o.name("jitter")
+	o.b = append(o.b, pollJitter...)
+	o.close()
+}
+
+// windows writes the open window and the latest that somebody joined in.
+func (o *object) windows(s *room.Snapshot, now time.Time) {
+	if w, ok := s.Window(now); ok {
+		o.open("window")
+		o.window(&w)
+		o.close()
+	} else {
+		o.null("window")
+	}
+	o.list("windows")
+	for i := range s.Windows {
+		w := &s.Windows[i]
+		o.open("")
+		o.window(w)
+		o.flag("frozen", w.Frozen)
+		o.flag("drawn", w.Drawn)
+		if w.Drawn {
+			o.number("first_position", uint64(w.First))
+		} else {
+			o.null("first_position")
+		}
+		o.close()
+	}
+	o.closeList()
+}
+
+func (o *object) window(w *fairness.WindowSum) {
+	o.number("index", uint64(w.Index))
+	o.millis("from", int64(w.From))
+	o.millis("to", int64(w.To))
+	o.number("arrivals", uint64(w.Arrivals))
+}
+
+// lanes writes how far each line has come.
+func (o *object) lanes(n *fairness.Counts) {
+	o.open("lanes")
+	o.open(string(fairness.General))
+	o.number("drawn", n.Drawn)
+	o.number("assigned", n.Assigned)
+	o.number("called", n.Called)
+	o.number("admitted", n.Admitted)
+	o.number("skipped", n.NoShows+n.Left+n.Revoked)
+	o.number("waiting", n.Waiting)
+	o.close()
+	o.close()
+}

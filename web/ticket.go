@@ -1,0 +1,167 @@
+package web
+
+import (
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// ticket says where a ticket stands.
+func (s *Server) ticket(c echo.Context, r *room.Room) error {
+	st, err := standing(c, r)
+	if err != nil {
+		return err
+	}
+	return sendStanding(c, http.StatusOK, r, &st)
+}
+
+// standing finds the ticket that the path names.
+func standing(c echo.Context, r *room.Room) (fairness.Standing, error) {
+	c.Response().Header()["Cache-Control"] = noStore
+	t, err := parseTicket(c.Param("ticket"))
+	if err != nil {
+		return fairness.Standing{}, err
+	}
+	st, ok := r.Standing(t)
+	if !ok {
+		return fairness.Standing{}, room.ErrTicketUnknown
+	}
+	return st, nil
+}
+
+func sendStanding(c echo.Context, status int, r *room.Room, st *fairness.Standing) error {
+	w := borrow()
+	defer w.giveBack()
+	o := &w.answer
+	o.reset()
+	o.standing(st, r.Snapshot(), r.Now())
+	o.close()
+	return send(c, status, jsonText, o.b)
+}
+
+// standing writes where a ticket stands.
+func (o *object) standing(st *fairness.Standing, s *room.Snapshot, now time.Time) {
+	o.arrival(st)
+	o.text("lane", string(st.Lane))
+	o.text("status", string(st.Status))
+	if st.Position > 0 {
+		o.number("position", uint64(st.Position))
+	} else {
+		o.null("position")
+	}
+	o.open("ahead")
+	o.number("min", st.AheadMin)
+	o.number("max", st.AheadMax)
+	o.close()
+	o.expected(st, s, now)
+	switch st.Status {
+	case fairness.StatusCalled:
+		o.claimTime(st, s, now)
+	case fairness.StatusAdmitted:
+		o.millis("settled", int64(st.Settled))
+	case fairness.StatusSkipped:
+		o.text("reason", string(st.Reason))
+		o.millis("settled", int64(st.Settled))
+	}
+	o.number("poll_after_ms", uint64(ticketPoll(st, s, now).Milliseconds())) //nolint:gosec // not negative
+}
+
+// expected writes when the ticket will be called, as far as anybody can say.
+func (o *object) expected(st *fairness.Standing, s *room.Snapshot, now time.Time) {
+	span, ok := s.Expected(*st, now)
+	if !ok {
+		o.null("eta")
+		return
+	}
+	o.open("eta")
+	o.time("earliest", span.Earliest)
+	o.time("latest", span.Latest)
+	o.close()
+}
+
+// claimTime writes how long a called ticket may be claimed. In a pause that
+// time stands still, and nobody knows the moment.
+func (o *object) claimTime(st *fairness.Standing, s *room.Snapshot, now time.Time) {
+	o.number("left_ms", uint64(st.Left)) //nolint:gosec // not negative
+	if s.Paused {
+		o.null("claim_by")
+	} else {
+		o.time("claim_by", now.Add(time.Duration(st.Left)*time.Millisecond))
+	}
+}
+
+// receipt proves that the ticket's arrival is in the newest tree.
+func (s *Server) receipt(c echo.Context, r *room.Room) error {
+	st, err := standing(c, r)
+	if err != nil {
+		return err
+	}
+	receipt, err := r.Receipt(c.Request().Context(), st.Ticket)
+	if err != nil {
+		return err
+	}
+	return send(c, http.StatusOK, plainText, receipt)
+}
+
+// claim exchanges the secret of a called ticket for its pass. The secret is
+// in the body because paths are logged everywhere.
+func (s *Server) claim(c echo.Context, r *room.Room) (err error) {
+	w := borrow()
+	defer w.giveBack()
+	c.Response().Header()["Cache-Control"] = noStore
+	t, err := parseTicket(c.Param("ticket"))
+	if err != nil {
+		return err
+	}
+	if w.body, err = readBody(c.Request(), w.body[:0], visitorBody); err != nil {
+		return err
+	}
+	secret, err := readSecret(w.body)
+	if err != nil {
+		return err
+	}
+	pass, err := r.Claim(c.Request().Context(), t, secret)
+	if errors.Is(err, room.ErrNotCalled) {
+		return notCalled(c, r, t)
+	}
+	if err != nil {
+		return err
+	}
+	st, _ := r.Standing(t) // admitted, so it is there
+	o := &w.answer
+	o.reset()
+	o.id("ticket", t)
+	o.text("pass", pass.Token)
+	o.text("pass_id", pass.ID.String())
+	o.time("expires", pass.Expires)
+	o.number("position", uint64(st.Position))
+	o.text("lane", string(st.Lane))
+	o.close()
+	return send(c, http.StatusOK, jsonText, o.b)
+}
+
+// notCalled tells a claim that came too soon where its ticket stands.
+func notCalled(c echo.Context, r *room.Room, t fairness.Ticket) error {
+	st, _ := r.Standing(t) // not called, so it is there
+	c.Response().Header()["Retry-After"] = retryAfter(ticketPoll(&st, r.Snapshot(), r.Now()))
+	return sendStanding(c, http.StatusAccepted, r, &st)
+}
+
+// readSecret reads the body of a claim. No error says what was in it.
+func readSecret(body []byte) (secret [fairness.SecretSize]byte, err error) {
+	text, err := readText(body, "secret")
+	if err != nil {
+		return secret, err
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) != len(secret) || len(text) != base64.RawURLEncoding.EncodedLen(len(b)) {
+		return secret, invalid("secret", "must be 32 bytes in base64url, 43 characters")
+	}
+	return [fairness.SecretSize]byte(b), nil
+}

@@ -1,0 +1,199 @@
+// Package web is the HTTP interface of the server: the public resources of
+// every room below /r/{slug}, and the management of rooms below /v1.
+//
+// Bodies are JSON, the resources of the log are what C2SP says they are, and
+// every error is a problem document (RFC 9457, see PROBLEMS.md). Times are
+// RFC 3339 in UTC with milliseconds.
+//
+//	GET  /r/{slug}/checkpoint, tile/...            the log (https://c2sp.org/tlog-tiles)
+//	GET  /r/{slug}/state                           what everybody may know, cacheable
+//	POST /r/{slug}/join                            record an arrival, answered with its receipt
+//	GET  /r/{slug}/tickets/{ticket}[/receipt]      where one ticket stands
+//	POST /r/{slug}/tickets/{ticket}/claim          a called ticket's pass, for its secret
+//	GET  /r/{slug}/jwks.json                       keys that verify passes
+//	     /v1/rooms[/{slug}[/pause|resume|end]]     management, with the bearer token
+//	GET  /healthz                                  200 once the server can take joins
+//
+// What is polled by every visitor is served from memory: the state document is
+// rendered a few times a second however many ask, and answers to joins and
+// ticket queries are written without reflection into memory that is used
+// again. Whoever has a ticket's number may see where it stands; the secret
+// behind it is the only credential, and neither stored nor logged.
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/room"
+)
+
+// Limits of a connection, and of what one request may take.
+const (
+	headerTimeout   = 5 * time.Second
+	readTimeout     = 15 * time.Second
+	writeTimeout    = 60 * time.Second
+	idleTimeout     = 2 * time.Minute
+	answerTimeout   = 15 * time.Second // for what waits on the database
+	shutdownTimeout = 8 * time.Second  // for requests under way when the server stops
+	maxHeader       = 16 << 10         // bytes
+)
+
+// Options is what [New] needs. Rooms, AdminToken and Log must be given.
+type Options struct {
+	Rooms *room.Rooms
+	// AdminToken is the bearer token of the management routes. Without one
+	// they refuse everybody.
+	AdminToken string
+	// Ready tells whether joins can be taken; nil: [room.Rooms.Ready].
+	Ready func() bool
+	// TrustedProxies are the networks whose X-Forwarded-For header is
+	// believed. None: the connection's address counts.
+	TrustedProxies []*net.IPNet
+	Log            *slog.Logger
+}
+
+// Server answers HTTP requests. Safe for concurrent use.
+type Server struct {
+	rooms     *room.Rooms
+	token     [sha256.Size]byte // of the management token
+	ready     func() bool
+	log       *slog.Logger
+	echo      *echo.Echo
+	ids       requestIDs
+	documents documents
+}
+
+// New returns a server of the rooms.
+func New(o Options) *Server {
+	s := &Server{
+		rooms: o.Rooms, token: sha256.Sum256([]byte(o.AdminToken)), ready: o.Ready, log: o.Log,
+		echo: echo.New(), ids: newRequestIDs(),
+	}
+	if s.ready == nil {
+		s.ready = o.Rooms.Ready
+	}
+	s.echo.IPExtractor = extractor(o.TrustedProxies)
+	s.echo.SchemeExtractor = echo.ExtractSchemeDirect()
+	s.echo.Use(s.frame)
+	s.routes()
+	return s
+}
+
+// extractor finds a request's address. Echo's own choice would believe
+// whatever a client says about itself.
+func extractor(trusted []*net.IPNet) echo.IPExtractor {
+	if len(trusted) == 0 {
+		return echo.ExtractIPDirect()
+	}
+	options := []echo.TrustOption{echo.TrustLoopback(false), echo.TrustLinkLocal(false), echo.TrustPrivateNet(false)}
+	for _, network := range trusted {
+		options = append(options, echo.TrustIPRange(network))
+	}
+	return echo.ExtractIPFromXFFHeader(options...)
+}
+
+func (s *Server) routes() {
+	read := []string{http.MethodGet, http.MethodHead}
+	s.echo.Match(read, "/", s.index)
+	s.echo.Match(read, "/healthz", s.health)
+
+	const inRoom = publicPath + ":slug"
+	s.echo.Match(read, inRoom+"/checkpoint", bounded(s.inRoom(s.checkpoint)))
+	s.echo.Match(read, inRoom+"/tile/*", bounded(s.inRoom(s.tile)))
+	s.echo.Match(read, inRoom+"/jwks.json", s.inRoom(s.passKeys))
+	s.echo.Match(read, inRoom+"/state", s.inRoom(s.state))
+	s.echo.Match(read, inRoom+"/tickets/:ticket", s.inRoom(s.ticket))
+	s.echo.Match(read, inRoom+"/tickets/:ticket/receipt", bounded(s.inRoom(s.receipt)))
+	s.echo.POST(inRoom+"/tickets/:ticket/claim", bounded(s.inRoom(s.claim)))
+	s.echo.POST(inRoom+"/join", bounded(s.inRoom(s.join)))
+
+	// frame lets nobody without the token near these.
+	const rooms = managementPath + "rooms"
+	s.echo.GET(rooms, bounded(s.listRooms))
+	s.echo.POST(rooms, bounded(s.createRoom))
+	s.echo.GET(rooms+"/:slug", bounded(s.inRoom(s.showRoom)))
+	s.echo.PATCH(rooms+"/:slug", bounded(s.inRoom(s.amendRoom)))
+	s.echo.POST(rooms+"/:slug/pause", bounded(s.inRoom(change((*room.Room).Pause))))
+	s.echo.POST(rooms+"/:slug/resume", bounded(s.inRoom(change((*room.Room).Resume))))
+	s.echo.POST(rooms+"/:slug/end", bounded(s.inRoom(change((*room.Room).End))))
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
+
+// Serve answers requests on l until ctx ends; it closes l. Requests under way
+// are then answered before it returns nil, and an error says that some took
+// longer than 8 s. The rooms must still run, and are the caller's to close.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	drained := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+		defer cancel()
+		drained <- server.Shutdown(ctx)
+	})
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		stop()
+		return fmt.Errorf("serve HTTP: %w", err)
+	}
+	if err := <-drained; err != nil {
+		return fmt.Errorf("finish requests: %w", errors.Join(err, server.Close()))
+	}
+	return nil
+}
+
+// inRoom finds the room that the path names.
+func (s *Server) inRoom(handle func(echo.Context, *room.Room) error) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		r, err := s.rooms.Get(c.Request().Context(), c.Param("slug"))
+		if err != nil {
+			return err
+		}
+		return handle(c, r)
+	}
+}
+
+// bounded ends the request's context after [answerTimeout].
+func bounded(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
+		defer cancel()
+		c.SetRequest(c.Request().WithContext(ctx))
+		return next(c)
+	}
+}
+
+const documentation = "https://github.com/proofline/proofline"
+
+func (s *Server) index(c echo.Context) error {
+	return c.JSON(http.StatusOK, map[string]string{
+		"name":          "proofline",
+		"about":         "A virtual waiting room that can prove it was fair. The rooms are below /r/, their management below /v1/.",
+		"documentation": documentation,
+	})
+}
+
+func (s *Server) health(c echo.Context) error {
+	if !s.ready() {
+		return errNotReady
+	}
+	c.Response().Header()["Cache-Control"] = noStore
+	return send(c, http.StatusOK, plainText, []byte("ok\n"))
+}
