@@ -111,7 +111,10 @@ func open(arg string) (verifier.Source, error) {
 
 func unreadable(err error) *exit {
 	hint := "check the address and the connection, and try again; nothing is proven or disproven"
-	if errors.Is(err, os.ErrNotExist) {
+	switch {
+	case errors.Is(err, context.Canceled):
+		hint = "interrupted; nothing is proven or disproven"
+	case errors.Is(err, os.ErrNotExist):
 		hint = "give the address of the room itself: it has a file named checkpoint below it"
 	}
 	return &exit{exitUnreadable, err, hint}

@@ -187,6 +187,41 @@ func TestBar(t *testing.T) {
 	}
 }
 
+func TestInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	keys, err := roomtest.NewKeys("queue.example.com/r/sale", "honest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := roomtest.Generate(keys, roomtest.Dir(dir), roomtest.Size{Visitors: 300, Windows: 1}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range [][]string{{"audit", "--no-keep", dir}, {"fetch", dir, t.TempDir()}} {
+		var stdout, stderr bytes.Buffer
+		code := run(ctx, args, &stdout, &stderr, func(string) string { return "" })
+		if code != exitUnreadable || stdout.Len() > 0 || !strings.Contains(stderr.String(), "hint: interrupted") {
+			t.Errorf("%v: exit code %d, %q, %q", args, code, &stdout, &stderr)
+		}
+	}
+}
+
+// What a server says is printed, and not obeyed.
+func TestErrorsArePrintable(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("\x1b[2J\u202eorigin\n1\nroot\n\n"))
+	}))
+	defer s.Close()
+	for _, command := range [][]string{{"fetch", s.URL, t.TempDir()}, {"audit", s.URL}} {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), command, &stdout, &stderr, func(string) string { return "" })
+		if code == exitVerified || strings.ContainsAny(stdout.String()+stderr.String(), "\x1b\u202e") {
+			t.Errorf("%v: exit code %d, %q, %q", command, code, &stdout, &stderr)
+		}
+	}
+}
+
 func TestUnwritable(t *testing.T) {
 	keys, err := roomtest.NewKeys("queue.example.com/r/sale", "honest")
 	if err != nil {

@@ -43,12 +43,12 @@ func (t *terminal) complain(e *exit) {
 	if e.err == nil {
 		return
 	}
-	_, _ = fmt.Fprintf(t.err, "proofline-verify: %v\n", e.err)
+	_, _ = fmt.Fprintf(t.err, "proofline-verify: %s\n", printable(e.err.Error()))
 	_, _ = fmt.Fprintf(t.err, "hint: %s\n", e.hint)
 }
 
 func (t *terminal) warn(text string) {
-	_, _ = fmt.Fprintf(t.err, "proofline-verify: warning: %s\n", text)
+	_, _ = fmt.Fprintf(t.err, "proofline-verify: warning: %s\n", printable(text))
 }
 
 // bar is a progress bar. Its show may be called from several goroutines, and
@@ -114,7 +114,7 @@ func count(n uint64, one, many string) string {
 	return grouped(n) + " " + many
 }
 
-// printable replaces what a terminal might obey.
+// printable replaces what a terminal might obey; texts come from servers.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {

@@ -128,7 +128,7 @@ func (s *httpSource) once(ctx context.Context, address string, bound int64) ([]b
 
 // status returns the error a response stands for.
 func status(resp *http.Response) error {
-	err := fmt.Errorf("%w: %s", ErrStatus, resp.Status)
+	err := fmt.Errorf("%w: %d %s", ErrStatus, resp.StatusCode, http.StatusText(resp.StatusCode)) // its own words might hold anything
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK:
 		return nil

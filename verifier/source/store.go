@@ -91,7 +91,10 @@ func storeTiles(ctx context.Context, src verifier.Source, dir string, size uint6
 			return err
 		})
 	}
-	return errors.Join(group.Wait(), ctx.Err())
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
 }
 
 // tiles counts what [audit.Tiles] yields.
