@@ -22,15 +22,10 @@ type Seed [HashSize]byte
 //
 // with integers big-endian: 18 + 32 + 8 + 8 + 8 + 32 = 106 bytes.
 func Alpha(roomHash [HashSize]byte, f *Freeze) []byte {
-	b := make([]byte, 0, 106)
-	b = append(b, drawLabel...)
-	b = append(b, 0)
-	b = append(b, roomHash[:]...)
-	b = binary.BigEndian.AppendUint64(b, uint64(f.Window))
-	b = binary.BigEndian.AppendUint64(b, uint64(f.Lots))
-	b = binary.BigEndian.AppendUint64(b, f.Size)
-	return append(b, f.Root[:]...)
+	return labelled(drawLabel, roomHash[:], uint64be(uint64(f.Window)), uint64be(uint64(f.Lots)), uint64be(f.Size), f.Root[:])
 }
+
+func uint64be(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
 // NewSeed mixes what the operator was bound to (alpha and the VRF output
 // beta) with what nobody could know then (the beacon's signature):
@@ -39,15 +34,8 @@ func Alpha(roomHash [HashSize]byte, f *Freeze) []byte {
 //
 // Without a beacon the round is 0 and the signature empty.
 func NewSeed(alpha []byte, beta [BetaSize]byte, round uint64, signature []byte) Seed {
-	sig := sha256.Sum256(signature)
-	b := make([]byte, 0, 256)
-	b = append(b, seedLabel...)
-	b = append(b, 0)
-	b = append(b, alpha...)
-	b = append(b, beta[:]...)
-	b = binary.BigEndian.AppendUint64(b, round)
-	b = append(b, sig[:]...)
-	return sha256.Sum256(b)
+	sum := sha256.Sum256(signature)
+	return sha256.Sum256(labelled(seedLabel, alpha, beta[:], uint64be(round), sum[:]))
 }
 
 // Shuffle returns the order in which n lots of a lane are drawn: element k is
@@ -70,28 +58,14 @@ func Shuffle(seed Seed, lane Lane, n uint32) []uint32 {
 // words reads little-endian uint32 from SHAKE256.
 type words struct {
 	stream xof.XOF
-	buf    [4096]byte
-	at     int
+	buffer [4096]byte
+	rest   []byte // of buffer
 }
 
 func newWords(seed Seed, lane Lane) *words {
 	w := &words{stream: xof.SHAKE256.New()}
-	b := append([]byte(shuffleLabel), 0)
-	b = append(b, seed[:]...)
-	b = append(b, lane...)
-	_, _ = w.stream.Write(b) // a sponge takes everything
-	w.at = len(w.buf)
+	_, _ = w.stream.Write(labelled(shuffleLabel, seed[:], []byte(lane))) // a sponge takes everything
 	return w
-}
-
-func (w *words) next() uint32 {
-	if w.at == len(w.buf) {
-		_, _ = w.stream.Read(w.buf[:]) // a sponge never ends
-		w.at = 0
-	}
-	v := binary.LittleEndian.Uint32(w.buf[w.at:])
-	w.at += 4
-	return v
 }
 
 // below returns a number below m without modulo bias: words of the last,
@@ -99,8 +73,14 @@ func (w *words) next() uint32 {
 func (w *words) below(m uint32) uint32 {
 	limit := uint64(1<<32) - uint64(1<<32)%uint64(m)
 	for {
-		if v := w.next(); uint64(v) < limit {
-			return v % m
+		if len(w.rest) == 0 {
+			_, _ = w.stream.Read(w.buffer[:]) // a sponge never ends
+			w.rest = w.buffer[:]
+		}
+		word := binary.LittleEndian.Uint32(w.rest)
+		w.rest = w.rest[4:]
+		if uint64(word) < limit {
+			return word % m
 		}
 	}
 }

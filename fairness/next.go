@@ -65,10 +65,8 @@ func (s *State) NextAssign() (Assign, bool) {
 	if s.ended || s.assigned == s.places {
 		return Assign{}, false
 	}
-	w := &s.windows[s.filling]
-	p := s.assigned + 1
-	a := s.arrivals.at(w.base + w.order[p-w.first])
-	return Assign{Window: w.Index, Lane: General, Position: p, Ticket: a.ticket}, true
+	a := s.at(s.assigned + 1)
+	return Assign{Window: s.windows[a.window].Index, Lane: General, Position: s.assigned + 1, Ticket: a.ticket}, true
 }
 
 // CallLimit returns how far the serving pointer may move now if at most

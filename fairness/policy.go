@@ -48,45 +48,45 @@ type Problem struct {
 // Problems lists everything wrong with the policy, nil for nothing. Nothing
 // about p is changed.
 func (p *Policy) Problems() []Problem {
-	c := &complaints{}
-	c.identity(p)
-	c.times(p)
-	c.outflow(p.Outflow)
-	c.check(p.Claim >= MinClaim && p.Claim <= MaxClaim, "claim", "must be between 1s and 24h")
-	c.check(p.Session >= MinSession && p.Session <= MaxSession, "session", "must be between 1s and 168h")
-	return c.list
-}
-
-type complaints struct{ list []Problem }
-
-func (c *complaints) check(ok bool, field, detail string) {
-	if !ok {
-		c.list = append(c.list, Problem{field, detail})
-	}
-}
-
-func (c *complaints) identity(p *Policy) {
+	var c complaints
 	c.check(isToken(p.Origin) && len(p.Origin) <= 255 && !strings.Contains(p.Origin, "+"), "origin", "must be 1 to 255 printable ASCII characters without space or '+'")
 	c.check(isToken(p.LogKey) && len(p.LogKey) <= 1024 && strings.HasPrefix(p.LogKey, p.Origin+"+"), "log_key", "must be a signed-note verifier key whose name is the origin")
 	c.check(p.VRFKey[0] == 2 || p.VRFKey[0] == 3, "vrf_key", "must be a compressed P-256 point")
 	c.check(p.Beacon == NoBeacon, "beacon", `must be "none": beacons are not part of this version of the rules`)
 	c.check(len(p.Lanes) == 1 && p.Lanes[0] == General, "lanes", `must be "general" alone: more lanes are not part of this version of the rules`)
-}
-
-func (c *complaints) times(p *Policy) {
 	c.check(p.Created >= 0 && p.Created <= p.Opens, "opens", "must not be before the room is created")
 	c.check(p.Opens < Never, "opens", "must be a time before the year 287396")
 	c.check(p.Starts >= p.Opens && p.Starts < Never, "starts", "must not be before opens")
 	c.check(p.Closes > p.Opens && p.Closes <= Never, "closes", "must be after opens")
 	c.check(len(p.Windows) == 0 || p.Windows[0].From == p.Opens, "windows[0].from", "must be the same as opens")
-	c.windows("windows", p.Windows, p.Closes)
+	c.windows(p.Windows, p.Closes)
 	c.check(len(p.Windows) > 0, "windows", "must have at least one rule")
+	c.outflow(p.Outflow)
+	c.check(p.Claim >= MinClaim && p.Claim <= MaxClaim, "claim", "must be between 1s and 24h")
+	c.check(p.Session >= MinSession && p.Session <= MaxSession, "session", "must be between 1s and 168h")
+	return c
 }
 
-func (c *complaints) windows(field string, rules []WindowRule, closes Time) {
-	c.check(len(rules) <= MaxRules, field, fmt.Sprintf("must be at most %d rules", MaxRules))
+type complaints []Problem
+
+func (c *complaints) check(ok bool, field, detail string) {
+	if !ok {
+		*c = append(*c, Problem{field, detail})
+	}
+}
+
+// violation is the first complaint as one of a rule, nil for none.
+func (c complaints) violation(r Rule) error {
+	if len(c) == 0 {
+		return nil
+	}
+	return violation(r, "%s %s", c[0].Field, c[0].Detail)
+}
+
+func (c *complaints) windows(rules []WindowRule, closes Time) {
+	c.check(len(rules) <= MaxRules, "windows", fmt.Sprintf("must be at most %d rules", MaxRules))
 	for i, r := range rules {
-		at := fmt.Sprintf("%s[%d]", field, i)
+		at := fmt.Sprintf("windows[%d]", i)
 		c.check(r.Length >= MinWindow && r.Length <= MaxWindow, at+".length", "must be between 100ms and 744h")
 		c.check(r.From >= 0 && r.From < closes, at+".from", "must be before closes")
 		c.check(i == 0 || r.From > rules[i-1].From, at+".from", "must be after the rule before it")

@@ -1,8 +1,8 @@
 package fairness
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 )
 
 // WindowRule opens windows of one length from a moment on, until the next
@@ -32,22 +32,7 @@ type scheduleRule struct {
 }
 
 // NewSchedule lays out the windows of a policy without problems.
-func NewSchedule(p *Policy) *Schedule {
-	s := &Schedule{closes: p.Closes}
-	s.add(p.Windows)
-	return s
-}
-
-func (s *Schedule) add(rules []WindowRule) {
-	for _, r := range rules {
-		next := scheduleRule{WindowRule: r}
-		if n := len(s.rules); n > 0 {
-			last := s.rules[n-1]
-			next.first = last.first + WindowIndex(ceilDiv(int64(r.From-last.From), int64(last.Length)))
-		}
-		s.rules = append(s.rules, next)
-	}
-}
+func NewSchedule(p *Policy) *Schedule { return new(Schedule).replace(p.Windows, p.Closes) }
 
 // Opens returns the start of the first window.
 func (s *Schedule) Opens() Time { return s.rules[0].From }
@@ -61,10 +46,7 @@ func (s *Schedule) At(t Time) (Window, bool) {
 	if t < s.Opens() || t >= s.closes {
 		return Window{}, false
 	}
-	i, found := slices.BinarySearchFunc(s.rules, t, func(r scheduleRule, t Time) int { return cmp.Compare(r.From, t) })
-	if !found {
-		i--
-	}
+	i := sort.Search(len(s.rules), func(i int) bool { return s.rules[i].From > t }) - 1
 	r := s.rules[i]
 	k := int64(t-r.From) / int64(r.Length)
 	from := r.From + Time(k*int64(r.Length))
@@ -89,16 +71,19 @@ func (s *Schedule) Rules() []WindowRule {
 func (s *Schedule) replace(rules []WindowRule, closes Time) *Schedule {
 	next := &Schedule{closes: closes, rules: slices.Clone(s.rules)}
 	if len(rules) > 0 {
-		keep := slices.IndexFunc(next.rules, func(r scheduleRule) bool { return r.From >= rules[0].From })
-		if keep >= 0 {
-			next.rules = next.rules[:keep]
+		next.rules = slices.DeleteFunc(next.rules, func(r scheduleRule) bool { return r.From >= rules[0].From })
+	}
+	for _, r := range rules {
+		add := scheduleRule{WindowRule: r}
+		if n := len(next.rules); n > 0 {
+			last := next.rules[n-1]
+			windows := (r.From - last.From + Time(last.Length) - 1) / Time(last.Length) // rounded up
+			add.first = last.first + WindowIndex(windows)
 		}
-		next.add(rules)
+		next.rules = append(next.rules, add)
 	}
 	for n := len(next.rules); n > 1 && next.rules[n-1].From >= closes; n-- {
 		next.rules = next.rules[:n-1]
 	}
 	return next
 }
-
-func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }

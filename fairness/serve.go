@@ -28,7 +28,7 @@ func newPace(o Outflow, starts Time) pace {
 }
 
 // clock returns the room's own time, which stands still in a pause.
-func (p *pace) clock(now Time) Time {
+func (p pace) clock(now Time) Time {
 	if p.paused {
 		now = p.since
 	}
@@ -112,11 +112,10 @@ func (e *Call) apply(s *State, _ Outside) error {
 }
 
 func (e *Admit) apply(s *State, _ Outside) error {
-	number, ok := s.tickets[e.Ticket]
-	if !ok {
+	a, _ := s.find(e.Ticket)
+	if a == nil {
 		return violation(RuleAdmission, "ticket %v never joined", e.Ticket)
 	}
-	a := s.arrivals.at(number)
 	c, called := s.callOf(a.position)
 	switch {
 	case a.settled != 0:
@@ -134,11 +133,10 @@ func (e *Admit) apply(s *State, _ Outside) error {
 }
 
 func (e *Skip) apply(s *State, _ Outside) error {
-	number, ok := s.tickets[e.Ticket]
-	if !ok {
+	a, _ := s.find(e.Ticket)
+	if a == nil {
 		return violation(RuleSkip, "ticket %v never joined", e.Ticket)
 	}
-	a := s.arrivals.at(number)
 	c, called := s.callOf(a.position)
 	o := outcome(max(slices.Index(reasons[:], e.Reason), 0))
 	switch {
@@ -165,13 +163,16 @@ func (s *State) settle(a *arrival, o outcome, t Time) {
 }
 
 func (e *Amend) apply(s *State, _ Outside) error {
-	switch e.Change {
+	switch pause := e.Change == ChangePause; e.Change {
 	case ChangeOutflow:
-		if err := s.amendOutflow(e); err != nil {
+		var c complaints
+		c.outflow(e.Outflow)
+		if err := c.violation(RuleAmend); err != nil {
 			return err
 		}
+		s.pace = s.pace.amend(e.Time, e.Outflow)
 	case ChangePause, ChangeResume:
-		if pause := e.Change == ChangePause; pause == s.pace.paused {
+		if pause == s.pace.paused {
 			return violation(RuleAmend, "a %s, and paused is %t already", e.Change, pause)
 		}
 		s.pace = s.pace.turn(e.Time)
@@ -188,16 +189,6 @@ func (e *Amend) apply(s *State, _ Outside) error {
 	return nil
 }
 
-func (s *State) amendOutflow(e *Amend) error {
-	c := &complaints{}
-	c.outflow(e.Outflow)
-	if len(c.list) > 0 {
-		return violation(RuleAmend, "%s %s", c.list[0].Field, c.list[0].Detail)
-	}
-	s.pace = s.pace.amend(e.Time, e.Outflow)
-	return nil
-}
-
 // amendWindows replaces the schedule of windows that have not opened.
 func (s *State) amendWindows(e *Amend) error {
 	if e.Time >= s.schedule.Closes() {
@@ -207,13 +198,13 @@ func (s *State) amendWindows(e *Amend) error {
 	if open, ok := s.schedule.At(e.Time); ok {
 		earliest = open.To
 	}
-	c := &complaints{}
+	var c complaints
 	c.check(e.Closes <= Never && e.Closes > s.schedule.Opens() && e.Closes >= earliest, "closes", "must not be before the open window ends")
 	c.check(len(e.Windows) == 0 || e.Windows[0].From >= earliest, "windows[0].from", "must not be in a window that has opened")
-	c.windows("windows", e.Windows, e.Closes)
+	c.windows(e.Windows, e.Closes)
 	c.check(len(s.schedule.rules)+len(e.Windows) <= 2*MaxRules, "windows", "have been amended too often")
-	if len(c.list) > 0 {
-		return violation(RuleAmend, "%s %s", c.list[0].Field, c.list[0].Detail)
+	if err := c.violation(RuleAmend); err != nil {
+		return err
 	}
 	next := s.schedule.replace(e.Windows, e.Closes)
 	if was, open := s.schedule.At(e.Time); open {

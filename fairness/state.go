@@ -33,7 +33,6 @@ type State struct {
 	drawn    int      // windows[:drawn] are drawn
 	places   Position // drawn so far
 	assigned Position // stated by assign entries so far
-	filling  int      // windows[filling] has the next place to assign
 
 	calls   []call
 	pace    pace
@@ -154,8 +153,8 @@ func (s *State) admissible(e Entry, t Time) error {
 }
 
 func (e *Room) apply(s *State, _ Outside) error {
-	if problems := e.Problems(); len(problems) > 0 {
-		return violation(RulePolicy, "%s %s", problems[0].Field, problems[0].Detail)
+	if err := complaints(e.Problems()).violation(RulePolicy); err != nil {
+		return err
 	}
 	s.policy = e.Policy
 	s.policy.Lanes, s.policy.Windows = slices.Clone(e.Lanes), slices.Clone(e.Windows)
@@ -261,19 +260,13 @@ func (e *Assign) apply(s *State, _ Outside) error {
 	switch {
 	case !ok:
 		return violation(RuleAssign, "no drawn place is left to state")
-	case e.Window != want.Window:
-		return violation(RuleAssign, "window %d, and place %d is of window %d", e.Window, want.Position, want.Window)
 	case e.Lane != want.Lane:
 		return violation(RuleLane, "lane %q has no places", e.Lane)
-	case e.Position != want.Position:
-		return violation(RuleAssign, "place %d where %d comes next", e.Position, want.Position)
-	case e.Ticket != want.Ticket:
-		return violation(RuleAssign, "place %d is given to %v, and the shuffle gives it to %v", e.Position, e.Ticket, want.Ticket)
+	case *e != want:
+		return violation(RuleAssign, "place %d of window %d is %v, and the shuffle gives place %d of window %d to %v",
+			e.Position, e.Window, e.Ticket, want.Position, want.Window, want.Ticket)
 	}
 	s.assigned++
-	if w := &s.windows[s.filling]; s.assigned == w.first+Position(w.count)-1 {
-		s.filling++
-	}
 	return nil
 }
 

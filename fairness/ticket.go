@@ -40,17 +40,22 @@ func NewPassID(origin string, t Ticket) PassID {
 }
 
 func uuid8(label, origin string, tail []byte) [16]byte {
-	b := make([]byte, 0, 256)
-	b = append(b, label...)
-	b = append(b, 0)
-	b = append(b, origin...)
-	b = append(b, 0)
-	b = append(b, tail...)
-	sum := sha256.Sum256(b)
+	sum := sha256.Sum256(labelled(label, []byte(origin), []byte{0}, tail))
 	id := [16]byte(sum[:16])
 	id[6] = id[6]&0x0f | 0x80 // version 8
 	id[8] = id[8]&0x3f | 0x80 // variant 10
 	return id
+}
+
+// labelled joins a label, a zero byte and the parts: the input of every hash
+// of these rules, so that none can be mistaken for another.
+func labelled(label string, parts ...[]byte) []byte {
+	b := append(make([]byte, 0, 256), label...)
+	b = append(b, 0)
+	for _, part := range parts {
+		b = append(b, part...)
+	}
+	return b
 }
 
 // ParseTicket reads the canonical text of a ticket; any other text is
@@ -65,9 +70,6 @@ func ParseTicket(text string) (Ticket, error) {
 
 // String returns the canonical text, 36 characters.
 func (t Ticket) String() string { return string(appendUUID(nil, t)) }
-
-// AppendText appends the canonical text to dst. It never fails.
-func (t Ticket) AppendText(dst []byte) ([]byte, error) { return appendUUID(dst, t), nil }
 
 // String returns the canonical text, 36 characters.
 func (p PassID) String() string { return string(appendUUID(nil, p)) }

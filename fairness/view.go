@@ -39,11 +39,10 @@ type Standing struct {
 // The size lets a server that has applied entries it has not yet stored
 // answer with what is stored.
 func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
-	number, ok := s.tickets[t]
-	if !ok || uint64(s.arrivals.at(number).index) >= size {
+	a, number := s.find(t)
+	if a == nil || uint64(a.index) >= size {
 		return Standing{}, false
 	}
-	a := s.arrivals.at(number)
 	w := &s.windows[a.window]
 	st := Standing{
 		Ticket: t, Index: a.index, Joined: a.time, Window: w.Window, Seq: number - w.base,
@@ -57,25 +56,30 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 	return st, true
 }
 
-// place fills in position, call and the people ahead.
+// place fills in position, call and the places ahead.
 func (s *State) place(st *Standing, w *window, position Position, size uint64, now Time) {
-	called := uint64(s.calledAt(size))
-	if w.drawn == 0 || uint64(w.drawn) >= size {
+	switch called := uint64(s.calledAt(size)); {
+	case w.drawn == 0 || uint64(w.drawn) >= size:
 		lots := sort.Search(int(w.count), func(i int) bool { return uint64(s.arrivals.at(w.base+uint32(i)).index) >= size })
 		st.AheadMin = uint64(w.base) - called
 		st.AheadMax = st.AheadMin + uint64(lots) - 1
-		return
-	}
-	st.Status, st.Position = StatusDrawn, position
-	if uint64(st.Position) > called {
-		st.AheadMin = uint64(st.Position) - 1 - called
+	case uint64(position) > called:
+		st.Status, st.Position = StatusDrawn, position
+		st.AheadMin = uint64(position) - 1 - called
 		st.AheadMax = st.AheadMin
-		return
+	default:
+		c, _ := s.callOf(position)
+		st.Status, st.Position, st.Left = StatusCalled, position, max(0, s.left(c, now))
 	}
-	st.Status = StatusCalled
-	if c, ok := s.callOf(st.Position); ok {
-		st.Left = max(0, s.left(c, now))
+}
+
+// find returns the arrival of a ticket and its number, nil for none.
+func (s *State) find(t Ticket) (*arrival, uint32) {
+	number, ok := s.tickets[t]
+	if !ok {
+		return nil, 0
 	}
+	return s.arrivals.at(number), number
 }
 
 // calledAt returns the serving pointer when the transcript had size entries.
@@ -88,12 +92,7 @@ func (s *State) calledAt(size uint64) Position {
 	return 0
 }
 
-func (s *State) called() Position {
-	if len(s.calls) == 0 {
-		return 0
-	}
-	return s.calls[len(s.calls)-1].upTo
-}
+func (s *State) called() Position { return s.calledAt(s.size) }
 
 // callOf returns the call that reached a position.
 func (s *State) callOf(p Position) (call, bool) {
