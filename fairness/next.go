@@ -20,13 +20,13 @@ func (s *State) Knows(t Ticket) bool {
 }
 
 // NextArrive returns the arrive entry of a new ticket that joins at a moment;
-// false when no window is open then, or the room is full.
+// false when no window is open then, the room is full or has ended.
 func (s *State) NextArrive(now Time, t Ticket) (Arrive, bool) {
-	w, ok := s.windowAt(now)
-	if !ok || s.ended || s.arrivals.count == MaxArrivals {
+	if s.size == 0 || s.ended || s.arrivals.count == MaxArrivals {
 		return Arrive{}, false
 	}
-	return Arrive{Time: now, Window: w.Index, Seq: s.NextSeq(w), Ticket: t, Lane: General}, true
+	w, ok := s.schedule.At(now)
+	return Arrive{Time: now, Window: w.Index, Seq: s.NextSeq(w), Ticket: t, Lane: General}, ok
 }
 
 // FreezeDue returns when the next window with arrivals is over and to be

@@ -23,12 +23,8 @@ type Window struct {
 // Schedule partitions the time from opening to close into windows.
 type Schedule struct {
 	closes Time
-	rules  []scheduleRule // ascending by from, never empty
-}
-
-type scheduleRule struct {
-	WindowRule
-	first WindowIndex // index of the rule's first window
+	rules  []WindowRule  // ascending by From, never empty
+	first  []WindowIndex // of the first window of each rule
 }
 
 // NewSchedule lays out the windows of a policy without problems.
@@ -54,36 +50,28 @@ func (s *Schedule) At(t Time) (Window, bool) {
 	if i+1 < len(s.rules) {
 		to = min(to, s.rules[i+1].From)
 	}
-	return Window{Index: r.first + WindowIndex(k), From: from, To: to}, true
+	return Window{Index: s.first[i] + WindowIndex(k), From: from, To: to}, true
 }
 
 // Rules returns the window rules in force, oldest first.
-func (s *Schedule) Rules() []WindowRule {
-	rules := make([]WindowRule, len(s.rules))
-	for i, r := range s.rules {
-		rules[i] = r.WindowRule
-	}
-	return rules
-}
+func (s *Schedule) Rules() []WindowRule { return slices.Clone(s.rules) }
 
 // replace returns the schedule in which rules hold from their first moment
 // on, and which closes at closes. The rules up to that moment stay.
 func (s *Schedule) replace(rules []WindowRule, closes Time) *Schedule {
-	next := &Schedule{closes: closes, rules: slices.Clone(s.rules)}
+	kept := s.rules
 	if len(rules) > 0 {
-		next.rules = slices.DeleteFunc(next.rules, func(r scheduleRule) bool { return r.From >= rules[0].From })
+		kept = kept[:sort.Search(len(kept), func(i int) bool { return kept[i].From >= rules[0].From })]
 	}
-	for _, r := range rules {
-		add := scheduleRule{WindowRule: r}
-		if n := len(next.rules); n > 0 {
-			last := next.rules[n-1]
-			windows := (r.From - last.From + Time(last.Length) - 1) / Time(last.Length) // rounded up
-			add.first = last.first + WindowIndex(windows)
-		}
-		next.rules = append(next.rules, add)
+	all := slices.Concat(kept, rules)
+	for len(all) > 1 && all[len(all)-1].From >= closes {
+		all = all[:len(all)-1]
 	}
-	for n := len(next.rules); n > 1 && next.rules[n-1].From >= closes; n-- {
-		next.rules = next.rules[:n-1]
+	first := make([]WindowIndex, len(all))
+	for i := 1; i < len(all); i++ {
+		r := all[i-1]
+		windows := (all[i].From - r.From + Time(r.Length) - 1) / Time(r.Length) // rounded up
+		first[i] = first[i-1] + WindowIndex(windows)
 	}
-	return next
+	return &Schedule{closes, all, first}
 }

@@ -27,7 +27,6 @@ type State struct {
 	arrivals arrivals          // in order of arrival
 	tickets  map[Ticket]uint32 // into arrivals
 	windows  []window          // those with arrivals, in order
-	current  Window            // the schedule's window of the latest arrival
 	seeds    map[Seed]struct{}
 	frozen   int      // windows[:frozen] are frozen
 	drawn    int      // windows[:drawn] are drawn
@@ -167,7 +166,7 @@ func (e *Room) apply(s *State, _ Outside) error {
 }
 
 func (e *Arrive) apply(s *State, _ Outside) error {
-	w, ok := s.windowAt(e.Time)
+	w, ok := s.schedule.At(e.Time)
 	switch {
 	case !ok:
 		return violation(RuleArrival, "time %d is in no window", e.Time)
@@ -181,8 +180,7 @@ func (e *Arrive) apply(s *State, _ Outside) error {
 		return violation(RuleArrival, "the room is full")
 	case !isUUID8(e.Ticket):
 		return violation(RuleTicket, "ticket %v is no UUID of version 8", e.Ticket)
-	}
-	if _, twice := s.tickets[e.Ticket]; twice {
+	case s.Knows(e.Ticket):
 		return violation(RuleTicket, "ticket %v joined before", e.Ticket)
 	}
 	if e.Seq == 0 {
@@ -191,7 +189,6 @@ func (e *Arrive) apply(s *State, _ Outside) error {
 	s.windows[len(s.windows)-1].count++
 	s.tickets[e.Ticket] = s.arrivals.count
 	s.arrivals.add(arrival{ticket: e.Ticket, index: EntryIndex(s.size), time: e.Time, window: uint32(len(s.windows) - 1)})
-	s.current = w
 	return nil
 }
 
@@ -233,16 +230,16 @@ func (e *Draw) apply(s *State, _ Outside) error {
 		return violation(RuleDraw, "no window is frozen and not drawn")
 	}
 	w := &s.windows[s.drawn]
-	if e.Window != w.Index {
+	seed := NewSeed(w.alpha, w.beta, w.round, e.Signature)
+	_, twice := s.seeds[seed]
+	switch {
+	case e.Window != w.Index:
 		return violation(RuleDraw, "window %d, where %d comes next", e.Window, w.Index)
-	}
-	if len(e.Signature) > 0 {
+	case len(e.Signature) > 0:
 		return violation(RuleDraw, "a beacon signature in a room without a beacon")
-	}
-	if seed := NewSeed(w.alpha, w.beta, w.round, e.Signature); seed != e.Seed {
+	case e.Seed != seed:
 		return violation(RuleSeed, "seed %x, and the proof gives %x", e.Seed, seed)
-	}
-	if _, twice := s.seeds[e.Seed]; twice {
+	case twice:
 		return violation(RuleSeed, "seed %x was used before", e.Seed)
 	}
 	s.seeds[e.Seed] = struct{}{}

@@ -115,17 +115,6 @@ func (s *State) at(p Position) *arrival {
 	return s.arrivals.at(w.base + w.order[p-w.first])
 }
 
-// windowAt is the schedule's At, remembering the window of the latest arrival.
-func (s *State) windowAt(t Time) (Window, bool) {
-	if t >= s.current.From && t < s.current.To {
-		return s.current, true
-	}
-	if s.schedule == nil {
-		return Window{}, false
-	}
-	return s.schedule.At(t)
-}
-
 // Size returns the number of entries applied.
 func (s *State) Size() uint64 { return s.size }
 
