@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/transparency-dev/merkle/proof"
+	merkle "github.com/transparency-dev/merkle/proof"
 	"github.com/transparency-dev/merkle/rfc6962"
 	tessera "github.com/transparency-dev/tessera/client"
 	"golang.org/x/mod/sumdb/tlog"
@@ -92,7 +92,7 @@ func proveByClient(ctx context.Context, log published, old, tree tlog.Tree) erro
 	if err != nil {
 		return err
 	}
-	return proof.VerifyConsistency(rfc6962.DefaultHasher, oldSize, size, p, old.Hash[:], tree.Hash[:])
+	return merkle.VerifyConsistency(rfc6962.DefaultHasher, oldSize, size, p, old.Hash[:], tree.Hash[:])
 }
 
 func proveBySumDB(ctx context.Context, log published, old, tree tlog.Tree) error {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/transparency-dev/merkle/compact"
-	"github.com/transparency-dev/merkle/proof"
+	merkle "github.com/transparency-dev/merkle/proof"
 	"github.com/transparency-dev/merkle/rfc6962"
 	"github.com/transparency-dev/tessera/api"
 	"github.com/transparency-dev/tessera/api/layout"
@@ -38,13 +38,24 @@ var readers = []reader{
 func stride(size uint64) uint64 { return 1 + size/1000 }
 
 // fetcher returns tessera's own fetcher for the log.
-func fetcher(p published) (fsck.Fetcher, error) {
-	if p.prefix.Scheme == "file" {
-		return tessera.FileFetcher{Root: p.prefix.Path}, nil
+func fetcher(p published) (f fsck.Fetcher, err error) {
+	f = tessera.FileFetcher{Root: p.prefix.Path}
+	if p.prefix.Scheme != "file" {
+		f, err = tessera.NewHTTPFetcher(p.prefix, client)
 	}
-	prefix := *p.prefix
-	return tessera.NewHTTPFetcher(&prefix, client)
+	if p.head != nil {
+		f = pinned{f, p.head}
+	}
+	return f, err
 }
+
+// pinned is a fetcher with an earlier checkpoint.
+type pinned struct {
+	fsck.Fetcher
+	head []byte
+}
+
+func (p pinned) ReadCheckpoint(context.Context) ([]byte, error) { return p.head, nil }
 
 // readClient reads every bundle and every hash with tessera's client.
 func readClient(ctx context.Context, p published) ([][]byte, error) {
@@ -115,7 +126,7 @@ func checkNodes(ctx context.Context, tiles tessera.TileFetcherFunc, leaves [][]b
 		if err != nil {
 			return err
 		}
-		if err := proof.VerifyInclusion(rfc6962.DefaultHasher, i, size, leaves[i], path, root); err != nil {
+		if err := merkle.VerifyInclusion(rfc6962.DefaultHasher, i, size, leaves[i], path, root); err != nil {
 			return fmt.Errorf("inclusion of entry %d: %w", i, err)
 		}
 	}

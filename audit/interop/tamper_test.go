@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/proofline/proofline/audit"
 )
 
 // TestTamper flips bits of every file of a log, of every bundle and tile and of
@@ -31,6 +35,43 @@ func TestTamper(t *testing.T) {
 	}
 }
 
+// TestShorten takes the last entry from each bundle and the last hash from each
+// tile, which leaves them well-formed.
+func TestShorten(t *testing.T) {
+	files := publish(t, scripted(t, 700))
+	for path, content := range files {
+		tile, err := audit.ParseTilePath(path)
+		if err != nil {
+			continue // the checkpoint
+		}
+		short := content[:len(content)-tlog.HashSize]
+		if tile.Level < 0 {
+			short = shorter(t, content, tile.Width)
+		}
+		bad := files.Clone()
+		bad[path] = short
+		dir := t.TempDir()
+		write(t, bad, dir)
+		for _, r := range readers {
+			t.Run(strings.ReplaceAll(path, "/", "-")+"/"+r.name, func(t *testing.T) { refuse(t, r, inDirectory(t, dir)) })
+		}
+	}
+}
+
+// shorter returns a bundle without its last entry.
+func shorter(t *testing.T, bundle []byte, width int) []byte {
+	t.Helper()
+	var last int
+	err := audit.SplitBundle(bundle, width, func(entry []byte) error {
+		last = 2 + len(entry)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundle[:len(bundle)-last]
+}
+
 // refuse expects a reader to find something wrong, in time.
 func refuse(t *testing.T, r reader, log published) {
 	t.Helper()
@@ -39,7 +80,7 @@ func refuse(t *testing.T, r reader, log published) {
 	_, err := r.read(ctx, log)
 	switch {
 	case err == nil:
-		t.Errorf("%s reads a log with a flipped bit", r.name)
+		t.Errorf("%s reads a log that was tampered with", r.name)
 	case ctx.Err() != nil:
 		t.Errorf("%s: %v", r.name, err)
 	}
