@@ -83,5 +83,7 @@ func refuse(t *testing.T, r reader, log published) {
 		t.Errorf("%s reads a log that was tampered with", r.name)
 	case ctx.Err() != nil:
 		t.Errorf("%s: %v", r.name, err)
+	default:
+		t.Logf("%.160s", err)
 	}
 }
