@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/demo"
+)
+
+const verifierName = "proofline-verify"
+
+func demoCommand(t *terminal) *cobra.Command {
+	var o demo.Options
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Run a whole sale, audit it, and try to forge it",
+		Long: `Run a whole sale on this machine in less than a minute: a real server with a
+PostgreSQL of its own, visitors who join, wait and claim over HTTP, and the
+standalone verifier, which checks what was published and finds a forgery.
+
+It exits with 0 only if everything was as it must be.`,
+		Example: `  proofline demo
+  proofline demo --visitors 10000
+  proofline demo --keep`,
+		Args: cobra.NoArgs,
+		RunE: runs(func(c *cobra.Command, _ []string) error { return runDemo(c, t, o) }),
+	}
+	flags := c.Flags()
+	flags.IntVar(&o.Visitors, "visitors", 2000, "`N` visitors come")
+	flags.StringVar(&o.Addr, "addr", "127.0.0.1:0", "the server listens on this `HOST:PORT`")
+	flags.StringVar(&o.Data, "data", "", "keep the data in this `DIR` (default one that is removed at the end)")
+	flags.BoolVar(&o.Keep, "keep", false, "keep the data, and the server running, until Ctrl-C")
+	return c
+}
+
+func runDemo(c *cobra.Command, t *terminal, o demo.Options) (err error) {
+	if o.Visitors < demo.MinVisitors || o.Visitors > demo.MaxVisitors {
+		return usage(fmt.Errorf("--visitors must be between %d and %d", demo.MinVisitors, demo.MaxVisitors), "for more there is proofline load")
+	}
+	if o.Verifier, err = findVerifier(); err != nil {
+		return err
+	}
+	if o.Log, err = t.logger("text", "warn"); err != nil {
+		return err
+	}
+	o.Narrator = demo.NewNarrator(t.out, t.interactive(t.out))
+	err = demo.Run(c.Context(), o)
+	switch {
+	case err == nil || c.Context().Err() != nil && !errors.Is(err, demo.ErrFailed):
+		return nil // done, or told to stop
+	case errors.Is(err, demo.ErrFailed):
+		return failed(err, "")
+	}
+	return explain(err)
+}
+
+// findVerifier finds the standalone verifier beside this program or in PATH.
+func findVerifier() (string, error) {
+	if self, err := os.Executable(); err == nil {
+		if self, err = filepath.EvalSymlinks(self); err == nil {
+			if beside, err := exec.LookPath(filepath.Join(filepath.Dir(self), verifierName)); err == nil {
+				return beside, nil
+			}
+		}
+	}
+	found, err := exec.LookPath(verifierName)
+	if err != nil {
+		return "", failed(fmt.Errorf("the auditor's program is missing: %w", err), "build both programs: make build")
+	}
+	return found, nil
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitUnreachable = 3
+)
+
+// exit is an error that ends the program.
+type exit struct {
+	code int
+	err  error  // nil if everything is said
+	hint string // what to do about it, in one line; may be empty
+}
+
+func (e *exit) Error() string { return fmt.Sprint(e.err) }
+
+func (e *exit) Unwrap() error { return e.err }
+
+func failed(err error, hint string) *exit { return &exit{exitFailed, err, hint} }
+
+func usage(err error, hint string) *exit { return &exit{exitUsage, err, hint} }
+
+// runs is a command's RunE. An error of its own work is a failure; errors
+// that cobra makes before, about flags and arguments, are wrong usage.
+func runs(work func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		err := work(c, args)
+		if known := (*exit)(nil); err == nil || errors.As(err, &known) {
+			return err
+		}
+		return failed(err, "")
+	}
+}
+
+// exitCode says why the program ends, if it was not done.
+func (t *terminal) exitCode(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	known := (*exit)(nil)
+	if !errors.As(err, &known) {
+		known = usage(err, "run proofline --help")
+	}
+	if known.err != nil {
+		t.complain(known)
+	}
+	return known.code
+}
+
+// complain prints an error. Nothing can be done if that fails.
+func (t *terminal) complain(e *exit) {
+	_, _ = fmt.Fprintf(t.err, "proofline: %v\n", e.err)
+	if e.hint != "" {
+		_, _ = fmt.Fprintf(t.err, "hint: %s\n", e.hint)
+	}
+}

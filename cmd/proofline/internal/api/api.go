@@ -1,0 +1,138 @@
+// Package api speaks to a Proofline server over HTTP: as an organizer with the
+// management token, and as a visitor without.
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var (
+	// ErrUnreachable is returned when no answer came.
+	ErrUnreachable = errors.New("the server cannot be reached")
+	// ErrAnswer is returned when an answer is not what a Proofline server says.
+	ErrAnswer = errors.New("not the answer of a proofline server")
+)
+
+const (
+	timeout   = 30 * time.Second
+	maxAnswer = 16 << 20 // bytes
+)
+
+// Client sends requests to one server. Safe for concurrent use.
+type Client struct {
+	// Base is the URL that paths are below, without a slash at the end.
+	Base string
+	// Token is the management token, empty for none.
+	Token string
+	// HTTP sends the requests; nil for a client of its own with a timeout.
+	HTTP *http.Client
+}
+
+// Answer is what the server said.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Problem is an error document of the server, RFC 9457.
+type Problem struct {
+	Status    int    `json:"status"`
+	Title     string `json:"title"`
+	Detail    string `json:"detail"`
+	RequestID string `json:"request_id"`
+	Errors    []struct {
+		Field  string `json:"field"` // empty: the body as a whole
+		Detail string `json:"detail"`
+	} `json:"errors"`
+
+	RetryAfter time.Duration `json:"-"` // 0: not said
+}
+
+// Error says the problem, and below it what is wrong with each field.
+func (p *Problem) Error() string {
+	text := p.Title
+	if p.Detail != "" && len(p.Errors) == 0 {
+		text += ": " + p.Detail
+	}
+	text = fmt.Sprintf("the server says %d, %s", p.Status, text)
+	for _, e := range p.Errors {
+		field := e.Field
+		if field == "" {
+			field = "the whole"
+		}
+		text += fmt.Sprintf("\n  %s: %s", field, e.Detail)
+	}
+	return text
+}
+
+// Do sends a request and returns the answer, whatever its status; a body is
+// JSON. Errors are [ErrUnreachable] and that of ctx.
+func (c *Client) Do(ctx context.Context, method, path string, body []byte) (Answer, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.Base+path, bytes.NewReader(body))
+	if err != nil {
+		return Answer{}, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	if len(body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	client := c.HTTP
+	if client == nil {
+		client = &http.Client{Timeout: timeout}
+	}
+	resp, err := client.Do(req)
+	if err != nil && ctx.Err() != nil {
+		return Answer{}, ctx.Err()
+	}
+	if err != nil {
+		return Answer{}, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	defer func() { _ = resp.Body.Close() }() // only read from
+	a := Answer{Status: resp.StatusCode, Header: resp.Header}
+	if a.Body, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer)); err != nil {
+		return Answer{}, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return a, nil
+}
+
+// Call sends a request and decodes the answer into result, and returns its
+// status. An answer of status 400 and above is a [*Problem].
+func (c *Client) Call(ctx context.Context, method, path string, body []byte, result any) (int, error) {
+	a, err := c.Do(ctx, method, path, body)
+	if err != nil {
+		return 0, err
+	}
+	if a.Status >= http.StatusBadRequest {
+		return a.Status, a.Problem()
+	}
+	if err := json.Unmarshal(a.Body, result); err != nil {
+		return a.Status, fmt.Errorf("%w: %s %s: %w", ErrAnswer, method, path, err)
+	}
+	return a.Status, nil
+}
+
+// Problem reads the answer as an error document. One that is none, as a proxy
+// might send, still has its status.
+func (a Answer) Problem() *Problem {
+	p := &Problem{}
+	if !strings.HasPrefix(a.Header.Get("Content-Type"), "application/problem+json") || json.Unmarshal(a.Body, p) != nil {
+		p = &Problem{Title: http.StatusText(a.Status)}
+	}
+	p.Status = a.Status
+	if seconds, err := strconv.ParseUint(a.Header.Get("Retry-After"), 10, 31); err == nil {
+		p.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return p
+}

@@ -1,0 +1,43 @@
+package api
+
+import "time"
+
+// Room is a room as its organizer sees it.
+type Room struct {
+	Slug    string     `json:"slug"`
+	Title   string     `json:"title"`
+	URL     string     `json:"url"` // where it is published
+	VKey    string     `json:"vkey"`
+	Phase   string     `json:"phase"`
+	Created time.Time  `json:"created"`
+	Opens   time.Time  `json:"opens"`
+	Starts  time.Time  `json:"starts"`
+	Closes  *time.Time `json:"closes"` // nil: never
+	Windows []struct {
+		From   time.Time `json:"from"`
+		Length string    `json:"length"`
+	} `json:"windows"`
+	Outflow Outflow `json:"outflow"`
+	Claim   string  `json:"claim"`
+	Session string  `json:"session"`
+	Message string  `json:"message"`
+	Size    uint64  `json:"size"` // entries of the transcript
+	Counts  *Counts `json:"counts"`
+}
+
+// Outflow is how fast people are let in.
+type Outflow struct {
+	PerMinute uint32 `json:"per_minute"`
+	MaxActive uint32 `json:"max_active"` // 0: no limit
+}
+
+// Counts sum up a room.
+type Counts struct {
+	Arrivals uint64 `json:"arrivals"`
+	Drawn    uint64 `json:"drawn"`
+	Assigned uint64 `json:"assigned"`
+	Called   uint64 `json:"called"`
+	Admitted uint64 `json:"admitted"`
+	NoShows  uint64 `json:"no_shows"`
+	Waiting  uint64 `json:"waiting"`
+}

@@ -1,0 +1,119 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/verifier"
+)
+
+// audit runs the standalone verifier against the published transcript, once
+// for people and once for the figures.
+func (d *demo) audit(ctx context.Context) error {
+	args := []string{"audit", d.room.URL, "--vkey", d.room.VKey, "--kept", d.kept, "--no-keep"}
+	d.Narrator.Say("Now somebody who trusts nobody runs the standalone verifier:")
+	d.Narrator.Print("\n  $ proofline-verify audit %s\n\n", d.room.URL)
+	code, err := d.verify(ctx, d.Narrator.out, args...)
+	if err != nil {
+		return err
+	}
+	d.Narrator.Print("\n")
+	d.expect(code == 0, "the audit exits with %d", code)
+	report, code, err := d.report(ctx, args...)
+	if err != nil {
+		return err
+	}
+	n, missing := uint64(len(d.crowd)), uint64(d.having(absent)) //nolint:gosec // not negative
+	d.expect(code == 0 && report.OK && report.Level == verifier.LevelConsistent, "the audit exits with %d, verified: %t, level %d", code, report.OK, report.Level)
+	d.expect(report.Entries == d.size && report.Arrivals == n && report.Assignments == n && report.Admissions == n-missing,
+		"the audit counts %d entries, %d arrivals, %d places, %d admissions", report.Entries, report.Arrivals, report.Assignments, report.Admissions)
+	return nil
+}
+
+// forge stores a copy of the transcript, changes one byte of it, and has the
+// verifier look again.
+func (d *demo) forge(ctx context.Context) error {
+	dir := filepath.Join(d.dir, d.room.Slug+".transcript")
+	if code, err := d.verify(ctx, io.Discard, "fetch", d.room.URL, dir); err != nil || code != 0 {
+		return errors.Join(err, fmt.Errorf("fetching the transcript exits with %d", code))
+	}
+	victim := d.crowd[len(d.crowd)/2]
+	if err := changeByte(dir, victim.joined.Index, d.size, victim.ticket); err != nil {
+		return fmt.Errorf("change a byte of the copy: %w", err)
+	}
+	d.Narrator.Say("A forger changes one byte in a copy of it: a digit of the ticket in entry %d.", victim.joined.Index)
+	report, code, err := d.report(ctx, "audit", dir, "--vkey", d.room.VKey, "--no-keep")
+	if err != nil {
+		return err
+	}
+	d.Narrator.Print("\n  $ proofline-verify audit %s\n\n", dir)
+	named := false
+	for _, c := range report.Checks {
+		if c.Status == verifier.Fail {
+			d.Narrator.Print("  ✗ %s\n    %s\n", c.Title, c.Detail)
+			named = named || bytes.Contains([]byte(c.Detail), fmt.Appendf(nil, "#%d ", victim.joined.Index)) ||
+				bytes.Contains([]byte(c.Detail), fmt.Appendf(nil, "entry %d", victim.joined.Index))
+		}
+	}
+	d.Narrator.Print("\n")
+	d.expect(code == 1 && !report.OK, "the audit of the forged copy exits with %d, verified: %t", code, report.OK)
+	d.expect(named, "the audit of the forged copy does not name entry %d", victim.joined.Index)
+	d.Narrator.Say("The verifier exits with %d and names the entry.", code)
+	return nil
+}
+
+// changeByte changes the last digit of a ticket in the bundle of an entry.
+func changeByte(dir string, index, size uint64, ticket string) error {
+	bundle := audit.Tile{Level: -1, Index: index / audit.TileWidth, Width: audit.TileWidth}
+	if !bundle.In(size) {
+		bundle.Width = int(size % audit.TileWidth)
+	}
+	name := filepath.Join(dir, filepath.FromSlash(bundle.Path()))
+	content, err := os.ReadFile(name) //nolint:gosec // of the copy just made
+	if err != nil {
+		return err
+	}
+	at := bytes.Index(content, []byte(ticket))
+	if at < 0 {
+		return fmt.Errorf("ticket %s is not in %s", ticket, name)
+	}
+	content[at+len(ticket)-1] ^= 1            // another digit: 0-9 and a-f are pairs that differ in this bit
+	return os.WriteFile(name, content, 0o644) //nolint:gosec // published
+}
+
+// report runs an audit for its JSON.
+func (d *demo) report(ctx context.Context, args ...string) (*verifier.Report, int, error) {
+	var out bytes.Buffer
+	code, err := d.verify(ctx, &out, append(args, "--json")...)
+	if err != nil {
+		return nil, code, err
+	}
+	r := &verifier.Report{}
+	if err := json.Unmarshal(out.Bytes(), r); err != nil {
+		return nil, code, fmt.Errorf("read the verifier's report: %w", err)
+	}
+	return r, code, nil
+}
+
+// verify runs the verifier and returns how it exits.
+func (d *demo) verify(ctx context.Context, out io.Writer, args ...string) (int, error) {
+	var complaint bytes.Buffer
+	cmd := exec.CommandContext(ctx, d.Verifier, args...) //nolint:gosec // our own binary
+	cmd.Stdout, cmd.Stderr = out, &complaint
+	err := cmd.Run()
+	if exited := (*exec.ExitError)(nil); errors.As(err, &exited) && exited.Exited() && complaint.Len() == 0 {
+		return exited.ExitCode(), nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("run %s: %w: %s", d.Verifier, err, complaint.Bytes())
+	}
+	return 0, nil
+}

@@ -1,0 +1,164 @@
+package demo
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/transcript"
+	"github.com/proofline/proofline/fairness"
+)
+
+// publishTime is how long the end may take to be published.
+const publishTime = 10 * time.Second
+
+// checkVisitors holds against each other what visitors were told.
+func (d *demo) checkVisitors(ctx context.Context) error {
+	key, err := d.passKey(ctx)
+	if err != nil {
+		return err
+	}
+	places := map[uint64]string{}
+	for _, v := range d.crowd {
+		d.expect(v.settled, "ticket %s is neither admitted nor skipped", v.ticket)
+		other, taken := places[v.place.Position]
+		d.expect(!taken, "%s and %s have the place %d", v.ticket, other, v.place.Position)
+		d.expect(v.place.Position >= 1 && v.place.Position <= uint64(len(d.crowd)), "%s has the place %d", v.ticket, v.place.Position)
+		places[v.place.Position] = v.ticket
+		if v.habit != absent {
+			d.expect(v.pass.Position == v.place.Position, "%s has the place %d and a pass for %d", v.ticket, v.place.Position, v.pass.Position)
+			d.checkPass(v, key)
+		}
+	}
+	return nil
+}
+
+// passKey reads the key that a protected site would verify passes with.
+func (d *demo) passKey(ctx context.Context) (ed25519.PublicKey, error) {
+	var set struct {
+		Keys []struct{ X string }
+	}
+	if _, err := d.visitor.Call(ctx, http.MethodGet, "/jwks.json", nil, &set); err != nil {
+		return nil, err
+	}
+	if len(set.Keys) != 1 {
+		return nil, fmt.Errorf("read key of passes: %d keys", len(set.Keys))
+	}
+	key, err := base64.RawURLEncoding.DecodeString(set.Keys[0].X)
+	if err != nil || len(key) != ed25519.PublicKeySize {
+		return nil, fmt.Errorf("read key of passes: %q", set.Keys[0].X)
+	}
+	return key, nil
+}
+
+func (d *demo) checkPass(v *visitor, key ed25519.PublicKey) {
+	token, err := jwt.Parse(v.pass.Pass, func(*jwt.Token) (any, error) { return key, nil },
+		jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithIssuer(d.room.URL), jwt.WithSubject(v.ticket), jwt.WithExpirationRequired())
+	d.expect(err == nil && token.Valid, "the pass of %s does not verify: %v", v.ticket, err)
+}
+
+// checkTranscript reads what was published and looks for everything that
+// visitors were told.
+func (d *demo) checkTranscript(ctx context.Context) error {
+	t, err := d.published(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range d.crowd {
+		if err := t.CheckReceipt(&v.joined); err != nil {
+			d.expect(false, "%v", err)
+		}
+	}
+	entries, err := parse(t.Entries)
+	if err != nil {
+		return err
+	}
+	d.checkEntries(entries)
+	if d.seen.count() == 0 {
+		d.Narrator.Say("Every receipt verifies, and its arrival stands in the published transcript where it says.")
+	}
+	return nil
+}
+
+// published waits until the end is published, and reads the transcript.
+func (d *demo) published(ctx context.Context) (*transcript.Transcript, error) {
+	for deadline := time.Now().Add(publishTime); ; {
+		t, err := transcript.Read(ctx, d.room.URL, d.room.VKey)
+		if err != nil || t.Checkpoint.Size == d.size {
+			return t, err
+		}
+		if time.Now().After(deadline) {
+			return nil, fmt.Errorf("of %d entries only %d are published after %s", d.size, t.Checkpoint.Size, publishTime)
+		}
+		if err := sleepUntil(ctx, time.Now().Add(watchEvery)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func parse(texts [][]byte) ([]fairness.Entry, error) {
+	entries := make([]fairness.Entry, len(texts))
+	for i, text := range texts {
+		var err error
+		if entries[i], err = fairness.ParseEntry(text); err != nil {
+			return nil, fmt.Errorf("read entry %d: %w", i, err)
+		}
+	}
+	return entries, nil
+}
+
+// checkEntries counts the entries of each kind, and holds places and
+// admissions against what the visitors were told.
+func (d *demo) checkEntries(entries []fairness.Entry) {
+	kinds, places, admitted := map[fairness.Kind]int{}, map[string]uint64{}, map[string]bool{}
+	for _, e := range entries {
+		kinds[e.Kind()]++
+		switch e := e.(type) {
+		case *fairness.Assign:
+			places[e.Ticket.String()] = uint64(e.Position)
+		case *fairness.Admit:
+			admitted[e.Ticket.String()] = true
+		}
+	}
+	for _, v := range d.crowd {
+		d.expect(places[v.ticket] == v.place.Position, "%s has the place %d, and was told %d", v.ticket, places[v.ticket], v.place.Position)
+		d.expect(admitted[v.ticket] == (v.habit != absent), "%s is admitted: %t", v.ticket, admitted[v.ticket])
+	}
+	n, missing := len(d.crowd), d.having(absent)
+	for kind, want := range map[fairness.Kind]int{
+		fairness.KindRoom: 1, fairness.KindArrive: n, fairness.KindAssign: n, fairness.KindAdmit: n - missing,
+		fairness.KindSkip: missing, fairness.KindAmend: 3, fairness.KindEnd: 1, // message, pause, resume
+	} {
+		d.expect(kinds[kind] == want, "the transcript has %d %s entries, not %d", kinds[kind], kind, want)
+	}
+	d.windows = kinds[fairness.KindFreeze]
+	d.expect(d.windows >= 2 && kinds[fairness.KindDraw] == d.windows, "%d windows are frozen and %d drawn", d.windows, kinds[fairness.KindDraw])
+	d.inStead = instead(entries)
+	d.expect(d.inStead > 0, "nobody was called in the place of those who did not come")
+}
+
+// instead returns how many people were called beyond what time alone allows at
+// the outflow: in the place of others, whose calls came to nothing.
+func instead(entries []fairness.Entry) (most int) {
+	room, _ := entries[0].(*fairness.Room)
+	var paused, pauseBegan fairness.Time
+	for _, e := range entries {
+		switch e := e.(type) {
+		case *fairness.Amend:
+			if e.Change == fairness.ChangePause {
+				pauseBegan = e.Time
+			} else if e.Change == fairness.ChangeResume {
+				paused += e.Time - pauseBegan
+			}
+		case *fairness.Call:
+			allowed := 1 + int64(e.Time-room.Starts-paused)*int64(room.Outflow.PerMinute)/60_000
+			most = max(most, int(int64(e.UpTo)-allowed)) //nolint:gosec // both below 2^32
+		}
+	}
+	return most
+}

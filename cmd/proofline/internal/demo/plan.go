@@ -1,0 +1,94 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
+)
+
+// The timetable of the sale, from the creation of the room on.
+const (
+	lead     = 1500 * time.Millisecond // until it opens
+	early    = 5 * time.Second         // the pre-queue, from opening to start
+	short    = 2 * time.Second         // length of the windows after it
+	late     = 8 * time.Second         // from start until the last visitor arrives
+	serving  = 18 * time.Second        // that calling everybody takes at the outflow
+	claim    = 8 * time.Second
+	session  = 10 * time.Minute
+	pauseAt  = 5 * time.Second // after the start
+	pauseFor = 1500 * time.Millisecond
+)
+
+// plan is when things happen, by the clock that server and visitors share.
+type plan struct {
+	opens, starts, lastJoin time.Time
+	perMinute               int
+}
+
+// makeRoom creates the room; the next free slug, should the directory be from
+// an earlier run.
+func (d *demo) makeRoom(ctx context.Context) error {
+	d.organizer = &api.Client{Base: d.server.URL, Token: d.server.Token}
+	for n := 1; ; n++ {
+		slug := "demo"
+		if n > 1 {
+			slug += "-" + strconv.Itoa(n)
+		}
+		err := d.create(ctx, slug)
+		if p := (*api.Problem)(nil); errors.As(err, &p) && p.Status == http.StatusConflict {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		break
+	}
+	d.visitor = &api.Client{Base: d.room.URL, HTTP: visitorsHTTP()}
+	d.Narrator.Say("It listens on %s. The organizer makes a room, %s:", d.server.URL, d.room.URL)
+	d.Narrator.Say("  joins from %s on; all who come in its first %s are drawn as equals,", d.plan.opens.Format("15:04:05"), early)
+	d.Narrator.Say("  those after them by windows of %s; %s people a minute are let in.", short, grouped(d.plan.perMinute))
+	return nil
+}
+
+func (d *demo) create(ctx context.Context, slug string) error {
+	opens := time.Now().Add(lead).Truncate(time.Millisecond)
+	starts := opens.Add(early)
+	d.plan = plan{opens, starts, starts.Add(late), max(1, int(float64(d.Visitors)*float64(time.Minute)/float64(serving)))}
+	body, err := json.Marshal(map[string]any{
+		"slug": slug, "title": "Demo sale", "opens": opens, "starts": starts,
+		"windows": []map[string]any{{"from": opens, "length": early.String()}, {"from": starts, "length": short.String()}},
+		"outflow": map[string]any{"per_minute": d.plan.perMinute, "max_active": 0},
+		"claim":   claim.String(), "session": session.String(), "beacon": "none",
+	})
+	if err != nil {
+		return err
+	}
+	_, err = d.organizer.Call(ctx, http.MethodPost, "/v1/rooms", body, &d.room)
+	return err
+}
+
+// arrival draws when a visitor comes: many at the opening, some before the
+// start, and a crowd at the start that fades.
+func (p *plan) arrival(r *rand.Rand) time.Time {
+	const edge = 50 * time.Millisecond // clear of what the clocks' jitter could move
+	within := func(most time.Duration, draw func() float64) time.Duration {
+		for {
+			if d := time.Duration(draw() * float64(time.Second)); d >= edge && d < most-edge {
+				return d
+			}
+		}
+	}
+	switch u := r.Float64(); {
+	case u < 0.35:
+		return p.opens.Add(within(early, func() float64 { return 0.7 * r.ExpFloat64() }))
+	case u < 0.6:
+		return p.opens.Add(within(early, func() float64 { return early.Seconds() * r.Float64() }))
+	}
+	return p.starts.Add(within(late, func() float64 { return 2.5 * r.ExpFloat64() }))
+}

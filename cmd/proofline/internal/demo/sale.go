@@ -1,0 +1,151 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
+)
+
+// watchEvery is how often the organizer looks at the room.
+const watchEvery = 250 * time.Millisecond
+
+// origin is the name of the room's log.
+func (d *demo) origin() string {
+	_, origin, _ := strings.Cut(d.room.URL, "://")
+	return origin
+}
+
+// sell lets the crowd in and returns when everybody is through.
+func (d *demo) sell(ctx context.Context) error {
+	d.invite(d.origin())
+	group, ctx := errgroup.WithContext(ctx)
+	for _, v := range d.crowd {
+		group.Go(func() error {
+			if err := d.visit(ctx, v); err != nil {
+				return fmt.Errorf("visitor %s: %w", v.ticket, err)
+			}
+			return nil
+		})
+	}
+	group.Go(func() error { return d.annoy(ctx) })
+	group.Go(func() error { return d.interfere(ctx) })
+	group.Go(func() error { return d.watch(ctx) })
+	if err := sleepUntil(ctx, d.plan.opens); err == nil {
+		d.Narrator.Say("The room is open. %s visitors are on their way.", grouped(d.Visitors))
+	}
+	err := group.Wait()
+	d.Narrator.EndFigures()
+	return err
+}
+
+// look asks for the room as the organizer sees it, or changes it.
+func (d *demo) look(ctx context.Context, method, action string, body string) (room api.Room, err error) {
+	_, err = d.organizer.Call(ctx, method, "/v1/rooms/"+d.room.Slug+action, []byte(body), &room)
+	return room, err
+}
+
+// watch tells what happens until everybody is admitted or skipped.
+func (d *demo) watch(ctx context.Context) error {
+	told := map[uint64]bool{}
+	for {
+		if err := sleepUntil(ctx, time.Now().Add(watchEvery)); err != nil {
+			return err
+		}
+		room, err := d.look(ctx, http.MethodGet, "", "")
+		if err != nil {
+			return err
+		}
+		state, err := d.visitor.State(ctx)
+		if err != nil {
+			return err
+		}
+		for _, w := range state.Windows {
+			if w.Drawn && !told[w.Index] {
+				told[w.Index] = true
+				d.Narrator.Say("Window %d is over: its %s arrivals are frozen and drawn, they have the places %s to %s.",
+					w.Index, grouped(uint64(w.Arrivals)), grouped(w.First), grouped(w.First+uint64(w.Arrivals)-1))
+			}
+		}
+		n := room.Counts
+		if n.Admitted+n.NoShows == uint64(d.Visitors) {
+			return nil
+		}
+		d.Narrator.Figures("%s joined, %s have a place, %s called, %s admitted, %s did not come",
+			grouped(n.Arrivals), grouped(n.Drawn), grouped(n.Called), grouped(n.Admitted), grouped(n.NoShows))
+	}
+}
+
+// interfere pauses the sale for a moment, and keeps a checkpoint as an auditor
+// might who came by.
+func (d *demo) interfere(ctx context.Context) error {
+	const message = "We have a short break, your place is safe."
+	if err := sleepUntil(ctx, d.plan.starts.Add(pauseAt)); err != nil {
+		return err
+	}
+	if _, err := d.look(ctx, http.MethodPatch, "", fmt.Sprintf(`{"message":%q}`, message)); err != nil {
+		return err
+	}
+	before, err := d.look(ctx, http.MethodPost, "/pause", "")
+	if err != nil {
+		return err
+	}
+	d.Narrator.Say("The organizer pauses the sale and tells visitors: %q", message)
+	if err := sleepUntil(ctx, time.Now().Add(pauseFor)); err != nil {
+		return err
+	}
+	state, err := d.visitor.State(ctx)
+	if err != nil {
+		return err
+	}
+	d.expect(state.Phase == "paused" && state.Message == message, "in the pause visitors see phase %q and the message %q", state.Phase, state.Message)
+	after, err := d.look(ctx, http.MethodGet, "", "")
+	if err != nil {
+		return err
+	}
+	d.expect(after.Counts.Called == before.Counts.Called, "%d are called in the pause", after.Counts.Called-before.Counts.Called)
+	if err := d.keepCheckpoint(ctx); err != nil {
+		return err
+	}
+	if _, err := d.look(ctx, http.MethodPost, "/resume", ""); err != nil {
+		return err
+	}
+	d.Narrator.Say("Nobody was called meanwhile. The sale goes on.")
+	return nil
+}
+
+func (d *demo) keepCheckpoint(ctx context.Context) error {
+	a, err := d.visitor.Do(ctx, http.MethodGet, "/checkpoint", nil)
+	if err != nil {
+		return err
+	}
+	d.kept = filepath.Join(d.dir, d.room.Slug+".checkpoint")
+	return os.WriteFile(d.kept, a.Body, 0o644) //nolint:gosec // published
+}
+
+// end ends the room, after which nobody joins.
+func (d *demo) end(ctx context.Context) error {
+	room, err := d.look(ctx, http.MethodPost, "/end", "")
+	if err != nil {
+		return err
+	}
+	d.Narrator.Say("Everybody is through. The organizer ends the room.")
+	_, err = d.visitor.Join(ctx, "")
+	d.expectStatus(err, http.StatusGone, "a join after the end")
+	absent, all := uint64(d.having(absent)), uint64(d.Visitors)
+	want := api.Counts{Arrivals: all, Drawn: all, Assigned: all, Called: all, Admitted: all - absent, NoShows: absent}
+	if room.Counts == nil {
+		return errors.New("the server does not count")
+	}
+	d.expect(*room.Counts == want, "the counts at the end are %+v, not %+v", *room.Counts, want)
+	d.size = room.Size
+	return nil
+}

@@ -1,0 +1,221 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// ErrAnswer is returned when what a server sends is not HTTP/1.1 as far as
+// this package reads it.
+var ErrAnswer = errors.New("cannot read the answer")
+
+const (
+	requestTimeout = 30 * time.Second
+	maxBody        = 1 << 20 // bytes of an answer
+)
+
+// conn sends requests over one kept-alive connection, written and read by
+// hand: with net/http's client the generator would cost several times what
+// the server does, and they often share a machine. It connects at the first
+// request and again after an error.
+type conn struct {
+	target *url.URL
+
+	nc   net.Conn // nil while not connected
+	in   *bufio.Reader
+	out  []byte
+	body []byte
+}
+
+// answer is what a server said. The body is valid until the next request.
+type answer struct {
+	status int
+	retry  time.Duration // Retry-After, 0 for none
+	body   []byte
+}
+
+// do sends one request and reads its answer. The body may be empty.
+func (c *conn) do(ctx context.Context, method string, path, body []byte) (answer, error) {
+	a, keep, err := c.exchange(ctx, method, path, body)
+	if err != nil || !keep {
+		c.close()
+	}
+	return a, err
+}
+
+func (c *conn) exchange(ctx context.Context, method string, path, body []byte) (a answer, keep bool, err error) {
+	if c.nc == nil {
+		if err := c.dial(ctx); err != nil {
+			return a, false, err
+		}
+	}
+	if err := c.nc.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
+		return a, false, err
+	}
+	c.write(method, path, body)
+	if _, err := c.nc.Write(c.out); err != nil {
+		return a, false, err
+	}
+	return c.read()
+}
+
+func (c *conn) dial(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	host := c.target.Hostname()
+	if c.target.Scheme == "https" {
+		d := tls.Dialer{Config: &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}}
+		c.nc, err = d.DialContext(ctx, "tcp", net.JoinHostPort(host, cmp.Or(c.target.Port(), "443")))
+	} else {
+		var d net.Dialer
+		c.nc, err = d.DialContext(ctx, "tcp", net.JoinHostPort(host, cmp.Or(c.target.Port(), "80")))
+	}
+	if err != nil {
+		c.nc = nil
+		return err
+	}
+	c.in = bufio.NewReaderSize(c.nc, 16<<10)
+	return nil
+}
+
+func (c *conn) close() {
+	if c.nc != nil {
+		_ = c.nc.Close()
+		c.nc = nil
+	}
+}
+
+func (c *conn) write(method string, path, body []byte) {
+	b := append(c.out[:0], method...)
+	b = append(append(b, ' '), path...)
+	b = append(append(b, " HTTP/1.1\r\nHost: "...), c.target.Host...)
+	b = append(b, "\r\nUser-Agent: proofline-load\r\nAccept: application/json\r\n"...)
+	if method == "POST" {
+		b = append(b, "Content-Type: application/json\r\nContent-Length: "...)
+		b = append(strconv.AppendInt(b, int64(len(body)), 10), "\r\n"...)
+	}
+	c.out = append(append(b, "\r\n"...), body...)
+}
+
+// read reads one answer, and whether another may follow on the connection.
+//
+// https://www.rfc-editor.org/rfc/rfc9112.html#section-6.3
+func (c *conn) read() (a answer, keep bool, err error) {
+	line, err := c.line()
+	if err != nil {
+		return a, false, err
+	}
+	if len(line) < len("HTTP/1.1 200") || !bytes.HasPrefix(line, []byte("HTTP/1.1 ")) {
+		return a, false, fmt.Errorf("%w: it begins with %.40q", ErrAnswer, line)
+	}
+	if a.status, err = strconv.Atoi(string(line[9:12])); err != nil {
+		return a, false, fmt.Errorf("%w: status %.40q", ErrAnswer, line)
+	}
+	h, err := c.header()
+	if err != nil {
+		return a, false, err
+	}
+	a.retry = h.retry
+	switch {
+	case h.chunked:
+		a.body, err = c.chunks()
+	case h.length >= 0:
+		a.body, err = c.more(c.body[:0], h.length)
+	case a.status != 204 && a.status != 304:
+		return a, false, fmt.Errorf("%w: it does not say how long it is", ErrAnswer)
+	}
+	return a, !h.last, err
+}
+
+// header is what matters of an answer's header.
+type header struct {
+	length  int // -1: not given
+	chunked bool
+	last    bool // the server closes the connection
+	retry   time.Duration
+}
+
+func (c *conn) header() (header, error) {
+	h := header{length: -1}
+	for {
+		line, err := c.line()
+		if err != nil || len(line) == 0 {
+			return h, err
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimSpace(value)
+		switch {
+		case bytes.EqualFold(name, []byte("Content-Length")):
+			if h.length, err = strconv.Atoi(string(value)); err != nil || h.length < 0 {
+				return h, fmt.Errorf("%w: Content-Length %.40q", ErrAnswer, value)
+			}
+		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
+			h.chunked = bytes.EqualFold(value, []byte("chunked"))
+		case bytes.EqualFold(name, []byte("Connection")):
+			h.last = bytes.EqualFold(value, []byte("close"))
+		case bytes.EqualFold(name, []byte("Retry-After")):
+			seconds, _ := strconv.ParseUint(string(value), 10, 16) // a date is not worth it
+			h.retry = time.Duration(seconds) * time.Second
+		}
+	}
+}
+
+// line reads up to the end of a line, which it leaves out. It is valid until
+// the next read.
+func (c *conn) line() ([]byte, error) {
+	line, err := c.in.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		return nil, fmt.Errorf("%w: a line of more than %d bytes", ErrAnswer, len(line))
+	}
+	return bytes.TrimRight(line, "\r\n"), err
+}
+
+// chunks reads a chunked body.
+//
+// https://www.rfc-editor.org/rfc/rfc9112.html#section-7.1
+func (c *conn) chunks() ([]byte, error) {
+	body := c.body[:0]
+	for {
+		line, err := c.line()
+		if err != nil {
+			return nil, err
+		}
+		size, _, _ := bytes.Cut(line, []byte(";"))
+		n, err := strconv.ParseUint(string(bytes.TrimSpace(size)), 16, 31)
+		if err != nil {
+			return nil, fmt.Errorf("%w: chunk of %.20q", ErrAnswer, size)
+		}
+		if n == 0 {
+			_, err := c.header() // the trailer
+			return body, err
+		}
+		if body, err = c.more(body, int(n)); err != nil {
+			return nil, err
+		}
+		if line, err = c.line(); err != nil || len(line) > 0 {
+			return nil, errors.Join(err, fmt.Errorf("%w: a chunk does not end", ErrAnswer))
+		}
+	}
+}
+
+// more appends n bytes of body to dst, and keeps the memory for the next one.
+func (c *conn) more(dst []byte, n int) ([]byte, error) {
+	at := len(dst)
+	if n > maxBody-at {
+		return nil, fmt.Errorf("%w: a body of more than %d bytes", ErrAnswer, maxBody)
+	}
+	dst = append(dst, make([]byte, n)...)
+	c.body = dst
+	_, err := io.ReadFull(c.in, dst[at:])
+	return dst, err
+}

@@ -1,0 +1,70 @@
+package load
+
+import (
+	"math/bits"
+	"time"
+)
+
+// Steps of the histogram: each power of two of microseconds is divided into
+// subSteps, so a quantile is at most 1/subSteps, 1.6 %, too high.
+const (
+	subBits  = 6
+	subSteps = 1 << subBits
+	steps    = (32 - subBits + 1) * subSteps // up to 2^32 microseconds, over an hour
+)
+
+// histogram counts latencies in memory that does not grow. The zero value is
+// empty. Not safe for concurrent use.
+type histogram struct {
+	counts [steps]uint64
+	total  uint64
+	max    time.Duration
+}
+
+func (h *histogram) add(d time.Duration) {
+	h.counts[step(d)]++
+	h.total++
+	h.max = max(h.max, d)
+}
+
+// merge adds what other counted.
+func (h *histogram) merge(other *histogram) {
+	for i, n := range other.counts {
+		h.counts[i] += n
+	}
+	h.total += other.total
+	h.max = max(h.max, other.max)
+}
+
+// quantile returns the latency that a share q of all kept to, 0 if there are
+// none.
+func (h *histogram) quantile(q float64) time.Duration {
+	rank, seen := uint64(q*float64(h.total)), uint64(0)
+	for i, n := range h.counts {
+		if seen += n; n > 0 && seen > min(rank, h.total-1) {
+			return min(highest(i), h.max)
+		}
+	}
+	return 0
+}
+
+// step returns the step that a latency falls into.
+func step(d time.Duration) int {
+	us := uint64(max(d, 0) / time.Microsecond)
+	us = min(us, 1<<32-1)
+	if us < subSteps {
+		return int(us)
+	}
+	shift := bits.Len64(us) - subBits - 1
+	return (shift+1)*subSteps + int(us>>shift) - subSteps
+}
+
+// highest returns the longest latency of a step.
+func highest(i int) time.Duration {
+	if i < subSteps {
+		return time.Duration(i+1)*time.Microsecond - 1
+	}
+	shift := i/subSteps - 1
+	us := uint64(i%subSteps+subSteps+1) << shift
+	return time.Duration(us)*time.Microsecond - 1
+}

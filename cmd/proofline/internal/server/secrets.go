@@ -1,0 +1,63 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/secret"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
+)
+
+// openSecrets reads the management token and the master key, or makes them.
+func (s *Server) openSecrets(ctx context.Context) error {
+	file := cmp.Or(s.cfg.TokenFile, filepath.Join(s.cfg.Data, TokenFile))
+	err := os.MkdirAll(filepath.Dir(file), 0o700)
+	if err == nil {
+		s.Token, err = secret.Ensure(file, func() (string, error) { return secret.NewToken(), nil })
+	}
+	if err != nil {
+		return fmt.Errorf("management token: %w", err)
+	}
+	text, err := s.masterKeyText(ctx)
+	if err == nil {
+		s.masterKey, err = room.ParseMasterKey(text)
+	}
+	if err != nil {
+		return fmt.Errorf("master key: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) masterKeyText(ctx context.Context) (string, error) {
+	given := s.cfg.MasterKey
+	if given == "" {
+		return secret.Ensure(filepath.Join(s.cfg.Data, MasterKeyFile), func() (string, error) { return s.newMasterKey(ctx) })
+	}
+	if _, err := room.ParseMasterKey(given); err == nil {
+		return given, nil
+	}
+	text, err := secret.Read(given)
+	if errors.Is(err, fs.ErrNotExist) { // it may be a mistyped key: not to be repeated
+		return "", fmt.Errorf("%w: what is given is neither a key nor the name of a file", room.ErrMasterKey)
+	}
+	return text, err
+}
+
+// newMasterKey makes a key for a database without rooms. With rooms the file
+// was lost, and a new key would only hide that.
+func (s *Server) newMasterKey(ctx context.Context) (string, error) {
+	rooms, err := pgroom.NewStore(s.pool).List(ctx)
+	if err == nil && len(rooms) > 0 {
+		err = fmt.Errorf("%w: %d rooms need %s", ErrKeyLost, len(rooms), filepath.Join(s.cfg.Data, MasterKeyFile))
+	}
+	if err != nil {
+		return "", err
+	}
+	return room.NewMasterKey(), nil
+}

@@ -1,0 +1,96 @@
+// Package transcript reads what a room has published, whole, and compares it
+// with what visitors were told. It trusts the server no more than they do.
+package transcript
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/source"
+)
+
+// ErrMismatch is returned when the transcript is not what a visitor was told.
+var ErrMismatch = errors.New("not what the visitor was told")
+
+// Transcript is a published log.
+type Transcript struct {
+	Checkpoint audit.Checkpoint
+	Entries    [][]byte
+	key        note.Verifier
+}
+
+// Read reads the transcript published at a URL and checks its signature
+// against the key. Whether it keeps to the rules is for an audit to say.
+func Read(ctx context.Context, url, vkey string) (*Transcript, error) {
+	src, err := source.HTTP(url, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	t := &Transcript{}
+	if t.key, err = note.NewVerifier(vkey); err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	signed, err := src.Checkpoint(ctx)
+	if err == nil {
+		t.Checkpoint, _, err = audit.OpenCheckpoint(signed, t.key)
+	}
+	if err == nil {
+		err = t.readEntries(ctx, src)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	return t, nil
+}
+
+func (t *Transcript) readEntries(ctx context.Context, src verifier.Source) error {
+	for tile := range audit.Tiles(t.Checkpoint.Size) {
+		if tile.Level >= 0 {
+			continue
+		}
+		bundle, err := src.Tile(ctx, tile)
+		if err != nil {
+			return err
+		}
+		err = audit.SplitBundle(bundle, tile.Width, func(entry []byte) error {
+			t.Entries = append(t.Entries, bytes.Clone(entry))
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckReceipt checks that the receipt of a join proves, under the room's key,
+// the arrival that the answer describes, and that the transcript has that
+// arrival in that place.
+func (t *Transcript) CheckReceipt(j *api.Joined) error {
+	entry, err := j.Entry()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrMismatch, err)
+	}
+	proof, err := audit.ParseProof([]byte(j.Receipt))
+	if err == nil {
+		_, err = proof.Verify(audit.LeafHash(entry), t.key)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: receipt of %s: %w", ErrMismatch, j.Ticket, err)
+	case proof.Index != j.Index:
+		return fmt.Errorf("%w: receipt of %s is for entry %d, the answer says %d", ErrMismatch, j.Ticket, proof.Index, j.Index)
+	case j.Index >= uint64(len(t.Entries)):
+		return fmt.Errorf("%w: the transcript has %d entries, and %s is entry %d", ErrMismatch, len(t.Entries), j.Ticket, j.Index)
+	case !bytes.Equal(t.Entries[j.Index], entry):
+		return fmt.Errorf("%w: entry %d is %q, the answer says %q", ErrMismatch, j.Index, t.Entries[j.Index], entry)
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/load"
+)
+
+// Bounds of a run.
+const (
+	maxVisitors    = 10_000_000
+	maxConcurrency = 10_000
+	maxDuration    = 24 * time.Hour
+)
+
+type loadFlags struct {
+	load.Options
+	url  string
+	mine bool
+	json bool
+}
+
+func loadCommand(t *terminal) *cobra.Command {
+	var f loadFlags
+	c := &cobra.Command{
+		Use:   "load",
+		Short: "Send a crowd to a room, and measure what it experiences",
+		Long: `Send a crowd to a room: visitors join at a rate, ask for their places when the
+server tells them to, and claim when they are called.
+
+It is for servers of your own. Anything but this machine is refused unless you
+say that it is yours.`,
+		Example: `  proofline load --url http://127.0.0.1:8080/r/sale --visitors 10000 --rate 500
+  proofline load --url http://127.0.0.1:8080/r/sale --visitors 100000 --rate 0 --duration 30s --json`,
+		Args: cobra.NoArgs,
+		RunE: runs(func(c *cobra.Command, _ []string) error { return f.run(c, t) }),
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.url, "url", "", "`URL` of the room, such as http://127.0.0.1:8080/r/sale")
+	flags.IntVar(&f.Visitors, "visitors", 1000, "`N` that come")
+	flags.Float64Var(&f.Rate, "rate", 100, "`N` that come a second; 0 for as fast as the server answers")
+	flags.IntVar(&f.Concurrency, "concurrency", 64, "use `N` connections")
+	flags.DurationVar(&f.Duration, "duration", time.Minute, "`TIME` after which those who still wait give up")
+	flags.BoolVar(&f.mine, "i-own-this-site", false, "let the target be another machine")
+	flags.BoolVar(&f.json, "json", false, "print JSON")
+	return c
+}
+
+func (f *loadFlags) run(c *cobra.Command, t *terminal) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	live := t.live()
+	f.Progress = func(p load.Progress) {
+		live.show("%d joined, %d admitted, %d errors", p.Joined, p.Admitted, p.Errors)
+	}
+	report, err := load.Run(c.Context(), f.Options)
+	live.clear()
+	switch {
+	case errors.Is(err, load.ErrUnreachable):
+		return &exit{exitUnreachable, err, "is the server running, and is --url right?"}
+	case err != nil:
+		return failed(err, "give the address of the room itself, such as http://127.0.0.1:8080/r/sale")
+	}
+	if f.json {
+		err = t.printJSON(report)
+	} else {
+		err = t.printLoad(report)
+	}
+	if err == nil && report.Joined < int64(report.Visitors) && c.Context().Err() == nil {
+		err = failed(fmt.Errorf("%d of %d visitors did not join", int64(report.Visitors)-report.Joined, report.Visitors), "")
+	}
+	return err
+}
+
+func (f *loadFlags) check() error {
+	u, err := url.Parse(f.url)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		return usage(fmt.Errorf("--url: %q is not the address of a room", f.url), "give one such as http://127.0.0.1:8080/r/sale")
+	}
+	f.URL = u
+	switch {
+	case f.Visitors < 1 || f.Visitors > maxVisitors:
+		return usage(fmt.Errorf("--visitors must be between 1 and %d", maxVisitors), "")
+	case !(f.Rate >= 0): // NaN, too
+		return usage(errors.New("--rate must not be below 0"), "")
+	case f.Concurrency < 1 || f.Concurrency > maxConcurrency:
+		return usage(fmt.Errorf("--concurrency must be between 1 and %d", maxConcurrency), "")
+	case f.Duration <= 0 || f.Duration > maxDuration:
+		return usage(fmt.Errorf("--duration must be above 0 and at most %s", maxDuration), "")
+	case !f.mine && !isLoopback(u.Hostname()):
+		return usage(fmt.Errorf("%s is not this machine", u.Hostname()), "a load on somebody else's site is an attack; say --i-own-this-site if it is yours")
+	}
+	return nil
+}
+
+func (t *terminal) printLoad(r *load.Report) error {
+	rows := [][]string{{"REQUEST", "ANSWERED", "P50", "P90", "P99", "MAX", "ERRORS"}}
+	for _, kind := range []string{"join", "ticket", "state", "claim"} {
+		l := r.Latency[kind]
+		ms := func(x float64) string { return fmt.Sprintf("%.1f ms", x) }
+		rows = append(rows, []string{kind, fmt.Sprint(l.Count), ms(l.P50), ms(l.P90), ms(l.P99), ms(l.Max), errorList(r.Errors[kind])})
+	}
+	err := t.printf("%d of %d visitors joined, %.0f a second; %d admitted, %d too late, %d unfinished, in %.1f s\n\n",
+		r.Joined, r.Visitors, r.JoinsPerSecond, r.Admitted, r.Expired, r.Unfinished, r.Seconds)
+	return errors.Join(err, t.printTable(rows...))
+}
+
+// errorList writes how often which status came.
+func errorList(byStatus map[string]uint64) string {
+	var list []string
+	for status, n := range byStatus {
+		list = append(list, fmt.Sprintf("%d x %s", n, status))
+	}
+	slices.Sort(list)
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}

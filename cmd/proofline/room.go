@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/cmd/proofline/internal/secret"
+	"github.com/proofline/proofline/cmd/proofline/internal/server"
+)
+
+// organizer is what the room commands share.
+type organizer struct {
+	*terminal
+	server    string
+	data      string
+	tokenFile string
+	json      bool
+}
+
+func roomCommand(t *terminal) *cobra.Command {
+	o := &organizer{terminal: t}
+	c := &cobra.Command{
+		Use:   "room",
+		Short: "Make and manage rooms on a server",
+		Long: `Make and manage the rooms of a running server, with its management token: that
+of PROOFLINE_TOKEN, or of a file, which a server on this machine has written.`,
+		Example: `  proofline room create sale.json
+  proofline room pause sale --server https://queue.example.com --token-file ./token`,
+		Args:              cobra.NoArgs,
+		RunE:              func(*cobra.Command, []string) error { return errors.New("a command is missing after room") },
+		PersistentPreRunE: t.fromEnv,
+	}
+	flags := c.PersistentFlags()
+	flags.StringVar(&o.server, "server", "http://127.0.0.1:8080", "`URL` of the server")
+	flags.StringVar(&o.data, "data", t.dataDir(), "data `DIR` of a server on this machine")
+	flags.StringVar(&o.tokenFile, "token-file", "", "`FILE` of the management token (default DIR/admin-token)")
+	flags.BoolVar(&o.json, "json", false, "print JSON")
+	inEnv(flags, "server", "data", "token-file")
+	c.AddCommand(o.createCommand(), o.listCommand(), o.showCommand(), o.pauseCommand(), o.resumeCommand(), o.amendCommand(), o.endCommand())
+	return c
+}
+
+// client returns the way to the server.
+func (o *organizer) client(c *cobra.Command) (*api.Client, error) {
+	u, err := url.Parse(o.server)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		return nil, usage(fmt.Errorf("--server: %q is not the URL of a server", o.server), "give one such as https://queue.example.com")
+	}
+	token, err := o.token(c)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
+		o.warn("the token crosses the network in the clear: give an https URL if there is one")
+	}
+	return &api.Client{Base: strings.TrimRight(o.server, "/"), Token: token}, nil
+}
+
+// token returns the management token: of a flag, else of the environment,
+// else of the file that a server on this machine has made.
+func (o *organizer) token(c *cobra.Command) (string, error) {
+	if token := o.env("PROOFLINE_TOKEN"); token != "" && !c.Flags().Changed("token-file") {
+		return token, nil
+	}
+	file := o.tokenFile
+	if file == "" {
+		file = filepath.Join(o.data, server.TokenFile)
+	}
+	token, err := secret.Read(file)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", usage(err, "give the management token with --token-file FILE or in PROOFLINE_TOKEN, or the server's --data")
+	case errors.Is(err, secret.ErrExposed):
+		return "", failed(err, "make it yours alone: chmod 600 "+file)
+	}
+	return token, err
+}
+
+// isLoopback tells whether a host is this machine.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// ask sends a management request and returns the server's answer as it is,
+// decoded into result too.
+func (o *organizer) ask(c *cobra.Command, method, path string, body []byte, result any) (json.RawMessage, error) {
+	client, err := o.client(c)
+	if err != nil {
+		return nil, err
+	}
+	var raw json.RawMessage
+	if _, err := client.Call(c.Context(), method, path, body, &raw); err != nil {
+		return nil, o.explain(err)
+	}
+	if err := json.Unmarshal(raw, result); err != nil {
+		return nil, failed(fmt.Errorf("%w: %w", api.ErrAnswer, err), "check --server")
+	}
+	return raw, nil
+}
+
+// explain gives an error of the server its exit code and hint.
+func (o *organizer) explain(err error) error {
+	problem := (*api.Problem)(nil)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return failed(errors.New("interrupted; the server may have done it or not"), "")
+	case errors.Is(err, api.ErrUnreachable):
+		return &exit{exitUnreachable, err, "is the server running? proofline serve; or name another with --server"}
+	case !errors.As(err, &problem):
+		return failed(err, "check --server")
+	}
+	hint := ""
+	switch problem.Status {
+	case http.StatusUnauthorized:
+		hint = "the token is another server's: give the right one with --token-file or in PROOFLINE_TOKEN"
+	case http.StatusNotFound:
+		hint = "see the rooms there are: proofline room list"
+	case http.StatusInternalServerError:
+		hint = "the server's log has more under request " + problem.RequestID
+	}
+	return failed(err, hint)
+}
+
+// roomPath is where a room is managed.
+func roomPath(slug, action string) string {
+	return "/v1/rooms/" + url.PathEscape(slug) + action
+}
+
+// print prints the server's answer as JSON, or says it for a person.
+func (o *organizer) print(raw json.RawMessage, say func() error) error {
+	if o.json {
+		return o.printJSON(raw)
+	}
+	return say()
+}

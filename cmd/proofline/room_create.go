@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
+)
+
+const maxFile = 1 << 20 // bytes of a room's file
+
+func (o *organizer) createCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "create FILE.json",
+		Short: "Make a room from a file, or from standard input with -",
+		Long: `Make a room from a JSON file. Only the slug must be said; the rest has defaults.
+Times are RFC 3339, durations such as "30s". Its policy is published at once, and
+what is not an amendment can never be changed.`,
+		Example: `  proofline room create sale.json
+
+  sale.json:
+  {
+    "slug": "sale", "title": "Summer sale",
+    "opens": "2030-05-01T11:30:00Z", "starts": "2030-05-01T12:00:00Z",
+    "windows": [{"from": "2030-05-01T11:30:00Z", "length": "30m"},
+                {"from": "2030-05-01T12:00:00Z", "length": "1m"}],
+    "outflow": {"per_minute": 300, "max_active": 2000},
+    "claim": "5m", "session": "15m", "beacon": "none"
+  }`,
+		Args: cobra.ExactArgs(1),
+		RunE: runs(func(c *cobra.Command, args []string) error {
+			body, err := o.readFile(args[0])
+			if err != nil {
+				return err
+			}
+			var room api.Room
+			raw, err := o.ask(c, "POST", "/v1/rooms", body, &room)
+			if err != nil {
+				return err
+			}
+			return o.print(raw, func() error {
+				return o.printf("room %s is at %s\nits transcript is signed with %s\n", room.Slug, room.URL, room.VKey)
+			})
+		}),
+	}
+}
+
+// readFile reads a file, or standard input for "-".
+func (o *organizer) readFile(name string) ([]byte, error) {
+	in := o.in
+	if name != "-" {
+		f, err := os.Open(name) //nolint:gosec // the user names it
+		if err != nil {
+			return nil, usage(err, "give the room's file, or - for standard input")
+		}
+		defer func() { _ = f.Close() }() // only read from
+		in = f
+	}
+	body, err := io.ReadAll(io.LimitReader(in, maxFile))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if strings.TrimSpace(string(body)) == "" {
+		return nil, usage(fmt.Errorf("%s is empty", name), "see proofline room create --help for what a room says")
+	}
+	return body, nil
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
+)
+
+func (o *organizer) showCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show SLUG",
+		Short:   "Show how a room is set up and how far it has come",
+		Example: "  proofline room show sale\n  proofline room show sale --json",
+		Args:    cobra.ExactArgs(1),
+		RunE: runs(func(c *cobra.Command, args []string) error {
+			return o.change(c, http.MethodGet, roomPath(args[0], ""), nil)
+		}),
+	}
+}
+
+// change sends a request that is answered with the room, and prints it.
+func (o *organizer) change(c *cobra.Command, method, path string, body []byte) error {
+	var room api.Room
+	raw, err := o.ask(c, method, path, body, &room)
+	if err != nil {
+		return err
+	}
+	return o.print(raw, func() error { return o.printRoom(&room) })
+}
+
+func (o *organizer) printRoom(r *api.Room) error {
+	local := func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
+	closes, most := "never", "no limit"
+	if r.Closes != nil {
+		closes = local(*r.Closes)
+	}
+	if r.Outflow.MaxActive > 0 {
+		most = fmt.Sprintf("at most %d at once", r.Outflow.MaxActive)
+	}
+	rows := [][]string{
+		{"room", r.Slug}, {"title", r.Title}, {"phase", r.Phase}, {"published", r.URL}, {"key", r.VKey},
+		{"opens", local(r.Opens)}, {"starts", local(r.Starts)}, {"closes", closes},
+	}
+	for _, w := range r.Windows {
+		rows = append(rows, []string{"windows", fmt.Sprintf("of %s from %s", w.Length, local(w.From))})
+	}
+	rows = append(rows, []string{"outflow", fmt.Sprintf("%d a minute, %s", r.Outflow.PerMinute, most)},
+		[]string{"claim", "within " + r.Claim}, []string{"session", r.Session})
+	if r.Message != "" {
+		rows = append(rows, []string{"message", r.Message})
+	}
+	if n := r.Counts; n != nil {
+		rows = append(rows,
+			[]string{"joined", fmt.Sprintf("%d, of them %d have a place", n.Arrivals, n.Drawn)},
+			[]string{"called", fmt.Sprintf("%d: %d admitted, %d did not come, %d expected", n.Called, n.Admitted, n.NoShows, n.Waiting)})
+	}
+	return o.printTable(append(rows, []string{"transcript", fmt.Sprintf("%d entries", r.Size)})...)
+}

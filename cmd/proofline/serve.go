@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/secret"
+	"github.com/proofline/proofline/cmd/proofline/internal/server"
+	"github.com/proofline/proofline/room"
+)
+
+type serveFlags struct {
+	server.Config
+	proxies   []string
+	logFormat string
+	logLevel  string
+}
+
+func serveCommand(t *terminal) *cobra.Command {
+	var f serveFlags
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a server",
+		Long: `Run a server of waiting rooms until it is told to stop.
+
+Without a database URL it starts a private PostgreSQL in the data directory. The
+first start writes the management token to DIR/admin-token, and the key that
+seals the rooms' keys to DIR/master-key. With a database URL, give a master key
+made by "proofline master-key": every server of one database needs the same.`,
+		Example: `  proofline serve
+  proofline serve --addr :8080 --public-url https://queue.example.com
+  DATABASE_URL=postgres://db.example.com/proofline proofline serve --master-key /etc/proofline/master-key`,
+		Args:    cobra.NoArgs,
+		PreRunE: t.fromEnv,
+		RunE:    runs(func(c *cobra.Command, _ []string) error { return f.run(c.Context(), t) }),
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.Addr, "addr", "127.0.0.1:8080", "listen on this `HOST:PORT`; port 0 takes any that is free")
+	flags.StringVar(&f.Data, "data", t.dataDir(), "keep data and secrets in this `DIR`")
+	flags.StringVar(&f.PublicURL, "public-url", "", "`URL` that visitors reach the server under (default http:// and the address)")
+	flags.StringVar(&f.DatabaseURL, "database-url", "", "`URL` of a PostgreSQL (default a private one in the data directory)")
+	flags.StringVar(&f.MasterKey, "master-key", "", "`FILE` of the key that seals the rooms' keys; the variable may hold the key itself (default DIR/master-key)")
+	flags.StringVar(&f.TokenFile, "admin-token-file", "", "`FILE` of the management token (default DIR/admin-token)")
+	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "`NETWORKS` whose X-Forwarded-For is believed, such as 10.0.0.0/8")
+	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
+	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
+	inEnv(flags, "addr", "data", "public-url", "database-url", "master-key", "admin-token-file", "trusted-proxies", "log-format", "log-level")
+	return c
+}
+
+func (f *serveFlags) run(ctx context.Context, t *terminal) error {
+	if err := f.check(t); err != nil {
+		return err
+	}
+	s, err := server.Start(ctx, f.Config)
+	if ctx.Err() != nil {
+		return nil // told to stop before it was up
+	}
+	if err != nil {
+		return explain(err)
+	}
+	if err := t.printf("listening on %s\n", s.URL); err != nil {
+		return errors.Join(err, s.Stop())
+	}
+	err = s.Wait(ctx)
+	f.Log.Info("stopping")
+	return errors.Join(err, s.Stop())
+}
+
+// check reads the flags that are more than texts.
+func (f *serveFlags) check(t *terminal) (err error) {
+	if f.Log, err = t.logger(f.logFormat, f.logLevel); err != nil {
+		return usage(err, "run proofline serve --help")
+	}
+	if f.PublicURL != "" {
+		if f.PublicURL, err = server.ParsePublicURL(f.PublicURL); err != nil {
+			return usage(fmt.Errorf("--public-url: %w", err), "give scheme and host, such as https://queue.example.com")
+		}
+	}
+	for _, text := range f.proxies {
+		_, network, err := net.ParseCIDR(strings.TrimSpace(text))
+		if err != nil {
+			return usage(fmt.Errorf("--trusted-proxies: %w", err), "give networks such as 10.0.0.0/8,192.0.2.7/32")
+		}
+		f.TrustedProxies = append(f.TrustedProxies, network)
+	}
+	f.Data, err = filepath.Abs(f.Data)
+	return err
+}
+
+// logger returns the structured log to standard error.
+func (t *terminal) logger(format, level string) (*slog.Logger, error) {
+	var options slog.HandlerOptions
+	var parsed slog.Level
+	if err := parsed.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("--log-level: %q is none of debug, info, warn, error", level)
+	}
+	options.Level = parsed
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(t.err, &options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(t.err, &options)), nil
+	}
+	return nil, fmt.Errorf("--log-format: %q is neither text nor json", format)
+}
+
+// explain says what can be done about a server that does not start.
+func explain(err error) error {
+	var unreachable *pgconn.ConnectError
+	switch {
+	case errors.Is(err, server.ErrNoMasterKey):
+		return usage(err, "make one with: proofline master-key FILE; then give it with --master-key FILE, or its text in PROOFLINE_MASTER_KEY")
+	case errors.Is(err, room.ErrMasterKey) || errors.Is(err, server.ErrKeyLost):
+		return failed(err, "rooms open only with the key they were made with; bring it back from your backup")
+	case errors.Is(err, secret.ErrExposed):
+		return failed(err, "make it yours alone: chmod 600 FILE")
+	case errors.As(err, &unreachable):
+		return &exit{exitUnreachable, err, "check the database URL, and that the database runs"}
+	case errors.Is(err, syscall.EADDRINUSE):
+		return failed(err, "another program listens there: choose another address with --addr")
+	case errors.Is(err, fs.ErrPermission):
+		return failed(err, "choose another directory with --data, or run as its owner")
+	}
+	return failed(err, "")
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/term"
+)
+
+// terminal is what the program talks to.
+type terminal struct {
+	in       io.Reader
+	out, err io.Writer
+	env      func(string) string
+}
+
+// interactive tells whether a person is at the other end of a stream.
+func (t *terminal) interactive(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && t.env("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+}
+
+func (t *terminal) printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(t.out, format, args...)
+	return err
+}
+
+func (t *terminal) printJSON(v any) error {
+	e := json.NewEncoder(t.out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// printTable prints rows in aligned columns.
+func (t *terminal) printTable(rows ...[]string) error {
+	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = printable(cell)
+		}
+		_, _ = fmt.Fprintln(w, strings.Join(row, "\t")) // Flush tells
+	}
+	return w.Flush()
+}
+
+// printable replaces what a terminal might obey.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// warn says what is no reason to stop.
+func (t *terminal) warn(text string) {
+	_, _ = fmt.Fprintf(t.err, "proofline: warning: %s\n", text)
+}
+
+// live is a line on standard error that changes, on a terminal only.
+type live struct{ w io.Writer }
+
+func (t *terminal) live() live {
+	if t.interactive(t.err) {
+		return live{t.err}
+	}
+	return live{io.Discard}
+}
+
+func (l live) show(format string, args ...any) {
+	_, _ = fmt.Fprintf(l.w, "\r\x1b[K"+format, args...)
+}
+
+func (l live) clear() { l.show("") }

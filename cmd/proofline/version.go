@@ -1,0 +1,27 @@
+package main
+
+import (
+	"cmp"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker; empty takes what Go recorded.
+var version string
+
+func versionCommand(t *terminal) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program",
+		Args:  cobra.NoArgs,
+		RunE: runs(func(*cobra.Command, []string) error {
+			recorded := ""
+			if info, ok := debug.ReadBuildInfo(); ok {
+				recorded = info.Main.Version
+			}
+			return t.printf("proofline %s %s\n", cmp.Or(version, recorded, "unknown"), runtime.Version())
+		}),
+	}
+}
