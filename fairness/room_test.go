@@ -541,3 +541,38 @@ func FuzzApply(f *testing.F) {
 		walkThrough(t, data)
 	})
 }
+
+// TestRoomOfAllTime opens in 1970 with the shortest windows and lasts until
+// times end: no sum of times, windows or credit may overflow on the way.
+func TestRoomOfAllTime(t *testing.T) {
+	const last = Never - 1
+	p := testPolicy()
+	p.Created, p.Opens, p.Starts, p.Closes = 0, 0, 0, Never
+	p.Windows = []WindowRule{{0, MinWindow}, {last, MaxWindow}}
+	p.Outflow.PerMinute = MaxRate
+	p.Claim = MaxClaim
+	r := newScript(t, p)
+	r.join(0, 3)
+	r.settleWindows(100)
+	r.call(100, 1)
+	r.must(pause(200))
+	r.join(last-1, 2)
+	r.must(resume(last - 1))
+	r.must(r.admission(last-1, r.ticketAt(1))) // paused for all of time
+	r.join(last, 1)
+	r.settleWindows(last)
+	if st, _ := r.Standing(numbered(3), r.size, last); st.Window != (Window{90_071_992_547_409, last - 90, last}) || st.Position < 4 {
+		t.Errorf("in the last of the short windows: %+v", st)
+	}
+	if due, ok := r.FreezeDue(); !ok || due != Never {
+		t.Errorf("the last window is over at %d, %v", due, ok)
+	}
+	r.call(last, 5)
+	late, _ := r.NoShows(nil, 0, last, 10)
+	if len(late) != 0 {
+		t.Errorf("no-shows %v", late)
+	}
+	r.refuse(RuleAmend, &Amend{Time: last, Change: ChangeWindows, Closes: Never, Windows: []WindowRule{{Never, MinWindow}}})
+	r.refuse(RuleFreeze, r.freezeUnchecked(last)) // its end is no moment an entry can have
+	r.must(&End{last})
+}
