@@ -27,11 +27,10 @@ type State struct {
 	arrivals arrivals          // in order of arrival
 	tickets  map[Ticket]uint32 // into arrivals
 	windows  []window          // those with arrivals, in order
-	seeds    map[Seed]struct{}
-	frozen   int      // windows[:frozen] are frozen
-	drawn    int      // windows[:drawn] are drawn
-	places   Position // drawn so far
-	assigned Position // stated by assign entries so far
+	frozen   int               // windows[:frozen] are frozen
+	drawn    int               // windows[:drawn] are drawn
+	places   Position          // drawn so far
+	assigned Position          // stated by assign entries so far
 
 	calls   []call
 	pace    pace
@@ -160,7 +159,6 @@ func (e *Room) apply(s *State, _ Outside) error {
 	s.schedule = NewSchedule(&e.Policy)
 	s.roomHash = sha256.Sum256(e.AppendEntry(nil))
 	s.tickets = map[Ticket]uint32{}
-	s.seeds = map[Seed]struct{}{}
 	s.pace = newPace(e.Outflow, e.Starts)
 	return nil
 }
@@ -230,19 +228,14 @@ func (e *Draw) apply(s *State, _ Outside) error {
 		return violation(RuleDraw, "no window is frozen and not drawn")
 	}
 	w := &s.windows[s.drawn]
-	seed := NewSeed(w.alpha, w.beta, w.round, e.Signature)
-	_, twice := s.seeds[seed]
-	switch {
+	switch seed := NewSeed(w.alpha, w.beta, w.round, e.Signature); {
 	case e.Window != w.Index:
 		return violation(RuleDraw, "window %d, where %d comes next", e.Window, w.Index)
 	case len(e.Signature) > 0:
 		return violation(RuleDraw, "a beacon signature in a room without a beacon")
 	case e.Seed != seed:
 		return violation(RuleSeed, "seed %x, and the proof gives %x", e.Seed, seed)
-	case twice:
-		return violation(RuleSeed, "seed %x was used before", e.Seed)
 	}
-	s.seeds[e.Seed] = struct{}{}
 	w.drawn, w.first, w.order = EntryIndex(s.size), s.places+1, Shuffle(e.Seed, General, w.count)
 	for _, seq := range w.order {
 		s.places++

@@ -17,7 +17,7 @@ const (
 	RuleFreeze    Rule = "freeze"    // windows freeze in order, whole, and name what they fix
 	RuleProof     Rule = "proof"     // the VRF proof is the room's key's
 	RuleDraw      Rule = "draw"      // windows are drawn in order, once
-	RuleSeed      Rule = "seed"      // the seed recomputes and is new
+	RuleSeed      Rule = "seed"      // the seed recomputes
 	RuleAssign    Rule = "assign"    // every place is what the shuffle gives
 	RuleCall      Rule = "call"      // calls go up, over drawn places, from the start on
 	RuleOutflow   Rule = "outflow"   // calls keep to the published outflow
