@@ -11,7 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/labstack/echo/v4"
 )
@@ -69,6 +71,7 @@ func ask(b *testing.B, url string, connections int, next func() []byte) {
 	var left atomic.Int64
 	left.Store(int64(b.N))
 	failed := make(chan error, connections)
+	busy := cpuTime(b)
 	b.ResetTimer()
 	for range connections {
 		go func() { failed <- converse(strings.TrimPrefix(url, "http://"), &left, next) }()
@@ -79,6 +82,17 @@ func ask(b *testing.B, url string, connections int, next func() []byte) {
 		}
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
+	b.ReportMetric(float64((cpuTime(b)-busy).Nanoseconds())/float64(b.N), "cpu-ns/op")
+}
+
+// cpuTime is what this process has used, generator included. Unlike the
+// elapsed time it does not depend on what else the machine does.
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // converse asks until none are left.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -50,23 +51,32 @@ func FuzzMembers(f *testing.F) {
 	})
 }
 
-// FuzzAppendText: what is written is read back by encoding/json.
-func FuzzAppendText(f *testing.F) {
-	for _, seed := range []string{"", "a", "\"\\\n\x00\x1f\x7f", "é\u2028😀", "\xff\xc3", "\ufffd", "— example.com/r/x AbC+/=\n"} {
-		f.Add(seed)
+// FuzzTicketOf compares the join's parser with encoding/json and itself.
+func FuzzTicketOf(f *testing.F) {
+	v := newVisitor("fuzz")
+	for _, seed := range []string{v.joinBody(), "", "{}", `{"ticket":null}`, `{"ticket":"\u0030"}`, `{"ticket":"a","ticket":"b"}`, `{"x":[{}]}`, "{\"ticket\":\"\xff\"}", `{"ticket":"` + v.ticket + `"} `} {
+		f.Add([]byte(seed))
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		written := appendText(nil, text)
-		var got, want string
-		if err := json.Unmarshal(written, &got); err != nil {
-			t.Fatalf("%q is written as %s: %v", text, written, err)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		ticket, secret, err := ticketOf(body, "example.com/r/fuzz")
+		checkRefusal(t, err)
+		if err == nil && secret == "" && !bytes.Contains(unescaped(body), []byte(ticket.String())) {
+			t.Errorf("%q is read as %v", body, ticket)
 		}
-		reference, _ := json.Marshal(text) // of a string
-		if err := json.Unmarshal(reference, &want); err != nil || got != want {
-			t.Errorf("%q is read back as %q, want %q", text, got, want)
-		}
-		if bytes := appendText(nil, []byte(text)); string(bytes) != string(written) {
-			t.Errorf("%q differs as bytes: %s and %s", text, bytes, written)
+	})
+}
+
+// FuzzReadSecret does the same for the claim's.
+func FuzzReadSecret(f *testing.F) {
+	v := newVisitor("fuzz")
+	for _, seed := range []string{v.claimBody(), "", "{}", `{"secret":"` + v.secret + `="}`, `{"secret":"` + v.secret[:40] + `\r\n"}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		secret, err := readSecret(body)
+		checkRefusal(t, err)
+		if err == nil && !bytes.Contains(unescaped(body), encodeSecret(secret)) {
+			t.Errorf("%q is read as %x", body, secret)
 		}
 	})
 }

@@ -110,7 +110,7 @@ func TestPanic(t *testing.T) {
 func TestAbort(t *testing.T) {
 	t.Parallel()
 	s, _ := bare(t, func(echo.Context) error { panic(http.ErrAbortHandler) })
-	r, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/test", nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,11 @@ func TestDatabaseAway(t *testing.T) {
 func TestIndex(t *testing.T) {
 	t.Parallel()
 	s, _ := bare(t, nil)
-	if got := decode[map[string]string](s.get("/").want(http.StatusOK)); got["name"] != "proofline" || !strings.HasPrefix(got["documentation"], "https://") {
+	a := s.get("/").want(http.StatusOK)
+	if a.header.Get("Referrer-Policy") != "no-referrer" || a.header.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("headers %v", a.header)
+	}
+	if got := decode[map[string]string](a); got["name"] != "proofline" || !strings.HasPrefix(got["documentation"], "https://") {
 		t.Errorf("index %v", got)
 	}
 }
@@ -183,7 +187,7 @@ func TestRequestIDs(t *testing.T) {
 	for given, keep := range map[string]bool{
 		"7f3a-B_c.9": true, strings.Repeat("x", 64): true, strings.Repeat("x", 65): false, "a b": false, "a\"b": false, "<script>": false, "ä": false, "a\tb": false,
 	} {
-		if got := s.get("/nothing", "X-Request-Id: "+given).problem(http.StatusNotFound, "").RequestID; (got == given) != keep || !isRequestID(got) {
+		if got := s.get("/nothing", "X-Request-Id: "+given).problem(http.StatusNotFound, "").RequestID; (got == given) != keep || !requestIDForm.MatchString(got) {
 			t.Errorf("given %q, answered %q", given, got)
 		}
 	}
@@ -209,7 +213,7 @@ func TestAddress(t *testing.T) {
 		{[]*net.IPNet{proxies}, "127.0.0.1:1", "198.51.100.7", "127.0.0.1"},
 		{[]*net.IPNet{proxies}, "10.0.0.1:1", "198.51.100.7", "10.0.0.1"},
 	} {
-		r := httptest.NewRequest("GET", "/", nil)
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr = c.remote
 		r.Header.Set("X-Forwarded-For", c.forward)
 		if got := extractor(c.trusted)(r); got != c.want {

@@ -34,7 +34,7 @@ func (s *Server) join(c echo.Context, r *room.Room) (err error) {
 	}
 	o := &w.answer
 	o.reset()
-	o.arrival(&joined.Standing)
+	o.arrival(joined.Ticket.String(), &joined.Standing)
 	o.name("receipt")
 	o.b = appendText(o.b, w.receipt)
 	if secret != "" {
@@ -75,8 +75,8 @@ func parseTicket(text string) (fairness.Ticket, error) {
 }
 
 // arrival writes what never changes about a ticket.
-func (o *object) arrival(st *fairness.Standing) {
-	o.id("ticket", st.Ticket)
+func (o *object) arrival(ticket string, st *fairness.Standing) {
+	o.text("ticket", ticket)
 	o.number("index", uint64(st.Index))
 	o.number("window", uint64(st.Window.Index))
 	o.millis("window_from", int64(st.Window.From))

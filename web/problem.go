@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -141,7 +140,7 @@ func (s *Server) fail(c echo.Context, err error) {
 	}
 	h := c.Response().Header()
 	if p.retry > 0 {
-		h["Retry-After"] = retryAfter(p.retry)
+		askAgain(h, p.retry)
 	}
 	if p.Status == http.StatusUnauthorized {
 		h["Www-Authenticate"] = []string{`Bearer realm="proofline"`}
@@ -154,11 +153,6 @@ func (s *Server) fail(c echo.Context, err error) {
 	if err != nil {
 		s.log.Debug("problem not sent", "err", err, "request_id", requestID(c))
 	}
-}
-
-// retryAfter is the value of a Retry-After header, in whole seconds.
-func retryAfter(d time.Duration) []string {
-	return []string{strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)}
 }
 
 // logFailure logs what is the server's own fault. That the database is away

@@ -40,14 +40,14 @@ func sendStanding(c echo.Context, status int, r *room.Room, st *fairness.Standin
 	defer w.giveBack()
 	o := &w.answer
 	o.reset()
-	o.standing(st, r.Snapshot(), r.Now())
+	o.standing(c.Param("ticket"), st, r.Snapshot(), r.Now())
 	o.close()
 	return send(c, status, jsonText, o.b)
 }
 
 // standing writes where a ticket stands.
-func (o *object) standing(st *fairness.Standing, s *room.Snapshot, now time.Time) {
-	o.arrival(st)
+func (o *object) standing(ticket string, st *fairness.Standing, s *room.Snapshot, now time.Time) {
+	o.arrival(ticket, st)
 	o.text("lane", string(st.Lane))
 	o.text("status", string(st.Status))
 	if st.Position > 0 {
@@ -136,7 +136,7 @@ func (s *Server) claim(c echo.Context, r *room.Room) (err error) {
 	st, _ := r.Standing(t) // admitted, so it is there
 	o := &w.answer
 	o.reset()
-	o.id("ticket", t)
+	o.text("ticket", t.String())
 	o.text("pass", pass.Token)
 	o.text("pass_id", pass.ID.String())
 	o.time("expires", pass.Expires)
@@ -149,7 +149,7 @@ func (s *Server) claim(c echo.Context, r *room.Room) (err error) {
 // notCalled tells a claim that came too soon where its ticket stands.
 func notCalled(c echo.Context, r *room.Room, t fairness.Ticket) error {
 	st, _ := r.Standing(t) // not called, so it is there
-	c.Response().Header()["Retry-After"] = retryAfter(ticketPoll(&st, r.Snapshot(), r.Now()))
+	askAgain(c.Response().Header(), ticketPoll(&st, r.Snapshot(), r.Now()))
 	return sendStanding(c, http.StatusAccepted, r, &st)
 }
 

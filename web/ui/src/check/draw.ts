@@ -1,0 +1,67 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+import { shake256 } from "@noble/hashes/sha3.js";
+
+import { concat, uint64, utf8 } from "./bytes.ts";
+import type { Hash } from "./merkle.ts";
+
+/** What a freeze fixes. */
+export interface Frozen {
+  window: bigint;
+  lots: number;
+  size: bigint;
+  root: Hash;
+}
+
+/** The input of a window's VRF proof: everything its freeze fixes, 106 bytes. */
+export function alphaOf(roomHash: Hash, { window, lots, size, root }: Frozen): Uint8Array {
+  return concat(utf8("proofline/draw/v1\0"), roomHash, uint64(window), uint64(BigInt(lots)), uint64(size), root);
+}
+
+/** The seed of a draw; without a beacon the round is 0 and the signature empty. */
+export function seedOf(alpha: Uint8Array, beta: Hash, round: bigint, signature: Uint8Array): Hash {
+  return sha256(concat(utf8("proofline/seed/v1\0"), alpha, beta, uint64(round), sha256(signature)));
+}
+
+/**
+ * The order in which lots are drawn: element k is the lot drawn as number k,
+ * both counted from 0. Fisher-Yates, from the last place down to the second.
+ */
+export function shuffle(seed: Hash, lane: string, lots: number): Uint32Array {
+  const order = new Uint32Array(lots);
+  for (let i = 0; i < lots; i++) order[i] = i;
+  const below = words(seed, lane);
+  for (let i = lots - 1; i >= 1; i--) {
+    const j = below(i + 1);
+    const lot = order[i]!;
+    order[i] = order[j]!;
+    order[j] = lot;
+  }
+  return order;
+}
+
+/**
+ * Draws numbers below m from SHAKE256, 32 bits little-endian each. Words of
+ * the last, incomplete run of m values are thrown away, so that no number is
+ * likelier than another.
+ */
+function words(seed: Hash, lane: string): (m: number) => number {
+  const stream = shake256.create({}).update(concat(utf8("proofline/shuffle/v1\0"), seed, utf8(lane)));
+  const buffer = new Uint8Array(136 * 32); // some blocks of SHAKE256
+  const view = new DataView(buffer.buffer);
+  let at = buffer.length;
+  const next = (): number => {
+    if (at === buffer.length) {
+      stream.xofInto(buffer);
+      at = 0;
+    }
+    const word = view.getUint32(at, true);
+    at += 4;
+    return word;
+  };
+  return (m) => {
+    const limit = 2 ** 32 - (2 ** 32 % m);
+    let word = next();
+    while (word >= limit) word = next();
+    return word % m;
+  };
+}

@@ -1,0 +1,254 @@
+import { equal, fromUtf8, utf8 } from "./bytes.ts";
+import { parseDecimal } from "./decimal.ts";
+import { FormatError } from "./errors.ts";
+import { fromHex, toHex } from "./hex.ts";
+import { never, type WindowRule } from "./schedule.ts";
+import { parseUuid8 } from "./uuid.ts";
+import { proofSize, publicKeySize } from "./vrf.ts";
+
+/** The longest entry in bytes, the limit of a bundle. */
+export const maxEntrySize = 65535;
+
+/** The one verifiable random function of the rules. */
+export const vrfSuite = "ECVRF-P256-SHA256-SSWU";
+
+/** The name of no beacon. */
+export const noBeacon = "none";
+
+/** One kind of word in an entry. read accepts exactly what write makes. */
+interface Field<T> {
+  read(word: string): T;
+  write(value: T): string;
+}
+
+function integer(limit: bigint): Field<bigint> {
+  return { read: (word) => parseDecimal(word, limit), write: String };
+}
+
+function number(limit: number): Field<number> {
+  return { read: (word) => Number(parseDecimal(word, BigInt(limit))), write: String };
+}
+
+function bytes(size: number): Field<Uint8Array> {
+  return { read: (word) => fromHex(word, size), write: toHex };
+}
+
+function word(pattern: RegExp): Field<string> {
+  const read = (text: string): string => {
+    if (!pattern.test(text)) throw new FormatError("a word has a character that does not belong there");
+    return text;
+  };
+  return { read, write: (value) => value };
+}
+
+const time = number(never); // milliseconds since the Unix epoch
+const closing: Field<number> = {
+  read: (text) => (text === "never" ? never : time.read(text)),
+  write: (value) => (value === never ? "never" : time.write(value)),
+};
+const millis = number(never + 1);
+const uint32 = number(2 ** 32);
+const uint63 = integer(1n << 63n);
+const id: Field<string> = { read: parseUuid8, write: (value) => value };
+const hash = bytes(32);
+const token = word(/^[!-~]+$/); // printable ASCII without space
+const lane = word(/^[a-z0-9-]{1,32}$/);
+const reason = word(/^(?:no-show|left|revoked)$/);
+const signature: Field<Uint8Array> = {
+  read: (text) => {
+    if (text === "-") return new Uint8Array(0);
+    const read = fromHex(text);
+    if (read.length < 1 || read.length > 256) throw new FormatError("not the signature of a beacon");
+    return read;
+  },
+  write: (value) => (value.length === 0 ? "-" : toHex(value)),
+};
+
+/** The entries of one line: kind, then these words in this order. */
+const forms = {
+  arrive: { time, window: uint63, seq: uint32, ticket: id, lane },
+  merit: { time, ticket: id, method: token, evidence: token },
+  freeze: { time, window: uint63, lots: uint32, size: uint63, root: hash, round: uint63, proof: bytes(proofSize) },
+  draw: { time, window: uint63, signature, seed: hash },
+  assign: { window: uint63, lane, position: uint63, ticket: id },
+  call: { time, lane, position: uint63 },
+  admit: { time, ticket: id, pass: id },
+  skip: { time, ticket: id, reason },
+  end: { time },
+};
+
+/** What an amendment says after its time and the name of the change. */
+const changes = {
+  outflow: { perMinute: uint32, maxActive: uint32 },
+  pause: {},
+  resume: {},
+  message: { message: hash },
+};
+
+// Words of any types: what a form reads is typed by Values.
+type Form = Readonly<Record<string, Field<any>>>;
+type Values<F> = { [K in keyof F]: F[K] extends Field<infer T> ? T : never };
+type Line = { [K in keyof typeof forms]: { kind: K } & Values<(typeof forms)[K]> }[keyof typeof forms];
+type Change = { [C in keyof typeof changes]: { change: C } & Values<(typeof changes)[C]> }[keyof typeof changes];
+
+/** The first entry: what a room publishes about itself. */
+export interface Room {
+  kind: "room";
+  created: number;
+  origin: string;
+  logKey: string; // verifier key of the log
+  vrfKey: Uint8Array; // 33 bytes
+  beacon: string;
+  lanes: string[];
+  opens: number;
+  starts: number;
+  closes: number; // or never
+  windows: WindowRule[];
+  perMinute: number;
+  maxActive: number;
+  claim: number; // milliseconds
+  session: number; // milliseconds
+}
+
+/** An amendment of what may change. */
+export type Amend = { kind: "amend"; time: number } & (
+  | Change
+  | { change: "windows"; closes: number; windows: WindowRule[] }
+);
+
+/** One entry of a transcript. */
+export type Entry = Room | Line | Amend;
+export type Kind = Entry["kind"];
+export type EntryOf<K extends Kind> = Extract<Entry, { kind: K }>;
+
+/** Reads an entry; anything but its one canonical form is a FormatError. */
+export function parseEntry(encoded: Uint8Array): Entry {
+  if (encoded.length > maxEntrySize) throw new FormatError("the entry is too long");
+  const text = fromUtf8(encoded);
+  const [kind = "", ...words] = text.split(" ");
+  let entry: Entry;
+  if (Object.hasOwn(forms, kind)) {
+    entry = { kind, ...readWords(forms[kind as keyof typeof forms], words) } as Line;
+  } else if (kind === "amend") {
+    entry = parseAmend(words);
+  } else {
+    entry = parseRoom(text.split("\n"));
+  }
+  if (!equal(formatEntry(entry), encoded)) throw new FormatError("not in the form it would be written");
+  return entry;
+}
+
+/** The canonical text of an entry, without a newline at its end. */
+export function formatEntry(entry: Entry): Uint8Array {
+  switch (entry.kind) {
+    case "room":
+      return utf8(formatRoom(entry));
+    case "amend":
+      return utf8(formatAmend(entry));
+    default:
+      return utf8([entry.kind, ...writeWords(forms[entry.kind], entry)].join(" "));
+  }
+}
+
+function readWords(form: Form, words: string[]): Record<string, unknown> {
+  const fields = Object.entries(form);
+  if (words.length !== fields.length) throw new FormatError(`${words.length} words, not ${fields.length}`);
+  return Object.fromEntries(fields.map(([name, field], i) => [name, field.read(words[i]!)]));
+}
+
+function writeWords(form: Form, values: object): string[] {
+  return Object.entries(form).map(([name, field]) => field.write((values as Record<string, unknown>)[name]));
+}
+
+function parseAmend(words: string[]): Amend {
+  const [at = "", change = "", ...rest] = words;
+  const head = { kind: "amend", time: time.read(at) } as const;
+  if (Object.hasOwn(changes, change)) {
+    return { ...head, change, ...readWords(changes[change as keyof typeof changes], rest) } as Amend;
+  }
+  if (change !== "windows") throw new FormatError("unknown change");
+  const windows: WindowRule[] = [];
+  for (let i = 1; i < rest.length; i += 2) windows.push(readRule(rest.slice(i, i + 2)));
+  return { ...head, change, closes: closing.read(rest[0] ?? ""), windows };
+}
+
+function formatAmend(entry: Amend): string {
+  const head = ["amend", time.write(entry.time), entry.change];
+  const rest =
+    entry.change === "windows"
+      ? [closing.write(entry.closes), ...entry.windows.flatMap(writeRule)]
+      : writeWords(changes[entry.change], entry);
+  return [...head, ...rest].join(" ");
+}
+
+const rule = { from: time, length: millis };
+
+function readRule(words: string[]): WindowRule {
+  return readWords(rule, words) as unknown as WindowRule;
+}
+
+function writeRule(windows: WindowRule): string[] {
+  return writeWords(rule, windows);
+}
+
+function parseRoom(lines: string[]): Room {
+  /** Takes the next line, which must begin with that word. */
+  const take = (first: string): string[] => {
+    const [word, ...words] = (lines.shift() ?? "").split(" ");
+    if (word !== first) throw new FormatError(`a line "${first}" is missing`);
+    return words;
+  };
+  const one = <T>(first: string, field: Field<T>): T => {
+    const words = take(first);
+    if (words.length !== 1) throw new FormatError(`a line "${first}" has one word`);
+    return field.read(words[0]!);
+  };
+  const list = <T>(first: string, read: (words: string[]) => T): T[] => {
+    const all: T[] = [];
+    while (lines[0]?.startsWith(`${first} `)) all.push(read(take(first)));
+    return all;
+  };
+  one("room", word(/^1$/));
+  const room: Room = {
+    kind: "room",
+    created: one("created", time),
+    origin: one("origin", token),
+    logKey: one("log", token),
+    vrfKey: vrfKeyOf(take("vrf")),
+    beacon: one("beacon", token),
+    lanes: list("lane", ([name = ""]) => lane.read(name)),
+    opens: one("opens", time),
+    starts: one("starts", time),
+    closes: one("closes", closing),
+    windows: list("window", readRule),
+    ...(readWords(changes.outflow, take("outflow")) as { perMinute: number; maxActive: number }),
+    claim: one("claim", millis),
+    session: one("session", millis),
+  };
+  if (lines.length > 0) throw new FormatError("a room entry goes on after its last line");
+  return room;
+}
+
+function vrfKeyOf([suite, key = ""]: string[]): Uint8Array {
+  if (suite !== vrfSuite) throw new FormatError("unknown verifiable random function");
+  return fromHex(key, publicKeySize);
+}
+
+function formatRoom(room: Room): string {
+  return [
+    "room 1",
+    `created ${time.write(room.created)}`,
+    `origin ${room.origin}`,
+    `log ${room.logKey}`,
+    `vrf ${vrfSuite} ${toHex(room.vrfKey)}`,
+    `beacon ${room.beacon}`,
+    ...room.lanes.map((name) => `lane ${name}`),
+    `opens ${time.write(room.opens)}`,
+    `starts ${time.write(room.starts)}`,
+    `closes ${closing.write(room.closes)}`,
+    ...room.windows.map((windows) => `window ${writeRule(windows).join(" ")}`),
+    `outflow ${writeWords(changes.outflow, room).join(" ")}`,
+    `claim ${millis.write(room.claim)}`,
+    `session ${millis.write(room.session)}`,
+  ].join("\n");
+}

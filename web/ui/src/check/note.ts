@@ -1,0 +1,82 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+
+import { fromBase64 } from "./base64.ts";
+import { concat, equal, fromUtf8, utf8 } from "./bytes.ts";
+import { verifyEd25519 } from "./ed25519.ts";
+import { FormatError, SignatureError } from "./errors.ts";
+import { fromHex } from "./hex.ts";
+
+// https://c2sp.org/signed-note
+
+const ed25519Type = 0x01;
+const maxSignatures = 100;
+
+/** The public key of a log, Ed25519. */
+export interface Key {
+  name: string;
+  id: Uint8Array; // 4 bytes
+  publicKey: Uint8Array; // 32 bytes
+}
+
+interface Signature {
+  name: string;
+  keyId: Uint8Array; // 4 bytes
+  signature: Uint8Array;
+}
+
+/**
+ * Reads a verifier key, `name+id+key`, and checks that the id is the key's.
+ * https://c2sp.org/signed-note#verifier-keys
+ */
+export function parseKey(vkey: string): Key {
+  const match = /^([^+]*)\+([^+]*)\+(.*)$/s.exec(vkey);
+  if (!match) throw new FormatError("not a verifier key");
+  const name = parseName(match[1]!);
+  const id = fromHex(match[2]!, 4);
+  const typed = fromBase64(match[3]!);
+  if (typed.length !== 33 || typed[0] !== ed25519Type) throw new FormatError("not an Ed25519 key");
+  if (!equal(id, keyId(name, typed))) throw new FormatError("the key's id is another key's");
+  return { name, id, publicKey: typed.subarray(1) };
+}
+
+function keyId(name: string, typed: Uint8Array): Uint8Array {
+  return sha256(concat(utf8(`${name}\n`), typed)).slice(0, 4);
+}
+
+/** Returns the name if it can be that of a key: not empty, no spaces, no plus, no control characters. */
+export function parseName(name: string): string {
+  if (!/^[^\p{White_Space}+\0-\x1f]+$/u.test(name)) throw new FormatError("not a key name");
+  return name;
+}
+
+/**
+ * Returns the text of a signed note. The key must have signed it, and every
+ * signature in its name must be right; signatures of other keys are ignored.
+ */
+export function openNote(note: Uint8Array, key: Key): string {
+  const { text, signatures } = parseNote(note);
+  const own = signatures.filter((s) => s.name === key.name && equal(s.keyId, key.id));
+  const message = utf8(text);
+  if (own.length === 0) throw new SignatureError("not signed by the key");
+  if (!own.every((s) => verifyEd25519(key.publicKey, message, s.signature))) throw new SignatureError("wrong signature");
+  return text;
+}
+
+/** Reads a signed note without looking at its signatures: text before the last empty line, signatures after. */
+export function parseNote(note: Uint8Array): { text: string; signatures: Signature[] } {
+  const whole = fromUtf8(note);
+  if (/[\0-\x09\x0b-\x1f]/.test(whole)) throw new FormatError("control character in a note");
+  const split = whole.lastIndexOf("\n\n");
+  if (split < 0 || !whole.endsWith("\n")) throw new FormatError("not a signed note");
+  const lines = whole.slice(split + 2).split("\n").slice(0, -1);
+  if (lines.length === 0 || lines.length > maxSignatures) throw new FormatError("no signatures, or too many");
+  return { text: whole.slice(0, split + 1), signatures: lines.map(parseSignature) };
+}
+
+function parseSignature(line: string): Signature {
+  const match = /^\u2014 ([^ ]*) ([^ ]*)$/u.exec(line);
+  if (!match) throw new FormatError("not a signature line");
+  const bytes = fromBase64(match[2]!);
+  if (bytes.length < 5) throw new FormatError("signature too short");
+  return { name: parseName(match[1]!), keyId: bytes.slice(0, 4), signature: bytes.subarray(4) };
+}
