@@ -1,6 +1,7 @@
 package pglog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/mod/sumdb/note"
@@ -18,6 +20,10 @@ import (
 // publishEvery is how long the published checkpoint may lag behind the log
 // while entries are appended. When they stop, [Store.Publish] catches up.
 const publishEvery = time.Second
+
+// uniqueViolation is PostgreSQL's code for a row that exists already
+// (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+const uniqueViolation = "23505"
 
 // Log is a handle on one room's log. It remembers the tree as far as it has
 // read, so it belongs to one goroutine at a time. After an error the entries of
@@ -162,7 +168,7 @@ func (l *Log) append(ctx context.Context, conn *pgxpool.Conn, read Reader, build
 	if err := l.copy(ctx, conn.Conn(), b, ext.Start()); err != nil {
 		return nil, err
 	}
-	publish := b.publish || h.now.Sub(h.published) >= publishEvery
+	publish := b.publish || h.now.Sub(h.published).Abs() >= publishEvery // the clock may have been set back
 	if err := l.commit(ctx, conn, b.Now, ext, signed, publish); err != nil {
 		return nil, err
 	}
@@ -190,18 +196,20 @@ func scanHead(row pgx.Row) (h head, err error) {
 	return h, nil
 }
 
-// lock begins the transaction and takes the room's lock. The clock is read
-// outside the locking sub-select: inside, it would be read before the wait.
+// lock begins the transaction and takes the room's lock. Only at this level
+// of isolation does whoever waited for the lock see what the one before it
+// stored. The clock is read outside the locking sub-select: inside, it would
+// be read before the wait.
 func (l *Log) lock(ctx context.Context, conn *pgxpool.Conn) (head, error) {
 	batch := &pgx.Batch{}
-	batch.Queue(`begin`)
+	batch.Queue(`begin isolation level read committed read write`)
 	batch.Queue(`with head as materialized (
 			select size, root, time_ms, published_at from log_heads where room_id = $1 for update)
 		select size, root, time_ms, published_at, clock_timestamp() from head`, l.room)
 	results := conn.SendBatch(ctx, batch)
 	_, err := results.Exec()
 	h, errHead := scanHead(results.QueryRow())
-	return h, errors.Join(err, errHead, results.Close())
+	return h, cmp.Or(err, errHead, results.Close()) // the first is the cause of the others
 }
 
 // catchUp reads the entries up to h and compares the root.
@@ -227,8 +235,11 @@ func (l *Log) readEntries(ctx context.Context, conn *pgx.Conn, to uint64, read R
 		return fmt.Errorf("read entries: %w", err)
 	}
 	defer rows.Close()
+	var entry pgtype.DriverBytes
 	for rows.Next() {
-		entry := rows.RawValues()[0]
+		if err := rows.Scan(&entry); err != nil {
+			return fmt.Errorf("read entries: %w", err)
+		}
 		if err := read(entry); err != nil {
 			return fmt.Errorf("%w: entry %d: %w", ErrCorrupt, l.tree.Size(), err)
 		}
@@ -248,6 +259,9 @@ func (l *Log) copy(ctx context.Context, conn *pgx.Conn, b *Batch, start uint64) 
 			row[1], row[2], row[3] = int64(start)+int64(i), b.entry(i), b.leaves[i][:] //nolint:gosec // below MaxSize
 			return row, nil
 		}))
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == uniqueViolation {
+		err = fmt.Errorf("%w: it has entries from %d on, where the head says it ends: %w", ErrCorrupt, start, err)
+	}
 	if err != nil {
 		return fmt.Errorf("copy entries: %w", err)
 	}

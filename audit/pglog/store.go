@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/audit"
@@ -94,17 +95,14 @@ type Head struct {
 
 // Heads returns the heads of those of the rooms that have a log, and the
 // database's clock.
-func (s *Store) Heads(ctx context.Context, rooms []uuid.UUID) ([]Head, time.Time, error) {
-	var now time.Time
-	rows, err := s.pool.Query(ctx, `select room_id, size, published_size, clock_timestamp() from log_heads where room_id = any($1)`, rooms)
-	if err != nil {
-		return nil, now, fmt.Errorf("read heads: %w", err)
-	}
-	heads, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (h Head, err error) {
-		err = row.Scan(&h.Room, &h.Size, &h.Published, &now)
-		return h, err
+func (s *Store) Heads(ctx context.Context, rooms []uuid.UUID) (heads []Head, now time.Time, err error) {
+	batch := &pgx.Batch{}
+	batch.Queue(`select room_id, size, published_size from log_heads where room_id = any($1::uuid[])`, uuid.UUIDs(rooms).Strings()).Query(func(rows pgx.Rows) (err error) {
+		heads, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Head])
+		return err
 	})
-	if err != nil {
+	batch.Queue(`select clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, now, fmt.Errorf("read heads: %w", err)
 	}
 	return heads, now, nil
@@ -130,8 +128,11 @@ func (s *Store) Tile(ctx context.Context, room uuid.UUID, t audit.Tile) ([]byte,
 	}
 	defer rows.Close()
 	content, n := make([]byte, 0, t.Width*len(audit.Hash{})), 0
+	var value pgtype.DriverBytes
 	for ; rows.Next(); n++ {
-		value := rows.RawValues()[0]
+		if err := rows.Scan(&value); err != nil {
+			return nil, fmt.Errorf("read tile: %w", err)
+		}
 		if t.Level >= 0 {
 			content = append(content, value...)
 		} else if content, err = audit.AppendBundle(content, value); err != nil {
@@ -147,7 +148,8 @@ func (s *Store) Tile(ctx context.Context, room uuid.UUID, t audit.Tile) ([]byte,
 	return content, nil
 }
 
-// Receipt proves entry index against the newest checkpoint.
+// Receipt proves entry index against the newest checkpoint. Errors:
+// [ErrNotFound], [ErrCorrupt].
 func (s *Store) Receipt(ctx context.Context, room uuid.UUID, index uint64) ([]byte, error) {
 	var size int64
 	var root []byte
@@ -162,6 +164,9 @@ func (s *Store) Receipt(ctx context.Context, room uuid.UUID, index uint64) ([]by
 	head := audit.Checkpoint{Size: uint64(size), Root: audit.Hash(root)} //nolint:gosec // never negative
 	fetch := func(ctx context.Context, t audit.Tile) ([]byte, error) { return s.Tile(ctx, room, t) }
 	path, err := audit.ProveInclusion(ctx, fetch, head, index)
+	if errors.Is(err, ErrNotFound) || errors.Is(err, audit.ErrTile) {
+		err = fmt.Errorf("%w: %s", ErrCorrupt, err.Error()) // not ErrNotFound: the head says that all of it is there
+	}
 	if err != nil {
 		return nil, fmt.Errorf("prove entry %d: %w", index, err)
 	}

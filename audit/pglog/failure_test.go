@@ -1,0 +1,361 @@
+package pglog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/pglog"
+)
+
+// TestRights tries, as the role the server works as, what could change
+// history.
+func TestRights(t *testing.T) {
+	t.Parallel()
+	tr := newTranscript(t)
+	tr.append(tr.open(), 300)
+	pool := tr.connect()
+	for _, sql := range []string{
+		`update log_entries set entry = 'other'`,
+		`update log_entries set leaf = leaf where index = 0`,
+		`delete from log_entries`,
+		`delete from log_entries where index = 299`,
+		`truncate log_entries`,
+		`insert into log_entries select * from log_entries on conflict (room_id, index) do update set entry = 'other'`,
+		`merge into log_entries a using log_entries b on a.index = b.index when matched then delete`,
+		`select * from log_entries for update`,
+		`update log_tile_roots set hash = hash`,
+		`delete from log_tile_roots`,
+		`truncate log_tile_roots`,
+		`delete from log_heads`,
+		`truncate log_heads`,
+		`create table other (id int)`,
+		`create index on log_entries (entry)`,
+		`alter table log_entries add column other int`,
+		`alter table log_entries disable trigger all`,
+		`create rule other as on insert to log_entries do instead nothing`,
+		`drop table log_entries`,
+		`create function other() returns int language sql as 'select 1'`,
+	} {
+		_, err := pool.Exec(t.Context(), sql)
+		if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != "42501" { // insufficient_privilege
+			t.Errorf("%s: %v, want it refused", sql, err)
+		}
+	}
+	tr.check()
+}
+
+// TestCorrupt changes stored rows behind the server's back.
+func TestCorrupt(t *testing.T) {
+	t.Parallel()
+	for name, sql := range map[string]string{
+		"entry changed": `update log_entries set entry = 'other' where index = 100`,
+		"entries swapped": `update log_entries a set entry = b.entry from log_entries b
+			where a.index in (7, 8) and b.index = 15 - a.index`,
+		"first entry dropped":  `delete from log_entries where index = 0`,
+		"middle entry dropped": `delete from log_entries where index = 300`,
+		"last entry dropped":   `delete from log_entries where index = 599`,
+		"all entries dropped":  `delete from log_entries`,
+		"head's root changed":  `update log_heads set root = decode(repeat('00', 32), 'hex')`,
+		"head shrunk":          `update log_heads set size = 599`,
+		"head grown":           `update log_heads set size = 601`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tr := newTranscript(t)
+			l := tr.open()
+			tr.append(l, 600)
+			tr.superuser(sql)
+			anything := func([]byte) error { return nil }
+			if err := tr.open().Tail(t.Context(), anything); !errors.Is(err, pglog.ErrCorrupt) {
+				t.Errorf("tail: %v, want ErrCorrupt", err)
+			}
+			built := false
+			if _, err := tr.open().Append(t.Context(), anything, func(*pglog.Batch) error { built = true; return nil }); !errors.Is(err, pglog.ErrCorrupt) || built {
+				t.Errorf("append: %v, built %t, want ErrCorrupt", err, built)
+			}
+		})
+	}
+}
+
+// TestCorruptHead changes the head under a handle that has read the log.
+func TestCorruptHead(t *testing.T) {
+	t.Parallel()
+	for name, sql := range map[string]string{
+		"root changed": `update log_heads set root = decode(repeat('00', 32), 'hex')`,
+		"shrunk":       `update log_heads set size = 599`,
+		"grown":        `update log_heads set size = 601`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tr := newTranscript(t)
+			l := tr.open()
+			tr.append(l, 600)
+			tr.superuser(sql)
+			if err := l.Tail(t.Context(), noEntries); !errors.Is(err, pglog.ErrCorrupt) {
+				t.Errorf("tail: %v, want ErrCorrupt", err)
+			}
+			if _, err := l.Append(t.Context(), noEntries, add(tr.make(1))); !errors.Is(err, pglog.ErrCorrupt) {
+				t.Errorf("append: %v, want ErrCorrupt", err)
+			}
+		})
+	}
+}
+
+// TestCorruptRead is a reader that refuses an entry.
+func TestCorruptRead(t *testing.T) {
+	t.Parallel()
+	tr := newTranscript(t)
+	tr.append(tr.open(), 3)
+	if err := tr.open().Tail(t.Context(), noEntries); !errors.Is(err, pglog.ErrCorrupt) {
+		t.Errorf("tail: %v, want ErrCorrupt", err)
+	}
+}
+
+// TestEntriesBeyondHead is a head that was set back together with its root, as
+// by restoring that table alone: an append must not go on.
+func TestEntriesBeyondHead(t *testing.T) {
+	t.Parallel()
+	tr := newTranscript(t)
+	l := tr.open()
+	tr.append(l, 10)
+	root := tr.root(9)
+	tr.superuser(`update log_heads set size = 9, root = $1`, root[:])
+	_, err := tr.open().Append(t.Context(), func([]byte) error { return nil }, add(tr.make(1)))
+	if !errors.Is(err, pglog.ErrCorrupt) {
+		t.Errorf("append: %v, want ErrCorrupt", err)
+	}
+}
+
+// TestCorruptReceipt changes what receipts are made of.
+func TestCorruptReceipt(t *testing.T) {
+	t.Parallel()
+	for name, sql := range map[string]string{
+		"leaf changed":      `update log_entries set leaf = decode(repeat('00', 32), 'hex') where index = 3`,
+		"leaf dropped":      `delete from log_entries where index = 3`,
+		"tile root changed": `update log_tile_roots set hash = decode(repeat('00', 32), 'hex') where index = 1`,
+		"tile root dropped": `delete from log_tile_roots where index = 1`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tr := newTranscript(t)
+			tr.append(tr.open(), 600)
+			tr.superuser(sql)
+			_, err := tr.store.Receipt(t.Context(), tr.room, 2)
+			if !errors.Is(err, pglog.ErrCorrupt) || errors.Is(err, pglog.ErrNotFound) {
+				t.Errorf("receipt: %v, want ErrCorrupt", err)
+			}
+		})
+	}
+}
+
+// TestTerminated ends the connection while it holds the room's lock.
+func TestTerminated(t *testing.T) {
+	t.Parallel()
+	tr := newTranscript(t)
+	l := tr.open()
+	tr.append(l, 10)
+	entries := tr.make(5)
+	_, err := l.Append(t.Context(), noEntries, func(b *pglog.Batch) error {
+		tr.superuser(`select pg_terminate_backend(l.pid) from pg_locks l
+			where l.relation = 'log_heads'::regclass and l.pid <> pg_backend_pid()`)
+		return add(entries)(b)
+	})
+	if err == nil {
+		t.Fatal("append on an ended connection succeeded")
+	}
+	tr.append(tr.check(), 5)
+	tr.check()
+}
+
+// TestWaitsForLock has another session hold the room's lock: an append waits
+// for it, sees its time, and gives up with its context.
+func TestWaitsForLock(t *testing.T) {
+	t.Parallel()
+	tr := newTranscript(t)
+	tr.append(tr.open(), 1)
+	l := tr.check()
+	conn, err := pgx.Connect(t.Context(), tr.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if _, err := conn.Exec(t.Context(), `begin; select from log_heads for update`); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := tr.open().Append(ctx, func([]byte) error { return nil }, add(tr.make(1))); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("append: %v, want DeadlineExceeded", err)
+	}
+	done := make(chan struct{})
+	var began int64
+	go func() {
+		defer close(done)
+		if _, err := l.Append(t.Context(), noEntries, func(b *pglog.Batch) error { began = b.Now; return nil }); err != nil {
+			t.Error(err)
+		}
+	}()
+	time.Sleep(100 * time.Millisecond)
+	var now time.Time
+	if err := conn.QueryRow(t.Context(), `select clock_timestamp()`).Scan(&now); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), `commit`); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	if began < now.UnixMilli() {
+		t.Errorf("append at %d, and the lock was held at %d", began, now.UnixMilli())
+	}
+	tr.check()
+}
+
+// meter counts the bytes of a connection and cuts it at a limit. Counting
+// begins when armed.
+type meter struct {
+	net.Conn
+	limits *limits
+}
+
+type limits struct {
+	armed             atomic.Bool
+	written, read     atomic.Int64
+	maxWrite, maxRead int64 // cut after so many bytes; negative: never
+}
+
+var errCut = errors.New("the connection was cut")
+
+func (m meter) Write(b []byte) (int, error) {
+	if !m.limits.armed.Load() {
+		return m.Conn.Write(b)
+	}
+	at := m.limits.written.Add(int64(len(b)))
+	if most := m.limits.maxWrite; most >= 0 && at > most {
+		n, _ := m.Conn.Write(b[:max(0, len(b)-int(at-most))])
+		_ = m.Close()
+		return n, errCut
+	}
+	return m.Conn.Write(b)
+}
+
+func (m meter) Read(b []byte) (int, error) {
+	if !m.limits.armed.Load() {
+		return m.Conn.Read(b)
+	}
+	if most := m.limits.maxRead; most >= 0 {
+		left := most - m.limits.read.Load()
+		if left <= 0 {
+			// Let the server finish what it was asked for: this is the answer
+			// that gets lost.
+			_ = m.SetReadDeadline(time.Now().Add(time.Second))
+			_, _ = m.Conn.Read(b)
+			_ = m.Close()
+			return 0, errCut
+		}
+		b = b[:min(int64(len(b)), left)]
+	}
+	n, err := m.Conn.Read(b)
+	m.limits.read.Add(int64(n))
+	return n, err
+}
+
+// metered makes a pool of one connection with limits.
+func (tr *transcript) metered(l *limits) *pgxpool.Pool {
+	return tr.connect(func(c *pgxpool.Config) {
+		c.MaxConns = 1
+		dial := c.ConnConfig.DialFunc
+		c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return meter{conn, l}, nil
+		}
+	})
+}
+
+// TestCut cuts the connection of an append at many places, both ways. The
+// append may then be stored or not, but whole, and the answer nil means it is.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	tr := newTranscript(t)
+	tr.append(tr.open(), 250)
+	whole := &limits{maxWrite: -1, maxRead: -1}
+	if err := tr.appendMetered(whole, 20); err != nil || !tr.afterCut(20) {
+		t.Fatal(err)
+	}
+	written, read := whole.written.Load(), whole.read.Load()
+	unanswered, lost := 0, 0
+	cut := func(l *limits) {
+		t.Helper()
+		err := tr.appendMetered(l, 20)
+		switch isStored := tr.afterCut(20); {
+		case err == nil && !isStored:
+			t.Fatalf("append cut after %d bytes written, %d read was answered and is not stored", l.maxWrite, l.maxRead)
+		case err != nil && isStored:
+			unanswered++
+		case !isStored:
+			lost++
+		}
+	}
+	for at := int64(0); at < written; at += max(1, written/60) {
+		cut(&limits{maxWrite: at, maxRead: -1})
+	}
+	for at := int64(0); at < read; at += max(1, read/60) {
+		cut(&limits{maxWrite: -1, maxRead: at})
+	}
+	if unanswered == 0 || lost == 0 {
+		t.Errorf("%d appends stored without an answer and %d lost: want some of both", unanswered, lost)
+	}
+}
+
+// appendMetered appends n entries over a connection with limits.
+func (tr *transcript) appendMetered(limits *limits, n int) error {
+	tr.t.Helper()
+	pool := tr.metered(limits)
+	defer pool.Close()
+	l := pglog.NewStore(pool).Open(tr.room, origin, tr.signer)
+	if err := l.Tail(tr.t.Context(), func([]byte) error { return nil }); err != nil {
+		tr.t.Fatal(err)
+	}
+	limits.armed.Store(true)
+	a, err := l.Append(tr.t.Context(), noEntries, add(tr.make(n)))
+	if err == nil && (a == nil || a.Size() != uint64(len(tr.entries)+n)) {
+		return fmt.Errorf("appended %v", a)
+	}
+	return err
+}
+
+// afterCut reads the log and takes the n entries of an append if they are
+// stored; then it appends one more.
+func (tr *transcript) afterCut(n int) (stored bool) {
+	tr.t.Helper()
+	l := tr.open()
+	last := []byte(nil)
+	if err := l.Tail(tr.t.Context(), func(entry []byte) error { last = append(last[:0], entry...); return nil }); err != nil {
+		tr.t.Fatal(err)
+	}
+	entries := tr.make(n)
+	if stored = string(last) == string(entries[n-1]); stored {
+		tr.entries = append(tr.entries, entries...)
+	}
+	if l.Size() != uint64(len(tr.entries)) || l.Root() != tr.root(len(tr.entries)) {
+		tr.t.Fatalf("log has %d entries, want %d", l.Size(), len(tr.entries))
+	}
+	tr.append(l, 1)
+	size := uint64(len(tr.entries))
+	if _, err := tr.store.Tile(tr.t.Context(), tr.room, audit.Tile{Level: -1, Index: (size - 1) / audit.TileWidth, Width: int((size-1)%audit.TileWidth) + 1}); err != nil {
+		tr.t.Fatal(err)
+	}
+	return stored
+}
