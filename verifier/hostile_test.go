@@ -161,6 +161,9 @@ func TestMalformedBundles(t *testing.T) {
 			if r.OK || r.Level != 0 || check(t, r, "history").Status != verifier.Fail {
 				t.Errorf("%+v", r)
 			}
+			if c := check(t, r, "end"); name == "an entry fewer" && c.Status != verifier.Skipped {
+				t.Errorf("end: %+v", c)
+			}
 		})
 	}
 }
@@ -193,30 +196,45 @@ func TestSourceErrors(t *testing.T) {
 	}
 }
 
-// A cancelled audit is neither passed nor failed, and leaves nothing running.
-func TestCancelled(t *testing.T) {
+// An audit that stops, because it is cancelled or something is missing, is
+// neither passed nor failed, and leaves nothing running.
+func TestStopped(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, keys.Policy())
-	room.Join(roomtest.Opens, 600)
-	files := publish(t, keys, transcript(room.Entries()).drop(3)) // so that a check has failed
-	ctx, cancel := context.WithCancel(t.Context())
-	var running atomic.Int64
-	src := sourceFunc(func(ctx context.Context, path string) ([]byte, error) {
-		running.Add(1)
-		defer running.Add(-1)
-		if path == "tile/entries/001" {
-			time.AfterFunc(10*time.Millisecond, cancel)
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		return files.Get(path)
-	})
-	r, err := verifier.Audit(ctx, src, verifier.Trust{})
-	if !errors.Is(err, context.Canceled) || r != nil {
-		t.Errorf("report %v, error %v", r, err)
-	}
-	if n := running.Load(); n != 0 {
-		t.Errorf("%d requests still running", n)
+	room.Join(roomtest.Opens, 1000)
+	for name, want := range map[string]error{"cancelled": context.Canceled, "missing": errLine} {
+		t.Run(name, func(t *testing.T) {
+			entries := transcript(room.Entries())
+			if name == "cancelled" {
+				entries = entries.drop(3) // so that a check has failed
+			}
+			files := publish(t, keys, entries)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var running atomic.Int64
+			src := sourceFunc(func(ctx context.Context, path string) ([]byte, error) {
+				running.Add(1)
+				defer running.Add(-1)
+				switch {
+				case path == roomtest.CheckpointPath || path == "tile/entries/000":
+					return files.Get(path)
+				case name == "missing" && path == "tile/entries/001":
+					return nil, errLine
+				case name == "cancelled":
+					time.AfterFunc(10*time.Millisecond, cancel)
+				}
+				<-ctx.Done()
+				time.Sleep(20 * time.Millisecond) // slow to notice
+				return nil, ctx.Err()
+			})
+			r, err := verifier.Audit(ctx, src, verifier.Trust{})
+			if !errors.Is(err, want) || r != nil {
+				t.Errorf("report %v, error %v, want %v", r, err, want)
+			}
+			if n := running.Load(); n != 0 {
+				t.Errorf("%d requests still running", n)
+			}
+		})
 	}
 }
 

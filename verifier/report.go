@@ -120,7 +120,7 @@ func (r *Report) passing() bool {
 // all entries keep to all rules. Then it sums up.
 func (a *auditor) finish() *Report {
 	r, n := a.report, a.state.Counts()
-	whole := !a.broken && a.state.Size() > 0 && a.state.Size() == a.head.Size
+	whole := a.state.Size() > 0 && a.state.Size() == a.head.Size
 	for i, c := range checks {
 		switch {
 		case r.Checks[i].Status != "":

@@ -609,6 +609,8 @@ func TestTamperedBundleAmongSeveral(t *testing.T) {
 	wrongTile[leaves] = flip(leaves, 0)[leaves]
 	noTiles := flip(bundle(2), 1000)
 	delete(noTiles, leaves)
+	shortTile := flip(bundle(2), 1000)
+	shortTile[leaves] = honest[leaves][:33]
 	for _, c := range []struct {
 		name  string
 		files roomtest.Files
@@ -620,6 +622,7 @@ func TestTamperedBundleAmongSeveral(t *testing.T) {
 		{"a length", flip(bundle(3), 1), bundle(3), ""},
 		{"tiles of hashes tampered too", wrongTile, "signed is", "entry"},
 		{"tiles of hashes missing", noTiles, "signed is", "first that is not as signed"},
+		{"tiles of hashes cut short", shortTile, "signed is", "first that is not as signed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := auditOf(t, c.files, verifier.Trust{VKey: keys.VKey})
@@ -628,5 +631,21 @@ func TestTamperedBundleAmongSeveral(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// With a history that is not as signed, that its beginning is unchanged shows
+// nothing about what is signed now.
+func TestKeptIsNotDecidedWithoutHistory(t *testing.T) {
+	keys, room := small(t)
+	entries := room.Entries()
+	honest := publish(t, keys, entries)
+	kept := publish(t, keys, entries[:5])[roomtest.CheckpointPath]
+	last := transcript(entries).index(fairness.KindEnd, 0)
+	tampered := unsigned(t, honest, len(entries), transcript(entries).add(last, 1, 1))
+	r := auditOf(t, tampered, verifier.Trust{VKey: keys.VKey, Kept: kept})
+	wantFailed(t, r, "history")
+	if c := check(t, r, "append-only"); c.Status != verifier.Skipped {
+		t.Errorf("append-only: %+v", c)
 	}
 }

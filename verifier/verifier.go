@@ -7,8 +7,8 @@
 //	     └──────► entries ─► fairness.State.Apply ─► the same draws, places, calls?
 //
 // The result is a [Report] of numbered checks. The package is pure: it reads
-// through a [Source] and has no clock. It holds the state of the room, about
-// 100 bytes an arrival, and a few bundles, never the log.
+// through a [Source] and has no clock. It holds the state of the room, less
+// than 200 bytes an arrival, and a few bundles, never the log.
 package verifier
 
 import (
@@ -132,9 +132,6 @@ func (a *auditor) locate(ctx context.Context) string {
 				return ""
 			}
 			return "; the first that is not as signed is " + quote(index, b.entries[i])
-		}
-		if b.fault != nil {
-			break
 		}
 	}
 	return ""

@@ -173,6 +173,17 @@ func TestUnfinishedRoomSaysWhatIsOpen(t *testing.T) {
 	}
 }
 
+// A window that is still open is none that should be frozen.
+func TestOpenWindowIsNotLate(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, keys.Policy())
+	room.Join(roomtest.Opens, 3)
+	r := auditOf(t, publish(t, keys, room.Entries()), verifier.Trust{})
+	if text := strings.Join(r.NotProven, "\n"); !r.OK || strings.Contains(text, "freeze at once") {
+		t.Errorf("ok %v, not proven:\n%s", r.OK, text)
+	}
+}
+
 func TestReportJSON(t *testing.T) {
 	keys, room := small(t)
 	b, err := json.Marshal(auditOf(t, publish(t, keys, room.Entries()), verifier.Trust{}))
