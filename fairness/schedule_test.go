@@ -126,7 +126,11 @@ func TestScheduleReplaced(t *testing.T) {
 					kept = append(kept, rule)
 				}
 			}
-			want := laidOut(append(kept, newRules...), newCloses)
+			kept = append(kept, newRules...)
+			if diff := cmp.Diff(kept, next.Rules()); diff != "" {
+				t.Fatalf("rules (-want +got):\n%s", diff)
+			}
+			want := laidOut(kept, newCloses)
 			checkSchedule(t, next, want)
 			for i, w := range before {
 				if w.To <= from && want[i] != w {
@@ -144,6 +148,12 @@ func TestScheduleReplacedClose(t *testing.T) {
 	checkSchedule(t, sooner, laidOut([]WindowRule{{1000, 500}}, 2800))
 	if diff := cmp.Diff([]WindowRule{{1000, 500}}, sooner.Rules()); diff != "" {
 		t.Errorf("rules after an earlier close (-want +got):\n%s", diff)
+	}
+	if got := s.replace(nil, 3000).Rules(); len(got) != 1 {
+		t.Errorf("rules after a close where the second begins: %v", got)
+	}
+	if got := s.replace(nil, 3001).Rules(); len(got) != 2 {
+		t.Errorf("rules after a close a moment later: %v", got)
 	}
 	later := sooner.replace([]WindowRule{{2800, 300}}, 9000)
 	checkSchedule(t, later, laidOut([]WindowRule{{1000, 500}, {2800, 300}}, 9000))
