@@ -2,8 +2,9 @@ package room
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/proofline/proofline/fairness"
 )
@@ -18,39 +19,66 @@ type Amendment struct {
 	Message *string
 	Windows []WindowRule // hold from the first one's moment on
 	Closes  *time.Time
+
+	sameRate, sameActive bool // what stays as it is of the outflow
 }
 
-// ParseAmendment reads the JSON of a change. The error is an [*InvalidError]
-// that lists every field that is unknown or cannot be read.
+// ParseAmendment reads the JSON of a change; members that are missing, also of
+// the outflow, stay as they are. The error is an [*InvalidError] that lists
+// every field that is unknown, cannot be read or is wrong in any room.
 func ParseAmendment(data []byte) (Amendment, error) {
 	var a Amendment
 	d := newFields(data, "title", "outflow", "message", "windows", "closes")
-	d.read("title", &a.Title, "must be a text")
-	d.read("message", &a.Message, "must be a text")
+	d.read("title", &a.Title, wantText)
+	d.read("message", &a.Message, wantText)
 	d.read("closes", &a.Closes, wantTime)
 	d.windows(&a.Windows)
-	if _, ok := d.raw["outflow"]; ok {
+	if d.has("outflow") {
 		a.Outflow = &Outflow{}
-		d.outflow(a.Outflow)
-		if n := a.Outflow.PerMinute; n < 1 || n > fairness.MaxRate {
-			d.problem("outflow.per_minute", fmt.Sprintf("must be between 1 and %d", fairness.MaxRate))
-		}
+		given := d.outflow(a.Outflow)
+		a.sameRate, a.sameActive = !given.has("per_minute"), !given.has("max_active")
 	}
-	if a.Title != nil {
-		*d.problems = append(*d.problems, titleProblems(*a.Title)...)
-	}
-	if a.Message != nil && (!utf8.ValidString(*a.Message) || utf8.RuneCountInString(*a.Message) > maxMessage) {
-		d.problem("message", "must be at most 2000 characters of UTF-8")
-	}
-	for i, w := range a.Windows {
-		if w.From == nil {
-			d.problem(fmt.Sprintf("windows[%d].from", i), "is needed")
-		}
-	}
-	if len(d.raw) == 0 && len(*d.problems) == 0 {
+	d.add(a.problems())
+	if len(d.raw) == 0 {
 		d.problem("", "changes nothing: give title, outflow, message, windows or closes")
 	}
 	return a, d.err()
+}
+
+// problems lists what is wrong in any room. With none of them, the first of
+// the entries is the only one that the rules may refuse.
+func (a Amendment) problems() []fairness.Problem {
+	var list []fairness.Problem
+	if a.Title != nil {
+		list = append(list, textProblems("title", *a.Title, maxTitle, "")...)
+	}
+	if a.Message != nil {
+		list = append(list, textProblems("message", *a.Message, maxMessage, "\t\r\n")...)
+	}
+	if o := a.Outflow; o != nil && !a.sameRate && (o.PerMinute < 1 || o.PerMinute > fairness.MaxRate) {
+		list = append(list, fairness.Problem{Field: "outflow.per_minute", Detail: wantRate})
+	}
+	return append(list, a.windowProblems()...)
+}
+
+// windowProblems lets the rules for new rooms say what is wrong with windows.
+func (a Amendment) windowProblems() []fairness.Problem {
+	var list []fairness.Problem
+	for i, w := range a.Windows {
+		if w.From == nil {
+			list = append(list, fairness.Problem{Field: fmt.Sprintf("windows[%d].from", i), Detail: "is needed"})
+		}
+	}
+	if len(list) > 0 || len(a.Windows) == 0 {
+		return list
+	}
+	p := fairness.Policy{Windows: windowRules(a.Windows), Opens: fromTime(*a.Windows[0].From), Closes: closing(a.Closes)}
+	for _, problem := range p.Problems() {
+		if strings.HasPrefix(problem.Field, "windows") {
+			list = append(list, problem)
+		}
+	}
+	return list
 }
 
 // entries returns the amendments as entries of the transcript, the one that
@@ -61,12 +89,22 @@ func (a Amendment) entries(now fairness.Time, s *fairness.State, message [fairne
 		list = append(list, a.schedule(now, s))
 	}
 	if a.Outflow != nil {
-		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeOutflow, Outflow: fairness.Outflow(*a.Outflow)})
+		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeOutflow, Outflow: a.outflow(s.Outflow())})
 	}
 	if a.Message != nil {
 		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeMessage, Message: message})
 	}
 	return list
+}
+
+func (a Amendment) outflow(o fairness.Outflow) fairness.Outflow {
+	if !a.sameRate {
+		o.PerMinute = a.Outflow.PerMinute
+	}
+	if !a.sameActive {
+		o.MaxActive = a.Outflow.MaxActive
+	}
+	return o
 }
 
 // schedule is the change of windows and close. A later close must not make
@@ -76,9 +114,22 @@ func (a Amendment) schedule(now fairness.Time, s *fairness.State) *fairness.Amen
 	if a.Closes != nil {
 		e.Closes = fromTime(*a.Closes)
 	}
-	if open, ok := s.Schedule().At(now); ok && open.To == s.Schedule().Closes() && e.Closes > open.To && len(e.Windows) == 0 {
+	open, ok := s.Schedule().At(now)
+	isLast := ok && open.To == s.Schedule().Closes() && open.To < e.Closes
+	if isLast && (len(e.Windows) == 0 || e.Windows[0].From > open.To) {
 		rules := s.Schedule().Rules()
-		e.Windows = []fairness.WindowRule{{From: open.To, Length: rules[len(rules)-1].Length}}
+		again := fairness.WindowRule{From: open.To, Length: rules[len(rules)-1].Length}
+		e.Windows = slices.Insert(e.Windows, 0, again)
 	}
 	return e
+}
+
+// refusal says which field of an amendment the rules refuse.
+func refusal(v *fairness.Violation) fairness.Problem {
+	for _, field := range []string{"windows", "closes"} {
+		if name, detail, ok := strings.Cut(v.Detail, " "); ok && strings.HasPrefix(name, field) {
+			return fairness.Problem{Field: name, Detail: detail}
+		}
+	}
+	return fairness.Problem{Field: string(v.Rule), Detail: v.Detail}
 }

@@ -2,12 +2,16 @@ package room
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/proofline/proofline/fairness"
@@ -48,7 +52,7 @@ func (d Duration) millis() fairness.Millis {
 type Config struct {
 	Slug    string       `json:"slug"`
 	Title   string       `json:"title"`
-	Opens   *time.Time   `json:"opens"`            // default: at once
+	Opens   *time.Time   `json:"opens"`            // default: with the first window, or at once
 	Starts  *time.Time   `json:"starts"`           // default: opens
 	Closes  *time.Time   `json:"closes,omitempty"` // default: never
 	Windows []WindowRule `json:"windows"`          // default: one until starts, then a minute each
@@ -71,12 +75,13 @@ type Outflow struct {
 }
 
 // ParseConfig reads a room's JSON. The error is an [*InvalidError] that lists
-// every field that is unknown or cannot be read.
+// every field that is unknown or cannot be read, and what is wrong with the
+// others as far as that does not depend on the time.
 func ParseConfig(data []byte) (Config, error) {
 	var c Config
 	d := newFields(data, "slug", "title", "opens", "starts", "closes", "windows", "outflow", "claim", "session", "beacon")
-	d.read("slug", &c.Slug, "must be a text")
-	d.read("title", &c.Title, "must be a text")
+	d.read("slug", &c.Slug, wantText)
+	d.read("title", &c.Title, wantText)
 	d.read("opens", &c.Opens, wantTime)
 	d.read("starts", &c.Starts, wantTime)
 	d.read("closes", &c.Closes, wantTime)
@@ -85,14 +90,22 @@ func ParseConfig(data []byte) (Config, error) {
 	d.read("beacon", &c.Beacon, `must be a text such as "none"`)
 	d.windows(&c.Windows)
 	d.outflow(&c.Outflow)
+	if d.raw != nil && d.err() != nil { // without a problem here, those below are found when the room is made
+		if wrong, ok := errors.AsType[*InvalidError](c.check(time.UnixMilli(0))); ok {
+			d.add(wrong.Problems)
+		}
+	}
 	return c, d.err()
 }
 
 const (
+	wantText     = "must be a text"
 	wantTime     = "must be an RFC 3339 time such as 2030-05-01T12:00:00Z"
 	wantDuration = `must be a duration such as "30s"`
 	wantCount    = "must be a whole number from 0 to 4294967295"
 )
+
+var wantRate = fmt.Sprintf("must be a whole number from 1 to %d", fairness.MaxRate)
 
 // fields reads the members of a JSON object one by one, so that every
 // problem is found and not only the first.
@@ -110,14 +123,10 @@ func newFields(data []byte, known ...string) *fields {
 
 func (d *fields) object(data []byte, known []string) {
 	if err := json.Unmarshal(data, &d.raw); err != nil || d.raw == nil {
+		d.raw = nil
 		d.problem("", "must be a JSON object")
 	}
-	names := make([]string, 0, len(d.raw))
-	for name := range d.raw {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(d.raw)) {
 		if !slices.Contains(known, name) {
 			d.problem(name, "is not known; known are "+strings.Join(known, ", "))
 		}
@@ -125,16 +134,28 @@ func (d *fields) object(data []byte, known []string) {
 }
 
 func (d *fields) problem(name, detail string) {
-	*d.problems = append(*d.problems, fairness.Problem{Field: strings.Trim(d.prefix+name, "."), Detail: detail})
+	d.add([]fairness.Problem{{Field: strings.Trim(d.prefix+name, "."), Detail: detail}})
 }
 
-// read decodes one member, if it is there and not null.
-func (d *fields) read(name string, into any, want string) {
-	raw, ok := d.raw[name]
-	if !ok || bytes.Equal(raw, []byte("null")) {
-		return
+// add notes problems, one a field. Of what cannot be read nothing else is said.
+func (d *fields) add(problems []fairness.Problem) {
+	for _, p := range problems {
+		known := func(k fairness.Problem) bool { return p.Field == k.Field || strings.HasPrefix(p.Field, k.Field+".") }
+		if !slices.ContainsFunc(*d.problems, known) {
+			*d.problems = append(*d.problems, p)
+		}
 	}
-	if json.Unmarshal(raw, into) != nil {
+}
+
+// has tells whether a member is there and not null.
+func (d *fields) has(name string) bool {
+	raw, ok := d.raw[name]
+	return ok && !bytes.Equal(raw, []byte("null"))
+}
+
+// read decodes one member, if it is there.
+func (d *fields) read(name string, into any, want string) {
+	if d.has(name) && json.Unmarshal(d.raw[name], into) != nil {
 		d.problem(name, want)
 	}
 }
@@ -158,14 +179,18 @@ func (d *fields) windows(into *[]WindowRule) {
 	}
 }
 
-func (d *fields) outflow(into *Outflow) {
-	raw, ok := d.raw["outflow"]
-	if !ok || bytes.Equal(raw, []byte("null")) {
-		return
+// outflow reads the outflow and returns its members.
+func (d *fields) outflow(into *Outflow) *fields {
+	if !d.has("outflow") {
+		return &fields{}
 	}
-	in := d.inner("outflow", raw, "per_minute", "max_active")
-	in.read("per_minute", &into.PerMinute, wantCount)
+	in := d.inner("outflow", d.raw["outflow"], "per_minute", "max_active")
+	in.read("per_minute", &into.PerMinute, wantRate)
 	in.read("max_active", &into.MaxActive, wantCount)
+	if in.has("per_minute") && into.PerMinute == 0 {
+		in.problem("per_minute", wantRate) // only what is missing gets the default
+	}
+	return in
 }
 
 func (d *fields) err() error {
@@ -177,6 +202,9 @@ func (d *fields) err() error {
 
 // withDefaults returns the configuration with everything said, as of now.
 func (c Config) withDefaults(now time.Time) Config {
+	if c.Opens == nil && len(c.Windows) > 0 {
+		c.Opens = c.Windows[0].From
+	}
 	if c.Opens == nil {
 		c.Opens = &now
 	}
@@ -204,20 +232,21 @@ func (c Config) withDefaults(now time.Time) Config {
 	if c.Beacon == "" {
 		c.Beacon = fairness.NoBeacon
 	}
-	if c.Title == "" {
-		c.Title = c.Slug
-	}
+	c.Title = c.title()
 	return c
 }
+
+func (c Config) title() string { return cmp.Or(c.Title, c.Slug) }
 
 // defaultWindows is one window from opening to start, whose arrivals are all
 // equal, and first come first served by the minute after it.
 func defaultWindows(opens, starts time.Time) []WindowRule {
-	if !starts.After(opens) {
+	before := Duration(starts.Truncate(time.Millisecond).Sub(opens.Truncate(time.Millisecond)))
+	if before.millis() < fairness.MinWindow {
 		return []WindowRule{{From: &opens, Length: Duration(DefaultWindow)}}
 	}
 	return []WindowRule{
-		{From: &opens, Length: Duration(starts.Sub(opens))},
+		{From: &opens, Length: before},
 		{From: &starts, Length: Duration(DefaultWindow)},
 	}
 }
@@ -230,7 +259,7 @@ func (c Config) problems() []fairness.Problem {
 	if !slugForm.MatchString(c.Slug) {
 		list = append(list, fairness.Problem{Field: "slug", Detail: "must be 1 to 63 of a-z, 0-9 and '-', not beginning or ending with '-'"})
 	}
-	list = append(list, titleProblems(c.Title)...)
+	list = append(list, textProblems("title", c.Title, maxTitle, "")...)
 	for i, w := range c.Windows {
 		if i > 0 && w.From == nil {
 			list = append(list, fairness.Problem{Field: fmt.Sprintf("windows[%d].from", i), Detail: "is needed for every rule but the first"})
@@ -239,9 +268,12 @@ func (c Config) problems() []fairness.Problem {
 	return list
 }
 
-func titleProblems(title string) []fairness.Problem {
-	if n := utf8.RuneCountInString(title); !utf8.ValidString(title) || n > maxTitle {
-		return []fairness.Problem{{Field: "title", Detail: fmt.Sprintf("must be at most %d characters of UTF-8", maxTitle)}}
+// textProblems checks a text that people read. Of the control characters,
+// some of which no database stores, it may have those in allowed.
+func textProblems(field, text string, most int, allowed string) []fairness.Problem {
+	control := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune(allowed, r) }
+	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > most || strings.ContainsFunc(text, control) {
+		return []fairness.Problem{{Field: field, Detail: fmt.Sprintf("must be at most %d characters of UTF-8 without control characters", most)}}
 	}
 	return nil
 }
@@ -288,19 +320,14 @@ func fromTime(t time.Time) fairness.Time { return fairness.Time(t.UnixMilli()) }
 func timeOf(t fairness.Time) time.Time { return time.UnixMilli(int64(t)).UTC() }
 
 // configOf says a policy the way an organizer would, with amendments.
-func configOf(slug, title string, s *fairness.State) Config {
-	p := s.Policy()
+func configOf(slug, title string, p *fairness.Policy, s *Snapshot) Config {
 	opens, starts := timeOf(p.Opens), timeOf(p.Starts)
 	claim, session := duration(p.Claim), duration(p.Session)
 	c := Config{
-		Slug: slug, Title: title, Opens: &opens, Starts: &starts, Beacon: p.Beacon,
-		Outflow: Outflow(s.Outflow()), Claim: &claim, Session: &session,
+		Slug: slug, Title: title, Opens: &opens, Starts: &starts, Closes: s.Closes, Beacon: p.Beacon,
+		Outflow: Outflow(s.Outflow), Claim: &claim, Session: &session,
 	}
-	if closes := s.Schedule().Closes(); closes != fairness.Never {
-		t := timeOf(closes)
-		c.Closes = &t
-	}
-	for _, r := range s.Schedule().Rules() {
+	for _, r := range s.schedule.Rules() {
 		from := timeOf(r.From)
 		c.Windows = append(c.Windows, WindowRule{From: &from, Length: duration(r.Length)})
 	}

@@ -31,6 +31,12 @@ func (rs *Rooms) Create(ctx context.Context, c Config) (*Room, error) {
 	if err := r.publish(ctx, c); err != nil {
 		return nil, fmt.Errorf("create room %s: %w", c.Slug, err)
 	}
+	if title := c.title(); title != record.Title { // of an earlier attempt
+		if err := rs.Options.Rooms.SetTitle(ctx, r.ID, title); err != nil {
+			return nil, err
+		}
+	}
+	rs.group.Forget(c.Slug) // whoever asked too early is told that there is no room
 	return rs.load(ctx, c.Slug)
 }
 
@@ -47,7 +53,7 @@ func (c Config) check(now time.Time) error {
 func (rs *Rooms) register(ctx context.Context, c Config) (pgroom.Room, error) {
 	id := pgroom.RoomID(c.Slug)
 	_, origin, _ := strings.Cut(rs.url(c.Slug), "://")
-	record := pgroom.Room{ID: id, Slug: c.Slug, Origin: origin, Title: c.withDefaults(time.Time{}).Title}
+	record := pgroom.Room{ID: id, Slug: c.Slug, Origin: origin, Title: c.title()}
 	sealed, err := newKeys(rs.MasterKey, id)
 	if err != nil {
 		return record, err

@@ -29,6 +29,10 @@ var (
 	ErrBusy = errors.New("too many visitors at this moment")
 	// ErrStopping is returned while the server shuts down.
 	ErrStopping = errors.New("the server is stopping")
+
+	// errRefused is returned when the rules refuse an arrival that they had
+	// just offered: a fault of this program, not of the visitor.
+	errRefused = errors.New("the rules refuse what they offered")
 )
 
 // EarlyError is returned when a room is joined before it opens.

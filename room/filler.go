@@ -1,6 +1,7 @@
 package room
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/proofline/proofline/audit"
@@ -16,7 +17,10 @@ const (
 )
 
 // filler builds one batch under the room's lock. Everything it writes went
-// through State.Apply.
+// through State.Apply. What that refuses is left out, and everything else
+// goes on: a request that the rules refuse is answered so, and a duty that
+// they refuse, which would be a fault of this program or of the room's keys,
+// keeps nobody from joining.
 type filler struct {
 	room  *Room
 	live  *live
@@ -32,33 +36,34 @@ func newFiller(r *Room, l *live, b *pglog.Batch) *filler {
 
 // fill appends what the clock demands and what w asks for, in an order that
 // lets each see the other: windows that are over freeze before anybody joins
-// the next, no-shows make room for calls, assignments fill up the batch.
+// the next, no-shows make room for calls, assignments fill up the batch. The
+// error is about duties that were not done.
 func (f *filler) fill(w *work) error {
-	if err := f.draws(); err != nil {
-		return err
+	if w.publish {
+		f.batch.Publish()
 	}
+	undone := f.draws()
 	for _, j := range w.joins {
-		if err := f.join(j); err != nil {
-			return err
-		}
+		f.join(j)
 	}
 	for _, a := range w.acts {
 		f.act(a)
 	}
 	if w.duties {
-		if err := f.serve(); err != nil {
-			return err
-		}
+		undone = errors.Join(undone, f.serve())
 	}
-	return f.assigns()
+	return errors.Join(undone, f.assigns())
 }
 
-// emit applies an entry and adds it to the batch.
+// emit applies an entry and adds it to the batch, or neither.
 func (f *filler) emit(e fairness.Entry) error {
+	f.text = e.AppendEntry(f.text[:0])
+	if len(f.text) > audit.MaxEntrySize {
+		return audit.ErrEntrySize
+	}
 	if err := f.live.apply(e, f.root); err != nil {
 		return err
 	}
-	f.text = e.AppendEntry(f.text[:0])
 	return f.batch.Add(f.text)
 }
 
@@ -89,29 +94,33 @@ func (f *filler) draws() error {
 }
 
 // join records one arrival, or finds the earlier one of the same ticket.
-func (f *filler) join(j *join) error {
+func (f *filler) join(j *join) {
 	j.result, j.err = Joined{}, j.ctx.Err()
 	if j.err != nil {
-		return nil // nobody waits for it any more
+		return // nobody waits for it any more
 	}
-	if again := f.live.Knows(j.ticket); again {
-		j.result.Standing, _ = f.live.Standing(j.ticket, f.live.Size(), f.now)
-		j.result.Again = true
-		return nil
-	}
-	arrive, ok := f.live.NextArrive(f.now, j.ticket)
-	switch {
-	case f.live.Ended() || !ok && f.now >= f.live.Schedule().Closes():
-		j.err = ErrClosed
-		return nil
-	case !ok:
-		j.err = &EarlyError{timeOf(f.live.Schedule().Opens()).Sub(timeOf(f.now))}
-		return nil
-	}
-	if err := f.emit(&arrive); err != nil {
-		return fmt.Errorf("arrive %v: %w", j.ticket, err)
+	j.result.Again = f.live.Knows(j.ticket) && !j.tried
+	if !f.live.Knows(j.ticket) {
+		if j.err = f.arrive(j.ticket); j.err != nil {
+			return
+		}
+		j.tried = true
 	}
 	j.result.Standing, _ = f.live.Standing(j.ticket, f.live.Size(), f.now)
+}
+
+// arrive appends the arrival of a new ticket.
+func (f *filler) arrive(t fairness.Ticket) error {
+	arrive, ok := f.live.NextArrive(f.now, t)
+	if !ok {
+		if opens := f.live.Schedule().Opens(); f.now < opens && !f.live.Ended() {
+			return &EarlyError{timeOf(opens).Sub(timeOf(f.now))}
+		}
+		return ErrClosed
+	}
+	if err := f.emit(&arrive); err != nil {
+		return fmt.Errorf("arrive %v: %w: %s", t, errRefused, err.Error())
+	}
 	return nil
 }
 
@@ -132,7 +141,7 @@ func (f *filler) act(a *act) {
 }
 
 // serve skips no-shows, calls the next people and ends a room that is done.
-func (f *filler) serve() error {
+func (f *filler) serve() (undone error) {
 	if f.live.Ended() {
 		return nil
 	}
@@ -140,18 +149,18 @@ func (f *filler) serve() error {
 	late, f.live.noShows = f.live.NoShows(nil, f.live.noShows, f.now, maxSkips)
 	for _, t := range late {
 		if err := f.emit(&fairness.Skip{Time: f.now, Ticket: t, Reason: fairness.NoShow}); err != nil {
-			return fmt.Errorf("skip %v: %w", t, err)
+			undone = fmt.Errorf("skip %v: %w", t, err)
 		}
 	}
 	if upTo, ok := f.live.nextCall(f.now); ok {
 		if err := f.emit(&fairness.Call{Time: f.now, Lane: fairness.General, UpTo: upTo}); err != nil {
-			return fmt.Errorf("call up to %d: %w", upTo, err)
+			undone = errors.Join(undone, fmt.Errorf("call up to %d: %w", upTo, err))
 		}
 	}
 	if f.live.finished(f.now) {
-		return f.emit(&fairness.End{Time: f.now})
+		undone = errors.Join(undone, f.emit(&fairness.End{Time: f.now}))
 	}
-	return nil
+	return undone
 }
 
 // assigns states drawn places up to the room's chunk.

@@ -30,10 +30,7 @@ type passClaims struct {
 // the same claims, so asking twice does not give a second pass.
 func (r *Room) newPass(st fairness.Standing) (Pass, error) {
 	admitted := timeOf(st.Settled)
-	p := Pass{
-		ID:      fairness.NewPassID(r.Origin, st.Ticket),
-		Expires: admitted.Add(time.Duration(r.policy.Session) * time.Millisecond),
-	}
+	p := Pass{ID: fairness.NewPassID(r.Origin, st.Ticket), Expires: r.expiry(admitted)}
 	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, passClaims{
 		RegisteredClaims: jwt.RegisteredClaims{
 			Issuer:    r.URL,
@@ -53,6 +50,12 @@ func (r *Room) newPass(st fairness.Standing) (Pass, error) {
 		return Pass{}, fmt.Errorf("sign pass: %w", err)
 	}
 	return p, nil
+}
+
+// expiry returns the end of a session in whole seconds, as tokens say it:
+// rounded up, for a session is not to be shorter than promised.
+func (r *Room) expiry(admitted time.Time) time.Time {
+	return admitted.Add(time.Duration(r.policy.Session)*time.Millisecond + time.Second - 1).Truncate(time.Second)
 }
 
 // PassKey is the public key of a room's passes as a JSON Web Key (RFC 8037).

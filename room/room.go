@@ -43,8 +43,12 @@ type Room struct {
 	lastUse  atomic.Int64            // Unix seconds
 
 	queue queue
-	chunk int           // assignments an append, set by the sequencer
 	done  chan struct{} // closed when the sequencer has stopped
+
+	// The sequencer alone uses these.
+	chunk  int  // assignments an append
+	lost   bool // live may hold what the log does not
+	undone bool // a duty is not done, and that is logged
 
 	// The ticker alone uses these.
 	unpublished time.Time // since when the published checkpoint lacks entries
@@ -62,10 +66,9 @@ type texts interface {
 // live is the projection of a room's log.
 type live struct {
 	*fairness.State
-	log    *pglog.Log
-	parser fairness.Parser
-	// admissions are the times of all admissions, oldest first.
-	admissions []fairness.Time
+	log        *pglog.Log
+	parser     fairness.Parser
+	admissions []fairness.Time   // of the people within their session, oldest first; some may be over
 	noShows    fairness.Position // all before it are settled
 	lastCall   fairness.Time
 }
@@ -77,7 +80,7 @@ func (l *live) apply(e fairness.Entry, root func() audit.Hash) error {
 	}
 	switch e := e.(type) {
 	case *fairness.Admit:
-		l.admissions = append(l.admissions, e.Time)
+		l.admissions = append(l.within(e.Time), e.Time)
 	case *fairness.Call:
 		l.lastCall = e.Time
 	}
@@ -93,18 +96,34 @@ func (l *live) read(text []byte) error {
 	return l.apply(e, l.log.Root)
 }
 
+// within returns the admissions whose session is not over.
+func (l *live) within(now fairness.Time) []fairness.Time {
+	session := fairness.Time(l.Policy().Session)
+	over := sort.Search(len(l.admissions), func(i int) bool { return l.admissions[i]+session > now })
+	return l.admissions[over:]
+}
+
 // active returns how many people are admitted and within their session, or
 // called and expected.
 func (l *live) active(now fairness.Time) uint64 {
-	session := fairness.Time(l.Policy().Session)
-	over := sort.Search(len(l.admissions), func(i int) bool { return l.admissions[i]+session > now })
-	return uint64(len(l.admissions)-over) + l.Counts().Waiting
+	return uint64(len(l.within(now))) + l.Counts().Waiting
 }
 
-// reload reads the room from its log into a new projection.
+// reload reads the room from its log into a new projection. It takes as long
+// as it takes, but gives up when the database falls silent.
 func (r *Room) reload(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	silence := time.AfterFunc(appendTimeout, cancel)
+	defer silence.Stop()
 	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log)}
-	if err := l.log.Tail(ctx, l.read); err != nil {
+	err := l.log.Tail(ctx, func(text []byte) error {
+		if l.Size()%1024 == 0 {
+			silence.Reset(appendTimeout)
+		}
+		return l.read(text)
+	})
+	if err != nil {
 		return fmt.Errorf("load room %s: %w", r.Slug, err)
 	}
 	r.mu.Lock()
@@ -187,7 +206,7 @@ func (r *Room) Standing(t fairness.Ticket) (fairness.Standing, bool) {
 	now := fromTime(r.clock.Now())
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.live.Standing(t, r.stored, now)
+	return r.live.Standing(t, r.stored, max(now, r.live.Now())) // this node's idea of the time may lag behind
 }
 
 // Claim gives a called ticket its pass to whoever shows its secret. Claiming
@@ -208,20 +227,17 @@ func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 		})
 		// A refusal is another claim of the same ticket, or the last moment
 		// gone by: the standing says which.
-		if violation := (*fairness.Violation)(nil); err != nil && !errors.As(err, &violation) {
+		if _, refused := errors.AsType[*fairness.Violation](err); err != nil && !refused {
 			return Pass{}, err
 		}
 		st, _ = r.Standing(t)
 	}
-	switch st.Status {
-	case fairness.StatusAdmitted:
+	switch called := st.Status == fairness.StatusCalled; {
+	case st.Status == fairness.StatusAdmitted:
 		return r.passOf(st)
-	case fairness.StatusSkipped:
+	case st.Status == fairness.StatusSkipped, called && st.Left <= 0, r.Snapshot().Ended:
 		return Pass{}, ErrExpired
-	case fairness.StatusCalled:
-		if st.Left <= 0 {
-			return Pass{}, ErrExpired
-		}
+	case called: // too late by the database's clock, and soon by this node's
 		return Pass{}, ErrBusy
 	}
 	return Pass{}, ErrNotCalled
@@ -262,14 +278,11 @@ func (r *Room) End(ctx context.Context) error {
 	})
 }
 
-// Amend changes outflow, message or windows. What the rules refuse comes back
-// as [*InvalidError]; nothing is changed then.
+// Amend changes title, outflow, message or windows. What is wrong, or refused
+// by the rules, comes back as [*InvalidError]; nothing is changed then.
 func (r *Room) Amend(ctx context.Context, a Amendment) error {
-	if a.Title != nil {
-		if err := r.texts.SetTitle(ctx, r.ID, *a.Title); err != nil {
-			return err
-		}
-		r.title.Store(a.Title)
+	if problems := a.problems(); len(problems) > 0 {
+		return &InvalidError{problems}
 	}
 	var hash [fairness.HashSize]byte
 	if a.Message != nil && *a.Message != "" {
@@ -281,21 +294,31 @@ func (r *Room) Amend(ctx context.Context, a Amendment) error {
 	err := r.act(ctx, func(s *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
 		return a.entries(now, s, hash), nil
 	})
-	if v := (*fairness.Violation)(nil); errors.As(err, &v) {
-		return &InvalidError{[]fairness.Problem{{Field: string(v.Rule), Detail: v.Detail}}}
+	if v, ok := errors.AsType[*fairness.Violation](err); ok {
+		return &InvalidError{[]fairness.Problem{refusal(v)}}
 	}
-	return err
+	if err != nil || a.Title == nil {
+		return err
+	}
+	if err := r.texts.SetTitle(ctx, r.ID, *a.Title); err != nil {
+		return err
+	}
+	r.setTitle(*a.Title)
+	return nil
+}
+
+// setTitle takes a title that is stored.
+func (r *Room) setTitle(title string) {
+	if was := r.title.Swap(&title); *was != title {
+		r.queue.signal() // for a new snapshot
+	}
 }
 
 // Created returns when the room's policy was published.
 func (r *Room) Created() time.Time { return timeOf(r.policy.Created) }
 
 // Config returns the room as it is set up now.
-func (r *Room) Config() Config {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return configOf(r.Slug, *r.title.Load(), r.live.State)
-}
+func (r *Room) Config() Config { return configOf(r.Slug, *r.title.Load(), r.policy, r.Snapshot()) }
 
 // Checkpoint returns the published checkpoint.
 func (r *Room) Checkpoint(ctx context.Context) ([]byte, error) { return r.store.Checkpoint(ctx, r.ID) }
@@ -310,7 +333,12 @@ func (r *Room) Tile(ctx context.Context, t audit.Tile) ([]byte, error) {
 	return b, err
 }
 
-func (r *Room) touch() { r.lastUse.Store(time.Now().Unix()) }
+// touch notes that the room is in use, without contention for every use.
+func (r *Room) touch() {
+	if now := time.Now().Unix(); r.lastUse.Load() != now {
+		r.lastUse.Store(now)
+	}
+}
 
 // outside answers the rules' questions: the tree from the log, proofs from
 // the VRF.

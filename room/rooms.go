@@ -36,8 +36,9 @@ type Rooms struct {
 	cancel context.CancelFunc
 	group  singleflight.Group // loads a room once
 
-	adopted  atomic.Bool // the rooms that were there are loaded
-	troubled atomic.Bool // the database did not answer at the latest tick
+	adopted  atomic.Bool     // the rooms that were there are loaded
+	troubled atomic.Bool     // the database did not answer at the latest tick
+	failing  map[string]bool // slugs of rooms that did not load; adopt alone uses it
 
 	mu     sync.RWMutex // guards all below
 	loaded map[string]*Room
@@ -51,12 +52,19 @@ type clock struct{ ahead atomic.Int64 } // of this machine's, in nanoseconds
 // Now returns the database's time.
 func (c *clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
-func (c *clock) set(now time.Time) { c.ahead.Store(int64(time.Until(now))) }
+// set takes the time that came as the answer to a question, as of the middle
+// between the two.
+func (c *clock) set(now, asked time.Time) {
+	c.ahead.Store(int64(now.Sub(asked.Add(time.Since(asked) / 2))))
+}
 
 // New returns the rooms of a server. Run must be called for the clock's work.
 func New(o Options) *Rooms {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Rooms{Options: o, ctx: ctx, cancel: cancel, loaded: map[string]*Room{}, aside: map[uuid.UUID]aside{}}
+	return &Rooms{
+		Options: o, ctx: ctx, cancel: cancel,
+		failing: map[string]bool{}, loaded: map[string]*Room{}, aside: map[uuid.UUID]aside{},
+	}
 }
 
 // loadWait is how long a visitor waits for a room that is not loaded.
@@ -64,10 +72,7 @@ const loadWait = 15 * time.Second
 
 // Get returns the room with that slug, loading it if need be; [ErrNotFound].
 func (rs *Rooms) Get(ctx context.Context, slug string) (*Room, error) {
-	rs.mu.RLock()
-	r, ok := rs.loaded[slug]
-	rs.mu.RUnlock()
-	if ok {
+	if r, ok := rs.find(slug); ok {
 		return r, nil
 	}
 	if !slugForm.MatchString(slug) {
@@ -78,49 +83,57 @@ func (rs *Rooms) Get(ctx context.Context, slug string) (*Room, error) {
 	return rs.load(ctx, slug)
 }
 
-// load opens a room once, however many ask for it.
+// find returns a room that is loaded. It is in use from now on: under the lock,
+// so that it is not unloaded before the caller gets to it.
+func (rs *Rooms) find(slug string) (*Room, bool) {
+	rs.mu.RLock()
+	defer rs.mu.RUnlock()
+	r, ok := rs.loaded[slug]
+	if ok {
+		r.touch()
+	}
+	return r, ok
+}
+
+// load returns a room, and opens it once, however many ask for it.
 func (rs *Rooms) load(ctx context.Context, slug string) (*Room, error) {
-	found := rs.group.DoChan(slug, func() (any, error) {
-		rs.mu.RLock()
-		r, ok := rs.loaded[slug]
-		rs.mu.RUnlock()
-		if ok {
-			return r, nil
-		}
-		record, err := rs.Options.Rooms.Get(rs.ctx, slug)
-		if errors.Is(err, pgroom.ErrNotFound) {
-			return nil, ErrNotFound
-		}
-		if err != nil {
-			return nil, err
-		}
-		return rs.open(rs.ctx, record)
-	})
 	select {
-	case result := <-found:
-		if result.Err != nil {
-			return nil, result.Err
-		}
+	case result := <-rs.group.DoChan(slug, func() (any, error) { return rs.open(slug) }):
 		r, _ := result.Val.(*Room)
-		return r, nil
+		return r, result.Err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// open reads a room from its log and starts its sequencer.
-func (rs *Rooms) open(ctx context.Context, record pgroom.Room) (*Room, error) {
-	r, err := rs.prepare(ctx, record)
+// open reads a room from its log and starts its sequencer, unless it is loaded
+// already.
+func (rs *Rooms) open(slug string) (*Room, error) {
+	rs.mu.RLock()
+	r, ok := rs.loaded[slug]
+	rs.mu.RUnlock()
+	if ok {
+		return r, nil
+	}
+	ctx, cancel := context.WithTimeout(rs.ctx, loadWait)
+	defer cancel()
+	record, err := rs.Options.Rooms.Get(ctx, slug)
+	if errors.Is(err, pgroom.ErrNotFound) {
+		return nil, ErrNotFound
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := r.reload(ctx); err != nil {
+	if r, err = rs.prepare(ctx, record); err != nil {
+		return nil, err
+	}
+	if err := r.reload(rs.ctx); err != nil {
 		return nil, err
 	}
 	if r.live.Size() == 0 {
 		return nil, ErrNotFound // its creation did not finish
 	}
-	return r, rs.start(ctx, r)
+	return rs.start(r)
 }
 
 // prepare makes the room without its projection.
@@ -143,19 +156,23 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 }
 
 // start makes a loaded room known and lets its sequencer run.
-func (rs *Rooms) start(ctx context.Context, r *Room) error {
-	r.policy = r.live.Policy()
-	r.refresh(ctx)
+func (rs *Rooms) start(r *Room) (*Room, error) {
+	policy := *r.live.Policy() // a copy: a pointer into the state would keep it when it is read anew
+	r.policy = &policy
+	r.refresh(rs.ctx)
 	r.touch()
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.closed {
-		return ErrStopping
+		return nil, ErrStopping
+	}
+	if loaded, ok := rs.loaded[r.Slug]; ok {
+		return loaded, nil
 	}
 	rs.loaded[r.Slug] = r
 	delete(rs.aside, r.ID)
 	go r.sequence(rs.ctx)
-	return nil
+	return r, nil
 }
 
 // url returns where a room is published.

@@ -30,36 +30,128 @@ const (
 // queue is stopped and empty, or ctx ends.
 func (r *Room) sequence(ctx context.Context) {
 	defer close(r.done)
-	var spare work
-	for {
+	for !r.queue.isDone() {
 		select {
 		case <-r.queue.wake:
 		case <-ctx.Done():
-			r.fail(r.queue.take(work{}), ErrStopping)
+			r.queue.abandon(ErrStopping)
 			return
 		}
-		w := r.queue.take(spare)
-		if w.empty() {
-			if r.queue.isStopped() {
-				return
-			}
-			spare = w // the queue has the other memory now
-			r.tail(ctx)
-			continue
+		w := r.queue.take()
+		switch {
+		case !w.isEmpty():
+			r.perform(ctx, w)
+		case !r.queue.isDone():
+			r.look(ctx, w.publish)
 		}
-		spare = r.perform(ctx, w)
 	}
 }
 
-// tail reads what other nodes appended.
-func (r *Room) tail(ctx context.Context) {
+// perform appends w and answers everybody who waits for it. While the database
+// is away it tries again and again. A log that is broken it leaves alone:
+// whoever waits had better know.
+func (r *Room) perform(ctx context.Context, w work) {
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		appended, err := r.append(ctx, &w)
+		switch {
+		case err == nil:
+			r.settle(ctx)
+			w.answer(appended)
+			return
+		case wait == firstRetry:
+			r.log.Warn("room is read again, after an append that may not be stored", "room", r.Slug, "err", err)
+		case isBroken(err): // read anew
+			r.log.Error("room does not match its transcript", "room", r.Slug, "err", err)
+			w.fail(err)
+			sleep(ctx, lastRetry) // to read it all is work, and may not help the next time
+			return
+		}
+		if !sleep(ctx, wait) {
+			w.fail(ErrStopping)
+			return
+		}
+	}
+}
+
+// isBroken tells whether an error is about what the log holds, which trying
+// again does not mend.
+func isBroken(err error) bool {
+	return errors.Is(err, pglog.ErrCorrupt) || errors.Is(err, pglog.ErrNotFound)
+}
+
+// append stores what w asks for and what the clock demands.
+func (r *Room) append(ctx context.Context, w *work) (*pglog.Appended, error) {
+	if err := r.restore(ctx); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
-	if err := r.live.log.Tail(ctx, r.readLocked); err != nil {
-		r.recover(ctx, err)
-		return
+	began := time.Now()
+	var undone error
+	appended, err := r.live.log.Append(ctx, r.readLocked, func(b *pglog.Batch) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		undone = newFiller(r, r.live, b).fill(w)
+		return nil
+	})
+	r.lost = err != nil
+	r.resize(time.Since(began))
+	if w.duties {
+		r.report(undone)
 	}
-	r.settle(ctx)
+	return appended, err
+}
+
+// report logs that duties are not done, once and not at every tick.
+func (r *Room) report(undone error) {
+	if undone != nil && !r.undone {
+		r.log.Error("room cannot do what is due", "room", r.Slug, "err", undone)
+	}
+	r.undone = undone != nil
+}
+
+// restore reads the room again after something went wrong: what an append had
+// applied may be stored or not.
+func (r *Room) restore(ctx context.Context) error {
+	if !r.lost {
+		return nil
+	}
+	err := r.reload(ctx)
+	r.lost = err != nil
+	return err
+}
+
+// look reads what other nodes appended, and publishes the checkpoint if that
+// has waited.
+func (r *Room) look(ctx context.Context, publish bool) {
+	err := r.tail(ctx)
+	if err == nil && publish {
+		err = r.publishNewest(ctx)
+	}
+	if err != nil {
+		r.log.Warn("room is not up to date", "room", r.Slug, "err", err)
+		sleep(ctx, lastRetry)
+	}
+}
+
+func (r *Room) tail(ctx context.Context) error {
+	if err := r.restore(ctx); err != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	err := r.live.log.Tail(bounded, r.readLocked)
+	r.lost = err != nil
+	if err == nil {
+		r.settle(ctx)
+	}
+	return err
+}
+
+func (r *Room) publishNewest(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	return r.store.Publish(ctx, r.ID)
 }
 
 // readLocked takes an entry of the log while readers may look.
@@ -67,36 +159,6 @@ func (r *Room) readLocked(text []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.live.read(text)
-}
-
-// perform appends w, again and again until it is stored, and answers
-// everybody who waits. It returns memory to use again.
-func (r *Room) perform(ctx context.Context, w work) work {
-	for wait := time.Duration(0); ; wait = min(wait+firstRetry, lastRetry) {
-		appended, err := r.append(ctx, &w)
-		if err == nil {
-			r.settle(ctx)
-			r.answer(w, appended)
-			return w
-		}
-		if !sleep(ctx, wait) || !r.recover(ctx, err) {
-			r.fail(w, ErrStopping)
-			return work{}
-		}
-	}
-}
-
-func (r *Room) append(ctx context.Context, w *work) (*pglog.Appended, error) {
-	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
-	defer cancel()
-	began := time.Now()
-	appended, err := r.live.log.Append(ctx, r.readLocked, func(b *pglog.Batch) error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return newFiller(r, r.live, b).fill(w)
-	})
-	r.resize(time.Since(began))
-	return appended, err
 }
 
 // resize fits the chunk of assignments to what the database takes in the time
@@ -107,25 +169,6 @@ func (r *Room) resize(took time.Duration) {
 		r.chunk = max(r.chunk/2, leastChunk)
 	case took < slowAppend/2:
 		r.chunk = min(r.chunk*2, mostChunk)
-	}
-}
-
-// recover reads the room from the log after an append that may or may not
-// have been stored. It tries until it succeeds; false when ctx ended before.
-func (r *Room) recover(ctx context.Context, cause error) bool {
-	r.log.Warn("room is read again", "room", r.Slug, "cause", cause)
-	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		err := r.reload(ctx)
-		if err == nil {
-			r.settle(ctx)
-			return true
-		}
-		if errors.Is(err, pglog.ErrCorrupt) {
-			r.log.Error("room does not match its transcript", "room", r.Slug, "err", err)
-		}
-		if !sleep(ctx, wait) {
-			return false
-		}
 	}
 }
 
@@ -146,29 +189,6 @@ func (r *Room) settle(ctx context.Context) {
 	r.stored = r.live.Size()
 	r.mu.Unlock()
 	r.refresh(ctx)
-}
-
-// answer tells everybody in w that the batch is durable. Without a batch
-// nothing had to be stored.
-func (r *Room) answer(w work, appended *pglog.Appended) {
-	for _, j := range w.joins {
-		j.result.batch = appended
-		close(j.done)
-	}
-	for _, a := range w.acts {
-		a.done <- a.err
-	}
-}
-
-// fail tells everybody in w that it did not happen.
-func (r *Room) fail(w work, err error) {
-	for _, j := range w.joins {
-		j.err = err
-		close(j.done)
-	}
-	for _, a := range w.acts {
-		a.done <- err
-	}
 }
 
 // act waits until the entries are durable or refused.

@@ -38,7 +38,8 @@ type Snapshot struct {
 	Counts  fairness.Counts
 	Windows []fairness.WindowSum // the latest with arrivals, oldest first
 
-	schedule *fairness.Schedule
+	schedule   *fairness.Schedule
+	incomplete bool // the text of the message could not be read yet
 }
 
 // Phase returns the phase at a moment.
@@ -87,10 +88,16 @@ func (s *Snapshot) Expected(st fairness.Standing, now time.Time) (Span, bool) {
 	if drawn := timeOf(st.Window.To); st.Status == fairness.StatusWaiting && from.Before(drawn) {
 		from = drawn
 	}
-	perPerson := time.Minute / time.Duration(max(s.Outflow.PerMinute, 1))
-	earliest := from.Add(perPerson * time.Duration(st.AheadMin))
-	latest := from.Add(perPerson * time.Duration(st.AheadMax+1) * 5 / 4)
+	earliest := from.Add(s.calls(st.AheadMin))
+	latest := from.Add(s.calls(st.AheadMax+1) * 5 / 4)
 	return Span{earliest, latest}, true
+}
+
+// calls returns how long it takes to call so many people, at most a decade.
+func (s *Snapshot) calls(people uint64) time.Duration {
+	const decade = 10 * 365 * 24 * time.Hour
+	minutes := float64(people) / float64(max(s.Outflow.PerMinute, 1))
+	return time.Duration(min(minutes*float64(time.Minute), float64(decade)))
 }
 
 // Snapshot returns the room as of the durable transcript.
@@ -115,7 +122,11 @@ func (r *Room) refresh(ctx context.Context) {
 		t := timeOf(closes)
 		s.Closes = &t
 	}
-	s.Message = r.messageText(ctx, hash)
+	var err error
+	if s.Message, err = r.messageText(ctx, hash); err != nil {
+		r.log.Warn("message of the room cannot be read", "room", r.Slug, "err", err)
+		s.incomplete = true
+	}
 	r.snapshot.Store(s)
 }
 
@@ -125,19 +136,22 @@ type message struct {
 	text string
 }
 
+// messageTimeout bounds how long a message may hold up the room.
+const messageTimeout = 2 * time.Second
+
 // messageText returns the text whose hash is in the transcript, read once.
-func (r *Room) messageText(ctx context.Context, hash [fairness.HashSize]byte) string {
+func (r *Room) messageText(ctx context.Context, hash [fairness.HashSize]byte) (string, error) {
 	if hash == [fairness.HashSize]byte{} {
-		return ""
+		return "", nil
 	}
 	if m := r.message.Load(); m != nil && m.hash == hash {
-		return m.text
+		return m.text, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
+	defer cancel()
 	text, err := r.texts.Message(ctx, r.ID, hash)
-	if err != nil {
-		r.log.Error("message of the room is not found", "room", r.Slug, "err", err)
-		return ""
+	if err == nil {
+		r.message.Store(&message{hash, text})
 	}
-	r.message.Store(&message{hash, text})
-	return text
+	return text, err
 }

@@ -2,6 +2,8 @@ package room
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,10 +24,13 @@ const (
 
 // Run does the clock's work for all rooms until ctx ends: it learns the
 // database's time and what other nodes appended, wakes rooms that have
-// something to do, and publishes checkpoints.
+// something to do or to publish, and finds rooms that other nodes made.
 func (rs *Rooms) Run(ctx context.Context) {
-	go rs.adoptAll(ctx)
+	rs.tick(ctx) // before any room is loaded, its time must be known
+	var adopting sync.WaitGroup
+	adopting.Go(func() { rs.adoptAll(ctx) })
 	every(ctx, tickEvery, rs.tick)
+	adopting.Wait()
 }
 
 // adoptAll loads rooms apart from the ticks, which a large room would hold up.
@@ -52,46 +57,61 @@ func every(ctx context.Context, d time.Duration, do func(context.Context)) {
 
 // adopt loads every room that has not ended and was not put aside.
 func (rs *Rooms) adopt(ctx context.Context) {
-	records, err := rs.Options.Rooms.List(ctx)
+	records, err := rs.Options.Rooms.ListOpen(ctx)
 	if err != nil {
 		rs.trouble(ctx, err)
 		return
 	}
 	for _, record := range records {
-		if record.Ended != nil || rs.isAside(record.ID) {
+		if rs.isAside(record.ID) {
 			continue
 		}
 		r, err := rs.load(ctx, record.Slug)
-		if err == nil {
-			r.title.Store(&record.Title) // another node may have changed it
-		} else if ctx.Err() == nil {
-			rs.Log.Error("room cannot be loaded", "room", record.Slug, "err", err)
+		if ctx.Err() != nil {
+			return
 		}
+		if err == nil {
+			r.setTitle(record.Title) // another node may have changed it
+		}
+		rs.reportLoad(record.Slug, err)
 	}
 	rs.adopted.Store(true)
+}
+
+// reportLoad logs that a room cannot be loaded, once. A room whose creation is
+// not finished is no trouble.
+func (rs *Rooms) reportLoad(slug string, err error) {
+	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrStopping) {
+		delete(rs.failing, slug)
+		return
+	}
+	if !rs.failing[slug] {
+		rs.Log.Error("room cannot be loaded", "room", slug, "err", err)
+	}
+	rs.failing[slug] = true
 }
 
 // Ready tells whether the rooms that were there at the start are loaded and
 // the database answered at the latest tick.
 func (rs *Rooms) Ready() bool { return rs.adopted.Load() && !rs.troubled.Load() }
 
-// tick looks after every room once.
+// tick looks after every room once. It waits for no room's lock, so that one
+// that is stuck holds up no other.
 func (rs *Rooms) tick(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, tickTimeout)
 	defer cancel()
 	rooms, ids := rs.watched()
+	asked := time.Now()
 	heads, now, err := rs.Logs.Heads(ctx, ids)
 	if err != nil {
 		rs.trouble(ctx, err)
 		return
 	}
 	rs.calm()
-	if len(heads) > 0 {
-		rs.clock.set(now)
-	}
+	rs.clock.set(now, asked)
 	for _, h := range heads {
 		if r, ok := rooms[h.Room]; ok {
-			r.beat(ctx, h, fromTime(now))
+			r.beat(h, fromTime(now))
 			rs.markEnded(ctx, r)
 		} else {
 			rs.recall(h)
@@ -164,53 +184,45 @@ func (rs *Rooms) unload() {
 			continue
 		}
 		delete(rs.loaded, slug)
-		rs.aside[r.ID] = aside{slug, r.Snapshot().Size}
+		if s := r.Snapshot(); !s.Ended { // nothing follows an end
+			rs.aside[r.ID] = aside{slug, s.Size}
+		}
 		r.queue.stop()
 	}
 }
 
-// recall loads a room again whose log has grown on another node.
+// recall has a room loaded again whose log has grown on another node.
 func (rs *Rooms) recall(h pglog.Head) {
 	rs.mu.Lock()
+	defer rs.mu.Unlock()
 	a, ok := rs.aside[h.Room]
-	grown := ok && h.Size > a.size
-	if grown {
-		delete(rs.aside, h.Room)
-	}
-	rs.mu.Unlock()
-	if grown {
-		go func() {
-			if _, err := rs.load(rs.ctx, a.slug); err != nil {
-				rs.Log.Error("room cannot be loaded", "room", a.slug, "err", err)
-			}
-		}()
-	}
-}
-
-// beat wakes the room's sequencer if there is something to read or to do, and
-// publishes a checkpoint that has waited.
-func (r *Room) beat(ctx context.Context, h pglog.Head, now fairness.Time) {
-	r.mu.RLock()
-	behind, due := h.Size > r.stored, r.live.isDue(now)
-	r.mu.RUnlock()
-	switch {
-	case due:
-		r.queue.duties()
-	case behind:
-		r.queue.signal()
-	}
-	if h.Published == h.Size {
-		r.unpublished = time.Time{}
+	if !ok || h.Size <= a.size {
 		return
 	}
-	if r.unpublished.IsZero() {
-		r.unpublished = time.Now()
+	delete(rs.aside, h.Room)
+	rs.group.DoChan(a.slug, func() (any, error) { return rs.open(a.slug) }) // what fails, adopt does again
+}
+
+// beat wakes the room's sequencer if there is something to read, to do, or to
+// publish.
+func (r *Room) beat(h pglog.Head, now fairness.Time) {
+	r.mu.RLock()
+	behind, due := h.Size > r.stored, r.live.isDue(max(now, r.live.Now()))
+	r.mu.RUnlock()
+	if due {
+		r.queue.duties()
 	}
-	if time.Since(r.unpublished) >= publishAge {
+	if behind || r.Snapshot().incomplete {
+		r.queue.signal()
+	}
+	switch {
+	case h.Published == h.Size:
 		r.unpublished = time.Time{}
-		if err := r.store.Publish(ctx, r.ID); err != nil {
-			r.log.Error("checkpoint cannot be published", "room", r.Slug, "err", err)
-		}
+	case r.unpublished.IsZero():
+		r.unpublished = time.Now()
+	case time.Since(r.unpublished) >= publishAge:
+		r.unpublished = time.Time{}
+		r.queue.publish()
 	}
 }
 
@@ -228,8 +240,10 @@ func (l *live) isDue(now fairness.Time) bool {
 	if _, ok := l.NextAssign(); ok {
 		return true
 	}
-	if late, _ := l.NoShows(nil, l.noShows, now, 1); len(late) > 0 {
-		return true
+	if l.Counts().Waiting > 0 {
+		if late, _ := l.NoShows(nil, l.noShows, now, 1); len(late) > 0 {
+			return true
+		}
 	}
 	_, call := l.nextCall(now)
 	return call || l.finished(now)

@@ -87,7 +87,16 @@ func (s *Store) Get(ctx context.Context, slug string) (Room, error) {
 
 // List returns all rooms, newest first.
 func (s *Store) List(ctx context.Context) ([]Room, error) {
-	rows, _ := s.pool.Query(ctx, `select `+columns+` from rooms order by created_at desc, slug`)
+	return s.list(ctx, `select `+columns+` from rooms order by created_at desc, slug`)
+}
+
+// ListOpen returns the rooms that are not marked as ended, newest first.
+func (s *Store) ListOpen(ctx context.Context) ([]Room, error) {
+	return s.list(ctx, `select `+columns+` from rooms where ended_at is null order by created_at desc, slug`)
+}
+
+func (s *Store) list(ctx context.Context, query string) ([]Room, error) {
+	rows, _ := s.pool.Query(ctx, query) // its error is that of the rows
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Room])
 	if err != nil {
 		return nil, fmt.Errorf("list rooms: %w", err)
