@@ -15,17 +15,15 @@ const maxMessage = 2000 // characters
 // are nil stay as they are. The title alone is no matter of the transcript.
 type Amendment struct {
 	Title   *string
-	Outflow *Outflow
+	Outflow *Outflow // both members are new
 	Message *string
 	Windows []WindowRule // hold from the first one's moment on
 	Closes  *time.Time
-
-	sameRate, sameActive bool // what stays as it is of the outflow
 }
 
-// ParseAmendment reads the JSON of a change; members that are missing, also of
-// the outflow, stay as they are. The error is an [*InvalidError] that lists
-// every field that is unknown, cannot be read or is wrong in any room.
+// ParseAmendment reads the JSON of a change. The error is an [*InvalidError]
+// that lists every field that is unknown, cannot be read or is wrong in any
+// room.
 func ParseAmendment(data []byte) (Amendment, error) {
 	var a Amendment
 	d := newFields(data, "title", "outflow", "message", "windows", "closes")
@@ -35,8 +33,7 @@ func ParseAmendment(data []byte) (Amendment, error) {
 	d.windows(&a.Windows)
 	if d.has("outflow") {
 		a.Outflow = &Outflow{}
-		given := d.outflow(a.Outflow)
-		a.sameRate, a.sameActive = !given.has("per_minute"), !given.has("max_active")
+		d.outflow(a.Outflow)
 	}
 	d.add(a.problems())
 	if len(d.raw) == 0 {
@@ -50,12 +47,12 @@ func ParseAmendment(data []byte) (Amendment, error) {
 func (a Amendment) problems() []fairness.Problem {
 	var list []fairness.Problem
 	if a.Title != nil {
-		list = append(list, textProblems("title", *a.Title, maxTitle, "")...)
+		list = append(list, textProblems("title", *a.Title, maxTitle)...)
 	}
 	if a.Message != nil {
-		list = append(list, textProblems("message", *a.Message, maxMessage, "\t\r\n")...)
+		list = append(list, textProblems("message", *a.Message, maxMessage)...)
 	}
-	if o := a.Outflow; o != nil && !a.sameRate && (o.PerMinute < 1 || o.PerMinute > fairness.MaxRate) {
+	if o := a.Outflow; o != nil && (o.PerMinute < 1 || o.PerMinute > fairness.MaxRate) {
 		list = append(list, fairness.Problem{Field: "outflow.per_minute", Detail: wantRate})
 	}
 	return append(list, a.windowProblems()...)
@@ -89,22 +86,12 @@ func (a Amendment) entries(now fairness.Time, s *fairness.State, message [fairne
 		list = append(list, a.schedule(now, s))
 	}
 	if a.Outflow != nil {
-		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeOutflow, Outflow: a.outflow(s.Outflow())})
+		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeOutflow, Outflow: fairness.Outflow(*a.Outflow)})
 	}
 	if a.Message != nil {
 		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeMessage, Message: message})
 	}
 	return list
-}
-
-func (a Amendment) outflow(o fairness.Outflow) fairness.Outflow {
-	if !a.sameRate {
-		o.PerMinute = a.Outflow.PerMinute
-	}
-	if !a.sameActive {
-		o.MaxActive = a.Outflow.MaxActive
-	}
-	return o
 }
 
 // schedule is the change of windows and close. A later close must not make

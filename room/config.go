@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/proofline/proofline/fairness"
@@ -179,10 +178,9 @@ func (d *fields) windows(into *[]WindowRule) {
 	}
 }
 
-// outflow reads the outflow and returns its members.
-func (d *fields) outflow(into *Outflow) *fields {
+func (d *fields) outflow(into *Outflow) {
 	if !d.has("outflow") {
-		return &fields{}
+		return
 	}
 	in := d.inner("outflow", d.raw["outflow"], "per_minute", "max_active")
 	in.read("per_minute", &into.PerMinute, wantRate)
@@ -190,7 +188,6 @@ func (d *fields) outflow(into *Outflow) *fields {
 	if in.has("per_minute") && into.PerMinute == 0 {
 		in.problem("per_minute", wantRate) // only what is missing gets the default
 	}
-	return in
 }
 
 func (d *fields) err() error {
@@ -259,7 +256,7 @@ func (c Config) problems() []fairness.Problem {
 	if !slugForm.MatchString(c.Slug) {
 		list = append(list, fairness.Problem{Field: "slug", Detail: "must be 1 to 63 of a-z, 0-9 and '-', not beginning or ending with '-'"})
 	}
-	list = append(list, textProblems("title", c.Title, maxTitle, "")...)
+	list = append(list, textProblems("title", c.Title, maxTitle)...)
 	for i, w := range c.Windows {
 		if i > 0 && w.From == nil {
 			list = append(list, fairness.Problem{Field: fmt.Sprintf("windows[%d].from", i), Detail: "is needed for every rule but the first"})
@@ -268,12 +265,11 @@ func (c Config) problems() []fairness.Problem {
 	return list
 }
 
-// textProblems checks a text that people read. Of the control characters,
-// some of which no database stores, it may have those in allowed.
-func textProblems(field, text string, most int, allowed string) []fairness.Problem {
-	control := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune(allowed, r) }
-	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > most || strings.ContainsFunc(text, control) {
-		return []fairness.Problem{{Field: field, Detail: fmt.Sprintf("must be at most %d characters of UTF-8 without control characters", most)}}
+// textProblems checks a text that people read and the database stores, which
+// it could not with a NUL.
+func textProblems(field, text string, most int) []fairness.Problem {
+	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > most || strings.ContainsRune(text, 0) {
+		return []fairness.Problem{{Field: field, Detail: fmt.Sprintf("must be at most %d characters of UTF-8, none of them NUL", most)}}
 	}
 	return nil
 }
