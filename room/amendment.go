@@ -27,9 +27,9 @@ type Amendment struct {
 func ParseAmendment(data []byte) (Amendment, error) {
 	var a Amendment
 	d := newFields(data, "title", "outflow", "message", "windows", "closes")
-	d.read("title", &a.Title, wantText)
-	d.read("message", &a.Message, wantText)
-	d.read("closes", &a.Closes, wantTime)
+	read(d, "title", &a.Title, wantText)
+	read(d, "message", &a.Message, wantText)
+	read(d, "closes", &a.Closes, wantTime)
 	d.windows(&a.Windows)
 	if d.has("outflow") {
 		a.Outflow = &Outflow{}

@@ -79,14 +79,14 @@ type Outflow struct {
 func ParseConfig(data []byte) (Config, error) {
 	var c Config
 	d := newFields(data, "slug", "title", "opens", "starts", "closes", "windows", "outflow", "claim", "session", "beacon")
-	d.read("slug", &c.Slug, wantText)
-	d.read("title", &c.Title, wantText)
-	d.read("opens", &c.Opens, wantTime)
-	d.read("starts", &c.Starts, wantTime)
-	d.read("closes", &c.Closes, wantTime)
-	d.read("claim", &c.Claim, wantDuration)
-	d.read("session", &c.Session, wantDuration)
-	d.read("beacon", &c.Beacon, `must be a text such as "none"`)
+	read(d, "slug", &c.Slug, wantText)
+	read(d, "title", &c.Title, wantText)
+	read(d, "opens", &c.Opens, wantTime)
+	read(d, "starts", &c.Starts, wantTime)
+	read(d, "closes", &c.Closes, wantTime)
+	read(d, "claim", &c.Claim, wantDuration)
+	read(d, "session", &c.Session, wantDuration)
+	read(d, "beacon", &c.Beacon, `must be a text such as "none"`)
 	d.windows(&c.Windows)
 	d.outflow(&c.Outflow)
 	if d.raw != nil && d.err() != nil { // without a problem here, those below are found when the room is made
@@ -152,11 +152,18 @@ func (d *fields) has(name string) bool {
 	return ok && !bytes.Equal(raw, []byte("null"))
 }
 
-// read decodes one member, if it is there.
-func (d *fields) read(name string, into any, want string) {
-	if d.has(name) && json.Unmarshal(d.raw[name], into) != nil {
-		d.problem(name, want)
+// read decodes one member, if it is there; what cannot be read leaves into
+// alone.
+func read[T any](d *fields, name string, into *T, want string) {
+	if !d.has(name) {
+		return
 	}
+	var value T
+	if json.Unmarshal(d.raw[name], &value) != nil {
+		d.problem(name, want)
+		return
+	}
+	*into = value
 }
 
 // inner returns the fields of a member that is an object itself.
@@ -168,12 +175,12 @@ func (d *fields) inner(name string, raw json.RawMessage, known ...string) *field
 
 func (d *fields) windows(into *[]WindowRule) {
 	var rules []json.RawMessage
-	d.read("windows", &rules, `must be a list of {"from": time, "length": duration}`)
+	read(d, "windows", &rules, `must be a list of {"from": time, "length": duration}`)
 	for i, raw := range rules {
 		var w WindowRule
 		in := d.inner(fmt.Sprintf("windows[%d]", i), raw, "from", "length")
-		in.read("from", &w.From, wantTime)
-		in.read("length", &w.Length, wantDuration)
+		read(in, "from", &w.From, wantTime)
+		read(in, "length", &w.Length, wantDuration)
 		*into = append(*into, w)
 	}
 }
@@ -183,8 +190,8 @@ func (d *fields) outflow(into *Outflow) {
 		return
 	}
 	in := d.inner("outflow", d.raw["outflow"], "per_minute", "max_active")
-	in.read("per_minute", &into.PerMinute, wantRate)
-	in.read("max_active", &into.MaxActive, wantCount)
+	read(in, "per_minute", &into.PerMinute, wantRate)
+	read(in, "max_active", &into.MaxActive, wantCount)
 	if in.has("per_minute") && into.PerMinute == 0 {
 		in.problem("per_minute", wantRate) // only what is missing gets the default
 	}

@@ -46,11 +46,11 @@ func (e *EarlyError) Error() string {
 // InvalidError lists everything wrong with a room's configuration.
 type InvalidError struct{ Problems []fairness.Problem }
 
-// Error names every field and what is wrong with it.
+// Error names every field, none for the whole, and what is wrong with it.
 func (e *InvalidError) Error() string {
 	parts := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
-		parts[i] = p.Field + " " + p.Detail
+		parts[i] = strings.TrimSpace(p.Field + " " + p.Detail)
 	}
 	return strings.Join(parts, "; ")
 }
