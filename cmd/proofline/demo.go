@@ -51,8 +51,10 @@ func runDemo(c *cobra.Command, t *terminal, o demo.Options) (err error) {
 	o.Narrator = demo.NewNarrator(t.out, t.interactive(t.out))
 	err = demo.Run(c.Context(), o)
 	switch {
-	case err == nil || c.Context().Err() != nil && !errors.Is(err, demo.ErrFailed):
-		return nil // done, or told to stop
+	case err == nil:
+		return nil
+	case c.Context().Err() != nil:
+		return failed(errors.New("interrupted before the end"), "")
 	case errors.Is(err, demo.ErrFailed):
 		return failed(err, "")
 	}

@@ -85,7 +85,12 @@ func changeByte(dir string, index, size uint64, ticket string) error {
 	if at < 0 {
 		return fmt.Errorf("ticket %s is not in %s", ticket, name)
 	}
-	content[at+len(ticket)-1] ^= 1            // another digit: 0-9 and a-f are pairs that differ in this bit
+	digit := &content[at+len(ticket)-1]
+	if *digit == '0' {
+		*digit = '1'
+	} else {
+		*digit = '0'
+	}
 	return os.WriteFile(name, content, 0o644) //nolint:gosec // published
 }
 

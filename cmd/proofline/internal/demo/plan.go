@@ -18,7 +18,7 @@ const (
 	early    = 5 * time.Second         // the pre-queue, from opening to start
 	short    = 2 * time.Second         // length of the windows after it
 	late     = 8 * time.Second         // from start until the last visitor arrives
-	serving  = 18 * time.Second        // that calling everybody takes at the outflow
+	serving  = 16 * time.Second        // that calling everybody takes at the outflow
 	claim    = 8 * time.Second
 	session  = 10 * time.Minute
 	pauseAt  = 5 * time.Second // after the start

@@ -74,14 +74,15 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	r.start = time.Now()
 	ctx, cancel := context.WithTimeout(ctx, o.Duration)
 	defer cancel()
+	var working, telling sync.WaitGroup
 	done := make(chan struct{})
-	go r.tell(done)
-	var wg sync.WaitGroup
+	telling.Go(func() { r.tell(done) })
 	for _, w := range workers {
-		wg.Go(func() { w.work(ctx) })
+		working.Go(func() { w.work(ctx) })
 	}
-	wg.Wait()
+	working.Wait()
 	close(done)
+	telling.Wait()
 	return r.report(workers), nil
 }
 

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/cmd/proofline/internal/load"
+	"github.com/proofline/proofline/cmd/proofline/internal/server"
+	"github.com/proofline/proofline/verifier"
+)
+
+// TestE2E is a sale by command line alone: serve, room create, load, audit,
+// and a stop in order.
+func TestE2E(t *testing.T) {
+	t.Parallel()
+	dir := tempDir(t)
+	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0")
+	at := []string{"--server", p.url, "--token-file", filepath.Join(dir, server.TokenFile), "--json"}
+	run := func(stdin string, result any, args ...string) {
+		t.Helper()
+		stdout, stderr, code := proofline(t, stdin, args...)
+		if code != 0 {
+			t.Fatalf("proofline %q exits with %d: %s", args, code, stderr)
+		}
+		if err := json.Unmarshal([]byte(stdout), result); err != nil {
+			t.Fatalf("proofline %q: %v: %s", args, err, stdout)
+		}
+	}
+	var made, ended api.Room
+	var crowd load.Report
+	run(`{"slug": "e2e", "title": "A sale", "windows": [{"length": "1s"}], "outflow": {"per_minute": 30000}, "claim": "1m"}`,
+		&made, append([]string{"room", "create", "-"}, at...)...)
+	run("", &crowd, "load", "--url", made.URL, "--visitors", "400", "--rate", "200", "--duration", "50s", "--json")
+	if crowd.Joined != 400 || crowd.Admitted != 400 || len(crowd.Errors) != 0 {
+		t.Errorf("the crowd: %+v", crowd)
+	}
+	run("", &ended, append([]string{"room", "end", "e2e", "--yes"}, at...)...)
+	if n := ended.Counts; ended.Phase != "ended" || n.Arrivals != 400 || n.Admitted != 400 {
+		t.Errorf("the room ends as %s with %+v", ended.Phase, n)
+	}
+	report := auditUntil(t, made.URL, made.VKey, ended.Size)
+	if report.Arrivals != 400 || report.Admissions != 400 || report.Assignments != 400 {
+		t.Errorf("the audit counts %+v", report)
+	}
+	p.stop()
+}
+
+// auditUntil audits a room, once its newest entries are published, and wants
+// the audit to pass.
+func auditUntil(t testing.TB, url, vkey string, size uint64) *verifier.Report {
+	t.Helper()
+	report := &verifier.Report{}
+	waitFor(t, "all entries are published", func() bool {
+		stdout, stderr, code := command(t, "", "proofline-verify", "audit", url, "--vkey", vkey, "--no-keep", "--json")
+		if err := json.Unmarshal([]byte(stdout), report); err != nil {
+			t.Fatalf("audit exits with %d: %v: %s%s", code, err, stdout, stderr)
+		}
+		if code != 0 || !report.OK {
+			t.Fatalf("audit exits with %d: %s", code, stdout)
+		}
+		return report.Entries >= size
+	})
+	if report.Entries != size {
+		t.Errorf("the audit reads %d entries, the room has %d", report.Entries, size)
+	}
+	return report
+}
+
+// TestE2EDemo runs the demo as a person would, smaller.
+func TestE2EDemo(t *testing.T) {
+	t.Parallel()
+	stdout, stderr, code := proofline(t, "", "demo", "--visitors", "200", "--data", tempDir(t))
+	if code != 0 {
+		t.Fatalf("demo exits with %d: %s\n%s", code, stderr, stdout)
+	}
+	for _, want := range []string{
+		`(?m)^  visitors +200 joined`, `(?m)^✓ VERIFIED, level 1`, `(?m)^  admitted +176,`, `(?m)^  no-shows +24 `,
+		`The verifier exits with 1`, `(?m)^✓ Everything was as it must be\.$`,
+	} {
+		if !regexp.MustCompile(want).MatchString(stdout) {
+			t.Errorf("the demo does not say %q:\n%s", want, stdout)
+		}
+	}
+	if stderr != "" || strings.Contains(stdout, "must not be") {
+		t.Errorf("the demo complains: %s\n%s", stderr, stdout)
+	}
+}
+
+// TestE2EDemoWithoutVerifier says what is missing before it does anything.
+func TestE2EDemoWithoutVerifier(t *testing.T) {
+	lonely := t.TempDir()
+	self, err := os.ReadFile(lookPath(t, "proofline"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(lonely, "proofline"), self, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", lonely)
+	_, stderr, code := command(t, "", filepath.Join(lonely, "proofline"), "demo")
+	if code != 1 || !strings.Contains(stderr, "proofline-verify") || !strings.Contains(stderr, "hint: build both programs: make build") {
+		t.Errorf("demo exits with %d and says %q", code, stderr)
+	}
+}

@@ -1,0 +1,139 @@
+package demo
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+)
+
+// TestArrivals has everybody come while the room is open, and enough people
+// in both parts of the sale.
+func TestArrivals(t *testing.T) {
+	opens := time.Now()
+	p := plan{opens: opens, starts: opens.Add(early), lastJoin: opens.Add(early + late)}
+	r := rand.New(rand.NewPCG(3, 4))
+	before := 0
+	for range 10_000 {
+		at := p.arrival(r)
+		if !at.After(p.opens) || !at.Before(p.lastJoin) {
+			t.Fatalf("somebody comes %v after the opening", at.Sub(p.opens))
+		}
+		if at.Before(p.starts) {
+			before++
+		}
+	}
+	if before < 5_700 || before > 6_300 {
+		t.Errorf("%d of 10000 come before the start, want about 6000", before)
+	}
+}
+
+// TestInvite gives out every habit, and each visitor a ticket.
+func TestInvite(t *testing.T) {
+	for _, n := range []int{MinVisitors, 1_000} {
+		opens := time.Now()
+		d := &demo{Options: Options{Visitors: n}, plan: plan{opens: opens, starts: opens.Add(early)}}
+		d.invite("example.com/r/demo")
+		tickets := map[string]bool{}
+		for _, v := range d.crowd {
+			tickets[v.ticket] = true
+		}
+		if len(tickets) != n {
+			t.Errorf("%d visitors with %d tickets", n, len(tickets))
+		}
+		for _, s := range share {
+			if got, want := d.having(s.habit), max(1, n*s.percent/100); got != want {
+				t.Errorf("%d of %d visitors have habit %d, want %d", got, n, s.habit, want)
+			}
+		}
+	}
+}
+
+// TestInstead counts calls that time alone does not allow; a pause does not.
+func TestInstead(t *testing.T) {
+	room := &fairness.Room{Policy: fairness.Policy{Starts: 1_000, Outflow: fairness.Outflow{PerMinute: 600}}} // 1 in 100 ms
+	call := func(at, upTo int) fairness.Entry {
+		return &fairness.Call{Time: fairness.Time(at), UpTo: fairness.Position(upTo)}
+	}
+	amend := func(at int, c fairness.Change) fairness.Entry {
+		return &fairness.Amend{Time: fairness.Time(at), Change: c}
+	}
+	for name, tt := range map[string]struct {
+		entries []fairness.Entry
+		want    int
+	}{
+		"at the outflow":   {[]fairness.Entry{room, call(1_000, 1), call(2_000, 11)}, 0},
+		"slower":           {[]fairness.Entry{room, call(2_000, 5)}, 0},
+		"instead of three": {[]fairness.Entry{room, call(2_000, 14), call(9_000, 15)}, 3},
+		"time in a pause":  {[]fairness.Entry{room, amend(1_000, fairness.ChangePause), amend(2_000, fairness.ChangeResume), call(2_000, 2)}, 1},
+	} {
+		if got := instead(tt.entries); got != tt.want {
+			t.Errorf("%s: %d, want %d", name, got, tt.want)
+		}
+	}
+}
+
+// TestChangeByte changes one digit of one ticket, in full and partial bundles,
+// and leaves a ticket of the same form.
+func TestChangeByte(t *testing.T) {
+	const size = audit.TileWidth + 3
+	for index, path := range map[uint64]string{7: "tile/entries/000", audit.TileWidth + 1: "tile/entries/001.p/3"} {
+		for digit := range 16 {
+			dir := t.TempDir()
+			ticket := "0b7f0d4c-6c1f-8d55-9a52-6b0a4a8b6f1" + string("0123456789abcdef"[digit])
+			name := filepath.Join(dir, filepath.FromSlash(path))
+			if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			before := []byte("arrive 1 0 0 " + ticket + " general")
+			if err := os.WriteFile(name, before, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := changeByte(dir, index, size, ticket); err != nil {
+				t.Fatal(err)
+			}
+			after, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := 0
+			for i := range before {
+				if before[i] != after[i] {
+					changed++
+				}
+			}
+			if _, err := fairness.ParseEntry(after); err != nil || changed != 1 || len(after) != len(before) {
+				t.Errorf("%q becomes %q: %v", before, after, err)
+			}
+		}
+	}
+}
+
+// TestNarrator writes plain lines into a file, and a changing one on a terminal.
+func TestNarrator(t *testing.T) {
+	for _, live := range []bool{false, true} {
+		var out bytes.Buffer
+		n := NewNarrator(&out, live)
+		n.told = n.told.Add(-plainEvery)
+		n.Figures("%d joined", 1)
+		n.Figures("%d joined", 2)
+		n.Say("the %s opens", "room")
+		n.EndFigures()
+		n.Print("end\n")
+		got := out.String()
+		if strings.Contains(got, "\x1b") != live || strings.Contains(got, "2 joined") != live {
+			t.Errorf("live %t: %q", live, got)
+		}
+		for _, want := range []string{"1 joined", " s  the room opens\n", "end\n"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("live %t: no %q in %q", live, want, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestConn sends requests of all kinds to a server of net/http, over one
+// connection as long as the server lets it.
+func TestConn(t *testing.T) {
+	clients := map[string]bool{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		clients[r.RemoteAddr] = true
+		body, _ := io.ReadAll(r.Body)
+		switch r.URL.Path {
+		case "/chunked":
+			for i := range 3 {
+				fmt.Fprintf(w, "part %d ", i)
+				w.(http.Flusher).Flush()
+			}
+		case "/none":
+			w.WriteHeader(http.StatusNoContent)
+		case "/busy":
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case "/last":
+			w.Header().Set("Connection", "close")
+			fmt.Fprint(w, "bye")
+		default:
+			fmt.Fprintf(w, "%s %s %s %s %s", r.Method, r.Host, r.URL.Path, r.Header.Get("Content-Type"), body)
+		}
+	}))
+	defer s.Close()
+	target, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &conn{target: target}
+	defer c.close()
+	for range 2 {
+		for _, tt := range []struct {
+			method, path, body string
+			status             int
+			want               string
+			retry              time.Duration
+		}{
+			{"GET", "/a", "", 200, "GET " + target.Host + " /a  ", 0},
+			{"POST", "/b", "{}", 200, "POST " + target.Host + " /b application/json {}", 0},
+			{"POST", "/b", "", 200, "POST " + target.Host + " /b application/json ", 0},
+			{"GET", "/chunked", "", 200, "part 0 part 1 part 2 ", 0},
+			{"GET", "/none", "", 204, "", 0},
+			{"GET", "/busy", "", 503, "", 7 * time.Second},
+			{"GET", "/last", "", 200, "bye", 0},
+		} {
+			a, err := c.do(t.Context(), tt.method, []byte(tt.path), []byte(tt.body))
+			if err != nil || a.status != tt.status || string(a.body) != tt.want || a.retry != tt.retry {
+				t.Errorf("%s %s: %d %q, retry %v, %v", tt.method, tt.path, a.status, a.body, a.retry, err)
+			}
+		}
+	}
+	if len(clients) != 2 {
+		t.Errorf("%d connections, want 2: one until the server closed it, one after", len(clients))
+	}
+}
+
+// TestAnswersRefused feeds what is no answer, or one too large.
+func TestAnswersRefused(t *testing.T) {
+	for _, text := range []string{
+		"SSH-2.0-OpenSSH\r\n",
+		"HTTP/1.1 OK\r\n\r\n",
+		"HTTP/1.1 2x0 OK\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\n\r\nuntil the end",
+		"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7fffffff\r\n",
+		"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<15) + "\r\n\r\n",
+	} {
+		c := &conn{in: bufio.NewReader(strings.NewReader(text))}
+		if a, _, err := c.read(); !errors.Is(err, ErrAnswer) {
+			t.Errorf("%.60q: %+v, %v, want ErrAnswer", text, a, err)
+		}
+	}
+	short := &conn{in: bufio.NewReader(strings.NewReader("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc"))}
+	if _, _, err := short.read(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a short body: %v", err)
+	}
+}
+
+// FuzzAnswer reads any bytes as an answer. Where net/http understands them as
+// well, both read the same.
+func FuzzAnswer(f *testing.F) {
+	f.Add([]byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
+	f.Add([]byte("HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\nok\r\n0\r\nA: b\r\n\r\n"))
+	f.Add([]byte("HTTP/1.1 204 No Content\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		c := &conn{in: bufio.NewReaderSize(bytes.NewReader(text), 16<<10)}
+		a, _, err := c.read()
+		if len(a.body) > maxBody {
+			t.Fatalf("a body of %d bytes", len(a.body))
+		}
+		if err != nil {
+			return
+		}
+		theirs, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(text)), nil)
+		if err != nil {
+			return
+		}
+		body, err := io.ReadAll(theirs.Body)
+		if err != nil || len(theirs.TransferEncoding) == 0 && theirs.ContentLength < 0 {
+			return
+		}
+		if theirs.StatusCode != a.status || a.status >= 200 && a.status != 204 && a.status != 304 && !bytes.Equal(body, a.body) {
+			t.Errorf("%d %q, net/http reads %d %q", a.status, a.body, theirs.StatusCode, body)
+		}
+	})
+}

@@ -1,0 +1,59 @@
+package load
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestSteps walks through latencies of all sizes: steps rise with them, and
+// none is rounded up by more than promised.
+func TestSteps(t *testing.T) {
+	last := -1
+	for d := time.Duration(0); d < 2*time.Hour; d += max(time.Microsecond, d/1000) {
+		i := step(d)
+		if i < last || i >= steps {
+			t.Fatalf("%v is in step %d, after step %d of %d", d, i, last, steps)
+		}
+		last = i
+		if d >= 1<<32*time.Microsecond {
+			continue // all in the last step
+		}
+		if high := highest(i); high < d || high-d > d/subSteps+time.Microsecond {
+			t.Fatalf("%v is in step %d, which ends at %v", d, i, high)
+		}
+	}
+	if step(-time.Second) != 0 || step(1<<62) != steps-1 {
+		t.Errorf("out of range: steps %d and %d", step(-time.Second), step(1<<62))
+	}
+}
+
+// TestQuantiles compares with sorting.
+func TestQuantiles(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var whole histogram
+	var sorted []time.Duration
+	for range 4 {
+		var part histogram
+		for range 5_000 {
+			d := time.Duration(r.ExpFloat64() * float64(3*time.Millisecond))
+			part.add(d)
+			sorted = append(sorted, d)
+		}
+		whole.merge(&part)
+	}
+	slices.Sort(sorted)
+	for _, q := range []float64{0, 0.5, 0.9, 0.99, 0.999, 1} {
+		want := sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
+		if got := whole.quantile(q); got < want || got > want+want/subSteps+time.Microsecond {
+			t.Errorf("quantile %v is %v, sorted %v", q, got, want)
+		}
+	}
+	if whole.max != sorted[len(sorted)-1] || whole.total != uint64(len(sorted)) {
+		t.Errorf("max %v of %d, want %v of %d", whole.max, whole.total, sorted[len(sorted)-1], len(sorted))
+	}
+	if got := new(histogram).quantile(0.5); got != 0 {
+		t.Errorf("quantile of nothing is %v", got)
+	}
+}

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"errors"
+	"net"
+	"testing"
+)
+
+func TestParsePublicURL(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://queue.example.com":      "https://queue.example.com",
+		"https://queue.example.com/":     "https://queue.example.com",
+		"http://127.0.0.1:8080":          "http://127.0.0.1:8080",
+		"https://example.com/queue":      "https://example.com/queue",
+		"https://example.com/queue///":   "https://example.com/queue",
+		"http://[::1]:8080":              "http://[::1]:8080",
+		"":                               "",
+		"queue.example.com":              "",
+		"ftp://example.com":              "",
+		"https://":                       "",
+		"https:///queue":                 "",
+		"https://me@example.com":         "",
+		"https://example.com/?q=1":       "",
+		"https://example.com/#top":       "",
+		"https://example.com/a%2fb":      "",
+		"https://example.com:port/queue": "",
+	} {
+		got, err := ParsePublicURL(text)
+		if got != want || (want == "") != errors.Is(err, ErrPublicURL) {
+			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
+		}
+	}
+}
+
+func TestAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"127.0.0.1:8080": "127.0.0.1:8080", "0.0.0.0:8080": "localhost:8080", "[::]:8080": "localhost:8080",
+		"[::1]:8080": "[::1]:8080", "192.0.2.1:80": "192.0.2.1:80",
+	} {
+		a, err := net.ResolveTCPAddr("tcp", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := address(a); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestPoolConfig(t *testing.T) {
+	c, err := poolConfig("postgres://db.example.com/x?pool_max_conns=3")
+	if err != nil || c.MaxConns != 3 {
+		t.Errorf("the URL's number of connections: %+v, %v", c, err)
+	}
+	c, err = poolConfig("postgres://db.example.com/x")
+	if err != nil || c.MaxConns < leastConns {
+		t.Errorf("the default number of connections: %+v, %v", c, err)
+	}
+	if _, err := poolConfig("postgres://db.example.com:port/x"); err == nil {
+		t.Error("a malformed URL is taken")
+	}
+}

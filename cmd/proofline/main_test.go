@@ -1,0 +1,231 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/cmd/proofline/internal/server"
+)
+
+// TestMain builds both programs and puts them first in PATH: all tests here
+// drive the real binaries.
+func TestMain(m *testing.M) { os.Exit(withBinaries(m)) }
+
+func withBinaries(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "proofline-bin-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	build := exec.Command("go", "build", "-buildvcs=false", raceFlag, "-o", dir, ".", "../proofline-verify")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%v: %s\n", err, out)
+		return 1
+	}
+	for _, e := range os.Environ() { // nothing from outside decides
+		if name, _, _ := strings.Cut(e, "="); name == "DATABASE_URL" || strings.HasPrefix(name, "PROOFLINE_") && !strings.HasPrefix(name, "PROOFLINE_TEST_") && name != "PROOFLINE_PG_BIN" {
+			_ = os.Unsetenv(name)
+		}
+	}
+	_ = os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return m.Run()
+}
+
+// startTime is how long a server may take to be ready: initdb and recovery
+// take their time on a busy machine.
+const startTime = time.Minute
+
+// stopTime is what the product promises.
+const stopTime = 10 * time.Second
+
+// tempDir makes a data directory that the user postgres can pass through under
+// root, which it cannot those of testing.T.
+func tempDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "proofline-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeAll(t, dir) })
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// removeAll removes a directory, in which the PostgreSQL of a server that was
+// killed may still be shutting down.
+func removeAll(t *testing.T, dir string) {
+	waitFor(t, "PostgreSQL is gone from "+dir, func() bool {
+		for _, below := range []string{"", "data"} {
+			if _, err := os.Stat(filepath.Join(dir, below, "postgres", "postmaster.pid")); err == nil {
+				return false
+			}
+		}
+		return os.RemoveAll(dir) == nil
+	})
+}
+
+// process is a running proofline.
+type process struct {
+	t      testing.TB
+	cmd    *exec.Cmd
+	url    string
+	exited chan error
+
+	mu     sync.Mutex // guards output
+	output bytes.Buffer
+}
+
+// serve starts a server and returns when it says that it listens. Environment
+// is NAME=VALUE.
+func serve(t testing.TB, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, exited: make(chan error, 1)}
+	p.cmd = exec.Command("proofline", append([]string{"serve"}, args...)...)
+	p.cmd.Env = append(os.Environ(), env...)
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cmd.Stderr = p
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	line := make(chan string, 1)
+	go func() {
+		in := bufio.NewReader(io.TeeReader(stdout, p))
+		first, _ := in.ReadString('\n')
+		line <- first
+		_, _ = io.Copy(io.Discard, in)
+		p.exited <- p.cmd.Wait()
+	}()
+	select {
+	case first := <-line:
+		var ok bool
+		if p.url, ok = strings.CutPrefix(strings.TrimSpace(first), "listening on "); !ok {
+			t.Fatalf("proofline serve says %q\n%s", first, p.said())
+		}
+	case <-time.After(startTime):
+		t.Fatalf("proofline serve is not ready after %s\n%s", startTime, p.said())
+	}
+	return p
+}
+
+// Write collects what the process says.
+func (p *process) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.output.Write(b)
+}
+
+// said returns all that the process has written so far.
+func (p *process) said() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.output.String()
+}
+
+// kill ends the process with SIGKILL and waits for it. It may be gone already.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	err := <-p.exited
+	p.exited <- err
+}
+
+// stop ends the process with SIGTERM, and wants it to exit with 0 in time.
+func (p *process) stop() {
+	p.t.Helper()
+	began := time.Now()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
+	select {
+	case err := <-p.exited:
+		p.exited <- err
+		if err != nil {
+			p.t.Fatalf("after SIGTERM: %v\n%s", err, p.said())
+		}
+	case <-time.After(stopTime):
+		p.t.Fatalf("still there %s after SIGTERM\n%s", time.Since(began), p.said())
+	}
+}
+
+// proofline runs a command to its end.
+func proofline(t testing.TB, stdin string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	return command(t, stdin, "proofline", args...)
+}
+
+func command(t testing.TB, stdin, name string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	var out, complaint bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &complaint
+	err := cmd.Run()
+	if exited := (*exec.ExitError)(nil); err != nil && !(errors.As(err, &exited) && exited.Exited()) {
+		t.Fatalf("%s %q: %v\n%s", name, args, err, complaint.String())
+	}
+	return out.String(), complaint.String(), cmd.ProcessState.ExitCode()
+}
+
+// manager returns a client that manages the rooms of a server.
+func manager(t testing.TB, p *process, dir string) *api.Client {
+	t.Helper()
+	token, err := os.ReadFile(filepath.Join(dir, server.TokenFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &api.Client{Base: p.url, Token: strings.TrimSpace(string(token))}
+}
+
+// createRoom makes a room whose windows, claim time and outflow suit a test.
+func createRoom(t testing.TB, c *api.Client, slug string) api.Room {
+	t.Helper()
+	var room api.Room
+	body := fmt.Sprintf(`{"slug": %q, "windows": [{"length": "500ms"}], "outflow": {"per_minute": 60000}, "claim": "1m"}`, slug)
+	if _, err := c.Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(body), &room); err != nil {
+		t.Fatal(err)
+	}
+	return room
+}
+
+// freePort returns a port that nothing listens on.
+func freePort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+func lookPath(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

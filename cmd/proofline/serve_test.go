@@ -1,0 +1,202 @@
+package main
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/cmd/proofline/internal/server"
+	"github.com/proofline/proofline/room"
+)
+
+// TestServeTwice starts a server on a new directory and again on the same.
+func TestServeTwice(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(tempDir(t), "data") // does not exist yet
+	p := serve(t, []string{"PROOFLINE_DATA=" + dir, "PROOFLINE_LOG_FORMAT=json"}, "--addr", "127.0.0.1:0")
+	secrets := readSecrets(t, dir)
+	if _, err := room.ParseMasterKey(secrets[server.MasterKeyFile]); err != nil {
+		t.Errorf("%s: %v", server.MasterKeyFile, err)
+	}
+	visitor := joinOnce(t, createRoom(t, manager(t, p, dir), "kept").URL)
+	p.stop()
+	checkStopped(t, p, dir)
+
+	again := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0")
+	for name, secret := range readSecrets(t, dir) {
+		if secrets[name] != secret {
+			t.Errorf("%s changed", name)
+		}
+		if strings.Contains(p.said()+again.said(), secret) {
+			t.Errorf("%s was printed", name)
+		}
+	}
+	place, err := (&api.Client{Base: again.url + "/r/kept"}).Place(t.Context(), visitor.Ticket)
+	if err != nil || place.Status == "" {
+		t.Errorf("the visitor of the first run is %+v, %v", place, err)
+	}
+	again.stop()
+}
+
+// readSecrets reads the files of a data directory that only their owner may.
+func readSecrets(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, name := range []string{server.MasterKeyFile, server.TokenFile} {
+		path := filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v", name, info.Mode())
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found[name] = strings.TrimSpace(string(text)); len(found[name]) < 43 { // 32 bytes
+			t.Errorf("%s is %d characters", name, len(found[name]))
+		}
+	}
+	return found
+}
+
+func joinOnce(t *testing.T, roomURL string) api.Joined {
+	t.Helper()
+	j, err := (&api.Client{Base: roomURL}).Join(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// checkStopped checks what a server in order leaves behind: one line on
+// standard output, a log that is JSON, and no PostgreSQL.
+func checkStopped(t *testing.T, p *process, dir string) {
+	t.Helper()
+	said := p.said()
+	if strings.Count(said, "listening on ") != 1 {
+		t.Errorf("the server said %q", said)
+	}
+	for line := range strings.Lines(said) {
+		if !strings.HasPrefix(line, "listening on http://127.0.0.1:") && !json.Valid([]byte(line)) {
+			t.Errorf("neither the address nor JSON: %q", line)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "postgres", "postmaster.pid")); !os.IsNotExist(err) {
+		t.Errorf("PostgreSQL still runs: %v", err)
+	}
+}
+
+// TestServeLostKey refuses to start without the key of the rooms, and with
+// another one.
+func TestServeLostKey(t *testing.T) {
+	t.Parallel()
+	dir := tempDir(t)
+	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0")
+	createRoom(t, manager(t, p, dir), "locked")
+	p.stop()
+
+	key := filepath.Join(dir, server.MasterKeyFile)
+	if err := os.Chmod(key, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, dir, 1, "others on this machine may read it")
+	if err := os.Remove(key); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, dir, 1, "the file of the master key is gone: 1 rooms need "+key)
+	if _, err := os.Stat(key); !os.IsNotExist(err) {
+		t.Errorf("a new key was made: %v", err)
+	}
+	refused(t, dir, 1, "wrong master key", "PROOFLINE_MASTER_KEY="+room.NewMasterKey())
+	refused(t, dir, 1, "neither a key nor the name of a file", "PROOFLINE_MASTER_KEY=mistyped-"+room.NewMasterKey())
+}
+
+// refused wants a server not to start, to say why, and not to say its key.
+func refused(t *testing.T, dir string, code int, why string, env ...string) {
+	t.Helper()
+	cmd := exec.Command("proofline", "serve", "--data", dir, "--addr", "127.0.0.1:0")
+	cmd.Env = append(os.Environ(), env...)
+	out, _ := cmd.CombinedOutput()
+	if got := cmd.ProcessState.ExitCode(); got != code || !strings.Contains(string(out), why) {
+		t.Errorf("serve exits with %d, want %d, and says %q, want %q", got, code, out, why)
+	}
+	for _, e := range env {
+		if _, secret, _ := strings.Cut(e, "="); strings.Contains(string(out), secret) {
+			t.Errorf("the key was printed: %q", out)
+		}
+	}
+}
+
+// TestServeAddressTaken fails before PostgreSQL is started.
+func TestServeAddressTaken(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	dir := filepath.Join(tempDir(t), "data")
+	_, stderr, code := proofline(t, "", "serve", "--data", dir, "--addr", l.Addr().String())
+	if code != 1 || !strings.Contains(stderr, "hint: another program listens there") {
+		t.Errorf("serve exits with %d and says %q", code, stderr)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the data directory was made: %v", err)
+	}
+}
+
+// TestServeSecondSignal leaves at once when told twice, whatever is under way.
+func TestServeSecondSignal(t *testing.T) {
+	t.Parallel()
+	p := serve(t, nil, "--data", tempDir(t), "--addr", "127.0.0.1:0")
+	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	// Half a request keeps the first signal waiting.
+	if _, err := conn.Write([]byte("POST /r/x/join HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{")); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the server takes the request", func() bool {
+		resp, err := http.Get(p.url + "/healthz")
+		return err == nil && resp.Body.Close() == nil
+	})
+	for range 2 {
+		if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	select {
+	case err := <-p.exited:
+		p.exited <- err
+		if p.cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(p.said(), "second signal") {
+			t.Errorf("the server exits with %v and says %q", err, p.said())
+		}
+	case <-time.After(5 * time.Second):
+		t.Errorf("still there after two signals: %s", p.said())
+	}
+}
+
+// waitFor waits until ok.
+func waitFor(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Fatalf("not within 30 s: %s", what)
+}
