@@ -1,0 +1,204 @@
+// Package page renders what a visitor sees of a waiting room: the page of the
+// line in all its states, the check of one's own place, and errors. It is pure:
+// views in, HTML out; no clock, no network, no HTTP.
+//
+// # One truth for words
+//
+// Every word is rendered here, in eight languages (messages/*.json). Scripts
+// hold none: where a visitor's state changes they fetch the fragment, which is
+// the same template, and put it in the place of <main>; in between they replace
+// numbers and times in place, and show sentences that are in the page already,
+// hidden. A sentence that changes with a number brings its plural forms along
+// as data.
+//
+// # What the handlers owe the pages
+//
+//	GET  /r/{slug}                       Visitor: the page, state by cookie. no-store
+//	GET  /r/{slug}?fragment=1            Fragment: <main> alone, state by cookie. no-store
+//	GET  /r/{slug}?fragment=1&ticket=ID  the same by ticket, which is public anyway: asked
+//	                                     without credentials. 404 when unknown
+//	     &lang=de                        language, in every request of a script; View.Lang
+//	     ?refresh=30                     View.Refresh, 15 to 600 seconds, chosen by a visitor
+//	                                     without scripts
+//	GET  /r/{slug}/check                 Check. no-store
+//	GET  /r/{slug}/brand.css             Brand.CSS, when Room.Brand is set
+//	POST /r/{slug}/line                  join
+//	POST /r/{slug}/claim                 go in
+//	POST /r/{slug}/leave                 give the place up
+//	POST /r/{slug}/link                  the link that resumes on another device
+//
+// The first three POSTs take a form, sent by a browser without scripts, and answer
+// 303 to the page (claim: to the target with the pass). All four take and give
+// JSON, when the request's Content-Type is application/json; the body is an object:
+//
+//	{"secret": "base64url"}      counts when there is no cookie: made by the script (line),
+//	                             or kept by it where cookies are blocked (claim, leave)
+//	{"again": true}              with secret, line only, form: again=1: a new place, when that
+//	                             of the cookie is settled (missed, left); else the cookie counts
+//
+//	line   201 or 200 {"ticket", ..., "receipt", "kept": the cookie's secret counted, not the body's}
+//	claim  200 {"location": URL with the pass, or null when the room has no target}
+//	leave  200 {}
+//	link   200 {"link": URL#k=secret}
+//
+// Failures are problem documents for JSON and for ?fragment=1, and the Error
+// page otherwise; 409, 429 and 503 carry Retry-After. Content security policy:
+// there is no inline script, style or handler; images are the logo alone, from
+// the room's own path.
+//
+// # What scripts and tests find in the page
+//
+// <main id="line" data-state="..." data-ticket="..."> is the fragment; data-state
+// is the [State]. Everything a script changes has a data attribute named for
+// what it shows.
+package page
+
+import (
+	"errors"
+	"io"
+	"time"
+)
+
+var (
+	// ErrManifest is returned when the built files lack one that the pages need.
+	ErrManifest = errors.New("page: file missing from the manifest")
+	// ErrColor is returned for a colour that is not of the form #rrggbb.
+	ErrColor = errors.New("page: colour must be #rrggbb")
+)
+
+// State is what the page of a line is about.
+type State string
+
+// The states, in the order of a visit. A pause is no state of its own: it is
+// said on top of any of them, by [View.Paused].
+const (
+	Upcoming State = "upcoming" // not open yet
+	Joinable State = "joinable" // open, and no place yet
+	Waiting  State = "waiting"  // in a group that is not drawn
+	Drawn    State = "drawn"    // has a position
+	Called   State = "called"   // may go in
+	Admitted State = "admitted" // went in
+	Missed   State = "missed"   // was called and did not go in
+	Left     State = "left"     // gave the place up
+	Revoked  State = "revoked"  // lost the place by the organizer's decision
+	Closed   State = "closed"   // no place, and nobody can join any more
+	Ended    State = "ended"    // the room is over; with a ticket: without a turn
+)
+
+// Room is what every page of a room shows.
+type Room struct {
+	Slug    string
+	Title   string
+	Message string // of the organizer, may be empty, may have several lines
+	Origin  string // name of the log
+	VKey    string // verifier key of the log
+	Logo    string // path of the image, empty for none
+	Brand   string // path of the stylesheet that [Brand.CSS] makes, empty for none
+}
+
+// View is the page of a line, as one visitor sees it.
+type View struct {
+	Room   Room
+	Lang   Lang
+	State  State
+	Now    time.Time // by the server's clock
+	Opens  time.Time
+	Starts time.Time     // when people are let in
+	Closes time.Time     // zero: never
+	Claim  time.Duration // that a called visitor has to go in
+	Paused bool          // calls are held
+	Slower bool          // fewer people are let in than the room announced at first
+	// CanJoin tells whether whoever missed or left a place may take a new one.
+	CanJoin bool
+	// Target is the origin of where a claim leads, such as "https://shop.example.com"; empty
+	// when the room has none: then the page is all there is to see.
+	Target  string
+	Ticket  *Ticket       // nil in upcoming, joinable and closed, and in ended for strangers
+	Poll    time.Duration // when to ask for the room's state first
+	Refresh time.Duration // by which the page loads itself anew, 0 unless the visitor chose it
+}
+
+// Ticket is the visitor's own place.
+type Ticket struct {
+	ID       string
+	Joined   time.Time
+	Window   Window
+	Called   uint64 // how far the line has been called: the serving pointer
+	Position uint64 // 0 until drawn
+	// AheadMin and AheadMax bound the people not yet called before this one;
+	// equal once drawn.
+	AheadMin, AheadMax uint64
+	Expected           *Span         // of the call, nil when nobody can say
+	Left               time.Duration // when called: to go in
+	Settled            time.Time     // when admitted, missed, left or revoked
+}
+
+// Window is the group of a ticket.
+type Window struct {
+	Index    uint64
+	From, To time.Time
+	Draws    time.Time // when places are drawn if all goes well, at or after To
+	Arrivals uint32    // so far
+}
+
+// Span is a range of moments.
+type Span struct{ Earliest, Latest time.Time }
+
+// CheckView is the page on which a visitor checks a place.
+type CheckView struct {
+	Room   Room
+	Lang   Lang
+	Now    time.Time
+	Ticket *Ticket // nil when this browser has none
+}
+
+// Kind is what went wrong, as far as it matters to a visitor.
+type Kind string
+
+// The kinds of errors.
+const (
+	NotFound Kind = "not-found" // no such room or page
+	Busy     Kind = "busy"      // overloaded or starting: again in a moment
+	Full     Kind = "full"      // the room takes nobody more for now
+	Early    Kind = "early"     // what was asked for is not possible yet
+	Gone     Kind = "gone"      // what was asked for is not possible any more
+	Refused  Kind = "refused"   // the request came from another site, or is malformed
+	Failed   Kind = "failed"    // our fault
+)
+
+// ErrorView is an error for people.
+type ErrorView struct {
+	Lang      Lang
+	Kind      Kind
+	Status    int
+	Room      *Room // nil outside of rooms
+	RequestID string
+	Retry     time.Duration // after which trying again makes sense, 0 for unknown
+}
+
+// Pages renders views. Safe for concurrent use.
+type Pages struct {
+	set *set
+}
+
+// New returns the pages. The manifest is the manifest.json of the built files,
+// which are served below /assets/. Error: [ErrManifest].
+func New(manifest []byte) (*Pages, error) {
+	s, err := parse(manifest)
+	if err != nil {
+		return nil, err
+	}
+	return &Pages{s}, nil
+}
+
+// Visitor writes the page of a line.
+func (p *Pages) Visitor(w io.Writer, v View) error { return p.set.visitor(w, v) }
+
+// Fragment writes the <main> of that page alone.
+func (p *Pages) Fragment(w io.Writer, v View) error { return p.set.fragment(w, v) }
+
+// Check writes the page on which a visitor checks a place.
+func (p *Pages) Check(w io.Writer, v CheckView) error { return p.set.check(w, v) }
+
+// Error writes an error page.
+func (p *Pages) Error(w io.Writer, v ErrorView) error { return p.set.failure(w, v) }
