@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/load"
@@ -71,23 +72,34 @@ func auditUntil(t testing.TB, url, vkey string, size uint64) *verifier.Report {
 	return report
 }
 
-// TestE2EDemo runs the demo as a person would, smaller.
+// TestE2EDemo runs the demo as a person would, smaller, and looks around after it.
 func TestE2EDemo(t *testing.T) {
 	t.Parallel()
-	stdout, stderr, code := proofline(t, "", "demo", "--visitors", "200", "--data", tempDir(t))
-	if code != 0 {
-		t.Fatalf("demo exits with %d: %s\n%s", code, stderr, stdout)
-	}
+	p := launch(t, nil, "demo", "--visitors", "200", "--keep")
+	p.until(`(Server and data stay) until you press Ctrl-C\.`, 2*time.Minute)
+	said := p.said()
 	for _, want := range []string{
 		`(?m)^  visitors +200 joined`, `(?m)^✓ VERIFIED, level 1`, `(?m)^  admitted +176,`, `(?m)^  no-shows +24 `,
 		`The verifier exits with 1`, `(?m)^✓ Everything was as it must be\.$`,
 	} {
-		if !regexp.MustCompile(want).MatchString(stdout) {
-			t.Errorf("the demo does not say %q:\n%s", want, stdout)
+		if !regexp.MustCompile(want).MatchString(said) {
+			t.Errorf("the demo does not say %q:\n%s", want, said)
 		}
 	}
-	if stderr != "" || strings.Contains(stdout, "must not be") {
-		t.Errorf("the demo complains: %s\n%s", stderr, stdout)
+	if strings.Contains(said, "must not be") || strings.Contains(said, "level=") {
+		t.Errorf("the demo complains:\n%s", said)
+	}
+	report := &verifier.Report{}
+	url := p.until(`  proofline-verify audit (\S+)`, time.Second)
+	stdout, stderr, code := command(t, "", "proofline-verify", "audit", url, "--no-keep", "--json")
+	if err := json.Unmarshal([]byte(stdout), report); err != nil || code != 0 || report.Arrivals != 200 {
+		t.Errorf("the audit of what stayed exits with %d: %v: %s%s", code, err, stdout, stderr)
+	}
+	p.stop()
+	dir := p.until(`The data is in (\S+)\.`, time.Second)
+	t.Cleanup(func() { removeAll(t, dir) })
+	if _, err := os.Stat(filepath.Join(dir, server.TokenFile)); err != nil {
+		t.Errorf("the data did not stay: %v", err)
 	}
 }
 

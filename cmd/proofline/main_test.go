@@ -1,17 +1,16 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -87,46 +86,53 @@ func removeAll(t *testing.T, dir string) {
 type process struct {
 	t      testing.TB
 	cmd    *exec.Cmd
-	url    string
+	url    string // of its server
 	exited chan error
 
 	mu     sync.Mutex // guards output
 	output bytes.Buffer
 }
 
-// serve starts a server and returns when it says that it listens. Environment
-// is NAME=VALUE.
-func serve(t testing.TB, env []string, args ...string) *process {
+// launch starts a command that goes on. Environment is NAME=VALUE.
+func launch(t testing.TB, env []string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, exited: make(chan error, 1)}
-	p.cmd = exec.Command("proofline", append([]string{"serve"}, args...)...)
+	p.cmd = exec.Command("proofline", args...)
 	p.cmd.Env = append(os.Environ(), env...)
-	stdout, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.cmd.Stderr = p
+	p.cmd.Stdout, p.cmd.Stderr = p, p
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	go func() { p.exited <- p.cmd.Wait() }()
 	t.Cleanup(p.kill)
-	line := make(chan string, 1)
-	go func() {
-		in := bufio.NewReader(io.TeeReader(stdout, p))
-		first, _ := in.ReadString('\n')
-		line <- first
-		_, _ = io.Copy(io.Discard, in)
-		p.exited <- p.cmd.Wait()
-	}()
-	select {
-	case first := <-line:
-		var ok bool
-		if p.url, ok = strings.CutPrefix(strings.TrimSpace(first), "listening on "); !ok {
-			t.Fatalf("proofline serve says %q\n%s", first, p.said())
+	return p
+}
+
+// until waits until the process says a line that matches, and returns what the
+// first group does.
+func (p *process) until(line string, limit time.Duration) string {
+	p.t.Helper()
+	want := regexp.MustCompile("(?m)^" + line + "$")
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if found := want.FindStringSubmatch(p.said()); found != nil {
+			return found[1]
 		}
-	case <-time.After(startTime):
-		t.Fatalf("proofline serve is not ready after %s\n%s", startTime, p.said())
+		select {
+		case err := <-p.exited:
+			p.exited <- err
+			p.t.Fatalf("%q exits with %v\n%s", p.cmd.Args, err, p.said())
+		default:
+		}
 	}
+	p.t.Fatalf("%q does not say %q within %s\n%s", p.cmd.Args, line, limit, p.said())
+	return ""
+}
+
+// serve starts a server and returns when it says that it listens.
+func serve(t testing.TB, env []string, args ...string) *process {
+	t.Helper()
+	p := launch(t, env, append([]string{"serve"}, args...)...)
+	p.url = p.until(`listening on (http://\S+)`, startTime)
 	return p
 }
 
