@@ -116,6 +116,26 @@ func TestWordsRejection(t *testing.T) {
 	}
 }
 
+// TestWordsLimit draws below the first word itself: the run of values before
+// the word is the last complete one, so the word is the first to be rejected.
+func TestWordsLimit(t *testing.T) {
+	tried := 0
+	for k := range byte(20) {
+		words := newReference(Seed{k}, General)
+		first, second := words.below(1<<32), words.below(1<<32)
+		if first <= 1<<31 || second >= first {
+			continue
+		}
+		tried++
+		if got := newWords(Seed{k}, General).below(uint32(first)); uint64(got) != second {
+			t.Errorf("seed %d: got %d, want the second word %d", k, got, second)
+		}
+	}
+	if tried == 0 {
+		t.Error("no seed begins with a word to try")
+	}
+}
+
 func TestShuffleIsAPermutation(t *testing.T) {
 	for n := range uint32(300) {
 		for k := range byte(5) {

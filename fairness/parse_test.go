@@ -39,9 +39,9 @@ var golden = []struct {
 	},
 	{
 		"room 1\ncreated 0\norigin a\nlog b\nvrf ECVRF-P256-SHA256-SSWU " + strings.Repeat("0", 66) +
-			"\nbeacon c\nlane a\nlane 0-z\nopens 0\nstarts 0\ncloses never\noutflow 0 4294967295\nclaim 0\nsession 9007199254740991",
+			"\nbeacon c\nlane a\nlane 09-az\nopens 0\nstarts 0\ncloses never\noutflow 0 4294967295\nclaim 0\nsession 9007199254740991",
 		&Room{Policy{
-			Origin: "a", LogKey: "b", Beacon: "c", Lanes: []Lane{"a", "0-z"}, Closes: Never,
+			Origin: "a", LogKey: "b", Beacon: "c", Lanes: []Lane{"a", "09-az"}, Closes: Never,
 			Outflow: Outflow{0, 1<<32 - 1}, Session: 1<<53 - 1,
 		}},
 	},
