@@ -35,7 +35,6 @@ type figures struct {
 	took      time.Duration
 	latencies []time.Duration // sorted
 	statuses  map[int]int
-	bytes     int // of the last body
 }
 
 func (f figures) perSecond() float64 { return float64(f.count) / f.took.Seconds() }
@@ -62,7 +61,6 @@ func (g generator) run(status int) (figures, error) {
 	all := figures{took: time.Since(start), statuses: map[int]int{}}
 	for _, r := range runs {
 		all.count += r.count
-		all.bytes = max(all.bytes, r.bytes)
 		all.latencies = append(all.latencies, r.latencies...)
 		for s, n := range r.statuses {
 			all.statuses[s] += n
@@ -102,33 +100,32 @@ func (g generator) connection(next *atomic.Int64, start time.Time) (f figures, e
 		if _, err := conn.Write(out); err != nil {
 			return f, err
 		}
-		status, length, err := readAnswer(in)
+		status, err := readAnswer(in)
 		if err != nil {
 			return f, fmt.Errorf("request %d: %w", i, err)
 		}
 		f.latencies = append(f.latencies, time.Since(due))
 		f.count++
 		f.statuses[status]++
-		f.bytes = length
 	}
 }
 
 // readAnswer reads an HTTP/1.1 response with a Content-Length.
-func readAnswer(in *bufio.Reader) (status, length int, err error) {
+func readAnswer(in *bufio.Reader) (status int, err error) {
 	line, err := in.ReadSlice('\n')
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	if len(line) < 12 {
-		return 0, 0, fmt.Errorf("status line %q", line)
+		return 0, fmt.Errorf("status line %q", line)
 	}
 	if status, err = strconv.Atoi(string(line[9:12])); err != nil {
-		return 0, 0, err
+		return 0, err
 	}
-	length = -1
+	length := -1
 	for {
 		if line, err = in.ReadSlice('\n'); err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 		if len(line) <= 2 {
 			break
@@ -136,21 +133,24 @@ func readAnswer(in *bufio.Reader) (status, length int, err error) {
 		const name = "content-length:"
 		if len(line) > len(name) && strings.EqualFold(string(line[:len(name)]), name) {
 			if length, err = strconv.Atoi(strings.TrimSpace(string(line[len(name):]))); err != nil {
-				return 0, 0, err
+				return 0, err
 			}
 		}
 	}
 	if length < 0 {
-		return 0, 0, errors.New("answer without Content-Length")
+		return 0, errors.New("answer without Content-Length")
 	}
 	_, err = io.CopyN(io.Discard, in, int64(length))
-	return status, length, err
+	return status, err
 }
 
-// get returns a generator's request for GET path.
-func get(path string) func([]byte, int) []byte {
-	text := "GET " + path + " HTTP/1.1\r\nHost: bench\r\n\r\n"
-	return func(dst []byte, _ int) []byte { return append(dst, text...) }
+// getting returns a generator's request for the path of each i.
+func getting(path func(i int) string) func([]byte, int) []byte {
+	return func(dst []byte, i int) []byte {
+		dst = append(dst, "GET "...)
+		dst = append(dst, path(i)...)
+		return append(dst, " HTTP/1.1\r\nHost: bench\r\n\r\n"...)
+	}
 }
 
 // post appends a POST of a JSON body.

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -76,26 +75,65 @@ func (b *bench) product(name string) (*server, error) {
 	return b.start(dir, filepath.Join(b.bin, "proofline"), "serve", "--addr", "127.0.0.1:0", "--data", dir, "--log-level", "warn")
 }
 
-// bare starts the baseline, which answers every request with so many bytes.
-func (b *bench) bare(size int) (*server, error) {
+// answer is what the baseline repeats: the header and size of an answer of the
+// product.
+type answer struct {
+	Header http.Header
+	Size   int
+}
+
+// probe asks the product once.
+func (b *bench) probe(method, url, body string) (answer, error) {
+	req, err := http.NewRequestWithContext(b.ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode >= http.StatusBadRequest {
+		err = fmt.Errorf("%s %s: %s: %s", method, url, resp.Status, text)
+	}
+	return answer{resp.Header, len(text)}, err
+}
+
+// bare starts the baseline, which answers every request alike.
+func (b *bench) bare(a answer) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return b.start("", self, "bare", strconv.Itoa(size))
+	text, err := json.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
+	return b.start("", self, "bare", string(text))
 }
 
-// serveBare is the baseline: Echo, one handler, no middleware, no database.
-func serveBare(size string) error {
-	n, err := strconv.Atoi(size)
-	if err != nil {
+// serveBare is the baseline: Echo, one handler, no middleware, no limits, no
+// database. Its answers are of the same bytes as the product's, header
+// included.
+func serveBare(text string) error {
+	var a answer
+	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		return err
 	}
-	body := bytes.Repeat([]byte{'x'}, n)
+	delete(a.Header, "Content-Length") // net/http writes these two
+	delete(a.Header, "Date")
+	body := bytes.Repeat([]byte{'x'}, a.Size)
+	kind := a.Header.Get("Content-Type")
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
 	answer := func(c echo.Context) error {
-		return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, body)
+		header := c.Response().Header()
+		for name, values := range a.Header {
+			header[name] = values
+		}
+		return c.Blob(http.StatusOK, kind, body)
 	}
 	e.GET("/*", answer)
 	e.POST("/*", func(c echo.Context) error {

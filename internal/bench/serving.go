@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"time"
@@ -70,12 +71,14 @@ func (b *bench) joins() error {
 	if err := s.create(b.ctx, dayRoom("joins")); err != nil {
 		return err
 	}
-	// One answer tells the size; the rest warms the server up.
-	probe, err := generator{ctx: b.ctx, addr: s.addr, conns: 64, total: 20_000, request: joining("joins", 0)}.run(201)
+	if _, err := (generator{ctx: b.ctx, addr: s.addr, conns: 64, total: 20_000, request: joining("joins", 0)}).run(201); err != nil {
+		return err
+	}
+	probe, err := b.probe(http.MethodPost, "http://"+s.addr+"/r/joins/join", `{"ticket":"`+ticket(-1, 0).String()+`"}`)
 	if err != nil {
 		return err
 	}
-	bare, err := b.bare(probe.bytes)
+	bare, err := b.bare(probe)
 	if err != nil {
 		return err
 	}
@@ -120,29 +123,28 @@ func (b *bench) reads() error {
 	if _, err := (generator{ctx: b.ctx, addr: s.addr, conns: connections, total: people, request: joining("reads", 0)}).run(201); err != nil {
 		return err
 	}
-	status := func(dst []byte, i int) []byte {
-		return append(append(append(dst, "GET /r/reads/tickets/"...), ticket(0, i%people).String()...), " HTTP/1.1\r\nHost: bench\r\n\r\n"...)
-	}
-	if err := b.reading(s, "state document", get("/r/reads/state"), 0.9); err != nil {
+	state := func(int) string { return "/r/reads/state" }
+	if err := b.reading(s, "state document", state, 0.9); err != nil {
 		return err
 	}
+	status := func(i int) string { return "/r/reads/tickets/" + ticket(0, i%people).String() }
 	return b.reading(s, "ticket status", status, 0.8)
 }
 
 // reading compares one request with the baseline.
-func (b *bench) reading(s *server, what string, request func([]byte, int) []byte, promise float64) error {
-	probe, err := generator{ctx: b.ctx, addr: s.addr, conns: 1, total: 1, request: request}.run(200)
+func (b *bench) reading(s *server, what string, path func(i int) string, promise float64) error {
+	probe, err := b.probe(http.MethodGet, "http://"+s.addr+path(0), "")
 	if err != nil {
 		return err
 	}
-	bare, err := b.bare(probe.bytes)
+	bare, err := b.bare(probe)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = bare.stop() }()
 	load := func(addr string) func() (figures, error) {
 		return func() (figures, error) {
-			return generator{ctx: b.ctx, addr: addr, conns: connections, total: 1 << 40, until: roundLength, request: request}.run(200)
+			return generator{ctx: b.ctx, addr: addr, conns: connections, total: 1 << 40, until: roundLength, request: getting(path)}.run(200)
 		}
 	}
 	ratios, bareRate, rate, err := pairs(load(bare.addr), load(s.addr))
