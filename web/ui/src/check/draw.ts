@@ -4,6 +4,9 @@ import { shake256 } from "@noble/hashes/sha3.js";
 import { concat, uint64, utf8 } from "./bytes.ts";
 import type { Hash } from "./merkle.ts";
 
+/** The most lots that are shuffled here: 80 MB, and some seconds. A freeze could claim 2^32. */
+export const maxLots = 20_000_000;
+
 /** What a freeze fixes. */
 export interface Frozen {
   window: bigint;

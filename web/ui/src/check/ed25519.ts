@@ -1,9 +1,20 @@
-import { ed25519 } from "@noble/curves/ed25519.js";
+import { edwards } from "@noble/curves/abstract/edwards.js";
 import { sha512 } from "@noble/hashes/sha2.js";
 
 import { concat, equal } from "./bytes.ts";
 
-const { Point } = ed25519;
+/** https://www.rfc-editor.org/rfc/rfc8032.html#section-5.1 */
+const parameters = {
+  p: 2n ** 255n - 19n,
+  n: 2n ** 252n + 27742317777372353535851937790883648493n,
+  h: 8n,
+  a: 2n ** 255n - 20n, // -1
+  d: 37095705934669439343138083508754565189542113879843219016388785533085940283555n,
+  Gx: 15112221349535400772501151409588531511454012693041857206046113283949847762202n,
+  Gy: 46316835694926478169428394003475163141307993866256225615783033603165251855960n,
+};
+
+const Point = edwards(parameters);
 
 /**
  * Verifies an Ed25519 signature of RFC 8032 by the equation without cofactor,
@@ -16,8 +27,8 @@ export function verifyEd25519(publicKey: Uint8Array, message: Uint8Array, signat
   if (publicKey.length !== 32 || signature.length !== 64) return false;
   const r = signature.subarray(0, 32);
   const s = littleEndian(signature.subarray(32));
-  if (s >= Point.Fn.ORDER) return false;
-  const k = littleEndian(sha512(concat(r, publicKey, message))) % Point.Fn.ORDER;
+  if (s >= parameters.n) return false;
+  const k = littleEndian(sha512(concat(r, publicKey, message))) % parameters.n;
   try {
     const a = Point.fromBytes(publicKey, true);
     return equal(Point.BASE.multiplyUnsafe(s).subtract(a.multiplyUnsafe(k)).toBytes(), r);

@@ -85,7 +85,7 @@ const changes = {
   message: { message: hash },
 };
 
-// Words of any types: what a form reads is typed by Values.
+// A form has fields of any types; Values gives their types back.
 type Form = Readonly<Record<string, Field<any>>>;
 type Values<F> = { [K in keyof F]: F[K] extends Field<infer T> ? T : never };
 type Line = { [K in keyof typeof forms]: { kind: K } & Values<(typeof forms)[K]> }[keyof typeof forms];

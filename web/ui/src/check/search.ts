@@ -1,4 +1,4 @@
-import { type Entry, type EntryOf, parseEntry } from "./entry.ts";
+import { type Entry, type EntryOf, type Kind, parseEntry } from "./entry.ts";
 import { FormatError } from "./errors.ts";
 import type { LogReader } from "./reader.ts";
 import { tileWidth } from "./tiles.ts";
@@ -31,24 +31,40 @@ export async function peek(log: LogReader, index: bigint): Promise<Entry | undef
 /**
  * Finds the freeze of a window that ends at some time, after an arrival in it.
  * Times never go backwards, so the moment is found by bisection; the freeze
- * follows soon, or was earlier if the window was amended.
+ * follows soon, or came earlier if the schedule was amended. Where windows are
+ * out of order it finds the freeze of a later one, which is the fault to show.
  */
 export async function findFreeze(
   log: LogReader,
   window: bigint,
-  after: bigint,
+  arrival: bigint,
   end: number,
 ): Promise<bigint | undefined> {
-  const isFreeze = (entry: Entry | undefined): boolean => entry?.kind === "freeze" && entry.window === window;
-  const start = await bisect(log, after + 1n, (entry) =>
+  const start = await bisect(log, arrival + 1n, (entry) =>
     entry.kind === "assign" ? entry.window < window : timeOf(entry) < end,
   );
-  const forward = await scan(log, start, isFreeze).catch(orGiveUp);
-  if (typeof forward === "bigint") return forward;
-  for (let index = start - 1n; index > after && index >= start - patience * width; index--) {
-    if (isFreeze(await peek(log, index))) return index;
+  const found = await scan(log, start, (entry) => entry.kind === "freeze" && entry.window >= window).catch(orGiveUp);
+  const exact = typeof found === "bigint" ? await peek(log, found) : undefined;
+  if (exact?.kind === "freeze" && exact.window === window) return found as bigint;
+  const earlier = await findFreezeBefore(log, window, arrival, start);
+  if (earlier === undefined && found instanceof SearchError) throw found;
+  return earlier ?? (found as bigint | undefined);
+}
+
+/** Looks backwards for the freeze of a window, until it can only be later. */
+async function findFreezeBefore(
+  log: LogReader,
+  window: bigint,
+  arrival: bigint,
+  start: bigint,
+): Promise<bigint | undefined> {
+  for (let index = start - 1n; index > arrival; index--) {
+    if (index < start - patience * width) throw new SearchError(`no freeze found back to entry ${index}`);
+    const entry = await peek(log, index);
+    if (entry?.kind === "freeze" && entry.window === window) return index;
+    if (entry?.kind === "freeze" && entry.window < window) return undefined;
+    if (entry?.kind === "arrive" && entry.window <= window) return undefined;
   }
-  if (forward instanceof SearchError) throw forward;
   return undefined;
 }
 
@@ -57,32 +73,38 @@ function orGiveUp(failure: unknown): SearchError {
   throw failure;
 }
 
-/** Finds the draw of a window after its freeze. */
+/** Finds the draw of a window after its freeze, or what shows that it is missing there. */
 export function findDraw(log: LogReader, window: bigint, freeze: bigint): Promise<bigint | undefined> {
-  return scan(log, freeze + 1n, (entry) => entry?.kind === "draw" && entry.window === window);
+  return scan(log, freeze + 1n, (entry) => isOf(entry, ["draw", "assign"]) && entry.window >= window);
 }
 
-/** Finds the statement of a window's first place after its draw. */
+/** Finds the statement of a window's first place after its draw, or of a later window's. */
 export function findFirstPlace(log: LogReader, window: bigint, draw: bigint): Promise<bigint | undefined> {
-  return scan(log, draw + 1n, (entry) => entry?.kind === "assign" && entry.window === window);
+  return scan(log, draw + 1n, (entry) => entry.kind === "assign" && entry.window >= window);
 }
 
 /**
- * Finds the statement of a place. Places are stated in order, so from one of
- * them to another there are at least as many entries as places.
+ * Finds the statement of a place, or of a later one where it is left out.
+ * Places are stated in order, so from one of them to another there are at
+ * least as many entries as places.
  */
 export async function findPlace(log: LogReader, from: bigint, position: bigint): Promise<bigint | undefined> {
   let start = from;
-  for (;;) {
-    const index = await scan(log, start, (entry) => entry?.kind === "assign");
+  for (let hops = 0n; hops < 4n * patience; hops++) {
+    const index = await scan(log, start, (entry) => entry.kind === "assign");
     const entry = index === undefined ? undefined : await peek(log, index);
-    if (index === undefined || entry?.kind !== "assign" || entry.position > position) return undefined;
-    if (entry.position === position) return index;
+    if (index === undefined || entry?.kind !== "assign") return undefined;
+    if (entry.position >= position) return index;
     start = index + (position - entry.position);
   }
+  throw new SearchError(`place ${position} not found up to entry ${start}`);
 }
 
-/** The first index of the first bundle, not before low, whose last entry no longer comes before what is sought. */
+function isOf<K extends Kind>(entry: Entry, kinds: readonly K[]): entry is EntryOf<K> {
+  return (kinds as readonly Kind[]).includes(entry.kind);
+}
+
+/** Where to begin to look from low on: the first bundle whose last entry no longer comes before what is sought. */
 async function bisect(log: LogReader, low: bigint, before: (entry: Entry) => boolean): Promise<bigint> {
   let from = low / width;
   let to = (log.size + width - 1n) / width;
@@ -100,12 +122,13 @@ async function bisect(log: LogReader, low: bigint, before: (entry: Entry) => boo
 async function scan(
   log: LogReader,
   start: bigint,
-  matches: (entry: Entry | undefined) => boolean,
+  matches: (entry: Entry) => boolean,
 ): Promise<bigint | undefined> {
   const stop = start + patience * width;
   for (let index = start; index < log.size; index++) {
     if (index >= stop) throw new SearchError(`nothing found up to entry ${index}`);
-    if (matches(await peek(log, index))) return index;
+    const entry = await peek(log, index);
+    if (entry && matches(entry)) return index;
   }
   return undefined;
 }

@@ -1,13 +1,10 @@
-import { p256, p256_hasher } from "@noble/curves/nist.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 
 import { concat, equal, utf8 } from "./bytes.ts";
+import { encodeToCurve, order, Point } from "./p256.ts";
 
 // ECVRF-P256-SHA256-SSWU, suite 0x02, the verifier only.
 // https://www.rfc-editor.org/rfc/rfc9381.html#section-5
-
-const { Point } = p256;
-type CurvePoint = InstanceType<typeof Point>;
 
 const suite = 0x02;
 const pointSize = 33;
@@ -20,7 +17,7 @@ export const proofSize = pointSize + challengeSize + scalarSize;
 const encodeToCurveTag = utf8("ECVRF_P256_XMD:SHA-256_SSWU_NU_\x02");
 
 interface Decoded {
-  gamma: CurvePoint;
+  gamma: Point;
   gammaString: Uint8Array;
   c: Uint8Array;
   s: bigint;
@@ -34,7 +31,7 @@ export function verifyVrf(publicKey: Uint8Array, alpha: Uint8Array, proof: Uint8
   const { gamma, gammaString, s } = decoded;
   const c = integer(decoded.c);
   // https://www.rfc-editor.org/rfc/rfc9381.html#section-5.4.1.2, the salt is the public key
-  const h = p256_hasher.encodeToCurve(concat(publicKey, alpha), { DST: encodeToCurveTag }) as CurvePoint;
+  const h = encodeToCurve(concat(publicKey, alpha), encodeToCurveTag);
   const u = Point.BASE.multiplyUnsafe(s).subtract(y.multiplyUnsafe(c));
   const v = h.multiplyUnsafe(s).subtract(gamma.multiplyUnsafe(c));
   // https://www.rfc-editor.org/rfc/rfc9381.html#section-5.4.3
@@ -61,11 +58,11 @@ function decodeProof(proof: Uint8Array): Decoded | undefined {
   const gamma = decodePoint(gammaString);
   const c = proof.slice(pointSize, pointSize + challengeSize);
   const s = integer(proof.slice(pointSize + challengeSize));
-  return gamma && s < Point.Fn.ORDER ? { gamma, gammaString, c, s } : undefined;
+  return gamma && s < order ? { gamma, gammaString, c, s } : undefined;
 }
 
 /** A compressed point (SEC 1, 2.3.4) and nothing else; the identity has no such encoding. */
-function decodePoint(bytes: Uint8Array): CurvePoint | undefined {
+function decodePoint(bytes: Uint8Array): Point | undefined {
   if (bytes.length !== pointSize || (bytes[0] !== 2 && bytes[0] !== 3)) return undefined;
   try {
     return Point.fromBytes(bytes);
@@ -79,7 +76,7 @@ function decodePoint(bytes: Uint8Array): CurvePoint | undefined {
  * 2.3.3), which U and V are in a proof with the nonce 0: the RFC's verifier
  * accepts that one.
  */
-function encodePoint(point: CurvePoint): Uint8Array {
+function encodePoint(point: Point): Uint8Array {
   return point.is0() ? Uint8Array.of(0) : point.toBytes(true);
 }
 

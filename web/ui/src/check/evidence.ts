@@ -1,0 +1,213 @@
+import { type Checkpoint, openCheckpoint, parseCheckpoint } from "./checkpoint.ts";
+import { maxLots, shuffle } from "./draw.ts";
+import { type EntryOf, type Kind, parseEntry } from "./entry.ts";
+import { FormatError, SignatureError } from "./errors.ts";
+import type { Hash } from "./merkle.ts";
+import { parseKey, parseNote } from "./note.ts";
+import { policyProblem } from "./policy.ts";
+import { parseProof } from "./proof.ts";
+import { LogReader } from "./reader.ts";
+import { Schedule } from "./schedule.ts";
+import { findDraw, findFirstPlace, findFreeze, findPlace, peek, SearchError } from "./search.ts";
+import type { Source } from "./source.ts";
+
+/** What a visitor holds. */
+export interface Visitor {
+  origin: string;
+  /** The log's verifier key from outside, such as the room's link; without one, the one the log itself names. */
+  vkey?: string;
+  /** The ticket, or the secret that makes it. */
+  ticket: string | { secret: Uint8Array };
+  /** The receipt of joining, a tlog-proof. */
+  receipt: Uint8Array;
+  /** The position that is shown to the visitor, once one is. */
+  shown?: bigint;
+}
+
+/**
+ * Where the server says that entries stand. A wrong or missing index costs a
+ * search; those of amendments and earlier freezes are not searched for.
+ */
+export interface Hints {
+  freeze?: bigint;
+  place?: bigint;
+  /** The amendments of the schedule before the visitor's window. */
+  amends?: readonly bigint[];
+  /** The freezes of all earlier windows: with them the window's first position is checked too. */
+  earlier?: readonly bigint[];
+}
+
+/** One entry, with the inclusion proof that it stands at an index of the published log. */
+export interface Proven {
+  index: bigint;
+  entry: Uint8Array;
+  path: Hash[];
+}
+
+/** Entries without gaps, and the proof that they stand in the published log from an index on. */
+export interface ProvenRun {
+  first: bigint;
+  entries: Uint8Array[];
+  proof: Hash[];
+}
+
+/**
+ * Everything that is to be checked, as the server gave it. What is missing is
+ * not in the log yet, if neither malformed nor gaveUp says otherwise.
+ */
+export interface Evidence {
+  checkpoint: Uint8Array;
+  room?: Proven;
+  arrive?: Proven;
+  /** From the receipt's tree to the published one; missing if that is smaller. */
+  growth?: Hash[];
+  amends: Proven[];
+  freeze?: Proven;
+  /** From the tree that the freeze names to the published one. */
+  frozen?: Hash[];
+  draw?: Proven;
+  /** From after the draw up to the statement of the window's first place. */
+  firstPlace?: ProvenRun;
+  place?: Proven;
+  earlier?: Proven[];
+  /** What is wrong with the form of a published file. */
+  malformed?: string;
+  /** A search ended before the log did. */
+  gaveUp?: boolean;
+}
+
+/**
+ * Fetches what there is to check about a visitor's place. It rejects only if
+ * the source does; whatever is wrong with the content is for checkPlace to say.
+ */
+export async function gather(source: Source, visitor: Visitor, hints: Hints = {}): Promise<Evidence> {
+  const evidence: Evidence = { checkpoint: await source.checkpoint(), amends: [] };
+  try {
+    await new Gatherer(source, visitor, hints, evidence).gather();
+  } catch (failure) {
+    if (failure instanceof SearchError) evidence.gaveUp = true;
+    else if (failure instanceof FormatError) evidence.malformed = failure.message;
+    else if (!(failure instanceof SignatureError)) throw failure;
+  }
+  return evidence;
+}
+
+class Gatherer {
+  readonly #visitor: Visitor;
+  readonly #hints: Hints;
+  readonly #evidence: Evidence;
+  readonly #log: LogReader;
+
+  constructor(source: Source, visitor: Visitor, hints: Hints, evidence: Evidence) {
+    this.#visitor = visitor;
+    this.#hints = hints;
+    this.#evidence = evidence;
+    this.#log = new LogReader(source, headSize(evidence.checkpoint, visitor.vkey));
+  }
+
+  async gather(): Promise<void> {
+    const evidence = this.#evidence;
+    if (this.#log.size === 0n) return;
+    evidence.room = await this.#prove(0n);
+    const room = entryOf(evidence.room, "room");
+    // Tiles are asked for only up to a size that is signed.
+    openCheckpoint(evidence.checkpoint, parseKey(this.#visitor.vkey ?? room.logKey));
+    const receipt = parseReceipt(this.#visitor.receipt);
+    if (policyProblem(room) !== undefined) return;
+    if (!receipt || receipt.index >= this.#log.size) return;
+    evidence.arrive = await this.#prove(receipt.index);
+    if (receipt.size <= this.#log.size) evidence.growth = await this.#log.consistency(receipt.size);
+    await this.#gatherDraw(room, entryOf(evidence.arrive, "arrive"));
+  }
+
+  async #gatherDraw(room: EntryOf<"room">, arrive: EntryOf<"arrive">): Promise<void> {
+    const evidence = this.#evidence;
+    evidence.amends = await this.#proveAll(this.#hints.amends ?? []);
+    const end = scheduleOf(room, evidence.amends).at(arrive.time)?.to ?? arrive.time + 1;
+    const after = evidence.arrive!.index;
+    const { freeze: hint } = this.#hints;
+    const hinted = hint === undefined ? undefined : await peek(this.#log, hint);
+    const isHinted = hinted?.kind === "freeze" && hinted.window === arrive.window;
+    const freezeAt = isHinted ? hint : await findFreeze(this.#log, arrive.window, after, end);
+    if (freezeAt === undefined) return;
+    evidence.freeze = await this.#prove(freezeAt);
+    const freeze = entryOf(evidence.freeze, "freeze");
+    if (freeze.size <= this.#log.size) evidence.frozen = await this.#log.consistency(freeze.size);
+    if (this.#hints.earlier) evidence.earlier = await this.#proveAll(this.#hints.earlier);
+
+    const drawAt = await findDraw(this.#log, arrive.window, freezeAt);
+    if (drawAt === undefined) return;
+    evidence.draw = await this.#prove(drawAt);
+    const draw = await peek(this.#log, drawAt);
+    if (draw?.kind !== "draw") return;
+    if (freeze.lots > maxLots) return;
+    const rank = shuffle(draw.seed, arrive.lane, freeze.lots).indexOf(arrive.seq);
+    await this.#gatherPlace(arrive.window, drawAt, BigInt(Math.max(rank, 0)));
+  }
+
+  async #gatherPlace(window: bigint, drawAt: bigint, rank: bigint): Promise<void> {
+    const firstAt = await findFirstPlace(this.#log, window, drawAt);
+    if (firstAt === undefined) return;
+    this.#evidence.firstPlace = await this.#proveRun(drawAt + 1n, firstAt + 1n);
+    const first = await peek(this.#log, firstAt);
+    if (first?.kind !== "assign") return;
+    const position = first.position + rank;
+    const { place: hint } = this.#hints;
+    const hinted = hint === undefined ? undefined : await peek(this.#log, hint);
+    const isHinted = hinted?.kind === "assign" && hinted.position === position;
+    const placeAt = isHinted ? hint : await findPlace(this.#log, firstAt + rank, position);
+    if (placeAt !== undefined) this.#evidence.place = await this.#prove(placeAt);
+  }
+
+  async #prove(index: bigint): Promise<Proven> {
+    const entry = await this.#log.entry(index); // first, so that its bundle is at hand for the proof
+    return { index, entry, path: await this.#log.inclusion(index) };
+  }
+
+  #proveAll(indexes: readonly bigint[]): Promise<Proven[]> {
+    const inside = indexes.filter((index) => index >= 0n && index < this.#log.size);
+    return Promise.all(inside.map((index) => this.#prove(index)));
+  }
+
+  async #proveRun(from: bigint, to: bigint): Promise<ProvenRun> {
+    const entries: Uint8Array[] = [];
+    for (let index = from; index < to; index++) entries.push(await this.#log.entry(index));
+    return { first: from, entries, proof: await this.#log.run([from, to]) };
+  }
+}
+
+/** The size that a checkpoint states, if it is signed as far as the key is known. */
+function headSize(checkpoint: Uint8Array, vkey: string | undefined): bigint {
+  const head = vkey === undefined ? parseCheckpoint(parseNote(checkpoint).text) : openCheckpoint(checkpoint, parseKey(vkey));
+  return head.size;
+}
+
+/** Index and tree of a receipt; undefined if it is malformed. Nothing about it is verified. */
+function parseReceipt(receipt: Uint8Array): { index: bigint; size: bigint } | undefined {
+  try {
+    const { index, checkpoint } = parseProof(receipt);
+    const head: Checkpoint = parseCheckpoint(checkpoint.slice(0, checkpoint.lastIndexOf("\n\n") + 1));
+    return { index, size: head.size };
+  } catch (failure) {
+    if (failure instanceof FormatError) return undefined;
+    throw failure;
+  }
+}
+
+/** Reads an entry of one kind, or throws a FormatError. */
+export function entryOf<K extends Kind>({ entry, index }: Proven, kind: K): EntryOf<K> {
+  const read = parseEntry(entry);
+  if (read.kind !== kind) throw new FormatError(`entry ${index} is ${read.kind}, not ${kind}`);
+  return read as EntryOf<K>;
+}
+
+/** The schedule of a policy after some amendments; one that the rules do not allow changes nothing. */
+export function scheduleOf(room: EntryOf<"room">, amends: readonly Proven[]): Schedule {
+  let schedule = new Schedule(room.windows, room.closes);
+  for (const proven of [...amends].sort((a, b) => (a.index < b.index ? -1 : 1))) {
+    const amend = entryOf(proven, "amend");
+    if (amend.change !== "windows") continue;
+    schedule = schedule.amended(amend.time, amend.windows, amend.closes) ?? schedule;
+  }
+  return schedule;
+}

@@ -1,0 +1,11 @@
+// The checks a visitor's browser makes, without trusting the server: written
+// from the documents, not from the Go code, so that it is a second opinion.
+//
+//   source ─► gather ─► evidence ─► checkPlace ─► four lines
+
+export { fromBase64Url, toBase64Url } from "./base64.ts";
+export { type Evidence, gather, type Hints, type Proven, type ProvenRun, type Visitor } from "./evidence.ts";
+export { checkPlace } from "./place.ts";
+export { httpSource, type Source } from "./source.ts";
+export { passOf, secretSize, ticketOf } from "./ticket.ts";
+export { type Facts, type Line, type LineId, type Reason, type Status, verdicts } from "./verdicts.ts";

@@ -1,0 +1,230 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+
+import { equal, utf8 } from "./bytes.ts";
+import { type Checkpoint, openCheckpoint } from "./checkpoint.ts";
+import { alphaOf, maxLots, seedOf, shuffle } from "./draw.ts";
+import { type Entry, type EntryOf, parseEntry } from "./entry.ts";
+import { FormatError, SignatureError } from "./errors.ts";
+import { type Evidence, entryOf, type Proven, type ProvenRun, scheduleOf, type Visitor } from "./evidence.ts";
+import { toHex } from "./hex.ts";
+import { leafHash, verifyConsistency, verifyInclusion, verifyRun } from "./merkle.ts";
+import { type Key, parseKey } from "./note.ts";
+import { generalLane, policyProblem } from "./policy.ts";
+import { parseProof } from "./proof.ts";
+import { ticketOf } from "./ticket.ts";
+import { type Facts, type Line, type LineId, type Reason, type Status, verdicts } from "./verdicts.ts";
+import { verifyVrf } from "./vrf.ts";
+
+/**
+ * Checks a visitor's place: record, group, draw, place. Nothing in the
+ * evidence is believed; it may be made up altogether. A line that needs what a
+ * line above could not show is amber, so that red is where the fault is.
+ */
+export function checkPlace(visitor: Visitor, evidence: Evidence): Line[] {
+  const record = judgeRecord(visitor, evidence);
+  const group = record.base ? judgeGroup(record.base, evidence) : unchecked();
+  const draw = group.frozen ? judgeDraw(group.frozen, evidence) : unchecked();
+  const place = draw.drawn ? judgePlace(draw.drawn, visitor, evidence) : unchecked();
+  return [line("record", record), line("group", group), line("draw", draw), line("place", place)];
+}
+
+interface Verdict<L extends LineId> {
+  reason: Reason<L>;
+  facts: Facts;
+}
+
+function line<L extends LineId>(id: L, { reason, facts }: Verdict<L>): Line {
+  const status: Status = (verdicts[id] as Record<Reason<L>, Status>)[reason];
+  return { id, status, reason, facts } as Line;
+}
+
+function unchecked(): { reason: "unchecked"; facts: Facts; frozen?: Frozen; drawn?: Drawn } {
+  return { reason: "unchecked", facts: {} };
+}
+
+/** Why a part of the evidence is not there. */
+function missing({ gaveUp, malformed }: Evidence): "pending" | "not-found" | "malformed" {
+  if (malformed !== undefined) return "malformed";
+  return gaveUp ? "not-found" : "pending";
+}
+
+/** What the record shows for the lines below: a room's published log with my arrival in it. */
+interface Base {
+  head: Checkpoint;
+  room: EntryOf<"room">;
+  roomHash: Uint8Array;
+  arrive: EntryOf<"arrive">;
+  index: bigint; // of the arrival
+}
+
+/** What the group's line shows: the freeze of my window. */
+interface Frozen extends Base {
+  freeze: EntryOf<"freeze">;
+}
+
+/** What the draw's line shows: the seed, revealed at an index. */
+interface Drawn extends Frozen {
+  seed: Uint8Array;
+  drawIndex: bigint;
+}
+
+function judgeRecord(visitor: Visitor, evidence: Evidence): Verdict<"record"> & { base?: Base } {
+  const facts: Facts = { keyFrom: visitor.vkey === undefined ? "log" : "visitor" };
+  const first = evidence.room;
+  const vkey = visitor.vkey ?? (first && attempt(() => entryOf(first, "room").logKey));
+  const key = vkey === undefined ? undefined : attempt(() => parseKey(vkey));
+  const noRoom = !first && evidence.malformed !== undefined ? "malformed" : "room";
+  if (key?.name !== visitor.origin) return { reason: visitor.vkey === undefined ? noRoom : "key", facts };
+  const head = attempt(() => openCheckpoint(evidence.checkpoint, key));
+  if (!head) return { reason: "checkpoint", facts };
+  facts.size = head.size;
+  const room = proven(head, first, "room");
+  if (!first || first.index !== 0n || !room) return { reason: noRoom, facts };
+  if (room.origin !== visitor.origin || room.logKey !== vkey) return { reason: "room", facts };
+  const problem = policyProblem(room);
+  if (problem !== undefined) return { reason: "room", facts: { ...facts, problem } };
+
+  const reason = judgeArrival(visitor, evidence, key, head);
+  const arrive = proven(head, evidence.arrive, "arrive");
+  if (!evidence.arrive || !arrive || arrive.ticket !== ticketOfVisitor(visitor)) return { reason, facts };
+  const base = { head, room, roomHash: sha256(first.entry), arrive, index: evidence.arrive.index };
+  return { reason, facts: { ...facts, index: base.index, window: arrive.window }, base };
+}
+
+/** Judges the visitor's entry, in the receipt's tree and in the published one. */
+function judgeArrival(visitor: Visitor, evidence: Evidence, key: Key, head: Checkpoint): Reason<"record"> {
+  const receipt = attempt(() => parseProof(visitor.receipt));
+  const kept = receipt && attempt(() => openCheckpoint(utf8(receipt.checkpoint), key));
+  if (!receipt || !kept) return "receipt";
+  if (receipt.index >= head.size) return "behind";
+  const { arrive, growth } = evidence;
+  if (!arrive) return evidence.malformed === undefined ? "arrival" : "malformed";
+  if (arrive.index !== receipt.index || !included(head, arrive)) return "arrival";
+  if (kept.size > head.size) return "behind";
+  if (!growth && evidence.malformed !== undefined) return "malformed";
+  if (!growth || !verifyConsistency(kept, head, growth)) return "history";
+  if (!included(kept, { ...arrive, path: receipt.path })) return "receipt-arrival";
+  const entry = attempt(() => entryOf(arrive, "arrive"));
+  return entry?.ticket === ticketOfVisitor(visitor) ? "included" : "ticket";
+}
+
+function judgeGroup(base: Base, evidence: Evidence): Verdict<"group"> & { frozen?: Frozen } {
+  const { head, room, arrive } = base;
+  const index = evidence.freeze?.index;
+  if (index === undefined) return { reason: missing(evidence), facts: { window: arrive.window } };
+  const freeze = proven(head, evidence.freeze, "freeze");
+  if (!freeze) return { reason: "freeze", facts: { window: arrive.window } };
+  const facts: Facts = { window: freeze.window, lots: freeze.lots, closed: freeze.time };
+  const before = { size: freeze.size, root: freeze.root };
+  if (freeze.window !== arrive.window) return { reason: "window", facts };
+  if (index <= base.index || freeze.time < arrive.time) return { reason: "early", facts };
+  if (freeze.size !== index) return { reason: "size", facts };
+  // All entries before the freeze but the first can be arrivals.
+  if (arrive.seq >= freeze.lots || BigInt(freeze.lots) >= freeze.size) return { reason: "lots", facts };
+  if (!evidence.frozen && evidence.malformed !== undefined) return { reason: "malformed", facts };
+  if (!evidence.frozen || !verifyConsistency(before, head, evidence.frozen)) return { reason: "root", facts };
+  const frozen = { ...base, freeze };
+  const amended = evidence.amends.every((amend) => proven(head, amend, "amend"));
+  const window = amended ? scheduleOf(room, evidence.amends).at(arrive.time) : undefined;
+  const scheduled = window?.index === arrive.window && freeze.time >= window.to;
+  return { reason: scheduled ? "closed" : "schedule", facts, frozen };
+}
+
+function judgeDraw(frozen: Frozen, evidence: Evidence): Verdict<"draw"> & { drawn?: Drawn } {
+  const { head, room, roomHash, freeze } = frozen;
+  if (freeze.round !== 0n) return { reason: "beacon", facts: {} };
+  const alpha = alphaOf(roomHash, freeze);
+  const beta = verifyVrf(room.vrfKey, alpha, freeze.proof);
+  if (!beta) return { reason: "proof", facts: {} };
+  const drawIndex = evidence.draw?.index;
+  if (drawIndex === undefined) return { reason: missing(evidence), facts: {} };
+  const draw = proven(head, evidence.draw, "draw");
+  if (!draw) return { reason: "draw", facts: {} };
+  const facts: Facts = { seed: toHex(draw.seed) };
+  if (draw.window !== freeze.window) return { reason: "window", facts };
+  if (drawIndex <= freeze.size || draw.time < freeze.time) return { reason: "early", facts };
+  if (draw.signature.length > 0) return { reason: "beacon", facts };
+  const seed = seedOf(alpha, beta, freeze.round, draw.signature);
+  if (!equal(seed, draw.seed)) return { reason: "seed", facts };
+  return { reason: "no-beacon", facts, drawn: { ...frozen, seed, drawIndex } };
+}
+
+function judgePlace(drawn: Drawn, visitor: Visitor, evidence: Evidence): Verdict<"place"> {
+  const { head, arrive, freeze, seed } = drawn;
+  const { lots } = freeze;
+  if (lots > maxLots) return { reason: "too-large", facts: { lots } };
+  const rank = shuffle(seed, arrive.lane, lots).indexOf(arrive.seq);
+  const facts: Facts = { lots, rank };
+  if (!evidence.firstPlace) return { reason: missing(evidence), facts };
+  const first = firstPosition(drawn, evidence.firstPlace);
+  if (first === undefined) return { reason: "places", facts };
+  facts.first = first;
+  if (!beginsRightly(drawn, first, evidence.earlier)) return { reason: "first", facts };
+  const position = first + BigInt(rank);
+  facts.position = position;
+  if (visitor.shown !== undefined && visitor.shown !== position) return { reason: "shown", facts };
+  if (!evidence.place) return { reason: missing(evidence), facts };
+  const place = proven(head, evidence.place, "assign");
+  if (!place) return { reason: "place", facts };
+  if (place.position !== position || place.window !== arrive.window || place.lane !== arrive.lane) {
+    return { reason: "position", facts: { ...facts, stated: place.position } };
+  }
+  return { reason: place.ticket === arrive.ticket ? "exact" : "ticket", facts };
+}
+
+/**
+ * The position that the record gives to the first place of my window: the
+ * first statement of one after the draw. The run shows that none is before.
+ */
+function firstPosition({ head, arrive, drawIndex }: Drawn, run: ProvenRun): bigint | undefined {
+  const isProven = verifyRun(run.first, run.entries.map(leafHash), head.size, head.root, run.proof);
+  if (!isProven || run.first !== drawIndex + 1n) return undefined;
+  const places = run.entries
+    .map((entry): Entry | undefined => attempt(() => parseEntry(entry)))
+    .map((entry) => (entry?.kind === "assign" && entry.window === arrive.window ? entry : undefined));
+  const first = places.pop();
+  return places.every((place) => place === undefined) && first?.lane === generalLane ? first.position : undefined;
+}
+
+/**
+ * Positions are counted on across windows, a lot each. Without the earlier
+ * freezes it is known that the first window begins at 1, and that no more
+ * people can be before it than arrivals before mine.
+ */
+function beginsRightly({ head, arrive, index }: Drawn, first: bigint, earlier: Proven[] | undefined): boolean {
+  if (arrive.window === 0n && first !== 1n) return false;
+  if (first < 1n || first + BigInt(arrive.seq) > index) return false;
+  if (!earlier) return true;
+  let people = 0n;
+  let last = -1n;
+  for (const one of earlier) {
+    const freeze = proven(head, one, "freeze");
+    if (!freeze || freeze.window <= last || freeze.window >= arrive.window) return false;
+    last = freeze.window;
+    people += BigInt(freeze.lots);
+  }
+  return first === people + 1n;
+}
+
+/** The entry, if it is of that kind and the proof shows it in the tree. */
+function proven<K extends Entry["kind"]>(head: Checkpoint, one: Proven | undefined, kind: K): EntryOf<K> | undefined {
+  return one && included(head, one) ? attempt(() => entryOf(one, kind)) : undefined;
+}
+
+function included({ size, root }: Checkpoint, { index, entry, path }: Proven): boolean {
+  return verifyInclusion(index, leafHash(entry), size, root, path);
+}
+
+function ticketOfVisitor({ origin, ticket }: Visitor): string {
+  return typeof ticket === "string" ? ticket : ticketOf(origin, ticket.secret);
+}
+
+/** The result, or undefined where something is malformed or wrongly signed. */
+function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (failure) {
+    if (failure instanceof FormatError || failure instanceof SignatureError) return undefined;
+    throw failure;
+  }
+}

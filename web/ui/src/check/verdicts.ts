@@ -1,0 +1,91 @@
+/** Green: it is so. Amber: nothing is wrong, and not everything is shown. Red: it is not so. */
+export type Status = "green" | "amber" | "red";
+
+/**
+ * Everything that can be said about each of the four lines, and its colour.
+ * The same word under two lines means something different under each.
+ */
+export const verdicts = {
+  /** My arrival is in the record I have a receipt for, and in the one published now. */
+  record: {
+    included: "green",
+    behind: "amber", // what is published does not reach my receipt yet: ask again in a few seconds
+    key: "red", // the key I was given is malformed, or of another room
+    checkpoint: "red", // what is published is not signed by the key
+    malformed: "red", // a published file is not in its form
+    room: "red", // the first entry is no policy, one against the rules, or of another room or key
+    receipt: "red", // my receipt is malformed, or not signed by the key
+    arrival: "red", // my entry is not in what is published
+    history: "red", // what is published does not continue what my receipt was given for
+    "receipt-arrival": "red", // my receipt is for another entry
+    ticket: "red", // the entry is not of my ticket
+  },
+  /** My group was closed before it was drawn, and the number of people in it was fixed. */
+  group: {
+    closed: "green",
+    unchecked: "amber", // because of the line above
+    pending: "amber", // not closed yet
+    "not-found": "amber", // no freeze within a reasonable distance
+    malformed: "red",
+    schedule: "amber", // the published schedule, as far as known, has me in another group or open for longer
+    freeze: "red", // the entry that closes my group is not in what is published
+    window: "red", // it closes another group
+    early: "red", // it is before my arrival
+    size: "red", // it counts other entries before it than there are
+    lots: "red", // it counts fewer people than me, or more than there are entries
+    root: "red", // it names another history before it
+  },
+  /** The draw follows from the room's key and what the freeze fixed. */
+  draw: {
+    "no-beacon": "amber", // it does, but the operator could have tried outcomes before
+    unchecked: "amber",
+    pending: "amber", // not drawn yet
+    "not-found": "amber",
+    malformed: "red",
+    proof: "red", // the proof in the freeze is not the key's
+    draw: "red", // the draw is not in what is published
+    window: "red", // it is of another group
+    early: "red", // it is before the freeze
+    beacon: "red", // it uses a beacon that the room does not have
+    seed: "red", // the seed does not follow from the proof
+  },
+  /** My place is exactly what the shuffle gives. */
+  place: {
+    exact: "green",
+    unchecked: "amber",
+    pending: "amber", // not written into the record yet
+    "not-found": "amber",
+    malformed: "red",
+    "too-large": "amber", // the group is too large to shuffle here
+    places: "red", // the places of my group are not in what is published, or not of my group
+    first: "red", // my group does not begin where the groups before it end
+    place: "red", // my place is not in what is published
+    ticket: "red", // it is given to another ticket
+    position: "red", // it is another one
+    shown: "red", // I am shown another one
+  },
+} as const satisfies Record<string, Record<string, Status>>;
+
+export type LineId = keyof typeof verdicts;
+export type Reason<L extends LineId> = keyof (typeof verdicts)[L];
+
+/** What the lines are about, as far as it is known and proven. */
+export interface Facts {
+  keyFrom?: "visitor" | "log"; // where the log's key comes from
+  index?: bigint; // of my arrival
+  size?: bigint; // of what is published
+  window?: bigint;
+  problem?: string; // the field of the policy that breaks the rules
+  closed?: number; // time of the freeze, milliseconds since the Unix epoch
+  lots?: number; // people in my group
+  seed?: string; // hexadecimal
+  rank?: number; // in my group, from 0
+  first?: bigint; // position of my group's first place
+  position?: bigint; // mine
+  stated?: bigint; // the one in the record where that is another
+}
+
+/** One line of the result. */
+export type Line = {
+  [L in LineId]: { id: L; status: Status; reason: Reason<L>; facts: Facts };
+}[LineId];

@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { utf8 } from "../../src/check/bytes.ts";
+import { formatEntry, parseEntry } from "../../src/check/entry.ts";
+import { FormatError } from "../../src/check/errors.ts";
+import { policyProblem } from "../../src/check/policy.ts";
+import { mangled } from "../support/random.ts";
+import { fairness } from "../support/vectors.ts";
+
+test("entries of the vectors are written as they were read", () => {
+  const kinds = new Set<string>();
+  for (const text of [...fairness.entries, ...fairness.room.entries]) {
+    const entry = parseEntry(utf8(text));
+    kinds.add(entry.kind);
+    assert.equal(entry.kind, text.split(" ")[0]);
+    assert.equal(Buffer.from(formatEntry(entry)).toString(), text);
+  }
+  assert.equal(kinds.size, 11);
+});
+
+test("texts of the vectors that are no entries", () => {
+  for (const text of fairness.not_entries) assert.throws(() => parseEntry(utf8(text)), FormatError, text);
+  assert.ok(fairness.not_entries.length > 0);
+});
+
+test("a mangled entry is refused, or another one in its one form", () => {
+  for (const text of fairness.entries) {
+    for (const other of mangled(utf8(text))) {
+      try {
+        assert.deepEqual(formatEntry(parseEntry(other)), other);
+      } catch (failure) {
+        assert.ok(failure instanceof FormatError, Buffer.from(other).toString());
+      }
+    }
+  }
+});
+
+test("fields are what they say", () => {
+  assert.deepEqual(parseEntry(utf8("arrive 5 9223372036854775807 4294967295 0badcafe-0123-8123-8123-456789abcdef a-9")), {
+    kind: "arrive",
+    time: 5,
+    window: (1n << 63n) - 1n,
+    seq: 2 ** 32 - 1,
+    ticket: "0badcafe-0123-8123-8123-456789abcdef",
+    lane: "a-9",
+  });
+  assert.deepEqual(parseEntry(utf8("amend 5 windows 900 100 50 200 60")), {
+    kind: "amend",
+    time: 5,
+    change: "windows",
+    closes: 900,
+    windows: [
+      { from: 100, length: 50 },
+      { from: 200, length: 60 },
+    ],
+  });
+  assert.deepEqual(parseEntry(utf8("amend 5 outflow 10 20")), {
+    kind: "amend",
+    time: 5,
+    change: "outflow",
+    perMinute: 10,
+    maxActive: 20,
+  });
+});
+
+test("names of objects are no kinds and no changes", () => {
+  for (const name of ["constructor", "__proto__", "toString", "hasOwnProperty"]) {
+    assert.throws(() => parseEntry(utf8(`${name} 5`)), FormatError);
+    assert.throws(() => parseEntry(utf8(`amend 5 ${name}`)), FormatError);
+  }
+});
+
+test("an entry has at most 65,535 bytes", () => {
+  const merit = `merit 5 0badcafe-0123-8123-8123-456789abcdef m `;
+  const most = merit + "e".repeat(65_535 - merit.length);
+  assert.equal(parseEntry(utf8(most)).kind, "merit");
+  assert.throws(() => parseEntry(utf8(`${most}e`)), FormatError);
+  assert.throws(() => parseEntry(Uint8Array.of(0x65, 0x6e, 0x64, 0x20, 0xff)), FormatError);
+});
+
+test("policies of the vectors", () => {
+  const room = parseEntry(utf8(fairness.room.entries[0]!));
+  assert.ok(room.kind === "room" && policyProblem(room) === undefined);
+  const broken = fairness.room.violations.filter(({ after, entry }) => after === 0 && entry.startsWith("room"));
+  for (const { entry } of broken) {
+    const bad = parseEntry(utf8(entry));
+    assert.ok(bad.kind === "room" && policyProblem(bad) !== undefined, entry);
+  }
+  assert.ok(broken.length > 0);
+});
+
+test("every rule of a policy", () => {
+  const room = parseEntry(utf8(fairness.room.entries[0]!));
+  assert.ok(room.kind === "room");
+  const never = 2 ** 53 - 1;
+  const rule = { from: room.opens, length: 100 };
+  const bad: [string, Partial<typeof room>][] = [
+    ["origin", { origin: "a".repeat(256), logKey: `${"a".repeat(256)}+` }],
+    ["origin", { origin: "a+b", logKey: "a+b+c" }],
+    ["log", { logKey: "other+key" }],
+    ["log", { logKey: `${room.origin}+${"a".repeat(1024)}` }],
+    ["vrf", { vrfKey: Uint8Array.from([4, ...room.vrfKey.subarray(1)]) }],
+    ["beacon", { beacon: "drand" }],
+    ["lane", { lanes: [] }],
+    ["lane", { lanes: ["vip"] }],
+    ["lane", { lanes: ["general", "vip"] }],
+    ["opens", { created: room.opens + 1 }],
+    ["starts", { starts: room.opens - 1 }],
+    ["closes", { closes: room.opens }],
+    ["window", { windows: [] }],
+    ["window", { windows: [{ ...rule, from: room.opens + 1 }] }],
+    ["window", { windows: [{ ...rule, length: 99 }] }],
+    ["window", { windows: [{ ...rule, length: 2_678_400_001 }] }],
+    ["window", { windows: [rule, rule] }],
+    ["window", { windows: [rule, { ...rule, from: room.closes }] }],
+    ["window", { windows: Array.from({ length: 1001 }, (_, i) => ({ ...rule, from: room.opens + i })) }],
+    ["outflow", { perMinute: 0 }],
+    ["outflow", { perMinute: 10_000_001 }],
+    ["claim", { claim: 999 }],
+    ["claim", { claim: 86_400_001 }],
+    ["session", { session: 999 }],
+    ["session", { session: 604_800_001 }],
+  ];
+  for (const [field, change] of bad) assert.equal(policyProblem({ ...room, ...change }), field, field);
+  const good: Partial<typeof room>[] = [
+    { closes: never },
+    { maxActive: 0 },
+    { perMinute: 1, claim: 1000, session: 604_800_000 },
+    { windows: [{ ...rule, length: 2_678_400_000 }] },
+    { windows: Array.from({ length: 1000 }, (_, i) => ({ ...rule, from: room.opens + i })) },
+  ];
+  for (const change of good) assert.equal(policyProblem({ ...room, ...change }), undefined);
+});

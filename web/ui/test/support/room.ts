@@ -1,0 +1,233 @@
+import { ed25519 } from "@noble/curves/ed25519.js";
+import { sha256 } from "@noble/hashes/sha2.js";
+
+import { toBase64 } from "../../src/check/base64.ts";
+import { concat, utf8 } from "../../src/check/bytes.ts";
+import { formatCheckpoint } from "../../src/check/checkpoint.ts";
+import { alphaOf, seedOf, shuffle } from "../../src/check/draw.ts";
+import { type Entry, type EntryOf, formatEntry, parseEntry } from "../../src/check/entry.ts";
+import type { Visitor } from "../../src/check/evidence.ts";
+import { toHex } from "../../src/check/hex.ts";
+import { emptyRoot, type Hash, inclusionRanges, leafHash, rootOf } from "../../src/check/merkle.ts";
+import { formatProof } from "../../src/check/proof.ts";
+import { Schedule } from "../../src/check/schedule.ts";
+import type { Source } from "../../src/check/source.ts";
+import { ticketOf } from "../../src/check/ticket.ts";
+import { hashesAt, tileOf, tilePath } from "../../src/check/tiles.ts";
+import { verifyVrf } from "../../src/check/vrf.ts";
+import { integer, order, prove, publicKey } from "./vrf.ts";
+
+/** The secrets of an operator, made from a name. */
+export class Operator {
+  readonly origin: string;
+  readonly seed: Uint8Array;
+  readonly vrfSecret: bigint;
+  readonly vkey: string;
+  readonly #id: Uint8Array;
+
+  constructor(origin: string, name: string, seed: Uint8Array = sha256(utf8(`log key of ${name}`))) {
+    this.origin = origin;
+    this.seed = seed;
+    this.vrfSecret = integer(sha256(utf8(`vrf key of ${name}`))) % order;
+    const typed = concat(Uint8Array.of(1), ed25519.getPublicKey(this.seed));
+    this.#id = sha256(concat(utf8(`${origin}\n`), typed)).slice(0, 4);
+    this.vkey = `${origin}+${toHex(this.#id)}+${toBase64(typed)}`;
+  }
+
+  signatureLine(text: string): string {
+    const signature = concat(this.#id, ed25519.sign(utf8(text), this.seed));
+    return `\u2014 ${this.origin} ${toBase64(signature)}\n`;
+  }
+
+  sign(text: string): Uint8Array {
+    return utf8(`${text}\n${this.signatureLine(text)}`);
+  }
+}
+
+/** A published log in memory. */
+export class Files implements Source {
+  readonly map: Map<string, Uint8Array>;
+  readonly asked: string[] = [];
+
+  constructor(map: Map<string, Uint8Array>) {
+    this.map = map;
+  }
+
+  checkpoint(): Promise<Uint8Array> {
+    return this.tile("checkpoint");
+  }
+
+  async tile(path: string): Promise<Uint8Array> {
+    this.asked.push(path);
+    const file = this.map.get(path);
+    if (!file) throw new Error(`${path}: not found`);
+    return file.slice();
+  }
+
+  with(path: string, content: Uint8Array): Files {
+    return new Files(new Map(this.map).set(path, content));
+  }
+}
+
+/** A log of any entries at all, whether they keep to the rules or not. */
+export class Log {
+  readonly entries: Uint8Array[];
+  readonly leaves: Hash[];
+
+  constructor(entries: Uint8Array[]) {
+    this.entries = entries;
+    this.leaves = entries.map(leafHash);
+  }
+
+  rootAt(size: number): Hash {
+    return size === 0 ? emptyRoot : rootOf(this.leaves.slice(0, size));
+  }
+
+  /** Everything the log publishes at its full size, signed. */
+  publish(operator: Operator): Files {
+    const size = BigInt(this.entries.length);
+    const map = new Map<string, Uint8Array>();
+    let hashes = this.leaves;
+    for (let level = 0; hashes.length > 0; level++) {
+      const roots: Hash[] = [];
+      for (let n = 0; n * 256 < hashes.length; n++) {
+        const tile = tileOf(level, BigInt(n), size)!;
+        const slice = hashes.slice(256 * n, 256 * (n + 1));
+        map.set(tilePath(tile), concat(...slice));
+        if (level === 0) map.set(tilePath({ ...tile, level: -1 }), bundle(this.entries.slice(256 * n, 256 * (n + 1))));
+        if (slice.length === 256) roots.push(rootOf(slice));
+      }
+      hashes = roots;
+      if (BigInt(hashes.length) !== hashesAt(level + 1, size)) throw new Error("a level has another width");
+    }
+    const text = formatCheckpoint({ origin: operator.origin, size, root: this.rootAt(this.entries.length) });
+    return new Files(map.set("checkpoint", operator.sign(text)));
+  }
+
+  /** The proof of an entry in the tree of a size. */
+  receipt(operator: Operator, index: number, size = index + 1): Uint8Array {
+    const path = inclusionRanges(BigInt(index), BigInt(size)).map(([a, b]) =>
+      rootOf(this.leaves.slice(Number(a), Number(b))),
+    );
+    const text = formatCheckpoint({ origin: operator.origin, size: BigInt(size), root: this.rootAt(size) });
+    const checkpoint = `${text}\n${operator.signatureLine(text)}`;
+    return utf8(formatProof({ extra: new Uint8Array(0), index: BigInt(index), path, checkpoint }));
+  }
+}
+
+export function bundle(entries: Uint8Array[]): Uint8Array {
+  return concat(...entries.flatMap((e) => [Uint8Array.of(e.length >> 8, e.length & 0xff), e]));
+}
+
+export const opens = 1_800_000_000_000;
+
+export const policy = {
+  created: opens - 60_000,
+  beacon: "none",
+  lanes: ["general"],
+  opens,
+  starts: opens + 60_000,
+  closes: opens + 600_000,
+  windows: [
+    { from: opens, length: 60_000 },
+    { from: opens + 60_000, length: 10_000 },
+  ],
+  perMinute: 600,
+  maxActive: 0,
+  claim: 30_000,
+  session: 60_000,
+};
+
+interface Drawn {
+  window: bigint;
+  lane: string;
+  tickets: string[]; // by seq
+  order: Uint32Array;
+}
+
+/** Writes the transcript of an honest room, entry by entry. */
+export class Room {
+  readonly operator: Operator;
+  readonly entries: Uint8Array[] = [];
+  readonly entry: EntryOf<"room">;
+  readonly #waiting = new Map<bigint, string[]>(); // tickets by window
+  readonly #drawn: Drawn[] = [];
+  #schedule: Schedule;
+  #visitors = 0;
+  #first = 1n; // position of the first place of #drawn[0]
+  #assigned = 0; // places of #drawn[0] stated
+
+  constructor(operator: Operator, changes: Partial<EntryOf<"room">> = {}) {
+    this.operator = operator;
+    const { origin, vkey: logKey } = operator;
+    this.entry = { kind: "room", ...policy, origin, logKey, vrfKey: publicKey(operator.vrfSecret), ...changes };
+    this.#schedule = new Schedule(this.entry.windows, this.entry.closes);
+    this.write(this.entry);
+  }
+
+  write(entry: Entry): void {
+    this.entries.push(formatEntry(entry));
+    if (entry.kind !== "amend" || entry.change !== "windows") return;
+    this.#schedule = this.#schedule.amended(entry.time, entry.windows, entry.closes)!;
+  }
+
+  /** The secret of the visitor who joined as number n. */
+  static secret(n: number): Uint8Array {
+    return sha256(utf8(`visitor ${n}`));
+  }
+
+  /** Joins n more visitors and returns the index of the first one's entry. */
+  join(time: number, n = 1): number {
+    const index = this.entries.length;
+    const window = this.#schedule.at(time)!.index;
+    const tickets = this.#waiting.get(window) ?? [];
+    this.#waiting.set(window, tickets);
+    for (let i = 0; i < n; i++) {
+      const ticket = ticketOf(this.operator.origin, Room.secret(this.#visitors++));
+      this.write({ kind: "arrive", time, window, seq: tickets.length, ticket, lane: "general" });
+      tickets.push(ticket);
+    }
+    return index;
+  }
+
+  /** Freezes and draws the next window, without stating places. */
+  draw(time: number): void {
+    const [window, tickets] = [...this.#waiting.entries()][0]!;
+    this.#waiting.delete(window);
+    const log = new Log(this.entries);
+    const size = this.entries.length;
+    const frozen = { window, lots: tickets.length, size: BigInt(size), root: log.rootAt(size) };
+    const alpha = alphaOf(sha256(this.entries[0]!), frozen);
+    const proof = prove(this.operator.vrfSecret, alpha, 7n + BigInt(size));
+    const beta = verifyVrf(this.entry.vrfKey, alpha, proof)!;
+    const seed = seedOf(alpha, beta, 0n, new Uint8Array(0));
+    this.write({ kind: "freeze", time, ...frozen, round: 0n, proof });
+    this.write({ kind: "draw", time, window, signature: new Uint8Array(0), seed });
+    this.#drawn.push({ window, lane: "general", tickets, order: shuffle(seed, "general", tickets.length) });
+  }
+
+  /** States the next n places that are drawn. */
+  assign(n = Number.POSITIVE_INFINITY): void {
+    for (; n > 0 && this.#drawn.length > 0; n--) {
+      const { window, lane, tickets, order } = this.#drawn[0]!;
+      const position = this.#first + BigInt(this.#assigned);
+      this.write({ kind: "assign", window, lane, position, ticket: tickets[order[this.#assigned]!]! });
+      if (++this.#assigned < tickets.length) continue;
+      this.#first += BigInt(tickets.length);
+      this.#assigned = 0;
+      this.#drawn.shift();
+    }
+  }
+
+  log(): Log {
+    return new Log(this.entries);
+  }
+}
+
+/** The visitor of an arrive entry, with a receipt for the tree up to it. */
+export function visitorAt(operator: Operator, log: Log, index: number, size = index + 1): Visitor & { ticket: string } {
+  const entry = parseEntry(log.entries[index]!);
+  if (entry.kind !== "arrive") throw new Error(`entry ${index} is ${entry.kind}`);
+  const { origin, vkey } = operator;
+  return { origin, vkey, ticket: entry.ticket, receipt: log.receipt(operator, index, size) };
+}

@@ -1,0 +1,70 @@
+import { readFileSync } from "node:fs";
+
+// Tests run in web/ui; the vectors are those of the Go packages.
+
+/** Reads a file of vectors by its path from the top of the repository. */
+function read<T>(path: string): T {
+  return JSON.parse(readFileSync(`../../${path}`, "utf8")) as T;
+}
+
+export interface AuditVectors {
+  origin: string;
+  seed: string;
+  vkey: string;
+  leaves: { entry: string; hash: string }[];
+  roots: { size: number; root: string }[];
+  inclusion: { index: number; size: number; path: string[] }[];
+  consistency: { old: number; size: number; path: string[] }[];
+  checkpoints: { size: number; text: string; signed: string }[];
+  proofs: { index: number; size: number; extra: string; text: string }[];
+  tile_paths: { level: number; index: number; width: number; path: string }[];
+  tiles: { old: number; size: number; paths: string[] }[];
+  bundles: { entries: string[]; bundle: string }[];
+  refused: {
+    checkpoints: string[];
+    tile_paths: string[];
+    proofs: string[];
+    bundles: { width: number; bundle: string }[];
+  };
+}
+
+export interface FairnessVectors {
+  tickets: { origin: string; secret: string; ticket: string; pass: string }[];
+  entries: string[];
+  not_entries: string[];
+  alphas: { room_hash: string; window: number; lots: number; size: number; root: string; alpha: string }[];
+  seeds: { alpha: string; beta: string; round: number; signature: string; seed: string }[];
+  shuffles: { seed: string; lane: string; lots: number; order?: number[]; sha256: string }[];
+  schedules: {
+    rules: { from: number; length: number }[];
+    closes: number;
+    at: { time: number; window: { index: number; from: number; to: number } | null }[];
+  }[];
+  room: {
+    vrf_private_key: string;
+    room_hash: string;
+    entries: string[];
+    draws: { window: number; alpha: string; beta: string; seed: string; order: number[] }[];
+    line: string[];
+    root: string;
+    violations: { after: number; entry: string; rule: string }[];
+  };
+}
+
+export interface VrfVectors {
+  vectors: {
+    suite: string;
+    example: number;
+    SK: string;
+    PK: string;
+    alpha: string;
+    H: string;
+    k: string;
+    pi: string;
+    beta: string;
+  }[];
+}
+
+export const audit = read<AuditVectors>("audit/testdata/vectors.json");
+export const fairness = read<FairnessVectors>("fairness/testdata/vectors.json");
+export const vrf = read<VrfVectors>("vrf/testdata/rfc9381-p256.json");
