@@ -38,8 +38,7 @@ import (
 
 // Limits of a connection, and of what one request may take.
 const (
-	headerTimeout   = 5 * time.Second
-	readTimeout     = 15 * time.Second
+	readTimeout     = 10 * time.Second // from the first byte of a request to its last; its header has no limit of its own
 	writeTimeout    = 60 * time.Second
 	idleTimeout     = 2 * time.Minute
 	answerTimeout   = 15 * time.Second // for what waits on the database
@@ -135,13 +134,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.Serv
 // longer than 8 s. The rooms must still run, and are the caller's to close.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
-		Handler:           s,
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		Handler:        s,
+		ReadTimeout:    readTimeout,
+		WriteTimeout:   writeTimeout,
+		IdleTimeout:    idleTimeout,
+		MaxHeaderBytes: maxHeader,
+		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	drained := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
