@@ -7,7 +7,7 @@ VCS     := $(shell git status --short >/dev/null 2>&1 || echo -buildvcs=false)
 GOBUILD := CGO_ENABLED=0 go build -trimpath $(VCS) -ldflags '-X main.version=$(VERSION)'
 
 # Packages with goroutines of their own, which the race detector watches.
-RACE := ./audit/... ./room/... ./web/... ./verifier/... ./vrf/... ./cmd/proofline/internal/...
+RACE := ./audit/... ./room/... ./web/... ./verifier/... ./vrf/... ./internal/localpg ./cmd/proofline/internal/...
 
 .PHONY: help
 help: ## list these targets

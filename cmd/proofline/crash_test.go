@@ -30,7 +30,8 @@ func rounds(t *testing.T) int {
 }
 
 // TestCrashServer kills the server with SIGKILL while people join, again and
-// again. Every receipt it ever gave must be in the transcript at the end.
+// again, and once stops it in order. Every receipt it ever gave must be in the
+// transcript at the end.
 func TestCrashServer(t *testing.T) {
 	t.Parallel()
 	dir, addr := tempDir(t), "127.0.0.1:"+freePort(t)
@@ -45,6 +46,9 @@ func TestCrashServer(t *testing.T) {
 		p = start()
 	}
 	time.Sleep(alive)
+	p.stop()
+	p = start()
+	time.Sleep(alive)
 	c.finish(t, organizer)
 	if c.failures() == 0 {
 		t.Error("no request ever failed: nothing was killed under way")
@@ -58,7 +62,6 @@ func TestCrashPostgres(t *testing.T) {
 	t.Parallel()
 	database, dir := pgtest.Start(t), tempDir(t)
 	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--database-url", database.URL(), "--master-key", newKeyFile(t, dir))
-	t.Cleanup(p.kill) // before the database goes
 	organizer := manager(t, p, dir)
 	room := createRoom(t, organizer, "crash")
 	c := gather(t, room, p.url)
@@ -85,12 +88,12 @@ func TestNodes(t *testing.T) {
 	database, dir := pgtest.Start(t), tempDir(t)
 	key := newKeyFile(t, dir)
 	start := func(addr string) *process {
-		p := serve(t, nil, "--data", dir, "--addr", addr, "--public-url", "https://queue.example.com",
+		return launch(t, nil, "serve", "--data", dir, "--addr", addr, "--public-url", "https://queue.example.com",
 			"--database-url", database.URL(), "--master-key", key)
-		t.Cleanup(p.kill) // before the database goes
-		return p
 	}
-	one, two := start("127.0.0.1:0"), start("127.0.0.1:"+freePort(t))
+	one, two := start("127.0.0.1:0"), start("127.0.0.1:0") // at once, on an empty database
+	one.listens()
+	two.listens()
 	organizer := manager(t, one, dir)
 	room := createRoom(t, organizer, "nodes")
 	c := gather(t, room, one.url, two.url)
@@ -99,6 +102,7 @@ func TestNodes(t *testing.T) {
 	two.kill()
 	time.Sleep(alive)
 	two = start(addr)
+	two.listens()
 	time.Sleep(2 * alive)
 	c.finish(t, organizer)
 	for node, n := range c.joinsByNode() {

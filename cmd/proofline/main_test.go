@@ -132,8 +132,14 @@ func (p *process) until(line string, limit time.Duration) string {
 func serve(t testing.TB, env []string, args ...string) *process {
 	t.Helper()
 	p := launch(t, env, append([]string{"serve"}, args...)...)
-	p.url = p.until(`listening on (http://\S+)`, startTime)
+	p.listens()
 	return p
+}
+
+// listens waits until a server says where it listens.
+func (p *process) listens() {
+	p.t.Helper()
+	p.url = p.until(`listening on (http://\S+)`, startTime)
 }
 
 // Write collects what the process says.
@@ -189,7 +195,7 @@ func command(t testing.TB, stdin, name string, args ...string) (stdout, stderr s
 	var out, complaint bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &complaint
 	err := cmd.Run()
-	if exited := (*exec.ExitError)(nil); err != nil && !(errors.As(err, &exited) && exited.Exited()) {
+	if exited := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exited) || !exited.Exited()) {
 		t.Fatalf("%s %q: %v\n%s", name, args, err, complaint.String())
 	}
 	return out.String(), complaint.String(), cmd.ProcessState.ExitCode()

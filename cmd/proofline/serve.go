@@ -63,8 +63,8 @@ func (f *serveFlags) run(ctx context.Context, t *terminal) error {
 		return err
 	}
 	s, err := server.Start(ctx, f.Config)
-	if ctx.Err() != nil {
-		return nil // told to stop before it was up
+	if err != nil && ctx.Err() != nil {
+		return nil //nolint:nilerr // told to stop before it was up
 	}
 	if err != nil {
 		return explain(err)

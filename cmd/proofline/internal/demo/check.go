@@ -150,9 +150,10 @@ func instead(entries []fairness.Entry) (most int) {
 	for _, e := range entries {
 		switch e := e.(type) {
 		case *fairness.Amend:
-			if e.Change == fairness.ChangePause {
+			switch e.Change {
+			case fairness.ChangePause:
 				pauseBegan = e.Time
-			} else if e.Change == fairness.ChangeResume {
+			case fairness.ChangeResume:
 				paused += e.Time - pauseBegan
 			}
 		case *fairness.Call:
