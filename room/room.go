@@ -170,7 +170,7 @@ func (r *Room) Join(ctx context.Context, t fairness.Ticket) (Joined, error) {
 	if st, ok := r.Standing(t); ok {
 		return Joined{Standing: st, Again: true, room: r}, nil
 	}
-	if err := r.openFor(r.clock.Now()); err != nil {
+	if err := r.openFor(r.Now()); err != nil {
 		return Joined{}, err
 	}
 	j := &join{ctx: ctx, ticket: t, done: make(chan struct{})}
@@ -203,7 +203,7 @@ func (r *Room) openFor(now time.Time) error {
 
 // Standing returns where a ticket stands as of the durable transcript.
 func (r *Room) Standing(t fairness.Ticket) (fairness.Standing, bool) {
-	now := fromTime(r.clock.Now())
+	now := fromTime(r.Now())
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.live.Standing(t, r.stored, max(now, r.live.Now())) // this node's idea of the time may lag behind

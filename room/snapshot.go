@@ -38,6 +38,7 @@ type Snapshot struct {
 	Counts  fairness.Counts
 	Windows []fairness.WindowSum // the latest with arrivals, oldest first
 
+	latest     time.Time // of the entries
 	schedule   *fairness.Schedule
 	incomplete bool // the text of the message could not be read yet
 }
@@ -103,8 +104,15 @@ func (s *Snapshot) calls(people uint64) time.Duration {
 // Snapshot returns the room as of the durable transcript.
 func (r *Room) Snapshot() *Snapshot { return r.snapshot.Load() }
 
-// Now returns the time by the database's clock, as well as this node knows it.
-func (r *Room) Now() time.Time { return r.clock.Now() }
+// Now returns the time by the database's clock, as well as this node knows it:
+// not before the latest entry, however far behind the node's clock is.
+func (r *Room) Now() time.Time {
+	now := r.clock.Now()
+	if latest := r.snapshot.Load().latest; now.Before(latest) {
+		return latest
+	}
+	return now
+}
 
 // refresh takes a new snapshot.
 func (r *Room) refresh(ctx context.Context) {
@@ -114,7 +122,7 @@ func (r *Room) refresh(ctx context.Context) {
 		Size: r.stored, Title: *r.title.Load(),
 		Opens: timeOf(l.Schedule().Opens()), Starts: timeOf(r.policy.Starts),
 		Paused: l.Paused(), Ended: l.Ended(), Outflow: l.Outflow(), Counts: l.Counts(),
-		Windows: l.Windows(shownWindows), schedule: l.Schedule(),
+		Windows: l.Windows(shownWindows), latest: timeOf(l.Now()), schedule: l.Schedule(),
 	}
 	hash := l.Message()
 	r.mu.RUnlock()

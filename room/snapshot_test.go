@@ -128,3 +128,19 @@ func TestExpectedOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestNowAfterEntries: a node whose clock is behind does not say that a room
+// is still closed which people have joined.
+func TestNowAfterEntries(t *testing.T) {
+	t.Parallel()
+	latest := time.Now().Add(time.Hour)
+	r := &Room{clock: &clock{}}
+	r.snapshot.Store(&Snapshot{latest: latest})
+	if now := r.Now(); !now.Equal(latest) {
+		t.Errorf("now is %v, and the latest entry is of %v", now, latest)
+	}
+	r.clock.ahead.Store(int64(2 * time.Hour))
+	if now := r.Now(); !now.After(latest.Add(59 * time.Minute)) {
+		t.Errorf("now is %v, want the clock's", now)
+	}
+}
