@@ -1,10 +1,12 @@
 package web
 
 import (
+	"bufio"
 	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -43,7 +45,7 @@ func TestMalformed(t *testing.T) {
 		{path: "/r/bad/join", body: `{"ticket":"` + strings.ToUpper(v.ticket) + `"}`, status: 400, name: "invalid", fields: "ticket"},
 		{path: "/r/bad/join", body: `{"ticket":"6ba7b810-9dad-11d1-80b4-00c04fd430c8"}`, status: 400, name: "invalid", fields: "ticket"},
 		{path: "/r/bad/join", body: `{"ticket":7}`, status: 400, name: "invalid", fields: "ticket"},
-		{path: "/r/bad/join", body: `{"ticket":"a","ticket":"b"}`, status: 400, name: "invalid", fields: "ticket"},
+		{path: "/r/bad/join", body: `{"ticket":"` + v.ticket + `","ticket":"` + v.ticket + `"}`, status: 400, name: "invalid", fields: "ticket"},
 		{path: "/r/bad/join", body: `{"tickets":"x","lane":"vip"}`, status: 400, name: "invalid", fields: "tickets lane"},
 		{path: "/r/bad/join", body: `{"ticket":`, status: 400, name: "invalid", fields: ""},
 		{path: "/r/bad/join", body: `{} {}`, status: 400, name: "invalid", fields: ""},
@@ -57,6 +59,7 @@ func TestMalformed(t *testing.T) {
 		{path: claim, body: `{"secret":null}`, status: 400, name: "invalid", fields: "secret"},
 		{path: claim, body: `{"secret":"` + v.secret + `="}`, status: 400, name: "invalid", fields: "secret"},
 		{path: claim, body: `{"secret":"` + v.secret[:42] + `\n"}`, status: 400, name: "invalid", fields: "secret"},
+		{path: claim, body: `{"secret":"` + v.secret + `\n"}`, status: 400, name: "invalid", fields: "secret"},
 		{path: claim, body: `{"secret":"` + v.secret + v.secret + `"}`, status: 400, name: "invalid", fields: "secret"},
 		{path: claim, body: `{"secret":"` + v.secret + `","ticket":"x"}`, status: 400, name: "invalid", fields: "ticket"},
 		{path: claim, body: `{"secret":"` + strings.Repeat("x", visitorBody) + `"}`, status: 413, name: large},
@@ -112,11 +115,17 @@ func TestChunkedBody(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.open("chunks")
+	padded := func(n int) io.Reader {
+		body := newVisitor("chunks").joinBody()
+		return strings.NewReader(body + strings.Repeat(" ", n-len(body)))
+	}
 	for _, c := range []struct {
 		body   io.Reader
 		status int
 	}{
-		{strings.NewReader(newVisitor("chunks").joinBody()), http.StatusCreated},
+		{padded(100), http.StatusCreated},
+		{padded(visitorBody), http.StatusCreated},
+		{padded(visitorBody + 1), http.StatusRequestEntityTooLarge},
 		{io.LimitReader(zeros{}, 1<<20), http.StatusRequestEntityTooLarge},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/r/chunks/join", struct{ io.Reader }{c.body})
@@ -131,6 +140,34 @@ func TestChunkedBody(t *testing.T) {
 		if response.Body.Close(); response.StatusCode != c.status {
 			t.Errorf("status %d, want %d", response.StatusCode, c.status)
 		}
+	}
+}
+
+// TestBrokenBody loses the connection before the ticket has arrived: that is
+// not a join without one.
+func TestBrokenBody(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.open("broken")
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprint(c, "POST /r/broken/join HTTP/1.1\r\nHost: example.com\r\nContent-Length: 49\r\n\r\n")
+	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response.Body.Close(); response.StatusCode != http.StatusBadRequest {
+		t.Errorf("status %d, want 400", response.StatusCode)
+	}
+	r, err := s.rooms.Get(t.Context(), "broken")
+	if err != nil || r.Snapshot().Counts.Arrivals != 1 {
+		t.Errorf("%d arrivals, %v, want the first alone", r.Snapshot().Counts.Arrivals, err)
 	}
 }
 
@@ -421,6 +458,40 @@ func TestStateShared(t *testing.T) {
 	wg.Wait()
 	if n := len(seen); n < 2 || n > 6 {
 		t.Errorf("%d documents in a second of changes, want about 4", n)
+	}
+}
+
+// TestStateAge: while one renders, the others get the document before, but not
+// one that is too old.
+func TestStateAge(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.open("age")
+	r, err := s.rooms.Get(t.Context(), "age")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.documents.of(r)
+	found, _ := s.documents.bySlug.Load("age")
+	g := found.(*rendering)
+	g.mu.Lock() // somebody renders
+	aged := func(by time.Duration) *document {
+		d := &document{rendered: time.Now().Add(-by)}
+		g.latest.Store(d)
+		return d
+	}
+	for _, age := range []time.Duration{0, minAge - 50*time.Millisecond, minAge + 50*time.Millisecond} {
+		if old := aged(age); s.documents.of(r) != old {
+			t.Errorf("a document of %v is not used while a new one is made", age)
+		}
+	}
+	old := aged(2 * maxAge)
+	answered := make(chan *document, 1)
+	go func() { answered <- s.documents.of(r) }()
+	time.Sleep(50 * time.Millisecond) // it has to wait
+	g.mu.Unlock()
+	if d := <-answered; d == old || d.snapshot != r.Snapshot() {
+		t.Errorf("answered with %+v", d)
 	}
 }
 
