@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -57,9 +58,13 @@ func (t *terminal) exitCode(err error) int {
 	return known.code
 }
 
-// complain prints an error. Nothing can be done if that fails.
+// complain prints an error, which may quote a server. Nothing can be done if
+// that fails.
 func (t *terminal) complain(e *exit) {
-	_, _ = fmt.Fprintf(t.err, "proofline: %v\n", e.err)
+	lines := strings.Split("proofline: "+e.err.Error(), "\n")
+	for _, line := range lines {
+		_, _ = fmt.Fprintln(t.err, printable(line))
+	}
 	if e.hint != "" {
 		_, _ = fmt.Fprintf(t.err, "hint: %s\n", e.hint)
 	}

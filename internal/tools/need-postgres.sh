@@ -53,6 +53,7 @@ install() {
 	apt-get update -q >&2
 	apt-get install -y -q --no-install-recommends postgresql-15 >&2 ||
 		apt-get install -y -q --no-install-recommends postgresql >&2
+	rm -f "$conf"
 }
 
 if found; then

@@ -71,8 +71,8 @@ func (d *demo) watch(ctx context.Context) error {
 		for _, w := range state.Windows {
 			if w.Drawn && !told[w.Index] {
 				told[w.Index] = true
-				d.Narrator.Say("Window %d is over: its %s arrivals are frozen and drawn, they have the places %s to %s.",
-					w.Index, grouped(uint64(w.Arrivals)), grouped(w.First), grouped(w.First+uint64(w.Arrivals)-1))
+				d.Narrator.Say("Window %d is over, frozen and drawn: places %s to %s.",
+					w.Index, grouped(w.First), grouped(w.First+uint64(w.Arrivals)-1))
 			}
 		}
 		n := room.Counts
