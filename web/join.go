@@ -24,7 +24,7 @@ func (s *Server) join(c echo.Context, r *room.Room) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx := c.Request().Context()
+	ctx := s.deadlines.next()
 	joined, err := r.Join(ctx, ticket)
 	if err != nil {
 		return err
