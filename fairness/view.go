@@ -60,7 +60,10 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 func (s *State) place(st *Standing, w *window, position Position, size uint64, now Time) {
 	switch called := uint64(s.calledAt(size)); {
 	case w.drawn == 0 || uint64(w.drawn) >= size:
-		lots := sort.Search(int(w.count), func(i int) bool { return uint64(s.arrivals.at(w.base+uint32(i)).index) >= size })
+		lots := int(w.count)
+		if uint64(s.arrivals.at(w.base+w.count-1).index) >= size {
+			lots = sort.Search(lots, func(i int) bool { return uint64(s.arrivals.at(w.base+uint32(i)).index) >= size })
+		}
 		st.AheadMin = uint64(w.base) - called
 		st.AheadMax = st.AheadMin + uint64(lots) - 1
 	case uint64(position) > called:
