@@ -159,14 +159,16 @@ func TestServeAddressTaken(t *testing.T) {
 // TestServeSecondSignal leaves at once when told twice, whatever is under way.
 func TestServeSecondSignal(t *testing.T) {
 	t.Parallel()
-	p := serve(t, nil, "--data", tempDir(t), "--addr", "127.0.0.1:0")
+	dir := tempDir(t)
+	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0")
+	createRoom(t, manager(t, p, dir), "slow")
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
 	// Half a request keeps the first signal waiting.
-	if _, err := conn.Write([]byte("POST /r/x/join HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{")); err != nil {
+	if _, err := conn.Write([]byte("POST /r/slow/join HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{")); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "the server takes the request", func() bool {
