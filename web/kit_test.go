@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/audit/pglog"
@@ -81,13 +80,9 @@ func newRooms(t testing.TB) *room.Rooms {
 // connect opens a pool as the role that the server has.
 func connect(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
-	config, err := pgxpool.ParseConfig(url)
+	config, err := pglog.PoolConfig(url)
 	if err != nil {
 		t.Fatal(err)
-	}
-	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, "set role "+pglog.Role)
-		return err
 	}
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/audit/pglog"
@@ -45,13 +44,9 @@ func (b *bench) node(name string) (*node, error) {
 	if err := migrations.Up(b.ctx, pg.URL()); err != nil {
 		return nil, err
 	}
-	config, err := pgxpool.ParseConfig(pg.URL())
+	config, err := pglog.PoolConfig(pg.URL())
 	if err != nil {
 		return nil, err
-	}
-	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, "set role "+pglog.Role)
-		return err
 	}
 	pool, err := pgxpool.NewWithConfig(b.ctx, config)
 	if err != nil {

@@ -46,17 +46,3 @@ func TestAddress(t *testing.T) {
 		}
 	}
 }
-
-func TestPoolConfig(t *testing.T) {
-	c, err := poolConfig("postgres://db.example.com/x?pool_max_conns=3")
-	if err != nil || c.MaxConns != 3 {
-		t.Errorf("the URL's number of connections: %+v, %v", c, err)
-	}
-	c, err = poolConfig("postgres://db.example.com/x")
-	if err != nil || c.MaxConns < leastConns {
-		t.Errorf("the default number of connections: %+v, %v", c, err)
-	}
-	if _, err := poolConfig("postgres://db.example.com:port/x"); err == nil {
-		t.Error("a malformed URL is taken")
-	}
-}

@@ -1,4 +1,4 @@
-package server
+package pglog_test
 
 import (
 	"errors"
@@ -11,13 +11,25 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestPoolConfig(t *testing.T) {
+	c, err := pglog.PoolConfig("postgres://db.example.com/x?pool_max_conns=3")
+	if err != nil || c.MaxConns != 3 {
+		t.Errorf("the URL's number of connections: %+v, %v", c, err)
+	}
+	c, err = pglog.PoolConfig("postgres://db.example.com/x")
+	if err != nil || c.MaxConns < 16 {
+		t.Errorf("the default number of connections: %+v, %v", c, err)
+	}
+	if _, err := pglog.PoolConfig("postgres://db.example.com:port/x"); err == nil {
+		t.Error("a malformed URL is taken")
+	}
+}
 
 // TestSession checks what every connection of the server is allowed, on a
 // database set up to lose commits.
 func TestSession(t *testing.T) {
 	database := pgtest.Start(t, "synchronous_commit = off")
-	config, err := poolConfig(database.URL())
+	config, err := pglog.PoolConfig(database.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
