@@ -15,8 +15,8 @@
 //
 //	GET  /r/{slug}                       Visitor: the page, state by cookie. no-store
 //	GET  /r/{slug}?fragment=1            Fragment: <main> alone, state by cookie. no-store
-//	GET  /r/{slug}?fragment=1&ticket=ID  the same by ticket, which is public anyway: asked
-//	                                     without credentials. 404 when unknown
+//	GET  /r/{slug}?fragment=1&ticket=ID  the same by ticket, which is public anyway; 404 when
+//	                                     unknown. Mostly asked without credentials
 //	     &lang=de                        language, in every request of a script; View.Lang
 //	     ?refresh=30                     View.Refresh, 15 to 600 seconds, chosen by a visitor
 //	                                     without scripts
@@ -112,7 +112,10 @@ type View struct {
 	CanJoin bool
 	// Target is the origin of where a claim leads, such as "https://shop.example.com"; empty
 	// when the room has none: then the page is all there is to see.
-	Target  string
+	Target string
+	// Cookie tells whether the request brought the secret of a visitor as a cookie. After a
+	// join the script learns from it whether this browser keeps cookies.
+	Cookie  bool
 	Ticket  *Ticket       // nil in upcoming, joinable and closed, and in ended for strangers
 	Poll    time.Duration // when to ask for the room's state first
 	Refresh time.Duration // by which the page loads itself anew, 0 unless the visitor chose it
@@ -170,10 +173,9 @@ const (
 type ErrorView struct {
 	Lang      Lang
 	Kind      Kind
-	Status    int
 	Room      *Room // nil outside of rooms
 	RequestID string
-	Retry     time.Duration // after which trying again makes sense, 0 for unknown
+	Again     string // path to try again, empty if that makes no sense
 }
 
 // Pages renders views. Safe for concurrent use.

@@ -1,0 +1,71 @@
+package page
+
+import (
+	"html/template"
+	"strconv"
+	"time"
+)
+
+// isoMillis is how a <time> says a moment to scripts.
+const isoMillis = "2006-01-02T15:04:05.000Z"
+
+// clock writes moments. Without scripts they are in UTC, and say so; a script
+// writes them anew in the visitor's time zone and manner.
+type clock struct{ now time.Time }
+
+// Time writes a moment, with seconds where they matter and the date where it
+// is not today's.
+func (c clock) Time(t time.Time) template.HTML { return element(t, c.words(t)) }
+
+func (c clock) words(t time.Time) string {
+	t = t.UTC()
+	layout := "15:04"
+	if t.Second() != 0 {
+		layout = "15:04:05"
+	}
+	if !sameDay(t, c.now.UTC()) {
+		layout = "2006-01-02 " + layout
+	}
+	return t.Format(layout + " UTC")
+}
+
+func element(t time.Time, words string) template.HTML {
+	return trusted(`<time dir="auto" datetime="` + t.UTC().Format(isoMillis) + `">` + words + `</time>`)
+}
+
+func sameDay(a, b time.Time) bool { return a.YearDay() == b.YearDay() && a.Year() == b.Year() }
+
+// Until is the attribute of what is said before a moment: scripts hide it then.
+func (c clock) Until(t time.Time) template.HTMLAttr {
+	return c.border("data-until", t, !c.now.Before(t))
+}
+
+// Since is the attribute of what is said from a moment on.
+func (c clock) Since(t time.Time) template.HTMLAttr {
+	return c.border("data-since", t, c.now.Before(t))
+}
+
+func (c clock) border(name string, t time.Time, hidden bool) template.HTMLAttr {
+	attribute := ` ` + name + `="` + strconv.FormatInt(t.UnixMilli(), 10) + `"`
+	if hidden {
+		attribute += " hidden"
+	}
+	return template.HTMLAttr(attribute) //nolint:gosec // put together from constants and a number
+}
+
+// step is how exactly an expected moment is said: the further away, the less.
+func step(ahead time.Duration) time.Duration {
+	switch {
+	case ahead < time.Hour:
+		return time.Minute
+	case ahead < 6*time.Hour:
+		return 5 * time.Minute
+	}
+	return 15 * time.Minute
+}
+
+// round widens a range to whole steps.
+func (c clock) round(s Span) Span {
+	by := step(s.Latest.Sub(c.now))
+	return Span{Earliest: s.Earliest.Truncate(by), Latest: s.Latest.Add(by - 1).Truncate(by)}
+}

@@ -1,0 +1,108 @@
+package page
+
+import (
+	"html/template"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// linePage is the page of a line.
+type linePage struct {
+	frame
+	View *View
+}
+
+// warnAt is how much time to go in is left when the page warns.
+const warnAt = time.Minute
+
+// Changes tells whether anything can still happen to what the page shows.
+func (p *linePage) Changes() bool {
+	switch p.View.State {
+	case Upcoming, Joinable, Waiting, Drawn, Called:
+		return true
+	}
+	return false
+}
+
+// In tells whether the page is in one of these states.
+func (p *linePage) In(states ...State) bool { return slices.Contains(states, p.View.State) }
+
+// Open returns the page as it is the moment the line opens.
+func (p *linePage) Open() *linePage {
+	v := *p.View
+	v.State = Joinable
+	return &linePage{frame: p.frame, View: &v}
+}
+
+// Base is how many people have joined in earlier groups.
+func (p *linePage) Base() uint64 { return p.View.Ticket.Called + p.View.Ticket.AheadMin }
+
+// Expected returns the range to show for the call, nil for none.
+func (p *linePage) Expected() *Span {
+	if p.View.Ticket == nil || p.View.Ticket.Expected == nil {
+		return nil
+	}
+	s := p.round(*p.View.Ticket.Expected)
+	return &s
+}
+
+// Deadline is when the time to go in is over, if there is no pause.
+func (p *linePage) Deadline() time.Time { return p.View.Now.Add(p.View.Ticket.Left) }
+
+// Warning is the attribute of what is said when little time is left.
+func (p *linePage) Warning() template.HTMLAttr {
+	if p.View.Paused && p.View.Ticket.Left > warnAt {
+		return " hidden"
+	}
+	return p.Since(p.Deadline().Add(-warnAt))
+}
+
+// Host is the host of the target, which people can read.
+func (p *linePage) Host() string {
+	if u, err := url.Parse(p.View.Target); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return p.View.Target
+}
+
+// Heading is the message that heads a settled place.
+func (p *linePage) Heading() string { return string(p.View.State) + ".heading" }
+
+// Lead is the message below it.
+func (p *linePage) Lead() string { return string(p.View.State) + ".lead" }
+
+// Group is how many people are in the visitor's group.
+func (p *linePage) Group() uint64 { return uint64(p.View.Ticket.Window.Arrivals) }
+
+// Figure is a number that stands out.
+func (p *linePage) Figure(n uint64) template.HTML {
+	return trusted("<b>" + template.HTMLEscapeString(p.Number(n)) + "</b>")
+}
+
+// DrawTime is how long the way from joining to the draw is, in milliseconds.
+func (p *linePage) DrawTime() int64 {
+	return max(1, p.View.Ticket.Window.Draws.Sub(p.View.Ticket.Joined).Milliseconds())
+}
+
+// DrawTimePassed is how much of it is behind.
+func (p *linePage) DrawTimePassed() int64 {
+	if p.View.Ticket.Position > 0 {
+		return p.DrawTime()
+	}
+	return min(max(0, p.View.Now.Sub(p.View.Ticket.Joined).Milliseconds()), p.DrawTime())
+}
+
+// Every is the chosen interval of loading anew, in seconds.
+func (p *linePage) Every() uint64 { return uint64(max(0, p.Refresh)) }
+
+// Link is the path of the page in the same language, loading itself anew after
+// so many seconds, 0 for never.
+func (p *linePage) Link(refresh int) string {
+	link := p.View.Room.Path() + "?lang=" + string(p.Lang)
+	if refresh > 0 {
+		link += "&refresh=" + strconv.Itoa(refresh)
+	}
+	return link
+}

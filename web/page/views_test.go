@@ -1,0 +1,207 @@
+package page_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/web/page"
+)
+
+var preview = flag.String("preview", "", "directory to write every page to, for looking at it; served as a site, with the built files below /assets")
+
+// noon is when all pages of these tests are seen.
+var noon = time.Date(2030, 5, 1, 12, 3, 20, 0, time.UTC)
+
+func at(minutes float64) time.Time {
+	return noon.Truncate(time.Minute).Add(time.Duration(minutes * float64(time.Minute)))
+}
+
+var room = page.Room{
+	Slug: "concert", Title: "Summer concert: general sale",
+	Origin: "tickets.example.com/r/concert", VKey: "tickets.example.com/r/concert+12345678+AbCd",
+}
+
+// branded is a room in an organizer's colours, with a logo and a message.
+var branded = page.Room{
+	Slug: "concert", Title: "Summer concert: general sale", Message: "Doors open at 19:00.\nThere are tickets for everybody in this line.",
+	Origin: room.Origin, VKey: room.VKey, Logo: "/r/concert/logo", Brand: "/r/concert/brand.css",
+}
+
+func view(state page.State) page.View {
+	return page.View{
+		Room: room, State: state, Now: noon, Opens: at(-60), Starts: at(-30), Claim: 5 * time.Minute,
+		Target: "https://shop.example.com", Poll: 2 * time.Second,
+	}
+}
+
+func withTicket(state page.State) page.View {
+	v := view(state)
+	v.Ticket = &page.Ticket{
+		ID: "6f9619ff-8b86-8011-b42d-00cf4fc964ff", Joined: noon.Add(-13 * time.Second),
+		Window: page.Window{Index: 63, From: at(0), To: at(1), Draws: at(1.1), Arrivals: 412},
+		Called: 1001, AheadMin: 3210, AheadMax: 3621,
+		Expected: &page.Span{Earliest: at(17.2), Latest: at(27.9)},
+	}
+	return v
+}
+
+func drawn() page.View {
+	v := withTicket(page.Drawn)
+	v.Ticket.Joined, v.Ticket.Window.From, v.Ticket.Window.To, v.Ticket.Window.Draws = at(-10.3), at(-11), at(-10), at(-9.9)
+	v.Ticket.Position, v.Ticket.Called, v.Ticket.AheadMin, v.Ticket.AheadMax = 4211, 3190, 1020, 1020
+	return v
+}
+
+func called() page.View {
+	v := drawn()
+	v.State = page.Called
+	v.Ticket.Called, v.Ticket.AheadMin, v.Ticket.AheadMax, v.Ticket.Expected = 4300, 0, 0, nil
+	v.Ticket.Left = 272 * time.Second
+	return v
+}
+
+func settled(state page.State) page.View {
+	v := called()
+	v.State, v.Ticket.Settled, v.Ticket.Left = state, at(-2), 0
+	return v
+}
+
+func change(v page.View, change func(v *page.View)) page.View {
+	if v.Ticket != nil {
+		ticket := *v.Ticket
+		v.Ticket = &ticket
+	}
+	change(&v)
+	return v
+}
+
+// lines are pages of a line, one or more for every state.
+var lines = map[string]page.View{
+	"upcoming": change(view(page.Upcoming), func(v *page.View) { v.Opens, v.Starts = at(27), at(57) }),
+	"joinable": view(page.Joinable),
+	"joinable-closes": change(view(page.Joinable), func(v *page.View) {
+		v.Closes, v.Starts, v.Room = at(60*30), at(40), branded
+	}),
+	"waiting": withTicket(page.Waiting),
+	"waiting-first": change(withTicket(page.Waiting), func(v *page.View) {
+		v.Ticket.Called, v.Ticket.AheadMin, v.Ticket.AheadMax, v.Ticket.Window.Arrivals, v.Refresh = 0, 0, 0, 1, 30*time.Second
+	}),
+	"waiting-paused":  change(withTicket(page.Waiting), func(v *page.View) { v.Paused, v.Ticket.Expected = true, nil }),
+	"waiting-drawing": change(withTicket(page.Waiting), func(v *page.View) { v.Ticket.Window.To, v.Ticket.Window.Draws = at(0.1), at(0.2) }),
+	"waiting-branded": change(withTicket(page.Waiting), func(v *page.View) { v.Room = branded }),
+	"drawn":           drawn(),
+	"drawn-slower":    change(drawn(), func(v *page.View) { v.Slower = true }),
+	"drawn-paused":    change(drawn(), func(v *page.View) { v.Paused, v.Ticket.Expected = true, nil }),
+	"drawn-next": change(drawn(), func(v *page.View) {
+		v.Ticket.Called, v.Ticket.AheadMin, v.Ticket.AheadMax = 4210, 0, 0
+		v.Ticket.Expected = &page.Span{Earliest: noon, Latest: noon.Add(5 * time.Second)}
+	}),
+	"drawn-branded":    change(drawn(), func(v *page.View) { v.Room = branded }),
+	"called":           called(),
+	"called-branded":   change(called(), func(v *page.View) { v.Room = branded }),
+	"called-late":      change(called(), func(v *page.View) { v.Ticket.Left = 41 * time.Second }),
+	"called-paused":    change(called(), func(v *page.View) { v.Paused = true }),
+	"called-at-home":   change(called(), func(v *page.View) { v.Target = "" }),
+	"admitted":         settled(page.Admitted),
+	"admitted-at-home": change(settled(page.Admitted), func(v *page.View) { v.Target = "" }),
+	"missed":           settled(page.Missed),
+	"missed-again":     change(settled(page.Missed), func(v *page.View) { v.CanJoin = true }),
+	"left":             change(settled(page.Left), func(v *page.View) { v.CanJoin = true }),
+	"revoked":          settled(page.Revoked),
+	"closed":           view(page.Closed),
+	"ended":            view(page.Ended),
+	"ended-waiting":    withTicket(page.Ended),
+}
+
+// checks are the pages that check a place.
+var checks = map[string]page.CheckView{
+	"check":         {Room: room, Now: noon, Ticket: drawn().Ticket},
+	"check-waiting": {Room: room, Now: noon, Ticket: withTicket(page.Waiting).Ticket},
+	"check-none":    {Room: room, Now: noon},
+}
+
+// failures are the pages of errors, one for every kind.
+var failures = map[string]page.ErrorView{
+	"error-not-found": {Kind: page.NotFound},
+	"error-busy":      {Kind: page.Busy, Again: "/r/concert"},
+	"error-full":      {Kind: page.Full, Room: &room, Again: "/r/concert"},
+	"error-early":     {Kind: page.Early, Room: &room},
+	"error-gone":      {Kind: page.Gone, Room: &room},
+	"error-refused":   {Kind: page.Refused, Room: &room, RequestID: "01J9ZK3VQ7"},
+	"error-failed":    {Kind: page.Failed, Again: "/r/concert", RequestID: "01J9ZK3VQ7"},
+}
+
+const manifest = `{"page.js": "page.a1.js", "checker.js": "checker.a1.js", "page.css": "page.a1.css", "icon.svg": "icon.a1.svg"}`
+
+func newPages(t *testing.T, manifest string) *page.Pages {
+	t.Helper()
+	p, err := page.New([]byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// all renders every page in a language, by name.
+func all(t *testing.T, p *page.Pages, l page.Lang) map[string]string {
+	t.Helper()
+	pages := map[string]string{}
+	render := func(name string, err error, page *bytes.Buffer) {
+		if err != nil {
+			t.Fatalf("%s in %s: %v", name, l, err)
+		}
+		pages[name] = page.String()
+	}
+	for name, v := range lines {
+		var b bytes.Buffer
+		v.Lang = l
+		render(name, p.Visitor(&b, v), &b)
+	}
+	for name, v := range checks {
+		var b bytes.Buffer
+		v.Lang = l
+		render(name, p.Check(&b, v), &b)
+	}
+	for name, v := range failures {
+		var b bytes.Buffer
+		v.Lang = l
+		render(name, p.Error(&b, v), &b)
+	}
+	return pages
+}
+
+// TestPreview renders every page in every language, and shows them to people
+// with -preview.
+func TestPreview(t *testing.T) {
+	dir, files := t.TempDir(), manifest
+	if *preview != "" {
+		dir = *preview
+		built, err := os.ReadFile("../ui/dist/manifest.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = string(built)
+	}
+	p := newPages(t, files)
+	for _, l := range page.Languages() {
+		if err := os.MkdirAll(filepath.Join(dir, string(l)), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		for name, html := range all(t, p, l) {
+			if err := os.WriteFile(filepath.Join(dir, string(l), name+".html"), []byte(html), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	css, err := page.Brand{Color: "#c2185b", Background: "#fff7f0"}.CSS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "brand.css"), css, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
