@@ -61,11 +61,13 @@ func labelled(label string, parts ...[]byte) []byte {
 // ParseTicket reads the canonical text of a ticket; any other text is
 // [ErrTicket].
 func ParseTicket(text string) (Ticket, error) {
-	id, ok := parseUUID([]byte(text))
-	if t := Ticket(id); ok && t.String() == text {
-		return t, nil
+	var in, again [uuidLength]byte // on the stack
+	n := copy(in[:], text)
+	id, ok := parseUUID(in[:n])
+	if !ok || len(text) != n || string(appendUUID(again[:0], id)) != text {
+		return Ticket{}, ErrTicket
 	}
-	return Ticket{}, ErrTicket
+	return Ticket(id), nil
 }
 
 // String returns the canonical text, 36 characters.
