@@ -3,7 +3,10 @@ package room
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
+	"reflect"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,21 +17,21 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/verifier"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
 const publicURL = "https://example.com"
 
 // node starts one server's rooms on a database, as the role the server has.
-func node(t testing.TB, url string, master *MasterKey) *Rooms {
+func node(t testing.TB, url string, master *MasterKey, change ...func(*pgxpool.Config)) *Rooms {
 	t.Helper()
+	pool := connect(t, url, change...)
 	rs := New(Options{
-		Logs: nil, Rooms: nil, MasterKey: master, PublicURL: publicURL,
+		Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: master, PublicURL: publicURL,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
-	pool := connect(t, url)
-	rs.Logs, rs.Options.Rooms = pglog.NewStore(pool), pgroom.NewStore(pool)
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); rs.Run(ctx) }()
@@ -44,7 +47,7 @@ func node(t testing.TB, url string, master *MasterKey) *Rooms {
 	return rs
 }
 
-func connect(t testing.TB, url string) *pgxpool.Pool {
+func connect(t testing.TB, url string, change ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -54,12 +57,121 @@ func connect(t testing.TB, url string) *pgxpool.Pool {
 		_, err := conn.Exec(ctx, "set role "+pglog.Role)
 		return err
 	}
+	for _, c := range change {
+		c(config)
+	}
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
 	return pool
+}
+
+// create makes a room.
+func create(t testing.TB, rs *Rooms, c Config) *Room {
+	t.Helper()
+	r, err := rs.Create(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// get finds a room on another node.
+func get(t testing.TB, rs *Rooms, slug string) *Room {
+	t.Helper()
+	r, err := rs.Get(t.Context(), slug)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// superuser runs a statement that the server's role has no right to.
+func superuser(t testing.TB, url, sql string, args ...any) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err == nil {
+		_, err = conn.Exec(t.Context(), sql, args...)
+		err = errors.Join(err, conn.Close(t.Context()))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lock holds a room's lock, as an append of another node that does not get on,
+// until release.
+func lock(t testing.TB, url string, r *Room) (release func()) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err == nil {
+		_, err = conn.Exec(t.Context(), `begin`)
+	}
+	if err == nil {
+		_, err = conn.Exec(t.Context(), `select from log_heads where room_id = $1 for update`, r.ID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	release = sync.OnceFunc(func() { _ = conn.Close(context.Background()) })
+	t.Cleanup(release)
+	return release
+}
+
+// auditRoom lets a stranger verify the whole transcript, and compares the room's
+// state with what a new one makes of it. It returns the report.
+func auditRoom(t testing.TB, r *Room) *verifier.Report {
+	t.Helper()
+	if err := r.store.Publish(t.Context(), r.ID); err != nil {
+		t.Fatal(err)
+	}
+	report, err := verifier.Audit(t.Context(), r, verifier.Trust{VKey: r.VKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, check := range report.Checks {
+		if check.Status == verifier.Fail {
+			t.Errorf("audit: %s: %s", check.Title, check.Detail)
+		}
+	}
+	if !report.OK {
+		t.Fatal("the audit failed")
+	}
+	eventually(t, "the room is what its transcript says", func() bool {
+		fresh := replay(t, r)
+		r.mu.RLock()
+		defer r.mu.RUnlock()
+		if r.live.Size() != fresh.Size() || r.stored != fresh.Size() {
+			return false // it goes on
+		}
+		if !reflect.DeepEqual(r.live.State, fresh.State) {
+			t.Fatal("the room's state is not what a replay of its transcript gives")
+		}
+		return true
+	})
+	return report
+}
+
+// replay reads the room's log into a new state.
+func replay(t testing.TB, r *Room) *live {
+	t.Helper()
+	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log)}
+	if err := l.log.Tail(t.Context(), l.read); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// count returns how many entries of a kind the room's log has.
+func count(t testing.TB, url string, r *Room, kind fairness.Kind) (n int) {
+	t.Helper()
+	err := connect(t, url).QueryRow(t.Context(), `select count(*) from log_entries where room_id = $1 and entry like $2`, r.ID, string(kind)+" %").Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 func newMaster(t testing.TB) *MasterKey {

@@ -22,7 +22,7 @@ func TestLife(t *testing.T) {
 	r, err := rs.Create(t.Context(), Config{
 		Slug: "life", Opens: &opens, Closes: at(opens.Add(1500 * time.Millisecond)),
 		Windows: []WindowRule{{Length: Duration(500 * time.Millisecond)}},
-		Outflow: Outflow{PerMinute: 6000}, Claim: span(time.Second),
+		Outflow: Outflow{PerMinute: 6000}, Claim: span(3 * time.Second),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -50,6 +50,9 @@ func TestLife(t *testing.T) {
 	}
 	if _, err := r.Join(t.Context(), newVisitor(r).ticket); !errors.Is(err, ErrClosed) {
 		t.Errorf("join after the end: %v, want ErrClosed", err)
+	}
+	if report := auditRoom(t, r); report.Admissions != 50 || report.Assignments != 100 {
+		t.Errorf("audited %+v", report)
 	}
 }
 

@@ -111,9 +111,13 @@ func (rs *Rooms) load(ctx context.Context, slug string) (*Room, error) {
 func (rs *Rooms) open(slug string) (*Room, error) {
 	rs.mu.RLock()
 	r, ok := rs.loaded[slug]
+	closed := rs.closed
 	rs.mu.RUnlock()
-	if ok {
+	switch {
+	case ok:
 		return r, nil
+	case closed:
+		return nil, ErrStopping
 	}
 	ctx, cancel := context.WithTimeout(rs.ctx, loadWait)
 	defer cancel()
