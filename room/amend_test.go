@@ -1,0 +1,196 @@
+package room
+
+import (
+	"crypto/sha256"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/pgtest"
+)
+
+// TestAmend changes each field, alone and together.
+func TestAmend(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	opens := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
+	r := create(t, node(t, url, newMaster(t)), Config{Slug: "amend", Opens: &opens, Windows: []WindowRule{{Length: Duration(time.Minute)}}})
+	want := r.Config()
+	amend := func(a Amendment) {
+		t.Helper()
+		if err := r.Amend(t.Context(), a); err != nil {
+			t.Fatalf("%+v: %v", a, err)
+		}
+		if diff := cmp.Diff(want, r.Config()); diff != "" {
+			t.Errorf("after %+v (-want +got):\n%s", a, diff)
+		}
+	}
+	title, message, closes := "Winter", "Soon\nÜnïcode \x01", opens.Add(3*time.Hour)
+	want.Title = title
+	amend(Amendment{Title: &title})
+	if n := count(t, url, r, fairness.KindAmend); n != 0 {
+		t.Errorf("a title made %d entries", n)
+	}
+	want.Outflow = Outflow{PerMinute: 7, MaxActive: 3}
+	amend(Amendment{Outflow: &want.Outflow})
+	want.Closes = &closes
+	amend(Amendment{Closes: &closes})
+	later := opens.Add(2 * time.Hour)
+	want.Windows = append(want.Windows, WindowRule{From: &later, Length: Duration(time.Second)})
+	amend(Amendment{Windows: want.Windows[1:]})
+	amend(Amendment{Message: &message})
+	if s := r.Snapshot(); s.Message != message || s.Title != title || !s.Closes.Equal(closes) || s.Outflow != fairness.Outflow(want.Outflow) {
+		t.Errorf("snapshot %+v", s)
+	}
+	if got := replay(t, r).Message(); got != sha256.Sum256([]byte(message)) {
+		t.Errorf("message %x in the transcript", got)
+	}
+	earlier, none := opens.Add(time.Hour), ""
+	want.Title, want.Closes, want.Outflow = "All", &later, Outflow{PerMinute: 1}
+	want.Windows[1] = WindowRule{From: &earlier, Length: Duration(time.Hour)}
+	amend(Amendment{Title: &want.Title, Message: &none, Outflow: &want.Outflow, Windows: want.Windows[1:], Closes: &later})
+	if s := r.Snapshot(); s.Message != "" || s.Counts.Amends != 7 {
+		t.Errorf("message %q after %d amendments", s.Message, s.Counts.Amends)
+	}
+	auditRoom(t, r)
+}
+
+// TestAmendRefused changes several things at once, one of them wrong: nothing
+// is changed.
+func TestAmendRefused(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	rs := node(t, url, newMaster(t))
+	r := create(t, rs, Config{
+		Slug: "refused", Closes: at(time.Now().Add(3 * time.Hour)), Windows: []WindowRule{{Length: Duration(time.Hour)}},
+	})
+	before, size := r.Config(), r.Snapshot().Size
+	title, message := "Winter", "Soon"
+	good := Amendment{Title: &title, Message: &message, Outflow: &Outflow{PerMinute: 9}}
+	for name, test := range map[string]struct {
+		change func(*Amendment)
+		field  string
+	}{
+		"closes in the open window":  {func(a *Amendment) { a.Closes = at(time.Now().Add(time.Minute)) }, "closes"},
+		"closes in the past":         {func(a *Amendment) { a.Closes = at(time.Now().Add(-time.Minute)) }, "closes"},
+		"windows in the open window": {func(a *Amendment) { a.Windows = []WindowRule{{at(time.Now()), Duration(time.Minute)}} }, "windows[0].from"},
+		"windows after the close": {func(a *Amendment) {
+			a.Windows = []WindowRule{{at(time.Now().Add(4 * time.Hour)), Duration(time.Minute)}}
+		}, "windows[0].from"},
+		"windows too short":        {func(a *Amendment) { a.Windows = []WindowRule{{at(time.Now().Add(2 * time.Hour)), Duration(1)}} }, "windows[0].length"},
+		"windows without a moment": {func(a *Amendment) { a.Windows = []WindowRule{{nil, Duration(time.Minute)}} }, "windows[0].from"},
+		"no outflow":               {func(a *Amendment) { a.Outflow = &Outflow{} }, "outflow.per_minute"},
+		"no outflow, new windows": {func(a *Amendment) {
+			a.Outflow = &Outflow{}
+			a.Windows = []WindowRule{{at(time.Now().Add(2 * time.Hour)), Duration(time.Minute)}}
+		}, "outflow.per_minute"},
+		"a long message": {func(a *Amendment) { long := strings.Repeat("x", maxMessage+1); a.Message = &long }, "message"},
+		"a NUL":          {func(a *Amendment) { nul := "a\x00"; a.Title = &nul }, "title"},
+	} {
+		a := good
+		test.change(&a)
+		err := r.Amend(t.Context(), a)
+		if diff := cmp.Diff([]string{test.field}, fieldsOf(t, err)); diff != "" {
+			t.Errorf("%s (-want +got) %v:\n%s", name, err, diff)
+		}
+		if diff := cmp.Diff(before, r.Config()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if n := count(t, url, r, fairness.KindAmend); n != 0 || r.Snapshot().Size != size || r.Snapshot().Message != "" {
+			t.Errorf("%s: %d amendments are in the transcript", name, n)
+		}
+	}
+	if record, err := rs.Options.Rooms.Get(t.Context(), r.Slug); err != nil || record.Title != before.Title {
+		t.Errorf("stored title %q, %v", record.Title, err)
+	}
+	auditRoom(t, r)
+}
+
+// TestExtend closes a room later while its last window, cut short by the
+// close, is open: that window stays as it was.
+func TestExtend(t *testing.T) {
+	t.Parallel()
+	for name, windows := range map[string]func(time.Time) []WindowRule{
+		"same windows":  func(time.Time) []WindowRule { return nil },
+		"other windows": func(closes time.Time) []WindowRule { return []WindowRule{{&closes, Duration(time.Second)}} },
+		"other windows, later": func(closes time.Time) []WindowRule {
+			return []WindowRule{{at(closes.Add(time.Minute)), Duration(time.Second)}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			closes := time.Now().Add(90 * time.Minute).Truncate(time.Millisecond)
+			url := pgtest.URL(t)
+			r := create(t, node(t, url, newMaster(t)), Config{Slug: "extend", Opens: at(closes.Add(-30 * time.Minute)), Closes: &closes, Windows: []WindowRule{{Length: Duration(time.Hour)}}})
+			superuser(t, url, `update log_heads set time_ms = $1`, closes.Add(-time.Minute).UnixMilli())
+			later := closes.Add(2 * time.Hour)
+			if err := r.Amend(t.Context(), Amendment{Closes: &later, Windows: windows(closes)}); err != nil {
+				t.Fatal(err)
+			}
+			s := r.Snapshot()
+			open, ok := s.schedule.At(fromTime(closes) - 1)
+			next, okNext := s.schedule.At(fromTime(closes))
+			if !ok || !okNext || open.To != fromTime(closes) || next.From != open.To || next.Index != open.Index+1 || !s.Closes.Equal(later) {
+				t.Errorf("the open window is %+v, then %+v", open, next)
+			}
+			auditRoom(t, r)
+		})
+	}
+}
+
+// TestPauseAndEnd does everything twice.
+func TestPauseAndEnd(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	r := create(t, node(t, url, newMaster(t)), Config{Slug: "pause", Windows: []WindowRule{{Length: Duration(100 * time.Millisecond)}}})
+	step := func(do func() error, amends int, phase Phase) {
+		t.Helper()
+		for range 2 {
+			if err := do(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s := r.Snapshot(); s.Phase(r.Now()) != phase || count(t, url, r, fairness.KindAmend) != amends {
+			t.Errorf("phase %s after %d amendments, want %s after %d", s.Phase(r.Now()), s.Counts.Amends, phase, amends)
+		}
+	}
+	step(func() error { return r.Resume(t.Context()) }, 0, PhaseServing)
+	step(func() error { return r.Pause(t.Context()) }, 1, PhasePaused)
+	v := newVisitor(r)
+	if _, err := r.Join(t.Context(), v.ticket); err != nil {
+		t.Errorf("join in a pause: %v", err)
+	}
+	eventually(t, "it is drawn in a pause", func() bool { return r.Snapshot().Counts.Drawn == 1 })
+	time.Sleep(400 * time.Millisecond)
+	if n := r.Snapshot().Counts.Called; n != 0 {
+		t.Errorf("%d called in a pause", n)
+	}
+	step(func() error { return r.Resume(t.Context()) }, 2, PhaseServing)
+	eventually(t, "it is called after the pause", func() bool { return r.Snapshot().Counts.Called == 1 })
+	step(func() error { return r.End(t.Context()) }, 2, PhaseEnded)
+	if n := count(t, url, r, fairness.KindEnd); n != 1 {
+		t.Errorf("%d ends", n)
+	}
+	if _, err := r.Claim(t.Context(), v.ticket, v.secret); !errors.Is(err, ErrExpired) {
+		t.Errorf("claim after the end: %v, want ErrExpired", err)
+	}
+	if _, err := r.Join(t.Context(), newVisitor(r).ticket); !errors.Is(err, ErrClosed) {
+		t.Errorf("join after the end: %v, want ErrClosed", err)
+	}
+	violation := (*fairness.Violation)(nil)
+	if err := r.Pause(t.Context()); !errors.As(err, &violation) || violation.Rule != fairness.RuleEnd {
+		t.Errorf("pause after the end: %v", err)
+	}
+	title, message := "Over", "Over"
+	if err := r.Amend(t.Context(), Amendment{Title: &title, Message: &message}); len(fieldsOf(t, err)) != 1 || r.Config().Title == title {
+		t.Errorf("amend after the end: %v, title %q", err, r.Config().Title)
+	}
+	if err := r.Amend(t.Context(), Amendment{Title: &title}); err != nil || r.Config().Title != title {
+		t.Errorf("a title after the end: %v", err)
+	}
+	auditRoom(t, r)
+}
