@@ -26,12 +26,13 @@ run: build need-postgres ## run the server, ARGS="--addr :8080"
 	bin/proofline serve $(ARGS)
 
 .PHONY: test
-test: need-go need-postgres ## vet and test everything, and again under the race detector what runs concurrently
+test: need-go need-postgres ## vet and test everything, again under the race detector what runs concurrently, and with readers nobody here wrote
 	go vet ./...
 	go test ./...
 	@if [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null; then \
 		echo go test -race -short $(RACE); go test -race -short $(RACE); \
 	else echo "no C compiler, so no race detector: go test -race is left out"; fi
+	cd audit/interop && go test ./...
 
 .PHONY: e2e
 e2e: need-go need-postgres ## drive the real binaries end to end, crashes included

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
+	jsonBlock  = regexp.MustCompile("(?ms)^```json\n(.*?)^```$")
+)
+
+// TestReadme runs the commands of the README in their order, on a server of
+// its own and with fewer people and shorter windows.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	readme := read(t, "../../README.md")
+	makefile := read(t, "../../Makefile")
+	dir := tempDir(t)
+	data := filepath.Join(dir, "data")
+	sale := strings.Replace(jsonBlock.FindStringSubmatch(readme)[1], "20s", "1s", 1)
+	if err := os.WriteFile(filepath.Join(dir, "sale.json"), []byte(sale), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := serve(t, nil, "--data", data, "--addr", "127.0.0.1:0")
+	here := strings.NewReplacer("bin/proofline", "proofline", "http://127.0.0.1:8080", p.url, "./proofline-data", data,
+		"--visitors 1000 --rate 50", "--visitors 50 --rate 50")
+	ran := 0
+	for _, block := range shellBlock.FindAllStringSubmatch(readme, -1) {
+		for line := range strings.Lines(block[1]) {
+			line, _, _ = strings.Cut(strings.TrimSpace(line), "    #")
+			switch target, isMake := strings.CutPrefix(line, "make "); {
+			case isMake && !strings.Contains(makefile, "\n"+target+":"):
+				t.Errorf("the README says %q, and the Makefile has no such target", line)
+			case isMake, strings.Contains(line, "proofline serve"): // the server above is the one
+			default:
+				shell(t, dir, p.url, here.Replace(line))
+				ran++
+			}
+		}
+	}
+	if ran < 8 {
+		t.Errorf("only %d commands were found in the README", ran)
+	}
+	p.stop()
+}
+
+func shell(t *testing.T, dir, server, line string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", line)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PROOFLINE_SERVER="+server, "XDG_STATE_HOME="+dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("$ %s\n%s%v", line, out, err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
