@@ -15,7 +15,12 @@ type clock struct{ now time.Time }
 
 // Time writes a moment, with seconds where they matter and the date where it
 // is not today's.
-func (c clock) Time(t time.Time) template.HTML { return element(t, c.words(t)) }
+func (c clock) Time(t time.Time) template.HTML { return c.element("", t) }
+
+// Named is Time for scripts that put another moment there.
+func (c clock) Named(name string, t time.Time) template.HTML {
+	return c.element(` data-moment="`+template.HTMLEscapeString(name)+`"`, t)
+}
 
 func (c clock) words(t time.Time) string {
 	t = t.UTC()
@@ -29,8 +34,8 @@ func (c clock) words(t time.Time) string {
 	return t.Format(layout + " UTC")
 }
 
-func element(t time.Time, words string) template.HTML {
-	return trusted(`<time dir="auto" datetime="` + t.UTC().Format(isoMillis) + `">` + words + `</time>`)
+func (c clock) element(attribute string, t time.Time) template.HTML {
+	return trusted(`<time dir="auto"` + attribute + ` datetime="` + t.UTC().Format(isoMillis) + `">` + c.words(t) + `</time>`)
 }
 
 func sameDay(a, b time.Time) bool { return a.YearDay() == b.YearDay() && a.Year() == b.Year() }

@@ -1,15 +1,25 @@
-// Bundles the scripts of the pages into dist; with --tests, every test into
-// node_modules/.cache/tests instead.
-import { readdirSync, rmSync } from "node:fs";
+// Bundles the scripts and styles of the pages into dist, under names that hold
+// a hash of the content, with manifest.json from plain names to these; with
+// --tests, every test into node_modules/.cache/tests instead.
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { basename } from "node:path";
 import { build } from "esbuild";
 
 const shared = { bundle: true, format: "esm", target: "es2022", legalComments: "none", logLevel: "warning" };
 
 const pages = {
   ...shared,
-  entryPoints: { check: "src/check/index.ts" },
+  entryPoints: [
+    { in: "src/page/main.ts", out: "page" },
+    { in: "src/page/checker.ts", out: "checker" },
+    { in: "src/style/page.css", out: "page" },
+    { in: "src/style/icon.svg", out: "icon" },
+  ],
   outdir: "dist",
+  entryNames: "[name].[hash]",
+  loader: { ".svg": "copy" },
   minify: true,
+  metafile: true,
 };
 
 const tests = {
@@ -25,4 +35,9 @@ const tests = {
 
 const chosen = process.argv.includes("--tests") ? tests : pages;
 rmSync(chosen.outdir, { recursive: true, force: true });
-await build(chosen);
+const { metafile } = await build(chosen);
+if (metafile) {
+  const names = Object.keys(metafile.outputs).map((path) => basename(path));
+  const manifest = Object.fromEntries(names.map((name) => [name.replace(/\.[^.]+(?=\.[^.]+$)/, ""), name]));
+  writeFileSync(`${chosen.outdir}/manifest.json`, JSON.stringify(manifest, null, 2));
+}

@@ -1,0 +1,17 @@
+// The worker that checks a place: a script of its own, so that the check is
+// loaded only when it is made, and never holds up the page.
+import { checkPlace, gather, httpSource } from "../check/index.ts";
+import type { Answer, Question } from "./proof.ts";
+
+addEventListener("message", ({ data }: MessageEvent<Question>) => {
+  void answer(data).then((result) => postMessage(result));
+});
+
+async function answer({ prefix, visitor }: Question): Promise<Answer> {
+  try {
+    const evidence = await gather(httpSource(prefix), visitor);
+    return { lines: checkPlace(visitor, evidence), bundle: undefined };
+  } catch (failure) {
+    return { failure: String(failure) };
+  }
+}

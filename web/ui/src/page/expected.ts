@@ -1,0 +1,106 @@
+import { ahead, callTime, type Place } from "./place.ts";
+import type { Room } from "./room.ts";
+
+/** A range of moments, in milliseconds since the Unix epoch. */
+export interface Range {
+  earliest: number;
+  latest: number;
+}
+
+/** Why a turn is expected later than was said before. */
+export type Cause = "paused" | "slower" | "joined" | "behind";
+
+/**
+ * When a place will be called if the outflow stays as it is, by the server's
+ * own rule: not before everybody ahead, and at the latest when a fifth of the
+ * rate is lost. Undefined when nobody can say.
+ */
+export function expect(place: Place, room: Room, now: number): Range | undefined {
+  if (room.paused || (place.state !== "waiting" && place.state !== "drawn")) return undefined;
+  const { min, max } = ahead(place, room);
+  const from = Math.max(now, room.starts, place.state === "waiting" ? place.draws : 0);
+  return {
+    earliest: from + callTime(min, room.perMinute),
+    latest: from + (callTime(max + 1, room.perMinute) * 5) / 4,
+  };
+}
+
+const minute = 60_000;
+
+/** Widens a range to whole steps: the further away it is, the coarser. */
+export function round({ earliest, latest }: Range, now: number): Range {
+  const ahead = latest - now;
+  const step = ahead < 60 * minute ? minute : ahead < 360 * minute ? 5 * minute : 15 * minute;
+  return { earliest: Math.floor(earliest / step) * step, latest: Math.ceil(latest / step) * step };
+}
+
+/** What an expectation rests on. */
+export interface Basis {
+  state: string;
+  paused: boolean;
+  perMinute: number;
+  group: number; // people in the visitor's group
+}
+
+/** What is said, as it can be kept over a reload of the page. */
+export interface Said {
+  range: Range;
+  basis: Basis;
+  cause?: { name: Cause; until: number };
+}
+
+/** How long a cause is stated. */
+const statedFor = 5 * minute;
+
+/**
+ * Says when a turn is expected so that it never moves back without a cause
+ * that is stated. Each end of the range may come nearer at any time, but goes
+ * further away only with a cause.
+ */
+export class Expectation {
+  #said: Said | undefined;
+  #wasPaused = false;
+
+  constructor(said?: Said) {
+    this.#said = said;
+  }
+
+  get said(): Said | undefined {
+    return this.#said;
+  }
+
+  /** Takes what is expected now, undefined for nothing. */
+  update(next: Range | undefined, basis: Basis, now: number): void {
+    this.#wasPaused ||= basis.paused;
+    if (!next) return;
+    const range = round(next, now);
+    const said = this.#said;
+    if (!said) {
+      this.#said = { range, basis };
+    } else if (range.latest > said.range.latest) {
+      this.#said = { range, basis, cause: { name: this.#cause(said.basis, basis), until: now + statedFor } };
+    } else {
+      this.#said = { ...said, range: nearer(said, range, basis, now), basis };
+    }
+    this.#wasPaused = false;
+  }
+
+  /** The cause to state, if any. */
+  cause(now: number): Cause | undefined {
+    const cause = this.#said?.cause;
+    return cause && now < cause.until ? cause.name : undefined;
+  }
+
+  #cause(was: Basis, is: Basis): Cause {
+    if (this.#wasPaused) return "paused";
+    if (is.perMinute < was.perMinute) return "slower";
+    return is.state === "waiting" && is.group > was.group ? "joined" : "behind";
+  }
+}
+
+/** The range with its earliest moment where it was, unless that is past, or the draw has settled it. */
+function nearer({ range: was, basis }: Said, is: Range, { state }: Basis, now: number): Range {
+  if (state !== basis.state) return is;
+  const current = Math.floor(now / minute) * minute;
+  return { earliest: Math.min(is.earliest, Math.max(was.earliest, current)), latest: is.latest };
+}

@@ -1,0 +1,107 @@
+import { getMain, post, Refusal } from "./http.ts";
+import type { Memory } from "./memory.ts";
+import { retry } from "./retry.ts";
+import { exclusive, hashOf, makeSecret, secretOf } from "./secret.ts";
+
+/** What a join brought. */
+export interface Joined {
+  main: HTMLElement;
+  /** This browser had a place already, and that one counts. */
+  kept: boolean;
+  /** Cookies are blocked: the secret is in the address of the page. */
+  blocked: boolean;
+}
+
+/**
+ * The visitor's hold on a place: the secret, which is in a cookie that no
+ * script can read, or in the fragment of the address where cookies are blocked.
+ */
+export class Holder {
+  readonly #room: string;
+  readonly #lang: string;
+  readonly #memory: Memory;
+  readonly #onTrouble: (failure: unknown) => void;
+  #secret: string | undefined;
+
+  constructor(room: string, lang: string, memory: Memory, onTrouble: (failure: unknown) => void) {
+    this.#room = room;
+    this.#lang = lang;
+    this.#memory = memory;
+    this.#onTrouble = onTrouble;
+  }
+
+  /** Takes a place, or the one of a given secret, once however many tabs try. */
+  join(given?: string, again = false): Promise<Joined> {
+    return exclusive(`proofline ${this.#room}`, async () => {
+      const secret = given ?? this.#memory.pending ?? makeSecret();
+      this.#memory.pending = secret;
+      const answer = await this.#line(secret, again);
+      const ticket = String(answer["ticket"]);
+      if (typeof answer["receipt"] === "string") this.#memory.keep(ticket, { receipt: answer["receipt"] });
+      const main = await retry(() => this.#joined(ticket), this.#onTrouble);
+      this.#memory.pending = undefined;
+      const blocked = main.dataset["cookie"] === undefined;
+      this.#hold(secret, blocked);
+      return { main, kept: answer["kept"] === true, blocked };
+    });
+  }
+
+  /** The page as it is for a ticket, or for the cookie. */
+  main(ticket: string | undefined): Promise<HTMLElement> {
+    return ticket === undefined ? getMain(this.#fragment(), "same-origin") : getMain(this.#fragment(ticket), "omit");
+  }
+
+  /** Goes in; returns where that leads, if anywhere. */
+  async claim(): Promise<string | undefined> {
+    const answer = await retry(() => post(`${this.#room}/claim`, this.#own()), this.#onTrouble);
+    const target = answer["location"];
+    return typeof target === "string" && /^https?:$/.test(new URL(target).protocol) ? target : undefined;
+  }
+
+  /** Gives the place up. */
+  async leave(): Promise<void> {
+    await retry(() => post(`${this.#room}/leave`, this.#own()), this.#onTrouble);
+  }
+
+  /** The link that takes the place along. */
+  async link(): Promise<string> {
+    if (this.#secret !== undefined) return location.href;
+    const { link } = await post(`${this.#room}/link`, {});
+    if (typeof link !== "string") throw new Error("no link");
+    return link;
+  }
+
+  async #line(secret: string, again: boolean): Promise<Record<string, unknown>> {
+    try {
+      return await retry(() => post(`${this.#room}/line`, { secret, ...(again && { again }) }), this.#onTrouble);
+    } catch (failure) {
+      this.#memory.pending = undefined;
+      throw failure;
+    }
+  }
+
+  /** The page after a join, with the cookie if there is one. Another server may not know the ticket for a moment. */
+  async #joined(ticket: string): Promise<HTMLElement> {
+    try {
+      return await getMain(this.#fragment(ticket), "same-origin");
+    } catch (failure) {
+      if (failure instanceof Refusal && failure.status === 404) throw new Error("not known yet");
+      throw failure;
+    }
+  }
+
+  #hold(secret: string, blocked: boolean): void {
+    this.#secret = blocked ? secret : undefined;
+    if (blocked) history.replaceState(null, "", hashOf(secret));
+    else if (secretOf(location.hash) !== undefined) history.replaceState(null, "", location.pathname + location.search);
+  }
+
+  #own(): { secret?: string } {
+    return this.#secret === undefined ? {} : { secret: this.#secret };
+  }
+
+  #fragment(ticket?: string): string {
+    const query = new URLSearchParams({ fragment: "1", lang: this.#lang, ...(ticket !== undefined && { ticket }) });
+    return `${this.#room}?${query}`;
+  }
+}

@@ -1,0 +1,51 @@
+/** An answer that says no. */
+export class Refusal extends Error {
+  readonly status: number;
+  readonly retryAfter: number; // milliseconds, 0 for not said
+
+  constructor(answer: Response) {
+    super(`status ${answer.status}`);
+    this.status = answer.status;
+    const seconds = Number(answer.headers.get("Retry-After") ?? 0);
+    this.retryAfter = seconds > 0 ? seconds * 1000 : 0;
+  }
+
+  /** Tells whether the same request may succeed a little later. */
+  get isTemporary(): boolean {
+    return this.status === 429 || this.status >= 500 || (this.status === 409 && this.retryAfter > 0);
+  }
+}
+
+/** How long to wait for an answer, in milliseconds. */
+const patience = 15_000;
+
+async function ask(url: string, init: RequestInit): Promise<Response> {
+  const answer = await fetch(url, { ...init, signal: AbortSignal.timeout(patience) });
+  if (!answer.ok) throw new Refusal(answer);
+  return answer;
+}
+
+/** Gets what everybody gets, without cookies. */
+export async function getPublic(url: string): Promise<Response> {
+  return ask(url, { credentials: "omit" });
+}
+
+/** Gets the page's own <main> anew. */
+export async function getMain(url: string, credentials: RequestCredentials): Promise<HTMLElement> {
+  const answer = await ask(url, { credentials, headers: { Accept: "text/html" } });
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const main = page.querySelector<HTMLElement>("main[data-state]");
+  if (!main) throw new Error("the answer has no <main>");
+  return main;
+}
+
+/** Sends an object and returns the one that is answered. */
+export async function post(url: string, body: object): Promise<Record<string, unknown>> {
+  const answer = await ask(url, {
+    method: "POST",
+    credentials: "same-origin",
+    headers: { "Content-Type": "application/json", Accept: "application/json" },
+    body: JSON.stringify(body),
+  });
+  return (await answer.json()) as Record<string, unknown>;
+}

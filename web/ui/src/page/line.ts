@@ -1,0 +1,340 @@
+import { Alert } from "./alert.ts";
+import { ServerClock } from "./clock.ts";
+import { type Basis, Expectation, expect, type Range } from "./expected.ts";
+import { Holder, type Joined } from "./holder.ts";
+import { getPublic, Refusal } from "./http.ts";
+import { Memory } from "./memory.ts";
+import { ahead, hasMoved, isSettled, nextPoll, type Place, readPlace } from "./place.ts";
+import { type Next, Poller } from "./poll.ts";
+import { readRoom, type Room } from "./room.ts";
+import { Screen } from "./screen.ts";
+import { secretOf } from "./secret.ts";
+import { Verdict } from "./verdict.ts";
+
+/** Numbers of people ahead that are worth saying aloud. */
+const milestones = [1000, 500, 200, 100, 50, 20, 10, 5, 2, 1, 0];
+const jitter = 0.3;
+
+/** The page of a line, kept up to date. */
+export class LinePage {
+  readonly #screen = new Screen();
+  readonly #clock = new ServerClock();
+  readonly #alert = new Alert();
+  readonly #poller = new Poller(() => this.#ask());
+  readonly #memory: Memory;
+  readonly #holder: Holder;
+  readonly #verdict: Verdict;
+  #main: HTMLElement;
+  #place: Place;
+  #room: Room | undefined;
+  #expectation = new Expectation();
+  #stale = false; // the visitor was away: what is shown may have moved without the room showing it
+  #failures = 0;
+  #busy = false;
+
+  constructor(main: HTMLElement) {
+    this.#main = main;
+    this.#place = readPlace(main.dataset);
+    this.#memory = new Memory(this.#place.room);
+    this.#verdict = new Verdict(this.#screen, this.#memory);
+    this.#holder = new Holder(this.#place.room, document.documentElement.lang, this.#memory, (failure) => this.#wait(failure));
+  }
+
+  start(): void {
+    document.addEventListener("submit", (event) => this.#submit(event));
+    document.addEventListener("click", (event) => this.#click(event));
+    document.addEventListener("visibilitychange", () => this.#look());
+    addEventListener("pageshow", (event) => event.persisted && this.#look());
+    addEventListener("online", () => this.#look());
+    addEventListener("offline", () => this.#notice("offline", true));
+    setInterval(() => this.#tick(), 1000);
+    this.#arrive();
+    this.#poller.start({ after: this.#place.poll, jitter });
+    if (document.hidden) this.#poller.sleep();
+    const secret = secretOf(location.hash);
+    if (secret !== undefined) void this.#act(() => this.#join(secret));
+  }
+
+  /** Takes up a place that the server has just written. */
+  #arrive(): void {
+    const { ticket, position, now } = this.#place;
+    this.#clock.hear(now);
+    this.#screen.show("[data-scripted]", true);
+    this.#screen.show("[data-static]", false);
+    this.#screen.localize(this.#clock.now());
+    this.#pressed();
+    if (ticket !== undefined) {
+      const kept = this.#memory.of(ticket);
+      this.#notice("changed", position !== undefined && position > (kept.position ?? Infinity));
+      if (position !== undefined && kept.position === undefined) this.#memory.keep(ticket, { position });
+      if (!this.#expectation.said) this.#expectation = new Expectation(kept.said ?? this.#saidByServer());
+    }
+    this.#verdict.show(this.#main.dataset);
+    this.#render();
+  }
+
+  /** What the server wrote about the call, before this page knows on what it rests. */
+  #saidByServer() {
+    const [earliest = 0, latest = 0] = (this.#screen.find("[data-expected]")?.dataset["expected"] ?? "").split(" ").map(Number);
+    if (latest === 0) return undefined;
+    return { range: { earliest, latest }, basis: { state: this.#place.state, paused: false, perMinute: 0, group: 0 } };
+  }
+
+  async #ask(): Promise<Next> {
+    try {
+      const answer = await getPublic(`${this.#place.room}/state`);
+      this.#hear(readRoom(await answer.json()));
+      const room = this.#room!;
+      if (this.#stale || hasMoved(this.#place, room, this.#clock.now())) await this.#refresh();
+      this.#failures = 0;
+      this.#notice("offline", false);
+      this.#notice("trouble", false);
+      return nextPoll(this.#place, room, this.#clock.now());
+    } catch (failure) {
+      this.#failures++;
+      if (this.#failures > 1 || !navigator.onLine) this.#notice(navigator.onLine ? "trouble" : "offline", true);
+      throw failure;
+    }
+  }
+
+  /** Takes a state document, unless a newer one was there before: caches may be of different age. */
+  #hear(room: Room): void {
+    this.#clock.hear(room.now);
+    const was = this.#room;
+    if (was && room.size < was.size) return;
+    this.#room = room;
+    this.#render();
+    if (!was) return;
+    if (room.paused && !was.paused) this.#screen.announce(this.#screen.words('[data-show="paused"]'));
+    if (!room.paused && was.paused) this.#screen.announce(this.#screen.words(".expected, [data-cause]"));
+    if (room.message !== was.message) this.#screen.announce(room.message);
+    this.#milestone(ahead(this.#place, was).min, ahead(this.#place, room).min);
+  }
+
+  #milestone(was: number, is: number): void {
+    if (this.#place.state !== "drawn" && this.#place.state !== "waiting") return;
+    if (milestones.some((mark) => was > mark && is <= mark)) this.#screen.announce(this.#screen.words('[data-live="ahead"]'));
+  }
+
+  /** Gets the words for where the visitor is now. */
+  async #refresh(): Promise<void> {
+    this.#show(await this.#holder.main(this.#place.ticket));
+    this.#stale = false;
+  }
+
+  /** Shows what the server wrote, unless it names a later place than before: that is never shown. */
+  #show(main: HTMLElement): void {
+    const was = this.#place;
+    const is = readPlace(main.dataset);
+    if (is.ticket !== undefined && (is.position ?? 0) > (this.#memory.of(is.ticket).position ?? Infinity)) {
+      this.#notice("changed", true);
+      return;
+    }
+    if (is.ticket !== was.ticket) this.#expectation = new Expectation();
+    this.#screen.swap(main);
+    this.#main = main;
+    this.#place = is;
+    this.#arrive();
+    if (isSettled(is)) this.#poller.stop();
+    else if (isSettled(was)) this.#poller.start({ after: is.poll, jitter });
+    if (is.state === was.state && is.ticket === was.ticket) return;
+    const words = [this.#screen.words("h1"), this.#screen.words(".lead")];
+    this.#screen.announce(words.join(". "));
+    if (is.state === "called") this.#alert.ring(words[0] ?? "", document.title);
+  }
+
+  #render(): void {
+    const now = this.#clock.now();
+    const place = this.#place;
+    const room = this.#room;
+    if (room) {
+      this.#screen.show('[data-show="paused"]', room.paused);
+      this.#screen.show('[data-show="unpaused"]', !room.paused);
+      const message = this.#screen.find("[data-message]");
+      this.#screen.text(message, room.message);
+      if (message) message.hidden = room.message === "";
+    }
+    if (room && place.ticket !== undefined) {
+      this.#screen.count("ahead", ahead(place, room).min);
+      this.#screen.count("called", room.called);
+      this.#screen.count("group", room.groups.get(place.window) ?? 1);
+      this.#screen.progress("line", room.called, place.position ?? 1);
+      this.#expect(room, now);
+    }
+    this.#sayExpected(now);
+    this.#pass(now);
+  }
+
+  #expect(room: Room, now: number): void {
+    const { state, window } = this.#place;
+    const basis: Basis = { state, paused: room.paused, perMinute: room.perMinute, group: room.groups.get(window) ?? 1 };
+    const was = this.#expectation.said;
+    this.#expectation.update(expect(this.#place, room, now), basis, now);
+    const { said } = this.#expectation;
+    if (said && said !== was && this.#place.ticket !== undefined) this.#memory.keep(this.#place.ticket, { said });
+  }
+
+  #sayExpected(now: number): void {
+    const { said } = this.#expectation;
+    const box = this.#screen.find("[data-expected]");
+    const paused = this.#room?.paused ?? this.#place.paused;
+    if (!box || !said) return;
+    this.#sayRange(said.range, now);
+    box.hidden = paused;
+    const cause = this.#expectation.cause(now) ?? (this.#main.dataset["slower"] === undefined ? undefined : "slower");
+    this.#screen.choose("data-cause", paused ? undefined : cause);
+  }
+
+  #sayRange({ earliest, latest }: Range, now: number): void {
+    this.#screen.moment(this.#screen.find('[data-moment="earliest"]') as HTMLTimeElement | undefined, earliest, now);
+    this.#screen.moment(this.#screen.find('[data-moment="latest"]') as HTMLTimeElement | undefined, latest, now);
+  }
+
+  /** What happens because time passes. */
+  #tick(): void {
+    if (document.hidden && !this.#alert.isOn) return;
+    this.#pass(this.#clock.now());
+  }
+
+  #pass(now: number): void {
+    const place = this.#place;
+    this.#screen.pass(now);
+    const countdown = this.#screen.find("[data-countdown]");
+    const passed = place.paused ? 0 : now - place.now;
+    if (countdown) this.#screen.countdown(countdown, place.state === "called" ? place.left - passed : place.opens - now);
+    if (place.state === "waiting") this.#screen.progress("draw", now - this.#joined(), place.draws - this.#joined());
+    if (place.state === "upcoming" && now >= place.opens) this.#open();
+  }
+
+  /** When the visitor joined, as the page says it. */
+  #joined(): number {
+    const moment = this.#screen.find(".track time") as HTMLTimeElement | undefined;
+    return Date.parse(moment?.dateTime ?? "");
+  }
+
+  /** Shows the button to join, which the page brought along, so that nobody has to ask at that moment. */
+  #open(): void {
+    const main = this.#screen.find<HTMLElement & HTMLTemplateElement>("template#open")?.content.querySelector("main");
+    if (main) this.#show(main.cloneNode(true) as HTMLElement);
+  }
+
+  /** The visitor looks at the page again, or away from it. */
+  #look(): void {
+    if (document.hidden) {
+      if (!this.#alert.isOn) this.#poller.sleep();
+      return;
+    }
+    this.#stale ||= this.#place.state === "called" || this.#place.state === "joinable";
+    this.#tick();
+    this.#poller.wake();
+  }
+
+  #submit(event: SubmitEvent): void {
+    const form = event.target as HTMLFormElement;
+    const deeds: Record<string, () => Promise<void>> = {
+      line: () => this.#join(undefined, form.elements.namedItem("again") !== null),
+      claim: () => this.#claim(),
+      leave: () => this.#leave(),
+    };
+    const deed = deeds[form.dataset["post"] ?? ""];
+    if (!deed) return;
+    event.preventDefault();
+    void this.#act(deed);
+  }
+
+  /** Does one thing the visitor asked for at a time, and says when it fails. */
+  async #act(deed: () => Promise<void>): Promise<void> {
+    if (this.#busy) return;
+    this.#busy = true;
+    this.#main.setAttribute("aria-busy", "true");
+    this.#notice("failed", false);
+    try {
+      await deed();
+    } catch (failure) {
+      const isOld = failure instanceof Refusal && [404, 409, 410].includes(failure.status);
+      if (isOld) await this.#refresh().catch(() => this.#notice("failed", true));
+      else this.#notice("failed", true);
+    }
+    this.#notice("joining", false);
+    this.#main.removeAttribute("aria-busy");
+    this.#busy = false;
+  }
+
+  async #join(secret?: string, again = false): Promise<void> {
+    const joined: Joined = await this.#holder.join(secret, again);
+    this.#notice("cookies", joined.blocked);
+    this.#notice("otherplace", joined.kept && secret !== undefined);
+    this.#show(joined.main);
+  }
+
+  async #claim(): Promise<void> {
+    const target = await this.#holder.claim();
+    if (target !== undefined) location.assign(target);
+    else await this.#refresh();
+  }
+
+  async #leave(): Promise<void> {
+    await this.#holder.leave();
+    await this.#refresh();
+  }
+
+  /** Says that something the visitor asked for takes longer. */
+  #wait(failure: unknown): void {
+    if (failure instanceof Refusal) this.#notice("joining", true);
+    else this.#notice(navigator.onLine ? "trouble" : "offline", true);
+  }
+
+  #click(event: MouseEvent): void {
+    const button = (event.target as HTMLElement).closest<HTMLElement>("button");
+    if (!button) return;
+    const { dataset } = button;
+    if (dataset["alert"] !== undefined) void this.#toggleAlert();
+    if (dataset["save"] !== undefined) void this.#act(() => this.#save());
+    if (dataset["copy"] !== undefined) void this.#copy();
+  }
+
+  async #toggleAlert(): Promise<void> {
+    if (this.#alert.isOn) this.#alert.turnOff();
+    else this.#notifies = await this.#alert.turnOn();
+    this.#pressed();
+    this.#screen.announce(this.#screen.words("[data-alert-is]"));
+  }
+
+  #notifies = false;
+
+  #pressed(): void {
+    const { isOn } = this.#alert;
+    this.#screen.find("[data-alert]")?.setAttribute("aria-pressed", String(isOn));
+    this.#screen.choose("data-alert-is", isOn ? (this.#notifies ? "on" : "sound") : undefined);
+  }
+
+  async #save(): Promise<void> {
+    const link = await this.#holder.link();
+    const input = this.#screen.find<HTMLInputElement>("[data-saved] input");
+    if (!input) return;
+    input.value = link;
+    this.#screen.show("[data-saved]", true);
+    input.focus();
+    input.select();
+  }
+
+  async #copy(): Promise<void> {
+    const input = this.#screen.find<HTMLInputElement>("[data-saved] input");
+    if (!input) return;
+    try {
+      await navigator.clipboard.writeText(input.value);
+      this.#screen.show("[data-copied]", true);
+      this.#screen.announce(this.#screen.words("[data-copied]"));
+    } catch {
+      input.select(); // for the visitor to copy
+    }
+  }
+
+  #notice(name: string, shown: boolean): void {
+    const selector = `[data-notice="${name}"]`;
+    const notice = this.#screen.find(selector);
+    if (!notice || notice.hidden !== shown) return;
+    this.#screen.show(selector, shown);
+    if (shown) this.#screen.announce(this.#screen.words(selector));
+  }
+}

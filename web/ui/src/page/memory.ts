@@ -1,0 +1,48 @@
+import type { Said } from "./expected.ts";
+
+/** What a browser keeps of a place besides its secret. Nothing of it is one. */
+export interface Kept {
+  ticket: string;
+  receipt?: string; // as given when joining
+  vkey?: string; // the log's key, as first seen
+  position?: number; // as first shown
+  said?: Said;
+}
+
+/** Keeps things of one room. Storage that is full or blocked is no failure. */
+export class Memory {
+  readonly #key: string;
+  readonly #pendingKey: string;
+
+  constructor(room: string) {
+    this.#key = `proofline ${room}`;
+    this.#pendingKey = `${this.#key} joining`;
+  }
+
+  /** What is kept of a ticket. */
+  of(ticket: string): Kept {
+    const kept = attempt(() => JSON.parse(localStorage.getItem(this.#key) ?? "null") as Kept | null);
+    return kept?.ticket === ticket ? kept : { ticket };
+  }
+
+  keep(ticket: string, more: Partial<Kept>): void {
+    attempt(() => localStorage.setItem(this.#key, JSON.stringify({ ...this.of(ticket), ...more })));
+  }
+
+  /** The secret of a join whose answer did not arrive yet, in this tab. */
+  get pending(): string | undefined {
+    return attempt(() => sessionStorage.getItem(this.#pendingKey)) ?? undefined;
+  }
+
+  set pending(secret: string | undefined) {
+    attempt(() => (secret === undefined ? sessionStorage.removeItem(this.#pendingKey) : sessionStorage.setItem(this.#pendingKey, secret)));
+  }
+}
+
+function attempt<T>(act: () => T): T | undefined {
+  try {
+    return act();
+  } catch {
+    return undefined;
+  }
+}

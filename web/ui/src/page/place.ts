@@ -1,0 +1,109 @@
+import type { Next } from "./poll.ts";
+import type { Room } from "./room.ts";
+
+/** What the page shows of the visitor's own place: what the server said last. */
+export interface Place {
+  state: string; // as in package page of the server
+  room: string; // path
+  now: number; // when it was said, milliseconds since the Unix epoch
+  poll: number; // milliseconds until it is worth asking for the room first
+  opens: number;
+  starts: number;
+  paused: boolean;
+  cookie: boolean; // the secret came along as a cookie
+  ticket: string | undefined;
+  window: number;
+  draws: number;
+  base: number; // people in earlier groups
+  position: number | undefined;
+  called: number;
+  left: number; // when called: milliseconds to go in
+}
+
+/** Reads what the server wrote beside the words. */
+export function readPlace(data: DOMStringMap): Place {
+  const number = (text: string | undefined) => Number(text ?? 0);
+  return {
+    state: data["state"] ?? "",
+    room: data["room"] ?? "",
+    now: number(data["now"]),
+    poll: number(data["poll"]),
+    opens: number(data["opens"]),
+    starts: number(data["starts"]),
+    paused: data["paused"] !== undefined,
+    cookie: data["cookie"] !== undefined,
+    ticket: data["ticket"],
+    window: number(data["window"]),
+    draws: number(data["draws"]),
+    base: number(data["base"]),
+    position: data["position"] === undefined ? undefined : number(data["position"]),
+    called: number(data["called"]),
+    left: number(data["left"]),
+  };
+}
+
+/** Tells whether the server has something new to say about a place, now that the room is like this. */
+export function hasMoved(place: Place, room: Room, now: number): boolean {
+  const over = room.phase === "ended";
+  switch (place.state) {
+    case "upcoming":
+      return over || room.phase === "closed" || room.opens !== place.opens;
+    case "joinable":
+      return over || room.phase === "closed";
+    case "waiting": // windows are drawn in order, so mine is when more is drawn than was before it
+      return over || room.drawn > place.base;
+    case "drawn":
+      return over || room.called >= (place.position ?? Infinity);
+    case "called": // in a pause the time to go in stands still: the server knows how much is left
+      return over || room.paused !== place.paused || (!room.paused && now >= place.now + place.left);
+    case "closed":
+      return over;
+  }
+  return false;
+}
+
+/** Tells whether anything can still happen to what the page shows. */
+export function isSettled(place: Place): boolean {
+  return ["admitted", "missed", "left", "revoked", "ended"].includes(place.state);
+}
+
+/** How many people are still to be called before this place: exactly, once drawn. */
+export function ahead(place: Place, room: Pick<Room, "called" | "groups">): { min: number; max: number } {
+  if (place.position !== undefined) {
+    const exactly = Math.max(0, place.position - 1 - room.called);
+    return { min: exactly, max: exactly };
+  }
+  const min = Math.max(0, place.base - room.called);
+  return { min, max: min + Math.max(1, room.groups.get(place.window) ?? 1) - 1 };
+}
+
+const minPoll = 500; // milliseconds
+const maxPoll = 60_000;
+/** The part of the time until something happens after which to look again. */
+const share = 1 / 4;
+
+/**
+ * When to ask again: the server's interval near the front, longer the further
+ * away the next thing is that can happen to this place.
+ */
+export function nextPoll(place: Place, room: Room, now: number): Next {
+  const before = (moment: number) => Math.min(Math.max((moment - now) * share, room.after), Math.max(maxPoll, room.after));
+  const { jitter } = room;
+  switch (place.state) {
+    case "waiting":
+      return { after: before(place.draws), jitter };
+    case "drawn":
+      return { after: before(Math.max(now, room.starts) + callTime(ahead(place, room).min, room.perMinute)), jitter };
+    case "called":
+      return { after: Math.min(room.after, Math.max(minPoll, place.now + place.left - now)), jitter };
+    case "joinable":
+    case "closed":
+      return { after: Math.max(maxPoll / 2, room.after), jitter };
+  }
+  return { after: room.after, jitter };
+}
+
+/** How long it takes to call so many people, in milliseconds. */
+export function callTime(people: number, perMinute: number): number {
+  return (people / Math.max(perMinute, 1)) * 60_000;
+}

@@ -1,0 +1,110 @@
+/** What polling needs from the browser. */
+export interface Timers {
+  now(): number;
+  random(): number; // from 0 to 1
+  set(run: () => void, ms: number): number;
+  clear(timer: number): void;
+}
+
+export const browserTimers: Timers = {
+  now: Date.now,
+  random: Math.random,
+  set: (run, ms) => setTimeout(run, ms),
+  clear: clearTimeout,
+};
+
+/** When to ask again, if all goes well. */
+export interface Next {
+  after: number; // milliseconds
+  jitter: number; // part of it by which it varies, either way
+}
+
+const firstBackoff = 2_000;
+const maxBackoff = 60_000;
+
+/** Returns how long to wait after so many failures in a row. */
+export function backoff(failures: number): number {
+  return Math.min(maxBackoff, firstBackoff * 2 ** Math.min(failures - 1, 10));
+}
+
+/**
+ * Asks again and again, one at a time: at the interval of the last answer,
+ * less often while it fails, and not while asleep.
+ */
+export class Poller {
+  readonly #ask: () => Promise<Next>;
+  readonly #timers: Timers;
+  #timer: number | undefined;
+  #asking = false;
+  #asleep = false;
+  #started = false;
+  #failures = 0;
+  #next: Next = { after: firstBackoff, jitter: 0.3 };
+  #asked = -Infinity;
+
+  constructor(ask: () => Promise<Next>, timers: Timers = browserTimers) {
+    this.#ask = ask;
+    this.#timers = timers;
+  }
+
+  get failures(): number {
+    return this.#failures;
+  }
+
+  start(next: Next): void {
+    this.#started = true;
+    this.#next = next;
+    this.#schedule(next.after);
+  }
+
+  stop(): void {
+    this.#started = false;
+    this.#cancel();
+  }
+
+  /** Asks nothing until woken. */
+  sleep(): void {
+    this.#asleep = true;
+    this.#cancel();
+  }
+
+  /** Catches up, unless the last answer is as young as answers should be. */
+  wake(): void {
+    this.#asleep = false;
+    const age = this.#timers.now() - this.#asked;
+    if (age >= Math.min(this.#next.after, firstBackoff)) this.now();
+    else this.#schedule(this.#next.after - age);
+  }
+
+  /** Asks at once. */
+  now(): void {
+    this.#cancel();
+    if (this.#started && !this.#asking) void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    this.#asking = true;
+    this.#asked = this.#timers.now();
+    try {
+      this.#next = await this.#ask();
+      this.#failures = 0;
+    } catch {
+      this.#failures++;
+    }
+    this.#asking = false;
+    this.#schedule(this.#failures > 0 ? backoff(this.#failures) : this.#next.after);
+  }
+
+  #schedule(after: number): void {
+    this.#cancel();
+    if (!this.#started || this.#asleep || this.#asking) return;
+    const { jitter } = this.#next;
+    const varied = after * (1 + jitter * (2 * this.#timers.random() - 1));
+    this.#timer = this.#timers.set(() => this.now(), Math.max(0, varied));
+  }
+
+  #cancel(): void {
+    if (this.#timer !== undefined) this.#timers.clear(this.#timer);
+    this.#timer = undefined;
+  }
+}

@@ -1,0 +1,89 @@
+/** What everybody may know about a room: its state document, as far as a page needs it. */
+export interface Room {
+  size: number; // of the transcript: a document with less is older
+  phase: string;
+  paused: boolean;
+  message: string;
+  opens: number; // milliseconds since the Unix epoch, as all moments here
+  starts: number;
+  perMinute: number;
+  drawn: number; // places drawn
+  called: number; // places called
+  groups: Map<number, number>; // people in the latest windows
+  after: number; // milliseconds until it is worth asking again
+  jitter: number;
+  now: number;
+}
+
+/** Reads a state document, or throws. */
+export function readRoom(json: unknown): Room {
+  const doc = new Reader(json, "state");
+  const line = doc.at("lanes").at("general");
+  const poll = doc.at("poll");
+  return {
+    size: doc.number("size"),
+    phase: doc.text("phase"),
+    paused: doc.flag("paused"),
+    message: doc.text("message"),
+    opens: doc.time("opens"),
+    starts: doc.time("starts"),
+    perMinute: doc.at("outflow").number("per_minute"),
+    drawn: line.number("drawn"),
+    called: line.number("called"),
+    groups: new Map(doc.list("windows").map((window) => [window.number("index"), window.number("arrivals")])),
+    after: poll.number("after_ms"),
+    jitter: poll.number("jitter"),
+    now: doc.time("now"),
+  };
+}
+
+class Reader {
+  readonly #value: unknown;
+  readonly #name: string;
+
+  constructor(value: unknown, name: string) {
+    this.#value = value;
+    this.#name = name;
+  }
+
+  at(name: string): Reader {
+    const value = this.#value;
+    if (typeof value !== "object" || value === null) throw this.#wrong("an object");
+    return new Reader((value as Record<string, unknown>)[name], `${this.#name}.${name}`);
+  }
+
+  list(name: string): Reader[] {
+    const member = this.at(name);
+    if (!Array.isArray(member.#value)) throw member.#wrong("a list");
+    return member.#value.map((value: unknown, i) => new Reader(value, `${member.#name}[${i}]`));
+  }
+
+  number(name: string): number {
+    const member = this.at(name);
+    const value = member.#value;
+    if (typeof value !== "number" || !(value >= 0)) throw member.#wrong("a number");
+    return value;
+  }
+
+  text(name: string): string {
+    const member = this.at(name);
+    if (typeof member.#value !== "string") throw member.#wrong("a text");
+    return member.#value;
+  }
+
+  flag(name: string): boolean {
+    const member = this.at(name);
+    if (typeof member.#value !== "boolean") throw member.#wrong("true or false");
+    return member.#value;
+  }
+
+  time(name: string): number {
+    const time = Date.parse(this.text(name));
+    if (Number.isNaN(time)) throw this.at(name).#wrong("a time");
+    return time;
+  }
+
+  #wrong(form: string): Error {
+    return new Error(`${this.#name} is not ${form}`);
+  }
+}

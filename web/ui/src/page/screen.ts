@@ -1,0 +1,104 @@
+import { countdown, moment, number, pageLocale, plural, timeLocale } from "./words.ts";
+
+/** Changes what a page shows, in place and only where something is different. */
+export class Screen {
+  readonly #locale = pageLocale();
+  readonly #timeLocale = timeLocale(this.#locale, navigator.languages);
+
+  find<E extends HTMLElement>(selector: string): E | undefined {
+    return document.querySelector<E>(selector) ?? undefined;
+  }
+
+  all(selector: string): HTMLElement[] {
+    return [...document.querySelectorAll<HTMLElement>(selector)];
+  }
+
+  /** Shows or hides everything that matches. */
+  show(selector: string, visible: boolean): void {
+    for (const element of this.all(selector)) {
+      if (element.hidden === visible) element.hidden = !visible;
+    }
+  }
+
+  /** Of the elements with that attribute, shows those with that value and hides the others. */
+  choose(attribute: string, value: string | undefined): void {
+    for (const element of this.all(`[${attribute}]`)) {
+      const hidden = element.getAttribute(attribute) !== value;
+      if (element.hidden !== hidden) element.hidden = hidden;
+    }
+  }
+
+  text(element: HTMLElement | undefined, text: string): void {
+    if (element && element.textContent !== text) element.textContent = text;
+  }
+
+  /** Writes a number wherever it is shown by that name, in the right form of its sentence. */
+  count(name: string, n: number): void {
+    for (const element of this.all(`[data-live="${name}"]`)) {
+      const { forms } = element.dataset;
+      const words = forms === undefined ? number(n, this.#locale) : plural(JSON.parse(forms) as Record<string, string>, n, this.#locale);
+      this.text(element, words);
+    }
+  }
+
+  /** Writes all moments in the visitor's time zone. */
+  localize(now: number): void {
+    for (const element of document.querySelectorAll("time")) {
+      this.text(element, moment(Date.parse(element.dateTime), now, this.#timeLocale));
+    }
+  }
+
+  /** Puts another moment into an element. */
+  moment(element: HTMLTimeElement | undefined, at: number, now: number): void {
+    if (!element) return;
+    const iso = new Date(at).toISOString();
+    if (element.dateTime !== iso) element.dateTime = iso;
+    this.text(element, moment(at, now, this.#timeLocale));
+  }
+
+  /** Shows what holds until a moment, or since one. */
+  pass(now: number): void {
+    for (const element of this.all("[data-until]")) element.hidden = now >= Number(element.dataset["until"]);
+    for (const element of this.all("[data-since]")) element.hidden = now < Number(element.dataset["since"]);
+  }
+
+  countdown(box: HTMLElement, left: number): void {
+    box.hidden = false;
+    this.text(box.querySelector("b") ?? undefined, countdown(left, this.#locale));
+  }
+
+  progress(name: string, value: number, max: number): void {
+    for (const bar of document.querySelectorAll<HTMLProgressElement>(`[data-progress="${name}"]`)) {
+      bar.max = Math.max(max, 1);
+      bar.value = Math.min(Math.max(value, 0), bar.max);
+    }
+  }
+
+  /** Says something to those who listen to the page. */
+  announce(words: string): void {
+    const voice = this.find("[data-announce]");
+    if (voice && words !== "") voice.textContent = words.replace(/\s+/g, " ").trim();
+  }
+
+  /** The words of what is shown now at a selector. */
+  words(selector: string): string {
+    return this.all(selector)
+      .filter((element) => !element.closest("[hidden]"))
+      .map((element) => element.innerText)
+      .join(" ");
+  }
+
+  /**
+   * Puts a new <main> in the place of the old one. The keyboard's focus stays
+   * where it is, or goes to the new heading if it was on something that is gone.
+   */
+  swap(main: HTMLElement): void {
+    const old = document.querySelector("main");
+    if (!old) return;
+    const hadFocus = old.contains(document.activeElement);
+    old.replaceWith(document.adoptNode(main));
+    document.title = main.dataset["title"] ?? document.title;
+    if (hadFocus) main.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
+    if (hadFocus) window.scrollTo({ top: 0 });
+  }
+}
