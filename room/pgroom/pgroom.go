@@ -1,6 +1,6 @@
 // Package pgroom keeps in PostgreSQL what a room is beside its transcript:
-// slug, title, sealed keys and the texts of its messages. It is the only
-// package that knows the tables of migrations/0002_rooms.sql.
+// slug, title, settings, sealed keys and the texts of its messages. It is the
+// only package that knows the tables of migrations/0002_rooms.sql.
 package pgroom
 
 import (
@@ -32,6 +32,8 @@ type Room struct {
 	Title   string
 	Created time.Time
 	Ended   *time.Time
+	// SettingsVersion counts the changes of [Settings].
+	SettingsVersion int64
 }
 
 // Key is one private key, sealed.
@@ -70,7 +72,7 @@ func (s *Store) Insert(ctx context.Context, r Room, keys []Key, also func(pgx.Tx
 	return isNew, nil
 }
 
-const columns = `room_id, slug, origin, title, created_at, ended_at`
+const columns = `room_id, slug, origin, title, created_at, ended_at, settings_version`
 
 // Get returns the room with that slug, or [ErrNotFound].
 func (s *Store) Get(ctx context.Context, slug string) (Room, error) {
