@@ -12,13 +12,16 @@ import (
 const maxMessage = 2000 // characters
 
 // Amendment is what an organizer may change while a room lives; fields that
-// are nil stay as they are. The title alone is no matter of the transcript.
+// are nil stay as they are. Title, targets and brand are no matter of the
+// transcript.
 type Amendment struct {
 	Title   *string
 	Outflow *Outflow // both members are new
 	Message *string
 	Windows []WindowRule // hold from the first one's moment on
 	Closes  *time.Time
+	Targets *[]string // all are new
+	Brand   *Brand    // all members are new
 }
 
 // ParseAmendment reads the JSON of a change. The error is an [*InvalidError]
@@ -26,7 +29,7 @@ type Amendment struct {
 // room.
 func ParseAmendment(data []byte) (Amendment, error) {
 	var a Amendment
-	d := newFields(data, "title", "outflow", "message", "windows", "closes")
+	d := newFields(data, "title", "outflow", "message", "windows", "closes", "targets", "brand")
 	read(d, "title", &a.Title, wantText)
 	read(d, "message", &a.Message, wantText)
 	read(d, "closes", &a.Closes, wantTime)
@@ -35,9 +38,17 @@ func ParseAmendment(data []byte) (Amendment, error) {
 		a.Outflow = &Outflow{}
 		d.outflow(a.Outflow)
 	}
+	var settings Settings
+	targets, brand := d.settings(&settings)
+	if targets {
+		a.Targets = &settings.Targets
+	}
+	if brand {
+		a.Brand = &settings.Brand
+	}
 	d.add(a.problems())
 	if len(d.raw) == 0 {
-		d.problem("", "changes nothing: give title, outflow, message, windows or closes")
+		d.problem("", "changes nothing: give title, outflow, message, windows, closes, targets or brand")
 	}
 	return a, d.err()
 }
@@ -55,7 +66,19 @@ func (a Amendment) problems() []fairness.Problem {
 	if o := a.Outflow; o != nil && (o.PerMinute < 1 || o.PerMinute > fairness.MaxRate) {
 		list = append(list, fairness.Problem{Field: "outflow.per_minute", Detail: wantRate})
 	}
-	return append(list, a.windowProblems()...)
+	list = append(list, a.windowProblems()...)
+	return append(list, a.settings().problems()...)
+}
+
+// settings returns what is said about the settings.
+func (a Amendment) settings() (s Settings) {
+	if a.Targets != nil {
+		s.Targets = *a.Targets
+	}
+	if a.Brand != nil {
+		s.Brand = *a.Brand
+	}
+	return s
 }
 
 // windowProblems lets the rules for new rooms say what is wrong with windows.

@@ -59,6 +59,7 @@ type Config struct {
 	Claim   *Duration    `json:"claim"`   // default 5m
 	Session *Duration    `json:"session"` // default 15m
 	Beacon  string       `json:"beacon"`  // default "none"
+	Settings
 }
 
 // WindowRule opens windows of one length from a moment on.
@@ -78,7 +79,7 @@ type Outflow struct {
 // others as far as that does not depend on the time.
 func ParseConfig(data []byte) (Config, error) {
 	var c Config
-	d := newFields(data, "slug", "title", "opens", "starts", "closes", "windows", "outflow", "claim", "session", "beacon")
+	d := newFields(data, "slug", "title", "opens", "starts", "closes", "windows", "outflow", "claim", "session", "beacon", "targets", "brand")
 	read(d, "slug", &c.Slug, wantText)
 	read(d, "title", &c.Title, wantText)
 	read(d, "opens", &c.Opens, wantTime)
@@ -89,6 +90,7 @@ func ParseConfig(data []byte) (Config, error) {
 	read(d, "beacon", &c.Beacon, `must be a text such as "none"`)
 	d.windows(&c.Windows)
 	d.outflow(&c.Outflow)
+	d.settings(&c.Settings)
 	if d.raw != nil && d.err() != nil { // without a problem here, those below are found when the room is made
 		if wrong, ok := errors.AsType[*InvalidError](c.check(time.UnixMilli(0))); ok {
 			d.add(wrong.Problems)
@@ -269,7 +271,7 @@ func (c Config) problems() []fairness.Problem {
 			list = append(list, fairness.Problem{Field: fmt.Sprintf("windows[%d].from", i), Detail: "is needed for every rule but the first"})
 		}
 	}
-	return list
+	return append(list, c.Settings.problems()...)
 }
 
 // textProblems checks a text that people read and the database stores, which
@@ -323,12 +325,12 @@ func fromTime(t time.Time) fairness.Time { return fairness.Time(t.UnixMilli()) }
 func timeOf(t fairness.Time) time.Time { return time.UnixMilli(int64(t)).UTC() }
 
 // configOf says a policy the way an organizer would, with amendments.
-func configOf(slug, title string, p *fairness.Policy, s *Snapshot) Config {
+func configOf(slug, title string, p *fairness.Policy, s *Snapshot, settings *Settings) Config {
 	opens, starts := timeOf(p.Opens), timeOf(p.Starts)
 	claim, session := duration(p.Claim), duration(p.Session)
 	c := Config{
 		Slug: slug, Title: title, Opens: &opens, Starts: &starts, Closes: s.Closes, Beacon: p.Beacon,
-		Outflow: Outflow(s.Outflow), Claim: &claim, Session: &session,
+		Outflow: Outflow(s.Outflow), Claim: &claim, Session: &session, Settings: *settings,
 	}
 	for _, r := range s.schedule.Rules() {
 		from := timeOf(r.From)

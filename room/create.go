@@ -36,8 +36,17 @@ func (rs *Rooms) Create(ctx context.Context, c Config) (*Room, error) {
 			return nil, err
 		}
 	}
+	if c.Settings.Targets != nil || c.Settings.Brand != (Brand{}) {
+		if err := r.changeSettings(ctx, settingsChange{&c.Settings.Targets, &c.Settings.Brand}); err != nil {
+			return nil, err
+		}
+	}
 	rs.group.Forget(c.Slug) // whoever asked too early is told that there is no room
-	return rs.load(ctx, c.Slug)
+	loaded, err := rs.load(ctx, c.Slug)
+	if err != nil {
+		return nil, err
+	}
+	return loaded, loaded.readSettings(ctx, r.settings.Load().version) // it may have been loaded in between
 }
 
 // check finds the problems that do not depend on the room's identity, which

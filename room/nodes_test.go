@@ -10,22 +10,24 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
-// twoNodes runs one room on two servers.
-func twoNodes(t *testing.T, c Config) (url string, rooms [2]*Room) {
+// twoNodes runs two servers on one database.
+func twoNodes(t *testing.T) [2]*Rooms {
 	t.Helper()
-	url = pgtest.URL(t)
-	master := newMaster(t)
-	first, second := node(t, url, master), node(t, url, master)
-	rooms[0] = create(t, first, c)
-	rooms[1] = get(t, second, c.Slug)
-	return url, rooms
+	url, master := pgtest.URL(t), newMaster(t)
+	return [2]*Rooms{node(t, url, master), node(t, url, master)}
+}
+
+// share runs one room on both servers.
+func share(t *testing.T, nodes [2]*Rooms, c Config) [2]*Room {
+	t.Helper()
+	return [2]*Room{create(t, nodes[0], c), get(t, nodes[1], c.Slug)}
 }
 
 // TestTwoNodesJoin sends every ticket through both nodes at the same moment:
 // one arrival, and both say the same about it.
 func TestTwoNodesJoin(t *testing.T) {
 	t.Parallel()
-	_, rooms := twoNodes(t, Config{Slug: "join", Windows: []WindowRule{{Length: Duration(time.Hour)}}})
+	rooms := share(t, twoNodes(t), Config{Slug: "join", Windows: []WindowRule{{Length: Duration(time.Hour)}}})
 	const visitors = 200
 	var all sync.WaitGroup
 	for range visitors {
@@ -63,8 +65,9 @@ func TestTwoNodesJoin(t *testing.T) {
 // freeze, call and skip, and claims every ticket through both at once.
 func TestTwoNodesLife(t *testing.T) {
 	t.Parallel()
+	nodes := twoNodes(t)
 	opens := time.Now()
-	_, rooms := twoNodes(t, Config{
+	rooms := share(t, nodes, Config{
 		Slug: "life", Closes: at(opens.Add(2 * time.Second)), Windows: []WindowRule{{Length: Duration(200 * time.Millisecond)}},
 		Outflow: Outflow{PerMinute: 6000}, Claim: span(1500 * time.Millisecond),
 	})
@@ -139,8 +142,7 @@ func waitClaim(t *testing.T, r *Room, v visitor) (Pass, error) {
 // asks for it all the time: one succeeds, and has it.
 func TestCreateTogether(t *testing.T) {
 	t.Parallel()
-	url, master := pgtest.URL(t), newMaster(t)
-	nodes := [2]*Rooms{node(t, url, master), node(t, url, master)}
+	nodes := twoNodes(t)
 	for _, slug := range []string{"a", "b", "c"} {
 		var all sync.WaitGroup
 		var made atomic.Int32
@@ -188,7 +190,7 @@ func TestCreateTogether(t *testing.T) {
 // TestTitleOnOtherNode changes what the transcript does not tell.
 func TestTitleOnOtherNode(t *testing.T) {
 	t.Parallel()
-	_, rooms := twoNodes(t, Config{Slug: "title"})
+	rooms := share(t, twoNodes(t), Config{Slug: "title"})
 	title, message := "Winter sale", "Soon"
 	if err := rooms[0].Amend(t.Context(), Amendment{Title: &title, Message: &message}); err != nil {
 		t.Fatal(err)

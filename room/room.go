@@ -16,6 +16,7 @@ import (
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/pgroom"
 )
 
 // Room is one loaded room. Safe for concurrent use.
@@ -39,6 +40,7 @@ type Room struct {
 
 	snapshot atomic.Pointer[Snapshot]
 	title    atomic.Pointer[string]
+	settings atomic.Pointer[storedSettings]
 	message  atomic.Pointer[message] // the latest text read
 	lastUse  atomic.Int64            // Unix seconds
 
@@ -55,10 +57,12 @@ type Room struct {
 	marked      bool      // as ended
 }
 
-// texts keeps what the transcript does not: the title, and the messages whose
-// hashes it has.
+// texts keeps what the transcript does not: title and settings, and the
+// messages whose hashes it has.
 type texts interface {
 	SetTitle(ctx context.Context, room uuid.UUID, title string) error
+	Settings(ctx context.Context, room uuid.UUID) (pgroom.Settings, error)
+	MergeSettings(ctx context.Context, room uuid.UUID, change []byte) (pgroom.Settings, error)
 	AddMessage(ctx context.Context, room uuid.UUID, text string) ([32]byte, error)
 	Message(ctx context.Context, room uuid.UUID, hash [32]byte) (string, error)
 }
@@ -278,8 +282,7 @@ func (r *Room) End(ctx context.Context) error {
 	})
 }
 
-// Amend changes title, outflow, message or windows. What is wrong, or refused
-// by the rules, comes back as [*InvalidError]; nothing is changed then.
+// Amend changes what a says. What is wrong, or refused by the rules, comes back as [*InvalidError]; nothing is changed then.
 func (r *Room) Amend(ctx context.Context, a Amendment) error {
 	if problems := a.problems(); len(problems) > 0 {
 		return &InvalidError{problems}
@@ -297,14 +300,24 @@ func (r *Room) Amend(ctx context.Context, a Amendment) error {
 	if v, ok := errors.AsType[*fairness.Violation](err); ok {
 		return &InvalidError{[]fairness.Problem{refusal(v)}}
 	}
-	if err != nil || a.Title == nil {
+	if err != nil {
 		return err
 	}
-	if err := r.texts.SetTitle(ctx, r.ID, *a.Title); err != nil {
-		return err
+	return r.amendTexts(ctx, a)
+}
+
+// amendTexts changes what is no matter of the transcript.
+func (r *Room) amendTexts(ctx context.Context, a Amendment) error {
+	if a.Title != nil {
+		if err := r.texts.SetTitle(ctx, r.ID, *a.Title); err != nil {
+			return err
+		}
+		r.setTitle(*a.Title)
 	}
-	r.setTitle(*a.Title)
-	return nil
+	if a.Targets == nil && a.Brand == nil {
+		return nil
+	}
+	return r.changeSettings(ctx, settingsChange{a.Targets, a.Brand})
 }
 
 // setTitle takes a title that is stored.
@@ -318,7 +331,9 @@ func (r *Room) setTitle(title string) {
 func (r *Room) Created() time.Time { return timeOf(r.policy.Created) }
 
 // Config returns the room as it is set up now.
-func (r *Room) Config() Config { return configOf(r.Slug, *r.title.Load(), r.policy, r.Snapshot()) }
+func (r *Room) Config() Config {
+	return configOf(r.Slug, *r.title.Load(), r.policy, r.Snapshot(), &r.settings.Load().Settings)
+}
 
 // Checkpoint returns the published checkpoint.
 func (r *Room) Checkpoint(ctx context.Context) ([]byte, error) { return r.store.Checkpoint(ctx, r.ID) }

@@ -156,7 +156,8 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 		chunk: leastChunk, queue: newQueue(), done: make(chan struct{}),
 	}
 	r.title.Store(&record.Title)
-	return r, nil
+	r.settings.Store(&storedSettings{})
+	return r, r.readSettings(ctx, record.SettingsVersion)
 }
 
 // start makes a loaded room known and lets its sequencer run.

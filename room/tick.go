@@ -72,6 +72,7 @@ func (rs *Rooms) adopt(ctx context.Context) {
 		}
 		if err == nil {
 			r.setTitle(record.Title) // another node may have changed it
+			err = r.readSettings(ctx, record.SettingsVersion)
 		}
 		rs.reportLoad(record.Slug, err)
 	}

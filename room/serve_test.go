@@ -1,0 +1,218 @@
+package room
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/pgtest"
+)
+
+// fillRoom puts many people into a room at once, without a goroutine for each.
+func fillRoom(t *testing.T, r *Room, n int) map[fairness.Ticket]visitor {
+	t.Helper()
+	visitors := map[fairness.Ticket]visitor{}
+	var last *join
+	for range n {
+		v := newVisitor(r)
+		visitors[v.ticket] = v
+		last = &join{ctx: t.Context(), ticket: v.ticket, done: make(chan struct{})}
+		if err := r.queue.join(last); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if <-last.done; last.err != nil {
+		t.Fatal(last.err)
+	}
+	return visitors
+}
+
+// inLine returns the tickets by position, once all are drawn.
+func inLine(t *testing.T, r *Room, visitors map[fairness.Ticket]visitor) []visitor {
+	t.Helper()
+	eventually(t, "everybody is drawn", func() bool { return r.Snapshot().Counts.Drawn == uint64(len(visitors)) })
+	line := make([]visitor, len(visitors))
+	for _, v := range visitors {
+		st, ok := r.Standing(v.ticket)
+		if !ok || st.Position == 0 {
+			t.Fatalf("standing %+v", st)
+		}
+		line[st.Position-1] = v
+	}
+	return line
+}
+
+// transcript returns all entries of a room.
+func transcript(t *testing.T, r *Room) (entries []fairness.Entry) {
+	t.Helper()
+	err := r.store.Open(r.ID, r.Origin, r.keys.log).Tail(t.Context(), func(text []byte) error {
+		e, err := fairness.ParseEntry(text)
+		entries = append(entries, e)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return entries
+}
+
+// TestOutflow has three of ten people not come: in the long run as many are
+// admitted as the outflow says all the same, and calls keep their distance.
+func TestOutflow(t *testing.T) {
+	t.Parallel()
+	const perSecond, seconds = 100, 5
+	rs := node(t, pgtest.URL(t), newMaster(t))
+	opens := time.Now().Add(300 * time.Millisecond)
+	r := create(t, rs, Config{
+		Slug: "outflow", Opens: &opens, Starts: at(opens.Add(time.Second)), Outflow: Outflow{PerMinute: 60 * perSecond},
+		Windows: []WindowRule{{Length: Duration(time.Second)}}, Claim: span(time.Second),
+	})
+	time.Sleep(time.Until(opens))
+	line := inLine(t, r, fillRoom(t, r, 2*perSecond*(seconds+2)))
+	var claims sync.WaitGroup
+	claimed := 0
+	for end := r.Snapshot().Starts.Add((seconds + 1) * time.Second); r.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		for called := int(r.Snapshot().Counts.Called); claimed < called; claimed++ {
+			if v := line[claimed]; claimed%10 >= 3 {
+				claims.Go(func() {
+					if _, err := waitClaim(t, r, v); err != nil && !errors.Is(err, ErrExpired) {
+						t.Error(err)
+					}
+				})
+			}
+		}
+	}
+	claims.Wait()
+	if err := r.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	auditRoom(t, r)
+	admitted, lastCall := 0, fairness.Time(0)
+	steady := fromTime(r.Snapshot().Starts) + 1500 // the first no-shows are known
+	for _, e := range transcript(t, r) {
+		switch e := e.(type) {
+		case *fairness.Admit:
+			if e.Time >= steady && e.Time < steady+1000*(seconds-1) {
+				admitted++
+			}
+		case *fairness.Call:
+			if e.Time < lastCall+callEvery {
+				t.Errorf("calls at %d and %d", lastCall, e.Time)
+			}
+			lastCall = e.Time
+		}
+	}
+	if want := perSecond * (seconds - 1); admitted < want*85/100 || admitted > want*115/100 {
+		t.Errorf("%d admitted in %d seconds, want about %d", admitted, seconds-1, want)
+	}
+}
+
+// TestMaxActive lets only a few people in at once: the called count too until
+// they come or do not, and the admitted until their session is over.
+func TestMaxActive(t *testing.T) {
+	t.Parallel()
+	const most, people = 5, 18
+	r := create(t, node(t, pgtest.URL(t), newMaster(t)), Config{
+		Slug: "active", Outflow: Outflow{PerMinute: 600_000, MaxActive: most}, Claim: span(time.Second), Session: span(time.Second),
+		Windows: []WindowRule{{Length: Duration(300 * time.Millisecond)}},
+	})
+	var all sync.WaitGroup
+	for i := range people {
+		v := newVisitor(r)
+		all.Go(func() {
+			if _, err := r.Join(t.Context(), v.ticket); err != nil {
+				t.Error(err)
+			} else if i%3 != 0 {
+				if _, err := waitClaim(t, r, v); err != nil && !errors.Is(err, ErrExpired) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	eventually(t, "everybody is called", func() bool { return r.Snapshot().Counts.Called == people })
+	all.Wait()
+	auditRoom(t, r)
+	l, fullest := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log)}, uint64(0)
+	err := l.log.Tail(t.Context(), func(text []byte) error {
+		if err := l.read(text); err != nil {
+			return err
+		}
+		if e, err := fairness.ParseEntry(text); err != nil || e.Kind() != fairness.KindCall {
+			return err
+		}
+		active := l.active(l.Now())
+		if active > most {
+			t.Errorf("%d people active after a call, at most %d may be", active, most)
+		}
+		fullest = max(fullest, active)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fullest != most {
+		t.Errorf("at most %d people were active, want %d", fullest, most)
+	}
+	if n := len(l.admissions); n > 2*most {
+		t.Errorf("%d admissions remembered", n)
+	}
+}
+
+// TestAssignments states the places of 20,000 tickets while people join: joins
+// get in between.
+func TestAssignments(t *testing.T) {
+	t.Parallel()
+	const people = 20_000
+	rs := node(t, pgtest.URL(t), newMaster(t))
+	opens := time.Now().Add(300 * time.Millisecond)
+	r := create(t, rs, Config{
+		Slug: "assign", Opens: &opens, Starts: at(opens.Add(time.Hour)),
+		Windows: []WindowRule{{Length: Duration(4 * time.Second)}, {From: at(opens.Add(4 * time.Second)), Length: Duration(time.Hour)}},
+	})
+	time.Sleep(time.Until(opens))
+	fillRoom(t, r, people)
+	over := make(chan struct{})
+	var late sync.WaitGroup
+	var waits []time.Duration
+	late.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			default:
+			}
+			began := time.Now()
+			if _, err := r.Join(t.Context(), newVisitor(r).ticket); err != nil {
+				t.Error(err)
+			}
+			waits = append(waits, time.Since(began))
+		}
+	})
+	eventually(t, "all places are stated", func() bool { return r.Snapshot().Counts.Assigned >= people })
+	close(over)
+	late.Wait()
+	slices.Sort(waits)
+	t.Logf("%d joins, the slowest took %v", len(waits), waits[len(waits)-1])
+	first, last, between := 0, 0, 0
+	entries := transcript(t, r)
+	for i, e := range entries {
+		if _, ok := e.(*fairness.Assign); ok {
+			if first == 0 {
+				first = i
+			}
+			last = i
+		}
+	}
+	for _, e := range entries[first:last] {
+		if _, ok := e.(*fairness.Arrive); ok {
+			between++
+		}
+	}
+	if between < 2 {
+		t.Errorf("%d joins got in between", between)
+	}
+	auditRoom(t, r)
+}
