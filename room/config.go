@@ -325,12 +325,12 @@ func fromTime(t time.Time) fairness.Time { return fairness.Time(t.UnixMilli()) }
 func timeOf(t fairness.Time) time.Time { return time.UnixMilli(int64(t)).UTC() }
 
 // configOf says a policy the way an organizer would, with amendments.
-func configOf(slug, title string, p *fairness.Policy, s *Snapshot, settings *Settings) Config {
+func configOf(slug, title string, p *fairness.Policy, s *Snapshot) Config {
 	opens, starts := timeOf(p.Opens), timeOf(p.Starts)
 	claim, session := duration(p.Claim), duration(p.Session)
 	c := Config{
 		Slug: slug, Title: title, Opens: &opens, Starts: &starts, Closes: s.Closes, Beacon: p.Beacon,
-		Outflow: Outflow(s.Outflow), Claim: &claim, Session: &session, Settings: *settings,
+		Outflow: Outflow(s.Outflow), Claim: &claim, Session: &session,
 	}
 	for _, r := range s.schedule.Rules() {
 		from := timeOf(r.From)

@@ -332,7 +332,9 @@ func (r *Room) Created() time.Time { return timeOf(r.policy.Created) }
 
 // Config returns the room as it is set up now.
 func (r *Room) Config() Config {
-	return configOf(r.Slug, *r.title.Load(), r.policy, r.Snapshot(), &r.settings.Load().Settings)
+	c := configOf(r.Slug, *r.title.Load(), r.policy, r.Snapshot())
+	c.Settings = r.settings.Load().Settings
+	return c
 }
 
 // Checkpoint returns the published checkpoint.

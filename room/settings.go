@@ -1,0 +1,241 @@
+package room
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/pgroom"
+)
+
+// Bounds of the settings.
+const (
+	maxTargets = 20
+	maxTarget  = 2_000    // characters
+	maxLogo    = 64 << 10 // bytes of the image
+)
+
+// Settings is what a room's pages show and where they lead. It is no matter of
+// the transcript.
+type Settings struct {
+	// Targets are the URLs that admitted visitors may be sent to, the first
+	// unless they came with another. Each allows what is below it, too.
+	Targets []string `json:"targets,omitempty"`
+	Brand   Brand    `json:"brand,omitzero"`
+}
+
+// Brand is what a room's pages look like; empty members leave them as they are.
+type Brand struct {
+	Logo       string `json:"logo,omitempty"`       // data URL of an image: PNG, JPEG or WebP
+	Color      string `json:"color,omitempty"`      // #rrggbb, of buttons and links
+	Background string `json:"background,omitempty"` // #rrggbb
+}
+
+// Image returns the logo, and false when there is none.
+func (b Brand) Image() (mediaType string, image []byte, ok bool) {
+	for _, k := range imageKinds {
+		text, found := strings.CutPrefix(b.Logo, "data:"+k.mediaType+";base64,")
+		if !found || len(text) > base64.StdEncoding.EncodedLen(maxLogo) {
+			continue
+		}
+		image, err := base64.StdEncoding.Strict().DecodeString(text)
+		return k.mediaType, image, err == nil && len(image) <= maxLogo && k.is(image)
+	}
+	return "", nil, false
+}
+
+// imageKinds are the images that every browser shows and that hold no script.
+var imageKinds = []struct {
+	mediaType string
+	is        func([]byte) bool
+}{
+	{"image/png", func(b []byte) bool { return bytes.HasPrefix(b, []byte("\x89PNG\r\n\x1a\n")) }},
+	{"image/jpeg", func(b []byte) bool { return bytes.HasPrefix(b, []byte("\xff\xd8\xff")) }},
+	{"image/webp", func(b []byte) bool {
+		return len(b) > 12 && bytes.HasPrefix(b, []byte("RIFF")) && bytes.Equal(b[8:12], []byte("WEBP"))
+	}},
+}
+
+const (
+	wantTargets = "must be a list of URLs"
+	wantTarget  = "must be a URL of https, or of http on localhost or 127.0.0.1, with a plain host name in lower case, without user, fragment or dot segments, at most 2000 characters"
+	wantLogo    = "must be a data URL in base64 of a PNG, JPEG or WebP image of at most 64 KiB"
+	wantColor   = "must be a colour such as #1a2b3c"
+)
+
+// problems lists what is wrong with the settings.
+func (s Settings) problems() []fairness.Problem {
+	var list []fairness.Problem
+	if len(s.Targets) > maxTargets {
+		list = append(list, fairness.Problem{Field: "targets", Detail: fmt.Sprintf("must be at most %d", maxTargets)})
+	}
+	for i, target := range s.Targets {
+		if _, ok := parseTarget(target); !ok {
+			list = append(list, fairness.Problem{Field: fmt.Sprintf("targets[%d]", i), Detail: wantTarget})
+		}
+	}
+	return append(list, s.Brand.problems()...)
+}
+
+var colorForm = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
+
+func (b Brand) problems() []fairness.Problem {
+	var list []fairness.Problem
+	if _, _, ok := b.Image(); b.Logo != "" && !ok {
+		list = append(list, fairness.Problem{Field: "brand.logo", Detail: wantLogo})
+	}
+	if b.Color != "" && !colorForm.MatchString(b.Color) {
+		list = append(list, fairness.Problem{Field: "brand.color", Detail: wantColor})
+	}
+	if b.Background != "" && !colorForm.MatchString(b.Background) {
+		list = append(list, fairness.Problem{Field: "brand.background", Detail: wantColor})
+	}
+	return list
+}
+
+// hostForm is what may stand in a Content-Security-Policy: a name or an IPv4
+// address, with a port or without. Names of other scripts are written in Punycode.
+var hostForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$`)
+
+// loopback are the hosts that browsers take for secure without TLS.
+var loopback = regexp.MustCompile(`^(localhost|127\.[0-9]+\.[0-9]+\.[0-9]+)$`)
+
+// parseTarget reads a URL that visitors may be sent to.
+func parseTarget(text string) (*url.URL, bool) {
+	u, err := url.Parse(text)
+	if err != nil || len(text) > maxTarget || strings.ContainsAny(text, "#\\") || u.User != nil || !hostForm.MatchString(u.Host) {
+		return nil, false
+	}
+	safe := u.Scheme == "https" || u.Scheme == "http" && loopback.MatchString(u.Hostname())
+	return u, safe && isPlainPath(u)
+}
+
+// isPlainPath tells whether everybody reads the same folders out of a path: it
+// has no dot segments and no separators in disguise.
+func isPlainPath(u *url.URL) bool {
+	for segment := range strings.SplitSeq(u.Path, "/") {
+		if segment == "." || segment == ".." {
+			return false
+		}
+	}
+	escaped := strings.ToLower(u.EscapedPath())
+	return !strings.Contains(escaped, "%2f") && !strings.Contains(escaped, "%5c")
+}
+
+// Target returns the URL that an admitted visitor is sent to: the wanted one,
+// if it is one of the targets or below one, and the first target when none is
+// wanted. False when the room has no target, or does not allow the wanted one.
+func (s *Settings) Target(wanted string) (*url.URL, bool) {
+	if wanted == "" {
+		if len(s.Targets) == 0 {
+			return nil, false
+		}
+		return parseTarget(s.Targets[0])
+	}
+	u, ok := parseTarget(wanted)
+	return u, ok && slices.ContainsFunc(s.Targets, func(target string) bool {
+		t, ok := parseTarget(target)
+		return ok && isBelow(u, t)
+	})
+}
+
+// isBelow tells whether a URL has the origin and the path of a target, or a
+// path in the folder that the target's path names.
+func isBelow(u, target *url.URL) bool {
+	if u.Scheme != target.Scheme || u.Host != target.Host {
+		return false
+	}
+	path, folder := u.EscapedPath(), strings.TrimSuffix(target.EscapedPath(), "/")
+	return path == target.EscapedPath() || path == "" && folder == "" || strings.HasPrefix(path, folder+"/")
+}
+
+// Origins returns the origins of all targets, such as "https://shop.example.com",
+// each once.
+func (s *Settings) Origins() []string {
+	var list []string
+	for _, target := range s.Targets {
+		if u, ok := parseTarget(target); ok {
+			list = append(list, u.Scheme+"://"+u.Host)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// settings reads the settings among a room's members, and tells which are there.
+func (d *fields) settings(into *Settings) (targets, brand bool) {
+	read(d, "targets", &into.Targets, wantTargets)
+	if d.has("brand") {
+		in := d.inner("brand", d.raw["brand"], "logo", "color", "background")
+		read(in, "logo", &into.Brand.Logo, wantText)
+		read(in, "color", &into.Brand.Color, wantText)
+		read(in, "background", &into.Brand.Background, wantText)
+	}
+	return d.has("targets"), d.has("brand")
+}
+
+// settingsChange is what an amendment says about the settings: members that
+// are there replace what was.
+type settingsChange struct {
+	Targets *[]string `json:"targets,omitempty"`
+	Brand   *Brand    `json:"brand,omitempty"`
+}
+
+// storedSettings are the settings as they were read from the database.
+type storedSettings struct {
+	Settings
+	version int64
+}
+
+// Settings returns the room's settings, which never change: a change makes new
+// ones, of a higher version.
+func (r *Room) Settings() (settings *Settings, version int64) {
+	s := r.settings.Load()
+	return &s.Settings, s.version
+}
+
+// changeSettings stores a change and takes what comes out of it.
+func (r *Room) changeSettings(ctx context.Context, c settingsChange) error {
+	change, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("write settings: %w", err)
+	}
+	stored, err := r.texts.MergeSettings(ctx, r.ID, change)
+	if err != nil {
+		return err
+	}
+	return r.takeSettings(stored)
+}
+
+// readSettings reads the settings if that version is newer than what is known.
+func (r *Room) readSettings(ctx context.Context, version int64) error {
+	if version <= r.settings.Load().version {
+		return nil
+	}
+	stored, err := r.texts.Settings(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	return r.takeSettings(stored)
+}
+
+// takeSettings takes stored settings unless newer ones are known.
+func (r *Room) takeSettings(stored pgroom.Settings) error {
+	next := &storedSettings{version: stored.Version}
+	if err := json.Unmarshal(stored.JSON, &next.Settings); err != nil {
+		return fmt.Errorf("read settings: %w", err)
+	}
+	for {
+		known := r.settings.Load()
+		if known.version >= next.version || r.settings.CompareAndSwap(known, next) {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package room
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/proofline/proofline/internal/pgtest"
+)
+
+// dataURL is an image, or what claims to be one.
+func dataURL(mediaType, content string) string {
+	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString([]byte(content))
+}
+
+const (
+	png  = "\x89PNG\r\n\x1a\n and more"
+	jpeg = "\xff\xd8\xff\xe0 and more"
+	webp = "RIFF\x10\x00\x00\x00WEBPVP8 and more"
+)
+
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	for target, ok := range map[string]bool{
+		"https://shop.example.com":                true,
+		"https://shop.example.com:8443/":          true,
+		"https://shop.example.com/a/b?event=1":    true,
+		"https://xn--bcher-kva.example":           true,
+		"http://localhost:3000/shop":              true,
+		"http://127.0.0.1/shop":                   true,
+		"http://127.9.8.7:1":                      true,
+		"http://shop.example.com":                 false,
+		"http://localhost.example.com":            false,
+		"http://127.0.0.1.example.com":            false,
+		"HTTPS://shop.example.com":                true, // a scheme has no case
+		"https://Shop.example.com":                false,
+		"https://bücher.example":                  false,
+		"https://[::1]/":                          false,
+		"https://user@shop.example.com":           false,
+		"https://user:word@shop.example.com":      false,
+		"https://shop.example.com/#part":          false,
+		"https://shop.example.com/#":              false,
+		"https://shop.example.com/a/../b":         false,
+		"https://shop.example.com/a/%2e%2e/b":     false,
+		"https://shop.example.com/a%2Fb":          false,
+		"https://shop.example.com/a%5cb":          false,
+		`https://shop.example.com\@example.org`:   false,
+		`https://shop.example.com/\example.org`:   false,
+		"https://shop.example.com;script-src":     false,
+		"https://shop.example.com 'unsafe-eval'":  false,
+		"https://*.example.com":                   false,
+		"https://shop.example.com:99999999":       false,
+		"https://":                                false,
+		"https:shop.example.com":                  false,
+		"//shop.example.com":                      false,
+		"/shop":                                   false,
+		"shop.example.com":                        false,
+		"javascript:alert(1)":                     false,
+		"data:text/html,hello":                    false,
+		"ftp://shop.example.com":                  false,
+		"https://shop.example.com/\r\nX-Other: 1": false,
+		"": false,
+		"https://shop.example.com/" + strings.Repeat("x", maxTarget): false,
+	} {
+		problems := Settings{Targets: []string{"https://example.com", target}}.problems()
+		if got := len(problems) == 0; got != ok || !ok && problems[0].Field != "targets[1]" {
+			t.Errorf("%q: %v, want ok %t", target, problems, ok)
+		}
+	}
+	if got := (Settings{Targets: slices.Repeat([]string{"https://example.com"}, maxTargets)}).problems(); got != nil {
+		t.Errorf("%d targets: %v", maxTargets, got)
+	}
+	if got := (Settings{Targets: slices.Repeat([]string{"https://example.com"}, maxTargets+1)}).problems(); len(got) != 1 || got[0].Field != "targets" {
+		t.Errorf("%d targets: %v", maxTargets+1, got)
+	}
+}
+
+// TestWantedTarget tries to be sent elsewhere.
+func TestWantedTarget(t *testing.T) {
+	t.Parallel()
+	s := &Settings{Targets: []string{"https://shop.example.com/sale?from=line", "https://a.example.com/", "https://b.example.com", "http://localhost:3000/x/"}}
+	for wanted, want := range map[string]string{
+		"":                                       "https://shop.example.com/sale?from=line",
+		"https://shop.example.com/sale":          "same",
+		"https://shop.example.com/sale/":         "same",
+		"https://shop.example.com/sale/7?size=L": "same",
+		"https://shop.example.com/sale?x=1":      "same",
+		"https://a.example.com/anything":         "same",
+		"https://a.example.com":                  "same",
+		"https://b.example.com/anything":         "same",
+		"https://b.example.com":                  "same",
+		"http://localhost:3000/x/":               "same",
+		"http://localhost:3000/x/y":              "same",
+		"http://localhost:3000/x":                "",
+		"http://localhost:3001/x/y":              "",
+		"https://localhost:3000/x/y":             "",
+		"http://a.example.com/":                  "",
+		"https://shop.example.com":               "",
+		"https://shop.example.com/":              "",
+		"https://shop.example.com/sales":         "",
+		"https://shop.example.com/sale/../admin": "",
+		"https://shop.example.com/sale/%2e%2e/a": "",
+		"https://shop.example.com/sale%2f..%2fa": "",
+		"https://shop.example.com/sale/#x":       "",
+		"https://shop.example.com:444/sale":      "",
+		"https://x@shop.example.com/sale":        "",
+		"https://shop.example.com.example.org/":  "",
+		"https://a.example.com.example.org/":     "",
+		"https://a.example.com@example.org/":     "",
+		`https://a.example.com\@example.org/`:    "",
+		"//a.example.com/":                       "",
+		"/\\a.example.com/":                      "",
+		"javascript:alert(1)":                    "",
+		" https://a.example.com/":                "",
+	} {
+		u, ok := s.Target(wanted)
+		if want == "same" {
+			want = wanted
+		}
+		if ok != (want != "") || ok && u.String() != want {
+			t.Errorf("wanted %q: %v %t, want %q", wanted, u, ok, want)
+		}
+	}
+	if _, ok := new(Settings).Target(""); ok {
+		t.Error("no targets, and one was found")
+	}
+	if diff := cmp.Diff([]string{"http://localhost:3000", "https://a.example.com", "https://b.example.com", "https://shop.example.com"}, s.Origins()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestBrand(t *testing.T) {
+	t.Parallel()
+	large := png + strings.Repeat("x", maxLogo-len(png))
+	for _, c := range []struct {
+		brand  Brand
+		fields string
+	}{
+		{Brand{}, ""},
+		{Brand{dataURL("image/png", png), "#1A2b3c", "#ffffff"}, ""},
+		{Brand{Logo: dataURL("image/jpeg", jpeg)}, ""},
+		{Brand{Logo: dataURL("image/webp", webp)}, ""},
+		{Brand{Logo: dataURL("image/png", large)}, ""},
+		{Brand{Logo: dataURL("image/png", large+"x")}, "brand.logo"},
+		{Brand{Logo: dataURL("image/png", strings.Repeat(large, 3))}, "brand.logo"},
+		{Brand{Logo: dataURL("image/png", jpeg)}, "brand.logo"},
+		{Brand{Logo: dataURL("image/png", "<svg xmlns='http://www.w3.org/2000/svg'/>")}, "brand.logo"},
+		{Brand{Logo: dataURL("image/svg+xml", "<svg xmlns='http://www.w3.org/2000/svg'/>")}, "brand.logo"},
+		{Brand{Logo: dataURL("text/html", png)}, "brand.logo"},
+		{Brand{Logo: dataURL("image/png;x=y", png)}, "brand.logo"},
+		{Brand{Logo: dataURL("image/png", "")}, "brand.logo"},
+		{Brand{Logo: "data:image/png;base64,*"}, "brand.logo"},
+		{Brand{Logo: dataURL("image/png", png) + "\n"}, "brand.logo"},
+		{Brand{Logo: "https://example.com/logo.png"}, "brand.logo"},
+		{Brand{Logo: "x", Color: "red", Background: "#12345"}, "brand.logo brand.color brand.background"},
+		{Brand{Color: "#123456;}body{display:none"}, "brand.color"},
+		{Brand{Color: "#123456\n"}, "brand.color"},
+		{Brand{Background: "url(https://example.org)"}, "brand.background"},
+	} {
+		var fields []string
+		for _, p := range (Settings{Brand: c.brand}).problems() {
+			fields = append(fields, p.Field)
+		}
+		if got := strings.Join(fields, " "); got != c.fields {
+			t.Errorf("%.80q: problems with %q, want %q", fmt.Sprint(c.brand), got, c.fields)
+		}
+	}
+	if mediaType, image, ok := (Brand{Logo: dataURL("image/webp", webp)}).Image(); !ok || mediaType != "image/webp" || string(image) != webp {
+		t.Errorf("image %q %q %t", mediaType, image, ok)
+	}
+}
+
+// TestParseSettings lists everything wrong at once, by field.
+func TestParseSettings(t *testing.T) {
+	t.Parallel()
+	for text, fields := range map[string]string{
+		`{"slug":"a","targets":"https://example.com","brand":7}`:                                  "targets brand",
+		`{"slug":"a","targets":[7],"brand":{"logo":7,"color":"x","font":"y"}}`:                    "targets brand.font brand.logo brand.color",
+		`{"slug":"-","claim":"1","targets":["x","https://example.com","y"],"brand":{"color":""}}`: "claim slug targets[0] targets[2]",
+	} {
+		_, err := ParseConfig([]byte(text))
+		if got := problemFields(t, err); got != fields {
+			t.Errorf("%s: problems with %s, want %s", text, got, fields)
+		}
+	}
+	_, err := ParseAmendment([]byte(`{"targets":["x"],"brand":{"color":"red","logo":"y"},"slug":"b"}`))
+	if got, want := problemFields(t, err), "slug targets[0] brand.logo brand.color"; got != want {
+		t.Errorf("amendment: problems with %s, want %s", got, want)
+	}
+	a, err := ParseAmendment([]byte(`{"targets":[],"brand":{}}`))
+	if err != nil || a.Targets == nil || len(*a.Targets) != 0 || a.Brand == nil || *a.Brand != (Brand{}) {
+		t.Errorf("amendment that removes: %+v, %v", a, err)
+	}
+}
+
+func problemFields(t *testing.T, err error) string {
+	t.Helper()
+	wrong, ok := errors.AsType[*InvalidError](err)
+	if !ok {
+		t.Fatalf("%v, want InvalidError", err)
+	}
+	var fields []string
+	for _, p := range wrong.Problems {
+		fields = append(fields, p.Field)
+	}
+	return strings.Join(fields, " ")
+}
+
+// TestSettings keeps settings, changes them member by member, and shows them
+// on another node, none of it in the transcript.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	url, master := pgtest.URL(t), newMaster(t)
+	here := node(t, url, master)
+	want := Settings{Targets: []string{"https://shop.example.com"}, Brand: Brand{dataURL("image/png", png), "#112233", ""}}
+	r := create(t, here, Config{Slug: "set", Settings: want})
+	plain := create(t, here, Config{Slug: "plain"})
+	there := get(t, node(t, url, master), "set")
+	for _, room := range []*Room{r, there} {
+		if got, version := room.Settings(); version != 1 || cmp.Diff(&want, got) != "" || cmp.Diff(want, room.Config().Settings) != "" {
+			t.Errorf("settings %+v, version %d", got, version)
+		}
+	}
+	if got, version := plain.Settings(); version != 0 || cmp.Diff(&Settings{}, got) != "" {
+		t.Errorf("no settings: %+v, version %d", got, version)
+	}
+	want.Brand = Brand{Background: "#000000"}
+	if err := r.Amend(t.Context(), Amendment{Brand: &want.Brand}); err != nil {
+		t.Fatal(err)
+	}
+	want.Targets = []string{"https://a.example.com", "https://b.example.com"}
+	if err := r.Amend(t.Context(), Amendment{Targets: &want.Targets}); err != nil {
+		t.Fatal(err)
+	}
+	if got, version := r.Settings(); version != 3 || cmp.Diff(&want, got) != "" {
+		t.Errorf("amended to %+v, version %d", got, version)
+	}
+	eventually(t, "the other node has the settings", func() bool {
+		got, version := there.Settings()
+		return version == 3 && cmp.Diff(&want, got) == ""
+	})
+	if err := r.Amend(t.Context(), Amendment{Targets: &[]string{}, Brand: &Brand{}}); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := r.Settings(); len(got.Targets) != 0 || got.Brand != (Brand{}) {
+		t.Errorf("removed, and left is %+v", got)
+	}
+	if err := r.Amend(t.Context(), Amendment{Targets: &[]string{"x"}}); problemFields(t, err) != "targets[0]" {
+		t.Errorf("wrong target: %v", err)
+	}
+	if size := r.Snapshot().Size; size != 1 {
+		t.Errorf("the transcript has %d entries, want the policy alone", size)
+	}
+}
