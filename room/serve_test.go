@@ -194,8 +194,9 @@ func TestAssignments(t *testing.T) {
 	eventually(t, "all places are stated", func() bool { return r.Snapshot().Counts.Assigned >= people })
 	close(over)
 	late.Wait()
-	slices.Sort(waits)
-	t.Logf("%d joins, the slowest took %v", len(waits), waits[len(waits)-1])
+	if slowest := slices.Max(waits); slowest > 2*time.Second {
+		t.Errorf("the slowest of %d joins took %v", len(waits), slowest)
+	}
 	first, last, between := 0, 0, 0
 	entries := transcript(t, r)
 	for i, e := range entries {
@@ -211,8 +212,8 @@ func TestAssignments(t *testing.T) {
 			between++
 		}
 	}
-	if between < 2 {
-		t.Errorf("%d joins got in between", between)
+	if between == 0 {
+		t.Error("no join got in between")
 	}
 	auditRoom(t, r)
 }
