@@ -25,6 +25,9 @@ var (
 	ErrNotCalled = errors.New("the ticket is not called yet")
 	// ErrExpired is returned when a ticket can no longer be claimed.
 	ErrExpired = errors.New("the ticket can no longer be claimed")
+	// ErrSettled is returned when a place is given up that was claimed, passed
+	// over or revoked before, or whose room has ended.
+	ErrSettled = errors.New("the place can no longer be given up")
 	// ErrBusy is returned when more joins wait than the server can take.
 	ErrBusy = errors.New("too many visitors at this moment")
 	// ErrStopping is returned while the server shuts down.

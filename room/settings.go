@@ -42,7 +42,7 @@ type Brand struct {
 func (b Brand) Image() (mediaType string, image []byte, ok bool) {
 	for _, k := range imageKinds {
 		text, found := strings.CutPrefix(b.Logo, "data:"+k.mediaType+";base64,")
-		if !found || len(text) > base64.StdEncoding.EncodedLen(maxLogo) {
+		if !found || strings.ContainsAny(text, "\r\n") || len(text) > base64.StdEncoding.EncodedLen(maxLogo) {
 			continue
 		}
 		image, err := base64.StdEncoding.Strict().DecodeString(text)

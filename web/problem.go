@@ -51,6 +51,7 @@ var kinds = []kind{
 	{as[*fairness.Violation], http.StatusConflict, "against-the-rules", "Against the rules of the room", 0},
 	{is(room.ErrClosed), http.StatusGone, "closed", "Closed", 0},
 	{is(room.ErrExpired), http.StatusGone, "expired", "Ticket expired", 0},
+	{is(room.ErrSettled), http.StatusGone, "settled", "Place settled", 0},
 	{is(errTooLarge), http.StatusRequestEntityTooLarge, "too-large", "Body too large", 0},
 	{is(errMediaType), http.StatusUnsupportedMediaType, "media-type", "Unsupported media type", 0},
 	{is(room.ErrBusy), http.StatusServiceUnavailable, "busy", "Busy", time.Second},

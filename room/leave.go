@@ -1,0 +1,43 @@
+package room
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+
+	"github.com/proofline/proofline/fairness"
+)
+
+// Leave gives the place of a ticket up, for whoever shows its secret. Leaving
+// again is no error. Errors: [ErrSecret], [ErrTicketUnknown], [ErrSettled],
+// [ErrBusy], [ErrStopping], and that of ctx.
+func (r *Room) Leave(ctx context.Context, t fairness.Ticket, secret [fairness.SecretSize]byte) error {
+	r.touch()
+	if own := fairness.NewTicket(r.Origin, secret); subtle.ConstantTimeCompare(own[:], t[:]) != 1 {
+		return ErrSecret
+	}
+	st, ok := r.Standing(t)
+	if !ok {
+		return ErrTicketUnknown
+	}
+	if isPending(st) {
+		err := r.act(ctx, func(_ *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
+			return []fairness.Entry{&fairness.Skip{Time: now, Ticket: t, Reason: fairness.Left}}, nil
+		})
+		// A refusal is another request for the same ticket that was quicker, or
+		// the end of the room: the standing says which.
+		if _, refused := errors.AsType[*fairness.Violation](err); err != nil && !refused {
+			return err
+		}
+		st, _ = r.Standing(t)
+	}
+	if st.Status == fairness.StatusSkipped && st.Reason == fairness.Left {
+		return nil
+	}
+	return ErrSettled
+}
+
+// isPending tells whether a ticket can still be called or claimed.
+func isPending(st fairness.Standing) bool {
+	return st.Status != fairness.StatusAdmitted && st.Status != fairness.StatusSkipped
+}
