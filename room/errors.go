@@ -28,6 +28,17 @@ var (
 	// ErrSettled is returned when a place is given up that was claimed, passed
 	// over or revoked before, or whose room has ended.
 	ErrSettled = errors.New("the place can no longer be given up")
+	// ErrPass is returned when a text is no pass of the room that is valid now.
+	ErrPass = errors.New("not a valid pass of this room")
+	// ErrPassUnknown is returned when a pass is redeemed under the id of another.
+	ErrPassUnknown = errors.New("the pass shown has another id")
+	// ErrPassUsed is returned when a pass is redeemed that was before.
+	ErrPassUsed = errors.New("the pass was redeemed before")
+	// ErrSessionOver is returned when a session is used that ran out or was
+	// released.
+	ErrSessionOver = errors.New("the session is over")
+	// ErrNotPull is returned when people are pulled whom the clock calls.
+	ErrNotPull = errors.New("the clock calls the people of this room")
 	// ErrBusy is returned when more joins wait than the server can take.
 	ErrBusy = errors.New("too many visitors at this moment")
 	// ErrStopping is returned while the server shuts down.

@@ -1,9 +1,13 @@
 package room
 
 import (
+	"bytes"
+	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -29,27 +33,83 @@ type passClaims struct {
 // newPass signs the pass of an admitted ticket. The same ticket always gets
 // the same claims, so asking twice does not give a second pass.
 func (r *Room) newPass(st fairness.Standing) (Pass, error) {
+	claims, key := r.claims(st), r.signingKey()
+	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)
+	token.Header["kid"] = key.id
+	text, err := token.SignedString(key.private)
+	if err != nil {
+		return Pass{}, fmt.Errorf("sign pass: %w", err)
+	}
+	return Pass{Token: text, ID: fairness.NewPassID(r.Origin, st.Ticket), Expires: claims.ExpiresAt.Time}, nil
+}
+
+// claims says what the transcript says of an admission.
+func (r *Room) claims(st fairness.Standing) passClaims {
 	admitted := timeOf(st.Settled)
-	p := Pass{ID: fairness.NewPassID(r.Origin, st.Ticket), Expires: r.expiry(admitted)}
-	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, passClaims{
+	return passClaims{
 		RegisteredClaims: jwt.RegisteredClaims{
 			Issuer:    r.URL,
 			Audience:  jwt.ClaimStrings{r.Origin},
 			Subject:   st.Ticket.String(),
-			ID:        p.ID.String(),
+			ID:        fairness.NewPassID(r.Origin, st.Ticket).String(),
 			IssuedAt:  jwt.NewNumericDate(admitted),
 			NotBefore: jwt.NewNumericDate(admitted),
-			ExpiresAt: jwt.NewNumericDate(p.Expires),
+			ExpiresAt: jwt.NewNumericDate(r.expiry(admitted)),
 		},
 		Position: uint64(st.Position),
 		Lane:     string(st.Lane),
-	})
-	token.Header["kid"] = keyID(r.keys.pass)
-	var err error
-	if p.Token, err = token.SignedString(r.keys.pass); err != nil {
-		return Pass{}, fmt.Errorf("sign pass: %w", err)
 	}
-	return p, nil
+}
+
+// admission returns whose pass a token is. It must be signed by a key that
+// signed at most life before the pass was made, and say what the transcript
+// says; that it has expired is not looked at. Errors: [ErrPass], and those of
+// the database.
+func (r *Room) admission(ctx context.Context, token string, life time.Duration) (fairness.Standing, error) {
+	var claims passClaims
+	_, err := passParser.ParseWithClaims(token, &claims, func(t *jwt.Token) (any, error) {
+		id, _ := t.Header["kid"].(string)
+		return r.passKey(ctx, id, life)
+	})
+	if failed := (*keyError)(nil); errors.As(err, &failed) {
+		return fairness.Standing{}, failed.err
+	}
+	if err != nil {
+		return fairness.Standing{}, ErrPass
+	}
+	t, err := fairness.ParseTicket(claims.Subject)
+	if err != nil {
+		return fairness.Standing{}, ErrPass
+	}
+	st, err := r.admitted(ctx, t)
+	if err != nil {
+		return st, err
+	}
+	told, _ := json.Marshal(claims)
+	want, _ := json.Marshal(r.claims(st))
+	if !bytes.Equal(told, want) {
+		return fairness.Standing{}, ErrPass
+	}
+	return st, nil
+}
+
+// passParser leaves the times alone, which admission and the callers look at.
+var passParser = jwt.NewParser(jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithoutClaimsValidation(), jwt.WithStrictDecoding())
+
+// admitted returns the standing of an admitted ticket. One that another node
+// admitted just now is looked up in the log.
+func (r *Room) admitted(ctx context.Context, t fairness.Ticket) (fairness.Standing, error) {
+	if st, ok := r.Standing(t); ok && st.Status == fairness.StatusAdmitted {
+		return st, nil
+	}
+	nothing := func(*fairness.State, fairness.Time) ([]fairness.Entry, error) { return nil, nil }
+	if err := r.act(ctx, nothing); err != nil {
+		return fairness.Standing{}, err
+	}
+	if st, ok := r.Standing(t); ok && st.Status == fairness.StatusAdmitted {
+		return st, nil
+	}
+	return fairness.Standing{}, ErrPass
 }
 
 // expiry returns the end of a session in whole seconds, as tokens say it:
@@ -68,9 +128,9 @@ type PassKey struct {
 	X         string `json:"x"`   // public key, base64url
 }
 
-// PassKeys returns the keys that verify the room's passes.
-func (r *Room) PassKeys() []PassKey {
-	return []PassKey{{Type: "OKP", Curve: "Ed25519", Algorithm: "EdDSA", Use: "sig", ID: keyID(r.keys.pass), X: publicX(r.keys.pass)}}
+// jwk returns the public key.
+func (k passKey) jwk() PassKey {
+	return PassKey{Type: "OKP", Curve: "Ed25519", Algorithm: "EdDSA", Use: "sig", ID: k.id, X: publicX(k.private)}
 }
 
 func publicX(k ed25519.PrivateKey) string {

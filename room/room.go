@@ -33,6 +33,7 @@ type Room struct {
 	clock  *clock
 	keys   *keys
 	policy *fairness.Policy // as published, never changes
+	gate   gate
 
 	mu     sync.RWMutex // guards live and stored; the sequencer alone writes
 	live   *live
@@ -71,6 +72,7 @@ type texts interface {
 type live struct {
 	*fairness.State
 	log        *pglog.Log
+	gate       *gate // of the room; nil is the zero gate
 	parser     fairness.Parser
 	admissions []fairness.Time   // of the people within their session, oldest first; some may be over
 	noShows    fairness.Position // all before it are settled
@@ -100,17 +102,18 @@ func (l *live) read(text []byte) error {
 	return l.apply(e, l.log.Root)
 }
 
-// within returns the admissions whose session is not over.
+// within returns the admissions whose session is not over without touch or
+// release.
 func (l *live) within(now fairness.Time) []fairness.Time {
 	session := fairness.Time(l.Policy().Session)
 	over := sort.Search(len(l.admissions), func(i int) bool { return l.admissions[i]+session > now })
 	return l.admissions[over:]
 }
 
-// active returns how many people are admitted and within their session, or
-// called and expected.
+// active returns how many people are admitted and their sessions neither over
+// nor released, or called and expected.
 func (l *live) active(now fairness.Time) uint64 {
-	return uint64(len(l.within(now))) + l.Counts().Waiting
+	return l.gate.present(uint64(len(l.within(now)))) + l.Counts().Waiting
 }
 
 // reload reads the room from its log into a new projection. It takes as long
@@ -120,7 +123,7 @@ func (r *Room) reload(ctx context.Context) error {
 	defer cancel()
 	silence := time.AfterFunc(appendTimeout, cancel)
 	defer silence.Stop()
-	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log)}
+	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log), gate: &r.gate}
 	err := l.log.Tail(ctx, func(text []byte) error {
 		if l.Size()%1024 == 0 {
 			silence.Reset(appendTimeout)

@@ -38,6 +38,7 @@ type Rooms struct {
 
 	adopted  atomic.Bool     // the rooms that were there are loaded
 	troubled atomic.Bool     // the database did not answer at the latest tick
+	surveyed time.Time       // the gates; tick alone uses it
 	failing  map[string]bool // slugs of rooms that did not load; adopt alone uses it
 
 	mu     sync.RWMutex // guards all below
@@ -157,6 +158,10 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 	}
 	r.title.Store(&record.Title)
 	r.settings.Store(&storedSettings{})
+	r.gate.store, r.gate.master = rs.Options.Rooms, rs.MasterKey
+	if err := r.openGate(ctx); err != nil {
+		return nil, fmt.Errorf("open room %s: %w", record.Slug, err)
+	}
 	return r, r.readSettings(ctx, record.SettingsVersion)
 }
 

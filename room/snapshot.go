@@ -35,6 +35,7 @@ type Snapshot struct {
 	Paused  bool
 	Ended   bool
 	Outflow fairness.Outflow
+	Pull    bool // people are called only when a backend asks for them
 	Counts  fairness.Counts
 	Windows []fairness.WindowSum // the latest with arrivals, oldest first
 
@@ -77,9 +78,10 @@ type Span struct{ Earliest, Latest time.Time }
 
 // Expected returns when a waiting ticket will be called if the outflow stays
 // as it is: not before everybody ahead, and at the latest when a fifth of the
-// rate is lost. False in a pause, after the end, and once called.
+// rate is lost. False in a pause, after the end, once called, and when a
+// backend says when.
 func (s *Snapshot) Expected(st fairness.Standing, now time.Time) (Span, bool) {
-	if s.Paused || s.Ended || st.Status != fairness.StatusWaiting && st.Status != fairness.StatusDrawn {
+	if s.Paused || s.Ended || s.Pull || st.Status != fairness.StatusWaiting && st.Status != fairness.StatusDrawn {
 		return Span{}, false
 	}
 	from := now
@@ -121,7 +123,7 @@ func (r *Room) refresh(ctx context.Context) {
 	s := &Snapshot{
 		Size: r.stored, Title: *r.title.Load(),
 		Opens: timeOf(l.Schedule().Opens()), Starts: timeOf(r.policy.Starts),
-		Paused: l.Paused(), Ended: l.Ended(), Outflow: l.Outflow(), Counts: l.Counts(),
+		Paused: l.Paused(), Ended: l.Ended(), Outflow: l.Outflow(), Pull: l.gate.isPull(), Counts: l.Counts(),
 		Windows: l.Windows(shownWindows), latest: timeOf(l.Now()), schedule: l.Schedule(),
 	}
 	hash := l.Message()

@@ -108,8 +108,12 @@ func (rs *Rooms) tick(ctx context.Context) {
 		rs.trouble(ctx, err)
 		return
 	}
-	rs.calm()
 	rs.clock.set(now, asked)
+	if err := rs.survey(ctx, rooms); err != nil {
+		rs.trouble(ctx, err)
+		return
+	}
+	rs.calm()
 	for _, h := range heads {
 		if r, ok := rooms[h.Room]; ok {
 			r.beat(h, fromTime(now))
@@ -250,9 +254,9 @@ func (l *live) isDue(now fairness.Time) bool {
 	return call || l.finished(now)
 }
 
-// nextCall returns how far the serving pointer should move now.
+// nextCall returns how far the clock should move the serving pointer now.
 func (l *live) nextCall(now fairness.Time) (fairness.Position, bool) {
-	if now < l.lastCall+callEvery {
+	if l.gate.isPull() || now < l.lastCall+callEvery {
 		return 0, false
 	}
 	return l.CallLimit(now, l.capacity(now))

@@ -19,7 +19,7 @@ import (
 // a log only grows. So partial tiles may be kept as long as full ones.
 var (
 	immutable      = []string{"public, max-age=31536000, immutable"}
-	keysCache      = []string{"public, max-age=3600"}
+	discoveryCache = []string{"public, max-age=3600"}
 	acceptEncoding = []string{"Accept-Encoding"}
 	gzipped        = []string{"gzip"}
 )
@@ -95,8 +95,9 @@ func compress(content []byte) []byte {
 }
 
 // passKeys answers with the keys that verify the room's passes, as a JSON Web
-// Key Set (https://www.rfc-editor.org/rfc/rfc7517#section-5).
+// Key Set (https://www.rfc-editor.org/rfc/rfc7517#section-5). Caches ask each
+// time: a new key signs at once.
 func (s *Server) passKeys(c echo.Context, r *room.Room) error {
-	c.Response().Header()["Cache-Control"] = keysCache
+	c.Response().Header()["Cache-Control"] = noCache
 	return c.JSON(http.StatusOK, map[string]any{"keys": r.PassKeys()})
 }

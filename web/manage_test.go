@@ -153,7 +153,7 @@ func TestToken(t *testing.T) {
 			requests = append(requests, request{route.Method, strings.ReplaceAll(route.Path, ":slug", "guarded")})
 		}
 	}
-	if len(requests) != 6+7 {
+	if len(requests) != 6+11 {
 		t.Errorf("%d requests to guarded routes: is a new one listed?", len(requests))
 	}
 	for _, r := range requests {

@@ -232,7 +232,8 @@ func TestPublic(t *testing.T) {
 		{"/r/read/state", jsonType, "public, max-age=1, stale-while-revalidate=5"},
 		{"/r/read/tickets/" + v.ticket, jsonType, "no-store"},
 		{"/r/read/tickets/" + v.ticket + "/receipt", text, "no-store"},
-		{"/r/read/jwks.json", jsonType, "public, max-age=3600"},
+		{"/r/read/jwks.json", jsonType, "no-cache"},
+		{"/r/read/.well-known/openid-configuration", jsonType, "public, max-age=3600"},
 	} {
 		get := s.get(c.path, "Origin: https://shop.example.com").want(http.StatusOK)
 		head := s.do("HEAD", c.path, "").want(http.StatusOK)

@@ -140,6 +140,9 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 	o.open("outflow")
 	o.number("per_minute", uint64(s.Outflow.PerMinute))
 	o.number("max_active", uint64(s.Outflow.MaxActive))
+	if s.Pull {
+		o.text("by", callsByPull)
+	}
 	o.close()
 	o.windows(s, now)
 	o.lanes(&s.Counts)

@@ -11,7 +11,11 @@
 //	GET  /r/{slug}/tickets/{ticket}[/receipt]      where one ticket stands
 //	POST /r/{slug}/tickets/{ticket}/claim          a called ticket's pass, for its secret
 //	GET  /r/{slug}/jwks.json                       keys that verify passes
+//	GET  /r/{slug}/.well-known/openid-configuration where a site finds them
+//	POST /r/{slug}/passes/{jti}/redeem             use a pass up, by the site
+//	POST /r/{slug}/sessions/touch, release         whether a visitor is still there
 //	     /v1/rooms[/{slug}[/pause|resume|end]]     management, with the bearer token
+//	     /v1/rooms/{slug}/rotate-keys|calls|pull   keys of passes, who calls, calls
 //	GET  /healthz                                  200 once the server can take joins
 //
 // What is polled by every visitor is served from memory: the state document is
@@ -110,6 +114,10 @@ func (s *Server) routes() {
 	s.echo.Match(read, inRoom+"/checkpoint", bounded(s.inRoom(s.checkpoint)))
 	s.echo.Match(read, inRoom+"/tile/*", bounded(s.inRoom(s.tile)))
 	s.echo.Match(read, inRoom+"/jwks.json", s.inRoom(s.passKeys))
+	s.echo.Match(read, inRoom+"/.well-known/openid-configuration", s.inRoom(s.discovery))
+	s.echo.POST(inRoom+"/passes/:jti/redeem", bounded(s.inRoom(redeem)))
+	s.echo.POST(inRoom+"/sessions/touch", bounded(s.inRoom(onPass((*room.Room).Touch))))
+	s.echo.POST(inRoom+"/sessions/release", bounded(s.inRoom(onPass((*room.Room).Release))))
 	s.echo.Match(read, inRoom+"/state", s.inRoom(s.state))
 	s.echo.Match(read, inRoom+"/tickets/:ticket", s.inRoom(s.ticket))
 	s.echo.Match(read, inRoom+"/tickets/:ticket/receipt", bounded(s.inRoom(s.receipt)))
@@ -125,6 +133,10 @@ func (s *Server) routes() {
 	s.echo.POST(rooms+"/:slug/pause", bounded(s.inRoom(change((*room.Room).Pause))))
 	s.echo.POST(rooms+"/:slug/resume", bounded(s.inRoom(change((*room.Room).Resume))))
 	s.echo.POST(rooms+"/:slug/end", bounded(s.inRoom(change((*room.Room).End))))
+	s.echo.POST(rooms+"/:slug/rotate-keys", bounded(s.inRoom(s.rotateKeys)))
+	s.echo.GET(rooms+"/:slug/calls", s.inRoom(showCalls))
+	s.echo.PUT(rooms+"/:slug/calls", bounded(s.inRoom(s.setCalls)))
+	s.echo.POST(rooms+"/:slug/pull", bounded(s.inRoom(s.pull)))
 }
 
 // ServeHTTP answers one request.

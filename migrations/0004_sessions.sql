@@ -1,0 +1,36 @@
+-- +goose Up
+
+-- Keys of passes made by rotation, sealed as those of room_keys; the first one
+-- is there. The newest signs, the others are published until no pass that they
+-- signed is valid.
+create table room_pass_keys (
+  room_id    uuid  not null,
+  key_id     text  not null, -- RFC 7638 thumbprint
+  sealed     bytea not null,
+  created_at timestamptz not null default clock_timestamp(),
+  primary key (room_id, key_id)
+);
+
+-- What became of a pass after the admission. A session without a row ends when
+-- its pass does. Times are milliseconds since the Unix epoch.
+create table room_sessions (
+  room_id     uuid   not null,
+  pass_id     uuid   not null,
+  ends_ms     bigint not null, -- without touch or release
+  until_ms    bigint not null, -- with them
+  redeemed_at timestamptz,
+  released_at timestamptz,
+  primary key (room_id, pass_id)
+);
+
+-- The sessions that last longer or shorter than their passes say.
+create index room_sessions_shifted on room_sessions (room_id, greatest(ends_ms, until_ms)) where until_ms <> ends_ms;
+
+-- Who calls: the clock where there is no row.
+create table room_flow (
+  room_id uuid    primary key,
+  pull    boolean not null -- only a backend that asks for people
+);
+
+grant select, insert on room_pass_keys to proofline_server;
+grant select, insert, update on room_sessions, room_flow to proofline_server;

@@ -1,0 +1,87 @@
+package pgroom
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// PassKey is a key of passes made by rotation, sealed.
+type PassKey struct {
+	ID      string // RFC 7638 thumbprint
+	Sealed  []byte
+	Created time.Time // by the database's clock
+}
+
+// AddPassKey stores a key.
+func (s *Store) AddPassKey(ctx context.Context, id uuid.UUID, kid string, sealed []byte) error {
+	if _, err := s.pool.Exec(ctx, `insert into room_pass_keys (room_id, key_id, sealed) values ($1, $2, $3)`, id, kid, sealed); err != nil {
+		return fmt.Errorf("store pass key: %w", err)
+	}
+	return nil
+}
+
+// PassKeys returns the keys made by rotation, oldest first.
+func (s *Store) PassKeys(ctx context.Context, id uuid.UUID) ([]PassKey, error) {
+	rows, _ := s.pool.Query(ctx, `select key_id, sealed, created_at from room_pass_keys where room_id = $1 order by created_at, key_id`, id)
+	keys, err := pgx.CollectRows(rows, pgx.RowToStructByPos[PassKey])
+	if err != nil {
+		return nil, fmt.Errorf("read pass keys: %w", err)
+	}
+	return keys, nil
+}
+
+// SetPull notes whether people are called only when a backend asks for them.
+func (s *Store) SetPull(ctx context.Context, id uuid.UUID, pull bool) error {
+	const upsert = `insert into room_flow (room_id, pull) values ($1, $2) on conflict (room_id) do update set pull = excluded.pull`
+	if _, err := s.pool.Exec(ctx, upsert, id, pull); err != nil {
+		return fmt.Errorf("set who calls: %w", err)
+	}
+	return nil
+}
+
+// Gate is what may change about a room without its transcript growing.
+type Gate struct {
+	PassKeys int   // made by rotation
+	Pull     bool  // people are called only when a backend asks for them
+	Shift    int64 // people at the site beyond those whose pass is valid; may be negative
+}
+
+// Gates returns what may have changed about rooms, in one round trip. Rooms
+// about which nothing is stored are not in the result.
+//
+// The shift holds for the next second: sessions that go on although their pass
+// runs out in it count already, so that none is missing between two readings.
+func (s *Store) Gates(ctx context.Context, rooms []uuid.UUID) (map[uuid.UUID]Gate, error) {
+	gates := map[uuid.UUID]Gate{}
+	ids := uuid.UUIDs(rooms).Strings()
+	batch := &pgx.Batch{}
+	gather(batch, `select room_id, count(*) from room_pass_keys where room_id = any($1::uuid[]) group by room_id`, ids,
+		func(id uuid.UUID, keys int) { g := gates[id]; g.PassKeys = keys; gates[id] = g })
+	gather(batch, `select room_id, pull from room_flow where room_id = any($1::uuid[])`, ids,
+		func(id uuid.UUID, pull bool) { g := gates[id]; g.Pull = pull; gates[id] = g })
+	gather(batch, `
+		with moment as (select floor(extract(epoch from now()) * 1000)::bigint as ms)
+		select room_id, count(*) filter (where until_ms > ms) - count(*) filter (where ends_ms > ms + 1000)
+		from room_sessions, moment
+		where room_id = any($1::uuid[]) and until_ms <> ends_ms and greatest(ends_ms, until_ms) > ms
+		group by room_id`, ids,
+		func(id uuid.UUID, shift int64) { g := gates[id]; g.Shift = shift; gates[id] = g })
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, fmt.Errorf("read gates: %w", err)
+	}
+	return gates, nil
+}
+
+// gather asks for one value a room.
+func gather[T any](batch *pgx.Batch, query string, rooms []string, take func(uuid.UUID, T)) {
+	batch.Queue(query, rooms).Query(func(rows pgx.Rows) error {
+		var id uuid.UUID
+		var value T
+		_, err := pgx.ForEachRow(rows, []any{&id, &value}, func() error { take(id, value); return nil })
+		return err
+	})
+}

@@ -1,0 +1,111 @@
+package room
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/pgroom"
+)
+
+// SessionsMost is how many times the policy's session one may last, however
+// often it is touched.
+const SessionsMost = 4
+
+// Session is an admitted visitor's time at the protected site. It begins with
+// the admission and counts against max_active until it ends.
+type Session struct {
+	Pass     fairness.PassID
+	Ticket   fairness.Ticket
+	Position fairness.Position
+	Lane     fairness.Lane
+	Ends     time.Time // unless it is touched, or since it was released
+	Most     time.Time // beyond which no touch helps
+}
+
+// session is how long the policy lets a session last from the latest touch on.
+func (r *Room) session() time.Duration { return time.Duration(r.policy.Session) * time.Millisecond }
+
+// Redeem uses a pass up, given by its id and token: of all who try, on whatever
+// node, one succeeds. Errors: [ErrPass], [ErrPassUnknown] when the token is
+// that of another pass, [ErrPassUsed], [ErrSessionOver] when it was released,
+// [ErrStopping], and those of the database.
+func (r *Room) Redeem(ctx context.Context, id, token string) (Session, error) {
+	r.touch()
+	st, err := r.admission(ctx, token, r.session()+time.Second)
+	if err != nil {
+		return Session{}, err
+	}
+	if id != fairness.NewPassID(r.Origin, st.Ticket).String() {
+		return Session{}, ErrPassUnknown
+	}
+	s, err := r.gate.store.Redeem(ctx, r.record(st))
+	switch {
+	case err != nil:
+		return Session{}, err
+	case s.Changed:
+		return r.sessionOf(st, s), nil
+	case s.Released:
+		return Session{}, ErrSessionOver
+	case s.Redeemed:
+		return Session{}, ErrPassUsed
+	}
+	return Session{}, ErrPass // it has expired
+}
+
+// Touch says that an admitted visitor is still there: the session lasts the
+// policy's length from now on, and at most [SessionsMost] times that length
+// altogether. Its pass is good for this even when it has expired. Errors:
+// [ErrPass], [ErrSessionOver], [ErrStopping], and those of the database.
+func (r *Room) Touch(ctx context.Context, token string) (Session, error) {
+	return r.onSession(ctx, token, func(a pgroom.Admission) (pgroom.Session, error) {
+		length := r.session().Milliseconds()
+		return r.gate.store.Touch(ctx, a, length, a.Ends+(SessionsMost-1)*length)
+	})
+}
+
+// Release ends a session, so that its place is free for the next call.
+// Releasing again is no error. Errors: [ErrPass], [ErrSessionOver],
+// [ErrStopping], and those of the database.
+func (r *Room) Release(ctx context.Context, token string) (Session, error) {
+	return r.onSession(ctx, token, func(a pgroom.Admission) (pgroom.Session, error) {
+		s, err := r.gate.store.Release(ctx, a)
+		s.Changed = s.Changed || s.Released
+		return s, err
+	})
+}
+
+// onSession changes the session of a pass.
+func (r *Room) onSession(ctx context.Context, token string, change func(pgroom.Admission) (pgroom.Session, error)) (Session, error) {
+	r.touch()
+	st, err := r.admission(ctx, token, SessionsMost*r.session()+time.Second)
+	if err != nil {
+		return Session{}, err
+	}
+	s, err := change(r.record(st))
+	if err == nil && !s.Changed {
+		err = ErrSessionOver
+	}
+	if err != nil {
+		return Session{}, err
+	}
+	return r.sessionOf(st, s), nil
+}
+
+// record is an admission as the database knows it.
+func (r *Room) record(st fairness.Standing) pgroom.Admission {
+	return pgroom.Admission{
+		Room: r.ID, Pass: uuid.UUID(fairness.NewPassID(r.Origin, st.Ticket)),
+		Expires: r.expiry(timeOf(st.Settled)).UnixMilli(),
+		Ends:    int64(st.Settled) + int64(r.policy.Session),
+	}
+}
+
+func (r *Room) sessionOf(st fairness.Standing, s pgroom.Session) Session {
+	return Session{
+		Pass: fairness.NewPassID(r.Origin, st.Ticket), Ticket: st.Ticket, Position: st.Position, Lane: st.Lane,
+		Ends: time.UnixMilli(s.Until).UTC(), Most: timeOf(st.Settled).Add(SessionsMost * r.session()),
+	}
+}

@@ -1,0 +1,147 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/room"
+)
+
+// discovery is what a site's token library needs to check passes, in the place
+// and with the names of OpenID Connect Discovery
+// (https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata).
+// Rooms are no identity providers: nobody logs in, so no endpoint is named.
+type discovery struct {
+	Issuer     string   `json:"issuer"`
+	Keys       string   `json:"jwks_uri"`
+	Algorithms []string `json:"id_token_signing_alg_values_supported"`
+	Subjects   []string `json:"subject_types_supported"`
+	Claims     []string `json:"claims_supported"`
+}
+
+func (s *Server) discovery(c echo.Context, r *room.Room) error {
+	c.Response().Header()["Cache-Control"] = discoveryCache
+	return c.JSON(http.StatusOK, discovery{
+		Issuer: r.URL, Keys: r.URL + "/jwks.json",
+		Algorithms: []string{"EdDSA"}, Subjects: []string{"public"},
+		Claims: []string{"iss", "aud", "sub", "jti", "iat", "nbf", "exp", "position", "lane"},
+	})
+}
+
+// onPass is the handler of a request that shows a pass as its bearer token.
+// The token is neither in the path nor in the body: both are logged somewhere.
+func onPass(do func(*room.Room, context.Context, string) (room.Session, error)) func(echo.Context, *room.Room) error {
+	return func(c echo.Context, r *room.Room) error {
+		c.Response().Header()["Cache-Control"] = noStore
+		session, err := do(r, c.Request().Context(), bearer(c.Request()))
+		if err != nil {
+			return err
+		}
+		return sendSession(c, session)
+	}
+}
+
+// redeem uses a pass up. The path names it, so that a site's log tells which
+// one, and nobody redeems another than the one that is meant.
+func redeem(c echo.Context, r *room.Room) error {
+	id := c.Param("jti")
+	return onPass(func(r *room.Room, ctx context.Context, token string) (room.Session, error) {
+		return r.Redeem(ctx, id, token)
+	})(c, r)
+}
+
+// bearer returns the bearer token of a request; without one, the empty text.
+func bearer(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return token
+}
+
+// sendSession answers with a session: the same members whatever was done.
+func sendSession(c echo.Context, s room.Session) error {
+	w := borrow()
+	defer w.giveBack()
+	o := &w.answer
+	o.reset()
+	o.text("pass_id", s.Pass.String())
+	o.text("ticket", s.Ticket.String())
+	o.number("position", uint64(s.Position))
+	o.text("lane", string(s.Lane))
+	o.time("ends", s.Ends)
+	o.time("ends_at_most", s.Most)
+	o.close()
+	return send(c, http.StatusOK, jsonText, o.b)
+}
+
+// rotateKeys makes a new key for the room's passes.
+func (s *Server) rotateKeys(c echo.Context, r *room.Room) error {
+	id, err := r.RotatePassKey(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, map[string]any{"kid": id, "keys": r.PassKeys()})
+}
+
+// callsJSON says who calls the people of a room.
+type callsJSON struct {
+	By string `json:"by"` // callsByRate or callsByPull
+}
+
+const (
+	callsByRate = "rate" // the clock, at the pace of the outflow
+	callsByPull = "pull" // a backend that asks for people, up to that pace
+)
+
+// setCalls says who calls from now on.
+func (s *Server) setCalls(c echo.Context, r *room.Room) error {
+	body, err := readBody(c.Request(), nil, managerBody)
+	if err != nil {
+		return err
+	}
+	by, err := readText(body, "by")
+	if err != nil {
+		return err
+	}
+	if by != callsByRate && by != callsByPull {
+		return invalid("by", `must be "rate" or "pull"`)
+	}
+	if err := r.SetPull(c.Request().Context(), by == callsByPull); err != nil {
+		return err
+	}
+	return showCalls(c, r)
+}
+
+func showCalls(c echo.Context, r *room.Room) error {
+	by := callsByRate
+	if r.IsPull() {
+		by = callsByPull
+	}
+	return c.JSON(http.StatusOK, callsJSON{by})
+}
+
+// pulledJSON is what came of a pull.
+type pulledJSON struct {
+	Called  uint64 `json:"called"`  // people, by this pull
+	UpTo    uint64 `json:"up_to"`   // the serving pointer now
+	Waiting uint64 `json:"waiting"` // called, not admitted yet and expected
+	Active  uint64 `json:"active"`  // these, and those at the site
+}
+
+// pull calls people now.
+func (s *Server) pull(c echo.Context, r *room.Room) error {
+	n, err := strconv.ParseUint(c.QueryParam("n"), 10, 32)
+	if err != nil || n < 1 || n > room.MaxPull {
+		return invalid("n", "must be in the query, a whole number from 1 to "+strconv.Itoa(room.MaxPull))
+	}
+	p, err := r.Pull(c.Request().Context(), n)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, pulledJSON{p.Called, uint64(p.UpTo), p.Waiting, p.Active})
+}
