@@ -17,6 +17,9 @@ type clock struct{ now time.Time }
 // is not today's.
 func (c clock) Time(t time.Time) template.HTML { return c.element("", t) }
 
+// Brief is Time without seconds.
+func (c clock) Brief(t time.Time) template.HTML { return c.Time(t.Truncate(time.Minute)) }
+
 // Named is Time for scripts that put another moment there.
 func (c clock) Named(name string, t time.Time) template.HTML {
 	return c.element(` data-moment="`+template.HTMLEscapeString(name)+`"`, t)

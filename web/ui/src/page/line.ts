@@ -202,14 +202,8 @@ export class LinePage {
     const countdown = this.#screen.find("[data-countdown]");
     const passed = place.paused ? 0 : now - place.now;
     if (countdown) this.#screen.countdown(countdown, place.state === "called" ? place.left - passed : place.opens - now);
-    if (place.state === "waiting") this.#screen.progress("draw", now - this.#joined(), place.draws - this.#joined());
+    if (place.state === "waiting") this.#screen.progress("draw", now - place.joined, place.draws - place.joined);
     if (place.state === "upcoming" && now >= place.opens) this.#open();
-  }
-
-  /** When the visitor joined, as the page says it. */
-  #joined(): number {
-    const moment = this.#screen.find(".track time") as HTMLTimeElement | undefined;
-    return Date.parse(moment?.dateTime ?? "");
   }
 
   /** Shows the button to join, which the page brought along, so that nobody has to ask at that moment. */

@@ -12,6 +12,7 @@ export interface Place {
   paused: boolean;
   cookie: boolean; // the secret came along as a cookie
   ticket: string | undefined;
+  joined: number;
   window: number;
   draws: number;
   base: number; // people in earlier groups
@@ -33,6 +34,7 @@ export function readPlace(data: DOMStringMap): Place {
     paused: data["paused"] !== undefined,
     cookie: data["cookie"] !== undefined,
     ticket: data["ticket"],
+    joined: number(data["joined"]),
     window: number(data["window"]),
     draws: number(data["draws"]),
     base: number(data["base"]),
