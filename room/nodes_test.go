@@ -1,6 +1,7 @@
 package room
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -184,6 +185,24 @@ func TestCreateTogether(t *testing.T) {
 		}
 		auditRoom(t, get(t, nodes[0], slug))
 		auditRoom(t, get(t, nodes[1], slug))
+	}
+}
+
+// TestCreateWhileAsked creates a room that somebody asked for too early, whose
+// answer is still under way.
+func TestCreateWhileAsked(t *testing.T) {
+	t.Parallel()
+	rs := node(t, pgtest.URL(t), newMaster(t))
+	answer := make(chan struct{})
+	defer close(answer)
+	early := rs.group.DoChan("late", func() (any, error) { <-answer; return nil, ErrNotFound })
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if _, err := rs.Create(ctx, Config{Slug: "late"}); err != nil {
+		t.Errorf("create: %v", err)
+	}
+	if len(early) != 0 {
+		t.Error("the early question was answered")
 	}
 }
 

@@ -205,6 +205,8 @@ func TestMessageLater(t *testing.T) {
 	if got := r.Snapshot().Message; got != "" {
 		t.Errorf("message %q", got)
 	}
+	eventually(t, "the log is published", func() bool { return published(t, r) == r.Snapshot().Size })
+	time.Sleep(3 * tickEvery) // nothing else is left to do
 	superuser(t, url, `grant select on room_messages to proofline_server`)
 	eventually(t, "the message is read", func() bool { return r.Snapshot().Message == message })
 }
@@ -261,7 +263,10 @@ func TestClockElsewhere(t *testing.T) {
 			url, set := clockOf(t, pgtest.URL(t))
 			set(ahead)
 			rs := node(t, url, newMaster(t))
-			eventually(t, "the node knows the time", func() bool { return rs.clock.Now().Sub(time.Now().Add(ahead)).Abs() < time.Minute })
+			eventually(t, "the node is ready", rs.Ready)
+			if rs.clock.Now().Sub(time.Now().Add(ahead)).Abs() > time.Minute {
+				t.Error("the node is ready and does not know the time")
+			}
 			r := create(t, rs, Config{Slug: "clock", Windows: []WindowRule{{Length: Duration(100 * time.Millisecond)}}})
 			v := joinMany(t, r, 3)[0]
 			if _, err := waitClaim(t, r, v); err != nil {

@@ -460,25 +460,26 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// TestIsolation appends through two handles in turn on a database that
-// isolates transactions more strictly by default.
+// TestIsolation has one handle wait for another on a database that isolates
+// transactions more strictly by default: it must see what the other stored.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t, func(c *pgxpool.Config) {
 		c.ConnConfig.RuntimeParams["default_transaction_isolation"] = "serializable"
 	})
-	var nodes sync.WaitGroup
-	for range 2 {
-		nodes.Go(func() {
-			l := tr.open()
-			for range 30 {
-				_, err := l.Append(t.Context(), func([]byte) error { return nil }, add([][]byte{[]byte("entry")}))
-				if err != nil {
-					t.Error(err)
-					return
-				}
+	var second sync.WaitGroup
+	_, err := tr.open().Append(t.Context(), noEntries, func(b *pglog.Batch) error {
+		second.Go(func() {
+			a, err := tr.open().Append(t.Context(), func([]byte) error { return nil }, add([][]byte{[]byte("second")}))
+			if err != nil || a.Start() != 1 {
+				t.Errorf("appended %+v, %v", a, err)
 			}
 		})
+		time.Sleep(100 * time.Millisecond) // it waits for the lock
+		return b.Add([]byte("first"))
+	})
+	if err != nil {
+		t.Error(err)
 	}
-	nodes.Wait()
+	second.Wait()
 }
