@@ -1,0 +1,343 @@
+package room
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/pgtest"
+)
+
+// quick is a room in which people are called at once.
+func quick(slug string) Config {
+	return Config{Slug: slug, Windows: []WindowRule{{Length: Duration(200 * time.Millisecond)}}, Outflow: Outflow{PerMinute: 600_000}}
+}
+
+// admit lets somebody join and claim.
+func admit(t *testing.T, r *Room) (visitor, Pass) {
+	t.Helper()
+	v := newVisitor(r)
+	if _, err := r.Join(t.Context(), v.ticket); err != nil {
+		t.Fatal(err)
+	}
+	p, err := waitClaim(t, r, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, p
+}
+
+// pair runs one room on two nodes.
+func pair(t *testing.T, c Config) (url string, rooms [2]*Room) {
+	t.Helper()
+	url = pgtest.URL(t)
+	master := newMaster(t)
+	rooms[0] = create(t, node(t, url, master), c)
+	rooms[1] = get(t, node(t, url, master), c.Slug)
+	return url, rooms
+}
+
+// TestRedeemOnce shows passes to both nodes many times at once: each gets
+// somebody in once, and the transcript knows nothing of it.
+func TestRedeemOnce(t *testing.T) {
+	t.Parallel()
+	_, rooms := pair(t, quick("redeem"))
+	for range 5 {
+		_, p := admit(t, rooms[0]) // the other node may not know of the admission yet
+		size := rooms[0].Snapshot().Size
+		var all sync.WaitGroup
+		var in atomic.Int32
+		for i := range 20 {
+			all.Go(func() {
+				s, err := rooms[(i+1)%2].Redeem(t.Context(), p.ID.String(), p.Token)
+				switch {
+				case err == nil:
+					in.Add(1)
+					if s.Pass != p.ID || s.Position == 0 || s.Lane != fairness.General || !s.Most.After(s.Ends) || p.Expires.Sub(s.Ends).Abs() > time.Second {
+						t.Errorf("session %+v of pass until %v", s, p.Expires)
+					}
+				case !errors.Is(err, ErrPassUsed):
+					t.Errorf("redeem: %v, want ErrPassUsed", err)
+				}
+			})
+		}
+		all.Wait()
+		if in.Load() != 1 {
+			t.Errorf("one pass was redeemed %d times", in.Load())
+		}
+		if got := rooms[0].Snapshot().Size; got != size {
+			t.Errorf("the transcript grew from %d to %d entries", size, got)
+		}
+	}
+	auditRoom(t, rooms[1])
+}
+
+// forge signs changed claims, or a changed header, of a pass.
+func forge(t *testing.T, p Pass, method jwt.SigningMethod, key any, change func(header, claims map[string]any)) string {
+	t.Helper()
+	parts := strings.Split(p.Token, ".")
+	decoded := [2]map[string]any{}
+	for i := range decoded {
+		b, err := base64.RawURLEncoding.DecodeString(parts[i])
+		if err == nil {
+			err = json.Unmarshal(b, &decoded[i])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	token := jwt.NewWithClaims(method, jwt.MapClaims(decoded[1]))
+	alg := token.Header["alg"]
+	maps.Copy(token.Header, decoded[0])
+	token.Header["alg"] = alg
+	change(token.Header, decoded[1])
+	text, err := token.SignedString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// TestForgedPasses shows what is no pass of the room to everything that takes
+// one. Some is signed by the room's own key, which then tells no truth.
+func TestForgedPasses(t *testing.T) {
+	t.Parallel()
+	rs := node(t, pgtest.URL(t), newMaster(t))
+	r, other := create(t, rs, quick("forged")), create(t, rs, quick("foreign"))
+	_, p := admit(t, r)
+	_, foreign := admit(t, other)
+	waiting := newVisitor(r)
+	own, stranger := r.keys.pass, ed25519.NewKeyFromSeed(make([]byte, 32))
+	none := func(_, _ map[string]any) {}
+	claim := func(name string, value any) func(_, _ map[string]any) {
+		return func(_, claims map[string]any) { claims[name] = value }
+	}
+	if _, err := r.Touch(t.Context(), forge(t, p, jwt.SigningMethodEdDSA, own, none)); err != nil {
+		t.Fatalf("forged without a change: %v: the rest proves nothing", err)
+	}
+	public, _ := own.Public().(ed25519.PublicKey)
+	signature := strings.LastIndexByte(p.Token, '.') + 1
+	texts := map[string]string{
+		"nothing":                 "",
+		"no token":                "pass",
+		"three dots":              "...",
+		"cut":                     p.Token[:len(p.Token)-1],
+		"without signature":       p.Token[:signature],
+		"with another's":          p.Token[:signature] + foreign.Token[strings.LastIndexByte(foreign.Token, '.')+1:],
+		"of another room":         foreign.Token,
+		"of algorithm none":       forge(t, p, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, none),
+		"of the public key as a":  forge(t, p, jwt.SigningMethodHS256, []byte(public), none),
+		"of another key":          forge(t, p, jwt.SigningMethodEdDSA, stranger, none),
+		"of an unknown key":       forge(t, p, jwt.SigningMethodEdDSA, stranger, func(h, _ map[string]any) { h["kid"] = keyID(stranger) }),
+		"without key id":          forge(t, p, jwt.SigningMethodEdDSA, own, func(h, _ map[string]any) { delete(h, "kid") }),
+		"with a key id no text":   forge(t, p, jwt.SigningMethodEdDSA, own, func(h, _ map[string]any) { h["kid"] = 7 }),
+		"that lasts longer":       forge(t, p, jwt.SigningMethodEdDSA, own, claim("exp", p.Expires.Unix()+1)),
+		"for another site":        forge(t, p, jwt.SigningMethodEdDSA, own, claim("aud", other.Origin)),
+		"from another issuer":     forge(t, p, jwt.SigningMethodEdDSA, own, claim("iss", other.URL)),
+		"of another id":           forge(t, p, jwt.SigningMethodEdDSA, own, claim("jti", foreign.ID.String())),
+		"of another position":     forge(t, p, jwt.SigningMethodEdDSA, own, claim("position", 2)),
+		"of another lane":         forge(t, p, jwt.SigningMethodEdDSA, own, claim("lane", "fast")),
+		"of nobody":               forge(t, p, jwt.SigningMethodEdDSA, own, claim("sub", "")),
+		"of a stranger":           forge(t, p, jwt.SigningMethodEdDSA, own, claim("sub", newVisitor(r).ticket.String())),
+		"of who was not admitted": "",
+	}
+	if _, err := r.Join(t.Context(), waiting.ticket); err != nil {
+		t.Fatal(err)
+	}
+	texts["of who was not admitted"] = forge(t, p, jwt.SigningMethodEdDSA, own, claim("sub", waiting.ticket.String()))
+	for name, text := range texts {
+		if _, err := r.Redeem(t.Context(), p.ID.String(), text); !errors.Is(err, ErrPass) {
+			t.Errorf("redeem a pass %s: %v, want ErrPass", name, err)
+		}
+		if _, err := r.Touch(t.Context(), text); !errors.Is(err, ErrPass) {
+			t.Errorf("touch with a pass %s: %v, want ErrPass", name, err)
+		}
+		if _, err := r.Release(t.Context(), text); !errors.Is(err, ErrPass) {
+			t.Errorf("release with a pass %s: %v, want ErrPass", name, err)
+		}
+	}
+	if _, err := r.Redeem(t.Context(), foreign.ID.String(), p.Token); !errors.Is(err, ErrPassUnknown) {
+		t.Errorf("redeem under another id: %v, want ErrPassUnknown", err)
+	}
+	if _, err := r.Redeem(t.Context(), p.ID.String(), p.Token); err != nil {
+		t.Errorf("after all that the pass itself: %v", err)
+	}
+}
+
+// TestRedeemTooLate: a pass is no longer redeemed once it has expired, or its
+// session was released.
+func TestRedeemTooLate(t *testing.T) {
+	t.Parallel()
+	c := quick("late")
+	c.Session = span(time.Second)
+	r := create(t, node(t, pgtest.URL(t), newMaster(t)), c)
+	_, p := admit(t, r)
+	_, released := admit(t, r)
+	if _, err := r.Release(t.Context(), released.Token); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Redeem(t.Context(), released.ID.String(), released.Token); !errors.Is(err, ErrSessionOver) {
+		t.Errorf("released: %v, want ErrSessionOver", err)
+	}
+	time.Sleep(time.Until(p.Expires) + 20*time.Millisecond)
+	for name, do := range map[string]func() error{
+		"redeem":  func() error { _, err := r.Redeem(t.Context(), p.ID.String(), p.Token); return err },
+		"touch":   func() error { _, err := r.Touch(t.Context(), p.Token); return err },
+		"release": func() error { _, err := r.Release(t.Context(), p.Token); return err },
+	} {
+		want := ErrSessionOver
+		if name == "redeem" {
+			want = ErrPass
+		}
+		if err := do(); !errors.Is(err, want) {
+			t.Errorf("%s after the end: %v, want %v", name, err, want)
+		}
+	}
+}
+
+// kid returns the id of the key that signed a pass.
+func kid(t *testing.T, p Pass) string {
+	t.Helper()
+	token, _, err := jwt.NewParser().ParseUnverified(p.Token, jwt.MapClaims{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _ := token.Header["kid"].(string)
+	return id
+}
+
+func kids(r *Room) (list []string) {
+	for _, k := range r.PassKeys() {
+		list = append(list, k.ID)
+	}
+	return list
+}
+
+// TestRotate makes new keys on one node. Passes of the old ones stay good on
+// both, new ones are signed by the new, and it is the same pass.
+func TestRotate(t *testing.T) {
+	t.Parallel()
+	url, rooms := pair(t, quick("rotate"))
+	v, old := admit(t, rooms[0])
+	first := kid(t, old)
+	second, err := rooms[0].RotatePassKey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := rooms[0].Claim(t.Context(), v.ticket, v.secret)
+	if err != nil || again.ID != old.ID || !again.Expires.Equal(old.Expires) || kid(t, again) != second || second == first {
+		t.Errorf("claimed again: %v, key %s, was %s, want %s", err, kid(t, again), first, second)
+	}
+	// The other node has not read the key yet, and does so for the pass.
+	if _, err := rooms[1].Touch(t.Context(), again.Token); err != nil {
+		t.Errorf("a pass of a key that is new here: %v", err)
+	}
+	if _, err := rooms[1].Redeem(t.Context(), old.ID.String(), old.Token); err != nil {
+		t.Errorf("a pass of the old key: %v", err)
+	}
+	if _, err := rooms[0].Redeem(t.Context(), again.ID.String(), again.Token); !errors.Is(err, ErrPassUsed) {
+		t.Errorf("the same pass by the new key: %v, want ErrPassUsed", err)
+	}
+	third, err := rooms[1].RotatePassKey(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{third, second, first}
+	for _, r := range rooms {
+		eventually(t, "both nodes publish all keys, and sign with the newest", func() bool {
+			p, err := r.Claim(t.Context(), v.ticket, v.secret)
+			return err == nil && kid(t, p) == third && slices.Equal(kids(r), want)
+		})
+	}
+	restarted := get(t, node(t, url, rooms[0].gate.master), "rotate")
+	if !slices.Equal(kids(restarted), want) {
+		t.Errorf("after a restart: keys %v, want %v", kids(restarted), want)
+	}
+	if _, err := restarted.Redeem(t.Context(), old.ID.String(), old.Token); !errors.Is(err, ErrPassUsed) {
+		t.Errorf("redeemed before the restart: %v, want ErrPassUsed", err)
+	}
+}
+
+// TestKeysRetire publishes a key that another one followed as long as a pass
+// of it may be valid, and takes it as long as a session may last.
+func TestKeysRetire(t *testing.T) {
+	t.Parallel()
+	const session = 10 * time.Minute
+	key := func(n byte) ed25519.PrivateKey { return ed25519.NewKeyFromSeed(append(make([]byte, 31), n)) }
+	r := &Room{keys: &keys{pass: key(0)}, clock: &clock{}, policy: &fairness.Policy{Session: fairness.Millis(session.Milliseconds())}}
+	edge := time.Second + rotationGrace
+	for _, c := range []struct {
+		followed []time.Duration // how long ago each but the last
+		life     time.Duration
+		want     int
+	}{
+		{nil, session, 1},
+		{[]time.Duration{session + edge - time.Second}, session + time.Second, 2},
+		{[]time.Duration{session + edge + time.Second}, session + time.Second, 1},
+		{[]time.Duration{session + edge + time.Second}, SessionsMost*session + time.Second, 2},
+		{[]time.Duration{SessionsMost*session + edge + time.Second}, SessionsMost*session + time.Second, 1},
+		{[]time.Duration{10 * session, time.Minute}, session + time.Second, 2},
+		{[]time.Duration{time.Hour, time.Minute, time.Second}, session + time.Second, 3},
+	} {
+		var added []passKey
+		for i, ago := range c.followed {
+			k := key(byte(i + 1))
+			added = append(added, passKey{k, keyID(k), time.Now().Add(-ago)})
+		}
+		r.gate.added.Store(&added)
+		if got := r.usedWithin(c.life); len(got) != c.want {
+			t.Errorf("followed %v ago: %d keys within %v, want %d", c.followed, len(got), c.life, c.want)
+		}
+		if got := r.PassKeys(); c.life == session+time.Second && len(got) != c.want {
+			t.Errorf("followed %v ago: %d keys published, want %d", c.followed, len(got), c.want)
+		}
+		if signing := r.signingKey(); len(added) > 0 && signing.id != added[len(added)-1].id {
+			t.Error("it is not the newest key that signs")
+		}
+	}
+}
+
+// TestKeptKeys: a slow reader does not put back keys that a quick one read.
+func TestKeptKeys(t *testing.T) {
+	t.Parallel()
+	r := &Room{}
+	r.keepPassKeys(make([]passKey, 2))
+	r.keepPassKeys(make([]passKey, 1))
+	if got := len(r.addedKeys()); got != 2 {
+		t.Errorf("%d keys of 2", got)
+	}
+}
+
+// TestUnknownKeys: strangers who name keys that do not exist do not make the
+// node read the database for each.
+func TestUnknownKeys(t *testing.T) {
+	t.Parallel()
+	r := create(t, node(t, pgtest.URL(t), newMaster(t)), quick("unknown"))
+	stranger := ed25519.NewKeyFromSeed(make([]byte, 32))
+	_, p := admit(t, r)
+	token := forge(t, p, jwt.SigningMethodEdDSA, stranger, func(h, _ map[string]any) { h["kid"] = keyID(stranger) })
+	reads, last := 0, r.gate.reread.Load()
+	began := time.Now()
+	for range 200 {
+		if _, err := r.Touch(t.Context(), token); !errors.Is(err, ErrPass) {
+			t.Fatalf("unknown key: %v, want ErrPass", err)
+		}
+		if now := r.gate.reread.Load(); now != last {
+			reads, last = reads+1, now
+		}
+	}
+	if most := 1 + int(time.Since(began)/time.Second); reads < 1 || reads > most {
+		t.Errorf("the keys were read %d times, want 1 to %d", reads, most)
+	}
+}

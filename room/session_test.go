@@ -1,0 +1,275 @@
+package room
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/pgtest"
+)
+
+// present returns how many people a node takes to be called or at the site.
+func present(r *Room) uint64 {
+	now := fromTime(r.Now())
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.live.active(max(now, r.live.Now()))
+}
+
+// TestSessions has one visitor touch, one release and one do nothing: both
+// nodes, and one that starts later, count who is there.
+func TestSessions(t *testing.T) {
+	t.Parallel()
+	c := quick("sessions")
+	c.Session = span(3 * time.Second)
+	url, rooms := pair(t, c)
+	_, touching := admit(t, rooms[0])
+	_, releasing := admit(t, rooms[1])
+	_, idle := admit(t, rooms[0])
+	count := func(what string, n uint64) {
+		t.Helper()
+		restarted := get(t, node(t, url, rooms[0].gate.master), "sessions")
+		if got := present(restarted); got != n {
+			t.Errorf("%s: a node that starts counts %d people, want %d", what, got, n)
+		}
+		for _, r := range rooms {
+			eventually(t, what, func() bool { return present(r) == n })
+		}
+	}
+	count("three are there", 3)
+	if _, err := rooms[1].Touch(t.Context(), touching.Token); err != nil {
+		t.Fatal(err)
+	}
+	released, err := rooms[0].Release(t.Context(), releasing.Token)
+	if err != nil || released.Ends.After(rooms[0].Now()) {
+		t.Fatalf("released: %+v, %v", released, err)
+	}
+	if again, err := rooms[1].Release(t.Context(), releasing.Token); err != nil || again != released {
+		t.Errorf("released again: %+v, %v, want %+v", again, err, released)
+	}
+	if _, err := rooms[1].Touch(t.Context(), releasing.Token); !errors.Is(err, ErrSessionOver) {
+		t.Errorf("touched after the release: %v, want ErrSessionOver", err)
+	}
+	count("two are there", 2)
+	// Touched beyond the end of its pass, and until no touch helps any more.
+	var last Session
+	for end := touching.Expires.Add(2 * time.Second); time.Now().Before(end); time.Sleep(300 * time.Millisecond) {
+		s, err := rooms[0].Touch(t.Context(), touching.Token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := s.Ends.Sub(rooms[0].Now()); s.Ends != s.Most && (left < 2900*time.Millisecond || left > 3100*time.Millisecond) {
+			t.Errorf("after a touch %v are left, want 3s", left)
+		}
+		last = s
+	}
+	if time.Now().Before(idle.Expires) {
+		t.Fatal("the pass of the idle visitor has not expired")
+	}
+	count("one is there", 1)
+	for end := last.Most.Add(5 * time.Second); ; time.Sleep(300 * time.Millisecond) {
+		s, err := rooms[1].Touch(t.Context(), touching.Token)
+		if errors.Is(err, ErrSessionOver) {
+			break
+		}
+		if err != nil || s.Ends.After(s.Most) || s.Most != last.Most || time.Now().After(end) {
+			t.Fatalf("touch: %+v, %v", s, err)
+		}
+	}
+	if over := rooms[0].Now().Sub(last.Most); over < 0 {
+		t.Errorf("the session ended %v before its time", -over)
+	}
+	count("nobody is there", 0)
+	auditRoom(t, rooms[1])
+}
+
+// TestReleaseFreesPlace fills a room whose sessions take an hour, and lets one
+// go after the other on either node: each makes room for exactly one.
+func TestReleaseFreesPlace(t *testing.T) {
+	t.Parallel()
+	const most, people = 3, 9
+	c := quick("free")
+	c.Outflow.MaxActive, c.Session = most, span(time.Hour)
+	_, rooms := pair(t, c)
+	var there, all atomic.Int32
+	var visits sync.WaitGroup
+	for i := range people {
+		v := newVisitor(rooms[0])
+		visits.Go(func() {
+			r := rooms[i%2]
+			if _, err := r.Join(t.Context(), v.ticket); err != nil {
+				t.Error(err)
+				return
+			}
+			p, err := waitClaim(t, r, v)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if n := there.Add(1); n > most {
+				t.Errorf("%d people are there, at most %d may be", n, most)
+			}
+			all.Add(1)
+			time.Sleep(400 * time.Millisecond)
+			there.Add(-1)
+			if _, err := rooms[(i+1)%2].Release(t.Context(), p.Token); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	visits.Wait()
+	if all.Load() != people {
+		t.Errorf("%d people came of %d", all.Load(), people)
+	}
+	eventually(t, "nobody is there", func() bool { return present(rooms[0]) == 0 && present(rooms[1]) == 0 })
+	auditRoom(t, rooms[0])
+}
+
+// TestTouchKeepsPlace: whoever goes on being there keeps the place of others,
+// also in the moment when the pass runs out.
+func TestTouchKeepsPlace(t *testing.T) {
+	t.Parallel()
+	c := quick("keep")
+	c.Outflow.MaxActive, c.Session = 2, span(1500*time.Millisecond)
+	_, rooms := pair(t, c)
+	var passes []Pass
+	for range 2 {
+		_, p := admit(t, rooms[0])
+		passes = append(passes, p)
+	}
+	next := newVisitor(rooms[0])
+	if _, err := rooms[0].Join(t.Context(), next.ticket); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(4 * time.Second); time.Now().Before(end); time.Sleep(250 * time.Millisecond) {
+		for i, p := range passes {
+			if _, err := rooms[i].Touch(t.Context(), p.Token); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, r := range rooms {
+		if got := r.Snapshot().Counts.Called; got != 2 {
+			t.Errorf("%d people are called while two places are kept", got)
+		}
+	}
+	if _, err := waitClaim(t, rooms[1], next); err != nil { // nobody touches any more
+		t.Error(err)
+	}
+	auditRoom(t, rooms[0])
+}
+
+// TestPull leaves the calls to a backend: the clock calls nobody, and a pull
+// as many as it asks for, as there are, and as the outflow allows.
+func TestPull(t *testing.T) {
+	t.Parallel()
+	c := quick("pull")
+	c.Outflow.PerMinute = 120 // saves up for 20 people
+	url, master := pgtest.URL(t), newMaster(t)
+	nodes := [2]*Rooms{node(t, url, master), node(t, url, master)}
+	c.Starts = at(time.Now().Add(time.Second))
+	rooms := share(t, nodes, c)
+	r := rooms[0]
+	if _, err := r.Pull(t.Context(), 1); !errors.Is(err, ErrNotPull) {
+		t.Errorf("pulled where the clock calls: %v, want ErrNotPull", err)
+	}
+	if err := r.SetPull(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the other node knows", func() bool { return rooms[1].IsPull() && rooms[1].Snapshot().Pull })
+	if p, err := r.Pull(t.Context(), 1); err != nil || p != (Pulled{}) {
+		t.Errorf("pulled before the start: %+v, %v", p, err)
+	}
+	line := inLine(t, r, fillRoom(t, r, 40))
+	time.Sleep(time.Until(r.Snapshot().Starts) + 2*time.Second)
+	if got := r.Snapshot().Counts.Called; got != 0 {
+		t.Fatalf("the clock called %d people", got)
+	}
+	if st, _ := r.Standing(line[0].ticket); st.Status != fairness.StatusDrawn {
+		t.Errorf("first in line: %+v", st)
+	} else if eta, ok := r.Snapshot().Expected(st, r.Now()); ok {
+		t.Errorf("expected at %v, which only the backend knows", eta)
+	}
+	if p, err := r.Pull(t.Context(), 3); err != nil || p != (Pulled{Called: 3, UpTo: 3, Waiting: 3, Active: 3}) {
+		t.Errorf("pulled 3 people: %+v, %v", p, err)
+	}
+	if p, err := r.Pull(t.Context(), MaxPull); err != nil || p.Called == 0 || p.Called > 10 || uint64(p.UpTo) != p.Waiting || p.Waiting != 3+p.Called {
+		t.Errorf("pulled more than the outflow allows: %+v, %v", p, err)
+	}
+	// Many at once, on both nodes: together they keep to the outflow.
+	before := r.Snapshot().Counts.Called
+	var all sync.WaitGroup
+	var called atomic.Uint64
+	for i := range 20 {
+		all.Go(func() {
+			p, err := rooms[i%2].Pull(t.Context(), 1)
+			if err != nil {
+				t.Error(err)
+			}
+			called.Add(p.Called)
+		})
+	}
+	all.Wait()
+	for _, r := range rooms {
+		eventually(t, "both nodes know who was called", func() bool { return r.Snapshot().Counts.Called == before+called.Load() })
+	}
+	restarted := get(t, node(t, url, master), "pull")
+	if !restarted.IsPull() {
+		t.Error("after a restart the clock calls")
+	}
+	if err := restarted.SetPull(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the clock calls again", func() bool { return r.Snapshot().Counts.Called > before+called.Load()+2 })
+	auditRoom(t, r)
+}
+
+// TestPullLimits: those who left are passed over and not counted, a pause
+// calls nobody, and max_active holds for pulls too.
+func TestPullLimits(t *testing.T) {
+	t.Parallel()
+	c := quick("limits")
+	c.Outflow.MaxActive = 4
+	rs := node(t, pgtest.URL(t), newMaster(t))
+	c.Starts = at(time.Now().Add(time.Second))
+	r := create(t, rs, c)
+	if err := r.SetPull(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	line := inLine(t, r, fillRoom(t, r, 10))
+	err := r.act(t.Context(), func(_ *fairness.State, now fairness.Time) (list []fairness.Entry, err error) {
+		for _, i := range []int{0, 2, 3} {
+			list = append(list, &fairness.Skip{Time: now, Ticket: line[i].ticket, Reason: fairness.Left})
+		}
+		return list, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Until(r.Snapshot().Starts) + 50*time.Millisecond)
+	for _, step := range []struct {
+		do   func() error
+		n    uint64
+		want Pulled
+	}{
+		{func() error { return r.Pause(t.Context()) }, 5, Pulled{}},
+		{func() error { return r.Resume(t.Context()) }, 2, Pulled{Called: 2, UpTo: 5, Waiting: 2, Active: 2}},
+		{nil, 9, Pulled{Called: 2, UpTo: 7, Waiting: 4, Active: 4}},
+		{nil, 9, Pulled{UpTo: 7, Waiting: 4, Active: 4}},
+		{func() error { _, err := r.Claim(t.Context(), line[1].ticket, line[1].secret); return err }, 9, Pulled{UpTo: 7, Waiting: 3, Active: 4}},
+		{func() error { return r.End(t.Context()) }, 9, Pulled{UpTo: 7, Waiting: 3, Active: 4}},
+	} {
+		if step.do != nil {
+			if err := step.do(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if p, err := r.Pull(t.Context(), step.n); err != nil || p != step.want {
+			t.Errorf("pull %d: %+v, %v, want %+v", step.n, p, err, step.want)
+		}
+	}
+	auditRoom(t, r)
+}
