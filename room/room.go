@@ -330,6 +330,9 @@ func (r *Room) setTitle(title string) {
 	}
 }
 
+// Policy returns the rules as they were published.
+func (r *Room) Policy() fairness.Policy { return *r.policy }
+
 // Created returns when the room's policy was published.
 func (r *Room) Created() time.Time { return timeOf(r.policy.Created) }
 

@@ -20,7 +20,7 @@ import (
 // Most bytes of a body.
 const (
 	visitorBody = 4 << 10
-	managerBody = 64 << 10
+	managerBody = 128 << 10 // a room with a logo
 )
 
 // scratch is memory that one request uses and a later one takes over.
@@ -41,9 +41,19 @@ func borrow() *scratch {
 func (s *scratch) giveBack() { scratches.Put(s) }
 
 // readBody appends the body of a request to dst. An empty body may be declared
-// as anything, any other only as JSON. Errors: errTooLarge, errMediaType, and
-// *room.InvalidError when the body ends early.
+// as anything, any other only as JSON. Errors: errMediaType and those of
+// readAll.
 func readBody(r *http.Request, dst []byte, limit int) ([]byte, error) {
+	dst, err := readAll(r, dst, limit)
+	if err == nil && len(dst) > 0 && !isJSON(r.Header.Get("Content-Type")) {
+		return dst, errMediaType
+	}
+	return dst, err
+}
+
+// readAll appends the body of a request to dst, whatever it is declared as.
+// Errors: errTooLarge, and *room.InvalidError when the body ends early.
+func readAll(r *http.Request, dst []byte, limit int) ([]byte, error) {
 	if r.ContentLength > int64(limit) {
 		return dst, errTooLarge
 	}
@@ -56,8 +66,6 @@ func readBody(r *http.Request, dst []byte, limit int) ([]byte, error) {
 		switch {
 		case len(dst) > limit:
 			return dst, errTooLarge
-		case errors.Is(err, io.EOF) && len(dst) > 0 && !isJSON(r.Header.Get("Content-Type")):
-			return dst, errMediaType
 		case errors.Is(err, io.EOF):
 			return dst, nil
 		case err != nil:

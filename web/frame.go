@@ -51,9 +51,12 @@ func (s *Server) frame(next echo.HandlerFunc) echo.HandlerFunc {
 		h["X-Request-Id"] = []string{s.ids.of(c.Request())}
 		h["X-Content-Type-Options"] = nosniff
 		h["Content-Security-Policy"] = noContent
-		if isBelow(c, publicPath) {
+		switch {
+		case isPage(c.Path()):
+			shelter(h)
+		case isBelow(c, publicPath):
 			share(c, h)
-		} else {
+		default:
 			h["Referrer-Policy"] = noReferrer
 		}
 		if s.log.Enabled(c.Request().Context(), slog.LevelDebug) {
@@ -79,8 +82,8 @@ func isBelow(c echo.Context, prefix string) bool {
 	return strings.HasPrefix(c.Path(), prefix) || strings.HasPrefix(c.Request().URL.Path, prefix)
 }
 
-// share lets pages of every origin use a resource. Nothing here looks at
-// cookies, so there is nothing to steal. Echo answers OPTIONS itself.
+// share lets pages of every origin use a resource. Nothing but our pages looks
+// at cookies, so there is nothing to steal. Echo answers OPTIONS itself.
 func share(c echo.Context, h http.Header) {
 	h["Access-Control-Allow-Origin"] = anyOrigin
 	if c.Request().Method != http.MethodOptions {

@@ -25,7 +25,7 @@ import (
 func bare(t *testing.T, handle echo.HandlerFunc) (*site, *safeBuffer) {
 	t.Helper()
 	log := &safeBuffer{}
-	s := New(Options{AdminToken: token, Ready: func() bool { return true }, Log: slog.New(slog.NewTextHandler(log, nil))})
+	s := New(Options{AdminToken: token, Ready: func() bool { return true }, Assets: built, Log: slog.New(slog.NewTextHandler(log, nil))})
 	s.echo.GET("/test", handle)
 	listener := httptest.NewServer(s)
 	t.Cleanup(listener.Close)

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -29,6 +30,16 @@ const (
 	publicURL = "https://example.com"
 )
 
+// built is what npm might have built.
+var built = fstest.MapFS{
+	"manifest.json":  {Data: []byte(`{"page.js": "page.A1.js", "checker.js": "checker.B2.js", "page.css": "page.C3.css", "icon.svg": "icon.D4.svg"}`)},
+	"page.A1.js":     {Data: []byte(strings.Repeat("go(on);", 100))},
+	"checker.B2.js":  {Data: []byte("check()")},
+	"page.C3.css":    {Data: []byte("main{display:block}")},
+	"icon.D4.svg":    {Data: []byte("<svg xmlns='http://www.w3.org/2000/svg'/>")},
+	"page.A1.js.map": {Data: []byte("{}")},
+}
+
 // site is a server on a database of its own, reached over loopback.
 type site struct {
 	testing.TB
@@ -41,7 +52,7 @@ type site struct {
 func newSite(t testing.TB, change ...func(*Options)) *site {
 	t.Helper()
 	rooms := newRooms(t)
-	o := Options{Rooms: rooms, AdminToken: token, Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	o := Options{Rooms: rooms, AdminToken: token, Assets: built, Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	for _, f := range change {
 		f(&o)
 	}

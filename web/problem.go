@@ -21,6 +21,11 @@ var (
 	errTooLarge = errors.New("the body is too large")
 	// errMediaType is returned when a body is not declared as JSON.
 	errMediaType = errors.New("the body must be JSON, with Content-Type: application/json")
+	// errCrossOrigin is returned when a page of another site sends something
+	// with a visitor's cookies.
+	errCrossOrigin = errors.New("the request comes from another site")
+	// errNoPlace is returned when a visitor shows no secret.
+	errNoPlace = errors.New("there is no place without the visitor's cookie or secret")
 	// errNotReady is returned until the server can take joins.
 	errNotReady = errors.New("the server is starting, or its database is away")
 	// errInternal stands for everything that is nobody else's business.
@@ -45,10 +50,13 @@ var kinds = []kind{
 	{is(errToken), http.StatusUnauthorized, "unauthorized", "Not authorized", 0},
 	{is(room.ErrPass), http.StatusUnauthorized, "invalid-pass", "Invalid pass", 0},
 	{is(room.ErrSecret), http.StatusForbidden, "wrong-secret", "Wrong secret", 0},
+	{is(errCrossOrigin), http.StatusForbidden, "cross-origin", "Cross-origin request", 0},
+	{is(errNoPlace), http.StatusForbidden, "no-place", "No place", 0},
 	{is(room.ErrNotFound), http.StatusNotFound, "not-found", "Not found", 0},
 	{is(room.ErrTicketUnknown), http.StatusNotFound, "unknown-ticket", "Unknown ticket", 0},
 	{is(room.ErrPassUnknown), http.StatusNotFound, "unknown-pass", "Unknown pass", 0},
 	{as[*room.EarlyError], http.StatusConflict, "too-early", "Not open yet", time.Second},
+	{is(room.ErrNotCalled), http.StatusConflict, "not-called", "Not called yet", minPoll},
 	{is(room.ErrExists), http.StatusConflict, "room-exists", "Room exists", 0},
 	{is(room.ErrPassUsed), http.StatusConflict, "pass-used", "Pass used", 0},
 	{is(room.ErrNotPull), http.StatusConflict, "not-pull", "Not called by pull", 0},
@@ -83,6 +91,9 @@ func tookTooLong(err error) (string, bool) {
 	return "the server did not get to it in time", errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
+// noType is of problems that their status says all about.
+const noType = "about:blank"
+
 // problem is the body of every error (https://www.rfc-editor.org/rfc/rfc9457).
 type problem struct {
 	Type      string       `json:"type"`
@@ -110,7 +121,7 @@ func invalid(field, detail string) error {
 // describe says an error to a stranger: what is not in the table is internal.
 func (s *Server) describe(err error) problem {
 	if routing := (*echo.HTTPError)(nil); errors.As(err, &routing) { // of echo's router
-		return problem{Type: "about:blank", Title: http.StatusText(routing.Code), Status: routing.Code}
+		return problem{Type: noType, Title: http.StatusText(routing.Code), Status: routing.Code}
 	}
 	for _, k := range kinds {
 		if detail, ok := k.match(err); ok {
@@ -152,13 +163,21 @@ func (s *Server) fail(c echo.Context, err error) {
 		h["Www-Authenticate"] = []string{`Bearer realm="proofline"`}
 	}
 	p.Instance, p.RequestID = c.Request().URL.EscapedPath(), requestID(c)
-	body, err := json.Marshal(p)
-	if err == nil {
-		err = send(c, p.Status, []string{"application/problem+json"}, body)
+	send := s.sendProblem
+	if wantsPage(c, p) {
+		send = s.sendErrorPage
 	}
-	if err != nil {
+	if err := send(c, p); err != nil {
 		s.log.Debug("problem not sent", "err", err, "request_id", requestID(c))
 	}
+}
+
+func (s *Server) sendProblem(c echo.Context, p problem) error {
+	body, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return send(c, p.Status, []string{"application/problem+json"}, body)
 }
 
 // logFailure logs what is the server's own fault. That the database is away

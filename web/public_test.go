@@ -197,7 +197,6 @@ func TestNotThere(t *testing.T) {
 		"/r/here/tile/../checkpoint":                       "not-found",
 		"/r/here/tile/0%2F000.p/2":                         "not-found",
 		"/r/here/other":                                    "",
-		"/r/here":                                          "",
 		"/r/":                                              "",
 		"/nothing":                                         "",
 		"/r/here/tickets/" + v.ticket + "/receipt/nothing": "",

@@ -159,6 +159,10 @@ func readSecret(body []byte) (secret [fairness.SecretSize]byte, err error) {
 	if err != nil {
 		return secret, err
 	}
+	return parseSecret(text)
+}
+
+func parseSecret(text string) (secret [fairness.SecretSize]byte, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) != len(secret) || len(text) != base64.RawURLEncoding.EncodedLen(len(b)) {
 		return secret, invalid("secret", "must be 32 bytes in base64url, 43 characters")

@@ -16,6 +16,8 @@
 //	POST /r/{slug}/sessions/touch, release         whether a visitor is still there
 //	     /v1/rooms[/{slug}[/pause|resume|end]]     management, with the bearer token
 //	     /v1/rooms/{slug}/rotate-keys|calls|pull   keys of passes, who calls, calls
+//	GET  /r/{slug}[/check], /assets/...            pages for visitors, see package page
+//	POST /r/{slug}/line|claim|leave|link           what visitors do on them
 //	GET  /healthz                                  200 once the server can take joins
 //
 // What is polled by every visitor is served from memory: the state document is
@@ -30,6 +32,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -38,6 +41,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/page"
+	"github.com/proofline/proofline/web/ui"
 )
 
 // Limits of a connection, and of what one request may take.
@@ -58,6 +63,8 @@ type Options struct {
 	AdminToken string
 	// Ready tells whether joins can be taken; nil: [room.Rooms.Ready].
 	Ready func() bool
+	// Assets are the built files of the pages; nil: those in the program.
+	Assets fs.FS
 	// TrustedProxies are the networks whose X-Forwarded-For header is
 	// believed. None: the connection's address counts.
 	TrustedProxies []*net.IPNet
@@ -74,6 +81,10 @@ type Server struct {
 	ids       requestIDs
 	documents documents
 	deadlines deadlines
+
+	pages       *page.Pages
+	assets      map[string]*asset // by name
+	crossOrigin *http.CrossOriginProtection
 }
 
 // New returns a server of the rooms.
@@ -85,11 +96,30 @@ func New(o Options) *Server {
 	if s.ready == nil {
 		s.ready = o.Rooms.Ready
 	}
+	s.openPages(o)
 	s.echo.IPExtractor = extractor(o.TrustedProxies)
 	s.echo.SchemeExtractor = echo.ExtractSchemeDirect()
 	s.echo.Use(s.frame)
 	s.routes()
 	return s
+}
+
+// openPages prepares what visitors see.
+func (s *Server) openPages(o Options) {
+	if o.Assets == nil {
+		o.Assets = ui.Dist()
+	}
+	var err error
+	if s.pages, s.assets, err = loadPages(o.Assets, o.Log); err != nil {
+		panic(err) // templates and messages are part of the program
+	}
+	publicURL := ""
+	if o.Rooms != nil {
+		publicURL = o.Rooms.PublicURL
+	}
+	if s.crossOrigin, err = crossOrigin(publicURL); err != nil {
+		o.Log.Error("public URL is no origin: forms may be refused", "err", err)
+	}
 }
 
 // extractor finds a request's address. Echo's own choice would believe
@@ -123,6 +153,16 @@ func (s *Server) routes() {
 	s.echo.Match(read, inRoom+"/tickets/:ticket/receipt", bounded(s.inRoom(s.receipt)))
 	s.echo.POST(inRoom+"/tickets/:ticket/claim", bounded(s.inRoom(s.claim)))
 	s.echo.POST(inRoom+"/join", s.inRoom(s.join))
+
+	s.echo.Match(read, assetsPath+"*", s.asset)
+	s.echo.Match(read, publicPath+":slug", s.inLine(s.linePage))
+	s.echo.Match(read, inRoom+"/check", s.inLine(s.checkPage))
+	s.echo.Match(read, inRoom+"/brand.css", s.inLine(s.brandStyle))
+	s.echo.Match(read, inRoom+"/logo", s.inLine(s.logo))
+	s.echo.POST(inRoom+"/line", s.acts(s.line))
+	s.echo.POST(inRoom+"/claim", s.acts(s.enter))
+	s.echo.POST(inRoom+"/leave", s.acts(s.leave))
+	s.echo.POST(inRoom+"/link", s.acts(s.link))
 
 	// frame lets nobody without the token near these.
 	const rooms = managementPath + "rooms"

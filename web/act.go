@@ -1,0 +1,244 @@
+package web
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// passParameter is what the target's URL has the pass in.
+const passParameter = "proofline_pass"
+
+// crossOrigin refuses what pages of other sites send with a visitor's cookies.
+// The server's own address counts as the same site even where a proxy hides it
+// from requests. Error: the address is none.
+func crossOrigin(publicURL string) (*http.CrossOriginProtection, error) {
+	protection := http.NewCrossOriginProtection()
+	u, err := url.Parse(publicURL)
+	if err != nil || u.Host == "" {
+		return protection, err
+	}
+	return protection, protection.AddTrustedOrigin(u.Scheme + "://" + u.Host)
+}
+
+// acts is the handler of what a visitor does on a page, in a form or by its
+// script.
+func (s *Server) acts(handle func(echo.Context, *room.Room, *submission) error) echo.HandlerFunc {
+	return s.inLine(func(c echo.Context, r *room.Room) error {
+		if s.crossOrigin.Check(c.Request()) != nil {
+			return errCrossOrigin
+		}
+		in, err := readSubmission(c.Request())
+		if err != nil {
+			return err
+		}
+		return handle(c, r, in)
+	})
+}
+
+// submission is what a page sends.
+type submission struct {
+	isJSON bool
+	secret *[fairness.SecretSize]byte // nil for none
+	again  bool                       // a new place is wanted
+	to     string                     // where a claim should lead, empty for nowhere in particular
+}
+
+// readSubmission reads a form, or JSON. No error says what was in it.
+func readSubmission(r *http.Request) (*submission, error) {
+	body, err := readAll(r, nil, visitorBody)
+	if err != nil {
+		return nil, err
+	}
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case media == "application/json":
+		return parseSubmission(body)
+	case media == "application/x-www-form-urlencoded", len(body) == 0:
+		form, err := url.ParseQuery(string(body))
+		if err != nil {
+			return nil, invalid("", "must be a form")
+		}
+		return &submission{again: form.Get("again") == "1", to: form.Get("to")}, nil
+	}
+	return nil, errMediaType
+}
+
+func parseSubmission(body []byte) (*submission, error) {
+	var in struct {
+		Secret *string `json:"secret"`
+		Again  bool    `json:"again"`
+		To     string  `json:"to"`
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if len(body) > 0 && (d.Decode(&in) != nil || d.Decode(new(any)) != io.EOF) { //nolint:errorlint // never wrapped
+		return nil, invalid("", `must be a JSON object of at most "secret" and "to", texts, and "again", true or false`)
+	}
+	out := &submission{isJSON: true, again: in.Again, to: in.To}
+	if in.Secret != nil {
+		secret, err := parseSecret(*in.Secret)
+		if err != nil {
+			return nil, err
+		}
+		out.secret = &secret
+	}
+	return out, nil
+}
+
+// holder returns who is meant: whose cookie it is, or who shows a secret
+// without one.
+func (in *submission) holder(c echo.Context, r *room.Room) (holder, error) {
+	if own, ok := holderOf(c, r); ok {
+		return own, nil
+	}
+	if in.secret == nil {
+		return holder{}, errNoPlace
+	}
+	return newHolder(r, *in.secret), nil
+}
+
+// line takes a visitor into the line, who keeps an earlier place as long as it
+// is good for something.
+func (s *Server) line(c echo.Context, r *room.Room, in *submission) error {
+	own, kept := in.joiner(c, r)
+	ctx := s.deadlines.next()
+	joined, err := r.Join(ctx, own.ticket)
+	if _, unsure := tookTooLong(err); err == nil || unsure {
+		own.keep(c, r) // what is not sure to be recorded is tried again with the same secret
+	}
+	if err != nil {
+		return err
+	}
+	if !in.isJSON {
+		return back(c, r)
+	}
+	w := borrow()
+	defer w.giveBack()
+	if w.receipt, err = joined.AppendReceipt(ctx, w.receipt[:0]); err != nil {
+		return err
+	}
+	o := &w.answer
+	o.reset()
+	o.arrival(joined.Ticket.String(), &joined.Standing)
+	o.name("receipt")
+	o.b = appendText(o.b, w.receipt)
+	o.flag("kept", kept)
+	o.close()
+	status := http.StatusCreated
+	if joined.Again {
+		status = http.StatusOK
+	}
+	return send(c, status, jsonText, o.b)
+}
+
+// joiner returns who joins, and whether that is by the cookie.
+func (in *submission) joiner(c echo.Context, r *room.Room) (own holder, kept bool) {
+	var other holder
+	if in.secret != nil {
+		other = newHolder(r, *in.secret)
+	} else {
+		_, _ = rand.Read(other.secret[:]) // never fails
+		other = newHolder(r, other.secret)
+	}
+	own, ok := holderOf(c, r)
+	if !ok {
+		return other, false
+	}
+	st, joined := r.Standing(own.ticket)
+	_, otherJoined := r.Standing(other.ticket)
+	isOver := st.Status == fairness.StatusSkipped && st.Reason != fairness.Revoked
+	if in.again && isOver || !joined && otherJoined {
+		return other, false
+	}
+	return own, true
+}
+
+// enter claims the place of a visitor who was called, and leads to the target.
+func (s *Server) enter(c echo.Context, r *room.Room, in *submission) error {
+	own, err := in.holder(c, r)
+	if err != nil {
+		return err
+	}
+	settings, _ := r.Settings()
+	if in.to == "" {
+		in.to = wantedTarget(c, settings)
+	}
+	target, ok := settings.Target(in.to)
+	if !ok && in.to != "" {
+		return invalid("to", "must be one of the room's targets, or below one")
+	}
+	pass, err := r.Claim(c.Request().Context(), own.ticket, own.secret)
+	if err != nil {
+		return err
+	}
+	location := ""
+	if ok {
+		location = withPass(*target, pass.Token)
+	}
+	switch {
+	case in.isJSON && ok:
+		return c.JSON(http.StatusOK, map[string]string{"location": location})
+	case in.isJSON:
+		return c.JSON(http.StatusOK, map[string]any{"location": nil})
+	case ok:
+		return c.Redirect(http.StatusSeeOther, location)
+	}
+	return back(c, r)
+}
+
+// withPass adds a pass to a URL, in place of any that it has.
+func withPass(u url.URL, token string) string {
+	if query := u.Query(); query.Has(passParameter) {
+		query.Del(passParameter)
+		u.RawQuery = query.Encode()
+	}
+	if u.RawQuery != "" {
+		u.RawQuery += "&"
+	}
+	u.RawQuery += passParameter + "=" + url.QueryEscape(token)
+	return u.String()
+}
+
+// leave gives a visitor's place up.
+func (s *Server) leave(c echo.Context, r *room.Room, in *submission) error {
+	own, err := in.holder(c, r)
+	if err != nil {
+		return err
+	}
+	if err := r.Leave(c.Request().Context(), own.ticket, own.secret); err != nil {
+		return err
+	}
+	if in.isJSON {
+		return send(c, http.StatusOK, jsonText, []byte("{}"))
+	}
+	return back(c, r)
+}
+
+// link tells a visitor the link that resumes on another device. Browsers do
+// not send what is behind the #.
+func (s *Server) link(c echo.Context, r *room.Room, in *submission) error {
+	own, ok := holderOf(c, r)
+	switch {
+	case !in.isJSON:
+		return errMediaType
+	case !ok:
+		return errNoPlace
+	}
+	if _, joined := r.Standing(own.ticket); !joined {
+		return room.ErrTicketUnknown
+	}
+	return c.JSON(http.StatusOK, map[string]string{"link": r.URL + "#k=" + own.text()})
+}
+
+// back leads a browser back to the page.
+func back(c echo.Context, r *room.Room) error { return c.Redirect(http.StatusSeeOther, pathOf(r)) }

@@ -1,0 +1,115 @@
+package web
+
+import (
+	"encoding/base64"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/page"
+)
+
+// Names of cookies. Browsers take the prefix for a promise that nobody but
+// this host has set them
+// (https://www.rfc-editor.org/rfc/rfc6265bis#name-the-__host-prefix). A slug has
+// no dots, so no room's cookie can be mistaken for another.
+const (
+	secretCookie   = "__Host-proofline-"    // and the slug: the visitor's secret, in base64url
+	targetCookie   = "__Host-proofline.to." // and the slug: the target that the visitor came for
+	languageCookie = "__Host-proofline.lang"
+)
+
+// How long browsers keep cookies.
+const (
+	secretAge   = 30 * 24 * time.Hour
+	languageAge = 365 * 24 * time.Hour
+)
+
+// setCookie sets a cookie that scripts and other sites cannot read, until the
+// browser is closed when age is 0.
+func setCookie(c echo.Context, name, value string, age time.Duration) {
+	c.SetCookie(&http.Cookie{
+		Name: name, Value: value, Path: "/", MaxAge: int(age.Seconds()),
+		Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+// cookie returns the value of a cookie, empty for none.
+func cookie(r *http.Request, name string) string {
+	found, err := r.Cookie(name)
+	if err != nil {
+		return ""
+	}
+	return found.Value
+}
+
+// holder is whoever shows a secret, and the ticket that goes with it.
+type holder struct {
+	secret [fairness.SecretSize]byte
+	ticket fairness.Ticket
+}
+
+func newHolder(r *room.Room, secret [fairness.SecretSize]byte) holder {
+	return holder{secret, fairness.NewTicket(r.Origin, secret)}
+}
+
+// holderOf reads the room's cookie. One that is malformed is as good as none.
+func holderOf(c echo.Context, r *room.Room) (holder, bool) {
+	secret, err := parseSecret(cookie(c.Request(), secretCookie+r.Slug))
+	if err != nil {
+		return holder{}, false
+	}
+	return newHolder(r, secret), true
+}
+
+// keep puts the secret into the room's cookie.
+func (h holder) keep(c echo.Context, r *room.Room) {
+	setCookie(c, secretCookie+r.Slug, h.text(), secretAge)
+}
+
+func (h holder) text() string { return base64.RawURLEncoding.EncodeToString(h.secret[:]) }
+
+// language returns the language for a request: that of the link, that chosen
+// earlier, or the best for the browser's settings.
+func language(c echo.Context) page.Lang {
+	accepted := c.Request().Header.Get("Accept-Language")
+	earlier := page.Match(accepted, cookie(c.Request(), languageCookie))
+	if chosen := page.Lang(c.QueryParam("lang")); chosen != "" && page.Match("", string(chosen)) == chosen {
+		return chosen
+	}
+	return earlier
+}
+
+// keepLanguage remembers the language that a link chose.
+func keepLanguage(c echo.Context) {
+	if l := language(c); c.QueryParam("lang") == string(l) && cookie(c.Request(), languageCookie) != string(l) {
+		setCookie(c, languageCookie, string(l), languageAge)
+	}
+}
+
+// keepTarget remembers where the visitor wants to go in the end, if the room
+// allows it. A link that asks for more than that leads to the room as any other.
+func keepTarget(c echo.Context, settings *room.Settings) {
+	wanted := c.QueryParam("to")
+	if wanted == "" {
+		return
+	}
+	if u, ok := settings.Target(wanted); ok {
+		setCookie(c, targetCookie+c.Param("slug"), base64.RawURLEncoding.EncodeToString([]byte(u.String())), 0)
+	}
+}
+
+// wantedTarget returns where the visitor wants to go, as remembered or as the
+// link says now; empty for nowhere in particular.
+func wantedTarget(c echo.Context, settings *room.Settings) string {
+	kept, _ := base64.RawURLEncoding.DecodeString(cookie(c.Request(), targetCookie+c.Param("slug")))
+	for _, wanted := range []string{c.QueryParam("to"), string(kept)} {
+		if _, ok := settings.Target(wanted); ok && wanted != "" {
+			return wanted
+		}
+	}
+	return ""
+}

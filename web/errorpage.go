@@ -1,0 +1,63 @@
+package web
+
+import (
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/page"
+)
+
+// wantsPage tells whether an error goes to somebody who sees it: a browser
+// that asked for a page or sent a form, not a script. Of what is no page, only
+// a path that does not exist is seen, by whoever mistyped it.
+func wantsPage(c echo.Context, p problem) bool {
+	r := c.Request()
+	accept := r.Header.Get("Accept")
+	if !isPage(c.Path()) {
+		isMistyped := p.Status == http.StatusNotFound && p.Type == noType && isBelow(c, publicPath)
+		return isMistyped && strings.Contains(accept, "text/html")
+	}
+	isScript := isJSON(r.Header.Get("Content-Type")) || c.QueryParam("fragment") == "1"
+	isData := strings.Contains(accept, "json") && !strings.Contains(accept, "text/html")
+	return !isScript && !isData
+}
+
+// sendErrorPage answers with an error for people.
+func (s *Server) sendErrorPage(c echo.Context, p problem) error {
+	v := page.ErrorView{Lang: language(c), Kind: kindOf(p.Status), RequestID: p.RequestID}
+	if r, ok := c.Get(roomKey).(*room.Room); ok {
+		view := roomView(r)
+		v.Room = &view
+	}
+	if p.Status == http.StatusConflict || p.Status >= http.StatusInternalServerError {
+		v.Again = publicPath + c.Param("slug")
+	}
+	for _, shared := range []string{"Access-Control-Allow-Origin", "Access-Control-Expose-Headers"} {
+		delete(c.Response().Header(), shared)
+	}
+	return s.sendPage(c, p.Status, func(w io.Writer) error { return s.pages.Error(w, v) })
+}
+
+// kindOf is what a status means to a visitor.
+func kindOf(status int) page.Kind {
+	switch status {
+	case http.StatusNotFound:
+		return page.NotFound
+	case http.StatusConflict:
+		return page.Early
+	case http.StatusGone:
+		return page.Gone
+	case http.StatusTooManyRequests:
+		return page.Full
+	case http.StatusServiceUnavailable:
+		return page.Busy
+	}
+	if status >= http.StatusInternalServerError {
+		return page.Failed
+	}
+	return page.Refused
+}

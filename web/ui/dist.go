@@ -1,0 +1,25 @@
+// Package ui holds the scripts, styles and images of the visitor's pages, as
+// npm built them from src.
+package ui
+
+import (
+	"embed"
+	"io/fs"
+)
+
+// The pattern always finds this file, so that the program can be built before
+// npm has made dist.
+//
+//go:embed dist*
+var files embed.FS
+
+// Dist returns the built files: manifest.json, from plain names to names that
+// hold a hash of the content, and files of these names. Without a build the
+// file system is empty.
+func Dist() fs.FS {
+	dist, err := fs.Sub(files, "dist")
+	if err != nil {
+		return embed.FS{} // never: the name is valid
+	}
+	return dist
+}

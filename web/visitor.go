@@ -1,0 +1,273 @@
+package web
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/page"
+)
+
+// Header values of pages. They look at cookies, so other origins may not read
+// them, and what they show is nobody else's business.
+var (
+	htmlText    = []string{"text/html; charset=utf-8"}
+	cssText     = []string{"text/css; charset=utf-8"}
+	sameOrigin  = []string{"same-origin"}
+	permissions = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
+	brandCache  = []string{"public, max-age=300"}
+)
+
+// contentPolicy is what a page may load and where its forms may lead. A form's
+// redirects count, so the targets of the room are named.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+
+// isPage tells whether a route is a page, or what a page's form is sent to.
+func isPage(route string) bool {
+	switch route {
+	case publicPath + ":slug", publicPath + ":slug/check", publicPath + ":slug/brand.css", publicPath + ":slug/logo",
+		publicPath + ":slug/line", publicPath + ":slug/claim", publicPath + ":slug/leave", publicPath + ":slug/link":
+		return true
+	}
+	return false
+}
+
+// shelter sets the headers that all answers of pages have.
+func shelter(h http.Header) {
+	h["Cache-Control"] = noStore
+	h["Referrer-Policy"] = sameOrigin
+	h["Cross-Origin-Opener-Policy"] = sameOrigin
+	h["Permissions-Policy"] = permissions
+}
+
+// roomKey is where a request's context has the room, for the page of an error.
+const roomKey = "room"
+
+// inLine finds the room of a page.
+func (s *Server) inLine(handle func(echo.Context, *room.Room) error) echo.HandlerFunc {
+	return bounded(s.inRoom(func(c echo.Context, r *room.Room) error {
+		c.Set(roomKey, r)
+		return handle(c, r)
+	}))
+}
+
+// linePage answers with the page of a line, or its <main> alone.
+func (s *Server) linePage(c echo.Context, r *room.Room) error {
+	fragment := c.QueryParam("fragment") == "1"
+	own, known := holderOf(c, r)
+	ticket := own.ticket
+	if id := c.QueryParam("ticket"); fragment && id != "" {
+		var err error
+		if ticket, err = parseTicket(id); err != nil {
+			return err
+		}
+		if _, ok := r.Standing(ticket); !ok {
+			return room.ErrTicketUnknown
+		}
+	}
+	v := s.view(c, r, ticket)
+	v.Cookie = known
+	if fragment {
+		return s.sendPage(c, http.StatusOK, func(w io.Writer) error { return s.pages.Fragment(w, v) })
+	}
+	settings, _ := r.Settings()
+	keepLanguage(c)
+	keepTarget(c, settings)
+	return s.sendPage(c, http.StatusOK, func(w io.Writer) error { return s.pages.Visitor(w, v) })
+}
+
+// checkPage answers with the page that checks the visitor's own place.
+func (s *Server) checkPage(c echo.Context, r *room.Room) error {
+	own, _ := holderOf(c, r)
+	v := s.view(c, r, own.ticket)
+	keepLanguage(c)
+	return s.sendPage(c, http.StatusOK, func(w io.Writer) error {
+		return s.pages.Check(w, page.CheckView{Room: v.Room, Lang: v.Lang, Now: v.Now, Ticket: v.Ticket})
+	})
+}
+
+// brandStyle answers with the organizer's colours.
+func (s *Server) brandStyle(c echo.Context, r *room.Room) error {
+	settings, _ := r.Settings()
+	brand := page.Brand{Color: settings.Brand.Color, Background: settings.Brand.Background}
+	if brand == (page.Brand{}) {
+		return echo.ErrNotFound
+	}
+	css, err := brand.CSS()
+	if err != nil {
+		return err
+	}
+	c.Response().Header()["Cache-Control"] = brandCache
+	return send(c, http.StatusOK, cssText, css)
+}
+
+// logo answers with the organizer's image.
+func (s *Server) logo(c echo.Context, r *room.Room) error {
+	settings, _ := r.Settings()
+	mediaType, image, ok := settings.Brand.Image()
+	if !ok {
+		return echo.ErrNotFound
+	}
+	c.Response().Header()["Cache-Control"] = brandCache
+	return send(c, http.StatusOK, []string{mediaType}, image)
+}
+
+// sendPage answers with a page, whole or not at all.
+func (s *Server) sendPage(c echo.Context, status int, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	h := c.Response().Header()
+	h["Content-Security-Policy"] = []string{policyOf(c)}
+	h["Vary"] = acceptEncoding
+	body := b.Bytes()
+	if acceptsGzip(c.Request().Header["Accept-Encoding"]) { // a page holds no secret whose length could tell it
+		h["Content-Encoding"] = gzipped
+		body = compress(body)
+	}
+	return send(c, status, htmlText, body)
+}
+
+// policyOf returns the content security policy of a page in its room.
+func policyOf(c echo.Context) string {
+	r, ok := c.Get(roomKey).(*room.Room)
+	if !ok {
+		return contentPolicy
+	}
+	settings, _ := r.Settings()
+	return strings.Join(append([]string{contentPolicy}, settings.Origins()...), " ")
+}
+
+// view is the page of a line, for a ticket that may not have joined it.
+func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) page.View {
+	snapshot := r.Snapshot() // before the standing: what was called by then is not more than the standing knows of
+	st, joined := r.Standing(ticket)
+	policy, now := r.Policy(), r.Now()
+	settings, _ := r.Settings()
+	v := page.View{
+		Room: roomView(r), Lang: language(c), State: stateWithout(snapshot, now), Now: now,
+		Opens: snapshot.Opens, Starts: snapshot.Starts, Claim: time.Duration(policy.Claim) * time.Millisecond,
+		Paused: snapshot.Paused, Slower: snapshot.Outflow.PerMinute < policy.Outflow.PerMinute,
+		Poll: roomPoll(snapshot, now), Refresh: refresh(c),
+	}
+	v.CanJoin = v.State == page.Joinable
+	if snapshot.Closes != nil {
+		v.Closes = *snapshot.Closes
+	}
+	if u, ok := settings.Target(wantedTarget(c, settings)); ok {
+		v.Target = u.Scheme + "://" + u.Host
+	}
+	if joined {
+		v.State, v.Poll, v.Ticket = stateOf(&st, snapshot), ticketPoll(&st, snapshot, now), ticketView(&st, snapshot, now)
+	}
+	return v
+}
+
+// roomView is what every page of a room shows.
+func roomView(r *room.Room) page.Room {
+	s := r.Snapshot()
+	v := page.Room{Slug: r.Slug, Title: s.Title, Message: s.Message, Origin: r.Origin, VKey: r.VKey}
+	settings, version := r.Settings()
+	if settings.Brand.Logo != "" {
+		v.Logo = pathOf(r) + "/logo?v=" + strconv.FormatInt(version, 10)
+	}
+	if settings.Brand.Color != "" || settings.Brand.Background != "" {
+		v.Brand = pathOf(r) + "/brand.css?v=" + strconv.FormatInt(version, 10)
+	}
+	return v
+}
+
+// pathOf returns the path of a room's page.
+func pathOf(r *room.Room) string { return publicPath + url.PathEscape(r.Slug) }
+
+// stateWithout is the state of the page for somebody without a place.
+func stateWithout(s *room.Snapshot, now time.Time) page.State {
+	switch {
+	case s.Ended:
+		return page.Ended
+	case now.Before(s.Opens):
+		return page.Upcoming
+	case s.Closes != nil && !now.Before(*s.Closes):
+		return page.Closed
+	}
+	return page.Joinable
+}
+
+// stateOf is the state of the page for a ticket.
+func stateOf(st *fairness.Standing, s *room.Snapshot) page.State {
+	switch {
+	case st.Status == fairness.StatusAdmitted:
+		return page.Admitted
+	case st.Status == fairness.StatusSkipped:
+		return skipStates[st.Reason]
+	case s.Ended:
+		return page.Ended
+	case st.Status == fairness.StatusCalled:
+		return page.Called
+	case st.Status == fairness.StatusDrawn:
+		return page.Drawn
+	}
+	return page.Waiting
+}
+
+var skipStates = map[fairness.Reason]page.State{
+	fairness.NoShow: page.Missed, fairness.Left: page.Left, fairness.Revoked: page.Revoked,
+}
+
+// ticketView is the visitor's own place.
+func ticketView(st *fairness.Standing, s *room.Snapshot, now time.Time) *page.Ticket {
+	t := &page.Ticket{
+		ID: st.Ticket.String(), Joined: time.UnixMilli(int64(st.Joined)),
+		Window: windowView(st, s), Called: s.Counts.Called, Position: uint64(st.Position),
+		AheadMin: st.AheadMin, AheadMax: st.AheadMax, Left: time.Duration(st.Left) * time.Millisecond,
+	}
+	if st.Status == fairness.StatusDrawn {
+		t.Called = t.Position - 1 - t.AheadMin // the snapshot may be a moment older
+	}
+	if st.Settled != 0 {
+		t.Settled = time.UnixMilli(int64(st.Settled))
+	}
+	if span, ok := s.Expected(*st, now); ok {
+		t.Expected = &page.Span{Earliest: span.Earliest, Latest: span.Latest}
+	}
+	return t
+}
+
+// windowView is the group of a ticket. Places are drawn as soon as it is over.
+func windowView(st *fairness.Standing, s *room.Snapshot) page.Window {
+	to := time.UnixMilli(int64(st.Window.To))
+	w := page.Window{Index: uint64(st.Window.Index), From: time.UnixMilli(int64(st.Window.From)), To: to, Draws: to}
+	if st.Status == fairness.StatusWaiting {
+		w.Arrivals = uint32(st.AheadMax - st.AheadMin + 1) //nolint:gosec // at most fairness.MaxArrivals
+	}
+	for _, sum := range s.Windows {
+		if sum.Index == st.Window.Index {
+			w.Arrivals = max(w.Arrivals, sum.Arrivals)
+		}
+	}
+	return w
+}
+
+// Bounds of the time after which a page without scripts loads itself anew.
+const (
+	minRefresh = 15 * time.Second
+	maxRefresh = 10 * time.Minute
+)
+
+// refresh returns the time that a visitor has chosen, 0 for none.
+func refresh(c echo.Context) time.Duration {
+	seconds, err := strconv.ParseUint(c.QueryParam("refresh"), 10, 16)
+	if err != nil || seconds == 0 {
+		return 0
+	}
+	return min(max(time.Duration(seconds)*time.Second, minRefresh), maxRefresh)
+}
