@@ -1,0 +1,145 @@
+package pgroom_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/room/pgroom"
+)
+
+// admission is one whose session and pass end so long after now.
+func admission(room uuid.UUID, left time.Duration) pgroom.Admission {
+	ends := time.Now().Add(left).UnixMilli()
+	return pgroom.Admission{Room: room, Pass: uuid.New(), Expires: ends, Ends: ends}
+}
+
+func TestRedeemTogether(t *testing.T) {
+	t.Parallel()
+	s, _ := store(t)
+	a := admission(uuid.New(), time.Hour)
+	var all sync.WaitGroup
+	var first atomic.Int32
+	for range 50 {
+		all.Go(func() {
+			got, err := s.Redeem(t.Context(), a)
+			if err != nil || !got.Redeemed || got.Released || got.Until != a.Ends {
+				t.Errorf("redeem: %+v, %v", got, err)
+			}
+			if got.Changed {
+				first.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if first.Load() != 1 {
+		t.Errorf("redeemed %d times", first.Load())
+	}
+}
+
+// TestSession walks what may be done to a session in every order that matters.
+func TestSession(t *testing.T) {
+	t.Parallel()
+	s, _ := store(t)
+	ctx, room := t.Context(), uuid.New()
+	type step struct {
+		name                        string
+		changed, redeemed, released bool
+	}
+	for name, c := range map[string]struct {
+		left  time.Duration
+		steps []step
+	}{
+		"used": {time.Hour, []step{
+			{"redeem", true, true, false}, {"redeem", false, true, false}, {"touch", true, true, false},
+			{"release", true, true, true}, {"release", false, true, true}, {"touch", false, true, true}, {"redeem", false, true, true},
+		}},
+		"released before it is redeemed": {time.Hour, []step{{"release", true, false, true}, {"redeem", false, false, true}}},
+		"over":                           {-time.Second, []step{{"touch", false, false, false}, {"release", false, false, false}, {"redeem", false, false, false}}},
+	} {
+		a := admission(room, c.left)
+		for i, step := range c.steps {
+			var got pgroom.Session
+			var err error
+			switch step.name {
+			case "redeem":
+				got, err = s.Redeem(ctx, a)
+			case "touch":
+				got, err = s.Touch(ctx, a, 2*time.Hour.Milliseconds(), a.Ends+time.Minute.Milliseconds())
+			case "release":
+				got, err = s.Release(ctx, a)
+			}
+			want := pgroom.Session{Until: got.Until, Changed: step.changed, Redeemed: step.redeemed, Released: step.released}
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("%s, step %d, %s (-want +got) %v:\n%s", name, i, step.name, err, diff)
+			}
+			now := time.Now().UnixMilli()
+			switch {
+			case got.Released && (got.Until > now || got.Until < now-10_000):
+				t.Errorf("%s, step %d: released, and until %d at %d", name, i, got.Until, now)
+			case step.name == "touch" && step.changed && got.Until != a.Ends+time.Minute.Milliseconds():
+				t.Errorf("%s, step %d: touched until %d, want the most", name, i, got.Until)
+			}
+		}
+	}
+	// A touch never makes a session shorter.
+	a := admission(room, time.Hour)
+	if got, err := s.Touch(ctx, a, 1000, a.Ends*2); err != nil || !got.Changed || got.Until != a.Ends {
+		t.Errorf("short touch: %+v, %v", got, err)
+	}
+}
+
+func TestGates(t *testing.T) {
+	t.Parallel()
+	s, pool := store(t)
+	ctx := t.Context()
+	busy, quiet, other := uuid.New(), uuid.New(), uuid.New()
+	do := func(_ pgroom.Session, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const hour = int64(time.Hour / time.Millisecond)
+	// Redeemed counts as before, whoever was released less, and whoever is
+	// still there though the pass runs out within the second, more.
+	do(s.Redeem(ctx, admission(busy, time.Hour)))
+	do(s.Release(ctx, admission(busy, time.Hour)))
+	do(s.Release(ctx, admission(busy, time.Hour)))
+	soon := admission(busy, 900*time.Millisecond)
+	do(s.Touch(ctx, soon, hour, soon.Ends+hour))
+	do(s.Release(ctx, admission(other, time.Hour)))
+	for i, kid := range []string{"a", "b"} {
+		if err := s.AddPassKey(ctx, busy, kid, []byte{byte(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, pull := range []bool{true, false, true} {
+		if err := s.SetPull(ctx, busy, pull); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Gates(ctx, []uuid.UUID{busy, quiet})
+		want := map[uuid.UUID]pgroom.Gate{busy: {PassKeys: 2, Pull: pull, Shift: -1}}
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("gates (-want +got) %v:\n%s", err, diff)
+		}
+	}
+	keys, err := s.PassKeys(ctx, busy)
+	if err != nil || len(keys) != 2 || keys[0].ID != "a" || keys[1].Sealed[0] != 1 || !keys[0].Created.Before(keys[1].Created) {
+		t.Errorf("pass keys %+v, %v", keys, err)
+	}
+	if err := s.AddPassKey(ctx, busy, "a", nil); err == nil {
+		t.Error("a key was stored twice")
+	}
+	for _, statement := range []string{
+		`delete from room_sessions`, `truncate room_sessions`, `delete from room_pass_keys`, `update room_pass_keys set created_at = now()`, `delete from room_flow`,
+	} {
+		if _, err := pool.Exec(ctx, statement); err == nil {
+			t.Errorf("the server may %s", statement)
+		}
+	}
+}
