@@ -6,6 +6,12 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 VCS     := $(shell git status --short >/dev/null 2>&1 || echo -buildvcs=false)
 GOBUILD := CGO_ENABLED=0 go build -trimpath $(VCS) -ldflags '-X main.version=$(VERSION)'
 
+# What npm makes of the visitor's pages, which the server embeds.
+UI         := web/ui
+UI_BUILT   := $(UI)/dist/manifest.json
+UI_MODULES := $(UI)/node_modules/.package-lock.json
+UI_SOURCES := $(UI)/build.mjs $(UI)/package.json $(UI)/tsconfig.json $(shell find $(UI)/src -type f)
+
 # Packages with goroutines of their own, which the race detector watches.
 RACE := ./audit/... ./room/... ./web/... ./verifier/... ./vrf/... ./internal/localpg ./cmd/proofline/internal/...
 
@@ -18,15 +24,24 @@ demo: build need-postgres ## run a whole sale on a real server, then audit it
 	bin/proofline demo $(ARGS)
 
 .PHONY: build
-build: need-go ## build bin/proofline and bin/proofline-verify
+build: need-go $(UI_BUILT) ## build bin/proofline and bin/proofline-verify
 	$(GOBUILD) -o bin/ ./cmd/proofline ./cmd/proofline-verify
+
+$(UI_BUILT): $(UI_MODULES) $(UI_SOURCES)
+	@internal/tools/need-node.sh
+	cd $(UI) && npm run build
+
+$(UI_MODULES): $(UI)/package-lock.json
+	@internal/tools/need-node.sh
+	cd $(UI) && npm ci
+	@touch $@
 
 .PHONY: run
 run: build need-postgres ## run the server, ARGS="--addr :8080"
 	bin/proofline serve $(ARGS)
 
 .PHONY: test
-test: need-go need-postgres ## vet and test everything, again under the race detector what runs concurrently, and with readers nobody here wrote
+test: need-go need-postgres $(UI_BUILT) ## vet and test everything, again under the race detector what runs concurrently, and with readers nobody here wrote
 	go vet ./...
 	go test ./...
 	@if [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null; then \
@@ -56,7 +71,7 @@ generate: need-go ## write generated files anew
 
 .PHONY: clean
 clean: ## remove what build made
-	rm -rf bin
+	rm -rf bin $(UI)/dist
 
 .PHONY: need-go need-postgres
 need-go:
