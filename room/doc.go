@@ -17,6 +17,11 @@
 // read again from its log, and joins that were under way are looked up in it
 // or joined again. A visitor notices nothing but the time it takes.
 //
+// Trying again is for a database that is away. What the rules refuse fails
+// alone: the request that asked for it, or the duty, which is logged while
+// everything else goes on. A log that does not match its own root is answered
+// as the fault it is, and looked at again at most once a second.
+//
 // The package knows neither HTTP nor SQL: web is in front of it, audit/pglog
 // and room/pgroom are behind it.
 package room
