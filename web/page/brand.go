@@ -73,13 +73,27 @@ func (b Brand) CSS() ([]byte, error) {
 	return []byte(css.String()), nil
 }
 
+// signals are the colours of page.css that say right, open and wrong, in its
+// light scheme.
+var signals = []struct {
+	name  string
+	color rgb
+}{{"good", hex(0x17, 0x70, 0x3c)}, {"open", hex(0x8a, 0x5a, 0x00)}, {"bad", hex(0xb3, 0x26, 0x1e)}}
+
 // writeScheme writes the custom properties of one colour scheme.
 func writeScheme(css *strings.Builder, page rgb, accent string) {
 	ink := page.opposite()
+	card := page.mix(ink, .04)
+	if page.contrast(ink) < 7 { // no room: the card goes the other way
+		card = page.mix(ink.opposite(), .04)
+	}
 	fmt.Fprintf(css, ":root{--page:%v;--ink:%v;--soft:%v;--card:%v;--rule:%v", page,
-		page.mix(ink, .92).against(page), page.mix(ink, .66).against(page), page.mix(ink, .04), page.mix(ink, .16))
+		page.mix(ink, .92).on(page, card), page.mix(ink, .66).on(page, card), card, page.mix(ink, .16))
+	for _, s := range signals {
+		fmt.Fprintf(css, ";--%s:%v", s.name, s.color.on(page, card))
+	}
 	if c, err := parseColor(accent); err == nil {
-		fmt.Fprintf(css, ";--accent:%v;--on-accent:%v;--accent-ink:%v", c, c.opposite(), c.against(page.mix(ink, .04)))
+		fmt.Fprintf(css, ";--accent:%v;--on-accent:%v;--accent-ink:%v", c, c.opposite(), c.on(page, card))
 	}
 	css.WriteString("}")
 }
@@ -124,11 +138,13 @@ func (c rgb) mix(d rgb, part float64) rgb {
 	return c
 }
 
-// against returns the colour, moved as little as it takes to be readable on a page.
-func (c rgb) against(page rgb) rgb {
+// on returns the colour, moved as little as it takes to be readable on a page
+// and a card.
+func (c rgb) on(page, card rgb) rgb {
+	const enough = minContrast + 0.05 // for rounding to 8 bits
 	ink := page.opposite()
 	for part := 0.0; part < 1; part += 0.04 {
-		if moved := c.mix(ink, part); moved.contrast(page) >= minContrast+0.05 { // rounding to 8 bits
+		if moved := c.mix(ink, part); moved.contrast(page) >= enough && moved.contrast(card) >= enough {
 			return moved
 		}
 	}

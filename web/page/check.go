@@ -1,9 +1,6 @@
 package page
 
-import (
-	"html/template"
-	"strings"
-)
+import "html/template"
 
 // checkPage is the page on which a visitor checks a place.
 type checkPage struct {
@@ -24,16 +21,40 @@ type reason struct {
 	Text template.HTML
 }
 
-// reasons are what the checker may find, line by line. A number in the words
-// is named after a slash.
+// reasons are what the checker may find, line by line: its name for it, the
+// message, and what is counted or named in the message.
 var reasons = []struct {
-	line  string
-	names []string
+	line    string
+	reasons [][3]string
 }{
-	{"record", []string{"included", "behind", "red"}},
-	{"group", []string{"closed/lots", "unchecked", "pending", "not-found", "schedule", "red"}},
-	{"draw", []string{"no-beacon", "unchecked", "pending", "not-found", "red"}},
-	{"place", []string{"exact/position", "unchecked", "pending", "not-found", "too-large", "red"}},
+	{"record", [][3]string{
+		{"included", "check.record.included"},
+		{"behind", "check.record.behind"},
+		{"red", "check.record.red"},
+	}},
+	{"group", [][3]string{
+		{"closed", "check.group.closed", "lots"},
+		{"unchecked", "check.unchecked"},
+		{"pending", "check.group.pending"},
+		{"not-found", "check.not-found"},
+		{"schedule", "check.group.schedule"},
+		{"red", "check.group.red"},
+	}},
+	{"draw", [][3]string{
+		{"no-beacon", "check.draw.no-beacon"},
+		{"unchecked", "check.unchecked"},
+		{"pending", "check.draw.pending"},
+		{"not-found", "check.not-found"},
+		{"red", "check.draw.red"},
+	}},
+	{"place", [][3]string{
+		{"exact", "check.place.exact", "position"},
+		{"unchecked", "check.unchecked"},
+		{"pending", "check.place.pending"},
+		{"not-found", "check.not-found"},
+		{"too-large", "check.place.too-large"},
+		{"red", "check.place.red"},
+	}},
 }
 
 // Lines returns the four lines.
@@ -41,32 +62,26 @@ func (p *checkPage) Lines() ([]checkLine, error) {
 	list := make([]checkLine, len(reasons))
 	for i, r := range reasons {
 		list[i] = checkLine{ID: r.line, Title: "check." + r.line}
-		for _, name := range r.names {
-			name, live, _ := strings.Cut(name, "/")
-			text, err := p.reason(r.line, name, live)
+		for _, one := range r.reasons {
+			text, err := p.reason(one[1], one[2])
 			if err != nil {
 				return nil, err
 			}
-			list[i].Reasons = append(list[i].Reasons, reason{name, text})
+			list[i].Reasons = append(list[i].Reasons, reason{one[0], text})
 		}
 	}
 	return list, nil
 }
 
-// reason returns the words for a reason: its own under that line, or those
-// that all lines have.
-func (p *checkPage) reason(line, name, live string) (template.HTML, error) {
-	key := "check." + line + "." + name
-	if _, own := p.catalog[key]; !own {
-		key = "check." + name
-	}
+// reason returns a message, with room for the number that a script puts there.
+func (p *checkPage) reason(key, live string) (template.HTML, error) {
 	switch live {
 	case "":
 		return p.Say(key)
-	case "lots":
-		return p.Count(key, live, 0)
+	case "position":
+		return p.Say(key, live, trusted(`<b data-live="position"></b>`))
 	}
-	return p.Say(key, live, trusted(`<b data-live="`+live+`"></b>`))
+	return p.Count(key, live, 0)
 }
 
 // Command is what checks a proof elsewhere.

@@ -128,15 +128,19 @@ func (s *speaker) form(m message, n uint64) string {
 	if exact := "=" + strconv.FormatUint(n, 10); m[exact] != "" {
 		return exact
 	}
-	// Only the last digits decide in the languages we have; so no overflow.
-	if n > 1_000_000 {
-		n = 1_000_000 + n%1_000_000
+	if category := s.category(n); m[category] != "" {
+		return category
 	}
-	category := categories[plural.Cardinal.MatchPlural(s.tag, int(n), 0, 0, 0, 0)] //nolint:gosec // below 2,000,000
-	if m[category] == "" {
-		return "other"
+	return "other"
+}
+
+// category returns the plural category of a number.
+func (s *speaker) category(n uint64) string {
+	const million = 1_000_000
+	if n > million { // only the last digits decide in the languages we have
+		n = million + n%million
 	}
-	return category
+	return categories[plural.Cardinal.MatchPlural(s.tag, int(n), 0, 0, 0, 0)] //nolint:gosec // below two million
 }
 
 var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
@@ -172,10 +176,11 @@ func (s *speaker) expand(key, text string, values []any) (template.HTML, error) 
 // trusted marks HTML that was put together from our own text and escaped values.
 func trusted(s string) template.HTML { return template.HTML(s) } //nolint:gosec // see above
 
-// Duration says how long something takes, in minutes if they are whole.
+// Duration says how long something takes: in full minutes, or in seconds when
+// that says much more.
 func (s *speaker) Duration(d time.Duration) (template.HTML, error) {
 	seconds := uint64(max(d, 0) / time.Second)
-	if seconds >= 60 && seconds%60 == 0 {
+	if seconds >= 120 || seconds == 60 {
 		return s.Count("minutes", "", seconds/60)
 	}
 	return s.Count("seconds", "", seconds)

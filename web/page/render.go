@@ -86,17 +86,21 @@ func (s *set) frame(l Lang, now time.Time, r *Room, title string) (frame, error)
 func (f *frame) File(name string) string { return "/assets/" + f.files[name] }
 
 // choices lists the languages, with links to the same page.
-func (s *set) choices(f *frame) []Choice {
+func (s *set) choices(f *frame) ([]Choice, error) {
 	list := make([]Choice, len(languages))
 	for i, l := range languages {
 		other := s.speakers[l]
+		name, err := other.Plain("language")
+		if err != nil {
+			return nil, err
+		}
 		link := "?lang=" + string(l)
 		if f.Refresh > 0 {
 			link += "&refresh=" + strconv.Itoa(f.Refresh)
 		}
-		list[i] = Choice{Lang: l, Name: other.catalog["language"]["other"], Dir: other.Dir(), Link: link, Now: l == f.Lang}
+		list[i] = Choice{Lang: l, Name: name, Dir: other.Dir(), Link: link, Now: l == f.Lang}
 	}
-	return list
+	return list, nil
 }
 
 // execute writes a page whole or not at all.
@@ -127,7 +131,9 @@ func (s *set) line(w io.Writer, name string, v View) error {
 	if p.Changes() {
 		p.Refresh = int(v.Refresh / time.Second)
 	}
-	p.Choices = s.choices(&p.frame)
+	if p.Choices, err = s.choices(&p.frame); err != nil {
+		return err
+	}
 	return s.execute(w, name, &p)
 }
 
@@ -136,7 +142,9 @@ func (s *set) check(w io.Writer, v CheckView) error {
 	if err != nil {
 		return err
 	}
-	f.Choices = s.choices(&f)
+	if f.Choices, err = s.choices(&f); err != nil {
+		return err
+	}
 	return s.execute(w, "check", &checkPage{f, v.Ticket})
 }
 

@@ -18,6 +18,7 @@ export class CheckPage {
 
   start(): void {
     this.#screen.show(".lines, .choices, [data-about]", true);
+    this.#screen.show("[data-static]", false);
     this.#screen.find("[data-again]")?.addEventListener("click", () => void this.#run());
     this.#screen.find("[data-proof]")?.addEventListener("click", () => this.#save());
     void this.#run();

@@ -1,0 +1,58 @@
+package page
+
+import "maps"
+
+// Message is a text by plural form.
+type Message = message
+
+// Messages returns the messages of a language.
+func (p *Pages) Messages(l Lang) map[string]Message { return p.set.speakers[l].catalog }
+
+// Without returns the pages without one message in one language.
+func (p *Pages) Without(l Lang, key string) *Pages {
+	s := *p.set
+	speaker := *s.speakers[l]
+	speaker.catalog = maps.Clone(speaker.catalog)
+	delete(speaker.catalog, key)
+	s.speakers = maps.Clone(s.speakers)
+	s.speakers[l] = &speaker
+	return &Pages{&s}
+}
+
+// Count returns the form of a message for a number.
+func (p *Pages) Count(l Lang, key string, n uint64) (string, error) {
+	html, err := p.set.speakers[l].Count(key, "", n)
+	return string(html), err
+}
+
+// Form returns the name of that form.
+func (p *Pages) Form(l Lang, key string, n uint64) string {
+	return p.set.speakers[l].form(p.set.speakers[l].catalog[key], n)
+}
+
+// Category returns the plural category of a number.
+func (p *Pages) Category(l Lang, n uint64) string { return p.set.speakers[l].category(n) }
+
+var (
+	Step  = step
+	Round = clock.round
+)
+
+// Clock is a clock.
+type Clock = clock
+
+// At returns a clock that stands.
+func At(v View) Clock { return clock{v.Now} }
+
+// Contrast returns the contrast ratio of two colours.
+func Contrast(a, b string) (float64, error) {
+	x, err := parseColor(a)
+	if err != nil {
+		return 0, err
+	}
+	y, err := parseColor(b)
+	return x.contrast(y), err
+}
+
+// DarkPage is the background that brands start from in the dark.
+var DarkPage = darkPage.String()

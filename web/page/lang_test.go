@@ -1,0 +1,41 @@
+package page_test
+
+import (
+	"testing"
+
+	"github.com/proofline/proofline/web/page"
+)
+
+func TestMatch(t *testing.T) {
+	for _, c := range []struct {
+		accept, chosen string
+		want           page.Lang
+	}{
+		{"", "", "en"},
+		{"de", "", "de"},
+		{"de-CH,de;q=0.9,en;q=0.8", "", "de"},
+		{"pt-PT,pt;q=0.9", "", "pt"},
+		{"es-419", "", "es"},
+		{"fr-CA;q=0.5, ja;q=0.9", "", "ja"},
+		{"ar-EG", "", "ar"},
+		{"sv, it;q=0.2", "", "it"},
+		{"sv", "", "en"},
+		{"en-GB", "ja", "ja"},
+		{"de", "xx", "de"},
+		{"de", `"><script>`, "de"},
+		{"*", "", "en"},
+		{";;;q=,,=", "", "en"},
+		{"de;q=no", "", "en"},
+	} {
+		if got := page.Match(c.accept, c.chosen); got != c.want {
+			t.Errorf("Match(%q, %q) = %s, want %s", c.accept, c.chosen, got, c.want)
+		}
+	}
+}
+
+func TestLanguagesIsACopy(t *testing.T) {
+	page.Languages()[0] = "xx"
+	if got := page.Languages()[0]; got != "en" {
+		t.Errorf("the fallback is %s", got)
+	}
+}

@@ -1,0 +1,359 @@
+package page_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/web/page"
+)
+
+// TestEveryPage holds every page in every language to what all pages promise.
+func TestEveryPage(t *testing.T) {
+	p := newPages(t, manifest)
+	for _, l := range page.Languages() {
+		for name, html := range all(t, p, l) {
+			name := fmt.Sprintf("%s/%s", l, name)
+			doc := parseHTML(t, name, html)
+			checkFrame(t, name, l, doc)
+			checkPolicy(t, name, doc)
+			checkNames(t, name, doc)
+			if bad := regexp.MustCompile(`\{[a-z]+\}|ZgotmplZ|%!|<nil>|&amp;amp;|&amp;lt;`).FindString(withoutForms(html)); bad != "" {
+				t.Errorf("%s: %q in the page", name, bad)
+			}
+		}
+	}
+}
+
+// withoutForms leaves out the sentences that are there for scripts, with
+// their placeholders.
+func withoutForms(html string) string {
+	return regexp.MustCompile(` data-forms="[^"]*"`).ReplaceAllString(html, "")
+}
+
+func checkFrame(t *testing.T, name string, l page.Lang, doc *element) {
+	t.Helper()
+	root := doc.named("html")
+	dir := map[bool]string{true: "rtl", false: "ltr"}[l == "ar"]
+	if len(root) != 1 || root[0].attributes["lang"] != string(l) || root[0].attributes["dir"] != dir {
+		t.Errorf("%s: <html> is %v", name, root[0].attributes)
+	}
+	if h1 := doc.named("h1"); len(h1) != 1 || h1[0].text() == "" {
+		t.Errorf("%s has %d headings of the first level", name, len(h1))
+	}
+	if n := len(doc.named("main")); n != 1 {
+		t.Errorf("%s has %d <main>", name, n)
+	}
+	if title := doc.named("title"); len(title) != 1 || title[0].text() == "" {
+		t.Errorf("%s has no title", name)
+	}
+	ids := map[string]bool{}
+	for _, e := range doc.all(func(e *element) bool { return e.has("id") }) {
+		if id := e.attributes["id"]; ids[id] {
+			t.Errorf("%s has the id %s twice", name, id)
+		} else {
+			ids[id] = true
+		}
+	}
+}
+
+// checkPolicy refuses what the content security policy forbids.
+func checkPolicy(t *testing.T, name string, doc *element) {
+	t.Helper()
+	for _, e := range doc.all(func(*element) bool { return true }) {
+		for a := range e.attributes {
+			if strings.HasPrefix(a, "on") || a == "style" || a == "srcdoc" {
+				t.Errorf("%s: <%s> has %s", name, e.name, a)
+			}
+		}
+		switch e.name {
+		case "style", "iframe", "object", "embed", "base":
+			t.Errorf("%s has <%s>", name, e.name)
+		case "script":
+			if len(e.children) > 0 || !strings.HasPrefix(e.attributes["src"], "/assets/") {
+				t.Errorf("%s has a script inline, or from elsewhere: %v", name, e.attributes)
+			}
+		case "link", "a":
+			if h := e.attributes["href"]; !strings.HasPrefix(h, "?") && (!strings.HasPrefix(h, "/") || strings.HasPrefix(h, "//")) {
+				t.Errorf("%s: <%s> leads to %q", name, e.name, h)
+			}
+		case "form":
+			if e.attributes["method"] != "post" || !strings.HasPrefix(e.attributes["action"], "/r/concert/") {
+				t.Errorf("%s has the form %v", name, e.attributes)
+			}
+		}
+	}
+}
+
+// checkNames wants words for everything that can be operated.
+func checkNames(t *testing.T, name string, doc *element) {
+	t.Helper()
+	for _, e := range doc.named("button", "a", "summary", "input", "img", "nav", "aside", "progress") {
+		label := e.attributes["aria-label"] + e.text()
+		switch {
+		case e.name == "img":
+			if !e.has("alt") {
+				t.Errorf("%s has an image without alt", name)
+			}
+		case e.name == "progress":
+			if e.attributes["aria-hidden"] != "true" { // the numbers are in words beside it
+				t.Errorf("%s has a progress bar without name", name)
+			}
+		case e.isShown() && label == "":
+			t.Errorf("%s: <%s> %v has no name", name, e.name, e.attributes)
+		}
+	}
+}
+
+// TestStates wants the words of each state, in English.
+func TestStates(t *testing.T) {
+	p := newPages(t, manifest)
+	pages := all(t, p, "en")
+	for _, c := range []struct {
+		name string
+		want []string
+		not  []string
+	}{
+		{"upcoming", []string{"The line opens at 12:30 UTC", "People are let in from 13:00 UTC.", "As of 12:03:20 UTC."}, []string{"Join the line"}},
+		{"joinable", []string{"Join the line", "no advantage"}, []string{"12:03:07", "Check my place"}},
+		{"joinable-closes", []string{"You can join until 2030-05-02 18:03 UTC.", "Doors open at 19:00."}, nil},
+		{"waiting", []string{
+			"You are in the 12:03 UTC group", "3,210 people are in earlier groups. Places are drawn at 12:04:06 UTC.",
+			"Your turn is likely between 12:20 UTC and 12:31 UTC.", "So far 412 people are in it.", "5 minutes", "Leave the line",
+		}, []string{"Your place is 4,211", "being drawn", "paused"}},
+		{"waiting-first", []string{"Nobody is in an earlier group.", "So far you are the only one in it.", "loads again every 30 seconds. Stop"}, nil},
+		{"waiting-paused", []string{"Letting people in is paused."}, []string{"likely between"}},
+		{"waiting-drawing", []string{"Your group is closed. Its places are being drawn."}, []string{"Places are drawn at", "So far"}},
+		{"drawn", []string{"Your place is 4,211", "1,020 people are ahead of you.", "Places up to 3,190 have been called.", "likely between 12:20 UTC and 12:31 UTC."}, []string{"paused", "slowly"}},
+		{"drawn-next", []string{"You are next.", "likely between 12:03 UTC and 12:04 UTC."}, nil},
+		{"drawn-slower", []string{"more slowly than announced"}, nil},
+		{"drawn-paused", []string{"Letting people in is paused."}, []string{"likely between"}},
+		{"called", []string{"It is your turn", "Go in by 12:07:52 UTC.", "Go in now", "This takes you to shop.example.com."}, []string{"Less than a minute", "paused"}},
+		{"called-late", []string{"Less than a minute left."}, nil},
+		{"called-paused", []string{"The time you have stands still.", "You have 4 minutes to go in."}, []string{"Go in by"}},
+		{"called-at-home", []string{"Go in now"}, []string{"takes you to"}},
+		{"admitted", []string{"You are in", "You went in at 12:01 UTC.", "Continue"}, []string{"Leave"}},
+		{"admitted-at-home", []string{"You are in"}, []string{"Continue"}},
+		{"missed", []string{"Your turn has passed", "ran out at 12:01 UTC.", "Nobody can join"}, []string{"Take a new place"}},
+		{"missed-again", []string{"Your turn has passed", "Take a new place"}, []string{"Nobody can join"}},
+		{"left", []string{"You left the line", "Take a new place"}, nil},
+		{"revoked", []string{"Your place was withdrawn", "at 12:01 UTC"}, []string{"Take a new place", "Nobody can join"}},
+		{"closed", []string{"This line is closed"}, nil},
+		{"ended", []string{"This line has ended", "Nobody is let in"}, []string{"Check my place"}},
+		{"ended-waiting", []string{"It ended before your turn came.", "Check my place"}, nil},
+		{"check-none", []string{"nothing to check"}, nil},
+		{"error-failed", []string{"Something went wrong here", "Try again", "01J9ZK3VQ7"}, nil},
+		{"error-busy", []string{"One moment, please", "Try again"}, []string{"Number of this error"}},
+	} {
+		text := parseHTML(t, c.name, pages[c.name]).text()
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not say %q:\n%s", c.name, want, text)
+			}
+		}
+		for _, not := range c.not {
+			if strings.Contains(text, not) {
+				t.Errorf("%s says %q", c.name, not)
+			}
+		}
+	}
+}
+
+// TestStatesOfTheLine wants a page of every state among those that are looked at.
+func TestStatesOfTheLine(t *testing.T) {
+	for _, s := range []page.State{
+		page.Upcoming, page.Joinable, page.Waiting, page.Drawn, page.Called, page.Admitted,
+		page.Missed, page.Left, page.Revoked, page.Closed, page.Ended,
+	} {
+		if _, ok := lines[string(s)]; !ok {
+			t.Errorf("no page of %s", s)
+		}
+	}
+}
+
+// TestNoPositionBeforeDraw looks for a position where none is drawn.
+func TestNoPositionBeforeDraw(t *testing.T) {
+	p := newPages(t, manifest)
+	for name, html := range all(t, p, "en") {
+		v, isLine := lines[name]
+		if !isLine {
+			continue
+		}
+		drawn := v.Ticket != nil && v.Ticket.Position > 0
+		if got := strings.Contains(html, "data-position="); got != drawn {
+			t.Errorf("%s: position in the page is %t, want %t", name, got, drawn)
+		}
+	}
+}
+
+// TestForms wants the right thing to press in each state, and no other.
+func TestForms(t *testing.T) {
+	p := newPages(t, manifest)
+	forms := map[page.State][]string{
+		page.Joinable: {"line"}, page.Waiting: {"leave"}, page.Drawn: {"leave"}, page.Called: {"claim"}, page.Admitted: {"claim"},
+	}
+	for name, html := range all(t, p, "en") {
+		v, isLine := lines[name]
+		want := forms[v.State]
+		if v.CanJoin {
+			want = []string{"line"}
+		}
+		if !isLine || v.State == page.Admitted && v.Target == "" {
+			want = nil
+		}
+		var got []string
+		for _, form := range parseHTML(t, name, html).named("form") {
+			got = append(got, strings.TrimPrefix(form.attributes["action"], "/r/concert/"))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s has forms %v, want %v", name, got, want)
+		}
+	}
+}
+
+// TestFragment wants the fragment to be the <main> of the page, byte by byte.
+func TestFragment(t *testing.T) {
+	p := newPages(t, manifest)
+	for name, v := range lines {
+		var whole, fragment bytes.Buffer
+		if err := errors.Join(p.Visitor(&whole, v), p.Fragment(&fragment, v)); err != nil {
+			t.Fatal(err)
+		}
+		if f := fragment.String(); !strings.HasPrefix(f, "<main ") || !strings.HasSuffix(f, "</main>") || !strings.Contains(whole.String(), f) {
+			t.Errorf("%s: the fragment is not the <main> of the page:\n%s", name, f)
+		}
+	}
+}
+
+// TestRefresh wants a timed reload only where a visitor chose it and something
+// can still happen.
+func TestRefresh(t *testing.T) {
+	p := newPages(t, manifest)
+	for name, v := range lines {
+		changes := slices.Contains([]page.State{page.Upcoming, page.Joinable, page.Waiting, page.Drawn, page.Called}, v.State)
+		for _, refresh := range []time.Duration{0, 45 * time.Second} {
+			v.Refresh = refresh
+			var b bytes.Buffer
+			if err := p.Visitor(&b, v); err != nil {
+				t.Fatal(err)
+			}
+			got := strings.Contains(b.String(), `<meta http-equiv="refresh" content="45">`)
+			if want := refresh > 0 && changes; got != want {
+				t.Errorf("%s with refresh %v: reload %t, want %t", name, refresh, got, want)
+			}
+		}
+	}
+}
+
+// TestOpening wants the page before opening to bring along what is shown then.
+func TestOpening(t *testing.T) {
+	p := newPages(t, manifest)
+	html := all(t, p, "de")["upcoming"]
+	open := parseHTML(t, "upcoming", html).named("template")
+	if len(open) != 1 {
+		t.Fatalf("%d templates", len(open))
+	}
+	if main := open[0].named("main"); len(main) != 1 || main[0].attributes["data-state"] != "joinable" {
+		t.Errorf("the template holds %v", main)
+	}
+}
+
+// TestEscapes gives what comes from outside the form of an attack.
+func TestEscapes(t *testing.T) {
+	p := newPages(t, manifest)
+	const attack = `"><script>alert(1)</script><p onclick="`
+	v := drawn()
+	v.Room = page.Room{Slug: attack, Title: attack, Message: attack, Origin: attack, VKey: attack, Logo: "javascript:alert(1)", Brand: "javascript:alert(1)"}
+	v.Target = "javascript:alert(1)//" + attack
+	for _, state := range []page.State{page.Joinable, page.Waiting, page.Drawn, page.Called, page.Left} {
+		v.State = state
+		var b bytes.Buffer
+		if err := p.Visitor(&b, v); err != nil {
+			t.Fatal(err)
+		}
+		doc := parseHTML(t, string(state), b.String())
+		for _, e := range doc.all(func(*element) bool { return true }) {
+			if e.name == "script" && len(e.children) > 0 || e.has("onclick") {
+				t.Errorf("%s: <%s> of an attack", state, e.name)
+			}
+			if src := e.attributes["src"] + e.attributes["href"]; strings.Contains(src, "javascript:") {
+				t.Errorf("%s: <%s> leads to %q", state, e.name, src)
+			}
+		}
+	}
+}
+
+// failingWriter fails.
+type failingWriter struct{}
+
+var errFull = errors.New("full")
+
+func (failingWriter) Write([]byte) (int, error) { return 0, errFull }
+
+func TestErrors(t *testing.T) {
+	if _, err := page.New([]byte(`{"page.js": "page.a1.js"}`)); !errors.Is(err, page.ErrManifest) {
+		t.Errorf("incomplete manifest: %v", err)
+	}
+	if _, err := page.New([]byte(`no JSON`)); err == nil {
+		t.Error("a manifest that is no JSON is taken")
+	}
+	p := newPages(t, manifest)
+	if err := p.Visitor(failingWriter{}, view(page.Joinable)); !errors.Is(err, errFull) {
+		t.Errorf("writer that fails: %v", err)
+	}
+	if err := p.Visitor(io.Discard, view("asleep")); err == nil {
+		t.Error("an unknown state is rendered")
+	}
+	if err := p.Error(io.Discard, page.ErrorView{Kind: "odd"}); err == nil {
+		t.Error("an unknown kind of error is rendered")
+	}
+}
+
+// TestUnknownLanguage falls back to English.
+func TestUnknownLanguage(t *testing.T) {
+	v := view(page.Joinable)
+	v.Lang = "xx"
+	var b bytes.Buffer
+	if err := newPages(t, manifest).Visitor(&b, v); err != nil || !strings.Contains(b.String(), `<html lang="en" dir="ltr">`) {
+		t.Errorf("%v: %s", err, b.String())
+	}
+}
+
+// TestConcurrent renders in all languages at once, for the race detector.
+func TestConcurrent(t *testing.T) {
+	p := newPages(t, manifest)
+	var rendering sync.WaitGroup
+	for _, l := range page.Languages() {
+		rendering.Go(func() {
+			v := withTicket(page.Waiting)
+			v.Lang = l
+			for range 20 {
+				if err := p.Visitor(io.Discard, v); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	rendering.Wait()
+}
+
+func BenchmarkVisitor(b *testing.B) {
+	p, err := page.New([]byte(manifest))
+	if err != nil {
+		b.Fatal(err)
+	}
+	v := withTicket(page.Waiting)
+	v.Lang = "en"
+	for b.Loop() {
+		if err := p.Visitor(io.Discard, v); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
