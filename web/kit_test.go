@@ -111,8 +111,11 @@ type answer struct {
 	body   string
 }
 
-// client does not decompress by itself, so that tests see what is sent.
-var client = &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100}, Timeout: 20 * time.Second}
+// client does not decompress or follow by itself, so that tests see what is sent.
+var client = &http.Client{
+	Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100}, Timeout: 20 * time.Second,
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
 
 // do sends a request. A body that begins with { is declared as JSON; headers
 // are "Name: value", and an empty value removes one.

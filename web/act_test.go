@@ -1,0 +1,368 @@
+package web
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/proofline/proofline/room"
+)
+
+// lineJSON is the answer to a join by script.
+type lineJSON struct {
+	joinedJSON
+	Kept bool `json:"kept"`
+}
+
+// TestWithoutScripts goes from the link to the shop with nothing but links and forms.
+func TestWithoutScripts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"plain","windows":[{"length":"500ms"}],"outflow":{"per_minute":6000},
+		"targets":["https://shop.example.com/sale?from=line","http://localhost:3000/"]}`)
+	b := s.browser()
+	a := b.get("/r/plain?to=http://localhost:3000/tickets%3Fn=2&lang=de")
+	if a.state() != "joinable" || !strings.Contains(a.body, `action="/r/plain/line"`) {
+		t.Fatalf("page %s", a.body)
+	}
+	if got := a.header.Get("Content-Security-Policy"); !strings.HasSuffix(got, "form-action 'self' http://localhost:3000 https://shop.example.com") {
+		t.Errorf("policy %q", got)
+	}
+	if to := b.post("/r/plain/line", "").redirected(); to != "/r/plain" {
+		t.Fatalf("to %q", to)
+	}
+	secret := b.cookies["__Host-proofline-plain"]
+	if b.get("/r/plain").state() != "waiting" || len(secret) != 43 {
+		t.Fatalf("no place with cookies %v", b.cookies)
+	}
+	b.post("/r/plain/line", "").redirected()
+	b.post("/r/plain/line", "again=1").redirected() // the place is still good
+	if got := b.cookies["__Host-proofline-plain"]; got != secret || s.entries("plain") != 2 {
+		t.Errorf("joined again: secret %t, %d entries", got == secret, s.entries("plain"))
+	}
+	b.post("/r/plain/claim", "").errorPage(http.StatusConflict, "early")
+	eventually(t, "it is the visitor's turn", func() bool { return b.get("/r/plain").state() == "called" })
+	if a := b.get("/r/plain"); !strings.Contains(a.body, "localhost:3000") {
+		t.Errorf("the page does not say where it leads: %s", a.body)
+	}
+	location := b.post("/r/plain/claim", "").redirected()
+	prefix, token, ok := strings.Cut(location, "&proofline_pass=")
+	if prefix != "http://localhost:3000/tickets?n=2" || !ok {
+		t.Fatalf("to %q", location)
+	}
+	if _, err := jwt.ParseWithClaims(token, jwt.MapClaims{}, s.keyOf("plain")); err != nil {
+		t.Errorf("pass %q: %v", token, err)
+	}
+	if b.get("/r/plain").state() != "admitted" {
+		t.Error("not admitted")
+	}
+	if again := b.post("/r/plain/claim", "").redirected(); !strings.HasPrefix(again, prefix) {
+		t.Errorf("claimed again: to %q", again)
+	}
+	b.post("/r/plain/leave", "").errorPage(http.StatusGone, "gone")
+	other := s.browser()
+	other.post("/r/plain/line", "").redirected()
+	eventually(t, "the other is called", func() bool { return other.get("/r/plain").state() == "called" })
+	if location := other.post("/r/plain/claim", "").redirected(); !strings.HasPrefix(location, "https://shop.example.com/sale?from=line&proofline_pass=ey") {
+		t.Errorf("without a wish to %q", location)
+	}
+}
+
+// keyOf finds the public key of a room's passes.
+func (s *site) keyOf(slug string) jwt.Keyfunc {
+	return func(t *jwt.Token) (any, error) {
+		for _, k := range decode[struct{ Keys []room.PassKey }](s.get("/r/" + slug + "/jwks.json").want(http.StatusOK)).Keys {
+			if k.ID == t.Header["kid"] {
+				x, err := base64.RawURLEncoding.DecodeString(k.X)
+				return ed25519.PublicKey(x), err
+			}
+		}
+		return nil, fmt.Errorf("no key %v", t.Header["kid"])
+	}
+}
+
+// TestLine joins by script: from two tabs, with a link, and anew.
+func TestLine(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"tabs","windows":[{"length":"1h"}]}`)
+	b, first, second := s.browser(), newVisitor("tabs"), newVisitor("tabs")
+	a := b.post("/r/tabs/line", first.claimBody())
+	got := decode[lineJSON](a.want(http.StatusCreated))
+	if got.Ticket != first.ticket || got.Kept || b.cookies["__Host-proofline-tabs"] != first.secret || a.header.Get("Cache-Control") != "no-store" || strings.Contains(a.body, first.secret) {
+		t.Errorf("joined as %+v", got)
+	}
+	s.checkReceipt("tabs", got.Index, got.Ticket, got.Receipt)
+	for _, body := range []string{second.claimBody(), first.claimBody(), `{}`, `{"again":true,"secret":"` + second.secret + `"}`} {
+		if again := decode[lineJSON](b.post("/r/tabs/line", body).want(http.StatusOK)); again.Ticket != first.ticket || !again.Kept || again.Index != got.Index {
+			t.Errorf("%s: joined again as %+v", body, again)
+		}
+	}
+	if link := decode[map[string]string](b.post("/r/tabs/link", `{}`).want(http.StatusOK)); link["link"] != publicURL+"/r/tabs#k="+first.secret {
+		t.Errorf("link %v", link)
+	}
+	b.post("/r/tabs/link", "").errorPage(http.StatusUnsupportedMediaType, "refused")
+	elsewhere := s.browser()
+	elsewhere.cookies["__Host-proofline-tabs"] = newVisitor("tabs").secret // of a join that never came to be
+	if resumed := decode[lineJSON](elsewhere.post("/r/tabs/line", first.claimBody()).want(http.StatusOK)); resumed.Ticket != first.ticket || resumed.Kept || elsewhere.cookies["__Host-proofline-tabs"] != first.secret {
+		t.Errorf("resumed as %+v", resumed)
+	}
+	if size := s.entries("tabs"); size != 2 {
+		t.Errorf("%d entries, want 2", size)
+	}
+	if a := b.post("/r/tabs/leave", `{}`).want(http.StatusOK); a.body != "{}" {
+		t.Errorf("left: %s", a.body)
+	}
+	b.post("/r/tabs/leave", `{}`).want(http.StatusOK)
+	elsewhere.post("/r/tabs/leave", "").redirected()
+	if kept := decode[lineJSON](b.post("/r/tabs/line", second.claimBody()).want(http.StatusOK)); !kept.Kept || kept.Ticket != first.ticket {
+		t.Errorf("joined after leaving: %+v", kept)
+	}
+	anew := decode[lineJSON](b.post("/r/tabs/line", `{"secret":"`+second.secret+`","again":true}`).want(http.StatusCreated))
+	if anew.Ticket != second.ticket || anew.Kept || b.cookies["__Host-proofline-tabs"] != second.secret {
+		t.Errorf("joined anew as %+v", anew)
+	}
+	if size := s.entries("tabs"); size != 4 {
+		t.Errorf("%d entries, want 4: policy, arrival, skip, arrival", size)
+	}
+	if kept := s.browser().post("/r/tabs/line", `{}`).want(http.StatusCreated); decode[lineJSON](kept).Ticket == second.ticket {
+		t.Error("somebody else has the same ticket")
+	}
+}
+
+// TestCookiesBlocked goes through the line with the secret in the script's hands.
+func TestCookiesBlocked(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"none","windows":[{"length":"300ms"}],"outflow":{"per_minute":6000}}`)
+	v, w := newVisitor("none"), newVisitor("none")
+	for _, v := range []visitor{v, w} {
+		s.browser().post("/r/none/line", v.claimBody()).want(http.StatusCreated)
+	}
+	eventually(t, "both are called", func() bool {
+		return s.get("/r/none?fragment=1&ticket="+v.ticket).state() == "called" && s.get("/r/none?fragment=1&ticket="+w.ticket).state() == "called"
+	})
+	if a := s.browser().post("/r/none/claim", v.claimBody()).want(http.StatusOK); a.body != "{\"location\":null}\n" {
+		t.Errorf("claimed: %s", a.body)
+	}
+	if to := `{"secret":"` + v.secret + `","to":"https://evil.example.com"}`; s.browser().post("/r/none/claim", to).problem(http.StatusBadRequest, "invalid").Errors[0].Field != "to" {
+		t.Error("a target of a room without targets")
+	}
+	s.browser().post("/r/none/leave", w.claimBody()).want(http.StatusOK)
+	s.browser().post("/r/none/claim", w.claimBody()).problem(http.StatusGone, "expired")
+	s.browser().post("/r/none/leave", v.claimBody()).problem(http.StatusGone, "settled")
+	s.browser().post("/r/none/link", v.claimBody()).problem(http.StatusForbidden, "no-place")
+}
+
+// TestNoTrace sends what should never work, and looks for traces in the transcript.
+func TestNoTrace(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"trace","windows":[{"length":"1h"}]}`)
+	s.create(`{"slug":"other","windows":[{"length":"1h"}]}`)
+	v := newVisitor("trace")
+	s.browser().post("/r/trace/line", v.claimBody()).want(http.StatusCreated)
+	before := s.entries("trace")
+	foreign := newVisitor("other")
+	s.browser().post("/r/other/line", foreign.claimBody()).want(http.StatusCreated)
+	for _, c := range []struct {
+		secret string // in cookie and body
+		status int
+		name   string
+	}{
+		{"", http.StatusForbidden, "no-place"},
+		{newVisitor("trace").secret, http.StatusNotFound, "unknown-ticket"},
+		{foreign.secret, http.StatusNotFound, "unknown-ticket"},
+		{v.secret[1:], http.StatusForbidden, "no-place"},
+		{v.secret + "A", http.StatusForbidden, "no-place"},
+		{strings.Repeat("=", 43), http.StatusForbidden, "no-place"},
+		{v.ticket, http.StatusForbidden, "no-place"},
+	} {
+		b := s.browser()
+		b.cookies["__Host-proofline-trace"] = c.secret
+		b.cookies["__Host-proofline-other"] = v.secret // the wrong room's cookie is nobody's
+		for _, action := range []string{"claim", "leave", "link"} {
+			b.post("/r/trace/"+action, `{}`).problem(c.status, c.name)
+		}
+		kind := map[int]string{http.StatusForbidden: "refused", http.StatusNotFound: "not-found"}[c.status]
+		b.post("/r/trace/claim", "").errorPage(c.status, kind)
+		b.post("/r/trace/leave", "").errorPage(c.status, kind)
+		if got := b.get("/r/trace").state(); got != "joinable" {
+			t.Errorf("secret %q: the page is %s", c.secret, got)
+		}
+	}
+	for _, body := range []string{
+		`{"secret":"x"}`, `{"secret":"` + v.secret + `="}`, `{"secret":7}`, `{"secret":["` + v.secret + `"]}`, `{"again":"yes"}`, `{"ticket":"` + v.ticket + `"}`,
+		`{"secret":"` + v.secret + `"}{}`, `{"secret":`, `{"to":{}}`,
+	} {
+		for _, action := range []string{"line", "claim", "leave", "link"} {
+			if a := s.browser().post("/r/trace/"+action, body); strings.Contains(a.body, v.secret) {
+				t.Errorf("%s: the answer has the secret", body)
+			} else {
+				a.problem(http.StatusBadRequest, "invalid")
+			}
+		}
+	}
+	s.browser().post("/r/trace/line", "again=%zz").errorPage(http.StatusBadRequest, "refused")
+	s.browser().post("/r/trace/claim", v.claimBody()).problem(http.StatusConflict, "not-called")
+	if after := s.entries("trace"); after != before {
+		t.Errorf("%d entries became %d", before, after)
+	}
+}
+
+// TestCrossSite sends what a page of another site could make a visitor's
+// browser send.
+func TestCrossSite(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"site","windows":[{"length":"1h"}]}`)
+	b, v := s.browser(), newVisitor("site")
+	b.post("/r/site/line", v.claimBody()).want(http.StatusCreated)
+	before := s.entries("site")
+	for _, headers := range [][]string{
+		{"Sec-Fetch-Site: cross-site", "Origin: https://evil.example.org"},
+		{"Sec-Fetch-Site: same-site", "Origin: https://shop.example.com"},
+		{"Sec-Fetch-Site: ", "Origin: https://evil.example.org"},
+		{"Sec-Fetch-Site: ", "Origin: null"},
+		{"Sec-Fetch-Site: cross-site"},
+	} {
+		for _, action := range []string{"line", "claim", "leave", "link"} {
+			b.post("/r/site/"+action, "", headers...).errorPage(http.StatusForbidden, "refused")
+			b.post("/r/site/"+action, `{}`, headers...).problem(http.StatusForbidden, "cross-origin")
+			stranger := s.browser()
+			stranger.post("/r/site/"+action, newVisitor("site").claimBody(), headers...).problem(http.StatusForbidden, "cross-origin")
+			if len(stranger.cookies) != 0 {
+				t.Errorf("%s %v: cookies %v", action, headers, stranger.cookies)
+			}
+		}
+	}
+	if after := s.entries("site"); after != before || b.get("/r/site").state() != "waiting" {
+		t.Errorf("%d entries became %d", before, after)
+	}
+	for _, headers := range [][]string{
+		{"Sec-Fetch-Site: same-origin", "Origin: " + publicURL}, {"Sec-Fetch-Site: none"}, {"Sec-Fetch-Site: ", "Origin: " + publicURL}, {"Sec-Fetch-Site: ", "Origin: " + s.url}, {"Sec-Fetch-Site: "},
+	} {
+		b.post("/r/site/line", `{}`, headers...).want(http.StatusOK)
+	}
+}
+
+// TestOpenRedirect asks to be led elsewhere, in every way there is.
+func TestOpenRedirect(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"lead","windows":[{"length":"300ms"}],"outflow":{"per_minute":6000},"targets":["https://shop.example.com/sale"]}`)
+	const home = "https://shop.example.com/sale?proofline_pass="
+	b := s.browser()
+	b.post("/r/lead/line", "").redirected()
+	eventually(t, "it is the visitor's turn", func() bool { return b.get("/r/lead").state() == "called" })
+	evil := []string{
+		"https://evil.example.org", "//evil.example.org", `/\evil.example.org`, "https://shop.example.com", "https://shop.example.com/sales", "https://shop.example.com.evil.example.org/sale",
+		"https://shop.example.com@evil.example.org/sale", "https://shop.example.com/sale/../admin", "https://shop.example.com/sale/%2e%2e/admin", "http://shop.example.com/sale",
+		"javascript:alert(1)", "https://shop.example.com/sale\r\nSet-Cookie: a=b", " ",
+	}
+	before := s.entries("lead")
+	for _, to := range evil {
+		b.post("/r/lead/claim", "to="+url.QueryEscape(to)).errorPage(http.StatusBadRequest, "refused")
+		b.post("/r/lead/claim", fmt.Sprintf(`{"to":%q}`, to)).problem(http.StatusBadRequest, "invalid")
+		b.get("/r/lead?to=" + url.QueryEscape(to)).state()
+	}
+	if len(b.cookies) != 1 || s.entries("lead") != before {
+		t.Errorf("cookies %v, %d entries before and %d after", b.cookies, before, s.entries("lead"))
+	}
+	for _, to := range evil {
+		b.cookies["__Host-proofline.to.lead"] = base64.RawURLEncoding.EncodeToString([]byte(to))
+		if got := b.post("/r/lead/claim?to="+url.QueryEscape(to), "").redirected(); !strings.HasPrefix(got, home) {
+			t.Errorf("to %q: led to %q", to, got)
+		}
+	}
+	delete(b.cookies, "__Host-proofline.to.lead")
+	got := decode[map[string]string](b.post("/r/lead/claim", `{"to":"https://shop.example.com/sale/7?size=L&proofline_pass=forged"}`).want(http.StatusOK))["location"]
+	if !strings.HasPrefix(got, "https://shop.example.com/sale/7?size=L&proofline_pass=ey") || strings.Contains(got, "forged") {
+		t.Errorf("led to %q", got)
+	}
+}
+
+// TestLooks shows the organizer's colours and logo, and nothing that is hidden in them.
+func TestLooks(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	png := "\x89PNG\r\n\x1a\n and more"
+	logo := "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(png))
+	s.create(`{"slug":"looks","title":"<script>alert(1)</script>"}`)
+	for _, name := range []string{"brand.css", "logo"} {
+		s.get("/r/looks/"+name, "Accept: application/json").problem(http.StatusNotFound, "")
+	}
+	for _, c := range []struct{ body, fields string }{
+		{`{"brand":{"color":"red;}body{display:none","background":"#12","logo":"data:image/svg+xml;base64,PHN2Zz4="}}`, "brand.logo brand.color brand.background"},
+		{`{"targets":["javascript:alert(1)","https://a.example.com; script-src *"],"brand":{"font":"x"}}`, "brand.font targets[0] targets[1]"},
+		{`{"targets":"x","brand":[]}`, "targets brand"},
+	} {
+		var fields []string
+		for _, e := range s.do("PATCH", "/v1/rooms/looks", c.body).problem(http.StatusBadRequest, "invalid").Errors {
+			fields = append(fields, e.Field)
+		}
+		if got := strings.Join(fields, " "); got != c.fields {
+			t.Errorf("%s: problems with %s, want %s", c.body, got, c.fields)
+		}
+	}
+	shown := s.do("PATCH", "/v1/rooms/looks", `{"brand":{"color":"#c2185b","logo":"`+logo+`"},"targets":["https://shop.example.com"]}`).want(http.StatusOK)
+	if !strings.Contains(shown.body, logo) || !strings.Contains(shown.body, `"targets":["https://shop.example.com"]`) {
+		t.Errorf("shown %s", shown.body)
+	}
+	a := s.get("/r/looks")
+	if a.state() != "joinable" || !strings.Contains(a.body, `<img src="/r/looks/logo?v=1" alt="">`) || !strings.Contains(a.body, `href="/r/looks/brand.css?v=1"`) || strings.Contains(a.body, "<script>") {
+		t.Errorf("page %s", a.body)
+	}
+	css := s.get("/r/looks/brand.css?v=1").want(http.StatusOK)
+	if !strings.Contains(css.body, "#c2185b") || css.header.Get("Content-Type") != "text/css; charset=utf-8" || css.header.Get("Cache-Control") != "public, max-age=300" {
+		t.Errorf("colours %v %s", css.header, css.body)
+	}
+	image := s.get("/r/looks/logo").want(http.StatusOK)
+	if image.body != png || image.header.Get("Content-Type") != "image/png" || image.header.Get("Content-Security-Policy") != "default-src 'none'; frame-ancestors 'none'" {
+		t.Errorf("logo %v", image.header)
+	}
+	large := "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(png+strings.Repeat("x", 64<<10-len(png))))
+	s.do("PATCH", "/v1/rooms/looks", `{"brand":{"logo":"`+large+`"}}`).want(http.StatusOK)
+}
+
+// TestNotBuilt serves pages without scripts and styles, and says so at once.
+func TestNotBuilt(t *testing.T) {
+	t.Parallel()
+	for name, assets := range map[string]fstest.MapFS{
+		"assets are not built":    {},
+		"assets cannot be used":   {"manifest.json": {Data: []byte(`{"page.js":"page.js"}`)}},
+		"assets cannot be used: ": {"manifest.json": {Data: []byte(`not JSON`)}},
+	} {
+		log := &safeBuffer{}
+		s := newSite(t, func(o *Options) { o.Assets, o.Log = assets, slog.New(slog.NewTextHandler(log, nil)) })
+		if !strings.Contains(log.String(), name) {
+			t.Errorf("log %q, want %s", log, name)
+		}
+		s.create(`{"slug":"bare"}`)
+		if got := s.browser().get("/r/bare").state(); got != "joinable" {
+			t.Errorf("page is %s", got)
+		}
+		s.get("/assets/page.js").problem(http.StatusNotFound, "")
+	}
+}
+
+// TestPageSize keeps pages small, in the language that takes most bytes a letter.
+func TestPageSize(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"size","windows":[{"length":"1h"}]}`)
+	b := s.browser()
+	b.post("/r/size/line", "").redirected()
+	a := b.get("/r/size?lang=ja", "Accept-Encoding: gzip").want(http.StatusOK)
+	if n := len(a.body); n == 0 || n > 8<<10 {
+		t.Errorf("%d bytes", n)
+	}
+}
