@@ -36,7 +36,7 @@ func TestAmend(t *testing.T) {
 		t.Errorf("a title made %d entries", n)
 	}
 	want.Outflow = Outflow{PerMinute: 7, MaxActive: 3}
-	amend(Amendment{Outflow: &want.Outflow})
+	amend(Amendment{Outflow: &OutflowChange{&want.Outflow.PerMinute, &want.Outflow.MaxActive}})
 	want.Closes = &closes
 	amend(Amendment{Closes: &closes})
 	later := opens.Add(2 * time.Hour)
@@ -52,7 +52,7 @@ func TestAmend(t *testing.T) {
 	earlier, none := opens.Add(time.Hour), ""
 	want.Title, want.Closes, want.Outflow = "All", &later, Outflow{PerMinute: 1}
 	want.Windows[1] = WindowRule{From: &earlier, Length: Duration(time.Hour)}
-	amend(Amendment{Title: &want.Title, Message: &none, Outflow: &want.Outflow, Windows: want.Windows[1:], Closes: &later})
+	amend(Amendment{Title: &want.Title, Message: &none, Outflow: &OutflowChange{&want.Outflow.PerMinute, &want.Outflow.MaxActive}, Windows: want.Windows[1:], Closes: &later})
 	if s := r.Snapshot(); s.Message != "" || s.Counts.Amends != 7 {
 		t.Errorf("message %q after %d amendments", s.Message, s.Counts.Amends)
 	}
@@ -70,7 +70,7 @@ func TestAmendRefused(t *testing.T) {
 	})
 	before, size := r.Config(), r.Snapshot().Size
 	title, message := "Winter", "Soon"
-	good := Amendment{Title: &title, Message: &message, Outflow: &Outflow{PerMinute: 9}}
+	good := Amendment{Title: &title, Message: &message, Outflow: &OutflowChange{PerMinute: new(uint32(9))}}
 	for name, test := range map[string]struct {
 		change func(*Amendment)
 		field  string
@@ -83,9 +83,9 @@ func TestAmendRefused(t *testing.T) {
 		}, "windows[0].from"},
 		"windows too short":        {func(a *Amendment) { a.Windows = []WindowRule{{at(time.Now().Add(2 * time.Hour)), Duration(1)}} }, "windows[0].length"},
 		"windows without a moment": {func(a *Amendment) { a.Windows = []WindowRule{{nil, Duration(time.Minute)}} }, "windows[0].from"},
-		"no outflow":               {func(a *Amendment) { a.Outflow = &Outflow{} }, "outflow.per_minute"},
+		"no outflow":               {func(a *Amendment) { a.Outflow = &OutflowChange{PerMinute: new(uint32)} }, "outflow.per_minute"},
 		"no outflow, new windows": {func(a *Amendment) {
-			a.Outflow = &Outflow{}
+			a.Outflow = &OutflowChange{PerMinute: new(uint32)}
 			a.Windows = []WindowRule{{at(time.Now().Add(2 * time.Hour)), Duration(time.Minute)}}
 		}, "outflow.per_minute"},
 		"a long message": {func(a *Amendment) { long := strings.Repeat("x", maxMessage+1); a.Message = &long }, "message"},

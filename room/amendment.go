@@ -16,12 +16,26 @@ const maxMessage = 2000 // characters
 // transcript.
 type Amendment struct {
 	Title   *string
-	Outflow *Outflow // both members are new
+	Outflow *OutflowChange
 	Message *string
 	Windows []WindowRule // hold from the first one's moment on
 	Closes  *time.Time
 	Targets *[]string // all are new
 	Brand   *Brand    // all members are new
+}
+
+// OutflowChange is a change of the outflow; a member that is nil stays as it is.
+type OutflowChange struct{ PerMinute, MaxActive *uint32 }
+
+// on returns the outflow with the change.
+func (c *OutflowChange) on(o fairness.Outflow) fairness.Outflow {
+	if c.PerMinute != nil {
+		o.PerMinute = *c.PerMinute
+	}
+	if c.MaxActive != nil {
+		o.MaxActive = *c.MaxActive
+	}
+	return o
 }
 
 // ParseAmendment reads the JSON of a change. The error is an [*InvalidError]
@@ -35,8 +49,13 @@ func ParseAmendment(data []byte) (Amendment, error) {
 	read(d, "closes", &a.Closes, wantTime)
 	d.windows(&a.Windows)
 	if d.has("outflow") {
-		a.Outflow = &Outflow{}
-		d.outflow(a.Outflow)
+		a.Outflow = &OutflowChange{}
+		in := d.outflow()
+		if in.raw != nil && len(in.raw) == 0 {
+			in.problem("", "changes nothing: give per_minute or max_active")
+		}
+		read(in, "per_minute", &a.Outflow.PerMinute, wantRate)
+		read(in, "max_active", &a.Outflow.MaxActive, wantCount)
 	}
 	var settings Settings
 	targets, brand := d.settings(&settings)
@@ -63,7 +82,7 @@ func (a Amendment) problems() []fairness.Problem {
 	if a.Message != nil {
 		list = append(list, textProblems("message", *a.Message, maxMessage)...)
 	}
-	if o := a.Outflow; o != nil && (o.PerMinute < 1 || o.PerMinute > fairness.MaxRate) {
+	if o := a.Outflow; o != nil && o.PerMinute != nil && (*o.PerMinute < 1 || *o.PerMinute > fairness.MaxRate) {
 		list = append(list, fairness.Problem{Field: "outflow.per_minute", Detail: wantRate})
 	}
 	list = append(list, a.windowProblems()...)
@@ -109,7 +128,7 @@ func (a Amendment) entries(now fairness.Time, s *fairness.State, message [fairne
 		list = append(list, a.schedule(now, s))
 	}
 	if a.Outflow != nil {
-		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeOutflow, Outflow: fairness.Outflow(*a.Outflow)})
+		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeOutflow, Outflow: a.Outflow.on(s.Outflow())})
 	}
 	if a.Message != nil {
 		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeMessage, Message: message})

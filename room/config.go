@@ -89,7 +89,14 @@ func ParseConfig(data []byte) (Config, error) {
 	read(d, "session", &c.Session, wantDuration)
 	read(d, "beacon", &c.Beacon, `must be a text such as "none"`)
 	d.windows(&c.Windows)
-	d.outflow(&c.Outflow)
+	if d.has("outflow") {
+		in := d.outflow()
+		read(in, "per_minute", &c.Outflow.PerMinute, wantRate)
+		read(in, "max_active", &c.Outflow.MaxActive, wantCount)
+		if in.has("per_minute") && c.Outflow.PerMinute == 0 {
+			in.problem("per_minute", wantRate) // only what is missing gets the default
+		}
+	}
 	d.settings(&c.Settings)
 	if d.raw != nil && d.err() != nil { // without a problem here, those below are found when the room is made
 		if wrong, ok := errors.AsType[*InvalidError](c.check(time.UnixMilli(0))); ok {
@@ -187,16 +194,9 @@ func (d *fields) windows(into *[]WindowRule) {
 	}
 }
 
-func (d *fields) outflow(into *Outflow) {
-	if !d.has("outflow") {
-		return
-	}
-	in := d.inner("outflow", d.raw["outflow"], "per_minute", "max_active")
-	read(in, "per_minute", &into.PerMinute, wantRate)
-	read(in, "max_active", &into.MaxActive, wantCount)
-	if in.has("per_minute") && into.PerMinute == 0 {
-		in.problem("per_minute", wantRate) // only what is missing gets the default
-	}
+// outflow returns the members of the outflow.
+func (d *fields) outflow() *fields {
+	return d.inner("outflow", d.raw["outflow"], "per_minute", "max_active")
 }
 
 func (d *fields) err() error {

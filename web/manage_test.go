@@ -61,7 +61,7 @@ func TestManage(t *testing.T) {
 		t.Errorf("shown %+v", got)
 	}
 	got := decode[organizerJSON](s.do("PATCH", "/v1/rooms/sale", `{"title":"Winter sale","message":"Soon","outflow":{"per_minute":30},"closes":"2198-01-01T00:00:00Z"}`).want(http.StatusOK))
-	if got.Title != "Winter sale" || got.Message != "Soon" || got.Outflow.PerMinute != 30 || got.Outflow.MaxActive != 0 || got.Closes.Year() != 2198 || got.Counts["amends"] != 3 {
+	if got.Title != "Winter sale" || got.Message != "Soon" || got.Outflow.PerMinute != 30 || got.Outflow.MaxActive != 50 || got.Closes.Year() != 2198 || got.Counts["amends"] != 3 {
 		t.Errorf("amended %+v", got)
 	}
 	for _, step := range []struct{ action, phase string }{
