@@ -43,7 +43,7 @@ export class Holder {
       const blocked = main.dataset["cookie"] === undefined;
       this.#hold(secret, blocked);
       return { main, kept: answer["kept"] === true, blocked };
-    });
+    }, navigator.locks);
   }
 
   /** The page as it is for a ticket, or for the cookie. */

@@ -9,8 +9,8 @@ export interface Timers {
 export const browserTimers: Timers = {
   now: Date.now,
   random: Math.random,
-  set: (run, ms) => setTimeout(run, ms),
-  clear: clearTimeout,
+  set: (run, ms) => window.setTimeout(run, ms),
+  clear: (timer) => window.clearTimeout(timer),
 };
 
 /** When to ask again, if all goes well. */

@@ -18,8 +18,8 @@ export function hashOf(secret: string): string {
 
 type Locks = Pick<LockManager, "request">;
 
-/** Does something in one tab at a time, where the browser can tell. */
-export async function exclusive<T>(name: string, act: () => Promise<T>, locks: Locks | undefined = navigator.locks): Promise<T> {
+/** Does something in one tab at a time, where the browser has locks (navigator.locks: secure pages only). */
+export async function exclusive<T>(name: string, act: () => Promise<T>, locks: Locks | undefined): Promise<T> {
   if (!locks) return act();
   let result: T | undefined;
   await locks.request(name, async () => {

@@ -1,0 +1,17 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { ServerClock } from "../../src/page/clock.ts";
+
+test("the least delayed answer tells the time best", () => {
+  let local = 1000;
+  const clock = new ServerClock(() => local);
+  assert.equal(clock.now(), 1000);
+  clock.hear(9000); // 8 s ahead, at least
+  assert.equal(clock.now(), 9000);
+  local = 3000;
+  clock.hear(10_000); // from a cache, a second old
+  assert.equal(clock.now(), 11_000);
+  clock.hear(11_300); // and one that was faster than the first
+  assert.equal(clock.now(), 11_300);
+});

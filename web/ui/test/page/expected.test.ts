@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { type Basis, Expectation, expect, type Range, round } from "../../src/page/expected.ts";
+import { drawnOf, minute, noon, placeOf, roomOf } from "./rooms.ts";
+
+const at = (minutes: number): number => noon + minutes * minute;
+const range = (from: number, to: number): Range => ({ earliest: at(from), latest: at(to) });
+const basis = (change: Partial<Basis> = {}): Basis => ({ state: "drawn", paused: false, perMinute: 100, group: 412, ...change });
+
+test("the expectation of the server", () => {
+  // 1,999 ahead at 100 a minute; the latest has a quarter more for 2,000.
+  assert.deepEqual(expect(drawnOf(3000), roomOf(), noon), { earliest: at(19.99), latest: at(25) });
+  // Before the draw: after it, and up to the last place of the group.
+  assert.deepEqual(expect(placeOf(), roomOf(), noon), { earliest: at(1 + 20), latest: at(1 + 24.12 * 1.25) });
+  // Nobody is called before the start.
+  assert.equal(expect(drawnOf(1001), roomOf({ starts: at(40) }), noon)?.earliest, at(40));
+});
+
+test("nothing is expected in a pause, and once called", () => {
+  assert.equal(expect(drawnOf(3000), roomOf({ paused: true }), noon), undefined);
+  assert.equal(expect(drawnOf(3000, { state: "called" }), roomOf(), noon), undefined);
+});
+
+test("ranges are widened to steps that grow with the distance", () => {
+  // The same cases are in the server's test.
+  const clock = (time: string): number => Date.parse(`2030-05-01T${time}Z`);
+  const now = clock("12:03:20");
+  for (const [earliest, latest, from, to] of [
+    ["12:04:59", "12:05:01", "12:04:00", "12:06:00"],
+    ["12:04:00", "12:05:00", "12:04:00", "12:05:00"],
+    ["12:44:10", "13:33:10", "12:40:00", "13:35:00"],
+    ["16:44:10", "18:33:10", "16:30:00", "18:45:00"],
+  ] as const) {
+    assert.deepEqual(round({ earliest: clock(earliest), latest: clock(latest) }, now), { earliest: clock(from), latest: clock(to) });
+  }
+});
+
+/** Feeds an expectation and returns what it says, in minutes after noon. */
+function say(steps: [number, Range | undefined, Basis][]) {
+  const expectation = new Expectation();
+  return steps.map(([now, next, on]) => {
+    expectation.update(next, on, at(now));
+    const { range } = expectation.said!;
+    return [(range.earliest - noon) / minute, (range.latest - noon) / minute, expectation.cause(at(now))];
+  });
+}
+
+test("it comes nearer without a word, and never moves back without a cause", () => {
+  assert.deepEqual(
+    say([
+      [0, range(20, 30), basis()],
+      [1, range(20.5, 29.2), basis()], // what was earliest stays
+      [2, range(18, 27), basis()],
+      [3, range(18, 27.5), basis()], // later: people go in slower than planned
+      [4, range(18, 27), basis()],
+    ]),
+    [
+      [20, 30, undefined],
+      [20, 30, undefined],
+      [18, 27, undefined],
+      [18, 28, "behind"],
+      [18, 27, "behind"],
+    ],
+  );
+});
+
+test("causes are named", () => {
+  const later: [number, Range | undefined][] = [[2, range(25, 40)]];
+  const first: [number, Range, Basis] = [0, range(20, 30), basis()];
+  const [now, next] = later[0]!;
+  assert.equal(say([first, [now, next, basis({ perMinute: 50 })]])[1]![2], "slower");
+  assert.equal(say([first, [1, undefined, basis({ paused: true })], [now, next, basis()]])[2]![2], "paused");
+  const waiting = basis({ state: "waiting" });
+  assert.equal(say([[0, range(20, 30), waiting], [now, next, { ...waiting, group: 500 }]])[1]![2], "joined");
+  assert.equal(say([first, [now, next, basis({ group: 500 })]])[1]![2], "behind");
+});
+
+test("a pause is a cause once", () => {
+  const said = say([
+    [0, range(20, 30), basis()],
+    [1, undefined, basis({ paused: true })],
+    [2, range(20, 29), basis()], // shorter than feared
+    [3, range(20, 35), basis()],
+  ]);
+  assert.deepEqual(said[2], [20, 29, undefined]);
+  assert.equal(said[3]![2], "behind");
+});
+
+test("a cause is stated for five minutes", () => {
+  const expectation = new Expectation();
+  expectation.update(range(20, 30), basis(), at(0));
+  expectation.update(range(20, 40), basis(), at(1));
+  assert.equal(expectation.cause(at(5.9)), "behind");
+  assert.equal(expectation.cause(at(6.1)), undefined);
+});
+
+test("the range never lies in the past", () => {
+  assert.deepEqual(say([[0, range(1, 10), basis()], [5.5, range(5.6, 8), basis()]])[1], [5, 8, undefined]);
+});
+
+test("a draw settles what was open", () => {
+  const said = say([[0, range(20, 40), basis({ state: "waiting" })], [1, range(33, 39), basis()]]);
+  assert.deepEqual(said[1], [33, 39, undefined]);
+});
+
+test("what was said before a reload still holds after it", () => {
+  const before = new Expectation();
+  before.update(range(20, 30), basis(), at(0));
+  const after = new Expectation(JSON.parse(JSON.stringify(before.said)));
+  after.update(range(20, 33), basis({ perMinute: 80 }), at(1));
+  assert.equal(after.cause(at(1)), "slower");
+});
+
+test("whatever happens, each end moves back only with a cause", () => {
+  let seed = 7;
+  const random = () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
+  for (let run = 0; run < 200; run++) {
+    const expectation = new Expectation();
+    let was: Range | undefined;
+    for (let now = 0; now < 60; now += random()) {
+      const paused = random() < 0.1;
+      const from = now + random() * 50;
+      expectation.update(paused ? undefined : range(from, from + random() * 30), basis({ paused, perMinute: Math.ceil(random() * 3) }), at(now));
+      const is = expectation.said?.range;
+      if (was && is && is.latest > was.latest) assert.ok(expectation.cause(at(now)), `later at ${now} without a cause`);
+      if (was && is && is.earliest > was.earliest && is.earliest > Math.floor(at(now) / minute) * minute) {
+        assert.ok(expectation.cause(at(now)), `earliest later at ${now} without a cause`);
+      }
+      was = is;
+    }
+  }
+});

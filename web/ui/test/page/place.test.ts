@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { ahead, hasMoved, isSettled, nextPoll, readPlace } from "../../src/page/place.ts";
+import { drawnOf, minute, noon, placeOf, roomOf } from "./rooms.ts";
+
+test("the server is asked when, and only when, a place has moved", () => {
+  for (const [name, place, room, now, moved] of [
+    ["waiting", placeOf(), roomOf(), noon, false],
+    ["all groups before are drawn", placeOf(), roomOf({ drawn: 3000 }), noon, false],
+    ["my group is drawn", placeOf(), roomOf({ drawn: 3001 }), noon, true],
+    ["waiting, ended", placeOf(), roomOf({ phase: "ended" }), noon, true],
+    ["waiting, paused", placeOf(), roomOf({ paused: true }), noon, false],
+    ["drawn", drawnOf(3000), roomOf({ called: 2999 }), noon, false],
+    ["reached", drawnOf(3000), roomOf({ called: 3000 }), noon, true],
+    ["passed", drawnOf(3000), roomOf({ called: 4000 }), noon, true],
+    ["called", drawnOf(3000, { state: "called", left: minute }), roomOf(), noon + minute - 1, false],
+    ["called, too late", drawnOf(3000, { state: "called", left: minute }), roomOf(), noon + minute, true],
+    ["called, a pause begins", drawnOf(3000, { state: "called", left: minute }), roomOf({ paused: true }), noon, true],
+    ["called, a pause goes on", drawnOf(3000, { state: "called", left: minute, paused: true }), roomOf({ paused: true }), noon + 9 * minute, false],
+    ["called, a pause ends", drawnOf(3000, { state: "called", left: minute, paused: true }), roomOf(), noon, true],
+    ["upcoming", placeOf({ state: "upcoming" }), roomOf({ phase: "upcoming" }), noon, false],
+    ["opens at another time", placeOf({ state: "upcoming" }), roomOf({ opens: noon }), noon, true],
+    ["joinable", placeOf({ state: "joinable" }), roomOf(), noon, false],
+    ["joinable, by an old document", placeOf({ state: "joinable" }), roomOf({ phase: "upcoming" }), noon, false],
+    ["joinable, closed", placeOf({ state: "joinable" }), roomOf({ phase: "closed" }), noon, true],
+    ["closed", placeOf({ state: "closed" }), roomOf({ phase: "closed" }), noon, false],
+    ["closed, ended", placeOf({ state: "closed" }), roomOf({ phase: "ended" }), noon, true],
+    ["admitted", placeOf({ state: "admitted" }), roomOf({ phase: "ended" }), noon, false],
+  ] as const) {
+    assert.equal(hasMoved(place, room, now), moved, name);
+  }
+});
+
+test("people ahead", () => {
+  assert.deepEqual(ahead(placeOf(), roomOf()), { min: 2000, max: 2411 });
+  assert.deepEqual(ahead(placeOf({ base: 0 }), roomOf({ called: 0 })), { min: 0, max: 411 });
+  assert.deepEqual(ahead(placeOf({ window: 64 }), roomOf()), { min: 2000, max: 2000 });
+  assert.deepEqual(ahead(drawnOf(3000), roomOf()), { min: 1999, max: 1999 });
+  assert.deepEqual(ahead(drawnOf(1001), roomOf()), { min: 0, max: 0 });
+  assert.deepEqual(ahead(drawnOf(900), roomOf()), { min: 0, max: 0 });
+});
+
+test("the interval grows with the distance, between the server's and a minute", () => {
+  const after = (position: number, room = roomOf()) => nextPoll(drawnOf(position), room, noon).after;
+  assert.equal(after(1001), 2000); // next
+  assert.equal(after(1001 + 20), 3000); // 12 s away
+  assert.equal(after(1001 + 100), 15_000); // a minute away
+  assert.equal(after(1001 + 100_000), 60_000);
+  assert.equal(after(1001 + 100, roomOf({ after: 20_000 })), 20_000);
+  assert.equal(after(1001, roomOf({ after: 90_000 })), 90_000); // the server may ask for patience
+  assert.equal(after(1001, roomOf({ starts: noon + minute })), 15_000);
+  assert.equal(nextPoll(placeOf(), roomOf(), noon).after, 15_000); // the draw is a minute away
+  assert.equal(nextPoll(placeOf(), roomOf(), noon + minute).after, 2000);
+});
+
+test("whoever is called is looked after until the end of the time", () => {
+  const called = drawnOf(1000, { state: "called", left: minute });
+  assert.equal(nextPoll(called, roomOf(), noon).after, 2000);
+  assert.equal(nextPoll(called, roomOf(), noon + 59_000).after, 1000);
+  assert.equal(nextPoll(called, roomOf(), noon + minute).after, 500);
+});
+
+test("what the server wrote", () => {
+  const place = readPlace({ state: "drawn", room: "/r/concert", ticket: "id", position: "4211", now: "5", base: "7", cookie: "", left: "9" });
+  assert.equal(place.position, 4211);
+  assert.equal(place.cookie, true);
+  assert.equal(place.paused, false);
+  assert.deepEqual([place.now, place.base, place.left], [5, 7, 9]);
+  assert.equal(readPlace({ state: "waiting" }).position, undefined);
+});
+
+test("settled places are at rest", () => {
+  assert.deepEqual(
+    ["joinable", "waiting", "drawn", "called", "admitted", "missed", "left", "revoked", "ended"].map((state) => isSettled(placeOf({ state }))),
+    [false, false, false, false, true, true, true, true, true],
+  );
+});

@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { type Line, verdicts } from "../../src/check/index.ts";
+import { isPending, overall } from "../../src/page/proof.ts";
+
+const lines = (...reasons: [string, string][]): Line[] => reasons.map(([status, reason]) => ({ id: "record", status, reason, facts: {} }) as unknown as Line);
+
+test("a check is as good as its worst line", () => {
+  assert.equal(overall(lines(["green", "included"], ["green", "closed"])), "green");
+  assert.equal(overall(lines(["green", "included"], ["amber", "no-beacon"])), "amber");
+  assert.equal(overall(lines(["amber", "unchecked"], ["red", "seed"], ["green", "exact"])), "red");
+});
+
+test("a check is made again while something is to come, and nothing is wrong", () => {
+  assert.equal(isPending(lines(["green", "included"], ["amber", "pending"])), true);
+  assert.equal(isPending(lines(["amber", "behind"])), true);
+  assert.equal(isPending(lines(["amber", "no-beacon"])), false);
+  assert.equal(isPending(lines(["red", "seed"], ["amber", "pending"])), false);
+});
+
+test("the page has words for everything that is not red, and for red", () => {
+  const source = readFileSync("../page/check.go", "utf8");
+  for (const [line, reasons] of Object.entries(verdicts)) {
+    const block = new RegExp(`\\{"${line}", \\[\\]\\[3\\]string\\{(.*?)\\n\\t\\}\\}`, "s").exec(source)?.[1] ?? "";
+    const named = [...block.matchAll(/^\t\t\{"([a-z-]+)"/gm)].map(([, name]) => name!);
+    const wanted = Object.entries(reasons).map(([reason, status]) => (status === "red" ? "red" : reason));
+    assert.deepEqual(named.sort(), [...new Set(wanted)].sort(), line);
+  }
+});

@@ -1,0 +1,52 @@
+import type { Place } from "../../src/page/place.ts";
+import type { Room } from "../../src/page/room.ts";
+
+export const minute = 60_000;
+/** When everything of these tests happens: a whole minute. */
+export const noon = Date.parse("2030-05-01T12:00:00Z");
+
+export function roomOf(change: Partial<Room> = {}): Room {
+  return {
+    size: 5000,
+    phase: "serving",
+    paused: false,
+    message: "",
+    opens: noon - 60 * minute,
+    starts: noon - 30 * minute,
+    perMinute: 100,
+    drawn: 3000,
+    called: 1000,
+    groups: new Map([[63, 412]]),
+    after: 2000,
+    jitter: 0.3,
+    now: noon,
+    ...change,
+  };
+}
+
+export function placeOf(change: Partial<Place> = {}): Place {
+  return {
+    state: "waiting",
+    room: "/r/concert",
+    now: noon,
+    poll: 2000,
+    opens: noon - 60 * minute,
+    starts: noon - 30 * minute,
+    paused: false,
+    cookie: true,
+    ticket: "6f9619ff-8b86-8011-b42d-00cf4fc964ff",
+    joined: noon - 20_000,
+    window: 63,
+    draws: noon + minute,
+    base: 3000,
+    position: undefined,
+    called: 1000,
+    left: 0,
+    ...change,
+  };
+}
+
+/** The place after its draw. */
+export function drawnOf(position: number, change: Partial<Place> = {}): Place {
+  return placeOf({ state: "drawn", position, ...change });
+}
