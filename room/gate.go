@@ -2,18 +2,23 @@ package room
 
 import (
 	"context"
-	"maps"
-	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// surveyEvery is how often a node reads what changed beside the transcripts.
-const surveyEvery = 250 * time.Millisecond
+// How often a node reads what changed beside the transcripts, and how long after
+// its pass a session keeps its place: a touch of the last moment, on whatever
+// node, is read before anybody else gets it.
+const (
+	surveyEvery = 250 * time.Millisecond
+	sessionLag  = fairness.Time(500) // milliseconds
+)
 
 // gate is what decides beside the transcript who is let in: the keys of
 // passes, who calls, and the sessions that are not as long as their passes.
@@ -22,7 +27,10 @@ type gate struct {
 	store  *pgroom.Store
 	master *MasterKey
 
-	pull   atomic.Bool
+	mu    sync.Mutex  // held to change pull and turns
+	pull  atomic.Bool // everybody may read it
+	turns int         // how often pull was changed here
+
 	shift  atomic.Int64 // people at the site beyond those whose pass is valid; may be negative
 	added  atomic.Pointer[[]passKey]
 	reread atomic.Int64 // Unix time in nanoseconds of the latest reading of keys for an unknown one
@@ -47,40 +55,53 @@ func (r *Room) openGate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.setGate(ctx, gates[r.ID])
+	return r.setGate(ctx, gates[r.ID], 0)
 }
 
-// setGate takes what was read about the room.
-func (r *Room) setGate(ctx context.Context, g pgroom.Gate) error {
+// setGate takes what was read about the room when its pull had made so many
+// turns: what somebody has changed here since then stays.
+func (r *Room) setGate(ctx context.Context, g pgroom.Gate, turns int) error {
 	r.gate.shift.Store(g.Shift)
-	r.setPull(g.Pull)
+	r.setPull(g.Pull, func() bool { return r.gate.turns == turns })
 	if g.PassKeys == len(r.addedKeys()) {
 		return nil
 	}
 	return r.readPassKeys(ctx)
 }
 
-// setPull takes who calls, as it is stored.
-func (r *Room) setPull(pull bool) {
-	if r.gate.pull.Swap(pull) != pull {
+// setPull takes who calls, as it is stored, if that is news.
+func (r *Room) setPull(pull bool, isNews func() bool) {
+	r.gate.mu.Lock()
+	defer r.gate.mu.Unlock()
+	if isNews() && r.gate.pull.Swap(pull) != pull {
 		r.queue.signal() // for a new snapshot
 	}
+}
+
+// turn returns how often pull was changed here.
+func (g *gate) turn() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.turns
 }
 
 // survey reads the gates of all rooms that are loaded, now and then: what
 // other nodes did is known here within half a second.
 func (rs *Rooms) survey(ctx context.Context, rooms map[uuid.UUID]*Room) error {
-	if time.Since(rs.surveyed) < surveyEvery {
+	if len(rooms) == 0 || time.Since(rs.surveyed) < surveyEvery {
 		return nil
 	}
-	ids := slices.Collect(maps.Keys(rooms))
+	ids, turns := make([]uuid.UUID, 0, len(rooms)), make([]int, 0, len(rooms))
+	for id, r := range rooms {
+		ids, turns = append(ids, id), append(turns, r.gate.turn())
+	}
 	gates, err := rs.Options.Rooms.Gates(ctx, ids)
 	if err != nil {
 		return err
 	}
 	rs.surveyed = time.Now()
-	for _, id := range ids {
-		if err := rooms[id].setGate(ctx, gates[id]); err != nil {
+	for i, id := range ids {
+		if err := rooms[id].setGate(ctx, gates[id], turns[i]); err != nil {
 			rs.Log.Error("pass keys cannot be read", "room", rooms[id].Slug, "err", err)
 		}
 	}

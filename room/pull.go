@@ -24,7 +24,7 @@ func (r *Room) SetPull(ctx context.Context, pull bool) error {
 	if err := r.gate.store.SetPull(ctx, r.ID, pull); err != nil {
 		return err
 	}
-	r.setPull(pull)
+	r.setPull(pull, func() bool { r.gate.turns++; return true })
 	return nil
 }
 

@@ -102,10 +102,10 @@ func (l *live) read(text []byte) error {
 	return l.apply(e, l.log.Root)
 }
 
-// within returns the admissions whose session is not over without touch or
+// within returns the admissions whose session keeps its place without touch or
 // release.
 func (l *live) within(now fairness.Time) []fairness.Time {
-	session := fairness.Time(l.Policy().Session)
+	session := fairness.Time(l.Policy().Session) + sessionLag
 	over := sort.Search(len(l.admissions), func(i int) bool { return l.admissions[i]+session > now })
 	return l.admissions[over:]
 }

@@ -34,7 +34,7 @@ var (
 	noContent    = []string{"default-src 'none'; frame-ancestors 'none'"}
 	anyOrigin    = []string{"*"}
 	exposed      = []string{"Retry-After"}
-	corsHeaders  = []string{"Content-Type"}
+	corsHeaders  = []string{"Content-Type, Authorization"} // the latter for passes: the management is not shared
 	corsLifetime = []string{"86400"}
 )
 

@@ -335,7 +335,7 @@ func TestPreflight(t *testing.T) {
 			"Access-Control-Request-Headers: content-type").want(http.StatusNoContent)
 		for name, want := range map[string]string{
 			"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Methods": methods,
-			"Access-Control-Allow-Headers": "Content-Type", "Access-Control-Max-Age": "86400",
+			"Access-Control-Allow-Headers": "Content-Type, Authorization", "Access-Control-Max-Age": "86400",
 		} {
 			if got := a.header.Get(name); got != want {
 				t.Errorf("OPTIONS %s: %s %q, want %q", path, name, got, want)

@@ -47,14 +47,11 @@ func (s *Store) SetPull(ctx context.Context, id uuid.UUID, pull bool) error {
 type Gate struct {
 	PassKeys int   // made by rotation
 	Pull     bool  // people are called only when a backend asks for them
-	Shift    int64 // people at the site beyond those whose pass is valid; may be negative
+	Shift    int64 // sessions that go on, less those that would without touch and release
 }
 
 // Gates returns what may have changed about rooms, in one round trip. Rooms
 // about which nothing is stored are not in the result.
-//
-// The shift holds for the next second: sessions that go on although their pass
-// runs out in it count already, so that none is missing between two readings.
 func (s *Store) Gates(ctx context.Context, rooms []uuid.UUID) (map[uuid.UUID]Gate, error) {
 	gates := map[uuid.UUID]Gate{}
 	ids := uuid.UUIDs(rooms).Strings()
@@ -65,7 +62,7 @@ func (s *Store) Gates(ctx context.Context, rooms []uuid.UUID) (map[uuid.UUID]Gat
 		func(id uuid.UUID, pull bool) { g := gates[id]; g.Pull = pull; gates[id] = g })
 	gather(batch, `
 		with moment as (select floor(extract(epoch from now()) * 1000)::bigint as ms)
-		select room_id, count(*) filter (where until_ms > ms) - count(*) filter (where ends_ms > ms + 1000)
+		select room_id, count(*) filter (where until_ms > ms) - count(*) filter (where ends_ms > ms)
 		from room_sessions, moment
 		where room_id = any($1::uuid[]) and until_ms <> ends_ms and greatest(ends_ms, until_ms) > ms
 		group by room_id`, ids,

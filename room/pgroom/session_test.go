@@ -105,13 +105,16 @@ func TestGates(t *testing.T) {
 		}
 	}
 	const hour = int64(time.Hour / time.Millisecond)
-	// Redeemed counts as before, whoever was released less, and whoever is
-	// still there though the pass runs out within the second, more.
+	// Redeemed or touched counts as before, whoever was released less, and
+	// whoever is still there though the pass has run out, more.
 	do(s.Redeem(ctx, admission(busy, time.Hour)))
 	do(s.Release(ctx, admission(busy, time.Hour)))
 	do(s.Release(ctx, admission(busy, time.Hour)))
-	soon := admission(busy, 900*time.Millisecond)
-	do(s.Touch(ctx, soon, hour, soon.Ends+hour))
+	for _, left := range []time.Duration{500 * time.Millisecond, time.Hour} {
+		a := admission(busy, left)
+		do(s.Touch(ctx, a, 2*hour, a.Ends+hour))
+	}
+	time.Sleep(600 * time.Millisecond)
 	do(s.Release(ctx, admission(other, time.Hour)))
 	for i, kid := range []string{"a", "b"} {
 		if err := s.AddPassKey(ctx, busy, kid, []byte{byte(i)}); err != nil {
