@@ -34,6 +34,8 @@ type gate struct {
 	shift  atomic.Int64 // people at the site beyond those whose pass is valid; may be negative
 	added  atomic.Pointer[[]passKey]
 	reread atomic.Int64 // Unix time in nanoseconds of the latest reading of keys for an unknown one
+
+	failing bool // keys cannot be read, and that is logged; the ticker alone uses it
 }
 
 // isPull tells whether people are called only when a backend asks for them.
@@ -101,9 +103,12 @@ func (rs *Rooms) survey(ctx context.Context, rooms map[uuid.UUID]*Room) error {
 	}
 	rs.surveyed = time.Now()
 	for i, id := range ids {
-		if err := rooms[id].setGate(ctx, gates[id], turns[i]); err != nil {
-			rs.Log.Error("pass keys cannot be read", "room", rooms[id].Slug, "err", err)
+		r := rooms[id]
+		err := r.setGate(ctx, gates[id], turns[i])
+		if err != nil && !r.gate.failing {
+			rs.Log.Error("pass keys cannot be read", "room", r.Slug, "err", err)
 		}
+		r.gate.failing = err != nil
 	}
 	return nil
 }
