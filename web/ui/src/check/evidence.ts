@@ -1,4 +1,4 @@
-import { type Checkpoint, openCheckpoint, parseCheckpoint } from "./checkpoint.ts";
+import { openCheckpoint, parseCheckpoint } from "./checkpoint.ts";
 import { maxLots, shuffle } from "./draw.ts";
 import { type EntryOf, type Kind, parseEntry } from "./entry.ts";
 import { FormatError, SignatureError } from "./errors.ts";
@@ -70,7 +70,7 @@ export interface Evidence {
   firstPlace?: ProvenRun;
   place?: Proven;
   earlier?: Proven[];
-  /** What is wrong with the form of a published file. */
+  /** What is wrong with the form of a published file, or of the receipt. */
   malformed?: string;
   /** A search ended before the log did. */
   gaveUp?: boolean;
@@ -112,9 +112,9 @@ class Gatherer {
     const room = entryOf(evidence.room, "room");
     // Tiles are asked for only up to a size that is signed.
     openCheckpoint(evidence.checkpoint, parseKey(this.#visitor.vkey ?? room.logKey));
-    const receipt = parseReceipt(this.#visitor.receipt);
     if (policyProblem(room) !== undefined) return;
-    if (!receipt || receipt.index >= this.#log.size) return;
+    const receipt = parseReceipt(this.#visitor.receipt);
+    if (receipt.index >= this.#log.size) return;
     evidence.arrive = await this.#prove(receipt.index);
     if (receipt.size <= this.#log.size) evidence.growth = await this.#log.consistency(receipt.size);
     await this.#gatherDraw(room, entryOf(evidence.arrive, "arrive"));
@@ -122,7 +122,9 @@ class Gatherer {
 
   async #gatherDraw(room: EntryOf<"room">, arrive: EntryOf<"arrive">): Promise<void> {
     const evidence = this.#evidence;
-    evidence.amends = await this.#proveAll(this.#hints.amends ?? []);
+    for (const index of this.#hints.amends ?? []) {
+      if ((await peek(this.#log, index))?.kind === "amend") evidence.amends.push(await this.#prove(index));
+    }
     const end = scheduleOf(room, evidence.amends).at(arrive.time)?.to ?? arrive.time + 1;
     const after = evidence.arrive!.index;
     const { freeze: hint } = this.#hints;
@@ -140,7 +142,7 @@ class Gatherer {
     evidence.draw = await this.#prove(drawAt);
     const draw = await peek(this.#log, drawAt);
     if (draw?.kind !== "draw") return;
-    if (freeze.lots > maxLots) return;
+    if (freeze.lots > maxLots || BigInt(freeze.lots) >= freezeAt) return; // not worth a shuffle
     const rank = shuffle(draw.seed, arrive.lane, freeze.lots).indexOf(arrive.seq);
     await this.#gatherPlace(arrive.window, drawAt, BigInt(Math.max(rank, 0)));
   }
@@ -178,20 +180,15 @@ class Gatherer {
 
 /** The size that a checkpoint states, if it is signed as far as the key is known. */
 function headSize(checkpoint: Uint8Array, vkey: string | undefined): bigint {
-  const head = vkey === undefined ? parseCheckpoint(parseNote(checkpoint).text) : openCheckpoint(checkpoint, parseKey(vkey));
-  return head.size;
+  if (vkey === undefined) return parseCheckpoint(parseNote(checkpoint).text).size;
+  return openCheckpoint(checkpoint, parseKey(vkey)).size;
 }
 
-/** Index and tree of a receipt; undefined if it is malformed. Nothing about it is verified. */
-function parseReceipt(receipt: Uint8Array): { index: bigint; size: bigint } | undefined {
-  try {
-    const { index, checkpoint } = parseProof(receipt);
-    const head: Checkpoint = parseCheckpoint(checkpoint.slice(0, checkpoint.lastIndexOf("\n\n") + 1));
-    return { index, size: head.size };
-  } catch (failure) {
-    if (failure instanceof FormatError) return undefined;
-    throw failure;
-  }
+/** Index and tree of a receipt. Nothing about it is verified. */
+function parseReceipt(receipt: Uint8Array): { index: bigint; size: bigint } {
+  const { index, checkpoint } = parseProof(receipt);
+  const text = checkpoint.slice(0, checkpoint.lastIndexOf("\n\n") + 1);
+  return { index, size: parseCheckpoint(text).size };
 }
 
 /** Reads an entry of one kind, or throws a FormatError. */

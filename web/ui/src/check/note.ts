@@ -58,7 +58,8 @@ export function openNote(note: Uint8Array, key: Key): string {
   const own = signatures.filter((s) => s.name === key.name && equal(s.keyId, key.id));
   const message = utf8(text);
   if (own.length === 0) throw new SignatureError("not signed by the key");
-  if (!own.every((s) => verifyEd25519(key.publicKey, message, s.signature))) throw new SignatureError("wrong signature");
+  const isRight = own.every((s) => verifyEd25519(key.publicKey, message, s.signature));
+  if (!isRight) throw new SignatureError("wrong signature");
   return text;
 }
 

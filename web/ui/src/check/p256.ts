@@ -31,6 +31,7 @@ const map = mapToCurveSimpleSWU(Fp, { A: parameters.a, B: parameters.b, Z: Fp.ne
  * https://www.rfc-editor.org/rfc/rfc9380.html#section-3
  */
 export function encodeToCurve(message: Uint8Array, tag: Uint8Array): Point {
-  const [[u]] = hash_to_field(message, 1, { DST: tag, p: parameters.p, m: 1, k: 128, expand: "xmd", hash: sha256 }) as [[bigint]];
+  const options = { DST: tag, p: parameters.p, m: 1, k: 128, expand: "xmd", hash: sha256 } as const;
+  const [[u]] = hash_to_field(message, 1, options) as [[bigint]];
   return Point.fromAffine(map(u));
 }

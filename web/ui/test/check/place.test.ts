@@ -5,52 +5,17 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { utf8 } from "../../src/check/bytes.ts";
 import { alphaOf } from "../../src/check/draw.ts";
 import { type Entry, type EntryOf, formatEntry, type Kind, parseEntry } from "../../src/check/entry.ts";
-import { gather, type Hints, type Visitor } from "../../src/check/evidence.ts";
+import { gather, type Visitor } from "../../src/check/evidence.ts";
 import { fromHex } from "../../src/check/hex.ts";
 import { checkPlace } from "../../src/check/place.ts";
-import type { Source } from "../../src/check/source.ts";
-import { tilePath } from "../../src/check/tiles.ts";
-import type { Line } from "../../src/check/verdicts.ts";
+import { check, honest, reasons, reds } from "../support/check.ts";
 import { Random } from "../support/random.ts";
-import { type Files, Log, Operator, opens, Room, visitorAt } from "../support/room.ts";
+import { type Files, Log, message, Operator, opens, Room, script, visitorAt } from "../support/room.ts";
 import { fairness } from "../support/vectors.ts";
 import { prove } from "../support/vrf.ts";
 
 const operator = new Operator("queue.example.com/r/place", "place");
-const honest = ["included", "closed", "no-beacon", "exact"];
-
-async function check(source: Source, visitor: Visitor, hints?: Hints): Promise<Line[]> {
-  return checkPlace(visitor, await gather(source, visitor, hints));
-}
-
-const reasons = (lines: Line[]): string[] => lines.map(({ reason }) => reason);
-const reds = (lines: Line[]): string[] => lines.filter(({ status }) => status === "red").map(({ id }) => id);
-
-/** Three windows, an amendment that moves nothing of theirs, joins among the places of the one before. */
-function script(people: [number, number, number]): Room {
-  const room = new Room(operator);
-  const second = 1000;
-  room.join(opens + 5 * second, people[0]);
-  room.write({ kind: "amend", time: opens + 59 * second, change: "message", message: sha256(utf8("soon")) });
-  room.draw(opens + 60 * second);
-  room.assign(people[0] >> 1);
-  room.join(opens + 61 * second, people[1] >> 1);
-  room.assign();
-  room.write({ kind: "call", time: opens + 62 * second, lane: "general", position: 2n });
-  room.join(opens + 69 * second, people[1] - (people[1] >> 1));
-  room.join(opens + 70 * second, people[2]);
-  room.draw(opens + 70 * second);
-  room.join(opens + 71 * second, 2);
-  room.assign(3);
-  room.join(opens + 72 * second, 1);
-  room.assign();
-  room.draw(opens + 80 * second);
-  room.assign();
-  room.write({ kind: "end", time: opens + 90 * second });
-  return room;
-}
-
-const room = script([7, 12, 5]);
+const room = script(operator, [7, 12, 5]);
 const log = room.log();
 const files = log.publish(operator);
 const parsed = room.entries.map(parseEntry);
@@ -280,12 +245,26 @@ test("a window that begins at another place", async () => {
   for (const wrong of [[], [...earlier, ...earlier], [BigInt(freezeAt)], [1n]]) {
     assert.deepEqual(reasons(await check(files, me, { earlier: wrong })), honest.with(3, "first"), `${wrong}`);
   }
-  // The first window begins at 1, and that is known without anything else.
-  const first = visitorAt(operator, log, find("arrive", (e) => e.seq === 0));
-  const moved = tampered((entries) => {
-    for (const entry of entries) if (entry.kind === "assign" && entry.window === 0n) entry.position += 1n;
-  });
-  assert.deepEqual(reasons(await check(moved, first)), honest.with(3, "first"));
+  // Even where the sum is right.
+  const late = visitorAt(operator, log, find("arrive", (e) => e.window === 1n && e.seq === 6));
+  const twice = [...earlier, ...earlier];
+  assert.deepEqual(reasons(await check(shifted(7n), late)), honest);
+  assert.deepEqual(reasons(await check(shifted(7n), late, { earlier: twice })), honest.with(3, "first"));
+  const own = [...earlier, BigInt(freezeAt)];
+  assert.deepEqual(reasons(await check(shifted(12n), late, { earlier: own })), honest.with(3, "first"));
+});
+
+test("the first window begins at 1, and that is known without anything else", async () => {
+  const quiet = new Room(operator);
+  for (let n = 0; n < 5; n++) quiet.write(message(opens));
+  const index = quiet.join(opens, 2);
+  quiet.draw(opens + 60_000);
+  quiet.assign();
+  const entries = quiet.entries.map(parseEntry);
+  for (const entry of entries) if (entry.kind === "assign") entry.position += 1n;
+  const moved = new Log(entries.map(formatEntry));
+  const lines = await check(moved.publish(operator), visitorAt(operator, moved, index));
+  assert.deepEqual(reasons(lines), honest.with(3, "first"));
 });
 
 test("what I am shown is not my place", async () => {
@@ -372,64 +351,4 @@ test("files of the wrong length make a line red", async () => {
       if (files.asked.includes(path)) assert.equal(reds(lines).length, 1, `${path}: ${reasons(lines)}`);
     }
   }
-});
-
-test("evidence with parts mixed up or left out is never better than pending", async () => {
-  const mineAll = await gather(files, me);
-  const others = await gather(files, visitorAt(operator, log, find("arrive", (e) => e.window === 2n)));
-  const keys = ["room", "arrive", "growth", "freeze", "frozen", "draw", "firstPlace", "place"] as const;
-  for (const key of keys) {
-    const { [key]: _, ...less } = mineAll;
-    assert.notDeepEqual(reasons(checkPlace(me, less)), honest, key);
-    const mixed = checkPlace(me, { ...mineAll, [key]: others[key] });
-    const same = JSON.stringify(others[key], bigints) === JSON.stringify(mineAll[key], bigints);
-    assert.equal(reds(mixed).length, same ? 0 : 1, `${key}: ${reasons(mixed)}`);
-  }
-});
-
-const bigints = (_: string, value: unknown): unknown => (typeof value === "bigint" ? `${value}` : value);
-
-test("bundles are searched, not read from one end to the other", async (t) => {
-  const big = script([3000, 9000, 4000]);
-  const all = big.log();
-  const published = all.publish(operator);
-  const random = new Random(6);
-  let most = 0;
-  for (let n = 0; n < 6; n++) {
-    const index = big.entries.findIndex((entry, i) => i > random.below(14_000) && entry[1] === 0x72);
-    const source = published.with("checkpoint", published.map.get("checkpoint")!);
-    const visitor = visitorAt(operator, all, index);
-    const lines = await check(source, visitor);
-    assert.deepEqual(reasons(lines), honest);
-    assert.equal(new Set(source.asked).size, source.asked.length);
-    most = Math.max(most, source.asked.length);
-  }
-  assert.ok(most < 40, `${most} files of ${published.map.size}`);
-  t.diagnostic(`at most ${most} files of ${published.map.size}`);
-});
-
-test("a search gives up, and says so", async () => {
-  // The freeze comes 70 bundles of joins after the window is over.
-  const late = new Room(operator);
-  const index = late.join(opens, 3);
-  late.join(opens + 61_000, 18_000);
-  late.draw(opens + 62_000);
-  late.assign();
-  const all = late.log();
-  const source = all.publish(operator);
-  const visitor = visitorAt(operator, all, index);
-  assert.deepEqual(reasons(await check(source, visitor)), ["included", "not-found", "unchecked", "unchecked"]);
-  const freeze = BigInt(all.entries.findIndex((entry) => entry[0] === 0x66));
-  assert.deepEqual(reasons(await check(source, visitor, { freeze })), honest);
-});
-
-test("absurd numbers in a signed log end soon", async () => {
-  const huge = tampered(refrozen({ lots: 2 ** 32 - 1 }));
-  assert.deepEqual(reasons(await check(huge, me)), ["included", "lots", "unchecked", "unchecked"]);
-  const far = tampered((entries) => {
-    for (const entry of entries) if (entry.kind === "assign" && entry.window === 1n) entry.position += 1n << 60n;
-  });
-  assert.deepEqual(reasons(await check(far, me)), honest.with(3, "first"));
-  const source = files.with("checkpoint", operator.sign(`${operator.origin}\n${1n << 60n}\n${"A".repeat(43)}=\n`));
-  await assert.rejects(check(source, me), new RegExp(tilePath({ level: -1, index: 0n, width: 256 })));
 });

@@ -75,7 +75,12 @@ function publishedAt(size: number): Files {
 }
 
 test("proofs from tiles are those of the definition", async () => {
-  const root = (a: bigint, b: bigint): Uint8Array => rootOf(log.leaves.slice(Number(a), Number(b)));
+  const known = new Map<string, Uint8Array>();
+  const root = (a: bigint, b: bigint): Uint8Array => {
+    const hash = known.get(`${a} ${b}`) ?? rootOf(log.leaves.slice(Number(a), Number(b)));
+    known.set(`${a} ${b}`, hash);
+    return hash;
+  };
   for (const size of [1, 2, 255, 256, 257, 300, 511, 513, 1000, 65_535, 65_536, 65_537, 65_800]) {
     const files = publishedAt(size);
     const n = BigInt(size);

@@ -224,6 +224,35 @@ export class Room {
   }
 }
 
+/** An amendment that changes nothing of the order. */
+export function message(time: number): Entry {
+  return { kind: "amend", time, change: "message", message: sha256(utf8("soon")) };
+}
+
+/** Three windows, an amendment that moves nothing of theirs, joins among the places of the one before. */
+export function script(operator: Operator, people: [number, number, number]): Room {
+  const room = new Room(operator);
+  const second = 1000;
+  room.join(opens + 5 * second, people[0]);
+  room.write(message(opens + 59 * second));
+  room.draw(opens + 60 * second);
+  room.assign(people[0] >> 1);
+  room.join(opens + 61 * second, people[1] >> 1);
+  room.assign();
+  room.write({ kind: "call", time: opens + 62 * second, lane: "general", position: 2n });
+  room.join(opens + 69 * second, people[1] - (people[1] >> 1));
+  room.join(opens + 70 * second, people[2]);
+  room.draw(opens + 70 * second);
+  room.join(opens + 71 * second, 2);
+  room.assign(3);
+  room.join(opens + 72 * second, 1);
+  room.assign();
+  room.draw(opens + 80 * second);
+  room.assign();
+  room.write({ kind: "end", time: opens + 90 * second });
+  return room;
+}
+
 /** The visitor of an arrive entry, with a receipt for the tree up to it. */
 export function visitorAt(operator: Operator, log: Log, index: number, size = index + 1): Visitor & { ticket: string } {
   const entry = parseEntry(log.entries[index]!);
