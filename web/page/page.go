@@ -20,6 +20,8 @@
 //	     &lang=de                        language, in every request of a script; View.Lang
 //	     ?refresh=30                     View.Refresh, 15 to 600 seconds, chosen by a visitor
 //	                                     without scripts
+//	     ?to=URL                         where a claim should lead in the end, when that is one of the
+//	                                     room's targets or below one; kept in a cookie
 //	GET  /r/{slug}/check                 Check. no-store
 //	GET  /r/{slug}/brand.css             Brand.CSS, when Room.Brand is set
 //	POST /r/{slug}/line                  join
@@ -33,6 +35,7 @@
 //
 //	{"secret": "base64url"}      counts when there is no cookie: made by the script (line),
 //	                             or kept by it where cookies are blocked (claim, leave)
+//	{"to": "URL"}                claim only, form too: where it should lead; 400 when not allowed
 //	{"again": true}              with secret, line only, form: again=1: a new place, when that
 //	                             of the cookie is settled (missed, left); else the cookie counts
 //
