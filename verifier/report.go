@@ -146,6 +146,7 @@ func (a *auditor) notProven() []string {
 		"That nobody was turned away: refusing a join leaves no receipt.",
 		"That nobody holds several tickets.",
 		"That people were called as fast as the policy allows.",
+		"That the times are true: they are the operator's word.",
 		"That the draws could not be foreseen: without a beacon the operator could have tried out outcomes before each freeze.",
 		"That others are shown the same history: no witness has signed it. Compare checkpoints with other people.",
 	}
@@ -157,6 +158,11 @@ func (a *auditor) notProven() []string {
 	add(a.trust.VKey == "", "That the log is the operator's: its key was taken from the transcript itself. Get the key elsewhere.")
 	add(a.trust.Kept == nil, "That nothing was rewritten before now: no checkpoint of an earlier audit was given.")
 	s, n := &a.state, a.state.Counts()
+	add(n.Amends > 0, "That the policy stayed what it was at first: it was amended %d times. Each amendment is in the transcript, and holds from then on.", n.Amends)
+	add(n.Left > 0, "That %d people gave their places up themselves: leaving needs no proof.", n.Left)
+	add(n.Revoked > 0, "Why the organizer took %d places away.", n.Revoked)
+	add(s.Outflow().MaxActive > 0, "That never more than %d people were in at once: visits end outside of the transcript.", s.Outflow().MaxActive)
+	add(s.Ended() && n.Called < n.Drawn, "Why the room ended before %d people with a place were called.", n.Drawn-n.Called)
 	due, over := s.FreezeDue()
 	add(!s.Ended(), "How the room goes on: it has not ended at this checkpoint.")
 	add(n.Arrivals > n.Drawn, "Where %d arrivals will stand: their windows are not drawn at this checkpoint.", n.Arrivals-n.Drawn)

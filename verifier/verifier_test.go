@@ -106,7 +106,8 @@ func TestHonestRoomIsVerified(t *testing.T) {
 	if !r.OK || r.Level != verifier.LevelConsistent || r.Origin != origin || !slices.Equal(got, want) {
 		t.Errorf("ok %v, level %d, origin %q, counts %v, want %v", r.OK, r.Level, r.Origin, got, want)
 	}
-	if len(r.NotProven) != 6 {
+	if text := strings.Join(r.NotProven, "\n"); len(r.NotProven) != 12 || !strings.Contains(text, "operator's word") ||
+		!strings.Contains(text, fmt.Sprintf("amended %d times", counts.Amends)) || !strings.Contains(text, fmt.Sprintf("That %d people gave", counts.Left)) {
 		t.Errorf("not proven: %q", r.NotProven)
 	}
 }
@@ -169,6 +170,30 @@ func TestUnfinishedRoomSaysWhatIsOpen(t *testing.T) {
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("not proven lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// What the rules allow and people would not call fair is said.
+func TestWhatTheOperatorMayDoIsSaid(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	policy := keys.Policy()
+	policy.Outflow.MaxActive = 7
+	room := roomtest.Open(keys, policy)
+	tickets := room.Join(roomtest.Opens, 3)
+	room.Settle(roomtest.Opens + 60_000)
+	room.Append(&fairness.Skip{Time: roomtest.Opens + 60_001, Ticket: tickets[0], Reason: fairness.Revoked})
+	room.End(roomtest.Opens + 60_002)
+	r := auditOf(t, publish(t, keys, room.Entries()), verifier.Trust{VKey: keys.VKey})
+	text := strings.Join(r.NotProven, "\n")
+	for _, want := range []string{"took 1 places away", "more than 7 people", "before 3 people with a place were called"} {
+		if !r.OK || !strings.Contains(text, want) {
+			t.Errorf("ok %v, not proven lacks %q:\n%s", r.OK, want, text)
+		}
+	}
+	for _, none := range []string{"amended", "gave their places up"} {
+		if strings.Contains(text, none) {
+			t.Errorf("not proven has %q:\n%s", none, text)
 		}
 	}
 }

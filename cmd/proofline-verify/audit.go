@@ -74,7 +74,8 @@ func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 		return unreadable(err)
 	}
 	report.Seconds = time.Since(began).Seconds()
-	if vkey == "" && !named(arg, report.Origin) {
+	stranger := vkey == "" && !named(arg, report.Origin)
+	if stranger {
 		report.NotProven = append(report.NotProven, fmt.Sprintf("That this is the room at %s: it calls itself %s.", arg, printable(report.Origin)))
 	}
 	if err := f.print(t, report); err != nil {
@@ -83,7 +84,9 @@ func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 	if !report.OK {
 		return &exit{code: exitFailed}
 	}
-	keeper.save(pinned.checkpoint)
+	if !stranger { // it would be held against the room whose name it has taken
+		keeper.save(pinned.checkpoint)
+	}
 	return nil
 }
 
