@@ -48,6 +48,8 @@ test: need-go need-postgres $(UI_BUILT) ## vet and test everything, again under 
 		echo go test -race -short $(RACE); go test -race -short $(RACE); \
 	else echo "no C compiler, so no race detector: go test -race is left out"; fi
 	cd audit/interop && go test ./...
+	@if node -e 'process.exit(parseInt(process.versions.node) < 20)'; then cd $(UI) && npm test; \
+	else echo "Node.js $$(node --version) builds the pages, and 20 is needed to test their scripts: npm test is left out"; fi
 
 .PHONY: e2e
 e2e: need-go need-postgres ## drive the real binaries end to end, crashes included
