@@ -230,7 +230,7 @@ func TestCloseInVain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "a batch is taken", func() bool { r.queue.mu.Lock(); defer r.queue.mu.Unlock(); return len(r.queue.work.joins) <= maxBatch+5 })
+	eventually(t, "a batch is taken", func() bool { r.queue.mu.Lock(); defer r.queue.mu.Unlock(); return len(r.queue.work.joins) < len(joins) })
 	pause := make(chan error)
 	go func() { pause <- r.Pause(t.Context()) }()
 	eventually(t, "a change waits", func() bool { r.queue.mu.Lock(); defer r.queue.mu.Unlock(); return len(r.queue.work.acts) == 1 })
