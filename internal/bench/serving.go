@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	rounds      = 5               // pairs of baseline and subject, in turn
+	rounds      = 3               // pairs of baseline and subject, in turn
 	roundLength = 4 * time.Second // of each
 	connections = 256
 )
