@@ -8,8 +8,6 @@ export interface Joined {
   main: HTMLElement;
   /** This browser had a place already, and that one counts. */
   kept: boolean;
-  /** Cookies are blocked: the secret is in the address of the page. */
-  blocked: boolean;
 }
 
 /**
@@ -30,6 +28,11 @@ export class Holder {
     this.#onTrouble = onTrouble;
   }
 
+  /** Tells whether the secret is in the address of the page alone. */
+  get isBlocked(): boolean {
+    return this.#secret !== undefined;
+  }
+
   /** Takes a place, or the one of a given secret, once however many tabs try. */
   join(given?: string, again = false): Promise<Joined> {
     return exclusive(`proofline ${this.#room}`, async () => {
@@ -40,9 +43,8 @@ export class Holder {
       if (typeof answer["receipt"] === "string") this.#memory.keep(ticket, { receipt: answer["receipt"] });
       const main = await retry(() => this.#joined(ticket), this.#onTrouble);
       this.#memory.pending = undefined;
-      const blocked = main.dataset["cookie"] === undefined;
-      this.#hold(secret, blocked);
-      return { main, kept: answer["kept"] === true, blocked };
+      this.#hold(secret, main.dataset["cookie"] === undefined);
+      return { main, kept: answer["kept"] === true };
     }, navigator.locks);
   }
 

@@ -25,9 +25,13 @@ async function ask(url: string, init: RequestInit): Promise<Response> {
   return answer;
 }
 
-/** Gets what everybody gets, without cookies. */
+/**
+ * Gets what everybody gets, without cookies. The browser's own cache asks
+ * whether what it has is still true, or it would answer with what was true at
+ * the poll before.
+ */
 export async function getPublic(url: string): Promise<Response> {
-  return ask(url, { credentials: "omit" });
+  return ask(url, { credentials: "omit", cache: "no-cache" });
 }
 
 /** Gets the page's own <main> anew. */

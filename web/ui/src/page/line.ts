@@ -45,11 +45,11 @@ export class LinePage {
     document.addEventListener("click", (event) => this.#click(event));
     document.addEventListener("visibilitychange", () => this.#look());
     addEventListener("pageshow", (event) => event.persisted && this.#look());
-    addEventListener("online", () => this.#look());
+    addEventListener("online", () => this.#poller.now());
     addEventListener("offline", () => this.#notice("offline", true));
     setInterval(() => this.#tick(), 1000);
     this.#arrive();
-    this.#poller.start({ after: this.#place.poll, jitter });
+    if (!isSettled(this.#place)) this.#poller.start({ after: this.#place.poll, jitter });
     if (document.hidden) this.#poller.sleep();
     const secret = secretOf(location.hash);
     if (secret !== undefined) void this.#act(() => this.#join(secret));
@@ -61,6 +61,7 @@ export class LinePage {
     this.#clock.hear(now);
     this.#screen.show("[data-scripted]", true);
     this.#screen.show("[data-static]", false);
+    this.#screen.show("[data-kept]", !this.#holder.isBlocked);
     this.#screen.localize(this.#clock.now());
     this.#pressed();
     if (ticket !== undefined) {
@@ -136,7 +137,7 @@ export class LinePage {
     this.#place = is;
     this.#arrive();
     if (isSettled(is)) this.#poller.stop();
-    else if (isSettled(was)) this.#poller.start({ after: is.poll, jitter });
+    else this.#poller.start({ after: is.poll, jitter });
     if (is.state === was.state && is.ticket === was.ticket) return;
     const words = [this.#screen.words("h1"), this.#screen.words(".lead")];
     this.#screen.announce(words.join(". "));
@@ -256,7 +257,7 @@ export class LinePage {
 
   async #join(secret?: string, again = false): Promise<void> {
     const joined: Joined = await this.#holder.join(secret, again);
-    this.#notice("cookies", joined.blocked);
+    this.#notice("cookies", this.#holder.isBlocked);
     this.#notice("otherplace", joined.kept && secret !== undefined);
     this.#show(joined.main);
   }

@@ -79,17 +79,21 @@ export function ahead(place: Place, room: Pick<Room, "called" | "groups">): { mi
   return { min, max: min + Math.max(1, room.groups.get(place.window) ?? 1) - 1 };
 }
 
-const minPoll = 500; // milliseconds
+const minPoll = 2_000; // milliseconds
 const maxPoll = 60_000;
 /** The part of the time until something happens after which to look again. */
 const share = 1 / 4;
+/** How soon the end of the time to go in is looked at. */
+const lastLook = 500;
 
 /**
  * When to ask again: the server's interval near the front, longer the further
  * away the next thing is that can happen to this place.
  */
 export function nextPoll(place: Place, room: Room, now: number): Next {
-  const before = (moment: number) => Math.min(Math.max((moment - now) * share, room.after), Math.max(maxPoll, room.after));
+  // Before the start the server's interval is about the start, which says nothing about draws.
+  const least = room.phase === "open" ? minPoll : room.after;
+  const before = (moment: number) => Math.max(Math.min((moment - now) * share, maxPoll), least);
   const { jitter } = room;
   switch (place.state) {
     case "waiting":
@@ -97,7 +101,7 @@ export function nextPoll(place: Place, room: Room, now: number): Next {
     case "drawn":
       return { after: before(Math.max(now, room.starts) + callTime(ahead(place, room).min, room.perMinute)), jitter };
     case "called":
-      return { after: Math.min(room.after, Math.max(minPoll, place.now + place.left - now)), jitter };
+      return { after: Math.min(room.after, Math.max(lastLook, place.now + place.left - now)), jitter };
     case "joinable":
     case "closed":
       return { after: Math.max(maxPoll / 2, room.after), jitter };

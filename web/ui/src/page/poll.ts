@@ -76,10 +76,10 @@ export class Poller {
     else this.#schedule(this.#next.after - age);
   }
 
-  /** Asks at once. */
+  /** Asks at once, unless asleep. */
   now(): void {
     this.#cancel();
-    if (this.#started && !this.#asking) void this.#run();
+    if (this.#started && !this.#asking && !this.#asleep) void this.#run();
   }
 
   async #run(): Promise<void> {

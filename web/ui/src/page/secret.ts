@@ -18,12 +18,17 @@ export function hashOf(secret: string): string {
 
 type Locks = Pick<LockManager, "request">;
 
-/** Does something in one tab at a time, where the browser has locks (navigator.locks: secure pages only). */
+/**
+ * Does something in one tab at a time. Browsers have locks (navigator.locks) on
+ * secure pages only, and refuse them where cookies are blocked: then it is
+ * done all the same.
+ */
 export async function exclusive<T>(name: string, act: () => Promise<T>, locks: Locks | undefined): Promise<T> {
-  if (!locks) return act();
-  let result: T | undefined;
-  await locks.request(name, async () => {
-    result = await act();
-  });
-  return result as T;
+  let result: Promise<T> | undefined;
+  try {
+    await locks?.request(name, () => (result = act()));
+  } catch (refusal) {
+    if (result) throw refusal; // of the act itself
+  }
+  return result ?? act();
 }

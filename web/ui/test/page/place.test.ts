@@ -50,6 +50,10 @@ test("the interval grows with the distance, between the server's and a minute", 
   assert.equal(after(1001 + 100, roomOf({ after: 20_000 })), 20_000);
   assert.equal(after(1001, roomOf({ after: 90_000 })), 90_000); // the server may ask for patience
   assert.equal(after(1001, roomOf({ starts: noon + minute })), 15_000);
+  // Before the start, what the server says of its interval is about the start, and a draw may be nearer.
+  const before = roomOf({ phase: "open", starts: noon + 60 * minute, after: 60_000 });
+  assert.equal(nextPoll(placeOf({ draws: noon + 4000 }), before, noon).after, 2000);
+  assert.equal(after(1001, before), 60_000);
   assert.equal(nextPoll(placeOf(), roomOf(), noon).after, 15_000); // the draw is a minute away
   assert.equal(nextPoll(placeOf(), roomOf(), noon + minute).after, 2000);
 });

@@ -109,6 +109,15 @@ test("a distant visitor who returns after long is served at once", async () => {
   assert.deepEqual(asked, [0, 10_000]);
 });
 
+test("asleep it does not ask even at once", async () => {
+  const { timers, asked, poller } = polling(() => every(1000));
+  poller.start(every(1000));
+  poller.sleep();
+  poller.now();
+  await timers.pass(10_000);
+  assert.deepEqual(asked, []);
+});
+
 test("stopped it stays silent, whatever wakes it", async () => {
   const { timers, asked, poller } = polling(() => every(1000));
   poller.start(every(1000));

@@ -54,6 +54,12 @@ test("a tab that fails lets the next one act", async () => {
   assert.equal(await exclusive("room", () => Promise.resolve(1), locks), 1);
 });
 
-test("without locks it acts all the same", async () => {
-  assert.equal(await exclusive("room", () => Promise.resolve(1), undefined), 1);
+test("without locks it acts all the same, once", async () => {
+  const refused = { request: () => Promise.reject(new DOMException("denied", "SecurityError")) } as unknown as LockManager;
+  for (const locks of [undefined, refused]) {
+    let acts = 0;
+    assert.equal(await exclusive("room", () => Promise.resolve(++acts), locks), 1);
+    assert.equal(acts, 1);
+    await assert.rejects(exclusive("room", () => Promise.reject(new Error("no")), locks), /no/);
+  }
 });
