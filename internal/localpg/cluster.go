@@ -24,7 +24,6 @@ const settings = `# Written by proofline at every start; use ALTER SYSTEM for ch
 max_connections = 100
 shared_buffers = 128MB
 max_wal_size = 2GB
-wal_compression = on
 fsync = on
 synchronous_commit = on
 logging_collector = off
