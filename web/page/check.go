@@ -58,12 +58,12 @@ var reasons = []struct {
 }
 
 // Lines returns the four lines.
-func (p *checkPage) Lines() ([]checkLine, error) {
+func (t *translation) Lines() ([]checkLine, error) {
 	list := make([]checkLine, len(reasons))
 	for i, r := range reasons {
 		list[i] = checkLine{ID: r.line, Title: "check." + r.line}
 		for _, one := range r.reasons {
-			text, err := p.reason(one[1], one[2])
+			text, err := t.reason(one[1], one[2])
 			if err != nil {
 				return nil, err
 			}
@@ -74,17 +74,17 @@ func (p *checkPage) Lines() ([]checkLine, error) {
 }
 
 // reason returns a message, with room for the number that a script puts there.
-func (p *checkPage) reason(key, live string) (template.HTML, error) {
+func (t *translation) reason(key, live string) (template.HTML, error) {
 	switch live {
 	case "":
-		return p.Say(key)
+		return t.Say(key)
 	case "position":
-		return p.Say(key, live, trusted(`<b data-live="position"></b>`))
+		return t.Say(key, live, trusted(`<b data-live="position"></b>`))
 	}
-	return p.Count(key, live, 0)
+	return t.Count(key, live, 0)
 }
 
 // Command is what checks a proof elsewhere.
-func (p *checkPage) Command() template.HTML {
+func (*translation) Command() template.HTML {
 	return `<code dir="ltr">proofline-verify ticket FILE</code>`
 }

@@ -2,21 +2,26 @@ package page
 
 import "maps"
 
-// Message is a text by plural form.
-type Message = message
+// Messages returns the messages of a language, by key and plural form.
+func (p *Pages) Messages(l Lang) map[string]map[string]string {
+	all := map[string]map[string]string{}
+	for key, m := range p.set.speakers[l].catalog {
+		all[key] = m.texts
+	}
+	return all
+}
 
-// Messages returns the messages of a language.
-func (p *Pages) Messages(l Lang) map[string]Message { return p.set.speakers[l].catalog }
-
-// Without returns the pages without one message in one language.
-func (p *Pages) Without(l Lang, key string) *Pages {
-	s := *p.set
-	speaker := *s.speakers[l]
+// Without returns the pages without one message in one language; the error
+// says that the templates cannot do without it.
+func (p *Pages) Without(l Lang, key string) (*Pages, error) {
+	speaker := *p.set.speakers[l]
 	speaker.catalog = maps.Clone(speaker.catalog)
 	delete(speaker.catalog, key)
-	s.speakers = maps.Clone(s.speakers)
+	s := &set{p.set.files, maps.Clone(p.set.speakers), maps.Clone(p.set.templates)}
 	s.speakers[l] = &speaker
-	return &Pages{&s}
+	var err error
+	s.templates[l], err = s.translate(&speaker)
+	return &Pages{s}, err
 }
 
 // Count returns the form of a message for a number.

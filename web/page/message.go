@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"html"
 	"html/template"
-	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/text/feature/plural"
@@ -27,18 +27,27 @@ var errMessage = errors.New("page: message")
 // message is a text by plural form: a category of
 // https://cldr.unicode.org/index/cldr-spec/plural-rules, or "=7" for exactly
 // seven. One without plural forms has "other" alone. Values stand in braces.
-type message map[string]string
+type message struct {
+	texts map[string]string
+	html  map[string]string // the same, escaped
+	forms string            // all of them for scripts: JSON, escaped for an attribute
+}
 
 // UnmarshalJSON reads a text, or an object of forms.
 func (m *message) UnmarshalJSON(data []byte) error {
-	if data[0] == '"' {
-		*m = message{"other": ""}
-		var text string
-		err := json.Unmarshal(data, &text)
-		(*m)["other"] = text
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		m.texts = map[string]string{"other": text}
+	} else if err := json.Unmarshal(data, &m.texts); err != nil {
 		return err
 	}
-	return json.Unmarshal(data, (*map[string]string)(m))
+	m.html = make(map[string]string, len(m.texts))
+	for form, text := range m.texts {
+		m.html[form] = html.EscapeString(text)
+	}
+	forms, err := json.Marshal(m.texts)
+	m.forms = html.EscapeString(string(forms))
+	return err
 }
 
 // catalog is the messages of one language.
@@ -82,41 +91,37 @@ func (s *speaker) Dir() string {
 // Number writes a whole number.
 func (s *speaker) Number(n uint64) string { return s.printer.Sprint(number.Decimal(n)) }
 
-// Plain returns a message without values as text, for attributes.
-func (s *speaker) Plain(key string) (string, error) {
+// message returns a message by its key.
+func (s *speaker) message(key string) (message, error) {
 	m, ok := s.catalog[key]
 	if !ok {
-		return "", fmt.Errorf("%w %q is not there", errMessage, key)
+		return m, fmt.Errorf("%w %q is not there", errMessage, key)
 	}
-	return m["other"], nil
+	return m, nil
 }
 
-// Say returns a message with values: names and what stands for them, which is
-// HTML or a text to be escaped.
+// Say returns a message as HTML, also fit for attributes, with values: names
+// and what stands for them, which is HTML or a text to be escaped.
 func (s *speaker) Say(key string, values ...any) (template.HTML, error) {
-	text, err := s.Plain(key)
+	m, err := s.message(key)
 	if err != nil {
 		return "", err
 	}
-	return s.expand(key, text, values)
+	return expand(key, m.html["other"], values)
 }
 
 // Count returns the form of a message for a number. With a name for what is
 // counted, scripts find it by that name, with all forms to choose from.
 func (s *speaker) Count(key, live string, n uint64) (template.HTML, error) {
-	m, ok := s.catalog[key]
-	if !ok {
-		return "", fmt.Errorf("%w %q is not there", errMessage, key)
+	m, err := s.message(key)
+	if err != nil {
+		return "", err
 	}
-	text, err := s.expand(key, m[s.form(m, n)], []any{"n", s.Number(n)})
+	text, err := expand(key, m.html[s.form(m, n)], []any{"n", s.Number(n)})
 	if err != nil || live == "" {
 		return text, err
 	}
-	forms, err := json.Marshal(m)
-	if err != nil {
-		return "", fmt.Errorf("write forms of %q: %w", key, err)
-	}
-	return trusted(`<span data-live="` + live + `" data-forms="` + html.EscapeString(string(forms)) + `">` + string(text) + `</span>`), nil
+	return trusted(`<span data-live="` + live + `" data-forms="` + m.forms + `">` + string(text) + `</span>`), nil
 }
 
 var categories = map[plural.Form]string{
@@ -125,10 +130,10 @@ var categories = map[plural.Form]string{
 
 // form returns the form of a message for a number.
 func (s *speaker) form(m message, n uint64) string {
-	if exact := "=" + strconv.FormatUint(n, 10); m[exact] != "" {
+	if exact := "=" + strconv.FormatUint(n, 10); m.texts[exact] != "" {
 		return exact
 	}
-	if category := s.category(n); m[category] != "" {
+	if category := s.category(n); m.texts[category] != "" {
 		return category
 	}
 	return "other"
@@ -143,34 +148,39 @@ func (s *speaker) category(n uint64) string {
 	return categories[plural.Cardinal.MatchPlural(s.tag, int(n), 0, 0, 0, 0)] //nolint:gosec // below two million
 }
 
-var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
-
 // expand puts values in the place of the names in braces.
-func (s *speaker) expand(key, text string, values []any) (template.HTML, error) {
-	byName := map[string]string{}
+func expand(key, text string, values []any) (template.HTML, error) {
+	var out strings.Builder
+	for {
+		before, after, found := strings.Cut(text, "{")
+		out.WriteString(before)
+		if !found {
+			return trusted(out.String()), nil
+		}
+		name, rest, _ := strings.Cut(after, "}")
+		value, ok := valueOf(name, values)
+		if !ok {
+			return "", fmt.Errorf("%w %q: no text for {%s}", errMessage, key, name)
+		}
+		out.WriteString(value)
+		text = rest
+	}
+}
+
+// valueOf finds what stands for a name, as HTML.
+func valueOf(name string, values []any) (string, bool) {
 	for i := 0; i+1 < len(values); i += 2 {
-		name, _ := values[i].(string)
+		if values[i] != name {
+			continue
+		}
 		switch v := values[i+1].(type) {
 		case template.HTML:
-			byName["{"+name+"}"] = string(v)
+			return string(v), true
 		case string:
-			byName["{"+name+"}"] = html.EscapeString(v)
-		default:
-			return "", fmt.Errorf("%w %q: value of {%s} is %T", errMessage, key, name, v)
+			return html.EscapeString(v), true
 		}
 	}
-	var unknown string
-	out := placeholder.ReplaceAllStringFunc(html.EscapeString(text), func(name string) string {
-		v, ok := byName[name]
-		if !ok {
-			unknown = name
-		}
-		return v
-	})
-	if unknown != "" {
-		return "", fmt.Errorf("%w %q: no value for %s", errMessage, key, unknown)
-	}
-	return trusted(out), nil
+	return "", false
 }
 
 // trusted marks HTML that was put together from our own text and escaped values.

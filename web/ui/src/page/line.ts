@@ -4,9 +4,9 @@ import { type Basis, Expectation, expect, type Range } from "./expected.ts";
 import { Holder, type Joined } from "./holder.ts";
 import { getPublic, Refusal } from "./http.ts";
 import { Memory } from "./memory.ts";
-import { ahead, hasMoved, isSettled, nextPoll, type Place, readPlace } from "./place.ts";
+import { ahead, hasMoved, isLater, isSettled, nextPoll, type Place, readPlace } from "./place.ts";
 import { type Next, Poller } from "./poll.ts";
-import { readRoom, type Room } from "./room.ts";
+import { newer, readRoom, type Room } from "./room.ts";
 import { Screen } from "./screen.ts";
 import { secretOf } from "./secret.ts";
 import { Verdict } from "./verdict.ts";
@@ -66,7 +66,7 @@ export class LinePage {
     this.#pressed();
     if (ticket !== undefined) {
       const kept = this.#memory.of(ticket);
-      this.#notice("changed", position !== undefined && position > (kept.position ?? Infinity));
+      this.#notice("changed", isLater(this.#place, kept.position));
       if (position !== undefined && kept.position === undefined) this.#memory.keep(ticket, { position });
       if (!this.#expectation.said) this.#expectation = new Expectation(kept.said ?? this.#saidByServer());
     }
@@ -98,11 +98,10 @@ export class LinePage {
     }
   }
 
-  /** Takes a state document, unless a newer one was there before: caches may be of different age. */
-  #hear(room: Room): void {
-    this.#clock.hear(room.now);
+  #hear(said: Room): void {
+    this.#clock.hear(said.now);
     const was = this.#room;
-    if (was && room.size < was.size) return;
+    const room = newer(was, said);
     this.#room = room;
     this.#render();
     if (!was) return;
@@ -127,7 +126,7 @@ export class LinePage {
   #show(main: HTMLElement): void {
     const was = this.#place;
     const is = readPlace(main.dataset);
-    if (is.ticket !== undefined && (is.position ?? 0) > (this.#memory.of(is.ticket).position ?? Infinity)) {
+    if (is.ticket !== undefined && isLater(is, this.#memory.of(is.ticket).position)) {
       this.#notice("changed", true);
       return;
     }

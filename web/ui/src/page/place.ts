@@ -64,6 +64,14 @@ export function hasMoved(place: Place, room: Room, now: number): boolean {
   return false;
 }
 
+/**
+ * Tells whether a place is later than the one that was shown first for the
+ * same ticket, which can never rightly be.
+ */
+export function isLater(place: Place, shown: number | undefined): boolean {
+  return place.position !== undefined && shown !== undefined && place.position > shown;
+}
+
 /** Tells whether anything can still happen to what the page shows. */
 export function isSettled(place: Place): boolean {
   return ["admitted", "missed", "left", "revoked", "ended"].includes(place.state);

@@ -37,6 +37,11 @@ export function readRoom(json: unknown): Room {
   };
 }
 
+/** The newer of two documents: caches may be of different age, and what was shown is not taken back. */
+export function newer(was: Room | undefined, is: Room): Room {
+  return was && is.size < was.size ? was : is;
+}
+
 class Reader {
   readonly #value: unknown;
   readonly #name: string;

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ahead, hasMoved, isSettled, nextPoll, readPlace } from "../../src/page/place.ts";
+import { ahead, hasMoved, isLater, isSettled, nextPoll, readPlace } from "../../src/page/place.ts";
+import { newer, type Room } from "../../src/page/room.ts";
 import { drawnOf, minute, noon, placeOf, roomOf } from "./rooms.ts";
 
 test("the server is asked when, and only when, a place has moved", () => {
@@ -72,6 +73,28 @@ test("what the server wrote", () => {
   assert.equal(place.paused, false);
   assert.deepEqual([place.now, place.base, place.left], [5, 7, 9]);
   assert.equal(readPlace({ state: "waiting" }).position, undefined);
+});
+
+test("a later place than the one shown first is noticed", () => {
+  assert.equal(isLater(drawnOf(4212), 4211), true);
+  assert.equal(isLater(drawnOf(4211), 4211), false);
+  assert.equal(isLater(drawnOf(4210), 4211), false); // wrong as well, and for the check to say
+  assert.equal(isLater(drawnOf(4211), undefined), false);
+  assert.equal(isLater(placeOf(), 4211), false);
+});
+
+test("people ahead never become more, whatever caches answer", () => {
+  const documents = [3, 1, 4, 1, 5, 9, 2, 6].map((n) => roomOf({ size: 5000 + n, called: 1000 + 10 * n }));
+  for (const place of [placeOf(), drawnOf(3000)]) {
+    let room: Room | undefined;
+    let was = Infinity;
+    for (const document of documents) {
+      room = newer(room, document);
+      assert.ok(ahead(place, room).min <= was);
+      was = ahead(place, room).min;
+    }
+    assert.equal(room?.called, 1090);
+  }
 });
 
 test("settled places are at rest", () => {
