@@ -48,7 +48,7 @@ test: need-go need-postgres $(UI_BUILT) ## vet and test everything, again under 
 		echo go test -race -short $(RACE); go test -race -short $(RACE); \
 	else echo "no C compiler, so no race detector: go test -race is left out"; fi
 	cd audit/interop && go test ./...
-	@if node -e 'process.exit(parseInt(process.versions.node) < 20)'; then cd $(UI) && npm test; \
+	@if node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; then cd $(UI) && npm test; \
 	else echo "Node.js $$(node --version) builds the pages, and 20 is needed to test their scripts: npm test is left out"; fi
 
 .PHONY: e2e
