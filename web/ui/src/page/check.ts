@@ -20,7 +20,7 @@ export class CheckPage {
     this.#screen.show(".lines, .choices, [data-about]", true);
     this.#screen.show("[data-static]", false);
     this.#screen.find("[data-again]")?.addEventListener("click", () => void this.#run());
-    this.#screen.find("[data-proof]")?.addEventListener("click", () => this.#save());
+    this.#screen.find("button[data-proof]")?.addEventListener("click", () => this.#save());
     void this.#run();
   }
 
@@ -37,8 +37,7 @@ export class CheckPage {
     } catch {
       this.#overall("failed");
     }
-    const save = this.#screen.find<HTMLButtonElement>("[data-proof]");
-    if (save) save.disabled = this.#bundle === undefined;
+    this.#screen.show("[data-proof]", this.#bundle !== undefined);
     this.#running = false;
   }
 

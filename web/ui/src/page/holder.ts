@@ -57,7 +57,7 @@ export class Holder {
   async claim(): Promise<string | undefined> {
     const answer = await retry(() => post(`${this.#room}/claim`, this.#own()), this.#onTrouble);
     const target = answer["location"];
-    return typeof target === "string" && /^https?:$/.test(new URL(target).protocol) ? target : undefined;
+    return typeof target === "string" && /^https?:\/\//.test(target) ? target : undefined;
   }
 
   /** Gives the place up. */

@@ -16,13 +16,19 @@ export class Refusal extends Error {
   }
 }
 
-/** How long to wait for an answer, in milliseconds. */
+/** How long to wait for a whole answer, in milliseconds. */
 const patience = 15_000;
 
-async function ask(url: string, init: RequestInit): Promise<Response> {
-  const answer = await fetch(url, { ...init, signal: AbortSignal.timeout(patience) });
-  if (!answer.ok) throw new Refusal(answer);
-  return answer;
+async function ask(url: string, init: RequestInit): Promise<string> {
+  const giveUp = new AbortController();
+  const timer = setTimeout(() => giveUp.abort(), patience);
+  try {
+    const answer = await fetch(url, { ...init, signal: giveUp.signal });
+    if (!answer.ok) throw new Refusal(answer);
+    return await answer.text();
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /**
@@ -30,15 +36,14 @@ async function ask(url: string, init: RequestInit): Promise<Response> {
  * whether what it has is still true, or it would answer with what was true at
  * the poll before.
  */
-export async function getPublic(url: string): Promise<Response> {
+export function getPublic(url: string): Promise<string> {
   return ask(url, { credentials: "omit", cache: "no-cache" });
 }
 
 /** Gets the page's own <main> anew. */
 export async function getMain(url: string, credentials: RequestCredentials): Promise<HTMLElement> {
   const answer = await ask(url, { credentials, headers: { Accept: "text/html" } });
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const main = page.querySelector<HTMLElement>("main[data-state]");
+  const main = new DOMParser().parseFromString(answer, "text/html").querySelector<HTMLElement>("main[data-state]");
   if (!main) throw new Error("the answer has no <main>");
   return main;
 }
@@ -51,5 +56,5 @@ export async function post(url: string, body: object): Promise<Record<string, un
     headers: { "Content-Type": "application/json", Accept: "application/json" },
     body: JSON.stringify(body),
   });
-  return (await answer.json()) as Record<string, unknown>;
+  return JSON.parse(answer) as Record<string, unknown>;
 }

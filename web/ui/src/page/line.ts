@@ -4,7 +4,7 @@ import { type Basis, Expectation, expect, type Range } from "./expected.ts";
 import { Holder, type Joined } from "./holder.ts";
 import { getPublic, Refusal } from "./http.ts";
 import { Memory } from "./memory.ts";
-import { ahead, hasMoved, isLater, isSettled, nextPoll, type Place, readPlace } from "./place.ts";
+import { ahead, calledUpTo, hasMoved, isLater, isSettled, nextPoll, type Place, readPlace } from "./place.ts";
 import { type Next, Poller } from "./poll.ts";
 import { newer, readRoom, type Room } from "./room.ts";
 import { Screen } from "./screen.ts";
@@ -31,6 +31,7 @@ export class LinePage {
   #stale = false; // the visitor was away: what is shown may have moved without the room showing it
   #failures = 0;
   #busy = false;
+  #notifies = false; // beside the sound
 
   constructor(main: HTMLElement) {
     this.#main = main;
@@ -83,8 +84,7 @@ export class LinePage {
 
   async #ask(): Promise<Next> {
     try {
-      const answer = await getPublic(`${this.#place.room}/state`);
-      this.#hear(readRoom(await answer.json()));
+      this.#hear(readRoom(JSON.parse(await getPublic(`${this.#place.room}/state`))));
       const room = this.#room!;
       if (this.#stale || hasMoved(this.#place, room, this.#clock.now())) await this.#refresh();
       this.#failures = 0;
@@ -156,9 +156,9 @@ export class LinePage {
     }
     if (room && place.ticket !== undefined) {
       this.#screen.count("ahead", ahead(place, room).min);
-      this.#screen.count("called", room.called);
+      this.#screen.count("called", calledUpTo(place, room));
       this.#screen.count("group", room.groups.get(place.window) ?? 1);
-      this.#screen.progress("line", room.called, place.position ?? 1);
+      this.#screen.progress("line", calledUpTo(place, room), place.position ?? 1);
       this.#expect(room, now);
     }
     this.#sayExpected(now);
@@ -179,6 +179,7 @@ export class LinePage {
     const box = this.#screen.find("[data-expected]");
     const paused = this.#room?.paused ?? this.#place.paused;
     if (!box || !said) return;
+    if (!this.#room && said.range.latest < now) return; // said long ago: the server's words are better until more is known
     this.#sayRange(said.range, now);
     box.hidden = paused;
     const cause = this.#expectation.cause(now) ?? (this.#main.dataset["slower"] === undefined ? undefined : "slower");
@@ -293,8 +294,6 @@ export class LinePage {
     this.#pressed();
     this.#screen.announce(this.#screen.words("[data-alert-is]"));
   }
-
-  #notifies = false;
 
   #pressed(): void {
     const { isOn } = this.#alert;

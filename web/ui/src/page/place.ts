@@ -77,13 +77,19 @@ export function isSettled(place: Place): boolean {
   return ["admitted", "missed", "left", "revoked", "ended"].includes(place.state);
 }
 
+/** How far the line has been called, by the newer of what is known. */
+export function calledUpTo(place: Place, room: Pick<Room, "called">): number {
+  return Math.max(place.called, room.called);
+}
+
 /** How many people are still to be called before this place: exactly, once drawn. */
 export function ahead(place: Place, room: Pick<Room, "called" | "groups">): { min: number; max: number } {
+  const called = calledUpTo(place, room);
   if (place.position !== undefined) {
-    const exactly = Math.max(0, place.position - 1 - room.called);
+    const exactly = Math.max(0, place.position - 1 - called);
     return { min: exactly, max: exactly };
   }
-  const min = Math.max(0, place.base - room.called);
+  const min = Math.max(0, place.base - called);
   return { min, max: min + Math.max(1, room.groups.get(place.window) ?? 1) - 1 };
 }
 

@@ -15,7 +15,7 @@ export type Answer = { lines: Line[]; bundle: string | undefined } | { failure: 
 export async function check(data: DOMStringMap, memory: Memory): Promise<Exclude<Answer, { failure: string }>> {
   const { room = "", ticket = "", origin = "", vkey = "", checker = "", position } = data;
   const kept = memory.of(ticket);
-  const receipt = kept.receipt ?? (await (await getPublic(`${room}/tickets/${ticket}/receipt`)).text());
+  const receipt = kept.receipt ?? (await getPublic(`${room}/tickets/${ticket}/receipt`));
   const key = kept.vkey ?? vkey; // the first one seen
   memory.keep(ticket, { receipt, vkey: key });
   const shown = kept.position ?? (position === undefined ? undefined : Number(position));

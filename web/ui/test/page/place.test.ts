@@ -35,11 +35,12 @@ test("the server is asked when, and only when, a place has moved", () => {
 
 test("people ahead", () => {
   assert.deepEqual(ahead(placeOf(), roomOf()), { min: 2000, max: 2411 });
-  assert.deepEqual(ahead(placeOf({ base: 0 }), roomOf({ called: 0 })), { min: 0, max: 411 });
+  assert.deepEqual(ahead(placeOf({ base: 0, called: 0 }), roomOf({ called: 0 })), { min: 0, max: 411 });
   assert.deepEqual(ahead(placeOf({ window: 64 }), roomOf()), { min: 2000, max: 2000 });
   assert.deepEqual(ahead(drawnOf(3000), roomOf()), { min: 1999, max: 1999 });
   assert.deepEqual(ahead(drawnOf(1001), roomOf()), { min: 0, max: 0 });
   assert.deepEqual(ahead(drawnOf(900), roomOf()), { min: 0, max: 0 });
+  assert.deepEqual(ahead(drawnOf(3000, { called: 1100 }), roomOf()), { min: 1899, max: 1899 }); // the place is newer than the room
 });
 
 test("the interval grows with the distance, between the server's and a minute", () => {
