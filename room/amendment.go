@@ -12,16 +12,14 @@ import (
 const maxMessage = 2000 // characters
 
 // Amendment is what an organizer may change while a room lives; fields that
-// are nil stay as they are. Title, targets and brand are no matter of the
-// transcript.
+// are nil stay as they are. Title and settings are no matter of the transcript.
 type Amendment struct {
 	Title   *string
 	Outflow *OutflowChange
 	Message *string
 	Windows []WindowRule // hold from the first one's moment on
 	Closes  *time.Time
-	Targets *[]string // all are new
-	Brand   *Brand    // all members are new
+	SettingsChange
 }
 
 // OutflowChange is a change of the outflow; a member that is nil stays as it is.
@@ -43,7 +41,7 @@ func (c *OutflowChange) on(o fairness.Outflow) fairness.Outflow {
 // room.
 func ParseAmendment(data []byte) (Amendment, error) {
 	var a Amendment
-	d := newFields(data, "title", "outflow", "message", "windows", "closes", "targets", "brand")
+	d := newFields(data, "title", "outflow", "message", "windows", "closes", "targets", "brand", "max_waiting")
 	read(d, "title", &a.Title, wantText)
 	read(d, "message", &a.Message, wantText)
 	read(d, "closes", &a.Closes, wantTime)
@@ -57,17 +55,10 @@ func ParseAmendment(data []byte) (Amendment, error) {
 		read(in, "per_minute", &a.Outflow.PerMinute, wantRate)
 		read(in, "max_active", &a.Outflow.MaxActive, wantCount)
 	}
-	var settings Settings
-	targets, brand := d.settings(&settings)
-	if targets {
-		a.Targets = &settings.Targets
-	}
-	if brand {
-		a.Brand = &settings.Brand
-	}
+	a.SettingsChange = d.settings()
 	d.add(a.problems())
 	if len(d.raw) == 0 {
-		d.problem("", "changes nothing: give title, outflow, message, windows, closes, targets or brand")
+		d.problem("", "changes nothing: give title, outflow, message, windows, closes, targets, brand or max_waiting")
 	}
 	return a, d.err()
 }
@@ -86,18 +77,7 @@ func (a Amendment) problems() []fairness.Problem {
 		list = append(list, fairness.Problem{Field: "outflow.per_minute", Detail: wantRate})
 	}
 	list = append(list, a.windowProblems()...)
-	return append(list, a.settings().problems()...)
-}
-
-// settings returns what is said about the settings.
-func (a Amendment) settings() (s Settings) {
-	if a.Targets != nil {
-		s.Targets = *a.Targets
-	}
-	if a.Brand != nil {
-		s.Brand = *a.Brand
-	}
-	return s
+	return append(list, a.on(Settings{}).problems()...)
 }
 
 // windowProblems lets the rules for new rooms say what is wrong with windows.

@@ -79,7 +79,7 @@ type Outflow struct {
 // others as far as that does not depend on the time.
 func ParseConfig(data []byte) (Config, error) {
 	var c Config
-	d := newFields(data, "slug", "title", "opens", "starts", "closes", "windows", "outflow", "claim", "session", "beacon", "targets", "brand")
+	d := newFields(data, "slug", "title", "opens", "starts", "closes", "windows", "outflow", "claim", "session", "beacon", "targets", "brand", "max_waiting")
 	read(d, "slug", &c.Slug, wantText)
 	read(d, "title", &c.Title, wantText)
 	read(d, "opens", &c.Opens, wantTime)
@@ -97,7 +97,7 @@ func ParseConfig(data []byte) (Config, error) {
 			in.problem("per_minute", wantRate) // only what is missing gets the default
 		}
 	}
-	d.settings(&c.Settings)
+	c.Settings = d.settings().on(c.Settings)
 	if d.raw != nil && d.err() != nil { // without a problem here, those below are found when the room is made
 		if wrong, ok := errors.AsType[*InvalidError](c.check(time.UnixMilli(0))); ok {
 			d.add(wrong.Problems)

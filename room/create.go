@@ -36,8 +36,8 @@ func (rs *Rooms) Create(ctx context.Context, c Config) (*Room, error) {
 			return nil, err
 		}
 	}
-	if c.Settings.Targets != nil || c.Settings.Brand != (Brand{}) {
-		if err := r.changeSettings(ctx, settingsChange{&c.Settings.Targets, &c.Settings.Brand}); err != nil {
+	if s := c.Settings; s.Targets != nil || s.Brand != (Brand{}) || s.MaxWaiting > 0 {
+		if err := r.changeSettings(ctx, s.asChange()); err != nil {
 			return nil, err
 		}
 	}

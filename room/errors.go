@@ -19,6 +19,8 @@ var (
 	// ErrClosed is returned when a room takes no more joins: its last window
 	// has closed or it has ended.
 	ErrClosed = errors.New("the room takes no more visitors")
+	// ErrFull is returned when as many people are in line as may be.
+	ErrFull = errors.New("the line is full for now")
 	// ErrSecret is returned when a secret is not the ticket's.
 	ErrSecret = errors.New("the secret is not this ticket's")
 	// ErrNotCalled is returned when a ticket is claimed before its turn.

@@ -16,13 +16,26 @@ func (r *Room) Leave(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 	if own := fairness.NewTicket(r.Origin, secret); subtle.ConstantTimeCompare(own[:], t[:]) != 1 {
 		return ErrSecret
 	}
+	return r.skip(ctx, t, fairness.Left)
+}
+
+// Revoke takes the place of a ticket away, by the organizer's decision. Again
+// is no error. Errors: [ErrTicketUnknown], [ErrSettled], [ErrBusy],
+// [ErrStopping], and that of ctx.
+func (r *Room) Revoke(ctx context.Context, t fairness.Ticket) error {
+	r.touch()
+	return r.skip(ctx, t, fairness.Revoked)
+}
+
+// skip passes a ticket over that can still be called or claimed.
+func (r *Room) skip(ctx context.Context, t fairness.Ticket, reason fairness.Reason) error {
 	st, ok := r.Standing(t)
 	if !ok {
 		return ErrTicketUnknown
 	}
 	if isPending(st) {
 		err := r.act(ctx, func(_ *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
-			return []fairness.Entry{&fairness.Skip{Time: now, Ticket: t, Reason: fairness.Left}}, nil
+			return []fairness.Entry{&fairness.Skip{Time: now, Ticket: t, Reason: reason}}, nil
 		})
 		// A refusal is another request for the same ticket that was quicker, or
 		// the end of the room: the standing says which.
@@ -31,7 +44,7 @@ func (r *Room) Leave(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 		}
 		st, _ = r.Standing(t)
 	}
-	if st.Status == fairness.StatusSkipped && st.Reason == fairness.Left {
+	if st.Status == fairness.StatusSkipped && st.Reason == reason {
 		return nil
 	}
 	return ErrSettled

@@ -171,7 +171,7 @@ func (r *Room) Receipt(ctx context.Context, t fairness.Ticket) ([]byte, error) {
 
 // Join records a request to join, durably, and returns once it is. The same
 // ticket again gets the same arrival. Errors: [*EarlyError], [ErrClosed],
-// [ErrBusy], [ErrStopping], and that of ctx.
+// [ErrFull], [ErrBusy], [ErrStopping], and that of ctx.
 func (r *Room) Join(ctx context.Context, t fairness.Ticket) (Joined, error) {
 	r.touch()
 	if st, ok := r.Standing(t); ok {
@@ -205,7 +205,18 @@ func (r *Room) openFor(now time.Time) error {
 	if s.Ended || s.Closes != nil && now.Sub(*s.Closes) > slack {
 		return ErrClosed
 	}
+	if r.IsFull() {
+		return ErrFull
+	}
 	return nil
+}
+
+// IsFull tells whether nobody more may join for now, by the organizer's limit.
+func (r *Room) IsFull() bool {
+	settings, _ := r.Settings()
+	n := &r.Snapshot().Counts
+	inLine := n.Arrivals - n.Admitted - n.NoShows - n.Left - n.Revoked
+	return settings.MaxWaiting > 0 && inLine >= uint64(settings.MaxWaiting)
 }
 
 // Standing returns where a ticket stands as of the durable transcript.
@@ -317,10 +328,10 @@ func (r *Room) amendTexts(ctx context.Context, a Amendment) error {
 		}
 		r.setTitle(*a.Title)
 	}
-	if a.Targets == nil && a.Brand == nil {
+	if a.SettingsChange == (SettingsChange{}) {
 		return nil
 	}
-	return r.changeSettings(ctx, settingsChange{a.Targets, a.Brand})
+	return r.changeSettings(ctx, a.SettingsChange)
 }
 
 // setTitle takes a title that is stored.

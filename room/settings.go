@@ -29,6 +29,36 @@ type Settings struct {
 	// unless they came with another. Each allows what is below it, too.
 	Targets []string `json:"targets,omitempty"`
 	Brand   Brand    `json:"brand,omitzero"`
+	// MaxWaiting is how many people may be in line at once, about; 0 for no
+	// limit. Whoever is turned away gets no receipt.
+	MaxWaiting uint32 `json:"max_waiting,omitempty"`
+}
+
+// SettingsChange is what is said about the settings: members that are there
+// replace what was.
+type SettingsChange struct {
+	Targets    *[]string `json:"targets,omitempty"`
+	Brand      *Brand    `json:"brand,omitempty"` // all members are new
+	MaxWaiting *uint32   `json:"max_waiting,omitempty"`
+}
+
+// on returns the settings with the change.
+func (c SettingsChange) on(s Settings) Settings {
+	if c.Targets != nil {
+		s.Targets = *c.Targets
+	}
+	if c.Brand != nil {
+		s.Brand = *c.Brand
+	}
+	if c.MaxWaiting != nil {
+		s.MaxWaiting = *c.MaxWaiting
+	}
+	return s
+}
+
+// asChange returns the change that makes settings of nothing.
+func (s Settings) asChange() SettingsChange {
+	return SettingsChange{&s.Targets, &s.Brand, &s.MaxWaiting}
 }
 
 // Brand is what a room's pages look like; empty members leave them as they are.
@@ -169,23 +199,24 @@ func (s *Settings) Origins() []string {
 	return slices.Compact(list)
 }
 
-// settings reads the settings among a room's members, and tells which are there.
-func (d *fields) settings(into *Settings) (targets, brand bool) {
-	read(d, "targets", &into.Targets, wantTargets)
-	if d.has("brand") {
-		in := d.inner("brand", d.raw["brand"], "logo", "color", "background")
-		read(in, "logo", &into.Brand.Logo, wantText)
-		read(in, "color", &into.Brand.Color, wantText)
-		read(in, "background", &into.Brand.Background, wantText)
+// settings reads the settings among a room's members.
+func (d *fields) settings() (c SettingsChange) {
+	if d.has("targets") {
+		c.Targets = new([]string)
+		read(d, "targets", c.Targets, wantTargets)
 	}
-	return d.has("targets"), d.has("brand")
-}
-
-// settingsChange is what an amendment says about the settings: members that
-// are there replace what was.
-type settingsChange struct {
-	Targets *[]string `json:"targets,omitempty"`
-	Brand   *Brand    `json:"brand,omitempty"`
+	if d.has("brand") {
+		c.Brand = &Brand{}
+		in := d.inner("brand", d.raw["brand"], "logo", "color", "background")
+		read(in, "logo", &c.Brand.Logo, wantText)
+		read(in, "color", &c.Brand.Color, wantText)
+		read(in, "background", &c.Brand.Background, wantText)
+	}
+	if d.has("max_waiting") {
+		c.MaxWaiting = new(uint32)
+		read(d, "max_waiting", c.MaxWaiting, wantCount)
+	}
+	return c
 }
 
 // storedSettings are the settings as they were read from the database.
@@ -202,7 +233,7 @@ func (r *Room) Settings() (settings *Settings, version int64) {
 }
 
 // changeSettings stores a change and takes what comes out of it.
-func (r *Room) changeSettings(ctx context.Context, c settingsChange) error {
+func (r *Room) changeSettings(ctx context.Context, c SettingsChange) error {
 	change, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("write settings: %w", err)

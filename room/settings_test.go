@@ -230,11 +230,11 @@ func TestSettings(t *testing.T) {
 		t.Errorf("no settings: %+v, version %d", got, version)
 	}
 	want.Brand = Brand{Background: "#000000"}
-	if err := r.Amend(t.Context(), Amendment{Brand: &want.Brand}); err != nil {
+	if err := r.Amend(t.Context(), Amendment{SettingsChange: SettingsChange{Brand: &want.Brand}}); err != nil {
 		t.Fatal(err)
 	}
 	want.Targets = []string{"https://a.example.com", "https://b.example.com"}
-	if err := r.Amend(t.Context(), Amendment{Targets: &want.Targets}); err != nil {
+	if err := r.Amend(t.Context(), Amendment{SettingsChange: SettingsChange{Targets: &want.Targets}}); err != nil {
 		t.Fatal(err)
 	}
 	if got, version := r.Settings(); version != 3 || cmp.Diff(&want, got) != "" {
@@ -244,13 +244,13 @@ func TestSettings(t *testing.T) {
 		got, version := there.Settings()
 		return version == 3 && cmp.Diff(&want, got) == ""
 	})
-	if err := r.Amend(t.Context(), Amendment{Targets: &[]string{}, Brand: &Brand{}}); err != nil {
+	if err := r.Amend(t.Context(), Amendment{SettingsChange: SettingsChange{Targets: &[]string{}, Brand: &Brand{}}}); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := r.Settings(); len(got.Targets) != 0 || got.Brand != (Brand{}) {
 		t.Errorf("removed, and left is %+v", got)
 	}
-	if err := r.Amend(t.Context(), Amendment{Targets: &[]string{"x"}}); problemFields(t, err) != "targets[0]" {
+	if err := r.Amend(t.Context(), Amendment{SettingsChange: SettingsChange{Targets: &[]string{"x"}}}); problemFields(t, err) != "targets[0]" {
 		t.Errorf("wrong target: %v", err)
 	}
 	if size := r.Snapshot().Size; size != 1 {

@@ -28,7 +28,7 @@ func wantsPage(c echo.Context, p problem) bool {
 
 // sendErrorPage answers with an error for people.
 func (s *Server) sendErrorPage(c echo.Context, p problem) error {
-	v := page.ErrorView{Lang: language(c), Kind: kindOf(p.Status), RequestID: p.RequestID}
+	v := page.ErrorView{Lang: language(c), Kind: kindOf(p), RequestID: p.RequestID}
 	if r, ok := c.Get(roomKey).(*room.Room); ok {
 		view := roomView(r)
 		v.Room = &view
@@ -42,21 +42,22 @@ func (s *Server) sendErrorPage(c echo.Context, p problem) error {
 	return s.sendPage(c, p.Status, func(w io.Writer) error { return s.pages.Error(w, v) })
 }
 
-// kindOf is what a status means to a visitor.
-func kindOf(status int) page.Kind {
-	switch status {
+// kindOf is what a problem means to a visitor.
+func kindOf(p problem) page.Kind {
+	if p.Type == problemTypes+"full" {
+		return page.NoRoom
+	}
+	switch p.Status {
 	case http.StatusNotFound:
 		return page.NotFound
 	case http.StatusConflict:
 		return page.Early
 	case http.StatusGone:
 		return page.Gone
-	case http.StatusTooManyRequests:
-		return page.Full
 	case http.StatusServiceUnavailable:
 		return page.Busy
 	}
-	if status >= http.StatusInternalServerError {
+	if p.Status >= http.StatusInternalServerError {
 		return page.Failed
 	}
 	return page.Refused

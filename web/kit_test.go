@@ -259,6 +259,7 @@ type (
 		Starts   time.Time  `json:"starts"`
 		Closes   *time.Time `json:"closes"`
 		Paused   bool       `json:"paused"`
+		Full     bool       `json:"full"`
 		Message  string     `json:"message"`
 		Size     uint64     `json:"size"`
 		Arrivals uint64     `json:"arrivals"`
@@ -274,6 +275,7 @@ type (
 		Poll struct {
 			AfterMS int64   `json:"after_ms"`
 			Jitter  float64 `json:"jitter"`
+			Listen  uint64  `json:"listen_ahead"`
 		} `json:"poll"`
 	}
 	windowJSON struct {

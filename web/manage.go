@@ -123,6 +123,18 @@ func (s *Server) amendRoom(c echo.Context, r *room.Room) error {
 	return s.showRoom(c, r)
 }
 
+// revoke takes a visitor's place away.
+func (s *Server) revoke(c echo.Context, r *room.Room) error {
+	ticket, err := parseTicket(c.Param("ticket"))
+	if err != nil {
+		return err
+	}
+	if err := r.Revoke(c.Request().Context(), ticket); err != nil {
+		return err
+	}
+	return s.ticket(c, r)
+}
+
 // change is the handler of a request to pause, resume or end.
 func change(do func(*room.Room, context.Context) error) func(echo.Context, *room.Room) error {
 	return func(c echo.Context, r *room.Room) error {

@@ -153,7 +153,7 @@ func TestToken(t *testing.T) {
 			requests = append(requests, request{route.Method, strings.ReplaceAll(route.Path, ":slug", "guarded")})
 		}
 	}
-	if len(requests) != 6+11 {
+	if len(requests) != 6+12 {
 		t.Errorf("%d requests to guarded routes: is a new one listed?", len(requests))
 	}
 	for _, r := range requests {
@@ -181,4 +181,53 @@ func TestNoToken(t *testing.T) {
 	for _, authorization := range []string{"", "Bearer", "Bearer ", "Bearer " + token} {
 		s.get("/v1/rooms", "Authorization: "+authorization).problem(http.StatusUnauthorized, "unauthorized")
 	}
+}
+
+// TestRevoke takes places away, in the transcript, and shows it to the visitor.
+func TestRevoke(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"sale","windows":[{"length":"24h"}]}`)
+	v := newVisitor("sale")
+	path := "/v1/rooms/sale/tickets/" + v.ticket + "/revoke"
+	s.post(path, "").problem(http.StatusNotFound, "unknown-ticket")
+	s.post("/v1/rooms/sale/tickets/x/revoke", "").problem(http.StatusBadRequest, "invalid")
+	s.post("/r/sale/join", v.joinBody()).want(http.StatusCreated)
+	for range 2 { // again is no error, and no second entry
+		if got := decode[ticketJSON](s.post(path, "").want(http.StatusOK)); got.Status != "skipped" || got.Reason != "revoked" {
+			t.Errorf("revoked: %+v", got)
+		}
+	}
+	if got := decode[organizerJSON](s.get("/v1/rooms/sale")); got.Counts["revoked"] != 1 || got.Size != 3 {
+		t.Errorf("after a revocation: %+v", got)
+	}
+	s.post("/r/sale/tickets/"+v.ticket+"/claim", v.claimBody()).problem(http.StatusGone, "expired")
+	if a := s.get("/r/sale?fragment=1&ticket="+v.ticket, "Accept: text/html").want(http.StatusOK); !strings.Contains(a.body, `data-state="revoked"`) {
+		t.Errorf("page of a revoked place: %s", a.body)
+	}
+}
+
+// TestFull lets only so many be in line at once.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"sale","windows":[{"length":"24h"}],"max_waiting":2}`)
+	first, again := newVisitor("sale"), newVisitor("sale")
+	s.post("/r/sale/join", first.joinBody()).want(http.StatusCreated)
+	s.post("/r/sale/join", "").want(http.StatusCreated)
+	full := func(want bool) func() bool {
+		return func() bool { return decode[stateJSON](s.get("/r/sale/state")).Full == want }
+	}
+	eventually(t, "the line is full", full(true))
+	s.post("/r/sale/join", again.joinBody()).problem(http.StatusConflict, "full")
+	s.post("/r/sale/join", first.joinBody()).want(http.StatusOK) // has a place
+	if a := s.get("/r/sale", "Accept: text/html").want(http.StatusOK); !strings.Contains(a.body, `data-state="full"`) {
+		t.Errorf("page of a full line: %s", a.body)
+	}
+	s.post("/v1/rooms/sale/tickets/"+first.ticket+"/revoke", "").want(http.StatusOK)
+	eventually(t, "there is room again", full(false))
+	s.post("/r/sale/join", again.joinBody()).want(http.StatusCreated)
+	s.do("PATCH", "/v1/rooms/sale", `{"max_waiting":0}`).want(http.StatusOK)
+	s.post("/r/sale/join", "").want(http.StatusCreated)
+	s.do("PATCH", "/v1/rooms/sale", `{"max_waiting":-1}`).problem(http.StatusBadRequest, "invalid")
 }

@@ -37,7 +37,10 @@ type document struct {
 
 // documents keeps the latest document of each room, so that a visitor's poll
 // costs no more than sending it.
-type documents struct{ bySlug sync.Map } // of *rendering
+type documents struct {
+	bySlug      sync.Map // of *rendering
+	listenAhead uint64   // see [streamAhead], 0 for nobody
+}
 
 type rendering struct {
 	mu     sync.Mutex // held while one renders
@@ -89,7 +92,7 @@ func (ds *documents) of(r *room.Room) *document {
 	}
 	defer g.mu.Unlock()
 	if d = g.latest.Load(); !d.isFresh(r.Snapshot(), time.Now()) {
-		d = render(r)
+		d = render(r, ds.listenAhead)
 		g.latest.Store(d)
 	}
 	return d
@@ -103,12 +106,13 @@ func (d *document) isFresh(s *room.Snapshot, now time.Time) bool {
 	return age < minAge || age < maxAge && d.snapshot == s
 }
 
-func render(r *room.Room) *document {
+func render(r *room.Room, listenAhead uint64) *document {
 	d := &document{snapshot: r.Snapshot(), rendered: time.Now()}
 	var o object
 	o.reset()
 	now := r.Now()
 	o.state(r, d.snapshot, now)
+	o.poll(roomPoll(d.snapshot, now), listenAhead)
 	// The time of rendering is not part of the tag: nobody needs to fetch a
 	// quiet room again for it.
 	sum := sha256.Sum256(o.b)
@@ -134,6 +138,7 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 		o.null("closes")
 	}
 	o.flag("paused", s.Paused)
+	o.flag("full", r.IsFull())
 	o.text("message", s.Message)
 	o.number("size", s.Size)
 	o.number("arrivals", s.Counts.Arrivals)
@@ -146,10 +151,15 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 	o.close()
 	o.windows(s, now)
 	o.lanes(&s.Counts)
+}
+
+// poll writes when pages should ask again, and who should listen instead.
+func (o *object) poll(after time.Duration, listenAhead uint64) {
 	o.open("poll")
-	o.number("after_ms", uint64(roomPoll(s, now).Milliseconds())) //nolint:gosec // not negative
+	o.number("after_ms", uint64(after.Milliseconds())) //nolint:gosec // not negative
 	o.name("jitter")
 	o.b = append(o.b, pollJitter...)
+	o.number("listen_ahead", listenAhead)
 	o.close()
 }
 

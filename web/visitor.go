@@ -154,7 +154,7 @@ func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) page
 	policy, now := r.Policy(), r.Now()
 	settings, _ := r.Settings()
 	v := page.View{
-		Room: roomView(r), Lang: language(c), State: stateWithout(snapshot, now), Now: now,
+		Room: roomView(r), Lang: language(c), State: stateWithout(r, now), Now: now,
 		Opens: snapshot.Opens, Starts: snapshot.Starts, Claim: time.Duration(policy.Claim) * time.Millisecond,
 		Paused: snapshot.Paused, Slower: snapshot.Outflow.PerMinute < policy.Outflow.PerMinute,
 		Poll: roomPoll(snapshot, now), Refresh: refresh(c),
@@ -190,7 +190,8 @@ func roomView(r *room.Room) page.Room {
 func pathOf(r *room.Room) string { return publicPath + url.PathEscape(r.Slug) }
 
 // stateWithout is the state of the page for somebody without a place.
-func stateWithout(s *room.Snapshot, now time.Time) page.State {
+func stateWithout(r *room.Room, now time.Time) page.State {
+	s := r.Snapshot()
 	switch {
 	case s.Ended:
 		return page.Ended
@@ -198,6 +199,8 @@ func stateWithout(s *room.Snapshot, now time.Time) page.State {
 		return page.Upcoming
 	case s.Closes != nil && !now.Before(*s.Closes):
 		return page.Closed
+	case r.IsFull():
+		return page.Full
 	}
 	return page.Joinable
 }

@@ -7,6 +7,7 @@
 //
 //	GET  /r/{slug}/checkpoint, tile/...            the log (https://c2sp.org/tlog-tiles)
 //	GET  /r/{slug}/state                           what everybody may know, cacheable
+//	GET  /r/{slug}/events                          the same whenever it changes, to few
 //	POST /r/{slug}/join                            record an arrival, answered with its receipt
 //	GET  /r/{slug}/tickets/{ticket}[/receipt]      where one ticket stands
 //	POST /r/{slug}/tickets/{ticket}/claim          a called ticket's pass, for its secret
@@ -16,6 +17,7 @@
 //	POST /r/{slug}/sessions/touch, release         whether a visitor is still there
 //	     /v1/rooms[/{slug}[/pause|resume|end]]     management, with the bearer token
 //	     /v1/rooms/{slug}/rotate-keys|calls|pull   keys of passes, who calls, calls
+//	     /v1/rooms/{slug}/tickets/{ticket}/revoke  take a place away
 //	GET  /r/{slug}[/check], /assets/...            pages for visitors, see package page
 //	POST /r/{slug}/line|claim|leave|link           what visitors do on them
 //	GET  /healthz                                  200 once the server can take joins
@@ -36,6 +38,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -65,6 +69,9 @@ type Options struct {
 	Ready func() bool
 	// Assets are the built files of the pages; nil: those in the program.
 	Assets fs.FS
+	// MaxStreams is how many streams of events are open at most; 0 for
+	// [DefaultStreams], negative for none.
+	MaxStreams int
 	// TrustedProxies are the networks whose X-Forwarded-For header is
 	// believed. None: the connection's address counts.
 	TrustedProxies []*net.IPNet
@@ -82,6 +89,10 @@ type Server struct {
 	documents documents
 	deadlines deadlines
 
+	maxStreams int
+	streams    atomic.Int64  // open
+	closing    chan struct{} // closed when the server stops
+
 	pages       *page.Pages
 	assets      map[string]*asset // by name
 	crossOrigin *http.CrossOriginProtection
@@ -91,7 +102,13 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		rooms: o.Rooms, token: sha256.Sum256([]byte(o.AdminToken)), ready: o.Ready, log: o.Log,
-		echo: echo.New(), ids: newRequestIDs(),
+		echo: echo.New(), ids: newRequestIDs(), maxStreams: o.MaxStreams, closing: make(chan struct{}),
+	}
+	if s.maxStreams == 0 {
+		s.maxStreams = DefaultStreams
+	}
+	if s.maxStreams > 0 {
+		s.documents.listenAhead = streamAhead
 	}
 	if s.ready == nil {
 		s.ready = o.Rooms.Ready
@@ -149,6 +166,7 @@ func (s *Server) routes() {
 	s.echo.POST(inRoom+"/sessions/touch", bounded(s.inRoom(onPass((*room.Room).Touch))))
 	s.echo.POST(inRoom+"/sessions/release", bounded(s.inRoom(onPass((*room.Room).Release))))
 	s.echo.Match(read, inRoom+"/state", s.inRoom(s.state))
+	s.echo.GET(inRoom+"/events", s.inRoom(s.events))
 	s.echo.Match(read, inRoom+"/tickets/:ticket", s.inRoom(s.ticket))
 	s.echo.Match(read, inRoom+"/tickets/:ticket/receipt", bounded(s.inRoom(s.receipt)))
 	s.echo.POST(inRoom+"/tickets/:ticket/claim", bounded(s.inRoom(s.claim)))
@@ -174,6 +192,7 @@ func (s *Server) routes() {
 	s.echo.POST(rooms+"/:slug/resume", bounded(s.inRoom(change((*room.Room).Resume))))
 	s.echo.POST(rooms+"/:slug/end", bounded(s.inRoom(change((*room.Room).End))))
 	s.echo.POST(rooms+"/:slug/rotate-keys", bounded(s.inRoom(s.rotateKeys)))
+	s.echo.POST(rooms+"/:slug/tickets/:ticket/revoke", bounded(s.inRoom(s.revoke)))
 	s.echo.GET(rooms+"/:slug/calls", s.inRoom(showCalls))
 	s.echo.PUT(rooms+"/:slug/calls", bounded(s.inRoom(s.setCalls)))
 	s.echo.POST(rooms+"/:slug/pull", bounded(s.inRoom(s.pull)))
@@ -194,6 +213,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes: maxHeader,
 		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
+	server.RegisterOnShutdown(sync.OnceFunc(func() { close(s.closing) }))
 	drained := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)

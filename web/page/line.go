@@ -20,7 +20,7 @@ const warnAt = time.Minute
 // Changes tells whether anything can still happen to what the page shows.
 func (p *linePage) Changes() bool {
 	switch p.View.State {
-	case Upcoming, Joinable, Waiting, Drawn, Called:
+	case Upcoming, Joinable, Full, Waiting, Drawn, Called:
 		return true
 	}
 	return false

@@ -45,7 +45,7 @@
 //	link   200 {"link": URL#k=secret}
 //
 // Failures are problem documents for JSON and for ?fragment=1, and the Error
-// page otherwise; 409, 429 and 503 carry Retry-After. Content security policy:
+// page otherwise; 409 and 503 carry Retry-After. Content security policy:
 // there is no inline script, style or handler; images are the logo alone, from
 // the room's own path.
 //
@@ -77,6 +77,7 @@ type State string
 const (
 	Upcoming State = "upcoming" // not open yet
 	Joinable State = "joinable" // open, and no place yet
+	Full     State = "full"     // open, and nobody can join for now
 	Waiting  State = "waiting"  // in a group that is not drawn
 	Drawn    State = "drawn"    // has a position
 	Called   State = "called"   // may go in
@@ -119,7 +120,7 @@ type View struct {
 	// Cookie tells whether the request brought the secret of a visitor as a cookie. After a
 	// join the script learns from it whether this browser keeps cookies.
 	Cookie  bool
-	Ticket  *Ticket       // nil in upcoming, joinable and closed, and in ended for strangers
+	Ticket  *Ticket       // nil in upcoming, joinable, full and closed, and in ended for strangers
 	Poll    time.Duration // when to ask for the room's state first
 	Refresh time.Duration // by which the page loads itself anew, 0 unless the visitor chose it
 }
@@ -165,7 +166,7 @@ type Kind string
 const (
 	NotFound Kind = "not-found" // no such room or page
 	Busy     Kind = "busy"      // overloaded or starting: again in a moment
-	Full     Kind = "full"      // the room takes nobody more for now
+	NoRoom   Kind = "full"      // nobody more can join for now
 	Early    Kind = "early"     // what was asked for is not possible yet
 	Gone     Kind = "gone"      // what was asked for is not possible any more
 	Refused  Kind = "refused"   // the request came from another site, or is malformed

@@ -169,7 +169,7 @@ func TestStates(t *testing.T) {
 // TestStatesOfTheLine wants a page of every state among those that are looked at.
 func TestStatesOfTheLine(t *testing.T) {
 	for _, s := range []page.State{
-		page.Upcoming, page.Joinable, page.Waiting, page.Drawn, page.Called, page.Admitted,
+		page.Upcoming, page.Joinable, page.Full, page.Waiting, page.Drawn, page.Called, page.Admitted,
 		page.Missed, page.Left, page.Revoked, page.Closed, page.Ended,
 	} {
 		if _, ok := lines[string(s)]; !ok {
@@ -237,7 +237,7 @@ func TestFragment(t *testing.T) {
 func TestRefresh(t *testing.T) {
 	p := newPages(t, manifest)
 	for name, v := range lines {
-		changes := slices.Contains([]page.State{page.Upcoming, page.Joinable, page.Waiting, page.Drawn, page.Called}, v.State)
+		changes := slices.Contains([]page.State{page.Upcoming, page.Joinable, page.Full, page.Waiting, page.Drawn, page.Called}, v.State)
 		for _, refresh := range []time.Duration{0, 45 * time.Second} {
 			v.Refresh = refresh
 			var b bytes.Buffer

@@ -83,6 +83,7 @@ func change(v page.View, change func(v *page.View)) page.View {
 var lines = map[string]page.View{
 	"upcoming": change(view(page.Upcoming), func(v *page.View) { v.Opens, v.Starts = at(27), at(57) }),
 	"joinable": view(page.Joinable),
+	"full":     view(page.Full),
 	"joinable-closes": change(view(page.Joinable), func(v *page.View) {
 		v.Closes, v.Starts, v.Room = at(60*30), at(40), branded
 	}),
@@ -128,7 +129,7 @@ var checks = map[string]page.CheckView{
 var failures = map[string]page.ErrorView{
 	"error-not-found": {Kind: page.NotFound},
 	"error-busy":      {Kind: page.Busy, Again: "/r/concert"},
-	"error-full":      {Kind: page.Full, Room: &room, Again: "/r/concert"},
+	"error-full":      {Kind: page.NoRoom, Room: &room, Again: "/r/concert"},
 	"error-early":     {Kind: page.Early, Room: &room},
 	"error-gone":      {Kind: page.Gone, Room: &room},
 	"error-refused":   {Kind: page.Refused, Room: &room, RequestID: "01J9ZK3VQ7"},

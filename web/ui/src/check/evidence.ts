@@ -201,10 +201,14 @@ export function entryOf<K extends Kind>({ entry, index }: Proven, kind: K): Entr
 /** The schedule of a policy after some amendments; one that the rules do not allow changes nothing. */
 export function scheduleOf(room: EntryOf<"room">, amends: readonly Proven[]): Schedule {
   let schedule = new Schedule(room.windows, room.closes);
+  let now = room.created; // time never runs backwards
   for (const proven of [...amends].sort((a, b) => (a.index < b.index ? -1 : 1))) {
     const amend = entryOf(proven, "amend");
-    if (amend.change !== "windows") continue;
-    schedule = schedule.amended(amend.time, amend.windows, amend.closes) ?? schedule;
+    if (amend.change !== "windows" || amend.time < now) continue;
+    const next = schedule.amended(amend.time, amend.windows, amend.closes);
+    if (!next) continue;
+    schedule = next;
+    now = amend.time;
   }
   return schedule;
 }

@@ -2,8 +2,10 @@
 // from the documents, not from the Go code, so that it is a second opinion.
 //
 //   source ─► gather ─► evidence ─► checkPlace ─► four lines
+//                          └──────► formatBundle ─► a file, for proofline-verify ticket
 
 export { fromBase64Url, toBase64Url } from "./base64.ts";
+export { type Bundle, formatBundle, parseBundle } from "./bundle.ts";
 export { type Evidence, gather, type Hints, type Proven, type ProvenRun, type Visitor } from "./evidence.ts";
 export { checkPlace } from "./place.ts";
 export { httpSource, type Source } from "./source.ts";

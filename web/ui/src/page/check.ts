@@ -1,7 +1,10 @@
 import type { Facts, Line } from "../check/index.ts";
 import { Memory } from "./memory.ts";
-import { check, overall } from "./proof.ts";
+import { check, overall, proofName } from "./proof.ts";
 import { Screen } from "./screen.ts";
+
+/** How long a browser may take to fetch a saved file from memory, in milliseconds. */
+const keepUrl = 60_000;
 
 /** The page on which a visitor checks a place. */
 export class CheckPage {
@@ -65,10 +68,10 @@ export class CheckPage {
   #save(): void {
     if (this.#bundle === undefined) return;
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([this.#bundle], { type: "text/plain" }));
-    link.download = `proof-${this.#data["ticket"] ?? ""}.txt`;
+    link.href = URL.createObjectURL(new Blob([this.#bundle], { type: "application/json" }));
+    link.download = proofName(this.#data);
     link.click();
-    URL.revokeObjectURL(link.href);
+    setTimeout(() => URL.revokeObjectURL(link.href), keepUrl);
   }
 }
 

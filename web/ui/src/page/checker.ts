@@ -1,6 +1,6 @@
 // The worker that checks a place: a script of its own, so that the check is
 // loaded only when it is made, and never holds up the page.
-import { checkPlace, gather, httpSource } from "../check/index.ts";
+import { checkPlace, formatBundle, gather, httpSource, type Evidence, type Visitor } from "../check/index.ts";
 import type { Answer, Question } from "./proof.ts";
 
 addEventListener("message", ({ data }: MessageEvent<Question>) => {
@@ -10,8 +10,17 @@ addEventListener("message", ({ data }: MessageEvent<Question>) => {
 async function answer({ prefix, visitor }: Question): Promise<Answer> {
   try {
     const evidence = await gather(httpSource(prefix), visitor);
-    return { lines: checkPlace(visitor, evidence), bundle: undefined };
+    return { lines: checkPlace(visitor, evidence), bundle: bundleOf(visitor, evidence) };
   } catch (failure) {
     return { failure: String(failure) };
+  }
+}
+
+/** The proof to save; what no file can hold, such as more than the longest one, cannot be saved. */
+function bundleOf(visitor: Visitor, evidence: Evidence): string | undefined {
+  try {
+    return formatBundle(visitor, evidence);
+  } catch {
+    return undefined;
   }
 }

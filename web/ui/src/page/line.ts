@@ -3,8 +3,9 @@ import { ServerClock } from "./clock.ts";
 import { type Basis, Expectation, expect, type Range } from "./expected.ts";
 import { Holder, type Joined } from "./holder.ts";
 import { getPublic, Refusal } from "./http.ts";
+import { Listener } from "./listener.ts";
 import { Memory } from "./memory.ts";
-import { ahead, calledUpTo, hasMoved, isLater, isSettled, nextPoll, type Place, readPlace } from "./place.ts";
+import { ahead, calledUpTo, hasMoved, isLater, isNear, isSettled, nextPoll, type Place, readPlace } from "./place.ts";
 import { type Next, Poller } from "./poll.ts";
 import { newer, readRoom, type Room } from "./room.ts";
 import { Screen } from "./screen.ts";
@@ -14,6 +15,8 @@ import { Verdict } from "./verdict.ts";
 /** Numbers of people ahead that are worth saying aloud. */
 const milestones = [1000, 500, 200, 100, 50, 20, 10, 5, 2, 1, 0];
 const jitter = 0.3;
+/** How often to ask at most, in milliseconds, while the stream tells of every change. */
+const whileListening = 20_000;
 
 /** The page of a line, kept up to date. */
 export class LinePage {
@@ -21,6 +24,7 @@ export class LinePage {
   readonly #clock = new ServerClock();
   readonly #alert = new Alert();
   readonly #poller = new Poller(() => this.#ask());
+  readonly #listener = new Listener(() => new EventSource(`${this.#place.room}/events`), (text) => void this.#listen(text));
   readonly #memory: Memory;
   readonly #holder: Holder;
   readonly #verdict: Verdict;
@@ -29,6 +33,7 @@ export class LinePage {
   #room: Room | undefined;
   #expectation = new Expectation();
   #stale = false; // the visitor was away: what is shown may have moved without the room showing it
+  #refreshing: Promise<void> | undefined; // one at a time, so that no older words come after newer ones
   #failures = 0;
   #busy = false;
   #notifies = false; // beside the sound
@@ -84,18 +89,34 @@ export class LinePage {
 
   async #ask(): Promise<Next> {
     try {
-      this.#hear(readRoom(JSON.parse(await getPublic(`${this.#place.room}/state`))));
+      await this.#learn(await getPublic(`${this.#place.room}/state`));
       const room = this.#room!;
-      if (this.#stale || hasMoved(this.#place, room, this.#clock.now())) await this.#refresh();
       this.#failures = 0;
       this.#notice("offline", false);
       this.#notice("trouble", false);
-      return nextPoll(this.#place, room, this.#clock.now());
+      const next = nextPoll(this.#place, room, this.#clock.now());
+      return this.#listener.isHeard ? { ...next, after: Math.max(next.after, whileListening) } : next;
     } catch (failure) {
       this.#failures++;
       if (this.#failures > 1 || !navigator.onLine) this.#notice(navigator.onLine ? "trouble" : "offline", true);
       throw failure;
     }
+  }
+
+  /** Takes a state document, and asks for new words where it calls for them. */
+  async #learn(text: string): Promise<void> {
+    this.#hear(readRoom(JSON.parse(text)));
+    this.#listenIfNear();
+    if (this.#stale || hasMoved(this.#place, this.#room!, this.#clock.now())) await this.#refresh();
+  }
+
+  /** Takes what the stream brings; what fails is left to polling. */
+  async #listen(text: string): Promise<void> {
+    await this.#learn(text).catch(() => this.#poller.now());
+  }
+
+  #listenIfNear(): void {
+    this.#listener.want(!document.hidden && this.#room !== undefined && isNear(this.#place, this.#room));
   }
 
   #hear(said: Room): void {
@@ -117,9 +138,15 @@ export class LinePage {
   }
 
   /** Gets the words for where the visitor is now. */
-  async #refresh(): Promise<void> {
-    this.#show(await this.#holder.main(this.#place.ticket));
-    this.#stale = false;
+  #refresh(): Promise<void> {
+    this.#refreshing ??= this.#holder
+      .main(this.#place.ticket)
+      .then((main) => {
+        this.#show(main);
+        this.#stale = false;
+      })
+      .finally(() => (this.#refreshing = undefined));
+    return this.#refreshing;
   }
 
   /** Shows what the server wrote, unless it names a later place than before: that is never shown. */
@@ -135,6 +162,7 @@ export class LinePage {
     this.#main = main;
     this.#place = is;
     this.#arrive();
+    this.#listenIfNear();
     if (isSettled(is)) this.#poller.stop();
     else this.#poller.start({ after: is.poll, jitter });
     if (is.state === was.state && is.ticket === was.ticket) return;
@@ -215,6 +243,7 @@ export class LinePage {
 
   /** The visitor looks at the page again, or away from it. */
   #look(): void {
+    this.#listenIfNear();
     if (document.hidden) {
       if (!this.#alert.isOn) this.#poller.sleep();
       return;

@@ -51,7 +51,9 @@ export function hasMoved(place: Place, room: Room, now: number): boolean {
     case "upcoming":
       return over || room.phase === "closed" || room.opens !== place.opens;
     case "joinable":
-      return over || room.phase === "closed";
+      return over || room.phase === "closed" || room.full;
+    case "full":
+      return over || room.phase === "closed" || !room.full;
     case "waiting": // windows are drawn in order, so mine is when more is drawn than was before it
       return over || room.drawn > place.base;
     case "drawn":
@@ -93,6 +95,12 @@ export function ahead(place: Place, room: Pick<Room, "called" | "groups">): { mi
   return { min, max: min + Math.max(1, room.groups.get(place.window) ?? 1) - 1 };
 }
 
+/** Tells whether a place is so near the front that it is worth hearing of every change at once. */
+export function isNear(place: Place, room: Room): boolean {
+  if (place.ticket === undefined || room.paused) return false;
+  return place.state === "drawn" && ahead(place, room).min < room.listenAhead;
+}
+
 const minPoll = 2_000; // milliseconds
 const maxPoll = 60_000;
 /** The part of the time until something happens after which to look again. */
@@ -117,6 +125,7 @@ export function nextPoll(place: Place, room: Room, now: number): Next {
     case "called":
       return { after: Math.min(room.after, Math.max(lastLook, place.now + place.left - now)), jitter };
     case "joinable":
+    case "full":
     case "closed":
       return { after: Math.max(maxPoll / 2, room.after), jitter };
   }

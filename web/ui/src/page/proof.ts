@@ -51,3 +51,9 @@ export function overall(lines: readonly Line[]): Status {
 export function isPending(lines: readonly Line[]): boolean {
   return !lines.some(({ status }) => status === "red") && lines.some(({ reason }) => reason === "pending" || reason === "behind");
 }
+
+/** The name of the file that a proof is saved in: the room's, and enough of the ticket to tell two apart. */
+export function proofName({ room = "", ticket = "" }: DOMStringMap): string {
+  const slug = room.slice(room.lastIndexOf("/") + 1);
+  return `proofline-${slug}-${ticket.slice(0, 8)}.json`;
+}

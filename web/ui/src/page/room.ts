@@ -3,6 +3,7 @@ export interface Room {
   size: number; // of the transcript: a document with less is older
   phase: string;
   paused: boolean;
+  full: boolean; // nobody more can join for now
   message: string;
   opens: number; // milliseconds since the Unix epoch, as all moments here
   starts: number;
@@ -12,6 +13,7 @@ export interface Room {
   groups: Map<number, number>; // people in the latest windows
   after: number; // milliseconds until it is worth asking again
   jitter: number;
+  listenAhead: number; // with at most so many people ahead it is worth listening instead
   now: number;
 }
 
@@ -24,6 +26,7 @@ export function readRoom(json: unknown): Room {
     size: doc.number("size"),
     phase: doc.text("phase"),
     paused: doc.flag("paused"),
+    full: doc.flag("full"),
     message: doc.text("message"),
     opens: doc.time("opens"),
     starts: doc.time("starts"),
@@ -33,6 +36,7 @@ export function readRoom(json: unknown): Room {
     groups: new Map(doc.list("windows").map((window) => [window.number("index"), window.number("arrivals")])),
     after: poll.number("after_ms"),
     jitter: poll.number("jitter"),
+    listenAhead: poll.number("listen_ahead"),
     now: doc.time("now"),
   };
 }

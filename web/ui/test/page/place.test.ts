@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ahead, hasMoved, isLater, isSettled, nextPoll, readPlace } from "../../src/page/place.ts";
+import { ahead, hasMoved, isLater, isNear, isSettled, nextPoll, readPlace } from "../../src/page/place.ts";
 import { newer, type Room } from "../../src/page/room.ts";
 import { drawnOf, minute, noon, placeOf, roomOf } from "./rooms.ts";
 
@@ -103,4 +103,18 @@ test("settled places are at rest", () => {
     ["joinable", "waiting", "drawn", "called", "admitted", "missed", "left", "revoked", "ended"].map((state) => isSettled(placeOf({ state }))),
     [false, false, false, false, true, true, true, true, true],
   );
+});
+
+test("who is near the front, and can still be called, listens", () => {
+  assert.equal(isNear(drawnOf(1100), roomOf()), true);
+  assert.equal(isNear(drawnOf(1101), roomOf()), false);
+  assert.equal(isNear(drawnOf(1100), roomOf({ paused: true })), false);
+  assert.equal(isNear(drawnOf(1001), roomOf({ listenAhead: 0 })), false);
+  assert.equal(isNear(placeOf(), roomOf()), false);
+});
+
+test("a full line is looked at again", () => {
+  assert.equal(hasMoved(placeOf({ state: "full" }), roomOf({ full: true }), noon), false);
+  assert.equal(hasMoved(placeOf({ state: "full" }), roomOf(), noon), true);
+  assert.equal(hasMoved(placeOf({ state: "joinable" }), roomOf({ full: true }), noon), true);
 });

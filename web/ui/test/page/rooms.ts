@@ -10,6 +10,7 @@ export function roomOf(change: Partial<Room> = {}): Room {
     size: 5000,
     phase: "serving",
     paused: false,
+    full: false,
     message: "",
     opens: noon - 60 * minute,
     starts: noon - 30 * minute,
@@ -19,6 +20,7 @@ export function roomOf(change: Partial<Room> = {}): Room {
     groups: new Map([[63, 412]]),
     after: 2000,
     jitter: 0.3,
+    listenAhead: 100,
     now: noon,
     ...change,
   };
