@@ -97,7 +97,7 @@ func TestEvents(t *testing.T) {
 // TestNoEvents has a server without streams send everybody to the state.
 func TestNoEvents(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, func(o *Options) { o.MaxStreams = -1 })
+	s := newSite(t)
 	s.create(`{"slug":"sale","windows":[{"length":"24h"}]}`)
 	s.get("/r/sale/events").problem(http.StatusServiceUnavailable, "too-many-streams")
 	if a := s.get("/r/sale/state"); !strings.Contains(string(a.body), `"listen_ahead":0`) {

@@ -69,8 +69,8 @@ type Options struct {
 	Ready func() bool
 	// Assets are the built files of the pages; nil: those in the program.
 	Assets fs.FS
-	// MaxStreams is how many streams of events are open at most; 0 for
-	// [DefaultStreams], negative for none.
+	// MaxStreams is how many streams of events are open at most, such as
+	// [DefaultStreams]; 0 for none.
 	MaxStreams int
 	// TrustedProxies are the networks whose X-Forwarded-For header is
 	// believed. None: the connection's address counts.
@@ -103,9 +103,6 @@ func New(o Options) *Server {
 	s := &Server{
 		rooms: o.Rooms, token: sha256.Sum256([]byte(o.AdminToken)), ready: o.Ready, log: o.Log,
 		echo: echo.New(), ids: newRequestIDs(), maxStreams: o.MaxStreams, closing: make(chan struct{}),
-	}
-	if s.maxStreams == 0 {
-		s.maxStreams = DefaultStreams
 	}
 	if s.maxStreams > 0 {
 		s.documents.listenAhead = streamAhead

@@ -47,7 +47,7 @@ of PROOFLINE_TOKEN, or of a file, which a server on this machine has written.`,
 	flags.StringVar(&o.tokenFile, "token-file", "", "`FILE` of the management token (default DIR/admin-token)")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	inEnv(flags, "server", "data", "token-file")
-	c.AddCommand(o.createCommand(), o.listCommand(), o.showCommand(), o.pauseCommand(), o.resumeCommand(), o.amendCommand(), o.endCommand())
+	c.AddCommand(o.createCommand(), o.listCommand(), o.showCommand(), o.pauseCommand(), o.resumeCommand(), o.amendCommand(), o.revokeCommand(), o.endCommand())
 	return c
 }
 

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -14,19 +16,25 @@ import (
 type amendFlags struct {
 	outflow                api.Outflow
 	message, closes, title string
+	targets                []string
+	maxWaiting             uint32
+	brand                  api.Brand // but the logo
+	logo                   string    // file
 }
 
 func (o *organizer) amendCommand() *cobra.Command {
 	var f amendFlags
 	c := &cobra.Command{
 		Use:   "amend SLUG [FILE.json]",
-		Short: "Change outflow, message, windows or closing time",
+		Short: "Change outflow, message, windows, closing time or looks",
 		Long: `Change what may change while a room lives: title, outflow, message to visitors,
 closing time, and the windows that have not opened. Give a JSON file, - for
-standard input, or flags; what is not given stays as it is. All but the title is
-an entry of the transcript.`,
+standard input, or flags; what is not given stays as it is. Outflow, message,
+windows and closing time are entries of the transcript; title, targets, brand and
+the limit of people in line are not.`,
 		Example: `  proofline room amend sale --per-minute 500
   proofline room amend sale --message "The shop is slow, we let in fewer people." --per-minute 100
+  proofline room amend sale --target https://shop.example.com --color '#c2185b' --logo logo.png
   proofline room amend sale --closes 2030-05-01T18:00:00Z
   echo '{"windows": [{"from": "2030-05-01T14:00:00Z", "length": "5m"}]}' | proofline room amend sale -`,
 		Args: cobra.RangeArgs(1, 2),
@@ -44,22 +52,26 @@ an entry of the transcript.`,
 	flags.StringVar(&f.message, "message", "", "show this `TEXT` to visitors, nothing if empty")
 	flags.StringVar(&f.closes, "closes", "", "take no more joins from this `TIME` on")
 	flags.StringVar(&f.title, "title", "", "call the room `TEXT`")
+	flags.StringArrayVar(&f.targets, "target", nil, "`URL` that admitted visitors may be sent to, the first by default; repeat it for more, give an empty one for none")
+	flags.Uint32Var(&f.maxWaiting, "max-waiting", 0, "let at most `N` people be in line at once, 0 for no limit")
+	flags.StringVar(&f.logo, "logo", "", "`FILE` of a PNG, JPEG or WebP image of at most 64 KiB, none if empty")
+	flags.StringVar(&f.brand.Color, "color", "", "`#rrggbb` of buttons and links, ours if empty")
+	flags.StringVar(&f.brand.Background, "background", "", "`#rrggbb` of the page, ours if empty")
 	return c
 }
 
 // amendment returns the JSON to send.
 func (o *organizer) amendment(c *cobra.Command, f *amendFlags, args []string) ([]byte, error) {
-	body := map[string]any{}
-	given := func(name string, value any) {
-		if c.Flags().Changed(name) {
-			body[name] = value
-		}
+	body := given(c, map[string]any{
+		"message": f.message, "closes": f.closes, "title": f.title, "max-waiting": f.maxWaiting,
+		"target": slices.DeleteFunc(f.targets, func(target string) bool { return target == "" }),
+	})
+	outflow := given(c, map[string]any{"per-minute": f.outflow.PerMinute, "max-active": f.outflow.MaxActive})
+	if len(outflow) > 0 {
+		body["outflow"] = outflow
 	}
-	given("message", f.message)
-	given("closes", f.closes)
-	given("title", f.title)
-	outflow := c.Flags().Changed("per-minute") || c.Flags().Changed("max-active")
-	switch flags := outflow || len(body) > 0; {
+	looks := given(c, map[string]any{"logo": "", "color": f.brand.Color, "background": f.brand.Background})
+	switch flags := len(body)+len(looks) > 0; {
 	case len(args) == 2 && flags:
 		return nil, usage(errors.New("a file and flags cannot both say the change"), "put it all into the file")
 	case len(args) == 2:
@@ -67,26 +79,60 @@ func (o *organizer) amendment(c *cobra.Command, f *amendFlags, args []string) ([
 	case !flags:
 		return nil, usage(errors.New("nothing to change"), "give a file, or flags: proofline room amend --help")
 	}
-	if outflow {
-		if err := o.completeOutflow(c, f, args[0]); err != nil {
+	if len(looks) > 0 {
+		brand, err := o.brand(c, f, args[0])
+		if err != nil {
 			return nil, err
 		}
-		body["outflow"] = f.outflow
+		body["brand"] = brand
 	}
 	return json.Marshal(body)
 }
 
-// completeOutflow fills in the half of the outflow that stays as it is.
-func (o *organizer) completeOutflow(c *cobra.Command, f *amendFlags, slug string) error {
+// given returns the flags among these that were given, by the names of their
+// members in JSON.
+func given(c *cobra.Command, values map[string]any) map[string]any {
+	body := map[string]any{}
+	for flag, value := range values {
+		if c.Flags().Changed(flag) {
+			body[members[flag]] = value
+		}
+	}
+	return body
+}
+
+var members = map[string]string{
+	"message": "message", "closes": "closes", "title": "title", "max-waiting": "max_waiting", "target": "targets",
+	"per-minute": "per_minute", "max-active": "max_active", "logo": "logo", "color": "color", "background": "background",
+}
+
+// brand returns the room's brand with what the flags change about it.
+func (o *organizer) brand(c *cobra.Command, f *amendFlags, slug string) (brand api.Brand, err error) {
 	var room api.Room
 	if _, err := o.ask(c, http.MethodGet, roomPath(slug, ""), nil, &room); err != nil {
-		return err
+		return brand, err
 	}
-	if !c.Flags().Changed("per-minute") {
-		f.outflow.PerMinute = room.Outflow.PerMinute
+	brand = room.Brand
+	if c.Flags().Changed("color") {
+		brand.Color = f.brand.Color
 	}
-	if !c.Flags().Changed("max-active") {
-		f.outflow.MaxActive = room.Outflow.MaxActive
+	if c.Flags().Changed("background") {
+		brand.Background = f.brand.Background
 	}
-	return nil
+	if c.Flags().Changed("logo") {
+		brand.Logo, err = o.logo(f.logo)
+	}
+	return brand, err
+}
+
+// logo returns an image's file as a data URL; the server says what it refuses.
+func (o *organizer) logo(file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	image, err := o.readFile(file)
+	if err != nil {
+		return "", err
+	}
+	return "data:" + http.DetectContentType(image) + ";base64," + base64.StdEncoding.EncodeToString(image), nil
 }

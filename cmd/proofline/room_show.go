@@ -53,6 +53,12 @@ func (o *organizer) printRoom(r *api.Room) error {
 	if r.Message != "" {
 		rows = append(rows, []string{"message", r.Message})
 	}
+	if r.MaxWaiting > 0 {
+		rows = append(rows, []string{"in line", fmt.Sprintf("at most %d", r.MaxWaiting)})
+	}
+	for _, target := range r.Targets {
+		rows = append(rows, []string{"target", target})
+	}
 	if n := r.Counts; n != nil {
 		rows = append(rows,
 			[]string{"joined", fmt.Sprintf("%d, of them %d have a place", n.Arrivals, n.Drawn)},

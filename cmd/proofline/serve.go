@@ -17,6 +17,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web"
 )
 
 type serveFlags struct {
@@ -52,9 +53,10 @@ made by "proofline master-key": every server of one database needs the same.`,
 	flags.StringVar(&f.MasterKey, "master-key", "", "`FILE` of the key that seals the rooms' keys; the variable may hold the key itself (default DIR/master-key)")
 	flags.StringVar(&f.TokenFile, "admin-token-file", "", "`FILE` of the management token (default DIR/admin-token)")
 	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "`NETWORKS` whose X-Forwarded-For is believed, such as 10.0.0.0/8")
+	flags.IntVar(&f.MaxStreams, "max-streams", web.DefaultStreams, "tell at most `N` visitors near the front of every change at once; the others ask")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
-	inEnv(flags, "addr", "data", "public-url", "database-url", "master-key", "admin-token-file", "trusted-proxies", "log-format", "log-level")
+	inEnv(flags, "addr", "data", "public-url", "database-url", "master-key", "admin-token-file", "trusted-proxies", "max-streams", "log-format", "log-level")
 	return c
 }
 

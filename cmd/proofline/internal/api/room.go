@@ -21,14 +21,29 @@ type Room struct {
 	Claim   string  `json:"claim"`
 	Session string  `json:"session"`
 	Message string  `json:"message"`
-	Size    uint64  `json:"size"` // entries of the transcript
-	Counts  *Counts `json:"counts"`
+	Settings
+	Size   uint64  `json:"size"` // entries of the transcript
+	Counts *Counts `json:"counts"`
 }
 
 // Outflow is how fast people are let in.
 type Outflow struct {
 	PerMinute uint32 `json:"per_minute"`
 	MaxActive uint32 `json:"max_active"` // 0: no limit
+}
+
+// Settings are what a room's pages show and where they lead.
+type Settings struct {
+	Targets    []string `json:"targets"` // where admitted visitors may be sent
+	Brand      Brand    `json:"brand"`
+	MaxWaiting uint32   `json:"max_waiting"` // people in line at once, 0: no limit
+}
+
+// Brand is what a room's pages look like.
+type Brand struct {
+	Logo       string `json:"logo,omitempty"` // data URL
+	Color      string `json:"color,omitempty"`
+	Background string `json:"background,omitempty"`
 }
 
 // Counts sum up a room.

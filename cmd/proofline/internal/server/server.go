@@ -50,6 +50,8 @@ type Config struct {
 	// TokenFile holds the management token; empty means Data/admin-token. It
 	// is made if it does not exist.
 	TokenFile string
+	// MaxStreams is how many streams of events are open at most.
+	MaxStreams int
 	// TrustedProxies are the networks whose X-Forwarded-For is believed.
 	TrustedProxies []*net.IPNet
 	// Log receives what happens. Never nil.
@@ -219,7 +221,7 @@ func (s *Server) tryKey(ctx context.Context) error {
 func (s *Server) serve(ctx context.Context) error {
 	serving, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
-	handler := web.New(web.Options{Rooms: s.rooms, AdminToken: s.Token, TrustedProxies: s.cfg.TrustedProxies, Log: s.cfg.Log})
+	handler := web.New(web.Options{Rooms: s.rooms, AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, TrustedProxies: s.cfg.TrustedProxies, Log: s.cfg.Log})
 	go func() {
 		defer close(ended)
 		s.served <- handler.Serve(serving, s.listener)
