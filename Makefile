@@ -60,7 +60,7 @@ fuzz: need-go ## fuzz every target for FUZZTIME (20s)
 	internal/tools/fuzz.sh $(FUZZTIME)
 
 .PHONY: bench
-bench: need-go need-postgres ## measure the server against a bare one on this machine
+bench: need-go need-postgres $(UI_BUILT) ## measure the server against a bare one on this machine
 	go run ./internal/bench $(ARGS)
 
 .PHONY: lint

@@ -1,6 +1,7 @@
 // Bundles the scripts and styles of the pages into dist, under names that hold
 // a hash of the content, with manifest.json from plain names to these; with
-// --tests, every test into node_modules/.cache/tests instead.
+// --tests, every test into node_modules/.cache/tests instead, and with --bench
+// what is measured into node_modules/.cache/bench.
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { build } from "esbuild";
@@ -33,7 +34,9 @@ const tests = {
   sourcemap: "inline",
 };
 
-const chosen = process.argv.includes("--tests") ? tests : pages;
+const bench = { ...tests, entryPoints: ["bench/polls.ts"], outdir: "node_modules/.cache/bench" };
+
+const chosen = process.argv.includes("--tests") ? tests : process.argv.includes("--bench") ? bench : pages;
 rmSync(chosen.outdir, { recursive: true, force: true });
 const { metafile } = await build(chosen);
 if (metafile) {
