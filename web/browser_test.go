@@ -338,6 +338,9 @@ func TestAssets(t *testing.T) {
 		a.header.Get("Access-Control-Allow-Origin") != "" || a.header.Get("Vary") != "Accept-Encoding" {
 		t.Errorf("asset %v", a.header)
 	}
+	if got := a.header.Get("Content-Security-Policy"); !strings.Contains(got, "default-src 'none'; connect-src 'self';") {
+		t.Errorf("the checker may not read the log: %q", got)
+	}
 	if z := s.get("/assets/page.A1.js", "Accept-Encoding: br, gzip"); z.header.Get("Content-Encoding") != "gzip" || len(z.body) >= len(a.body) {
 		t.Errorf("compressed asset: %d bytes, %v", len(z.body), z.header)
 	}
