@@ -1,0 +1,189 @@
+package witness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/proofline/proofline/audit"
+)
+
+// Defaults of a [Client].
+const (
+	// DefaultTimeout is that of one request, answer included.
+	DefaultTimeout = 10 * time.Second
+	// DefaultMaxSkew is how far the time of a cosignature may be from ours.
+	DefaultMaxSkew = time.Minute
+
+	maxAnswer = MaxRequest
+	userAgent = "proofline (+https://github.com/proofline/proofline)"
+)
+
+// Client asks one witness for cosignatures. It is safe for concurrent use; its
+// fields must not change after the first request.
+type Client struct {
+	URL string           // submission prefix, such as https://witness.example.org
+	Key audit.Witness    // the only one whose cosignatures count
+	Now func() time.Time // what the time of a cosignature is compared with
+
+	HTTP    *http.Client  // nil for http.DefaultClient; redirects are never followed
+	Timeout time.Duration // 0 for DefaultTimeout
+	MaxSkew time.Duration // 0 for DefaultMaxSkew
+}
+
+// AddCheckpoint asks for the cosignature of a signed checkpoint, with the
+// consistency proof from the checkpoint of the old size, which the witness has.
+// The proof is empty for an old size of 0. A cosignature that is returned was
+// verified.
+//
+// A *ConflictError tells the size to prove from instead. ErrUnavailable means
+// to ask again later; the answer is perhaps a [*RetryError], which says when.
+// ErrMalformed, ErrUnsigned, ErrUnknownLog, ErrInconsistent and ErrTooLarge
+// are what the witness says of the request, and ErrAnswer that it cannot be
+// relied on. The error of a context that is done is returned as it is.
+//
+// https://c2sp.org/tlog-witness#add-checkpoint
+func (c *Client) AddCheckpoint(ctx context.Context, old uint64, proof []audit.Hash, signed []byte) (audit.Cosignature, error) {
+	cosignature, err := c.addCheckpoint(ctx, Request{old, proof, signed})
+	if err != nil {
+		return audit.Cosignature{}, fmt.Errorf("ask witness %s: %w", c.Key.Name(), err)
+	}
+	return cosignature, nil
+}
+
+// RetryError is an ErrUnavailable of a witness that says how long to wait.
+type RetryError struct {
+	Status int           // 429 or from 500
+	After  time.Duration // 0 if it does not say
+}
+
+func (e *RetryError) Error() string {
+	return fmt.Sprintf("%v: status %d", ErrUnavailable, e.Status)
+}
+
+// Unwrap returns ErrUnavailable.
+func (e *RetryError) Unwrap() error { return ErrUnavailable }
+
+func (c *Client) addCheckpoint(ctx context.Context, r Request) (none audit.Cosignature, err error) {
+	end := bytes.LastIndex(r.Checkpoint, []byte("\n\n"))
+	if end < 0 || len(r.Proof) > MaxProof {
+		return none, fmt.Errorf("%w: not sent", ErrMalformed)
+	}
+	body := r.Marshal()
+	if len(body) > MaxRequest {
+		return none, fmt.Errorf("%w: not sent", ErrTooLarge)
+	}
+	resp, answer, err := c.post(ctx, body)
+	if err != nil {
+		return none, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return none, refusal(resp, answer)
+	}
+	return c.verify(string(r.Checkpoint[:end+1]), answer)
+}
+
+// post returns the answer, read to its end.
+func (c *Client) post(ctx context.Context, body []byte) (*http.Response, []byte, error) {
+	timeout := c.Timeout
+	if timeout == 0 {
+		timeout = DefaultTimeout
+	}
+	timed, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(timed, http.MethodPost, strings.TrimRight(c.URL, "/")+"/add-checkpoint", bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	req.Header.Set("Content-Type", "text/plain; charset=utf-8")
+	req.Header.Set("User-Agent", userAgent)
+	client := http.Client{}
+	if c.HTTP != nil {
+		client = *c.HTTP
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, nil, passing(ctx, err)
+	}
+	defer func() { _ = resp.Body.Close() }() // only read from
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, nil, passing(ctx, err)
+	case len(answer) > maxAnswer:
+		return nil, nil, fmt.Errorf("%w: more than %d bytes", ErrAnswer, maxAnswer)
+	}
+	return resp, answer, nil
+}
+
+// passing returns the error of a request that did not get through.
+func passing(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var named *url.Error // says the address again
+	if errors.As(err, &named) {
+		err = named.Err
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// refusal returns the error a status stands for. The words of the witness are
+// left out: they might hold anything.
+func refusal(resp *http.Response, answer []byte) error {
+	code := resp.StatusCode
+	if code == http.StatusConflict {
+		return conflict(resp, answer)
+	}
+	if code == http.StatusTooManyRequests || code >= 500 {
+		seconds, _ := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16) // a date is not worth it
+		return &RetryError{code, time.Duration(seconds) * time.Second}
+	}
+	for _, s := range statuses {
+		if s.code == code {
+			return s.err
+		}
+	}
+	return fmt.Errorf("%w: status %d", ErrAnswer, code)
+}
+
+func conflict(resp *http.Response, answer []byte) error {
+	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	size, err := strconv.ParseUint(strings.TrimSuffix(string(answer), "\n"), 10, 64)
+	if mediaType != sizeType || err != nil || string(answer) != strconv.FormatUint(size, 10)+"\n" {
+		return fmt.Errorf("%w: conflict without a size", ErrAnswer)
+	}
+	return &ConflictError{size}
+}
+
+// verify returns the cosignature of the checkpoint's text among the signature
+// lines of an answer.
+func (c *Client) verify(text string, answer []byte) (none audit.Cosignature, err error) {
+	n, err := note.Open([]byte(text+"\n"+string(answer)), note.VerifierList(c.Key))
+	if err != nil {
+		return none, fmt.Errorf("%w: %w", ErrAnswer, err)
+	}
+	cosignature, ok := c.Key.Cosignature(n)
+	if !ok || n.Text != text { // the answer may have moved the end of the text
+		return none, fmt.Errorf("%w: cosignature of another checkpoint", ErrAnswer)
+	}
+	skew := c.MaxSkew
+	if skew == 0 {
+		skew = DefaultMaxSkew
+	}
+	if off := time.Unix(cosignature.Time(), 0).Sub(c.Now()); off.Abs() > skew {
+		return none, fmt.Errorf("%w: its clock is off by %s", ErrAnswer, off.Round(time.Second))
+	}
+	return cosignature, nil
+}

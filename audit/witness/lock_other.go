@@ -1,0 +1,15 @@
+//go:build !darwin && !dragonfly && !freebsd && !linux && !netbsd && !openbsd
+
+package witness
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+)
+
+// lockFile refuses: two processes with one store could cosign two histories.
+func lockFile(string) (*os.File, error) {
+	return nil, fmt.Errorf("a witness needs file locks, which this program cannot take on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+}

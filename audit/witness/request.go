@@ -1,0 +1,107 @@
+package witness
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/proofline/proofline/audit"
+)
+
+const (
+	// MaxRequest is the size in bytes of the largest request body: a proof,
+	// and a checkpoint with 24 ML-DSA signatures beside that of the log.
+	MaxRequest = 1 << 17
+	// MaxProof is the number of hashes a proof may have.
+	MaxProof = 63
+)
+
+// Request asks a witness to cosign a checkpoint.
+//
+// https://c2sp.org/tlog-witness#add-checkpoint
+type Request struct {
+	Old        uint64       // size of the checkpoint the witness has, 0 for none
+	Proof      []audit.Hash // consistency proof from there, at most MaxProof
+	Checkpoint []byte       // signed, verbatim
+}
+
+// Marshal returns the body of the request.
+func (r Request) Marshal() []byte {
+	b := strconv.AppendUint([]byte("old "), r.Old, 10)
+	for _, h := range r.Proof {
+		b = base64.StdEncoding.AppendEncode(append(b, '\n'), h[:])
+	}
+	return append(append(b, "\n\n"...), r.Checkpoint...)
+}
+
+// ParseRequest reads what [Request.Marshal] writes and fails with ErrMalformed
+// on anything else. It takes the checkpoint as it is.
+func ParseRequest(body []byte) (Request, error) {
+	before, checkpoint, ok := bytes.Cut(body, []byte("\n\n"))
+	lines := strings.Split(string(before), "\n")
+	size, isOld := strings.CutPrefix(lines[0], "old ")
+	if !ok || !isOld {
+		return Request{}, fmt.Errorf("%w: want a line with the old size, a proof, an empty line, a checkpoint", ErrMalformed)
+	}
+	if len(lines)-1 > MaxProof {
+		return Request{}, fmt.Errorf("%w: a proof of %d hashes", ErrMalformed, len(lines)-1)
+	}
+	old, err := strconv.ParseUint(size, 10, 64)
+	if err != nil {
+		return Request{}, fmt.Errorf("%w: old size %q", ErrMalformed, size)
+	}
+	r := Request{Old: old, Checkpoint: bytes.Clone(checkpoint)}
+	for _, line := range lines[1:] {
+		h, err := tlog.ParseHash(line)
+		if err != nil {
+			return Request{}, fmt.Errorf("%w: hash %q", ErrMalformed, line)
+		}
+		r.Proof = append(r.Proof, h)
+	}
+	if !bytes.Equal(r.Marshal(), body) {
+		return Request{}, fmt.Errorf("%w: not canonical", ErrMalformed)
+	}
+	return r, nil
+}
+
+// parseCheckpoint reads the text of a checkpoint of any log: unlike
+// [audit.ParseCheckpoint] it lets extension lines pass, and leaves the root of
+// an empty tree to the proof, for which the protocol has another status.
+//
+// https://c2sp.org/tlog-checkpoint#note-text
+func parseCheckpoint(text string) (audit.Checkpoint, error) {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if len(lines) < 3 || slices.Contains(lines, "") {
+		return audit.Checkpoint{}, fmt.Errorf("%w: checkpoint of %d lines, or with an empty one", ErrMalformed, len(lines))
+	}
+	size, err := strconv.ParseUint(lines[1], 10, 64)
+	if err != nil || size > audit.MaxSize {
+		return audit.Checkpoint{}, fmt.Errorf("%w: size %q", ErrMalformed, lines[1])
+	}
+	root, err := tlog.ParseHash(lines[2])
+	if err != nil {
+		return audit.Checkpoint{}, fmt.Errorf("%w: root %q", ErrMalformed, lines[2])
+	}
+	c := audit.Checkpoint{Origin: lines[0], Size: size, Root: root}
+	if !strings.HasPrefix(text, c.Marshal()) {
+		return audit.Checkpoint{}, fmt.Errorf("%w: checkpoint not canonical", ErrMalformed)
+	}
+	return c, nil
+}
+
+// verified returns a note with the signatures alone that were verified, and
+// their base64 in its one form.
+func verified(n *note.Note) []byte {
+	b := append([]byte(n.Text), '\n')
+	for _, s := range n.Sigs {
+		sig, _ := base64.StdEncoding.DecodeString(s.Base64) // was decoded to be verified
+		b = append(b, "— "+s.Name+" "+base64.StdEncoding.EncodeToString(sig)+"\n"...)
+	}
+	return b
+}
