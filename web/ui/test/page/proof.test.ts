@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { type Line, verdicts } from "../../src/check/index.ts";
-import { isPending, overall } from "../../src/page/proof.ts";
+import { isPending, overall, proofName } from "../../src/page/proof.ts";
 
 const lines = (...reasons: [string, string][]): Line[] => reasons.map(([status, reason]) => ({ id: "record", status, reason, facts: {} }) as unknown as Line);
 
@@ -18,6 +18,11 @@ test("a check is made again while something is to come, and nothing is wrong", (
   assert.equal(isPending(lines(["amber", "behind"])), true);
   assert.equal(isPending(lines(["amber", "no-beacon"])), false);
   assert.equal(isPending(lines(["red", "seed"], ["amber", "pending"])), false);
+});
+
+test("a proof is saved under the name of the room and the ticket", () => {
+  const ticket = "cda3f665-387e-8031-a3d9-8534adbd7fa3";
+  assert.equal(proofName({ room: "/r/summer-tour", ticket }), "proofline-summer-tour-cda3f665.json");
 });
 
 test("the page has words for everything that is not red, and for red", () => {

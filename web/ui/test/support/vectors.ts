@@ -65,6 +65,14 @@ export interface VrfVectors {
   }[];
 }
 
+export interface TicketVectors {
+  verdicts: Record<string, Record<string, string>>;
+  files: { name: string; file: string; lines: { id: string; status: string; reason: string; facts?: Record<string, string> }[] }[];
+  refused: { name: string; find: string; put: string }[];
+}
+
 export const audit = read<AuditVectors>("audit/testdata/vectors.json");
 export const fairness = read<FairnessVectors>("fairness/testdata/vectors.json");
 export const vrf = read<VrfVectors>("vrf/testdata/rfc9381-p256.json");
+/** Saved proofs. */
+export const ticketFiles = read<TicketVectors>("verifier/ticket/testdata/vectors.json");

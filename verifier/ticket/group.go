@@ -1,0 +1,72 @@
+package ticket
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+)
+
+// group judges the freeze of the visitor's window.
+func (j *judge) group(facts Facts) Reason {
+	b, head, arrive := j.b, j.head, j.arrive
+	facts.number("window", uint64(arrive.Window))
+	if b.Freeze == nil {
+		return b.missing()
+	}
+	f, ok := proven[*fairness.Freeze](head, b.Freeze)
+	if !ok {
+		return NoFreeze
+	}
+	facts.number("window", uint64(f.Window))
+	facts.number("lots", uint64(f.Lots))
+	facts.number("closed", uint64(f.Time))
+	before := audit.Checkpoint{Origin: head.Origin, Size: f.Size, Root: f.Root}
+	switch {
+	case f.Window != arrive.Window:
+		return OtherWindow
+	case b.Freeze.Index <= b.Arrive.Index, f.Time < arrive.Time:
+		return Early
+	case f.Size != uint64(b.Freeze.Index):
+		return OtherSize
+	case arrive.Seq >= f.Lots, uint64(f.Lots) >= f.Size: // all entries before but the first can be arrivals
+		return OtherLots
+	case b.Frozen == nil && b.Malformed != nil:
+		return Malformed
+	case b.Frozen == nil, audit.VerifyConsistency(before, head, b.Frozen) != nil:
+		return OtherRoot
+	}
+	j.freeze = f
+	j.done++
+	schedule, ok := j.schedule()
+	if !ok {
+		return OffSchedule
+	}
+	if w, open := schedule.At(arrive.Time); !open || w.Index != arrive.Window || f.Time < w.To {
+		return OffSchedule
+	}
+	return Closed
+}
+
+// schedule returns the windows of the policy after the amendments in the file;
+// false if one of these is not in the record. One that the rules do not allow
+// changes nothing.
+func (j *judge) schedule() (*fairness.Schedule, bool) {
+	var state fairness.State // which knows the rules of amending
+	if state.Apply(j.room, nil) != nil {
+		return nil, false
+	}
+	amends := slices.Clone(j.b.Amends)
+	slices.SortStableFunc(amends, func(a, b Proven) int { return cmp.Compare(a.Index, b.Index) })
+	for i := range amends {
+		amend, ok := proven[*fairness.Amend](j.head, &amends[i])
+		if !ok {
+			return nil, false
+		}
+		if amend.Change == fairness.ChangeWindows {
+			_ = state.Apply(amend, nil)
+		}
+	}
+	return state.Schedule(), true
+}

@@ -1,0 +1,140 @@
+package ticket
+
+import (
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+)
+
+// MaxLots is the most people in a group that are shuffled, as in the browser:
+// 80 MB, less than a second. An audit shuffles any number.
+const MaxLots = 20_000_000
+
+// place judges the position that the shuffle gives.
+func (j *judge) place(facts Facts) Reason {
+	b, arrive, lots := j.b, j.arrive, j.freeze.Lots
+	facts.number("lots", uint64(lots))
+	if lots > MaxLots {
+		return TooLarge
+	}
+	rank := uint64(0)
+	for i, seq := range fairness.Shuffle(j.seed, arrive.Lane, lots) {
+		if seq == arrive.Seq {
+			rank = uint64(i)
+		}
+	}
+	facts.number("rank", rank)
+	if b.FirstPlace == nil {
+		return b.missing()
+	}
+	first, ok := j.firstPosition()
+	if !ok {
+		return NoPlaces
+	}
+	facts.number("first", first)
+	if !j.beginsRightly(first) {
+		return OtherFirst
+	}
+	position := first + rank
+	facts.number("position", position)
+	if b.Shown != nil && uint64(*b.Shown) != position {
+		return OtherShown
+	}
+	if b.Place == nil {
+		return b.missing()
+	}
+	assign, ok := proven[*fairness.Assign](j.head, b.Place)
+	switch {
+	case !ok:
+		return NoPlace
+	case uint64(assign.Position) != position, assign.Window != arrive.Window, assign.Lane != arrive.Lane:
+		facts.number("stated", uint64(assign.Position))
+		return OtherPosition
+	case assign.Ticket != arrive.Ticket:
+		return OtherTicket
+	}
+	return Exact
+}
+
+// firstPosition returns the position that the record gives to the first place
+// of the visitor's window: the first statement of one after the draw. The run
+// shows that none is before.
+func (j *judge) firstPosition() (uint64, bool) {
+	run := j.b.FirstPlace
+	if uint64(run.First) != uint64(j.b.Draw.Index)+1 || !run.verify(j.head) {
+		return 0, false
+	}
+	last := len(run.Entries) - 1
+	for i, text := range run.Entries {
+		e, err := fairness.ParseEntry(text)
+		assign, ok := e.(*fairness.Assign)
+		switch isPlace := err == nil && ok && assign.Window == j.arrive.Window; {
+		case isPlace && i == last && assign.Lane == fairness.General:
+			return uint64(assign.Position), true
+		case isPlace:
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+// beginsRightly: positions are counted on across windows, a lot each. Without
+// the earlier freezes it is known that the first window begins at 1, and that
+// no more people can be before it than there are arrivals before the visitor's.
+func (j *judge) beginsRightly(first uint64) bool {
+	arrive, earlier := j.arrive, j.b.Earlier
+	if arrive.Window == 0 && first != 1 || first < 1 || first+uint64(arrive.Seq) > uint64(j.b.Arrive.Index) {
+		return false
+	}
+	if earlier == nil {
+		return true
+	}
+	people, next := uint64(0), fairness.WindowIndex(0)
+	for i := range earlier {
+		freeze, ok := proven[*fairness.Freeze](j.head, &earlier[i])
+		if !ok || freeze.Window < next || freeze.Window >= arrive.Window {
+			return false
+		}
+		next = freeze.Window + 1
+		people += uint64(freeze.Lots)
+	}
+	return first == people+1
+}
+
+// verify tells whether the entries, without gaps, begin at their index of the
+// tree. The proof has the roots of the largest subtrees outside the run, from
+// left to right; RFC 6962 has no name for it.
+func (r *Run) verify(head audit.Checkpoint) bool {
+	end := uint64(r.First) + uint64(len(r.Entries))
+	if len(r.Entries) == 0 || end > head.Size {
+		return false
+	}
+	rest, ok := r.Proof, true
+	var over func(from, to uint64) audit.Hash
+	over = func(from, to uint64) (h audit.Hash) {
+		switch {
+		case to <= uint64(r.First) || from >= end:
+			if ok = ok && len(rest) > 0; ok {
+				h, rest = rest[0], rest[1:]
+			}
+			return h
+		case to-from == 1:
+			return audit.LeafHash(r.Entries[from-uint64(r.First)])
+		}
+		middle := from + split(to-from)
+		left := over(from, middle)
+		return tlog.NodeHash(left, over(middle, to))
+	}
+	root := over(0, head.Size)
+	return ok && len(rest) == 0 && root == head.Root
+}
+
+// split returns the largest power of two smaller than n, for n > 1.
+func split(n uint64) uint64 {
+	k := uint64(1)
+	for 2*k < n {
+		k *= 2
+	}
+	return k
+}

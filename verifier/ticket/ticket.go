@@ -1,0 +1,114 @@
+// Package ticket checks the place of one visitor from the file that the
+// room's page saves ("save my proof"), offline and without the room:
+//
+//	file ─► Parse ─► Bundle ─► Check ─► four lines: record, group, draw, place
+//
+// The page makes the same four lines in the browser, by another program in
+// another language; the vectors in testdata hold both to the same words. The
+// file is described by BUNDLE.md in this folder.
+//
+// Nothing in a file is believed. It may be made up altogether, by the operator
+// or by whoever shows it, and only what follows from the room's key is green.
+// The package is pure: no clock, no network, no randomness.
+package ticket
+
+import (
+	"fmt"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+)
+
+// Trust is what somebody knows beside the file.
+type Trust struct {
+	VKey string // key of the log, signed-note form; empty takes the one in the file
+}
+
+// Where the key of the log came from, [Facts] "key_from".
+const (
+	KeyGiven   = "given"   // by [Trust]
+	KeyVisitor = "visitor" // the file names the one that the visitor was given
+	KeyLog     = "log"     // the first entry of the log names it
+)
+
+// Line is one line of the result.
+type Line struct {
+	ID     LineID `json:"id"`
+	Status Status `json:"status"`
+	Reason Reason `json:"reason"`
+	Facts  Facts  `json:"facts,omitempty"`
+}
+
+// Facts are what a line is about, as far as it is known and proven, by name;
+// numbers are decimal.
+//
+//	key_from               where the log's key comes from
+//	size, index, window    of what is published, of the arrival, its window
+//	closed, lots           time of the freeze (ms since the Unix epoch), people in the group
+//	seed                   hexadecimal
+//	rank, first, position  in the group from 0, of the group's first place, the visitor's
+//	stated                 the position in the record where that is another
+type Facts map[string]string
+
+func (f Facts) number(name string, n uint64) { f[name] = fmt.Sprint(n) }
+
+// Check judges a place. A line that needs what a line above could not show is
+// amber, so that red is where the fault is.
+func Check(b *Bundle, trust Trust) [4]Line {
+	j := &judge{b: b, trust: trust}
+	steps := [4]func(Facts) Reason{j.record, j.group, j.draw, j.place}
+	var lines [4]Line
+	for i, id := range Lines {
+		reason, facts := Unchecked, Facts{}
+		if j.done == i {
+			reason = steps[i](facts)
+		}
+		lines[i] = Line{id, Verdicts[id][reason], reason, facts}
+	}
+	return lines
+}
+
+// judge is one check under way. A step that shows what the next one builds
+// upon counts up done.
+type judge struct {
+	b     *Bundle
+	trust Trust
+	done  int
+
+	key    note.Verifier
+	head   audit.Checkpoint
+	room   *fairness.Room
+	arrive *fairness.Arrive // the visitor's own
+	freeze *fairness.Freeze
+	seed   fairness.Seed
+}
+
+// proven returns the entry of that form if the proof shows it in the tree.
+func proven[E fairness.Entry](head audit.Checkpoint, p *Proven) (entry E, ok bool) {
+	if p == nil || !included(head, p) {
+		return entry, false
+	}
+	e, err := fairness.ParseEntry(p.Entry)
+	if err != nil {
+		return entry, false
+	}
+	entry, ok = e.(E)
+	return entry, ok
+}
+
+func included(head audit.Checkpoint, p *Proven) bool {
+	return audit.VerifyInclusion(head, uint64(p.Index), audit.LeafHash(p.Entry), p.Path) == nil
+}
+
+// missing says why a part of the evidence is not there.
+func (b *Bundle) missing() Reason {
+	switch {
+	case b.Malformed != nil:
+		return Malformed
+	case b.GaveUp:
+		return NotFound
+	}
+	return Pending
+}

@@ -1,0 +1,126 @@
+package ticket
+
+// Status is the colour of a line.
+type Status string
+
+// The colours of a line.
+const (
+	Green Status = "green" // it is so
+	Amber Status = "amber" // nothing is wrong, and not everything is shown
+	Red   Status = "red"   // it is not so
+)
+
+// LineID names one of the four lines.
+type LineID string
+
+// The four lines, each with the one below it building upon it.
+const (
+	RecordLine LineID = "record" // my arrival is in the record I have a receipt for, and in the one published now
+	GroupLine  LineID = "group"  // my group was closed before it was drawn, and the number of people in it was fixed
+	DrawLine   LineID = "draw"   // the draw follows from the room's key and what the freeze fixed
+	PlaceLine  LineID = "place"  // my place is exactly what the shuffle gives
+)
+
+// Lines are the lines in their order.
+var Lines = [4]LineID{RecordLine, GroupLine, DrawLine, PlaceLine}
+
+// Reason is what can be said about a line. The same word under two lines means
+// something different under each.
+type Reason string
+
+// The reasons, in the order in which the lines first use them.
+const (
+	Included      Reason = "included"
+	Behind        Reason = "behind"
+	WrongKey      Reason = "key"
+	NoCheckpoint  Reason = "checkpoint"
+	Malformed     Reason = "malformed"
+	NoRoom        Reason = "room"
+	BadReceipt    Reason = "receipt"
+	NoArrival     Reason = "arrival"
+	OtherHistory  Reason = "history"
+	OtherReceipt  Reason = "receipt-arrival"
+	OtherTicket   Reason = "ticket"
+	Closed        Reason = "closed"
+	Unchecked     Reason = "unchecked"
+	Pending       Reason = "pending"
+	NotFound      Reason = "not-found"
+	OffSchedule   Reason = "schedule"
+	NoFreeze      Reason = "freeze"
+	OtherWindow   Reason = "window"
+	Early         Reason = "early"
+	OtherSize     Reason = "size"
+	OtherLots     Reason = "lots"
+	OtherRoot     Reason = "root"
+	NoBeacon      Reason = "no-beacon"
+	BadProof      Reason = "proof"
+	NoDraw        Reason = "draw"
+	ForeignBeacon Reason = "beacon"
+	OtherSeed     Reason = "seed"
+	Exact         Reason = "exact"
+	TooLarge      Reason = "too-large"
+	NoPlaces      Reason = "places"
+	OtherFirst    Reason = "first"
+	NoPlace       Reason = "place"
+	OtherPosition Reason = "position"
+	OtherShown    Reason = "shown"
+)
+
+// Verdicts is everything that can be said about each line, and its colour: the
+// table of web/ui/src/check/verdicts.ts, written again. To be read only.
+var Verdicts = map[LineID]map[Reason]Status{
+	RecordLine: {
+		Included:     Green,
+		Behind:       Amber, // what is published does not reach the receipt yet
+		WrongKey:     Red,   // the key is malformed, of another room, or not the one in the file
+		NoCheckpoint: Red,   // what is published is not signed by the key
+		Malformed:    Red,   // the page met a published file that is not in its form
+		NoRoom:       Red,   // the first entry is no policy, one against the rules, or of another room or key
+		BadReceipt:   Red,   // the receipt is malformed, or not signed by the key
+		NoArrival:    Red,   // the arrival is not in what is published
+		OtherHistory: Red,   // what is published does not continue what the receipt was given for
+		OtherReceipt: Red,   // the receipt is for another entry
+		OtherTicket:  Red,   // the entry is not of the ticket
+	},
+	GroupLine: {
+		Closed:      Green,
+		Unchecked:   Amber, // because of the line above
+		Pending:     Amber, // not closed yet
+		NotFound:    Amber, // no freeze within a reasonable distance
+		Malformed:   Red,
+		OffSchedule: Amber, // the schedule, as far as known, has the arrival in another group or open for longer
+		NoFreeze:    Red,   // the entry that closes the group is not in what is published
+		OtherWindow: Red,   // it closes another group
+		Early:       Red,   // it is before the arrival
+		OtherSize:   Red,   // it counts other entries before it than there are
+		OtherLots:   Red,   // it counts fewer people than the visitor, or more than there are entries
+		OtherRoot:   Red,   // it names another history before it
+	},
+	DrawLine: {
+		NoBeacon:      Amber, // it follows, but the operator could have tried outcomes before
+		Unchecked:     Amber,
+		Pending:       Amber, // not drawn yet
+		NotFound:      Amber,
+		Malformed:     Red,
+		BadProof:      Red, // the proof in the freeze is not the key's
+		NoDraw:        Red, // the draw is not in what is published
+		OtherWindow:   Red, // it is of another group
+		Early:         Red, // it is before the freeze
+		ForeignBeacon: Red, // it uses a beacon that the room does not have
+		OtherSeed:     Red, // the seed does not follow from the proof
+	},
+	PlaceLine: {
+		Exact:         Green,
+		Unchecked:     Amber,
+		Pending:       Amber, // not written into the record yet
+		NotFound:      Amber,
+		Malformed:     Red,
+		TooLarge:      Amber, // the group is larger than MaxLots
+		NoPlaces:      Red,   // the places of the group are not in what is published, or not of the group
+		OtherFirst:    Red,   // the group does not begin where the groups before it end
+		NoPlace:       Red,   // the place is not in what is published
+		OtherTicket:   Red,   // it is given to another ticket
+		OtherPosition: Red,   // it is another one
+		OtherShown:    Red,   // the visitor is shown another one
+	},
+}
