@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 		SilenceUsage:  true,
 	}
 	t := &terminal{stdout, stderr, env, isTerminal}
-	root.AddCommand(auditCommand(t), fetchCommand(t), versionCommand(t))
+	root.AddCommand(auditCommand(t), fetchCommand(t), ticketCommand(t), versionCommand(t))
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

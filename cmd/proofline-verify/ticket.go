@@ -1,0 +1,170 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/verifier/ticket"
+)
+
+type ticketFlags struct {
+	vkey string
+	json bool
+}
+
+func ticketCommand(t *terminal) *cobra.Command {
+	var f ticketFlags
+	c := &cobra.Command{
+		Use:   "ticket FILE",
+		Short: "Check the place of one visitor from a saved proof",
+		Long: `Check the place of one visitor from the file that "Save my proof" on the
+room's page made: offline, without the room, and with another program than the
+page's. It says the same four lines as the page, and what they do not prove.
+FILE - is standard input.
+
+Exit code 0: nothing is wrong, though perhaps not everything is shown; 1: a line
+is wrong; 3: the file cannot be read, or is no saved proof.`,
+		Example: `  proofline-verify ticket proofline-sale-cda3f665.json
+  proofline-verify ticket proofline-sale-cda3f665.json --vkey @sale.vkey --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return f.run(t, c.InOrStdin(), args[0]) },
+	}
+	c.Flags().StringVar(&f.vkey, "vkey", "", "key of the log: the key itself, or @FILE; default is the one in the file")
+	c.Flags().BoolVar(&f.json, "json", false, "print the result as JSON")
+	return c
+}
+
+func (f *ticketFlags) run(t *terminal, stdin io.Reader, name string) error {
+	vkey, err := readVKey(f.vkey)
+	if err != nil {
+		return err
+	}
+	bundle, err := readProof(stdin, name)
+	if err != nil {
+		return err
+	}
+	result := checkProof(bundle, vkey)
+	if f.json {
+		e := json.NewEncoder(t.out)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		err = e.Encode(result)
+	} else {
+		err = t.printPlace(result)
+	}
+	if err != nil {
+		return unreadable(err)
+	}
+	if result.Status == ticket.Red {
+		return &exit{code: exitFailed}
+	}
+	return nil
+}
+
+// readProof reads a saved proof from a file, or from standard input for "-".
+func readProof(stdin io.Reader, name string) (*ticket.Bundle, error) {
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, &exit{exitUnreadable, err, `give the file that "Save my proof" made, or - for standard input`}
+		}
+		defer file.Close()
+		stdin = file
+	}
+	content, err := io.ReadAll(io.LimitReader(stdin, ticket.MaxSize+1))
+	if err != nil {
+		return nil, &exit{exitUnreadable, err, `give the file that "Save my proof" made, or - for standard input`}
+	}
+	bundle, err := ticket.Parse(content)
+	if err != nil {
+		return nil, &exit{exitUnreadable, fmt.Errorf("read %s: %w", name, err),
+			"save the proof again and pass it on as it is: one that an editor has changed is refused"}
+	}
+	return bundle, nil
+}
+
+// placeResult is what a check of a saved proof found, as it is printed.
+type placeResult struct {
+	Origin    string        `json:"origin"`
+	Ticket    string        `json:"ticket"`
+	Key       string        `json:"vkey,omitempty"` // the one that was checked with
+	Status    ticket.Status `json:"status"`         // of the worst line
+	Lines     []placeLine   `json:"lines"`
+	NotProven []string      `json:"not_proven"`
+}
+
+type placeLine struct {
+	ticket.Line
+	Title string `json:"title"`
+	Text  string `json:"text"`
+}
+
+func checkProof(b *ticket.Bundle, vkey string) *placeResult {
+	r := &placeResult{Origin: string(b.Origin), Ticket: string(b.Ticket), Key: vkey, Status: ticket.Green}
+	if vkey == "" && b.VKey != nil {
+		r.Key = string(*b.VKey)
+	}
+	for _, line := range ticket.Check(b, ticket.Trust{VKey: vkey}) {
+		if line.Status == ticket.Red || line.Status == ticket.Amber && r.Status == ticket.Green {
+			r.Status = line.Status
+		}
+		text := spell(placeWords[line.ID][line.Reason], line.Facts)
+		if line.Reason == ticket.Malformed {
+			text += fmt.Sprintf(" %q.", printable(string(*b.Malformed)))
+		}
+		r.Lines = append(r.Lines, placeLine{line, placeTitles[line.ID], text})
+	}
+	r.NotProven = notProven(b, r)
+	return r
+}
+
+var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
+
+// spell puts facts into a text, in the form in which people read them.
+func spell(text string, facts ticket.Facts) string {
+	return placeholder.ReplaceAllStringFunc(text, func(name string) string {
+		n, err := strconv.ParseUint(facts[name[1:len(name)-1]], 10, 63)
+		if err != nil {
+			return "?" // a seed, or no fact: the words ask for neither
+		}
+		if name == "{closed}" {
+			return time.UnixMilli(int64(n)).UTC().Format("2006-01-02 15:04:05 UTC")
+		}
+		return grouped(n)
+	})
+}
+
+// printPlace prints a result for a person.
+func (t *terminal) printPlace(r *placeResult) error {
+	const yellow = 33
+	codes := map[ticket.Status]int{ticket.Green: green, ticket.Amber: yellow, ticket.Red: red}
+	marks := map[ticket.Status]string{ticket.Green: "✓", ticket.Amber: "–", ticket.Red: "✗"}
+	var b strings.Builder
+	colour := t.colour()
+	fmt.Fprintf(&b, "%s\n%s\n", colour(codes[r.Status], marks[r.Status]+" "+placeHeads[r.Status].title), placeHeads[r.Status].text)
+	fmt.Fprintf(&b, "  room     %s\n  ticket   %s\n", printable(r.Origin), r.Ticket)
+	last := r.Lines[len(r.Lines)-1]
+	if _, ok := last.Facts["position"]; ok && last.Status != ticket.Red {
+		fmt.Fprintf(&b, "  place    %s\n", spell("{position}", last.Facts))
+	}
+	b.WriteString("\nChecks\n")
+	for i, line := range r.Lines {
+		code := codes[line.Status]
+		fmt.Fprintf(&b, "  %2d %s %s\n", i+1, colour(code, marks[line.Status]), line.Title)
+		printItem(&b, "       ", line.Text, func(s string) string { return colour(code, s) })
+	}
+	b.WriteString("\nNot proven\n")
+	for _, text := range r.NotProven {
+		printItem(&b, "   - ", text, func(s string) string { return s })
+	}
+	_, err := fmt.Fprint(t.out, b.String())
+	return err
+}
