@@ -173,7 +173,7 @@ func TestRuleLane(t *testing.T) {
 	}
 	r.join(base, 1)
 	r.must(r.freeze(base + minute))
-	d, _ := r.NextDraw(r.now)
+	d, _ := r.NextDraw(r.now, nil)
 	r.must(d)
 	e, _ := r.NextAssign()
 	for _, lane := range []Lane{"", "vip"} {
@@ -273,7 +273,7 @@ func TestRuleDraw(t *testing.T) {
 	r.refuse(RuleDraw, &Draw{Time: now})
 	r.must(r.freeze(now))
 	r.must(r.freeze(now))
-	good, _ := r.NextDraw(now)
+	good, _ := r.NextDraw(now, nil)
 	bad := *good
 	for _, bad.Window = range []WindowIndex{1, 2, 1<<63 - 1} {
 		r.refuse(RuleDraw, &bad)
@@ -281,10 +281,13 @@ func TestRuleDraw(t *testing.T) {
 	bad = *good
 	bad.Signature = []byte{1}
 	bad.Seed = NewSeed(r.windows[0].alpha, r.windows[0].beta, 0, bad.Signature)
-	r.refuse(RuleDraw, &bad)
+	r.refuse(RuleBeacon, &bad)
+	bad = *good
+	bad.Cosignatures = []Cosignature{{}}
+	r.refuse(RuleWitness, &bad)
 	r.must(good)
 	r.refuse(RuleDraw, good) // twice
-	second, _ := r.NextDraw(now)
+	second, _ := r.NextDraw(now, nil)
 	r.must(second)
 	r.refuse(RuleDraw, second)
 }
@@ -295,14 +298,14 @@ func TestRuleSeed(t *testing.T) {
 	now := base + 70*second
 	r.must(r.freeze(now))
 	r.must(r.freeze(now))
-	good, _ := r.NextDraw(now)
+	good, _ := r.NextDraw(now, nil)
 	for i := range HashSize {
 		bad := *good
 		bad.Seed[i] ^= 0x80
 		r.refuse(RuleSeed, &bad)
 	}
 	r.must(good)
-	next, _ := r.NextDraw(now)
+	next, _ := r.NextDraw(now, nil)
 	bad := *next
 	bad.Seed = good.Seed
 	r.refuse(RuleSeed, &bad) // of the window before
@@ -318,7 +321,7 @@ func TestRuleAssign(t *testing.T) {
 	r.refuse(RuleAssign, &Assign{0, General, 1, tickets[0]}) // not drawn
 	r.must(r.freeze(now))
 	for range 2 {
-		d, _ := r.NextDraw(now)
+		d, _ := r.NextDraw(now, nil)
 		r.must(d)
 	}
 	for p := Position(1); p <= 5; p++ {
@@ -349,7 +352,7 @@ func TestRuleCall(t *testing.T) {
 	r.refuse(RuleCall, &Call{base + minute, General, 1}) // nothing is drawn
 	r.must(r.freeze(base + minute))
 	r.refuse(RuleCall, &Call{base + minute, General, 1})
-	d, _ := r.NextDraw(base + minute)
+	d, _ := r.NextDraw(base+minute, nil)
 	r.must(d)
 	now := base + minute + second
 	r.refuse(RuleCall, &Call{now, General, 0})

@@ -42,7 +42,7 @@ func benchRoom(tb testing.TB, n int) (texts [][]byte, outside *fakeOutside) {
 	f, alpha, _ := r.NextFreeze(now, outside.root)
 	f.Proof = fakeProof(p.VRFKey, alpha)
 	put(f)
-	d, _ := r.NextDraw(now)
+	d, _ := r.NextDraw(now, nil)
 	put(d)
 	for e, ok := r.NextAssign(); ok; e, ok = r.NextAssign() {
 		put(&e)

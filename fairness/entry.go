@@ -3,6 +3,8 @@ package fairness
 import (
 	"encoding/hex"
 	"strconv"
+
+	"github.com/proofline/proofline/fairness/beacon"
 )
 
 // MaxEntrySize is the most bytes an entry's text may have, the limit of a
@@ -14,6 +16,7 @@ const (
 	HashSize  = 32 // SHA-256
 	ProofSize = 81 // VRF proof pi, RFC 9381 section 5.5
 	BetaSize  = 32 // VRF output
+	CosigSize = 76 // cosignature, C2SP tlog-cosignature: key id, time, Ed25519
 )
 
 // Entry is one line of the transcript: one of *Room, *Arrive, *Merit,
@@ -85,7 +88,13 @@ type Draw struct {
 	Window    WindowIndex
 	Signature []byte // of the beacon round, empty without a beacon
 	Seed      Seed
+	// Cosignatures are those of the checkpoint that ends with the freeze, in
+	// the order of the policy's witnesses.
+	Cosignatures []Cosignature
 }
+
+// Cosignature is a witness's signature of a checkpoint at a time.
+type Cosignature [CosigSize]byte
 
 // Assign states the place of one ticket.
 type Assign struct {
@@ -204,7 +213,13 @@ func (e *Room) AppendEntry(dst []byte) []byte {
 		line("origin").word(e.Origin).
 		line("log").word(e.LogKey).
 		line("vrf").word(VRFSuite).hex(e.VRFKey[:]).
-		line("beacon").word(e.Beacon)
+		line("beacon").beacon(e.Beacon)
+	if len(e.Witnesses) > 0 {
+		w = w.line("witnesses").number(uint64(e.Quorum))
+	}
+	for _, key := range e.Witnesses {
+		w = w.line("witness").word(key)
+	}
 	for _, lane := range e.Lanes {
 		w = w.line("lane").word(string(lane))
 	}
@@ -234,14 +249,20 @@ func (e *Freeze) AppendEntry(dst []byte) []byte {
 		number(e.Size).hex(e.Root[:]).number(e.Round).hex(e.Proof[:])
 }
 
-// AppendEntry appends "draw time window signature seed", with "-" for no
-// signature.
+// AppendEntry appends "draw time window signature seed cosignature...", with
+// "-" for no signature.
 func (e *Draw) AppendEntry(dst []byte) []byte {
 	w := begin(dst, KindDraw).time(e.Time).number(uint64(e.Window))
 	if len(e.Signature) == 0 {
-		return w.word("-").hex(e.Seed[:])
+		w = w.word("-")
+	} else {
+		w = w.hex(e.Signature)
 	}
-	return w.hex(e.Signature).hex(e.Seed[:])
+	w = w.hex(e.Seed[:])
+	for i := range e.Cosignatures {
+		w = w.hex(e.Cosignatures[i][:])
+	}
+	return w
 }
 
 // AppendEntry appends "assign window lane position ticket".
@@ -300,6 +321,14 @@ func (w writer) id(id [16]byte) writer    { return appendUUID(append(w, ' '), id
 func (w writer) rule(r WindowRule) writer { return w.time(r.From).number(uint64(r.Length)) }
 func (w writer) outflow(o Outflow) writer {
 	return w.number(uint64(o.PerMinute)).number(uint64(o.MaxActive))
+}
+
+func (w writer) beacon(b *Beacon) writer {
+	if b == nil {
+		return w.word(NoBeacon)
+	}
+	return w.word(beacon.Scheme).word(b.ID).hex(b.PublicKey[:]).number(uint64(b.Genesis)).number(uint64(b.Period)).
+		hex(b.GroupHash[:]).number(uint64(b.Margin))
 }
 
 func (w writer) closes(t Time) writer {

@@ -24,7 +24,6 @@ func testPolicy() Policy {
 		Origin:  "queue.example.com/r/show",
 		LogKey:  "queue.example.com/r/show+00112233+AQID",
 		VRFKey:  [PublicKeySize]byte{2, 1, 2, 3},
-		Beacon:  NoBeacon,
 		Lanes:   []Lane{General},
 		Opens:   base,
 		Starts:  base + minute,
@@ -47,6 +46,22 @@ func (o *fakeOutside) VerifyProof(key [PublicKeySize]byte, alpha []byte, proof [
 		return [BetaSize]byte{}, errors.New("not a proof of this key")
 	}
 	return sha256.Sum256(proof[:]), nil
+}
+
+// VerifyCosignature takes what [fakeCosignature] makes.
+func (o *fakeOutside) VerifyCosignature(witness string, size uint64, root [HashSize]byte, c Cosignature) (Time, error) {
+	at := Time(binary.BigEndian.Uint64(c[4:]))
+	if c != fakeCosignature(witness, size, root, at) {
+		return 0, errors.New("not a cosignature of this")
+	}
+	return at, nil
+}
+
+func fakeCosignature(witness string, size uint64, root [HashSize]byte, at Time) (c Cosignature) {
+	binary.BigEndian.PutUint64(c[4:], uint64(at))
+	sum := sha256.Sum256(append(binary.BigEndian.AppendUint64([]byte(witness), size), append(root[:], c[4:12]...)...))
+	copy(c[12:], sum[:])
+	return c
 }
 
 func fakeProof(key [PublicKeySize]byte, alpha []byte) (proof [ProofSize]byte) {
@@ -155,7 +170,7 @@ func (r *script) settleWindows(at Time) {
 	r.Helper()
 	for due, ok := r.FreezeDue(); ok && due <= at; due, ok = r.FreezeDue() {
 		r.must(r.freeze(at))
-		e, ok := r.NextDraw(at)
+		e, ok := r.NextDraw(at, nil)
 		if !ok {
 			r.Fatal("no draw is due after a freeze")
 		}

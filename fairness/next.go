@@ -47,16 +47,45 @@ func (s *State) NextFreeze(now Time, root [HashSize]byte) (*Freeze, []byte, bool
 	}
 	w := &s.windows[s.frozen]
 	e := &Freeze{Time: now, Window: w.Index, Lots: w.count, Size: s.size, Root: root}
+	if b := s.policy.Beacon; b != nil {
+		e.Round = b.Round(w.To, now)
+	}
 	return e, Alpha(s.roomHash, e), true
 }
 
-// NextDraw returns the draw entry that is due; false when none is.
-func (s *State) NextDraw(now Time) (*Draw, bool) {
+// Pending is a window that is frozen and not drawn.
+type Pending struct {
+	Window WindowIndex
+	Size   uint64 // of the checkpoint that witnesses are to cosign
+	Round  uint64 // of the beacon that is waited for, 0 for none
+	Due    Time   // when that appears; with none, 0
+}
+
+// NextPending returns the window that is drawn next; false when none is frozen
+// and not drawn, or the room has ended.
+func (s *State) NextPending() (Pending, bool) {
 	if s.ended || s.drawn == s.frozen {
+		return Pending{}, false
+	}
+	w := &s.windows[s.drawn]
+	p := Pending{Window: w.Index, Size: w.size, Round: w.round}
+	if b := s.policy.Beacon; b != nil {
+		p.Due = Time(b.Emitted(w.round))
+	}
+	return p, true
+}
+
+// NextDraw returns the draw of the pending window, with the signature of its
+// round and what cosignatures there are; false when none is pending, or its
+// round has not appeared.
+func (s *State) NextDraw(now Time, signature []byte, cosignatures ...Cosignature) (*Draw, bool) {
+	p, ok := s.NextPending()
+	if !ok || now < p.Due {
 		return nil, false
 	}
 	w := &s.windows[s.drawn]
-	return &Draw{Time: now, Window: w.Index, Seed: NewSeed(w.alpha, w.beta, w.round, nil)}, true
+	seed := NewSeed(w.alpha, w.beta, w.round, signature)
+	return &Draw{Time: now, Window: w.Index, Signature: signature, Seed: seed, Cosignatures: cosignatures}, true
 }
 
 // NextAssign returns the assign entry that is due; false when every drawn

@@ -19,7 +19,7 @@ func TestZeroState(t *testing.T) {
 	if e, _, ok := s.NextFreeze(base, hash1); ok {
 		t.Errorf("freeze %+v", e)
 	}
-	if e, ok := s.NextDraw(base); ok {
+	if e, ok := s.NextDraw(base, nil); ok {
 		t.Errorf("draw %+v", e)
 	}
 	if e, ok := s.NextAssign(); ok {
@@ -53,7 +53,7 @@ func TestNothingAfterTheEnd(t *testing.T) {
 		if _, _, ok := r.NextFreeze(now, hash1); ok {
 			list = append(list, "freeze")
 		}
-		if _, ok := r.NextDraw(now); ok {
+		if _, ok := r.NextDraw(now, nil); ok {
 			list = append(list, "draw")
 		}
 		if _, ok := r.CallLimit(now, 1); ok {
@@ -67,7 +67,7 @@ func TestNothingAfterTheEnd(t *testing.T) {
 	if diff := cmp.Diff([]string{"arrive", "freeze", "draw", "call", "skip"}, proposals()); diff != "" {
 		t.Errorf("before the end (-want +got):\n%s", diff)
 	}
-	d, _ := r.NextDraw(now)
+	d, _ := r.NextDraw(now, nil)
 	r.must(d)
 	if _, ok := r.NextAssign(); !ok {
 		t.Error("no assignment is due after a draw")
@@ -200,7 +200,7 @@ func TestStanding(t *testing.T) {
 
 	r.must(r.freeze(base + minute))
 	check("frozen", r.Size(), base+minute)
-	d, _ := r.NextDraw(base + minute)
+	d, _ := r.NextDraw(base+minute, nil)
 	r.must(d)
 	place := r.arrivals.at(3).position
 	before := want
@@ -240,13 +240,13 @@ func TestWindows(t *testing.T) {
 	r.join(base+minute, 1)
 	r.join(base+100*second, 3)
 	r.must(r.freeze(base + 100*second))
-	d, _ := r.NextDraw(base + 100*second)
+	d, _ := r.NextDraw(base+100*second, nil)
 	r.must(d)
 	r.must(r.freeze(base + 100*second))
 	all := []WindowSum{
-		{Window{0, base, base + minute}, 2, true, true, 1},
-		{Window{1, base + minute, base + 70*second}, 1, true, false, 0},
-		{Window{5, base + 100*second, base + 110*second}, 3, false, false, 0},
+		{Window{0, base, base + minute}, 2, true, true, base + minute, 1},
+		{Window{1, base + minute, base + 70*second}, 1, true, false, base + 70*second, 0},
+		{Window{5, base + 100*second, base + 110*second}, 3, false, false, base + 110*second, 0},
 	}
 	for _, tc := range []struct{ n, want int }{{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 3}, {math.MaxInt, 3}, {-1, 0}, {math.MinInt, 0}} {
 		if diff := cmp.Diff(all[3-tc.want:], r.Windows(tc.n)); diff != "" {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/proofline/proofline/fairness/beacon"
 )
 
 // ErrGrammar is returned when a text is no entry in its one canonical form.
@@ -79,6 +81,11 @@ func (p *Parser) body(kind []byte) Entry {
 	case KindDraw:
 		e := &Draw{Time: f.time(), Window: WindowIndex(f.number()), Signature: f.signature()}
 		f.hex(e.Seed[:])
+		for len(f.rest) > 0 && f.bad == "" {
+			var c Cosignature
+			f.hex(c[:])
+			e.Cosignatures = append(e.Cosignatures, c)
+		}
 		return e
 	case KindMerit:
 		return &Merit{f.time(), Ticket(f.id()), f.token(), f.token()}
@@ -244,13 +251,35 @@ func (f *fields) more(word string) bool {
 	return true
 }
 
+func (f *fields) beacon() *Beacon {
+	scheme := f.token()
+	if scheme == NoBeacon {
+		return nil
+	} else if scheme != beacon.Scheme {
+		f.fail("unknown scheme of a beacon")
+	}
+	b := &Beacon{}
+	b.ID = f.token()
+	f.hex(b.PublicKey[:])
+	b.Genesis, b.Period = int64(f.number()), f.number32()
+	f.hex(b.GroupHash[:])
+	b.Margin = f.millis()
+	return b
+}
+
 func (f *fields) room() *Room {
 	e := &Room{}
 	e.Created = f.want("1").want("created").time()
 	e.Origin = f.want("origin").token()
 	e.LogKey = f.want("log").token()
 	f.want("vrf").want(VRFSuite).hex(e.VRFKey[:])
-	e.Beacon = f.want("beacon").token()
+	e.Beacon = f.want("beacon").beacon()
+	if f.more("witnesses") {
+		e.Quorum = f.number32()
+	}
+	for f.more("witness") {
+		e.Witnesses = append(e.Witnesses, f.token())
+	}
 	for f.more("lane") {
 		e.Lanes = append(e.Lanes, f.lane())
 	}

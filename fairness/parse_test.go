@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/proofline/proofline/fairness/beacon"
 )
 
 const (
@@ -39,9 +41,9 @@ var golden = []struct {
 	},
 	{
 		"room 1\ncreated 0\norigin a\nlog b\nvrf ECVRF-P256-SHA256-SSWU " + strings.Repeat("0", 66) +
-			"\nbeacon c\nlane a\nlane 09-az\nopens 0\nstarts 0\ncloses never\noutflow 0 4294967295\nclaim 0\nsession 9007199254740991",
+			"\nbeacon none\nlane a\nlane 09-az\nopens 0\nstarts 0\ncloses never\noutflow 0 4294967295\nclaim 0\nsession 9007199254740991",
 		&Room{Policy{
-			Origin: "a", LogKey: "b", Beacon: "c", Lanes: []Lane{"a", "09-az"}, Closes: Never,
+			Origin: "a", LogKey: "b", Lanes: []Lane{"a", "09-az"}, Closes: Never,
 			Outflow: Outflow{0, 1<<32 - 1}, Session: 1<<53 - 1,
 		}},
 	},
@@ -56,11 +58,26 @@ var golden = []struct {
 		"freeze 1800000060000 0 2 3 " + h1 + " 0 " + strings.Repeat("00", 80) + "ff",
 		&Freeze{base + minute, 0, 2, 3, hash1, 0, [ProofSize]byte{80: 0xff}},
 	},
-	{"draw 1800000060000 12 - " + h1, &Draw{base + minute, 12, nil, Seed(hash1)}},
-	{"draw 1800000060000 12 0a " + h1, &Draw{base + minute, 12, []byte{10}, Seed(hash1)}},
+	{"draw 1800000060000 12 - " + h1, &Draw{base + minute, 12, nil, Seed(hash1), nil}},
+	{"draw 1800000060000 12 0a " + h1, &Draw{base + minute, 12, []byte{10}, Seed(hash1), nil}},
 	{
 		"draw 1 0 " + strings.Repeat("5a", 256) + " " + h1,
-		&Draw{1, 0, bytes.Repeat([]byte{0x5a}, 256), Seed(hash1)},
+		&Draw{1, 0, bytes.Repeat([]byte{0x5a}, 256), Seed(hash1), nil},
+	},
+	{
+		"draw 1 0 0a " + h1 + " " + strings.Repeat("0", 151) + "1 " + strings.Repeat("ff", 76),
+		&Draw{1, 0, []byte{10}, Seed(hash1), []Cosignature{{75: 1}, Cosignature(bytes.Repeat([]byte{0xff}, 76))}},
+	},
+	{
+		"room 1\ncreated 0\norigin a\nlog b\nvrf ECVRF-P256-SHA256-SSWU " + strings.Repeat("0", 66) +
+			"\nbeacon bls-unchained-g1-rfc9380 moon " + strings.Repeat("01", 96) + " 9223372036854775807 4294967295 " + h1 + " 9007199254740991\n" +
+			"witnesses 4294967295\nwitness a+b+c\nwitness d\nopens 0\nstarts 0\ncloses never\noutflow 0 0\nclaim 0\nsession 0",
+		&Room{Policy{
+			Origin: "a", LogKey: "b", Closes: Never, Witnesses: []string{"a+b+c", "d"}, Quorum: 1<<32 - 1,
+			Beacon: &Beacon{beacon.Chain{
+				ID: "moon", PublicKey: [96]byte(bytes.Repeat([]byte{1}, 96)), Genesis: 1<<63 - 1, Period: 1<<32 - 1, GroupHash: hash1,
+			}, 1<<53 - 1},
+		}},
 	},
 	{"assign 0 general 1 " + t2, &Assign{0, General, 1, ticket2}},
 	{"assign 9223372036854775807 vip 9223372036854775807 " + t2, &Assign{1<<63 - 1, "vip", 1<<63 - 1, ticket2}},

@@ -3,6 +3,8 @@ package fairness
 import (
 	"fmt"
 	"strings"
+
+	"github.com/proofline/proofline/fairness/beacon"
 )
 
 // PublicKeySize is the length of a room's VRF public key in bytes
@@ -22,7 +24,7 @@ type Policy struct {
 	Origin  string              // name of the log: host and path, no scheme
 	LogKey  string              // verifier key of the log's signatures, C2SP signed-note form
 	VRFKey  [PublicKeySize]byte // public key that proves the draws
-	Beacon  string              // public randomness, [NoBeacon] in this version
+	Beacon  *Beacon             // public randomness, nil for none
 	Lanes   []Lane              // [General] alone in this version
 	Opens   Time                // the first window begins
 	Starts  Time                // nobody is called before
@@ -31,6 +33,22 @@ type Policy struct {
 	Outflow Outflow
 	Claim   Millis // a called ticket may be claimed this long
 	Session Millis // an admitted visitor counts as active this long
+	// Witnesses are verifier keys (C2SP tlog-cosignature form) of those who
+	// cosign each freeze, and Quorum is how many of them should have.
+	Witnesses []string
+	Quorum    uint32
+}
+
+// Beacon is the public randomness of a room's draws.
+type Beacon struct {
+	beacon.Chain
+	Margin Millis // between a freeze and its round: for clocks that differ, and for witnesses
+}
+
+// Round returns the round that decides the draw of a window that is over at to
+// and frozen at a moment: it does not exist yet at either.
+func (b *Beacon) Round(to, frozen Time) uint64 {
+	return b.After(int64(max(to, frozen)) + int64(b.Margin))
 }
 
 // Outflow says how fast people are let in.
@@ -52,7 +70,11 @@ func (p *Policy) Problems() []Problem {
 	c.check(isToken(p.Origin) && len(p.Origin) <= 255 && !strings.Contains(p.Origin, "+"), "origin", "must be 1 to 255 printable ASCII characters without space or '+'")
 	c.check(isToken(p.LogKey) && len(p.LogKey) <= 1024 && strings.HasPrefix(p.LogKey, p.Origin+"+"), "log_key", "must be a signed-note verifier key whose name is the origin")
 	c.check(p.VRFKey[0] == 2 || p.VRFKey[0] == 3, "vrf_key", "must be a compressed P-256 point")
-	c.check(p.Beacon == NoBeacon, "beacon", `must be "none": beacons are not part of this version of the rules`)
+	if b := p.Beacon; b != nil {
+		c.check(b.Valid() == nil && isToken(b.ID), "beacon", "must be the parameters of a drand chain")
+		c.check(b.Margin >= MinMargin && b.Margin <= MaxMargin, "beacon.margin", "must be between 1s and 1h")
+	}
+	c.witnesses(p)
 	c.check(len(p.Lanes) == 1 && p.Lanes[0] == General, "lanes", `must be "general" alone: more lanes are not part of this version of the rules`)
 	c.check(p.Created >= 0 && p.Created <= p.Opens, "opens", "must not be before the room is created")
 	c.check(p.Opens < Never, "opens", "must be a time before the year 287396")
@@ -81,6 +103,19 @@ func (c complaints) violation(r Rule) error {
 		return nil
 	}
 	return violation(r, "%s %s", c[0].Field, c[0].Detail)
+}
+
+func (c *complaints) witnesses(p *Policy) {
+	keys := map[string]bool{} // a witness under two names is one
+	for i, w := range p.Witnesses {
+		parts := strings.SplitN(w, "+", 3) // name, hash, key
+		key := parts[len(parts)-1]
+		c.check(isToken(w) && len(w) <= 1024 && len(parts) == 3 && !keys[key], fmt.Sprintf("witnesses[%d]", i), "must be the verifier key of another witness")
+		keys[key] = true
+	}
+	n := len(p.Witnesses)
+	c.check(n <= MaxWitnesses && (n == 0 || p.Beacon != nil), "witnesses", fmt.Sprintf("must be at most %d, and need a beacon", MaxWitnesses))
+	c.check(int64(p.Quorum) <= int64(n) && (n == 0) == (p.Quorum == 0), "quorum", "must be from 1 to the number of witnesses, or 0 without any")
 }
 
 func (c *complaints) windows(rules []WindowRule, closes Time) {

@@ -23,6 +23,21 @@ type recount struct {
 	counts  Counts
 }
 
+// draws is when a round appears, or the one after a window that is over at to.
+func (c *recount) draws(round uint64, to Time) Time {
+	b := c.policy.Beacon
+	switch {
+	case b == nil:
+		return to
+	case round == 0:
+		round = 1
+		for period := Time(b.Period) * 1000; Time(b.Genesis)*1000+Time(round-1)*period <= to+Time(b.Margin); {
+			round++
+		}
+	}
+	return 1000 * (Time(b.Genesis) + Time(b.Period)*Time(round-1))
+}
+
 // recountOf reads entries; the clock that stands still in a pause is read
 // from all of them, even from those that come later.
 func recountOf(entries, all []Entry, now Time) *recount {
@@ -54,7 +69,7 @@ func recountOf(entries, all []Entry, now Time) *recount {
 		case *Freeze:
 			for k := range c.windows {
 				if c.windows[k].Index == e.Window {
-					c.windows[k].Frozen = true
+					c.windows[k].Frozen, c.windows[k].Draws = true, c.draws(e.Round, c.windows[k].To)
 				}
 			}
 		case *Draw:
@@ -138,7 +153,7 @@ func (c *recount) arrive(e *Arrive, index EntryIndex, schedule []Entry) {
 		}
 	}
 	if n := len(c.windows); n == 0 || c.windows[n-1].Index != w.Index {
-		c.windows = append(c.windows, WindowSum{Window: w})
+		c.windows = append(c.windows, WindowSum{Window: w, Draws: c.draws(0, w.To)})
 		c.counts.Windows++
 	}
 	last := &c.windows[len(c.windows)-1]
@@ -289,7 +304,7 @@ func (w *walk) step() {
 	case 7:
 		w.freeze()
 	case 8:
-		if e, ok := s.NextDraw(w.now); ok {
+		if e, ok := s.NextDraw(w.now, nil); ok {
 			w.must(e)
 		} else if s.drawn < len(s.windows) {
 			win := &s.windows[s.drawn]

@@ -433,7 +433,7 @@ func (c *crowd) open(t *testing.T, p Policy, visitors int) {
 	f, alpha, _ := c.NextFreeze(p.Starts, c.outside.root)
 	f.Proof = fakeProof(p.VRFKey, alpha)
 	c.must(t, f)
-	d, _ := c.NextDraw(p.Starts)
+	d, _ := c.NextDraw(p.Starts, nil)
 	c.must(t, d)
 }
 

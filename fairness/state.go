@@ -13,6 +13,10 @@ type Outside interface {
 	// VerifyProof returns the VRF output of a proof over alpha under a
 	// public key, or an error if the proof is not the key's.
 	VerifyProof(key [PublicKeySize]byte, alpha []byte, proof [ProofSize]byte) ([BetaSize]byte, error)
+	// VerifyCosignature returns when a witness, given by its verifier key,
+	// cosigned the room's checkpoint of a size and root, or an error if the
+	// cosignature is not that.
+	VerifyCosignature(witness string, size uint64, root [HashSize]byte, c Cosignature) (Time, error)
 }
 
 // State is a room as its transcript has made it so far. The zero value is a
@@ -104,6 +108,8 @@ type window struct {
 	alpha []byte // of its freeze
 	beta  [BetaSize]byte
 	round uint64
+	size  uint64 // of the tree that ends with the freeze
+	root  [HashSize]byte
 
 	drawn EntryIndex // of the draw entry; 0 before it
 	first Position   // of the window's first place
@@ -124,8 +130,17 @@ func (s *State) Apply(e Entry, outside Outside) error {
 	if err := s.admissible(e, t); err != nil {
 		return err
 	}
+	last := s.frozen - 1
+	sealed := last >= 0 && s.windows[last].size == s.size // by a freeze, the entry before this one
+	var root [HashSize]byte
+	if sealed {
+		root = outside.Root()
+	}
 	if err := e.apply(s, outside); err != nil {
 		return err
+	}
+	if sealed {
+		s.windows[last].root = root
 	}
 	s.now = t
 	s.size++
@@ -199,6 +214,10 @@ func (e *Freeze) apply(s *State, outside Outside) error {
 		return violation(RuleFreeze, "no window has arrivals to freeze")
 	}
 	w := &s.windows[s.frozen]
+	round := uint64(0)
+	if b := s.policy.Beacon; b != nil {
+		round = b.Round(w.To, e.Time)
+	}
 	switch root := outside.Root(); {
 	case e.Window != w.Index:
 		return violation(RuleFreeze, "window %d, where %d has arrivals and comes first", e.Window, w.Index)
@@ -210,30 +229,34 @@ func (e *Freeze) apply(s *State, outside Outside) error {
 		return violation(RuleFreeze, "size %d, and %d entries come before", e.Size, s.size)
 	case e.Root != root:
 		return violation(RuleFreeze, "root %x, and the entries before have %x", e.Root, root)
-	case e.Round != 0:
-		return violation(RuleFreeze, "beacon round %d in a room without a beacon", e.Round)
+	case e.Round != round:
+		return violation(RuleFreeze, "beacon round %d, and the policy gives %d", e.Round, round)
 	}
 	alpha := Alpha(s.roomHash, e)
 	beta, err := outside.VerifyProof(s.policy.VRFKey, alpha, e.Proof)
 	if err != nil {
 		return violation(RuleProof, "the proof of window %d: %v", e.Window, err)
 	}
-	w.alpha, w.beta, w.round = alpha, beta, e.Round
+	w.alpha, w.beta, w.round, w.size = alpha, beta, e.Round, s.size+1
 	s.frozen++
 	return nil
 }
 
-func (e *Draw) apply(s *State, _ Outside) error {
+func (e *Draw) apply(s *State, outside Outside) error {
 	if s.drawn == s.frozen {
 		return violation(RuleDraw, "no window is frozen and not drawn")
 	}
 	w := &s.windows[s.drawn]
-	switch seed := NewSeed(w.alpha, w.beta, w.round, e.Signature); {
-	case e.Window != w.Index:
+	if e.Window != w.Index {
 		return violation(RuleDraw, "window %d, where %d comes next", e.Window, w.Index)
-	case len(e.Signature) > 0:
-		return violation(RuleDraw, "a beacon signature in a room without a beacon")
-	case e.Seed != seed:
+	}
+	if err := e.checkRound(s.policy.Beacon, w.round); err != nil {
+		return err
+	}
+	if err := e.checkCosignatures(s, w, outside); err != nil {
+		return err
+	}
+	if seed := NewSeed(w.alpha, w.beta, w.round, e.Signature); e.Seed != seed {
 		return violation(RuleSeed, "seed %x, and the proof gives %x", e.Seed, seed)
 	}
 	w.drawn, w.first, w.order = EntryIndex(s.size), s.places+1, Shuffle(e.Seed, General, w.count)
@@ -242,6 +265,52 @@ func (e *Draw) apply(s *State, _ Outside) error {
 		s.arrivals.at(w.base + seq).position = s.places
 	}
 	s.drawn++
+	return nil
+}
+
+// checkRound checks the public randomness: its time has come, and it is what
+// the chain signed.
+func (e *Draw) checkRound(b *Beacon, round uint64) error {
+	if b == nil && len(e.Signature) > 0 {
+		return violation(RuleBeacon, "a beacon signature in a room without a beacon")
+	}
+	if b == nil {
+		return nil
+	}
+	if appears := b.Emitted(round); int64(e.Time) < appears {
+		return violation(RuleBeacon, "time %d, and round %d appears at %d", e.Time, round, appears)
+	}
+	if err := b.Verify(round, e.Signature); err != nil {
+		return violation(RuleBeacon, "%v", err)
+	}
+	return nil
+}
+
+// checkCosignatures checks that each is of the checkpoint that ends with the
+// freeze, by another witness, and from before the round. That there may be
+// fewer than the quorum keeps a room going without its witnesses; then it is
+// not witnessed.
+func (e *Draw) checkCosignatures(s *State, w *window, outside Outside) error {
+	p := &s.policy
+	next, root := 0, w.root // in p.Witnesses; of the checkpoint
+	if w.size == s.size {
+		root = outside.Root()
+	}
+	for i, c := range e.Cosignatures {
+		at, err := Time(0), error(nil)
+		for ; next < len(p.Witnesses); next++ {
+			if at, err = outside.VerifyCosignature(p.Witnesses[next], w.size, root, c); err == nil {
+				break
+			}
+		}
+		switch {
+		case next == len(p.Witnesses):
+			return violation(RuleWitness, "cosignature %d is not of the freeze, or by no witness that comes after the one before", i)
+		case int64(at) >= p.Beacon.Emitted(w.round):
+			return violation(RuleWitness, "cosignature %d is from %d, when round %d had appeared", i, at, w.round)
+		}
+		next++
+	}
 	return nil
 }
 

@@ -29,13 +29,16 @@ const General Lane = "general"
 
 // Limits of a policy, checked by [Policy.Problems].
 const (
-	MinWindow   Millis = 100                   // a shorter window could not be told from the clock's jitter
-	MaxWindow   Millis = 31 * 24 * 3600 * 1000 // 31 days
-	MinClaim    Millis = 1000                  // a person needs time to tap
-	MaxClaim    Millis = 24 * 3600 * 1000      // a day
-	MinSession  Millis = 1000
-	MaxSession  Millis = 7 * 24 * 3600 * 1000 // a week
-	MaxRate     uint32 = 10_000_000           // calls per minute
-	MaxRules           = 1000                 // window rules
-	MaxArrivals        = 1<<32 - 1            // lots of a room: shuffle words are 32 bits
+	MinWindow    Millis = 100                   // a shorter window could not be told from the clock's jitter
+	MaxWindow    Millis = 31 * 24 * 3600 * 1000 // 31 days
+	MinClaim     Millis = 1000                  // a person needs time to tap
+	MaxClaim     Millis = 24 * 3600 * 1000      // a day
+	MinSession   Millis = 1000
+	MaxSession   Millis = 7 * 24 * 3600 * 1000 // a week
+	MaxRate      uint32 = 10_000_000           // calls per minute
+	MinMargin    Millis = 1000                 // clocks differ
+	MaxMargin    Millis = 3600 * 1000          // an hour
+	MaxWitnesses        = 16
+	MaxRules            = 1000      // window rules
+	MaxArrivals         = 1<<32 - 1 // lots of a room: shuffle words are 32 bits
 )

@@ -39,6 +39,8 @@ type vectors struct {
 	Shuffles  []shuffleVector   `json:"shuffles"`
 	Schedules []*scheduleVector `json:"schedules"`
 	Room      roomVector        `json:"room"`
+	// Witnessed is a room with a beacon and two witnesses.
+	Witnessed roomVector `json:"witnessed_room"`
 }
 
 type ticketVector struct {
@@ -121,8 +123,12 @@ type violationVector struct {
 	Rule  Rule   `json:"rule"`
 }
 
-// realOutside is log and VRF as they are, on the reference code of the log.
-type realOutside struct{ hashes []tlog.Hash }
+// realOutside is log, VRF and witnesses as they are, on the reference code of
+// the log.
+type realOutside struct {
+	hashes []tlog.Hash
+	origin string
+}
 
 func (o *realOutside) ReadHashes(indexes []int64) (list []tlog.Hash, err error) {
 	for _, i := range indexes {
@@ -214,7 +220,7 @@ func (s *story) settle(at Time) {
 	f.Proof = [ProofSize]byte(proof)
 	s.wrongFreezes(*f)
 	s.must(f)
-	d, _ := s.NextDraw(at)
+	d, _ := s.NextDraw(at, nil)
 	bad := *d
 	bad.Seed[0] ^= 1
 	s.refuse(RuleSeed, &bad)
@@ -347,7 +353,7 @@ func makeRoom(t *testing.T) roomVector {
 func makeVectors(t *testing.T) *vectors {
 	v := &vectors{
 		About: "Vectors of the Proofline rules, version 1, see RULES.md. Bytes are lower-case hex, times milliseconds since the Unix epoch.",
-		Room:  makeRoom(t),
+		Room:  makeRoom(t), Witnessed: makeWitnessedRoom(t),
 	}
 	for _, origin := range []string{"queue.example.com/r/vectors", "a", strings.Repeat("long.", 51)} {
 		for _, secret := range [][SecretSize]byte{{}, vectorSecret(1), [SecretSize]byte(bytes.Repeat([]byte{0xff}, 32))} {
@@ -462,14 +468,28 @@ func readVectors(t *testing.T) *vectors {
 }
 
 // TestVectorsReplayed reads the frozen file as a second implementation would:
-// the transcript stands entry by entry, and each violation does not, where it
+// the transcripts stand entry by entry, and each violation does not, where it
 // says.
 func TestVectorsReplayed(t *testing.T) {
-	v := readVectors(t)
-	s, outside, rules := &State{}, &realOutside{}, map[Rule]bool{}
+	v, rules := readVectors(t), map[Rule]bool{}
+	v.Room.replay(t, rules)
+	v.Witnessed.replay(t, rules)
+	for _, rule := range []Rule{
+		RulePolicy, RuleTime, RuleEnd, RuleArrival, RuleTicket, RuleLane, RuleMerit, RuleFreeze, RuleProof,
+		RuleDraw, RuleBeacon, RuleWitness, RuleSeed, RuleAssign, RuleCall, RuleOutflow, RuleAdmission, RuleSkip, RuleAmend,
+	} {
+		if !rules[rule] {
+			t.Errorf("no vector breaks rule %s", rule)
+		}
+	}
+}
+
+// replay notes the rules that violations break.
+func (v *roomVector) replay(t *testing.T, rules map[Rule]bool) {
+	s, outside := &State{}, &realOutside{}
 	var entries []Entry
-	for i := 0; i <= len(v.Room.Entries); i++ {
-		for _, bad := range v.Room.Breaking {
+	for i := 0; i <= len(v.Entries); i++ {
+		for _, bad := range v.Breaking {
 			if bad.After != i {
 				continue
 			}
@@ -483,38 +503,33 @@ func TestVectorsReplayed(t *testing.T) {
 			}
 			rules[bad.Rule] = true
 		}
-		if i == len(v.Room.Entries) {
+		if i == len(v.Entries) {
 			break
 		}
-		e, err := ParseEntry([]byte(v.Room.Entries[i]))
+		e, err := ParseEntry([]byte(v.Entries[i]))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Apply(e, outside); err != nil {
 			t.Fatalf("entry %d: %v", i, err)
 		}
-		if err := outside.add(i, []byte(v.Room.Entries[i])); err != nil {
+		if room, ok := e.(*Room); ok {
+			outside.origin = room.Origin
+		}
+		if err := outside.add(i, []byte(v.Entries[i])); err != nil {
 			t.Fatal(err)
 		}
 		entries = append(entries, e)
 	}
-	if root := outside.Root(); hex.EncodeToString(root[:]) != v.Room.Root {
-		t.Errorf("root %x, want %s", root, v.Room.Root)
+	if root := outside.Root(); hex.EncodeToString(root[:]) != v.Root {
+		t.Errorf("root %x, want %s", root, v.Root)
 	}
 	now := s.Now()
 	c := recountOf(entries, entries, now)
 	c.check(t, s, s.Size(), now)
 	for i, ticket := range c.line {
-		if v.Room.Line[i] != ticket.String() {
-			t.Errorf("place %d is %s, want %v", i+1, v.Room.Line[i], ticket)
-		}
-	}
-	for _, rule := range []Rule{
-		RulePolicy, RuleTime, RuleEnd, RuleArrival, RuleTicket, RuleLane, RuleMerit, RuleFreeze, RuleProof,
-		RuleDraw, RuleSeed, RuleAssign, RuleCall, RuleOutflow, RuleAdmission, RuleSkip, RuleAmend,
-	} {
-		if !rules[rule] {
-			t.Errorf("no vector breaks rule %s", rule)
+		if v.Line[i] != ticket.String() {
+			t.Errorf("place %d is %s, want %v", i+1, v.Line[i], ticket)
 		}
 	}
 }

@@ -181,6 +181,7 @@ type WindowSum struct {
 	Arrivals uint32
 	Frozen   bool
 	Drawn    bool
+	Draws    Time     // when it is drawn, if all goes well
 	First    Position // of its first place, once drawn
 }
 
@@ -190,7 +191,19 @@ func (s *State) Windows(n int) []WindowSum {
 	sums := make([]WindowSum, 0, len(s.windows)-from)
 	for i := from; i < len(s.windows); i++ {
 		w := &s.windows[i]
-		sums = append(sums, WindowSum{w.Window, w.count, i < s.frozen, w.drawn != 0, w.first})
+		sums = append(sums, WindowSum{w.Window, w.count, i < s.frozen, w.drawn != 0, s.draws(w), w.first})
 	}
 	return sums
+}
+
+// draws returns when a window is drawn: with its round, or when it is over.
+func (s *State) draws(w *window) Time {
+	switch b := s.policy.Beacon; {
+	case b == nil:
+		return w.To
+	case w.round == 0:
+		return Time(b.Emitted(b.Round(w.To, w.To)))
+	default:
+		return Time(b.Emitted(w.round))
+	}
 }

@@ -17,6 +17,8 @@ const (
 	RuleFreeze    Rule = "freeze"    // windows freeze in order, whole, and name what they fix
 	RuleProof     Rule = "proof"     // the VRF proof is the room's key's
 	RuleDraw      Rule = "draw"      // windows are drawn in order, once
+	RuleBeacon    Rule = "beacon"    // the beacon's round is the one that was fixed, and has come
+	RuleWitness   Rule = "witness"   // cosignatures are of the freeze, by witnesses, before the round
 	RuleSeed      Rule = "seed"      // the seed recomputes
 	RuleAssign    Rule = "assign"    // every place is what the shuffle gives
 	RuleCall      Rule = "call"      // calls go up, over drawn places, from the start on
