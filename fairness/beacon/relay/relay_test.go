@@ -169,20 +169,6 @@ func TestDeadRelay(t *testing.T) {
 	}
 }
 
-// TestPrefersWhoAnswered: the relay that answered last is asked first.
-func TestPrefersWhoAnswered(t *testing.T) {
-	bad, good := serve(t, says(500, "")), serve(t, honest)
-	c := quicknet(bad.URL, good.URL)
-	for _, n := range []uint64{42, 123} {
-		if _, err := c.Round(t.Context(), n); err != nil {
-			t.Error(err)
-		}
-	}
-	if bad.asked.Load() != 1 || good.asked.Load() != 2 {
-		t.Errorf("asked the bad relay %d times and the good one %d times, want 1 and 2", bad.asked.Load(), good.asked.Load())
-	}
-}
-
 // TestFineAgain: a failure is not remembered.
 func TestFineAgain(t *testing.T) {
 	var asked atomic.Int64

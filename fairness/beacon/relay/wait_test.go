@@ -105,6 +105,31 @@ func TestFailuresCostNoTime(t *testing.T) {
 	})
 }
 
+// TestPrefersWhoAnswered: the relay that answered last is asked first.
+func TestPrefersWhoAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bad, good := 0, 0
+		_, c := fake(t, func(honest http.HandlerFunc) network {
+			return network{"bad": func(w http.ResponseWriter, _ *http.Request) {
+				bad++
+				w.WriteHeader(http.StatusInternalServerError)
+			}, "good": func(w http.ResponseWriter, r *http.Request) {
+				good++
+				honest(w, r)
+			}}
+		}, "bad", "good")
+		time.Sleep(200 * time.Second)
+		for n := range uint64(3) {
+			if _, err := c.Round(t.Context(), 1+n); err != nil {
+				t.Error(err)
+			}
+		}
+		if bad != 1 || good != 3 {
+			t.Errorf("asked the bad relay %d times and the good one %d times, want 1 and 3", bad, good)
+		}
+	})
+}
+
 // TestSlowIsBetterThanNone: relays that were asked too are no reason to give up
 // on the first.
 func TestSlowIsBetterThanNone(t *testing.T) {
