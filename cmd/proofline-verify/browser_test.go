@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/roomtest"
+	"github.com/proofline/proofline/verifier/ticket"
+)
+
+// saving is the browser's program as a script for Node.js: it checks places in
+// published logs, and answers what it said and the proof it would save.
+const saving = `
+import { readFileSync } from "node:fs";
+import { checkPlace, formatBundle, gather, httpSource } from "./src/check/index.ts";
+
+const answers = [];
+for (const { prefix, receipt, ...visitor } of JSON.parse(readFileSync(0, "utf8"))) {
+  const me = { ...visitor, receipt: new TextEncoder().encode(receipt) };
+  const evidence = await gather(httpSource(prefix), me);
+  const lines = checkPlace(me, evidence).map(({ id, status, reason }) => ({ id, status, reason }));
+  answers.push({ lines, proof: formatBundle(me, evidence) });
+}
+process.stdout.write(JSON.stringify(answers), () => process.exit());
+`
+
+const bundling = `
+import { readFileSync } from "node:fs";
+import { build } from "esbuild";
+
+await build({
+  stdin: { contents: readFileSync(0, "utf8"), resolveDir: process.cwd() },
+  outfile: process.argv[1],
+  bundle: true,
+  format: "esm",
+  platform: "node",
+  logLevel: "warning",
+});
+`
+
+// question is what the script is asked about one visitor.
+type question struct {
+	Prefix  string `json:"prefix"`
+	Origin  string `json:"origin"`
+	VKey    string `json:"vkey"`
+	Ticket  string `json:"ticket"`
+	Receipt string `json:"receipt"`
+}
+
+// answer is what it says.
+type answer struct {
+	Lines []ticket.Line `json:"lines"`
+	Proof string        `json:"proof"`
+}
+
+// TestTicketFromBrowser reads rooms over HTTP with the browser's program,
+// saves a proof for every visitor, and checks it with this one: both say the
+// same four lines, of an honest room and of tampered ones.
+func TestTicketFromBrowser(t *testing.T) {
+	script := buildSaving(t)
+	keys, err := roomtest.NewKeys("queue.example.com/r/sale", "honest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := roomtest.Small(keys, keys.Policy()).Entries()
+	index := func(kind fairness.Kind) int {
+		return slices.IndexFunc(entries, func(e []byte) bool { return bytes.HasPrefix(e, []byte(kind)) })
+	}
+	with := func(at int, change func(entry []byte) []byte) [][]byte {
+		all := slices.Clone(entries)
+		all[at] = change(bytes.Clone(all[at]))
+		return all
+	}
+	flipped := func(entry []byte) []byte { // in the last hexadecimal digit
+		entry[len(entry)-1] ^= 1
+		return entry
+	}
+	rooms := []struct {
+		name    string
+		entries [][]byte
+		red     ticket.LineID // of the first visitor; empty for none
+	}{
+		{"honest", entries, ""},
+		{"half", entries[:index(fairness.KindDraw)], ""},
+		{"no freeze", slices.Delete(slices.Clone(entries), index(fairness.KindFreeze), index(fairness.KindFreeze)+1), ticket.GroupLine},
+		{"another seed", with(index(fairness.KindDraw), flipped), ticket.DrawLine},
+		{"not UTF-8", with(index(fairness.KindDraw), func([]byte) []byte { return []byte("draw\xff") }), ticket.DrawLine},
+		{"no arrival", slices.Delete(slices.Clone(entries), 2, 3), ticket.RecordLine},
+	}
+	var questions []question
+	for _, room := range rooms {
+		asked := ask(t, keys, entries, room.entries)
+		if room.name != "honest" {
+			asked = asked[:2]
+		}
+		questions = append(questions, asked...)
+	}
+	everybody := len(questions) - 2*(len(rooms)-1)
+	for i, a := range save(t, script, questions) {
+		room, isFirst := rooms[0], i == 0
+		if i >= everybody {
+			room, isFirst = rooms[1+(i-everybody)/2], (i-everybody)%2 == 0
+		}
+		b, err := ticket.Parse([]byte(a.Proof))
+		if err != nil {
+			t.Fatalf("%s: %v", room.name, err)
+		}
+		lines := ticket.Check(b, ticket.Trust{VKey: keys.VKey})
+		var said []ticket.Line
+		for _, line := range lines {
+			said = append(said, ticket.Line{ID: line.ID, Status: line.Status, Reason: line.Reason})
+			if isFirst && (line.Status == ticket.Red) != (line.ID == room.red) {
+				t.Errorf("%s: the first visitor's line %s is %s, %s", room.name, line.ID, line.Status, line.Reason)
+			}
+		}
+		if diff := cmp.Diff(a.Lines, said); diff != "" {
+			t.Errorf("%s: visitor %d (-browser +here):\n%s", room.name, i, diff)
+		}
+		if i < everybody && lines[3].Facts["position"] != placeIn(entries, questions[i].Ticket) {
+			t.Errorf("visitor %d has place %s", i, lines[3].Facts["position"])
+		}
+	}
+}
+
+// buildSaving makes the script with what builds the pages.
+func buildSaving(t *testing.T) string {
+	t.Helper()
+	ui := filepath.Join("..", "..", "web", "ui")
+	version, err := exec.CommandContext(t.Context(), "node", "--version").Output()
+	if err != nil {
+		t.Skip("Node.js is not here")
+	}
+	major, _, _ := strings.Cut(strings.TrimPrefix(string(version), "v"), ".")
+	if n, err := strconv.Atoi(major); err != nil || n < 20 {
+		t.Skipf("Node.js %s is too old", bytes.TrimSpace(version))
+	}
+	if found, _ := filepath.Glob(filepath.Join(ui, "node_modules", "esbuild", "package.json")); found == nil {
+		t.Skip("the pages are not built: make build")
+	}
+	script := filepath.Join(t.TempDir(), "saving.mjs")
+	build := exec.CommandContext(t.Context(), "node", "--input-type=module", "--eval", bundling, script)
+	build.Dir, build.Stdin = ui, strings.NewReader(saving)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v: %s", err, out)
+	}
+	return script
+}
+
+// ask publishes a room and asks for everybody of the original one, each with
+// the receipt of the own arrival.
+func ask(t *testing.T, keys *roomtest.Keys, original, published [][]byte) []question {
+	t.Helper()
+	files, err := roomtest.Publish(keys, published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		content, err := files.Get(strings.TrimPrefix(r.URL.Path, "/"))
+		if err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write(content)
+	}))
+	t.Cleanup(server.Close)
+	var questions []question
+	var leaves []audit.Hash
+	for i, text := range original {
+		leaves = append(leaves, audit.LeafHash(text))
+		e, err := fairness.ParseEntry(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		arrive, ok := e.(*fairness.Arrive)
+		if !ok {
+			continue
+		}
+		var tree audit.Tree
+		path, err := tree.Extend(leaves).InclusionProof(uint64(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: keys.Origin, Size: tree.Size(), Root: tree.Root()}, keys.Signer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		receipt := audit.Proof{Index: uint64(i), Path: path, Checkpoint: signed}.Marshal()
+		questions = append(questions, question{server.URL + "/", keys.Origin, keys.VKey, arrive.Ticket.String(), string(receipt)})
+	}
+	return questions
+}
+
+// save runs the script.
+func save(t *testing.T, script string, questions []question) []answer {
+	t.Helper()
+	asked, err := json.Marshal(questions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	node := exec.CommandContext(t.Context(), "node", script)
+	node.Stdin, node.Stdout, node.Stderr = bytes.NewReader(asked), &stdout, &stderr
+	if err := node.Run(); err != nil {
+		t.Fatalf("node: %v: %s", err, &stderr)
+	}
+	var answers []answer
+	if err := json.Unmarshal(stdout.Bytes(), &answers); err != nil || len(answers) != len(questions) || len(answers) == 0 {
+		t.Fatalf("%d answers to %d questions: %v: %s", len(answers), len(questions), err, &stderr)
+	}
+	return answers
+}
+
+// placeIn returns the position that a transcript gives to a ticket.
+func placeIn(entries [][]byte, id string) string {
+	for _, text := range entries {
+		if e, err := fairness.ParseEntry(text); err == nil {
+			if a, ok := e.(*fairness.Assign); ok && a.Ticket.String() == id {
+				return strconv.FormatUint(uint64(a.Position), 10)
+			}
+		}
+	}
+	return ""
+}
