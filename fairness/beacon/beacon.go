@@ -1,19 +1,18 @@
 // Package beacon checks public randomness: the rounds of a drand chain of the
 // scheme bls-unchained-g1-rfc9380.
 //
-// A chain is the public key of a group, and a clock. Round n, counted from 1, is
-// the group's BLS signature of the number n, and appears at genesis + (n-1) *
-// period. Only one value verifies for a round, so nobody chooses it; and it
-// takes a threshold of the group to sign, so nobody knows it before its time.
+// A chain is a group's public key and a clock. Round n, from 1, is the group's BLS
+// signature of the number n, and appears at genesis + (n-1) * period. One value
+// alone verifies, so nobody chooses it; and it takes a threshold of the group to
+// sign, so nobody knows it before its time.
 //
 //	public key   96 bytes   point of G2 of BLS12-381, compressed
 //	message      32 bytes   SHA-256(uint64(round)), big-endian
 //	signature    48 bytes   point of G1, compressed; hashes to G1 by BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_
 //	randomness   32 bytes   SHA-256(signature)
 //
-// Keys and signatures have one encoding, and are neither the identity nor outside
-// of their subgroups. Nothing panics, whatever it reads. Specification:
-// https://docs.drand.love/docs/concepts/2-3-concepts-specification/
+// Keys and signatures have one encoding, and are in their subgroups without the
+// identity. https://docs.drand.love/docs/concepts/2-3-concepts-specification/
 package beacon
 
 import (
@@ -28,12 +27,11 @@ import (
 	"github.com/cloudflare/circl/sign/bls"
 )
 
-// Scheme is drand's name of what this package implements. Limits are in seconds
-// and keep times in milliseconds below 2^53.
+// Scheme is drand's name of what this package implements.
 const (
 	Scheme                = "bls-unchained-g1-rfc9380"
-	SignatureSize         = 48 // bytes
-	maxGenesis, maxPeriod = 1 << 42, 31 * 24 * 3600
+	SignatureSize         = 48                      // bytes
+	maxGenesis, maxPeriod = 1 << 42, 31 * 24 * 3600 // seconds; in milliseconds times stay below 2^53
 )
 
 var (
@@ -76,15 +74,14 @@ func (c Chain) Hash() [32]byte {
 
 // Valid returns nil, or [ErrChain] with what is wrong.
 func (c Chain) Valid() error {
-	invisible := func(r rune) bool { return r < '!' || r > '~' }
-	switch _, err := c.key(); {
-	case len(c.ID) > 64 || strings.ContainsFunc(c.ID, invisible):
+	if len(c.ID) > 64 || strings.ContainsFunc(c.ID, func(r rune) bool { return r < '!' || r > '~' }) {
 		return fmt.Errorf("%w: id %.99q is not up to 64 visible ASCII characters", ErrChain, c.ID)
-	case c.Genesis < 0 || c.Genesis > maxGenesis || c.Period < 1 || c.Period > maxPeriod:
-		return fmt.Errorf("%w: genesis %d or period %d is out of range", ErrChain, c.Genesis, c.Period)
-	default:
-		return err
 	}
+	if c.Genesis < 0 || c.Genesis > maxGenesis || c.Period < 1 || c.Period > maxPeriod {
+		return fmt.Errorf("%w: genesis %d or period %d is out of range", ErrChain, c.Genesis, c.Period)
+	}
+	_, err := c.key()
+	return err
 }
 
 // key decodes the public key; circl has all the checks for one of this length.
@@ -96,8 +93,8 @@ func (c Chain) key() (*bls.PublicKey[bls.KeyG2SigG1], error) {
 	return k, nil
 }
 
-// Emitted returns when a round appears, in milliseconds since the Unix epoch,
-// or [math.MaxInt64] if that is later. Round 0, which is none, counts as 1.
+// Emitted returns when a round appears, in milliseconds since the Unix epoch, at
+// most [math.MaxInt64]. Round 0, which is none, counts as 1.
 func (c Chain) Emitted(round uint64) int64 {
 	steps := max(round, 1) - 1
 	if steps > uint64(math.MaxInt64/1000-c.Genesis)/uint64(max(c.Period, 1)) {
@@ -106,8 +103,7 @@ func (c Chain) Emitted(round uint64) int64 {
 	return 1000 * (c.Genesis + int64(steps)*int64(c.Period))
 }
 
-// After returns the first round that appears later than a moment, and not at
-// it. ms is in milliseconds since the Unix epoch.
+// After returns the first round that appears later than ms, and not at it.
 func (c Chain) After(ms int64) uint64 {
 	if ms < 1000*c.Genesis {
 		return 1
@@ -115,8 +111,7 @@ func (c Chain) After(ms int64) uint64 {
 	return uint64(ms-1000*c.Genesis)/(1000*uint64(max(c.Period, 1))) + 2
 }
 
-// Verify returns nil if the signature is that of the round, else [ErrSignature],
-// or [ErrChain] if the chain's key is none.
+// Verify returns nil, [ErrSignature], or [ErrChain] if the chain's key is none.
 func (c Chain) Verify(round uint64, signature []byte) error {
 	key, err := c.key()
 	if err != nil {
