@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// How long to pause after an attempt in vain: from the first to the longest,
-// twice as long each time, each 30 % more or less.
+// How long to pause before an attempt: from the first to the longest, twice as
+// long each time.
 const (
 	firstPause   = 250 * time.Millisecond
 	longestPause = 15 * time.Second
@@ -27,10 +27,8 @@ func (c *Client) Wait(ctx context.Context, n uint64) ([]byte, error) {
 		return nil, fmt.Errorf("wait for round %d: %w", n, err)
 	}
 	moment := time.UnixMilli(c.Chain.Emitted(n))
-	for time.Until(moment) > 0 {
-		if !sleep(ctx, min(time.Until(moment), longestSleep)) {
-			return nil, fmt.Errorf("wait for round %d, which appears at %s: %w", n, moment.UTC().Format(time.RFC3339), ctx.Err())
-		}
+	if !sleepUntil(ctx, moment) {
+		return nil, fmt.Errorf("wait for round %d, which appears at %s: %w", n, moment.UTC().Format(time.RFC3339), ctx.Err())
 	}
 	var last error // but for those of a ctx that ended
 	pause := firstPause
@@ -45,11 +43,31 @@ func (c *Client) Wait(ctx context.Context, n uint64) ([]byte, error) {
 		if attempt >= 4 && attempt&(attempt-1) == 0 { // ever more seldom
 			c.log().Warn("a beacon round is late", "round", n, "since", moment.UTC(), "attempts", attempt, "error", err)
 		}
-		if !sleep(ctx, time.Duration((0.7+0.6*rand.Float64())*float64(pause))) {
+		if !sleep(ctx, about(pause)) {
 			return nil, fmt.Errorf("wait for round %d: %w", n, failures{ctx.Err(), last})
 		}
 		pause = min(2*pause, longestPause)
 	}
+}
+
+// sleepUntil sleeps until a round may be expected at the relays: a little after
+// its moment, as they need time too, and not all the world at once. It tells
+// whether ctx did not end before.
+func sleepUntil(ctx context.Context, moment time.Time) bool {
+	if time.Until(moment) <= 0 {
+		return true
+	}
+	for moment = moment.Add(about(firstPause)); time.Until(moment) > 0; {
+		if !sleep(ctx, min(time.Until(moment), longestSleep)) {
+			return false
+		}
+	}
+	return true
+}
+
+// about is a time, 30 % more or less.
+func about(d time.Duration) time.Duration {
+	return time.Duration((0.7 + 0.6*rand.Float64()) * float64(d))
 }
 
 // sleep tells whether it slept all the time, and ctx did not end.

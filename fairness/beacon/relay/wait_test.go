@@ -189,10 +189,10 @@ func TestWait(t *testing.T) {
 			t.Errorf("%x, %v", got, err)
 		}
 		between(t, genesis.Add(2*time.Hour), 600*time.Millisecond, 1700*time.Millisecond)
-		if asked < 2 || asked > 4 {
+		if asked < 2 || asked > 3 {
 			t.Errorf("asked %d times", asked)
 		}
-		if _, err := c.Wait(t.Context(), 2401); err != nil || asked > 4 {
+		if _, err := c.Wait(t.Context(), 2401); err != nil || asked > 3 {
 			t.Errorf("asked again for what is there: %v", err)
 		}
 	})
