@@ -5,6 +5,7 @@
 //	proofline-verify audit https://example.com/r/sale
 //	proofline-verify fetch https://example.com/r/sale ./sale
 //	proofline-verify audit ./sale --json
+//	proofline-verify witness --name example.org/witness --log https://example.com/r/sale
 //
 // Exit codes: 0 verified, 1 a check failed, 2 wrong usage, 3 could not read.
 package main
@@ -47,7 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 		SilenceUsage:  true,
 	}
 	t := &terminal{stdout, stderr, env, isTerminal}
-	root.AddCommand(auditCommand(t), fetchCommand(t), ticketCommand(t), versionCommand(t))
+	root.AddCommand(auditCommand(t), fetchCommand(t), ticketCommand(t), witnessCommand(t), versionCommand(t))
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
