@@ -222,6 +222,16 @@ func TestWitnessKilled(t *testing.T) {
 	for round := range rounds {
 		before := c.most
 		w := start(t, args...)
+		if round == 0 { // the first history it sees is the one
+			_, signed, err := c.honest.growth(0, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.client.AddCheckpoint(t.Context(), 0, nil, signed); err != nil {
+				t.Fatal(err)
+			}
+			c.most = 1
+		}
 		failed := make(chan error, customers)
 		for customer := range customers {
 			go func() { failed <- c.press(w.client, rand.New(rand.NewPCG(uint64(round), uint64(customer)))) }()
