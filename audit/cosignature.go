@@ -107,3 +107,13 @@ func (w Witness) Cosignature(n *note.Note) (c Cosignature, ok bool) {
 	}
 	return c, false
 }
+
+// CosignedAt returns when the witness with a vkey cosigned a checkpoint, in
+// seconds of Unix time. Errors are ErrKey and ErrSignature.
+func (c Checkpoint) CosignedAt(vkey string, by Cosignature) (int64, error) {
+	w, err := ParseWitness(vkey)
+	if err != nil {
+		return 0, err
+	}
+	return by.Time(), w.VerifyCosignature(c.Marshal(), by)
+}

@@ -74,14 +74,14 @@ func TestRuleRound(t *testing.T) {
 	late.Round = good.Round // a late operator takes the round of a punctual one
 	r.refuse(RuleFreeze, late)
 	r.must(good)
-	if p, ok := r.NextPending(); !ok || p != (Pending{Window: 0, Size: 5, Round: w.round, Due: emitted}) {
+	if p := r.Pending(); len(p) != 1 || p[0] != (Pending{Window: 0, Size: 5, Round: w.round, Due: emitted}) {
 		t.Errorf("pending %+v", p)
 	}
 }
 
 func TestRuleBeacon(t *testing.T) {
 	r, chain := withBeacon(t, 0, 0)
-	pending, _ := r.NextPending()
+	pending := r.Pending()[0]
 	signature, err := chain.Sign(pending.Round)
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestRuleBeacon(t *testing.T) {
 
 func TestRuleWitness(t *testing.T) {
 	r, chain := withBeacon(t, 3, 2)
-	pending, _ := r.NextPending()
+	pending := r.Pending()[0]
 	signature, _ := chain.Sign(pending.Round)
 	root := r.outside.root // of the tree that ends with the freeze
 	cosign := func(witness int, at Time) Cosignature {
@@ -162,7 +162,7 @@ func TestRuleWitness(t *testing.T) {
 // TestCosignedAtOnce: the draw may be the entry after the freeze.
 func TestCosignedAtOnce(t *testing.T) {
 	r, chain := withBeacon(t, 1, 1)
-	pending, _ := r.NextPending()
+	pending := r.Pending()[0]
 	signature, _ := chain.Sign(pending.Round)
 	e, _ := r.NextDraw(pending.Due, signature, fakeCosignature(r.policy.Witnesses[0], pending.Size, r.outside.root, base))
 	r.must(e)
@@ -173,7 +173,7 @@ func TestDraws(t *testing.T) {
 	r, chain := withBeacon(t, 0, 0)
 	r.join(base+minute+6*second, 1)
 	frozen, open := r.Windows(2)[0], r.Windows(2)[1]
-	if due, _ := r.NextPending(); frozen.Draws != due.Due {
+	if due := r.Pending()[0]; frozen.Draws != due.Due {
 		t.Errorf("frozen: drawn at %d, want %d", frozen.Draws, due.Due)
 	}
 	if want := Time(chain.Chain().Emitted(r.policy.Beacon.Round(open.To, 0))); open.Draws != want || want <= open.To {

@@ -1,23 +1,9 @@
 package fairness
 
 // This file answers what the rules allow, or demand, to be written next. The
-// server builds its entries from it; an auditor needs none of it. A moment
-// asked about is never before [State.Now], and nothing may be written in a room
-// that has ended.
-
-// NextSeq returns the seq of the next arrival in w.
-func (s *State) NextSeq(w Window) uint32 {
-	if n := len(s.windows); n > 0 && s.windows[n-1].Index == w.Index {
-		return s.windows[n-1].count
-	}
-	return 0
-}
-
-// Knows tells whether a ticket has joined.
-func (s *State) Knows(t Ticket) bool {
-	_, ok := s.tickets[t]
-	return ok
-}
+// server builds its entries from it; an auditor needs none of it, and the
+// verifier compiles without it. A moment asked about is never before
+// [State.Now], and nothing may be written in a room that has ended.
 
 // NextArrive returns the arrive entry of a new ticket that joins at a moment;
 // false when no window is open then, the room is full or has ended.
@@ -27,16 +13,6 @@ func (s *State) NextArrive(now Time, t Ticket) (Arrive, bool) {
 	}
 	w, ok := s.schedule.At(now)
 	return Arrive{Time: now, Window: w.Index, Seq: s.NextSeq(w), Ticket: t, Lane: General}, ok
-}
-
-// FreezeDue returns when the next window with arrivals is over and to be
-// frozen; false when there is none. It answers for an ended room too, whose
-// windows may have been left open.
-func (s *State) FreezeDue() (Time, bool) {
-	if s.frozen == len(s.windows) {
-		return 0, false
-	}
-	return s.windows[s.frozen].To, true
 }
 
 // NextFreeze returns the freeze entry that is due, without its proof, and
@@ -61,41 +37,34 @@ type Pending struct {
 	Due    Time   // when that appears; with none, 0
 }
 
-// NextPending returns the window that is drawn next; false when none is frozen
-// and not drawn, or the room has ended.
-func (s *State) NextPending() (Pending, bool) {
+// Pending returns the windows that are frozen and not drawn, in the order in
+// which they will be; none in a room that has ended.
+func (s *State) Pending() []Pending {
 	if s.ended || s.drawn == s.frozen {
-		return Pending{}, false
+		return nil
 	}
-	w := &s.windows[s.drawn]
-	p := Pending{Window: w.Index, Size: w.size, Round: w.round}
-	if b := s.policy.Beacon; b != nil {
-		p.Due = Time(b.Emitted(w.round))
+	var list []Pending
+	for _, w := range s.windows[s.drawn:s.frozen] {
+		p := Pending{Window: w.Index, Size: w.size, Round: w.round}
+		if b := s.policy.Beacon; b != nil {
+			p.Due = Time(b.Emitted(w.round))
+		}
+		list = append(list, p)
 	}
-	return p, true
+	return list
 }
 
-// NextDraw returns the draw of the pending window, with the signature of its
-// round and what cosignatures there are; false when none is pending, or its
+// NextDraw returns the draw of the first pending window, with the signature of
+// its round and what cosignatures there are; false when none is pending, or the
 // round has not appeared.
 func (s *State) NextDraw(now Time, signature []byte, cosignatures ...Cosignature) (*Draw, bool) {
-	p, ok := s.NextPending()
-	if !ok || now < p.Due {
+	pending := s.Pending()
+	if len(pending) == 0 || now < pending[0].Due {
 		return nil, false
 	}
 	w := &s.windows[s.drawn]
 	seed := NewSeed(w.alpha, w.beta, w.round, signature)
 	return &Draw{Time: now, Window: w.Index, Signature: signature, Seed: seed, Cosignatures: cosignatures}, true
-}
-
-// NextAssign returns the assign entry that is due; false when every drawn
-// place is stated.
-func (s *State) NextAssign() (Assign, bool) {
-	if s.ended || s.assigned == s.places {
-		return Assign{}, false
-	}
-	a := s.at(s.assigned + 1)
-	return Assign{Window: s.windows[a.window].Index, Lane: General, Position: s.assigned + 1, Ticket: a.ticket}, true
 }
 
 // CallLimit returns how far the serving pointer may move now if at most

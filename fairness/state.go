@@ -92,13 +92,6 @@ var reasons = [...]Reason{noShow: NoShow, left: Left, revoked: Revoked}
 
 func (o outcome) skipped() bool { return reasons[o] != "" }
 
-func (o outcome) status() Status {
-	if o.skipped() {
-		return StatusSkipped
-	}
-	return StatusAdmitted
-}
-
 // window is what became of one window with arrivals.
 type window struct {
 	Window

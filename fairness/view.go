@@ -14,66 +14,11 @@ const (
 	StatusSkipped  Status = "skipped"  // it was passed over, see [Reason]
 )
 
-// Standing is what a room says about one ticket.
-type Standing struct {
-	Ticket   Ticket
-	Index    EntryIndex // of its arrive entry
-	Joined   Time
-	Window   Window
-	Seq      uint32
-	Lane     Lane
-	Status   Status
-	Reason   Reason   // when skipped
-	Position Position // 0 until drawn
-	// AheadMin and AheadMax bound the places not yet called before its own,
-	// given up ones included: the same number once drawn, 0 once called. While
-	// its window is open AheadMax grows with every arrival.
-	AheadMin, AheadMax uint64
-	Left               Millis // when called: time left to claim, not below 0
-	Settled            Time   // when admitted or skipped
-	SettledIndex       EntryIndex
-}
-
-// Standing returns where a ticket stood when the transcript had size entries,
-// at a moment not before the latest of them; false when it had not joined.
-// The size lets a server that has applied entries it has not yet stored
-// answer with what is stored.
-func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
-	a, number := s.find(t)
-	if a == nil || uint64(a.index) >= size {
-		return Standing{}, false
+func (o outcome) status() Status {
+	if o.skipped() {
+		return StatusSkipped
 	}
-	w := &s.windows[a.window]
-	st := Standing{
-		Ticket: t, Index: a.index, Joined: a.time, Window: w.Window, Seq: number - w.base,
-		Lane: General, Status: StatusWaiting,
-	}
-	s.place(&st, w, a.position, size, now)
-	if a.settled != 0 && uint64(a.settled) < size {
-		st.Status, st.Reason, st.Settled, st.SettledIndex = a.outcome.status(), reasons[a.outcome], a.settledAt, a.settled
-		st.AheadMin, st.AheadMax, st.Left = 0, 0, 0
-	}
-	return st, true
-}
-
-// place fills in position, call and the places ahead.
-func (s *State) place(st *Standing, w *window, position Position, size uint64, now Time) {
-	switch called := uint64(s.calledAt(size)); {
-	case w.drawn == 0 || uint64(w.drawn) >= size:
-		lots := int(w.count)
-		if uint64(s.arrivals.at(w.base+w.count-1).index) >= size {
-			lots = sort.Search(lots, func(i int) bool { return uint64(s.arrivals.at(w.base+uint32(i)).index) >= size })
-		}
-		st.AheadMin = uint64(w.base) - called
-		st.AheadMax = st.AheadMin + uint64(lots) - 1
-	case uint64(position) > called:
-		st.Status, st.Position = StatusDrawn, position
-		st.AheadMin = uint64(position) - 1 - called
-		st.AheadMax = st.AheadMin
-	default:
-		c, _ := s.callOf(position)
-		st.Status, st.Position, st.Left = StatusCalled, position, max(0, s.left(c, now))
-	}
+	return StatusAdmitted
 }
 
 // find returns the arrival of a ticket and its number, nil for none.
@@ -175,35 +120,36 @@ func (s *State) Counts() Counts {
 	}
 }
 
-// WindowSum is what became of a window with arrivals.
-type WindowSum struct {
-	Window
-	Arrivals uint32
-	Frozen   bool
-	Drawn    bool
-	Draws    Time     // when it is drawn, if all goes well
-	First    Position // of its first place, once drawn
+// FreezeDue returns when the next window with arrivals is over and to be
+// frozen; false when there is none. It answers for an ended room too, whose
+// windows may have been left open.
+func (s *State) FreezeDue() (Time, bool) {
+	if s.frozen == len(s.windows) {
+		return 0, false
+	}
+	return s.windows[s.frozen].To, true
 }
 
-// Windows returns the latest windows with arrivals, at most n, oldest first.
-func (s *State) Windows(n int) []WindowSum {
-	from := len(s.windows) - min(max(n, 0), len(s.windows))
-	sums := make([]WindowSum, 0, len(s.windows)-from)
-	for i := from; i < len(s.windows); i++ {
-		w := &s.windows[i]
-		sums = append(sums, WindowSum{w.Window, w.count, i < s.frozen, w.drawn != 0, s.draws(w), w.first})
+// NextSeq returns the seq of the next arrival in w.
+func (s *State) NextSeq(w Window) uint32 {
+	if n := len(s.windows); n > 0 && s.windows[n-1].Index == w.Index {
+		return s.windows[n-1].count
 	}
-	return sums
+	return 0
 }
 
-// draws returns when a window is drawn: with its round, or when it is over.
-func (s *State) draws(w *window) Time {
-	switch b := s.policy.Beacon; {
-	case b == nil:
-		return w.To
-	case w.round == 0:
-		return Time(b.Emitted(b.Round(w.To, w.To)))
-	default:
-		return Time(b.Emitted(w.round))
+// Knows tells whether a ticket has joined.
+func (s *State) Knows(t Ticket) bool {
+	_, ok := s.tickets[t]
+	return ok
+}
+
+// NextAssign returns the assign entry that is due; false when every drawn
+// place is stated.
+func (s *State) NextAssign() (Assign, bool) {
+	if s.ended || s.assigned == s.places {
+		return Assign{}, false
 	}
+	a := s.at(s.assigned + 1)
+	return Assign{Window: s.windows[a.window].Index, Lane: General, Position: s.assigned + 1, Ticket: a.ticket}, true
 }

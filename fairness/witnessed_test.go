@@ -104,7 +104,7 @@ func makeWitnessedRoom(t *testing.T) roomVector {
 		if s.drawn == 0 {
 			s.join(frozen+1000, 3) // the tree goes on
 		}
-		pending, _ := s.NextPending()
+		pending := s.Pending()[0]
 		signature, err := chain.Sign(pending.Round)
 		if err != nil {
 			t.Fatal(err)

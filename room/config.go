@@ -58,7 +58,14 @@ type Config struct {
 	Outflow Outflow      `json:"outflow"`
 	Claim   *Duration    `json:"claim"`   // default 5m
 	Session *Duration    `json:"session"` // default 15m
-	Beacon  string       `json:"beacon"`  // default "none"
+	// Beacon is "none" or the name of a chain that the server knows, such as
+	// "drand:quicknet". Default: the server's first chain, if it has one.
+	Beacon string `json:"beacon"`
+	// Margin is how long the beacon's round comes after the freeze at least.
+	Margin *Duration `json:"margin,omitempty"` // default 3s, with a beacon
+	// Quorum is how many of the server's witnesses should cosign each freeze,
+	// 0 for no witnesses. Default: more than half, with a beacon.
+	Quorum *uint32 `json:"quorum,omitempty"`
 	Settings
 }
 
@@ -79,7 +86,7 @@ type Outflow struct {
 // others as far as that does not depend on the time.
 func ParseConfig(data []byte) (Config, error) {
 	var c Config
-	d := newFields(data, "slug", "title", "opens", "starts", "closes", "windows", "outflow", "claim", "session", "beacon", "targets", "brand", "max_waiting")
+	d := newFields(data, "slug", "title", "opens", "starts", "closes", "windows", "outflow", "claim", "session", "beacon", "margin", "quorum", "targets", "brand", "max_waiting")
 	read(d, "slug", &c.Slug, wantText)
 	read(d, "title", &c.Title, wantText)
 	read(d, "opens", &c.Opens, wantTime)
@@ -87,7 +94,9 @@ func ParseConfig(data []byte) (Config, error) {
 	read(d, "closes", &c.Closes, wantTime)
 	read(d, "claim", &c.Claim, wantDuration)
 	read(d, "session", &c.Session, wantDuration)
-	read(d, "beacon", &c.Beacon, `must be a text such as "none"`)
+	read(d, "beacon", &c.Beacon, wantBeacon)
+	read(d, "margin", &c.Margin, wantDuration)
+	read(d, "quorum", &c.Quorum, wantCount)
 	d.windows(&c.Windows)
 	if d.has("outflow") {
 		in := d.outflow()
@@ -110,6 +119,7 @@ const (
 	wantText     = "must be a text"
 	wantTime     = "must be an RFC 3339 time such as 2030-05-01T12:00:00Z"
 	wantDuration = `must be a duration such as "30s"`
+	wantBeacon   = `must be "none", or a drand chain such as "drand:quicknet"`
 	wantCount    = "must be a whole number from 0 to 4294967295"
 )
 
@@ -235,9 +245,6 @@ func (c Config) withDefaults(now time.Time) Config {
 		d := Duration(DefaultSession)
 		c.Session = &d
 	}
-	if c.Beacon == "" {
-		c.Beacon = fairness.NoBeacon
-	}
 	c.Title = c.title()
 	return c
 }
@@ -266,6 +273,9 @@ func (c Config) problems() []fairness.Problem {
 		list = append(list, fairness.Problem{Field: "slug", Detail: "must be 1 to 63 of a-z, 0-9 and '-', not beginning or ending with '-'"})
 	}
 	list = append(list, textProblems("title", c.Title, maxTitle)...)
+	if c.Beacon != "" && c.Beacon != fairness.NoBeacon && !strings.HasPrefix(c.Beacon, chainPrefix) {
+		list = append(list, fairness.Problem{Field: "beacon", Detail: wantBeacon})
+	}
 	for i, w := range c.Windows {
 		if i > 0 && w.From == nil {
 			list = append(list, fairness.Problem{Field: fmt.Sprintf("windows[%d].from", i), Detail: "is needed for every rule but the first"})
@@ -287,7 +297,6 @@ func textProblems(field, text string, most int) []fairness.Problem {
 // rest from the configuration.
 func (c Config) policy(id fairness.Policy) (*fairness.Policy, error) {
 	p := id
-	p.Beacon = c.Beacon
 	p.Lanes = []fairness.Lane{fairness.General}
 	p.Opens, p.Starts, p.Closes = fromTime(*c.Opens), fromTime(*c.Starts), closing(c.Closes)
 	p.Windows = windowRules(c.Windows)
@@ -329,8 +338,12 @@ func configOf(slug, title string, p *fairness.Policy, s *Snapshot) Config {
 	opens, starts := timeOf(p.Opens), timeOf(p.Starts)
 	claim, session := duration(p.Claim), duration(p.Session)
 	c := Config{
-		Slug: slug, Title: title, Opens: &opens, Starts: &starts, Closes: s.Closes, Beacon: p.Beacon,
+		Slug: slug, Title: title, Opens: &opens, Starts: &starts, Closes: s.Closes, Beacon: fairness.NoBeacon,
 		Outflow: Outflow(s.Outflow), Claim: &claim, Session: &session,
+	}
+	if b := p.Beacon; b != nil {
+		margin := duration(b.Margin)
+		c.Beacon, c.Margin, c.Quorum = chainName(b.Chain), &margin, &p.Quorum
 	}
 	for _, r := range s.schedule.Rules() {
 		from := timeOf(r.From)

@@ -78,7 +78,7 @@ func TestParseConfig(t *testing.T) {
 		// One answer lists what cannot be read and what is wrong otherwise.
 		{
 			`{"slug":"-A-","title":"a\u0000","claim":"x","session":"1ms","beacon":"dice","outflow":{"per_minute":10000001},"windows":[{"length":"1ms"},{"length":"2m"}],"opens":"2030-05-01T12:00:00Z","starts":"2030-05-01T11:00:00Z","closes":"2030-05-01T12:00:00Z"}`,
-			[]string{"claim", "slug", "title", "windows[1].from", "beacon", "starts", "closes", "windows[0].length", "windows[0].from", "outflow.per_minute", "session"},
+			[]string{"claim", "slug", "title", "beacon", "windows[1].from", "starts", "closes", "windows[0].length", "windows[0].from", "outflow.per_minute", "session"},
 		},
 		{`{"opens":7,"windows":[{"from":"2030-05-01T12:00:00Z","length":"1m"}]}`, []string{"opens", "slug"}},
 	} {
@@ -117,7 +117,8 @@ func TestConfigProblems(t *testing.T) {
 		{Config{Slug: "a", Closes: in(0)}, []string{"closes", "windows[0].from"}},
 		{Config{Slug: "a", Claim: span(999 * time.Millisecond), Session: span(8 * 24 * time.Hour)}, []string{"claim", "session"}},
 		{Config{Slug: "a", Claim: span(-time.Second)}, []string{"claim"}},
-		{Config{Slug: "a", Beacon: "drand:quicknet"}, []string{"beacon"}},
+		{Config{Slug: "a", Beacon: "quicknet"}, []string{"beacon"}},
+		{Config{Slug: "a", Beacon: "drand:quicknet"}, nil}, // whether the server has relays of it is seen when the room is made
 		{Config{Slug: "a", Outflow: Outflow{PerMinute: fairness.MaxRate + 1}}, []string{"outflow.per_minute"}},
 		{Config{Slug: "a", Windows: []WindowRule{{}}}, []string{"windows[0].length"}},
 		{Config{Slug: "a", Windows: []WindowRule{{Length: Duration(time.Minute)}, {Length: Duration(time.Minute)}}}, []string{"windows[1].from", "windows[1].from"}},
@@ -153,7 +154,7 @@ func TestDefaults(t *testing.T) {
 			Config{Title: "a", Opens: &starts, Starts: &starts, Windows: []WindowRule{{&starts, Duration(time.Hour)}}},
 		},
 	} {
-		test.want.Slug, test.want.Outflow, test.want.Beacon = "a", Outflow{PerMinute: DefaultPerMinute}, fairness.NoBeacon
+		test.want.Slug, test.want.Outflow = "a", Outflow{PerMinute: DefaultPerMinute}
 		test.want.Claim, test.want.Session = span(DefaultClaim), span(DefaultSession)
 		if diff := cmp.Diff(test.want, test.given.withDefaults(moment)); diff != "" {
 			t.Errorf("defaults of %+v (-want +got):\n%s", test.given, diff)
@@ -189,6 +190,7 @@ func TestConfigOf(t *testing.T) {
 		{Slug: "a", Opens: &opens, Windows: []WindowRule{{Length: Duration(time.Minute)}, {&starts, Duration(time.Second)}}},
 	} {
 		want := given.withDefaults(moment)
+		want.Beacon = fairness.NoBeacon
 		p, err := want.policy(anyone)
 		if err != nil {
 			t.Fatal(err)

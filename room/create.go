@@ -17,8 +17,13 @@ import (
 // Create makes a room: its keys, its log, and the policy as first entry.
 // Errors: [*InvalidError] with everything wrong, [ErrExists].
 func (rs *Rooms) Create(ctx context.Context, c Config) (*Room, error) {
-	if err := c.check(rs.clock.Now()); err != nil {
-		return nil, err
+	var others fairness.Policy
+	problems := rs.others(c, &others)
+	if wrong, ok := errors.AsType[*InvalidError](c.checkWith(others, rs.clock.Now())); ok {
+		problems = append(problems, wrong.Problems...)
+	}
+	if len(problems) > 0 {
+		return nil, &InvalidError{problems}
 	}
 	record, err := rs.register(ctx, c)
 	if err != nil {
@@ -28,7 +33,7 @@ func (rs *Rooms) Create(ctx context.Context, c Config) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.publish(ctx, c); err != nil {
+	if err := r.publish(ctx, c, others); err != nil {
 		return nil, fmt.Errorf("create room %s: %w", c.Slug, err)
 	}
 	if title := c.title(); title != record.Title { // of an earlier attempt
@@ -51,9 +56,12 @@ func (rs *Rooms) Create(ctx context.Context, c Config) (*Room, error) {
 
 // check finds the problems that do not depend on the room's identity, which
 // does not exist yet.
-func (c Config) check(now time.Time) error {
-	anyone := fairness.Policy{Created: fromTime(now), Origin: "x", LogKey: "x+", VRFKey: [fairness.PublicKeySize]byte{2}}
-	_, err := c.withDefaults(now).policy(anyone)
+func (c Config) check(now time.Time) error { return c.checkWith(fairness.Policy{}, now) }
+
+// checkWith is check with those whom the room relies on, in a policy.
+func (c Config) checkWith(p fairness.Policy, now time.Time) error {
+	p.Created, p.Origin, p.LogKey, p.VRFKey = fromTime(now), "x", "x+", [fairness.PublicKeySize]byte{2}
+	_, err := c.withDefaults(now).policy(p)
 	return err
 }
 
@@ -75,9 +83,9 @@ func (rs *Rooms) register(ctx context.Context, c Config) (pgroom.Room, error) {
 }
 
 // publish appends the policy to the empty log; [ErrExists] when it is not.
-func (r *Room) publish(ctx context.Context, c Config) error {
+func (r *Room) publish(ctx context.Context, c Config, identity fairness.Policy) error {
 	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log)}
-	identity := fairness.Policy{Origin: r.Origin, LogKey: r.VKey, VRFKey: [fairness.PublicKeySize]byte(r.keys.vrf.PublicKey().Bytes())}
+	identity.Origin, identity.LogKey, identity.VRFKey = r.Origin, r.VKey, [fairness.PublicKeySize]byte(r.keys.vrf.PublicKey().Bytes())
 	_, err := l.log.Append(ctx, func([]byte) error { return ErrExists }, func(b *pglog.Batch) error {
 		identity.Created = fairness.Time(b.Now)
 		p, err := c.withDefaults(timeOf(identity.Created)).policy(identity)

@@ -39,6 +39,9 @@ var (
 	// ErrSessionOver is returned when a session is used that ran out or was
 	// released.
 	ErrSessionOver = errors.New("the session is over")
+	// ErrRound is returned for a beacon round that no draw waits for, or that
+	// does not verify.
+	ErrRound = errors.New("not a beacon round that is waited for")
 	// ErrNotPull is returned when people are pulled whom the clock calls.
 	ErrNotPull = errors.New("the clock calls the people of this room")
 	// ErrBusy is returned when more joins wait than the server can take.

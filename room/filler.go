@@ -82,7 +82,7 @@ func (f *filler) draws() error {
 		f.batch.Publish()
 	}
 	for !f.live.Ended() {
-		draw, ok := f.live.NextDraw(f.now)
+		draw, ok := f.live.nextDraw(f.now)
 		if !ok {
 			break
 		}

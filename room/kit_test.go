@@ -27,11 +27,15 @@ const publicURL = "https://example.com"
 // node starts one server's rooms on a database, as the role the server has.
 func node(t testing.TB, url string, master *MasterKey, change ...func(*pgxpool.Config)) *Rooms {
 	t.Helper()
-	pool := connect(t, url, change...)
-	rs := New(Options{
-		Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: master, PublicURL: publicURL,
-		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	})
+	return start(t, connect(t, url, change...), Options{MasterKey: master})
+}
+
+// start runs rooms with these options.
+func start(t testing.TB, pool *pgxpool.Pool, o Options) *Rooms {
+	t.Helper()
+	o.Logs, o.Rooms, o.PublicURL = pglog.NewStore(pool), pgroom.NewStore(pool), publicURL
+	o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	rs := New(o)
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); rs.Run(ctx) }()

@@ -35,6 +35,8 @@ type Room struct {
 	policy *fairness.Policy // as published, never changes
 	gate   gate
 
+	evidence evidence // that pending draws wait for
+
 	mu     sync.RWMutex // guards live and stored; the sequencer alone writes
 	live   *live
 	stored uint64 // entries known to be durable: what readers see
@@ -73,6 +75,7 @@ type live struct {
 	*fairness.State
 	log        *pglog.Log
 	gate       *gate // of the room; nil is the zero gate
+	evidence   *evidence
 	parser     fairness.Parser
 	admissions []fairness.Time   // of the people within their session, oldest first; some may be over
 	noShows    fairness.Position // all before it are settled
@@ -81,7 +84,7 @@ type live struct {
 
 // apply takes one entry; root is the tree before it.
 func (l *live) apply(e fairness.Entry, root func() audit.Hash) error {
-	if err := l.Apply(e, outside{root}); err != nil {
+	if err := l.Apply(e, outside{root, l.Policy().Origin}); err != nil {
 		return err
 	}
 	switch e := e.(type) {
@@ -123,7 +126,7 @@ func (r *Room) reload(ctx context.Context) error {
 	defer cancel()
 	silence := time.AfterFunc(appendTimeout, cancel)
 	defer silence.Stop()
-	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log), gate: &r.gate}
+	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log), gate: &r.gate, evidence: &r.evidence}
 	err := l.log.Tail(ctx, func(text []byte) error {
 		if l.Size()%1024 == 0 {
 			silence.Reset(appendTimeout)
@@ -376,7 +379,10 @@ func (r *Room) touch() {
 
 // outside answers the rules' questions: the tree from the log, proofs from
 // the VRF.
-type outside struct{ root func() audit.Hash }
+type outside struct {
+	root   func() audit.Hash
+	origin string
+}
 
 // Root implements fairness.Outside.
 func (o outside) Root() [fairness.HashSize]byte { return o.root() }
@@ -384,4 +390,10 @@ func (o outside) Root() [fairness.HashSize]byte { return o.root() }
 // VerifyProof implements fairness.Outside.
 func (o outside) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
 	return verifyVRF(key, alpha, proof)
+}
+
+// VerifyCosignature implements fairness.Outside.
+func (o outside) VerifyCosignature(witness string, size uint64, root [fairness.HashSize]byte, c fairness.Cosignature) (fairness.Time, error) {
+	seconds, err := audit.Checkpoint{Origin: o.origin, Size: size, Root: root}.CosignedAt(witness, audit.Cosignature(c))
+	return fairness.Time(seconds * 1000), err
 }

@@ -25,6 +25,10 @@ type Options struct {
 	MasterKey *MasterKey
 	PublicURL string // scheme, host and path below which the rooms are published, no slash at the end
 	Log       *slog.Logger
+	// Chains are the beacons that rooms may use, the default first; Witnesses
+	// are asked to cosign the rooms that name them, and new rooms name all.
+	Chains    []Chain
+	Witnesses []Witness
 }
 
 // Rooms are all rooms of a server. Safe for concurrent use.
@@ -154,7 +158,8 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 	r := &Room{
 		ID: record.ID, Slug: record.Slug, Origin: record.Origin, URL: rs.url(record.Slug), VKey: k.vkey,
 		log: rs.Log, store: rs.Logs, texts: rs.Options.Rooms, clock: &rs.clock, keys: k,
-		chunk: leastChunk, queue: newQueue(), done: make(chan struct{}),
+		evidence: evidence{store: rs.Options.Rooms, room: record.ID},
+		chunk:    leastChunk, queue: newQueue(), done: make(chan struct{}),
 	}
 	r.title.Store(&record.Title)
 	r.settings.Store(&storedSettings{})
@@ -182,6 +187,7 @@ func (rs *Rooms) start(r *Room) (*Room, error) {
 	rs.loaded[r.Slug] = r
 	delete(rs.aside, r.ID)
 	go r.sequence(rs.ctx)
+	r.attend(rs.ctx, &rs.Options)
 	return r, nil
 }
 

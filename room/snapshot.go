@@ -73,6 +73,17 @@ func (s *Snapshot) Window(now time.Time) (fairness.WindowSum, bool) {
 	return fairness.WindowSum{Window: w}, true
 }
 
+// Draws returns when the places of a window are drawn, if all goes well: when it
+// is over, or with the beacon's round. A beacon that is late is not foreseen.
+func (s *Snapshot) Draws(w fairness.Window) time.Time {
+	for _, sum := range s.Windows {
+		if sum.Index == w.Index {
+			return timeOf(sum.Draws)
+		}
+	}
+	return timeOf(w.To)
+}
+
 // Span is a range of moments.
 type Span struct{ Earliest, Latest time.Time }
 
@@ -88,7 +99,7 @@ func (s *Snapshot) Expected(st fairness.Standing, now time.Time) (Span, bool) {
 	if from.Before(s.Starts) {
 		from = s.Starts
 	}
-	if drawn := timeOf(st.Window.To); st.Status == fairness.StatusWaiting && from.Before(drawn) {
+	if drawn := s.Draws(st.Window); st.Status == fairness.StatusWaiting && from.Before(drawn) {
 		from = drawn
 	}
 	earliest := from.Add(s.calls(st.AheadMin))

@@ -239,7 +239,7 @@ func (l *live) isDue(now fairness.Time) bool {
 	if due, ok := l.FreezeDue(); ok && now >= due {
 		return true
 	}
-	if _, ok := l.NextDraw(now); ok {
+	if _, ok := l.nextDraw(now); ok {
 		return true
 	}
 	if _, ok := l.NextAssign(); ok {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 
 	"golang.org/x/mod/sumdb/note"
@@ -41,6 +42,8 @@ type auditor struct {
 	seen   map[fairness.Kind]uint64
 	seeds  map[fairness.Seed]uint64 // the entry that used it
 	last   fairness.Assign          // the latest one
+
+	cosigners []string // of the draw being applied
 }
 
 // block is one bundle, split and hashed.
@@ -143,6 +146,7 @@ func (a *auditor) entry(text []byte) {
 	a.seen[e.Kind()]++
 	a.seen[""]++
 	a.assert(e, text)
+	a.cosigners = nil
 	var v *fairness.Violation
 	switch err := a.state.Apply(e, a); {
 	case errors.As(err, &v):
@@ -151,6 +155,26 @@ func (a *auditor) entry(text []byte) {
 		a.breach(checkForm, text, err.Error())
 	case a.state.Size() == 1:
 		a.checkIdentity(a.state.Policy())
+	case e.Kind() == fairness.KindDraw:
+		a.countWitnesses()
+	}
+}
+
+// countWitnesses notes whether enough witnesses had cosigned the freeze of a
+// draw before its round: of the policy's, and of those that the auditor knows.
+func (a *auditor) countWitnesses() {
+	quorum := int(a.state.Policy().Quorum)
+	known := 0
+	for _, w := range a.cosigners {
+		if slices.Contains(a.trust.Witnesses, w) {
+			known++
+		}
+	}
+	if quorum > 0 && len(a.cosigners) >= quorum {
+		a.report.Witnessed++
+	}
+	if quorum > 0 && known >= quorum {
+		a.report.Vouched++
 	}
 }
 
@@ -202,4 +226,13 @@ func (a *auditor) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, pr
 		return [fairness.BetaSize]byte{}, err
 	}
 	return public.Verify(alpha, proof[:])
+}
+
+// VerifyCosignature implements [fairness.Outside].
+func (a *auditor) VerifyCosignature(witness string, size uint64, root [fairness.HashSize]byte, c fairness.Cosignature) (fairness.Time, error) {
+	seconds, err := audit.Checkpoint{Origin: a.state.Policy().Origin, Size: size, Root: root}.CosignedAt(witness, audit.Cosignature(c))
+	if err == nil {
+		a.cosigners = append(a.cosigners, witness)
+	}
+	return fairness.Time(seconds * 1000), err
 }

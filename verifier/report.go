@@ -1,22 +1,28 @@
 package verifier
 
 import (
+	"encoding/hex"
 	"fmt"
 	"slices"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/beacon"
 )
 
 // Report is the outcome of an audit.
 type Report struct {
 	OK          bool     `json:"ok"`          // every check passed; the append-only one may be skipped
-	Level       int      `json:"level"`       // assurance, [LevelNone] to [LevelConsistent]
+	Level       int      `json:"level"`       // assurance, [LevelNone] to [LevelWitnessed]
 	Origin      string   `json:"origin"`      // of the log, as its checkpoint says
 	Entries     uint64   `json:"entries"`     // as its checkpoint says
 	Arrivals    uint64   `json:"arrivals"`    // this and the following as replayed
 	Windows     uint64   `json:"windows"`     // with arrivals
 	Assignments uint64   `json:"assignments"` // places stated
 	Admissions  uint64   `json:"admissions"`
+	Beacon      string   `json:"beacon"` // hash of the drand chain, empty for none
+	Draws       uint64   `json:"draws"`
+	Witnessed   uint64   `json:"witnessed"`  // draws whose freeze the policy's quorum of witnesses had cosigned before the round
+	Vouched     uint64   `json:"vouched"`    // the same by witnesses that the auditor knows
 	Checks      []Check  `json:"checks"`     // all of them, always in the same order
 	NotProven   []string `json:"not_proven"` // what nobody may conclude
 	Seconds     float64  `json:"seconds"`    // for the caller, who has a clock, to set
@@ -24,8 +30,10 @@ type Report struct {
 
 // Assurance levels: what a stranger may conclude. Each includes those below.
 const (
-	LevelNone       = iota // nothing: a check failed
-	LevelConsistent        // the history is intact and follows the published policy
+	LevelNone          = iota // nothing: a check failed
+	LevelConsistent           // the history is intact and follows the published policy
+	LevelUnpredictable        // and every draw uses a round of a beacon that the auditor trusts, fixed before it existed if the freeze came first
+	LevelWitnessed            // and witnesses that the auditor knows cosigned every freeze before its round: it did come first, and all saw one history
 )
 
 // Check is one check of a report.
@@ -82,6 +90,8 @@ var checks = []struct {
 	{string(fairness.RuleProof), "Each freeze carries a proof by the room's VRF key", fairness.KindFreeze},
 	{string(fairness.RuleDraw), "Windows are drawn once, in order, after their freeze", fairness.KindDraw},
 	{string(fairness.RuleSeed), "Each draw's seed follows from the freeze and its proof", fairness.KindDraw},
+	{string(fairness.RuleBeacon), "Each draw uses the beacon round that its freeze fixed", fairness.KindDraw},
+	{string(fairness.RuleWitness), "Cosignatures are by the room's witnesses, of the freeze, before its round", fairness.KindDraw},
 	{checkSeeds, "No seed is used twice", fairness.KindDraw},
 	{string(fairness.RuleAssign), "Each place is the one the shuffle gives", fairness.KindAssign},
 	{checkFIFO, "Earlier windows stand before later ones, without gaps", fairness.KindAssign},
@@ -132,11 +142,30 @@ func (a *auditor) finish() *Report {
 	}
 	r.Origin, r.Entries = a.head.Origin, a.head.Size
 	r.Arrivals, r.Windows, r.Assignments, r.Admissions = n.Arrivals, n.Windows, n.Assigned, n.Admitted
-	if r.OK = r.passing(); r.OK {
+	r.Draws = a.seen[fairness.KindDraw]
+	trusted := a.checkBeacon()
+	switch r.OK = r.passing(); {
+	case !r.OK:
+	case !trusted || r.Draws == 0:
 		r.Level = LevelConsistent
+	case r.Vouched < r.Draws:
+		r.Level = LevelUnpredictable
+	default:
+		r.Level = LevelWitnessed
 	}
 	r.NotProven = a.notProven()
 	return r
+}
+
+// checkBeacon names the beacon, and tells whether the auditor trusts it.
+func (a *auditor) checkBeacon() bool {
+	b := a.state.Policy().Beacon
+	if b == nil {
+		return false
+	}
+	hash := b.Hash()
+	a.report.Beacon = hex.EncodeToString(hash[:])
+	return hash == beacon.Quicknet().Hash() || slices.Contains(a.trust.Beacons, hash)
 }
 
 // notProven says in plain words what the report does not show.
@@ -147,8 +176,6 @@ func (a *auditor) notProven() []string {
 		"That nobody holds several tickets.",
 		"That people were called as fast as the policy allows.",
 		"That the times are true: they are the operator's word.",
-		"That the draws could not be foreseen: without a beacon the operator could have tried out outcomes before each freeze.",
-		"That others are shown the same history: no witness has signed it. Compare checkpoints with other people.",
 	}
 	add := func(yes bool, format string, args ...any) {
 		if yes {
@@ -158,6 +185,11 @@ func (a *auditor) notProven() []string {
 	add(a.trust.VKey == "", "That the log is the operator's: its key was taken from the transcript itself. Get the key elsewhere.")
 	add(a.trust.Kept == nil, "That nothing was rewritten before now: no checkpoint of an earlier audit was given.")
 	s, n := &a.state, a.state.Counts()
+	p, r := s.Policy(), a.report
+	add(p.Beacon == nil, "That the draws could not be foreseen: without a beacon the operator could have tried out outcomes before each freeze.")
+	add(p.Beacon != nil && !a.checkBeacon(), "That the draws could not be foreseen: whoever runs the beacon %.16s knows its rounds in advance, and you have not said that you trust it.", r.Beacon)
+	add(r.Draws > r.Vouched && p.Beacon != nil, "That each freeze came before its beacon round: for %d of %d draws too few witnesses that you know had cosigned it, so its time is the operator's word.", r.Draws-r.Vouched, r.Draws)
+	add(r.Draws > r.Vouched || r.Draws == 0, "That others are shown the same history: too few witnesses that you know have signed all of it. Compare checkpoints with other people.")
 	add(n.Amends > 0, "That the policy stayed what it was at first: it was amended %d times. Each amendment is in the transcript, and holds from then on.", n.Amends)
 	add(n.Left > 0, "That %d people gave their places up themselves: leaving needs no proof.", n.Left)
 	add(n.Revoked > 0, "Why the organizer took %d places away.", n.Revoked)

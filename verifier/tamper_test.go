@@ -127,7 +127,7 @@ func attacks() []attack {
 		{"a second room entry", twice(room, 0), []string{"policy"}},
 		{"a policy of another version", line("room 1", "room 2"), []string{"form"}},
 		{"a policy with a problem", line("claim 30000", "claim 1"), []string{"policy"}},
-		{"a beacon nobody checks", line("beacon none", "beacon drand:quicknet"), []string{"policy"}},
+		{"a beacon nobody checks", line("beacon none", "beacon drand:quicknet"), []string{"form"}},
 		{"a policy with windows out of order", line("window 1767225600000 60000\n", "window 1767225700000 60000\n"), []string{"policy"}},
 		{"an outflow raised before anybody joined", firstFreeze(func(tr transcript) transcript {
 			return tr.replace(0, strings.Replace(string(tr[0]), "outflow 600", "outflow 601", 1))
@@ -193,7 +193,7 @@ func attacks() []attack {
 		{"a draw of another window", set(draw, 0, 2, "3"), []string{"draw"}},
 		{"another seed", on(draw, 0, func(tr transcript, i int) transcript { return tr.set(i, 4, tr.field(tr.index(draw, 1), 4)) }), []string{"seed"}},
 		{"the seed of an earlier window", on(draw, 1, func(tr transcript, i int) transcript { return tr.set(i, 4, tr.field(tr.index(draw, 0), 4)) }), []string{"seed", "seed-once"}},
-		{"a beacon signature", set(draw, 0, 3, "00ff"), []string{"draw"}},
+		{"a beacon signature", set(draw, 0, 3, "00ff"), []string{"beacon"}},
 
 		{"a place dropped", dropped(assign, 2), []string{"assign", "fifo"}},
 		{"a place twice", twice(assign, 2), []string{"assign", "fifo"}},

@@ -34,9 +34,11 @@ type Source interface {
 
 // Trust is what the auditor knows beside the transcript.
 type Trust struct {
-	VKey     string                   // key of the log, signed-note form; empty takes the one the transcript names
-	Kept     []byte                   // checkpoint kept from an earlier audit of the room, nil for none
-	Progress func(done, total uint64) // told the entries done after each bundle, nil for not
+	VKey      string                   // key of the log, signed-note form; empty takes the one the transcript names
+	Kept      []byte                   // checkpoint kept from an earlier audit of the room, nil for none
+	Beacons   [][32]byte               // hashes of drand chains that the operator does not run, beside that of [beacon.Quicknet]
+	Witnesses []string                 // keys of witnesses that are independent of the operator and each other
+	Progress  func(done, total uint64) // told the entries done after each bundle, nil for not
 }
 
 // Audit checks the whole transcript. What is wrong with it is a failed check

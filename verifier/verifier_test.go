@@ -164,7 +164,7 @@ func TestUnfinishedRoomSaysWhatIsOpen(t *testing.T) {
 	}
 	text := strings.Join(r.NotProven, "\n")
 	for _, want := range []string{
-		"dilute everybody's chance evenly", "leaves no receipt", "several tickets", "without a beacon", "no witness",
+		"dilute everybody's chance evenly", "leaves no receipt", "several tickets", "without a beacon", "too few witnesses",
 		"taken from the transcript itself", "no checkpoint of an earlier audit",
 		"has not ended", "Where 2 arrivals will stand", "over 7 ms before", "2 follow from the seeds",
 	} {
@@ -224,7 +224,7 @@ func TestReportJSON(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	want := []string{"admissions", "arrivals", "assignments", "checks", "entries", "level", "not_proven", "ok", "origin", "seconds", "windows"}
+	want := []string{"admissions", "arrivals", "assignments", "beacon", "checks", "draws", "entries", "level", "not_proven", "ok", "origin", "seconds", "vouched", "windows", "witnessed"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}
@@ -288,7 +288,9 @@ func TestREADMEExplainsEveryCheck(t *testing.T) {
 			t.Errorf("README.md lacks check %s: %s", c.ID, c.Title)
 		}
 	}
-	if n := strings.Count(string(b), "\n| `"); n != len(r.Checks) || !strings.Contains(string(b), fmt.Sprintf("%d numbered checks", n)) {
+	_, after, _ := strings.Cut(string(b), "\n## What each check means\n")
+	tables, _, _ := strings.Cut(after, "\n## ")
+	if n := strings.Count(tables, "\n| `"); n != len(r.Checks) || !strings.Contains(string(b), fmt.Sprintf("%d numbered checks", n)) {
 		t.Errorf("README.md has %d checks, the report %d", n, len(r.Checks))
 	}
 }

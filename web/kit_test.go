@@ -285,6 +285,7 @@ type (
 		Arrivals uint64    `json:"arrivals"`
 		Frozen   bool      `json:"frozen"`
 		Drawn    bool      `json:"drawn"`
+		Draws    time.Time `json:"draws"`
 		First    *uint64   `json:"first_position"`
 	}
 )

@@ -39,7 +39,7 @@ func ticketPoll(st *fairness.Standing, s *room.Snapshot, now time.Time) time.Dur
 	span, expected := s.Expected(*st, now)
 	switch {
 	case st.Status == fairness.StatusWaiting:
-		return pollBefore(time.UnixMilli(int64(st.Window.To)).Sub(now))
+		return pollBefore(s.Draws(st.Window).Sub(now))
 	case expected:
 		return pollBefore(span.Earliest.Sub(now))
 	case st.Status == fairness.StatusAdmitted, st.Status == fairness.StatusSkipped, s.Ended:

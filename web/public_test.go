@@ -401,6 +401,12 @@ func TestState(t *testing.T) {
 		got.Size != 2 || got.Outflow.PerMinute != 60 || time.Since(got.Now).Abs() > 5*time.Second {
 		t.Errorf("state %s", a.body)
 	}
+	if w := got.Window; w != nil && len(got.Windows) == 1 {
+		if !got.Windows[0].Draws.Equal(w.To) { // without a beacon
+			t.Errorf("windows of %s", a.body)
+		}
+		got.Windows[0].Draws = time.Time{}
+	}
 	if w := got.Window; w == nil || w.Arrivals != 1 || w.To.Sub(w.From) != 24*time.Hour || len(got.Windows) != 1 || got.Windows[0] != *w {
 		t.Errorf("windows of %s", a.body)
 	}

@@ -179,6 +179,7 @@ func (o *object) windows(s *room.Snapshot, now time.Time) {
 		o.window(w)
 		o.flag("frozen", w.Frozen)
 		o.flag("drawn", w.Drawn)
+		o.millis("draws", int64(w.Draws))
 		if w.Drawn {
 			o.number("first_position", uint64(w.First))
 		} else {

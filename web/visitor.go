@@ -245,10 +245,10 @@ func ticketView(st *fairness.Standing, s *room.Snapshot, now time.Time) *page.Ti
 	return t
 }
 
-// windowView is the group of a ticket. Places are drawn as soon as it is over.
+// windowView is the group of a ticket.
 func windowView(st *fairness.Standing, s *room.Snapshot) page.Window {
 	to := time.UnixMilli(int64(st.Window.To))
-	w := page.Window{Index: uint64(st.Window.Index), From: time.UnixMilli(int64(st.Window.From)), To: to, Draws: to}
+	w := page.Window{Index: uint64(st.Window.Index), From: time.UnixMilli(int64(st.Window.From)), To: to, Draws: s.Draws(st.Window)}
 	if st.Status == fairness.StatusWaiting {
 		w.Arrivals = uint32(st.AheadMax - st.AheadMin + 1) //nolint:gosec // at most fairness.MaxArrivals
 	}

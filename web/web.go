@@ -10,6 +10,7 @@
 //	GET  /r/{slug}/events                          the same whenever it changes, to few
 //	POST /r/{slug}/join                            record an arrival, answered with its receipt
 //	GET  /r/{slug}/tickets/{ticket}[/receipt]      where one ticket stands
+//	POST /r/{slug}/beacon                          a round that a draw waits for, from anybody
 //	POST /r/{slug}/tickets/{ticket}/claim          a called ticket's pass, for its secret
 //	GET  /r/{slug}/jwks.json                       keys that verify passes
 //	GET  /r/{slug}/.well-known/openid-configuration where a site finds them
@@ -168,6 +169,7 @@ func (s *Server) routes() {
 	s.echo.Match(read, inRoom+"/tickets/:ticket/receipt", bounded(s.inRoom(s.receipt)))
 	s.echo.POST(inRoom+"/tickets/:ticket/claim", bounded(s.inRoom(s.claim)))
 	s.echo.POST(inRoom+"/join", s.inRoom(s.join))
+	s.echo.POST(inRoom+"/beacon", bounded(s.inRoom(s.beaconRound)))
 
 	s.echo.Match(read, assetsPath+"*", s.asset)
 	s.echo.Match(read, publicPath+":slug", s.inLine(s.linePage))

@@ -9,14 +9,17 @@
 package roomtest
 
 import (
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/beacon/local"
 	"github.com/proofline/proofline/vrf"
 )
 
@@ -29,6 +32,16 @@ type Keys struct {
 	Signer note.Signer // of checkpoints
 	VKey   string      // the signer's public side
 	VRF    *vrf.PrivateKey
+	// Chain is a beacon whose rounds are all known, and Witnesses are those
+	// of [Keys.Witnessed].
+	Chain     *local.Beacon
+	Witnesses []Witness
+}
+
+// Witness is somebody who cosigns.
+type Witness struct {
+	audit.Witness
+	Private ed25519.PrivateKey
 }
 
 // NewKeys derives the keys of an operator from a name: other names, other
@@ -44,7 +57,44 @@ func NewKeys(origin, operator string) (*Keys, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make keys: %w", err)
 	}
-	return &Keys{Origin: origin, Signer: signer, VKey: vkey, VRF: private}, nil
+	k := &Keys{Origin: origin, Signer: signer, VKey: vkey, VRF: private}
+	return k, k.addOthers(operator)
+}
+
+// addOthers makes the beacon and the witnesses.
+func (k *Keys) addOthers(operator string) (err error) {
+	secret, err := local.ParseKey(fmt.Sprintf("%x", sha256.Sum256([]byte("beacon key of "+operator))))
+	if err != nil {
+		return fmt.Errorf("make keys: %w", err)
+	}
+	k.Chain, err = local.New(secret, local.Config{
+		ID: "roomtest", Genesis: int64(Opens)/1000 - 86_400, Period: 3,
+		Now: func() time.Time { return time.UnixMilli(int64(Opens)).AddDate(100, 0, 0) }, // has every round
+	})
+	if err != nil {
+		return fmt.Errorf("make keys: %w", err)
+	}
+	for i := range 3 {
+		seed := sha256.Sum256(fmt.Appendf(nil, "key of witness %d of %s", i, operator))
+		private := ed25519.NewKeyFromSeed(seed[:])
+		w, err := audit.NewWitness(fmt.Sprintf("witness%d.example.org", i), private.Public().(ed25519.PublicKey))
+		if err != nil {
+			return fmt.Errorf("make keys: %w", err)
+		}
+		k.Witnesses = append(k.Witnesses, Witness{w, private})
+	}
+	return nil
+}
+
+// Witnessed returns the policy of [Keys.Policy] with beacon and witnesses, two
+// of whom should cosign.
+func (k *Keys) Witnessed() fairness.Policy {
+	p := k.Policy()
+	p.Beacon, p.Quorum = &fairness.Beacon{Chain: k.Chain.Chain(), Margin: 2000}, 2
+	for _, w := range k.Witnesses {
+		p.Witnesses = append(p.Witnesses, w.String())
+	}
+	return p
 }
 
 // Policy returns a small policy with these keys: a first window of a minute,
@@ -55,7 +105,6 @@ func (k *Keys) Policy() fairness.Policy {
 		Origin:  k.Origin,
 		LogKey:  k.VKey,
 		VRFKey:  [fairness.PublicKeySize]byte(k.VRF.PublicKey().Bytes()),
-		Beacon:  fairness.NoBeacon,
 		Lanes:   []fairness.Lane{fairness.General},
 		Opens:   Opens,
 		Starts:  Opens + 60_000,
@@ -89,6 +138,8 @@ type Room struct {
 	next  uint64            // number of the next ticket
 	line  []fairness.Ticket // by place, from 1
 	err   error
+
+	sealed audit.Hash // root after the latest freeze
 }
 
 // Open begins a room in memory with its room entry.
@@ -162,15 +213,43 @@ func (r *Room) Freeze(now fairness.Time) {
 	proof, _ := r.keys.VRF.Prove(alpha)
 	e.Proof = [fairness.ProofSize]byte(proof)
 	r.Append(e)
+	r.sealed = r.Root()
 }
 
-// Draw writes the draw that is due.
-func (r *Room) Draw(now fairness.Time) {
-	if e, due := r.state.NextDraw(now); due && r.err == nil {
-		r.Append(e)
+// Draw writes the draw that is pending, at a moment or, if that is later, when
+// its round appears. In a room with witnesses all cosign, a second before.
+func (r *Room) Draw(now fairness.Time) { r.DrawBy(now, r.keys.Witnesses...) }
+
+// DrawBy writes the draw with the cosignatures of these witnesses alone.
+func (r *Room) DrawBy(now fairness.Time, witnesses ...Witness) {
+	pending := r.state.Pending()
+	if len(pending) == 0 || r.err != nil {
+		r.fail("draw at %d: none is pending", now)
 		return
 	}
-	r.fail("draw at %d: none is due", now)
+	p := pending[0]
+	var signature []byte
+	if p.Round > 0 {
+		signature, r.err = r.keys.Chain.Sign(p.Round)
+	}
+	var cosignatures []fairness.Cosignature
+	if r.state.Policy().Quorum > 0 {
+		cosignatures = r.cosign(p, witnesses)
+	}
+	e, due := r.state.NextDraw(max(now, p.Due), signature, cosignatures...)
+	if !due {
+		r.fail("draw at %d: none is due", now)
+		return
+	}
+	r.Append(e)
+}
+
+func (r *Room) cosign(p fairness.Pending, witnesses []Witness) (list []fairness.Cosignature) {
+	text := audit.Checkpoint{Origin: r.keys.Origin, Size: p.Size, Root: r.sealed}.Marshal()
+	for _, w := range witnesses {
+		list = append(list, fairness.Cosignature(w.Cosign(w.Private, text, int64(p.Due)/1000-1)))
+	}
+	return list
 }
 
 // Assign writes at most n of the places that are due, all for n < 0.
@@ -225,6 +304,12 @@ func (r *Room) Root() [fairness.HashSize]byte { return r.log.Root() }
 // VerifyProof implements [fairness.Outside].
 func (r *Room) VerifyProof(_ [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
 	return r.keys.VRF.PublicKey().Verify(alpha, proof[:])
+}
+
+// VerifyCosignature implements [fairness.Outside].
+func (r *Room) VerifyCosignature(witness string, size uint64, root [fairness.HashSize]byte, c fairness.Cosignature) (fairness.Time, error) {
+	seconds, err := audit.Checkpoint{Origin: r.keys.Origin, Size: size, Root: root}.CosignedAt(witness, audit.Cosignature(c))
+	return fairness.Time(seconds * 1000), err
 }
 
 func (r *Room) fail(format string, args ...any) {

@@ -12,8 +12,12 @@ export const maxEntrySize = 65535;
 /** The one verifiable random function of the rules. */
 export const vrfSuite = "ECVRF-P256-SHA256-SSWU";
 
-/** The name of no beacon. */
-export const noBeacon = "none";
+/** The word for no beacon, and the one scheme of beacons. */
+const noBeacon = "none";
+const beaconScheme = "bls-unchained-g1-rfc9380";
+
+/** Key id, time and signature of a witness. */
+export const cosignatureSize = 76;
 
 /** One kind of word in an entry. read accepts exactly what write makes. */
 interface Field<T> {
@@ -64,12 +68,21 @@ const signature: Field<Uint8Array> = {
   write: (value) => (value.length === 0 ? "-" : toHex(value)),
 };
 
+/** Words of one kind, as many as there are. */
+function rest(field: Field<Uint8Array>): Rest<Uint8Array> {
+  return { each: field };
+}
+
+interface Rest<T> {
+  each: Field<T>;
+}
+
 /** The entries of one line: kind, then these words in this order. */
 const forms = {
   arrive: { time, window: uint63, seq: uint32, ticket: id, lane },
   merit: { time, ticket: id, method: token, evidence: token },
   freeze: { time, window: uint63, lots: uint32, size: uint63, root: hash, round: uint63, proof: bytes(proofSize) },
-  draw: { time, window: uint63, signature, seed: hash },
+  draw: { time, window: uint63, signature, seed: hash, cosignatures: rest(bytes(cosignatureSize)) },
   assign: { window: uint63, lane, position: uint63, ticket: id },
   call: { time, lane, position: uint63 },
   admit: { time, ticket: id, pass: id },
@@ -86,8 +99,8 @@ const changes = {
 };
 
 // A form has fields of any types; Values gives their types back.
-type Form = Readonly<Record<string, Field<any>>>;
-type Values<F> = { [K in keyof F]: F[K] extends Field<infer T> ? T : never };
+type Form = Readonly<Record<string, Field<any> | Rest<any>>>;
+type Values<F> = { [K in keyof F]: F[K] extends Field<infer T> ? T : F[K] extends Rest<infer T> ? T[] : never };
 type Line = { [K in keyof typeof forms]: { kind: K } & Values<(typeof forms)[K]> }[keyof typeof forms];
 type Change = { [C in keyof typeof changes]: { change: C } & Values<(typeof changes)[C]> }[keyof typeof changes];
 
@@ -98,7 +111,10 @@ export interface Room {
   origin: string;
   logKey: string; // verifier key of the log
   vrfKey: Uint8Array; // 33 bytes
-  beacon: string;
+  beacon: Beacon | undefined;
+  /** Verifier keys of those who cosign freezes, and how many of them should. */
+  witnesses: string[];
+  quorum: number;
   lanes: string[];
   opens: number;
   starts: number;
@@ -108,6 +124,16 @@ export interface Room {
   maxActive: number;
   claim: number; // milliseconds
   session: number; // milliseconds
+}
+
+/** Public randomness: a drand chain of the one scheme. */
+export interface Beacon {
+  id: string;
+  key: Uint8Array; // 96 bytes, compressed point of G2
+  genesis: bigint; // seconds since the Unix epoch
+  period: number; // seconds
+  group: Uint8Array; // 32 bytes
+  margin: number; // milliseconds between a freeze and its round, at least
 }
 
 /** An amendment of what may change. */
@@ -152,12 +178,19 @@ export function formatEntry(entry: Entry): Uint8Array {
 
 function readWords(form: Form, words: string[]): Record<string, unknown> {
   const fields = Object.entries(form);
-  if (words.length !== fields.length) throw new FormatError(`${words.length} words, not ${fields.length}`);
-  return Object.fromEntries(fields.map(([name, field], i) => [name, field.read(words[i]!)]));
+  const isOpen = fields.some(([, field]) => "each" in field); // the last one
+  const least = fields.length - (isOpen ? 1 : 0);
+  if (words.length < least || (words.length > least && !isOpen)) throw new FormatError(`${words.length} words, not ${least}`);
+  const read = (field: Form[string], i: number) =>
+    "each" in field ? words.slice(i).map((word) => field.each.read(word)) : field.read(words[i]!);
+  return Object.fromEntries(fields.map(([name, field], i) => [name, read(field, i)]));
 }
 
 function writeWords(form: Form, values: object): string[] {
-  return Object.entries(form).map(([name, field]) => field.write((values as Record<string, unknown>)[name]));
+  return Object.entries(form).flatMap(([name, field]) => {
+    const value = (values as Record<string, unknown>)[name];
+    return "each" in field ? (value as unknown[]).map((one) => field.each.write(one)) : field.write(value);
+  });
 }
 
 function parseAmend(words: string[]): Amend {
@@ -215,7 +248,9 @@ function parseRoom(lines: string[]): Room {
     origin: one("origin", token),
     logKey: one("log", token),
     vrfKey: vrfKeyOf(take("vrf")),
-    beacon: one("beacon", token),
+    beacon: beaconOf(take("beacon")),
+    quorum: list("witnesses", ([count = "", ...more]) => readWords({ count: uint32 }, [count, ...more])["count"] as number)[0] ?? 0,
+    witnesses: list("witness", ([key = ""]) => token.read(key)),
     lanes: list("lane", ([name = ""]) => lane.read(name)),
     opens: one("opens", time),
     starts: one("starts", time),
@@ -227,6 +262,14 @@ function parseRoom(lines: string[]): Room {
   };
   if (lines.length > 0) throw new FormatError("a room entry goes on after its last line");
   return room;
+}
+
+const chain = { id: token, key: bytes(96), genesis: uint63, period: uint32, group: hash, margin: millis };
+
+function beaconOf([scheme, ...words]: string[]): Beacon | undefined {
+  if (scheme === noBeacon && words.length === 0) return undefined;
+  if (scheme !== beaconScheme) throw new FormatError("unknown scheme of a beacon");
+  return readWords(chain, words) as unknown as Beacon;
 }
 
 function vrfKeyOf([suite, key = ""]: string[]): Uint8Array {
@@ -241,7 +284,9 @@ function formatRoom(room: Room): string {
     `origin ${room.origin}`,
     `log ${room.logKey}`,
     `vrf ${vrfSuite} ${toHex(room.vrfKey)}`,
-    `beacon ${room.beacon}`,
+    `beacon ${room.beacon ? [beaconScheme, ...writeWords(chain, room.beacon)].join(" ") : noBeacon}`,
+    ...(room.witnesses.length > 0 ? [`witnesses ${uint32.write(room.quorum)}`] : []),
+    ...room.witnesses.map((key) => `witness ${key}`),
     ...room.lanes.map((name) => `lane ${name}`),
     `opens ${time.write(room.opens)}`,
     `starts ${time.write(room.starts)}`,

@@ -1,4 +1,4 @@
-import { noBeacon, type Room } from "./entry.ts";
+import type { Room } from "./entry.ts";
 import { never, rulesAllowed } from "./schedule.ts";
 
 /** The one lane of this version of the rules. */
@@ -13,7 +13,7 @@ export function policyProblem(room: Room): string | undefined {
     ["origin", room.origin.length <= 255 && !room.origin.includes("+")],
     ["log", room.logKey.length <= 1024 && room.logKey.startsWith(`${room.origin}+`)],
     ["vrf", room.vrfKey[0] === 2 || room.vrfKey[0] === 3],
-    ["beacon", room.beacon === noBeacon],
+    ["beacon", room.beacon === undefined],
     ["lane", room.lanes.length === 1 && room.lanes[0] === generalLane],
     ["opens", room.created <= room.opens],
     ["starts", room.starts >= room.opens],

@@ -1,0 +1,202 @@
+package room
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/beacon"
+)
+
+// DefaultMargin is how long a beacon's round comes after the freeze at least.
+const DefaultMargin = 3 * time.Second
+
+// cosignGrace is how long after its round a draw waits for cosignatures that
+// are on their way.
+const cosignGrace fairness.Millis = 2_000
+
+// Rounds gets the rounds of a drand chain.
+type Rounds interface {
+	// Wait returns the signature of a round, verified, however late it is.
+	Wait(ctx context.Context, round uint64) ([]byte, error)
+}
+
+// Chain is a beacon that rooms may use, and the way to its rounds.
+type Chain struct {
+	beacon.Chain
+	Rounds Rounds
+}
+
+// Cosigner asks one witness.
+type Cosigner interface {
+	// AddCheckpoint returns the witness's cosignature, verified, of a signed
+	// checkpoint that continues the one of the old size.
+	AddCheckpoint(ctx context.Context, old uint64, proof []audit.Hash, signed []byte) (audit.Cosignature, error)
+}
+
+// Witness is somebody who cosigns checkpoints, and the way there.
+type Witness struct {
+	Key      audit.Witness
+	Cosigner Cosigner
+}
+
+const chainPrefix = "drand:"
+
+func chainName(c beacon.Chain) string { return chainPrefix + c.ID }
+
+// others puts into the policy of a new room whom it relies on beside its
+// operator, and lists what is wrong.
+func (o *Options) others(c Config, p *fairness.Policy) []fairness.Problem {
+	refuse := func(field, detail string) []fairness.Problem { return []fairness.Problem{{Field: field, Detail: detail}} }
+	if c.Beacon == fairness.NoBeacon || c.Beacon == "" && len(o.Chains) == 0 {
+		switch {
+		case c.Quorum != nil && *c.Quorum > 0:
+			return refuse("quorum", "needs a beacon: witnesses show that a freeze came before its round")
+		case c.Margin != nil:
+			return refuse("margin", "needs a beacon")
+		}
+		return nil
+	}
+	if c.Beacon != "" && !strings.HasPrefix(c.Beacon, chainPrefix) {
+		return nil // its form is wrong, which is said elsewhere
+	}
+	at := slices.IndexFunc(o.Chains, func(known Chain) bool { return c.Beacon == "" || chainName(known.Chain) == c.Beacon })
+	if at < 0 {
+		var names []string
+		for _, known := range o.Chains {
+			names = append(names, chainName(known.Chain))
+		}
+		return refuse("beacon", "must be one that the server has relays of: "+strings.Join(append(names, fairness.NoBeacon), ", "))
+	}
+	p.Beacon = &fairness.Beacon{Chain: o.Chains[at].Chain, Margin: fairness.Millis(DefaultMargin.Milliseconds())}
+	if c.Margin != nil {
+		p.Beacon.Margin = c.Margin.millis()
+	}
+	n := uint32(len(o.Witnesses)) //nolint:gosec // few
+	if c.Quorum != nil && *c.Quorum > n {
+		return refuse("quorum", fmt.Sprintf("must be at most %d: the server has so many witnesses", n))
+	}
+	switch {
+	case c.Quorum != nil:
+		p.Quorum = *c.Quorum
+	case n > 0:
+		p.Quorum = n/2 + 1
+	}
+	for _, w := range o.Witnesses {
+		if p.Quorum > 0 {
+			p.Witnesses = append(p.Witnesses, w.Key.String())
+		}
+	}
+	return nil
+}
+
+// evidence is what pending draws wait for, as far as this node has it: rounds
+// of the beacon, and cosignatures of the freezes. Every node stores what it gets,
+// and looks for what others got. The zero value of a room without a beacon has
+// none.
+type evidence struct {
+	store evidenceStore
+	room  uuid.UUID
+
+	mu           sync.Mutex // guards all below
+	rounds       map[uint64][]byte
+	cosignatures map[uint64]map[string]fairness.Cosignature // by size, by witness
+}
+
+// evidenceStore keeps evidence for all nodes.
+type evidenceStore interface {
+	AddRound(ctx context.Context, chain [32]byte, round uint64, signature []byte) error
+	Round(ctx context.Context, chain [32]byte, round uint64) ([]byte, error)
+	AddCosignature(ctx context.Context, room uuid.UUID, size uint64, witness string, cosignature [76]byte) error
+	Cosignatures(ctx context.Context, room uuid.UUID, size uint64) (map[string][76]byte, error)
+}
+
+// of returns the evidence for a draw, and whether it may go on with it: with
+// the round, and with the quorum or when it is too late to wait for more.
+func (e *evidence) of(p fairness.Pending, policy *fairness.Policy, now fairness.Time) (signature []byte, list []fairness.Cosignature, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	by := e.cosignatures[p.Size]
+	for _, w := range policy.Witnesses { // in the order that the rules ask for
+		if c, ok := by[w]; ok && audit.Cosignature(c).Time()*1000 < int64(p.Due) {
+			list = append(list, c)
+		}
+	}
+	enough := len(list) >= int(policy.Quorum) || now >= p.Due+fairness.Time(cosignGrace)
+	signature = e.rounds[p.Round]
+	return signature, list, signature != nil && enough
+}
+
+// lacks tells whether the round, or a cosignature that may still come, is
+// missing.
+func (e *evidence) lacks(p fairness.Pending, policy *fairness.Policy) (round, cosignature bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.rounds[p.Round] == nil, len(e.cosignatures[p.Size]) < len(policy.Witnesses)
+}
+
+func (e *evidence) hasCosigned(size uint64, witness string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, ok := e.cosignatures[size][witness]
+	return ok
+}
+
+func (e *evidence) takeRound(round uint64, signature []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.rounds == nil {
+		e.rounds = map[uint64][]byte{}
+	}
+	e.rounds[round] = signature
+}
+
+func (e *evidence) takeCosignature(size uint64, witness string, c fairness.Cosignature) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cosignatures == nil {
+		e.cosignatures = map[uint64]map[string]fairness.Cosignature{}
+	}
+	if e.cosignatures[size] == nil {
+		e.cosignatures[size] = map[string]fairness.Cosignature{}
+	}
+	if _, ok := e.cosignatures[size][witness]; !ok {
+		e.cosignatures[size][witness] = c
+	}
+}
+
+// forget drops what no pending draw needs.
+func (e *evidence) forget(pending []fairness.Pending) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.rounds, func(round uint64, _ []byte) bool {
+		return !slices.ContainsFunc(pending, func(p fairness.Pending) bool { return p.Round == round })
+	})
+	maps.DeleteFunc(e.cosignatures, func(size uint64, _ map[string]fairness.Cosignature) bool {
+		return !slices.ContainsFunc(pending, func(p fairness.Pending) bool { return p.Size == size })
+	})
+}
+
+// nextDraw returns the draw that is due, with its evidence.
+func (l *live) nextDraw(now fairness.Time) (*fairness.Draw, bool) {
+	if l.Policy().Beacon == nil {
+		return l.NextDraw(now, nil)
+	}
+	pending := l.Pending()
+	if len(pending) == 0 || now < pending[0].Due {
+		return nil, false
+	}
+	signature, cosignatures, ok := l.evidence.of(pending[0], l.Policy(), now)
+	if !ok {
+		return nil, false
+	}
+	return l.NextDraw(now, signature, cosignatures...)
+}

@@ -1,0 +1,252 @@
+package room
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/audit/witness"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/beacon/local"
+	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/verifier"
+)
+
+// testBeacon is a chain of a round a second, with relays that can be away.
+type testBeacon struct {
+	*local.Beacon
+	isAway atomic.Bool
+}
+
+func newBeacon(t testing.TB) *testBeacon {
+	t.Helper()
+	b, err := local.New(local.NewKey(), local.Config{ID: "test", Genesis: time.Now().Unix() - 1000, Period: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &testBeacon{Beacon: b}
+}
+
+// Wait implements [Rounds].
+func (b *testBeacon) Wait(ctx context.Context, round uint64) ([]byte, error) {
+	for {
+		if signature, err := b.Sign(round); err == nil && !b.isAway.Load() {
+			return signature, nil
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (b *testBeacon) chain() Chain { return Chain{b.Chain(), b} }
+
+// testWitness is a real witness, over HTTP.
+type testWitness struct {
+	*witness.Witness
+	server *httptest.Server
+}
+
+func newWitness(t testing.TB, name string) *testWitness {
+	t.Helper()
+	key, err := witness.NewKey(name, bytes.Repeat([]byte{byte(len(name))}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := witness.OpenStore(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := witness.New(key, store, time.Now, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	server := httptest.NewServer(w.Handler(""))
+	t.Cleanup(func() {
+		server.Close()
+		_ = store.Close()
+	})
+	return &testWitness{w, server}
+}
+
+// follow makes the witness know a room's key, as its operator would.
+func (w *testWitness) follow(t testing.TB, r *Room) {
+	t.Helper()
+	logs, err := witness.NewLogs(r.VKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Follow(logs)
+}
+
+func (w *testWitness) asked() Witness {
+	return Witness{w.Key(), &witness.Client{URL: w.server.URL, Key: w.Key(), Now: time.Now}}
+}
+
+// audited returns the report of a room, by an auditor who knows beacon and
+// witnesses.
+func audited(t *testing.T, r *Room, b *testBeacon, witnesses ...*testWitness) *verifier.Report {
+	t.Helper()
+	trust := verifier.Trust{VKey: r.VKey, Beacons: [][32]byte{b.Chain().Hash()}}
+	for _, w := range witnesses {
+		trust.Witnesses = append(trust.Witnesses, w.Key().String())
+	}
+	if err := r.publishNewest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	report, err := verifier.Audit(t.Context(), r, trust)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !report.OK {
+		t.Fatalf("%+v", report)
+	}
+	return report
+}
+
+func quorum(n uint32) *uint32 { return &n }
+
+// isDrawn tells whether all visitors have a place.
+func isDrawn(r *Room, people uint64) func() bool {
+	return func() bool { return r.Snapshot().Counts.Assigned >= people }
+}
+
+// TestWitnessed takes a room through two draws with a beacon and two
+// witnesses, up to the highest level.
+func TestWitnessed(t *testing.T) {
+	t.Parallel()
+	b, one, two := newBeacon(t), newWitness(t, "one.example.org"), newWitness(t, "another.example.org")
+	rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []Chain{b.chain()}, Witnesses: []Witness{one.asked(), two.asked()}})
+	r := create(t, rs, Config{Slug: "seen", Windows: []WindowRule{{Length: Duration(700 * time.Millisecond)}}, Margin: span(time.Second), Quorum: quorum(2)})
+	one.follow(t, r)
+	two.follow(t, r)
+	if c := r.Config(); c.Beacon != "drand:test" || time.Duration(*c.Margin) != time.Second || *c.Quorum != 2 {
+		t.Errorf("configured as %+v", c)
+	}
+	joinMany(t, r, 3)
+	joined := r.Snapshot().Windows[0]
+	if wait := joined.Draws - joined.To; wait <= 1000 || wait > 2000 {
+		t.Errorf("drawn %d ms after the window, want more than 1000 and at most 2000", wait)
+	}
+	eventually(t, "the first window is drawn", isDrawn(r, 3))
+	joinMany(t, r, 2)
+	eventually(t, "all are drawn", isDrawn(r, 5))
+	report := audited(t, r, b, one, two)
+	if report.Level != verifier.LevelWitnessed || report.Draws < 2 || report.Witnessed != report.Draws {
+		t.Errorf("level %d, %d draws, %d witnessed", report.Level, report.Draws, report.Witnessed)
+	}
+	eventually(t, "the published checkpoint is cosigned by both", func() bool {
+		signed, err := r.Checkpoint(t.Context())
+		return err == nil && strings.Contains(string(signed), "— one.example.org ") && strings.Contains(string(signed), "— another.example.org ")
+	})
+}
+
+// TestBeaconAway: draws wait, nothing else does, and anybody may bring the
+// round, also on a node that has no relays.
+func TestBeaconAway(t *testing.T) {
+	t.Parallel()
+	b := newBeacon(t)
+	b.isAway.Store(true)
+	url, master := pgtest.URL(t), newMaster(t)
+	rs := start(t, connect(t, url), Options{MasterKey: master, Chains: []Chain{b.chain()}})
+	r := create(t, rs, Config{Slug: "late", Windows: []WindowRule{{Length: Duration(300 * time.Millisecond)}}, Margin: span(time.Second)})
+	joinMany(t, r, 2)
+	pending := func() []fairness.Pending { return r.durablePending() }
+	eventually(t, "the window is frozen", func() bool { return len(pending()) > 0 })
+	first := pending()[0]
+	eventually(t, "the round is out", func() bool { return fromTime(time.Now()) > first.Due+1000 })
+	joinMany(t, r, 2) // in a later window
+	eventually(t, "that is frozen too", func() bool { return len(pending()) == 2 })
+	if n := r.Snapshot().Counts; n.Drawn != 0 || n.Arrivals != 4 {
+		t.Errorf("without the beacon: %+v", n)
+	}
+	signature, err := b.Sign(first.Round)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _ := b.Sign(first.Round - 1)
+	elsewhere := get(t, node(t, url, master), "late")
+	for name, err := range map[string]error{
+		"forged":     elsewhere.TakeRound(t.Context(), first.Round, other),
+		"not waited": elsewhere.TakeRound(t.Context(), first.Round-1, other),
+		"empty":      elsewhere.TakeRound(t.Context(), first.Round, nil),
+	} {
+		if !errors.Is(err, ErrRound) {
+			t.Errorf("%s: %v, want ErrRound", name, err)
+		}
+	}
+	if err := elsewhere.TakeRound(t.Context(), first.Round, signature); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the first window is drawn", isDrawn(r, 2))
+	b.isAway.Store(false)
+	eventually(t, "so is the second", isDrawn(r, 4))
+	if report := audited(t, r, b); report.Level != verifier.LevelUnpredictable {
+		t.Errorf("level %d", report.Level)
+	}
+}
+
+// TestWitnessAway: a witness that is dead holds up no join, and costs the level
+// only where the quorum needs it.
+func TestWitnessAway(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		quorum uint32
+		level  int
+	}{{1, verifier.LevelWitnessed}, {2, verifier.LevelUnpredictable}} {
+		t.Run(fmt.Sprintf("quorum %d", c.quorum), func(t *testing.T) {
+			t.Parallel()
+			b, alive, dead := newBeacon(t), newWitness(t, "alive.example.org"), newWitness(t, "dead.example.org")
+			dead.server.Close()
+			rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []Chain{b.chain()}, Witnesses: []Witness{dead.asked(), alive.asked()}})
+			r := create(t, rs, Config{Slug: "half", Windows: []WindowRule{{Length: Duration(500 * time.Millisecond)}}, Margin: span(time.Second), Quorum: quorum(c.quorum)})
+			alive.follow(t, r)
+			joinMany(t, r, 3)
+			eventually(t, "the window is drawn", isDrawn(r, 3))
+			if report := audited(t, r, b, alive, dead); report.Level != c.level {
+				t.Errorf("level %d, want %d", report.Level, c.level)
+			}
+		})
+	}
+}
+
+// TestOthers refuses rooms that rely on what the server does not have.
+func TestOthers(t *testing.T) {
+	t.Parallel()
+	b, w := newBeacon(t), newWitness(t, "one.example.org")
+	rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []Chain{b.chain()}, Witnesses: []Witness{w.asked()}})
+	for fields, c := range map[string]Config{
+		"beacon":        {Beacon: "drand:quicknet"},
+		"quorum":        {Quorum: quorum(2)},
+		"quorum ":       {Beacon: "none", Quorum: quorum(1)},
+		"margin":        {Beacon: "none", Margin: span(time.Second)},
+		"beacon.margin": {Margin: span(time.Millisecond)},
+		"beacon slug":   {Slug: "-", Beacon: "drand:moon"},
+	} {
+		if c.Slug == "" {
+			c.Slug = "a"
+		}
+		_, err := rs.Create(t.Context(), c)
+		if got := problemFields(t, err); got != strings.TrimSpace(fields) {
+			t.Errorf("%+v: problems with %s, want %s", c, got, fields)
+		}
+	}
+	plain := create(t, rs, Config{Slug: "plain", Beacon: "none"})
+	if p := plain.Policy(); p.Beacon != nil || len(p.Witnesses) > 0 {
+		t.Errorf("policy %+v", p)
+	}
+	usual := create(t, rs, Config{Slug: "usual"})
+	if p := usual.Policy(); p.Beacon == nil || p.Quorum != 1 || len(p.Witnesses) != 1 || p.Beacon.Margin != 3000 {
+		t.Errorf("policy %+v", p)
+	}
+	alone := create(t, rs, Config{Slug: "alone", Quorum: quorum(0)})
+	if p := alone.Policy(); p.Beacon == nil || p.Quorum != 0 || len(p.Witnesses) != 0 {
+		t.Errorf("policy %+v", p)
+	}
+}

@@ -1,0 +1,145 @@
+package verifier_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/roomtest"
+	"github.com/proofline/proofline/verifier"
+)
+
+// witnessed is a room of two windows with beacon and witnesses, and those who
+// cosign the second freeze; all cosign the first.
+func witnessed(t *testing.T, second func(*roomtest.Keys) []roomtest.Witness) (*roomtest.Keys, *roomtest.Room) {
+	t.Helper()
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, keys.Witnessed())
+	room.Join(roomtest.Opens, 5)
+	room.Freeze(roomtest.Opens + 60_000)
+	room.Join(roomtest.Opens+61_000, 2) // between the freeze and its draw
+	room.Draw(roomtest.Opens + 62_000)
+	room.Assign(-1)
+	room.Freeze(roomtest.Opens + 70_000)
+	room.DrawBy(roomtest.Opens+70_000, second(keys)...)
+	room.Assign(-1)
+	room.End(roomtest.Opens + 100_000)
+	if err := room.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return keys, room
+}
+
+func all(k *roomtest.Keys) []roomtest.Witness { return k.Witnesses }
+
+func TestLevels(t *testing.T) {
+	vkeys := func(k *roomtest.Keys, n int) (list []string) {
+		for _, w := range k.Witnesses[:n] {
+			list = append(list, w.String())
+		}
+		return list
+	}
+	stranger := newKeys(t, origin, "stranger")
+	for name, c := range map[string]struct {
+		second     func(*roomtest.Keys) []roomtest.Witness
+		trust      func(*roomtest.Keys) verifier.Trust
+		level      int
+		witnessed  uint64
+		vouched    uint64
+		notProven  string
+		yetNothing string
+	}{
+		"all that there can be": {
+			all, func(k *roomtest.Keys) verifier.Trust {
+				return verifier.Trust{Beacons: [][32]byte{k.Chain.Chain().Hash()}, Witnesses: vkeys(k, 3)}
+			}, verifier.LevelWitnessed, 2, 2, "several tickets", "foreseen",
+		},
+		"just the quorum": {
+			all, func(k *roomtest.Keys) verifier.Trust {
+				return verifier.Trust{Beacons: [][32]byte{k.Chain.Chain().Hash()}, Witnesses: vkeys(k, 2)}
+			}, verifier.LevelWitnessed, 2, 2, "several tickets", "same history",
+		},
+		"too few are known": {
+			all, func(k *roomtest.Keys) verifier.Trust {
+				return verifier.Trust{Beacons: [][32]byte{k.Chain.Chain().Hash()}, Witnesses: append(vkeys(k, 1), vkeys(stranger, 3)...)}
+			}, verifier.LevelUnpredictable, 2, 0, "for 2 of 2 draws too few witnesses", "foreseen",
+		},
+		"one of two cosigned the second": {
+			func(k *roomtest.Keys) []roomtest.Witness { return k.Witnesses[1:2] }, func(k *roomtest.Keys) verifier.Trust {
+				return verifier.Trust{Beacons: [][32]byte{k.Chain.Chain().Hash()}, Witnesses: vkeys(k, 3)}
+			}, verifier.LevelUnpredictable, 1, 1, "for 1 of 2 draws too few witnesses", "foreseen",
+		},
+		"a beacon that is not known": {
+			all, func(k *roomtest.Keys) verifier.Trust { return verifier.Trust{Witnesses: vkeys(k, 3)} },
+			verifier.LevelConsistent, 2, 2, "you have not said that you trust it", "without a beacon",
+		},
+		"another beacon": {
+			all, func(k *roomtest.Keys) verifier.Trust {
+				return verifier.Trust{Beacons: [][32]byte{stranger.Chain.Chain().Hash()}, Witnesses: vkeys(k, 3)}
+			}, verifier.LevelConsistent, 2, 2, "you have not said that you trust it", "without a beacon",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keys, room := witnessed(t, c.second)
+			trust := c.trust(keys)
+			trust.VKey = keys.VKey
+			r := auditOf(t, publish(t, keys, room.Entries()), trust)
+			hash := keys.Chain.Chain().Hash()
+			if !r.OK || r.Level != c.level || r.Draws != 2 || r.Witnessed != c.witnessed || r.Vouched != c.vouched || len(r.Beacon) != 2*len(hash) {
+				t.Errorf("%+v", r)
+			}
+			text := strings.Join(r.NotProven, "\n")
+			if !strings.Contains(text, c.notProven) || strings.Contains(text, c.yetNothing) {
+				t.Errorf("not proven:\n%s", text)
+			}
+		})
+	}
+}
+
+// TestNoDraws: where nothing is drawn, nothing is unpredictable.
+func TestNoDraws(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, keys.Witnessed())
+	room.Join(roomtest.Opens, 1)
+	r := auditOf(t, publish(t, keys, room.Entries()), verifier.Trust{VKey: keys.VKey, Beacons: [][32]byte{keys.Chain.Chain().Hash()}})
+	if !r.OK || r.Level != verifier.LevelConsistent {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestWitnessedTampered changes what only rooms with beacon and witnesses have.
+func TestWitnessedTampered(t *testing.T) {
+	keys, room := witnessed(t, all)
+	const freeze, draw = fairness.KindFreeze, fairness.KindDraw
+	tr := transcript(room.Entries())
+	f, d, e := tr.index(freeze, 0), tr.index(draw, 0), tr.index(draw, 1)
+	for name, c := range map[string]struct {
+		entries transcript
+		at      int
+		check   string
+	}{
+		"a round chosen":                    {tr.add(f, 6, 1), f, "freeze"},
+		"an earlier round":                  {tr.add(f, 6, -1), f, "freeze"},
+		"no round":                          {tr.set(f, 6, "0"), f, "freeze"},
+		"a freeze said to be earlier":       {tr.add(f, 1, -1), f, "freeze"},
+		"a freeze said to be later":         {tr.add(f, 1, 3000), f, "freeze"},
+		"a signature of another round":      {tr.set(d, 3, tr.field(e, 3)), d, "beacon"},
+		"no signature":                      {tr.set(d, 3, "-"), d, "beacon"},
+		"a forged signature":                {tr.set(d, 3, "8"+tr.field(d, 3)[1:95]+"0"), d, "beacon"},
+		"a draw before its round":           {tr.add(d, 1, -1), d, "beacon"},
+		"a cosignature of another freeze":   {tr.set(d, 5, tr.field(e, 5)), d, "witness"},
+		"a cosignature twice":               {tr.set(d, 6, tr.field(d, 5)), d, "witness"},
+		"cosignatures in another order":     {tr.set(d, 5, tr.field(d, 6)).set(d, 6, tr.field(d, 5)), d, "witness"},
+		"a cosignature said to be earlier":  {tr.set(d, 5, tr.field(d, 5)[:20]+"0"+tr.field(d, 5)[21:]), d, "witness"},
+		"a forged cosignature":              {tr.set(d, 7, tr.field(d, 7)[:151]+"0"), d, "witness"},
+		"a seed of the proof without round": {tr.set(d, 4, tr.field(e, 4)), d, "seed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := auditOf(t, publish(t, keys, c.entries), verifier.Trust{VKey: keys.VKey})
+			wantFailed(t, r, c.check)
+			if r.Level != verifier.LevelNone || !strings.HasPrefix(check(t, r, c.check).Detail, "entry ") {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}

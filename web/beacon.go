@@ -1,0 +1,37 @@
+package web
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/room"
+)
+
+// beaconRound takes a round of the room's beacon, in the JSON in which drand's
+// relays answer, from anybody: it proves itself, and helps when the server
+// cannot reach the relays.
+func (s *Server) beaconRound(c echo.Context, r *room.Room) error {
+	body, err := readBody(c.Request(), nil, visitorBody)
+	if err != nil {
+		return err
+	}
+	var in struct {
+		Round     uint64 `json:"round"`
+		Signature string `json:"signature"`
+	}
+	signature := []byte(nil)
+	if err = json.Unmarshal(body, &in); err == nil {
+		signature, err = hex.DecodeString(in.Signature)
+	}
+	if err != nil || in.Round == 0 || len(signature) == 0 {
+		return invalid("", `must be a JSON object of "round", a number, and "signature", in hex`)
+	}
+	if err := r.TakeRound(c.Request().Context(), in.Round, signature); err != nil {
+		return err
+	}
+	c.Response().Header()["Cache-Control"] = noStore
+	return send(c, http.StatusOK, jsonText, []byte("{}"))
+}
