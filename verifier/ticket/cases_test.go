@@ -1,6 +1,7 @@
 package ticket
 
 import (
+	"encoding/base64"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,6 +209,14 @@ func (s *stage) recordCases() []testCase {
 		{"another room, without a key", s.with(func(b *Bundle) { b.VKey, b.Origin = nil, "queue.example.com/r/other" }), only(NoRoom)},
 		{"a checkpoint of another operator", s.with(func(b *Bundle) { b.Checkpoint = rival.checkpoint(s, rival.size) }), only(NoCheckpoint)},
 		{"a checkpoint that is none", s.with(func(b *Bundle) { b.Checkpoint = []byte("\xff\x00<\u2028>\x7f") }), only(NoCheckpoint)},
+		{"a checkpoint that is signed again wrongly", s.signed(s.line(func(b []byte) { b[20] ^= 1 })), only(NoCheckpoint)},
+		{"a checkpoint that is signed twice", s.signed(s.line(func([]byte) {})), honest},
+		{"a checkpoint with a signature of somebody unknown", s.signed("— somebody.example AAAAAAA=\n"), honest},
+		{"a checkpoint with loose base64", s.signed("— somebody.example AAAAAAB=\n"), only(NoCheckpoint)},
+		{"a checkpoint with a signature of three words", s.signed("— somebody.example AAAA AAA=\n"), only(NoCheckpoint)},
+		{"a checkpoint with a signature too short", s.signed("— somebody.example AAAA\n"), only(NoCheckpoint)},
+		{"a checkpoint with 100 signatures", s.signed(strings.Repeat("— somebody.example AAAAAAA=\n", 99)), honest},
+		{"a checkpoint with 101 signatures", s.signed(strings.Repeat("— somebody.example AAAAAAA=\n", 100)), only(NoCheckpoint)},
 		{"a checkpoint of an earlier size", s.with(func(b *Bundle) { b.Checkpoint = s.log.checkpoint(s, s.mine+1) }), only(NoRoom)},
 		{"no first entry", s.with(func(b *Bundle) { b.Room = nil }), only(NoRoom)},
 		{"no first entry and no key", s.with(func(b *Bundle) { b.Room, b.VKey = nil, nil }), only(NoRoom)},
@@ -228,6 +237,24 @@ func (s *stage) recordCases() []testCase {
 		{"a receipt with another path", s.with(func(b *Bundle) { b.Receipt = s.wrongPath() }), but(OtherReceipt)},
 		{"somebody else's ticket", s.with(func(b *Bundle) { b.Ticket = Text(roomtest.Ticket(origin, 0).String()) }), only(OtherTicket)},
 	}
+}
+
+// signed returns a file whose checkpoint has more signature lines.
+func (s *stage) signed(lines string) *Bundle {
+	return s.with(func(b *Bundle) { b.Checkpoint = append(b.Checkpoint, lines...) })
+}
+
+// line returns the signature line of the checkpoint, changed.
+func (s *stage) line(change func(signature []byte)) string {
+	lines := strings.Split(string(s.log.checkpoint(s, s.log.size)), "\n")
+	line := lines[len(lines)-2]
+	at := strings.LastIndex(line, " ") + 1
+	signature, err := base64.StdEncoding.DecodeString(line[at:])
+	if err != nil {
+		s.Fatal(err)
+	}
+	change(signature)
+	return line[:at] + base64.StdEncoding.EncodeToString(signature) + "\n"
 }
 
 func (s *stage) wrongPath() []byte {

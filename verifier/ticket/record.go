@@ -1,7 +1,9 @@
 package ticket
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
@@ -29,8 +31,7 @@ func (j *judge) record(facts Facts) Reason {
 		}
 		return WrongKey
 	}
-	var err error
-	if j.head, _, err = audit.OpenCheckpoint(b.Checkpoint, j.key); err != nil {
+	if j.head, ok = openCheckpoint(b.Checkpoint, j.key); !ok {
 		return NoCheckpoint
 	}
 	facts.number("size", j.head.Size)
@@ -76,9 +77,9 @@ func (j *judge) arrival() Reason {
 	if err != nil {
 		return BadReceipt
 	}
-	kept, _, err := audit.OpenCheckpoint(receipt.Checkpoint, j.key)
+	kept, ok := openCheckpoint(receipt.Checkpoint, j.key)
 	switch {
-	case err != nil:
+	case !ok:
 		return BadReceipt
 	case receipt.Index >= head.Size:
 		return Behind
@@ -101,6 +102,29 @@ func (j *judge) arrival() Reason {
 		return OtherTicket
 	}
 	return Included
+}
+
+// openCheckpoint opens a signed checkpoint. It refuses two things that note lets
+// pass: another signature in the key's name that is wrong, and loose base64.
+func openCheckpoint(signed []byte, key note.Verifier) (audit.Checkpoint, bool) {
+	head, _, err := audit.OpenCheckpoint(signed, key)
+	if err != nil {
+		return head, false
+	}
+	split := bytes.LastIndex(signed, []byte("\n\n"))
+	text, lines := signed[:split+1], string(signed[split+2:])
+	for line := range strings.Lines(lines) {
+		fields := strings.Fields(line) // dash, name, base64
+		signature, err := base64.StdEncoding.DecodeString(fields[2])
+		if err != nil || base64.StdEncoding.EncodeToString(signature) != fields[2] {
+			return head, false
+		}
+		isOwn := fields[1] == key.Name() && binary.BigEndian.Uint32(signature) == key.KeyHash()
+		if isOwn && !key.Verify(text, signature[4:]) {
+			return head, false
+		}
+	}
+	return head, true
 }
 
 // parseKey reads a verifier key, and refuses one in another form than it would
