@@ -41,7 +41,8 @@ type Client struct {
 	MaxSkew time.Duration // 0 for DefaultMaxSkew
 }
 
-// AddCheckpoint asks for the cosignature of a signed checkpoint, with the
+// AddCheckpoint asks for the cosignature of a signed checkpoint, best with the
+// log's signature alone since a witness may take no more than 16 kB, with the
 // consistency proof from the checkpoint of the old size, which the witness has.
 // The proof is empty for an old size of 0. A cosignature that is returned was
 // verified.

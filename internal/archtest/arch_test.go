@@ -69,6 +69,7 @@ func TestImports(t *testing.T) {
 		"fairness/beacon/relay": {module + "fairness/beacon"},
 		"fairness/beacon/local": {module + "fairness/beacon", module + "fairness/beacon/relay", "github.com/cloudflare/circl/sign/bls"},
 		"audit":                 {"golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog", "github.com/transparency-dev/merkle/compact"},
+		"audit/witness":         {module + "audit", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
 		"verifier/ticket":       {module + "fairness", module + "vrf", module + "audit", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
 		"verifier":              {module + "fairness", module + "fairness/beacon", module + "vrf", module + "audit", "golang.org/x/mod/sumdb/note"},
 	}
