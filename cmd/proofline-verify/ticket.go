@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/verifier/ticket"
 )
 
@@ -82,6 +83,10 @@ func readProof(stdin io.Reader, name string) (*ticket.Bundle, error) {
 	content, err := io.ReadAll(io.LimitReader(stdin, ticket.MaxSize+1))
 	if err != nil {
 		return nil, &exit{exitUnreadable, err, `give the file that "Save my proof" made, or - for standard input`}
+	}
+	if _, err := audit.ParseProof(content); err == nil {
+		return nil, &exit{exitUnreadable, fmt.Errorf("read %s: a receipt, which proves the arrival alone", name),
+			`the room's page "Check my place" makes the whole proof of it: Save my proof`}
 	}
 	bundle, err := ticket.Parse(content)
 	if err != nil {
