@@ -101,7 +101,7 @@ test("every rule of a policy", () => {
     ["log", { logKey: "other+key" }],
     ["log", { logKey: `${room.origin}+${"a".repeat(1024)}` }],
     ["vrf", { vrfKey: Uint8Array.from([4, ...room.vrfKey.subarray(1)]) }],
-    ["beacon", { beacon: "drand" }],
+    ["beacon", { beacon: { id: "test", key: new Uint8Array(96), genesis: 0n, period: 3, group: new Uint8Array(32), margin: 2000 } }],
     ["lane", { lanes: [] }],
     ["lane", { lanes: ["vip"] }],
     ["lane", { lanes: ["general", "vip"] }],

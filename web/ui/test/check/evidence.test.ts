@@ -103,7 +103,7 @@ function sketch(size: bigint, frozenAt: bigint, lots = 1) {
   const time = opens + 70_000;
   sparse.set(frozenAt, { kind: "freeze", time, ...frozen, round: 0n, proof });
   const drawAt = (frozenAt > 3n ? frozenAt : 3n) + 1n;
-  sparse.set(drawAt, { kind: "draw", time, window: 1n, signature: new Uint8Array(0), seed });
+  sparse.set(drawAt, { kind: "draw", time, window: 1n, signature: new Uint8Array(0), seed, cosignatures: [] });
   const assign = (index: bigint, position: bigint): void =>
     sparse.set(index, { kind: "assign", window: 1n, lane: "general", position, ticket: me.ticket });
   const evidence = (from: bigint, to: bigint): [Visitor, Evidence] => [

@@ -123,7 +123,9 @@ export const opens = 1_800_000_000_000;
 
 export const policy = {
   created: opens - 60_000,
-  beacon: "none",
+  beacon: undefined,
+  witnesses: [],
+  quorum: 0,
   lanes: ["general"],
   opens,
   starts: opens + 60_000,
@@ -202,7 +204,7 @@ export class Room {
     const beta = verifyVrf(this.entry.vrfKey, alpha, proof)!;
     const seed = seedOf(alpha, beta, 0n, new Uint8Array(0));
     this.write({ kind: "freeze", time, ...frozen, round: 0n, proof });
-    this.write({ kind: "draw", time, window, signature: new Uint8Array(0), seed });
+    this.write({ kind: "draw", time, window, signature: new Uint8Array(0), seed, cosignatures: [] });
     this.#drawn.push({ window, lane: "general", tickets, order: shuffle(seed, "general", tickets.length) });
   }
 
