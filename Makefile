@@ -12,6 +12,10 @@ UI_BUILT   := $(UI)/dist/manifest.json
 UI_MODULES := $(UI)/node_modules/.package-lock.json
 UI_SOURCES := $(UI)/build.mjs $(UI)/package.json $(UI)/tsconfig.json $(shell find $(UI)/src -type f)
 
+# The browser tests, and what npm installs for them.
+E2E         := web/e2e
+E2E_MODULES := $(E2E)/node_modules/.package-lock.json
+
 # Packages with goroutines of their own, which the race detector watches.
 RACE := ./audit/... ./room/... ./web/... ./verifier/... ./vrf/... ./internal/localpg ./cmd/proofline/internal/...
 
@@ -52,8 +56,14 @@ test: need-go need-postgres $(UI_BUILT) ## vet and test everything, again under 
 	else echo "Node.js $$(node --version) builds the pages, and 20 is needed to test their scripts: npm test is left out"; fi
 
 .PHONY: e2e
-e2e: need-go need-postgres ## drive the real binaries end to end, crashes included
+e2e: build need-postgres need-chromium $(E2E_MODULES) ## drive the real binaries end to end, crashes included, and the pages in Chromium
 	go test -count=1 -run 'E2E|Crash|Nodes' -v ./cmd/...
+	cd $(E2E) && npm test
+
+$(E2E_MODULES): $(E2E)/package-lock.json
+	@internal/tools/need-node.sh
+	cd $(E2E) && npm ci
+	@touch $@
 
 .PHONY: fuzz
 fuzz: need-go ## fuzz every target for FUZZTIME (20s)
@@ -75,8 +85,10 @@ generate: need-go ## write generated files anew
 clean: ## remove what build made
 	rm -rf bin $(UI)/dist
 
-.PHONY: need-go need-postgres
+.PHONY: need-go need-postgres need-chromium
 need-go:
 	@internal/tools/need-go.sh
 need-postgres:
 	@internal/tools/need-postgres.sh
+need-chromium:
+	@internal/tools/need-chromium.sh

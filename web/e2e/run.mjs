@@ -1,0 +1,52 @@
+// Starts the built server with a private PostgreSQL, runs the browser tests
+// against it, audits every room they made, and stops the server.
+//
+//     node run.mjs [FILE...]
+import { execFile, spawn } from "node:child_process";
+import { rm } from "node:fs/promises";
+import { readdirSync } from "node:fs";
+import { promisify } from "node:util";
+
+import { Server } from "./stage/server.mjs";
+import { folder, program, screenshots } from "./stage/places.mjs";
+
+const run = promisify(execFile);
+const chosen = process.argv.slice(2);
+const files = chosen.length > 0 ? chosen : readdirSync(`${folder}/test`).map((name) => `test/${name}`);
+
+if (chosen.length === 0) await rm(screenshots, { recursive: true, force: true });
+const server = await Server.start();
+let failed = true;
+try {
+  failed = !(await tests()) || !(await audits());
+} finally {
+  await server.stop();
+}
+process.exitCode = failed ? 1 : 0;
+
+function tests() {
+  const options = ["--test", "--test-reporter=spec", "--test-concurrency=2", "--test-timeout=900000"];
+  const child = spawn(process.execPath, [...options, ...files], {
+    cwd: folder,
+    env: { ...process.env, PROOFLINE_SERVER: server.url, PROOFLINE_TOKEN: server.token },
+    stdio: "inherit",
+  });
+  return new Promise((done) => child.on("exit", (code) => done(code === 0)));
+}
+
+/** Audits all rooms, as a stranger would. */
+async function audits() {
+  const { rooms } = await server.ask("GET", "/v1/rooms");
+  let entries = 0;
+  for (const { url, slug } of rooms) {
+    try {
+      const { stdout } = await run(program("proofline-verify"), ["audit", url, "--no-keep", "--json"]);
+      entries += JSON.parse(stdout).entries;
+    } catch (failure) {
+      console.error(`the audit of ${slug} fails:\n${failure.stdout}${failure.stderr}`);
+      return false;
+    }
+  }
+  console.log(`✔ ${rooms.length} rooms audited, ${entries} entries`);
+  return true;
+}

@@ -1,0 +1,152 @@
+import { createHash, randomBytes } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+
+import { Server } from "./server.mjs";
+
+/** Waits until something is true, and returns it. */
+export async function until(what, ask, patience = 60_000) {
+  for (const end = Date.now() + patience; ; await pause(100)) {
+    const found = await ask();
+    if (found) return found;
+    if (Date.now() > end) throw new Error(`not in ${patience / 1000} s: ${what}`);
+  }
+}
+
+/** A moment from now, as the management takes it. */
+export const inSeconds = (seconds) => new Date(Date.now() + seconds * 1000).toISOString();
+
+/** A waiting room on the server, as its organizer and its public see it. */
+export class Room {
+  constructor(server, made) {
+    this.server = server;
+    this.slug = made.slug;
+    this.url = made.url;
+    this.origin = made.origin;
+  }
+
+  /** Makes a room; see room.Config for what may be said. */
+  static async create(config, server = Server.running()) {
+    return new Room(server, await server.ask("POST", "/v1/rooms", { title: "Summer tour, Vienna", ...config }));
+  }
+
+  amend(change) {
+    return this.server.ask("PATCH", `/v1/rooms/${this.slug}`, change);
+  }
+
+  pause() {
+    return this.server.ask("POST", `/v1/rooms/${this.slug}/pause`);
+  }
+
+  resume() {
+    return this.server.ask("POST", `/v1/rooms/${this.slug}/resume`);
+  }
+
+  end() {
+    return this.server.ask("POST", `/v1/rooms/${this.slug}/end`);
+  }
+
+  /** From now on nobody is called but by pull. */
+  callByHand() {
+    return this.server.ask("PUT", `/v1/rooms/${this.slug}/calls`, { by: "pull" });
+  }
+
+  pull(n) {
+    return this.server.ask("POST", `/v1/rooms/${this.slug}/pull?n=${n}`);
+  }
+
+  /** Takes a place away. */
+  revoke(ticket) {
+    return this.server.ask("POST", `/v1/rooms/${this.slug}/tickets/${ticket}/revoke`);
+  }
+
+  /** What the organizer sees. */
+  show() {
+    return this.server.ask("GET", `/v1/rooms/${this.slug}`);
+  }
+
+  async state() {
+    return (await fetch(`${this.url}/state`)).json();
+  }
+
+  /** Lets other people join, all at once; returns them. */
+  async crowd(n) {
+    const people = Array.from({ length: n }, () => newVisitor(this.origin));
+    const queue = [...people];
+    const join = async () => {
+      for (let next = queue.pop(); next; next = queue.pop()) {
+        const headers = { "Content-Type": "application/json" };
+        const body = JSON.stringify({ ticket: next.ticket });
+        const answer = await fetch(`${this.url}/join`, { method: "POST", headers, body });
+        if (answer.status !== 201) throw new Error(`join: status ${answer.status}: ${await answer.text()}`);
+        await answer.arrayBuffer();
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(n, 32) }, join));
+    return people;
+  }
+
+  /** Waits until it can be joined. */
+  open() {
+    return until(`${this.slug} is open`, async () => (await this.state()).phase !== "upcoming");
+  }
+
+  /** Waits until the windows that anybody has joined so far are drawn. */
+  drawn() {
+    return until(`${this.slug} is drawn`, async () => {
+      const { windows } = await this.state();
+      return windows.length > 0 && windows.every((window) => window.drawn);
+    });
+  }
+
+  /** Reads the published transcript, once it has all there is now. */
+  async transcript() {
+    const { size: least } = await this.show();
+    const size = await until(`${this.slug} has published ${least} entries`, async () => {
+      const checkpoint = await (await fetch(`${this.url}/checkpoint`)).text();
+      const published = Number(checkpoint.split("\n")[1]);
+      return published >= least && published;
+    });
+    const entries = [];
+    for (let n = 0; n * 256 < size; n++) {
+      const width = Math.min(256, size - n * 256);
+      const name = `${String(n).padStart(3, "0")}${width < 256 ? `.p/${width}` : ""}`; // up to 256,000 entries
+      const answer = await fetch(`${this.url}/tile/entries/${name}`);
+      if (!answer.ok) throw new Error(`tile/entries/${name}: status ${answer.status}`);
+      entries.push(...split(Buffer.from(await answer.arrayBuffer())));
+    }
+    return entries.map((text) => new Entry(text));
+  }
+}
+
+/** One entry of a transcript, see fairness/RULES.md. */
+class Entry {
+  constructor(text) {
+    this.text = text;
+    [this.kind, ...this.fields] = text.split(/[ \n]/);
+  }
+
+  /** Tells whether the entry names a ticket. */
+  names(ticket) {
+    return this.fields.includes(ticket);
+  }
+}
+
+function split(bundle) {
+  const entries = [];
+  for (let at = 0; at < bundle.length; ) {
+    const end = at + 2 + bundle.readUInt16BE(at);
+    entries.push(bundle.toString("utf8", at + 2, end));
+    at = end;
+  }
+  return entries;
+}
+
+/** A visitor without a browser: a secret and its ticket, see fairness/RULES.md, section 2. */
+export function newVisitor(origin) {
+  const secret = randomBytes(32);
+  const hash = createHash("sha256").update(`proofline/ticket/v1\0${origin}\0`).update(secret).digest();
+  hash[6] = (hash[6] & 0x0f) | 0x80;
+  hash[8] = (hash[8] & 0x3f) | 0x80;
+  const ticket = hash.toString("hex", 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+  return { secret: secret.toString("base64url"), ticket };
+}

@@ -1,0 +1,77 @@
+import { after, before, describe, test } from "node:test";
+import { chromium } from "playwright-core";
+
+import { Room } from "./room.mjs";
+import { Server } from "./server.mjs";
+import { Visitor } from "./visitor.mjs";
+
+/** How Chromium is run: without talking to anybody on its own. */
+export const launch = {
+  executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
+  args: [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--font-render-hinting=none",
+  ],
+};
+
+let browser;
+before(async () => (browser = await chromium.launch(launch)));
+after(() => browser?.close());
+
+/** What a test has: rooms, visitors and what was seen of them. */
+class Stage {
+  rooms = [];
+  visitors = [];
+  browser = browser;
+  origins = [Server.running().url];
+  honest = true; // false: the test changes what the server says
+
+  async room(config, server) {
+    const room = await Room.create(config, server);
+    this.rooms.push(room);
+    return room;
+  }
+
+  async visitor(options = {}) {
+    return this.add(await Visitor.open(this.browser, { origins: this.origins, ...options }));
+  }
+
+  add(visitor) {
+    this.visitors.push(visitor);
+    return visitor;
+  }
+
+  async check() {
+    for (const { watch } of this.visitors) {
+      watch.check();
+      for (const room of this.honest ? this.rooms : []) await watch.checkTranscript(room);
+    }
+  }
+}
+
+/** A test with a stage; it fails if anything was wrong on any page. */
+export function scene(name, act) {
+  test(name, async (t) => {
+    const stage = new Stage();
+    try {
+      await act(stage, t);
+      await stage.check();
+    } catch (failure) {
+      for (const { watch } of stage.visitors) for (const problem of watch.problems) t.diagnostic(problem);
+      throw failure;
+    } finally {
+      for (const { context } of stage.visitors) await context.close();
+    }
+  });
+}
+
+/** The scenes of a file, some at a time: most of what they do is to wait for draws. */
+export function scenes(name, define) {
+  describe(name, { concurrency: 3 }, define);
+}

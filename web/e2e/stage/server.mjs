@@ -1,0 +1,66 @@
+import { spawn } from "node:child_process";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+import { program } from "./places.mjs";
+
+/** A running server, and its management. */
+export class Server {
+  constructor(url, token, data, child) {
+    this.url = url;
+    this.token = token;
+    this.data = data;
+    this.child = child;
+  }
+
+  /** The one that run.mjs has started. */
+  static running() {
+    const { PROOFLINE_SERVER: url, PROOFLINE_TOKEN: token } = process.env;
+    if (!url) throw new Error("there is no server: run these tests with npm test");
+    return new Server(url, token);
+  }
+
+  /** Starts one with a private PostgreSQL in a directory of its own. */
+  static async start() {
+    const data = await mkdtemp(join(tmpdir(), "proofline-e2e-"));
+    await chmod(data, 0o711); // PostgreSQL refuses root, and runs as another user below it
+    const args = ["serve", "--addr", "127.0.0.1:0", "--data", data, "--log-level", "warn"];
+    const { DATABASE_URL, ...env } = process.env;
+    const child = spawn(program("proofline"), args, { env, stdio: ["ignore", "pipe", "inherit"] });
+    const url = await listening(child);
+    const token = (await readFile(join(data, "admin-token"), "utf8")).trim();
+    return new Server(url, token, data, child);
+  }
+
+  async stop() {
+    const gone = new Promise((done) => this.child.once("exit", done));
+    this.child.kill("SIGTERM");
+    await gone;
+    await rm(this.data, { recursive: true, force: true });
+  }
+
+  /** Asks the management. */
+  async ask(method, path, body) {
+    const answer = await fetch(this.url + path, {
+      method,
+      headers: { Authorization: `Bearer ${this.token}`, ...(body && { "Content-Type": "application/json" }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${method} ${path}: status ${answer.status}: ${text}`);
+    return JSON.parse(text);
+  }
+}
+
+function listening(child) {
+  return new Promise((done, fail) => {
+    child.once("exit", (code) => fail(new Error(`proofline serve exits with ${code}`)));
+    child.once("error", fail);
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      const [, url] = /^listening on (\S+)$/.exec(line) ?? [];
+      if (url) done(url);
+    });
+  });
+}

@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+
+import { accessible } from "./axe.mjs";
+import { screenshots } from "./places.mjs";
+import { Watch } from "./watch.mjs";
+
+/** The sizes of screens that every state is looked at on. */
+export const sizes = {
+  phone: { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true },
+  desktop: { viewport: { width: 1280, height: 800 } },
+};
+
+/** Widths that a page must fit: 200 % and 400 % zoom of the desktop's (https://www.w3.org/TR/WCAG22/#reflow). */
+const zoomed = [
+  { width: 640, height: 400 },
+  { width: 320, height: 256 },
+];
+
+/** Somebody with a browser. */
+export class Visitor {
+  constructor(context, page, watch, name) {
+    this.context = context;
+    this.page = page;
+    this.watch = watch;
+    this.name = name; // of the size
+  }
+
+  static async open(browser, { size = "desktop", origins, ...options }) {
+    const zone = { locale: "en-GB", timezoneId: "Europe/Vienna" };
+    const context = await browser.newContext({ ...zone, ...sizes[size], ...options });
+    return Visitor.in(context, origins, options.locale ? `${size}-${options.locale.split("-")[0]}` : size);
+  }
+
+  /** Somebody whose browser is open already. */
+  static async in(context, origins, name) {
+    const watch = new Watch(origins);
+    await watch.on(context);
+    const page = await context.newPage();
+    page.setDefaultTimeout(60_000);
+    return new Visitor(context, page, watch, name);
+  }
+
+  /** Waits until the page of a line is in a state. */
+  async is(state) {
+    await this.page.locator(`main#line[data-state="${state}"]`).waitFor();
+    return this;
+  }
+
+  async visit(room, query = "") {
+    await this.page.goto(room.url + query);
+    return this;
+  }
+
+  /** Taps the one thing that a page is for. */
+  async main() {
+    await this.page.locator("form button.main").click();
+  }
+
+  async join(room) {
+    await this.visit(room);
+    await this.main();
+    await this.page.locator("main#line[data-ticket]").waitFor();
+    return this;
+  }
+
+  /** What the page shows of the place. */
+  data() {
+    return this.page.locator("main").evaluate((main) => ({ ...main.dataset }));
+  }
+
+  async ticket() {
+    return (await this.data()).ticket;
+  }
+
+  async position() {
+    return Number((await this.data()).position);
+  }
+
+  /** Opens the check and waits for its result. */
+  async checks(room) {
+    await this.page.goto(`${room.url}/check`);
+    return this.verdict();
+  }
+
+  /** The result of the check: overall, and line by line. */
+  async verdict() {
+    await this.page.locator("#check [data-verdict]:not([data-status=running])").waitFor();
+    return this.page.evaluate(() => {
+      const status = (element) => element.dataset.status;
+      const lines = [...document.querySelectorAll("[data-line]")].map((line) => [line.dataset.line, status(line)]);
+      return { overall: status(document.querySelector("[data-verdict]")), ...Object.fromEntries(lines) };
+    });
+  }
+
+  /** Looks at a page in light and dark, at its own size and zoomed; takes pictures. */
+  async inspect(what) {
+    const { page, name } = this;
+    const schemes = name.includes("-") ? ["light"] : ["light", "dark"]; // colours are the same in every language
+    for (const colorScheme of schemes) {
+      await page.emulateMedia({ colorScheme });
+      await accessible(page, `${what}, ${name}, ${colorScheme}`);
+      await this.picture(`${what}-${name}${colorScheme === "dark" ? "-dark" : ""}`);
+    }
+    await page.emulateMedia({ colorScheme: "light" });
+    await this.fits(what);
+    if (name !== "desktop") return;
+    const was = page.viewportSize();
+    for (const size of zoomed) {
+      await page.setViewportSize(size);
+      await this.fits(`${what} at ${size.width} px`);
+    }
+    await page.setViewportSize(was);
+  }
+
+  async picture(name) {
+    const path = `${screenshots}/${name}.png`;
+    await this.page.screenshot({ path, fullPage: true, animations: "disabled" });
+  }
+
+  /** Fails if anything is to be scrolled sideways. */
+  async fits(what) {
+    const wide = await this.page.evaluate(() => {
+      const { scrollWidth, clientWidth } = document.documentElement;
+      return scrollWidth > clientWidth ? `${scrollWidth} px of ${clientWidth}` : "";
+    });
+    assert.equal(wide, "", `${what}, ${this.name}: wider than the window`);
+  }
+}

@@ -1,0 +1,94 @@
+// What the check of a place among 100,000 costs, in a real browser over HTTP.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { rm, mkdtemp } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { top } from "../stage/places.mjs";
+import { scene, scenes } from "../stage/scene.mjs";
+import { Server } from "../stage/server.mjs";
+
+const people = 100_000;
+const limit = 1500; // milliseconds
+
+/** Writes the transcript of a drawn window of so many people, and the visitor in its middle. */
+async function largeRoom(origin) {
+  const { build } = createRequire(`${top}/web/ui/package.json`)("esbuild");
+  const folder = await mkdtemp(join(tmpdir(), "proofline-large-"));
+  try {
+    const outfile = join(folder, "room.mjs");
+    await build({ entryPoints: [`${top}/web/ui/test/support/room.ts`], outfile, bundle: true, format: "esm", platform: "node", logLevel: "error" });
+    const { Operator, Room, opens, visitorAt } = await import(outfile);
+    const operator = new Operator(origin, "large");
+    const room = new Room(operator);
+    room.join(opens, people);
+    room.draw(opens + 60_000);
+    room.assign();
+    const log = room.log();
+    return { files: log.publish(operator).map, visitor: visitorAt(operator, log, people / 2) };
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** Serves that transcript with the page of the check, and what else it needs from the real server. */
+async function serve(room, page) {
+  const prefix = new URL(room.url).pathname;
+  const site = createServer(async ({ url }, answer) => {
+    const path = url.slice(prefix.length + 1);
+    const file = site.files.get(path);
+    if (file) return answer.end(file);
+    if (path === "check") return answer.writeHead(200, page.headers).end(page.text(site.visitor));
+    if (path.endsWith("/receipt")) return answer.end(site.visitor.receipt);
+    const real = await fetch(Server.running().url + url);
+    const kept = ["content-type", "content-security-policy"].map((name) => [name, real.headers.get(name)]);
+    answer.writeHead(real.status, Object.fromEntries(kept)).end(Buffer.from(await real.arrayBuffer()));
+  });
+  site.unref();
+  await new Promise((done) => site.listen(0, "127.0.0.1", done));
+  site.origin = `http://127.0.0.1:${site.address().port}`;
+  return Object.assign(site, await largeRoom(`${site.origin.slice(7)}${prefix}`));
+}
+
+/** Tells how long a check takes, from the moment the page says that it runs. */
+function stopwatch() {
+  const look = () => {
+    const status = document.querySelector("[data-verdict]")?.dataset.status;
+    if (status === "running") window.began ??= performance.now();
+    else if (status && window.took === undefined) window.took = performance.now() - window.began;
+  };
+  new MutationObserver(look).observe(document, { subtree: true, childList: true, attributes: true });
+}
+
+scenes("cost", () => {
+  scene(`the check of a place among ${people}`, async (stage, t) => {
+    const room = await stage.room({ slug: "large", windows: [{ length: "1h" }] });
+    const visitor = await stage.visitor();
+    await visitor.join(room);
+    const answer = await visitor.page.goto(`${room.url}/check`);
+    const html = await answer.text();
+    const page = {
+      headers: { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": (await answer.allHeaders())["content-security-policy"] },
+      text: ({ ticket, origin, vkey }) =>
+        html.replace(/data-ticket="[^"]*"/, `data-ticket="${ticket}"`).replace(/data-origin="[^"]*"/, `data-origin="${origin}"`).replace(/data-vkey="[^"]*"/, `data-vkey="${vkey}"`),
+    };
+    const site = await serve(room, page);
+    try {
+      stage.origins.push(site.origin);
+      await visitor.page.addInitScript(stopwatch);
+      const times = [];
+      for (let round = 0; round < 3; round++) {
+        const result = await visitor.checks({ url: `${site.origin}${new URL(room.url).pathname}` });
+        assert.deepEqual(result, { overall: "amber", record: "green", group: "green", draw: "amber", place: "green" });
+        times.push(Math.round(await visitor.page.evaluate(() => window.took)));
+      }
+      t.diagnostic(`checks of a place among ${people}: ${times.join(", ")} ms, with loading the checker and the log; promise: ${limit} ms`);
+      assert.ok(Math.min(...times) < limit, `${times} ms`);
+    } finally {
+      site.closeAllConnections();
+      site.close();
+    }
+  });
+});

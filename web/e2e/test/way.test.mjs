@@ -1,0 +1,266 @@
+// The way of a visitor, from before the opening to the target, and what may
+// come in between: reloads, a second tab, another device, no network, no
+// cookies, no mouse.
+import assert from "node:assert/strict";
+import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+import { inSeconds, until } from "../stage/room.mjs";
+import { launch, scene, scenes } from "../stage/scene.mjs";
+import { readPass, Shop } from "../stage/shop.mjs";
+import { sizes, Visitor } from "../stage/visitor.mjs";
+
+const arrivals = (entries) => entries.filter(({ kind }) => kind === "arrive");
+
+scenes("the way", () => {
+  scene("from the countdown to the target, without a reload", async (stage) => {
+    const shop = await Shop.open();
+    stage.origins.push(shop.origin);
+    try {
+      const visitors = [await stage.visitor({ size: "phone" }), await stage.visitor()];
+      const room = await stage.room({
+        slug: "way",
+        opens: inSeconds(8),
+        windows: [{ length: "5s" }],
+        outflow: { per_minute: 600 },
+        targets: [shop.target],
+      });
+      await room.callByHand();
+      const walk = async (visitor) => {
+        await visitor.visit(room, `?to=${encodeURIComponent(`${shop.target}/row-1?seat=2`)}`);
+        for (const state of ["upcoming", "joinable"]) await visitor.is(state);
+        await visitor.main();
+        for (const state of ["waiting", "drawn"]) await visitor.is(state);
+        await room.pull(1);
+        await visitor.is("called");
+        const { ticket } = await visitor.data();
+        await visitor.main();
+        await visitor.page.waitForURL(`${shop.target}/row-1?seat=2&proofline_pass=*`);
+        const pass = await readPass(room, new URL(visitor.page.url()).searchParams.get("proofline_pass"));
+        assert.equal(pass.sub, ticket);
+        assert.deepEqual(pass.aud, [room.origin]);
+        const place = visitor.watch.seen.findLast(({ position }) => position !== undefined);
+        assert.equal(pass.position, place.position, "the pass has the place that was shown");
+        return ticket;
+      };
+      const tickets = await Promise.all(visitors.map(walk));
+      const entries = await room.transcript();
+      for (const ticket of tickets) {
+        const kinds = entries.filter((entry) => entry.names(ticket)).map(({ kind }) => kind);
+        assert.deepEqual(kinds, ["arrive", "assign", "admit"]);
+      }
+    } finally {
+      shop.close();
+    }
+  });
+
+  scene("a reload, the back button and a new tab keep the place", async (stage) => {
+    const room = await stage.room({ slug: "keep", windows: [{ length: "1s" }], starts: inSeconds(3600) });
+    const visitor = await stage.visitor({ size: "phone" });
+    await visitor.join(room);
+    await visitor.is("drawn");
+    const { ticket, position } = await visitor.data();
+    const same = async (page) => {
+      await page.locator(`main[data-ticket="${ticket}"][data-position="${position}"]`).waitFor();
+    };
+    await visitor.page.reload();
+    await same(visitor.page);
+    await visitor.page.goto(`${room.url}/check`);
+    await visitor.page.goBack();
+    await same(visitor.page);
+    await visitor.page.goForward();
+    await visitor.page.goBack();
+    await same(visitor.page);
+    const tab = await visitor.context.newPage();
+    await tab.goto(room.url);
+    await same(tab);
+    await visitor.page.close();
+    const again = await visitor.context.newPage();
+    await again.goto(room.url);
+    await same(again);
+    assert.equal(arrivals(await room.transcript()).length, 1);
+  });
+
+  scene("joining in three tabs at once yields one ticket", async (stage) => {
+    const room = await stage.room({ slug: "tabs", windows: [{ length: "1h" }] });
+    const visitor = await stage.visitor();
+    const tabs = [visitor.page, await visitor.context.newPage(), await visitor.context.newPage()];
+    for (const tab of tabs) await tab.goto(room.url);
+    await Promise.all(tabs.map((tab) => tab.locator("form button.main").evaluate((button) => button.click())));
+    const tickets = await Promise.all(tabs.map((tab) => tab.locator("main[data-ticket]").getAttribute("data-ticket")));
+    assert.equal(new Set(tickets).size, 1);
+    assert.equal(arrivals(await room.transcript()).length, 1);
+  });
+
+  scene("a saved link takes the place to another browser", async (stage) => {
+    const room = await stage.room({ slug: "resume", windows: [{ length: "1h" }] });
+    const visitor = await stage.visitor({ size: "phone", permissions: ["clipboard-read", "clipboard-write"] });
+    await visitor.join(room);
+    await visitor.page.locator("[data-save]").click();
+    const field = visitor.page.locator("[data-saved] input");
+    const link = await field.inputValue();
+    assert.ok(link.startsWith(`${room.url}#k=`));
+    await visitor.inspect("saved");
+    await visitor.page.locator("[data-copy]").click();
+    await visitor.page.locator("[data-copied]").waitFor();
+    assert.equal(await visitor.page.evaluate(() => navigator.clipboard.readText()), link);
+
+    const other = await stage.visitor();
+    await other.page.goto(link);
+    await other.is("waiting");
+    assert.equal(await other.ticket(), await visitor.ticket());
+    assert.equal(new URL(other.page.url()).hash, "", "the secret does not stay in the address");
+    await other.page.reload();
+    await other.is("waiting");
+
+    const settled = await stage.visitor();
+    await settled.join(room);
+    const own = await settled.ticket();
+    await settled.page.goto("about:blank");
+    await settled.page.goto(link);
+    await settled.page.locator('[data-notice="otherplace"]').waitFor();
+    assert.equal(await settled.ticket(), own, "a link does not take a place away");
+    assert.equal(arrivals(await room.transcript()).length, 2);
+  });
+
+  scene("a minute without network", async (stage) => {
+    const room = await stage.room({ slug: "offline", windows: [{ length: "12s" }], claim: "10m" });
+    const visitor = await stage.visitor({ size: "phone" });
+    visitor.watch.expect(/ERR_INTERNET_DISCONNECTED/);
+    await visitor.join(room);
+    await visitor.is("waiting");
+    await visitor.context.setOffline(true);
+    const left = Date.now();
+    await visitor.page.locator('[data-notice="offline"]').waitFor();
+    await visitor.inspect("offline");
+    const { ticket } = await visitor.data();
+    await until("the line moves on", async () => {
+      const { status } = await (await fetch(`${room.url}/tickets/${ticket}`)).json();
+      return status === "called";
+    });
+    await until("a minute has gone", () => Date.now() - left > 60_000, 90_000);
+    await visitor.is("waiting"); // what it knew last
+    await visitor.context.setOffline(false);
+    await visitor.is("called");
+    await visitor.page.locator('[data-notice="offline"]').waitFor({ state: "hidden" });
+    await visitor.main();
+    await visitor.is("admitted");
+  });
+
+  scene("going in on two devices at once makes one admission", async (stage) => {
+    const room = await stage.room({ slug: "twice", windows: [{ length: "1s" }], outflow: { per_minute: 60_000 } });
+    const visitor = await stage.visitor();
+    await visitor.join(room);
+    await visitor.is("called");
+    const tab = await visitor.context.newPage();
+    await tab.goto(room.url);
+    const enter = (page) => page.locator("form button.main").evaluate((button) => button.click());
+    await Promise.all([enter(visitor.page), enter(tab)]);
+    await visitor.is("admitted");
+    await tab.locator('main[data-state="admitted"]').waitFor();
+    assert.equal((await room.transcript()).filter(({ kind }) => kind === "admit").length, 1);
+  });
+
+  scene("leaving, and joining again at the end", async (stage) => {
+    const room = await stage.room({ slug: "again", windows: [{ length: "1h" }] });
+    const visitor = await stage.visitor({ size: "phone" });
+    await visitor.join(room);
+    const first = await visitor.ticket();
+    await visitor.page.locator("details summary").click();
+    await visitor.page.locator('[data-post="leave"] button').click();
+    await visitor.is("left");
+    await visitor.main();
+    await visitor.is("waiting");
+    const second = await visitor.ticket();
+    assert.notEqual(first, second);
+    const story = (await room.transcript()).filter((entry) => entry.names(first) || entry.names(second));
+    assert.deepEqual(story.map(({ kind, fields }) => `${kind} ${fields.at(-1)}`), ["arrive general", "skip left", "arrive general"]);
+  });
+
+  scene("cookies blocked: the place is in the address", async (stage) => {
+    const profile = await mkdtemp(join(tmpdir(), "proofline-profile-"));
+    try {
+      await mkdir(join(profile, "Default"));
+      const blocked = { profile: { default_content_setting_values: { cookies: 2 } } };
+      await writeFile(join(profile, "Default", "Preferences"), JSON.stringify(blocked));
+      const context = await chromium.launchPersistentContext(profile, { ...launch, ...sizes.phone, locale: "en-GB" });
+      const visitor = stage.add(await Visitor.in(context, stage.origins, "phone"));
+      const room = await stage.room({ slug: "blocked", windows: [{ length: "3s" }], outflow: { per_minute: 60_000 } });
+      await visitor.join(room);
+      await visitor.page.locator('[data-notice="cookies"]').waitFor();
+      assert.match(new URL(visitor.page.url()).hash, /^#k=[\w-]{43}$/);
+      assert.deepEqual(await context.cookies(), []);
+      await visitor.inspect("cookies");
+      const { ticket } = await visitor.data();
+      await visitor.page.reload();
+      await visitor.page.locator(`main[data-ticket="${ticket}"]`).waitFor();
+      await visitor.is("called");
+      await visitor.main();
+      await visitor.is("admitted");
+      const entries = await room.transcript();
+      assert.equal(arrivals(entries).length, 1);
+      assert.equal(entries.filter(({ kind }) => kind === "admit").length, 1);
+    } finally {
+      await rm(profile, { recursive: true, force: true });
+    }
+  });
+
+  scene("by keyboard alone", async (stage) => {
+    const room = await stage.room({ slug: "keyboard", windows: [{ length: "1h" }] });
+    const visitor = await stage.visitor();
+    const { page } = visitor;
+    /** What has the focus; it must be visible. */
+    const focused = () =>
+      page.evaluate(() => {
+        const element = document.activeElement;
+        if (!element || element === document.body) return "";
+        const { outlineStyle, outlineWidth } = getComputedStyle(element);
+        if (outlineStyle === "none" || outlineWidth === "0px") throw new Error(`${element.outerHTML} has the focus unseen`);
+        return element.textContent.trim() || element.tagName;
+      });
+    const tabTo = async (text) => {
+      for (let i = 0; i < 40; i++) {
+        await page.keyboard.press("Tab");
+        if ((await focused()) === text) return;
+      }
+      throw new Error(`"${text}" cannot be reached`);
+    };
+    await visitor.visit(room);
+    await tabTo("Join the line");
+    await page.keyboard.press("Enter");
+    await visitor.is("waiting");
+    assert.equal(await page.evaluate(() => document.activeElement.tagName), "H1", "the focus goes where the news is");
+    await tabTo("Save a link to my place");
+    await page.keyboard.press("Enter");
+    await page.locator("[data-saved] input").waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement.tagName), "INPUT");
+    await tabTo("Deutsch"); // all the way round
+    await page.locator("h1").focus();
+    await tabTo("Leave the line");
+    await page.keyboard.press("Space");
+    await tabTo("Give up my place");
+    await page.keyboard.press("Enter");
+    await visitor.is("left");
+  });
+
+  scene("what a screen reader hears: changes, once each", async (stage) => {
+    const room = await stage.room({ slug: "voice", windows: [{ length: "4s" }], outflow: { per_minute: 60_000 } });
+    const visitor = await stage.visitor();
+    await visitor.page.addInitScript(() => {
+      window.heard = [];
+      addEventListener("DOMContentLoaded", () => {
+        const voice = document.querySelector("[data-announce]");
+        new MutationObserver(() => window.heard.push(voice.textContent)).observe(voice, { childList: true, characterData: true, subtree: true });
+      });
+    });
+    await visitor.join(room);
+    await visitor.is("called");
+    const heard = await visitor.page.evaluate(() => window.heard);
+    assert.match(heard.at(0), /^You are in the .* group\./);
+    assert.match(heard.at(-1), /^It is your turn\./);
+    assert.ok(heard.length <= 3, `heard: ${heard.join(" | ")}`);
+    assert.equal(await visitor.page.getByRole("timer").evaluate((timer) => timer.closest("[aria-live]:not([aria-live=off])")), null, "the countdown is silent");
+  });
+});
