@@ -19,7 +19,9 @@ type Report struct {
 	Windows     uint64   `json:"windows"`     // with arrivals
 	Assignments uint64   `json:"assignments"` // places stated
 	Admissions  uint64   `json:"admissions"`
-	Beacon      string   `json:"beacon"` // hash of the drand chain, empty for none
+	Beacon      string   `json:"beacon"`    // hash of the drand chain, empty for none
+	Witnesses   []string `json:"witnesses"` // keys that the policy names
+	Quorum      uint32   `json:"quorum"`    // of them, by the policy
 	Draws       uint64   `json:"draws"`
 	Witnessed   uint64   `json:"witnessed"`  // draws whose freeze the policy's quorum of witnesses had cosigned before the round
 	Vouched     uint64   `json:"vouched"`    // the same by witnesses that the auditor knows
@@ -90,8 +92,8 @@ var checks = []struct {
 	{string(fairness.RuleProof), "Each freeze carries a proof by the room's VRF key", fairness.KindFreeze},
 	{string(fairness.RuleDraw), "Windows are drawn once, in order, after their freeze", fairness.KindDraw},
 	{string(fairness.RuleSeed), "Each draw's seed follows from the freeze and its proof", fairness.KindDraw},
-	{string(fairness.RuleBeacon), "Each draw uses the beacon round that its freeze fixed", fairness.KindDraw},
-	{string(fairness.RuleWitness), "Cosignatures are by the room's witnesses, of the freeze, before its round", fairness.KindDraw},
+	{string(fairness.RuleBeacon), "Draws use the beacon as the policy says", fairness.KindDraw},
+	{string(fairness.RuleWitness), "Cosignatures in draws are by the witnesses, of the freeze, before its round", fairness.KindDraw},
 	{checkSeeds, "No seed is used twice", fairness.KindDraw},
 	{string(fairness.RuleAssign), "Each place is the one the shuffle gives", fairness.KindAssign},
 	{checkFIFO, "Earlier windows stand before later ones, without gaps", fairness.KindAssign},
@@ -142,7 +144,7 @@ func (a *auditor) finish() *Report {
 	}
 	r.Origin, r.Entries = a.head.Origin, a.head.Size
 	r.Arrivals, r.Windows, r.Assignments, r.Admissions = n.Arrivals, n.Windows, n.Assigned, n.Admitted
-	r.Draws = a.seen[fairness.KindDraw]
+	r.Draws, r.Witnesses, r.Quorum = a.seen[fairness.KindDraw], a.state.Policy().Witnesses, a.state.Policy().Quorum
 	trusted := a.checkBeacon()
 	switch r.OK = r.passing(); {
 	case !r.OK:
@@ -190,6 +192,7 @@ func (a *auditor) notProven() []string {
 	add(p.Beacon != nil && !a.checkBeacon(), "That the draws could not be foreseen: whoever runs the beacon %.16s knows its rounds in advance, and you have not said that you trust it.", r.Beacon)
 	add(r.Draws > r.Vouched && p.Beacon != nil, "That each freeze came before its beacon round: for %d of %d draws too few witnesses that you know had cosigned it, so its time is the operator's word.", r.Draws-r.Vouched, r.Draws)
 	add(r.Draws > r.Vouched || r.Draws == 0, "That others are shown the same history: too few witnesses that you know have signed all of it. Compare checkpoints with other people.")
+	add(r.Level >= LevelUnpredictable, "That beacon and witnesses are independent of the operator, and of each other: that rests on what you know of them.")
 	add(n.Amends > 0, "That the policy stayed what it was at first: it was amended %d times. Each amendment is in the transcript, and holds from then on.", n.Amends)
 	add(n.Left > 0, "That %d people gave their places up themselves: leaving needs no proof.", n.Left)
 	add(n.Revoked > 0, "Why the organizer took %d places away.", n.Revoked)

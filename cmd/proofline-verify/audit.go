@@ -19,6 +19,7 @@ import (
 
 type auditFlags struct {
 	vkey   string
+	others othersFlags
 	json   bool
 	kept   string
 	state  string
@@ -41,6 +42,7 @@ that nothing before it was rewritten.`,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), t, args[0]) },
 	}
 	c.Flags().StringVar(&f.vkey, "vkey", "", "key of the log: the key itself, or @FILE; default is the one the transcript names")
+	f.others.define(c)
 	c.Flags().BoolVar(&f.json, "json", false, "print the report as JSON")
 	c.Flags().StringVar(&f.kept, "kept", "", "compare with the checkpoint in this file, not with the one kept")
 	c.Flags().StringVar(&f.state, "state", "", "keep checkpoints in this directory (default $XDG_STATE_HOME/proofline-verify)")
@@ -51,6 +53,10 @@ that nothing before it was rewritten.`,
 
 func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 	vkey, err := readVKey(f.vkey)
+	if err != nil {
+		return err
+	}
+	trust, err := f.others.trust()
 	if err != nil {
 		return err
 	}
@@ -68,7 +74,8 @@ func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 		return err
 	}
 	began, bar := time.Now(), t.bar("entries")
-	report, err := verifier.Audit(ctx, pinned, verifier.Trust{VKey: vkey, Kept: kept, Progress: bar.show})
+	trust.VKey, trust.Kept, trust.Progress = vkey, kept, bar.show
+	report, err := verifier.Audit(ctx, pinned, trust)
 	bar.clear()
 	if err != nil {
 		return unreadable(err)
@@ -125,22 +132,26 @@ func unreadable(err error) *exit {
 
 // readVKey returns the key a flag gives, itself or @FILE.
 func readVKey(flag string) (string, error) {
-	text := flag
-	if name, ok := strings.CutPrefix(flag, "@"); ok {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			return "", usage(err, "--vkey takes a key, or @ and the name of a file that holds one")
-		}
-		text = string(b)
-	}
-	text = strings.TrimSpace(text)
-	if flag == "" {
-		return "", nil
+	text, err := readText("--vkey", flag)
+	if err != nil || flag == "" {
+		return "", err
 	}
 	if _, err := note.NewVerifier(text); err != nil {
 		return "", usage(fmt.Errorf("--vkey: %q is no verifier key", text), "a key looks like NAME+HASH+BASE64; the room's operator publishes it")
 	}
 	return text, nil
+}
+
+// readText returns a flag's text, or that of the file it names.
+func readText(flag, text string) (string, error) {
+	if name, ok := strings.CutPrefix(text, "@"); ok {
+		b, err := os.ReadFile(name) //nolint:gosec // the user names it
+		if err != nil {
+			return "", usage(err, flag+" takes a key, or @ and the name of a file that holds one")
+		}
+		text = string(b)
+	}
+	return strings.TrimSpace(text), nil
 }
 
 // named tells whether a URL is that of the room of an origin, its host and

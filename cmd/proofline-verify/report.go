@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/proofline/proofline/fairness/beacon"
 	"github.com/proofline/proofline/verifier"
 )
 
@@ -16,7 +18,15 @@ const (
 )
 
 // levels are the names of the assurance levels.
-var levels = map[int]string{verifier.LevelConsistent: "consistent"}
+var levels = map[int]string{
+	verifier.LevelConsistent: "consistent", verifier.LevelUnpredictable: "unpredictable", verifier.LevelWitnessed: "witnessed",
+}
+
+// meanings say what each level adds to those below.
+var meanings = map[int]string{
+	verifier.LevelUnpredictable: "Every draw used a round of a beacon that you trust, which was fixed\n  before it existed: nobody chose the outcome, if each freeze came first.",
+	verifier.LevelWitnessed:     "Every freeze was signed by witnesses that you know before the round of\n  its draw existed: it came first, and all saw one history.",
+}
 
 // printReport prints a report for a person: the verdict, the checks, what is
 // not proven.
@@ -28,6 +38,9 @@ func (t *terminal) printReport(r *verifier.Report) error {
 	fmt.Fprintf(&b, "  read     %s, %s in %s,\n           %s, %s\n", count(r.Entries, "entry", "entries"),
 		count(r.Arrivals, "arrival", "arrivals"), count(r.Windows, "window", "windows"),
 		count(r.Assignments, "place", "places"), count(r.Admissions, "admission", "admissions"))
+	for _, line := range others(r) {
+		fmt.Fprintf(&b, "  %s\n", line)
+	}
 	fmt.Fprintf(&b, "  took     %.1f s\n\nChecks\n", r.Seconds)
 	for i, c := range r.Checks {
 		printCheck(&b, i+1, c, colour)
@@ -40,10 +53,35 @@ func (t *terminal) printReport(r *verifier.Report) error {
 	return err
 }
 
+// others says on whom the draws rely, beside the operator.
+func others(r *verifier.Report) (lines []string) {
+	if r.Beacon == "" {
+		return []string{"beacon   none"}
+	}
+	quicknet := beacon.Quicknet().Hash()
+	name := "a drand chain"
+	if r.Beacon == hex.EncodeToString(quicknet[:]) {
+		name = "drand's quicknet, of the League of Entropy"
+	}
+	lines = append(lines, fmt.Sprintf("beacon   %s,\n           %s", name, r.Beacon))
+	if len(r.Witnesses) == 0 {
+		return append(lines, "witness  none")
+	}
+	for _, w := range r.Witnesses {
+		lines = append(lines, "witness  "+printable(w))
+	}
+	return append(lines, fmt.Sprintf("         %d of %d had cosigned in time for %d of %s,\n           of those you know for %d",
+		r.Quorum, len(r.Witnesses), r.Witnessed, count(r.Draws, "draw", "draws"), r.Vouched))
+}
+
 func verdict(r *verifier.Report, colour func(int, string) string) string {
 	if r.OK {
+		meaning := ""
+		for level := verifier.LevelUnpredictable; level <= r.Level; level++ {
+			meaning += "\n  " + meanings[level]
+		}
 		return colour(green, fmt.Sprintf("✓ VERIFIED, level %d: %s", r.Level, levels[r.Level])) +
-			"\n  The history is intact, and every draw, place, call and admission follows\n  the published policy.\n\n"
+			"\n  The history is intact, and every draw, place, call and admission follows\n  the published policy." + meaning + "\n\n"
 	}
 	failed := 0
 	for _, c := range r.Checks {

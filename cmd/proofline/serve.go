@@ -2,27 +2,40 @@ package main
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/witness"
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
+	"github.com/proofline/proofline/fairness/beacon"
+	"github.com/proofline/proofline/fairness/beacon/relay"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web"
 )
 
+// chainTimeout bounds the question which chain relays serve.
+const chainTimeout = 20 * time.Second
+
 type serveFlags struct {
 	server.Config
 	proxies   []string
+	relays    []string
+	chain     string
+	witnesses []string
 	logFormat string
 	logLevel  string
 }
@@ -53,15 +66,21 @@ made by "proofline master-key": every server of one database needs the same.`,
 	flags.StringVar(&f.MasterKey, "master-key", "", "`FILE` of the key that seals the rooms' keys; the variable may hold the key itself (default DIR/master-key)")
 	flags.StringVar(&f.TokenFile, "admin-token-file", "", "`FILE` of the management token (default DIR/admin-token)")
 	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "`NETWORKS` whose X-Forwarded-For is believed, such as 10.0.0.0/8")
+	flags.StringSliceVar(&f.relays, "beacon-relays", nil, "`URLS` of drand relays, such as "+relay.Public()[0]+"; with them new rooms draw with public randomness")
+	flags.StringVar(&f.chain, "beacon-chain", "", "`HASH` of the relays' drand chain (default quicknet)")
+	flags.StringSliceVar(&f.witnesses, "witnesses", nil, "`KEY=URL` of each witness who is asked to cosign, its verifier key and address")
 	flags.IntVar(&f.MaxStreams, "max-streams", web.DefaultStreams, "tell at most `N` visitors near the front of every change at once; the others ask")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
-	inEnv(flags, "addr", "data", "public-url", "database-url", "master-key", "admin-token-file", "trusted-proxies", "max-streams", "log-format", "log-level")
+	inEnv(flags, "addr", "data", "public-url", "database-url", "master-key", "admin-token-file", "trusted-proxies", "beacon-relays", "beacon-chain", "witnesses", "max-streams", "log-format", "log-level")
 	return c
 }
 
 func (f *serveFlags) run(ctx context.Context, t *terminal) error {
 	if err := f.check(t); err != nil {
+		return err
+	}
+	if err := f.findChain(ctx); err != nil {
 		return err
 	}
 	s, err := server.Start(ctx, f.Config)
@@ -96,8 +115,63 @@ func (f *serveFlags) check(t *terminal) (err error) {
 		}
 		f.TrustedProxies = append(f.TrustedProxies, network)
 	}
+	if f.Witnesses, err = parseWitnesses(f.witnesses); err != nil {
+		return usage(fmt.Errorf("--witnesses: %w", err), "give each as KEY=URL, as proofline-verify witness prints them")
+	}
 	f.Data, err = filepath.Abs(f.Data)
 	return err
+}
+
+// parseWitnesses reads KEY=URL of witnesses.
+func parseWitnesses(list []string) (witnesses []room.Witness, err error) {
+	for _, text := range list {
+		vkey, address, ok := strings.Cut(text, "=")
+		u, err := url.Parse(address)
+		if !ok || err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+			return nil, fmt.Errorf("%.100q has no address of a witness", text)
+		}
+		key, err := audit.ParseWitness(vkey)
+		if err != nil {
+			return nil, err
+		}
+		client := &witness.Client{URL: address, Key: key, Now: time.Now}
+		witnesses = append(witnesses, room.Witness{Key: key, Cosigner: client})
+	}
+	return witnesses, nil
+}
+
+// findChain finds the beacon of the relays. Quicknet is known; any other chain
+// is asked for, and vouched for by its hash.
+func (f *serveFlags) findChain(ctx context.Context) error {
+	if len(f.relays) == 0 {
+		if f.chain != "" {
+			return usage(errors.New("--beacon-chain: there are no --beacon-relays to have it from"), "give the URLs of its relays")
+		}
+		return nil
+	}
+	client := &relay.Client{Chain: beacon.Quicknet(), Log: f.Log}
+	for _, text := range f.relays {
+		address, err := relay.ParseURL(text)
+		if err != nil {
+			return usage(fmt.Errorf("--beacon-relays: %w", err), "give addresses such as "+relay.Public()[0])
+		}
+		client.URLs = append(client.URLs, address)
+	}
+	if f.chain != "" {
+		hash, err := hex.DecodeString(f.chain)
+		if err != nil || len(hash) != 32 {
+			return usage(errors.New("--beacon-chain: not the hash of a chain"), "give 64 hex digits, as relays and proofline beacon serve say them")
+		}
+		ctx, cancel := context.WithTimeout(ctx, chainTimeout)
+		defer cancel()
+		chain, err := client.Find(ctx, [32]byte(hash))
+		if err != nil {
+			return failed(fmt.Errorf("--beacon-chain: %w", err), "check --beacon-relays")
+		}
+		client.Chain = chain
+	}
+	f.Chains = []room.Chain{{Chain: client.Chain, Rounds: client}}
+	return nil
 }
 
 // logger returns the structured log to standard error.

@@ -18,9 +18,9 @@ import (
 // audit runs the standalone verifier against the published transcript, once
 // for people and once for the figures.
 func (d *demo) audit(ctx context.Context) error {
-	args := []string{"audit", d.room.URL, "--vkey", d.room.VKey, "--kept", d.kept, "--no-keep"}
+	args := append([]string{"audit", d.room.URL, "--vkey", d.room.VKey, "--kept", d.kept, "--no-keep"}, d.outsiders.trust()...)
 	d.Narrator.Say("Now somebody who trusts nobody runs the standalone verifier:")
-	d.Narrator.Print("\n  $ proofline-verify audit %s\n\n", d.room.URL)
+	d.Narrator.Print("\n  $ proofline-verify audit %s --vkey ... --beacon ... --witness ... --witness ...\n\n", d.room.URL)
 	code, err := d.verify(ctx, d.Narrator.out, args...)
 	if err != nil {
 		return err
@@ -32,9 +32,16 @@ func (d *demo) audit(ctx context.Context) error {
 		return err
 	}
 	n, missing := uint64(len(d.crowd)), uint64(d.having(absent)) //nolint:gosec // not negative
-	d.expect(code == 0 && report.OK && report.Level == verifier.LevelConsistent, "the audit exits with %d, verified: %t, level %d", code, report.OK, report.Level)
+	d.expect(code == 0 && report.OK && report.Level == verifier.LevelWitnessed, "the audit exits with %d, verified: %t, level %d", code, report.OK, report.Level)
 	d.expect(report.Entries == d.size && report.Arrivals == n && report.Assignments == n && report.Admissions == n-missing,
 		"the audit counts %d entries, %d arrivals, %d places, %d admissions", report.Entries, report.Arrivals, report.Assignments, report.Admissions)
+	d.Narrator.Say("Level 3 stands on the word of who runs it: the beacon and both witnesses are local, which this auditor knows.")
+	stranger, code, err := d.report(ctx, "audit", d.room.URL, "--vkey", d.room.VKey, "--no-keep")
+	if err != nil {
+		return err
+	}
+	d.expect(code == 0 && stranger.OK && stranger.Level == verifier.LevelConsistent, "the audit of a stranger exits with %d, level %d", code, stranger.Level)
+	d.Narrator.Say("A stranger, who knows none of them, is told level %d.", stranger.Level)
 	return nil
 }
 

@@ -45,6 +45,7 @@ type Options struct {
 type demo struct {
 	Options
 	dir       string // of the data
+	outsiders outsiders
 	server    *server.Server
 	organizer *api.Client
 	visitor   *api.Client // its base is the room
@@ -67,8 +68,13 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer cleanup()
-	d.Narrator.Say("A server starts, on a PostgreSQL of its own in %s.", d.dir)
-	d.server, err = server.Start(ctx, server.Config{Addr: o.Addr, Data: d.dir, Log: o.Log})
+	defer d.outsiders.stop()
+	if err := d.startOutsiders(); err != nil {
+		return err
+	}
+	d.Narrator.Say("A server starts, on a PostgreSQL of its own in %s,", d.dir)
+	d.Narrator.Say("and beside it a beacon and two witnesses. In a real sale none of these three may be the organizer's.")
+	d.server, err = server.Start(ctx, server.Config{Addr: o.Addr, Data: d.dir, Log: o.Log, Chains: d.outsiders.chains, Witnesses: d.outsiders.asked})
 	if err != nil {
 		return err
 	}

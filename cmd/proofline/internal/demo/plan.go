@@ -19,6 +19,7 @@ const (
 	short    = 2 * time.Second         // length of the windows after it
 	late     = 8 * time.Second         // from start until the last visitor arrives
 	serving  = 16 * time.Second        // that calling everybody takes at the outflow
+	margin   = time.Second             // from a freeze to the beacon's round
 	claim    = 8 * time.Second
 	session  = 10 * time.Minute
 	pauseAt  = 5 * time.Second // after the start
@@ -49,6 +50,9 @@ func (d *demo) makeRoom(ctx context.Context) error {
 		}
 		break
 	}
+	if err := d.outsiders.follow(d.room.VKey); err != nil {
+		return err
+	}
 	d.visitor = &api.Client{Base: d.room.URL, HTTP: visitorsHTTP()}
 	d.Narrator.Say("It listens on %s. The organizer makes a room, %s:", d.server.URL, d.room.URL)
 	d.Narrator.Say("  joins from %s on; all who come in its first %s are drawn as equals,", d.plan.opens.Format("15:04:05"), early)
@@ -64,7 +68,7 @@ func (d *demo) create(ctx context.Context, slug string) error {
 		"slug": slug, "title": "Demo sale", "opens": opens, "starts": starts,
 		"windows": []map[string]any{{"from": opens, "length": early.String()}, {"from": starts, "length": short.String()}},
 		"outflow": map[string]any{"per_minute": d.plan.perMinute, "max_active": 0},
-		"claim":   claim.String(), "session": session.String(), "beacon": "none",
+		"claim":   claim.String(), "session": session.String(), "margin": margin.String(), "quorum": len(witnessNames),
 	})
 	if err != nil {
 		return err

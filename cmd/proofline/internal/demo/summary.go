@@ -8,7 +8,7 @@ func (d *demo) summarize() {
 	p("\nWhat happened\n")
 	p("  visitors    %s joined over HTTP, %s in the busiest second; %s of them joined twice and got one place\n",
 		grouped(joins), grouped(peak), grouped(d.having(twice)))
-	p("  windows     %d, each frozen before it was drawn\n", d.windows)
+	p("  windows     %d, each frozen, signed by two witnesses, and then drawn with a beacon's round that did not exist before\n", d.windows)
 	p("  admitted    %s, each with a pass\n", grouped(joins-absent))
 	p("  no-shows    %s were skipped; %s others were called sooner for it, so that the outflow held\n", grouped(absent), grouped(d.inStead))
 	p("  refused     %s requests: too early, too late, malformed, with a wrong secret; none left a trace\n", grouped(d.seen.refused))

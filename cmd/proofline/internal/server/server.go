@@ -50,6 +50,10 @@ type Config struct {
 	// TokenFile holds the management token; empty means Data/admin-token. It
 	// is made if it does not exist.
 	TokenFile string
+	// Chains are the beacons that rooms may use, and Witnesses those who are
+	// asked to cosign.
+	Chains    []room.Chain
+	Witnesses []room.Witness
 	// MaxStreams is how many streams of events are open at most.
 	MaxStreams int
 	// TrustedProxies are the networks whose X-Forwarded-For is believed.
@@ -184,7 +188,7 @@ func ParsePublicURL(text string) (string, error) {
 func (s *Server) openRooms(ctx context.Context) error {
 	s.rooms = room.New(room.Options{
 		Logs: pglog.NewStore(s.pool), Rooms: pgroom.NewStore(s.pool), MasterKey: s.masterKey,
-		PublicURL: s.cfg.PublicURL, Log: s.cfg.Log,
+		PublicURL: s.cfg.PublicURL, Log: s.cfg.Log, Chains: s.cfg.Chains, Witnesses: s.cfg.Witnesses,
 	})
 	s.atStop(s.rooms.Close)
 	if err := s.tryKey(ctx); err != nil {
