@@ -84,18 +84,24 @@ func (c *Client) addCheckpoint(ctx context.Context, r Request) (none audit.Cosig
 	if len(body) > MaxRequest {
 		return none, fmt.Errorf("%w: not sent", ErrTooLarge)
 	}
-	resp, answer, err := c.post(ctx, body)
+	a, err := c.post(ctx, body)
 	if err != nil {
 		return none, err
 	}
-	if resp.StatusCode != http.StatusOK {
-		return none, refusal(resp, answer)
+	if a.code != http.StatusOK {
+		return none, a.refusal()
 	}
-	return c.verify(string(r.Checkpoint[:end+1]), answer)
+	return c.verify(string(r.Checkpoint[:end+1]), a.body)
 }
 
-// post returns the answer, read to its end.
-func (c *Client) post(ctx context.Context, body []byte) (*http.Response, []byte, error) {
+// response is what a witness answered.
+type response struct {
+	code   int
+	header http.Header
+	body   []byte
+}
+
+func (c *Client) post(ctx context.Context, body []byte) (*response, error) {
 	timeout := c.Timeout
 	if timeout == 0 {
 		timeout = DefaultTimeout
@@ -104,7 +110,7 @@ func (c *Client) post(ctx context.Context, body []byte) (*http.Response, []byte,
 	defer cancel()
 	req, err := http.NewRequestWithContext(timed, http.MethodPost, strings.TrimRight(c.URL, "/")+"/add-checkpoint", bytes.NewReader(body))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	req.Header.Set("Content-Type", "text/plain; charset=utf-8")
 	req.Header.Set("User-Agent", userAgent)
@@ -115,17 +121,17 @@ func (c *Client) post(ctx context.Context, body []byte) (*http.Response, []byte,
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, nil, passing(ctx, err)
+		return nil, passing(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // only read from
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return nil, nil, passing(ctx, err)
+		return nil, passing(ctx, err)
 	case len(answer) > maxAnswer:
-		return nil, nil, fmt.Errorf("%w: more than %d bytes", ErrAnswer, maxAnswer)
+		return nil, fmt.Errorf("%w: more than %d bytes", ErrAnswer, maxAnswer)
 	}
-	return resp, answer, nil
+	return &response{resp.StatusCode, resp.Header, answer}, nil
 }
 
 // passing returns the error of a request that did not get through.
@@ -142,13 +148,13 @@ func passing(ctx context.Context, err error) error {
 
 // refusal returns the error a status stands for. The words of the witness are
 // left out: they might hold anything.
-func refusal(resp *http.Response, answer []byte) error {
-	code := resp.StatusCode
+func (r *response) refusal() error {
+	code := r.code
 	if code == http.StatusConflict {
-		return conflict(resp, answer)
+		return r.conflict()
 	}
 	if code == http.StatusTooManyRequests || code >= 500 {
-		seconds, _ := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16) // a date is not worth it
+		seconds, _ := strconv.ParseUint(r.header.Get("Retry-After"), 10, 16) // a date is not worth it
 		return &RetryError{code, time.Duration(seconds) * time.Second}
 	}
 	for _, s := range statuses {
@@ -159,10 +165,10 @@ func refusal(resp *http.Response, answer []byte) error {
 	return fmt.Errorf("%w: status %d", ErrAnswer, code)
 }
 
-func conflict(resp *http.Response, answer []byte) error {
-	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	size, err := strconv.ParseUint(strings.TrimSuffix(string(answer), "\n"), 10, 64)
-	if mediaType != sizeType || err != nil || string(answer) != strconv.FormatUint(size, 10)+"\n" {
+func (r *response) conflict() error {
+	mediaType, _, _ := mime.ParseMediaType(r.header.Get("Content-Type"))
+	size, err := strconv.ParseUint(strings.TrimSuffix(string(r.body), "\n"), 10, 64)
+	if mediaType != sizeType || err != nil || string(r.body) != strconv.FormatUint(size, 10)+"\n" {
 		return fmt.Errorf("%w: conflict without a size", ErrAnswer)
 	}
 	return &ConflictError{size}

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func read(t testing.TB, resp *http.Response) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := resp.Header.Get("X-Content-Type-Options"); got != "nosniff" && resp.StatusCode < 500 && resp.StatusCode != 405 && resp.StatusCode != 404 {
+	if got := resp.Header.Get("X-Content-Type-Options"); got != "nosniff" && resp.StatusCode < 500 && !slices.Contains([]int{http.StatusMethodNotAllowed, http.StatusNotFound}, resp.StatusCode) {
 		t.Errorf("%s: X-Content-Type-Options %q", resp.Request.URL, got)
 	}
 	return answer{resp.StatusCode, resp.Header.Get("Content-Type"), string(b)}
@@ -368,21 +369,19 @@ func TestClientAgainstBadWitnesses(t *testing.T) {
 			if got != (audit.Cosignature{}) || err == nil {
 				t.Fatalf("believed %x, %v", got, err)
 			}
-			var conflict *ConflictError
-			var retry *RetryError
-			switch want := c.want.(type) {
-			case *ConflictError:
-				if !errors.As(err, &conflict) || *conflict != *want {
-					t.Errorf("%v, want %v", err, want)
+			var conflict, wantConflict *ConflictError
+			var retry, wantRetry *RetryError
+			switch {
+			case errors.As(c.want, &wantConflict):
+				if !errors.As(err, &conflict) || *conflict != *wantConflict {
+					t.Errorf("%v, want %v", err, c.want)
 				}
-			case *RetryError:
-				if !errors.As(err, &retry) || *retry != *want || !errors.Is(err, ErrUnavailable) {
-					t.Errorf("%v, want %v", err, want)
+			case errors.As(c.want, &wantRetry):
+				if !errors.As(err, &retry) || *retry != *wantRetry || !errors.Is(err, ErrUnavailable) {
+					t.Errorf("%v, want %v", err, c.want)
 				}
-			default:
-				if !errors.Is(err, want) {
-					t.Errorf("%v, want %v", err, want)
-				}
+			case !errors.Is(err, c.want):
+				t.Errorf("%v, want %v", err, c.want)
 			}
 		})
 	}

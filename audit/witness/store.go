@@ -54,7 +54,7 @@ type Store struct {
 func OpenStore(dir string) (*Store, error) {
 	s := &Store{dir: dir, step: func(string) error { return nil }}
 	for _, d := range []string{s.dir, filepath.Join(dir, "log"), filepath.Join(dir, "evidence")} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
+		if err := os.MkdirAll(d, 0o750); err != nil {
 			return nil, fmt.Errorf("open store: %w", err)
 		}
 	}
@@ -122,7 +122,7 @@ func (s *Store) Keep(origin string, kind Kind, name string, kept, offered []byte
 	if s.evidence(origin, kind) >= maxKept {
 		return false, nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return false, fmt.Errorf("keep evidence: %w", err)
 	}
 	// The second file says that the first is there.
