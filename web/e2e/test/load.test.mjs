@@ -39,6 +39,7 @@ scenes("overload", () => {
         scripted.main().then(() => scripted.page.locator('[data-notice="joining"], [data-notice="trouble"]').locator("visible=true").waitFor()),
         plain.main().then(() => plain.page.locator('main#error[data-kind="busy"]').waitFor()),
       ]);
+      await scripted.page.locator("[data-placed]").first().waitFor({ state: "hidden" }); // there is no place yet
       await scripted.inspect("joining");
       await plain.picture("busy-phone");
       await plain.fits("busy");

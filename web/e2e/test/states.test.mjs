@@ -176,6 +176,7 @@ scenes("states", () => {
       await room.revoke(await visitor.ticket());
       await visitor.page.reload();
       await visitor.is("revoked");
+      assert.equal(await visitor.page.locator("form").count(), 0, "what was withdrawn is not given again");
     });
   });
 

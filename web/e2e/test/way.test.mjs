@@ -99,6 +99,7 @@ scenes("the way", () => {
     const visitor = await stage.visitor({ size: "phone", permissions: ["clipboard-read", "clipboard-write"] });
     await visitor.join(room);
     await visitor.page.locator("[data-save]").click();
+    await visitor.page.locator("[data-saved]").waitFor();
     const field = visitor.page.locator("[data-saved] input");
     const link = await field.inputValue();
     assert.ok(link.startsWith(`${room.url}#k=`));
@@ -134,6 +135,7 @@ scenes("the way", () => {
     await visitor.context.setOffline(true);
     const left = Date.now();
     await visitor.page.locator('[data-notice="offline"]').waitFor();
+    await visitor.page.getByText("Your place is safe.").first().waitFor();
     await visitor.inspect("offline");
     const { ticket } = await visitor.data();
     await until("the line moves on", async () => {

@@ -67,6 +67,7 @@ export class LinePage {
     this.#clock.hear(now);
     this.#screen.show("[data-scripted]", true);
     this.#screen.show("[data-static]", false);
+    this.#screen.show("[data-placed]", ticket !== undefined);
     this.#screen.show("[data-kept]", !this.#holder.isBlocked);
     this.#screen.localize(this.#clock.now());
     this.#pressed();
