@@ -79,7 +79,7 @@ func TestE2EDemo(t *testing.T) {
 	p.until(`(Server and data stay) until you press Ctrl-C\.`, 2*time.Minute)
 	said := p.said()
 	for _, want := range []string{
-		`(?m)^  visitors +200 joined`, `(?m)^✓ VERIFIED, level 1`, `(?m)^  admitted +176,`, `(?m)^  no-shows +24 `,
+		`(?m)^  visitors +200 joined`, `(?m)^✓ VERIFIED, level 3`, `(?m)^  admitted +176,`, `(?m)^  no-shows +24 `,
 		`The verifier exits with 1`, `(?m)^✓ Everything was as it must be\.$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(said) {

@@ -96,8 +96,13 @@ type process struct {
 // launch starts a command that goes on. Environment is NAME=VALUE.
 func launch(t testing.TB, env []string, args ...string) *process {
 	t.Helper()
+	return launchProgram(t, "proofline", env, args...)
+}
+
+func launchProgram(t testing.TB, program string, env []string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, exited: make(chan error, 1)}
-	p.cmd = exec.Command("proofline", args...)
+	p.cmd = exec.Command(program, args...)
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	if err := p.cmd.Start(); err != nil {
