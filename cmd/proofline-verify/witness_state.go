@@ -38,14 +38,18 @@ type house struct {
 }
 
 // openHouse opens the directory of a witness, or makes it. A key without a
-// memory is refused: it may have cosigned what nobody remembers.
+// memory is refused: it may have cosigned what nobody remembers. So is a memory
+// without the key it is of.
 func openHouse(dir, name string) (*house, error) {
 	file, store := filepath.Join(dir, keyFile), filepath.Join(dir, "store")
 	key, err := readKey(file)
 	isNew := errors.Is(err, fs.ErrNotExist)
+	remembered, _ := filepath.Glob(filepath.Join(store, "log", "*")) // the pattern is right
 	switch {
 	case err != nil && !isNew:
 		return nil, &exit{exitUnreadable, fmt.Errorf("read the key: %w", err), "repair " + file + ", or use another directory"}
+	case isNew && len(remembered) > 0:
+		return nil, &exit{exitUnreadable, fmt.Errorf("the witness has a memory and no key: %w", err), "put back " + file + ", or use another directory"}
 	case isNew && name == "":
 		return nil, usage(errors.New("a new witness needs a name"), "give one with --name, such as example.org/witness")
 	case !isNew && name != "" && name != key.Name():
