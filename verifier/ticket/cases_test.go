@@ -40,7 +40,13 @@ type stage struct {
 func newStage(t testing.TB) *stage {
 	t.Helper()
 	keys := newKeys(t, "honest")
-	log := newTree(keys, scripted(t, keys).Entries())
+	return stageOf(t, keys, scripted(t, keys))
+}
+
+// stageOf returns a room with somebody as seq 4 of window 1.
+func stageOf(t testing.TB, keys *roomtest.Keys, room *roomtest.Room) *stage {
+	t.Helper()
+	log := newTree(keys, room.Entries())
 	s := &stage{TB: t, keys: keys, log: log, entries: log.parsed(t)}
 	index := func(is func(fairness.Entry) bool) uint64 { return uint64(slices.IndexFunc(s.entries, is)) }
 	s.mine = index(func(e fairness.Entry) bool {
@@ -108,7 +114,7 @@ func text(s string) *Text { t := Text(s); return &t }
 func number(n uint64) *Number { v := Number(n); return &v }
 
 func (s *stage) cases() []testCase {
-	return slices.Concat(s.goodCases(), s.waitingCases(), s.recordCases(), s.groupCases(), s.drawCases(), s.placeCases())
+	return slices.Concat(s.goodCases(), s.waitingCases(), s.recordCases(), s.groupCases(), s.drawCases(), chanceCases(s), s.placeCases())
 }
 
 func (s *stage) goodCases() []testCase {
@@ -293,13 +299,14 @@ func (s *stage) drawCases() []testCase {
 	return []testCase{
 		{"a freeze of one more, drawn as before", entry(s, s.freezeAt, func(f *fairness.Freeze) { f.Lots++ }), only(BadProof)},
 		{"a proof with a flipped bit", entry(s, s.freezeAt, func(f *fairness.Freeze) { f.Proof[80] ^= 1 }), only(BadProof)},
-		{"a freeze with a beacon round", entry(s, s.freezeAt, func(f *fairness.Freeze) { f.Round = 3 }), only(ForeignBeacon)},
+		{"a freeze with a beacon round", entry(s, s.freezeAt, func(f *fairness.Freeze) { f.Round = 3 }), only(OtherRound)},
 		{"a freeze of one more, with its proof", s.refrozen(func(f *fairness.Freeze) { f.Lots++ }), only(OtherSeed)},
 		{"a draw without proof", s.with(func(b *Bundle) { flip(b.Draw) }), only(NoDraw)},
 		{"no draw", s.without(s.drawAt, s.drawAt+1), only(NoDraw)},
 		{"the draw of a later window", entry(s, s.drawAt, func(d *fairness.Draw) { d.Window = 2 }), only(OtherWindow)},
 		{"a draw earlier than the freeze", entry(s, s.drawAt, func(d *fairness.Draw) { d.Time = s.freeze.Time - 1 }), only(Early)},
-		{"a beacon signature", entry(s, s.drawAt, func(d *fairness.Draw) { d.Signature = []byte{1} }), only(ForeignBeacon)},
+		{"a beacon signature", entry(s, s.drawAt, func(d *fairness.Draw) { d.Signature = []byte{1} }), only(BadBeacon)},
+		{"a cosignature where there are no witnesses", entry(s, s.drawAt, func(d *fairness.Draw) { d.Cosignatures = make([]fairness.Cosignature, 1) }), only(BadWitness)},
 		{"another seed", entry(s, s.drawAt, func(d *fairness.Draw) { d.Seed[31] ^= 1 }), only(OtherSeed)},
 	}
 }

@@ -23,7 +23,9 @@ import (
 
 // Trust is what somebody knows beside the file.
 type Trust struct {
-	VKey string // key of the log, signed-note form; empty takes the one in the file
+	VKey      string     // key of the log, signed-note form; empty takes the one in the file
+	Beacons   [][32]byte // hashes of drand chains that the operator does not run, beside that of [beacon.Quicknet]
+	Witnesses []string   // keys of witnesses that are independent of the operator and each other; none takes the room's word
 }
 
 // Where the key of the log came from, [Facts] "key_from".
@@ -47,6 +49,9 @@ type Line struct {
 //	key_from               where the log's key comes from
 //	size, index, window    of what is published, of the arrival, its window
 //	closed, lots           time of the freeze (ms since the Unix epoch), people in the group
+//	chain, round, appears  hash of the room's beacon, its round for the group, when that appears (ms)
+//	witnesses, quorum      of the room, and how many of them should sign
+//	cosigned, cosigners    how many have signed the freeze before the round, their names; known: how many of [Trust]
 //	seed                   hexadecimal
 //	rank, first, position  in the group from 0, of the group's first place, the visitor's
 //	stated                 the position in the record where that is another

@@ -17,7 +17,7 @@ type LineID string
 const (
 	RecordLine LineID = "record" // my arrival is in the record I have a receipt for, and in the one published now
 	GroupLine  LineID = "group"  // my group was closed before it was drawn, and the number of people in it was fixed
-	DrawLine   LineID = "draw"   // the draw follows from the room's key and what the freeze fixed
+	DrawLine   LineID = "draw"   // the draw follows from the room's key, what the freeze fixed, and a round of the room's beacon
 	PlaceLine  LineID = "place"  // my place is exactly what the shuffle gives
 )
 
@@ -52,10 +52,16 @@ const (
 	OtherSize     Reason = "size"
 	OtherLots     Reason = "lots"
 	OtherRoot     Reason = "root"
+	Witnessed     Reason = "witnessed"
+	Unpredictable Reason = "unpredictable"
+	OwnBeacon     Reason = "own-beacon"
 	NoBeacon      Reason = "no-beacon"
+	OtherRound    Reason = "round"
 	BadProof      Reason = "proof"
 	NoDraw        Reason = "draw"
-	ForeignBeacon Reason = "beacon"
+	TooSoon       Reason = "too-soon"
+	BadBeacon     Reason = "beacon"
+	BadWitness    Reason = "witness"
 	OtherSeed     Reason = "seed"
 	Exact         Reason = "exact"
 	TooLarge      Reason = "too-large"
@@ -97,16 +103,22 @@ var Verdicts = map[LineID]map[Reason]Status{
 		OtherRoot:   Red,   // it names another history before it
 	},
 	DrawLine: {
+		Witnessed:     Green, // it follows, the freeze names a round of a public beacon, and enough witnesses signed it before
+		Unpredictable: Green, // it follows, and the freeze names a round of a public beacon, which did not exist by the operator's clock
+		OwnBeacon:     Amber, // it follows, but whoever runs the room's beacon knows its rounds before
 		NoBeacon:      Amber, // it follows, but the operator could have tried outcomes before
 		Unchecked:     Amber,
 		Pending:       Amber, // not drawn yet
 		NotFound:      Amber,
 		Malformed:     Red,
+		OtherRound:    Red, // the freeze names another round than the policy gives
 		BadProof:      Red, // the proof in the freeze is not the key's
 		NoDraw:        Red, // the draw is not in what is published
 		OtherWindow:   Red, // it is of another group
 		Early:         Red, // it is before the freeze
-		ForeignBeacon: Red, // it uses a beacon that the room does not have
+		TooSoon:       Red, // it is before its round
+		BadBeacon:     Red, // what it uses is not what the room's beacon signed for that round
+		BadWitness:    Red, // a cosignature is not by a witness of the room, not of this freeze, or not from before the round
 		OtherSeed:     Red, // the seed does not follow from the proof
 	},
 	PlaceLine: {

@@ -1,3 +1,4 @@
+import { roundTime } from "./beacon.ts";
 import { openCheckpoint, parseCheckpoint } from "./checkpoint.ts";
 import { maxLots, shuffle } from "./draw.ts";
 import { type EntryOf, type Kind, parseEntry } from "./entry.ts";
@@ -137,7 +138,8 @@ class Gatherer {
     if (freeze.size <= this.#log.size) evidence.frozen = await this.#log.consistency(freeze.size);
     if (this.#hints.earlier) evidence.earlier = await this.#proveAll(this.#hints.earlier);
 
-    const drawAt = await findDraw(this.#log, arrive.window, freezeAt);
+    const due = room.beacon && Number(roundTime(room.beacon, freeze.round));
+    const drawAt = await findDraw(this.#log, arrive.window, freezeAt, due);
     if (drawAt === undefined) return;
     evidence.draw = await this.#prove(drawAt);
     const draw = await peek(this.#log, drawAt);

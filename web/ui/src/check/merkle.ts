@@ -71,6 +71,20 @@ export function verifyInclusion(index: bigint, leaf: Hash, size: bigint, root: H
   return rest.length === 0 && reached !== undefined && equal(reached, root);
 }
 
+/**
+ * The root of the tree that ends with a leaf, by the leaf's proven path in a
+ * larger tree: the siblings on its left are all there was before it.
+ */
+export function rootEndingWith(index: bigint, leaf: Hash, size: bigint, path: readonly Hash[]): Hash {
+  const isRight = (m: bigint, n: bigint): boolean[] => {
+    if (n === 1n) return [];
+    const k = split(n);
+    return m < k ? [...isRight(m, k), false] : [...isRight(m - k, n - k), true];
+  };
+  const sides = isRight(index, size);
+  return path.reduce((below, sibling, i) => (sides[i] ? nodeHash(sibling, below) : below), leaf);
+}
+
 /** The subtrees whose roots make the consistency proof of a tree's first m leaves: PROOF(m, D[n]). */
 export function consistencyRanges(old: bigint, size: bigint): Range[] {
   const subproof = (m: bigint, from: bigint, to: bigint, known: boolean): Range[] => {

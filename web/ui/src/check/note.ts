@@ -9,9 +9,10 @@ import { fromHex } from "./hex.ts";
 // https://c2sp.org/signed-note
 
 const ed25519Type = 0x01;
+const cosignatureType = 0x04;
 const maxSignatures = 100;
 
-/** The public key of a log, Ed25519. */
+/** The public key of a log or a witness, Ed25519. */
 export interface Key {
   name: string;
   id: Uint8Array; // 4 bytes
@@ -29,12 +30,24 @@ interface Signature {
  * https://c2sp.org/signed-note#verifier-keys
  */
 export function parseKey(vkey: string): Key {
+  return parseTyped(vkey, ed25519Type);
+}
+
+/**
+ * Reads the verifier key of a witness, for its cosignatures.
+ * https://c2sp.org/tlog-cosignature
+ */
+export function parseWitnessKey(vkey: string): Key {
+  return parseTyped(vkey, cosignatureType);
+}
+
+function parseTyped(vkey: string, type: number): Key {
   const match = /^([^+]*)\+([^+]*)\+(.*)$/s.exec(vkey);
   if (!match) throw new FormatError("not a verifier key");
   const name = parseName(match[1]!);
   const id = fromHex(match[2]!, 4);
   const typed = fromBase64(match[3]!);
-  if (typed.length !== 33 || typed[0] !== ed25519Type) throw new FormatError("not an Ed25519 key");
+  if (typed.length !== 33 || typed[0] !== type) throw new FormatError("not an Ed25519 key of that type");
   if (!equal(id, keyId(name, typed))) throw new FormatError("the key's id is another key's");
   return { name, id, publicKey: typed.subarray(1) };
 }

@@ -1,13 +1,15 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 
+import { chainHash, quicknet, roundAfter, roundTime, verifyRound } from "./beacon.ts";
 import { equal, utf8 } from "./bytes.ts";
 import { type Checkpoint, openCheckpoint } from "./checkpoint.ts";
+import { cosigners } from "./cosignature.ts";
 import { alphaOf, maxLots, seedOf, shuffle } from "./draw.ts";
 import { type Entry, type EntryOf, parseEntry } from "./entry.ts";
 import { FormatError, SignatureError } from "./errors.ts";
 import { type Evidence, entryOf, type Proven, type ProvenRun, scheduleOf, type Visitor } from "./evidence.ts";
 import { toHex } from "./hex.ts";
-import { leafHash, verifyConsistency, verifyInclusion, verifyRun } from "./merkle.ts";
+import { leafHash, rootEndingWith, verifyConsistency, verifyInclusion, verifyRun } from "./merkle.ts";
 import { type Key, parseKey } from "./note.ts";
 import { generalLane, policyProblem } from "./policy.ts";
 import { parseProof } from "./proof.ts";
@@ -60,6 +62,7 @@ interface Base {
 /** What the group's line shows: the freeze of my window. */
 interface Frozen extends Base {
   freeze: EntryOf<"freeze">;
+  sealed: Checkpoint; // of the tree that ends with it
 }
 
 /** What the draw's line shows: the seed, revealed at an index. */
@@ -123,7 +126,9 @@ function judgeGroup(base: Base, evidence: Evidence): Verdict<"group"> & { frozen
   if (arrive.seq >= freeze.lots || BigInt(freeze.lots) >= freeze.size) return { reason: "lots", facts };
   if (!evidence.frozen && evidence.malformed !== undefined) return { reason: "malformed", facts };
   if (!evidence.frozen || !verifyConsistency(before, head, evidence.frozen)) return { reason: "root", facts };
-  const frozen = { ...base, freeze };
+  const { entry, path } = evidence.freeze!;
+  const sealed = { origin: room.origin, size: index + 1n, root: rootEndingWith(index, leafHash(entry), head.size, path) };
+  const frozen = { ...base, freeze, sealed };
   const amended = evidence.amends.every((amend) => proven(head, amend, "amend"));
   const window = amended ? scheduleOf(room, evidence.amends).at(arrive.time) : undefined;
   const scheduled = window?.index === arrive.window && freeze.time >= window.to;
@@ -132,22 +137,45 @@ function judgeGroup(base: Base, evidence: Evidence): Verdict<"group"> & { frozen
 
 function judgeDraw(frozen: Frozen, evidence: Evidence): Verdict<"draw"> & { drawn?: Drawn } {
   const { head, room, roomHash, freeze } = frozen;
-  if (freeze.round !== 0n) return { reason: "beacon", facts: {} };
+  const { beacon } = room;
+  const facts: Facts = beacon ? { chain: chainHash(beacon), round: freeze.round } : {};
+  // The window ends before its freeze, as the line above wants, so that alone decides.
+  const round = beacon ? roundAfter(beacon, freeze.time) : 0n;
+  if (freeze.round !== round) return { reason: "round", facts };
+  if (beacon) facts.appears = roundTime(beacon, round);
   const alpha = alphaOf(roomHash, freeze);
   const beta = verifyVrf(room.vrfKey, alpha, freeze.proof);
-  if (!beta) return { reason: "proof", facts: {} };
+  if (!beta) return { reason: "proof", facts };
   const drawIndex = evidence.draw?.index;
-  if (drawIndex === undefined) return { reason: missing(evidence), facts: {} };
+  if (drawIndex === undefined) return { reason: missing(evidence), facts };
   const draw = proven(head, evidence.draw, "draw");
-  if (!draw) return { reason: "draw", facts: {} };
-  const facts: Facts = { seed: toHex(draw.seed) };
+  if (!draw) return { reason: "draw", facts };
+  facts.seed = toHex(draw.seed);
   if (draw.window !== freeze.window) return { reason: "window", facts };
   if (draw.time < freeze.time) return { reason: "early", facts };
-  if (draw.signature.length > 0) return { reason: "beacon", facts };
+  const chance = judgeChance(frozen, draw, facts);
+  if (verdicts.draw[chance] === "red") return { reason: chance, facts };
   // The seed depends on all entries before the freeze, so the draw cannot be one of them.
-  const seed = seedOf(alpha, beta, freeze.round, draw.signature);
+  const seed = seedOf(alpha, beta, round, draw.signature);
   if (!equal(seed, draw.seed)) return { reason: "seed", facts };
-  return { reason: "no-beacon", facts, drawn: { ...frozen, seed, drawIndex } };
+  return { reason: chance, facts, drawn: { ...frozen, seed, drawIndex } };
+}
+
+/** Judges what the draw takes from outside: the beacon's round, and the witnesses who signed the freeze before it. */
+function judgeChance({ room, freeze, sealed }: Frozen, draw: EntryOf<"draw">, facts: Facts): Reason<"draw"> {
+  const { beacon, witnesses, quorum } = room;
+  const appears = beacon ? roundTime(beacon, freeze.round) : 0n;
+  if (draw.time < appears) return "too-soon";
+  const signed = beacon ? verifyRound(beacon, freeze.round, draw.signature) : draw.signature.length === 0;
+  if (!signed) return "beacon";
+  const names = cosigners(witnesses, sealed, draw.cosignatures, appears);
+  if (!names) return "witness";
+  if (!beacon) return "no-beacon";
+  if (witnesses.length > 0) {
+    Object.assign(facts, { witnesses: witnesses.length, quorum, cosigned: names.length, cosigners: names.join(" ") });
+  }
+  if (facts.chain !== quicknet) return "own-beacon";
+  return quorum > 0 && names.length >= quorum ? "witnessed" : "unpredictable";
 }
 
 function judgePlace(drawn: Drawn, visitor: Visitor, evidence: Evidence): Verdict<"place"> {

@@ -1,11 +1,14 @@
-import type { Room } from "./entry.ts";
+import { isBeaconKey } from "./beacon.ts";
+import type { Beacon, Room } from "./entry.ts";
 import { never, rulesAllowed } from "./schedule.ts";
 
 /** The one lane of this version of the rules. */
 export const generalLane = "general";
 
 const second = 1000;
-const day = 24 * 3600 * second;
+const hour = 3600 * second;
+const day = 24 * hour;
+const maxWitnesses = 16;
 
 /** Names the first field of a policy that the rules do not allow; undefined if all is well. */
 export function policyProblem(room: Room): string | undefined {
@@ -13,7 +16,8 @@ export function policyProblem(room: Room): string | undefined {
     ["origin", room.origin.length <= 255 && !room.origin.includes("+")],
     ["log", room.logKey.length <= 1024 && room.logKey.startsWith(`${room.origin}+`)],
     ["vrf", room.vrfKey[0] === 2 || room.vrfKey[0] === 3],
-    ["beacon", room.beacon === undefined],
+    ["beacon", room.beacon === undefined || beaconAllowed(room.beacon)],
+    ["witnesses", witnessesAllowed(room)],
     ["lane", room.lanes.length === 1 && room.lanes[0] === generalLane],
     ["opens", room.created <= room.opens],
     ["starts", room.starts >= room.opens],
@@ -24,4 +28,18 @@ export function policyProblem(room: Room): string | undefined {
     ["session", room.session >= second && room.session <= 7 * day],
   ];
   return allowed.find(([, ok]) => !ok)?.[0];
+}
+
+function beaconAllowed({ id, key, genesis, period, margin }: Beacon): boolean {
+  const inRange = genesis <= 2n ** 42n && period >= 1 && period <= (31 * day) / second && margin >= second && margin <= hour;
+  return id.length <= 64 && inRange && isBeaconKey(key);
+}
+
+/** A witness under two names is one: what follows the second plus is the key. */
+function witnessesAllowed({ beacon, witnesses, quorum }: Room): boolean {
+  if (witnesses.length === 0) return quorum === 0;
+  const keys = witnesses.map((vkey) => /^[^+]*\+[^+]*\+(.*)$/.exec(vkey)?.[1]);
+  const differ = keys.every((key, i) => key !== undefined && keys.indexOf(key) === i);
+  const fits = witnesses.length <= maxWitnesses && witnesses.every((vkey) => vkey.length <= 1024);
+  return beacon !== undefined && differ && fits && quorum >= 1 && quorum <= witnesses.length;
 }

@@ -68,9 +68,29 @@ async function findFreezeBefore(
   return "none";
 }
 
-/** Finds the draw of a window after its freeze, or what shows that it is missing there. */
-export function findDraw(log: LogReader, window: bigint, freeze: bigint): Promise<bigint | undefined> {
-  return scan(log, freeze + 1n, (entry) => isOf(entry, ["draw", "assign"]) && entry.window >= window);
+/**
+ * Finds the draw of a window after its freeze, or what shows that it is missing
+ * there. With a beacon it comes when its round is due, and many may arrive until
+ * then: it is sought from that moment on, after a look at the next entries.
+ */
+export async function findDraw(log: LogReader, window: bigint, freeze: bigint, due?: number): Promise<bigint | undefined> {
+  const matches = (entry: Entry): boolean => isOf(entry, ["draw", "assign"]) && entry.window >= window;
+  if (due === undefined) return scan(log, freeze + 1n, matches);
+  const near = (freeze / width + 2n) * width;
+  for (let index = freeze + 1n; index < near && index < log.size; index++) {
+    const entry = await peek(log, index);
+    if (entry && matches(entry)) return index;
+  }
+  const start = await bisect(log, near, (entry) => (entry.kind === "assign" ? entry.window < window : timeOf(entry) < due));
+  const after = await scan(log, start, matches);
+  const found = after === undefined ? undefined : await peek(log, after);
+  if (!found || (found.kind === "draw" && found.window === window)) return after;
+  // Places of earlier windows may be stated after it, and hide it.
+  for (let index = start - 1n; index >= near && index >= start - patience * width; index--) {
+    const entry = await peek(log, index);
+    if (entry?.kind === "draw" && entry.window === window) return index;
+  }
+  return after;
 }
 
 /** Finds the statement of a window's first place after its draw, or of a later window's. */

@@ -35,18 +35,24 @@ export const verdicts = {
     lots: "red", // it counts fewer people than me, or more than there are entries
     root: "red", // it names another history before it
   },
-  /** The draw follows from the room's key and what the freeze fixed. */
+  /** The draw follows from the room's key, what the freeze fixed, and a round of the room's beacon. */
   draw: {
-    "no-beacon": "amber", // it does, but the operator could have tried outcomes before
+    witnessed: "green", // the freeze names a round of a public beacon, and enough of the room's witnesses signed it before
+    unpredictable: "green", // the freeze names a round of a public beacon, which did not exist by the operator's clock
+    "own-beacon": "amber", // whoever runs the room's beacon knows its rounds before
+    "no-beacon": "amber", // the operator could have tried outcomes before
     unchecked: "amber",
     pending: "amber", // not drawn yet
     "not-found": "amber",
     malformed: "red",
+    round: "red", // the freeze names another round than the policy gives
     proof: "red", // the proof in the freeze is not the key's
     draw: "red", // the draw is not in what is published
     window: "red", // it is of another group
     early: "red", // it is before the freeze
-    beacon: "red", // it uses a beacon that the room does not have
+    "too-soon": "red", // it is before its round
+    beacon: "red", // what it uses is not what the room's beacon signed for that round
+    witness: "red", // a cosignature is not by a witness of the room, not of this freeze, or not from before the round
     seed: "red", // the seed does not follow from the proof
   },
   /** My place is exactly what the shuffle gives. */
@@ -78,6 +84,13 @@ export interface Facts {
   problem?: string; // the field of the policy that breaks the rules
   closed?: number; // time of the freeze, milliseconds since the Unix epoch
   lots?: number; // people in my group
+  chain?: string; // hash of the room's beacon, hexadecimal
+  round?: bigint; // of it
+  appears?: bigint; // when that round appears, milliseconds since the Unix epoch
+  witnesses?: number; // of the room
+  quorum?: number; // of them, by the policy
+  cosigned?: number; // of them, the freeze
+  cosigners?: string; // names of those, one space between two
   seed?: string; // hexadecimal
   rank?: number; // in my group, from 0
   first?: bigint; // position of my group's first place

@@ -1,0 +1,55 @@
+import { equal, utf8 } from "./bytes.ts";
+import { type Checkpoint, formatCheckpoint } from "./checkpoint.ts";
+import { verifyEd25519 } from "./ed25519.ts";
+import { FormatError } from "./errors.ts";
+import { type Key, parseWitnessKey } from "./note.ts";
+
+/**
+ * Returns when a witness cosigned a checkpoint, in seconds since the Unix
+ * epoch; undefined if the cosignature is not that.
+ * https://c2sp.org/tlog-cosignature
+ */
+export function cosignedAt(witness: Key, checkpoint: Checkpoint, cosignature: Uint8Array): bigint | undefined {
+  const { buffer, byteOffset } = cosignature;
+  const time = new DataView(buffer, byteOffset + 4).getBigInt64(0);
+  const message = utf8(`cosignature/v1\ntime ${time}\n${formatCheckpoint(checkpoint)}`);
+  const known = equal(cosignature.subarray(0, 4), witness.id) && time > 0n;
+  return known && verifyEd25519(witness.publicKey, message, cosignature.subarray(12)) ? time : undefined;
+}
+
+/**
+ * The names of those who made the cosignatures of a checkpoint: witnesses, in
+ * their order, at most one of each, before a moment (milliseconds). Undefined
+ * if one of the cosignatures is not that.
+ */
+export function cosigners(
+  witnesses: readonly string[],
+  checkpoint: Checkpoint,
+  cosignatures: readonly Uint8Array[],
+  before: bigint,
+): string[] | undefined {
+  const names: string[] = [];
+  const rest = witnesses.map(keyOf).filter((key) => key !== undefined);
+  for (const cosignature of cosignatures) {
+    let witness: Key | undefined;
+    let at: bigint | undefined;
+    while (at === undefined) {
+      witness = rest.shift();
+      if (!witness) return undefined;
+      at = cosignedAt(witness, checkpoint, cosignature);
+    }
+    if (1000n * at >= before) return undefined;
+    names.push(witness!.name);
+  }
+  return names;
+}
+
+/** The key of a witness; of one that is malformed nothing can be a cosignature. */
+function keyOf(vkey: string): Key | undefined {
+  try {
+    return parseWitnessKey(vkey);
+  } catch (failure) {
+    if (failure instanceof FormatError) return undefined;
+    throw failure;
+  }
+}
