@@ -18,11 +18,12 @@ const windowLength fairness.Millis = 60_000
 // callStep is how many people one call calls.
 const callStep = 500
 
-// Generate writes a finished room into a store: every visitor arrives, is
-// assigned a place, is called and admitted, three entries each. While one
-// window fills, the people of the window before it are let in.
+// Generate writes a finished room with beacon and witnesses into a store: every
+// visitor arrives, is assigned a place, is called and admitted, three entries
+// each. While one window fills, the people of the window before it are drawn
+// and let in.
 func Generate(keys *Keys, store Store, size Size) error {
-	policy := keys.Policy()
+	policy := keys.Witnessed()
 	policy.Starts = policy.Opens
 	policy.Closes = policy.Opens + fairness.Time(size.Windows+1)*fairness.Time(windowLength)
 	policy.Windows = []fairness.WindowRule{{From: policy.Opens, Length: windowLength}}
@@ -35,9 +36,14 @@ func Generate(keys *Keys, store Store, size Size) error {
 		from := policy.Opens + fairness.Time(w)*fairness.Time(windowLength)
 		r.window(from, size.Visitors*(w+1)/size.Windows-size.Visitors*w/size.Windows)
 	}
-	for r.letIn(policy.Closes) {
+	end := policy.Closes
+	if pending := r.state.Pending(); len(pending) > 0 {
+		end = max(end, pending[0].Due)
 	}
-	r.End(policy.Closes)
+	r.drawDue(end)
+	for r.letIn(end) {
+	}
+	r.End(end)
 	if r.err != nil {
 		return fmt.Errorf("generate room: %w", r.err)
 	}
@@ -49,6 +55,7 @@ func Generate(keys *Keys, store Store, size Size) error {
 func (r *Room) window(from fairness.Time, people int) {
 	for i := range people {
 		now := from + fairness.Time(int64(i)*int64(windowLength)/int64(people))
+		r.drawDue(now)
 		r.Join(now, 1)
 		if i%callStep == 0 {
 			r.letIn(now)
@@ -58,7 +65,15 @@ func (r *Room) window(from fairness.Time, people int) {
 	for r.letIn(end) {
 	}
 	if people > 0 {
-		r.Settle(end)
+		r.Freeze(end)
+	}
+}
+
+// drawDue draws what is pending once its round has appeared.
+func (r *Room) drawDue(now fairness.Time) {
+	if pending := r.state.Pending(); len(pending) > 0 && now >= pending[0].Due {
+		r.Draw(now)
+		r.Assign(-1)
 	}
 }
 
