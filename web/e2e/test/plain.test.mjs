@@ -64,6 +64,26 @@ scenes("without JavaScript", () => {
     }
   });
 
+  scene("a script that does not load: what is shown instead is complete", async (stage) => {
+    const room = await stage.room({ slug: "plain-lost", windows: [{ length: "3s" }], outflow: { per_minute: 60_000 } });
+    await room.callByHand();
+    for (const size of ["phone", "desktop"]) {
+      const visitor = await stage.visitor({ size });
+      visitor.watch.expect(/ERR_FAILED/);
+      await visitor.page.route("**/assets/*.js", (route) => route.abort());
+      await visitor.visit(room);
+      await visitor.inspect("lost-joinable");
+      await visitor.main();
+      await visitor.is("waiting");
+      await visitor.page.getByRole("link", { name: "Check again every 30 seconds" }).waitFor();
+      await visitor.inspect("lost-waiting");
+      await checkAgain(visitor, "drawn");
+      await visitor.inspect("lost-drawn");
+      await visitor.page.goto(`${room.url}/check`);
+      await visitor.inspect("lost-check");
+    }
+  });
+
   scene("leaving by form, joining again", async (stage) => {
     const room = await stage.room({ slug: "plain-leave", windows: [{ length: "1h" }] });
     const visitor = await stage.visitor({ size: "phone", ...plain });

@@ -3,7 +3,7 @@
 // does not grow.
 import assert from "node:assert/strict";
 
-import { inSeconds, newVisitor } from "../stage/room.mjs";
+import { newVisitor } from "../stage/room.mjs";
 import { scene, scenes } from "../stage/scene.mjs";
 import { Shop } from "../stage/shop.mjs";
 
@@ -113,8 +113,7 @@ scenes("strangers", () => {
     const shop = await Shop.open();
     stage.origins.push(shop.origin);
     try {
-      const room = await stage.room({ slug: "frame", windows: [{ length: "1h" }], opens: inSeconds(0.5) });
-      await room.open();
+      const room = await stage.room({ slug: "frame", windows: [{ length: "1h" }] });
       const visitor = await stage.visitor();
       visitor.watch.expect(/frame-ancestors/);
       visitor.watch.expect(/status of 403/);
