@@ -8,7 +8,7 @@ import (
 
 // placeHeads are the verdict over a saved proof, by its worst line.
 var placeHeads = map[ticket.Status]struct{ title, text string }{
-	ticket.Green: {"RIGHT: the place is exactly the one that was drawn", "  Everything in this proof follows from the key of the room.\n"},
+	ticket.Green: {"RIGHT: the place is exactly the one that was drawn", "  Everything in this proof follows from the key of the room and a public beacon.\n"},
 	ticket.Amber: {"NOT FULLY SHOWN: nothing is wrong, but not everything can be shown", "  The lines below with – say what is not.\n"},
 	ticket.Red:   {"WRONG: something in this proof is not right", "  Keep the file, and save the proof again: that shows whether the room or the\n  file is wrong.\n"},
 }
@@ -56,16 +56,22 @@ var placeWords = map[ticket.LineID]map[ticket.Reason]string{
 		ticket.OtherRoot:   "The entry that closes the group names another history before it than the one that was published.",
 	},
 	ticket.DrawLine: {
+		ticket.Witnessed:     "The draw uses round {round} of a public beacon, which appeared at {appears}. Before that, {cosigned} of {witnesses} witnesses of the room signed that the group was closed: {cosigners}. So nobody could choose the outcome.",
+		ticket.Unpredictable: "The draw uses round {round} of a public beacon, which appeared at {appears}. By the operator's clock the group was closed before that, so nobody could choose the outcome. Too few witnesses signed it.",
+		ticket.OwnBeacon:     "The draw uses round {round} of the room's beacon, which appeared at {appears}, as the rules say. But that beacon is not known to be public: whoever runs it knew the outcome before.",
 		ticket.NoBeacon:      "The draw follows from the key of the room and the group. But without a public source of chance, the operator could have tried other outcomes first.",
 		ticket.Unchecked:     wordsUnchecked,
 		ticket.Pending:       "The group was not drawn yet when the proof was saved.",
 		ticket.NotFound:      wordsNotFound,
 		ticket.Malformed:     wordsMalformed,
+		ticket.OtherRound:    "The group names another round of the beacon than the rules of the room give, or one where there is no beacon.",
 		ticket.BadProof:      "The proof that the operator gave before the draw is not of the room's key and this group.",
 		ticket.NoDraw:        "The draw is not in what was published.",
 		ticket.OtherWindow:   "Another group was drawn where this one should have been.",
 		ticket.Early:         "The draw is earlier than the end of the group.",
-		ticket.ForeignBeacon: "The draw uses a source of chance that the policy of the room does not name.",
+		ticket.TooSoon:       "The draw is earlier than its round of the beacon, {round}, which appeared at {appears}.",
+		ticket.BadBeacon:     "What the draw uses is not what the beacon of the room signed for this group, or there is no beacon.",
+		ticket.BadWitness:    "The draw has a signature that is not by a witness of the room, not about this group, or not from before the round of the beacon.",
 		ticket.OtherSeed:     "The seed of the draw does not follow from what was fixed before it.",
 	},
 	ticket.PlaceLine: {
@@ -101,6 +107,9 @@ func notProven(b *ticket.Bundle, r *placeResult) []string {
 	case from == ticket.KeyLog:
 		add(true, "That this is the key of the room: it is the one that the record itself names. Give the one that the organizer publishes with --vkey.")
 	}
+	add(draw.Reason == ticket.OwnBeacon, fmt.Sprintf("That nobody chose the outcome: say with --beacon that you trust the beacon %.16s, if you know that the operator does not run it.", draw.Facts["chain"]))
+	add(draw.Reason == ticket.Unpredictable, "That the group was closed before the round of the beacon: that is the operator's word, for too few witnesses signed it.")
+	add(draw.Reason == ticket.Witnessed && draw.Facts["known"] == "", "That the witnesses are independent: the room names them. Give the keys of those that you know with --witness.")
 	add(draw.Reason == ticket.NoBeacon, "That nobody chose the outcome: without a beacon the operator could have added or dropped arrivals, or any other entry, until it liked the draw.")
 	first, known := place.Facts["first"]
 	add(known && first != "1" && b.Earlier == nil, spell("That the groups before this one are as large as their places say: it begins at place {first}. An audit counts them.", place.Facts))

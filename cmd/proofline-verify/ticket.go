@@ -17,8 +17,9 @@ import (
 )
 
 type ticketFlags struct {
-	vkey string
-	json bool
+	vkey   string
+	others othersFlags
+	json   bool
 }
 
 func ticketCommand(t *terminal) *cobra.Command {
@@ -31,6 +32,10 @@ room's page made: offline, without the room, and with another program than the
 page's. It says the same four lines as the page, and what they do not prove.
 FILE - is standard input.
 
+The draw is right when a public beacon took part that the operator does not run:
+drand's quicknet, or one that you name with --beacon. Witnesses are those whom
+the room names; with --witness only those count whom you know.
+
 Exit code 0: nothing is wrong, though perhaps not everything is shown; 1: a line
 is wrong; 3: the file cannot be read, or is no saved proof.`,
 		Example: `  proofline-verify ticket proofline-sale-cda3f665.json
@@ -39,6 +44,7 @@ is wrong; 3: the file cannot be read, or is no saved proof.`,
 		RunE: func(c *cobra.Command, args []string) error { return f.run(t, c.InOrStdin(), args[0]) },
 	}
 	c.Flags().StringVar(&f.vkey, "vkey", "", "key of the log: the key itself, or @FILE; default is the one in the file")
+	f.others.define(c)
 	c.Flags().BoolVar(&f.json, "json", false, "print the result as JSON")
 	return c
 }
@@ -48,11 +54,15 @@ func (f *ticketFlags) run(t *terminal, stdin io.Reader, name string) error {
 	if err != nil {
 		return err
 	}
+	others, err := f.others.trust()
+	if err != nil {
+		return err
+	}
 	bundle, err := readProof(stdin, name)
 	if err != nil {
 		return err
 	}
-	result := checkProof(bundle, vkey)
+	result := checkProof(bundle, ticket.Trust{VKey: vkey, Beacons: others.Beacons, Witnesses: others.Witnesses})
 	if f.json {
 		e := json.NewEncoder(t.out)
 		e.SetIndent("", "  ")
@@ -112,18 +122,21 @@ type placeLine struct {
 	Text  string `json:"text"`
 }
 
-func checkProof(b *ticket.Bundle, vkey string) *placeResult {
-	r := &placeResult{Origin: string(b.Origin), Ticket: string(b.Ticket), Key: vkey, Status: ticket.Green}
-	if vkey == "" && b.VKey != nil {
+func checkProof(b *ticket.Bundle, trust ticket.Trust) *placeResult {
+	r := &placeResult{Origin: string(b.Origin), Ticket: string(b.Ticket), Key: trust.VKey, Status: ticket.Green}
+	if trust.VKey == "" && b.VKey != nil {
 		r.Key = string(*b.VKey)
 	}
-	for _, line := range ticket.Check(b, ticket.Trust{VKey: vkey}) {
+	for _, line := range ticket.Check(b, trust) {
 		if line.Status == ticket.Red || line.Status == ticket.Amber && r.Status == ticket.Green {
 			r.Status = line.Status
 		}
 		text := spell(placeWords[line.ID][line.Reason], line.Facts)
 		if line.Reason == ticket.Malformed {
 			text += fmt.Sprintf(" %q.", printable(string(*b.Malformed)))
+		}
+		if _, counted := line.Facts["known"]; counted {
+			text += spell(" You know {known} of {cosigned} who signed.", line.Facts)
 		}
 		r.Lines = append(r.Lines, placeLine{line, placeTitles[line.ID], text})
 	}
@@ -136,11 +149,16 @@ var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
 // spell puts facts into a text, in the form in which people read them.
 func spell(text string, facts ticket.Facts) string {
 	return placeholder.ReplaceAllStringFunc(text, func(name string) string {
-		n, err := strconv.ParseUint(facts[name[1:len(name)-1]], 10, 63)
-		if err != nil {
+		fact := facts[name[1:len(name)-1]]
+		n, err := strconv.ParseUint(fact, 10, 63)
+		switch {
+		case name == "{cosigners}":
+			return printable(strings.ReplaceAll(fact, " ", ", "))
+		case err != nil:
 			return "?" // a seed, or no fact: the words ask for neither
-		}
-		if name == "{closed}" {
+		case name == "{round}":
+			return fact
+		case name == "{closed}", name == "{appears}":
 			return time.UnixMilli(int64(n)).UTC().Format("2006-01-02 15:04:05 UTC")
 		}
 		return grouped(n)

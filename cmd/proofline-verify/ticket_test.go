@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -28,6 +29,11 @@ func TestTicketScripts(t *testing.T) {
 					return err
 				}
 				env.Setenv(name, keys.VKey)
+				hash := keys.Chain.Chain().Hash()
+				env.Setenv(name+"_CHAIN", hex.EncodeToString(hash[:]))
+				for i, w := range keys.Witnesses {
+					env.Setenv(fmt.Sprintf("%s_WITNESS%d", name, i), w.String())
+				}
 			}
 			return nil
 		},
