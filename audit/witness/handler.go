@@ -130,7 +130,7 @@ func (w *Witness) health(rw http.ResponseWriter, _ *http.Request) {
 func (w *Witness) index(rw http.ResponseWriter, _ *http.Request) {
 	var b strings.Builder
 	logs := *w.logs.Load()
-	fmt.Fprintf(&b, "This is the witness %s, as of https://c2sp.org/tlog-witness.\nIts key is\n\n  %s\n\nIt follows %d logs.\n",
+	fmt.Fprintf(&b, "This is the witness %s, as of https://c2sp.org/tlog-witness.\nIts key is\n\n  %s\n\nLogs it follows: %d\n",
 		w.key.Name(), w.key, len(logs))
 	for _, origin := range slices.Sorted(maps.Keys(logs)) {
 		fmt.Fprintf(&b, "\n%s\n", origin)

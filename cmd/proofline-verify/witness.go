@@ -54,14 +54,14 @@ which is read again when it changes: the verifier key of the room, or its
 address, whose key is read once and then pinned.
 
 Any log of https://c2sp.org/tlog-witness can be followed.`,
-		Example: `  proofline-verify witness --name example.org/witness --addr :8090 \
+		Example: `  proofline-verify witness --name example.org/witness --addr :8091 \
     --log https://queue.example.com/r/sale`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), t) },
 	}
 	c.Flags().StringVar(&f.name, "name", "", "name of the witness, a URL without scheme; needed the first time")
 	c.Flags().StringVar(&f.dir, "dir", "", "directory of key and state (default $XDG_STATE_HOME/proofline-verify/witness)")
-	c.Flags().StringVar(&f.addr, "addr", "localhost:8090", "address to listen on, for HTTP without TLS")
+	c.Flags().StringVar(&f.addr, "addr", "localhost:8091", "address to listen on, for HTTP without TLS")
 	c.Flags().StringVar(&f.prefix, "prefix", "", "path below which to serve, such as /witness")
 	c.Flags().StringArrayVar(&f.logs, "log", nil, "log to follow: verifier key, or address of a room; may be repeated")
 	c.Flags().BoolVar(&f.verbose, "verbose", false, "log every request")
@@ -87,7 +87,7 @@ func (f *witnessFlags) run(ctx context.Context, t *terminal) error {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: level}))
-	follow := &follower{dir: f.dir, given: f.logs, log: log}
+	follow := &follower{dir: f.dir, given: f.logs, log: log, told: map[string]string{}}
 	logs, err := follow.known()
 	var unread *fs.PathError
 	switch {
@@ -111,7 +111,7 @@ func (f *witnessFlags) run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return errors.Join(unreadable(err), listener.Close())
 	}
-	log.Info("following", "logs", len(logs))
+	follow.count(len(logs))
 	return f.serve(ctx, w, listener, follow, log)
 }
 

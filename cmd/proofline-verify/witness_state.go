@@ -136,7 +136,6 @@ func (f *follower) known() (witness.Logs, error) {
 
 // keep makes the witness follow what flags and file say, until the context is done.
 func (f *follower) keep(ctx context.Context, w *witness.Witness) {
-	f.told = map[string]string{}
 	for tick := time.NewTicker(reloadEvery); ; {
 		if logs, err := f.reload(ctx); err != nil {
 			f.tell(logsFile, "followed logs stay as they are", err)
