@@ -1,0 +1,408 @@
+package verifier_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/witness"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/roomtest"
+	"github.com/proofline/proofline/verifier"
+)
+
+// knowing is an auditor who trusts the room's beacon and witnesses.
+func knowing(k *roomtest.Keys) verifier.Trust {
+	t := verifier.Trust{VKey: k.VKey, Beacons: [][32]byte{k.Chain.Chain().Hash()}}
+	for _, w := range k.Witnesses {
+		t.Witnesses = append(t.Witnesses, w.String())
+	}
+	return t
+}
+
+// caught plays an operator who signs again, against an auditor who knows all.
+func caught(t *testing.T, keys *roomtest.Keys, tampered [][]byte, checks ...string) {
+	t.Helper()
+	wantFailed(t, auditOf(t, publish(t, keys, tampered), knowing(keys)), checks...)
+}
+
+// told audits a room that stands, and wants its level and a sentence.
+func told(t *testing.T, r *verifier.Report, level int, sentence string) {
+	t.Helper()
+	if !r.OK || r.Level != level || !strings.Contains(strings.Join(r.NotProven, "\n"), sentence) {
+		t.Errorf("ok %v, level %d, want %d; not proven:\n%s\nwant %q", r.OK, r.Level, level, strings.Join(r.NotProven, "\n"), sentence)
+	}
+}
+
+// threats plays the rows of THREATS.md.
+var threats = map[string]func(*testing.T){
+	"grinding":                  grinding,
+	"another round":             anotherRound,
+	"backdated freeze":          backdatedFreeze,
+	"window frozen twice":       frozenTwice,
+	"dropped after the receipt": droppedAfterReceipt,
+	"slipped in late":           slippedIn,
+	"promoted friend":           promotedFriend,
+	"two audiences":             twoAudiences,
+	"rollback":                  rollback,
+	"swapped keys":              swappedKeys,
+	"own beacon":                ownBeacon,
+	"own witnesses":             ownWitnesses,
+	"forged beacon":             forgedBeacon,
+	"forged cosignature":        forgedCosignature,
+	"missing cosignatures":      missingCosignatures,
+	"out of order":              outOfOrder,
+	"faster than published":     tooFast,
+	"silent change of windows":  silentChange,
+	"no-show too early":         earlyNoShow,
+	"lots on the side":          sideLots,
+	"changed copy":              changedCopy,
+	"another room":              anotherRoom,
+	"fake arrivals":             fakeArrivals,
+	"refused joins":             alwaysTold("leaves no receipt"),
+	"many tickets":              alwaysTold("holds several tickets"),
+}
+
+func TestThreats(t *testing.T) {
+	doc, err := os.ReadFile("THREATS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `(.*?)` \\|").FindAllStringSubmatch(string(doc), -1) {
+		rows = append(rows, m[1])
+	}
+	for name, play := range threats {
+		if !slices.Contains(rows, name) {
+			t.Errorf("THREATS.md has no row %q", name)
+		}
+		t.Run(name, play)
+	}
+	if len(rows) != len(threats) {
+		t.Errorf("THREATS.md has %d rows, and %d are played", len(rows), len(threats))
+	}
+}
+
+// ground is a room of 20 people whose operator tries out messages until the
+// favourite, who came first, stands in front, if it can tell. It returns the
+// favourite's place.
+func ground(t *testing.T, keys *roomtest.Keys, policy fairness.Policy) (entries [][]byte, place fairness.Position) {
+	t.Helper()
+	for try := range byte(200) {
+		room := roomtest.Open(keys, policy)
+		favourite := room.Join(roomtest.Opens, 20)[0]
+		room.Append(&fairness.Amend{Time: roomtest.Opens + 1000, Change: fairness.ChangeMessage, Message: [fairness.HashSize]byte{try}})
+		freeze, alpha, _ := room.State().NextFreeze(roomtest.Opens+60_000, room.Root())
+		_, beta := keys.VRF.Prove(alpha)
+		guess := fairness.NewSeed(alpha, beta, freeze.Round, nil) // all that can be known
+		if fairness.Shuffle(guess, fairness.General, 20)[0] != 0 {
+			continue
+		}
+		room.Settle(roomtest.Opens + 60_000)
+		room.End(roomtest.Opens + 100_000)
+		if err := room.Err(); err != nil {
+			t.Fatal(err)
+		}
+		st, _ := room.State().Standing(favourite, room.State().Size(), roomtest.Opens+100_000)
+		return room.Entries(), st.Position
+	}
+	t.Fatal("no try pleases")
+	return nil, 0
+}
+
+func grinding(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	entries, place := ground(t, keys, keys.Policy())
+	if place != 1 {
+		t.Errorf("without a beacon the favourite has place %d", place)
+	}
+	told(t, auditOf(t, publish(t, keys, entries), knowing(keys)), verifier.LevelConsistent, "could have tried out outcomes")
+	first := 0
+	for i := range 20 {
+		keys := newKeys(t, origin, strings.Repeat("x", i+1))
+		entries, place := ground(t, keys, keys.Witnessed())
+		if place == 1 {
+			first++
+		}
+		if r := auditOf(t, publish(t, keys, entries), knowing(keys)); r.Level != verifier.LevelWitnessed {
+			t.Fatalf("%+v", r)
+		}
+	}
+	if first > 4 { // one of twenty by chance; five or more has probability 0.003, and the keys are always the same
+		t.Errorf("with a beacon the favourite is first in %d of 20 rooms", first)
+	}
+}
+
+func anotherRound(t *testing.T) {
+	keys, room := witnessed(t, all)
+	tr := transcript(room.Entries())
+	i := tr.index(fairness.KindFreeze, 0)
+	caught(t, keys, tr.add(i, 6, -2), "freeze")
+}
+
+func backdatedFreeze(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	open := func() (*roomtest.Room, fairness.Pending) {
+		room := roomtest.Open(keys, keys.Witnessed())
+		room.Join(roomtest.Opens, 5)
+		room.Freeze(roomtest.Opens + 60_000) // says the entry; it is a minute later
+		return room, room.State().Pending()[0]
+	}
+	room, pending := open()
+	text := audit.Checkpoint{Origin: origin, Size: pending.Size, Root: room.Root()}.Marshal()
+	signature, err := keys.Chain.Sign(pending.Round)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := roomtest.Opens + 120_000
+	var late []fairness.Cosignature
+	for _, w := range keys.Witnesses {
+		late = append(late, fairness.Cosignature(w.Cosign(w.Private, text, int64(now)/1000)))
+	}
+	draw, _ := room.State().NextDraw(now, signature, late...)
+	caught(t, keys, append(slices.Clone(room.Entries()), draw.AppendEntry(nil)), "witness")
+	room, _ = open()
+	room.DrawBy(now)
+	told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelUnpredictable, "its time is the operator's word")
+}
+
+func frozenTwice(t *testing.T) {
+	keys, room := witnessed(t, all)
+	tr := transcript(room.Entries())
+	freeze, draw := tr.index(fairness.KindFreeze, 0), tr.index(fairness.KindDraw, 0)
+	caught(t, keys, tr.insert(freeze+1, string(tr[freeze])), "freeze")
+	caught(t, keys, tr.insert(draw+1, string(tr[draw])), "draw", "seed-once")
+}
+
+func droppedAfterReceipt(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, keys.Witnessed())
+	room.Join(roomtest.Opens, 4)
+	receipt := publish(t, keys, room.Entries())[roomtest.CheckpointPath] // the checkpoint in the fourth visitor's
+	without := roomtest.Open(keys, keys.Witnessed())
+	without.Join(roomtest.Opens, 3)
+	without.Settle(roomtest.Opens + 60_000)
+	files := publish(t, keys, without.Entries())
+	trust := knowing(keys)
+	if r := auditOf(t, files, trust); r.Level != verifier.LevelWitnessed { // nobody else can see it
+		t.Errorf("%+v", r)
+	}
+	trust.Kept = receipt
+	wantFailed(t, auditOf(t, files, trust), "append-only")
+}
+
+func slippedIn(t *testing.T) {
+	keys, room := witnessed(t, all)
+	tr := transcript(room.Entries())
+	last := tr.index(fairness.KindArrive, 4)
+	caught(t, keys, tr.insert(last+1, string(tr.add(last, 3, 1).set(last, 4, stranger())[last])), "freeze")
+	freeze := tr.index(fairness.KindFreeze, 0)
+	caught(t, keys, tr.insert(freeze+1, string(tr.add(last, 3, 1).set(last, 4, stranger()).set(last, 1, tr.field(freeze, 1))[last])), "arrival")
+}
+
+func promotedFriend(t *testing.T) {
+	keys, room := witnessed(t, all)
+	tr := transcript(room.Entries())
+	i, j := tr.index(fairness.KindAssign, 0), tr.index(fairness.KindAssign, 4)
+	caught(t, keys, tr.set(i, 4, tr.field(j, 4)).set(j, 4, tr.field(i, 4)), "assign")
+}
+
+// twoAudiences shows two histories with one beginning. A real witness signs
+// the one that it sees first.
+func twoAudiences(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	history := func(friends int) *roomtest.Room {
+		room := roomtest.Open(keys, keys.Witnessed())
+		room.Join(roomtest.Opens, 3)
+		room.Join(roomtest.Opens+1000, friends)
+		room.Freeze(roomtest.Opens + 60_000)
+		return room
+	}
+	store, err := witness.OpenStore(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	key, err := witness.NewKey("witness.example.org", bytes.Repeat([]byte{7}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := witness.New(key, store, func() time.Time { return time.UnixMilli(int64(roomtest.Opens) + 61_000) }, slog.New(slog.DiscardHandler))
+	logs, err := witness.NewLogs(keys.VKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Follow(logs)
+	one, two := history(1), history(2)
+	files := publish(t, keys, one.Entries())
+	if _, err := w.AddCheckpoint(t.Context(), witness.Request{Checkpoint: files[roomtest.CheckpointPath]}); err != nil {
+		t.Fatal(err)
+	}
+	other := publish(t, keys, two.Entries())
+	for _, old := range []uint64{0, uint64(len(one.Entries()))} {
+		_, err := w.AddCheckpoint(t.Context(), witness.Request{Old: old, Checkpoint: other[roomtest.CheckpointPath]})
+		var conflict *witness.ConflictError
+		if !errors.Is(err, witness.ErrInconsistent) && !errors.As(err, &conflict) {
+			t.Errorf("the witness says of the other history: %v", err)
+		}
+	}
+	two.DrawBy(roomtest.Opens + 60_000) // without a cosignature
+	told(t, auditOf(t, publish(t, keys, two.Entries()), knowing(keys)), verifier.LevelUnpredictable, "That others are shown the same history")
+	trust := knowing(keys)
+	trust.Kept = files[roomtest.CheckpointPath]
+	wantFailed(t, auditOf(t, publish(t, keys, two.Entries()), trust), "append-only")
+}
+
+func rollback(t *testing.T) {
+	keys, room := witnessed(t, all)
+	trust := knowing(keys)
+	trust.Kept = publish(t, keys, room.Entries())[roomtest.CheckpointPath]
+	wantFailed(t, auditOf(t, publish(t, keys, room.Entries()[:9]), trust), "append-only")
+}
+
+func swappedKeys(t *testing.T) {
+	keys, room := witnessed(t, all)
+	other := newKeys(t, origin, "successor")
+	files := publish(t, other, room.Entries())
+	wantFailed(t, auditOf(t, files, knowing(keys)), "signature") // of the log
+	tr := transcript(room.Entries())
+	i := tr.index(fairness.KindFreeze, 1)
+	freeze, err := fairness.ParseEntry(tr[i])
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, _ := freeze.(*fairness.Freeze)
+	proof, _ := other.VRF.Prove([]byte("alpha"))
+	f.Proof = [fairness.ProofSize]byte(proof)
+	caught(t, keys, tr.replace(i, string(f.AppendEntry(nil))), "proof")
+}
+
+func ownBeacon(t *testing.T) {
+	keys, room := witnessed(t, all)
+	trust := knowing(keys)
+	trust.Beacons = nil
+	told(t, auditOf(t, publish(t, keys, room.Entries()), trust), verifier.LevelConsistent, "whoever runs the beacon")
+}
+
+func ownWitnesses(t *testing.T) {
+	keys, room := witnessed(t, all)
+	trust := knowing(keys)
+	trust.Witnesses = nil
+	told(t, auditOf(t, publish(t, keys, room.Entries()), trust), verifier.LevelUnpredictable, "for 2 of 2 draws too few witnesses that you know")
+}
+
+func forgedBeacon(t *testing.T) {
+	keys, room := witnessed(t, all)
+	tr := transcript(room.Entries())
+	i, j := tr.index(fairness.KindDraw, 0), tr.index(fairness.KindDraw, 1)
+	caught(t, keys, tr.set(i, 3, tr.field(j, 3)), "beacon")
+}
+
+func forgedCosignature(t *testing.T) {
+	keys, room := witnessed(t, all)
+	tr := transcript(room.Entries())
+	i, j := tr.index(fairness.KindDraw, 0), tr.index(fairness.KindDraw, 1)
+	caught(t, keys, tr.set(i, 5, tr.field(j, 5)), "witness")
+}
+
+func missingCosignatures(t *testing.T) {
+	keys, room := witnessed(t, func(*roomtest.Keys) []roomtest.Witness { return nil })
+	told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelUnpredictable, "for 1 of 2 draws too few witnesses")
+}
+
+func outOfOrder(t *testing.T) {
+	keys, room := small(t)
+	tr := transcript(room.Entries())
+	i := tr.index(fairness.KindAdmit, 0)
+	last := tr.field(tr.index(fairness.KindAssign, 9), 4) // the last place, called much later
+	caught(t, keys, tr.insert(i, "admit "+tr.field(i, 1)+" "+last+" "+passOf(last)), "admission")
+	j := tr.index(fairness.KindCall, 0)
+	caught(t, keys, tr.set(j, 3, "99"), "call")
+}
+
+func tooFast(t *testing.T) {
+	keys, room := small(t)
+	tr := transcript(room.Entries())
+	caught(t, keys, tr.replace(0, strings.Replace(string(tr[0]), "outflow 600", "outflow 1", 1)), "freeze") // the seal breaks first
+	policy := keys.Policy()
+	policy.Outflow.PerMinute = 1
+	slow := roomtest.Open(keys, policy)
+	slow.Join(roomtest.Opens, 5)
+	slow.Settle(roomtest.Opens + 60_000)
+	call := &fairness.Call{Time: roomtest.Opens + 60_000, Lane: fairness.General, UpTo: 5}
+	caught(t, keys, append(slices.Clone(slow.Entries()), call.AppendEntry(nil)), "outflow")
+}
+
+func silentChange(t *testing.T) {
+	keys, room := small(t)
+	tr := transcript(room.Entries())
+	i := tr.index(fairness.KindArrive, 8) // the first of the second window
+	caught(t, keys, tr.set(i, 2, "7"), "arrival")
+}
+
+func earlyNoShow(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, keys.Policy())
+	room.Join(roomtest.Opens, 2)
+	room.Settle(roomtest.Opens + 60_000)
+	room.Call(roomtest.Opens+60_000, 1)
+	skip := &fairness.Skip{Time: roomtest.Opens + 89_999, Ticket: room.At(1), Reason: fairness.NoShow} // of 30 s a millisecond is left
+	caught(t, keys, append(slices.Clone(room.Entries()), skip.AppendEntry(nil)), "skip")
+}
+
+func sideLots(t *testing.T) {
+	keys, room := small(t)
+	tr := transcript(room.Entries())
+	i := tr.index(fairness.KindArrive, 0)
+	caught(t, keys, tr.insert(i+1, "merit "+tr.field(i, 1)+" "+tr.field(i, 4)+" friend none"), "merit")
+	caught(t, keys, tr.set(i, 5, "vip"), "lane")
+}
+
+func changedCopy(t *testing.T) {
+	keys, room := witnessed(t, all)
+	files := publish(t, keys, room.Entries())
+	path := audit.Tile{Level: -1, Width: len(room.Entries())}.Path()
+	copied := bytes.Clone(files[path])
+	copied[len(copied)-20] ^= 1
+	files[path] = copied
+	r := auditOf(t, files, knowing(keys))
+	if check(t, r, "history").Status != verifier.Fail || r.Level != verifier.LevelNone {
+		t.Errorf("%+v", r)
+	}
+}
+
+func anotherRoom(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	other := newKeys(t, origin, "rival")
+	imitation := roomtest.Open(other, other.Witnessed())
+	imitation.Join(roomtest.Opens, 3)
+	files := publish(t, other, imitation.Entries())
+	if r := auditOf(t, files, knowing(keys)); r.OK || check(t, r, "signature").Status != verifier.Fail {
+		t.Errorf("%+v", r)
+	}
+	told(t, auditOf(t, files, verifier.Trust{}), verifier.LevelConsistent, "its key was taken from the transcript itself")
+}
+
+// fakeArrivals: nothing fails, and it is said every time.
+func fakeArrivals(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, keys.Witnessed())
+	room.Join(roomtest.Opens, 1)
+	room.Join(roomtest.Opens+1, 99) // of nobody
+	room.Settle(roomtest.Opens + 60_000)
+	told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelWitnessed, "fake arrivals before a freeze dilute everybody's chance evenly")
+}
+
+func alwaysTold(sentence string) func(*testing.T) {
+	return func(t *testing.T) {
+		keys, room := witnessed(t, all)
+		told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelWitnessed, sentence)
+	}
+}
