@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -14,6 +17,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/report"
 	"github.com/proofline/proofline/verifier/source"
 )
 
@@ -21,6 +25,7 @@ type auditFlags struct {
 	vkey   string
 	others othersFlags
 	json   bool
+	html   string
 	kept   string
 	state  string
 	noKeep bool
@@ -37,13 +42,15 @@ derive everything again, and print numbered checks.
 The last verified checkpoint of each room is kept, and the next audit checks
 that nothing before it was rewritten.`,
 		Example: `  proofline-verify audit https://example.com/r/sale
-  proofline-verify audit ./sale --vkey @sale.vkey --json`,
+  proofline-verify audit ./sale --vkey @sale.vkey --json
+  proofline-verify audit https://example.com/r/sale --html report.html`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), t, args[0]) },
 	}
 	c.Flags().StringVar(&f.vkey, "vkey", "", "key of the log: the key itself, or @FILE; default is the one the transcript names")
 	f.others.define(c)
 	c.Flags().BoolVar(&f.json, "json", false, "print the report as JSON")
+	c.Flags().StringVar(&f.html, "html", "", "write the report to this file too, as a page to read, print and pass on")
 	c.Flags().StringVar(&f.kept, "kept", "", "compare with the checkpoint in this file, not with the one kept")
 	c.Flags().StringVar(&f.state, "state", "", "keep checkpoints in this directory (default $XDG_STATE_HOME/proofline-verify)")
 	c.Flags().BoolVar(&f.noKeep, "no-keep", false, "neither use nor keep checkpoints of other audits")
@@ -73,28 +80,89 @@ func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 	if err != nil {
 		return err
 	}
-	began, bar := time.Now(), t.bar("entries")
-	trust.VKey, trust.Kept, trust.Progress = vkey, kept, bar.show
-	report, err := verifier.Audit(ctx, pinned, trust)
-	bar.clear()
+	trust.VKey, trust.Kept = vkey, kept
+	done, err := f.audit(ctx, t, arg, pinned, trust)
 	if err != nil {
 		return unreadable(err)
 	}
-	report.Seconds = time.Since(began).Seconds()
-	stranger := vkey == "" && !named(arg, report.Origin)
-	if stranger {
-		report.NotProven = append(report.NotProven, fmt.Sprintf("That this is the room at %s: it calls itself %s.", arg, printable(report.Origin)))
-	}
-	if err := f.print(t, report); err != nil {
+	if err := f.print(t, done.Report); err != nil {
 		return unreadable(err)
 	}
-	if !report.OK {
+	if err := f.writePage(done); err != nil {
+		return &exit{exitUnreadable, err, "give another file with --html"}
+	}
+	if !done.Report.OK {
 		return &exit{code: exitFailed}
 	}
-	if !stranger { // it would be held against the room whose name it has taken
+	if !stranger(arg, done) { // it would be held against the room whose name it has taken
 		keeper.save(pinned.checkpoint)
 	}
 	return nil
+}
+
+// audit audits, and listens to what the transcript tells.
+func (f *auditFlags) audit(ctx context.Context, t *terminal, arg string, src *pinned, trust verifier.Trust) (*report.Audit, error) {
+	began, bar, recorder := time.Now(), t.bar("entries"), report.Record(src)
+	trust.Progress = bar.show
+	r, err := verifier.Audit(ctx, recorder, trust)
+	bar.clear()
+	if err != nil {
+		return nil, err
+	}
+	r.Seconds = time.Since(began).Seconds()
+	done := &report.Audit{
+		Report: r, Story: recorder.Story(), Trust: trust, Checkpoint: src.checkpoint,
+		Source: arg, Command: f.command(arg, trust), Program: "proofline-verify " + version(), Time: began,
+	}
+	if stranger(arg, done) {
+		r.NotProven = append(r.NotProven, fmt.Sprintf("That this is the room at %s: it calls itself %s.", arg, printable(r.Origin)))
+	}
+	return done, nil
+}
+
+// stranger tells whether nothing says that the room is the one it calls itself.
+func stranger(arg string, a *report.Audit) bool {
+	return a.Trust.VKey == "" && !named(arg, a.Report.Origin)
+}
+
+// command returns the line that makes an audit again.
+func (f *auditFlags) command(arg string, trust verifier.Trust) string {
+	words := []string{"proofline-verify", "audit", arg}
+	if trust.VKey != "" {
+		words = append(words, "--vkey", trust.VKey)
+	}
+	for _, hash := range trust.Beacons {
+		words = append(words, "--beacon", hex.EncodeToString(hash[:]))
+	}
+	for _, key := range trust.Witnesses {
+		words = append(words, "--witness", key)
+	}
+	for i, word := range words {
+		words[i] = quoted(word)
+	}
+	return strings.Join(words, " ")
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
+
+// quoted writes a word for a shell.
+func quoted(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// writePage writes the report as a page, if it is asked for.
+func (f *auditFlags) writePage(a *report.Audit) error {
+	if f.html == "" {
+		return nil
+	}
+	var page bytes.Buffer
+	if err := report.Write(&page, a); err != nil {
+		return err
+	}
+	return source.WriteFile(f.html, page.Bytes())
 }
 
 func (f *auditFlags) print(t *terminal, r *verifier.Report) error {

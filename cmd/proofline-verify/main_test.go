@@ -36,7 +36,7 @@ func TestScripts(t *testing.T) {
 			"room":    writeRoom,
 			"serve":   serve,
 			"columns": columns,
-			"report":  report,
+			"report":  reported,
 
 			"unreadable": unreadableFiles,
 		},
@@ -121,7 +121,7 @@ func columns(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // report CHECK STATUS looks up a check in the JSON that was printed.
-func report(ts *testscript.TestScript, _ bool, args []string) {
+func reported(ts *testscript.TestScript, _ bool, args []string) {
 	var r verifier.Report
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &r))
 	for _, c := range r.Checks {

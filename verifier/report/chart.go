@@ -1,0 +1,169 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/proofline/proofline/fairness"
+)
+
+// The charts are drawn in a box of these units and stretched to the page; what
+// is written beside them is text of the page, so that it stays readable.
+const (
+	chartWidth  = 1000
+	chartHeight = 320
+	// maxBands is how many windows are told apart by shades.
+	maxBands = 200
+	// fewPoints is how many dots can be large.
+	fewPoints = 500
+)
+
+// chart is one picture, in SVG paths.
+type chart struct {
+	Title, About string
+	Width        int
+	Height       int
+	Bands        string // every second window
+	Shapes       []shape
+	Legend       bool // for several shapes
+	Top, Bottom  string
+	Left, Middle string // below
+	Right        string
+}
+
+// shape is one path with the class that colours it.
+type shape struct{ Class, Path, Name string }
+
+// scale maps from 0 to most onto the length of a side.
+func scale(n, most uint64, side int) int {
+	if most == 0 {
+		return 0
+	}
+	return int(float64(min(n, most)) / float64(most) * float64(side))
+}
+
+// arrivalChart shows the arrivals over time as bars, on the windows.
+func arrivalChart(s *Story) *chart {
+	t := &s.Times
+	most := t.most(arrived)
+	if most == 0 {
+		return nil
+	}
+	c := newTimeChart(t, "Arrivals over time")
+	c.Top = grouped(most)
+	c.Bands = timeBands(s)
+	c.About = fmt.Sprintf("Each bar is the number of arrivals in %s.", span(fairness.Millis(t.width)))
+	if c.Bands != "" {
+		c.About += " Every second window with arrivals is shaded."
+	}
+	var path strings.Builder
+	for i, b := range t.bins {
+		if b[arrived] == 0 {
+			continue
+		}
+		from, to := scale(uint64(i), uint64(len(t.bins)), chartWidth), scale(uint64(i+1), uint64(len(t.bins)), chartWidth)
+		height := max(scale(b[arrived], most, chartHeight), 2) // seen at all
+		fmt.Fprintf(&path, "M%d %dV%dH%dV%dz", from, chartHeight, chartHeight-height, to, chartHeight)
+	}
+	c.Shapes = []shape{{"bar", path.String(), "arrivals"}}
+	return c
+}
+
+// admissionChart shows how many people were called, admitted and skipped by when.
+func admissionChart(s *Story) *chart {
+	t := &s.Times
+	most := max(t.sum(called), t.sum(admitted), t.sum(skipped))
+	if most == 0 {
+		return nil
+	}
+	c := newTimeChart(t, "Called, admitted and skipped over time")
+	c.Top = grouped(most)
+	c.About = fmt.Sprintf("How many by then: %s of the line called, %s admitted, %s skipped.",
+		count(t.sum(called), "place", "places"), count(t.sum(admitted), "person", "people"), count(t.sum(skipped), "ticket", "tickets"))
+	c.Legend = true
+	for _, line := range []struct {
+		what  series
+		class string
+	}{{called, "called"}, {admitted, "admitted"}, {skipped, "skipped"}} {
+		c.Shapes = append(c.Shapes, shape{"line " + line.class, stairs(t, line.what, most), line.class})
+	}
+	return c
+}
+
+// stairs draws the sum so far, bin by bin.
+func stairs(t *Times, what series, most uint64) string {
+	var path strings.Builder
+	fmt.Fprintf(&path, "M0 %d", chartHeight)
+	sum := uint64(0)
+	for i, b := range t.bins {
+		sum += b[what]
+		if b[what] > 0 {
+			fmt.Fprintf(&path, "H%dV%d", scale(uint64(i), uint64(len(t.bins)), chartWidth), chartHeight-scale(sum, most, chartHeight))
+		}
+	}
+	fmt.Fprintf(&path, "H%d", chartWidth)
+	return path.String()
+}
+
+func newTimeChart(t *Times, title string) *chart {
+	days := t.end()-t.start > 20*3_600_000
+	return &chart{
+		Title: title, Width: chartWidth, Height: chartHeight, Bottom: "0",
+		Left: clock(t.start, days), Middle: clock((t.start+t.end())/2, days), Right: clock(t.end(), days) + " UTC",
+	}
+}
+
+// timeBands shades every second window, if they are few enough to be told apart.
+func timeBands(s *Story) string {
+	if len(s.Windows)+int(min(s.Untold, maxBands)) > maxBands {
+		return ""
+	}
+	t := &s.Times
+	x := func(at fairness.Time) int {
+		return scale(uint64(min(max(at, t.start), t.end())-t.start), uint64(t.end()-t.start), chartWidth)
+	}
+	var path strings.Builder
+	for i, w := range s.Windows {
+		if i%2 == 0 && x(w.To) > x(w.From) {
+			fmt.Fprintf(&path, "M%d 0H%dV%dH%dz", x(w.From), x(w.To), chartHeight, x(w.From))
+		}
+	}
+	return path.String()
+}
+
+// positionChart shows place against arrival for the sample.
+func positionChart(s *Story) *chart {
+	if len(s.Points) == 0 {
+		return nil
+	}
+	const side = chartWidth
+	c := &chart{
+		Title: "Place against arrival", Width: side, Height: side,
+		Top: "place 1", Bottom: "place " + grouped(s.Arrivals),
+		Left: "first arrival", Right: "last arrival",
+	}
+	c.About = fmt.Sprintf("Each dot is an arrival that has a place: from left to right the order in which people came, from top to bottom the places they got. "+
+		"Windows follow each other from the upper left to the lower right. Inside a window dots should look like rain, for the draw does not care who came first. Shown: %s of %s.",
+		count(uint64(len(s.Points)), "arrival", "arrivals"), grouped(s.Arrivals))
+	if len(s.Points) < int(min(s.Arrivals, maxPoints/4)) {
+		c.About += " Others have no place yet."
+	}
+	var bands, dots strings.Builder
+	if len(s.Windows) <= maxBands && s.Untold == 0 {
+		for i, w := range s.Windows {
+			from, to := scale(w.Before, s.Arrivals, side), scale(w.Before+w.Arrivals, s.Arrivals, side)
+			if i%2 == 0 && to > from {
+				fmt.Fprintf(&bands, "M%d %dH%dV%dH%dz", from, from, to, to, from)
+			}
+		}
+	}
+	for _, p := range s.Points {
+		fmt.Fprintf(&dots, "M%d %dh0", scale(2*p.Arrival-1, 2*s.Arrivals, side), scale(2*uint64(min(p.Position, 1<<50))-1, 2*s.Arrivals, side))
+	}
+	class := "dot"
+	if len(s.Points) <= fewPoints {
+		class = "dot few"
+	}
+	c.Bands, c.Shapes = bands.String(), []shape{{class, dots.String(), "arrivals"}}
+	return c
+}

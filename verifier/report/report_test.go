@@ -1,0 +1,302 @@
+package report
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/roomtest"
+	"github.com/proofline/proofline/verifier"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+const origin = "queue.example.com/r/sale"
+
+func newKeys(t testing.TB) *roomtest.Keys {
+	t.Helper()
+	keys, err := roomtest.NewKeys(origin, "honest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+// audited audits a published log and listens.
+func audited(t testing.TB, files roomtest.Files, trust verifier.Trust) *Audit {
+	t.Helper()
+	recorder := Record(files)
+	r, err := verifier.Audit(t.Context(), recorder, trust)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := files.Checkpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Audit{
+		Report: r, Story: recorder.Story(), Trust: trust, Checkpoint: signed, Source: "https://" + origin,
+		Command: "proofline-verify audit https://" + origin, Program: "proofline-verify v1.2.3",
+		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+	}
+}
+
+func written(t testing.TB, a *Audit) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, a); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func publish(t testing.TB, keys *roomtest.Keys, entries [][]byte) roomtest.Files {
+	t.Helper()
+	files, err := roomtest.Publish(keys, entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// witnessed is a small room whose draws were witnessed, and an auditor who
+// knows beacon and two of three witnesses.
+func witnessed(t testing.TB) *Audit {
+	t.Helper()
+	keys := newKeys(t)
+	r := waiting(keys)
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	trust := verifier.Trust{VKey: keys.VKey, Beacons: [][32]byte{keys.Chain.Chain().Hash()}}
+	for _, w := range keys.Witnesses[:2] {
+		trust.Witnesses = append(trust.Witnesses, w.String())
+	}
+	return audited(t, publish(t, keys, r.Entries()), trust)
+}
+
+// waiting is a room whose draws wait for rounds and witnesses.
+func waiting(keys *roomtest.Keys) *roomtest.Room {
+	at := func(seconds int) fairness.Time { return roomtest.Opens + fairness.Time(seconds)*1000 }
+	r := roomtest.Open(keys, keys.Witnessed())
+	r.Append(&fairness.Amend{Time: at(-60), Change: fairness.ChangeMessage, Message: [fairness.HashSize]byte{1}})
+	r.Join(at(1), 5)
+	r.Join(at(59), 3)
+	r.Settle(at(60))
+	r.Call(at(66), 4)
+	r.Admit(at(67), r.At(2))
+	r.Skip(at(67), r.At(3), fairness.Left)
+	r.Append(&fairness.Amend{Time: at(68), Change: fairness.ChangeOutflow, Outflow: fairness.Outflow{PerMinute: 300, MaxActive: 50}})
+	r.Append(&fairness.Amend{Time: at(69), Change: fairness.ChangePause})
+	r.Join(at(69), 2)
+	r.Append(&fairness.Amend{Time: at(70), Change: fairness.ChangeResume})
+	r.Append(&fairness.Amend{Time: at(70), Change: fairness.ChangeWindows, Closes: fairness.Never,
+		Windows: []fairness.WindowRule{{From: at(100), Length: 5_000}}})
+	r.Freeze(at(71))
+	r.DrawBy(at(71), keys.Witnesses[0], keys.Witnesses[1])
+	r.Assign(-1)
+	r.Skip(at(97), r.At(1), fairness.NoShow)
+	r.Skip(at(98), r.At(5), fairness.Revoked)
+	r.Join(at(107), 4)
+	r.Settle(at(110))
+	r.Call(at(116), 12)
+	r.Admit(at(117), r.At(9))
+	r.Admit(at(118), r.At(12))
+	r.End(at(150))
+	return r
+}
+
+// broken is a room without one of its arrivals.
+func broken(t testing.TB) *Audit {
+	t.Helper()
+	keys := newKeys(t)
+	entries := roomtest.Small(keys, keys.Policy()).Entries()
+	return audited(t, publish(t, keys, append(entries[:3:3], entries[4:]...)), verifier.Trust{})
+}
+
+func TestGolden(t *testing.T) {
+	for name, a := range map[string]*Audit{"witnessed": witnessed(t), "broken": broken(t)} {
+		file := filepath.Join("testdata", name+".html")
+		got := written(t, a)
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+			t.Errorf("%s: (-want +got; -update writes it)\n%s", name, diff)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		audit *Audit
+		want  []string
+		not   []string
+	}{
+		{"witnessed", witnessed(t), []string{
+			"Verified: the queue followed its published rules", "Level 3 of 3: witnessed", "all 14 places in 3 draws",
+			"<strong>witness0.example.org</strong>, whom the auditor knows as independent; signed for 3 draws",
+			"<strong>witness2.example.org</strong>, <strong>named by the room alone</strong>",
+			"The beacon “roomtest”. Whoever made this audit says", "after a pause of 1s", "Outflow: 300 a minute, at most 50 people at once",
+			"given to this audit from elsewhere", "place 1", `<a href="https://queue.example.com/r/sale/tile/entries/000.p/`,
+		}, []string{"Not verified", "What failed", "from the record itself"}},
+		{"broken", broken(t), []string{
+			"Not verified:", "1 of 26 checks failed", "Nothing about the fairness of this room",
+			"<strong>Arrivals are inside their windows, numbered without gaps</strong> does not hold.",
+			"bundle with entry 3</a>", "do not rely on them", "<strong>from the record itself</strong>",
+		}, []string{"Level 1", "What is proven</h2>\n<ul"}},
+	} {
+		page := written(t, c.audit)
+		for _, text := range c.want {
+			if !strings.Contains(page, text) {
+				t.Errorf("%s: %q is not there", c.name, text)
+			}
+		}
+		for _, text := range c.not {
+			if strings.Contains(page, text) {
+				t.Errorf("%s: %q is there", c.name, text)
+			}
+		}
+	}
+}
+
+// A page loads nothing, and has no script.
+func TestSelfContained(t *testing.T) {
+	active := regexp.MustCompile(`(?i)<(script|link|img|iframe|object|embed|base|form|video|audio|use|image)\b|url\(|@import|\son[a-z]+=|javascript:|src=`)
+	for _, a := range []*Audit{witnessed(t), broken(t)} {
+		if found := active.FindString(written(t, a)); found != "" {
+			t.Errorf("there is %q", found)
+		}
+	}
+}
+
+// A large room makes a page that is no longer than a small one's by much.
+func TestLargeRoom(t *testing.T) {
+	keys := newKeys(t)
+	files := roomtest.Files{}
+	if err := roomtest.Generate(keys, files, roomtest.Size{Visitors: 30_000, Windows: 12}); err != nil {
+		t.Fatal(err)
+	}
+	a := audited(t, files, verifier.Trust{VKey: keys.VKey})
+	s := a.Story
+	if s.Arrivals != 30_000 || len(s.Windows) != 12 || s.Entries != a.Report.Entries || s.Times.sum(admitted) != 30_000 || s.Times.sum(arrived) != 30_000 {
+		t.Errorf("%d arrivals, %d windows, %d entries, %d admitted", s.Arrivals, len(s.Windows), s.Entries, s.Times.sum(admitted))
+	}
+	if n := len(s.Points); n > maxPoints || n < maxPoints/4 {
+		t.Errorf("%d points", n)
+	}
+	for _, p := range s.Points {
+		w := s.Windows[(p.Arrival-1)*12/30_000]
+		if uint64(p.Position) <= w.Before || uint64(p.Position) > w.Before+w.Arrivals {
+			t.Errorf("arrival %d has place %d outside of %+v", p.Arrival, p.Position, w)
+		}
+	}
+	if page := written(t, a); len(page) > 200_000 {
+		t.Errorf("%d bytes", len(page))
+	}
+}
+
+// What a hostile log says at most still makes a page of bounded size, and
+// nothing of it is markup.
+func TestHostile(t *testing.T) {
+	a := broken(t)
+	long := strings.Repeat(`<script>alert("1")</script>'&`, 1<<15)
+	a.Report.Origin, a.Checkpoint, a.Source, a.Command = long, []byte(long), "https://"+origin, "x"
+	for i := range a.Report.Checks {
+		a.Report.Checks[i].Detail = "entry 3 " + long
+	}
+	s := a.Story
+	s.Policy, s.Windows, s.Amends = nil, nil, nil
+	rules := make([]fairness.WindowRule, maxRules)
+	for i := range rules {
+		rules[i] = fairness.WindowRule{From: fairness.Never - 1, Length: fairness.Millis(fairness.Never)}
+	}
+	for i := range uint64(maxAmends) {
+		s.Amends = append(s.Amends, Amend{fairness.Amend{Time: fairness.Never - 1, Change: fairness.ChangeWindows, Windows: rules}, 3000, i})
+	}
+	when := &Milestone{1<<63 - 1, fairness.Never - 1}
+	for range maxWindows {
+		s.Windows = append(s.Windows, Window{Window: fairness.Window{Index: 1<<63 - 1, From: 1, To: 2}, Arrivals: 1<<63 - 1, Freeze: when, Draw: when, Round: 1<<63 - 1})
+	}
+	page := written(t, a)
+	t.Logf("%d bytes", len(page))
+	if len(page) > MaxSize || strings.Contains(page, "<script") {
+		t.Errorf("%d bytes", len(page))
+	}
+	for _, text := range []string{"49,400 more windows", "4,200 more, which", "and 2994 more rules"} {
+		if !strings.Contains(page, text) {
+			t.Errorf("%q is not there", text)
+		}
+	}
+}
+
+// Bundles that are malformed, late or read twice do not confuse the listener.
+func TestRecorder(t *testing.T) {
+	keys := newKeys(t)
+	files := roomtest.Files{}
+	if err := roomtest.Generate(keys, files, roomtest.Size{Visitors: 400, Windows: 2}); err != nil {
+		t.Fatal(err)
+	}
+	head, err := verifier.Unverified(files[roomtest.CheckpointPath])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bundles []audit.Tile
+	for tile := range audit.Tiles(head.Size) {
+		if tile.Level < 0 {
+			bundles = append(bundles, tile)
+		}
+	}
+	r := Record(files)
+	for _, i := range []int{2, 1, 1, 0, 0, 3, 4, 2} {
+		if _, err := r.Tile(t.Context(), bundles[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := r.Story(); s.Entries != head.Size || s.Arrivals != 400 || len(r.waiting) > 0 {
+		t.Errorf("%d entries of %d, %d waiting", s.Entries, head.Size, len(r.waiting))
+	}
+	files = files.Clone()
+	files[bundles[1].Path()] = files[bundles[1].Path()][:100]
+	r = Record(files)
+	for i := len(bundles) - 1; i >= 0; i-- {
+		if _, err := r.Tile(t.Context(), bundles[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := r.Story(); s.Entries < 256 || s.Entries > 260 || len(r.waiting) > 0 {
+		t.Errorf("%d entries, %d waiting", s.Entries, len(r.waiting))
+	}
+}
+
+// What was counted over time is the same however often bins were joined.
+func TestTimes(t *testing.T) {
+	var times Times
+	for i := range 100_000 {
+		times.add(fairness.Time(i*i), arrived, 1)
+	}
+	if times.sum(arrived) != 100_000 || len(times.bins) > maxBins || times.end() <= 99_999*99_999 || times.width > 100_000*100_000/maxBins*3 {
+		t.Errorf("%d in %d bins of %d", times.sum(arrived), len(times.bins), times.width)
+	}
+	times.add(-5, arrived, 7)
+	times.add(fairness.Never, arrived, 1)
+	if times.sum(arrived) != 100_008 || len(times.bins) > maxBins {
+		t.Errorf("%d in %d bins", times.sum(arrived), len(times.bins))
+	}
+}

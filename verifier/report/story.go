@@ -1,0 +1,303 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"slices"
+	"sync"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/verifier"
+)
+
+// Bounds of a story, so that a room of any size fits into a page.
+const (
+	maxWindows = 50_000
+	maxAmends  = 5_000
+	maxRules   = 6 // told of an amended schedule
+	maxLanes   = 16
+	maxPoints  = 5_000
+)
+
+// Story is what a transcript tells beyond a verdict, as published: whether it
+// may be believed is for the report to say.
+type Story struct {
+	Policy   *fairness.Policy // nil if the transcript does not begin with one
+	Entries  uint64           // listened to
+	Last     fairness.Time    // of the latest entry with a time
+	Ended    uint64           // index of the end entry, 0 for none
+	Arrivals uint64
+	Windows  []Window // with arrivals, in order; at most maxWindows
+	Untold   uint64   // windows with arrivals after those
+	Amends   []Amend  // at most maxAmends
+	Unlisted uint64   // amendments after those
+	Skips    map[fairness.Reason]uint64
+	Lanes    map[fairness.Lane]*Lane
+	Cosigned map[uint32]uint64 // draws by the key id of a witness who cosigned their freeze
+	Points   []Point           // of a sample of the arrivals that have a place, by arrival
+	Times    Times
+}
+
+// Window is what became of one window.
+type Window struct {
+	fairness.Window        // From and To are 0 if the schedule does not have it
+	Before          uint64 // arrivals in earlier windows
+	Arrivals        uint64
+	Freeze          *Milestone // nil for not yet
+	Draw            *Milestone
+	Round           uint64 // of the beacon, 0 for none
+	Cosignatures    int
+}
+
+// Milestone is an entry at a time.
+type Milestone struct {
+	Entry uint64
+	Time  fairness.Time
+}
+
+// Amend is an amendment and its entry.
+type Amend struct {
+	fairness.Amend     // with at most maxRules of its Windows
+	Rules          int // how many it has
+	Entry          uint64
+}
+
+// Lane is what happened in a lane.
+type Lane struct {
+	Arrivals, Places uint64
+	Called           fairness.Position
+}
+
+// Point is an arrival, counted from 1 in the whole room, and its place.
+type Point struct {
+	Arrival  uint64
+	Position fairness.Position
+}
+
+// Recorder is a source that listens while it is audited: it hands on what it
+// reads, and sums up every entry once, in order. It holds bundles only while
+// one before them is under way.
+type Recorder struct {
+	verifier.Source
+
+	mu      sync.Mutex
+	waiting map[uint64]bundle // by index
+	next    uint64            // index of the bundle to take
+	deaf    bool              // after what is malformed
+
+	parser  fairness.Parser
+	state   fairness.State // of policy and amended schedules alone
+	story   Story
+	frozen  int // story.Windows that are frozen
+	drawn   int
+	sample  map[fairness.Ticket]*Point
+	highest uint64 // sampleKey of the tickets in the sample
+}
+
+type bundle struct {
+	content []byte
+	width   int
+}
+
+// Record returns a source that reads from another one and listens.
+func Record(src verifier.Source) *Recorder {
+	return &Recorder{
+		Source: src, waiting: map[uint64]bundle{}, sample: map[fairness.Ticket]*Point{}, highest: 1<<48 - 1,
+		story: Story{Skips: map[fairness.Reason]uint64{}, Lanes: map[fairness.Lane]*Lane{}, Cosigned: map[uint32]uint64{}},
+	}
+}
+
+// Tile implements [verifier.Source].
+func (r *Recorder) Tile(ctx context.Context, t audit.Tile) ([]byte, error) {
+	content, err := r.Source.Tile(ctx, t)
+	if err == nil && t.Level < 0 {
+		r.hear(t, content)
+	}
+	return content, err
+}
+
+// Story returns what was heard. It is called when the audit is over.
+func (r *Recorder) Story() *Story {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.story.Points = nil
+	for _, p := range r.sample {
+		if p.Position > 0 {
+			r.story.Points = append(r.story.Points, *p)
+		}
+	}
+	slices.SortFunc(r.story.Points, func(a, b Point) int { return cmp.Compare(a.Arrival, b.Arrival) })
+	return &r.story
+}
+
+// hear takes the bundles in order; they are read in parallel.
+func (r *Recorder) hear(t audit.Tile, content []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.deaf || t.Index < r.next {
+		return
+	}
+	r.waiting[t.Index] = bundle{content, t.Width}
+	for b, ok := r.waiting[r.next]; ok && !r.deaf; b, ok = r.waiting[r.next] {
+		delete(r.waiting, r.next)
+		r.next++
+		r.deaf = audit.SplitBundle(b.content, b.width, func(text []byte) error {
+			e, err := r.parser.Parse(text)
+			if err == nil {
+				r.entry(e)
+			}
+			return err
+		}) != nil
+	}
+	if r.deaf {
+		clear(r.waiting)
+	}
+}
+
+func (r *Recorder) entry(e fairness.Entry) {
+	s, index := &r.story, r.story.Entries
+	s.Entries++
+	switch e := e.(type) {
+	case *fairness.Room:
+		r.room(e, index)
+	case *fairness.Arrive:
+		r.arrive(e)
+	case *fairness.Freeze:
+		r.freeze(e, index)
+	case *fairness.Draw:
+		r.draw(e, index)
+	case *fairness.Assign:
+		if lane := s.lane(e.Lane); lane != nil {
+			lane.Places++
+		}
+		if p := r.sample[e.Ticket]; p != nil {
+			p.Position = e.Position
+		}
+	case *fairness.Call:
+		lane := s.lane(e.Lane)
+		if lane != nil && e.UpTo > lane.Called {
+			s.at(e.Time, called, uint64(e.UpTo-lane.Called))
+			lane.Called = e.UpTo
+		}
+	case *fairness.Admit:
+		s.at(e.Time, admitted, 1)
+	case *fairness.Skip:
+		s.Skips[e.Reason]++
+		s.at(e.Time, skipped, 1)
+	case *fairness.Amend:
+		r.amend(e, index)
+	case *fairness.End:
+		s.Last, s.Ended = e.Time, index
+	}
+}
+
+// at counts something at a time.
+func (s *Story) at(t fairness.Time, what series, n uint64) {
+	s.Last = t
+	s.Times.add(t, what, n)
+}
+
+// lane returns what is known of a lane, nil for one too many.
+func (s *Story) lane(name fairness.Lane) *Lane {
+	if s.Lanes[name] == nil && len(s.Lanes) < maxLanes {
+		s.Lanes[name] = &Lane{}
+	}
+	return s.Lanes[name]
+}
+
+func (r *Recorder) room(e *fairness.Room, index uint64) {
+	if index == 0 && r.state.Apply(e, nil) == nil {
+		r.story.Policy = &e.Policy
+		r.story.Last = e.Created
+		r.story.Times.start = e.Opens
+	}
+}
+
+func (r *Recorder) arrive(e *fairness.Arrive) {
+	s := &r.story
+	if s.Policy == nil {
+		return
+	}
+	s.Arrivals++
+	s.at(e.Time, arrived, 1)
+	if lane := s.lane(e.Lane); lane != nil {
+		lane.Arrivals++
+	}
+	switch n := len(s.Windows); {
+	case e.Seq > 0 && n > 0 && s.Windows[n-1].Index == e.Window:
+		s.Windows[n-1].Arrivals++
+	case e.Seq > 0:
+	case n == maxWindows:
+		s.Untold++
+	default:
+		w := Window{Window: fairness.Window{Index: e.Window}, Before: s.Arrivals - 1, Arrivals: 1}
+		if known, ok := r.state.Schedule().At(e.Time); ok && known.Index == e.Window {
+			w.Window = known
+		}
+		s.Windows = append(s.Windows, w)
+	}
+	r.take(e.Ticket)
+}
+
+// take keeps an arrival for the plot if its ticket is among the lowest. That is
+// as good as chance, for tickets are hashes, and needs no second reading.
+func (r *Recorder) take(t fairness.Ticket) {
+	if sampleKey(t) > r.highest {
+		return
+	}
+	r.sample[t] = &Point{Arrival: r.story.Arrivals}
+	for len(r.sample) > maxPoints {
+		r.highest /= 2
+		for t := range r.sample {
+			if sampleKey(t) > r.highest {
+				delete(r.sample, t)
+			}
+		}
+		if r.highest == 0 { // only made-up tickets can be so alike
+			clear(r.sample)
+		}
+	}
+}
+
+// sampleKey returns the 48 bits of a ticket before its version.
+func sampleKey(t fairness.Ticket) uint64 { return binary.BigEndian.Uint64(t[:8]) >> 16 }
+
+func (r *Recorder) freeze(e *fairness.Freeze, index uint64) {
+	s := &r.story
+	s.Last = e.Time
+	if r.frozen < len(s.Windows) && s.Windows[r.frozen].Index == e.Window {
+		s.Windows[r.frozen].Freeze, s.Windows[r.frozen].Round = &Milestone{index, e.Time}, e.Round
+		r.frozen++
+	}
+}
+
+func (r *Recorder) draw(e *fairness.Draw, index uint64) {
+	s := &r.story
+	s.Last = e.Time
+	for _, c := range e.Cosignatures[:min(len(e.Cosignatures), fairness.MaxWitnesses)] {
+		if id := binary.BigEndian.Uint32(c[:]); len(s.Cosigned) < 4*fairness.MaxWitnesses || s.Cosigned[id] > 0 {
+			s.Cosigned[id]++
+		}
+	}
+	if r.drawn < r.frozen && s.Windows[r.drawn].Index == e.Window {
+		s.Windows[r.drawn].Draw, s.Windows[r.drawn].Cosignatures = &Milestone{index, e.Time}, len(e.Cosignatures)
+		r.drawn++
+	}
+}
+
+func (r *Recorder) amend(e *fairness.Amend, index uint64) {
+	s := &r.story
+	s.Last = e.Time
+	if len(s.Amends) == maxAmends {
+		s.Unlisted++
+	} else {
+		a := Amend{*e, len(e.Windows), index}
+		a.Windows = slices.Clone(e.Windows[:min(len(e.Windows), maxRules)])
+		s.Amends = append(s.Amends, a)
+	}
+	if e.Change == fairness.ChangeWindows {
+		_ = r.state.Apply(e, nil) // what the rules refuse fails the audit
+	}
+}

@@ -1,0 +1,68 @@
+package report
+
+import "github.com/proofline/proofline/fairness"
+
+// series is something that is counted over time.
+type series int
+
+const (
+	arrived series = iota
+	called         // places
+	admitted
+	skipped
+	allSeries
+)
+
+// maxBins is how fine the counts over time are at most.
+const maxBins = 400
+
+// Times counts over time in bins of equal length, which grow with the room.
+type Times struct {
+	start fairness.Time // of the first bin; what is before is counted in it
+	width fairness.Time
+	bins  [][allSeries]uint64
+}
+
+func (t *Times) add(at fairness.Time, what series, n uint64) {
+	if t.width == 0 {
+		t.width = 100
+	}
+	i := max(at-t.start, 0) / t.width
+	for ; i >= maxBins; i /= 2 {
+		t.halve()
+	}
+	for fairness.Time(len(t.bins)) <= i {
+		t.bins = append(t.bins, [allSeries]uint64{})
+	}
+	t.bins[i][what] += n
+}
+
+// halve joins pairs of bins.
+func (t *Times) halve() {
+	half := make([][allSeries]uint64, (len(t.bins)+1)/2, maxBins)
+	for i, b := range t.bins {
+		for s, n := range b {
+			half[i/2][s] += n
+		}
+	}
+	t.bins, t.width = half, 2*t.width
+}
+
+// end returns the end of the last bin.
+func (t *Times) end() fairness.Time { return t.start + t.width*fairness.Time(len(t.bins)) }
+
+// most returns the largest count of a bin.
+func (t *Times) most(what series) (n uint64) {
+	for _, b := range t.bins {
+		n = max(n, b[what])
+	}
+	return n
+}
+
+// sum returns the count of all bins.
+func (t *Times) sum(what series) (n uint64) {
+	for _, b := range t.bins {
+		n += b[what]
+	}
+	return n
+}

@@ -1,0 +1,261 @@
+package report
+
+import (
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/beacon"
+	"github.com/proofline/proofline/verifier"
+)
+
+// Rows of the longest tables of a page.
+const (
+	maxWindowRows = 600
+	maxAmendRows  = 800
+)
+
+// page is what the template shows.
+type page struct {
+	*Audit
+	base string // URL of the log, empty for not known
+
+	Headline, Quote string
+	LevelName       string
+	Failed          int
+	Proven          []string
+	NotProven       []string
+	Key             string
+	KeyGiven        bool
+	Beacon          *beaconView
+	Witnesses       []witnessView
+	Numbers         []fact
+	Charts          []*chart
+	Windows         []windowView
+	MoreWindows     string
+	Amends          []amendView
+	MoreAmends      string
+	Lanes           []laneView
+	Skips           []fact
+	Checks          []checkView
+	When            string
+	SignedText      string
+	Room            string
+	Until           string
+}
+
+type fact struct{ Name, Value string }
+
+// entryView is an entry to look up.
+type entryView struct {
+	Index   string
+	Address string // of its bundle; empty if not known
+}
+
+type windowView struct {
+	Index, From, Length, Arrivals string
+	Frozen, Drawn                 string // when, or what is missing
+	Freeze, Draw                  *entryView
+	Cosigned                      string
+}
+
+type amendView struct {
+	When, Words string
+	Entry       *entryView
+}
+
+type laneView struct{ Name, Arrivals, Places, Called string }
+
+type checkView struct {
+	Number         int
+	ID, Title      string
+	Status, Detail string
+	Entry          *entryView
+}
+
+type beaconView struct {
+	Hash, ID string
+	Public   bool // quicknet
+	Given    bool // by the auditor, or public
+}
+
+type witnessView struct {
+	Name, Key string
+	Given     bool
+	Draws     string
+}
+
+func newPage(a *Audit) *page {
+	if a.Story == nil {
+		a.Story = &Story{}
+	}
+	r, s := a.Report, a.Story
+	p := &page{Audit: a, base: base(a.Source, r.Origin), When: a.Time.UTC().Format("2006-01-02 15:04:05 UTC"), Room: clip(r.Origin, 300)}
+	for i, c := range r.Checks {
+		if c.Status == verifier.Fail {
+			p.Failed++
+		}
+		p.Checks = append(p.Checks, p.check(i, c))
+	}
+	p.Headline, p.Quote = p.verdict()
+	p.LevelName = levelNames[r.Level]
+	for _, w := range levelWords {
+		if r.OK && w.level <= r.Level {
+			p.Proven = append(p.Proven, w.text)
+		}
+	}
+	for _, text := range r.NotProven {
+		p.NotProven = append(p.NotProven, clip(text, 1000))
+	}
+	p.trust()
+	p.tables()
+	for _, c := range []*chart{arrivalChart(s), positionChart(s), admissionChart(s)} {
+		if c != nil {
+			p.Charts = append(p.Charts, c)
+		}
+	}
+	p.SignedText = clip(string(a.Checkpoint), 32_000)
+	p.Until = moment(s.Last)
+	return p
+}
+
+// trust says on whom the verdict relies.
+func (p *page) trust() {
+	p.Key, p.KeyGiven = p.Trust.VKey, p.Trust.VKey != ""
+	policy := p.Story.Policy
+	if policy == nil {
+		return
+	}
+	if !p.KeyGiven {
+		p.Key = policy.LogKey
+	}
+	if b := policy.Beacon; b != nil {
+		hash := b.Hash()
+		v := &beaconView{Hash: hex.EncodeToString(hash[:]), ID: b.ID, Public: hash == beacon.Quicknet().Hash()}
+		v.Given = v.Public || slices.Contains(p.Trust.Beacons, hash)
+		p.Beacon = v
+	}
+	for _, key := range policy.Witnesses {
+		w := witnessView{Name: clip(key, 200), Key: key, Given: slices.Contains(p.Trust.Witnesses, key)}
+		if known, err := audit.ParseWitness(key); err == nil {
+			w.Name = known.Name()
+			w.Draws = grouped(p.Story.Cosigned[known.KeyHash()])
+		}
+		p.Witnesses = append(p.Witnesses, w)
+	}
+}
+
+// tables fills in everything that is counted and listed.
+func (p *page) tables() {
+	r, s := p.Report, p.Story
+	p.Numbers = []fact{
+		{"entries", grouped(r.Entries)}, {"arrivals", grouped(s.Arrivals)},
+		{"windows with arrivals", grouped(uint64(len(s.Windows)) + s.Untold)}, {"draws", grouped(r.Draws)},
+		{"places", grouped(r.Assignments)}, {"admissions", grouped(s.Times.sum(admitted))},
+		{"skips", grouped(s.Times.sum(skipped))}, {"amendments", grouped(uint64(len(s.Amends)) + s.Unlisted)},
+	}
+	for i := range s.Windows[:min(len(s.Windows), maxWindowRows)] {
+		p.Windows = append(p.Windows, p.window(&s.Windows[i]))
+	}
+	p.MoreWindows = more(uint64(len(s.Windows)-len(p.Windows)) + s.Untold)
+	paused := fairness.Time(-1)
+	for i := range s.Amends[:min(len(s.Amends), maxAmendRows)] {
+		a := &s.Amends[i]
+		v := amendView{moment(a.Time), changeWords(a), p.entry(a.Entry)}
+		switch {
+		case a.Change == fairness.ChangePause:
+			paused = a.Time
+		case a.Change == fairness.ChangeResume && paused >= 0 && a.Time >= paused:
+			v.Words += fmt.Sprintf(", after a pause of %s", span(fairness.Millis(a.Time-paused)))
+			paused = -1
+		}
+		p.Amends = append(p.Amends, v)
+	}
+	p.MoreAmends = more(uint64(len(s.Amends)-len(p.Amends)) + s.Unlisted)
+	for _, name := range slices.Sorted(maps.Keys(s.Lanes)) {
+		l := s.Lanes[name]
+		p.Lanes = append(p.Lanes, laneView{string(name), grouped(l.Arrivals), grouped(l.Places), grouped(uint64(l.Called))})
+	}
+	p.Skips = []fact{
+		{"no-show: called, and not claimed in time", grouped(s.Skips[fairness.NoShow])},
+		{"left: the visitor gave the place up", grouped(s.Skips[fairness.Left])},
+		{"revoked: the organizer took the place away", grouped(s.Skips[fairness.Revoked])},
+	}
+}
+
+// more counts what a table leaves out, empty for nothing.
+func more(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return grouped(n)
+}
+
+func (p *page) window(w *Window) windowView {
+	v := windowView{Index: grouped(uint64(w.Index)), Arrivals: grouped(w.Arrivals), Frozen: "not yet", Drawn: "not yet"}
+	if w.To > 0 {
+		v.From, v.Length = moment(w.From), span(fairness.Millis(w.To-w.From))
+	}
+	if f := w.Freeze; f != nil {
+		v.Frozen, v.Freeze = moment(f.Time), p.entry(f.Entry)
+		if w.To > 0 && f.Time > w.To {
+			v.Frozen = fmt.Sprintf("%s after its end", span(fairness.Millis(f.Time-w.To)))
+		} else if w.To > 0 {
+			v.Frozen = "at its end"
+		}
+	}
+	if d := w.Draw; d != nil {
+		v.Draw = p.entry(d.Entry)
+		v.Drawn = moment(d.Time)
+		if f := w.Freeze; f != nil && d.Time >= f.Time {
+			v.Drawn = fmt.Sprintf("%s later", span(fairness.Millis(d.Time-f.Time)))
+		}
+		if w.Round > 0 {
+			v.Drawn += fmt.Sprintf(", round %d", w.Round)
+		}
+		v.Cosigned = strconv.Itoa(w.Cosignatures)
+	}
+	return v
+}
+
+func (p *page) entry(index uint64) *entryView { return &entryView{grouped(index), p.address(index)} }
+
+var named = regexp.MustCompile(`\bentry (\d{1,19})\b`)
+
+func (p *page) check(i int, c verifier.Check) checkView {
+	v := checkView{Number: i + 1, ID: c.ID, Title: c.Title, Status: string(c.Status), Detail: clip(c.Detail, 2000)}
+	if m := named.FindStringSubmatch(c.Detail); m != nil {
+		if index, err := strconv.ParseUint(m[1], 10, 63); err == nil && index < p.Report.Entries {
+			v.Entry = p.entry(index)
+		}
+	}
+	return v
+}
+
+// Witnessed says how many draws enough witnesses cosigned.
+func (p *page) Witnessed() string {
+	r := p.Report
+	return fmt.Sprintf("The rules ask for %d of %d. That many had signed in time for %d of %s; of those known to the auditor, for %d.",
+		r.Quorum, len(r.Witnesses), r.Witnessed, count(r.Draws, "draw", "draws"), r.Vouched)
+}
+
+var published = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*$`)
+
+// base returns the URL of a log: the one it was read from, or the one it calls
+// itself.
+func base(source, origin string) string {
+	if u, err := url.Parse(source); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
+		return strings.TrimRight(strings.TrimSuffix(source, "/checkpoint"), "/")
+	}
+	if published.MatchString(origin) && len(origin) <= 255 && strings.Contains(origin, ".") {
+		return "https://" + origin
+	}
+	return ""
+}

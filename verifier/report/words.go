@@ -1,0 +1,147 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/verifier"
+)
+
+// levelNames are the assurance levels, by number.
+var levelNames = map[int]string{
+	verifier.LevelConsistent: "consistent", verifier.LevelUnpredictable: "unpredictable", verifier.LevelWitnessed: "witnessed",
+}
+
+// levelWords say what each level adds to those below.
+var levelWords = []struct {
+	level int
+	text  string
+}{
+	{verifier.LevelConsistent, "The published history is intact and signed. Every draw, place, call and admission follows the rules that were published before anybody could join."},
+	{verifier.LevelUnpredictable, "Every draw used public randomness that did not exist when the list of people in it was closed. Nobody chose the outcome, if the lists were closed when the operator says."},
+	{verifier.LevelWitnessed, "Independent witnesses signed each closed list before the randomness of its draw existed. The lists were closed first, and everybody was shown the same history."},
+}
+
+// verdict is the headline and what may be quoted.
+func (p *page) verdict() (headline, quote string) {
+	r, s := p.Report, p.Story
+	day := p.Time.UTC().Format("2 January 2006")
+	record := fmt.Sprintf("The public record of the waiting room “%s”, %s", clip(r.Origin, 300), count(r.Entries, "entry", "entries"))
+	if !r.OK {
+		return "Not verified: the record breaks its own rules or its signature",
+			fmt.Sprintf("%s, does not pass. An audit on %s found that %d of %d checks failed.", record, day, p.Failed, len(r.Checks))
+	}
+	quote = fmt.Sprintf("%s, was audited in full on %s. Its history is intact, and all %s in %s were given by the published rules.",
+		record, day, count(r.Assignments, "place", "places"), count(r.Draws, "draw", "draws"))
+	switch {
+	case r.Level == verifier.LevelWitnessed:
+		quote += " Independent witnesses confirm that each list of people was closed before the randomness of its draw existed, so nobody could choose the outcome."
+	case r.Level == verifier.LevelUnpredictable:
+		quote += " Each draw used public randomness that nobody could choose. That each list was closed before, only the operator says."
+	case r.Beacon != "":
+		quote += " The draws used a source of randomness that this auditor does not know to be independent of the operator."
+	default:
+		quote += " The draws used no public randomness: the operator could have tried out outcomes beforehand, and this audit could not tell."
+	}
+	if s.Ended == 0 {
+		quote += " The room had not ended yet."
+	}
+	return "Verified: the queue followed its published rules", quote
+}
+
+// changeWords say what an amendment changed.
+func changeWords(a *Amend) string {
+	switch a.Change {
+	case fairness.ChangeOutflow:
+		most := "no limit of people at once"
+		if n := a.Outflow.MaxActive; n > 0 {
+			most = fmt.Sprintf("at most %s at once", count(uint64(n), "person", "people"))
+		}
+		return fmt.Sprintf("Outflow: %s a minute, %s", grouped(uint64(a.Outflow.PerMinute)), most)
+	case fairness.ChangePause:
+		return "Pause: nobody is called"
+	case fairness.ChangeResume:
+		return "Resume: calls go on"
+	case fairness.ChangeMessage:
+		if a.Message == [fairness.HashSize]byte{} {
+			return "Message to visitors taken away"
+		}
+		return fmt.Sprintf("Message to visitors, whose SHA-256 is %x", a.Message)
+	case fairness.ChangeWindows:
+		text := "Schedule of windows that had not opened: closes " + moment(a.Closes)
+		for _, r := range a.Windows {
+			text += fmt.Sprintf("; from %s windows of %s", moment(r.From), span(r.Length))
+		}
+		if a.Rules > len(a.Windows) {
+			text += fmt.Sprintf("; and %d more rules", a.Rules-len(a.Windows))
+		}
+		return text
+	}
+	return string(a.Change)
+}
+
+// moment writes a time of the room.
+func moment(t fairness.Time) string {
+	if t >= fairness.Never {
+		return "never"
+	}
+	return time.UnixMilli(int64(t)).UTC().Format("2006-01-02 15:04:05.999 UTC")
+}
+
+// clock writes a time beside an axis, with the day where the axis has several.
+func clock(t fairness.Time, days bool) string {
+	format := "15:04:05"
+	if days {
+		format = "2 Jan 15:04"
+	}
+	return time.UnixMilli(int64(t)).UTC().Format(format)
+}
+
+// span writes a duration.
+func span(m fairness.Millis) string {
+	if m > fairness.Millis(1<<63-1)/1_000_000 {
+		return grouped(uint64(m)) + " ms"
+	}
+	text := (time.Duration(m) * time.Millisecond).String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+// grouped writes a number with a comma after each thousand.
+func grouped(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func count(n uint64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return grouped(n) + " " + many
+}
+
+// clip shortens a text that a stranger wrote, and replaces what does not show.
+func clip(s string, most int) string {
+	var b strings.Builder
+	n := 0
+	for _, c := range s {
+		if n++; n > most {
+			return b.String() + " …"
+		}
+		if c != '\n' && !strconv.IsPrint(c) {
+			c = '?'
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
