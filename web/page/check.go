@@ -41,6 +41,9 @@ var reasons = []struct {
 		{"red", "check.group.red"},
 	}},
 	{"draw", [][3]string{
+		{"witnessed", "check.draw.witnessed", "cosigned"},
+		{"unpredictable", "check.draw.unpredictable"},
+		{"own-beacon", "check.draw.own-beacon"},
 		{"no-beacon", "check.draw.no-beacon"},
 		{"unchecked", "check.unchecked"},
 		{"pending", "check.draw.pending"},

@@ -62,6 +62,7 @@ export class CheckPage {
     const said = words.find((text) => text.dataset["reason"] === reason) ?? words.find((text) => text.dataset["reason"] === status);
     for (const text of words) text.hidden = text !== said;
     if (facts.lots !== undefined) this.#screen.count("lots", facts.lots);
+    if (facts.cosigned !== undefined) this.#screen.count("cosigned", facts.cosigned);
     if (facts.position !== undefined) this.#screen.count("position", Number(facts.position));
   }
 
