@@ -58,7 +58,7 @@ var placeWords = map[ticket.LineID]map[ticket.Reason]string{
 	ticket.DrawLine: {
 		ticket.Witnessed:     "The draw uses round {round} of a public beacon, which appeared at {appears}. Before that, {cosigned} of {witnesses} witnesses of the room signed that the group was closed: {cosigners}. So nobody could choose the outcome.",
 		ticket.Unpredictable: "The draw uses round {round} of a public beacon, which appeared at {appears}. By the operator's clock the group was closed before that, so nobody could choose the outcome. Too few witnesses signed it.",
-		ticket.OwnBeacon:     "The draw uses round {round} of the room's beacon, which appeared at {appears}, as the rules say. But that beacon is not known to be public: whoever runs it knew the outcome before.",
+		ticket.OwnBeacon:     "The draw uses round {round} of the room's beacon, which appeared at {appears}, as the rules say. But that beacon is not known to be public: whoever runs it could know the outcome before.",
 		ticket.NoBeacon:      "The draw follows from the key of the room and the group. But without a public source of chance, the operator could have tried other outcomes first.",
 		ticket.Unchecked:     wordsUnchecked,
 		ticket.Pending:       "The group was not drawn yet when the proof was saved.",
