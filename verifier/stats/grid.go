@@ -1,0 +1,71 @@
+package stats
+
+import "math"
+
+// grid counts arrivals by moment and place: row i and column j have those who
+// arrived in part i of their window, and stand in part j of it. The parts are
+// of as equal numbers of arrivals as n allows.
+type grid struct {
+	side     int
+	windows  uint64
+	arrivals uint64
+	counts   []uint64  // row by row
+	expected []float64 // over all permutations
+	variance []float64 // the same
+}
+
+func newGrid(side int) grid {
+	cells := side * side
+	return grid{side: side, counts: make([]uint64, cells), expected: make([]float64, cells), variance: make([]float64, cells)}
+}
+
+// add takes a window with at least as many arrivals as a side has parts.
+func (g *grid) add(order []uint32) {
+	n, side := uint64(len(order)), uint64(g.side)
+	g.windows++
+	g.arrivals += n
+	for place, seq := range order {
+		g.counts[uint64(seq)*side/n*side+uint64(place)*side/n]++
+	}
+	all := float64(n)
+	for i := range side {
+		for j := range side {
+			a, b := part(i, side, n), part(j, side, n)
+			g.expected[i*side+j] += a * b / all
+			if n > 1 {
+				g.variance[i*side+j] += a * (all - a) * b * (all - b) / (all * all * (all - 1))
+			}
+		}
+	}
+}
+
+// part returns how many x of 0 to n-1 have floor(x side / n) = i.
+func part(i, side, n uint64) float64 {
+	return float64(((i+1)*n+side-1)/side - (i*n+side-1)/side)
+}
+
+// square returns Pearson's chi-square with its degrees of freedom. It is scaled
+// so that its mean is that number: places are drawn without putting back, and
+// the parts of small windows are not quite equal (Rao, Scott,
+// Journal of the American Statistical Association 76, 1981).
+func (g *grid) square() (x, df float64) {
+	df = float64((g.side - 1) * (g.side - 1))
+	mean := 0.0
+	for i, e := range g.expected {
+		d := float64(g.counts[i]) - e
+		x += d * d / e
+		mean += g.variance[i] / e
+	}
+	return x * df / mean, df
+}
+
+// fullest returns the cell that most exceeds what chance gives.
+func (g *grid) fullest() (row, column int) {
+	most, at := math.Inf(-1), 0
+	for i, e := range g.expected {
+		if z := (float64(g.counts[i]) - e) / math.Sqrt(g.variance[i]); z > most {
+			most, at = z, i
+		}
+	}
+	return at / g.side, at % g.side
+}

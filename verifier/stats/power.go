@@ -1,0 +1,91 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+)
+
+// The cheats whose discovery is foretold.
+const (
+	favoured  = 0.01 // share of the arrivals
+	headStart = 0.10 // of the window
+	redraws   = 100  // tries a window
+	// mean and deviation of the largest of 100 standard normal variables
+	// (integrals of its density, in distribution_test.go)
+	bestMean      = 2.507594
+	bestDeviation = 0.429424
+)
+
+// Power is how likely a cheat would have been found in this very room, with
+// as many tests as were made.
+type Power struct {
+	ID          string  `json:"id"`
+	Cheat       string  `json:"cheat"`       // in plain words
+	Probability float64 `json:"probability"` // that the verdict would be [Unusual], at least
+	Basis       string  `json:"basis"`       // how it was computed
+}
+
+// Ids of the cheats.
+const (
+	cheatTogether = "together" // favoured people who arrive together
+	cheatListed   = "listed"   // the same, scattered, and the auditor has a list
+	cheatGroup    = "group"    // the group given
+	cheatRedraw   = "redraw"   // draws repeated for the group given
+)
+
+// power foretells by formulas: a test sees a cheat if it would alone at the
+// strictest level that Holm's correction asks for.
+func (s *scores) power(g *grid, tests int) (list []Power) {
+	level := Level / float64(tests)
+	if g != nil {
+		x, df := critical(level, float64((g.side-1)*(g.side-1))), float64((g.side-1)*(g.side-1))
+		list = append(list, Power{cheatTogether,
+			"1 % of the people, who arrive one after the other at the same moment of every window, get a head start of 10 % of the window; nobody has a list of them",
+			noncentralTail(x, df, g.noncentrality()),
+			"formula: noncentral chi-square of the grid of all windows"})
+	}
+	const byRanks = "formula: normal approximation of the rank sum"
+	if m := favoured * float64(s.arrivals); m >= minListed {
+		list = append(list, Power{cheatListed,
+			fmt.Sprintf("1 %% of the people, %s, get a head start of 10 %% of the window, and somebody gives a list of them", grouped(uint64(m))),
+			seen(m, m*(1-favoured)/12, level), byRanks})
+	}
+	if m := float64(s.labels.tickets); m >= minListed && s.labels.variance > 0 {
+		list = append(list, Power{cheatGroup,
+			fmt.Sprintf("the %s of the list get a head start of 10 %% of the window", count(uint64(m), "person", "people")),
+			seen(m, s.labels.variance, level), byRanks})
+		windows := s.spread / math.Sqrt(s.labels.variance) // square root of how many equal ones they are worth
+		list = append(list, Power{cheatRedraw,
+			fmt.Sprintf("every window was drawn %d times, and the draw that was best for the people of the list kept", redraws),
+			below((bestMean*windows - limit(level)) / bestDeviation),
+			"formula: normal approximation of the best of 100 rank sums"})
+	}
+	return list
+}
+
+// seen returns the chance that the rank sum finds a head start of m people,
+// from its variance without.
+func seen(m, variance, level float64) float64 {
+	// A share u of the window in front of somebody becomes max(0, u-h).
+	mean := (1 - headStart) * (1 - headStart) / 2
+	spread := (math.Pow(1-headStart, 3)/3 - mean*mean) * 12 // of 1
+	return below(((0.5-mean)*m/math.Sqrt(variance) - limit(level)) / math.Sqrt(spread))
+}
+
+// noncentrality is that of the chi-square if people of one row, as many as
+// favoured says of all, stand headStart further to the front.
+func (g *grid) noncentrality() float64 {
+	side, sum := float64(g.side), 0.0
+	at := func(j float64) float64 { return min(1, j/side+headStart) }
+	for j := range g.side {
+		share := at(float64(j)+1) - at(float64(j))
+		if j == 0 {
+			share = at(1)
+		}
+		d := favoured * (share - 1/side)
+		sum += d * d
+	}
+	// Each field expects 1/side² of the arrivals. Rows and columns keep their
+	// sums, so the others move the other way.
+	return float64(g.arrivals) * sum * side * side * (1 - 1/side)
+}
