@@ -43,7 +43,7 @@ async function audits() {
       const { stdout } = await run(program("proofline-verify"), ["audit", url, "--no-keep", "--json"]);
       entries += JSON.parse(stdout).entries;
     } catch (failure) {
-      console.error(`the audit of ${slug} fails:\n${failure.stdout}${failure.stderr}`);
+      console.error(`the audit of ${slug} fails: ${failure.message}\n${failure.stdout ?? ""}`);
       return false;
     }
   }
