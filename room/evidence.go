@@ -55,7 +55,9 @@ func chainName(c beacon.Chain) string { return chainPrefix + c.ID }
 // others puts into the policy of a new room whom it relies on beside its
 // operator, and lists what is wrong.
 func (o *Options) others(c Config, p *fairness.Policy) []fairness.Problem {
-	refuse := func(field, detail string) []fairness.Problem { return []fairness.Problem{{Field: field, Detail: detail}} }
+	refuse := func(field, detail string) []fairness.Problem {
+		return []fairness.Problem{{Field: field, Detail: detail}}
+	}
 	if c.Beacon == fairness.NoBeacon || c.Beacon == "" && len(o.Chains) == 0 {
 		switch {
 		case c.Quorum != nil && *c.Quorum > 0:
@@ -133,6 +135,33 @@ func (e *evidence) of(p fairness.Pending, policy *fairness.Policy, now fairness.
 	enough := len(list) >= int(policy.Quorum) || now >= p.Due+fairness.Time(cosignGrace)
 	signature = e.rounds[p.Round]
 	return signature, list, signature != nil && enough
+}
+
+// Awaited is a draw that waits for its evidence.
+type Awaited struct {
+	Window   fairness.WindowIndex
+	Round    uint64    // of the beacon, 0 for none
+	Due      time.Time // when that appears
+	HasRound bool      // it is here
+	Cosigned []string  // names of the witnesses who have signed the freeze
+}
+
+// Awaited returns the draws that wait, the next one first.
+func (r *Room) Awaited() (list []Awaited) {
+	for _, p := range r.durablePending() {
+		if p.Round == 0 {
+			continue // without a beacon no draw waits
+		}
+		lacksRound, _ := r.evidence.lacks(p, r.policy)
+		a := Awaited{Window: p.Window, Round: p.Round, Due: timeOf(p.Due), HasRound: !lacksRound}
+		for _, w := range r.policy.Witnesses {
+			if name, _, _ := strings.Cut(w, "+"); r.evidence.hasCosigned(p.Size, w) {
+				a.Cosigned = append(a.Cosigned, name)
+			}
+		}
+		list = append(list, a)
+	}
+	return list
 }
 
 // lacks tells whether the round, or a cosignature that may still come, is

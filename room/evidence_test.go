@@ -163,6 +163,9 @@ func TestBeaconAway(t *testing.T) {
 	eventually(t, "the round is out", func() bool { return fromTime(time.Now()) > first.Due+1000 })
 	joinMany(t, r, 2) // in a later window
 	eventually(t, "that is frozen too", func() bool { return len(pending()) == 2 })
+	if a := r.Awaited(); len(a) != 2 || a[0].Round != first.Round || a[0].HasRound || !a[0].Due.Equal(timeOf(first.Due)) {
+		t.Errorf("awaited %+v", a)
+	}
 	if n := r.Snapshot().Counts; n.Drawn != 0 || n.Arrivals != 4 {
 		t.Errorf("without the beacon: %+v", n)
 	}

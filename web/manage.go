@@ -23,6 +23,16 @@ type roomJSON struct {
 	Size    uint64     `json:"size"` // entries of the transcript
 	Counts  countsJSON `json:"counts"`
 	Message string     `json:"message"`
+	// Awaited are the draws that wait for beacon or witnesses.
+	Awaited []awaitedJSON `json:"awaited"`
+}
+
+type awaitedJSON struct {
+	Window   uint64    `json:"window"`
+	Round    uint64    `json:"round"`
+	Due      time.Time `json:"due"`       // when the round appears
+	HasRound bool      `json:"has_round"` // it is here
+	Cosigned []string  `json:"cosigned"`  // names of witnesses
 }
 
 type countsJSON struct {
@@ -40,11 +50,14 @@ type countsJSON struct {
 }
 
 func newRoomJSON(r *room.Room) roomJSON {
-	s := r.Snapshot()
+	s, awaited := r.Snapshot(), []awaitedJSON{}
+	for _, a := range r.Awaited() {
+		awaited = append(awaited, awaitedJSON{uint64(a.Window), a.Round, a.Due, a.HasRound, append([]string{}, a.Cosigned...)})
+	}
 	return roomJSON{
 		Config: r.Config(), Origin: r.Origin, URL: r.URL, VKey: r.VKey,
 		Phase: s.Phase(r.Now()), Created: r.Created(), Size: s.Size,
-		Counts: countsJSON(s.Counts), Message: s.Message,
+		Counts: countsJSON(s.Counts), Message: s.Message, Awaited: awaited,
 	}
 }
 

@@ -34,6 +34,7 @@ type organizerJSON struct {
 	Size    uint64            `json:"size"`
 	Counts  map[string]uint64 `json:"counts"`
 	Message string            `json:"message"`
+	Awaited []awaitedJSON     `json:"awaited"`
 }
 
 // TestManage takes a room through everything an organizer can do.

@@ -64,5 +64,12 @@ func (o *organizer) printRoom(r *api.Room) error {
 			[]string{"joined", fmt.Sprintf("%d, of them %d have a place", n.Arrivals, n.Drawn)},
 			[]string{"called", fmt.Sprintf("%d: %d admitted, %d did not come, %d expected", n.Called, n.Admitted, n.NoShows, n.Waiting)})
 	}
+	for _, a := range r.Awaited {
+		what := fmt.Sprintf("window %d waits for beacon round %d, which appears at %s", a.Window, a.Round, local(a.Due))
+		if a.HasRound {
+			what = fmt.Sprintf("window %d waits for witnesses; %d have signed", a.Window, len(a.Cosigned))
+		}
+		rows = append(rows, []string{"draw", what})
+	}
 	return o.printTable(append(rows, []string{"transcript", fmt.Sprintf("%d entries", r.Size)})...)
 }

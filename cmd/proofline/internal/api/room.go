@@ -21,6 +21,13 @@ type Room struct {
 	Claim   string  `json:"claim"`
 	Session string  `json:"session"`
 	Message string  `json:"message"`
+	Awaited []struct {
+		Window   uint64    `json:"window"`
+		Round    uint64    `json:"round"`
+		Due      time.Time `json:"due"`
+		HasRound bool      `json:"has_round"`
+		Cosigned []string  `json:"cosigned"`
+	} `json:"awaited"` // draws that wait for beacon or witnesses
 	Settings
 	Size   uint64  `json:"size"` // entries of the transcript
 	Counts *Counts `json:"counts"`
