@@ -31,6 +31,7 @@ function tests() {
     env: { ...process.env, PROOFLINE_SERVER: server.url, PROOFLINE_TOKEN: server.token },
     stdio: "inherit",
   });
+  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill()); // and the server is stopped in order
   return new Promise((done) => child.on("exit", (code) => done(code === 0)));
 }
 

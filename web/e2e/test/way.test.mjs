@@ -183,11 +183,12 @@ scenes("the way", () => {
 
   scene("cookies blocked: the place is in the address", async (stage) => {
     const profile = await mkdtemp(join(tmpdir(), "proofline-profile-"));
+    let context;
     try {
       await mkdir(join(profile, "Default"));
       const blocked = { profile: { default_content_setting_values: { cookies: 2 } } };
       await writeFile(join(profile, "Default", "Preferences"), JSON.stringify(blocked));
-      const context = await chromium.launchPersistentContext(profile, { ...launch, ...sizes.phone, locale: "en-GB" });
+      context = await chromium.launchPersistentContext(profile, { ...launch, ...sizes.phone, locale: "en-GB" });
       const visitor = stage.add(await Visitor.in(context, stage.origins, "phone"));
       const room = await stage.room({ slug: "blocked", windows: [{ length: "3s" }], outflow: { per_minute: 60_000 } });
       await visitor.join(room);
@@ -205,6 +206,7 @@ scenes("the way", () => {
       assert.equal(arrivals(entries).length, 1);
       assert.equal(entries.filter(({ kind }) => kind === "admit").length, 1);
     } finally {
+      await context?.close();
       await rm(profile, { recursive: true, force: true });
     }
   });
