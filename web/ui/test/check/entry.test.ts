@@ -10,7 +10,7 @@ import { fairness } from "../support/vectors.ts";
 
 test("entries of the vectors are written as they were read", () => {
   const kinds = new Set<string>();
-  for (const text of [...fairness.entries, ...fairness.room.entries]) {
+  for (const text of [...fairness.entries, ...fairness.room.entries, ...fairness.witnessed_room.entries]) {
     const entry = parseEntry(utf8(text));
     kinds.add(entry.kind);
     assert.equal(entry.kind, text.split(" ")[0]);
@@ -80,14 +80,16 @@ test("an entry has at most 65,535 bytes", () => {
 });
 
 test("policies of the vectors", () => {
-  const room = parseEntry(utf8(fairness.room.entries[0]!));
-  assert.ok(room.kind === "room" && policyProblem(room) === undefined);
-  const broken = fairness.room.violations.filter(({ after, entry }) => after === 0 && entry.startsWith("room"));
-  for (const { entry } of broken) {
-    const bad = parseEntry(utf8(entry));
-    assert.ok(bad.kind === "room" && policyProblem(bad) !== undefined, entry);
+  for (const { entries, violations } of [fairness.room, fairness.witnessed_room]) {
+    const room = parseEntry(utf8(entries[0]!));
+    assert.ok(room.kind === "room" && policyProblem(room) === undefined);
+    const broken = violations.filter(({ after, entry }) => after === 0 && entry.startsWith("room"));
+    for (const { entry } of broken) {
+      const bad = parseEntry(utf8(entry));
+      assert.ok(bad.kind === "room" && policyProblem(bad) !== undefined, entry);
+    }
+    assert.ok(broken.length > 0);
   }
-  assert.ok(broken.length > 0);
 });
 
 test("every rule of a policy", () => {
@@ -129,6 +131,40 @@ test("every rule of a policy", () => {
     { perMinute: 1, claim: 1000, session: 604_800_000 },
     { windows: [{ ...rule, length: 2_678_400_000 }] },
     { windows: Array.from({ length: 1000 }, (_, i) => ({ ...rule, from: room.opens + i })) },
+  ];
+  for (const change of good) assert.equal(policyProblem({ ...room, ...change }), undefined);
+});
+
+test("every rule about beacon and witnesses", () => {
+  const room = parseEntry(utf8(fairness.witnessed_room.entries[0]!));
+  assert.ok(room.kind === "room" && room.beacon);
+  const { beacon, witnesses } = room;
+  const another = (n: number): string => `w${n}.example.org+00000000+key${n}`;
+  const bad: [string, Partial<typeof room>][] = [
+    ["beacon", { beacon: { ...beacon, id: "a".repeat(65) } }],
+    ["beacon", { beacon: { ...beacon, genesis: 2n ** 42n + 1n } }],
+    ["beacon", { beacon: { ...beacon, period: 0 } }],
+    ["beacon", { beacon: { ...beacon, period: 2_678_401 } }],
+    ["beacon", { beacon: { ...beacon, margin: 999 } }],
+    ["beacon", { beacon: { ...beacon, margin: 3_600_001 } }],
+    ["beacon", { beacon: { ...beacon, key: new Uint8Array(96) } }],
+    ["witnesses", { beacon: undefined }],
+    ["witnesses", { quorum: 0 }],
+    ["witnesses", { quorum: 3 }],
+    ["witnesses", { witnesses: [], quorum: 1 }],
+    ["witnesses", { witnesses: [...witnesses, "c.example.org"] }],
+    ["witnesses", { witnesses: [...witnesses, "c.example.org+00000000"] }],
+    ["witnesses", { witnesses: [...witnesses, `c.example.org+00000000+${witnesses[0]!.split("+").slice(2).join("+")}`] }],
+    ["witnesses", { witnesses: Array.from({ length: 17 }, (_, i) => another(i)) }],
+  ];
+  for (const [field, change] of bad) assert.equal(policyProblem({ ...room, ...change }), field, field);
+  const good: Partial<typeof room>[] = [
+    { beacon: { ...beacon, id: "a".repeat(64), genesis: 2n ** 42n, period: 2_678_400, margin: 3_600_000 } },
+    { beacon: { ...beacon, genesis: 0n, period: 1, margin: 1000 } },
+    { witnesses: [], quorum: 0 },
+    { beacon: undefined, witnesses: [], quorum: 0 },
+    { witnesses: Array.from({ length: 16 }, (_, i) => another(i)), quorum: 16 },
+    { witnesses: [...witnesses, "a+b+c+d", "a+b+c+e"] },
   ];
   for (const change of good) assert.equal(policyProblem({ ...room, ...change }), undefined);
 });

@@ -12,6 +12,7 @@ import {
   leafHash,
   nodeHash,
   type Range,
+  rootEndingWith,
   rootOf,
   runRanges,
   verifyConsistency,
@@ -43,6 +44,17 @@ test("proofs of the vectors", () => {
     assert.ok(verifyConsistency(from!, to!, hashes), `${old} to ${size}`);
     assert.deepEqual(roots(consistencyRanges(BigInt(old), BigInt(size))), hashes);
   }
+});
+
+test("the path of a leaf gives the root of the tree that ends with it", () => {
+  for (let size = 1; size <= 40; size++) {
+    for (let index = 0; index < size; index++) {
+      const path = roots(inclusionRanges(BigInt(index), BigInt(size)));
+      assert.deepEqual(rootEndingWith(BigInt(index), all[index]!, BigInt(size), path), root(index + 1), `${index} of ${size}`);
+    }
+  }
+  const path = roots(inclusionRanges(65_535n, 70_000n));
+  assert.deepEqual(rootEndingWith(65_535n, all[65_535]!, 70_000n, path), root(65_536));
 });
 
 /** Every list that is one small change away. */

@@ -2,8 +2,9 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 
 import { toBase64 } from "../../src/check/base64.ts";
+import { roundAfter, roundTime } from "../../src/check/beacon.ts";
 import { concat, utf8 } from "../../src/check/bytes.ts";
-import { formatCheckpoint } from "../../src/check/checkpoint.ts";
+import { type Checkpoint, formatCheckpoint } from "../../src/check/checkpoint.ts";
 import { alphaOf, seedOf, shuffle } from "../../src/check/draw.ts";
 import { type Entry, type EntryOf, formatEntry, parseEntry } from "../../src/check/entry.ts";
 import type { Visitor } from "../../src/check/evidence.ts";
@@ -15,6 +16,7 @@ import type { Source } from "../../src/check/source.ts";
 import { ticketOf } from "../../src/check/ticket.ts";
 import { hashesAt, tileOf, tilePath } from "../../src/check/tiles.ts";
 import { verifyVrf } from "../../src/check/vrf.ts";
+import type { Chain, Witness } from "./beacon.ts";
 import { integer, order, prove, publicKey } from "./vrf.ts";
 
 /** The secrets of an operator, made from a name. */
@@ -140,6 +142,15 @@ export const policy = {
   session: 60_000,
 };
 
+/** A window that is frozen and not drawn. */
+interface Frozen {
+  window: bigint;
+  tickets: string[]; // by seq
+  round: bigint;
+  sealed: Checkpoint; // of the tree that ends with the freeze
+  seed: (signature: Uint8Array) => Hash;
+}
+
 interface Drawn {
   window: bigint;
   lane: string;
@@ -153,16 +164,19 @@ export class Room {
   readonly entries: Uint8Array[] = [];
   readonly entry: EntryOf<"room">;
   readonly #waiting = new Map<bigint, string[]>(); // tickets by window
+  readonly #frozen: Frozen[] = [];
   readonly #drawn: Drawn[] = [];
+  readonly #chain: Chain | undefined;
   #schedule: Schedule;
   #visitors = 0;
   #first = 1n; // position of the first place of #drawn[0]
   #assigned = 0; // places of #drawn[0] stated
 
-  constructor(operator: Operator, changes: Partial<EntryOf<"room">> = {}) {
+  constructor(operator: Operator, changes: Partial<EntryOf<"room">> = {}, chain?: Chain) {
     this.operator = operator;
+    this.#chain = chain;
     const { origin, vkey: logKey } = operator;
-    this.entry = { kind: "room", ...policy, origin, logKey, vrfKey: publicKey(operator.vrfSecret), ...changes };
+    this.entry = { kind: "room", ...policy, origin, logKey, vrfKey: publicKey(operator.vrfSecret), beacon: chain?.beacon, ...changes };
     this.#schedule = new Schedule(this.entry.windows, this.entry.closes);
     this.write(this.entry);
   }
@@ -194,18 +208,35 @@ export class Room {
 
   /** Freezes and draws the next window, without stating places. */
   draw(time: number): void {
+    this.freeze(time);
+    this.reveal(time);
+  }
+
+  /** Freezes the next window. */
+  freeze(time: number): void {
     const [window, tickets] = [...this.#waiting.entries()][0]!;
     this.#waiting.delete(window);
-    const log = new Log(this.entries);
     const size = this.entries.length;
-    const frozen = { window, lots: tickets.length, size: BigInt(size), root: log.rootAt(size) };
+    const frozen = { window, lots: tickets.length, size: BigInt(size), root: new Log(this.entries).rootAt(size) };
     const alpha = alphaOf(sha256(this.entries[0]!), frozen);
     const proof = prove(this.operator.vrfSecret, alpha, 7n + BigInt(size));
     const beta = verifyVrf(this.entry.vrfKey, alpha, proof)!;
-    const seed = seedOf(alpha, beta, 0n, new Uint8Array(0));
-    this.write({ kind: "freeze", time, ...frozen, round: 0n, proof });
-    this.write({ kind: "draw", time, window, signature: new Uint8Array(0), seed, cosignatures: [] });
+    const round = this.#chain ? roundAfter(this.#chain.beacon, time) : 0n;
+    this.write({ kind: "freeze", time, ...frozen, round, proof });
+    const sealed = { origin: this.operator.origin, size: BigInt(size + 1), root: new Log(this.entries).rootAt(size + 1) };
+    this.#frozen.push({ window, tickets, round, sealed, seed: (signature) => seedOf(alpha, beta, round, signature) });
+  }
+
+  /** Draws the window frozen first, if that is due, and returns when. These witnesses cosigned it a second before its round. */
+  reveal(time: number, witnesses: Witness[] = []): number {
+    const { window, tickets, round, sealed, seed: seedFor } = this.#frozen.shift()!;
+    const appears = this.#chain ? Number(roundTime(this.#chain.beacon, round)) : time;
+    const signature = this.#chain ? this.#chain.sign(round) : new Uint8Array(0);
+    const seed = seedFor(signature);
+    const cosignatures = witnesses.map((witness) => witness.cosign(sealed, BigInt(appears / 1000 - 1)));
+    this.write({ kind: "draw", time: Math.max(time, appears), window, signature, seed, cosignatures });
     this.#drawn.push({ window, lane: "general", tickets, order: shuffle(seed, "general", tickets.length) });
+    return Math.max(time, appears);
   }
 
   /** States the next n places that are drawn. */

@@ -40,15 +40,34 @@ export interface FairnessVectors {
     closes: number;
     at: { time: number; window: { index: number; from: number; to: number } | null }[];
   }[];
-  room: {
-    vrf_private_key: string;
-    room_hash: string;
-    entries: string[];
-    draws: { window: number; alpha: string; beta: string; seed: string; order: number[] }[];
-    line: string[];
-    root: string;
-    violations: { after: number; entry: string; rule: string }[];
-  };
+  room: RoomVector;
+  witnessed_room: RoomVector;
+}
+
+export interface RoomVector {
+  vrf_private_key: string;
+  room_hash: string;
+  entries: string[];
+  draws: { window: number; alpha: string; beta: string; seed: string; order: number[] }[];
+  line: string[];
+  root: string;
+  violations: { after: number; entry: string; rule: string }[];
+}
+
+export interface DrandVectors {
+  chains: {
+    chain_hash: string;
+    public_key: string;
+    seed: string;
+    beacon_id: string;
+    genesis: number;
+    period_seconds: number;
+    rounds: { round: number; signature: string }[];
+  }[];
+}
+
+export interface CosignatureVectors {
+  vectors: { checkpoint: string; log: string; witnesses: Record<string, number> }[];
 }
 
 export interface VrfVectors {
@@ -74,5 +93,9 @@ export interface TicketVectors {
 export const audit = read<AuditVectors>("audit/testdata/vectors.json");
 export const fairness = read<FairnessVectors>("fairness/testdata/vectors.json");
 export const vrf = read<VrfVectors>("vrf/testdata/rfc9381-p256.json");
+/** Rounds of public beacons. */
+export const drand = read<DrandVectors>("fairness/beacon/testdata/drand-rounds.json");
+/** Cosignatures of public witnesses. */
+export const cosignatures = read<CosignatureVectors>("audit/testdata/cosignatures.json");
 /** Saved proofs. */
 export const ticketFiles = read<TicketVectors>("verifier/ticket/testdata/vectors.json");
