@@ -21,7 +21,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sort"
 
 	"github.com/proofline/proofline/fairness"
 )
@@ -39,11 +38,11 @@ type Lists struct {
 // that make no sense and does not check the others: what it says holds for a
 // room that passes its audit. Not safe for concurrent use.
 type Collector struct {
-	schedule *fairness.Schedule
-	pending  []*window // with arrivals, not all of whose places are stated; oldest first
-	frozen   int       // how many of them are, the first ones
-	own      map[fairness.Ticket]bool
-	group    map[fairness.Ticket]bool
+	state   fairness.State // of policy and amendments alone: it knows the schedule
+	pending []*window      // with arrivals, not all of whose places are stated; oldest first
+	frozen  int            // how many of them are, the first ones
+	own     map[fairness.Ticket]bool
+	group   map[fairness.Ticket]bool
 
 	scores scores
 	room   description
@@ -85,12 +84,9 @@ func (c *Collector) Add(e fairness.Entry) error {
 }
 
 func (c *Collector) add(e fairness.Entry) error {
-	if room, ok := e.(*fairness.Room); ok != (c.schedule == nil) {
-		return fmt.Errorf("%w: %s entry", ErrUnaudited, e.Kind())
-	} else if ok {
-		return c.begin(room)
-	}
 	switch e := e.(type) {
+	case *fairness.Room:
+		return c.begin(e)
 	case *fairness.Arrive:
 		return c.arrive(e)
 	case *fairness.Freeze:
@@ -105,35 +101,21 @@ func (c *Collector) add(e fairness.Entry) error {
 		c.room.skip(e)
 	case *fairness.Amend:
 		c.room.amend(e)
-		return c.amend(e)
+		return c.policy(e)
 	}
 	return nil
 }
 
 func (c *Collector) begin(e *fairness.Room) error {
-	if problems := e.Problems(); len(problems) > 0 {
-		return fmt.Errorf("%w: the policy's %s %s", ErrUnaudited, problems[0].Field, problems[0].Detail)
-	}
-	c.schedule = fairness.NewSchedule(&e.Policy)
 	c.room.begin(&e.Policy)
-	return nil
+	return c.policy(e)
 }
 
-// amend follows the schedule, for the ends of windows.
-func (c *Collector) amend(e *fairness.Amend) error {
-	if e.Change != fairness.ChangeWindows {
-		return nil
+// policy follows the schedule, for the ends of windows.
+func (c *Collector) policy(e fairness.Entry) error {
+	if err := c.state.Apply(e, nil); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnaudited, err)
 	}
-	rules := c.schedule.Rules()
-	for i, r := range e.Windows {
-		if r.Length < fairness.MinWindow || i > 0 && r.From <= e.Windows[i-1].From {
-			return fmt.Errorf("%w: an amended window of %d ms from %d", ErrUnaudited, r.Length, r.From)
-		}
-	}
-	if len(e.Windows) > 0 {
-		rules = rules[:sort.Search(len(rules), func(i int) bool { return rules[i].From >= e.Windows[0].From })]
-	}
-	c.schedule = fairness.NewSchedule(&fairness.Policy{Windows: append(rules, e.Windows...), Closes: e.Closes})
 	return nil
 }
 
@@ -142,7 +124,10 @@ func (c *Collector) arrive(e *fairness.Arrive) error {
 	if n := len(c.pending); n > 0 && c.pending[n-1].Index == e.Window {
 		w = c.pending[n-1]
 	} else {
-		bounds, ok := c.schedule.At(e.Time)
+		bounds, ok := fairness.Window{}, c.state.Size() > 0
+		if ok {
+			bounds, ok = c.state.Schedule().At(e.Time)
+		}
 		if !ok || bounds.Index != e.Window {
 			return fmt.Errorf("%w: an arrival at %d in window %d", ErrUnaudited, e.Time, e.Window)
 		}

@@ -228,7 +228,7 @@ func TestAmendedWindows(t *testing.T) {
 		&fairness.Freeze{Time: p.Opens + 60_001, Window: 2},
 		&fairness.Arrive{Time: p.Opens + 80_000, Window: 4, Ticket: roomtest.Ticket(origin, 1)},
 		&fairness.Freeze{Time: p.Opens + 105_000, Window: 4},
-		&fairness.Amend{Time: p.Opens + 94_000, Change: fairness.ChangeWindows, Closes: p.Opens + 200_000},
+		&fairness.Amend{Time: p.Opens + 94_000, Change: fairness.ChangeWindows, Closes: p.Opens + 200_000, Windows: []fairness.WindowRule{{From: p.Opens + 95_000, Length: 30_000}}},
 	} {
 		if err := c.Add(e); err != nil {
 			t.Fatal(err)
@@ -242,7 +242,7 @@ func TestAmendedWindows(t *testing.T) {
 	if diff := cmp.Diff(want, r.Room.LateFreezes); diff != "" || r.Room.Late != 1 || r.Room.Empty != 1 {
 		t.Errorf("late %d, empty %d (-want +got):\n%s", r.Room.Late, r.Room.Empty, diff)
 	}
-	if got := c.schedule.Closes(); got != p.Opens+200_000 {
+	if got := c.state.Schedule().Closes(); got != p.Opens+200_000 {
 		t.Errorf("closes %d", got)
 	}
 }

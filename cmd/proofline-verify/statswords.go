@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/verifier/stats"
+)
+
+// printStats prints statistics for a person: the verdict, what was asked and
+// found, what would have been found, what happened, and what nobody can see.
+func (t *terminal) printStats(out statsOutput) error {
+	if out.Statistics == nil {
+		if err := t.printReport(out.Audit); err != nil {
+			return err
+		}
+		_, err := fmt.Fprint(t.out, "\nNo statistics: they would say nothing about a room that fails its audit.\n")
+		return err
+	}
+	var b strings.Builder
+	colour, r := t.colour(), out.Statistics
+	b.WriteString(statsVerdict(r, colour))
+	fmt.Fprintf(&b, "  room     %s\n", printable(out.Audit.Origin))
+	fmt.Fprintf(&b, "  audit    passed, level %d: %s; for its report: proofline-verify audit\n", out.Audit.Level, levels[out.Audit.Level])
+	fmt.Fprintf(&b, "  tested   %s of %s, in %s\n", grouped(r.Room.Tested), count(r.Room.Arrivals, "arrival", "arrivals"), count(r.Room.Windows, "window", "windows"))
+	for _, l := range []struct {
+		name string
+		list *stats.List
+	}{{"tickets ", r.Own}, {"group   ", r.Group}} {
+		if l.list != nil {
+			fmt.Fprintf(&b, "  %s %s, of which %s arrived and %s have a place\n", l.name, count(l.list.Tickets, "ticket", "tickets"), grouped(l.list.Arrived), grouped(l.list.Placed))
+		}
+	}
+	fmt.Fprintf(&b, "  took     %.1f s\n\nTests\n", out.Audit.Seconds)
+	for i, test := range r.Tests {
+		printTest(&b, i+1, test, colour)
+	}
+	b.WriteString("\nWould have been seen\n")
+	for _, p := range r.Power {
+		printItem(&b, "   - ", fmt.Sprintf("With probability %s, if %s. (%s)", percent(p.Probability), p.Cheat, p.Basis), plain)
+	}
+	if len(r.Power) == 0 {
+		printItem(&b, "   - ", "Nothing: there are too few arrivals with places.", plain)
+	}
+	b.WriteString("\nWhat happened, without a verdict\n")
+	for _, line := range happened(&r.Room) {
+		printItem(&b, "   - ", line, plain)
+	}
+	b.WriteString("\nCannot be seen\n")
+	for _, text := range r.CannotSee {
+		printItem(&b, "   - ", text, plain)
+	}
+	_, err := fmt.Fprint(t.out, b.String())
+	return err
+}
+
+func plain(s string) string { return s }
+
+func statsVerdict(r *stats.Result, colour func(int, string) string) string {
+	made, unusual := 0, 0
+	for _, t := range r.Tests {
+		if t.Made {
+			made++
+		}
+		if t.Unusual {
+			unusual++
+		}
+	}
+	level := fmt.Sprintf("%g %%", 100*r.Level)
+	switch r.Verdict {
+	case stats.Usual:
+		return colour(green, "✓ NOTHING UNUSUAL at "+level) +
+			fmt.Sprintf("\n  %s looked at places and arrivals. A fair room looks unusual to any of\n  them once in a hundred times, at most.\n\n", count(uint64(made), "test", "tests"))
+	case stats.Unusual:
+		return colour(red, fmt.Sprintf("✗ UNUSUAL at %s: %d of %s", level, unusual, count(uint64(made), "test", "tests"))) +
+			"\n  Chance does this to at most one fair room in a hundred. It is a reason to ask,\n  not a proof: the rules were kept.\n\n"
+	}
+	return colour(grey, "– TOO FEW ARRIVALS TO TELL") + "\n  No test could be made.\n\n"
+}
+
+func printTest(b *strings.Builder, number int, t stats.Test, colour func(int, string) string) {
+	mark, code := "✓", green
+	finding := t.Finding + fmt.Sprintf(" p = %.2g; corrected for the number of tests, %.2g.", t.P, t.Adjusted)
+	switch {
+	case !t.Made:
+		mark, code, finding = "–", grey, t.Finding
+	case t.Unusual:
+		mark, code = "✗", red
+	}
+	fmt.Fprintf(b, "  %2d %s %s\n", number, colour(code, mark), t.Title)
+	printItem(b, "       ", finding, func(s string) string { return colour(code, s) })
+}
+
+func percent(p float64) string {
+	switch {
+	case p > 0.999:
+		return "over 99.9 %"
+	case p < 0.01:
+		return "under 1 %"
+	}
+	return fmt.Sprintf("%.0f %%", 100*p)
+}
+
+// moment writes a time as people read it.
+func moment(t fairness.Time) string {
+	return time.UnixMilli(int64(t)).UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+// happened puts the description of a room into words.
+func happened(r *stats.Room) (lines []string) {
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	say("%s with arrivals, %s drawn, each once, and %s without arrivals between them.", count(r.Windows, "window", "windows"), grouped(r.Draws), grouped(r.Empty))
+	if r.Peak.Arrivals > 0 {
+		say("Most arrivals in one second: %s, at %s.", grouped(r.Peak.Arrivals), moment(r.Peak.Time))
+	}
+	for _, m := range r.Bursts {
+		say("Burst: %s in the second of %s, after %.1f a second in the minute before.", count(m.Arrivals, "arrival", "arrivals"), moment(m.Time), m.Usual)
+	}
+	for _, w := range r.Many {
+		say("Many arrivals: %s in window %d from %s on, and %.0f at the usual pace.", grouped(w.Arrivals), w.Index, moment(w.From), w.Usual)
+	}
+	for _, w := range r.Few {
+		say("Few arrivals: %s in window %d from %s on, and %.0f at the usual pace.", grouped(w.Arrivals), w.Index, moment(w.From), w.Usual)
+	}
+	if r.Late > 0 {
+		say("%s frozen more than 10 s after their end.", count(r.Late, "window was", "windows were"))
+	}
+	for _, w := range r.LateFreezes {
+		say("Late freeze: window %d, %.1f s after its end at %s.", w.Index, float64(w.Late)/1000, moment(w.To))
+	}
+	say("%s, %s, %s, %s.", count(r.Admissions, "admission", "admissions"), count(r.NoShows, "no-show", "no-shows"),
+		count(r.Left, "place given up", "places given up"), count(r.Revoked, "place taken away", "places taken away"))
+	if r.Amends > 0 {
+		say("%s:", count(r.Amends, "amendment", "amendments"))
+	}
+	for _, a := range r.Amendments[:min(len(r.Amendments), 10)] {
+		say("Amended %s at %s.", a.Change, moment(a.Time))
+	}
+	if r.Amends > 10 {
+		say("And %s more.", grouped(r.Amends-10))
+	}
+	return lines
+}
