@@ -1,0 +1,122 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/verifier/evidence"
+)
+
+// evidenceHeads say what each kind of evidence is about.
+var evidenceHeads = map[evidence.Kind]string{
+	evidence.Fork:        "TWO HISTORIES: the operator signed two that cannot both be right",
+	evidence.Receipt:     "AN ARRIVAL IS GONE: the operator signed it, and a history without it",
+	evidence.Shrink:      "The room shows fewer entries than before",
+	evidence.Unproven:    "The room does not prove that it continues what it showed before",
+	evidence.Violation:   "An entry breaks a rule",
+	evidence.LateFreeze:  "A window is over, and not frozen in time",
+	evidence.MissingDraw: "A window is not drawn in time",
+}
+
+type evidenceFlags struct {
+	vkey string
+	json bool
+}
+
+func evidenceCommand(t *terminal) *cobra.Command {
+	var f evidenceFlags
+	c := &cobra.Command{
+		Use:   "evidence FILE",
+		Short: "Check a file of evidence that somebody else wrote",
+		Long: `Check a file of evidence offline: what it proves, what is the word of whoever
+wrote it, and what it does not show. FILE - is standard input.
+
+Exit code 1: it proves that the operator did wrong; 0: it is an observation,
+which proves nothing by itself; 3: it cannot be read, is about another key, or
+does not hold.`,
+		Example: `  proofline-verify evidence evidence-fork-4711.json --vkey @sale.vkey`,
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(c *cobra.Command, args []string) error { return f.run(t, c.InOrStdin(), args[0]) },
+	}
+	c.Flags().StringVar(&f.vkey, "vkey", "", "key of the log: the key itself, or @FILE; default is the one in the file")
+	c.Flags().BoolVar(&f.json, "json", false, "print the finding as JSON")
+	return c
+}
+
+func (f *evidenceFlags) run(t *terminal, stdin io.Reader, name string) error {
+	vkey, err := readVKey(f.vkey)
+	if err != nil {
+		return err
+	}
+	e, err := readEvidence(stdin, name)
+	if err != nil {
+		return &exit{exitUnreadable, fmt.Errorf("read %s: %w", name, err), "give the file as it was written: one that an editor has changed is refused"}
+	}
+	finding, err := e.Check(vkey)
+	if err != nil {
+		hint := "it proves nothing; ask whoever wrote it"
+		if errors.Is(err, evidence.ErrKey) {
+			hint = "it says nothing about the room of the key you gave"
+		}
+		return &exit{exitUnreadable, err, hint}
+	}
+	if f.json {
+		enc := json.NewEncoder(t.out)
+		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
+		err = enc.Encode(finding)
+	} else {
+		err = t.printFinding(finding)
+	}
+	if err != nil {
+		return unreadable(err)
+	}
+	if finding.Proof {
+		return &exit{code: exitFailed}
+	}
+	return nil
+}
+
+func readEvidence(stdin io.Reader, name string) (*evidence.Evidence, error) {
+	if name != "-" {
+		file, err := os.Open(name) //nolint:gosec // the user names it
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }() // only read from
+		stdin = file
+	}
+	content, err := io.ReadAll(io.LimitReader(stdin, evidence.MaxSize+1))
+	if err != nil {
+		return nil, err
+	}
+	return evidence.Parse(content)
+}
+
+// printFinding prints a finding for a person.
+func (t *terminal) printFinding(f *evidence.Finding) error {
+	var b strings.Builder
+	colour := t.colour()
+	head := colour(grey, "– OBSERVATION: "+evidenceHeads[f.Kind])
+	if f.Proof {
+		head = colour(red, "✗ PROOF: "+evidenceHeads[f.Kind])
+	}
+	fmt.Fprintf(&b, "%s\n\n  room     %s\n  key\n    %s\n\nShown\n", head, printable(f.Origin), printable(f.VKey))
+	for _, text := range f.Shown {
+		printItem(&b, "   - ", printable(text), func(s string) string { return s })
+	}
+	if len(f.NotShown) > 0 {
+		b.WriteString("\nNot shown\n")
+	}
+	for _, text := range f.NotShown {
+		printItem(&b, "   - ", printable(text), func(s string) string { return s })
+	}
+	_, err := fmt.Fprint(t.out, b.String())
+	return err
+}

@@ -1,0 +1,126 @@
+package watch
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+)
+
+// news are the entries of one step in plain words. What there may be thousands
+// of is counted.
+type news struct {
+	list                     []string
+	arrivals, places, admits uint64
+	skips                    map[fairness.Reason]uint64
+	called                   bool
+}
+
+// maxNews is how many lines a step has at most, beside the counts.
+const maxNews = 100
+
+func (n *news) say(format string, args ...any) {
+	if len(n.list) < maxNews {
+		n.list = append(n.list, fmt.Sprintf(format, args...))
+	}
+}
+
+// add tells of an entry that was applied.
+func (n *news) add(e fairness.Entry, r *replay) {
+	switch e := e.(type) {
+	case *fairness.Arrive:
+		n.arrivals++
+	case *fairness.Assign:
+		n.places++
+	case *fairness.Admit:
+		n.admits++
+	case *fairness.Call:
+		n.called = true
+	case *fairness.Skip:
+		if n.skips == nil {
+			n.skips = map[fairness.Reason]uint64{}
+		}
+		n.skips[e.Reason]++
+	case *fairness.Freeze:
+		n.say("window %d is frozen with %s%s", e.Window, count(uint64(e.Lots), "arrival"), awaits(e, r))
+	case *fairness.Draw:
+		n.say("window %d is drawn%s", e.Window, signedBy(r))
+	case *fairness.Amend:
+		n.say("amended: %s", amended(e))
+	case *fairness.End:
+		n.say("the room has ended")
+	}
+}
+
+func awaits(e *fairness.Freeze, r *replay) string {
+	b := r.state.Policy().Beacon
+	if b == nil {
+		return ""
+	}
+	return fmt.Sprintf("; its draw waits for round %d, at %s", e.Round, clock(fairness.Time(b.Emitted(e.Round))))
+}
+
+func signedBy(r *replay) string {
+	if n := len(r.state.Policy().Witnesses); n > 0 {
+		return fmt.Sprintf("; %d of %d witnesses had signed its freeze", r.signers, n)
+	}
+	return ""
+}
+
+func amended(e *fairness.Amend) string {
+	switch e.Change {
+	case fairness.ChangeOutflow:
+		return fmt.Sprintf("outflow of %d a minute, at most %d at once (0 for no limit)", e.Outflow.PerMinute, e.Outflow.MaxActive)
+	case fairness.ChangeMessage:
+		return fmt.Sprintf("message to visitors with the SHA-256 %x", e.Message)
+	case fairness.ChangeWindows:
+		return fmt.Sprintf("schedule of windows that have not opened, %d rules", len(e.Windows))
+	}
+	return string(e.Change)
+}
+
+// lines returns the news of a step, with the counts first.
+func (n *news) lines(s *fairness.State) []string {
+	var counts []string
+	for _, c := range []struct {
+		n    uint64
+		noun string
+	}{{n.arrivals, "arrival"}, {n.places, "place"}, {n.admits, "admission"}} {
+		if c.n > 0 {
+			counts = append(counts, count(c.n, c.noun))
+		}
+	}
+	for _, reason := range []fairness.Reason{fairness.NoShow, fairness.Left, fairness.Revoked} {
+		if n.skips[reason] > 0 {
+			counts = append(counts, fmt.Sprintf("%d skipped (%s)", n.skips[reason], reason))
+		}
+	}
+	if n.called {
+		counts = append(counts, fmt.Sprintf("called up to place %d", s.Counts().Called))
+	}
+	if len(counts) == 0 {
+		return n.list
+	}
+	return append([]string{strings.Join(counts, ", ")}, n.list...)
+}
+
+// summary says what was read when the watch began.
+func summary(s *fairness.State) string {
+	c := s.Counts()
+	return fmt.Sprintf("read all of it: %s, %s in %s, %s drawn, %s called, %s",
+		count(s.Size(), "entry"), count(c.Arrivals, "arrival"), count(c.Windows, "window"),
+		count(c.Drawn, "place"), count(c.Called, "place"), count(c.Admitted, "admission"))
+}
+
+func count(n uint64, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "y"):
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func clock(t fairness.Time) string { return time.UnixMilli(int64(t)).UTC().Format("15:04:05 UTC") }

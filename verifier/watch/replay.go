@@ -1,0 +1,174 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/vrf"
+)
+
+// together is how many bundles are fetched at once.
+const together = 32
+
+// replay derives the room from its entries. It is the Outside of its state.
+type replay struct {
+	tree    audit.Tree
+	state   fairness.State
+	parser  fairness.Parser
+	broken  *breach  // the first one; entries after it are only hashed
+	open    []marker // the first arrival of windows that are not frozen
+	pending []marker // the freeze of windows that are not drawn
+	signers int      // of the draw being applied
+	news    news
+}
+
+// breach is an entry that breaks a rule.
+type breach struct {
+	index uint64
+	text  []byte
+	why   string
+}
+
+// marker is an entry about a window that something should follow.
+type marker struct {
+	window fairness.WindowIndex
+	index  uint64
+	text   []byte
+	due    fairness.Time
+}
+
+// read replays up to the head. ErrPoor says that the entries are not those
+// that were signed; then everything is read again at the next step.
+func (w *Watcher) read(ctx context.Context, s *Step) error {
+	r := &w.replay
+	for r.tree.Size() < w.head.Size {
+		if err := w.readSome(ctx); err != nil {
+			if errors.Is(err, ErrPoor) {
+				w.forget()
+			}
+			return err
+		}
+	}
+	if r.tree.Root() != w.head.Root {
+		err := fmt.Errorf("%w: %d entries hash to %v, signed is %v", ErrPoor, w.head.Size, r.tree.Root(), w.head.Root)
+		w.forget()
+		return err
+	}
+	if w.caught {
+		s.Events = r.news.lines(&r.state)
+	} else {
+		s.Events = []string{summary(&r.state)}
+	}
+	w.caught, r.news = true, news{}
+	return nil
+}
+
+func (w *Watcher) forget() { w.replay, w.caught = replay{}, false }
+
+// readSome replays the next bundles.
+func (w *Watcher) readSome(ctx context.Context) error {
+	var list []audit.Tile
+	for next := w.replay.tree.Size() / audit.TileWidth; len(list) < together && next*audit.TileWidth < w.head.Size; next++ {
+		list = append(list, audit.Tile{Level: -1, Index: next, Width: int(min(audit.TileWidth, w.head.Size-next*audit.TileWidth))})
+	}
+	for i, b := range fetch(ctx, w.src, list) {
+		if b.err != nil {
+			return fmt.Errorf("read %s: %w", list[i].Path(), b.err)
+		}
+		index := list[i].Index * audit.TileWidth
+		err := audit.SplitBundle(b.content, list[i].Width, func(text []byte) error {
+			if index == w.replay.tree.Size() { // else it was read before
+				w.replay.take(text)
+			}
+			index++
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrPoor, list[i].Path(), err)
+		}
+	}
+	return nil
+}
+
+type fetched struct {
+	content []byte
+	err     error
+}
+
+func fetch(ctx context.Context, src verifier.Source, list []audit.Tile) []fetched {
+	results := make([]fetched, len(list))
+	var group sync.WaitGroup
+	for i, t := range list {
+		group.Go(func() { results[i].content, results[i].err = src.Tile(ctx, t) })
+	}
+	group.Wait()
+	return results
+}
+
+// take applies one entry.
+func (r *replay) take(text []byte) {
+	if r.broken == nil {
+		r.apply(text)
+	}
+	r.tree.Append(audit.LeafHash(text))
+}
+
+func (r *replay) apply(text []byte) {
+	e, err := r.parser.Parse(text)
+	if err == nil {
+		r.signers = 0
+		err = r.state.Apply(e, r)
+	}
+	if err != nil {
+		r.broken = &breach{r.tree.Size(), bytes.Clone(text), err.Error()}
+		return
+	}
+	r.mark(e, text)
+	r.news.add(e, r)
+}
+
+// mark remembers what has to follow.
+func (r *replay) mark(e fairness.Entry, text []byte) {
+	switch e := e.(type) {
+	case *fairness.Arrive:
+		if e.Seq == 0 {
+			r.open = append(r.open, marker{window: e.Window, index: r.tree.Size(), text: bytes.Clone(text)})
+		}
+	case *fairness.Freeze:
+		r.open = r.open[1:]
+		due := e.Time
+		if b := r.state.Policy().Beacon; b != nil {
+			due = fairness.Time(b.Emitted(e.Round))
+		}
+		r.pending = append(r.pending, marker{e.Window, r.tree.Size(), bytes.Clone(text), due})
+	case *fairness.Draw:
+		r.pending = r.pending[1:]
+	}
+}
+
+// Root implements [fairness.Outside].
+func (r *replay) Root() [fairness.HashSize]byte { return r.tree.Root() }
+
+// VerifyProof implements [fairness.Outside].
+func (r *replay) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
+	public, err := vrf.NewPublicKey(key[:])
+	if err != nil {
+		return [fairness.BetaSize]byte{}, err
+	}
+	return public.Verify(alpha, proof[:])
+}
+
+// VerifyCosignature implements [fairness.Outside].
+func (r *replay) VerifyCosignature(witness string, size uint64, root [fairness.HashSize]byte, c fairness.Cosignature) (fairness.Time, error) {
+	seconds, err := audit.Checkpoint{Origin: r.state.Policy().Origin, Size: size, Root: root}.CosignedAt(witness, audit.Cosignature(c))
+	if err == nil {
+		r.signers++
+	}
+	return fairness.Time(seconds * 1000), err
+}

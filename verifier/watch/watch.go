@@ -1,0 +1,249 @@
+// Package watch follows a live room, as an audit that never ends:
+//
+//	Step: checkpoint ─► signed? ─► continues the one before? ─► entries ─► rules ─► on time?
+//
+// Every step reads what is new and checks it; what is wrong becomes a file of
+// evidence. A network that fails proves nothing and is an error of the step.
+// The package has no clock: each step is told the time. It holds the state of
+// the room, less than 200 bytes an arrival.
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/evidence"
+	"github.com/proofline/proofline/verifier/ticket"
+)
+
+var (
+	// ErrNoRoom is returned when a log does not begin with a room that names its key.
+	ErrNoRoom = errors.New("the log does not begin with a room")
+	// ErrKept is returned when the checkpoint kept from before is not of the room's key.
+	ErrKept = errors.New("the checkpoint kept from before is not signed by the room's key")
+	// ErrPoor is returned when the server answered with something that proves
+	// nothing. It becomes evidence when it does not pass.
+	ErrPoor = errors.New("the server's answer proves nothing")
+)
+
+// Config is what the watcher knows beside the room.
+type Config struct {
+	VKey string          // key of the log; empty takes the one the room names at first
+	Kept []byte          // checkpoint of an earlier run, nil for none
+	Late fairness.Millis // how long what is due may be missing
+}
+
+// Watcher follows one room. Not safe for concurrent use.
+type Watcher struct {
+	src    verifier.Source
+	config Config
+	vkey   string
+	key    note.Verifier // nil until known
+
+	signed []byte // the newest checkpoint that continues all before; nil for none
+	head   audit.Checkpoint
+	poor   fairness.Time // since when the server's answers prove nothing; 0 for not now
+
+	replay replay
+	caught bool // up with the head once: what comes now is news
+}
+
+// New returns a watcher that has seen nothing.
+func New(src verifier.Source, config Config) *Watcher {
+	return &Watcher{src: src, config: config, vkey: config.VKey}
+}
+
+// Step is what a step found.
+type Step struct {
+	Events   []string           // news, one line each
+	Evidence *evidence.Evidence // of what is wrong; the watch is over then
+	Ended    bool               // the room has ended and is read to its end
+}
+
+// Seen returns the newest checkpoint, nil for none yet.
+func (w *Watcher) Seen() []byte { return w.signed }
+
+// VKey returns the key of the log, empty until it is known.
+func (w *Watcher) VKey() string { return w.vkey }
+
+// Head returns what the newest checkpoint says.
+func (w *Watcher) Head() audit.Checkpoint { return w.head }
+
+// Step reads what the room shows at a time, not before that of earlier steps.
+// After an error the next step may be tried.
+func (w *Watcher) Step(ctx context.Context, now fairness.Time) (*Step, error) {
+	s := &Step{}
+	signed, err := w.src.Checkpoint(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read checkpoint: %w", err)
+	}
+	s.Evidence, err = w.accept(ctx, signed, now)
+	if err == nil && s.Evidence == nil {
+		err = w.read(ctx, s)
+		if errors.Is(err, ErrPoor) {
+			s.Evidence, err = w.doubt(evidence.Unproven, signed, now, err)
+		}
+	}
+	if err != nil || s.Evidence != nil {
+		return s, err
+	}
+	w.poor = 0
+	s.Evidence = w.judge(ctx, now)
+	s.Ended = w.replay.state.Ended()
+	return s, nil
+}
+
+// accept takes a checkpoint that continues the one before.
+func (w *Watcher) accept(ctx context.Context, signed []byte, now fairness.Time) (*evidence.Evidence, error) {
+	if w.key == nil {
+		if err := w.begin(ctx, signed); err != nil {
+			return nil, err
+		}
+	}
+	head, _, err := audit.OpenCheckpoint(signed, w.key)
+	if err != nil {
+		return w.doubt(evidence.Unproven, signed, now, err)
+	}
+	if w.signed != nil && head != w.head {
+		found, err := evidence.Contradict(ctx, w.src.Tile, w.vkey, w.signed, signed)
+		switch {
+		case found != nil:
+			return found, nil
+		case head.Size < w.head.Size: // as an old copy in a cache is, for a while
+			return w.doubt(evidence.Shrink, signed, now, fmt.Errorf("%d entries after %d", head.Size, w.head.Size))
+		case errors.Is(err, audit.ErrTile):
+			return w.doubt(evidence.Unproven, signed, now, err)
+		case err != nil:
+			return nil, err
+		}
+	}
+	if w.signed == nil || head != w.head {
+		w.signed, w.head = signed, head
+	}
+	return nil, nil
+}
+
+// begin finds out the key, and takes up where an earlier run ended.
+func (w *Watcher) begin(ctx context.Context, signed []byte) error {
+	if w.vkey == "" {
+		vkey, err := roomKey(ctx, w.src, signed)
+		if err != nil {
+			return err
+		}
+		w.vkey = vkey
+	}
+	key, err := note.NewVerifier(w.vkey)
+	if err != nil {
+		err = fmt.Errorf("%w: key %.200q: %w", ErrNoRoom, w.vkey, err)
+		w.vkey = w.config.VKey
+		return err
+	}
+	if w.config.Kept != nil {
+		head, _, err := audit.OpenCheckpoint(w.config.Kept, key)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrKept, err)
+		}
+		w.signed, w.head = w.config.Kept, head
+	}
+	w.key = key
+	return nil
+}
+
+// roomKey returns the key that the first entry names.
+func roomKey(ctx context.Context, src verifier.Source, signed []byte) (string, error) {
+	head, err := verifier.Unverified(signed)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNoRoom, err)
+	}
+	if head.Size == 0 {
+		return "", fmt.Errorf("%w: there are no entries", ErrNoRoom)
+	}
+	t := audit.Tile{Level: -1, Width: int(min(audit.TileWidth, head.Size))}
+	bundle, err := src.Tile(ctx, t)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", t.Path(), err)
+	}
+	var first []byte
+	if err := audit.SplitBundle(bundle, t.Width, func(text []byte) error {
+		if first == nil {
+			first = text
+		}
+		return nil
+	}); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNoRoom, err)
+	}
+	e, err := fairness.ParseEntry(first)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrNoRoom, err)
+	}
+	room, ok := e.(*fairness.Room)
+	if !ok {
+		return "", ErrNoRoom
+	}
+	return room.LogKey, nil
+}
+
+// doubt is an error as long as what is wrong may pass, and then evidence.
+func (w *Watcher) doubt(kind evidence.Kind, signed []byte, now fairness.Time, why error) (*evidence.Evidence, error) {
+	if w.poor == 0 {
+		w.poor = now
+	}
+	if w.signed == nil || now-w.poor <= fairness.Time(w.config.Late) {
+		return nil, fmt.Errorf("%w: %w", ErrPoor, why)
+	}
+	return &evidence.Evidence{
+		Kind: kind, VKey: ticket.Text(w.vkey), First: w.signed, Second: signed,
+		Observed: observation(now, w.poor, fmt.Sprintf("%.500s", why)),
+	}, nil
+}
+
+func observation(now, since fairness.Time, detail string) *evidence.Observation {
+	return &evidence.Observation{Time: ticket.Number(max(now, 0)), Since: ticket.Number(max(since, 0)), Detail: ticket.Text(strings.ToValidUTF8(detail, "?"))}
+}
+
+// judge looks for what should be there and is not, and for a broken rule.
+func (w *Watcher) judge(ctx context.Context, now fairness.Time) *evidence.Evidence {
+	r := &w.replay
+	e := &evidence.Evidence{VKey: ticket.Text(w.vkey), First: w.signed}
+	late := fairness.Time(w.config.Late)
+	switch over, ok := r.state.FreezeDue(); {
+	case r.broken != nil:
+		e.Kind, e.Observed = evidence.Violation, observation(now, now, r.broken.why)
+		w.prove(ctx, e, r.broken.index, r.broken.text)
+	case r.state.Ended():
+		return nil
+	case len(r.pending) > 0 && now-r.pending[0].due > late:
+		p := r.pending[0]
+		e.Kind, e.Observed = evidence.MissingDraw, observation(now, p.due, fmt.Sprintf("window %d is frozen, and not drawn in %d entries", p.window, w.head.Size))
+		e.Observed.Window = number(p.window)
+		w.prove(ctx, e, p.index, p.text)
+	case ok && len(r.open) > 0 && now-over > late:
+		p := r.open[0]
+		e.Kind, e.Observed = evidence.LateFreeze, observation(now, over, fmt.Sprintf("window %d is over, and not frozen in %d entries", p.window, w.head.Size))
+		e.Observed.Window = number(p.window)
+		w.prove(ctx, e, p.index, p.text)
+	default:
+		return nil
+	}
+	return e
+}
+
+func number(w fairness.WindowIndex) *ticket.Number {
+	n := ticket.Number(w)
+	return &n
+}
+
+// prove adds an entry to evidence, if the published tiles prove it.
+func (w *Watcher) prove(ctx context.Context, e *evidence.Evidence, index uint64, text []byte) {
+	path, err := audit.ProveInclusion(ctx, w.src.Tile, w.head, index)
+	if err == nil {
+		e.Entry = &ticket.Proven{Index: ticket.Number(index), Entry: text, Path: path}
+	}
+}
