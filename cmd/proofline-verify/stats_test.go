@@ -41,8 +41,7 @@ func TestStatsScripts(t *testing.T) {
 
 // crowd DIR writes a room of 900 visitors in three windows, sets VKEY to its
 // key, and writes lists: shoppers.txt has tickets and secrets of people who
-// came anyhow, front.txt
-// the tickets of the first 20 places.
+// came anyhow, front.txt the tickets of the first 20 places.
 func writeCrowd(ts *testscript.TestScript, _ bool, args []string) {
 	keys, files, front, err := visited()
 	ts.Check(err)
