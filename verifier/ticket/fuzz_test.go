@@ -12,11 +12,20 @@ import (
 )
 
 // TestMangled changes every byte of a good file, and leaves out and doubles some:
-// it is refused, or no longer has four good lines.
+// it is refused, or no longer has four good lines. With a beacon every check takes
+// milliseconds, so some bytes do.
 func TestMangled(t *testing.T) {
-	good := newStage(t).bundle().file(t)
+	mangle(t, newStage(t).bundle(), 1, 1000)
+	keys := newKeys(t, "honest")
+	mangle(t, newPublic(t, keys, keys.Witnesses...).bundle(), 13, 100)
+}
+
+// mangle changes a byte in so many, and wants that many files to be readable.
+func mangle(t *testing.T, b *Bundle, each, least int) {
+	t.Helper()
+	good, want := b.file(t), reasons(Check(b, Trust{}))
 	read := 0
-	for i := range good {
+	for i := 0; i < len(good); i += each {
 		flipped := bytes.Clone(good)
 		flipped[i] ^= 1
 		files := [][]byte{flipped}
@@ -29,12 +38,12 @@ func TestMangled(t *testing.T) {
 				continue // between two equal bytes nothing is doubled
 			}
 			read++
-			if got := reasons(Check(b, Trust{})); got == honest {
+			if got := reasons(Check(b, Trust{})); got == want {
 				t.Fatalf("byte %d: four good lines in %s", i, file)
 			}
 		}
 	}
-	if read < 1000 {
+	if read < least {
 		t.Errorf("only %d changed files could be read", read)
 	}
 }
@@ -138,6 +147,11 @@ func FuzzCheck(f *testing.F) {
 	}
 	keys := newKeys(f, "honest")
 	places := map[string]bool{}
+	for _, v := range readVectors(f).Files {
+		if v.Lines[3].Reason == Exact {
+			places[placeOf(v.Lines, ticketIn(f, v.File))] = true
+		}
+	}
 	for _, r := range []*roomtest.Room{scripted(f, keys), roomtest.Small(keys, keys.Policy())} {
 		for _, e := range newTree(keys, r.Entries()).parsed(f) {
 			if a, ok := e.(*fairness.Assign); ok {
@@ -163,10 +177,22 @@ func FuzzCheck(f *testing.F) {
 					t.Fatalf("%s %s is in no table", line.ID, line.Reason)
 				}
 			}
-			place := string(b.Ticket) + " " + lines[3].Facts["position"]
-			if vkey != "" && reasons(lines) == honest && !places[place] {
+			place := placeOf(lines, string(b.Ticket))
+			isGood := lines[0].Reason == Included && lines[1].Reason == Closed && lines[3].Reason == Exact
+			if vkey != "" && isGood && !places[place] {
 				t.Fatalf("four good lines for place %s", place)
 			}
 		}
 	})
+}
+
+func placeOf(lines [4]Line, ticket string) string { return ticket + " " + lines[3].Facts["position"] }
+
+func ticketIn(t testing.TB, file string) string {
+	t.Helper()
+	b, err := Parse([]byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b.Ticket)
 }
