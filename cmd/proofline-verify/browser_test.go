@@ -74,7 +74,39 @@ func TestTicketFromBrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries := roomtest.Small(keys, keys.Policy()).Entries()
+	for name, entries := range map[string][][]byte{
+		"without a beacon": roomtest.Small(keys, keys.Policy()).Entries(),
+		"with a beacon":    witnessed(t, keys),
+	} {
+		t.Run(name, func(t *testing.T) { compareChecks(t, script, keys, entries) })
+	}
+}
+
+// witnessed writes a room with a beacon and witnesses, and with people who come
+// between a freeze and its draw.
+func witnessed(t *testing.T, keys *roomtest.Keys) [][]byte {
+	t.Helper()
+	at := func(seconds int) fairness.Time { return roomtest.Opens + fairness.Time(seconds)*1000 }
+	r := roomtest.Open(keys, keys.Witnessed())
+	r.Append(&fairness.Amend{Time: at(-60), Change: fairness.ChangeMessage})
+	r.Join(at(5), 4)
+	r.Freeze(at(60))
+	r.Join(at(61), 3)
+	r.Draw(at(61))
+	r.Assign(-1)
+	r.Freeze(at(71))
+	r.Join(at(72), 2)
+	r.DrawBy(at(72), keys.Witnesses[1])
+	r.Assign(-1)
+	r.Settle(at(80))
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	return r.Entries()
+}
+
+func compareChecks(t *testing.T, script string, keys *roomtest.Keys, entries [][]byte) {
+	t.Helper()
 	index := func(kind fairness.Kind) int {
 		return slices.IndexFunc(entries, func(e []byte) bool { return bytes.HasPrefix(e, []byte(kind)) })
 	}
@@ -87,15 +119,11 @@ func TestTicketFromBrowser(t *testing.T) {
 		entry[len(entry)-1] ^= 1
 		return entry
 	}
-	rooms := []struct {
-		name    string
-		entries [][]byte
-		red     ticket.LineID // of the first visitor; empty for none
-	}{
+	rooms := []publishedRoom{
 		{"honest", entries, ""},
 		{"half", entries[:index(fairness.KindDraw)], ""},
 		{"no freeze", slices.Delete(slices.Clone(entries), index(fairness.KindFreeze), index(fairness.KindFreeze)+1), ticket.GroupLine},
-		{"another seed", with(index(fairness.KindDraw), flipped), ticket.DrawLine},
+		{"another end of the draw", with(index(fairness.KindDraw), flipped), ticket.DrawLine},
 		{"not UTF-8", with(index(fairness.KindDraw), func([]byte) []byte { return []byte("draw\xff") }), ticket.DrawLine},
 		{"no arrival", slices.Delete(slices.Clone(entries), 2, 3), ticket.RecordLine},
 	}
@@ -113,25 +141,40 @@ func TestTicketFromBrowser(t *testing.T) {
 		if i >= everybody {
 			room, isFirst = rooms[1+(i-everybody)/2], (i-everybody)%2 == 0
 		}
-		b, err := ticket.Parse([]byte(a.Proof))
-		if err != nil {
-			t.Fatalf("%s: %v", room.name, err)
-		}
-		lines := ticket.Check(b, ticket.Trust{VKey: keys.VKey})
-		var said []ticket.Line
-		for _, line := range lines {
-			said = append(said, ticket.Line{ID: line.ID, Status: line.Status, Reason: line.Reason})
-			if isFirst && (line.Status == ticket.Red) != (line.ID == room.red) {
-				t.Errorf("%s: the first visitor's line %s is %s, %s", room.name, line.ID, line.Status, line.Reason)
-			}
-		}
-		if diff := cmp.Diff(a.Lines, said); diff != "" {
-			t.Errorf("%s: visitor %d (-browser +here):\n%s", room.name, i, diff)
-		}
+		lines := room.compare(t, keys, a, isFirst)
 		if i < everybody && lines[3].Facts["position"] != placeIn(entries, questions[i].Ticket) {
 			t.Errorf("visitor %d has place %s", i, lines[3].Facts["position"])
 		}
 	}
+}
+
+// publishedRoom is a room that may be tampered with.
+type publishedRoom struct {
+	name    string
+	entries [][]byte
+	red     ticket.LineID // of the first visitor; empty for none
+}
+
+// compare checks the proof that the browser's program saved, and wants the same
+// from both.
+func (r publishedRoom) compare(t *testing.T, keys *roomtest.Keys, a answer, isFirst bool) [4]ticket.Line {
+	t.Helper()
+	b, err := ticket.Parse([]byte(a.Proof))
+	if err != nil {
+		t.Fatalf("%s: %v", r.name, err)
+	}
+	lines := ticket.Check(b, ticket.Trust{VKey: keys.VKey})
+	var said []ticket.Line
+	for _, line := range lines {
+		said = append(said, ticket.Line{ID: line.ID, Status: line.Status, Reason: line.Reason})
+		if isFirst && (line.Status == ticket.Red) != (line.ID == r.red) {
+			t.Errorf("%s: the first visitor's line %s is %s, %s", r.name, line.ID, line.Status, line.Reason)
+		}
+	}
+	if diff := cmp.Diff(a.Lines, said); diff != "" {
+		t.Errorf("%s: a visitor (-browser +here):\n%s", r.name, diff)
+	}
+	return lines
 }
 
 // buildSaving makes the script with what builds the pages.
