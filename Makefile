@@ -70,7 +70,7 @@ fuzz: need-go ## fuzz every target for FUZZTIME (20s)
 	internal/tools/fuzz.sh $(FUZZTIME)
 
 .PHONY: bench
-bench: need-go need-postgres $(UI_BUILT) ## measure the server against a bare one on this machine
+bench: build need-postgres need-chromium $(E2E_MODULES) ## measure the server against a bare one on this machine
 	go run ./internal/bench $(ARGS)
 
 .PHONY: lint
