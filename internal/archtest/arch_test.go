@@ -70,7 +70,7 @@ func TestImports(t *testing.T) {
 		"fairness/beacon/local": {module + "fairness/beacon", module + "fairness/beacon/relay", "github.com/cloudflare/circl/sign/bls"},
 		"audit":                 {"golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog", "github.com/transparency-dev/merkle/compact"},
 		"audit/witness":         {module + "audit", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
-		"verifier/ticket":       {module + "fairness", module + "vrf", module + "audit", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
+		"verifier/ticket":       {module + "fairness", module + "fairness/beacon", module + "vrf", module + "audit", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
 		"verifier/stats":        {module + "fairness", "gonum.org/v1/gonum/mathext"},
 		"verifier":              {module + "fairness", module + "fairness/beacon", module + "vrf", module + "audit", "golang.org/x/mod/sumdb/note"},
 	}
