@@ -40,7 +40,9 @@ func fork(t *testing.T) (keys *roomtest.Keys, one, two roomtest.Files) {
 }
 
 // changing is a server whose room is replaced while it runs.
-type changing struct{ files atomic.Pointer[roomtest.Files] }
+type changing struct {
+	files atomic.Pointer[roomtest.Files]
+}
 
 func (c *changing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b, err := c.files.Load().Get(strings.TrimPrefix(r.URL.Path, "/"))
@@ -60,7 +62,9 @@ func TestWatchFork(t *testing.T) {
 	defer s.Close()
 	dir := t.TempDir()
 	var stdout, stderr bytes.Buffer
-	env := func(name string) string { return map[string]string{"XDG_STATE_HOME": filepath.Join(dir, "state")}[name] }
+	env := func(name string) string {
+		return map[string]string{"XDG_STATE_HOME": filepath.Join(dir, "state")}[name]
+	}
 	time.AfterFunc(300*time.Millisecond, func() { room.files.Store(&two) })
 	args := []string{"watch", s.URL, "--vkey", keys.VKey, "--every", "100ms", "--late", "876000h", "--evidence", dir}
 	if code := run(t.Context(), args, &stdout, &stderr, env); code != exitFailed {

@@ -1,6 +1,6 @@
 // Package source reads published transcripts for package verifier: from a
-// server over HTTP, or from a directory. Both lay a room out as tlog-tiles
-// does (https://c2sp.org/tlog-tiles), and [Store] copies the one to the other.
+// server over HTTP, from a directory, or from a zip archive. All lay a room out as
+// tlog-tiles does (https://c2sp.org/tlog-tiles), and [Store] copies one to a directory.
 //
 // A source gives back what it was given, within bounds of size and time; to
 // judge it is the verifier's part. Errors name the URL or file, and wrap
@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/proofline/proofline/audit"
@@ -40,10 +42,13 @@ const (
 )
 
 // Open returns the source an argument names: a URL that begins with http://
-// or https://, else a directory.
+// or https://, a zip archive, else a directory.
 func Open(arg string) (verifier.Source, error) {
 	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
 		return HTTP(arg, nil)
+	}
+	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() && strings.EqualFold(filepath.Ext(arg), ".zip") {
+		return Zip(arg)
 	}
 	return Dir(arg)
 }

@@ -133,7 +133,7 @@ func (w *Watcher) accept(ctx context.Context, signed []byte, now fairness.Time) 
 // begin finds out the key, and takes up where an earlier run ended.
 func (w *Watcher) begin(ctx context.Context, signed []byte) error {
 	if w.vkey == "" {
-		vkey, err := roomKey(ctx, w.src, signed)
+		vkey, err := RoomKey(ctx, w.src, signed)
 		if err != nil {
 			return err
 		}
@@ -156,8 +156,9 @@ func (w *Watcher) begin(ctx context.Context, signed []byte) error {
 	return nil
 }
 
-// roomKey returns the key that the first entry names.
-func roomKey(ctx context.Context, src verifier.Source, signed []byte) (string, error) {
+// RoomKey returns the key that the first entry of a log names. It proves
+// nothing by itself: whoever made the log chose it.
+func RoomKey(ctx context.Context, src verifier.Source, signed []byte) (string, error) {
 	head, err := verifier.Unverified(signed)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNoRoom, err)

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/internal/roomtest"
+	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/ticket"
+)
+
+// saved returns the proof that the visitor with an arrival saved when the room
+// had published this.
+func saved(t *testing.T, files roomtest.Files, vkey string, entry []byte, index uint64) *ticket.Bundle {
+	t.Helper()
+	signed := files[roomtest.CheckpointPath]
+	head, err := verifier.Unverified(signed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := audit.ProveInclusion(t.Context(), files.Tile, head, index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := ticket.Text(vkey)
+	return &ticket.Bundle{
+		Version: 1, Origin: ticket.Text(head.Origin), VKey: &key, Ticket: ticket.Text(strings.Fields(string(entry))[4]),
+		Receipt: audit.Proof{Index: index, Path: path, Checkpoint: signed}.Marshal(), Checkpoint: signed,
+		Arrive: &ticket.Proven{Index: ticket.Number(index), Entry: entry, Path: path}, Growth: ticket.Hashes{},
+	}
+}
+
+// Receipts and saved proofs of two people who were shown two histories.
+func TestCompareReceipts(t *testing.T) {
+	keys, one, two := fork(t)
+	dir := t.TempDir()
+	write := func(name string, content []byte, err error) string {
+		t.Helper()
+		name = filepath.Join(dir, name)
+		if err == nil {
+			err = os.WriteFile(name, content, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	bundle := saved(t, one, keys.VKey, entryOf(t, one, 10), 10)
+	content, err := bundle.Marshal()
+	mine := write("mine.json", content, err)
+	receipt := write("mine.receipt", bundle.Receipt, nil)
+	hers := filepath.Join(dir, "hers")
+	if err := two.Write(hers); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		a    string
+		kind string
+		want []string
+	}{
+		{mine, "receipt", []string{"AN ARRIVAL IS GONE", "mine.json, receipt", "named by " + mine}},
+		{receipt, "fork", []string{"TWO HISTORIES", "mine.receipt, receipt"}},
+	} {
+		var stdout, stderr bytes.Buffer
+		env := func(string) string { return "" }
+		if code := run(t.Context(), []string{"compare", c.a, hers, "--evidence", dir}, &stdout, &stderr, env); code != exitFailed {
+			t.Errorf("%s: exit code %d\n%s%s", c.a, code, &stdout, &stderr)
+		}
+		for _, text := range c.want {
+			if !strings.Contains(stdout.String(), text) {
+				t.Errorf("%s: %q is not in %s", c.a, text, &stdout)
+			}
+		}
+		file := filepath.Join(dir, "evidence-"+c.kind+"-15.json")
+		stdout.Reset()
+		if code := run(t.Context(), []string{"evidence", file, "--vkey", keys.VKey}, &stdout, &stderr, env); code != exitFailed {
+			t.Errorf("%s: exit code %d\n%s%s", c.kind, code, &stdout, &stderr)
+		}
+		if c.kind == "receipt" && !strings.Contains(stdout.String(), string(bundle.Ticket)) {
+			t.Errorf("the ticket is not in %s", &stdout)
+		}
+	}
+}
+
+func entryOf(t *testing.T, files roomtest.Files, index int) (entry []byte) {
+	t.Helper()
+	bundle, err := files.Get("tile/entries/000.p/15")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	err = audit.SplitBundle(bundle, 15, func(text []byte) error {
+		if n == index {
+			entry = text
+		}
+		n++
+		return nil
+	})
+	if err != nil || entry == nil {
+		t.Fatal(err)
+	}
+	return entry
+}
