@@ -61,9 +61,9 @@ export class CheckPage {
     // Whatever is wrong has the same words: that it is, and what is.
     const said = words.find((text) => text.dataset["reason"] === reason) ?? words.find((text) => text.dataset["reason"] === status);
     for (const text of words) text.hidden = text !== said;
-    if (facts.lots !== undefined) this.#screen.count("lots", facts.lots);
-    if (facts.cosigned !== undefined) this.#screen.count("cosigned", facts.cosigned);
-    if (facts.position !== undefined) this.#screen.count("position", Number(facts.position));
+    for (const name of ["lots", "cosigned", "position"] as const) {
+      if (facts[name] !== undefined) this.#screen.count(name, Number(facts[name]));
+    }
   }
 
   #save(): void {
