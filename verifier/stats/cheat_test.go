@@ -102,7 +102,10 @@ func TestCheatsAreFound(t *testing.T) {
 		}), []string{testGrid, testWindows, testOrder}, nil},
 		{"staged arrivals in the middle get half a window's start", newRoom("staged", 10, 400, func(_ int, _ []fairness.Ticket, order []uint32) []uint32 {
 			return toFront(order, 0.5, func(seq uint32) bool { return int(seq) >= len(order)*4/10 && int(seq) < len(order)*5/10 })
-		}), []string{testGrid, testWindows}, []string{testNeighbours}},
+		}), []string{testGrid, testMoments, testWindows}, []string{testNeighbours}},
+		{"one hundredth of each window gets a tenth's start", newRoom("staged hundredth", 10, 5000, func(_ int, _ []fairness.Ticket, order []uint32) []uint32 {
+			return toFront(order, 0.1, func(seq uint32) bool { return seq/50 == 61 })
+		}), []string{testMoments}, []string{testOrder, testNeighbours}},
 		{"first come, first served by a bit", newRoom("early", 20, 100, func(_ int, _ []fairness.Ticket, order []uint32) []uint32 {
 			return toFront(order, 0.2, func(seq uint32) bool { return int(seq) < len(order)/2 })
 		}), []string{testGrid, testOrder}, []string{testNeighbours}},
@@ -265,6 +268,11 @@ func TestPower(t *testing.T) {
 		by   string
 		make func(name string) room
 	}{
+		{cheatTogether, testMoments, func(name string) room {
+			return newRoom(name, 4, 3500, func(_ int, _ []fairness.Ticket, order []uint32) []uint32 {
+				return toFront(order, headStart, func(seq uint32) bool { return seq >= 35*42 && seq < 35*43 })
+			})
+		}},
 		{cheatGroup, testGroup, func(name string) room {
 			r := newRoom(name, 4, 600, nil)
 			r.lists.Group = friends(r, 25)
@@ -302,32 +310,5 @@ func TestPower(t *testing.T) {
 				t.Errorf("foretold %.3f, seen %.3f", foretold, seen)
 			}
 		})
-	}
-}
-
-// The noncentrality that the power of the grid rests on is that of simulated
-// rooms: the mean of the chi-square grows by as much.
-func TestNoncentrality(t *testing.T) {
-	const windows, arrivals, rooms = 20, 5000, 10
-	var excess, foretold float64
-	for i := range rooms {
-		r := newRoom(fmt.Sprintf("noncentral %d", i), windows, arrivals, func(_ int, _ []fairness.Ticket, order []uint32) []uint32 {
-			return toFront(order, headStart, func(seq uint32) bool { return seq >= 2100 && seq < 2100+arrivals/100 })
-		})
-		c := New(Lists{})
-		r.play(func(e fairness.Entry) {
-			if err := c.Add(e); err != nil {
-				t.Fatal(err)
-			}
-		})
-		g := c.scores.grid()
-		x, df := g.square()
-		excess += (x - df) / rooms
-		foretold = g.noncentrality()
-	}
-	deviation := math.Sqrt(2 * (81 + 2*foretold) / rooms)
-	t.Logf("foretold %.1f, seen %.1f ± %.1f", foretold, excess, deviation)
-	if math.Abs(excess-foretold) > 3.5*deviation {
-		t.Errorf("foretold %.1f, seen %.1f ± %.1f", foretold, excess, deviation)
 	}
 }

@@ -11,42 +11,6 @@ import (
 // freedom is at least x.
 func tail(x, df float64) float64 { return mathext.GammaIncRegComp(df/2, max(x, 0)/2) }
 
-// critical returns the x whose [tail] is p, by bisection.
-func critical(p, df float64) float64 {
-	low, high := 0.0, df+1
-	for tail(high, df) > p {
-		high *= 2
-	}
-	for range 60 {
-		if mid := (low + high) / 2; tail(mid, df) > p {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
-	return high
-}
-
-// noncentralTail returns the same chance with noncentrality lambda, as the
-// mixture of central ones that it is (Johnson, Kotz, Balakrishnan: Continuous
-// Univariate Distributions, volume 2, chapter 29).
-func noncentralTail(x, df, lambda float64) float64 {
-	half := lambda / 2
-	spread := 8*math.Sqrt(half) + 20
-	p := 0.0
-	for j := math.Floor(max(0, half-spread)); j <= half+spread; j++ {
-		lg, _ := math.Lgamma(j + 1)
-		weight := math.Exp(-half - lg)
-		if half > 0 {
-			weight = math.Exp(j*math.Log(half) - half - lg)
-		} else if j > 0 {
-			break
-		}
-		p += weight * tail(x, df+2*j)
-	}
-	return min(p, 1)
-}
-
 // twoSided returns the chance that a standard normal variable is at least as
 // far from 0 as z.
 func twoSided(z float64) float64 { return math.Erfc(math.Abs(z) / math.Sqrt2) }
@@ -56,6 +20,16 @@ func below(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 
 // limit returns the z whose [twoSided] is p.
 func limit(p float64) float64 { return math.Sqrt2 * math.Erfcinv(p) }
+
+// smallest returns the chance that the smallest of n independent p-values is at
+// most p (Šidák, Journal of the American Statistical Association 62, 1967). If
+// they depend on each other as here, it is at most that.
+func smallest(p float64, n int) float64 {
+	return -math.Expm1(float64(n) * math.Log1p(-min(p, 1-1e-15)))
+}
+
+// each returns the p-value of which [smallest] of n is p.
+func each(p float64, n int) float64 { return -math.Expm1(math.Log1p(-p) / float64(n)) }
 
 // poissonTail returns the chance that a Poisson variable of that mean is at
 // least n.

@@ -69,3 +69,38 @@ func (g *grid) fullest() (row, column int) {
 	}
 	return at / g.side, at % g.side
 }
+
+// scan sums up the places of the arrivals of each short moment, one of as many
+// equal parts of the window.
+type scan struct {
+	parts    int
+	arrivals uint64
+	moments  []labelled
+}
+
+func newScan(parts int) scan { return scan{parts: parts, moments: make([]labelled, parts)} }
+
+// add takes a window with at least as many arrivals as parts.
+func (s *scan) add(order []uint32) {
+	n, parts := len(order), uint64(s.parts)
+	s.arrivals += uint64(n)
+	window := newScan(s.parts)
+	for place, seq := range order {
+		window.moments[uint64(seq)*parts/uint64(n)].add(place, n)
+	}
+	for i := range s.moments {
+		window.moments[i].close(n)
+		s.moments[i].join(window.moments[i])
+	}
+}
+
+// strangest returns the moment whose people stand furthest to the front or to
+// the back, for their number.
+func (s *scan) strangest() (at int) {
+	for i := range s.moments {
+		if math.Abs(s.moments[i].z()) > math.Abs(s.moments[at].z()) {
+			at = i
+		}
+	}
+	return at
+}

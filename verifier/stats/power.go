@@ -27,7 +27,7 @@ type Power struct {
 
 // Ids of the cheats.
 const (
-	cheatTogether = "together" // favoured people who arrive together
+	cheatTogether = "together" // favoured people who arrive at one moment
 	cheatListed   = "listed"   // the same, scattered, and the auditor has a list
 	cheatGroup    = "group"    // the group given
 	cheatRedraw   = "redraw"   // draws repeated for the group given
@@ -35,20 +35,18 @@ const (
 
 // power foretells by formulas: a test sees a cheat if it would alone at the
 // strictest level that Holm's correction asks for.
-func (s *scores) power(g *grid, tests int) (list []Power) {
+func (s *scores) power(m *scan, tests int) (list []Power) {
 	level := Level / float64(tests)
-	if g != nil {
-		x, df := critical(level, float64((g.side-1)*(g.side-1))), float64((g.side-1)*(g.side-1))
-		list = append(list, Power{cheatTogether,
-			"1 % of the people, who arrive one after the other at the same moment of every window, get a head start of 10 % of the window; nobody has a list of them",
-			noncentralTail(x, df, g.noncentrality()),
-			"formula: noncentral chi-square of the grid of all windows"})
-	}
 	const byRanks = "formula: normal approximation of the rank sum"
-	if m := favoured * float64(s.arrivals); m >= minListed {
+	if m != nil {
+		list = append(list, Power{cheatTogether,
+			fmt.Sprintf("1 %% of the people, %s, get a head start of 10 %% of the window, and they all arrive in the same part of %d of their windows; nobody has a list of them", grouped(m.arrivals/100), m.parts),
+			seen(favoured*float64(m.arrivals), m.moments[m.parts/2].variance, each(level, m.parts)), byRanks})
+	}
+	if people := favoured * float64(s.arrivals); people >= minListed {
 		list = append(list, Power{cheatListed,
-			fmt.Sprintf("1 %% of the people, %s, get a head start of 10 %% of the window, and somebody gives a list of them", grouped(uint64(m))),
-			seen(m, m*(1-favoured)/12, level), byRanks})
+			fmt.Sprintf("1 %% of the people, %s, get a head start of 10 %% of the window, and somebody gives a list of them", grouped(uint64(people))),
+			seen(people, people*(1-favoured)/12, level), byRanks})
 	}
 	if m := float64(s.labels.tickets); m >= minListed && s.labels.variance > 0 {
 		list = append(list, Power{cheatGroup,
@@ -70,22 +68,4 @@ func seen(m, variance, level float64) float64 {
 	mean := (1 - headStart) * (1 - headStart) / 2
 	spread := (math.Pow(1-headStart, 3)/3 - mean*mean) * 12 // of 1
 	return below(((0.5-mean)*m/math.Sqrt(variance) - limit(level)) / math.Sqrt(spread))
-}
-
-// noncentrality is that of the chi-square if people of one row, as many as
-// favoured says of all, stand headStart further to the front.
-func (g *grid) noncentrality() float64 {
-	side, sum := float64(g.side), 0.0
-	at := func(j float64) float64 { return min(1, j/side+headStart) }
-	for j := range g.side {
-		share := at(float64(j)+1) - at(float64(j))
-		if j == 0 {
-			share = at(1)
-		}
-		d := favoured * (share - 1/side)
-		sum += d * d
-	}
-	// Each field expects 1/side² of the arrivals. Rows and columns keep their
-	// sums, so the others move the other way.
-	return float64(g.arrivals) * sum * side * side * (1 - 1/side)
 }

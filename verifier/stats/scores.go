@@ -18,8 +18,12 @@ const (
 	maxSide        = 10 // of a grid
 )
 
-// sides are those that the grid of all windows may have.
-var sides = [...]int{2, 3, 5, maxSide}
+// sides are those that the grid of all windows may have, and parts those that
+// its moments may be.
+var (
+	sides = [...]int{2, 3, 5, maxSide}
+	parts = [...]int{20, 100}
+)
 
 // scores sum up the windows whose places are all stated.
 type scores struct {
@@ -27,6 +31,7 @@ type scores struct {
 	windows  uint64
 
 	grids   [len(sides)]grid // of windows with as many arrivals as a side has fields
+	scans   [len(parts)]scan // of windows with as many arrivals as parts
 	square  float64          // sum of the windows' own chi-squares
 	degrees float64
 	gridded uint64 // windows in it
@@ -51,6 +56,9 @@ type scores struct {
 func newScores() (s scores) {
 	for i, side := range sides {
 		s.grids[i] = newGrid(side)
+	}
+	for i, n := range parts {
+		s.scans[i] = newScan(n)
 	}
 	return s
 }
@@ -77,6 +85,11 @@ func (s *scores) add(w *window) {
 	for i := range s.grids {
 		if n >= s.grids[i].side {
 			s.grids[i].add(w.order)
+		}
+	}
+	for i := range s.scans {
+		if n >= s.scans[i].parts {
+			s.scans[i].add(w.order)
 		}
 	}
 	if n >= minGrid {

@@ -103,6 +103,36 @@ func TestGridOfSeveralWindows(t *testing.T) {
 	}
 }
 
+// A scan has the sums of its parts, and their variances.
+func TestScan(t *testing.T) {
+	s := newScan(2)
+	s.add([]uint32{2, 0, 3, 1})
+	s.add([]uint32{0, 1, 2})
+	var first, second labelled // seqs 0 and 1 of both windows; the others
+	for _, place := range []int{1, 3} {
+		first.add(place, 4)
+	}
+	for _, place := range []int{0, 1} {
+		first.add(place, 3)
+	}
+	for _, place := range []int{0, 2} {
+		second.add(place, 4)
+	}
+	second.add(2, 3)
+	four, three, one := labelled{tickets: 2}, labelled{tickets: 2}, labelled{tickets: 1}
+	four.close(4)
+	three.close(3)
+	one.close(3)
+	for i, want := range []labelled{{4, first.sum, four.variance + three.variance}, {3, second.sum, four.variance + one.variance}} {
+		if got := s.moments[i]; got.tickets != want.tickets || !near(got.sum, want.sum) || !near(got.variance, want.variance) {
+			t.Errorf("part %d: %+v, want %+v", i, got, want)
+		}
+	}
+	if s.arrivals != 7 {
+		t.Errorf("%d arrivals", s.arrivals)
+	}
+}
+
 func TestNeighbours(t *testing.T) {
 	for _, c := range []struct {
 		order []uint32
