@@ -61,9 +61,8 @@ export class CheckPage {
     // Whatever is wrong has the same words: that it is, and what is.
     const said = words.find((text) => text.dataset["reason"] === reason) ?? words.find((text) => text.dataset["reason"] === status);
     for (const text of words) text.hidden = text !== said;
-    for (const name of ["lots", "cosigned", "position"] as const) {
-      if (facts[name] !== undefined) this.#screen.count(name, Number(facts[name]));
-    }
+    // Of the facts these are the numbers in the sentences.
+    for (const [name, value] of Object.entries(facts)) this.#screen.count(name, Number(value));
   }
 
   #save(): void {
