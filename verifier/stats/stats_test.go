@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -161,6 +162,25 @@ func TestResultJSON(t *testing.T) {
 	}
 	if len(again.Power) != 4 {
 		t.Errorf("power: %+v", again.Power)
+	}
+}
+
+// The README for auditors explains every test, and no other.
+func TestREADMEExplainsEveryTest(t *testing.T) {
+	b, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(b), "\n## Statistics\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	tests := newRoom("readme", 1, 1, fair).result(t).Tests
+	for _, test := range tests {
+		if !strings.Contains(section, "\n| `"+test.ID+"` | ") {
+			t.Errorf("README.md lacks test %s", test.ID)
+		}
+	}
+	if n := strings.Count(section, "\n| `"); n != len(tests) {
+		t.Errorf("README.md has %d tests, a result %d", n, len(tests))
 	}
 }
 
