@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"regexp"
@@ -34,10 +35,11 @@ type auditFlags struct {
 func auditCommand(t *terminal) *cobra.Command {
 	var f auditFlags
 	c := &cobra.Command{
-		Use:   "audit URL|DIR",
+		Use:   "audit URL|DIR|ZIP",
 		Short: "Check a whole transcript and print a report",
-		Long: `Check a whole transcript: read it from the URL of a room or from a directory,
-derive everything again, and print numbered checks.
+		Long: `Check a whole transcript: read it from the URL of a room, from a directory or
+from the archive of a dossier, derive everything again, and print numbered
+checks.
 
 The last verified checkpoint of each room is kept, and the next audit checks
 that nothing before it was rewritten.`,
@@ -47,41 +49,28 @@ that nothing before it was rewritten.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), t, args[0]) },
 	}
-	c.Flags().StringVar(&f.vkey, "vkey", "", "key of the log: the key itself, or @FILE; default is the one the transcript names")
-	f.others.define(c)
+	f.define(c)
 	c.Flags().BoolVar(&f.json, "json", false, "print the report as JSON")
 	c.Flags().StringVar(&f.html, "html", "", "write the report to this file too, as a page to read, print and pass on")
+	return c
+}
+
+// define defines the flags of everything that audits.
+func (f *auditFlags) define(c *cobra.Command) {
+	c.Flags().StringVar(&f.vkey, "vkey", "", "key of the log: the key itself, or @FILE; default is the one the transcript names")
+	f.others.define(c)
 	c.Flags().StringVar(&f.kept, "kept", "", "compare with the checkpoint in this file, not with the one kept")
 	c.Flags().StringVar(&f.state, "state", "", "keep checkpoints in this directory (default $XDG_STATE_HOME/proofline-verify)")
 	c.Flags().BoolVar(&f.noKeep, "no-keep", false, "neither use nor keep checkpoints of other audits")
 	c.MarkFlagsMutuallyExclusive("state", "no-keep")
-	return c
 }
 
 func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
-	vkey, err := readVKey(f.vkey)
+	src, trust, keeper, err := f.prepare(ctx, t, arg)
 	if err != nil {
 		return err
 	}
-	trust, err := f.others.trust()
-	if err != nil {
-		return err
-	}
-	src, err := open(arg)
-	if err != nil {
-		return err
-	}
-	pinned, err := pin(ctx, src)
-	if err != nil {
-		return unreadable(err)
-	}
-	keeper := newKeeper(f, t, pinned.origin())
-	kept, err := keeper.load()
-	if err != nil {
-		return err
-	}
-	trust.VKey, trust.Kept = vkey, kept
-	done, err := f.audit(ctx, t, arg, pinned, trust)
+	done, err := audited(ctx, t, arg, src, trust, f.html != "")
 	if err != nil {
 		return unreadable(err)
 	}
@@ -95,25 +84,53 @@ func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 		return &exit{code: exitFailed}
 	}
 	if !stranger(arg, done) { // it would be held against the room whose name it has taken
-		keeper.save(pinned.checkpoint)
+		keeper.save(src.checkpoint)
 	}
 	return nil
 }
 
-// audit audits, and listens to what the transcript tells.
-func (f *auditFlags) audit(ctx context.Context, t *terminal, arg string, src *pinned, trust verifier.Trust) (*report.Audit, error) {
-	began, bar, recorder := time.Now(), t.bar("entries"), report.Record(src)
+// prepare opens a transcript, and reads what the auditor knows beside it.
+func (f *auditFlags) prepare(ctx context.Context, t *terminal, arg string) (*pinned, verifier.Trust, *keeper, error) {
+	vkey, err := readVKey(f.vkey)
+	if err != nil {
+		return nil, verifier.Trust{}, nil, err
+	}
+	trust, err := f.others.trust()
+	if err != nil {
+		return nil, trust, nil, err
+	}
+	src, err := open(arg)
+	if err != nil {
+		return nil, trust, nil, err
+	}
+	pinned, err := pin(ctx, src)
+	if err != nil {
+		return nil, trust, nil, unreadable(err)
+	}
+	keeper := newKeeper(f, t, pinned.origin())
+	trust.VKey = vkey
+	trust.Kept, err = keeper.load()
+	return pinned, trust, keeper, err
+}
+
+// audited audits, and listens to what the transcript tells if it is to be told.
+func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust verifier.Trust, tell bool) (*report.Audit, error) {
+	done := &report.Audit{
+		Trust: trust, Checkpoint: src.checkpoint, Source: arg, Command: command(arg, trust),
+		Program: "proofline-verify " + version(), Time: time.Now(),
+	}
+	bar, recorder, from := t.bar("entries"), report.Record(src), verifier.Source(src)
+	if tell {
+		from = recorder
+	}
 	trust.Progress = bar.show
-	r, err := verifier.Audit(ctx, recorder, trust)
+	r, err := verifier.Audit(ctx, from, trust)
 	bar.clear()
 	if err != nil {
 		return nil, err
 	}
-	r.Seconds = time.Since(began).Seconds()
-	done := &report.Audit{
-		Report: r, Story: recorder.Story(), Trust: trust, Checkpoint: src.checkpoint,
-		Source: arg, Command: f.command(arg, trust), Program: "proofline-verify " + version(), Time: began,
-	}
+	r.Seconds = time.Since(done.Time).Seconds()
+	done.Report, done.Story = r, recorder.Story()
 	if stranger(arg, done) {
 		r.NotProven = append(r.NotProven, fmt.Sprintf("That this is the room at %s: it calls itself %s.", arg, printable(r.Origin)))
 	}
@@ -126,7 +143,7 @@ func stranger(arg string, a *report.Audit) bool {
 }
 
 // command returns the line that makes an audit again.
-func (f *auditFlags) command(arg string, trust verifier.Trust) string {
+func command(arg string, trust verifier.Trust) string {
 	words := []string{"proofline-verify", "audit", arg}
 	if trust.VKey != "" {
 		words = append(words, "--vkey", trust.VKey)
@@ -169,10 +186,14 @@ func (f *auditFlags) print(t *terminal, r *verifier.Report) error {
 	if !f.json {
 		return t.printReport(r)
 	}
-	e := json.NewEncoder(t.out)
+	return writeJSON(t.out, r)
+}
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	return e.Encode(r)
+	return e.Encode(v)
 }
 
 // open opens a source; only a text that can be none is wrong usage.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -67,10 +66,7 @@ func (f *evidenceFlags) run(t *terminal, stdin io.Reader, name string) error {
 		return &exit{exitUnreadable, err, hint}
 	}
 	if f.json {
-		enc := json.NewEncoder(t.out)
-		enc.SetIndent("", "  ")
-		enc.SetEscapeHTML(false)
-		err = enc.Encode(finding)
+		err = writeJSON(t.out, finding)
 	} else {
 		err = t.printFinding(finding)
 	}

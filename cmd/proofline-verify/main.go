@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 		SilenceUsage:  true,
 	}
 	t := &terminal{stdout, stderr, env, isTerminal}
-	root.AddCommand(auditCommand(t), fetchCommand(t), watchCommand(t), evidenceCommand(t), compareCommand(t), ticketCommand(t), witnessCommand(t), statsCommand(t), versionCommand(t))
+	root.AddCommand(auditCommand(t), fetchCommand(t), watchCommand(t), evidenceCommand(t), compareCommand(t), dossierCommand(t), ticketCommand(t), witnessCommand(t), statsCommand(t), versionCommand(t))
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

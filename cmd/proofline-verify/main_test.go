@@ -39,6 +39,7 @@ func TestScripts(t *testing.T) {
 			"report":  reported,
 
 			"unreadable": unreadableFiles,
+			"unpack":     unpack,
 		},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir+"/home")

@@ -104,7 +104,7 @@ func printCheck(b *strings.Builder, number int, c verifier.Check, colour func(in
 	case verifier.Fail:
 		mark, code = "✗", red
 	}
-	fmt.Fprintf(b, "  %2d %s %s\n", number, colour(code, mark), c.Title)
+	fmt.Fprintf(b, "  %2d %s %s\n", number, colour(code, mark), strings.Join(wrapped(c.Title, 7), "\n       "))
 	if c.Status != verifier.Pass || slices.Contains(telling, c.ID) {
 		printItem(b, "       ", printable(c.Detail), func(s string) string { return colour(code, s) })
 	}
