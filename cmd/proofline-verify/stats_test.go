@@ -102,6 +102,25 @@ func testOf(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+func TestOdds(t *testing.T) {
+	for _, c := range []struct {
+		p    float64
+		want string
+	}{
+		{1, "nearly all"}, {0.994, "99 of 100"}, {0.5, "50 of 100"}, {0.0149, "1 of 100"}, {0.01, "1 of 100"}, {0.0051, "1 of 100"},
+		{0.005, "1 of 200"}, {0.00011, "1 of 9,000"}, {1e-6, "1 of 1,000,000"}, {1e-10, "less than 1 of 1,000,000,000"}, {0, "less than 1 of 1,000,000,000"},
+	} {
+		if got := odds(c.p); got != c.want {
+			t.Errorf("%v: %q, want %q", c.p, got, c.want)
+		}
+	}
+	for p, want := range map[float64]string{0.99999: "over 99.9 %", 0.42: "42 %", 0.0099: "under 1 %"} {
+		if got := percent(p); got != want {
+			t.Errorf("%v: %q, want %q", p, got, want)
+		}
+	}
+}
+
 func TestParseTickets(t *testing.T) {
 	secret := roomtest.Secret(1)
 	want := roomtest.Ticket(statsOrigin, 1)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -82,7 +83,11 @@ func statsVerdict(r *stats.Result, colour func(int, string) string) string {
 
 func printTest(b *strings.Builder, number int, t stats.Test, colour func(int, string) string) {
 	mark, code := "✓", green
-	finding := t.Finding + fmt.Sprintf(" p = %.2g; corrected for the number of tests, %.2g.", t.P, t.Adjusted)
+	finding := t.Finding + fmt.Sprintf(" This or more happens in %s fair rooms", odds(t.P))
+	if t.Adjusted < 0.5 {
+		finding += "; corrected for the number of tests, in " + odds(t.Adjusted)
+	}
+	finding += "."
 	switch {
 	case !t.Made:
 		mark, code, finding = "–", grey, t.Finding
@@ -91,6 +96,20 @@ func printTest(b *strings.Builder, number int, t stats.Test, colour func(int, st
 	}
 	fmt.Fprintf(b, "  %2d %s %s\n", number, colour(code, mark), t.Title)
 	printItem(b, "       ", finding, func(s string) string { return colour(code, s) })
+}
+
+// odds puts a chance into words.
+func odds(p float64) string {
+	switch {
+	case p < 1e-9:
+		return "less than 1 of 1,000,000,000"
+	case p < 0.0095:
+		step := math.Pow(10, math.Floor(math.Log10(1/p)))
+		return "1 of " + grouped(uint64(math.Floor(1/p/step)*step))
+	case p > 0.995:
+		return "nearly all"
+	}
+	return fmt.Sprintf("%.0f of 100", 100*p)
 }
 
 func percent(p float64) string {

@@ -65,7 +65,8 @@ func (s *scores) power(m *scan, tests int) (list []Power) {
 // from its variance without.
 func seen(m, variance, level float64) float64 {
 	// A share u of the window in front of somebody becomes max(0, u-h).
-	mean := (1 - headStart) * (1 - headStart) / 2
-	spread := (math.Pow(1-headStart, 3)/3 - mean*mean) * 12 // of 1
+	const rest = 1 - headStart
+	const mean, square = rest * rest / 2, rest * rest * rest / 3
+	const spread = (square - mean*mean) * 12 // of 1 without a head start
 	return below(((0.5-mean)*m/math.Sqrt(variance) - limit(level)) / math.Sqrt(spread))
 }

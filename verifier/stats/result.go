@@ -182,8 +182,8 @@ func gridTest(g *grid) Test {
 	row, column := g.fullest()
 	at := row*g.side + column
 	return made(testGrid, title, tail(x, df),
-		"Part %d of %d by arrival and part %d by place have most in common, %s, and chance gives %.0f. Chi-square %.1f, %.0f degrees of freedom.",
-		row+1, g.side, column+1, count(g.counts[at], "person", "people"), g.expected[at], x, df)
+		"What stands out most: part %d of %d by arrival has %s in part %d by place, and chance gives %s. Chi-square %.1f, %.0f degrees of freedom.",
+		row+1, g.side, count(g.counts[at], "person", "people"), column+1, grouped(uint64(math.Round(g.expected[at]))), x, df)
 }
 
 // momentsTest compares the people of each short moment with all others, by the
@@ -312,6 +312,9 @@ func cannotSee(r *Result) []string {
 		"People who were favoured and have nothing in common by arrival, unless a list names them: without it they look like chance.",
 		"Who was behind an arrival, how many were kept out, and whether the moment of an arrival is true.",
 		"Why something is unusual: one fair room in a hundred looks it.",
+	}
+	if r.Own != nil || r.Group != nil {
+		l = append(l, "Whether a list was made before the places were known: one made from the places finds what it was made from.")
 	}
 	if waiting := r.Room.Arrivals - r.Room.Tested; waiting > 0 {
 		l = append(l, fmt.Sprintf("Anything about %s: not all places of their windows are stated at this checkpoint.", count(waiting, "arrival", "arrivals")))
