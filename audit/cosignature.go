@@ -109,11 +109,12 @@ func (w Witness) Cosignature(n *note.Note) (c Cosignature, ok bool) {
 }
 
 // CosignedAt returns when the witness with a vkey cosigned a checkpoint, in
-// seconds of Unix time. Errors are ErrKey and ErrSignature.
+// seconds of Unix time; 2^53 stands for later ones, so that milliseconds fit.
+// Errors are ErrKey and ErrSignature.
 func (c Checkpoint) CosignedAt(vkey string, by Cosignature) (int64, error) {
 	w, err := ParseWitness(vkey)
 	if err != nil {
 		return 0, err
 	}
-	return by.Time(), w.VerifyCosignature(c.Marshal(), by)
+	return min(by.Time(), 1<<53), w.VerifyCosignature(c.Marshal(), by)
 }

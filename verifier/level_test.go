@@ -1,9 +1,11 @@
 package verifier_test
 
 import (
+	"encoding/hex"
 	"strings"
 	"testing"
 
+	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/roomtest"
 	"github.com/proofline/proofline/verifier"
@@ -113,6 +115,12 @@ func TestWitnessedTampered(t *testing.T) {
 	const freeze, draw = fairness.KindFreeze, fairness.KindDraw
 	tr := transcript(room.Entries())
 	f, d, e := tr.index(freeze, 0), tr.index(draw, 0), tr.index(draw, 1)
+	var sealed audit.Tree
+	for _, text := range tr[:f+1] {
+		sealed.Append(audit.LeafHash(text))
+	}
+	text := audit.Checkpoint{Origin: keys.Origin, Size: sealed.Size(), Root: sealed.Root()}.Marshal()
+	endless := keys.Witnesses[0].Cosign(keys.Witnesses[0].Private, text, 1<<62) // 1000 times that is 0 in 64 bits
 	for name, c := range map[string]struct {
 		entries transcript
 		at      int
@@ -131,6 +139,7 @@ func TestWitnessedTampered(t *testing.T) {
 		"a cosignature twice":               {tr.set(d, 6, tr.field(d, 5)), d, "witness"},
 		"cosignatures in another order":     {tr.set(d, 5, tr.field(d, 6)).set(d, 6, tr.field(d, 5)), d, "witness"},
 		"a cosignature said to be earlier":  {tr.set(d, 5, tr.field(d, 5)[:20]+"0"+tr.field(d, 5)[21:]), d, "witness"},
+		"a cosignature after all time":      {tr.set(d, 5, hex.EncodeToString(endless[:])), d, "witness"},
 		"a forged cosignature":              {tr.set(d, 7, tr.field(d, 7)[:151]+"0"), d, "witness"},
 		"a seed of the proof without round": {tr.set(d, 4, tr.field(e, 4)), d, "seed"},
 	} {
