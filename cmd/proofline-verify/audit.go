@@ -20,6 +20,7 @@ import (
 	"github.com/proofline/proofline/verifier"
 	"github.com/proofline/proofline/verifier/report"
 	"github.com/proofline/proofline/verifier/source"
+	"github.com/proofline/proofline/verifier/stats"
 )
 
 type auditFlags struct {
@@ -120,8 +121,9 @@ func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust ve
 		Program: "proofline-verify " + version(), Time: time.Now(),
 	}
 	bar, recorder, from := t.bar("entries"), report.Record(src), verifier.Source(src)
+	heard := listen(recorder, stats.New(stats.Lists{}))
 	if tell {
-		from = recorder
+		from = heard
 	}
 	trust.Progress = bar.show
 	r, err := verifier.Audit(ctx, from, trust)
@@ -131,6 +133,11 @@ func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust ve
 	}
 	r.Seconds = time.Since(done.Time).Seconds()
 	done.Report, done.Story = r, recorder.Story()
+	if tell && r.OK {
+		if done.Statistics, err = heard.result(); err != nil {
+			return nil, err // of what the audit has passed
+		}
+	}
 	if stranger(arg, done) {
 		r.NotProven = append(r.NotProven, fmt.Sprintf("That this is the room at %s: it calls itself %s.", arg, printable(r.Origin)))
 	}

@@ -63,13 +63,13 @@ func (f *Finding) show(format string, args ...any) {
 }
 
 // only refuses parts that a kind of evidence does not have.
-func (e *Evidence) only(second, root, entry, instead, observed bool) error {
+func (e *Evidence) only(second, root, entry, instead bool) error {
 	for _, part := range []struct {
 		name      string
 		may, have bool
 	}{
 		{"second", second, len(e.Second) > 0}, {"root", root, e.Root != nil || e.Growth != nil}, {"entry", entry, e.Entry != nil},
-		{"instead", instead, e.Instead != nil}, {"observed", observed, e.Observed != nil},
+		{"instead", instead, e.Instead != nil},
 	} {
 		if part.have && !part.may {
 			return fmt.Errorf("%q does not belong into evidence of this kind", part.name)
@@ -88,7 +88,7 @@ func (e *Evidence) second(key note.Verifier) (audit.Checkpoint, error) {
 }
 
 func (e *Evidence) fork(f *Finding, key note.Verifier) error {
-	if err := e.only(true, true, false, false, true); err != nil {
+	if err := e.only(true, true, false, false); err != nil {
 		return err
 	}
 	p, err := open(string(e.VKey), e.First, e.Second)
@@ -117,7 +117,7 @@ func (e *Evidence) fork(f *Finding, key note.Verifier) error {
 }
 
 func (e *Evidence) receipt(f *Finding, key note.Verifier) error {
-	if err := e.only(true, false, true, true, true); err != nil {
+	if err := e.only(true, false, true, true); err != nil {
 		return err
 	}
 	head, err := e.second(key)
@@ -142,7 +142,7 @@ func (e *Evidence) receipt(f *Finding, key note.Verifier) error {
 }
 
 func (e *Evidence) shrink(f *Finding, key note.Verifier) error {
-	if err := e.only(true, false, false, false, true); err != nil {
+	if err := e.only(true, false, false, false); err != nil {
 		return err
 	}
 	head, err := e.second(key)
@@ -158,7 +158,7 @@ func (e *Evidence) shrink(f *Finding, key note.Verifier) error {
 }
 
 func (e *Evidence) unproven(f *Finding, key note.Verifier) error {
-	if err := e.only(true, false, false, false, true); err != nil {
+	if err := e.only(true, false, false, false); err != nil {
 		return err
 	}
 	if len(e.Second) == 0 || e.Observed == nil {
@@ -175,7 +175,7 @@ func (e *Evidence) unproven(f *Finding, key note.Verifier) error {
 }
 
 func (e *Evidence) violation(f *Finding, key note.Verifier) error {
-	if err := e.only(false, false, true, false, true); err != nil {
+	if err := e.only(false, false, true, false); err != nil {
 		return err
 	}
 	if e.Observed == nil {
@@ -193,7 +193,7 @@ func (e *Evidence) violation(f *Finding, key note.Verifier) error {
 }
 
 func (e *Evidence) lateFreeze(f *Finding, key note.Verifier) error {
-	if err := e.only(false, false, true, false, true); err != nil {
+	if err := e.only(false, false, true, false); err != nil {
 		return err
 	}
 	if e.Observed == nil || e.Observed.Window == nil {
@@ -215,7 +215,7 @@ func (e *Evidence) lateFreeze(f *Finding, key note.Verifier) error {
 }
 
 func (e *Evidence) missingDraw(f *Finding, key note.Verifier) error {
-	if err := e.only(false, false, true, false, true); err != nil {
+	if err := e.only(false, false, true, false); err != nil {
 		return err
 	}
 	if e.Observed == nil || e.Observed.Window == nil {

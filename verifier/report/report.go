@@ -19,6 +19,7 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/stats"
 )
 
 // MaxSize is the longest page in bytes.
@@ -33,6 +34,7 @@ var pageTemplate = template.Must(template.New("page").Parse(pageText))
 type Audit struct {
 	Report     *verifier.Report
 	Story      *Story
+	Statistics *stats.Result  // nil for none
 	Trust      verifier.Trust // as the audit was given it
 	Checkpoint []byte         // that was audited, verbatim
 	Source     string         // where the transcript was read from: URL, directory or archive

@@ -16,6 +16,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/roomtest"
 	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/stats"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -298,5 +299,32 @@ func TestTimes(t *testing.T) {
 	times.add(fairness.Never, arrived, 1)
 	if times.sum(arrived) != 100_008 || len(times.bins) > maxBins {
 		t.Errorf("%d in %d bins", times.sum(arrived), len(times.bins))
+	}
+}
+
+// Statistics are shown when there are any.
+func TestStatistics(t *testing.T) {
+	a := witnessed(t)
+	if page := written(t, a); strings.Contains(page, "Statistics</h2>") {
+		t.Error("there are statistics of nothing")
+	}
+	a.Statistics = &stats.Result{
+		Verdict: stats.Unusual, Level: stats.Level,
+		Tests: []stats.Test{
+			{Title: "Early and late", Made: true, Finding: "Early ones stand <further> to the front.", Adjusted: 0.0012, Unusual: true},
+			{Title: "Own tickets", Finding: "No list was given."},
+		},
+		Grid:      &stats.Grid{Side: 2, Counts: [][]uint64{{3, 1}, {1, 3}}, Expected: [][]float64{{2, 2}, {2, 2}}},
+		Power:     []stats.Power{{Cheat: "everybody cheats", Probability: 0.876}},
+		CannotSee: []string{"Anything else."},
+	}
+	page := written(t, a)
+	for _, text := range []string{
+		`<strong class="fail">Unusual.</strong>`, "&lt;further&gt;", "0.12 %", "not made", "With probability 88 %, if everybody cheats.", "Anything else.",
+		`<rect class="bar" x="0" y="0" width="1" height="1" fill-opacity="0.75"/>`, "between 50 % and 150 %",
+	} {
+		if !strings.Contains(page, text) {
+			t.Errorf("%q is not there", text)
+		}
 	}
 }

@@ -44,6 +44,7 @@ type page struct {
 	MoreAmends      string
 	Lanes           []laneView
 	Skips           []fact
+	Statistic       *statsView
 	Checks          []checkView
 	When            string
 	SignedText      string
@@ -116,6 +117,7 @@ func newPage(a *Audit) *page {
 	}
 	p.trust()
 	p.tables()
+	p.Statistic = newStatsView(a.Statistics)
 	for _, c := range []*chart{arrivalChart(s), positionChart(s), admissionChart(s)} {
 		if c != nil {
 			p.Charts = append(p.Charts, c)
