@@ -117,7 +117,7 @@ func makeWitnessedRoom(t *testing.T) roomVector {
 		with := func(rule Rule, change func(*Draw)) {
 			bad := *d
 			change(&bad)
-			bad.Seed = NewSeed(alpha, [BetaSize]byte(beta), f.Round, bad.Signature)
+			bad.Seed = NewSeed(alpha, beta, f.Round, bad.Signature)
 			s.refuse(rule, &bad)
 		}
 		other, _ := chain.Sign(f.Round - 1)
@@ -131,7 +131,7 @@ func makeWitnessedRoom(t *testing.T) roomVector {
 			e.Cosignatures = []Cosignature{b.cosign(p.Origin, size, root, frozen), a.cosign(p.Origin, size, root, frozen)}
 		})
 		bad := *d
-		bad.Seed = NewSeed(alpha, [BetaSize]byte(beta), f.Round, nil)
+		bad.Seed = NewSeed(alpha, beta, f.Round, nil)
 		s.refuse(RuleSeed, &bad)
 		s.must(d)
 		order := s.windows[s.drawn-1].order

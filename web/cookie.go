@@ -17,7 +17,7 @@ import (
 // (https://www.rfc-editor.org/rfc/rfc6265bis#name-the-__host-prefix). A slug has
 // no dots, so no room's cookie can be mistaken for another.
 const (
-	secretCookie   = "__Host-proofline-"    // and the slug: the visitor's secret, in base64url
+	secretCookie   = "__Host-proofline-"    //nolint:gosec // a name; with the slug, of the cookie that holds the visitor's secret in base64url
 	targetCookie   = "__Host-proofline.to." // and the slug: the target that the visitor came for
 	languageCookie = "__Host-proofline.lang"
 )

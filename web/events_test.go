@@ -100,7 +100,7 @@ func TestNoEvents(t *testing.T) {
 	s := newSite(t)
 	s.create(`{"slug":"sale","windows":[{"length":"24h"}]}`)
 	s.get("/r/sale/events").problem(http.StatusServiceUnavailable, "too-many-streams")
-	if a := s.get("/r/sale/state"); !strings.Contains(string(a.body), `"listen_ahead":0`) {
+	if a := s.get("/r/sale/state"); !strings.Contains(a.body, `"listen_ahead":0`) {
 		t.Errorf("state %s", a.body)
 	}
 }
