@@ -67,6 +67,6 @@ func seen(m, variance, level float64) float64 {
 	// A share u of the window in front of somebody becomes max(0, u-h).
 	const rest = 1 - headStart
 	const mean, square = rest * rest / 2, rest * rest * rest / 3 //nolint:staticcheck // a constant, which math.Pow is not
-	const spread = (square - mean*mean) * 12 // of 1 without a head start
+	const spread = (square - mean*mean) * 12                     // of 1 without a head start
 	return below(((0.5-mean)*m/math.Sqrt(variance) - limit(level)) / math.Sqrt(spread))
 }
