@@ -125,6 +125,9 @@ func writeDossier(out, transcript string, a *report.Audit) (sum []byte, err erro
 	}()
 	hash := sha256.New()
 	p := &packer{zip: zip.NewWriter(io.MultiWriter(file, hash)), made: a.Time.UTC().Truncate(2 * time.Second)}
+	if p.flate, err = flate.NewWriter(&p.packed, flate.BestSpeed); err != nil { // most of it are ids, which no level makes smaller
+		return nil, err
+	}
 	if err := p.pack(transcript, a); err != nil {
 		return nil, err
 	}
@@ -142,8 +145,10 @@ func writeDossier(out, transcript string, a *report.Audit) (sum []byte, err erro
 
 // packer writes the files of a dossier.
 type packer struct {
-	zip  *zip.Writer
-	made time.Time
+	zip    *zip.Writer
+	made   time.Time
+	flate  *flate.Writer
+	packed bytes.Buffer
 }
 
 func (p *packer) pack(transcript string, a *report.Audit) error {
@@ -185,19 +190,16 @@ func (p *packer) pack(transcript string, a *report.Audit) error {
 
 // add adds a file, compressed if that makes it smaller, and not by too much.
 func (p *packer) add(name string, content []byte) error {
-	var packed bytes.Buffer
-	w, err := flate.NewWriter(&packed, flate.DefaultCompression)
-	if err != nil {
+	p.packed.Reset()
+	p.flate.Reset(&p.packed)
+	if _, err := p.flate.Write(content); err != nil {
 		return err
 	}
-	if _, err := w.Write(content); err != nil {
-		return err
-	}
-	if err := w.Close(); err != nil {
+	if err := p.flate.Close(); err != nil {
 		return err
 	}
 	h := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: p.made, CRC32: crc32.ChecksumIEEE(content), UncompressedSize64: uint64(len(content))}
-	body := packed.Bytes()
+	body := p.packed.Bytes()
 	if len(body) >= len(content) || len(body) < len(content)/sparse {
 		h.Method, body = zip.Store, content
 	}

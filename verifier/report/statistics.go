@@ -57,7 +57,7 @@ func newStatsView(r *stats.Result) *statsView {
 		v.Tests = append(v.Tests, one)
 	}
 	for _, p := range r.Power {
-		v.Seen = append(v.Seen, fmt.Sprintf("With probability %.0f %%, if %s.", 100*p.Probability, p.Cheat))
+		v.Seen = append(v.Seen, fmt.Sprintf("With a probability of %s, if %s.", probability(p.Probability), p.Cheat))
 	}
 	if r.Grid != nil {
 		v.Grid = newGridView(r.Grid)
@@ -65,7 +65,18 @@ func newStatsView(r *stats.Result) *statsView {
 	return v
 }
 
-// chance writes a probability.
+// probability writes how likely it is that a cheat would have been seen.
+func probability(p float64) string {
+	switch {
+	case p > 0.999:
+		return "over 99.9 %"
+	case p < 0.01:
+		return "under 1 %"
+	}
+	return fmt.Sprintf("%.0f %%", 100*p)
+}
+
+// chance writes how likely it is that a fair room looks so.
 func chance(p float64) string {
 	switch {
 	case p < 1e-6:
@@ -89,7 +100,7 @@ func newGridView(g *stats.Grid) *gridView {
 			v.Cells = append(v.Cells, cell{i, j, fmt.Sprintf("%.2f", min(ratio, 2)/2)})
 		}
 	}
-	v.About = fmt.Sprintf("All windows laid over each other: from left to right the time of arrival, from top to bottom the place. Fields have between %.0f %% and %.0f %% of the arrivals that chance would give them; an even grey is fair.",
+	v.About = fmt.Sprintf("All windows laid over each other: from left to right the time of arrival, from top to bottom the place. Fields have between %.0f %% and %.0f %% of the arrivals that chance would give them; an even shade is fair.",
 		100*least, 100*most)
 	return v
 }
