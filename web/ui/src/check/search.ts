@@ -82,7 +82,7 @@ export async function findDraw(log: LogReader, window: bigint, freeze: bigint, d
     if (entry && matches(entry)) return index;
   }
   const start = await bisect(log, near, (entry) => (entry.kind === "assign" ? entry.window < window : timeOf(entry) < due));
-  const after = await scan(log, start, matches);
+  const after = await scan(log, start, matches, 4n * patience); // a round may be late, and people go on arriving
   const found = after === undefined ? undefined : await peek(log, after);
   if (!found || (found.kind === "draw" && found.window === window)) return after;
   // Places of earlier windows may be stated after it, and hide it.
@@ -138,8 +138,9 @@ async function scan(
   log: LogReader,
   start: bigint,
   matches: (entry: Entry) => boolean,
+  most = patience,
 ): Promise<bigint | undefined> {
-  const stop = start + patience * width;
+  const stop = start + most * width;
   for (let index = start; index < log.size; index++) {
     if (index >= stop) throw new SearchError(`nothing found up to entry ${index}`);
     const entry = await peek(log, index);

@@ -203,6 +203,22 @@ test("a draw is found behind all who arrive before its round", async () => {
   }
 });
 
+test("a draw is found that came late, and many with it", async () => {
+  const late = newRoom();
+  const index = late.join(opens, 3);
+  late.freeze(opens + 60_000);
+  late.join(opens + 61_000, 2000);
+  late.freeze(opens + 70_000);
+  late.join(opens + 76_000, 20_000);
+  late.reveal(opens + 77_000);
+  late.reveal(opens + 77_000);
+  late.assign();
+  const published = late.log();
+  for (const visitor of [visitorAt(operator, published, index), visitorAt(operator, published, index + 1000)]) {
+    assert.deepEqual(reasons(await check(published.publish(operator), visitor)), good);
+  }
+});
+
 test("a draw is found before places of the window before", async () => {
   const late = newRoom();
   late.join(opens, 3000);
