@@ -74,7 +74,11 @@ func TestRuleRound(t *testing.T) {
 	late.Round = good.Round // a late operator takes the round of a punctual one
 	r.refuse(RuleFreeze, late)
 	r.must(good)
-	if p := r.Pending(); len(p) != 1 || p[0] != (Pending{Window: 0, Size: 5, Round: w.round, Due: emitted}) {
+	want := []Pending{
+		{Window: 0, Size: 5, Round: w.round, Due: emitted},
+		{Window: 1, Size: 7, Round: good.Round, Due: Time(chain.Chain().Emitted(good.Round))},
+	}
+	if p := r.Pending(); !slices.Equal(p, want) {
 		t.Errorf("pending %+v", p)
 	}
 }
