@@ -5,6 +5,11 @@
 //	proofline-verify audit https://example.com/r/sale
 //	proofline-verify fetch https://example.com/r/sale ./sale
 //	proofline-verify audit ./sale --json
+//	proofline-verify audit ./sale --html report.html
+//	proofline-verify watch https://example.com/r/sale
+//	proofline-verify compare mine.json hers.json --source https://example.com/r/sale
+//	proofline-verify evidence evidence-fork-4711.json
+//	proofline-verify dossier https://example.com/r/sale sale.zip
 //	proofline-verify witness --name example.org/witness --log https://example.com/r/sale
 //
 // Exit codes: 0 verified, 1 a check failed, 2 wrong usage, 3 could not read.
