@@ -105,3 +105,33 @@ func entryOf(t *testing.T, files roomtest.Files, index int) (entry []byte) {
 	}
 	return entry
 }
+
+// The two checkpoints that a witness kept as evidence, one of them cosigned,
+// make a file of evidence.
+func TestCompareCosigned(t *testing.T) {
+	keys, one, two := fork(t)
+	dir := t.TempDir()
+	var pair [2]string
+	for i, files := range []roomtest.Files{one, two} {
+		signed := files[roomtest.CheckpointPath]
+		w := keys.Witnesses[i]
+		text, _, _ := strings.Cut(string(signed), "\n\n")
+		cosigned := string(signed) + w.Cosign(w.Private, text+"\n", 1_767_225_600).Line(w.Name())
+		pair[i] = filepath.Join(dir, []string{"fork.kept", "fork.offered"}[i])
+		if err := os.WriteFile(pair[i], []byte(cosigned), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hers := filepath.Join(dir, "hers")
+	if err := two.Write(hers); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	env := func(string) string { return "" }
+	if code := run(t.Context(), []string{"compare", pair[0], pair[1], "--vkey", keys.VKey, "--source", hers, "--evidence", dir}, &stdout, &stderr, env); code != exitFailed {
+		t.Fatalf("exit code %d\n%s%s", code, &stdout, &stderr)
+	}
+	if code := run(t.Context(), []string{"evidence", filepath.Join(dir, "evidence-fork-15.json"), "--vkey", keys.VKey}, &stdout, &stderr, env); code != exitFailed {
+		t.Errorf("exit code %d\n%s%s", code, &stdout, &stderr)
+	}
+}

@@ -18,6 +18,8 @@ const together = 32
 
 // replay derives the room from its entries. It is the Outside of its state.
 type replay struct {
+	origin  string // of the log
+	vkey    string
 	tree    audit.Tree
 	state   fairness.State
 	parser  fairness.Parser
@@ -47,6 +49,7 @@ type marker struct {
 // that were signed; then everything is read again at the next step.
 func (w *Watcher) read(ctx context.Context, s *Step) error {
 	r := &w.replay
+	r.origin, r.vkey = w.head.Origin, w.vkey
 	for r.tree.Size() < w.head.Size {
 		if err := w.readSome(ctx); err != nil {
 			if errors.Is(err, ErrPoor) {
@@ -124,6 +127,9 @@ func (r *replay) apply(text []byte) {
 	if err == nil {
 		r.signers = 0
 		err = r.state.Apply(e, r)
+	}
+	if room, ok := e.(*fairness.Room); ok && err == nil && (room.Origin != r.origin || room.LogKey != r.vkey) {
+		err = fmt.Errorf("the room entry names the room %s and the key %s, and this is %s with the key %s", room.Origin, room.LogKey, r.origin, r.vkey)
 	}
 	if err != nil {
 		r.broken = &breach{r.tree.Size(), bytes.Clone(text), err.Error()}

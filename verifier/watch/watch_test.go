@@ -376,6 +376,22 @@ func TestViolation(t *testing.T) {
 	}
 }
 
+// A room entry that names another key, or another room, is not this room's.
+func TestIdentity(t *testing.T) {
+	keys, rival := newKeys(t, "honest"), newKeys(t, "rival")
+	policy := keys.Policy()
+	policy.LogKey = rival.VKey
+	src := &server{t: t, keys: keys}
+	src.show([][]byte{(&fairness.Room{Policy: policy}).AppendEntry(nil)})
+	wantEvidence(t, step(t, New(src, Config{VKey: keys.VKey, Late: late}), 0), keys.VKey, evidence.Violation, false)
+
+	policy = keys.Policy()
+	policy.Origin = "example.com"
+	policy.LogKey = "example.com" + strings.TrimPrefix(keys.VKey, origin)
+	src.show([][]byte{(&fairness.Room{Policy: policy}).AppendEntry(nil)})
+	wantEvidence(t, step(t, New(src, Config{VKey: keys.VKey, Late: late}), 0), keys.VKey, evidence.Violation, false)
+}
+
 // What is no room is no evidence either.
 func TestNoRoom(t *testing.T) {
 	keys := newKeys(t, "honest")
