@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,10 +83,18 @@ func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 		return &exit{exitUnreadable, err, "give another file with --html"}
 	}
 	if !done.Report.OK {
-		return &exit{code: exitFailed}
+		return &exit{exitFailed, rewritten(done.Report), "prove it to others: proofline-verify compare " + quoted(keeper.from()) + " " + quoted(arg)}
 	}
 	if !stranger(arg, done) { // it would be held against the room whose name it has taken
 		keeper.save(src.checkpoint)
+	}
+	return nil
+}
+
+// rewritten is an error if the history is not the one of an earlier audit.
+func rewritten(r *verifier.Report) error {
+	if slices.ContainsFunc(r.Checks, func(c verifier.Check) bool { return c.ID == "append-only" && c.Status == verifier.Fail }) {
+		return errors.New("the history is not the one of the earlier audit")
 	}
 	return nil
 }

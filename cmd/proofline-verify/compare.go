@@ -228,30 +228,51 @@ func (h *hearing) compare(ctx context.Context) (agree [][]bool, found *evidence.
 	return agree, nil
 }
 
-// pair compares two with the tiles of every transcript. Tiles are checked, so
-// any that have the answer are good.
+// pair compares two. What has become of an arrival in the other history tells
+// people more than that there are two, and may be proven where that is not.
 func (h *hearing) pair(ctx context.Context, a, b *exhibit) (*evidence.Evidence, error) {
-	if a.head.Size == b.head.Size {
-		return evidence.Contradict(ctx, nil, h.vkey, a.signed, b.signed)
-	}
 	if a.head.Size > b.head.Size {
 		a, b = b, a
 	}
-	err := errors.New("no transcript was given: add --source URL|DIR")
+	e, err := h.contradict(ctx, a, b)
+	if e == nil && err == nil {
+		return nil, nil
+	}
+	if dropped := h.dropped(ctx, a, b); dropped != nil {
+		return dropped, nil
+	}
+	return e, err
+}
+
+// contradict compares with the tiles of every transcript. Tiles are checked, so
+// any that have the answer are good.
+func (h *hearing) contradict(ctx context.Context, small, large *exhibit) (e *evidence.Evidence, err error) {
+	if small.head.Size == large.head.Size {
+		return evidence.Contradict(ctx, nil, h.vkey, small.signed, large.signed)
+	}
+	err = errors.New("no transcript was given: add --source URL|DIR")
 	for _, src := range h.sources {
-		var e *evidence.Evidence
-		e, err = evidence.Contradict(ctx, src.Tile, h.vkey, a.signed, b.signed)
-		if err != nil {
-			continue
+		if e, err = evidence.Contradict(ctx, src.Tile, h.vkey, small.signed, large.signed); err == nil {
+			return e, nil
 		}
-		if e != nil && a.arrival != nil { // what has become of it says more
-			if dropped, err := evidence.Dropped(ctx, src.Tile, h.vkey, a.signed, a.arrival, b.signed); err == nil && dropped != nil {
-				e = dropped
-			}
-		}
-		return e, nil
 	}
 	return nil, err
+}
+
+// dropped proves that an arrival of the one is not in the other, nil if it cannot.
+func (h *hearing) dropped(ctx context.Context, a, b *exhibit) *evidence.Evidence {
+	for _, pair := range [][2]*exhibit{{a, b}, {b, a}} {
+		for _, src := range h.sources {
+			if pair[0].arrival == nil {
+				continue
+			}
+			e, err := evidence.Dropped(ctx, src.Tile, h.vkey, pair[0].signed, pair[0].arrival, pair[1].signed)
+			if err == nil && e != nil {
+				return e
+			}
+		}
+	}
+	return nil
 }
 
 func (f *compareFlags) tell(t *terminal, h *hearing, agree [][]bool, found *evidence.Evidence) error {

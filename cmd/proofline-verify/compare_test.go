@@ -57,17 +57,24 @@ func TestCompareReceipts(t *testing.T) {
 	if err := two.Write(hers); err != nil {
 		t.Fatal(err)
 	}
+	his := filepath.Join(dir, "his")
+	if err := one.Write(his); err != nil {
+		t.Fatal(err)
+	}
+	content, err = saved(t, two, keys.VKey, entryOf(t, two, 12), 12).Marshal()
+	later := write("later.json", content, err)
 	for _, c := range []struct {
-		a    string
+		a, b string
 		kind string
 		want []string
 	}{
-		{mine, "receipt", []string{"AN ARRIVAL IS GONE", "mine.json, receipt", "named by " + mine}},
-		{receipt, "fork", []string{"TWO HISTORIES", "mine.receipt, receipt"}},
+		{later, his, "receipt-20", []string{"AN ARRIVAL IS GONE", "later.json, receipt"}},
+		{mine, hers, "receipt-15", []string{"AN ARRIVAL IS GONE", "mine.json, receipt", "named by " + mine}},
+		{receipt, hers, "fork-15", []string{"TWO HISTORIES", "mine.receipt, receipt"}},
 	} {
 		var stdout, stderr bytes.Buffer
 		env := func(string) string { return "" }
-		if code := run(t.Context(), []string{"compare", c.a, hers, "--evidence", dir}, &stdout, &stderr, env); code != exitFailed {
+		if code := run(t.Context(), []string{"compare", c.a, c.b, "--evidence", dir}, &stdout, &stderr, env); code != exitFailed {
 			t.Errorf("%s: exit code %d\n%s%s", c.a, code, &stdout, &stderr)
 		}
 		for _, text := range c.want {
@@ -75,12 +82,12 @@ func TestCompareReceipts(t *testing.T) {
 				t.Errorf("%s: %q is not in %s", c.a, text, &stdout)
 			}
 		}
-		file := filepath.Join(dir, "evidence-"+c.kind+"-15.json")
+		file := filepath.Join(dir, "evidence-"+c.kind+".json")
 		stdout.Reset()
 		if code := run(t.Context(), []string{"evidence", file, "--vkey", keys.VKey}, &stdout, &stderr, env); code != exitFailed {
 			t.Errorf("%s: exit code %d\n%s%s", c.kind, code, &stdout, &stderr)
 		}
-		if c.kind == "receipt" && !strings.Contains(stdout.String(), string(bundle.Ticket)) {
+		if c.kind == "receipt-15" && !strings.Contains(stdout.String(), string(bundle.Ticket)) {
 			t.Errorf("the ticket is not in %s", &stdout)
 		}
 	}
@@ -88,12 +95,13 @@ func TestCompareReceipts(t *testing.T) {
 
 func entryOf(t *testing.T, files roomtest.Files, index int) (entry []byte) {
 	t.Helper()
-	bundle, err := files.Get("tile/entries/000.p/15")
+	signed, err := verifier.Unverified(files[roomtest.CheckpointPath])
 	if err != nil {
 		t.Fatal(err)
 	}
+	tile := audit.Tile{Level: -1, Width: int(signed.Size)}
 	n := 0
-	err = audit.SplitBundle(bundle, 15, func(text []byte) error {
+	err = audit.SplitBundle(files[tile.Path()], tile.Width, func(text []byte) error {
 		if n == index {
 			entry = text
 		}

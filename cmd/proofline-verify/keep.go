@@ -84,6 +84,14 @@ func (k *keeper) load() ([]byte, error) {
 	return b, nil
 }
 
+// from returns the file that load reads.
+func (k *keeper) from() string {
+	if k.given != "" {
+		return k.given
+	}
+	return k.file
+}
+
 // save keeps a verified checkpoint, unless a larger one of another run is
 // there meanwhile. That it cannot is no reason to doubt the audit.
 func (k *keeper) save(signed []byte) {
