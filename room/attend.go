@@ -27,7 +27,7 @@ const (
 	// witnessRest is how long a witness that fails is left alone, the first
 	// time; then twice as long, up to witnessLongRest.
 	witnessRest     = 500 * time.Millisecond
-	witnessLongRest = time.Minute
+	witnessLongRest = 10 * time.Second
 )
 
 // attend looks after the evidence of a room with a beacon, until the room stops
@@ -165,8 +165,9 @@ func (s *submitter) run(ctx context.Context) {
 		if time.Now().Before(s.rests) {
 			return
 		}
-		err := s.submit(ctx)
+		answered, err := s.submit(ctx)
 		switch {
+		case err == nil && !answered: // there was nothing to ask, so nothing is known
 		case err == nil:
 			if s.fails > 0 {
 				s.room.log.Info("witness cosigns again", "room", s.room.Slug, "witness", s.key.Name())
@@ -183,8 +184,9 @@ func (s *submitter) run(ctx context.Context) {
 
 // submit asks for what is most urgent: the first freeze that can still be
 // cosigned before its round, else the published checkpoint. A size is never
-// skipped that a draw waits for, so that all nodes ask for the same.
-func (s *submitter) submit(ctx context.Context) error {
+// skipped that a draw waits for, so that all nodes ask for the same. Without
+// an error it tells whether the witness was asked, and answered.
+func (s *submitter) submit(ctx context.Context) (answered bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, witnessPatience)
 	defer cancel()
 	r := s.room
@@ -195,28 +197,28 @@ func (s *submitter) submit(ctx context.Context) error {
 		}
 		c, err := s.ask(ctx, p.Size)
 		if err != nil || s.seen != p.Size {
-			return err
+			return err == nil, err
 		}
 		r.evidence.takeCosignature(p.Size, s.vkey, fairness.Cosignature(c))
 		r.queue.duties()
 		if err := r.evidence.store.AddCosignature(ctx, r.ID, p.Size, s.vkey, c); err != nil {
-			return err
+			return true, err
 		}
-		return r.store.Cosign(ctx, r.ID, p.Size, c.Line(s.key.Name()))
+		return true, r.store.Cosign(ctx, r.ID, p.Size, c.Line(s.key.Name()))
 	}
 	if time.Since(s.asked) < witnessEvery {
-		return nil
+		return false, nil
 	}
 	s.asked = time.Now()
 	size, err := r.publishedSize(ctx)
 	if err != nil || size <= s.seen {
-		return err
+		return false, err
 	}
 	c, err := s.ask(ctx, size)
 	if err != nil || s.seen != size {
-		return err
+		return err == nil, err
 	}
-	return r.store.Cosign(ctx, r.ID, size, c.Line(s.key.Name()))
+	return true, r.store.Cosign(ctx, r.ID, size, c.Line(s.key.Name()))
 }
 
 // ask submits the checkpoint of a size. Without an error seen tells whether the

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/witness"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon/local"
@@ -252,4 +253,40 @@ func TestOthers(t *testing.T) {
 	if p := alone.Policy(); p.Beacon == nil || p.Quorum != 0 || len(p.Witnesses) != 0 {
 		t.Errorf("policy %+v", p)
 	}
+}
+
+// moodyWitness refuses everything until it serves.
+type moodyWitness struct {
+	Cosigner
+	asked  atomic.Int32
+	serves atomic.Bool
+}
+
+func (w *moodyWitness) AddCheckpoint(ctx context.Context, old uint64, proof []audit.Hash, signed []byte) (audit.Cosignature, error) {
+	w.asked.Add(1)
+	if !w.serves.Load() {
+		return audit.Cosignature{}, witness.ErrAnswer
+	}
+	return w.Cosigner.AddCheckpoint(ctx, old, proof, signed)
+}
+
+// TestWitnessNews: the log says once that a witness does not cosign, and that
+// it does again only when it has.
+func TestWitnessNews(t *testing.T) {
+	t.Parallel()
+	b, w := newBeacon(t), newWitness(t, "moody.example.org")
+	moody, logged := &moodyWitness{Cosigner: w.asked().Cosigner}, new(safeBuffer)
+	rs := start(t, connect(t, pgtest.URL(t)), Options{
+		MasterKey: newMaster(t), Chains: []Chain{b.chain()},
+		Witnesses: []Witness{{w.Key(), moody}}, Log: slog.New(slog.NewTextHandler(logged, nil)),
+	})
+	r := create(t, rs, Config{Slug: "moody"})
+	w.follow(t, r)
+	eventually(t, "the witness is asked again", func() bool { return moody.asked.Load() >= 3 })
+	moody.serves.Store(true)
+	again := func() int { return strings.Count(logged.String(), "witness cosigns again") }
+	if n := strings.Count(logged.String(), "witness does not cosign"); n != 1 || again() != 0 {
+		t.Errorf("the log says %d times that it does not cosign, and %d times that it does:\n%s", n, again(), logged.String())
+	}
+	eventually(t, "it cosigns", func() bool { return again() == 1 })
 }

@@ -34,7 +34,9 @@ func node(t testing.TB, url string, master *MasterKey, change ...func(*pgxpool.C
 func start(t testing.TB, pool *pgxpool.Pool, o Options) *Rooms {
 	t.Helper()
 	o.Logs, o.Rooms, o.PublicURL = pglog.NewStore(pool), pgroom.NewStore(pool), publicURL
-	o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
 	rs := New(o)
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
