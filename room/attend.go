@@ -1,17 +1,20 @@
 package room
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/audit/witness"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/beacon"
 )
 
 const (
@@ -28,6 +31,15 @@ const (
 	// time; then twice as long, up to witnessLongRest.
 	witnessRest     = 500 * time.Millisecond
 	witnessLongRest = 10 * time.Second
+	// gatherMost is for how many draws at most evidence is looked for at once.
+	gatherMost = 16
+	// awaitAgain is when a round is asked for again that could not be had.
+	awaitAgain = 15 * time.Second
+	// strangerPatience is how long a round that somebody sends waits to be
+	// verified, and strangerRest how long the next one waits after a wrong one.
+	// To verify takes 3 ms, so a flood of them takes a quarter of a core.
+	strangerPatience = time.Second
+	strangerRest     = 10 * time.Millisecond
 )
 
 // attend looks after the evidence of a room with a beacon, until the room stops
@@ -74,48 +86,69 @@ func (r *Room) durablePending() []fairness.Pending {
 }
 
 // gatherEvidence gets the rounds that are waited for, and takes what other
-// nodes got.
+// nodes got. After an outage many draws may wait: they go in order, and so do
+// their rounds.
 func (r *Room) gatherEvidence(ctx context.Context, rounds Rounds) {
-	asked := map[uint64]bool{}
+	var mu sync.Mutex
+	awaited := map[uint64]bool{} // guarded by mu
 	every(ctx, attendEvery, func(ctx context.Context) {
 		pending := r.durablePending()
 		r.evidence.forget(pending)
-		for _, p := range pending {
-			if err := r.evidence.read(ctx, p, r.policy); err != nil && ctx.Err() == nil {
-				r.log.Warn("evidence cannot be read", "room", r.Slug, "err", err)
-				return
-			}
-			if lacking, _ := r.evidence.lacks(p, r.policy); lacking && rounds != nil && !asked[p.Round] {
-				asked[p.Round] = true
-				go r.awaitRound(ctx, rounds, p.Round)
-			}
+		pending = pending[:min(len(pending), gatherMost)]
+		if err := r.readEvidence(ctx, pending); err != nil && ctx.Err() == nil {
+			r.log.Warn("evidence cannot be read", "room", r.Slug, "err", err)
+			return
 		}
-		if len(pending) == 0 {
-			clear(asked)
+		mu.Lock()
+		defer mu.Unlock()
+		for _, p := range pending {
+			if rounds == nil || awaited[p.Round] || r.evidence.round(p.Round) != nil {
+				continue
+			}
+			awaited[p.Round] = true
+			go func() {
+				r.awaitRound(ctx, rounds, p.Round)
+				mu.Lock()
+				defer mu.Unlock()
+				delete(awaited, p.Round)
+			}()
 		}
 	})
 }
 
-// read takes what is stored of the evidence that is lacking.
-func (e *evidence) read(ctx context.Context, p fairness.Pending, policy *fairness.Policy) error {
+// readEvidence takes what is stored of the evidence that is lacking: the
+// cosignatures before the rounds, with which a draw may go on.
+func (r *Room) readEvidence(ctx context.Context, pending []fairness.Pending) error {
 	ctx, cancel := context.WithTimeout(ctx, tickTimeout)
 	defer cancel()
-	round, cosignature := e.lacks(p, policy)
-	if round {
-		signature, err := e.store.Round(ctx, policy.Beacon.Hash(), p.Round)
+	var rounds, sizes []uint64
+	for _, p := range pending {
+		round, cosignature := r.evidence.lacks(p, r.policy)
+		if round {
+			rounds = append(rounds, p.Round)
+		}
+		if cosignature {
+			sizes = append(sizes, p.Size)
+		}
+	}
+	if len(sizes) > 0 {
+		by, err := r.evidence.store.Cosignatures(ctx, r.ID, sizes)
 		if err != nil {
 			return err
 		}
-		if signature != nil {
-			e.takeRound(p.Round, signature)
-		}
+		r.evidence.take(by)
 	}
-	if !cosignature {
+	r.evidence.look(pending)
+	if len(rounds) == 0 {
 		return nil
 	}
-	by, err := e.store.Cosignatures(ctx, e.room, p.Size)
-	for w, c := range by {
-		e.takeCosignature(p.Size, w, c)
+	signatures, err := r.evidence.store.Rounds(ctx, r.policy.Beacon.Hash(), rounds)
+	for round, signature := range signatures {
+		if err := r.policy.Beacon.Verify(round, signature); err != nil {
+			r.log.Error("stored beacon round is none", "room", r.Slug, "round", round, "err", err)
+			continue // the relays have it
+		}
+		r.evidence.takeRound(round, signature)
 	}
 	return err
 }
@@ -124,27 +157,68 @@ func (e *evidence) read(ctx context.Context, p fairness.Pending, policy *fairnes
 func (r *Room) awaitRound(ctx context.Context, rounds Rounds, round uint64) {
 	signature, err := rounds.Wait(ctx, round)
 	if err == nil {
-		err = r.TakeRound(ctx, round, signature)
+		err = r.policy.Beacon.Verify(round, signature)
+	}
+	if err == nil {
+		err = r.keepRound(ctx, round, signature)
 	}
 	if err != nil && ctx.Err() == nil {
 		r.log.Error("beacon round cannot be had", "room", r.Slug, "round", round, "err", err)
+		sleep(ctx, awaitAgain)
 	}
 }
 
 // TakeRound takes a round of the room's beacon from anybody, for it proves
-// itself. Errors: [ErrRound], when no draw waits for it or it does not verify.
+// itself. Errors: [ErrRound], when no draw waits for it or it does not verify,
+// [ErrBusy], when too many are sent to look at them all, and those of the
+// database.
 func (r *Room) TakeRound(ctx context.Context, round uint64, signature []byte) error {
 	b := r.policy.Beacon
 	waits := func(p fairness.Pending) bool { return p.Round == round }
 	if b == nil || !slices.ContainsFunc(r.durablePending(), waits) {
 		return fmt.Errorf("%w: no draw waits for round %d", ErrRound, round)
 	}
-	if err := b.Verify(round, signature); err != nil {
+	known := r.evidence.round(round)
+	switch {
+	case bytes.Equal(known, signature) && known != nil:
+		return nil
+	case known != nil || len(signature) != beacon.SignatureSize: // a round has one signature
+		return fmt.Errorf("%w: %w", ErrRound, beacon.ErrSignature)
+	}
+	if err := r.strangers.check(ctx, func() error { return b.Verify(round, signature) }); err != nil {
+		return err
+	}
+	return r.keepRound(ctx, round, slices.Clone(signature))
+}
+
+// keepRound keeps a round that was verified, for the draw and for other nodes.
+func (r *Room) keepRound(ctx context.Context, round uint64, signature []byte) error {
+	r.evidence.takeRound(round, signature)
+	r.queue.duties()
+	return r.evidence.store.AddRound(ctx, r.policy.Beacon.Hash(), round, signature)
+}
+
+// strangers bounds what the rounds that strangers send cost a node: one is
+// verified at a time, and a wrong one holds up the next.
+type strangers struct{ turn chan struct{} }
+
+func newStrangers() strangers { return strangers{make(chan struct{}, 1)} }
+
+// check verifies a round as soon as it may. Errors: [ErrRound] and [ErrBusy].
+func (s strangers) check(ctx context.Context, verify func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, strangerPatience)
+	defer cancel()
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ErrBusy
+	}
+	if err := verify(); err != nil {
+		time.AfterFunc(strangerRest, func() { <-s.turn })
 		return fmt.Errorf("%w: %w", ErrRound, err)
 	}
-	r.evidence.takeRound(round, slices.Clone(signature))
-	r.queue.duties()
-	return r.evidence.store.AddRound(ctx, b.Hash(), round, signature)
+	<-s.turn
+	return nil
 }
 
 // submitter asks one witness of one room.
@@ -184,41 +258,55 @@ func (s *submitter) run(ctx context.Context) {
 
 // submit asks for what is most urgent: the first freeze that can still be
 // cosigned before its round, else the published checkpoint. A size is never
-// skipped that a draw waits for, so that all nodes ask for the same. Without
-// an error it tells whether the witness was asked, and answered.
+// skipped that a draw waits for, so that all nodes ask for the same: a
+// checkpoint is left alone as long as this node has not read all of it, for
+// there may be a freeze in it. Without an error it tells whether the witness
+// was asked, and answered.
 func (s *submitter) submit(ctx context.Context) (answered bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, witnessPatience)
 	defer cancel()
 	r := s.room
+	published := uint64(0)
+	if time.Since(s.asked) >= witnessEvery {
+		s.asked = time.Now()
+		if published, err = r.publishedSize(ctx); err != nil {
+			return false, err
+		}
+	}
+	isKnown := published <= r.durableSize() // before the freezes in it are looked at
 	now := fromTime(r.Now())
 	for _, p := range r.durablePending() {
-		if p.Size <= s.seen || now >= p.Due || r.evidence.hasCosigned(p.Size, s.vkey) {
+		if p.Size <= s.seen || now >= p.Due || r.evidence.hasCosigned(p, s.vkey, false) {
 			continue
 		}
-		c, err := s.ask(ctx, p.Size)
-		if err != nil || s.seen != p.Size {
-			return err == nil, err
-		}
-		r.evidence.takeCosignature(p.Size, s.vkey, fairness.Cosignature(c))
-		r.queue.duties()
-		if err := r.evidence.store.AddCosignature(ctx, r.ID, p.Size, s.vkey, c); err != nil {
-			return true, err
-		}
-		return true, r.store.Cosign(ctx, r.ID, p.Size, c.Line(s.key.Name()))
+		return s.submitFreeze(ctx, p)
 	}
-	if time.Since(s.asked) < witnessEvery {
+	if published <= s.seen || !isKnown {
 		return false, nil
 	}
-	s.asked = time.Now()
-	size, err := r.publishedSize(ctx)
-	if err != nil || size <= s.seen {
-		return false, err
-	}
-	c, err := s.ask(ctx, size)
-	if err != nil || s.seen != size {
+	c, err := s.ask(ctx, published)
+	if err != nil || s.seen != published {
 		return err == nil, err
 	}
-	return true, r.store.Cosign(ctx, r.ID, size, c.Line(s.key.Name()))
+	return true, r.store.Cosign(ctx, r.ID, published, c.Line(s.key.Name()))
+}
+
+// submitFreeze asks for the checkpoint that ends with a freeze.
+func (s *submitter) submitFreeze(ctx context.Context, p fairness.Pending) (answered bool, err error) {
+	c, err := s.ask(ctx, p.Size)
+	if err != nil || s.seen != p.Size {
+		return err == nil, err
+	}
+	r := s.room
+	r.evidence.takeCosignature(p.Size, s.vkey, fairness.Cosignature(c))
+	r.queue.duties()
+	if err := r.evidence.store.AddCosignature(ctx, r.ID, p.Size, s.vkey, c); err != nil {
+		return true, err
+	}
+	if !inTime(fairness.Cosignature(c), p) {
+		r.log.Warn("witness cosigned too late to count", "room", r.Slug, "witness", s.key.Name(), "window", p.Window, "time", c.Time())
+	}
+	return true, r.store.Cosign(ctx, r.ID, p.Size, c.Line(s.key.Name()))
 }
 
 // ask submits the checkpoint of a size. Without an error seen tells whether the
@@ -245,11 +333,33 @@ func (s *submitter) ask(ctx context.Context, size uint64) (c audit.Cosignature, 
 		if conflict.Size == s.seen {
 			return c, err // it has another checkpoint of that size
 		}
-		if s.seen = conflict.Size; s.seen > size {
-			return c, nil
+		if conflict.Size > size {
+			return c, s.outrun(ctx, conflict)
 		}
+		s.seen = conflict.Size
 	}
 	return c, nil
+}
+
+// outrun takes it that the witness has a larger checkpoint, unless the log was
+// never so large: then it says nothing, and is to be asked again.
+func (s *submitter) outrun(ctx context.Context, conflict *witness.ConflictError) error {
+	published, err := s.room.publishedSize(ctx)
+	switch {
+	case err != nil:
+		return err
+	case conflict.Size > max(published, s.room.durableSize()):
+		return fmt.Errorf("the witness has a checkpoint that the log never had: %w", conflict)
+	}
+	s.seen = conflict.Size
+	return nil
+}
+
+// durableSize returns how many entries this node knows to be stored.
+func (r *Room) durableSize() uint64 {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.stored
 }
 
 // publishedSize returns the size of the published checkpoint, 0 for none.

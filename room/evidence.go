@@ -106,35 +106,42 @@ func (o *Options) others(c Config, p *fairness.Policy) []fairness.Problem {
 // none.
 type evidence struct {
 	store evidenceStore
-	room  uuid.UUID
 
 	mu           sync.Mutex // guards all below
 	rounds       map[uint64][]byte
 	cosignatures map[uint64]map[string]fairness.Cosignature // by size, by witness
+	looked       map[uint64]bool                            // by size: what other nodes got is known
+	refused      map[uint64]bool                            // by size: the rules refused the cosignatures
 }
 
 // evidenceStore keeps evidence for all nodes.
 type evidenceStore interface {
 	AddRound(ctx context.Context, chain [32]byte, round uint64, signature []byte) error
-	Round(ctx context.Context, chain [32]byte, round uint64) ([]byte, error)
+	Rounds(ctx context.Context, chain [32]byte, rounds []uint64) (map[uint64][]byte, error)
 	AddCosignature(ctx context.Context, room uuid.UUID, size uint64, witness string, cosignature [76]byte) error
-	Cosignatures(ctx context.Context, room uuid.UUID, size uint64) (map[string][76]byte, error)
+	Cosignatures(ctx context.Context, room uuid.UUID, sizes []uint64) (map[uint64]map[string][76]byte, error)
 }
 
 // of returns the evidence for a draw, and whether it may go on with it: with
-// the round, and with the quorum or when it is too late to wait for more.
+// the round, and with the quorum or when it is too late to wait for more and
+// nothing is stored that this node, perhaps just started, does not know of.
 func (e *evidence) of(p fairness.Pending, policy *fairness.Policy, now fairness.Time) (signature []byte, list []fairness.Cosignature, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	by := e.cosignatures[p.Size]
 	for _, w := range policy.Witnesses { // in the order that the rules ask for
-		if c, ok := by[w]; ok && audit.Cosignature(c).Time()*1000 < int64(p.Due) {
+		if c, ok := e.cosignatures[p.Size][w]; ok && inTime(c, p) && !e.refused[p.Size] {
 			list = append(list, c)
 		}
 	}
-	enough := len(list) >= int(policy.Quorum) || now >= p.Due+fairness.Time(cosignGrace)
+	late := now >= p.Due+fairness.Time(cosignGrace) && e.looked[p.Size]
+	enough := len(list) >= int(policy.Quorum) || late || e.refused[p.Size]
 	signature = e.rounds[p.Round]
 	return signature, list, signature != nil && enough
+}
+
+// inTime tells whether a cosignature is from before the round.
+func inTime(c fairness.Cosignature, p fairness.Pending) bool {
+	return audit.Cosignature(c).Time() <= (int64(p.Due)-1)/1000
 }
 
 // Awaited is a draw that waits for its evidence.
@@ -143,7 +150,7 @@ type Awaited struct {
 	Round    uint64    // of the beacon, 0 for none
 	Due      time.Time // when that appears
 	HasRound bool      // it is here
-	Cosigned []string  // names of the witnesses who have signed the freeze
+	Cosigned []string  // names of the witnesses who have signed the freeze in time
 }
 
 // Awaited returns the draws that wait, the next one first.
@@ -155,7 +162,7 @@ func (r *Room) Awaited() (list []Awaited) {
 		lacksRound, _ := r.evidence.lacks(p, r.policy)
 		a := Awaited{Window: p.Window, Round: p.Round, Due: timeOf(p.Due), HasRound: !lacksRound}
 		for _, w := range r.policy.Witnesses {
-			if name, _, _ := strings.Cut(w, "+"); r.evidence.hasCosigned(p.Size, w) {
+			if name, _, _ := strings.Cut(w, "+"); r.evidence.hasCosigned(p, w, true) {
 				a.Cosigned = append(a.Cosigned, name)
 			}
 		}
@@ -172,11 +179,31 @@ func (e *evidence) lacks(p fairness.Pending, policy *fairness.Policy) (round, co
 	return e.rounds[p.Round] == nil, len(e.cosignatures[p.Size]) < len(policy.Witnesses)
 }
 
-func (e *evidence) hasCosigned(size uint64, witness string) bool {
+// hasCosigned tells whether a witness has, perhaps too late to count.
+func (e *evidence) hasCosigned(p fairness.Pending, witness string, mustCount bool) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	_, ok := e.cosignatures[size][witness]
-	return ok
+	c, ok := e.cosignatures[p.Size][witness]
+	return ok && (!mustCount || inTime(c, p))
+}
+
+// refuse notes that the rules refuse the draw of a window for its
+// cosignatures: the log is not the one that was cosigned, as after a database
+// has lost its last entries. The draw goes on without them.
+func (e *evidence) refuse(p fairness.Pending) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.refused == nil {
+		e.refused = map[uint64]bool{}
+	}
+	e.refused[p.Size] = true
+}
+
+// round returns a round's signature, nil when it is not here.
+func (e *evidence) round(round uint64) []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.rounds[round]
 }
 
 func (e *evidence) takeRound(round uint64, signature []byte) {
@@ -197,8 +224,30 @@ func (e *evidence) takeCosignature(size uint64, witness string, c fairness.Cosig
 	if e.cosignatures[size] == nil {
 		e.cosignatures[size] = map[string]fairness.Cosignature{}
 	}
-	if _, ok := e.cosignatures[size][witness]; !ok {
+	known, ok := e.cosignatures[size][witness]
+	if !ok || audit.Cosignature(c).Time() < audit.Cosignature(known).Time() {
 		e.cosignatures[size][witness] = c
+	}
+}
+
+// take takes cosignatures that are stored.
+func (e *evidence) take(by map[uint64]map[string][76]byte) {
+	for size, cosignatures := range by {
+		for w, c := range cosignatures {
+			e.takeCosignature(size, w, c)
+		}
+	}
+}
+
+// look notes that all is known that is stored for some draws.
+func (e *evidence) look(pending []fairness.Pending) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.looked == nil {
+		e.looked = map[uint64]bool{}
+	}
+	for _, p := range pending {
+		e.looked[p.Size] = true
 	}
 }
 
@@ -209,9 +258,12 @@ func (e *evidence) forget(pending []fairness.Pending) {
 	maps.DeleteFunc(e.rounds, func(round uint64, _ []byte) bool {
 		return !slices.ContainsFunc(pending, func(p fairness.Pending) bool { return p.Round == round })
 	})
-	maps.DeleteFunc(e.cosignatures, func(size uint64, _ map[string]fairness.Cosignature) bool {
+	over := func(size uint64) bool {
 		return !slices.ContainsFunc(pending, func(p fairness.Pending) bool { return p.Size == size })
-	})
+	}
+	maps.DeleteFunc(e.cosignatures, func(size uint64, _ map[string]fairness.Cosignature) bool { return over(size) })
+	maps.DeleteFunc(e.looked, func(size uint64, _ bool) bool { return over(size) })
+	maps.DeleteFunc(e.refused, func(size uint64, _ bool) bool { return over(size) })
 }
 
 // nextDraw returns the draw that is due, with its evidence.

@@ -13,6 +13,7 @@ import (
 // Bounds of what one append does for the clock, so that joins get through.
 const (
 	maxFreezes = 32
+	maxDraws   = 32 // each verifies a round, which takes 3 ms
 	maxSkips   = 1_000
 )
 
@@ -81,12 +82,15 @@ func (f *filler) draws() error {
 		}
 		f.batch.Publish()
 	}
-	for !f.live.Ended() {
+	for range maxDraws {
 		draw, ok := f.live.nextDraw(f.now)
-		if !ok {
+		if !ok || f.live.Ended() {
 			break
 		}
 		if err := f.emit(draw); err != nil {
+			if v, ok := errors.AsType[*fairness.Violation](err); ok && v.Rule == fairness.RuleWitness {
+				f.live.evidence.refuse(f.live.Pending()[0])
+			}
 			return fmt.Errorf("draw window %d: %w", draw.Window, err)
 		}
 	}
@@ -111,6 +115,9 @@ func (f *filler) join(j *join) {
 
 // arrive appends the arrival of a new ticket.
 func (f *filler) arrive(t fairness.Ticket) error {
+	if counts := f.live.Counts(); f.room.isFull(&counts) {
+		return ErrFull
+	}
 	arrive, ok := f.live.NextArrive(f.now, t)
 	if !ok {
 		if opens := f.live.Schedule().Opens(); f.now < opens && !f.live.Ended() {

@@ -35,7 +35,8 @@ type Room struct {
 	policy *fairness.Policy // as published, never changes
 	gate   gate
 
-	evidence evidence // that pending draws wait for
+	evidence  evidence  // that pending draws wait for
+	strangers strangers // who bring some; of all rooms
 
 	mu     sync.RWMutex // guards live and stored; the sequencer alone writes
 	live   *live
@@ -215,9 +216,10 @@ func (r *Room) openFor(now time.Time) error {
 }
 
 // IsFull tells whether nobody more may join for now, by the organizer's limit.
-func (r *Room) IsFull() bool {
+func (r *Room) IsFull() bool { return r.isFull(&r.Snapshot().Counts) }
+
+func (r *Room) isFull(n *fairness.Counts) bool {
 	settings, _ := r.Settings()
-	n := &r.Snapshot().Counts
 	inLine := n.Arrivals - n.Admitted - n.NoShows - n.Left - n.Revoked
 	return settings.MaxWaiting > 0 && inLine >= uint64(settings.MaxWaiting)
 }

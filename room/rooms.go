@@ -40,6 +40,8 @@ type Rooms struct {
 	cancel context.CancelFunc
 	group  singleflight.Group // loads a room once
 
+	strangers strangers // bring rounds
+
 	adopted  atomic.Bool     // the rooms that were there are loaded
 	troubled atomic.Bool     // the database did not answer at the latest tick
 	surveyed time.Time       // the gates; tick alone uses it
@@ -67,7 +69,7 @@ func (c *clock) set(now, asked time.Time) {
 func New(o Options) *Rooms {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Rooms{
-		Options: o, ctx: ctx, cancel: cancel,
+		Options: o, ctx: ctx, cancel: cancel, strangers: newStrangers(),
 		failing: map[string]bool{}, loaded: map[string]*Room{}, aside: map[uuid.UUID]aside{},
 	}
 }
@@ -158,8 +160,8 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 	r := &Room{
 		ID: record.ID, Slug: record.Slug, Origin: record.Origin, URL: rs.url(record.Slug), VKey: k.vkey,
 		log: rs.Log, store: rs.Logs, texts: rs.Options.Rooms, clock: &rs.clock, keys: k,
-		evidence: evidence{store: rs.Options.Rooms, room: record.ID},
-		chunk:    leastChunk, queue: newQueue(), done: make(chan struct{}),
+		evidence: evidence{store: rs.Options.Rooms}, strangers: rs.strangers,
+		chunk: leastChunk, queue: newQueue(), done: make(chan struct{}),
 	}
 	r.title.Store(&record.Title)
 	r.settings.Store(&storedSettings{})

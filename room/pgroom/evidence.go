@@ -1,8 +1,8 @@
 package pgroom
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -19,13 +19,29 @@ func (s *Store) AddRound(ctx context.Context, chain [32]byte, round uint64, sign
 	return nil
 }
 
-// Round returns the signature of a beacon's round, nil when it is not stored.
-func (s *Store) Round(ctx context.Context, chain [32]byte, round uint64) (signature []byte, err error) {
-	err = s.pool.QueryRow(ctx, `select signature from beacon_rounds where chain = $1 and round = $2`, chain[:], int64(round)).Scan(&signature) //nolint:gosec // below 2^63 by the grammar
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return nil, fmt.Errorf("read round: %w", err)
+// Rounds returns the signatures of those of a beacon's rounds that are stored.
+func (s *Store) Rounds(ctx context.Context, chain [32]byte, rounds []uint64) (map[uint64][]byte, error) {
+	rows, _ := s.pool.Query(ctx, `select round, signature from beacon_rounds where chain = $1 and round = any($2)`, chain[:], bigints(rounds))
+	signatures := map[uint64][]byte{}
+	var round int64
+	var signature []byte
+	_, err := pgx.ForEachRow(rows, []any{&round, &signature}, func() error {
+		signatures[uint64(round)] = bytes.Clone(signature) //nolint:gosec // as it was stored
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read rounds: %w", err)
 	}
-	return signature, nil
+	return signatures, nil
+}
+
+// bigints are numbers below 2^63 as the database has them.
+func bigints(numbers []uint64) []int64 {
+	list := make([]int64, len(numbers))
+	for i, n := range numbers {
+		list[i] = int64(n) //nolint:gosec // below 2^63
+	}
+	return list
 }
 
 // AddCosignature stores what a witness said of the checkpoint of a size, which
@@ -39,14 +55,20 @@ func (s *Store) AddCosignature(ctx context.Context, room uuid.UUID, size uint64,
 	return nil
 }
 
-// Cosignatures returns what witnesses said of the checkpoint of a size.
-func (s *Store) Cosignatures(ctx context.Context, room uuid.UUID, size uint64) (map[string][76]byte, error) {
-	rows, _ := s.pool.Query(ctx, `select witness, cosignature from freeze_cosignatures where room_id = $1 and size = $2`, room, int64(size)) //nolint:gosec // at most 2^60
-	by := map[string][76]byte{}
+// Cosignatures returns what witnesses said of the checkpoints of some sizes, by
+// size and witness.
+func (s *Store) Cosignatures(ctx context.Context, room uuid.UUID, sizes []uint64) (map[uint64]map[string][76]byte, error) {
+	rows, _ := s.pool.Query(ctx, `select size, witness, cosignature from freeze_cosignatures where room_id = $1 and size = any($2)`, room, bigints(sizes))
+	by := map[uint64]map[string][76]byte{}
+	var size int64
 	var witness string
 	var cosignature []byte
-	_, err := pgx.ForEachRow(rows, []any{&witness, &cosignature}, func() error {
-		by[witness] = [76]byte(cosignature)
+	_, err := pgx.ForEachRow(rows, []any{&size, &witness, &cosignature}, func() error {
+		at := uint64(size) //nolint:gosec // as it was stored
+		if by[at] == nil {
+			by[at] = map[string][76]byte{}
+		}
+		by[at][witness] = [76]byte(cosignature)
 		return nil
 	})
 	if err != nil {
