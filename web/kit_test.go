@@ -62,7 +62,7 @@ func newSite(t testing.TB, change ...func(*Options)) *site {
 	return &site{t, s, rooms, listener.URL}
 }
 
-func newRooms(t testing.TB) *room.Rooms {
+func newRooms(t testing.TB, chains ...room.Chain) *room.Rooms {
 	t.Helper()
 	master, err := room.ParseMasterKey(room.NewMasterKey())
 	if err != nil {
@@ -71,7 +71,7 @@ func newRooms(t testing.TB) *room.Rooms {
 	pool := connect(t, pgtest.URL(t))
 	rooms := room.New(room.Options{
 		Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: master, PublicURL: publicURL,
-		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Chains: chains,
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
