@@ -302,6 +302,29 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// Entries that a check names are linked to their bundles, as far as there are any.
+func TestLinks(t *testing.T) {
+	a := broken(t)
+	a.Report.Checks[0].Detail = `entry 5 "draw 1": entry 3 used the same seed, and entry 999 is not there`
+	a.Report.Entries = 300
+	for source, want := range map[string]string{
+		"https://example.com/r/sale/":           `<a href="https://example.com/r/sale/tile/entries/000">bundle with entry 5</a> <a href="https://example.com/r/sale/tile/entries/000">bundle with entry 3</a></span>`,
+		"https://example.com/r/sale/checkpoint": `<a href="https://example.com/r/sale/tile/entries/000">bundle with entry 5</a>`,
+		"./sale":                                `<a href="https://queue.example.com/r/sale/tile/entries/000">bundle with entry 5</a>`,
+	} {
+		a.Source = source
+		if page := written(t, a); !strings.Contains(page, want) {
+			t.Errorf("%s: %s is not there", source, want)
+		}
+	}
+	for _, origin := range []string{"javascript:alert(1)", "localhost", "a.example/?x=1", `a.example/"onclick`} {
+		a.Source, a.Report.Origin = "./sale", origin
+		if page := written(t, a); strings.Contains(page, "<a href") {
+			t.Errorf("%s: there is a link", origin)
+		}
+	}
+}
+
 // Statistics are shown when there are any.
 func TestStatistics(t *testing.T) {
 	a := witnessed(t)

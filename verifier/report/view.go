@@ -20,6 +20,7 @@ import (
 const (
 	maxWindowRows = 600
 	maxAmendRows  = 800
+	maxNamed      = 3 // entries of a check that are linked
 )
 
 // page is what the template shows.
@@ -78,7 +79,7 @@ type checkView struct {
 	Number         int
 	ID, Title      string
 	Status, Detail string
-	Entry          *entryView
+	Entries        []*entryView // that the detail names
 }
 
 type beaconView struct {
@@ -233,9 +234,9 @@ var named = regexp.MustCompile(`\bentry (\d{1,19})\b`)
 
 func (p *page) check(i int, c verifier.Check) checkView {
 	v := checkView{Number: i + 1, ID: c.ID, Title: c.Title, Status: string(c.Status), Detail: clip(c.Detail, 2000)}
-	if m := named.FindStringSubmatch(c.Detail); m != nil {
-		if index, err := strconv.ParseUint(m[1], 10, 63); err == nil && index < p.Report.Entries {
-			v.Entry = p.entry(index)
+	for _, m := range named.FindAllStringSubmatch(c.Detail, maxNamed) {
+		if index, err := strconv.ParseUint(m[1], 10, 63); err == nil && index < p.Report.Entries && p.base != "" {
+			v.Entries = append(v.Entries, p.entry(index))
 		}
 	}
 	return v
