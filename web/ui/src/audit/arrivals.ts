@@ -1,0 +1,70 @@
+import type { EntryOf } from "../check/entry.ts";
+import { generalLane } from "../check/policy.ts";
+import { Schedule, type WindowRule } from "../check/schedule.ts";
+import { must } from "./rule.ts";
+
+const maxArrivals = 2 ** 32 - 1;
+
+/** One recorded request to join, and what became of it. */
+export interface Arrival {
+  ticket: string;
+  window: bigint;
+  /** In the line, from 1; 0 until its window is drawn. */
+  place: number;
+  /** The claim clock at the call that reached the place. */
+  calledAt: number | undefined;
+  settled: "no" | "admitted" | "skipped";
+}
+
+/** A window that somebody arrived in and that is not frozen yet. */
+export interface Gathering {
+  window: bigint;
+  to: number; // when it ends
+  arrivals: Arrival[]; // by seq
+}
+
+/** Who arrived when: the schedule in force (RULES.md section 5), and the rules arrival, ticket and amend windows. */
+export class Arrivals {
+  /** In the order of the windows, which is that of time. */
+  readonly gatherings: Gathering[] = [];
+  windows = 0; // with arrivals
+  readonly #byTicket = new Map<string, Arrival>();
+  #schedule: Schedule;
+
+  constructor(rules: readonly WindowRule[], closes: number) {
+    this.#schedule = new Schedule(rules, closes);
+  }
+
+  get count(): number {
+    return this.#byTicket.size;
+  }
+
+  find(ticket: string): Arrival | undefined {
+    return this.#byTicket.get(ticket);
+  }
+
+  arrive({ time, window, seq, ticket, lane }: EntryOf<"arrive">): void {
+    const open = this.#schedule.at(time);
+    must("arrival", open !== undefined, "no window is open at this time");
+    must("arrival", window === open.index, "another window is open at this time");
+    const last = this.gatherings.at(-1);
+    const gathering = last?.window === window ? last : { window, to: open.to, arrivals: [] };
+    must("arrival", seq === gathering.arrivals.length, "seq is not the number of earlier arrivals in the window");
+    must("arrival", this.count < maxArrivals, "the room is full");
+    must("ticket", !this.#byTicket.has(ticket), "the ticket has arrived before");
+    must("lane", lane === generalLane, "the policy has no such lane");
+    const arrival: Arrival = { ticket, window, place: 0, calledAt: undefined, settled: "no" };
+    this.#byTicket.set(ticket, arrival);
+    gathering.arrivals.push(arrival);
+    if (gathering === last) return;
+    this.gatherings.push(gathering);
+    this.windows++;
+  }
+
+  /** Replaces the windows that have not opened. */
+  amend(time: number, rules: readonly WindowRule[], closes: number): void {
+    const next = this.#schedule.amended(time, rules, closes);
+    must("amend", next !== undefined, "the new windows are not allowed, or change one that has opened");
+    this.#schedule = next;
+  }
+}

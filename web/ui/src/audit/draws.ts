@@ -1,0 +1,106 @@
+import { roundAfter, roundTime, verifyRound } from "../check/beacon.ts";
+import type { Checkpoint } from "../check/checkpoint.ts";
+import { cosigners } from "../check/cosignature.ts";
+import { equal } from "../check/bytes.ts";
+import { alphaOf, seedOf, shuffle } from "../check/draw.ts";
+import type { EntryOf } from "../check/entry.ts";
+import { type Hash, leafHash } from "../check/merkle.ts";
+import { generalLane } from "../check/policy.ts";
+import { verifyVrf } from "../check/vrf.ts";
+import type { Arrival, Gathering } from "./arrivals.ts";
+import { must } from "./rule.ts";
+import type { Tree } from "./tree.ts";
+
+/** A window that is frozen and not drawn. */
+interface Frozen {
+  window: bigint;
+  arrivals: Arrival[]; // by seq
+  alpha: Uint8Array;
+  beta: Hash;
+  round: bigint; // 0 without a beacon
+  sealed: Checkpoint; // of the tree that ends with the freeze: what witnesses sign
+}
+
+/** What a draw shows about who saw its freeze before the round. */
+export interface Witnessed {
+  sealed: Checkpoint;
+  cosignatures: Uint8Array[];
+}
+
+/** From arrivals to places: RULES.md section 6, and the rules from freeze to assign. */
+export class Draws {
+  /** Everybody who is drawn, by place: element 0 has place 1. */
+  readonly line: Arrival[] = [];
+  readonly draws: Witnessed[] = [];
+  readonly #policy: EntryOf<"room">;
+  readonly #roomHash: Hash;
+  readonly #frozen: Frozen[] = [];
+  #assigned = 0; // places stated
+
+  constructor(policy: EntryOf<"room">, roomHash: Hash) {
+    this.#policy = policy;
+    this.#roomHash = roomHash;
+  }
+
+  /** Freezes the first of the windows with arrivals. The tree holds the entries before this one. */
+  freeze(entry: EntryOf<"freeze">, text: Uint8Array, gatherings: Gathering[], tree: Tree): void {
+    const { time, window, lots, size, root, proof } = entry;
+    const { beacon, origin, vrfKey } = this.#policy;
+    const first = gatherings[0];
+    must("freeze", first !== undefined, "no window waits for a freeze");
+    must("freeze", window === first.window, "another window is the first to freeze");
+    must("freeze", time >= first.to, "the window is not over");
+    must("freeze", lots === first.arrivals.length, "lots is not the number of arrivals");
+    must("freeze", size === tree.size, "size is not the number of entries before");
+    must("freeze", equal(root, tree.root()), "root is not that of the entries before");
+    const round = beacon ? roundAfter(beacon, Math.max(first.to, time)) : 0n;
+    must("freeze", entry.round === round, "not the round that follows from the policy, the window and the time");
+    const alpha = alphaOf(this.#roomHash, entry);
+    const beta = verifyVrf(vrfKey, alpha, proof);
+    must("proof", beta !== undefined, "the proof is not of the room's key for this freeze");
+    const sealed = { origin, size: size + 1n, root: tree.with(leafHash(text)).root() };
+    gatherings.shift();
+    this.#frozen.push({ window, arrivals: first.arrivals, alpha, beta, round, sealed });
+  }
+
+  /** Draws the first of the frozen windows. */
+  draw(entry: EntryOf<"draw">): void {
+    const first = this.#frozen[0];
+    must("draw", first !== undefined, "no window waits for a draw");
+    must("draw", entry.window === first.window, "another window is the first to draw");
+    const appears = this.#checkBeacon(entry, first.round);
+    const { cosignatures, signature, seed } = entry;
+    const names = cosigners(this.#policy.witnesses, first.sealed, cosignatures, appears);
+    must("witness", names !== undefined, "a cosignature is not of a witness, of the freeze, in order or before the round");
+    must("seed", equal(seed, seedOf(first.alpha, first.beta, first.round, signature)), "not the seed that follows");
+    this.#frozen.shift();
+    this.draws.push({ sealed: first.sealed, cosignatures });
+    for (const seq of shuffle(seed, generalLane, first.arrivals.length)) {
+      const arrival = first.arrivals[seq]!;
+      this.line.push(arrival);
+      arrival.place = this.line.length;
+    }
+  }
+
+  /** Returns when the window's round appeared, in milliseconds. */
+  #checkBeacon({ time, signature }: EntryOf<"draw">, round: bigint): bigint {
+    const { beacon } = this.#policy;
+    if (!beacon) {
+      must("beacon", signature.length === 0, "a signature in a room without a beacon");
+      return BigInt(time);
+    }
+    const appears = roundTime(beacon, round);
+    must("beacon", BigInt(time) >= appears, "the draw is before its round");
+    must("beacon", verifyRound(beacon, round, signature), "not the beacon's signature of the round");
+    return appears;
+  }
+
+  assign({ window, lane, position, ticket }: EntryOf<"assign">): void {
+    must("lane", lane === generalLane, "the policy has no such lane");
+    const next = this.line[this.#assigned];
+    must("assign", next !== undefined, "all drawn places are stated");
+    must("assign", position === BigInt(next.place), "not the next place");
+    must("assign", window === next.window && ticket === next.ticket, "the place belongs to another ticket");
+    this.#assigned++;
+  }
+}

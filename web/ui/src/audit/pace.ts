@@ -1,0 +1,80 @@
+// RULES.md sections 7 and 8. Credit counts 60,000ths of a call, times and
+// durations milliseconds; every number stays below 2^53, so it is exact.
+
+/** What one call costs. */
+const oneCall = 60_000;
+
+/** Nothing is stored beyond ten seconds' worth, or one call. */
+function most(perMinute: number): number {
+  return Math.max(10_000 * perMinute, oneCall);
+}
+
+/** How fast people may be called, and the clock by which they claim. Both stand still in a pause. */
+export class Pace {
+  readonly #starts: number;
+  #perMinute: number;
+  #credit = oneCall;
+  #since: number;
+  #behind = 0;
+  #paused = false;
+
+  constructor(starts: number, perMinute: number) {
+    this.#starts = starts;
+    this.#since = starts;
+    this.#perMinute = perMinute;
+  }
+
+  get paused(): boolean {
+    return this.#paused;
+  }
+
+  /** Tells whether there is credit for so many calls at a time. */
+  allows(time: number, calls: number): boolean {
+    return this.#creditAt(time) >= oneCall * calls;
+  }
+
+  spend(time: number, calls: number): void {
+    this.#reach(time);
+    this.#credit -= oneCall * calls;
+  }
+
+  /** A called ticket is skipped: what its call cost comes back. */
+  giveBack(time: number): void {
+    this.#reach(time);
+    this.#credit = Math.min(this.#credit, most(this.#perMinute)) + oneCall;
+  }
+
+  change(time: number, perMinute: number): void {
+    this.#reach(time);
+    this.#perMinute = perMinute;
+    this.#credit = Math.min(this.#credit, most(perMinute));
+  }
+
+  pause(time: number): void {
+    this.#reach(time);
+    this.#since = time;
+    this.#paused = true;
+  }
+
+  resume(time: number): void {
+    this.#behind += time - this.#since;
+    this.#since = Math.max(time, this.#starts);
+    this.#paused = false;
+  }
+
+  /** The claim clock. */
+  clock(time: number): number {
+    return (this.#paused ? this.#since : time) - this.#behind;
+  }
+
+  #creditAt(time: number): number {
+    const limit = most(this.#perMinute);
+    if (this.#paused || time <= this.#since || this.#credit >= limit) return this.#credit;
+    return Math.min(this.#credit + Math.min(time - this.#since, 60_000) * this.#perMinute, limit);
+  }
+
+  #reach(time: number): void {
+    this.#credit = this.#creditAt(time);
+    if (!this.#paused && time > this.#since) this.#since = time;
+  }
+}

@@ -1,0 +1,105 @@
+import { sha256 } from "@noble/hashes/sha2.js";
+
+import { type Amend, type Entry, type EntryOf, type Kind, parseEntry } from "../check/entry.ts";
+import { FormatError } from "../check/errors.ts";
+import { leafHash } from "../check/merkle.ts";
+import { policyProblem } from "../check/policy.ts";
+import { Arrivals } from "./arrivals.ts";
+import { Draws } from "./draws.ts";
+import { must, Refused } from "./rule.ts";
+import { Serving } from "./serving.ts";
+import { Tree } from "./tree.ts";
+
+/**
+ * The state machine of RULES.md section 4: takes the entries of a room one
+ * after the other. One that is refused changes nothing.
+ */
+export class Room {
+  readonly policy: EntryOf<"room">;
+  readonly arrivals: Arrivals;
+  readonly draws: Draws;
+  readonly tree = new Tree();
+  readonly counts = new Map<Kind, number>();
+  readonly #serving: Serving;
+  #time: number;
+  #ended = false;
+
+  /** Opens the room with its first entry. */
+  constructor(text: Uint8Array) {
+    const entry = read(text);
+    must("policy", entry.kind === "room", "the first entry is not the room's policy");
+    const problem = policyProblem(entry);
+    must("policy", problem === undefined, `the rules do not allow what the policy says about "${problem}"`);
+    this.policy = entry;
+    this.arrivals = new Arrivals(entry.windows, entry.closes);
+    this.draws = new Draws(entry, sha256(text));
+    this.#serving = new Serving(entry, this.draws.line);
+    this.#time = entry.created;
+    this.#taken(entry.kind, text);
+  }
+
+  /** Takes the next entry, or throws Refused. */
+  take(text: Uint8Array): void {
+    const entry = read(text);
+    must("policy", entry.kind !== "room", "a second policy");
+    must("end", !this.#ended, "an entry after the end");
+    const time = entry.kind === "assign" ? this.#time : entry.time;
+    must("time", time >= this.#time, "the time is before that of an earlier entry");
+    this.#apply(entry, text);
+    this.#time = time;
+    this.#taken(entry.kind, text);
+  }
+
+  #apply(entry: Exclude<Entry, { kind: "room" }>, text: Uint8Array): void {
+    switch (entry.kind) {
+      case "arrive":
+        return this.arrivals.arrive(entry);
+      case "merit":
+        throw new Refused("merit", "version 1 has no merits");
+      case "freeze":
+        return this.draws.freeze(entry, text, this.arrivals.gatherings, this.tree);
+      case "draw":
+        return this.draws.draw(entry);
+      case "assign":
+        return this.draws.assign(entry);
+      case "call":
+        return this.#serving.call(entry);
+      case "admit":
+        return this.#serving.admit(entry, this.arrivals.find(entry.ticket));
+      case "skip":
+        return this.#serving.skip(entry, this.arrivals.find(entry.ticket));
+      case "amend":
+        return this.#amend(entry);
+      case "end":
+        this.#ended = true;
+    }
+  }
+
+  #amend(entry: Amend): void {
+    switch (entry.change) {
+      case "outflow":
+        return this.#serving.outflow(entry.time, entry.perMinute);
+      case "pause":
+        return this.#serving.pause(entry.time);
+      case "resume":
+        return this.#serving.resume(entry.time);
+      case "windows":
+        return this.arrivals.amend(entry.time, entry.windows, entry.closes);
+      case "message": // any text may be shown
+    }
+  }
+
+  #taken(kind: Kind, text: Uint8Array): void {
+    this.tree.append(leafHash(text));
+    this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
+  }
+}
+
+function read(text: Uint8Array): Entry {
+  try {
+    return parseEntry(text);
+  } catch (failure) {
+    if (failure instanceof FormatError) throw new Refused("form", failure.message);
+    throw failure;
+  }
+}

@@ -1,0 +1,77 @@
+import type { EntryOf } from "../check/entry.ts";
+import { generalLane } from "../check/policy.ts";
+import { passOf } from "../check/ticket.ts";
+import type { Arrival } from "./arrivals.ts";
+import { Pace } from "./pace.ts";
+import { must } from "./rule.ts";
+
+const maxPerMinute = 10_000_000;
+
+/** Who is called, admitted and skipped: the rules call, outflow, admission, skip and what of amend the pace is about. */
+export class Serving {
+  readonly #policy: EntryOf<"room">;
+  readonly #line: readonly Arrival[]; // by place, grows with every draw
+  readonly #pace: Pace;
+  #called = 0; // the serving pointer: all places up to it are called
+
+  constructor(policy: EntryOf<"room">, line: readonly Arrival[]) {
+    this.#policy = policy;
+    this.#line = line;
+    this.#pace = new Pace(policy.starts, policy.perMinute);
+  }
+
+  call({ time, lane, position }: EntryOf<"call">): void {
+    must("lane", lane === generalLane, "the policy has no such lane");
+    must("call", !this.#pace.paused, "the room is paused");
+    must("call", time >= this.#policy.starts, "nobody is called before the start");
+    must("call", position > BigInt(this.#called), "the place is called already");
+    must("call", position <= BigInt(this.#line.length), "the place is not drawn");
+    const called = this.#line.slice(this.#called, Number(position));
+    const calls = called.filter(({ settled }) => settled !== "skipped").length;
+    must("outflow", this.#pace.allows(time, calls), "more people than the outflow allows");
+    this.#pace.spend(time, calls);
+    for (const arrival of called) arrival.calledAt = this.#pace.clock(time);
+    this.#called = Number(position);
+  }
+
+  admit({ time, ticket, pass }: EntryOf<"admit">, arrival: Arrival | undefined): void {
+    must("admission", arrival !== undefined, "the ticket never arrived");
+    must("admission", arrival.calledAt !== undefined, "the ticket is not called");
+    must("admission", arrival.settled === "no", "the ticket is admitted or skipped already");
+    must("admission", this.#left(time, arrival.calledAt) > 0, "the time to claim is over");
+    must("admission", pass === passOf(this.#policy.origin, ticket), "not the pass of the ticket");
+    arrival.settled = "admitted";
+  }
+
+  skip({ time, reason }: EntryOf<"skip">, arrival: Arrival | undefined): void {
+    must("skip", arrival !== undefined, "the ticket never arrived");
+    must("skip", arrival.settled === "no", "the ticket is admitted or skipped already");
+    const { calledAt } = arrival;
+    if (reason === "no-show") {
+      must("skip", calledAt !== undefined, "a no-show that was not called");
+      must("skip", this.#left(time, calledAt) <= 0, "a no-show with time left to claim");
+    }
+    if (calledAt !== undefined) this.#pace.giveBack(time);
+    arrival.settled = "skipped";
+  }
+
+  outflow(time: number, perMinute: number): void {
+    must("amend", perMinute >= 1 && perMinute <= maxPerMinute, "an outflow that no policy may have");
+    this.#pace.change(time, perMinute);
+  }
+
+  pause(time: number): void {
+    must("amend", !this.#pace.paused, "the room is paused already");
+    this.#pace.pause(time);
+  }
+
+  resume(time: number): void {
+    must("amend", this.#pace.paused, "the room is not paused");
+    this.#pace.resume(time);
+  }
+
+  /** How long a ticket called at that moment of the claim clock may still be claimed; RULES.md section 8. */
+  #left(time: number, calledAt: number): number {
+    return this.#policy.claim - (this.#pace.clock(time) - calledAt);
+  }
+}

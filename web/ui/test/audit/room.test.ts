@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { utf8 } from "../../src/check/bytes.ts";
+import { toHex } from "../../src/check/hex.ts";
+import { Room } from "../../src/audit/room.ts";
+import { Refused } from "../../src/audit/rule.ts";
+import { fairness, type RoomVector } from "../support/vectors.ts";
+
+/** The name of the rule by which something is refused. */
+function refusedBy(take: () => void): string {
+  try {
+    take();
+  } catch (failure) {
+    if (failure instanceof Refused) return failure.rule;
+    throw failure;
+  }
+  return "none";
+}
+
+/** Takes every entry, and before it those that break a rule at its place: a refused entry must change nothing. */
+function replay({ entries, violations }: RoomVector): Room {
+  let room: Room | undefined;
+  for (let i = 0; i <= entries.length; i++) {
+    for (const { entry, rule } of violations.filter(({ after }) => after === i)) {
+      const open = room;
+      assert.equal(refusedBy(() => (open ? open.take(utf8(entry)) : new Room(utf8(entry)))), rule, `after ${i}: ${entry}`);
+    }
+    if (i === entries.length) break;
+    if (room) room.take(utf8(entries[i]!));
+    else room = new Room(utf8(entries[i]!));
+  }
+  return room!;
+}
+
+for (const name of ["room", "witnessed_room"] as const) {
+  test(`${name} of the vectors, with every violation in its place`, () => {
+    const vector = fairness[name];
+    const room = replay(vector);
+    assert.deepEqual(
+      room.draws.line.map(({ ticket }) => ticket),
+      vector.line,
+    );
+    assert.equal(toHex(room.tree.root()), vector.root);
+    assert.equal(room.draws.draws.length, vector.draws.length);
+    assert.ok(vector.violations.length > 20);
+  });
+
+  test(`${name} of the vectors, an entry left out or said twice is seen`, () => {
+    const entries = fairness[name].entries.map(utf8);
+    for (const [i, text] of fairness[name].entries.entries()) {
+      if (!text.startsWith("amend ")) {
+        assert.notEqual(refusalOf(entries.toSpliced(i, 0, entries[i]!)), "none", `${text} twice`);
+      }
+      if (/^(?:room|arrive|freeze|draw) /.test(text)) {
+        assert.notEqual(refusalOf(entries.toSpliced(i, 1)), "none", `without ${text}`);
+      }
+    }
+  });
+}
+
+function refusalOf(entries: Uint8Array[]): string {
+  return refusedBy(() => {
+    const room = new Room(entries[0]!);
+    for (const entry of entries.slice(1)) room.take(entry);
+  });
+}
