@@ -343,7 +343,7 @@ func TestStatistics(t *testing.T) {
 	}
 	page := written(t, a)
 	for _, text := range []string{
-		`<strong class="fail">Unusual.</strong>`, "&lt;further&gt;", "0.12 %", "not made", "With a probability of 88 %, if everybody cheats.", "Anything else.",
+		`<strong class="fail">Unusual.</strong>`, "&lt;further&gt;", "0.12 %", "not made", "But the places are distributed in an unusual way", "With a probability of 88 %, if everybody cheats.", "Anything else.",
 		`<rect class="bar" x="0" y="0" width="1" height="1" fill-opacity="0.75"/>`, "between 50 % and 150 %",
 	} {
 		if !strings.Contains(page, text) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/stats"
 )
 
 // levelNames are the assurance levels, by number.
@@ -45,6 +46,9 @@ func (p *page) verdict() (headline, quote string) {
 		quote += " The draws used a source of randomness that this auditor does not know to be independent of the operator."
 	default:
 		quote += " The draws used no public randomness: the operator could have tried out outcomes beforehand, and this audit could not tell."
+	}
+	if p.Statistics != nil && p.Statistics.Verdict == stats.Unusual {
+		quote += " But the places are distributed in an unusual way, which is a reason to ask."
 	}
 	if s.Ended == 0 {
 		quote += " The room had not ended yet."
