@@ -107,7 +107,7 @@ func TestHonestRoomIsVerified(t *testing.T) {
 		t.Errorf("ok %v, level %d, origin %q, counts %v, want %v", r.OK, r.Level, r.Origin, got, want)
 	}
 	if text := strings.Join(r.NotProven, "\n"); len(r.NotProven) != 12 || !strings.Contains(text, "operator's word") ||
-		!strings.Contains(text, fmt.Sprintf("amended %d times", counts.Amends)) || !strings.Contains(text, fmt.Sprintf("That %d people gave", counts.Left)) {
+		!strings.Contains(text, fmt.Sprintf("amended %d times", counts.Amends)) || !strings.Contains(text, fmt.Sprintf("all who left did so themselves, %d in number", counts.Left)) {
 		t.Errorf("not proven: %q", r.NotProven)
 	}
 }
@@ -186,12 +186,12 @@ func TestWhatTheOperatorMayDoIsSaid(t *testing.T) {
 	room.End(roomtest.Opens + 60_002)
 	r := auditOf(t, publish(t, keys, room.Entries()), verifier.Trust{VKey: keys.VKey})
 	text := strings.Join(r.NotProven, "\n")
-	for _, want := range []string{"took 1 places away", "more than 7 people", "before 3 people with a place were called"} {
+	for _, want := range []string{"took places away, 1 in number", "more than 7 people", "before 3 people with a place were called"} {
 		if !r.OK || !strings.Contains(text, want) {
 			t.Errorf("ok %v, not proven lacks %q:\n%s", r.OK, want, text)
 		}
 	}
-	for _, none := range []string{"amended", "gave their places up"} {
+	for _, none := range []string{"amended", "all who left"} {
 		if strings.Contains(text, none) {
 			t.Errorf("not proven has %q:\n%s", none, text)
 		}

@@ -72,6 +72,9 @@ func TestImports(t *testing.T) {
 		"audit/witness":         {module + "audit", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
 		"verifier/ticket":       {module + "fairness", module + "fairness/beacon", module + "vrf", module + "audit", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
 		"verifier/stats":        {module + "fairness", "gonum.org/v1/gonum/mathext"},
+		"verifier/evidence":     {module + "fairness", module + "audit", module + "verifier/ticket", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
+		"verifier/watch":        {module + "fairness", module + "vrf", module + "audit", module + "verifier", module + "verifier/ticket", module + "verifier/evidence", "golang.org/x/mod/sumdb/note"},
+		"verifier/report":       {module + "fairness", module + "fairness/beacon", module + "audit", module + "verifier", module + "verifier/stats"},
 		"verifier":              {module + "fairness", module + "fairness/beacon", module + "vrf", module + "audit", "golang.org/x/mod/sumdb/note"},
 	}
 	packages := list(t, "../../...")
@@ -92,7 +95,7 @@ func TestImports(t *testing.T) {
 // the same answer everywhere, through all they depend on in this module.
 func TestPure(t *testing.T) {
 	packages := list(t, "../../...")
-	for _, name := range append(slices.Clone(core), "verifier/ticket", "verifier/stats") {
+	for _, name := range append(slices.Clone(core), "verifier/ticket", "verifier/stats", "verifier/evidence", "verifier/watch", "verifier/report") {
 		for _, forbidden := range []string{"net/http", "log/slog", "os/exec", "math/rand/v2", "database/sql"} {
 			if slices.Contains(packages[name].Imports, forbidden) {
 				t.Errorf("%s imports %s", name, forbidden)
