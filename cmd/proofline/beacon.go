@@ -121,8 +121,8 @@ func (f *beaconFlags) open(t *terminal) (*local.Beacon, error) {
 
 // describeBeacon prints what others need to use a beacon, and last that it is up.
 func (t *terminal) describeBeacon(c beacon.Chain, url string) error {
-	return t.printf("chain       %x\npublic key  %x\nscheme      %s\nrounds      every %ds from %s on\ninfo        %s/%x/info\nlistening on %s\n",
-		c.Hash(), c.PublicKey, beacon.Scheme, c.Period, time.Unix(c.Genesis, 0).UTC().Format(time.RFC3339), url, c.Hash(), url)
+	return t.printf("chain       %x\npublic key  %x\nscheme      %s\nrounds      every %ds from %s on\ninfo        %s/%x/info\nuse it      proofline serve --beacon-relays %s --beacon-chain %x\nlistening on %s\n",
+		c.Hash(), c.PublicKey, beacon.Scheme, c.Period, time.Unix(c.Genesis, 0).UTC().Format(time.RFC3339), url, c.Hash(), url, c.Hash(), url)
 }
 
 // reachable is where this machine reaches what listens on a.

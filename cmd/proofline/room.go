@@ -126,6 +126,9 @@ func (o *organizer) explain(err error) error {
 	case http.StatusUnauthorized:
 		hint = "the token is another server's: give the right one with --token-file or in PROOFLINE_TOKEN"
 	case http.StatusNotFound:
+		if problem.Title == "Unknown ticket" {
+			return failed(err, `a visitor finds the ticket on the page "Check my place", under the technical details`)
+		}
 		hint = "see the rooms there are: proofline room list"
 	case http.StatusInternalServerError:
 		hint = "the server's log has more under request " + problem.RequestID

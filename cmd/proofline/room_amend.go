@@ -4,8 +4,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -125,7 +127,7 @@ func (o *organizer) brand(c *cobra.Command, f *amendFlags, slug string) (brand a
 	return brand, err
 }
 
-// logo returns an image's file as a data URL; the server says what it refuses.
+// logo returns an image's file as a data URL; the server says which it refuses.
 func (o *organizer) logo(file string) (string, error) {
 	if file == "" {
 		return "", nil
@@ -134,5 +136,9 @@ func (o *organizer) logo(file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "data:" + http.DetectContentType(image) + ";base64," + base64.StdEncoding.EncodeToString(image), nil
+	kind := http.DetectContentType(image)
+	if !strings.HasPrefix(kind, "image/") {
+		return "", usage(fmt.Errorf("--logo: %s is no image", file), "give a PNG, JPEG or WebP image of at most 64 KiB")
+	}
+	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(image), nil
 }

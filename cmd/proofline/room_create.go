@@ -29,9 +29,12 @@ what is not an amendment can never be changed.`,
     "windows": [{"from": "2030-05-01T11:30:00Z", "length": "30m"},
                 {"from": "2030-05-01T12:00:00Z", "length": "1m"}],
     "outflow": {"per_minute": 300, "max_active": 2000},
-    "claim": "5m", "session": "15m", "beacon": "none",
-    "targets": ["https://shop.example.com"], "max_waiting": 0
-  }`,
+    "claim": "5m", "session": "15m", "max_waiting": 0,
+    "targets": ["https://shop.example.com"]
+  }
+
+  A room also takes "closes", "brand", "beacon", "margin" and "quorum"; the
+  README has a table of all.`,
 		Args: cobra.ExactArgs(1),
 		RunE: runs(func(c *cobra.Command, args []string) error {
 			body, err := o.readFile(args[0])

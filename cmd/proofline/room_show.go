@@ -34,7 +34,7 @@ func (o *organizer) change(c *cobra.Command, method, path string, body []byte) e
 
 func (o *organizer) printRoom(r *api.Room) error {
 	local := func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
-	closes, most := "never", "no limit"
+	closes, most := "never", "any number at once"
 	if r.Closes != nil {
 		closes = local(*r.Closes)
 	}
@@ -49,7 +49,10 @@ func (o *organizer) printRoom(r *api.Room) error {
 		rows = append(rows, []string{"windows", fmt.Sprintf("of %s from %s", w.Length, local(w.From))})
 	}
 	rows = append(rows, []string{"outflow", fmt.Sprintf("%d a minute, %s", r.Outflow.PerMinute, most)},
-		[]string{"claim", "within " + r.Claim}, []string{"session", r.Session})
+		[]string{"claim", "within " + r.Claim}, []string{"session", r.Session}, []string{"beacon", beaconWords(r)})
+	if r.Quorum > 0 {
+		rows = append(rows, []string{"witnesses", fmt.Sprintf("%d or more should sign each freeze", r.Quorum)})
+	}
 	if r.Message != "" {
 		rows = append(rows, []string{"message", r.Message})
 	}
@@ -72,4 +75,12 @@ func (o *organizer) printRoom(r *api.Room) error {
 		rows = append(rows, []string{"draw", what})
 	}
 	return o.printTable(append(rows, []string{"transcript", fmt.Sprintf("%d entries", r.Size)})...)
+}
+
+// beaconWords say what decides a room's draws, beside its own key.
+func beaconWords(r *api.Room) string {
+	if r.Beacon == "none" {
+		return "none: auditors cannot tell that nobody chose the outcome"
+	}
+	return fmt.Sprintf("%s, a round at least %s after the freeze", r.Beacon, r.Margin)
 }

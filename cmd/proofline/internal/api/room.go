@@ -20,6 +20,9 @@ type Room struct {
 	Outflow Outflow `json:"outflow"`
 	Claim   string  `json:"claim"`
 	Session string  `json:"session"`
+	Beacon  string  `json:"beacon"` // "none", or whose rounds decide the draws
+	Margin  string  `json:"margin"` // from a freeze to its round, at least
+	Quorum  uint32  `json:"quorum"` // witnesses who should sign a freeze
 	Message string  `json:"message"`
 	Awaited []struct {
 		Window   uint64    `json:"window"`
