@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -180,13 +182,48 @@ func TestSubmitConflicts(t *testing.T) {
 		return audit.Cosignature{}, &witness.ConflictError{Size: 1 - old}
 	})
 	s.asked = time.Time{}
-	if _, err := s.submit(t.Context()); flaps > 2 {
+	if _, err := s.submit(t.Context()); flaps > 2 || err == nil {
 		t.Errorf("asked %d times in a row: %v", flaps, err)
 	}
 	s.cosigner, s.seen, s.asked = scripted(func(uint64, []byte) (audit.Cosignature, error) { return audit.Cosignature{}, nil }), 0, time.Time{}
 	if _, err := s.submit(t.Context()); err != nil || s.seen != 1 {
 		t.Errorf("after it came to its senses: error %v, seen %d", err, s.seen)
 	}
+}
+
+// TestSubmitKeepsUp: a witness that takes its time falls behind no faster than
+// it must where windows are short.
+func TestSubmitKeepsUp(t *testing.T) {
+	t.Parallel()
+	b, w := newBeacon(t), newWitness(t, "one.example.org")
+	slow := Witness{w.Key(), delayed{w.asked().Cosigner, 20 * time.Millisecond}}
+	rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []Chain{b.chain()}, Witnesses: []Witness{slow}})
+	r := create(t, rs, Config{Slug: "short", Windows: []WindowRule{{Length: Duration(100 * time.Millisecond)}}, Margin: span(time.Second)})
+	w.follow(t, r)
+	people := uint64(0)
+	for r.Snapshot().Counts.Windows < 60 {
+		if _, err := r.Join(t.Context(), newVisitor(r).ticket); err != nil {
+			t.Fatal(err)
+		}
+		people++
+		time.Sleep(30 * time.Millisecond)
+	}
+	eventually(t, "all are drawn", isDrawn(r, people))
+	if report := audited(t, r, b, w); report.Witnessed*10 < report.Draws*8 {
+		t.Errorf("%d of %d draws are witnessed", report.Witnessed, report.Draws)
+	}
+}
+
+// delayed is a witness far away.
+type delayed struct {
+	Cosigner
+	by time.Duration
+}
+
+// AddCheckpoint implements [Cosigner].
+func (d delayed) AddCheckpoint(ctx context.Context, old uint64, proof []audit.Hash, signed []byte) (audit.Cosignature, error) {
+	time.Sleep(d.by)
+	return d.Cosigner.AddCheckpoint(ctx, old, proof, signed)
 }
 
 // TestStoredRubbish: evidence in the database that is none, as after it was
@@ -285,5 +322,21 @@ func TestFullInCrowd(t *testing.T) {
 	crowd.Wait()
 	if in.Load() != 5 || full.Load() != 195 {
 		t.Errorf("%d got in and %d found it full", in.Load(), full.Load())
+	}
+}
+
+// TestClocksDiffer logs once that the database's clock is off, and once that it
+// is right again.
+func TestClocksDiffer(t *testing.T) {
+	t.Parallel()
+	logged := new(safeBuffer)
+	rs := New(Options{Log: slog.New(slog.NewTextHandler(logged, nil))})
+	for _, ahead := range []time.Duration{0, time.Second, -3 * time.Second, -2 * time.Second, 4 * time.Second, 1500 * time.Millisecond, 0, time.Second} {
+		rs.clock.ahead.Store(int64(ahead))
+		rs.compareClocks()
+	}
+	off, on := strings.Count(logged.String(), "clocks differ"), strings.Count(logged.String(), "clocks agree again")
+	if off != 1 || on != 1 || !strings.Contains(logged.String(), "database_ahead=-3s") {
+		t.Errorf("logged %d times that they differ, %d times that they agree:\n%s", off, on, logged.String())
 	}
 }

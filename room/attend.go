@@ -236,24 +236,31 @@ type submitter struct {
 
 func (s *submitter) run(ctx context.Context) {
 	every(ctx, attendEvery, func(ctx context.Context) {
-		if time.Now().Before(s.rests) {
-			return
-		}
-		answered, err := s.submit(ctx)
-		switch {
-		case err == nil && !answered: // there was nothing to ask, so nothing is known
-		case err == nil:
-			if s.fails > 0 {
-				s.room.log.Info("witness cosigns again", "room", s.room.Slug, "witness", s.key.Name())
-			}
-			s.fails = 0
-		case ctx.Err() == nil:
-			if s.fails++; s.fails == 1 {
-				s.room.log.Warn("witness does not cosign", "room", s.room.Slug, "witness", s.key.Name(), "err", err)
-			}
-			s.rests = time.Now().Add(min(witnessRest<<min(s.fails-1, 10), witnessLongRest))
+		// There may be more freezes than looks, so it goes on while it gets on.
+		for on := true; on && ctx.Err() == nil && !time.Now().Before(s.rests); {
+			answered, err := s.submit(ctx)
+			on = answered && err == nil
+			s.note(ctx, answered, err)
 		}
 	})
+}
+
+// note logs how the witness does, when that is news, and lets one that fails
+// rest.
+func (s *submitter) note(ctx context.Context, answered bool, err error) {
+	switch {
+	case err == nil && !answered: // there was nothing to ask, so nothing is known
+	case err == nil:
+		if s.fails > 0 {
+			s.room.log.Info("witness cosigns again", "room", s.room.Slug, "witness", s.key.Name())
+		}
+		s.fails = 0
+	case ctx.Err() == nil:
+		if s.fails++; s.fails == 1 {
+			s.room.log.Warn("witness does not cosign", "room", s.room.Slug, "witness", s.key.Name(), "err", err)
+		}
+		s.rests = time.Now().Add(min(witnessRest<<min(s.fails-1, 10), witnessLongRest))
+	}
 }
 
 // submit asks for what is most urgent: the first freeze that can still be
@@ -313,6 +320,7 @@ func (s *submitter) submitFreeze(ctx context.Context, p fairness.Pending) (answe
 // witness cosigned it, or has a larger one.
 func (s *submitter) ask(ctx context.Context, size uint64) (c audit.Cosignature, err error) {
 	r := s.room
+	conflict := (*witness.ConflictError)(nil)
 	for range 2 { // the second time with the size that the witness has
 		root, proof, err := r.store.Growth(ctx, r.ID, s.seen, size)
 		if err != nil {
@@ -323,22 +331,19 @@ func (s *submitter) ask(ctx context.Context, size uint64) (c audit.Cosignature, 
 			return c, err
 		}
 		c, err = s.cosigner.AddCheckpoint(ctx, s.seen, proof, signed)
-		conflict, isConflict := errors.AsType[*witness.ConflictError](err)
-		if err == nil {
+		isConflict := errors.As(err, &conflict)
+		switch {
+		case err == nil:
 			s.seen = size
-		}
-		if !isConflict {
+			return c, nil
+		case !isConflict, conflict.Size == s.seen: // in which case it has another checkpoint of that size
 			return c, err
-		}
-		if conflict.Size == s.seen {
-			return c, err // it has another checkpoint of that size
-		}
-		if conflict.Size > size {
+		case conflict.Size > size:
 			return c, s.outrun(ctx, conflict)
 		}
 		s.seen = conflict.Size
 	}
-	return c, nil
+	return c, conflict // it cannot decide
 }
 
 // outrun takes it that the witness has a larger checkpoint, unless the log was

@@ -44,6 +44,7 @@ type Rooms struct {
 
 	adopted  atomic.Bool     // the rooms that were there are loaded
 	troubled atomic.Bool     // the database did not answer at the latest tick
+	skewed   bool            // its clock is off, and that is logged; tick alone uses it
 	surveyed time.Time       // the gates; tick alone uses it
 	failing  map[string]bool // slugs of rooms that did not load; adopt alone uses it
 

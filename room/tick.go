@@ -20,6 +20,7 @@ const (
 	publishAge  = 500 * time.Millisecond // of entries that the published checkpoint lacks
 	adoptEvery  = 5 * time.Second        // look for rooms that another node made
 	unloadAfter = 10 * time.Minute       // without a visitor, once nothing is left to do
+	clockSkew   = 2 * time.Second        // of the database, that is worth a warning
 )
 
 // Run does the clock's work for all rooms until ctx ends: it learns the
@@ -109,6 +110,7 @@ func (rs *Rooms) tick(ctx context.Context) {
 		return
 	}
 	rs.clock.set(now, asked)
+	rs.compareClocks()
 	if err := rs.survey(ctx, rooms); err != nil {
 		rs.trouble(ctx, err)
 		return
@@ -121,6 +123,21 @@ func (rs *Rooms) tick(ctx context.Context) {
 		} else {
 			rs.recall(h)
 		}
+	}
+}
+
+// compareClocks logs when the database's clock and this machine's begin to
+// differ by more than a beacon's margin usually is. Freezes follow the
+// database's: if that is behind, the rounds that they name are out already,
+// which only witnesses tell.
+func (rs *Rooms) compareClocks() {
+	ahead := time.Duration(rs.clock.ahead.Load())
+	if was := rs.skewed; ahead.Abs() > clockSkew {
+		if rs.skewed = true; !was {
+			rs.Log.Warn("clocks differ: is the database's right?", "database_ahead", ahead.Round(time.Millisecond))
+		}
+	} else if rs.skewed = ahead.Abs() > clockSkew/2; was && !rs.skewed {
+		rs.Log.Info("clocks agree again")
 	}
 }
 
