@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"regexp"
@@ -53,16 +54,16 @@ that nothing before it was rewritten.`,
 	}
 	f.define(c)
 	c.Flags().BoolVar(&f.json, "json", false, "print the report as JSON")
-	c.Flags().StringVar(&f.html, "html", "", "write the report to this file too, as a page to read, print and pass on")
+	c.Flags().StringVar(&f.html, "html", "", "write the report to this `FILE` too, as a page to read, print and pass on")
 	return c
 }
 
 // define defines the flags of everything that audits.
 func (f *auditFlags) define(c *cobra.Command) {
-	c.Flags().StringVar(&f.vkey, "vkey", "", "key of the log: the key itself, or @FILE; default is the one the transcript names")
+	c.Flags().StringVar(&f.vkey, "vkey", "", "`KEY` of the log: the key itself, or @FILE (default the one the transcript names)")
 	f.others.define(c)
-	c.Flags().StringVar(&f.kept, "kept", "", "compare with the checkpoint in this file, not with the one kept")
-	c.Flags().StringVar(&f.state, "state", "", "keep checkpoints in this directory (default $XDG_STATE_HOME/proofline-verify)")
+	c.Flags().StringVar(&f.kept, "kept", "", "compare with the checkpoint in this `FILE`, not with the one kept")
+	c.Flags().StringVar(&f.state, "state", "", "keep checkpoints in this `DIR` (default $XDG_STATE_HOME/proofline-verify)")
 	c.Flags().BoolVar(&f.noKeep, "no-keep", false, "neither use nor keep checkpoints of other audits")
 	c.MarkFlagsMutuallyExclusive("state", "no-keep")
 }
@@ -218,6 +219,9 @@ func open(arg string) (verifier.Source, error) {
 	if errors.Is(err, source.ErrURL) {
 		return nil, usage(err, "give the address of the room, such as https://example.com/r/sale")
 	}
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, source.ErrNoTranscript) {
+		return nil, &exit{exitUnreadable, err, "give the address of the room, such as https://example.com/r/sale, or a directory that fetch has written"}
+	}
 	if err != nil {
 		return nil, unreadable(err)
 	}
@@ -226,9 +230,12 @@ func open(arg string) (verifier.Source, error) {
 
 func unreadable(err error) *exit {
 	hint := "check the address and the connection, and try again; nothing is proven or disproven"
+	file := (*fs.PathError)(nil)
 	switch {
 	case errors.Is(err, context.Canceled):
 		hint = "interrupted; nothing is proven or disproven"
+	case errors.As(err, &file) && errors.Is(err, os.ErrNotExist):
+		hint = "the copy is not complete: fetch the rest of it; nothing is proven or disproven"
 	case errors.Is(err, os.ErrNotExist):
 		hint = "give the address of the room itself: it has a file named checkpoint below it"
 	}

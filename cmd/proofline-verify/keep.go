@@ -67,7 +67,7 @@ func (k *keeper) load() ([]byte, error) {
 	if k.given != "" {
 		b, err := os.ReadFile(k.given)
 		if err != nil {
-			return nil, unreadable(fmt.Errorf("read the earlier checkpoint: %w", err))
+			return nil, &exit{exitUnreadable, fmt.Errorf("read the earlier checkpoint: %w", err), "--kept takes the name of a file that holds a checkpoint"}
 		}
 		return b, nil
 	}

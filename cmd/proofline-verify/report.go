@@ -70,7 +70,7 @@ func others(r *verifier.Report) (lines []string) {
 	for _, w := range r.Witnesses {
 		lines = append(lines, "witness  "+printable(w))
 	}
-	return append(lines, fmt.Sprintf("         %d of %d had cosigned in time for %d of %s,\n           of those you know for %d",
+	return append(lines, fmt.Sprintf("         at least %d of these %d had cosigned in time for %d of %s,\n           and at least %[1]d that you know for %[5]d of them",
 		r.Quorum, len(r.Witnesses), r.Witnessed, count(r.Draws, "draw", "draws"), r.Vouched))
 }
 

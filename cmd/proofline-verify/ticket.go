@@ -43,7 +43,7 @@ is wrong; 3: the file cannot be read, or is no saved proof.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return f.run(t, c.InOrStdin(), args[0]) },
 	}
-	c.Flags().StringVar(&f.vkey, "vkey", "", "key of the log: the key itself, or @FILE; default is the one in the file")
+	c.Flags().StringVar(&f.vkey, "vkey", "", "`KEY` of the log: the key itself, or @FILE (default the one in the file)")
 	f.others.define(c)
 	c.Flags().BoolVar(&f.json, "json", false, "print the result as JSON")
 	return c
@@ -96,7 +96,7 @@ func readProof(stdin io.Reader, name string) (*ticket.Bundle, error) {
 	}
 	if _, err := audit.ParseProof(content); err == nil {
 		return nil, &exit{exitUnreadable, fmt.Errorf("read %s: a receipt, which proves the arrival alone", name),
-			`the room's page "Check my place" makes the whole proof of it: Save my proof`}
+			`compare it with the room: proofline-verify compare FILE URL; or save the whole proof on the room's page, "Check my place"`}
 	}
 	bundle, err := ticket.Parse(content)
 	if err != nil {
