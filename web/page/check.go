@@ -91,3 +91,8 @@ func (t *translation) reason(key, live string) (template.HTML, error) {
 func (*translation) Command() template.HTML {
 	return `<code dir="ltr">proofline-verify ticket FILE</code>`
 }
+
+// CompareCommand is what checks a receipt elsewhere. URL is the room's address.
+func (*translation) CompareCommand() template.HTML {
+	return `<code dir="ltr">proofline-verify compare receipt.txt URL</code>`
+}
