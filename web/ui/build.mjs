@@ -1,7 +1,8 @@
 // Bundles the scripts and styles of the pages into dist, under names that hold
 // a hash of the content, with manifest.json from plain names to these; with
-// --tests, every test into node_modules/.cache/tests instead, and with --bench
-// what is measured into node_modules/.cache/bench.
+// --tests, every test into node_modules/.cache/tests instead, with --bench what
+// is measured into node_modules/.cache/bench, and with --audit the audit of
+// whole rooms into node_modules/.cache/audit, one file for Node.js.
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { build } from "esbuild";
@@ -36,7 +37,15 @@ const tests = {
 
 const bench = { ...tests, entryPoints: ["bench/polls.ts"], outdir: "node_modules/.cache/bench" };
 
-const chosen = process.argv.includes("--tests") ? tests : process.argv.includes("--bench") ? bench : pages;
+const audit = {
+  ...shared,
+  entryPoints: [{ in: "src/audit/main.ts", out: "audit" }],
+  outdir: "node_modules/.cache/audit",
+  platform: "node",
+};
+
+const kinds = { "--tests": tests, "--bench": bench, "--audit": audit };
+const chosen = kinds[process.argv[2]] ?? pages;
 rmSync(chosen.outdir, { recursive: true, force: true });
 const { metafile } = await build(chosen);
 if (metafile) {

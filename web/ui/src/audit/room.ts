@@ -18,19 +18,20 @@ export class Room {
   readonly policy: EntryOf<"room">;
   readonly arrivals: Arrivals;
   readonly draws: Draws;
-  readonly tree = new Tree();
+  readonly tree: Tree;
   readonly counts = new Map<Kind, number>();
   readonly #serving: Serving;
   #time: number;
   #ended = false;
 
-  /** Opens the room with its first entry. */
-  constructor(text: Uint8Array) {
+  /** Opens the room with its first entry. The tree, empty until then, grows with every entry that is taken. */
+  constructor(text: Uint8Array, tree = new Tree()) {
     const entry = read(text);
     must("policy", entry.kind === "room", "the first entry is not the room's policy");
     const problem = policyProblem(entry);
     must("policy", problem === undefined, `the rules do not allow what the policy says about "${problem}"`);
     this.policy = entry;
+    this.tree = tree;
     this.arrivals = new Arrivals(entry.windows, entry.closes);
     this.draws = new Draws(entry, sha256(text));
     this.#serving = new Serving(entry, this.draws.line);
