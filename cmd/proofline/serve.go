@@ -170,8 +170,25 @@ func (f *serveFlags) findChain(ctx context.Context) error {
 		}
 		client.Chain = chain
 	}
+	if f.chain == "" {
+		go warnOfRelays(ctx, client)
+	}
 	f.Chains = []room.Chain{{Chain: client.Chain, Rounds: client}}
 	return nil
+}
+
+// warnOfRelays tells of relays that do not serve the chain. With those no draw
+// would ever be made; but a server starts without them, for they may come back.
+func warnOfRelays(ctx context.Context, client *relay.Client) {
+	ctx, cancel := context.WithTimeout(ctx, chainTimeout)
+	defer cancel()
+	_, err := client.Info(ctx)
+	switch {
+	case errors.Is(err, relay.ErrChain):
+		client.Log.Error("no relay serves quicknet: name the chain that they serve with --beacon-chain", "err", err)
+	case err != nil && !errors.Is(ctx.Err(), context.Canceled):
+		client.Log.Warn("no relay of the beacon answers; draws wait for one", "err", err)
+	}
 }
 
 // logger returns the structured log to standard error.

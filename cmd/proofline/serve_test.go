@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +18,9 @@ import (
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
+	"github.com/proofline/proofline/fairness/beacon"
+	"github.com/proofline/proofline/fairness/beacon/local"
+	"github.com/proofline/proofline/fairness/beacon/relay"
 	"github.com/proofline/proofline/room"
 )
 
@@ -201,4 +208,29 @@ func waitFor(t testing.TB, what string, ok func() bool) {
 		}
 	}
 	t.Fatalf("not within 30 s: %s", what)
+}
+
+// TestWarnOfRelays: who gives relays of another chain than quicknet hears of it
+// at once, and not when the first draw waits.
+func TestWarnOfRelays(t *testing.T) {
+	t.Parallel()
+	own, err := local.New(local.NewKey(), local.Config{ID: "local", Genesis: 1, Period: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		chain beacon.Chain
+		want  string // empty: nothing is logged
+	}{"quicknet": {beacon.Quicknet(), ""}, "another": {own.Chain(), "level=ERROR.*--beacon-chain"}, "dead": {beacon.Chain{}, "level=WARN.*draws wait"}} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(relay.EncodeInfo(c.chain)) }))
+		if c.chain == (beacon.Chain{}) {
+			s.Close()
+		}
+		var logged bytes.Buffer
+		warnOfRelays(t.Context(), &relay.Client{URLs: []string{s.URL}, Chain: beacon.Quicknet(), Log: slog.New(slog.NewTextHandler(&logged, nil))})
+		if !regexp.MustCompile(c.want).Match(logged.Bytes()) || (c.want == "") != (logged.Len() == 0) {
+			t.Errorf("%s: logged %q, want %q", name, logged.String(), c.want)
+		}
+		s.Close()
+	}
 }
