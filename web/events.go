@@ -20,6 +20,10 @@ const (
 	streamLook = 500 * time.Millisecond
 	// streamIdle is when a stream without news shows that it is alive.
 	streamIdle = 15 * time.Second
+	// streamPatience is how long a listener may take for one event beyond what
+	// the connection holds back for it, which is several. A server that stops
+	// waits no longer for those who do not read.
+	streamPatience = 3 * time.Second
 	// streamLife is how long a stream lasts, so that the load moves on to
 	// servers that were added. Browsers come back by themselves.
 	streamLife = 10 * time.Minute
@@ -79,14 +83,14 @@ func (s *Server) events(c echo.Context, r *room.Room) error {
 	}
 }
 
-// stream writes events, each within [writeTimeout].
+// stream writes events, each within [streamPatience].
 type stream struct {
 	*http.ResponseController
 	to http.ResponseWriter
 }
 
 func (o stream) send(before string, body []byte, after string) error {
-	_ = o.SetWriteDeadline(time.Now().Add(writeTimeout))
+	_ = o.SetWriteDeadline(time.Now().Add(streamPatience))
 	b := make([]byte, 0, len(before)+len(body)+len(after))
 	b = append(append(append(b, before...), body...), after...)
 	if _, err := o.to.Write(b); err != nil {
