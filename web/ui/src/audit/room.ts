@@ -1,11 +1,12 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 
-import { type Amend, type Entry, type EntryOf, type Kind, parseEntry } from "../check/entry.ts";
+import type { Amend, Entry, EntryOf, Kind } from "../check/entry.ts";
 import { FormatError } from "../check/errors.ts";
 import { leafHash } from "../check/merkle.ts";
 import { policyProblem } from "../check/policy.ts";
 import { Arrivals } from "./arrivals.ts";
 import { Draws } from "./draws.ts";
+import { readEntry } from "./line.ts";
 import { must, Refused } from "./rule.ts";
 import { Serving } from "./serving.ts";
 import { Tree } from "./tree.ts";
@@ -98,7 +99,7 @@ export class Room {
 
 function read(text: Uint8Array): Entry {
   try {
-    return parseEntry(text);
+    return readEntry(text);
   } catch (failure) {
     if (failure instanceof FormatError) throw new Refused("form", failure.message);
     throw failure;
