@@ -182,12 +182,44 @@ func TestSubmitConflicts(t *testing.T) {
 		return audit.Cosignature{}, &witness.ConflictError{Size: 1 - old}
 	})
 	s.asked = time.Time{}
-	if _, err := s.submit(t.Context()); flaps > 2 || err == nil {
+	if _, err := s.submit(t.Context()); flaps > 3 || err == nil {
 		t.Errorf("asked %d times in a row: %v", flaps, err)
 	}
 	s.cosigner, s.seen, s.asked = scripted(func(uint64, []byte) (audit.Cosignature, error) { return audit.Cosignature{}, nil }), 0, time.Time{}
 	if _, err := s.submit(t.Context()); err != nil || s.seen != 1 {
 		t.Errorf("after it came to its senses: error %v, seen %d", err, s.seen)
+	}
+}
+
+// TestSubmitTogether: while other nodes ask the same witness, its answer that it
+// has just that checkpoint is no cosignature of it.
+func TestSubmitTogether(t *testing.T) {
+	t.Parallel()
+	r, s, _ := alone(t)
+	for _, do := range []func(*Room, context.Context) error{(*Room).Pause, (*Room).Resume, (*Room).Pause} {
+		if err := do(r, t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.publishNewest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	honest, n := newWitness(t, "two.example.org"), uint64(0)
+	s.cosigner = scripted(func(uint64, []byte) (audit.Cosignature, error) {
+		n++
+		return audit.Cosignature{}, &witness.ConflictError{Size: n + 1}
+	})
+	if answered, err := s.submit(t.Context()); err == nil || answered {
+		t.Errorf("answered %t, error %v", answered, err)
+	}
+	honest.follow(t, r)
+	s.key, s.vkey, s.cosigner, s.seen, s.asked = honest.Key(), honest.Key().String(), honest.asked().Cosigner, 3, time.Time{}
+	if answered, err := s.submit(t.Context()); err != nil || !answered || s.seen != 4 {
+		t.Errorf("answered %t, error %v, seen %d", answered, err, s.seen)
+	}
+	signed, err := r.Checkpoint(t.Context())
+	if err != nil || strings.Contains(string(signed), "— one.example.org ") || !strings.Contains(string(signed), "— two.example.org ") {
+		t.Errorf("published, error %v:\n%s", err, signed)
 	}
 }
 

@@ -321,7 +321,7 @@ func (s *submitter) submitFreeze(ctx context.Context, p fairness.Pending) (answe
 func (s *submitter) ask(ctx context.Context, size uint64) (c audit.Cosignature, err error) {
 	r := s.room
 	conflict := (*witness.ConflictError)(nil)
-	for range 2 { // the second time with the size that the witness has
+	for range 3 { // again with the size that the witness has, which other nodes may have moved on meanwhile
 		root, proof, err := r.store.Growth(ctx, r.ID, s.seen, size)
 		if err != nil {
 			return c, err
