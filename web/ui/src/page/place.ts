@@ -95,9 +95,12 @@ export function ahead(place: Place, room: Pick<Room, "called" | "groups">): { mi
   return { min, max: min + Math.max(1, room.groups.get(place.window) ?? 1) - 1 };
 }
 
-/** Tells whether a place is so near the front that it is worth hearing of every change at once. */
+/**
+ * Tells whether a place is so near the front that it is worth hearing of every change at once: in a pause too, whose
+ * end may be this visitor's call.
+ */
 export function isNear(place: Place, room: Room): boolean {
-  if (place.ticket === undefined || room.paused) return false;
+  if (place.ticket === undefined) return false;
   return place.state === "drawn" && ahead(place, room).min < room.listenAhead;
 }
 

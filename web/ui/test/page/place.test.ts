@@ -108,7 +108,8 @@ test("settled places are at rest", () => {
 test("who is near the front, and can still be called, listens", () => {
   assert.equal(isNear(drawnOf(1100), roomOf()), true);
   assert.equal(isNear(drawnOf(1101), roomOf()), false);
-  assert.equal(isNear(drawnOf(1100), roomOf({ paused: true })), false);
+  assert.equal(isNear(drawnOf(1100), roomOf({ paused: true })), true);
+  assert.equal(isNear(drawnOf(1101), roomOf({ paused: true })), false);
   assert.equal(isNear(drawnOf(1001), roomOf({ listenAhead: 0 })), false);
   assert.equal(isNear(placeOf(), roomOf()), false);
 });
