@@ -41,6 +41,7 @@ const audit = {
   ...shared,
   entryPoints: [{ in: "src/audit/main.ts", out: "audit" }],
   outdir: "node_modules/.cache/audit",
+  outExtension: { ".js": ".mjs" },
   platform: "node",
 };
 
