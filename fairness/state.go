@@ -145,7 +145,7 @@ func (s *State) admissible(e Entry, t Time) error {
 	_, isRoom := e.(*Room)
 	switch {
 	case s.ended:
-		return violation(RuleEnd, "the room has ended, a %s follows", e.Kind())
+		return violation(RuleEnd, "the room has ended, and %s follows", e.Kind())
 	case s.size == 0 && !isRoom:
 		return violation(RulePolicy, "the first entry is %s, not room", e.Kind())
 	case s.size > 0 && isRoom:

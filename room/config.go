@@ -142,7 +142,11 @@ func newFields(data []byte, known ...string) *fields {
 func (d *fields) object(data []byte, known []string) {
 	if err := json.Unmarshal(data, &d.raw); err != nil || d.raw == nil {
 		d.raw = nil
-		d.problem("", "must be a JSON object")
+		detail := "must be a JSON object"
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			detail += fmt.Sprintf("; after %d bytes: %v", syntax.Offset, syntax)
+		}
+		d.problem("", detail)
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.raw)) {
 		if !slices.Contains(known, name) {
