@@ -1,0 +1,272 @@
+package verifier_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/roomtest"
+)
+
+// deciding tells of each entry by which rule the second program refuses it,
+// entry by entry, of one room after the other.
+const deciding = `
+import { readFileSync } from "node:fs";
+import { Room } from "./src/audit/room.ts";
+import { Refused } from "./src/audit/rule.ts";
+
+const answers = [];
+for (const [first, ...entries] of JSON.parse(readFileSync(0, "utf8"))) {
+  const encoder = new TextEncoder();
+  const room = new Room(encoder.encode(first));
+  const decide = (text) => {
+    try {
+      room.take(encoder.encode(text));
+      return "";
+    } catch (failure) {
+      if (failure instanceof Refused) return failure.rule;
+      throw failure;
+    }
+  };
+  answers.push(["", ...entries.map(decide)]);
+}
+process.stdout.write(JSON.stringify(answers));
+`
+
+// walk is a room that tries what comes to mind, as long as it likes.
+type walk struct {
+	keys    *roomtest.Keys
+	state   fairness.State
+	tree    audit.Tree
+	random  *rand.Rand
+	now     fairness.Time
+	entries []string // tried
+	rules   []fairness.Rule
+	joined  []fairness.Ticket
+	line    []fairness.Ticket
+	called  fairness.Position
+}
+
+func (w *walk) Root() [fairness.HashSize]byte { return w.tree.Root() }
+
+func (w *walk) VerifyProof(_ [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
+	return w.keys.VRF.PublicKey().Verify(alpha, proof[:])
+}
+
+func (w *walk) VerifyCosignature(string, uint64, [fairness.HashSize]byte, fairness.Cosignature) (fairness.Time, error) {
+	return 0, errors.New("there are no witnesses")
+}
+
+// try takes an entry or notes the rule that refuses it, and tells which.
+func (w *walk) try(e fairness.Entry) bool {
+	text := e.AppendEntry(nil)
+	err := w.state.Apply(e, w)
+	var v *fairness.Violation
+	rule := fairness.Rule("")
+	if errors.As(err, &v) {
+		rule = v.Rule
+	}
+	w.entries, w.rules = append(w.entries, string(text)), append(w.rules, rule)
+	if err == nil {
+		w.tree.Append(audit.LeafHash(text))
+	}
+	return err == nil
+}
+
+func (w *walk) pick(from []fairness.Ticket) fairness.Ticket {
+	if len(from) == 0 || w.random.IntN(30) == 0 {
+		return roomtest.Ticket(origin, 1_000_000)
+	}
+	return from[w.random.IntN(len(from))]
+}
+
+// wait lets some time go by, most often little, and sometimes exactly until
+// something is due.
+func (w *walk) wait() {
+	steps := []fairness.Time{0, 0, 0, 1, 1, 99, 100, 500, 999, 1000, 1001, 5000, 29_999, 30_000}
+	w.now += steps[w.random.IntN(len(steps))]
+}
+
+// step tries one thing, lawful or not.
+func (w *walk) step() {
+	now := w.now
+	if w.random.IntN(40) == 0 {
+		now -= fairness.Time(w.random.IntN(3))
+	}
+	switch w.random.IntN(16) {
+	case 0, 1, 2, 3:
+		w.join(now)
+	case 4:
+		w.freeze(now)
+	case 5:
+		if e, due := w.state.NextDraw(now, nil); due && w.try(e) {
+			for e, due := w.state.NextAssign(); due && w.random.IntN(60) > 0; e, due = w.state.NextAssign() {
+				w.line = append(w.line, e.Ticket)
+				w.try(&e)
+			}
+		}
+	case 6:
+		if e, due := w.state.NextAssign(); due {
+			w.line = append(w.line, e.Ticket)
+			w.try(&e)
+		}
+	case 7, 8, 9:
+		up := w.called + fairness.Position(w.random.IntN(5))
+		if w.try(&fairness.Call{Time: now, Lane: fairness.General, UpTo: up}) {
+			w.called = up
+		}
+	case 10, 11:
+		ticket := w.pick(w.line[:min(len(w.line), int(w.called)+1)])
+		w.try(&fairness.Admit{Time: now, Ticket: ticket, Pass: fairness.NewPassID(origin, ticket)})
+	case 12:
+		reasons := []fairness.Reason{fairness.NoShow, fairness.NoShow, fairness.Left, fairness.Revoked}
+		from := w.joined
+		why := reasons[w.random.IntN(len(reasons))]
+		if why == fairness.NoShow {
+			from = w.line[:min(len(w.line), int(w.called)+1)]
+		}
+		w.try(&fairness.Skip{Time: now, Ticket: w.pick(from), Reason: why})
+	default:
+		w.amend(now)
+	}
+}
+
+func (w *walk) join(now fairness.Time) {
+	ticket := roomtest.Ticket(origin, uint64(len(w.joined)))
+	if w.random.IntN(20) == 0 {
+		ticket = w.pick(w.joined)
+	}
+	e, open := w.state.NextArrive(now, ticket)
+	if !open {
+		e = fairness.Arrive{Time: now, Ticket: ticket, Lane: fairness.General}
+	}
+	e.Seq += uint32(w.random.IntN(20) / 19)
+	if w.try(&e) {
+		w.joined = append(w.joined, ticket)
+	}
+}
+
+func (w *walk) freeze(now fairness.Time) {
+	e, alpha, due := w.state.NextFreeze(now, w.Root())
+	if !due {
+		return
+	}
+	proof, _ := w.keys.VRF.Prove(alpha)
+	e.Proof = [fairness.ProofSize]byte(proof)
+	if w.random.IntN(8) == 0 {
+		early := *e
+		early.Time--
+		w.try(&early)
+	}
+	w.try(e)
+}
+
+func (w *walk) amend(now fairness.Time) {
+	e := &fairness.Amend{Time: now}
+	switch w.random.IntN(6) {
+	case 0:
+		e.Change = fairness.ChangePause
+	case 1, 2:
+		e.Change = fairness.ChangeResume
+	case 3:
+		rates := []uint32{0, 1, 5, 6, 7, 60, 61, 600, 10_000_000, 10_000_001}
+		e.Change, e.Outflow.PerMinute = fairness.ChangeOutflow, rates[w.random.IntN(len(rates))]
+	case 4:
+		e.Change = fairness.ChangeMessage
+	case 5:
+		w.reschedule(e)
+	}
+	w.try(e)
+}
+
+// reschedule moves windows around the end of the one that is open.
+func (w *walk) reschedule(e *fairness.Amend) {
+	e.Change = fairness.ChangeWindows
+	near := func() fairness.Time {
+		to := e.Time
+		if a, open := w.state.NextArrive(e.Time, roomtest.Ticket(origin, 2_000_000)); open {
+			to = w.endOf(a)
+		}
+		steps := []fairness.Time{-1, 0, 0, 0, 1, 100, 5000, 10_000, 60_000}
+		return to + steps[w.random.IntN(len(steps))]
+	}
+	lengths := []fairness.Millis{99, 100, 1000, 7777, 10_000, 60_000}
+	for range w.random.IntN(3) {
+		from := near()
+		if n := len(e.Windows); n > 0 {
+			from = e.Windows[n-1].From + fairness.Time(w.random.IntN(20_000))
+		}
+		e.Windows = append(e.Windows, fairness.WindowRule{From: from, Length: lengths[w.random.IntN(len(lengths))]})
+	}
+	closes := []fairness.Time{near(), near() + 100_000, near() + 3_600_000, fairness.Never}
+	e.Closes = closes[w.random.IntN(len(closes))]
+}
+
+// endOf finds when the window of an arrival ends: the first moment that is in
+// another one, or in none.
+func (w *walk) endOf(a fairness.Arrive) fairness.Time {
+	low, high := a.Time, a.Time+120_000
+	for low+1 < high {
+		middle := (low + high) / 2
+		if next, open := w.state.NextArrive(middle, a.Ticket); open && next.Window == a.Window {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}
+
+// TestSecondProgramDecides takes random walks through rooms, and asks both
+// programs about every step: they take the same entries, and refuse the others
+// by the same rule.
+func TestSecondProgramDecides(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	var walks []*walk
+	var asked [][]string
+	for seed := range uint64(60) {
+		w := &walk{keys: keys, random: rand.New(rand.NewPCG(seed, 4))}
+		policy := keys.Policy()
+		policy.Outflow.PerMinute = []uint32{3, 60, 600, 60_000}[seed%4]
+		policy.Closes = []fairness.Time{roomtest.Opens + 3_600_000, roomtest.Opens + 75_000, fairness.Never}[seed%3]
+		w.now = policy.Created + 3_500_000
+		if !w.try(&fairness.Room{Policy: policy}) {
+			t.Fatal("the policy is refused")
+		}
+		for len(w.entries) < 500 {
+			w.wait()
+			w.step()
+		}
+		walks, asked = append(walks, w), append(asked, w.entries)
+	}
+	var answers [][]fairness.Rule
+	ask(t, deciding, asked, &answers)
+	if len(answers) != len(walks) {
+		t.Fatalf("%d answers to %d walks", len(answers), len(walks))
+	}
+	seen := map[fairness.Rule]int{}
+	for i, w := range walks {
+		for n := range w.entries {
+			seen[w.rules[n]]++
+			if answers[i][n] != w.rules[n] {
+				t.Errorf("walk %d, step %d, %s: %q here, %q by the second program", i, n, w.entries[n], w.rules[n], answers[i][n])
+				break
+			}
+		}
+	}
+	t.Logf("steps by rule: %v", seen)
+	for _, rule := range []fairness.Rule{
+		"", fairness.RuleTime, fairness.RuleArrival, fairness.RuleTicket, fairness.RuleFreeze, fairness.RuleCall,
+		fairness.RuleOutflow, fairness.RuleAdmission, fairness.RuleSkip, fairness.RuleAmend,
+	} {
+		if seen[rule] < 20 {
+			t.Errorf("only %d steps by rule %q", seen[rule], rule)
+		}
+	}
+	if !slices.ContainsFunc(walks, func(w *walk) bool { return len(w.line) > 50 }) {
+		t.Error("no walk has a long line")
+	}
+}
