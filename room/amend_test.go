@@ -194,3 +194,23 @@ func TestPauseAndEnd(t *testing.T) {
 	}
 	auditRoom(t, r)
 }
+
+// TestTitleOfBefore: a title that was read before a change, and comes after it,
+// does not undo it.
+func TestTitleOfBefore(t *testing.T) {
+	t.Parallel()
+	r := create(t, node(t, pgtest.URL(t), newMaster(t)), Config{Slug: "named", Title: "Old"})
+	before, title := r.title.Load(), "New"
+	if err := r.Amend(t.Context(), Amendment{Title: &title}); err != nil {
+		t.Fatal(err)
+	}
+	r.takeTitle(before, "Old")
+	r.takeTitle(before, "Older")
+	if got := r.Config().Title; got != title {
+		t.Errorf("title %q, want %q", got, title)
+	}
+	if err := r.texts.SetTitle(t.Context(), r.ID, "Newest"); err != nil { // as another node would
+		t.Fatal(err)
+	}
+	eventually(t, "the title of another node is shown", func() bool { return r.Snapshot().Title == "Newest" })
+}

@@ -346,6 +346,14 @@ func (r *Room) setTitle(title string) {
 	}
 }
 
+// takeTitle takes a title that was read, unless it was changed here since it
+// was that of before, which is nil for a room that was just loaded.
+func (r *Room) takeTitle(before *string, title string) {
+	if before != nil && *before != title && r.title.CompareAndSwap(before, &title) {
+		r.queue.signal() // for a new snapshot
+	}
+}
+
 // Policy returns the rules as they were published.
 func (r *Room) Policy() fairness.Policy { return *r.policy }
 

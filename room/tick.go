@@ -58,6 +58,11 @@ func every(ctx context.Context, d time.Duration, do func(context.Context)) {
 
 // adopt loads every room that has not ended and was not put aside.
 func (rs *Rooms) adopt(ctx context.Context) {
+	titles := map[*Room]*string{} // from before the records are read
+	rooms, _ := rs.watched()
+	for _, r := range rooms {
+		titles[r] = r.title.Load()
+	}
 	records, err := rs.Options.Rooms.ListOpen(ctx)
 	if err != nil {
 		rs.trouble(ctx, err)
@@ -72,7 +77,7 @@ func (rs *Rooms) adopt(ctx context.Context) {
 			return
 		}
 		if err == nil {
-			r.setTitle(record.Title) // another node may have changed it
+			r.takeTitle(titles[r], record.Title) // another node may have changed it
 			err = r.readSettings(ctx, record.SettingsVersion)
 		}
 		rs.reportLoad(record.Slug, err)
