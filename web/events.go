@@ -35,6 +35,7 @@ var errStreams = errors.New("too many listen at this moment: ask for the state i
 var (
 	eventStream = []string{"text/event-stream"}
 	unbuffered  = []string{"no"}
+	closed      = []string{"close"}
 )
 
 // events sends the room's state whenever it has changed, as server-sent
@@ -46,11 +47,15 @@ func (s *Server) events(c echo.Context, r *room.Room) error {
 		return errStreams
 	}
 	defer s.streams.Add(-1)
-	h := c.Response().Header()
+	h, out := c.Response().Header(), stream{http.NewResponseController(c.Response().Writer), c.Response()}
+	if c.Request().ContentLength != 0 { // net/http would wait for it before it answers
+		h["Connection"] = closed
+		_ = out.SetReadDeadline(time.Now())
+		return invalid("", "must be empty")
+	}
 	h["Content-Type"], h["Cache-Control"] = eventStream, noStore
 	h["X-Accel-Buffering"] = unbuffered // by nginx in front
 	c.Response().WriteHeader(http.StatusOK)
-	out := stream{http.NewResponseController(c.Response().Writer), c.Response()}
 	_ = out.SetReadDeadline(time.Time{}) // of the whole request: it is read
 
 	look, end := time.NewTicker(streamLook), time.NewTimer(streamLife)

@@ -3,6 +3,7 @@ package web
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -92,6 +93,34 @@ func TestEvents(t *testing.T) {
 	if n := s.streams.Load(); n != 0 {
 		t.Errorf("%d streams are left", n)
 	}
+}
+
+// TestEventsBody: who announces a body and sends none would be waited for
+// without end, on a stream that others need.
+func TestEventsBody(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(o *Options) { o.MaxStreams = 2 })
+	s.create(`{"slug":"sale","windows":[{"length":"24h"}]}`)
+	base, stop := serve(t, s)
+	for _, announced := range []string{"Content-Length: 1", "Transfer-Encoding: chunked"} {
+		c, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		if _, err := fmt.Fprintf(c, "GET /r/sale/events HTTP/1.1\r\nHost: example.com\r\n%s\r\n\r\n", announced); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		line, err := bufio.NewReader(c).ReadString('\n')
+		if !strings.HasPrefix(line, "HTTP/1.1 400") {
+			t.Errorf("%s: answered %q, error %v", announced, line, err)
+		}
+	}
+	if n := s.streams.Load(); n != 0 {
+		t.Errorf("%d streams are taken", n)
+	}
+	stop()
 }
 
 // TestNoEvents has a server without streams send everybody to the state.
