@@ -65,7 +65,11 @@ func openHouse(dir, name string) (*house, error) {
 	}
 	h := &house{key: key}
 	if h.store, err = witness.OpenStore(store); err != nil {
-		return nil, &exit{exitUnreadable, err, "is another witness running with this directory?"}
+		hint := "give another directory with --dir"
+		if errors.Is(err, witness.ErrLocked) {
+			hint = "is another witness running with this directory?"
+		}
+		return nil, &exit{exitUnreadable, err, hint}
 	}
 	if isNew { // under the lock of the store, so that there is one
 		if err := writeKey(file, key); err != nil {
