@@ -84,7 +84,8 @@ func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 		return &exit{exitUnreadable, err, "give another file with --html"}
 	}
 	if !done.Report.OK {
-		return &exit{exitFailed, rewritten(done.Report), "prove it to others: proofline-verify compare " + quoted(keeper.from()) + " " + quoted(arg)}
+		return &exit{exitFailed, rewritten(done.Report), fmt.Sprintf("prove it to others: proofline-verify compare %s %s; "+
+			"or remove %[1]s, if you made this room anew yourself", quoted(keeper.from()), quoted(arg))}
 	}
 	if !stranger(arg, done) { // it would be held against the room whose name it has taken
 		keeper.save(src.checkpoint)
