@@ -84,10 +84,13 @@ func (w *walk) pick(from []fairness.Ticket) fairness.Ticket {
 }
 
 // wait lets some time go by, most often little, and sometimes exactly until
-// something is due.
+// the start.
 func (w *walk) wait() {
 	steps := []fairness.Time{0, 0, 0, 1, 1, 99, 100, 500, 999, 1000, 1001, 5000, 29_999, 30_000}
 	w.now += steps[w.random.IntN(len(steps))]
+	if starts := w.state.Policy().Starts; w.now < starts && w.now > starts-30_000 && w.random.IntN(6) == 0 {
+		w.now = starts
+	}
 }
 
 // step tries one thing, lawful or not.
@@ -149,19 +152,22 @@ func (w *walk) join(now fairness.Time) {
 	}
 }
 
+// freeze tries now, and sometimes a moment before it is due and when it is.
 func (w *walk) freeze(now fairness.Time) {
-	e, alpha, due := w.state.NextFreeze(now, w.Root())
+	at, _ := w.state.FreezeDue()
+	e, alpha, due := w.state.NextFreeze(max(now, at), w.Root())
 	if !due {
 		return
 	}
 	proof, _ := w.keys.VRF.Prove(alpha)
 	e.Proof = [fairness.ProofSize]byte(proof)
-	if w.random.IntN(8) == 0 {
-		early := *e
-		early.Time--
-		w.try(&early)
+	times := []fairness.Time{now}
+	if w.random.IntN(2) == 0 && now < at {
+		times, w.now = []fairness.Time{at - 1, at}, at
 	}
-	w.try(e)
+	for _, e.Time = range times {
+		w.try(e)
+	}
 }
 
 func (w *walk) amend(now fairness.Time) {
@@ -232,6 +238,7 @@ func TestSecondProgramDecides(t *testing.T) {
 		policy := keys.Policy()
 		policy.Outflow.PerMinute = []uint32{3, 60, 600, 60_000}[seed%4]
 		policy.Closes = []fairness.Time{roomtest.Opens + 3_600_000, roomtest.Opens + 75_000, fairness.Never}[seed%3]
+		policy.Starts += []fairness.Time{0, 600_000}[seed/4%2]
 		w.now = policy.Created + 3_500_000
 		if !w.try(&fairness.Room{Policy: policy}) {
 			t.Fatal("the policy is refused")
