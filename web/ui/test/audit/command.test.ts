@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
@@ -56,6 +58,22 @@ test("a partial bundle that is gone is read from the full one", async () => {
   const { code, out } = await command(place, "--vkey", operator.vkey);
   assert.equal(code, 0, out);
   assert.match(out, /entries      100,/);
+});
+
+test("a room is read over HTTP, and what fails is asked again", async () => {
+  const { map } = log.publish(operator);
+  let asked = 0;
+  const server = createServer(({ url = "" }, answer) => {
+    const content = ++asked === 1 ? undefined : map.get(url.replace("/r/show/", ""));
+    answer.writeHead(content ? 200 : 503).end(content);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const { code, out, err } = await command(`http://127.0.0.1:${port}/r/show`, "--vkey", operator.vkey);
+  server.close();
+  assert.deepEqual([code, err], [0, ""]);
+  assert.match(out, /^VERIFIED/);
+  assert.equal(asked, 3);
 });
 
 test("a broken rule is named with its entry", async () => {
