@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/proofline/proofline/audit/witness"
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon"
 	"github.com/proofline/proofline/fairness/beacon/relay"
 	"github.com/proofline/proofline/room"
@@ -133,6 +135,12 @@ func parseWitnesses(list []string) (witnesses []room.Witness, err error) {
 		key, err := audit.ParseWitness(vkey)
 		if err != nil {
 			return nil, err
+		}
+		if slices.ContainsFunc(witnesses, func(w room.Witness) bool { return w.Key.Key == key.Key }) {
+			return nil, fmt.Errorf("%s has the key of another one", key.Name())
+		}
+		if len(witnesses) == fairness.MaxWitnesses {
+			return nil, fmt.Errorf("there are more than %d", fairness.MaxWitnesses)
 		}
 		client := &witness.Client{URL: address, Key: key, Now: time.Now}
 		witnesses = append(witnesses, room.Witness{Key: key, Cosigner: client})
