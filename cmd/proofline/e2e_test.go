@@ -22,25 +22,15 @@ func TestE2E(t *testing.T) {
 	dir := tempDir(t)
 	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0")
 	at := []string{"--server", p.url, "--token-file", filepath.Join(dir, server.TokenFile), "--json"}
-	run := func(stdin string, result any, args ...string) {
-		t.Helper()
-		stdout, stderr, code := proofline(t, stdin, args...)
-		if code != 0 {
-			t.Fatalf("proofline %q exits with %d: %s", args, code, stderr)
-		}
-		if err := json.Unmarshal([]byte(stdout), result); err != nil {
-			t.Fatalf("proofline %q: %v: %s", args, err, stdout)
-		}
-	}
 	var made, ended api.Room
 	var crowd load.Report
-	run(`{"slug": "e2e", "title": "A sale", "windows": [{"length": "1s"}], "outflow": {"per_minute": 30000}, "claim": "1m"}`,
+	runJSON(t, `{"slug": "e2e", "title": "A sale", "windows": [{"length": "1s"}], "outflow": {"per_minute": 30000}, "claim": "1m"}`,
 		&made, append([]string{"room", "create", "-"}, at...)...)
-	run("", &crowd, "load", "--url", made.URL, "--visitors", "400", "--rate", "200", "--duration", "50s", "--json")
+	runJSON(t, "", &crowd, "load", "--url", made.URL, "--visitors", "400", "--rate", "200", "--duration", "50s", "--json")
 	if crowd.Joined != 400 || crowd.Admitted != 400 || len(crowd.Errors) != 0 {
 		t.Errorf("the crowd: %+v", crowd)
 	}
-	run("", &ended, append([]string{"room", "end", "e2e", "--yes"}, at...)...)
+	runJSON(t, "", &ended, append([]string{"room", "end", "e2e", "--yes"}, at...)...)
 	if n := ended.Counts; ended.Phase != "ended" || n.Arrivals != 400 || n.Admitted != 400 {
 		t.Errorf("the room ends as %s with %+v", ended.Phase, n)
 	}
@@ -49,6 +39,18 @@ func TestE2E(t *testing.T) {
 		t.Errorf("the audit counts %+v", report)
 	}
 	p.stop()
+}
+
+// runJSON runs a command that prints JSON.
+func runJSON(t testing.TB, stdin string, result any, args ...string) {
+	t.Helper()
+	stdout, stderr, code := proofline(t, stdin, args...)
+	if code != 0 {
+		t.Fatalf("proofline %q exits with %d: %s", args, code, stderr)
+	}
+	if err := json.Unmarshal([]byte(stdout), result); err != nil {
+		t.Fatalf("proofline %q: %v: %s", args, err, stdout)
+	}
 }
 
 // auditUntil audits a room, once its newest entries are published, and wants

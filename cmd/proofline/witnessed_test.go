@@ -41,18 +41,8 @@ func TestE2EWitnessed(t *testing.T) {
 	p := serve(t, nil, "--data", filepath.Join(dir, "data"), "--addr", "127.0.0.1:0",
 		"--beacon-relays", beacon.url, "--beacon-chain", chain, "--witnesses", strings.Join(witnesses, ","))
 	at := []string{"--server", p.url, "--token-file", filepath.Join(dir, "data", server.TokenFile), "--json"}
-	run := func(stdin string, result any, args ...string) {
-		t.Helper()
-		stdout, stderr, code := proofline(t, stdin, args...)
-		if code != 0 {
-			t.Fatalf("proofline %q exits with %d: %s", args, code, stderr)
-		}
-		if err := json.Unmarshal([]byte(stdout), result); err != nil {
-			t.Fatalf("proofline %q: %v: %s", args, err, stdout)
-		}
-	}
 	var made, ended api.Room
-	run(`{"slug": "sale", "windows": [{"length": "1s"}], "outflow": {"per_minute": 30000}, "margin": "2s", "quorum": 2}`,
+	runJSON(t, `{"slug": "sale", "windows": [{"length": "1s"}], "outflow": {"per_minute": 30000}, "margin": "2s", "quorum": 2}`,
 		&made, append([]string{"room", "create", "-"}, at...)...)
 	var running []*process
 	restart := func(i int) {
@@ -63,12 +53,12 @@ func TestE2EWitnessed(t *testing.T) {
 	restart(0)
 	restart(1)
 	var crowd load.Report
-	run("", &crowd, "load", "--url", made.URL, "--visitors", "100", "--rate", "100", "--duration", "50s", "--json")
+	runJSON(t, "", &crowd, "load", "--url", made.URL, "--visitors", "100", "--rate", "100", "--duration", "50s", "--json")
 	running[1].kill()
 	restart(1)
 	time.Sleep(time.Second) // so that the server leaves it alone no longer
-	run("", &crowd, "load", "--url", made.URL, "--visitors", "100", "--rate", "100", "--duration", "50s", "--json")
-	run("", &ended, append([]string{"room", "end", "sale", "--yes"}, at...)...)
+	runJSON(t, "", &crowd, "load", "--url", made.URL, "--visitors", "100", "--rate", "100", "--duration", "50s", "--json")
+	runJSON(t, "", &ended, append([]string{"room", "end", "sale", "--yes"}, at...)...)
 	if ended.Counts.Admitted != 200 {
 		t.Errorf("%+v", ended.Counts)
 	}
