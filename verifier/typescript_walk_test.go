@@ -3,7 +3,10 @@ package verifier_test
 import (
 	"errors"
 	"math/rand/v2"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/proofline/proofline/audit"
@@ -18,21 +21,20 @@ import { readFileSync } from "node:fs";
 import { Room } from "./src/audit/room.ts";
 import { Refused } from "./src/audit/rule.ts";
 
-const answers = [];
-for (const [first, ...entries] of JSON.parse(readFileSync(0, "utf8"))) {
-  const encoder = new TextEncoder();
-  const room = new Room(encoder.encode(first));
-  const decide = (text) => {
+const encoder = new TextEncoder();
+const answers = JSON.parse(readFileSync(0, "utf8")).map((entries) => {
+  let room;
+  return entries.map((text) => {
     try {
-      room.take(encoder.encode(text));
+      if (room) room.take(encoder.encode(text));
+      else room = new Room(encoder.encode(text));
       return "";
     } catch (failure) {
       if (failure instanceof Refused) return failure.rule;
       throw failure;
     }
-  };
-  answers.push(["", ...entries.map(decide)]);
-}
+  });
+});
 process.stdout.write(JSON.stringify(answers));
 `
 
@@ -276,4 +278,78 @@ func TestSecondProgramDecides(t *testing.T) {
 	if !slices.ContainsFunc(walks, func(w *walk) bool { return len(w.line) > 50 }) {
 		t.Error("no walk has a long line")
 	}
+}
+
+// TestSecondProgramDecidesPolicies asks both programs about policies one number,
+// or one line, away from a good one.
+func TestSecondProgramDecidesPolicies(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	var asked [][]string
+	for _, policy := range []fairness.Policy{keys.Policy(), keys.Witnessed()} {
+		text := string((&fairness.Room{Policy: policy}).AppendEntry(nil))
+		for _, other := range otherPolicies(text) {
+			asked = append(asked, []string{other})
+		}
+	}
+	var answers [][]fairness.Rule
+	ask(t, deciding, asked, &answers)
+	if len(answers) != len(asked) {
+		t.Fatalf("%d answers to %d policies", len(answers), len(asked))
+	}
+	seen := map[fairness.Rule]int{}
+	for i := range asked {
+		want := decidePolicy(asked[i][0])
+		seen[want]++
+		if answers[i][0] != want {
+			t.Errorf("%q here, %q by the second program:\n%s", want, answers[i][0], asked[i][0])
+		}
+	}
+	t.Logf("policies by rule: %v", seen)
+	for _, rule := range []fairness.Rule{"", "form", fairness.RulePolicy} {
+		if seen[rule] < 20 {
+			t.Errorf("only %d policies by rule %q", seen[rule], rule)
+		}
+	}
+}
+
+func decidePolicy(text string) fairness.Rule {
+	e, err := fairness.ParseEntry([]byte(text))
+	if err != nil {
+		return "form"
+	}
+	var v *fairness.Violation
+	if errors.As(new(fairness.State).Apply(e, &walk{}), &v) {
+		return v.Rule
+	}
+	return ""
+}
+
+// otherPolicies puts neighbours and limits of the rules for every number, and
+// leaves out, doubles and swaps lines.
+func otherPolicies(text string) (all []string) {
+	limits := []int64{
+		0, 1, 2, 99, 100, 999, 1000, 3_600_000, 3_600_001, 2_678_400, 2_678_401, 10_000_000, 10_000_001, 86_400_000, 86_400_001,
+		604_800_000, 604_800_001, 2_678_400_000, 2_678_400_001, 1<<32 - 1, 1 << 32, 1 << 42, 1<<42 + 1, 1<<53 - 2, 1<<53 - 1, 1<<63 - 1,
+	}
+	for _, at := range regexp.MustCompile(`(?m)\b[0-9]+( |$)`).FindAllStringIndex(text, -1) {
+		number := strings.TrimRight(text[at[0]:at[1]], " ")
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			continue // a hash
+		}
+		for _, value := range append([]int64{n - 1, n + 1}, limits...) {
+			all = append(all, text[:at[0]]+strconv.FormatInt(value, 10)+text[at[0]+len(number):])
+		}
+	}
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		less := slices.Delete(slices.Clone(lines), i, i+1)
+		more := slices.Insert(slices.Clone(lines), i, lines[i])
+		swapped := slices.Clone(lines)
+		swapped[i], swapped[max(i-1, 0)] = swapped[max(i-1, 0)], swapped[i]
+		for _, other := range [][]string{less, more, swapped} {
+			all = append(all, strings.Join(other, "\n"))
+		}
+	}
+	return append(all, regexp.MustCompile(`closes [0-9]+`).ReplaceAllString(text, "closes never"), text)
 }
