@@ -18,10 +18,10 @@ import (
 func TestLife(t *testing.T) {
 	t.Parallel()
 	rs := node(t, pgtest.URL(t), newMaster(t))
-	opens := time.Now().Add(300 * time.Millisecond)
+	opens := time.Now().Add(time.Second) // time for a busy machine to make the room
 	r, err := rs.Create(t.Context(), Config{
-		Slug: "life", Opens: &opens, Closes: at(opens.Add(1500 * time.Millisecond)),
-		Windows: []WindowRule{{Length: Duration(500 * time.Millisecond)}},
+		Slug: "life", Opens: &opens, Closes: at(opens.Add(3 * time.Second)),
+		Windows: []WindowRule{{Length: Duration(time.Second)}},
 		Outflow: Outflow{PerMinute: 6000}, Claim: span(3 * time.Second),
 	})
 	if err != nil {

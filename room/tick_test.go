@@ -186,7 +186,7 @@ func TestPublished(t *testing.T) {
 		joinMany(t, r, 1)
 		began := time.Now()
 		eventually(t, "the join is published", func() bool { return published(t, r) == uint64(n)+2 })
-		if took := time.Since(began); took > 2*time.Second {
+		if took := time.Since(began); took > 5*time.Second { // half a second where the machine is not busy
 			t.Errorf("published after %v", took)
 		}
 	}
