@@ -37,11 +37,12 @@ room, a directory or an archive.
 
 Checkpoints of equal size must be the same. Those of different sizes can only be
 compared with the help of a transcript that reaches to the larger one: A, B, or
-one given with --source.
+one given with --source. What a receipt proves can only be checked with the
+entry it is of, from a saved proof or a transcript.
 
 Exit code 0: one history, as far as these go; 1: two histories, and a file of
-evidence proves it, or something is not signed by the key; 3: cannot be read, or
-cannot be told.`,
+evidence proves it, or something is not signed by the key, or a receipt does not
+hold; 3: cannot be read, or cannot be told.`,
 		Example: `  proofline-verify compare mine.json hers.json --source https://example.com/r/sale
   proofline-verify compare checkpoint.txt https://example.com/r/sale`,
 		Args: cobra.ExactArgs(2),
@@ -59,6 +60,11 @@ type exhibit struct {
 	signed  []byte
 	arrival *ticket.Proven // that its holder has a receipt for, if it is known
 	head    audit.Checkpoint
+
+	src      verifier.Source // whose checkpoint this is, nil for none
+	receipt  *audit.Proof    // that has this checkpoint, nil for none
+	entry    []byte          // that the receipt is said to be of, nil if it is not known
+	standing standing        // of the receipt
 }
 
 // hearing is one comparison under way.
@@ -88,6 +94,9 @@ func (f *compareFlags) run(ctx context.Context, t *terminal, args []string) erro
 		return err
 	}
 	agree, found := h.compare(ctx)
+	if found == nil {
+		h.checkReceipts(ctx, agree)
+	}
 	if ctx.Err() != nil {
 		return unreadable(ctx.Err())
 	}
@@ -108,7 +117,7 @@ func (h *hearing) admit(ctx context.Context, arg string, whole bool) error {
 		return h.admitBundle(arg, b)
 	}
 	if receipt, err := audit.ParseProof(content); err == nil {
-		h.exhibits = append(h.exhibits, exhibit{name: arg + ", receipt", signed: receipt.Checkpoint})
+		h.exhibits = append(h.exhibits, exhibit{name: arg + ", receipt", signed: receipt.Checkpoint, receipt: &receipt})
 		return nil
 	}
 	if _, err := verifier.Unverified(content); err != nil {
@@ -151,7 +160,7 @@ func (h *hearing) admitSource(ctx context.Context, arg string) error {
 		h.named(vkey, arg)
 	}
 	h.sources = append(h.sources, src)
-	h.exhibits = append(h.exhibits, exhibit{name: arg, signed: signed})
+	h.exhibits = append(h.exhibits, exhibit{name: arg, signed: signed, src: src})
 	return nil
 }
 
@@ -169,7 +178,10 @@ func (h *hearing) admitBundle(arg string, b *ticket.Bundle) error {
 	if err != nil {
 		return &exit{exitUnreadable, fmt.Errorf("read %s: the receipt in it: %w", arg, err), "check it with: proofline-verify ticket " + quoted(arg)}
 	}
-	held := exhibit{name: arg + ", receipt", signed: receipt.Checkpoint}
+	held := exhibit{name: arg + ", receipt", signed: receipt.Checkpoint, receipt: &receipt}
+	if b.Arrive != nil {
+		held.entry = b.Arrive.Entry
+	}
 	if b.Arrive != nil && uint64(b.Arrive.Index) == receipt.Index {
 		held.arrival = &ticket.Proven{Index: b.Arrive.Index, Entry: b.Arrive.Entry, Path: receipt.Path}
 	}
@@ -278,10 +290,13 @@ func (h *hearing) dropped(ctx context.Context, a, b *exhibit) *evidence.Evidence
 func (f *compareFlags) tell(t *terminal, h *hearing, agree [][]bool, found *evidence.Evidence) error {
 	var b strings.Builder
 	colour := t.colour()
+	wrong := h.wrong()
 	told := found == nil && all(agree)
 	switch {
 	case found != nil:
 		fmt.Fprintf(&b, "%s\n\n", colour(red, "✗ "+evidenceHeads[found.Kind]))
+	case wrong != nil:
+		fmt.Fprintf(&b, "%s\n\n", colour(red, "✗ A RECEIPT DOES NOT HOLD: it is not one of the entry it names"))
 	case told:
 		fmt.Fprintf(&b, "%s\n  Each of these is the beginning of every larger one.\n\n", colour(green, "✓ ONE HISTORY, as far as these go"))
 	default:
@@ -289,6 +304,9 @@ func (f *compareFlags) tell(t *terminal, h *hearing, agree [][]bool, found *evid
 	}
 	for _, x := range h.exhibits {
 		fmt.Fprintf(&b, "  %s\n      %s, root %v\n", printable(x.name), count(x.head.Size, "entry", "entries"), x.head.Root)
+		if x.standing.text != "" {
+			printItem(&b, "      ", printable(x.standing.text), func(s string) string { return s })
+		}
 	}
 	fmt.Fprintf(&b, "  key, %s\n      %s\n", printable(h.keyFrom), printable(h.vkey))
 	if _, err := fmt.Fprint(t.out, b.String()); err != nil {
@@ -301,8 +319,21 @@ func (f *compareFlags) tell(t *terminal, h *hearing, agree [][]bool, found *evid
 		}
 		return &exit{exitFailed, fmt.Errorf("evidence written to %s", name), "keep it, and check it with: proofline-verify evidence " + quoted(name)}
 	}
+	if wrong != nil {
+		return &exit{exitFailed, wrong, "somebody changed it: ask for the receipt as the room gave it"}
+	}
 	if !told {
 		return &exit{exitUnreadable, fmt.Errorf("cannot tell: %w", h.unread), "give a transcript that reaches to the larger one with --source"}
+	}
+	return nil
+}
+
+// wrong returns what is wrong with the first receipt that does not hold, nil for none.
+func (h *hearing) wrong() error {
+	for _, x := range h.exhibits {
+		if x.standing.err != nil {
+			return x.standing.err
+		}
 	}
 	return nil
 }

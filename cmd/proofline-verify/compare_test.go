@@ -93,25 +93,26 @@ func TestCompareReceipts(t *testing.T) {
 	}
 }
 
-func entryOf(t *testing.T, files roomtest.Files, index int) (entry []byte) {
+func entryOf(t *testing.T, files roomtest.Files, index int) []byte {
+	t.Helper()
+	return allEntries(t, files)[index]
+}
+
+// allEntries returns the entries of a log of one bundle.
+func allEntries(t *testing.T, files roomtest.Files) (entries [][]byte) {
 	t.Helper()
 	signed, err := verifier.Unverified(files[roomtest.CheckpointPath])
 	if err != nil {
 		t.Fatal(err)
 	}
 	tile := audit.Tile{Level: -1, Width: int(signed.Size)}
-	n := 0
-	err = audit.SplitBundle(files[tile.Path()], tile.Width, func(text []byte) error {
-		if n == index {
-			entry = text
-		}
-		n++
+	if err := audit.SplitBundle(files[tile.Path()], tile.Width, func(text []byte) error {
+		entries = append(entries, text)
 		return nil
-	})
-	if err != nil || entry == nil {
+	}); err != nil {
 		t.Fatal(err)
 	}
-	return entry
+	return entries
 }
 
 // The two checkpoints that a witness kept as evidence, one of them cosigned,
@@ -141,5 +142,79 @@ func TestCompareCosigned(t *testing.T) {
 	}
 	if code := run(t.Context(), []string{"evidence", filepath.Join(dir, "evidence-fork-15.json"), "--vkey", keys.VKey}, &stdout, &stderr, env); code != exitFailed {
 		t.Errorf("exit code %d\n%s%s", code, &stdout, &stderr)
+	}
+}
+
+// A receipt holds only for the entry at its index, and what the transcript
+// has there is believed only if the checkpoint proves it.
+func TestCompareReceiptProof(t *testing.T) {
+	keys, one, _ := fork(t)
+	dir := t.TempDir()
+	write := func(name string, content []byte) string {
+		t.Helper()
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	bundle := saved(t, one, keys.VKey, entryOf(t, one, 10), 10)
+	good := write("good.receipt", bundle.Receipt)
+	receipt, err := audit.ParseProof(bundle.Receipt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed := write("checkpoint", receipt.Checkpoint)
+	moved := func(index uint64) []byte {
+		receipt.Index = index
+		return receipt.Marshal()
+	}
+	bundle.Receipt = moved(11)
+	content, err := bundle.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	room, changed := filepath.Join(dir, "room"), filepath.Join(dir, "changed")
+	if err := one.Write(room); err != nil {
+		t.Fatal(err)
+	}
+	head, err := verifier.Unverified(receipt.Checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older, err := roomtest.Publish(keys, allEntries(t, one)[:12])
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := filepath.Join(dir, "short")
+	if err := older.Write(short); err != nil {
+		t.Fatal(err)
+	}
+	entries := audit.Tile{Level: -1, Width: int(head.Size)}.Path()
+	one[entries] = bytes.Replace(one[entries], entryOf(t, one, 10), bytes.Replace(entryOf(t, one, 10), []byte("arrive"), []byte("ARRIVE"), 1), 1)
+	if err := one.Write(changed); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"holds":             {[]string{good, room}, exitVerified, "proves entry 10, the arrival of the ticket " + string(bundle.Ticket)},
+		"with a source":     {[]string{good, signed, "--source", room}, exitVerified, "proves entry 10"},
+		"another index":     {[]string{write("moved.receipt", moved(11)), room}, exitFailed, "A RECEIPT DOES NOT HOLD"},
+		"no such entry":     {[]string{write("beyond.receipt", moved(head.Size)), signed, "--vkey", keys.VKey}, exitFailed, "A RECEIPT DOES NOT HOLD"},
+		"no transcript":     {[]string{filepath.Join(dir, "moved.receipt"), signed, "--vkey", keys.VKey}, exitVerified, "was not checked: add --source"},
+		"saved proof":       {[]string{write("moved.json", content), signed}, exitFailed, "A RECEIPT DOES NOT HOLD"},
+		"perhaps a fork":    {[]string{filepath.Join(dir, "moved.receipt"), short}, exitUnreadable, "may be of another history"},
+		"only a beginning":  {[]string{good, short}, exitUnreadable, "proves entry 10"},
+		"changed copy":      {[]string{good, changed}, exitVerified, "was not checked: verify entry 10"},
+		"one copy is right": {[]string{good, changed, "--source", room}, exitVerified, "proves entry 10"},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), append([]string{"compare", "--evidence", dir}, c.args...), &stdout, &stderr, func(string) string { return "" })
+		if out := strings.Join(strings.Fields(stdout.String()), " "); code != c.code || !strings.Contains(out, c.want) {
+			t.Errorf("%s: exit code %d, want %d and %q:\n%s%s", name, code, c.code, c.want, &stdout, &stderr)
+		}
 	}
 }
