@@ -77,7 +77,7 @@ func (f *dossierFlags) run(ctx context.Context, t *terminal, arg, out string) er
 	bar := t.bar("tiles")
 	_, err = source.Store(ctx, src, dir, bar.show)
 	bar.clear()
-	if err != nil {
+	if err != nil && !errors.Is(err, source.ErrMisfit) { // that is for the audit to say
 		return unreadable(err)
 	}
 	stored, err := source.Dir(dir)

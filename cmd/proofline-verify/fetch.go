@@ -17,7 +17,11 @@ func fetchCommand(t *terminal) *cobra.Command {
 		Short: "Store a transcript in a directory, to audit it offline",
 		Long: `Store a transcript in a directory, in the paths it is published under, so that
 any tlog-tiles reader can use the copy. Run it again to resume, or to add what
-the room has published since.`,
+the room has published since. Files that do not fit the checkpoint are fetched
+anew.
+
+Exit code 0: stored, and the entries are those of the checkpoint; 1: they are
+not, and the room has no others; 3: could not be read.`,
 		Example: `  proofline-verify fetch https://example.com/r/sale ./sale
   proofline-verify audit ./sale`,
 		Args: cobra.ExactArgs(2),
@@ -35,6 +39,9 @@ func fetch(ctx context.Context, t *terminal, from, dir string) error {
 	bar.clear()
 	if errors.Is(err, source.ErrOtherLog) {
 		return &exit{exitUnreadable, err, "what is stored may be evidence: store into another directory"}
+	}
+	if errors.Is(err, source.ErrMisfit) {
+		return &exit{exitFailed, err, "fetch into an empty directory and audit that: the audit says what is wrong"}
 	}
 	if err != nil {
 		return unreadable(err)

@@ -33,6 +33,8 @@ var (
 	ErrIncomplete = errors.New("not complete")
 	// ErrOtherLog is returned when the directory to store into holds another log, or a later state of the same.
 	ErrOtherLog = errors.New("the directory holds another transcript")
+	// ErrMisfit is returned when what is stored is not what the checkpoint signs.
+	ErrMisfit = errors.New("the copy does not fit its checkpoint")
 )
 
 const (

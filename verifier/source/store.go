@@ -26,8 +26,11 @@ const VKeyPath = "vkey"
 // Store copies a log into a directory, in the paths it is published under,
 // so that any tlog-tiles reader can use the copy. Tiles that are there already
 // in their size are kept, so a broken copy is resumed and a grown log only
-// adds. The checkpoint comes last. Whether the transcript is right is for
-// [verifier.Audit] to say. The progress, nil for none, is told in tiles.
+// adds. Then all are compared with the checkpoint, and what does not fit is
+// fetched anew. The checkpoint comes last. ErrMisfit says that the copy is not
+// what the checkpoint signs, though it is as the source has it; one that was
+// there is kept then. Whether the transcript is right is for [verifier.Audit]
+// to say. The progress, nil for none, is told in tiles.
 func Store(ctx context.Context, src verifier.Source, dir string, progress func(done, total uint64)) (audit.Checkpoint, error) {
 	signed, err := src.Checkpoint(ctx)
 	if err != nil {
@@ -37,11 +40,16 @@ func Store(ctx context.Context, src verifier.Source, dir string, progress func(d
 	if err != nil {
 		return head, fmt.Errorf("store transcript: %w", err)
 	}
-	if err := fits(dir, head); err != nil {
+	old, err := fits(dir, head)
+	if err != nil {
 		return head, fmt.Errorf("store transcript: %w", err)
 	}
 	if err := storeTiles(ctx, src, dir, head.Size, progress); err != nil {
 		return head, fmt.Errorf("store transcript: %w", err)
+	}
+	misfit := repair(ctx, src, dir, old, head)
+	if misfit != nil && (old != nil || !errors.Is(misfit, ErrMisfit)) {
+		return head, fmt.Errorf("store transcript: %w", misfit)
 	}
 	if err := storeKey(dir, head.Size); err != nil {
 		return head, fmt.Errorf("store transcript: %w", err)
@@ -49,29 +57,33 @@ func Store(ctx context.Context, src verifier.Source, dir string, progress func(d
 	if err := WriteFile(filepath.Join(dir, checkpointPath), signed); err != nil {
 		return head, fmt.Errorf("store transcript: %w", err)
 	}
+	if misfit != nil {
+		return head, fmt.Errorf("store transcript: %w", misfit)
+	}
 	return head, nil
 }
 
 // fits refuses a directory with another log, or with more of the same one:
-// what was signed once is evidence, not to be overwritten.
-func fits(dir string, head audit.Checkpoint) error {
+// what was signed once is evidence, not to be overwritten. It returns the
+// checkpoint that is there, nil for none.
+func fits(dir string, head audit.Checkpoint) (*audit.Checkpoint, error) {
 	signed, err := readFile(dir, checkpointPath, maxCheckpoint)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	stored, err := verifier.Unverified(signed)
 	switch {
 	case err != nil:
-		return fmt.Errorf("read %s: %w", filepath.Join(dir, checkpointPath), err)
+		return nil, fmt.Errorf("read %s: %w", filepath.Join(dir, checkpointPath), err)
 	case stored.Origin != head.Origin:
-		return fmt.Errorf("%w: %q, not %q", ErrOtherLog, stored.Origin, head.Origin)
+		return nil, fmt.Errorf("%w: %q, not %q", ErrOtherLog, stored.Origin, head.Origin)
 	case stored.Size > head.Size:
-		return fmt.Errorf("%w: of %d entries, and the source has only %d", ErrOtherLog, stored.Size, head.Size)
+		return nil, fmt.Errorf("%w: of %d entries, and the source has only %d", ErrOtherLog, stored.Size, head.Size)
 	}
-	return nil
+	return &stored, nil
 }
 
 func storeTiles(ctx context.Context, src verifier.Source, dir string, size uint64, progress func(done, total uint64)) error {
@@ -110,13 +122,22 @@ func storeTile(ctx context.Context, src verifier.Source, dir string, t audit.Til
 	if b, err := readFile(dir, t.Path(), bound(t)); err == nil && complete(t, b) == nil {
 		return nil
 	}
-	b, err := src.Tile(ctx, t)
+	b, err := fetchTile(ctx, src, t)
 	if err != nil {
 		return err
 	}
-	if err := complete(t, b); err != nil {
-		return err
+	return writeTile(dir, t, b)
+}
+
+func fetchTile(ctx context.Context, src verifier.Source, t audit.Tile) ([]byte, error) {
+	b, err := src.Tile(ctx, t)
+	if err != nil {
+		return nil, err
 	}
+	return b, complete(t, b)
+}
+
+func writeTile(dir string, t audit.Tile, b []byte) error {
 	return WriteFile(filepath.Join(dir, filepath.FromSlash(t.Path())), b)
 }
 
