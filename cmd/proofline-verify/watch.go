@@ -119,8 +119,10 @@ func (p *patrol) run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return p.end(ctx, began, nil)
 		case err != nil && p.flags.once:
-			return unreadable(err)
-		case done || p.flags.once:
+			return p.unreadable(err)
+		case done:
+			return errors.Join(p.end(ctx, began, nil), p.say("%s stopped: the room has ended, and nothing can follow", now()))
+		case p.flags.once:
 			return p.end(ctx, began, nil)
 		case err != nil:
 			p.warn(err)
@@ -150,11 +152,20 @@ func (p *patrol) end(ctx context.Context, began time.Time, err error) error {
 		if err == nil {
 			err = fmt.Errorf("nothing could be read: %w", context.Cause(ctx))
 		}
-		return unreadable(err)
+		return p.unreadable(err)
 	}
 	head := p.watcher.Head()
 	return p.say("%s looked %s in %s: nothing wrong up to %s of %s", now(), count(uint64(p.steps), "time", "times"),
 		time.Since(began).Round(time.Second), count(head.Size, "entry", "entries"), printable(head.Origin))
+}
+
+// unreadable says what to do when nothing could be read, or nothing that fits.
+func (p *patrol) unreadable(err error) *exit {
+	over := unreadable(err)
+	if errors.Is(err, watch.ErrPoor) || errors.Is(err, watch.ErrNoRoom) {
+		over.hint = "it was changed, or is half of an older state: proofline-verify audit " + quoted(p.arg) + " says what is wrong"
+	}
+	return over
 }
 
 func (p *patrol) say(format string, args ...any) error {

@@ -28,9 +28,9 @@ var (
 	ErrNoRoom = errors.New("the log does not begin with a room")
 	// ErrKept is returned when the checkpoint kept from before is not of the room's key.
 	ErrKept = errors.New("the checkpoint kept from before is not signed by the room's key")
-	// ErrPoor is returned when the server answered with something that proves
-	// nothing. It becomes evidence when it does not pass.
-	ErrPoor = errors.New("the server's answer proves nothing")
+	// ErrPoor is returned when what is published is not what was signed, which
+	// proves nothing. It becomes evidence when it does not pass.
+	ErrPoor = errors.New("what is published does not fit, which proves nothing yet")
 )
 
 // Config is what the watcher knows beside the room.
@@ -197,7 +197,10 @@ func (w *Watcher) doubt(kind evidence.Kind, signed []byte, now fairness.Time, wh
 		w.poor = now
 	}
 	if w.signed == nil || now-w.poor <= fairness.Time(w.config.Late) {
-		return nil, fmt.Errorf("%w: %w", ErrPoor, why)
+		if !errors.Is(why, ErrPoor) {
+			why = fmt.Errorf("%w: %w", ErrPoor, why)
+		}
+		return nil, why
 	}
 	return &evidence.Evidence{
 		Kind: kind, VKey: ticket.Text(w.vkey), First: w.signed, Second: signed,
