@@ -115,6 +115,25 @@ func allEntries(t *testing.T, files roomtest.Files) (entries [][]byte) {
 	return entries
 }
 
+// A saved proof is not evidence, and its owner hears what checks it.
+func TestEvidenceOfSavedProof(t *testing.T) {
+	keys, one, _ := fork(t)
+	content, err := saved(t, one, keys.VKey, entryOf(t, one, 10), 10).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "my proof.json")
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"evidence", name}, &stdout, &stderr, func(string) string { return "" })
+	want := "proofline-verify: " + name + " is a saved proof, which is no evidence\nhint: check it with: proofline-verify ticket '" + name + "'\n"
+	if code != exitUnreadable || stderr.String() != want {
+		t.Errorf("exit code %d, said %q, want %q", code, &stderr, want)
+	}
+}
+
 // The two checkpoints that a witness kept as evidence, one of them cosigned,
 // make a file of evidence.
 func TestCompareCosigned(t *testing.T) {

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/proofline/proofline/verifier/evidence"
+	"github.com/proofline/proofline/verifier/ticket"
 )
 
 // evidenceHeads say what each kind of evidence is about.
@@ -55,7 +57,7 @@ func (f *evidenceFlags) run(t *terminal, stdin io.Reader, name string) error {
 	}
 	e, err := readEvidence(stdin, name)
 	if err != nil {
-		return &exit{exitUnreadable, fmt.Errorf("read %s: %w", name, err), "give the file as it was written: one that an editor has changed is refused"}
+		return notEvidence(name, err)
 	}
 	finding, err := e.Check(vkey)
 	if err != nil {
@@ -92,7 +94,24 @@ func readEvidence(stdin io.Reader, name string) (*evidence.Evidence, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := ticket.Parse(content); err == nil {
+		return nil, errSavedProof
+	}
 	return evidence.Parse(content)
+}
+
+// errSavedProof is returned for a file that another command checks.
+var errSavedProof = errors.New("a saved proof, which is no evidence")
+
+// notEvidence says what to do about what cannot be read as evidence.
+func notEvidence(name string, err error) *exit {
+	switch {
+	case errors.Is(err, errSavedProof):
+		return &exit{exitUnreadable, fmt.Errorf("%s is %w", name, err), "check it with: proofline-verify ticket " + quoted(name)}
+	case errors.As(err, new(*fs.PathError)):
+		return &exit{exitUnreadable, err, "give the path of a file that watch or compare has written, such as ./evidence-fork-4711.json"}
+	}
+	return &exit{exitUnreadable, fmt.Errorf("read %s: %w", name, err), "give the file as it was written: one that an editor has changed is refused"}
 }
 
 // printFinding prints a finding for a person.
