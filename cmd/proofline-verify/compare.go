@@ -48,9 +48,9 @@ hold; 3: cannot be read, or cannot be told.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), t, args) },
 	}
-	c.Flags().StringVar(&f.vkey, "vkey", "", "key of the log: the key itself, or @FILE; default is one that A, B or a source names")
-	c.Flags().StringArrayVar(&f.sources, "source", nil, "`URL` or directory of a transcript to compare with; may be repeated")
-	c.Flags().StringVar(&f.evidence, "evidence", ".", "`directory` to write evidence into")
+	c.Flags().StringVar(&f.vkey, "vkey", "", "`KEY` of the log: the key itself, or @FILE (default one that A, B or a source names)")
+	c.Flags().StringArrayVar(&f.sources, "source", nil, "transcript to compare with, a `URL|DIR|ZIP`; may be repeated")
+	c.Flags().StringVar(&f.evidence, "evidence", ".", "write evidence into this `DIR`")
 	return c
 }
 

@@ -45,7 +45,7 @@ does not hold.`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return f.run(t, c.InOrStdin(), args[0]) },
 	}
-	c.Flags().StringVar(&f.vkey, "vkey", "", "key of the log: the key itself, or @FILE; default is the one in the file")
+	c.Flags().StringVar(&f.vkey, "vkey", "", "`KEY` of the log: the key itself, or @FILE (default the one in the file)")
 	c.Flags().BoolVar(&f.json, "json", false, "print the finding as JSON")
 	return c
 }

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/proofline/proofline/internal/roomtest"
 	"github.com/proofline/proofline/verifier"
@@ -291,5 +293,28 @@ func TestWrapped(t *testing.T) {
 	}
 	if got := fmt.Sprint([]string{grouped(0), grouped(999), grouped(1000), grouped(1234567)}); got != "[0 999 1,000 1,234,567]" {
 		t.Error(got)
+	}
+}
+
+// A flag says in capitals what it takes.
+func TestFlagValues(t *testing.T) {
+	term, _, _ := on(false, nil)
+	values := 0
+	for _, c := range []*cobra.Command{
+		auditCommand(term), fetchCommand(term), watchCommand(term), evidenceCommand(term), compareCommand(term),
+		dossierCommand(term), ticketCommand(term), witnessCommand(term), statsCommand(term), versionCommand(term),
+	} {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			value, _ := pflag.UnquoteUsage(f)
+			if f.Value.Type() != "bool" {
+				values++
+			}
+			if value != strings.ToUpper(value) || (value == "") != (f.Value.Type() == "bool") {
+				t.Errorf("%s --%s %q", c.Name(), f.Name, value)
+			}
+		})
+	}
+	if values < 20 {
+		t.Errorf("only %d flags take a value", values)
 	}
 }

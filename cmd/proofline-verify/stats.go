@@ -49,7 +49,7 @@ audit failed; 2: wrong usage; 3: the transcript could not be read.`,
 	}
 	c.Flags().StringVar(&f.tickets, "tickets", "", "`FILE` with tickets of your own, which should stand anywhere")
 	c.Flags().StringVar(&f.group, "group", "", "`FILE` with tickets of people who may be favoured")
-	c.Flags().StringVar(&f.vkey, "vkey", "", "key of the log: the key itself, or @FILE; default is the one the transcript names")
+	c.Flags().StringVar(&f.vkey, "vkey", "", "`KEY` of the log: the key itself, or @FILE (default the one the transcript names)")
 	f.others.define(c)
 	c.Flags().BoolVar(&f.json, "json", false, "print the audit's report and the statistics as JSON")
 	return c

@@ -59,13 +59,13 @@ minute beside it.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), t, args[0]) },
 	}
-	c.Flags().StringVar(&f.vkey, "vkey", "", "key of the log: the key itself, or @FILE; default is the one the room names")
-	c.Flags().DurationVar(&f.every, "every", 5*time.Second, "time from one look to the next")
-	c.Flags().DurationVar(&f.length, "for", 0, "end after this time; default is when the room ends")
+	c.Flags().StringVar(&f.vkey, "vkey", "", "`KEY` of the log: the key itself, or @FILE (default the one the room names)")
+	c.Flags().DurationVar(&f.every, "every", 5*time.Second, "`DURATION` from one look to the next, such as 30s")
+	c.Flags().DurationVar(&f.length, "for", 0, "end after this `DURATION`, such as 2h (default when the room ends)")
 	c.Flags().BoolVar(&f.once, "once", false, "look once")
-	c.Flags().DurationVar(&f.late, "late", time.Minute, "how long a freeze, a draw or a proof may be missing")
-	c.Flags().StringVar(&f.evidence, "evidence", ".", "`directory` to write evidence into")
-	c.Flags().StringVar(&f.state, "state", "", "keep checkpoints in this directory (default $XDG_STATE_HOME/proofline-verify)")
+	c.Flags().DurationVar(&f.late, "late", time.Minute, "`DURATION` for which a freeze, a draw or a proof may be missing")
+	c.Flags().StringVar(&f.evidence, "evidence", ".", "write evidence into this `DIR`")
+	c.Flags().StringVar(&f.state, "state", "", "keep checkpoints in this `DIR` (default $XDG_STATE_HOME/proofline-verify)")
 	c.Flags().BoolVar(&f.noKeep, "no-keep", false, "neither use nor keep checkpoints of other runs")
 	c.MarkFlagsMutuallyExclusive("state", "no-keep")
 	c.MarkFlagsMutuallyExclusive("for", "once")

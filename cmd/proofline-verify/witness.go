@@ -59,11 +59,11 @@ Any log of https://c2sp.org/tlog-witness can be followed.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), t) },
 	}
-	c.Flags().StringVar(&f.name, "name", "", "name of the witness, a URL without scheme; needed the first time")
-	c.Flags().StringVar(&f.dir, "dir", "", "directory of key and state (default $XDG_STATE_HOME/proofline-verify/witness)")
-	c.Flags().StringVar(&f.addr, "addr", "localhost:8091", "address to listen on, for HTTP without TLS")
-	c.Flags().StringVar(&f.prefix, "prefix", "", "path below which to serve, such as /witness")
-	c.Flags().StringArrayVar(&f.logs, "log", nil, "log to follow: verifier key, or address of a room; may be repeated")
+	c.Flags().StringVar(&f.name, "name", "", "`NAME` of the witness, a URL without scheme; needed the first time")
+	c.Flags().StringVar(&f.dir, "dir", "", "keep key and state in this `DIR` (default $XDG_STATE_HOME/proofline-verify/witness)")
+	c.Flags().StringVar(&f.addr, "addr", "localhost:8091", "`HOST:PORT` to listen on, for HTTP without TLS")
+	c.Flags().StringVar(&f.prefix, "prefix", "", "`PATH` below which to serve, such as /witness")
+	c.Flags().StringArrayVar(&f.logs, "log", nil, "log to follow, a `KEY|URL`: its verifier key, or the address of a room; may be repeated")
 	c.Flags().BoolVar(&f.verbose, "verbose", false, "log every request")
 	return c
 }
