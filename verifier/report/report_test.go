@@ -154,7 +154,7 @@ func TestWords(t *testing.T) {
 			"Verified: the queue followed its published rules", "Level 3 of 3: witnessed", "all 14 places in 3 draws",
 			"<strong>witness0.example.org</strong>, whom the auditor knows as independent; signed for 3 draws",
 			"<strong>witness2.example.org</strong>, <strong>named by the room alone</strong>",
-			"The beacon “roomtest”. Whoever made this audit says", "after a pause of 1s", "Outflow: 300 a minute, at most 50 people at once",
+			"The beacon “roomtest”. Whoever made this audit says", "after a pause of 1 s", "At least 2 of them had signed in time for 3 of 3 draws, and at least 2 whom the auditor knows for 3 of these.", "Outflow: 300 a minute, at most 50 people at once",
 			"given to this audit from elsewhere", "place 1", `<a href="https://queue.example.com/r/sale/tile/entries/000.p/`,
 		}, []string{"Not verified", "What failed", "from the record itself"}},
 		{"broken", broken(t), []string{
@@ -348,6 +348,17 @@ func TestStatistics(t *testing.T) {
 	} {
 		if !strings.Contains(page, text) {
 			t.Errorf("%q is not there", text)
+		}
+	}
+}
+
+func TestSpan(t *testing.T) {
+	for m, want := range map[fairness.Millis]string{
+		0: "0 s", 200: "200 ms", 1500: "1.5 s", 60_000: "1 min", 90_000: "1 min 30 s",
+		3_600_000: "1 h", 5_400_000: "1 h 30 min", 3_601_001: "1 h 0 min 1.001 s", 1 << 62: "4,611,686,018,427,387,904 ms",
+	} {
+		if got := span(m); got != want {
+			t.Errorf("%d: %q, want %q", m, got, want)
 		}
 	}
 }

@@ -149,7 +149,7 @@ func (p *page) trust() {
 		w := witnessView{Name: clip(key, 200), Key: key, Given: slices.Contains(p.Trust.Witnesses, key)}
 		if known, err := audit.ParseWitness(key); err == nil {
 			w.Name = known.Name()
-			w.Draws = grouped(p.Story.Cosigned[known.KeyHash()])
+			w.Draws = count(p.Story.Cosigned[known.KeyHash()], "draw", "draws")
 		}
 		p.Witnesses = append(p.Witnesses, w)
 	}
@@ -242,10 +242,11 @@ func (p *page) check(i int, c verifier.Check) checkView {
 	return v
 }
 
-// Witnessed says how many draws enough witnesses cosigned.
+// Witnessed says how many draws enough witnesses cosigned: of all that the
+// rules name, and of those among them that the auditor knows.
 func (p *page) Witnessed() string {
 	r := p.Report
-	return fmt.Sprintf("The rules ask for %d of %d. That many had signed in time for %d of %s; of those known to the auditor, for %d.",
+	return fmt.Sprintf("The rules ask for %d of %d. At least %[1]d of them had signed in time for %[3]d of %[4]s, and at least %[1]d whom the auditor knows for %[5]d of these.",
 		r.Quorum, len(r.Witnesses), r.Witnessed, count(r.Draws, "draw", "draws"), r.Vouched)
 }
 

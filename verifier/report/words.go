@@ -115,8 +115,11 @@ func span(m fairness.Millis) string {
 			text = text[:len(text)-2]
 		}
 	}
-	return text
+	return strings.TrimSpace(units.Replace(text))
 }
+
+// units sets the units of a duration apart, as in 1 min 30 s.
+var units = strings.NewReplacer("ms", " ms", "h", " h ", "m", " min ", "s", " s")
 
 // grouped writes a number with a comma after each thousand.
 func grouped(n uint64) string {
