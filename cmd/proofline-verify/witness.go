@@ -107,12 +107,21 @@ func (f *witnessFlags) run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return &exit{exitUnreadable, err, "give another address with --addr"}
 	}
-	_, err = fmt.Fprintf(t.out, "witness %s\nkey     %s\naddress http://%s%s\n", w.Key().Name(), w.Key(), listener.Addr(), f.prefix)
+	_, err = fmt.Fprintf(t.out, "witness %s\nkey     %s\naddress %s\n", w.Key().Name(), w.Key(), reached(listener.Addr(), f.prefix))
 	if err != nil {
 		return errors.Join(unreadable(err), listener.Close())
 	}
 	follow.count(len(logs))
 	return f.serve(ctx, w, listener, follow, log)
+}
+
+// reached says where a witness can be asked. To listen on all addresses is to
+// have none that others could use: then it is the name every machine has.
+func reached(at net.Addr, prefix string) string {
+	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return fmt.Sprintf("http://localhost:%d%s, and under every name of this machine", tcp.Port, prefix)
+	}
+	return fmt.Sprintf("http://%v%s", at, prefix)
 }
 
 // serve answers until the context is done, and then those who ask already.

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -407,5 +408,20 @@ func TestWitnessUnwritable(t *testing.T) {
 	}
 	if code := run(t.Context(), []string{"witness", "--dir", file, "--name", "w"}, io.Discard, &stderr, func(string) string { return "" }); code != exitUnreadable {
 		t.Errorf("exit code %d, %s", code, &stderr)
+	}
+}
+
+// The address that is printed is one that can be asked.
+func TestReached(t *testing.T) {
+	for text, want := range map[string]string{
+		"[::]:8091":      "http://localhost:8091/w, and under every name of this machine",
+		"0.0.0.0:80":     "http://localhost:80/w, and under every name of this machine",
+		"127.0.0.1:8091": "http://127.0.0.1:8091/w",
+		"[::1]:8091":     "http://[::1]:8091/w",
+	} {
+		at := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(text))
+		if got := reached(at, "/w"); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
 	}
 }
