@@ -207,7 +207,7 @@ func snapshotOf(t *testing.T, p *fairness.Policy) *Snapshot {
 	t.Helper()
 	r := &Room{policy: p, live: &live{State: &fairness.State{}}, stored: 1}
 	r.title.Store(new(string))
-	if err := r.live.Apply(&fairness.Room{Policy: *p}, outside{}); err != nil {
+	if err := r.live.Apply(&fairness.Room{Policy: *p}, &outside{}); err != nil {
 		t.Fatal(err)
 	}
 	r.refresh(t.Context())
@@ -320,13 +320,13 @@ func FuzzParseAmendment(f *testing.F) {
 			t.Fatal(err)
 		}
 		l := &live{State: &fairness.State{}}
-		if err := l.Apply(&fairness.Room{Policy: *p}, outside{}); err != nil {
+		if err := l.Apply(&fairness.Room{Policy: *p}, &outside{}); err != nil {
 			t.Fatal(err)
 		}
 		now := fromTime(moment)
 		for i, e := range a.entries(now, l.State, [fairness.HashSize]byte{1}) {
 			text := e.AppendEntry(nil)
-			if err := l.Apply(e, outside{}); err != nil && i > 0 {
+			if err := l.Apply(e, &outside{}); err != nil && i > 0 {
 				t.Fatalf("%s: entry %d is refused: %v", data, i, err)
 			} else if err != nil {
 				break

@@ -78,6 +78,8 @@ type live struct {
 	gate       *gate // of the room; nil is the zero gate
 	evidence   *evidence
 	parser     fairness.Parser
+	outside    outside           // kept, as is logRoot, for an entry costs no allocation then
+	logRoot    func() audit.Hash // of log
 	admissions []fairness.Time   // of the people within their session, oldest first; some may be over
 	noShows    fairness.Position // all before it are settled
 	lastCall   fairness.Time
@@ -85,7 +87,8 @@ type live struct {
 
 // apply takes one entry; root is the tree before it.
 func (l *live) apply(e fairness.Entry, root func() audit.Hash) error {
-	if err := l.Apply(e, outside{root, l.Policy().Origin}); err != nil {
+	l.outside.root, l.outside.state = root, l.State
+	if err := l.Apply(e, &l.outside); err != nil {
 		return err
 	}
 	switch e := e.(type) {
@@ -103,7 +106,10 @@ func (l *live) read(text []byte) error {
 	if err != nil {
 		return err
 	}
-	return l.apply(e, l.log.Root)
+	if l.logRoot == nil {
+		l.logRoot = l.log.Root
+	}
+	return l.apply(e, l.logRoot)
 }
 
 // within returns the admissions whose session keeps its place without touch or
@@ -390,20 +396,20 @@ func (r *Room) touch() {
 // outside answers the rules' questions: the tree from the log, proofs from
 // the VRF.
 type outside struct {
-	root   func() audit.Hash
-	origin string
+	root  func() audit.Hash
+	state *fairness.State
 }
 
 // Root implements fairness.Outside.
-func (o outside) Root() [fairness.HashSize]byte { return o.root() }
+func (o *outside) Root() [fairness.HashSize]byte { return o.root() }
 
 // VerifyProof implements fairness.Outside.
-func (o outside) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
+func (o *outside) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
 	return verifyVRF(key, alpha, proof)
 }
 
 // VerifyCosignature implements fairness.Outside.
-func (o outside) VerifyCosignature(witness string, size uint64, root [fairness.HashSize]byte, c fairness.Cosignature) (fairness.Time, error) {
-	seconds, err := audit.Checkpoint{Origin: o.origin, Size: size, Root: root}.CosignedAt(witness, audit.Cosignature(c))
+func (o *outside) VerifyCosignature(witness string, size uint64, root [fairness.HashSize]byte, c fairness.Cosignature) (fairness.Time, error) {
+	seconds, err := audit.Checkpoint{Origin: o.state.Policy().Origin, Size: size, Root: root}.CosignedAt(witness, audit.Cosignature(c))
 	return fairness.Time(seconds * 1000), err
 }
