@@ -188,3 +188,21 @@ func TestDraws(t *testing.T) {
 		t.Errorf("without a beacon: drawn at %d, want %d", w.Draws, w.To)
 	}
 }
+
+// TestPolicyIsNotKept: what becomes of an entry after it was applied changes
+// nothing in the room.
+func TestPolicyIsNotKept(t *testing.T) {
+	p := testPolicy()
+	witnessed(&p, 2, 1)
+	r := newScript(t, p)
+	want := p.Witnesses[0]
+	e := &Room{p}
+	var s State
+	if err := s.Apply(e, &r.outside); err != nil {
+		t.Fatal(err)
+	}
+	e.Witnesses[0], e.Beacon.Margin, e.Beacon.PublicKey[1] = "other", 9999, 0xff
+	if got := s.Policy(); got.Witnesses[0] != want || got.Beacon.Margin != 3000 || got.Beacon.PublicKey[1] == 0xff {
+		t.Errorf("the policy is now of %q with a margin of %d", got.Witnesses[0], got.Beacon.Margin)
+	}
+}

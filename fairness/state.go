@@ -163,7 +163,11 @@ func (e *Room) apply(s *State, _ Outside) error {
 		return err
 	}
 	s.policy = e.Policy
-	s.policy.Lanes, s.policy.Windows = slices.Clone(e.Lanes), slices.Clone(e.Windows)
+	s.policy.Lanes, s.policy.Windows, s.policy.Witnesses = slices.Clone(e.Lanes), slices.Clone(e.Windows), slices.Clone(e.Witnesses)
+	if e.Beacon != nil {
+		b := *e.Beacon
+		s.policy.Beacon = &b
+	}
 	s.schedule = NewSchedule(&e.Policy)
 	s.roomHash = sha256.Sum256(e.AppendEntry(nil))
 	s.tickets = map[Ticket]uint32{}

@@ -192,7 +192,8 @@ func (e *Evidence) violation(f *Finding, key note.Verifier) error {
 	return nil
 }
 
-func (e *Evidence) lateFreeze(f *Finding, key note.Verifier) error {
+// observedWindow begins what is said of a window that somebody watched.
+func (e *Evidence) observedWindow(f *Finding, key note.Verifier) error {
 	if err := e.only(false, false, true, false); err != nil {
 		return err
 	}
@@ -200,6 +201,13 @@ func (e *Evidence) lateFreeze(f *Finding, key note.Verifier) error {
 		return errors.New("it is not said which window, and when")
 	}
 	f.show("The key %s signed a history of %d entries.", key.Name(), f.First.Size)
+	return nil
+}
+
+func (e *Evidence) lateFreeze(f *Finding, key note.Verifier) error {
+	if err := e.observedWindow(f, key); err != nil {
+		return err
+	}
 	if e.Entry != nil {
 		arrive, err := entry[*fairness.Arrive](f.First, e.Entry)
 		if err != nil {
@@ -215,13 +223,9 @@ func (e *Evidence) lateFreeze(f *Finding, key note.Verifier) error {
 }
 
 func (e *Evidence) missingDraw(f *Finding, key note.Verifier) error {
-	if err := e.only(false, false, true, false); err != nil {
+	if err := e.observedWindow(f, key); err != nil {
 		return err
 	}
-	if e.Observed == nil || e.Observed.Window == nil {
-		return errors.New("it is not said which window, and when")
-	}
-	f.show("The key %s signed a history of %d entries.", key.Name(), f.First.Size)
 	if e.Entry != nil {
 		freeze, err := entry[*fairness.Freeze](f.First, e.Entry)
 		if err != nil {
