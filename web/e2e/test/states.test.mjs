@@ -231,6 +231,7 @@ scenes("states", () => {
     await everywhere(stage, "check-none", (visitor) => visitor.page.goto(`${room.url}/check`));
     await everywhere(stage, "check-waiting", async (visitor) => {
       await visitor.join(room);
+      await room.transcript(); // waits until the join is published, up to a second later: before that the record is amber
       assert.deepEqual(await visitor.checks(room), { overall: "amber", record: "green", group: "amber", draw: "amber", place: "amber" });
     });
   });
