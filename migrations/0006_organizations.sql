@@ -1,0 +1,35 @@
+-- +goose Up
+
+-- Who rooms belong to. Every server has the first one.
+create table organizations (
+  org_id     uuid primary key,
+  slug       text not null unique check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'),
+  name       text not null,
+  created_at timestamptz not null default now()
+);
+
+insert into organizations (org_id, slug, name)
+values ('00000000-0000-8000-8000-000000000001', 'main', 'My organization');
+
+-- Rooms from before belong to the first one, and so do those that nobody
+-- assigns. No foreign key: rooms are spread by room_id, organizations are not.
+alter table rooms
+  add column org_id       uuid not null default '00000000-0000-8000-8000-000000000001',
+  add column host         text,        -- custom host that the room is published under
+  add column archived_at  timestamptz, -- left out of lists from then on
+  add column rehearsal_of uuid;        -- the room or draft that this one rehearses
+
+create index rooms_by_org on rooms (org_id, created_at);
+
+-- Custom hosts. One is used once its owner has shown the token in the DNS.
+create table hosts (
+  host        text primary key, -- lower case, Punycode, without port
+  org_id      uuid not null,
+  token       text not null,    -- value of the TXT record _proofline.HOST
+  verified_at timestamptz
+);
+
+create index hosts_by_org on hosts (org_id);
+
+grant select, insert, update on organizations to proofline_server;
+grant select, insert, update, delete on hosts to proofline_server;
