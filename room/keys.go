@@ -76,6 +76,30 @@ func (m *MasterKey) open(id uuid.UUID, k pgroom.Key) ([]byte, error) {
 	return key, nil
 }
 
+// sealLabel binds what [MasterKey.Seal] sealed to its purpose.
+func sealLabel(purpose string) []byte { return []byte("proofline/seal/v1\x00\x00" + purpose) }
+
+// Seal seals a secret that belongs to no room, for one purpose such as
+// "totp/" and an id.
+func (m *MasterKey) Seal(purpose string, secret []byte) []byte {
+	nonce := make([]byte, m.aead.NonceSize(), m.aead.NonceSize()+len(secret)+m.aead.Overhead())
+	_, _ = rand.Read(nonce) // never fails
+	return m.aead.Seal(nonce, nonce, secret, sealLabel(purpose))
+}
+
+// Open opens what was sealed for that purpose; [ErrMasterKey].
+func (m *MasterKey) Open(purpose string, sealed []byte) ([]byte, error) {
+	n := m.aead.NonceSize()
+	if len(sealed) < n {
+		return nil, fmt.Errorf("%w: what is sealed for %s is too short", ErrMasterKey, purpose)
+	}
+	secret, err := m.aead.Open(nil, sealed[:n], sealed[n:], sealLabel(purpose))
+	if err != nil {
+		return nil, fmt.Errorf("%w: what is sealed for %s does not open", ErrMasterKey, purpose)
+	}
+	return secret, nil
+}
+
 // keys are the private keys of one room.
 type keys struct {
 	log  note.Signer

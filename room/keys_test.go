@@ -95,3 +95,24 @@ func TestOpenKeys(t *testing.T) {
 		t.Errorf("another master key: %v, want ErrMasterKey", err)
 	}
 }
+
+// TestSealSecret binds a secret to its key and its purpose.
+func TestSealSecret(t *testing.T) {
+	t.Parallel()
+	key, _ := ParseMasterKey(NewMasterKey())
+	other, _ := ParseMasterKey(NewMasterKey())
+	sealed := key.Seal("totp/1", []byte("secret"))
+	if got, err := key.Open("totp/1", sealed); err != nil || string(got) != "secret" {
+		t.Errorf("opened %q, %v", got, err)
+	}
+	for name, try := range map[string]func() ([]byte, error){
+		"purpose": func() ([]byte, error) { return key.Open("totp/2", sealed) },
+		"key":     func() ([]byte, error) { return other.Open("totp/1", sealed) },
+		"short":   func() ([]byte, error) { return key.Open("totp/1", sealed[:5]) },
+		"flipped": func() ([]byte, error) { return key.Open("totp/1", append([]byte{sealed[0] ^ 1}, sealed[1:]...)) },
+	} {
+		if got, err := try(); !errors.Is(err, ErrMasterKey) {
+			t.Errorf("%s: opened %q, %v", name, got, err)
+		}
+	}
+}
