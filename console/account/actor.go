@@ -12,8 +12,12 @@ import (
 // token acts in it unless told otherwise.
 var MainOrg = uuid.MustParse("00000000-0000-8000-8000-000000000001")
 
-// ErrUnknownName is returned when a text names no scope or no role.
-var ErrUnknownName = errors.New("no such name")
+var (
+	// ErrUnknownName is returned when a text names no scope or no role.
+	ErrUnknownName = errors.New("no such name")
+	// ErrForbidden is returned when an actor lacks the scope for what it wants.
+	ErrForbidden = errors.New("your role does not allow this")
+)
 
 // Scope is a set of things that an [Actor] may do in its organization.
 type Scope uint8

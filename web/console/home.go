@@ -1,0 +1,9 @@
+package console
+
+// homeRoutes are those of the first page.
+func (c *Console) homeRoutes() []route {
+	return []route{
+		{GET, "", SignedIn, func(x *request) error { return x.done("/rooms", "") }},
+		{GET, "/", SignedIn, func(x *request) error { return x.done("/rooms", "") }},
+	}
+}
