@@ -138,10 +138,13 @@ func functions(assets map[string]string) template.FuncMap {
 			}
 			return "/assets/" + name
 		},
-		"dict":     dict,
-		"problem":  problem,
-		"has":      func(v view, field string) bool { return problem(v, field) != "" },
-		"may":      func(v view, scope string) bool { s, err := account.ParseScope(scope); return err == nil && v.Identity.Actor.May(s) },
+		"dict":    dict,
+		"problem": problem,
+		"has":     func(v view, field string) bool { return problem(v, field) != "" },
+		"may": func(v view, scope string) bool {
+			s, err := account.ParseScope(scope)
+			return err == nil && v.Identity.Actor.May(s)
+		},
 		"number":   number,
 		"when":     when,
 		"duration": duration,

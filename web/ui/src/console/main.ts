@@ -1,0 +1,14 @@
+// Gives every element with data-island to the module of that name, and every
+// page what small help all of them want.
+import { confirmActs } from "./confirm.ts";
+import { localTimes } from "./times.ts";
+
+type Island = (element: HTMLElement) => void;
+
+const islands: Record<string, Island> = {};
+
+for (const element of document.querySelectorAll<HTMLElement>("[data-island]")) {
+  islands[element.dataset.island ?? ""]?.(element);
+}
+localTimes(document);
+confirmActs(document);
