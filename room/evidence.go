@@ -154,8 +154,10 @@ type Awaited struct {
 }
 
 // Awaited returns the draws that wait, the next one first.
-func (r *Room) Awaited() (list []Awaited) {
-	for _, p := range r.durablePending() {
+func (r *Room) Awaited() []Awaited { return r.awaited(r.durablePending()) }
+
+func (r *Room) awaited(pending []fairness.Pending) (list []Awaited) {
+	for _, p := range pending {
 		if p.Round == 0 {
 			continue // without a beacon no draw waits
 		}

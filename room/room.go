@@ -37,6 +37,7 @@ type Room struct {
 
 	evidence  evidence  // that pending draws wait for
 	strangers strangers // who bring some; of all rooms
+	pulse     pulse     // what vitals show beside the state
 
 	mu     sync.RWMutex // guards live and stored; the sequencer alone writes
 	live   *live
@@ -83,6 +84,7 @@ type live struct {
 	admissions []fairness.Time   // of the people within their session, oldest first; some may be over
 	noShows    fairness.Position // all before it are settled
 	lastCall   fairness.Time
+	cosigned   [][]uint32 // of the latest draws, the key hashes of their witnesses
 }
 
 // apply takes one entry; root is the tree before it.
@@ -96,6 +98,8 @@ func (l *live) apply(e fairness.Entry, root func() audit.Hash) error {
 		l.admissions = append(l.within(e.Time), e.Time)
 	case *fairness.Call:
 		l.lastCall = e.Time
+	case *fairness.Draw:
+		l.noteCosigned(e)
 	}
 	return nil
 }

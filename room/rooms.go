@@ -42,11 +42,12 @@ type Rooms struct {
 
 	strangers strangers // bring rounds
 
-	adopted  atomic.Bool     // the rooms that were there are loaded
-	troubled atomic.Bool     // the database did not answer at the latest tick
-	skewed   bool            // its clock is off, and that is logged; tick alone uses it
-	surveyed time.Time       // the gates; tick alone uses it
-	failing  map[string]bool // slugs of rooms that did not load; adopt alone uses it
+	adopted  atomic.Bool            // the rooms that were there are loaded
+	troubled atomic.Bool            // the database did not answer at the latest tick
+	answered atomic.Pointer[answer] // the latest one of the database
+	skewed   bool                   // its clock is off, and that is logged; tick alone uses it
+	surveyed time.Time              // the gates; tick alone uses it
+	failing  map[string]bool        // slugs of rooms that did not load; adopt alone uses it
 
 	mu     sync.RWMutex // guards all below
 	loaded map[string]*Room

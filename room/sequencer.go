@@ -95,7 +95,9 @@ func (r *Room) append(ctx context.Context, w *work) (*pglog.Appended, error) {
 		return nil
 	})
 	r.lost = err != nil
-	r.resize(time.Since(began))
+	took := time.Since(began)
+	r.resize(took)
+	r.pulse.took.Store(int64(took))
 	if w.duties {
 		r.report(undone)
 	}

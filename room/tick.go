@@ -115,6 +115,7 @@ func (rs *Rooms) tick(ctx context.Context) {
 		return
 	}
 	rs.clock.set(now, asked)
+	rs.answered.Store(&answer{asked, time.Since(asked)})
 	rs.compareClocks()
 	if err := rs.survey(ctx, rooms); err != nil {
 		rs.trouble(ctx, err)
@@ -233,6 +234,7 @@ func (rs *Rooms) recall(h pglog.Head) {
 // beat wakes the room's sequencer if there is something to read, to do, or to
 // publish.
 func (r *Room) beat(h pglog.Head, now fairness.Time) {
+	r.pulse.see(h)
 	r.mu.RLock()
 	behind, due := h.Size > r.stored, r.live.isDue(max(now, r.live.Now()))
 	r.mu.RUnlock()

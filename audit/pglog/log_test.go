@@ -453,8 +453,17 @@ func TestProtocols(t *testing.T) {
 			tr.checkReceipt(receipt, 299, 600)
 			heads, now, err := tr.store.Heads(t.Context(), []uuid.UUID{uuid.New(), tr.room})
 			want := []pglog.Head{{Room: tr.room, Size: 600, Published: 0}}
+			for i := range heads {
+				if age := now.Sub(heads[i].PublishedAt); age < 0 || age > time.Minute {
+					t.Errorf("published %v ago", age)
+				}
+				want[i].PublishedAt = heads[i].PublishedAt
+			}
 			if diff := cmp.Diff(want, heads); err != nil || diff != "" || time.Since(now).Abs() > time.Minute {
 				t.Errorf("heads (-want +got) at %v, %v\n%s", now, err, diff)
+			}
+			if use := tr.store.PoolUse(); use.Most < 1 || use.Open < 1 || use.InUse > use.Open {
+				t.Errorf("pool %+v", use)
 			}
 		})
 	}

@@ -49,3 +49,15 @@ func PoolConfig(url string) (*pgxpool.Config, error) {
 	}
 	return c, nil
 }
+
+// PoolUse is how many of the pool's connections are in use.
+type PoolUse struct {
+	InUse, Open, Most int
+	Waited            int64 // acquisitions that had to wait for a connection, since the start
+}
+
+// PoolUse returns how busy the connections are, as of now.
+func (s *Store) PoolUse() PoolUse {
+	stat := s.pool.Stat()
+	return PoolUse{int(stat.AcquiredConns()), int(stat.TotalConns()), int(stat.MaxConns()), stat.EmptyAcquireCount()}
+}

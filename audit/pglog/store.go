@@ -88,16 +88,17 @@ func (s *Store) Publish(ctx context.Context, room uuid.UUID) error {
 
 // Head is the newest size of a log.
 type Head struct {
-	Room      uuid.UUID
-	Size      uint64
-	Published uint64 // size of the published checkpoint
+	Room        uuid.UUID
+	Size        uint64
+	Published   uint64    // size of the published checkpoint
+	PublishedAt time.Time // by the database's clock
 }
 
 // Heads returns the heads of those of the rooms that have a log, and the
 // database's clock.
 func (s *Store) Heads(ctx context.Context, rooms []uuid.UUID) (heads []Head, now time.Time, err error) {
 	batch := &pgx.Batch{}
-	batch.Queue(`select room_id, size, published_size from log_heads where room_id = any($1::uuid[])`, uuid.UUIDs(rooms).Strings()).Query(func(rows pgx.Rows) (err error) {
+	batch.Queue(`select room_id, size, published_size, published_at from log_heads where room_id = any($1::uuid[])`, uuid.UUIDs(rooms).Strings()).Query(func(rows pgx.Rows) (err error) {
 		heads, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Head])
 		return err
 	})

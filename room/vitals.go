@@ -1,0 +1,160 @@
+package room
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/fairness"
+)
+
+// Bounds of what vitals look at, so that they cost the same in any room.
+const (
+	watchedDraws = 10 // the latest, for how witnesses do
+	shownAwaited = 16 // the draws that wait, the next ones
+)
+
+// Vitals is how a room does, for its organizer: what a [Snapshot] does not say
+// to everybody. Taking it costs the same however many people are in line.
+type Vitals struct {
+	Now       time.Time // by the database's clock
+	Snapshot  *Snapshot
+	Active    uint64        // people called and expected, and sessions that go on
+	Queued    int           // joins and other requests that wait for an append
+	Appended  time.Duration // what the latest append of this node took; 0 before the first
+	HasBeacon bool
+	Pending   int       // draws that wait for a round of the beacon
+	Awaited   []Awaited // these, the next one first, at most 16
+	Witnesses []WitnessVitals
+	Published Published
+}
+
+// WitnessVitals is how one witness of the room does.
+type WitnessVitals struct {
+	Name     string
+	Cosigned int // of the latest draws, those whose freeze it signed in time
+	Draws    int // how many these are, at most 10
+}
+
+// Published is the published checkpoint; the zero value before the first tick
+// that saw the room.
+type Published struct {
+	Size uint64
+	At   time.Time // by the database's clock
+}
+
+// pulse is what a room notes for its vitals.
+type pulse struct {
+	took      atomic.Int64 // the latest append, in nanoseconds
+	published atomic.Pointer[Published]
+}
+
+// see takes the head that a tick read, without memory for every tick.
+func (p *pulse) see(h pglog.Head) {
+	if was := p.published.Load(); was == nil || was.Size != h.Published || !was.At.Equal(h.PublishedAt) {
+		p.published.Store(&Published{h.Published, h.PublishedAt})
+	}
+}
+
+// Vitals returns how the room does, as of the durable transcript.
+func (r *Room) Vitals() Vitals {
+	v := Vitals{Now: r.Now(), Snapshot: r.Snapshot(), Queued: r.queue.length(), Appended: time.Duration(r.pulse.took.Load()), HasBeacon: r.policy.Beacon != nil}
+	if p := r.pulse.published.Load(); p != nil {
+		v.Published = *p
+	}
+	r.mu.RLock()
+	v.Active = r.live.active(max(fromTime(v.Now), r.live.Now()))
+	cosigned := r.live.cosigned
+	r.mu.RUnlock()
+	if v.HasBeacon {
+		pending := r.durablePending()
+		v.Pending = len(pending)
+		v.Awaited = r.awaited(pending[:min(len(pending), shownAwaited)])
+	}
+	for _, key := range r.policy.Witnesses {
+		v.Witnesses = append(v.Witnesses, vitalsOf(key, cosigned))
+	}
+	return v
+}
+
+// vitalsOf counts the draws that a witness, given by its verifier key, cosigned.
+func vitalsOf(key string, cosigned [][]uint32) WitnessVitals {
+	name, _, _ := strings.Cut(key, "+")
+	v := WitnessVitals{Name: name, Draws: len(cosigned)}
+	w, err := audit.ParseWitness(key)
+	if err != nil {
+		return v // the rules let none such into a policy
+	}
+	hash := w.KeyHash()
+	for _, draw := range cosigned {
+		if slices.Contains(draw, hash) {
+			v.Cosigned++
+		}
+	}
+	return v
+}
+
+// noteCosigned remembers who cosigned the freeze of a draw. The list is made
+// anew, for readers may hold the one before.
+func (l *live) noteCosigned(e *fairness.Draw) {
+	if len(l.Policy().Witnesses) == 0 {
+		return
+	}
+	hashes := make([]uint32, 0, len(e.Cosignatures))
+	for i := range e.Cosignatures {
+		hashes = append(hashes, binary.BigEndian.Uint32(e.Cosignatures[i][:]))
+	}
+	kept := l.cosigned[max(0, len(l.cosigned)-(watchedDraws-1)):]
+	l.cosigned = append(slices.Clone(kept), hashes)
+}
+
+// length returns how many requests wait.
+func (q *queue) length() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.work.joins) + len(q.work.acts)
+}
+
+// Health is how this node and its database do.
+type Health struct {
+	Ready    bool          // see [Rooms.Ready]
+	Answers  bool          // the database did, at the latest tick
+	Answered time.Time     // when that was asked which it answered last, by this machine's clock
+	Took     time.Duration // that answer
+	Ahead    time.Duration // the database's clock, of this machine's
+	Rooms    int           // loaded
+	Pool     pglog.PoolUse
+}
+
+// answer is when the database was asked, and how long it took to answer.
+type answer struct {
+	asked time.Time
+	took  time.Duration
+}
+
+// Health returns how this node and its database do.
+func (rs *Rooms) Health() Health {
+	h := Health{
+		Ready: rs.Ready(), Answers: !rs.troubled.Load(), Ahead: time.Duration(rs.clock.ahead.Load()),
+		Rooms: len(rs.Loaded()), Pool: rs.Logs.PoolUse(),
+	}
+	if a := rs.answered.Load(); a != nil {
+		h.Answered, h.Took = a.asked, a.took
+	} else {
+		h.Answers = false
+	}
+	return h
+}
+
+// Loaded returns the rooms that are in memory, in no order. To look at them so
+// does not keep them there.
+func (rs *Rooms) Loaded() []*Room {
+	rs.mu.RLock()
+	defer rs.mu.RUnlock()
+	return slices.Collect(maps.Values(rs.loaded))
+}
