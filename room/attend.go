@@ -256,6 +256,7 @@ func (s *submitter) note(ctx context.Context, answered bool, err error) {
 		}
 		s.fails = 0
 	case ctx.Err() == nil:
+		s.room.forks.note(s.key.Name(), s.room.clock.Now(), err)
 		if s.fails++; s.fails == 1 {
 			s.room.log.Warn("witness does not cosign", "room", s.room.Slug, "witness", s.key.Name(), "err", err)
 		}
@@ -354,7 +355,7 @@ func (s *submitter) outrun(ctx context.Context, conflict *witness.ConflictError)
 	case err != nil:
 		return err
 	case conflict.Size > max(published, s.room.durableSize()):
-		return fmt.Errorf("the witness has a checkpoint that the log never had: %w", conflict)
+		return fmt.Errorf("%w: %w", errOutgrown, conflict)
 	}
 	s.seen = conflict.Size
 	return nil

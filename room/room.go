@@ -37,6 +37,7 @@ type Room struct {
 
 	evidence  evidence  // that pending draws wait for
 	strangers strangers // who bring some; of all rooms
+	forks     forks     // what witnesses hold against the room
 	pulse     pulse     // what vitals show beside the state
 
 	mu     sync.RWMutex // guards live and stored; the sequencer alone writes
