@@ -14,9 +14,14 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// Create makes a room: its keys, its log, and the policy as first entry.
-// Errors: [*InvalidError] with everything wrong, [ErrExists].
+// Create makes a room of the first organization; see [Rooms.CreateFor].
 func (rs *Rooms) Create(ctx context.Context, c Config) (*Room, error) {
+	return rs.CreateFor(ctx, pgroom.Owner{Org: pgroom.MainOrg}, c)
+}
+
+// CreateFor makes a room: its keys, its log, and the policy as first entry.
+// Errors: [*InvalidError] with everything wrong, [ErrExists].
+func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*Room, error) {
 	var others fairness.Policy
 	problems := rs.others(c, &others)
 	if wrong, ok := errors.AsType[*InvalidError](c.checkWith(others, rs.clock.Now())); ok {
@@ -25,7 +30,7 @@ func (rs *Rooms) Create(ctx context.Context, c Config) (*Room, error) {
 	if len(problems) > 0 {
 		return nil, &InvalidError{problems}
 	}
-	record, err := rs.register(ctx, c)
+	record, err := rs.register(ctx, owner, c)
 	if err != nil {
 		return nil, err
 	}
@@ -67,17 +72,21 @@ func (c Config) checkWith(p fairness.Policy, now time.Time) error {
 
 // register stores slug, title and keys. A room that was registered before but
 // whose policy was never published is taken up again.
-func (rs *Rooms) register(ctx context.Context, c Config) (pgroom.Room, error) {
+func (rs *Rooms) register(ctx context.Context, owner pgroom.Owner, c Config) (pgroom.Room, error) {
 	id := pgroom.RoomID(c.Slug)
-	_, origin, _ := strings.Cut(rs.url(c.Slug), "://")
-	record := pgroom.Room{ID: id, Slug: c.Slug, Origin: origin, Title: c.title()}
+	record := pgroom.Room{ID: id, Slug: c.Slug, Title: c.title(), Owner: owner}
+	_, record.Origin, _ = strings.Cut(rs.URL(record), "://")
 	sealed, err := newKeys(rs.MasterKey, id)
 	if err != nil {
 		return record, err
 	}
 	isNew, err := rs.Options.Rooms.Insert(ctx, record, sealed, func(tx pgx.Tx) error { return rs.Logs.Create(ctx, tx, id) })
 	if err == nil && !isNew {
-		return rs.Options.Rooms.Get(ctx, c.Slug)
+		record, err = rs.Options.Rooms.Get(ctx, c.Slug)
+		if err == nil && record.Org != owner.Org {
+			err = ErrExists
+		}
+		return record, err
 	}
 	return record, err
 }

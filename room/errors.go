@@ -25,6 +25,8 @@ var (
 	ErrSecret = errors.New("the secret is not this ticket's")
 	// ErrNotCalled is returned when a ticket is claimed before its turn.
 	ErrNotCalled = errors.New("the ticket is not called yet")
+	// ErrHeld is returned when a called ticket is claimed while everybody is held.
+	ErrHeld = errors.New("everybody is held for a moment; the time to go in stands still")
 	// ErrExpired is returned when a ticket can no longer be claimed.
 	ErrExpired = errors.New("the ticket can no longer be claimed")
 	// ErrSettled is returned when a place is given up that was claimed, passed

@@ -27,9 +27,10 @@ type gate struct {
 	store  *pgroom.Store
 	master *MasterKey
 
-	mu    sync.Mutex  // held to change pull and turns
+	mu    sync.Mutex  // locked to change pull, held and turns
 	pull  atomic.Bool // everybody may read it
-	turns int         // how often pull was changed here
+	held  atomic.Bool // called visitors wait outside; everybody may read it
+	turns int         // how often pull or held was changed here
 
 	shift  atomic.Int64 // people at the site beyond those whose pass is valid; may be negative
 	added  atomic.Pointer[[]passKey]
@@ -64,23 +65,27 @@ func (r *Room) openGate(ctx context.Context) error {
 // turns: what somebody has changed here since then stays.
 func (r *Room) setGate(ctx context.Context, g pgroom.Gate, turns int) error {
 	r.gate.shift.Store(g.Shift)
-	r.setPull(g.Pull, func() bool { return r.gate.turns == turns })
+	r.setFlow(&r.gate.pull, g.Pull, func() bool { return r.gate.turns == turns })
+	r.setFlow(&r.gate.held, g.Held, func() bool { return r.gate.turns == turns })
 	if g.PassKeys == len(r.addedKeys()) {
 		return nil
 	}
 	return r.readPassKeys(ctx)
 }
 
-// setPull takes who calls, as it is stored, if that is news.
-func (r *Room) setPull(pull bool, isNews func() bool) {
+// setFlow takes pull or held, as it is stored, if that is news.
+func (r *Room) setFlow(flag *atomic.Bool, stored bool, isNews func() bool) {
 	r.gate.mu.Lock()
 	defer r.gate.mu.Unlock()
-	if isNews() && r.gate.pull.Swap(pull) != pull {
+	if isNews() && flag.Swap(stored) != stored {
 		r.queue.signal() // for a new snapshot
 	}
 }
 
-// turn returns how often pull was changed here.
+// change counts a change that is made here, under the lock.
+func (g *gate) change() bool { g.turns++; return true }
+
+// turn returns how often pull or held was changed here.
 func (g *gate) turn() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -24,7 +24,7 @@ func (r *Room) SetPull(ctx context.Context, pull bool) error {
 	if err := r.gate.store.SetPull(ctx, r.ID, pull); err != nil {
 		return err
 	}
-	r.setPull(pull, func() bool { r.gate.turns++; return true })
+	r.setFlow(&r.gate.pull, pull, r.gate.change)
 	return nil
 }
 

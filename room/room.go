@@ -23,9 +23,10 @@ import (
 type Room struct {
 	ID     uuid.UUID
 	Slug   string
-	Origin string // name of the log: host and path
-	URL    string // where the room is published: the log's prefix
-	VKey   string // verifies the log's checkpoints, C2SP signed-note form
+	Owner  pgroom.Owner // whose it is, and the custom host that it is under
+	Origin string       // name of the log: host and path
+	URL    string       // where the room is published: the log's prefix
+	VKey   string       // verifies the log's checkpoints, C2SP signed-note form
 
 	log    *slog.Logger
 	store  *pglog.Store
@@ -255,6 +256,9 @@ func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 	if !ok {
 		return Pass{}, ErrTicketUnknown
 	}
+	if st.Status == fairness.StatusCalled && r.IsHeld() {
+		return Pass{}, ErrHeld
+	}
 	if st.Status == fairness.StatusCalled && st.Left > 0 {
 		err := r.act(ctx, func(_ *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
 			return []fairness.Entry{&fairness.Admit{Time: now, Ticket: t, Pass: fairness.NewPassID(r.Origin, t)}}, nil
@@ -287,9 +291,6 @@ func (r *Room) passOf(st fairness.Standing) (Pass, error) {
 
 // Pause holds all calls; joins go on.
 func (r *Room) Pause(ctx context.Context) error { return r.change(ctx, fairness.ChangePause) }
-
-// Resume lets calls go on.
-func (r *Room) Resume(ctx context.Context) error { return r.change(ctx, fairness.ChangeResume) }
 
 // change appends an amendment without content. Doing again what is done
 // already is no error.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
+	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -160,7 +162,7 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 		return nil, fmt.Errorf("open room %s: %w", record.Slug, err)
 	}
 	r := &Room{
-		ID: record.ID, Slug: record.Slug, Origin: record.Origin, URL: rs.url(record.Slug), VKey: k.vkey,
+		ID: record.ID, Slug: record.Slug, Owner: record.Owner, Origin: record.Origin, URL: rs.URL(record), VKey: k.vkey,
 		log: rs.Log, store: rs.Logs, texts: rs.Options.Rooms, clock: &rs.clock, keys: k,
 		evidence: evidence{store: rs.Options.Rooms}, strangers: rs.strangers,
 		chunk: leastChunk, queue: newQueue(), done: make(chan struct{}),
@@ -195,8 +197,19 @@ func (rs *Rooms) start(r *Room) (*Room, error) {
 	return r, nil
 }
 
-// url returns where a room is published.
-func (rs *Rooms) url(slug string) string { return rs.PublicURL + "/r/" + slug }
+// URL returns where a room is published: below the server's own address, or
+// below that with the room's custom host in place of the host's name.
+func (rs *Rooms) URL(record pgroom.Room) string {
+	base := rs.PublicURL
+	if u, err := url.Parse(base); err == nil && record.Host != nil {
+		port := u.Port()
+		if u.Host = *record.Host; port != "" {
+			u.Host = net.JoinHostPort(u.Host, port)
+		}
+		base = u.String()
+	}
+	return base + "/r/" + record.Slug
+}
 
 // List returns all rooms, newest first.
 func (rs *Rooms) List(ctx context.Context) ([]pgroom.Room, error) { return rs.Options.Rooms.List(ctx) }

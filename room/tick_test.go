@@ -12,6 +12,7 @@ import (
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/pgroom"
 )
 
 // idle makes a room look unused for long enough to be let go.
@@ -86,7 +87,7 @@ func TestTakenUp(t *testing.T) {
 		Logs: node(t, url, master).Logs, Rooms: node(t, url, master).Options.Rooms, MasterKey: master, PublicURL: publicURL,
 		Log: slog.New(slog.NewTextHandler(&out, nil)),
 	})
-	if _, err := rs.register(t.Context(), Config{Slug: "half", Title: "Old"}); err != nil {
+	if _, err := rs.register(t.Context(), pgroom.Owner{Org: pgroom.MainOrg}, Config{Slug: "half", Title: "Old"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := rs.Get(t.Context(), "half"); !errors.Is(err, ErrNotFound) {

@@ -58,6 +58,7 @@ var kinds = []kind{
 	{as[*room.EarlyError], http.StatusConflict, "too-early", "Not open yet", time.Second},
 	{is(room.ErrFull), http.StatusConflict, "full", "Line full", 0},
 	{is(room.ErrNotCalled), http.StatusConflict, "not-called", "Not called yet", minPoll},
+	{is(room.ErrHeld), http.StatusConflict, "held", "Held for a moment", minPoll},
 	{is(room.ErrExists), http.StatusConflict, "room-exists", "Room exists", 0},
 	{is(room.ErrPassUsed), http.StatusConflict, "pass-used", "Pass used", 0},
 	{is(room.ErrRound), http.StatusConflict, "round", "Not that round", 0},

@@ -35,7 +35,19 @@ type Room struct {
 	Ended   *time.Time
 	// SettingsVersion counts the changes of [Settings].
 	SettingsVersion int64
+	Owner
+	Archived *time.Time // left out of lists since
 }
+
+// Owner is whose a room is and where it belongs.
+type Owner struct {
+	Org         uuid.UUID
+	Host        *string    // custom host that it is published under
+	RehearsalOf *uuid.UUID // the room or draft that it rehearses
+}
+
+// MainOrg is the organization of rooms that nobody assigned.
+var MainOrg = uuid.MustParse("00000000-0000-8000-8000-000000000001")
 
 // Key is one private key, sealed.
 type Key struct {
@@ -54,8 +66,8 @@ func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
 // result tells whether the room is new.
 func (s *Store) Insert(ctx context.Context, r Room, keys []Key, also func(pgx.Tx) error) (isNew bool, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `insert into rooms (room_id, slug, origin, title) values ($1, $2, $3, $4) on conflict do nothing`,
-			r.ID, r.Slug, r.Origin, r.Title)
+		tag, err := tx.Exec(ctx, `insert into rooms (room_id, slug, origin, title, org_id, host, rehearsal_of) values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
+			r.ID, r.Slug, r.Origin, r.Title, r.Org, r.Host, r.RehearsalOf)
 		if err != nil || tag.RowsAffected() == 0 {
 			return err
 		}
@@ -73,7 +85,7 @@ func (s *Store) Insert(ctx context.Context, r Room, keys []Key, also func(pgx.Tx
 	return isNew, nil
 }
 
-const columns = `room_id, slug, origin, title, created_at, ended_at, settings_version`
+const columns = `room_id, slug, origin, title, created_at, ended_at, settings_version, org_id, host, rehearsal_of, archived_at`
 
 // Get returns the room with that slug, or [ErrNotFound].
 func (s *Store) Get(ctx context.Context, slug string) (Room, error) {
@@ -98,8 +110,39 @@ func (s *Store) ListOpen(ctx context.Context) ([]Room, error) {
 	return s.list(ctx, `select `+columns+` from rooms where ended_at is null order by created_at desc, slug`)
 }
 
-func (s *Store) list(ctx context.Context, query string) ([]Room, error) {
-	rows, _ := s.pool.Query(ctx, query) // its error is that of the rows
+// Selection is which rooms of an organization a list has.
+type Selection struct {
+	Org      uuid.UUID
+	Search   string // in slug or title, without regard to case; empty for all
+	Archived bool   // those that are archived, rather than the others
+	Before   *Room  // those that come after this one in the list; nil for the first
+	Most     int
+}
+
+// ListOf returns rooms of an organization, newest first.
+func (s *Store) ListOf(ctx context.Context, sel Selection) ([]Room, error) {
+	before := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	slug := ""
+	if sel.Before != nil {
+		before, slug = sel.Before.Created, sel.Before.Slug
+	}
+	return s.list(ctx, `select `+columns+` from rooms
+		where org_id = $1 and (archived_at is not null) = $2 and ($3 = '' or strpos(slug, lower($3)) > 0 or strpos(lower(title), lower($3)) > 0)
+		and (created_at < $4 or created_at = $4 and slug > $5)
+		order by created_at desc, slug limit $6`, sel.Org, sel.Archived, sel.Search, before, slug, sel.Most)
+}
+
+// SetArchived leaves a room out of lists, or takes it in again.
+func (s *Store) SetArchived(ctx context.Context, id uuid.UUID, archived bool) error {
+	const update = `update rooms set archived_at = case when $2 then coalesce(archived_at, clock_timestamp()) end where room_id = $1`
+	if _, err := s.pool.Exec(ctx, update, id, archived); err != nil {
+		return fmt.Errorf("archive room: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) list(ctx context.Context, query string, args ...any) ([]Room, error) {
+	rows, _ := s.pool.Query(ctx, query, args...) // its error is that of the rows
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Room])
 	if err != nil {
 		return nil, fmt.Errorf("list rooms: %w", err)
