@@ -1,0 +1,108 @@
+package style
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+)
+
+// ErrColor is returned for a colour that is not of the form #rrggbb.
+var ErrColor = errors.New("colour must be #rrggbb")
+
+// What text and what parts of the page need
+// (https://www.w3.org/TR/WCAG22/#contrast-minimum, #non-text-contrast).
+const (
+	TextContrast = 4.5
+	PartContrast = 3.0
+)
+
+// Color is an opaque colour in sRGB, each part from 0 to 1.
+type Color [3]float64
+
+var (
+	white = Color{1, 1, 1}
+	black = Color{0, 0, 0}
+)
+
+// RGB returns a colour by its parts of 8 bits.
+func RGB(r, g, b uint8) Color { return Color{float64(r) / 255, float64(g) / 255, float64(b) / 255} }
+
+var colorForm = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
+
+// ParseColor reads #rrggbb. Error: [ErrColor].
+func ParseColor(text string) (Color, error) {
+	if !colorForm.MatchString(text) {
+		return Color{}, fmt.Errorf("%w: %q", ErrColor, text)
+	}
+	n, err := strconv.ParseUint(text[1:], 16, 24)
+	if err != nil {
+		return Color{}, fmt.Errorf("%w: %q", ErrColor, text)
+	}
+	return RGB(uint8(n>>16), uint8(n>>8), uint8(n)), nil //nolint:gosec // the parts of 24 bits
+}
+
+// String returns the colour as #rrggbb.
+func (c Color) String() string {
+	return fmt.Sprintf("#%02x%02x%02x", channel(c[0]), channel(c[1]), channel(c[2]))
+}
+
+func channel(v float64) int { return int(math.Round(v * 255)) }
+
+// Luminance is the relative luminance (https://www.w3.org/TR/WCAG22/#dfn-relative-luminance).
+func (c Color) Luminance() float64 {
+	linear := func(v float64) float64 {
+		if v <= 0.04045 {
+			return v / 12.92
+		}
+		return math.Pow((v+0.055)/1.055, 2.4)
+	}
+	return 0.2126*linear(c[0]) + 0.7152*linear(c[1]) + 0.0722*linear(c[2])
+}
+
+// Contrast is the contrast ratio, from 1 to 21 (https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio).
+func (c Color) Contrast(d Color) float64 {
+	a, b := c.Luminance(), d.Luminance()
+	return (max(a, b) + 0.05) / (min(a, b) + 0.05)
+}
+
+// Opposite is black or white, whichever contrasts more. It is never below 4.58.
+func (c Color) Opposite() Color { return opposite([]Color{c}) }
+
+// opposite is black or white, whichever contrasts more with all grounds.
+func opposite(grounds []Color) Color {
+	if white.least(grounds) >= black.least(grounds) {
+		return white
+	}
+	return black
+}
+
+// least is the lowest contrast with any of the grounds.
+func (c Color) least(grounds []Color) float64 {
+	least := 21.0
+	for _, ground := range grounds {
+		least = min(least, c.Contrast(ground))
+	}
+	return least
+}
+
+// Mix is the colour on the way to another, part of it.
+func (c Color) Mix(d Color, part float64) Color {
+	for i := range c {
+		c[i] += (d[i] - c[i]) * part
+	}
+	return c
+}
+
+// on returns the colour, moved as little as it takes towards ink to be readable
+// on all grounds.
+func (c Color) on(ink Color, grounds []Color) Color {
+	const enough = TextContrast + 0.05 // for rounding to 8 bits
+	for part := 0.0; part < 1; part += 0.04 {
+		if moved := c.Mix(ink, part); moved.least(grounds) >= enough {
+			return moved
+		}
+	}
+	return ink
+}

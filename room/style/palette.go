@@ -1,0 +1,97 @@
+package style
+
+import (
+	"fmt"
+	"strings"
+)
+
+// LightPage and DarkPage are the backgrounds of page.css.
+var (
+	LightPage = white
+	DarkPage  = RGB(0x12, 0x14, 0x17)
+)
+
+// Accents of page.css, for light and for dark pages.
+var (
+	lightAccent = RGB(0x1d, 0x4e, 0xd8)
+	darkAccent  = RGB(0x8f, 0xb0, 0xff)
+)
+
+// night is the luminance below which a page is dark enough for the eyes at night.
+const night = 0.18
+
+// IsNight tells whether a page of this colour is dark.
+func (c Color) IsNight() bool { return c.Luminance() < night }
+
+// signals are the colours of page.css that say right, open and wrong, in its
+// light scheme.
+var (
+	good = RGB(0x17, 0x70, 0x3c)
+	open = RGB(0x8a, 0x5a, 0x00)
+	bad  = RGB(0xb3, 0x26, 0x1e)
+)
+
+// Palette is every colour of a page. Ink, Soft, AccentInk, Good, Open and Bad
+// are texts, readable on Page and on Card; OnAccent is readable on Accent.
+type Palette struct {
+	Page, Ink, Soft, Card, Rule Color
+	Accent, OnAccent, AccentInk Color
+	Good, Open, Bad             Color
+}
+
+// NewPalette makes the colours of a page. Without an accent it is ours.
+func NewPalette(page Color, accent *Color) Palette {
+	p, _ := paletteOn([]Color{page})
+	p.Accent = lightAccent
+	if page.IsNight() {
+		p.Accent = darkAccent
+	}
+	if accent != nil {
+		p.Accent = *accent
+	}
+	p.OnAccent = p.Accent.Opposite()
+	p.AccentInk = p.Accent.on(page.Opposite(), []Color{page, p.Card})
+	return p
+}
+
+// paletteOn makes the colours of what stands on all of the grounds, the first
+// before all others; false when nothing can be read on all of them. It has no
+// accent but the ink.
+func paletteOn(grounds []Color) (Palette, bool) {
+	page, ink := grounds[0], opposite(grounds)
+	card := page.Mix(ink, .04)
+	if ink.least(grounds) < 7 { // no room: the card goes the other way
+		card = page.Mix(ink.Opposite(), .04)
+	}
+	all := append([]Color{card}, grounds...)
+	p := Palette{
+		Page: page, Card: card, Rule: page.Mix(ink, .16),
+		Ink: page.Mix(ink, .92).on(ink, all), Soft: page.Mix(ink, .66).on(ink, all),
+		Good: good.on(ink, all), Open: open.on(ink, all), Bad: bad.on(ink, all),
+	}
+	p.Accent, p.OnAccent, p.AccentInk = page, p.Ink, p.Ink
+	return p, ink.least(all) >= TextContrast
+}
+
+// Colors returns the palette as declarations of custom properties.
+func (p Palette) Colors() string {
+	return p.local() + fmt.Sprintf(";--accent:%v;--on-accent:%v", p.Accent, p.OnAccent)
+}
+
+// local is the palette without what buttons look like.
+func (p Palette) local() string {
+	var b strings.Builder
+	for i, c := range []struct {
+		name  string
+		color Color
+	}{
+		{"page", p.Page}, {"ink", p.Ink}, {"soft", p.Soft}, {"card", p.Card}, {"rule", p.Rule}, {"accent-ink", p.AccentInk},
+		{"good", p.Good}, {"open", p.Open}, {"bad", p.Bad},
+	} {
+		if i > 0 {
+			b.WriteByte(';')
+		}
+		fmt.Fprintf(&b, "--%s:%v", c.name, c.color)
+	}
+	return b.String()
+}

@@ -1,0 +1,115 @@
+package style
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tdewolff/parse/v2"
+	"github.com/tdewolff/parse/v2/css"
+)
+
+// Problem is what is refused, and where it begins.
+type Problem struct {
+	Line   int    `json:"line"`   // from 1
+	Column int    `json:"column"` // from 1, in characters
+	Detail string `json:"detail"`
+}
+
+// String says where and what.
+func (p Problem) String() string {
+	return fmt.Sprintf("line %d, column %d: %s", p.Line, p.Column, p.Detail)
+}
+
+// token is a token of CSS (https://www.w3.org/TR/css-syntax-3/#tokenization).
+// Comments are white space.
+type token struct {
+	kind css.TokenType
+	text string
+	at   int // byte
+}
+
+// end is the kind of the token after the last.
+const end = css.ErrorToken
+
+// forbidden are characters that nothing of the language needs, and with which
+// text could mean one thing here and another in a browser.
+func forbidden(r rune) bool {
+	switch {
+	case r == '\\', r == '<', r == utf8.RuneError, r == '\uFEFF':
+		return true
+	case r == '\n', r == '\r', r == '\t', r == '\f':
+		return false
+	}
+	return r < ' ' || r == 0x7f
+}
+
+// tokens reads the tokens of a source; false, with a problem, when it has
+// characters that are not allowed anywhere.
+func (p *parser) tokens() bool {
+	if i := strings.IndexFunc(p.source, forbidden); i >= 0 {
+		p.refuse(i, "this character is not allowed")
+		return false
+	}
+	lexer, at := css.NewLexer(parse.NewInputString(p.source)), 0
+	for {
+		kind, text := lexer.Next()
+		if kind == css.ErrorToken {
+			p.all = append(p.all, token{end, "", at})
+			if at != len(p.source) {
+				p.refuse(at, "cannot be read from here on")
+				return false
+			}
+			return true
+		}
+		if kind == css.CommentToken {
+			kind = css.WhitespaceToken
+		}
+		p.all = append(p.all, token{kind, string(text), at})
+		at += len(text)
+	}
+}
+
+// refuse notes a problem.
+func (p *parser) refuse(at int, format string, args ...any) {
+	if len(p.problems) >= maxProblems {
+		return
+	}
+	before := p.source[:min(at, len(p.source))]
+	line := strings.LastIndexByte(before, '\n') + 1
+	p.problems = append(p.problems, Problem{
+		Line: 1 + strings.Count(before, "\n"), Column: 1 + utf8.RuneCountInString(before[line:]), Detail: fmt.Sprintf(format, args...),
+	})
+}
+
+// peek is the token at the place, next the same and moves on.
+func (p *parser) peek() token { return p.all[min(p.at, len(p.all)-1)] }
+
+func (p *parser) next() token {
+	t := p.peek()
+	p.at++
+	return t
+}
+
+// space moves on past white space, and tells whether there was any.
+func (p *parser) space() bool {
+	was := p.at
+	for p.peek().kind == css.WhitespaceToken {
+		p.at++
+	}
+	return p.at > was
+}
+
+// is tells whether the token is this delimiter.
+func (t token) is(delim string) bool { return t.kind == css.DelimToken && t.text == delim }
+
+// name is the token as a message names it.
+func (t token) name() string {
+	if t.kind == end {
+		return "the end"
+	}
+	if r := []rune(t.text); len(r) > 40 {
+		return string(r[:40]) + "..."
+	}
+	return t.text
+}
