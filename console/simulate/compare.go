@@ -1,0 +1,99 @@
+package simulate
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+)
+
+// Lengths are window lengths worth comparing, from first come first served to
+// five minutes.
+func Lengths() []Duration {
+	return []Duration{
+		Duration(fairness.MinWindow) * Duration(time.Millisecond), Duration(time.Second), Duration(10 * time.Second),
+		Duration(time.Minute), Duration(5 * time.Minute),
+	}
+}
+
+// Row is a plan with other windows, and what became of it.
+type Row struct {
+	Label  string   `json:"label"`
+	Length Duration `json:"length"` // of all windows; 0 for the windows of the plan
+	Result *Result  `json:"result"`
+}
+
+// Compare simulates the plan as it is, with windows of each length from the
+// opening on, and with one draw for everybody. The same people come each time.
+// progress, which may be nil, is told the row as well. Errors: as [Run].
+func Compare(ctx context.Context, p Plan, lengths []Duration, progress func(row, rows int, label string) Progress) ([]Row, error) {
+	rows := p.rows(lengths)
+	if problems := p.Problems(); len(problems) > 0 {
+		return nil, &InvalidError{problems}
+	}
+	crowd := newCrowd(&p)
+	for i := range rows {
+		one := p
+		if rows[i].Length > 0 {
+			one.Room.Windows = []WindowRule{{0, rows[i].Length}}
+		}
+		if problems := one.Problems(); len(problems) > 0 {
+			return nil, &InvalidError{problems}
+		}
+		var told Progress
+		if progress != nil {
+			told = progress(i, len(rows), rows[i].Label)
+		}
+		var err error
+		if rows[i].Result, err = run(ctx, &one, slices.Clone(crowd), told, nil); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// rows are what is compared. The plan's own windows stand first, and are left
+// out below.
+func (p *Plan) rows(lengths []Duration) []Row {
+	rows := []Row{{Label: "as planned"}}
+	own := Duration(0)
+	if w := p.Room.windows(); len(w) == 1 {
+		own = w[0].Length
+		rows[0].Label = "as planned (" + words(own) + ")"
+	}
+	for _, length := range lengths {
+		label := "windows of " + words(length)
+		if length.millis() == fairness.MinWindow {
+			label = "first come, first served"
+		}
+		if length != own {
+			rows = append(rows, Row{Label: label, Length: length})
+		}
+	}
+	if one := p.oneDraw(); one != own {
+		rows = append(rows, Row{Label: "one draw (" + words(one) + ")", Length: one})
+	}
+	return rows
+}
+
+// oneDraw is a window that nearly everybody reaches: until the start, where
+// people come before it, else until the crowd has come.
+func (p *Plan) oneDraw() Duration {
+	a := &p.Arrivals
+	last := a.Over
+	switch a.Shape {
+	case Burst:
+		last = 7 * a.HalfLife
+	case Early:
+		last = p.Room.Starts + 7*a.HalfLife
+	case Recorded:
+		last = a.Buckets[len(a.Buckets)-1].At
+	}
+	minute := Duration(time.Minute)
+	last = max((last+minute-1)/minute*minute, minute)
+	if p.Room.Closes != nil {
+		last = min(last, *p.Room.Closes)
+	}
+	return min(last, Duration(fairness.MaxWindow)*Duration(time.Millisecond))
+}

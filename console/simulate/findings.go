@@ -1,0 +1,211 @@
+package simulate
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+)
+
+// Findings says what a result means, in sentences. rows, which may be empty,
+// are those of [Compare] for the same plan.
+func Findings(p *Plan, r *Result, rows []Row) []string {
+	list := []string{outcome(r)}
+	list = append(list, waits(r)...)
+	list = append(list, bots(p, r)...)
+	list = append(list, hurry(r)...)
+	list = append(list, pace(p, r)...)
+	return append(list, tradeOff(r, rows)...)
+}
+
+// outcome says how the sale went.
+func outcome(r *Result) string {
+	in := fmt.Sprintf("%s of %s visitors were let in", grouped(r.Admitted), grouped(r.Visitors))
+	switch {
+	case !r.Finished:
+		return fmt.Sprintf("After two months people are still in line: %s. The outflow is too low for this crowd.", in)
+	case r.SoldOut:
+		late := ""
+		if r.Late > 0 {
+			late = fmt.Sprintf("; %s came later", grouped(r.Late))
+		}
+		return fmt.Sprintf("The %s tickets are sold %s after the opening: %s, and %s were still in line%s.", grouped(r.Sold), words(r.Ends), in, grouped(r.InVain), late)
+	case r.Tickets > 0:
+		return fmt.Sprintf("%s of %s tickets are sold, for nobody else came: everybody was through %s after the opening.", grouped(r.Sold), grouped(r.Tickets), words(r.Ends))
+	}
+	return fmt.Sprintf("Everybody is through %s after the opening: %s.", words(r.Ends), in)
+}
+
+func waits(r *Result) []string {
+	if r.Wait.Called == 0 {
+		return []string{"No person was called."}
+	}
+	return []string{fmt.Sprintf("Half of the people who were called waited less than %s, and one in ten more than %s. At most %s were in line at once.",
+		words(r.Wait.Median), words(r.Wait.P90), grouped(r.Peak))}
+}
+
+// likely compares who is called in time, while there are tickets. A difference that
+// luck alone could make is called so: less than two standard errors, with both
+// counts as if Poisson's.
+func likely(who, whom string, a, b Group) string {
+	x := a.Turn / b.Turn
+	spread := math.Sqrt(1/float64(max(a.Wait.Called, 1)) + 1/float64(max(b.Wait.Called, 1)))
+	switch {
+	case a.Wait.Called == 0 && b.Wait.Called == 0:
+		return fmt.Sprintf("neither %s nor %s is called in time", who, whom)
+	case a.Wait.Called == 0:
+		return fmt.Sprintf("%s is never called in time, as against %s", who, whom)
+	case b.Wait.Called == 0:
+		return fmt.Sprintf("%s is called in time, and %s never", who, whom)
+	case x >= 100:
+		return fmt.Sprintf("%s is more than 100 times as likely as %s to be called in time", who, whom)
+	case math.Abs(math.Log(x)) < 2*spread:
+		return fmt.Sprintf("%s is as likely as %s to be called in time (%s times, which may be luck)", who, whom, figure(x))
+	}
+	return fmt.Sprintf("%s is %s times as likely as %s to be called in time", who, figure(x), whom)
+}
+
+// both returns two groups of a sale that sold out; false when there is nothing
+// to compare, for where everybody gets in nobody has an advantage.
+func both(r *Result, a, b Name) (Group, Group, bool) {
+	one, ok := r.Group(a)
+	other, found := r.Group(b)
+	return one, other, ok && found && r.SoldOut
+}
+
+func bots(p *Plan, r *Result) []string {
+	robots, people, ok := both(r, Machines, Humans)
+	if !ok {
+		return nil
+	}
+	list := []string{fmt.Sprintf("%s. Bots are %s of the visitors and get %s of the tickets.", sentence(likely("a bot", "a person", robots, people)),
+		percent(float64(robots.Visitors)/float64(r.Visitors)), percent(float64(robots.Sold)/float64(r.Sold)))}
+	if n := p.Bots.PerOperator; n > 1 && robots.Visitors >= n {
+		list = append(list, fmt.Sprintf("No window can see who is behind a visitor: an operator with %s bots gets %s tickets on average, and a person %s. Limit them by account or payment card at the shop.",
+			grouped(n), figure(robots.Chance*float64(n)), figure(people.Chance)))
+	}
+	return list
+}
+
+// hurry says what it was worth to be early, and to be fast.
+func hurry(r *Result) []string {
+	var list []string
+	if early, late, ok := both(r, First, Last); ok {
+		list = append(list, sentence(likely("somebody of the first third of the people to arrive", "one of the last third", early, late))+".")
+	}
+	if quick, others, ok := both(r, Fast, Slow); ok {
+		list = append(list, sentence(likely("a person with a fast connection", "one without", quick, others))+".")
+	}
+	return list
+}
+
+// pace says what the outflow was used for.
+func pace(p *Plan, r *Result) []string {
+	var list []string
+	if r.Idle >= 0.1 {
+		list = append(list, fmt.Sprintf("%s of the outflow lets nobody in: the line is empty, its windows are not drawn, or the limit of people at the site is reached.", percent(r.Idle)))
+	}
+	if r.NoShows*20 > r.Called {
+		list = append(list, fmt.Sprintf("%s of those called did not come in time. Others are called for them, %s after the call.", percent(float64(r.NoShows)/float64(r.Called)), words(p.Room.Claim)))
+	}
+	if r.Away > 0 {
+		list = append(list, fmt.Sprintf("%s visitors came after the room closed.", grouped(r.Away)))
+	}
+	return list
+}
+
+// tradeOff says for each of several windows what a bot gains, and what that
+// costs in time.
+func tradeOff(r *Result, rows []Row) []string {
+	var list []string
+	for _, row := range rows {
+		robots, people, ok := both(row.Result, Machines, Humans)
+		if !ok {
+			continue
+		}
+		list = append(list, fmt.Sprintf("%s: %s%s.", sentence(row.Label), likely("a bot", "a person", robots, people), later(row.Result.Ends-r.Ends)))
+	}
+	return list
+}
+
+// later says how much later a sale ends than the planned one, where that is
+// worth a word.
+func later(d Duration) string {
+	switch {
+	case d >= Duration(10*time.Second):
+		return "; the sale ends " + words(d) + " later"
+	case d <= -Duration(10*time.Second):
+		return "; the sale ends " + words(-d) + " earlier"
+	}
+	return ""
+}
+
+func sentence(s string) string {
+	if s == "" || s[0] < 'a' || s[0] > 'z' {
+		return s
+	}
+	return string(s[0]-'a'+'A') + s[1:]
+}
+
+// words writes a duration for people, in at most two units.
+func words(d Duration) string {
+	ms := d.millis()
+	unit := func(n fairness.Millis, name string) string {
+		if n == 1 {
+			return "1 " + name
+		}
+		return strconv.FormatInt(int64(n), 10) + " " + name + "s"
+	}
+	two := func(large fairness.Millis, name string, small fairness.Millis, next string) string {
+		n := (ms + small/2) / small * small
+		if n%large == 0 {
+			return unit(n/large, name)
+		}
+		return unit(n/large, name) + " " + unit(n%large/small, next)
+	}
+	const second, minute, hour, day = 1000, 60_000, 3_600_000, 86_400_000
+	switch {
+	case ms < second:
+		return fmt.Sprintf("%d ms", ms)
+	case ms < minute-second/2:
+		return strconv.FormatFloat(math.Round(float64(ms)/100)/10, 'f', -1, 64) + " s"
+	case ms < hour-second/2:
+		return two(minute, "minute", second, "second")
+	case ms < day-minute/2:
+		return two(hour, "hour", minute, "minute")
+	}
+	return two(day, "day", hour, "hour")
+}
+
+// figure writes a number with two or three digits that count.
+func figure(x float64) string {
+	switch {
+	case x > 0 && x < 0.001:
+		return "less than 0.001"
+	case x < 1:
+		return strconv.FormatFloat(x, 'g', 2, 64)
+	case x < 10:
+		return strconv.FormatFloat(math.Round(x*100)/100, 'f', -1, 64)
+	case x < 100:
+		return strconv.FormatFloat(math.Round(x*10)/10, 'f', -1, 64)
+	}
+	return grouped(int(math.Round(x)))
+}
+
+func percent(share float64) string {
+	if share > 0 && share < 0.1 {
+		return strconv.FormatFloat(math.Round(share*1000)/10, 'f', -1, 64) + "%"
+	}
+	return strconv.FormatFloat(math.Round(share*100), 'f', -1, 64) + "%"
+}
+
+// grouped writes a number with commas.
+func grouped(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,164 @@
+package simulate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/proofline/proofline/fairness"
+)
+
+const (
+	wantCount    = "must be a whole number, 0 or more"
+	wantShare    = "must be a share from 0 to 1, such as 0.1 for 10%"
+	wantDuration = `must be a duration such as "30s"`
+	wantWindows  = `must be a list of {"from": duration, "length": duration}`
+	wantBuckets  = `must be a list of {"at": duration, "count": number}`
+)
+
+// ParsePlan reads the JSON of a plan. What it does not say is as [Default] has
+// it. The error is an [*InvalidError] that lists every field that is unknown,
+// cannot be read or is wrong.
+func ParsePlan(data []byte) (Plan, error) {
+	p := Default()
+	o := &object{problems: &[]fairness.Problem{}}
+	o.open(data)
+	o.plan(&p)
+	if len(*o.problems) > 0 {
+		return Plan{}, &InvalidError{*o.problems}
+	}
+	if problems := p.Problems(); len(problems) > 0 {
+		return Plan{}, &InvalidError{problems}
+	}
+	return p, nil
+}
+
+// object reads the members of a JSON object one by one, so that every problem
+// is found and not only the first.
+type object struct {
+	prefix   string
+	raw      map[string]json.RawMessage
+	known    []string // asked for
+	problems *[]fairness.Problem
+}
+
+func (o *object) open(data []byte) {
+	if err := json.Unmarshal(data, &o.raw); err != nil || o.raw == nil {
+		detail := "must be a JSON object"
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			detail += fmt.Sprintf("; after %d bytes: %v", syntax.Offset, syntax)
+		}
+		o.raw = nil
+		o.problem("", detail)
+	}
+}
+
+func (o *object) problem(name, detail string) {
+	*o.problems = append(*o.problems, fairness.Problem{Field: strings.Trim(o.prefix+name, "."), Detail: detail})
+}
+
+// has tells whether a member is there and not null.
+func (o *object) has(name string) bool {
+	o.known = append(o.known, name)
+	raw, ok := o.raw[name]
+	return ok && string(raw) != "null"
+}
+
+func (o *object) read(name string, into any, want string) {
+	if o.has(name) && json.Unmarshal(o.raw[name], into) != nil {
+		o.problem(name, want)
+	}
+}
+
+// inside reads the members of a member, if it is there.
+func (o *object) inside(name string, members func(*object)) {
+	if o.has(name) {
+		o.element(name, o.raw[name], members)
+	}
+}
+
+func (o *object) element(name string, raw json.RawMessage, members func(*object)) {
+	in := &object{prefix: o.prefix + name + ".", problems: o.problems}
+	in.open(raw)
+	members(in)
+	in.close()
+}
+
+// list reads a list of objects.
+func (o *object) list(name, want string, each func(in *object)) {
+	var elements []json.RawMessage
+	o.read(name, &elements, want)
+	for i, raw := range elements {
+		o.element(fmt.Sprintf("%s[%d]", name, i), raw, each)
+	}
+}
+
+// close complains about members that nobody asked for.
+func (o *object) close() {
+	for _, name := range slices.Sorted(maps.Keys(o.raw)) {
+		if !slices.Contains(o.known, name) {
+			o.problem(name, "is not known; known are "+strings.Join(o.known, ", "))
+		}
+	}
+}
+
+func (o *object) plan(p *Plan) {
+	o.inside("room", func(in *object) { in.room(&p.Room) })
+	o.read("visitors", &p.Visitors, wantCount)
+	o.read("tickets", &p.Tickets, wantCount)
+	o.inside("arrivals", func(in *object) { in.arrivals(&p.Arrivals) })
+	o.inside("people", func(in *object) { in.people(&p.People) })
+	o.inside("bots", func(in *object) {
+		in.read("count", &p.Bots.Count, wantCount)
+		in.read("latency", &p.Bots.Latency, wantDuration)
+		in.read("per_operator", &p.Bots.PerOperator, wantCount)
+	})
+	o.read("seed", &p.Seed, wantCount)
+	o.close()
+}
+
+func (o *object) room(r *Room) {
+	o.read("starts", &r.Starts, wantDuration)
+	o.read("closes", &r.Closes, wantDuration)
+	o.list("windows", wantWindows, func(in *object) {
+		var w WindowRule
+		in.read("from", &w.From, wantDuration)
+		in.read("length", &w.Length, wantDuration)
+		r.Windows = append(r.Windows, w)
+	})
+	o.inside("outflow", func(in *object) {
+		in.read("per_minute", &r.Outflow.PerMinute, wantCount)
+		in.read("max_active", &r.Outflow.MaxActive, wantCount)
+	})
+	o.read("claim", &r.Claim, wantDuration)
+	o.read("session", &r.Session, wantDuration)
+	o.read("draw", &r.Draw, wantDuration)
+}
+
+func (o *object) arrivals(a *Arrivals) {
+	o.read("shape", &a.Shape, "must be burst, steady, early or recorded")
+	o.read("half_life", &a.HalfLife, wantDuration)
+	o.read("ready", &a.Ready, wantShare)
+	o.read("over", &a.Over, wantDuration)
+	o.read("early", &a.Early, wantShare)
+	o.list("buckets", wantBuckets, func(in *object) {
+		var b Bucket
+		in.read("at", &b.At, wantDuration)
+		in.read("count", &b.Count, wantCount)
+		a.Buckets = append(a.Buckets, b)
+	})
+}
+
+func (o *object) people(p *People) {
+	o.read("reaction", &p.Reaction, wantDuration)
+	o.read("fast", &p.Fast, wantShare)
+	o.read("fast_reaction", &p.FastReaction, wantDuration)
+	o.read("claims", &p.Claims, wantDuration)
+	o.read("no_show", &p.NoShow, wantShare)
+	o.read("leave", &p.Leave, wantShare)
+	o.read("buys", &p.Buys, wantShare)
+	o.read("stay", &p.Stay, wantDuration)
+}

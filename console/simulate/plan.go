@@ -1,0 +1,243 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+)
+
+// MaxVisitors is how many may come to a simulated sale. A visitor takes about
+// 250 bytes of memory.
+const MaxVisitors = 2_000_000
+
+// longest is how long after the opening anything may happen.
+const longest = Duration(31 * 24 * time.Hour)
+
+// Plan is a sale to try out: a room, what it sells, and who comes.
+type Plan struct {
+	Room     Room     `json:"room"`
+	Visitors int      `json:"visitors"` // who join, bots included; 1 to [MaxVisitors]
+	Tickets  int      `json:"tickets"`  // on sale; 0: enough for everybody
+	Arrivals Arrivals `json:"arrivals"`
+	People   People   `json:"people"`
+	Bots     Bots     `json:"bots"`
+	Seed     uint64   `json:"seed"` // another one: another crowd and other draws
+}
+
+// Room is the part of a room's policy that decides about the line.
+type Room struct {
+	Starts  Duration     `json:"starts"`           // calls begin
+	Closes  *Duration    `json:"closes,omitempty"` // joins end; default: never
+	Windows []WindowRule `json:"windows"`          // default: one until starts, then a minute each
+	Outflow Outflow      `json:"outflow"`
+	Claim   Duration     `json:"claim"`   // how long a called visitor may claim
+	Session Duration     `json:"session"` // how long a pass lasts
+	Draw    Duration     `json:"draw"`    // from the end of a window until its places are known
+}
+
+// WindowRule opens windows of one length from a moment on.
+type WindowRule struct {
+	From   Duration `json:"from"`
+	Length Duration `json:"length"`
+}
+
+// Outflow is how fast people are let in.
+type Outflow struct {
+	PerMinute uint32 `json:"per_minute"`
+	MaxActive uint32 `json:"max_active"` // 0: no limit
+}
+
+// Shape is how arrivals are spread over time.
+type Shape string
+
+// The shapes of a crowd.
+const (
+	// Burst is a crowd that waits for the opening, and a stream after it that
+	// halves with every half-life.
+	Burst Shape = "burst"
+	// Steady is a stream that stays the same for some time.
+	Steady Shape = "steady"
+	// Early is a share that comes at any time between opening and start, and
+	// a burst at the start.
+	Early Shape = "early"
+	// Recorded is what another sale has seen.
+	Recorded Shape = "recorded"
+)
+
+// Arrivals say when people come.
+type Arrivals struct {
+	Shape    Shape    `json:"shape"`
+	HalfLife Duration `json:"half_life"` // of a burst
+	Ready    float64  `json:"ready"`     // share of a burst that waits for its moment, and then reacts
+	Over     Duration `json:"over"`      // how long a steady stream lasts
+	Early    float64  `json:"early"`     // share that comes before the start
+	Buckets  []Bucket `json:"buckets,omitempty"`
+}
+
+// Bucket is a number of arrivals from a moment on.
+type Bucket struct {
+	At    Duration `json:"at"`
+	Count int      `json:"count"`
+}
+
+// People say how those behave who are no bots. Delays are log-normal, and
+// given by their median.
+type People struct {
+	Reaction     Duration `json:"reaction"`      // to an opening or a start
+	Fast         float64  `json:"fast"`          // share with a fast connection and a quick hand
+	FastReaction Duration `json:"fast_reaction"` // theirs
+	Claims       Duration `json:"claims"`        // from the call to the claim
+	NoShow       float64  `json:"no_show"`       // share that never claims
+	Leave        float64  `json:"leave"`         // share of those in line that gives its place up, by the hour
+	Buys         float64  `json:"buys"`          // share of those let in that buys
+	Stay         Duration `json:"stay"`          // from the admission until the site lets them go; 0: as long as the pass
+}
+
+// Bots join at the opening, claim at once, and always buy.
+type Bots struct {
+	Count       int      `json:"count"`   // of the visitors
+	Latency     Duration `json:"latency"` // of a request; log-normal, its median
+	PerOperator int      `json:"per_operator"`
+}
+
+// Default returns a sale of 5,000 tickets that 50,000 visitors want, 5,000 of
+// them bots, in a room with the product's defaults and 600 admissions a minute.
+func Default() Plan {
+	return Plan{
+		Room: Room{
+			Outflow: Outflow{PerMinute: 600},
+			Claim:   Duration(5 * time.Minute), Session: Duration(15 * time.Minute), Draw: Duration(6 * time.Second),
+		},
+		Visitors: 50_000, Tickets: 5_000,
+		Arrivals: Arrivals{Shape: Burst, HalfLife: Duration(time.Minute), Ready: 0.4, Over: Duration(time.Hour), Early: 0.5},
+		People: People{
+			Reaction: Duration(2 * time.Second), Fast: 0.1, FastReaction: Duration(400 * time.Millisecond),
+			Claims: Duration(15 * time.Second), NoShow: 0.1, Leave: 0.1, Buys: 0.9, Stay: Duration(4 * time.Minute),
+		},
+		Bots: Bots{Count: 5_000, Latency: Duration(20 * time.Millisecond), PerOperator: 100},
+		Seed: 1,
+	}
+}
+
+// windows returns the room's rules, or the default of rooms.
+func (r *Room) windows() []WindowRule {
+	switch {
+	case len(r.Windows) > 0:
+		return r.Windows
+	case r.Starts.millis() < fairness.MinWindow:
+		return []WindowRule{{0, Duration(time.Minute)}}
+	}
+	return []WindowRule{{0, r.Starts}, {r.Starts, Duration(time.Minute)}}
+}
+
+// policy returns the room as the rules know it. It opens at 0, and has no
+// beacon: how long a draw takes is the plan's to say.
+func (r *Room) policy() fairness.Policy {
+	p := fairness.Policy{
+		Origin: "simulation", LogKey: "simulation+", VRFKey: [fairness.PublicKeySize]byte{2},
+		Lanes:  []fairness.Lane{fairness.General},
+		Starts: r.Starts.after(), Closes: fairness.Never,
+		Outflow: fairness.Outflow(r.Outflow), Claim: r.Claim.millis(), Session: r.Session.millis(),
+	}
+	if r.Closes != nil {
+		p.Closes = r.Closes.after()
+	}
+	for _, w := range r.windows() {
+		p.Windows = append(p.Windows, fairness.WindowRule{From: w.From.after(), Length: w.Length.millis()})
+	}
+	return p
+}
+
+// InvalidError lists everything wrong with a plan.
+type InvalidError struct{ Problems []fairness.Problem }
+
+// Error names every field, none for the whole, and what is wrong with it.
+func (e *InvalidError) Error() string {
+	parts := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		parts[i] = strings.TrimSpace(p.Field + " " + p.Detail)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Problems lists everything wrong with the plan, nil for nothing.
+func (p *Plan) Problems() []fairness.Problem {
+	var c complaints
+	c.room(&p.Room)
+	c.check(p.Visitors >= 1 && p.Visitors <= MaxVisitors, "visitors", fmt.Sprintf("must be between 1 and %d", MaxVisitors))
+	c.check(p.Tickets >= 0, "tickets", "must not be below 0; 0 is enough for everybody")
+	c.arrivals(&p.Arrivals)
+	c.share(p.People.Fast, "people.fast")
+	c.share(p.People.NoShow, "people.no_show")
+	c.share(p.People.Leave, "people.leave")
+	c.share(p.People.Buys, "people.buys")
+	c.within(p.People.Reaction, 0, time.Hour, "people.reaction")
+	c.within(p.People.FastReaction, 0, time.Hour, "people.fast_reaction")
+	c.within(p.People.Claims, 0, 24*time.Hour, "people.claims")
+	c.within(p.People.Stay, 0, 24*time.Hour, "people.stay")
+	c.check(p.Bots.Count >= 0 && p.Bots.Count <= p.Visitors, "bots.count", "must be between 0 and the number of visitors")
+	c.within(p.Bots.Latency, 0, time.Minute, "bots.latency")
+	c.check(p.Bots.PerOperator >= 1, "bots.per_operator", "must be 1 or more")
+	return c
+}
+
+type complaints []fairness.Problem
+
+func (c *complaints) check(ok bool, field, detail string) {
+	if !ok {
+		*c = append(*c, fairness.Problem{Field: field, Detail: detail})
+	}
+}
+
+func (c *complaints) share(x float64, field string) {
+	c.check(x >= 0 && x <= 1, field, "must be a share from 0 to 1, such as 0.1 for 10%")
+}
+
+func (c *complaints) within(d Duration, least, most time.Duration, field string) {
+	c.check(time.Duration(d) >= least && time.Duration(d) <= most, field, fmt.Sprintf("must be between %s and %s", Duration(least), Duration(most)))
+}
+
+// room lets the rules say what is wrong with the policy. An opening is no
+// field of a plan: what a start or window before it has wrong is said below.
+func (c *complaints) room(r *Room) {
+	c.within(r.Starts, 0, time.Duration(longest), "room.starts")
+	c.within(r.Draw, 0, time.Hour, "room.draw")
+	p := r.policy()
+	for _, problem := range p.Problems() {
+		switch problem.Field {
+		case "windows[0].from":
+			problem.Detail = "must be 0s: the first windows begin with the opening"
+		case "starts":
+			continue // said above
+		}
+		c.check(slices.ContainsFunc(*c, func(k fairness.Problem) bool { return k.Field == "room."+problem.Field }), "room."+problem.Field, problem.Detail)
+	}
+}
+
+func (c *complaints) arrivals(a *Arrivals) {
+	shapes := []Shape{Burst, Steady, Early, Recorded}
+	c.check(slices.Contains(shapes, a.Shape), "arrivals.shape", "must be burst, steady, early or recorded")
+	c.within(a.HalfLife, time.Millisecond, 24*time.Hour, "arrivals.half_life")
+	c.within(a.Over, time.Second, time.Duration(longest), "arrivals.over")
+	c.share(a.Ready, "arrivals.ready")
+	c.share(a.Early, "arrivals.early")
+	if a.Shape != Recorded {
+		c.check(len(a.Buckets) == 0, "arrivals.buckets", `are for the shape "recorded"`)
+		return
+	}
+	c.check(len(a.Buckets) > 0, "arrivals.buckets", `must be a list of {"at": duration, "count": number}`)
+	total := 0
+	for i, b := range a.Buckets {
+		at := fmt.Sprintf("arrivals.buckets[%d]", i)
+		ok := b.Count >= 0 && b.Count <= MaxVisitors && b.At >= 0 && b.At <= longest && (i == 0 || b.At > a.Buckets[i-1].At)
+		c.check(ok, at, fmt.Sprintf("must come after the one before, at most %s after the opening, with a count from 0 to %d", longest, MaxVisitors))
+		if !ok {
+			return
+		}
+		total += b.Count
+	}
+	c.check(total > 0, "arrivals.buckets", "must have arrivals")
+}

@@ -1,0 +1,375 @@
+package simulate
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+)
+
+// Result is what became of a simulated sale.
+type Result struct {
+	Visitors  int `json:"visitors"`  // who came, bots included
+	Bots      int `json:"bots"`      // of them
+	Operators int `json:"operators"` // of the bots
+	Away      int `json:"away"`      // came when the room was closed
+	Tickets   int `json:"tickets"`   // on sale; 0: enough for everybody
+	Sold      int `json:"sold"`
+	Called    int `json:"called"`
+	Admitted  int `json:"admitted"`
+	NoShows   int `json:"no_shows"`
+	Left      int `json:"left"`    // gave the place up before the call
+	InVain    int `json:"in_vain"` // in line when the last ticket was sold, called or not
+	Late      int `json:"late"`    // came after that
+	Windows   int `json:"windows"` // with arrivals
+
+	// Ends is when the last ticket was sold, or everybody was through.
+	Ends     Duration `json:"ends"`
+	SoldOut  bool     `json:"sold_out"`
+	Finished bool     `json:"finished"` // false when people were still in line after two months
+	// Idle is the share of the published outflow, from the start until the
+	// end, that let nobody in.
+	Idle float64 `json:"idle"`
+	Peak int     `json:"peak"` // most people in line at once
+	// Order is the share of all pairs of places whose earlier arrival is
+	// before the later one: 1 is strictly first come, first served, 0.5 is one
+	// draw for everybody.
+	Order float64 `json:"order"`
+
+	Wait    Wait     `json:"wait"` // of the people who were called
+	Groups  []Group  `json:"groups"`
+	Buckets []Span   `json:"buckets"` // people by the time of their arrival
+	Line    []Moment `json:"line"`    // the room over time
+}
+
+// Wait sums up how long people waited from their arrival until they were
+// called; all zero when nobody was.
+type Wait struct {
+	Called int      `json:"called"`
+	P10    Duration `json:"p10"`
+	Median Duration `json:"median"`
+	P90    Duration `json:"p90"`
+}
+
+// Name says who is in a group.
+type Name string
+
+// The groups. Slow and fast people are all people, and so are the thirds of
+// all people by arrival.
+const (
+	Humans   Name = "people"
+	Slow     Name = "slow"
+	Fast     Name = "fast"
+	Machines Name = "bots"
+	First    Name = "early"
+	Middle   Name = "middle"
+	Last     Name = "late"
+)
+
+var names = [...]Name{Humans, Slow, Fast, Machines, First, Middle, Last}
+
+// Group is what some of the visitors got.
+type Group struct {
+	Name     Name    `json:"name"`
+	Visitors int     `json:"visitors"`
+	Sold     int     `json:"sold"`
+	Chance   float64 `json:"chance"` // of a visitor to get a ticket
+	// Advantage is the share of the tickets sold over the share of the
+	// visitors: 1 is the fair share.
+	Advantage float64 `json:"advantage"`
+	// Turn is the chance to be called before the end, and Head what Advantage
+	// is for calls. It is all that a room decides: who is called and does not
+	// come, or does not buy, has had a turn.
+	Turn float64 `json:"turn"`
+	Head float64 `json:"head_start"`
+	Wait Wait    `json:"wait"` // of those who were called
+}
+
+// Span is what became of the people who came from one moment until another.
+type Span struct {
+	From     Duration `json:"from"`
+	To       Duration `json:"to"`
+	Visitors int      `json:"visitors"`
+	Sold     int      `json:"sold"`
+	Chance   float64  `json:"chance"`
+	Wait     Wait     `json:"wait"`
+}
+
+// Moment is the room at a time.
+type Moment struct {
+	At       Duration `json:"at"`
+	Waiting  int      `json:"waiting"` // in line, and not called
+	Called   int      `json:"called"`  // so far
+	Admitted int      `json:"admitted"`
+}
+
+// Group returns a group by name; false for none.
+func (r *Result) Group(name Name) (Group, bool) {
+	i := slices.IndexFunc(r.Groups, func(g Group) bool { return g.Name == name })
+	if i < 0 || r.Groups[i].Visitors == 0 {
+		return Group{}, false
+	}
+	return r.Groups[i], true
+}
+
+func (s *sale) result() *Result {
+	c := s.state.Counts()
+	r := &Result{
+		Visitors: len(s.crowd) - s.away, Away: s.away, Tickets: s.plan.Tickets, Sold: s.sold,
+		Called: int(c.Called), Admitted: int(c.Admitted), NoShows: int(c.NoShows), Left: int(c.Left), Windows: int(c.Windows),
+		Ends: since(s.now), SoldOut: s.soldOut, Peak: s.peak,
+	}
+	unsettled := int(c.Arrivals - c.Admitted - c.NoShows - c.Left)
+	if r.Finished = s.soldOut || unsettled == 0; s.soldOut {
+		r.InVain, r.Late = unsettled, len(s.crowd)-s.next
+	}
+	if open := s.now - s.plan.Room.Starts.after(); open > 0 {
+		most := float64(open) / 60_000 * float64(s.plan.Room.Outflow.PerMinute)
+		r.Idle = max(0, 1-float64(r.Admitted)/most)
+	}
+	s.group(r)
+	r.Order = s.order()
+	s.timeline(r)
+	return r
+}
+
+// tally collects what a group got.
+type tally struct {
+	visitors, sold int
+	waits          []fairness.Millis
+}
+
+func (t *tally) add(v *visitor) {
+	t.visitors++
+	if v.bought {
+		t.sold++
+	}
+	if v.status >= summoned && v.status != left {
+		t.waits = append(t.waits, fairness.Millis(v.called-v.arrives))
+	}
+}
+
+func (t *tally) chance() float64 {
+	if t.visitors == 0 {
+		return 0
+	}
+	return float64(t.sold) / float64(t.visitors)
+}
+
+func (t *tally) turn() float64 {
+	if t.visitors == 0 {
+		return 0
+	}
+	return float64(len(t.waits)) / float64(t.visitors)
+}
+
+// wait sorts the waits.
+func (t *tally) wait() Wait {
+	n := len(t.waits)
+	if n == 0 {
+		return Wait{}
+	}
+	slices.Sort(t.waits)
+	at := func(q float64) Duration {
+		return since(fairness.Time(t.waits[int(math.Round(q*float64(n-1)))]))
+	}
+	return Wait{Called: n, P10: at(0.1), Median: at(0.5), P90: at(0.9)}
+}
+
+// group sums up who got what, and the people by arrival.
+func (s *sale) group(r *Result) {
+	var all tally
+	groups := map[Name]*tally{}
+	for _, name := range names {
+		groups[name] = &tally{}
+	}
+	people := s.people()
+	spans := newSpans(people)
+	for i, v := range people {
+		third := names[4+3*i/len(people)]
+		speed := [...]Name{slow: Slow, fast: Fast}[v.kind]
+		for _, name := range []Name{Humans, speed, third} {
+			groups[name].add(v)
+		}
+		spans.add(v)
+	}
+	for i := range s.crowd {
+		v := &s.crowd[i]
+		if v.status == refused {
+			continue
+		}
+		all.add(v)
+		if v.kind == bot {
+			groups[Machines].add(v)
+		}
+	}
+	for _, name := range names {
+		t := groups[name]
+		g := Group{Name: name, Visitors: t.visitors, Sold: t.sold, Chance: t.chance(), Wait: t.wait()}
+		if all.sold > 0 {
+			g.Advantage = g.Chance / all.chance()
+		}
+		if len(all.waits) > 0 {
+			g.Turn = t.turn()
+			g.Head = g.Turn / all.turn()
+		}
+		r.Groups = append(r.Groups, g)
+	}
+	r.Bots = groups[Machines].visitors
+	r.Operators = (r.Bots + s.plan.Bots.PerOperator - 1) / s.plan.Bots.PerOperator
+	r.Wait = groups[Humans].wait()
+	r.Buckets = spans.list()
+}
+
+// people returns those who are no bots and were not refused, in the order of
+// arrival. Who comes after the last ticket is one of them: to be late is what
+// a window is about.
+func (s *sale) people() []*visitor {
+	var list []*visitor
+	for i := range s.crowd {
+		if v := &s.crowd[i]; v.kind != bot && v.status != refused {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// order counts the pairs of places that are in the order of arrival, by
+// sorting them.
+func (s *sale) order() float64 {
+	places := make([]fairness.Position, 0, len(s.line))
+	for _, n := range s.joined {
+		if p := s.crowd[n].position; p > 0 {
+			places = append(places, p)
+		}
+	}
+	n := float64(len(places))
+	if n < 2 {
+		return 1
+	}
+	return 1 - float64(inversions(places, make([]fairness.Position, len(places))))/(n*(n-1)/2)
+}
+
+// inversions sorts a list and returns how many of its pairs were not in order.
+func inversions(list, spare []fairness.Position) (n int) {
+	if len(list) < 2 {
+		return 0
+	}
+	half := len(list) / 2
+	n = inversions(list[:half], spare[:half]) + inversions(list[half:], spare[half:])
+	copy(spare, list)
+	a, b := spare[:half], spare[half:]
+	for i := range list {
+		if len(b) == 0 || len(a) > 0 && a[0] < b[0] {
+			list[i], a = a[0], a[1:]
+		} else {
+			n += len(a)
+			list[i], b = b[0], b[1:]
+		}
+	}
+	return n
+}
+
+// Sizes of what is reported over time.
+const (
+	mostSpans   = 40
+	mostMoments = 120
+)
+
+// steps are widths that people can read.
+var steps = []Duration{
+	Duration(100 * time.Millisecond), Duration(200 * time.Millisecond), Duration(500 * time.Millisecond),
+	Duration(time.Second), Duration(2 * time.Second), Duration(5 * time.Second), Duration(10 * time.Second), Duration(15 * time.Second), Duration(30 * time.Second),
+	Duration(time.Minute), Duration(2 * time.Minute), Duration(5 * time.Minute), Duration(10 * time.Minute), Duration(15 * time.Minute), Duration(30 * time.Minute),
+	Duration(time.Hour), Duration(2 * time.Hour), Duration(6 * time.Hour), Duration(12 * time.Hour),
+	Duration(24 * time.Hour), Duration(48 * time.Hour), Duration(7 * 24 * time.Hour),
+}
+
+// stepFor returns the smallest width that covers a length in so many steps.
+func stepFor(length fairness.Time, most int) fairness.Time {
+	for _, d := range steps {
+		if d.after()*fairness.Time(most) >= length {
+			return d.after()
+		}
+	}
+	return (length + fairness.Time(most) - 1) / fairness.Time(most)
+}
+
+// spans are people by arrival, in steps of one width from the first one's. The
+// last takes the few who come much later.
+type spans struct {
+	from, width fairness.Time
+	last        fairness.Time // arrival
+	tallies     []tally
+}
+
+func newSpans(people []*visitor) *spans {
+	if len(people) == 0 {
+		return &spans{}
+	}
+	first, most := people[0].arrives, people[int(0.99*float64(len(people)-1))].arrives
+	width := stepFor(most-first+1, mostSpans-1)
+	first -= first % width
+	n := int((most-first)/width) + 1
+	last := people[len(people)-1].arrives
+	if last >= first+fairness.Time(n)*width {
+		n++
+	}
+	return &spans{from: first, width: width, last: last, tallies: make([]tally, n)}
+}
+
+func (s *spans) add(v *visitor) {
+	s.tallies[min(int((v.arrives-s.from)/s.width), len(s.tallies)-1)].add(v)
+}
+
+func (s *spans) list() []Span {
+	var list []Span
+	for i := range s.tallies {
+		t := &s.tallies[i]
+		from := s.from + fairness.Time(i)*s.width
+		to := from + s.width
+		if i == len(s.tallies)-1 {
+			to = max(to, s.last+1)
+		}
+		list = append(list, Span{since(from), since(to), t.visitors, t.sold, t.chance(), t.wait()})
+	}
+	return list
+}
+
+// timeline counts the line again, from what became of each visitor.
+func (s *sale) timeline(r *Result) {
+	width := stepFor(s.now+1, mostMoments)
+	bins := make([]Moment, s.now/width+2)
+	bin := func(t fairness.Time) *Moment { return &bins[(t+width-1)/width] }
+	for _, n := range s.joined {
+		v := &s.crowd[n]
+		bin(v.arrives).Waiting++
+		gone := v.called
+		if v.status == left {
+			gone = v.gone
+		}
+		if v.status == inLine {
+			continue
+		}
+		bin(gone).Waiting--
+		if v.status != left {
+			bin(gone).Called++
+		}
+		if v.status == admitted {
+			bin(v.gone).Admitted++
+		}
+	}
+	for i := range bins {
+		bins[i].At = since(min(fairness.Time(i)*width, s.now))
+		if i > 0 {
+			bins[i].Waiting += bins[i-1].Waiting
+			bins[i].Called += bins[i-1].Called
+			bins[i].Admitted += bins[i-1].Admitted
+		}
+	}
+	if bins[len(bins)-2].At == bins[len(bins)-1].At {
+		bins = bins[:len(bins)-1]
+	}
+	r.Line = bins
+}
