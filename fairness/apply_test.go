@@ -441,11 +441,11 @@ func TestRuleSkip(t *testing.T) {
 	r.refuse(RuleSkip, &Skip{now, line[0], NoShow}) // not called
 	r.call(now, 3)
 	r.refuse(RuleSkip, &Skip{now, line[0], NoShow})
-	for _, reason := range []Reason{"", "tired", "no-shows"} {
+	for _, reason := range []Reason{"", "tired", "no-shows", "revoked-", "revoked-bots"} {
 		r.refuse(RuleSkip, &Skip{now, line[0], reason})
 	}
 	r.must(&Skip{now, waiting, Left})
-	r.must(&Skip{now, line[3], Revoked})
+	r.must(&Skip{now, line[3], RevokedFraud})
 	r.must(&Skip{now, line[1], Left})
 	r.must(r.admission(now, line[2]))
 	expiry := now + Time(r.policy.Claim)

@@ -2,6 +2,7 @@ package fairness
 
 import (
 	"encoding/hex"
+	"slices"
 	"strconv"
 
 	"github.com/proofline/proofline/fairness/beacon"
@@ -121,12 +122,20 @@ type Admit struct {
 // Reason says why a ticket was passed over.
 type Reason string
 
-// The reasons of a skip.
+// The reasons of a skip. The organizer took the place away for those that begin
+// with "revoked", and says what for in the rest; why it thinks so is its word.
 const (
-	NoShow  Reason = "no-show" // called, and not claimed in time
-	Left    Reason = "left"    // the visitor gave the place up
-	Revoked Reason = "revoked" // the organizer took the place away
+	NoShow           Reason = "no-show" // called, and not claimed in time
+	Left             Reason = "left"    // the visitor gave the place up
+	Revoked          Reason = "revoked" // for no class of reason that it names
+	RevokedBot       Reason = "revoked-bot"
+	RevokedDuplicate Reason = "revoked-duplicate" // one of several places of somebody
+	RevokedFraud     Reason = "revoked-fraud"
+	RevokedRequest   Reason = "revoked-request" // the visitor asked for it
 )
+
+// IsRevoked tells whether the organizer took the place away.
+func (r Reason) IsRevoked() bool { return slices.Index(reasons[:], r) >= int(revoked) }
 
 // Skip passes a ticket over. Nothing is deleted and nothing drawn again.
 type Skip struct {

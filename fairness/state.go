@@ -84,11 +84,11 @@ const (
 	admitted
 	noShow
 	left
-	revoked
+	revoked // and the classes of it
 )
 
 // reasons are those of the outcomes that are skips.
-var reasons = [...]Reason{noShow: NoShow, left: Left, revoked: Revoked}
+var reasons = [...]Reason{noShow: NoShow, left: Left, revoked: Revoked, RevokedBot, RevokedDuplicate, RevokedFraud, RevokedRequest}
 
 func (o outcome) skipped() bool { return reasons[o] != "" }
 

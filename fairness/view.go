@@ -105,7 +105,7 @@ type Counts struct {
 
 // Counts returns the room's sums.
 func (s *State) Counts() Counts {
-	return Counts{
+	n := Counts{
 		Arrivals: uint64(s.arrivals.count),
 		Drawn:    uint64(s.places),
 		Assigned: uint64(s.assigned),
@@ -113,11 +113,14 @@ func (s *State) Counts() Counts {
 		Admitted: s.settled[admitted],
 		NoShows:  s.settled[noShow],
 		Left:     s.settled[left],
-		Revoked:  s.settled[revoked],
 		Waiting:  s.waiting,
 		Windows:  uint64(len(s.windows)),
 		Amends:   s.amends,
 	}
+	for _, of := range s.settled[revoked:] {
+		n.Revoked += of
+	}
+	return n
 }
 
 // FreezeDue returns when the next window with arrivals is over and to be

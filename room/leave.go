@@ -19,13 +19,19 @@ func (r *Room) Leave(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 	return r.skip(ctx, t, fairness.Left)
 }
 
-// Revoke takes the place of a ticket away, by the organizer's decision. Again
-// is no error. Errors: [ErrTicketUnknown], [ErrSettled], [ErrBusy],
-// [ErrStopping], and that of ctx.
-func (r *Room) Revoke(ctx context.Context, t fairness.Ticket) error {
+// Revoke takes the place of a ticket away, by the organizer's decision, for a
+// reason that [fairness.Reason.IsRevoked]. Again is no error, whatever the reason
+// was then. Errors: [ErrTicketUnknown], [ErrSettled], [ErrBusy], [ErrStopping],
+// [*InvalidError] for another reason, and that of ctx.
+func (r *Room) Revoke(ctx context.Context, t fairness.Ticket, reason fairness.Reason) error {
 	r.touch()
-	return r.skip(ctx, t, fairness.Revoked)
+	if !reason.IsRevoked() {
+		return &InvalidError{[]fairness.Problem{{Field: "reason", Detail: wantReason}}}
+	}
+	return r.skip(ctx, t, reason)
 }
+
+const wantReason = "must be revoked, revoked-bot, revoked-duplicate, revoked-fraud or revoked-request"
 
 // skip passes a ticket over that can still be called or claimed.
 func (r *Room) skip(ctx context.Context, t fairness.Ticket, reason fairness.Reason) error {
@@ -44,7 +50,7 @@ func (r *Room) skip(ctx context.Context, t fairness.Ticket, reason fairness.Reas
 		}
 		st, _ = r.Standing(t)
 	}
-	if st.Status == fairness.StatusSkipped && st.Reason == reason {
+	if st.Status == fairness.StatusSkipped && (st.Reason == reason || st.Reason.IsRevoked() && reason.IsRevoked()) {
 		return nil
 	}
 	return ErrSettled

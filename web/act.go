@@ -156,7 +156,7 @@ func (in *submission) joiner(c echo.Context, r *room.Room) (own holder, kept boo
 	}
 	st, joined := r.Standing(own.ticket)
 	_, otherJoined := r.Standing(other.ticket)
-	isOver := st.Status == fairness.StatusSkipped && st.Reason != fairness.Revoked
+	isOver := st.Status == fairness.StatusSkipped && !st.Reason.IsRevoked()
 	if in.again && isOver || !joined && otherJoined {
 		return other, false
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/web/page"
 )
 
 // browser keeps cookies as a browser does on https, though tests use http.
@@ -173,7 +174,9 @@ func TestStates(t *testing.T) {
 	s.post("/v1/rooms/waiting/end", "").want(http.StatusOK)
 	expect(b, "waiting", "ended")
 	expect(s.browser(), "waiting", "ended")
-	for reason, want := range skipStates {
+	for reason, want := range map[fairness.Reason]page.State{
+		fairness.NoShow: page.Missed, fairness.Left: page.Left, fairness.Revoked: page.Revoked, fairness.RevokedBot: page.Revoked,
+	} {
 		st := fairness.Standing{Status: fairness.StatusSkipped, Reason: reason}
 		if got := stateOf(&st, nil); got != want {
 			t.Errorf("skipped for %s: %s, want %s", reason, got, want)

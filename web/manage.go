@@ -1,7 +1,9 @@
 package web
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 )
 
@@ -142,10 +145,32 @@ func (s *Server) revoke(c echo.Context, r *room.Room) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Revoke(c.Request().Context(), ticket); err != nil {
+	reason, err := readReason(c.Request())
+	if err != nil {
+		return err
+	}
+	if err := r.Revoke(c.Request().Context(), ticket, reason); err != nil {
 		return err
 	}
 	return s.ticket(c, r)
+}
+
+// readReason reads the class of reason of a revocation from the body; without
+// one it is none of those with a name.
+func readReason(r *http.Request) (fairness.Reason, error) {
+	body, err := readBody(r, nil, visitorBody)
+	if err != nil || len(body) == 0 {
+		return fairness.Revoked, err
+	}
+	in := struct {
+		Reason fairness.Reason `json:"reason"`
+	}{fairness.Revoked}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if d.Decode(&in) != nil {
+		return "", invalid("", `must be a JSON object of at most "reason", a text`)
+	}
+	return in.Reason, nil
 }
 
 // change is the handler of a request to pause, resume or end.

@@ -193,9 +193,12 @@ func TestRevoke(t *testing.T) {
 	path := "/v1/rooms/sale/tickets/" + v.ticket + "/revoke"
 	s.post(path, "").problem(http.StatusNotFound, "unknown-ticket")
 	s.post("/v1/rooms/sale/tickets/x/revoke", "").problem(http.StatusBadRequest, "invalid")
+	for _, body := range []string{`{"reason":"left"}`, `{"reason":"revoked-"}`, `{"why":"bot"}`} {
+		s.post(path, body).problem(http.StatusBadRequest, "invalid")
+	}
 	s.post("/r/sale/join", v.joinBody()).want(http.StatusCreated)
-	for range 2 { // again is no error, and no second entry
-		if got := decode[ticketJSON](s.post(path, "").want(http.StatusOK)); got.Status != "skipped" || got.Reason != "revoked" {
+	for _, body := range []string{`{"reason":"revoked-bot"}`, ""} { // again is no error, and no second entry
+		if got := decode[ticketJSON](s.post(path, body).want(http.StatusOK)); got.Status != "skipped" || got.Reason != "revoked-bot" {
 			t.Errorf("revoked: %+v", got)
 		}
 	}

@@ -211,7 +211,7 @@ func stateOf(st *fairness.Standing, s *room.Snapshot) page.State {
 	case st.Status == fairness.StatusAdmitted:
 		return page.Admitted
 	case st.Status == fairness.StatusSkipped:
-		return skipStates[st.Reason]
+		return skipState(st.Reason)
 	case s.Ended:
 		return page.Ended
 	case st.Status == fairness.StatusCalled:
@@ -222,8 +222,14 @@ func stateOf(st *fairness.Standing, s *room.Snapshot) page.State {
 	return page.Waiting
 }
 
-var skipStates = map[fairness.Reason]page.State{
-	fairness.NoShow: page.Missed, fairness.Left: page.Left, fairness.Revoked: page.Revoked,
+func skipState(reason fairness.Reason) page.State {
+	switch reason {
+	case fairness.NoShow:
+		return page.Missed
+	case fairness.Left:
+		return page.Left
+	}
+	return page.Revoked
 }
 
 // ticketView is the visitor's own place.

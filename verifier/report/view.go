@@ -191,6 +191,22 @@ func (p *page) tables() {
 		{"left: the visitor gave the place up", grouped(s.Skips[fairness.Left])},
 		{"revoked: the organizer took the place away", grouped(s.Skips[fairness.Revoked])},
 	}
+	for _, r := range revocations {
+		if n := s.Skips[r.reason]; n > 0 {
+			p.Skips = append(p.Skips, fact{string(r.reason) + ": " + r.words, grouped(n)})
+		}
+	}
+}
+
+// revocations are the classes of reasons for which organizers take places away.
+var revocations = []struct {
+	reason fairness.Reason
+	words  string
+}{
+	{fairness.RevokedBot, "the organizer says that it was a program's"},
+	{fairness.RevokedDuplicate, "the organizer says that it was one of several of somebody"},
+	{fairness.RevokedFraud, "the organizer says that there was fraud"},
+	{fairness.RevokedRequest, "the organizer says that the visitor asked for it"},
 }
 
 // more counts what a table leaves out, empty for nothing.

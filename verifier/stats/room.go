@@ -171,12 +171,12 @@ func (d *description) freeze(w *window, t fairness.Time) {
 }
 
 func (d *description) skip(e *fairness.Skip) {
-	switch e.Reason {
-	case fairness.NoShow:
+	switch {
+	case e.Reason == fairness.NoShow:
 		d.NoShows++
-	case fairness.Left:
+	case e.Reason == fairness.Left:
 		d.Left++
-	case fairness.Revoked:
+	case e.Reason.IsRevoked():
 		d.Revoked++
 	}
 }

@@ -2,6 +2,8 @@ package watch
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,10 +93,8 @@ func (n *news) lines(s *fairness.State) []string {
 			counts = append(counts, count(c.n, c.noun))
 		}
 	}
-	for _, reason := range []fairness.Reason{fairness.NoShow, fairness.Left, fairness.Revoked} {
-		if n.skips[reason] > 0 {
-			counts = append(counts, fmt.Sprintf("%d skipped (%s)", n.skips[reason], reason))
-		}
+	for _, reason := range slices.Sorted(maps.Keys(n.skips)) {
+		counts = append(counts, fmt.Sprintf("%d skipped (%s)", n.skips[reason], reason))
 	}
 	if n.called {
 		counts = append(counts, fmt.Sprintf("called up to place %d", s.Counts().Called))

@@ -57,7 +57,7 @@ const id: Field<string> = { read: parseUuid8, write: (value) => value };
 const hash = bytes(32);
 const token = word(/^[!-~]+$/); // printable ASCII without space
 const lane = word(/^[a-z0-9-]{1,32}$/);
-const reason = word(/^(?:no-show|left|revoked)$/);
+const reason = word(/^(?:no-show|left|revoked(?:-(?:bot|duplicate|fraud|request))?)$/);
 const signature: Field<Uint8Array> = {
   read: (text) => {
     if (text === "-") return new Uint8Array(0);

@@ -1,0 +1,213 @@
+package desk
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// maxDraft is the most bytes of a draft's JSON.
+const maxDraft = 256 << 10
+
+// Draft is a room that is not published: nobody sees it, and it has no
+// transcript.
+type Draft struct {
+	pgdesk.Draft
+	// Slug and Title are those of the configuration, as far as they can be read.
+	Slug, Title string
+	Host        string
+	// Problems are what keeps it from being published now.
+	Problems []fairness.Problem
+}
+
+// draftJSON is what a draft is stored as: a room's configuration, and where it
+// belongs.
+type draftJSON struct {
+	Host   string          `json:"host,omitempty"`
+	Config json.RawMessage `json:"config"`
+}
+
+// Config reads the configuration; of what cannot be read the zero value.
+func (d Draft) Config() room.Config {
+	c, _ := room.ParseConfig(d.Draft.Config)
+	return c
+}
+
+// newDraft reads what is stored.
+func newDraft(stored pgdesk.Draft) Draft {
+	var in draftJSON
+	_ = json.Unmarshal(stored.Config, &in) // written by encode
+	d := Draft{Draft: stored, Host: in.Host}
+	d.Draft.Config = in.Config
+	c, err := room.ParseConfig(in.Config)
+	d.Slug, d.Title = c.Slug, c.Title
+	if wrong, ok := errors.AsType[*room.InvalidError](err); ok {
+		d.Problems = wrong.Problems
+	}
+	return d
+}
+
+func (in draftJSON) encode() (json.RawMessage, error) {
+	if len(in.Config) > maxDraft {
+		return nil, invalid("", "must be at most 256 KiB")
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(in.Config, &object); err != nil || object == nil || bytes.Contains(in.Config, []byte(`\u0000`)) {
+		return nil, invalid("", "must be a JSON object, without NUL")
+	}
+	return json.Marshal(in)
+}
+
+// Drafts lists the drafts of the actor's organization, the latest changed first.
+func (d *Desk) Drafts(ctx context.Context, actor account.Actor) ([]Draft, error) {
+	if !actor.May(account.Read) {
+		return nil, account.ErrForbidden
+	}
+	stored, err := d.Store.Drafts(ctx, actor.Org)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Draft, len(stored))
+	for i, one := range stored {
+		list[i] = newDraft(one)
+	}
+	return list, nil
+}
+
+// Draft returns one draft; [ErrDraftUnknown], [account.ErrForbidden].
+func (d *Desk) Draft(ctx context.Context, actor account.Actor, id uuid.UUID) (Draft, error) {
+	if !actor.May(account.Read) {
+		return Draft{}, account.ErrForbidden
+	}
+	return asDraft(d.Store.Draft(ctx, actor.Org, id))
+}
+
+func asDraft(stored pgdesk.Draft, err error) (Draft, error) {
+	switch {
+	case errors.Is(err, pgdesk.ErrNotFound):
+		return Draft{}, ErrDraftUnknown
+	case errors.Is(err, pgdesk.ErrChanged):
+		return Draft{}, ErrChanged
+	case err != nil:
+		return Draft{}, err
+	}
+	return newDraft(stored), nil
+}
+
+// SaveDraft stores a configuration as it is, finished or not: a new draft when
+// id is zero, else the version of it that was read. Errors: [*room.InvalidError]
+// when it is no JSON object, [ErrDraftUnknown], [ErrChanged],
+// [account.ErrForbidden].
+func (d *Desk) SaveDraft(ctx context.Context, actor account.Actor, id uuid.UUID, version int64, host string, config json.RawMessage) (Draft, error) {
+	if !actor.May(account.Operate) {
+		return Draft{}, account.ErrForbidden
+	}
+	text, err := draftJSON{host, config}.encode()
+	if err != nil {
+		return Draft{}, err
+	}
+	if id == uuid.Nil {
+		draft, err := asDraft(d.Store.AddDraft(ctx, actor.Org, text, actor.Name))
+		if err != nil {
+			return Draft{}, err
+		}
+		return draft, d.Record(ctx, actor, "draft.create", draft.ID.String(), map[string]any{"slug": draft.Slug})
+	}
+	return asDraft(d.Store.ChangeDraft(ctx, actor.Org, id, version, text, actor.Name))
+}
+
+// DeleteDraft deletes a draft; [ErrDraftUnknown], [account.ErrForbidden].
+func (d *Desk) DeleteDraft(ctx context.Context, actor account.Actor, id uuid.UUID) error {
+	if !actor.May(account.Operate) {
+		return account.ErrForbidden
+	}
+	return d.act(ctx, actor, "draft.delete", id.String(), nil, func() error {
+		err := d.Store.DeleteDraft(ctx, actor.Org, id)
+		if errors.Is(err, pgdesk.ErrNotFound) {
+			return ErrDraftUnknown
+		}
+		return err
+	})
+}
+
+// Publish makes a room of a draft, which is gone then. Errors: those of
+// [Desk.Draft] and [Desk.Create]; the draft stays after any.
+func (d *Desk) Publish(ctx context.Context, actor account.Actor, id uuid.UUID, version int64) (*room.Room, error) {
+	draft, err := d.Draft(ctx, actor, id)
+	if err != nil {
+		return nil, err
+	}
+	if draft.Version != version {
+		return nil, ErrChanged
+	}
+	c, err := room.ParseConfig(draft.Draft.Config)
+	if err != nil {
+		return nil, err
+	}
+	r, err := d.Create(ctx, actor, c, Place{Host: draft.Host})
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Store.DeleteDraft(ctx, actor.Org, id); err != nil && !errors.Is(err, pgdesk.ErrNotFound) {
+		d.Log.Error("draft of a published room is left over", "draft", id, "err", err)
+	}
+	return r, nil
+}
+
+// Duplicate makes a draft of a room: its times are moved by whole weeks, so
+// that it opens in the future at the same time of the same weekday.
+func (d *Desk) Duplicate(ctx context.Context, actor account.Actor, slug string) (Draft, error) {
+	r, err := d.room(ctx, actor, account.Operate, slug)
+	if err != nil {
+		return Draft{}, err
+	}
+	c := r.Config()
+	c.Slug = copyName(c.Slug)
+	moveAhead(&c, r.Now())
+	config, err := json.Marshal(c)
+	if err != nil {
+		return Draft{}, err
+	}
+	host := ""
+	if r.Owner.Host != nil {
+		host = *r.Owner.Host
+	}
+	return d.SaveDraft(ctx, actor, uuid.Nil, 0, host, config)
+}
+
+// copyName returns a slug for a copy; an end is cut off where it would be too long.
+func copyName(slug string) string {
+	const suffix, most = "-copy", 63
+	return slug[:min(len(slug), most-len(suffix))] + suffix
+}
+
+const week = 7 * 24 * time.Hour
+
+// moveAhead moves all times of a configuration by the fewest whole weeks after
+// which it opens in the future.
+func moveAhead(c *room.Config, now time.Time) {
+	if c.Opens == nil || c.Opens.After(now) {
+		return
+	}
+	by := week * (now.Sub(*c.Opens)/week + 1)
+	move := func(t *time.Time) *time.Time {
+		if t == nil {
+			return nil
+		}
+		moved := t.Add(by)
+		return &moved
+	}
+	c.Opens, c.Starts, c.Closes = move(c.Opens), move(c.Starts), move(c.Closes)
+	for i := range c.Windows {
+		c.Windows[i].From = move(c.Windows[i].From)
+	}
+}

@@ -1,0 +1,290 @@
+package desk
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
+)
+
+// Filter is which rooms a list has.
+type Filter struct {
+	Search   string // in slug or title; empty for all
+	Archived bool   // those that are archived, rather than the others
+	Cursor   string // [RoomPage.Next] of the page before; empty for the first
+	Most     int    // 0: [DefaultPage]
+}
+
+// Summary is a room in a list. Of rooms that have ended the log is not read
+// for it: then Snapshot is nil.
+type Summary struct {
+	pgroom.Room
+	URL      string
+	Phase    room.Phase
+	Snapshot *room.Snapshot
+}
+
+// RoomPage is one page of rooms, newest first.
+type RoomPage struct {
+	List []Summary
+	Next string // cursor of the next page; empty: there is none
+}
+
+// List lists rooms of the actor's organization.
+func (d *Desk) List(ctx context.Context, actor account.Actor, f Filter) (RoomPage, error) {
+	if !actor.May(account.Read) {
+		return RoomPage{}, account.ErrForbidden
+	}
+	before, err := parseCursor(f.Cursor)
+	if err != nil {
+		return RoomPage{}, err
+	}
+	most := pageSize(f.Most)
+	records, err := d.Rooms.Options.Rooms.ListOf(ctx, pgroom.Selection{Org: actor.Org, Search: strings.TrimSpace(f.Search), Archived: f.Archived, Before: before, Most: most + 1})
+	if err != nil {
+		return RoomPage{}, err
+	}
+	var page RoomPage
+	if len(records) > most {
+		records = records[:most]
+		page.Next = cursorOf(records[most-1])
+	}
+	for _, record := range records {
+		s, err := d.summary(ctx, record)
+		if errors.Is(err, room.ErrNotFound) {
+			continue // its creation was not finished
+		}
+		if err != nil {
+			return RoomPage{}, err
+		}
+		page.List = append(page.List, s)
+	}
+	return page, nil
+}
+
+func (d *Desk) summary(ctx context.Context, record pgroom.Room) (Summary, error) {
+	s := Summary{Room: record, URL: d.Rooms.URL(record), Phase: room.PhaseEnded}
+	if record.Ended != nil {
+		return s, nil
+	}
+	r, err := d.Rooms.Get(ctx, record.Slug)
+	if err != nil {
+		return s, err
+	}
+	s.Snapshot = r.Snapshot()
+	s.Phase = s.Snapshot.Phase(r.Now())
+	return s, nil
+}
+
+// cursorOf names the place after a room in a list.
+func cursorOf(r pgroom.Room) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(r.Created.UnixMicro(), 10) + " " + r.Slug))
+}
+
+// parseCursor reads what cursorOf made; nil for the empty one.
+func parseCursor(text string) (*pgroom.Room, error) {
+	if text == "" {
+		return nil, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	micros, slug, _ := strings.Cut(string(b), " ")
+	at, numberErr := strconv.ParseInt(micros, 10, 64)
+	if err != nil || numberErr != nil || slug == "" {
+		return nil, invalid("cursor", "must be that of another page of this list")
+	}
+	return &pgroom.Room{Created: time.UnixMicro(at), Slug: slug}, nil
+}
+
+func invalid(field, detail string) error {
+	return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
+}
+
+// Place is where a new room belongs beside its configuration.
+type Place struct {
+	Host        string     // custom host to publish it under; empty for the server's own
+	RehearsalOf *uuid.UUID // the room or draft that it rehearses
+}
+
+// Create publishes a room. Errors: [account.ErrForbidden], [*room.InvalidError],
+// [room.ErrExists].
+func (d *Desk) Create(ctx context.Context, actor account.Actor, c room.Config, p Place) (r *room.Room, err error) {
+	if !actor.May(account.Operate) {
+		return nil, account.ErrForbidden
+	}
+	owner := pgroom.Owner{Org: actor.Org, RehearsalOf: p.RehearsalOf}
+	if p.Host != "" {
+		if err := d.checkHost(ctx, actor.Org, p.Host); err != nil {
+			return nil, err
+		}
+		owner.Host = &p.Host
+	}
+	err = d.act(ctx, actor, "room.create", c.Slug, map[string]any{"title": c.Title, "host": p.Host, "rehearsal": p.RehearsalOf != nil}, func() error {
+		r, err = d.Rooms.CreateFor(ctx, owner, c)
+		return err
+	})
+	return r, err
+}
+
+func (d *Desk) checkHost(ctx context.Context, org uuid.UUID, host string) error {
+	if d.OwnsHost != nil {
+		owns, err := d.OwnsHost(ctx, org, host)
+		if err != nil || owns {
+			return err
+		}
+	}
+	return invalid("host", "must be a host that the organization has shown to be its own")
+}
+
+// Amend changes a room. A match that is not nil must be true of the room as it
+// is, by the database: then nobody's change is lost under this one. Errors:
+// [account.ErrForbidden], [room.ErrNotFound], [ErrChanged], [*room.InvalidError].
+func (d *Desk) Amend(ctx context.Context, actor account.Actor, slug string, a room.Amendment, match func(room.Config) bool) (*room.Room, error) {
+	r, err := d.room(ctx, actor, account.Operate, slug)
+	if err != nil {
+		return nil, err
+	}
+	return r, d.act(ctx, actor, "room.amend", slug, amended(r, a), func() error {
+		if match == nil {
+			return r.Amend(ctx, a)
+		}
+		return d.Store.Locked(ctx, r.ID, func(ctx context.Context) error {
+			if err := d.Rooms.Refresh(ctx, r); err != nil {
+				return err
+			}
+			if !match(r.Config()) {
+				return ErrChanged
+			}
+			return r.Amend(ctx, a)
+		})
+	})
+}
+
+// amended is what an act says of an amendment: what changes, and figures
+// before and after. Images and style sheets are not repeated.
+func amended(r *room.Room, a room.Amendment) map[string]any {
+	s := r.Snapshot()
+	detail := map[string]any{"size": s.Size}
+	if a.Title != nil {
+		detail["title"] = *a.Title
+	}
+	if o := a.Outflow; o != nil {
+		if o.PerMinute != nil {
+			detail["per_minute"] = []uint32{s.Outflow.PerMinute, *o.PerMinute}
+		}
+		if o.MaxActive != nil {
+			detail["max_active"] = []uint32{s.Outflow.MaxActive, *o.MaxActive}
+		}
+	}
+	if a.Message != nil {
+		detail["message"] = *a.Message
+	}
+	if len(a.Windows) > 0 {
+		detail["windows"] = a.Windows
+	}
+	if a.Closes != nil {
+		detail["closes"] = *a.Closes
+	}
+	if a.Targets != nil {
+		detail["targets"] = *a.Targets
+	}
+	if a.Brand != nil {
+		detail["brand"] = "changed"
+	}
+	if a.MaxWaiting != nil {
+		detail["max_waiting"] = *a.MaxWaiting
+	}
+	return detail
+}
+
+// control does one thing to a room.
+func (d *Desk) control(ctx context.Context, actor account.Actor, scope account.Scope, verb, slug string, detail map[string]any, do func(*room.Room) error) (*room.Room, error) {
+	r, err := d.room(ctx, actor, scope, slug)
+	if err != nil {
+		return nil, err
+	}
+	if detail == nil {
+		detail = map[string]any{}
+	}
+	detail["size"] = r.Snapshot().Size
+	return r, d.act(ctx, actor, verb, slug, detail, func() error { return do(r) })
+}
+
+// Pause holds all calls; joins go on.
+func (d *Desk) Pause(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
+	return d.control(ctx, actor, account.Operate, "room.pause", slug, nil, func(r *room.Room) error { return r.Pause(ctx) })
+}
+
+// Hold pauses, and lets called visitors wait outside as well.
+func (d *Desk) Hold(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
+	return d.control(ctx, actor, account.Operate, "room.hold", slug, nil, func(r *room.Room) error { return r.Hold(ctx) })
+}
+
+// Resume ends a pause or a hold.
+func (d *Desk) Resume(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
+	return d.control(ctx, actor, account.Operate, "room.resume", slug, nil, func(r *room.Room) error { return r.Resume(ctx) })
+}
+
+// End closes a room for good.
+func (d *Desk) End(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
+	return d.control(ctx, actor, account.Operate, "room.end", slug, nil, func(r *room.Room) error { return r.End(ctx) })
+}
+
+// Revoke takes a visitor's place away, for a reason of a class.
+func (d *Desk) Revoke(ctx context.Context, actor account.Actor, slug string, t fairness.Ticket, reason fairness.Reason) (*room.Room, error) {
+	detail := map[string]any{"ticket": t.String(), "reason": reason}
+	return d.control(ctx, actor, account.Operate, "room.revoke", slug, detail, func(r *room.Room) error { return r.Revoke(ctx, t, reason) })
+}
+
+// RotateKeys makes a new key for passes.
+func (d *Desk) RotateKeys(ctx context.Context, actor account.Actor, slug string) (r *room.Room, id string, err error) {
+	r, err = d.control(ctx, actor, account.Operate, "room.rotate-keys", slug, nil, func(r *room.Room) error {
+		id, err = r.RotatePassKey(ctx)
+		return err
+	})
+	return r, id, err
+}
+
+// SetPull says who calls: a backend, or the clock.
+func (d *Desk) SetPull(ctx context.Context, actor account.Actor, slug string, pull bool) (*room.Room, error) {
+	return d.control(ctx, actor, account.Pull, "room.calls", slug, map[string]any{"pull": pull}, func(r *room.Room) error { return r.SetPull(ctx, pull) })
+}
+
+// Pull calls people. A backend does it every few seconds, and the transcript
+// has every call: so it is no act.
+func (d *Desk) Pull(ctx context.Context, actor account.Actor, slug string, n uint64) (room.Pulled, error) {
+	r, err := d.Puller(ctx, actor, slug)
+	if err != nil {
+		return room.Pulled{}, err
+	}
+	return r.Pull(ctx, n)
+}
+
+// Puller returns a room for somebody who may call people in it.
+func (d *Desk) Puller(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
+	return d.room(ctx, actor, account.Pull, slug)
+}
+
+// Archive leaves a room that has ended out of lists, or takes it in again. Its
+// transcript stays where it is published. Errors: [ErrNotEnded] and those of
+// [Desk.Room].
+func (d *Desk) Archive(ctx context.Context, actor account.Actor, slug string, archived bool) (*room.Room, error) {
+	verb := "room.archive"
+	if !archived {
+		verb = "room.unarchive"
+	}
+	return d.control(ctx, actor, account.Operate, verb, slug, nil, func(r *room.Room) error {
+		if archived && !r.Snapshot().Ended {
+			return ErrNotEnded
+		}
+		return d.Rooms.Options.Rooms.SetArchived(ctx, r.ID, archived)
+	})
+}

@@ -1,0 +1,22 @@
+package room
+
+import (
+	"context"
+
+	"github.com/proofline/proofline/fairness"
+)
+
+// Refresh reads what other nodes changed in a room, so that its configuration is
+// at least as new as the moment of the call.
+func (rs *Rooms) Refresh(ctx context.Context, r *Room) error {
+	before := r.title.Load()
+	record, err := rs.Options.Rooms.Get(ctx, r.Slug)
+	if err != nil {
+		return err
+	}
+	r.takeTitle(before, record.Title)
+	if err := r.readSettings(ctx, record.SettingsVersion); err != nil {
+		return err
+	}
+	return r.act(ctx, func(*fairness.State, fairness.Time) ([]fairness.Entry, error) { return nil, nil })
+}
