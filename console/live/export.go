@@ -1,0 +1,156 @@
+package live
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Export is all that is known of a room's course: the document that people take
+// with them.
+type Export struct {
+	Slug    string    `json:"slug"`
+	Title   string    `json:"title"`
+	At      time.Time `json:"at"`      // of the export
+	Minutes []Minute  `json:"minutes"` // of the last 30 days
+	Summary *Summary  `json:"summary"` // null: the room has not ended
+}
+
+// Export returns all that is known of a room's course. Errors: [ErrComputing],
+// and those of [Live.History].
+func (l *Live) Export(ctx context.Context, slug string) (Export, error) {
+	record, err := l.record(ctx, slug)
+	if err != nil {
+		return Export{}, err
+	}
+	e := Export{Slug: slug, Title: record.Title, At: utc(time.Now())}
+	if e.Minutes, err = l.History(ctx, slug, time.Time{}, time.Time{}, time.Minute); err != nil {
+		return Export{}, err
+	}
+	switch s, err := l.Summary(ctx, slug); {
+	case err == nil:
+		e.Summary = &s
+	case !errors.Is(err, ErrNotEnded):
+		return Export{}, err
+	}
+	return e, nil
+}
+
+// Tables are CSV as RFC 4180 has it, with a header row, times as RFC 3339 in UTC.
+// Cells are numbers and times, but for texts that people wrote, which are
+// changed so that no spreadsheet takes them for a formula.
+
+// WriteMinutes writes a history as CSV.
+func WriteMinutes(w io.Writer, list []Minute) error {
+	t := newTable(w, "at", "arrivals", "drawn", "called", "admitted", "no_shows", "gone", "waiting", "active", "peak_arrivals", "per_minute", "max_active", "paused")
+	for i := range list {
+		m := &list[i]
+		t.row(m.At, m.Arrivals, m.Drawn, m.Called, m.Admitted, m.NoShows, m.Gone, m.Waiting, m.Active, m.Peak, m.PerMinute, m.MaxActive, m.Paused)
+	}
+	return t.finish()
+}
+
+// WriteWindows writes the windows of a summary as CSV.
+func WriteWindows(w io.Writer, list []WindowSummary) error {
+	t := newTable(w, "window", "from", "to", "arrivals", "admitted", "no_shows", "left", "revoked",
+		"called", "call_p50_s", "call_p90_s", "call_p99_s", "admission_p50_s", "admission_p90_s", "admission_p99_s")
+	for i := range list {
+		s := &list[i]
+		t.row(uint64(s.Index), s.From, s.To, s.Arrivals, s.Admitted, s.NoShows, s.Left, s.Revoked,
+			int64(s.ToCall.People), s.ToCall.P50, s.ToCall.P90, s.ToCall.P99, s.ToAdmission.P50, s.ToAdmission.P90, s.ToAdmission.P99)
+	}
+	return t.finish()
+}
+
+// WriteSummary writes the sums of a summary as CSV, one a row.
+func WriteSummary(w io.Writer, title string, s Summary) error {
+	t := newTable(w, "figure", "value")
+	for _, row := range [][2]any{
+		{"slug", s.Slug}, {"title", title}, {"created", s.Created}, {"opens", s.Opens}, {"starts", s.Starts}, {"ended", s.Ended}, {"duration_s", s.Duration},
+		{"entries", s.Entries}, {"arrivals", s.Arrivals}, {"drawn", s.Drawn}, {"called", s.Called}, {"admitted", s.Admitted}, {"no_shows", s.NoShows},
+		{"left", s.Left}, {"revoked", s.Revoked}, {"draws", s.Draws}, {"changes", s.Changes}, {"no_show_rate", s.NoShowRate},
+		{"peak_at", s.Peak.At}, {"peak_arrivals", s.Peak.Arrivals},
+		{"call_p50_s", s.ToCall.P50}, {"call_p90_s", s.ToCall.P90}, {"call_p99_s", s.ToCall.P99}, {"call_most_s", s.ToCall.Most},
+		{"admission_p50_s", s.ToAdmission.P50}, {"admission_p90_s", s.ToAdmission.P90}, {"admission_p99_s", s.ToAdmission.P99}, {"admission_most_s", s.ToAdmission.Most},
+	} {
+		t.row(row[0], row[1])
+	}
+	return t.finish()
+}
+
+// table writes CSV.
+type table struct {
+	*csv.Writer
+	cells []string
+}
+
+func newTable(w io.Writer, header ...string) *table {
+	t := &table{Writer: csv.NewWriter(w)}
+	t.UseCRLF = true
+	_ = t.Write(header) // finish tells
+	return t
+}
+
+func (t *table) row(values ...any) {
+	t.cells = t.cells[:0]
+	for _, v := range values {
+		t.cells = append(t.cells, cell(v))
+	}
+	_ = t.Write(t.cells) // finish tells
+}
+
+func (t *table) finish() error {
+	t.Flush()
+	if err := t.Error(); err != nil {
+		return fmt.Errorf("write table: %w", err)
+	}
+	return nil
+}
+
+// cell returns a value as a cell has it; empty for null and for no time.
+func cell(v any) string {
+	switch v := v.(type) {
+	case time.Time:
+		if v.IsZero() {
+			return ""
+		}
+		return v.UTC().Format(time.RFC3339Nano)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case uint64:
+		return strconv.FormatUint(v, 10)
+	case bool:
+		return strconv.FormatBool(v)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case *float64:
+		if v == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*v, 'f', -1, 64)
+	case string:
+		return harmless(v)
+	}
+	panic(fmt.Sprintf("no cell for %T", v)) // the callers are above
+}
+
+// formulas are what a formula begins with, in narrow and in wide letters.
+const formulas = "=+-@|%\uff1d\uff0b\uff0d\uff20"
+
+// harmless puts an apostrophe before a text that a spreadsheet would take for a
+// formula, blanks before it left aside
+// (https://owasp.org/www-community/attacks/CSV_Injection).
+func harmless(text string) string {
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }))
+	if strings.ContainsRune(formulas, first) {
+		return "'" + text
+	}
+	return text
+}

@@ -1,0 +1,343 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// Spans that rates are taken over.
+const (
+	rateSpan   = 5 * time.Second  // arrivals and entries a second
+	recentSpan = 10 * time.Minute // no-shows of late
+)
+
+// Figures are a room at a moment, as its organizer sees it. Null is what cannot
+// be said.
+type Figures struct {
+	At       time.Time  `json:"at"`
+	Slug     string     `json:"slug"`
+	Title    string     `json:"title"`
+	Phase    room.Phase `json:"phase"`
+	Message  string     `json:"message"`
+	Opens    time.Time  `json:"opens"`
+	Starts   time.Time  `json:"starts"`
+	Closes   *time.Time `json:"closes"` // null: never
+	Arrivals uint64     `json:"arrivals"`
+	Rate     *float64   `json:"arrival_rate"` // a second, over the last 5
+	Waiting  uint64     `json:"waiting"`      // in line and not called
+	Windows  []Window   `json:"windows"`      // the latest with arrivals, oldest first, at most 12
+	Earlier  uint64     `json:"earlier"`      // waiting people of windows before those
+	Drawn    uint64     `json:"drawn"`        // places
+	Called   uint64     `json:"called"`       // places
+	Expected uint64     `json:"expected"`     // called people who may still claim
+	Admitted uint64     `json:"admitted"`
+	NoShows  uint64     `json:"no_shows"`
+	Left     uint64     `json:"left"`
+	Revoked  uint64     `json:"revoked"`
+	Active   uint64     `json:"active"` // expected, or at the site
+	Rates    NoShowRate `json:"no_show_rate"`
+	Joining  *Joining   `json:"joining"` // when somebody who joins now is called
+	Outflow  Outflow    `json:"outflow"`
+
+	Transcript Transcript `json:"transcript"`
+	Beacon     *Beacon    `json:"beacon"` // null: the room has none
+	Witnesses  []Witness  `json:"witnesses"`
+	Database   Database   `json:"database"`
+	Nodes      []Node     `json:"nodes"`
+}
+
+// Window is a window with arrivals.
+type Window struct {
+	Index    fairness.WindowIndex `json:"index"`
+	From     time.Time            `json:"from"`
+	To       time.Time            `json:"to"`
+	Arrivals uint64               `json:"arrivals"`
+	Waiting  uint64               `json:"waiting"` // places not called, given up ones included
+	Frozen   bool                 `json:"frozen"`
+	Drawn    bool                 `json:"drawn"`
+}
+
+// NoShowRate is the share of those who did not come, of all who were called and
+// whose claim is settled: 0 to 1.
+type NoShowRate struct {
+	Recent  *float64 `json:"recent"` // in the last 10 minutes
+	Overall *float64 `json:"overall"`
+}
+
+// Joining is when somebody who joins now is called, if the outflow stays as it
+// is: see [room.Snapshot.Expected]. The earliest moment counts on as many
+// no-shows as there were so far.
+type Joining struct {
+	Earliest time.Time `json:"earliest"`
+	Latest   time.Time `json:"latest"`
+}
+
+// Outflow is how fast people are let in, and how fast they should be.
+type Outflow struct {
+	PerMinute   uint32   `json:"per_minute"` // the target
+	MaxActive   uint32   `json:"max_active"` // 0: no limit
+	Pull        bool     `json:"pull"`       // a backend calls
+	Minute      *float64 `json:"minute"`     // admitted a minute, over the last one
+	FiveMinutes *float64 `json:"five_minutes"`
+}
+
+// Transcript is how the room's log does.
+type Transcript struct {
+	Entries   uint64     `json:"entries"`
+	Rate      *float64   `json:"entry_rate"` // a second, over the last 5
+	Queued    int        `json:"queued"`     // requests that wait for an append
+	AppendMS  float64    `json:"append_ms"`  // what this node's latest append took
+	Published uint64     `json:"published"`  // entries of the published checkpoint
+	AgeMS     *int64     `json:"age_ms"`     // of the published checkpoint
+	At        *time.Time `json:"published_at"`
+}
+
+// Beacon is what draws wait for.
+type Beacon struct {
+	Waits  int        `json:"waits"`   // draws
+	Due    *time.Time `json:"due"`     // when the next one's round appears; null when none waits
+	IsHere bool       `json:"is_here"` // that round is
+	LateMS int64      `json:"late_ms"` // how long that round is overdue and not here
+}
+
+// Witness is how one witness does.
+type Witness struct {
+	Name     string `json:"name"`
+	Cosigned int    `json:"cosigned"` // of the latest draws, those whose freeze it signed in time
+	Draws    int    `json:"draws"`    // how many these are, at most 10
+}
+
+// Database is how the database does, seen from this node.
+type Database struct {
+	Answers bool    `json:"answers"`
+	AgoMS   int64   `json:"ago_ms"` // since it answered
+	TookMS  float64 `json:"took_ms"`
+	AheadMS int64   `json:"ahead_ms"` // its clock, of this node's
+	InUse   int     `json:"connections_in_use"`
+	Most    int     `json:"connections_most"`
+}
+
+// Node is a server on the database.
+type Node struct {
+	Name       string    `json:"name"`
+	Version    string    `json:"version"`
+	Self       bool      `json:"self"` // the one that answers
+	Lost       bool      `json:"lost"` // it was not seen for a quarter of a minute
+	Healthy    bool      `json:"healthy"`
+	Started    time.Time `json:"started"`
+	Seen       time.Time `json:"seen"`
+	Rooms      int       `json:"rooms"`
+	Goroutines int       `json:"goroutines"`
+	Heap       int64     `json:"heap"` // bytes
+	AheadMS    int64     `json:"ahead_ms"`
+}
+
+// Figures returns a room's figures. Errors are those of [room.Rooms.Get].
+func (l *Live) Figures(ctx context.Context, slug string) (Figures, error) {
+	t, err := l.find(ctx, slug)
+	if err != nil {
+		return Figures{}, err
+	}
+	v := t.room.Vitals()
+	return l.figures(t, &v), nil
+}
+
+// Recent returns the last 15 minutes of a room, as far as this node has them in
+// memory. Errors are those of [room.Rooms.Get].
+func (l *Live) Recent(ctx context.Context, slug string) (Series, error) {
+	t, err := l.find(ctx, slug)
+	if err != nil {
+		return Series{}, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ring.series(), nil
+}
+
+// encode returns the figures as JSON.
+func (l *Live) encode(t *track, v *room.Vitals) []byte {
+	text, err := json.Marshal(l.figures(t, v))
+	if err != nil {
+		panic(err) // they are numbers, texts and times of this century
+	}
+	return text
+}
+
+func (t *track) encodeSeries() []byte {
+	t.mu.Lock()
+	s := t.ring.series()
+	t.mu.Unlock()
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // they are numbers
+	}
+	return text
+}
+
+func (l *Live) figures(t *track, v *room.Vitals) Figures {
+	s, n := v.Snapshot, &v.Snapshot.Counts
+	f := Figures{
+		At: utc(v.Now), Slug: t.room.Slug, Title: s.Title, Phase: s.Phase(v.Now), Message: s.Message, Opens: utc(s.Opens), Starts: utc(s.Starts),
+		Arrivals: n.Arrivals, Waiting: waiting(s), Drawn: n.Drawn, Called: n.Called, Expected: n.Waiting,
+		Admitted: n.Admitted, NoShows: n.NoShows, Left: n.Left, Revoked: n.Revoked, Active: v.Active,
+		Outflow: Outflow{PerMinute: s.Outflow.PerMinute, MaxActive: s.Outflow.MaxActive, Pull: s.Pull},
+		Beacon:  beaconOf(v), Witnesses: make([]Witness, 0, len(v.Witnesses)),
+		Database: l.database(), Nodes: l.nodesSeen(),
+	}
+	if s.Closes != nil {
+		closes := utc(*s.Closes)
+		f.Closes = &closes
+	}
+	f.windows(s)
+	f.Transcript = transcriptOf(v)
+	f.Rates.Overall = share(n.NoShows, n.Admitted)
+	f.Joining = joining(s, v.Now)
+	for _, w := range v.Witnesses {
+		f.Witnesses = append(f.Witnesses, Witness(w))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f.rates(&t.ring)
+	return f
+}
+
+// utc is a moment as documents have it.
+func utc(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+// windows lists the latest windows, and who waits in them.
+func (f *Figures) windows(s *room.Snapshot) {
+	f.Windows = make([]Window, 0, len(s.Windows))
+	places := s.Counts.Arrivals - s.Counts.Called // not called
+	for i := range s.Windows {
+		w := &s.Windows[i]
+		one := Window{
+			Index: w.Index, From: time.UnixMilli(int64(w.From)).UTC(), To: time.UnixMilli(int64(w.To)).UTC(),
+			Arrivals: uint64(w.Arrivals), Waiting: uint64(w.Arrivals), Frozen: w.Frozen, Drawn: w.Drawn,
+		}
+		if w.Drawn {
+			passed := s.Counts.Called - min(s.Counts.Called, uint64(w.First)-1)
+			one.Waiting -= min(one.Waiting, passed)
+		}
+		places -= min(places, one.Waiting)
+		f.Windows = append(f.Windows, one)
+	}
+	f.Earlier = places
+}
+
+// rates takes what the ring says.
+func (f *Figures) rates(r *ring) {
+	if from, to, ok := r.since(rateSpan); ok {
+		f.Rate = rate(perSecond(from, to, arrivals))
+		f.Transcript.Rate = rate(perSecond(from, to, entries))
+	}
+	if from, to, ok := r.since(time.Minute); ok {
+		f.Outflow.Minute = rate(60 * perSecond(from, to, admitted))
+	}
+	if from, to, ok := r.since(5 * time.Minute); ok {
+		f.Outflow.FiveMinutes = rate(60 * perSecond(from, to, admitted))
+	}
+	if from, to, ok := r.since(recentSpan); ok {
+		f.Rates.Recent = share(uint64(noShows(to)-noShows(from)), uint64(admitted(to)-admitted(from)))
+	}
+}
+
+func rate(f float64) *float64 {
+	f = round(f)
+	return &f
+}
+
+// share returns which share of people did not come; nil for nobody.
+func share(stayed, came uint64) *float64 {
+	if stayed+came == 0 {
+		return nil
+	}
+	f := float64(int64(float64(stayed)/float64(stayed+came)*10_000+0.5)) / 10_000
+	return &f
+}
+
+// doubt is how many people the rate of no-shows starts with who all came, so
+// that the first few do not say much.
+const doubt = 20
+
+// joining returns when somebody is called who joins now; nil when nobody can
+// say, or nobody may join.
+func joining(s *room.Snapshot, now time.Time) *Joining {
+	w, ok := s.Window(now)
+	if !ok {
+		return nil
+	}
+	n := &s.Counts
+	st := fairness.Standing{
+		Status: fairness.StatusWaiting, Window: w.Window,
+		AheadMin: n.Arrivals - uint64(w.Arrivals) - min(n.Called, n.Arrivals-uint64(w.Arrivals)),
+		AheadMax: n.Arrivals - n.Called,
+	}
+	span, ok := s.Expected(st, now)
+	if !ok {
+		return nil
+	}
+	alone := st
+	alone.AheadMin, alone.AheadMax = 0, 0
+	base, _ := s.Expected(alone, now)
+	come := 1 - float64(n.NoShows)/float64(n.NoShows+n.Admitted+doubt)
+	earliest := base.Earliest.Add(time.Duration(float64(span.Earliest.Sub(base.Earliest)) * come))
+	return &Joining{utc(earliest), utc(span.Latest)}
+}
+
+func transcriptOf(v *room.Vitals) Transcript {
+	t := Transcript{Entries: v.Snapshot.Size, Queued: v.Queued, AppendMS: millis(v.Appended), Published: v.Published.Size}
+	if !v.Published.At.IsZero() {
+		at, age := utc(v.Published.At), max(v.Now.Sub(v.Published.At), 0).Milliseconds()
+		t.At, t.AgeMS = &at, &age
+	}
+	return t
+}
+
+// millis returns a duration in milliseconds with one decimal.
+func millis(d time.Duration) float64 { return round(float64(d) / float64(time.Millisecond)) }
+
+func beaconOf(v *room.Vitals) *Beacon {
+	if !v.HasBeacon {
+		return nil
+	}
+	b := &Beacon{Waits: v.Pending}
+	if len(v.Awaited) == 0 {
+		return b
+	}
+	next := v.Awaited[0]
+	due := utc(next.Due)
+	b.Due, b.IsHere = &due, next.HasRound
+	if late := v.Now.Sub(next.Due); late > 0 && !next.HasRound {
+		b.LateMS = late.Milliseconds()
+	}
+	return b
+}
+
+func (l *Live) database() Database {
+	h := l.Rooms.Health()
+	d := Database{Answers: h.Answers, TookMS: millis(h.Took), AheadMS: h.Ahead.Milliseconds(), InUse: h.Pool.InUse, Most: h.Pool.Most}
+	if !h.Answered.IsZero() {
+		d.AgoMS = time.Since(h.Answered).Milliseconds()
+	}
+	return d
+}
+
+// nodesSeen returns the nodes as of the latest heartbeat.
+func (l *Live) nodesSeen() []Node {
+	list := []Node{}
+	nodes := l.nodes.Load()
+	if nodes == nil {
+		return list
+	}
+	for _, n := range *nodes {
+		list = append(list, Node{
+			Name: n.Name, Version: n.Version, Self: n.ID == l.id, Lost: n.Ago > lostAfter, Healthy: n.Healthy, Started: utc(n.Started), Seen: utc(n.Seen),
+			Rooms: n.Rooms, Goroutines: n.Goroutines, Heap: n.Heap, AheadMS: n.Ahead.Milliseconds(),
+		})
+	}
+	return list
+}

@@ -1,0 +1,312 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/live/pglive"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// Summary is what became of a room, derived from its transcript.
+type Summary struct {
+	Slug     string    `json:"slug"`
+	Created  time.Time `json:"created"`
+	Opens    time.Time `json:"opens"`
+	Starts   time.Time `json:"starts"`
+	Ended    time.Time `json:"ended"`
+	Duration float64   `json:"duration_s"` // from the opening to the end
+	Entries  uint64    `json:"entries"`
+
+	Arrivals uint64 `json:"arrivals"`
+	Drawn    uint64 `json:"drawn"` // arrivals whose window was drawn
+	Called   uint64 `json:"called"`
+	Admitted uint64 `json:"admitted"`
+	NoShows  uint64 `json:"no_shows"`
+	Left     uint64 `json:"left"`
+	Revoked  uint64 `json:"revoked"`
+	Draws    uint64 `json:"draws"`
+	Changes  uint64 `json:"changes"` // amendments
+
+	NoShowRate *float64 `json:"no_show_rate"` // see [NoShowRate]
+	Peak       Peak     `json:"peak"`
+
+	ToCall      Percentiles     `json:"wait_to_call"`      // from the arrival
+	ToAdmission Percentiles     `json:"wait_to_admission"` // from the arrival
+	Windows     []WindowSummary `json:"windows"`           // the first 5,000 with arrivals
+}
+
+// Peak is the second with most arrivals; of several the first.
+type Peak struct {
+	At       time.Time `json:"at"` // its begin
+	Arrivals uint64    `json:"arrivals"`
+}
+
+// Percentiles are waits in seconds that so many of every hundred people kept to:
+// the smallest wait that at least so many had. Null for nobody.
+type Percentiles struct {
+	People int      `json:"people"`
+	P50    *float64 `json:"p50_s"`
+	P90    *float64 `json:"p90_s"`
+	P99    *float64 `json:"p99_s"`
+	Most   *float64 `json:"most_s"`
+}
+
+// WindowSummary is what became of the people of a window.
+type WindowSummary struct {
+	Index       fairness.WindowIndex `json:"index"`
+	From        time.Time            `json:"from"`
+	To          time.Time            `json:"to"`
+	Arrivals    uint64               `json:"arrivals"`
+	Admitted    uint64               `json:"admitted"`
+	NoShows     uint64               `json:"no_shows"`
+	Left        uint64               `json:"left"`
+	Revoked     uint64               `json:"revoked"`
+	ToCall      Percentiles          `json:"wait_to_call"`
+	ToAdmission Percentiles          `json:"wait_to_admission"`
+}
+
+// summaryWait is how long a question for a summary waits for it to be made.
+const summaryWait = 5 * time.Second
+
+// Summary returns what became of a room. It is made once, when the room has
+// ended or when somebody asks first, by one pass over the transcript. Errors:
+// [ErrNotEnded], [ErrComputing], and those of [room.Rooms.Get] and the database.
+func (l *Live) Summary(ctx context.Context, slug string) (Summary, error) {
+	record, err := l.record(ctx, slug)
+	if err != nil {
+		return Summary{}, err
+	}
+	if s, err := l.storedSummary(ctx, record.ID); !errors.Is(err, pglive.ErrNotFound) {
+		return s, err
+	}
+	r, err := l.Rooms.Get(ctx, slug)
+	if err != nil {
+		return Summary{}, err
+	}
+	if !r.Snapshot().Ended {
+		return Summary{}, ErrNotEnded
+	}
+	wait := time.NewTimer(summaryWait)
+	defer wait.Stop()
+	select {
+	case made := <-l.group.DoChan(slug, func() (any, error) { return l.makeSummary(context.WithoutCancel(ctx), r) }):
+		s, _ := made.Val.(Summary)
+		return s, made.Err
+	case <-wait.C:
+		return Summary{}, ErrComputing
+	case <-ctx.Done():
+		return Summary{}, ctx.Err()
+	}
+}
+
+// digestEnded makes the summary of a room that has just ended, unless there is
+// one.
+func (l *Live) digestEnded(ctx context.Context, r *room.Room) {
+	_, err := l.storedSummary(ctx, r.ID)
+	if errors.Is(err, pglive.ErrNotFound) {
+		_, err, _ = l.group.Do(r.Slug, func() (any, error) { return l.makeSummary(ctx, r) })
+	}
+	if err != nil && ctx.Err() == nil {
+		l.Log.Warn("summary is not made", "room", r.Slug, "err", err)
+	}
+}
+
+func (l *Live) storedSummary(ctx context.Context, id uuid.UUID) (s Summary, err error) {
+	ctx, cancel := context.WithTimeout(ctx, storeLimit)
+	defer cancel()
+	text, err := l.Store.Summary(ctx, id)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, fmt.Errorf("read summary of %s: %w", id, err)
+	}
+	return s, nil
+}
+
+// digestLimit bounds one pass.
+const digestLimit = 10 * time.Minute
+
+// makeSummary makes a summary and stores it; one at a time, for it takes a core
+// and the memory of [digest].
+func (l *Live) makeSummary(ctx context.Context, r *room.Room) (Summary, error) {
+	select {
+	case l.digests <- struct{}{}:
+	case <-ctx.Done():
+		return Summary{}, ctx.Err()
+	}
+	defer func() { <-l.digests }()
+	ctx, cancel := context.WithTimeout(ctx, digestLimit)
+	defer cancel()
+	d := newDigest()
+	if err := r.ReadEntries(ctx, d.add); err != nil {
+		return Summary{}, err
+	}
+	s := d.finish(r.Slug)
+	text, err := json.Marshal(s)
+	if err != nil {
+		return s, fmt.Errorf("write summary: %w", err)
+	}
+	return s, l.Store.AddSummary(ctx, r.ID, text)
+}
+
+// maxWindowsListed bounds the table of windows.
+const maxWindowsListed = 5_000
+
+// digest takes the entries of a room in order. It holds about 100 bytes for
+// each person who has joined and is neither admitted nor skipped, and 8 for
+// each of the others.
+type digest struct {
+	Summary
+	schedule fairness.State // of policy and amendments alone: it knows the windows
+	people   map[fairness.Ticket]person
+	line     []fairness.Ticket // by place, those that are not called
+	windows  []windowDigest
+	now      Peak
+}
+
+// person is somebody who is in line.
+type person struct {
+	joined fairness.Time
+	window uint32 // into digest.windows
+}
+
+type windowDigest struct {
+	WindowSummary
+	toCall, toAdmission []uint32 // waits in milliseconds, at most 49 days
+}
+
+func newDigest() *digest { return &digest{people: map[fairness.Ticket]person{}} }
+
+// add takes the next entry of a transcript that follows the rules.
+func (d *digest) add(e fairness.Entry) error {
+	d.Entries++
+	switch e := e.(type) {
+	case *fairness.Room:
+		d.Created, d.Opens, d.Starts = moment(e.Created), moment(e.Opens), moment(e.Starts)
+		return d.schedule.Apply(e, nil)
+	case *fairness.Amend:
+		d.Changes++
+		return d.schedule.Apply(e, nil)
+	case *fairness.Arrive:
+		d.arrive(e)
+	case *fairness.Draw:
+		d.Draws++
+	case *fairness.Assign:
+		d.Drawn++
+		d.line = append(d.line, e.Ticket)
+	case *fairness.Call:
+		d.call(e)
+	case *fairness.Admit:
+		d.settle(e.Ticket, func(w *windowDigest, p person) {
+			d.Admitted++
+			w.Admitted++
+			w.toAdmission = append(w.toAdmission, wait(p.joined, e.Time))
+		})
+	case *fairness.Skip:
+		d.settle(e.Ticket, func(w *windowDigest, _ person) { d.skip(&w.WindowSummary, e.Reason) })
+	case *fairness.End:
+		d.Ended = moment(e.Time)
+	}
+	return nil
+}
+
+func moment(t fairness.Time) time.Time { return time.UnixMilli(int64(t)).UTC() }
+
+// wait returns how long that is in milliseconds.
+func wait(from, to fairness.Time) uint32 { return uint32(min(max(to-from, 0), 1<<32-1)) } //nolint:gosec // bounded
+
+func (d *digest) arrive(e *fairness.Arrive) {
+	d.Arrivals++
+	if n := len(d.windows); n == 0 || d.windows[n-1].Index != e.Window {
+		w, _ := d.schedule.Schedule().At(e.Time)
+		d.windows = append(d.windows, windowDigest{WindowSummary: WindowSummary{Index: e.Window, From: moment(w.From), To: moment(w.To)}})
+	}
+	number := len(d.windows) - 1
+	d.windows[number].Arrivals++
+	d.people[e.Ticket] = person{e.Time, uint32(number)} //nolint:gosec // fewer than arrivals
+	at := moment(e.Time).Truncate(time.Second)
+	if !at.Equal(d.now.At) {
+		d.now = Peak{At: at}
+	}
+	if d.now.Arrivals++; d.now.Arrivals > d.Peak.Arrivals {
+		d.Peak = d.now
+	}
+}
+
+// call notes the waits of all who are called and were not passed over before.
+func (d *digest) call(e *fairness.Call) {
+	n := min(int(e.UpTo)-int(d.Called), len(d.line)) //nolint:gosec // places
+	for _, t := range d.line[:n] {
+		if p, ok := d.people[t]; ok {
+			w := &d.windows[p.window]
+			w.toCall = append(w.toCall, wait(p.joined, e.Time))
+		}
+	}
+	d.line = d.line[n:]
+	d.Called = uint64(e.UpTo)
+}
+
+// settle takes somebody out of the line.
+func (d *digest) settle(t fairness.Ticket, note func(*windowDigest, person)) {
+	if p, ok := d.people[t]; ok {
+		note(&d.windows[p.window], p)
+		delete(d.people, t)
+	}
+}
+
+func (d *digest) skip(w *WindowSummary, why fairness.Reason) {
+	switch why {
+	case fairness.NoShow:
+		d.NoShows++
+		w.NoShows++
+	case fairness.Left:
+		d.Left++
+		w.Left++
+	case fairness.Revoked:
+		d.Revoked++
+		w.Revoked++
+	}
+}
+
+// finish returns the summary.
+func (d *digest) finish(slug string) Summary {
+	s := d.Summary
+	s.Slug, s.Duration = slug, max(s.Ended.Sub(s.Opens), 0).Seconds()
+	s.NoShowRate = share(s.NoShows, s.Admitted)
+	s.Windows = []WindowSummary{}
+	var toCall, toAdmission []uint32
+	for i := range d.windows {
+		w := &d.windows[i]
+		toCall, toAdmission = append(toCall, w.toCall...), append(toAdmission, w.toAdmission...)
+		if i < maxWindowsListed {
+			w.ToCall, w.ToAdmission = percentiles(w.toCall), percentiles(w.toAdmission)
+			s.Windows = append(s.Windows, w.WindowSummary)
+		}
+	}
+	s.ToCall, s.ToAdmission = percentiles(toCall), percentiles(toAdmission)
+	return s
+}
+
+// percentiles sorts the waits.
+func percentiles(waits []uint32) Percentiles {
+	p := Percentiles{People: len(waits)}
+	if len(waits) == 0 {
+		return p
+	}
+	slices.Sort(waits)
+	of := func(percent int) *float64 { // the nearest rank, rounded up
+		seconds := float64(waits[(percent*len(waits)+99)/100-1]) / 1000
+		return &seconds
+	}
+	p.P50, p.P90, p.P99, p.Most = of(50), of(90), of(99), of(100)
+	return p
+}
