@@ -60,10 +60,10 @@ func (p *Plan) rows(lengths []Duration) []Row {
 	own := Duration(0)
 	if w := p.Room.windows(); len(w) == 1 {
 		own = w[0].Length
-		rows[0].Label = "as planned (" + words(own) + ")"
+		rows[0].Label = "as planned (" + own.Words() + ")"
 	}
 	for _, length := range lengths {
-		label := "windows of " + words(length)
+		label := "windows of " + length.Words()
 		if length.millis() == fairness.MinWindow {
 			label = "first come, first served"
 		}
@@ -72,7 +72,7 @@ func (p *Plan) rows(lengths []Duration) []Row {
 		}
 	}
 	if one := p.oneDraw(); one != own {
-		rows = append(rows, Row{Label: "one draw (" + words(one) + ")", Length: one})
+		rows = append(rows, Row{Label: "one draw (" + one.Words() + ")", Length: one})
 	}
 	return rows
 }

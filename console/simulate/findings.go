@@ -22,20 +22,20 @@ func Findings(p *Plan, r *Result, rows []Row) []string {
 
 // outcome says how the sale went.
 func outcome(r *Result) string {
-	in := fmt.Sprintf("%s of %s visitors were let in", grouped(r.Admitted), grouped(r.Visitors))
+	in := fmt.Sprintf("%s of %s visitors were let in", Count(r.Admitted), Count(r.Visitors))
 	switch {
 	case !r.Finished:
 		return fmt.Sprintf("After two months people are still in line: %s. The outflow is too low for this crowd.", in)
 	case r.SoldOut:
 		late := ""
 		if r.Late > 0 {
-			late = fmt.Sprintf("; %s came later", grouped(r.Late))
+			late = fmt.Sprintf("; %s came later", Count(r.Late))
 		}
-		return fmt.Sprintf("The %s tickets are sold %s after the opening: %s, and %s were still in line%s.", grouped(r.Sold), words(r.Ends), in, grouped(r.InVain), late)
+		return fmt.Sprintf("The %s tickets are sold %s after the opening: %s, and %s were still in line%s.", Count(r.Sold), r.Ends.Words(), in, Count(r.InVain), late)
 	case r.Tickets > 0:
-		return fmt.Sprintf("%s of %s tickets are sold, for nobody else came: everybody was through %s after the opening.", grouped(r.Sold), grouped(r.Tickets), words(r.Ends))
+		return fmt.Sprintf("%s of %s tickets are sold, for nobody else came: everybody was through %s after the opening.", Count(r.Sold), Count(r.Tickets), r.Ends.Words())
 	}
-	return fmt.Sprintf("Everybody is through %s after the opening: %s.", words(r.Ends), in)
+	return fmt.Sprintf("Everybody is through %s after the opening: %s.", r.Ends.Words(), in)
 }
 
 func waits(r *Result) []string {
@@ -43,14 +43,14 @@ func waits(r *Result) []string {
 		return []string{"No person was called."}
 	}
 	return []string{fmt.Sprintf("Half of the people who were called waited less than %s, and one in ten more than %s. At most %s were in line at once.",
-		words(r.Wait.Median), words(r.Wait.P90), grouped(r.Peak))}
+		r.Wait.Median.Words(), r.Wait.P90.Words(), Count(r.Peak))}
 }
 
 // likely compares who is called in time, while there are tickets. A difference that
 // luck alone could make is called so: less than two standard errors, with both
 // counts as if Poisson's.
 func likely(who, whom string, a, b Group) string {
-	x := a.Turn / b.Turn
+	x, _ := edge(a, b)
 	spread := math.Sqrt(1/float64(max(a.Wait.Called, 1)) + 1/float64(max(b.Wait.Called, 1)))
 	switch {
 	case a.Wait.Called == 0 && b.Wait.Called == 0:
@@ -62,9 +62,25 @@ func likely(who, whom string, a, b Group) string {
 	case x >= 100:
 		return fmt.Sprintf("%s is more than 100 times as likely as %s to be called in time", who, whom)
 	case math.Abs(math.Log(x)) < 2*spread:
-		return fmt.Sprintf("%s is as likely as %s to be called in time (%s times, which may be luck)", who, whom, figure(x))
+		return fmt.Sprintf("%s is as likely as %s to be called in time (%s times, which may be luck)", who, whom, Figure(x))
 	}
-	return fmt.Sprintf("%s is %s times as likely as %s to be called in time", who, figure(x), whom)
+	return fmt.Sprintf("%s is %s times as likely as %s to be called in time", who, Figure(x), whom)
+}
+
+// edge is how many times as likely somebody of one group is to be called as one
+// of another; false when that is no number.
+func edge(a, b Group) (float64, bool) {
+	return a.Turn / b.Turn, b.Turn > 0
+}
+
+// Edge is how many times as likely somebody of one group is to be called in
+// time as one of another; false when that is no number, or everybody is.
+func (r *Result) Edge(a, b Name) (float64, bool) {
+	one, other, ok := both(r, a, b)
+	if !ok {
+		return 0, false
+	}
+	return edge(one, other)
 }
 
 // both returns two groups of a sale that sold out; false when there is nothing
@@ -81,10 +97,10 @@ func bots(p *Plan, r *Result) []string {
 		return nil
 	}
 	list := []string{fmt.Sprintf("%s. Bots are %s of the visitors and get %s of the tickets.", sentence(likely("a bot", "a person", robots, people)),
-		percent(float64(robots.Visitors)/float64(r.Visitors)), percent(float64(robots.Sold)/float64(r.Sold)))}
+		Percent(float64(robots.Visitors)/float64(r.Visitors)), Percent(float64(robots.Sold)/float64(r.Sold)))}
 	if n := p.Bots.PerOperator; n > 1 && robots.Visitors >= n {
 		list = append(list, fmt.Sprintf("No window can see who is behind a visitor: an operator with %s bots gets %s tickets on average, and a person %s. Limit them by account or payment card at the shop.",
-			grouped(n), figure(robots.Chance*float64(n)), figure(people.Chance)))
+			Count(n), Figure(robots.Chance*float64(n)), Figure(people.Chance)))
 	}
 	return list
 }
@@ -105,13 +121,13 @@ func hurry(r *Result) []string {
 func pace(p *Plan, r *Result) []string {
 	var list []string
 	if r.Idle >= 0.1 {
-		list = append(list, fmt.Sprintf("%s of the outflow lets nobody in: the line is empty, its windows are not drawn, or the limit of people at the site is reached.", percent(r.Idle)))
+		list = append(list, fmt.Sprintf("%s of the outflow lets nobody in: the line is empty, its windows are not drawn, or the limit of people at the site is reached.", Percent(r.Idle)))
 	}
 	if r.NoShows*20 > r.Called {
-		list = append(list, fmt.Sprintf("%s of those called did not come in time. Others are called for them, %s after the call.", percent(float64(r.NoShows)/float64(r.Called)), words(p.Room.Claim)))
+		list = append(list, fmt.Sprintf("%s of those called did not come in time. Others are called for them, %s after the call.", Percent(float64(r.NoShows)/float64(r.Called)), p.Room.Claim.Words()))
 	}
 	if r.Away > 0 {
-		list = append(list, fmt.Sprintf("%s visitors came after the room closed.", grouped(r.Away)))
+		list = append(list, fmt.Sprintf("%s visitors came after the room closed.", Count(r.Away)))
 	}
 	return list
 }
@@ -135,9 +151,9 @@ func tradeOff(r *Result, rows []Row) []string {
 func later(d Duration) string {
 	switch {
 	case d >= Duration(10*time.Second):
-		return "; the sale ends " + words(d) + " later"
+		return "; the sale ends " + d.Words() + " later"
 	case d <= -Duration(10*time.Second):
-		return "; the sale ends " + words(-d) + " earlier"
+		return "; the sale ends " + (-d).Words() + " earlier"
 	}
 	return ""
 }
@@ -149,8 +165,8 @@ func sentence(s string) string {
 	return string(s[0]-'a'+'A') + s[1:]
 }
 
-// words writes a duration for people, in at most two units.
-func words(d Duration) string {
+// Words writes a duration for people, in at most two units.
+func (d Duration) Words() string {
 	ms := d.millis()
 	unit := func(n fairness.Millis, name string) string {
 		if n == 1 {
@@ -179,8 +195,8 @@ func words(d Duration) string {
 	return two(day, "day", hour, "hour")
 }
 
-// figure writes a number with two or three digits that count.
-func figure(x float64) string {
+// Figure writes a number with two or three digits that count.
+func Figure(x float64) string {
 	switch {
 	case x > 0 && x < 0.001:
 		return "less than 0.001"
@@ -191,18 +207,19 @@ func figure(x float64) string {
 	case x < 100:
 		return strconv.FormatFloat(math.Round(x*10)/10, 'f', -1, 64)
 	}
-	return grouped(int(math.Round(x)))
+	return Count(int(math.Round(x)))
 }
 
-func percent(share float64) string {
+// Percent writes a share.
+func Percent(share float64) string {
 	if share > 0 && share < 0.1 {
 		return strconv.FormatFloat(math.Round(share*1000)/10, 'f', -1, 64) + "%"
 	}
 	return strconv.FormatFloat(math.Round(share*100), 'f', -1, 64) + "%"
 }
 
-// grouped writes a number with commas.
-func grouped(n int) string {
+// Count writes a number with commas.
+func Count(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]

@@ -61,6 +61,23 @@ func TestLikely(t *testing.T) {
 	}
 }
 
+func TestEdge(t *testing.T) {
+	t.Parallel()
+	r := &Result{SoldOut: true, Groups: []Group{{Name: Machines, Visitors: 10, Turn: 0.5}, {Name: Humans, Visitors: 90, Turn: 0.25}, {Name: Last, Visitors: 30}}}
+	if x, ok := r.Edge(Machines, Humans); x != 2 || !ok {
+		t.Errorf("got %g, %t", x, ok)
+	}
+	for _, whom := range []Name{Last, Fast} { // never called; not there
+		if x, ok := r.Edge(Machines, whom); ok {
+			t.Errorf("%s: got %g", whom, x)
+		}
+	}
+	r.SoldOut = false
+	if x, ok := r.Edge(Machines, Humans); ok {
+		t.Errorf("everybody is called, and got %g", x)
+	}
+}
+
 func TestOutcome(t *testing.T) {
 	t.Parallel()
 	p := Default()
@@ -85,17 +102,17 @@ func TestWords(t *testing.T) {
 		time.Minute: "1 minute", 90 * time.Second: "1 minute 30 seconds", 121 * time.Second: "2 minutes 1 second", 3_599_800 * time.Millisecond: "1 hour",
 		90 * time.Minute: "1 hour 30 minutes", 24*time.Hour - time.Second: "1 day", 49 * time.Hour: "2 days 1 hour",
 	} {
-		if got := words(Duration(d)); got != want {
+		if got := Duration(d).Words(); got != want {
 			t.Errorf("%s: %q, want %q", d, got, want)
 		}
 	}
 	for x, want := range map[float64]string{0: "0", 0.0004: "less than 0.001", 0.0912: "0.091", 0.5: "0.5", 1.234: "1.23", 12.34: "12.3", 1234.5: "1,235", 999.9: "1,000"} {
-		if got := figure(x); got != want {
+		if got := Figure(x); got != want {
 			t.Errorf("%g: %q, want %q", x, got, want)
 		}
 	}
 	for x, want := range map[float64]string{0: "0%", 0.012: "1.2%", 0.5: "50%", 0.999: "100%", 1: "100%"} {
-		if got := percent(x); got != want {
+		if got := Percent(x); got != want {
 			t.Errorf("%g: %q, want %q", x, got, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -19,14 +20,20 @@ const (
 	wantBuckets  = `must be a list of {"at": duration, "count": number}`
 )
 
+// unsaid is a number that a plan does not give.
+const unsaid = math.MinInt
+
 // ParsePlan reads the JSON of a plan. What it does not say is as [Default] has
-// it. The error is an [*InvalidError] that lists every field that is unknown,
+// it, but that a tenth of the visitors are bots, whatever their number, and
+// that a recording brings as many as it has, and no bots. The error is an [*InvalidError] that lists every field that is unknown,
 // cannot be read or is wrong.
 func ParsePlan(data []byte) (Plan, error) {
 	p := Default()
+	p.Visitors, p.Bots.Count = unsaid, unsaid
 	o := &object{problems: &[]fairness.Problem{}}
 	o.open(data)
 	o.plan(&p)
+	p.fill()
 	if len(*o.problems) > 0 {
 		return Plan{}, &InvalidError{*o.problems}
 	}
@@ -34,6 +41,27 @@ func ParsePlan(data []byte) (Plan, error) {
 		return Plan{}, &InvalidError{problems}
 	}
 	return p, nil
+}
+
+// fill gives the numbers that were not said.
+func (p *Plan) fill() {
+	recorded := p.Arrivals.Shape == Recorded
+	switch bots := &p.Bots.Count; {
+	case *bots != unsaid:
+	case recorded:
+		*bots = 0
+	case p.Visitors != unsaid:
+		*bots = max(p.Visitors, 0) / 10
+	default:
+		*bots = Default().Bots.Count
+	}
+	switch {
+	case p.Visitors != unsaid:
+	case recorded && total(p.Arrivals.Buckets) > 0:
+		p.Visitors = total(p.Arrivals.Buckets) + p.Bots.Count
+	default:
+		p.Visitors = Default().Visitors
+	}
 }
 
 // object reads the members of a JSON object one by one, so that every problem

@@ -229,7 +229,6 @@ func (c *complaints) arrivals(a *Arrivals) {
 		return
 	}
 	c.check(len(a.Buckets) > 0, "arrivals.buckets", `must be a list of {"at": duration, "count": number}`)
-	total := 0
 	for i, b := range a.Buckets {
 		at := fmt.Sprintf("arrivals.buckets[%d]", i)
 		ok := b.Count >= 0 && b.Count <= MaxVisitors && b.At >= 0 && b.At <= longest && (i == 0 || b.At > a.Buckets[i-1].At)
@@ -237,7 +236,6 @@ func (c *complaints) arrivals(a *Arrivals) {
 		if !ok {
 			return
 		}
-		total += b.Count
 	}
-	c.check(total > 0, "arrivals.buckets", "must have arrivals")
+	c.check(len(a.Buckets) == 0 || total(a.Buckets) > 0, "arrivals.buckets", "must have arrivals")
 }

@@ -20,8 +20,7 @@ func TestPlanRoundTrip(t *testing.T) {
 	full := small()
 	full.Room.Closes = &closes
 	recorded := Default()
-	recorded.Record([]Bucket{{0, 5}, {Duration(time.Second), 7}})
-	recorded.Bots.Count = 0
+	recorded.Record([]Bucket{{0, 5}, {Duration(time.Second), 7}}, 3)
 	for _, p := range []Plan{Default(), full, recorded} {
 		text, err := json.Marshal(p)
 		if err != nil {
@@ -48,6 +47,17 @@ func TestPlanDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Error(diff)
 	}
+	for text, want := range map[string][2]int{
+		`{}`: {50_000, 5_000}, `{"visitors": 70}`: {70, 7}, `{"visitors": 70, "bots": {"count": 9}}`: {70, 9}, `{"bots": {"count": 9}}`: {50_000, 9},
+		`{"arrivals": {"shape": "recorded", "buckets": [{"count": 30}]}}`:                              {30, 0},
+		`{"bots": {"count": 9}, "arrivals": {"shape": "recorded", "buckets": [{"count": 30}]}}`:        {39, 9},
+		`{"visitors": 900, "arrivals": {"shape": "recorded", "buckets": [{"at": "1s", "count": 30}]}}`: {900, 0},
+	} {
+		p, err := ParsePlan([]byte(text))
+		if got := [2]int{p.Visitors, p.Bots.Count}; err != nil || got != want {
+			t.Errorf("%s: %v visitors and bots, want %v, %v", text, got, want, err)
+		}
+	}
 	five := Duration(5 * time.Minute)
 	if diff := cmp.Diff([]WindowRule{{0, five}, {five, Duration(time.Minute)}}, p.Room.windows()); diff != "" {
 		t.Error(diff)
@@ -60,7 +70,7 @@ func TestPlanProblems(t *testing.T) {
 		`[]`:                     {""},
 		`{`:                      {""},
 		`{"visitor": 3}`:         {"visitor"},
-		`{"visitors": 0}`:        {"visitors", "bots.count"},
+		`{"visitors": 0}`:        {"visitors"},
 		`{"visitors": 2000001}`:  {"visitors"},
 		`{"visitors": "many"}`:   {"visitors"},
 		`{"tickets": -1}`:        {"tickets"},
@@ -82,7 +92,7 @@ func TestPlanProblems(t *testing.T) {
 		`{"arrivals": {"shape": "wave"}}`:                                                                      {"arrivals.shape"},
 		`{"arrivals": {"half_life": "0s", "over": "0s", "ready": 2, "early": -1}}`:                             {"arrivals.half_life", "arrivals.over", "arrivals.ready", "arrivals.early"},
 		`{"arrivals": {"buckets": [{"at": "1s", "count": 1}]}}`:                                                {"arrivals.buckets"},
-		`{"arrivals": {"shape": "recorded"}}`:                                                                  {"arrivals.buckets", "arrivals.buckets"},
+		`{"arrivals": {"shape": "recorded"}}`:                                                                  {"arrivals.buckets"},
 		`{"arrivals": {"shape": "recorded", "buckets": [{"at": "1s", "count": 1}, {"at": "1s", "count": 1}]}}`: {"arrivals.buckets[1]"},
 		`{"arrivals": {"shape": "recorded", "buckets": [{"at": "1s", "count": 0}]}}`:                           {"arrivals.buckets"},
 		`{"arrivals": {"shape": "recorded", "buckets": [{"at": "1s", "count": "many"}]}}`:                      {"arrivals.buckets[0].count"},
@@ -218,8 +228,7 @@ func FuzzReadArrivals(f *testing.F) {
 			return
 		}
 		p := Default()
-		p.Record(list)
-		p.Bots.Count = 0
+		p.Record(list, 0)
 		if problems := p.Problems(); problems != nil {
 			t.Fatal(problems)
 		}
@@ -232,8 +241,7 @@ func TestRecordedCrowd(t *testing.T) {
 	second := Duration(time.Second)
 	list := []Bucket{{10 * second, 100}, {11 * second, 0}, {12 * second, 300}, {20 * second, 600}}
 	p := Default()
-	p.Record(list)
-	p.Bots.Count = 0
+	p.Record(list, 0)
 	count := func(visitors int) []int {
 		p.Visitors = visitors
 		got := make([]int, len(list))

@@ -149,16 +149,17 @@ func (t *table) buckets() ([]Bucket, error) {
 	return list, nil
 }
 
-// total is how many arrivals a recording has.
+// total is how many arrivals a recording has, as far as they may be counted.
 func total(list []Bucket) (n int) {
 	for _, b := range list {
-		n += b.Count
+		n = min(n+min(max(b.Count, 0), MaxVisitors), math.MaxInt32)
 	}
 	return n
 }
 
-// Record makes the plan's crowd one that was recorded, and as large.
-func (p *Plan) Record(list []Bucket) {
+// Record makes the people of the plan those of a recording, with some bots on
+// top.
+func (p *Plan) Record(list []Bucket, bots int) {
 	p.Arrivals.Shape, p.Arrivals.Buckets = Recorded, list
-	p.Visitors = total(list)
+	p.Visitors, p.Bots.Count = total(list)+bots, bots
 }
