@@ -1,9 +1,7 @@
 package room
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -18,8 +16,7 @@ import (
 // Bounds of the settings.
 const (
 	maxTargets = 20
-	maxTarget  = 2_000    // characters
-	maxLogo    = 64 << 10 // bytes of the image
+	maxTarget  = 2_000 // characters
 )
 
 // Settings is what a room's pages show and where they lead. It is no matter of
@@ -61,43 +58,9 @@ func (s Settings) asChange() SettingsChange {
 	return SettingsChange{&s.Targets, &s.Brand, &s.MaxWaiting}
 }
 
-// Brand is what a room's pages look like; empty members leave them as they are.
-type Brand struct {
-	Logo       string `json:"logo,omitempty"`       // data URL of an image: PNG, JPEG or WebP
-	Color      string `json:"color,omitempty"`      // #rrggbb, of buttons and links
-	Background string `json:"background,omitempty"` // #rrggbb
-}
-
-// Image returns the logo, and false when there is none.
-func (b Brand) Image() (mediaType string, image []byte, ok bool) {
-	for _, k := range imageKinds {
-		text, found := strings.CutPrefix(b.Logo, "data:"+k.mediaType+";base64,")
-		if !found || strings.ContainsAny(text, "\r\n") || len(text) > base64.StdEncoding.EncodedLen(maxLogo) {
-			continue
-		}
-		image, err := base64.StdEncoding.Strict().DecodeString(text)
-		return k.mediaType, image, err == nil && len(image) <= maxLogo && k.is(image)
-	}
-	return "", nil, false
-}
-
-// imageKinds are the images that every browser shows and that hold no script.
-var imageKinds = []struct {
-	mediaType string
-	is        func([]byte) bool
-}{
-	{"image/png", func(b []byte) bool { return bytes.HasPrefix(b, []byte("\x89PNG\r\n\x1a\n")) }},
-	{"image/jpeg", func(b []byte) bool { return bytes.HasPrefix(b, []byte("\xff\xd8\xff")) }},
-	{"image/webp", func(b []byte) bool {
-		return len(b) > 12 && bytes.HasPrefix(b, []byte("RIFF")) && bytes.Equal(b[8:12], []byte("WEBP"))
-	}},
-}
-
 const (
 	wantTargets = "must be a list of URLs"
 	wantTarget  = "must be a URL of https, or of http on localhost or 127.0.0.1, with a plain host name in lower case, without user, fragment or dot segments, at most 2000 characters"
-	wantLogo    = "must be a data URL in base64 of a PNG, JPEG or WebP image of at most 64 KiB"
-	wantColor   = "must be a colour such as #1a2b3c"
 )
 
 // problems lists what is wrong with the settings.
@@ -111,23 +74,7 @@ func (s Settings) problems() []fairness.Problem {
 			list = append(list, fairness.Problem{Field: fmt.Sprintf("targets[%d]", i), Detail: wantTarget})
 		}
 	}
-	return append(list, s.Brand.problems()...)
-}
-
-var colorForm = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
-
-func (b Brand) problems() []fairness.Problem {
-	var list []fairness.Problem
-	if _, _, ok := b.Image(); b.Logo != "" && !ok {
-		list = append(list, fairness.Problem{Field: "brand.logo", Detail: wantLogo})
-	}
-	if b.Color != "" && !colorForm.MatchString(b.Color) {
-		list = append(list, fairness.Problem{Field: "brand.color", Detail: wantColor})
-	}
-	if b.Background != "" && !colorForm.MatchString(b.Background) {
-		list = append(list, fairness.Problem{Field: "brand.background", Detail: wantColor})
-	}
-	return list
+	return append(list, s.Brand.Problems()...)
 }
 
 // hostForm is what may stand in a Content-Security-Policy: a name or an IPv4
@@ -206,11 +153,7 @@ func (d *fields) settings() (c SettingsChange) {
 		read(d, "targets", c.Targets, wantTargets)
 	}
 	if d.has("brand") {
-		c.Brand = &Brand{}
-		in := d.inner("brand", d.raw["brand"], "logo", "color", "background")
-		read(in, "logo", &c.Brand.Logo, wantText)
-		read(in, "color", &c.Brand.Color, wantText)
-		read(in, "background", &c.Brand.Background, wantText)
+		c.Brand = d.brand()
 	}
 	if d.has("max_waiting") {
 		c.MaxWaiting = new(uint32)
@@ -234,6 +177,10 @@ func (r *Room) Settings() (settings *Settings, version int64) {
 
 // changeSettings stores a change and takes what comes out of it.
 func (r *Room) changeSettings(ctx context.Context, c SettingsChange) error {
+	if c.Brand != nil {
+		brand := c.Brand.stored()
+		c.Brand = &brand
+	}
 	change, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("write settings: %w", err)

@@ -1,9 +1,7 @@
 package room
 
 import (
-	"encoding/base64"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,17 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/internal/pgtest"
-)
-
-// dataURL is an image, or what claims to be one.
-func dataURL(mediaType, content string) string {
-	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString([]byte(content))
-}
-
-const (
-	png  = "\x89PNG\r\n\x1a\n and more"
-	jpeg = "\xff\xd8\xff\xe0 and more"
-	webp = "RIFF\x10\x00\x00\x00WEBPVP8 and more"
 )
 
 func TestTargets(t *testing.T) {
@@ -134,53 +121,12 @@ func TestWantedTarget(t *testing.T) {
 	}
 }
 
-func TestBrand(t *testing.T) {
-	t.Parallel()
-	large := png + strings.Repeat("x", maxLogo-len(png))
-	for _, c := range []struct {
-		brand  Brand
-		fields string
-	}{
-		{Brand{}, ""},
-		{Brand{dataURL("image/png", png), "#1A2b3c", "#ffffff"}, ""},
-		{Brand{Logo: dataURL("image/jpeg", jpeg)}, ""},
-		{Brand{Logo: dataURL("image/webp", webp)}, ""},
-		{Brand{Logo: dataURL("image/png", large)}, ""},
-		{Brand{Logo: dataURL("image/png", large+"x")}, "brand.logo"},
-		{Brand{Logo: dataURL("image/png", strings.Repeat(large, 3))}, "brand.logo"},
-		{Brand{Logo: dataURL("image/png", jpeg)}, "brand.logo"},
-		{Brand{Logo: dataURL("image/png", "<svg xmlns='http://www.w3.org/2000/svg'/>")}, "brand.logo"},
-		{Brand{Logo: dataURL("image/svg+xml", "<svg xmlns='http://www.w3.org/2000/svg'/>")}, "brand.logo"},
-		{Brand{Logo: dataURL("text/html", png)}, "brand.logo"},
-		{Brand{Logo: dataURL("image/png;x=y", png)}, "brand.logo"},
-		{Brand{Logo: dataURL("image/png", "")}, "brand.logo"},
-		{Brand{Logo: "data:image/png;base64,*"}, "brand.logo"},
-		{Brand{Logo: dataURL("image/png", png) + "\n"}, "brand.logo"},
-		{Brand{Logo: "https://example.com/logo.png"}, "brand.logo"},
-		{Brand{Logo: "x", Color: "red", Background: "#12345"}, "brand.logo brand.color brand.background"},
-		{Brand{Color: "#123456;}body{display:none"}, "brand.color"},
-		{Brand{Color: "#123456\n"}, "brand.color"},
-		{Brand{Background: "url(https://example.org)"}, "brand.background"},
-	} {
-		var fields []string
-		for _, p := range (Settings{Brand: c.brand}).problems() {
-			fields = append(fields, p.Field)
-		}
-		if got := strings.Join(fields, " "); got != c.fields {
-			t.Errorf("%.80q: problems with %q, want %q", fmt.Sprint(c.brand), got, c.fields)
-		}
-	}
-	if mediaType, image, ok := (Brand{Logo: dataURL("image/webp", webp)}).Image(); !ok || mediaType != "image/webp" || string(image) != webp {
-		t.Errorf("image %q %q %t", mediaType, image, ok)
-	}
-}
-
 // TestParseSettings lists everything wrong at once, by field.
 func TestParseSettings(t *testing.T) {
 	t.Parallel()
 	for text, fields := range map[string]string{
 		`{"slug":"a","targets":"https://example.com","brand":7}`:                                  "targets brand",
-		`{"slug":"a","targets":[7],"brand":{"logo":7,"color":"x","font":"y"}}`:                    "targets brand.font brand.logo brand.color",
+		`{"slug":"a","targets":[7],"brand":{"logo":7,"color":"x","font":"y"}}`:                    "targets brand.logo brand.color brand.font",
 		`{"slug":"-","claim":"1","targets":["x","https://example.com","y"],"brand":{"color":""}}`: "claim slug targets[0] targets[2]",
 	} {
 		_, err := ParseConfig([]byte(text))
@@ -193,7 +139,7 @@ func TestParseSettings(t *testing.T) {
 		t.Errorf("amendment: problems with %s, want %s", got, want)
 	}
 	a, err := ParseAmendment([]byte(`{"targets":[],"brand":{}}`))
-	if err != nil || a.Targets == nil || len(*a.Targets) != 0 || a.Brand == nil || *a.Brand != (Brand{}) {
+	if err != nil || a.Targets == nil || len(*a.Targets) != 0 || a.Brand == nil || !a.Brand.IsZero() {
 		t.Errorf("amendment that removes: %+v, %v", a, err)
 	}
 }
@@ -217,7 +163,7 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	url, master := pgtest.URL(t), newMaster(t)
 	here := node(t, url, master)
-	want := Settings{Targets: []string{"https://shop.example.com"}, Brand: Brand{dataURL("image/png", png), "#112233", ""}}
+	want := Settings{Targets: []string{"https://shop.example.com"}, Brand: Brand{Scheme: Scheme{Logo: dataURL("image/png", pngOf(1, 1)), Color: "#112233"}}}
 	r := create(t, here, Config{Slug: "set", Settings: want})
 	plain := create(t, here, Config{Slug: "plain"})
 	there := get(t, node(t, url, master), "set")
@@ -229,7 +175,7 @@ func TestSettings(t *testing.T) {
 	if got, version := plain.Settings(); version != 0 || cmp.Diff(&Settings{}, got) != "" {
 		t.Errorf("no settings: %+v, version %d", got, version)
 	}
-	want.Brand = Brand{Background: "#000000"}
+	want.Brand = Brand{Scheme: Scheme{Background: "#000000"}}
 	if err := r.Amend(t.Context(), Amendment{SettingsChange: SettingsChange{Brand: &want.Brand}}); err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +193,7 @@ func TestSettings(t *testing.T) {
 	if err := r.Amend(t.Context(), Amendment{SettingsChange: SettingsChange{Targets: &[]string{}, Brand: &Brand{}}}); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := r.Settings(); len(got.Targets) != 0 || got.Brand != (Brand{}) {
+	if got, _ := r.Settings(); len(got.Targets) != 0 || !got.Brand.IsZero() {
 		t.Errorf("removed, and left is %+v", got)
 	}
 	if err := r.Amend(t.Context(), Amendment{SettingsChange: SettingsChange{Targets: &[]string{"x"}}}); problemFields(t, err) != "targets[0]" {

@@ -20,7 +20,7 @@ import (
 // Most bytes of a body.
 const (
 	visitorBody = 4 << 10
-	managerBody = 128 << 10 // a room with a logo
+	managerBody = 512 << 10 // a room with two logos, and texts in every language
 )
 
 // scratch is memory that one request uses and a later one takes over.

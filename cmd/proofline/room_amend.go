@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,8 +21,8 @@ type amendFlags struct {
 	message, closes, title string
 	targets                []string
 	maxWaiting             uint32
-	brand                  api.Brand // but the logo
-	logo                   string    // file
+	color, background      string
+	logo                   string // file
 }
 
 func (o *organizer) amendCommand() *cobra.Command {
@@ -57,8 +58,8 @@ the limit of people in line are not.`,
 	flags.StringArrayVar(&f.targets, "target", nil, "`URL` that admitted visitors may be sent to, the first by default; repeat it for more, give an empty one for none")
 	flags.Uint32Var(&f.maxWaiting, "max-waiting", 0, "let at most `N` people be in line at once, 0 for no limit")
 	flags.StringVar(&f.logo, "logo", "", "`FILE` of a PNG, JPEG or WebP image of at most 64 KiB, none if empty")
-	flags.StringVar(&f.brand.Color, "color", "", "`#rrggbb` of buttons and links, ours if empty")
-	flags.StringVar(&f.brand.Background, "background", "", "`#rrggbb` of the page, ours if empty")
+	flags.StringVar(&f.color, "color", "", "`#rrggbb` of buttons and links, ours if empty")
+	flags.StringVar(&f.background, "background", "", "`#rrggbb` of the page, ours if empty")
 	return c
 }
 
@@ -72,7 +73,7 @@ func (o *organizer) amendment(c *cobra.Command, f *amendFlags, args []string) ([
 	if len(outflow) > 0 {
 		body["outflow"] = outflow
 	}
-	looks := given(c, map[string]any{"logo": "", "color": f.brand.Color, "background": f.brand.Background})
+	looks := given(c, map[string]any{"logo": "", "color": f.color, "background": f.background})
 	switch flags := len(body)+len(looks) > 0; {
 	case len(args) == 2 && flags:
 		return nil, usage(errors.New("a file and flags cannot both say the change"), "put it all into the file")
@@ -114,15 +115,11 @@ func (o *organizer) brand(c *cobra.Command, f *amendFlags, slug string) (brand a
 	if _, err := o.ask(c, http.MethodGet, roomPath(slug, ""), nil, &room); err != nil {
 		return brand, err
 	}
-	brand = room.Brand
-	if c.Flags().Changed("color") {
-		brand.Color = f.brand.Color
-	}
-	if c.Flags().Changed("background") {
-		brand.Background = f.brand.Background
-	}
+	brand = api.Brand{}
+	maps.Copy(brand, room.Brand)
+	maps.Copy(brand, given(c, map[string]any{"color": f.color, "background": f.background}))
 	if c.Flags().Changed("logo") {
-		brand.Logo, err = o.logo(f.logo)
+		brand["logo"], err = o.logo(f.logo)
 	}
 	return brand, err
 }

@@ -49,12 +49,9 @@ type Settings struct {
 	MaxWaiting uint32   `json:"max_waiting"` // people in line at once, 0: no limit
 }
 
-// Brand is what a room's pages look like.
-type Brand struct {
-	Logo       string `json:"logo,omitempty"` // data URL
-	Color      string `json:"color,omitempty"`
-	Background string `json:"background,omitempty"`
-}
+// Brand is what a room's pages look like, by member: these commands change a
+// few of them and leave the others as they are.
+type Brand map[string]any
 
 // Counts sum up a room.
 type Counts struct {

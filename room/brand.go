@@ -1,0 +1,246 @@
+package room
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/style"
+)
+
+// Languages are the languages of the pages, the fallback first.
+var Languages = []string{"en", "de", "es", "fr", "it", "pt", "ja", "ar"}
+
+// Brand is what a room's pages look like; empty members leave them as they are.
+type Brand struct {
+	Scheme
+	// Dark is what is different in the dark; what it leaves out is made of the
+	// light scheme.
+	Dark Scheme `json:"dark,omitzero"`
+	// Texts are by language. One that is missing in a visitor's language is
+	// shown in the first of Languages, or not at all.
+	Texts map[string]Texts `json:"texts,omitempty"`
+	// Languages are those that visitors may choose from, the first unless they
+	// prefer another. None: all, English first.
+	Languages []string `json:"languages,omitempty"`
+	Font      string   `json:"font,omitempty"`    // one of [Fonts]
+	Corners   string   `json:"corners,omitempty"` // one of [Corners]
+	CSS       string   `json:"css,omitempty"`     // own CSS, in the subset of [style.Parse]
+}
+
+// Scheme is logo and colours, as in light or in dark surroundings.
+type Scheme struct {
+	Logo       string `json:"logo,omitempty"`       // data URL of an image: PNG, JPEG or WebP
+	Color      string `json:"color,omitempty"`      // #rrggbb, of buttons and links
+	Background string `json:"background,omitempty"` // #rrggbb
+}
+
+// Texts are an organizer's words in one language.
+type Texts struct {
+	Headline   string `json:"headline,omitempty"`    // below the title, on every page
+	Intro      string `json:"intro,omitempty"`       // for those without a place
+	Help       string `json:"help,omitempty"`        // where to turn to with questions
+	HelpURL    string `json:"help_url,omitempty"`    // https or mailto
+	Footer     string `json:"footer,omitempty"`      // below everything
+	PrivacyURL string `json:"privacy_url,omitempty"` // https or mailto
+	ImprintURL string `json:"imprint_url,omitempty"` // https or mailto
+}
+
+// What a brand's members may be; the first of each is ours.
+var (
+	Fonts   = []string{"system", "serif", "rounded", "mono"}
+	Corners = []string{"round", "square"}
+)
+
+// Bounds of texts, in characters.
+const (
+	maxHeadline = 120
+	maxIntro    = 1_000
+	maxWords    = 500 // of help and footer
+	maxLink     = 2_000
+)
+
+// IsZero tells whether nothing is said.
+func (b Brand) IsZero() bool {
+	return b.Scheme == Scheme{} && b.Dark == Scheme{} && len(b.Texts) == 0 && len(b.Languages) == 0 && b.Font == "" && b.Corners == "" && b.CSS == ""
+}
+
+// Image returns the logo without its metadata, and false when there is none.
+func (s Scheme) Image() (mediaType string, image []byte, ok bool) {
+	mediaType, image, err := readLogo(s.Logo)
+	return mediaType, image, err == nil
+}
+
+// Text returns an organizer's text in a language, and in which it is: that, or
+// the first that the room offers. Empty when there is none.
+func (b Brand) Text(lang string, of func(Texts) string) (text, in string) {
+	first := Languages[0]
+	if len(b.Languages) > 0 {
+		first = b.Languages[0]
+	}
+	for _, l := range []string{lang, first} {
+		if text := of(b.Texts[l]); text != "" {
+			return text, l
+		}
+	}
+	return "", ""
+}
+
+// stored returns the brand as it is kept: logos without their metadata, and
+// CSS as it was understood.
+func (b Brand) stored() Brand {
+	for _, s := range []*Scheme{&b.Scheme, &b.Dark} {
+		if mediaType, image, ok := s.Image(); ok {
+			s.Logo = dataURLOf(mediaType, image)
+		}
+	}
+	if sheet, problems := style.Parse(b.CSS); len(problems) == 0 {
+		b.CSS = sheet.Source()
+	}
+	return b
+}
+
+const wantColor = "must be a colour such as #1a2b3c"
+
+var colorForm = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
+
+// Problems lists what is wrong with the brand, by field: "brand.color".
+func (b Brand) Problems() []fairness.Problem {
+	list := b.Scheme.problems("brand.")
+	list = append(list, b.Dark.problems("brand.dark.")...)
+	for _, lang := range slices.Sorted(maps.Keys(b.Texts)) {
+		field := "brand.texts." + lang
+		if !slices.Contains(Languages, lang) {
+			list = append(list, fairness.Problem{Field: field, Detail: "is not known; known are " + strings.Join(Languages, ", ")})
+			continue
+		}
+		list = append(list, b.Texts[lang].problems(field+".")...)
+	}
+	list = append(list, b.languageProblems()...)
+	list = append(list, choiceProblems("brand.font", b.Font, Fonts)...)
+	list = append(list, choiceProblems("brand.corners", b.Corners, Corners)...)
+	if _, problems := style.Parse(b.CSS); len(problems) > 0 {
+		details := make([]string, len(problems))
+		for i, p := range problems {
+			details[i] = p.String()
+		}
+		list = append(list, fairness.Problem{Field: "brand.css", Detail: strings.Join(details, "; ")})
+	}
+	return list
+}
+
+func (s Scheme) problems(prefix string) []fairness.Problem {
+	var list []fairness.Problem
+	if s.Logo != "" {
+		if _, _, err := readLogo(s.Logo); err != nil {
+			list = append(list, fairness.Problem{Field: prefix + "logo", Detail: err.Error()})
+		}
+	}
+	if s.Color != "" && !colorForm.MatchString(s.Color) {
+		list = append(list, fairness.Problem{Field: prefix + "color", Detail: wantColor})
+	}
+	if s.Background != "" && !colorForm.MatchString(s.Background) {
+		list = append(list, fairness.Problem{Field: prefix + "background", Detail: wantColor})
+	}
+	return list
+}
+
+func (t Texts) problems(prefix string) []fairness.Problem {
+	var list []fairness.Problem
+	for _, text := range []struct {
+		name, text string
+		most       int
+	}{{"headline", t.Headline, maxHeadline}, {"intro", t.Intro, maxIntro}, {"help", t.Help, maxWords}, {"footer", t.Footer, maxWords}} {
+		list = append(list, textProblems(prefix+text.name, text.text, text.most)...)
+	}
+	for _, link := range []struct{ name, url string }{{"help_url", t.HelpURL}, {"privacy_url", t.PrivacyURL}, {"imprint_url", t.ImprintURL}} {
+		if link.url != "" && !isLink(link.url) {
+			list = append(list, fairness.Problem{Field: prefix + link.name, Detail: "must be a URL of https without user, or mailto: and an address, at most 2000 characters"})
+		}
+	}
+	return list
+}
+
+// addressForm is what a link for e-mail leads to; more than one address, and
+// what browsers make of subjects and bodies, are left out.
+var addressForm = regexp.MustCompile(`^[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+$`)
+
+// isLink tells whether a visitor may be led there.
+func isLink(text string) bool {
+	if address, ok := strings.CutPrefix(text, "mailto:"); ok {
+		return len(text) <= maxLink && addressForm.MatchString(address)
+	}
+	u, err := url.Parse(text)
+	return err == nil && len(text) <= maxLink && u.Scheme == "https" && u.User == nil && !strings.ContainsAny(text, "\\ ") && hostForm.MatchString(u.Host)
+}
+
+func (b Brand) languageProblems() []fairness.Problem {
+	for i, lang := range b.Languages {
+		if !slices.Contains(Languages, lang) {
+			return []fairness.Problem{{Field: "brand.languages", Detail: fmt.Sprintf("has %q; known are %s", lang, strings.Join(Languages, ", "))}}
+		}
+		if slices.Contains(b.Languages[:i], lang) {
+			return []fairness.Problem{{Field: "brand.languages", Detail: "has " + lang + " twice"}}
+		}
+	}
+	return nil
+}
+
+func choiceProblems(field, chosen string, from []string) []fairness.Problem {
+	if chosen == "" || slices.Contains(from, chosen) {
+		return nil
+	}
+	return []fairness.Problem{{Field: field, Detail: "must be one of " + strings.Join(from, ", ")}}
+}
+
+// schemeFields are the members of a scheme, textFields those of texts.
+var (
+	schemeFields = []string{"logo", "color", "background"}
+	textFields   = []string{"headline", "intro", "help", "help_url", "footer", "privacy_url", "imprint_url"}
+)
+
+// brand reads a brand.
+func (d *fields) brand() *Brand {
+	b := &Brand{}
+	in := d.inner("brand", d.raw["brand"], append(slices.Clone(schemeFields), "dark", "texts", "languages", "font", "corners", "css")...)
+	in.scheme(&b.Scheme)
+	if in.has("dark") {
+		in.inner("dark", in.raw["dark"], schemeFields...).scheme(&b.Dark)
+	}
+	if in.has("texts") {
+		texts := in.inner("texts", in.raw["texts"], Languages...)
+		for _, lang := range Languages {
+			if texts.has(lang) {
+				if b.Texts == nil {
+					b.Texts = map[string]Texts{}
+				}
+				b.Texts[lang] = texts.inner(lang, texts.raw[lang], textFields...).texts()
+			}
+		}
+	}
+	read(in, "languages", &b.Languages, "must be a list of languages such as en")
+	read(in, "font", &b.Font, wantText)
+	read(in, "corners", &b.Corners, wantText)
+	read(in, "css", &b.CSS, wantText)
+	return b
+}
+
+func (d *fields) scheme(s *Scheme) {
+	read(d, "logo", &s.Logo, wantText)
+	read(d, "color", &s.Color, wantText)
+	read(d, "background", &s.Background, wantText)
+}
+
+func (d *fields) texts() (t Texts) {
+	for name, text := range map[string]*string{
+		"headline": &t.Headline, "intro": &t.Intro, "help": &t.Help, "help_url": &t.HelpURL, "footer": &t.Footer,
+		"privacy_url": &t.PrivacyURL, "imprint_url": &t.ImprintURL,
+	} {
+		read(d, name, text, wantText)
+	}
+	return t
+}
