@@ -22,11 +22,7 @@ func (rs *Rooms) Create(ctx context.Context, c Config) (*Room, error) {
 // CreateFor makes a room: its keys, its log, and the policy as first entry.
 // Errors: [*InvalidError] with everything wrong, [ErrExists].
 func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*Room, error) {
-	var others fairness.Policy
-	problems := rs.others(c, &others)
-	if wrong, ok := errors.AsType[*InvalidError](c.checkWith(others, rs.clock.Now())); ok {
-		problems = append(problems, wrong.Problems...)
-	}
+	others, problems := rs.problems(c)
 	if len(problems) > 0 {
 		return nil, &InvalidError{problems}
 	}
@@ -57,6 +53,22 @@ func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*
 		return nil, err
 	}
 	return loaded, loaded.readSettings(ctx, r.settings.Load().version) // it may have been loaded in between
+}
+
+// Problems lists what keeps a room from being made of a configuration now; that
+// its slug is taken is not looked at.
+func (rs *Rooms) Problems(c Config) []fairness.Problem {
+	_, problems := rs.problems(c)
+	return problems
+}
+
+// problems also returns those whom the room would rely on, in a policy.
+func (rs *Rooms) problems(c Config) (others fairness.Policy, problems []fairness.Problem) {
+	problems = rs.others(c, &others)
+	if wrong, ok := errors.AsType[*InvalidError](c.checkWith(others, rs.clock.Now())); ok {
+		problems = append(problems, wrong.Problems...)
+	}
+	return others, problems
 }
 
 // check finds the problems that do not depend on the room's identity, which

@@ -42,18 +42,20 @@ func (d Draft) Config() room.Config {
 	return c
 }
 
-// newDraft reads what is stored.
-func newDraft(stored pgdesk.Draft) Draft {
+// draft reads what is stored.
+func (d *Desk) draft(stored pgdesk.Draft) Draft {
 	var in draftJSON
 	_ = json.Unmarshal(stored.Config, &in) // written by encode
-	d := Draft{Draft: stored, Host: in.Host}
-	d.Draft.Config = in.Config
+	out := Draft{Draft: stored, Host: in.Host}
+	out.Draft.Config = in.Config
 	c, err := room.ParseConfig(in.Config)
-	d.Slug, d.Title = c.Slug, c.Title
+	out.Slug, out.Title = c.Slug, c.Title
 	if wrong, ok := errors.AsType[*room.InvalidError](err); ok {
-		d.Problems = wrong.Problems
+		out.Problems = wrong.Problems
+	} else {
+		out.Problems = d.Rooms.Problems(c)
 	}
-	return d
+	return out
 }
 
 func (in draftJSON) encode() (json.RawMessage, error) {
@@ -78,7 +80,7 @@ func (d *Desk) Drafts(ctx context.Context, actor account.Actor) ([]Draft, error)
 	}
 	list := make([]Draft, len(stored))
 	for i, one := range stored {
-		list[i] = newDraft(one)
+		list[i] = d.draft(one)
 	}
 	return list, nil
 }
@@ -88,10 +90,10 @@ func (d *Desk) Draft(ctx context.Context, actor account.Actor, id uuid.UUID) (Dr
 	if !actor.May(account.Read) {
 		return Draft{}, account.ErrForbidden
 	}
-	return asDraft(d.Store.Draft(ctx, actor.Org, id))
+	return d.asDraft(d.Store.Draft(ctx, actor.Org, id))
 }
 
-func asDraft(stored pgdesk.Draft, err error) (Draft, error) {
+func (d *Desk) asDraft(stored pgdesk.Draft, err error) (Draft, error) {
 	switch {
 	case errors.Is(err, pgdesk.ErrNotFound):
 		return Draft{}, ErrDraftUnknown
@@ -100,7 +102,7 @@ func asDraft(stored pgdesk.Draft, err error) (Draft, error) {
 	case err != nil:
 		return Draft{}, err
 	}
-	return newDraft(stored), nil
+	return d.draft(stored), nil
 }
 
 // SaveDraft stores a configuration as it is, finished or not: a new draft when
@@ -116,13 +118,13 @@ func (d *Desk) SaveDraft(ctx context.Context, actor account.Actor, id uuid.UUID,
 		return Draft{}, err
 	}
 	if id == uuid.Nil {
-		draft, err := asDraft(d.Store.AddDraft(ctx, actor.Org, text, actor.Name))
+		draft, err := d.asDraft(d.Store.AddDraft(ctx, actor.Org, text, actor.Name))
 		if err != nil {
 			return Draft{}, err
 		}
 		return draft, d.Record(ctx, actor, "draft.create", draft.ID.String(), map[string]any{"slug": draft.Slug})
 	}
-	return asDraft(d.Store.ChangeDraft(ctx, actor.Org, id, version, text, actor.Name))
+	return d.asDraft(d.Store.ChangeDraft(ctx, actor.Org, id, version, text, actor.Name))
 }
 
 // DeleteDraft deletes a draft; [ErrDraftUnknown], [account.ErrForbidden].

@@ -1,0 +1,360 @@
+package desk_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
+
+var (
+	owner   = account.Actor{Kind: account.Person, ID: uuid.MustParse("00000000-0000-8000-8000-0000000000aa"), Name: "owner@example.com", Org: account.MainOrg, Scopes: account.Owner.Scopes()}
+	viewer  = account.Actor{Kind: account.Person, Name: "viewer@example.com", Org: account.MainOrg, Scopes: account.Viewer.Scopes()}
+	puller  = account.Actor{Kind: account.Token, Name: "backend", Org: account.MainOrg, Scopes: account.Pull}
+	another = account.Actor{Kind: account.Person, Name: "owner@example.org", Org: uuid.MustParse("00000000-0000-8000-8000-0000000000bb"), Scopes: account.Owner.Scopes()}
+)
+
+// newDesk returns a desk on a database of its own.
+func newDesk(t *testing.T) *desk.Desk {
+	t.Helper()
+	config, err := pglog.PoolConfig(pgtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	master, err := room.ParseMasterKey(room.NewMasterKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	rooms := room.New(room.Options{Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: master, PublicURL: "http://127.0.0.1:8080", Log: log})
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); rooms.Run(ctx) }()
+	t.Cleanup(func() {
+		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+		defer stop()
+		if err := rooms.Close(ctx); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		<-stopped
+	})
+	owns := func(_ context.Context, org uuid.UUID, host string) (bool, error) {
+		return org == account.MainOrg && host == "queue.example.com", nil
+	}
+	return desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(pool), OwnsHost: owns, Log: log})
+}
+
+func create(t *testing.T, d *desk.Desk, actor account.Actor, slug string) *room.Room {
+	t.Helper()
+	r, err := d.Create(t.Context(), actor, room.Config{Slug: slug}, desk.Place{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// operations are all that changes a room.
+func operations(t *testing.T, d *desk.Desk, slug string) map[string]func(account.Actor) error {
+	ctx, title := t.Context(), "New"
+	second := func(_ any, err error) error { return err }
+	return map[string]func(account.Actor) error{
+		"amend": func(a account.Actor) error {
+			return second(d.Amend(ctx, a, slug, room.Amendment{Title: &title}, nil))
+		},
+		"pause":     func(a account.Actor) error { return second(d.Pause(ctx, a, slug)) },
+		"hold":      func(a account.Actor) error { return second(d.Hold(ctx, a, slug)) },
+		"resume":    func(a account.Actor) error { return second(d.Resume(ctx, a, slug)) },
+		"end":       func(a account.Actor) error { return second(d.End(ctx, a, slug)) },
+		"revoke":    func(a account.Actor) error { return second(d.Revoke(ctx, a, slug, fairness.Ticket{}, fairness.Revoked)) },
+		"rotate":    func(a account.Actor) error { _, _, err := d.RotateKeys(ctx, a, slug); return err },
+		"archive":   func(a account.Actor) error { return second(d.Archive(ctx, a, slug, true)) },
+		"duplicate": func(a account.Actor) error { return second(d.Duplicate(ctx, a, slug)) },
+	}
+}
+
+// TestScopes: whoever may not, cannot; and to others a room does not exist.
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	r := create(t, d, owner, "sale")
+	size := r.Snapshot().Size
+	for name, do := range operations(t, d, "sale") {
+		for _, a := range []account.Actor{viewer, puller, {}} {
+			want := account.ErrForbidden
+			if a.Org != account.MainOrg {
+				want = room.ErrNotFound
+			}
+			if err := do(a); !errors.Is(err, want) {
+				t.Errorf("%s by %q: %v, want %v", name, a.Name, err, want)
+			}
+		}
+		if err := do(another); !errors.Is(err, room.ErrNotFound) {
+			t.Errorf("%s by another organization: %v", name, err)
+		}
+	}
+	for name, do := range operations(t, d, "nothing") {
+		if err := do(owner); !errors.Is(err, room.ErrNotFound) {
+			t.Errorf("%s of no room: %v", name, err)
+		}
+	}
+	if _, err := d.Create(t.Context(), viewer, room.Config{Slug: "mine"}, desk.Place{}); !errors.Is(err, account.ErrForbidden) {
+		t.Errorf("a viewer creates: %v", err)
+	}
+	if _, err := d.Create(t.Context(), another, room.Config{Slug: "sale"}, desk.Place{}); !errors.Is(err, room.ErrExists) {
+		t.Errorf("another organization takes the slug: %v", err)
+	}
+	if _, err := d.Room(t.Context(), puller, "sale"); !errors.Is(err, account.ErrForbidden) {
+		t.Errorf("a backend reads: %v", err)
+	}
+	if _, err := d.Room(t.Context(), viewer, "sale"); err != nil {
+		t.Errorf("a viewer reads: %v", err)
+	}
+	if _, err := d.SetPull(t.Context(), puller, "sale", true); err != nil {
+		t.Errorf("a backend says who calls: %v", err)
+	}
+	if _, err := d.Pull(t.Context(), puller, "sale", 1); err != nil {
+		t.Errorf("a backend calls: %v", err)
+	}
+	if _, err := d.Pull(t.Context(), viewer, "sale", 1); !errors.Is(err, account.ErrForbidden) {
+		t.Errorf("a viewer calls: %v", err)
+	}
+	if r.Snapshot().Size != size || r.Config().Title != "sale" {
+		t.Error("somebody changed the room")
+	}
+	acts, err := d.Acts(t.Context(), another, "", uuid.Nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range acts.List {
+		if a.Verb != "room.create" || a.Outcome != pgdesk.Refused {
+			t.Errorf("the other organization has the act %+v", a)
+		}
+	}
+	if _, err := d.Acts(t.Context(), puller, "", uuid.Nil, 0); !errors.Is(err, account.ErrForbidden) {
+		t.Errorf("a backend reads the acts: %v", err)
+	}
+}
+
+// TestActs: every deed is noted, with who and what came of it, and what touches
+// fairness is in the transcript.
+func TestActs(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	r := create(t, d, owner, "sale")
+	rate := uint32(120)
+	message := "Sorry."
+	for _, do := range []func() (*room.Room, error){
+		func() (*room.Room, error) { return d.Pause(t.Context(), owner, "sale") },
+		func() (*room.Room, error) { return d.Resume(t.Context(), owner, "sale") },
+		func() (*room.Room, error) {
+			return d.Amend(t.Context(), owner, "sale", room.Amendment{Outflow: &room.OutflowChange{PerMinute: &rate}, Message: &message}, nil)
+		},
+		func() (*room.Room, error) { return d.End(t.Context(), owner, "sale") },
+		func() (*room.Room, error) { return d.Archive(t.Context(), owner, "sale", true) },
+	} {
+		if _, err := do(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.Revoke(t.Context(), owner, "sale", fairness.Ticket{}, fairness.RevokedBot); !errors.Is(err, room.ErrTicketUnknown) {
+		t.Errorf("revoked nobody: %v", err)
+	}
+	var got []string
+	for before := uuid.Nil; ; { // page by page
+		page, err := d.Acts(t.Context(), viewer, "sale", before, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range page.List {
+			got = append(got, a.Verb+" "+string(a.Outcome))
+			if a.Actor != owner.Name || a.ActorID != owner.ID || a.ActorKind != "person" || time.Since(a.At).Abs() > time.Minute {
+				t.Errorf("act %+v", a)
+			}
+		}
+		if before = page.Next; before == uuid.Nil {
+			break
+		}
+	}
+	want := []string{"room.revoke refused", "room.archive done", "room.end done", "room.amend done", "room.resume done", "room.pause done", "room.create done"}
+	if !slices.Equal(got, want) {
+		t.Errorf("acts\n%q, want\n%q", got, want)
+	}
+	if n := r.Snapshot().Size; n != 6 { // room, pause, resume, outflow, message, end
+		t.Errorf("the transcript has %d entries", n)
+	}
+}
+
+// TestLostUpdate refuses a change of what somebody else changed in between.
+func TestLostUpdate(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	r := create(t, d, owner, "sale")
+	seen := r.Config()
+	same := func(c room.Config) bool { return c.Title == seen.Title && c.Outflow == seen.Outflow }
+	amend := func(title string) error {
+		_, err := d.Amend(t.Context(), owner, "sale", room.Amendment{Title: &title}, same)
+		return err
+	}
+	results := make(chan error)
+	for i := range 8 { // at once: one of them is first
+		go func() { results <- amend(fmt.Sprintf("Title %d", i)) }()
+	}
+	changed := 0
+	for range 8 {
+		switch err := <-results; {
+		case err == nil:
+			changed++
+		case !errors.Is(err, desk.ErrChanged):
+			t.Error(err)
+		}
+	}
+	if changed != 1 {
+		t.Errorf("%d changes of the same version", changed)
+	}
+}
+
+// TestDrafts writes, finishes, publishes and deletes drafts.
+func TestDrafts(t *testing.T) {
+	t.Parallel()
+	d, ctx := newDesk(t), t.Context()
+	draft, err := d.SaveDraft(ctx, owner, uuid.Nil, 0, "", json.RawMessage(`{"slug":"Sale!","title":"Sale"}`))
+	if err != nil || draft.Title != "Sale" || len(draft.Problems) != 1 || draft.Problems[0].Field != "slug" {
+		t.Fatalf("draft %+v, %v", draft, err)
+	}
+	if _, err := d.Publish(ctx, owner, draft.ID, draft.Version); err == nil {
+		t.Error("a draft with problems is published")
+	}
+	next, err := d.SaveDraft(ctx, owner, draft.ID, draft.Version, "queue.example.com", json.RawMessage(`{"slug":"sale","title":"Sale"}`))
+	if err != nil || next.Version != 2 || len(next.Problems) != 0 {
+		t.Fatalf("draft %+v, %v", next, err)
+	}
+	if _, err := d.SaveDraft(ctx, owner, draft.ID, draft.Version, "", json.RawMessage(`{}`)); !errors.Is(err, desk.ErrChanged) {
+		t.Errorf("an old version is saved: %v", err)
+	}
+	if _, err := d.Publish(ctx, owner, draft.ID, draft.Version); !errors.Is(err, desk.ErrChanged) {
+		t.Errorf("an old version is published: %v", err)
+	}
+	for _, text := range []string{``, `[]`, `null`, `{"title":"\u0000"}`, `"` + strings.Repeat("x", 300<<10) + `"`} {
+		if _, err := d.SaveDraft(ctx, owner, uuid.Nil, 0, "", json.RawMessage(text)); err == nil {
+			t.Errorf("draft of %.20q is saved", text)
+		}
+	}
+	for _, a := range []account.Actor{another, {Org: account.MainOrg}} {
+		want := desk.ErrDraftUnknown
+		if a.Kind == 0 {
+			want = account.ErrForbidden
+		}
+		if _, err := d.Draft(ctx, a, draft.ID); !errors.Is(err, want) {
+			t.Errorf("draft read by %q: %v", a.Name, err)
+		}
+		if err := d.DeleteDraft(ctx, a, draft.ID); !errors.Is(err, want) {
+			t.Errorf("draft deleted by %q: %v", a.Name, err)
+		}
+	}
+	if list, err := d.Drafts(ctx, another); err != nil || len(list) != 0 {
+		t.Errorf("another organization has %d drafts, %v", len(list), err)
+	}
+	r, err := d.Publish(ctx, owner, draft.ID, next.Version)
+	if err != nil || r.URL != "http://queue.example.com:8080/r/sale" || r.Origin != "queue.example.com:8080/r/sale" {
+		t.Fatalf("published %+v, %v", r, err)
+	}
+	if list, err := d.Drafts(ctx, owner); err != nil || len(list) != 0 {
+		t.Errorf("%d drafts are left, %v", len(list), err)
+	}
+	if _, err := d.Create(ctx, another, room.Config{Slug: "other"}, desk.Place{Host: "queue.example.com"}); err == nil {
+		t.Error("another organization publishes under the host")
+	}
+}
+
+// TestDuplicate keeps the hour and the weekday.
+func TestDuplicate(t *testing.T) {
+	t.Parallel()
+	d, ctx := newDesk(t), t.Context()
+	opens := time.Now().Add(time.Second).Truncate(time.Second).UTC()
+	starts := opens.Add(time.Hour)
+	if _, err := d.Create(ctx, owner, room.Config{Slug: "weekly", Opens: &opens, Starts: &starts}, desk.Place{}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Until(opens) + 50*time.Millisecond)
+	draft, err := d.Duplicate(ctx, owner, "weekly")
+	if err != nil || draft.Slug != "weekly-copy" {
+		t.Fatalf("draft %+v, %v", draft, err)
+	}
+	c := draft.Config()
+	week := 7 * 24 * time.Hour
+	if !c.Opens.Equal(opens.Add(week)) || !c.Starts.Equal(starts.Add(week)) || !c.Windows[1].From.Equal(starts.Add(week)) {
+		t.Errorf("the copy opens at %v and starts at %v; the room did at %v", c.Opens, c.Starts, opens)
+	}
+}
+
+// TestList pages through an organization's rooms, searches and archives.
+func TestList(t *testing.T) {
+	t.Parallel()
+	d, ctx := newDesk(t), t.Context()
+	for i := range 5 {
+		create(t, d, owner, fmt.Sprintf("room-%d", i))
+	}
+	create(t, d, another, "theirs")
+	var got []string
+	cursor := ""
+	for {
+		page, err := d.List(ctx, viewer, desk.Filter{Most: 2, Cursor: cursor})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range page.List {
+			got = append(got, s.Slug)
+		}
+		if cursor = page.Next; cursor == "" {
+			break
+		}
+	}
+	if want := []string{"room-4", "room-3", "room-2", "room-1", "room-0"}; !slices.Equal(got, want) {
+		t.Errorf("rooms %q, want %q", got, want)
+	}
+	if _, err := d.List(ctx, viewer, desk.Filter{Cursor: "!"}); err == nil {
+		t.Error("a broken cursor is taken")
+	}
+	if _, err := d.Archive(ctx, owner, "room-3", true); !errors.Is(err, desk.ErrNotEnded) {
+		t.Errorf("a living room is archived: %v", err)
+	}
+	if _, err := d.End(ctx, owner, "room-3"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Archive(ctx, owner, "room-3", true); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		filter desk.Filter
+		want   int
+	}{{desk.Filter{}, 4}, {desk.Filter{Archived: true}, 1}, {desk.Filter{Search: " ROOM-2 "}, 1}, {desk.Filter{Search: "theirs"}, 0}, {desk.Filter{Search: "%"}, 0}} {
+		if page, err := d.List(ctx, viewer, test.filter); err != nil || len(page.List) != test.want {
+			t.Errorf("%+v: %d rooms, %v, want %d", test.filter, len(page.List), err, test.want)
+		}
+	}
+}
