@@ -21,15 +21,17 @@ alter table rooms
 
 create index rooms_by_org on rooms (org_id, created_at);
 
--- Custom hosts. One is used once its owner has shown the token in the DNS.
+-- Custom hosts. One is used once its organization has shown the token in the
+-- DNS: until then others may claim it as well.
 create table hosts (
-  host        text primary key, -- lower case, Punycode, without port
   org_id      uuid not null,
-  token       text not null,    -- value of the TXT record _proofline.HOST
-  verified_at timestamptz
+  host        text not null, -- lower case, Punycode, without port
+  token       text not null, -- value of the TXT record _proofline.HOST
+  verified_at timestamptz,
+  primary key (org_id, host)
 );
 
-create index hosts_by_org on hosts (org_id);
+create unique index hosts_verified on hosts (host) where verified_at is not null;
 
 grant select, insert, update on organizations to proofline_server;
 grant select, insert, update, delete on hosts to proofline_server;

@@ -1,4 +1,36 @@
 // Package account knows who may do what on the organizer's side: people,
-// organizations and their members, roles, sessions, API tokens, second factors,
-// invitations and custom hosts. It has no HTTP.
+// organizations and their members, sessions, second factors, sign-in by OpenID
+// Connect, API tokens, invitations and custom hosts. It has no HTTP.
+//
+// A person has an e-mail address, unique on the server, and is a member of
+// organizations with a role. What an organization has, its members, tokens,
+// hosts and rooms, others cannot see: it answers [ErrNotFound] as if it did not
+// exist. Every operation takes the [Actor] or the [Session] that does it, checks
+// what it may, and records the deed.
+//
+// # Signing in
+//
+//	password ----> second factor (TOTP or recovery code) ----> session
+//	issuer   ----/                 when there is one
+//
+// Passwords are hashed with argon2id, at most two at a time. Attempts that fail
+// count against the account and against the network: from the fifth on each has
+// to wait longer, and after ten there are ten an hour. Nothing locks an account
+// for good, and a browser that has signed in before has a count of its own, so
+// that strangers cannot keep its user out. An address that nobody has takes the
+// same time, and gets the same answer, as a wrong password.
+//
+// A session is a random token of 256 bits in a cookie; the database has its
+// SHA-256. It ends after 12 hours without use, after 7 days in any case, and
+// when the password or the second factor changes elsewhere. Whoever raises its
+// power, by signing in or by [Accounts.Confirm], gets another token.
+//
+// # Links
+//
+// Invitations, the setup of the first owner and new owner links are one-time
+// tokens of 256 bits, too. They go into the fragment of an address, which
+// browsers do not send: no log has them.
+//
+// Errors are those of the var block, *[InvalidError] for input and *[RateError]
+// for attempts that came too soon.
 package account

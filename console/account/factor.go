@@ -1,0 +1,282 @@
+package account
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/pquerna/otp"
+	"github.com/pquerna/otp/hotp"
+	"rsc.io/qr"
+
+	"github.com/proofline/proofline/console/account/pgaccount"
+)
+
+// The second factor is a TOTP as all authenticator apps make it
+// (https://www.rfc-editor.org/rfc/rfc6238): SHA-1, six digits, 30 seconds.
+const (
+	factorSize = 20 // bytes of the secret
+	factorStep = 30 * time.Second
+	factorSkew = 1 // steps that clocks may differ
+)
+
+// RecoveryCodes is how many recovery codes people get.
+const RecoveryCodes = 10
+
+// recoverySize is how many random bytes a recovery code has: 80 bits, which
+// nobody guesses at a quick hash either.
+const recoverySize = 10
+
+var plain32 = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+// Enrolment is a second factor that waits for its first code.
+type Enrolment struct {
+	Secret string // base32 in groups of four, to be typed
+	URL    string // otpauth://
+	QR     QR     // of the URL
+}
+
+// QR is a QR code to be drawn by SVG in a box of Size times Size.
+type QR struct {
+	Size int
+	Path string // of the dark modules, for the attribute d
+}
+
+// factorPurpose is what the factor of a person is sealed for.
+func factorPurpose(person uuid.UUID) string { return "totp/" + person.String() }
+
+// BeginFactor makes a second factor, to be confirmed by a code from it. What the
+// person has stays until then.
+func (a *Accounts) BeginFactor(ctx context.Context, s Session) (Enrolment, error) {
+	secret := make([]byte, factorSize)
+	if _, err := io.ReadFull(a.Rand, secret); err != nil {
+		return Enrolment{}, fmt.Errorf("make second factor: %w", err)
+	}
+	if err := a.Store.SetPendingFactor(ctx, s.Person, a.Sealer.Seal(factorPurpose(s.Person), secret)); err != nil {
+		return Enrolment{}, known(err)
+	}
+	return a.enrolment(s.Email, secret)
+}
+
+// PendingFactor returns the second factor that waits for its first code;
+// [ErrNotFound].
+func (a *Accounts) PendingFactor(ctx context.Context, s Session) (Enrolment, error) {
+	p, err := a.Store.Person(ctx, s.Person)
+	if err != nil {
+		return Enrolment{}, known(err)
+	}
+	if p.FactorPending == nil {
+		return Enrolment{}, ErrNotFound
+	}
+	secret, err := a.Sealer.Open(factorPurpose(p.ID), p.FactorPending)
+	if err != nil {
+		return Enrolment{}, fmt.Errorf("open second factor: %w", err)
+	}
+	return a.enrolment(p.Email, secret)
+}
+
+func (a *Accounts) enrolment(email string, secret []byte) (Enrolment, error) {
+	text := plain32.EncodeToString(secret)
+	issuer := "Proofline"
+	if u, err := url.Parse(a.URL); err == nil && u.Hostname() != "" {
+		issuer += " " + u.Hostname()
+	}
+	link := "otpauth://totp/" + url.PathEscape(issuer+":"+email) + "?secret=" + text + "&issuer=" + url.PathEscape(issuer)
+	code, err := qr.Encode(link, qr.M)
+	if err != nil {
+		return Enrolment{}, fmt.Errorf("draw QR code: %w", err)
+	}
+	return Enrolment{Secret: groups(text), URL: link, QR: drawQR(code)}, nil
+}
+
+// quietZone is the white border that readers of QR codes need, in modules.
+const quietZone = 4
+
+func drawQR(code *qr.Code) QR {
+	var path strings.Builder
+	for y := range code.Size {
+		for x := 0; x < code.Size; x++ {
+			from := x
+			for x < code.Size && code.Black(x, y) {
+				x++
+			}
+			if x > from {
+				fmt.Fprintf(&path, "M%d %dh%dv1h-%dz", from+quietZone, y+quietZone, x-from, x-from)
+			}
+		}
+	}
+	return QR{code.Size + 2*quietZone, path.String()}
+}
+
+// groups sets a text apart in groups of four.
+func groups(text string) string {
+	var parts []string
+	for len(text) > 4 {
+		parts, text = append(parts, text[:4]), text[4:]
+	}
+	return strings.Join(append(parts, text), " ")
+}
+
+// ConfirmFactor makes the pending factor the person's second factor, for a
+// code from it, and ends all other sessions. It returns the recovery codes, to
+// be shown once, and the token that the session has from now on:
+// [ErrCredentials], [ErrNotFound] without a pending factor, *[RateError].
+func (a *Accounts) ConfirmFactor(ctx context.Context, s Session, code string) (codes []string, token string, err error) {
+	if _, err := a.attempt(ctx, codeLimit, s.Person.String()); err != nil {
+		return nil, "", err
+	}
+	p, err := a.Store.Person(ctx, s.Person)
+	if err != nil {
+		return nil, "", known(err)
+	}
+	if p.FactorPending == nil {
+		return nil, "", ErrNotFound
+	}
+	step, err := a.stepOf(p.ID, p.FactorPending, code)
+	if err != nil {
+		return nil, "", err
+	}
+	codes, hashes, err := a.newCodes(p.ID)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := a.Store.EnableFactor(ctx, p.ID, p.FactorPending, step, hashes, s.ID); err != nil {
+		return nil, "", known(err)
+	}
+	if err := a.factorChanged(ctx, s, "second-factor.enable"); err != nil {
+		return nil, "", err
+	}
+	token, err = a.rotate(ctx, s.ID)
+	return codes, token, err
+}
+
+// factorChanged forgets failed codes and records a change.
+func (a *Accounts) factorChanged(ctx context.Context, s Session, verb string) error {
+	if err := a.Store.Forget(ctx, codeLimit.key(s.Person.String())); err != nil {
+		return err
+	}
+	return a.record(ctx, s.Actor(), verb, s.Email, nil)
+}
+
+// RemoveFactor takes the second factor away, for the password, unless there is
+// none, and a code or recovery code.
+func (a *Accounts) RemoveFactor(ctx context.Context, s Session, password, code string) error {
+	if s.HasPassword {
+		if err := a.prove(ctx, s, password); err != nil {
+			return err
+		}
+	} else if !s.IsConfirmed(a.Now()) {
+		return ErrForbidden
+	}
+	p, err := a.Store.Person(ctx, s.Person)
+	if err != nil {
+		return known(err)
+	}
+	if p.Factor == nil {
+		return ErrNotFound
+	}
+	if _, err := a.useFactor(ctx, p, code); err != nil {
+		return err
+	}
+	if err := a.Store.DisableFactor(ctx, p.ID); err != nil {
+		return known(err)
+	}
+	return a.factorChanged(ctx, s, "second-factor.remove")
+}
+
+// NewRecoveryCodes replaces the recovery codes of a person who has a second
+// factor; [ErrNotFound].
+func (a *Accounts) NewRecoveryCodes(ctx context.Context, s Session) ([]string, error) {
+	if !s.HasFactor {
+		return nil, ErrNotFound
+	}
+	codes, hashes, err := a.newCodes(s.Person)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.Store.SetCodes(ctx, s.Person, hashes); err != nil {
+		return nil, err
+	}
+	return codes, a.record(ctx, s.Actor(), "recovery-codes.make", s.Email, nil)
+}
+
+// RecoveryCodesLeft returns how many recovery codes the person has.
+func (a *Accounts) RecoveryCodesLeft(ctx context.Context, s Session) (int, error) {
+	return a.Store.CountCodes(ctx, s.Person)
+}
+
+// useFactor uses up a code of a person's second factor, or a recovery code;
+// [ErrCredentials], *[RateError].
+func (a *Accounts) useFactor(ctx context.Context, p pgaccount.Person, code string) (recovery bool, err error) {
+	if _, err := a.attempt(ctx, codeLimit, p.ID.String()); err != nil {
+		return false, err
+	}
+	fresh := false
+	step, err := a.stepOf(p.ID, p.Factor, code)
+	switch {
+	case err == nil:
+		fresh, err = a.Store.UseStep(ctx, p.ID, step)
+	case errors.Is(err, ErrCredentials):
+		recovery = true
+		fresh, err = a.Store.UseCode(ctx, p.ID, recoveryHash(p.ID, code))
+	}
+	if err != nil {
+		return false, err
+	}
+	if !fresh {
+		return false, ErrCredentials
+	}
+	return recovery, a.Store.Forget(ctx, codeLimit.key(p.ID.String()))
+}
+
+// stepOf returns the step of time that a code of a sealed factor is of;
+// [ErrCredentials] when it is of none near now.
+func (a *Accounts) stepOf(person uuid.UUID, sealed []byte, code string) (int64, error) {
+	secret, err := a.Sealer.Open(factorPurpose(person), sealed)
+	if err != nil {
+		return 0, fmt.Errorf("open second factor: %w", err)
+	}
+	code = strings.ReplaceAll(strings.TrimSpace(code), " ", "")
+	now := a.Now().Unix() / int64(factorStep/time.Second)
+	found := int64(0)
+	for step := now - factorSkew; step <= now+factorSkew; step++ {
+		want, err := hotp.GenerateCodeCustom(plain32.EncodeToString(secret), uint64(step), hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1}) //nolint:gosec // after 1970
+		if err != nil {
+			return 0, fmt.Errorf("compute code: %w", err)
+		}
+		if subtle.ConstantTimeCompare([]byte(want), []byte(code)) == 1 {
+			found = step
+		}
+	}
+	if found == 0 {
+		return 0, ErrCredentials
+	}
+	return found, nil
+}
+
+// newCodes returns recovery codes such as "abcd-efgh-ijkl-mnop", and what is
+// stored of them.
+func (a *Accounts) newCodes(person uuid.UUID) (codes []string, hashes [][]byte, err error) {
+	for range RecoveryCodes {
+		b := make([]byte, recoverySize)
+		if _, err := io.ReadFull(a.Rand, b); err != nil {
+			return nil, nil, fmt.Errorf("make recovery codes: %w", err)
+		}
+		code := strings.ReplaceAll(groups(strings.ToLower(plain32.EncodeToString(b))), " ", "-")
+		codes, hashes = append(codes, code), append(hashes, recoveryHash(person, code))
+	}
+	return codes, hashes, nil
+}
+
+// recoveryHash is what is stored of a recovery code, however it is typed.
+func recoveryHash(person uuid.UUID, code string) []byte {
+	code = strings.ToLower(strings.NewReplacer("-", "", " ", "").Replace(code))
+	return hashOf("recovery\x00" + person.String() + "\x00" + code)
+}

@@ -1,0 +1,199 @@
+package account
+
+import (
+	"context"
+	"encoding/base32"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/net/idna"
+
+	"github.com/proofline/proofline/console/account/pgaccount"
+)
+
+// maxHosts is how many custom hosts an organization claims.
+const maxHosts = 20
+
+// hostsCached is how long what is known of verified hosts is believed.
+const hostsCached = 5 * time.Second
+
+// lookupTimeout bounds a question to the DNS.
+const lookupTimeout = 5 * time.Second
+
+const wantHost = "must be a host name such as tickets.example.com, not an IP address, without port"
+
+// Host is a custom host that an organization claims.
+type Host struct {
+	Host     string     // lower case, Punycode
+	Record   string     // name of the TXT record that shows whose it is
+	Token    string     // its value
+	Verified *time.Time // nil: not yet, or another organization has shown its token since
+}
+
+func newHost(h pgaccount.Host) Host {
+	return Host{h.Host, recordOf(h.Host), h.Token, h.Verified}
+}
+
+// recordOf is the name of the TXT record of a host.
+func recordOf(host string) string { return "_proofline." + host }
+
+// NormalHost returns a host name as it is stored, in lower case and Punycode;
+// false for what is none that can be claimed.
+func NormalHost(text string) (string, bool) {
+	host, err := idna.Lookup.ToASCII(strings.TrimSuffix(strings.TrimSpace(text), "."))
+	if err != nil || len(host) > 253 || !strings.Contains(host, ".") || host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return "", false
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return "", false
+	}
+	labels := strings.Split(host, ".")
+	if last := labels[len(labels)-1]; !strings.ContainsFunc(last, func(r rune) bool { return r >= 'a' && r <= 'z' }) {
+		return "", false // a number, which some take for an IPv4 address
+	}
+	ok := !slices.ContainsFunc(labels, func(label string) bool {
+		return label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") != ""
+	})
+	return host, ok
+}
+
+// AddHost claims a host for the actor's organization. It is used once
+// [Accounts.VerifyHost] has found the TXT record. [ErrExists] when the
+// organization has it.
+func (a *Accounts) AddHost(ctx context.Context, by Actor, text string) (Host, error) {
+	if !by.May(Admin) {
+		return Host{}, ErrForbidden
+	}
+	host, ok := NormalHost(text)
+	if !ok {
+		return Host{}, invalid("host", wantHost)
+	}
+	if host == a.ownHost() {
+		return Host{}, invalid("host", "is the address of this server: every room is there already")
+	}
+	hosts, err := a.Store.Hosts(ctx, by.Org)
+	if err != nil {
+		return Host{}, err
+	}
+	if len(hosts) >= maxHosts {
+		return Host{}, ErrTooMany
+	}
+	b := make([]byte, 20)
+	if _, err := io.ReadFull(a.Rand, b); err != nil {
+		return Host{}, fmt.Errorf("make token: %w", err)
+	}
+	token := "proofline-" + strings.ToLower(base32.StdEncoding.EncodeToString(b))
+	h := pgaccount.Host{Org: by.Org, Host: host, Token: token}
+	if err := a.Store.AddHost(ctx, h); err != nil {
+		return Host{}, known(err)
+	}
+	return newHost(h), a.record(ctx, by, "host.add", host, nil)
+}
+
+// ownHost is the server's own name, without port.
+func (a *Accounts) ownHost() string {
+	host, _, err := net.SplitHostPort(a.Host)
+	if err != nil {
+		host = a.Host
+	}
+	return strings.ToLower(host)
+}
+
+// Hosts returns what the actor's organization claims, by name.
+func (a *Accounts) Hosts(ctx context.Context, by Actor) ([]Host, error) {
+	if !by.May(Read) {
+		return nil, ErrForbidden
+	}
+	stored, err := a.Store.Hosts(ctx, by.Org)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Host, len(stored))
+	for i, h := range stored {
+		list[i] = newHost(h)
+	}
+	return list, nil
+}
+
+// VerifyHost looks for the TXT record of a host that the actor's organization
+// claims. Who shows its token has the host, and nobody else any more:
+// [ErrNotFound], [ErrUnverified].
+func (a *Accounts) VerifyHost(ctx context.Context, by Actor, host string) error {
+	if !by.May(Admin) {
+		return ErrForbidden
+	}
+	h, err := a.Store.Host(ctx, by.Org, host)
+	if err != nil {
+		return known(err)
+	}
+	asking, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	values, err := a.Resolver.LookupTXT(asking, recordOf(h.Host)+".")
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnverified, err)
+	}
+	if !slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) == h.Token }) {
+		return ErrUnverified
+	}
+	if err := a.Store.VerifyHost(ctx, by.Org, h.Host, a.Now()); err != nil {
+		return known(err)
+	}
+	a.hosts.forget()
+	return a.record(ctx, by, "host.verify", h.Host, nil)
+}
+
+// RemoveHost gives a host up: [ErrNotFound], [ErrInUse] while a room that has not
+// ended is published under it.
+func (a *Accounts) RemoveHost(ctx context.Context, by Actor, host string) error {
+	if !by.May(Admin) {
+		return ErrForbidden
+	}
+	if err := a.Store.RemoveHost(ctx, by.Org, host); err != nil {
+		return known(err)
+	}
+	a.hosts.forget()
+	return a.record(ctx, by, "host.remove", host, nil)
+}
+
+// HostOwner returns the organization that has a verified host, as requests name
+// it without port; false for none. A change takes up to five seconds to be seen.
+func (a *Accounts) HostOwner(ctx context.Context, host string) (uuid.UUID, bool, error) {
+	owners, err := a.hosts.get(a.Now(), func() (map[string]uuid.UUID, error) { return a.Store.VerifiedHosts(ctx) })
+	org, ok := owners[strings.ToLower(strings.TrimSuffix(host, "."))]
+	return org, ok, err
+}
+
+// hostCache holds all verified hosts: they are few, and every request asks.
+type hostCache struct {
+	mu     sync.Mutex
+	owners map[string]uuid.UUID
+	until  time.Time // believed before
+}
+
+// get returns the hosts, read anew when they are old.
+func (c *hostCache) get(now time.Time, read func() (map[string]uuid.UUID, error)) (map[string]uuid.UUID, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Before(c.until) {
+		return c.owners, nil
+	}
+	owners, err := read()
+	if err != nil {
+		return nil, err
+	}
+	c.owners, c.until = owners, now.Add(hostsCached)
+	return owners, nil
+}
+
+func (c *hostCache) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.until = time.Time{}
+}

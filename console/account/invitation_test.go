@@ -1,0 +1,244 @@
+package account_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+)
+
+func TestSetup(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ctx := t.Context()
+	first, err := k.SetupLink(ctx)
+	if err != nil || !strings.HasPrefix(first, "https://queue.example.com/console/setup#t=") {
+		t.Fatalf("link %q, %v", first, err)
+	}
+	second, _ := k.SetupLink(ctx)
+	offer, err := k.Offer(ctx, k.tokenOf(first))
+	if err != nil || !offer.Setup || offer.Org != account.MainOrg || offer.HasAccount || offer.Role != "owner" {
+		t.Fatalf("offer %+v, %v", offer, err)
+	}
+	_, err = k.Accept(ctx, k.tokenOf(first), account.NewPerson{Email: "x", Name: "", Password: "short"}, browser)
+	for _, field := range []string{"organization", "email", "name", "password"} {
+		wantInvalid(t, "nothing", err, field)
+	}
+	in, err := k.Accept(ctx, k.tokenOf(first), account.NewPerson{OrgName: "Halls", Email: " Ana@Example.COM", Name: "Ana", Password: password}, browser)
+	if err != nil || in.Token == "" || in.Pending != "" {
+		t.Fatalf("accept %+v, %v", in, err)
+	}
+	s := k.session(in.Token)
+	if s.Email != "ana@example.com" || s.Role != account.Owner || s.Org.ID != account.MainOrg || s.Org.Name != "Halls" || !s.Actor().May(account.Admin) || !s.IsConfirmed(k.clock()) {
+		t.Errorf("session %+v", s)
+	}
+	for name, link := range map[string]string{"used": first, "other": second} {
+		_, err := k.Accept(ctx, k.tokenOf(link), account.NewPerson{OrgName: "B", Email: "b@example.com", Name: "B", Password: password}, browser)
+		wantError(t, name, err, account.ErrLink)
+	}
+	if link, err := k.SetupLink(ctx); link != "" || err != nil {
+		t.Errorf("with an owner: %q, %v", link, err)
+	}
+	k.wantVerb(s.Org, "member.join")
+}
+
+// TestSetupTogether uses several links of the first start at once: one works.
+func TestSetupTogether(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	var all sync.WaitGroup
+	var made atomic.Int32
+	var links []string
+	for range 8 {
+		link, err := k.SetupLink(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		links = append(links, link)
+	}
+	for i, link := range links {
+		all.Go(func() {
+			n := account.NewPerson{OrgName: "A", Email: string(rune('a'+i)) + "@example.com", Name: "A", Password: password}
+			_, err := k.Accept(t.Context(), k.tokenOf(link), n, browser)
+			if err == nil {
+				made.Add(1)
+			} else if !errors.Is(err, account.ErrLink) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if made.Load() != 1 {
+		t.Errorf("%d first owners", made.Load())
+	}
+}
+
+func TestSetupExpires(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	link, err := k.SetupLink(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.pass(account.SetupLife - time.Second)
+	if _, err := k.Offer(t.Context(), k.tokenOf(link)); err != nil {
+		t.Error(err)
+	}
+	k.pass(time.Second)
+	_, err = k.Offer(t.Context(), k.tokenOf(link))
+	wantError(t, "after a day", err, account.ErrLink)
+}
+
+func TestInvitation(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ctx := t.Context()
+	owner, _ := k.owner()
+	by := owner.Actor()
+	_, _, err := k.Invite(ctx, by, "no address", "king")
+	wantInvalid(t, "address", err, "email")
+	wantInvalid(t, "role", err, "role")
+	earlier, _, err := k.Invite(ctx, by, "Ben@Example.com", account.Viewer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, mailed, err := k.Invite(ctx, by, "ben@example.com", account.Operator)
+	if err != nil || mailed {
+		t.Fatalf("invite: %t, %v", mailed, err)
+	}
+	_, err = k.Offer(ctx, k.tokenOf(earlier))
+	wantError(t, "a replaced link", err, account.ErrLink)
+	token := k.tokenOf(link)
+	in, err := k.Accept(ctx, token, account.NewPerson{Email: "other@example.com", Name: "Ben", Password: password, OrgName: "Taken over"}, browser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ben := k.session(in.Token)
+	if ben.Email != "ben@example.com" || ben.Role != account.Operator || ben.Org.Name != "Halls" {
+		t.Errorf("session %+v", ben)
+	}
+	_, err = k.Accept(ctx, token, account.NewPerson{Name: "Ben", Password: password}, browser)
+	wantError(t, "again", err, account.ErrLink)
+	for _, wrong := range []string{"", "x", token[:42], token + "A", strings.ToUpper(token)} {
+		_, err := k.Offer(ctx, wrong)
+		wantError(t, "token "+wrong, err, account.ErrLink)
+	}
+	_, _, err = k.Invite(ctx, ben.Actor(), "cleo@example.com", account.Viewer)
+	wantError(t, "an operator invites", err, account.ErrForbidden)
+	_, err = k.Invitations(ctx, ben.Actor())
+	wantError(t, "an operator lists", err, account.ErrForbidden)
+}
+
+// TestJoin invites people who have an account.
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	k := newKit(t, func(o *account.Options) { o.Mailer = nil })
+	ctx := t.Context()
+	owner, _ := k.owner()
+	other := k.tenant("other")
+	link, _, err := k.Invite(ctx, owner.Actor(), other.Email, account.Viewer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := k.tokenOf(link)
+	if offer, err := k.Offer(ctx, token); err != nil || !offer.HasAccount || offer.OrgName != "Halls" {
+		t.Errorf("offer %+v, %v", offer, err)
+	}
+	_, err = k.Accept(ctx, token, account.NewPerson{Name: "X", Password: "another password 9"}, browser)
+	wantError(t, "an account made twice", err, account.ErrExists)
+	wantError(t, "somebody else", k.Join(ctx, owner, token), account.ErrOtherPerson)
+	if err := k.Join(ctx, other, token); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, "again", k.Join(ctx, other, token), account.ErrLink)
+	in, err := k.SignIn(ctx, other.Email, password, browser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := k.session(in.Token)
+	list, err := k.Memberships(ctx, s)
+	if err != nil || len(list) != 2 || list[0].Name != "Halls" || list[0].Role != "viewer" || list[1].Role != "owner" {
+		t.Fatalf("memberships %+v, %v", list, err)
+	}
+	if err := k.Switch(ctx, s, list[1].ID); err != nil {
+		t.Fatal(err)
+	}
+	if s = k.session(in.Token); s.Org.Slug != "other" || s.Role != account.Owner {
+		t.Errorf("after the switch %+v", s)
+	}
+	wantError(t, "switch elsewhere", k.Switch(ctx, owner, list[1].ID), account.ErrNotFound)
+	wantError(t, "switch nowhere", k.Switch(ctx, s, uuid.New()), account.ErrNotFound)
+}
+
+// TestOwnerLink gives an organization an owner, and one who lost the password
+// another.
+func TestOwnerLink(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ctx := t.Context()
+	owner, token := k.owner()
+	server := account.ServerActor(account.MainOrg)
+	_, err := k.OwnerLink(ctx, owner.Actor(), "main", "")
+	wantError(t, "an owner", err, account.ErrForbidden)
+	_, err = k.OwnerLink(ctx, server, "nowhere", "")
+	wantError(t, "nowhere", err, account.ErrNotFound)
+	_, err = k.OwnerLink(ctx, server, "main", "x")
+	wantInvalid(t, "address", err, "email")
+
+	k.enrol(owner)
+	link, err := k.OwnerLink(ctx, server, "main", "ANA@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := k.Accept(ctx, k.tokenOf(link), account.NewPerson{Name: "Ana", Password: "quite another one"}, browser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := k.session(in.Token); s.Person != owner.Person || s.HasFactor || s.Role != account.Owner {
+		t.Errorf("recovered %+v", s)
+	}
+	_, err = k.Session(ctx, token)
+	wantError(t, "a session from before", err, account.ErrSignedOut)
+	_, err = k.SignIn(ctx, "ana@example.com", password, browser)
+	wantError(t, "the old password", err, account.ErrCredentials)
+
+	// A link for nobody in particular gives no existing account away.
+	link, err = k.OwnerLink(ctx, server, "main", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = k.Accept(ctx, k.tokenOf(link), account.NewPerson{Email: "ana@example.com", Name: "Mallory", Password: password}, browser)
+	wantError(t, "another's account", err, account.ErrExists)
+	k.wantVerb(owner.Org, "owner.link")
+}
+
+func TestInvitationMail(t *testing.T) {
+	t.Parallel()
+	box := &mailbox{}
+	k := newKit(t, func(o *account.Options) { o.Mailer = box })
+	owner, _ := k.owner()
+	link, mailed, err := k.Invite(t.Context(), owner.Actor(), "ben@example.com", account.Viewer)
+	if err != nil || !mailed || len(box.sent) != 1 || !strings.HasPrefix(box.sent[0], "ben@example.com ") || !strings.Contains(box.sent[0], link) {
+		t.Errorf("mailed %t, %v: %q", mailed, err, box.sent)
+	}
+	box.fail = errors.New("no route")
+	if link, mailed, err = k.Invite(t.Context(), owner.Actor(), "cleo@example.com", account.Viewer); err != nil || mailed || link == "" {
+		t.Errorf("without mail: %q, %t, %v", link, mailed, err)
+	}
+	list, err := k.Invitations(t.Context(), owner.Actor())
+	if err != nil || len(list) != 2 || list[0].InvitedBy != "ana@example.com" {
+		t.Fatalf("invitations %+v, %v", list, err)
+	}
+	stranger := k.tenant("other")
+	wantError(t, "another tenant takes it back", k.Uninvite(t.Context(), stranger.Actor(), list[0].ID), account.ErrNotFound)
+	if err := k.Uninvite(t.Context(), owner.Actor(), list[0].ID); err != nil {
+		t.Error(err)
+	}
+	wantError(t, "again", k.Uninvite(t.Context(), owner.Actor(), list[0].ID), account.ErrNotFound)
+}

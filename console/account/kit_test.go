@@ -1,0 +1,232 @@
+package account_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/account/pgaccount"
+	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
+
+const password = "correct battery horse" // not the usual order
+
+// browser is where people of the tests sign in.
+var browser = account.Client{Addr: netip.MustParseAddr("192.0.2.7"), UserAgent: "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0"}
+
+// kit is the accounts of one test, with a clock that the test moves.
+type kit struct {
+	*account.Accounts
+	t    *testing.T
+	pool *pgxpool.Pool
+	acts *acts
+	mail *mailbox
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+// acts keeps what was recorded.
+type acts struct {
+	mu   sync.Mutex
+	list []act
+}
+
+type act struct {
+	by           account.Actor
+	verb, object string
+	detail       map[string]any
+}
+
+func (a *acts) Record(_ context.Context, by account.Actor, verb, object string, detail map[string]any) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.list = append(a.list, act{by, verb, object, detail})
+	return nil
+}
+
+// verbs returns what was recorded in an organization.
+func (a *acts) verbs(org account.Organization) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var list []string
+	for _, v := range a.list {
+		if v.by.Org == org.ID {
+			list = append(list, v.verb)
+		}
+	}
+	return list
+}
+
+// mailbox keeps mails.
+type mailbox struct {
+	mu   sync.Mutex
+	sent []string // address, a space, text
+	fail error
+}
+
+func (m *mailbox) Send(_ context.Context, to, _, text string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sent = append(m.sent, to+" "+text)
+	return m.fail
+}
+
+// newKit returns accounts on an empty database. Options are changed by with.
+func newKit(t *testing.T, with ...func(*account.Options)) *kit {
+	t.Helper()
+	config, err := pgxpool.ParseConfig(pgtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "set role "+pglog.Role)
+		return err
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	master, err := room.ParseMasterKey(room.NewMasterKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &kit{t: t, pool: pool, acts: &acts{}, mail: &mailbox{}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	o := account.Options{
+		Store: pgaccount.NewStore(pool), Sealer: master, Acts: k.acts, URL: "https://queue.example.com", Host: "queue.example.com:443",
+		Now: k.clock, Cost: account.Cost{Memory: 64, Passes: 1, Threads: 1},
+	}
+	for _, change := range with {
+		change(&o)
+	}
+	k.Accounts = account.New(o)
+	t.Cleanup(k.Close)
+	return k
+}
+
+func (k *kit) clock() time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.now
+}
+
+// pass moves the clock.
+func (k *kit) pass(d time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.now = k.now.Add(d)
+}
+
+// tokenOf returns the token in the fragment of a link.
+func (k *kit) tokenOf(link string) string {
+	k.t.Helper()
+	u, err := url.Parse(link)
+	token, ok := strings.CutPrefix(u.Fragment, "t=")
+	if err != nil || !ok || u.RawQuery != "" {
+		k.t.Fatalf("link %q: %v", link, err)
+	}
+	return token
+}
+
+// session returns the session of a token.
+func (k *kit) session(token string) account.Session {
+	k.t.Helper()
+	s, err := k.Session(k.t.Context(), token)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return s
+}
+
+// owner sets the server up and returns its first owner's session, and token.
+func (k *kit) owner() (account.Session, string) {
+	k.t.Helper()
+	link, err := k.SetupLink(k.t.Context())
+	if err != nil || link == "" {
+		k.t.Fatalf("setup link %q, %v", link, err)
+	}
+	in, err := k.Accept(k.t.Context(), k.tokenOf(link), account.NewPerson{OrgName: "Halls", Email: "Ana@Example.com ", Name: "Ana", Password: password}, browser)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return k.session(in.Token), in.Token
+}
+
+// member makes an account with a role in the actor's organization.
+func (k *kit) member(by account.Actor, email string, role account.Role) account.Session {
+	k.t.Helper()
+	link, _, err := k.Invite(k.t.Context(), by, email, role)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	in, err := k.Accept(k.t.Context(), k.tokenOf(link), account.NewPerson{Name: "Somebody", Password: password}, browser)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return k.session(in.Token)
+}
+
+// tenant makes another organization and returns its owner's session.
+func (k *kit) tenant(slug string) account.Session {
+	k.t.Helper()
+	server := account.ServerActor(account.MainOrg)
+	if _, err := k.CreateOrganization(k.t.Context(), server, slug, "Tenant "+slug); err != nil {
+		k.t.Fatal(err)
+	}
+	link, err := k.OwnerLink(k.t.Context(), server, slug, "")
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	in, err := k.Accept(k.t.Context(), k.tokenOf(link), account.NewPerson{Email: "owner@" + slug + ".example", Name: "Owner", Password: password}, browser)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return k.session(in.Token)
+}
+
+// wantError checks an error.
+func wantError(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// wantInvalid checks that a field was refused.
+func wantInvalid(t *testing.T, what string, err error, field string) {
+	t.Helper()
+	wrong := (*account.InvalidError)(nil)
+	if !errors.As(err, &wrong) {
+		t.Errorf("%s: %v, want a problem with %s", what, err, field)
+		return
+	}
+	for _, p := range wrong.Problems {
+		if p.Field == field {
+			return
+		}
+	}
+	t.Errorf("%s: %v, want a problem with %s", what, err, field)
+}
+
+// wantVerb checks that a deed was recorded.
+func (k *kit) wantVerb(org account.Organization, verb string) {
+	k.t.Helper()
+	if verbs := k.acts.verbs(org); !slices.Contains(verbs, verb) {
+		k.t.Errorf("recorded %v, want %s", verbs, verb)
+	}
+}

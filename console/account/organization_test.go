@@ -1,0 +1,299 @@
+package account_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+)
+
+func TestOrganizations(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ctx := t.Context()
+	owner, _ := k.owner()
+	server := account.ServerActor(account.MainOrg)
+	_, err := k.CreateOrganization(ctx, owner.Actor(), "mine", "Mine")
+	wantError(t, "an owner", err, account.ErrForbidden)
+	_, err = k.CreateOrganization(ctx, server, "-x", " ")
+	wantInvalid(t, "slug", err, "slug")
+	wantInvalid(t, "name", err, "name")
+	if _, err := k.CreateOrganization(ctx, server, "arena", "Arena"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = k.CreateOrganization(ctx, server, "arena", "Arena")
+	wantError(t, "again", err, account.ErrExists)
+	if all, err := k.Organizations(ctx, server); err != nil || len(all) != 2 || all[0].Slug != "arena" {
+		t.Errorf("organizations %v, %v", all, err)
+	}
+	if own, err := k.Organizations(ctx, owner.Actor()); err != nil || len(own) != 1 || own[0].Slug != "main" {
+		t.Errorf("own %v, %v", own, err)
+	}
+	name := "Great halls"
+	if o, err := k.ChangeOrganization(ctx, owner.Actor(), account.OrganizationChange{Name: &name}); err != nil || o.Name != name {
+		t.Errorf("renamed %v, %v", o, err)
+	}
+	if o, err := k.OrganizationBySlug(ctx, "main"); err != nil || o.Name != name {
+		t.Errorf("read %v, %v", o, err)
+	}
+	_, err = k.OrganizationBySlug(ctx, "nowhere")
+	wantError(t, "nowhere", err, account.ErrNotFound)
+}
+
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ctx := t.Context()
+	owner, _ := k.owner()
+	by := owner.Actor()
+	ben := k.member(by, "ben@example.com", account.Operator)
+	cleo := k.member(by, "cleo@example.com", account.Viewer)
+	list, err := k.Members(ctx, cleo.Actor())
+	if err != nil || len(list) != 3 || list[0].Email != "ana@example.com" || list[1].Role != "operator" || list[2].Role != "viewer" {
+		t.Fatalf("members %+v, %v", list, err)
+	}
+	wantError(t, "an operator", k.SetRole(ctx, ben.Actor(), ben.Person, account.Owner), account.ErrForbidden)
+	wantError(t, "an operator", k.RemoveMember(ctx, ben.Actor(), cleo.Person), account.ErrForbidden)
+	wantError(t, "the last owner", k.SetRole(ctx, by, owner.Person, account.Viewer), account.ErrLastOwner)
+	wantError(t, "the last owner", k.RemoveMember(ctx, by, owner.Person), account.ErrLastOwner)
+	wantError(t, "nobody", k.SetRole(ctx, by, uuid.New(), account.Viewer), account.ErrNotFound)
+	wantInvalid(t, "no role", k.SetRole(ctx, by, ben.Person, "king"), "role")
+	if err := k.SetRole(ctx, by, ben.Person, account.Owner); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.RemoveMember(ctx, by, owner.Person); err != nil {
+		t.Errorf("leave to another owner: %v", err)
+	}
+	if err := k.RemoveMember(ctx, cleo.Actor(), cleo.Person); err != nil {
+		t.Errorf("a viewer leaves: %v", err)
+	}
+	in, err := k.SignIn(ctx, cleo.Email, password, browser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := k.session(in.Token); s.Role != "" || s.Org.ID != uuid.Nil || s.Actor().May(account.Read) {
+		t.Errorf("who belongs to none: %+v", s)
+	}
+	k.wantVerb(owner.Org, "member.role")
+	k.wantVerb(owner.Org, "member.remove")
+}
+
+// TestLastOwnerTogether lets two owners leave at once: one stays.
+func TestLastOwnerTogether(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	owner, _ := k.owner()
+	ben := k.member(owner.Actor(), "ben@example.com", account.Owner)
+	var all sync.WaitGroup
+	errs := make(chan error, 2)
+	for _, s := range []account.Session{owner, ben} {
+		all.Go(func() { errs <- k.RemoveMember(t.Context(), s.Actor(), s.Person) })
+	}
+	all.Wait()
+	if a, b := <-errs, <-errs; (a == nil) == (b == nil) || !errors.Is(errors.Join(a, b), account.ErrLastOwner) {
+		t.Errorf("%v and %v", a, b)
+	}
+}
+
+// TestTenants checks that an owner sees and changes nothing of another
+// organization, whatever ids it knows.
+func TestTenants(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ctx := t.Context()
+	owner, _ := k.owner()
+	by := owner.Actor()
+	viewer := k.member(by, "ben@example.com", account.Viewer)
+	_, token, err := k.MakeToken(ctx, by, account.NewToken{Name: "ci", Scopes: account.Read})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.AddHost(ctx, by, "tickets.example.com"); err != nil {
+		t.Fatal(err)
+	}
+	stranger := k.tenant("other").Actor()
+	wantError(t, "role", k.SetRole(ctx, stranger, viewer.Person, account.Owner), account.ErrNotFound)
+	wantError(t, "member", k.RemoveMember(ctx, stranger, viewer.Person), account.ErrNotFound)
+	wantError(t, "token", k.RevokeToken(ctx, stranger, token.ID), account.ErrNotFound)
+	wantError(t, "host", k.RemoveHost(ctx, stranger, "tickets.example.com"), account.ErrNotFound)
+	wantError(t, "verify", k.VerifyHost(ctx, stranger, "tickets.example.com"), account.ErrNotFound)
+	if list, err := k.Members(ctx, stranger); err != nil || len(list) != 1 {
+		t.Errorf("members %v, %v", list, err)
+	}
+	if list, err := k.Tokens(ctx, stranger); err != nil || len(list) != 0 {
+		t.Errorf("tokens %v, %v", list, err)
+	}
+	if list, err := k.Hosts(ctx, stranger); err != nil || len(list) != 0 {
+		t.Errorf("hosts %v, %v", list, err)
+	}
+	if list, err := k.Invitations(ctx, stranger); err != nil || len(list) != 0 {
+		t.Errorf("invitations %v, %v", list, err)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ctx := t.Context()
+	owner, _ := k.owner()
+	by := owner.Actor()
+	for field, n := range map[string]account.NewToken{
+		"name":    {Name: " ", Scopes: account.Read},
+		"scopes":  {Name: "ci"},
+		"expires": {Name: "ci", Scopes: account.Read, Life: 366 * 24 * time.Hour},
+	} {
+		_, _, err := k.MakeToken(ctx, by, n)
+		wantInvalid(t, field, err, field)
+	}
+	_, _, err := k.MakeToken(ctx, by, account.NewToken{Name: "ci", Scopes: 0x81})
+	wantInvalid(t, "unknown scope", err, "scopes")
+	text, info, err := k.MakeToken(ctx, by, account.NewToken{Name: "ci", Scopes: account.Pull | account.Read})
+	if err != nil || len(text) != 4+43 || text[:4] != "plt_" || !info.Expires.Equal(k.clock().Add(90*24*time.Hour)) {
+		t.Fatalf("token %q %+v, %v", text, info, err)
+	}
+	actor, err := k.Authenticate(ctx, text)
+	want := account.Actor{Kind: account.Token, ID: info.ID, Name: "ci", Org: owner.Org.ID, Scopes: account.Pull | account.Read}
+	if err != nil || actor != want {
+		t.Errorf("actor %+v, %v", actor, err)
+	}
+	_, _, err = k.MakeToken(ctx, actor, account.NewToken{Name: "more", Scopes: account.Read})
+	wantError(t, "a token makes tokens", err, account.ErrForbidden)
+	for _, wrong := range []string{"", "plt_", text[:46], text + "A", "x" + text[1:], text[4:]} {
+		_, err := k.Authenticate(ctx, wrong)
+		wantError(t, wrong, err, account.ErrToken)
+	}
+	if list, err := k.Tokens(ctx, by); err != nil || len(list) != 1 || list[0].MadeBy != "ana@example.com" || list[0].Used == nil {
+		t.Errorf("tokens %+v, %v", list, err)
+	}
+	k.pass(90*24*time.Hour - time.Second)
+	if _, err = k.Authenticate(ctx, text); err != nil {
+		t.Error(err)
+	}
+	k.pass(time.Second)
+	_, err = k.Authenticate(ctx, text)
+	wantError(t, "expired", err, account.ErrToken)
+}
+
+// TestRevokeToken revokes here at once, and elsewhere within five seconds.
+func TestRevokeToken(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	elsewhere := account.New(k.Options)
+	ctx := t.Context()
+	owner, _ := k.owner()
+	text, info, err := k.MakeToken(ctx, owner.Actor(), account.NewToken{Name: "ci", Scopes: account.Operate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []*account.Accounts{k.Accounts, elsewhere} {
+		if _, err := a.Authenticate(ctx, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := k.RevokeToken(ctx, owner.Actor(), info.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, err = k.Authenticate(ctx, text)
+	wantError(t, "here", err, account.ErrToken)
+	k.pass(account.TokenCached)
+	_, err = elsewhere.Authenticate(ctx, text)
+	wantError(t, "elsewhere", err, account.ErrToken)
+	wantError(t, "again", k.RevokeToken(ctx, owner.Actor(), info.ID), account.ErrNotFound)
+	k.wantVerb(owner.Org, "token.revoke")
+}
+
+// zone is a DNS.
+type zone map[string][]string
+
+func (z zone) LookupTXT(_ context.Context, name string) ([]string, error) {
+	if values, ok := z[name]; ok {
+		return values, nil
+	}
+	return nil, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
+}
+
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	dns := zone{}
+	k := newKit(t, func(o *account.Options) { o.Resolver = dns })
+	ctx := t.Context()
+	owner, _ := k.owner()
+	by, other := owner.Actor(), k.tenant("other").Actor()
+	for _, wrong := range []string{"", "localhost", "example", "192.0.2.1", "[::1]", "::1", "a.example.com:443", "https://a.example.com", "a_b.example.com", "queue.example.com", "QUEUE.example.com.", "1.2.3.4.", "0x7f.1", "a..b", "*.example.com"} {
+		_, err := k.AddHost(ctx, by, wrong)
+		wantInvalid(t, wrong, err, "host")
+	}
+	h, err := k.AddHost(ctx, by, " Bücher.Example.com.")
+	if err != nil || h.Host != "xn--bcher-kva.example.com" || h.Record != "_proofline.xn--bcher-kva.example.com" || h.Verified != nil {
+		t.Fatalf("host %+v, %v", h, err)
+	}
+	_, err = k.AddHost(ctx, by, h.Host)
+	wantError(t, "again", err, account.ErrExists)
+	wantError(t, "no record", k.VerifyHost(ctx, by, h.Host), account.ErrUnverified)
+	dns[h.Record+"."] = []string{"v=spf1", "proofline-wrong"}
+	wantError(t, "another record", k.VerifyHost(ctx, by, h.Host), account.ErrUnverified)
+	if _, ok, err := k.HostOwner(ctx, h.Host); ok || err != nil {
+		t.Errorf("a host that is not verified has an owner, %v", err)
+	}
+	dns[h.Record+"."] = []string{"v=spf1", h.Token}
+	if err := k.VerifyHost(ctx, by, h.Host); err != nil {
+		t.Fatal(err)
+	}
+	if org, ok, err := k.HostOwner(ctx, "XN--Bcher-kva.example.com."); !ok || org != by.Org || err != nil {
+		t.Errorf("owner %v, %t, %v", org, ok, err)
+	}
+
+	// Another organization claims it: with the DNS it gets it, without it does not.
+	theirs, err := k.AddHost(ctx, other, h.Host)
+	if err != nil || theirs.Token == h.Token {
+		t.Fatalf("claim %+v, %v", theirs, err)
+	}
+	wantError(t, "without the DNS", k.VerifyHost(ctx, other, h.Host), account.ErrUnverified)
+	dns[h.Record+"."] = []string{theirs.Token}
+	if err := k.VerifyHost(ctx, other, h.Host); err != nil {
+		t.Fatal(err)
+	}
+	if org, ok, _ := k.HostOwner(ctx, h.Host); !ok || org != other.Org {
+		t.Errorf("owner %v, %t", org, ok)
+	}
+	if list, err := k.Hosts(ctx, by); err != nil || len(list) != 1 || list[0].Verified != nil {
+		t.Errorf("hosts %+v, %v", list, err)
+	}
+
+	const room = `insert into rooms (room_id, slug, origin, title, org_id, host) values ($1, 'sale', 'o', 'Sale', $2, $3)`
+	if _, err := k.pool.Exec(ctx, room, uuid.New(), other.Org, h.Host); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, "a room uses it", k.RemoveHost(ctx, other, h.Host), account.ErrInUse)
+	if _, err := k.pool.Exec(ctx, "update rooms set ended_at = now()"); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.RemoveHost(ctx, other, h.Host); err != nil {
+		t.Error(err)
+	}
+	if _, ok, _ := k.HostOwner(ctx, h.Host); ok {
+		t.Error("a removed host has an owner")
+	}
+}
+
+func TestTooMany(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ctx := t.Context()
+	owner, _ := k.owner()
+	var err error
+	for i := range 21 {
+		_, err = k.AddHost(ctx, owner.Actor(), "a"+string(rune('a'+i))+".example.com")
+	}
+	wantError(t, "hosts", err, account.ErrTooMany)
+	for range 101 {
+		_, _, err = k.MakeToken(ctx, owner.Actor(), account.NewToken{Name: "ci", Scopes: account.Read})
+	}
+	wantError(t, "tokens", err, account.ErrTooMany)
+}

@@ -1,0 +1,133 @@
+package pgaccount
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// Organization is one row of the organizations table.
+type Organization struct {
+	ID            uuid.UUID
+	Slug          string
+	Name          string
+	RequireFactor bool // of every member
+	Created       time.Time
+}
+
+const orgColumns = `org_id, slug, name, require_second_factor, created_at`
+
+// AddOrganization stores an organization; [ErrExists].
+func (s *Store) AddOrganization(ctx context.Context, o Organization) error {
+	return exec(ctx, s.pool, "store organization", `insert into organizations (org_id, slug, name, created_at) values ($1, $2, $3, $4)`,
+		o.ID, o.Slug, o.Name, o.Created)
+}
+
+// Organization returns one; [ErrNotFound].
+func (s *Store) Organization(ctx context.Context, id uuid.UUID) (Organization, error) {
+	return one[Organization](ctx, s.pool, "read organization", `select `+orgColumns+` from organizations where org_id = $1`, id)
+}
+
+// OrganizationBySlug returns one; [ErrNotFound].
+func (s *Store) OrganizationBySlug(ctx context.Context, slug string) (Organization, error) {
+	return one[Organization](ctx, s.pool, "read organization", `select `+orgColumns+` from organizations where slug = $1`, slug)
+}
+
+// Organizations returns all by slug.
+func (s *Store) Organizations(ctx context.Context) ([]Organization, error) {
+	return all[Organization](ctx, s.pool, "list organizations", `select `+orgColumns+` from organizations order by slug`)
+}
+
+// SetOrganization stores the name and whether members need a second factor.
+func (s *Store) SetOrganization(ctx context.Context, id uuid.UUID, name string, requireFactor bool) error {
+	return must(ctx, s.pool, "change organization", `update organizations set name = $2, require_second_factor = $3 where org_id = $1`, id, name, requireFactor)
+}
+
+// Member is a person in an organization.
+type Member struct {
+	Org       uuid.UUID
+	Person    uuid.UUID
+	Email     string
+	Name      string
+	Role      string
+	HasFactor bool
+	Since     time.Time
+}
+
+const memberColumns = `m.org_id, m.person_id, p.email, p.name, m.role, p.factor is not null, m.created_at`
+
+// Members returns an organization's members, owners first.
+func (s *Store) Members(ctx context.Context, org uuid.UUID) ([]Member, error) {
+	return all[Member](ctx, s.pool, "list members", `select `+memberColumns+` from members m join people p using (person_id)
+		where m.org_id = $1 order by array_position(array['owner', 'operator', 'viewer'], m.role), p.email`, org)
+}
+
+// Member returns one member; [ErrNotFound].
+func (s *Store) Member(ctx context.Context, org, person uuid.UUID) (Member, error) {
+	return one[Member](ctx, s.pool, "read member", `select `+memberColumns+` from members m join people p using (person_id)
+		where m.org_id = $1 and m.person_id = $2`, org, person)
+}
+
+// Membership is an organization that a person belongs to.
+type Membership struct {
+	Organization
+	Role string
+}
+
+// Memberships returns the organizations of a person by name.
+func (s *Store) Memberships(ctx context.Context, person uuid.UUID) ([]Membership, error) {
+	return all[Membership](ctx, s.pool, "list organizations of a person", `select o.org_id, o.slug, o.name, o.require_second_factor, o.created_at, m.role
+		from members m join organizations o using (org_id) where m.person_id = $1 order by o.name, o.slug`, person)
+}
+
+// SetRole changes what a member is; [ErrNotFound], [ErrLastOwner].
+func (s *Store) SetRole(ctx context.Context, org, person uuid.UUID, role string) error {
+	return s.keepOwner(ctx, org, func(tx pgx.Tx) error {
+		return must(ctx, tx, "change role", `update members set role = $3 where org_id = $1 and person_id = $2`, org, person, role)
+	})
+}
+
+// RemoveMember takes a person out of an organization; [ErrNotFound],
+// [ErrLastOwner].
+func (s *Store) RemoveMember(ctx context.Context, org, person uuid.UUID) error {
+	return s.keepOwner(ctx, org, func(tx pgx.Tx) error {
+		return must(ctx, tx, "remove member", `delete from members where org_id = $1 and person_id = $2`, org, person)
+	})
+}
+
+// keepOwner changes members unless no owner would be left. Changes of one
+// organization take turns.
+func (s *Store) keepOwner(ctx context.Context, org uuid.UUID, change func(pgx.Tx) error) error {
+	return s.inTx(ctx, func(tx pgx.Tx) error {
+		if err := lockOrg(ctx, tx, org); err != nil {
+			return err
+		}
+		if err := change(tx); err != nil {
+			return err
+		}
+		owned, err := value[bool](ctx, tx, "count owners", `select exists (select from members where org_id = $1 and role = 'owner')`, org)
+		if err == nil && !owned {
+			return ErrLastOwner
+		}
+		return err
+	})
+}
+
+func lockOrg(ctx context.Context, tx pgx.Tx, org uuid.UUID) error {
+	_, err := value[uuid.UUID](ctx, tx, "lock organization", `select org_id from organizations where org_id = $1 for update`, org)
+	return err
+}
+
+// HasOwner tells whether any organization has an owner.
+func (s *Store) HasOwner(ctx context.Context) (bool, error) {
+	return value[bool](ctx, s.pool, "look for an owner", `select exists (select from members where role = 'owner')`)
+}
+
+// addMember makes a person a member, or raises the role of one.
+func addMember(ctx context.Context, tx pgx.Tx, org, person uuid.UUID, role string, now time.Time) error {
+	return exec(ctx, tx, "add member", `insert into members (org_id, person_id, role, created_at) values ($1, $2, $3, $4)
+		on conflict (org_id, person_id) do update set role = excluded.role where excluded.role = 'owner' or members.role = 'viewer'`,
+		org, person, role, now)
+}

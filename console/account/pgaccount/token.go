@@ -1,0 +1,53 @@
+package pgaccount
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Token is one row of the tokens table, without its hash.
+type Token struct {
+	Org     uuid.UUID
+	ID      uuid.UUID
+	Name    string
+	Scopes  uint8
+	MadeBy  string
+	Created time.Time
+	Expires time.Time
+	Used    *time.Time
+}
+
+const tokenColumns = `org_id, token_id, name, scopes, made_by, created_at, expires_at, used_at`
+
+// AddToken stores a token.
+func (s *Store) AddToken(ctx context.Context, t Token, hash []byte) error {
+	return exec(ctx, s.pool, "store token", `insert into tokens (org_id, token_id, hash, name, scopes, made_by, created_at, expires_at)
+		values ($1, $2, $3, $4, $5, $6, $7, $8)`, t.Org, t.ID, hash, t.Name, int16(t.Scopes), t.MadeBy, t.Created, t.Expires)
+}
+
+// TokenByHash returns a token that has not expired; [ErrNotFound].
+func (s *Store) TokenByHash(ctx context.Context, hash []byte, now time.Time) (Token, error) {
+	return one[Token](ctx, s.pool, "read token", `select `+tokenColumns+` from tokens where hash = $1 and expires_at > $2`, hash, now)
+}
+
+// Tokens returns the tokens of an organization, newest first.
+func (s *Store) Tokens(ctx context.Context, org uuid.UUID) ([]Token, error) {
+	return all[Token](ctx, s.pool, "list tokens", `select `+tokenColumns+` from tokens where org_id = $1 order by created_at desc, token_id`, org)
+}
+
+// CountTokens returns how many tokens an organization has.
+func (s *Store) CountTokens(ctx context.Context, org uuid.UUID) (int, error) {
+	return value[int](ctx, s.pool, "count tokens", `select count(*) from tokens where org_id = $1`, org)
+}
+
+// TouchToken notes when a token was used.
+func (s *Store) TouchToken(ctx context.Context, org, id uuid.UUID, now time.Time) error {
+	return exec(ctx, s.pool, "touch token", `update tokens set used_at = $3 where org_id = $1 and token_id = $2`, org, id, now)
+}
+
+// RemoveToken revokes a token and returns its name; [ErrNotFound].
+func (s *Store) RemoveToken(ctx context.Context, org, id uuid.UUID) (name string, err error) {
+	return value[string](ctx, s.pool, "revoke token", `delete from tokens where org_id = $1 and token_id = $2 returning name`, org, id)
+}

@@ -1,0 +1,285 @@
+package account_test
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/console/account"
+)
+
+// wantWait checks that an attempt came too soon.
+func wantWait(t *testing.T, err error, wait time.Duration) {
+	t.Helper()
+	soon := (*account.RateError)(nil)
+	if !errors.As(err, &soon) || soon.Wait != wait {
+		t.Errorf("%v, want to wait %v", err, wait)
+	}
+}
+
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ctx := t.Context()
+	owner, first := k.owner()
+	in, err := k.SignIn(ctx, " ANA@example.com", password, browser)
+	if err != nil || in.Token == first || in.Known == "" {
+		t.Fatalf("sign in %+v, %v", in, err)
+	}
+	s := k.session(in.Token)
+	if s.Person != owner.Person || s.ID == owner.ID || s.Name != "Ana" || !s.HasPassword || s.HasFactor {
+		t.Errorf("session %+v", s)
+	}
+	for _, try := range [][2]string{{"ana@example.com", "wrong"}, {"ana@example.com", ""}, {"ben@example.com", password}, {"", password}, {"ana", password}} {
+		_, err := k.SignIn(ctx, try[0], try[1], browser)
+		if err == nil || err.Error() != account.ErrCredentials.Error() {
+			t.Errorf("%q: %v", try, err)
+		}
+	}
+	list, err := k.Sessions(ctx, s)
+	if err != nil || len(list) != 2 || list[0].Device != "Firefox on Linux" || list[0].Current == list[1].Current {
+		t.Errorf("sessions %+v, %v", list, err)
+	}
+	k.wantVerb(owner.Org, "sign-in")
+}
+
+// TestSignInLimit guesses at one account from many networks.
+func TestSignInLimit(t *testing.T) {
+	t.Parallel()
+	for _, email := range []string{"ana@example.com", "nobody@example.com"} {
+		k := newKit(t)
+		owner, _ := k.owner()
+		in, err := k.SignIn(t.Context(), "ana@example.com", password, browser)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stranger := func(n byte, pass string) error {
+			_, err := k.SignIn(t.Context(), email, pass, account.Client{Addr: netip.AddrFrom4([4]byte{203, 0, 113, n})})
+			return err
+		}
+		for n := range byte(5) {
+			wantError(t, "guess", stranger(n, "wrong"), account.ErrCredentials)
+		}
+		for n, wait := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second} {
+			wantWait(t, stranger(byte(10+n), password), wait)
+			k.pass(wait)
+			wantError(t, "guess", stranger(byte(10+n), "wrong"), account.ErrCredentials)
+		}
+		wantWait(t, stranger(20, password), 6*time.Minute)
+		if email == owner.Email {
+			known := browser
+			known.Known = in.Known
+			if _, err := k.SignIn(t.Context(), email, password, known); err != nil {
+				t.Errorf("the user's own browser is kept out: %v", err)
+			}
+			wantWait(t, stranger(20, password), 6*time.Minute)
+		}
+		tries := 0
+		for range 60 {
+			k.pass(time.Minute)
+			if !errors.As(stranger(30, "wrong"), new(*account.RateError)) {
+				tries++
+			}
+		}
+		if tries != 10 {
+			t.Errorf("%d guesses in an hour after that", tries)
+		}
+		k.pass(6 * time.Minute)
+		if err := stranger(31, password); (err == nil) != (email == owner.Email) {
+			t.Errorf("%s with the right password after a wait: %v", email, err)
+		}
+		k.Close()
+		if got := slices.Contains(k.acts.verbs(owner.Org), "sign-in.refused"); got != (email == owner.Email) {
+			t.Errorf("recorded %v", k.acts.verbs(owner.Org))
+		}
+	}
+}
+
+// TestNetworkLimit guesses at many accounts from one network.
+func TestNetworkLimit(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	_, _ = k.owner()
+	guess := func(addr string, i int) error {
+		_, err := k.SignIn(t.Context(), string(rune('a'+i%26))+string(rune('a'+i/26))+"@example.com", "wrong", account.Client{Addr: netip.MustParseAddr(addr)})
+		return err
+	}
+	for i := range 30 {
+		wantError(t, "guess", guess("2001:db8:1:2::"+string(rune('1'+i%9)), i), account.ErrCredentials)
+	}
+	wantWait(t, guess("2001:db8:1:2:ffff::1", 31), time.Second)
+	wantError(t, "another network", guess("2001:db8:1:3::1", 32), account.ErrCredentials)
+	wantError(t, "an IPv4 address", guess("192.0.2.1", 33), account.ErrCredentials)
+	for i := range 29 {
+		wantError(t, "guess", guess("::ffff:192.0.2.1", 34+i), account.ErrCredentials)
+	}
+	wantWait(t, guess("192.0.2.1", 64), time.Second)
+	if _, err := k.SignIn(t.Context(), "ana@example.com", password, account.Client{Addr: netip.MustParseAddr("192.0.2.2")}); err != nil {
+		t.Errorf("a neighbour: %v", err)
+	}
+	for range 100 { // who signs in all the time is nobody who guesses
+		if _, err := k.SignIn(t.Context(), "ana@example.com", password, browser); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestLimitTogether guesses at once.
+func TestLimitTogether(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	_, _ = k.owner()
+	tried := make(chan error)
+	for i := range 40 {
+		go func() {
+			_, err := k.SignIn(t.Context(), "ana@example.com", "wrong", account.Client{Addr: netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})})
+			tried <- err
+		}()
+	}
+	checked := 0
+	for range 40 {
+		if errors.Is(<-tried, account.ErrCredentials) {
+			checked++
+		}
+	}
+	if checked != 5 {
+		t.Errorf("%d passwords were checked", checked)
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ctx := t.Context()
+	owner, token := k.owner()
+	k.pass(account.ConfirmedLife)
+	if k.session(token).IsConfirmed(k.clock()) {
+		t.Error("confirmed for ever")
+	}
+	_, err := k.Confirm(ctx, owner, "wrong")
+	wantError(t, "wrong password", err, account.ErrCredentials)
+	rotated, err := k.Confirm(ctx, owner, password)
+	if err != nil || rotated == token {
+		t.Fatalf("confirm: %v", err)
+	}
+	if s := k.session(rotated); !s.IsConfirmed(k.clock()) || s.ID != owner.ID {
+		t.Errorf("session %+v", s)
+	}
+	_, err = k.Session(ctx, token)
+	wantError(t, "the token from before", err, account.ErrSignedOut)
+	for range 5 {
+		_, err := k.Confirm(ctx, owner, "wrong")
+		wantError(t, "wrong password", err, account.ErrCredentials)
+	}
+	_, err = k.Confirm(ctx, owner, password)
+	wantWait(t, err, time.Second)
+}
+
+func TestSessionEnds(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ctx := t.Context()
+	owner, token := k.owner()
+	k.pass(12*time.Hour - time.Second)
+	if s := k.session(token); !s.Seen.Equal(owner.Seen) {
+		t.Errorf("seen %v", s.Seen)
+	}
+	k.pass(12*time.Hour - time.Second)
+	k.session(token) // it was seen
+	k.pass(12 * time.Hour)
+	_, err := k.Session(ctx, token)
+	wantError(t, "idle", err, account.ErrSignedOut)
+
+	in, err := k.SignIn(ctx, owner.Email, password, browser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 14 {
+		k.pass(12*time.Hour - time.Second)
+		k.session(in.Token)
+	}
+	k.pass(14 * time.Second)
+	_, err = k.Session(ctx, in.Token)
+	wantError(t, "after a week", err, account.ErrSignedOut)
+	if err := k.Tidy(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var left int
+	if err := k.pool.QueryRow(ctx, "select count(*) from sessions").Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d sessions are left, %v", left, err)
+	}
+}
+
+func TestEndSessions(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ctx := t.Context()
+	owner, first := k.owner()
+	ben := k.member(owner.Actor(), "ben@example.com", account.Viewer)
+	var tokens []string
+	for range 3 {
+		in, err := k.SignIn(ctx, owner.Email, password, browser)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens = append(tokens, in.Token)
+	}
+	wantError(t, "another person's", k.EndSession(ctx, ben, owner.ID), account.ErrNotFound)
+	if err := k.EndSession(ctx, owner, k.session(tokens[0]).ID); err != nil {
+		t.Error(err)
+	}
+	if err := k.SignOut(ctx, tokens[1]); err != nil {
+		t.Error(err)
+	}
+	if err := k.SignOut(ctx, tokens[1]); err != nil {
+		t.Errorf("again: %v", err)
+	}
+	for _, token := range append(tokens[:2:2], "", "x") {
+		_, err := k.Session(ctx, token)
+		wantError(t, "ended", err, account.ErrSignedOut)
+	}
+	if err := k.EndOtherSessions(ctx, owner); err != nil {
+		t.Error(err)
+	}
+	k.session(first)
+	_, err := k.Session(ctx, tokens[2])
+	wantError(t, "other", err, account.ErrSignedOut)
+	if list, _ := k.Sessions(ctx, ben); len(list) != 1 {
+		t.Errorf("sessions of somebody else: %v", list)
+	}
+}
+
+func TestChangePassword(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ctx := t.Context()
+	owner, first := k.owner()
+	in, err := k.SignIn(ctx, owner.Email, password, browser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = k.ChangePassword(ctx, owner, password, "too short")
+	wantInvalid(t, "short", err, "password")
+	_, err = k.ChangePassword(ctx, owner, "wrong", "a longer one than before")
+	wantError(t, "wrong", err, account.ErrCredentials)
+	token, err := k.ChangePassword(ctx, owner, password, "a longer one than before")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.session(token)
+	for _, ended := range []string{first, in.Token} {
+		_, err := k.Session(ctx, ended)
+		wantError(t, "a token from before", err, account.ErrSignedOut)
+	}
+	_, err = k.SignIn(ctx, owner.Email, password, browser)
+	wantError(t, "the old password", err, account.ErrCredentials)
+	if _, err = k.SignIn(ctx, owner.Email, "a longer one than before", browser); err != nil {
+		t.Error(err)
+	}
+	if err := k.Rename(ctx, owner, " Ana B. "); err != nil || k.session(token).Name != "Ana B." {
+		t.Errorf("name %q, %v", k.session(token).Name, err)
+	}
+	wantInvalid(t, "no name", k.Rename(ctx, owner, "A\nB"), "name")
+}

@@ -1,0 +1,215 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account/pgaccount"
+)
+
+// TokenPrefix is what API tokens begin with, so that they are recognized where
+// they do not belong.
+const TokenPrefix = "plt_" //nolint:gosec // a prefix
+
+// Lives of tokens.
+const (
+	TokenLife    = 90 * 24 * time.Hour  // unless asked otherwise
+	MaxTokenLife = 365 * 24 * time.Hour // a year
+	tokenKept    = 30 * 24 * time.Hour  // in lists after the end
+)
+
+// maxTokens is how many tokens an organization has.
+const maxTokens = 100
+
+// TokenCached is how long what is known of a token is believed: a revoked token
+// works that much longer, on other servers than the one that revoked it.
+const TokenCached = 5 * time.Second
+
+// tokenUsedEvery is how exactly the latest use of a token is noted.
+const tokenUsedEvery = time.Minute
+
+// TokenInfo is a token in the list of its organization, without its secret.
+type TokenInfo struct {
+	ID      uuid.UUID
+	Name    string
+	Scopes  Scope
+	MadeBy  string
+	Created time.Time
+	Expires time.Time
+	Used    *time.Time // to the minute; nil for never
+}
+
+func newTokenInfo(t pgaccount.Token) TokenInfo {
+	return TokenInfo{t.ID, t.Name, Scope(t.Scopes), t.MadeBy, t.Created, t.Expires, t.Used}
+}
+
+// NewToken is what is said about a token to be made.
+type NewToken struct {
+	Name   string
+	Scopes Scope
+	Life   time.Duration // 0: [TokenLife]
+}
+
+// MakeToken makes a token of the actor's organization, with no more scopes than
+// the actor has. The text is shown once: nobody can read it again.
+func (a *Accounts) MakeToken(ctx context.Context, by Actor, n NewToken) (text string, info TokenInfo, err error) {
+	if !by.May(Admin) {
+		return "", info, ErrForbidden
+	}
+	n, err = checkToken(n)
+	if err != nil {
+		return "", info, err
+	}
+	if !by.May(n.Scopes) {
+		return "", info, ErrForbidden
+	}
+	if count, err := a.Store.CountTokens(ctx, by.Org); err != nil || count >= maxTokens {
+		return "", info, errors.Join(err, ErrTooMany)
+	}
+	id, err := a.newID()
+	if err != nil {
+		return "", info, err
+	}
+	text, hash, err := a.secret(TokenPrefix)
+	if err != nil {
+		return "", info, err
+	}
+	now := a.Now()
+	t := pgaccount.Token{Org: by.Org, ID: id, Name: n.Name, Scopes: uint8(n.Scopes), MadeBy: by.Name, Created: now, Expires: now.Add(n.Life)}
+	if err := a.Store.AddToken(ctx, t, hash); err != nil {
+		return "", info, known(err)
+	}
+	detail := map[string]any{"token_id": id.String(), "scopes": n.Scopes.List(), "expires": t.Expires.UTC().Format(time.RFC3339)}
+	return text, newTokenInfo(t), a.record(ctx, by, "token.make", n.Name, detail)
+}
+
+// checkToken fills in defaults and says what is wrong.
+func checkToken(n NewToken) (NewToken, error) {
+	var wrong complaints
+	name, ok := normalName(n.Name)
+	if !ok {
+		wrong.add("name", wantName)
+	}
+	n.Name = name
+	if n.Scopes&allScopes == 0 || n.Scopes&^allScopes != 0 {
+		wrong.add("scopes", "must be one or more of read, pull, operate and admin")
+	}
+	if n.Life == 0 {
+		n.Life = TokenLife
+	}
+	if n.Life < time.Minute || n.Life > MaxTokenLife {
+		wrong.add("expires", "must be a minute to a year from now")
+	}
+	return n, wrong.err()
+}
+
+// Tokens returns the tokens of the actor's organization, newest first.
+func (a *Accounts) Tokens(ctx context.Context, by Actor) ([]TokenInfo, error) {
+	if !by.May(Admin) {
+		return nil, ErrForbidden
+	}
+	stored, err := a.Store.Tokens(ctx, by.Org)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]TokenInfo, len(stored))
+	for i, t := range stored {
+		list[i] = newTokenInfo(t)
+	}
+	return list, nil
+}
+
+// RevokeToken ends a token of the actor's organization, here at once and on
+// other servers within [TokenCached]; [ErrNotFound].
+func (a *Accounts) RevokeToken(ctx context.Context, by Actor, id uuid.UUID) error {
+	if !by.May(Admin) {
+		return ErrForbidden
+	}
+	name, err := a.Store.RemoveToken(ctx, by.Org, id)
+	if err != nil {
+		return known(err)
+	}
+	a.tokens.clear()
+	return a.record(ctx, by, "token.revoke", name, map[string]any{"token_id": id.String()})
+}
+
+// Authenticate returns who shows a bearer token; [ErrToken].
+func (a *Accounts) Authenticate(ctx context.Context, bearer string) (Actor, error) {
+	if isSecret(TokenPrefix, bearer) != nil {
+		return Actor{}, ErrToken
+	}
+	now, hash := a.Now(), [32]byte(hashOf(bearer))
+	t, ok := a.tokens.get(hash, now)
+	if !ok {
+		generation := a.tokens.generation()
+		stored, err := a.Store.TokenByHash(ctx, hash[:], now)
+		if err != nil {
+			return Actor{}, orElse(err, ErrToken)
+		}
+		t = cachedToken{Token: stored, until: now.Add(TokenCached)}
+		a.tokens.put(hash, t, generation)
+		if t.Used == nil || now.Sub(*t.Used) >= tokenUsedEvery {
+			if err := a.Store.TouchToken(ctx, t.Org, t.ID, now); err != nil {
+				return Actor{}, err
+			}
+		}
+	}
+	if !now.Before(t.Expires) {
+		return Actor{}, ErrToken
+	}
+	return Actor{Kind: Token, ID: t.ID, Name: t.Name, Org: t.Org, Scopes: Scope(t.Scopes)}, nil
+}
+
+// cachedToken is a token as it was in the database a short time ago.
+type cachedToken struct {
+	pgaccount.Token
+	until time.Time // believed before
+}
+
+// maxCachedTokens bounds the memory of the cache.
+const maxCachedTokens = 10_000
+
+// tokenCache holds tokens that were found, by hash.
+type tokenCache struct {
+	mu      sync.Mutex
+	found   map[[32]byte]cachedToken
+	cleared int // how often
+}
+
+func (c *tokenCache) get(hash [32]byte, now time.Time) (cachedToken, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t, ok := c.found[hash]
+	return t, ok && now.Before(t.until)
+}
+
+// generation changes when the cache is cleared.
+func (c *tokenCache) generation() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cleared
+}
+
+// put keeps a token that was read after generation was asked for, unless the
+// cache was cleared meanwhile.
+func (c *tokenCache) put(hash [32]byte, t cachedToken, generation int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if generation != c.cleared {
+		return
+	}
+	if c.found == nil || len(c.found) >= maxCachedTokens {
+		c.found = map[[32]byte]cachedToken{}
+	}
+	c.found[hash] = t
+}
+
+func (c *tokenCache) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.found, c.cleared = nil, c.cleared+1
+}

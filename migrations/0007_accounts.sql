@@ -1,0 +1,99 @@
+-- +goose Up
+
+alter table organizations add column require_second_factor boolean not null default false;
+
+-- People sign in. Which organizations they belong to is in members.
+create table people (
+  person_id      uuid primary key,
+  email          text not null unique check (email = lower(email)),
+  name           text not null,
+  password       text,   -- argon2id, PHC string; null: signs in by OpenID Connect alone
+  factor         bytea,  -- TOTP secret, sealed; null: none
+  factor_pending bytea,  -- one that no code has confirmed yet
+  factor_step    bigint not null default 0, -- of the newest code used: each is good once
+  created_at     timestamptz not null
+);
+
+create table members (
+  org_id     uuid not null,
+  person_id  uuid not null,
+  role       text not null check (role in ('owner', 'operator', 'viewer')),
+  created_at timestamptz not null,
+  primary key (org_id, person_id)
+);
+
+create index members_by_person on members (person_id);
+
+-- Codes that stand in for the second factor, each once.
+create table recovery_codes (
+  person_id uuid  not null,
+  hash      bytea not null check (octet_length(hash) = 32),
+  primary key (person_id, hash)
+);
+
+-- Who a person is at an OpenID Connect issuer: fixed by the first sign-in.
+create table identities (
+  issuer    text not null,
+  subject   text not null,
+  person_id uuid not null,
+  primary key (issuer, subject),
+  unique (person_id, issuer)
+);
+
+-- The hash is SHA-256 of the token in the cookie.
+create table sessions (
+  session_id   uuid  primary key,
+  hash         bytea not null unique check (octet_length(hash) = 32),
+  person_id    uuid  not null,
+  org_id       uuid  not null, -- that the person works in
+  device       text  not null,
+  created_at   timestamptz not null,
+  seen_at      timestamptz not null, -- to the minute
+  confirmed_at timestamptz not null  -- newest proof of who it is
+);
+
+create index sessions_by_person on sessions (person_id);
+
+-- One-time links: who has the token may join with that role. The hash is
+-- SHA-256 of the token.
+create table invitations (
+  org_id        uuid not null,
+  invitation_id uuid not null,
+  hash          bytea not null unique check (octet_length(hash) = 32),
+  role          text not null check (role in ('owner', 'operator', 'viewer')),
+  email         text,             -- null: of whoever has the link
+  setup         boolean not null, -- of the first start
+  recovers      boolean not null, -- gives a person who has the address a new password
+  invited_by    text not null,
+  created_at    timestamptz not null,
+  expires_at    timestamptz not null,
+  primary key (org_id, invitation_id)
+);
+
+-- Tokens of the management API. The hash is SHA-256 of the token.
+create table tokens (
+  org_id     uuid not null,
+  token_id   uuid not null,
+  hash       bytea not null unique check (octet_length(hash) = 32),
+  name       text not null,
+  scopes     smallint not null, -- 1 read, 2 pull, 4 operate, 8 admin
+  made_by    text not null,
+  created_at timestamptz not null,
+  expires_at timestamptz not null,
+  used_at    timestamptz, -- to the minute
+  primary key (org_id, token_id)
+);
+
+-- Attempts to sign in that failed, by account and by network: key is SHA-256 of
+-- either. The level falls with time.
+create table attempts (
+  key     bytea primary key check (octet_length(key) = 32),
+  level   double precision not null,
+  at      timestamptz not null,
+  next_at timestamptz not null -- no attempt before
+);
+
+create index attempts_by_time on attempts (at);
+
+grant select, insert, update on people to proofline_server;
+grant select, insert, update, delete on members, recovery_codes, identities, sessions, invitations, tokens, attempts to proofline_server;
