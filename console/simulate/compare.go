@@ -58,7 +58,7 @@ func Compare(ctx context.Context, p Plan, lengths []Duration, progress func(row,
 func (p *Plan) rows(lengths []Duration) []Row {
 	rows := []Row{{Label: "as planned"}}
 	own := Duration(0)
-	if w := p.Room.windows(); len(w) == 1 {
+	if w := p.Room.Rules(); len(w) == 1 {
 		own = w[0].Length
 		rows[0].Label = "as planned (" + own.Words() + ")"
 	}

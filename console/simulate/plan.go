@@ -122,8 +122,8 @@ func Default() Plan {
 	}
 }
 
-// windows returns the room's rules, or the default of rooms.
-func (r *Room) windows() []WindowRule {
+// Rules returns the windows of the room, or the default of rooms.
+func (r *Room) Rules() []WindowRule {
 	switch {
 	case len(r.Windows) > 0:
 		return r.Windows
@@ -145,7 +145,7 @@ func (r *Room) policy() fairness.Policy {
 	if r.Closes != nil {
 		p.Closes = r.Closes.after()
 	}
-	for _, w := range r.windows() {
+	for _, w := range r.Rules() {
 		p.Windows = append(p.Windows, fairness.WindowRule{From: w.From.after(), Length: w.Length.millis()})
 	}
 	return p

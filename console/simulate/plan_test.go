@@ -59,7 +59,7 @@ func TestPlanDefaults(t *testing.T) {
 		}
 	}
 	five := Duration(5 * time.Minute)
-	if diff := cmp.Diff([]WindowRule{{0, five}, {five, Duration(time.Minute)}}, p.Room.windows()); diff != "" {
+	if diff := cmp.Diff([]WindowRule{{0, five}, {five, Duration(time.Minute)}}, p.Room.Rules()); diff != "" {
 		t.Error(diff)
 	}
 }

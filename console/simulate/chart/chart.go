@@ -1,0 +1,250 @@
+// Package chart draws what a simulation found: figures of HTML and SVG without
+// scripts, inline styles or anything from elsewhere, so that they stand in a
+// page with a strict Content-Security-Policy as well as in a file.
+//
+//	Result ─► Waits, Turns, Line          rows of Compare ─► Advantage
+//	Report ─► WritePage: one file with all of them, the findings and the plan
+//
+// Every figure has a title, a description for those who do not see it, a
+// legend, and its numbers as a table below. The box of a picture is stretched
+// to its page, and what is written beside it is text, so that it can be read on
+// a phone. Colours are the page's: [Style] names the variables, and has its own
+// where the page has none. Ids begin with the one that is given: another for
+// every figure of a page.
+package chart
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"strings"
+
+	"github.com/proofline/proofline/console/simulate"
+)
+
+// The box of a picture.
+const (
+	width  = 1000
+	height = 320
+)
+
+// Style is the style sheet of the figures.
+//
+//go:embed chart.css
+var Style string
+
+//go:embed figure.html
+var figureText string
+
+var figureTemplate = template.Must(template.New("figure").Parse(figureText))
+
+// figure is one picture.
+type figure struct {
+	ID, Title, About string
+	Width, Height    int
+	Shapes           []shape
+	Legend           bool
+	Top, Bottom      string // of the vertical axis
+	X                []string
+	Bars             []barGroup
+	Head             []string
+	Rows             [][]string
+	Empty            string // said instead of a picture
+}
+
+// shape is a path with the class that colours it.
+type shape struct{ Class, Path, Name string }
+
+// barGroup is a label with bars.
+type barGroup struct {
+	Label string
+	Bars  []bar
+}
+
+// bar is a value, drawn as long as Width, of width, with the mark of a fair
+// share.
+type bar struct {
+	Class, Name, Value string
+	Width, Fair        int
+}
+
+// html writes the figure. The template has been tried with every kind.
+func (f *figure) html() template.HTML {
+	f.Width, f.Height = width, height
+	var b strings.Builder
+	if err := figureTemplate.Execute(&b, f); err != nil {
+		panic("chart: " + err.Error()) // a fault of the template alone
+	}
+	return template.HTML(b.String()) //nolint:gosec // html/template made it
+}
+
+// scale maps from 0 to most onto the length of a side.
+func scale(x, most float64, side int) int {
+	if most <= 0 {
+		return 0
+	}
+	return int(min(max(x/most, 0), 1)*float64(side) + 0.5)
+}
+
+// Waits shows how long people waited, by the time of their arrival: the median,
+// and the band in which eight of ten are.
+func Waits(id string, r *simulate.Result) template.HTML {
+	f := &figure{
+		ID: id, Title: "Wait by time of arrival", Legend: true,
+		About: "From the arrival until the call, of the people who were called: half waited less than the line shows, and eight of ten as long as the band.",
+		Head:  []string{"Arrived after", "People", "Called", "Shortest tenth", "Median", "Longest tenth"},
+		Empty: "Nobody was called.",
+	}
+	most := simulate.Duration(0)
+	for _, b := range r.Buckets {
+		most = max(most, b.Wait.P90)
+		row := []string{b.From.Words(), simulate.Count(b.Visitors), simulate.Count(b.Wait.Called), "-", "-", "-"}
+		if b.Wait.Called > 0 {
+			row[3], row[4], row[5] = "up to "+b.Wait.P10.Words(), b.Wait.Median.Words(), "from "+b.Wait.P90.Words()
+		}
+		f.Rows = append(f.Rows, row)
+	}
+	if most == 0 {
+		return f.html()
+	}
+	var band, line strings.Builder
+	gap := true
+	for i, b := range r.Buckets {
+		from, to := column(i, len(r.Buckets))
+		if b.Wait.Called == 0 {
+			gap = true
+			continue
+		}
+		y := func(d simulate.Duration) int { return height - scale(float64(d), float64(most), height) }
+		fmt.Fprintf(&band, "M%d %dH%dV%dH%dz", from, y(b.Wait.P90), to, max(y(b.Wait.P10), y(b.Wait.P90)+2), from)
+		if gap {
+			fmt.Fprintf(&line, "M%d %d", from, y(b.Wait.Median))
+		}
+		fmt.Fprintf(&line, "V%dH%d", y(b.Wait.Median), to)
+		gap = false
+	}
+	f.Shapes = []shape{{"chart-band", band.String(), "eight of ten"}, {"chart-line chart-1", line.String(), "median"}}
+	f.Top, f.Bottom, f.X = most.Words(), "0", axis(r)
+	return f.html()
+}
+
+// column returns where a bar of several begins and ends.
+func column(i, of int) (from, to int) {
+	return scale(float64(i), float64(of), width), scale(float64(i+1), float64(of), width)
+}
+
+// axis labels the times of arrival.
+func axis(r *simulate.Result) []string {
+	n := len(r.Buckets)
+	return []string{r.Buckets[0].From.Words(), r.Buckets[n/2].From.Words(), r.Buckets[n-1].From.Words() + " and later"}
+}
+
+// Turns shows who was called at all, by the time of arrival.
+func Turns(id string, r *simulate.Result) template.HTML {
+	f := &figure{
+		ID: id, Title: "Who is called, by time of arrival",
+		About: "The share of the people who were called before the end, whether they came then or not.",
+		Head:  []string{"Arrived after", "People", "Called", "Share", "Tickets"},
+		Empty: "No person came.",
+	}
+	var path strings.Builder
+	for i, b := range r.Buckets {
+		share := 0.0
+		if b.Visitors > 0 {
+			share = float64(b.Wait.Called) / float64(b.Visitors)
+		}
+		f.Rows = append(f.Rows, []string{b.From.Words(), simulate.Count(b.Visitors), simulate.Count(b.Wait.Called), simulate.Percent(share), simulate.Count(b.Sold)})
+		if share > 0 {
+			from, to := column(i, len(r.Buckets))
+			fmt.Fprintf(&path, "M%d %dV%dH%dV%dz", from, height, height-max(scale(share, 1, height), 2), to, height)
+		}
+	}
+	if len(r.Buckets) > 0 {
+		f.Shapes = []shape{{"chart-bar chart-1", path.String(), "called"}}
+		f.Top, f.Bottom, f.X = "100%", "0", axis(r)
+	}
+	return f.html()
+}
+
+// Line shows the room over time: people who wait, and those called and admitted
+// so far.
+func Line(id string, r *simulate.Result) template.HTML {
+	f := &figure{
+		ID: id, Title: "The line over time", Legend: true,
+		About: fmt.Sprintf("At most %s were in line at once. %s were called until the end, and %s of them came in.",
+			simulate.Count(r.Peak), simulate.Count(r.Called), simulate.Count(r.Admitted)),
+		Head:  []string{"After", "In line", "Called", "Admitted"},
+		Empty: "Nobody came.",
+	}
+	most, last := 0, simulate.Duration(0)
+	for _, m := range r.Line {
+		most, last = max(most, m.Waiting, m.Called), m.At
+		f.Rows = append(f.Rows, []string{m.At.Words(), simulate.Count(m.Waiting), simulate.Count(m.Called), simulate.Count(m.Admitted)})
+	}
+	if most == 0 || last == 0 {
+		return f.html()
+	}
+	for _, line := range []struct {
+		class, name string
+		of          func(simulate.Moment) int
+	}{
+		{"chart-1", "in line", func(m simulate.Moment) int { return m.Waiting }},
+		{"chart-2", "called", func(m simulate.Moment) int { return m.Called }},
+		{"chart-3", "admitted", func(m simulate.Moment) int { return m.Admitted }},
+	} {
+		var path strings.Builder
+		for i, m := range r.Line {
+			fmt.Fprintf(&path, "%c%d %d", "ML"[min(i, 1)], scale(float64(m.At), float64(last), width), height-scale(float64(line.of(m)), float64(most), height))
+		}
+		f.Shapes = append(f.Shapes, shape{"chart-line " + line.class, path.String(), line.name})
+	}
+	f.Top, f.Bottom, f.X = simulate.Count(most), "0", []string{"opening", (last / 2).Words(), last.Words()}
+	return f.html()
+}
+
+// Advantage shows, for several windows, what bots, fast people and the first to
+// come gain: the share of each that is called in time over that of everybody.
+func Advantage(id string, rows []simulate.Row) template.HTML {
+	f := &figure{
+		ID: id, Title: "Who gains from which windows", Legend: true,
+		About: "How many times as likely as a visitor on average somebody is to be called in time. The mark is 1, the fair share.",
+		Head:  []string{"Windows", "Slow people", "Fast people", "Bots", "First third", "Last third", "Tickets sold after"},
+		Empty: "There is nothing to compare: nobody was called, or everybody.",
+	}
+	series := []struct {
+		class, name string
+		group       simulate.Name
+	}{{"chart-1", "slow people", simulate.Slow}, {"chart-2", "fast people", simulate.Fast}, {"chart-3", "bots", simulate.Machines}}
+	most := 1.0
+	for _, row := range rows {
+		cells := []string{row.Label}
+		for _, name := range []simulate.Name{simulate.Slow, simulate.Fast, simulate.Machines, simulate.First, simulate.Last} {
+			g, ok := row.Result.Group(name)
+			if !ok {
+				cells = append(cells, "-")
+				continue
+			}
+			cells = append(cells, simulate.Figure(g.Head))
+			most = max(most, g.Head)
+		}
+		f.Rows = append(f.Rows, append(cells, row.Result.Ends.Words()))
+	}
+	for _, row := range rows {
+		if !row.Result.SoldOut {
+			continue
+		}
+		group := barGroup{Label: row.Label}
+		for _, s := range series {
+			if g, ok := row.Result.Group(s.group); ok {
+				group.Bars = append(group.Bars, bar{s.class, s.name, simulate.Figure(g.Head), max(scale(g.Head, most, width), 2), scale(1, most, width)})
+			}
+		}
+		f.Bars = append(f.Bars, group)
+	}
+	if len(f.Bars) > 0 {
+		for _, s := range series {
+			f.Shapes = append(f.Shapes, shape{"chart-bar " + s.class, "", s.name})
+		}
+	}
+	return f.html()
+}
