@@ -35,7 +35,10 @@ func TestBeaconRound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newSite(t, func(o *Options) { o.Rooms = newRooms(t, room.Chain{Chain: b.Chain(), Rounds: noRelays{}}) })
+	s := newSite(t, func(o *Options) {
+		rooms, pool := newRooms(t, room.Chain{Chain: b.Chain(), Rounds: noRelays{}})
+		o.Rooms, o.Desk = rooms, newDesk(t, rooms, pool)
+	})
 	s.create(`{"slug":"sale","windows":[{"length":"300ms"}],"margin":"1s"}`)
 	s.create(`{"slug":"plain","windows":[{"length":"300ms"}],"beacon":"none"}`)
 	s.post("/r/sale/join", "").want(http.StatusCreated)

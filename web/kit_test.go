@@ -17,6 +17,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/desk/pgdesk"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/room"
@@ -51,8 +53,9 @@ type site struct {
 // newSite starts a site; options may be changed before it starts.
 func newSite(t testing.TB, change ...func(*Options)) *site {
 	t.Helper()
-	rooms := newRooms(t)
-	o := Options{Rooms: rooms, AdminToken: token, Assets: built, Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	rooms, pool := newRooms(t)
+	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	o := Options{Rooms: rooms, Desk: newDesk(t, rooms, pool), AdminToken: token, Assets: built, Log: log}
 	for _, f := range change {
 		f(&o)
 	}
@@ -62,7 +65,7 @@ func newSite(t testing.TB, change ...func(*Options)) *site {
 	return &site{t, s, rooms, listener.URL}
 }
 
-func newRooms(t testing.TB, chains ...room.Chain) *room.Rooms {
+func newRooms(t testing.TB, chains ...room.Chain) (*room.Rooms, *pgxpool.Pool) {
 	t.Helper()
 	master, err := room.ParseMasterKey(room.NewMasterKey())
 	if err != nil {
@@ -85,7 +88,11 @@ func newRooms(t testing.TB, chains ...room.Chain) *room.Rooms {
 		cancel()
 		<-stopped
 	})
-	return rooms
+	return rooms, pool
+}
+
+func newDesk(t testing.TB, rooms *room.Rooms, pool *pgxpool.Pool) *desk.Desk {
+	return desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(pool), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 }
 
 // connect opens a pool as the role that the server has.

@@ -43,8 +43,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/page"
 	"github.com/proofline/proofline/web/ui"
@@ -63,9 +66,16 @@ const (
 // Options is what [New] needs. Rooms, AdminToken and Log must be given.
 type Options struct {
 	Rooms *room.Rooms
-	// AdminToken is the bearer token of the management routes. Without one
-	// they refuse everybody.
+	// Desk does what the management API wants; nil: there is none.
+	Desk *desk.Desk
+	// AdminToken is the server's own bearer token of the management routes,
+	// which acts in any organization. Without one it is nobody's.
 	AdminToken string
+	// Authenticate returns who shows another bearer token; nil: nobody.
+	Authenticate func(ctx context.Context, bearer string) (account.Actor, error)
+	// Organization finds the organization that the server's token is to act in,
+	// by slug; nil: there is only the first one.
+	Organization func(ctx context.Context, slug string) (uuid.UUID, error)
 	// Ready tells whether joins can be taken; nil: [room.Rooms.Ready].
 	Ready func() bool
 	// Assets are the built files of the pages; nil: those in the program.

@@ -15,6 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/desk/pgdesk"
 	"github.com/proofline/proofline/internal/localpg"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
@@ -225,7 +227,8 @@ func (s *Server) tryKey(ctx context.Context) error {
 func (s *Server) serve(ctx context.Context) error {
 	serving, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
-	handler := web.New(web.Options{Rooms: s.rooms, AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, TrustedProxies: s.cfg.TrustedProxies, Log: s.cfg.Log})
+	counter := desk.New(desk.Options{Rooms: s.rooms, Store: pgdesk.NewStore(s.pool), Log: s.cfg.Log})
+	handler := web.New(web.Options{Rooms: s.rooms, Desk: counter, AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, TrustedProxies: s.cfg.TrustedProxies, Log: s.cfg.Log})
 	go func() {
 		defer close(ended)
 		s.served <- handler.Serve(serving, s.listener)
