@@ -264,14 +264,14 @@ func (d *digest) settle(t fairness.Ticket, note func(*windowDigest, person)) {
 }
 
 func (d *digest) skip(w *WindowSummary, why fairness.Reason) {
-	switch why {
-	case fairness.NoShow:
+	switch {
+	case why == fairness.NoShow:
 		d.NoShows++
 		w.NoShows++
-	case fairness.Left:
+	case why == fairness.Left:
 		d.Left++
 		w.Left++
-	case fairness.Revoked:
+	case why.IsRevoked():
 		d.Revoked++
 		w.Revoked++
 	}

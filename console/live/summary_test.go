@@ -61,7 +61,7 @@ func TestDigest(t *testing.T) {
 			}
 			toCall[ticket] = now - joined[ticket]
 			if p%4 == 0 {
-				r.Skip(now+1, ticket, fairness.Revoked)
+				r.Skip(now+1, ticket, []fairness.Reason{fairness.Revoked, fairness.RevokedBot}[p/4%2])
 				outcomes[ticket] = settled{fairness.Revoked, 0}
 			} else if p%7 != 0 {
 				r.Admit(now+1, ticket)
