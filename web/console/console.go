@@ -14,6 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 )
@@ -70,6 +71,11 @@ type Options struct {
 	Identify func(ctx context.Context, token string) (Identity, error)
 	// Describe says an error in words. What is nobody's business is internal.
 	Describe func(error) Problem
+	// Desk is what people do with rooms.
+	Desk *desk.Desk
+	// Hosts lists the custom hosts that an organization may publish rooms
+	// under; nil: there are none.
+	Hosts func(ctx context.Context, actor account.Actor) ([]string, error)
 	// CrossOrigin refuses what other sites send.
 	CrossOrigin *http.CrossOriginProtection
 	// Manifest is the manifest.json of the built files.
