@@ -132,7 +132,7 @@ func (a *Accounts) inTurn(ctx context.Context, hash func()) error {
 // worst are beginnings of passwords of 12 characters and more that lists of
 // leaked ones are full of.
 var worst = []string{
-	"123456789", "0123456789", "987654321", "0987654321", "1q2w3e4r5t", "1qaz2wsx", "q1w2e3r4",
+	"123456789", "1234567890", "0123456789", "987654321", "0987654321", "1q2w3e4r5t", "1qaz2wsx", "q1w2e3r4",
 	"qwertyuiop", "qwerty123", "asdfghjkl", "zxcvbnm", "abcdefgh", "abc123", "passwordpassword", "password1", "password!",
 	"passw0rd", "p@ssw0rd", "p@ssword", "iloveyou", "letmein", "welcome", "administrator", "admin123", "changeme", "default",
 	"football", "baseball", "superman", "princess", "sunshine", "dragon", "monkey", "trustno1", "whatever", "starwars",
