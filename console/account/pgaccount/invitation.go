@@ -71,11 +71,15 @@ type Joining struct {
 func (s *Store) Accept(ctx context.Context, hash []byte, j Joining, now time.Time) (Invitation, error) {
 	var v Invitation
 	err := s.inTx(ctx, func(tx pgx.Tx) (err error) {
-		v, err = one[Invitation](ctx, tx, "use invitation", `delete from invitations where hash = $1 and expires_at > $2 returning `+invitationColumns, hash, now)
+		org, err := value[uuid.UUID](ctx, tx, "read invitation", `select org_id from invitations where hash = $1`, hash)
 		if err != nil {
 			return err
 		}
-		if err := lockOrg(ctx, tx, v.Org); err != nil {
+		if err := lockOrg(ctx, tx, org); err != nil { // before the rows of invitations, so that nobody waits in a circle
+			return err
+		}
+		v, err = one[Invitation](ctx, tx, "use invitation", `delete from invitations where hash = $1 and expires_at > $2 returning `+invitationColumns, hash, now)
+		if err != nil {
 			return err
 		}
 		if v.Setup {
