@@ -115,7 +115,7 @@ func (x *request) done(path, notice string) error {
 
 // confirm answers with a page that asks before something is done, for browsers
 // without scripts: its form sends again what was sent.
-func (x *request) confirm(question, action string) error {
+func (x *request) confirm(question, action, back string) error {
 	fields := map[string]string{}
 	for name, values := range x.Request().PostForm {
 		if len(values) > 0 {
@@ -123,7 +123,7 @@ func (x *request) confirm(question, action string) error {
 		}
 	}
 	fields["confirmed"] = "1"
-	return x.page("confirm-act", map[string]any{"Question": question, "Action": action, "Fields": fields, "Path": x.Request().URL.Path})
+	return x.page("confirm-act", map[string]any{"Question": question, "Action": action, "Fields": fields, "Path": x.Request().URL.Path, "Back": Path + back})
 }
 
 // isConfirmed tells whether the person was asked.

@@ -1,0 +1,117 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/desk/pgdesk"
+)
+
+// actRoutes are those of the log of what was done.
+func (c *Console) actRoutes() []route {
+	return []route{{GET, "/acts", account.Read, c.listActs}}
+}
+
+// actView is one deed in a list.
+type actView struct {
+	At      time.Time
+	Actor   string
+	Kind    string
+	Words   string
+	Object  string
+	IsRoom  bool
+	Details []string
+	Outcome string // in words, empty when it was done
+}
+
+// actWords say what was done; the verb itself where there are none.
+var actWords = map[string]string{
+	"room.create": "published the room", "room.amend": "changed the room", "room.pause": "paused", "room.hold": "held everybody",
+	"room.resume": "resumed", "room.end": "ended the room", "room.revoke": "took a place away", "room.rotate-keys": "made a new key for passes",
+	"room.calls": "changed who calls", "room.archive": "archived the room", "room.unarchive": "took the room out of the archive",
+	"draft.create": "began a draft", "draft.delete": "deleted a draft", "rehearsal.start": "began a rehearsal", "rehearsal.stop": "stopped a rehearsal",
+}
+
+var outcomeWords = map[pgdesk.Outcome]string{
+	pgdesk.Refused: "was refused", pgdesk.Failed: "failed", "": "nobody knows whether it was done: the server stopped in between",
+}
+
+// listActs answers with the log, of everything or of one room.
+func (c *Console) listActs(x *request) error {
+	before := uuid.Nil
+	if text := x.QueryParam("before"); text != "" {
+		var err error
+		if before, err = uuid.Parse(text); err != nil {
+			return problemAt("before", "must be that of another page of this list")
+		}
+	}
+	object := x.QueryParam("object")
+	page, err := c.Desk.Acts(x.Request().Context(), x.Actor, object, before, 0)
+	if err != nil {
+		return err
+	}
+	v := struct {
+		Object string
+		List   []actView
+		Next   string
+	}{Object: object}
+	for _, a := range page.List {
+		v.List = append(v.List, newActView(a))
+	}
+	if page.Next != uuid.Nil {
+		v.Next = page.Next.String()
+	}
+	return x.page("acts", v)
+}
+
+func newActView(a pgdesk.Act) actView {
+	v := actView{At: a.At, Actor: a.Actor, Kind: a.ActorKind, Words: actWords[a.Verb], Object: a.Object, IsRoom: strings.HasPrefix(a.Verb, "room."), Outcome: outcomeWords[a.Outcome]}
+	if v.Words == "" {
+		v.Words = strings.ReplaceAll(a.Verb, ".", " ")
+	}
+	detail := map[string]any{}
+	_ = json.Unmarshal(a.Detail, &detail) // written by the desk
+	for _, name := range slices.Sorted(maps.Keys(detail)) {
+		if text := detailWords(name, detail[name]); text != "" {
+			v.Details = append(v.Details, text)
+		}
+	}
+	return v
+}
+
+// detailWords says one detail, empty for what says nothing.
+func detailWords(name string, value any) string {
+	label := strings.ReplaceAll(name, "_", " ")
+	switch value := value.(type) {
+	case nil:
+		return ""
+	case string:
+		if value == "" {
+			return ""
+		}
+		return label + ": " + value
+	case bool:
+		if !value {
+			return ""
+		}
+		return label
+	case float64:
+		if name == "size" {
+			return fmt.Sprintf("after entry %s of the transcript", number(int64(value)-1))
+		}
+		return label + ": " + number(int64(value))
+	case []any:
+		if len(value) == 2 && (name == "per_minute" || name == "max_active") {
+			return fmt.Sprintf("%s: %v to %v", label, value[0], value[1])
+		}
+	}
+	text, _ := json.Marshal(value) // was read from JSON
+	return label + ": " + string(text)
+}
