@@ -158,6 +158,8 @@ func (c *Console) allRoutes() []route {
 	var list []route
 	for _, some := range [][]route{
 		c.homeRoutes(),
+		c.controlRoutes(),
+		c.actRoutes(),
 	} {
 		list = append(list, some...)
 	}

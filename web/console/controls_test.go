@@ -1,0 +1,104 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// TestControls steers a sale with forms, as a browser without scripts does: it
+// is asked, and then it is done.
+func TestControls(t *testing.T) {
+	t.Parallel()
+	s := newConsole(t)
+	r := s.create(owner, room.Config{Slug: "sale", Title: "Sale", Windows: []room.WindowRule{{Length: room.Duration(24 * time.Hour)}}})
+	joined := fairness.NewTicket(r.Origin, [fairness.SecretSize]byte{1})
+	if _, err := r.Join(t.Context(), joined); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name string
+		form []string
+		asks string
+		is   func() bool
+	}{
+		{"pause", nil, "Pause the line?", func() bool { return r.Snapshot().Paused && !r.IsHeld() }},
+		{"hold", nil, "Hold everybody?", r.IsHeld},
+		{"resume", nil, "Resume?", func() bool { return !r.Snapshot().Paused }},
+		{"outflow", []string{"per_minute", "120", "max_active", "7"}, "from 60 a minute to 120 a minute, 7 at once", func() bool { return r.Snapshot().Outflow == fairness.Outflow{PerMinute: 120, MaxActive: 7} }},
+		{"message", []string{"message", "Sorry.\r\nWe are late."}, "Show this message", func() bool { return r.Snapshot().Message == "Sorry.\nWe are late." }},
+		{"revoke", []string{"ticket", joined.String(), "reason", "revoked-bot"}, "Take the place of ticket " + joined.String() + " away (not drawn yet)?", func() bool {
+			st, _ := r.Standing(joined)
+			return st.Reason == fairness.RevokedBot
+		}},
+		{"end", []string{"slug", "sale"}, "End the room for good?", func() bool { return r.Snapshot().Ended }},
+	} {
+		path := "/console/rooms/sale/" + test.name
+		s.get(operator, path).want(http.StatusOK).has("Sale", `action="`+path+`"`)
+		s.get(viewer, path).want(http.StatusForbidden)
+		s.post(viewer, path, append(test.form, "confirmed", "1")...).want(http.StatusForbidden)
+		s.post(stranger, path, append(test.form, "confirmed", "1")...).want(http.StatusNotFound)
+		size := r.Snapshot().Size
+		asked := s.post(operator, path, test.form...).want(http.StatusOK).has(test.asks, `name="confirmed" value="1"`)
+		for i := 0; i < len(test.form); i += 2 {
+			asked.has(`name="` + test.form[i] + `"`)
+		}
+		if r.Snapshot().Size != size {
+			t.Errorf("%s is done before it is confirmed", test.name)
+		}
+		to := s.post(operator, path, append(test.form, "confirmed", "1")...).want(http.StatusSeeOther).header.Get("Location")
+		if !strings.HasPrefix(to, "/console/rooms/sale?done=") || notices[strings.TrimPrefix(to, "/console/rooms/sale?done=")] == "" {
+			t.Errorf("%s leads to %s", test.name, to)
+		}
+		if !test.is() {
+			t.Errorf("%s is not done", test.name)
+		}
+	}
+	s.get(viewer, "/console/acts?object=sale").want(http.StatusOK).has("ended the room", "took a place away", "reason: revoked-bot", "per minute: 60 to 120", "operator@example.com", "owner@example.com")
+	s.get(stranger, "/console/acts").want(http.StatusOK).lacks("sale", "operator@example.com")
+}
+
+// TestControlProblems says what is wrong beside the field, and keeps what was sent.
+func TestControlProblems(t *testing.T) {
+	t.Parallel()
+	s := newConsole(t)
+	r := s.create(owner, room.Config{Slug: "sale"})
+	unknown := fairness.NewTicket(r.Origin, [fairness.SecretSize]byte{9}).String()
+	for _, test := range []struct {
+		name string
+		form []string
+		want string
+	}{
+		{"outflow", []string{"per_minute", "many"}, "must be a whole number"},
+		{"outflow", []string{"per_minute", "0"}, "must be a whole number from 1 to"},
+		{"outflow", []string{"per_minute", "-5"}, "must be a whole number"},
+		{"outflow", nil, "changes nothing"},
+		{"message", []string{"message", strings.Repeat("x", 2001)}, "at most 2000 characters"},
+		{"revoke", []string{"ticket", "<b>x</b>"}, "must be a ticket"},
+		{"revoke", []string{"ticket", unknown, "reason", "revoked-bot"}, "no such ticket in this room"},
+		{"end", []string{"slug", "other"}, "to show that you mean this one"},
+	} {
+		a := s.post(operator, "/console/rooms/sale/"+test.name, append(test.form, "confirmed", "1")...).want(http.StatusBadRequest).has(test.want)
+		a.lacks("<b>x</b>")
+		if test.name == "revoke" {
+			a.has(`aria-invalid="true"`)
+		}
+	}
+	if s := r.Snapshot(); s.Size != 1 || s.Ended {
+		t.Errorf("something was done: %+v", s)
+	}
+	s.get(viewer, "/console/rooms/sale/ticket?id="+unknown).want(http.StatusNotFound).has("There is no such ticket")
+	s.get(viewer, "/console/rooms/sale/ticket?id=x").want(http.StatusBadRequest).has("must be a ticket")
+	s.get(viewer, "/console/rooms/sale/ticket").want(http.StatusOK)
+	joined := fairness.NewTicket(r.Origin, [fairness.SecretSize]byte{1})
+	if _, err := r.Join(t.Context(), joined); err != nil {
+		t.Fatal(err)
+	}
+	s.get(viewer, "/console/rooms/sale/ticket?id="+joined.String()).want(http.StatusOK).lacks("Take the place away")
+	s.get(operator, "/console/rooms/sale/ticket?id="+joined.String()).want(http.StatusOK).has("Take the place away")
+	s.get(stranger, "/console/rooms/sale/ticket?id="+joined.String()).want(http.StatusNotFound)
+}
