@@ -61,6 +61,8 @@ func likely(who, whom string, a, b Group) string {
 		return fmt.Sprintf("%s is called in time, and %s never", who, whom)
 	case x >= 100:
 		return fmt.Sprintf("%s is more than 100 times as likely as %s to be called in time", who, whom)
+	case Figure(x) == "1":
+		return fmt.Sprintf("%s is as likely as %s to be called in time", who, whom)
 	case math.Abs(math.Log(x)) < 2*spread:
 		return fmt.Sprintf("%s is as likely as %s to be called in time (%s times, which may be luck)", who, whom, Figure(x))
 	}
@@ -138,7 +140,7 @@ func tradeOff(r *Result, rows []Row) []string {
 	var list []string
 	for _, row := range rows {
 		robots, people, ok := both(row.Result, Machines, Humans)
-		if !ok {
+		if !ok || row.Length == 0 { // the plan's own are spoken of above
 			continue
 		}
 		list = append(list, fmt.Sprintf("%s: %s%s.", sentence(row.Label), likely("a bot", "a person", robots, people), later(row.Result.Ends-r.Ends)))
@@ -183,6 +185,8 @@ func (d Duration) Words() string {
 	}
 	const second, minute, hour, day = 1000, 60_000, 3_600_000, 86_400_000
 	switch {
+	case ms == 0:
+		return "0 s"
 	case ms < second:
 		return fmt.Sprintf("%d ms", ms)
 	case ms < minute-second/2:

@@ -52,6 +52,7 @@ func TestLikely(t *testing.T) {
 		{group(100, 100), group(10_000, 90), "A is more than 100 times as likely as B to be called in time"},
 		{group(1000, 500), group(10_000, 500), "A is 10 times as likely as B to be called in time"},
 		{group(1000, 505), group(1000, 500), "A is as likely as B to be called in time (1.01 times, which may be luck)"},
+		{group(1000, 500), group(1000, 500), "A is as likely as B to be called in time"},
 		{group(1000, 5), group(1000, 9), "A is as likely as B to be called in time (0.56 times, which may be luck)"},
 		{group(1000, 500), group(1000, 900), "A is 0.56 times as likely as B to be called in time"},
 	} {
@@ -98,7 +99,7 @@ func TestOutcome(t *testing.T) {
 func TestWords(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
-		0: "0 ms", 100 * time.Millisecond: "100 ms", 1500 * time.Millisecond: "1.5 s", 59_600 * time.Millisecond: "1 minute",
+		0: "0 s", 100 * time.Millisecond: "100 ms", 1500 * time.Millisecond: "1.5 s", 59_600 * time.Millisecond: "1 minute",
 		time.Minute: "1 minute", 90 * time.Second: "1 minute 30 seconds", 121 * time.Second: "2 minutes 1 second", 3_599_800 * time.Millisecond: "1 hour",
 		90 * time.Minute: "1 hour 30 minutes", 24*time.Hour - time.Second: "1 day", 49 * time.Hour: "2 days 1 hour",
 	} {

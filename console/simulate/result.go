@@ -55,8 +55,8 @@ type Wait struct {
 // Name says who is in a group.
 type Name string
 
-// The groups. Slow and fast people are all people, and so are the thirds of
-// all people by arrival.
+// The groups. Slow and fast people are all people, and so are the thirds by
+// arrival. Where nobody is fast nobody is slow.
 const (
 	Humans   Name = "people"
 	Slow     Name = "slow"
@@ -67,7 +67,7 @@ const (
 	Last     Name = "late"
 )
 
-var names = [...]Name{Humans, Slow, Fast, Machines, First, Middle, Last}
+var names = [...]Name{Humans, Slow, Fast, First, Middle, Last, Machines}
 
 // Group is what some of the visitors got.
 type Group struct {
@@ -187,7 +187,7 @@ func (s *sale) group(r *Result) {
 	people := s.people()
 	spans := newSpans(people)
 	for i, v := range people {
-		third := names[4+3*i/len(people)]
+		third := names[3+3*i/len(people)]
 		speed := [...]Name{slow: Slow, fast: Fast}[v.kind]
 		for _, name := range []Name{Humans, speed, third} {
 			groups[name].add(v)
@@ -203,6 +203,9 @@ func (s *sale) group(r *Result) {
 		if v.kind == bot {
 			groups[Machines].add(v)
 		}
+	}
+	if groups[Fast].visitors == 0 {
+		groups[Slow] = &tally{}
 	}
 	for _, name := range names {
 		t := groups[name]
@@ -308,7 +311,7 @@ func newSpans(people []*visitor) *spans {
 	if len(people) == 0 {
 		return &spans{}
 	}
-	first, most := people[0].arrives, people[int(0.99*float64(len(people)-1))].arrives
+	first, most := people[0].arrives, people[int(0.95*float64(len(people)-1))].arrives
 	width := stepFor(most-first+1, mostSpans-1)
 	first -= first % width
 	n := int((most-first)/width) + 1

@@ -51,7 +51,7 @@ func run(ctx context.Context, p *Plan, crowd []visitor, progress Progress, obser
 			}
 		}
 		now := s.nextMoment()
-		if s.soldOut || now == fairness.Never || now > 2*longest.after() {
+		if s.isOver() || now > 2*longest.after() {
 			break
 		}
 		s.now = now
@@ -103,6 +103,13 @@ func (s *sale) put(e fairness.Entry) {
 	if s.err = s.state.Apply(e, &s.outside); s.err == nil && s.observe != nil {
 		s.observe(e)
 	}
+}
+
+// isOver tells whether the tickets are sold, or everybody has come and is
+// through: patience that runs out later, and sessions, do not count.
+func (s *sale) isOver() bool {
+	c := s.state.Counts()
+	return s.soldOut || s.next == len(s.crowd) && c.Admitted+c.NoShows+c.Left == c.Arrivals
 }
 
 // nextMoment returns when something happens next, never for no more.

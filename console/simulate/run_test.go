@@ -189,6 +189,13 @@ func TestMaxActive(t *testing.T) {
 	if most > 70 || most < 60 {
 		t.Errorf("at most %d people were at the site at once; the limit is 70", most)
 	}
+	last := fairness.Time(0)
+	for _, e := range list[:len(list)-1] {
+		last = max(last, timeOf(e))
+	}
+	if r.Ends.after() != last {
+		t.Errorf("ends at %s, and the last entry before the end is of %d", r.Ends, last)
+	}
 	if !r.Finished || r.SoldOut || r.Idle < 0.5 {
 		t.Errorf("finished %t, sold out %t, idle %f", r.Finished, r.SoldOut, r.Idle)
 	}

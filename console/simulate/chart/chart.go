@@ -145,24 +145,26 @@ func Turns(id string, r *simulate.Result) template.HTML {
 		ID: id, Title: "Who is called, by time of arrival",
 		About: "The share of the people who were called before the end, whether they came then or not.",
 		Head:  []string{"Arrived after", "People", "Called", "Share", "Tickets"},
-		Empty: "No person came.",
+		Empty: "No person was called.",
+	}
+	shares, most := make([]float64, len(r.Buckets)), 0.0
+	for i, b := range r.Buckets {
+		shares[i] = float64(b.Wait.Called) / float64(max(b.Visitors, 1))
+		most = max(most, shares[i])
+		f.Rows = append(f.Rows, []string{b.From.Words(), simulate.Count(b.Visitors), simulate.Count(b.Wait.Called), simulate.Percent(shares[i]), simulate.Count(b.Sold)})
+	}
+	if most == 0 {
+		return f.html()
 	}
 	var path strings.Builder
-	for i, b := range r.Buckets {
-		share := 0.0
-		if b.Visitors > 0 {
-			share = float64(b.Wait.Called) / float64(b.Visitors)
-		}
-		f.Rows = append(f.Rows, []string{b.From.Words(), simulate.Count(b.Visitors), simulate.Count(b.Wait.Called), simulate.Percent(share), simulate.Count(b.Sold)})
+	for i, share := range shares {
 		if share > 0 {
-			from, to := column(i, len(r.Buckets))
-			fmt.Fprintf(&path, "M%d %dV%dH%dV%dz", from, height, height-max(scale(share, 1, height), 2), to, height)
+			from, to := column(i, len(shares))
+			fmt.Fprintf(&path, "M%d %dV%dH%dV%dz", from, height, height-max(scale(share, most, height), 2), to, height)
 		}
 	}
-	if len(r.Buckets) > 0 {
-		f.Shapes = []shape{{"chart-bar chart-1", path.String(), "called"}}
-		f.Top, f.Bottom, f.X = "100%", "0", axis(r)
-	}
+	f.Shapes = []shape{{"chart-bar chart-1", path.String(), "called"}}
+	f.Top, f.Bottom, f.X = simulate.Percent(most), "0", axis(r)
 	return f.html()
 }
 

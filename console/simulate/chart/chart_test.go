@@ -157,7 +157,7 @@ func TestEmpty(t *testing.T) {
 	t.Parallel()
 	empty := &simulate.Result{}
 	for want, html := range map[string]string{
-		"Nobody was called.": string(Waits("a", empty)), "No person came.": string(Turns("a", empty)), "Nobody came.": string(Line("a", empty)),
+		"Nobody was called.": string(Waits("a", empty)), "No person was called.": string(Turns("a", empty)), "Nobody came.": string(Line("a", empty)),
 		"There is nothing to compare": string(Advantage("a", []simulate.Row{{Label: "all", Result: empty}})),
 	} {
 		check(t, html)
