@@ -17,11 +17,15 @@ func versionCommand(t *terminal) *cobra.Command {
 		Short: "Print the version of this program",
 		Args:  cobra.NoArgs,
 		RunE: runs(func(*cobra.Command, []string) error {
-			recorded := ""
-			if info, ok := debug.ReadBuildInfo(); ok {
-				recorded = info.Main.Version
-			}
-			return t.printf("proofline %s %s\n", cmp.Or(version, recorded, "unknown"), runtime.Version())
+			return t.printf("proofline %s %s\n", versionText(), runtime.Version())
 		}),
 	}
+}
+
+func versionText() string {
+	recorded := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		recorded = info.Main.Version
+	}
+	return cmp.Or(version, recorded, "unknown")
 }

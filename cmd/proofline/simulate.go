@@ -1,0 +1,283 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+
+	"github.com/proofline/proofline/console/simulate"
+	"github.com/proofline/proofline/console/simulate/chart"
+)
+
+// maxPlan is how long a plan may be; one with a recording is.
+const maxPlan = 64 << 20 // bytes
+
+type simulateFlags struct {
+	file, arrivals, html string
+	bots, shape          string
+	window               time.Duration
+	starts, halfLife     time.Duration
+	visitors, tickets    int
+	outflow, maxActive   uint32
+	seed                 uint64
+	compare, json        bool
+}
+
+func simulateCommand(t *terminal) *cobra.Command {
+	var f simulateFlags
+	c := &cobra.Command{
+		Use:   "simulate",
+		Short: "Try a sale out: who is called when, and what bots gain",
+		Long: `Try a sale out before its room is published. A crowd, invented or recorded, goes
+through the real rules of a room; what comes out is how long people wait, and
+what it is worth to be early, to be fast, or to be a bot.
+
+A plan says more than the flags: console/simulate/README.md lists its fields, and
+--json prints the one that was simulated. Flags change what the plan says.`,
+		Example: `  proofline simulate --visitors 50000 --tickets 5000 --bots 10% --window 1m --compare
+  proofline simulate --starts 30m --shape early --outflow 300 --html sale.html
+  proofline simulate -f plan.yaml --compare --json
+  proofline simulate --arrivals https://example.com/r/last-year --tickets 5000`,
+		Args: cobra.NoArgs,
+		RunE: runs(func(c *cobra.Command, _ []string) error { return f.run(c, t) }),
+	}
+	flags := c.Flags()
+	flags.StringVarP(&f.file, "file", "f", "", "`FILE` with the plan, JSON or YAML; - for standard input")
+	flags.IntVar(&f.visitors, "visitors", simulate.Default().Visitors, "`N` that come, bots included")
+	flags.IntVar(&f.tickets, "tickets", simulate.Default().Tickets, "`N` on sale; 0 for enough for everybody")
+	flags.StringVar(&f.bots, "bots", "10%", "`N` of the visitors, or a share such as 10%")
+	flags.DurationVar(&f.window, "window", 0, "`TIME` that every window lasts (default a minute, and one until --starts)")
+	flags.DurationVar(&f.starts, "starts", 0, "`TIME` from the opening until calls begin")
+	flags.Uint32Var(&f.outflow, "outflow", simulate.Default().Room.Outflow.PerMinute, "`N` admissions a minute")
+	flags.Uint32Var(&f.maxActive, "max-active", 0, "`N` people at the site at once; 0 for no limit")
+	flags.StringVar(&f.shape, "shape", string(simulate.Burst), "`SHAPE` of the crowd: burst, steady or early")
+	flags.DurationVar(&f.halfLife, "half-life", time.Duration(simulate.Default().Arrivals.HalfLife), "`TIME` in which a burst halves")
+	flags.StringVar(&f.arrivals, "arrivals", "", "`FILE` with recorded arrivals (CSV: time,count), or URL or directory of a transcript")
+	flags.Uint64Var(&f.seed, "seed", 1, "`N` that decides crowd and draws")
+	flags.BoolVar(&f.compare, "compare", false, "try windows of other lengths with the same crowd")
+	flags.StringVar(&f.html, "html", "", "write a page with charts to `FILE`")
+	flags.BoolVar(&f.json, "json", false, "print plan, result and findings as JSON")
+	return c
+}
+
+// simulated is what --json prints.
+type simulated struct {
+	Plan     simulate.Plan    `json:"plan"`
+	Result   *simulate.Result `json:"result"`
+	Rows     []simulate.Row   `json:"comparison,omitempty"`
+	Findings []string         `json:"findings"`
+}
+
+func (f *simulateFlags) run(c *cobra.Command, t *terminal) error {
+	p, err := f.plan(c, t)
+	if err != nil {
+		return err
+	}
+	s := simulated{Plan: p}
+	live := t.live()
+	progress := func(label string) simulate.Progress {
+		return func(joined, settled, visitors int) {
+			live.show("%s: %d of %d joined, %d through", label, joined, visitors, settled)
+		}
+	}
+	if f.compare {
+		s.Rows, err = simulate.Compare(c.Context(), p, simulate.Lengths(), func(_, _ int, label string) simulate.Progress { return progress(label) })
+	} else {
+		s.Result, err = simulate.Run(c.Context(), p, progress("simulating"))
+	}
+	live.clear()
+	if err != nil {
+		return asUsage(err)
+	}
+	if f.compare {
+		s.Result = s.Rows[0].Result
+	}
+	s.Findings = simulate.Findings(&s.Plan, s.Result, s.Rows)
+	if f.html != "" {
+		if err := s.writePage(f.html); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return t.printJSON(s)
+	}
+	return t.printSimulated(&s)
+}
+
+// asUsage says what is wrong with a plan, one field a line.
+func asUsage(err error) error {
+	wrong := (*simulate.InvalidError)(nil)
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	lines := []string{"this cannot be simulated:"}
+	for _, p := range wrong.Problems {
+		lines = append(lines, "  "+strings.TrimSpace(p.Field+" "+p.Detail))
+	}
+	return usage(errors.New(strings.Join(lines, "\n")), "console/simulate/README.md lists the fields of a plan")
+}
+
+// plan reads the file, and takes the flags on top of it.
+func (f *simulateFlags) plan(c *cobra.Command, t *terminal) (simulate.Plan, error) {
+	p := simulate.Default()
+	if f.file != "" {
+		var err error
+		if p, err = f.read(t); err != nil {
+			return p, err
+		}
+	}
+	if f.arrivals != "" {
+		list, err := recording(c.Context(), f.arrivals)
+		if err != nil {
+			return p, err
+		}
+		p.Record(list, 0)
+	}
+	f.change(&p, c.Flags())
+	if err := f.changeBots(&p, c.Flags()); err != nil {
+		return p, err
+	}
+	if problems := p.Problems(); len(problems) > 0 {
+		return p, asUsage(&simulate.InvalidError{Problems: problems})
+	}
+	return p, nil
+}
+
+func (f *simulateFlags) read(t *terminal) (p simulate.Plan, err error) {
+	in := t.in
+	if f.file != "-" {
+		file, err := os.Open(f.file)
+		if err != nil {
+			return p, usage(err, "give the file of a plan, or - for standard input")
+		}
+		defer func() { _ = file.Close() }() // only read from
+		in = file
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxPlan))
+	if err != nil {
+		return p, fmt.Errorf("read %s: %w", f.file, err)
+	}
+	if text, err = yaml.YAMLToJSONStrict(text); err != nil { // JSON is YAML
+		return p, usage(fmt.Errorf("%s is neither JSON nor YAML: %w", f.file, err), "console/simulate/README.md has an example")
+	}
+	p, err = simulate.ParsePlan(text)
+	return p, asUsage(err)
+}
+
+// change takes the flags that are on the command line.
+func (f *simulateFlags) change(p *simulate.Plan, flags *pflag.FlagSet) {
+	for name, take := range map[string]func(){
+		"visitors":   func() { p.Visitors = f.visitors },
+		"tickets":    func() { p.Tickets = f.tickets },
+		"outflow":    func() { p.Room.Outflow.PerMinute = f.outflow },
+		"max-active": func() { p.Room.Outflow.MaxActive = f.maxActive },
+		"starts":     func() { p.Room.Starts = simulate.Duration(f.starts) },
+		"shape":      func() { p.Arrivals.Shape = simulate.Shape(f.shape) },
+		"half-life":  func() { p.Arrivals.HalfLife = simulate.Duration(f.halfLife) },
+		"seed":       func() { p.Seed = f.seed },
+		"window":     func() { p.Room.Windows = []simulate.WindowRule{{Length: simulate.Duration(f.window)}} },
+	} {
+		if flags.Changed(name) {
+			take()
+		}
+	}
+}
+
+// changeBots takes the number of bots. Without one they are as many as the
+// plan says, and a tenth of the visitors of a crowd that no plan describes. On
+// top of a recording of people come bots that are asked for.
+func (f *simulateFlags) changeBots(p *simulate.Plan, flags *pflag.FlagSet) error {
+	recorded := f.arrivals != ""
+	switch {
+	case flags.Changed("bots"):
+	case f.file != "" || recorded:
+		return nil
+	}
+	n, err := strconv.Atoi(f.bots)
+	if share, isShare := strings.CutSuffix(f.bots, "%"); isShare {
+		percent, wrong := strconv.ParseFloat(share, 64)
+		if err = wrong; err == nil && !(percent >= 0 && percent <= 100) {
+			err = strconv.ErrRange
+		}
+		n = int(percent / 100 * float64(p.Visitors))
+	}
+	if err != nil {
+		return usage(fmt.Errorf("--bots: %q is no number of bots", f.bots), "give one such as 500, or a share such as 10%")
+	}
+	if p.Bots.Count = n; recorded && !flags.Changed("visitors") {
+		p.Visitors += n
+	}
+	return nil
+}
+
+func (s *simulated) writePage(name string) error {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return usage(err, "give a file to write the page to")
+	}
+	return errors.Join(
+		chart.WritePage(file, &chart.Report{Plan: s.Plan, Result: s.Result, Rows: s.Rows, Program: "proofline " + versionText()}),
+		file.Close())
+}
+
+var groupTitles = map[simulate.Name]string{
+	simulate.Humans: "people", simulate.Slow: "  slow", simulate.Fast: "  fast", simulate.First: "  first third", simulate.Middle: "  middle third",
+	simulate.Last: "  last third", simulate.Machines: "bots",
+}
+
+func (t *terminal) printSimulated(s *simulated) error {
+	rows := [][]string{{"GROUP", "VISITORS", "CALLED IN TIME", "TICKETS", "OVER FAIR SHARE", "MEDIAN WAIT"}}
+	for _, g := range s.Result.Groups {
+		if g.Visitors > 0 {
+			rows = append(rows, []string{groupTitles[g.Name], simulate.Count(g.Visitors), simulate.Percent(g.Turn), simulate.Count(g.Sold), simulate.Figure(g.Advantage), waited(g.Wait)})
+		}
+	}
+	err := t.printTable(rows...)
+	if len(s.Rows) > 0 {
+		err = errors.Join(err, t.printf("\n"), t.printTable(comparison(s.Rows)...))
+	}
+	err = errors.Join(err, t.printf("\n"))
+	for _, finding := range s.Findings {
+		err = errors.Join(err, t.printf("- %s\n", finding))
+	}
+	return err
+}
+
+// comparison has a row for each of several windows.
+func comparison(rows []simulate.Row) [][]string {
+	table := [][]string{{"WINDOWS", "BOT : PERSON", "FAST : SLOW", "FIRST : LAST THIRD", "MEDIAN WAIT", "ENDS AFTER"}}
+	for _, row := range rows {
+		r := row.Result
+		table = append(table, []string{
+			row.Label, edge(r, simulate.Machines, simulate.Humans), edge(r, simulate.Fast, simulate.Slow), edge(r, simulate.First, simulate.Last),
+			waited(r.Wait), r.Ends.Words(),
+		})
+	}
+	return table
+}
+
+// edge says how many times as likely one is to be called in time as another.
+func edge(r *simulate.Result, a, b simulate.Name) string {
+	if x, ok := r.Edge(a, b); ok {
+		return simulate.Figure(x)
+	}
+	if x, ok := r.Edge(b, a); ok && x == 0 {
+		return "never the latter"
+	}
+	return "-"
+}
+
+func waited(w simulate.Wait) string {
+	if w.Called == 0 {
+		return "-"
+	}
+	return w.Median.Words()
+}

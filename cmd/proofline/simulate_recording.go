@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/console/simulate"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/source"
+)
+
+// recording reads arrivals from a file, or from a transcript.
+func recording(ctx context.Context, arg string) ([]simulate.Bucket, error) {
+	const hint = "give a file with lines such as 2030-05-01T12:00:00Z,120, or the URL or directory of a transcript"
+	info, err := os.Stat(arg)
+	if strings.Contains(arg, "://") || err == nil && info.IsDir() {
+		src, err := source.Open(arg)
+		if err != nil {
+			return nil, usage(err, hint)
+		}
+		list, err := transcriptArrivals(ctx, src)
+		if err != nil {
+			return nil, &exit{exitUnreachable, fmt.Errorf("read the arrivals of %s: %w", arg, err), hint}
+		}
+		return list, nil
+	}
+	file, err := os.Open(arg)
+	if err != nil {
+		return nil, usage(err, hint)
+	}
+	defer func() { _ = file.Close() }() // only read from
+	list, err := simulate.ReadArrivals(file)
+	if errors.Is(err, simulate.ErrArrivals) {
+		return nil, usage(fmt.Errorf("%s: %w", arg, err), hint)
+	}
+	return list, err
+}
+
+// transcriptArrivals reads when people came to a room. Whether the transcript
+// keeps to the rules is for an audit to say.
+func transcriptArrivals(ctx context.Context, src verifier.Source) ([]simulate.Bucket, error) {
+	signed, err := src.Checkpoint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	head, err := verifier.Unverified(signed)
+	if err != nil {
+		return nil, err
+	}
+	var found arrivals
+	for tile := range audit.Tiles(head.Size) {
+		if tile.Level >= 0 {
+			continue
+		}
+		bundle, err := src.Tile(ctx, tile)
+		if err != nil {
+			return nil, err
+		}
+		if err := audit.SplitBundle(bundle, tile.Width, found.add); err != nil {
+			return nil, err
+		}
+	}
+	if len(found.list) == 0 {
+		return nil, errors.New("nobody has joined")
+	}
+	return found.list, nil
+}
+
+// arrivals collects those of a transcript, whose times never fall.
+type arrivals struct {
+	parser fairness.Parser
+	opens  fairness.Time
+	list   []simulate.Bucket
+	total  int
+}
+
+func (a *arrivals) add(text []byte) error {
+	entry, err := a.parser.Parse(text)
+	if err != nil {
+		return err
+	}
+	switch e := entry.(type) {
+	case *fairness.Room:
+		a.opens = e.Opens
+	case *fairness.Arrive:
+		at := simulate.Duration(time.Duration(e.Time-a.opens) * time.Millisecond)
+		if n := len(a.list); n == 0 || a.list[n-1].At != at {
+			a.list = append(a.list, simulate.Bucket{At: at})
+		}
+		a.list[len(a.list)-1].Count++
+		if a.total++; a.total > simulate.MaxVisitors {
+			return fmt.Errorf("more than %d visitors joined", simulate.MaxVisitors)
+		}
+	}
+	return nil
+}
