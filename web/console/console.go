@@ -15,6 +15,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 )
@@ -76,6 +77,10 @@ type Options struct {
 	// Hosts lists the custom hosts that an organization may publish rooms
 	// under; nil: there are none.
 	Hosts func(ctx context.Context, actor account.Actor) ([]string, error)
+	// Live are the figures of rooms.
+	Live *live.Live
+	// Closing is closed when the server stops, for streams to end; nil: never.
+	Closing <-chan struct{}
 	// CrossOrigin refuses what other sites send.
 	CrossOrigin *http.CrossOriginProtection
 	// Manifest is the manifest.json of the built files.
@@ -158,6 +163,7 @@ func (c *Console) allRoutes() []route {
 	var list []route
 	for _, some := range [][]route{
 		c.homeRoutes(),
+		c.liveRoutes(),
 		c.controlRoutes(),
 		c.actRoutes(),
 	} {

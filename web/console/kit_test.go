@@ -21,6 +21,8 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/live"
+	"github.com/proofline/proofline/console/live/pglive"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/room"
@@ -84,6 +86,7 @@ func newConsole(t testing.TB, change ...func(*Options)) *site {
 			}
 			return who, nil
 		},
+		Live:     live.New(live.Options{Rooms: d.Rooms, Store: pglive.NewStore(pool), Name: "here", Version: "test", Log: slog.New(slog.NewTextHandler(t.Output(), nil))}),
 		Describe: describe, Desk: d, CrossOrigin: http.NewCrossOriginProtection(),
 		Version: "test", PublicURL: d.Rooms.PublicURL,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
@@ -110,7 +113,7 @@ func newConsole(t testing.TB, change ...func(*Options)) *site {
 func describe(err error) Problem {
 	for target, status := range map[error]int{
 		room.ErrNotFound: http.StatusNotFound, desk.ErrDraftUnknown: http.StatusNotFound, account.ErrForbidden: http.StatusForbidden,
-		room.ErrExists: http.StatusConflict, desk.ErrChanged: http.StatusConflict, desk.ErrNotEnded: http.StatusConflict,
+		room.ErrExists: http.StatusConflict, desk.ErrChanged: http.StatusConflict, desk.ErrNotEnded: http.StatusConflict, live.ErrNotEnded: http.StatusConflict,
 		ErrCrossOrigin: http.StatusForbidden, ErrTooLarge: http.StatusRequestEntityTooLarge, ErrSignIn: http.StatusUnauthorized,
 	} {
 		if errors.Is(err, target) {

@@ -150,6 +150,11 @@ func functions(assets map[string]string) template.FuncMap {
 		"duration": duration,
 		"below":    func(v view, prefix string) bool { return v.Path == prefix || strings.HasPrefix(v.Path, prefix+"/") },
 		"join":     strings.Join,
+		"decimal":  decimal,
+		"percent":  percent,
+		"bytesize": bytesize,
+		"span":     span,
+		"turn":     turn,
 	}
 }
 

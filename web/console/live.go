@@ -1,0 +1,332 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/live"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/sse"
+)
+
+// recheckEvery is how often a stream looks whether who listens may still.
+const recheckEvery = 30 * time.Second
+
+// liveRoutes are the dashboard of a room, and its history.
+func (c *Console) liveRoutes() []route {
+	if c.Live == nil {
+		return nil
+	}
+	return []route{
+		{GET, "/rooms/:slug", account.Read, c.showLive},
+		{GET, "/rooms/:slug/live", account.Read, c.watchLive},
+		{GET, "/rooms/:slug/history", account.Read, c.showHistory},
+		{GET, "/rooms/:slug/history/minutes", account.Read, c.minutes},
+		{GET, "/rooms/:slug/history.csv", account.Read, c.historyTable},
+		{GET, "/rooms/:slug/history.json", account.Read, c.historyDocument},
+	}
+}
+
+// livePage is what the dashboard shows.
+type livePage struct {
+	Slug     string
+	URL      string // of the visitors' page
+	Figures  live.Figures
+	Controls controlView
+}
+
+// showLive answers with the dashboard as of now; its script keeps it so.
+func (c *Console) showLive(x *request) error {
+	ctx, cancel := x.wait()
+	defer cancel()
+	r, err := c.Desk.Room(ctx, x.Actor, x.Param("slug"))
+	if err != nil {
+		return err
+	}
+	f, err := c.Live.Figures(ctx, r.Slug)
+	if err != nil {
+		return err
+	}
+	return x.page("room-live", livePage{r.Slug, r.URL, f, controlsOf(r)})
+}
+
+// watchLive sends the figures as server-sent events: first "past", the latest
+// 15 minutes for the charts, then figures, at most once a second. It ends when
+// the session does, or the right to look.
+func (c *Console) watchLive(x *request) error {
+	slug := x.Param("slug")
+	if err := c.mayWatch(x, slug, x.Actor.Org); err != nil {
+		return err
+	}
+	if x.Request().Method == http.MethodHead { // a script asks what is wrong with its stream
+		return x.NoContent(http.StatusNoContent)
+	}
+	ctx, cancel := context.WithCancel(x.Request().Context())
+	defer cancel()
+	go func() {
+		select {
+		case <-c.Closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	w, err := c.Live.Watch(ctx, slug, x.Actor.ID)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	out, err := sse.Open(x.Context)
+	if err != nil {
+		return invalidInput("", err.Error())
+	}
+	figures, past := w.Now()
+	if err := errors.Join(out.Send("past", past), out.Send("", figures)); err != nil {
+		return nil //nolint:nilerr // nobody listens any more
+	}
+	c.stream(ctx, x, w, out)
+	return nil
+}
+
+// stream sends what comes until somebody has enough.
+func (c *Console) stream(ctx context.Context, x *request, w *live.Watch, out *sse.Stream) {
+	began, checked, org := c.Now(), c.Now(), x.Actor.Org
+	for c.Now().Sub(began) < sse.Life {
+		waiting, cancel := context.WithTimeout(ctx, sse.Idle)
+		figures, err := w.Next(waiting)
+		cancel()
+		switch {
+		case err == nil:
+			err = out.Send("", figures)
+		case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
+			err = out.Alive()
+		}
+		if err != nil {
+			return
+		}
+		if c.Now().Sub(checked) < recheckEvery {
+			continue
+		}
+		checked = c.Now()
+		if c.mayWatch(x, x.Param("slug"), org) != nil {
+			return
+		}
+	}
+}
+
+// mayWatch tells whether the session goes on, in that organization, and may see
+// the room.
+func (c *Console) mayWatch(x *request, slug string, org uuid.UUID) error {
+	ctx, cancel := x.wait()
+	defer cancel()
+	if err := c.identify(x, route{scope: account.Read}); err != nil {
+		return err
+	}
+	if x.Actor.Org != org {
+		return ErrSignIn
+	}
+	_, err := c.Desk.Room(ctx, x.Actor, slug)
+	return err
+}
+
+// historyPage is what became of a room.
+type historyPage struct {
+	Slug    string
+	Title   string
+	Phase   room.Phase
+	Summary *live.Summary // nil as long as the room goes on, or it is not made
+	Making  bool          // it is being made
+}
+
+func (c *Console) showHistory(x *request) error {
+	ctx, cancel := x.wait()
+	defer cancel()
+	r, err := c.Desk.Room(ctx, x.Actor, x.Param("slug"))
+	if err != nil {
+		return err
+	}
+	s := r.Snapshot()
+	p := historyPage{Slug: r.Slug, Title: s.Title, Phase: s.Phase(r.Now())}
+	switch summary, err := c.Live.Summary(ctx, r.Slug); {
+	case err == nil:
+		p.Summary = &summary
+	case errors.Is(err, live.ErrComputing):
+		p.Making = true
+	case !errors.Is(err, live.ErrNotEnded):
+		return err
+	}
+	return x.page("room-history", p)
+}
+
+// minutes answers with the history as JSON, for the charts: by default as many
+// steps as a chart can show.
+func (c *Console) minutes(x *request) error {
+	ctx, cancel := x.wait()
+	defer cancel()
+	r, err := c.Desk.Room(ctx, x.Actor, x.Param("slug"))
+	if err != nil {
+		return err
+	}
+	list, err := c.Live.History(ctx, r.Slug, time.Time{}, time.Time{}, 0)
+	if err != nil {
+		return err
+	}
+	return x.JSON(http.StatusOK, map[string]any{"minutes": list})
+}
+
+// historyTable answers with a table as CSV: minutes, windows or the summary.
+func (c *Console) historyTable(x *request) error {
+	ctx, cancel := x.wait()
+	defer cancel()
+	r, err := c.Desk.Room(ctx, x.Actor, x.Param("slug"))
+	if err != nil {
+		return err
+	}
+	name := x.QueryParam("table")
+	var b bytes.Buffer
+	switch name {
+	case "", "minutes":
+		name = "minutes"
+		var list []live.Minute
+		if list, err = c.Live.History(ctx, r.Slug, time.Time{}, time.Time{}, time.Minute); err == nil {
+			err = live.WriteMinutes(&b, list)
+		}
+	case "windows", "summary":
+		var s live.Summary
+		if s, err = c.Live.Summary(ctx, r.Slug); err == nil {
+			err = writeSummary(&b, name, r.Snapshot().Title, s)
+		}
+	default:
+		err = invalidInput("table", "must be minutes, windows or summary")
+	}
+	if err != nil {
+		return err
+	}
+	return x.file(fmt.Sprintf("%s-%s.csv", r.Slug, name), "text/csv; charset=utf-8", b.Bytes())
+}
+
+func writeSummary(w io.Writer, name, title string, s live.Summary) error {
+	if name == "windows" {
+		return live.WriteWindows(w, s.Windows)
+	}
+	return live.WriteSummary(w, title, s)
+}
+
+// historyDocument answers with all that is known of a room's course, as JSON.
+func (c *Console) historyDocument(x *request) error {
+	ctx, cancel := x.wait()
+	defer cancel()
+	r, err := c.Desk.Room(ctx, x.Actor, x.Param("slug"))
+	if err != nil {
+		return err
+	}
+	e, err := c.Live.Export(ctx, r.Slug)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(e, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write history: %w", err)
+	}
+	return x.file(r.Slug+"-history.json", "application/json", append(text, '\n'))
+}
+
+func invalidInput(field, detail string) error {
+	return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
+}
+
+// file answers with something to keep. The name is made of a slug.
+func (x *request) file(name, contentType string, content []byte) error {
+	x.Response().Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	return x.Blob(http.StatusOK, contentType, content)
+}
+
+// dash is in place of what cannot be said.
+const dash = "\u2013"
+
+// decimal writes a figure with one decimal, without if it is large: 12.5, 1,234.
+func decimal(f *float64) string {
+	switch {
+	case f == nil:
+		return dash
+	case math.Abs(*f) >= 99.95:
+		return number(int64(math.Round(*f)))
+	}
+	return strconv.FormatFloat(*f, 'f', 1, 64)
+}
+
+// percent writes a share of one: 12.5 %.
+func percent(f *float64) string {
+	if f == nil {
+		return dash
+	}
+	return strconv.FormatFloat(*f*100, 'f', 1, 64) + " %"
+}
+
+// bytesize writes a number of bytes in MiB.
+func bytesize(n int64) string { return number((n+1<<19)>>20) + " MiB" }
+
+// span writes a number of milliseconds, or seconds if it is a float, as people
+// say it: 0.4 s, 12 s, 3 min, 2 h.
+func span(v any) string {
+	var seconds float64
+	switch v := v.(type) {
+	case int64:
+		seconds = float64(v) / 1000
+	case *int64:
+		if v == nil {
+			return dash
+		}
+		seconds = float64(*v) / 1000
+	case float64:
+		seconds = v
+	case *float64:
+		if v == nil {
+			return dash
+		}
+		seconds = *v
+	}
+	switch {
+	case seconds < 9.95:
+		return strconv.FormatFloat(seconds, 'f', 1, 64) + " s"
+	case seconds < 119.5:
+		return strconv.FormatFloat(seconds, 'f', 0, 64) + " s"
+	case seconds < 2*3600-30:
+		return strconv.FormatFloat(seconds/60, 'f', 0, 64) + " min"
+	}
+	return strconv.FormatFloat(seconds/3600, 'f', 1, 64) + " h"
+}
+
+// turn says when somebody who joins now is called, in whole minutes that are
+// the coarser the further away they are.
+func turn(f live.Figures) string {
+	if f.Joining == nil {
+		return dash
+	}
+	earliest, latest := f.Joining.Earliest.Sub(f.At).Minutes(), f.Joining.Latest.Sub(f.At).Minutes()
+	step := 15.0
+	switch {
+	case latest < 1:
+		return "within a minute"
+	case latest < 60:
+		step = 1
+	case latest < 360:
+		step = 5
+	}
+	from, to := math.Max(math.Floor(earliest/step)*step, 0), math.Ceil(latest/step)*step
+	if latest >= 3000 { // days, and no promise
+		return fmt.Sprintf("in %.0f to %.0f h", math.Floor(from/60), math.Ceil(to/60))
+	}
+	return fmt.Sprintf("in %.0f to %.0f min", from, to)
+}
