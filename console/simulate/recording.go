@@ -30,13 +30,14 @@ func ReadArrivals(r io.Reader) ([]Bucket, error) {
 		if errors.Is(err, io.EOF) {
 			return t.buckets()
 		}
-		line, _ := in.FieldPos(0)
-		if err == nil {
-			err = t.add(record)
-		} else if _, isSyntax := errors.AsType[*csv.ParseError](err); !isSyntax {
-			return nil, fmt.Errorf("read arrivals: %w", err)
+		if syntax, ok := errors.AsType[*csv.ParseError](err); ok {
+			return nil, fmt.Errorf("%w: line %d: %w", ErrArrivals, syntax.Line, syntax.Err)
 		}
 		if err != nil {
+			return nil, fmt.Errorf("read arrivals: %w", err)
+		}
+		if err := t.add(record); err != nil {
+			line, _ := in.FieldPos(0)
 			return nil, fmt.Errorf("%w: line %d: %w", ErrArrivals, line, err)
 		}
 	}
