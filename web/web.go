@@ -39,6 +39,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,6 +73,11 @@ type Options struct {
 	// AdminToken is the server's own bearer token of the management routes,
 	// which acts in any organization. Without one it is nobody's.
 	AdminToken string
+	// Accounts are those of the organizers' pages and of custom hosts; nil: there
+	// are neither.
+	Accounts *account.Accounts
+	// Version is the program's, for pages to show.
+	Version string
 	// Authenticate returns who shows another bearer token; nil: nobody.
 	Authenticate func(ctx context.Context, bearer string) (account.Actor, error)
 	// Organization finds the organization that the server's token is to act in,
@@ -104,6 +111,9 @@ type Server struct {
 	streams    atomic.Int64  // open
 	closing    chan struct{} // closed when the server stops
 
+	accounts   *account.Accounts // nil for none
+	publicHost string            // the server's own
+
 	pages       *page.Pages
 	assets      map[string]*asset // by name
 	crossOrigin *http.CrossOriginProtection
@@ -121,16 +131,18 @@ func New(o Options) *Server {
 	if s.ready == nil {
 		s.ready = o.Rooms.Ready
 	}
-	s.openPages(o)
+	s.openPages(&o)
+	s.accounts, s.publicHost = o.Accounts, publicHost(o)
 	s.echo.IPExtractor = extractor(o.TrustedProxies)
 	s.echo.SchemeExtractor = echo.ExtractSchemeDirect()
 	s.echo.Use(s.frame)
 	s.routes()
+	s.openConsole(o)
 	return s
 }
 
 // openPages prepares what visitors see.
-func (s *Server) openPages(o Options) {
+func (s *Server) openPages(o *Options) {
 	if o.Assets == nil {
 		o.Assets = ui.Dist()
 	}
@@ -145,6 +157,18 @@ func (s *Server) openPages(o Options) {
 	if s.crossOrigin, err = crossOrigin(publicURL); err != nil {
 		o.Log.Error("public URL is no origin: forms may be refused", "err", err)
 	}
+}
+
+// publicHost is the host of the server's own address, without port.
+func publicHost(o Options) string {
+	if o.Rooms == nil {
+		return ""
+	}
+	u, err := url.Parse(o.Rooms.PublicURL)
+	if err != nil {
+		return "" // logged by openPages
+	}
+	return strings.ToLower(u.Hostname())
 }
 
 // extractor finds a request's address. Echo's own choice would believe
@@ -182,8 +206,8 @@ func (s *Server) routes() {
 	s.echo.POST(inRoom+"/beacon", bounded(s.inRoom(s.beaconRound)))
 
 	s.echo.Match(read, assetsPath+"*", s.asset)
-	s.echo.Match(read, publicPath+":slug", s.inLine(s.linePage))
-	s.echo.Match(read, inRoom+"/check", s.inLine(s.checkPage))
+	s.echo.Match(read, publicPath+":slug", s.inLine(s.atHome(s.linePage)))
+	s.echo.Match(read, inRoom+"/check", s.inLine(s.atHome(s.checkPage)))
 	s.echo.Match(read, inRoom+"/brand.css", s.inLine(s.brandStyle))
 	s.echo.Match(read, inRoom+"/logo", s.inLine(s.logo))
 	s.echo.POST(inRoom+"/line", s.acts(s.line))
@@ -244,6 +268,9 @@ func (s *Server) inRoom(handle func(echo.Context, *room.Room) error) echo.Handle
 	return func(c echo.Context) error {
 		r, err := s.rooms.Get(c.Request().Context(), c.Param("slug"))
 		if err != nil {
+			return err
+		}
+		if err := s.checkHost(c.Request(), r); err != nil {
 			return err
 		}
 		return handle(c, r)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -38,6 +39,7 @@ type serveFlags struct {
 	relays    []string
 	chain     string
 	witnesses []string
+	oidc      oidcFlags
 	logFormat string
 	logLevel  string
 }
@@ -72,6 +74,7 @@ made by "proofline master-key": every server of one database needs the same.`,
 	flags.StringVar(&f.chain, "beacon-chain", "", "`HASH` of the relays' drand chain (default quicknet)")
 	flags.StringSliceVar(&f.witnesses, "witnesses", nil, "`KEY=URL` of each witness who is asked to cosign, its verifier key and address")
 	flags.IntVar(&f.MaxStreams, "max-streams", web.DefaultStreams, "tell at most `N` visitors near the front of every change at once; the others ask")
+	f.oidc.add(flags)
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
 	inEnv(flags, "addr", "data", "public-url", "database-url", "master-key", "admin-token-file", "trusted-proxies", "beacon-relays", "beacon-chain", "witnesses", "max-streams", "log-format", "log-level")
@@ -92,12 +95,20 @@ func (f *serveFlags) run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return explain(err)
 	}
-	if err := t.printf("listening on %s\n", s.URL); err != nil {
+	if err := t.greet(s); err != nil {
 		return errors.Join(err, s.Stop())
 	}
 	err = s.Wait(ctx)
 	f.Log.Info("stopping")
 	return errors.Join(err, s.Stop())
+}
+
+// greet says where the server is, and, as long as nobody owns it, how to begin.
+func (t *terminal) greet(s *server.Server) error {
+	if err := t.printf("listening on %s\n", s.URL); err != nil || s.SetupLink == "" {
+		return err
+	}
+	return t.printf("make the first account at %s - this link works once, for a day\n", s.SetupLink)
 }
 
 // check reads the flags that are more than texts.
@@ -120,6 +131,10 @@ func (f *serveFlags) check(t *terminal) (err error) {
 	if f.Witnesses, err = parseWitnesses(f.witnesses); err != nil {
 		return usage(fmt.Errorf("--witnesses: %w", err), "give each as KEY=URL, as proofline-verify witness prints them")
 	}
+	if f.OIDC, err = f.oidc.config(); err != nil {
+		return err
+	}
+	f.Version = cmp.Or(version, "unknown")
 	f.Data, err = filepath.Abs(f.Data)
 	return err
 }

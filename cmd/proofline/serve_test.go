@@ -86,8 +86,8 @@ func joinOnce(t *testing.T, roomURL string) api.Joined {
 	return j
 }
 
-// checkStopped checks what a server in order leaves behind: one line on
-// standard output, a log that is JSON, and no PostgreSQL.
+// checkStopped checks what a server in order leaves behind: its address and the
+// link for the first account on standard output, a log that is JSON, and no PostgreSQL.
 func checkStopped(t *testing.T, p *process, dir string) {
 	t.Helper()
 	said := p.said()
@@ -95,8 +95,9 @@ func checkStopped(t *testing.T, p *process, dir string) {
 		t.Errorf("the server said %q", said)
 	}
 	for line := range strings.Lines(said) {
-		if !strings.HasPrefix(line, "listening on http://127.0.0.1:") && !json.Valid([]byte(line)) {
-			t.Errorf("neither the address nor JSON: %q", line)
+		isSaid := strings.HasPrefix(line, "listening on http://127.0.0.1:") || strings.HasPrefix(line, "make the first account at http://127.0.0.1:")
+		if !isSaid && !json.Valid([]byte(line)) {
+			t.Errorf("neither the address, the link nor JSON: %q", line)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "postgres", "postmaster.pid")); !os.IsNotExist(err) {

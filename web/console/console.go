@@ -42,6 +42,8 @@ var (
 	ErrConfirm = errors.New("confirm that it is you")
 	// ErrCrossOrigin is returned when a page of another site sends something.
 	ErrCrossOrigin = errors.New("the request comes from another site")
+	// errForeign is returned under the custom host of an organization.
+	errForeign = errors.New("the console is not under this host")
 	// ErrTooLarge is returned when a body is larger than its page takes.
 	ErrTooLarge = errors.New("what was sent is too large")
 )
@@ -89,6 +91,9 @@ type Options struct {
 	Version string
 	// PublicURL is what the server is reached under.
 	PublicURL string
+	// Foreign tells whether a request came under the custom host of an
+	// organization: people are led to PublicURL then. nil: none does.
+	Foreign func(*http.Request) bool
 	// Now is the time; nil: time.Now.
 	Now func() time.Time
 	Log *slog.Logger
@@ -210,6 +215,9 @@ func (c *Console) serve(r route) echo.HandlerFunc {
 // events get no time limit: their handlers bound themselves.
 func (c *Console) admit(x *request, r route) error {
 	q := x.Request()
+	if c.Foreign != nil && c.Foreign(q) {
+		return errForeign
+	}
 	if q.Method == POST && c.CrossOrigin.Check(q) != nil {
 		return ErrCrossOrigin
 	}
@@ -299,6 +307,8 @@ func shelter(h http.Header) {
 // fail answers with an error.
 func (c *Console) fail(x *request, err error) error {
 	switch {
+	case errors.Is(err, errForeign):
+		return x.Redirect(http.StatusSeeOther, c.PublicURL+Path)
 	case x.isData:
 		return err // the server answers with a problem document
 	case errors.Is(err, ErrSignIn):

@@ -15,8 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/audit/pglog"
-	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/internal/localpg"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
@@ -60,6 +59,10 @@ type Config struct {
 	MaxStreams int
 	// TrustedProxies are the networks whose X-Forwarded-For is believed.
 	TrustedProxies []*net.IPNet
+	// OIDC is how organizers sign in with OpenID Connect; nil: they do not.
+	OIDC *account.OIDCConfig
+	// Version is the program's.
+	Version string
 	// Log receives what happens. Never nil.
 	Log *slog.Logger
 }
@@ -83,6 +86,8 @@ type Server struct {
 	URL string
 	// Token is the management token.
 	Token string
+	// SetupLink makes the first owner; empty when there is one.
+	SetupLink string
 
 	cfg       Config
 	listener  net.Listener
@@ -91,6 +96,8 @@ type Server struct {
 	masterKey *room.MasterKey
 	rooms     *room.Rooms
 	served    chan error // gets the end of HTTP
+
+	organizers organizers
 
 	stops []func(context.Context) error // what Stop does, in reverse order
 }
@@ -101,7 +108,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.DatabaseURL != "" && cfg.MasterKey == "" {
 		return nil, ErrNoMasterKey
 	}
-	for _, step := range []func(context.Context) error{s.listen, s.openDatabase, s.openSecrets, s.openRooms, s.serve} {
+	for _, step := range []func(context.Context) error{s.listen, s.openDatabase, s.openSecrets, s.openRooms, s.openOrganizers, s.serve} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Stop())
 		}
@@ -227,8 +234,11 @@ func (s *Server) tryKey(ctx context.Context) error {
 func (s *Server) serve(ctx context.Context) error {
 	serving, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
-	counter := desk.New(desk.Options{Rooms: s.rooms, Store: pgdesk.NewStore(s.pool), Log: s.cfg.Log})
-	handler := web.New(web.Options{Rooms: s.rooms, Desk: counter, AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, TrustedProxies: s.cfg.TrustedProxies, Log: s.cfg.Log})
+	o := &s.organizers
+	handler := web.New(web.Options{
+		Rooms: s.rooms, Desk: o.desk, Accounts: o.accounts, Authenticate: o.accounts.Authenticate, Organization: s.organizationOf,
+		AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, TrustedProxies: s.cfg.TrustedProxies, Version: s.cfg.Version, Log: s.cfg.Log,
+	})
 	go func() {
 		defer close(ended)
 		s.served <- handler.Serve(serving, s.listener)

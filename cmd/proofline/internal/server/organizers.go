@@ -1,0 +1,93 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/account/pgaccount"
+	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/live"
+	"github.com/proofline/proofline/console/live/pglive"
+)
+
+// tidyEvery is how often what nobody needs any more is deleted.
+const tidyEvery = 10 * time.Minute
+
+// organizers is what a server has for those who run rooms.
+type organizers struct {
+	desk     *desk.Desk
+	accounts *account.Accounts
+	live     *live.Live
+}
+
+// openOrganizers brings up accounts, desk and figures, and makes the link with
+// which the first owner is made.
+func (s *Server) openOrganizers(ctx context.Context) error {
+	public, err := url.Parse(s.cfg.PublicURL)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrPublicURL, err)
+	}
+	o := &s.organizers
+	o.desk = desk.New(desk.Options{Rooms: s.rooms, Store: pgdesk.NewStore(s.pool), OwnsHost: s.ownsHost, Log: s.cfg.Log})
+	o.accounts = account.New(account.Options{
+		Store: pgaccount.NewStore(s.pool), Sealer: s.masterKey, Acts: o.desk, URL: s.cfg.PublicURL, Host: public.Host,
+		OIDC: s.cfg.OIDC, Log: s.cfg.Log,
+	})
+	name, _ := os.Hostname() // empty where it has none
+	o.live = live.New(live.Options{Rooms: s.rooms, Store: pglive.NewStore(s.pool), Name: name, Version: s.cfg.Version, Log: s.cfg.Log})
+	if s.SetupLink, err = o.accounts.SetupLink(ctx); err != nil {
+		return fmt.Errorf("link for the first owner: %w", err)
+	}
+	s.inBackground(o.live.Run, s.tidy)
+	return nil
+}
+
+// inBackground runs parts until the server stops.
+func (s *Server) inBackground(parts ...func(context.Context)) {
+	running, stop := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for _, part := range parts {
+		all.Go(func() { part(running) })
+	}
+	s.atStop(func(context.Context) error {
+		stop()
+		all.Wait()
+		return nil
+	})
+}
+
+// tidy deletes what nobody needs any more, now and then.
+func (s *Server) tidy(ctx context.Context) {
+	ticker := time.NewTicker(tidyEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if err := s.organizers.accounts.Tidy(ctx); err != nil && ctx.Err() == nil {
+				s.cfg.Log.Warn("old sessions and links are not deleted", "err", err)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// ownsHost tells whether an organization has shown that a host is its own.
+func (s *Server) ownsHost(ctx context.Context, org uuid.UUID, host string) (bool, error) {
+	owner, ok, err := s.organizers.accounts.HostOwner(ctx, host)
+	return ok && owner == org, err
+}
+
+// organizationOf finds an organization by slug.
+func (s *Server) organizationOf(ctx context.Context, slug string) (uuid.UUID, error) {
+	o, err := s.organizers.accounts.OrganizationBySlug(ctx, slug)
+	return o.ID, err
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/secret"
+	"github.com/proofline/proofline/console/account"
+)
+
+// oidcFlags say how organizers sign in with OpenID Connect.
+type oidcFlags struct {
+	issuer, clientID, secretFile, name string
+	domains                            []string
+}
+
+func (f *oidcFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.issuer, "oidc-issuer", "", "`URL` of an OpenID Connect issuer that organizers sign in with")
+	flags.StringVar(&f.clientID, "oidc-client-id", "", "`ID` of this server at the issuer")
+	flags.StringVar(&f.secretFile, "oidc-client-secret", "", "`FILE` of the secret that goes with it")
+	flags.StringVar(&f.name, "oidc-name", "", "`NAME` of the issuer on the sign-in page (default its host)")
+	flags.StringSliceVar(&f.domains, "oidc-domains", nil, "`DOMAIN=ROLE` of e-mail addresses whose people get an account when they first sign in, such as example.com=viewer")
+	inEnv(flags, "oidc-issuer", "oidc-client-id", "oidc-client-secret", "oidc-name", "oidc-domains")
+}
+
+// config reads the flags; nil when there are none.
+func (f *oidcFlags) config() (*account.OIDCConfig, error) {
+	if f.issuer == "" {
+		if f.clientID != "" || f.secretFile != "" || f.name != "" || len(f.domains) > 0 {
+			return nil, usage(errors.New("--oidc-issuer is missing"), "give the URL of the issuer, or none of the --oidc flags")
+		}
+		return nil, nil
+	}
+	u, err := url.Parse(f.issuer)
+	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || u.Hostname() != "127.0.0.1" && u.Hostname() != "localhost") || u.Host == "" || u.User != nil {
+		return nil, usage(errors.New("--oidc-issuer: not a URL of https"), "give the issuer's URL, such as https://login.example.com")
+	}
+	if f.clientID == "" || f.secretFile == "" {
+		return nil, usage(errors.New("--oidc-issuer needs --oidc-client-id and --oidc-client-secret"), "register this server at the issuer, with the redirect URL PUBLIC-URL"+account.OIDCPath)
+	}
+	c := &account.OIDCConfig{Issuer: f.issuer, ClientID: f.clientID, Name: f.name, Domains: map[string]account.Role{}}
+	for _, text := range f.domains {
+		domain, role, _ := strings.Cut(text, "=")
+		if c.Domains[strings.ToLower(domain)], err = account.ParseRole(role); err != nil || !strings.Contains(domain, ".") {
+			return nil, usage(fmt.Errorf("--oidc-domains: %q is not DOMAIN=ROLE", text), "give such as example.com=viewer; roles are owner, operator and viewer")
+		}
+	}
+	text, err := secret.Read(f.secretFile)
+	if err != nil {
+		return nil, failed(fmt.Errorf("--oidc-client-secret: %w", err), "the file holds the secret alone")
+	}
+	c.ClientSecret = strings.TrimSpace(text)
+	return c, nil
+}

@@ -1,0 +1,117 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/console"
+)
+
+// openConsole adds the organizer's pages, on a server that has accounts.
+func (s *Server) openConsole(o Options) {
+	if o.Accounts == nil {
+		return
+	}
+	manifest, err := fs.ReadFile(o.Assets, manifestFile)
+	if err != nil {
+		manifest = nil // that pages have no scripts and styles is logged already
+	}
+	c, err := console.New(console.Options{
+		Identify: identify(o.Accounts), Describe: s.explain, Desk: o.Desk,
+		CrossOrigin: s.crossOrigin, Manifest: manifest, Version: o.Version, PublicURL: o.Rooms.PublicURL, Foreign: s.isForeign, Log: o.Log,
+	})
+	if err != nil {
+		panic(err) // templates are part of the program
+	}
+	c.Register(s.echo)
+}
+
+// explain says an error in words for the organizer's pages.
+func (s *Server) explain(err error) console.Problem {
+	p := s.describe(err)
+	if p.Title == "" {
+		p.Title = http.StatusText(p.Status)
+	}
+	return console.Problem{Status: p.Status, Title: p.Title, Detail: p.Detail, Retry: p.retry}
+}
+
+// identify finds who a session belongs to.
+func identify(accounts *account.Accounts) func(context.Context, string) (console.Identity, error) {
+	return func(ctx context.Context, token string) (console.Identity, error) {
+		session, err := accounts.Session(ctx, token)
+		if errors.Is(err, account.ErrSignedOut) {
+			return console.Identity{}, console.ErrSignIn
+		}
+		if err != nil {
+			return console.Identity{}, err
+		}
+		memberships, err := accounts.Memberships(ctx, session)
+		if err != nil {
+			return console.Identity{}, err
+		}
+		who := console.Identity{
+			Actor: session.Actor(), Name: session.Name, Confirmed: session.Confirmed,
+			Organization: console.Organization{Slug: session.Org.Slug, Name: session.Org.Name},
+		}
+		for _, m := range memberships {
+			who.Organizations = append(who.Organizations, console.Organization{Slug: m.Slug, Name: m.Name})
+		}
+		return who, nil
+	}
+}
+
+// hostname is a request's host as custom hosts are named.
+func hostname(r *http.Request) string {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// isForeign tells whether a request came under the custom host of an
+// organization, where rooms alone are.
+func (s *Server) isForeign(r *http.Request) bool {
+	if s.accounts == nil || hostname(r) == s.publicHost {
+		return false
+	}
+	_, foreign, err := s.accounts.HostOwner(r.Context(), hostname(r))
+	return err == nil && foreign
+}
+
+// checkHost refuses a room under a custom host that is not its own: to whoever
+// comes by that host, other rooms do not exist.
+func (s *Server) checkHost(r *http.Request, found *room.Room) error {
+	if s.accounts == nil {
+		return nil
+	}
+	host := hostname(r)
+	if host == s.publicHost || found.Owner.Host != nil && host == *found.Owner.Host {
+		return nil
+	}
+	_, foreign, err := s.accounts.HostOwner(r.Context(), host)
+	if err == nil && foreign {
+		err = room.ErrNotFound
+	}
+	return err
+}
+
+// atHome answers a page that is asked for under the server's own host though
+// its room has another with a redirect there.
+func (s *Server) atHome(handle func(echo.Context, *room.Room) error) func(echo.Context, *room.Room) error {
+	return func(c echo.Context, r *room.Room) error {
+		if r.Owner.Host == nil || hostname(c.Request()) != s.publicHost || s.publicHost == *r.Owner.Host {
+			return handle(c, r)
+		}
+		to := r.URL + strings.TrimPrefix(c.Request().URL.RequestURI(), pathOf(r))
+		return c.Redirect(http.StatusTemporaryRedirect, to)
+	}
+}
