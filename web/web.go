@@ -50,6 +50,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/page"
 	"github.com/proofline/proofline/web/ui"
@@ -76,6 +77,8 @@ type Options struct {
 	// Accounts are those of the organizers' pages and of custom hosts; nil: there
 	// are neither.
 	Accounts *account.Accounts
+	// Live are the figures of rooms; nil: nobody sees any.
+	Live *live.Live
 	// Version is the program's, for pages to show.
 	Version string
 	// Authenticate returns who shows another bearer token; nil: nobody.
