@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/proofline/proofline/fairness"
 )
@@ -67,7 +68,7 @@ func newCrowd(p *Plan) []visitor {
 	for n := range people {
 		v := d.person(p)
 		v.arrives = moments(d, n, people, v.kind)
-		if p.People.Leave > 0 {
+		if v.patience < forever {
 			v.patience += fairness.Millis(max(p.Room.Starts.after()-v.arrives, 0)) // it begins with the calls
 		}
 		crowd = append(crowd, v)
@@ -77,6 +78,29 @@ func newCrowd(p *Plan) []visitor {
 	}
 	slices.SortStableFunc(crowd, func(a, b visitor) int { return cmp.Compare(a.arrives, b.arrives) })
 	return crowd
+}
+
+// Guest is a visitor to be played elsewhere than in a simulation.
+type Guest struct {
+	Arrives  Duration // after the opening
+	Patience Duration // after which a place that is not called is given up; [Forever]
+	Claims   Duration // after the call; [Forever] for a no-show
+	Stay     Duration // after the admission
+	Bot      bool
+}
+
+// Forever is a patience without end, and a claim that never comes.
+const Forever = Duration(forever) * Duration(time.Millisecond)
+
+// Guests draws everybody who comes to a plan without problems, in the order of
+// arrival.
+func (p *Plan) Guests() []Guest {
+	crowd := newCrowd(p)
+	list := make([]Guest, len(crowd))
+	for i, v := range crowd {
+		list[i] = Guest{since(v.arrives), min(since(fairness.Time(v.patience)), Forever), since(fairness.Time(v.claims)), since(fairness.Time(v.stay)), v.kind == bot}
+	}
+	return list
 }
 
 // dice draws what people do.

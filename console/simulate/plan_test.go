@@ -197,6 +197,7 @@ func TestReadArrivals(t *testing.T) {
 		"0,1\n1767225600,1\n": "mixes",
 		"0,1\n800h,1\n":       "more than 31 days",
 		"0,\"1\n":             "line 1",
+		"0\"0000":             "line 1",
 		"count,time\n5\n":     "has no time",
 	} {
 		_, err := ReadArrivals(strings.NewReader(text))
@@ -315,6 +316,29 @@ func TestCrowd(t *testing.T) {
 	near("no-shows", float64(lost), 3_000, 0.08)
 	near("buyers", float64(buyers), 27_000, 0.02)
 	near("leave within the hour", float64(gone), 9_000, 0.06)
+}
+
+// TestGuests compares those who play elsewhere with those of a simulation.
+func TestGuests(t *testing.T) {
+	t.Parallel()
+	p := small()
+	p.People.Leave = 0
+	crowd, lost, robots := newCrowd(&p), 0, 0
+	for i, g := range p.Guests() {
+		v := crowd[i]
+		if g.Arrives.after() != v.arrives || g.Claims.millis() != v.claims || g.Stay.millis() != v.stay || g.Bot != (v.kind == bot) || g.Patience != Forever {
+			t.Fatalf("%+v plays %+v", g, v)
+		}
+		if g.Claims == Forever {
+			lost++
+		}
+		if g.Bot {
+			robots++
+		}
+	}
+	if lost == 0 || robots != p.Bots.Count {
+		t.Errorf("%d no-shows, %d bots", lost, robots)
+	}
 }
 
 // TestSamePeople checks that another no-show rate, or other windows, bring the

@@ -11,11 +11,11 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// What the clock of a server does, and how often.
-const (
-	callEvery fairness.Time = 250   // milliseconds between calls
-	skips                   = 1_000 // no-shows passed over at once
-)
+// callEvery is how many milliseconds a server lets pass between two calls.
+const callEvery fairness.Time = 250
+
+// skips is how many no-shows it passes over at once.
+const skips = 1_000
 
 // checkEvery is how many moments go by between two looks at the context.
 const checkEvery = 1024
