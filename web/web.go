@@ -52,6 +52,7 @@ import (
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/console"
 	"github.com/proofline/proofline/web/page"
 	"github.com/proofline/proofline/web/ui"
 )
@@ -292,7 +293,11 @@ func bounded(next echo.HandlerFunc) echo.HandlerFunc {
 
 const documentation = "https://github.com/proofline/proofline"
 
+// index leads people to the organizer's pages, and says to programs what this is.
 func (s *Server) index(c echo.Context) error {
+	if s.accounts != nil && strings.Contains(c.Request().Header.Get("Accept"), "text/html") && !s.isForeign(c.Request()) {
+		return c.Redirect(http.StatusSeeOther, console.Path)
+	}
 	return c.JSON(http.StatusOK, map[string]string{
 		"name":          "proofline",
 		"about":         "A virtual waiting room that can prove it was fair. The rooms are below /r/, their management below /v1/.",

@@ -1,0 +1,106 @@
+package web
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/account/pgaccount"
+	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/room"
+)
+
+// dns answers with the TXT records that it has.
+type dns map[string]string
+
+// LookupTXT implements account.Resolver.
+func (d dns) LookupTXT(_ context.Context, name string) ([]string, error) {
+	return []string{d[strings.TrimSuffix(name, ".")]}, nil
+}
+
+// TestCustomHosts: under an organization's own host there are its rooms and
+// nothing else, and pages lead there.
+func TestCustomHosts(t *testing.T) {
+	t.Parallel()
+	rooms, pool := newRooms(t)
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	names := dns{}
+	accounts := account.New(account.Options{Store: pgaccount.NewStore(pool), Sealer: rooms.MasterKey, URL: publicURL, Host: "example.com", Resolver: names, Log: log})
+	owns := func(ctx context.Context, org uuid.UUID, host string) (bool, error) {
+		owner, ok, err := accounts.HostOwner(ctx, host)
+		return ok && owner == org, err
+	}
+	d := desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(pool), OwnsHost: owns, Log: log})
+	s := newSite(t, func(o *Options) { o.Rooms, o.Desk, o.Accounts = rooms, d, accounts })
+
+	server := account.ServerActor(account.MainOrg)
+	other, err := accounts.CreateOrganization(t.Context(), server, "other", "Other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for org, name := range map[uuid.UUID]string{account.MainOrg: "queue.first.example", other.ID: "queue.second.example"} {
+		host, err := accounts.AddHost(t.Context(), account.ServerActor(org), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[host.Record] = host.Token
+		if err := accounts.VerifyHost(t.Context(), account.ServerActor(org), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for slug, place := range map[string]desk.Place{"plain": {}, "own": {Host: "queue.first.example"}} {
+		if _, err := d.Create(t.Context(), server, room.Config{Slug: slug}, place); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.Create(t.Context(), account.ServerActor(other.ID), room.Config{Slug: "stolen"}, desk.Place{Host: "queue.first.example"}); err == nil {
+		t.Error("a room is published under the host of another organization")
+	}
+	for _, test := range []struct {
+		host, path string
+		want       int
+	}{
+		{"example.com", "/r/plain/state", http.StatusOK},
+		{"127.0.0.1:8080", "/r/plain/state", http.StatusOK}, // behind a proxy that does not say the host
+		{"queue.first.example", "/r/plain/state", http.StatusNotFound},
+		{"queue.first.example", "/r/own/state", http.StatusOK},
+		{"QUEUE.first.example.:443", "/r/own/state", http.StatusOK},
+		{"queue.first.example", "/r/own", http.StatusOK},
+		{"queue.second.example", "/r/own/state", http.StatusNotFound},
+		{"queue.second.example", "/r/own", http.StatusNotFound},
+		{"queue.second.example", "/r/plain/checkpoint", http.StatusNotFound},
+		{"example.com", "/r/own/checkpoint", http.StatusOK}, // an auditor's old address
+		{"example.com", "/r/own", http.StatusTemporaryRedirect},
+		{"example.com", "/r/own/check?lang=de", http.StatusTemporaryRedirect},
+		{"queue.first.example", "/console/sign-in", http.StatusSeeOther},
+		{"queue.first.example", "/console", http.StatusSeeOther},
+	} {
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+test.path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Host = test.host
+		q.Header.Set("Accept", "text/html")
+		response, err := client.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != test.want {
+			t.Errorf("%s%s: status %d, want %d", test.host, test.path, response.StatusCode, test.want)
+		}
+		to := response.Header.Get("Location")
+		if test.want == http.StatusTemporaryRedirect && to != "https://queue.first.example"+test.path {
+			t.Errorf("%s%s leads to %s", test.host, test.path, to)
+		}
+		if strings.HasPrefix(test.path, "/console") && to != publicURL+"/console" {
+			t.Errorf("%s%s leads to %s", test.host, test.path, to)
+		}
+	}
+}
