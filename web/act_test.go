@@ -1,9 +1,16 @@
 package web
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
 	"fmt"
+	"hash/crc32"
+	"html"
+	"image"
+	"image/png"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -294,15 +301,15 @@ func TestOpenRedirect(t *testing.T) {
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	png := "\x89PNG\r\n\x1a\n and more"
-	logo := "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(png))
+	picture, place := dot(t, ""), "48.2082 N, 16.3738 E"
+	logo := "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(picture))
 	s.create(`{"slug":"looks","title":"<script>alert(1)</script>"}`)
 	for _, name := range []string{"brand.css", "logo"} {
 		s.get("/r/looks/"+name, "Accept: application/json").problem(http.StatusNotFound, "")
 	}
 	for _, c := range []struct{ body, fields string }{
 		{`{"brand":{"color":"red;}body{display:none","background":"#12","logo":"data:image/svg+xml;base64,PHN2Zz4="}}`, "brand.logo brand.color brand.background"},
-		{`{"targets":["javascript:alert(1)","https://a.example.com; script-src *"],"brand":{"font":"x"}}`, "brand.font targets[0] targets[1]"},
+		{`{"targets":["javascript:alert(1)","https://a.example.com; script-src *"],"brand":{"font":"x"}}`, "targets[0] targets[1] brand.font"},
 		{`{"targets":"x","brand":[]}`, "targets brand"},
 	} {
 		var fields []string
@@ -325,12 +332,96 @@ func TestLooks(t *testing.T) {
 	if !strings.Contains(css.body, "#c2185b") || css.header.Get("Content-Type") != "text/css; charset=utf-8" || css.header.Get("Cache-Control") != "public, max-age=300" {
 		t.Errorf("colours %v %s", css.header, css.body)
 	}
-	image := s.get("/r/looks/logo").want(http.StatusOK)
-	if image.body != png || image.header.Get("Content-Type") != "image/png" || image.header.Get("Content-Security-Policy") != "default-src 'none'; frame-ancestors 'none'" {
-		t.Errorf("logo %v", image.header)
+	shownLogo := s.get("/r/looks/logo").want(http.StatusOK)
+	if shownLogo.body != picture || shownLogo.header.Get("Content-Type") != "image/png" || shownLogo.header.Get("Content-Security-Policy") != "default-src 'none'; frame-ancestors 'none'" {
+		t.Errorf("logo %v", shownLogo.header)
 	}
-	large := "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(png+strings.Repeat("x", 64<<10-len(png))))
-	s.do("PATCH", "/v1/rooms/looks", `{"brand":{"logo":"`+large+`"}}`).want(http.StatusOK)
+	large := "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(dot(t, place+strings.Repeat("x", 64<<10-len(picture)-len(place)-12))))
+	dark := s.do("PATCH", "/v1/rooms/looks", `{"brand":{"logo":"`+large+`","dark":{"logo":"`+large+`"}}}`).want(http.StatusOK)
+	if strings.Contains(dark.body, large) || strings.Count(dark.body, logo) != 2 {
+		t.Errorf("metadata is kept: %s", dark.body)
+	}
+	if a := s.get("/r/looks/logo?scheme=dark&v=2").want(http.StatusOK); a.body != picture {
+		t.Errorf("logo of the dark: %q", a.body)
+	}
+	if a := s.get("/r/looks"); !strings.Contains(a.body, `srcset="/r/looks/logo?scheme=dark&amp;v=2"`) || strings.Contains(a.body, "brand.css") {
+		t.Errorf("page %s", a.body)
+	}
+}
+
+// dot is a PNG of one dot, with a text in its metadata unless that is empty.
+func dot(t *testing.T, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		t.Fatal(err)
+	}
+	if text == "" {
+		return b.String()
+	}
+	chunk := append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), "tEXt"+text...)
+	chunk = binary.BigEndian.AppendUint32(chunk, crc32.ChecksumIEEE(chunk[4:]))
+	const head = 33
+	return b.String()[:head] + string(chunk) + b.String()[head:]
+}
+
+// TestTexts shows an organizer's texts as texts, in the visitor's language or
+// the room's, and offers the room's languages alone.
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	const attack = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
+	text, err := json.Marshal(map[string]any{"brand": map[string]any{
+		"languages": []string{"de", "fr"},
+		"texts": map[string]any{
+			"de": map[string]string{
+				"headline": "H" + attack, "intro": "I" + attack, "help": "A" + attack, "footer": "F" + attack,
+				"help_url": "mailto:help@example.com", "privacy_url": "https://example.com/?a=" + url.QueryEscape(attack), "imprint_url": "https://example.com/imprint",
+			},
+			"fr": map[string]string{"headline": "Bonjour"},
+		},
+		"css": "h2 { gap: 0 }", "font": "serif",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.create(`{"slug":"texts"}`)
+	s.do("PATCH", "/v1/rooms/texts", string(text)).want(http.StatusOK)
+	escaped := html.EscapeString(attack)
+	for _, c := range []struct {
+		accept, path string
+		want         []string
+	}{
+		{"en", "/r/texts", []string{`<html lang="de"`, "H" + escaped, "I" + escaped, "A" + escaped, "F" + escaped, `href="mailto:help@example.com"`, `href="https://example.com/imprint"`}},
+		{"fr", "/r/texts", []string{`<html lang="fr"`, `<p class="headline" lang="fr" dir="auto">Bonjour</p>`, `<p class="intro" lang="de" dir="auto">I`}},
+		{"fr", "/r/texts?lang=de", []string{`<html lang="de"`}},
+		{"fr", "/r/texts?lang=en", []string{`<html lang="fr"`}},
+		{"en", "/r/texts/check", []string{`<html lang="de"`, "H" + escaped, "F" + escaped}},
+	} {
+		a := s.get(c.path, "Accept: text/html", "Accept-Language: "+c.accept).want(http.StatusOK)
+		for _, want := range c.want {
+			if !strings.Contains(a.body, want) {
+				t.Errorf("%s in %s has no %s: %s", c.path, c.accept, want, a.body)
+			}
+		}
+		if strings.Contains(a.body, "<script>alert") || strings.Contains(a.body, "<img src=x") || strings.Contains(a.body, "English") || strings.Contains(a.body, "ZgotmplZ") {
+			t.Errorf("%s in %s: %s", c.path, c.accept, a.body)
+		}
+	}
+	fails := s.get("/r/texts/nothing", "Accept: text/html", "Accept-Language: fr").want(http.StatusNotFound)
+	if strings.Contains(fails.body, "<script>alert") {
+		t.Errorf("error page: %s", fails.body)
+	}
+	for range 2 { // read, and remembered
+		css := s.get("/r/texts/brand.css").want(http.StatusOK)
+		if !strings.Contains(css.body, "body h2{gap: 0}") || !strings.Contains(css.body, "ui-serif") {
+			t.Errorf("looks: %s", css.body)
+		}
+	}
+	s.do("PATCH", "/v1/rooms/texts", `{"brand":{"css":"h2{gap:1rem}"}}`).want(http.StatusOK)
+	if css := s.get("/r/texts/brand.css").want(http.StatusOK); !strings.Contains(css.body, "gap: 1rem") || strings.Contains(css.body, "serif") {
+		t.Errorf("new looks: %s", css.body)
+	}
 }
 
 // TestNotBuilt serves pages without scripts and styles, and says so at once.

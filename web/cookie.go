@@ -73,19 +73,19 @@ func (h holder) keep(c echo.Context, r *room.Room) {
 func (h holder) text() string { return base64.RawURLEncoding.EncodeToString(h.secret[:]) }
 
 // language returns the language for a request: that of the link, that chosen
-// earlier, or the best for the browser's settings.
-func language(c echo.Context) page.Lang {
+// earlier, or the best for the browser's settings, among those that a room
+// offers, its own first; none for all.
+func language(c echo.Context, offered ...page.Lang) page.Lang {
 	accepted := c.Request().Header.Get("Accept-Language")
-	earlier := page.Match(accepted, cookie(c.Request(), languageCookie))
-	if chosen := page.Lang(c.QueryParam("lang")); chosen != "" && page.Match("", string(chosen)) == chosen {
+	if chosen := page.Lang(c.QueryParam("lang")); chosen != "" && page.Match("", string(chosen), offered...) == chosen {
 		return chosen
 	}
-	return earlier
+	return page.Match(accepted, cookie(c.Request(), languageCookie), offered...)
 }
 
-// keepLanguage remembers the language that a link chose.
-func keepLanguage(c echo.Context) {
-	if l := language(c); c.QueryParam("lang") == string(l) && cookie(c.Request(), languageCookie) != string(l) {
+// keepLanguage remembers the language of a page, if a link chose it.
+func keepLanguage(c echo.Context, l page.Lang) {
+	if c.QueryParam("lang") == string(l) && cookie(c.Request(), languageCookie) != string(l) {
 		setCookie(c, languageCookie, string(l), languageAge)
 	}
 }

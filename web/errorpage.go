@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/brand"
 	"github.com/proofline/proofline/web/page"
 )
 
@@ -30,7 +31,9 @@ func wantsPage(c echo.Context, p problem) bool {
 func (s *Server) sendErrorPage(c echo.Context, p problem) error {
 	v := page.ErrorView{Lang: language(c), Kind: kindOf(p), RequestID: p.RequestID}
 	if r, ok := c.Get(roomKey).(*room.Room); ok {
-		view := roomView(r)
+		settings, _ := r.Settings()
+		v.Lang = language(c, brand.Languages(&settings.Brand)...)
+		view := roomView(r, v.Lang)
 		v.Room = &view
 	}
 	if p.Status == http.StatusConflict || p.Status >= http.StatusInternalServerError {

@@ -266,6 +266,7 @@ type (
 		Starts   time.Time  `json:"starts"`
 		Closes   *time.Time `json:"closes"`
 		Paused   bool       `json:"paused"`
+		Held     bool       `json:"held"`
 		Full     bool       `json:"full"`
 		Message  string     `json:"message"`
 		Size     uint64     `json:"size"`

@@ -138,6 +138,7 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 		o.null("closes")
 	}
 	o.flag("paused", s.Paused)
+	o.flag("held", r.IsHeld())
 	o.flag("full", r.IsFull())
 	o.text("message", s.Message)
 	o.number("size", s.Size)

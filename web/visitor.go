@@ -7,12 +7,14 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/brand"
 	"github.com/proofline/proofline/web/page"
 )
 
@@ -79,7 +81,7 @@ func (s *Server) linePage(c echo.Context, r *room.Room) error {
 		return s.sendPage(c, http.StatusOK, func(w io.Writer) error { return s.pages.Fragment(w, v) })
 	}
 	settings, _ := r.Settings()
-	keepLanguage(c)
+	keepLanguage(c, v.Lang)
 	keepTarget(c, settings)
 	return s.sendPage(c, http.StatusOK, func(w io.Writer) error { return s.pages.Visitor(w, v) })
 }
@@ -88,20 +90,19 @@ func (s *Server) linePage(c echo.Context, r *room.Room) error {
 func (s *Server) checkPage(c echo.Context, r *room.Room) error {
 	own, _ := holderOf(c, r)
 	v := s.view(c, r, own.ticket)
-	keepLanguage(c)
+	keepLanguage(c, v.Lang)
 	return s.sendPage(c, http.StatusOK, func(w io.Writer) error {
 		return s.pages.Check(w, page.CheckView{Room: v.Room, Lang: v.Lang, Now: v.Now, Ticket: v.Ticket})
 	})
 }
 
-// brandStyle answers with the organizer's colours.
+// brandStyle answers with the organizer's looks.
 func (s *Server) brandStyle(c echo.Context, r *room.Room) error {
 	settings, _ := r.Settings()
-	brand := page.Brand{Color: settings.Brand.Color, Background: settings.Brand.Background}
-	if brand == (page.Brand{}) {
+	if !brand.HasLooks(&settings.Brand) {
 		return echo.ErrNotFound
 	}
-	css, err := brand.CSS()
+	css, err := s.looks.of(r)
 	if err != nil {
 		return err
 	}
@@ -109,10 +110,38 @@ func (s *Server) brandStyle(c echo.Context, r *room.Room) error {
 	return send(c, http.StatusOK, cssText, css)
 }
 
-// logo answers with the organizer's image.
+// stylesheets keeps the stylesheet of each room: own CSS takes milliseconds to
+// read.
+type stylesheets struct{ bySlug sync.Map } // of *stylesheet
+
+type stylesheet struct {
+	version int64 // of the settings
+	css     []byte
+}
+
+func (all *stylesheets) of(r *room.Room) ([]byte, error) {
+	settings, version := r.Settings()
+	if found, ok := all.bySlug.Load(r.Slug); ok {
+		if known, _ := found.(*stylesheet); known.version == version {
+			return known.css, nil
+		}
+	}
+	css, err := brand.Looks(&settings.Brand).CSS()
+	if err != nil {
+		return nil, err
+	}
+	all.bySlug.Store(r.Slug, &stylesheet{version, css})
+	return css, nil
+}
+
+// logo answers with the organizer's image, or the one for the dark.
 func (s *Server) logo(c echo.Context, r *room.Room) error {
 	settings, _ := r.Settings()
-	mediaType, image, ok := settings.Brand.Image()
+	scheme := settings.Brand.Scheme
+	if c.QueryParam("scheme") == "dark" {
+		scheme = settings.Brand.Dark
+	}
+	mediaType, image, ok := scheme.Image()
 	if !ok {
 		return echo.ErrNotFound
 	}
@@ -153,10 +182,11 @@ func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) page
 	st, joined := r.Standing(ticket)
 	policy, now := r.Policy(), r.Now()
 	settings, _ := r.Settings()
+	lang := language(c, brand.Languages(&settings.Brand)...)
 	v := page.View{
-		Room: roomView(r), Lang: language(c), State: stateWithout(r, now), Now: now,
+		Room: roomView(r, lang), Lang: lang, State: stateWithout(r, now), Now: now,
 		Opens: snapshot.Opens, Starts: snapshot.Starts, Claim: time.Duration(policy.Claim) * time.Millisecond,
-		Paused: snapshot.Paused, Slower: snapshot.Outflow.PerMinute < policy.Outflow.PerMinute,
+		Paused: snapshot.Paused, Held: r.IsHeld(), Slower: snapshot.Outflow.PerMinute < policy.Outflow.PerMinute,
 		Poll: roomPoll(snapshot, now), Refresh: refresh(c),
 	}
 	v.CanJoin = v.State == page.Joinable
@@ -173,15 +203,21 @@ func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) page
 }
 
 // roomView is what every page of a room shows.
-func roomView(r *room.Room) page.Room {
+func roomView(r *room.Room, lang page.Lang) page.Room {
 	s := r.Snapshot()
+	settings, stored := r.Settings()
+	version := strconv.FormatInt(stored, 10)
 	v := page.Room{Slug: r.Slug, Title: s.Title, Message: s.Message, Origin: r.Origin, VKey: r.VKey}
-	settings, version := r.Settings()
-	if settings.Brand.Logo != "" {
-		v.Logo = pathOf(r) + "/logo?v=" + strconv.FormatInt(version, 10)
+	b := &settings.Brand
+	v.Offered, v.Texts = brand.Languages(b), brand.Texts(b, lang)
+	if b.Logo != "" {
+		v.Logo = pathOf(r) + "/logo?v=" + version
 	}
-	if settings.Brand.Color != "" || settings.Brand.Background != "" {
-		v.Brand = pathOf(r) + "/brand.css?v=" + strconv.FormatInt(version, 10)
+	if b.Dark.Logo != "" {
+		v.Dark = pathOf(r) + "/logo?scheme=dark&v=" + version
+	}
+	if brand.HasLooks(b) {
+		v.Brand = pathOf(r) + "/brand.css?v=" + version
 	}
 	return v
 }

@@ -16,9 +16,7 @@
 //	GET  /r/{slug}/.well-known/openid-configuration where a site finds them
 //	POST /r/{slug}/passes/{jti}/redeem             use a pass up, by the site
 //	POST /r/{slug}/sessions/touch, release         whether a visitor is still there
-//	     /v1/rooms[/{slug}[/pause|resume|end]]     management, with the bearer token
-//	     /v1/rooms/{slug}/rotate-keys|calls|pull   keys of passes, who calls, calls
-//	     /v1/rooms/{slug}/tickets/{ticket}/revoke  take a place away
+//	     /v1/...                                   management, with a bearer token, see package manage
 //	GET  /r/{slug}[/check], /assets/...            pages for visitors, see package page
 //	POST /r/{slug}/line|claim|leave|link           what visitors do on them
 //	GET  /healthz                                  200 once the server can take joins
@@ -32,7 +30,6 @@ package web
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,7 +42,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/console/account"
@@ -53,6 +49,7 @@ import (
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console"
+	"github.com/proofline/proofline/web/manage"
 	"github.com/proofline/proofline/web/page"
 	"github.com/proofline/proofline/web/ui"
 )
@@ -75,18 +72,13 @@ type Options struct {
 	// AdminToken is the server's own bearer token of the management routes,
 	// which acts in any organization. Without one it is nobody's.
 	AdminToken string
-	// Accounts are those of the organizers' pages and of custom hosts; nil: there
-	// are neither.
+	// Accounts are those of the organizers' pages, of tokens and of custom hosts;
+	// nil: there is none of them.
 	Accounts *account.Accounts
 	// Live are the figures of rooms; nil: nobody sees any.
 	Live *live.Live
 	// Version is the program's, for pages to show.
 	Version string
-	// Authenticate returns who shows another bearer token; nil: nobody.
-	Authenticate func(ctx context.Context, bearer string) (account.Actor, error)
-	// Organization finds the organization that the server's token is to act in,
-	// by slug; nil: there is only the first one.
-	Organization func(ctx context.Context, slug string) (uuid.UUID, error)
 	// Ready tells whether joins can be taken; nil: [room.Rooms.Ready].
 	Ready func() bool
 	// Assets are the built files of the pages; nil: those in the program.
@@ -103,12 +95,13 @@ type Options struct {
 // Server answers HTTP requests. Safe for concurrent use.
 type Server struct {
 	rooms     *room.Rooms
-	token     [sha256.Size]byte // of the management token
+	api       *manage.API
 	ready     func() bool
 	log       *slog.Logger
 	echo      *echo.Echo
 	ids       requestIDs
 	documents documents
+	looks     stylesheets
 	deadlines deadlines
 
 	maxStreams int
@@ -126,7 +119,7 @@ type Server struct {
 // New returns a server of the rooms.
 func New(o Options) *Server {
 	s := &Server{
-		rooms: o.Rooms, token: sha256.Sum256([]byte(o.AdminToken)), ready: o.Ready, log: o.Log,
+		rooms: o.Rooms, ready: o.Ready, log: o.Log,
 		echo: echo.New(), ids: newRequestIDs(), maxStreams: o.MaxStreams, closing: make(chan struct{}),
 	}
 	if s.maxStreams > 0 {
@@ -140,9 +133,25 @@ func New(o Options) *Server {
 	s.echo.IPExtractor = extractor(o.TrustedProxies)
 	s.echo.SchemeExtractor = echo.ExtractSchemeDirect()
 	s.echo.Use(s.frame)
+	s.openAPI(o)
 	s.routes()
 	s.openConsole(o)
 	return s
+}
+
+// openAPI prepares the management.
+func (s *Server) openAPI(o Options) {
+	m := manage.Options{
+		Desk: o.Desk, Accounts: o.Accounts, Live: o.Live, ServerToken: o.AdminToken,
+		Status: func(err error) int { return s.describe(err).Status },
+	}
+	if o.Rooms != nil {
+		m.PublicURL = o.Rooms.PublicURL
+	}
+	s.api = manage.New(m)
+	for _, r := range s.api.Routes() { // frame lets nobody without a token near these
+		s.echo.Add(r.Method, r.Path, bounded(r.Handle))
+	}
 }
 
 // openPages prepares what visitors see.
@@ -218,21 +227,6 @@ func (s *Server) routes() {
 	s.echo.POST(inRoom+"/claim", s.acts(s.enter))
 	s.echo.POST(inRoom+"/leave", s.acts(s.leave))
 	s.echo.POST(inRoom+"/link", s.acts(s.link))
-
-	// frame lets nobody without the token near these.
-	const rooms = managementPath + "rooms"
-	s.echo.GET(rooms, bounded(s.listRooms))
-	s.echo.POST(rooms, bounded(s.createRoom))
-	s.echo.GET(rooms+"/:slug", bounded(s.inRoom(s.showRoom)))
-	s.echo.PATCH(rooms+"/:slug", bounded(s.inRoom(s.amendRoom)))
-	s.echo.POST(rooms+"/:slug/pause", bounded(s.inRoom(change((*room.Room).Pause))))
-	s.echo.POST(rooms+"/:slug/resume", bounded(s.inRoom(change((*room.Room).Resume))))
-	s.echo.POST(rooms+"/:slug/end", bounded(s.inRoom(change((*room.Room).End))))
-	s.echo.POST(rooms+"/:slug/rotate-keys", bounded(s.inRoom(s.rotateKeys)))
-	s.echo.POST(rooms+"/:slug/tickets/:ticket/revoke", bounded(s.inRoom(s.revoke)))
-	s.echo.GET(rooms+"/:slug/calls", s.inRoom(showCalls))
-	s.echo.PUT(rooms+"/:slug/calls", bounded(s.inRoom(s.setCalls)))
-	s.echo.POST(rooms+"/:slug/pull", bounded(s.inRoom(s.pull)))
 }
 
 // ServeHTTP answers one request.

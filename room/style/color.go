@@ -62,27 +62,37 @@ func (c Color) Luminance() float64 {
 }
 
 // Contrast is the contrast ratio, from 1 to 21 (https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio).
-func (c Color) Contrast(d Color) float64 {
-	a, b := c.Luminance(), d.Luminance()
-	return (max(a, b) + 0.05) / (min(a, b) + 0.05)
-}
+func (c Color) Contrast(d Color) float64 { return contrast(c.Luminance(), d.Luminance()) }
+
+func contrast(a, b float64) float64 { return (max(a, b) + 0.05) / (min(a, b) + 0.05) }
 
 // Opposite is black or white, whichever contrasts more. It is never below 4.58.
-func (c Color) Opposite() Color { return opposite([]Color{c}) }
+func (c Color) Opposite() Color { return newGrounds(c).opposite() }
 
-// opposite is black or white, whichever contrasts more with all grounds.
-func opposite(grounds []Color) Color {
-	if white.least(grounds) >= black.least(grounds) {
+// grounds are the luminances of what a text stands on.
+type grounds []float64
+
+func newGrounds(colors ...Color) grounds {
+	g := make(grounds, len(colors))
+	for i, c := range colors {
+		g[i] = c.Luminance()
+	}
+	return g
+}
+
+// opposite is black or white, whichever contrasts more with all of them.
+func (g grounds) opposite() Color {
+	if g.least(white) >= g.least(black) {
 		return white
 	}
 	return black
 }
 
-// least is the lowest contrast with any of the grounds.
-func (c Color) least(grounds []Color) float64 {
-	least := 21.0
-	for _, ground := range grounds {
-		least = min(least, c.Contrast(ground))
+// least is the lowest contrast of a colour with any of them.
+func (g grounds) least(c Color) float64 {
+	least, luminance := 21.0, c.Luminance()
+	for _, ground := range g {
+		least = min(least, contrast(luminance, ground))
 	}
 	return least
 }
@@ -95,12 +105,12 @@ func (c Color) Mix(d Color, part float64) Color {
 	return c
 }
 
-// on returns the colour, moved as little as it takes towards ink to be readable
-// on all grounds.
-func (c Color) on(ink Color, grounds []Color) Color {
+// move returns a colour, moved as little as it takes towards ink to be
+// readable on all grounds.
+func (g grounds) move(c, ink Color) Color {
 	const enough = TextContrast + 0.05 // for rounding to 8 bits
 	for part := 0.0; part < 1; part += 0.04 {
-		if moved := c.Mix(ink, part); moved.least(grounds) >= enough {
+		if moved := c.Mix(ink, part); g.least(moved) >= enough {
 			return moved
 		}
 	}

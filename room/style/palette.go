@@ -41,7 +41,7 @@ type Palette struct {
 
 // NewPalette makes the colours of a page. Without an accent it is ours.
 func NewPalette(page Color, accent *Color) Palette {
-	p, _ := paletteOn([]Color{page})
+	p, _ := paletteOn(page)
 	p.Accent = lightAccent
 	if page.IsNight() {
 		p.Accent = darkAccent
@@ -50,27 +50,28 @@ func NewPalette(page Color, accent *Color) Palette {
 		p.Accent = *accent
 	}
 	p.OnAccent = p.Accent.Opposite()
-	p.AccentInk = p.Accent.on(page.Opposite(), []Color{page, p.Card})
+	p.AccentInk = newGrounds(page, p.Card).move(p.Accent, page.Opposite())
 	return p
 }
 
-// paletteOn makes the colours of what stands on all of the grounds, the first
-// before all others; false when nothing can be read on all of them. It has no
-// accent but the ink.
-func paletteOn(grounds []Color) (Palette, bool) {
-	page, ink := grounds[0], opposite(grounds)
+// paletteOn makes the colours of what stands on all of these, the first before
+// all others; false when nothing can be read on all of them. It has no accent
+// but the ink.
+func paletteOn(colors ...Color) (Palette, bool) {
+	on := newGrounds(colors...)
+	page, ink := colors[0], on.opposite()
 	card := page.Mix(ink, .04)
-	if ink.least(grounds) < 7 { // no room: the card goes the other way
+	if on.least(ink) < 7 { // no room: the card goes the other way
 		card = page.Mix(ink.Opposite(), .04)
 	}
-	all := append([]Color{card}, grounds...)
+	on = append(on, card.Luminance())
 	p := Palette{
 		Page: page, Card: card, Rule: page.Mix(ink, .16),
-		Ink: page.Mix(ink, .92).on(ink, all), Soft: page.Mix(ink, .66).on(ink, all),
-		Good: good.on(ink, all), Open: open.on(ink, all), Bad: bad.on(ink, all),
+		Ink: on.move(page.Mix(ink, .92), ink), Soft: on.move(page.Mix(ink, .66), ink),
+		Good: on.move(good, ink), Open: on.move(open, ink), Bad: on.move(bad, ink),
 	}
 	p.Accent, p.OnAccent, p.AccentInk = page, p.Ink, p.Ink
-	return p, ink.least(all) >= TextContrast
+	return p, on.least(ink) >= TextContrast
 }
 
 // Colors returns the palette as declarations of custom properties.

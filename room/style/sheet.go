@@ -93,11 +93,11 @@ func (r *rule) unreadable() string {
 	case ground.kind != color && ground.kind != gradient:
 		return ""
 	}
-	grounds := ground.grounds()
-	if _, ok := paletteOn(grounds); !ok {
+	under := ground.grounds()
+	if _, ok := paletteOn(under...); !ok {
 		return "neither black nor white text can be read on all of this background: take colours that are closer to one another"
 	}
-	if ratio := text.color.least(grounds); text.kind == color && ratio < TextContrast {
+	if ratio := newGrounds(under...).least(text.color); text.kind == color && ratio < TextContrast {
 		return fmt.Sprintf("the text contrasts by %.1f to 1 with its background, and needs %.1f", ratio, TextContrast)
 	}
 	return ""
@@ -249,7 +249,7 @@ func colorsOn(ground, text value) []string {
 		}
 		return append(parts, "color:"+said+"!important")
 	}
-	p, _ := paletteOn(ground.grounds())
+	p, _ := paletteOn(ground.grounds()...)
 	if text.kind == color {
 		p.Ink = text.color
 	}

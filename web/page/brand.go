@@ -2,151 +2,161 @@ package page
 
 import (
 	"fmt"
-	"math"
-	"regexp"
-	"strconv"
 	"strings"
+
+	"github.com/proofline/proofline/room/style"
 )
 
-// Brand is the organizer's colours, as #rrggbb; empty for ours.
+// Brand is the organizer's looks; empty members leave ours.
 type Brand struct {
+	Colors
+	Dark    Colors // what is different in the dark
+	Font    string // system, serif, rounded or mono
+	Corners string // round or square
+	Own     *style.Sheet
+}
+
+// Colors are an organizer's colours, as #rrggbb.
+type Colors struct {
 	Color      string // of buttons, links and the line
 	Background string // of the page
 }
 
-// minContrast is what text needs (https://www.w3.org/TR/WCAG22/#contrast-minimum).
-const minContrast = 4.5
+// ErrColor is returned for a colour that is not of the form #rrggbb.
+var ErrColor = style.ErrColor
 
-// rgb is a colour in sRGB, each part from 0 to 1.
-type rgb [3]float64
-
-var (
-	white = rgb{1, 1, 1}
-	black = rgb{0, 0, 0}
-	// lightPage and darkPage are the backgrounds of page.css.
-	lightPage = rgb{1, 1, 1}
-	darkPage  = hex(0x12, 0x14, 0x17)
-)
-
-func hex(r, g, b uint8) rgb { return rgb{float64(r) / 255, float64(g) / 255, float64(b) / 255} }
-
-var colorForm = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
-
-func parseColor(text string) (rgb, error) {
-	if !colorForm.MatchString(text) {
-		return rgb{}, fmt.Errorf("%w: %q", ErrColor, text)
-	}
-	n, err := strconv.ParseUint(text[1:], 16, 24)
-	if err != nil {
-		return rgb{}, fmt.Errorf("%w: %q", ErrColor, text)
-	}
-	return hex(uint8(n>>16), uint8(n>>8), uint8(n)), nil //nolint:gosec // the parts of 24 bits
+// fonts are families that come with the devices of visitors.
+var fonts = map[string]string{
+	"serif":   `ui-serif,Georgia,Cambria,"Noto Serif",serif`,
+	"rounded": `ui-rounded,"SF Pro Rounded","Hiragino Maru Gothic ProN",Quicksand,Nunito,system-ui,sans-serif`,
+	"mono":    `ui-monospace,Menlo,Consolas,"Noto Sans Mono",monospace`,
 }
 
-// CSS returns the stylesheet that puts the colours in place of ours. Text
+// CSS returns the stylesheet that puts the looks in place of ours. Text
 // colours are moved towards black or white until they contrast by 4.5 to 1
 // with what they stand on. Error: [ErrColor].
-func (b Brand) CSS() ([]byte, error) {
+func (b Brand) CSS() ([]byte, error) { return b.In(style.Any) }
+
+// In is CSS in one scheme, whatever the device prefers, unless it is
+// [style.Any].
+func (b Brand) In(scheme style.Scheme) ([]byte, error) {
+	light, dark, err := b.palettes()
+	if err != nil {
+		return nil, err
+	}
 	var css strings.Builder
-	light, dark := lightPage, darkPage
-	if b.Background != "" {
-		page, err := parseColor(b.Background)
-		if err != nil {
-			return nil, err
-		}
-		light = page
-		if page.luminance() < 0.18 { // dark enough for the eyes at night
-			dark = page
-		}
+	const night = "@media (prefers-color-scheme:dark){:root{%s}}"
+	switch hasColors := b.Colors != (Colors{}) || b.Dark != (Colors{}); {
+	case scheme == style.Light:
+		fmt.Fprintf(&css, ":root{color-scheme:light;%s}"+night, light.Colors(), light.Colors())
+	case scheme == style.Dark:
+		fmt.Fprintf(&css, ":root{color-scheme:dark;%s}"+night, dark.Colors(), dark.Colors())
+	case hasColors:
+		fmt.Fprintf(&css, ":root{%s}"+night, light.Colors(), dark.Colors())
 	}
-	accent := ""
-	if b.Color != "" {
-		if _, err := parseColor(b.Color); err != nil {
-			return nil, err
-		}
-		accent = b.Color
+	if family := fonts[b.Font]; family != "" {
+		css.WriteString("html{font-family:" + family + "}")
 	}
-	writeScheme(&css, light, accent)
-	css.WriteString("@media (prefers-color-scheme:dark){")
-	writeScheme(&css, dark, accent)
-	css.WriteString("}\n")
+	if b.Corners == "square" {
+		css.WriteString(":root{--round:0}")
+	}
+	css.WriteString("\n")
+	if b.Own != nil {
+		css.WriteString(b.Own.CSS(scheme))
+	}
 	return []byte(css.String()), nil
 }
 
-// signals are the colours of page.css that say right, open and wrong, in its
-// light scheme.
-var signals = []struct {
-	name  string
-	color rgb
-}{{"good", hex(0x17, 0x70, 0x3c)}, {"open", hex(0x8a, 0x5a, 0x00)}, {"bad", hex(0xb3, 0x26, 0x1e)}}
-
-// writeScheme writes the custom properties of one colour scheme.
-func writeScheme(css *strings.Builder, page rgb, accent string) {
-	ink := page.opposite()
-	card := page.mix(ink, .04)
-	if page.contrast(ink) < 7 { // no room: the card goes the other way
-		card = page.mix(ink.opposite(), .04)
+// palettes returns the colours of a light and of a dark page.
+func (b Brand) palettes() (light, dark style.Palette, err error) {
+	day, night := style.LightPage, style.DarkPage
+	background, err := parseColors(b.Background, b.Dark.Background)
+	if err != nil {
+		return light, dark, err
 	}
-	fmt.Fprintf(css, ":root{--page:%v;--ink:%v;--soft:%v;--card:%v;--rule:%v", page,
-		page.mix(ink, .92).on(page, card), page.mix(ink, .66).on(page, card), card, page.mix(ink, .16))
-	for _, s := range signals {
-		fmt.Fprintf(css, ";--%s:%v", s.name, s.color.on(page, card))
+	accents, err := parseColors(b.Color, b.Dark.Color)
+	if err != nil {
+		return light, dark, err
 	}
-	if c, err := parseColor(accent); err == nil {
-		fmt.Fprintf(css, ";--accent:%v;--on-accent:%v;--accent-ink:%v", c, c.opposite(), c.on(page, card))
-	}
-	css.WriteString("}")
-}
-
-// String returns the colour as #rrggbb.
-func (c rgb) String() string {
-	return fmt.Sprintf("#%02x%02x%02x", channel(c[0]), channel(c[1]), channel(c[2]))
-}
-
-func channel(v float64) int { return int(math.Round(v * 255)) }
-
-// luminance is the relative luminance (https://www.w3.org/TR/WCAG22/#dfn-relative-luminance).
-func (c rgb) luminance() float64 {
-	linear := func(v float64) float64 {
-		if v <= 0.04045 {
-			return v / 12.92
-		}
-		return math.Pow((v+0.055)/1.055, 2.4)
-	}
-	return 0.2126*linear(c[0]) + 0.7152*linear(c[1]) + 0.0722*linear(c[2])
-}
-
-// contrast is the contrast ratio, from 1 to 21 (https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio).
-func (c rgb) contrast(d rgb) float64 {
-	a, b := c.luminance(), d.luminance()
-	return (max(a, b) + 0.05) / (min(a, b) + 0.05)
-}
-
-// opposite is black or white, whichever contrasts more. It is never below 4.58.
-func (c rgb) opposite() rgb {
-	if c.contrast(white) >= c.contrast(black) {
-		return white
-	}
-	return black
-}
-
-// mix is the colour on the way to another, part of it.
-func (c rgb) mix(d rgb, part float64) rgb {
-	for i := range c {
-		c[i] += (d[i] - c[i]) * part
-	}
-	return c
-}
-
-// on returns the colour, moved as little as it takes to be readable on a page
-// and a card.
-func (c rgb) on(page, card rgb) rgb {
-	const enough = minContrast + 0.05 // for rounding to 8 bits
-	ink := page.opposite()
-	for part := 0.0; part < 1; part += 0.04 {
-		if moved := c.mix(ink, part); moved.contrast(page) >= enough && moved.contrast(card) >= enough {
-			return moved
+	if page := background[0]; page != nil {
+		day = *page
+		if page.IsNight() {
+			night = *page
 		}
 	}
-	return ink
+	if page := background[1]; page != nil {
+		night = *page
+	}
+	if accents[1] == nil {
+		accents[1] = accents[0]
+	}
+	return style.NewPalette(day, accents[0]), style.NewPalette(night, accents[1]), nil
+}
+
+// parseColors reads colours; nil for those that are empty.
+func parseColors(texts ...string) ([]*style.Color, error) {
+	list := make([]*style.Color, len(texts))
+	for i, text := range texts {
+		if text == "" {
+			continue
+		}
+		c, err := style.ParseColor(text)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = &c
+	}
+	return list, nil
+}
+
+// Finding is one pair of colours: what was chosen, what it needs, and what is
+// shown in its place.
+type Finding struct {
+	Scheme   style.Scheme // light or dark
+	Pair     string       // what stands on what, in English
+	Where    string       // on the page
+	Given    string       // colour that was chosen, or ours
+	Ground   string       // what it stands on
+	Ratio    float64      // of these two, from 1 to 21
+	Required float64
+	Shown    string // colour that is shown
+	Then     float64
+	// Repaired tells that another colour is shown than was given. One that is
+	// not, with too low a ratio, is left to whoever chose it.
+	Repaired bool
+}
+
+// Good tells whether what is shown can be seen well.
+func (f Finding) Good() bool { return f.Then >= f.Required }
+
+// Contrast returns what becomes of the colours that were chosen, the same
+// pairs for light and dark. Error: [ErrColor].
+func (b Brand) Contrast() ([]Finding, error) {
+	light, dark, err := b.palettes()
+	if err != nil {
+		return nil, err
+	}
+	var list []Finding
+	for _, s := range []struct {
+		scheme style.Scheme
+		style.Palette
+	}{{style.Light, light}, {style.Dark, dark}} {
+		text := func(pair, where string, given, shown, ground style.Color) {
+			list = append(list, finding(s.scheme, pair, where, given, shown, ground, style.TextContrast))
+		}
+		text("text on the page", "everywhere", s.Ink, s.Ink, s.Page)
+		text("small text on a card", "hints, the way to the front", s.Soft, s.Soft, s.Card)
+		text("links on the page", "links, numbers that stand out", s.Accent, s.AccentInk, s.Page)
+		text("links on a card", "links in notices", s.Accent, s.AccentInk, s.Card)
+		text("text of a button", "join, go in", s.OnAccent, s.OnAccent, s.Accent)
+		list = append(list, finding(s.scheme, "a button on the page", "join, go in", s.Accent, s.Accent, s.Page, style.PartContrast))
+	}
+	return list, nil
+}
+
+func finding(scheme style.Scheme, pair, where string, given, shown, ground style.Color, required float64) Finding {
+	return Finding{
+		Scheme: scheme, Pair: pair, Where: where, Given: given.String(), Ground: ground.String(), Ratio: given.Contrast(ground), Required: required,
+		Shown: shown.String(), Then: shown.Contrast(ground), Repaired: given != shown,
+	}
 }

@@ -48,16 +48,3 @@ type Clock = clock
 
 // At returns a clock that stands.
 func At(v View) Clock { return clock{v.Now} }
-
-// Contrast returns the contrast ratio of two colours.
-func Contrast(a, b string) (float64, error) {
-	x, err := parseColor(a)
-	if err != nil {
-		return 0, err
-	}
-	y, err := parseColor(b)
-	return x.contrast(y), err
-}
-
-// DarkPage is the background that brands start from in the dark.
-var DarkPage = darkPage.String()

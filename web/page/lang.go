@@ -25,16 +25,30 @@ func tags(langs []Lang) []language.Tag {
 // Languages returns the languages of the pages, the fallback first.
 func Languages() []Lang { return slices.Clone(languages) }
 
-// Match returns the language for a visitor: the chosen one, if it is one of
-// ours, otherwise the best for an Accept-Language header.
-func Match(acceptLanguage, chosen string) Lang {
-	if l := Lang(chosen); slices.Contains(languages, l) {
+// Match returns the language for a visitor: the chosen one, if it is offered,
+// otherwise the best for an Accept-Language header. Offered are all, or those
+// that a room names, its own first.
+func Match(acceptLanguage, chosen string, offered ...Lang) Lang {
+	if len(offered) == 0 {
+		offered = languages
+	}
+	if l := Lang(chosen); slices.Contains(offered, l) {
 		return l
 	}
 	wanted, _, err := language.ParseAcceptLanguage(acceptLanguage)
 	if err != nil {
-		return languages[0]
+		return offered[0]
 	}
-	_, i, _ := matcher.Match(wanted...)
-	return languages[i]
+	if len(offered) == len(languages) {
+		if _, i, confidence := matcher.Match(wanted...); confidence != language.No {
+			return languages[i]
+		}
+		return offered[0]
+	}
+	for _, tag := range wanted {
+		if _, i, confidence := matcher.Match(tag); confidence != language.No && slices.Contains(offered, languages[i]) {
+			return languages[i]
+		}
+	}
+	return offered[0]
 }

@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/proofline/proofline/web/page"
@@ -37,5 +38,30 @@ func TestLanguagesIsACopy(t *testing.T) {
 	page.Languages()[0] = "xx"
 	if got := page.Languages()[0]; got != "en" {
 		t.Errorf("the fallback is %s", got)
+	}
+}
+
+// TestMatchOffered never leaves the languages that a room offers.
+func TestMatchOffered(t *testing.T) {
+	all := page.Languages()
+	slices.Reverse(all)
+	for _, c := range []struct {
+		accept, chosen string
+		offered        []page.Lang
+		want           page.Lang
+	}{
+		{"", "", []page.Lang{"de", "fr"}, "de"},
+		{"en", "", []page.Lang{"de", "fr"}, "de"},
+		{"en, fr;q=0.5", "", []page.Lang{"de", "fr"}, "fr"},
+		{"en, fr-CA;q=0.5, de-AT;q=0.6", "", []page.Lang{"de", "fr"}, "de"},
+		{"fr", "en", []page.Lang{"de", "fr"}, "fr"},
+		{"fr", "de", []page.Lang{"de", "fr"}, "de"},
+		{"sv", "", all, "ar"},
+		{"it", "", all, "it"},
+		{"de;q=no", "", []page.Lang{"ja"}, "ja"},
+	} {
+		if got := page.Match(c.accept, c.chosen, c.offered...); got != c.want {
+			t.Errorf("Match(%q, %q, %v) = %s, want %s", c.accept, c.chosen, c.offered, got, c.want)
+		}
 	}
 }

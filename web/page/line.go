@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"html/template"
 	"net/url"
 	"slices"
@@ -38,6 +39,31 @@ func (p *linePage) Open() *linePage {
 
 // Base is how many people have joined in earlier groups.
 func (p *linePage) Base() uint64 { return p.View.Ticket.Called + p.View.Ticket.AheadMin }
+
+// Scripted is the attribute of what scripts show.
+func (p *linePage) Scripted() template.HTMLAttr { return hidden(!p.Inert) }
+
+// Static is the attribute of what scripts hide.
+func (p *linePage) Static() template.HTMLAttr { return hidden(p.Inert) }
+
+func hidden(is bool) template.HTMLAttr {
+	if is {
+		return " hidden"
+	}
+	return ""
+}
+
+// Countdown is the time to go, where no script writes it.
+func (p *linePage) Countdown() string {
+	if !p.Inert {
+		return ""
+	}
+	left := p.View.Opens.Sub(p.View.Now)
+	if p.View.Ticket != nil {
+		left = p.View.Ticket.Left
+	}
+	return fmt.Sprintf("%d:%02d", int(left.Minutes()), int(left.Seconds())%60)
+}
 
 // Expected returns the range to show for the call, nil for none.
 func (p *linePage) Expected() *Span {

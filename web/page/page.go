@@ -24,6 +24,7 @@
 //	                                     room's targets or below one; kept in a cookie
 //	GET  /r/{slug}/check                 Check. no-store
 //	GET  /r/{slug}/brand.css             Brand.CSS, when Room.Brand is set
+//	GET  /r/{slug}/logo?scheme=dark      the image for the dark, when Room.Dark is set
 //	POST /r/{slug}/line                  join
 //	POST /r/{slug}/claim                 go in
 //	POST /r/{slug}/leave                 give the place up
@@ -65,8 +66,6 @@ import (
 var (
 	// ErrManifest is returned when the built files lack one that the pages need.
 	ErrManifest = errors.New("page: file missing from the manifest")
-	// ErrColor is returned for a colour that is not of the form #rrggbb.
-	ErrColor = errors.New("page: colour must be #rrggbb")
 )
 
 // State is what the page of a line is about.
@@ -97,7 +96,27 @@ type Room struct {
 	Origin  string // name of the log
 	VKey    string // verifier key of the log
 	Logo    string // path of the image, empty for none
+	Dark    string // path of another in the dark, empty for the same
 	Brand   string // path of the stylesheet that [Brand.CSS] makes, empty for none
+	// Offered are the languages to choose from, the room's own first; nil: all.
+	Offered []Lang
+	Texts   Texts // of the organizer, in the visitor's language or the room's
+}
+
+// Texts are the organizer's words; empty ones are left out.
+type Texts struct {
+	Headline Text // below the title
+	Intro    Text // for those without a place; may have several lines
+	Help     Text // where to turn to with questions; may have several lines
+	Footer   Text // below everything; may have several lines
+	// URLs of https or mailto.
+	HelpURL, PrivacyURL, ImprintURL string
+}
+
+// Text is words in a language of their own.
+type Text struct {
+	Words string
+	Lang  Lang
 }
 
 // View is the page of a line, as one visitor sees it.
@@ -111,7 +130,11 @@ type View struct {
 	Closes time.Time     // zero: never
 	Claim  time.Duration // that a called visitor has to go in
 	Paused bool          // calls are held
-	Slower bool          // fewer people are let in than the room announced at first
+	// Held tells, in a pause, that those who are called cannot go in for now either.
+	Held   bool
+	Slower bool // fewer people are let in than the room announced at first
+	// Rehearsal tells that the line leads nowhere.
+	Rehearsal bool
 	// CanJoin tells whether whoever missed or left a place may take a new one.
 	CanJoin bool
 	// Target is the origin of where a claim leads, such as "https://shop.example.com"; empty
@@ -202,6 +225,10 @@ func (p *Pages) Visitor(w io.Writer, v View) error { return p.set.visitor(w, v) 
 
 // Fragment writes the <main> of that page alone.
 func (p *Pages) Fragment(w io.Writer, v View) error { return p.set.fragment(w, v) }
+
+// Preview writes the page of a line for looking at: as it is with scripts, but
+// without any, and with nothing that can be done.
+func (p *Pages) Preview(w io.Writer, v View) error { return p.set.preview(w, v) }
 
 // Check writes the page on which a visitor checks a place.
 func (p *Pages) Check(w io.Writer, v CheckView) error { return p.set.check(w, v) }

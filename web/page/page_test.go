@@ -81,6 +81,12 @@ func checkPolicy(t *testing.T, name string, doc *element) {
 				t.Errorf("%s has a script inline, or from elsewhere: %v", name, e.attributes)
 			}
 		case "link", "a":
+			if isOrganizers(e) {
+				if e.attributes["rel"] != "noopener noreferrer" || e.attributes["target"] != "_blank" {
+					t.Errorf("%s: a link of the organizer is %v", name, e.attributes)
+				}
+				continue
+			}
 			if h := e.attributes["href"]; !strings.HasPrefix(h, "?") && (!strings.HasPrefix(h, "/") || strings.HasPrefix(h, "//")) {
 				t.Errorf("%s: <%s> leads to %q", name, e.name, h)
 			}
@@ -90,6 +96,16 @@ func checkPolicy(t *testing.T, name string, doc *element) {
 			}
 		}
 	}
+}
+
+// isOrganizers tells whether a link is one that the organizer wrote.
+func isOrganizers(e *element) bool {
+	for ; e != nil; e = e.parent {
+		if e.attributes["class"] == "links" {
+			return true
+		}
+	}
+	return false
 }
 
 // checkNames wants words for everything that can be operated.
@@ -138,6 +154,10 @@ func TestStates(t *testing.T) {
 		{"called", []string{"It is your turn", "Go in by 12:07:52 UTC.", "Go in now", "This takes you to shop.example.com."}, []string{"Less than a minute", "paused"}},
 		{"called-late", []string{"Less than a minute left."}, nil},
 		{"called-paused", []string{"The time you have stands still.", "You have 4 minutes to go in."}, []string{"Go in by"}},
+		{"called-held", []string{"It is your turn", "The organizer holds everybody for a moment.", "You have 4 minutes to go in."}, []string{"Go in now", "Go in by", "is paused"}},
+		{"rehearsal", []string{"This is a rehearsal.", "Your place is 4,211"}, nil},
+		{"joinable-branded", []string{"Everybody is welcome", "Doors open early.", "Ask us.", "Help", "Privacy", "Imprint", "All rights reserved.", "Deutsch", "English"}, []string{"Espa\u00f1ol", "rehearsal"}},
+		{"drawn-branded", []string{"Everybody is welcome", "Ask us.", "All rights reserved."}, []string{"Doors open early."}},
 		{"called-at-home", []string{"Go in now"}, []string{"takes you to"}},
 		{"admitted", []string{"You are in", "You went in at 12:01 UTC.", "Continue"}, []string{"Leave"}},
 		{"admitted-at-home", []string{"You are in"}, []string{"Continue"}},
@@ -202,6 +222,9 @@ func TestForms(t *testing.T) {
 	for name, html := range all(t, p, "en") {
 		v, isLine := lines[name]
 		want := forms[v.State]
+		if v.Held {
+			want = nil
+		}
 		if v.CanJoin {
 			want = []string{"line"}
 		}
@@ -270,7 +293,9 @@ func TestEscapes(t *testing.T) {
 	p := newPages(t, manifest)
 	const attack = `"><script>alert(1)</script><p onclick="`
 	v := drawn()
-	v.Room = page.Room{Slug: attack, Title: attack, Message: attack, Origin: attack, VKey: attack, Logo: "javascript:alert(1)", Brand: "javascript:alert(1)"}
+	v.Room = page.Room{Slug: attack, Title: attack, Message: attack, Origin: attack, VKey: attack, Logo: "javascript:alert(1)", Dark: "javascript:alert(1)", Brand: "javascript:alert(1)"}
+	text := page.Text{Words: attack, Lang: attack}
+	v.Room.Texts = page.Texts{text, text, text, text, "javascript:alert(1)", " JaVaScRiPt:alert(1)", "data:text/html,<script>alert(1)</script>"}
 	v.Target = "javascript:alert(1)//" + attack
 	for _, state := range []page.State{page.Joinable, page.Waiting, page.Drawn, page.Called, page.Left} {
 		v.State = state
@@ -283,7 +308,7 @@ func TestEscapes(t *testing.T) {
 			if e.name == "script" && len(e.children) > 0 || e.has("onclick") {
 				t.Errorf("%s: <%s> of an attack", state, e.name)
 			}
-			if src := e.attributes["src"] + e.attributes["href"]; strings.Contains(src, "javascript:") {
+			if src := strings.ToLower(e.attributes["src"] + e.attributes["href"] + e.attributes["srcset"]); strings.Contains(src, "javascript:") || strings.Contains(src, "data:") {
 				t.Errorf("%s: <%s> leads to %q", state, e.name, src)
 			}
 		}

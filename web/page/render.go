@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"time"
 )
 
@@ -15,6 +16,7 @@ type frame struct {
 	Room    *Room  // nil outside of rooms
 	Title   string // of the document
 	Refresh int    // seconds after which the page loads itself anew, 0 for never
+	Inert   bool   // for looking at: as with scripts, but nothing can be done
 }
 
 func (s *set) frame(l Lang, now time.Time, r *Room, title string) (frame, error) {
@@ -45,15 +47,23 @@ func (s *set) execute(w io.Writer, l Lang, name string, data any) error {
 // Path returns the path of the room's page.
 func (r *Room) Path() string { return "/r/" + url.PathEscape(r.Slug) }
 
-func (s *set) visitor(w io.Writer, v View) error { return s.line(w, "visitor", v) }
+// Offers tells whether visitors may choose a language.
+func (f frame) Offers(l Lang) bool {
+	return f.Room == nil || len(f.Room.Offered) == 0 || slices.Contains(f.Room.Offered, l)
+}
 
-func (s *set) fragment(w io.Writer, v View) error { return s.line(w, "line", v) }
+func (s *set) visitor(w io.Writer, v View) error { return s.line(w, "visitor", v, false) }
 
-func (s *set) line(w io.Writer, name string, v View) error {
+func (s *set) preview(w io.Writer, v View) error { return s.line(w, "visitor", v, true) }
+
+func (s *set) fragment(w io.Writer, v View) error { return s.line(w, "line", v, false) }
+
+func (s *set) line(w io.Writer, name string, v View, inert bool) error {
 	f, err := s.frame(v.Lang, v.Now, &v.Room, "title."+string(v.State))
 	if err != nil {
 		return err
 	}
+	f.Inert = inert
 	p := linePage{frame: f, View: &v}
 	if p.Changes() {
 		p.Refresh = int(v.Refresh / time.Second)

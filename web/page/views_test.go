@@ -28,7 +28,13 @@ var room = page.Room{
 // branded is a room in an organizer's colours, with a logo and a message.
 var branded = page.Room{
 	Slug: "concert", Title: "Summer concert: general sale", Message: "Doors open at 19:00.\nThere are tickets for everybody in this line.",
-	Origin: room.Origin, VKey: room.VKey, Logo: "/r/concert/logo", Brand: "/r/concert/brand.css",
+	Origin: room.Origin, VKey: room.VKey, Logo: "/r/concert/logo", Dark: "/r/concert/logo?scheme=dark", Brand: "/r/concert/brand.css",
+	Offered: []page.Lang{"de", "en"},
+	Texts: page.Texts{
+		Headline: page.Text{"Everybody is welcome", "en"}, Intro: page.Text{"Doors open early.\nBring water.", "en"},
+		Help: page.Text{"Ask us.", "en"}, Footer: page.Text{"All rights reserved.", "en"},
+		HelpURL: "mailto:help@example.com", PrivacyURL: "https://example.com/privacy", ImprintURL: "https://example.com/imprint",
+	},
 }
 
 func view(state page.State) page.View {
@@ -81,9 +87,12 @@ func change(v page.View, change func(v *page.View)) page.View {
 
 // lines are pages of a line, one or more for every state.
 var lines = map[string]page.View{
-	"upcoming": change(view(page.Upcoming), func(v *page.View) { v.Opens, v.Starts = at(27), at(57) }),
-	"joinable": view(page.Joinable),
-	"full":     view(page.Full),
+	"upcoming":         change(view(page.Upcoming), func(v *page.View) { v.Opens, v.Starts = at(27), at(57) }),
+	"joinable":         view(page.Joinable),
+	"full":             view(page.Full),
+	"joinable-branded": change(view(page.Joinable), func(v *page.View) { v.Room = branded }),
+	"called-held":      change(called(), func(v *page.View) { v.Paused, v.Held = true, true }),
+	"rehearsal":        change(drawn(), func(v *page.View) { v.Rehearsal = true }),
 	"joinable-closes": change(view(page.Joinable), func(v *page.View) {
 		v.Closes, v.Starts, v.Room = at(60*30), at(40), branded
 	}),
@@ -198,7 +207,7 @@ func TestPreview(t *testing.T) {
 			}
 		}
 	}
-	css, err := page.Brand{Color: "#c2185b", Background: "#fff7f0"}.CSS()
+	css, err := page.Brand{Colors: page.Colors{Color: "#c2185b", Background: "#fff7f0"}}.CSS()
 	if err != nil {
 		t.Fatal(err)
 	}

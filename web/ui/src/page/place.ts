@@ -10,6 +10,7 @@ export interface Place {
   opens: number;
   starts: number;
   paused: boolean;
+  held: boolean; // in a pause: whoever is called cannot go in either
   cookie: boolean; // the secret came along as a cookie
   ticket: string | undefined;
   joined: number;
@@ -32,6 +33,7 @@ export function readPlace(data: DOMStringMap): Place {
     opens: number(data["opens"]),
     starts: number(data["starts"]),
     paused: data["paused"] !== undefined,
+    held: data["held"] !== undefined,
     cookie: data["cookie"] !== undefined,
     ticket: data["ticket"],
     joined: number(data["joined"]),
@@ -59,7 +61,7 @@ export function hasMoved(place: Place, room: Room, now: number): boolean {
     case "drawn":
       return over || room.called >= (place.position ?? Infinity);
     case "called": // in a pause the time to go in stands still: the server knows how much is left
-      return over || room.paused !== place.paused || (!room.paused && now >= place.now + place.left);
+      return over || room.paused !== place.paused || room.held !== place.held || (!room.paused && now >= place.now + place.left);
     case "closed":
       return over;
   }

@@ -3,6 +3,7 @@ export interface Room {
   size: number; // of the transcript: a document with less is older
   phase: string;
   paused: boolean;
+  held: boolean; // in a pause: nobody goes in
   full: boolean; // nobody more can join for now
   message: string;
   opens: number; // milliseconds since the Unix epoch, as all moments here
@@ -26,6 +27,7 @@ export function readRoom(json: unknown): Room {
     size: doc.number("size"),
     phase: doc.text("phase"),
     paused: doc.flag("paused"),
+    held: doc.flag("held"),
     full: doc.flag("full"),
     message: doc.text("message"),
     opens: doc.time("opens"),

@@ -20,6 +20,8 @@ test("the server is asked when, and only when, a place has moved", () => {
     ["called, a pause begins", drawnOf(3000, { state: "called", left: minute }), roomOf({ paused: true }), noon, true],
     ["called, a pause goes on", drawnOf(3000, { state: "called", left: minute, paused: true }), roomOf({ paused: true }), noon + 9 * minute, false],
     ["called, a pause ends", drawnOf(3000, { state: "called", left: minute, paused: true }), roomOf(), noon, true],
+    ["called, held", drawnOf(3000, { state: "called", left: minute, paused: true }), roomOf({ paused: true, held: true }), noon, true],
+    ["called, held still", drawnOf(3000, { state: "called", left: minute, paused: true, held: true }), roomOf({ paused: true, held: true }), noon, false],
     ["upcoming", placeOf({ state: "upcoming" }), roomOf({ phase: "upcoming" }), noon, false],
     ["opens at another time", placeOf({ state: "upcoming" }), roomOf({ opens: noon }), noon, true],
     ["joinable", placeOf({ state: "joinable" }), roomOf(), noon, false],

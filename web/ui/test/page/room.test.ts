@@ -5,7 +5,7 @@ import { readRoom } from "../../src/page/room.ts";
 
 /** As the server writes it, without what pages do not need. */
 const document = {
-  size: 5, phase: "serving", paused: false, full: false, message: "Hello", opens: "2030-05-01T11:00:00.000Z", starts: "2030-05-01T12:00:00.000Z",
+  size: 5, phase: "serving", paused: false, held: false, full: false, message: "Hello", opens: "2030-05-01T11:00:00.000Z", starts: "2030-05-01T12:00:00.000Z",
   closes: null, outflow: { per_minute: 60, max_active: 0 }, window: null,
   windows: [{ index: 3, from: "2030-05-01T11:03:00.000Z", to: "2030-05-01T11:04:00.000Z", arrivals: 7, frozen: true, drawn: true, first_position: 12 }],
   lanes: { general: { drawn: 18, called: 2 } }, poll: { after_ms: 2000, jitter: 0.3, listen_ahead: 100 }, now: "2030-05-01T12:00:00.500Z",
@@ -13,7 +13,7 @@ const document = {
 
 test("a state document", () => {
   assert.deepEqual(readRoom(document), {
-    size: 5, phase: "serving", paused: false, full: false, message: "Hello", opens: Date.UTC(2030, 4, 1, 11), starts: Date.UTC(2030, 4, 1, 12),
+    size: 5, phase: "serving", paused: false, held: false, full: false, message: "Hello", opens: Date.UTC(2030, 4, 1, 11), starts: Date.UTC(2030, 4, 1, 12),
     perMinute: 60, drawn: 18, called: 2, groups: new Map([[3, 7]]), after: 2000, jitter: 0.3, listenAhead: 100, now: Date.UTC(2030, 4, 1, 12) + 500,
   });
 });
@@ -21,7 +21,7 @@ test("a state document", () => {
 test("what is not a state document is refused", () => {
   for (const broken of [
     null, [], "state", {}, { ...document, size: "5" }, { ...document, size: -1 }, { ...document, size: NaN }, { ...document, phase: 1 },
-    { ...document, paused: 0 }, { ...document, opens: "soon" }, { ...document, windows: {} }, { ...document, windows: [3] },
+    { ...document, paused: 0 }, { ...document, held: undefined }, { ...document, opens: "soon" }, { ...document, windows: {} }, { ...document, windows: [3] },
     { ...document, lanes: {} }, { ...document, poll: null }, { ...document, message: null },
   ]) {
     assert.throws(() => readRoom(broken), /^Error: state/, JSON.stringify(broken));

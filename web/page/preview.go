@@ -1,0 +1,115 @@
+package page
+
+import (
+	"slices"
+	"time"
+)
+
+// Sample is what a preview is made of: a room that may not exist yet.
+type Sample struct {
+	Room   Room
+	Lang   Lang
+	Now    time.Time
+	Claim  time.Duration // that a called visitor has to go in
+	Target string        // origin of where a claim leads, empty for none
+}
+
+// Example is one page to look at.
+type Example struct {
+	Name  string // "drawn-paused"
+	About string // what it shows, in English
+	View  View
+}
+
+// Figures of the examples.
+const (
+	samplePlace   = 4211
+	sampleCalled  = 3190
+	sampleEarlier = 3210
+	sampleGroup   = 412
+)
+
+// Previews returns every page that a visitor of the room may see, in the order
+// of a visit, with sample figures.
+func Previews(s Sample) []Example {
+	now := s.Now.Truncate(time.Minute).Add(20 * time.Second)
+	bare := func(state State) View {
+		return View{
+			Room: s.Room, Lang: s.Lang, State: state, Now: now, Opens: now.Add(-time.Hour), Starts: now.Add(-30 * time.Minute),
+			Claim: s.Claim, Target: s.Target, CanJoin: true, Poll: time.Minute,
+		}
+	}
+	upcoming := bare(Upcoming)
+	upcoming.Opens, upcoming.Starts = now.Add(12*time.Minute+34*time.Second), now.Add(42*time.Minute+34*time.Second)
+	with := func(v View, change func(*View)) View {
+		if v.Ticket != nil {
+			ticket := *v.Ticket
+			v.Ticket = &ticket
+		}
+		change(&v)
+		return v
+	}
+	waiting, drawn := sampleWaiting(bare(Waiting)), sampleDrawn(bare(Drawn))
+	called := sampleCalledNow(sampleDrawn(bare(Called)))
+	settled := func(state State) View {
+		return with(called, func(v *View) { v.State, v.Ticket.Left, v.Ticket.Settled = state, 0, now.Add(-2*time.Minute) })
+	}
+	paused := func(v *View) { v.Paused, v.Ticket.Expected = true, nil }
+	return []Example{
+		{"upcoming", "Before the line opens", upcoming},
+		{"joinable", "Open, without a place", bare(Joinable)},
+		{"full", "Nobody more can join for now", bare(Full)},
+		{"waiting", "In a group that is not drawn", waiting},
+		{"waiting-paused", "The same in a pause", with(waiting, paused)},
+		{"drawn", "With a place", drawn},
+		{"drawn-slower", "With a place, and fewer people are let in than announced", with(drawn, func(v *View) { v.Slower = true })},
+		{"drawn-paused", "With a place, in a pause", with(drawn, paused)},
+		{"called", "May go in", called},
+		{"called-late", "May go in, and little time is left", with(called, func(v *View) { v.Ticket.Left = 41 * time.Second })},
+		{"called-held", "May go in, and everybody is held", with(called, func(v *View) { v.Paused, v.Held = true, true })},
+		{"admitted", "Went in", settled(Admitted)},
+		{"missed", "Did not go in in time", settled(Missed)},
+		{"left", "Gave the place up", settled(Left)},
+		{"revoked", "Lost the place by your decision", settled(Revoked)},
+		{"closed", "Joining is over", bare(Closed)},
+		{"ended", "The line is over", bare(Ended)},
+		{"rehearsal", "A place in a rehearsal", with(drawn, func(v *View) { v.Rehearsal = true })},
+	}
+}
+
+// PreviewOf returns the example of that name, or the first of all.
+func PreviewOf(s Sample, name string) Example {
+	all := Previews(s)
+	if i := slices.IndexFunc(all, func(e Example) bool { return e.Name == name }); i >= 0 {
+		return all[i]
+	}
+	return all[0]
+}
+
+// sampleTicket is nobody's: no visitor's ticket is all zeros.
+const sampleTicket = "00000000-0000-8000-8000-000000000000"
+
+func sampleWaiting(v View) View {
+	from := v.Now.Truncate(time.Minute)
+	v.Ticket = &Ticket{
+		ID: sampleTicket, Joined: v.Now.Add(-13 * time.Second),
+		Window: Window{Index: 60, From: from, To: from.Add(time.Minute), Draws: from.Add(66 * time.Second), Arrivals: sampleGroup},
+		Called: sampleCalled, AheadMin: sampleEarlier, AheadMax: sampleEarlier + sampleGroup - 1,
+		Expected: &Span{v.Now.Add(14 * time.Minute), v.Now.Add(25 * time.Minute)},
+	}
+	return v
+}
+
+func sampleDrawn(v View) View {
+	v = sampleWaiting(v)
+	t, from := v.Ticket, v.Now.Truncate(time.Minute).Add(-11*time.Minute)
+	t.Joined, t.Window.From, t.Window.To, t.Window.Draws = from.Add(40*time.Second), from, from.Add(time.Minute), from.Add(66*time.Second)
+	t.Position, t.AheadMin, t.AheadMax = samplePlace, samplePlace-sampleCalled-1, samplePlace-sampleCalled-1
+	return v
+}
+
+func sampleCalledNow(v View) View {
+	t := v.Ticket
+	t.Called, t.AheadMin, t.AheadMax, t.Expected, t.Left = samplePlace, 0, 0, nil, v.Claim*9/10
+	return v
+}

@@ -1,0 +1,74 @@
+package page_test
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/web/page"
+)
+
+func sample(l page.Lang) page.Sample {
+	return page.Sample{Room: branded, Lang: l, Now: noon, Claim: 5 * time.Minute, Target: "https://shop.example.com"}
+}
+
+// TestPreviews wants every state in every language, as scripts leave the page,
+// with nothing that can be done.
+func TestPreviews(t *testing.T) {
+	p := newPages(t, manifest)
+	for _, l := range page.Languages() {
+		seen := map[page.State]bool{}
+		for _, e := range page.Previews(sample(l)) {
+			seen[e.View.State] = true
+			name := string(l) + "/" + e.Name
+			var b bytes.Buffer
+			if err := p.Preview(&b, e.View); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			doc := parseHTML(t, name, b.String())
+			checkFrame(t, name, l, doc)
+			checkPolicy(t, name, doc)
+			if body := doc.named("body"); len(body) != 1 || !body[0].has("inert") || len(doc.named("script")) > 0 {
+				t.Errorf("%s can be operated", name)
+			}
+			for _, e := range doc.all(func(e *element) bool { return e.has("data-static") || e.has("data-scripted") }) {
+				if e.isShown() != e.has("data-scripted") && e.attributes["data-static"] == "" {
+					t.Errorf("%s: <%s> %v is not as scripts leave it", name, e.name, e.attributes)
+				}
+			}
+			if e.About == "" || !slices.ContainsFunc(doc.named("time"), func(e *element) bool { return true }) && e.View.Ticket != nil {
+				t.Errorf("%s is not described, or without times", name)
+			}
+		}
+		if len(seen) != 12 {
+			t.Errorf("%d states in %s", len(seen), l)
+		}
+	}
+}
+
+// TestPreviewFigures wants figures that go with one another.
+func TestPreviewFigures(t *testing.T) {
+	p := newPages(t, manifest)
+	for name, want := range map[string][]string{
+		"upcoming":    {"12:34", "Doors open early."},
+		"drawn":       {"Your place is 4,211", "1,020 people are ahead of you.", "Places up to 3,190 have been called."},
+		"called":      {"4:30", "Go in now"},
+		"called-late": {"0:41", "Less than a minute left."},
+		"called-held": {"4:30", "The organizer holds everybody"},
+		"rehearsal":   {"This is a rehearsal."},
+		"nonsense":    {"12:34"}, // the first of all
+	} {
+		var b bytes.Buffer
+		if err := p.Preview(&b, page.PreviewOf(sample("en"), name).View); err != nil {
+			t.Fatal(err)
+		}
+		text := parseHTML(t, name, b.String()).text()
+		for _, want := range want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not say %q: %s", name, want, text)
+			}
+		}
+	}
+}
