@@ -17,6 +17,8 @@ const pages = {
     { in: "src/style/page.css", out: "page" },
     { in: "src/console/main.ts", out: "console" },
     { in: "src/style/console.css", out: "console" },
+    { in: "src/console/live/main.ts", out: "live" },
+    { in: "src/style/live.css", out: "live" },
     { in: "src/style/icon.svg", out: "icon" },
   ],
   outdir: "dist",

@@ -1,0 +1,100 @@
+import uPlot from "uplot";
+
+import { decimal } from "./words.ts";
+
+/** A line of a chart: its name, a variable of the colours, and whether it is a mark to measure by. */
+export interface Line {
+  name: string;
+  color: string;
+  isMark?: boolean;
+}
+
+const height = 180;
+
+/**
+ * A chart of lines over time, as wide as its place, in the colours of the page.
+ * It is an image to those who cannot see it: the figures are beside it in words,
+ * and below it in a table.
+ */
+export class Chart {
+  readonly #place: HTMLElement;
+  readonly #caption: HTMLElement | null;
+  readonly #lines: readonly Line[];
+  readonly #unit: string;
+  #plot: uPlot | undefined;
+  #data: uPlot.AlignedData;
+
+  constructor(figure: HTMLElement, lines: readonly Line[], unit: string) {
+    this.#place = figure.querySelector<HTMLElement>("[data-plot]") ?? figure;
+    this.#caption = figure.querySelector("figcaption");
+    this.#lines = lines;
+    this.#unit = unit;
+    this.#data = [[], ...lines.map(() => [])];
+    this.#place.setAttribute("aria-hidden", "true");
+    new ResizeObserver(() => this.#fit()).observe(this.#place);
+    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#draw());
+  }
+
+  /** Shows columns, the first of which are moments in seconds. */
+  show(at: number[], ...columns: (number | null)[][]): void {
+    this.#data = [at, ...columns];
+    if (this.#plot) this.#plot.setData(this.#data);
+    else this.#draw();
+    this.#say(columns[0] ?? []);
+  }
+
+  #say(values: readonly (number | null)[]): void {
+    if (!this.#caption) return;
+    const known = values.filter((value) => value !== null);
+    const latest = known.at(-1);
+    let most = 0;
+    for (const value of known) most = Math.max(most, value);
+    this.#caption.textContent = latest === undefined ? "Nothing yet" : `Now ${decimal(latest)}${this.#unit}; at most ${decimal(most)}`;
+  }
+
+  #fit(): void {
+    const width = this.#place.clientWidth;
+    if (width > 0) this.#plot?.setSize({ width, height });
+  }
+
+  #draw(): void {
+    this.#plot?.destroy();
+    const style = getComputedStyle(document.documentElement);
+    const color = (name: string): string => style.getPropertyValue(name).trim();
+    const axis = { stroke: color("--soft"), grid: { stroke: color("--rule"), width: 1 }, ticks: { show: false } };
+    const options: uPlot.Options = {
+      width: Math.max(this.#place.clientWidth, 100),
+      height,
+      legend: { show: false },
+      cursor: { drag: { x: false, y: false }, points: { show: true } },
+      scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, 1)] } },
+      axes: [
+        { ...axis, space: 70 },
+        { ...axis, size: 56, values: (_, splits) => splits.map((value) => (Number.isInteger(value) ? short(value) : "")) },
+      ],
+      series: [
+        {},
+        ...this.#lines.map(({ name, color: variable, isMark }, i) => ({
+          label: name,
+          stroke: color(variable),
+          width: isMark ? 1.5 : 2,
+          ...(isMark ? { dash: [6, 4] } : {}),
+          ...(i === 0 ? { fill: color("--band") } : {}),
+          points: { show: false },
+        })),
+      ],
+    };
+    this.#plot = new uPlot(options, this.#data, this.#place);
+  }
+}
+
+/** Writes a large number in few letters: 1.5k, 200k, 3M. */
+export function short(value: number): string {
+  for (const [unit, name] of [
+    [1e6, "M"],
+    [1e3, "k"],
+  ] as const) {
+    if (value >= unit) return `${Number((value / unit).toFixed(1))}${name}`;
+  }
+  return String(value);
+}

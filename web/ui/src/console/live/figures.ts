@@ -1,0 +1,46 @@
+// What the server sends of a room: see console/live/figures.go.
+
+export interface Figures {
+  at: string;
+  phase: string;
+  arrivals: number;
+  arrival_rate: number | null;
+  waiting: number;
+  windows: { index: number; from: string; to: string; arrivals: number; waiting: number; frozen: boolean; drawn: boolean }[];
+  active: number;
+  admitted: number;
+  joining: { earliest: string; latest: string } | null;
+  outflow: { per_minute: number; max_active: number; minute: number | null };
+  witnesses: { name: string; cosigned: number; draws: number }[];
+  nodes: { name: string; version: string; self: boolean; lost: boolean; healthy: boolean; started: string; rooms: number; goroutines: number; heap: number }[];
+}
+
+/** The latest minutes, a value a second in each list; at is in seconds. */
+export interface Series {
+  at: number[];
+  arrivals: number[];
+  waiting: number[];
+  admitted: number[];
+  active: number[];
+}
+
+/** One step of a room's history: see console/live/history.go. */
+export interface Minute {
+  at: string;
+  arrivals: number;
+  admitted: number;
+  waiting: number;
+  active: number;
+  per_minute: number;
+  max_active: number;
+}
+
+/** Returns the value at a path such as "outflow.minute"; the whole for "". */
+export function valueAt(figures: object, path: string): unknown {
+  let value: unknown = figures;
+  for (const name of path ? path.split(".") : []) {
+    if (typeof value !== "object" || value === null) return undefined;
+    value = (value as Record<string, unknown>)[name];
+  }
+  return value;
+}

@@ -1,0 +1,91 @@
+import type { Figures, Minute, Series } from "./figures.ts";
+
+/** How much is shown, in seconds. */
+const kept = 15 * 60;
+
+/** What charts show: lists of equal length, the first of seconds since the Unix epoch. */
+export interface Columns {
+  at: number[];
+  arrivals: (number | null)[];
+  waiting: number[];
+  admitted: (number | null)[];
+  active: number[];
+}
+
+/** The latest 15 minutes of a room. */
+export class Past implements Columns {
+  at: number[] = [];
+  arrivals: (number | null)[] = [];
+  waiting: number[] = [];
+  admitted: (number | null)[] = [];
+  active: number[] = [];
+  #arrivals: number | undefined; // so far, as of the latest second
+
+  /** Begins anew with what the server has. */
+  take(series: Series): void {
+    this.at = [...series.at];
+    this.arrivals = [...series.arrivals];
+    this.waiting = [...series.waiting];
+    this.admitted = [...series.admitted];
+    this.active = [...series.active];
+    this.#arrivals = undefined;
+  }
+
+  /** Adds the figures of a second. */
+  push(f: Figures): void {
+    const at = Date.parse(f.at) / 1000;
+    const last = this.at.at(-1) ?? -Infinity;
+    if (!(at > last)) return;
+    const passed = at - last;
+    const rate = this.#arrivals === undefined ? f.arrival_rate : (f.arrivals - this.#arrivals) / passed;
+    this.#arrivals = f.arrivals;
+    this.at.push(at);
+    this.arrivals.push(rate);
+    this.waiting.push(f.waiting);
+    this.admitted.push(f.outflow.minute);
+    this.active.push(f.active);
+    const old = this.at.findIndex((moment) => moment >= at - kept);
+    if (old > 0) for (const list of [this.at, this.arrivals, this.waiting, this.admitted, this.active]) list.splice(0, old);
+  }
+
+  /** Sums up whole minutes, the latest first. */
+  minutes(): { at: number; arrivals: number; waiting: number; admitted: number | null; active: number }[] {
+    const rows = new Map<number, { rates: number[]; last: number }>();
+    this.at.forEach((at, i) => {
+      const minute = Math.floor(at / 60) * 60;
+      const row = rows.get(minute) ?? { rates: [], last: i };
+      const rate = this.arrivals[i] ?? null;
+      if (rate !== null) row.rates.push(rate);
+      row.last = i;
+      rows.set(minute, row);
+    });
+    return [...rows]
+      .map(([at, { rates, last }]) => ({
+        at,
+        arrivals: rates.reduce((sum, rate) => sum + rate, 0) / Math.max(rates.length, 1),
+        waiting: this.waiting[last] ?? 0,
+        admitted: this.admitted[last] ?? null,
+        active: this.active[last] ?? 0,
+      }))
+      .reverse();
+  }
+}
+
+/** Turns a history into rates a minute. Between two steps nothing changed, or nobody looked. */
+export function ofMinutes(list: readonly Minute[]): Columns & { target: number[]; limit: (number | null)[] } {
+  const columns = { at: [], arrivals: [], waiting: [], admitted: [], active: [], target: [], limit: [] } as ReturnType<typeof ofMinutes>;
+  let before: Minute | undefined;
+  for (const m of list) {
+    const at = Date.parse(m.at) / 1000;
+    const minutes = before ? (at - Date.parse(before.at) / 1000) / 60 : 1;
+    columns.at.push(at);
+    columns.arrivals.push((m.arrivals - (before?.arrivals ?? 0)) / minutes);
+    columns.waiting.push(m.waiting);
+    columns.admitted.push((m.admitted - (before?.admitted ?? 0)) / minutes);
+    columns.active.push(m.active);
+    columns.target.push(m.per_minute);
+    columns.limit.push(m.max_active || null);
+    before = m;
+  }
+  return columns;
+}
