@@ -25,7 +25,7 @@ func (s *Server) openConsole(o Options) {
 		manifest = nil // that pages have no scripts and styles is logged already
 	}
 	c, err := console.New(console.Options{
-		Identify: identify(o.Accounts), Describe: s.explain, Desk: o.Desk, Live: o.Live,
+		Identify: identify(o.Accounts), Describe: s.explain, Desk: o.Desk, Live: o.Live, Closing: s.closing,
 		CrossOrigin: s.crossOrigin, Manifest: manifest, Version: o.Version, PublicURL: o.Rooms.PublicURL, Foreign: s.isForeign, Log: o.Log,
 	})
 	if err != nil {
