@@ -41,10 +41,10 @@ func (p *linePage) Open() *linePage {
 func (p *linePage) Base() uint64 { return p.View.Ticket.Called + p.View.Ticket.AheadMin }
 
 // Scripted is the attribute of what scripts show.
-func (p *linePage) Scripted() template.HTMLAttr { return hidden(!p.Inert) }
+func (p *linePage) Scripted() template.HTMLAttr { return hidden(p.Inline == nil) }
 
 // Static is the attribute of what scripts hide.
-func (p *linePage) Static() template.HTMLAttr { return hidden(p.Inert) }
+func (p *linePage) Static() template.HTMLAttr { return hidden(p.Inline != nil) }
 
 func hidden(is bool) template.HTMLAttr {
 	if is {
@@ -55,7 +55,7 @@ func hidden(is bool) template.HTMLAttr {
 
 // Countdown is the time to go, where no script writes it.
 func (p *linePage) Countdown() string {
-	if !p.Inert {
+	if p.Inline == nil {
 		return ""
 	}
 	left := p.View.Opens.Sub(p.View.Now)

@@ -227,8 +227,12 @@ func (p *Pages) Visitor(w io.Writer, v View) error { return p.set.visitor(w, v) 
 func (p *Pages) Fragment(w io.Writer, v View) error { return p.set.fragment(w, v) }
 
 // Preview writes the page of a line for looking at: as it is with scripts, but
-// without any, and with nothing that can be done.
-func (p *Pages) Preview(w io.Writer, v View) error { return p.set.preview(w, v) }
+// without any, and with nothing that can be done. Room's Logo, Dark and Brand
+// are left alone.
+func (p *Pages) Preview(w io.Writer, v View, in Inline) error {
+	v.Room.Brand = ""
+	return p.set.preview(w, v, &in)
+}
 
 // Check writes the page on which a visitor checks a place.
 func (p *Pages) Check(w io.Writer, v CheckView) error { return p.set.check(w, v) }

@@ -1,6 +1,9 @@
 package page
 
 import (
+	"bytes"
+	"html/template"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -13,6 +16,32 @@ type Sample struct {
 	Claim  time.Duration // that a called visitor has to go in
 	Target string        // origin of where a claim leads, empty for none
 }
+
+// Inline is what a preview has in itself, because it is stored nowhere yet.
+type Inline struct {
+	Nonce string // that the content security policy allows this style by
+	CSS   []byte // of [Brand.In]
+	Logo  string // data URL of an image, empty for none
+}
+
+// Style is the stylesheet, which this program wrote; nothing at all if it could
+// end its element.
+func (in *Inline) Style() template.CSS {
+	if bytes.IndexByte(in.CSS, '<') >= 0 {
+		return ""
+	}
+	return template.CSS(in.CSS) //nolint:gosec // see above
+}
+
+// Image is the logo, if it is an image in base64.
+func (in *Inline) Image() template.URL {
+	if !imageForm.MatchString(in.Logo) {
+		return ""
+	}
+	return template.URL(in.Logo) //nolint:gosec // see above
+}
+
+var imageForm = regexp.MustCompile(`^data:image/(png|jpeg|webp);base64,[A-Za-z0-9+/]+=*$`)
 
 // Example is one page to look at.
 type Example struct {

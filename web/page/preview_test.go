@@ -24,7 +24,7 @@ func TestPreviews(t *testing.T) {
 			seen[e.View.State] = true
 			name := string(l) + "/" + e.Name
 			var b bytes.Buffer
-			if err := p.Preview(&b, e.View); err != nil {
+			if err := p.Preview(&b, e.View, page.Inline{}); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			doc := parseHTML(t, name, b.String())
@@ -61,7 +61,7 @@ func TestPreviewFigures(t *testing.T) {
 		"nonsense":    {"12:34"}, // the first of all
 	} {
 		var b bytes.Buffer
-		if err := p.Preview(&b, page.PreviewOf(sample("en"), name).View); err != nil {
+		if err := p.Preview(&b, page.PreviewOf(sample("en"), name).View, page.Inline{}); err != nil {
 			t.Fatal(err)
 		}
 		text := parseHTML(t, name, b.String()).text()
@@ -69,6 +69,35 @@ func TestPreviewFigures(t *testing.T) {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s does not say %q: %s", name, want, text)
 			}
+		}
+	}
+}
+
+// TestInline wants style and logo of a preview in the page itself, and nothing
+// else by that way.
+func TestInline(t *testing.T) {
+	p := newPages(t, manifest)
+	render := func(in page.Inline) string {
+		var b bytes.Buffer
+		if err := p.Preview(&b, page.PreviewOf(sample("en"), "drawn").View, in); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	const logo = "data:image/png;base64,iVBORw0KGgo+/A=="
+	html := render(page.Inline{Nonce: "abc", CSS: []byte(`html{font-family:"Noto Serif"}body main > h2{gap: 0}`), Logo: logo})
+	for _, want := range []string{`<style nonce="abc">html{font-family:"Noto Serif"}body main > h2{gap: 0}</style>`, `<img src="data:image/png;base64,iVBORw0KGgo&#43;/A==" alt="">`} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %s in %s", want, html)
+		}
+	}
+	if strings.Contains(html, "brand.css") || strings.Contains(html, "/logo") {
+		t.Errorf("what is stored is in the preview: %s", html)
+	}
+	html = render(page.Inline{CSS: []byte("</style><script>alert(1)</script>"), Logo: `data:image/svg+xml;base64,PHN2Zz4=`})
+	for _, not := range []string{"alert(1)", "svg+xml", "<img"} {
+		if strings.Contains(html, not) {
+			t.Errorf("%s in %s", not, html)
 		}
 	}
 }

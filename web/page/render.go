@@ -13,10 +13,10 @@ import (
 type frame struct {
 	*speaker
 	clock
-	Room    *Room  // nil outside of rooms
-	Title   string // of the document
-	Refresh int    // seconds after which the page loads itself anew, 0 for never
-	Inert   bool   // for looking at: as with scripts, but nothing can be done
+	Room    *Room   // nil outside of rooms
+	Title   string  // of the document
+	Refresh int     // seconds after which the page loads itself anew, 0 for never
+	Inline  *Inline // of a page for looking at; nil for all others
 }
 
 func (s *set) frame(l Lang, now time.Time, r *Room, title string) (frame, error) {
@@ -52,18 +52,18 @@ func (f frame) Offers(l Lang) bool {
 	return f.Room == nil || len(f.Room.Offered) == 0 || slices.Contains(f.Room.Offered, l)
 }
 
-func (s *set) visitor(w io.Writer, v View) error { return s.line(w, "visitor", v, false) }
+func (s *set) visitor(w io.Writer, v View) error { return s.line(w, "visitor", v, nil) }
 
-func (s *set) preview(w io.Writer, v View) error { return s.line(w, "visitor", v, true) }
+func (s *set) preview(w io.Writer, v View, in *Inline) error { return s.line(w, "visitor", v, in) }
 
-func (s *set) fragment(w io.Writer, v View) error { return s.line(w, "line", v, false) }
+func (s *set) fragment(w io.Writer, v View) error { return s.line(w, "line", v, nil) }
 
-func (s *set) line(w io.Writer, name string, v View, inert bool) error {
+func (s *set) line(w io.Writer, name string, v View, in *Inline) error {
 	f, err := s.frame(v.Lang, v.Now, &v.Room, "title."+string(v.State))
 	if err != nil {
 		return err
 	}
-	f.Inert = inert
+	f.Inline = in
 	p := linePage{frame: f, View: &v}
 	if p.Changes() {
 		p.Refresh = int(v.Refresh / time.Second)
