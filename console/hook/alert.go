@@ -1,0 +1,229 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/mail"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/hook/pghook"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+const (
+	// AlertQuiet is for how long no alert of the same kind and room follows.
+	AlertQuiet = 15 * time.Minute
+	// DefaultNoShows is the share of people called who do not come that is worth
+	// an alert, in percent.
+	DefaultNoShows = 30
+
+	maxEmails = 20
+	maxEmail  = 254 // characters, RFC 5321 section 4.5.3.1.3
+)
+
+// AlertSettings is who in an organization is told of what.
+type AlertSettings struct {
+	Emails    []string    `json:"emails"`
+	Endpoints []uuid.UUID `json:"endpoints"` // get events of type "alert"
+	Kinds     []AlertKind `json:"kinds"`
+	// NoShowPercent is the share of people called who do not come that is worth
+	// an alert of the kind no_shows.
+	NoShowPercent int `json:"no_show_percent"`
+}
+
+// normal returns the settings in the form that is stored.
+func (s AlertSettings) normal() AlertSettings {
+	for i, email := range s.Emails {
+		s.Emails[i] = strings.TrimSpace(email)
+	}
+	s.Emails = slices.Compact(slices.Sorted(slices.Values(s.Emails)))
+	s.Kinds = slices.Compact(slices.Sorted(slices.Values(s.Kinds)))
+	if s.NoShowPercent == 0 {
+		s.NoShowPercent = DefaultNoShows
+	}
+	return s
+}
+
+// problems lists what is wrong, where these are the organization's endpoints.
+func (s AlertSettings) problems(endpoints []pghook.Endpoint, hasMail bool) (list []fairness.Problem) {
+	refuse := func(field, detail string) { list = append(list, fairness.Problem{Field: field, Detail: detail}) }
+	if len(s.Emails) > 0 && !hasMail {
+		refuse("emails", "cannot be used: this server sends no mail; whoever runs it can set --smtp")
+	}
+	if len(s.Emails) > maxEmails {
+		refuse("emails", fmt.Sprintf("must be at most %d", maxEmails))
+	}
+	for _, email := range s.Emails {
+		if !isEmail(email) {
+			refuse("emails", fmt.Sprintf("%.60q is not an e-mail address", email))
+		}
+	}
+	for _, id := range s.Endpoints {
+		if !slices.ContainsFunc(endpoints, func(e pghook.Endpoint) bool { return e.ID == id }) {
+			refuse("endpoints", "there is no webhook "+id.String())
+		}
+	}
+	for _, k := range s.Kinds {
+		if !isAlert(k) {
+			refuse("kinds", fmt.Sprintf("%.40q is no kind of alert", k))
+		}
+	}
+	if s.NoShowPercent < 1 || s.NoShowPercent > 100 {
+		refuse("no_show_percent", "must be from 1 to 100")
+	}
+	return list
+}
+
+// isEmail tells whether a text is an e-mail address and nothing else.
+func isEmail(text string) bool {
+	a, err := mail.ParseAddress(text)
+	return err == nil && a.Name == "" && a.Address == text && len(text) <= maxEmail && isText(text)
+}
+
+// Alerts returns who in the actor's organization is told of what: nobody, and
+// all kinds, unless it was set. Errors: account.ErrForbidden.
+func (h *Hooks) Alerts(ctx context.Context, a account.Actor) (AlertSettings, error) {
+	if err := may(a); err != nil {
+		return AlertSettings{}, err
+	}
+	row, err := h.Store.Alerts(ctx, a.Org)
+	if errors.Is(err, pghook.ErrNotFound) {
+		return AlertSettings{Emails: []string{}, Endpoints: []uuid.UUID{}, Kinds: AlertKinds(), NoShowPercent: DefaultNoShows}, nil
+	}
+	if err != nil {
+		return AlertSettings{}, err
+	}
+	s := AlertSettings{Emails: row.Emails, Endpoints: row.Endpoints, Kinds: []AlertKind{}, NoShowPercent: row.NoShows}
+	for _, k := range row.Kinds {
+		s.Kinds = append(s.Kinds, AlertKind(k))
+	}
+	return s, nil
+}
+
+// SetAlerts says who is told of what. Errors: account.ErrForbidden,
+// [*room.InvalidError].
+func (h *Hooks) SetAlerts(ctx context.Context, a account.Actor, s AlertSettings) error {
+	if err := may(a); err != nil {
+		return err
+	}
+	endpoints, err := h.Store.Endpoints(ctx, a.Org)
+	if err != nil {
+		return err
+	}
+	s = s.normal()
+	if problems := s.problems(endpoints, h.Mail != nil); len(problems) > 0 {
+		return &room.InvalidError{Problems: problems}
+	}
+	row := pghook.Alerts{Org: a.Org, Emails: append([]string{}, s.Emails...), Endpoints: append([]uuid.UUID{}, s.Endpoints...), Kinds: []string{}, NoShows: s.NoShowPercent, Since: h.Now()}
+	for _, k := range s.Kinds {
+		row.Kinds = append(row.Kinds, string(k))
+	}
+	if len(row.Emails)+len(row.Endpoints) == 0 && s.isDefault() {
+		err = h.Store.DeleteAlerts(ctx, a.Org) // a room that nobody hears of is not followed
+	} else {
+		err = h.Store.SetAlerts(ctx, row)
+	}
+	if err != nil {
+		return err
+	}
+	return h.record(ctx, a, "alerts.changed", "", map[string]any{"emails": len(s.Emails), "endpoints": len(s.Endpoints), "kinds": s.Kinds})
+}
+
+// isDefault tells whether the settings say nothing beside recipients.
+func (s AlertSettings) isDefault() bool {
+	return s.NoShowPercent == DefaultNoShows && len(s.Kinds) == len(AlertKinds())
+}
+
+// NoShowPercent returns the share of people called who do not come that is worth
+// an alert in an organization, as of a second ago.
+func (h *Hooks) NoShowPercent(org uuid.UUID) int {
+	if o := h.listening.Load().byOrg[org]; o != nil && o.alerts.NoShows > 0 {
+		return o.alerts.NoShows
+	}
+	return DefaultNoShows
+}
+
+// Wants tells whether an organization has somebody told of that kind, as of a
+// second ago: what need not be computed for nobody.
+func (h *Hooks) Wants(org uuid.UUID, kind AlertKind) bool {
+	o := h.listening.Load().byOrg[org]
+	return o != nil && o.wants(kind)
+}
+
+// Alert tells those whom an organization has named for the kind, unless they
+// were told of the same kind and room within [AlertQuiet]. The room is a slug,
+// or "". The text is plain, and says what happened and what to do.
+func (h *Hooks) Alert(ctx context.Context, org uuid.UUID, kind AlertKind, room, text string) error {
+	o, err := h.readListener(ctx, org)
+	if err != nil {
+		return err
+	}
+	alert, err := h.alert(o, kind, room, "", text)
+	if err != nil || len(alert.Deliveries) == 0 {
+		return err
+	}
+	if err := h.Store.Send(ctx, pghook.Outgoing{Alerts: []pghook.Alert{alert}}); err != nil {
+		return err
+	}
+	h.signal()
+	return nil
+}
+
+// TestAlert sends a test to everybody whom the settings name, at most once a
+// minute. Errors: account.ErrForbidden, account.ErrNotFound when they name
+// nobody.
+func (h *Hooks) TestAlert(ctx context.Context, a account.Actor) error {
+	if err := may(a); err != nil {
+		return err
+	}
+	o, err := h.readListener(ctx, a.Org)
+	if err != nil {
+		return err
+	}
+	alert, err := h.alert(o, alertTest, "", "", "This is a test of the alerts, asked for by "+a.Name+". There is nothing to do.")
+	if err != nil {
+		return err
+	}
+	if len(alert.Deliveries) == 0 {
+		return account.ErrNotFound
+	}
+	alert.Quiet = time.Minute
+	if err := h.Store.Send(ctx, pghook.Outgoing{Alerts: []pghook.Alert{alert}}); err != nil {
+		return err
+	}
+	h.signal()
+	return h.record(ctx, a, "alerts.tested", "", nil)
+}
+
+// alert makes the deliveries of an alert; none when nobody is to be told.
+func (h *Hooks) alert(o *listener, kind AlertKind, slug, url, text string) (alert pghook.Alert, err error) {
+	alert = pghook.Alert{Org: o.org, Kind: string(kind), Room: slug, At: h.Now(), Quiet: AlertQuiet}
+	if kind != alertTest && !o.wants(kind) {
+		return alert, nil
+	}
+	if slug != "" && url == "" {
+		url = h.Rooms.PublicURL + "/r/" + slug
+	}
+	e := event{alertEvent, alert.At.UTC(), alerted{kind, kind.Title(), slug, url, text}}
+	add := func(target uuid.UUID, recipient string) error {
+		d, err := h.deliveryTo(o.org, target, recipient, slug, &e)
+		alert.Deliveries = append(alert.Deliveries, d)
+		return err
+	}
+	for _, email := range o.alerts.Emails {
+		err = errors.Join(err, add(pghook.Mail, email))
+	}
+	for _, endpoint := range o.endpoints {
+		if slices.Contains(o.alerts.Endpoints, endpoint.ID) {
+			err = errors.Join(err, add(endpoint.ID, endpoint.URL))
+		}
+	}
+	return alert, err
+}

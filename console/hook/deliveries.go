@@ -1,0 +1,191 @@
+package hook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/hook/pghook"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// DeliveryState is what became of a delivery.
+type DeliveryState string
+
+// The states of a delivery.
+const (
+	Waiting   DeliveryState = "waiting"   // for its next attempt
+	Delivered DeliveryState = "delivered" // the receiver took it
+	Failed    DeliveryState = "failed"    // given up
+)
+
+// Delivery is one message to one recipient.
+type Delivery struct {
+	ID        uuid.UUID     `json:"id"`         // webhook-id is "msg_" and this
+	Endpoint  *uuid.UUID    `json:"endpoint"`   // null for mail
+	Recipient string        `json:"recipient"`  // URL or e-mail address
+	Type      EventKind     `json:"type"`       //
+	Room      string        `json:"room"`       // slug, "" for none
+	Created   time.Time     `json:"created_at"` //
+	State     DeliveryState `json:"state"`      //
+	Attempts  int           `json:"attempts"`   // so far, with one that is under way
+	Next      *time.Time    `json:"next_attempt_at,omitempty"`
+}
+
+// Attempt is one try to deliver.
+type Attempt struct {
+	Number   int       `json:"number"` // from 1
+	At       time.Time `json:"at"`
+	TookMS   int64     `json:"took_ms"`
+	Status   int       `json:"status"`   // of HTTP or SMTP; 0 without an answer
+	Error    string    `json:"error"`    // "" for success
+	Response string    `json:"response"` // its beginning
+}
+
+// DeliveryDetail is a delivery with what was sent and every attempt.
+type DeliveryDetail struct {
+	Delivery
+	Payload json.RawMessage `json:"payload"`
+	Log     []Attempt       `json:"log"` // oldest first; kept with the delivery for 30 days
+}
+
+// DeliveryFilter chooses deliveries; zero members do not.
+type DeliveryFilter struct {
+	Endpoint *uuid.UUID // uuid.Nil for mail
+	State    DeliveryState
+	Type     EventKind
+	Room     string
+	After    string // the Next of a page
+	Limit    int    // 1 to 100; 0 for 50
+}
+
+// DeliveryPage is a part of a list, newest first.
+type DeliveryPage struct {
+	Deliveries []Delivery `json:"deliveries"`
+	Next       string     `json:"next,omitempty"` // to go on with; "" at the end
+}
+
+const (
+	defaultPage = 50
+	maxPage     = 100
+)
+
+// store returns the filter for the store, which gets one more than the page
+// has.
+func (f DeliveryFilter) store() (pghook.Filter, error) {
+	invalid := func(field, detail string) error {
+		return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
+	}
+	p := pghook.Filter{Target: f.Endpoint, State: string(f.State), Type: string(f.Type), Room: f.Room, Limit: defaultPage + 1}
+	switch {
+	case f.Limit < 0 || f.Limit > maxPage:
+		return p, invalid("limit", fmt.Sprintf("must be from 1 to %d", maxPage))
+	case f.Limit > 0:
+		p.Limit = f.Limit + 1
+	}
+	if f.After != "" {
+		before, err := uuid.Parse(f.After)
+		if err != nil || before == uuid.Nil {
+			return p, invalid("after", "must be the next of another page")
+		}
+		p.Before = before
+	}
+	return p, nil
+}
+
+// Deliveries returns the log of the actor's organization, newest first. Errors:
+// account.ErrForbidden, [*room.InvalidError].
+func (h *Hooks) Deliveries(ctx context.Context, a account.Actor, f DeliveryFilter) (DeliveryPage, error) {
+	if err := may(a); err != nil {
+		return DeliveryPage{}, err
+	}
+	filter, err := f.store()
+	if err != nil {
+		return DeliveryPage{}, err
+	}
+	rows, err := h.Store.Deliveries(ctx, a.Org, filter)
+	if err != nil {
+		return DeliveryPage{}, err
+	}
+	page := DeliveryPage{Deliveries: []Delivery{}}
+	if len(rows) == filter.Limit {
+		rows = rows[:len(rows)-1]
+		page.Next = rows[len(rows)-1].ID.String()
+	}
+	for _, d := range rows {
+		page.Deliveries = append(page.Deliveries, deliveryOf(d))
+	}
+	return page, nil
+}
+
+func deliveryOf(d pghook.Delivery) Delivery {
+	out := Delivery{
+		ID: d.ID, Recipient: d.Recipient, Type: EventKind(d.Type), Room: d.Room, Created: d.Created.UTC(),
+		State: DeliveryState(d.State), Attempts: d.Attempts, Next: d.Due,
+	}
+	if d.Target != pghook.Mail {
+		out.Endpoint = &d.Target
+	}
+	return out
+}
+
+// Delivery returns one delivery. Errors: account.ErrForbidden,
+// account.ErrNotFound.
+func (h *Hooks) Delivery(ctx context.Context, a account.Actor, id uuid.UUID) (DeliveryDetail, error) {
+	if err := may(a); err != nil {
+		return DeliveryDetail{}, err
+	}
+	d, attempts, err := h.Store.Delivery(ctx, a.Org, id)
+	if err != nil {
+		return DeliveryDetail{}, known(err)
+	}
+	detail := DeliveryDetail{Delivery: deliveryOf(d), Payload: json.RawMessage(d.Payload), Log: []Attempt{}}
+	for _, at := range attempts {
+		detail.Log = append(detail.Log, Attempt{at.Number, at.At.UTC(), at.Took.Milliseconds(), at.Status, at.Error, at.Response})
+	}
+	return detail, nil
+}
+
+// Redeliver sends a delivery again, under the same id, with all retries. Errors:
+// account.ErrForbidden, account.ErrNotFound, [ErrDisabled].
+func (h *Hooks) Redeliver(ctx context.Context, a account.Actor, id uuid.UUID) error {
+	if err := may(a); err != nil {
+		return err
+	}
+	d, _, err := h.Store.Delivery(ctx, a.Org, id)
+	if err != nil {
+		return known(err)
+	}
+	switch err := h.Store.Redeliver(ctx, a.Org, id, h.Now()); {
+	case errors.Is(err, pghook.ErrNotFound):
+		if e, err := h.Store.Endpoint(ctx, a.Org, d.Target); d.Target == pghook.Mail || err == nil && e.Disabled == "" {
+			return nil // it is under way just now
+		}
+		return ErrDisabled
+	case err != nil:
+		return err
+	}
+	h.signal()
+	return h.record(ctx, a, "webhook.redelivered", d.Recipient, map[string]any{"delivery": id, "type": d.Type})
+}
+
+// deliveryTo makes a delivery of an event.
+func (h *Hooks) deliveryTo(org, target uuid.UUID, recipient, room string, e *event) (pghook.Delivery, error) {
+	text, err := e.text()
+	if err != nil {
+		return pghook.Delivery{}, err
+	}
+	id, err := h.newID()
+	if err != nil {
+		return pghook.Delivery{}, fmt.Errorf("make delivery: %w", err)
+	}
+	return pghook.Delivery{
+		Org: org, ID: id, Target: target, Recipient: recipient, Type: string(e.kind), Room: room, Payload: text, Created: h.Now(),
+	}, nil
+}

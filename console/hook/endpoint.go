@@ -1,0 +1,340 @@
+package hook
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/hook/pghook"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// Bounds of endpoints.
+const (
+	MaxEndpoints   = 20 // of an organization
+	maxRooms       = 100
+	maxDescription = 200 // characters
+)
+
+var slugForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+// Disabled says why nothing is sent to an endpoint.
+type Disabled string
+
+// The reasons; the empty one is that of an endpoint in use.
+const (
+	Enabled          Disabled = ""
+	DisabledByHand   Disabled = "by hand"
+	DisabledGone     Disabled = "gone"     // it answered 410
+	DisabledFailing  Disabled = "failing"  // nothing succeeded for three days
+	DisabledOverfull Disabled = "overfull" // too many deliveries waited
+)
+
+// Endpoint is where an organization wants to hear of events. Its secret is
+// shown once, when it is made.
+type Endpoint struct {
+	ID          uuid.UUID   `json:"id"`
+	URL         string      `json:"url"`
+	Events      []EventKind `json:"events"` // none for all
+	Rooms       []string    `json:"rooms"`  // slugs; none for all
+	Description string      `json:"description"`
+	Enabled     bool        `json:"enabled"`
+	Disabled    Disabled    `json:"disabled_reason,omitempty"`
+	Created     time.Time   `json:"created_at"`
+	// Failures counts the attempts since the latest that succeeded; the first of
+	// them was at FailingSince.
+	Failures     int        `json:"failures"`
+	FailingSince *time.Time `json:"failing_since,omitempty"`
+	// FormerUntil is until when the secret of before a rotation signs too.
+	FormerUntil *time.Time `json:"former_secret_until,omitempty"`
+}
+
+// EndpointConfig is what an organizer says about an endpoint.
+type EndpointConfig struct {
+	URL         string      `json:"url"`
+	Events      []EventKind `json:"events"` // none for all
+	Rooms       []string    `json:"rooms"`  // slugs; none for all
+	Description string      `json:"description"`
+}
+
+// EndpointChange is what is said anew; nil members stay as they are.
+type EndpointChange struct {
+	URL         *string      `json:"url,omitempty"`
+	Events      *[]EventKind `json:"events,omitempty"`
+	Rooms       *[]string    `json:"rooms,omitempty"`
+	Description *string      `json:"description,omitempty"`
+	Enabled     *bool        `json:"enabled,omitempty"`
+}
+
+// normal returns the configuration in the form that is stored.
+func (c EndpointConfig) normal() EndpointConfig {
+	c.URL, c.Description = strings.TrimSpace(c.URL), strings.TrimSpace(c.Description)
+	c.Events = slices.Compact(slices.Sorted(slices.Values(c.Events)))
+	c.Rooms = slices.Compact(slices.Sorted(slices.Values(c.Rooms)))
+	return c
+}
+
+// problems lists what is wrong.
+func (c EndpointConfig) problems(g guard) (list []fairness.Problem) {
+	refuse := func(field, detail string) { list = append(list, fairness.Problem{Field: field, Detail: detail}) }
+	if wrong := g.checkURL(c.URL); wrong != "" {
+		refuse("url", wrong)
+	}
+	for _, k := range c.Events {
+		if !isEvent(k) {
+			refuse("events", fmt.Sprintf("%.40q is no event that can be sent", k))
+		}
+	}
+	if len(c.Rooms) > maxRooms {
+		refuse("rooms", fmt.Sprintf("must be at most %d, or none for all", maxRooms))
+	}
+	for _, slug := range c.Rooms {
+		if !slugForm.MatchString(slug) {
+			refuse("rooms", fmt.Sprintf("%.40q is not the slug of a room", slug))
+		}
+	}
+	if utf8.RuneCountInString(c.Description) > maxDescription || !isText(c.Description) {
+		refuse("description", fmt.Sprintf("must be one line of at most %d characters", maxDescription))
+	}
+	return list
+}
+
+// isText tells whether a text is one printable line.
+func isText(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+func (c EndpointConfig) check(g guard) error {
+	if problems := c.problems(g); len(problems) > 0 {
+		return &room.InvalidError{Problems: problems}
+	}
+	return nil
+}
+
+// CreateEndpoint adds an endpoint, and returns the secret that signs its
+// deliveries, which is never shown again. It hears of what happens from now on.
+// Errors: account.ErrForbidden, [*room.InvalidError], [ErrTooMany].
+func (h *Hooks) CreateEndpoint(ctx context.Context, a account.Actor, c EndpointConfig) (Endpoint, string, error) {
+	if err := may(a); err != nil {
+		return Endpoint{}, "", err
+	}
+	c = c.normal()
+	if err := c.check(h.guard); err != nil {
+		return Endpoint{}, "", err
+	}
+	id, err := uuid.NewRandomFromReader(h.Random)
+	if err != nil {
+		return Endpoint{}, "", fmt.Errorf("create endpoint: %w", err)
+	}
+	secret, sealed, err := h.newSecret(id)
+	if err != nil {
+		return Endpoint{}, "", err
+	}
+	now := h.Now()
+	e := pghook.Endpoint{Org: a.Org, ID: id, Secret: sealed, Created: now, Since: now}
+	c.on(&e)
+	if err := h.Store.InsertEndpoint(ctx, e, MaxEndpoints); err != nil {
+		return Endpoint{}, "", known(err)
+	}
+	return endpointOf(e), secret, h.record(ctx, a, "webhook.created", c.URL, map[string]any{"id": id, "events": c.Events, "rooms": c.Rooms})
+}
+
+// on puts the configuration into a row.
+func (c EndpointConfig) on(e *pghook.Endpoint) {
+	e.URL, e.Description, e.Rooms = c.URL, c.Description, append([]string{}, c.Rooms...)
+	e.Events = make([]string, len(c.Events))
+	for i, k := range c.Events {
+		e.Events[i] = string(k)
+	}
+}
+
+func endpointOf(e pghook.Endpoint) Endpoint {
+	return Endpoint{
+		ID: e.ID, URL: e.URL, Events: eventsOf(e.Events), Rooms: e.Rooms, Description: e.Description,
+		Enabled: e.Disabled == "", Disabled: Disabled(e.Disabled), Created: e.Created.UTC(),
+		Failures: e.Failures, FailingSince: e.FailingSince, FormerUntil: e.FormerUntil,
+	}
+}
+
+func eventsOf(names []string) []EventKind {
+	list := make([]EventKind, len(names))
+	for i, name := range names {
+		list[i] = EventKind(name)
+	}
+	return list
+}
+
+// Endpoints returns the endpoints of the actor's organization, oldest first.
+// Errors: account.ErrForbidden.
+func (h *Hooks) Endpoints(ctx context.Context, a account.Actor) ([]Endpoint, error) {
+	if err := may(a); err != nil {
+		return nil, err
+	}
+	rows, err := h.Store.Endpoints(ctx, a.Org)
+	list := make([]Endpoint, len(rows))
+	for i, e := range rows {
+		list[i] = endpointOf(e)
+	}
+	return list, err
+}
+
+// Endpoint returns one endpoint. Errors: account.ErrForbidden,
+// account.ErrNotFound.
+func (h *Hooks) Endpoint(ctx context.Context, a account.Actor, id uuid.UUID) (Endpoint, error) {
+	if err := may(a); err != nil {
+		return Endpoint{}, err
+	}
+	e, err := h.Store.Endpoint(ctx, a.Org, id)
+	if err != nil {
+		return Endpoint{}, known(err)
+	}
+	return endpointOf(e), nil
+}
+
+// UpdateEndpoint changes an endpoint. One that is disabled gets nothing, and
+// what waits for it is given up; one that is enabled again hears of what happens
+// from now on. Errors: account.ErrForbidden, account.ErrNotFound,
+// [*room.InvalidError].
+func (h *Hooks) UpdateEndpoint(ctx context.Context, a account.Actor, id uuid.UUID, c EndpointChange) (Endpoint, error) {
+	if err := may(a); err != nil {
+		return Endpoint{}, err
+	}
+	e, err := h.Store.UpdateEndpoint(ctx, a.Org, id, func(e *pghook.Endpoint) error {
+		changed := c.of(*e).normal()
+		if err := changed.check(h.guard); err != nil {
+			return err
+		}
+		changed.on(e)
+		h.enable(e, c.Enabled)
+		return nil
+	})
+	if err != nil {
+		return Endpoint{}, known(err)
+	}
+	return endpointOf(e), h.record(ctx, a, "webhook.changed", e.URL, map[string]any{"id": id, "enabled": e.Disabled == "", "events": e.Events, "rooms": e.Rooms})
+}
+
+// of returns the configuration of a row with the change.
+func (c EndpointChange) of(e pghook.Endpoint) EndpointConfig {
+	config := EndpointConfig{e.URL, eventsOf(e.Events), e.Rooms, e.Description}
+	if c.URL != nil {
+		config.URL = *c.URL
+	}
+	if c.Events != nil {
+		config.Events = *c.Events
+	}
+	if c.Rooms != nil {
+		config.Rooms = *c.Rooms
+	}
+	if c.Description != nil {
+		config.Description = *c.Description
+	}
+	return config
+}
+
+// enable enables or disables an endpoint by hand, if that is asked for and
+// news.
+func (h *Hooks) enable(e *pghook.Endpoint, enabled *bool) {
+	switch {
+	case enabled == nil || *enabled == (e.Disabled == ""):
+	case *enabled:
+		e.Disabled, e.Since, e.Failures, e.FailingSince = "", h.Now(), 0, nil
+	default:
+		e.Disabled = string(DisabledByHand)
+	}
+}
+
+// DeleteEndpoint removes an endpoint; the log of what was sent stays. Errors:
+// account.ErrForbidden, account.ErrNotFound.
+func (h *Hooks) DeleteEndpoint(ctx context.Context, a account.Actor, id uuid.UUID) error {
+	if err := may(a); err != nil {
+		return err
+	}
+	e, err := h.Store.Endpoint(ctx, a.Org, id)
+	if err == nil {
+		err = h.Store.DeleteEndpoint(ctx, a.Org, id)
+	}
+	if err != nil {
+		return known(err)
+	}
+	return h.record(ctx, a, "webhook.deleted", e.URL, map[string]any{"id": id})
+}
+
+// RotateSecret gives an endpoint a new secret, which is returned and never shown
+// again. The one of before signs too for 24 hours. Errors: account.ErrForbidden,
+// account.ErrNotFound.
+func (h *Hooks) RotateSecret(ctx context.Context, a account.Actor, id uuid.UUID) (string, error) {
+	if err := may(a); err != nil {
+		return "", err
+	}
+	secret, sealed, err := h.newSecret(id)
+	if err != nil {
+		return "", err
+	}
+	until := h.Now().Add(rotationOverlap)
+	e, err := h.Store.UpdateEndpoint(ctx, a.Org, id, func(e *pghook.Endpoint) error {
+		e.Former, e.FormerUntil, e.Secret = e.Secret, &until, sealed
+		return nil
+	})
+	if err != nil {
+		return "", known(err)
+	}
+	return secret, h.record(ctx, a, "webhook.rotated", e.URL, map[string]any{"id": id})
+}
+
+// Ping sends a test.ping, and returns the delivery, which is under way then.
+// Errors: account.ErrForbidden, account.ErrNotFound, [ErrDisabled].
+func (h *Hooks) Ping(ctx context.Context, a account.Actor, id uuid.UUID) (Delivery, error) {
+	if err := may(a); err != nil {
+		return Delivery{}, err
+	}
+	e, err := h.Store.Endpoint(ctx, a.Org, id)
+	if err != nil {
+		return Delivery{}, known(err)
+	}
+	if e.Disabled != "" {
+		return Delivery{}, ErrDisabled
+	}
+	test := event{TestPing, h.Now().UTC(), ping{"A test from Proofline, asked for by " + a.Name + "."}}
+	d, err := h.deliveryTo(e.Org, e.ID, e.URL, "", &test)
+	if err != nil {
+		return Delivery{}, err
+	}
+	if err := h.Store.Send(ctx, pghook.Outgoing{Deliveries: []pghook.Delivery{d}}); err != nil {
+		return Delivery{}, err
+	}
+	h.signal()
+	d.State, d.Due = string(Waiting), &d.Created
+	return deliveryOf(d), h.record(ctx, a, "webhook.tested", e.URL, map[string]any{"id": id})
+}
+
+// disable disables an endpoint that cannot go on, and alerts its organization,
+// once.
+func (h *Hooks) disable(ctx context.Context, org, id uuid.UUID, why Disabled) error {
+	isNew := false
+	e, err := h.Store.UpdateEndpoint(ctx, org, id, func(e *pghook.Endpoint) error {
+		if isNew = e.Disabled == ""; isNew {
+			e.Disabled = string(why)
+		}
+		return nil
+	})
+	if err != nil || !isNew {
+		return known(err)
+	}
+	h.Log.Warn("webhook disabled", "endpoint", id, "why", string(why))
+	return h.Alert(ctx, org, AlertEndpointDisabled, "", disabledWords[why]+"\n\n"+e.URL)
+}
+
+var disabledWords = map[Disabled]string{
+	DisabledGone:     "The webhook below was disabled because it answered that it is gone (410). Nothing is sent to it any more.",
+	DisabledFailing:  "The webhook below was disabled because nothing that was sent to it succeeded for three days. Enable it once it works.",
+	DisabledOverfull: "The webhook below was disabled because 50,000 deliveries waited for it. They are given up. Enable it once it keeps up.",
+}

@@ -1,0 +1,150 @@
+package hook
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+)
+
+// payload is the body of a webhook.
+type payload struct {
+	Type      EventKind `json:"type"`
+	Timestamp time.Time `json:"timestamp"`
+	Data      any       `json:"data"`
+}
+
+// event is something that happened in a room.
+type event struct {
+	kind EventKind
+	at   time.Time
+	data any
+}
+
+// text returns the body that tells of the event.
+func (e *event) text() (string, error) {
+	b, err := json.Marshal(payload{e.kind, e.at, e.data})
+	if err != nil {
+		return "", fmt.Errorf("write %s: %w", e.kind, err)
+	}
+	return string(b), nil
+}
+
+// where names the room of an event; every event's data begins with it.
+type where struct {
+	Room string `json:"room"` // slug
+	URL  string `json:"url"`  // of its page, and of its transcript
+}
+
+// opened is the data of room.opened.
+type opened struct {
+	where
+	Opens time.Time `json:"opens"`
+}
+
+// drawn is the data of room.window_drawn.
+type drawn struct {
+	where
+	Windows []drawnWindow `json:"windows"`
+}
+
+type drawnWindow struct {
+	Entry        uint64               `json:"entry"` // of the transcript
+	At           time.Time            `json:"at"`
+	Window       fairness.WindowIndex `json:"window"`
+	People       *uint32              `json:"people,omitempty"` // who got a place; missing if that was not followed
+	Cosignatures int                  `json:"cosignatures"`     // of witnesses, in time
+	Seed         string               `json:"seed"`             // hex
+}
+
+// called is the data of room.called.
+type called struct {
+	where
+	Entry  uint64            `json:"entry"`
+	UpTo   fairness.Position `json:"up_to"`
+	People uint64            `json:"people"` // since the call before
+}
+
+// admitted is the data of room.admitted.
+type admitted struct {
+	where
+	People  int              `json:"people"`
+	Tickets []admittedTicket `json:"tickets"`
+}
+
+type admittedTicket struct {
+	Entry  uint64    `json:"entry"`
+	At     time.Time `json:"at"`
+	Ticket string    `json:"ticket"`
+	Pass   string    `json:"pass"` // its id, jti; it lets nobody in
+}
+
+// revoked is the data of room.revoked.
+type revoked struct {
+	where
+	People  int             `json:"people"`
+	Tickets []revokedTicket `json:"tickets"`
+}
+
+type revokedTicket struct {
+	Entry  uint64    `json:"entry"`
+	At     time.Time `json:"at"`
+	Ticket string    `json:"ticket"`
+}
+
+// moment is the data of room.paused, room.resumed and room.ended.
+type moment struct {
+	where
+	Entry uint64    `json:"entry"`
+	At    time.Time `json:"at"`
+}
+
+// amended is the data of room.amended.
+type amended struct {
+	where
+	Changes []change `json:"changes"`
+}
+
+type change struct {
+	Entry   uint64          `json:"entry"`
+	At      time.Time       `json:"at"`
+	Change  fairness.Change `json:"change"` // outflow, message or windows
+	Outflow *outflow        `json:"outflow,omitempty"`
+	Message string          `json:"message,omitempty"` // SHA-256 of the text, hex
+	Closes  *time.Time      `json:"closes,omitempty"`  // with windows; missing for never
+}
+
+type outflow struct {
+	PerMinute uint32 `json:"per_minute"`
+	MaxActive uint32 `json:"max_active"` // 0 for no limit
+}
+
+// late is the data of room.beacon_late.
+type late struct {
+	where
+	Window fairness.WindowIndex `json:"window"`
+	Round  uint64               `json:"round"`
+	Due    time.Time            `json:"due"`
+}
+
+// fork is the data of room.fork_seen.
+type fork struct {
+	where
+	Witness string `json:"witness"`
+	Detail  string `json:"detail"`
+}
+
+// ping is the data of test.ping.
+type ping struct {
+	Text string `json:"text"`
+}
+
+// alerted is the data of an alert.
+type alerted struct {
+	Kind  AlertKind `json:"kind"`
+	Title string    `json:"title"`
+	Room  string    `json:"room,omitempty"`
+	URL   string    `json:"url,omitempty"`
+	Text  string    `json:"text"`
+}

@@ -1,0 +1,136 @@
+package pghook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// Listener is an organization that wants to hear of what happens from a moment
+// on.
+type Listener struct {
+	Org   uuid.UUID
+	Since time.Time
+}
+
+// Room is a room to follow. Its cursor is nil as long as it has none.
+type Room struct {
+	ID      uuid.UUID
+	Org     uuid.UUID
+	Slug    string
+	Created time.Time
+	Next    *int64
+	State   []byte // JSON
+}
+
+// Rooms returns the rooms of the listeners that have not ended, or whose end
+// was not told.
+func (s *Store) Rooms(ctx context.Context, listeners []Listener) ([]Room, error) {
+	orgs, since := make([]uuid.UUID, len(listeners)), make([]time.Time, len(listeners))
+	for i, l := range listeners {
+		orgs[i], since[i] = l.Org, l.Since
+	}
+	rows, _ := s.pool.Query(ctx, `select r.room_id, r.org_id, r.slug, r.created_at, c.next, c.state
+		from unnest($1::uuid[], $2::timestamptz[]) as l (org_id, since)
+		join rooms r on r.org_id = l.org_id
+		left join hook_cursors c on c.room_id = r.room_id
+		where case when c.room_id is null then r.ended_at is null or r.ended_at >= l.since else not c.done end`, orgs, since)
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Room])
+	if err != nil {
+		return nil, fmt.Errorf("read rooms to follow: %w", err)
+	}
+	return list, nil
+}
+
+// Cursor is how far a room was followed.
+type Cursor struct {
+	Next  uint64
+	State []byte // JSON
+	Done  bool
+}
+
+// Begin stores the cursor of a room that has none.
+func (s *Store) Begin(ctx context.Context, r Room, c Cursor, now time.Time) error {
+	_, err := s.pool.Exec(ctx, `insert into hook_cursors (room_id, org_id, next, state, done, looked_at) values ($1, $2, $3, $4, $5, $6)
+		on conflict do nothing`, r.ID, r.Org, int64(c.Next), c.State, c.Done, now.Add(-time.Hour)) //nolint:gosec // below 2^63
+	if err != nil {
+		return fmt.Errorf("begin to follow: %w", err)
+	}
+	return nil
+}
+
+// Follow moves the cursor of a room and stores what comes of it, in one
+// transaction: move gets the cursor, may change it, and returns what to send.
+// Nothing happens while another node is at it, or when one was after the moment
+// of latest; that is no error.
+func (s *Store) Follow(ctx context.Context, room uuid.UUID, now, latest time.Time, move func(*Cursor) (Outgoing, error)) error {
+	return s.write(ctx, "follow room", func(tx pgx.Tx) error {
+		var c Cursor
+		var next int64
+		err := tx.QueryRow(ctx, `select next, state, done from hook_cursors where room_id = $1 and looked_at <= $2 and not done
+			for update skip locked`, room, latest).Scan(&next, &c.State, &c.Done)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		c.Next = uint64(next) //nolint:gosec // never negative
+		out, err := move(&c)
+		if err != nil {
+			return err
+		}
+		if err := out.insert(ctx, tx); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `update hook_cursors set next = $2, state = $3, done = $4, looked_at = $5 where room_id = $1`,
+			room, int64(c.Next), c.State, c.Done, now) //nolint:gosec // below 2^63
+		return err
+	})
+}
+
+// Outgoing is what is to be sent.
+type Outgoing struct {
+	Deliveries []Delivery
+	Alerts     []Alert
+}
+
+// Alert is sent unless one of the same kind and room was not long ago.
+type Alert struct {
+	Org        uuid.UUID
+	Kind       string
+	Room       string // slug, "" for none
+	At         time.Time
+	Quiet      time.Duration // for how long none like it follows
+	Deliveries []Delivery
+}
+
+// insert stores what is to be sent.
+func (o *Outgoing) insert(ctx context.Context, tx pgx.Tx) error {
+	if err := insertDeliveries(ctx, tx, o.Deliveries); err != nil {
+		return err
+	}
+	for _, a := range o.Alerts {
+		tag, err := tx.Exec(ctx, `insert into hook_alerted (org_id, kind, room, at) values ($1, $2, $3, $4)
+			on conflict (org_id, kind, room) do update set at = $4 where hook_alerted.at <= $5`, a.Org, a.Kind, a.Room, a.At, a.At.Add(-a.Quiet))
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			continue
+		}
+		if err := insertDeliveries(ctx, tx, a.Deliveries); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Send stores what is to be sent.
+func (s *Store) Send(ctx context.Context, o Outgoing) error {
+	return s.write(ctx, "store deliveries", func(tx pgx.Tx) error { return o.insert(ctx, tx) })
+}
