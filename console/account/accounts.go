@@ -100,7 +100,7 @@ func (a *Accounts) Close() { a.work.Wait() }
 // an hour.
 func (a *Accounts) Tidy(ctx context.Context) error {
 	now := a.Now()
-	return a.Store.Tidy(ctx, now, now.Add(-sessionLife), now.Add(-sessionIdle), now.Add(-tokenKept))
+	return a.Store.Tidy(ctx, now, now.Add(-SessionLife), now.Add(-sessionIdle), now.Add(-tokenKept))
 }
 
 // record notes a deed.

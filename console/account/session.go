@@ -12,9 +12,9 @@ import (
 
 // How long sessions last, and a confirmation in one.
 const (
-	sessionIdle   = 12 * time.Hour
-	sessionLife   = 7 * 24 * time.Hour
+	SessionLife   = 7 * 24 * time.Hour // in any case
 	ConfirmedLife = 15 * time.Minute
+	sessionIdle   = 12 * time.Hour
 
 	seenEvery = time.Minute // how exactly the latest use is noted
 )
@@ -65,7 +65,7 @@ func (a *Accounts) Session(ctx context.Context, token string) (Session, error) {
 		return Session{}, ErrSignedOut
 	}
 	now := a.Now()
-	h, err := a.Store.Holder(ctx, hashOf(token), now.Add(-sessionLife), now.Add(-sessionIdle))
+	h, err := a.Store.Holder(ctx, hashOf(token), now.Add(-SessionLife), now.Add(-sessionIdle))
 	if err != nil {
 		return Session{}, orElse(err, ErrSignedOut)
 	}
@@ -165,7 +165,7 @@ type SessionInfo struct {
 // Sessions returns the sessions of the person, latest use first.
 func (a *Accounts) Sessions(ctx context.Context, s Session) ([]SessionInfo, error) {
 	now := a.Now()
-	stored, err := a.Store.Sessions(ctx, s.Person, now.Add(-sessionLife), now.Add(-sessionIdle))
+	stored, err := a.Store.Sessions(ctx, s.Person, now.Add(-SessionLife), now.Add(-sessionIdle))
 	if err != nil {
 		return nil, err
 	}

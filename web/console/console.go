@@ -55,6 +55,7 @@ type Identity struct {
 	Organization  Organization
 	Organizations []Organization // all of this person
 	Confirmed     time.Time      // when the person last showed a password or the like
+	MustEnrol     bool           // the organization requires a second factor that the person has not
 }
 
 // Organization is what pages show of one.
@@ -74,6 +75,8 @@ type Options struct {
 	Identify func(ctx context.Context, token string) (Identity, error)
 	// Describe says an error in words. What is nobody's business is internal.
 	Describe func(error) Problem
+	// Accounts are people, organizations and tokens.
+	Accounts *account.Accounts
 	// Desk is what people do with rooms.
 	Desk *desk.Desk
 	// Hosts lists the custom hosts that an organization may publish rooms
@@ -168,6 +171,7 @@ func (c *Console) allRoutes() []route {
 	var list []route
 	for _, some := range [][]route{
 		c.homeRoutes(),
+		c.accountsRoutes(),
 		c.liveRoutes(),
 		c.controlRoutes(),
 		c.actRoutes(),
@@ -247,7 +251,7 @@ func (c *Console) identify(x *request, r route) error {
 	case err != nil:
 		return err
 	case r.scope != Public && r.scope != SignedIn && !x.Actor.May(r.scope):
-		return account.ErrForbidden
+		return x.whyForbidden()
 	}
 	return nil
 }
@@ -315,6 +319,10 @@ func (c *Console) fail(x *request, err error) error {
 		return x.leadTo("/sign-in")
 	case errors.Is(err, ErrConfirm):
 		return x.leadTo("/confirm")
+	case errors.Is(err, errMustEnrol):
+		return x.done("/account/second-factor", "must-enrol")
+	case errors.Is(err, errNoOrganization):
+		return x.done("/account", "no-organization")
 	}
 	p := c.Describe(err)
 	if p.Status >= http.StatusInternalServerError {
@@ -346,6 +354,12 @@ func (x *request) next() string {
 	if given := x.form("next"); given != "" {
 		wanted = given
 	}
+	return safeNext(wanted)
+}
+
+// safeNext returns the address of a page of the console as it is, and of any
+// other the first page's.
+func safeNext(wanted string) string {
 	u, err := url.Parse(wanted)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Path != Path && !strings.HasPrefix(u.Path, Path+"/") || strings.Contains(wanted, "\\") {
 		return Path

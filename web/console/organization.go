@@ -1,0 +1,193 @@
+package console
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+)
+
+// organizationRoutes are those of an organization: members, invitations, hosts.
+func (c *Console) organizationRoutes() []route {
+	return []route{
+		{GET, "/organization", account.Read, c.showOrganization},
+		{POST, "/organization", account.Admin, c.sudo(c.changeOrganization)},
+		{POST, "/organization/leave", SignedIn, c.leaveOrganization},
+		{POST, "/organization/members/:id/role", account.Admin, c.sudo(c.changeRole)},
+		{POST, "/organization/members/:id/remove", account.Admin, c.sudo(c.removeMember)},
+		{POST, "/organization/invitations", account.Admin, c.sudo(c.invite)},
+		{POST, "/organization/invitations/:id/remove", account.Admin, c.sudo(c.uninvite)},
+		{POST, "/organization/hosts", account.Admin, c.sudo(c.addHost)},
+		{POST, "/organization/hosts/verify", account.Admin, c.sudo(c.verifyHost)},
+		{POST, "/organization/hosts/remove", account.Admin, c.sudo(c.removeHost)},
+	}
+}
+
+// organizationPage is what the page of an organization shows.
+type organizationPage struct {
+	account.Organization
+	Members     []account.Member
+	Invitations []account.Invitation // for owners
+	Hosts       []account.Host
+	Self        uuid.UUID // who looks at it
+	Fresh       bool
+	Roles       []account.Role
+	Form        map[string]string // as it was sent
+}
+
+func (x *request) organizationPage(ctx context.Context) (page organizationPage, err error) {
+	a := x.console.Accounts
+	page = organizationPage{
+		Self: x.Actor.ID, Fresh: x.isFresh(), Roles: []account.Role{account.Viewer, account.Operator, account.Owner},
+		Form: map[string]string{"email": x.form("email"), "host": x.form("host"), "role": x.form("role")},
+	}
+	if page.Organization, err = a.Organization(ctx, x.Actor); err != nil {
+		return page, err
+	}
+	if page.Members, err = a.Members(ctx, x.Actor); err != nil {
+		return page, err
+	}
+	if page.Hosts, err = a.Hosts(ctx, x.Actor); err != nil || !x.Actor.May(account.Admin) {
+		return page, err
+	}
+	page.Invitations, err = a.Invitations(ctx, x.Actor)
+	return page, err
+}
+
+func (c *Console) showOrganization(x *request) error {
+	ctx, stop := x.wait()
+	defer stop()
+	page, err := x.organizationPage(ctx)
+	if err != nil {
+		return err
+	}
+	return x.page("organization", page)
+}
+
+// onOrganization does something, and shows the organization's page again with
+// what is wrong, or with a notice.
+func (x *request) onOrganization(field, notice string, do func(context.Context) error) error {
+	ctx, stop := x.wait()
+	defer stop()
+	err := do(ctx)
+	if err == nil {
+		return x.done("/organization", notice)
+	}
+	page, pageErr := x.organizationPage(ctx)
+	if pageErr != nil {
+		return pageErr
+	}
+	return x.refused("organization", field, page, err)
+}
+
+func (c *Console) changeOrganization(x *request) error {
+	return x.onOrganization("name", "organization-changed", func(ctx context.Context) error {
+		name, require := x.form("name"), x.form("require_second_factor") != ""
+		_, err := c.Accounts.ChangeOrganization(ctx, x.Actor, account.OrganizationChange{Name: &name, RequireFactor: &require})
+		return err
+	})
+}
+
+// id returns the id in the path.
+func (x *request) id() (uuid.UUID, error) {
+	id, err := uuid.Parse(x.Param("id"))
+	if err != nil {
+		return id, account.ErrNotFound
+	}
+	return id, nil
+}
+
+func (c *Console) changeRole(x *request) error {
+	return x.onOrganization("", "role-changed", func(ctx context.Context) error {
+		id, err := x.id()
+		if err != nil {
+			return err
+		}
+		return c.Accounts.SetRole(ctx, x.Actor, id, account.Role(x.form("role")))
+	})
+}
+
+func (c *Console) removeMember(x *request) error {
+	if !x.isConfirmed() {
+		return x.confirm("Remove this member? Tokens that the member has made stay until you revoke them.", "Remove", "/organization")
+	}
+	return x.onOrganization("", "member-removed", func(ctx context.Context) error {
+		id, err := x.id()
+		if err != nil {
+			return err
+		}
+		return c.Accounts.RemoveMember(ctx, x.Actor, id)
+	})
+}
+
+func (c *Console) leaveOrganization(x *request) error {
+	if !x.isConfirmed() {
+		return x.confirm("Leave this organization? Only an owner can invite you again.", "Leave", "/account")
+	}
+	ctx, stop := x.wait()
+	defer stop()
+	if err := c.Accounts.RemoveMember(ctx, x.Actor, x.Actor.ID); err != nil {
+		page, pageErr := x.accountPage(ctx)
+		if pageErr != nil {
+			return pageErr
+		}
+		return x.refused("account", "", page, err)
+	}
+	return x.done("/account", "left")
+}
+
+// invitedPage shows the link of an invitation, this once.
+type invitedPage struct {
+	Email  string
+	Role   account.Role
+	Link   string
+	Mailed bool
+}
+
+func (c *Console) invite(x *request) error {
+	ctx, stop := x.wait()
+	defer stop()
+	role := account.Role(x.form("role"))
+	link, mailed, err := c.Accounts.Invite(ctx, x.Actor, x.form("email"), role)
+	if err == nil {
+		return x.page("invited", invitedPage{x.form("email"), role, link, mailed})
+	}
+	page, pageErr := x.organizationPage(ctx)
+	if pageErr != nil {
+		return pageErr
+	}
+	return x.refused("organization", "email", page, err)
+}
+
+func (c *Console) uninvite(x *request) error {
+	return x.onOrganization("", "uninvited", func(ctx context.Context) error {
+		id, err := x.id()
+		if err != nil {
+			return err
+		}
+		return c.Accounts.Uninvite(ctx, x.Actor, id)
+	})
+}
+
+func (c *Console) addHost(x *request) error {
+	return x.onOrganization("host", "host-added", func(ctx context.Context) error {
+		_, err := c.Accounts.AddHost(ctx, x.Actor, x.form("host"))
+		return err
+	})
+}
+
+func (c *Console) verifyHost(x *request) error {
+	return x.onOrganization("", "host-verified", func(ctx context.Context) error {
+		return c.Accounts.VerifyHost(ctx, x.Actor, x.form("claimed"))
+	})
+}
+
+func (c *Console) removeHost(x *request) error {
+	if !x.isConfirmed() {
+		return x.confirm("Give this host up?", "Give up", "/organization")
+	}
+	return x.onOrganization("", "host-removed", func(ctx context.Context) error {
+		return c.Accounts.RemoveHost(ctx, x.Actor, x.form("claimed"))
+	})
+}

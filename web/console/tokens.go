@@ -1,0 +1,125 @@
+package console
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/fairness"
+)
+
+// tokenRoutes are those of API tokens.
+func (c *Console) tokenRoutes() []route {
+	return []route{
+		{GET, "/tokens", account.Admin, c.showTokens},
+		{POST, "/tokens", account.Admin, c.sudo(c.makeToken)},
+		{POST, "/tokens/:id/revoke", account.Admin, c.sudo(c.revokeToken)},
+	}
+}
+
+// tokensPage is what the page of tokens shows.
+type tokensPage struct {
+	Tokens []account.TokenInfo
+	Scopes []scopeChoice
+	Days   []dayChoice
+	Name   string // as it was sent
+	Fresh  bool
+}
+
+// scopeChoice is a scope in a form.
+type scopeChoice struct {
+	Name, Hint string
+	Chosen     bool
+}
+
+// dayChoice is a number of days in a form.
+type dayChoice struct {
+	Days   int
+	Chosen bool
+}
+
+// defaultDays is how long tokens live unless asked otherwise.
+const defaultDays = int(account.TokenLife / (24 * time.Hour))
+
+func (x *request) tokensPage(ctx context.Context) (tokensPage, error) {
+	page := tokensPage{Fresh: x.isFresh(), Name: x.form("name"), Scopes: []scopeChoice{
+		{Name: "read", Hint: "see everything of the organization"},
+		{Name: "pull", Hint: "call people, as your backend does"},
+		{Name: "operate", Hint: "create, change and control rooms, their brand and webhooks; implies read and pull"},
+		{Name: "admin", Hint: "members, tokens, hosts and the organization; implies everything"},
+	}}
+	for i, s := range page.Scopes {
+		for _, chosen := range x.Request().PostForm["scope"] {
+			page.Scopes[i].Chosen = page.Scopes[i].Chosen || chosen == s.Name
+		}
+	}
+	days, err := strconv.Atoi(x.form("days"))
+	if err != nil {
+		days = defaultDays
+	}
+	for _, d := range []int{1, 7, 30, 90, 180, 365} {
+		page.Days = append(page.Days, dayChoice{d, d == days})
+	}
+	page.Tokens, err = x.console.Accounts.Tokens(ctx, x.Actor)
+	return page, err
+}
+
+func (c *Console) showTokens(x *request) error {
+	ctx, stop := x.wait()
+	defer stop()
+	page, err := x.tokensPage(ctx)
+	if err != nil {
+		return err
+	}
+	return x.page("tokens", page)
+}
+
+// madeToken shows a new token, this once.
+type madeToken struct {
+	account.TokenInfo
+	Text string
+}
+
+func (c *Console) makeToken(x *request) error {
+	ctx, stop := x.wait()
+	defer stop()
+	page, err := x.tokensPage(ctx)
+	if err != nil {
+		return err
+	}
+	n := account.NewToken{Name: x.form("name")}
+	for _, name := range x.Request().PostForm["scope"] {
+		s, err := account.ParseScope(name)
+		if err != nil {
+			return x.invalid("tokens", page, &account.InvalidError{Problems: []fairness.Problem{{Field: "scopes", Detail: "must be read, pull, operate or admin"}}})
+		}
+		n.Scopes |= s
+	}
+	days, err := strconv.Atoi(x.form("days"))
+	if err != nil || days < 1 || days > 365 {
+		days = defaultDays
+	}
+	n.Life = time.Duration(days) * 24 * time.Hour
+	text, info, err := c.Accounts.MakeToken(ctx, x.Actor, n)
+	if err != nil {
+		return x.refused("tokens", "", page, err)
+	}
+	return x.page("token-made", madeToken{info, text})
+}
+
+func (c *Console) revokeToken(x *request) error {
+	if !x.isConfirmed() {
+		return x.confirm("Revoke this token? Whoever uses it is refused within seconds.", "Revoke", "/tokens")
+	}
+	ctx, stop := x.wait()
+	defer stop()
+	id, err := x.id()
+	if err != nil {
+		return err
+	}
+	if err := c.Accounts.RevokeToken(ctx, x.Actor, id); err != nil {
+		return err
+	}
+	return x.done("/tokens", "token-revoked")
+}
