@@ -1,11 +1,16 @@
 // Gives every element with data-island to the module of that name, and every
 // page what small help all of them want.
+import { copyButton, followLink, printButton } from "./account.ts";
 import { confirmActs } from "./confirm.ts";
 import { localTimes } from "./times.ts";
 
 type Island = (element: HTMLElement) => void;
 
-const islands: Record<string, Island> = {};
+const islands: Record<string, Island> = {
+  link: followLink,
+  copy: copyButton,
+  print: printButton,
+};
 
 for (const element of document.querySelectorAll<HTMLElement>("[data-island]")) {
   islands[element.dataset.island ?? ""]?.(element);
