@@ -17,11 +17,8 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// Most bytes of a body.
-const (
-	visitorBody = 4 << 10
-	managerBody = 512 << 10 // a room with two logos, and texts in every language
-)
+// visitorBody is the most bytes of a body.
+const visitorBody = 4 << 10
 
 // scratch is memory that one request uses and a later one takes over.
 type scratch struct {

@@ -2,8 +2,6 @@ package web
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -15,10 +13,12 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/web/manage"
 )
 
 const (
-	managementPath = "/v1/"
+	managementPath = manage.Prefix
 	publicPath     = "/r/"
 )
 
@@ -62,13 +62,11 @@ func (s *Server) frame(next echo.HandlerFunc) echo.HandlerFunc {
 		if s.log.Enabled(c.Request().Context(), slog.LevelDebug) {
 			defer s.logAccess(c, time.Now())
 		}
-		var err error
-		if isBelow(c, managementPath) && !s.isManager(c.Request()) {
-			err = errToken
-		} else {
-			err = guard(next, c)
+		handle := next
+		if isBelow(c, managementPath) {
+			handle = s.api.Guard(next)
 		}
-		if err != nil {
+		if err := guard(handle, c); err != nil {
 			s.fail(c, err)
 		}
 		return nil
@@ -101,18 +99,6 @@ func askAgain(h http.Header, after time.Duration) {
 	seconds := int64((after + time.Second - 1) / time.Second)
 	h["Retry-After"] = []string{strconv.FormatInt(seconds, 10)}
 	h["Access-Control-Expose-Headers"] = exposed
-}
-
-// emptyToken is the hash of no token, which opens nothing.
-var emptyToken = sha256.Sum256(nil)
-
-// isManager compares the bearer token. Hashes are compared, so that the time
-// tells neither the token nor its length.
-func (s *Server) isManager(r *http.Request) bool {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	sum := sha256.Sum256([]byte(token))
-	same := subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1
-	return same && s.token != emptyToken && strings.EqualFold(scheme, "Bearer")
 }
 
 // panicError is a handler's panic.

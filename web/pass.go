@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -77,71 +76,4 @@ func sendSession(c echo.Context, s room.Session) error {
 	o.time("ends_at_most", s.Most)
 	o.close()
 	return send(c, http.StatusOK, jsonText, o.b)
-}
-
-// rotateKeys makes a new key for the room's passes.
-func (s *Server) rotateKeys(c echo.Context, r *room.Room) error {
-	id, err := r.RotatePassKey(c.Request().Context())
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, map[string]any{"kid": id, "keys": r.PassKeys()})
-}
-
-// callsJSON says who calls the people of a room.
-type callsJSON struct {
-	By string `json:"by"` // callsByRate or callsByPull
-}
-
-const (
-	callsByRate = "rate" // the clock, at the pace of the outflow
-	callsByPull = "pull" // a backend that asks for people, up to that pace
-)
-
-// setCalls says who calls from now on.
-func (s *Server) setCalls(c echo.Context, r *room.Room) error {
-	body, err := readBody(c.Request(), nil, managerBody)
-	if err != nil {
-		return err
-	}
-	by, err := readText(body, "by")
-	if err != nil {
-		return err
-	}
-	if by != callsByRate && by != callsByPull {
-		return invalid("by", `must be "rate" or "pull"`)
-	}
-	if err := r.SetPull(c.Request().Context(), by == callsByPull); err != nil {
-		return err
-	}
-	return showCalls(c, r)
-}
-
-func showCalls(c echo.Context, r *room.Room) error {
-	by := callsByRate
-	if r.IsPull() {
-		by = callsByPull
-	}
-	return c.JSON(http.StatusOK, callsJSON{by})
-}
-
-// pulledJSON is what came of a pull.
-type pulledJSON struct {
-	Called  uint64 `json:"called"`  // people, by this pull
-	UpTo    uint64 `json:"up_to"`   // the serving pointer now
-	Waiting uint64 `json:"waiting"` // called, not admitted yet and expected
-	Active  uint64 `json:"active"`  // these, and those at the site
-}
-
-// pull calls people now.
-func (s *Server) pull(c echo.Context, r *room.Room) error {
-	n, err := strconv.ParseUint(c.QueryParam("n"), 10, 32)
-	if err != nil || n < 1 || n > room.MaxPull {
-		return invalid("n", "must be in the query, a whole number from 1 to "+strconv.Itoa(room.MaxPull))
-	}
-	p, err := r.Pull(c.Request().Context(), n)
-	if err != nil {
-		return err
-	}
-	return c.JSON(http.StatusOK, pulledJSON{p.Called, uint64(p.UpTo), p.Waiting, p.Active})
 }

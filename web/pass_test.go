@@ -147,6 +147,15 @@ func TestRotateKeys(t *testing.T) {
 	s.post("/v1/rooms/none/rotate-keys", "").problem(http.StatusNotFound, "not-found")
 }
 
+type callsJSON struct{ By string }
+
+type pulledJSON struct {
+	Called  uint64 `json:"called"`
+	UpTo    uint64 `json:"up_to"`
+	Waiting uint64 `json:"waiting"`
+	Active  uint64 `json:"active"`
+}
+
 // TestPull leaves the calls to a backend, over HTTP.
 func TestPull(t *testing.T) {
 	t.Parallel()

@@ -10,17 +10,18 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/manage"
 )
 
 var (
-	// errToken is returned when a management request has no or a wrong token.
-	errToken = errors.New("give the management token as Authorization: Bearer TOKEN")
-	// errTooLarge is returned when a body is larger than its route takes.
-	errTooLarge = errors.New("the body is too large")
-	// errMediaType is returned when a body is not declared as JSON.
-	errMediaType = errors.New("the body must be JSON, with Content-Type: application/json")
+	// errTooLarge and errMediaType are of the management, too.
+	errTooLarge  = manage.ErrTooLarge
+	errMediaType = manage.ErrMediaType
 	// errCrossOrigin is returned when a page of another site sends something
 	// with a visitor's cookies.
 	errCrossOrigin = errors.New("the request comes from another site")
@@ -47,12 +48,14 @@ type kind struct {
 // kinds is the one place that knows which error has which status.
 var kinds = []kind{
 	{as[*room.InvalidError], http.StatusBadRequest, "invalid", "Invalid input", 0},
-	{is(errToken), http.StatusUnauthorized, "unauthorized", "Not authorized", 0},
+	{is(manage.ErrToken), http.StatusUnauthorized, "unauthorized", "Not authorized", 0},
 	{is(room.ErrPass), http.StatusUnauthorized, "invalid-pass", "Invalid pass", 0},
+	{is(account.ErrForbidden), http.StatusForbidden, "forbidden", "Not allowed", 0},
 	{is(room.ErrSecret), http.StatusForbidden, "wrong-secret", "Wrong secret", 0},
 	{is(errCrossOrigin), http.StatusForbidden, "cross-origin", "Cross-origin request", 0},
 	{is(errNoPlace), http.StatusForbidden, "no-place", "No place", 0},
-	{is(room.ErrNotFound), http.StatusNotFound, "not-found", "Not found", 0},
+	{is(room.ErrNotFound, account.ErrNotFound, desk.ErrDraftUnknown), http.StatusNotFound, "not-found", "Not found", 0},
+	{is(manage.ErrOrganization), http.StatusNotFound, "unknown-organization", "Unknown organization", 0},
 	{is(room.ErrTicketUnknown), http.StatusNotFound, "unknown-ticket", "Unknown ticket", 0},
 	{is(room.ErrPassUnknown), http.StatusNotFound, "unknown-pass", "Unknown pass", 0},
 	{as[*room.EarlyError], http.StatusConflict, "too-early", "Not open yet", time.Second},
@@ -60,6 +63,14 @@ var kinds = []kind{
 	{is(room.ErrNotCalled), http.StatusConflict, "not-called", "Not called yet", minPoll},
 	{is(room.ErrHeld), http.StatusConflict, "held", "Held for a moment", minPoll},
 	{is(room.ErrExists), http.StatusConflict, "room-exists", "Room exists", 0},
+	{is(account.ErrExists), http.StatusConflict, "exists", "Taken already", 0},
+	{is(account.ErrLastOwner), http.StatusConflict, "last-owner", "Last owner", 0},
+	{is(account.ErrTooMany), http.StatusConflict, "too-many", "Too many", 0},
+	{is(account.ErrInUse), http.StatusConflict, "in-use", "In use", 0},
+	{is(account.ErrUnverified), http.StatusConflict, "unverified", "Not verified", 0},
+	{is(desk.ErrNotEnded, live.ErrNotEnded), http.StatusConflict, "not-ended", "Not ended", 0},
+	{is(manage.ErrKeyUnderWay), http.StatusConflict, "key-under-way", "Request under way", 0},
+	{is(manage.ErrKeyDone), http.StatusConflict, "key-done", "Request done", 0},
 	{is(room.ErrPassUsed), http.StatusConflict, "pass-used", "Pass used", 0},
 	{is(room.ErrRound), http.StatusConflict, "round", "Not that round", 0},
 	{is(room.ErrNotPull), http.StatusConflict, "not-pull", "Not called by pull", 0},
@@ -68,19 +79,32 @@ var kinds = []kind{
 	{is(room.ErrExpired), http.StatusGone, "expired", "Ticket expired", 0},
 	{is(room.ErrSettled), http.StatusGone, "settled", "Place settled", 0},
 	{is(room.ErrSessionOver), http.StatusGone, "session-over", "Session over", 0},
+	{is(desk.ErrChanged), http.StatusPreconditionFailed, "changed", "Changed in the meantime", 0},
 	{is(errTooLarge), http.StatusRequestEntityTooLarge, "too-large", "Body too large", 0},
 	{is(errMediaType), http.StatusUnsupportedMediaType, "media-type", "Unsupported media type", 0},
+	{is(manage.ErrKeyReused), http.StatusUnprocessableEntity, "key-reused", "Key of another request", 0},
+	{as[*account.RateError], http.StatusTooManyRequests, "rate-limited", "Too many attempts", time.Second},
+	{is(manage.ErrSimulating), http.StatusServiceUnavailable, "simulating", "Simulating already", 2 * time.Second},
+	{is(live.ErrComputing), http.StatusServiceUnavailable, "computing", "Being made", time.Second},
 	{is(room.ErrBusy), http.StatusServiceUnavailable, "busy", "Busy", time.Second},
-	{is(errStreams), http.StatusServiceUnavailable, "too-many-streams", "Too many streams", maxPoll},
+	{is(errStreams, live.ErrStreams), http.StatusServiceUnavailable, "too-many-streams", "Too many streams", maxPoll},
 	{is(room.ErrStopping), http.StatusServiceUnavailable, "stopping", "Stopping", 2 * time.Second},
 	{is(errNotReady), http.StatusServiceUnavailable, "not-ready", "Not ready", 2 * time.Second},
 	{tookTooLong, http.StatusServiceUnavailable, "timeout", "Took too long", 2 * time.Second},
 	{is(errInternal), http.StatusInternalServerError, "internal", "Internal error", 0},
 }
 
-// is matches errors that wrap target. What they say beside it stays inside.
-func is(target error) func(error) (string, bool) {
-	return func(err error) (string, bool) { return target.Error(), errors.Is(err, target) }
+// is matches errors that wrap one of the targets. What they say beside it stays
+// inside.
+func is(targets ...error) func(error) (string, bool) {
+	return func(err error) (string, bool) {
+		for _, target := range targets {
+			if errors.Is(err, target) {
+				return target.Error(), true
+			}
+		}
+		return "", false
+	}
 }
 
 func as[T error](err error) (string, bool) {
@@ -144,6 +168,9 @@ func (s *Server) describe(err error) problem {
 func (p *problem) add(err error) {
 	if early := (*room.EarlyError)(nil); errors.As(err, &early) {
 		p.retry = max(p.retry, early.Wait)
+	}
+	if often := (*account.RateError)(nil); errors.As(err, &often) {
+		p.retry = max(p.retry, often.Wait)
 	}
 	if wrong := (*room.InvalidError)(nil); errors.As(err, &wrong) {
 		for _, field := range wrong.Problems {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/manage"
 )
 
 // A document is rendered again when the room has changed and it is at least
@@ -147,7 +148,7 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 	o.number("per_minute", uint64(s.Outflow.PerMinute))
 	o.number("max_active", uint64(s.Outflow.MaxActive))
 	if s.Pull {
-		o.text("by", callsByPull)
+		o.text("by", manage.ByPull)
 	}
 	o.close()
 	o.windows(s, now)

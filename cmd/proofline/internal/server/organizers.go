@@ -85,9 +85,3 @@ func (s *Server) ownsHost(ctx context.Context, org uuid.UUID, host string) (bool
 	owner, ok, err := s.organizers.accounts.HostOwner(ctx, host)
 	return ok && owner == org, err
 }
-
-// organizationOf finds an organization by slug.
-func (s *Server) organizationOf(ctx context.Context, slug string) (uuid.UUID, error) {
-	o, err := s.organizers.accounts.OrganizationBySlug(ctx, slug)
-	return o.ID, err
-}

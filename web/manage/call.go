@@ -1,0 +1,213 @@
+package manage
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// maxBody is the most bytes of a body: a room with two logos, and texts in
+// every language.
+const maxBody = 512 << 10
+
+// call is one request to a route.
+type call struct {
+	context.Context
+	echo  echo.Context
+	actor account.Actor
+	body  []byte
+}
+
+// reply is what a route answers.
+type reply struct {
+	body      any    // JSON; nil for none
+	raw       []byte // instead of body, of another media type
+	mediaType string
+	location  string // of what was made
+	etag      string
+	next      *string // cursor of the next page
+	status    int     // 0: that of the route
+}
+
+func answer(body any) (reply, error) { return reply{body: body}, nil }
+
+// readBody reads the body of a request. An empty one may be declared as
+// anything, any other only as JSON.
+func readBody(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, ErrTooLarge
+	}
+	if err != nil {
+		return nil, invalid("", "could not be read to its end")
+	}
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if len(body) > 0 && (err != nil || media != "application/json") {
+		return nil, ErrMediaType
+	}
+	return body, nil
+}
+
+// invalid says what is wrong with one field.
+func invalid(field, detail string) error {
+	return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
+}
+
+func (c *call) param(name string) string { return c.echo.Param(name) }
+
+// id reads a UUID of the path. What is none names nothing.
+func (c *call) id(name string) (uuid.UUID, error) {
+	id, err := uuid.Parse(c.param(name))
+	if err != nil || id == uuid.Nil {
+		return uuid.Nil, account.ErrNotFound
+	}
+	return id, nil
+}
+
+func (c *call) query(name string) string { return c.echo.QueryParam(name) }
+
+// limit reads how many items a page is to have; 0 when it is not said.
+func (c *call) limit(most int) (int, error) {
+	text := c.query("limit")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, invalid("limit", fmt.Sprintf("must be a whole number from 1 to %d", most))
+	}
+	return n, nil
+}
+
+// flag reads a parameter that is true or false, or not there.
+func (c *call) flag(name string) (bool, error) {
+	switch c.query(name) {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	}
+	return false, invalid(name, "must be true or false")
+}
+
+// time reads a moment; the zero time when it is not said.
+func (c *call) time(name string) (time.Time, error) {
+	text := c.query(name)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, invalid(name, "must be an RFC 3339 time such as 2030-05-01T12:00:00Z")
+	}
+	return t, nil
+}
+
+// decode reads the body of a request. The error is an [*room.InvalidError].
+func decode[T any](c *call) (in T, err error) {
+	d := json.NewDecoder(bytes.NewReader(c.body))
+	d.DisallowUnknownFields()
+	err = d.Decode(&in)
+	if err == nil && d.Decode(new(any)) != io.EOF { //nolint:errorlint // never wrapped
+		err = errors.New("more than one value")
+	}
+	if err != nil {
+		return in, unreadable(err)
+	}
+	return in, nil
+}
+
+// unreadable says what kept a body from being read.
+func unreadable(err error) error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		return invalid(wrong.Field, "cannot be a "+wrong.Value)
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return invalid(strings.Trim(name, `"`), "is not known here")
+	}
+	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return invalid("", fmt.Sprintf("must be a JSON object; after %d bytes: %v", wrong.Offset, wrong))
+	}
+	return invalid("", "must be a JSON object as the document of the API has it")
+}
+
+// encode writes the body of an answer.
+func (r reply) encode() (mediaType string, body []byte, err error) {
+	switch {
+	case r.raw != nil:
+		return r.mediaType, r.raw, nil
+	case r.body == nil:
+		return "", nil, nil
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(r.body); err != nil {
+		return "", nil, fmt.Errorf("write answer: %w", err)
+	}
+	return "application/json", b.Bytes(), nil
+}
+
+// statusOf is the status of an answer to a route.
+func (r reply) statusOf(to *route) int { return cmp.Or(r.status, to.status, http.StatusOK) }
+
+// send answers a request.
+func (r reply) send(c echo.Context, status int) error {
+	mediaType, body, err := r.encode()
+	if err != nil {
+		return err
+	}
+	h := c.Response().Header()
+	h.Set("Cache-Control", "no-store")
+	if r.location != "" {
+		h.Set("Location", r.location)
+	}
+	if r.etag != "" {
+		h.Set("ETag", r.etag)
+	}
+	if r.next != nil {
+		h.Set("Link", nextLink(c.Request().URL, *r.next))
+	}
+	return write(c, status, mediaType, body)
+}
+
+func write(c echo.Context, status int, mediaType string, body []byte) error {
+	if len(body) == 0 {
+		return c.NoContent(status)
+	}
+	c.Response().Header().Set("Content-Length", strconv.Itoa(len(body)))
+	return c.Blob(status, mediaType, body)
+}
+
+// nextLink is the header that leads to the next page
+// (https://www.rfc-editor.org/rfc/rfc8288).
+func nextLink(u *url.URL, cursor string) string {
+	query := u.Query()
+	query.Set("cursor", cursor)
+	return "<" + u.EscapedPath() + "?" + query.Encode() + `>; rel="next"`
+}
+
+// cursorOf is the cursor of the next page as answers have it: null for none.
+func cursorOf(next string) *string {
+	if next == "" {
+		return nil
+	}
+	return &next
+}

@@ -1,0 +1,142 @@
+package manage
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/live"
+)
+
+type historyJSON struct {
+	Minutes []live.Minute `json:"minutes" doc:"Steps in which something changed, oldest first."`
+}
+
+func (a *API) figureRoutes() []route {
+	const tag = "figures"
+	csv := parameter{name: "format", about: "json, or csv for a table.", schema: schema{"type": "string", "enum": []string{"json", "csv"}}}
+	return []route{
+		{
+			method: http.MethodGet, path: "rooms/{slug}/figures", scope: account.Read, name: "showFigures", tag: tag,
+			summary: "Show what a room is doing now", more: "They change once a second.", out: live.Figures{}, do: a.showFigures,
+		},
+		{
+			method: http.MethodGet, path: "rooms/{slug}/history", scope: account.Read, name: "showHistory", tag: tag,
+			summary: "Show a room minute by minute",
+			query: []parameter{
+				{name: "from", about: "Begin; default: 30 days ago.", schema: schema{"type": "string", "format": "date-time"}},
+				{name: "to", about: "End, which is not part of it; default: now.", schema: schema{"type": "string", "format": "date-time"}},
+				{name: "step", about: "Length of a step in whole minutes, such as 5m; by default there are at most 1,000.", schema: schema{"type": "string"}},
+				csv,
+			},
+			out: historyJSON{}, csv: true, do: a.showHistory,
+		},
+		{
+			method: http.MethodGet, path: "rooms/{slug}/summary", scope: account.Read, name: "showSummary", tag: tag,
+			summary: "Show what became of a room that has ended",
+			more:    "It is derived from the transcript when somebody asks first: 503 computing says that this takes a moment.",
+			query:   []parameter{csv}, out: live.Summary{}, csv: true, do: a.showSummary,
+		},
+		{
+			method: http.MethodGet, path: "rooms/{slug}/export", scope: account.Read, name: "exportRoom", tag: tag,
+			summary: "Export all that is known of a room's course", out: live.Export{}, do: a.export,
+		},
+	}
+}
+
+// mayLook tells whether a room is the actor's: package live does not ask.
+func (a *API) mayLook(c *call) error {
+	_, err := a.Desk.Room(c, c.actor, c.param("slug"))
+	return err
+}
+
+func (a *API) showFigures(c *call) (reply, error) {
+	if err := a.mayLook(c); err != nil {
+		return reply{}, err
+	}
+	f, err := a.Live.Figures(c, c.param("slug"))
+	if err != nil {
+		return reply{}, err
+	}
+	return answer(f)
+}
+
+// wantsCSV reads which format is wanted.
+func (c *call) wantsCSV() (bool, error) {
+	switch c.query("format") {
+	case "", "json":
+		return false, nil
+	case "csv":
+		return true, nil
+	}
+	return false, invalid("format", "must be json or csv")
+}
+
+func (a *API) showHistory(c *call) (reply, error) {
+	if err := a.mayLook(c); err != nil {
+		return reply{}, err
+	}
+	from, err := c.time("from")
+	if err != nil {
+		return reply{}, err
+	}
+	to, err := c.time("to")
+	if err != nil {
+		return reply{}, err
+	}
+	var step time.Duration
+	if text := c.query("step"); text != "" {
+		if step, err = time.ParseDuration(text); err != nil {
+			return reply{}, invalid("step", "must be whole minutes, such as 5m")
+		}
+	}
+	csv, err := c.wantsCSV()
+	if err != nil {
+		return reply{}, err
+	}
+	list, err := a.Live.History(c, c.param("slug"), from, to, step)
+	if errors.Is(err, live.ErrSpan) {
+		return reply{}, invalid("from", "must be before to, and step whole minutes")
+	}
+	if err != nil || !csv {
+		return reply{body: historyJSON{list}}, err
+	}
+	var b bytes.Buffer
+	err = live.WriteMinutes(&b, list)
+	return table(&b, err)
+}
+
+func table(b *bytes.Buffer, err error) (reply, error) {
+	return reply{raw: b.Bytes(), mediaType: "text/csv; charset=utf-8"}, err
+}
+
+func (a *API) showSummary(c *call) (reply, error) {
+	r, err := a.Desk.Room(c, c.actor, c.param("slug"))
+	if err != nil {
+		return reply{}, err
+	}
+	csv, err := c.wantsCSV()
+	if err != nil {
+		return reply{}, err
+	}
+	s, err := a.Live.Summary(c, r.Slug)
+	if err != nil || !csv {
+		return reply{body: s}, err
+	}
+	var b bytes.Buffer
+	err = live.WriteSummary(&b, r.Snapshot().Title, s)
+	return table(&b, err)
+}
+
+func (a *API) export(c *call) (reply, error) {
+	if err := a.mayLook(c); err != nil {
+		return reply{}, err
+	}
+	e, err := a.Live.Export(c, c.param("slug"))
+	if err != nil {
+		return reply{}, err
+	}
+	return answer(e)
+}

@@ -1,0 +1,215 @@
+package manage
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/console/account"
+)
+
+const documentPath = Prefix + "openapi.json"
+
+// apiVersion is the version of the document, which rises with the API.
+const apiVersion = "1.0.0"
+
+// sendDocument answers with the OpenAPI document, which is public: a client
+// needs it before it has a token.
+func (a *API) sendDocument(c echo.Context) error {
+	h := c.Response().Header()
+	h.Set("Cache-Control", "public, max-age=300")
+	h.Set("Access-Control-Allow-Origin", "*")
+	return write(c, http.StatusOK, "application/json", a.document())
+}
+
+// Document is the OpenAPI 3.1 document of the routes. A strict one, for tests,
+// says that answers have no members but those that it names: clients should
+// take more, for later versions add some.
+func (a *API) Document(strict bool) []byte { return a.describe(strict) }
+
+// describe makes the document of the route table.
+//
+// https://spec.openapis.org/oas/v3.1.0
+func (a *API) describe(strict bool) []byte {
+	s := &schemas{strict: strict, named: map[string]schema{}}
+	paths := map[string]map[string]any{}
+	for i := range a.routes {
+		r := &a.routes[i]
+		if paths[r.fullPath()] == nil {
+			paths[r.fullPath()] = map[string]any{}
+		}
+		paths[r.fullPath()][strings.ToLower(r.method)] = s.operation(r)
+	}
+	s.named["Problem"] = problemSchema
+	document := schema{
+		"openapi": "3.1.0",
+		"info": schema{
+			"title": "Proofline management API", "version": apiVersion,
+			"description": "Everything that organizers do with rooms. https://github.com/proofline/proofline/blob/main/web/API.md explains it.",
+			"license":     schema{"name": "Apache-2.0", "identifier": "Apache-2.0"},
+		},
+		"servers": []any{schema{"url": a.PublicURL + "/"}},
+		"tags":    a.tags(),
+		"paths":   paths,
+		"components": schema{
+			"schemas":         s.named,
+			"securitySchemes": schema{"token": schema{"type": "http", "scheme": "bearer", "description": "A token of the organization, or the server's own."}},
+			"parameters":      sharedParameters,
+			"responses": schema{"Problem": schema{
+				"description": "What is wrong, as https://github.com/proofline/proofline/blob/main/web/PROBLEMS.md describes it.",
+				"content":     schema{"application/problem+json": schema{"schema": schema{"$ref": "#/components/schemas/Problem"}}},
+			}},
+		},
+		"security": []any{schema{"token": []string{}}},
+	}
+	text, err := json.Marshal(document)
+	if err != nil {
+		panic(err) // made of constants
+	}
+	return text
+}
+
+// tags are the areas of the API, in the order of the routes.
+func (a *API) tags() []any {
+	var names []string
+	for _, r := range a.routes {
+		if !slices.Contains(names, r.tag) {
+			names = append(names, r.tag)
+		}
+	}
+	list := make([]any, len(names))
+	for i, name := range names {
+		list[i] = schema{"name": name}
+	}
+	return list
+}
+
+// problemSchema is the schema of errors (https://www.rfc-editor.org/rfc/rfc9457).
+var problemSchema = schema{
+	"type":     "object",
+	"required": []string{"type", "title", "status", "instance", "request_id"},
+	"properties": schema{
+		"type":       schema{"type": "string", "description": "A URL of PROBLEMS.md, or about:blank."},
+		"title":      schema{"type": "string"},
+		"status":     schema{"type": "integer"},
+		"detail":     schema{"type": "string"},
+		"instance":   schema{"type": "string", "description": "Path of the request."},
+		"request_id": schema{"type": "string", "description": "As in the server's log."},
+		"errors": schema{"type": "array", "items": schema{
+			"type": "object", "required": []string{"field", "detail"},
+			"properties": schema{"field": schema{"type": "string", "description": "Empty: the body as a whole."}, "detail": schema{"type": "string"}},
+		}},
+	},
+}
+
+// sharedParameters are headers that many requests may have.
+var sharedParameters = schema{
+	"Organization": schema{
+		"name": OrganizationHeader, "in": "header", "schema": schema{"type": "string"},
+		"description": "Slug of the organization to act in. Only the server's token has a choice; without the header it acts in main.",
+	},
+	"Key": schema{
+		"name": KeyHeader, "in": "header", "schema": schema{"type": "string", "maxLength": 202},
+		"description": "Any text, best a UUID. The same request with the same key is done once, and answered the same for 24 hours.",
+	},
+	"IfMatch": schema{
+		"name": "If-Match", "in": "header", "schema": schema{"type": "string"},
+		"description": "The ETag of what is to be changed, as it was read: 412 if somebody has changed it since.",
+	},
+}
+
+func (s *schemas) operation(r *route) schema {
+	out := schema{
+		"operationId": r.name, "tags": []string{r.tag}, "summary": r.summary, "parameters": r.documentedParameters(),
+		"responses": schema{strconv.Itoa(r.success()): s.success(r), "default": schema{"$ref": "#/components/responses/Problem"}},
+		"x-scope":   r.scope.String(),
+	}
+	out["description"] = strings.TrimSpace(r.more + "\n\n" + r.needs())
+	if r.in != nil {
+		content := schema{"schema": s.of(reflect.TypeOf(r.in), true)}
+		if r.example != "" {
+			content["example"] = json.RawMessage(r.example)
+		}
+		out["requestBody"] = schema{"required": !r.blank, "content": schema{"application/json": content}}
+	}
+	return out
+}
+
+// needs says in words who may.
+func (r *route) needs() string {
+	if r.server {
+		return "Needs the server's own token."
+	}
+	if r.scope == account.Read {
+		return "Needs the scope read, or operate or admin, which imply it."
+	}
+	return fmt.Sprintf("Needs the scope %s, or one that implies it.", r.scope)
+}
+
+func (r *route) success() int { return reply{}.statusOf(r) }
+
+func (s *schemas) success(r *route) schema {
+	out := schema{"description": http.StatusText(r.success())}
+	if r.out != nil {
+		content := schema{"application/json": schema{"schema": s.of(reflect.TypeOf(r.out), false)}}
+		if r.csv {
+			content["text/csv"] = schema{"schema": schema{"type": "string"}}
+		}
+		out["content"] = content
+	}
+	headers := schema{}
+	text := func(name, about string) {
+		headers[name] = schema{"description": about, "schema": schema{"type": "string"}}
+	}
+	if r.tagged {
+		text("ETag", "Changes with what can be changed.")
+	}
+	if r.key == keyKept {
+		text(ReplayedHeader, "true when it is the answer from before.")
+	}
+	if slices.ContainsFunc(r.query, func(p parameter) bool { return p.name == "cursor" }) {
+		text("Link", `The next page, rel="next".`)
+	}
+	if len(headers) > 0 {
+		out["headers"] = headers
+	}
+	return out
+}
+
+// pathParameters describes the names in paths.
+var pathParameters = map[string]schema{
+	"slug":         {"description": "Of the room.", "schema": schema{"type": "string"}},
+	"ticket":       {"description": "A ticket: a UUID of version 8.", "schema": schema{"type": "string", "format": "uuid"}},
+	"host":         {"description": "A host name.", "schema": schema{"type": "string"}},
+	"organization": {"description": "Slug of the organization.", "schema": schema{"type": "string"}},
+}
+
+func (r *route) documentedParameters() []any {
+	list := []any{}
+	for _, name := range r.parameters() {
+		p := schema{"name": name, "in": "path", "required": true, "schema": schema{"type": "string", "format": "uuid"}}
+		maps.Copy(p, pathParameters[name])
+		list = append(list, p)
+	}
+	for _, q := range r.query {
+		list = append(list, schema{"name": q.name, "in": "query", "description": q.about, "schema": q.schema, "required": q.needed})
+	}
+	shared := []string{"Organization"}
+	if r.key != keyIgnored {
+		shared = append(shared, "Key")
+	}
+	if r.matches {
+		shared = append(shared, "IfMatch")
+	}
+	for _, name := range shared {
+		list = append(list, schema{"$ref": "#/components/parameters/" + name})
+	}
+	return list
+}

@@ -1,0 +1,127 @@
+package manage
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+)
+
+// organizationJSON is a tenant of the server.
+type organizationJSON struct {
+	ID            uuid.UUID `json:"id"`
+	Slug          string    `json:"slug"`
+	Name          string    `json:"name"`
+	RequireFactor bool      `json:"require_second_factor" doc:"Whether members need a second factor."`
+	Created       time.Time `json:"created"`
+}
+
+func newOrganizationJSON(o account.Organization) organizationJSON {
+	return organizationJSON{o.ID, o.Slug, o.Name, o.RequireFactor, o.Created.UTC()}
+}
+
+func shownOrganization(o account.Organization, err error) (reply, error) {
+	if err != nil {
+		return reply{}, err
+	}
+	return answer(newOrganizationJSON(o))
+}
+
+type organizationList struct {
+	Organizations []organizationJSON `json:"organizations"`
+}
+
+type organizationInput struct {
+	Slug string `json:"slug" need:"true" doc:"1 to 63 of a-z, 0-9 and -."`
+	Name string `json:"name" need:"true"`
+}
+
+type organizationChangeInput struct {
+	Name          *string `json:"name"`
+	RequireFactor *bool   `json:"require_second_factor" doc:"Whether members need a second factor."`
+}
+
+type ownerLinkInput struct {
+	Email string `json:"email" doc:"Of the person that the link is for. Somebody who has lost the password gets a new one by it. Empty: it is for whoever has it."`
+}
+
+// linkJSON is a one-time link, which is shown once.
+type linkJSON struct {
+	Link string `json:"link" doc:"One-time link. It is shown once."`
+}
+
+func (a *API) organizationRoutes() []route {
+	const tag = "organizations"
+	return []route{
+		{
+			method: http.MethodGet, path: "organization", scope: account.Read, name: "showOrganization", tag: tag,
+			summary: "Show the organization that the token acts in", out: organizationJSON{},
+			do: func(c *call) (reply, error) { return shownOrganization(a.Accounts.Organization(c, c.actor)) },
+		},
+		{
+			method: http.MethodPatch, path: "organization", scope: account.Admin, name: "changeOrganization", tag: tag,
+			summary: "Change name or rules of the organization", in: organizationChangeInput{}, example: `{"name": "Example Tickets"}`,
+			out: organizationJSON{}, do: a.changeOrganization,
+		},
+		{
+			method: http.MethodGet, path: "organizations", scope: account.Read, name: "listOrganizations", tag: tag,
+			summary: "List the organizations", more: "All of them with the server's token, the own one with any other.", out: organizationList{}, do: a.listOrganizations,
+		},
+		{
+			method: http.MethodPost, path: "organizations", scope: account.Admin, server: true, name: "createOrganization", tag: tag,
+			summary: "Make an organization", more: "Only with the server's token.",
+			in: organizationInput{}, example: `{"slug": "example", "name": "Example Tickets"}`,
+			out: organizationJSON{}, status: http.StatusCreated, key: keyKept, do: a.createOrganization,
+		},
+		{
+			method: http.MethodPost, path: "organizations/{organization}/owner-link", scope: account.Admin, server: true, name: "makeOwnerLink", tag: tag,
+			summary: "Make a one-time link that makes an owner", more: "Only with the server's token. The link is good for a day.",
+			in: ownerLinkInput{}, blank: true, example: `{"email": "ana@example.com"}`, out: linkJSON{}, status: http.StatusCreated, key: keySecret, do: a.makeOwnerLink,
+		},
+	}
+}
+
+func (a *API) changeOrganization(c *call) (reply, error) {
+	in, err := decode[organizationChangeInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	return shownOrganization(a.Accounts.ChangeOrganization(c, c.actor, account.OrganizationChange(in)))
+}
+
+func (a *API) listOrganizations(c *call) (reply, error) {
+	list, err := a.Accounts.Organizations(c, c.actor)
+	if err != nil {
+		return reply{}, err
+	}
+	out := organizationList{Organizations: make([]organizationJSON, len(list))}
+	for i, o := range list {
+		out.Organizations[i] = newOrganizationJSON(o)
+	}
+	return answer(out)
+}
+
+func (a *API) createOrganization(c *call) (reply, error) {
+	in, err := decode[organizationInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	return shownOrganization(a.Accounts.CreateOrganization(c, c.actor, in.Slug, in.Name))
+}
+
+func (a *API) makeOwnerLink(c *call) (reply, error) {
+	var in ownerLinkInput
+	if len(c.body) > 0 {
+		var err error
+		if in, err = decode[ownerLinkInput](c); err != nil {
+			return reply{}, err
+		}
+	}
+	link, err := a.Accounts.OwnerLink(c, c.actor, c.param("organization"), in.Email)
+	if err != nil {
+		return reply{}, err
+	}
+	return answer(linkJSON{link})
+}

@@ -1,0 +1,103 @@
+package manage
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/room"
+)
+
+// tokenJSON is a token of the organization, without its secret.
+type tokenJSON struct {
+	ID      uuid.UUID  `json:"id"`
+	Name    string     `json:"name"`
+	Scopes  []string   `json:"scopes" doc:"Of read, pull, operate and admin."`
+	MadeBy  string     `json:"made_by"`
+	Created time.Time  `json:"created"`
+	Expires time.Time  `json:"expires"`
+	Used    *time.Time `json:"used" doc:"Latest use, to the minute; null for never."`
+}
+
+func newTokenJSON(t account.TokenInfo) tokenJSON {
+	out := tokenJSON{t.ID, t.Name, t.Scopes.List(), t.MadeBy, t.Created.UTC(), t.Expires.UTC(), nil}
+	if t.Used != nil {
+		used := t.Used.UTC()
+		out.Used = &used
+	}
+	return out
+}
+
+type tokenList struct {
+	Tokens []tokenJSON `json:"tokens"`
+}
+
+type tokenInput struct {
+	Name   string         `json:"name" need:"true"`
+	Scopes []string       `json:"scopes" need:"true" doc:"Of read, pull, operate and admin: no more than the token that asks has. Operate implies pull and read, admin implies all."`
+	Life   *room.Duration `json:"life" doc:"How long it is good, at most a year. Default: 90 days."`
+}
+
+type madeTokenJSON struct {
+	tokenJSON
+	Token string `json:"token" doc:"The bearer token. It is shown once."`
+}
+
+func (a *API) tokenRoutes() []route {
+	const tag = "tokens"
+	return []route{
+		{
+			method: http.MethodGet, path: "tokens", scope: account.Admin, name: "listTokens", tag: tag,
+			summary: "List the tokens of the organization, newest first", out: tokenList{}, do: a.listTokens,
+		},
+		{
+			method: http.MethodPost, path: "tokens", scope: account.Admin, name: "createToken", tag: tag,
+			summary: "Make a token", in: tokenInput{}, example: `{"name": "shop backend", "scopes": ["pull"], "life": "720h"}`,
+			out: madeTokenJSON{}, status: http.StatusCreated, key: keySecret, do: a.createToken,
+		},
+		{
+			method: http.MethodDelete, path: "tokens/{token}", scope: account.Admin, name: "revokeToken", tag: tag,
+			summary: "Revoke a token", more: "Here at once, on other nodes within five seconds.", status: http.StatusNoContent,
+			do: a.onID("token", func(c *call, id uuid.UUID) error { return a.Accounts.RevokeToken(c, c.actor, id) }),
+		},
+	}
+}
+
+func (a *API) listTokens(c *call) (reply, error) {
+	list, err := a.Accounts.Tokens(c, c.actor)
+	if err != nil {
+		return reply{}, err
+	}
+	out := tokenList{Tokens: make([]tokenJSON, len(list))}
+	for i, t := range list {
+		out.Tokens[i] = newTokenJSON(t)
+	}
+	return answer(out)
+}
+
+func (a *API) createToken(c *call) (reply, error) {
+	in, err := decode[tokenInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	n := account.NewToken{Name: in.Name}
+	for _, name := range in.Scopes {
+		scope, err := account.ParseScope(name)
+		if err != nil {
+			return reply{}, invalid("scopes", "must be of read, pull, operate and admin")
+		}
+		n.Scopes |= scope
+	}
+	if in.Life != nil {
+		if n.Life = time.Duration(*in.Life); n.Life == 0 {
+			return reply{}, invalid("life", "must be a minute to a year")
+		}
+	}
+	text, info, err := a.Accounts.MakeToken(c, c.actor, n)
+	if err != nil {
+		return reply{}, err
+	}
+	return answer(madeTokenJSON{newTokenJSON(info), text})
+}
