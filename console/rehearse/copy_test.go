@@ -93,7 +93,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q: %q", slug, got)
 		}
 	}
-	if copySlug("sale") == copySlug("sale") {
+	if one, two := copySlug("sale"), copySlug("sale"); one == two {
 		t.Error("two copies have one slug")
 	}
 	for title, want := range map[string]string{"": "Rehearsal: sale", "Sale": "Rehearsal: Sale", "Rehearsal: Sale": "Rehearsal: Sale", strings.Repeat("\u00e9", 200): prefix + strings.Repeat("\u00e9", 189)} {
