@@ -25,7 +25,7 @@ func outcome(r *Result) string {
 	in := fmt.Sprintf("%s of %s visitors were let in", Count(r.Admitted), Count(r.Visitors))
 	switch {
 	case !r.Finished:
-		return fmt.Sprintf("After two months people are still in line: %s. The outflow is too low for this crowd.", in)
+		return fmt.Sprintf("Two weeks after the last arrival people are still in line: %s. The outflow is too low for this crowd.", in)
 	case r.SoldOut:
 		late := ""
 		if r.Late > 0 {

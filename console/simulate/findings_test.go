@@ -84,11 +84,11 @@ func TestOutcome(t *testing.T) {
 	p := Default()
 	hour := Duration(time.Hour)
 	for want, r := range map[string]*Result{
-		"After two months people are still in line: 5 of 1,000 visitors were let in. The outflow is too low for this crowd.":           {Visitors: 1000, Admitted: 5},
-		"The 3 tickets are sold 1 hour after the opening: 5 of 1,000 visitors were let in, and 900 were still in line.":                {Visitors: 1000, Admitted: 5, Sold: 3, SoldOut: true, Finished: true, Ends: hour, InVain: 900},
-		"The 3 tickets are sold 1 hour after the opening: 5 of 1,000 visitors were let in, and 900 were still in line; 12 came later.": {Visitors: 1000, Admitted: 5, Sold: 3, SoldOut: true, Finished: true, Ends: hour, InVain: 900, Late: 12},
-		"3 of 9 tickets are sold, for nobody else came: everybody was through 1 hour after the opening.":                               {Visitors: 1000, Admitted: 5, Sold: 3, Tickets: 9, Finished: true, Ends: hour},
-		"Everybody is through 1 hour after the opening: 1,000 of 1,000 visitors were let in.":                                          {Visitors: 1000, Admitted: 1000, Finished: true, Ends: hour},
+		"Two weeks after the last arrival people are still in line: 5 of 1,000 visitors were let in. The outflow is too low for this crowd.": {Visitors: 1000, Admitted: 5},
+		"The 3 tickets are sold 1 hour after the opening: 5 of 1,000 visitors were let in, and 900 were still in line.":                      {Visitors: 1000, Admitted: 5, Sold: 3, SoldOut: true, Finished: true, Ends: hour, InVain: 900},
+		"The 3 tickets are sold 1 hour after the opening: 5 of 1,000 visitors were let in, and 900 were still in line; 12 came later.":       {Visitors: 1000, Admitted: 5, Sold: 3, SoldOut: true, Finished: true, Ends: hour, InVain: 900, Late: 12},
+		"3 of 9 tickets are sold, for nobody else came: everybody was through 1 hour after the opening.":                                     {Visitors: 1000, Admitted: 5, Sold: 3, Tickets: 9, Finished: true, Ends: hour},
+		"Everybody is through 1 hour after the opening: 1,000 of 1,000 visitors were let in.":                                                {Visitors: 1000, Admitted: 1000, Finished: true, Ends: hour},
 	} {
 		if got := Findings(&p, r, nil); got[0] != want || got[1] != "No person was called." {
 			t.Errorf("got %q, want %q", got, want)

@@ -27,7 +27,7 @@ type Result struct {
 	// Ends is when the last ticket was sold, or everybody was through.
 	Ends     Duration `json:"ends"`
 	SoldOut  bool     `json:"sold_out"`
-	Finished bool     `json:"finished"` // false when people were still in line after two months
+	Finished bool     `json:"finished"` // false when people were still in line two weeks after the last arrival
 	// Idle is the share of the published outflow, from the start until the
 	// end, that let nobody in.
 	Idle float64 `json:"idle"`

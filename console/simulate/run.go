@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/proofline/proofline/fairness"
 )
@@ -16,6 +17,10 @@ const callEvery fairness.Time = 250
 
 // skips is how many no-shows it passes over at once.
 const skips = 1_000
+
+// patience is how long after the last arrival a simulation gives up: who would
+// wait so long, waits for another sale.
+const patience = Duration(14 * 24 * time.Hour)
 
 // checkEvery is how many moments go by between two looks at the context.
 const checkEvery = 1024
@@ -39,6 +44,7 @@ func Run(ctx context.Context, p Plan, progress Progress) (*Result, error) {
 func run(ctx context.Context, p *Plan, crowd []visitor, progress Progress, observe func(fairness.Entry)) (*Result, error) {
 	s := &sale{plan: p, crowd: crowd, outside: outside{seed: p.Seed}, observe: observe, served: -callEvery}
 	s.line = make([]uint32, 0, len(crowd))
+	last := crowd[len(crowd)-1].arrives + patience.after()
 	s.put(&fairness.Room{Policy: p.Room.policy()})
 	for n := 0; s.err == nil; n++ {
 		if n%checkEvery == 0 {
@@ -51,7 +57,7 @@ func run(ctx context.Context, p *Plan, crowd []visitor, progress Progress, obser
 			}
 		}
 		now := s.nextMoment()
-		if s.isOver() || now > 2*longest.after() {
+		if s.isOver() || now > last {
 			break
 		}
 		s.now = now

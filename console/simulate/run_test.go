@@ -343,13 +343,13 @@ func TestUnfinished(t *testing.T) {
 	t.Parallel()
 	p := small()
 	p.Room.Outflow.PerMinute, p.Tickets, p.People.Leave = 1, 0, 0
-	p.Visitors, p.Bots.Count = 150_000, 0
+	p.Visitors, p.Bots.Count = 60_000, 0
 	p.Arrivals.Shape, p.People.Stay = Steady, 0
 	r, err := Run(t.Context(), p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Finished || r.Admitted < 60_000 {
+	if r.Finished || r.Admitted < 18_000 {
 		t.Errorf("finished %t after %s, %d admitted", r.Finished, r.Ends, r.Admitted)
 	}
 }
