@@ -1,6 +1,6 @@
 import uPlot from "uplot";
 
-import { decimal } from "./words.ts";
+import { decimal, number } from "./words.ts";
 
 /** A line of a chart: its name, a variable of the colours, and whether it is a mark to measure by. */
 export interface Line {
@@ -49,7 +49,8 @@ export class Chart {
     const latest = known.at(-1);
     let most = 0;
     for (const value of known) most = Math.max(most, value);
-    this.#caption.textContent = latest === undefined ? "Nothing yet" : `Now ${decimal(latest)}${this.#unit}; at most ${decimal(most)}`;
+    const text = this.#unit === "" ? number : decimal; // people are whole
+    this.#caption.textContent = latest === undefined ? "Nothing yet" : `Latest ${text(latest)}${this.#unit}; at most ${text(most)}`;
   }
 
   #fit(): void {
