@@ -25,6 +25,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/rehearse"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 )
@@ -48,7 +49,9 @@ type Options struct {
 	// OwnsHost tells whether an organization may publish rooms under a custom
 	// host; nil: none may.
 	OwnsHost func(ctx context.Context, org uuid.UUID, host string) (bool, error)
-	Log      *slog.Logger
+	// Rehearsals are those of the server; nil: nothing is rehearsed.
+	Rehearsals *rehearse.Rehearsals
+	Log        *slog.Logger
 }
 
 // Desk does what organizers want. Safe for concurrent use.
@@ -106,7 +109,7 @@ func outcomeOf(err error) pgdesk.Outcome {
 	if invalid || refused {
 		return pgdesk.Refused
 	}
-	for _, target := range []error{ErrChanged, ErrDraftUnknown, ErrNotEnded, account.ErrForbidden, room.ErrNotFound, room.ErrExists, room.ErrTicketUnknown, room.ErrSettled, room.ErrNotPull, room.ErrClosed} {
+	for _, target := range []error{ErrChanged, ErrDraftUnknown, ErrNotEnded, account.ErrForbidden, room.ErrNotFound, room.ErrExists, room.ErrTicketUnknown, room.ErrSettled, room.ErrNotPull, room.ErrClosed, rehearse.ErrRunning, rehearse.ErrBusy, rehearse.ErrUnknown} {
 		if errors.Is(err, target) {
 			return pgdesk.Refused
 		}

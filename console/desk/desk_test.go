@@ -86,11 +86,13 @@ func operations(t *testing.T, d *desk.Desk, slug string) map[string]func(account
 		"amend": func(a account.Actor) error {
 			return second(d.Amend(ctx, a, slug, room.Amendment{Title: &title}, nil))
 		},
-		"pause":     func(a account.Actor) error { return second(d.Pause(ctx, a, slug)) },
-		"hold":      func(a account.Actor) error { return second(d.Hold(ctx, a, slug)) },
-		"resume":    func(a account.Actor) error { return second(d.Resume(ctx, a, slug)) },
-		"end":       func(a account.Actor) error { return second(d.End(ctx, a, slug)) },
-		"revoke":    func(a account.Actor) error { return second(d.Revoke(ctx, a, slug, fairness.Ticket{}, fairness.Revoked)) },
+		"pause":  func(a account.Actor) error { return second(d.Pause(ctx, a, slug)) },
+		"hold":   func(a account.Actor) error { return second(d.Hold(ctx, a, slug)) },
+		"resume": func(a account.Actor) error { return second(d.Resume(ctx, a, slug)) },
+		"end":    func(a account.Actor) error { return second(d.End(ctx, a, slug)) },
+		"revoke": func(a account.Actor) error {
+			return second(d.Revoke(ctx, a, slug, fairness.Ticket{}, fairness.Revoked))
+		},
 		"rotate":    func(a account.Actor) error { _, _, err := d.RotateKeys(ctx, a, slug); return err },
 		"archive":   func(a account.Actor) error { return second(d.Archive(ctx, a, slug, true)) },
 		"duplicate": func(a account.Actor) error { return second(d.Duplicate(ctx, a, slug)) },

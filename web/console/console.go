@@ -175,6 +175,7 @@ func (c *Console) allRoutes() []route {
 		c.liveRoutes(),
 		c.controlRoutes(),
 		c.actRoutes(),
+		c.rehearsalRoutes(),
 	} {
 		list = append(list, some...)
 	}

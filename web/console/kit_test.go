@@ -23,6 +23,7 @@ import (
 	"github.com/proofline/proofline/console/desk/pgdesk"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/live/pglive"
+	"github.com/proofline/proofline/console/rehearse"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/room"
@@ -172,7 +173,13 @@ func newDesk(t testing.TB, pool *pgxpool.Pool) *desk.Desk {
 	owns := func(_ context.Context, org uuid.UUID, host string) (bool, error) {
 		return org == account.MainOrg && host == "queue.example.org", nil
 	}
-	return desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(pool), OwnsHost: owns, Log: log})
+	rehearsals := rehearse.New(rooms, log)
+	t.Cleanup(func() {
+		if err := rehearsals.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(pool), OwnsHost: owns, Rehearsals: rehearsals, Log: log})
 }
 
 // create publishes a room of somebody's organization.

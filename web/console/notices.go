@@ -19,6 +19,8 @@ var notices = map[string]string{
 	"outflow-changed":      "The outflow is changed. It stands in the public transcript.",
 	"password-changed":     "The password is changed. All other sessions have ended.",
 	"paused":               "The line is paused. It stands in the public transcript.",
+	"rehearsal-started":    "The rehearsal begins in a few seconds.",
+	"rehearsal-stopped":    "The rehearsal is stopped.",
 	"resumed":              "The line goes on. It stands in the public transcript.",
 	"revoked":              "The place is taken away. It stands in the public transcript.",
 	"role-changed":         "The role is changed.",

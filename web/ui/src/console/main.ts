@@ -2,6 +2,7 @@
 // page what small help all of them want.
 import { copyButton, followLink, printButton } from "./account.ts";
 import { confirmActs } from "./confirm.ts";
+import { rehearsal } from "./rehearsal.ts";
 import { localTimes } from "./times.ts";
 
 type Island = (element: HTMLElement) => void;
@@ -10,6 +11,7 @@ const islands: Record<string, Island> = {
   link: followLink,
   copy: copyButton,
   print: printButton,
+  rehearsal,
 };
 
 for (const element of document.querySelectorAll<HTMLElement>("[data-island]")) {

@@ -1,0 +1,64 @@
+package desk
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/rehearse"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
+)
+
+// Rehearse lets a synthetic crowd come to a copy of a room. Errors: those of
+// [Desk.Room] and [rehearse.Rehearsals.Start].
+func (d *Desk) Rehearse(ctx context.Context, actor account.Actor, slug string, p rehearse.Plan) (rehearse.Rehearsal, error) {
+	r, err := d.room(ctx, actor, account.Operate, slug)
+	if err != nil {
+		return rehearse.Rehearsal{}, err
+	}
+	return d.rehearse(ctx, actor, slug, r.ID, r.Config(), p)
+}
+
+// RehearseDraft does it with a room that is not published yet. Errors: also
+// [ErrDraftUnknown], and [*room.InvalidError] when the draft has problems.
+func (d *Desk) RehearseDraft(ctx context.Context, actor account.Actor, id uuid.UUID, p rehearse.Plan) (rehearse.Rehearsal, error) {
+	if !actor.May(account.Operate) {
+		return rehearse.Rehearsal{}, account.ErrForbidden
+	}
+	draft, err := d.Draft(ctx, actor, id)
+	if err != nil {
+		return rehearse.Rehearsal{}, err
+	}
+	c, err := room.ParseConfig(draft.Draft.Config)
+	if err != nil {
+		return rehearse.Rehearsal{}, err
+	}
+	return d.rehearse(ctx, actor, id.String(), id, c, p)
+}
+
+func (d *Desk) rehearse(ctx context.Context, actor account.Actor, object string, of uuid.UUID, c room.Config, p rehearse.Plan) (started rehearse.Rehearsal, err error) {
+	err = d.act(ctx, actor, "rehearsal.start", object, map[string]any{"visitors": p.Visitors}, func() error {
+		started, err = d.Rehearsals.Start(ctx, pgroom.Owner{Org: actor.Org, RehearsalOf: &of}, c, p)
+		return err
+	})
+	return started, err
+}
+
+// ListRehearsals lists the rehearsals of the actor's organization on this
+// server, those that are over for a while too.
+func (d *Desk) ListRehearsals(actor account.Actor) ([]rehearse.Rehearsal, error) {
+	if !actor.May(account.Read) {
+		return nil, account.ErrForbidden
+	}
+	return d.Rehearsals.List(actor.Org), nil
+}
+
+// StopRehearsal ends a rehearsal; [rehearse.ErrUnknown].
+func (d *Desk) StopRehearsal(ctx context.Context, actor account.Actor, slug string) error {
+	if !actor.May(account.Operate) {
+		return account.ErrForbidden
+	}
+	return d.act(ctx, actor, "rehearsal.stop", slug, nil, func() error { return d.Rehearsals.Stop(ctx, actor.Org, slug) })
+}

@@ -1,0 +1,36 @@
+// Keeps the figures of a rehearsal that is under way up to date.
+import { localTimes } from "./times.ts";
+
+const every = 2000; // milliseconds
+
+/** Loads the page anew in the background, and takes its figures, until the rehearsal is over. */
+export function rehearsal(card: HTMLElement): void {
+  const label = card.getAttribute("aria-label");
+  const timer = setInterval(async () => {
+    if (document.hidden) return;
+    const next = await load(label);
+    if (!next) return;
+    card.querySelector("[data-figures]")?.replaceWith(...figuresOf(next));
+    if (next.dataset.island === undefined) {
+      clearInterval(timer);
+      card.replaceWith(next);
+      localTimes(next);
+    }
+  }, every);
+}
+
+async function load(label: string | null): Promise<HTMLElement | undefined> {
+  try {
+    const answer = await fetch(location.pathname, { headers: { Accept: "text/html" } });
+    if (!answer.ok || answer.redirected) return undefined;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    return [...page.querySelectorAll<HTMLElement>("main section.card")].find((card) => card.getAttribute("aria-label") === label);
+  } catch {
+    return undefined; // again in a moment
+  }
+}
+
+function figuresOf(card: HTMLElement): Element[] {
+  const figures = card.querySelector("[data-figures]");
+  return figures ? [figures.cloneNode(true) as Element] : [];
+}
