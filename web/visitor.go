@@ -186,7 +186,7 @@ func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) page
 	v := page.View{
 		Room: roomView(r, lang), Lang: lang, State: stateWithout(r, now), Now: now,
 		Opens: snapshot.Opens, Starts: snapshot.Starts, Claim: time.Duration(policy.Claim) * time.Millisecond,
-		Paused: snapshot.Paused, Held: r.IsHeld(), Slower: snapshot.Outflow.PerMinute < policy.Outflow.PerMinute,
+		Paused: snapshot.Paused, Held: r.IsHeld(), Rehearsal: r.Owner.RehearsalOf != nil, Slower: snapshot.Outflow.PerMinute < policy.Outflow.PerMinute,
 		Poll: roomPoll(snapshot, now), Refresh: refresh(c),
 	}
 	v.CanJoin = v.State == page.Joinable

@@ -6,11 +6,13 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/room/pgroom"
 )
 
 // MainOrg is the organization that every server has from the start. The server
 // token acts in it unless told otherwise.
-var MainOrg = uuid.MustParse("00000000-0000-8000-8000-000000000001")
+var MainOrg = pgroom.MainOrg
 
 var (
 	// ErrUnknownName is returned when a text names no scope or no role.
