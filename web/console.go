@@ -1,8 +1,6 @@
 package web
 
 import (
-	"context"
-	"errors"
 	"io/fs"
 	"net"
 	"net/http"
@@ -10,7 +8,6 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console"
 )
@@ -25,7 +22,7 @@ func (s *Server) openConsole(o Options) {
 		manifest = nil // that pages have no scripts and styles is logged already
 	}
 	c, err := console.New(console.Options{
-		Identify: identify(o.Accounts), Describe: s.explain, Desk: o.Desk, Live: o.Live, Closing: s.closing,
+		Identify: console.IdentifyBy(o.Accounts), Accounts: o.Accounts, Describe: s.explain, Desk: o.Desk, Live: o.Live, Closing: s.closing,
 		CrossOrigin: s.crossOrigin, Manifest: manifest, Version: o.Version, PublicURL: o.Rooms.PublicURL, Foreign: s.isForeign, Log: o.Log,
 	})
 	if err != nil {
@@ -41,31 +38,6 @@ func (s *Server) explain(err error) console.Problem {
 		p.Title = http.StatusText(p.Status)
 	}
 	return console.Problem{Status: p.Status, Title: p.Title, Detail: p.Detail, Retry: p.retry}
-}
-
-// identify finds who a session belongs to.
-func identify(accounts *account.Accounts) func(context.Context, string) (console.Identity, error) {
-	return func(ctx context.Context, token string) (console.Identity, error) {
-		session, err := accounts.Session(ctx, token)
-		if errors.Is(err, account.ErrSignedOut) {
-			return console.Identity{}, console.ErrSignIn
-		}
-		if err != nil {
-			return console.Identity{}, err
-		}
-		memberships, err := accounts.Memberships(ctx, session)
-		if err != nil {
-			return console.Identity{}, err
-		}
-		who := console.Identity{
-			Actor: session.Actor(), Name: session.Name, Confirmed: session.Confirmed,
-			Organization: console.Organization{Slug: session.Org.Slug, Name: session.Org.Name},
-		}
-		for _, m := range memberships {
-			who.Organizations = append(who.Organizations, console.Organization{Slug: m.Slug, Name: m.Name})
-		}
-		return who, nil
-	}
 }
 
 // hostname is a request's host as custom hosts are named.

@@ -165,35 +165,66 @@ func (a *Accounts) RemoveHost(ctx context.Context, by Actor, host string) error 
 // HostOwner returns the organization that has a verified host, as requests name
 // it without port; false for none. A change takes up to five seconds to be seen.
 func (a *Accounts) HostOwner(ctx context.Context, host string) (uuid.UUID, bool, error) {
-	owners, err := a.hosts.get(a.Now(), func() (map[string]uuid.UUID, error) { return a.Store.VerifiedHosts(ctx) })
+	owners, err := a.hosts.get(a.Now, func() (map[string]uuid.UUID, error) { return a.Store.VerifiedHosts(ctx) })
 	org, ok := owners[strings.ToLower(strings.TrimSuffix(host, "."))]
 	return org, ok, err
 }
 
+// hostsPause is when what could not be read is read again.
+const hostsPause = time.Second
+
 // hostCache holds all verified hosts: they are few, and every request asks.
 type hostCache struct {
-	mu     sync.Mutex
-	owners map[string]uuid.UUID
-	until  time.Time // believed before
+	reading sync.Mutex // held by the one that reads them anew
+	mu      sync.Mutex // guards what is below
+	owners  map[string]uuid.UUID
+	until   time.Time // believed before
+	changes int       // how often they were forgotten
 }
 
-// get returns the hosts, read anew when they are old.
-func (c *hostCache) get(now time.Time, read func() (map[string]uuid.UUID, error)) (map[string]uuid.UUID, error) {
+// get returns the hosts. One request reads them anew when they are old: the
+// others, and all while the database is away, see what is known.
+func (c *hostCache) get(now func() time.Time, read func() (map[string]uuid.UUID, error)) (map[string]uuid.UUID, error) {
+	owners, fresh, _ := c.peek(now())
+	if fresh {
+		return owners, nil
+	}
+	if owners == nil {
+		c.reading.Lock()
+	} else if !c.reading.TryLock() {
+		return owners, nil
+	}
+	defer c.reading.Unlock()
+	owners, fresh, changes := c.peek(now())
+	if fresh {
+		return owners, nil
+	}
+	next, err := read()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now.Before(c.until) {
-		return c.owners, nil
-	}
-	owners, err := read()
-	if err != nil {
+	switch {
+	case err == nil:
+		c.owners = next
+		if changes == c.changes {
+			c.until = now().Add(hostsCached)
+		}
+	case owners == nil:
 		return nil, err
+	default:
+		c.until = now().Add(hostsPause)
 	}
-	c.owners, c.until = owners, now.Add(hostsCached)
-	return owners, nil
+	return c.owners, nil
 }
 
+func (c *hostCache) peek(now time.Time) (owners map[string]uuid.UUID, fresh bool, changes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.owners, now.Before(c.until), c.changes
+}
+
+// forget makes the next request read the hosts anew, and wait for them.
 func (c *hostCache) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.until = time.Time{}
+	c.owners, c.until, c.changes = nil, time.Time{}, c.changes+1
 }

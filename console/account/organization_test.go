@@ -297,3 +297,44 @@ func TestTooMany(t *testing.T) {
 	}
 	wantError(t, "tokens", err, account.ErrTooMany)
 }
+
+// TestHostsWithoutDatabase answers from what is known while the database is away.
+func TestHostsWithoutDatabase(t *testing.T) {
+	t.Parallel()
+	dns := zone{}
+	k := newKit(t, func(o *account.Options) { o.Resolver = dns })
+	ctx := t.Context()
+	owner, _ := k.owner()
+	h, err := k.AddHost(ctx, owner.Actor(), "queue.halls.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dns[h.Record+"."] = []string{h.Token}
+	if err := k.VerifyHost(ctx, owner.Actor(), h.Host); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := account.New(k.Options)
+	for _, a := range []*account.Accounts{k.Accounts, elsewhere} {
+		if _, ok, err := a.HostOwner(ctx, h.Host); !ok || err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := k.RemoveHost(ctx, owner.Actor(), h.Host); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, _ := elsewhere.HostOwner(ctx, h.Host); !ok {
+		t.Error("elsewhere it is read for every request")
+	}
+	k.pass(5 * time.Second)
+	if _, ok, err := elsewhere.HostOwner(ctx, h.Host); ok || err != nil {
+		t.Errorf("five seconds later elsewhere: %t, %v", ok, err)
+	}
+	k.pool.Close()
+	k.pass(time.Hour)
+	if _, _, err := elsewhere.HostOwner(ctx, h.Host); err != nil {
+		t.Errorf("without the database: %v", err)
+	}
+	if _, _, err := account.New(k.Options).HostOwner(ctx, h.Host); err == nil {
+		t.Error("nothing is known and nothing wrong")
+	}
+}
