@@ -13,22 +13,25 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
+	"github.com/proofline/proofline/console/rehearse"
 	"github.com/proofline/proofline/console/simulate"
 	"github.com/proofline/proofline/console/simulate/chart"
+	"github.com/proofline/proofline/room"
 )
 
 // maxPlan is how long a plan may be; one with a recording is.
 const maxPlan = 64 << 20 // bytes
 
 type simulateFlags struct {
-	file, arrivals, html string
-	bots, shape          string
-	window               time.Duration
-	starts, halfLife     time.Duration
-	visitors, tickets    int
-	outflow, maxActive   uint32
-	seed                 uint64
-	compare, json        bool
+	file, room         string
+	arrivals, html     string
+	bots, shape        string
+	window             time.Duration
+	starts, halfLife   time.Duration
+	visitors, tickets  int
+	outflow, maxActive uint32
+	seed               uint64
+	compare, json      bool
 }
 
 func simulateCommand(t *terminal) *cobra.Command {
@@ -44,6 +47,7 @@ A plan says more than the flags: console/simulate/README.md lists its fields, an
 --json prints the one that was simulated. Flags change what the plan says.`,
 		Example: `  proofline simulate --visitors 50000 --tickets 5000 --bots 10% --window 1m --compare
   proofline simulate --starts 30m --shape early --outflow 300 --html sale.html
+  proofline simulate --room sale.json --visitors 20000 --tickets 2000 --compare
   proofline simulate -f plan.yaml --compare --json
   proofline simulate --arrivals https://example.com/r/last-year --tickets 5000`,
 		Args: cobra.NoArgs,
@@ -51,6 +55,7 @@ A plan says more than the flags: console/simulate/README.md lists its fields, an
 	}
 	flags := c.Flags()
 	flags.StringVarP(&f.file, "file", "f", "", "`FILE` with the plan, JSON or YAML; - for standard input")
+	flags.StringVar(&f.room, "room", "", "`FILE` with the JSON of a room, whose rules are tried")
 	flags.IntVar(&f.visitors, "visitors", simulate.Default().Visitors, "`N` that come, bots included")
 	flags.IntVar(&f.tickets, "tickets", simulate.Default().Tickets, "`N` on sale; 0 for enough for everybody")
 	flags.StringVar(&f.bots, "bots", "10%", "`N` of the visitors, or a share such as 10%")
@@ -58,7 +63,7 @@ A plan says more than the flags: console/simulate/README.md lists its fields, an
 	flags.DurationVar(&f.starts, "starts", 0, "`TIME` from the opening until calls begin")
 	flags.Uint32Var(&f.outflow, "outflow", simulate.Default().Room.Outflow.PerMinute, "`N` admissions a minute")
 	flags.Uint32Var(&f.maxActive, "max-active", 0, "`N` people at the site at once; 0 for no limit")
-	flags.StringVar(&f.shape, "shape", string(simulate.Burst), "`SHAPE` of the crowd: burst, steady or early")
+	flags.StringVar(&f.shape, "shape", string(simulate.Burst), "`SHAPE` of the crowd: burst, steady or early, which is the default of a room that starts after its opening")
 	flags.DurationVar(&f.halfLife, "half-life", time.Duration(simulate.Default().Arrivals.HalfLife), "`TIME` in which a burst halves")
 	flags.StringVar(&f.arrivals, "arrivals", "", "`FILE` with recorded arrivals (CSV: time,count), or URL or directory of a transcript")
 	flags.Uint64Var(&f.seed, "seed", 1, "`N` that decides crowd and draws")
@@ -134,6 +139,13 @@ func (f *simulateFlags) plan(c *cobra.Command, t *terminal) (simulate.Plan, erro
 			return p, err
 		}
 	}
+	if f.room != "" {
+		c, err := f.readRoom(t)
+		if err != nil {
+			return p, err
+		}
+		p.Room = rehearse.SimulatedRoom(c)
+	}
 	if f.arrivals != "" {
 		list, err := recording(c.Context(), f.arrivals)
 		if err != nil {
@@ -152,24 +164,45 @@ func (f *simulateFlags) plan(c *cobra.Command, t *terminal) (simulate.Plan, erro
 }
 
 func (f *simulateFlags) read(t *terminal) (p simulate.Plan, err error) {
-	in := t.in
-	if f.file != "-" {
-		file, err := os.Open(f.file)
-		if err != nil {
-			return p, usage(err, "give the file of a plan, or - for standard input")
-		}
-		defer func() { _ = file.Close() }() // only read from
-		in = file
-	}
-	text, err := io.ReadAll(io.LimitReader(in, maxPlan))
+	text, err := t.readPlan(f.file)
 	if err != nil {
-		return p, fmt.Errorf("read %s: %w", f.file, err)
+		return p, err
 	}
 	if text, err = yaml.YAMLToJSONStrict(text); err != nil { // JSON is YAML
 		return p, usage(fmt.Errorf("%s is neither JSON nor YAML: %w", f.file, err), "console/simulate/README.md has an example")
 	}
 	p, err = simulate.ParsePlan(text)
 	return p, asUsage(err)
+}
+
+// readRoom reads what proofline room create would.
+func (f *simulateFlags) readRoom(t *terminal) (c room.Config, err error) {
+	text, err := t.readPlan(f.room)
+	if err != nil {
+		return c, err
+	}
+	if c, err = room.ParseConfig(text); err != nil {
+		return c, usage(fmt.Errorf("%s: %w", f.room, err), "see proofline room create --help for what a room says")
+	}
+	return c, nil
+}
+
+// readPlan reads a file, or standard input for "-".
+func (t *terminal) readPlan(name string) ([]byte, error) {
+	in := t.in
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, usage(err, "give a file, or - for standard input")
+		}
+		defer func() { _ = file.Close() }() // only read from
+		in = file
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxPlan))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return text, nil
 }
 
 // change takes the flags that are on the command line.
@@ -188,6 +221,9 @@ func (f *simulateFlags) change(p *simulate.Plan, flags *pflag.FlagSet) {
 		if flags.Changed(name) {
 			take()
 		}
+	}
+	if p.Room.Starts > 0 && p.Arrivals.Shape == simulate.Burst && f.file == "" && !flags.Changed("shape") {
+		p.Arrivals.Shape = simulate.Early
 	}
 }
 
