@@ -26,10 +26,11 @@ type organizer struct {
 	data      string
 	tokenFile string
 	json      bool
+	missing   string // what to do about something that does not exist
 }
 
 func roomCommand(t *terminal) *cobra.Command {
-	o := &organizer{terminal: t}
+	o := &organizer{terminal: t, missing: "see the rooms there are: proofline room list"}
 	c := &cobra.Command{
 		Use:   "room",
 		Short: "Make and manage rooms on a server",
@@ -41,14 +42,19 @@ of PROOFLINE_TOKEN, or of a file, which a server on this machine has written.`,
 		RunE:              func(*cobra.Command, []string) error { return errors.New("a command is missing after room") },
 		PersistentPreRunE: t.fromEnv,
 	}
+	o.addFlags(c)
+	c.AddCommand(o.createCommand(), o.listCommand(), o.showCommand(), o.pauseCommand(), o.resumeCommand(), o.amendCommand(), o.revokeCommand(), o.endCommand())
+	return c
+}
+
+// addFlags adds the flags that say which server, and as whom.
+func (o *organizer) addFlags(c *cobra.Command) {
 	flags := c.PersistentFlags()
 	flags.StringVar(&o.server, "server", "http://127.0.0.1:8080", "`URL` of the server")
-	flags.StringVar(&o.data, "data", t.dataDir(), "data `DIR` of a server on this machine")
+	flags.StringVar(&o.data, "data", o.dataDir(), "data `DIR` of a server on this machine")
 	flags.StringVar(&o.tokenFile, "token-file", "", "`FILE` of the management token (default DIR/admin-token)")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	inEnv(flags, "server", "data", "token-file")
-	c.AddCommand(o.createCommand(), o.listCommand(), o.showCommand(), o.pauseCommand(), o.resumeCommand(), o.amendCommand(), o.revokeCommand(), o.endCommand())
-	return c
 }
 
 // client returns the way to the server.
@@ -129,7 +135,7 @@ func (o *organizer) explain(err error) error {
 		if problem.Title == "Unknown ticket" {
 			return failed(err, `a visitor finds the ticket on the page "Check my place", under the technical details`)
 		}
-		hint = "see the rooms there are: proofline room list"
+		hint = o.missing
 	case http.StatusInternalServerError:
 		hint = "the server's log has more under request " + problem.RequestID
 	}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// organizationInfo is an organization as the server says it.
+type organizationInfo struct {
+	Slug    string    `json:"slug"`
+	Name    string    `json:"name"`
+	Created time.Time `json:"created"`
+}
+
+const missingOrganization = "see the organizations there are: proofline organization list"
+
+func organizationCommand(t *terminal) *cobra.Command {
+	o := &organizer{terminal: t, missing: missingOrganization}
+	c := &cobra.Command{
+		Use:   "organization",
+		Short: "Make and list the organizations of a server",
+		Long: `Make and list the organizations of a running server. What one has, its members,
+rooms and tokens, others cannot see. Every server has one, called main. It takes
+the server's own management token, which it has written to DIR/admin-token.`,
+		Example:           "  proofline organization create arena --name 'The Arena'",
+		Args:              cobra.NoArgs,
+		RunE:              func(*cobra.Command, []string) error { return errors.New("a command is missing after organization") },
+		PersistentPreRunE: t.fromEnv,
+	}
+	o.addFlags(c)
+	c.AddCommand(o.createOrganizationCommand(), o.listOrganizationsCommand())
+	return c
+}
+
+func (o *organizer) createOrganizationCommand() *cobra.Command {
+	name := ""
+	c := &cobra.Command{
+		Use:     "create SLUG",
+		Short:   "Make an organization, and a one-time link for its first owner",
+		Example: "  proofline organization create arena --name 'The Arena'",
+		Args:    cobra.ExactArgs(1),
+		RunE: runs(func(c *cobra.Command, args []string) error {
+			if name == "" {
+				name = args[0]
+			}
+			body, err := json.Marshal(map[string]string{"slug": args[0], "name": name})
+			if err != nil {
+				return err
+			}
+			var made organizationInfo
+			if _, err := o.ask(c, "POST", "/v1/organizations", body, &made); err != nil {
+				return err
+			}
+			return o.printOwnerLink(c, made.Slug, "")
+		}),
+	}
+	c.Flags().StringVar(&name, "name", "", "`NAME` for people (default the slug)")
+	return c
+}
+
+// printOwnerLink makes a one-time link for an owner and prints it.
+func (o *organizer) printOwnerLink(c *cobra.Command, slug, email string) error {
+	body, err := json.Marshal(map[string]string{"email": email})
+	if err != nil {
+		return err
+	}
+	var made struct{ Link string }
+	raw, err := o.ask(c, "POST", "/v1/organizations/"+url.PathEscape(slug)+"/owner-link", body, &made)
+	if err != nil {
+		return err
+	}
+	return o.print(raw, func() error {
+		return o.printf("who opens this link becomes an owner of %s; it works once, for a day:\n%s\n", slug, made.Link)
+	})
+}
+
+func (o *organizer) listOrganizationsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List the organizations",
+		Example: "  proofline organization list\n  proofline organization list --json",
+		Args:    cobra.NoArgs,
+		RunE: runs(func(c *cobra.Command, _ []string) error {
+			var list struct{ Organizations []organizationInfo }
+			raw, err := o.ask(c, "GET", "/v1/organizations", nil, &list)
+			if err != nil {
+				return err
+			}
+			return o.print(raw, func() error {
+				rows := [][]string{{"ORGANIZATION", "CREATED", "NAME"}}
+				for _, one := range list.Organizations {
+					rows = append(rows, []string{one.Slug, one.Created.Local().Format(time.DateTime), one.Name})
+				}
+				return o.printTable(rows...)
+			})
+		}),
+	}
+}
