@@ -19,7 +19,7 @@ type Token struct {
 	Used    *time.Time
 }
 
-const tokenColumns = `org_id, token_id, name, scopes, made_by, created_at, expires_at, used_at`
+const tokenColumns = `org_id, token_id, name, scopes, made_by, created_at, expires_at, used_at` //nolint:gosec // names
 
 // AddToken stores a token.
 func (s *Store) AddToken(ctx context.Context, t Token, hash []byte) error {
