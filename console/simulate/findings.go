@@ -101,7 +101,7 @@ func bots(p *Plan, r *Result) []string {
 	list := []string{fmt.Sprintf("%s. Bots are %s of the visitors and get %s of the tickets.", sentence(likely("a bot", "a person", robots, people)),
 		Percent(float64(robots.Visitors)/float64(r.Visitors)), Percent(float64(robots.Sold)/float64(r.Sold)))}
 	if n := p.Bots.PerOperator; n > 1 && robots.Visitors >= n {
-		list = append(list, fmt.Sprintf("No window can see who is behind a visitor: an operator with %s bots gets %s tickets on average, and a person %s. Limit them by account or payment card at the shop.",
+		list = append(list, fmt.Sprintf("No window can see who is behind a visitor: an operator with %s bots gets %s tickets on average, and a person %s. Limit tickets by account or payment card at the shop.",
 			Count(n), Figure(robots.Chance*float64(n)), Figure(people.Chance)))
 	}
 	return list
