@@ -107,6 +107,7 @@ type Console struct {
 	Options
 	templates templates
 	routes    []route
+	trials    *trials
 }
 
 // New returns the console. Error: a template is wrong, which is the program's.
@@ -114,7 +115,7 @@ func New(o Options) (*Console, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Console{Options: o}
+	c := &Console{Options: o, trials: newTrials()}
 	names := map[string]string{}
 	if len(o.Manifest) > 0 {
 		if err := json.Unmarshal(o.Manifest, &names); err != nil {
@@ -171,6 +172,9 @@ func (c *Console) allRoutes() []route {
 	var list []route
 	for _, some := range [][]route{
 		c.homeRoutes(),
+		c.roomRoutes(),
+		c.editorRoutes(),
+		c.settingsRoutes(),
 		c.accountsRoutes(),
 		c.liveRoutes(),
 		c.controlRoutes(),

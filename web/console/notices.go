@@ -3,6 +3,9 @@ package console
 // notices are what pages say about what was done just now, by the word that is
 // in their address.
 var notices = map[string]string{
+	"draft-deleted":        "The draft is deleted.",
+	"draft-saved":          "The draft is saved.",
+	"brand-saved":          "The brand is saved. Visitors see it within five minutes.",
 	"ended":                "The room has ended. Its transcript stays public.",
 	"factor-removed":       "The second factor is removed. The password alone signs you in now.",
 	"held":                 "Everybody is held. It stands in the public transcript.",
@@ -24,8 +27,14 @@ var notices = map[string]string{
 	"resumed":              "The line goes on. It stands in the public transcript.",
 	"revoked":              "The place is taken away. It stands in the public transcript.",
 	"role-changed":         "The role is changed.",
+	"room-archived":        "The room is archived. Its transcript stays public.",
+	"room-duplicated":      "This draft is a copy of the room, at the same time of a later week. Check its times before you publish it.",
+	"room-published":       "The room is published: its rules are the first entry of the public transcript.",
+	"room-unarchived":      "The room is in the list again.",
 	"session-ended":        "The session has ended.",
 	"sessions-ended":       "All other sessions have ended.",
+	"settings-same":        "Nothing is different, so nothing was changed.",
+	"settings-saved":       "The changes are made.",
 	"sign-in-late":         "The sign-in took too long, or was begun in another browser. Please start again.",
 	"signed-out":           "You are signed out.",
 	"token-revoked":        "The token is revoked. Other servers of yours refuse it within five seconds.",

@@ -1,0 +1,431 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
+)
+
+// editorRoutes are the editor of rooms that are not published. One form does
+// everything: which button was used says what.
+func (c *Console) editorRoutes() []route {
+	return []route{
+		{GET, "/rooms/new", account.Operate, c.newRoom},
+		{POST, "/rooms/new", account.Operate, c.editDraft},
+		{GET, "/drafts/:id", account.Operate, c.showDraft},
+		{POST, "/drafts/:id", account.Operate, c.editDraft},
+		{POST, "/drafts/:id/simulate", account.Operate, c.trySale},
+	}
+}
+
+// publishQuestion is asked before a draft becomes a room.
+const publishQuestion = "Publish this room? Publishing is for good: the rules become the first entry of the public transcript. Later you can change the outflow, the message, the close and windows that have not opened; every such change is public, too."
+
+// editorPage is what the editor shows.
+type editorPage struct {
+	ID       uuid.UUID // zero: not saved yet
+	Version  int64
+	Form     roomForm
+	Problems []fairness.Problem
+
+	Hosts     []string
+	Beacons   []string
+	Witnesses int
+	BaseURL   string // what stands before a room's slug
+	Outline   []string
+	Capacity  capacityForm
+	Flow      *flow
+	Trial     trialForm
+	Result    *trialResult
+	Part      bool // only what a script asked for is shown
+	Focus     int  // the row of windows to type in next; -1 for none
+}
+
+// Action is where the form is sent to.
+func (p editorPage) Action() string {
+	if p.ID == uuid.Nil {
+		return Path + "/rooms/new"
+	}
+	return Path + "/drafts/" + p.ID.String()
+}
+
+// Question is asked before the draft becomes a room.
+func (editorPage) Question() string { return publishQuestion }
+
+// Wrong is what is wrong with exactly that member.
+func (p editorPage) Wrong(field string) string {
+	for _, problem := range p.Problems {
+		if problem.Field == field {
+			return problem.Detail
+		}
+	}
+	return ""
+}
+
+// Blocking is how many problems keep the room from being published.
+func (p editorPage) Blocking() int {
+	n := 0
+	for _, problem := range p.Problems {
+		if !slices.Contains(helperFields, problem.Field) {
+			n++
+		}
+	}
+	return n
+}
+
+// helperFields are fields that are no members of a room.
+var helperFields = []string{"capacity", "simulation", "sim_visitors", "sim_tickets", "sim_bots", "sim_no_show"}
+
+// Rest are the problems of members that the form has no field for.
+func (p editorPage) Rest() []fairness.Problem {
+	return slices.DeleteFunc(slices.Clone(p.Problems), func(problem fairness.Problem) bool { return problem.Field == "" || p.Form.shows(problem.Field) })
+}
+
+// formFields are the members that the editor has fields for, beside those of
+// the windows.
+var formFields = []string{"slug", "title", "host", "opens", "starts", "closes", "outflow.per_minute", "outflow.max_active", "claim", "session", "margin", "beacon", "quorum", "max_waiting", "targets", "windows"}
+
+// shows tells whether a problem of a member stands beside a field of the form.
+func (f *roomForm) shows(field string) bool {
+	if slices.Contains(formFields, field) || slices.Contains(helperFields, field) || strings.HasPrefix(field, "targets[") {
+		return true
+	}
+	for i := range f.Windows {
+		at := fmt.Sprintf("windows[%d].", i)
+		if field == at+"length" || field == at+"from" {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Console) newRoom(x *request) error {
+	chosen, ok := findPreset(x.QueryParam("preset"))
+	if !ok {
+		return x.page("room-new", map[string]any{"Presets": presets})
+	}
+	ctx, cancel := x.wait()
+	defer cancel()
+	p := editorPage{Form: chosen.form(c.Now(), c.defaultBeacon()), Trial: defaultTrial(), Focus: -1}
+	return c.showEditor(ctx, x, http.StatusOK, p)
+}
+
+func (c *Console) showDraft(x *request) error {
+	ctx, cancel := x.wait()
+	defer cancel()
+	d, err := c.draft(ctx, x)
+	if err != nil {
+		return err
+	}
+	return c.showEditor(ctx, x, http.StatusOK, editorPage{
+		ID: d.ID, Version: d.Version, Form: newRoomForm(d.Draft.Config, d.Host), Problems: d.Problems, Trial: defaultTrial(), Focus: -1,
+	})
+}
+
+// draft finds the draft that the path names.
+func (c *Console) draft(ctx context.Context, x *request) (desk.Draft, error) {
+	id, err := uuid.Parse(x.Param("id"))
+	if err != nil {
+		return desk.Draft{}, desk.ErrDraftUnknown
+	}
+	return c.Desk.Draft(ctx, x.Actor, id)
+}
+
+// showEditor fills in what does not depend on the draft.
+func (c *Console) showEditor(ctx context.Context, x *request, status int, p editorPage) error {
+	var err error
+	if c.Hosts != nil {
+		if p.Hosts, err = c.Hosts(ctx, x.Actor); err != nil {
+			return err
+		}
+	}
+	if p.Form.Host != "" && !slices.Contains(p.Hosts, p.Form.Host) {
+		p.Hosts = append(p.Hosts, p.Form.Host) // it is shown, and refused when the room is published
+	}
+	p.Beacons = c.beacons()
+	if b := p.Form.Beacon; b != "" && !slices.Contains(p.Beacons, b) {
+		p.Beacons = append(p.Beacons, b)
+	}
+	p.Witnesses = len(c.Desk.Rooms.Witnesses)
+	p.BaseURL = c.baseURL(p.Form.Host)
+	p.Outline = p.Form.outline()
+	p.Problems = byLine(p.Problems)
+	return x.render(status, "room-editor", view{Data: p, Problems: p.Problems})
+}
+
+// byLine names the line of targets that a problem is about.
+func byLine(problems []fairness.Problem) []fairness.Problem {
+	list := slices.Clone(problems)
+	for i, p := range list {
+		if n, ok := strings.CutPrefix(p.Field, "targets["); ok {
+			if at, err := strconv.Atoi(strings.TrimSuffix(n, "]")); err == nil {
+				list[i].Detail = fmt.Sprintf("line %d %s", at+1, p.Detail)
+			}
+		}
+	}
+	return list
+}
+
+// baseURL is what stands before the slug in a room's address.
+func (c *Console) baseURL(host string) string {
+	var record pgroom.Room
+	if host != "" {
+		record.Host = &host
+	}
+	return c.Desk.Rooms.URL(record)
+}
+
+// beacons are those that rooms may use, the server's default first.
+func (c *Console) beacons() []string {
+	var list []string
+	for _, chain := range c.Desk.Rooms.Chains {
+		list = append(list, "drand:"+chain.ID)
+	}
+	return append(list, fairness.NoBeacon)
+}
+
+func (c *Console) defaultBeacon() string { return c.beacons()[0] }
+
+// editDraft does what the button says.
+func (c *Console) editDraft(x *request) error {
+	ctx, cancel := x.wait()
+	defer cancel()
+	var d desk.Draft
+	var err error
+	if x.Param("id") != "" {
+		if d, err = c.draft(ctx, x); err != nil {
+			return err
+		}
+	}
+	e := &edit{Console: c, request: x, stored: d, editor: readEditor(x, d)}
+	verb, argument, _ := strings.Cut(x.form("do"), ":")
+	switch verb {
+	case "", "save":
+		return e.save(ctx)
+	case "publish":
+		return e.publish(ctx)
+	case "publish-saved":
+		e.editor.Form, e.stored.Version = newRoomForm(d.Draft.Config, d.Host), e.editor.Version
+		return e.create(ctx)
+	case "delete":
+		return e.remove(ctx)
+	}
+	if !e.editor.change(verb, argument) {
+		return &room.InvalidError{Problems: []fairness.Problem{{Detail: "the form has no such button: load the page again"}}}
+	}
+	return c.showEditor(ctx, x, http.StatusOK, e.editor)
+}
+
+// readEditor takes the whole form.
+func readEditor(x *request, d desk.Draft) editorPage {
+	v := x.Request().PostForm
+	version, err := strconv.ParseInt(v.Get("version"), 10, 64)
+	if err != nil {
+		version = -1 // of no draft
+	}
+	return editorPage{ID: d.ID, Version: version, Form: readRoomForm(v), Capacity: readCapacityForm(v), Trial: readTrialForm(v), Focus: -1}
+}
+
+// change does what only changes the form; false for no such button.
+func (p *editorPage) change(verb, argument string) bool {
+	switch verb {
+	case "add-window":
+		p.Form.addWindow()
+		p.Focus = len(p.Form.Windows) - 1
+	case "remove-window":
+		i, err := strconv.Atoi(argument)
+		if err != nil {
+			return false
+		}
+		p.Form.removeWindow(i)
+	case "calculate", "use-capacity":
+		f, ok := p.Capacity.flow()
+		if !ok {
+			p.Problems = []fairness.Problem{{Field: "capacity", Detail: "give a number of people, and how long each of them stays"}}
+			return true
+		}
+		p.Flow = &f
+		if verb == "use-capacity" {
+			p.Form.PerMinute, p.Form.MaxActive = strconv.FormatUint(uint64(f.PerMinute), 10), strconv.FormatUint(uint64(f.Capacity), 10)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// edit is one change of a draft.
+type edit struct {
+	*Console
+	*request
+	stored desk.Draft
+	editor editorPage
+}
+
+// store saves the draft as it is typed.
+func (e *edit) store(ctx context.Context) (desk.Draft, error) {
+	config, err := e.editor.Form.config(e.stored.Draft.Config)
+	if err != nil {
+		return desk.Draft{}, fmt.Errorf("write draft: %w", err)
+	}
+	return e.Desk.SaveDraft(ctx, e.Actor, e.stored.ID, e.editor.Version, e.editor.Form.Host, config)
+}
+
+func (e *edit) save(ctx context.Context) error {
+	d, err := e.store(ctx)
+	if err != nil {
+		return e.refused(ctx, err)
+	}
+	return e.done("/drafts/"+d.ID.String(), "draft-saved")
+}
+
+// publish saves the draft first, so that nothing typed is lost if the room
+// cannot be made, or somebody thinks again.
+func (e *edit) publish(ctx context.Context) error {
+	d, err := e.store(ctx)
+	if err != nil {
+		return e.refused(ctx, err)
+	}
+	e.stored, e.editor.ID, e.editor.Version = d, d.ID, d.Version
+	if !e.isConfirmed() {
+		return e.page("confirm-act", map[string]any{
+			"Question": publishQuestion, "Action": "Publish", "Path": e.editor.Action(), "Back": e.editor.Action(),
+			"Fields": map[string]string{"do": "publish-saved", "version": strconv.FormatInt(d.Version, 10), "confirmed": "1"},
+		})
+	}
+	return e.create(ctx)
+}
+
+// create makes the room of the draft as it is saved.
+func (e *edit) create(ctx context.Context) error {
+	d := e.stored
+	r, err := e.Desk.Publish(ctx, e.Actor, d.ID, d.Version)
+	if errors.Is(err, desk.ErrChanged) {
+		return err // between saving and publishing: what is saved now is on the draft's page
+	}
+	if errors.Is(err, room.ErrExists) {
+		err = &room.InvalidError{Problems: []fairness.Problem{{Field: "slug", Detail: "is taken: another room has this address"}}}
+	}
+	if err != nil {
+		return e.refused(ctx, err)
+	}
+	return e.done("/rooms/"+r.Slug, "room-published")
+}
+
+func (e *edit) remove(ctx context.Context) error {
+	if e.stored.ID == uuid.Nil {
+		return e.done("/rooms", "")
+	}
+	if !e.isConfirmed() {
+		return e.confirm("Delete this draft? Nobody can get it back.", "Delete the draft", "/drafts/"+e.stored.ID.String())
+	}
+	if err := e.Desk.DeleteDraft(ctx, e.Actor, e.stored.ID); err != nil {
+		return err
+	}
+	return e.done("/rooms", "draft-deleted")
+}
+
+// refused shows the form again with what is wrong, or beside what somebody else
+// has saved.
+func (e *edit) refused(ctx context.Context, err error) error {
+	if errors.Is(err, desk.ErrChanged) {
+		return e.conflict(ctx)
+	}
+	wrong, ok := errors.AsType[*room.InvalidError](err)
+	if !ok {
+		return err
+	}
+	e.editor.Problems = wrong.Problems
+	return e.showEditor(ctx, e.request, http.StatusBadRequest, e.editor)
+}
+
+// conflictPage shows two versions of something, and lets one be chosen.
+type conflictPage struct {
+	Title   string
+	Who     string // saved the other one; empty when nobody is named
+	Changed any    // when, a time
+	Rows    []conflictRow
+	Action  string
+	Button  string
+	Fields  []conflictField // what was typed, to be sent again
+	Back    string          // where the other version is
+}
+
+// conflictRow is a member that differs.
+type conflictRow struct{ Label, Theirs, Yours string }
+
+// conflictField is one field of the form.
+type conflictField struct{ Name, Value string }
+
+func (e *edit) conflict(ctx context.Context) error {
+	theirs, err := e.draft(ctx, e.request)
+	if err != nil {
+		return err
+	}
+	e.Request().PostForm.Set("version", strconv.FormatInt(theirs.Version, 10))
+	e.Request().PostForm.Set("do", "save")
+	typed, err := e.editor.Form.config(e.stored.Draft.Config)
+	if err != nil {
+		return err
+	}
+	yours, other := newRoomForm(typed, e.editor.Form.Host), newRoomForm(theirs.Draft.Config, theirs.Host)
+	return e.render(http.StatusConflict, "room-conflict", view{Data: conflictPage{
+		Title: "Somebody else has saved this draft", Who: theirs.By, Changed: theirs.Changed,
+		Rows: differences(other.lines(), yours.lines()), Action: e.editor.Action(), Button: "Save mine over it", Fields: e.sentAgain(), Back: e.editor.Action(),
+	}})
+}
+
+// sentAgain are the fields of a form, to be sent once more.
+func (x *request) sentAgain() []conflictField {
+	var list []conflictField
+	for name, values := range x.Request().PostForm {
+		if len(values) > 0 && name != "confirmed" {
+			list = append(list, conflictField{name, values[0]})
+		}
+	}
+	slices.SortFunc(list, func(a, b conflictField) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
+// line is one member of a form in words.
+type line struct{ label, value string }
+
+// lines are the form's members in words, to compare two of them.
+func (f *roomForm) lines() []line {
+	var windows []string
+	for i, w := range f.Windows {
+		from := w.From
+		if i == 0 {
+			from = "the opening"
+		}
+		windows = append(windows, fmt.Sprintf("from %s: %s", from, w.Length))
+	}
+	return []line{
+		{"Title", f.Title}, {"Slug", f.Slug}, {"Host", f.Host}, {"Opens", f.Opens}, {"Starts", f.Starts}, {"Closes", f.Closes},
+		{"Windows", strings.Join(windows, "\n")}, {"People per minute", f.PerMinute}, {"At once", f.MaxActive},
+		{"Time to go in", f.Claim}, {"Session", f.Session}, {"Beacon", f.Beacon}, {"Margin", f.Margin}, {"Witnesses", f.Quorum},
+		{"Most in line", f.MaxWaiting}, {"Addresses of the shop", f.Targets},
+	}
+}
+
+func differences(theirs, yours []line) []conflictRow {
+	var rows []conflictRow
+	for i := range theirs {
+		if theirs[i].value != yours[i].value {
+			rows = append(rows, conflictRow{theirs[i].label, theirs[i].value, yours[i].value})
+		}
+	}
+	return rows
+}

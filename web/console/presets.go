@@ -1,0 +1,126 @@
+package console
+
+import (
+	"time"
+
+	"github.com/proofline/proofline/room"
+)
+
+// preset is a well-known way to run a line, to begin with.
+type preset struct {
+	Name    string
+	Title   string
+	Suits   string        // whom, in a sentence
+	Bots    string        // what one gains
+	early   time.Duration // from the opening to the start
+	short   bool          // nobody can join from the start on
+	windows []presetWindow
+}
+
+// presetWindow opens windows of one length from a moment after the opening on.
+type presetWindow struct{ from, length time.Duration }
+
+const halfHour = 30 * time.Minute
+
+// presets are offered in this order.
+var presets = []preset{
+	{
+		Name: "draw-then-minutes", Title: "Draw until the start, then by the minute",
+		Suits: "Most sales: nobody has to be there to the second, and late comers still have their order.",
+		Bots:  "Nothing before the start, and at most a minute after it.",
+		early: halfHour, windows: []presetWindow{{0, halfHour}, {halfHour, time.Minute}},
+	},
+	{
+		Name: "draw-then-queue", Title: "Draw until the start, then first come, first served",
+		Suits: "Who is used to other waiting rooms: whoever comes early enough has the same chance, and the others queue behind them.",
+		Bots:  "Nothing before the start; after it a program is ahead of every person who comes when it does.",
+		early: halfHour, windows: []presetWindow{{0, halfHour}, {halfHour, 100 * time.Millisecond}},
+	},
+	{
+		Name: "minutes", Title: "Windows of a minute",
+		Suits:   "Releases at a fixed moment without a time to gather: a slow connection costs nothing, a minute costs a minute.",
+		Bots:    "Never more than a minute.",
+		windows: []presetWindow{{0, time.Minute}},
+	},
+	{
+		Name: "queue", Title: "First come, first served",
+		Suits:   "Sites that are full now and then, where nobody waits for a moment.",
+		Bots:    "Everything, if there is a moment that people wait for: a program is always first.",
+		windows: []presetWindow{{0, 100 * time.Millisecond}},
+	},
+	{
+		Name: "one-draw", Title: "One big draw",
+		Suits: "A lottery: people enter within a day, and it does not matter when.",
+		Bots:  "Nothing by being fast; many entries are many chances, so limit them at the shop.",
+		early: 24 * time.Hour, short: true, windows: []presetWindow{{0, 24 * time.Hour}},
+	},
+}
+
+func findPreset(name string) (preset, bool) {
+	for _, p := range presets {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return preset{}, false
+}
+
+// form returns a room to begin with, which starts at the first full hour that
+// is a day away or more.
+func (p preset) form(now time.Time, beacon string) roomForm {
+	starts := now.UTC().Add(24*time.Hour + time.Hour - 1).Truncate(time.Hour)
+	opens := starts.Add(-p.early)
+	f := roomForm{
+		Opens: opens.Format(momentForm), Starts: starts.Format(momentForm),
+		PerMinute: number(room.DefaultPerMinute), Claim: duration(room.DefaultClaim), Session: duration(room.DefaultSession), Beacon: beacon,
+	}
+	if p.short {
+		f.Closes = f.Starts
+	}
+	for i, w := range p.windows {
+		row := windowField{Length: duration(w.length)}
+		if i > 0 {
+			row.From = opens.Add(w.from).Format(momentForm)
+		}
+		f.Windows = append(f.Windows, row)
+	}
+	return f
+}
+
+// bar is one window in a drawing, in hundredths of its width.
+type bar struct {
+	X, Width float64
+	Late     bool // after the start
+}
+
+const (
+	drawnSpan = 40 * time.Minute // that a drawing shows
+	leastGap  = 1.2
+	leastBar  = 0.7
+)
+
+// Bars draws the windows of the first forty minutes, half an hour of which are
+// before the start. Windows that are too short to be seen are drawn as wide as
+// can be seen.
+func (p preset) Bars() []bar {
+	span := float64(drawnSpan)
+	early := min(p.early, halfHour)
+	offset := float64(halfHour - early)
+	var list []bar
+	for i, w := range p.windows {
+		end := float64(drawnSpan)
+		if p.short {
+			end = float64(halfHour)
+		}
+		if i+1 < len(p.windows) {
+			end = offset + float64(p.windows[i+1].from)
+		}
+		for at := offset + float64(w.from); at < end; {
+			width := min(float64(w.length)/span*100, (end-at)/span*100)
+			shown := min(max(width-leastGap, leastBar), 100-at/span*100)
+			list = append(list, bar{X: at / span * 100, Width: shown, Late: at >= float64(halfHour)})
+			at += max(width, leastBar+leastGap) / 100 * span
+		}
+	}
+	return list
+}

@@ -1,0 +1,218 @@
+package console
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/proofline/proofline/room"
+)
+
+// settingsOf reads the form of a page, in names and values.
+func (a answer) settingsOf(change ...string) []string {
+	a.Helper()
+	form := map[string]string{"do": "save"}
+	for _, part := range strings.Split(a.body, "<input ")[1:] {
+		name, value := attribute(part, "name"), attribute(part, "value")
+		if name != "" {
+			form[name] = value
+		}
+	}
+	for _, part := range strings.Split(a.body, "<textarea ")[1:] {
+		_, rest, _ := strings.Cut(part, ">")
+		text, _, _ := strings.Cut(rest, "</textarea>")
+		form[attribute(part, "name")] = text
+	}
+	for i := 0; i+1 < len(change); i += 2 {
+		if change[i+1] == "-" {
+			delete(form, change[i])
+			continue
+		}
+		form[change[i]] = change[i+1]
+	}
+	var pairs []string
+	for name, value := range form {
+		pairs = append(pairs, name, value)
+	}
+	return pairs
+}
+
+func attribute(tag, name string) string {
+	tag, _, _ = strings.Cut(tag, ">")
+	_, rest, ok := strings.Cut(" "+tag, " "+name+`="`)
+	if !ok {
+		return ""
+	}
+	value, _, _ := strings.Cut(rest, `"`)
+	return value
+}
+
+const settingsPath = "/console/rooms/sale/settings"
+
+// TestSettings changes each thing of a room that is open, and looks at what
+// became public.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	s := newConsole(t)
+	opens := time.Now().Add(-10 * time.Minute).UTC().Truncate(time.Second)
+	change := opens.Add(time.Hour)
+	r := s.create(owner, room.Config{Slug: "sale", Title: "Sale", Starts: at(time.Now().Add(2 * time.Hour)), Windows: []room.WindowRule{{Length: room.Duration(time.Minute)}, {From: &change, Length: room.Duration(10 * time.Second)}}})
+	opens = *r.Config().Opens
+	size := func() uint64 { return r.Snapshot().Size }
+	save := func(pairs ...string) {
+		t.Helper()
+		page := s.get(operator, settingsPath).want(http.StatusOK)
+		s.post(operator, settingsPath, page.settingsOf(pairs...)...).leadsTo(settingsPath + "?done=settings-saved")
+	}
+	first := s.get(operator, settingsPath).want(http.StatusOK).has(`<span class="badge">fixed</span>`, "public", `value="10 s"`, `value="Sale"`)
+	if strings.Contains(first.body, "windows[1]") {
+		t.Error("a window that is open can be changed")
+	}
+	before := size()
+	s.post(operator, settingsPath, first.settingsOf()...).leadsTo(settingsPath + "?done=settings-same")
+	save("title", "Winter sale", "max_waiting", "5,000", "targets", "https://shop.example.com\r\nhttps://shop.example.org/a")
+	if c := r.Config(); c.Title != "Winter sale" || c.MaxWaiting != 5000 || !slices.Equal(c.Targets, []string{"https://shop.example.com", "https://shop.example.org/a"}) || size() != before {
+		t.Errorf("%+v, %d entries", c, size()-before)
+	}
+	save("outflow.per_minute", "7")
+	save("outflow.max_active", "70", "message", "Soon\nmore")
+	closes := opens.Add(3 * time.Hour)
+	save("closes", closes.Format("2006-01-02T15:04:05.999"))
+	later := opens.Add(90 * time.Minute)
+	save("windows[0].length", "30 s", "windows[1].from", later.Format(time.RFC3339Nano), "windows[1].length", "5 min")
+	c := r.Config()
+	want := []room.WindowRule{{From: &opens, Length: room.Duration(time.Minute)}, {From: &change, Length: room.Duration(30 * time.Second)}, {From: &later, Length: room.Duration(5 * time.Minute)}}
+	if diff := cmp.Diff(want, c.Windows); diff != "" {
+		t.Errorf("windows (-want +got):\n%s", diff)
+	}
+	if c.Outflow != (room.Outflow{PerMinute: 7, MaxActive: 70}) || c.Closes == nil || !c.Closes.Equal(closes) || r.Snapshot().Message != "Soon\nmore" {
+		t.Errorf("%+v, message %q", c, r.Snapshot().Message)
+	}
+	save("message", "")
+	if r.Snapshot().Message != "" {
+		t.Error("the message stays")
+	}
+	if got := r.Snapshot().Counts.Amends; got != 6 {
+		t.Errorf("%d amendments", got)
+	}
+}
+
+// TestSettingsWindows takes windows away and moves them, before the room opens
+// and while it is open.
+func TestSettingsWindows(t *testing.T) {
+	t.Parallel()
+	s := newConsole(t)
+	opens := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	in := func(d time.Duration) *time.Time { return at(opens.Add(d)) }
+	text := func(d time.Duration) string { return opens.Add(d).Format(momentForm) }
+	rules := []room.WindowRule{{From: &opens, Length: room.Duration(7 * time.Minute)}, {From: in(30 * time.Minute), Length: room.Duration(time.Second)}, {From: in(time.Hour), Length: room.Duration(time.Minute)}}
+	for name, test := range map[string]struct {
+		change []string
+		want   []room.WindowRule
+	}{
+		"first length": {[]string{"windows[0].length", "5 min"}, []room.WindowRule{{From: &opens, Length: room.Duration(5 * time.Minute)}, rules[1], rules[2]}},
+		"last gone": {
+			[]string{"windows[2].from", "-", "windows[2].length", "-"},
+			[]room.WindowRule{rules[0], rules[1], {From: rules[2].From, Length: rules[1].Length}},
+		},
+		"all but the first gone": {
+			[]string{"windows[1].from", "-", "windows[1].length", "-", "windows[2].from", "-", "windows[2].length", "-"},
+			[]room.WindowRule{rules[0], {From: in(28 * time.Minute), Length: rules[0].Length}},
+		},
+		"second later": {
+			[]string{"windows[1].from", text(40 * time.Minute)},
+			[]room.WindowRule{rules[0], {From: in(28 * time.Minute), Length: rules[0].Length}, {From: in(40 * time.Minute), Length: rules[1].Length}, rules[2]},
+		},
+		"second earlier": {
+			[]string{"windows[1].from", text(20 * time.Minute)},
+			[]room.WindowRule{rules[0], {From: in(20 * time.Minute), Length: rules[1].Length}, rules[2]},
+		},
+		"one more": {
+			[]string{"windows[3].from", text(2 * time.Hour), "windows[3].length", "1 h"},
+			append(slices.Clone(rules), room.WindowRule{From: in(2 * time.Hour), Length: room.Duration(time.Hour)}),
+		},
+	} {
+		slug := strings.ReplaceAll(name, " ", "-")
+		path := "/console/rooms/" + slug + "/settings"
+		r := s.create(owner, room.Config{Slug: slug, Windows: rules})
+		page := s.get(owner, path).want(http.StatusOK).lacks(">fixed<")
+		s.post(owner, path, page.settingsOf(test.change...)...).leadsTo(path + "?done=settings-saved")
+		if diff := cmp.Diff(test.want, r.Config().Windows); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestSettingsRefused shows what is wrong beside its field, and changes nothing.
+func TestSettingsRefused(t *testing.T) {
+	t.Parallel()
+	s := newConsole(t)
+	change := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	r := s.create(owner, room.Config{Slug: "sale", Title: "Sale", Closes: at(change.Add(time.Hour)), Windows: []room.WindowRule{{Length: room.Duration(time.Minute)}, {From: &change, Length: room.Duration(time.Second)}}})
+	before := r.Config()
+	page := s.get(owner, settingsPath).want(http.StatusOK)
+	early := time.Now().Add(-time.Minute).UTC().Format(momentForm)
+	for field, wrong := range map[string]string{
+		"title": strings.Repeat("x", 201), "message": strings.Repeat("x", 2001), "outflow.per_minute": "0", "outflow.max_active": "some", "closes": early,
+		"windows[0].length": "1 ms", "windows[0].from": early, "max_waiting": "-3", "targets": "javascript:alert(1)",
+	} {
+		s.post(owner, settingsPath, page.settingsOf(field, wrong)...).want(http.StatusBadRequest).has(`id="e-`+field+`"`, strings.TrimSuffix(wrong, "Z"))
+	}
+	s.post(owner, settingsPath, page.settingsOf("title", "")...).want(http.StatusBadRequest).has(`id="e-title"`)
+	s.post(owner, settingsPath, page.settingsOf("closes", "")...).want(http.StatusBadRequest).has(`id="e-closes"`)
+	s.post(owner, settingsPath, page.settingsOf("title", script, "message", script, "targets", script, "closes", script, "windows[0].from", script, "windows[0].length", script)...).want(http.StatusBadRequest).lacks("<script>alert")
+	// A rule that is repeated shifts the others: the problem still stands at its row.
+	s.post(owner, settingsPath, page.settingsOf("windows[0].from", change.Add(10*time.Minute).Format(momentForm), "windows[0].length", "1 ms")...).want(http.StatusBadRequest).has(`id="e-windows[0].length"`)
+	if diff := cmp.Diff(before, r.Config()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s.post(owner, settingsPath, page.settingsOf("do", "nonsense")...).want(http.StatusBadRequest)
+	s.post(owner, settingsPath, page.settingsOf("do", "add-window")...).want(http.StatusOK).has("windows[1].length")
+	s.post(owner, settingsPath, page.settingsOf("do", "remove-window:0")...).want(http.StatusOK).lacks("windows[0].length")
+	for who, status := range map[string]int{stranger: http.StatusNotFound, viewer: http.StatusForbidden} {
+		s.get(who, settingsPath).want(status)
+		s.post(who, settingsPath, page.settingsOf("title", "Taken over")...).want(status)
+	}
+	s.get(owner, "/console/rooms/nothing/settings").want(http.StatusNotFound)
+}
+
+// TestSettingsTogether has two people change the same room: the second one is
+// shown both, and nothing is lost.
+func TestSettingsTogether(t *testing.T) {
+	t.Parallel()
+	s := newConsole(t)
+	r := s.create(owner, room.Config{Slug: "sale", Title: "Sale"})
+	mine := s.get(owner, settingsPath).want(http.StatusOK)
+	theirs := s.get(operator, settingsPath).want(http.StatusOK)
+	s.post(owner, settingsPath, mine.settingsOf("outflow.per_minute", "500")...).leadsTo(settingsPath + "?done=settings-saved")
+	conflict := s.post(operator, settingsPath, theirs.settingsOf("outflow.per_minute", "90", "title", "Winter")...).want(http.StatusConflict).
+		has("Somebody else has changed this room", ">500<", ">90<", ">Winter<")
+	if got := r.Config().Outflow.PerMinute; got != 500 {
+		t.Errorf("outflow %d", got)
+	}
+	s.post(operator, settingsPath, theirs.settingsOf()...).want(http.StatusConflict) // unchanged, but not what is now
+	s.post(operator, settingsPath, conflict.settingsOf()...).leadsTo(settingsPath + "?done=settings-saved")
+	if c := r.Config(); c.Outflow.PerMinute != 90 || c.Title != "Winter" {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestSettingsEnded leaves only what is no matter of the transcript.
+func TestSettingsEnded(t *testing.T) {
+	t.Parallel()
+	s := newConsole(t)
+	r := s.create(owner, room.Config{Slug: "sale", Title: "Sale"})
+	if err := r.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	size := r.Snapshot().Size
+	page := s.get(owner, settingsPath).want(http.StatusOK).lacks("outflow.per_minute", "add-window", `name="closes"`)
+	s.post(owner, settingsPath, page.settingsOf("title", "Over", "outflow.per_minute", "9", "closes", "2130-01-01T00:00")...).leadsTo(settingsPath + "?done=settings-saved")
+	if c := r.Config(); c.Title != "Over" || r.Snapshot().Size != size {
+		t.Errorf("%+v, %d entries", c, r.Snapshot().Size-size)
+	}
+}
