@@ -154,7 +154,9 @@ func (s *site) do(method, path, body string, headers ...string) answer {
 	if err != nil {
 		s.Fatalf("%s %s: %v", method, path, err)
 	}
-	return answer{s.TB, response.StatusCode, response.Header, string(b)}
+	a := answer{s.TB, response.StatusCode, response.Header, string(b)}
+	s.conforms(method, path, a)
+	return a
 }
 
 func (s *site) get(path string, headers ...string) answer {

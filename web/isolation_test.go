@@ -1,0 +1,210 @@
+package web
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/web/manage"
+)
+
+// caller is somebody who tries a route.
+type caller struct {
+	name   string
+	token  string
+	scopes account.Scope
+	kind   account.Kind // zero: nobody
+	other  bool         // of another organization
+}
+
+// callers are one of each sort.
+func (s *tenants) callers() []caller {
+	list := []caller{{name: "nobody"}, {name: "an expired token"}, {name: "a revoked token"}}
+	list[1].token, _ = s.token(s.main, account.Admin, time.Minute)
+	s.get("/v1/organization", authorized(list[1].token)).want(http.StatusOK) // what is remembered of it does not outlive it
+	s.clock.move(2 * time.Minute)
+	text, id := s.token(s.main, account.Admin, time.Hour)
+	s.get("/v1/organization", authorized(text)).want(http.StatusOK)
+	if err := s.accounts.RevokeToken(s.Context(), s.main, id); err != nil {
+		s.Fatal(err)
+	}
+	list[2].token = text
+	for _, scope := range []account.Scope{account.Read, account.Pull, account.Operate, account.Admin} {
+		text, _ := s.token(s.main, scope, time.Hour)
+		list = append(list, caller{name: scope.String(), token: text, scopes: scope, kind: account.Token})
+	}
+	text, _ = s.token(s.other, account.Admin, time.Hour)
+	return append(list,
+		caller{name: "another tenant's admin", token: text, scopes: account.Admin, kind: account.Token, other: true},
+		caller{name: "the server", token: token, scopes: account.Admin, kind: account.Server})
+}
+
+// outcome is what a caller is to get.
+type outcome int
+
+const (
+	unauthorized outcome = iota
+	forbidden
+	absent // as if what the path names did not exist
+	allowed
+)
+
+// expected is derived from the table of routes alone.
+func (c caller) expected(n manage.Needs) outcome {
+	switch {
+	case c.kind == 0:
+		return unauthorized
+	case !c.scopes.Has(n.Scope) || n.Server && c.kind != account.Server:
+		return forbidden
+	case c.other && strings.Contains(n.Path, "{"):
+		return absent
+	}
+	return allowed
+}
+
+// fill names what the path of a route names: things of an organization, or
+// nothing that there is.
+func (s *tenants) fill(n manage.Needs, in account.Actor, exists bool) string {
+	s.Helper()
+	slug := ""
+	return pathParameter.ReplaceAllStringFunc(n.Path, func(parameter string) string {
+		what := strings.Trim(parameter, "{}")
+		switch {
+		case !exists && what == "slug":
+			return "nothing"
+		case !exists && what == "host":
+			return "nothing.example.org"
+		case !exists && what == "ticket":
+			return newVisitor("nothing").ticket
+		case !exists:
+			return uuid.NewString()
+		case what == "ticket":
+			return s.join(slug)
+		case what == "slug" && (strings.HasSuffix(n.Path, "/archive") || strings.HasSuffix(n.Path, "/summary")):
+			what = "ended"
+		}
+		name := s.make(what, in)
+		if what == "slug" {
+			slug = name
+		}
+		if strings.HasSuffix(n.Path, "/pull") {
+			if _, err := s.Desk().SetPull(s.Context(), in, name, true); err != nil {
+				s.Fatal(err)
+			}
+		}
+		return name
+	})
+}
+
+// try sends a request to a route. Slugs and hosts that it makes are new.
+func (s *tenants) try(c caller, n manage.Needs, path string) answer {
+	s.Helper()
+	body := strings.NewReplacer(`"slug": "sale"`, `"slug": "s`+uuid.NewString()[:8]+`"`, `"slug": "example"`, `"slug": "e`+uuid.NewString()[:8]+`"`,
+		`"slug": "autumn"`, `"slug": "a`+uuid.NewString()[:8]+`"`, "tickets.example.com", "t"+uuid.NewString()[:8]+".example.com").Replace(n.Example)
+	if strings.HasSuffix(n.Path, "/pull") {
+		path += "?n=1"
+	}
+	headers := []string{"Authorization: "}
+	if c.token != "" {
+		headers = []string{authorized(c.token)}
+	}
+	a := s.do(n.Method, path, body, headers...)
+	for strings.HasSuffix(n.Path, "/summary") && a.status == http.StatusServiceUnavailable {
+		time.Sleep(20 * time.Millisecond)
+		a = s.do(n.Method, path, body, headers...)
+	}
+	return a
+}
+
+// ofRequest is what differs between two requests in any case.
+var ofRequest = regexp.MustCompile(`"(request_id|instance)":"[^"]*"`)
+
+// TestIsolation walks every route as everybody: who lacks a scope is refused,
+// and what another organization has is answered exactly as what does not exist.
+func TestIsolation(t *testing.T) {
+	t.Parallel()
+	s := newTenants(t)
+	s.member(s.main, account.Owner) // so that others can leave
+	callers := s.callers()
+	for _, n := range s.api.Needs() {
+		untouched := s.fill(n, s.main, true)
+		for _, c := range callers {
+			what := c.name + ": " + n.Method + " " + n.Path
+			want, path := c.expected(n), untouched
+			if want == allowed {
+				path = s.fill(n, s.main, true) // the one before may be gone
+			}
+			before := s.acts(s.main)
+			a := s.try(c, n, path)
+			switch want {
+			case unauthorized:
+				a.problem(http.StatusUnauthorized, "unauthorized")
+			case forbidden:
+				a.problem(http.StatusForbidden, "forbidden")
+			case absent:
+				never := s.try(c, n, s.fill(n, s.main, false))
+				if diff := cmp.Diff(anonymous(never), anonymous(a)); a.status != http.StatusNotFound || diff != "" {
+					t.Errorf("%s: status %d, and unlike what does not exist:\n%s", what, a.status, diff)
+				}
+			case allowed:
+				if a.status >= http.StatusBadRequest {
+					t.Errorf("%s: status %d: %s", what, a.status, a.body)
+				}
+			}
+			if after := s.acts(s.main); (want != allowed || c.other) && before != after {
+				t.Errorf("%s: something was done", what)
+			}
+		}
+	}
+}
+
+// anonymous is an answer without what is of one request alone.
+func anonymous(a answer) []string {
+	list := []string{ofRequest.ReplaceAllString(a.body, "")}
+	for name, values := range a.header {
+		if !slices.Contains([]string{"Date", "X-Request-Id", "Content-Length"}, name) {
+			list = append(list, name+": "+strings.Join(values, ", "))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// acts returns the latest act of an organization.
+func (s *tenants) acts(in account.Actor) uuid.UUID {
+	s.Helper()
+	page, err := s.Desk().Acts(s.Context(), in, "", uuid.Nil, 1)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if len(page.List) == 0 {
+		return uuid.Nil
+	}
+	return page.List[0].ID
+}
+
+// TestOrganizationHeader: only the server's token has a choice, and what it
+// makes belongs to the organization that it names.
+func TestOrganizationHeader(t *testing.T) {
+	t.Parallel()
+	s := newTenants(t)
+	const header = "Proofline-Organization: "
+	s.post("/v1/rooms", `{"slug":"theirs"}`, header+"other").want(http.StatusCreated)
+	s.get("/v1/rooms/theirs", header+"other").want(http.StatusOK)
+	s.get("/v1/rooms/theirs").problem(http.StatusNotFound, "not-found")
+	s.get("/v1/rooms/theirs", header+"main").problem(http.StatusNotFound, "not-found")
+	s.get("/v1/rooms", header+"nobody").problem(http.StatusNotFound, "unknown-organization")
+	s.post("/v1/rooms", `{"slug":"theirs"}`).problem(http.StatusConflict, "room-exists")
+	own, _ := s.token(s.other, account.Operate, time.Hour)
+	s.get("/v1/rooms/theirs", authorized(own)).want(http.StatusOK)
+	s.get("/v1/rooms/theirs", authorized(own), header+"other").want(http.StatusOK)
+	s.get("/v1/rooms/theirs", authorized(own), header+"main").problem(http.StatusNotFound, "unknown-organization")
+	s.get("/v1/rooms/theirs", authorized(own), header+"nobody").problem(http.StatusNotFound, "unknown-organization")
+}

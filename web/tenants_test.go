@@ -1,0 +1,220 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/account/pgaccount"
+	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/live"
+	"github.com/proofline/proofline/console/live/pglive"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// tenants is a site with everything that organizers have: their organizations
+// are main and other.
+type tenants struct {
+	*site
+	accounts    *account.Accounts
+	names       *names
+	clock       *movable
+	main, other account.Actor // the server's token in each
+}
+
+// names is a DNS with the TXT records of the test.
+type names struct {
+	mu      sync.Mutex
+	records map[string]string
+}
+
+func (n *names) LookupTXT(_ context.Context, name string) ([]string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if value, ok := n.records[strings.TrimSuffix(name, ".")]; ok {
+		return []string{value}, nil
+	}
+	return nil, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
+}
+
+func (n *names) set(name, value string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.records[name] = value
+}
+
+// movable is a clock that tests set ahead.
+type movable struct {
+	mu    sync.Mutex
+	ahead time.Duration
+}
+
+func (m *movable) now() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Now().Add(m.ahead)
+}
+
+func (m *movable) move(by time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ahead += by
+}
+
+// run lets something run until the end of the test.
+func run(t testing.TB, what func(context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); what(ctx) }()
+	t.Cleanup(func() { cancel(); <-stopped })
+}
+
+func newTenants(t testing.TB) *tenants {
+	t.Helper()
+	rooms, pool := newRooms(t)
+	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	out := &tenants{names: &names{records: map[string]string{}}, clock: &movable{}}
+	var counter *desk.Desk
+	counter = desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(pool), Log: log, OwnsHost: func(ctx context.Context, org uuid.UUID, host string) (bool, error) {
+		owner, ok, err := out.accounts.HostOwner(ctx, host)
+		return ok && owner == org, err
+	}})
+	out.accounts = account.New(account.Options{
+		Store: pgaccount.NewStore(pool), Sealer: rooms.MasterKey, Acts: counter, URL: publicURL, Host: "example.com", Resolver: out.names, Now: out.clock.now, Log: log,
+		Cost: account.Cost{Memory: 8, Passes: 1, Threads: 1},
+	})
+	figures := live.New(live.Options{Rooms: rooms, Store: pglive.NewStore(pool), Name: "node", Version: "test", Log: log})
+	run(t, figures.Run)
+	out.site = newSite(t, func(o *Options) { o.Rooms, o.Desk, o.Accounts, o.Live = rooms, counter, out.accounts, figures })
+	out.rooms = rooms
+	out.main = account.ServerActor(account.MainOrg)
+	o, err := out.accounts.CreateOrganization(t.Context(), out.main, "other", "The others")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.other = account.ServerActor(o.ID)
+	return out
+}
+
+// token makes a token of an organization.
+func (s *tenants) token(in account.Actor, scopes account.Scope, life time.Duration) (text string, id uuid.UUID) {
+	s.Helper()
+	text, info, err := s.accounts.MakeToken(s.Context(), in, account.NewToken{Name: "a token", Scopes: scopes, Life: life})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return text, info.ID
+}
+
+// member makes somebody a member of an organization.
+func (s *tenants) member(in account.Actor, role account.Role) uuid.UUID {
+	s.Helper()
+	email := strings.ToLower(uuid.NewString()) + "@example.com"
+	link, _, err := s.accounts.Invite(s.Context(), in, email, role)
+	if err != nil {
+		s.Fatal(err)
+	}
+	_, secret, _ := strings.Cut(link, "#")
+	secret = strings.TrimPrefix(secret, "t=")
+	if _, err := s.accounts.Accept(s.Context(), secret, account.NewPerson{Name: "Somebody", Email: email, Password: uuid.NewString()}, account.Client{}); err != nil {
+		s.Fatal(err)
+	}
+	members, err := s.accounts.Members(s.Context(), in)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, m := range members {
+		if m.Email == email {
+			return m.Person
+		}
+	}
+	s.Fatal(errors.New("the member is missing"))
+	return uuid.Nil
+}
+
+// make makes what a parameter of a path can name, in an organization, and
+// returns its name.
+func (s *tenants) make(what string, in account.Actor) string {
+	s.Helper()
+	ctx := s.Context()
+	fail := func(err error) {
+		s.Helper()
+		if err != nil {
+			s.Fatalf("%s: %v", what, err)
+		}
+	}
+	short := "x" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
+	switch what {
+	case "slug":
+		_, err := s.Desk().Create(ctx, in, room.Config{Slug: short, Beacon: "none"}, desk.Place{})
+		fail(err)
+		return short
+	case "ended":
+		_, err := s.Desk().Create(ctx, in, room.Config{Slug: short, Beacon: "none"}, desk.Place{})
+		fail(err)
+		_, err = s.Desk().End(ctx, in, short)
+		fail(err)
+		return short
+	case "draft":
+		d, err := s.Desk().SaveDraft(ctx, in, uuid.Nil, 0, "", json.RawMessage(`{"slug":"`+short+`"}`))
+		fail(err)
+		return d.ID.String()
+	case "member":
+		return s.member(in, account.Viewer).String()
+	case "invitation":
+		_, _, err := s.accounts.Invite(ctx, in, short+"@example.com", account.Viewer)
+		fail(err)
+		list, err := s.accounts.Invitations(ctx, in)
+		fail(err)
+		for _, v := range list {
+			if v.Email == short+"@example.com" {
+				return v.ID.String()
+			}
+		}
+	case "token":
+		_, id := s.token(in, account.Read, time.Hour)
+		return id.String()
+	case "host":
+		h, err := s.accounts.AddHost(ctx, in, short+".example.org")
+		fail(err)
+		s.names.set(h.Record, h.Token)
+		return h.Host
+	case "organization":
+		o, err := s.accounts.CreateOrganization(ctx, in, short, "Another")
+		fail(err)
+		return o.Slug
+	}
+	s.Fatalf("nobody knows how to make a %s", what)
+	return ""
+}
+
+// join lets somebody join a room, and returns the ticket.
+func (s *tenants) join(slug string) string {
+	s.Helper()
+	r, err := s.rooms.Get(s.Context(), slug)
+	if err != nil {
+		s.Fatal(err)
+	}
+	var secret [fairness.SecretSize]byte
+	_, _ = rand.Read(secret[:])
+	t := fairness.NewTicket(r.Origin, secret)
+	if _, err := r.Join(s.Context(), t); err != nil {
+		s.Fatal(err)
+	}
+	return t.String()
+}
+
+// Desk returns the desk of the site.
+func (s *tenants) Desk() *desk.Desk { return s.api.Desk }
