@@ -133,6 +133,7 @@ func (h *Hooks) SetAlerts(ctx context.Context, a account.Actor, s AlertSettings)
 	if err != nil {
 		return err
 	}
+	h.signalListener()
 	return h.record(ctx, a, "alerts.changed", "", map[string]any{"emails": len(s.Emails), "endpoints": len(s.Endpoints), "kinds": s.Kinds})
 }
 

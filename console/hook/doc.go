@@ -10,6 +10,9 @@
 // room.opened and room.beacon_late, and witnesses room.fork_seen. EVENTS.md has
 // every event and its payload.
 //
+// Who is the first of an organization to listen hears of what happens from then
+// on, give or take a second.
+//
 // What happens within a second comes as one event of each kind and room, in
 // parts of 500 tickets; a follower that has to catch up sends more at once.
 //

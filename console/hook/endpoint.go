@@ -144,6 +144,7 @@ func (h *Hooks) CreateEndpoint(ctx context.Context, a account.Actor, c EndpointC
 	if err := h.Store.InsertEndpoint(ctx, e, MaxEndpoints); err != nil {
 		return Endpoint{}, "", known(err)
 	}
+	h.signalListener()
 	return endpointOf(e), secret, h.record(ctx, a, "webhook.created", c.URL, map[string]any{"id": id, "events": c.Events, "rooms": c.Rooms})
 }
 
@@ -219,6 +220,7 @@ func (h *Hooks) UpdateEndpoint(ctx context.Context, a account.Actor, id uuid.UUI
 	if err != nil {
 		return Endpoint{}, known(err)
 	}
+	h.signalListener()
 	return endpointOf(e), h.record(ctx, a, "webhook.changed", e.URL, map[string]any{"id": id, "enabled": e.Disabled == "", "events": e.Events, "rooms": e.Rooms})
 }
 

@@ -173,7 +173,7 @@ func (n *news) any(s *state) bool {
 
 // opens tells whether the room has opened, which was not told.
 func (n *news) opens(s *state) bool {
-	return !s.Opened && !s.Ended && s.Opens > 0 && n.now.UnixMilli() >= s.Opens
+	return !s.Opened && s.Opens > 0 && n.now.UnixMilli() >= s.Opens
 }
 
 // move takes on the next entries of a room, and what else is new.
@@ -206,9 +206,8 @@ func (f *follower) move(ctx context.Context, r pghook.Room, o *listener, n news,
 
 // events returns the news as events, and notes that they were told.
 func (n *news) events(g *gathering) (list []event) {
-	if n.opens(g.state) {
+	if at := time.UnixMilli(g.Opens).UTC(); n.opens(g.state) && !g.endedBefore(at) {
 		g.Opened = true
-		at := time.UnixMilli(g.Opens).UTC()
 		list = append(list, event{RoomOpened, at, opened{g.where, at}})
 	}
 	if n.late != nil && g.Late == nil && !g.Ended && !g.wasDrawn(n.late.Window) {
@@ -226,6 +225,13 @@ func (n *news) events(g *gathering) (list []event) {
 		list = append(list, event{ForkSeen, seen.Latest.UTC(), fork{g.where, seen.Witness, seen.Detail}})
 	}
 	return list
+}
+
+// endedBefore tells whether the room has ended before a moment, by the entries
+// just gathered.
+func (g *gathering) endedBefore(t time.Time) bool {
+	end, ok := g.moments[RoomEnded]
+	return ok && end.At.Before(t)
 }
 
 // wasDrawn tells whether a window was drawn by the entries just gathered.

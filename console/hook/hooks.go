@@ -59,6 +59,7 @@ type Hooks struct {
 	guard   guard
 	clients map[string]*http.Client // by scheme
 	wake    chan struct{}           // something may be due
+	listen  chan struct{}           // somebody new listens
 
 	listening atomic.Pointer[listening]
 	slots     slots
@@ -77,7 +78,7 @@ func New(o Options) *Hooks {
 	if o.Jitter == nil {
 		o.Jitter = mathrand.Float64
 	}
-	h := &Hooks{Options: o, guard: guard{o.Allowed}, wake: make(chan struct{}, 1)}
+	h := &Hooks{Options: o, guard: guard{o.Allowed}, wake: make(chan struct{}, 1), listen: make(chan struct{}, 1)}
 	h.clients = map[string]*http.Client{"http": h.client(true), "https": h.client(false)}
 	h.listening.Store(&listening{})
 	return h
@@ -93,7 +94,7 @@ const (
 // Run follows rooms and sends deliveries until ctx ends.
 func (h *Hooks) Run(ctx context.Context) {
 	var parts sync.WaitGroup
-	parts.Go(func() { h.every(ctx, followEvery, nil, h.followAll) })
+	parts.Go(func() { h.every(ctx, followEvery, h.listen, h.followAll) })
 	parts.Go(func() { h.every(ctx, dispatchEvery, h.wake, h.dispatch) })
 	parts.Go(func() { h.every(ctx, tidyEvery, nil, h.tidy) })
 	parts.Wait()
@@ -127,9 +128,14 @@ func (h *Hooks) every(ctx context.Context, d time.Duration, wake <-chan struct{}
 }
 
 // signal has what is due looked at now.
-func (h *Hooks) signal() {
+func (h *Hooks) signal() { poke(h.wake) }
+
+// signalListener has rooms followed now: who listens from now on misses little.
+func (h *Hooks) signalListener() { poke(h.listen) }
+
+func poke(c chan<- struct{}) {
 	select {
-	case h.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
