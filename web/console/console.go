@@ -176,6 +176,7 @@ func (c *Console) allRoutes() []route {
 		c.editorRoutes(),
 		c.settingsRoutes(),
 		c.accountsRoutes(),
+		c.brandRoutes(),
 		c.liveRoutes(),
 		c.controlRoutes(),
 		c.actRoutes(),

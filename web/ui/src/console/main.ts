@@ -1,6 +1,7 @@
 // Gives every element with data-island to the module of that name, and every
 // page what small help all of them want.
 import { copyButton, followLink, printButton } from "./account.ts";
+import { brandForm, previewChoices } from "./brand.ts";
 import { confirmActs } from "./confirm.ts";
 import { rehearsal } from "./rehearsal.ts";
 import { localTimes } from "./times.ts";
@@ -8,6 +9,8 @@ import { localTimes } from "./times.ts";
 type Island = (element: HTMLElement) => void;
 
 const islands: Record<string, Island> = {
+  brand: brandForm,
+  preview: previewChoices,
   link: followLink,
   copy: copyButton,
   print: printButton,
