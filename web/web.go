@@ -46,6 +46,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/hook"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console"
@@ -77,6 +78,8 @@ type Options struct {
 	Accounts *account.Accounts
 	// Live are the figures of rooms; nil: nobody sees any.
 	Live *live.Live
+	// Hooks are webhooks and alerts; nil: there are none.
+	Hooks *hook.Hooks
 	// Version is the program's, for pages to show.
 	Version string
 	// Ready tells whether joins can be taken; nil: [room.Rooms.Ready].

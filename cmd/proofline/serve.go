@@ -40,6 +40,7 @@ type serveFlags struct {
 	chain     string
 	witnesses []string
 	oidc      oidcFlags
+	hooks     hookFlags
 	logFormat string
 	logLevel  string
 }
@@ -75,6 +76,7 @@ made by "proofline master-key": every server of one database needs the same.`,
 	flags.StringSliceVar(&f.witnesses, "witnesses", nil, "`KEY=URL` of each witness who is asked to cosign, its verifier key and address")
 	flags.IntVar(&f.MaxStreams, "max-streams", web.DefaultStreams, "tell at most `N` visitors near the front of every change at once; the others ask")
 	f.oidc.add(flags)
+	f.hooks.add(flags)
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
 	inEnv(flags, "addr", "data", "public-url", "database-url", "master-key", "admin-token-file", "trusted-proxies", "beacon-relays", "beacon-chain", "witnesses", "max-streams", "log-format", "log-level")
@@ -132,6 +134,9 @@ func (f *serveFlags) check(t *terminal) (err error) {
 		return usage(fmt.Errorf("--witnesses: %w", err), "give each as KEY=URL, as proofline-verify witness prints them")
 	}
 	if f.OIDC, err = f.oidc.config(); err != nil {
+		return err
+	}
+	if err := f.hooks.check(&f.Config); err != nil {
 		return err
 	}
 	f.Version = cmp.Or(version, "unknown")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/hook"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
@@ -84,6 +85,8 @@ type Options struct {
 	Hosts func(ctx context.Context, actor account.Actor) ([]string, error)
 	// Live are the figures of rooms.
 	Live *live.Live
+	// Hooks are webhooks and alerts.
+	Hooks *hook.Hooks
 	// Closing is closed when the server stops, for streams to end; nil: never.
 	Closing <-chan struct{}
 	// CrossOrigin refuses what other sites send.

@@ -12,10 +12,14 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/account/pgaccount"
+	"github.com/proofline/proofline/console/alarm"
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/console/hook/pghook"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/live/pglive"
+	"github.com/proofline/proofline/console/rehearse"
 )
 
 // tidyEvery is how often what nobody needs any more is deleted.
@@ -26,6 +30,7 @@ type organizers struct {
 	desk     *desk.Desk
 	accounts *account.Accounts
 	live     *live.Live
+	hooks    *hook.Hooks
 }
 
 // openOrganizers brings up accounts, desk and figures, and makes the link with
@@ -36,18 +41,36 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrPublicURL, err)
 	}
 	o := &s.organizers
-	o.desk = desk.New(desk.Options{Rooms: s.rooms, Store: pgdesk.NewStore(s.pool), OwnsHost: s.ownsHost, Log: s.cfg.Log})
+	rehearsals := rehearse.New(s.rooms, s.cfg.Log)
+	s.atStop(rehearsals.Close)
+	o.desk = desk.New(desk.Options{Rooms: s.rooms, Store: pgdesk.NewStore(s.pool), OwnsHost: s.ownsHost, Rehearsals: rehearsals, Log: s.cfg.Log})
 	o.accounts = account.New(account.Options{
 		Store: pgaccount.NewStore(s.pool), Sealer: s.masterKey, Acts: o.desk, URL: s.cfg.PublicURL, Host: public.Host,
-		OIDC: s.cfg.OIDC, Log: s.cfg.Log,
+		Mailer: s.mailer(), OIDC: s.cfg.OIDC, Log: s.cfg.Log,
+	})
+	s.atStop(func(context.Context) error {
+		o.accounts.Close()
+		return nil
 	})
 	name, _ := os.Hostname() // empty where it has none
 	o.live = live.New(live.Options{Rooms: s.rooms, Store: pglive.NewStore(s.pool), Name: name, Version: s.cfg.Version, Log: s.cfg.Log})
 	if s.SetupLink, err = o.accounts.SetupLink(ctx); err != nil {
 		return fmt.Errorf("link for the first owner: %w", err)
 	}
-	s.inBackground(o.live.Run, s.tidy)
+	o.hooks = hook.New(hook.Options{
+		Store: pghook.NewStore(s.pool), Rooms: s.rooms, Sealer: s.masterKey, Acts: o.desk, Log: s.cfg.Log, Mail: s.cfg.Mail, Allowed: s.cfg.WebhookNetworks,
+	})
+	bell := alarm.New(alarm.Options{Rooms: s.rooms, Figures: o.live.Figures, Teller: o.hooks, Log: s.cfg.Log})
+	s.inBackground(o.live.Run, o.hooks.Run, bell.Run, s.tidy)
 	return nil
+}
+
+// mailer sends invitations, where the server has mail.
+func (s *Server) mailer() account.Mailer {
+	if s.cfg.Mail == nil {
+		return nil
+	}
+	return s.cfg.Mail
 }
 
 // inBackground runs parts until the server stops.

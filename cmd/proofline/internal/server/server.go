@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/hook"
 	"github.com/proofline/proofline/internal/localpg"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
@@ -61,6 +63,10 @@ type Config struct {
 	TrustedProxies []*net.IPNet
 	// OIDC is how organizers sign in with OpenID Connect; nil: they do not.
 	OIDC *account.OIDCConfig
+	// WebhookNetworks are those that webhooks may lead to beside public addresses.
+	WebhookNetworks []netip.Prefix
+	// Mail sends alerts and invitations; nil: nobody does.
+	Mail *hook.SMTP
 	// Version is the program's.
 	Version string
 	// Log receives what happens. Never nil.
@@ -236,7 +242,7 @@ func (s *Server) serve(ctx context.Context) error {
 	ended := make(chan struct{})
 	o := &s.organizers
 	handler := web.New(web.Options{
-		Rooms: s.rooms, Desk: o.desk, Accounts: o.accounts, Live: o.live,
+		Rooms: s.rooms, Desk: o.desk, Accounts: o.accounts, Live: o.live, Hooks: o.hooks,
 		AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, TrustedProxies: s.cfg.TrustedProxies, Version: s.cfg.Version, Log: s.cfg.Log,
 	})
 	go func() {
