@@ -109,7 +109,7 @@ func (h *Hooks) every(ctx context.Context, d time.Duration, wake <-chan struct{}
 	ticker := time.NewTicker(d)
 	defer ticker.Stop()
 	isFailing := false
-	for {
+	for ctx.Err() == nil {
 		err := do(ctx)
 		if ctx.Err() != nil {
 			return

@@ -87,8 +87,12 @@ func (h *Hooks) dispatch(ctx context.Context) error {
 	if healthy <= 0 {
 		return nil // whatever ends next wakes
 	}
+	// What is taken while the server stops is given back, not lost until its
+	// lease ends.
+	store, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
+	defer cancel()
 	now := h.Now()
-	taken, err := h.Store.Take(ctx, pghook.Limits{Now: now, Until: now.Add(lease), Lane: perEndpoint, Healthy: healthy, Failing: max(wrong, 0)})
+	taken, err := h.Store.Take(store, pghook.Limits{Now: now, Until: now.Add(lease), Lane: perEndpoint, Healthy: healthy, Failing: max(wrong, 0)})
 	if err != nil {
 		return err
 	}
