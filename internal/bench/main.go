@@ -3,7 +3,7 @@
 // server are ratios to a bare Echo handler that answers the same bytes to the
 // same generator in the same run, because machines differ and are noisy.
 //
-//	go run ./internal/bench [-visitors 1000000] [-only joins,reads,window,replay,audit,page,polls,check]
+//	go run ./internal/bench [-visitors 1000000] [-only joins,reads,dashboard,window,replay,audit,page,polls,check]
 //
 // It exits 1 when a promise is not kept.
 package main
@@ -43,7 +43,7 @@ func main() {
 		return
 	}
 	visitors := flag.Int("visitors", 1_000_000, "visitors of the large rooms")
-	only := flag.String("only", "joins,reads,window,replay,audit,page,polls,check", "what to measure")
+	only := flag.String("only", "joins,reads,dashboard,window,replay,audit,page,polls,check", "what to measure")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -70,7 +70,7 @@ func run(ctx context.Context, visitors int, only []string) (kept bool, err error
 	if err := b.build(); err != nil {
 		return false, err
 	}
-	steps := map[string]func() error{"joins": b.joins, "reads": b.reads, "window": b.window, "replay": b.replay, "audit": b.audit, "page": b.firstLoad, "polls": b.polls, "check": b.check}
+	steps := map[string]func() error{"joins": b.joins, "reads": b.reads, "dashboard": b.dashboard, "window": b.window, "replay": b.replay, "audit": b.audit, "page": b.firstLoad, "polls": b.polls, "check": b.check}
 	for _, name := range only {
 		step, ok := steps[name]
 		if !ok {

@@ -35,6 +35,8 @@ type server struct {
 	cmd  *exec.Cmd
 	addr string // host:port
 	dir  string // data directory of the product's server
+
+	setup chan string // the link that makes the first account, once it is printed
 }
 
 // start runs a program that prints its address, http://host:port, in a line
@@ -50,15 +52,27 @@ func (b *bench) start(dir, program string, args ...string) (*server, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	s := &server{cmd: cmd, dir: dir}
-	for lines := bufio.NewScanner(out); lines.Scan(); {
+	s := &server{cmd: cmd, dir: dir, setup: make(chan string, 1)}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
 		if _, addr, ok := strings.Cut(lines.Text(), "http://"); ok {
 			s.addr = strings.TrimSpace(addr)
-			go func() { _, _ = io.Copy(io.Discard, out) }() // until it ends
+			go s.read(lines)
 			return s, nil
 		}
 	}
 	return nil, errors.Join(fmt.Errorf("%s ended before it listened", program), cmd.Wait())
+}
+
+// read takes what the server prints until it ends.
+func (s *server) read(lines *bufio.Scanner) {
+	for lines.Scan() {
+		for word := range strings.FieldsSeq(lines.Text()) {
+			if strings.Contains(word, setupPath) {
+				s.setup <- word
+			}
+		}
+	}
 }
 
 func (s *server) stop() error {
