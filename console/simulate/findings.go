@@ -46,9 +46,12 @@ func waits(r *Result) []string {
 		r.Wait.Median.Words(), r.Wait.P90.Words(), Count(r.Peak))}
 }
 
-// likely compares who is called in time, while there are tickets. A difference that
-// luck alone could make is called so: less than two standard errors, with both
-// counts as if Poisson's.
+// sure is how many standard errors are no luck: among ten comparisons of a
+// result, one in a hundred results has a wrong one (Bonferroni's bound).
+const sure = 3.3
+
+// likely compares who is called in time, while there are tickets. A difference
+// that luck alone could make is called so, with both counts as if Poisson's.
 func likely(who, whom string, a, b Group) string {
 	x, _ := edge(a, b)
 	spread := math.Sqrt(1/float64(max(a.Wait.Called, 1)) + 1/float64(max(b.Wait.Called, 1)))
@@ -63,7 +66,7 @@ func likely(who, whom string, a, b Group) string {
 		return fmt.Sprintf("%s is more than 100 times as likely as %s to be called in time", who, whom)
 	case Figure(x) == "1":
 		return fmt.Sprintf("%s is as likely as %s to be called in time", who, whom)
-	case math.Abs(math.Log(x)) < 2*spread:
+	case math.Abs(math.Log(x)) < sure*spread:
 		return fmt.Sprintf("%s is as likely as %s to be called in time (%s times, which may be luck)", who, whom, Figure(x))
 	}
 	return fmt.Sprintf("%s is %s times as likely as %s to be called in time", who, Figure(x), whom)

@@ -204,48 +204,46 @@ func Line(id string, r *simulate.Result) template.HTML {
 	return f.html()
 }
 
-// Advantage shows, for several windows, what bots, fast people and the first to
-// come gain: the share of each that is called in time over that of everybody.
+// Advantage shows, for several windows, what it is worth to be fast, early or a
+// bot: the share of each group that is called in time over that of everybody.
 func Advantage(id string, rows []simulate.Row) template.HTML {
 	f := &figure{
-		ID: id, Title: "Who gains from which windows", Legend: true,
+		ID: id, Title: "Who gains from which windows",
 		About: "How many times as likely as a visitor on average somebody is to be called in time. The mark is 1, the fair share.",
-		Head:  []string{"Windows", "Slow people", "Fast people", "Bots", "First third", "Last third", "Tickets sold after"},
+		Head:  []string{"Windows"},
 		Empty: "There is nothing to compare: nobody was called, or everybody.",
 	}
 	series := []struct {
 		class, name string
 		group       simulate.Name
-	}{{"chart-1", "slow people", simulate.Slow}, {"chart-2", "fast people", simulate.Fast}, {"chart-3", "bots", simulate.Machines}}
+	}{
+		{"chart-1", "slow people", simulate.Slow}, {"chart-1", "fast people", simulate.Fast},
+		{"chart-2", "first third", simulate.First}, {"chart-2", "last third", simulate.Last}, {"chart-3", "bots", simulate.Machines},
+	}
 	most := 1.0
+	for _, s := range series {
+		f.Head = append(f.Head, strings.ToUpper(s.name[:1])+s.name[1:])
+		for _, row := range rows {
+			g, _ := row.Result.Group(s.group)
+			most = max(most, g.Head)
+		}
+	}
+	f.Head = append(f.Head, "In order of arrival", "Tickets sold after")
 	for _, row := range rows {
-		cells := []string{row.Label}
-		for _, name := range []simulate.Name{simulate.Slow, simulate.Fast, simulate.Machines, simulate.First, simulate.Last} {
-			g, ok := row.Result.Group(name)
+		cells, group := []string{row.Label}, barGroup{Label: row.Label}
+		for _, s := range series {
+			g, ok := row.Result.Group(s.group)
 			if !ok {
 				cells = append(cells, "-")
 				continue
 			}
-			cells = append(cells, simulate.Figure(g.Head))
-			most = max(most, g.Head)
+			value := simulate.Figure(g.Head)
+			cells = append(cells, value)
+			group.Bars = append(group.Bars, bar{s.class, s.name, value, max(scale(g.Head, most, width), 2), scale(1, most, width)})
 		}
-		f.Rows = append(f.Rows, append(cells, row.Result.Ends.Words()))
-	}
-	for _, row := range rows {
-		if !row.Result.SoldOut {
-			continue
-		}
-		group := barGroup{Label: row.Label}
-		for _, s := range series {
-			if g, ok := row.Result.Group(s.group); ok {
-				group.Bars = append(group.Bars, bar{s.class, s.name, simulate.Figure(g.Head), max(scale(g.Head, most, width), 2), scale(1, most, width)})
-			}
-		}
-		f.Bars = append(f.Bars, group)
-	}
-	if len(f.Bars) > 0 {
-		for _, s := range series {
-			f.Shapes = append(f.Shapes, shape{"chart-bar " + s.class, "", s.name})
+		f.Rows = append(f.Rows, append(cells, simulate.Percent(row.Result.Order), row.Result.Ends.Words()))
+		if row.Result.SoldOut {
+			f.Bars = append(f.Bars, group)
 		}
 	}
 	return f.html()

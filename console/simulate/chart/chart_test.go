@@ -117,9 +117,9 @@ func TestBars(t *testing.T) {
 	html := string(Advantage("x", rows))
 	check(t, html)
 	for _, want := range []string{
-		`<rect class="chart-bar chart-1" width="2" height="10"/><path class="chart-mark" d="M125 0V10"/></svg><span>0<span class="chart-hidden"> slow people`,
-		`<rect class="chart-bar chart-2" width="250" height="10"/><path class="chart-mark" d="M125 0V10"/></svg><span>2<span class="chart-hidden"> fast people`,
-		`<rect class="chart-bar chart-3" width="1000" height="10"/><path class="chart-mark" d="M125 0V10"/></svg><span>8<span class="chart-hidden"> bots`,
+		`<span>slow people</span><svg viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true"><rect class="chart-bar chart-1" width="2" height="10"/><path class="chart-mark" d="M125 0V10"/></svg><span>0</span>`,
+		`<rect class="chart-bar chart-1" width="250" height="10"/><path class="chart-mark" d="M125 0V10"/></svg><span>2</span>`,
+		`<rect class="chart-bar chart-3" width="1000" height="10"/><path class="chart-mark" d="M125 0V10"/></svg><span>8</span>`,
 		"windows of &lt;1 s&gt;",
 	} {
 		if !strings.Contains(html, want) {
@@ -149,6 +149,24 @@ func TestWaits(t *testing.T) {
 	}
 	if html := string(Turns("t", r)); !strings.Contains(html, `d="M0 320V128H250V320zM500 320V160H750V320zM750 320V0H1000V320z"`) {
 		t.Error(html)
+	}
+}
+
+// TestLine draws three sums over time.
+func TestLine(t *testing.T) {
+	t.Parallel()
+	second := simulate.Duration(time.Second)
+	html := string(Line("l", &simulate.Result{Peak: 8, Called: 4, Admitted: 3, Line: []simulate.Moment{
+		{}, {At: 5 * second, Waiting: 8}, {At: 20 * second, Waiting: 4, Called: 4, Admitted: 2},
+	}}))
+	check(t, html)
+	for _, want := range []string{
+		`class="chart-line chart-1" d="M0 320L250 0L1000 160"`, `class="chart-line chart-2" d="M0 320L250 320L1000 160"`, `class="chart-line chart-3" d="M0 320L250 320L1000 240"`,
+		`<p class="chart-x"><span>opening</span><span>10 s</span><span>20 s</span></p>`, "At most 8 were in line at once. 4 were called until the end, and 3 of them came in.",
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("%s is not in\n%s", want, html)
+		}
 	}
 }
 
