@@ -289,12 +289,12 @@ func (t *terminal) printSimulated(s *simulated) error {
 
 // comparison has a row for each of several windows.
 func comparison(rows []simulate.Row) [][]string {
-	table := [][]string{{"WINDOWS", "BOT : PERSON", "FAST : SLOW", "FIRST : LAST THIRD", "MEDIAN WAIT", "ENDS AFTER"}}
+	table := [][]string{{"WINDOWS", "BOT : PERSON", "FAST : SLOW", "FIRST : LAST THIRD", "IN ORDER", "MEDIAN WAIT", "ENDS AFTER"}}
 	for _, row := range rows {
 		r := row.Result
 		table = append(table, []string{
 			row.Label, edge(r, simulate.Machines, simulate.Humans), edge(r, simulate.Fast, simulate.Slow), edge(r, simulate.First, simulate.Last),
-			waited(r.Wait), r.Ends.Words(),
+			simulate.Percent(r.Order), waited(r.Wait), r.Ends.Words(),
 		})
 	}
 	return table
