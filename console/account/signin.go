@@ -70,8 +70,10 @@ func (a *Accounts) SignIn(ctx context.Context, email, password string, c Client)
 	if !ok {
 		return SignedIn{}, ErrCredentials
 	}
-	if err := a.refund(ctx, networkLimit, network(c.Addr)); err != nil {
-		return SignedIn{}, err
+	if who == email {
+		if err := a.refund(ctx, networkLimit, network(c.Addr)); err != nil {
+			return SignedIn{}, err
+		}
 	}
 	if a.isStale(p.Password) {
 		if err := a.rehash(ctx, p, password); err != nil {
@@ -87,10 +89,14 @@ func (a *Accounts) SignIn(ctx context.Context, email, password string, c Client)
 	return a.open(ctx, p, c, byPassword)
 }
 
-// begin counts an attempt against the network and the account.
+// begin counts an attempt against the account and, unless the browser is known,
+// the network: whoever shares an address with others who guess, such as that of
+// a proxy, still gets in.
 func (a *Accounts) begin(ctx context.Context, email, who string, c Client) error {
-	if _, err := a.attempt(ctx, networkLimit, network(c.Addr)); err != nil {
-		return err
+	if who == email {
+		if _, err := a.attempt(ctx, networkLimit, network(c.Addr)); err != nil {
+			return err
+		}
 	}
 	level, err := a.attempt(ctx, accountLimit, who)
 	if err == nil && level > float64(accountLimit.burst-1) && level <= float64(accountLimit.burst) {

@@ -102,6 +102,10 @@ func TestNetworkLimit(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
 	_, _ = k.owner()
+	in, err := k.SignIn(t.Context(), "ana@example.com", password, browser)
+	if err != nil {
+		t.Fatal(err)
+	}
 	guess := func(addr string, i int) error {
 		_, err := k.SignIn(t.Context(), string(rune('a'+i%26))+string(rune('a'+i/26))+"@example.com", "wrong", account.Client{Addr: netip.MustParseAddr(addr)})
 		return err
@@ -116,6 +120,10 @@ func TestNetworkLimit(t *testing.T) {
 		wantError(t, "guess", guess("::ffff:192.0.2.1", 34+i), account.ErrCredentials)
 	}
 	wantWait(t, guess("192.0.2.1", 64), time.Second)
+	known := account.Client{Addr: netip.MustParseAddr("192.0.2.1"), Known: in.Known}
+	if _, err := k.SignIn(t.Context(), "ana@example.com", password, known); err != nil {
+		t.Errorf("a known browser behind the same address: %v", err)
+	}
 	if _, err := k.SignIn(t.Context(), "ana@example.com", password, account.Client{Addr: netip.MustParseAddr("192.0.2.2")}); err != nil {
 		t.Errorf("a neighbour: %v", err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/account/pgaccount"
+	"github.com/proofline/proofline/internal/oidctest"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/room"
 )
@@ -554,11 +555,53 @@ func TestAccountPage(t *testing.T) {
 	v.post("/console/account/sessions/end-others").leadsTo("/console/account?done=sessions-ended")
 }
 
-func TestOIDCRoutes(t *testing.T) {
+// TestOIDCPages signs in through an issuer, confirms through it, and comes back
+// in another browser.
+func TestOIDCPages(t *testing.T) {
+	t.Parallel()
+	issuer := oidctest.Start(t)
+	w := newTown(t, func(o *account.Options) {
+		o.OIDC = &account.OIDCConfig{Issuer: issuer.URL, ClientID: oidctest.ClientID, ClientSecret: oidctest.ClientSecret, Name: "Keys & Co"}
+	})
+	owner := w.setup()
+	claims := map[string]any{"sub": "1", "email": "ana@example.com", "email_verified": true}
+	v := w.browser("192.0.2.6")
+	v.get("/console/sign-in?next=/console/tokens").want(http.StatusOK).has("Sign in with Keys &amp; Co", `href="/console/oidc/start?next=%2fconsole%2ftokens"`)
+	start := v.get("/console/oidc/start?next=/console/tokens").want(http.StatusSeeOther)
+	back := "/console/oidc/callback?" + issuer.Authorize(start.header.Get("Location"), claims).Encode()
+	w.browser("192.0.2.7").get(back).leadsTo("/console/sign-in?done=sign-in-late&next=%2Fconsole")
+	planted := owner.token()
+	v.cookies[SessionCookie] = planted
+	v.get(back).leadsTo("/console/tokens")
+	if v.token() == planted {
+		t.Error("the session has a token from before")
+	}
+	v.get("/console/tokens").want(http.StatusOK)
+	v.get(back).leadsTo("/console/sign-in?done=sign-in-late&next=%2Fconsole")
+
+	w.pass(account.ConfirmedLife)
+	v.get("/console/confirm?next=/console/tokens").want(http.StatusOK).has("Confirm with Keys &amp; Co")
+	start = v.get("/console/oidc/start?confirm=1&next=/console/tokens").want(http.StatusSeeOther)
+	claims["auth_time"] = w.clock().Unix()
+	before := v.token()
+	v.get("/console/oidc/callback?" + issuer.Authorize(start.header.Get("Location"), claims).Encode()).leadsTo("/console/tokens")
+	if v.token() == before {
+		t.Error("the confirmed session has the token from before")
+	}
+	v.get("/console/tokens").want(http.StatusOK).has("Make the token")
+
+	stranger := w.browser("192.0.2.8")
+	start = stranger.get("/console/oidc/start?next=https://evil.example").want(http.StatusSeeOther)
+	query := issuer.Authorize(start.header.Get("Location"), map[string]any{"sub": "2", "email": "eve@example.com", "email_verified": true})
+	stranger.get("/console/oidc/callback?" + query.Encode()).want(http.StatusForbidden).has("ask an owner")
+	w.browser("192.0.2.9").get("/console/oidc/start?confirm=1").leadsTo("/console/sign-in?next=%2Fconsole%2Foidc%2Fstart%3Fconfirm%3D1")
+}
+
+func TestWithoutOIDC(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
 	v := w.setup()
-	v.get("/console/oidc/start").want(http.StatusInternalServerError)
+	v.get("/console/oidc/start").want(http.StatusNotFound)
 	v.get("/console/oidc/callback?code=1&state=2").leadsTo("/console/sign-in?done=sign-in-late&next=%2Fconsole")
 	v.get("/console/account").want(http.StatusOK)
 }

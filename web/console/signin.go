@@ -240,6 +240,9 @@ func (c *Console) startOIDC(x *request) error {
 		s = &signedIn
 	}
 	start, err := c.Accounts.StartOIDC(ctx, s)
+	if errors.Is(err, account.ErrNoOIDC) {
+		return account.ErrNotFound
+	}
 	if err != nil {
 		return x.refused("sign-in", "", x.signInPage(), err)
 	}
