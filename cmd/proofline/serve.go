@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -139,7 +138,7 @@ func (f *serveFlags) check(t *terminal) (err error) {
 	if err := f.hooks.check(&f.Config); err != nil {
 		return err
 	}
-	f.Version = cmp.Or(version, "unknown")
+	f.Version = versionText()
 	f.Data, err = filepath.Abs(f.Data)
 	return err
 }
