@@ -12,7 +12,9 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/hook"
 	"github.com/proofline/proofline/console/live"
+	"github.com/proofline/proofline/console/rehearse"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/manage"
@@ -54,7 +56,7 @@ var kinds = []kind{
 	{is(room.ErrSecret), http.StatusForbidden, "wrong-secret", "Wrong secret", 0},
 	{is(errCrossOrigin), http.StatusForbidden, "cross-origin", "Cross-origin request", 0},
 	{is(errNoPlace), http.StatusForbidden, "no-place", "No place", 0},
-	{is(room.ErrNotFound, account.ErrNotFound, desk.ErrDraftUnknown), http.StatusNotFound, "not-found", "Not found", 0},
+	{is(room.ErrNotFound, account.ErrNotFound, desk.ErrDraftUnknown, rehearse.ErrUnknown), http.StatusNotFound, "not-found", "Not found", 0},
 	{is(manage.ErrOrganization), http.StatusNotFound, "unknown-organization", "Unknown organization", 0},
 	{is(room.ErrTicketUnknown), http.StatusNotFound, "unknown-ticket", "Unknown ticket", 0},
 	{is(room.ErrPassUnknown), http.StatusNotFound, "unknown-pass", "Unknown pass", 0},
@@ -65,10 +67,12 @@ var kinds = []kind{
 	{is(room.ErrExists), http.StatusConflict, "room-exists", "Room exists", 0},
 	{is(account.ErrExists), http.StatusConflict, "exists", "Taken already", 0},
 	{is(account.ErrLastOwner), http.StatusConflict, "last-owner", "Last owner", 0},
-	{is(account.ErrTooMany), http.StatusConflict, "too-many", "Too many", 0},
+	{is(account.ErrTooMany, hook.ErrTooMany), http.StatusConflict, "too-many", "Too many", 0},
 	{is(account.ErrInUse), http.StatusConflict, "in-use", "In use", 0},
 	{is(account.ErrUnverified), http.StatusConflict, "unverified", "Not verified", 0},
 	{is(desk.ErrNotEnded, live.ErrNotEnded), http.StatusConflict, "not-ended", "Not ended", 0},
+	{is(hook.ErrDisabled), http.StatusConflict, "webhook-disabled", "Webhook disabled", 0},
+	{is(rehearse.ErrRunning), http.StatusConflict, "rehearsing", "Rehearsing already", 0},
 	{is(manage.ErrKeyUnderWay), http.StatusConflict, "key-under-way", "Request under way", 0},
 	{is(manage.ErrKeyDone), http.StatusConflict, "key-done", "Request done", 0},
 	{is(room.ErrPassUsed), http.StatusConflict, "pass-used", "Pass used", 0},
@@ -86,9 +90,9 @@ var kinds = []kind{
 	{as[*account.RateError], http.StatusTooManyRequests, "rate-limited", "Too many attempts", time.Second},
 	{is(manage.ErrSimulating), http.StatusServiceUnavailable, "simulating", "Simulating already", 2 * time.Second},
 	{is(live.ErrComputing), http.StatusServiceUnavailable, "computing", "Being made", time.Second},
-	{is(room.ErrBusy), http.StatusServiceUnavailable, "busy", "Busy", time.Second},
+	{is(room.ErrBusy, rehearse.ErrBusy), http.StatusServiceUnavailable, "busy", "Busy", time.Second},
 	{is(errStreams, live.ErrStreams), http.StatusServiceUnavailable, "too-many-streams", "Too many streams", maxPoll},
-	{is(room.ErrStopping), http.StatusServiceUnavailable, "stopping", "Stopping", 2 * time.Second},
+	{is(room.ErrStopping, rehearse.ErrStopping), http.StatusServiceUnavailable, "stopping", "Stopping", 2 * time.Second},
 	{is(errNotReady), http.StatusServiceUnavailable, "not-ready", "Not ready", 2 * time.Second},
 	{tookTooLong, http.StatusServiceUnavailable, "timeout", "Took too long", 2 * time.Second},
 	{is(errInternal), http.StatusInternalServerError, "internal", "Internal error", 0},

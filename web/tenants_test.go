@@ -18,8 +18,11 @@ import (
 	"github.com/proofline/proofline/console/account/pgaccount"
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/console/hook/pghook"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/live/pglive"
+	"github.com/proofline/proofline/console/rehearse"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 )
@@ -29,6 +32,7 @@ import (
 type tenants struct {
 	*site
 	accounts    *account.Accounts
+	hooks       *hook.Hooks // which send nothing: nobody runs them
 	names       *names
 	clock       *movable
 	main, other account.Actor // the server's token in each
@@ -86,8 +90,15 @@ func newTenants(t testing.TB) *tenants {
 	rooms, pool := newRooms(t)
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	out := &tenants{names: &names{records: map[string]string{}}, clock: &movable{}}
-	var counter *desk.Desk
-	counter = desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(pool), Log: log, OwnsHost: func(ctx context.Context, org uuid.UUID, host string) (bool, error) {
+	rehearsals := rehearse.New(rooms, log)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := rehearsals.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	counter := desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(pool), Rehearsals: rehearsals, Log: log, OwnsHost: func(ctx context.Context, org uuid.UUID, host string) (bool, error) {
 		owner, ok, err := out.accounts.HostOwner(ctx, host)
 		return ok && owner == org, err
 	}})
@@ -97,7 +108,10 @@ func newTenants(t testing.TB) *tenants {
 	})
 	figures := live.New(live.Options{Rooms: rooms, Store: pglive.NewStore(pool), Name: "node", Version: "test", Log: log})
 	run(t, figures.Run)
-	out.site = newSite(t, func(o *Options) { o.Rooms, o.Desk, o.Accounts, o.Live = rooms, counter, out.accounts, figures })
+	out.hooks = hook.New(hook.Options{Store: pghook.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, Acts: counter, Log: log})
+	out.site = newSite(t, func(o *Options) {
+		o.Rooms, o.Desk, o.Accounts, o.Live, o.Hooks = rooms, counter, out.accounts, figures, out.hooks
+	})
 	out.rooms = rooms
 	out.main = account.ServerActor(account.MainOrg)
 	o, err := out.accounts.CreateOrganization(t.Context(), out.main, "other", "The others")
@@ -191,6 +205,24 @@ func (s *tenants) make(what string, in account.Actor) string {
 		fail(err)
 		s.names.set(h.Record, h.Token)
 		return h.Host
+	case "webhook", "delivery":
+		list, err := s.hooks.Endpoints(ctx, in)
+		fail(err)
+		for _, old := range list[:max(0, len(list)-hook.MaxEndpoints/2)] { // there is a most
+			fail(s.hooks.DeleteEndpoint(ctx, in, old.ID))
+		}
+		e, _, err := s.hooks.CreateEndpoint(ctx, in, hook.EndpointConfig{URL: "https://" + short + ".example.org/hook"})
+		fail(err)
+		if what == "webhook" {
+			return e.ID.String()
+		}
+		d, err := s.hooks.Ping(ctx, in, e.ID)
+		fail(err)
+		return d.ID.String()
+	case "rehearsal":
+		r, err := s.Desk().Rehearse(ctx, in, s.make("slug", in), rehearse.Plan{Visitors: rehearse.LeastVisitors})
+		fail(err)
+		return r.Slug
 	case "organization":
 		o, err := s.accounts.CreateOrganization(ctx, in, short, "Another")
 		fail(err)
@@ -214,6 +246,23 @@ func (s *tenants) join(slug string) string {
 		s.Fatal(err)
 	}
 	return t.String()
+}
+
+// stopRehearsals stops those of an organization.
+func (s *tenants) stopRehearsals(in account.Actor) {
+	s.Helper()
+	list, err := s.Desk().ListRehearsals(in)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, r := range list {
+		if r.Over {
+			continue
+		}
+		if err := s.Desk().StopRehearsal(s.Context(), in, r.Slug); err != nil {
+			s.Fatal(err)
+		}
+	}
 }
 
 // Desk returns the desk of the site.

@@ -145,7 +145,7 @@ func New(o Options) *Server {
 // openAPI prepares the management.
 func (s *Server) openAPI(o Options) {
 	m := manage.Options{
-		Desk: o.Desk, Accounts: o.Accounts, Live: o.Live, ServerToken: o.AdminToken,
+		Desk: o.Desk, Accounts: o.Accounts, Live: o.Live, Hooks: o.Hooks, ServerToken: o.AdminToken,
 		Status: func(err error) int { return s.describe(err).Status },
 	}
 	if o.Rooms != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/hook"
 	"github.com/proofline/proofline/console/live"
 )
 
@@ -48,6 +49,7 @@ type Options struct {
 	Desk     *desk.Desk
 	Accounts *account.Accounts
 	Live     *live.Live
+	Hooks    *hook.Hooks
 	// ServerToken is the server's own bearer token, which acts in any
 	// organization; empty: none does.
 	ServerToken string
@@ -73,11 +75,17 @@ func New(o Options) *API {
 	if o.Desk != nil {
 		a.routes = slices.Concat(a.routes, a.roomRoutes(), a.controlRoutes(), a.ticketRoutes(), a.draftRoutes(), a.actRoutes(), a.simulationRoutes())
 	}
+	if o.Desk != nil && o.Desk.Rehearsals != nil {
+		a.routes = append(a.routes, a.rehearsalRoutes()...)
+	}
 	if o.Desk != nil && o.Live != nil {
 		a.routes = append(a.routes, a.figureRoutes()...)
 	}
 	if o.Accounts != nil {
 		a.routes = slices.Concat(a.routes, a.organizationRoutes(), a.memberRoutes(), a.tokenRoutes(), a.hostRoutes())
+	}
+	if o.Hooks != nil {
+		a.routes = slices.Concat(a.routes, a.hookRoutes(), a.alertRoutes())
 	}
 	a.document = sync.OnceValue(func() []byte { return a.describe(false) })
 	return a

@@ -187,6 +187,7 @@ func (s *schemas) success(r *route) schema {
 var pathParameters = map[string]schema{
 	"slug":         {"description": "Of the room.", "schema": schema{"type": "string"}},
 	"ticket":       {"description": "A ticket: a UUID of version 8.", "schema": schema{"type": "string", "format": "uuid"}},
+	"rehearsal":    {"description": "Slug of the copy.", "schema": schema{"type": "string"}},
 	"host":         {"description": "A host name.", "schema": schema{"type": "string"}},
 	"organization": {"description": "Slug of the organization.", "schema": schema{"type": "string"}},
 }

@@ -1,0 +1,202 @@
+package manage
+
+import (
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/hook"
+)
+
+type endpointList struct {
+	Endpoints []hook.Endpoint `json:"endpoints"`
+}
+
+// madeEndpoint is an endpoint with its secret.
+type madeEndpoint struct {
+	hook.Endpoint
+	Secret string `json:"secret" doc:"Signs its deliveries (Standard Webhooks). It is shown once."`
+}
+
+type secretJSON struct {
+	Secret string `json:"secret" doc:"Signs deliveries from now on; the one of before signs too for 24 hours. It is shown once."`
+}
+
+type deliveryList struct {
+	Deliveries []hook.Delivery `json:"deliveries"`
+	Next       *string         `json:"next" doc:"The cursor of the next page; null at the end."`
+}
+
+// maxDeliveries is how many deliveries a page has at most.
+const maxDeliveries = 100
+
+func (a *API) hookRoutes() []route {
+	const tag = "webhooks"
+	return []route{
+		{
+			method: http.MethodGet, path: "webhooks", scope: account.Operate, name: "listWebhooks", tag: tag,
+			summary: "List where the organization hears of events, oldest first", out: endpointList{}, do: a.listEndpoints,
+		},
+		{
+			method: http.MethodPost, path: "webhooks", scope: account.Operate, name: "createWebhook", tag: tag,
+			summary: "Add a webhook", more: "It hears of what happens from now on. EVENTS.md in console/hook describes events and signatures.",
+			in: hook.EndpointConfig{}, example: `{"url": "https://shop.example.com/hooks/proofline", "events": ["room.ended"], "rooms": [], "description": "The shop"}`,
+			out: madeEndpoint{}, status: http.StatusCreated, key: keySecret, do: a.createEndpoint,
+		},
+		{
+			method: http.MethodGet, path: "webhooks/{webhook}", scope: account.Operate, name: "showWebhook", tag: tag,
+			summary: "Show a webhook", out: hook.Endpoint{},
+			do: a.byID("webhook", func(c *call, id uuid.UUID) (any, error) { return a.Hooks.Endpoint(c, c.actor, id) }),
+		},
+		{
+			method: http.MethodPatch, path: "webhooks/{webhook}", scope: account.Operate, name: "changeWebhook", tag: tag,
+			summary: "Change a webhook", more: "One that is disabled gets nothing, and what waits for it is given up.",
+			in: hook.EndpointChange{}, example: `{"description": "The new shop"}`, out: hook.Endpoint{},
+			do: a.byID("webhook", a.changeEndpoint),
+		},
+		{
+			method: http.MethodDelete, path: "webhooks/{webhook}", scope: account.Operate, name: "deleteWebhook", tag: tag,
+			summary: "Remove a webhook", more: "The log of what was sent stays.", status: http.StatusNoContent,
+			do: a.onID("webhook", func(c *call, id uuid.UUID) error { return a.Hooks.DeleteEndpoint(c, c.actor, id) }),
+		},
+		{
+			method: http.MethodPost, path: "webhooks/{webhook}/rotate-secret", scope: account.Operate, name: "rotateWebhookSecret", tag: tag,
+			summary: "Give a webhook a new secret", out: secretJSON{}, key: keySecret, do: a.byID("webhook", a.rotateSecret),
+		},
+		{
+			method: http.MethodPost, path: "webhooks/{webhook}/ping", scope: account.Operate, name: "pingWebhook", tag: tag,
+			summary: "Send a test.ping", out: hook.Delivery{}, status: http.StatusAccepted, key: keyKept,
+			do: a.byID("webhook", func(c *call, id uuid.UUID) (any, error) { return a.Hooks.Ping(c, c.actor, id) }),
+		},
+		{
+			method: http.MethodGet, path: "deliveries", scope: account.Operate, name: "listDeliveries", tag: tag,
+			summary: "List what was sent, newest first; it is kept for 30 days",
+			query: append(paged(maxDeliveries),
+				parameter{name: "webhook", about: "Only to this one; all zero for mail.", schema: schema{"type": "string", "format": "uuid"}},
+				parameter{name: "state", about: "Only in this state.", schema: enum(hook.Waiting, hook.Delivered, hook.Failed)},
+				parameter{name: "type", about: "Only events of this kind.", schema: schema{"type": "string"}},
+				parameter{name: "room", about: "Only of this room.", schema: schema{"type": "string"}}),
+			out: deliveryList{}, do: a.listDeliveries,
+		},
+		{
+			method: http.MethodGet, path: "deliveries/{delivery}", scope: account.Operate, name: "showDelivery", tag: tag,
+			summary: "Show what was sent, and every attempt", out: hook.DeliveryDetail{},
+			do: a.byID("delivery", func(c *call, id uuid.UUID) (any, error) { return a.Hooks.Delivery(c, c.actor, id) }),
+		},
+		{
+			method: http.MethodPost, path: "deliveries/{delivery}/redeliver", scope: account.Operate, name: "redeliver", tag: tag,
+			summary: "Send something again", more: "Under the same id, with all retries.", status: http.StatusNoContent, key: keyKept,
+			do: a.onID("delivery", func(c *call, id uuid.UUID) error { return a.Hooks.Redeliver(c, c.actor, id) }),
+		},
+	}
+}
+
+func (a *API) alertRoutes() []route {
+	const tag = "alerts"
+	return []route{
+		{
+			method: http.MethodGet, path: "alerts", scope: account.Operate, name: "showAlerts", tag: tag,
+			summary: "Show who is told when something needs a person", out: hook.AlertSettings{}, do: a.showAlerts,
+		},
+		{
+			method: http.MethodPut, path: "alerts", scope: account.Operate, name: "setAlerts", tag: tag,
+			summary: "Say who is told when something needs a person", in: hook.AlertSettings{},
+			example: `{"emails": [], "endpoints": [], "kinds": ["beacon_late", "no_shows"], "no_show_percent": 30}`, out: hook.AlertSettings{}, do: a.setAlerts,
+		},
+		{
+			method: http.MethodPost, path: "alerts/test", scope: account.Operate, name: "testAlerts", tag: tag,
+			summary: "Send a test to everybody who is told of alerts", more: "At most once a minute. 404: nobody is.", status: http.StatusNoContent,
+			do: func(c *call) (reply, error) { return reply{}, a.Hooks.TestAlert(c, c.actor) },
+		},
+	}
+}
+
+// byID is the handler of something that a UUID in the path names, which answers
+// with a body.
+func (a *API) byID(name string, do func(*call, uuid.UUID) (any, error)) func(*call) (reply, error) {
+	return func(c *call) (reply, error) {
+		id, err := c.id(name)
+		if err != nil {
+			return reply{}, err
+		}
+		body, err := do(c, id)
+		if err != nil {
+			return reply{}, err
+		}
+		return answer(body)
+	}
+}
+
+func (a *API) listEndpoints(c *call) (reply, error) {
+	list, err := a.Hooks.Endpoints(c, c.actor)
+	if err != nil {
+		return reply{}, err
+	}
+	return answer(endpointList{list})
+}
+
+func (a *API) createEndpoint(c *call) (reply, error) {
+	in, err := decode[hook.EndpointConfig](c)
+	if err != nil {
+		return reply{}, err
+	}
+	e, secret, err := a.Hooks.CreateEndpoint(c, c.actor, in)
+	if err != nil {
+		return reply{}, err
+	}
+	return reply{body: madeEndpoint{e, secret}, location: a.location("webhooks", e.ID.String())}, nil
+}
+
+func (a *API) changeEndpoint(c *call, id uuid.UUID) (any, error) {
+	in, err := decode[hook.EndpointChange](c)
+	if err != nil {
+		return nil, err
+	}
+	return a.Hooks.UpdateEndpoint(c, c.actor, id, in)
+}
+
+func (a *API) rotateSecret(c *call, id uuid.UUID) (any, error) {
+	secret, err := a.Hooks.RotateSecret(c, c.actor, id)
+	return secretJSON{secret}, err
+}
+
+func (a *API) listDeliveries(c *call) (reply, error) {
+	most, err := c.limit(maxDeliveries)
+	if err != nil {
+		return reply{}, err
+	}
+	f := hook.DeliveryFilter{State: hook.DeliveryState(c.query("state")), Type: hook.EventKind(c.query("type")), Room: c.query("room"), After: c.query("cursor"), Limit: most}
+	if text := c.query("webhook"); text != "" {
+		id, err := uuid.Parse(text)
+		if err != nil {
+			return reply{}, invalid("webhook", "must be the id of a webhook")
+		}
+		f.Endpoint = &id
+	}
+	page, err := a.Hooks.Deliveries(c, c.actor, f)
+	if err != nil {
+		return reply{}, err
+	}
+	out := deliveryList{page.Deliveries, cursorOf(page.Next)}
+	return reply{body: out, next: out.Next}, nil
+}
+
+func (a *API) showAlerts(c *call) (reply, error) {
+	s, err := a.Hooks.Alerts(c, c.actor)
+	if err != nil {
+		return reply{}, err
+	}
+	return answer(s)
+}
+
+func (a *API) setAlerts(c *call) (reply, error) {
+	in, err := decode[hook.AlertSettings](c)
+	if err != nil {
+		return reply{}, err
+	}
+	if err := a.Hooks.SetAlerts(c, c.actor, in); err != nil {
+		return reply{}, err
+	}
+	return a.showAlerts(c)
+}
