@@ -38,6 +38,7 @@ type Snapshot struct {
 	Pull    bool // people are called only when a backend asks for them
 	Counts  fairness.Counts
 	Windows []fairness.WindowSum // the latest with arrivals, oldest first
+	Limit   *Limit               // what max_active means for the line; nil without one
 
 	latest     time.Time // of the entries
 	schedule   *fairness.Schedule
@@ -89,8 +90,9 @@ type Span struct{ Earliest, Latest time.Time }
 
 // Expected returns when a waiting ticket will be called if the outflow stays
 // as it is: not before everybody ahead, and at the latest when a fifth of the
-// rate is lost. False in a pause, after the end, once called, and when a
-// backend says when.
+// rate is lost, and when places at the site become free no faster than in
+// [Limit]. False in a pause, after the end, once called, and when a backend
+// says when.
 func (s *Snapshot) Expected(st fairness.Standing, now time.Time) (Span, bool) {
 	if s.Paused || s.Ended || s.Pull || st.Status != fairness.StatusWaiting && st.Status != fairness.StatusDrawn {
 		return Span{}, false
@@ -103,15 +105,29 @@ func (s *Snapshot) Expected(st fairness.Standing, now time.Time) (Span, bool) {
 		from = drawn
 	}
 	earliest := from.Add(s.calls(st.AheadMin))
-	latest := from.Add(s.calls(st.AheadMax+1) * 5 / 4)
+	latest := from.Add(s.slowly(st.AheadMax+1) * 5 / 4)
 	return Span{earliest, latest}, true
 }
 
-// calls returns how long it takes to call so many people, at most a decade.
+// calls returns how long it takes to call so many people.
 func (s *Snapshot) calls(people uint64) time.Duration {
+	return lasts(people, float64(max(s.Outflow.PerMinute, 1)))
+}
+
+// slowly is calls where the site may be full before.
+func (s *Snapshot) slowly(people uint64) time.Duration {
+	took := s.calls(people)
+	if l := s.Limit; l != nil && people > l.Free {
+		took = max(took, s.calls(l.Free)+lasts(people-l.Free, l.PerMinute))
+	}
+	return took
+}
+
+// lasts returns how long so many people take at a rate a minute, at most a
+// decade.
+func lasts(people uint64, perMinute float64) time.Duration {
 	const decade = 10 * 365 * 24 * time.Hour
-	minutes := float64(people) / float64(max(s.Outflow.PerMinute, 1))
-	return time.Duration(min(minutes*float64(time.Minute), float64(decade)))
+	return time.Duration(min(float64(people)/perMinute*float64(time.Minute), float64(decade)))
 }
 
 // Snapshot returns the room as of the durable transcript.
@@ -135,7 +151,7 @@ func (r *Room) refresh(ctx context.Context) {
 		Size: r.stored, Title: *r.title.Load(),
 		Opens: timeOf(l.Schedule().Opens()), Starts: timeOf(r.policy.Starts),
 		Paused: l.Paused(), Ended: l.Ended(), Outflow: l.Outflow(), Pull: l.gate.isPull(), Counts: l.Counts(),
-		Windows: l.Windows(shownWindows), latest: timeOf(l.Now()), schedule: l.Schedule(),
+		Windows: l.Windows(shownWindows), Limit: l.limit(r.pulse.freed.perMinute()), latest: timeOf(l.Now()), schedule: l.Schedule(),
 	}
 	hash := l.Message()
 	r.mu.RUnlock()

@@ -236,7 +236,9 @@ func (rs *Rooms) recall(h pglog.Head) {
 func (r *Room) beat(h pglog.Head, now fairness.Time) {
 	r.pulse.see(h)
 	r.mu.RLock()
-	behind, due := h.Size > r.stored, r.live.isDue(max(now, r.live.Now()))
+	now = max(now, r.live.Now())
+	behind, due := h.Size > r.stored, r.live.isDue(now)
+	r.pulse.freed.note(now, r.live)
 	r.mu.RUnlock()
 	if due {
 		r.queue.duties()

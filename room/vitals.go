@@ -52,6 +52,7 @@ type Published struct {
 type pulse struct {
 	took      atomic.Int64 // the latest append, in nanoseconds
 	published atomic.Pointer[Published]
+	freed     freed
 }
 
 // see takes the head that a tick read, without memory for every tick.
