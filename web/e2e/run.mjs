@@ -28,7 +28,7 @@ function tests() {
   const options = ["--test", "--test-reporter=spec", "--test-concurrency=2", "--test-timeout=900000"];
   const child = spawn(process.execPath, [...options, ...files], {
     cwd: folder,
-    env: { ...process.env, PROOFLINE_SERVER: server.url, PROOFLINE_TOKEN: server.token },
+    env: { ...process.env, PROOFLINE_SERVER: server.url, PROOFLINE_TOKEN: server.token, PROOFLINE_SETUP: server.setup },
     stdio: "inherit",
   });
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill()); // and the server is stopped in order

@@ -8,18 +8,19 @@ import { program } from "./places.mjs";
 
 /** A running server, and its management. */
 export class Server {
-  constructor(url, token, data, child) {
+  constructor(url, token, setup, data, child) {
     this.url = url;
     this.token = token;
+    this.setup = setup; // the link that makes the first account
     this.data = data;
     this.child = child;
   }
 
   /** The one that run.mjs has started. */
   static running() {
-    const { PROOFLINE_SERVER: url, PROOFLINE_TOKEN: token } = process.env;
+    const { PROOFLINE_SERVER: url, PROOFLINE_TOKEN: token, PROOFLINE_SETUP: setup } = process.env;
     if (!url) throw new Error("there is no server: run these tests with npm test");
-    return new Server(url, token);
+    return new Server(url, token, setup);
   }
 
   /** Starts one with a private PostgreSQL in a directory of its own. */
@@ -29,9 +30,9 @@ export class Server {
     const args = ["serve", "--addr", "127.0.0.1:0", "--data", data, "--log-level", "warn"];
     const { DATABASE_URL, ...env } = process.env;
     const child = spawn(program("proofline"), args, { env, stdio: ["ignore", "pipe", "inherit"] });
-    const url = await listening(child);
+    const { url, setup } = await greeting(child);
     const token = (await readFile(join(data, "admin-token"), "utf8")).trim();
-    return new Server(url, token, data, child);
+    return new Server(url, token, setup, data, child);
   }
 
   async stop() {
@@ -54,13 +55,16 @@ export class Server {
   }
 }
 
-function listening(child) {
+/** What a new server says: where it is, and how to begin. */
+function greeting(child) {
   return new Promise((done, fail) => {
     child.once("exit", (code) => fail(new Error(`proofline serve exits with ${code}`)));
     child.once("error", fail);
+    let url;
     createInterface({ input: child.stdout }).on("line", (line) => {
-      const [, url] = /^listening on (\S+)$/.exec(line) ?? [];
-      if (url) done(url);
+      url ??= /^listening on (\S+)$/.exec(line)?.[1];
+      const [, setup] = /^make the first account at (\S+) /.exec(line) ?? [];
+      if (setup) done({ url, setup });
     });
   });
 }

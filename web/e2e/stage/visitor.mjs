@@ -28,7 +28,7 @@ export class Visitor {
   static async open(browser, { size = "desktop", origins, ...options }) {
     const zone = { locale: "en-GB", timezoneId: "Europe/Vienna" };
     const context = await browser.newContext({ ...zone, ...sizes[size], ...options });
-    return Visitor.in(context, origins, options.locale ? `${size}-${options.locale.split("-")[0]}` : size);
+    return this.in(context, origins, options.locale ? `${size}-${options.locale.split("-")[0]}` : size);
   }
 
   /** Somebody whose browser is open already. */
@@ -37,7 +37,7 @@ export class Visitor {
     await watch.on(context);
     const page = await context.newPage();
     page.setDefaultTimeout(60_000);
-    return new Visitor(context, page, watch, name);
+    return new this(context, page, watch, name);
   }
 
   /** Waits until the page of a line is in a state. */

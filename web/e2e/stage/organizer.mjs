@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+
+import { Authenticator } from "./authenticator.mjs";
+import { Visitor } from "./visitor.mjs";
+
+/** A password that no list has. */
+const password = "violet anchor under seven tables";
+
+/** Somebody who runs rooms, with a browser. Their account is known by its address. */
+export class Organizer extends Visitor {
+  /** Gives a browser to somebody at a server. */
+  static async at(stage, server, email, options = {}) {
+    const organizer = await Organizer.open(stage.browser, { origins: [server.url], ...options });
+    Object.assign(organizer, { server, email, password });
+    return stage.add(organizer);
+  }
+
+  /** Opens a page of the console. */
+  async go(path) {
+    await this.page.goto(`${this.server.url}/console${path}`);
+    return this;
+  }
+
+  /** Types into fields, by their labels. */
+  async fill(fields, within = this.page) {
+    for (const [label, value] of Object.entries(fields)) await within.getByLabel(label, { exact: true }).fill(value);
+  }
+
+  /** Presses a button. */
+  async press(name, within = this.page) {
+    await within.getByRole("button", { name, exact: true }).click();
+  }
+
+  /** Presses a button that asks first, and says yes. */
+  async decide(name, within = this.page) {
+    await this.press(name, within);
+    await this.press(name, this.page.getByRole("dialog"));
+  }
+
+  /** Waits for what a page says about what was done just now. */
+  async told(text) {
+    await this.page.locator(".notice[role=status]", { hasText: text }).first().waitFor();
+  }
+
+  async heading(name) {
+    await this.page.getByRole("heading", { level: 1, name }).waitFor();
+  }
+
+  /** Makes the account of the owner by the link of the first start. */
+  async setUp(organization, name) {
+    await this.page.goto(this.server.setup);
+    await this.heading("Set Proofline up");
+    await this.page.getByLabel("Name of your organization").waitFor();
+    await this.fill({ "Name of your organization": organization, "E-mail address": this.email, "Your name": name, Password: this.password });
+    await this.press("Make the account");
+    await this.heading("Rooms");
+  }
+
+  /** Makes an account by the link of an invitation. */
+  async join(link, name) {
+    await this.page.goto(link);
+    await this.page.getByLabel("Your name").waitFor();
+    await this.fill({ "Your name": name, Password: this.password });
+    await this.press("Make the account");
+    await this.heading("Rooms");
+  }
+
+  /** Turns the second factor on; returns the recovery codes. */
+  async enrol() {
+    await this.go("/account/second-factor");
+    await this.press("Set it up");
+    this.authenticator = new Authenticator(await this.page.locator("#secret").textContent());
+    await this.fill({ Code: await this.authenticator.code() });
+    await this.press("Turn it on");
+    await this.heading("Recovery codes");
+    return this.page.locator("#codes li").allTextContents();
+  }
+
+  /** Signs in, with what somebody types for the code of the second factor. */
+  async signIn(code = () => this.authenticator.code()) {
+    await this.go("/sign-in");
+    await this.fill({ "E-mail address": this.email, Password: this.password });
+    await this.press("Sign in");
+    if (this.authenticator) {
+      await this.heading("Second factor");
+      await this.fill({ Code: await code() });
+      await this.press("Sign in");
+    }
+    await this.heading("Rooms");
+  }
+
+  async signOut() {
+    await this.page.locator(".who summary").click();
+    await this.press("Sign out");
+    await this.told("You are signed out.");
+  }
+
+  /** Says who it is again, where a page wants to know that. */
+  async confirm() {
+    const link = this.page.getByRole("link", { name: "Confirm that it is you" });
+    if ((await link.count()) === 0) return;
+    await link.click();
+    await this.fill({ Password: this.password });
+    await this.press("Confirm");
+  }
+
+  /** Invites somebody; returns the link. */
+  async invite(email, role) {
+    await this.go("/organization");
+    await this.confirm();
+    const form = this.page.locator('form[action="/console/organization/invitations"]');
+    await this.fill({ "E-mail address": email }, form);
+    await form.getByLabel("Role").selectOption(role);
+    await this.press("Invite", form);
+    await this.heading(`Invitation for ${email}`);
+    return (await this.page.locator("#link").textContent()).trim();
+  }
+
+  /** The figures of the dashboard, as numbers. */
+  async figures() {
+    return this.page.locator("[data-figure]").evaluateAll((all) =>
+      Object.fromEntries(all.map((one) => [one.dataset.figure, one.dataset.as === "number" ? Number(one.textContent.replaceAll(/\D/g, "")) : one.textContent])),
+    );
+  }
+
+  /** Fails unless a list says something. */
+  async lists(texts, what) {
+    const found = await this.page.locator("main").innerText();
+    for (const text of texts) assert.ok(found.includes(text), `${what}: no ${text} in\n${found}`);
+  }
+}
