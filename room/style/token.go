@@ -35,10 +35,10 @@ const end = css.ErrorToken
 // forbidden are characters that nothing of the language needs, and with which
 // text could mean one thing here and another in a browser.
 func forbidden(r rune) bool {
-	switch {
-	case r == '\\', r == '<', r == utf8.RuneError, r == '\uFEFF':
+	switch r {
+	case '\\', '<', utf8.RuneError, '\uFEFF':
 		return true
-	case r == '\n', r == '\r', r == '\t', r == '\f':
+	case '\n', '\r', '\t', '\f':
 		return false
 	}
 	return r < ' ' || r == 0x7f
