@@ -183,6 +183,8 @@ func (c *Console) allRoutes() []route {
 		c.liveRoutes(),
 		c.controlRoutes(),
 		c.actRoutes(),
+		c.hookRoutes(),
+		c.alertRoutes(),
 		c.rehearsalRoutes(),
 	} {
 		list = append(list, some...)

@@ -88,6 +88,7 @@ func newConsole(t testing.TB, change ...func(*Options)) *site {
 			return who, nil
 		},
 		Live:     live.New(live.Options{Rooms: d.Rooms, Store: pglive.NewStore(pool), Name: "here", Version: "test", Log: slog.New(slog.NewTextHandler(t.Output(), nil))}),
+		Hooks:    newHooks(t, d, pool),
 		Describe: describe, Desk: d, CrossOrigin: http.NewCrossOriginProtection(),
 		Version: "test", PublicURL: d.Rooms.PublicURL,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
@@ -115,7 +116,7 @@ func describe(err error) Problem {
 	for target, status := range map[error]int{
 		room.ErrNotFound: http.StatusNotFound, desk.ErrDraftUnknown: http.StatusNotFound, account.ErrForbidden: http.StatusForbidden,
 		room.ErrExists: http.StatusConflict, desk.ErrChanged: http.StatusConflict, desk.ErrNotEnded: http.StatusConflict, live.ErrNotEnded: http.StatusConflict,
-		ErrCrossOrigin: http.StatusForbidden, ErrTooLarge: http.StatusRequestEntityTooLarge, ErrSignIn: http.StatusUnauthorized,
+		account.ErrNotFound: http.StatusNotFound, ErrCrossOrigin: http.StatusForbidden, ErrTooLarge: http.StatusRequestEntityTooLarge, ErrSignIn: http.StatusUnauthorized,
 	} {
 		if errors.Is(err, target) {
 			return Problem{Status: status, Title: http.StatusText(status), Detail: target.Error()}

@@ -3,6 +3,9 @@ package console
 // notices are what pages say about what was done just now, by the word that is
 // in their address.
 var notices = map[string]string{
+	"alerts-nobody":        "Nobody is told yet, so there is nobody to test.",
+	"alerts-saved":         "The alerts are saved.",
+	"alerts-tested":        "A test is on its way, unless one was sent within the last minute.",
 	"draft-deleted":        "The draft is deleted.",
 	"draft-saved":          "The draft is saved.",
 	"brand-saved":          "The brand is saved. Visitors see it within five minutes.",
@@ -24,6 +27,7 @@ var notices = map[string]string{
 	"paused":               "The line is paused. It stands in the public transcript.",
 	"rehearsal-started":    "The rehearsal begins in a few seconds.",
 	"rehearsal-stopped":    "The rehearsal is stopped.",
+	"redelivered":          "It is sent again.",
 	"resumed":              "The line goes on. It stands in the public transcript.",
 	"revoked":              "The place is taken away. It stands in the public transcript.",
 	"role-changed":         "The role is changed.",
@@ -39,4 +43,10 @@ var notices = map[string]string{
 	"signed-out":           "You are signed out.",
 	"token-revoked":        "The token is revoked. Other servers of yours refuse it within five seconds.",
 	"uninvited":            "The invitation is taken back. Its link is void.",
+	"webhook-deleted":      "The webhook is deleted. The log of what was sent to it stays for 30 days.",
+	"webhook-disabled":     "The webhook is disabled. What waited for it was given up.",
+	"webhook-enabled":      "The webhook is enabled. It hears of what happens from now on.",
+	"webhook-is-disabled":  "The webhook is disabled or deleted, so nothing can be sent to it.",
+	"webhook-saved":        "The webhook is saved.",
+	"webhook-tested":       "A test is on its way.",
 }
