@@ -51,6 +51,12 @@ func (o *object) number(name string, value uint64) {
 	o.b = strconv.AppendUint(o.b, value, 10)
 }
 
+// decimal writes a number that is not whole, to the thousandth.
+func (o *object) decimal(name string, value float64) {
+	o.name(name)
+	o.b = strconv.AppendFloat(o.b, value, 'f', 3, 64)
+}
+
 func (o *object) flag(name string, value bool) {
 	o.name(name)
 	o.b = strconv.AppendBool(o.b, value)

@@ -147,6 +147,10 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 	o.open("outflow")
 	o.number("per_minute", uint64(s.Outflow.PerMinute))
 	o.number("max_active", uint64(s.Outflow.MaxActive))
+	if l := s.Limit; l != nil {
+		o.number("free", l.Free)
+		o.decimal("freed_per_minute", l.PerMinute)
+	}
 	if s.Pull {
 		o.text("by", manage.ByPull)
 	}

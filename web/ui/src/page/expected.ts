@@ -13,7 +13,8 @@ export type Cause = "paused" | "slower" | "joined" | "behind";
 /**
  * When a place will be called if the outflow stays as it is, by the server's
  * own rule: not before everybody ahead, and at the latest when a fifth of the
- * rate is lost. Undefined when nobody can say.
+ * rate is lost, and when places at the site become free as slowly as the room
+ * says. Undefined when nobody can say.
  */
 export function expect(place: Place, room: Room, now: number): Range | undefined {
   if (room.paused || (place.state !== "waiting" && place.state !== "drawn")) return undefined;
@@ -21,8 +22,14 @@ export function expect(place: Place, room: Room, now: number): Range | undefined
   const from = Math.max(now, room.starts, place.state === "waiting" ? place.draws : 0);
   return {
     earliest: from + callTime(min, room.perMinute),
-    latest: from + (callTime(max + 1, room.perMinute) * 5) / 4,
+    latest: from + (slowly(max + 1, room) * 5) / 4,
   };
+}
+
+/** How long it takes to call so many people where the site may be full before. */
+function slowly(people: number, { perMinute, free, freed }: Room): number {
+  const took = callTime(people, perMinute);
+  return people > free ? Math.max(took, callTime(free, perMinute) + ((people - free) / freed) * minute) : took;
 }
 
 const minute = 60_000;

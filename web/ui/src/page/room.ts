@@ -9,6 +9,8 @@ export interface Room {
   opens: number; // milliseconds since the Unix epoch, as all moments here
   starts: number;
   perMinute: number;
+  free: number; // people who may be called before the site is full
+  freed: number; // places a minute that become free then, at least
   drawn: number; // places drawn
   called: number; // places called
   groups: Map<number, number>; // people in the latest windows
@@ -33,6 +35,8 @@ export function readRoom(json: unknown): Room {
     opens: doc.time("opens"),
     starts: doc.time("starts"),
     perMinute: doc.at("outflow").number("per_minute"),
+    free: doc.at("outflow").number("free", Infinity),
+    freed: doc.at("outflow").number("freed_per_minute", Infinity),
     drawn: line.number("drawn"),
     called: line.number("called"),
     groups: new Map(doc.list("windows").map((window) => [window.number("index"), window.number("arrivals")])),
@@ -69,9 +73,10 @@ class Reader {
     return member.#value.map((value: unknown, i) => new Reader(value, `${member.#name}[${i}]`));
   }
 
-  number(name: string): number {
+  /** A number; without it the value in its place, if there is one. */
+  number(name: string, missing?: number): number {
     const member = this.at(name);
-    const value = member.#value;
+    const value = member.#value ?? missing;
     if (typeof value !== "number" || !(value >= 0)) throw member.#wrong("a number");
     return value;
   }

@@ -17,6 +17,17 @@ test("the expectation of the server", () => {
   assert.equal(expect(drawnOf(1001), roomOf({ starts: at(40) }), noon)?.earliest, at(40));
 });
 
+test("a full site slows the line down", () => {
+  // The same cases are in the server's test.
+  for (const [free, freed, minutes] of [
+    [Infinity, Infinity, 10], [1000, 1, 10], [100, 10, 1 + 90], [0, 10, 100], [0, 1000, 10],
+  ] as const) {
+    const got = expect(drawnOf(2000), roomOf({ free, freed }), noon);
+    assert.equal(got?.earliest, at(9.99));
+    assert.ok(Math.abs((got?.latest ?? 0) - at(minutes * 1.25)) < 1, `${free} free, ${freed} a minute`);
+  }
+});
+
 test("nothing is expected in a pause, and once called", () => {
   assert.equal(expect(drawnOf(3000), roomOf({ paused: true }), noon), undefined);
   assert.equal(expect(drawnOf(3000, { state: "called" }), roomOf(), noon), undefined);

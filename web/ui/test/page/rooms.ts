@@ -16,6 +16,8 @@ export function roomOf(change: Partial<Room> = {}): Room {
     opens: noon - 60 * minute,
     starts: noon - 30 * minute,
     perMinute: 100,
+    free: Infinity,
+    freed: Infinity,
     drawn: 3000,
     called: 1000,
     groups: new Map([[63, 412]]),
