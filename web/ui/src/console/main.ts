@@ -4,6 +4,7 @@ import { copyButton, followLink, printButton } from "./account.ts";
 import { brandForm, previewChoices } from "./brand.ts";
 import { confirmActs } from "./confirm.ts";
 import { rehearsal } from "./rehearsal.ts";
+import { roomForm } from "./roomform.ts";
 import { localTimes } from "./times.ts";
 
 type Island = (element: HTMLElement) => void;
@@ -15,6 +16,7 @@ const islands: Record<string, Island> = {
   copy: copyButton,
   print: printButton,
   rehearsal,
+  "room-form": roomForm,
 };
 
 for (const element of document.querySelectorAll<HTMLElement>("[data-island]")) {

@@ -99,3 +99,15 @@ export const drand = read<DrandVectors>("fairness/beacon/testdata/drand-rounds.j
 export const cosignatures = read<CosignatureVectors>("audit/testdata/cosignatures.json");
 /** Saved proofs. */
 export const ticketFiles = read<TicketVectors>("verifier/ticket/testdata/vectors.json");
+
+/** A room's times, and what is said of them. */
+export interface OutlineVector {
+  about: string;
+  starts: number;
+  closes: number | null;
+  rules: { from: number; length: number }[];
+  sentences: string[];
+}
+
+/** Sentences about windows, of the organizer's pages. */
+export const outlines = read<OutlineVector[]>("web/console/testdata/outlines.json");

@@ -1,0 +1,44 @@
+// How many people per minute keep a shop busy. The server calculates the same
+// (web/console/capacity.go).
+import { readLength, readNumber, writeLength, writeNumber } from "./lengths.ts";
+
+const mostPerMinute = 10_000_000;
+const mostCount = 2 ** 32 - 1;
+
+/** What the calculator asks, as it is typed. */
+export interface Capacity {
+  capacity: string; // people at once
+  stay: string; // how long each is there
+  people: string; // who want in
+  noShow: string; // percent of those called who do not come
+}
+
+export interface Flow {
+  perMinute: number;
+  capacity: number;
+  words: string;
+}
+
+/** Calculates the flow; undefined when the form is not filled in or makes no sense. */
+export function flowOf(form: Capacity): Flow | undefined {
+  const capacity = count(form.capacity);
+  const stay = readLength(form.stay);
+  if (!capacity || !stay) return undefined;
+  const perMinute = Math.min(Math.max(Math.floor(capacity / (stay / 60_000)), 1), mostPerMinute);
+  let words = `${writeNumber(perMinute)} people per minute keep ${writeNumber(capacity)} people busy at once.`;
+  const people = count(form.people);
+  if (people) {
+    const minutes = Math.ceil(people / perMinute);
+    const typed = form.noShow.trim().replace(/%$/, "");
+    const share = typed === "" ? 0 : Number(typed);
+    const away = share >= 0 && share <= 95 ? share : 0;
+    const called = Math.ceil(people / (1 - away / 100));
+    words += ` Everybody is through after about ${writeLength(minutes * 60_000)}; about ${writeNumber(called)} are called for that.`;
+  }
+  return { perMinute, capacity, words };
+}
+
+function count(text: string): number | undefined {
+  const n = readNumber(text.trim());
+  return n !== undefined && n <= mostCount ? n : undefined;
+}

@@ -1,0 +1,68 @@
+// Fields with a moment: the form sends UTC, people read and type their own time.
+
+/** A moment of the form. */
+export interface Moment {
+  /** Milliseconds since the epoch; undefined when it is empty or half typed. */
+  get(): number | undefined;
+  set(time: number): void;
+  readonly isEmpty: boolean;
+  readonly isFixed: boolean;
+}
+
+/** Lets every field of a moment in a form be typed in local time. Returns them by name. */
+export function localMoments(form: HTMLFormElement, changed: () => void): Map<string, Moment> {
+  const moments = new Map<string, Moment>();
+  const fields = form.querySelectorAll<HTMLInputElement>('input[type="datetime-local"][name], input[data-fixed]');
+  for (const field of fields) {
+    const name = field.name;
+    moments.set(name, field.dataset.fixed === undefined ? localField(field, changed) : fixedField(field));
+  }
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  for (const place of form.querySelectorAll("[data-zone]")) place.textContent = `Times are those of ${zone}.`;
+  return moments;
+}
+
+function fixedField(field: HTMLInputElement): Moment {
+  const time = Date.parse(field.value);
+  return { get: () => time, set: () => {}, isEmpty: false, isFixed: true };
+}
+
+/** Gives the name and the value, in UTC, to a hidden field, and shows local time. */
+function localField(field: HTMLInputElement, changed: () => void): Moment {
+  const sent = document.createElement("input");
+  sent.type = "hidden";
+  sent.name = field.name;
+  field.removeAttribute("name");
+  field.after(sent);
+  const label = field.labels?.[0];
+  if (label) label.textContent = label.textContent?.replace(" (UTC)", "") ?? "";
+  const show = (time: number): void => {
+    if (time % 1000 !== 0) field.step = "0.001";
+    field.value = localText(time);
+    sent.value = new Date(time).toISOString();
+  };
+  const given = Date.parse(`${field.value}Z`);
+  if (!Number.isNaN(given)) show(given);
+  field.addEventListener("input", () => {
+    const time = Date.parse(field.value); // without a zone, so it is local
+    sent.value = Number.isNaN(time) ? (field.validity.badInput ? "not all of a date and a time" : "") : new Date(time).toISOString();
+    changed();
+  });
+  return {
+    get() {
+      const time = Date.parse(sent.value);
+      return Number.isNaN(time) ? undefined : time;
+    },
+    set: show,
+    get isEmpty() {
+      return sent.value === "";
+    },
+    isFixed: false,
+  };
+}
+
+/** A moment as a datetime-local has it, in local time. */
+export function localText(time: number): string {
+  const local = new Date(time - new Date(time).getTimezoneOffset() * 60_000);
+  return local.toISOString().replace(/(\.000)?Z$/, "");
+}

@@ -1,0 +1,102 @@
+// Says in sentences what a room's times and windows mean for those who come,
+// with moments as examples. The server says the same in UTC
+// (web/console/outline.go); both are tested against
+// web/console/testdata/outlines.json.
+import { never, rulesAllowed, type WindowRule } from "../check/schedule.ts";
+import { writeLength } from "./lengths.ts";
+
+const mostRules = 12; // that there are sentences for
+const second = 1000;
+const minute = 60 * second;
+
+/** Reads a moment off a clock: the browser's own, or that of UTC. */
+export type Clock = (time: number) => { day: string; time: string };
+
+export const utcClock: Clock = (time) => {
+  const [day, rest] = new Date(time).toISOString().split("T") as [string, string];
+  return { day, time: rest.replace(/(\.000)?Z$/, "") };
+};
+
+export const localClock: Clock = (time) => utcClock(time - new Date(time).getTimezoneOffset() * minute);
+
+/** A room's times. The first rule begins when it opens. */
+export interface Plan {
+  starts: number;
+  closes: number; // or never
+  rules: readonly WindowRule[];
+}
+
+/** Tells whether the rules of rooms allow such windows. */
+export function isPlan({ starts, closes, rules }: Plan): boolean {
+  return rules.length > 0 && rules.every(({ from }) => from >= 0) && starts >= rules[0]!.from && rulesAllowed(rules, closes);
+}
+
+/** The sentences; none when the times are no room's. */
+export function outline(plan: Plan, clock: Clock): string[] {
+  if (!isPlan(plan)) return [];
+  const { starts, closes, rules } = plan;
+  const today = clock(rules[0]!.from).day;
+  const at = (time: number): string => {
+    const { day, time: text } = clock(time);
+    return day === today ? text : `${day} ${text}`;
+  };
+  const list = [`Before ${at(rules[0]!.from)} nobody can join.`];
+  for (const [k, rule] of rules.slice(0, mostRules).entries()) {
+    if (k > 0) list.push(`Whoever comes from ${at(rule.from)} on is behind everybody who came before.`);
+    list.push(...sentences(rule, rules[k + 1]?.from ?? closes, at));
+  }
+  if (rules.length > mostRules) list.push(`Rules that follow: ${rules.length - mostRules}.`);
+  if (starts > rules[0]!.from) list.push(`Nobody is let in before ${at(starts)}.`);
+  list.push(closes === never ? "People can join until you end the room." : `From ${at(closes)} on nobody can join.`);
+  return list;
+}
+
+/** What the windows of one rule mean, which ends where the next begins. */
+function sentences({ from, length }: WindowRule, end: number, at: (time: number) => string): string[] {
+  if (from + length >= end) {
+    const { early, late } = examples(from, end);
+    return [
+      `From ${at(from)} to ${at(end)} there is one draw.`,
+      `Arrive at ${at(early)} or at ${at(late)}: the same chance.`,
+    ];
+  }
+  if (length < second) {
+    return [
+      `From ${at(from)} on it is first come, first served: only who comes within the same ${lengthWords(length)} is drawn together.`,
+      `Arrive at ${at(from + second)} rather than at ${at(from + 2 * second)}: ahead. Programs are always faster than people here.`,
+    ];
+  }
+  const { early, late, after } = examples(from, from + length);
+  const list = [
+    `From ${at(from)} on everybody who comes within the same ${lengthWords(length)} is drawn together.`,
+    `Arrive at ${at(early)} or at ${at(late)}: the same chance. At ${at(after)}: after everybody ${windowWords(from, from + length, at)}.`,
+  ];
+  const rest = (end - from) % length;
+  if (end !== never && rest !== 0) list.push(`The last of these windows is cut short at ${at(end)}: ${writeLength(rest)}.`);
+  return list;
+}
+
+/** Two moments in a window, and one after it: in whole seconds where the window is long enough. */
+export function examples(from: number, to: number): { early: number; late: number; after: number } {
+  const length = to - from;
+  const unit = length >= 6 * second ? second : 1;
+  const round = (time: number) => Math.floor(time / unit) * unit;
+  return {
+    early: from + round((length * 2) / 6),
+    late: from + round((length * 5) / 6),
+    after: to + Math.max(round(length / 60), unit),
+  };
+}
+
+/** A window by name: a whole minute by its beginning. */
+function windowWords(from: number, to: number, at: (time: number) => string): string {
+  if (to - from === minute && from % minute === 0) return `of ${at(from).slice(0, -":00".length)}`;
+  return `from ${at(from)} to ${at(to)}`;
+}
+
+function lengthWords(length: number): string {
+  if (length === second) return "second";
+  if (length === minute) return "minute";
+  if (length === 60 * minute) return "hour";
+  return writeLength(length);
+}

@@ -1,0 +1,255 @@
+// The editor of a room: local times, the timeline, sentences about the windows,
+// the calculator, and the simulator.
+import { never } from "../check/schedule.ts";
+import { flowOf, type Capacity, type Flow } from "./capacity.ts";
+import { readLength, writeLength } from "./lengths.ts";
+import { localMoments, type Moment } from "./moments.ts";
+import { isPlan, localClock, outline, type Plan } from "./outline.ts";
+import { slugOf } from "./slug.ts";
+import { Timeline } from "./timeline.ts";
+import { move, positionOf, type Handle } from "./windows.ts";
+
+const quiet = 600; // milliseconds without typing before sentences change
+
+/** Brings a form of a room, or of its settings, to life. */
+export function roomForm(element: HTMLElement): void {
+  const form = element as HTMLFormElement;
+  const windows = new WindowFields(form);
+  sayWindows(form, windows);
+  proposeSlug(form);
+  calculator(form);
+  trySale(form);
+  guardTyping(form, windows);
+}
+
+/** The fields of a room's times and windows, and what they say together. */
+class WindowFields {
+  readonly changed: (() => void)[] = [];
+  readonly earliest: number;
+  readonly #moments: Map<string, Moment>;
+  readonly #lengths: HTMLInputElement[];
+  readonly #fixed: { from: number; length: number }[];
+  #known: Plan;
+
+  constructor(form: HTMLFormElement) {
+    this.#moments = localMoments(form, () => this.#typed());
+    this.#lengths = [...form.querySelectorAll<HTMLInputElement>('input[name^="windows["][name$="].length"]')];
+    this.#fixed = [...form.querySelectorAll<HTMLElement>("[data-fixed-from]")].map(({ dataset }) => ({
+      from: Number(dataset.fixedFrom),
+      length: Number(dataset.fixedLength),
+    }));
+    this.earliest = Number(form.dataset.earliest ?? 0);
+    for (const field of this.#lengths) field.addEventListener("input", () => this.#typed());
+    this.#known = this.plan();
+  }
+
+  /** The room's times as they are typed; without rules when they cannot be read. */
+  plan(): Plan {
+    const none = { starts: 0, closes: 0, rules: [] };
+    const opens = this.#moments.get("opens")?.get();
+    if (opens === undefined) return none;
+    const starts = this.#or("starts", opens);
+    const closes = this.#or("closes", never);
+    const rules = [...this.#fixed];
+    for (const [i, field] of this.#lengths.entries()) {
+      const from = this.#moments.get(`windows[${i}].from`);
+      const at = i === 0 && this.#fixed.length === 0 ? opens : from?.get();
+      const length = readLength(field.value);
+      if (at === undefined || length === undefined) return none;
+      rules.push({ from: at, length });
+    }
+    return starts === undefined || closes === undefined ? none : { starts, closes, rules };
+  }
+
+  #or(name: string, without: number): number | undefined {
+    const moment = this.#moments.get(name);
+    return !moment || moment.isEmpty ? without : moment.get();
+  }
+
+  /** What may be moved on a timeline. */
+  handles(): { handle: Handle; name: string }[] {
+    const list: { handle: Handle; name: string }[] = [];
+    const named = { opens: "Opens", starts: "Starts", closes: "Closes" } as const;
+    for (const handle of ["opens", "starts", "closes"] as const) {
+      const moment = this.#moments.get(handle);
+      if (moment && !moment.isFixed && !moment.isEmpty) list.push({ handle, name: named[handle] });
+    }
+    const first = this.#fixed.length;
+    for (let i = first === 0 ? 1 : 0; i < this.#lengths.length; i++) {
+      list.push({ handle: first + i, name: `Windows change (${first + i + 1})` });
+    }
+    return list;
+  }
+
+  /** Moves one boundary, and what moves with it. */
+  move(handle: Handle, time: number): void {
+    const plan = this.plan();
+    if (isPlan(plan)) this.#write(move(plan, handle, time, this.earliest));
+    this.#tell();
+  }
+
+  /** Lets what belongs to a typed boundary follow it, unless that would change what was typed. */
+  #typed(): void {
+    const plan = this.plan();
+    const moved = isPlan(this.#known) && plan.rules.length === this.#known.rules.length ? this.#following(plan) : undefined;
+    if (moved) this.#write(moved);
+    this.#tell();
+  }
+
+  #following(plan: Plan): Plan | undefined {
+    const was = this.#known;
+    const handles = this.handles().map(({ handle }) => handle);
+    const different = handles.filter((handle) => positionOf(plan, handle) !== positionOf(was, handle));
+    const sameLengths = plan.rules.every(({ length }, i) => length === was.rules[i]!.length);
+    const [handle] = different;
+    if (handle === undefined || different.length > 1 || !sameLengths) return undefined;
+    const moved = move(was, handle, positionOf(plan, handle), this.earliest);
+    return positionOf(moved, handle) === positionOf(plan, handle) ? moved : undefined;
+  }
+
+  #write(plan: Plan): void {
+    const set = (name: string, time: number): void => {
+      const moment = this.#moments.get(name);
+      if (moment && !moment.isFixed && !moment.isEmpty && time !== never && moment.get() !== time) moment.set(time);
+    };
+    set("opens", plan.rules[0]!.from);
+    set("starts", plan.starts);
+    set("closes", plan.closes);
+    for (const [i, field] of this.#lengths.entries()) {
+      const rule = plan.rules[this.#fixed.length + i]!;
+      set(`windows[${i}].from`, rule.from);
+      if (readLength(field.value) !== rule.length) field.value = writeLength(rule.length);
+    }
+  }
+
+  #tell(): void {
+    const plan = this.plan();
+    if (isPlan(plan)) this.#known = plan;
+    for (const tell of this.changed) tell();
+  }
+}
+
+/** Draws the windows and says what they mean, now and whenever they change. */
+function sayWindows(form: HTMLFormElement, windows: WindowFields): void {
+  const place = form.querySelector<HTMLElement>("[data-timeline]");
+  if (place) {
+    const timeline = new Timeline(place, windows);
+    timeline.draw();
+    windows.changed.push(() => timeline.draw());
+  }
+  const list = form.querySelector<HTMLElement>("[data-outline]");
+  if (!list) return;
+  const say = (): void => {
+    const sentences = outline(windows.plan(), localClock);
+    if (sentences.length === 0) sentences.push("As soon as the times and windows can be read, examples stand here.");
+    if (sentences.join("\n") === [...list.children].map((item) => item.textContent).join("\n")) return;
+    list.replaceChildren(
+      ...sentences.map((sentence) => {
+        const item = document.createElement("li");
+        item.textContent = sentence;
+        return item;
+      }),
+    );
+  };
+  say();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  windows.changed.push(() => {
+    clearTimeout(timer);
+    timer = setTimeout(say, quiet);
+  });
+}
+
+/** Proposes a slug from the title until somebody types another, and shows the address. */
+function proposeSlug(form: HTMLFormElement): void {
+  const title = form.querySelector<HTMLInputElement>('input[name="title"]');
+  const slug = form.querySelector<HTMLInputElement>('input[name="slug"]');
+  const address = form.querySelector<HTMLElement>("[data-address]");
+  if (!title || !slug) return;
+  let proposed = slug.value === "" || slug.value === slugOf(title.value);
+  const show = (): void => {
+    if (address) address.textContent = `${address.dataset.address ?? ""}${slug.value || "..."}`;
+  };
+  title.addEventListener("input", () => {
+    if (proposed) slug.value = slugOf(title.value);
+    show();
+  });
+  slug.addEventListener("input", () => {
+    proposed = slug.value === "";
+    show();
+  });
+}
+
+/** Calculates while one types. */
+function calculator(form: HTMLFormElement): void {
+  const said = form.querySelector<HTMLOutputElement>("[data-flow]");
+  const use = form.querySelector<HTMLButtonElement>("[data-use-capacity]");
+  if (!said || !use) return;
+  const field = (name: string) => form.querySelector<HTMLInputElement>(`input[name="${name}"]`);
+  const read = (): Flow | undefined => {
+    const value = (name: string) => field(name)?.value ?? "";
+    const typed: Capacity = { capacity: value("capacity"), stay: value("stay"), people: value("people"), noShow: value("no_show") };
+    return flowOf(typed);
+  };
+  const show = (): void => {
+    const flow = read();
+    said.value = flow?.words ?? "";
+    use.disabled = !flow;
+  };
+  form.querySelector("[data-calculator]")?.addEventListener("input", show);
+  const calculate = form.querySelector<HTMLButtonElement>("[data-calculate]");
+  if (calculate) calculate.hidden = true;
+  use.addEventListener("click", (event) => {
+    event.preventDefault();
+    const flow = read();
+    const rate = field("outflow.per_minute");
+    const most = field("outflow.max_active");
+    if (!flow || !rate || !most) return;
+    rate.value = String(flow.perMinute);
+    most.value = String(flow.capacity);
+    rate.focus();
+  });
+  show();
+}
+
+/** Shows what the simulator finds without leaving the page. */
+function trySale(form: HTMLFormElement): void {
+  const button = form.querySelector<HTMLButtonElement>("[data-try]");
+  const place = form.querySelector<HTMLElement>("[data-trial]");
+  if (!button || !place) return;
+  button.addEventListener("click", async (event) => {
+    event.preventDefault();
+    const typed = new URLSearchParams();
+    for (const [name, value] of new FormData(form)) typed.append(name, String(value));
+    typed.set("part", "1");
+    button.disabled = true;
+    place.setAttribute("aria-busy", "true");
+    say(place, "The crowd is on its way...");
+    try {
+      const answer = await fetch(new URL(button.formAction), { method: "POST", body: typed, headers: { Accept: "text/html" }, redirect: "error" });
+      if (!answer.ok && answer.status !== 400) throw new Error(String(answer.status));
+      const part = new DOMParser().parseFromString(await answer.text(), "text/html");
+      place.replaceChildren(...part.body.childNodes);
+    } catch {
+      say(place, "This did not work. Are you still signed in? Save the draft and try again.");
+    }
+    place.removeAttribute("aria-busy");
+    button.disabled = false;
+  });
+}
+
+function say(place: HTMLElement, text: string): void {
+  const line = document.createElement("p");
+  line.textContent = text;
+  place.replaceChildren(line);
+}
+
+/** Asks before what was typed is left behind. */
+function guardTyping(form: HTMLFormElement, windows: WindowFields): void {
+  let typed = false;
+  form.addEventListener("input", () => (typed = true));
+  windows.changed.push(() => (typed = true));
+  form.addEventListener("submit", () => (typed = false));
+  window.addEventListener("beforeunload", (event) => {
+    if (typed) event.preventDefault();
+  });
+}

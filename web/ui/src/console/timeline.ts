@@ -1,0 +1,234 @@
+// Draws the windows of a room over time, with handles to move its boundaries:
+// with a pointer, and with the keyboard.
+import { never } from "../check/schedule.ts";
+import { writeLength } from "./lengths.ts";
+import { isPlan, type Plan } from "./outline.ts";
+import { blocks, bounds, markStep, positionOf, snap, summary, wholeView, zoom, type Handle, type View } from "./windows.ts";
+
+const svgSpace = "http://www.w3.org/2000/svg";
+const height = 64; // of the drawing, in pixels
+const fallbackWidth = 600;
+
+/** How a timeline is connected with a form. */
+export interface Connection {
+  plan(): Plan;
+  /** The handles that may be moved, with their names. */
+  handles(): { handle: Handle; name: string }[];
+  /** Nothing before it may be moved. */
+  earliest: number;
+  move(handle: Handle, time: number): void;
+}
+
+/** A timeline in an element; call draw when the form has changed. */
+export class Timeline {
+  readonly #form: Connection;
+  readonly #svg = make("svg", { class: "timeline-windows", height, "aria-hidden": "true" });
+  readonly #track = element("div", "timeline-track");
+  readonly #scale = element("div", "timeline-scale");
+  readonly #summary = element("p", "timeline-summary");
+  readonly #handles = new Map<Handle, HTMLButtonElement>();
+  #view: View | undefined;
+  #width = 0;
+
+  constructor(place: HTMLElement, form: Connection) {
+    this.#form = form;
+    const tools = element("div", "timeline-tools");
+    tools.append(
+      this.#button("Whole room", () => (this.#view = undefined)),
+      this.#button("Around the start", () => this.#aroundStart()),
+      this.#button("Zoom in", () => this.#zoomBy(0.5)),
+      this.#button("Zoom out", () => this.#zoomBy(2)),
+      this.#button("Earlier", () => this.#shiftBy(-0.4)),
+      this.#button("Later", () => this.#shiftBy(0.4)),
+    );
+    this.#track.append(this.#svg);
+    place.append(tools, this.#track, this.#scale, this.#summary);
+    place.hidden = false;
+    new ResizeObserver(() => {
+      if (Math.round(this.#track.clientWidth) !== this.#width) this.draw();
+    }).observe(this.#track);
+  }
+
+  draw(): void {
+    const plan = this.#form.plan();
+    this.#width = Math.round(this.#track.clientWidth) || fallbackWidth;
+    this.#summary.textContent = summary(plan);
+    const drawn = isPlan(plan);
+    this.#track.classList.toggle("broken", !drawn);
+    if (!drawn) {
+      this.#svg.replaceChildren();
+      this.#scale.replaceChildren();
+      for (const handle of this.#handles.values()) handle.hidden = true;
+      return;
+    }
+    const view = this.#view ?? wholeView(plan);
+    this.#drawWindows(plan, view);
+    this.#drawScale(view);
+    this.#drawHandles(plan, view);
+  }
+
+  #drawWindows(plan: Plan, view: View): void {
+    this.#svg.setAttribute("width", String(this.#width));
+    const shapes: SVGElement[] = [];
+    for (const block of blocks(plan, view, this.#width)) {
+      const kind = `${block.late ? "late" : "early"}${block.many ? " many" : ""}${block.odd ? " odd" : ""}`;
+      if (!block.many) {
+        shapes.push(make("rect", { class: kind, x: block.x, y: 14, width: Math.max(block.width - 1, 1), height: 36 }));
+        continue;
+      }
+      let path = "";
+      for (let x = block.x; x < block.x + block.width; x += 4) path += `M${x.toFixed(1)} 14v36`;
+      shapes.push(make("path", { class: kind, d: path }));
+    }
+    if (this.#form.earliest > view.from) {
+      const width = Math.min((this.#form.earliest - view.from) * this.#scaleOf(view), this.#width);
+      shapes.push(make("rect", { class: "fixed", x: 0, y: 6, width, height: 52 }));
+    }
+    this.#svg.replaceChildren(...shapes);
+  }
+
+  #scaleOf({ from, to }: View): number {
+    return this.#width / (to - from);
+  }
+
+  /** Times below the drawing, as far apart as they need. */
+  #drawScale(view: View): void {
+    const step = markStep(view, this.#width, 84);
+    const zone = new Date(view.from).getTimezoneOffset() * 60_000;
+    const marks: HTMLElement[] = [];
+    const text = new Intl.DateTimeFormat(undefined, step >= 86_400_000 ? { day: "numeric", month: "short" } : { hour: "2-digit", minute: "2-digit", ...(step < 60_000 ? { second: "2-digit" } : {}) });
+    for (let at = Math.ceil((view.from - zone) / step) * step + zone; at < view.to; at += step) {
+      const x = (at - view.from) * this.#scaleOf(view);
+      if (x < 24 || x > this.#width - 24) continue;
+      const mark = element("span");
+      mark.textContent = text.format(at);
+      mark.style.insetInlineStart = `${x}px`;
+      marks.push(mark);
+    }
+    this.#scale.replaceChildren(...marks);
+  }
+
+  #drawHandles(plan: Plan, view: View): void {
+    const wanted = this.#form.handles();
+    for (const [handle, button] of this.#handles) {
+      if (!wanted.some((w) => w.handle === handle)) {
+        button.remove();
+        this.#handles.delete(handle);
+      }
+    }
+    for (const { handle, name } of wanted) {
+      const button = this.#handles.get(handle) ?? this.#addHandle(handle);
+      const time = positionOf(plan, handle);
+      const x = (time - view.from) * this.#scaleOf(view);
+      button.hidden = x < -1 || x > this.#width + 1 || time === never;
+      button.style.insetInlineStart = `${Math.min(Math.max(x, 0), this.#width)}px`;
+      button.dataset.name = name;
+      const [least, most] = bounds(plan, handle, this.#form.earliest);
+      button.setAttribute("aria-label", name);
+      button.setAttribute("aria-valuemin", String(Math.round(least / 1000)));
+      button.setAttribute("aria-valuemax", String(Math.round(Math.min(most, 8.64e15) / 1000)));
+      button.setAttribute("aria-valuenow", String(Math.round(time / 1000)));
+      button.setAttribute("aria-valuetext", this.#valueText(plan, handle, time));
+    }
+  }
+
+  #valueText(plan: Plan, handle: Handle, time: number): string {
+    const text = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" }).format(time);
+    return typeof handle === "number" ? `${text}, windows of ${writeLength(plan.rules[handle]!.length)}` : text;
+  }
+
+  #addHandle(handle: Handle): HTMLButtonElement {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = `timeline-handle ${typeof handle === "number" ? "rule" : handle}`;
+    button.setAttribute("role", "slider");
+    button.setAttribute("aria-orientation", "horizontal");
+    button.addEventListener("keydown", (event) => this.#key(event, handle));
+    button.addEventListener("pointerdown", (event) => this.#drag(event, handle, button));
+    this.#handles.set(handle, button);
+    this.#track.append(button);
+    return button;
+  }
+
+  #key(event: KeyboardEvent, handle: Handle): void {
+    const plan = this.#form.plan();
+    if (!isPlan(plan) || event.ctrlKey || event.altKey || event.metaKey) return;
+    const [least, most] = bounds(plan, handle, this.#form.earliest);
+    const more = event.shiftKey ? 10 : 1;
+    const steps: Record<string, number> = { ArrowRight: 1000, ArrowLeft: -1000, ArrowUp: 60_000, ArrowDown: -60_000, PageUp: 3_600_000, PageDown: -3_600_000 };
+    const step = steps[event.key];
+    if (step !== undefined) this.#form.move(handle, positionOf(plan, handle) + step * more);
+    else if (event.key === "Home") this.#form.move(handle, least);
+    else if (event.key === "End" && most < 8e15) this.#form.move(handle, most);
+    else return;
+    event.preventDefault();
+  }
+
+  /** Follows a pointer until it is lifted. The view stays as it is meanwhile. */
+  #drag(event: PointerEvent, handle: Handle, button: HTMLButtonElement): void {
+    if (event.button !== 0) return;
+    const plan = this.#form.plan();
+    if (!isPlan(plan)) return;
+    const view = this.#view ?? wholeView(plan);
+    const grip = event.clientX - (positionOf(plan, handle) - view.from) * this.#scaleOf(view);
+    const kept = this.#view;
+    this.#view = view;
+    const follow = (move: PointerEvent): void => {
+      const time = view.from + (move.clientX - grip) / this.#scaleOf(view);
+      this.#form.move(handle, snap(time, view, this.#width));
+    };
+    const end = (): void => {
+      button.removeEventListener("pointermove", follow);
+      this.#view = kept;
+      this.draw();
+    };
+    button.setPointerCapture(event.pointerId);
+    button.addEventListener("pointermove", follow);
+    button.addEventListener("lostpointercapture", end, { once: true });
+  }
+
+  #aroundStart(): void {
+    const plan = this.#form.plan();
+    if (!isPlan(plan)) return;
+    this.#view = { from: plan.starts - 6 * 60_000, to: plan.starts + 6 * 60_000 };
+  }
+
+  #zoomBy(factor: number): void {
+    const plan = this.#form.plan();
+    if (!isPlan(plan)) return;
+    const view = this.#view ?? wholeView(plan);
+    const around = plan.starts > view.from && plan.starts < view.to ? plan.starts : (view.from + view.to) / 2;
+    this.#view = zoom(view, factor, around);
+  }
+
+  #shiftBy(share: number): void {
+    const plan = this.#form.plan();
+    if (!isPlan(plan)) return;
+    const { from, to } = this.#view ?? wholeView(plan);
+    this.#view = { from: from + share * (to - from), to: to + share * (to - from) };
+  }
+
+  #button(name: string, act: () => void): HTMLButtonElement {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "button quiet small";
+    button.textContent = name;
+    button.addEventListener("click", () => {
+      act();
+      this.draw();
+    });
+    return button;
+  }
+}
+
+function make(name: string, attributes: Record<string, string | number>): SVGElement {
+  const made = document.createElementNS(svgSpace, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
+  return made;
+}
+
+function element(name: string, className = ""): HTMLElement {
+  const made = document.createElement(name);
+  made.className = className;
+  return made;
+}

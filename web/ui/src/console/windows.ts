@@ -1,0 +1,174 @@
+// The arithmetic of the editor's timeline: where windows lie, and what moves
+// together when a boundary is moved. No elements here.
+import { never, Schedule, type WindowRule } from "../check/schedule.ts";
+import { isPlan, type Plan } from "./outline.ts";
+import { writeLength, writeNumber } from "./lengths.ts";
+
+/** The shortest and the longest window, in milliseconds. */
+export const minLength = 100;
+export const maxLength = 31 * 24 * 3_600_000;
+
+/** What can be moved: a rule is given by its index, from 1. */
+export type Handle = "opens" | "starts" | "closes" | number;
+
+/** Where a handle of a plan is. */
+export function positionOf(plan: Plan, handle: Handle): number {
+  if (handle === "opens") return plan.rules[0]!.from;
+  if (handle === "starts" || handle === "closes") return plan[handle];
+  return plan.rules[handle]!.from;
+}
+
+/** Between which moments a handle may be moved; nothing that is fixed before `earliest` is passed. */
+export function bounds(plan: Plan, handle: Handle, earliest = 0): [least: number, most: number] {
+  const { starts, closes, rules } = plan;
+  const opens = rules[0]!.from;
+  switch (handle) {
+    case "opens":
+      return [earliest, Math.min(starts, (rules[1]?.from ?? closes) - minLength)];
+    case "starts": {
+      const k = coupled(plan);
+      const [least, most] = k > 0 ? bounds(plan, k, earliest) : [opens, never - 1];
+      return closes === starts ? [Math.max(least, rules.at(-1)!.from + minLength), most] : [Math.max(least, opens), most];
+    }
+    case "closes": {
+      const least = Math.max(rules.at(-1)!.from + minLength, earliest);
+      return [closes === starts ? Math.max(least, opens) : least, never - 1];
+    }
+  }
+  return [Math.max(rules[handle - 1]!.from + minLength, earliest), (rules[handle + 1]?.from ?? closes) - minLength];
+}
+
+/** The rule that begins when people are let in first, and moves with that; -1 for none. */
+function coupled({ starts, rules }: Plan): number {
+  return rules.findIndex(({ from }, i) => i > 0 && from === starts);
+}
+
+/** The plan with a handle at another moment, or as near as may be. What begins
+ * with the start moves with it, and a rule that was one draw stays one draw. */
+export function move(plan: Plan, handle: Handle, to: number, earliest = 0): Plan {
+  const [least, most] = bounds(plan, handle, earliest);
+  const time = Math.min(Math.max(Math.round(to), least), Math.max(least, most));
+  const rules = plan.rules.map((rule) => ({ ...rule }));
+  const next = { starts: plan.starts, closes: plan.closes, rules };
+  switch (handle) {
+    case "opens":
+      rules[0]!.from = time;
+      break;
+    case "starts": {
+      const k = coupled(plan);
+      if (k > 0) rules[k]!.from = time;
+      next.starts = time;
+      if (plan.closes === plan.starts) next.closes = time;
+      break;
+    }
+    case "closes":
+      next.closes = time;
+      if (plan.closes === plan.starts) next.starts = time;
+      break;
+    default:
+      rules[handle]!.from = time;
+  }
+  for (const [i, rule] of rules.entries()) {
+    const was = gap(plan, i);
+    if (plan.rules[i]!.length === was) rule.length = Math.min(Math.max(gap(next, i), minLength), maxLength);
+  }
+  return next;
+}
+
+/** How long a rule holds. */
+function gap({ rules, closes }: Plan, i: number): number {
+  return (rules[i + 1]?.from ?? closes) - rules[i]!.from;
+}
+
+/** What a timeline shows. */
+export interface View {
+  from: number;
+  to: number;
+}
+
+/** The view in which everything that was decided can be seen. */
+export function wholeView({ starts, closes, rules }: Plan): View {
+  const opens = rules[0]!.from;
+  const last = rules.at(-1)!;
+  const end = Math.max(starts, last.from, Math.min(last.from + 5 * last.length, last.from + 3_600_000));
+  const span = Math.max(end - opens, 60_000);
+  const to = closes <= end + 2 * span ? closes : end;
+  const margin = Math.max(to - opens, 60_000) * 0.06;
+  return { from: opens - margin, to: to + margin };
+}
+
+/** The view a factor wider or narrower, with one moment where it was. */
+export function zoom({ from, to }: View, factor: number, around: number): View {
+  const span = Math.min(Math.max((to - from) * factor, 2000), 400 * 24 * 3_600_000);
+  const share = Math.min(Math.max((around - from) / (to - from), 0), 1);
+  return { from: around - share * span, to: around + (1 - share) * span };
+}
+
+/** A block of a drawing, in pixels: a window, or many that are too short to be told apart. */
+export interface Block {
+  x: number;
+  width: number;
+  many: boolean;
+  odd: boolean; // of two neighbours one is
+  late: boolean; // begins at the start or after it
+}
+
+const leastBlock = 3; // pixels
+
+/** The windows in a view of so many pixels. */
+export function blocks(plan: Plan, { from, to }: View, width: number): Block[] {
+  const schedule = new Schedule(plan.rules, plan.closes);
+  const scale = width / (to - from);
+  const x = (time: number) => (time - from) * scale;
+  const list: Block[] = [];
+  let at = Math.max(Math.ceil(from), plan.rules[0]!.from);
+  while (at < to) {
+    const window = schedule.at(at);
+    if (!window) break;
+    const next = plan.rules.findIndex((r) => r.from > at);
+    const rule = plan.rules.at(next < 0 ? -1 : next - 1)!;
+    const end = next < 0 ? plan.closes : plan.rules[next]!.from;
+    const many = rule.length * scale < leastBlock && end > window.to;
+    const until = Math.min(many ? end : window.to, to);
+    const begins = Math.max(many ? at : window.from, from);
+    list.push({ x: x(begins), width: x(until) - x(begins), many, odd: window.index % 2n === 1n, late: begins >= plan.starts });
+    at = Math.ceil(until);
+  }
+  return list;
+}
+
+const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2419200];
+
+/** The step, in milliseconds, of marks that are at least so many pixels apart. */
+export function markStep({ from, to }: View, width: number, apart: number): number {
+  const wanted = ((to - from) / width) * apart;
+  return (steps.find((s) => s * 1000 >= wanted) ?? steps.at(-1)!) * 1000;
+}
+
+/** To what a dragged handle snaps: a tenth of what a finger can tell apart. */
+export function snap(time: number, view: View, width: number): number {
+  const step = Math.max(markStep(view, width, 2), 1000);
+  return Math.round(time / step) * step;
+}
+
+/** Says how many windows there are, in a sentence. */
+export function summary(plan: Plan): string {
+  if (!isPlan(plan)) return "These times do not go together: see what is wrong beside the fields.";
+  const parts = plan.rules.map(({ length }, i) => {
+    const n = Math.ceil(gap(plan, i) / length);
+    const last = i === plan.rules.length - 1 && plan.closes === never;
+    if (last) return `windows of ${writeLength(length)} without end`;
+    return n === 1 ? `one window of ${writeLength(Math.min(length, gap(plan, i)))}` : `${writeNumber(n)} windows of ${writeLength(length)}`;
+  });
+  const shown = parts.length > 6 ? [...parts.slice(0, 5), `${parts.length - 5} more rules`] : parts;
+  const text = shown.join(", then ");
+  const all = plan.closes === never ? "" : `: ${total(plan)} in all`;
+  return `${text[0]!.toUpperCase()}${text.slice(1)}${plan.rules.length > 1 ? all : ""}.`;
+}
+
+function total(plan: Plan): string {
+  return writeNumber(plan.rules.reduce((sum, { length }, i) => sum + Math.ceil(gap(plan, i) / length), 0));
+}
+
+/** A rule as the editor has it. */
+export type { Plan, WindowRule };
