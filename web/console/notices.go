@@ -2,7 +2,7 @@ package console
 
 // notices are what pages say about what was done just now, by the word that is
 // in their address.
-var notices = map[string]string{
+var notices = map[string]string{ //nolint:gosec // words, not secrets
 	"alerts-nobody":        "Nobody is told yet, so there is nobody to test.",
 	"alerts-saved":         "The alerts are saved.",
 	"alerts-tested":        "A test is on its way, unless one was sent within the last minute.",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"time"
@@ -162,11 +163,24 @@ type signInPage struct {
 	Next  string
 	Email string
 	OIDC  string // name of the issuer, empty for none
+	// Insecure tells that browsers will keep no cookies, and so no session.
+	Insecure bool
 }
 
 func (x *request) signInPage() signInPage {
 	name, _ := x.console.Accounts.OIDCName()
-	return signInPage{Next: x.next(), Email: x.form("email"), OIDC: name}
+	return signInPage{Next: x.next(), Email: x.form("email"), OIDC: name, Insecure: isInsecure(x.console.PublicURL)}
+}
+
+// isInsecure tells whether browsers refuse cookies that are for HTTPS alone from
+// an address: they make an exception of their own machine.
+func isInsecure(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() != "localhost" && (err != nil || !ip.IsLoopback())
 }
 
 func (c *Console) showSignIn(x *request) error {

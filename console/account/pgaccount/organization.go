@@ -97,18 +97,23 @@ func (s *Store) RemoveMember(ctx context.Context, org, person uuid.UUID) error {
 	})
 }
 
-// keepOwner changes members unless no owner would be left. Changes of one
+// keepOwner changes members unless the last owner would be lost. Changes of one
 // organization take turns.
 func (s *Store) keepOwner(ctx context.Context, org uuid.UUID, change func(pgx.Tx) error) error {
+	const owned = `select exists (select from members where org_id = $1 and role = 'owner')`
 	return s.inTx(ctx, func(tx pgx.Tx) error {
 		if err := lockOrg(ctx, tx, org); err != nil {
+			return err
+		}
+		before, err := value[bool](ctx, tx, "look for owners", owned, org)
+		if err != nil {
 			return err
 		}
 		if err := change(tx); err != nil {
 			return err
 		}
-		owned, err := value[bool](ctx, tx, "count owners", `select exists (select from members where org_id = $1 and role = 'owner')`, org)
-		if err == nil && !owned {
+		after, err := value[bool](ctx, tx, "look for owners", owned, org)
+		if err == nil && before && !after {
 			return ErrLastOwner
 		}
 		return err

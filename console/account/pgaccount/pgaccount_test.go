@@ -1,0 +1,212 @@
+package pgaccount_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/console/account/pgaccount"
+	"github.com/proofline/proofline/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
+
+var mainOrg = uuid.MustParse("00000000-0000-8000-8000-000000000001")
+
+// store returns a store as the role the server works as, and its pool.
+func store(t *testing.T) (*pgaccount.Store, *pgxpool.Pool) {
+	t.Helper()
+	config, err := pglog.PoolConfig(pgtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pgaccount.NewStore(pool), pool
+}
+
+// owner makes a person who owns an organization.
+func owner(t *testing.T, s *pgaccount.Store, org uuid.UUID, email string) pgaccount.Person {
+	t.Helper()
+	now := time.Now()
+	p := pgaccount.Person{ID: uuid.New(), Email: email, Name: "Name", Password: "phc", Created: now}
+	if err := s.AddIdentified(t.Context(), p, "issuer", email, org, "owner"); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestGrants checks what the server's role cannot do.
+func TestGrants(t *testing.T) {
+	t.Parallel()
+	_, pool := store(t)
+	for _, statement := range []string{
+		"delete from people", "delete from organizations", "drop table sessions", "truncate tokens", "alter table members add x int",
+	} {
+		_, err := pool.Exec(t.Context(), statement)
+		const insufficientPrivilege = "42501"
+		if pg := (*pgconn.PgError)(nil); !errors.As(err, &pg) || pg.Code != insufficientPrivilege {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+}
+
+// TestMainOrganization finds the organization that every server has.
+func TestMainOrganization(t *testing.T) {
+	t.Parallel()
+	s, _ := store(t)
+	o, err := s.OrganizationBySlug(t.Context(), "main")
+	if err != nil || o.ID != mainOrg || o.RequireFactor {
+		t.Errorf("%+v, %v", o, err)
+	}
+	err = s.AddOrganization(t.Context(), pgaccount.Organization{ID: uuid.New(), Slug: "main", Name: "Other", Created: time.Now()})
+	if !errors.Is(err, pgaccount.ErrExists) {
+		t.Errorf("again: %v", err)
+	}
+	if err := s.SetOrganization(t.Context(), uuid.New(), "x", false); !errors.Is(err, pgaccount.ErrNotFound) {
+		t.Errorf("another: %v", err)
+	}
+}
+
+// TestAttemptTogether counts attempts that come at once: none is lost.
+func TestAttemptTogether(t *testing.T) {
+	t.Parallel()
+	s, _ := store(t)
+	now := time.Now()
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			err := s.Attempt(t.Context(), [32]byte{1}, now, func(a pgaccount.Attempt) (pgaccount.Attempt, error) {
+				a.Level++
+				return a, nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	refused := errors.New("refused")
+	err := s.Attempt(t.Context(), [32]byte{1}, now, func(a pgaccount.Attempt) (pgaccount.Attempt, error) {
+		if a.Level != 20 {
+			t.Errorf("level %v", a.Level)
+		}
+		a.Level = 99
+		return a, refused
+	})
+	if !errors.Is(err, refused) {
+		t.Errorf("refused: %v", err)
+	}
+	_ = s.Attempt(t.Context(), [32]byte{1}, now, func(a pgaccount.Attempt) (pgaccount.Attempt, error) {
+		if a.Level != 20 {
+			t.Errorf("level %v after a refusal", a.Level)
+		}
+		return a, nil
+	})
+}
+
+// TestAcceptTogether uses one link many times at once: it works once.
+func TestAcceptTogether(t *testing.T) {
+	t.Parallel()
+	s, pool := store(t)
+	ctx, now := t.Context(), time.Now()
+	hash := make([]byte, 32)
+	v := pgaccount.Invitation{Org: mainOrg, ID: uuid.New(), Role: "viewer", InvitedBy: "x", Created: now, Expires: now.Add(time.Hour)}
+	if err := s.AddInvitation(ctx, v, hash); err != nil {
+		t.Fatal(err)
+	}
+	errs := make(chan error, 8)
+	for i := range cap(errs) {
+		go func() {
+			p := pgaccount.Person{ID: uuid.New(), Email: string(rune('a'+i)) + "@example.com", Name: "N", Password: "phc", Created: now}
+			_, err := s.Accept(context.WithoutCancel(ctx), hash, pgaccount.Joining{Person: p, New: true}, now)
+			errs <- err
+		}()
+	}
+	worked := 0
+	for range cap(errs) {
+		if err := <-errs; err == nil {
+			worked++
+		} else if !errors.Is(err, pgaccount.ErrNotFound) {
+			t.Error(err)
+		}
+	}
+	rows, _ := pool.Query(ctx, "select email from people")
+	people, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if worked != 1 || err != nil || len(people) != 1 {
+		t.Errorf("worked %d times, made %v, %v", worked, people, err)
+	}
+}
+
+// TestHolder finds the organization that a session is in, while the person
+// belongs to it, and else another.
+func TestHolder(t *testing.T) {
+	t.Parallel()
+	s, _ := store(t)
+	ctx, now := t.Context(), time.Now()
+	p := owner(t, s, mainOrg, "a@example.com")
+	owner(t, s, mainOrg, "b@example.com")
+	other := pgaccount.Organization{ID: uuid.New(), Slug: "other", Name: "Other", Created: now}
+	if err := s.AddOrganization(ctx, other); err != nil {
+		t.Fatal(err)
+	}
+	session := pgaccount.Session{ID: uuid.New(), Hash: make([]byte, 32), Person: p.ID, Org: mainOrg, Created: now, Seen: now, Confirmed: now}
+	if err := s.AddSession(ctx, session); err != nil {
+		t.Fatal(err)
+	}
+	holder := func() string {
+		h, err := s.Holder(ctx, session.Hash, now.Add(-time.Hour), now.Add(-time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h.OrgSlug + " " + h.Role
+	}
+	if got := holder(); got != "main owner" {
+		t.Errorf("in %s", got)
+	}
+	if err := s.SetSessionOrg(ctx, session.ID, other.ID); !errors.Is(err, pgaccount.ErrNotFound) {
+		t.Errorf("to an organization of others: %v", err)
+	}
+	hash := append(make([]byte, 31), 1)
+	if err := s.AddInvitation(ctx, pgaccount.Invitation{Org: other.ID, ID: uuid.New(), Role: "viewer", Created: now, Expires: now.Add(time.Hour)}, hash); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Accept(ctx, hash, pgaccount.Joining{Person: p}, now); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetSessionOrg(ctx, session.ID, other.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got := holder(); got != "other viewer" {
+		t.Errorf("in %s", got)
+	}
+	if err := s.RemoveMember(ctx, other.ID, p.ID); err != nil { // it has no owner, and need not have one
+		t.Fatal(err)
+	}
+	if got := holder(); got != "main owner" {
+		t.Errorf("in %s", got)
+	}
+	if err := s.RemoveMember(ctx, mainOrg, p.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got := holder(); got != " " {
+		t.Errorf("in %s", got)
+	}
+	if _, err := s.Holder(ctx, session.Hash, now.Add(time.Second), now.Add(-time.Hour)); !errors.Is(err, pgaccount.ErrNotFound) {
+		t.Errorf("begun too long ago: %v", err)
+	}
+	if _, err := s.Holder(ctx, session.Hash, now.Add(-time.Hour), now.Add(time.Second)); !errors.Is(err, pgaccount.ErrNotFound) {
+		t.Errorf("seen too long ago: %v", err)
+	}
+}
