@@ -24,6 +24,36 @@ const rush = { ...soon, outflow: { per_minute: 60_000 } }; // and called at once
 /** A PNG of one dot. */
 const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
+/** Everything that an organizer can say about the looks of a page. */
+const looks = {
+  color: "#7a1fa2",
+  background: "#faf5ff",
+  logo: `data:image/png;base64,${dot}`,
+  dark: { color: "#ffd54f", background: "#12001a", logo: `data:image/png;base64,${dot}` },
+  font: "serif",
+  corners: "square",
+  languages: ["en", "ar"],
+  texts: {
+    en: {
+      headline: "Everybody is welcome <b>",
+      intro: "Doors open early.\nBring water.",
+      help: "Ask us.",
+      help_url: "mailto:help@example.com",
+      footer: "All rights reserved.",
+      privacy_url: "https://example.com/privacy",
+      imprint_url: "https://example.com/imprint",
+    },
+  },
+  css: `
+    header { background: linear-gradient(to right, #7a1fa2, #512da8); color: #fff; padding: 1rem }
+    main section { background: #fff3e0; padding: 1rem; border: 1px solid #7a1fa2 }
+    .track { border-block-start: 2px solid var(--accent); padding-block-start: 1rem }
+    footer { background: var(--accent); padding: 1rem }
+    .main { background: #004d40; color: #fff; letter-spacing: 0.02em }
+    @media (prefers-color-scheme: dark) { main section { background: #1d1226 } }
+  `,
+};
+
 scenes("states", () => {
   scene("before the opening: a countdown", async (stage) => {
     const room = await stage.room({ slug: "upcoming", opens: inSeconds(754), starts: inSeconds(2554) });
@@ -41,12 +71,27 @@ scenes("states", () => {
       slug: "joinable",
       starts: inSeconds(1800),
       closes: inSeconds(7200),
-      brand: { color: "#7a1fa2", background: "#faf5ff", logo: `data:image/png;base64,${dot}` },
+      brand: looks,
     });
     await room.amend({ message: "Doors open at 19:00.\nBring your ID." });
     await everywhere(stage, "joinable", async (visitor) => {
       await (await visitor.visit(room)).is("joinable");
       await visitor.page.getByText("Bring your ID.").waitFor();
+      await visitor.page.getByText("Everybody is welcome <b>").waitFor();
+      assert.equal(await visitor.page.locator(".languages li").count(), 2);
+    });
+  });
+
+  scene("drawn, in an organizer's looks", async (stage) => {
+    const room = await stage.room({ slug: "looks", windows: [{ length: "3s" }], outflow: { per_minute: 20 }, brand: looks });
+    await room.crowd(60);
+    await room.drawn();
+    await room.crowd(20);
+    await everywhere(stage, "looks", async (visitor) => {
+      await visitor.join(room);
+      await visitor.is("drawn");
+      const track = visitor.page.locator(".track");
+      assert.equal(await track.evaluate((list) => getComputedStyle(list).borderTopWidth), "2px");
     });
   });
 
