@@ -53,9 +53,16 @@ type InvalidError = room.InvalidError
 // RateError is returned for an attempt that comes too soon after others.
 type RateError struct{ Wait time.Duration }
 
-// Error says how long to wait.
+// Error says how long to wait, rounded up.
 func (e *RateError) Error() string {
-	return fmt.Sprintf("too many attempts: wait %s", e.Wait.Round(time.Second))
+	n, unit := (e.Wait+time.Second-1)/time.Second, "second"
+	if e.Wait > time.Minute {
+		n, unit = (e.Wait+time.Minute-1)/time.Minute, "minute"
+	}
+	if n != 1 {
+		unit += "s"
+	}
+	return fmt.Sprintf("too many attempts: wait %d %s", n, unit)
 }
 
 // complaints gathers what is wrong with an input.

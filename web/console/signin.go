@@ -118,6 +118,9 @@ func (x *request) refused(page, field string, data any, err error) error {
 	if wrong := (*room.InvalidError)(nil); errors.As(err, &wrong) {
 		return x.invalid(page, data, err)
 	}
+	if errors.Is(err, account.ErrSignedOut) {
+		return ErrSignIn // the session ended meanwhile
+	}
 	status := 0
 	if soon := (*account.RateError)(nil); errors.As(err, &soon) {
 		status = http.StatusTooManyRequests
