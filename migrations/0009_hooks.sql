@@ -70,6 +70,9 @@ create table hook_deliveries (
 );
 
 create index hook_deliveries_due on hook_deliveries (org_id, target, due_at) where due_at is not null;
+create index hook_deliveries_taken on hook_deliveries (org_id, target) where leased_until is not null;
+create index hook_deliveries_mail on hook_deliveries (org_id) where due_at is not null and target = '00000000-0000-0000-0000-000000000000';
+create index hook_deliveries_by_target on hook_deliveries (org_id, target, delivery_id);
 create index hook_deliveries_by_age on hook_deliveries (created_at);
 
 create table hook_attempts (

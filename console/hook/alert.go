@@ -166,7 +166,7 @@ func (h *Hooks) Alert(ctx context.Context, org uuid.UUID, kind AlertKind, room, 
 	if err != nil {
 		return err
 	}
-	alert, err := h.alert(o, kind, room, "", text)
+	alert, err := h.alert(o, kind, h.whereIs(room), text)
 	if err != nil || len(alert.Deliveries) == 0 {
 		return err
 	}
@@ -188,7 +188,7 @@ func (h *Hooks) TestAlert(ctx context.Context, a account.Actor) error {
 	if err != nil {
 		return err
 	}
-	alert, err := h.alert(o, alertTest, "", "", "This is a test of the alerts, asked for by "+a.Name+". There is nothing to do.")
+	alert, err := h.alert(o, alertTest, where{}, "This is a test of the alerts, asked for by "+a.Name+". There is nothing to do.")
 	if err != nil {
 		return err
 	}
@@ -203,18 +203,28 @@ func (h *Hooks) TestAlert(ctx context.Context, a account.Actor) error {
 	return h.record(ctx, a, "alerts.tested", "", nil)
 }
 
+// whereIs names a room by its slug, "" for none.
+func (h *Hooks) whereIs(slug string) where {
+	if slug == "" {
+		return where{}
+	}
+	for _, r := range h.Rooms.Loaded() {
+		if r.Slug == slug {
+			return where{slug, r.URL, r.Owner.RehearsalOf != nil}
+		}
+	}
+	return where{Room: slug, URL: h.Rooms.PublicURL + "/r/" + slug}
+}
+
 // alert makes the deliveries of an alert; none when nobody is to be told.
-func (h *Hooks) alert(o *listener, kind AlertKind, slug, url, text string) (alert pghook.Alert, err error) {
-	alert = pghook.Alert{Org: o.org, Kind: string(kind), Room: slug, At: h.Now(), Quiet: AlertQuiet}
+func (h *Hooks) alert(o *listener, kind AlertKind, w where, text string) (alert pghook.Alert, err error) {
+	alert = pghook.Alert{Org: o.org, Kind: string(kind), Room: w.Room, At: h.Now(), Quiet: AlertQuiet}
 	if kind != alertTest && !o.wants(kind) {
 		return alert, nil
 	}
-	if slug != "" && url == "" {
-		url = h.Rooms.PublicURL + "/r/" + slug
-	}
-	e := event{alertEvent, alert.At.UTC(), alerted{kind, kind.Title(), slug, url, text}}
+	e := event{alertEvent, alert.At.UTC(), alerted{kind, kind.Title(), w.Room, w.URL, w.IsRehearsal, text}}
 	add := func(target uuid.UUID, recipient string) error {
-		d, err := h.deliveryTo(o.org, target, recipient, slug, &e)
+		d, err := h.deliveryTo(o.org, target, recipient, w.Room, &e)
 		alert.Deliveries = append(alert.Deliveries, d)
 		return err
 	}

@@ -152,11 +152,9 @@ func (f *follower) news(r pghook.Room, s *state) news {
 	if !ok {
 		return n
 	}
-	for _, a := range live.Awaited() {
-		if !a.HasRound && f.now.Sub(a.Due) > beaconPatience {
-			n.late = &a
-		}
-		break // the next one alone; the others wait for it
+	awaited := live.Awaited() // the others wait for the first
+	if len(awaited) > 0 && !awaited[0].HasRound && f.now.Sub(awaited[0].Due) > beaconPatience {
+		n.late = &awaited[0]
 	}
 	for _, seen := range live.Forks() {
 		if seen.Latest.Sub(s.Forks[seen.Witness]) > forkQuiet {
@@ -186,7 +184,7 @@ func (f *follower) move(ctx context.Context, r pghook.Room, o *listener, n news,
 	if err != nil {
 		return out, err
 	}
-	w := where{r.Slug, f.Rooms.PublicURL + "/r/" + r.Slug}
+	w := where{r.Slug, f.Rooms.PublicURL + "/r/" + r.Slug, r.IsRehearsal}
 	if live, ok := f.loaded[r.ID]; ok {
 		w.URL = live.URL
 	}
@@ -252,7 +250,7 @@ func (f *follower) outgoing(r pghook.Room, o *listener, w where, events []event)
 		if kind == "" || e.at.Before(o.alerts.Since) {
 			continue
 		}
-		alert, err := f.alert(o, kind, r.Slug, w.URL, text)
+		alert, err := f.alert(o, kind, w, text)
 		if err != nil {
 			return out, err
 		}

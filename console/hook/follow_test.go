@@ -18,6 +18,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon/local"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
 )
 
 // visitor is somebody with a secret.
@@ -161,6 +162,44 @@ func checkTold(t *testing.T, r *receiver, people []visitor) {
 	}
 	if slices.Sort(changes); fmt.Sprint(changes) != "[message outflow]" {
 		t.Errorf("changes %v", changes)
+	}
+}
+
+// TestRehearsal: what is played is told as such.
+func TestRehearsal(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, real)
+	runRooms(t, b.Rooms)
+	in := newReceiver(t, nil)
+	e, _ := b.endpoint(in.URL, RoomPaused)
+	if err := b.SetAlerts(t.Context(), operator, AlertSettings{Endpoints: []uuid.UUID{e.ID}, Kinds: AlertKinds()}); err != nil {
+		t.Fatal(err)
+	}
+	run(t, b.Hooks)
+	played, owner := uuid.New(), pgroom.Owner{Org: operator.Org}
+	for i, slug := range []string{"real", "played"} {
+		if i == 1 {
+			owner.RehearsalOf = &played
+		}
+		r, err := b.Rooms.CreateFor(t.Context(), owner, room.Config{Slug: slug, Beacon: fairness.NoBeacon})
+		if err == nil {
+			err = r.Pause(t.Context())
+		}
+		if err == nil {
+			err = b.Alert(t.Context(), operator.Org, AlertLineFull, slug, "Full.")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "all are told", func() bool { return len(in.of(RoomPaused)) == 2 && len(in.of(alertEvent)) == 4 })
+	for _, req := range in.requests() {
+		if played := req.Data["rehearsal"] == true; played != (req.Data["room"] == "played") {
+			t.Errorf("%s of %v: rehearsal %v", req.Type, req.Data["room"], req.Data["rehearsal"])
+		}
+	}
+	if _, text := letter(&alerted{Room: "a", IsRehearsal: true}, ""); !strings.Contains(text, "rehearsal") {
+		t.Errorf("letter %q", text)
 	}
 }
 
@@ -381,7 +420,7 @@ func TestNews(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000).UTC()
 	s := &state{Opens: now.UnixMilli() + 1}
 	told := func(n news) string {
-		g := &gathering{state: s, where: where{"a", "https://example.com/r/a"}}
+		g := &gathering{state: s, where: where{Room: "a", URL: "https://example.com/r/a"}}
 		n.now = now
 		was := n.any(s)
 		var kinds []string
@@ -418,8 +457,8 @@ func TestNews(t *testing.T) {
 // examples are entries as a transcript has them.
 func examples(t testing.TB) []pglog.Entry {
 	t.Helper()
-	seed, ticket, pass := [32]byte{1, 2, 3}, fairness.NewTicket("example.com/r/sale", [32]byte{1}), fairness.PassID{}
-	pass = fairness.NewPassID("example.com/r/sale", ticket)
+	seed, ticket := [32]byte{1, 2, 3}, fairness.NewTicket("example.com/r/sale", [32]byte{1})
+	pass := fairness.NewPassID("example.com/r/sale", ticket)
 	var list []pglog.Entry
 	const start = fairness.Time(1_767_261_600_000)
 	for i, e := range []fairness.Entry{
@@ -445,7 +484,7 @@ func examples(t testing.TB) []pglog.Entry {
 // payloads are the examples as events, by kind.
 func payloads(t testing.TB) map[EventKind]string {
 	t.Helper()
-	g := &gathering{state: &state{Called: 30, Opens: 1_767_261_600_000}, where: where{"sale", "https://example.com/r/sale"}}
+	g := &gathering{state: &state{Called: 30, Opens: 1_767_261_600_000}, where: where{Room: "sale", URL: "https://example.com/r/sale"}}
 	for _, entry := range examples(t) {
 		if err := g.take(entry); err != nil {
 			t.Fatal(err)
@@ -454,7 +493,7 @@ func payloads(t testing.TB) map[EventKind]string {
 	at := time.UnixMilli(1_767_261_660_000).UTC()
 	n := news{now: at, late: &room.Awaited{Window: 5, Round: 4_242, Due: at.Add(-31 * time.Second)}, forks: []room.Fork{{Witness: "witness.example.org", Latest: at, Detail: "ask witness witness.example.org: not consistent"}}}
 	events := append(g.events(), event{TestPing, at, ping{"A test from Proofline, asked for by you@example.com."}},
-		event{alertEvent, at, alerted{AlertLineFull, AlertLineFull.Title(), "sale", "https://example.com/r/sale", "The line is full: 50,000 people wait."}})
+		event{alertEvent, at, alerted{AlertLineFull, AlertLineFull.Title(), "sale", "https://example.com/r/sale", false, "The line is full: 50,000 people wait."}})
 	g.Ended = false
 	events = append(events, n.events(g)...)
 	texts := map[EventKind]string{}

@@ -160,6 +160,9 @@ func letter(a *alerted, publicURL string) (subject, text string) {
 	if a.Room != "" {
 		subject = "Proofline: " + a.Room + ": " + a.Title
 		text += "\nRoom: " + a.URL + "\n"
+		if a.IsRehearsal {
+			text += "It is a rehearsal: the people are played.\n"
+		}
 	}
 	return subject, text + "\n-- \nWho gets these mails is set at " + publicURL + "/console/alerts\n"
 }

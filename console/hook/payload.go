@@ -35,6 +35,8 @@ func (e *event) text() (string, error) {
 type where struct {
 	Room string `json:"room"` // slug
 	URL  string `json:"url"`  // of its page, and of its transcript
+	// IsRehearsal tells that the people are played.
+	IsRehearsal bool `json:"rehearsal,omitempty"`
 }
 
 // opened is the data of room.opened.
@@ -142,9 +144,10 @@ type ping struct {
 
 // alerted is the data of an alert.
 type alerted struct {
-	Kind  AlertKind `json:"kind"`
-	Title string    `json:"title"`
-	Room  string    `json:"room,omitempty"`
-	URL   string    `json:"url,omitempty"`
-	Text  string    `json:"text"`
+	Kind        AlertKind `json:"kind"`
+	Title       string    `json:"title"`
+	Room        string    `json:"room,omitempty"`
+	URL         string    `json:"url,omitempty"`
+	IsRehearsal bool      `json:"rehearsal,omitempty"`
+	Text        string    `json:"text"`
 }

@@ -216,7 +216,7 @@ func TestGone(t *testing.T) {
 func TestFailingForDays(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	r := newReceiver(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
+	r := newReceiver(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	e, _ := b.endpoint(r.URL)
 	b.ping(e)
 	pass(t, b.Hooks)

@@ -61,7 +61,7 @@ func (h *Hooks) tellAll(ctx context.Context, text string) {
 // tellDirectly sends an alert without the outbox, which is in the database. It
 // tries each recipient once.
 func (h *Hooks) tellDirectly(ctx context.Context, o *listener, text string) {
-	alert, err := h.alert(o, AlertDatabase, "", "", text)
+	alert, err := h.alert(o, AlertDatabase, where{}, text)
 	for _, d := range alert.Deliveries {
 		taken := &pghook.Taken{Delivery: d}
 		for _, e := range o.endpoints {

@@ -23,8 +23,10 @@ type Room struct {
 	Org     uuid.UUID
 	Slug    string
 	Created time.Time
-	Next    *int64
-	State   []byte // JSON
+	// IsRehearsal tells that the people are played.
+	IsRehearsal bool
+	Next        *int64
+	State       []byte // JSON
 }
 
 // Rooms returns the rooms of the listeners that have not ended, or whose end
@@ -34,7 +36,7 @@ func (s *Store) Rooms(ctx context.Context, listeners []Listener) ([]Room, error)
 	for i, l := range listeners {
 		orgs[i], since[i] = l.Org, l.Since
 	}
-	rows, _ := s.pool.Query(ctx, `select r.room_id, r.org_id, r.slug, r.created_at, c.next, c.state
+	rows, _ := s.pool.Query(ctx, `select r.room_id, r.org_id, r.slug, r.created_at, r.rehearsal_of is not null, c.next, c.state
 		from unnest($1::uuid[], $2::timestamptz[]) as l (org_id, since)
 		join rooms r on r.org_id = l.org_id
 		left join hook_cursors c on c.room_id = r.room_id

@@ -65,13 +65,14 @@ const take = `with lanes as (
 		select org_id, endpoint_id as target, failures > 0 as failing, case when failures > 0 then 1 else $3::int end as most
 		from hook_endpoints where disabled = ''
 		union all
-		select org_id, $6::uuid, false, $3::int from (select distinct org_id from hook_deliveries where target = $6::uuid and due_at is not null) as mail
+		select org_id, target, false, $3::int from (select distinct org_id, target from hook_deliveries
+			where target = '00000000-0000-0000-0000-000000000000' and due_at is not null) as mail
 	), due as (
 		select d.org_id, d.delivery_id, l.failing, row_number() over (partition by l.failing order by d.rank, random()) as place
 		from lanes l
 		cross join lateral (
 			select count(*) as busy from hook_deliveries b
-			where b.org_id = l.org_id and b.target = l.target and b.due_at is not null and b.leased_until > $1::timestamptz
+			where b.org_id = l.org_id and b.target = l.target and b.leased_until > $1::timestamptz
 		) as b
 		cross join lateral (
 			select f.org_id, f.delivery_id, row_number() over () as rank from (
@@ -91,7 +92,7 @@ const take = `with lanes as (
 
 // Take leases deliveries that are due, and counts the attempt.
 func (s *Store) Take(ctx context.Context, l Limits) ([]Taken, error) {
-	rows, _ := s.pool.Query(ctx, take, l.Now, l.Until, l.Lane, l.Healthy, l.Failing, Mail)
+	rows, _ := s.pool.Query(ctx, take, l.Now, l.Until, l.Lane, l.Healthy, l.Failing)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Taken])
 	if err != nil {
 		return nil, fmt.Errorf("take deliveries: %w", err)
