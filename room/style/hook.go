@@ -88,6 +88,10 @@ var Pseudos = []string{"hover", "active", "focus-visible", "first-child", "last-
 // decorative are hooks around what is never honest.
 var decorative = []string{"header", "footer", "nav", ".headline", ".intro", ".message", ".help", ".own", ".links", ".languages"}
 
+// signals are hooks whose colours say what a check found, or that time is
+// short.
+var signals = []string{".lines", ".status", ".verdict", ".urgent"}
+
 // maxDepth is how many parts a selector has at most.
 const maxDepth = 4
 
@@ -139,13 +143,18 @@ func (s selector) names(hooks ...string) bool {
 	return slices.ContainsFunc(s[len(s)-1].hooks(), func(hook string) bool { return slices.Contains(hooks, hook) })
 }
 
+// passes tells whether one of the parts is named by one of these hooks.
+func (s selector) passes(hooks []string) bool {
+	return slices.ContainsFunc(s, func(c compound) bool {
+		return slices.ContainsFunc(c.hooks(), func(hook string) bool { return slices.Contains(hooks, hook) })
+	})
+}
+
 // honest tells whether the selected element may say place, time or check. A
 // part that is decorative settles that it does not.
 func (s selector) honest() bool {
-	for _, c := range s {
-		if slices.ContainsFunc(c.hooks(), func(hook string) bool { return slices.Contains(decorative, hook) }) {
-			return false
-		}
+	if s.passes(decorative) {
+		return false
 	}
 	last := s[len(s)-1]
 	for _, class := range last.classes {

@@ -16,7 +16,8 @@ type Property struct {
 	// Only are the hooks that it may be set on; nil for all.
 	Only []string
 
-	check func(values []value, honest bool) bool
+	inherited bool // what holds what is honest hands it on, so it is as honest
+	check     func(values []value, honest bool) bool
 }
 
 // Bounds of lengths, in rem. Sideways there is less room on a phone.
@@ -43,8 +44,8 @@ var Properties = slices.Concat(
 			Honest: "none alone", check: isShadow,
 		},
 		{
-			Name: "font-size", Values: "0.75rem to 6rem, px too", Honest: "0.875rem to 6rem",
-			check: bounds(.75, 6, .875, 6, "px", "rem"),
+			Name: "font-size", Values: "0.75rem to 3rem, px too", Honest: "0.875rem to 1.5rem, h2 to 2rem, h1 to 3.75rem, b to 4.5rem; so does what holds it",
+			inherited: true, check: bounds(.75, 3, .875, 4.5, "px", "rem"),
 		},
 		{Name: "font-weight", Values: "normal, bold, 300 to 900", check: one(isWeight)},
 		{Name: "font-style", Values: "normal, italic", check: one(is("normal", "italic"))},
@@ -55,7 +56,7 @@ var Properties = slices.Concat(
 		},
 		{Name: "line-height", Values: "a number from 1 to 2", check: one(func(v value) bool { return v.kind == number && v.number >= 1 && v.number <= 2 })},
 		{
-			Name: "letter-spacing", Values: "normal, -0.05em to 0.2em", Honest: "normal, -0.05em to 0.05em",
+			Name: "letter-spacing", Values: "normal, -0.05em to 0.2em", Honest: "normal, -0.05em to 0.05em; so does what holds it", inherited: true,
 			check: func(values []value, honest bool) bool {
 				return one(is("normal"))(values, honest) || bounds(-.05, .2, -.05, .05, "em")(values, honest)
 			},
@@ -87,18 +88,42 @@ func byName(list []Property) map[string]Property {
 // refuses says why a declaration is not allowed for what a selector selects;
 // empty when it is.
 func (p Property) refuses(s selector, d *declaration) string {
-	honest := s.honest()
+	honest := s.honest() || p.inherited && !s.passes(decorative)
 	switch {
+	case p.isColor() && s.passes(signals):
+		return "may not be set here, where colours say what was found: " + s.String()
 	case p.Only != nil && !s.names(p.Only...):
 		return "may be set on " + strings.Join(p.Only, ", ") + " alone"
 	case p.Name == "max-width" && !isWidth(d.values, s.names("img")):
 		return "takes " + p.Values
-	case p.check(d.values, honest):
+	case p.check(d.values, honest) && !(p.Name == "font-size" && honest && d.values[0].rem() > s.largest()):
 		return ""
 	case honest && p.Honest != "":
 		return fmt.Sprintf("takes %s on %s, which may say place, time or check", p.Honest, s)
 	}
 	return "takes " + p.Values
+}
+
+// isColor tells whether the property changes what colours say.
+func (p Property) isColor() bool {
+	return p.Name == "color" || strings.HasPrefix(p.Name, "background") || strings.HasPrefix(p.Name, "border") && p.Name != "border-radius"
+}
+
+// largest is the largest text, in rem, that leaves room on a phone for what
+// is not broken into lines: times and places.
+func (s selector) largest() float64 {
+	last := s[len(s)-1]
+	switch {
+	case last.classes != nil:
+		return 1.5
+	case last.element == "h2":
+		return 2
+	case last.element == "h1":
+		return 3.75
+	case last.element == "b":
+		return 4.5
+	}
+	return 1.5
 }
 
 func isWidth(values []value, image bool) bool {
@@ -134,7 +159,7 @@ func bounds(least, most, honestLeast, honestMost float64, units ...string) func(
 	}
 }
 
-var textRoles = []string{"ink", "soft", "accent-ink", "good", "open", "bad", "on-accent"}
+var textRoles = []string{"ink", "soft", "accent-ink", "on-accent"}
 
 func isTextColor(v value) bool {
 	return v.kind == color && v.alpha == 1 || v.kind == role && slices.Contains(textRoles, v.text)

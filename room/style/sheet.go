@@ -200,11 +200,15 @@ func in(media []feature, scheme Scheme) ([]feature, bool) {
 }
 
 // css returns the selector for browsers. A link that looks like a button has
-// the colours of a button.
+// the colours of a button, and the result of a check its own.
 func (s selector) css() string {
 	text := s.String()
-	if last := s[len(s)-1]; last.element == "a" && last.classes == nil {
-		text += ":not(.button)"
+	switch last := s[len(s)-1]; {
+	case last.classes != nil:
+	case last.element == "a":
+		text += ":where(:not(.button))"
+	case last.element == "p" || last.element == "":
+		text += ":where(:not(.status))"
 	}
 	if s[0].element != "body" {
 		text = "body " + text

@@ -78,6 +78,17 @@ var refused = []struct{ name, source, where string }{
 	{"tiny", "h1{font-size:1px}", "1:4"},
 	{"tiny by em", "main{font-size:.1em}", "1:6"},
 	{"below the rest", "header{font-size:11px}", "1:8"},
+	{"small around a place", "main section{font-size:.75rem}", "1:14"},
+	{"large around a time", "main{font-size:2rem}", "1:6"},
+	{"large sentence", ".lead{font-size:2rem}", "1:7"},
+	{"large heading", "h1{font-size:4rem}", "1:4"},
+	{"large number", "b{font-size:5rem}", "1:3"},
+	{"wide around a place", "body{letter-spacing:.2em}", "1:6"},
+	{"green for wrong", ".status{background:#fff;color:#0a0}", "1:9"},
+	{"green role", "h2{color:var(--good)}", "1:10"},
+	{"colour of a verdict", ".verdict b{color:var(--ink)}", "1:12"},
+	{"colour of a check's line", ".lines > li{border:1px solid var(--ink)}", "1:13"},
+	{"no hurry", ".urgent{border-color:var(--rule)}", "1:9"},
 	{"small place", "b{font-size:.75rem}", "1:3"},
 	{"elsewhere", "h1{position:fixed}", "1:4"},
 	{"absolute", "h1{position:absolute}", "1:4"},
@@ -181,7 +192,8 @@ func TestCSS(t *testing.T) {
 		scheme Scheme
 		want   string
 	}{
-		{"body{gap:0} main > h1,a{gap:0}", Any, "body{gap: 0}body main > h1,body a:not(.button){gap: 0}\n"},
+		{"body{gap:0} main > h1,a{gap:0}", Any, "body{gap: 0}body main > h1,body a:where(:not(.button)){gap: 0}\n"},
+		{"p,:hover{gap:0}", Any, "body p:where(:not(.status)),body :hover:where(:not(.status)){gap: 0}\n"},
 		{"a.button{gap:0}", Any, "body a.button{gap: 0}\n"},
 		{"h2{color:var(--soft);gap:0}", Any, "body h2{gap: 0;color:var(--soft)}\n"},
 		{

@@ -159,7 +159,7 @@ func (p *parser) values() ([]value, bool) {
 }
 
 // Roles are the colours of the page, for var(--name).
-var Roles = []string{"ink", "soft", "accent-ink", "good", "open", "bad", "page", "card", "rule", "accent", "on-accent"}
+var Roles = []string{"ink", "soft", "accent-ink", "page", "card", "rule", "accent", "on-accent"}
 
 // function reads var() or a gradient.
 func (p *parser) function() (value, bool) {
