@@ -22,9 +22,10 @@ type event struct {
 	data any
 }
 
-// text returns the body that tells of the event.
+// text returns the body that tells of the event, whose time is in milliseconds
+// like that of entries.
 func (e *event) text() (string, error) {
-	b, err := json.Marshal(payload{e.kind, e.at, e.data})
+	b, err := json.Marshal(payload{e.kind, e.at.UTC().Truncate(time.Millisecond), e.data})
 	if err != nil {
 		return "", fmt.Errorf("write %s: %w", e.kind, err)
 	}
