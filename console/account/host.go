@@ -48,6 +48,9 @@ func recordOf(host string) string { return "_proofline." + host }
 // false for what is none that can be claimed.
 func NormalHost(text string) (string, bool) {
 	host, err := idna.Lookup.ToASCII(strings.TrimSuffix(strings.TrimSpace(text), "."))
+	if again, againErr := idna.Lookup.ToASCII(host); againErr != nil || again != host {
+		return "", false // not what it would be read as
+	}
 	if err != nil || len(host) > 253 || !strings.Contains(host, ".") || host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return "", false
 	}

@@ -117,6 +117,7 @@ func FuzzNormalEmail(f *testing.F) {
 func FuzzNormalHost(f *testing.F) {
 	f.Add("B\u00fccher.example.com.")
 	f.Add("1.2.3.4")
+	f.Add("0\x80.A")
 	f.Fuzz(func(t *testing.T, text string) {
 		host, ok := account.NormalHost(text)
 		if !ok {
