@@ -80,6 +80,7 @@ type Live struct {
 	id      uuid.UUID // of this node
 	started time.Time
 
+	work    sync.WaitGroup     // what Run does beside samples
 	group   singleflight.Group // makes a summary once
 	digests chan struct{}      // holds one token for each summary that is being made
 	seats   seats
@@ -124,16 +125,16 @@ func New(o Options) *Live {
 // Run takes samples, stores what is kept and says that this node is there, until
 // ctx ends.
 func (l *Live) Run(ctx context.Context) {
-	var all sync.WaitGroup
-	defer all.Wait()
-	all.Go(func() { l.beat(ctx) })
-	all.Go(func() { l.prune(ctx) })
-	ticker := time.NewTicker(sampleEvery)
-	defer ticker.Stop()
+	defer l.work.Wait()
+	l.work.Go(func() { l.beat(ctx) })
+	l.work.Go(func() { l.prune(ctx) })
+	timer := time.NewTimer(sampleEvery) // no ticker: that would make up for a late sample by an early one
+	defer timer.Stop()
 	for {
 		select {
-		case <-ticker.C:
+		case <-timer.C:
 			l.sample(ctx)
+			timer.Reset(sampleEvery)
 		case <-ctx.Done():
 			l.leave()
 			return
@@ -181,7 +182,7 @@ func (l *Live) track(r *room.Room) *track {
 func (l *Live) look(ctx context.Context, t *track) {
 	v := t.room.Vitals()
 	if ended := l.collect(t, &v); ended {
-		go l.digestEnded(ctx, t.room)
+		l.work.Go(func() { l.digestEnded(ctx, t.room) })
 	}
 	if t.board.isWatched() {
 		t.board.post(l.encode(t, &v))

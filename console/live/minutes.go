@@ -76,11 +76,12 @@ func (l *Live) send(ctx context.Context) {
 		return
 	}
 	l.sending, l.waiting = l.waiting, nil
-	go func(rows []pglive.Minute) {
+	rows := l.sending
+	l.work.Go(func() {
 		asked, cancel := context.WithTimeout(ctx, storeLimit)
 		defer cancel()
 		l.stored <- l.Store.AddMinutes(asked, rows)
-	}(l.sending)
+	})
 }
 
 // settle takes the database's answer about the rows that were sent.

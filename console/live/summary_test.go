@@ -39,7 +39,7 @@ func TestDigest(t *testing.T) {
 	come(opens+50_999, 30) // the peak, within a second, with those of 51.0
 	come(opens+51_000, 35)
 	r.Settle(opens + 60_000)
-	first := uint64(r.State().Counts().Arrivals)
+	first := r.State().Counts().Arrivals
 	come(opens+61_000, 20)
 	r.Append(&fairness.Amend{Time: opens + 62_000, Change: fairness.ChangeMessage, Message: [32]byte{1}})
 	r.Settle(opens + 70_000)

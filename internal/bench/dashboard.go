@@ -179,8 +179,8 @@ func (s *server) watched(ctx context.Context, session string, events *int64, mea
 			return 0, err
 		}
 		q.Header.Set("Accept", "text/event-stream")
-		q.AddCookie(&http.Cookie{Name: sessionName, Value: session})
-		answer, err := client.Do(q)
+		q.Header.Set("Cookie", sessionName+"="+session)
+		answer, err := client.Do(q) //nolint:bodyclose // by whoever reads it
 		if err != nil {
 			return 0, err
 		}

@@ -41,7 +41,8 @@
 // # Scripts
 //
 // An element with data-island="name" is given to the module of that name
-// (web/ui/src/console/main.ts). There are no inline scripts, styles or handlers:
+// (web/ui/src/console/main.ts); the dashboard, which brings charts, has a script
+// and a style of its own (web/ui/src/console/live). There are no inline scripts, styles or handlers:
 // the content security policy refuses them. data-confirm="question" on a submit
 // button asks before it sends; without scripts the button leads to a page that
 // asks (x.confirm).

@@ -34,6 +34,8 @@ test("values are found by their path, and said in a form", () => {
     ["active", "span", "0.0 s"], ["phase", "answers", "does not answer"],
   ] as const) assert.equal(say(valueAt(figures, path), form), want, `${path} as ${form}`);
   assert.equal(say(true, "answers"), "answers");
+  assert.match(say(after(7), "moment"), /\d+:00:07/);
+  assert.equal(say(null, "moment"), "\u2013");
 });
 
 test("the page speaks in one sentence", () => {

@@ -2,6 +2,7 @@
 import type { Figures } from "./figures.ts";
 
 const dash = "\u2013";
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
 /** Writes a whole number in groups of three: 1,234,567. */
 export function number(n: number): string {
@@ -64,6 +65,8 @@ export function say(value: unknown, form: string | undefined): string {
       return n ? number(n) : "no limit";
     case "answers":
       return value === true ? "answers" : "does not answer";
+    case "moment":
+      return typeof value === "string" ? clock.format(new Date(value)) : dash;
     case "turn":
       return turn(value as Figures);
   }
