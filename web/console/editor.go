@@ -209,7 +209,11 @@ func (c *Console) editDraft(x *request) error {
 			return err
 		}
 	}
-	e := &edit{Console: c, request: x, stored: d, editor: readEditor(x, d)}
+	p := readEditor(x, d)
+	if p.Form.Slug == "" {
+		p.Form.Slug = slugOf(p.Form.Title)
+	}
+	e := &edit{Console: c, request: x, stored: d, editor: p}
 	verb, argument, _ := strings.Cut(x.form("do"), ":")
 	switch verb {
 	case "", "save":

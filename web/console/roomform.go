@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
@@ -50,6 +53,24 @@ func readRoomForm(v url.Values) roomForm {
 }
 
 func lengthName(i int) string { return fmt.Sprintf("windows[%d].length", i) }
+
+// slugOf is a slug that a title suggests, empty for none. The editor's script
+// proposes the same (web/ui/src/console/slug.ts).
+func slugOf(title string) string {
+	const most = 63
+	var b strings.Builder
+	for _, r := range strings.ReplaceAll(strings.ToLower(norm.NFKD.String(title)), "\u00df", "ss") {
+		switch {
+		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			b.WriteRune(r)
+		case unicode.Is(unicode.Mn, r):
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	slug := b.String()
+	return strings.TrimRight(slug[:min(len(slug), most)], "-")
+}
 
 // cleanText leaves out what no text of a room may have.
 func cleanText(s string) string {

@@ -355,6 +355,22 @@ func TestReadLength(t *testing.T) {
 	}
 }
 
+// TestSlugOf proposes what the script proposes (web/ui/test/console/lengths.test.ts).
+func TestSlugOf(t *testing.T) {
+	t.Parallel()
+	for title, want := range map[string]string{
+		"Winter sale 2026": "winter-sale-2026", "  F\u00fcr alle: Stra\u00dfe & Caf\u00e9!  ": "fur-alle-strasse-cafe",
+		"\u6771\u4eac": "", "---": "", strings.Repeat("a", 62) + " b": strings.Repeat("a", 62),
+	} {
+		if got := slugOf(title); got != want {
+			t.Errorf("%q: %q", title, got)
+		}
+	}
+	s := newConsole(t)
+	path := s.draftOf(someForm("slug", "", "title", "Winter sale")...)
+	s.get(owner, path).want(http.StatusOK).has(`value="winter-sale"`)
+}
+
 func FuzzReadLength(f *testing.F) {
 	f.Add("1 min 30 s")
 	f.Add("1.5h 3ms")

@@ -35,9 +35,9 @@ export class Timeline {
     const tools = element("div", "timeline-tools");
     tools.append(
       this.#button("Whole room", () => (this.#view = undefined)),
-      this.#button("Around the start", () => this.#aroundStart()),
-      this.#button("Zoom in", () => this.#zoomBy(0.5)),
-      this.#button("Zoom out", () => this.#zoomBy(2)),
+      this.#button("Start", () => this.#aroundStart()),
+      this.#button("Closer", () => this.#zoomBy(0.5)),
+      this.#button("Wider", () => this.#zoomBy(2)),
       this.#button("Earlier", () => this.#shiftBy(-0.4)),
       this.#button("Later", () => this.#shiftBy(0.4)),
     );
@@ -93,7 +93,7 @@ export class Timeline {
 
   /** Times below the drawing, as far apart as they need. */
   #drawScale(view: View): void {
-    const step = markStep(view, this.#width, 84);
+    const step = markStep(view, this.#width, 68);
     const zone = new Date(view.from).getTimezoneOffset() * 60_000;
     const marks: HTMLElement[] = [];
     const text = new Intl.DateTimeFormat(undefined, step >= 86_400_000 ? { day: "numeric", month: "short" } : { hour: "2-digit", minute: "2-digit", ...(step < 60_000 ? { second: "2-digit" } : {}) });
@@ -109,7 +109,7 @@ export class Timeline {
   }
 
   #drawHandles(plan: Plan, view: View): void {
-    const wanted = this.#form.handles();
+    const wanted = this.#shown(plan);
     for (const [handle, button] of this.#handles) {
       if (!wanted.some((w) => w.handle === handle)) {
         button.remove();
@@ -124,12 +124,24 @@ export class Timeline {
       button.style.insetInlineStart = `${Math.min(Math.max(x, 0), this.#width)}px`;
       button.dataset.name = name;
       const [least, most] = bounds(plan, handle, this.#form.earliest);
-      button.setAttribute("aria-label", name);
+      button.setAttribute("aria-label", `${name}, on the timeline`);
       button.setAttribute("aria-valuemin", String(Math.round(least / 1000)));
       button.setAttribute("aria-valuemax", String(Math.round(Math.min(most, 8.64e15) / 1000)));
       button.setAttribute("aria-valuenow", String(Math.round(time / 1000)));
       button.setAttribute("aria-valuetext", this.#valueText(plan, handle, time));
     }
+  }
+
+  /** The handles to show: what moves with the start has none of its own, unless it is in use. */
+  #shown(plan: Plan): { handle: Handle; name: string }[] {
+    const all = this.#form.handles();
+    if (!all.some(({ handle }) => handle === "starts")) return all;
+    return all.filter(
+      ({ handle }) =>
+        typeof handle !== "number" ||
+        positionOf(plan, handle) !== plan.starts ||
+        this.#handles.get(handle) === document.activeElement,
+    );
   }
 
   #valueText(plan: Plan, handle: Handle, time: number): string {
@@ -170,6 +182,7 @@ export class Timeline {
     const plan = this.#form.plan();
     if (!isPlan(plan)) return;
     const view = this.#view ?? wholeView(plan);
+    button.focus();
     const grip = event.clientX - (positionOf(plan, handle) - view.from) * this.#scaleOf(view);
     const kept = this.#view;
     this.#view = view;
