@@ -6,9 +6,10 @@
 // Events come from the transcript itself. A follower reads the entries of each
 // room that somebody listens to, and stores the deliveries that come of them in
 // the transaction that moves its cursor: so each entry is told once to the
-// outbox, whatever fails and however many nodes there are. The clock adds
-// room.opened and room.beacon_late, and witnesses room.fork_seen. EVENTS.md has
-// every event and its payload.
+// outbox, whatever fails and however many nodes there are. No transaction is
+// open while entries are read: a node claims a cursor, and moves it if nobody
+// else has since. The clock adds room.opened and room.beacon_late, and witnesses
+// room.fork_seen. EVENTS.md has every event and its payload.
 //
 // Who is the first of an organization to listen hears of what happens from then
 // on, give or take a second.

@@ -19,6 +19,8 @@ const (
 	scanMost = 1_000
 	// followers is how many rooms are followed at once.
 	followers = 4
+	// followTimeout bounds one look at all rooms.
+	followTimeout = time.Minute
 	// beaconPatience is how long after its round was due a draw waits before
 	// that is told.
 	beaconPatience = 30 * time.Second
@@ -45,6 +47,8 @@ func (h *Hooks) followAll(ctx context.Context) error {
 	if err != nil || len(l.byOrg) == 0 {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, followTimeout)
+	defer cancel()
 	rooms, err := h.Store.Rooms(ctx, l.list())
 	if err != nil || len(rooms) == 0 {
 		return err
@@ -92,15 +96,19 @@ func (f *follower) follow(ctx context.Context, r pghook.Room, size uint64) error
 	}
 	latest := f.Now().Add(-followEvery + lookedLag)
 	for more := true; more && ctx.Err() == nil; latest = f.Now().Add(followEvery) {
-		more = false
-		err := f.Store.Follow(ctx, r.ID, f.Now(), latest, func(c *pghook.Cursor) (pghook.Outgoing, error) {
-			out, err := f.move(ctx, r, o, news, c)
-			more = c.Next < size && !c.Done
-			return out, err
-		})
+		was, ok, err := f.Store.Claim(ctx, r.ID, f.Now(), latest)
+		if err != nil || !ok {
+			return err
+		}
+		c := was
+		out, err := f.move(ctx, r, o, news, &c)
+		if err == nil {
+			err = f.Store.Advance(ctx, r.ID, was, c, out)
+		}
 		if err != nil {
 			return fmt.Errorf("follow room %s: %w", r.Slug, err)
 		}
+		more = c.Next < size && !c.Done
 	}
 	f.signal()
 	return nil

@@ -13,8 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/console/hook/pghook"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon/local"
 	"github.com/proofline/proofline/room"
@@ -315,6 +317,37 @@ func TestRestart(t *testing.T) {
 	var done bool
 	if err := b.pool.QueryRow(t.Context(), `select done from hook_cursors`).Scan(&done); err != nil || !done {
 		t.Errorf("done %t, %v", done, err)
+	}
+}
+
+// TestOneConnection: followers hold no connection while they wait for another,
+// so they get on however few there are.
+func TestOneConnection(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, real)
+	runRooms(t, b.Rooms)
+	in := newReceiver(t, nil)
+	b.endpoint(in.URL, RoomOpened)
+	for i := range 2 * followers {
+		open(t, b.Rooms, fmt.Sprintf("room-%d", i))
+	}
+	pool := connect(t, b.url, func(c *pgxpool.Config) { c.MaxConns = 1 })
+	h := New(Options{
+		Store: pghook.NewStore(pool), Rooms: room.New(room.Options{Logs: pglog.NewStore(pool), PublicURL: "https://example.com"}),
+		Sealer: b.key, Log: b.Log, Allowed: loopback,
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for range 2 { // the first stores the cursors
+		if err := h.followAll(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 4 {
+		pass(t, h)
+	}
+	if n := len(in.of(RoomOpened)); n != 2*followers {
+		t.Errorf("%d openings told", n)
 	}
 }
 

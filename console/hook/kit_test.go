@@ -113,7 +113,7 @@ func (b *bench) node(change ...func(*Options)) *Hooks {
 	return New(o)
 }
 
-func connect(t testing.TB, url string) *pgxpool.Pool {
+func connect(t testing.TB, url string, change ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -123,6 +123,9 @@ func connect(t testing.TB, url string) *pgxpool.Pool {
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, "set role "+pglog.Role)
 		return err
+	}
+	for _, c := range change {
+		c(config)
 	}
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {

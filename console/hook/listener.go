@@ -58,6 +58,8 @@ func (l *listening) list() []pghook.Listener {
 // readListening reads who wants to hear what, and remembers it for when the
 // database is away.
 func (h *Hooks) readListening(ctx context.Context) (*listening, error) {
+	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
+	defer cancel()
 	endpoints, err := h.Store.Enabled(ctx)
 	if err != nil {
 		return nil, err

@@ -9,8 +9,14 @@ import (
 	"github.com/proofline/proofline/console/hook/pghook"
 )
 
-// databasePatience is how long the database may be silent before that is told.
-const databasePatience = 30 * time.Second
+const (
+	// databaseTimeout is how long one question to the database may take before
+	// it counts as silent.
+	databaseTimeout = 5 * time.Second
+	// databasePatience is how long the database may be silent before that is
+	// told.
+	databasePatience = 30 * time.Second
+)
 
 // trouble is the database not answering this node.
 type trouble struct {

@@ -53,6 +53,8 @@ type Cursor struct {
 	Next  uint64
 	State []byte // JSON
 	Done  bool
+
+	looked time.Time // the claim, as it is stored
 }
 
 // Begin stores the cursor of a room that has none.
@@ -65,33 +67,34 @@ func (s *Store) Begin(ctx context.Context, r Room, c Cursor, now time.Time) erro
 	return nil
 }
 
-// Follow moves the cursor of a room and stores what comes of it, in one
-// transaction: move gets the cursor, may change it, and returns what to send.
-// Nothing happens while another node is at it, or when one was after the moment
-// of latest; that is no error.
-func (s *Store) Follow(ctx context.Context, room uuid.UUID, now, latest time.Time, move func(*Cursor) (Outgoing, error)) error {
+// Claim returns the cursor of a room, for [Store.Advance]. False: the room is
+// done, or a node has claimed it after the moment of latest.
+func (s *Store) Claim(ctx context.Context, room uuid.UUID, now, latest time.Time) (c Cursor, ok bool, err error) {
+	var next int64
+	err = s.pool.QueryRow(ctx, `update hook_cursors set looked_at = $2 where room_id = $1 and looked_at <= $3 and not done
+		returning next, state, looked_at`, room, now, latest).Scan(&next, &c.State, &c.looked)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return c, false, nil
+	}
+	if err != nil {
+		return c, false, fmt.Errorf("claim room to follow: %w", err)
+	}
+	c.Next = uint64(next) //nolint:gosec // never negative
+	return c, true, nil
+}
+
+// Advance moves a cursor that was claimed, and stores what comes of the entries
+// in between, in one transaction. Nothing happens when another node has claimed
+// or moved it meanwhile: that is no error.
+func (s *Store) Advance(ctx context.Context, room uuid.UUID, was, c Cursor, out Outgoing) error {
 	return s.write(ctx, "follow room", func(tx pgx.Tx) error {
-		var c Cursor
-		var next int64
-		err := tx.QueryRow(ctx, `select next, state, done from hook_cursors where room_id = $1 and looked_at <= $2 and not done
-			for update skip locked`, room, latest).Scan(&next, &c.State, &c.Done)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
+		tag, err := tx.Exec(ctx, `update hook_cursors set next = $2, state = $3, done = $4
+			where room_id = $1 and next = $5 and looked_at = $6 and not done`,
+			room, int64(c.Next), c.State, c.Done, int64(was.Next), was.looked) //nolint:gosec // below 2^63
+		if err != nil || tag.RowsAffected() == 0 {
 			return err
 		}
-		c.Next = uint64(next) //nolint:gosec // never negative
-		out, err := move(&c)
-		if err != nil {
-			return err
-		}
-		if err := out.insert(ctx, tx); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, `update hook_cursors set next = $2, state = $3, done = $4, looked_at = $5 where room_id = $1`,
-			room, int64(c.Next), c.State, c.Done, now) //nolint:gosec // below 2^63
-		return err
+		return out.insert(ctx, tx)
 	})
 }
 
