@@ -179,7 +179,7 @@ function words(state: State, asOf: string): string {
     case "stale":
       return `${asOf}Nothing new comes from the server.`;
     case "waiting":
-      return `${asOf}The connection is lost. Next attempt in ${Math.ceil((state.until - Date.now()) / 1000)} s.`;
+      return `${asOf}The connection is lost. Next attempt at ${clock.format(new Date(state.until))}.`;
     case "refused":
       return `${asOf}${state.status === 401 ? "You are not signed in any more." : "You may not see this room any more."}`;
   }
