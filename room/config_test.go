@@ -374,3 +374,16 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestProblemsAnywhere: what is wrong in any case is said without a server.
+func TestProblemsAnywhere(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 5, 1, 0, 0, 0, 0, time.UTC)
+	short := Duration(time.Millisecond)
+	if list := (Config{Slug: "-", Claim: &short}).Problems(now); len(list) != 2 || list[0].Field != "slug" || list[1].Field != "claim" {
+		t.Errorf("problems %+v", list)
+	}
+	if list := (Config{Slug: "sale", Beacon: "drand:unheard-of"}).Problems(now); len(list) != 0 {
+		t.Errorf("problems %+v", list)
+	}
+}

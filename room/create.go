@@ -71,6 +71,15 @@ func (rs *Rooms) problems(c Config) (others fairness.Policy, problems []fairness
 	return others, problems
 }
 
+// Problems lists what is wrong with a configuration of a new room, whatever the
+// server: see [Rooms.Problems] for what depends on it.
+func (c Config) Problems(now time.Time) []fairness.Problem {
+	if wrong, ok := errors.AsType[*InvalidError](c.check(now)); ok {
+		return wrong.Problems
+	}
+	return nil
+}
+
 // check finds the problems that do not depend on the room's identity, which
 // does not exist yet.
 func (c Config) check(now time.Time) error { return c.checkWith(fairness.Policy{}, now) }
