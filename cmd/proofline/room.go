@@ -22,11 +22,12 @@ import (
 // organizer is what the room commands share.
 type organizer struct {
 	*terminal
-	server    string
-	data      string
-	tokenFile string
-	json      bool
-	missing   string // what to do about something that does not exist
+	server       string
+	data         string
+	tokenFile    string
+	organization string // empty for that of the token, or main
+	json         bool
+	missing      string // what to do about something that does not exist
 }
 
 func roomCommand(t *terminal) *cobra.Command {
@@ -43,7 +44,9 @@ of PROOFLINE_TOKEN, or of a file, which a server on this machine has written.`,
 		PersistentPreRunE: t.fromEnv,
 	}
 	o.addFlags(c)
-	c.AddCommand(o.createCommand(), o.listCommand(), o.showCommand(), o.pauseCommand(), o.resumeCommand(), o.amendCommand(), o.revokeCommand(), o.endCommand())
+	o.addOrganization(c)
+	c.AddCommand(o.createCommand(), o.applyCommand(), o.listCommand(), o.showCommand(), o.pauseCommand(), o.holdCommand(), o.resumeCommand(), o.amendCommand(),
+		o.revokeCommand(), o.endCommand(), o.archiveCommand(), o.duplicateCommand(), o.draftsCommand())
 	return c
 }
 
@@ -55,6 +58,13 @@ func (o *organizer) addFlags(c *cobra.Command) {
 	flags.StringVar(&o.tokenFile, "token-file", "", "`FILE` of the management token (default DIR/admin-token)")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	inEnv(flags, "server", "data", "token-file")
+}
+
+// addOrganization adds the flag that says in which organization.
+func (o *organizer) addOrganization(c *cobra.Command) {
+	flags := c.PersistentFlags()
+	flags.StringVar(&o.organization, "organization", "", "`SLUG` of the organization, for the server's own token (default main)")
+	inEnv(flags, "organization")
 }
 
 // client returns the way to the server.
@@ -70,7 +80,11 @@ func (o *organizer) client(c *cobra.Command) (*api.Client, error) {
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
 		o.warn("the token crosses the network in the clear: give an https URL if there is one")
 	}
-	return &api.Client{Base: strings.TrimRight(o.server, "/"), Token: token}, nil
+	client := &api.Client{Base: strings.TrimRight(o.server, "/"), Token: token, Header: http.Header{}}
+	if o.organization != "" {
+		client.Header.Set("Proofline-Organization", o.organization)
+	}
+	return client, nil
 }
 
 // token returns the management token: of a flag, else of the environment,
@@ -131,11 +145,18 @@ func (o *organizer) explain(err error) error {
 	switch problem.Status {
 	case http.StatusUnauthorized:
 		hint = "the token is another server's: give the right one with --token-file or in PROOFLINE_TOKEN"
+	case http.StatusForbidden:
+		hint = "the token lacks the scope: see those there are with proofline token list"
+	case http.StatusPreconditionFailed:
+		hint = "run it again"
 	case http.StatusNotFound:
 		if problem.Title == "Unknown ticket" {
 			return failed(err, `a visitor finds the ticket on the page "Check my place", under the technical details`)
 		}
 		hint = o.missing
+		if problem.Title == "Unknown organization" {
+			hint = missingOrganization
+		}
 	case http.StatusInternalServerError:
 		hint = "the server's log has more under request " + problem.RequestID
 	}

@@ -64,6 +64,11 @@ func (t *terminal) warn(text string) {
 	_, _ = fmt.Fprintf(t.err, "proofline: warning: %s\n", text)
 }
 
+// note says something beside what was asked for.
+func (t *terminal) note(text string) {
+	_, _ = fmt.Fprintln(t.err, printable(text))
+}
+
 // live is a line on standard error that changes, on a terminal only.
 type live struct{ w io.Writer }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -33,6 +34,8 @@ type Client struct {
 	Base string
 	// Token is the management token, empty for none.
 	Token string
+	// Header is sent with every request, beside what is needed anyway.
+	Header http.Header
 	// HTTP sends the requests; nil for a client of its own with a timeout.
 	HTTP *http.Client
 }
@@ -82,6 +85,7 @@ func (c *Client) Do(ctx context.Context, method, path string, body []byte) (Answ
 	if err != nil {
 		return Answer{}, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
+	maps.Copy(req.Header, c.Header)
 	if len(body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
 	}

@@ -63,3 +63,26 @@ type Counts struct {
 	NoShows  uint64 `json:"no_shows"`
 	Waiting  uint64 `json:"waiting"`
 }
+
+// Draft is a room that is not published.
+type Draft struct {
+	ID       string    `json:"id"`
+	Slug     string    `json:"slug"`
+	Title    string    `json:"title"`
+	Changed  time.Time `json:"changed"`
+	By       string    `json:"changed_by"`
+	Problems []struct {
+		Field  string `json:"field"`
+		Detail string `json:"detail"`
+	} `json:"problems"` // what keeps it from being published
+}
+
+// Token is a token of the management API, without its secret.
+type Token struct {
+	ID      string     `json:"id"`
+	Name    string     `json:"name"`
+	Scopes  []string   `json:"scopes"`
+	MadeBy  string     `json:"made_by"`
+	Expires time.Time  `json:"expires"`
+	Used    *time.Time `json:"used"` // nil: never
+}

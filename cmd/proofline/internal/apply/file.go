@@ -1,0 +1,229 @@
+// Package apply makes rooms what files say: it reads the files, compares them
+// with the rooms that a server has, and says what has to be done.
+//
+// A file is YAML or JSON, of one room or of several with "---" between them. A
+// room says what the configuration of a new room says, and "host". What it does
+// not say is left as it is.
+package apply
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/proofline/proofline/room"
+)
+
+var (
+	// ErrSyntax is returned when a file is neither YAML nor JSON.
+	ErrSyntax = errors.New("neither YAML nor JSON")
+	// ErrInvalid is returned when a file does not say rooms.
+	ErrInvalid = errors.New("not the rooms of a file")
+)
+
+// Bounds of what aliases may make of a file.
+const (
+	maxValues = 100_000
+	maxPath   = 500 // bytes of a field's name
+)
+
+// Wanted is a room as a file has it.
+type Wanted struct {
+	Config room.Config
+	Host   string
+	Line   int // where it begins
+	JSON   []byte
+	lines  lines
+}
+
+// Says tells whether the file says a member, such as "outflow.max_active".
+func (w *Wanted) Says(member string) bool { return w.lines[member] > 0 }
+
+// lines are where fields are, such as "outflow.max_active"; the room as a whole
+// is "".
+type lines map[string]int
+
+// of is where a field is, or else what it is in.
+func (l lines) of(field string) int {
+	for {
+		if line, ok := l[field]; ok || field == "" {
+			return line
+		}
+		field = field[:max(0, strings.LastIndexAny(field, ".["))]
+	}
+}
+
+// Read reads a file. The error lists everything wrong, with its line.
+func Read(in io.Reader) ([]Wanted, error) {
+	var list []Wanted
+	var wrong []error
+	first := map[string]int{}
+	for d := yaml.NewDecoder(in); ; {
+		var document yaml.Node
+		err := d.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s", ErrSyntax, strings.TrimPrefix(err.Error(), "yaml: "))
+		}
+		if len(document.Content) == 0 || document.Content[0].Tag == "!!null" {
+			continue // nothing between two lines of ---
+		}
+		w, err := readRoom(document.Content[0])
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		if before, ok := first[w.Config.Slug]; ok {
+			wrong = append(wrong, fmt.Errorf("line %d: slug: room %s is on line %d already", w.Line, w.Config.Slug, before))
+		}
+		first[w.Config.Slug] = w.Line
+		list = append(list, w)
+	}
+	if len(wrong) > 0 {
+		return nil, fmt.Errorf("%w:\n%w", ErrInvalid, errors.Join(wrong...))
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%w: there is none", ErrInvalid)
+	}
+	return list, nil
+}
+
+// readRoom reads one room.
+func readRoom(n *yaml.Node) (Wanted, error) {
+	w := Wanted{Line: n.Line, lines: lines{"": n.Line}}
+	c := &converter{lines: w.lines, left: maxValues}
+	value := c.value("", n)
+	members, ok := value.(map[string]any)
+	if !ok && len(c.wrong) == 0 {
+		c.complain(n.Line, "", "must be a room: lines such as slug: sale")
+	}
+	if len(c.wrong) > 0 {
+		return w, errors.Join(c.wrong...)
+	}
+	w.host(c, members)
+	text, err := json.Marshal(members)
+	if err != nil {
+		return w, fmt.Errorf("line %d: %w", n.Line, err)
+	}
+	w.Config, err = room.ParseConfig(text)
+	if invalid, ok := errors.AsType[*room.InvalidError](err); ok {
+		for _, p := range invalid.Problems {
+			c.complain(c.lines.of(p.Field), p.Field, p.Detail)
+		}
+	}
+	if w.Config.Slug == "" && len(c.wrong) == 0 {
+		c.complain(n.Line, "slug", "is needed: it is the name in the room's address")
+	}
+	if w.Host != "" {
+		members["host"] = w.Host
+	}
+	w.JSON, err = json.Marshal(members)
+	return w, errors.Join(append(c.wrong, err)...)
+}
+
+// host takes the host out of the members: it is not of the configuration.
+func (w *Wanted) host(c *converter, members map[string]any) {
+	value, ok := members["host"]
+	if !ok {
+		return
+	}
+	if w.Host, ok = value.(string); !ok && value != nil {
+		c.complain(c.lines.of("host"), "host", "must be a text")
+	}
+	delete(members, "host")
+}
+
+// converter turns YAML into what JSON has, and knows where everything was.
+type converter struct {
+	lines lines
+	wrong []error
+	left  int  // values
+	full  bool // that was said
+}
+
+func (c *converter) complain(line int, field, detail string) {
+	if field == "" {
+		field = "the room"
+	}
+	c.wrong = append(c.wrong, fmt.Errorf("line %d: %s: %s", line, field, detail))
+}
+
+func (c *converter) value(field string, n *yaml.Node) any {
+	if c.left--; c.left < 0 || len(field) > maxPath {
+		if !c.full {
+			c.complain(n.Line, field[:min(len(field), 40)], "is too much")
+		}
+		c.full = true
+		return nil
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		return c.mapping(field, n)
+	case yaml.SequenceNode:
+		list := make([]any, len(n.Content))
+		for i, item := range n.Content {
+			name := fmt.Sprintf("%s[%d]", field, i)
+			c.lines[name] = item.Line
+			list[i] = c.value(name, item)
+		}
+		return list
+	case yaml.AliasNode:
+		return c.value(field, n.Alias)
+	}
+	return c.scalar(field, n)
+}
+
+func (c *converter) mapping(field string, n *yaml.Node) any {
+	out := map[string]any{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		name := key.Value
+		if field != "" {
+			name = field + "." + name
+		}
+		if _, twice := out[key.Value]; twice {
+			c.complain(key.Line, name, "is given twice")
+			continue
+		}
+		c.lines[name] = key.Line
+		out[key.Value] = c.value(name, value)
+	}
+	return out
+}
+
+// number is how JSON writes one.
+var number = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+
+// scalar reads a single value. Times stay as they are written: a room's title
+// may look like one.
+func (c *converter) scalar(field string, n *yaml.Node) any {
+	switch n.Tag {
+	case "!!null":
+		return nil
+	case "!!bool":
+		return n.Value == "true" || n.Value == "True" || n.Value == "TRUE"
+	case "!!int", "!!float":
+		if number.MatchString(n.Value) {
+			return json.Number(n.Value)
+		}
+	case "!!str", "!!timestamp":
+		return n.Value
+	}
+	c.complain(n.Line, field, fmt.Sprintf("cannot be %.40q: put a text into quotes", n.Value))
+	return nil
+}
+
+// same tells whether two values are the same in JSON.
+func same(a, b any) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}

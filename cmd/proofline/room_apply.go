@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/cmd/proofline/internal/apply"
+)
+
+// applying is one run of room apply.
+type applying struct {
+	*organizer
+	client *api.Client
+	dryRun bool
+}
+
+func (o *organizer) applyCommand() *cobra.Command {
+	var file string
+	var dryRun bool
+	c := &cobra.Command{
+		Use:   "apply -f FILE",
+		Short: "Make rooms what a file says",
+		Long: `Make rooms what a file says, and say what was done: a room that does not exist
+is created, and one that does is amended where it differs. What the file does
+not say stays as it is. Running it again does nothing.
+
+The file is YAML or JSON, of one room or of several with --- between them, with
+the members that room create takes, and "host". Nothing is done at all when it
+has a mistake, or wants what cannot change once a room is published:
+
+  + room sale: create
+  ~ room sale: outflow.per_minute: 60 -> 120
+  ! room sale: claim: 5m0s -> 3m0s: cannot change once a room is published
+  = room sale: nothing to change`,
+		Example: `  proofline room apply -f rooms.yaml --dry-run
+  proofline room apply -f - < rooms.yaml
+
+  rooms.yaml:
+  slug: sale
+  title: Summer sale
+  opens: 2030-05-01T11:30:00Z
+  starts: 2030-05-01T12:00:00Z
+  outflow: {per_minute: 300}
+  targets: [https://shop.example.com]`,
+		Args: cobra.NoArgs,
+		RunE: runs(func(c *cobra.Command, _ []string) error {
+			if file == "" {
+				return usage(errors.New("no file is given"), "give one with -f FILE, or -f - for standard input")
+			}
+			return o.apply(c, file, dryRun)
+		}),
+	}
+	c.Flags().StringVarP(&file, "file", "f", "", "`FILE` of rooms, - for standard input")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done, and do nothing")
+	return c
+}
+
+func (o *organizer) apply(c *cobra.Command, file string, dryRun bool) error {
+	text, err := o.readFile(file)
+	if err != nil {
+		return err
+	}
+	list, err := apply.Read(bytes.NewReader(text))
+	if err != nil {
+		return failed(fmt.Errorf("%s: %w", file, err), "nothing was done")
+	}
+	client, err := o.client(c)
+	if err != nil {
+		return err
+	}
+	a := &applying{o, client, dryRun}
+	steps := make([]apply.Step, len(list))
+	for i := range list {
+		if steps[i], err = a.compare(c, &list[i]); err != nil {
+			return err
+		}
+	}
+	if !o.json {
+		if err := a.printPlan(steps); err != nil {
+			return err
+		}
+	}
+	done := a.do(c, steps)
+	if o.json {
+		done = errors.Join(o.printJSON(map[string]any{"dry_run": dryRun, "rooms": steps}), done)
+	}
+	return done
+}
+
+// compare asks for a room and says what has to be done to it.
+func (a *applying) compare(c *cobra.Command, w *apply.Wanted) (apply.Step, error) {
+	answer, err := a.client.Do(c.Context(), http.MethodGet, roomPath(w.Config.Slug, ""), nil)
+	if err != nil {
+		return apply.Step{}, a.explain(err)
+	}
+	if problem := answer.Problem(); answer.Status == http.StatusNotFound && problem.Title == "Not found" {
+		s, err := apply.Missing(w, time.Now())
+		if err != nil {
+			return s, failed(err, "nothing was done")
+		}
+		return s, nil
+	}
+	if answer.Status != http.StatusOK {
+		return apply.Step{}, a.explain(answer.Problem())
+	}
+	var present apply.Present
+	if err := json.Unmarshal(answer.Body, &present); err != nil {
+		return apply.Step{}, failed(fmt.Errorf("%w: %w", api.ErrAnswer, err), "check --server")
+	}
+	return apply.Compare(w, present, answer.Header.Get("ETag"))
+}
+
+// printPlan says what has to be done.
+func (a *applying) printPlan(steps []apply.Step) error {
+	for _, s := range steps {
+		name := "room " + s.Slug
+		var err error
+		switch {
+		case s.Action == apply.Create:
+			err = a.printf("+ %s: create\n", name)
+		case s.Action == apply.Keep:
+			err = a.printf("= %s: nothing to change\n", name)
+		}
+		for _, d := range s.Changes {
+			mark, why := "~", ""
+			if !d.Allowed {
+				mark, why = "!", ": cannot change once a room is published"
+			} else if s.Ended {
+				mark, why = "!", ": the room has ended"
+			}
+			err = errors.Join(err, a.printf("%s %s: %s%s\n", mark, name, printable(d.Words()), why))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// do does the steps in their order, up to the first that fails.
+func (a *applying) do(c *cobra.Command, steps []apply.Step) error {
+	for _, s := range steps {
+		if s.Action == apply.Refuse {
+			return failed(fmt.Errorf("room %s cannot become what the file says; nothing was done", s.Slug),
+				"make the file say what the room has, or publish another room")
+		}
+	}
+	if a.dryRun {
+		return nil
+	}
+	for _, s := range steps {
+		if err := a.step(c, s); err != nil {
+			return a.explain(fmt.Errorf("room %s: %w", s.Slug, err))
+		}
+	}
+	return nil
+}
+
+// step creates or amends one room. One that somebody has changed since it was
+// compared is left alone.
+func (a *applying) step(c *cobra.Command, s apply.Step) error {
+	method, path, body, client := http.MethodPost, "/v1/rooms", s.Wanted.JSON, *a.client
+	switch s.Action {
+	case apply.Keep:
+		return nil
+	case apply.Change:
+		method, path, body = http.MethodPatch, roomPath(s.Slug, ""), s.Amendment
+		client.Header = a.client.Header.Clone()
+		client.Header.Set("If-Match", s.ETag)
+	}
+	var room api.Room
+	_, err := client.Call(c.Context(), method, path, body, &room)
+	return err
+}

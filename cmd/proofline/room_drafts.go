@@ -1,0 +1,63 @@
+package main
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
+)
+
+func (o *organizer) duplicateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "duplicate SLUG",
+		Short: "Make a draft of a room",
+		Long: `Make a draft of a room, with its times moved by whole weeks, so that it opens in
+the future at the same time of the same weekday. The console edits and publishes
+drafts.`,
+		Example: "  proofline room duplicate sale",
+		Args:    cobra.ExactArgs(1),
+		RunE: runs(func(c *cobra.Command, args []string) error {
+			var draft api.Draft
+			raw, err := o.ask(c, http.MethodPost, roomPath(args[0], "/duplicate"), nil, &draft)
+			if err != nil {
+				return err
+			}
+			return o.print(raw, func() error { return o.printf("draft %s is a copy of %s\n", draft.ID, printable(args[0])) })
+		}),
+	}
+}
+
+func (o *organizer) draftsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "drafts",
+		Short:   "List the rooms that are not published, the latest changed first",
+		Example: "  proofline room drafts\n  proofline room drafts --json",
+		Args:    cobra.NoArgs,
+		RunE: runs(func(c *cobra.Command, _ []string) error {
+			var list struct{ Drafts []api.Draft }
+			raw, err := o.ask(c, http.MethodGet, "/v1/drafts", nil, &list)
+			if err != nil {
+				return err
+			}
+			return o.print(raw, func() error { return o.printDrafts(list.Drafts) })
+		}),
+	}
+}
+
+func (o *organizer) printDrafts(drafts []api.Draft) error {
+	if len(drafts) == 0 {
+		return o.printf("no drafts: proofline room duplicate makes one of a room\n")
+	}
+	rows := [][]string{{"DRAFT", "ROOM", "CHANGED", "BY", "PROBLEMS", "TITLE"}}
+	for _, d := range drafts {
+		problems := "-"
+		if n := len(d.Problems); n > 0 {
+			problems = strconv.Itoa(n)
+		}
+		rows = append(rows, []string{d.ID, d.Slug, d.Changed.Local().Format(time.DateTime), d.By, problems, d.Title})
+	}
+	return o.printTable(rows...)
+}

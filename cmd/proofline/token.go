@@ -1,0 +1,136 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
+)
+
+func tokenCommand(t *terminal) *cobra.Command {
+	o := &organizer{terminal: t, missing: "see the tokens there are: proofline token list"}
+	c := &cobra.Command{
+		Use:   "token",
+		Short: "Make and revoke tokens of the management API",
+		Long: `Make and revoke tokens of an organization, with which programs use the
+management API of a running server. A token has scopes and a day on which it
+ends, and is shown once.
+
+  read     see everything of the organization
+  pull     call people, as a backend does
+  operate  create, amend and control rooms, and what goes with them
+  admin    members, tokens, hosts and the organization itself
+
+Operate implies read and pull, admin implies all.`,
+		Example:           "  proofline token create 'shop backend' --scope pull\n  proofline token list",
+		Args:              cobra.NoArgs,
+		RunE:              func(*cobra.Command, []string) error { return errors.New("a command is missing after token") },
+		PersistentPreRunE: t.fromEnv,
+	}
+	o.addFlags(c)
+	o.addOrganization(c)
+	c.AddCommand(o.createTokenCommand(), o.listTokensCommand(), o.revokeTokenCommand())
+	return c
+}
+
+func (o *organizer) createTokenCommand() *cobra.Command {
+	var scopes []string
+	var life time.Duration
+	c := &cobra.Command{
+		Use:     "create NAME",
+		Short:   "Make a token, and print it once",
+		Long:    "Make a token and print it, once: nobody can read it again. Its name and its end go\nto standard error.",
+		Example: "  proofline token create 'shop backend' --scope pull --life 720h > shop.token",
+		Args:    cobra.ExactArgs(1),
+		RunE: runs(func(c *cobra.Command, args []string) error {
+			said := map[string]any{"name": args[0], "scopes": scopes}
+			if c.Flags().Changed("life") {
+				said["life"] = life.String()
+			}
+			body, err := json.Marshal(said)
+			if err != nil {
+				return err
+			}
+			var made struct {
+				api.Token
+				Text string `json:"token"`
+			}
+			raw, err := o.ask(c, http.MethodPost, "/v1/tokens", body, &made)
+			if err != nil {
+				return err
+			}
+			return o.print(raw, func() error {
+				o.note("token " + made.Name + ", id " + made.ID + ", is good until " + made.Expires.Local().Format(time.DateTime) + "; it is not shown again:")
+				return o.printf("%s\n", made.Text)
+			})
+		}),
+	}
+	c.Flags().StringSliceVar(&scopes, "scope", []string{"read"}, "`SCOPE` of read, pull, operate and admin; repeat it for more")
+	c.Flags().DurationVar(&life, "life", 0, "how long it is good, such as 720h, at most a year (default 90 days)")
+	return c
+}
+
+func (o *organizer) listTokensCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List the tokens, newest first",
+		Example: "  proofline token list\n  proofline token list --json",
+		Args:    cobra.NoArgs,
+		RunE: runs(func(c *cobra.Command, _ []string) error {
+			var list struct{ Tokens []api.Token }
+			raw, err := o.ask(c, http.MethodGet, "/v1/tokens", nil, &list)
+			if err != nil {
+				return err
+			}
+			return o.print(raw, func() error { return o.printTokens(list.Tokens) })
+		}),
+	}
+}
+
+func (o *organizer) printTokens(tokens []api.Token) error {
+	if len(tokens) == 0 {
+		return o.printf("no tokens yet: proofline token create --help\n")
+	}
+	rows := [][]string{{"TOKEN", "SCOPES", "EXPIRES", "USED", "MADE BY", "NAME"}}
+	for _, one := range tokens {
+		used := "never"
+		if one.Used != nil {
+			used = one.Used.Local().Format(time.DateTime)
+		}
+		rows = append(rows, []string{one.ID, strings.Join(one.Scopes, " "), one.Expires.Local().Format(time.DateTime), used, one.MadeBy, one.Name})
+	}
+	return o.printTable(rows...)
+}
+
+func (o *organizer) revokeTokenCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "revoke ID",
+		Short:   "End a token",
+		Long:    "End a token, named by the id that the list shows. Other nodes of the server know\nwithin five seconds.",
+		Example: "  proofline token revoke 7f0c2b7e-54bb-4f8f-9b3a-d1d3a3c3a2f1",
+		Args:    cobra.ExactArgs(1),
+		RunE: runs(func(c *cobra.Command, args []string) error {
+			client, err := o.client(c)
+			if err != nil {
+				return err
+			}
+			answer, err := client.Do(c.Context(), http.MethodDelete, "/v1/tokens/"+url.PathEscape(args[0]), nil)
+			if err == nil && answer.Status >= http.StatusBadRequest {
+				err = answer.Problem()
+			}
+			if err != nil {
+				return o.explain(err)
+			}
+			if o.json {
+				return o.printJSON(map[string]string{"revoked": args[0]})
+			}
+			return o.printf("token %s is revoked\n", printable(args[0]))
+		}),
+	}
+}
