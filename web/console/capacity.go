@@ -45,7 +45,7 @@ func (f capacityForm) flow() (flow, bool) {
 	r.PerMinute = uint32(min(max(math.Floor(rate), 1), float64(fairness.MaxRate)))
 	if people, ok := countOf(f.People); ok && people > 0 {
 		r.Through = time.Duration(math.Ceil(float64(people)/float64(r.PerMinute))) * time.Minute
-		away, err := strconv.ParseFloat(strings.TrimSuffix(f.NoShow, "%"), 64)
+		away, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(f.NoShow, "%")), 64)
 		if err != nil || away < 0 || away > 95 {
 			away = 0
 		}

@@ -229,7 +229,7 @@ func (p *editorPage) planFigures(plan *simulate.Plan, most int) (problems []fair
 
 // share reads percent, at most 90.
 func share(text string) (float64, bool) {
-	x, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(text), "%"), 64)
+	x, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(text, "%")), 64)
 	return x / 100, err == nil && x >= 0 && x <= 90
 }
 

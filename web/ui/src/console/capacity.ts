@@ -29,7 +29,7 @@ export function flowOf(form: Capacity): Flow | undefined {
   const people = count(form.people);
   if (people) {
     const minutes = Math.ceil(people / perMinute);
-    const typed = form.noShow.trim().replace(/%$/, "");
+    const typed = form.noShow.replace(/%$/, "").trim();
     const share = typed === "" ? 0 : Number(typed);
     const away = share >= 0 && share <= 95 ? share : 0;
     const called = Math.ceil(people / (1 - away / 100));

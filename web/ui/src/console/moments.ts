@@ -9,13 +9,19 @@ export interface Moment {
   readonly isFixed: boolean;
 }
 
+/** What is told while somebody types a moment, by its name. */
+export interface Typing {
+  begins(): void;
+  changes(name: string): void;
+}
+
 /** Lets every field of a moment in a form be typed in local time. Returns them by name. */
-export function localMoments(form: HTMLFormElement, changed: () => void): Map<string, Moment> {
+export function localMoments(form: HTMLFormElement, typing: Typing): Map<string, Moment> {
   const moments = new Map<string, Moment>();
   const fields = form.querySelectorAll<HTMLInputElement>('input[type="datetime-local"][name], input[data-fixed]');
   for (const field of fields) {
     const name = field.name;
-    moments.set(name, field.dataset.fixed === undefined ? localField(field, changed) : fixedField(field));
+    moments.set(name, field.dataset.fixed === undefined ? localField(field, typing) : fixedField(field));
   }
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   for (const place of form.querySelectorAll("[data-zone]")) place.textContent = `Times are those of ${zone}.`;
@@ -28,7 +34,7 @@ function fixedField(field: HTMLInputElement): Moment {
 }
 
 /** Gives the name and the value, in UTC, to a hidden field, and shows local time. */
-function localField(field: HTMLInputElement, changed: () => void): Moment {
+function localField(field: HTMLInputElement, typing: Typing): Moment {
   const sent = document.createElement("input");
   sent.type = "hidden";
   sent.name = field.name;
@@ -43,10 +49,11 @@ function localField(field: HTMLInputElement, changed: () => void): Moment {
   };
   const given = Date.parse(`${field.value}Z`);
   if (!Number.isNaN(given)) show(given);
+  field.addEventListener("focus", () => typing.begins());
   field.addEventListener("input", () => {
     const time = Date.parse(field.value); // without a zone, so it is local
     sent.value = Number.isNaN(time) ? (field.validity.badInput ? "not all of a date and a time" : "") : new Date(time).toISOString();
-    changed();
+    typing.changes(sent.name);
   });
   return {
     get() {

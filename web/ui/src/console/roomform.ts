@@ -7,7 +7,7 @@ import { localMoments, type Moment } from "./moments.ts";
 import { isPlan, localClock, outline, type Plan } from "./outline.ts";
 import { slugOf } from "./slug.ts";
 import { Timeline } from "./timeline.ts";
-import { move, positionOf, type Handle } from "./windows.ts";
+import { move, typed, type Handle } from "./windows.ts";
 
 const quiet = 600; // milliseconds without typing before sentences change
 
@@ -29,18 +29,23 @@ class WindowFields {
   readonly #moments: Map<string, Moment>;
   readonly #lengths: HTMLInputElement[];
   readonly #fixed: { from: number; length: number }[];
-  #known: Plan;
+  #before: Plan | undefined; // somebody began to type
 
   constructor(form: HTMLFormElement) {
-    this.#moments = localMoments(form, () => this.#typed());
+    this.#moments = localMoments(form, {
+      begins: () => {
+        const plan = this.plan();
+        this.#before = isPlan(plan) ? plan : undefined;
+      },
+      changes: (name) => this.#typed(name),
+    });
     this.#lengths = [...form.querySelectorAll<HTMLInputElement>('input[name^="windows["][name$="].length"]')];
     this.#fixed = [...form.querySelectorAll<HTMLElement>("[data-fixed-from]")].map(({ dataset }) => ({
       from: Number(dataset.fixedFrom),
       length: Number(dataset.fixedLength),
     }));
     this.earliest = Number(form.dataset.earliest ?? 0);
-    for (const field of this.#lengths) field.addEventListener("input", () => this.#typed());
-    this.#known = this.plan();
+    for (const field of this.#lengths) field.addEventListener("input", () => this.#tell());
   }
 
   /** The room's times as they are typed; without rules when they cannot be read. */
@@ -88,23 +93,20 @@ class WindowFields {
     this.#tell();
   }
 
-  /** Lets what belongs to a typed boundary follow it, unless that would change what was typed. */
-  #typed(): void {
-    const plan = this.plan();
-    const moved = isPlan(this.#known) && plan.rules.length === this.#known.rules.length ? this.#following(plan) : undefined;
-    if (moved) this.#write(moved);
+  /** Lets what belongs to a typed moment follow it. Half of a date is a date, too,
+   * so everything follows from how it was before somebody began to type. */
+  #typed(name: string): void {
+    const time = this.#moments.get(name)?.get();
+    const handle = this.#handleOf(name);
+    const plan = this.#before && handle !== undefined && time !== undefined ? typed(this.#before, handle, time, this.earliest) : undefined;
+    if (plan) this.#write(plan);
     this.#tell();
   }
 
-  #following(plan: Plan): Plan | undefined {
-    const was = this.#known;
-    const handles = this.handles().map(({ handle }) => handle);
-    const different = handles.filter((handle) => positionOf(plan, handle) !== positionOf(was, handle));
-    const sameLengths = plan.rules.every(({ length }, i) => length === was.rules[i]!.length);
-    const [handle] = different;
-    if (handle === undefined || different.length > 1 || !sameLengths) return undefined;
-    const moved = move(was, handle, positionOf(plan, handle), this.earliest);
-    return positionOf(moved, handle) === positionOf(plan, handle) ? moved : undefined;
+  #handleOf(name: string): Handle | undefined {
+    if (name === "opens" || name === "starts" || name === "closes") return name;
+    const [, row] = /^windows\[([0-9]+)\]\.from$/.exec(name) ?? [];
+    return row === undefined ? undefined : this.#fixed.length + Number(row);
   }
 
   #write(plan: Plan): void {
@@ -123,8 +125,6 @@ class WindowFields {
   }
 
   #tell(): void {
-    const plan = this.plan();
-    if (isPlan(plan)) this.#known = plan;
     for (const tell of this.changed) tell();
   }
 }
@@ -187,8 +187,8 @@ function calculator(form: HTMLFormElement): void {
   const field = (name: string) => form.querySelector<HTMLInputElement>(`input[name="${name}"]`);
   const read = (): Flow | undefined => {
     const value = (name: string) => field(name)?.value ?? "";
-    const typed: Capacity = { capacity: value("capacity"), stay: value("stay"), people: value("people"), noShow: value("no_show") };
-    return flowOf(typed);
+    const form: Capacity = { capacity: value("capacity"), stay: value("stay"), people: value("people"), noShow: value("no_show") };
+    return flowOf(form);
   };
   const show = (): void => {
     const flow = read();
@@ -218,14 +218,14 @@ function trySale(form: HTMLFormElement): void {
   if (!button || !place) return;
   button.addEventListener("click", async (event) => {
     event.preventDefault();
-    const typed = new URLSearchParams();
-    for (const [name, value] of new FormData(form)) typed.append(name, String(value));
-    typed.set("part", "1");
+    const sent = new URLSearchParams();
+    for (const [name, value] of new FormData(form)) sent.append(name, String(value));
+    sent.set("part", "1");
     button.disabled = true;
     place.setAttribute("aria-busy", "true");
     say(place, "The crowd is on its way...");
     try {
-      const answer = await fetch(new URL(button.formAction), { method: "POST", body: typed, headers: { Accept: "text/html" }, redirect: "error" });
+      const answer = await fetch(new URL(button.formAction), { method: "POST", body: sent, headers: { Accept: "text/html" }, redirect: "error" });
       if (!answer.ok && answer.status !== 400) throw new Error(String(answer.status));
       const part = new DOMParser().parseFromString(await answer.text(), "text/html");
       place.replaceChildren(...part.body.childNodes);
@@ -245,11 +245,11 @@ function say(place: HTMLElement, text: string): void {
 
 /** Asks before what was typed is left behind. */
 function guardTyping(form: HTMLFormElement, windows: WindowFields): void {
-  let typed = false;
-  form.addEventListener("input", () => (typed = true));
-  windows.changed.push(() => (typed = true));
-  form.addEventListener("submit", () => (typed = false));
+  let changed = false;
+  form.addEventListener("input", () => (changed = true));
+  windows.changed.push(() => (changed = true));
+  form.addEventListener("submit", () => (changed = false));
   window.addEventListener("beforeunload", (event) => {
-    if (typed) event.preventDefault();
+    if (changed) event.preventDefault();
   });
 }

@@ -75,6 +75,26 @@ export function move(plan: Plan, handle: Handle, to: number, earliest = 0): Plan
   return next;
 }
 
+/** The plan after somebody has typed a moment; undefined when that goes with
+ * nothing. Whoever moves the opening behind the start, or the start before the
+ * opening, wants the whole room on another day. */
+export function typed(plan: Plan, handle: Handle, time: number, earliest = 0): Plan | undefined {
+  const [least, most] = bounds(plan, handle, earliest);
+  if (time >= least && time <= most) return move(plan, handle, time, earliest);
+  if ((handle === "opens" && time > most) || handle === "starts") return shift(plan, time - positionOf(plan, handle));
+  return undefined;
+}
+
+/** The whole plan at another time. */
+function shift({ starts, closes, rules }: Plan, by: number): Plan | undefined {
+  const moved = {
+    starts: starts + by,
+    closes: closes === never ? never : closes + by,
+    rules: rules.map(({ from, length }) => ({ from: from + by, length })),
+  };
+  return isPlan(moved) ? moved : undefined;
+}
+
 /** How long a rule holds. */
 function gap({ rules, closes }: Plan, i: number): number {
   return (rules[i + 1]?.from ?? closes) - rules[i]!.from;

@@ -11,6 +11,7 @@ import {
   positionOf,
   snap,
   summary,
+  typed,
   wholeView,
   zoom,
   type Handle,
@@ -124,6 +125,23 @@ test("nothing is moved before what is fixed", () => {
   };
   assert.equal(move(plan, 1, 0, 2 * hour).rules[1]!.from, 2 * hour);
   assert.equal(move(plan, "closes", 0, 6 * hour).closes, 6 * hour);
+});
+
+test("whoever types the opening or the start on another day moves the whole room", () => {
+  const day = 24 * hour;
+  const plan = move(usual, "opens", minute);
+  for (const [handle, from] of [["opens", plan.rules[0]!.from], ["starts", plan.starts]] as const) {
+    const by = handle === "opens" ? 3 * day : -30 * minute;
+    const later = typed({ ...plan, closes: day, rules: plan.rules.map(({ from, length }) => ({ from: from + hour, length })), starts: plan.starts + hour }, handle, from + hour + by);
+    assert.deepEqual(later, {
+      starts: plan.starts + hour + by,
+      closes: day + by,
+      rules: plan.rules.map(({ from, length }) => ({ from: from + hour + by, length })),
+    });
+  }
+  assert.deepEqual(typed(usual, "starts", hour), move(usual, "starts", hour));
+  assert.equal(typed(usual, 1, -hour), undefined);
+  assert.equal(typed(usual, "starts", -hour), undefined, "before 1970");
 });
 
 test("the view begins before the opening, and ends after the start", () => {
