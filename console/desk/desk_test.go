@@ -351,10 +351,28 @@ func TestList(t *testing.T) {
 	if _, err := d.Archive(ctx, owner, "room-3", true); err != nil {
 		t.Fatal(err)
 	}
+	of := uuid.New()
+	copied, err := d.Create(ctx, owner, room.Config{Slug: "room-2-rehearsal"}, desk.Place{RehearsalOf: &of})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page, err := d.List(ctx, viewer, desk.Filter{}); err != nil || len(page.List) != 5 {
+		t.Errorf("with a rehearsal: %d rooms, %v", len(page.List), err)
+	}
+	if err := copied.End(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for ended := false; !ended; time.Sleep(10 * time.Millisecond) { // the ticker notes it
+		record, err := d.Rooms.Options.Rooms.Get(ctx, copied.Slug)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended = record.Ended != nil
+	}
 	for _, test := range []struct {
 		filter desk.Filter
 		want   int
-	}{{desk.Filter{}, 4}, {desk.Filter{Archived: true}, 1}, {desk.Filter{Search: " ROOM-2 "}, 1}, {desk.Filter{Search: "theirs"}, 0}, {desk.Filter{Search: "%"}, 0}} {
+	}{{desk.Filter{}, 4}, {desk.Filter{Archived: true}, 2}, {desk.Filter{Search: " ROOM-2 "}, 1}, {desk.Filter{Search: "theirs"}, 0}, {desk.Filter{Search: "%"}, 0}} {
 		if page, err := d.List(ctx, viewer, test.filter); err != nil || len(page.List) != test.want {
 			t.Errorf("%+v: %d rooms, %v, want %d", test.filter, len(page.List), err, test.want)
 		}

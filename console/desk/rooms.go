@@ -19,7 +19,7 @@ import (
 // Filter is which rooms a list has.
 type Filter struct {
 	Search   string // in slug or title; empty for all
-	Archived bool   // those that are archived, rather than the others
+	Archived bool   // those that are archived, and rehearsals that are over, rather than the others
 	Cursor   string // [RoomPage.Next] of the page before; empty for the first
 	Most     int    // 0: [DefaultPage]
 }

@@ -114,7 +114,7 @@ func (s *Store) ListOpen(ctx context.Context) ([]Room, error) {
 type Selection struct {
 	Org      uuid.UUID
 	Search   string // in slug or title, without regard to case; empty for all
-	Archived bool   // those that are archived, rather than the others
+	Archived bool   // those that are archived, and rehearsals that are over, rather than the others
 	Before   *Room  // those that come after this one in the list; nil for the first
 	Most     int
 }
@@ -127,7 +127,7 @@ func (s *Store) ListOf(ctx context.Context, sel Selection) ([]Room, error) {
 		before, slug = sel.Before.Created, sel.Before.Slug
 	}
 	return s.list(ctx, `select `+columns+` from rooms
-		where org_id = $1 and (archived_at is not null) = $2 and ($3 = '' or strpos(slug, lower($3)) > 0 or strpos(lower(title), lower($3)) > 0)
+		where org_id = $1 and (archived_at is not null or rehearsal_of is not null and ended_at is not null) = $2 and ($3 = '' or strpos(slug, lower($3)) > 0 or strpos(lower(title), lower($3)) > 0)
 		and (created_at < $4 or created_at = $4 and slug > $5)
 		order by created_at desc, slug limit $6`, sel.Org, sel.Archived, sel.Search, before, slug, sel.Most)
 }
