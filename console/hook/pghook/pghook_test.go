@@ -1,0 +1,226 @@
+package pghook_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/console/hook/pghook"
+	"github.com/proofline/proofline/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
+
+var (
+	org = uuid.New()
+	now = time.Now().Truncate(time.Microsecond)
+)
+
+// store returns a store as the role the server works as.
+func store(t *testing.T) *pghook.Store {
+	t.Helper()
+	config, err := pglog.PoolConfig(pgtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pghook.NewStore(pool)
+}
+
+func endpoint(id uuid.UUID) pghook.Endpoint {
+	return pghook.Endpoint{Org: org, ID: id, URL: "https://example.com", Events: []string{}, Rooms: []string{}, Secret: []byte{1}, Created: now, Since: now}
+}
+
+func delivery(target uuid.UUID) pghook.Delivery {
+	return pghook.Delivery{Org: org, ID: uuid.Must(uuid.NewV7()), Target: target, Recipient: "https://example.com", Type: "test.ping", Payload: "{}", Created: now}
+}
+
+// count returns how many deliveries there are.
+func count(t *testing.T, s *pghook.Store) int {
+	t.Helper()
+	list, err := s.Deliveries(t.Context(), org, pghook.Filter{Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+// TestAdvance: of all who follow a room from one place, one stores what comes of
+// it; and who has claimed late finds nothing to do.
+func TestAdvance(t *testing.T) {
+	t.Parallel()
+	s, r := store(t), pghook.Room{ID: uuid.New(), Org: org}
+	for range 2 { // the second changes nothing
+		if err := s.Begin(t.Context(), r, pghook.Cursor{Next: 3, State: []byte(`{"called":2}`)}, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	was, ok, err := s.Claim(t.Context(), r.ID, now, now)
+	if err != nil || !ok || was.Next != 3 || string(was.State) != `{"called": 2}` {
+		t.Fatalf("claim: %+v, %t, %v", was, ok, err)
+	}
+	if _, ok, err := s.Claim(t.Context(), r.ID, now.Add(time.Second), now.Add(-time.Millisecond)); ok || err != nil {
+		t.Errorf("claimed by two within a moment: %t, %v", ok, err)
+	}
+	next := was
+	next.Next = 7
+	out := pghook.Outgoing{Deliveries: []pghook.Delivery{delivery(uuid.New())}}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if err := s.Advance(t.Context(), r.ID, was, next, out); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := count(t, s); n != 1 {
+		t.Errorf("%d deliveries", n)
+	}
+	slow, _, _ := s.Claim(t.Context(), r.ID, now.Add(time.Second), now.Add(time.Second))
+	quick, ok, err := s.Claim(t.Context(), r.ID, now.Add(2*time.Second), now.Add(2*time.Second))
+	if err != nil || !ok || quick.Next != 7 {
+		t.Fatalf("claim again: %+v, %t, %v", quick, ok, err)
+	}
+	done := quick
+	done.Done = true
+	another := pghook.Outgoing{Deliveries: []pghook.Delivery{delivery(uuid.New())}}
+	if err := errors.Join(s.Advance(t.Context(), r.ID, slow, slow, another), s.Advance(t.Context(), r.ID, quick, done, pghook.Outgoing{})); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, s); n != 1 {
+		t.Errorf("%d deliveries after one that was overtaken", n)
+	}
+	if _, ok, err := s.Claim(t.Context(), r.ID, now.Add(time.Hour), now.Add(time.Hour)); ok || err != nil {
+		t.Errorf("claimed after the end: %t, %v", ok, err)
+	}
+}
+
+// TestAlertsOnce: of all nodes that see the same trouble, one alerts.
+func TestAlertsOnce(t *testing.T) {
+	t.Parallel()
+	s := store(t)
+	send := func(kind, room string, at time.Time) {
+		t.Helper()
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				a := pghook.Alert{Org: org, Kind: kind, Room: room, At: at, Quiet: time.Minute, Deliveries: []pghook.Delivery{delivery(pghook.Mail)}}
+				if err := s.Send(t.Context(), pghook.Outgoing{Alerts: []pghook.Alert{a}}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	for i, c := range []struct {
+		kind, room string
+		at         time.Time
+	}{{"a", "x", now}, {"a", "y", now}, {"b", "x", now}, {"a", "x", now.Add(time.Minute)}} {
+		send(c.kind, c.room, c.at)
+		if n := count(t, s); n != i+1 {
+			t.Fatalf("%d deliveries after alert %d", n, i+1)
+		}
+	}
+	send("a", "x", now.Add(2*time.Minute-time.Millisecond))
+	if n := count(t, s); n != 4 {
+		t.Errorf("%d deliveries, one too early", n)
+	}
+}
+
+// TestMostEndpoints: many who add endpoints at once do not get beyond the limit.
+func TestMostEndpoints(t *testing.T) {
+	t.Parallel()
+	s := store(t)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	refused := 0
+	for range 8 {
+		all.Go(func() {
+			err := s.InsertEndpoint(t.Context(), endpoint(uuid.New()), 3)
+			mu.Lock()
+			defer mu.Unlock()
+			if errors.Is(err, pghook.ErrTooMany) {
+				refused++
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if list, err := s.Endpoints(t.Context(), org); err != nil || len(list) != 3 || refused != 5 {
+		t.Errorf("%d endpoints, %d refused, %v", len(list), refused, err)
+	}
+}
+
+// TestTakeOnce: of all nodes that look for work, one gets each delivery, and
+// what it does not finish comes back with the end of the lease.
+func TestTakeOnce(t *testing.T) {
+	t.Parallel()
+	s, id := store(t), uuid.New()
+	if err := s.InsertEndpoint(t.Context(), endpoint(id), 3); err != nil {
+		t.Fatal(err)
+	}
+	out := pghook.Outgoing{}
+	for range 20 {
+		out.Deliveries = append(out.Deliveries, delivery(id), delivery(pghook.Mail))
+	}
+	if err := s.Send(t.Context(), out); err != nil {
+		t.Fatal(err)
+	}
+	limits := pghook.Limits{Now: now, Until: now.Add(time.Minute), Lane: 4, Healthy: 32, Failing: 16}
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	taken := map[uuid.UUID]pghook.Taken{}
+	for range 8 {
+		all.Go(func() {
+			list, err := s.Take(t.Context(), limits)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Error(err)
+			}
+			for _, d := range list {
+				if _, ok := taken[d.ID]; ok {
+					t.Error("taken twice")
+				}
+				taken[d.ID] = d
+			}
+		})
+	}
+	all.Wait()
+	lanes := map[uuid.UUID]int{}
+	for _, d := range taken {
+		lanes[d.Target]++
+		if d.Attempts != 1 || d.Tries != 1 || (d.Secret == nil) != (d.Target == pghook.Mail) {
+			t.Errorf("taken %+v", d)
+		}
+	}
+	if fmt.Sprint(lanes[id], lanes[pghook.Mail]) != "4 4" {
+		t.Errorf("lanes %v", lanes)
+	}
+	for _, d := range taken { // one is finished late, when another node has it
+		again, err := s.Take(t.Context(), pghook.Limits{Now: limits.Until, Until: limits.Until.Add(time.Minute), Lane: 40, Healthy: 80})
+		if err != nil || len(again) != 40 {
+			t.Fatalf("after the lease %d, %v", len(again), err)
+		}
+		due := now.Add(time.Hour)
+		if _, err := s.Finish(t.Context(), d.Delivery, pghook.Attempt{Number: 1, At: now, Error: "late"}, &due); err != nil {
+			t.Fatal(err)
+		}
+		if got, log, err := s.Delivery(t.Context(), org, d.ID); err != nil || !got.Due.Equal(now) || len(log) != 1 {
+			t.Errorf("%+v, %v, %v", got, log, err)
+		}
+		break
+	}
+}
