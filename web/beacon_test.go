@@ -47,7 +47,7 @@ func TestBeaconRound(t *testing.T) {
 	eventually(t, "the draw waits for its round", func() bool {
 		shown := decode[struct {
 			Awaited []awaitedJSON `json:"awaited"`
-		}](answer{t, 200, nil, awaitedOf(s)})
+		}](answer{TB: t, status: 200, body: awaitedOf(s)})
 		if len(shown.Awaited) == 0 {
 			return false
 		}

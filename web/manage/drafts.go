@@ -22,10 +22,10 @@ type draftJSON struct {
 	Created  time.Time       `json:"created"`
 	Changed  time.Time       `json:"changed"`
 	By       string          `json:"changed_by"`
-	Problems []problemJSON   `json:"problems" doc:"What keeps it from being published now."`
+	Problems []draftProblem  `json:"problems" doc:"What keeps it from being published now."`
 }
 
-type problemJSON struct {
+type draftProblem struct {
 	Field  string `json:"field"`
 	Detail string `json:"detail"`
 }
@@ -33,10 +33,10 @@ type problemJSON struct {
 func newDraftJSON(d desk.Draft) draftJSON {
 	out := draftJSON{
 		ID: d.ID, Slug: d.Slug, Title: d.Title, Host: d.Host, Config: d.Draft.Config, Version: d.Version,
-		Created: d.Created.UTC(), Changed: d.Changed.UTC(), By: d.By, Problems: []problemJSON{},
+		Created: d.Created.UTC(), Changed: d.Changed.UTC(), By: d.By, Problems: []draftProblem{},
 	}
 	for _, p := range d.Problems {
-		out.Problems = append(out.Problems, problemJSON(p))
+		out.Problems = append(out.Problems, draftProblem(p))
 	}
 	return out
 }

@@ -38,7 +38,7 @@ func (a *API) Document(strict bool) []byte { return a.describe(strict) }
 //
 // https://spec.openapis.org/oas/v3.1.0
 func (a *API) describe(strict bool) []byte {
-	s := &schemas{strict: strict, named: map[string]schema{}}
+	s := &schemas{strict: strict, named: map[string]schema{"Problem": problemSchema}, types: map[string]reflect.Type{"Problem": nil}}
 	paths := map[string]map[string]any{}
 	for i := range a.routes {
 		r := &a.routes[i]
@@ -47,7 +47,6 @@ func (a *API) describe(strict bool) []byte {
 		}
 		paths[r.fullPath()][strings.ToLower(r.method)] = s.operation(r)
 	}
-	s.named["Problem"] = problemSchema
 	document := schema{
 		"openapi": "3.1.0",
 		"info": schema{

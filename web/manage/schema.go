@@ -26,6 +26,7 @@ type schema = map[string]any
 type schemas struct {
 	strict bool // answers have no members but these
 	named  map[string]schema
+	types  map[string]reflect.Type // whose schemas these are
 }
 
 func enum[T ~string](values ...T) schema {
@@ -93,7 +94,10 @@ func (s *schemas) reference(t reflect.Type, sent bool) schema {
 	if sent && !strings.HasSuffix(name, "Input") {
 		name += "Input"
 	}
-	if _, ok := s.named[name]; !ok {
+	if other, ok := s.types[name]; ok && other != t {
+		panic("two types are called " + name) // in the table of routes
+	} else if !ok {
+		s.types[name] = t
 		s.named[name] = nil // a type may hold itself
 		s.named[name] = s.object(t, sent)
 	}
