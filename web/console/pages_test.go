@@ -1,0 +1,53 @@
+package console
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/console/live"
+	"github.com/proofline/proofline/console/rehearse"
+)
+
+// TestPagesAreLookedAt wants the browser tests to know of every page: each is
+// looked at, or there is a reason why it is not one.
+func TestPagesAreLookedAt(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../e2e/stage/console-pages.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known struct{ Pages, Others map[string]string }
+	if err := json.Unmarshal(text, &known); err != nil {
+		t.Fatal(err)
+	}
+	everything := Options{
+		Accounts: &account.Accounts{}, Live: &live.Live{}, Hooks: &hook.Hooks{},
+		Desk: &desk.Desk{Options: desk.Options{Rehearsals: &rehearse.Rehearsals{}}},
+	}
+	c, err := New(everything) // nobody asks it anything
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := map[string]bool{}
+	for _, r := range c.Routes() {
+		if r.Method == GET {
+			routes[r.Path] = true
+		}
+	}
+	for path := range routes {
+		if known.Pages[path] == "" && known.Others[path] == "" {
+			t.Errorf("web/e2e/stage/console-pages.json does not know %s", path)
+		}
+	}
+	for _, list := range []map[string]string{known.Pages, known.Others} {
+		for path := range list {
+			if !routes[path] {
+				t.Errorf("web/e2e/stage/console-pages.json knows %s, which is no route", path)
+			}
+		}
+	}
+}
