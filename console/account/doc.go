@@ -13,6 +13,9 @@
 //	password ----> second factor (TOTP or recovery code) ----> session
 //	issuer   ----/                 when there is one
 //
+// The first sign-in by an issuer to an account that had a password takes the
+// password and all sessions away: see [Accounts.FinishOIDC].
+//
 // Passwords are hashed with argon2id, at most two at a time. Attempts that fail
 // count against the account and against the network: from the fifth on each has
 // to wait longer, and after ten there are ten an hour. Nothing locks an account

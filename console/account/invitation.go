@@ -140,10 +140,11 @@ func (a *Accounts) Uninvite(ctx context.Context, by Actor, id uuid.UUID) error {
 	if !by.May(Admin) {
 		return ErrForbidden
 	}
-	if err := a.Store.RemoveInvitation(ctx, by.Org, id); err != nil {
+	email, err := a.Store.RemoveInvitation(ctx, by.Org, id)
+	if err != nil {
 		return known(err)
 	}
-	return a.record(ctx, by, "member.uninvite", id.String(), nil)
+	return a.record(ctx, by, "member.uninvite", email, nil)
 }
 
 // Offer is what a link leads to.

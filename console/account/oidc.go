@@ -108,7 +108,8 @@ type claims struct {
 }
 
 // FinishOIDC takes what the issuer sends people back with, and what the
-// browser kept: [ErrOIDC], [ErrNoAccount], [ErrSignedOut] when it took too long.
+// browser kept. An account whose person was never at the issuer before loses its
+// password and its sessions to the one who is: [ErrOIDC], [ErrNoAccount], [ErrSignedOut] when it took too long.
 func (a *Accounts) FinishOIDC(ctx context.Context, cookie string, query url.Values, c Client) (SignedIn, error) {
 	var flow oidcFlow
 	if err := a.openJSON(sealOIDC, cookie, &flow); err != nil || a.Now().Unix() > flow.Until {
@@ -124,7 +125,7 @@ func (a *Accounts) FinishOIDC(ctx context.Context, cookie string, query url.Valu
 	if err != nil {
 		return SignedIn{}, err
 	}
-	p, err := a.identified(ctx, token, said)
+	p, tookOver, err := a.identified(ctx, token, said, flow.Person)
 	if err != nil {
 		return SignedIn{}, err
 	}
@@ -132,7 +133,9 @@ func (a *Accounts) FinishOIDC(ctx context.Context, cookie string, query url.Valu
 	case flow.Session == uuid.Nil && p.Factor != nil:
 		return a.pending(p, byOIDC)
 	case flow.Session == uuid.Nil:
-		return a.open(ctx, p, c, byOIDC)
+		in, err := a.open(ctx, p, c, byOIDC)
+		in.TookOver = tookOver
+		return in, err
 	case p.ID != flow.Person || a.Now().Sub(time.Unix(said.AuthTime, 0)) > authFresh:
 		return SignedIn{}, fmt.Errorf("%w anew: it was somebody else, or long ago", ErrOIDC)
 	}
@@ -170,28 +173,43 @@ func (a *Accounts) exchange(ctx context.Context, flow oidcFlow, code string) (*o
 // identified returns the person that an issuer vouches for: who signed in as
 // that subject before, else who has the verified address, else somebody new if
 // the domain is one of those that may.
-func (a *Accounts) identified(ctx context.Context, token *oidc.IDToken, said claims) (pgaccount.Person, error) {
-	p, err := a.Store.PersonByIdentity(ctx, token.Issuer, token.Subject)
+//
+// Addresses of accounts are not verified otherwise: whoever makes an invitation
+// has its link, too. So the first sign-in by an issuer takes password and
+// sessions away, unless it was begun in a session of that person: nobody keeps a
+// way into an account that was made for somebody else's address. The second
+// factor stays, so that the issuer alone is no way around it.
+func (a *Accounts) identified(ctx context.Context, token *oidc.IDToken, said claims, signedIn uuid.UUID) (p pgaccount.Person, tookOver bool, err error) {
+	p, err = a.Store.PersonByIdentity(ctx, token.Issuer, token.Subject)
 	if !errors.Is(err, pgaccount.ErrNotFound) {
-		return p, err
+		return p, false, err
 	}
 	email, ok := NormalEmail(said.Email)
 	if !ok || !said.Verified {
-		return p, fmt.Errorf("%w: it gives no verified e-mail address", ErrOIDC)
+		return p, false, fmt.Errorf("%w: it gives no verified e-mail address", ErrOIDC)
 	}
 	p, err = a.Store.PersonByEmail(ctx, email)
 	if errors.Is(err, pgaccount.ErrNotFound) {
-		return a.welcome(ctx, token, email, said.Name)
+		p, err = a.welcome(ctx, token, email, said.Name)
+		return p, false, err
 	}
 	if err != nil {
-		return p, err
+		return p, false, err
 	}
-	if err := a.Store.AddIdentity(ctx, p.ID, token.Issuer, token.Subject); errors.Is(err, pgaccount.ErrExists) {
-		return p, fmt.Errorf("%w: this address belongs to another account there now", ErrOIDC)
+	link := a.Store.TakeOver
+	if p.ID == signedIn {
+		link = a.Store.AddIdentity
+	}
+	if err := link(ctx, p.ID, token.Issuer, token.Subject); errors.Is(err, pgaccount.ErrExists) {
+		return p, false, fmt.Errorf("%w: this address belongs to another account there now", ErrOIDC)
 	} else if err != nil {
-		return p, err
+		return p, false, err
 	}
-	return p, a.recordEverywhere(ctx, p, "identity.add", map[string]any{"issuer": token.Issuer})
+	if err := a.recordEverywhere(ctx, p, "identity.add", map[string]any{"issuer": token.Issuer}); err != nil {
+		return p, false, err
+	}
+	now, err := a.Store.Person(ctx, p.ID)
+	return now, p.Password != now.Password, err
 }
 
 // welcome makes an account for somebody whose domain may have one.

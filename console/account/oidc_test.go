@@ -37,17 +37,26 @@ func ana(subject string) map[string]any {
 func TestOIDC(t *testing.T) {
 	t.Parallel()
 	k, i := oidcKit(t)
-	owner, _ := k.owner()
+	owner, before := k.owner()
 	in, err := k.through(i, nil, ana("1"))
-	if err != nil || k.session(in.Token).Person != owner.Person {
+	if err != nil || k.session(in.Token).Person != owner.Person || !in.TookOver {
 		t.Fatalf("%+v, %v", in, err)
+	}
+	_, err = k.Session(t.Context(), before)
+	wantError(t, "a session of whoever had the account", err, account.ErrSignedOut)
+	_, err = k.SignIn(t.Context(), owner.Email, password, browser)
+	wantError(t, "the password of whoever had the account", err, account.ErrCredentials)
+	if token, err := k.ChangePassword(t.Context(), k.session(in.Token), "", "a longer one than before"); err != nil {
+		t.Errorf("a password anew: %v", err)
+	} else {
+		in.Token = token
 	}
 	k.wantVerb(owner.Org, "identity.add")
 	_, err = k.through(i, nil, ana("2"))
 	wantError(t, "the address of somebody else now", err, account.ErrOIDC)
 	renamed := ana("1")
 	renamed["email"] = "new@example.com"
-	if in, err = k.through(i, nil, renamed); err != nil || k.session(in.Token).Person != owner.Person {
+	if in, err = k.through(i, nil, renamed); err != nil || k.session(in.Token).Person != owner.Person || in.TookOver {
 		t.Errorf("the same subject: %+v, %v", in, err)
 	}
 	stranger := map[string]any{"sub": "3", "email": "eve@example.com", "email_verified": true}
@@ -113,16 +122,12 @@ func TestOIDCFlow(t *testing.T) {
 func TestOIDCConfirm(t *testing.T) {
 	t.Parallel()
 	k, i := oidcKit(t)
-	owner, token := k.owner()
-	k.enrol(owner)
-	in, err := k.through(i, nil, ana("1"))
-	if err != nil || in.Token != "" || in.Pending == "" {
-		t.Fatalf("a second factor is asked for after the issuer, too: %+v, %v", in, err)
-	}
+	owner, _ := k.owner()
+	_, _, token := k.enrol(owner)
 	ben := k.member(owner.Actor(), "ben@example.com", account.Viewer)
 	k.pass(time.Hour)
 	claims := ana("1")
-	_, err = k.through(i, &owner, claims)
+	_, err := k.through(i, &owner, claims)
 	wantError(t, "without a time", err, account.ErrOIDC)
 	claims["auth_time"] = k.clock().Add(-6 * time.Minute).Unix()
 	_, err = k.through(i, &owner, claims)
@@ -130,11 +135,18 @@ func TestOIDCConfirm(t *testing.T) {
 	claims["auth_time"] = k.clock().Unix()
 	_, err = k.through(i, &ben, claims)
 	wantError(t, "somebody else", err, account.ErrOIDC)
-	if in, err = k.through(i, &owner, claims); err != nil || !k.session(in.Token).IsConfirmed(k.clock()) || k.session(in.Token).ID != owner.ID {
+	in, err := k.through(i, &owner, claims)
+	if err != nil || !k.session(in.Token).IsConfirmed(k.clock()) || k.session(in.Token).ID != owner.ID {
 		t.Errorf("confirmed %+v, %v", in, err)
 	}
 	_, err = k.Session(t.Context(), token)
 	wantError(t, "the token from before", err, account.ErrSignedOut)
+	if in, err = k.SignIn(t.Context(), owner.Email, password, browser); err != nil || in.Pending == "" {
+		t.Errorf("who was signed in keeps the password: %+v, %v", in, err)
+	}
+	if in, err = k.through(i, nil, ana("1")); err != nil || in.Token != "" || in.Pending == "" {
+		t.Errorf("a second factor is asked for after the issuer, too: %+v, %v", in, err)
+	}
 }
 
 // TestOIDCDown starts without the issuer and asks it again later.

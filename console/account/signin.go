@@ -33,6 +33,9 @@ type SignedIn struct {
 	Token   string // of the session, for the cookie; empty while a code is missing
 	Known   string // for the browser to keep
 	Pending string // for [Accounts.SignInCode], for [PendingLife]; empty with a Token
+	// TookOver tells that the account had a password until now, which the issuer's
+	// word has ended.
+	TookOver bool
 }
 
 // Ways to sign in, as they are recorded.

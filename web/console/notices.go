@@ -24,6 +24,7 @@ var notices = map[string]string{ //nolint:gosec // words, not secrets
 	"organization-changed": "The organization is changed.",
 	"outflow-changed":      "The outflow is changed. It stands in the public transcript.",
 	"password-changed":     "The password is changed. All other sessions have ended.",
+	"password-removed":     "Your password is removed: from now on you sign in with your identity provider. You can set a new one here.",
 	"paused":               "The line is paused. It stands in the public transcript.",
 	"rehearsal-started":    "The rehearsal begins in a few seconds.",
 	"rehearsal-stopped":    "The rehearsal is stopped.",

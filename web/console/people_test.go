@@ -572,7 +572,8 @@ func TestOIDCPages(t *testing.T) {
 	w.browser("192.0.2.7").get(back).leadsTo("/console/sign-in?done=sign-in-late&next=%2Fconsole")
 	planted := owner.token()
 	v.cookies[SessionCookie] = planted
-	v.get(back).leadsTo("/console/tokens")
+	v.get(back).leadsTo("/console/account?done=password-removed")
+	v.get("/console/account?done=password-removed").want(http.StatusOK).has("Your password is removed")
 	if v.token() == planted {
 		t.Error("the session has a token from before")
 	}

@@ -290,6 +290,9 @@ func (c *Console) finishOIDC(x *request) error {
 		page.Next = next
 		return x.refused("sign-in", "", page, err)
 	}
+	if in.TookOver {
+		next = Path + "/account?done=password-removed"
+	}
 	return x.enter(in, next)
 }
 

@@ -51,9 +51,10 @@ func (s *Store) CountInvitations(ctx context.Context, org uuid.UUID, now time.Ti
 	return value[int](ctx, s.pool, "count invitations", `select count(*) from invitations where org_id = $1 and expires_at > $2`, org, now)
 }
 
-// RemoveInvitation takes an invitation back; [ErrNotFound].
-func (s *Store) RemoveInvitation(ctx context.Context, org, id uuid.UUID) error {
-	return must(ctx, s.pool, "take back invitation", `delete from invitations where org_id = $1 and invitation_id = $2`, org, id)
+// RemoveInvitation takes an invitation back and returns its address;
+// [ErrNotFound].
+func (s *Store) RemoveInvitation(ctx context.Context, org, id uuid.UUID) (email string, err error) {
+	return value[string](ctx, s.pool, "take back invitation", `delete from invitations where org_id = $1 and invitation_id = $2 returning coalesce(email, '')`, org, id)
 }
 
 // Joining is who becomes a member by an invitation.

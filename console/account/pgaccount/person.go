@@ -131,6 +131,20 @@ func (s *Store) AddIdentity(ctx context.Context, person uuid.UUID, issuer, subje
 	return addIdentity(ctx, s.pool, person, issuer, subject)
 }
 
+// TakeOver notes who a person is at an issuer, as AddIdentity does, and takes
+// password and sessions from whoever had the account until then; [ErrExists].
+func (s *Store) TakeOver(ctx context.Context, person uuid.UUID, issuer, subject string) error {
+	return s.inTx(ctx, func(tx pgx.Tx) error {
+		if err := addIdentity(ctx, tx, person, issuer, subject); err != nil {
+			return err
+		}
+		if err := must(ctx, tx, "remove password", `update people set password = null where person_id = $1`, person); err != nil {
+			return err
+		}
+		return endOthers(ctx, tx, person, uuid.Nil)
+	})
+}
+
 func addIdentity(ctx context.Context, q querier, person uuid.UUID, issuer, subject string) error {
 	return exec(ctx, q, "store identity", `insert into identities (issuer, subject, person_id) values ($1, $2, $3)`, issuer, subject, person)
 }
