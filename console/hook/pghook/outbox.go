@@ -90,14 +90,19 @@ const take = `with lanes as (
 		e.secret, e.former_secret, e.former_until, coalesce(e.failures > 0, false)
 	from taken t left join hook_endpoints e on (e.org_id, e.endpoint_id) = (t.org_id, t.target)`
 
-// Take leases deliveries that are due, and counts the attempt.
-func (s *Store) Take(ctx context.Context, l Limits) ([]Taken, error) {
-	rows, _ := s.pool.Query(ctx, take, l.Now, l.Until, l.Lane, l.Healthy, l.Failing)
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Taken])
-	if err != nil {
-		return nil, fmt.Errorf("take deliveries: %w", err)
-	}
-	return list, nil
+// Take leases deliveries that are due, and counts the attempt. Nodes take turns,
+// each after what the one before it has taken: else they would all find the same
+// lane free.
+func (s *Store) Take(ctx context.Context, l Limits) (list []Taken, err error) {
+	err = s.write(ctx, "take deliveries", func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('proofline outbox of ' || current_schema(), 0))`); err != nil {
+			return err
+		}
+		rows, _ := tx.Query(ctx, take, l.Now, l.Until, l.Lane, l.Healthy, l.Failing)
+		list, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Taken])
+		return err
+	})
+	return list, err
 }
 
 // Attempt is what became of one attempt.
