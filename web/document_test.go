@@ -28,7 +28,7 @@ type contract struct {
 			RequestBody *struct {
 				Content map[string]struct{ Example any }
 			}
-			OperationID string
+			OperationID, Summary string
 		}
 	}
 }
