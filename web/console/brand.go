@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
@@ -37,14 +39,90 @@ type brands struct {
 // brandRoutes are the looks of a room, and how visitors see it.
 func (c *Console) brandRoutes() []route {
 	b := &brands{c, sync.OnceValues(func() (*page.Pages, error) { return openPages(c.Manifest) })}
-	return []route{
-		{GET, "/rooms/:slug/brand", account.Operate, b.show},
-		{POST, "/rooms/:slug/brand", account.Operate, b.save},
-		{POST, "/rooms/:slug/brand/check", account.Operate, b.check},
-		{GET, "/rooms/:slug/preview", account.Read, b.preview},
-		{GET, "/rooms/:slug/preview/frame", account.Read, b.frame},
-		{POST, "/rooms/:slug/preview/frame", account.Operate, b.unsaved},
+	var list []route
+	for _, of := range []string{"/rooms/:slug", "/drafts/:id"} {
+		list = append(list,
+			route{GET, of + "/brand", account.Operate, b.show},
+			route{POST, of + "/brand", account.Operate, b.save},
+			route{POST, of + "/brand/check", account.Operate, b.check},
+			route{GET, of + "/preview", account.Read, b.preview},
+			route{GET, of + "/preview/frame", account.Read, b.frame},
+			route{POST, of + "/preview/frame", account.Operate, b.unsaved},
+		)
 	}
+	return list
+}
+
+// subject is whose looks a page is about: a room, or a draft of one.
+type subject struct {
+	Path   string // of its pages
+	Slug   string
+	Title  string
+	Draft  bool
+	config room.Config
+	now    time.Time
+	room   page.Room // but what the brand says
+	// save stores a brand unless another than that of the tag is there;
+	// [desk.ErrChanged].
+	save  func(ctx context.Context, b room.Brand, base string) error
+	saved string // the notice
+}
+
+// subject finds the room or the draft that the path names.
+func (b *brands) subject(ctx context.Context, x *request) (subject, error) {
+	if x.Param("id") != "" {
+		d, err := b.draft(ctx, x)
+		return b.draftSubject(x, d), err
+	}
+	r, err := b.Desk.Room(ctx, x.Actor, x.Param("slug"))
+	if err != nil {
+		return subject{}, err
+	}
+	s := r.Snapshot()
+	return subject{
+		Path: Path + "/rooms/" + r.Slug, Slug: r.Slug, Title: s.Title, config: r.Config(), now: r.Now(), saved: "brand-saved",
+		room: page.Room{Slug: r.Slug, Title: s.Title, Message: s.Message, Origin: r.Origin, VKey: r.VKey},
+		save: func(ctx context.Context, sent room.Brand, base string) error {
+			_, err := b.Desk.Amend(ctx, x.Actor, r.Slug, room.Amendment{SettingsChange: room.SettingsChange{Brand: &sent}},
+				func(c room.Config) bool { return brandTag(c.Brand) == base })
+			return err
+		},
+	}, nil
+}
+
+// draftSubject is the same of a draft, which is not published.
+func (b *brands) draftSubject(x *request, d desk.Draft) subject {
+	c := d.Config()
+	title := cmp.Or(c.Title, c.Slug, "New room")
+	return subject{
+		Path: Path + "/drafts/" + d.ID.String(), Slug: c.Slug, Title: title, Draft: true, config: c, now: b.Now(), saved: "draft-saved",
+		room: page.Room{Slug: c.Slug, Title: title},
+		save: func(ctx context.Context, sent room.Brand, base string) error {
+			if brandTag(c.Brand) != base {
+				return desk.ErrChanged
+			}
+			config, err := withBrand(d.Draft.Config, sent)
+			if err == nil {
+				_, err = b.Desk.SaveDraft(ctx, x.Actor, d.ID, d.Version, d.Host, config)
+			}
+			return err
+		},
+	}
+}
+
+// withBrand returns a configuration with another brand. What else it says is
+// left as it is, even if it cannot be read.
+func withBrand(config json.RawMessage, b room.Brand) (json.RawMessage, error) {
+	members := map[string]json.RawMessage{}
+	if err := json.Unmarshal(config, &members); err != nil {
+		return nil, fmt.Errorf("read draft: %w", err)
+	}
+	text, err := json.Marshal(b)
+	if err != nil {
+		return nil, fmt.Errorf("write brand: %w", err)
+	}
+	members["brand"] = text
+	return json.Marshal(members)
 }
 
 // languageNames are the languages of the pages as an organizer reads them.
@@ -54,16 +132,16 @@ var languageNames = map[string]string{
 
 // brandView is what the form of a brand shows.
 type brandView struct {
-	Slug, Title string
-	Brand       room.Brand
-	Base        string // tag of the brand that is changed
-	Logos       []logoView
-	Languages   []languageView
-	Fonts       []string
-	Corners     []string
-	Contrast    []page.Finding
-	CSS         []style.Problem
-	Preview     previewView
+	subject
+	Brand     room.Brand
+	Base      string // tag of the brand that is changed
+	Logos     []logoView
+	Languages []languageView
+	Fonts     []string
+	Corners   []string
+	Contrast  []page.Finding
+	CSS       []style.Problem
+	Preview   previewView
 }
 
 // logoView is one of the two logos.
@@ -87,14 +165,14 @@ func defaultLanguage(b *room.Brand) string {
 	return room.Languages[0]
 }
 
-func newBrandView(r *room.Room, b room.Brand, base string) brandView {
+func newBrandView(of subject, b room.Brand, base string) brandView {
 	v := brandView{
-		Slug: r.Slug, Title: r.Snapshot().Title, Brand: b, Base: base, Fonts: room.Fonts, Corners: room.Corners,
+		subject: of, Brand: b, Base: base, Fonts: room.Fonts, Corners: room.Corners,
 		Logos: []logoView{
 			{"logo", "brand.logo", "Logo", b.Logo, aboutLogo(b.Scheme)},
 			{"dark_logo", "brand.dark.logo", "Another logo for dark pages", b.Dark.Logo, aboutLogo(b.Dark)},
 		},
-		Preview: newPreviewView(r.Slug, &b, "", "", ""),
+		Preview: newPreviewView(of, &b, "", "", ""),
 	}
 	for _, code := range room.Languages {
 		v.Languages = append(v.Languages, languageView{
@@ -127,12 +205,11 @@ func brandTag(b room.Brand) string {
 
 // show answers with the form.
 func (b *brands) show(x *request) error {
-	r, err := b.Desk.Room(x.Request().Context(), x.Actor, x.Param("slug"))
+	of, err := b.subject(x.Request().Context(), x)
 	if err != nil {
 		return err
 	}
-	settings, _ := r.Settings()
-	return x.page("room-brand", newBrandView(r, settings.Brand, brandTag(settings.Brand)))
+	return x.page("room-brand", newBrandView(of, of.config.Brand, brandTag(of.config.Brand)))
 }
 
 // save keeps what was sent, unless somebody else has changed the brand since
@@ -140,27 +217,29 @@ func (b *brands) show(x *request) error {
 func (b *brands) save(x *request) error {
 	ctx, cancel := x.wait()
 	defer cancel()
-	r, sent, problems, err := b.read(ctx, x)
+	of, sent, problems, err := b.read(ctx, x)
 	if err != nil {
 		return err
 	}
-	if len(problems) > 0 {
-		return x.render(http.StatusBadRequest, "room-brand", view{Data: newBrandView(r, sent, x.form("base")), Problems: problems})
-	}
 	base := x.form("base")
-	_, err = b.Desk.Amend(ctx, x.Actor, r.Slug, room.Amendment{SettingsChange: room.SettingsChange{Brand: &sent}},
-		func(c room.Config) bool { return brandTag(c.Brand) == base })
+	if len(problems) > 0 {
+		return x.render(http.StatusBadRequest, "room-brand", view{Data: newBrandView(of, sent, base), Problems: problems})
+	}
+	err = of.save(ctx, sent, base)
 	if errors.Is(err, desk.ErrChanged) {
-		settings, _ := r.Settings()
+		now, err := b.subject(ctx, x)
+		if err != nil {
+			return err
+		}
 		return x.render(http.StatusConflict, "room-brand", view{
-			Data:     newBrandView(r, sent, brandTag(settings.Brand)),
+			Data:     newBrandView(now, sent, brandTag(now.config.Brand)),
 			Problems: []fairness.Problem{{Detail: "Somebody else has changed the brand since you loaded this page. Nothing is saved yet: saving again puts what you see here in the place of theirs."}},
 		})
 	}
 	if err != nil {
-		return x.invalid("room-brand", newBrandView(r, sent, base), err)
+		return x.invalid("room-brand", newBrandView(of, sent, base), err)
 	}
-	return x.done("/rooms/"+r.Slug+"/brand", "brand-saved")
+	return x.done(strings.TrimPrefix(of.Path, Path)+"/brand", of.saved)
 }
 
 // findingJSON is a finding for scripts.
@@ -212,13 +291,13 @@ func (b *brands) check(x *request) error {
 }
 
 // read reads a brand out of a form, and lists everything wrong with it.
-func (b *brands) read(ctx context.Context, x *request) (*room.Room, room.Brand, []fairness.Problem, error) {
-	r, err := b.Desk.Room(ctx, x.Actor, x.Param("slug"))
+func (b *brands) read(ctx context.Context, x *request) (subject, room.Brand, []fairness.Problem, error) {
+	of, err := b.subject(ctx, x)
 	if err != nil {
-		return nil, room.Brand{}, nil, err
+		return of, room.Brand{}, nil, err
 	}
 	if err := x.readUpload(); err != nil {
-		return nil, room.Brand{}, nil, err
+		return of, room.Brand{}, nil, err
 	}
 	sent := x.brand()
 	var problems []fairness.Problem
@@ -233,7 +312,7 @@ func (b *brands) read(ctx context.Context, x *request) (*room.Room, room.Brand, 
 		}
 		*logo.into = url
 	}
-	return r, sent, append(problems, sent.Problems()...), nil
+	return of, sent, append(problems, sent.Problems()...), nil
 }
 
 // readUpload reads a form with files.

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/fairness"
@@ -274,7 +275,7 @@ func TestBrandEscapes(t *testing.T) {
 	s.upload(owner, path+"/brand", nil, append(texts, "base", base)...).want(http.StatusSeeOther)
 	clean("the stored form", s.get(owner, path+"/brand").want(http.StatusOK))
 	clean("the preview", s.get(owner, path+"/preview?state="+url.QueryEscape(attack)).want(http.StatusOK))
-	for _, state := range newPreviewView("looks", &room.Brand{}, "", "", "").States {
+	for _, state := range newPreviewView(subject{}, &room.Brand{}, "", "", "").States {
 		a := s.get(owner, path+"/preview/frame?state="+state.Name).want(http.StatusOK)
 		clean(state.Name, a)
 		if !strings.Contains(a.body, html.EscapeString(attack[:10])) {
@@ -321,5 +322,42 @@ func TestPreview(t *testing.T) {
 	s.upload(operator, frame, nil, "color", "#00", "font", "serif", "css", "h1{").want(http.StatusOK).has("ui-serif").lacks("--accent:#00")
 	if got := brandOf(r).Color; got != "#7a1fa2" {
 		t.Errorf("a preview changed the colour to %s", got)
+	}
+}
+
+// TestDraftBrand gives looks to a draft, one that cannot be published yet too,
+// and shows what visitors will see.
+func TestDraftBrand(t *testing.T) {
+	t.Parallel()
+	s := newConsole(t)
+	actor := identities()[operator].Actor
+	d, err := s.desk.SaveDraft(s.Context(), actor, uuid.Nil, 0, "", json.RawMessage(`{"slug":"Not a slug","title":"Autumn tour","claim":"7m","targets":["https://shop.example.com"],"opens":"one day"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/console/drafts/" + d.ID.String()
+	base := s.get(operator, path+"/brand").want(http.StatusOK).has("Autumn tour", `action="`+path+`/brand"`, `data-check="`+path+`/brand/check"`, "before and after").base()
+	logo := dotOf(t, 1)
+	s.upload(operator, path+"/brand", []file{{"logo_file", logo}}, "base", base, "color", "#7a1fa2", "text.en.headline", "Hello").leadsTo(path + "/brand?done=draft-saved")
+	s.post(operator, path+"/brand", "base", base, "color", "#000000").want(http.StatusConflict).has("Somebody else has changed the brand")
+	s.post(operator, path+"/brand", "base", base, "color", "red").want(http.StatusBadRequest).has("must be a colour")
+	stored, err := s.desk.Draft(s.Context(), actor, d.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := room.Brand{Scheme: room.Scheme{Logo: logoURL(logo), Color: "#7a1fa2"}, Texts: map[string]room.Texts{"en": {Headline: "Hello"}}}
+	if diff := cmp.Diff(want, stored.Config().Brand); diff != "" || !strings.Contains(string(stored.Draft.Config), `"one day"`) {
+		t.Errorf("%s in %s", diff, stored.Draft.Config)
+	}
+	s.upload(operator, path+"/brand/check", nil, "color", "red").want(http.StatusOK).has(`"field":"brand.color"`)
+	s.get(viewer, path+"/preview").want(http.StatusOK).has(`src="`+path+`/preview/frame?`, "Autumn tour").lacks("Rehearsal")
+	s.get(viewer, path+"/preview/frame?state=called").want(http.StatusOK).has("Autumn tour", "Hello", "--accent:#7a1fa2", "6:18", "shop.example.com")
+	s.upload(operator, path+"/preview/frame", nil, "color", "#004d40").want(http.StatusOK).has("--accent:#004d40")
+	for _, page := range []string{"/brand", "/preview", "/preview/frame"} {
+		s.get(stranger, path+page).want(http.StatusNotFound)
+	}
+	for _, page := range []string{"/brand", "/brand/check", "/preview/frame"} {
+		s.post(stranger, path+page, "base", base).want(http.StatusNotFound)
+		s.post(viewer, path+page, "base", base).want(http.StatusForbidden)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // previewView is what is chosen of a preview.
 type previewView struct {
-	Slug, Title         string
+	subject
 	State, Lang, Scheme string
 	States              []page.Example
 	Languages           []languageView
@@ -24,9 +24,9 @@ type previewView struct {
 
 // newPreviewView chooses what is there: the first of all states, the room's
 // own language, a light page.
-func newPreviewView(slug string, b *room.Brand, state, lang, scheme string) previewView {
+func newPreviewView(of subject, b *room.Brand, state, lang, scheme string) previewView {
 	v := previewView{
-		Slug: slug, State: page.PreviewOf(page.Sample{}, state).Name, States: page.Previews(page.Sample{}),
+		subject: of, State: page.PreviewOf(page.Sample{}, state).Name, States: page.Previews(page.Sample{}),
 		Lang: string(page.Match("", lang, looks.Languages(b)...)), Scheme: string(style.Light),
 	}
 	if scheme == string(style.Dark) {
@@ -40,24 +40,20 @@ func newPreviewView(slug string, b *room.Brand, state, lang, scheme string) prev
 
 // preview answers with the page that shows what visitors see.
 func (b *brands) preview(x *request) error {
-	r, err := b.Desk.Room(x.Request().Context(), x.Actor, x.Param("slug"))
+	of, err := b.subject(x.Request().Context(), x)
 	if err != nil {
 		return err
 	}
-	settings, _ := r.Settings()
-	v := newPreviewView(r.Slug, &settings.Brand, x.QueryParam("state"), x.QueryParam("lang"), x.QueryParam("scheme"))
-	v.Title = r.Snapshot().Title
-	return x.page("room-preview", v)
+	return x.page("room-preview", newPreviewView(of, &of.config.Brand, x.QueryParam("state"), x.QueryParam("lang"), x.QueryParam("scheme")))
 }
 
 // frame answers with the page as a visitor sees it, with sample figures.
 func (b *brands) frame(x *request) error {
-	r, err := b.Desk.Room(x.Request().Context(), x.Actor, x.Param("slug"))
+	of, err := b.subject(x.Request().Context(), x)
 	if err != nil {
 		return err
 	}
-	settings, _ := r.Settings()
-	return b.picture(x, r, settings.Brand, x.QueryParam)
+	return b.picture(x, of, of.config.Brand, x.QueryParam)
 }
 
 // unsaved is frame with a brand that is not stored. What is wrong with it is
@@ -65,11 +61,11 @@ func (b *brands) frame(x *request) error {
 func (b *brands) unsaved(x *request) error {
 	ctx, cancel := x.wait()
 	defer cancel()
-	r, sent, _, err := b.read(ctx, x)
+	of, sent, _, err := b.read(ctx, x)
 	if err != nil {
 		return err
 	}
-	return b.picture(x, r, sent, x.form)
+	return b.picture(x, of, sent, x.form)
 }
 
 // framePolicy is what a preview may load: it has its own style in it, by a
@@ -78,7 +74,7 @@ func (b *brands) unsaved(x *request) error {
 const framePolicy = "default-src 'none'; style-src 'self' 'nonce-%s'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
 // picture answers with one state of a visitor's page in a brand.
-func (b *brands) picture(x *request, r *room.Room, of room.Brand, chosen func(string) string) error {
+func (b *brands) picture(x *request, of subject, shown room.Brand, chosen func(string) string) error {
 	pages, err := b.visitor()
 	if err != nil {
 		return err
@@ -87,14 +83,14 @@ func (b *brands) picture(x *request, r *room.Room, of room.Brand, chosen func(st
 	if err != nil {
 		return err
 	}
-	v := newPreviewView(r.Slug, &of, chosen("state"), chosen("lang"), chosen("scheme"))
-	in := page.Inline{Nonce: nonce, CSS: cssIn(&of, style.Scheme(v.Scheme)), Logo: of.Logo}
-	if v.Scheme == string(style.Dark) && of.Dark.Logo != "" {
-		in.Logo = of.Dark.Logo
+	v := newPreviewView(of, &shown, chosen("state"), chosen("lang"), chosen("scheme"))
+	in := page.Inline{Nonce: nonce, CSS: cssIn(&shown, style.Scheme(v.Scheme)), Logo: shown.Logo}
+	if v.Scheme == string(style.Dark) && shown.Dark.Logo != "" {
+		in.Logo = shown.Dark.Logo
 	}
 	var body bytes.Buffer
-	if err := pages.Preview(&body, page.PreviewOf(sampleOf(r, &of, page.Lang(v.Lang)), v.State).View, in); err != nil {
-		return fmt.Errorf("preview %s: %w", r.Slug, err)
+	if err := pages.Preview(&body, page.PreviewOf(of.sample(&shown, page.Lang(v.Lang)), v.State).View, in); err != nil {
+		return fmt.Errorf("preview %s: %w", of.Path, err)
 	}
 	x.Response().Header().Set("Content-Security-Policy", fmt.Sprintf(framePolicy, nonce))
 	return x.HTMLBlob(http.StatusOK, body.Bytes())
@@ -112,18 +108,14 @@ func cssIn(b *room.Brand, scheme style.Scheme) []byte {
 	return css
 }
 
-// sampleOf is what previews of a room are made of.
-func sampleOf(r *room.Room, b *room.Brand, lang page.Lang) page.Sample {
-	s := r.Snapshot()
-	settings, _ := r.Settings()
-	sample := page.Sample{
-		Room: page.Room{
-			Slug: r.Slug, Title: s.Title, Message: s.Message, Origin: r.Origin, VKey: r.VKey,
-			Offered: looks.Languages(b), Texts: looks.Texts(b, lang),
-		},
-		Lang: lang, Now: r.Now(), Claim: time.Duration(r.Policy().Claim) * time.Millisecond,
+// sample is what previews are made of.
+func (s subject) sample(b *room.Brand, lang page.Lang) page.Sample {
+	sample := page.Sample{Room: s.room, Lang: lang, Now: s.now, Claim: room.DefaultClaim}
+	sample.Room.Offered, sample.Room.Texts = looks.Languages(b), looks.Texts(b, lang)
+	if s.config.Claim != nil {
+		sample.Claim = time.Duration(*s.config.Claim)
 	}
-	if u, ok := settings.Target(""); ok {
+	if u, ok := s.config.Target(""); ok {
 		sample.Target = u.Scheme + "://" + u.Host
 	}
 	return sample
