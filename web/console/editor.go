@@ -386,7 +386,7 @@ func (e *edit) conflict(ctx context.Context) error {
 	}
 	yours, other := newRoomForm(typed, e.editor.Form.Host), newRoomForm(theirs.Draft.Config, theirs.Host)
 	return e.render(http.StatusConflict, "room-conflict", view{Data: conflictPage{
-		Title: "Somebody else has saved this draft", Who: theirs.By, Changed: theirs.Changed,
+		Title: "This draft was changed meanwhile", Who: theirs.By, Changed: theirs.Changed,
 		Rows: differences(other.lines(), yours.lines()), Action: e.editor.Action(), Button: "Save mine over it", Fields: e.sentAgain(), Back: e.editor.Action(),
 	}})
 }

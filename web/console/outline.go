@@ -48,10 +48,12 @@ func isSchedule(starts, closes fairness.Time, rules []fairness.WindowRule) bool 
 	if len(rules) == 0 || len(rules) > fairness.MaxRules || starts < rules[0].From {
 		return false
 	}
-	for i, r := range rules {
-		if r.Length < fairness.MinWindow || r.Length > fairness.MaxWindow || r.From < 0 || r.From >= closes || i > 0 && r.From <= rules[i-1].From {
+	before := fairness.Time(-1)
+	for _, r := range rules {
+		if r.Length < fairness.MinWindow || r.Length > fairness.MaxWindow || r.From <= before || r.From >= closes {
 			return false
 		}
+		before = r.From
 	}
 	return true
 }

@@ -435,7 +435,7 @@ func (x *request) settingsConflict(r *room.Room, page settingsPage) error {
 	x.Request().PostForm.Set("do", "save")
 	path := Path + "/rooms/" + r.Slug + "/settings"
 	return x.render(http.StatusConflict, "room-conflict", view{Data: conflictPage{
-		Title: "Somebody else has changed this room", Rows: differences(theirs.lines(), page.Form.lines()),
+		Title: "This room was changed meanwhile", Rows: differences(theirs.lines(), page.Form.lines()),
 		Action: path, Button: "Save mine over it", Fields: x.sentAgain(), Back: path,
 	}})
 }

@@ -190,7 +190,7 @@ func TestSettingsTogether(t *testing.T) {
 	theirs := s.get(operator, settingsPath).want(http.StatusOK)
 	s.post(owner, settingsPath, mine.settingsOf("outflow.per_minute", "500")...).leadsTo(settingsPath + "?done=settings-saved")
 	conflict := s.post(operator, settingsPath, theirs.settingsOf("outflow.per_minute", "90", "title", "Winter")...).want(http.StatusConflict).
-		has("Somebody else has changed this room", ">500<", ">90<", ">Winter<")
+		has("This room was changed meanwhile", ">500<", ">90<", ">Winter<")
 	if got := r.Config().Outflow.PerMinute; got != 500 {
 		t.Errorf("outflow %d", got)
 	}

@@ -8,6 +8,7 @@ import { blocks, bounds, markStep, positionOf, snap, summary, wholeView, zoom, t
 const svgSpace = "http://www.w3.org/2000/svg";
 const height = 64; // of the drawing, in pixels
 const fallbackWidth = 600;
+const nameWidth = 56; // of a handle's name, about
 
 /** How a timeline is connected with a form. */
 export interface Connection {
@@ -116,6 +117,7 @@ export class Timeline {
         this.#handles.delete(handle);
       }
     }
+    const named: number[] = []; // where names stand
     for (const { handle, name } of wanted) {
       const button = this.#handles.get(handle) ?? this.#addHandle(handle);
       const time = positionOf(plan, handle);
@@ -123,6 +125,11 @@ export class Timeline {
       button.hidden = x < -1 || x > this.#width + 1 || time === never;
       button.style.insetInlineStart = `${Math.min(Math.max(x, 0), this.#width)}px`;
       button.dataset.name = name;
+      if (typeof handle !== "number" && !button.hidden) {
+        const level = named.filter((at) => Math.abs(at - x) < nameWidth).length;
+        button.dataset.level = String(level);
+        named.push(x);
+      }
       const [least, most] = bounds(plan, handle, this.#form.earliest);
       button.setAttribute("aria-label", `${name}, on the timeline`);
       button.setAttribute("aria-valuemin", String(Math.round(least / 1000)));
