@@ -58,7 +58,7 @@ const endpointColumns = `org_id, endpoint_id, url, events, rooms, description, s
 // to: what happened meanwhile is not told.
 const forgetCursors = `delete from hook_cursors where org_id = $1
 	and not exists (select from hook_endpoints where org_id = $1 and disabled = '')
-	and not exists (select from hook_alerts where org_id = $1)`
+	and not exists (select from hook_alerts where org_id = $1 and cardinality(emails) + cardinality(endpoints) > 0)`
 
 // InsertEndpoint stores a new endpoint; [ErrTooMany] when the organization has
 // so many already.
@@ -208,7 +208,8 @@ func (s *Store) SetAlerts(ctx context.Context, a Alerts) error {
 			return err
 		}
 		_, err := tx.Exec(ctx, `insert into hook_alerts (`+alertColumns+`) values ($1, $2, $3, $4, $5, $6)
-			on conflict (org_id) do update set emails = $2, endpoints = $3, kinds = $4, no_shows = $5`,
+			on conflict (org_id) do update set emails = $2, endpoints = $3, kinds = $4, no_shows = $5,
+			since = case when cardinality(hook_alerts.emails) + cardinality(hook_alerts.endpoints) > 0 then hook_alerts.since else $6 end`,
 			a.Org, a.Emails, a.Endpoints, a.Kinds, a.NoShows, a.Since)
 		return err
 	})

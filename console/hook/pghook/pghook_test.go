@@ -138,6 +138,55 @@ func TestAlertsOnce(t *testing.T) {
 	}
 }
 
+// TestSince: alerts are of what happens since somebody is told, and following
+// begins anew then.
+func TestSince(t *testing.T) {
+	t.Parallel()
+	s, r := store(t), pghook.Room{ID: uuid.New(), Org: org}
+	set := func(at time.Time, emails ...string) time.Time {
+		t.Helper()
+		a := pghook.Alerts{Org: org, Emails: append([]string{}, emails...), Endpoints: []uuid.UUID{}, Kinds: []string{"a"}, NoShows: 30, Since: at}
+		if err := s.SetAlerts(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Alerts(t.Context(), org)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Since
+	}
+	isFollowed := func() bool {
+		t.Helper()
+		_, ok, err := s.Claim(t.Context(), r.ID, now, now.Add(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	for i, c := range []struct {
+		at       time.Duration
+		emails   []string
+		since    time.Duration
+		followed bool
+	}{
+		{0, nil, 0, false},
+		{1, []string{"a@example.com"}, 1, false},
+		{2, []string{"b@example.com"}, 1, true},
+		{3, nil, 1, true},
+		{4, []string{"a@example.com"}, 4, false},
+	} {
+		if err := s.Begin(t.Context(), r, pghook.Cursor{State: []byte(`{}`)}, now); err != nil {
+			t.Fatal(err)
+		}
+		if since := set(now.Add(c.at*time.Minute), c.emails...); !since.Equal(now.Add(c.since * time.Minute)) {
+			t.Errorf("step %d: since %v, want %d min", i, since.Sub(now), c.since)
+		}
+		if isFollowed() != c.followed {
+			t.Errorf("step %d: followed %t", i, !c.followed)
+		}
+	}
+}
+
 // TestMostEndpoints: many who add endpoints at once do not get beyond the limit.
 func TestMostEndpoints(t *testing.T) {
 	t.Parallel()
