@@ -278,6 +278,7 @@ func TestFigures(t *testing.T) {
 	if got := decode[struct{ Arrivals int }](loose(s.get("/v1/rooms/sale/figures").want(http.StatusOK))); got.Arrivals != 1 {
 		t.Errorf("figures %+v", got)
 	}
+	s.get("/v1/rooms/sale/recent").want(http.StatusOK)
 	s.get("/v1/rooms/sale/history").want(http.StatusOK)
 	if a := s.get("/v1/rooms/sale/history?format=csv&step=5m").want(http.StatusOK); !strings.HasPrefix(a.header.Get("Content-Type"), "text/csv") {
 		t.Errorf("%v: %s", a.header, a.body)
@@ -295,5 +296,27 @@ func TestFigures(t *testing.T) {
 	s.post("/v1/rooms/sale/archive", "").want(http.StatusOK)
 	if list := decode[roomListJSON](s.get("/v1/rooms?archived=true")).Rooms; len(list) != 1 || list[0].Archived == nil {
 		t.Errorf("archived %+v", list)
+	}
+}
+
+// TestBrandCheck says what becomes of colours, and stores nothing.
+func TestBrandCheck(t *testing.T) {
+	t.Parallel()
+	s := newTenants(t)
+	type check struct {
+		Problems []fieldError
+		CSS      []struct{}
+		Contrast []struct{ Scheme string }
+	}
+	got := decode[check](loose(s.post("/v1/brand-checks", `{"brand":{"color":"#ffff00"}}`).want(http.StatusOK)))
+	if len(got.Problems) != 0 || len(got.Contrast) == 0 {
+		t.Errorf("%+v", got)
+	}
+	got = decode[check](loose(s.post("/v1/brand-checks", `{"brand":{"color":"yellow"}}`).want(http.StatusOK)))
+	if len(got.Problems) != 1 || got.Problems[0].Field != "brand.color" {
+		t.Errorf("%+v", got)
+	}
+	for _, body := range []string{`{}`, `{"title":"x"}`, `{"brand":{},"title":"x"}`, `{`} {
+		s.post("/v1/brand-checks", body).problem(http.StatusBadRequest, "invalid")
 	}
 }

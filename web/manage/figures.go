@@ -23,6 +23,10 @@ func (a *API) figureRoutes() []route {
 			summary: "Show what a room is doing now", more: "They change once a second.", out: live.Figures{}, do: a.showFigures,
 		},
 		{
+			method: http.MethodGet, path: "rooms/{slug}/recent", scope: account.Read, name: "showRecent", tag: tag,
+			summary: "Show the last 15 minutes of a room, second by second", more: "As far as the node that answers has them in memory.", out: live.Series{}, do: a.showRecent,
+		},
+		{
 			method: http.MethodGet, path: "rooms/{slug}/history", scope: account.Read, name: "showHistory", tag: tag,
 			summary: "Show a room minute by minute",
 			query: []parameter{
@@ -61,6 +65,17 @@ func (a *API) showFigures(c *call) (reply, error) {
 		return reply{}, err
 	}
 	return answer(f)
+}
+
+func (a *API) showRecent(c *call) (reply, error) {
+	if err := a.mayLook(c); err != nil {
+		return reply{}, err
+	}
+	s, err := a.Live.Recent(c, c.param("slug"))
+	if err != nil {
+		return reply{}, err
+	}
+	return answer(s)
 }
 
 // wantsCSV reads which format is wanted.

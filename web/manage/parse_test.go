@@ -1,0 +1,89 @@
+package manage
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/room"
+)
+
+// TestMatches reads If-Match headers.
+func TestMatches(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]bool{
+		`"a"`: true, `"b"`: false, `"b", "a"`: true, `*`: true, `W/"a"`: false, ``: false, `a`: false, ` "a" `: true, `"b",*`: true, `,`: false,
+	} {
+		if got := matches(header, `"a"`); got != want {
+			t.Errorf("%q: %t, want %t", header, got, want)
+		}
+	}
+}
+
+func FuzzMatches(f *testing.F) {
+	f.Add(`"a", "b"`)
+	f.Fuzz(func(t *testing.T, header string) {
+		if matches(header, `"tag"`) && !strings.Contains(header, `"tag"`) && !strings.Contains(header, "*") {
+			t.Errorf("%q matches", header)
+		}
+	})
+}
+
+// FuzzDecode reads bodies. What cannot be read is the sender's fault.
+func FuzzDecode(f *testing.F) {
+	f.Add(`{"url":"https://example.com","events":["room.ended"]}`)
+	f.Add(`{"url":7} {}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		_, err := decode[hook.EndpointConfig](&call{body: []byte(body)})
+		if wrong, ok := err.(*room.InvalidError); err != nil && (!ok || len(wrong.Problems) == 0 || wrong.Problems[0].Detail == "") { //nolint:errorlint // as it is
+			t.Errorf("%q: %v", body, err)
+		}
+		if _, _, err := splitHost([]byte(body)); err != nil {
+			if _, ok := err.(*room.InvalidError); !ok { //nolint:errorlint // as it is
+				t.Errorf("%q: %v", body, err)
+			}
+		}
+	})
+}
+
+// FuzzKey: a key is printable, and has no quotes of its own.
+func FuzzKey(f *testing.F) {
+	f.Add(`"one"`)
+	f.Add(`"one`)
+	f.Fuzz(func(t *testing.T, header string) {
+		form := keyForm.FindStringSubmatch(header)
+		if form == nil {
+			return
+		}
+		if key := form[1] + form[2]; key == "" || len(key) > 200 || strings.ContainsAny(key, "\" \n") || form[1] != "" && form[2] != "" {
+			t.Errorf("%q is the key %q", header, key)
+		}
+	})
+}
+
+// TestNextLink leads to the same list, further on.
+func TestNextLink(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequest(http.MethodGet, "/v1/rooms?search=a%26b&limit=2&cursor=old", nil)
+	if got, want := nextLink(r.URL, "new"), `</v1/rooms?cursor=new&limit=2&search=a%26b>; rel="next"`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestGuardWithoutServerToken: an empty token opens nothing.
+func TestGuardWithoutServerToken(t *testing.T) {
+	t.Parallel()
+	a := New(Options{Status: func(error) int { return 0 }})
+	for _, authorization := range []string{"", "Bearer", "Bearer ", "Bearer x", "Basic x"} {
+		r := httptest.NewRequest(http.MethodGet, "/v1/rooms", nil)
+		r.Header.Set("Authorization", authorization)
+		c := echo.New().NewContext(r, httptest.NewRecorder())
+		if err := a.Guard(func(echo.Context) error { return nil })(c); err != ErrToken { //nolint:errorlint // as it is
+			t.Errorf("%q: %v", authorization, err)
+		}
+	}
+}
