@@ -2,6 +2,7 @@ package room
 
 import (
 	"sync"
+	"time"
 
 	"github.com/proofline/proofline/fairness"
 )
@@ -9,8 +10,9 @@ import (
 // Limit is what max_active means for the line: so many people may be called at
 // once, and others as places at the site become free.
 type Limit struct {
-	Free      uint64  // people who may be called before max_active is reached
-	PerMinute float64 // places that become free a minute, at least; above 0
+	Free      uint64    // people who may be called before max_active is reached
+	First     time.Time // when the next place becomes free after that, at the latest
+	PerMinute float64   // places that become free a minute from then on, at least; above 0
 }
 
 // limit returns what max_active means now, when places were seen to become free
@@ -21,9 +23,20 @@ func (l *live) limit(seen float64) *Limit {
 	if most == 0 {
 		return nil
 	}
-	p := l.Policy()
-	longest := float64(p.Claim) + float64(p.Session) + float64(sessionLag)
-	return &Limit{Free: most - min(most, l.active(l.Now())), PerMinute: max(float64(most)*60_000/longest, seen)}
+	now, p := l.Now(), l.Policy()
+	session := fairness.Time(p.Session) + sessionLag
+	longest := fairness.Time(p.Claim) + session
+	sure := float64(most) * 60_000 / float64(longest)
+	limit := &Limit{Free: most - min(most, l.active(now)), PerMinute: max(sure, seen)}
+	first := now + longest
+	if there := l.within(now); len(there) > 0 {
+		first = there[0] + session
+	}
+	if seen >= sure {
+		first = now // they become free all the time
+	}
+	limit.First = timeOf(first)
+	return limit
 }
 
 // How long, and how often, the places that become free are looked at.

@@ -14,23 +14,25 @@ func TestExpectedLimit(t *testing.T) {
 	drawn := func(ahead uint64) fairness.Standing {
 		return fairness.Standing{Status: fairness.StatusDrawn, AheadMin: ahead, AheadMax: ahead}
 	}
+	in := func(minutes float64) time.Time { return moment.Add(time.Duration(minutes * float64(time.Minute))) }
 	for _, test := range []struct {
 		name   string
 		limit  *Limit
 		ahead  uint64
-		latest float64 // minutes, before the slack
+		latest float64 // minutes
 	}{
-		{"no limit", nil, 999, 10},
-		{"among the free", &Limit{1000, 1}, 999, 10},
-		{"behind the free", &Limit{100, 10}, 999, 1 + 90},
-		{"a full site", &Limit{0, 10}, 999, 100},
-		{"faster than the outflow", &Limit{0, 1000}, 999, 10},
-		{"nobody ahead", &Limit{0, 0.5}, 0, 2},
+		{"no limit", nil, 999, 12.5},
+		{"among the free", &Limit{1000, in(20), 1}, 999, 12.5},
+		{"behind the free", &Limit{100, in(0), 10}, 999, 1 + 89.9*1.25},
+		{"behind the free, who go late", &Limit{100, in(7), 10}, 999, 7 + 89.9*1.25},
+		{"a full site", &Limit{0, in(3), 10}, 999, 3 + 99.9*1.25},
+		{"faster than the outflow", &Limit{0, in(0), 1000}, 999, 12.5},
+		{"next, and the site is full", &Limit{0, in(20), 2.5}, 0, 20},
 	} {
 		s := Snapshot{Outflow: fairness.Outflow{PerMinute: 100}, Limit: test.limit}
 		got, _ := s.Expected(drawn(test.ahead), moment)
-		if want := time.Duration(test.latest * 1.25 * float64(time.Minute)); (got.Latest.Sub(moment) - want).Abs() > time.Millisecond {
-			t.Errorf("%s: at the latest after %v, want %v", test.name, got.Latest.Sub(moment), want)
+		if (got.Latest.Sub(in(test.latest))).Abs() > time.Millisecond {
+			t.Errorf("%s: at the latest after %v, want %v min", test.name, got.Latest.Sub(moment), test.latest)
 		}
 		if want := s.calls(test.ahead); got.Earliest.Sub(moment) != want {
 			t.Errorf("%s: not before %v, want %v", test.name, got.Earliest.Sub(moment), want)
@@ -73,10 +75,16 @@ func TestLimit(t *testing.T) {
 	if l := r.Snapshot().Limit; l == nil || l.Free != 3 || l.PerMinute < 50 || l.PerMinute > 52 { // three every 3.5 s
 		t.Fatalf("limit of an empty room %+v", l)
 	}
-	admit(t, r)
+	if first := r.Snapshot().Limit.First.Sub(r.Snapshot().latest); first != 3500*time.Millisecond {
+		t.Errorf("the first place is free %v after the room is made", first)
+	}
+	_, pass := admit(t, r)
 	admit(t, r)
 	if got := free(); got != 1 {
 		t.Errorf("%d places are free, want 1", got)
+	}
+	if late := r.Snapshot().Limit.First.Sub(pass.Expires); late < 0 || late > time.Second { // passes expire with a whole second
+		t.Errorf("the first place is free %v after the first pass expires", late)
 	}
 	if _, err := r.Join(t.Context(), newVisitor(r).ticket); err != nil {
 		t.Fatal(err)

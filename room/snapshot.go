@@ -105,8 +105,7 @@ func (s *Snapshot) Expected(st fairness.Standing, now time.Time) (Span, bool) {
 		from = drawn
 	}
 	earliest := from.Add(s.calls(st.AheadMin))
-	latest := from.Add(s.slowly(st.AheadMax+1) * 5 / 4)
-	return Span{earliest, latest}, true
+	return Span{earliest, s.lastCall(from, st.AheadMax+1)}, true
 }
 
 // calls returns how long it takes to call so many people.
@@ -114,13 +113,21 @@ func (s *Snapshot) calls(people uint64) time.Duration {
 	return lasts(people, float64(max(s.Outflow.PerMinute, 1)))
 }
 
-// slowly is calls where the site may be full before.
-func (s *Snapshot) slowly(people uint64) time.Duration {
-	took := s.calls(people)
-	if l := s.Limit; l != nil && people > l.Free {
-		took = max(took, s.calls(l.Free)+lasts(people-l.Free, l.PerMinute))
+// lastCall returns when so many people are called at the latest, from a moment on.
+func (s *Snapshot) lastCall(from time.Time, people uint64) time.Time {
+	at := from.Add(s.calls(people) * 5 / 4)
+	l := s.Limit
+	if l == nil || people <= l.Free {
+		return at
 	}
-	return took
+	full := from.Add(s.calls(l.Free))
+	if full.Before(l.First) {
+		full = l.First
+	}
+	if slow := full.Add(lasts(people-l.Free-1, l.PerMinute) * 5 / 4); at.Before(slow) {
+		return slow
+	}
+	return at
 }
 
 // lasts returns how long so many people take at a rate a minute, at most a

@@ -113,7 +113,7 @@ func TestExpectedOrder(t *testing.T) {
 	for range 20_000 {
 		s := &Snapshot{Starts: moment.Add(time.Duration(random.Int64N(1e15))), Outflow: fairness.Outflow{PerMinute: random.Uint32() >> random.IntN(32)}}
 		if random.IntN(2) == 0 {
-			s.Limit = &Limit{random.Uint64() >> random.IntN(64), random.ExpFloat64() + 1e-9}
+			s.Limit = &Limit{random.Uint64() >> random.IntN(64), moment.Add(time.Duration(random.Int64N(1e15))), random.ExpFloat64() + 1e-9}
 		}
 		now := moment.Add(time.Duration(random.Int64N(1e15)))
 		a, b := someone(), someone()

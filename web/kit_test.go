@@ -280,8 +280,9 @@ type (
 			PerMinute uint32 `json:"per_minute"`
 			MaxActive uint32 `json:"max_active"`
 			// Where max_active limits, else they are not there.
-			Free  *uint64  `json:"free"`
-			Freed *float64 `json:"freed_per_minute"`
+			Free  *uint64    `json:"free"`
+			First *time.Time `json:"first_free"`
+			Freed *float64   `json:"freed_per_minute"`
 		} `json:"outflow"`
 		Window  *windowJSON  `json:"window"`
 		Windows []windowJSON `json:"windows"`

@@ -149,6 +149,7 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 	o.number("max_active", uint64(s.Outflow.MaxActive))
 	if l := s.Limit; l != nil {
 		o.number("free", l.Free)
+		o.time("first_free", l.First)
 		o.decimal("freed_per_minute", l.PerMinute)
 	}
 	if s.Pull {

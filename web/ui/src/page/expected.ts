@@ -22,14 +22,16 @@ export function expect(place: Place, room: Room, now: number): Range | undefined
   const from = Math.max(now, room.starts, place.state === "waiting" ? place.draws : 0);
   return {
     earliest: from + callTime(min, room.perMinute),
-    latest: from + (slowly(max + 1, room) * 5) / 4,
+    latest: latest(from, max + 1, room),
   };
 }
 
-/** How long it takes to call so many people where the site may be full before. */
-function slowly(people: number, { perMinute, free, freed }: Room): number {
-  const took = callTime(people, perMinute);
-  return people > free ? Math.max(took, callTime(free, perMinute) + ((people - free) / freed) * minute) : took;
+/** When so many people are called at the latest, where the site may be full before. */
+function latest(from: number, people: number, { perMinute, free, firstFree, freed }: Room): number {
+  const at = from + (callTime(people, perMinute) * 5) / 4;
+  if (people <= free) return at;
+  const full = Math.max(from + callTime(free, perMinute), firstFree);
+  return Math.max(at, full + (((people - free - 1) / freed) * minute * 5) / 4);
 }
 
 const minute = 60_000;

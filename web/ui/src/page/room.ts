@@ -10,7 +10,8 @@ export interface Room {
   starts: number;
   perMinute: number;
   free: number; // people who may be called before the site is full
-  freed: number; // places a minute that become free then, at least
+  firstFree: number; // when the next place becomes free after that, at the latest
+  freed: number; // places a minute that become free from then on, at least
   drawn: number; // places drawn
   called: number; // places called
   groups: Map<number, number>; // people in the latest windows
@@ -36,6 +37,7 @@ export function readRoom(json: unknown): Room {
     starts: doc.time("starts"),
     perMinute: doc.at("outflow").number("per_minute"),
     free: doc.at("outflow").number("free", Infinity),
+    firstFree: doc.at("outflow").time("first_free", 0),
     freed: doc.at("outflow").number("freed_per_minute", Infinity),
     drawn: line.number("drawn"),
     called: line.number("called"),
@@ -93,7 +95,8 @@ class Reader {
     return member.#value;
   }
 
-  time(name: string): number {
+  time(name: string, missing?: number): number {
+    if (missing !== undefined && this.at(name).#value === undefined) return missing;
     const time = Date.parse(this.text(name));
     if (Number.isNaN(time)) throw this.at(name).#wrong("a time");
     return time;

@@ -19,12 +19,13 @@ test("the expectation of the server", () => {
 
 test("a full site slows the line down", () => {
   // The same cases are in the server's test.
-  for (const [free, freed, minutes] of [
-    [Infinity, Infinity, 10], [1000, 1, 10], [100, 10, 1 + 90], [0, 10, 100], [0, 1000, 10],
+  for (const [ahead, free, firstFree, freed, minutes] of [
+    [999, Infinity, 0, Infinity, 12.5], [999, 1000, 20, 1, 12.5], [999, 100, 0, 10, 1 + 89.9 * 1.25], [999, 100, 7, 10, 7 + 89.9 * 1.25],
+    [999, 0, 3, 10, 3 + 99.9 * 1.25], [999, 0, 0, 1000, 12.5], [0, 0, 20, 2.5, 20],
   ] as const) {
-    const got = expect(drawnOf(2000), roomOf({ free, freed }), noon);
-    assert.equal(got?.earliest, at(9.99));
-    assert.ok(Math.abs((got?.latest ?? 0) - at(minutes * 1.25)) < 1, `${free} free, ${freed} a minute`);
+    const got = expect(drawnOf(1001 + ahead), roomOf({ free, firstFree: at(firstFree), freed }), noon);
+    assert.equal(got?.earliest, at(ahead / 100));
+    assert.ok(Math.abs((got?.latest ?? 0) - at(minutes)) < 1, `${ahead} ahead, ${free} free, ${freed} a minute: ${got?.latest}`);
   }
 });
 

@@ -14,13 +14,15 @@ const document = {
 test("a state document", () => {
   assert.deepEqual(readRoom(document), {
     size: 5, phase: "serving", paused: false, held: false, full: false, message: "Hello", opens: Date.UTC(2030, 4, 1, 11), starts: Date.UTC(2030, 4, 1, 12),
-    perMinute: 60, free: Infinity, freed: Infinity, drawn: 18, called: 2, groups: new Map([[3, 7]]), after: 2000, jitter: 0.3, listenAhead: 100, now: Date.UTC(2030, 4, 1, 12) + 500,
+    perMinute: 60, free: Infinity, firstFree: 0, freed: Infinity, drawn: 18, called: 2, groups: new Map([[3, 7]]), after: 2000, jitter: 0.3, listenAhead: 100, now: Date.UTC(2030, 4, 1, 12) + 500,
   });
 });
 
 test("a room with a limit at its site", () => {
-  const { free, freed } = readRoom({ ...document, outflow: { per_minute: 60, max_active: 5, free: 0, freed_per_minute: 0.25 } });
-  assert.deepEqual([free, freed], [0, 0.25]);
+  const limited = { per_minute: 60, max_active: 5, free: 0, first_free: "2030-05-01T12:07:00.000Z", freed_per_minute: 0.25 };
+  const { free, firstFree, freed } = readRoom({ ...document, outflow: limited });
+  assert.deepEqual([free, firstFree, freed], [0, Date.UTC(2030, 4, 1, 12, 7), 0.25]);
+  assert.throws(() => readRoom({ ...document, outflow: { ...limited, first_free: "soon" } }));
   assert.throws(() => readRoom({ ...document, outflow: { per_minute: 60, max_active: 5, free: "2" } }));
 });
 

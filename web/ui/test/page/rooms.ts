@@ -17,6 +17,7 @@ export function roomOf(change: Partial<Room> = {}): Room {
     starts: noon - 30 * minute,
     perMinute: 100,
     free: Infinity,
+    firstFree: 0,
     freed: Infinity,
     drawn: 3000,
     called: 1000,
