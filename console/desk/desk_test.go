@@ -378,3 +378,30 @@ func TestList(t *testing.T) {
 		}
 	}
 }
+
+// TestAmendManyAtOnce: changes that are to be of what was read hold a connection
+// each while they need another one. More of them than there are connections
+// must not wait for each other.
+func TestAmendManyAtOnce(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	for _, slug := range []string{"one", "two"} {
+		create(t, d, owner, slug)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	const many = 40
+	failed := make(chan error, many)
+	for i := range many {
+		go func() {
+			title := fmt.Sprint("Sale ", i)
+			_, err := d.Amend(ctx, owner, []string{"one", "two"}[i%2], room.Amendment{Title: &title}, func(room.Config) bool { return true })
+			failed <- err
+		}()
+	}
+	for range many {
+		if err := <-failed; err != nil {
+			t.Fatal(err)
+		}
+	}
+}

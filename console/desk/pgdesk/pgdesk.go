@@ -23,10 +23,13 @@ var (
 )
 
 // Store reads and writes what the desk keeps. Safe for concurrent use.
-type Store struct{ pool *pgxpool.Pool }
+type Store struct {
+	pool  *pgxpool.Pool
+	turns *turns
+}
 
 // NewStore returns a store on a migrated database.
-func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool, newTurns(pool.Config().MaxConns)} }
 
 // Outcome is what became of an act.
 type Outcome string
@@ -169,15 +172,4 @@ func (s *Store) draft(ctx context.Context, query string, args ...any) (Draft, er
 		return Draft{}, fmt.Errorf("draft: %w", err)
 	}
 	return d, nil
-}
-
-// Locked runs do while no other node runs one for the same room.
-func (s *Store) Locked(ctx context.Context, roomID uuid.UUID, do func(context.Context) error) error {
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('proofline/desk/' || $1, 0))`, roomID.String()); err != nil {
-			return fmt.Errorf("lock room: %w", err)
-		}
-		return do(ctx)
-	})
-	return err //nolint:wrapcheck // of do, or wrapped
 }

@@ -1,0 +1,95 @@
+package pgdesk
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// Locked runs do while nobody else runs one for the same room, on any node.
+//
+// It holds a connection while do works with others, and while another node
+// works on the room. So those of one node take turns before they get one: there
+// are always connections left for what do needs, and for everybody else.
+func (s *Store) Locked(ctx context.Context, roomID uuid.UUID, do func(context.Context) error) error {
+	leave, err := s.turns.take(ctx, roomID)
+	if err != nil {
+		return fmt.Errorf("lock room: %w", err)
+	}
+	defer leave()
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('proofline/desk/' || $1, 0))`, roomID.String()); err != nil {
+			return fmt.Errorf("lock room: %w", err)
+		}
+		return do(ctx)
+	})
+	return err //nolint:wrapcheck // of do, or wrapped
+}
+
+// lockedShare is which part of the connections may hold locks.
+const lockedShare = 4
+
+// turns are those of one node. Safe for concurrent use.
+type turns struct {
+	places chan struct{} // holds one value for each room that is worked on
+
+	mu    sync.Mutex // guards both below
+	rooms map[uuid.UUID]*turn
+}
+
+// turn is that of one room.
+type turn struct {
+	taken chan struct{} // holds a value while somebody has it
+	wants int           // have it, or wait for it
+}
+
+func newTurns(conns int32) *turns {
+	return &turns{places: make(chan struct{}, max(1, conns/lockedShare)), rooms: map[uuid.UUID]*turn{}}
+}
+
+// take waits for the turn of a room, and then for a place: however many want the
+// same room, it takes one place.
+func (t *turns) take(ctx context.Context, roomID uuid.UUID) (leave func(), err error) {
+	one := t.queue(roomID)
+	select {
+	case one.taken <- struct{}{}:
+	case <-ctx.Done():
+		t.quit(roomID, one)
+		return nil, ctx.Err()
+	}
+	select {
+	case t.places <- struct{}{}:
+	case <-ctx.Done():
+		<-one.taken
+		t.quit(roomID, one)
+		return nil, ctx.Err()
+	}
+	return func() {
+		<-t.places
+		<-one.taken
+		t.quit(roomID, one)
+	}, nil
+}
+
+func (t *turns) queue(roomID uuid.UUID) *turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	one := t.rooms[roomID]
+	if one == nil {
+		one = &turn{taken: make(chan struct{}, 1)}
+		t.rooms[roomID] = one
+	}
+	one.wants++
+	return one
+}
+
+func (t *turns) quit(roomID uuid.UUID, one *turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if one.wants--; one.wants == 0 {
+		delete(t.rooms, roomID)
+	}
+}
