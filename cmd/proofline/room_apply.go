@@ -122,10 +122,10 @@ func (a *applying) printPlan(steps []apply.Step) error {
 	for _, s := range steps {
 		name := "room " + s.Slug
 		var err error
-		switch {
-		case s.Action == apply.Create:
+		switch s.Action {
+		case apply.Create:
 			err = a.printf("+ %s: create\n", name)
-		case s.Action == apply.Keep:
+		case apply.Keep:
 			err = a.printf("= %s: nothing to change\n", name)
 		}
 		for _, d := range s.Changes {

@@ -200,8 +200,8 @@ func (a *API) location(folder, name string) string {
 // whoever reads the rest.
 func splitHost(body []byte) (host string, config []byte, err error) {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(body, &members) != nil || members["host"] == nil {
-		return "", body, nil
+	if err := json.Unmarshal(body, &members); err != nil || members["host"] == nil {
+		return "", body, nil //nolint:nilerr // see above
 	}
 	var text *string
 	if json.Unmarshal(members["host"], &text) != nil {
