@@ -172,7 +172,7 @@ func (h *Hooks) Redeliver(ctx context.Context, a account.Actor, id uuid.UUID) er
 		return err
 	}
 	h.signal()
-	return h.record(ctx, a, "webhook.redelivered", d.Recipient, map[string]any{"delivery": id, "type": d.Type})
+	return h.record(ctx, a, "webhook.redelivered", siteOf(d.Recipient), map[string]any{"delivery": id, "type": d.Type})
 }
 
 // deliveryTo makes a delivery of an event.

@@ -145,7 +145,7 @@ func (h *Hooks) CreateEndpoint(ctx context.Context, a account.Actor, c EndpointC
 		return Endpoint{}, "", known(err)
 	}
 	h.signalListener()
-	return endpointOf(e), secret, h.record(ctx, a, "webhook.created", c.URL, map[string]any{"id": id, "events": c.Events, "rooms": c.Rooms})
+	return endpointOf(e), secret, h.record(ctx, a, "webhook.created", siteOf(c.URL), map[string]any{"id": id, "events": c.Events, "rooms": c.Rooms})
 }
 
 // on puts the configuration into a row.
@@ -221,7 +221,7 @@ func (h *Hooks) UpdateEndpoint(ctx context.Context, a account.Actor, id uuid.UUI
 		return Endpoint{}, known(err)
 	}
 	h.signalListener()
-	return endpointOf(e), h.record(ctx, a, "webhook.changed", e.URL, map[string]any{"id": id, "enabled": e.Disabled == "", "events": e.Events, "rooms": e.Rooms})
+	return endpointOf(e), h.record(ctx, a, "webhook.changed", siteOf(e.URL), map[string]any{"id": id, "enabled": e.Disabled == "", "events": e.Events, "rooms": e.Rooms})
 }
 
 // of returns the configuration of a row with the change.
@@ -267,7 +267,7 @@ func (h *Hooks) DeleteEndpoint(ctx context.Context, a account.Actor, id uuid.UUI
 	if err != nil {
 		return known(err)
 	}
-	return h.record(ctx, a, "webhook.deleted", e.URL, map[string]any{"id": id})
+	return h.record(ctx, a, "webhook.deleted", siteOf(e.URL), map[string]any{"id": id})
 }
 
 // RotateSecret gives an endpoint a new secret, which is returned and never shown
@@ -289,7 +289,7 @@ func (h *Hooks) RotateSecret(ctx context.Context, a account.Actor, id uuid.UUID)
 	if err != nil {
 		return "", known(err)
 	}
-	return secret, h.record(ctx, a, "webhook.rotated", e.URL, map[string]any{"id": id})
+	return secret, h.record(ctx, a, "webhook.rotated", siteOf(e.URL), map[string]any{"id": id})
 }
 
 // Ping sends a test.ping, and returns the delivery, which is under way then.
@@ -315,7 +315,7 @@ func (h *Hooks) Ping(ctx context.Context, a account.Actor, id uuid.UUID) (Delive
 	}
 	h.signal()
 	d.State, d.Due = string(Waiting), &d.Created
-	return deliveryOf(d), h.record(ctx, a, "webhook.tested", e.URL, map[string]any{"id": id})
+	return deliveryOf(d), h.record(ctx, a, "webhook.tested", siteOf(e.URL), map[string]any{"id": id})
 }
 
 // disable disables an endpoint that cannot go on, and alerts its organization,

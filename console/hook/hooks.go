@@ -10,6 +10,7 @@ import (
 	mathrand "math/rand/v2"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -174,6 +175,17 @@ func (h *Hooks) record(ctx context.Context, a account.Actor, verb, object string
 		return nil
 	}
 	return h.Acts.Record(ctx, a, verb, object, detail)
+}
+
+// siteOf is what acts say of a recipient: of a URL its site alone. Path and query
+// are for many receivers the secret that lets one in, and everybody in the
+// organization reads acts.
+func siteOf(recipient string) string {
+	u, err := url.Parse(recipient)
+	if err != nil || u.Host == "" {
+		return recipient
+	}
+	return u.Scheme + "://" + u.Host
 }
 
 // may refuses who may not operate rooms.
