@@ -142,16 +142,14 @@ function sayWindows(form: HTMLFormElement, windows: WindowFields): void {
   const say = (): void => {
     const sentences = outline(windows.plan(), localClock);
     if (sentences.length === 0) sentences.push("As soon as the times and windows can be read, examples stand here.");
-    if (sentences.join("\n") === [...list.children].map((item) => item.textContent).join("\n")) return;
-    list.replaceChildren(
-      ...sentences.map((sentence) => {
-        const item = document.createElement("li");
-        item.textContent = sentence;
-        return item;
-      }),
-    );
+    while (list.children.length > sentences.length) list.lastElementChild?.remove();
+    for (const [i, sentence] of sentences.entries()) {
+      const item = list.children[i] ?? list.appendChild(document.createElement("li"));
+      if (item.textContent !== sentence) item.textContent = sentence; // so that only news are spoken
+    }
   };
   say();
+  list.setAttribute("aria-live", "polite");
   let timer: ReturnType<typeof setTimeout> | undefined;
   windows.changed.push(() => {
     clearTimeout(timer);
