@@ -19,6 +19,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -77,7 +79,25 @@ func newAct(actor account.Actor, verb, object string, detail map[string]any) (pg
 	if err != nil {
 		return pgdesk.Act{}, fmt.Errorf("write act: %w", err)
 	}
-	return pgdesk.Act{ActorKind: actor.Kind.String(), ActorID: actor.ID, Actor: actor.Name, Verb: verb, Object: object, Detail: text}, nil
+	object = strings.ToValidUTF8(strings.ReplaceAll(object, "\x00", unshown), unshown)
+	return pgdesk.Act{ActorKind: actor.Kind.String(), ActorID: actor.ID, Actor: actor.Name, Verb: verb, Object: object, Detail: storable(text)}, nil
+}
+
+// unshown is in the place of what the database does not hold. An act is noted
+// before anybody looks whether its input is right.
+const unshown = "\uFFFD"
+
+// escapes are what a backslash of JSON begins.
+var escapes = regexp.MustCompile(`\\(u0000|.)`)
+
+// storable replaces NULs in JSON.
+func storable(text []byte) []byte {
+	return escapes.ReplaceAllFunc(text, func(escape []byte) []byte {
+		if string(escape) == `\u0000` {
+			return []byte(unshown)
+		}
+		return escape
+	})
 }
 
 // act notes what is about to be done, does it, and notes the outcome.

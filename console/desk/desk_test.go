@@ -261,10 +261,16 @@ func TestDrafts(t *testing.T) {
 	if _, err := d.Publish(ctx, owner, draft.ID, draft.Version); !errors.Is(err, desk.ErrChanged) {
 		t.Errorf("an old version is published: %v", err)
 	}
-	for _, text := range []string{``, `[]`, `null`, `{"title":"\u0000"}`, `"` + strings.Repeat("x", 300<<10) + `"`} {
-		if _, err := d.SaveDraft(ctx, owner, uuid.Nil, 0, "", json.RawMessage(text)); err == nil {
-			t.Errorf("draft of %.20q is saved", text)
+	for _, text := range []string{
+		``, `[]`, `null`, `"` + strings.Repeat("x", 300<<10) + `"`,
+		`{"title":"\u0000"}`, `{"title":"\ud800"}`, "{\"title\":\"\xff\"}", `{"max_waiting":1e999999}`,
+	} {
+		if _, err := d.SaveDraft(ctx, owner, uuid.Nil, 0, "", json.RawMessage(text)); !isInvalid(err) {
+			t.Errorf("draft of %.20q: %v", text, err)
 		}
+	}
+	if _, err := d.SaveDraft(ctx, owner, uuid.Nil, 0, "a\x00b", json.RawMessage(`{}`)); !isInvalid(err) {
+		t.Errorf("draft of an odd host: %v", err)
 	}
 	for _, a := range []account.Actor{another, {Org: account.MainOrg}} {
 		want := desk.ErrDraftUnknown
@@ -404,4 +410,54 @@ func TestAmendManyAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestManyDrafts: a list has all drafts of an organization, so there is a limit.
+func TestManyDrafts(t *testing.T) {
+	t.Parallel()
+	d, ctx := newDesk(t), t.Context()
+	save := func(actor account.Actor) error {
+		_, err := d.SaveDraft(ctx, actor, uuid.Nil, 0, "", json.RawMessage(`{}`))
+		return err
+	}
+	for range pgdesk.MaxDrafts {
+		if err := save(owner); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := save(owner); !errors.Is(err, account.ErrTooMany) {
+		t.Errorf("one more: %v", err)
+	}
+	if err := save(another); err != nil {
+		t.Errorf("of another organization: %v", err)
+	}
+}
+
+// TestActsOfAnything: what is wrong is refused as that, though it is noted before
+// somebody looks at it.
+func TestActsOfAnything(t *testing.T) {
+	t.Parallel()
+	d, ctx := newDesk(t), t.Context()
+	for _, c := range []room.Config{{Slug: "a\x00b"}, {Slug: "a\xffb"}, {Slug: "sale", Title: "a\x00b"}} {
+		if _, err := d.Create(ctx, owner, c, desk.Place{}); !isInvalid(err) {
+			t.Errorf("%q, %q: %v", c.Slug, c.Title, err)
+		}
+	}
+	acts, err := d.Acts(ctx, owner, "", uuid.Nil, 0)
+	if err != nil || len(acts.List) != 3 || acts.List[0].Outcome != pgdesk.Refused || acts.List[2].Object != "a\uFFFDb" || !strings.Contains(string(acts.List[0].Detail), "a\uFFFDb") {
+		t.Errorf("%+v, %v", acts, err)
+	}
+	detail := map[string]any{"backslash": `\u0000`}
+	if err := d.Record(ctx, owner, "test", "x", detail); err != nil {
+		t.Fatal(err)
+	}
+	acts, err = d.Acts(ctx, owner, "x", uuid.Nil, 0)
+	if err != nil || string(acts.List[0].Detail) != `{"backslash": "\\u0000"}` {
+		t.Errorf("%s, %v", acts.List[0].Detail, err)
+	}
+}
+
+func isInvalid(err error) bool {
+	_, ok := errors.AsType[*room.InvalidError](err)
+	return ok
 }

@@ -1,7 +1,6 @@
 package desk
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,8 +62,8 @@ func (in draftJSON) encode() (json.RawMessage, error) {
 		return nil, invalid("", "must be at most 256 KiB")
 	}
 	var object map[string]json.RawMessage
-	if err := json.Unmarshal(in.Config, &object); err != nil || object == nil || bytes.Contains(in.Config, []byte(`\u0000`)) {
-		return nil, invalid("", "must be a JSON object, without NUL")
+	if err := json.Unmarshal(in.Config, &object); err != nil || object == nil {
+		return nil, invalid("", "must be a JSON object")
 	}
 	return json.Marshal(in)
 }
@@ -99,6 +98,10 @@ func (d *Desk) asDraft(stored pgdesk.Draft, err error) (Draft, error) {
 		return Draft{}, ErrDraftUnknown
 	case errors.Is(err, pgdesk.ErrChanged):
 		return Draft{}, ErrChanged
+	case errors.Is(err, pgdesk.ErrTooMany):
+		return Draft{}, account.ErrTooMany
+	case errors.Is(err, pgdesk.ErrUnstorable):
+		return Draft{}, invalid("", "has text that is not Unicode, or a number that is too large")
 	case err != nil:
 		return Draft{}, err
 	}
@@ -108,7 +111,7 @@ func (d *Desk) asDraft(stored pgdesk.Draft, err error) (Draft, error) {
 // SaveDraft stores a configuration as it is, finished or not: a new draft when
 // id is zero, else the version of it that was read. Errors: [*room.InvalidError]
 // when it is no JSON object, [ErrDraftUnknown], [ErrChanged],
-// [account.ErrForbidden].
+// [account.ErrTooMany], [account.ErrForbidden].
 func (d *Desk) SaveDraft(ctx context.Context, actor account.Actor, id uuid.UUID, version int64, host string, config json.RawMessage) (Draft, error) {
 	if !actor.May(account.Operate) {
 		return Draft{}, account.ErrForbidden

@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -20,6 +22,11 @@ var (
 	ErrNotFound = errors.New("no such draft")
 	// ErrChanged is returned when a draft is not as it was when it was read.
 	ErrChanged = errors.New("somebody has changed it in the meantime")
+	// ErrTooMany is returned when an organization has [MaxDrafts] drafts.
+	ErrTooMany = errors.New("too many drafts")
+	// ErrUnstorable is returned for JSON that the database cannot hold, such as
+	// half of a surrogate pair, or a number of a million digits.
+	ErrUnstorable = errors.New("not what a database can hold")
 )
 
 // Store reads and writes what the desk keeps. Safe for concurrent use.
@@ -127,17 +134,26 @@ func (s *Store) Draft(ctx context.Context, org, id uuid.UUID) (Draft, error) {
 	return s.draft(ctx, `select `+draftColumns+` from drafts where org_id = $1 and draft_id = $2`, org, id)
 }
 
-// AddDraft stores a new draft.
+// MaxDrafts is how many drafts an organization has: a list has all of them, with
+// what they say.
+const MaxDrafts = 100
+
+// AddDraft stores a new draft. Errors: [ErrTooMany], [ErrUnstorable].
 func (s *Store) AddDraft(ctx context.Context, org uuid.UUID, config json.RawMessage, by string) (Draft, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Draft{}, fmt.Errorf("number draft: %w", err)
 	}
-	return s.draft(ctx, `insert into drafts (org_id, draft_id, config, changed_by) values ($1, $2, $3, $4) returning `+draftColumns, org, id, config, by)
+	d, err := s.draft(ctx, `insert into drafts (org_id, draft_id, config, changed_by) select $1, $2, $3, $4
+		where (select count(*) from drafts where org_id = $1) < $5 returning `+draftColumns, org, id, config, by, MaxDrafts)
+	if errors.Is(err, ErrNotFound) {
+		return d, ErrTooMany
+	}
+	return d, err
 }
 
 // ChangeDraft replaces the version of a draft that was read. Errors:
-// [ErrNotFound], [ErrChanged].
+// [ErrNotFound], [ErrChanged], [ErrUnstorable].
 func (s *Store) ChangeDraft(ctx context.Context, org, id uuid.UUID, version int64, config json.RawMessage, by string) (Draft, error) {
 	d, err := s.draft(ctx, `update drafts set config = $4, version = version + 1, changed_at = now(), changed_by = $5
 		where org_id = $1 and draft_id = $2 and version = $3 returning `+draftColumns, org, id, version, config, by)
@@ -167,6 +183,10 @@ func (s *Store) draft(ctx context.Context, query string, args ...any) (Draft, er
 	d, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Draft])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Draft{}, ErrNotFound
+	}
+	const dataException = "22" // the class
+	if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) && strings.HasPrefix(pg.Code, dataException) {
+		return Draft{}, fmt.Errorf("draft: %w: %w", ErrUnstorable, err)
 	}
 	if err != nil {
 		return Draft{}, fmt.Errorf("draft: %w", err)
