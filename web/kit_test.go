@@ -54,15 +54,26 @@ type site struct {
 func newSite(t testing.TB, change ...func(*Options)) *site {
 	t.Helper()
 	rooms, pool := newRooms(t)
-	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	o := Options{Rooms: rooms, Desk: newDesk(t, rooms, pool), AdminToken: token, Assets: built, Log: log}
+	o := Options{Rooms: rooms, Desk: newDesk(t, rooms, pool), AdminToken: token}
 	for _, f := range change {
 		f(&o)
+	}
+	return startSite(t, o)
+}
+
+// startSite starts a site with these options.
+func startSite(t testing.TB, o Options) *site {
+	t.Helper()
+	if o.Assets == nil {
+		o.Assets = built
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
 	s := New(o)
 	listener := httptest.NewServer(s)
 	t.Cleanup(listener.Close)
-	return &site{t, s, rooms, listener.URL}
+	return &site{t, s, o.Rooms, listener.URL}
 }
 
 func newRooms(t testing.TB, chains ...room.Chain) (*room.Rooms, *pgxpool.Pool) {

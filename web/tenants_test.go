@@ -109,10 +109,7 @@ func newTenants(t testing.TB) *tenants {
 	figures := live.New(live.Options{Rooms: rooms, Store: pglive.NewStore(pool), Name: "node", Version: "test", Log: log})
 	run(t, figures.Run)
 	out.hooks = hook.New(hook.Options{Store: pghook.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, Acts: counter, Log: log})
-	out.site = newSite(t, func(o *Options) {
-		o.Rooms, o.Desk, o.Accounts, o.Live, o.Hooks = rooms, counter, out.accounts, figures, out.hooks
-	})
-	out.rooms = rooms
+	out.site = startSite(t, Options{Rooms: rooms, Desk: counter, Accounts: out.accounts, Live: figures, Hooks: out.hooks, AdminToken: token})
 	out.main = account.ServerActor(account.MainOrg)
 	o, err := out.accounts.CreateOrganization(t.Context(), out.main, "other", "The others")
 	if err != nil {
