@@ -212,3 +212,28 @@ func TestOrganizationHeader(t *testing.T) {
 	s.get("/v1/rooms/theirs", authorized(own), header+"main").problem(http.StatusNotFound, "unknown-organization")
 	s.get("/v1/rooms/theirs", authorized(own), header+"nobody").problem(http.StatusNotFound, "unknown-organization")
 }
+
+// TestNoText sends to every route, in path and query, what no text column holds:
+// that is wrong input, and no fault of the server.
+func TestNoText(t *testing.T) {
+	t.Parallel()
+	s := newTenants(t)
+	admin := authorized(token)
+	for _, n := range s.api.Needs() {
+		for _, odd := range []string{"a%00b", "%ff"} {
+			if strings.Contains(n.Path, "{") {
+				path := pathParameter.ReplaceAllString(n.Path, odd) // the router leaves %ff as it is written
+				if a := s.do(n.Method, path, n.Example, admin); a.status != http.StatusBadRequest && a.status != http.StatusNotFound {
+					t.Errorf("%s %s: %d", n.Method, path, a.status)
+				}
+			}
+			for _, name := range []string{"search", "object", "room", odd} {
+				path := pathParameter.ReplaceAllString(n.Path, "x") + "?" + name + "=" + odd
+				if a := s.do(n.Method, path, n.Example, admin); a.status != http.StatusBadRequest {
+					t.Errorf("%s %s: %d", n.Method, path, a.status)
+				}
+			}
+		}
+	}
+	s.get("/v1/rooms?cursor=MTcwMDAwMCAA", admin).problem(http.StatusBadRequest, "invalid") // a NUL in base64
+}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -98,7 +99,7 @@ func parseCursor(text string) (*pgroom.Room, error) {
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	micros, slug, _ := strings.Cut(string(b), " ")
 	at, numberErr := strconv.ParseInt(micros, 10, 64)
-	if err != nil || numberErr != nil || slug == "" {
+	if err != nil || numberErr != nil || slug == "" || strings.ContainsRune(slug, 0) || !utf8.ValidString(slug) {
 		return nil, invalid("cursor", "must be that of another page of this list")
 	}
 	return &pgroom.Room{Created: time.UnixMicro(at), Slug: slug}, nil

@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
@@ -239,10 +241,24 @@ func (c *Console) admit(x *request, r route) error {
 	if err := c.identify(x, r); err != nil {
 		return err
 	}
-	if q.Method != POST {
-		return nil
+	if q.Method == POST {
+		if err := x.readForm(); err != nil {
+			return err
+		}
 	}
-	return x.readForm()
+	return x.checkText()
+}
+
+// checkText refuses what no text is, in path, query or form: a database would.
+func (x *request) checkText() error {
+	for _, fields := range []url.Values{{"": x.ParamValues()}, x.QueryParams(), x.Request().PostForm} {
+		for name, values := range fields {
+			if !isText(name) || slices.ContainsFunc(values, func(value string) bool { return !isText(value) }) {
+				return invalidInput(strings.ToValidUTF8(name, ""), "must be UTF-8 without NUL")
+			}
+		}
+	}
+	return nil
 }
 
 // identify finds who is signed in, where the route needs that; others learn it
@@ -286,6 +302,8 @@ func (x *request) readForm() error {
 	}
 	return nil
 }
+
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 func isJSON(q *http.Request) bool {
 	return strings.HasPrefix(q.Header.Get("Content-Type"), "application/json")

@@ -124,3 +124,28 @@ func TestHeaders(t *testing.T) {
 		}
 	}
 }
+
+// TestNoText sends to every route, in path, query and form, what no text column
+// holds: that is wrong input, and no fault of the server.
+func TestNoText(t *testing.T) {
+	t.Parallel()
+	s := newConsole(t)
+	s.create(owner, room.Config{Slug: "guarded"})
+	for _, route := range s.Routes() {
+		path := pathOf(route, "guarded")
+		odd := []string{path + "?q=a%00b", path + "?object=%ff"}
+		if strings.Contains(route.Path, ":slug") {
+			odd = append(odd, pathOf(route, "a%00b"))
+		}
+		for _, path := range odd {
+			if a := s.do(owner, route.Method, path, ""); a.status != http.StatusBadRequest {
+				t.Errorf("%s %s: %d", route.Method, path, a.status)
+			}
+		}
+		if route.Method == POST {
+			if a := s.do(owner, POST, path, "title=a%00b"); a.status != http.StatusBadRequest {
+				t.Errorf("%s with a NUL in its form: %d", path, a.status)
+			}
+		}
+	}
+}

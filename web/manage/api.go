@@ -202,6 +202,9 @@ func (a *API) serve(r *route, c echo.Context) error {
 		return account.ErrForbidden
 	}
 	in := &call{Context: c.Request().Context(), echo: c, actor: actor}
+	if err := in.checkText(); err != nil {
+		return err
+	}
 	if r.method != http.MethodGet {
 		var err error
 		if in.body, err = readBody(c.Request()); err != nil {

@@ -11,9 +11,11 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
@@ -69,6 +71,25 @@ func readBody(r *http.Request) ([]byte, error) {
 func invalid(field, detail string) error {
 	return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
 }
+
+// checkText refuses what no text is, in path or query: a database would.
+func (c *call) checkText() error {
+	for i, name := range c.echo.ParamNames() {
+		if !isText(c.echo.ParamValues()[i]) {
+			return invalid(name, wantText)
+		}
+	}
+	for name, values := range c.echo.QueryParams() {
+		if !isText(name) || slices.ContainsFunc(values, func(value string) bool { return !isText(value) }) {
+			return invalid(strings.ToValidUTF8(name, ""), wantText)
+		}
+	}
+	return nil
+}
+
+const wantText = "must be UTF-8 without NUL"
+
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 func (c *call) param(name string) string { return c.echo.Param(name) }
 
