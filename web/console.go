@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"io/fs"
 	"net"
 	"net/http"
@@ -62,11 +63,14 @@ func (s *Server) isForeign(r *http.Request) bool {
 // checkHost refuses a room under a custom host that is not its own: to whoever
 // comes by that host, other rooms do not exist.
 func (s *Server) checkHost(r *http.Request, found *room.Room) error {
-	if s.accounts == nil {
-		return nil
-	}
 	host := hostname(r)
-	if host == s.publicHost || found.Owner.Host != nil && host == *found.Owner.Host {
+	switch {
+	case s.accounts == nil || host == s.publicHost:
+		return nil
+	case found.Owner.Host != nil && host == *found.Owner.Host:
+		if s.hasLost(r.Context(), found) {
+			return room.ErrNotFound
+		}
 		return nil
 	}
 	_, foreign, err := s.accounts.HostOwner(r.Context(), host)
@@ -76,11 +80,22 @@ func (s *Server) checkHost(r *http.Request, found *room.Room) error {
 	return err
 }
 
+// hasLost tells whether another organization has shown since that the host of a
+// room is its own. A host that nobody has any more stays the room's: what was
+// published keeps its address.
+func (s *Server) hasLost(ctx context.Context, found *room.Room) bool {
+	if s.accounts == nil || found.Owner.Host == nil {
+		return false
+	}
+	org, taken, err := s.accounts.HostOwner(ctx, *found.Owner.Host)
+	return err == nil && taken && org != found.Owner.Org
+}
+
 // atHome answers a page that is asked for under the server's own host though
 // its room has another with a redirect there.
 func (s *Server) atHome(handle func(echo.Context, *room.Room) error) func(echo.Context, *room.Room) error {
 	return func(c echo.Context, r *room.Room) error {
-		if r.Owner.Host == nil || hostname(c.Request()) != s.publicHost || s.publicHost == *r.Owner.Host {
+		if r.Owner.Host == nil || hostname(c.Request()) != s.publicHost || s.publicHost == *r.Owner.Host || s.hasLost(c.Request().Context(), r) {
 			return handle(c, r)
 		}
 		to := r.URL + strings.TrimPrefix(c.Request().URL.RequestURI(), pathOf(r))

@@ -103,4 +103,30 @@ func TestCustomHosts(t *testing.T) {
 			t.Errorf("%s%s leads to %s", test.host, test.path, to)
 		}
 	}
+
+	// Another organization shows that the host is its own now: rooms of before
+	// are where the server is, and nowhere else.
+	host, err := accounts.AddHost(t.Context(), account.ServerActor(other.ID), "queue.first.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names[host.Record] = host.Token
+	if err := accounts.VerifyHost(t.Context(), account.ServerActor(other.ID), host.Host); err != nil {
+		t.Fatal(err)
+	}
+	for address, want := range map[string]int{"queue.first.example /r/own/state": http.StatusNotFound, "queue.first.example /r/own": http.StatusNotFound, "example.com /r/own": http.StatusOK, "example.com /r/own/checkpoint": http.StatusOK} {
+		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Host, q.URL.Path, _ = strings.Cut(address, " ")
+		response, err := client.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s when the host is another organization's: %d, want %d", address, response.StatusCode, want)
+		}
+	}
 }
