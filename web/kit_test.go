@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
@@ -16,13 +15,12 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/desk/pgdesk"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
-	"github.com/proofline/proofline/room/pgroom"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -78,47 +76,12 @@ func startSite(t testing.TB, o Options) *site {
 
 func newRooms(t testing.TB, chains ...room.Chain) (*room.Rooms, *pgxpool.Pool) {
 	t.Helper()
-	master, err := room.ParseMasterKey(room.NewMasterKey())
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := connect(t, pgtest.URL(t))
-	rooms := room.New(room.Options{
-		Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: master, PublicURL: publicURL,
-		Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Chains: chains,
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan struct{})
-	go func() { defer close(stopped); rooms.Run(ctx) }()
-	t.Cleanup(func() {
-		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
-		defer stop()
-		if err := rooms.Close(ctx); err != nil {
-			t.Error(err)
-		}
-		cancel()
-		<-stopped
-	})
-	return rooms, pool
+	pool := servertest.Pool(t, pgtest.URL(t))
+	return servertest.Rooms(t, pool, func(o *room.Options) { o.PublicURL, o.Chains = publicURL, chains }), pool
 }
 
 func newDesk(t testing.TB, rooms *room.Rooms, pool *pgxpool.Pool) *desk.Desk {
 	return desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(pool), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
-}
-
-// connect opens a pool as the role that the server has.
-func connect(t testing.TB, url string) *pgxpool.Pool {
-	t.Helper()
-	config, err := pglog.PoolConfig(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	return pool
 }
 
 // answer is a response that has been read.

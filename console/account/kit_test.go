@@ -11,14 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/account/pgaccount"
 	"github.com/proofline/proofline/internal/pgtest"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/internal/servertest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
@@ -89,23 +87,8 @@ func (m *mailbox) Send(_ context.Context, to, _, text string) error {
 // newKit returns accounts on an empty database. Options are changed by with.
 func newKit(t *testing.T, with ...func(*account.Options)) *kit {
 	t.Helper()
-	config, err := pgxpool.ParseConfig(pgtest.URL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, "set role "+pglog.Role)
-		return err
-	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	master, err := room.ParseMasterKey(room.NewMasterKey())
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := servertest.Pool(t, pgtest.URL(t))
+	master := servertest.MasterKey(t)
 	k := &kit{t: t, pool: pool, acts: &acts{}, mail: &mailbox{}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	o := account.Options{
 		Store: pgaccount.NewStore(pool), Sealer: master, Acts: k.acts, URL: "https://queue.example.com", Host: "queue.example.com:443",

@@ -10,15 +10,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/console/hook"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
-	"github.com/proofline/proofline/room/pgroom"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
@@ -36,43 +34,10 @@ func (t *told) Alert(_ context.Context, org uuid.UUID, kind hook.AlertKind, slug
 	return nil
 }
 
-func newRooms(t *testing.T) *room.Rooms {
-	t.Helper()
-	config, err := pglog.PoolConfig(pgtest.URL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	master, err := room.ParseMasterKey(room.NewMasterKey())
-	if err != nil {
-		t.Fatal(err)
-	}
-	rooms := room.New(room.Options{
-		Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: master, PublicURL: "https://example.com", Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan struct{})
-	go func() { defer close(stopped); rooms.Run(ctx) }()
-	t.Cleanup(func() {
-		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
-		defer stop()
-		if err := rooms.Close(ctx); err != nil {
-			t.Error(err)
-		}
-		cancel()
-		<-stopped
-	})
-	return rooms
-}
-
 // TestAlarm tells of what there is to tell, and to those alone who want it.
 func TestAlarm(t *testing.T) {
 	t.Parallel()
-	rooms := newRooms(t)
+	rooms := servertest.Rooms(t, servertest.Pool(t, pgtest.URL(t)))
 	r, err := rooms.Create(t.Context(), room.Config{Slug: "sale", Settings: room.Settings{MaxWaiting: 1}})
 	if err != nil {
 		t.Fatal(err)

@@ -5,23 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/desk/pgdesk"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
-	"github.com/proofline/proofline/room/pgroom"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
@@ -36,33 +33,9 @@ var (
 // newDesk returns a desk on a database of its own.
 func newDesk(t *testing.T) *desk.Desk {
 	t.Helper()
-	config, err := pglog.PoolConfig(pgtest.URL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	master, err := room.ParseMasterKey(room.NewMasterKey())
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	rooms := room.New(room.Options{Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: master, PublicURL: "http://127.0.0.1:8080", Log: log})
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan struct{})
-	go func() { defer close(stopped); rooms.Run(ctx) }()
-	t.Cleanup(func() {
-		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
-		defer stop()
-		if err := rooms.Close(ctx); err != nil {
-			t.Error(err)
-		}
-		cancel()
-		<-stopped
-	})
+	pool := servertest.Pool(t, pgtest.URL(t))
+	rooms := servertest.Rooms(t, pool, func(o *room.Options) { o.PublicURL = "http://127.0.0.1:8080" })
+	log := servertest.Log(t)
 	owns := func(_ context.Context, org uuid.UUID, host string) (bool, error) {
 		return org == account.MainOrg && host == "queue.example.com", nil
 	}

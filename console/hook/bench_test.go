@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
 )
 
@@ -14,7 +15,7 @@ import (
 func BenchmarkFollow(b *testing.B) {
 	const rooms = 1_000
 	k := newBench(b, real)
-	runRooms(b, k.Rooms)
+	servertest.Run(b, k.Rooms)
 	list := make([]*room.Room, rooms)
 	var making sync.WaitGroup
 	for part := range 8 {

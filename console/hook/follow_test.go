@@ -19,6 +19,7 @@ import (
 	"github.com/proofline/proofline/console/hook/pghook"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon/local"
+	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
 )
@@ -72,7 +73,7 @@ func real(o *Options) { o.Now = time.Now }
 func TestSale(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, real)
-	runRooms(t, b.Rooms)
+	servertest.Run(t, b.Rooms)
 	all, ended := newReceiver(t, nil), newReceiver(t, nil)
 	_, secret := b.endpoint(all.URL)
 	b.endpoint(ended.URL, RoomEnded)
@@ -171,7 +172,7 @@ func checkTold(t *testing.T, r *receiver, people []visitor) {
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, real)
-	runRooms(t, b.Rooms)
+	servertest.Run(t, b.Rooms)
 	in := newReceiver(t, nil)
 	e, _ := b.endpoint(in.URL, RoomPaused)
 	if err := b.SetAlerts(t.Context(), operator, AlertSettings{Endpoints: []uuid.UUID{e.ID}, Kinds: AlertKinds()}); err != nil {
@@ -210,7 +211,7 @@ func TestRehearsal(t *testing.T) {
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, real)
-	runRooms(t, b.Rooms)
+	servertest.Run(t, b.Rooms)
 	r := open(t, b.Rooms, "quiet")
 	claim(t, r, join(t, r, 3))
 	if err := b.followAll(t.Context()); err != nil {
@@ -269,7 +270,7 @@ func TestNobodyListens(t *testing.T) {
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, real)
-	runRooms(t, b.Rooms)
+	servertest.Run(t, b.Rooms)
 	in := newReceiver(t, nil)
 	b.endpoint(in.URL, Admitted, RoomEnded)
 	r := open(t, b.Rooms, "burst")
@@ -325,7 +326,7 @@ func TestRestart(t *testing.T) {
 func TestOneConnection(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, real)
-	runRooms(t, b.Rooms)
+	servertest.Run(t, b.Rooms)
 	in := newReceiver(t, nil)
 	b.endpoint(in.URL, RoomOpened)
 	for i := range 2 * followers {
@@ -397,7 +398,7 @@ func TestBeaconLate(t *testing.T) {
 	}
 	b := newBench(t, real)
 	b.Rooms.Chains = []room.Chain{{Chain: chain.Chain(), Rounds: &awayBeacon{}}}
-	runRooms(t, b.Rooms)
+	servertest.Run(t, b.Rooms)
 	in := newReceiver(t, nil)
 	e, _ := b.endpoint(in.URL, BeaconLate)
 	if err := b.SetAlerts(t.Context(), operator, AlertSettings{Endpoints: []uuid.UUID{e.ID}, Kinds: []AlertKind{AlertBeaconLate}}); err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/hook/pghook"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
 )
@@ -87,10 +88,7 @@ type bench struct {
 func newBench(t testing.TB, change ...func(*Options)) *bench {
 	t.Helper()
 	url := pgtest.URL(t)
-	key, err := room.ParseMasterKey(room.NewMasterKey())
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := servertest.MasterKey(t)
 	b := &bench{t: t, url: url, key: key, clock: &clockwork{now: time.Now()}, acts: &deeds{}}
 	b.pool = connect(t, url)
 	b.Hooks = b.node(change...)
@@ -133,23 +131,6 @@ func connect(t testing.TB, url string, change ...func(*pgxpool.Config)) *pgxpool
 	}
 	t.Cleanup(pool.Close)
 	return pool
-}
-
-// runRooms does the clock's work of the rooms of a node.
-func runRooms(t testing.TB, rooms *room.Rooms) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan struct{})
-	go func() { defer close(stopped); rooms.Run(ctx) }()
-	t.Cleanup(func() {
-		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
-		defer stop()
-		if err := rooms.Close(ctx); err != nil {
-			t.Error(err)
-		}
-		cancel()
-		<-stopped
-	})
 }
 
 // run runs the hooks until the test ends.

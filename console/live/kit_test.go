@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/console/live/pglive"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
 )
@@ -33,29 +33,14 @@ type server struct {
 
 func newServer(t testing.TB) *server {
 	t.Helper()
-	master, err := room.ParseMasterKey(room.NewMasterKey())
-	if err != nil {
-		t.Fatal(err)
-	}
+	master := servertest.MasterKey(t)
 	return (&server{url: pgtest.URL(t), master: master}).node(t, "one")
 }
 
 // node starts another node on the same database.
 func (s *server) node(t testing.TB, name string) *server {
 	t.Helper()
-	config, err := pgxpool.ParseConfig(s.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, "set role "+pglog.Role)
-		return err
-	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
+	pool := servertest.Pool(t, s.url)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	rooms := room.New(room.Options{Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: s.master, PublicURL: "https://example.com", Log: log})
 	run(t, rooms.Run)

@@ -2,15 +2,11 @@ package rehearse
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
 )
@@ -26,29 +22,9 @@ type server struct {
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	config, err := pgxpool.ParseConfig(pgtest.URL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, "set role "+pglog.Role)
-		return err
-	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	master, err := room.ParseMasterKey(room.NewMasterKey())
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	s := &server{store: pgroom.NewStore(pool)}
-	s.rooms = room.New(room.Options{Logs: pglog.NewStore(pool), Rooms: s.store, MasterKey: master, PublicURL: "https://example.com", Log: log})
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan struct{})
-	go func() { defer close(stopped); s.rooms.Run(ctx) }()
+	pool := servertest.Pool(t, pgtest.URL(t))
+	log := servertest.Log(t)
+	s := &server{store: pgroom.NewStore(pool), rooms: servertest.Rooms(t, pool)}
 	s.Rehearsals = New(s.rooms, log)
 	s.lead = time.Second
 	t.Cleanup(func() {
@@ -57,11 +33,6 @@ func newServer(t *testing.T) *server {
 		if err := s.Close(ctx); err != nil {
 			t.Error(err)
 		}
-		if err := s.rooms.Close(ctx); err != nil {
-			t.Error(err)
-		}
-		cancel()
-		<-stopped
 	})
 	return s
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 
-	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/desk/pgdesk"
@@ -26,8 +25,8 @@ import (
 	"github.com/proofline/proofline/console/rehearse"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
-	"github.com/proofline/proofline/room/pgroom"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
@@ -76,7 +75,7 @@ type site struct {
 // newConsole starts a site; options may be changed before it starts.
 func newConsole(t testing.TB, change ...func(*Options)) *site {
 	t.Helper()
-	pool := connect(t, pgtest.URL(t))
+	pool := servertest.Pool(t, pgtest.URL(t))
 	d := newDesk(t, pool)
 	known := identities()
 	o := Options{
@@ -136,41 +135,10 @@ func describe(err error) Problem {
 	return Problem{Status: http.StatusInternalServerError, Title: "Internal error", Detail: err.Error()}
 }
 
-func connect(t testing.TB, url string) *pgxpool.Pool {
-	t.Helper()
-	config, err := pglog.PoolConfig(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	return pool
-}
-
 // newDesk runs rooms on a database; the first organization owns queue.example.org.
 func newDesk(t testing.TB, pool *pgxpool.Pool) *desk.Desk {
 	t.Helper()
-	master, err := room.ParseMasterKey(room.NewMasterKey())
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	rooms := room.New(room.Options{Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: master, PublicURL: "https://example.com", Log: log})
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan struct{})
-	go func() { defer close(stopped); rooms.Run(ctx) }()
-	t.Cleanup(func() {
-		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
-		defer stop()
-		if err := rooms.Close(ctx); err != nil {
-			t.Error(err)
-		}
-		cancel()
-		<-stopped
-	})
+	rooms, log := servertest.Rooms(t, pool), servertest.Log(t)
 	owns := func(_ context.Context, org uuid.UUID, host string) (bool, error) {
 		return org == account.MainOrg && host == "queue.example.org", nil
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/proofline/proofline/console/account/pgaccount"
 	"github.com/proofline/proofline/internal/oidctest"
 	"github.com/proofline/proofline/internal/pgtest"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/internal/servertest"
 )
 
 const goodPassword = "correct battery horse"
@@ -37,13 +37,10 @@ type town struct {
 // newTown starts a console with real accounts; options may be changed before.
 func newTown(t testing.TB, change ...func(*account.Options)) *town {
 	t.Helper()
-	master, err := room.ParseMasterKey(room.NewMasterKey())
-	if err != nil {
-		t.Fatal(err)
-	}
+	master := servertest.MasterKey(t)
 	w := &town{now: time.Now()}
 	o := account.Options{
-		Store: pgaccount.NewStore(connect(t, pgtest.URL(t))), Sealer: master, URL: "https://example.com", Host: "example.com",
+		Store: pgaccount.NewStore(servertest.Pool(t, pgtest.URL(t))), Sealer: master, URL: "https://example.com", Host: "example.com",
 		Now: w.clock, Cost: account.Cost{Memory: 64, Passes: 1, Threads: 1},
 	}
 	for _, f := range change {

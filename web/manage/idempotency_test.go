@@ -8,14 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 
-	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/desk/pgdesk"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
 )
 
@@ -25,15 +24,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // the same key, and what did nothing may be.
 func TestUnknownOutcome(t *testing.T) {
 	t.Parallel()
-	config, err := pglog.PoolConfig(pgtest.URL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
+	pool := servertest.Pool(t, pgtest.URL(t))
 	a := New(Options{Status: func(err error) int {
 		if errors.Is(err, room.ErrNotFound) {
 			return http.StatusNotFound

@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/console/account/pgaccount"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/servertest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
@@ -24,15 +24,7 @@ var mainOrg = uuid.MustParse("00000000-0000-8000-8000-000000000001")
 // store returns a store as the role the server works as, and its pool.
 func store(t *testing.T) (*pgaccount.Store, *pgxpool.Pool) {
 	t.Helper()
-	config, err := pglog.PoolConfig(pgtest.URL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
+	pool := servertest.Pool(t, pgtest.URL(t))
 	return pgaccount.NewStore(pool), pool
 }
 

@@ -7,10 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/servertest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -18,15 +17,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 // TestKeys takes a key through its life.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	config, err := pglog.PoolConfig(pgtest.URL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
+	pool := servertest.Pool(t, pgtest.URL(t))
 	s, ctx, org := NewStore(pool), t.Context(), uuid.New()
 	one, other := []byte("one"), []byte("other")
 	claim := func(key string, request []byte, want error) *Answer {

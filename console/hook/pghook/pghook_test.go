@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/console/hook/pghook"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/servertest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
@@ -25,15 +24,7 @@ var (
 // store returns a store as the role the server works as.
 func store(t *testing.T) *pghook.Store {
 	t.Helper()
-	config, err := pglog.PoolConfig(pgtest.URL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
+	pool := servertest.Pool(t, pgtest.URL(t))
 	return pghook.NewStore(pool)
 }
 

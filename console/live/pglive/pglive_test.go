@@ -1,7 +1,6 @@
 package pglive_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"testing"
@@ -10,12 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/console/live/pglive"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/servertest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
@@ -23,19 +21,7 @@ func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 // store returns a store as the role the server works as, and its pool.
 func store(t *testing.T) (*pglive.Store, *pgxpool.Pool) {
 	t.Helper()
-	config, err := pgxpool.ParseConfig(pgtest.URL(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, "set role "+pglog.Role)
-		return err
-	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
+	pool := servertest.Pool(t, pgtest.URL(t))
 	return pglive.NewStore(pool), pool
 }
 

@@ -1,0 +1,82 @@
+// Package servertest gives tests what a server stands on: connections that work
+// as the server's role, and rooms whose clock goes.
+package servertest
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
+)
+
+// closeTimeout bounds the end of rooms.
+const closeTimeout = 10 * time.Second
+
+// Pool connects to a database as a server does, until the test ends.
+func Pool(t testing.TB, url string) *pgxpool.Pool {
+	t.Helper()
+	config, err := pglog.PoolConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// MasterKey makes a new master key.
+func MasterKey(t testing.TB) *room.MasterKey {
+	t.Helper()
+	key, err := room.ParseMasterKey(room.NewMasterKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// Log writes to the output of the test.
+func Log(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
+
+// Rooms are the rooms of a server, published below https://example.com unless
+// the options are changed. Their clock goes until the test ends.
+func Rooms(t testing.TB, pool *pgxpool.Pool, change ...func(*room.Options)) *room.Rooms {
+	t.Helper()
+	o := room.Options{
+		Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), PublicURL: "https://example.com", Log: Log(t),
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	if o.MasterKey == nil {
+		o.MasterKey = MasterKey(t)
+	}
+	rooms := room.New(o)
+	Run(t, rooms)
+	return rooms
+}
+
+// Run does the clock's work of rooms until the test ends.
+func Run(t testing.TB, rooms *room.Rooms) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); rooms.Run(ctx) }()
+	t.Cleanup(func() {
+		ctx, stop := context.WithTimeout(context.Background(), closeTimeout)
+		defer stop()
+		if err := rooms.Close(ctx); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		<-stopped
+	})
+}
