@@ -76,6 +76,7 @@ func TestImports(t *testing.T) {
 		"verifier/evidence":      {module + "fairness", module + "audit", module + "verifier/ticket", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
 		"verifier/watch":         {module + "fairness", module + "vrf", module + "audit", module + "verifier", module + "verifier/ticket", module + "verifier/evidence", "golang.org/x/mod/sumdb/note"},
 		"verifier/report":        {module + "fairness", module + "fairness/beacon", module + "audit", module + "verifier", module + "verifier/stats"},
+		"connector/rules":        {},
 		"console/simulate":       {module + "fairness"},
 		"console/simulate/chart": {module + "console/simulate"},
 		"room/style":             {"github.com/tdewolff/parse/v2", "github.com/tdewolff/parse/v2/css"},
@@ -101,7 +102,7 @@ func TestImports(t *testing.T) {
 func TestPure(t *testing.T) {
 	packages := list(t, "../../...")
 	const simulator = "console/simulate" // has dice, and a plan says how they fall
-	for _, name := range append(slices.Clone(core), "verifier/ticket", "verifier/stats", "verifier/evidence", "verifier/watch", "verifier/report", "room/style", "web/page", simulator, simulator+"/chart") {
+	for _, name := range append(slices.Clone(core), "verifier/ticket", "verifier/stats", "verifier/evidence", "verifier/watch", "verifier/report", "room/style", "web/page", "connector/rules", simulator, simulator+"/chart") {
 		for _, forbidden := range []string{"net/http", "log/slog", "os/exec", "math/rand/v2", "database/sql"} {
 			if slices.Contains(packages[name].Imports, forbidden) && (name != simulator || forbidden != "math/rand/v2") {
 				t.Errorf("%s imports %s", name, forbidden)

@@ -1,0 +1,85 @@
+package rules
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	s := mustParse(t, `{"version":1,"hosts":["shop.example.com","www.shop.example.com"],`+oneRoom+`,"rules":[
+		{"name":"exact","when":{"path":{"equals":"/tickets"},"host":{"equals":"shop.example.com"}},"action":"queue sale"},
+		{"name":"post","when":{"path":{"prefix":"/pay"},"method":{"any":[{"equals":"GET"},{"equals":"POST"}]}},"action":"queue sale"},
+		{"name":"tight","when":{"path":{"any":[{"prefix":"/gate"},{"glob":"/gate.*"},{"glob":"/*/gate"}]}},"action":"queue sale"},
+		{"name":"rest","when":{"path":{"prefix":"/all"}},"action":"block"}]}`)
+	for _, c := range []struct {
+		url     string
+		outcome Outcome
+		rule    string
+		warns   []string // what some warning says
+		silent  []string // what no warning says
+	}{
+		{"https://shop.example.com/tickets", Queue, "exact",
+			[]string{"https://www.shop.example.com/tickets", "/tickets/index.html", "/tickets.json", "/tickets/x.css", "/de/tickets"},
+			[]string{"TICKETS", "with a last slash", "http://shop"}},
+		{"https://shop.example.com/pay?x=1", Queue, "post", []string{"tests the method"}, []string{"x.css", "without query"}},
+		{"https://shop.example.com/gate", Queue, "tight", nil, []string{"not protected"}},
+		{"https://shop.example.com/free", Bypass, NoRule, []string{"no rule is for it: everybody"}, nil},
+		{"https://shop.example.com/app.css", Bypass, "default:assets", nil, []string{"everybody"}},
+		{"https://shop.example.com/all", Block, "rest", nil, []string{"not protected"}},
+		{"https://other.example.com/tickets", Block, WrongHost, nil, nil},
+	} {
+		list, err := Check(s, []string{c.url}, time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(list[0].Warnings, "\n")
+		if d := list[0].Decision; d.Outcome != c.outcome || d.Rule != c.rule {
+			t.Errorf("%s: %+v", c.url, d)
+		}
+		for _, want := range c.warns {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no warning says %q:\n%s", c.url, want, text)
+			}
+		}
+		for _, not := range c.silent {
+			if strings.Contains(text, not) {
+				t.Errorf("%s: a warning says %q:\n%s", c.url, not, text)
+			}
+		}
+	}
+	for _, bad := range []string{"", "/tickets", "ftp://a/b", "https://", "https://a/%zz"} {
+		if _, err := Check(s, []string{bad}, time.Time{}); err == nil {
+			t.Errorf("%q is taken for a URL", bad)
+		}
+	}
+}
+
+// TestCheckWide sees what the defaults of a whole site let through.
+func TestCheckWide(t *testing.T) {
+	t.Parallel()
+	s := mustParse(t, `{"version":1,`+oneRoom+`,"rules":[{"name":"everything","action":"queue sale"}]}`)
+	list, err := Check(s, []string{"https://shop.example.com/tickets"}, time.Time{})
+	if err != nil || len(list[0].Warnings) != 1 || !strings.Contains(list[0].Warnings[0], `/tickets/x.css is not protected (as a file of the page): rule "default:assets"`) {
+		t.Errorf("%v, %v", list, err)
+	}
+	off := mustParse(t, `{"version":1,"rooms":{"sale":{"url":"https://queue.example.com/r/sale","mode":"off"}},"rules":[{"name":"everything","action":"queue sale"}]}`)
+	list, err = Check(off, []string{"https://shop.example.com/tickets"}, time.Time{})
+	if err != nil || len(list[0].Warnings) != 1 || !strings.Contains(list[0].Warnings[0], "room sale is off") {
+		t.Errorf("%v, %v", list, err)
+	}
+}
+
+func BenchmarkDecide(b *testing.B) {
+	s := mustParse(b, `{"version":1,`+oneRoom+`,"rules":[{"name":"t","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"},{"name":"all","action":"queue sale"}]}`)
+	for name, target := range map[string]string{"plain": "/shop/7?x=1", "odd": "/shop/..;/x%2f../a"} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			r := &Request{Method: "GET", Host: "shop.example.com", Target: target}
+			for b.Loop() {
+				s.Decide(r, time.Time{})
+			}
+		})
+	}
+}

@@ -1,0 +1,202 @@
+package rules
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Request is what a decision is about, as the client sent it. Nothing in it is
+// taken from headers that clients can invent, unless a proxy of the site's own
+// has set them.
+type Request struct {
+	Method string
+	Host   string              // of the Host header; that of a target in absolute form counts more
+	Target string              // request target: path and query, or in absolute form
+	Header map[string][]string // by canonical name
+	Client netip.Addr
+}
+
+// Outcome is what happens to a request. The larger is the stricter.
+type Outcome uint8
+
+// Outcomes.
+const (
+	Bypass Outcome = iota // to the site
+	Queue                 // to the site with a pass of the room, else to the room
+	Shut                  // the room is closed: nowhere
+	Block                 // nowhere
+)
+
+func (o Outcome) String() string { return [...]string{"bypass", "queue", "closed", "block"}[o] }
+
+// Decision says what happens to a request, and why.
+type Decision struct {
+	Outcome Outcome
+	Room    string // with Queue and Shut; with Bypass that of a rule whose room is off
+	Rule    string // the name of the rule, or one of the constants below
+}
+
+// Names of decisions that no rule makes.
+const (
+	NoRule    = ""                  // no rule is for the request: it passes
+	Malformed = "default:malformed" // it cannot be read: it is blocked
+	WrongHost = "default:hosts"     // its host is none of the site's: it is blocked
+)
+
+// Decide says what happens to a request at a time. Where origins may read its
+// path differently the strictest decision of all readings counts, and of equal
+// ones that of the most thorough reading.
+func (s *Site) Decide(r *Request, now time.Time) Decision {
+	v, ok := viewOf(r)
+	if !ok {
+		return Decision{Block, "", Malformed}
+	}
+	if len(s.Hosts) > 0 && !s.answersTo(v.host.one) {
+		return Decision{Block, "", WrongHost}
+	}
+	if path, ok := plain(v.rawPath); ok {
+		v.path.one = path
+		return s.first(v, now)
+	}
+	list, ok := readings(v.rawPath)
+	if !ok {
+		return Decision{Block, "", Malformed}
+	}
+	var strictest Decision
+	for i, path := range list {
+		v.path.one = path
+		if d := s.first(v, now); i == 0 || d.Outcome > strictest.Outcome {
+			strictest = d
+		}
+	}
+	return strictest
+}
+
+// view is a request as rules look at it.
+type view struct {
+	*Request
+	rawPath, rawQuery  string
+	host, path, method values // the path in one reading
+	client             values
+}
+
+func viewOf(r *Request) (*view, bool) {
+	host, path, query, ok := splitTarget(r.Target)
+	if !ok || r.Method == "CONNECT" || path == "*" && r.Method != "OPTIONS" {
+		return nil, false
+	}
+	if host == "" {
+		host = r.Host
+	}
+	host, ok = hostName(host)
+	return &view{
+		Request: r, rawPath: path, rawQuery: query,
+		host: values{one: host}, method: values{one: lower(r.Method)}, client: values{addr: r.Client.Unmap()},
+	}, ok
+}
+
+func (s *Site) answersTo(host string) bool {
+	return slices.ContainsFunc(s.Hosts, func(glob string) bool { return globs(host, strings.Split(glob, "*")) })
+}
+
+// first returns the decision of the first rule that is for the request.
+func (s *Site) first(v *view, now time.Time) Decision {
+	for i := range s.list {
+		if c := &s.list[i]; c.isFor(v) {
+			d := Decision{c.action, c.room, c.name}
+			if c.action == Queue {
+				d.Outcome = s.Rooms[c.room].outcome(now)
+			}
+			return d
+		}
+	}
+	return Decision{Bypass, "", NoRule}
+}
+
+// outcome is what happens now to requests that wait for the room.
+func (r Room) outcome(now time.Time) Outcome {
+	switch {
+	case r.Mode == Off, r.From != nil && now.Before(*r.From), r.Until != nil && !now.Before(*r.Until):
+		return Bypass
+	case r.Mode == Closed:
+		return Shut
+	}
+	return Queue
+}
+
+func (c *compiled) isFor(v *view) bool {
+	return holds(c.path, &v.path) && holds(c.host, &v.host) && holds(c.method, &v.method) && holds(c.network, &v.client) &&
+		(c.agent == nil || c.agent(valuesOf(v.Header["User-Agent"]))) &&
+		each(c.query, v.queryValues) && each(c.cookie, v.cookieValues) &&
+		each(c.header, func(name string) *values { return valuesOf(v.Header[name]) })
+}
+
+func holds(m matcher, v *values) bool { return m == nil || m(v) }
+
+func each(tests []named, get func(string) *values) bool {
+	return !slices.ContainsFunc(tests, func(n named) bool { return !n.match(get(n.name)) })
+}
+
+func valuesOf(list []string) *values {
+	v := &values{none: true}
+	for _, text := range list {
+		v.add(lower(text))
+	}
+	return v
+}
+
+func (v *values) add(text string) {
+	if v.none {
+		v.one, v.none = text, false
+		return
+	}
+	v.more = append(v.more, text)
+}
+
+// queryValues returns all values of a parameter.
+func (v *view) queryValues(name string) *values {
+	found := &values{none: true}
+	for part := range strings.SplitSeq(v.rawQuery, "&") {
+		key, value, _ := strings.Cut(part, "=")
+		if lower(decodeQuery(key)) == name {
+			found.add(lower(decodeQuery(value)))
+		}
+	}
+	return found
+}
+
+// decodeQuery decodes a part of a query. A bad escape stays as it is.
+func decodeQuery(s string) string {
+	if !strings.ContainsAny(s, "%+") {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '+':
+			b = append(b, ' ')
+		case c == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]):
+			b = append(b, unhex(s[i+1])<<4|unhex(s[i+2]))
+			i += 2
+		default:
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}
+
+// cookieValues returns all values of a cookie.
+func (v *view) cookieValues(name string) *values {
+	found := &values{none: true}
+	for _, line := range v.Header["Cookie"] {
+		for part := range strings.SplitSeq(line, ";") {
+			key, value, ok := strings.Cut(strings.Trim(part, " \t"), "=")
+			if ok && lower(key) == name {
+				found.add(lower(strings.Trim(value, `"`)))
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,152 @@
+package rules
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+const oneRoom = `"rooms":{"sale":{"url":"https://queue.example.com/r/sale"}}`
+
+func withRoom(members string) string {
+	return `{"version":1,"rooms":{"sale":{"url":"https://queue.example.com/r/sale",` + members + `}}}`
+}
+
+func withRule(members string) string {
+	return `{"version":1,` + oneRoom + `,"rules":[{"name":"a","action":"queue sale",` + members + `}]}`
+}
+
+// documents are texts and the place of the first problem with each; without a
+// place the text is fine. loose ones pass the schema, which cannot say all.
+var documents = []struct {
+	name, text, field string
+	isLoose           bool
+}{
+	{"smallest", `{"version":1}`, "", false},
+	{"all of a room", withRoom(`"origin":"queue.example.com/r/sale","mode":"scheduled","from":"2027-01-01T10:00:00Z","until":"2027-01-02T10:00:00Z","failure":"open-after 30s","bind":"network"`), "", false},
+	{"loopback", `{"version":1,"rooms":{"a":{"url":"http://127.0.0.1:8080/r/a"},"b":{"url":"http://localhost:80/r/b"},"c":{"url":"http://[::1]:80/r/c"}}}`, "", false},
+	{"all tests", withRule(`"when":{"path":{"any":[{"equals":"/a"},{"prefix":"/b c"},{"suffix":".x"},{"glob":"/*"},{"not":{"equals":"/q"}}]},"network":{"not":{"in":["10.0.0.0/8"]}},"header":{"in":{"equals":""}},"cookie":{"any":{"prefix":"x"}}}`), "", false},
+	{"no version", `{}`, "version", false},
+	{"other version", `{"version":2}`, "version", false},
+	{"unknown member", `{"version":1,"safety":1}`, "", false},
+	{"case of a member", `{"version":1,"Rules":[]}`, "Rules", false},
+	{"case of a deep member", withRule(`"when":{"path":{"Prefix":"/a"}}`), "Prefix", false},
+	{"defaults", `{"version":1,"defaults":"maybe"}`, "defaults", false},
+	{"hosts", `{"version":1,"hosts":["Shop.example.com"]}`, "hosts[0]", false},
+	{"a port", `{"version":1,"hosts":["shop.example.com/x"]}`, "hosts[0]", false},
+	{"name of a room", `{"version":1,"rooms":{"A b":{"url":"https://queue.example.com/r/sale"}}}`, "rooms.A b", false},
+	{"no TLS", `{"version":1,"rooms":{"a":{"url":"http://queue.example.com/r/a"}}}`, "rooms.a.url", false},
+	{"not quite loopback", `{"version":1,"rooms":{"a":{"url":"http://localhost.example.com/r/a"}}}`, "rooms.a.url", false},
+	{"a last slash", `{"version":1,"rooms":{"a":{"url":"https://queue.example.com/r/a/"}}}`, "rooms.a.url", false},
+	{"a query", `{"version":1,"rooms":{"a":{"url":"https://queue.example.com/r/a?x"}}}`, "rooms.a.url", false},
+	{"origin", withRoom(`"origin":"a b"`), "rooms.sale.origin", false},
+	{"safety net", withRoom(`"mode":"safety-net"`), "rooms.sale.mode", false},
+	{"scheduled for ever", withRoom(`"mode":"scheduled"`), "rooms.sale.mode", true},
+	{"from without schedule", withRoom(`"from":"2027-01-01T10:00:00Z"`), "rooms.sale.mode", true},
+	{"ends before it begins", withRoom(`"mode":"scheduled","from":"2027-01-02T10:00:00Z","until":"2027-01-02T10:00:00Z"`), "rooms.sale.until", true},
+	{"failure", withRoom(`"failure":"open"`), "rooms.sale.failure", false},
+	{"opens at once", withRoom(`"failure":"open-after 0s"`), "rooms.sale.failure", false},
+	{"opens after days", withRoom(`"failure":"open-after 25h"`), "rooms.sale.failure", true},
+	{"bind", withRoom(`"bind":"device"`), "rooms.sale.bind", false},
+	{"no name", `{"version":1,"rules":[{"action":"bypass"}]}`, "rules[0].name", false},
+	{"name of a default", `{"version":1,"rules":[{"name":"default:x","action":"bypass"}]}`, "rules[0].name", false},
+	{"same names", `{"version":1,"rules":[{"name":"a","action":"bypass"},{"name":"a","action":"bypass"}]}`, "rules[1].name", true},
+	{"unknown room", `{"version":1,"rules":[{"name":"a","action":"queue sale"}]}`, "rules[0].action", true},
+	{"unknown action", `{"version":1,"rules":[{"name":"a","action":"allow"}]}`, "rules[0].action", false},
+	{"two tests", withRule(`"when":{"path":{"equals":"/a","prefix":"/b"}}`), "rules[0].when.path", false},
+	{"no test", withRule(`"when":{"path":{}}`), "rules[0].when.path", false},
+	{"empty list", withRule(`"when":{"path":{"any":[]}}`), "rules[0].when.path", false},
+	{"deep", withRule(`"when":{"path":{"not":{"not":{"not":{"not":{"equals":"/a"}}}}}}`), "rules[0].when.path.not.not.not.not", true},
+	{"relative path", withRule(`"when":{"path":{"prefix":"a"}}`), "rules[0].when.path.prefix", true},
+	{"path that is never read", withRule(`"when":{"path":{"prefix":"/a/../b"}}`), "rules[0].when.path.prefix", true},
+	{"path with query", withRule(`"when":{"path":{"equals":"/a?b"}}`), "rules[0].when.path.equals", true},
+	{"network as text", withRule(`"when":{"network":{"equals":"10.0.0.1"}}`), "rules[0].when.network", false},
+	{"path as network", withRule(`"when":{"path":{"in":["10.0.0.0/8"]}}`), "rules[0].when.path", false},
+	{"bits behind the length", withRule(`"when":{"network":{"in":["10.0.0.1/8"]}}`), "rules[0].when.network.in[0]", true},
+	{"name of a header", withRule(`"when":{"header":{"a b":{"equals":"1"}}}`), "rules[0].when.header", false},
+	{"host without hosts", withRule(`"when":{"host":{"equals":"a"}}`), "hosts", true},
+	{"text", `[]`, "", false},
+	{"two objects", `{"version":1} {}`, "", false},
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	schema := compileSchema(t)
+	for _, d := range documents {
+		s, err := Parse([]byte(d.text))
+		isFine := d.field == "" && s != nil
+		if bad := (*InvalidError)(nil); !isFine && (!errors.As(err, &bad) || bad.Problems[0].Field != d.field || !strings.Contains(err.Error(), bad.Problems[0].Detail)) {
+			t.Errorf("%s: %v, want a problem with %q", d.name, err, d.field)
+		}
+		instance, err := jsonschema.UnmarshalJSON(strings.NewReader(d.text))
+		if err == nil {
+			err = schema.Validate(instance)
+		}
+		if (err == nil) != (isFine || d.isLoose) {
+			t.Errorf("%s: parsed: %t, the schema says %v", d.name, isFine, err)
+		}
+	}
+	if _, err := Parse(bytes.Repeat([]byte(" "), MaxSize+1)); err == nil {
+		t.Error("a document of more than 1 MiB is taken")
+	}
+}
+
+func compileSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	text, err := os.ReadFile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("rules.json", document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("rules.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func TestFilledIn(t *testing.T) {
+	t.Parallel()
+	s := mustParse(t, `{"version":1,`+oneRoom+`}`)
+	r := s.Rooms["sale"]
+	if r.Origin != "queue.example.com/r/sale" || r.Mode != Always || r.Failure != Hold || r.Bind != BindNone || s.Defaults != "on" {
+		t.Errorf("room %+v, defaults %q", r, s.Defaults)
+	}
+	for text, want := range map[Failure]time.Duration{"open-after 30s": 30 * time.Second, "open-after 24h": 24 * time.Hour, "hold": 0, "page": 0, "open-after 1s30s": 0} {
+		if got, ok := text.OpenAfter(); got != want || ok != (want > 0) {
+			t.Errorf("%s opens after %v, %t", text, got, ok)
+		}
+	}
+}
+
+// TestDefaults checks that the list is fine as rules of a document, but for
+// their names.
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	list := Defaults()
+	for i := range list {
+		if !strings.HasPrefix(list[i].Name, "default:") || list[i].Action != "bypass" {
+			t.Errorf("rule %+v", list[i])
+		}
+		list[i].Name = strings.TrimPrefix(list[i].Name, "default:")
+	}
+	text, err := json.Marshal(map[string]any{"version": 1, "rules": list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustParse(t, string(text))
+}

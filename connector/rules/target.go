@@ -1,0 +1,229 @@
+package rules
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// maxTarget is how long a path may be.
+const maxTarget = 8192 // bytes
+
+// Ways in which origins read paths differently.
+const (
+	readSeparators = 1 << iota // \ and encoded slashes are slashes
+	readParameters             // what is behind ; in a segment is no part of it
+	readSlashes                // many slashes are one
+	readDots                   // dot segments are resolved
+	waysToRead
+)
+
+// Bytes that stand for separators in disguise in a decoded path, which has no
+// control characters else.
+const (
+	encodedSlash = 0x01
+	backslash    = 0x02
+)
+
+// splitTarget takes a request target apart: the host, if it is in absolute
+// form, the path and the query as sent. False: it is none.
+func splitTarget(target string) (host, path, query string, ok bool) {
+	path, query, _ = strings.Cut(target, "?")
+	if strings.HasPrefix(path, "/") || path == "*" {
+		return "", path, query, true
+	}
+	scheme, rest, isAbsolute := strings.Cut(path, "://")
+	if scheme = lower(scheme); !isAbsolute || scheme != "http" && scheme != "https" {
+		return "", "", "", path == "" && query == ""
+	}
+	end := strings.IndexAny(rest, `/\`)
+	if end < 0 {
+		end = len(rest)
+	}
+	host, path = rest[:end], rest[end:]
+	if path == "" {
+		path = "/"
+	}
+	return host, path, query, host != ""
+}
+
+// hostName returns a host without port and last dot, in lower case. False: it
+// is no name.
+func hostName(host string) (string, bool) {
+	if strings.HasPrefix(host, "[") {
+		end := strings.IndexByte(host, ']')
+		if end < 0 || !isPort(host[end+1:]) {
+			return "", false
+		}
+		host = host[1:end]
+	} else if i := strings.IndexByte(host, ':'); i >= 0 {
+		if !isPort(host[i:]) {
+			return "", false
+		}
+		host = host[:i]
+	}
+	host = lower(strings.TrimSuffix(host, "."))
+	for i := range len(host) {
+		c := host[i]
+		if ('a' > c || c > 'z') && ('0' > c || c > '9') && c != '-' && c != '.' && c != '_' && c != ':' {
+			return "", false
+		}
+	}
+	return host, true
+}
+
+// isPort tells whether a text is empty or a colon and digits.
+func isPort(s string) bool {
+	return s == "" || s[0] == ':' && len(s) <= 6 && strings.Trim(s[1:], "0123456789") == ""
+}
+
+// readings returns a path in every way that origins might read it, the most
+// thorough way first: decoded once, in lower case, without a last slash. False:
+// nobody should read it at all.
+func readings(raw string) ([]string, bool) {
+	if path, ok := plain(raw); ok {
+		return []string{path}, true
+	}
+	b, ok := decodePath(raw)
+	if !ok {
+		return nil, false
+	}
+	ways := waysOf(b)
+	list := make([]string, 0, 4)
+	for way := ways; ; way = (way - 1) & ways {
+		list = append(list, read(b, way))
+		if way == 0 {
+			return list, true
+		}
+	}
+}
+
+// plain returns a path that everybody reads alike, which most are.
+func plain(raw string) (string, bool) {
+	if raw == "" || raw[0] != '/' || len(raw) > maxTarget {
+		return "", false
+	}
+	for i := range len(raw) {
+		c := raw[i]
+		switch {
+		case c == '/' && i+1 < len(raw) && (raw[i+1] == '/' || raw[i+1] == '.'):
+			return "", false
+		case c <= ' ' || c >= 0x7f || 'A' <= c && c <= 'Z' || c == '%' || c == '\\' || c == ';' || c == '#':
+			return "", false
+		}
+	}
+	if len(raw) > 1 {
+		raw = strings.TrimSuffix(raw, "/")
+	}
+	return raw, true
+}
+
+// decodePath decodes percent-encodings once, and marks separators in disguise.
+func decodePath(raw string) ([]byte, bool) {
+	if raw == "*" {
+		raw = "/*"
+	}
+	if raw == "" || raw[0] != '/' && raw[0] != '\\' || len(raw) > maxTarget {
+		return nil, false
+	}
+	b := make([]byte, 0, len(raw))
+	for i := 0; i < len(raw); i++ {
+		c, isEncoded := raw[i], raw[i] == '%'
+		if isEncoded {
+			if i+2 >= len(raw) || !isHex(raw[i+1]) || !isHex(raw[i+2]) {
+				return nil, false
+			}
+			c = unhex(raw[i+1])<<4 | unhex(raw[i+2])
+			i += 2
+		}
+		switch {
+		case c < ' ' || c == 0x7f || c == '#' && !isEncoded || c == ' ' && !isEncoded:
+			return nil, false
+		case c == '/' && isEncoded:
+			c = encodedSlash
+		case c == '\\':
+			c = backslash
+		case 'A' <= c && c <= 'Z':
+			c += 'a' - 'A'
+		}
+		b = append(b, c)
+	}
+	return b, utf8.Valid(b)
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+func unhex(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return c&^0x20 - 'A' + 10
+}
+
+// waysOf tells in which ways a decoded path can be read differently.
+func waysOf(b []byte) (ways int) {
+	if strings.ContainsAny(string(b), "\x01\x02") {
+		ways |= readSeparators
+	}
+	if strings.Contains(string(b), ";") {
+		ways |= readParameters
+	}
+	segments := segmentsOf(b, readSeparators|readParameters)
+	for i, s := range segments {
+		if s == "" && i > 0 && i < len(segments)-1 {
+			ways |= readSlashes
+		}
+		if s == "." || s == ".." {
+			ways |= readDots
+		}
+	}
+	return ways
+}
+
+// segmentsOf splits a decoded path behind its first slash.
+func segmentsOf(b []byte, way int) []string {
+	var text strings.Builder
+	for _, c := range b {
+		switch {
+		case c != encodedSlash && c != backslash:
+			text.WriteByte(c)
+		case way&readSeparators != 0:
+			text.WriteByte('/')
+		case c == encodedSlash:
+			text.WriteString("%2f")
+		default:
+			text.WriteByte('\\')
+		}
+	}
+	list := strings.Split(text.String(), "/")
+	if way&readParameters != 0 {
+		for i := range list {
+			list[i], _, _ = strings.Cut(list[i], ";")
+		}
+	}
+	return list
+}
+
+// read returns a decoded path in one way of reading it.
+func read(b []byte, way int) string {
+	var kept []string
+	segments := segmentsOf(b, way)
+	if segments[0] == "" {
+		segments = segments[1:]
+	}
+	for _, s := range segments {
+		switch {
+		case s == "" && way&readSlashes != 0:
+		case s == "." && way&readDots != 0:
+		case s == ".." && way&readDots != 0:
+			kept = kept[:max(0, len(kept)-1)]
+		default:
+			kept = append(kept, s)
+		}
+	}
+	for len(kept) > 0 && kept[len(kept)-1] == "" {
+		kept = kept[:len(kept)-1]
+	}
+	return "/" + strings.Join(kept, "/")
+}

@@ -1,0 +1,74 @@
+package rules
+
+import (
+	"encoding/json"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+)
+
+// vectors are what every connector must decide, with their sites.
+type vectors struct {
+	Sites map[string]json.RawMessage `json:"sites"`
+	Cases []struct {
+		Name    string    `json:"name"`
+		Site    string    `json:"site"`
+		Now     time.Time `json:"now"`
+		Request struct {
+			Method string              `json:"method"`
+			Host   string              `json:"host"`
+			Target string              `json:"target"`
+			Header map[string][]string `json:"header"`
+			Client netip.Addr          `json:"client"`
+		} `json:"request"`
+		Decision struct {
+			Outcome string `json:"outcome"`
+			Room    string `json:"room"`
+			Rule    string `json:"rule"`
+		} `json:"decision"`
+	} `json:"cases"`
+}
+
+func readVectors(t testing.TB) (v vectors) {
+	t.Helper()
+	text, err := os.ReadFile("../testdata/rules-vectors.json")
+	if err == nil {
+		err = json.Unmarshal(text, &v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func mustParse(t testing.TB, text string) *Site {
+	t.Helper()
+	s, err := Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestVectors(t *testing.T) {
+	t.Parallel()
+	v := readVectors(t)
+	if len(v.Cases) < 200 {
+		t.Errorf("%d cases, want at least 200", len(v.Cases))
+	}
+	sites, names := map[string]*Site{}, map[string]bool{}
+	for name, text := range v.Sites {
+		sites[name] = mustParse(t, string(text))
+	}
+	for _, c := range v.Cases {
+		if names[c.Name] {
+			t.Errorf("two cases are named %q", c.Name)
+		}
+		names[c.Name] = true
+		got := sites[c.Site].Decide(&Request{Method: c.Request.Method, Host: c.Request.Host, Target: c.Request.Target, Header: c.Request.Header, Client: c.Request.Client}, c.Now)
+		if got.Outcome.String() != c.Decision.Outcome || got.Room != c.Decision.Room || got.Rule != c.Decision.Rule {
+			t.Errorf("%s: %s %q by rule %q, want %+v", c.Name, got.Outcome, got.Room, got.Rule, c.Decision)
+		}
+	}
+}
