@@ -28,7 +28,7 @@ function tests() {
   const options = ["--test", "--test-reporter=spec", "--test-concurrency=2", "--test-timeout=900000"];
   const child = spawn(process.execPath, [...options, ...files], {
     cwd: folder,
-    env: { ...process.env, PROOFLINE_SERVER: server.url, PROOFLINE_TOKEN: server.token, PROOFLINE_SETUP: server.setup },
+    env: { ...process.env, PROOFLINE_SERVER: server.url, PROOFLINE_TOKEN: server.token },
     stdio: "inherit",
   });
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill()); // and the server is stopped in order
@@ -37,7 +37,12 @@ function tests() {
 
 /** Audits all rooms, as a stranger would. */
 async function audits() {
-  const { rooms } = await server.ask("GET", "/v1/rooms");
+  const rooms = [];
+  for (let next = ""; next !== null; ) {
+    const page = await server.ask("GET", `/v1/rooms?cursor=${encodeURIComponent(next)}`);
+    rooms.push(...page.rooms);
+    next = page.next;
+  }
   let entries = 0;
   for (const { url, slug } of rooms) {
     try {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 
 import { Authenticator } from "./authenticator.mjs";
+import { screenshots } from "./places.mjs";
 import { Visitor } from "./visitor.mjs";
 
 /** A password that no list has. */
@@ -13,6 +14,13 @@ export class Organizer extends Visitor {
     const organizer = await Organizer.open(stage.browser, { origins: [server.url], ...options });
     Object.assign(organizer, { server, email, password });
     return stage.add(organizer);
+  }
+
+  /** Opens another tab of the same browser. */
+  async another() {
+    const page = await this.context.newPage();
+    page.setDefaultTimeout(60_000);
+    return Object.assign(new Organizer(this.context, page, this.watch, this.name), { server: this.server });
   }
 
   /** Opens a page of the console. */
@@ -65,10 +73,12 @@ export class Organizer extends Visitor {
     await this.heading("Rooms");
   }
 
-  /** Turns the second factor on; returns the recovery codes. */
-  async enrol() {
+  /** Turns the second factor on, with a look at the page that shows its secret; returns the recovery codes. */
+  async enrol(look = async () => {}) {
     await this.go("/account/second-factor");
     await this.press("Set it up");
+    await this.page.locator("#secret").waitFor();
+    await look();
     this.authenticator = new Authenticator(await this.page.locator("#secret").textContent());
     await this.fill({ Code: await this.authenticator.code() });
     await this.press("Turn it on");
@@ -114,6 +124,11 @@ export class Organizer extends Visitor {
     await this.press("Invite", form);
     await this.heading(`Invitation for ${email}`);
     return (await this.page.locator("#link").textContent()).trim();
+  }
+
+  /** Takes a picture for the documentation: what one sees at a glance. */
+  async view(name) {
+    await this.page.screenshot({ path: `${screenshots}/view-${name}.png`, animations: "disabled" });
   }
 
   /** The figures of the dashboard, as numbers. */

@@ -29,6 +29,13 @@ export class Room {
     return new Room(server, await server.ask("POST", "/v1/rooms", { title: "Summer tour, Vienna", beacon: "none", ...config }));
   }
 
+  /** The room of a name that is there already. */
+  static async at(server, slug) {
+    const url = `${server.url}/r/${slug}`;
+    const { origin } = await (await fetch(`${url}/state`)).json();
+    return new Room(server, { slug, url, origin });
+  }
+
   amend(change) {
     return this.server.ask("PATCH", `/v1/rooms/${this.slug}`, change);
   }

@@ -1,24 +1,10 @@
 import { after, before, describe, test } from "node:test";
 import { chromium } from "playwright-core";
 
+import { launch } from "./launch.mjs";
 import { Room } from "./room.mjs";
 import { Server } from "./server.mjs";
 import { Visitor } from "./visitor.mjs";
-
-/** How Chromium is run: without talking to anybody on its own. */
-export const launch = {
-  executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
-  args: [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--font-render-hinting=none",
-  ],
-};
 
 let browser;
 before(async () => (browser = await chromium.launch(launch)));

@@ -8,19 +8,17 @@ import { program } from "./places.mjs";
 
 /** A running server, and its management. */
 export class Server {
-  constructor(url, token, setup, data, child) {
+  constructor(url, token, started) {
     this.url = url;
     this.token = token;
-    this.setup = setup; // the link that makes the first account
-    this.data = data;
-    this.child = child;
+    Object.assign(this, started); // setup, the link that makes the first account, data and child
   }
 
   /** The one that run.mjs has started. */
   static running() {
-    const { PROOFLINE_SERVER: url, PROOFLINE_TOKEN: token, PROOFLINE_SETUP: setup } = process.env;
+    const { PROOFLINE_SERVER: url, PROOFLINE_TOKEN: token } = process.env;
     if (!url) throw new Error("there is no server: run these tests with npm test");
-    return new Server(url, token, setup);
+    return new Server(url, token);
   }
 
   /** Starts one with a private PostgreSQL in a directory of its own. */
@@ -32,7 +30,7 @@ export class Server {
     const child = spawn(program("proofline"), args, { env, stdio: ["ignore", "pipe", "inherit"] });
     const { url, setup } = await greeting(child);
     const token = (await readFile(join(data, "admin-token"), "utf8")).trim();
-    return new Server(url, token, setup, data, child);
+    return new Server(url, token, { setup, data, child });
   }
 
   async stop() {

@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { chromium } from "playwright-core";
 
 import { inSeconds, until } from "../stage/room.mjs";
-import { launch, scene, scenes } from "../stage/scene.mjs";
+import { launch } from "../stage/launch.mjs";
+import { scene, scenes } from "../stage/scene.mjs";
 import { readPass, Shop } from "../stage/shop.mjs";
 import { sizes, Visitor } from "../stage/visitor.mjs";
 
