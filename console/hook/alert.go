@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,7 @@ func (s AlertSettings) normal() AlertSettings {
 		s.Emails[i] = strings.TrimSpace(email)
 	}
 	s.Emails = slices.Compact(slices.Sorted(slices.Values(s.Emails)))
+	s.Endpoints = slices.Compact(slices.SortedFunc(slices.Values(s.Endpoints), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }))
 	s.Kinds = slices.Compact(slices.Sorted(slices.Values(s.Kinds)))
 	if s.NoShowPercent == 0 {
 		s.NoShowPercent = DefaultNoShows

@@ -144,7 +144,7 @@ func TestAlertMail(t *testing.T) {
 	in := newReceiver(t, nil)
 	e, secret := b.endpoint(in.URL, RoomEnded)
 	ctx := t.Context()
-	err := b.SetAlerts(ctx, operator, AlertSettings{Emails: []string{"b@example.com", "a@example.com", "b@example.com"}, Endpoints: []uuid.UUID{e.ID}, Kinds: []AlertKind{AlertLineFull, AlertNoShows}})
+	err := b.SetAlerts(ctx, operator, AlertSettings{Emails: []string{"b@example.com", "a@example.com", "b@example.com"}, Endpoints: []uuid.UUID{e.ID, e.ID}, Kinds: []AlertKind{AlertLineFull, AlertNoShows}})
 	if err != nil {
 		t.Fatal(err)
 	}
