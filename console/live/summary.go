@@ -161,22 +161,32 @@ func (l *Live) makeSummary(ctx context.Context, r *room.Room) (Summary, error) {
 // maxWindowsListed bounds the table of windows.
 const maxWindowsListed = 5_000
 
-// digest takes the entries of a room in order. It holds about 100 bytes for
-// each person who has joined and is neither admitted nor skipped, and 8 for
-// each of the others.
+// digest takes the entries of a room in order. It holds about 120 bytes for
+// each person who has joined and is not both called and settled, and 8 for each
+// of the others.
 type digest struct {
 	Summary
 	schedule fairness.State // of policy and amendments alone: it knows the windows
 	people   map[fairness.Ticket]person
-	line     []fairness.Ticket // by place, those that are not called
+	line     []fairness.Ticket // by place, those whose call is not noted
+	noted    uint64            // places whose call is noted
+	calls    []digestCall      // whose places are not all assigned yet
 	windows  []windowDigest
 	now      Peak
 }
 
-// person is somebody who is in line.
+// person is somebody whose call is not noted, or who is not settled.
 type person struct {
-	joined fairness.Time
-	window uint32 // into digest.windows
+	joined  fairness.Time
+	window  uint32 // into digest.windows
+	called  bool   // the call is noted
+	settled uint64 // number of the entry that admits or skips; 0 without
+}
+
+// digestCall is a call; number is that of its entry.
+type digestCall struct {
+	number, upTo uint64
+	time         fairness.Time
 }
 
 type windowDigest struct {
@@ -203,8 +213,11 @@ func (d *digest) add(e fairness.Entry) error {
 	case *fairness.Assign:
 		d.Drawn++
 		d.line = append(d.line, e.Ticket)
+		d.noteCalls()
 	case *fairness.Call:
-		d.call(e)
+		d.Called = uint64(e.UpTo)
+		d.calls = append(d.calls, digestCall{d.Entries, uint64(e.UpTo), e.Time})
+		d.noteCalls()
 	case *fairness.Admit:
 		d.settle(e.Ticket, func(w *windowDigest, p person) {
 			d.Admitted++
@@ -232,7 +245,7 @@ func (d *digest) arrive(e *fairness.Arrive) {
 	}
 	number := len(d.windows) - 1
 	d.windows[number].Arrivals++
-	d.people[e.Ticket] = person{e.Time, uint32(number)} //nolint:gosec // fewer than arrivals
+	d.people[e.Ticket] = person{joined: e.Time, window: uint32(number)} //nolint:gosec // fewer than arrivals
 	at := moment(e.Time).Truncate(time.Second)
 	if !at.Equal(d.now.At) {
 		d.now = Peak{At: at}
@@ -242,25 +255,53 @@ func (d *digest) arrive(e *fairness.Arrive) {
 	}
 }
 
-// call notes the waits of all who are called and were not passed over before.
-func (d *digest) call(e *fairness.Call) {
-	n := min(int(e.UpTo)-int(d.Called), len(d.line)) //nolint:gosec // places
-	for _, t := range d.line[:n] {
-		if p, ok := d.people[t]; ok {
-			w := &d.windows[p.window]
-			w.toCall = append(w.toCall, wait(p.joined, e.Time))
+// noteCalls notes the waits of all who are called and whose places are known:
+// a call needs the draw, and its places may be assigned later.
+func (d *digest) noteCalls() {
+	for len(d.calls) > 0 {
+		c := d.calls[0]
+		n := min(c.upTo-d.noted, uint64(len(d.line)))
+		for _, t := range d.line[:n] {
+			d.noteCall(t, c)
 		}
+		d.line, d.noted = d.line[n:], d.noted+n
+		if d.noted < c.upTo {
+			return
+		}
+		d.calls = d.calls[1:]
 	}
-	d.line = d.line[n:]
-	d.Called = uint64(e.UpTo)
+}
+
+// noteCall notes the wait of somebody, unless passed over before the call.
+func (d *digest) noteCall(t fairness.Ticket, c digestCall) {
+	p, ok := d.people[t]
+	if !ok {
+		return
+	}
+	if p.settled == 0 || p.settled > c.number {
+		w := &d.windows[p.window]
+		w.toCall = append(w.toCall, wait(p.joined, c.time))
+	}
+	p.called = true
+	d.keep(t, p)
 }
 
 // settle takes somebody out of the line.
 func (d *digest) settle(t fairness.Ticket, note func(*windowDigest, person)) {
-	if p, ok := d.people[t]; ok {
+	if p, ok := d.people[t]; ok && p.settled == 0 {
 		note(&d.windows[p.window], p)
-		delete(d.people, t)
+		p.settled = d.Entries
+		d.keep(t, p)
 	}
+}
+
+// keep holds somebody of whom there is more to come.
+func (d *digest) keep(t fairness.Ticket, p person) {
+	if p.called && p.settled != 0 {
+		delete(d.people, t)
+		return
+	}
+	d.people[t] = p
 }
 
 func (d *digest) skip(w *WindowSummary, why fairness.Reason) {

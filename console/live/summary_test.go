@@ -122,6 +122,62 @@ func TestDigest(t *testing.T) {
 	}
 }
 
+// TestDigestOfLateAssignments: calls and what follows them need the draw alone,
+// and may come before the places are assigned.
+func TestDigestOfLateAssignments(t *testing.T) {
+	t.Parallel()
+	keys, err := roomtest.NewKeys("example.com/r/late", "late")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := keys.Policy()
+	policy.Outflow.PerMinute = 60_000
+	r := roomtest.Open(keys, policy)
+	opens := roomtest.Opens
+	tickets := r.Join(opens+1000, 10)
+	r.Freeze(opens + 60_000)
+	r.Draw(opens + 60_000)
+	line := map[fairness.Position]fairness.Ticket{}
+	for _, ticket := range tickets {
+		st, _ := r.State().Standing(ticket, r.State().Size(), opens+60_000)
+		line[st.Position] = ticket
+	}
+	r.Skip(opens+60_100, line[1], fairness.Left) // before the call
+	r.Call(opens+61_000, 3)
+	r.Admit(opens+61_500, line[2])
+	r.Skip(opens+61_600, line[3], fairness.Revoked) // after it
+	r.Assign(4)
+	r.Call(opens+71_000, 6)
+	r.Admit(opens+72_000, line[4])
+	r.Assign(6)
+	r.Call(opens+81_000, 7)
+	r.End(opens + 90_000)
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	d := newDigest()
+	for _, text := range r.Entries() {
+		e, err := fairness.ParseEntry(text)
+		if err == nil {
+			err = d.add(e)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := d.finish("late")
+	// Places 2 and 3 were called first, then 4, 5 and 6, then 7.
+	if diff := cmp.Diff(slow([]float64{60, 60, 70, 70, 70, 80}), got.ToCall); diff != "" {
+		t.Errorf("waits for the call (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(slow([]float64{60.5, 71}), got.ToAdmission); diff != "" {
+		t.Errorf("waits for the admission (-want +got)\n%s", diff)
+	}
+	if len(d.people) != 6 || len(d.calls) != 0 {
+		t.Errorf("%d people and %d calls are held, want 6 and none", len(d.people), len(d.calls))
+	}
+}
+
 // slow finds percentiles by counting, for each wait, how many are not longer.
 func slow(waits []float64) Percentiles {
 	p := Percentiles{People: len(waits)}
