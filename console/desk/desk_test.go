@@ -434,3 +434,34 @@ func isInvalid(err error) bool {
 	_, ok := errors.AsType[*room.InvalidError](err)
 	return ok
 }
+
+// TestRests: while people are in line, a simulation takes at most half of a
+// processor.
+func TestRests(t *testing.T) {
+	t.Parallel()
+	d, ctx := newDesk(t), t.Context()
+	r := create(t, d, owner, "sale")
+	if d.IsServing() {
+		t.Error("serves nobody")
+	}
+	if _, err := r.Join(ctx, fairness.Ticket(uuid.MustParse("00000000-0000-8000-8000-0000000000cc"))); err != nil {
+		t.Fatal(err)
+	}
+	if !d.IsServing() {
+		t.Error("somebody is in line")
+	}
+	if _, err := d.End(ctx, owner, "sale"); err != nil {
+		t.Fatal(err)
+	}
+	if d.IsServing() {
+		t.Error("the room has ended")
+	}
+	rest, began := desk.Rests(), time.Now()
+	for range 3 {
+		time.Sleep(10 * time.Millisecond)
+		rest(0, 0, 0)
+	}
+	if took := time.Since(began); took < 60*time.Millisecond {
+		t.Errorf("%v for 30 ms of work", took)
+	}
+}

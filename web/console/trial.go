@@ -141,16 +141,12 @@ func simulateSale(ctx context.Context, p simulate.Plan, throttled bool) (*trialR
 	return r, nil
 }
 
-// throttle rests as long as it works, if it is to. The simulator reports every
-// thousand steps or so.
+// throttle lets a simulation rest, if it is to.
 func throttle(on bool) simulate.Progress {
-	since := time.Now()
-	return func(int, int, int) {
-		if on {
-			time.Sleep(time.Since(since))
-			since = time.Now()
-		}
+	if on {
+		return desk.Rests()
 	}
+	return nil
 }
 
 // plan is the sale that the form describes. Problems are those of the form's
@@ -233,17 +229,6 @@ func share(text string) (float64, bool) {
 	return x / 100, err == nil && x >= 0 && x <= 90
 }
 
-// isTakingVisitors tells whether some room of this node has people in line.
-func (c *Console) isTakingVisitors() bool {
-	for _, r := range c.Desk.Rooms.Loaded() {
-		s := r.Snapshot()
-		if !s.Ended && inLine(s.Counts) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // Names are the names of the simulator's fields, where the problems do not
 // stand beside them.
 func (editorPage) Names() map[string]string {
@@ -275,7 +260,7 @@ func (c *Console) trySale(x *request) error {
 
 // trial simulates what a form says.
 func (c *Console) trial(ctx context.Context, who uuid.UUID, p *editorPage) (*trialResult, []fairness.Problem) {
-	busy := c.isTakingVisitors()
+	busy := c.Desk.IsServing()
 	most := trialVisitors
 	if busy {
 		most = trialVisitorsBusy

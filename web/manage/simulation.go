@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/simulate"
 	"github.com/proofline/proofline/room"
 )
@@ -63,12 +64,16 @@ func (a *API) simulate(c *call) (reply, error) {
 	ctx, cancel := context.WithTimeout(c, simulateTimeout)
 	defer cancel()
 	out := simulationJSON{Comparison: []simulate.Row{}}
+	var rest simulate.Progress
+	if a.Desk.IsServing() {
+		rest = desk.Rests()
+	}
 	if compare {
-		if out.Comparison, err = simulate.Compare(ctx, plan, simulate.Lengths(), nil); err != nil {
+		if out.Comparison, err = simulate.Compare(ctx, plan, simulate.Lengths(), func(int, int, string) simulate.Progress { return rest }); err != nil {
 			return reply{}, planProblems(err)
 		}
 		out.Result = out.Comparison[0].Result
-	} else if out.Result, err = simulate.Run(ctx, plan, nil); err != nil {
+	} else if out.Result, err = simulate.Run(ctx, plan, rest); err != nil {
 		return reply{}, planProblems(err)
 	}
 	out.Findings = simulate.Findings(&plan, out.Result, out.Comparison)
