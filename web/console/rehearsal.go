@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"strings"
@@ -9,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/rehearse"
-	"github.com/proofline/proofline/room"
 )
 
 // rehearsalRoutes are those of rehearsals with synthetic visitors.
@@ -22,23 +23,51 @@ func (c *Console) rehearsalRoutes() []route {
 		{GET, "/rooms/:slug/rehearsal", account.Operate, c.showRehearsals},
 		{POST, "/rooms/:slug/rehearsal", account.Operate, c.startRehearsal},
 		{POST, "/rooms/:slug/rehearsal/stop", account.Operate, c.stopRehearsal},
-		{POST, "/drafts/:id/rehearsal", account.Operate, c.rehearseDraft},
+		{GET, "/drafts/:id/rehearsal", account.Operate, c.showRehearsals},
+		{POST, "/drafts/:id/rehearsal", account.Operate, c.startRehearsal},
+		{POST, "/drafts/:id/rehearsal/stop", account.Operate, c.stopRehearsal},
 	}
 }
 
-// rehearsalPage is what the page of a room's rehearsals shows.
-type rehearsalPage struct {
+// rehearsed is what is rehearsed: a room, or a draft of one.
+type rehearsed struct {
 	Slug, Title string
-	Visitors    string
-	Before      string // seconds from opening to start, at most
-	Window      string // seconds of a window, at most
-	Of          []rehearse.Rehearsal
-	Other       *rehearse.Rehearsal // of another room, under way: there is one at a time
-	Running     bool
+	Path        string    // of its pages, below [Path]
+	ID          uuid.UUID // of the room or draft
+	Draft       bool
+}
+
+// rehearsed finds what a page is about.
+func (c *Console) rehearsed(x *request) (rehearsed, error) {
+	ctx := x.Request().Context()
+	if text := x.Param("id"); text != "" {
+		id, err := uuid.Parse(text)
+		if err != nil {
+			return rehearsed{}, desk.ErrDraftUnknown
+		}
+		draft, err := c.Desk.Draft(ctx, x.Actor, id)
+		return rehearsed{draft.Slug, cmp.Or(draft.Title, draft.Slug, "New room"), "/drafts/" + id.String(), id, true}, err
+	}
+	r, err := c.Desk.Room(ctx, x.Actor, x.Param("slug"))
+	if err != nil {
+		return rehearsed{}, err
+	}
+	return rehearsed{r.Slug, r.Config().Title, "/rooms/" + r.Slug, r.ID, false}, nil
+}
+
+// rehearsalPage is what the page of rehearsals shows.
+type rehearsalPage struct {
+	rehearsed
+	Visitors string
+	Before   string // seconds from opening to start, at most
+	Window   string // seconds of a window, at most
+	Of       []rehearse.Rehearsal
+	Other    *rehearse.Rehearsal // of another room, under way: there is one at a time
+	Running  bool
 }
 
 func (c *Console) rehearsalPage(x *request) (rehearsalPage, error) {
-	r, err := c.Desk.Room(x.Request().Context(), x.Actor, x.Param("slug"))
+	of, err := c.rehearsed(x)
 	if err != nil {
 		return rehearsalPage{}, err
 	}
@@ -46,9 +75,9 @@ func (c *Console) rehearsalPage(x *request) (rehearsalPage, error) {
 	if err != nil {
 		return rehearsalPage{}, err
 	}
-	v := rehearsalPage{Slug: r.Slug, Title: r.Config().Title, Visitors: strconv.Itoa(rehearse.DefaultVisitors), Before: "60", Window: "30"}
+	v := rehearsalPage{rehearsed: of, Visitors: strconv.Itoa(rehearse.DefaultVisitors), Before: "60", Window: "30"}
 	for _, one := range list {
-		switch isOwn := one.Of != nil && *one.Of == r.ID || one.Slug == r.Slug; {
+		switch isOwn := one.Of != nil && *one.Of == of.ID || !of.Draft && one.Slug == of.Slug; {
 		case isOwn:
 			v.Of = append(v.Of, one)
 			v.Running = v.Running || !one.Over
@@ -88,13 +117,20 @@ func readRehearsal(x *request) (rehearse.Plan, error) {
 }
 
 func (c *Console) startRehearsal(x *request) error {
-	slug := x.Param("slug")
+	of, err := c.rehearsed(x)
+	if err != nil {
+		return err
+	}
 	p, err := readRehearsal(x)
-	if err == nil {
-		_, err = c.Desk.Rehearse(x.Request().Context(), x.Actor, slug, p)
+	switch {
+	case err != nil:
+	case of.Draft:
+		_, err = c.Desk.RehearseDraft(x.Request().Context(), x.Actor, of.ID, p)
+	default:
+		_, err = c.Desk.Rehearse(x.Request().Context(), x.Actor, of.Slug, p)
 	}
 	if err == nil {
-		return x.done("/rooms/"+slug+"/rehearsal", "rehearsal-started")
+		return x.done(of.Path+"/rehearsal", "rehearsal-started")
 	}
 	v, failed := c.rehearsalPage(x)
 	if failed != nil {
@@ -111,30 +147,13 @@ func (c *Console) startRehearsal(x *request) error {
 	return x.invalid("room-rehearsal", v, err)
 }
 
-// rehearseDraft rehearses a room that is not published; its page is the copy's.
-func (c *Console) rehearseDraft(x *request) error {
-	id, err := uuid.Parse(x.Param("id"))
-	if err != nil {
-		return room.ErrNotFound
-	}
-	p, err := readRehearsal(x)
-	if err != nil {
-		return err
-	}
-	started, err := c.Desk.RehearseDraft(x.Request().Context(), x.Actor, id, p)
-	if err != nil {
-		return err
-	}
-	return x.done("/rooms/"+started.Slug+"/rehearsal", "rehearsal-started")
-}
-
 func (c *Console) stopRehearsal(x *request) error {
-	slug := x.Param("slug")
-	if _, err := c.Desk.Room(x.Request().Context(), x.Actor, slug); err != nil {
+	of, err := c.rehearsed(x)
+	if err != nil {
 		return err
 	}
 	if err := c.Desk.StopRehearsal(x.Request().Context(), x.Actor, x.form("rehearsal")); err != nil {
 		return err
 	}
-	return x.done("/rooms/"+slug+"/rehearsal", "rehearsal-stopped")
+	return x.done(of.Path+"/rehearsal", "rehearsal-stopped")
 }

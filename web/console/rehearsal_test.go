@@ -1,10 +1,13 @@
 package console
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
@@ -47,4 +50,29 @@ func TestRehearsal(t *testing.T) {
 		t.Errorf("the copy ended: %v; the room has %d entries", err, r.Snapshot().Size)
 	}
 	s.get(viewer, "/console/acts").want(http.StatusOK).has("began a rehearsal", "stopped a rehearsal", "visitors: 10")
+}
+
+// TestRehearseDraft rehearses a room before anybody else can see it.
+func TestRehearseDraft(t *testing.T) {
+	t.Parallel()
+	s := newConsole(t)
+	actor := identities()[operator].Actor
+	save := func(config string) string {
+		draft, err := s.desk.SaveDraft(t.Context(), actor, uuid.Nil, 0, "", json.RawMessage(config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "/console/drafts/" + draft.ID.String() + "/rehearsal"
+	}
+	broken := save(`{"slug":"Not a slug!"}`)
+	s.get(operator, broken).want(http.StatusOK).has("Begin the rehearsal")
+	s.post(operator, broken, "visitors", "10").want(http.StatusBadRequest).has("must be 1 to 63 of a-z")
+	path := save(`{"slug":"planned","title":"Planned"}`)
+	s.get(viewer, path).want(http.StatusForbidden)
+	s.get(stranger, path).want(http.StatusNotFound)
+	s.post(stranger, path, "visitors", "10").want(http.StatusNotFound)
+	s.post(operator, path, "visitors", "10").leadsTo(path + "?done=rehearsal-started")
+	running := s.desk.Rehearsals.List(actor.Org)[0]
+	s.get(operator, path).want(http.StatusOK).has("under way", "Rehearsal: Planned")
+	s.post(operator, path+"/stop", "rehearsal", running.Slug).leadsTo(path + "?done=rehearsal-stopped")
 }
