@@ -64,7 +64,8 @@ func (a *Accounts) OwnerLink(ctx context.Context, by Actor, slug, email string) 
 
 // Invite makes a one-time link that lets somebody join the actor's
 // organization, and mails it if mail is configured; mailed tells whether it was.
-// It replaces earlier ones to the same address.
+// It replaces earlier ones to the same address. *[RateError] when too many were
+// mailed a short time ago.
 func (a *Accounts) Invite(ctx context.Context, by Actor, email string, role Role) (link string, mailed bool, err error) {
 	if !by.May(Admin) {
 		return "", false, ErrForbidden
@@ -86,6 +87,11 @@ func (a *Accounts) Invite(ctx context.Context, by Actor, email string, role Role
 	o, err := a.Store.Organization(ctx, by.Org)
 	if err != nil {
 		return "", false, known(err)
+	}
+	if a.Mailer != nil {
+		if _, err := a.attempt(ctx, mailLimit, by.Org.String()); err != nil {
+			return "", false, err
+		}
 	}
 	link, err = a.link(ctx, Invitation{Org: o.ID, Role: string(role), Email: email, InvitedBy: by.Name}, "/console/invitation", InvitationLife)
 	if err != nil {

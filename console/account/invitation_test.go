@@ -242,3 +242,32 @@ func TestInvitationMail(t *testing.T) {
 	}
 	wantError(t, "again", k.Uninvite(t.Context(), owner.Actor(), list[0].ID), account.ErrNotFound)
 }
+
+// TestInvitationFlood: nobody makes the server fill a mailbox, by inviting
+// one address again and again.
+func TestInvitationFlood(t *testing.T) {
+	t.Parallel()
+	box := &mailbox{}
+	k := newKit(t, func(o *account.Options) { o.Mailer = box })
+	owner, _ := k.owner()
+	invite := func(by account.Session) error {
+		_, _, err := k.Invite(t.Context(), by.Actor(), "ben@example.com", account.Viewer)
+		return err
+	}
+	for range 20 {
+		if err := invite(owner); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var soon *account.RateError
+	if err := invite(owner); !errors.As(err, &soon) || len(box.sent) != 20 {
+		t.Errorf("the next one: %v; %d mails", err, len(box.sent))
+	}
+	if err := invite(k.tenant("other")); err != nil {
+		t.Errorf("another tenant: %v", err)
+	}
+	k.pass(2 * time.Minute)
+	if err := invite(owner); err != nil {
+		t.Errorf("later: %v", err)
+	}
+}

@@ -26,6 +26,9 @@ var (
 	networkLimit = limit{"network", 30, 40, time.Minute}
 	codeLimit    = limit{"code", 5, 10, time.Hour / 10}
 	confirmLimit = limit{"confirm", 5, 10, time.Hour / 10}
+	// mailLimit counts the invitations that an organization mails, whoever they go
+	// to: nobody makes this server fill strangers' mailboxes.
+	mailLimit = limit{"mail", 20, 30, 2 * time.Minute}
 )
 
 // key is under what the attempts of somebody are counted.
