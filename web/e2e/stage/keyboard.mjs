@@ -16,10 +16,12 @@ function mark() {
 }
 
 /** What has the focus: its mark, whether that is seen, and whether all of it is covered. */
-function focused() {
+async function focused() {
+  await new Promise((done) => requestAnimationFrame(done)); // it comes into view
   const element = document.activeElement;
   if (!element || element === document.body) return undefined;
-  const isOwn = element.tagName !== "IFRAME" && element.matches(":focus"); // or a part of it that the browser has made
+  if (element.tagName === "IFRAME") return { stop: element.dataset.stop, outlined: true }; // what is in it, nobody sees from here
+  const isOwn = element.matches(":focus"); // or a part of it that the browser has made
   const { outlineStyle, outlineWidth } = getComputedStyle(element);
   const box = element.getBoundingClientRect();
   const x = Math.max(box.left + Math.min(box.width / 2, 20), 1);
