@@ -67,3 +67,35 @@ func read(t *testing.T, path string) string {
 	}
 	return string(text)
 }
+
+// TestOrganizersReadme runs the commands that organizers are told, on a server
+// of its own with a sale that is over.
+func TestOrganizersReadme(t *testing.T) {
+	t.Parallel()
+	dir := tempDir(t)
+	data := filepath.Join(dir, "data")
+	sale := `{"slug": "evening-concert", "windows": [{"length": "1s"}]}`
+	if err := os.WriteFile(filepath.Join(dir, "sale.json"), []byte(sale), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := serve(t, nil, "--data", data, "--addr", "127.0.0.1:0")
+	shell(t, dir, p.url, "proofline room create sale.json --data "+data)
+	shell(t, dir, p.url, "proofline room end evening-concert --yes --data "+data)
+	here := strings.NewReplacer("bin/proofline", "proofline", "http://127.0.0.1:8080", p.url, "./proofline-data", data)
+	ran := 0
+	for _, name := range []string{"README", "ACCOUNTS", "WINDOWS", "SALE"} {
+		for _, block := range shellBlock.FindAllStringSubmatch(read(t, "../../web/console/"+name+".md"), -1) {
+			for line := range strings.Lines(block[1]) {
+				if strings.Contains(line, "proofline serve") { // the server above is the one
+					continue
+				}
+				shell(t, dir, p.url, here.Replace(line))
+				ran++
+			}
+		}
+	}
+	if ran < 4 {
+		t.Errorf("only %d commands were found", ran)
+	}
+	p.stop()
+}
