@@ -208,6 +208,7 @@ async function steer(operator, viewer, room, crowd, [watching, fan]) {
   await operator.fill({ "People a minute": "3000" });
   await operator.decide("Change the outflow");
   await operator.told("The outflow is changed.");
+  await watching.view("dashboard");
   await fan.is("called");
   await operator.decide("Hold everybody");
   await operator.told("Everybody is held.");
@@ -217,7 +218,6 @@ async function steer(operator, viewer, room, crowd, [watching, fan]) {
   await fan.page.locator("main#line:not([data-held])").waitFor();
   await fan.main();
   await fan.is("admitted");
-  await watching.view("dashboard");
   await operator.decide("Pause");
   await operator.told("The line is paused.");
   const paused = await called();
