@@ -17,7 +17,7 @@ E2E         := web/e2e
 E2E_MODULES := $(E2E)/node_modules/.package-lock.json
 
 # Packages with goroutines of their own, which the race detector watches.
-RACE := ./audit/... ./console/... ./fairness/beacon/... ./room/... ./web/... ./verifier/... ./vrf/... ./internal/localpg ./cmd/proofline/internal/...
+RACE := ./audit/... ./connector/... ./console/... ./fairness/beacon/... ./room/... ./web/... ./verifier/... ./vrf/... ./internal/localpg ./cmd/proofline/internal/...
 
 .PHONY: help
 help: ## list these targets

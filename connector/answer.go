@@ -1,0 +1,204 @@
+package connector
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/proofline/proofline/connector/rules"
+)
+
+// PassParameter is what a URL has a pass in.
+const PassParameter = "proofline_pass"
+
+// splitQuery takes the first pass out of a query, and all others. The rest
+// stays as it is, in its order. False: there is none.
+func splitQuery(query string) (token, rest string, ok bool) {
+	if !hasPass(query) {
+		return "", query, false
+	}
+	var kept []string
+	for part := range strings.SplitSeq(query, "&") {
+		value, isPass := passIn(part)
+		if !isPass {
+			kept = append(kept, part)
+		} else if !ok {
+			token, ok = value, true
+		}
+	}
+	return token, strings.Join(kept, "&"), true
+}
+
+func hasPass(query string) bool {
+	for query != "" {
+		var part string
+		part, query, _ = strings.Cut(query, "&")
+		if _, ok := passIn(part); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// passIn returns the value of a parameter that is a pass, however it is spelled.
+func passIn(part string) (string, bool) {
+	name, value, _ := strings.Cut(part, "=")
+	if name != PassParameter {
+		if !strings.Contains(name, "%") {
+			return "", false
+		}
+		if decoded, err := url.QueryUnescape(name); err != nil || decoded != PassParameter {
+			return "", false
+		}
+	}
+	value, err := url.QueryUnescape(value)
+	if err != nil {
+		return "", true
+	}
+	return value, true
+}
+
+// isNavigation tells whether a browser opens a page, which can be led away.
+func isNavigation(r *http.Request) bool {
+	if r.Header["Upgrade"] != nil || r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost {
+		return false
+	}
+	if mode := r.Header.Get("Sec-Fetch-Mode"); mode != "" {
+		return mode == "navigate"
+	}
+	return r.Method != http.MethodPost && strings.Contains(r.Header.Get("Accept"), "text/html")
+}
+
+// wanted returns the URL that a visitor is to come back to; empty: none. What
+// was sent with a POST is lost, so that the page before it is wanted.
+func (q *inquiry) wanted() string {
+	here := q.scheme + "://" + q.host
+	if isNavigation(q.r) && q.r.Method != http.MethodPost {
+		return here + targetOf(q.r)
+	}
+	before, err := url.Parse(q.r.Header.Get("Referer"))
+	if err != nil || before.Scheme != q.scheme || before.Host != q.host {
+		return ""
+	}
+	_, before.RawQuery, _ = splitQuery(before.RawQuery)
+	before.User, before.Fragment = nil, ""
+	return before.String()
+}
+
+// lead sends a visitor to the room.
+func (q *inquiry) lead(d *door, why string) *visit {
+	q.counts.queued.Add(1)
+	join := d.URL
+	if to := q.wanted(); to != "" && why == "queue" {
+		join += "?to=" + url.QueryEscape(to)
+	}
+	h := q.answer()
+	if isNavigation(q.r) {
+		h.Set("Location", join)
+		status := http.StatusFound
+		if q.r.Method == http.MethodPost {
+			status = http.StatusSeeOther
+		}
+		q.w.WriteHeader(status)
+		return nil
+	}
+	h.Set(QueueHeader, d.URL)
+	return q.sendJSON(http.StatusForbidden, map[string]string{"error": why, "room": d.URL, "join": join})
+}
+
+// answer prepares an answer of ours, which nobody keeps.
+func (q *inquiry) answer() http.Header {
+	h := q.w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	return h
+}
+
+func (q *inquiry) sendJSON(status int, body map[string]string) *visit {
+	q.answer().Set("Content-Type", "application/json")
+	text, _ := json.Marshal(body) // texts always can be
+	q.w.WriteHeader(status)
+	_, _ = q.w.Write(append(text, '\n'))
+	return nil
+}
+
+// cleaned leads to the same URL without the pass. The address is relative, and
+// cannot be read as one of another host.
+func (q *inquiry) cleaned(query string) *visit {
+	location := "/" + strings.TrimLeft(q.r.URL.EscapedPath(), `/\`)
+	if query != "" {
+		location += "?" + query
+	}
+	q.answer().Set("Location", location)
+	q.w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// block refuses a request for good.
+func (q *inquiry) block() *visit {
+	q.counts.blocked.Add(1)
+	status, why := http.StatusForbidden, "blocked"
+	switch q.decision.Rule {
+	case rules.Malformed:
+		status, why = http.StatusBadRequest, "malformed"
+	case rules.WrongHost:
+		status, why = http.StatusMisdirectedRequest, "host"
+	}
+	return q.sendJSON(status, map[string]string{"error": why})
+}
+
+const holdStyle = `body{font:1.1em/1.5 system-ui,sans-serif;max-width:32em;margin:15vh auto;padding:0 1em;color-scheme:light dark}`
+
+// holdPage is what visitors see while a room cannot be reached; %d is in
+// seconds.
+const holdPage = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta http-equiv="refresh" content="%d">
+<title>One moment</title>
+<style>` + holdStyle + `</style>
+<h1>One moment</h1>
+<p>The waiting line of this site cannot be reached right now. If you have a place, you keep it.</p>
+<p>This page tries again by itself. You need not do anything.</p>
+</html>
+`
+
+var holdPolicy = func() string {
+	sum := sha256.Sum256([]byte(holdStyle))
+	return "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}()
+
+// hold asks to come back, not everybody at once.
+func (q *inquiry) hold() *visit {
+	q.counts.held.Add(1)
+	wait := 10 + rand.IntN(10)
+	h := q.answer()
+	h.Set("Retry-After", strconv.Itoa(wait))
+	if !isNavigation(q.r) {
+		return q.sendJSON(http.StatusServiceUnavailable, map[string]string{"error": "unavailable"})
+	}
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", holdPolicy)
+	q.w.WriteHeader(http.StatusServiceUnavailable)
+	_, _ = fmt.Fprintf(q.w, holdPage, wait)
+	return nil
+}
+
+// ownPage shows the page of the site's owner.
+func (q *inquiry) ownPage() *visit {
+	q.counts.held.Add(1)
+	h := q.answer()
+	h.Set("Retry-After", "30")
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	q.w.WriteHeader(http.StatusServiceUnavailable)
+	_, _ = q.w.Write(q.options.Page)
+	return nil
+}

@@ -1,0 +1,25 @@
+// Package connector stands in front of a site and lets nobody past without a
+// pass of a waiting room: [Connector.Middleware] wraps any http.Handler.
+//
+//	site, err := rules.Parse(text)                       // which requests wait, see rules/FORMAT.md
+//	c, err := connector.New(connector.Options{Site: site, Key: key})
+//	http.ListenAndServe(addr, c.Middleware(shop))
+//
+// What happens to a request that waits (decided by package rules):
+//
+//	cookie of a session that goes on    to the site, with X-Proofline-Ticket and X-Proofline-Room
+//	?proofline_pass= of the room        verified here, used up there, a cookie, 303 to the URL without it
+//	a page is opened                    302 to ROOM?to=URL, 303 instead of a POST
+//	anything else                       403 {"error":"queue","room":ROOM,"join":URL}, and Proofline-Queue: ROOM
+//	the room cannot be reached          what the rules say for that: see [rules.Failure]
+//
+// A session is a cookie that this connector signs: whoever has the same Key
+// reads it, so that a site may run any number of nodes and restart each at any
+// time. It lasts as long as the room says, slides while the visitor is active,
+// and is refused once the room says that it is over. A site ends it with the
+// response header "Proofline-Command: release".
+//
+// The package imports nothing of the server. It has no clock of its own and
+// never gives up the site for a fault of its own: that counts as a failure of
+// the room.
+package connector

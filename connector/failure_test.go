@@ -1,0 +1,251 @@
+package connector
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// failed makes the room fail once, as a visitor with a pass finds out.
+func (s *shop) failed() *http.Response {
+	s.Helper()
+	s.queue.isDown.Store(true)
+	return s.get("/tickets?a=1&proofline_pass=" + s.queue.pass())
+}
+
+func TestHold(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "")
+	cookie := s.enter(s.queue.pass())
+	for what, r := range map[string]*http.Response{"with a pass": s.failed(), "without": s.get("/tickets")} {
+		body := bodyOf(t, r)
+		if r.StatusCode != 503 || r.Header.Get("Retry-After") < "10" || r.Header.Get("Retry-After") > "19" || !strings.Contains(body, `http-equiv="refresh"`) ||
+			strings.Contains(body, "://") || !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") || len(s.got) > 0 {
+			t.Errorf("%s: status %d, %v\n%s", what, r.StatusCode, r.Header, body)
+		}
+	}
+	if r := s.send("GET", "/tickets", "Sec-Fetch-Mode: cors"); r.StatusCode != 503 || bodyOf(t, r) != "{\"error\":\"unavailable\"}\n" {
+		t.Errorf("a script: %d", r.StatusCode)
+	}
+	s.isThrough("with a session", s.get("/tickets", cookie))
+	s.isThrough("a free page", s.get("/free"))
+	s.clock.pass(100 * time.Hour)
+	if r := s.failed(); r.StatusCode != 503 {
+		t.Errorf("after days: %d", r.StatusCode)
+	}
+	s.queue.isDown.Store(false)
+	s.enter(s.queue.pass())
+	s.isQueued("there again", s.get("/tickets"))
+	if n := s.Stats(); n.Held != 4 || n.Opened != 0 || !n.Rooms["sale"].DownSince.IsZero() {
+		t.Errorf("counts %+v", n)
+	}
+}
+
+func TestOwnPage(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, `,"failure":"page"`, func(o *Options) { o.Page = []byte("<p>Sorry") })
+	if r := s.failed(); r.StatusCode != 503 || bodyOf(t, r) != "<p>Sorry" || r.Header.Get("Retry-After") == "" {
+		t.Errorf("status %d", r.StatusCode)
+	}
+	if r := s.send("POST", "/tickets"); r.StatusCode != 503 || !strings.HasPrefix(bodyOf(t, r), "{") {
+		t.Errorf("a script: %d", r.StatusCode)
+	}
+}
+
+func TestOpenAfter(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, `,"failure":"open-after 30s"`)
+	began := s.clock.now()
+	if r := s.failed(); r.StatusCode != 503 {
+		t.Errorf("at once: %d", r.StatusCode)
+	}
+	s.clock.pass(31 * time.Second)
+	if r := s.get("/tickets"); r.StatusCode != 503 {
+		t.Errorf("after one failure alone: %d", r.StatusCode)
+	}
+	got := s.isThrough("failed again", s.failed())
+	if got.URL.Path != "/tickets" || got.Header.Get(TicketHeader) != "" {
+		t.Errorf("site got %v %v", got.URL, got.Header)
+	}
+	r := s.send("POST", "/tickets", "X-Proofline-Ticket: forged")
+	if got := s.isThrough("open", r); got.Header.Get(TicketHeader) != "" || len(r.Cookies()) != 0 {
+		t.Errorf("let through with %v, cookies %v", got.Header, r.Cookies())
+	}
+	if n := s.Stats(); n.Opened != 2 || !n.Rooms["sale"].DownSince.Equal(began) || len(n.Rooms["sale"].Openings) != 1 {
+		t.Errorf("counts %+v", n)
+	}
+	s.queue.isDown.Store(false)
+	s.clock.pass(time.Minute)
+	s.enter(s.queue.pass())
+	s.isQueued("there again", s.get("/tickets"))
+	o := s.Stats().Rooms["sale"].Openings[0]
+	if o.Let != 2 || !o.From.Equal(began.Add(31*time.Second)) || !o.Until.Equal(began.Add(91*time.Second)) {
+		t.Errorf("opening %+v", o)
+	}
+}
+
+// TestRefusalsNeverOpen: a room that answers is there, whatever it answers.
+func TestRefusalsNeverOpen(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, `,"failure":"open-after 1s"`)
+	for _, status := range []int{400, 401, 403, 404, 409, 410, 418, 302} {
+		s.queue.answers(status)
+		for range 3 {
+			s.clock.pass(2 * time.Second)
+			s.isQueued(http.StatusText(status), s.get("/tickets?proofline_pass="+s.queue.pass()))
+		}
+	}
+	s.queue.answers(429)
+	for range 3 {
+		s.clock.pass(2 * time.Second)
+		if r := s.get("/tickets?proofline_pass=" + s.queue.pass()); r.StatusCode != 503 || len(s.got) > 0 {
+			t.Errorf("busy: %d", r.StatusCode)
+		}
+	}
+	if n := s.Stats(); n.Opened != 0 || !n.Rooms["sale"].DownSince.IsZero() {
+		t.Errorf("counts %+v", n)
+	}
+}
+
+// TestImpatientVisitor leaves before the room has answered, which says nothing
+// about the room.
+func TestImpatientVisitor(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, `,"failure":"open-after 1s"`)
+	r := httptest.NewRequest("GET", "/tickets?proofline_pass="+s.queue.pass(), nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r = r.WithContext(ctx)
+	s.handler.ServeHTTP(httptest.NewRecorder(), r)
+	if n := s.Stats(); !n.Rooms["sale"].DownSince.IsZero() || n.Redeemed != 1 {
+		t.Errorf("counts %+v", n)
+	}
+}
+
+// TestFault is a fault of our own.
+func TestFault(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "")
+	before := s.current.Load()
+	broken := &state{site: before.site, doors: map[string]*door{}}
+	s.current.Store(broken)
+	if r := s.get("/tickets"); r.StatusCode != 503 || len(s.got) > 0 {
+		t.Errorf("status %d", r.StatusCode)
+	}
+	s.isThrough("a free page", s.get("/free"))
+	s.current.Store(before)
+	if n := s.Stats(); n.Panics != 1 || n.Held != 1 {
+		t.Errorf("counts %+v", n)
+	}
+}
+
+const smallRules = `{"version":1,"rooms":{},"rules":[{"name":"a","when":{"path":{"prefix":"/PATH"}},"action":"block"}]}`
+
+func isBlocked(c *Connector, path string) bool {
+	w := httptest.NewRecorder()
+	c.Middleware(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	return w.Code == http.StatusForbidden
+}
+
+func TestFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "rules.json")
+	write := func(text string, age time.Duration) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(file, time.Time{}, time.Now().Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := New(Options{Key: testKey, Source: &Source{File: file}}); err == nil {
+		t.Error("a file that is missing is taken")
+	}
+	write(strings.Replace(smallRules, "PATH", "one", 1), time.Hour)
+	c, err := New(Options{Key: testKey, Source: &Source{File: file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	write("{", time.Minute)
+	c.loading.renew(t.Context(), c)
+	if !isBlocked(c, "/one") {
+		t.Error("a broken file took the rules away")
+	}
+	write(strings.Replace(smallRules, "PATH", "two", 1), time.Second)
+	eventually(t, "the file is read again", func() bool { return isBlocked(c, "/two") && !isBlocked(c, "/one") })
+}
+
+func TestURL(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	text, requests := strings.Replace(smallRules, "PATH", "one", 1), []string{}
+	set := func(path string) {
+		mu.Lock()
+		defer mu.Unlock()
+		text = path
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		requests = append(requests, r.Header.Get("If-None-Match"))
+		w.Header().Set("ETag", `"`+text[len(text)-60:len(text)-50]+`"`)
+		if r.Header.Get("If-None-Match") == w.Header().Get("ETag") {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		_, _ = w.Write([]byte(text))
+	}))
+	defer server.Close()
+	source := &Source{URL: server.URL, Keep: filepath.Join(t.TempDir(), "kept.json")}
+	c, err := New(Options{Key: testKey, Source: source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.loading.renew(t.Context(), c)
+	set(strings.Replace(smallRules, "PATH", "two", 1) + strings.Repeat(" ", 55))
+	c.loading.renew(t.Context(), c)
+	if !isBlocked(c, "/two") {
+		t.Error("new rules are not in force")
+	}
+	set("broken" + strings.Repeat(" ", 100))
+	c.loading.renew(t.Context(), c)
+	if !isBlocked(c, "/two") {
+		t.Error("broken rules took the others away")
+	}
+	if mu.Lock(); len(requests) != 4 || requests[0] != "" || requests[1] == "" {
+		t.Errorf("asked with %q", requests)
+	}
+	mu.Unlock()
+	server.Close()
+	again, err := New(Options{Key: testKey, Source: source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if !isBlocked(again, "/two") {
+		t.Error("rules are not kept")
+	}
+	if _, err := New(Options{Key: testKey, Source: &Source{URL: server.URL}}); err == nil {
+		t.Error("there are rules from nowhere")
+	}
+}
+
+func TestIsSafe(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"https://a.example/x": true, "http://127.0.0.1:1/x": true, "http://localhost/x": true, "http://[::1]/x": true,
+		"http://a.example/x": false, "http://localhost.example/x": false, "http://127.0.0.1.example/": false, "ftp://127.0.0.1/": false, "": false, "https://": false,
+	} {
+		if isSafe(text) != want {
+			t.Errorf("%q: %t", text, !want)
+		}
+	}
+}

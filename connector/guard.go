@@ -1,0 +1,283 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/proofline/proofline/connector/rules"
+)
+
+// Visitor is who is let through with a pass.
+type Visitor struct {
+	Room   string // its name in the rules
+	Ticket string // as the room's transcript has it
+}
+
+type visitorKey struct{}
+
+// VisitorOf returns the visitor of a request behind [Connector.Middleware].
+// False: the request needed no pass.
+func VisitorOf(ctx context.Context) (Visitor, bool) {
+	v, ok := ctx.Value(visitorKey{}).(Visitor)
+	return v, ok
+}
+
+// Headers that the site gets, and one that it may answer with.
+const (
+	TicketHeader  = "X-Proofline-Ticket"
+	RoomHeader    = "X-Proofline-Room"
+	CommandHeader = "Proofline-Command" // "release": the visit is over
+	QueueHeader   = "Proofline-Queue"   // of answers to scripts: where to wait
+)
+
+// Middleware lets requests through to next that need no pass, or have one.
+func (c *Connector) Middleware(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := c.guard(w, r)
+		if v == nil {
+			return
+		}
+		out := &writer{ResponseWriter: w, c: c, visit: v}
+		next.ServeHTTP(out, v.request)
+		out.finish() // of a site that said nothing
+	})
+}
+
+// visit is a request that is under way to the site.
+type visit struct {
+	request *http.Request
+	door    *door    // nil: no pass is needed
+	session *session // nil: without a pass
+	isDue   bool     // the session slides with the answer
+}
+
+// inquiry is a request that is looked at.
+type inquiry struct {
+	*Connector
+	w        http.ResponseWriter
+	r        *http.Request
+	now      time.Time
+	client   netip.Addr
+	scheme   string
+	host     string
+	state    *state
+	decision rules.Decision
+}
+
+// guard returns the request as the site gets it; nil: it is answered. A fault
+// of ours is a failure of the room, or of all while it is not known which.
+func (c *Connector) guard(w http.ResponseWriter, r *http.Request) (v *visit) {
+	q := &inquiry{Connector: c, w: w, r: r}
+	defer func() {
+		if fault := recover(); fault != nil {
+			c.counts.panics.Add(1)
+			c.options.Log.Error("connector failed", "fault", fault, "stack", string(debug.Stack()))
+			v = q.afterFault()
+		}
+	}()
+	q.now, q.state = c.options.Now(), c.current.Load()
+	q.origin()
+	q.decision = q.state.site.Decide(&rules.Request{Method: r.Method, Host: q.host, Target: targetOf(r), Header: r.Header, Client: q.client}, q.now)
+	if q.decision.Outcome == rules.Block {
+		return q.block()
+	}
+	if token, clean, ok := splitQuery(r.URL.RawQuery); ok && q.decision.Outcome != rules.Shut {
+		if done, v := q.arrive(token, clean); done {
+			return v
+		}
+	}
+	switch q.decision.Outcome {
+	case rules.Bypass:
+		c.counts.bypassed.Add(1)
+		return &visit{request: withoutClaims(r)}
+	case rules.Shut:
+		return q.lead(q.state.doors[q.decision.Room], "closed")
+	}
+	return q.wait(q.state.doors[q.decision.Room])
+}
+
+// afterFault does what is decided for failures.
+func (q *inquiry) afterFault() *visit {
+	if q.state != nil {
+		if d, ok := q.state.doors[q.decision.Room]; ok {
+			return q.fail(d)
+		}
+	}
+	return q.hold()
+}
+
+// targetOf returns the path and query that the site will see.
+func targetOf(r *http.Request) string {
+	path := r.URL.EscapedPath()
+	if path == "" && r.URL.Host != "" {
+		path = "/"
+	}
+	if r.URL.RawQuery == "" {
+		return path
+	}
+	return path + "?" + r.URL.RawQuery
+}
+
+// wait lets a request through that has a session.
+func (q *inquiry) wait(d *door) *visit {
+	s := new(session)
+	if !q.find(q.r, d, q.client, q.now, s) {
+		return q.withoutPass(d)
+	}
+	q.counts.passed.Add(1)
+	v := &visit{door: d, session: s, isDue: s.isDue(q.now)}
+	v.request = asVisitor(q.r, Visitor{d.name, uuidText(s.ticket)})
+	return v
+}
+
+// withoutPass leads to the line, if there is one.
+func (q *inquiry) withoutPass(d *door) *visit {
+	if !d.link.down().IsZero() {
+		return q.fail(d)
+	}
+	return q.lead(d, "queue")
+}
+
+// fail does what the rules say about a room that cannot be reached.
+func (q *inquiry) fail(d *door) *visit {
+	if q.opens(d) {
+		q.counts.opened.Add(1)
+		return &visit{request: withoutClaims(q.r)}
+	}
+	if d.Failure == rules.Page && isNavigation(q.r) {
+		return q.ownPage()
+	}
+	return q.hold()
+}
+
+// arrive takes a pass from the URL. It is done when the request is answered,
+// or goes to the site as it is; else it goes on without the pass.
+func (q *inquiry) arrive(token, clean string) (done bool, v *visit) {
+	d, ok := q.state.byURL[issuerOf(token)]
+	if !ok {
+		d = q.state.doors[q.decision.Room]
+	}
+	if d == nil || q.decision.Outcome == rules.Bypass && !ok {
+		return false, nil // nobody's business here
+	}
+	if q.find(q.r, d, q.client, q.now, new(session)) {
+		return true, q.cleaned(clean)
+	}
+	p, err := q.verify(q.r.Context(), d, token)
+	if err == nil {
+		var s *session
+		if s, err = q.redeem(q.r.Context(), d, p, q.client); err == nil && q.goesOn(s, d, q.client, q.now) {
+			q.counts.redeemed.Add(1)
+			q.w.Header().Add("Set-Cookie", q.cookieOf(d, s))
+			return true, q.cleaned(clean)
+		}
+	}
+	switch {
+	case q.decision.Outcome == rules.Bypass:
+		return true, q.cleaned(clean)
+	case errors.Is(err, errBusy):
+		return true, q.hold()
+	case errors.Is(err, errUnreachable):
+		return true, q.fail(d)
+	}
+	q.counts.refused.Add(1)
+	q.r = withQuery(q.r, clean) // so that the way back is without it
+	return false, nil
+}
+
+// withQuery returns a request with another query.
+func withQuery(r *http.Request, query string) *http.Request {
+	out, u := *r, *r.URL
+	u.RawQuery = query
+	out.URL = &u
+	return &out
+}
+
+// origin finds out who asks and for which host, believing the site's own
+// proxies.
+func (q *inquiry) origin() {
+	r := q.r
+	q.host, q.scheme = r.Host, "http"
+	if r.TLS != nil {
+		q.scheme = "https"
+	}
+	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
+	q.client = peer.Addr().Unmap()
+	if !q.trusts(q.client) {
+		return
+	}
+	if proto := last(r.Header["X-Forwarded-Proto"]); proto == "https" || proto == "http" {
+		q.scheme = proto
+	}
+	if host := last(r.Header["X-Forwarded-Host"]); host != "" {
+		q.host = host
+	}
+	lines := r.Header["X-Forwarded-For"]
+	for _, line := range slices.Backward(lines) {
+		for _, text := range slices.Backward(strings.Split(line, ",")) {
+			a, err := netip.ParseAddr(strings.TrimSpace(text))
+			if err != nil {
+				return
+			}
+			q.client = a.Unmap()
+			if !q.trusts(q.client) {
+				return
+			}
+		}
+	}
+}
+
+func (c *Connector) trusts(a netip.Addr) bool {
+	return slices.ContainsFunc(c.options.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// last returns the last of the values in all lines of a header.
+func last(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	line := lines[len(lines)-1]
+	return strings.TrimSpace(line[strings.LastIndexByte(line, ',')+1:])
+}
+
+// isClaim tells whether a header is one of ours, which clients may not send.
+// Some servers take _ for -.
+func isClaim(name string) bool {
+	const prefix = "x-proofline-"
+	return len(name) >= len(prefix) && (name[1] == '-' || name[1] == '_') && (name[len(prefix)-1] == '-' || name[len(prefix)-1] == '_') &&
+		strings.EqualFold(name[:1], "x") && strings.EqualFold(name[2:len(prefix)-1], "proofline")
+}
+
+// withoutClaims returns the request without headers that only we may set.
+func withoutClaims(r *http.Request) *http.Request {
+	for name := range r.Header {
+		if isClaim(name) {
+			out := *r
+			out.Header = scrubbed(r.Header)
+			return &out
+		}
+	}
+	return r
+}
+
+func scrubbed(h http.Header) http.Header {
+	out := maps.Clone(h)
+	maps.DeleteFunc(out, func(name string, _ []string) bool { return isClaim(name) })
+	return out
+}
+
+// asVisitor returns the request as the site gets it from a visitor.
+func asVisitor(r *http.Request, v Visitor) *http.Request {
+	out := r.WithContext(context.WithValue(r.Context(), visitorKey{}, v))
+	out.Header = scrubbed(r.Header)
+	out.Header[TicketHeader] = []string{v.Ticket}
+	out.Header[RoomHeader] = []string{v.Room}
+	return out
+}

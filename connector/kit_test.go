@@ -1,0 +1,305 @@
+package connector
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/proofline/proofline/connector/rules"
+)
+
+// queue is a server of one room that says what a test wants. What the real one
+// says is tested in internal/connectortest.
+type queue struct {
+	testing.TB
+	*httptest.Server
+	private ed25519.PrivateKey
+	kid     string
+
+	mu       sync.Mutex
+	redeemed map[string]bool
+	heard    []string      // paths of POSTs
+	status   int           // of answers to POSTs; 0: as it should be
+	isDown   atomic.Bool   // 503 to everything
+	life     time.Duration // of sessions
+	clock    *clock
+	fetched  atomic.Int64 // how often the keys
+}
+
+func newQueue(t testing.TB, k *clock) *queue {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &queue{TB: t, private: private, kid: "k1", redeemed: map[string]bool{}, life: 15 * time.Minute, clock: k}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /r/sale/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": q.url(), "jwks_uri": q.url() + "/jwks.json"})
+	})
+	mux.HandleFunc("GET /r/sale/jwks.json", func(w http.ResponseWriter, _ *http.Request) {
+		q.fetched.Add(1)
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		public, _ := q.private.Public().(ed25519.PublicKey)
+		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []any{map[string]string{
+			"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": q.kid, "x": base64.RawURLEncoding.EncodeToString(public),
+		}}})
+	})
+	mux.HandleFunc("POST /r/sale/", q.post)
+	q.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if q.isDown.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}))
+	t.Cleanup(q.Close)
+	return q
+}
+
+func (q *queue) post(w http.ResponseWriter, r *http.Request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	path := strings.TrimPrefix(r.URL.Path, "/r/sale")
+	q.heard = append(q.heard, path)
+	if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ey") {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	if q.status != 0 {
+		w.WriteHeader(q.status)
+		return
+	}
+	if id, ok := strings.CutSuffix(path, "/redeem"); ok {
+		if q.redeemed[path] {
+			w.WriteHeader(http.StatusConflict)
+			return
+		}
+		q.redeemed[path] = true
+		now := q.clock.now()
+		_ = json.NewEncoder(w).Encode(map[string]any{"pass_id": strings.TrimPrefix(id, "/passes/"), "ends": now.Add(q.life), "ends_at_most": now.Add(4 * q.life)})
+	}
+}
+
+func (q *queue) url() string    { return q.URL + "/r/sale" }
+func (q *queue) origin() string { return strings.TrimPrefix(q.URL, "http://") + "/r/sale" }
+
+// said returns the POSTs that were heard so far.
+func (q *queue) said() []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return append([]string(nil), q.heard...)
+}
+
+func (q *queue) answers(status int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.status = status
+}
+
+// claims returns those of a fresh pass.
+func (q *queue) claims() jwt.MapClaims {
+	now := q.clock.now()
+	return jwt.MapClaims{
+		"iss": q.url(), "aud": []string{q.origin()}, "sub": newUUID(), "jti": newUUID(),
+		"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(q.life).Unix(), "position": 1, "lane": "general",
+	}
+}
+
+func newUUID() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:])
+	return uuidText(id)
+}
+
+// sign returns a pass with these claims and headers.
+func (q *queue) sign(claims jwt.MapClaims, header map[string]any) string {
+	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)
+	t.Header["kid"] = q.kid
+	for name, value := range header {
+		t.Header[name] = value
+		if value == nil {
+			delete(t.Header, name)
+		}
+	}
+	text, err := t.SignedString(q.private)
+	if err != nil {
+		q.Fatal(err)
+	}
+	return text
+}
+
+func (q *queue) pass() string { return q.sign(q.claims(), nil) }
+
+// clock is set by tests.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func newClock() *clock { return &clock{at: time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)} }
+
+func (k *clock) now() time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.at
+}
+
+func (k *clock) pass(d time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.at = k.at.Add(d)
+}
+
+// shop is a site behind a connector.
+type shop struct {
+	testing.TB
+	*Connector
+	clock   *clock
+	queue   *queue
+	handler http.Handler
+	got     []*http.Request // that the site saw
+	answer  func(http.ResponseWriter, *http.Request)
+}
+
+var testKey = []byte("0123456789abcdef0123456789abcdef")
+
+// newShop protects /tickets, with other members of the room if wanted.
+func newShop(t testing.TB, members string, change ...func(*Options)) *shop {
+	t.Helper()
+	k := newClock()
+	q := newQueue(t, k)
+	s := &shop{TB: t, clock: k, queue: q}
+	text := fmt.Sprintf(`{"version":1,"rooms":{"sale":{"url":%q%s}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"},{"name":"secret","when":{"path":{"prefix":"/secret"}},"action":"block"}]}`, q.url(), members)
+	site, err := rules.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Site: site, Key: testKey, Now: k.now, Probe: time.Hour, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	for _, f := range change {
+		f(&o)
+	}
+	if s.Connector, err = New(o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Connector.Close)
+	eventually(t, "the keys are fetched", func() bool { return s.current.Load().doors["sale"].link.keys.Load() != nil })
+	s.handler = s.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.got = append(s.got, r)
+		if s.answer != nil {
+			s.answer(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, "tickets")
+	}))
+	return s
+}
+
+// send sends a request; headers are "Name: value".
+func (s *shop) send(method, target string, headers ...string) *http.Response {
+	s.Helper()
+	r := httptest.NewRequest(method, target, nil)
+	r.Host = "shop.example.com"
+	r.RemoteAddr = "198.51.100.7:1234"
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		if name == "Host" {
+			r.Host = value
+			continue
+		}
+		r.Header[http.CanonicalHeaderKey(name)] = append(r.Header[http.CanonicalHeaderKey(name)], value)
+	}
+	w := httptest.NewRecorder()
+	s.handler.ServeHTTP(w, r)
+	return w.Result()
+}
+
+const html = "Accept: text/html"
+
+// get opens a page.
+func (s *shop) get(target string, headers ...string) *http.Response {
+	s.Helper()
+	return s.send("GET", target, append(headers, html)...)
+}
+
+// enter comes back with a pass, and returns the cookie as a header.
+func (s *shop) enter(pass string) string {
+	s.Helper()
+	r := s.get("/tickets?proofline_pass=" + pass)
+	if r.StatusCode != http.StatusSeeOther || len(r.Cookies()) != 1 {
+		s.Fatalf("entered with %d and cookies %v", r.StatusCode, r.Cookies())
+	}
+	return "Cookie: " + r.Cookies()[0].Name + "=" + r.Cookies()[0].Value
+}
+
+// isQueued fails unless an answer leads to the room, and to nowhere else.
+func (s *shop) isQueued(what string, r *http.Response) {
+	s.Helper()
+	to := r.Header.Get("Location")
+	if r.StatusCode == http.StatusForbidden {
+		to = r.Header.Get(QueueHeader)
+	}
+	if base, _, _ := strings.Cut(to, "?"); base != s.queue.url() || r.StatusCode != http.StatusFound && r.StatusCode != http.StatusSeeOther && r.StatusCode != http.StatusForbidden {
+		s.Errorf("%s: status %d, to %q", what, r.StatusCode, to)
+	}
+	if len(s.got) > 0 {
+		s.Errorf("%s: the site saw it", what)
+		s.got = nil
+	}
+}
+
+// isThrough fails unless the site answered.
+func (s *shop) isThrough(what string, r *http.Response) *http.Request {
+	s.Helper()
+	if len(s.got) != 1 {
+		s.Fatalf("%s: the site saw %d requests, status %d", what, len(s.got), r.StatusCode)
+	}
+	got := s.got[0]
+	s.got = nil
+	return got
+}
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Fatalf("not within 10 s: %s", what)
+}
+
+// bodyOf reads an answer.
+func bodyOf(t testing.TB, r *http.Response) string {
+	t.Helper()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// toOf returns the URL that a visitor led away wants to come back to.
+func toOf(t testing.TB, r *http.Response) string {
+	t.Helper()
+	u, err := url.Parse(r.Header.Get("Location"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Query().Get("to")
+}

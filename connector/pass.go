@@ -1,0 +1,160 @@
+package connector
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// errPass is returned for passes that are none, or not of this room, or not
+// good any more.
+var errPass = errors.New("no valid pass")
+
+// claims of a pass that is verified.
+type claims struct {
+	token  string
+	ticket [16]byte
+	pass   [16]byte
+	jti    string
+}
+
+// issuerOf returns whom a token says that it is of. Nothing is verified.
+func issuerOf(token string) string {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 || len(token) > maxToken {
+		return ""
+	}
+	body, err := base64.RawURLEncoding.DecodeString(parts[1])
+	var said struct {
+		Issuer string `json:"iss"`
+	}
+	if err != nil || json.Unmarshal(body, &said) != nil {
+		return ""
+	}
+	return said.Issuer
+}
+
+// verify checks a pass by the room's public keys. Errors: errPass, and
+// errUnreachable when the keys are needed and cannot be had.
+func (c *Connector) verify(ctx context.Context, d *door, token string) (claims, error) {
+	if len(token) > maxToken {
+		return claims{}, errPass
+	}
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithIssuer(d.URL), jwt.WithAudience(d.Origin),
+		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithNotBeforeRequired(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(c.options.Now), jwt.WithStrictDecoding())
+	var said jwt.RegisteredClaims
+	_, err := parser.ParseWithClaims(token, &said, func(t *jwt.Token) (any, error) {
+		for name := range t.Header {
+			if name != "alg" && name != "kid" && name != "typ" { // no key or its address comes from a token
+				return nil, errPass
+			}
+		}
+		id, ok := t.Header["kid"].(string)
+		if !ok {
+			return nil, errPass
+		}
+		return c.key(ctx, d, id)
+	})
+	if errors.Is(err, errUnreachable) {
+		return claims{}, errUnreachable
+	}
+	if err != nil || !slices.Equal(said.Audience, jwt.ClaimStrings{d.Origin}) {
+		return claims{}, errPass
+	}
+	out := claims{token: token, jti: said.ID}
+	var isTicket, isPass bool
+	out.ticket, isTicket = parseUUID(said.Subject)
+	out.pass, isPass = parseUUID(said.ID)
+	if !isTicket || !isPass {
+		return claims{}, errPass
+	}
+	return out, nil
+}
+
+// key returns a room's key. One that is unknown may be new: then the keys are
+// fetched, though not for every such token.
+func (c *Connector) key(ctx context.Context, d *door, id string) (ed25519.PublicKey, error) {
+	l := d.link
+	if k, ok := l.key(id); ok {
+		return k, nil
+	}
+	l.asking.Lock()
+	defer l.asking.Unlock()
+	if k, ok := l.key(id); ok {
+		return k, nil
+	}
+	if now := c.options.Now(); now.Sub(l.asked) >= keysAgain {
+		l.asked = now
+		if err := c.fetchKeys(ctx, d); err != nil {
+			return nil, err
+		}
+	}
+	if k, ok := l.key(id); ok {
+		return k, nil
+	}
+	if l.keys.Load() == nil {
+		return nil, errUnreachable
+	}
+	return nil, errPass
+}
+
+func (l *link) key(id string) (ed25519.PublicKey, bool) {
+	if keys := l.keys.Load(); keys != nil {
+		k, ok := (*keys)[id]
+		return k, ok
+	}
+	return nil, false
+}
+
+// fetchKeys asks a room for its keys.
+func (c *Connector) fetchKeys(ctx context.Context, d *door) error {
+	var found struct {
+		Issuer string `json:"issuer"`
+		Keys   string `json:"jwks_uri"`
+	}
+	if err := c.getJSON(ctx, d, d.URL+"/.well-known/openid-configuration", &found); err != nil {
+		return err
+	}
+	if found.Issuer != d.URL || !strings.HasPrefix(found.Keys, d.URL+"/") {
+		return fmt.Errorf("keys of %s: the room says that it is %q: %w", d.URL, found.Issuer, errPass)
+	}
+	var set keySet
+	if err := c.getJSON(ctx, d, found.Keys, &set); err != nil {
+		return err
+	}
+	if keys := set.usable(); len(keys) > 0 {
+		d.link.keys.Store(&keys)
+	}
+	return nil
+}
+
+// keySet is a JSON Web Key Set (RFC 7517, RFC 8037).
+type keySet struct {
+	Keys []struct {
+		Type      string `json:"kty"`
+		Curve     string `json:"crv"`
+		Algorithm string `json:"alg"`
+		Use       string `json:"use"`
+		ID        string `json:"kid"`
+		X         string `json:"x"`
+	} `json:"keys"`
+}
+
+func (s keySet) usable() map[string]ed25519.PublicKey {
+	keys := map[string]ed25519.PublicKey{}
+	for _, k := range s.Keys {
+		x, err := base64.RawURLEncoding.DecodeString(k.X)
+		if err == nil && len(x) == ed25519.PublicKeySize && k.Type == "OKP" && k.Curve == "Ed25519" && k.ID != "" &&
+			(k.Use == "" || k.Use == "sig") && (k.Algorithm == "" || k.Algorithm == "EdDSA") {
+			keys[k.ID] = x
+		}
+	}
+	return keys
+}

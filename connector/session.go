@@ -1,0 +1,199 @@
+package connector
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+)
+
+// CookiePrefix and the room's name are the name of a session's cookie.
+const CookiePrefix = "__Host-proofline-pass."
+
+// session is a visitor's time on the site, as the cookie says it. Times are
+// milliseconds since 1970.
+type session struct {
+	room   [8]byte  // which room: see tagOf
+	ticket [16]byte // whose
+	pass   [16]byte // of which pass
+	issued int64    // when this cookie was made
+	ends   int64    // unless the visitor is active
+	most   int64    // beyond which nothing helps
+	length int64    // how long it lasts from each touch on
+	bind   [8]byte  // the network it is tied to, zero for none
+	token  string   // the pass, which touches and releases show
+}
+
+// fixedSize is that of a session's members but the token.
+const fixedSize = 1 + 8 + 16 + 16 + 4*8 + 8
+
+// sessionVersion is the first byte of a cookie.
+const sessionVersion = 1
+
+// maxCookie is how long a cookie's value may be: what browsers keep.
+const maxCookie = 4000
+
+// tagOf tells rooms apart in cookies.
+func tagOf(url, origin string) (tag [8]byte) {
+	sum := sha256.Sum256([]byte("proofline room\n" + url + "\n" + origin))
+	copy(tag[:], sum[:])
+	return tag
+}
+
+// networkOf names a visitor's network, which is never zero.
+func networkOf(a netip.Addr) (name [8]byte) {
+	a = a.Unmap()
+	bits := 48
+	if a.Is4() {
+		bits = 24
+	}
+	p, _ := a.WithZone("").Prefix(bits)
+	text, _ := p.Addr().MarshalBinary()
+	sum := sha256.Sum256(append([]byte("proofline network\n"), text...))
+	copy(name[:], sum[:])
+	name[0] |= 1
+	return name
+}
+
+// signer signs cookies and checks them.
+type signer struct{ macs sync.Pool }
+
+// newSigner derives the key of cookies, so that the same key may serve
+// something else.
+func newSigner(key []byte) *signer {
+	derive := hmac.New(sha256.New, key)
+	_, _ = derive.Write([]byte("proofline connector session 1")) // never fails
+	own := derive.Sum(nil)
+	return &signer{sync.Pool{New: func() any { return hmac.New(sha256.New, own) }}}
+}
+
+func (s *signer) sum(dst, text []byte) []byte {
+	mac, _ := s.macs.Get().(hash.Hash)
+	defer s.macs.Put(mac)
+	mac.Reset()
+	_, _ = mac.Write(text)
+	return mac.Sum(dst)
+}
+
+// format returns a cookie's value.
+func (s *signer) format(v *session) string {
+	b := make([]byte, 0, fixedSize+len(v.token)+sha256.Size)
+	b = append(b, sessionVersion)
+	b = append(b, v.room[:]...)
+	b = append(b, v.ticket[:]...)
+	b = append(b, v.pass[:]...)
+	for _, n := range []int64{v.issued, v.ends, v.most, v.length} {
+		b = binary.BigEndian.AppendUint64(b, uint64(n))
+	}
+	b = append(b, v.bind[:]...)
+	b = append(b, v.token...)
+	return base64.RawURLEncoding.EncodeToString(s.sum(b, b))
+}
+
+var strict = base64.RawURLEncoding.Strict()
+
+// parse reads a cookie's value. False: it is not ours, or was changed.
+func (s *signer) parse(text string, v *session) bool {
+	var space [3072]byte
+	if len(text) > maxCookie || len(text) < strict.EncodedLen(fixedSize+sha256.Size) {
+		return false
+	}
+	n, err := strict.Decode(space[:], []byte(text))
+	if err != nil {
+		return false
+	}
+	body, sum := space[:n-sha256.Size], space[n-sha256.Size:n]
+	var own [sha256.Size]byte
+	if !hmac.Equal(s.sum(own[:0], body), sum) || body[0] != sessionVersion {
+		return false
+	}
+	body = body[1:]
+	body = body[copy(v.room[:], body):]
+	body = body[copy(v.ticket[:], body):]
+	body = body[copy(v.pass[:], body):]
+	for _, p := range []*int64{&v.issued, &v.ends, &v.most, &v.length} {
+		*p, body = int64(binary.BigEndian.Uint64(body)), body[8:]
+	}
+	body = body[copy(v.bind[:], body):]
+	v.token = string(body)
+	return true
+}
+
+// find returns the request's session for a door, if one goes on.
+func (c *Connector) find(r *http.Request, d *door, client netip.Addr, now time.Time, v *session) bool {
+	for _, line := range r.Header["Cookie"] {
+		for line != "" {
+			var part string
+			part, line, _ = strings.Cut(line, ";")
+			value, ok := strings.CutPrefix(strings.Trim(part, " \t"), d.cookie)
+			if ok && c.signer.parse(value, v) && c.goesOn(v, d, client, now) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// goesOn tells whether a session is one of the door, from where it began, and
+// not over.
+func (c *Connector) goesOn(v *session, d *door, client netip.Addr, now time.Time) bool {
+	if ms := now.UnixMilli(); v.room != d.tag || ms >= v.ends || ms >= v.most {
+		return false
+	}
+	if bound := d.bindOf(client); bound != v.bind {
+		return false
+	}
+	return !c.over.has(v.pass)
+}
+
+// isDue tells whether it is time to tell the room that the visitor is there.
+func (v *session) isDue(now time.Time) bool {
+	return now.UnixMilli()-v.issued >= min(touchAgain.Milliseconds(), v.length/3)
+}
+
+// slide makes a session last longer from now on.
+func (v *session) slide(now time.Time) {
+	v.issued = now.UnixMilli()
+	v.ends = min(v.issued+v.length, v.most)
+}
+
+// cookieOf returns the Set-Cookie header of a session: until the browser
+// closes, for the cookie itself says how long it is good.
+func (c *Connector) cookieOf(d *door, v *session) string {
+	return d.cookie + c.signer.format(v) + "; Path=/; HttpOnly; Secure; SameSite=Lax"
+}
+
+// noCookie returns the header that takes the cookie away.
+func noCookie(d *door) string {
+	return d.cookie + "; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax"
+}
+
+// uuidText returns the canonical text of 16 bytes.
+func uuidText(id [16]byte) string {
+	text := [36]byte{8: '-', 13: '-', 18: '-', 23: '-'}
+	hex.Encode(text[0:8], id[0:4])
+	hex.Encode(text[9:13], id[4:6])
+	hex.Encode(text[14:18], id[6:8])
+	hex.Encode(text[19:23], id[8:10])
+	hex.Encode(text[24:36], id[10:16])
+	return string(text[:])
+}
+
+// parseUUID reads the canonical text, and no other.
+func parseUUID(text string) (id [16]byte, ok bool) {
+	if len(text) != 36 {
+		return id, false
+	}
+	b, err := hex.DecodeString(strings.ReplaceAll(text, "-", ""))
+	if err != nil || copy(id[:], b) != 16 {
+		return id, false
+	}
+	return id, uuidText(id) == text
+}

@@ -1,0 +1,85 @@
+package connector
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// writer looks at the headers of the site's answer before they are sent.
+type writer struct {
+	http.ResponseWriter
+	c      *Connector
+	visit  *visit
+	isDone bool
+}
+
+// finish does what the site says, and keeps the session going. It does so once.
+func (w *writer) finish() {
+	if w.isDone {
+		return
+	}
+	w.isDone = true
+	h := w.Header()
+	commands := h[CommandHeader]
+	delete(h, CommandHeader)
+	v := w.visit
+	if v.session == nil {
+		return
+	}
+	if slices.Contains(commands, "release") {
+		w.c.release(v.door, v.session)
+		h.Add("Set-Cookie", noCookie(v.door))
+		return
+	}
+	if now := w.c.options.Now(); v.isDue && !isShared(h) && w.c.touch(v.door, v.session, now) {
+		v.session.slide(now)
+		h.Add("Set-Cookie", w.c.cookieOf(v.door, v.session))
+	}
+}
+
+// isShared tells whether caches may give an answer to others, who must not get
+// the cookie.
+func isShared(h http.Header) bool {
+	return slices.ContainsFunc(h["Cache-Control"], func(line string) bool {
+		line = strings.ToLower(line)
+		return strings.Contains(line, "public") || strings.Contains(line, "s-maxage")
+	})
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *writer) WriteHeader(status int) {
+	if status >= 200 || status == http.StatusSwitchingProtocols {
+		w.finish()
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (w *writer) Write(b []byte) (int, error) {
+	w.finish()
+	return w.ResponseWriter.Write(b)
+}
+
+// ReadFrom lets files be sent as fast as without us.
+func (w *writer) ReadFrom(r io.Reader) (int64, error) {
+	w.finish()
+	return io.Copy(w.ResponseWriter, r)
+}
+
+// Flush implements [http.Flusher].
+func (w *writer) Flush() {
+	w.finish()
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // as Flusher has it, nobody learns
+}
+
+// Hijack implements [http.Hijacker].
+func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
