@@ -263,7 +263,7 @@ func (c *Console) broadcast(x *request, slug string) error {
 func askRevoke(x *request, r *room.Room) (string, error) {
 	t, err := fairness.ParseTicket(strings.TrimSpace(x.form("ticket")))
 	if err != nil {
-		return "", problemAt("ticket", "must be a ticket, such as cda3f665-387e-8031-a3d9-8534adbd7fa3; visitors see theirs on their page")
+		return "", problemAt("ticket", "must be a ticket, such as cda3f665-387e-8031-a3d9-8534adbd7fa3; visitors see theirs under \"Check my place\", in the technical details")
 	}
 	st, ok := r.Standing(t)
 	if !ok {
