@@ -80,7 +80,7 @@ func (c *Console) listActs(x *request) error {
 }
 
 func newActView(a pgdesk.Act) actView {
-	v := actView{At: a.At, Actor: a.Actor, Kind: a.ActorKind, Words: actWords[a.Verb], Object: a.Object, IsRoom: strings.HasPrefix(a.Verb, "room."), Outcome: outcomeWords[a.Outcome]}
+	v := actView{At: a.At, Actor: a.Actor, Kind: a.ActorKind, Words: actWords[a.Verb], Object: a.Object, IsRoom: isRoomAct(a), Outcome: outcomeWords[a.Outcome]}
 	if v.Words == "" {
 		v.Words = strings.ReplaceAll(a.Verb, ".", " ")
 	}
@@ -92,6 +92,15 @@ func newActView(a pgdesk.Act) actView {
 		}
 	}
 	return v
+}
+
+// isRoomAct tells whether an act is of a room with a page: a draft has an id for
+// an object, and a room that could not be made may have no slug.
+func isRoomAct(a pgdesk.Act) bool {
+	if kind, _, _ := strings.Cut(a.Verb, "."); kind != "room" && kind != "rehearsal" {
+		return false
+	}
+	return a.Object != "" && uuid.Validate(a.Object) != nil
 }
 
 // detailWords says one detail, empty for what says nothing.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/proofline/proofline/console/desk/pgdesk"
 )
 
 // TestActWords: whatever packages note as an act has words for people.
@@ -32,5 +34,24 @@ func TestActWords(t *testing.T) {
 	}
 	if found < 20 {
 		t.Errorf("only %d verbs are found", found)
+	}
+}
+
+func TestActsOfRooms(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		verb, object string
+		want         bool
+	}{
+		{"room.create", "sale", true},
+		{"room.create", "", false},
+		{"rehearsal.start", "sale", true},
+		{"rehearsal.start", "01a1ffe7-daaa-7e3b-9bcc-5679d9614d4c", false},
+		{"roommate.create", "sale", false},
+		{"draft.create", "01a1ffe7-daaa-7e3b-9bcc-5679d9614d4c", false},
+	} {
+		if got := isRoomAct(pgdesk.Act{Verb: test.verb, Object: test.object}); got != test.want {
+			t.Errorf("%s of %q: %t, want %t", test.verb, test.object, got, test.want)
+		}
 	}
 }
