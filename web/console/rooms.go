@@ -48,7 +48,7 @@ type badge struct{ Word, Class string }
 
 // badges are the states of rooms in words.
 var badges = map[room.Phase]badge{
-	room.PhaseUpcoming: {"scheduled", ""},
+	room.PhaseUpcoming: {"upcoming", ""},
 	room.PhaseOpen:     {"open", "good"},
 	room.PhaseServing:  {"serving", "good"},
 	room.PhasePaused:   {"paused", "warn"},

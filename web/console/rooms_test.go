@@ -36,12 +36,12 @@ func TestRoomsList(t *testing.T) {
 	}
 	s.create(stranger, room.Config{Slug: "theirs", Title: "Of somebody else"})
 	list := s.get(owner, "/console/rooms").want(http.StatusOK).
-		has(">scheduled<", ">open<", ">ended<", "Soon &#34;&gt;&lt;script&gt;", `data-label="In line" class="number">3<`, "/console/rooms/over/archive").
+		has(">upcoming<", ">open<", ">ended<", "Soon &#34;&gt;&lt;script&gt;", `data-label="In line" class="number">3<`, "/console/rooms/over/archive").
 		lacks("theirs", "<script>alert", "/console/rooms/busy/archive")
 	if strings.Index(list.body, "over") > strings.Index(list.body, "soon") {
 		t.Error("the newest room is not the first")
 	}
-	s.get(viewer, "/console/rooms").want(http.StatusOK).has(">scheduled<").lacks("/archive", "/duplicate")
+	s.get(viewer, "/console/rooms").want(http.StatusOK).has(">upcoming<").lacks("/archive", "/duplicate")
 	s.get(owner, "/console/rooms?q=BUSY").want(http.StatusOK).has(">Busy<").lacks(">Over<")
 	s.get(owner, "/console/rooms?q="+url.QueryEscape(script)+"x").want(http.StatusOK).has("No room has").lacks("<script>alert")
 	s.get(owner, "/console/rooms?after=nonsense").want(http.StatusBadRequest)
