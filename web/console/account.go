@@ -166,10 +166,18 @@ func (c *Console) confirmFactor(x *request) error {
 	}
 	codes, token, err := c.Accounts.ConfirmFactor(ctx, page.Session, x.form("code"))
 	if err != nil {
-		return x.refused("second-factor", "code", page, err)
+		return x.refused("second-factor", "code", page, wrongNewCode(err))
 	}
 	x.keepSession(token)
 	return x.page("recovery-codes", codes)
+}
+
+// wrongNewCode says what to do about a wrong code where nothing else was typed.
+func wrongNewCode(err error) error {
+	if errors.Is(err, account.ErrCredentials) {
+		return problemAt("code", "is not what the app shows now: type the next one, and if that is wrong, too, look whether the phone's clock is right")
+	}
+	return err
 }
 
 func (c *Console) removeFactor(x *request) error {

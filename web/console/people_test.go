@@ -371,7 +371,7 @@ func TestFactorPages(t *testing.T) {
 		}
 		return c
 	}
-	v.post("/console/account/second-factor/confirm", "code", "000000").want(http.StatusForbidden).has("<svg")
+	v.post("/console/account/second-factor/confirm", "code", "000000").want(http.StatusBadRequest).has("<svg", "is not what the app shows now")
 	before := v.token()
 	page = v.post("/console/account/second-factor/confirm", "code", code()).want(http.StatusOK)
 	codes := regexp.MustCompile(`<li>([a-z2-7]{4}(?:-[a-z2-7]{4}){3})</li>`).FindAllStringSubmatch(page.body, -1)
