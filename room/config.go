@@ -149,7 +149,7 @@ func (d *fields) object(data []byte, known []string) {
 		d.problem("", detail)
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.raw)) {
-		if !slices.Contains(known, name) {
+		if !slices.Contains(known, name) && len(*d.problems) < maxProblems {
 			d.problem(name, "is not known; known are "+strings.Join(known, ", "))
 		}
 	}
@@ -159,9 +159,16 @@ func (d *fields) problem(name, detail string) {
 	d.add([]fairness.Problem{{Field: strings.Trim(d.prefix+name, "."), Detail: detail}})
 }
 
+// maxProblems is how many problems are listed: enough for people, and few enough
+// that an input made of nothing else costs no time.
+const maxProblems = 100
+
 // add notes problems, one a field. Of what cannot be read nothing else is said.
 func (d *fields) add(problems []fairness.Problem) {
 	for _, p := range problems {
+		if len(*d.problems) >= maxProblems {
+			return
+		}
 		known := func(k fairness.Problem) bool { return p.Field == k.Field || strings.HasPrefix(p.Field, k.Field+".") }
 		if !slices.ContainsFunc(*d.problems, known) {
 			*d.problems = append(*d.problems, p)

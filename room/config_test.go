@@ -387,3 +387,28 @@ func TestProblemsAnywhere(t *testing.T) {
 		t.Errorf("problems %+v", list)
 	}
 }
+
+// TestManyProblems: an input that is wrong in very many places is refused as
+// quickly as any other, and not answered with more than it was.
+func TestManyProblems(t *testing.T) {
+	t.Parallel()
+	var names, windows []string
+	for i := range 40_000 {
+		names, windows = append(names, fmt.Sprintf(`"k%d":1`, i)), append(windows, "1")
+	}
+	for _, text := range []string{
+		"{" + strings.Join(names, ",") + "}", `{"windows":[` + strings.Join(windows, ",") + "]}", `{"brand":{` + strings.Join(names, ",") + "}}",
+	} {
+		began := time.Now()
+		_, err := ParseConfig([]byte(text))
+		_, amendErr := ParseAmendment([]byte(text))
+		for _, err := range []error{err, amendErr} {
+			if wrong, ok := errors.AsType[*InvalidError](err); !ok || len(wrong.Problems) > 100 || len(err.Error()) > 40_000 {
+				t.Errorf("%.30s: %.100v", text, err)
+			}
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%.30s took %v", text, took)
+		}
+	}
+}

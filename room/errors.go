@@ -67,10 +67,11 @@ func (e *EarlyError) Error() string {
 // InvalidError lists everything wrong with a room's configuration.
 type InvalidError struct{ Problems []fairness.Problem }
 
-// Error names every field, none for the whole, and what is wrong with it.
+// Error names the fields, none for the whole, and what is wrong with each: of
+// very many the first 100.
 func (e *InvalidError) Error() string {
-	parts := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
+	parts := make([]string, min(len(e.Problems), maxProblems))
+	for i, p := range e.Problems[:len(parts)] {
 		parts[i] = strings.TrimSpace(p.Field + " " + p.Detail)
 	}
 	return strings.Join(parts, "; ")

@@ -169,6 +169,9 @@ func (s *Server) describe(err error) problem {
 	return s.describe(errInternal)
 }
 
+// maxErrors is how many things wrong with an input are listed.
+const maxErrors = 100
+
 // add takes what an error carries beside its words.
 func (p *problem) add(err error) {
 	if early := (*room.EarlyError)(nil); errors.As(err, &early) {
@@ -178,7 +181,7 @@ func (p *problem) add(err error) {
 		p.retry = max(p.retry, often.Wait)
 	}
 	if wrong := (*room.InvalidError)(nil); errors.As(err, &wrong) {
-		for _, field := range wrong.Problems {
+		for _, field := range wrong.Problems[:min(len(wrong.Problems), maxErrors)] {
 			p.Errors = append(p.Errors, fieldError(field))
 		}
 	}

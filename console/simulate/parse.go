@@ -84,7 +84,13 @@ func (o *object) open(data []byte) {
 	}
 }
 
+// maxProblems is how many problems of a plan are listed.
+const maxProblems = 100
+
 func (o *object) problem(name, detail string) {
+	if len(*o.problems) >= maxProblems {
+		return
+	}
 	*o.problems = append(*o.problems, fairness.Problem{Field: strings.Trim(o.prefix+name, "."), Detail: detail})
 }
 
