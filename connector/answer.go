@@ -131,14 +131,13 @@ func (q *inquiry) sendJSON(status int, body map[string]string) *visit {
 
 // cleaned leads to the same URL without the pass. The address is relative, and
 // cannot be read as one of another host.
-func (q *inquiry) cleaned(query string) *visit {
+func (q *inquiry) cleaned(query string) {
 	location := "/" + strings.TrimLeft(q.r.URL.EscapedPath(), `/\`)
 	if query != "" {
 		location += "?" + query
 	}
 	q.answer().Set("Location", location)
 	q.w.WriteHeader(http.StatusSeeOther)
-	return nil
 }
 
 // block refuses a request for good.

@@ -195,7 +195,7 @@ func TestOpenRedirect(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u, err = u.Parse(strings.ReplaceAll(location, `\`, "/")); err != nil || u.Host != "shop.example.com" || r.StatusCode != 303 {
+		if u, err = u.Parse(strings.ReplaceAll(location, `\`, "/")); err != nil || u.Host != "shop.example.com" || r.StatusCode != http.StatusSeeOther {
 			t.Errorf("%s: %d to %q", target, r.StatusCode, location)
 		}
 	}

@@ -103,10 +103,10 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	s.isThrough("free page", s.send("POST", "/free", "X-Proofline-Ticket: forged"))
-	if r := s.get("/secret"); r.StatusCode != 403 || bodyOf(t, r) != "{\"error\":\"blocked\"}\n" || len(s.got) > 0 {
+	if r := s.get("/secret"); r.StatusCode != http.StatusForbidden || bodyOf(t, r) != "{\"error\":\"blocked\"}\n" || len(s.got) > 0 {
 		t.Errorf("blocked with %d", r.StatusCode)
 	}
-	if r := s.get("/tickets%00"); r.StatusCode != 400 || len(s.got) > 0 {
+	if r := s.get("/tickets%00"); r.StatusCode != http.StatusBadRequest || len(s.got) > 0 {
 		t.Errorf("malformed with %d", r.StatusCode)
 	}
 }
@@ -132,7 +132,7 @@ func TestFree(t *testing.T) {
 		t.Error("a request without pass has a visitor")
 	}
 	r = s.get("/free?a=1&proofline_pass=" + s.queue.pass())
-	if r.StatusCode != 303 || r.Header.Get("Location") != "/free?a=1" || len(r.Cookies()) != 1 {
+	if r.StatusCode != http.StatusSeeOther || r.Header.Get("Location") != "/free?a=1" || len(r.Cookies()) != 1 {
 		t.Errorf("a pass on a free page: %d %v", r.StatusCode, r.Header)
 	}
 }
@@ -226,7 +226,7 @@ func TestClosed(t *testing.T) {
 	pass := s.queue.pass()
 	s.isQueued("with a session", s.get("/tickets", cookie))
 	s.isQueued("with a pass", s.get("/tickets?proofline_pass="+pass))
-	if r := s.send("POST", "/tickets", cookie); r.StatusCode != 403 || !strings.Contains(bodyOf(t, r), `"error":"closed"`) {
+	if r := s.send("POST", "/tickets", cookie); r.StatusCode != http.StatusForbidden || !strings.Contains(bodyOf(t, r), `"error":"closed"`) {
 		t.Errorf("status %d", r.StatusCode)
 	}
 	if err := s.use(&site); err != nil {
@@ -289,7 +289,7 @@ func TestStreams(t *testing.T) {
 	server := httptest.NewServer(s.handler)
 	defer server.Close()
 	for path, want := range map[string]string{"/tickets": "first second", "/tickets/raw": "raw"} {
-		r, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+path, nil)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +310,7 @@ func BenchmarkPassed(b *testing.B) {
 	s := newShop(b, "")
 	cookie := s.enter(s.queue.pass())
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	r := httptest.NewRequest("GET", "/tickets/7?row=2", nil)
+	r := httptest.NewRequest(http.MethodGet, "/tickets/7?row=2", nil)
 	r.Header.Set("Cookie", strings.TrimPrefix(cookie, "Cookie: "))
 	r.Header.Set("User-Agent", "Mozilla/5.0")
 	r.Header.Set("Accept", "text/html")

@@ -25,18 +25,18 @@ func TestHold(t *testing.T) {
 	cookie := s.enter(s.queue.pass())
 	for what, r := range map[string]*http.Response{"with a pass": s.failed(), "without": s.get("/tickets")} {
 		body := bodyOf(t, r)
-		if r.StatusCode != 503 || r.Header.Get("Retry-After") < "10" || r.Header.Get("Retry-After") > "19" || !strings.Contains(body, `http-equiv="refresh"`) ||
+		if r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") < "10" || r.Header.Get("Retry-After") > "19" || !strings.Contains(body, `http-equiv="refresh"`) ||
 			strings.Contains(body, "://") || !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") || len(s.got) > 0 {
 			t.Errorf("%s: status %d, %v\n%s", what, r.StatusCode, r.Header, body)
 		}
 	}
-	if r := s.send("GET", "/tickets", "Sec-Fetch-Mode: cors"); r.StatusCode != 503 || bodyOf(t, r) != "{\"error\":\"unavailable\"}\n" {
+	if r := s.send("GET", "/tickets", "Sec-Fetch-Mode: cors"); r.StatusCode != http.StatusServiceUnavailable || bodyOf(t, r) != "{\"error\":\"unavailable\"}\n" {
 		t.Errorf("a script: %d", r.StatusCode)
 	}
 	s.isThrough("with a session", s.get("/tickets", cookie))
 	s.isThrough("a free page", s.get("/free"))
 	s.clock.pass(100 * time.Hour)
-	if r := s.failed(); r.StatusCode != 503 {
+	if r := s.failed(); r.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("after days: %d", r.StatusCode)
 	}
 	s.queue.isDown.Store(false)
@@ -50,10 +50,10 @@ func TestHold(t *testing.T) {
 func TestOwnPage(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, `,"failure":"page"`, func(o *Options) { o.Page = []byte("<p>Sorry") })
-	if r := s.failed(); r.StatusCode != 503 || bodyOf(t, r) != "<p>Sorry" || r.Header.Get("Retry-After") == "" {
+	if r := s.failed(); r.StatusCode != http.StatusServiceUnavailable || bodyOf(t, r) != "<p>Sorry" || r.Header.Get("Retry-After") == "" {
 		t.Errorf("status %d", r.StatusCode)
 	}
-	if r := s.send("POST", "/tickets"); r.StatusCode != 503 || !strings.HasPrefix(bodyOf(t, r), "{") {
+	if r := s.send("POST", "/tickets"); r.StatusCode != http.StatusServiceUnavailable || !strings.HasPrefix(bodyOf(t, r), "{") {
 		t.Errorf("a script: %d", r.StatusCode)
 	}
 }
@@ -62,11 +62,11 @@ func TestOpenAfter(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, `,"failure":"open-after 30s"`)
 	began := s.clock.now()
-	if r := s.failed(); r.StatusCode != 503 {
+	if r := s.failed(); r.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("at once: %d", r.StatusCode)
 	}
 	s.clock.pass(31 * time.Second)
-	if r := s.get("/tickets"); r.StatusCode != 503 {
+	if r := s.get("/tickets"); r.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("after one failure alone: %d", r.StatusCode)
 	}
 	got := s.isThrough("failed again", s.failed())
@@ -104,7 +104,7 @@ func TestRefusalsNeverOpen(t *testing.T) {
 	s.queue.answers(429)
 	for range 3 {
 		s.clock.pass(2 * time.Second)
-		if r := s.get("/tickets?proofline_pass=" + s.queue.pass()); r.StatusCode != 503 || len(s.got) > 0 {
+		if r := s.get("/tickets?proofline_pass=" + s.queue.pass()); r.StatusCode != http.StatusServiceUnavailable || len(s.got) > 0 {
 			t.Errorf("busy: %d", r.StatusCode)
 		}
 	}
@@ -118,7 +118,7 @@ func TestRefusalsNeverOpen(t *testing.T) {
 func TestImpatientVisitor(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, `,"failure":"open-after 1s"`)
-	r := httptest.NewRequest("GET", "/tickets?proofline_pass="+s.queue.pass(), nil)
+	r := httptest.NewRequest(http.MethodGet, "/tickets?proofline_pass="+s.queue.pass(), nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r = r.WithContext(ctx)
@@ -135,7 +135,7 @@ func TestFault(t *testing.T) {
 	before := s.current.Load()
 	broken := &state{site: before.site, doors: map[string]*door{}}
 	s.current.Store(broken)
-	if r := s.get("/tickets"); r.StatusCode != 503 || len(s.got) > 0 {
+	if r := s.get("/tickets"); r.StatusCode != http.StatusServiceUnavailable || len(s.got) > 0 {
 		t.Errorf("status %d", r.StatusCode)
 	}
 	s.isThrough("a free page", s.get("/free"))
@@ -149,7 +149,7 @@ const smallRules = `{"version":1,"rooms":{},"rules":[{"name":"a","when":{"path":
 
 func isBlocked(c *Connector, path string) bool {
 	w := httptest.NewRecorder()
-	c.Middleware(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+	c.Middleware(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 	return w.Code == http.StatusForbidden
 }
 

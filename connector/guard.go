@@ -40,7 +40,7 @@ const (
 // Middleware lets requests through to next that need no pass, or have one.
 func (c *Connector) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := c.guard(w, r)
+		v := c.guard(&inquiry{Connector: c, w: w, r: r})
 		if v == nil {
 			return
 		}
@@ -49,6 +49,31 @@ func (c *Connector) Middleware(next http.Handler) http.Handler {
 		out.finish() // of a site that said nothing
 	})
 }
+
+// Allows tells whether a request would be let through as it is. It writes
+// nothing but what goes with a visitor who is: the headers [TicketHeader] and
+// [RoomHeader], and the cookie of a session that slides. A pass in the URL is not
+// used up, and not enough: what is not allowed is for [Connector.Middleware] to
+// answer.
+func (c *Connector) Allows(h http.Header, r *http.Request) bool {
+	v := c.guard(&inquiry{Connector: c, w: discard{http.Header{}}, r: r, isDry: true})
+	if v == nil {
+		return false
+	}
+	if who, ok := VisitorOf(v.request.Context()); ok {
+		h.Set(TicketHeader, who.Ticket)
+		h.Set(RoomHeader, who.Room)
+	}
+	(&writer{ResponseWriter: discard{h}, c: c, visit: v}).finish()
+	return true
+}
+
+// discard takes an answer that nobody gets.
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header       { return d.header }
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+func (discard) WriteHeader(int)             {}
 
 // visit is a request that is under way to the site.
 type visit struct {
@@ -69,12 +94,13 @@ type inquiry struct {
 	host     string
 	state    *state
 	decision rules.Decision
+	isDry    bool // no pass is used up
 }
 
 // guard returns the request as the site gets it; nil: it is answered. A fault
 // of ours is a failure of the room, or of all while it is not known which.
-func (c *Connector) guard(w http.ResponseWriter, r *http.Request) (v *visit) {
-	q := &inquiry{Connector: c, w: w, r: r}
+func (c *Connector) guard(q *inquiry) (v *visit) {
+	r := q.r
 	defer func() {
 		if fault := recover(); fault != nil {
 			c.counts.panics.Add(1)
@@ -168,7 +194,11 @@ func (q *inquiry) arrive(token, clean string) (done bool, v *visit) {
 		return false, nil // nobody's business here
 	}
 	if q.find(q.r, d, q.client, q.now, new(session)) {
-		return true, q.cleaned(clean)
+		q.cleaned(clean)
+		return true, nil
+	}
+	if q.isDry {
+		return true, nil
 	}
 	p, err := q.verify(q.r.Context(), d, token)
 	if err == nil {
@@ -176,12 +206,14 @@ func (q *inquiry) arrive(token, clean string) (done bool, v *visit) {
 		if s, err = q.redeem(q.r.Context(), d, p, q.client); err == nil && q.goesOn(s, d, q.client, q.now) {
 			q.counts.redeemed.Add(1)
 			q.w.Header().Add("Set-Cookie", q.cookieOf(d, s))
-			return true, q.cleaned(clean)
+			q.cleaned(clean)
+			return true, nil
 		}
 	}
 	switch {
 	case q.decision.Outcome == rules.Bypass:
-		return true, q.cleaned(clean)
+		q.cleaned(clean)
+		return true, nil
 	case errors.Is(err, errBusy):
 		return true, q.hold()
 	case errors.Is(err, errUnreachable):

@@ -74,6 +74,12 @@ func (s *Site) Decide(r *Request, now time.Time) Decision {
 	return strictest
 }
 
+// Methods whose targets are other than those of the rest.
+const (
+	methodConnect = "CONNECT"
+	methodOptions = "OPTIONS"
+)
+
 // view is a request as rules look at it.
 type view struct {
 	*Request
@@ -84,7 +90,7 @@ type view struct {
 
 func viewOf(r *Request) (*view, bool) {
 	host, path, query, ok := splitTarget(r.Target)
-	if !ok || r.Method == "CONNECT" || path == "*" && r.Method != "OPTIONS" {
+	if !ok || r.Method == methodConnect || path == "*" && r.Method != methodOptions {
 		return nil, false
 	}
 	if host == "" {
