@@ -1,0 +1,147 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/connector/rules"
+)
+
+func connectorCommand(t *terminal) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "connector",
+		Short:   "Look at the rules of a site's connector",
+		Example: "  proofline connector check -f rules.json https://shop.example.com/tickets",
+		Args:    cobra.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return errors.New("a command is missing after connector") },
+	}
+	c.AddCommand(connectorCheckCommand(t))
+	return c
+}
+
+type connectorCheckFlags struct {
+	file, at     string
+	strict, json bool
+}
+
+func connectorCheckCommand(t *terminal) *cobra.Command {
+	var f connectorCheckFlags
+	c := &cobra.Command{
+		Use:   "check -f RULES URL...",
+		Short: "Say which rule decides about each address, and what is not protected",
+		Long: `Say which rule decides when a browser opens each address, and warn of others
+that often lead to the same page and do not wait: with www., with index.html, in a
+language. Nothing is sent anywhere.
+
+The exit code is 1 when the rules are wrong, and with --strict also when there
+is any warning.`,
+		Example: `  proofline connector check -f rules.json https://shop.example.com/tickets
+  proofline connector check -f rules.json --at 2027-01-01T10:00:00Z --strict https://shop.example.com/ https://shop.example.com/tickets`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: runs(func(_ *cobra.Command, args []string) error { return f.run(t, args) }),
+	}
+	flags := c.Flags()
+	flags.StringVarP(&f.file, "file", "f", "", "`FILE` with the rules; - for standard input")
+	flags.StringVar(&f.at, "at", "", "`TIME` at which the addresses are opened (default now)")
+	flags.BoolVar(&f.strict, "strict", false, "fail when there is a warning")
+	flags.BoolVar(&f.json, "json", false, "print findings as JSON")
+	if err := c.MarkFlagRequired("file"); err != nil {
+		panic(err) // it was defined above
+	}
+	return c
+}
+
+func (f *connectorCheckFlags) run(t *terminal, urls []string) error {
+	at := time.Now()
+	if f.at != "" {
+		var err error
+		if at, err = time.Parse(time.RFC3339, f.at); err != nil {
+			return usage(fmt.Errorf("--at: %q is no time", f.at), "give one such as 2027-01-01T10:00:00Z")
+		}
+	}
+	site, err := t.readRules(f.file)
+	if err != nil {
+		return err
+	}
+	findings, err := rules.Check(site, urls, at)
+	if err != nil {
+		return usage(err, "give addresses as browsers show them")
+	}
+	if err := f.print(t, findings); err != nil {
+		return err
+	}
+	warnings := 0
+	for _, found := range findings {
+		warnings += len(found.Warnings)
+	}
+	if f.strict && warnings > 0 {
+		return failed(fmt.Errorf("%d warnings", warnings), "name these addresses in rules, or run it without --strict")
+	}
+	return nil
+}
+
+// readRules reads the rules of a connector.
+func (t *terminal) readRules(file string) (*rules.Site, error) {
+	var text []byte
+	var err error
+	if file == "-" {
+		text, err = io.ReadAll(io.LimitReader(t.in, rules.MaxSize+1))
+	} else {
+		text, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return nil, failed(err, "name a file that you may read with -f")
+	}
+	site, err := rules.Parse(text)
+	if invalid := (*rules.InvalidError)(nil); errors.As(err, &invalid) {
+		err = fmt.Errorf("%s: %d problems", file, len(invalid.Problems))
+		for _, p := range invalid.Problems {
+			err = fmt.Errorf("%w\n  %s %s", err, p.Field, p.Detail)
+		}
+	}
+	if err != nil {
+		return nil, failed(err, "connector/rules/FORMAT.md says what rules look like")
+	}
+	return site, nil
+}
+
+// foundJSON is what --json prints of an address.
+type foundJSON struct {
+	URL      string   `json:"url"`
+	Outcome  string   `json:"outcome"`
+	Room     string   `json:"room,omitempty"`
+	Rule     string   `json:"rule"`
+	Warnings []string `json:"warnings"`
+}
+
+func (f *connectorCheckFlags) print(t *terminal, findings []rules.Finding) error {
+	list := make([]foundJSON, len(findings))
+	for i, found := range findings {
+		list[i] = foundJSON{found.URL, found.Decision.Outcome.String(), found.Decision.Room, found.Decision.Rule, append([]string{}, found.Warnings...)}
+	}
+	if f.json {
+		return t.printJSON(list)
+	}
+	for _, l := range list {
+		rule := "no rule"
+		if l.Rule != rules.NoRule {
+			rule = fmt.Sprintf("rule %q", l.Rule)
+		}
+		line := fmt.Sprintf("%s: %s (%s)", printable(l.URL), l.Outcome, rule)
+		if l.Room != "" {
+			line = fmt.Sprintf("%s: %s, room %s (%s)", printable(l.URL), l.Outcome, l.Room, rule)
+		}
+		for _, w := range l.Warnings {
+			line += "\n  ! " + printable(w)
+		}
+		if err := t.printf("%s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
