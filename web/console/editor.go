@@ -165,17 +165,38 @@ func (c *Console) showEditor(ctx context.Context, x *request, status int, p edit
 	return x.render(status, "room-editor", view{Data: p, Problems: p.Problems})
 }
 
-// byLine names the line of targets that a problem is about.
-func byLine(problems []fairness.Problem) []fairness.Problem {
-	list := slices.Clone(problems)
-	for i, p := range list {
-		if n, ok := strings.CutPrefix(p.Field, "targets["); ok {
-			if at, err := strconv.Atoi(strings.TrimSuffix(n, "]")); err == nil {
-				list[i].Detail = fmt.Sprintf("line %d %s", at+1, p.Detail)
-			}
+// byLine names the lines of targets that a problem is about, and says once what
+// is wrong with several.
+func byLine(problems []fairness.Problem) (list []fairness.Problem) {
+	lines := map[string][]string{}
+	for _, p := range problems {
+		if at, ok := targetLine(p.Field); ok {
+			lines[p.Detail] = append(lines[p.Detail], at)
 		}
 	}
+	for _, p := range problems {
+		if _, ok := targetLine(p.Field); ok {
+			of := lines[p.Detail]
+			if of == nil {
+				continue // said above
+			}
+			lines[p.Detail] = nil
+			what := "line "
+			if len(of) > 1 {
+				what = "lines "
+			}
+			p.Detail = what + strings.Join(of, ", ") + " " + p.Detail
+		}
+		list = append(list, p)
+	}
 	return list
+}
+
+// targetLine returns the line of the target that a field names.
+func targetLine(field string) (string, bool) {
+	n, ok := strings.CutPrefix(field, "targets[")
+	at, err := strconv.Atoi(strings.TrimSuffix(n, "]"))
+	return strconv.Itoa(at + 1), ok && err == nil
 }
 
 // baseURL is what stands before the slug in a room's address.

@@ -9,8 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 )
 
@@ -416,4 +419,19 @@ func ownHosts(_ context.Context, actor account.Actor) ([]string, error) {
 		return []string{"queue.example.org"}, nil
 	}
 	return nil, nil
+}
+
+func TestByLine(t *testing.T) {
+	t.Parallel()
+	got := byLine([]fairness.Problem{
+		{Field: "title", Detail: "is too long"}, {Field: "targets[0]", Detail: "must be a URL"}, {Field: "targets[2]", Detail: "is too long"},
+		{Field: "targets[11]", Detail: "must be a URL"}, {Field: "targets", Detail: "must be at most 20"},
+	})
+	want := []fairness.Problem{
+		{Field: "title", Detail: "is too long"}, {Field: "targets[0]", Detail: "lines 1, 12 must be a URL"}, {Field: "targets[2]", Detail: "line 3 is too long"},
+		{Field: "targets", Detail: "must be at most 20"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
 }
