@@ -20,7 +20,10 @@ func outline(starts, closes fairness.Time, rules []fairness.WindowRule) []string
 		return nil
 	}
 	o := outliner{day: time.UnixMilli(int64(rules[0].From)).UTC().Format(time.DateOnly)}
-	list := []string{fmt.Sprintf("Before %s nobody can join.", o.clock(rules[0].From))}
+	list := []string{
+		fmt.Sprintf("Times without a date are those of %s.", o.day),
+		fmt.Sprintf("Before %s nobody can join.", o.clock(rules[0].From)),
+	}
 	for k, rule := range rules[:min(len(rules), outlineRules)] {
 		end := closes
 		if k+1 < len(rules) {

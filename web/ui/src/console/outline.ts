@@ -40,7 +40,7 @@ export function outline(plan: Plan, clock: Clock): string[] {
     const { day, time: text } = clock(time);
     return day === today ? text : `${day} ${text}`;
   };
-  const list = [`Before ${at(rules[0]!.from)} nobody can join.`];
+  const list = [`Times without a date are those of ${today}.`, `Before ${at(rules[0]!.from)} nobody can join.`];
   for (const [k, rule] of rules.slice(0, mostRules).entries()) {
     if (k > 0) list.push(`Whoever comes from ${at(rule.from)} on is behind everybody who came before.`);
     list.push(...sentences(rule, rules[k + 1]?.from ?? closes, at));
