@@ -87,7 +87,7 @@ func TestLivePage(t *testing.T) {
 	r := s.create(owner, room.Config{Slug: "sale", Title: "Sale <b>of</b> the year", Windows: []room.WindowRule{{Length: room.Duration(24 * time.Hour)}}})
 	s.join(r, 3)
 	page := s.get(viewer, "/console/rooms/sale").want(http.StatusOK)
-	page.has("Sale &lt;b&gt;of&lt;/b&gt; the year", `data-live="/console/rooms/sale/live"`, `data-figure="waiting" data-as="number">3</span>`, "no limit", "https://example.com/r/sale", "No witnesses sign this room.")
+	page.has("Sale &lt;b&gt;of&lt;/b&gt; the year", `data-live="/console/rooms/sale/live"`, `data-figure="waiting" data-as="number">3</span>`, "no limit", `Visitors come to <a href="https://example.com/r/sale">`, "No witnesses sign this room.")
 	page.lacks("<b>of</b>", "controls-title", "Nobody has joined yet.")
 	s.get(owner, "/console/rooms/sale").want(http.StatusOK).has("controls-title")
 	s.create(owner, room.Config{Slug: "empty"})

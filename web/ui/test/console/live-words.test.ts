@@ -30,7 +30,7 @@ const figures = {
 test("values are found by their path, and said in a form", () => {
   for (const [path, form, want] of [
     ["phase", undefined, "serving"], ["waiting", "number", "200,000"], ["outflow.minute", "decimal", "598"], ["outflow.max_active", "limit", "no limit"],
-    ["outflow.per_minute", "limit", "600"], ["", "turn", "\u2013"], ["nothing.here", "number", "\u2013"], ["phase.deeper", "number", "\u2013"], ["arrival_rate", "millis", "2.5 ms"],
+    ["outflow.per_minute", "limit", "at most 600"], ["", "turn", "\u2013"], ["nothing.here", "number", "\u2013"], ["phase.deeper", "number", "\u2013"], ["arrival_rate", "millis", "2.5 ms"],
     ["active", "span", "0.0 s"], ["phase", "answers", "does not answer"],
   ] as const) assert.equal(say(valueAt(figures, path), form), want, `${path} as ${form}`);
   assert.equal(say(true, "answers"), "answers");

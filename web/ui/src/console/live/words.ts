@@ -62,7 +62,7 @@ export function say(value: unknown, form: string | undefined): string {
     case "millis":
       return n === null ? dash : `${n} ms`;
     case "limit":
-      return n ? number(n) : "no limit";
+      return n ? `at most ${number(n)}` : "no limit";
     case "answers":
       return value === true ? "answers" : "does not answer";
     case "moment":
