@@ -12,7 +12,7 @@ export async function history(place: HTMLElement): Promise<void> {
     if (minutes.length < 2) return;
     draw(place, minutes);
   } catch {
-    if (state) state.textContent = "The charts cannot be loaded at the moment. The tables above have the same figures.";
+    if (state) state.textContent = "The charts cannot be loaded at the moment. The files above have the same figures.";
   }
 }
 
