@@ -35,6 +35,7 @@ type Snapshot struct {
 	Paused  bool
 	Ended   bool
 	Outflow fairness.Outflow
+	Claim   time.Duration // that a called visitor has to go in
 	Pull    bool // people are called only when a backend asks for them
 	Counts  fairness.Counts
 	Windows []fairness.WindowSum // the latest with arrivals, oldest first
@@ -157,7 +158,7 @@ func (r *Room) refresh(ctx context.Context) {
 	s := &Snapshot{
 		Size: r.stored, Title: *r.title.Load(),
 		Opens: timeOf(l.Schedule().Opens()), Starts: timeOf(r.policy.Starts),
-		Paused: l.Paused(), Ended: l.Ended(), Outflow: l.Outflow(), Pull: l.gate.isPull(), Counts: l.Counts(),
+		Paused: l.Paused(), Ended: l.Ended(), Outflow: l.Outflow(), Claim: time.Duration(r.policy.Claim) * time.Millisecond, Pull: l.gate.isPull(), Counts: l.Counts(),
 		Windows: l.Windows(shownWindows), Limit: l.limit(r.pulse.freed.perMinute()), latest: timeOf(l.Now()), schedule: l.Schedule(),
 	}
 	hash := l.Message()

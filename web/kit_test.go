@@ -265,6 +265,7 @@ type (
 		} `json:"lanes"`
 		Poll struct {
 			AfterMS int64   `json:"after_ms"`
+			MostMS  int64   `json:"most_ms"`
 			Jitter  float64 `json:"jitter"`
 			Listen  uint64  `json:"listen_ahead"`
 		} `json:"poll"`

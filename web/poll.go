@@ -18,16 +18,23 @@ const (
 // they do not all ask at once.
 const pollJitter = "0.3"
 
+// mostPoll is how rarely a page may ask at all: so often that whoever is called
+// the moment after an answer, because the organizer lets many more people in,
+// still has half of the time to go in, whatever the jitter.
+func mostPoll(s *room.Snapshot) time.Duration { return min(max(s.Claim/3, minPoll), maxPoll) }
+
 // pollBefore returns when to ask again about something that happens in d.
-func pollBefore(d time.Duration) time.Duration { return min(max(d/4, minPoll), maxPoll) }
+func pollBefore(s *room.Snapshot, d time.Duration) time.Duration {
+	return min(max(d/4, minPoll), mostPoll(s))
+}
 
 // roomPoll returns when to ask again for a room's state.
 func roomPoll(s *room.Snapshot, now time.Time) time.Duration {
 	switch s.Phase(now) {
 	case room.PhaseUpcoming:
-		return pollBefore(s.Opens.Sub(now))
+		return pollBefore(s, s.Opens.Sub(now))
 	case room.PhaseOpen:
-		return pollBefore(s.Starts.Sub(now))
+		return pollBefore(s, s.Starts.Sub(now))
 	case room.PhaseEnded:
 		return maxPoll
 	}
@@ -39,9 +46,9 @@ func ticketPoll(st *fairness.Standing, s *room.Snapshot, now time.Time) time.Dur
 	span, expected := s.Expected(*st, now)
 	switch {
 	case st.Status == fairness.StatusWaiting:
-		return pollBefore(s.Draws(st.Window).Sub(now))
+		return pollBefore(s, s.Draws(st.Window).Sub(now))
 	case expected:
-		return pollBefore(span.Earliest.Sub(now))
+		return pollBefore(s, span.Earliest.Sub(now))
 	case st.Status == fairness.StatusAdmitted, st.Status == fairness.StatusSkipped, s.Ended:
 		return maxPoll
 	}

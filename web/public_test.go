@@ -410,7 +410,7 @@ func TestState(t *testing.T) {
 	if w := got.Window; w == nil || w.Arrivals != 1 || w.To.Sub(w.From) != 24*time.Hour || len(got.Windows) != 1 || got.Windows[0] != *w {
 		t.Errorf("windows of %s", a.body)
 	}
-	if got.Poll.AfterMS != 2000 || got.Poll.Jitter != 0.3 {
+	if got.Poll.AfterMS != 2000 || got.Poll.MostMS != 60_000 || got.Poll.Jitter != 0.3 {
 		t.Errorf("poll %+v", got.Poll)
 	}
 	tag := a.header.Get("ETag")

@@ -120,7 +120,7 @@ const lastLook = 500;
 export function nextPoll(place: Place, room: Room, now: number): Next {
   // Before the start the server's interval is about the start, which says nothing about draws.
   const least = room.phase === "open" ? minPoll : room.after;
-  const before = (moment: number) => Math.max(Math.min((moment - now) * share, maxPoll), least);
+  const before = (moment: number) => Math.max(Math.min((moment - now) * share, room.most), least);
   const { jitter } = room;
   switch (place.state) {
     case "waiting":

@@ -16,6 +16,7 @@ export interface Room {
   called: number; // places called
   groups: Map<number, number>; // people in the latest windows
   after: number; // milliseconds until it is worth asking again
+  most: number; // however far away everything is, ask no more rarely than this
   jitter: number;
   listenAhead: number; // with at most so many people ahead it is worth listening instead
   now: number;
@@ -43,6 +44,7 @@ export function readRoom(json: unknown): Room {
     called: line.number("called"),
     groups: new Map(doc.list("windows").map((window) => [window.number("index"), window.number("arrivals")])),
     after: poll.number("after_ms"),
+    most: poll.number("most_ms"),
     jitter: poll.number("jitter"),
     listenAhead: poll.number("listen_ahead"),
     now: doc.time("now"),

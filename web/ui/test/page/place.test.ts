@@ -51,6 +51,7 @@ test("the interval grows with the distance, between the server's and a minute", 
   assert.equal(after(1001 + 20), 3000); // 12 s away
   assert.equal(after(1001 + 100), 15_000); // a minute away
   assert.equal(after(1001 + 100_000), 60_000);
+  assert.equal(after(1001 + 100_000, roomOf({ most: 15_000 })), 15_000); // the time to go in is short
   assert.equal(after(1001 + 100, roomOf({ after: 20_000 })), 20_000);
   assert.equal(after(1001, roomOf({ after: 90_000 })), 90_000); // the server may ask for patience
   assert.equal(after(1001, roomOf({ starts: noon + minute })), 15_000);

@@ -8,13 +8,13 @@ const document = {
   size: 5, phase: "serving", paused: false, held: false, full: false, message: "Hello", opens: "2030-05-01T11:00:00.000Z", starts: "2030-05-01T12:00:00.000Z",
   closes: null, outflow: { per_minute: 60, max_active: 0 }, window: null,
   windows: [{ index: 3, from: "2030-05-01T11:03:00.000Z", to: "2030-05-01T11:04:00.000Z", arrivals: 7, frozen: true, drawn: true, first_position: 12 }],
-  lanes: { general: { drawn: 18, called: 2 } }, poll: { after_ms: 2000, jitter: 0.3, listen_ahead: 100 }, now: "2030-05-01T12:00:00.500Z",
+  lanes: { general: { drawn: 18, called: 2 } }, poll: { after_ms: 2000, most_ms: 60_000, jitter: 0.3, listen_ahead: 100 }, now: "2030-05-01T12:00:00.500Z",
 };
 
 test("a state document", () => {
   assert.deepEqual(readRoom(document), {
     size: 5, phase: "serving", paused: false, held: false, full: false, message: "Hello", opens: Date.UTC(2030, 4, 1, 11), starts: Date.UTC(2030, 4, 1, 12),
-    perMinute: 60, free: Infinity, firstFree: 0, freed: Infinity, drawn: 18, called: 2, groups: new Map([[3, 7]]), after: 2000, jitter: 0.3, listenAhead: 100, now: Date.UTC(2030, 4, 1, 12) + 500,
+    perMinute: 60, free: Infinity, firstFree: 0, freed: Infinity, drawn: 18, called: 2, groups: new Map([[3, 7]]), after: 2000, most: 60_000, jitter: 0.3, listenAhead: 100, now: Date.UTC(2030, 4, 1, 12) + 500,
   });
 });
 

@@ -23,6 +23,7 @@ export function roomOf(change: Partial<Room> = {}): Room {
     called: 1000,
     groups: new Map([[63, 412]]),
     after: 2000,
+    most: 60_000,
     jitter: 0.3,
     listenAhead: 100,
     now: noon,

@@ -1,0 +1,24 @@
+package web
+
+import (
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// TestPollBeforeClaim: whoever is called right after an answer asks again in
+// the first half of the time to go in, whatever was expected and the jitter.
+func TestPollBeforeClaim(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+	for _, claim := range []time.Duration{30 * time.Second, 45 * time.Second, 2 * time.Minute, 5 * time.Minute, 24 * time.Hour} {
+		s := &room.Snapshot{Opens: now.Add(-time.Hour), Starts: now.Add(-time.Hour), Claim: claim, Outflow: fairness.Outflow{PerMinute: 1}}
+		far := fairness.Standing{Status: fairness.StatusDrawn, AheadMin: 1e6, AheadMax: 1e6}
+		got := ticketPoll(&far, s, now)
+		if latest := got * 13 / 10; latest > claim/2 || got > maxPoll || got < min(claim/4, maxPoll) {
+			t.Errorf("claim %v: asks again after %v", claim, got)
+		}
+	}
+}
