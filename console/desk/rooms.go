@@ -178,10 +178,10 @@ func amended(r *room.Room, a room.Amendment) map[string]any {
 		detail["title"] = *a.Title
 	}
 	if o := a.Outflow; o != nil {
-		if o.PerMinute != nil {
+		if o.PerMinute != nil && *o.PerMinute != s.Outflow.PerMinute {
 			detail["per_minute"] = []uint32{s.Outflow.PerMinute, *o.PerMinute}
 		}
-		if o.MaxActive != nil {
+		if o.MaxActive != nil && *o.MaxActive != s.Outflow.MaxActive {
 			detail["max_active"] = []uint32{s.Outflow.MaxActive, *o.MaxActive}
 		}
 	}

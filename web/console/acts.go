@@ -128,7 +128,25 @@ func detailWords(name string, value any) string {
 		if len(value) == 2 && (name == "per_minute" || name == "max_active") {
 			return fmt.Sprintf("%s: %v to %v", label, value[0], value[1])
 		}
+		if name == "windows" {
+			return windowWords(value)
+		}
 	}
 	text, _ := json.Marshal(value) // was read from JSON
 	return label + ": " + string(text)
+}
+
+// windowWords says which windows there are from when on.
+func windowWords(rules []any) string {
+	var words []string
+	for _, rule := range rules {
+		w, ok := rule.(map[string]any)
+		from, known := w["from"].(string)
+		length, _ := w["length"].(string)
+		if !ok || !known {
+			continue
+		}
+		words = append(words, fmt.Sprintf("%s each from %s on", length, from))
+	}
+	return "windows: " + strings.Join(words, ", ")
 }

@@ -55,3 +55,27 @@ func TestActsOfRooms(t *testing.T) {
 		}
 	}
 }
+
+// TestDetailWords says details as people would.
+func TestDetailWords(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name  string
+		value any
+		want  string
+	}{
+		{"per_minute", []any{60.0, 120.0}, "per minute: 60 to 120"},
+		{"windows", []any{map[string]any{"from": "2030-05-01T12:00:00Z", "length": "30s"}, map[string]any{"from": "2030-05-01T13:00:00Z", "length": "1m0s"}}, "windows: 30s each from 2030-05-01T12:00:00Z on, 1m0s each from 2030-05-01T13:00:00Z on"},
+		{"windows", []any{"odd"}, "windows: "},
+		{"size", 42.0, "after entry 41 of the transcript"},
+		{"pull", true, "pull"},
+		{"pull", false, ""},
+		{"message", "", ""},
+		{"message", "Sorry.", "message: Sorry."},
+		{"targets", []any{"https://a.example"}, `targets: ["https://a.example"]`},
+	} {
+		if got := detailWords(test.name, test.value); got != test.want {
+			t.Errorf("%s of %v: %q, want %q", test.name, test.value, got, test.want)
+		}
+	}
+}
