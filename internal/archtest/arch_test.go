@@ -78,6 +78,8 @@ func TestImports(t *testing.T) {
 		"verifier/report":        {module + "fairness", module + "fairness/beacon", module + "audit", module + "verifier", module + "verifier/stats"},
 		"connector/rules":        {},
 		"connector":              {module + "connector/rules", "github.com/golang-jwt/jwt/v5"},
+		"connector/proxy":        {module + "connector"},
+		"connector/conformance":  {"github.com/golang-jwt/jwt/v5"},
 		"console/simulate":       {module + "fairness"},
 		"console/simulate/chart": {module + "console/simulate"},
 		"room/style":             {"github.com/tdewolff/parse/v2", "github.com/tdewolff/parse/v2/css"},

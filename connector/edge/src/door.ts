@@ -1,0 +1,183 @@
+// A room as the connector sees it, and what this isolate knows of its server.
+import { isObject } from "./match.ts";
+import { usableKeys, type Keys, type Pass } from "./pass.ts";
+import type { Room } from "./rules.ts";
+import { cookiePrefix, networkOf, noBind, tagOf, type Session } from "./session.ts";
+import { parseTime } from "./time.ts";
+
+export const callTimeout = 3000; // milliseconds, of one request to a room
+const keysAgain = 10_000; // between fetches of keys because of unknown ones
+const maxOpenings = 100; // remembered
+
+/** Refusal is why a room gives no session. */
+export class Refusal extends Error {
+  readonly why: "pass" | "busy" | "unreachable";
+  constructor(why: Refusal["why"], detail: string, cause?: unknown) {
+    super(detail, { cause });
+    this.why = why;
+  }
+}
+
+/** Opening is a time in which everybody was let through, as a room was out of reach. */
+export interface Opening {
+  from: number;
+  until?: number; // undefined: it goes on
+  let: number; // requests let through without a pass
+}
+
+/** Link is what is known of a room's server. Times are milliseconds since 1970. */
+export class Link {
+  keys: Keys | undefined; // undefined: never had
+  asked = -Infinity; // for keys because of an unknown one
+  probed = -Infinity;
+  busyUntil = 0; // another request asks for the keys
+  isKnown = false; // the room has answered, or failed to
+  since: number | undefined; // out of reach since then
+  latest = 0; // of what was heard
+  openings: Opening[] = [];
+}
+
+/** World is what doors need from outside. */
+export interface World {
+  ask: (request: Request) => Promise<Response>;
+  now: () => number;
+  log: (level: "error" | "warn" | "info", text: string, detail: Record<string, unknown>) => void;
+}
+
+export class Door {
+  readonly name: string;
+  readonly room: Room;
+  readonly tag: string;
+  readonly link: Link;
+  readonly cookie: string; // its name
+  readonly #world: World;
+
+  private constructor(name: string, room: Room, tag: string, link: Link, world: World) {
+    [this.name, this.room, this.tag, this.link, this.#world] = [name, room, tag, link, world];
+    this.cookie = cookiePrefix + name;
+  }
+
+  /** make returns a door. The link is the same as long as the room is. */
+  static async make(name: string, room: Room, before: Door | undefined, world: World): Promise<Door> {
+    const isSame = before?.room.url === room.url && before.room.origin === room.origin;
+    return new Door(name, room, await tagOf(room.url, room.origin), isSame && before ? before.link : new Link(), world);
+  }
+
+  /** bindOf returns what sessions of a client are tied to. */
+  async bindOf(client: string): Promise<string> {
+    return this.room.bind === "network" ? networkOf(client) : noBind;
+  }
+
+  /** call sends a request to the room, and remembers whether there was an answer. */
+  async call(method: string, url: string, token?: string): Promise<{ status: number; body: string }> {
+    const headers: HeadersInit = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+    try {
+      const response = await this.#world.ask(new Request(url, { method, headers, redirect: "manual", signal: AbortSignal.timeout(callTimeout) }));
+      const body = await response.text();
+      if (response.status >= 500) throw new Error(`status ${response.status}`);
+      this.#heard();
+      return { status: response.status, body };
+    } catch (error) {
+      this.#heard(error);
+      throw new Refusal("unreachable", `ask ${this.name}: room cannot be reached`, error);
+    }
+  }
+
+  #heard(error?: unknown): void {
+    const [link, now] = [this.link, this.#world.now()];
+    [link.isKnown, link.latest] = [true, now];
+    if (error !== undefined && link.since === undefined) {
+      link.since = now;
+      this.#world.log("error", "room cannot be reached", { room: this.name, failure: this.room.failure, error: String(error) });
+    } else if (error === undefined && link.since !== undefined) {
+      this.#world.log("info", "room can be reached again", { room: this.name, after: now - link.since });
+      link.since = undefined;
+      const last = link.openings[link.openings.length - 1];
+      if (last && last.until === undefined) last.until = now;
+    }
+  }
+
+  /**
+   * opens tells whether everybody is let through by now, and counts that one
+   * is. The room must have failed to answer at the beginning and at the end of
+   * that time: one failure alone opens nothing.
+   */
+  opens(): boolean {
+    const { link, room } = this;
+    if (room.openAfter === undefined || link.since === undefined || link.latest - link.since < room.openAfter) return false;
+    let last = link.openings[link.openings.length - 1];
+    if (!last || last.until !== undefined) {
+      last = { from: this.#world.now(), let: 0 };
+      link.openings = [...link.openings, last].slice(-maxOpenings);
+      this.#world.log("error", "everybody is let through, for the room is out of reach", { room: this.name, since: link.since });
+    }
+    last.let++;
+    return true;
+  }
+
+  /** key returns a public key; undefined: the room has none of that id. It throws a Refusal. */
+  async key(id: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+    const { link } = this;
+    if (link.keys?.has(id)) return link.keys.get(id);
+    await this.others();
+    const now = this.#world.now();
+    if (!link.keys?.has(id) && now - link.asked >= keysAgain) {
+      link.asked = now;
+      await this.fetchKeys();
+    }
+    if (!link.keys) throw new Refusal("unreachable", `keys of ${this.name} are not known`);
+    return link.keys.get(id);
+  }
+
+  /** others waits while another request asks for the keys. Promises of one request must not be awaited in another. */
+  async others(): Promise<void> {
+    for (let i = 0; i < 60 && this.link.busyUntil > this.#world.now(); i++) await new Promise((done) => setTimeout(done, 50));
+  }
+
+  /** fetchKeys asks the room for its keys. It throws a Refusal. */
+  async fetchKeys(): Promise<void> {
+    const { link, room } = this;
+    const now = this.#world.now();
+    [link.probed, link.busyUntil] = [now, now + callTimeout];
+    try {
+      const found = await this.#read(`${room.url}/.well-known/openid-configuration`);
+      const address = isObject(found) && found["issuer"] === room.url ? found["jwks_uri"] : undefined;
+      if (typeof address !== "string" || !address.startsWith(`${room.url}/`)) throw new Refusal("pass", `keys of ${room.url}: the room says that it is another`);
+      const keys = usableKeys(await this.#read(address));
+      if (keys.size > 0) link.keys = keys;
+    } finally {
+      link.busyUntil = 0;
+    }
+  }
+
+  async #read(url: string): Promise<unknown> {
+    const { status, body } = await this.call("GET", url);
+    try {
+      if (status === 200) return JSON.parse(body);
+    } catch {
+      // as if there were no document
+    }
+    throw new Refusal("pass", `read ${url}: status ${status}`);
+  }
+
+  /** redeem uses a pass up and returns the session that begins. It throws a Refusal. */
+  async redeem(p: Pass, client: string): Promise<Session> {
+    const { status, body } = await this.call("POST", `${this.room.url}/passes/${p.id}/redeem`, p.token);
+    if (status === 429 || status === 408) throw new Refusal("busy", "room is busy");
+    const said = status === 200 ? answerOf(body) : undefined;
+    if (!said || said.pass !== p.id || said.most <= said.ends) throw new Refusal("pass", `redeem at ${this.name}: status ${status}`);
+    // A session lasts at most four times its length.
+    const length = Math.trunc((said.most - said.ends) / 3);
+    return { room: this.tag, ticket: p.ticket, pass: p.pass, issued: this.#world.now(), ends: said.ends, most: said.most, length, bind: await this.bindOf(client), token: p.token };
+  }
+}
+
+function answerOf(body: string): { pass: string; ends: number; most: number } | undefined {
+  try {
+    const { pass_id: pass, ends, ends_at_most: most } = JSON.parse(body) as Record<string, unknown>;
+    const times = [ends, most].map((t) => (typeof t === "string" ? parseTime(t, Math.floor) : undefined));
+    return typeof pass === "string" && times[0] !== undefined && times[1] !== undefined ? { pass, ends: times[0], most: times[1] } : undefined;
+  } catch {
+    return undefined;
+  }
+}

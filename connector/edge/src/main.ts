@@ -1,0 +1,75 @@
+// The module's exports. The default one is for Cloudflare Workers; others call
+// connector with what their platform has: see README.md.
+import { hold } from "./answer.ts";
+import { toBytes } from "./bytes.ts";
+import { Connector, type Context, type Options } from "./connector.ts";
+
+export { Connector, type Context, type Options };
+export { decide, InvalidError, parse } from "./rules.ts";
+export { utf8 } from "./bytes.ts";
+
+/** Env is what the site's owner binds. */
+export interface Env {
+  PROOFLINE_KEY?: string; // base64 of 32 bytes or more
+  PROOFLINE_RULES?: string;
+  PROOFLINE_RULES_URL?: string;
+  PROOFLINE_ORIGIN?: string; // where the site is; without it, behind the route
+  PROOFLINE_PAGE?: string;
+}
+
+/** readKey reads a key for cookies. */
+export function readKey(text: string): Uint8Array<ArrayBuffer> {
+  try {
+    return toBytes(atob(text.trim().replace(/-/g, "+").replace(/_/g, "/")));
+  } catch {
+    throw new Error("PROOFLINE_KEY must be base64, such as openssl rand -base64 32 prints");
+  }
+}
+
+/** optionsOf reads what the site's owner has bound. */
+export function optionsOf(env: Env): Options {
+  return {
+    key: readKey(env.PROOFLINE_KEY ?? ""),
+    rules: env.PROOFLINE_RULES,
+    rulesURL: env.PROOFLINE_RULES_URL,
+    page: env.PROOFLINE_PAGE,
+    site: env.PROOFLINE_ORIGIN === undefined ? (request) => fetch(request) : siteAt(env.PROOFLINE_ORIGIN),
+  };
+}
+
+/** siteAt sends requests to a site at another address, such as https://origin.example.com. */
+export function siteAt(origin: string, send: (request: Request) => Promise<Response> = (request) => fetch(request)): Options["site"] {
+  const base = new URL(origin);
+  if (base.pathname !== "/" || base.search || base.username) throw new Error("PROOFLINE_ORIGIN must be as https://origin.example.com, without path");
+  return (request) => {
+    const asked = new URL(request.url);
+    const to = new Request(base.origin + asked.pathname + asked.search, request);
+    to.headers.set("X-Forwarded-Host", asked.host);
+    to.headers.set("X-Forwarded-Proto", asked.protocol.slice(0, -1));
+    return send(new Request(to, { redirect: "manual" }));
+  };
+}
+
+const names = ["PROOFLINE_KEY", "PROOFLINE_RULES", "PROOFLINE_RULES_URL", "PROOFLINE_ORIGIN", "PROOFLINE_PAGE"] as const;
+let made: { from: string; connector: Connector } | undefined; // of this isolate
+
+/** connectorOf returns the isolate's connector, a new one when something else is bound. */
+function connectorOf(env: Env): Connector {
+  const from = JSON.stringify(names.map((name) => env[name]));
+  if (made?.from !== from) made = { from, connector: new Connector(optionsOf(env)) };
+  return made.connector;
+}
+
+export default {
+  async fetch(request: Request, env: Env, ctx: { waitUntil(promise: Promise<unknown>): void }): Promise<Response> {
+    let connector: Connector;
+    try {
+      connector = connectorOf(env);
+    } catch (error) {
+      console.error("proofline: nobody gets in until this is put right:", String(error));
+      return hold(request);
+    }
+    const client = request.headers.get("CF-Connecting-IP") ?? "";
+    return connector.fetch(request, { client, waitUntil: (promise) => ctx.waitUntil(promise) });
+  },
+};

@@ -1,0 +1,60 @@
+package connector_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+
+	"github.com/proofline/proofline/connector"
+	"github.com/proofline/proofline/connector/rules"
+)
+
+// A shop keeps visitors of its tickets waiting.
+func Example() {
+	site, err := rules.Parse([]byte(`{
+		"version": 1,
+		"rooms": {"sale": {"url": "https://queue.example.com/r/sale"}},
+		"rules": [{"name": "tickets", "when": {"path": {"prefix": "/tickets"}}, "action": "queue sale"}]
+	}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c, err := connector.New(connector.Options{
+		Site: site,
+		Key:  []byte("32 random bytes, the same on all"), // os.Getenv("CONNECTOR_KEY")
+		// The room of this example does not answer; a real program leaves this out.
+		Client: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) { return nil, os.ErrDeadlineExceeded })},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	shop := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if v, ok := connector.VisitorOf(r.Context()); ok {
+			fmt.Fprintln(w, "Hello, ticket", v.Ticket)
+		}
+		fmt.Fprintln(w, "shop")
+	})
+	guarded := c.Middleware(shop) // http.ListenAndServe(":8080", guarded)
+
+	w := httptest.NewRecorder()
+	guarded.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/about", nil))
+	fmt.Print(w.Body)
+	// Output: shop
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A site ends a visit when the visitor has bought, so that the next is called.
+func Example_release() {
+	shop := http.NewServeMux()
+	shop.HandleFunc("POST /tickets/bought", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(connector.CommandHeader, "release")
+		fmt.Fprintln(w, "thank you")
+	})
+}

@@ -1,0 +1,295 @@
+package proxy
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/connector"
+	"github.com/proofline/proofline/connector/conformance"
+	"github.com/proofline/proofline/connector/rules"
+)
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
+func newConnector(t testing.TB, room *conformance.Room, trusted ...netip.Prefix) *connector.Connector {
+	t.Helper()
+	site, err := rules.Parse(room.Rules())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := connector.New(connector.Options{
+		Site: site, Key: []byte(strings.Repeat("k", 32)), TrustedProxies: trusted, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// start serves a handler and returns its address.
+func start(t testing.TB, h http.Handler) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
+}
+
+func to(t testing.TB, addr string) *url.URL {
+	t.Helper()
+	u, err := url.Parse("http://" + addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func cases(t testing.TB) []conformance.Case {
+	t.Helper()
+	text, err := os.ReadFile("../testdata/conformance.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := conformance.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) < 60 {
+		t.Errorf("%d cases", len(list))
+	}
+	return list
+}
+
+func TestConformanceOfMiddleware(t *testing.T) {
+	t.Parallel()
+	room := conformance.NewRoom(t)
+	conformance.Run(t, room, start(t, newConnector(t, room).Middleware(conformance.Site())), cases(t))
+}
+
+func TestConformanceOfProxy(t *testing.T) {
+	t.Parallel()
+	room := conformance.NewRoom(t)
+	site := start(t, conformance.Site())
+	conformance.Run(t, room, start(t, New(Options{Connector: newConnector(t, room), To: to(t, site)})), cases(t))
+}
+
+// TestConformanceOfNginx runs Debian's nginx with the configuration of the
+// README.
+func TestConformanceOfNginx(t *testing.T) {
+	t.Parallel()
+	program, err := exec.LookPath("nginx")
+	if err != nil {
+		t.Skip("nginx is not installed: apt-get install nginx, or make conformance")
+	}
+	room := conformance.NewRoom(t)
+	auth := start(t, Auth(newConnector(t, room, loopback...), loopback))
+	addr := startNginx(t, program, start(t, conformance.Site()), auth)
+	conformance.Run(t, room, addr, cases(t))
+}
+
+// TestNginxAlone has nginx answer while the connector does not run.
+func TestNginxAlone(t *testing.T) {
+	t.Parallel()
+	program, err := exec.LookPath("nginx")
+	if err != nil {
+		t.Skip("nginx is not installed: apt-get install nginx, or make conformance")
+	}
+	r := get(t, "http://"+startNginx(t, program, start(t, conformance.Site()), freeAddr(t))+"/tickets")
+	if r.StatusCode != http.StatusServiceUnavailable || r.Header.Get(conformance.SiteHeader) != "" || r.Header.Get("Retry-After") == "" {
+		t.Errorf("status %d, %v", r.StatusCode, r.Header)
+	}
+}
+
+var nginxBlock = regexp.MustCompile("(?ms)^```nginx\n(.*?)^```$")
+
+func startNginx(t *testing.T, program, site, auth string) string {
+	t.Helper()
+	readme, err := os.ReadFile("../nginx/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, addr := t.TempDir(), freeAddr(t)
+	locations := strings.NewReplacer("127.0.0.1:8099", auth, "127.0.0.1:3000", site).Replace(nginxBlock.FindStringSubmatch(string(readme))[1])
+	config := fmt.Sprintf(`daemon off;
+master_process off;
+pid %[1]s/pid;
+error_log %[1]s/error.log;
+events {}
+http {
+	access_log off;
+	client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/fastcgi; uwsgi_temp_path %[1]s/uwsgi; scgi_temp_path %[1]s/scgi;
+	server {
+		listen %[2]s;
+		%[3]s
+	}
+}`, dir, addr, locations)
+	file := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	cmd := exec.CommandContext(t.Context(), program, "-p", dir, "-c", file, "-e", filepath.Join(dir, "error.log"))
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			log, _ := os.ReadFile(filepath.Join(dir, "error.log"))
+			t.Logf("nginx: %s%s", said.String(), log)
+		}
+	})
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			conn.Close()
+			return addr
+		}
+		if time.Now().After(end) {
+			t.Fatalf("nginx does not listen: %v", err)
+		}
+	}
+}
+
+// freeAddr returns an address on which nothing listens.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func get(t *testing.T, address string, headers ...string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = "shop.example.com"
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Add(name, value)
+	}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { answer.Body.Close() })
+	return answer
+}
+
+// TestForwarded looks at what the site is told.
+func TestForwarded(t *testing.T) {
+	t.Parallel()
+	room := conformance.NewRoom(t)
+	site := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s|%s|%s|%s|%s|%s", r.Host, r.Header.Get("X-Forwarded-For"), r.Header.Get("X-Forwarded-Proto"), r.Header.Get("X-Forwarded-Host"), r.Header.Get("Forwarded"), r.URL)
+	}))
+	spoofed := []string{"X-Forwarded-For: 192.0.2.1", "X-Forwarded-Proto: https", "X-Forwarded-Host: www.shop.example.com", "Forwarded: for=192.0.2.1"}
+	for what, c := range map[string]struct {
+		trusted []netip.Prefix
+		want    string
+	}{
+		"by nobody known":   {nil, "shop.example.com|127.0.0.1|http|shop.example.com||/about;x//y?a=%20;b"},
+		"by the site's own": {loopback, "shop.example.com|192.0.2.1, 127.0.0.1|https|www.shop.example.com||/about;x//y?a=%20;b"},
+	} {
+		addr := start(t, New(Options{Connector: newConnector(t, room, c.trusted...), To: to(t, site), TrustedProxies: c.trusted}))
+		body, err := io.ReadAll(get(t, "http://"+addr+"/about;x//y?a=%20;b", spoofed...).Body)
+		if err != nil || string(body) != c.want {
+			t.Errorf("%s: %q, want %q, %v", what, body, c.want, err)
+		}
+	}
+}
+
+// TestSocket passes a WebSocket, or whatever a connection is upgraded to.
+func TestSocket(t *testing.T) {
+	t.Parallel()
+	room := conformance.NewRoom(t)
+	site := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffer, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		line, _ := buffer.ReadString('\n')
+		_, _ = io.WriteString(conn, "you said "+line)
+	}))
+	conn, err := net.Dial("tcp", start(t, New(Options{Connector: newConnector(t, room), To: to(t, site)})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_, _ = io.WriteString(conn, "GET /socket HTTP/1.1\r\nHost: shop.example.com\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	reader := bufio.NewReader(conn)
+	r, err := http.ReadResponse(reader, nil)
+	if err != nil || r.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	_, _ = io.WriteString(conn, "hello\n")
+	if line, err := reader.ReadString('\n'); line != "you said hello\n" {
+		t.Errorf("%q, %v", line, err)
+	}
+}
+
+// TestSiteIsDown answers for a site that does not, and for itself.
+func TestSiteIsDown(t *testing.T) {
+	t.Parallel()
+	addr := "http://" + start(t, New(Options{Connector: newConnector(t, conformance.NewRoom(t)), To: to(t, freeAddr(t)), Log: slog.New(slog.DiscardHandler)}))
+	if r := get(t, addr+"/about"); r.StatusCode != http.StatusBadGateway {
+		t.Errorf("status %d", r.StatusCode)
+	}
+	if r := get(t, addr+HealthPath); r.StatusCode != http.StatusOK {
+		t.Errorf("health: status %d", r.StatusCode)
+	}
+}
+
+// TestAuthIsForNginx turns others away, and what nginx would not ask.
+func TestAuthIsForNginx(t *testing.T) {
+	t.Parallel()
+	room := conformance.NewRoom(t)
+	c := newConnector(t, room, loopback...)
+	own, foreign := "http://"+start(t, Auth(c, loopback)), "http://"+start(t, Auth(c, nil))
+	about := []string{TargetName + ": /about", MethodName + ": GET"}
+	for _, q := range []struct {
+		address string
+		headers []string
+		status  int
+	}{
+		{own + AuthPath, about, 204},
+		{own + AuthPath, about[:1], 401},
+		{own + AuthPath, []string{TargetName + ": /tickets", MethodName + ": GET"}, 401},
+		{own + AuthPath, []string{TargetName + ": /about", TargetName + ": /tickets", MethodName + ": GET"}, 401},
+		{own + AuthPath, []string{TargetName + ": about", MethodName + ": GET"}, 401},
+		{own + AuthPath, nil, 401},
+		{own + "/about", nil, 400},
+		{own + "/about", about, 503},
+		{own + HealthPath, nil, 200},
+		{foreign + AuthPath, about, 403},
+		{foreign + "/tickets", about, 403},
+	} {
+		if r := get(t, q.address, q.headers...); r.StatusCode != q.status {
+			t.Errorf("%s with %q: status %d, want %d", q.address, q.headers, r.StatusCode, q.status)
+		}
+	}
+}
