@@ -21,7 +21,7 @@ RACE := ./audit/... ./connector/... ./console/... ./fairness/beacon/... ./room/.
 
 .PHONY: help
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-11s %s\n", $$1, $$2}' Makefile
 
 .PHONY: demo
 demo: build need-postgres ## run a whole sale on a real server, then audit it
@@ -64,6 +64,11 @@ $(E2E_MODULES): $(E2E)/package-lock.json
 	@internal/tools/need-node.sh
 	cd $(E2E) && npm ci
 	@touch $@
+
+.PHONY: conformance
+conformance: need-go ## hold middleware, proxy and nginx to one table of answers
+	@command -v nginx >/dev/null || apt-get install -y nginx
+	go test -count=1 -v -run 'Conformance|Nginx' ./connector/proxy
 
 .PHONY: fuzz
 fuzz: need-go ## fuzz every target for FUZZTIME (20s)

@@ -99,7 +99,22 @@ func TestForgedPasses(t *testing.T) {
 		t.Errorf("the room was asked: %q", heard)
 	}
 	s.enter(good)
-	s.isQueued("replayed", s.get("/tickets?proofline_pass="+good))
+	for range 3 {
+		s.isQueued("replayed", s.get("/tickets?proofline_pass="+good))
+	}
+	if heard := q.said(); len(heard) != 1 {
+		t.Errorf("the room was asked again: %q", heard)
+	}
+	elsewhere := q.claims()
+	q.mu.Lock()
+	q.redeemed["/passes/"+elsewhere["jti"].(string)+"/redeem"] = true // by another node
+	q.mu.Unlock()
+	for range 3 {
+		s.isQueued("replayed at another node", s.get("/tickets?proofline_pass="+q.sign(elsewhere, nil)))
+	}
+	if heard := q.said(); len(heard) != 2 {
+		t.Errorf("the room was asked again: %q", heard)
+	}
 }
 
 // TestUnknownKeys has the keys fetched again, though not for every forged pass.

@@ -35,7 +35,7 @@ const (
 	leeway       = 5 * time.Second  // of clocks, in passes
 	maxToken     = 2048             // bytes of a pass
 	maxQueued    = 4096             // touches and releases under way
-	maxOver      = 100_000          // sessions known to be over
+	maxOver      = 100_000          // sessions known to be over, and passes to be used up
 	maxIntervals = 100              // remembered openings of a room
 )
 
@@ -64,7 +64,8 @@ type Connector struct {
 	options Options
 	signer  *signer
 	current atomic.Pointer[state]
-	over    overSet
+	over    passSet // sessions that are over although their cookies are good
+	spent   passSet // passes that were used up: rooms need not be asked again
 	touched touchTimes
 	jobs    chan job
 	counts  counts

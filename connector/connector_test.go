@@ -305,6 +305,74 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// TestAllows asks without using anything up.
+func TestAllows(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "")
+	pass := s.queue.pass()
+	ask := func(target string, headers ...string) (http.Header, bool) {
+		r := httptest.NewRequest(http.MethodGet, target, nil)
+		r.Header.Set("Accept", "text/html")
+		for _, h := range headers {
+			name, value, _ := strings.Cut(h, ": ")
+			r.Header.Set(name, value)
+		}
+		h := http.Header{}
+		return h, s.Allows(h, r)
+	}
+	for _, target := range []string{"/tickets", "/tickets?proofline_pass=" + pass, "/free?proofline_pass=" + pass, "/secret", "/tickets%00"} {
+		if h, ok := ask(target); ok || len(h) > 0 {
+			t.Errorf("%s is allowed, with %v", target, h)
+		}
+	}
+	if n := s.Stats(); n.Queued+n.Blocked+n.Refused+n.Redeemed > 0 || len(s.queue.said()) > 0 {
+		t.Errorf("counts %+v, the room heard %q", n, s.queue.said())
+	}
+	if h, ok := ask("/free", "X-Proofline-Ticket: forged"); !ok || len(h) > 0 {
+		t.Errorf("a free page: %t, %v", ok, h)
+	}
+	cookie := s.enter(pass)
+	if h, ok := ask("/tickets", cookie); !ok || len(h.Get(TicketHeader)) != 36 || h.Get(RoomHeader) != "sale" || h.Get("Set-Cookie") != "" {
+		t.Errorf("a visitor: %t, %v", ok, h)
+	}
+	s.clock.pass(2 * time.Minute)
+	if h, ok := ask("/tickets", cookie); !ok || !strings.HasPrefix(h.Get("Set-Cookie"), CookiePrefix+"sale=") {
+		t.Errorf("a visitor later: %t, %v", ok, h)
+	}
+	if n := s.Stats(); n.Passed != 2 || n.Bypassed != 1 || n.Redeemed != 1 {
+		t.Errorf("counts %+v", n)
+	}
+}
+
+// TestPassSet stays small.
+func TestPassSet(t *testing.T) {
+	t.Parallel()
+	var o passSet
+	for i := range maxOver + 10 {
+		id := [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}
+		if o.add(id, int64(i), 0); !o.has(id) {
+			t.Fatal("the latest is forgotten")
+		}
+	}
+	if n := len(o.till); n > maxOver || n < maxOver*8/10 {
+		t.Errorf("%d are kept", n)
+	}
+	o.shrink(maxOver * 2)
+	if len(o.till) != 0 {
+		t.Errorf("%d are kept that have expired", len(o.till))
+	}
+	var at touchTimes
+	now := time.Now()
+	for i := range maxOver + 10 {
+		if id := [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}; !at.begin(id, now, time.Minute) || at.begin(id, now, time.Minute) {
+			t.Fatal("not touched once")
+		}
+	}
+	if len(at.at) > maxOver {
+		t.Errorf("%d are kept", len(at.at))
+	}
+}
+
 // BenchmarkPassed is what a returning visitor's pass costs.
 func BenchmarkPassed(b *testing.B) {
 	s := newShop(b, "")

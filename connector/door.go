@@ -159,6 +159,10 @@ func (c *Connector) redeem(ctx context.Context, d *door, p claims, client netip.
 		return nil, err
 	}
 	switch status {
+	case http.StatusOK, http.StatusConflict, http.StatusGone:
+		c.spent.add(p.pass, p.ends, c.options.Now().UnixMilli())
+	}
+	switch status {
 	case http.StatusOK:
 	case http.StatusTooManyRequests, http.StatusRequestTimeout:
 		return nil, errBusy

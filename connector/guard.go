@@ -40,7 +40,7 @@ const (
 // Middleware lets requests through to next that need no pass, or have one.
 func (c *Connector) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := c.guard(&inquiry{Connector: c, w: w, r: r})
+		v := c.guard(&inquiry{Connector: c, counts: &c.counts, w: w, r: r})
 		if v == nil {
 			return
 		}
@@ -56,10 +56,15 @@ func (c *Connector) Middleware(next http.Handler) http.Handler {
 // used up, and not enough: what is not allowed is for [Connector.Middleware] to
 // answer.
 func (c *Connector) Allows(h http.Header, r *http.Request) bool {
-	v := c.guard(&inquiry{Connector: c, w: discard{http.Header{}}, r: r, isDry: true})
+	var own counts
+	v := c.guard(&inquiry{Connector: c, counts: &own, w: discard{http.Header{}}, r: r, isDry: true})
+	c.counts.panics.Add(own.panics.Load())
 	if v == nil {
-		return false
+		return false // counted when it is answered
 	}
+	c.counts.bypassed.Add(own.bypassed.Load())
+	c.counts.passed.Add(own.passed.Load())
+	c.counts.opened.Add(own.opened.Load())
 	if who, ok := VisitorOf(v.request.Context()); ok {
 		h.Set(TicketHeader, who.Ticket)
 		h.Set(RoomHeader, who.Room)
@@ -86,6 +91,7 @@ type visit struct {
 // inquiry is a request that is looked at.
 type inquiry struct {
 	*Connector
+	counts   *counts
 	w        http.ResponseWriter
 	r        *http.Request
 	now      time.Time
@@ -103,7 +109,7 @@ func (c *Connector) guard(q *inquiry) (v *visit) {
 	r := q.r
 	defer func() {
 		if fault := recover(); fault != nil {
-			c.counts.panics.Add(1)
+			q.counts.panics.Add(1)
 			c.options.Log.Error("connector failed", "fault", fault, "stack", string(debug.Stack()))
 			v = q.afterFault()
 		}
@@ -121,7 +127,7 @@ func (c *Connector) guard(q *inquiry) (v *visit) {
 	}
 	switch q.decision.Outcome {
 	case rules.Bypass:
-		c.counts.bypassed.Add(1)
+		q.counts.bypassed.Add(1)
 		return &visit{request: withoutClaims(r)}
 	case rules.Shut:
 		return q.lead(q.state.doors[q.decision.Room], "closed")
@@ -201,6 +207,9 @@ func (q *inquiry) arrive(token, clean string) (done bool, v *visit) {
 		return true, nil
 	}
 	p, err := q.verify(q.r.Context(), d, token)
+	if err == nil && q.spent.has(p.pass) {
+		err = errPass
+	}
 	if err == nil {
 		var s *session
 		if s, err = q.redeem(q.r.Context(), d, p, q.client); err == nil && q.goesOn(s, d, q.client, q.now) {

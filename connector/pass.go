@@ -23,6 +23,7 @@ type claims struct {
 	ticket [16]byte
 	pass   [16]byte
 	jti    string
+	ends   int64 // when it expires, in ms
 }
 
 // issuerOf returns whom a token says that it is of. Nothing is verified.
@@ -68,7 +69,7 @@ func (c *Connector) verify(ctx context.Context, d *door, token string) (claims, 
 	if err != nil || !slices.Equal(said.Audience, jwt.ClaimStrings{d.Origin}) {
 		return claims{}, errPass
 	}
-	out := claims{token: token, jti: said.ID}
+	out := claims{token: token, jti: said.ID, ends: said.ExpiresAt.Add(leeway).UnixMilli()}
 	var isTicket, isPass bool
 	out.ticket, isTicket = parseUUID(said.Subject)
 	out.pass, isPass = parseUUID(said.ID)

@@ -87,21 +87,21 @@ func (c *Connector) tell(ctx context.Context, j job) error {
 	return nil
 }
 
-// overSet is the sessions that are over although their cookies are good. What
-// does not fit is forgotten, the soonest to expire first: rooms are told again.
-type overSet struct {
+// passSet is a set of passes. What does not fit is forgotten, first what has
+// expired: then a room is asked or told again.
+type passSet struct {
 	mu   sync.RWMutex
-	till map[[16]byte]int64 // by pass; when the cookie is no good any more
+	till map[[16]byte]int64 // when it does not matter any more
 }
 
-func (o *overSet) has(pass [16]byte) bool {
+func (o *passSet) has(pass [16]byte) bool {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	_, ok := o.till[pass]
 	return ok
 }
 
-func (o *overSet) add(pass [16]byte, till, now int64) {
+func (o *passSet) add(pass [16]byte, till, now int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.till == nil {
@@ -114,7 +114,7 @@ func (o *overSet) add(pass [16]byte, till, now int64) {
 }
 
 // shrink forgets what has expired, or else about a tenth of all.
-func (o *overSet) shrink(now int64) {
+func (o *passSet) shrink(now int64) {
 	for pass, till := range o.till {
 		if till <= now {
 			delete(o.till, pass)
