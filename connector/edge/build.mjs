@@ -1,5 +1,6 @@
 // Bundles the connector into proofline-edge.js, one module that runs on Web
-// APIs alone; with --tests, every test into node_modules/.cache/tests instead.
+// APIs alone; with --tests, every test into node_modules/.cache/tests and
+// the worker that they run into node_modules/.cache/worker instead.
 import { readdirSync } from "node:fs";
 import { build } from "esbuild";
 
@@ -16,4 +17,6 @@ const tests = {
   sourcemap: "inline",
 };
 
-await build(process.argv[2] === "--tests" ? tests : module);
+const worker = { ...module, entryPoints: ["test/worker.ts"], outfile: "node_modules/.cache/worker/worker.js" };
+
+for (const each of process.argv[2] === "--tests" ? [tests, worker] : [module]) await build(each);

@@ -117,7 +117,7 @@ export class Connector {
 
   /** finish does what the site says, and keeps the session going. */
   async finish({ door, session }: Visit, response: Response, context: Context): Promise<Response> {
-    if (response.status === 101) return response;
+    if (response.status === 101) return response; // a socket, which has no body to give on
     const commands = (response.headers.get("Proofline-Command") ?? "").split(",").map((c) => c.trim());
     const isRelease = commands.includes("release");
     const cookie = door && session ? await this.#after(door, session, isRelease, response, context) : undefined;

@@ -1,35 +1,26 @@
 // The module's exports. The default one is for Cloudflare Workers; others call
 // connector with what their platform has: see README.md.
 import { hold } from "./answer.ts";
-import { toBytes } from "./bytes.ts";
+import { toBytes, utf8 } from "./bytes.ts";
 import { Connector, type Context, type Options } from "./connector.ts";
 
 export { Connector, type Context, type Options };
 export { decide, InvalidError, parse } from "./rules.ts";
-export { utf8 } from "./bytes.ts";
+export { utf8 };
 
 /** Env is what the site's owner binds. */
 export interface Env {
-  PROOFLINE_KEY?: string; // base64 of 32 bytes or more
+  PROOFLINE_KEY?: string; // whose bytes are the key, as in the other connectors
   PROOFLINE_RULES?: string;
   PROOFLINE_RULES_URL?: string;
   PROOFLINE_ORIGIN?: string; // where the site is; without it, behind the route
   PROOFLINE_PAGE?: string;
 }
 
-/** readKey reads a key for cookies. */
-export function readKey(text: string): Uint8Array<ArrayBuffer> {
-  try {
-    return toBytes(atob(text.trim().replace(/-/g, "+").replace(/_/g, "/")));
-  } catch {
-    throw new Error("PROOFLINE_KEY must be base64, such as openssl rand -base64 32 prints");
-  }
-}
-
 /** optionsOf reads what the site's owner has bound. */
 export function optionsOf(env: Env): Options {
   return {
-    key: readKey(env.PROOFLINE_KEY ?? ""),
+    key: toBytes(utf8((env.PROOFLINE_KEY ?? "").trim())),
     rules: env.PROOFLINE_RULES,
     rulesURL: env.PROOFLINE_RULES_URL,
     page: env.PROOFLINE_PAGE,

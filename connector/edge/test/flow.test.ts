@@ -1,0 +1,264 @@
+// Visitors, in workerd.
+import assert from "node:assert/strict";
+import { generateKeyPairSync, randomUUID } from "node:crypto";
+import test from "node:test";
+import { cookieOf, eventually, serve, Shop } from "./kit.ts";
+
+/** withShop runs a test with a shop of its own. */
+function withShop(name: string, run: (shop: Shop) => Promise<void>, members = "", bindings: Record<string, string> = {}): void {
+  test(name, async () => {
+    const shop = await Shop.open(members, bindings);
+    try {
+      await run(shop);
+    } finally {
+      await shop.close();
+    }
+  });
+}
+
+withShop("who has no pass is led to the room", async (s) => {
+  const page = await s.get("/tickets?a=1&b=2");
+  s.isQueued(page);
+  assert.equal(page.status, 302);
+  assert.equal(page.headers.location, `${s.queue.url}?to=http%3A%2F%2Fshop.example.com%2Ftickets%3Fa%3D1%26b%3D2`);
+  assert.equal(page.headers["cache-control"], "no-store");
+  const form = await s.send("POST", "/tickets/buy", { "Sec-Fetch-Mode": "navigate", Referer: "http://shop.example.com/tickets?x=1&proofline_pass=y" });
+  assert.deepEqual([form.status, form.headers.location], [303, `${s.queue.url}?to=http%3A%2F%2Fshop.example.com%2Ftickets%3Fx%3D1`]);
+  const elsewhere = await s.send("POST", "/tickets/buy", { "Sec-Fetch-Mode": "navigate", Referer: "http://evil.example.net/tickets" });
+  assert.equal(elsewhere.headers.location, s.queue.url);
+  const script = await s.send("GET", "/tickets", { "Sec-Fetch-Mode": "cors" });
+  assert.deepEqual([script.status, script.body], [403, `{"error":"queue","join":"${s.queue.url}","room":"${s.queue.url}"}\n`]);
+  s.isQueued(script);
+  s.isQueued(await s.get("/tickets", { Upgrade: "websocket", Connection: "Upgrade" }), "a socket");
+  const blocked = await s.get("/secret/x");
+  assert.deepEqual([blocked.status, blocked.body], [403, '{"error":"blocked"}\n']);
+  s.isThrough(await s.get("/about?x=/tickets"), "a free page");
+});
+
+withShop("a pass opens, once, and the URL is clean again", async (s) => {
+  const claims = s.queue.claims();
+  const pass = s.queue.pass(claims);
+  const answer = await s.get(`/tickets/7?b=2&proofline_pass=${pass}&a=%20x&proofline%5Fpass=y&c`);
+  assert.deepEqual([answer.status, answer.headers.location], [303, "/tickets/7?b=2&a=%20x&c"]);
+  const session = { Cookie: `x=1; ${cookieOf(answer)}; y=2` };
+  const got = s.isThrough(await s.send("POST", "/tickets/7", { ...session, "X-Proofline-Ticket": "forged", "X_Proofline_Room": "forged", "X-Original-URL": "/other" }, "two tickets"));
+  assert.equal(got.headers["x-proofline-ticket"], claims["sub"]);
+  assert.equal(got.headers["x-proofline-room"], "sale");
+  assert.equal(got.body, "two tickets");
+  assert.ok(!("x_proofline_room" in got.headers) && !("x-original-url" in got.headers));
+  assert.deepEqual([got.headers["x-forwarded-host"], got.headers["x-forwarded-proto"]], ["shop.example.com", "http"]);
+  s.isQueued(await s.get(`/tickets?proofline_pass=${pass}`), "again, by somebody else");
+  const again = await s.get(`/tickets?proofline_pass=${pass}`, session);
+  assert.deepEqual([again.status, again.headers.location, again.headers["set-cookie"]], [303, "/tickets", undefined]);
+  const free = await s.get(`/about?proofline_pass=${s.queue.pass()}`);
+  assert.deepEqual([free.status, free.headers.location], [303, "/about"]);
+  cookieOf(free);
+  assert.equal(s.isThrough(await s.get("/about", { "X-Proofline-Ticket": "forged" })).headers["x-proofline-ticket"], undefined);
+  assert.equal((await s.get(`//evil.example.net/%2e%2e/tickets?proofline_pass=${s.queue.pass()}`)).headers.location?.startsWith("//"), false);
+});
+
+withShop("passes that are none", async (s) => {
+  const other = generateKeyPairSync("ed25519").privateKey;
+  const now = Math.floor(Date.now() / 1000);
+  const changed = (more: Record<string, unknown>) => s.queue.pass({ ...s.queue.claims(), ...more });
+  const good = s.queue.pass();
+  const [head = "", body = "", mark = ""] = good.split(".");
+  const bad: Record<string, string> = {
+    empty: "", text: "x", dots: "..", truncated: good.slice(0, -2), longer: `${good}A`, "no signature": `${head}.${body}.`,
+    "another body": `${head}.${s.queue.pass().split(".")[1] ?? ""}.${mark}`,
+    "another key": s.queue.pass(undefined, {}, other), "alg none": s.queue.pass(undefined, { alg: "none" }), HS256: s.queue.symmetric(),
+    "unknown kid": s.queue.pass(undefined, { kid: "k9" }), "kid as number": s.queue.pass(undefined, { kid: 1 }),
+    "a key in the header": s.queue.pass(undefined, { jwk: { kty: "OKP" } }), "address of keys": s.queue.pass(undefined, { jku: "http://127.0.0.1/" }),
+    "another room": changed({ iss: `${s.queue.url}2` }), "another site": changed({ aud: ["shop.example.net"] }), "two audiences": changed({ aud: [s.queue.url.slice(7), "x"] }),
+    expired: changed({ exp: now - 6 }), future: changed({ nbf: now + 60 }), "issued later": changed({ iat: now + 60 }),
+    "no end": changed({ exp: undefined }), "no beginning": changed({ nbf: undefined }), "end as text": changed({ exp: String(now + 60) }),
+    "no ticket": changed({ sub: "a" }), "capital id": changed({ jti: randomUUID().toUpperCase() }), long: `${good}${"A".repeat(2048)}`,
+  };
+  for (const [what, pass] of Object.entries(bad)) {
+    const answer = await s.get(`/tickets?a=1&proofline_pass=${encodeURIComponent(pass)}`);
+    s.isQueued(answer, what);
+    assert.equal(answer.headers["set-cookie"], undefined, what);
+    assert.ok(answer.headers.location?.endsWith("%2Ftickets%3Fa%3D1"), what);
+  }
+  assert.ok(s.queue.asked <= 3, `keys were asked for ${s.queue.asked} times`);
+  assert.deepEqual(s.queue.heard, []);
+  await s.enter(changed({ exp: now - 3, aud: s.queue.url.slice(7) }));
+});
+
+withShop("cookies that are none", async (s) => {
+  const { Cookie: good = "" } = await s.enter();
+  const [name = "", value = ""] = good.split("=");
+  const flipped = (i: number) => value.slice(0, i) + (value[i] === "A" ? "B" : "A") + value.slice(i + 1);
+  for (let i = 0; i < value.length; i += 29) s.isQueued(await s.get("/tickets", { Cookie: `${name}=${flipped(i)}` }), `character ${i}`);
+  for (const other of ["", "x", `${value}A`, `${value}=`, value.slice(0, -1), "A".repeat(300), "A".repeat(5000)]) s.isQueued(await s.get("/tickets", { Cookie: `${name}=${other}` }), other);
+  s.isQueued(await s.get("/tickets", { Cookie: `__Host-proofline-pass.other=${value}` }), "of another room");
+  s.isThrough(await s.get("/tickets", { Cookie: `${name}=x; ${good}` }), "beside a bad one");
+  s.later(901_000);
+  s.isQueued(await s.get("/tickets", { Cookie: good }), "over");
+});
+
+withShop("sessions slide, up to their end", async (s) => {
+  let session = await s.enter();
+  s.later(59_000);
+  assert.equal((await s.get("/tickets", session)).headers["set-cookie"], undefined);
+  s.later(2_000);
+  s.answer = { "Cache-Control": "public, max-age=60" };
+  assert.equal((await s.get("/tickets", session)).headers["set-cookie"], undefined, "what caches keep has no cookie");
+  s.answer = {};
+  for (let i = 0; i < 6; i++) {
+    session = { Cookie: cookieOf(await s.get("/tickets", session)) };
+    assert.equal((await s.get("/tickets", session)).headers["set-cookie"], undefined);
+    s.later(580_000);
+  }
+  s.got = [];
+  s.isThrough(await s.get("/tickets", session), "after an hour less a minute");
+  await eventually("touches", () => s.queue.heard.filter((path) => path === "/sessions/touch").length >= 6);
+  s.later(130_000);
+  s.isQueued(await s.get("/tickets", session), "after four times its length");
+});
+
+withShop("a session that the room takes for over is over", async (s) => {
+  const session = await s.enter();
+  s.later(61_000);
+  s.queue.status = 410;
+  s.isThrough(await s.get("/tickets", session));
+  await eventually("refused", async () => (await s.get("/tickets", session)).status === 302);
+});
+
+withShop("the site ends a session", async (s) => {
+  const session = await s.enter();
+  s.answer = { "Proofline-Command": "release", "X-Other": "stays" };
+  const answer = await s.get("/tickets", session);
+  s.isThrough(answer);
+  assert.deepEqual([answer.headers["proofline-command"], answer.headers["x-other"], answer.body], [undefined, "stays", "tickets"]);
+  assert.match(answer.headers["set-cookie"]?.[0] ?? "", /^__Host-proofline-pass\.sale=; Path=\/; Max-Age=0;/);
+  s.isQueued(await s.get("/tickets", session));
+  await eventually("the room hears of it", () => s.queue.heard.includes("/sessions/release"));
+  assert.equal((await s.get("/about")).headers["proofline-command"], undefined);
+});
+
+withShop("hold", async (s) => {
+  const session = await s.enter();
+  s.queue.isDown = true;
+  for (const answer of [await s.get(`/tickets?proofline_pass=${s.queue.pass()}`), await s.get("/tickets")]) {
+    assert.equal(answer.status, 503);
+    assert.ok(Number(answer.headers["retry-after"]) >= 10 && Number(answer.headers["retry-after"]) < 20);
+    assert.match(answer.body, /http-equiv="refresh"/);
+    assert.match(String(answer.headers["content-security-policy"]), /^default-src 'none'; .*style-src 'sha256-[\w+/]{43}='$/);
+  }
+  assert.equal((await s.send("GET", "/tickets")).body, '{"error":"unavailable"}\n');
+  s.isThrough(await s.get("/tickets", session), "with a session");
+  s.isThrough(await s.get("/about"), "a free page");
+  s.queue.isDown = false;
+  s.later(1001);
+  await eventually("there again", async () => (await s.get("/tickets")).status === 302);
+  s.got = [];
+  assert.equal((await s.counts()).rooms["sale"]?.downSince, undefined);
+});
+
+withShop("the first visitor of an isolate learns that the room is gone", async (s) => {
+  s.queue.isDown = true;
+  assert.equal((await s.get("/tickets")).status, 503);
+});
+
+withShop("the owner's page", async (s) => {
+  s.queue.isDown = true;
+  const page = await s.get("/tickets");
+  assert.deepEqual([page.status, page.body], [503, "<p>Sorry"]);
+  assert.equal((await s.send("POST", "/tickets")).body, '{"error":"unavailable"}\n');
+}, ',"failure":"page"', { PROOFLINE_PAGE: "<p>Sorry" });
+
+withShop("open after 30 s", async (s) => {
+  s.isQueued(await s.get("/tickets"));
+  s.queue.isDown = true;
+  const withPass = () => s.get(`/tickets?proofline_pass=${s.queue.pass()}`);
+  assert.equal((await withPass()).status, 503);
+  s.later(31_000);
+  assert.equal((await s.get("/tickets")).status, 503, "after one failure alone");
+  await eventually("it has failed again", async () => (await withPass()).status === 200);
+  s.got = [];
+  const answer = await s.get("/tickets", { "X-Proofline-Ticket": "forged" });
+  assert.equal(s.isThrough(answer).headers["x-proofline-ticket"], undefined);
+  assert.equal(answer.headers["set-cookie"], undefined);
+  const { rooms } = await s.counts();
+  assert.ok((rooms["sale"]?.openings[0]?.let ?? 0) >= 2);
+  s.queue.isDown = false;
+  s.later(1001);
+  await eventually("closed again", async () => (await s.get("/tickets")).status === 302);
+  assert.ok((await s.counts()).rooms["sale"]?.openings[0]?.until);
+}, ',"failure":"open-after 30s"');
+
+withShop("refusals open nothing", async (s) => {
+  s.queue.status = 404;
+  s.isQueued(await s.get(`/tickets?proofline_pass=${s.queue.pass()}`));
+  s.later(100_000);
+  s.isQueued(await s.get(`/tickets?proofline_pass=${s.queue.pass()}`));
+  s.queue.status = 429;
+  assert.equal((await s.get(`/tickets?proofline_pass=${s.queue.pass()}`)).status, 503);
+}, ',"failure":"open-after 1s"');
+
+withShop("a new key is taken", async (s) => {
+  await s.enter();
+  [s.queue.keys, s.queue.kid] = [generateKeyPairSync("ed25519"), "k2"];
+  s.later(10_001);
+  await s.enter();
+});
+
+withShop("sessions tied to a network", async (s) => {
+  const session = await s.enter();
+  s.isThrough(await s.get("/tickets", { ...session, "CF-Connecting-IP": "198.51.100.200" }));
+  s.isThrough(await s.get("/tickets", { ...session, "CF-Connecting-IP": "::ffff:198.51.100.1" }));
+  s.isQueued(await s.get("/tickets", { ...session, "CF-Connecting-IP": "198.51.101.7" }));
+  s.isQueued(await s.get("/tickets", { ...session, "CF-Connecting-IP": "2001:db8::1" }));
+}, ',"bind":"network"');
+
+withShop("a closed room", async (s) => {
+  const answer = await s.get(`/tickets?proofline_pass=${s.queue.pass()}`);
+  assert.deepEqual([answer.status, answer.headers.location], [302, s.queue.url]);
+  assert.equal(s.got.length, 0);
+}, ',"mode":"closed"');
+
+test("rules from a URL, of which the last good ones stay", async () => {
+  let [text, version, status, asked] = ["", 1, 200, 0];
+  const { server, url } = await serve((r, w) => {
+    asked++;
+    const tag = `"${version}"`;
+    const isSame = r.headers["if-none-match"] === tag;
+    w.writeHead(isSame ? 304 : status, { ETag: tag }).end(isSame ? "" : text);
+  });
+  const s = await Shop.open("", { PROOFLINE_RULES_URL: url });
+  const opens = async (path: string) => (await s.get(path)).status === 200;
+  try {
+    text = s.rules("", '{"name":"free","when":{"path":{"prefix":"/tickets/free"}},"action":"bypass"},');
+    assert.ok(await opens("/tickets/free"));
+    s.later(10_001);
+    await opens("/");
+    await eventually("not modified", () => asked === 2);
+    for (const [nextText, nextStatus] of [["{", 200], [text, 500]] as const) {
+      [text, status, version] = [nextText, nextStatus, version + 1];
+      s.later(10_001);
+      const before = asked;
+      await opens("/");
+      await eventually("asked", () => asked > before);
+      assert.ok(await opens("/tickets/free"));
+    }
+    [text, status, version] = [s.rules(), 200, version + 1];
+    s.later(10_001);
+    await eventually("new rules", async () => !(await opens("/tickets/free")));
+  } finally {
+    server.close();
+    await s.close();
+  }
+});
+
+test("rules that are bound count until the URL answers", async () => {
+  const { server, url } = await serve((_, w) => w.writeHead(500).end());
+  const s = await Shop.open("", { PROOFLINE_RULES_URL: url });
+  try {
+    s.isQueued(await s.get("/tickets"));
+    s.isThrough(await s.get("/about"));
+  } finally {
+    server.close();
+    await s.close();
+  }
+});

@@ -1,0 +1,191 @@
+// A room that signs passes, a site, and a connector in workerd between them.
+import assert from "node:assert/strict";
+import { createHmac, generateKeyPairSync, randomUUID, sign, type KeyObject } from "node:crypto";
+import { createServer, request as send, type IncomingHttpHeaders, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Miniflare } from "miniflare";
+
+/** serve listens on this machine and returns the address. */
+export async function serve(listener: RequestListener): Promise<{ server: Server; url: string }> {
+  const server = createServer(listener);
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+/** Answer is what a client gets. */
+export interface Answer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+const encode = (v: unknown): string => Buffer.from(JSON.stringify(v)).toString("base64url");
+
+/** Claims of a pass. */
+export type Claims = Record<string, unknown>;
+
+/** Queue is a room's server that says what a test wants. */
+export class Queue {
+  url = "";
+  ahead = 0; // of its clock, in milliseconds
+  isDown = false; // 503 to everything
+  status = 0; // of answers to POSTs; 0: as it should be
+  life = 900_000; // of sessions, in milliseconds
+  kid = "k1";
+  keys = generateKeyPairSync("ed25519");
+  heard: string[] = []; // paths of POSTs
+  asked = 0; // for keys
+  readonly used = new Set<string>();
+  server: Server | undefined;
+
+  async start(): Promise<this> {
+    const { server, url } = await serve((r, w) => {
+      const path = (r.url ?? "").replace("/r/sale", "");
+      const answer = (status: number, body: unknown = {}): void => {
+        w.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify(body));
+      };
+      if (this.isDown) return answer(503);
+      if (path === "/.well-known/openid-configuration") return answer(200, { issuer: this.url, jwks_uri: `${this.url}/jwks.json` });
+      if (path === "/jwks.json") {
+        this.asked++;
+        return answer(200, { keys: [{ ...this.keys.publicKey.export({ format: "jwk" }), alg: "EdDSA", use: "sig", kid: this.kid }] });
+      }
+      this.heard.push(path);
+      if (this.status) return answer(this.status);
+      if (!path.endsWith("/redeem")) return answer(200);
+      const id = path.split("/")[2] ?? "";
+      if (this.used.has(id)) return answer(409);
+      this.used.add(id);
+      const now = Date.now() + this.ahead;
+      return answer(200, { pass_id: id, ends: new Date(now + this.life).toISOString(), ends_at_most: new Date(now + 4 * this.life).toISOString() });
+    });
+    [this.server, this.url] = [server, `${url}/r/sale`];
+    return this;
+  }
+
+  /** claims returns those of a fresh pass. */
+  claims(): Claims {
+    const now = Math.floor((Date.now() + this.ahead) / 1000);
+    return { iss: this.url, aud: [this.url.slice(7)], sub: randomUUID(), jti: randomUUID(), iat: now, nbf: now, exp: now + 900, position: 1, lane: "general" };
+  }
+
+  /** pass signs claims, fresh ones unless others are given. */
+  pass(claims: Claims = this.claims(), header: Claims = {}, key: KeyObject = this.keys.privateKey): string {
+    const text = `${encode({ alg: "EdDSA", typ: "JWT", kid: this.kid, ...header })}.${encode(claims)}`;
+    return `${text}.${sign(null, Buffer.from(text), key).toString("base64url")}`;
+  }
+
+  /** symmetric signs with the public key as if it were a secret. */
+  symmetric(): string {
+    const text = `${encode({ alg: "HS256", kid: this.kid })}.${encode(this.claims())}`;
+    const { x = "" } = this.keys.publicKey.export({ format: "jwk" });
+    return `${text}.${createHmac("sha256", Buffer.from(x, "base64url")).update(text).digest("base64url")}`;
+  }
+}
+
+/** Shop is a site behind a connector. */
+export class Shop {
+  readonly queue = new Queue();
+  got: { url: string; headers: IncomingHttpHeaders; body: string }[] = []; // that the site saw
+  answer: Record<string, string> = {}; // headers of the site
+  ahead = 0; // of the connector's clock
+  address = new URL("http://127.0.0.1");
+  #worker: Miniflare | undefined;
+  #site: Server | undefined;
+
+  /** open protects /tickets, with other members of the room and other bindings if wanted. */
+  static async open(members = "", bindings: Record<string, string> = {}): Promise<Shop> {
+    const shop = new Shop();
+    await shop.queue.start();
+    const { server, url } = await serve((r, w) => {
+      let body = "";
+      r.on("data", (chunk: Buffer) => (body += chunk.toString()));
+      r.on("end", () => {
+        shop.got.push({ url: r.url ?? "", headers: r.headers, body });
+        w.writeHead(200, shop.answer).end("tickets");
+      });
+    });
+    shop.#site = server;
+    const all = { PROOFLINE_KEY: "0123456789abcdef0123456789abcdef", PROOFLINE_RULES: shop.rules(members), PROOFLINE_ORIGIN: url, ...bindings };
+    shop.#worker = new Miniflare({ modules: true, scriptPath: "node_modules/.cache/worker/worker.js", compatibilityDate: "2026-03-01", bindings: all, host: "127.0.0.1", port: 0 });
+    shop.address = await shop.#worker.ready;
+    return shop;
+  }
+
+  rules(members = "", more = ""): string {
+    return `{"version":1,"rooms":{"sale":{"url":"${this.queue.url}"${members}}},"rules":[${more}{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"},{"name":"secret","when":{"path":{"prefix":"/secret"}},"action":"block"}]}`;
+  }
+
+  async close(): Promise<void> {
+    await this.#worker?.dispose();
+    this.#site?.close();
+    this.queue.server?.close();
+  }
+
+  /** later lets time pass. */
+  later(ms: number): void {
+    this.ahead += ms;
+    this.queue.ahead += ms;
+  }
+
+  /** send sends a request as it is. */
+  send(method: string, path: string, headers: Record<string, string> = {}, body = ""): Promise<Answer> {
+    const all = { Host: "shop.example.com", "CF-Connecting-IP": "198.51.100.7", "X-Test-Ahead": String(this.ahead), ...headers };
+    return new Promise((done, fail) => {
+      const r = send({ host: this.address.hostname, port: this.address.port, method, path, headers: all, agent: false }, (w) => {
+        let text = "";
+        w.on("data", (chunk: Buffer) => (text += chunk.toString()));
+        w.on("end", () => done({ status: w.statusCode ?? 0, headers: w.headers, body: text }));
+      });
+      r.on("error", fail);
+      r.end(body);
+    });
+  }
+
+  /** get opens a page. */
+  get(path: string, headers: Record<string, string> = {}): Promise<Answer> {
+    return this.send("GET", path, { Accept: "text/html", ...headers });
+  }
+
+  /** enter comes back with a pass and returns the headers of the session. */
+  async enter(pass = this.queue.pass()): Promise<Record<string, string>> {
+    const answer = await this.get(`/tickets?proofline_pass=${pass}`);
+    assert.equal(answer.status, 303, answer.body);
+    return { Cookie: cookieOf(answer) };
+  }
+
+  async counts(): Promise<Record<string, unknown> & { rooms: Record<string, { downSince?: number; openings: { let: number; until?: number }[] }> }> {
+    return JSON.parse((await this.send("GET", "/counts")).body) as never;
+  }
+
+  /** isQueued fails unless an answer leads to the room, and the site saw nothing. */
+  isQueued(answer: Answer, what = ""): void {
+    const to = answer.status === 403 ? answer.headers["proofline-queue"] : answer.headers.location;
+    assert.equal(String(to).split("?")[0], this.queue.url, `${what}: status ${answer.status} ${answer.body}`);
+    assert.equal(this.got.length, 0, what);
+  }
+
+  /** isThrough fails unless the site answered, and returns what it saw. */
+  isThrough(answer: Answer, what = ""): { url: string; headers: IncomingHttpHeaders; body: string } {
+    const got = this.got.splice(0);
+    assert.equal(got.length, 1, `${what}: status ${answer.status} ${answer.body}`);
+    return got[0] as never;
+  }
+}
+
+/** cookieOf returns the one cookie that an answer sets, as NAME=VALUE. */
+export function cookieOf(answer: Answer): string {
+  const cookies = answer.headers["set-cookie"] ?? [];
+  assert.equal(cookies.length, 1);
+  assert.match(cookies[0] ?? "", /^__Host-proofline-pass\.sale=[\w-]+; Path=\/; HttpOnly; Secure; SameSite=Lax$/);
+  return cookies[0]?.split(";")[0] ?? "";
+}
+
+/** eventually waits until something holds. */
+export async function eventually(what: string, ok: () => boolean | Promise<boolean>): Promise<void> {
+  for (let i = 0; i < 500; i++) {
+    if (await ok()) return;
+    await new Promise((done) => setTimeout(done, 10));
+  }
+  assert.fail(`not within 5 s: ${what}`);
+}
