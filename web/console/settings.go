@@ -301,6 +301,9 @@ func (p settingsPage) From() time.Time { return p.Room.from }
 // Starts is when people are called first.
 func (p settingsPage) Starts() string { return p.Room.config.Starts.Format(momentForm) }
 
+// Kept is the room as it was published, of which some members never change.
+func (p settingsPage) Kept() room.Config { return p.Room.config }
+
 // Wrong is what is wrong with exactly that member.
 func (p settingsPage) Wrong(field string) string {
 	return editorPage{Problems: p.Problems}.Wrong(field)

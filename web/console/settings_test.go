@@ -68,7 +68,7 @@ func TestSettings(t *testing.T) {
 		page := s.get(operator, settingsPath).want(http.StatusOK)
 		s.post(operator, settingsPath, page.settingsOf(pairs...)...).leadsTo(settingsPath + "?done=settings-saved")
 	}
-	first := s.get(operator, settingsPath).want(http.StatusOK).has(`<span class="badge">fixed</span>`, "public", `value="10 s"`, `value="Sale"`)
+	first := s.get(operator, settingsPath).want(http.StatusOK).has(`<span class="badge">fixed</span>`, "public", `value="10 s"`, `value="Sale"`, "<dt>Time to go in</dt><dd>5 min</dd>", "<dt>Beacon</dt><dd>none</dd>")
 	if strings.Contains(first.body, "windows[1]") {
 		t.Error("a window that is open can be changed")
 	}
