@@ -36,7 +36,7 @@ type Snapshot struct {
 	Ended   bool
 	Outflow fairness.Outflow
 	Claim   time.Duration // that a called visitor has to go in
-	Pull    bool // people are called only when a backend asks for them
+	Pull    bool          // people are called only when a backend asks for them
 	Counts  fairness.Counts
 	Windows []fairness.WindowSum // the latest with arrivals, oldest first
 	Limit   *Limit               // what max_active means for the line; nil without one

@@ -79,6 +79,7 @@ var kinds = []kind{
 	{is(room.ErrPassUsed), http.StatusConflict, "pass-used", "Pass used", 0},
 	{is(room.ErrRound), http.StatusConflict, "round", "Not that round", 0},
 	{is(room.ErrNotPull), http.StatusConflict, "not-pull", "Not called by pull", 0},
+	{is(console.ErrSwitched), http.StatusConflict, "switched", "Another organization", 0},
 	{as[*fairness.Violation], http.StatusConflict, "against-the-rules", "Against the rules of the room", 0},
 	{is(room.ErrClosed), http.StatusGone, "closed", "Closed", 0},
 	{is(room.ErrExpired), http.StatusGone, "expired", "Ticket expired", 0},

@@ -47,6 +47,9 @@ var (
 	ErrCrossOrigin = errors.New("the request comes from another site")
 	// errForeign is returned under the custom host of an organization.
 	errForeign = errors.New("the console is not under this host")
+	// ErrSwitched is returned for a form of a page that was of another
+	// organization than the one that the session is in now.
+	ErrSwitched = errors.New("this page was of another organization than the one you are in now, so nothing was done: switch back, or load the page again")
 	// ErrTooLarge is returned when a body is larger than its page takes.
 	ErrTooLarge = errors.New("what was sent is too large")
 )
@@ -245,8 +248,18 @@ func (c *Console) admit(x *request, r route) error {
 		if err := x.readForm(); err != nil {
 			return err
 		}
+		if x.isElsewhere(r) {
+			return ErrSwitched
+		}
 	}
 	return x.checkText()
+}
+
+// isElsewhere tells whether a form is of a page of another organization than
+// the one that the session is in now. What is about the person is the same in all.
+func (x *request) isElsewhere(r route) bool {
+	meant := x.form(organizationField)
+	return meant != "" && r.scope != Public && r.scope != SignedIn && meant != x.Organization.Slug
 }
 
 // checkText refuses what no text is, in path, query or form: a database would.

@@ -115,7 +115,7 @@ func describe(err error) Problem {
 	for target, status := range map[error]int{
 		room.ErrNotFound: http.StatusNotFound, desk.ErrDraftUnknown: http.StatusNotFound, account.ErrForbidden: http.StatusForbidden,
 		room.ErrExists: http.StatusConflict, desk.ErrChanged: http.StatusConflict, desk.ErrNotEnded: http.StatusConflict, live.ErrNotEnded: http.StatusConflict,
-		account.ErrNotFound: http.StatusNotFound, ErrCrossOrigin: http.StatusForbidden, ErrTooLarge: http.StatusRequestEntityTooLarge, ErrSignIn: http.StatusUnauthorized,
+		account.ErrNotFound: http.StatusNotFound, ErrCrossOrigin: http.StatusForbidden, ErrSwitched: http.StatusConflict, ErrTooLarge: http.StatusRequestEntityTooLarge, ErrSignIn: http.StatusUnauthorized,
 	} {
 		if errors.Is(err, target) {
 			return Problem{Status: status, Title: http.StatusText(status), Detail: target.Error()}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -99,7 +100,25 @@ func (x *request) render(status int, name string, v view) error {
 	if err := t.ExecuteTemplate(&b, "frame.html", v); err != nil {
 		return fmt.Errorf("render %s: %w", name, err)
 	}
-	return x.HTMLBlob(status, b.Bytes())
+	return x.HTMLBlob(status, x.inOrganization(b.Bytes()))
+}
+
+// organizationField is the field of every form that says which organization the
+// page was of.
+const organizationField = "in_organization"
+
+// postForm is the tag that begins a form. What people wrote cannot be one: the
+// templates escape it.
+var postForm = regexp.MustCompile(`<form [^>]*method="post"[^>]*>`)
+
+// inOrganization has every form of a page say which organization the page was
+// of: in another tab the person may have switched to another since.
+func (x *request) inOrganization(page []byte) []byte {
+	if x.Organization.Slug == "" {
+		return page
+	}
+	field := `<input type="hidden" name="` + organizationField + `" value="` + template.HTMLEscapeString(x.Organization.Slug) + `">`
+	return postForm.ReplaceAllFunc(page, func(tag []byte) []byte { return append(bytes.Clone(tag), field...) })
 }
 
 // done answers with a redirect to a page below [Path], which shows a notice.

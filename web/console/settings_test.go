@@ -175,7 +175,7 @@ func TestSettingsRefused(t *testing.T) {
 	s.post(owner, settingsPath, page.settingsOf("do", "remove-window:0")...).want(http.StatusOK).lacks("windows[0].length")
 	for who, status := range map[string]int{stranger: http.StatusNotFound, viewer: http.StatusForbidden} {
 		s.get(who, settingsPath).want(status)
-		s.post(who, settingsPath, page.settingsOf("title", "Taken over")...).want(status)
+		s.post(who, settingsPath, page.settingsOf("title", "Taken over", organizationField, identities()[who].Organization.Slug)...).want(status)
 	}
 	s.get(owner, "/console/rooms/nothing/settings").want(http.StatusNotFound)
 }

@@ -1,0 +1,36 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/room"
+)
+
+// TestSwitchedElsewhere: what is sent from a page of one organization is not
+// done in another, to which the session was switched since.
+func TestSwitchedElsewhere(t *testing.T) {
+	t.Parallel()
+	s := newConsole(t)
+	s.create(owner, room.Config{Slug: "sale"})
+	for _, path := range []string{"/console/webhooks/new", "/console/rooms/new?preset=minutes", "/console/alerts", "/console/rooms/sale/message"} {
+		page := s.get(owner, path).want(http.StatusOK)
+		forms := strings.Count(page.body, `method="post"`)
+		if own := strings.Count(page.body, `<input type="hidden" name="in_organization" value="main">`); forms == 0 || own != forms {
+			t.Errorf("%s: %d forms, %d of them say their organization", path, forms, own)
+		}
+	}
+	fields := []string{"url", "https://example.com/hook", "event", "room.ended", "confirmed", "1"}
+	for _, path := range []string{"/console/webhooks/new", "/console/alerts", "/console/rooms/new", "/console/rooms/sale/pause"} {
+		s.post(owner, path, append(fields, "in_organization", "other")...).want(http.StatusConflict).has("nothing was done")
+	}
+	if list, err := s.Hooks.Endpoints(t.Context(), identities()[owner].Actor); err != nil || len(list) != 0 {
+		t.Errorf("%d webhooks, %v", len(list), err)
+	}
+	if page, err := s.desk.List(t.Context(), identities()[owner].Actor, desk.Filter{}); err != nil || len(page.List) != 1 || page.List[0].Snapshot.Paused {
+		t.Errorf("rooms %+v, %v", page.List, err)
+	}
+	s.post(owner, "/console/webhooks/new", append(fields, "in_organization", "main")...).want(http.StatusOK)
+}
