@@ -31,7 +31,7 @@ func (c *Console) editorRoutes() []route {
 }
 
 // publishQuestion is asked before a draft becomes a room.
-const publishQuestion = "Publish this room? Publishing is for good: the rules become the first entry of the public transcript. Later you can change the outflow, the message, the close and windows that have not opened; every such change is public, too."
+const publishQuestion = "Publish this room? Publishing is for good: the rules become the first entry of the public transcript. Look at the times once more: opening and start cannot be moved any more. Later you can change the outflow, the message, the close and windows that have not opened; every such change is public, too."
 
 // editorPage is what the editor shows.
 type editorPage struct {

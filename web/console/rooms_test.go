@@ -159,7 +159,7 @@ func TestDraft(t *testing.T) {
 		s.post(who, path+"/simulate", someForm("version", "1")...).want(status)
 	}
 	s.post(operator, path, someForm("version", "1", "title", "Winter sale", "do", "save")...).leadsTo(path + "?done=draft-saved")
-	s.post(operator, path, someForm("version", "2", "title", "Spring sale", "do", "publish")...).want(http.StatusOK).has("Publishing is for good", `name="do" value="publish-saved"`, `name="version" value="3"`, path)
+	s.post(operator, path, someForm("version", "2", "title", "Spring sale", "do", "publish")...).want(http.StatusOK).has("Publishing is for good", "opening and start cannot be moved", `name="do" value="publish-saved"`, `name="version" value="3"`, path)
 	s.get(operator, path).want(http.StatusOK).has("Spring sale") // nothing typed is lost while one thinks
 	s.post(operator, path, "do", "publish-saved", "version", "2", "confirmed", "1").want(http.StatusConflict)
 	s.post(operator, path, "do", "publish-saved", "version", "3", "confirmed", "1").leadsTo("/console/rooms/sale?done=room-published")
