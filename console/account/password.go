@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -33,9 +34,9 @@ type Cost struct {
 // thread take little from them, and attempts are few.
 var DefaultCost = Cost{Memory: 19 << 10, Passes: 2, Threads: 1}
 
-// maxHashing is how many passwords are hashed at once: they take at most 38 MiB
-// and two threads, however many people sign in.
-const maxHashing = 2
+// maxHashing is how many passwords are hashed at once, however many people sign
+// in: they take at most 38 MiB, and leave half of the processors to the line.
+var maxHashing = min(max(runtime.GOMAXPROCS(0)/2, 1), 2)
 
 const (
 	saltSize = 16
