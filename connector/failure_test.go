@@ -70,7 +70,7 @@ func TestOpenAfter(t *testing.T) {
 		t.Errorf("after one failure alone: %d", r.StatusCode)
 	}
 	got := s.isThrough("failed again", s.failed())
-	if got.URL.Path != "/tickets" || got.Header.Get(TicketHeader) != "" {
+	if got.URL.String() != "/tickets?a=1" || got.RequestURI != "/tickets?a=1" || got.Header.Get(TicketHeader) != "" {
 		t.Errorf("site got %v %v", got.URL, got.Header)
 	}
 	r := s.send("POST", "/tickets", "X-Proofline-Ticket: forged")

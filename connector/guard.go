@@ -219,6 +219,7 @@ func (q *inquiry) arrive(token, clean string) (done bool, v *visit) {
 			return true, nil
 		}
 	}
+	q.r = withQuery(q.r, clean) // neither the site nor the way back gets the pass
 	switch {
 	case q.decision.Outcome == rules.Bypass:
 		q.cleaned(clean)
@@ -229,7 +230,6 @@ func (q *inquiry) arrive(token, clean string) (done bool, v *visit) {
 		return true, q.fail(d)
 	}
 	q.counts.refused.Add(1)
-	q.r = withQuery(q.r, clean) // so that the way back is without it
 	return false, nil
 }
 
@@ -237,7 +237,7 @@ func (q *inquiry) arrive(token, clean string) (done bool, v *visit) {
 func withQuery(r *http.Request, query string) *http.Request {
 	out, u := *r, *r.URL
 	u.RawQuery = query
-	out.URL = &u
+	out.URL, out.RequestURI = &u, u.RequestURI()
 	return &out
 }
 

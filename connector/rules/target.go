@@ -33,7 +33,7 @@ func splitTarget(target string) (host, path, query string, ok bool) {
 	}
 	scheme, rest, isAbsolute := strings.Cut(path, "://")
 	if scheme = lower(scheme); !isAbsolute || scheme != "http" && scheme != "https" {
-		return "", "", "", path == "" && query == ""
+		return "", "", "", false
 	}
 	end := strings.IndexAny(rest, `/\`)
 	if end < 0 {
