@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"bufio"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/x509"
@@ -8,7 +9,9 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -260,6 +263,45 @@ func FuzzPass(f *testing.F) {
 			t.Errorf("%q is taken for a pass", token)
 		}
 	})
+}
+
+// FuzzRequest sends whatever the HTTP server parses: a site that reads paths
+// as the standard library does never sees a protected one.
+func FuzzRequest(f *testing.F) {
+	for _, target := range []string{"/tickets", "/x/../tickets", "/tickets%2f..%2fx", "//tickets/;/..", "http://a/tickets", "/free?proofline_pass=x", "*"} {
+		f.Add("GET " + target + " HTTP/1.1\r\nHost: shop.example.com\r\nAccept: text/html\r\n\r\n")
+	}
+	f.Add("POST /tickets HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 127.0.0.1\r\nUpgrade: websocket\r\nX-Proofline-Ticket: a\r\nCookie: __Host-proofline-pass.sale=AAAA\r\n\r\n")
+	s := newShop(f, "")
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(text)))
+		if err != nil {
+			return
+		}
+		r.RemoteAddr = "198.51.100.7:1234"
+		s.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			for _, read := range []string{r.URL.Path, path.Clean("/" + r.URL.Path), path.Clean("/" + strings.ReplaceAll(r.URL.Path, `\`, "/"))} {
+				if first, _, _ := strings.Cut(strings.TrimPrefix(read, "/"), "/"); lowerASCII(first) == "tickets" {
+					t.Errorf("the site sees %q of %q", r.URL.Path, text)
+				}
+			}
+			for name := range r.Header {
+				if strings.HasPrefix(name, "X-Proofline-") {
+					t.Errorf("the site sees %s of %q", name, text)
+				}
+			}
+		})).ServeHTTP(httptest.NewRecorder(), r)
+	})
+}
+
+// lowerASCII leaves other letters alone, as origins do.
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
 }
 
 // FuzzCookie reads what anybody might send, and what it takes it writes alike.

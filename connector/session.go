@@ -63,7 +63,22 @@ func networkOf(a netip.Addr) (name [8]byte) {
 }
 
 // signer signs cookies and checks them.
-type signer struct{ macs sync.Pool }
+type signer struct{ desks sync.Pool }
+
+// desk is what it takes to read or write one cookie.
+type desk struct {
+	mac  hash.Hash
+	text [maxCookie]byte // in base64url
+	body [maxCookie]byte
+	sum  [sha256.Size]byte
+}
+
+// sign returns the signature of a cookie's bytes, in memory of the desk.
+func (d *desk) sign(b []byte) []byte {
+	d.mac.Reset()
+	_, _ = d.mac.Write(b)
+	return d.mac.Sum(d.sum[:0])
+}
 
 // newSigner derives the key of cookies, so that the same key may serve
 // something else.
@@ -71,19 +86,13 @@ func newSigner(key []byte) *signer {
 	derive := hmac.New(sha256.New, key)
 	_, _ = derive.Write([]byte("proofline connector session 1")) // never fails
 	own := derive.Sum(nil)
-	return &signer{sync.Pool{New: func() any { return hmac.New(sha256.New, own) }}}
-}
-
-func (s *signer) sum(dst, text []byte) []byte {
-	mac, _ := s.macs.Get().(hash.Hash)
-	defer s.macs.Put(mac)
-	mac.Reset()
-	_, _ = mac.Write(text)
-	return mac.Sum(dst)
+	return &signer{sync.Pool{New: func() any { return &desk{mac: hmac.New(sha256.New, own)} }}}
 }
 
 // format returns a cookie's value.
 func (s *signer) format(v *session) string {
+	d, _ := s.desks.Get().(*desk)
+	defer s.desks.Put(d)
 	b := make([]byte, 0, fixedSize+len(v.token)+sha256.Size)
 	b = append(b, sessionVersion)
 	b = append(b, v.room[:]...)
@@ -94,24 +103,24 @@ func (s *signer) format(v *session) string {
 	}
 	b = append(b, v.bind[:]...)
 	b = append(b, v.token...)
-	return base64.RawURLEncoding.EncodeToString(s.sum(b, b))
+	return base64.RawURLEncoding.EncodeToString(append(b, d.sign(b)...))
 }
 
 var strict = base64.RawURLEncoding.Strict()
 
 // parse reads a cookie's value. False: it is not ours, or was changed.
 func (s *signer) parse(text string, v *session) bool {
-	var space [3072]byte
 	if len(text) > maxCookie || len(text) < strict.EncodedLen(fixedSize+sha256.Size) {
 		return false
 	}
-	n, err := strict.Decode(space[:], []byte(text))
+	d, _ := s.desks.Get().(*desk)
+	defer s.desks.Put(d)
+	n, err := strict.Decode(d.body[:], d.text[:copy(d.text[:], text)])
 	if err != nil {
 		return false
 	}
-	body, sum := space[:n-sha256.Size], space[n-sha256.Size:n]
-	var own [sha256.Size]byte
-	if !hmac.Equal(s.sum(own[:0], body), sum) || body[0] != sessionVersion {
+	body, sum := d.body[:n-sha256.Size], d.body[n-sha256.Size:n]
+	if !hmac.Equal(d.sign(body), sum) || body[0] != sessionVersion {
 		return false
 	}
 	body = body[1:]
