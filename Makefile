@@ -16,6 +16,10 @@ UI_SOURCES := $(UI)/build.mjs $(UI)/package.json $(UI)/tsconfig.json $(shell fin
 E2E         := web/e2e
 E2E_MODULES := $(E2E)/node_modules/.package-lock.json
 
+# The connector for the edge, and what npm installs for it.
+EDGE         := connector/edge
+EDGE_MODULES := $(EDGE)/node_modules/.package-lock.json
+
 # Packages with goroutines of their own, which the race detector watches.
 RACE := ./audit/... ./connector/... ./console/... ./fairness/beacon/... ./room/... ./web/... ./verifier/... ./vrf/... ./internal/localpg ./cmd/proofline/internal/...
 
@@ -66,9 +70,16 @@ $(E2E_MODULES): $(E2E)/package-lock.json
 	@touch $@
 
 .PHONY: conformance
-conformance: need-go ## hold middleware, proxy and nginx to one table of answers
+conformance: need-go $(EDGE_MODULES) ## hold middleware, proxy, nginx and edge to one table of answers
 	@command -v nginx >/dev/null || apt-get install -y nginx
 	go test -count=1 -v -run 'Conformance|Nginx' ./connector/proxy
+	cd $(EDGE) && npm test
+	PROOFLINE_CONFORMANCE=1 go test -count=1 -v ./$(EDGE)
+
+$(EDGE_MODULES): $(EDGE)/package-lock.json
+	@internal/tools/need-node.sh
+	cd $(EDGE) && npm ci
+	@touch $@
 
 .PHONY: fuzz
 fuzz: need-go ## fuzz every target for FUZZTIME (20s)

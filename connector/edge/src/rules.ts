@@ -131,7 +131,7 @@ class Checker {
       return "";
     });
     if (all["version"] !== 1) this.report("version", "must be 1");
-    const { defaults = "on" } = this.texts("", all, ["defaults"]);
+    const defaults = this.texts("", all, ["defaults"])["defaults"] || "on";
     if (defaults !== "on" && defaults !== "off") this.report("defaults", 'must be "on" or "off"');
     const site: Site = { hosts, rooms: new Map(), list: [] };
     const rooms = all["rooms"] === undefined ? {} : isObject(all["rooms"]) ? all["rooms"] : this.members("rooms", all["rooms"], []);
@@ -148,7 +148,8 @@ class Checker {
     if (!nameForm.test(name)) this.report(at, "must be named with a-z, 0-9 and -, at most 63 of them");
     const names = ["url", "origin", "mode", "from", "until", "failure", "bind"];
     const said = this.texts(at, this.members(at, v ?? {}, names), names);
-    const { url = "", mode = "always", bind = "none", failure = "hold" } = said;
+    const { url = "" } = said;
+    const [mode, bind, failure] = [said["mode"] || "always", said["bind"] || "none", said["failure"] || "hold"];
     const room: Room = { url, origin: this.origin(at, url, said["origin"]), mode: mode as Room["mode"], failure, bind: bind as Room["bind"] };
     room.from = this.time(`${at}.from`, said["from"]);
     room.until = this.time(`${at}.until`, said["until"]);
@@ -169,7 +170,7 @@ class Checker {
       this.report(`${at}.url`, "must be a room's URL, such as https://queue.example.com/r/sale, with https unless it is on this machine");
       return said ?? "";
     }
-    if (said === undefined || said === "") return url.slice(url.indexOf("//") + 2);
+    if (!said) return url.slice(url.indexOf("//") + 2);
     if (!/^[\x21-\x7e]{1,255}$/.test(said)) this.report(`${at}.origin`, "must be the room's origin, such as queue.example.com/r/sale");
     return said;
   }
