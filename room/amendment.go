@@ -107,7 +107,7 @@ func (a Amendment) entries(now fairness.Time, s *fairness.State, message [fairne
 	if len(a.Windows) > 0 || a.Closes != nil {
 		list = append(list, a.schedule(now, s))
 	}
-	if a.Outflow != nil {
+	if a.Outflow != nil && a.Outflow.on(s.Outflow()) != s.Outflow() { // what is so already is no entry
 		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeOutflow, Outflow: a.Outflow.on(s.Outflow())})
 	}
 	if a.Message != nil {

@@ -18,7 +18,7 @@ var (
 	// ErrUnknownName is returned when a text names no scope or no role.
 	ErrUnknownName = errors.New("no such name")
 	// ErrForbidden is returned when an actor lacks the scope for what it wants.
-	ErrForbidden = errors.New("your role does not allow this")
+	ErrForbidden = errors.New("your role, or the scopes of the token, do not allow this")
 )
 
 // Scope is a set of things that an [Actor] may do in its organization.

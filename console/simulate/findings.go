@@ -67,7 +67,7 @@ func likely(who, whom string, a, b Group) string {
 	case Figure(x) == "1":
 		return fmt.Sprintf("%s is as likely as %s to be called in time", who, whom)
 	case math.Abs(math.Log(x)) < sure*spread:
-		return fmt.Sprintf("%s is as likely as %s to be called in time (%s times, which may be luck)", who, whom, Figure(x))
+		return fmt.Sprintf("%s is about as likely as %s to be called in time (%s times in this crowd, too little to tell it from luck)", who, whom, Figure(x))
 	}
 	return fmt.Sprintf("%s is %s times as likely as %s to be called in time", who, Figure(x), whom)
 }

@@ -51,9 +51,9 @@ func TestLikely(t *testing.T) {
 		{group(100, 9), group(100, 0), "A is called in time, and B never"},
 		{group(100, 100), group(10_000, 90), "A is more than 100 times as likely as B to be called in time"},
 		{group(1000, 500), group(10_000, 500), "A is 10 times as likely as B to be called in time"},
-		{group(1000, 505), group(1000, 500), "A is as likely as B to be called in time (1.01 times, which may be luck)"},
+		{group(1000, 505), group(1000, 500), "A is about as likely as B to be called in time (1.01 times in this crowd, too little to tell it from luck)"},
 		{group(1000, 500), group(1000, 500), "A is as likely as B to be called in time"},
-		{group(1000, 5), group(1000, 9), "A is as likely as B to be called in time (0.56 times, which may be luck)"},
+		{group(1000, 5), group(1000, 9), "A is about as likely as B to be called in time (0.56 times in this crowd, too little to tell it from luck)"},
 		{group(1000, 500), group(1000, 900), "A is 0.56 times as likely as B to be called in time"},
 	} {
 		if got := likely("A", "B", c.a, c.b); got != c.want {

@@ -231,6 +231,9 @@ func askOutflow(x *request, r *room.Room) (string, error) {
 	if a.Outflow.MaxActive != nil {
 		now.MaxActive = *a.Outflow.MaxActive
 	}
+	if now == was {
+		return "", problemAt("outflow.per_minute", "and the limit are so already: there is nothing to change")
+	}
 	return fmt.Sprintf("Change the outflow from %s to %s? It stands in the public transcript, and the times that visitors see change.", outflowWords(was), outflowWords(now)), nil
 }
 

@@ -77,6 +77,7 @@ func TestControlProblems(t *testing.T) {
 		{"outflow", []string{"per_minute", "0"}, "must be a whole number from 1 to"},
 		{"outflow", []string{"per_minute", "-5"}, "must be a whole number"},
 		{"outflow", nil, "changes nothing"},
+		{"outflow", []string{"per_minute", "60", "max_active", "0"}, "there is nothing to change"},
 		{"message", []string{"message", strings.Repeat("x", 2001)}, "at most 2000 characters"},
 		{"revoke", []string{"ticket", "<b>x</b>"}, "must be a ticket"},
 		{"revoke", []string{"ticket", unknown, "reason", "revoked-bot"}, "no such ticket in this room"},

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,19 @@ func (p editorPage) Action() string {
 }
 
 // Question is asked before the draft becomes a room.
-func (editorPage) Question() string { return publishQuestion }
+func (p editorPage) Question() string { return questionOf(p.Form, p.Beacons) }
+
+// questionOf is asked before a form becomes a room: also what people overlook.
+func questionOf(f roomForm, beacons []string) string {
+	question := publishQuestion
+	if f.Opens == "" {
+		question += " It opens at once, as no opening is given."
+	}
+	if chosen := cmp.Or(f.Beacon, beacons[0]); chosen == fairness.NoBeacon {
+		question += " Without a beacon of public randomness nobody can check that you did not choose the outcome of the draws (level 1); whoever runs this server can add one."
+	}
+	return question
+}
 
 // Wrong is what is wrong with exactly that member.
 func (p editorPage) Wrong(field string) string {
@@ -326,7 +339,7 @@ func (e *edit) publish(ctx context.Context) error {
 	e.stored, e.editor.ID, e.editor.Version = d, d.ID, d.Version
 	if !e.isConfirmed() {
 		return e.page("confirm-act", map[string]any{
-			"Question": publishQuestion, "Action": "Publish", "Path": e.editor.Action(), "Back": e.editor.Action(),
+			"Question": questionOf(e.editor.Form, e.console.beacons()), "Action": "Publish", "Path": e.editor.Action(), "Back": e.editor.Action(),
 			"Fields": map[string]string{"do": "publish-saved", "version": strconv.FormatInt(d.Version, 10), "confirmed": "1"},
 		})
 	}

@@ -273,23 +273,26 @@ func TestBruteForce(t *testing.T) {
 }
 
 // TestTiming compares how long the quickest of some refusals take, in turn:
-// without the hash of an address that nobody has it would be a tenth.
+// without the hash of an address that nobody has it would always be a tenth. A
+// busy machine may be slow for one of them now and then.
 func TestTiming(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, func(o *account.Options) { o.Cost = account.DefaultCost })
 	w.setup()
-	quickest := map[string]time.Duration{"ana@example.com": time.Hour, "eve@example.com": time.Hour}
-	for range 8 {
-		for email, best := range quickest {
+	const known, unknown = "ana@example.com", "eve@example.com"
+	quickest := map[string]time.Duration{known: time.Hour, unknown: time.Hour}
+	for i := range 40 {
+		for _, email := range []string{known, unknown} {
 			began := time.Now()
 			w.browser("198.51.100.1").post("/console/sign-in", "email", email, "password", "wrong password").want(http.StatusForbidden)
-			quickest[email] = min(best, time.Since(began))
+			quickest[email] = min(quickest[email], time.Since(began))
 		}
 		w.pass(time.Hour)
+		if i >= 7 && quickest[known] <= 3*quickest[unknown] {
+			return
+		}
 	}
-	if known, unknown := quickest["ana@example.com"], quickest["eve@example.com"]; known > 3*unknown {
-		t.Errorf("%v for an account that exists, %v for none", known, unknown)
-	}
+	t.Errorf("%v for an account that exists, %v for none", quickest[known], quickest[unknown])
 }
 
 // TestPeopleRoutes walks the routes of accounts as those who may not.
