@@ -1,5 +1,5 @@
 // The connector: what happens to a request, as package connector does it.
-import { escape, hold, isNavigation, json, own, ownPage, passParameter, queueHeader, splitQuery } from "./answer.ts";
+import { escape, hold, isNavigation, json, own, ownPage, queueHeader, splitQuery } from "./answer.ts";
 import { utf8 } from "./bytes.ts";
 import { callTimeout, Door, Refusal, type Opening, type World } from "./door.ts";
 import { issuerOf, verify, webEd25519, type Ed25519 } from "./pass.ts";
@@ -312,7 +312,7 @@ class Inquiry {
     }
     if (decision.outcome === "bypass" || !this.door) {
       this.#c.counts.bypassed++;
-      return { request: siteRequest(this.#request) };
+      return { request: this.#forSite() };
     }
     return decision.outcome === "closed" ? this.#lead(this.door, "closed") : this.#wait(this.door);
   }
@@ -337,7 +337,7 @@ class Inquiry {
     await this.#c.probe(door, this.#context);
     if (session) {
       this.#c.counts.passed++;
-      return { request: siteRequest(this.#request, { "X-Proofline-Ticket": uuidText(session.ticket), "X-Proofline-Room": door.name }), door, session };
+      return { request: this.#forSite({ "X-Proofline-Ticket": uuidText(session.ticket), "X-Proofline-Room": door.name }), door, session };
     }
     return door.link.since === undefined ? this.#lead(door, "queue") : this.fail(door);
   }
@@ -346,7 +346,7 @@ class Inquiry {
   async fail(door: Door): Promise<Visit | Response> {
     if (door.opens()) {
       this.#c.counts.opened++;
-      return { request: siteRequest(this.#request) };
+      return { request: this.#forSite() };
     }
     this.#c.counts.held++;
     return door.room.failure === "page" && isNavigation(this.#request) ? ownPage(this.#request, this.#c.page) : hold(this.#request);
@@ -363,6 +363,7 @@ class Inquiry {
       this.#c.counts.redeemed++;
       return this.#cleaned(rest, await this.#c.cookieOf(door, session));
     } catch (error) {
+      this.#query = rest; // neither the site nor the way back gets the pass
       if (!(error instanceof Refusal)) throw error;
       if (decision.outcome === "bypass") return this.#cleaned(rest);
       if (error.why === "unreachable") return this.fail(door);
@@ -372,8 +373,17 @@ class Inquiry {
       }
     }
     this.#c.counts.refused++;
-    this.#query = rest; // so that the way back is without it
     return undefined;
+  }
+
+  /** forSite returns the request as the site gets it, with what a connector says and nothing that claims to be that. */
+  #forSite(said: Record<string, string> = {}): Request {
+    const headers = new Headers(this.#request.headers);
+    for (const name of [...headers.keys()]) if (isClaim(name)) headers.delete(name);
+    for (const [name, value] of Object.entries(said)) headers.set(name, value);
+    const url = this.#url.origin + this.#target();
+    const request = url === this.#request.url ? this.#request : new Request(url, this.#request);
+    return new Request(request, { headers, redirect: "manual" });
   }
 
   /** cleaned leads to the same URL without the pass. The address is relative, and cannot be read as one of another host. */
@@ -414,13 +424,3 @@ class Inquiry {
 function isClaim(name: string): boolean {
   return /^x[-_]proofline[-_]|^x[-_](original|rewrite)[-_]url$/i.test(name);
 }
-
-/** siteRequest returns a request as the site gets it, with what a connector says and nothing that claims to be that. */
-function siteRequest(request: Request, said: Record<string, string> = {}): Request {
-  const headers = new Headers(request.headers);
-  for (const name of [...headers.keys()]) if (isClaim(name)) headers.delete(name);
-  for (const [name, value] of Object.entries(said)) headers.set(name, value);
-  return new Request(request, { headers, redirect: "manual" });
-}
-
-export { passParameter };

@@ -5,6 +5,7 @@ import { toBytes, utf8 } from "./bytes.ts";
 import { Connector, type Context, type Options } from "./connector.ts";
 
 export { Connector, type Context, type Options };
+export { cloudFront } from "./cloudfront.ts";
 export { decide, InvalidError, parse } from "./rules.ts";
 export { utf8 };
 

@@ -177,6 +177,7 @@ withShop("open after 30 s", async (s) => {
   assert.equal((await s.get("/tickets")).status, 503, "after one failure alone");
   await eventually("it has failed again", async () => (await withPass()).status === 200);
   s.got = [];
+  assert.equal(s.isThrough(await s.get(`/tickets?a=1&proofline_pass=${s.queue.pass()}`), "open").url, "/tickets?a=1", "the site gets no pass");
   const answer = await s.get("/tickets", { "X-Proofline-Ticket": "forged" });
   assert.equal(s.isThrough(answer).headers["x-proofline-ticket"], undefined);
   assert.equal(answer.headers["set-cookie"], undefined);

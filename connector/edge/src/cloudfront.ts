@@ -1,0 +1,105 @@
+// The shim for Amazon CloudFront: two functions of Lambda@Edge, which see a
+// request on its way to the site and the answer on its way back, in CloudFront's
+// own form.
+import type { Connector } from "./connector.ts";
+
+/** CloudFrontHeaders are a request's or an answer's, by name in lower case. */
+export type CloudFrontHeaders = Record<string, { key?: string; value: string }[]>;
+
+/** CloudFrontRequest is a viewer's request. */
+export interface CloudFrontRequest {
+  method: string;
+  uri: string;
+  querystring: string;
+  clientIp: string;
+  headers: CloudFrontHeaders;
+}
+
+/** CloudFrontResponse is an answer, of the site or of a function. */
+export interface CloudFrontResponse {
+  status: string;
+  statusDescription?: string;
+  headers: CloudFrontHeaders;
+  body?: string;
+}
+
+/** CloudFrontEvent is what a function is called with. */
+export interface CloudFrontEvent {
+  Records: { cf: { request: CloudFrontRequest; response?: CloudFrontResponse } }[];
+}
+
+/** cloudFront returns the functions of the viewer request and the viewer response. */
+export function cloudFront(connector: Connector): {
+  viewerRequest: (event: CloudFrontEvent) => Promise<CloudFrontRequest | CloudFrontResponse>;
+  viewerResponse: (event: CloudFrontEvent) => Promise<CloudFrontResponse>;
+} {
+  return {
+    viewerRequest: (event) =>
+      settled(async (waitUntil) => {
+        const { request } = recordOf(event);
+        const outcome = await connector.guard(toRequest(request), { client: request.clientIp, waitUntil });
+        return outcome instanceof Response ? fromResponse(outcome) : withRequest(request, outcome.request);
+      }),
+    viewerResponse: (event) =>
+      settled(async (waitUntil) => {
+        const { request, response = { status: "500", headers: {} } } = recordOf(event);
+        const context = { client: request.clientIp, waitUntil };
+        const outcome = await connector.guard(toRequest(request), context);
+        const answer = new Response(null, { status: Number(response.status), headers: toHeaders(response.headers) });
+        const { headers } = await connector.finish(outcome instanceof Response ? { request: toRequest(request) } : outcome, answer, context);
+        const { "proofline-command": _, ...rest } = response.headers;
+        return { ...response, headers: { ...rest, ...cookiesOf(headers) } };
+      }),
+  };
+}
+
+/** settled waits for all work: a function stops when it has answered. */
+async function settled<T>(run: (waitUntil: (work: Promise<unknown>) => void) => Promise<T>): Promise<T> {
+  const under: Promise<unknown>[] = [];
+  const answer = await run((work) => under.push(work));
+  await Promise.allSettled(under);
+  return answer;
+}
+
+function recordOf(event: CloudFrontEvent): CloudFrontEvent["Records"][0]["cf"] {
+  const [record] = event.Records;
+  if (!record) throw new Error("an event of CloudFront has a record");
+  return record.cf;
+}
+
+function toHeaders(all: CloudFrontHeaders): Headers {
+  const headers = new Headers();
+  for (const [name, lines] of Object.entries(all)) {
+    if (name === "cookie") headers.set(name, lines.map(({ value }) => value).join("; "));
+    else for (const { value } of lines) headers.append(name, value);
+  }
+  return headers;
+}
+
+/** toRequest returns a request without its body, which no rule looks at. */
+function toRequest(r: CloudFrontRequest): Request {
+  const host = r.headers["host"]?.[0]?.value ?? "";
+  return new Request(`https://${host}${r.uri}${r.querystring ? `?${r.querystring}` : ""}`, { method: r.method, headers: toHeaders(r.headers) });
+}
+
+/** withRequest returns a request as the site is to get it: what was decided about, and what the connector says. */
+function withRequest(r: CloudFrontRequest, decided: Request): CloudFrontRequest {
+  const url = new URL(decided.url);
+  const headers = Object.fromEntries(Object.entries(r.headers).filter(([name]) => decided.headers.has(name) || name === "host"));
+  for (const key of ["X-Proofline-Ticket", "X-Proofline-Room"]) {
+    const value = decided.headers.get(key);
+    if (value !== null) headers[key.toLowerCase()] = [{ key, value }];
+  }
+  return { ...r, uri: url.pathname, querystring: url.search.slice(1), headers };
+}
+
+function cookiesOf(headers: Headers): CloudFrontHeaders {
+  const cookies = headers.getSetCookie();
+  return cookies.length > 0 ? { "set-cookie": cookies.map((value) => ({ key: "Set-Cookie", value })) } : {};
+}
+
+async function fromResponse(response: Response): Promise<CloudFrontResponse> {
+  const headers: CloudFrontHeaders = {};
+  for (const [key, value] of response.headers) if (key !== "set-cookie") headers[key] = [{ key, value }];
+  return { status: String(response.status), headers: { ...headers, ...cookiesOf(response.headers) }, body: await response.text() };
+}
