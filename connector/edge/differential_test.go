@@ -49,7 +49,7 @@ func (a asked) request() *rules.Request {
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	needsNode(t)
-	in, out := start(t, "test/decide.mjs")
+	in, out := start(t, "node", "test/decide.mjs")
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	w := writer{rand.New(rand.NewPCG(seed, 1))}

@@ -27,10 +27,10 @@ func needsNode(t *testing.T) {
 	}
 }
 
-// start runs a script of node and returns its streams.
-func start(t *testing.T, script string) (io.WriteCloser, *bufio.Reader) {
+// start runs a program and returns its streams.
+func start(t *testing.T, program string, args ...string) (io.WriteCloser, *bufio.Reader) {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), "node", script)
+	c := exec.CommandContext(t.Context(), program, args...)
 	c.Stderr = t.Output()
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -50,11 +50,16 @@ func start(t *testing.T, script string) (io.WriteCloser, *bufio.Reader) {
 	return in, bufio.NewReader(out)
 }
 
-// worker runs the connector in workerd, between a room and a site, and returns
-// its address.
-func worker(t *testing.T, room *conformance.Room, site string) string {
+// Programs that run the connector.
+var (
+	inWorkerd = []string{"node", "test/serve.mjs"}
+	inDeno    = []string{"node_modules/.bin/deno", "run", "--no-prompt", "--allow-net", "test/serve-deno.mjs"}
+)
+
+// worker runs the connector between a room and a site, and returns its address.
+func worker(t *testing.T, program []string, room *conformance.Room, site string) string {
 	t.Helper()
-	in, out := start(t, "test/serve.mjs")
+	in, out := start(t, program[0], program[1:]...)
 	bindings := map[string]string{"PROOFLINE_KEY": key, "PROOFLINE_RULES": string(room.Rules()), "PROOFLINE_ORIGIN": site}
 	if err := json.NewEncoder(in).Encode(bindings); err != nil {
 		t.Fatal(err)
@@ -69,8 +74,7 @@ func worker(t *testing.T, room *conformance.Room, site string) string {
 // key is that of all connectors of the site.
 var key = strings.Repeat("k", 32)
 
-// cases returns those of the table that fit. workerd alone refuses targets in
-// absolute form, which the platforms in front of it take.
+// cases returns those of the table that fit.
 func cases(t *testing.T, fits func(conformance.Case) bool) (list []conformance.Case) {
 	t.Helper()
 	text, err := os.ReadFile("../testdata/conformance.json")
@@ -82,7 +86,7 @@ func cases(t *testing.T, fits func(conformance.Case) bool) (list []conformance.C
 		t.Fatal(err)
 	}
 	for _, c := range all {
-		if strings.HasPrefix(c.Target, "/") && fits(c) {
+		if fits(c) {
 			list = append(list, c)
 		}
 	}
@@ -96,16 +100,25 @@ func site(t *testing.T) string {
 	return s.URL
 }
 
-// TestConformance sends the requests of all connectors to one in workerd.
+// TestConformance sends the requests of all connectors to one in workerd, and
+// to one in Deno.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	needsNode(t)
-	room := conformance.NewRoom(t)
-	list := cases(t, func(conformance.Case) bool { return true })
-	if len(list) < 60 {
-		t.Errorf("%d cases", len(list))
+	for name, program := range map[string][]string{"workerd": inWorkerd, "Deno": inDeno} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			list := cases(t, func(c conformance.Case) bool {
+				// workerd alone refuses targets in absolute form; Cloudflare has something in front of it.
+				return name == "Deno" || strings.HasPrefix(c.Target, "/")
+			})
+			if len(list) < 60 {
+				t.Errorf("%d cases", len(list))
+			}
+			room := conformance.NewRoom(t)
+			conformance.Run(t, room, worker(t, program, room, site(t)), list)
+		})
 	}
-	conformance.Run(t, room, worker(t, room, site(t)), list)
 }
 
 // TestSessionsOfBoth enters through one connector and goes on through the
@@ -124,7 +137,7 @@ func TestSessionsOfBoth(t *testing.T) {
 	}
 	t.Cleanup(c.Close)
 	inGo := c.Middleware(conformance.Site())
-	atEdge := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: worker(t, room, site(t))})
+	atEdge := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: worker(t, inWorkerd, room, site(t))})
 	list := cases(t, func(c conformance.Case) bool {
 		return c.Want == "site" && strings.Contains(strings.Join(c.Header, ""), "{cookie}") && !strings.Contains(c.Target, "{pass}")
 	})
