@@ -1,10 +1,11 @@
 // The connector: what happens to a request, as package connector does it.
 import { escape, hold, isNavigation, json, own, ownPage, queueHeader, splitQuery } from "./answer.ts";
 import { utf8 } from "./bytes.ts";
-import { callTimeout, Door, Refusal, type Opening, type World } from "./door.ts";
+import { Door, outgoing, Refusal, type Opening, type World } from "./door.ts";
 import { issuerOf, verify, webEd25519, type Ed25519 } from "./pass.ts";
 import { decide, malformed, parse, wrongHost, type Decision, type Site } from "./rules.ts";
 import { Signer, uuidText, type Session } from "./session.ts";
+import { urlOf } from "./target.ts";
 
 export const defaultProbe = 10_000; // milliseconds between questions whether a room is there
 const probeAgain = 1000; // while it is not
@@ -242,7 +243,7 @@ export class Connector {
 
   async #pull(url: string): Promise<void> {
     const headers: HeadersInit = this.#etag ? { "If-None-Match": this.#etag } : {};
-    const response = await this.#world.ask(new Request(url, { headers, redirect: "manual", signal: AbortSignal.timeout(callTimeout) }));
+    const response = await this.#world.ask(outgoing(url, { headers }));
     if (response.status === 304) return;
     if (response.status !== 200) throw new Error(`get rules from ${url}: status ${response.status}`);
     const site = this.#checked(await response.text());
@@ -282,8 +283,7 @@ function remember(map: Map<string, number>, name: string, value: number): void {
 
 /** isSafe tells whether nobody on the way can change what a URL gives. */
 function isSafe(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const { protocol, hostname } = new URL(text);
+  const { protocol = "", hostname = "" } = urlOf(text) ?? {};
   return protocol === "https:" || (protocol === "http:" && /^(localhost|127\.[0-9.]+|\[::1\])$/.test(hostname));
 }
 
@@ -396,9 +396,8 @@ class Inquiry {
   #wanted(): string {
     if (isNavigation(this.#request) && this.#request.method !== "POST") return this.#url.origin + this.#target();
     const referer = this.#request.headers.get("Referer") ?? "";
-    if (!URL.canParse(referer)) return "";
-    const before = new URL(referer);
-    if (before.origin !== this.#url.origin) return "";
+    const before = urlOf(referer);
+    if (before?.origin !== this.#url.origin) return "";
     const { rest } = splitQuery(before.search.slice(1));
     return before.origin + before.pathname + (rest ? `?${rest}` : "");
   }

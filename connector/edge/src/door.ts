@@ -9,6 +9,12 @@ export const callTimeout = 3000; // milliseconds, of one request to a room
 const keysAgain = 10_000; // between fetches of keys because of unknown ones
 const maxOpenings = 100; // remembered
 
+/** outgoing returns a request to a room, or for rules, that ends in time where the platform can do that. */
+export function outgoing(url: string, init: RequestInit): Request {
+  const signal = typeof AbortSignal === "undefined" ? {} : { signal: AbortSignal.timeout(callTimeout) };
+  return new Request(url, { ...init, ...signal, redirect: "manual" });
+}
+
 /** Refusal is why a room gives no session. */
 export class Refusal extends Error {
   readonly why: "pass" | "busy" | "unreachable";
@@ -72,7 +78,7 @@ export class Door {
   async call(method: string, url: string, token?: string): Promise<{ status: number; body: string }> {
     const headers: HeadersInit = token === undefined ? {} : { Authorization: `Bearer ${token}` };
     try {
-      const response = await this.#world.ask(new Request(url, { method, headers, redirect: "manual", signal: AbortSignal.timeout(callTimeout) }));
+      const response = await this.#world.ask(outgoing(url, { method, headers }));
       const body = await response.text();
       if (response.status >= 500) throw new Error(`status ${response.status}`);
       this.#heard();

@@ -5,7 +5,7 @@ import { parseAddress } from "./address.ts";
 import { decodeQuery, lower, utf8 } from "./bytes.ts";
 import { compileTest, globs, isObject, isWide, type Json, type Kind, type Matcher, type Report, type Values } from "./match.ts";
 import { parseTime } from "./time.ts";
-import { cut, hostName, readings, splitTarget } from "./target.ts";
+import { cut, hostName, readings, splitTarget, urlOf } from "./target.ts";
 
 export const maxSize = 1 << 20; // bytes of a document
 const maxRules = 1000;
@@ -166,7 +166,7 @@ class Checker {
   origin(at: string, url: string, said: string | undefined): string {
     const parts = addressForm.exec(url);
     const isSafe = parts !== null && (lower(parts[1] ?? "") === "https" || loopback.test(parts[2] ?? ""));
-    if (!isSafe || url.endsWith("/") || utf8(url).length > 500 || !URL.canParse(url)) {
+    if (!isSafe || url.endsWith("/") || utf8(url).length > 500 || !urlOf(url)) {
       this.report(`${at}.url`, "must be a room's URL, such as https://queue.example.com/r/sale, with https unless it is on this machine");
       return said ?? "";
     }

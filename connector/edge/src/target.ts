@@ -36,6 +36,15 @@ export function splitTarget(target: string): Target | undefined {
   return absolute ? { host: absolute[1] ?? "", path: absolute[2] || "/", query } : undefined;
 }
 
+/** urlOf reads a URL; undefined: it is none. Not all platforms have URL.canParse. */
+export function urlOf(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** hostName returns a host without port and last dot, in lower case; undefined: it is no name. */
 export function hostName(host: string): string | undefined {
   const parts = /^(?:\[([^\]]*)\]|([^:]*))(?::[0-9]{0,5})?$/.exec(host);

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync, randomUUID } from "node:crypto";
 import test from "node:test";
+import { Miniflare } from "miniflare";
 import { cookieOf, eventually, serve, Shop } from "./kit.ts";
 
 /** withShop runs a test with a shop of its own. */
@@ -55,6 +56,15 @@ withShop("a pass opens, once, and the URL is clean again", async (s) => {
   cookieOf(free);
   assert.equal(s.isThrough(await s.get("/about", { "X-Proofline-Ticket": "forged" })).headers["x-proofline-ticket"], undefined);
   assert.equal((await s.get(`//evil.example.net/%2e%2e/tickets?proofline_pass=${s.queue.pass()}`)).headers.location?.startsWith("//"), false);
+});
+
+withShop("a socket", async (s) => {
+  const upgrade = { Connection: "Upgrade", Upgrade: "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==" };
+  s.isQueued(await s.get("/tickets", upgrade));
+  const answer = await s.get("/tickets", { ...upgrade, ...(await s.enter()) });
+  assert.equal(answer.status, 101);
+  assert.match(answer.body, /hi/);
+  assert.equal(s.isThrough(answer).headers["x-proofline-room"], "sale");
 });
 
 withShop("passes that are none", async (s) => {
@@ -261,5 +271,21 @@ test("rules that are bound count until the URL answers", async () => {
   } finally {
     server.close();
     await s.close();
+  }
+});
+
+test("what is bound wrongly lets nobody in", async () => {
+  const rules = '{"version":1,"rooms":{"sale":{"url":"http://127.0.0.1:1/r/sale","failure":"page"}}}';
+  const key = "0123456789abcdef0123456789abcdef";
+  const wrong: Record<string, string>[] = [
+    {}, { PROOFLINE_RULES: '{"version":1}' }, { PROOFLINE_KEY: key.slice(1), PROOFLINE_RULES: '{"version":1}' }, { PROOFLINE_KEY: key },
+    { PROOFLINE_KEY: key, PROOFLINE_RULES: "{" }, { PROOFLINE_KEY: key, PROOFLINE_RULES: rules }, { PROOFLINE_KEY: key, PROOFLINE_RULES_URL: "http://rules.example.com/" },
+    { PROOFLINE_KEY: key, PROOFLINE_RULES_URL: "http://127.0.0.1:1/" }, { PROOFLINE_KEY: key, PROOFLINE_RULES: '{"version":1}', PROOFLINE_ORIGIN: "https://origin.example.com/path" },
+  ];
+  for (const bindings of wrong) {
+    const worker = new Miniflare({ modules: true, scriptPath: "proofline-edge.js", compatibilityDate: "2026-03-01", bindings, handleRuntimeStdio: () => {} });
+    const answer = await worker.dispatchFetch("http://shop.example.com/about", { headers: { Accept: "text/html" } });
+    assert.equal(answer.status, 503, JSON.stringify(bindings));
+    await worker.dispose();
   }
 });

@@ -1,6 +1,6 @@
 // A room that signs passes, a site, and a connector in workerd between them.
 import assert from "node:assert/strict";
-import { createHmac, generateKeyPairSync, randomUUID, sign, type KeyObject } from "node:crypto";
+import { createHash, createHmac, generateKeyPairSync, randomUUID, sign, type KeyObject } from "node:crypto";
 import { createServer, request as send, type IncomingHttpHeaders, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Miniflare } from "miniflare";
@@ -105,6 +105,11 @@ export class Shop {
         w.writeHead(200, shop.answer).end("tickets");
       });
     });
+    server.on("upgrade", (r, socket) => {
+      shop.got.push({ url: r.url ?? "", headers: r.headers, body: "" });
+      const accept = createHash("sha1").update(`${r.headers["sec-websocket-key"] ?? ""}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
+      socket.end(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n\x81\x02hi`);
+    });
     shop.#site = server;
     const all = { PROOFLINE_KEY: "0123456789abcdef0123456789abcdef", PROOFLINE_RULES: shop.rules(members), PROOFLINE_ORIGIN: url, ...bindings };
     shop.#worker = new Miniflare({ modules: true, scriptPath: "node_modules/.cache/worker/worker.js", compatibilityDate: "2026-03-01", bindings: all, host: "127.0.0.1", port: 0 });
@@ -136,6 +141,10 @@ export class Shop {
         let text = "";
         w.on("data", (chunk: Buffer) => (text += chunk.toString()));
         w.on("end", () => done({ status: w.statusCode ?? 0, headers: w.headers, body: text }));
+      });
+      r.on("upgrade", (w, socket, head) => {
+        socket.on("data", (chunk: Buffer) => (head = Buffer.concat([head, chunk])));
+        socket.on("close", () => done({ status: w.statusCode ?? 0, headers: w.headers, body: head.toString("latin1") }));
       });
       r.on("error", fail);
       r.end(body);
