@@ -6,9 +6,9 @@ import { Miniflare } from "miniflare";
 import { cookieOf, eventually, serve, Shop } from "./kit.ts";
 
 /** withShop runs a test with a shop of its own. */
-function withShop(name: string, run: (shop: Shop) => Promise<void>, members = "", bindings: Record<string, string> = {}): void {
+function withShop(name: string, run: (shop: Shop) => Promise<void>, members = "", bindings: Record<string, string> = {}, more = ""): void {
   test(name, async () => {
-    const shop = await Shop.open(members, bindings);
+    const shop = await Shop.open(members, bindings, more);
     try {
       await run(shop);
     } finally {
@@ -77,7 +77,7 @@ withShop("passes that are none", async (s) => {
     empty: "", text: "x", dots: "..", truncated: good.slice(0, -2), longer: `${good}A`, "no signature": `${head}.${body}.`,
     "another body": `${head}.${s.queue.pass().split(".")[1] ?? ""}.${mark}`,
     "another key": s.queue.pass(undefined, {}, other), "alg none": s.queue.pass(undefined, { alg: "none" }), HS256: s.queue.symmetric(),
-    "unknown kid": s.queue.pass(undefined, { kid: "k9" }), "kid as number": s.queue.pass(undefined, { kid: 1 }),
+    ...Object.fromEntries([1, 2, 3, 4, 5].map((n) => [`unknown kid ${n}`, s.queue.pass(undefined, { kid: `unknown ${n}` })])), "kid as number": s.queue.pass(undefined, { kid: 1 }),
     "a key in the header": s.queue.pass(undefined, { jwk: { kty: "OKP" } }), "address of keys": s.queue.pass(undefined, { jku: "http://127.0.0.1/" }),
     "another room": changed({ iss: `${s.queue.url}2` }), "another site": changed({ aud: ["shop.example.net"] }), "two audiences": changed({ aud: [s.queue.url.slice(7), "x"] }),
     expired: changed({ exp: now - 6 }), future: changed({ nbf: now + 60 }), "issued later": changed({ iat: now + 60 }),
@@ -106,6 +106,13 @@ withShop("cookies that are none", async (s) => {
   s.later(901_000);
   s.isQueued(await s.get("/tickets", { Cookie: good }), "over");
 });
+
+withShop("a session of another room", async (s) => {
+  const [, value = ""] = String((await s.enter())["Cookie"]).split("=");
+  s.isThrough(await s.get("/tickets", { Cookie: `__Host-proofline-pass.sale=${value}` }));
+  const other = await s.get("/other", { Cookie: `__Host-proofline-pass.other=${value}` });
+  assert.ok(s.got.length === 0 && other.status !== 200, `status ${other.status}`);
+}, '},"other":{"url":"http://127.0.0.1:1/r/other"', {}, '{"name":"other","when":{"path":{"prefix":"/other"}},"action":"queue other"},');
 
 withShop("sessions slide, up to their end", async (s) => {
   let session = await s.enter();

@@ -93,8 +93,8 @@ export class Shop {
   #worker: Miniflare | undefined;
   #site: Server | undefined;
 
-  /** open protects /tickets, with other members of the room and other bindings if wanted. */
-  static async open(members = "", bindings: Record<string, string> = {}): Promise<Shop> {
+  /** open protects /tickets, with other members of the room, other bindings and more rules if wanted. */
+  static async open(members = "", bindings: Record<string, string> = {}, more = ""): Promise<Shop> {
     const shop = new Shop();
     await shop.queue.start();
     const { server, url } = await serve((r, w) => {
@@ -111,7 +111,7 @@ export class Shop {
       socket.end(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n\x81\x02hi`);
     });
     shop.#site = server;
-    const all = { PROOFLINE_KEY: "0123456789abcdef0123456789abcdef", PROOFLINE_RULES: shop.rules(members), PROOFLINE_ORIGIN: url, ...bindings };
+    const all = { PROOFLINE_KEY: "0123456789abcdef0123456789abcdef", PROOFLINE_RULES: shop.rules(members, more), PROOFLINE_ORIGIN: url, ...bindings };
     shop.#worker = new Miniflare({ modules: true, scriptPath: "node_modules/.cache/worker/worker.js", compatibilityDate: "2026-03-01", bindings: all, host: "127.0.0.1", port: 0 });
     shop.address = await shop.#worker.ready;
     return shop;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { utf8 } from "../src/bytes.ts";
+import { fromBase64url, utf8 } from "../src/bytes.ts";
 import { decide, parse, type Decision, type Site } from "../src/rules.ts";
 
 interface Vectors {
@@ -100,4 +100,16 @@ test("documents that are refused, and where the first problem is", () => {
     assert.throws(() => parse(text), (error: { problems?: { field: string }[] }) => error.problems?.[0]?.field === field || assert.fail(`${text}: ${JSON.stringify(error.problems)}`));
   }
   assert.throws(() => parse(" ".repeat((1 << 20) + 1)), /1 MiB/);
+});
+
+test("what vectors do not say", () => {
+  const site = parse(`{"version":1,${room},"defaults":"off","rules":[{"name":"b","when":{"path":{"equals":"/b"}},"action":"block"},{"name":"a","action":"queue sale","when":{"path":{"prefix":"/"}}}]}`);
+  const outcome = (target: string) => decide(site, { method: "GET", host: "a", target, client: "", header: () => [] }, 0).outcome;
+  assert.deepEqual(["/", "/x/y", "/B/", "/%62", "/x/../b", "/%zz"].map(outcome), ["queue", "queue", "block", "block", "block", "block"]);
+});
+
+test("base64url has one spelling", () => {
+  assert.deepEqual(fromBase64url("AA"), Uint8Array.of(0));
+  assert.deepEqual(fromBase64url("_-8"), Uint8Array.of(255, 239));
+  for (const text of ["A", "AB", "AA=", "AA==", "AA\n", " AA", "A+", "_-9"]) assert.equal(fromBase64url(text), undefined, text);
 });
