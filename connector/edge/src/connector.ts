@@ -225,13 +225,12 @@ export class Connector {
     return hold(request);
   }
 
-  /** current returns the rules in force; undefined: there have never been any. */
+  /** current returns the rules in force; undefined: there have never been any. Until there are, all visitors ask. */
   async #current(context: Context): Promise<State | undefined> {
     const { rulesURL } = this.#options;
-    if (rulesURL !== undefined && this.#world.now() - this.#pulled >= rulesAgain) {
+    if (rulesURL !== undefined && (!this.#state || this.#world.now() - this.#pulled >= rulesAgain)) {
       this.#pulled = this.#world.now();
       const pulled = this.#pull(rulesURL).catch((error: unknown) => {
-        if (!this.#state && !this.#first) this.#pulled = -Infinity; // nobody gets in until there are rules: ask again at once
         this.#world.log("error", "new rules are not used: the ones before stay", { error: String(error) });
       });
       if (this.#state) this.#background(context, pulled);
