@@ -53,7 +53,7 @@ func start(t *testing.T, program string, args ...string) (io.WriteCloser, *bufio
 // Programs that run the connector.
 var (
 	inWorkerd = []string{"node", "test/serve.mjs"}
-	inDeno    = []string{"node_modules/.bin/deno", "run", "--no-prompt", "--allow-net", "test/serve-deno.mjs"}
+	inDeno    = []string{"deno", "run", "--no-prompt", "--allow-net", "test/serve-deno.mjs"}
 )
 
 // worker runs the connector between a room and a site, and returns its address.
@@ -108,6 +108,9 @@ func TestConformance(t *testing.T) {
 	for name, program := range map[string][]string{"workerd": inWorkerd, "Deno": inDeno} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if _, err := exec.LookPath(program[0]); err != nil {
+				t.Skipf("%s is not installed", name)
+			}
 			list := cases(t, func(c conformance.Case) bool {
 				// workerd alone refuses targets in absolute form; Cloudflare has something in front of it.
 				return name == "Deno" || strings.HasPrefix(c.Target, "/")
