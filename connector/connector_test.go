@@ -120,8 +120,11 @@ func TestFree(t *testing.T) {
 		w.Header().Set("Proofline-Command", "release")
 		w.(http.Flusher).Flush()
 	}
-	r := s.get("/free?proofline_pass=other", "X-Proofline-Ticket: forged", "X-Proofline-Anything: forged")
+	r := s.get("/free?proofline_pass=other", "X-Proofline-Ticket: forged", "X-Proofline-Anything: forged", "X-Original-URL: /tickets", "X_rewrite_url: /tickets")
 	got := s.isThrough("free", r)
+	if got.Header["X-Original-Url"] != nil || got.Header["X_rewrite_url"] != nil {
+		t.Errorf("site got another path: %v", got.Header)
+	}
 	if got.Header.Get(TicketHeader) != "" || got.Header.Get("X-Proofline-Anything") != "" || got.URL.RawQuery != "proofline_pass=other" {
 		t.Errorf("site got %v %v", got.URL, got.Header)
 	}

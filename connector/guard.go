@@ -288,9 +288,13 @@ func last(lines []string) string {
 	return strings.TrimSpace(line[strings.LastIndexByte(line, ',')+1:])
 }
 
-// isClaim tells whether a header is one of ours, which clients may not send.
-// Some servers take _ for -.
+// isClaim tells whether a header is one that clients may not send: one of ours,
+// or one by which some sites would answer another path than was judged. Some
+// servers take _ for -.
 func isClaim(name string) bool {
+	if plain := strings.ReplaceAll(name, "_", "-"); strings.EqualFold(plain, "X-Original-Url") || strings.EqualFold(plain, "X-Rewrite-Url") {
+		return true
+	}
 	const prefix = "x-proofline-"
 	return len(name) >= len(prefix) && (name[1] == '-' || name[1] == '_') && (name[len(prefix)-1] == '-' || name[len(prefix)-1] == '_') &&
 		strings.EqualFold(name[:1], "x") && strings.EqualFold(name[2:len(prefix)-1], "proofline")
