@@ -119,8 +119,8 @@ export class Visitor {
 
   /** Fails if anything is to be scrolled sideways. */
   async fits(what) {
-    const wide = await this.page.evaluate(async () => {
-      for (let frames = 0; frames < 3; frames++) await new Promise((done) => requestAnimationFrame(done)); // what is drawn by scripts follows
+    await this.page.waitForTimeout(100); // what is drawn by scripts follows; a page without them has no frames to wait for
+    const wide = await this.page.evaluate(() => {
       const { scrollWidth, clientWidth } = document.documentElement;
       return scrollWidth > clientWidth ? `${scrollWidth} px of ${clientWidth}` : "";
     });
