@@ -82,7 +82,10 @@ func (f *beaconFlags) run(ctx context.Context, t *terminal) error {
 	if err := t.describeBeacon(b.Chain(), "http://"+reachable(l.Addr())); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	return serveHTTP(ctx, l, b.Handler())
+	const limit = 5 * time.Second // of a small request, and of a stop
+	return serveHTTP(ctx, l, limit, &http.Server{
+		Handler: b.Handler(), ReadTimeout: limit, WriteTimeout: limit, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+	})
 }
 
 // open reads the flags that are more than texts, and the key.
@@ -134,13 +137,12 @@ func reachable(a net.Addr) string {
 	return net.JoinHostPort("localhost", fmt.Sprint(tcp.Port))
 }
 
-// serveHTTP answers on l until ctx ends, and then finishes what is under way.
-func serveHTTP(ctx context.Context, l net.Listener, handler http.Handler) error {
-	const limit = 5 * time.Second // of a small request, and of a stop
-	server := &http.Server{Handler: handler, ReadTimeout: limit, WriteTimeout: limit, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+// serveHTTP answers on l until ctx ends, and then finishes what is under way,
+// as long as that takes no longer than stopping.
+func serveHTTP(ctx context.Context, l net.Listener, stopping time.Duration, server *http.Server) error {
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopping)
 		defer cancel()
 		stopped <- server.Shutdown(ctx)
 	})

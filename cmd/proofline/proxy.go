@@ -131,17 +131,7 @@ func (f *proxyFlags) options(t *terminal) (o connector.Options, err error) {
 // serveProxy answers on l until ctx ends. Sites stream and take uploads, so
 // only headers and pauses are bounded.
 func serveProxy(ctx context.Context, l net.Listener, handler http.Handler) error {
-	const stopping = 10 * time.Second
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
-	stopped := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopping)
-		defer cancel()
-		stopped <- server.Shutdown(ctx)
+	return serveHTTP(ctx, l, 10*time.Second, &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 	})
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		stop()
-		return err
-	}
-	return <-stopped
 }

@@ -143,16 +143,6 @@ func (k Kind) String() string {
 	return "nobody"
 }
 
-// ParseKind reads what [Kind.String] writes.
-func ParseKind(text string) (Kind, error) {
-	for _, k := range []Kind{Person, Token, Server} {
-		if k.String() == text {
-			return k, nil
-		}
-	}
-	return 0, fmt.Errorf("kind of actor %q: %w", text, ErrUnknownName)
-}
-
 // ServerName is the name of the actor that holds the server's own token.
 const ServerName = "server token"
 
