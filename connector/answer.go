@@ -1,14 +1,9 @@
 package connector
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
-	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/proofline/proofline/connector/rules"
@@ -151,53 +146,4 @@ func (q *inquiry) block() *visit {
 		status, why = http.StatusMisdirectedRequest, "host"
 	}
 	return q.sendJSON(status, map[string]string{"error": why})
-}
-
-const holdStyle = `body{font:1.1em/1.5 system-ui,sans-serif;max-width:32em;margin:15vh auto;padding:0 1em;color-scheme:light dark}`
-
-// holdPage is what visitors see while a room cannot be reached; %d is in
-// seconds.
-const holdPage = `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<meta http-equiv="refresh" content="%d">
-<title>One moment</title>
-<style>` + holdStyle + `</style>
-<h1>One moment</h1>
-<p>The waiting line of this site cannot be reached right now. If you have a place, you keep it.</p>
-<p>This page tries again by itself. You need not do anything.</p>
-</html>
-`
-
-var holdPolicy = func() string {
-	sum := sha256.Sum256([]byte(holdStyle))
-	return "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}()
-
-// hold asks to come back, not everybody at once.
-func (q *inquiry) hold() *visit {
-	q.counts.held.Add(1)
-	wait := 10 + rand.IntN(10)
-	h := q.answer()
-	h.Set("Retry-After", strconv.Itoa(wait))
-	if !isNavigation(q.r) {
-		return q.sendJSON(http.StatusServiceUnavailable, map[string]string{"error": "unavailable"})
-	}
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", holdPolicy)
-	q.w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = fmt.Fprintf(q.w, holdPage, wait)
-	return nil
-}
-
-// ownPage shows the page of the site's owner.
-func (q *inquiry) ownPage() *visit {
-	q.counts.held.Add(1)
-	h := q.answer()
-	h.Set("Retry-After", "30")
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	q.w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = q.w.Write(q.options.Page)
-	return nil
 }
