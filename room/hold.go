@@ -28,12 +28,12 @@ func (r *Room) Resume(ctx context.Context) error {
 // setHeld stores it even when this node knows it to be so: another may have
 // changed it a moment ago.
 func (r *Room) setHeld(ctx context.Context, held bool) error {
-	if err := r.gate.store.SetHeld(ctx, r.ID, held); err != nil {
+	if err := r.flow.store.SetHeld(ctx, r.ID, held); err != nil {
 		return err
 	}
-	r.setFlow(&r.gate.held, held, r.gate.change)
+	r.setFlag(&r.flow.held, held, r.flow.change)
 	return nil
 }
 
 // IsHeld tells whether called visitors wait outside. That is only in a pause.
-func (r *Room) IsHeld() bool { return r.gate.held.Load() && r.Snapshot().Paused }
+func (r *Room) IsHeld() bool { return r.flow.held.Load() && r.Snapshot().Paused }

@@ -40,7 +40,7 @@ func TestHold(t *testing.T) {
 	if err := far.Resume(t.Context()); err != nil { // where it was not held
 		t.Fatal(err)
 	}
-	eventually(t, "the hold is over", func() bool { return !r.gate.held.Load() })
+	eventually(t, "the hold is over", func() bool { return !r.flow.held.Load() })
 	if _, err := r.Claim(t.Context(), called.ticket, called.secret); err != nil {
 		t.Errorf("claim after the hold: %v", err)
 	}

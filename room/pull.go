@@ -21,15 +21,15 @@ type Pulled struct {
 // SetPull says who calls from now on: a backend that pulls, or again the clock
 // at the pace of the outflow. Other nodes know within half a second.
 func (r *Room) SetPull(ctx context.Context, pull bool) error {
-	if err := r.gate.store.SetPull(ctx, r.ID, pull); err != nil {
+	if err := r.flow.store.SetPull(ctx, r.ID, pull); err != nil {
 		return err
 	}
-	r.setFlow(&r.gate.pull, pull, r.gate.change)
+	r.setFlag(&r.flow.pull, pull, r.flow.change)
 	return nil
 }
 
 // IsPull tells whether people are called only when a backend pulls them.
-func (r *Room) IsPull() bool { return r.gate.isPull() }
+func (r *Room) IsPull() bool { return r.flow.isPull() }
 
 // Pull calls n people, from 1 to [MaxPull], or as many as there are places
 // drawn, as max_active leaves, and as the published outflow has credit for:

@@ -260,7 +260,7 @@ func TestRotate(t *testing.T) {
 			return err == nil && kid(t, p) == third && slices.Equal(kids(r), want)
 		})
 	}
-	restarted := get(t, node(t, url, rooms[0].gate.master), "rotate")
+	restarted := get(t, node(t, url, rooms[0].flow.master), "rotate")
 	if !slices.Equal(kids(restarted), want) {
 		t.Errorf("after a restart: keys %v, want %v", kids(restarted), want)
 	}
@@ -295,7 +295,7 @@ func TestKeysRetire(t *testing.T) {
 			k := key(byte(i + 1))
 			added = append(added, passKey{k, keyID(k), time.Now().Add(-ago)})
 		}
-		r.gate.added.Store(&added)
+		r.flow.added.Store(&added)
 		if got := r.usedWithin(c.life); len(got) != c.want {
 			t.Errorf("followed %v ago: %d keys within %v, want %d", c.followed, len(got), c.life, c.want)
 		}
@@ -327,13 +327,13 @@ func TestUnknownKeys(t *testing.T) {
 	stranger := ed25519.NewKeyFromSeed(make([]byte, 32))
 	_, p := admit(t, r)
 	token := forge(t, p, jwt.SigningMethodEdDSA, stranger, func(h, _ map[string]any) { h["kid"] = keyID(stranger) })
-	reads, last := 0, r.gate.reread.Load()
+	reads, last := 0, r.flow.reread.Load()
 	began := time.Now()
 	for range 200 {
 		if _, err := r.Touch(t.Context(), token); !errors.Is(err, ErrPass) {
 			t.Fatalf("unknown key: %v, want ErrPass", err)
 		}
-		if now := r.gate.reread.Load(); now != last {
+		if now := r.flow.reread.Load(); now != last {
 			reads, last = reads+1, now
 		}
 	}

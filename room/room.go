@@ -34,7 +34,7 @@ type Room struct {
 	clock  *clock
 	keys   *keys
 	policy *fairness.Policy // as published, never changes
-	gate   gate
+	flow   flow
 
 	evidence  evidence  // that pending draws wait for
 	strangers strangers // who bring some; of all rooms
@@ -78,7 +78,7 @@ type texts interface {
 type live struct {
 	*fairness.State
 	log        *pglog.Log
-	gate       *gate // of the room; nil is the zero gate
+	flow       *flow // of the room; nil is the zero flow
 	evidence   *evidence
 	parser     fairness.Parser
 	outside    outside           // kept, as is logRoot, for an entry costs no allocation then
@@ -129,7 +129,7 @@ func (l *live) within(now fairness.Time) []fairness.Time {
 // active returns how many people are admitted and their sessions neither over
 // nor released, or called and expected.
 func (l *live) active(now fairness.Time) uint64 {
-	return l.gate.present(uint64(len(l.within(now)))) + l.Counts().Waiting
+	return l.flow.present(uint64(len(l.within(now)))) + l.Counts().Waiting
 }
 
 // reload reads the room from its log into a new projection. It takes as long
@@ -139,7 +139,7 @@ func (r *Room) reload(ctx context.Context) error {
 	defer cancel()
 	silence := time.AfterFunc(appendTimeout, cancel)
 	defer silence.Stop()
-	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log), gate: &r.gate, evidence: &r.evidence}
+	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log), flow: &r.flow, evidence: &r.evidence}
 	err := l.log.Tail(ctx, func(text []byte) error {
 		if l.Size()%1024 == 0 {
 			silence.Reset(appendTimeout)

@@ -48,7 +48,7 @@ type Rooms struct {
 	troubled atomic.Bool            // the database did not answer at the latest tick
 	answered atomic.Pointer[answer] // the latest one of the database
 	skewed   bool                   // its clock is off, and that is logged; tick alone uses it
-	surveyed time.Time              // the gates; tick alone uses it
+	surveyed time.Time              // the flows; tick alone uses it
 	failing  map[string]bool        // slugs of rooms that did not load; adopt alone uses it
 
 	mu     sync.RWMutex // guards all below
@@ -169,8 +169,8 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 	}
 	r.title.Store(&record.Title)
 	r.settings.Store(&storedSettings{})
-	r.gate.store, r.gate.master = rs.Options.Rooms, rs.MasterKey
-	if err := r.openGate(ctx); err != nil {
+	r.flow.store, r.flow.master = rs.Options.Rooms, rs.MasterKey
+	if err := r.openFlow(ctx); err != nil {
 		return nil, fmt.Errorf("open room %s: %w", record.Slug, err)
 	}
 	return r, r.readSettings(ctx, record.SettingsVersion)

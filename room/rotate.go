@@ -33,7 +33,7 @@ func (e *keyError) Error() string { return e.err.Error() }
 
 // addedKeys returns the keys made by rotation, oldest first.
 func (r *Room) addedKeys() []passKey {
-	if added := r.gate.added.Load(); added != nil {
+	if added := r.flow.added.Load(); added != nil {
 		return *added
 	}
 	return nil
@@ -86,8 +86,8 @@ func (r *Room) passKey(ctx context.Context, id string, life time.Duration) (cryp
 	if k, ok := r.findPassKey(id, life); ok {
 		return k, nil
 	}
-	last, now := r.gate.reread.Load(), time.Now().UnixNano()
-	if now-last >= int64(time.Second) && r.gate.reread.CompareAndSwap(last, now) {
+	last, now := r.flow.reread.Load(), time.Now().UnixNano()
+	if now-last >= int64(time.Second) && r.flow.reread.CompareAndSwap(last, now) {
 		if err := r.readPassKeys(ctx); err != nil {
 			return nil, &keyError{err}
 		}
@@ -113,7 +113,7 @@ func (r *Room) RotatePassKey(ctx context.Context) (string, error) {
 	seed := make([]byte, ed25519.SeedSize)
 	_, _ = rand.Read(seed) // never fails
 	id := keyID(ed25519.NewKeyFromSeed(seed))
-	if err := r.gate.store.AddPassKey(ctx, r.ID, id, r.gate.master.seal(r.ID, passPurpose, seed).Sealed); err != nil {
+	if err := r.flow.store.AddPassKey(ctx, r.ID, id, r.flow.master.seal(r.ID, passPurpose, seed).Sealed); err != nil {
 		return "", err
 	}
 	return id, r.readPassKeys(ctx)
@@ -121,13 +121,13 @@ func (r *Room) RotatePassKey(ctx context.Context) (string, error) {
 
 // readPassKeys reads and opens the keys made by rotation.
 func (r *Room) readPassKeys(ctx context.Context) error {
-	sealed, err := r.gate.store.PassKeys(ctx, r.ID)
+	sealed, err := r.flow.store.PassKeys(ctx, r.ID)
 	if err != nil {
 		return err
 	}
 	added := make([]passKey, len(sealed))
 	for i, s := range sealed {
-		seed, err := r.gate.master.open(r.ID, pgroom.Key{Purpose: passPurpose, Sealed: s.Sealed})
+		seed, err := r.flow.master.open(r.ID, pgroom.Key{Purpose: passPurpose, Sealed: s.Sealed})
 		if err != nil {
 			return err
 		}
@@ -145,8 +145,8 @@ func (r *Room) readPassKeys(ctx context.Context) error {
 // there are never fewer.
 func (r *Room) keepPassKeys(added []passKey) {
 	for {
-		was := r.gate.added.Load()
-		if was != nil && len(*was) > len(added) || r.gate.added.CompareAndSwap(was, &added) {
+		was := r.flow.added.Load()
+		if was != nil && len(*was) > len(added) || r.flow.added.CompareAndSwap(was, &added) {
 			return
 		}
 	}

@@ -41,7 +41,7 @@ func (r *Room) Redeem(ctx context.Context, id, token string) (Session, error) {
 	if id != fairness.NewPassID(r.Origin, st.Ticket).String() {
 		return Session{}, ErrPassUnknown
 	}
-	s, err := r.gate.store.Redeem(ctx, r.record(st))
+	s, err := r.flow.store.Redeem(ctx, r.record(st))
 	switch {
 	case err != nil:
 		return Session{}, err
@@ -62,7 +62,7 @@ func (r *Room) Redeem(ctx context.Context, id, token string) (Session, error) {
 func (r *Room) Touch(ctx context.Context, token string) (Session, error) {
 	return r.onSession(ctx, token, func(a pgroom.Admission) (pgroom.Session, error) {
 		length := r.session().Milliseconds()
-		return r.gate.store.Touch(ctx, a, length, a.Ends+(SessionsMost-1)*length)
+		return r.flow.store.Touch(ctx, a, length, a.Ends+(SessionsMost-1)*length)
 	})
 }
 
@@ -71,7 +71,7 @@ func (r *Room) Touch(ctx context.Context, token string) (Session, error) {
 // [ErrStopping], and those of the database.
 func (r *Room) Release(ctx context.Context, token string) (Session, error) {
 	return r.onSession(ctx, token, func(a pgroom.Admission) (pgroom.Session, error) {
-		s, err := r.gate.store.Release(ctx, a)
+		s, err := r.flow.store.Release(ctx, a)
 		s.Changed = s.Changed || s.Released
 		return s, err
 	})

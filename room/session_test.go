@@ -31,7 +31,7 @@ func TestSessions(t *testing.T) {
 	_, idle := admit(t, rooms[0])
 	count := func(what string, n uint64) {
 		t.Helper()
-		restarted := get(t, node(t, url, rooms[0].gate.master), "sessions")
+		restarted := get(t, node(t, url, rooms[0].flow.master), "sessions")
 		if got := present(restarted); got != n {
 			t.Errorf("%s: a node that starts counts %d people, want %d", what, got, n)
 		}

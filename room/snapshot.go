@@ -158,7 +158,7 @@ func (r *Room) refresh(ctx context.Context) {
 	s := &Snapshot{
 		Size: r.stored, Title: *r.title.Load(),
 		Opens: timeOf(l.Schedule().Opens()), Starts: timeOf(r.policy.Starts),
-		Paused: l.Paused(), Ended: l.Ended(), Outflow: l.Outflow(), Claim: time.Duration(r.policy.Claim) * time.Millisecond, Pull: l.gate.isPull(), Counts: l.Counts(),
+		Paused: l.Paused(), Ended: l.Ended(), Outflow: l.Outflow(), Claim: time.Duration(r.policy.Claim) * time.Millisecond, Pull: l.flow.isPull(), Counts: l.Counts(),
 		Windows: l.Windows(shownWindows), Limit: l.limit(r.pulse.freed.perMinute()), latest: timeOf(l.Now()), schedule: l.Schedule(),
 	}
 	hash := l.Message()

@@ -282,7 +282,7 @@ func (l *live) isDue(now fairness.Time) bool {
 
 // nextCall returns how far the clock should move the serving pointer now.
 func (l *live) nextCall(now fairness.Time) (fairness.Position, bool) {
-	if l.gate.isPull() || now < l.lastCall+callEvery {
+	if l.flow.isPull() || now < l.lastCall+callEvery {
 		return 0, false
 	}
 	return l.CallLimit(now, l.capacity(now))

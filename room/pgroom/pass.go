@@ -52,27 +52,27 @@ func (s *Store) SetHeld(ctx context.Context, id uuid.UUID, held bool) error {
 	return nil
 }
 
-// Gate is what may change about a room without its transcript growing.
-type Gate struct {
+// Flow is what may change about a room without its transcript growing.
+type Flow struct {
 	PassKeys int   // made by rotation
 	Pull     bool  // people are called only when a backend asks for them
 	Held     bool  // called visitors wait outside
 	Shift    int64 // sessions that go on, less those that would without touch and release
 }
 
-// Gates returns what may have changed about rooms, in one round trip. Rooms
+// Flows returns what may have changed about rooms, in one round trip. Rooms
 // about which nothing is stored are not in the result.
-func (s *Store) Gates(ctx context.Context, rooms []uuid.UUID) (map[uuid.UUID]Gate, error) {
-	gates := map[uuid.UUID]Gate{}
+func (s *Store) Flows(ctx context.Context, rooms []uuid.UUID) (map[uuid.UUID]Flow, error) {
+	flows := map[uuid.UUID]Flow{}
 	ids := uuid.UUIDs(rooms).Strings()
 	batch := &pgx.Batch{}
 	gather(batch, `select room_id, count(*) from room_pass_keys where room_id = any($1::uuid[]) group by room_id`, ids,
-		func(id uuid.UUID, keys int) { g := gates[id]; g.PassKeys = keys; gates[id] = g })
+		func(id uuid.UUID, keys int) { g := flows[id]; g.PassKeys = keys; flows[id] = g })
 	gather(batch, `select room_id, (pull::int + 2 * held::int) from room_flow where room_id = any($1::uuid[])`, ids,
 		func(id uuid.UUID, flow int) {
-			g := gates[id]
+			g := flows[id]
 			g.Pull, g.Held = flow&1 != 0, flow&2 != 0
-			gates[id] = g
+			flows[id] = g
 		})
 	gather(batch, `
 		with moment as (select floor(extract(epoch from now()) * 1000)::bigint as ms)
@@ -80,11 +80,11 @@ func (s *Store) Gates(ctx context.Context, rooms []uuid.UUID) (map[uuid.UUID]Gat
 		from room_sessions, moment
 		where room_id = any($1::uuid[]) and until_ms <> ends_ms and greatest(ends_ms, until_ms) > ms
 		group by room_id`, ids,
-		func(id uuid.UUID, shift int64) { g := gates[id]; g.Shift = shift; gates[id] = g })
+		func(id uuid.UUID, shift int64) { g := flows[id]; g.Shift = shift; flows[id] = g })
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, fmt.Errorf("read gates: %w", err)
+		return nil, fmt.Errorf("read flows: %w", err)
 	}
-	return gates, nil
+	return flows, nil
 }
 
 // gather asks for one value a room.

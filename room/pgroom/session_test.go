@@ -125,10 +125,10 @@ func TestGates(t *testing.T) {
 		if err := s.SetPull(ctx, busy, pull); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Gates(ctx, []uuid.UUID{busy, quiet})
-		want := map[uuid.UUID]pgroom.Gate{busy: {PassKeys: 2, Pull: pull, Shift: -1}}
+		got, err := s.Flows(ctx, []uuid.UUID{busy, quiet})
+		want := map[uuid.UUID]pgroom.Flow{busy: {PassKeys: 2, Pull: pull, Shift: -1}}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("gates (-want +got) %v:\n%s", err, diff)
+			t.Errorf("flows (-want +got) %v:\n%s", err, diff)
 		}
 	}
 	keys, err := s.PassKeys(ctx, busy)

@@ -20,10 +20,10 @@ const (
 	sessionLag  = fairness.Time(500) // milliseconds
 )
 
-// gate is what decides beside the transcript who is let in: the keys of
+// flow is what decides beside the transcript who is let in: the keys of
 // passes, who calls, and the sessions that are not as long as their passes.
-// The zero gate has the room's first pass key, and the clock calls.
-type gate struct {
+// The zero flow has the room's first pass key, and the clock calls.
+type flow struct {
 	store  *pgroom.Store
 	master *MasterKey
 
@@ -40,59 +40,59 @@ type gate struct {
 }
 
 // isPull tells whether people are called only when a backend asks for them.
-func (g *gate) isPull() bool { return g != nil && g.pull.Load() }
+func (f *flow) isPull() bool { return f != nil && f.pull.Load() }
 
 // present corrects the number of people whose pass is valid to that of people
 // whose session goes on.
-func (g *gate) present(valid uint64) uint64 {
-	if g == nil {
+func (f *flow) present(valid uint64) uint64 {
+	if f == nil {
 		return valid
 	}
-	return uint64(max(int64(valid)+g.shift.Load(), 0)) //nolint:gosec // counts of people
+	return uint64(max(int64(valid)+f.shift.Load(), 0)) //nolint:gosec // counts of people
 }
 
-// openGate reads the gate of a room that is being loaded: before anybody is
+// openFlow reads the flow of a room that is being loaded: before anybody is
 // called, it must be known who is there.
-func (r *Room) openGate(ctx context.Context) error {
-	gates, err := r.gate.store.Gates(ctx, []uuid.UUID{r.ID})
+func (r *Room) openFlow(ctx context.Context) error {
+	flows, err := r.flow.store.Flows(ctx, []uuid.UUID{r.ID})
 	if err != nil {
 		return err
 	}
-	return r.setGate(ctx, gates[r.ID], 0)
+	return r.setFlow(ctx, flows[r.ID], 0)
 }
 
-// setGate takes what was read about the room when its pull had made so many
+// setFlow takes what was read about the room when its pull had made so many
 // turns: what somebody has changed here since then stays.
-func (r *Room) setGate(ctx context.Context, g pgroom.Gate, turns int) error {
-	r.gate.shift.Store(g.Shift)
-	r.setFlow(&r.gate.pull, g.Pull, func() bool { return r.gate.turns == turns })
-	r.setFlow(&r.gate.held, g.Held, func() bool { return r.gate.turns == turns })
-	if g.PassKeys == len(r.addedKeys()) {
+func (r *Room) setFlow(ctx context.Context, stored pgroom.Flow, turns int) error {
+	r.flow.shift.Store(stored.Shift)
+	r.setFlag(&r.flow.pull, stored.Pull, func() bool { return r.flow.turns == turns })
+	r.setFlag(&r.flow.held, stored.Held, func() bool { return r.flow.turns == turns })
+	if stored.PassKeys == len(r.addedKeys()) {
 		return nil
 	}
 	return r.readPassKeys(ctx)
 }
 
-// setFlow takes pull or held, as it is stored, if that is news.
-func (r *Room) setFlow(flag *atomic.Bool, stored bool, isNews func() bool) {
-	r.gate.mu.Lock()
-	defer r.gate.mu.Unlock()
+// setFlag takes pull or held, as it is stored, if that is news.
+func (r *Room) setFlag(flag *atomic.Bool, stored bool, isNews func() bool) {
+	r.flow.mu.Lock()
+	defer r.flow.mu.Unlock()
 	if isNews() && flag.Swap(stored) != stored {
 		r.queue.signal() // for a new snapshot
 	}
 }
 
 // change counts a change that is made here, under the lock.
-func (g *gate) change() bool { g.turns++; return true }
+func (f *flow) change() bool { f.turns++; return true }
 
 // turn returns how often pull or held was changed here.
-func (g *gate) turn() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.turns
+func (f *flow) turn() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.turns
 }
 
-// survey reads the gates of all rooms that are loaded, now and then: what
+// survey reads the flows of all rooms that are loaded, now and then: what
 // other nodes did is known here within half a second.
 func (rs *Rooms) survey(ctx context.Context, rooms map[uuid.UUID]*Room) error {
 	if len(rooms) == 0 || time.Since(rs.surveyed) < surveyEvery {
@@ -100,20 +100,20 @@ func (rs *Rooms) survey(ctx context.Context, rooms map[uuid.UUID]*Room) error {
 	}
 	ids, turns := make([]uuid.UUID, 0, len(rooms)), make([]int, 0, len(rooms))
 	for id, r := range rooms {
-		ids, turns = append(ids, id), append(turns, r.gate.turn())
+		ids, turns = append(ids, id), append(turns, r.flow.turn())
 	}
-	gates, err := rs.Options.Rooms.Gates(ctx, ids)
+	flows, err := rs.Options.Rooms.Flows(ctx, ids)
 	if err != nil {
 		return err
 	}
 	rs.surveyed = time.Now()
 	for i, id := range ids {
 		r := rooms[id]
-		err := r.setGate(ctx, gates[id], turns[i])
-		if err != nil && !r.gate.failing {
+		err := r.setFlow(ctx, flows[id], turns[i])
+		if err != nil && !r.flow.failing {
 			rs.Log.Error("pass keys cannot be read", "room", r.Slug, "err", err)
 		}
-		r.gate.failing = err != nil
+		r.flow.failing = err != nil
 	}
 	return nil
 }
