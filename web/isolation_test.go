@@ -36,7 +36,7 @@ func (s *tenants) callers() []caller {
 		s.Fatal(err)
 	}
 	list[2].token = text
-	for _, scope := range []account.Scope{account.Read, account.Pull, account.Operate, account.Admin} {
+	for _, scope := range []account.Scope{account.Read, account.Pull, account.Connect, account.Operate, account.Admin} {
 		text, _ := s.token(s.main, scope, time.Hour)
 		list = append(list, caller{name: scope.String(), token: text, scopes: scope, kind: account.Token})
 	}

@@ -24,10 +24,11 @@ ends, and is shown once.
 
   read     see everything of the organization
   pull     call people, as a backend does
+  connect  read the rules of sites and report, as a connector does
   operate  create, amend and control rooms, and what goes with them
   admin    members, tokens, hosts and the organization itself
 
-Operate implies read and pull, admin implies all.`,
+Operate implies read, pull and connect, admin implies all.`,
 		Example:           "  proofline token create 'shop backend' --scope pull\n  proofline token list",
 		Args:              cobra.NoArgs,
 		RunE:              func(*cobra.Command, []string) error { return errors.New("a command is missing after token") },
@@ -71,7 +72,7 @@ func (o *organizer) createTokenCommand() *cobra.Command {
 			})
 		}),
 	}
-	c.Flags().StringSliceVar(&scopes, "scope", []string{"read"}, "`SCOPE` of read, pull, operate and admin; repeat it for more")
+	c.Flags().StringSliceVar(&scopes, "scope", []string{"read"}, "`SCOPE` of read, pull, connect, operate and admin; repeat it for more")
 	c.Flags().DurationVar(&life, "life", 0, "how long it is good, such as 720h, at most a year (default 90 days)")
 	return c
 }

@@ -30,25 +30,26 @@ const (
 	Pull                      // call people, as a backend does
 	Operate                   // create, amend and control rooms, their brand and webhooks
 	Admin                     // members, tokens, hosts and the organization itself
+	Connect                   // read the rules of sites and report, as a connector does
 
-	allScopes = Read | Pull | Operate | Admin
+	allScopes = Read | Pull | Operate | Admin | Connect
 )
 
 // scopeNames are the names in ascending order of power.
 var scopeNames = []struct {
 	scope Scope
 	name  string
-}{{Read, "read"}, {Pull, "pull"}, {Operate, "operate"}, {Admin, "admin"}}
+}{{Read, "read"}, {Pull, "pull"}, {Connect, "connect"}, {Operate, "operate"}, {Admin, "admin"}}
 
 // Closed returns the scopes with those that they imply: admin implies all,
-// operate implies pull and read, pull implies nothing.
+// operate implies connect, pull and read, and these imply nothing.
 func (s Scope) Closed() Scope {
 	s &= allScopes
 	if s&Admin != 0 {
 		return allScopes
 	}
 	if s&Operate != 0 {
-		return s | Pull | Read
+		return s | Connect | Pull | Read
 	}
 	return s
 }
@@ -83,7 +84,7 @@ next:
 				continue next
 			}
 		}
-		return 0, fmt.Errorf("scope %q: %w: want read, pull, operate or admin", field, ErrUnknownName)
+		return 0, fmt.Errorf("scope %q: %w: want read, pull, connect, operate or admin", field, ErrUnknownName)
 	}
 	return s, nil
 }
@@ -113,7 +114,7 @@ func (r Role) Scopes() Scope {
 	case Owner:
 		return allScopes
 	case Operator:
-		return Read | Pull | Operate
+		return Read | Pull | Connect | Operate
 	case Viewer:
 		return Read
 	}

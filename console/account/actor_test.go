@@ -20,15 +20,16 @@ func TestScopes(t *testing.T) {
 		{"read", "read"},
 		{"pull", "pull"},
 		{"pull read", "read pull"},
-		{"operate", "read pull operate"},
-		{"admin", "read pull operate admin"},
-		{" admin\tread ", "read pull operate admin"},
+		{"connect", "connect"},
+		{"operate", "read pull connect operate"},
+		{"admin", "read pull connect operate admin"},
+		{" admin\tread ", "read pull connect operate admin"},
 	} {
 		s, err := account.ParseScope(test.text)
 		if err != nil || s.Closed().String() != test.closed {
 			t.Errorf("%q: closed %q, %v, want %q", test.text, s.Closed(), err, test.closed)
 		}
-		for _, name := range []string{"read", "pull", "operate", "admin"} {
+		for _, name := range []string{"read", "pull", "connect", "operate", "admin"} {
 			one, _ := account.ParseScope(name)
 			if got, want := s.Has(one), strings.Contains(test.closed, name); got != want {
 				t.Errorf("%q has %s: %t", test.text, name, got)
@@ -40,13 +41,13 @@ func TestScopes(t *testing.T) {
 			t.Errorf("scope %q: %v", text, err)
 		}
 	}
-	if account.Scope(0xf0).Closed() != 0 {
+	if account.Scope(0xe0).Closed() != 0 {
 		t.Error("unknown bits are a scope")
 	}
 }
 
 func FuzzParseScope(f *testing.F) {
-	f.Add("read pull operate admin")
+	f.Add("read pull connect operate admin")
 	f.Add(" admin ")
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := account.ParseScope(text)
@@ -61,7 +62,7 @@ func FuzzParseScope(f *testing.F) {
 
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{"owner": "read pull operate admin", "operator": "read pull operate", "viewer": "read"} {
+	for text, want := range map[string]string{"owner": "read pull connect operate admin", "operator": "read pull connect operate", "viewer": "read"} {
 		r, err := account.ParseRole(text)
 		if err != nil || r.Scopes().String() != want {
 			t.Errorf("%s may %q, %v, want %q", text, r.Scopes(), err, want)

@@ -96,7 +96,7 @@ func checkToken(n NewToken) (NewToken, error) {
 	}
 	n.Name = name
 	if n.Scopes&allScopes == 0 || n.Scopes&^allScopes != 0 {
-		wrong.add("scopes", "must be one or more of read, pull, operate and admin")
+		wrong.add("scopes", "must be one or more of read, pull, connect, operate and admin")
 	}
 	if n.Life == 0 {
 		n.Life = TokenLife

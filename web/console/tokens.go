@@ -46,7 +46,8 @@ func (x *request) tokensPage(ctx context.Context) (tokensPage, error) {
 	page := tokensPage{Fresh: x.isFresh(), Name: x.form("name"), Scopes: []scopeChoice{
 		{Name: "read", Hint: "see everything of the organization"},
 		{Name: "pull", Hint: "call people, as your backend does"},
-		{Name: "operate", Hint: "create, change and control rooms, their brand and webhooks; implies read and pull"},
+		{Name: "connect", Hint: "read the rules of sites and report, as a connector does"},
+		{Name: "operate", Hint: "create, change and control rooms, sites, brands and webhooks; implies read, pull and connect"},
 		{Name: "admin", Hint: "members, tokens, hosts and the organization; implies everything"},
 	}}
 	for i, s := range page.Scopes {
@@ -92,7 +93,7 @@ func (c *Console) makeToken(x *request) error {
 	for _, name := range x.Request().PostForm["scope"] {
 		s, err := account.ParseScope(name)
 		if err != nil {
-			return x.invalid("tokens", page, &account.InvalidError{Problems: []fairness.Problem{{Field: "scopes", Detail: "must be read, pull, operate or admin"}}})
+			return x.invalid("tokens", page, &account.InvalidError{Problems: []fairness.Problem{{Field: "scopes", Detail: "must be read, pull, connect, operate or admin"}}})
 		}
 		n.Scopes |= s
 	}

@@ -14,7 +14,7 @@ import (
 type tokenJSON struct {
 	ID      uuid.UUID  `json:"id"`
 	Name    string     `json:"name"`
-	Scopes  []string   `json:"scopes" doc:"Of read, pull, operate and admin."`
+	Scopes  []string   `json:"scopes" doc:"Of read, pull, connect, operate and admin."`
 	MadeBy  string     `json:"made_by"`
 	Created time.Time  `json:"created"`
 	Expires time.Time  `json:"expires"`
@@ -36,7 +36,7 @@ type tokenList struct {
 
 type tokenInput struct {
 	Name   string         `json:"name" need:"true"`
-	Scopes []string       `json:"scopes" need:"true" doc:"Of read, pull, operate and admin: no more than the token that asks has. Operate implies pull and read, admin implies all."`
+	Scopes []string       `json:"scopes" need:"true" doc:"Of read, pull, connect, operate and admin: no more than the token that asks has. Operate implies connect, pull and read, admin implies all."`
 	Life   *room.Duration `json:"life" doc:"How long it is good, at most a year. Default: 90 days."`
 }
 
@@ -86,7 +86,7 @@ func (a *API) createToken(c *call) (reply, error) {
 	for _, name := range in.Scopes {
 		scope, err := account.ParseScope(name)
 		if err != nil {
-			return reply{}, invalid("scopes", "must be of read, pull, operate and admin")
+			return reply{}, invalid("scopes", "must be of read, pull, connect, operate and admin")
 		}
 		n.Scopes |= scope
 	}
