@@ -1,0 +1,71 @@
+package pgsite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// Connector is a process that reports.
+type Connector struct {
+	Node    string
+	Site    string // empty: its rules are of no site
+	Serial  uint64
+	Kind    string
+	Version string
+	Counts  map[string]uint64
+	Seen    time.Time
+}
+
+// Seen notes what a connector says of itself. One that says what it said less
+// than every ago is left as it is, so that reports each second write little.
+// [ErrTooMany] when the organization has so many others.
+func (s *Store) Seen(ctx context.Context, org uuid.UUID, c Connector, every time.Duration, most int) error {
+	var known, fresh bool
+	err := s.pool.QueryRow(ctx, `
+		select true, site = $3 and serial = $4 and kind = $5 and version = $6 and seen_at > clock_timestamp() - $7::interval
+		from connectors where org_id = $1 and node = $2`, org, c.Node, c.Site, c.Serial, c.Kind, c.Version, every).Scan(&known, &fresh)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("look for connector: %w", err)
+	}
+	if fresh {
+		return nil
+	}
+	tag, err := s.pool.Exec(ctx, `
+		insert into connectors as k (org_id, node, site, serial, kind, version, counts, seen_at)
+		select $1, $2, $3, $4, $5, $6, $7, clock_timestamp()
+		where $8 or (select count(*) from connectors where org_id = $1) < $9
+		on conflict (org_id, node) do update set site = $3, serial = $4, kind = $5, version = $6, counts = $7, seen_at = clock_timestamp()`,
+		org, c.Node, c.Site, c.Serial, c.Kind, c.Version, c.Counts, known, most)
+	if err != nil {
+		return fmt.Errorf("note connector: %w", err)
+	}
+	if tag.RowsAffected() == 0 {
+		return ErrTooMany
+	}
+	return nil
+}
+
+// Connectors returns those of a site, the latest heard of first.
+func (s *Store) Connectors(ctx context.Context, org uuid.UUID, site string) ([]Connector, error) {
+	rows, _ := s.pool.Query(ctx, `
+		select node, site, serial, kind, version, counts, seen_at from connectors
+		where org_id = $1 and site = $2 order by seen_at desc, node`, org, site) // its error is that of the rows
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Connector])
+	if err != nil {
+		return nil, fmt.Errorf("list connectors: %w", err)
+	}
+	return list, nil
+}
+
+// ForgetConnectors deletes those that were not heard of for so long.
+func (s *Store) ForgetConnectors(ctx context.Context, after time.Duration) error {
+	if _, err := s.pool.Exec(ctx, `delete from connectors where seen_at < clock_timestamp() - $1::interval`, after); err != nil {
+		return fmt.Errorf("forget connectors: %w", err)
+	}
+	return nil
+}
