@@ -484,6 +484,68 @@ func TestRuleAmend(t *testing.T) {
 	}
 }
 
+func TestRuleAmendOpen(t *testing.T) {
+	open, shut, at := &Amend{Change: ChangeOpen}, &Amend{Change: ChangeShut}, base+30*second
+	gate := func(e *Amend, now Time) *Amend { return &Amend{Time: now, Change: e.Change} }
+	r := newScript(t, testPolicy())
+	r.refuse(RuleAmend, gate(shut, at-second))
+	r.must(gate(open, at-second)) // nobody ever came
+	r.refuse(RuleAmend, gate(open, at-second))
+	if !r.IsOpen() {
+		t.Error("not open")
+	}
+	r.join(at, 3) // who joins while it is open is no reason to shut it
+	r.must(gate(shut, at))
+	if r.IsOpen() {
+		t.Error("still open")
+	}
+	r.refuse(RuleAmend, gate(shut, at))
+	inLine := func(want uint64) {
+		t.Helper()
+		if got := r.Counts().InLine; got != want {
+			t.Errorf("%d in line, want %d", got, want)
+		}
+		if want > 0 {
+			r.refuse(RuleAmend, gate(open, r.Now()))
+		}
+	}
+	inLine(3)
+	r.settleWindows(base + minute)
+	inLine(3)
+	now := base + 2*minute
+	r.call(now, 2)
+	inLine(1)
+	r.must(&Skip{now, r.at(3).ticket, Left})
+	inLine(0) // two are called and not there yet: they need not wait
+	r.must(&Amend{Time: now, Change: ChangePause})
+	r.refuse(RuleAmend, gate(open, now))
+	r.must(&Amend{Time: now, Change: ChangeResume})
+	r.must(&Skip{now, r.at(1).ticket, Left})
+	inLine(0)
+	r.must(gate(open, now))
+	r.must(&Amend{Time: now, Change: ChangePause}) // a pause holds calls, and shuts nothing
+	r.must(gate(shut, now))
+	if n := r.Counts().Amends; n != 7 {
+		t.Errorf("%d amendments, want 7", n)
+	}
+}
+
+func TestRuleAmendUnguarded(t *testing.T) {
+	r := inMinute(t)
+	now := base + 30*second
+	unguarded := func(from, until Time) *Amend {
+		return &Amend{Time: now, Change: ChangeUnguarded, From: from, Until: until, Requests: 9}
+	}
+	for _, e := range []*Amend{unguarded(now-1, now-1), unguarded(now, now-1), unguarded(now-1, now+1), unguarded(now, now)} {
+		r.refuse(RuleAmend, e)
+	}
+	r.must(unguarded(now-1, now))
+	r.must(unguarded(0, now)) // reported late, twice: it is what connectors say
+	if r.IsOpen() {
+		t.Error("open, for the site was unguarded")
+	}
+}
+
 func TestRuleAmendWindows(t *testing.T) {
 	amend := func(at, closes Time, rules ...WindowRule) *Amend {
 		return &Amend{Time: at, Change: ChangeWindows, Closes: closes, Windows: rules}

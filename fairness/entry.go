@@ -149,22 +149,27 @@ type Change string
 
 // The changes an amendment can make.
 const (
-	ChangeOutflow Change = "outflow"
-	ChangePause   Change = "pause"
-	ChangeResume  Change = "resume"
-	ChangeMessage Change = "message"
-	ChangeWindows Change = "windows"
+	ChangeOutflow   Change = "outflow"
+	ChangePause     Change = "pause"
+	ChangeResume    Change = "resume"
+	ChangeMessage   Change = "message"
+	ChangeWindows   Change = "windows"
+	ChangeOpen      Change = "open"      // from now on the site lets people in who are not in line
+	ChangeShut      Change = "shut"      // and from now on it does not
+	ChangeUnguarded Change = "unguarded" // a connector could not ask, and let everybody in
 )
 
 // Amend changes what may change while a room lives. The fields beside Time
 // and Change belong to one change each.
 type Amend struct {
-	Time    Time
-	Change  Change
-	Outflow Outflow        // outflow
-	Message [HashSize]byte // message: SHA-256 of the text shown to visitors
-	Closes  Time           // windows
-	Windows []WindowRule   // windows: hold from the first one's moment on
+	Time        Time
+	Change      Change
+	Outflow     Outflow        // outflow
+	Message     [HashSize]byte // message: SHA-256 of the text shown to visitors
+	Closes      Time           // windows
+	Windows     []WindowRule   // windows: hold from the first one's moment on
+	From, Until Time           // unguarded
+	Requests    uint64         // unguarded: how many were let in
 }
 
 // End is the last entry of a room.
@@ -308,6 +313,8 @@ func (e *Amend) AppendEntry(dst []byte) []byte {
 		for _, r := range e.Windows {
 			w = w.rule(r)
 		}
+	case ChangeUnguarded:
+		w = w.time(e.From).time(e.Until).number(e.Requests)
 	}
 	return w
 }

@@ -218,7 +218,7 @@ func (f *fields) rule() WindowRule { return WindowRule{f.time(), f.millis()} }
 func (f *fields) amend() *Amend {
 	e := &Amend{Time: f.time(), Change: Change(f.text())}
 	switch e.Change {
-	case ChangePause, ChangeResume:
+	case ChangePause, ChangeResume, ChangeOpen, ChangeShut:
 	case ChangeOutflow:
 		e.Outflow = f.outflow()
 	case ChangeMessage:
@@ -228,6 +228,8 @@ func (f *fields) amend() *Amend {
 		for len(f.rest) > 0 && f.bad == "" {
 			e.Windows = append(e.Windows, f.rule())
 		}
+	case ChangeUnguarded:
+		e.From, e.Until, e.Requests = f.time(), f.time(), f.number()
 	default:
 		f.fail("unknown change of an amendment")
 	}

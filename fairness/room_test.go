@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,6 +99,11 @@ func recountOf(entries, all []Entry, now Time) *recount {
 			if e.Change == ChangeWindows {
 				schedule = append(schedule, e)
 			}
+		}
+	}
+	for _, st := range c.tickets {
+		if st.Status == StatusWaiting || st.Status == StatusDrawn {
+			c.counts.InLine++
 		}
 	}
 	for place, ticket := range c.line {
@@ -412,7 +418,19 @@ func (w *walk) late() {
 
 func (w *walk) amend() {
 	e := &Amend{Time: w.now}
-	switch w.pick(8) {
+	switch w.pick(11) {
+	case 8, 9:
+		e.Change = []Change{ChangeOpen, ChangeShut}[w.pick(2)]
+		isInLine := func(t Ticket) bool {
+			st, _ := w.s.Standing(t, w.s.Size(), w.now)
+			return st.Status == StatusWaiting || st.Status == StatusDrawn
+		}
+		w.expect(e, w.s.IsOpen() == (e.Change == ChangeShut) && (w.s.IsOpen() || !w.s.Paused() && !slices.ContainsFunc(w.tickets, isInLine)))
+		return
+	case 10:
+		e.Change, e.From, e.Until, e.Requests = ChangeUnguarded, w.now-Time(w.pick(4)), w.now+1-Time(w.pick(4)), uint64(w.pick(256))
+		w.expect(e, e.From < e.Until && e.Until <= w.now && e.From >= 0)
+		return
 	case 0:
 		e.Change, e.Outflow = ChangeOutflow, Outflow{PerMinute: []uint32{0, 1, 60, 6000, MaxRate, MaxRate + 1}[w.pick(6)]}
 	case 1, 2:

@@ -182,6 +182,16 @@ func (e *Amend) apply(s *State, _ Outside) error {
 		if err := s.amendWindows(e); err != nil {
 			return err
 		}
+	case ChangeOpen, ChangeShut:
+		inLine, opens := s.Counts().InLine, e.Change == ChangeOpen
+		if opens == s.isOpen || opens && (s.pace.paused || inLine > 0) {
+			return violation(RuleAmend, "%s, and open is %t, paused is %t, and %d are in line", e.Change, s.isOpen, s.pace.paused, inLine)
+		}
+		s.isOpen = opens
+	case ChangeUnguarded:
+		if e.From >= e.Until || e.Until > e.Time {
+			return violation(RuleAmend, "unguarded from %d until %d", e.From, e.Until)
+		}
 	default:
 		return violation(RuleAmend, "unknown change %q", e.Change)
 	}

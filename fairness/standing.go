@@ -5,6 +5,15 @@ import "sort"
 // This file answers what visitors and organizers ask. The server shows it; an
 // auditor needs none of it, and the verifier compiles without it.
 
+// Paused tells whether calls are held.
+func (s *State) Paused() bool { return s.pace.paused }
+
+// Message returns the hash of the message to visitors, zero for none.
+func (s *State) Message() [HashSize]byte { return s.message }
+
+// IsOpen tells whether the site lets people in who are not in line.
+func (s *State) IsOpen() bool { return s.isOpen }
+
 // Standing is what a room says about one ticket.
 type Standing struct {
 	Ticket   Ticket

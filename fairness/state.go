@@ -42,6 +42,7 @@ type State struct {
 	settled [len(reasons)]uint64 // arrivals by outcome
 	amends  uint64
 	message [HashSize]byte
+	isOpen  bool
 	ended   bool
 }
 

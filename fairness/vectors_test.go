@@ -277,6 +277,7 @@ func (s *story) tell(p Policy) {
 	s.refuse(RuleTime, &Arrive{open + 1233, 0, 3, NewTicket(p.Origin, vectorSecret(4)), General})
 	s.refuse(RuleMerit, &Merit{open + 1234, NewTicket(p.Origin, vectorSecret(3)), "loyalty", "none"})
 	s.must(&Amend{Time: open + 5000, Change: ChangeMessage, Message: sha256.Sum256([]byte("Doors open at eight."))})
+	s.refuse(RuleAmend, &Amend{Time: open + 5000, Change: ChangeOpen}) // three are in line
 	s.join(open+59_999, 4, 5, 6, 7, 8)
 	s.settle(start)
 
@@ -306,12 +307,22 @@ func (s *story) tell(p Policy) {
 	s.join(start+49_999, 11, 12)
 	s.settle(start + 50_500)
 
+	s.refuse(RuleAmend, &Amend{Time: start + 50_500, Change: ChangeOpen}) // four are drawn and not called
 	s.must(&Amend{Time: start + 51_000, Change: ChangeOutflow, Outflow: Outflow{PerMinute: 600, MaxActive: 50}})
 	s.must(&Call{start + 51_000, General, 12})
 	s.must(admit(start+52_000, 9))
 	s.must(admit(start+52_000, 12))
 	s.must(&Skip{start + 61_000, place(10), NoShow})
 	s.must(&Amend{Time: start + 62_000, Change: ChangeMessage})
+	s.refuse(RuleAmend, &Amend{Time: start + 63_000, Change: ChangeShut})
+	s.must(&Amend{Time: start + 63_000, Change: ChangeOpen})
+	s.refuse(RuleAmend, &Amend{Time: start + 63_000, Change: ChangeOpen})
+	s.refuse(RuleAmend, &Amend{Time: start + 64_000, Change: ChangeUnguarded, From: start + 63_000, Until: start + 64_001, Requests: 7})
+	s.refuse(RuleAmend, &Amend{Time: start + 64_000, Change: ChangeUnguarded, From: start + 63_000, Until: start + 63_000})
+	s.must(&Amend{Time: start + 64_000, Change: ChangeUnguarded, From: start + 63_000, Until: start + 64_000, Requests: 7})
+	s.must(&Amend{Time: start + 65_000, Change: ChangeShut})
+	s.must(&Amend{Time: start + 66_000, Change: ChangePause})
+	s.refuse(RuleAmend, &Amend{Time: start + 66_000, Change: ChangeOpen})
 	s.must(&End{start + 90_000})
 	s.refuse(RuleEnd, &End{start + 90_000})
 }
@@ -343,7 +354,7 @@ func makeRoom(t *testing.T) roomVector {
 	s.tell(vectorPolicy(t, key))
 	root := s.outside.Root()
 	s.out.Root, s.out.RoomHash = hex.EncodeToString(root[:]), hex.EncodeToString(s.roomHash[:])
-	want := Counts{Arrivals: 12, Drawn: 12, Assigned: 12, Called: 12, Admitted: 5, NoShows: 2, Left: 1, Revoked: 1, Waiting: 3, Windows: 2, Amends: 6}
+	want := Counts{Arrivals: 12, Drawn: 12, Assigned: 12, Called: 12, Admitted: 5, NoShows: 2, Left: 1, Revoked: 1, Waiting: 3, Windows: 2, Amends: 10}
 	if got := s.Counts(); got != want {
 		t.Errorf("counts of the room %+v, want %+v", got, want)
 	}

@@ -79,14 +79,8 @@ func (s *State) Schedule() *Schedule { return s.schedule }
 // Outflow returns the outflow in force.
 func (s *State) Outflow() Outflow { return s.pace.outflow }
 
-// Paused tells whether calls are held.
-func (s *State) Paused() bool { return s.pace.paused }
-
 // Ended tells whether the room has ended.
 func (s *State) Ended() bool { return s.ended }
-
-// Message returns the hash of the message to visitors, zero for none.
-func (s *State) Message() [HashSize]byte { return s.message }
 
 // Counts sums up a room.
 type Counts struct {
@@ -99,6 +93,7 @@ type Counts struct {
 	Left     uint64
 	Revoked  uint64
 	Waiting  uint64 // called places neither admitted nor skipped
+	InLine   uint64 // tickets neither called nor skipped
 	Windows  uint64 // with arrivals
 	Amends   uint64
 }
@@ -120,6 +115,7 @@ func (s *State) Counts() Counts {
 	for _, of := range s.settled[revoked:] {
 		n.Revoked += of
 	}
+	n.InLine = n.Arrivals - n.Waiting - n.Admitted - n.NoShows - n.Left - n.Revoked
 	return n
 }
 

@@ -174,7 +174,13 @@ func (w *walk) freeze(now fairness.Time) {
 
 func (w *walk) amend(now fairness.Time) {
 	e := &fairness.Amend{Time: now}
-	switch w.random.IntN(6) {
+	switch w.random.IntN(9) {
+	case 6:
+		e.Change = fairness.ChangeOpen
+	case 7:
+		e.Change = fairness.ChangeShut
+	case 8:
+		e.Change, e.From, e.Until = fairness.ChangeUnguarded, now-fairness.Time(w.random.IntN(3)), now+1-fairness.Time(w.random.IntN(3))
 	case 0:
 		e.Change = fairness.ChangePause
 	case 1, 2:

@@ -69,6 +69,13 @@ func changeWords(a *Amend) string {
 		return "Pause: nobody is called"
 	case fairness.ChangeResume:
 		return "Resume: calls go on"
+	case fairness.ChangeOpen:
+		return "Open: from here on the site lets people in who are not in line"
+	case fairness.ChangeShut:
+		return "Shut: from here on the site lets nobody in past the line"
+	case fairness.ChangeUnguarded:
+		return fmt.Sprintf("Unguarded: from %s to %s the site could not reach the room, and let %s in without a pass (its connectors say so)",
+			moment(a.From), moment(a.Until), count(a.Requests, "request", "requests"))
 	case fairness.ChangeMessage:
 		if a.Message == [fairness.HashSize]byte{} {
 			return "Message to visitors taken away"

@@ -78,6 +78,12 @@ func amended(e *fairness.Amend) string {
 		return fmt.Sprintf("message to visitors with the SHA-256 %x", e.Message)
 	case fairness.ChangeWindows:
 		return fmt.Sprintf("schedule of windows that have not opened, %d rules", len(e.Windows))
+	case fairness.ChangeOpen:
+		return "open: the site lets people in who are not in line"
+	case fairness.ChangeShut:
+		return "shut: the site lets nobody in past the line"
+	case fairness.ChangeUnguarded:
+		return fmt.Sprintf("unguarded: from %s to %s the site could not ask, and let %d requests in without a pass", clock(e.From), clock(e.Until), e.Requests)
 	}
 	return string(e.Change)
 }

@@ -23,6 +23,7 @@ export class Room {
   readonly counts = new Map<Kind, number>();
   readonly #serving: Serving;
   #time: number;
+  #isOpen = false; // the site lets people in who are not in line
   #ended = false;
 
   /** Opens the room with its first entry. The tree, empty until then, grows with every entry that is taken. */
@@ -87,8 +88,23 @@ export class Room {
         return this.#serving.resume(entry.time);
       case "windows":
         return this.arrivals.amend(entry.time, entry.windows, entry.closes);
+      case "open":
+        return this.#open();
+      case "shut":
+        must("amend", this.#isOpen, "the room is not open");
+        this.#isOpen = false;
+        return;
+      case "unguarded":
+        return must("amend", entry.from < entry.until && entry.until <= entry.time, "the time unguarded is none, or not over");
       case "message": // any text may be shown
     }
+  }
+
+  #open(): void {
+    must("amend", !this.#isOpen, "the room is open already");
+    must("amend", !this.#serving.paused, "the room is paused");
+    must("amend", this.arrivals.count === this.#serving.done, "somebody is in line");
+    this.#isOpen = true;
   }
 
   #taken(kind: Kind, text: Uint8Array): void {

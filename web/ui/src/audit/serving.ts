@@ -13,11 +13,21 @@ export class Serving {
   readonly #line: readonly Arrival[]; // by place, grows with every draw
   readonly #pace: Pace;
   #called = 0; // the serving pointer: all places up to it are called
+  #done = 0;
 
   constructor(policy: EntryOf<"room">, line: readonly Arrival[]) {
     this.#policy = policy;
     this.#line = line;
     this.#pace = new Pace(policy.starts, policy.perMinute);
+  }
+
+  get paused(): boolean {
+    return this.#pace.paused;
+  }
+
+  /** How many tickets are called, or were skipped before that: they are not in line. */
+  get done(): number {
+    return this.#done;
   }
 
   call({ time, lane, position }: EntryOf<"call">): void {
@@ -32,6 +42,7 @@ export class Serving {
     this.#pace.spend(time, calls);
     for (const arrival of called) arrival.calledAt = this.#pace.clock(time);
     this.#called = Number(position);
+    this.#done += calls;
   }
 
   admit({ time, ticket, pass }: EntryOf<"admit">, arrival: Arrival | undefined): void {
@@ -52,6 +63,7 @@ export class Serving {
       must("skip", this.#left(time, calledAt) <= 0, "a no-show with time left to claim");
     }
     if (calledAt !== undefined) this.#pace.giveBack(time);
+    else this.#done++;
     arrival.settled = "skipped";
   }
 

@@ -96,6 +96,9 @@ const changes = {
   pause: {},
   resume: {},
   message: { message: hash },
+  open: {},
+  shut: {},
+  unguarded: { from: time, until: time, requests: uint63 },
 };
 
 // A form has fields of any types; Values gives their types back.
