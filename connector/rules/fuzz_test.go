@@ -124,6 +124,9 @@ func FuzzParse(f *testing.F) {
 	for _, text := range readVectors(f).Sites {
 		f.Add([]byte(text))
 	}
+	for _, d := range readVectors(f).Documents {
+		f.Add([]byte(d.Text))
+	}
 	f.Fuzz(func(_ *testing.T, text []byte) {
 		s, err := Parse(text)
 		if err != nil {

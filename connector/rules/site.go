@@ -52,9 +52,10 @@ type Mode string
 // Modes.
 const (
 	Always    Mode = "always"
-	Scheduled Mode = "scheduled" // from From on and until Until
-	Off       Mode = "off"       // its rules let everybody through
-	Closed    Mode = "closed"    // nobody gets in, with a pass or without
+	Scheduled Mode = "scheduled"  // from From on and until Until
+	SafetyNet Mode = "safety-net" // while the room's gate is shut
+	Off       Mode = "off"        // its rules let everybody through
+	Closed    Mode = "closed"     // nobody gets in, with a pass or without
 )
 
 // Bind is what a visitor's session is tied to.
@@ -152,12 +153,8 @@ func Parse(text []byte) (*Site, error) {
 	if _, err := d.Token(); err != io.EOF { //nolint:errorlint // never wrapped
 		return nil, invalid("", "must end after the object")
 	}
-	var tree any
-	if err := json.Unmarshal(text, &tree); err != nil {
-		return nil, invalid("", "must be a JSON object: "+err.Error())
-	}
-	if name := inexact(tree, false); name != "" {
-		return nil, invalid(name, "is no member: names are in lower case")
+	if field, detail := misnamed(json.NewDecoder(bytes.NewReader(text)), "", false); detail != "" {
+		return nil, invalid(field, detail)
 	}
 	c := checker{site: &s}
 	c.check()
@@ -178,28 +175,54 @@ var members = map[string]bool{
 	"equals": false, "prefix": false, "suffix": false, "glob": false, "in": false, "any": false, "not": false,
 }
 
-// inexact returns the name of a member that is only nearly one: Go takes other
-// spellings, and the rest of the world does not.
-func inexact(v any, isFree bool) string {
-	switch v := v.(type) {
-	case []any:
-		for _, each := range v {
-			if name := inexact(each, false); name != "" {
-				return name
-			}
+// misnamed looks at the names of all members of a value: one that is only
+// nearly a name, which Go takes and the rest of the world does not, or that is
+// there twice, of which programs take one or the other. It returns the place
+// and what is wrong; nothing: all is well. The value has been read before, so
+// that its syntax is fine.
+func misnamed(d *json.Decoder, at string, isFree bool) (field, detail string) {
+	token, err := d.Token()
+	if err != nil {
+		return at, "must be JSON: " + err.Error()
+	}
+	switch token {
+	case json.Delim('['):
+		for i := 0; d.More() && detail == ""; i++ {
+			field, detail = misnamed(d, fmt.Sprintf("%s[%d]", at, i), false)
 		}
-	case map[string]any:
-		for name, each := range v {
-			free, ok := members[name]
-			if !ok && !isFree {
-				return name
-			}
-			if found := inexact(each, free && !isFree); found != "" {
-				return found
-			}
+	case json.Delim('{'):
+		field, detail = misnamedMember(d, at, isFree)
+	default:
+		return "", ""
+	}
+	if detail == "" {
+		_, _ = d.Token() // the end of the list or object
+	}
+	return field, detail
+}
+
+func misnamedMember(d *json.Decoder, at string, isFree bool) (field, detail string) {
+	seen := map[string]bool{}
+	for d.More() {
+		token, err := d.Token()
+		name, _ := token.(string)
+		if err != nil {
+			return at, "must be JSON: " + err.Error()
+		}
+		place := strings.TrimPrefix(at+"."+name, ".")
+		free, ok := members[name]
+		if !ok && !isFree {
+			return place, "is no member: names are in lower case"
+		}
+		if seen[name] {
+			return place, "must be there once"
+		}
+		seen[name] = true
+		if field, detail = misnamed(d, place, free && !isFree); detail != "" {
+			return field, detail
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // checker collects problems, fills in what is not said, and compiles.
@@ -284,9 +307,9 @@ func (c *checker) address(at string, r Room) string {
 
 func (c *checker) mode(at string, r Room) {
 	switch r.Mode {
-	case Always, Off, Closed, Scheduled:
+	case Always, Off, Closed, Scheduled, SafetyNet:
 	default:
-		c.add(at+".mode", "must be always, scheduled, off or closed")
+		c.add(at+".mode", "must be always, scheduled, safety-net, off or closed")
 	}
 	hasTime := r.From != nil || r.Until != nil
 	switch {

@@ -11,6 +11,12 @@ import (
 // vectors are what every connector must decide, with their sites.
 type vectors struct {
 	Sites map[string]json.RawMessage `json:"sites"`
+	// Documents are texts that are rules, or are not.
+	Documents []struct {
+		Name  string `json:"name"`
+		Text  string `json:"text"`
+		Valid bool   `json:"valid"`
+	} `json:"documents"`
 	Cases []struct {
 		Name    string    `json:"name"`
 		Site    string    `json:"site"`
@@ -69,6 +75,21 @@ func TestVectors(t *testing.T) {
 		got := sites[c.Site].Decide(&Request{Method: c.Request.Method, Host: c.Request.Host, Target: c.Request.Target, Header: c.Request.Header, Client: c.Request.Client}, c.Now)
 		if got.Outcome.String() != c.Decision.Outcome || got.Room != c.Decision.Room || got.Rule != c.Decision.Rule {
 			t.Errorf("%s: %s %q by rule %q, want %+v", c.Name, got.Outcome, got.Room, got.Rule, c.Decision)
+		}
+	}
+}
+
+// TestDocuments reads texts of which some are no rules, though JSON parsers
+// that take one of two members with the same name would read some.
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	v := readVectors(t)
+	if len(v.Documents) < 20 {
+		t.Errorf("%d documents, want at least 20", len(v.Documents))
+	}
+	for _, d := range v.Documents {
+		if _, err := Parse([]byte(d.Text)); (err == nil) != d.Valid {
+			t.Errorf("%s: %v, want valid: %t", d.Name, err, d.Valid)
 		}
 	}
 }
