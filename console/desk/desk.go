@@ -62,7 +62,7 @@ type Desk struct{ Options }
 // New returns a desk.
 func New(o Options) *Desk { return &Desk{o} }
 
-// Record notes an act that is done, for packages that do things themselves.
+// Record notes an act that is done, for packages that note nothing before.
 func (d *Desk) Record(ctx context.Context, actor account.Actor, verb, object string, detail map[string]any) error {
 	act, err := newAct(actor, verb, object, detail)
 	if err != nil {
@@ -100,8 +100,9 @@ func storable(text []byte) []byte {
 	})
 }
 
-// act notes what is about to be done, does it, and notes the outcome.
-func (d *Desk) act(ctx context.Context, actor account.Actor, verb, object string, detail map[string]any, do func() error) error {
+// Do notes what is about to be done, does it, and notes the outcome; for packages
+// that do things themselves, too.
+func (d *Desk) Do(ctx context.Context, actor account.Actor, verb, object string, detail map[string]any, do func() error) error {
 	note, err := newAct(actor, verb, object, detail)
 	if err != nil {
 		return err
@@ -129,7 +130,7 @@ func outcomeOf(err error) pgdesk.Outcome {
 	if invalid || refused {
 		return pgdesk.Refused
 	}
-	for _, target := range []error{ErrChanged, ErrDraftUnknown, ErrNotEnded, account.ErrForbidden, room.ErrNotFound, room.ErrExists, room.ErrTicketUnknown, room.ErrSettled, room.ErrNotPull, room.ErrClosed, rehearse.ErrRunning, rehearse.ErrBusy, rehearse.ErrUnknown} {
+	for _, target := range []error{ErrChanged, ErrDraftUnknown, ErrNotEnded, account.ErrForbidden, account.ErrNotFound, account.ErrExists, account.ErrTooMany, room.ErrNotFound, room.ErrExists, room.ErrTicketUnknown, room.ErrSettled, room.ErrNotPull, room.ErrClosed, rehearse.ErrRunning, rehearse.ErrBusy, rehearse.ErrUnknown} {
 		if errors.Is(err, target) {
 			return pgdesk.Refused
 		}

@@ -135,7 +135,7 @@ func (d *Desk) DeleteDraft(ctx context.Context, actor account.Actor, id uuid.UUI
 	if !actor.May(account.Operate) {
 		return account.ErrForbidden
 	}
-	return d.act(ctx, actor, "draft.delete", id.String(), nil, func() error {
+	return d.Do(ctx, actor, "draft.delete", id.String(), nil, func() error {
 		err := d.Store.DeleteDraft(ctx, actor.Org, id)
 		if errors.Is(err, pgdesk.ErrNotFound) {
 			return ErrDraftUnknown

@@ -39,7 +39,7 @@ func (d *Desk) RehearseDraft(ctx context.Context, actor account.Actor, id uuid.U
 }
 
 func (d *Desk) rehearse(ctx context.Context, actor account.Actor, object string, of uuid.UUID, c room.Config, p rehearse.Plan) (started rehearse.Rehearsal, err error) {
-	err = d.act(ctx, actor, "rehearsal.start", object, map[string]any{"visitors": p.Visitors}, func() error {
+	err = d.Do(ctx, actor, "rehearsal.start", object, map[string]any{"visitors": p.Visitors}, func() error {
 		started, err = d.Rehearsals.Start(ctx, pgroom.Owner{Org: actor.Org, RehearsalOf: &of}, c, p)
 		return err
 	})
@@ -60,5 +60,5 @@ func (d *Desk) StopRehearsal(ctx context.Context, actor account.Actor, slug stri
 	if !actor.May(account.Operate) {
 		return account.ErrForbidden
 	}
-	return d.act(ctx, actor, "rehearsal.stop", slug, nil, func() error { return d.Rehearsals.Stop(ctx, actor.Org, slug) })
+	return d.Do(ctx, actor, "rehearsal.stop", slug, nil, func() error { return d.Rehearsals.Stop(ctx, actor.Org, slug) })
 }

@@ -128,7 +128,7 @@ func (d *Desk) Create(ctx context.Context, actor account.Actor, c room.Config, p
 		}
 		owner.Host = &p.Host
 	}
-	err = d.act(ctx, actor, "room.create", c.Slug, map[string]any{"title": c.Title, "host": p.Host, "rehearsal": p.RehearsalOf != nil}, func() error {
+	err = d.Do(ctx, actor, "room.create", c.Slug, map[string]any{"title": c.Title, "host": p.Host, "rehearsal": p.RehearsalOf != nil}, func() error {
 		r, err = d.Rooms.CreateFor(ctx, owner, c)
 		return err
 	})
@@ -153,7 +153,7 @@ func (d *Desk) Amend(ctx context.Context, actor account.Actor, slug string, a ro
 	if err != nil {
 		return nil, err
 	}
-	return r, d.act(ctx, actor, "room.amend", slug, amended(r, a), func() error {
+	return r, d.Do(ctx, actor, "room.amend", slug, amended(r, a), func() error {
 		if match == nil {
 			return r.Amend(ctx, a)
 		}
@@ -216,7 +216,7 @@ func (d *Desk) control(ctx context.Context, actor account.Actor, scope account.S
 		detail = map[string]any{}
 	}
 	detail["size"] = r.Snapshot().Size
-	return r, d.act(ctx, actor, verb, slug, detail, func() error { return do(r) })
+	return r, d.Do(ctx, actor, verb, slug, detail, func() error { return do(r) })
 }
 
 // Pause holds all calls; joins go on.
