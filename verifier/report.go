@@ -176,6 +176,7 @@ func (a *auditor) notProven() []string {
 		"That every arrival is a person of its own: fake arrivals before a freeze dilute everybody's chance evenly.",
 		"That nobody was turned away: refusing a join leaves no receipt.",
 		"That nobody holds several tickets.",
+		"That nobody entered the site past the line: how its doors are kept is not in the transcript, but when they were open is, as the operator says.",
 		"That people were called as fast as the policy allows.",
 		"That the times are true: they are the operator's word.",
 	}
@@ -186,8 +187,7 @@ func (a *auditor) notProven() []string {
 	}
 	add(a.trust.VKey == "", "That the log is the operator's: its key was taken from the transcript itself. Get the key elsewhere.")
 	add(a.trust.Kept == nil, "That nothing was rewritten before now: no checkpoint of an earlier audit was given.")
-	s, n := &a.state, a.state.Counts()
-	p, r := s.Policy(), a.report
+	s, n, p, r := &a.state, a.state.Counts(), a.state.Policy(), a.report
 	add(p.Beacon == nil, "That the draws could not be foreseen: without a beacon the operator could have tried out outcomes before each freeze.")
 	add(p.Beacon != nil && !a.checkBeacon(), "That the draws could not be foreseen: whoever runs the beacon %.16s knows its rounds in advance, and you have not said that you trust it.", r.Beacon)
 	add(r.Draws > r.Vouched && p.Beacon != nil, "That each freeze came before its beacon round: for %d of %d draws too few witnesses that you know had cosigned it, so its time is the operator's word.", r.Draws-r.Vouched, r.Draws)
