@@ -3,6 +3,7 @@ package room
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -165,6 +166,7 @@ func (d *fields) settings() (c SettingsChange) {
 // storedSettings are the settings as they were read from the database.
 type storedSettings struct {
 	Settings
+	queueIt storedQueueIt
 	version int64
 }
 
@@ -181,7 +183,12 @@ func (r *Room) changeSettings(ctx context.Context, c SettingsChange) error {
 		brand := c.Brand.stored()
 		c.Brand = &brand
 	}
-	change, err := json.Marshal(c)
+	return r.mergeSettings(ctx, c)
+}
+
+// mergeSettings stores members of the settings, and takes what comes out of it.
+func (r *Room) mergeSettings(ctx context.Context, members any) error {
+	change, err := json.Marshal(members)
 	if err != nil {
 		return fmt.Errorf("write settings: %w", err)
 	}
@@ -207,7 +214,7 @@ func (r *Room) readSettings(ctx context.Context, version int64) error {
 // takeSettings takes stored settings unless newer ones are known.
 func (r *Room) takeSettings(stored pgroom.Settings) error {
 	next := &storedSettings{version: stored.Version}
-	if err := json.Unmarshal(stored.JSON, &next.Settings); err != nil {
+	if err := errors.Join(json.Unmarshal(stored.JSON, &next.Settings), json.Unmarshal(stored.JSON, &next.queueIt)); err != nil {
 		return fmt.Errorf("read settings: %w", err)
 	}
 	for {
