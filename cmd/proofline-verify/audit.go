@@ -77,7 +77,7 @@ func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 	if err != nil {
 		return unreadable(err)
 	}
-	if err := f.print(t, done.Report); err != nil {
+	if err := f.print(t, done); err != nil {
 		return unreadable(err)
 	}
 	if err := f.writePage(done); err != nil {
@@ -200,11 +200,11 @@ func (f *auditFlags) writePage(a *report.Audit) error {
 	return source.WriteFile(f.html, page.Bytes())
 }
 
-func (f *auditFlags) print(t *terminal, r *verifier.Report) error {
+func (f *auditFlags) print(t *terminal, a *report.Audit) error {
 	if !f.json {
-		return t.printReport(r)
+		return t.printReport(a.Report, a.Story)
 	}
-	return writeJSON(t.out, r)
+	return writeJSON(t.out, a.Report)
 }
 
 func writeJSON(w io.Writer, v any) error {

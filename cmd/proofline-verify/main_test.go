@@ -157,7 +157,7 @@ func TestColour(t *testing.T) {
 		{false, nil, false},
 	} {
 		term, out, _ := on(c.attached, c.env)
-		if err := term.printReport(r); err != nil {
+		if err := term.printReport(r, nil); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(out.String(), "\x1b["); got != c.want {

@@ -14,7 +14,7 @@ import (
 // found, what would have been found, what happened, and what nobody can see.
 func (t *terminal) printStats(out statsOutput) error {
 	if out.Statistics == nil {
-		if err := t.printReport(out.Audit); err != nil {
+		if err := t.printReport(out.Audit, nil); err != nil {
 			return err
 		}
 		_, err := fmt.Fprint(t.out, "\nNo statistics: they would say nothing about a room that fails its audit.\n")

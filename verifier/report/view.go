@@ -171,7 +171,7 @@ func (p *page) tables() {
 	paused := fairness.Time(-1)
 	for i := range s.Amends[:min(len(s.Amends), maxAmendRows)] {
 		a := &s.Amends[i]
-		v := amendView{moment(a.Time), changeWords(a), p.entry(a.Entry)}
+		v := amendView{moment(a.Time), a.words(), p.entry(a.Entry)}
 		switch {
 		case a.Change == fairness.ChangePause:
 			paused = a.Time

@@ -56,8 +56,10 @@ func (p *page) verdict() (headline, quote string) {
 	return "Verified: the queue followed its published rules", quote
 }
 
-// changeWords say what an amendment changed.
-func changeWords(a *Amend) string {
+// String says what an amendment changed, and when.
+func (a *Amend) String() string { return moment(a.Time) + ": " + a.words() }
+
+func (a *Amend) words() string {
 	switch a.Change {
 	case fairness.ChangeOutflow:
 		most := "no limit of people at once"
