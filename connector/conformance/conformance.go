@@ -33,8 +33,8 @@ type Case struct {
 	Method string   `json:"method"`
 	Target string   `json:"target"`           // as it stands in the request line
 	Header []string `json:"header,omitempty"` // such as "Accept: text/html"
-	// Want is "site", "room", "entered" (a cookie, and 303 to Location) or
-	// "refused" (4xx, not to the room).
+	// Want is "site", "room", "entered" (a cookie, and 303 to Location),
+	// "refused" (4xx, not to the room) or "connector" (200, not from the site).
 	Want     string `json:"want"`
 	Status   int    `json:"status,omitempty"`   // 0: any that fits
 	Location string `json:"location,omitempty"` // where it leads; empty: not looked at
@@ -187,6 +187,8 @@ func (c *Case) check(t *testing.T, room *Room, r reply) {
 		got = "room"
 	case r.status == http.StatusSeeOther && len(r.cookies) == 1:
 		got = "entered"
+	case r.status == http.StatusOK:
+		got = "connector"
 	case r.status < 400 || r.status >= 500:
 		got = "something else"
 	}

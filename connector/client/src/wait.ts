@@ -1,0 +1,148 @@
+// Leads a page to its waiting room when what it fetches has to wait there: see
+// README.md.
+import { wordsFor } from "./words.ts";
+
+/** Options of watch. */
+export interface Options {
+  /** mode is "lead", or "dialog": the visitor is asked first. */
+  mode?: "lead" | "dialog";
+  /** hosts are others of the site, with their port if they have one: what they answer counts too. */
+  hosts?: readonly string[];
+}
+
+/** Memory is what a tab knows when a page is loaded again: the page that was left, or when the visitor came back. */
+interface Memory {
+  page?: string;
+  hash?: string;
+  back?: number;
+}
+
+const memoryName = "proofline-wait"; // in the storage of the tab
+const watched = Symbol.for(memoryName); // a member of the window when watch was called
+const soon = 600_000; // milliseconds after a return in which nobody is led away unasked
+const slow = 30_000; // milliseconds after which a way that was not taken is forgotten
+
+let isAsking = false;
+let isTaken = false; // the visitor is on the way to a room
+let isQuiet = false; // the visitor does not want to, and has done nothing since
+
+/** watch looks at what fetch and XMLHttpRequest get, from now on. Another call changes nothing. */
+export function watch({ mode, hosts = [] }: Options = {}): void {
+  if (Object.hasOwn(window, watched)) return;
+  Object.defineProperty(window, watched, {});
+  arrive();
+  addEventListener("pageshow", ({ persisted }) => {
+    if (!persisted) return;
+    isTaken = false; // the back button shows the page as it was
+    arrive();
+  });
+
+  const look = (from: string, status: number, header: (name: string) => string | null): void => {
+    if (status !== 403 || isTaken || !isOwn(from, hosts)) return;
+    const room = header("Proofline-Queue") ?? "";
+    const join = joinURL(room);
+    if (!join || !dispatchEvent(new CustomEvent("proofline:queue", { cancelable: true, detail: { room, join } })) || window !== top) return;
+    if (mode === "dialog" || isSoon()) ask(join);
+    else go(join);
+  };
+
+  window.fetch = new Proxy(fetch, {
+    apply(send, self, args) {
+      const answer = Reflect.apply(send, self, args) as Promise<Response>;
+      answer.then(
+        (r) => look(r.url, r.status, (name) => r.headers.get(name)),
+        () => {}, // is for the page
+      );
+      return answer;
+    },
+  });
+  const { prototype } = XMLHttpRequest;
+  prototype.send = new Proxy(prototype.send, {
+    apply(send, self: XMLHttpRequest, args) {
+      self.addEventListener("loadend", () => look(self.responseURL, self.status, (name) => self.getResponseHeader(name)), { once: true });
+      return Reflect.apply(send, self, args) as void;
+    },
+  });
+}
+
+function isOwn(url: string, hosts: readonly string[]): boolean {
+  const { origin, host } = new URL(url, location.href);
+  return origin === location.origin || hosts.includes(host);
+}
+
+/** page is the address that the visitor is to come back to. Rooms take none with a fragment. */
+const page = (): string => location.href.replace(/#.*/, "");
+
+/** joinURL returns where to join; undefined: a room cannot be there. */
+function joinURL(room: string): string | undefined {
+  try {
+    const url = new URL(room);
+    url.searchParams.set("to", page());
+    return /^https?:$/.test(url.protocol) ? url.href : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function go(join: string): void {
+  isTaken = true;
+  setTimeout(() => (isTaken = false), slow);
+  keep({ page: page(), hash: location.hash });
+  location.assign(join);
+}
+
+function ask(join: string): void {
+  if (isAsking || isQuiet) return;
+  isAsking = true;
+  const [lang, question, yes, no] = wordsFor(document.documentElement.lang || navigator.language);
+  const dialog = make("dialog", { className: "proofline-queue", lang, dir: lang === "ar" ? "rtl" : "ltr" });
+  const text = make("p", { id: "proofline-queue", textContent: question });
+  dialog.setAttribute("aria-labelledby", text.id);
+  dialog.style.maxWidth = "24em";
+  dialog.append(text, button(yes, () => go(join)), " ", button(no, () => dialog.close()));
+  dialog.onclose = () => {
+    dialog.remove();
+    isAsking = false;
+    isQuiet = true;
+    for (const kind of ["click", "keydown"]) addEventListener(kind, () => (isQuiet = false), { once: true, capture: true });
+  };
+  (document.body ?? document.documentElement).append(dialog);
+  dialog.showModal();
+}
+
+function make<K extends keyof HTMLElementTagNameMap>(name: K, what: Partial<HTMLElementTagNameMap[K]>): HTMLElementTagNameMap[K] {
+  return Object.assign(document.createElement(name), what);
+}
+
+const button = (textContent: string, onclick: () => void): HTMLElement => make("button", { type: "button", textContent, onclick });
+
+/** arrive keeps that the visitor is back, and gives the address its fragment again. */
+function arrive(): void {
+  const left = recall();
+  if (!left?.page) return;
+  if (left.page === page() && left.hash && !location.hash) history.replaceState(history.state, "", left.hash);
+  keep({ back: Date.now() });
+}
+
+/** isSoon tells whether the visitor came back a moment ago, or nobody can know. */
+function isSoon(): boolean {
+  const memory = recall();
+  return !memory || Date.now() - (memory.back ?? 0) < soon;
+}
+
+/** recall returns what the tab knows; undefined: it may keep nothing. */
+function recall(): Memory | undefined {
+  try {
+    return JSON.parse(sessionStorage.getItem(memoryName) ?? "{}") as Memory;
+  } catch {
+    return undefined;
+  }
+}
+
+function keep(memory: Memory): void {
+  try {
+    sessionStorage.setItem(memoryName, JSON.stringify(memory));
+  } catch {
+    // nothing can be kept: the visitor was asked for that
+  }
+}

@@ -1,0 +1,24 @@
+/** What the event says. */
+export interface Queue {
+  /** The address of the waiting room. */
+  room: string;
+  /** The same, with the page that the visitor comes back to. */
+  join: string;
+}
+
+export interface Options {
+  /** "lead" to the room at once (the default), or ask in a "dialog" first. */
+  mode?: "lead" | "dialog";
+  /** Other hosts of the site whose answers count, such as "api.example.com". */
+  hosts?: readonly string[];
+}
+
+/** Looks at what fetch and XMLHttpRequest get, from now on. Another call changes nothing. */
+export function watch(options?: Options): void;
+
+declare global {
+  interface WindowEventMap {
+    /** Something has to wait. Cancelled, the page is not led away. */
+    "proofline:queue": CustomEvent<Queue>;
+  }
+}

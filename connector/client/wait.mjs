@@ -1,0 +1,131 @@
+// src/words.ts
+var english = ["There is a waiting line. Join it?", "Join the line", "Not now"];
+var others = {
+  de: ["Hier gibt es eine Warteschlange. Möchten Sie sich anstellen?", "Anstellen", "Jetzt nicht"],
+  es: ["Hay una fila de espera. ¿Quieres ponerte en ella?", "Ponerme en la fila", "Ahora no"],
+  fr: ["Il y a une file d’attente. Voulez-vous la rejoindre ?", "Rejoindre la file", "Pas maintenant"],
+  it: ["C’è una fila d’attesa. Vuoi metterti in fila?", "Mettiti in fila", "Non ora"],
+  pt: ["Há uma fila de espera. Quer entrar nela?", "Entrar na fila", "Agora não"],
+  ja: ["待ち列があります。並びますか？", "列に並ぶ", "今はやめる"],
+  ar: ["يوجد طابور انتظار. هل تريد الانضمام إليه؟", "الانضمام إلى الطابور", "ليس الآن"]
+};
+function wordsFor(tag) {
+  const lang = tag.slice(0, 2).toLowerCase();
+  const words = others[lang];
+  return words ? [lang, ...words] : ["en", ...english];
+}
+
+// src/wait.ts
+var memoryName = "proofline-wait";
+var watched = Symbol.for(memoryName);
+var soon = 6e5;
+var slow = 3e4;
+var isAsking = false;
+var isTaken = false;
+var isQuiet = false;
+function watch({ mode, hosts = [] } = {}) {
+  if (Object.hasOwn(window, watched)) return;
+  Object.defineProperty(window, watched, {});
+  arrive();
+  addEventListener("pageshow", ({ persisted }) => {
+    if (!persisted) return;
+    isTaken = false;
+    arrive();
+  });
+  const look = (from, status, header) => {
+    if (status !== 403 || isTaken || !isOwn(from, hosts)) return;
+    const room = header("Proofline-Queue") ?? "";
+    const join = joinURL(room);
+    if (!join || !dispatchEvent(new CustomEvent("proofline:queue", { cancelable: true, detail: { room, join } })) || window !== top) return;
+    if (mode === "dialog" || isSoon()) ask(join);
+    else go(join);
+  };
+  window.fetch = new Proxy(fetch, {
+    apply(send, self, args) {
+      const answer = Reflect.apply(send, self, args);
+      answer.then(
+        (r) => look(r.url, r.status, (name) => r.headers.get(name)),
+        () => {
+        }
+        // is for the page
+      );
+      return answer;
+    }
+  });
+  const { prototype } = XMLHttpRequest;
+  prototype.send = new Proxy(prototype.send, {
+    apply(send, self, args) {
+      self.addEventListener("loadend", () => look(self.responseURL, self.status, (name) => self.getResponseHeader(name)), { once: true });
+      return Reflect.apply(send, self, args);
+    }
+  });
+}
+function isOwn(url, hosts) {
+  const { origin, host } = new URL(url, location.href);
+  return origin === location.origin || hosts.includes(host);
+}
+var page = () => location.href.replace(/#.*/, "");
+function joinURL(room) {
+  try {
+    const url = new URL(room);
+    url.searchParams.set("to", page());
+    return /^https?:$/.test(url.protocol) ? url.href : void 0;
+  } catch {
+    return void 0;
+  }
+}
+function go(join) {
+  isTaken = true;
+  setTimeout(() => isTaken = false, slow);
+  keep({ page: page(), hash: location.hash });
+  location.assign(join);
+}
+function ask(join) {
+  if (isAsking || isQuiet) return;
+  isAsking = true;
+  const [lang, question, yes, no] = wordsFor(document.documentElement.lang || navigator.language);
+  const dialog = make("dialog", { className: "proofline-queue", lang, dir: lang === "ar" ? "rtl" : "ltr" });
+  const text = make("p", { id: "proofline-queue", textContent: question });
+  dialog.setAttribute("aria-labelledby", text.id);
+  dialog.style.maxWidth = "24em";
+  dialog.append(text, button(yes, () => go(join)), " ", button(no, () => dialog.close()));
+  dialog.onclose = () => {
+    dialog.remove();
+    isAsking = false;
+    isQuiet = true;
+    for (const kind of ["click", "keydown"]) addEventListener(kind, () => isQuiet = false, { once: true, capture: true });
+  };
+  (document.body ?? document.documentElement).append(dialog);
+  dialog.showModal();
+}
+function make(name, what) {
+  return Object.assign(document.createElement(name), what);
+}
+var button = (textContent, onclick) => make("button", { type: "button", textContent, onclick });
+function arrive() {
+  const left = recall();
+  if (!left?.page) return;
+  if (left.page === page() && left.hash && !location.hash) history.replaceState(history.state, "", left.hash);
+  keep({ back: Date.now() });
+}
+function isSoon() {
+  const memory = recall();
+  return !memory || Date.now() - (memory.back ?? 0) < soon;
+}
+function recall() {
+  try {
+    return JSON.parse(sessionStorage.getItem(memoryName) ?? "{}");
+  } catch {
+    return void 0;
+  }
+}
+function keep(memory) {
+  try {
+    sessionStorage.setItem(memoryName, JSON.stringify(memory));
+  } catch {
+  }
+}
+export {
+  watch
+};
+// 1a95d75523cb28b9
