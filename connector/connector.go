@@ -36,6 +36,11 @@ const (
 	maxToken     = 2048             // bytes of a pass
 	maxQueued    = 4096             // touches and releases under way
 	maxOver      = 100_000          // sessions known to be over, and passes to be used up
+	maxLive      = 200_000          // free sessions of a room that are known here
+	maxNews      = 2_000            // ids of a kind and room in a report
+	maxSlides    = 4                // times its length that a free session lasts at most
+	liveAgain    = 10 * time.Second // between looks at which free sessions are over
+	answerLate   = 5 * time.Second  // after which the latest answer to a report does not count
 	maxIntervals = 100              // remembered openings of a room
 )
 
@@ -77,9 +82,10 @@ type Connector struct {
 
 // state is what follows from the rules.
 type state struct {
-	site  *rules.Site
-	doors map[string]*door // by name
-	byURL map[string]*door
+	site   *rules.Site
+	serial uint64           // of signed rules
+	doors  map[string]*door // by name
+	byURL  map[string]*door
 }
 
 // New returns a connector that runs until [Connector.Close]. Errors: [ErrKey],
@@ -133,7 +139,7 @@ func (c *Connector) Close() {
 // use takes rules into force. Rooms that stay keep what is known of them.
 // Error: [ErrPage].
 func (c *Connector) use(site *rules.Site) error {
-	next := &state{site, map[string]*door{}, map[string]*door{}}
+	next := &state{site: site, doors: map[string]*door{}, byURL: map[string]*door{}}
 	old := c.current.Load()
 	for name, r := range site.Rooms {
 		if r.Failure == rules.Page && len(c.options.Page) == 0 {

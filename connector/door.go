@@ -52,6 +52,8 @@ type link struct {
 	since    time.Time  // out of reach since then; zero: it is not
 	latest   time.Time  // of the failures since then
 	openings []Opening
+
+	gate gate // has its own lock
 }
 
 // Opening is a time in which everybody was let through, as a room was out of

@@ -14,10 +14,10 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// Visitor is who is let through with a pass.
+// Visitor is who is let through with a session.
 type Visitor struct {
 	Room   string // its name in the rules
-	Ticket string // as the room's transcript has it
+	Ticket string // as the room's transcript has it; empty: the visitor did not have to wait
 }
 
 type visitorKey struct{}
@@ -71,9 +71,12 @@ func (c *Connector) Allows(h http.Header, r *http.Request) bool {
 	}
 	c.counts.bypassed.Add(own.bypassed.Load())
 	c.counts.passed.Add(own.passed.Load())
+	c.counts.started.Add(own.started.Load())
 	c.counts.opened.Add(own.opened.Load())
 	if who, ok := VisitorOf(v.request.Context()); ok {
-		h.Set(TicketHeader, who.Ticket)
+		if who.Ticket != "" {
+			h.Set(TicketHeader, who.Ticket)
+		}
 		h.Set(RoomHeader, who.Room)
 	}
 	(&writer{ResponseWriter: discard{h}, c: c, visit: v}).finish()
@@ -93,6 +96,7 @@ type visit struct {
 	door    *door    // nil: no pass is needed
 	session *session // nil: without a pass
 	isDue   bool     // the session slides with the answer
+	isNew   bool     // the session begins with the answer
 }
 
 // inquiry is a request that is looked at.
@@ -167,13 +171,21 @@ func targetOf(r *http.Request) string {
 // wait lets a request through that has a session.
 func (q *inquiry) wait(d *door) *visit {
 	s := new(session)
-	if !q.find(q.r, d, q.client, q.now, s) {
-		return q.withoutPass(d)
+	if q.find(q.r, d, q.client, q.now, s) {
+		q.counts.passed.Add(1)
+		return &visit{asVisitor(q.r, d, s), d, s, s.isDue(q.now), false}
 	}
-	q.counts.passed.Add(1)
-	v := &visit{door: d, session: s, isDue: s.isDue(q.now)}
-	v.request = asVisitor(q.r, Visitor{d.name, uuidText(s.ticket)})
-	return v
+	if d.Mode == rules.SafetyNet {
+		s, turned := d.link.gate.begin(d, q.client, q.now)
+		if s != nil {
+			q.counts.started.Add(1)
+			return &visit{asVisitor(q.r, d, s), d, s, false, true}
+		}
+		if turned {
+			q.counts.turned.Add(1)
+		}
+	}
+	return q.withoutPass(d)
 }
 
 // withoutPass leads to the line, if there is one.
@@ -326,10 +338,16 @@ func scrubbed(h http.Header) http.Header {
 }
 
 // asVisitor returns the request as the site gets it from a visitor.
-func asVisitor(r *http.Request, v Visitor) *http.Request {
+func asVisitor(r *http.Request, d *door, s *session) *http.Request {
+	v := Visitor{Room: d.name}
+	if !s.isFree() {
+		v.Ticket = uuidText(s.ticket)
+	}
 	out := r.WithContext(context.WithValue(r.Context(), visitorKey{}, v))
 	out.Header = scrubbed(r.Header)
-	out.Header[TicketHeader] = []string{v.Ticket}
+	if v.Ticket != "" {
+		out.Header[TicketHeader] = []string{v.Ticket}
+	}
 	out.Header[RoomHeader] = []string{v.Room}
 	return out
 }

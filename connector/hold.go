@@ -74,7 +74,7 @@ func holdFor(acceptLanguage []string) holdPage {
 // hold asks to come back, not everybody at once.
 func (q *inquiry) hold() *visit {
 	q.counts.held.Add(1)
-	wait := strconv.Itoa(10 + rand.IntN(10)) //nolint:gosec // spreads visitors, nothing else
+	wait := strconv.Itoa(10 + rand.IntN(10))
 	h := q.answer()
 	h.Set("Retry-After", wait)
 	if !isNavigation(q.r) {

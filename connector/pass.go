@@ -73,7 +73,7 @@ func (c *Connector) verify(ctx context.Context, d *door, token string) (claims, 
 	var isTicket, isPass bool
 	out.ticket, isTicket = parseUUID(said.Subject)
 	out.pass, isPass = parseUUID(said.ID)
-	if !isTicket || !isPass {
+	if !isTicket || !isPass || out.ticket == [16]byte{} {
 		return claims{}, errPass
 	}
 	return out, nil

@@ -26,6 +26,10 @@ func (c *Connector) touch(d *door, s *session, now time.Time) bool {
 	if !c.touched.begin(s.pass, now, again) {
 		return false
 	}
+	if s.isFree() {
+		d.link.gate.stay(s, now)
+		return true
+	}
 	return c.queue(job{d, s.pass, s.most, s.token, "touch"})
 }
 
@@ -33,6 +37,10 @@ func (c *Connector) touch(d *door, s *session, now time.Time) bool {
 func (c *Connector) release(d *door, s *session) {
 	c.over.add(s.pass, s.most, c.options.Now().UnixMilli())
 	c.counts.released.Add(1)
+	if s.isFree() {
+		d.link.gate.end(s)
+		return
+	}
 	c.queue(job{d, s.pass, s.most, s.token, "release"})
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/proofline/proofline/connector/rules"
 )
 
 // CookiePrefix and the room's name are the name of a session's cookie.
@@ -21,14 +23,14 @@ const CookiePrefix = "__Host-proofline-pass."
 // milliseconds since 1970.
 type session struct {
 	room   [8]byte  // which room: see tagOf
-	ticket [16]byte // whose
-	pass   [16]byte // of which pass
+	ticket [16]byte // whose; zero: of a free session
+	pass   [16]byte // of which pass; of a free session its own id
 	issued int64    // when this cookie was made
 	ends   int64    // unless the visitor is active
 	most   int64    // beyond which nothing helps
 	length int64    // how long it lasts from each touch on
 	bind   [8]byte  // the network it is tied to, zero for none
-	token  string   // the pass, which touches and releases show
+	token  string   // the pass, which touches and releases show; of a free session none
 }
 
 // fixedSize is that of a session's members but the token.
@@ -156,11 +158,17 @@ func (c *Connector) goesOn(v *session, d *door, client netip.Addr, now time.Time
 	if ms := now.UnixMilli(); v.room != d.tag || ms >= v.ends || ms >= v.most {
 		return false
 	}
+	if v.isFree() && d.Mode != rules.SafetyNet {
+		return false
+	}
 	if bound := d.bindOf(client); bound != v.bind {
 		return false
 	}
 	return !c.over.has(v.pass)
 }
+
+// isFree tells whether the session is of a visitor who passed an open gate.
+func (v *session) isFree() bool { return v.ticket == [16]byte{} }
 
 // isDue tells whether it is time to tell the room that the visitor is there.
 func (v *session) isDue(now time.Time) bool {

@@ -10,7 +10,9 @@ import (
 type Stats struct {
 	Bypassed uint64 // requests that needed no pass
 	Passed   uint64 // requests with a session
+	Started  uint64 // requests with which a free session began
 	Queued   uint64 // requests that were led to a room
+	Turned   uint64 // of these: because a gate was open, but not for more of them here
 	Blocked  uint64 // requests that were refused for good
 	Held     uint64 // requests that were asked to come back, as a room was out of reach
 	Opened   uint64 // requests let through without a pass, as a room was out of reach
@@ -20,31 +22,44 @@ type Stats struct {
 	Released uint64 // sessions ended by the site
 	Dropped  uint64 // touches and releases that were lost
 	Panics   uint64 // faults of the connector
+	Reports  uint64 // reports that were answered
+	Serial   uint64 // of the rules, if they are signed; else 0
 	Rooms    map[string]RoomStats
 }
 
-// RoomStats is what is known of a room.
+// RoomStats is what is known of a room. Since a change of its address.
 type RoomStats struct {
 	DownSince time.Time // zero: it can be reached
 	Openings  []Opening // the latest, the oldest first
+
+	// Of rooms in mode safety-net.
+	Gate    string    // [GateOpen] or [GateShut] as last heard; empty: nothing was
+	Heard   time.Time // when that was
+	Free    int       // free sessions that go on, as far as they were here
+	Started uint64    // free sessions that began here
+	Turned  uint64    // visitors led to the line as the gate was open, but not for more of them here
 }
 
 type counts struct {
-	bypassed, passed, queued, blocked, held, opened, redeemed, refused, touches, released, dropped, panics atomic.Uint64
+	bypassed, passed, started, queued, turned, blocked, held, opened, redeemed, refused, touches, released, dropped, panics, reports atomic.Uint64
 }
 
 // Stats returns the counts.
 func (c *Connector) Stats() Stats {
-	n := &c.counts
+	n, now := &c.counts, c.current.Load()
 	s := Stats{
-		Bypassed: n.bypassed.Load(), Passed: n.passed.Load(), Queued: n.queued.Load(), Blocked: n.blocked.Load(), Held: n.held.Load(), Opened: n.opened.Load(),
-		Redeemed: n.redeemed.Load(), Refused: n.refused.Load(), Touches: n.touches.Load(), Released: n.released.Load(), Dropped: n.dropped.Load(), Panics: n.panics.Load(),
-		Rooms: map[string]RoomStats{},
+		Bypassed: n.bypassed.Load(), Passed: n.passed.Load(), Started: n.started.Load(), Queued: n.queued.Load(), Turned: n.turned.Load(),
+		Blocked: n.blocked.Load(), Held: n.held.Load(), Opened: n.opened.Load(), Redeemed: n.redeemed.Load(), Refused: n.refused.Load(),
+		Touches: n.touches.Load(), Released: n.released.Load(), Dropped: n.dropped.Load(), Panics: n.panics.Load(), Reports: n.reports.Load(),
+		Serial: now.serial, Rooms: map[string]RoomStats{},
 	}
-	for name, d := range c.current.Load().doors {
+	for name, d := range now.doors {
+		var room RoomStats
 		d.link.mu.Lock()
-		s.Rooms[name] = RoomStats{d.link.since, slices.Clone(d.link.openings)}
+		room.DownSince, room.Openings = d.link.since, slices.Clone(d.link.openings)
 		d.link.mu.Unlock()
+		d.link.gate.stats(&room)
+		s.Rooms[name] = room
 	}
 	return s
 }

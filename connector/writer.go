@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -23,6 +24,12 @@ func (w *writer) finish() {
 		return
 	}
 	w.isDone = true
+	defer func() {
+		if fault := recover(); fault != nil { // the visitor gets the site's answer
+			w.c.counts.panics.Add(1)
+			w.c.options.Log.Error("connector failed", "fault", fault, "stack", string(debug.Stack()))
+		}
+	}()
 	h := w.Header()
 	commands := h[CommandHeader]
 	delete(h, CommandHeader)
@@ -35,10 +42,23 @@ func (w *writer) finish() {
 		h.Add("Set-Cookie", noCookie(v.door))
 		return
 	}
+	if v.isNew {
+		w.begin(h)
+		return
+	}
 	if now := w.c.options.Now(); v.isDue && !isShared(h) && w.c.touch(v.door, v.session, now) {
 		v.session.slide(now)
 		h.Add("Set-Cookie", w.c.cookieOf(v.door, v.session))
 	}
+}
+
+// begin has a free session begin, or end at once where others would get it.
+func (w *writer) begin(h http.Header) {
+	if isShared(h) {
+		w.visit.door.link.gate.end(w.visit.session)
+		return
+	}
+	h.Add("Set-Cookie", w.c.cookieOf(w.visit.door, w.visit.session))
 }
 
 // isShared tells whether caches may give an answer to others, who must not get
@@ -78,6 +98,7 @@ func (w *writer) Flush() {
 
 // Hijack implements [http.Hijacker].
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	w.finish()
 	return http.NewResponseController(w.ResponseWriter).Hijack()
 }
 

@@ -1,0 +1,224 @@
+package connector
+
+import (
+	"crypto/rand"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Gates of rooms in mode safety-net, as [RoomStats] has them.
+const (
+	GateOpen = "open"
+	GateShut = "shut"
+)
+
+// gate is what a node knows of a room in mode safety-net: whether visitors get
+// in without waiting, how many of them may here, and who did.
+type gate struct {
+	mu      sync.Mutex
+	told    notice    // the latest answer to a report
+	at      time.Time // of it; zero: there was none
+	share   int       // free sessions that may begin until the next answer
+	begun   int       // since the report under way was made
+	recent  recent    // beginnings of the last minute
+	live    map[[16]byte]int64
+	swept   time.Time // when live was rid of what is over
+	started uint64    // since the connector began
+	turned  uint64
+
+	news news
+}
+
+// notice is what the server says about a room.
+type notice struct {
+	isOpen    bool
+	perMinute int
+	maxActive int // 0: no limit
+	nodes     int
+	length    int64 // of sessions, in ms
+}
+
+// news is what the server has not been told. Only the reporter takes from it,
+// and from its beginning.
+type news struct {
+	started, active, ended [][16]byte
+	turned                 uint64
+}
+
+// hear takes the server's answer.
+func (g *gate) hear(n notice, share int, now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.told, g.at = n, now
+	g.share = share - g.begun
+	g.sweep(now, liveAgain)
+}
+
+// begin begins a free session, if one may. turned: the gate is open, but there
+// are too many here.
+func (g *gate) begin(d *door, client netip.Addr, now time.Time) (s *session, turned bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.at.IsZero() || !g.told.isOpen:
+		return nil, false
+	case now.Sub(g.at) > answerLate:
+		if !g.isWithin(now) {
+			return nil, false
+		}
+	case g.share <= 0:
+		g.turned++
+		g.news.turned++
+		return nil, true
+	}
+	s = &session{room: d.tag, issued: now.UnixMilli(), length: g.told.length, bind: d.bindOf(client)}
+	_, _ = rand.Read(s.pass[:]) // never fails
+	s.most = s.issued + maxSlides*s.length
+	s.ends = s.issued + s.length
+	g.share--
+	g.begun++
+	g.started++
+	g.recent.add(now)
+	g.know(s, now)
+	g.news.started = kept(g.news.started, s.pass)
+	return s, false
+}
+
+// isWithin tells whether one more is within this node's part of the limits,
+// which it goes by while reports are not answered.
+func (g *gate) isWithin(now time.Time) bool {
+	if g.recent.count(now)+1 > part(g.told.perMinute, g.told.nodes) {
+		return false
+	}
+	if g.told.maxActive == 0 {
+		return true
+	}
+	most := min(part(g.told.maxActive, g.told.nodes), maxLive)
+	if len(g.live) >= most {
+		g.sweep(now, time.Second)
+	}
+	return len(g.live) < most
+}
+
+// part is a node's part of all, rounded up.
+func part(all, nodes int) int { return (all + max(nodes, 1) - 1) / max(nodes, 1) }
+
+// stay notes that the visitor of a free session is active.
+func (g *gate) stay(s *session, now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.know(s, now)
+	g.news.active = kept(g.news.active, s.pass)
+}
+
+// end notes that a free session is over before its time.
+func (g *gate) end(s *session) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.live, s.pass)
+	g.news.ended = kept(g.news.ended, s.pass)
+}
+
+// know keeps until when a free session goes on. When there are too many,
+// others are forgotten: they count at the server all the same.
+func (g *gate) know(s *session, now time.Time) {
+	if g.live == nil {
+		g.live = map[[16]byte]int64{}
+	}
+	if len(g.live) >= maxLive {
+		g.sweep(now, liveAgain)
+	}
+	for pass := range g.live {
+		if len(g.live) < maxLive {
+			break
+		}
+		delete(g.live, pass)
+	}
+	g.live[s.pass] = min(now.UnixMilli()+s.length, s.most)
+}
+
+// sweep forgets the sessions that are over, at most so often.
+func (g *gate) sweep(now time.Time, every time.Duration) {
+	if now.Sub(g.swept) < every {
+		return
+	}
+	g.swept = now
+	for pass, ends := range g.live {
+		if ends <= now.UnixMilli() {
+			delete(g.live, pass)
+		}
+	}
+}
+
+// stats says what is known of the gate; false: nothing.
+func (g *gate) stats(s *RoomStats) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.Free, s.Started, s.Turned, s.Heard = len(g.live), g.started, g.turned, g.at
+	switch {
+	case g.at.IsZero():
+	case g.told.isOpen:
+		s.Gate = GateOpen
+	default:
+		s.Gate = GateShut
+	}
+}
+
+// take returns the first of the news, at most so many of each kind.
+func (g *gate) take(most int) news {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.begun = 0
+	n := g.news
+	n.started = n.started[:min(len(n.started), most)]
+	n.active = n.active[:min(len(n.active), most)]
+	n.ended = n.ended[:min(len(n.ended), most)]
+	return n
+}
+
+// drop forgets news that the server has been told, and tells whether there is
+// more to tell than fits into one report.
+func (g *gate) drop(told news) (more bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := &g.news
+	n.started = append([][16]byte(nil), n.started[len(told.started):]...)
+	n.active = append([][16]byte(nil), n.active[len(told.active):]...)
+	n.ended = append([][16]byte(nil), n.ended[len(told.ended):]...)
+	n.turned -= told.turned
+	return max(len(n.started), len(n.active), len(n.ended)) >= maxNews
+}
+
+// kept appends an id, unless there are too many already: what is lost then
+// counts less than it should at the server, until its time is over.
+func kept(list [][16]byte, id [16]byte) [][16]byte {
+	if len(list) >= maxLive {
+		return list
+	}
+	return append(list, id)
+}
+
+// recent counts beginnings by second, for a minute.
+type recent struct {
+	second [60]int64 // since 1970, of each slot
+	n      [60]int
+}
+
+func (r *recent) add(now time.Time) {
+	s := now.Unix()
+	i := s % 60
+	if r.second[i] != s {
+		r.second[i], r.n[i] = s, 0
+	}
+	r.n[i]++
+}
+
+func (r *recent) count(now time.Time) (all int) {
+	for i, s := range r.second {
+		if age := now.Unix() - s; age >= 0 && age < 60 {
+			all += r.n[i]
+		}
+	}
+	return all
+}
