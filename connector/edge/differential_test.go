@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,7 +125,7 @@ func (w writer) document() []byte {
 	if w.IntN(3) == 0 {
 		room := map[string]any{"url": pick(w, "https://q.example.com/r/b", "http://localhost/r/b", "http://[::1]:80/r/b")}
 		for _, member := range [][2]string{
-			{"mode", pick(w, "always", "off", "closed", "scheduled", "scheduled")}, {"from", pick(w, times[:3]...)}, {"until", pick(w, times...)},
+			{"mode", pick(w, "always", "off", "closed", "scheduled", "scheduled", "safety-net")}, {"from", pick(w, times[:3]...)}, {"until", pick(w, times...)},
 			{"failure", pick(w, "hold", "page", "open-after 24h", "open-after 1441m", "open-after 1d")}, {"origin", pick(w, "a/b", "a", "")}, {"bind", pick(w, "none", "network", "")},
 		} {
 			if w.IntN(2) == 0 {
@@ -157,7 +159,28 @@ func (w writer) document() []byte {
 	if err != nil {
 		panic(err)
 	}
+	if w.IntN(6) == 0 {
+		text = w.doubled(text)
+	}
 	return text
+}
+
+// names of members, of objects and others.
+var names = regexp.MustCompile(`"([a-z_]+)":`)
+
+// doubled writes a member in front of one, often with the same name, which may
+// be escaped.
+func (w writer) doubled(text []byte) []byte {
+	all := names.FindAllSubmatchIndex(text, -1)
+	at := pick(w, all...)
+	name := string(text[at[2]:at[3]])
+	if w.IntN(3) == 0 {
+		name = fmt.Sprintf(`\u%04x%s`, name[0], name[1:])
+	}
+	if w.IntN(8) == 0 {
+		name = pick(w, "name", "Name", "url", "x")
+	}
+	return slices.Insert(text, at[0], []byte(`"`+name+`"`+pick(w, ":", " :", "\n:\t")+pick(w, `""`, "null", "1", "{}", "[]")+",")...)
 }
 
 func (w writer) when() map[string]any {

@@ -1,5 +1,5 @@
 // What visitors are answered who do not get through.
-import { base64url, decodeQuery, hasBadEscape, toBytes } from "./bytes.ts";
+import { decodeQuery, hasBadEscape } from "./bytes.ts";
 import { cut } from "./target.ts";
 
 export const passParameter = "proofline_pass";
@@ -39,31 +39,6 @@ export function own(r: Request, status: number, headers: Record<string, string>,
 /** json returns an answer for scripts. */
 export function json(r: Request, status: number, body: Record<string, string>, headers: Record<string, string> = {}): Response {
   return own(r, status, { ...headers, "Content-Type": "application/json" }, JSON.stringify(body) + "\n");
-}
-
-const holdStyle = `body{font:1.1em/1.5 system-ui,sans-serif;max-width:32em;margin:15vh auto;padding:0 1em;color-scheme:light dark}`;
-
-const holdPage = (wait: number): string => `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<meta http-equiv="refresh" content="${wait}">
-<title>One moment</title>
-<style>${holdStyle}</style>
-<h1>One moment</h1>
-<p>The waiting line of this site cannot be reached right now. If you have a place, you keep it.</p>
-<p>This page tries again by itself. You need not do anything.</p>
-</html>
-`;
-
-/** hold asks to come back, not everybody at once. */
-export async function hold(r: Request): Promise<Response> {
-  const wait = 10 + Math.floor(Math.random() * 10);
-  const headers = { "Retry-After": String(wait) };
-  if (!isNavigation(r)) return json(r, 503, { error: "unavailable" }, headers);
-  const sum = base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", toBytes(holdStyle)))).replace(/-/g, "+").replace(/_/g, "/");
-  const policy = `default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; style-src 'sha256-${sum}='`;
-  return own(r, 503, { ...headers, "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": policy }, holdPage(wait));
 }
 
 /** ownPage shows the page of the site's owner. */

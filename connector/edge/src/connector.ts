@@ -1,7 +1,8 @@
 // The connector: what happens to a request, as package connector does it.
-import { escape, hold, isNavigation, json, own, ownPage, queueHeader, splitQuery } from "./answer.ts";
+import { escape, isNavigation, json, own, ownPage, queueHeader, splitQuery } from "./answer.ts";
 import { utf8 } from "./bytes.ts";
 import { Door, outgoing, Refusal, type Opening, type World } from "./door.ts";
+import { hold } from "./hold.ts";
 import { issuerOf, verify, webEd25519, type Ed25519 } from "./pass.ts";
 import { decide, malformed, parse, wrongHost, type Decision, type Site } from "./rules.ts";
 import { Signer, uuidText, type Session } from "./session.ts";
@@ -254,7 +255,10 @@ export class Connector {
   /** checked reads rules that this connector can keep. */
   #checked(text: string): Site {
     const site = parse(text);
-    for (const [name, room] of site.rooms) if (room.failure === "page" && !this.#options.page) throw new Error(`room ${name}: a room's failure is "page": give the page`);
+    for (const [name, room] of site.rooms) {
+      if (room.failure === "page" && !this.#options.page) throw new Error(`room ${name}: a room's failure is "page": give the page`);
+      if (room.mode === "safety-net") throw new Error(`room ${name}: the mode safety-net needs a server and a token to report to`);
+    }
     return site;
   }
 

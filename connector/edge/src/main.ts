@@ -1,6 +1,6 @@
 // The module's exports. The default one is for Cloudflare Workers; others call
 // connector with what their platform has: see README.md.
-import { hold } from "./answer.ts";
+import { hold } from "./hold.ts";
 import { toBytes, utf8 } from "./bytes.ts";
 import { Connector, type Context, type Options } from "./connector.ts";
 

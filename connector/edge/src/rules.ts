@@ -3,6 +3,7 @@
 import shipped from "../../rules/defaults.json";
 import { parseAddress } from "./address.ts";
 import { decodeQuery, lower, utf8 } from "./bytes.ts";
+import { duplicate } from "./json.ts";
 import { compileTest, globs, isObject, isWide, type Json, type Kind, type Matcher, type Report, type Values } from "./match.ts";
 import { parseTime } from "./time.ts";
 import { cut, hostName, readings, splitTarget, urlOf } from "./target.ts";
@@ -15,7 +16,7 @@ const maxRooms = 100;
 export interface Room {
   url: string;
   origin: string;
-  mode: "always" | "scheduled" | "off" | "closed";
+  mode: "always" | "scheduled" | "safety-net" | "off" | "closed";
   from?: number | undefined;
   until?: number | undefined;
   failure: string;
@@ -77,6 +78,8 @@ export function parse(text: string): Site {
   } catch (error) {
     throw new InvalidError([{ field: "", detail: `must be a JSON object: ${String(error)}` }]);
   }
+  const twice = duplicate(text);
+  if (twice !== undefined) throw new InvalidError([{ field: twice, detail: "must be there once" }]);
   const checker = new Checker();
   const site = checker.site(document);
   if (checker.problems.length > 0) throw new InvalidError(checker.problems);
@@ -183,7 +186,7 @@ class Checker {
   }
 
   mode(at: string, r: Room): void {
-    if (!["always", "scheduled", "off", "closed"].includes(r.mode)) this.report(`${at}.mode`, "must be always, scheduled, off or closed");
+    if (!["always", "scheduled", "safety-net", "off", "closed"].includes(r.mode)) this.report(`${at}.mode`, "must be always, scheduled, safety-net, off or closed");
     const hasTime = r.from !== undefined || r.until !== undefined;
     if (r.mode === "scheduled" && !hasTime) this.report(`${at}.mode`, "needs from, until, or both");
     else if (r.mode !== "scheduled" && hasTime) this.report(`${at}.mode`, "must be scheduled when from or until is there");

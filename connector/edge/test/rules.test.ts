@@ -3,10 +3,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { fromBase64url, utf8 } from "../src/bytes.ts";
-import { decide, parse, type Decision, type Site } from "../src/rules.ts";
+import { duplicate } from "../src/json.ts";
+import { decide, InvalidError, parse, type Decision, type Site } from "../src/rules.ts";
 
 interface Vectors {
   sites: Record<string, unknown>;
+  documents: { name: string; text: string; valid: boolean }[];
   cases: {
     name: string;
     site: string;
@@ -29,6 +31,25 @@ test("all vectors are decided alike", () => {
     const got = decide(site, { method, host: utf8(host), target: utf8(target), client, header: (name) => headers.get(name) ?? [] }, Date.parse(c.now));
     assert.deepEqual(got, { room: "", rule: "", ...c.decision }, c.name);
   }
+});
+
+test("all documents are read or refused alike", () => {
+  assert.ok(vectors.documents.length >= 20);
+  for (const { name, text, valid } of vectors.documents) {
+    if (valid) parse(text);
+    else assert.throws(() => parse(text), InvalidError, name);
+  }
+});
+
+test("members that are there twice", () => {
+  for (const [text, name] of [
+    [`{"a":1,"b":{"a":1},"c":[{"a":1},{"a":1}],"d":"a"}`, undefined], [`["a","a",{"a":"a"}]`, undefined], [`{"x\\\\":1,"x":2,"\\"":"x"}`, undefined],
+    [`{"a":{},"b":{"c":[1,{"d":1 , "\\u0064" \n:2}]}}`, "d"], [`{"a":"\\"}","a":2}`, "a"], [`[{"":1,"":2}]`, ""], [`{"__proto__":1,"__proto__":2}`, "__proto__"],
+  ] as const) {
+    JSON.parse(text);
+    assert.equal(duplicate(text), name, text);
+  }
+  assert.equal(duplicate(JSON.stringify({ a: "\\\"".repeat(1 << 19), b: 1 })), undefined);
 });
 
 const room = `"rooms":{"sale":{"url":"https://queue.example.com/r/sale"}}`;
@@ -66,7 +87,9 @@ test("documents that are refused, and where the first problem is", () => {
     [`{"version":1,"rooms":{"a":{"url":"https://queue.example.com/r/a/"}}}`, "rooms.a.url"],
     [`{"version":1,"rooms":{"a":{"url":"https://queue.example.com/r/a?x"}}}`, "rooms.a.url"],
     [withRoom(`"origin":"a b"`), "rooms.sale.origin"],
-    [withRoom(`"mode":"safety-net"`), "rooms.sale.mode"],
+    [withRoom(`"mode":"safetynet"`), "rooms.sale.mode"],
+    [withRoom(`"mode":"safety-net","from":"2027-01-01T10:00:00Z"`), "rooms.sale.mode"],
+    [`{"version":1,"version":1}`, "version"],
     [withRoom(`"mode":"scheduled"`), "rooms.sale.mode"],
     [withRoom(`"mode":"scheduled","from":"2027-02-30T10:00:00Z"`), "rooms.sale.from"],
     [withRoom(`"from":"2027-01-01T10:00:00Z"`), "rooms.sale.mode"],
