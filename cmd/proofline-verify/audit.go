@@ -73,11 +73,12 @@ func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 	if err != nil {
 		return err
 	}
-	done, err := audited(ctx, t, arg, src, trust, f.html != "")
+	amended := &amendments{Source: src.Source}
+	done, err := audited(ctx, t, arg, &pinned{amended, src.checkpoint}, trust, f.html != "")
 	if err != nil {
 		return unreadable(err)
 	}
-	if err := f.print(t, done); err != nil {
+	if err := f.print(t, done, amended); err != nil {
 		return unreadable(err)
 	}
 	if err := f.writePage(done); err != nil {
@@ -200,9 +201,9 @@ func (f *auditFlags) writePage(a *report.Audit) error {
 	return source.WriteFile(f.html, page.Bytes())
 }
 
-func (f *auditFlags) print(t *terminal, a *report.Audit) error {
+func (f *auditFlags) print(t *terminal, a *report.Audit, amended *amendments) error {
 	if !f.json {
-		return t.printReport(a.Report, a.Story)
+		return t.printReport(a.Report, amended)
 	}
 	return writeJSON(t.out, a.Report)
 }

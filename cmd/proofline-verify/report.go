@@ -8,7 +8,6 @@ import (
 
 	"github.com/proofline/proofline/fairness/beacon"
 	"github.com/proofline/proofline/verifier"
-	"github.com/proofline/proofline/verifier/report"
 )
 
 // ANSI colours of the report.
@@ -30,8 +29,8 @@ var meanings = map[int]string{
 }
 
 // printReport prints a report for a person: the verdict, the checks, what was
-// amended (if the story is told), what is not proven.
-func (t *terminal) printReport(r *verifier.Report, story *report.Story) error {
+// amended (nil: not told), what is not proven.
+func (t *terminal) printReport(r *verifier.Report, amended *amendments) error {
 	var b strings.Builder
 	colour := t.colour()
 	b.WriteString(verdict(r, colour))
@@ -46,30 +45,13 @@ func (t *terminal) printReport(r *verifier.Report, story *report.Story) error {
 	for i, c := range r.Checks {
 		printCheck(&b, i+1, c, colour)
 	}
-	printAmends(&b, story)
+	amended.print(&b)
 	b.WriteString("\nNot proven\n")
 	for _, text := range r.NotProven {
 		printItem(&b, "   - ", text, func(s string) string { return s })
 	}
 	_, err := fmt.Fprint(t.out, b.String())
 	return err
-}
-
-// mostAmends is how many amendments are printed.
-const mostAmends = 20
-
-// printAmends prints what the operator changed in mid-sale.
-func printAmends(b *strings.Builder, s *report.Story) {
-	if s == nil || len(s.Amends) == 0 {
-		return
-	}
-	b.WriteString("\nAmended\n")
-	for i := range s.Amends[:min(len(s.Amends), mostAmends)] {
-		printItem(b, "   - ", s.Amends[i].String(), func(s string) string { return s })
-	}
-	if n := uint64(len(s.Amends)) + s.Unlisted; n > mostAmends {
-		fmt.Fprintf(b, "   - and %s: --html FILE lists them\n", count(n-mostAmends, "more", "more"))
-	}
 }
 
 // others says on whom the draws rely, beside the operator.
