@@ -66,31 +66,49 @@ func (r *Room) claims(st fairness.Standing) passClaims {
 // says; that it has expired is not looked at. Errors: [ErrPass], and those of
 // the database.
 func (r *Room) admission(ctx context.Context, token string, life time.Duration) (fairness.Standing, error) {
-	var claims passClaims
-	_, err := passParser.ParseWithClaims(token, &claims, func(t *jwt.Token) (any, error) {
+	s, err := r.readPass(ctx, token, life)
+	if err != nil {
+		return fairness.Standing{}, err
+	}
+	st, err := r.admitted(ctx, s.ticket)
+	if err != nil {
+		return st, err
+	}
+	return st, r.compare(s, st)
+}
+
+// shown is a pass whose signature was checked, and nothing else.
+type shown struct {
+	claims passClaims
+	ticket fairness.Ticket
+}
+
+// readPass checks the signature of a pass. Errors: those of admission.
+func (r *Room) readPass(ctx context.Context, token string, life time.Duration) (s shown, err error) {
+	_, err = passParser.ParseWithClaims(token, &s.claims, func(t *jwt.Token) (any, error) {
 		id, _ := t.Header["kid"].(string)
 		return r.passKey(ctx, id, life)
 	})
 	if failed := (*keyError)(nil); errors.As(err, &failed) {
-		return fairness.Standing{}, failed.err
+		return s, failed.err
 	}
 	if err != nil {
-		return fairness.Standing{}, ErrPass
+		return s, ErrPass
 	}
-	t, err := fairness.ParseTicket(claims.Subject)
-	if err != nil {
-		return fairness.Standing{}, ErrPass
+	if s.ticket, err = fairness.ParseTicket(s.claims.Subject); err != nil {
+		return s, ErrPass
 	}
-	st, err := r.admitted(ctx, t)
-	if err != nil {
-		return st, err
-	}
-	told, _ := json.Marshal(claims)
+	return s, nil
+}
+
+// compare tells whether a pass says what the transcript says; else [ErrPass].
+func (r *Room) compare(s shown, st fairness.Standing) error {
+	told, _ := json.Marshal(s.claims)
 	want, _ := json.Marshal(r.claims(st))
 	if !bytes.Equal(told, want) {
-		return fairness.Standing{}, ErrPass
+		return ErrPass
 	}
-	return st, nil
+	return nil
 }
 
 // passParser leaves the times alone, which admission and the callers look at.
@@ -102,14 +120,18 @@ func (r *Room) admitted(ctx context.Context, t fairness.Ticket) (fairness.Standi
 	if st, ok := r.Standing(t); ok && st.Status == fairness.StatusAdmitted {
 		return st, nil
 	}
-	nothing := func(*fairness.State, fairness.Time) ([]fairness.Entry, error) { return nil, nil }
-	if err := r.act(ctx, nothing); err != nil {
+	if err := r.readLatest(ctx); err != nil {
 		return fairness.Standing{}, err
 	}
 	if st, ok := r.Standing(t); ok && st.Status == fairness.StatusAdmitted {
 		return st, nil
 	}
 	return fairness.Standing{}, ErrPass
+}
+
+// readLatest waits until all that other nodes appended by now is known here.
+func (r *Room) readLatest(ctx context.Context) error {
+	return r.act(ctx, func(*fairness.State, fairness.Time) ([]fairness.Entry, error) { return nil, nil })
 }
 
 // expiry returns the end of a session in whole seconds, as tokens say it:

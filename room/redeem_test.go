@@ -60,7 +60,7 @@ func TestRedeemOnce(t *testing.T) {
 		var in atomic.Int32
 		for i := range 20 {
 			all.Go(func() {
-				s, err := rooms[(i+1)%2].Redeem(t.Context(), p.ID.String(), p.Token)
+				s, err := rooms[(i+1)%2].Redeem(t.Context(), p.ID.String(), p.Token, "")
 				switch {
 				case err == nil:
 					in.Add(1)
@@ -157,7 +157,7 @@ func TestForgedPasses(t *testing.T) {
 	}
 	texts["of who was not admitted"] = forge(t, p, jwt.SigningMethodEdDSA, own, claim("sub", waiting.ticket.String()))
 	for name, text := range texts {
-		if _, err := r.Redeem(t.Context(), p.ID.String(), text); !errors.Is(err, ErrPass) {
+		if _, err := r.Redeem(t.Context(), p.ID.String(), text, ""); !errors.Is(err, ErrPass) {
 			t.Errorf("redeem a pass %s: %v, want ErrPass", name, err)
 		}
 		if _, err := r.Touch(t.Context(), text); !errors.Is(err, ErrPass) {
@@ -167,10 +167,10 @@ func TestForgedPasses(t *testing.T) {
 			t.Errorf("release with a pass %s: %v, want ErrPass", name, err)
 		}
 	}
-	if _, err := r.Redeem(t.Context(), foreign.ID.String(), p.Token); !errors.Is(err, ErrPassUnknown) {
+	if _, err := r.Redeem(t.Context(), foreign.ID.String(), p.Token, ""); !errors.Is(err, ErrPassUnknown) {
 		t.Errorf("redeem under another id: %v, want ErrPassUnknown", err)
 	}
-	if _, err := r.Redeem(t.Context(), p.ID.String(), p.Token); err != nil {
+	if _, err := r.Redeem(t.Context(), p.ID.String(), p.Token, ""); err != nil {
 		t.Errorf("after all that the pass itself: %v", err)
 	}
 }
@@ -187,12 +187,12 @@ func TestRedeemTooLate(t *testing.T) {
 	if _, err := r.Release(t.Context(), released.Token); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Redeem(t.Context(), released.ID.String(), released.Token); !errors.Is(err, ErrSessionOver) {
+	if _, err := r.Redeem(t.Context(), released.ID.String(), released.Token, ""); !errors.Is(err, ErrSessionOver) {
 		t.Errorf("released: %v, want ErrSessionOver", err)
 	}
 	time.Sleep(time.Until(p.Expires) + 20*time.Millisecond)
 	for name, do := range map[string]func() error{
-		"redeem":  func() error { _, err := r.Redeem(t.Context(), p.ID.String(), p.Token); return err },
+		"redeem":  func() error { _, err := r.Redeem(t.Context(), p.ID.String(), p.Token, ""); return err },
 		"touch":   func() error { _, err := r.Touch(t.Context(), p.Token); return err },
 		"release": func() error { _, err := r.Release(t.Context(), p.Token); return err },
 	} {
@@ -243,10 +243,10 @@ func TestRotate(t *testing.T) {
 	if _, err := rooms[1].Touch(t.Context(), again.Token); err != nil {
 		t.Errorf("a pass of a key that is new here: %v", err)
 	}
-	if _, err := rooms[1].Redeem(t.Context(), old.ID.String(), old.Token); err != nil {
+	if _, err := rooms[1].Redeem(t.Context(), old.ID.String(), old.Token, ""); err != nil {
 		t.Errorf("a pass of the old key: %v", err)
 	}
-	if _, err := rooms[0].Redeem(t.Context(), again.ID.String(), again.Token); !errors.Is(err, ErrPassUsed) {
+	if _, err := rooms[0].Redeem(t.Context(), again.ID.String(), again.Token, ""); !errors.Is(err, ErrPassUsed) {
 		t.Errorf("the same pass by the new key: %v, want ErrPassUsed", err)
 	}
 	third, err := rooms[1].RotatePassKey(t.Context())
@@ -264,7 +264,7 @@ func TestRotate(t *testing.T) {
 	if !slices.Equal(kids(restarted), want) {
 		t.Errorf("after a restart: keys %v, want %v", kids(restarted), want)
 	}
-	if _, err := restarted.Redeem(t.Context(), old.ID.String(), old.Token); !errors.Is(err, ErrPassUsed) {
+	if _, err := restarted.Redeem(t.Context(), old.ID.String(), old.Token, ""); !errors.Is(err, ErrPassUsed) {
 		t.Errorf("redeemed before the restart: %v, want ErrPassUsed", err)
 	}
 }

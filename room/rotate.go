@@ -70,7 +70,7 @@ func (r *Room) usedWithin(life time.Duration) []passKey {
 func (r *Room) PassKeys() []PassKey {
 	var life time.Duration
 	if r.policy != nil {
-		life = r.session() + time.Second // an expiry is rounded up
+		life = r.session() + maxRounding
 	}
 	var list []PassKey
 	for _, k := range r.usedWithin(life) {

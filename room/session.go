@@ -2,6 +2,7 @@ package room
 
 import (
 	"context"
+	"encoding/base64"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,6 +14,9 @@ import (
 // SessionsMost is how many times the policy's session one may last, however
 // often it is touched.
 const SessionsMost = 4
+
+// maxRounding is by how much an expiry is rounded up at most.
+const maxRounding = time.Second
 
 // Session is an admitted visitor's time at the protected site. It begins with
 // the admission and counts against max_active until it ends.
@@ -29,19 +33,25 @@ type Session struct {
 func (r *Room) session() time.Duration { return time.Duration(r.policy.Session) * time.Millisecond }
 
 // Redeem uses a pass up, given by its id and token: of all who try, on whatever
-// node, one succeeds. Errors: [ErrPass], [ErrPassUnknown] when the token is
-// that of another pass, [ErrPassUsed], [ErrSessionOver] when it was released,
-// [ErrStopping], and those of the database.
-func (r *Room) Redeem(ctx context.Context, id, token string) (Session, error) {
+// node, one succeeds. The client says in 22 base64url characters for whom; the
+// same one may redeem the pass again for 30 s, for an answer may be lost. Empty:
+// nobody may. Errors: [ErrPass], [ErrPassUnknown] when the token is that of
+// another pass, [ErrPassUsed], [ErrSessionOver] when it was released,
+// [ErrStopping], [*InvalidError] for another client, and those of the database.
+func (r *Room) Redeem(ctx context.Context, id, token, client string) (Session, error) {
 	r.touch()
-	st, err := r.admission(ctx, token, r.session()+time.Second)
+	by, err := parseClient(client)
+	if err != nil {
+		return Session{}, err
+	}
+	st, err := r.admission(ctx, token, r.session()+maxRounding)
 	if err != nil {
 		return Session{}, err
 	}
 	if id != fairness.NewPassID(r.Origin, st.Ticket).String() {
 		return Session{}, ErrPassUnknown
 	}
-	s, err := r.flow.store.Redeem(ctx, r.record(st))
+	s, err := r.flow.store.Redeem(ctx, r.record(st), by)
 	switch {
 	case err != nil:
 		return Session{}, err
@@ -53,6 +63,18 @@ func (r *Room) Redeem(ctx context.Context, id, token string) (Session, error) {
 		return Session{}, ErrPassUsed
 	}
 	return Session{}, ErrPass // it has expired
+}
+
+// parseClient reads for whom a pass is redeemed.
+func parseClient(text string) (pgroom.Client, error) {
+	if text == "" {
+		return nil, nil
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) != pgroom.ClientSize {
+		return nil, &InvalidError{[]fairness.Problem{{Field: "Proofline-Client", Detail: "must be 22 characters of base64url"}}}
+	}
+	return b, nil
 }
 
 // Touch says that an admitted visitor is still there: the session lasts the
@@ -80,7 +102,7 @@ func (r *Room) Release(ctx context.Context, token string) (Session, error) {
 // onSession changes the session of a pass.
 func (r *Room) onSession(ctx context.Context, token string, change func(pgroom.Admission) (pgroom.Session, error)) (Session, error) {
 	r.touch()
-	st, err := r.admission(ctx, token, SessionsMost*r.session()+time.Second)
+	st, err := r.admission(ctx, token, SessionsMost*r.session()+maxRounding)
 	if err != nil {
 		return Session{}, err
 	}

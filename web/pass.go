@@ -44,12 +44,16 @@ func onPass(do func(*room.Room, context.Context, string) (room.Session, error)) 
 	}
 }
 
+// clientHeader says for whom a pass is redeemed: who got no answer asks again
+// with the same value.
+const clientHeader = "Proofline-Client"
+
 // redeem uses a pass up. The path names it, so that a site's log tells which
 // one, and nobody redeems another than the one that is meant.
 func redeem(c echo.Context, r *room.Room) error {
-	id := c.Param("jti")
+	id, client := c.Param("jti"), c.Request().Header.Get(clientHeader)
 	return onPass(func(r *room.Room, ctx context.Context, token string) (room.Session, error) {
-		return r.Redeem(ctx, id, token)
+		return r.Redeem(ctx, id, token, client)
 	})(c, r)
 }
 

@@ -12,13 +12,15 @@
 //	GET  /r/{slug}/tickets/{ticket}[/receipt]      where one ticket stands
 //	POST /r/{slug}/beacon                          a round that a draw waits for, from anybody
 //	POST /r/{slug}/tickets/{ticket}/claim          a called ticket's pass, for its secret
+//	POST /r/{slug}/tickets/{ticket}/leave          give a place up, for its secret
 //	GET  /r/{slug}/jwks.json                       keys that verify passes
 //	GET  /r/{slug}/.well-known/openid-configuration where a site finds them
 //	POST /r/{slug}/passes/{jti}/redeem             use a pass up, by the site
-//	POST /r/{slug}/sessions/touch, release         whether a visitor is still there
+//	POST /r/{slug}/sessions/touch, release, batch  whether visitors are still there
 //	     /v1/...                                   management, with a bearer token, see package manage
 //	GET  /r/{slug}[/check], /assets/...            pages for visitors, see package page
 //	POST /r/{slug}/line|claim|leave|link           what visitors do on them
+//	GET  /?c=CUSTOMER&e=SLUG, /cancel/...          links made for queue-it, see QUEUE-IT.md
 //	GET  /healthz                                  200 once the server can take joins
 //
 // What is polled by every visitor is served from memory: the state document is
@@ -202,7 +204,7 @@ func extractor(trusted []*net.IPNet) echo.IPExtractor {
 
 func (s *Server) routes() {
 	read := []string{http.MethodGet, http.MethodHead}
-	s.echo.Match(read, "/", s.index)
+	s.echo.Match(read, "/", bounded(s.index))
 	s.echo.Match(read, "/healthz", s.health)
 
 	const inRoom = publicPath + ":slug"
@@ -213,11 +215,13 @@ func (s *Server) routes() {
 	s.echo.POST(inRoom+"/passes/:jti/redeem", bounded(s.inRoom(redeem)))
 	s.echo.POST(inRoom+"/sessions/touch", bounded(s.inRoom(onPass((*room.Room).Touch))))
 	s.echo.POST(inRoom+"/sessions/release", bounded(s.inRoom(onPass((*room.Room).Release))))
+	s.echo.POST(inRoom+"/sessions/batch", bounded(s.inRoom(changeSessions)))
 	s.echo.Match(read, inRoom+"/state", s.inRoom(s.state))
 	s.echo.GET(inRoom+"/events", s.inRoom(s.events))
 	s.echo.Match(read, inRoom+"/tickets/:ticket", s.inRoom(s.ticket))
 	s.echo.Match(read, inRoom+"/tickets/:ticket/receipt", bounded(s.inRoom(s.receipt)))
 	s.echo.POST(inRoom+"/tickets/:ticket/claim", bounded(s.inRoom(s.claim)))
+	s.echo.POST(inRoom+"/tickets/:ticket/leave", bounded(s.inRoom(s.giveUp)))
 	s.echo.POST(inRoom+"/join", s.inRoom(s.join))
 	s.echo.POST(inRoom+"/beacon", bounded(s.inRoom(s.beaconRound)))
 
@@ -230,6 +234,7 @@ func (s *Server) routes() {
 	s.echo.POST(inRoom+"/claim", s.acts(s.enter))
 	s.echo.POST(inRoom+"/leave", s.acts(s.leave))
 	s.echo.POST(inRoom+"/link", s.acts(s.link))
+	s.queueItRoutes()
 }
 
 // ServeHTTP answers one request.
@@ -290,8 +295,12 @@ func bounded(next echo.HandlerFunc) echo.HandlerFunc {
 
 const documentation = "https://github.com/proofline/proofline"
 
-// index leads people to the organizer's pages, and says to programs what this is.
+// index leads people to the organizer's pages, those with a link made for
+// queue-it to their room, and says to programs what this is.
 func (s *Server) index(c echo.Context) error {
+	if l, ok := parseQueueItLink(c.QueryParams()); ok {
+		return s.followToLine(c, l)
+	}
 	if s.accounts != nil && strings.Contains(c.Request().Header.Get("Accept"), "text/html") && !s.isForeign(c.Request()) {
 		return c.Redirect(http.StatusSeeOther, console.Path)
 	}

@@ -2,8 +2,10 @@ package pgroom
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -25,14 +27,41 @@ type Session struct {
 	Changed bool // by this request
 }
 
+// ClientSize is how many bytes say for whom a pass is redeemed.
+const ClientSize = 16
+
+// Client says for whom a pass is redeemed; empty when that is not said.
+type Client []byte
+
+// redeemAgain is how long after a pass was redeemed the same client may do so
+// again: an answer was lost.
+const redeemAgain = `interval '30 seconds'`
+
 // clockMS is the database's clock in milliseconds, as it is and not as it was
 // when the transaction began: one that waited for another may come too late.
 const clockMS = `floor(extract(epoch from clock_timestamp()) * 1000)::bigint`
 
 // Redeem uses a pass up. Of all requests, on whatever node, one changes the
-// session; none does once the pass has expired or its session was released.
-func (s *Store) Redeem(ctx context.Context, a Admission) (Session, error) {
-	return s.change(ctx, a, `set redeemed_at = clock_timestamp() where redeemed_at is null and $3::bigint > `+clockMS, a.Expires)
+// session, and those of the same client within 30 s after it, which count as
+// the same; none does once the pass has expired or its session was released.
+func (s *Store) Redeem(ctx context.Context, a Admission, c Client) (Session, error) {
+	var by []byte
+	if len(c) > 0 {
+		by = c
+	}
+	batch := &pgx.Batch{}
+	insertSession(batch, a)
+	batch.Queue(`update room_sessions set redeemed_at = clock_timestamp(), redeemed_by = $4
+		where redeemed_at is null and $3::bigint > `+clockMS+` and room_id = $1 and pass_id = $2 and released_at is null`, a.Room, a.Pass, a.Expires, by)
+	batch.Queue(`select until_ms, redeemed_at is not null, released_at is not null,
+			case when redeemed_at > clock_timestamp() - `+redeemAgain+` and released_at is null then redeemed_by end
+		from room_sessions where room_id = $1 and pass_id = $2`, a.Room, a.Pass)
+	var lately []byte // who redeemed it
+	session, err := s.send(ctx, batch, &lately)
+	if len(by) > 0 && subtle.ConstantTimeCompare(by, lately) == 1 {
+		session.Changed = true
+	}
+	return session, err
 }
 
 // Touch lets a session last length milliseconds from now on, but not beyond
@@ -46,14 +75,24 @@ func (s *Store) Release(ctx context.Context, a Admission) (Session, error) {
 	return s.change(ctx, a, `set released_at = clock_timestamp(), until_ms = `+clockMS+` where until_ms > `+clockMS)
 }
 
+func insertSession(batch *pgx.Batch, a Admission) {
+	batch.Queue(`insert into room_sessions (room_id, pass_id, ends_ms, until_ms) values ($1, $2, $3, $3) on conflict do nothing`, a.Room, a.Pass, a.Ends)
+}
+
 // change makes sure that the session has a row, updates it unless it was
 // released, and reads it. The update waits for that of another request, and
 // then sees what it did.
 func (s *Store) change(ctx context.Context, a Admission, update string, args ...any) (session Session, err error) {
 	batch := &pgx.Batch{}
-	batch.Queue(`insert into room_sessions (room_id, pass_id, ends_ms, until_ms) values ($1, $2, $3, $3) on conflict do nothing`, a.Room, a.Pass, a.Ends)
+	insertSession(batch, a)
 	batch.Queue(`update room_sessions `+update+` and room_id = $1 and pass_id = $2 and released_at is null`, append([]any{a.Room, a.Pass}, args...)...)
 	batch.Queue(`select until_ms, redeemed_at is not null, released_at is not null from room_sessions where room_id = $1 and pass_id = $2`, a.Room, a.Pass)
+	return s.send(ctx, batch)
+}
+
+// send runs a batch of one insert, one update and one query of a session, which
+// may have more columns.
+func (s *Store) send(ctx context.Context, batch *pgx.Batch, more ...any) (session Session, err error) {
 	results := s.pool.SendBatch(ctx, batch)
 	defer func() {
 		if err = errors.Join(err, results.Close()); err != nil {
@@ -68,5 +107,70 @@ func (s *Store) change(ctx context.Context, a Admission, update string, args ...
 		return session, err
 	}
 	session.Changed = tag.RowsAffected() == 1
-	return session, results.QueryRow().Scan(&session.Until, &session.Redeemed, &session.Released)
+	return session, results.QueryRow().Scan(append([]any{&session.Until, &session.Redeemed, &session.Released}, more...)...)
+}
+
+// Changes are touches and releases of many sessions of a room.
+type Changes struct {
+	Touch, Release []Admission
+	Length         int64 // how long a session lasts from a touch on, in ms
+	More           int64 // how long touches help beyond the end that it has without, in ms
+}
+
+// ChangeAll does changes in one transaction, the touches first, and returns the
+// passes whose sessions go on by a touch, and those that are released by now. A
+// session that ran out or was released before is in neither, as with one.
+func (s *Store) ChangeAll(ctx context.Context, room uuid.UUID, c Changes) (touched, released map[uuid.UUID]bool, err error) {
+	batch := &pgx.Batch{}
+	touched, released = map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
+	if passes, ends := inOrder(c.Touch); len(passes) > 0 {
+		insertSessions(batch, room, passes, ends)
+		queueAll(batch, `set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, ends_ms + $4::bigint))`, touched, room, passes, c.Length, c.More)
+	}
+	if passes, ends := inOrder(c.Release); len(passes) > 0 {
+		insertSessions(batch, room, passes, ends)
+		queueAll(batch, `set released_at = clock_timestamp(), until_ms = `+clockMS, released, room, passes)
+		batch.Queue(`select pass_id from room_sessions where room_id = $1 and pass_id = any($2::uuid[]) and released_at is not null`, room, passes).
+			Query(collect(released))
+	}
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, nil, fmt.Errorf("change sessions: %w", err)
+	}
+	return touched, released, nil
+}
+
+// inOrder lists passes and ends in the order of passes, each once: whoever
+// changes some of the same waits for the other, and never both.
+func inOrder(list []Admission) (passes []string, ends []int64) {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b Admission) int { return slices.Compare(a.Pass[:], b.Pass[:]) })
+	list = slices.CompactFunc(list, func(a, b Admission) bool { return a.Pass == b.Pass })
+	for _, a := range list {
+		passes, ends = append(passes, a.Pass.String()), append(ends, a.Ends)
+	}
+	return passes, ends
+}
+
+func insertSessions(batch *pgx.Batch, room uuid.UUID, passes []string, ends []int64) {
+	batch.Queue(`insert into room_sessions (room_id, pass_id, ends_ms, until_ms)
+		select $1, pass, ends, ends from unnest($2::uuid[], $3::bigint[]) as all_of (pass, ends) order by pass on conflict do nothing`, room, passes, ends)
+}
+
+// queueAll queues an update of those sessions that are not over, and notes
+// which these were.
+func queueAll(batch *pgx.Batch, update string, changed map[uuid.UUID]bool, room uuid.UUID, passes []string, args ...any) {
+	batch.Queue(`with locked as materialized (
+			select pass_id as pass from room_sessions where room_id = $1 and pass_id = any($2::uuid[]) order by pass_id for update)
+		update room_sessions `+update+` from locked
+		where room_id = $1 and pass_id = pass and released_at is null and until_ms > `+clockMS+` returning pass_id`,
+		append([]any{room, passes}, args...)...).Query(collect(changed))
+}
+
+// collect notes the ids that a query returns.
+func collect(ids map[uuid.UUID]bool) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		var id uuid.UUID
+		_, err := pgx.ForEachRow(rows, []any{&id}, func() error { ids[id] = true; return nil })
+		return err
+	}
 }

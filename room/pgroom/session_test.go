@@ -1,6 +1,7 @@
 package pgroom_test
 
 import (
+	"bytes"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -26,7 +27,7 @@ func TestRedeemTogether(t *testing.T) {
 	var first atomic.Int32
 	for range 50 {
 		all.Go(func() {
-			got, err := s.Redeem(t.Context(), a)
+			got, err := s.Redeem(t.Context(), a, nil)
 			if err != nil || !got.Redeemed || got.Released || got.Until != a.Ends {
 				t.Errorf("redeem: %+v, %v", got, err)
 			}
@@ -67,7 +68,7 @@ func TestSession(t *testing.T) {
 			var err error
 			switch step.name {
 			case "redeem":
-				got, err = s.Redeem(ctx, a)
+				got, err = s.Redeem(ctx, a, nil)
 			case "touch":
 				got, err = s.Touch(ctx, a, 2*time.Hour.Milliseconds(), a.Ends+time.Minute.Milliseconds())
 			case "release":
@@ -107,7 +108,7 @@ func TestGates(t *testing.T) {
 	const hour = int64(time.Hour / time.Millisecond)
 	// Redeemed or touched counts as before, whoever was released less, and
 	// whoever is still there though the pass has run out, more.
-	do(s.Redeem(ctx, admission(busy, time.Hour)))
+	do(s.Redeem(ctx, admission(busy, time.Hour), nil))
 	do(s.Release(ctx, admission(busy, time.Hour)))
 	do(s.Release(ctx, admission(busy, time.Hour)))
 	for _, left := range []time.Duration{500 * time.Millisecond, time.Hour} {
@@ -143,6 +144,26 @@ func TestGates(t *testing.T) {
 	} {
 		if _, err := pool.Exec(ctx, statement); err == nil {
 			t.Errorf("the server may %s", statement)
+		}
+	}
+}
+
+// TestRedeemAgain: for half a minute the same client may redeem a pass again.
+func TestRedeemAgain(t *testing.T) {
+	t.Parallel()
+	s, pool := store(t)
+	a := admission(uuid.New(), time.Hour)
+	one, other := pgroom.Client(bytes.Repeat([]byte{1}, pgroom.ClientSize)), pgroom.Client(bytes.Repeat([]byte{2}, pgroom.ClientSize))
+	for i, step := range []struct {
+		by     pgroom.Client
+		passed time.Duration
+		want   bool
+	}{{one, 0, true}, {one, 0, true}, {other, 0, false}, {nil, 0, false}, {one, 29 * time.Second, true}, {one, 2 * time.Second, false}} {
+		if _, err := pool.Exec(t.Context(), `update room_sessions set redeemed_at = redeemed_at - $1::interval where room_id = $2`, step.passed, a.Room); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.Redeem(t.Context(), a, step.by); err != nil || got.Changed != step.want || !got.Redeemed {
+			t.Errorf("step %d: %+v, %v, want redeemed: %t", i, got, err, step.want)
 		}
 	}
 }

@@ -46,6 +46,7 @@ type countsJSON struct {
 	Left     uint64 `json:"left" doc:"Gave their places up."`
 	Revoked  uint64 `json:"revoked"`
 	Waiting  uint64 `json:"waiting" doc:"Called, not admitted yet and expected."`
+	InLine   uint64 `json:"in_line" doc:"Neither called nor passed over."`
 	Windows  uint64 `json:"windows"`
 	Amends   uint64 `json:"amends"`
 }

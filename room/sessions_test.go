@@ -1,0 +1,61 @@
+package room
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestChangeSessions tells both nodes of the same sessions at once, in opposite
+// orders, right after one of them admitted the visitors.
+func TestChangeSessions(t *testing.T) {
+	t.Parallel()
+	c := quick("batch")
+	c.Session = span(time.Hour)
+	_, rooms := pair(t, c)
+	const people = 12
+	tokens := make([]string, people)
+	for i := range tokens {
+		_, p := admit(t, rooms[0])
+		tokens[i] = p.Token
+	}
+	reversed := slices.Clone(tokens)
+	slices.Reverse(reversed)
+	var all sync.WaitGroup
+	for i := range 10 {
+		list := tokens
+		if i%2 > 0 {
+			list = reversed
+		}
+		all.Go(func() {
+			touched, released, err := rooms[i%2].ChangeSessions(t.Context(), append(list, "none"), nil)
+			if err != nil || len(released) != 0 || len(touched) != people+1 || touched[people] != OutcomeInvalid {
+				t.Errorf("touched %v, released %v, %v", touched, released, err)
+				return
+			}
+			if at := slices.IndexFunc(touched[:people], func(o Outcome) bool { return o != OutcomeOK }); at >= 0 {
+				t.Errorf("touch %d of %d: %s", at, people, touched[at])
+			}
+		})
+	}
+	all.Wait()
+	half := tokens[:people/2]
+	if _, released, err := rooms[1].ChangeSessions(t.Context(), nil, half); err != nil || slices.Contains(released, OutcomeOver) {
+		t.Fatalf("released %v, %v", released, err)
+	}
+	for _, r := range rooms {
+		eventually(t, "those who were let go are not there", func() bool { return present(r) == people-uint64(len(half)) })
+	}
+	if s, err := rooms[0].Touch(t.Context(), tokens[people-1]); err != nil || s.Ends.Sub(rooms[0].Now()) < 59*time.Minute {
+		t.Errorf("one who was not let go: %+v, %v", s, err)
+	}
+	if _, _, err := rooms[0].ChangeSessions(t.Context(), make([]string, MaxChanges), make([]string, 1)); err == nil || !strings.Contains(err.Error(), "at most 500") {
+		t.Errorf("too many: %v", err)
+	} else if wrong := (*InvalidError)(nil); !errors.As(err, &wrong) {
+		t.Errorf("too many: %v, want *InvalidError", err)
+	}
+	auditRoom(t, rooms[0])
+}

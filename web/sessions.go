@@ -1,0 +1,66 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/room"
+)
+
+// sessionsBody is the most bytes of a body that names many passes.
+const sessionsBody = 1 << 20
+
+// sessionChanges are the passes whose sessions are touched or released.
+type sessionChanges struct {
+	Touch   []string `json:"touch"`
+	Release []string `json:"release"`
+}
+
+// sessionOutcomes are what came of them, in the same order.
+type sessionOutcomes struct {
+	Touch   []room.Outcome `json:"touch"`
+	Release []room.Outcome `json:"release"`
+}
+
+// changeSessions touches and releases many sessions at once. Passes prove
+// themselves, so whoever has one may: a connector that gathered them.
+func changeSessions(c echo.Context, r *room.Room) error {
+	c.Response().Header()["Cache-Control"] = noStore
+	body, err := readBody(c.Request(), nil, sessionsBody)
+	if err != nil {
+		return err
+	}
+	in, err := parseSessionChanges(body)
+	if err != nil {
+		return err
+	}
+	touched, released, err := r.ChangeSessions(c.Request().Context(), in.Touch, in.Release)
+	if err != nil {
+		return err
+	}
+	out, err := json.Marshal(sessionOutcomes{touched, released})
+	if err != nil {
+		return err
+	}
+	return send(c, http.StatusOK, jsonText, out)
+}
+
+// parseSessionChanges reads a body. The error is an [*room.InvalidError], which
+// does not say what a pass was.
+func parseSessionChanges(body []byte) (in sessionChanges, err error) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if d.Decode(&in) != nil || !errors.Is(d.Decode(new(any)), io.EOF) {
+		return in, invalid("", `must be a JSON object of "touch" and "release", lists of passes`)
+	}
+	if n := len(in.Touch) + len(in.Release); n > room.MaxChanges {
+		return in, invalid("", fmt.Sprintf("has %d passes, and at most %d are taken at once", n, room.MaxChanges))
+	}
+	return in, nil
+}

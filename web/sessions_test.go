@@ -1,0 +1,111 @@
+package web
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/proofline/proofline/room"
+)
+
+func batchBody(t testing.TB, touch, release []string) string {
+	t.Helper()
+	b, err := json.Marshal(sessionChanges{touch, release})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestSessionBatch changes many sessions at once, good ones among bad ones.
+func TestSessionBatch(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"shop",` + quick + `}`)
+	s.create(`{"slug":"other",` + quick + `}`)
+	a, b, foreign := s.admit("shop").Pass, s.admit("shop").Pass, s.admit("other").Pass
+	const ok, over, invalid = room.OutcomeOK, room.OutcomeOver, room.OutcomeInvalid
+	for _, step := range []struct {
+		name           string
+		touch, release []string
+		want           sessionOutcomes
+	}{
+		{"nothing", nil, nil, sessionOutcomes{[]room.Outcome{}, []room.Outcome{}}},
+		{"some", []string{a, "x", foreign, b, a}, nil, sessionOutcomes{[]room.Outcome{ok, invalid, invalid, ok, ok}, []room.Outcome{}}},
+		{"one is let go", []string{a, b}, []string{"", b, b}, sessionOutcomes{[]room.Outcome{ok, ok}, []room.Outcome{invalid, ok, ok}}},
+		{"it stays so", []string{b, a}, []string{b}, sessionOutcomes{[]room.Outcome{over, ok}, []room.Outcome{ok}}},
+		{"nobody is left", nil, []string{a, foreign}, sessionOutcomes{[]room.Outcome{}, []room.Outcome{ok, invalid}}},
+	} {
+		got := s.post("/r/shop/sessions/batch", batchBody(t, step.touch, step.release)).want(http.StatusOK)
+		if diff := cmp.Diff(step.want, decode[sessionOutcomes](got)); diff != "" || got.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s (-want +got):\n%s", step.name, diff)
+		}
+	}
+	for _, pass := range []string{a, b} {
+		s.post("/r/shop/sessions/touch", "", authorized(pass)).problem(http.StatusGone, "session-over")
+	}
+	s.post("/r/other/sessions/touch", "", authorized(foreign)).want(http.StatusOK)
+}
+
+func TestSessionBatchRefusals(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"shop",` + quick + `}`)
+	for _, body := range []string{
+		``, `[]`, `{"touch":"x"}`, `{"touch":[1]}`, `{"touch":[],"end":[]}`, `{} {}`, `{"touch":[`,
+		batchBody(t, make([]string, room.MaxChanges), make([]string, 1)),
+	} {
+		s.post("/r/shop/sessions/batch", body, "Content-Type: application/json").problem(http.StatusBadRequest, "invalid")
+	}
+	s.post("/r/shop/sessions/batch", batchBody(t, []string{strings.Repeat("a", sessionsBody)}, nil)).problem(http.StatusRequestEntityTooLarge, "too-large")
+	s.post("/r/shop/sessions/batch", `{}`, "Content-Type: text/plain").problem(http.StatusUnsupportedMediaType, "media-type")
+	s.post("/r/none/sessions/batch", `{}`).problem(http.StatusNotFound, "not-found")
+	s.get("/r/shop/sessions/batch").problem(http.StatusMethodNotAllowed, "")
+	s.post("/r/shop/sessions/batch", batchBody(t, make([]string, room.MaxChanges), nil)).want(http.StatusOK)
+}
+
+// TestRedeemAgain: who got no answer asks again, and nobody else.
+func TestRedeemAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"shop",` + quick + `}`)
+	client := func(c byte) string {
+		return clientHeader + ": " + base64.RawURLEncoding.EncodeToString([]byte(strings.Repeat(string(c), 16)))
+	}
+	p, silent := s.admit("shop"), s.admit("shop")
+	redeem := "/r/shop/passes/" + p.PassID + "/redeem"
+	for _, wrong := range []string{"x", strings.Repeat("A", 21), strings.Repeat("A", 23), strings.Repeat("A", 21) + "B", strings.Repeat("=", 22)} {
+		s.post(redeem, "", authorized(p.Pass), clientHeader+": "+wrong).problem(http.StatusBadRequest, "invalid")
+	}
+	first := decode[sessionJSON](s.post(redeem, "", authorized(p.Pass), client('a')).want(http.StatusOK))
+	if again := decode[sessionJSON](s.post(redeem, "", authorized(p.Pass), client('a')).want(http.StatusOK)); again != first {
+		t.Errorf("answered again: %+v, at first %+v", again, first)
+	}
+	s.post(redeem, "", authorized(p.Pass), client('b')).problem(http.StatusConflict, "pass-used")
+	s.post(redeem, "", authorized(p.Pass)).problem(http.StatusConflict, "pass-used")
+	s.post("/r/shop/sessions/release", "", authorized(p.Pass)).want(http.StatusOK)
+	s.post(redeem, "", authorized(p.Pass), client('a')).problem(http.StatusGone, "session-over")
+
+	redeem = "/r/shop/passes/" + silent.PassID + "/redeem"
+	s.post(redeem, "", authorized(silent.Pass)).want(http.StatusOK)
+	s.post(redeem, "", authorized(silent.Pass), client('a')).problem(http.StatusConflict, "pass-used")
+}
+
+func FuzzSessionChanges(f *testing.F) {
+	for _, seed := range []string{``, `{}`, `{"touch":["a"],"release":["b","c"]}`, `{"touch":null}`, `{"Touch":["a"]}`, `{"touch":[]}x`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		in, err := parseSessionChanges(body)
+		if err != nil {
+			return
+		}
+		if n := len(in.Touch) + len(in.Release); n > room.MaxChanges || !json.Valid(body) {
+			t.Errorf("%d passes read of %q", n, body)
+		}
+	})
+}
