@@ -3,6 +3,7 @@ import { escape, isNavigation, json, own, ownPage, queueHeader, splitQuery } fro
 import { utf8 } from "./bytes.ts";
 import { Door, outgoing, Refusal, type Opening, type World } from "./door.ts";
 import { hold } from "./hold.ts";
+import { serveOwn } from "./own.ts";
 import { issuerOf, verify, webEd25519, type Ed25519 } from "./pass.ts";
 import { decide, malformed, parse, wrongHost, type Decision, type Site } from "./rules.ts";
 import { Signer, uuidText, type Session } from "./session.ts";
@@ -105,6 +106,8 @@ export class Connector {
 
   /** guard returns the request as the site gets it, or an answer instead. A fault of ours is a failure of the room. */
   async guard(request: Request, context: Context): Promise<Visit | Response> {
+    const own = serveOwn(request);
+    if (own) return own;
     const inquiry = new Inquiry(this, request, context);
     try {
       const state = await this.#current(context);
