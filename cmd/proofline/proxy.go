@@ -2,21 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net"
-	"net/http"
-	"net/netip"
-	"net/url"
-	"os"
 	"path/filepath"
-	"strings"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/secret"
 	"github.com/proofline/proofline/connector"
 	"github.com/proofline/proofline/connector/proxy"
 )
@@ -25,9 +15,20 @@ import (
 const connectorKeyFile = "connector-key"
 
 type proxyFlags struct {
-	rules, keep, to, listen, key, page string
-	proxies                            []string
-	authOnly                           bool
+	rules, keep      string
+	to               []string
+	tlsCert, tlsKey  string
+	listen, redirect string
+	key, page        string
+	proxies          []string
+	authOnly         bool
+	accessLog        bool
+	maxBody          byteSize
+	maxHeader        byteSize
+	logFormat        string
+	logLevel         string
+	connector        connector.Options // what is left to be made of the flags
+	proxy            proxy.Options
 }
 
 func proxyCommand(t *terminal) *cobra.Command {
@@ -36,102 +37,63 @@ func proxyCommand(t *terminal) *cobra.Command {
 		Use:   "proxy",
 		Short: "Stand in front of a site, and let nobody past without a pass",
 		Long: `Stand in front of a site as a reverse proxy, and let nobody past without a pass
-whom the rules let wait. connector/README.md explains rules and failures.
+whom the rules let wait. connector/README.md explains rules and failures,
+connector/proxy/README.md all of these flags.
 
 With --auth-only it answers the auth_request of nginx instead, and needs no --to:
 connector/nginx/README.md has the configuration.`,
 		Example: `  proofline proxy --rules rules.json --to http://127.0.0.1:3000 --listen :8080
+  proofline proxy --rules rules.json --to http://10.0.0.7:3000,http://10.0.0.8:3000 --check /healthz \
+    --listen :443 --tls-cert site.pem --tls-key site.key --redirect-http :80
   proofline proxy --rules rules.json --auth-only --listen 127.0.0.1:8099`,
-		Args: cobra.NoArgs,
-		RunE: runs(func(c *cobra.Command, _ []string) error { return f.run(c.Context(), t) }),
+		Args:    cobra.NoArgs,
+		PreRunE: t.fromEnv,
+		RunE:    runs(func(c *cobra.Command, _ []string) error { return f.run(c.Context(), t) }),
 	}
-	flags := c.Flags()
+	f.add(c.Flags(), t)
+	return c
+}
+
+func (f *proxyFlags) add(flags *pflag.FlagSet, t *terminal) {
 	flags.StringVar(&f.rules, "rules", "", "`FILE` of the rules, read again when it changes, or https URL")
-	flags.StringVar(&f.keep, "keep-rules", "", "`FILE` that keeps the rules of a URL for a start without it")
-	flags.StringVar(&f.to, "to", "", "`URL` of the site, such as http://127.0.0.1:3000")
+	flags.StringVar(&f.keep, "keep", "", "`FILE` that keeps the rules of a URL for a start without it")
+	flags.StringSliceVar(&f.to, "to", nil, "`URLS` of the site, such as http://127.0.0.1:3000; of several, each gets a share")
+	flags.StringVar(&f.proxy.Check, "check", "", "`PATH` that the site answers with 2xx or 3xx when it is well (default: it accepts connections)")
+	flags.StringVar(&f.proxy.CheckHost, "check-host", "", "`HOST` by whose name it is asked (default that of its URL)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8081", "listen on this `HOST:PORT`; port 0 takes any that is free")
+	flags.StringVar(&f.tlsCert, "tls-cert", "", "`FILE` of the certificate with its chain, PEM, read again when it changes")
+	flags.StringVar(&f.tlsKey, "tls-key", "", "`FILE` of its key, PEM")
+	flags.StringVar(&f.redirect, "redirect-http", "", "lead plain HTTP on this `HOST:PORT` to https")
 	flags.StringVar(&f.key, "key", "", "`FILE` of the key for cookies, made if it does not exist (default "+filepath.Join(t.dataDir(), connectorKeyFile)+")")
 	flags.StringVar(&f.page, "page", "", "`FILE` with the HTML for rooms whose failure is page")
 	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "`NETWORKS` whose X-Forwarded-* are believed, such as 10.0.0.0/8")
 	flags.BoolVar(&f.authOnly, "auth-only", false, "answer the auth_request of nginx")
-	if err := c.MarkFlagRequired("rules"); err != nil {
-		panic(err) // it was defined above
-	}
-	return c
+	flags.Var(&f.maxBody, "max-body", "refuse bodies of more than `SIZE`, such as 20m (default any)")
+	f.maxHeader = proxy.DefaultHeaderSize
+	flags.Var(&f.maxHeader, "max-header", "refuse headers of more than `SIZE`")
+	flags.DurationVar(&f.proxy.Limits.HeaderTime, "header-timeout", proxy.DefaultHeaderTime, "how long a client may take for a header")
+	flags.DurationVar(&f.proxy.Limits.Idle, "idle-timeout", proxy.DefaultIdle, "how long a client may keep a connection without a request")
+	flags.DurationVar(&f.proxy.Limits.Stall, "stall-timeout", proxy.DefaultStall, "how long a client may leave a body that it sends or gets without a byte")
+	flags.DurationVar(&f.proxy.Limits.Answer, "answer-timeout", proxy.DefaultAnswer, "how long the site may take until it begins to answer")
+	flags.DurationVar(&f.proxy.Drain, "drain", 0, "when told to stop, go on for so long, but not ready any more")
+	flags.DurationVar(&f.proxy.Grace, "grace", proxy.DefaultGrace, "how long requests under way and WebSockets may then take to end")
+	flags.BoolVar(&f.accessLog, "access-log", false, "log each request, without its query")
+	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
+	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
+	var names []string
+	flags.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	inEnv(flags, names...)
 }
 
 func (f *proxyFlags) run(ctx context.Context, t *terminal) error {
-	to, err := url.Parse(f.to)
-	if !f.authOnly && (err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https") || f.authOnly && f.to != "" {
-		return usage(errors.New("exactly one of --to, with a URL, and --auth-only is needed"), "give the site's own address, such as --to http://127.0.0.1:3000")
-	}
-	o, err := f.options(t)
-	if err != nil {
+	if err := f.read(t); err != nil {
 		return err
 	}
-	c, err := connector.New(o)
+	c, err := connector.New(f.connector)
 	if err != nil {
 		return failed(err, "proofline connector check says more about rules")
 	}
 	defer c.Close()
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", f.listen)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return failed(err, "another program listens there: choose another address with --listen")
-	}
-	if err != nil {
-		return failed(err, "")
-	}
-	if err := t.printf("listening on http://%s\n", reachable(l.Addr())); err != nil {
-		return errors.Join(err, l.Close())
-	}
-	if f.authOnly {
-		return serveProxy(ctx, l, proxy.Auth(c, o.TrustedProxies))
-	}
-	return serveProxy(ctx, l, proxy.New(proxy.Options{Connector: c, To: to, TrustedProxies: o.TrustedProxies}))
-}
-
-// options reads what the flags name.
-func (f *proxyFlags) options(t *terminal) (o connector.Options, err error) {
-	if o.Source = (&connector.Source{File: f.rules}); strings.Contains(f.rules, "://") {
-		o.Source = &connector.Source{URL: f.rules, Keep: f.keep}
-	}
-	if f.authOnly && len(f.proxies) == 0 {
-		f.proxies = []string{"127.0.0.0/8", "::1/128"}
-	}
-	for _, text := range f.proxies {
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			return o, usage(fmt.Errorf("--trusted-proxies: %w", err), "give networks such as 10.0.0.0/8,192.0.2.7/32")
-		}
-		o.TrustedProxies = append(o.TrustedProxies, p)
-	}
-	if f.page != "" {
-		if o.Page, err = os.ReadFile(f.page); err != nil {
-			return o, failed(err, "name a file that you may read with --page")
-		}
-	}
-	if f.key == "" {
-		f.key = filepath.Join(t.dataDir(), connectorKeyFile)
-		if err := os.MkdirAll(t.dataDir(), 0o711); err != nil { //nolint:gosec // a server run by root has a PostgreSQL of another user below it
-			return o, failed(err, "choose another file with --key")
-		}
-	}
-	key, err := secret.Ensure(f.key, func() (string, error) { return secret.NewToken(), nil })
-	if errors.Is(err, secret.ErrExposed) {
-		return o, failed(err, "make it yours alone: chmod 600 "+f.key)
-	}
-	if err != nil {
-		return o, failed(err, "choose another file with --key")
-	}
-	o.Key = []byte(key)
-	return o, nil
-}
-
-// serveProxy answers on l until ctx ends. Sites stream and take uploads, so
-// only headers and pauses are bounded.
-func serveProxy(ctx context.Context, l net.Listener, handler http.Handler) error {
-	return serveHTTP(ctx, l, 10*time.Second, &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-	})
+	f.proxy.Connector = c
+	return f.serve(ctx, t)
 }

@@ -1,76 +1,220 @@
 // Package proxy puts a connector in front of a site that cannot carry it
-// itself: [New] is a reverse proxy, [Auth] answers the auth_request of nginx.
+// itself: [New] is a reverse proxy, [NewAuth] answers the auth_request of nginx.
+// [Proxy.Serve] does so on a listener, until it is told to stop.
 //
-// Neither believes X-Forwarded-* of clients. Both answer GET [HealthPath] with
-// 200 themselves.
+// Neither believes X-Forwarded-* of clients. Both answer two paths themselves:
+//
+//	GET /.proofline/healthz    200: the process is there
+//	GET /.proofline/readyz     200: an address of the site answers, and it is not about to stop; else 503
+//
+// A site may have several addresses. Each is asked every 5 s whether it is
+// there. One that fails gets no requests until it answers again, unless none
+// does: then all are tried, for there is nothing to lose.
+//
+// What a connection is upgraded to is seen by nobody any more, so requests ask
+// for WebSockets, or for nothing: HTTP/2 on an upgraded connection would be a
+// way past the connector.
 package proxy
 
 import (
+	"context"
+	"errors"
+	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
+	"os"
 	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/proofline/proofline/connector"
 )
 
-// HealthPath is answered by the proxy itself.
-const HealthPath = "/.proofline/healthz"
-
-// Waits of the proxy for a site. What it streams may take any time.
+// Paths that are answered here.
 const (
-	dialTimeout   = 5 * time.Second
-	headerTimeout = 60 * time.Second
+	HealthPath = "/.proofline/healthz"
+	ReadyPath  = "/.proofline/readyz"
 )
 
-// Options is what [New] needs. Connector and To must be given.
+// Options is what [New] and [NewAuth] need. Connector must be given.
 type Options struct {
 	Connector *connector.Connector
-	To        *url.URL // the site: scheme and host, and a path below which all others are
+	// To is where the site is: addresses with a scheme, a host, and the same
+	// path, below which all others are. None for NewAuth.
+	To []*url.URL
+	// Check is a path, with a query perhaps, that addresses answer with 2xx or
+	// 3xx when they are well. Empty: they are well when they accept connections.
+	Check string
+	// CheckHost is the Host header of checks. Empty: that of the address.
+	CheckHost string
 	// TrustedProxies are those of the connector: their X-Forwarded-* are passed on.
 	TrustedProxies []netip.Prefix
-	Log            *slog.Logger // nil: the default one
+	Certificate    *Certificate // nil: without TLS
+	// Drain is how long it goes on when it is told to stop, but says that it is
+	// not ready, so that a balancer in front sends nothing new.
+	Drain     time.Duration
+	Grace     time.Duration // for what is under way when it stops; 0: DefaultGrace
+	Limits    Limits
+	AccessLog *slog.Logger // one line for each request; nil: none
+	Log       *slog.Logger // nil: the default one
+}
+
+// Limits of a proxy. Of each, 0 is the default.
+type Limits struct {
+	HeaderSize int           // bytes of a request's header
+	HeaderTime time.Duration // until all of a request's header is there
+	Idle       time.Duration // of a connection between requests
+	Stall      time.Duration // in which no byte of a body moves
+	Answer     time.Duration // until the site begins to answer
+	Body       int64         // bytes of a request's body; 0: any
+}
+
+// Defaults of [Options] and [Limits].
+const (
+	DefaultHeaderSize = 64 << 10
+	DefaultHeaderTime = 10 * time.Second
+	DefaultIdle       = 2 * time.Minute
+	DefaultStall      = time.Minute
+	DefaultAnswer     = time.Minute
+	DefaultGrace      = 30 * time.Second
+)
+
+// Proxy is an [http.Handler]. Safe for concurrent use.
+type Proxy struct {
+	options  Options
+	site     *site // nil: it is for nginx
+	next     http.Handler
+	stopping atomic.Bool
+	upgraded tunnels
 }
 
 // New returns a reverse proxy that lets through what the connector does. It
 // keeps the Host header, streams, and passes WebSockets.
-func New(o Options) http.Handler {
+func New(o Options) *Proxy {
+	p := newProxy(o)
+	p.site = newSite(&p.options)
+	p.next = o.Connector.Middleware(&httputil.ReverseProxy{
+		Rewrite:       p.options.rewrite,
+		FlushInterval: -1, // at once
+		Transport:     p.site,
+		BufferPool:    &buffers{},
+		ErrorHandler:  p.explain,
+		ErrorLog:      slog.NewLogLogger(p.options.Log.Handler(), slog.LevelWarn),
+	})
+	return p
+}
+
+func newProxy(o Options) *Proxy {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	p := &httputil.ReverseProxy{
-		Rewrite:       o.rewrite,
-		FlushInterval: -1, // at once
-		Transport: &http.Transport{
-			DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
-			TLSHandshakeTimeout:   dialTimeout,
-			ResponseHeaderTimeout: headerTimeout,
-			MaxIdleConnsPerHost:   100,
-			IdleConnTimeout:       90 * time.Second,
-			DisableCompression:    true, // as the client asks for it
-		},
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			o.Log.Error("site cannot be reached", "method", r.Method, "err", err)
-			w.Header().Set("Cache-Control", "no-store")
-			http.Error(w, "The site cannot be reached right now.", http.StatusBadGateway)
-		},
-		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
+	l := &o.Limits
+	l.HeaderSize = orDefault(l.HeaderSize, DefaultHeaderSize)
+	l.HeaderTime = orDefault(l.HeaderTime, DefaultHeaderTime)
+	l.Idle = orDefault(l.Idle, DefaultIdle)
+	l.Stall = orDefault(l.Stall, DefaultStall)
+	l.Answer = orDefault(l.Answer, DefaultAnswer)
+	o.Grace = orDefault(o.Grace, DefaultGrace)
+	return &Proxy{options: o}
+}
+
+func orDefault[T comparable](value, fallback T) T {
+	if value == *new(T) {
+		return fallback
 	}
-	return withHealth(o.Connector.Middleware(p))
+	return value
+}
+
+// ServeHTTP implements [http.Handler].
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, "/.proofline/") && p.answersItself(w, r) {
+		return
+	}
+	e := begin(p, w, r)
+	defer e.end()
+	if limit := p.options.Limits.Body; limit > 0 && r.ContentLength > limit {
+		w.Header().Set("Connection", "close") // the rest of the body is not read
+		refuse(e, http.StatusRequestEntityTooLarge, "The request is too large.")
+		return
+	}
+	p.next.ServeHTTP(e, e.request)
+}
+
+// answersItself answers the two paths of ours.
+func (p *Proxy) answersItself(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	why := ""
+	switch {
+	case r.URL.Path == HealthPath:
+	case r.URL.Path != ReadyPath:
+		return false
+	case p.stopping.Load():
+		why = "stopping"
+	case p.site != nil && !p.site.answers():
+		why = "the site does not answer"
+	}
+	if why != "" {
+		refuse(w, http.StatusServiceUnavailable, why)
+		return true
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = io.WriteString(w, "ok\n")
+	return true
+}
+
+// refuse answers with a few words, which nobody keeps.
+func refuse(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Cache-Control", "no-store")
+	http.Error(w, text, status)
+}
+
+// explain answers when the site did not.
+func (p *Proxy) explain(w http.ResponseWriter, r *http.Request, err error) {
+	tooLarge := (*http.MaxBytesError)(nil)
+	switch {
+	case errors.As(err, &tooLarge):
+		refuse(w, http.StatusRequestEntityTooLarge, "The request is too large.")
+	case errors.Is(err, errStalled):
+		refuse(w, http.StatusRequestTimeout, "The request came too slowly.")
+	case errors.Is(err, context.Canceled):
+		w.WriteHeader(statusGone)
+	case errors.Is(err, os.ErrDeadlineExceeded) || isTimeout(err):
+		p.options.Log.Error("site does not answer in time", "method", r.Method, "to", r.URL.Host, "err", err)
+		refuse(w, http.StatusGatewayTimeout, "The site takes too long to answer.")
+	default:
+		p.options.Log.Error("site cannot be reached", "method", r.Method, "to", r.URL.Host, "err", err)
+		refuse(w, http.StatusBadGateway, "The site cannot be reached right now.")
+	}
+}
+
+// statusGone is what logs and metrics say of a client that did not wait for
+// the answer; 499 is nginx's word for it. Nobody gets it.
+const statusGone = 499
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
 }
 
 // rewrite makes the request that the site gets. What Connection names is taken
 // away before, so our own headers are set again.
 func (o *Options) rewrite(p *httputil.ProxyRequest) {
-	p.SetURL(o.To)
+	p.SetURL(o.To[0])
 	p.Out.Host = p.In.Host
 	p.Out.URL.RawQuery = p.In.URL.RawQuery // as it was sent
-	peer, _ := netip.ParseAddrPort(p.In.RemoteAddr)
-	isTrusted := slices.ContainsFunc(o.TrustedProxies, func(n netip.Prefix) bool { return n.Contains(peer.Addr().Unmap()) })
+	if upgrade := p.Out.Header.Get("Upgrade"); upgrade != "" && !strings.EqualFold(upgrade, "websocket") {
+		p.Out.Header.Del("Upgrade")
+		p.Out.Header.Del("Connection")
+	}
+	p.Out.Header.Del("Http2-Settings")
+	isTrusted := o.trusts(peerOf(p.In))
 	if isTrusted {
 		p.Out.Header["X-Forwarded-For"] = p.In.Header["X-Forwarded-For"]
 	}
@@ -87,72 +231,28 @@ func (o *Options) rewrite(p *httputil.ProxyRequest) {
 	}
 }
 
-func withHealth(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == HealthPath && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-			w.Header().Set("Cache-Control", "no-store")
-			_, _ = w.Write([]byte("ok\n"))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+// peerOf returns who opened the connection.
+func peerOf(r *http.Request) netip.Addr {
+	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return peer.Addr().Unmap()
 }
 
-// Headers in which nginx says what was asked, and the path of its question.
-const (
-	AuthPath   = "/.proofline/auth"
-	MethodName = "X-Original-Method"
-	TargetName = "X-Original-Uri" // as Go spells it
-)
-
-// Auth answers for nginx. A request to [AuthPath] is the question of
-// auth_request: 204, with the headers of a visitor, or 401. Any other is one
-// that was refused, and gets its answer: to the room, "come back later", or
-// the cookie for a pass.
-//
-// Both come from nginx alone, so peers that the connector does not trust are
-// turned away with 403: give the same networks here.
-func Auth(c *connector.Connector, trusted []netip.Prefix) http.Handler {
-	refused := c.Middleware(http.HandlerFunc(again))
-	return withHealth(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		peer, _ := netip.ParseAddrPort(r.RemoteAddr)
-		if !slices.ContainsFunc(trusted, func(n netip.Prefix) bool { return n.Contains(peer.Addr().Unmap()) }) {
-			http.Error(w, "this address is for nginx alone: add its network to the trusted proxies", http.StatusForbidden)
-			return
-		}
-		isQuestion := r.URL.Path == AuthPath
-		asked, ok := original(r)
-		switch {
-		case !isQuestion && ok:
-			refused.ServeHTTP(w, asked)
-		case !isQuestion:
-			http.Error(w, "malformed request", http.StatusBadRequest)
-		case ok && c.Allows(w.Header(), asked):
-			w.WriteHeader(http.StatusNoContent)
-		default:
-			w.WriteHeader(http.StatusUnauthorized)
-		}
-	}))
+func (o *Options) trusts(a netip.Addr) bool {
+	return slices.ContainsFunc(o.TrustedProxies, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// original returns the request that nginx asks about.
-func original(r *http.Request) (*http.Request, bool) {
-	u, err := url.ParseRequestURI(r.Header.Get(TargetName))
-	if err != nil || len(r.Header[TargetName]) != 1 || len(r.Header[MethodName]) != 1 {
-		return nil, false
+// buffers are for copying answers.
+type buffers struct{ pool sync.Pool }
+
+const bufferSize = 32 << 10
+
+// Get implements [httputil.BufferPool].
+func (b *buffers) Get() []byte {
+	if p, ok := b.pool.Get().(*[bufferSize]byte); ok {
+		return p[:]
 	}
-	out := r.Clone(r.Context())
-	out.URL, out.Method, out.RequestURI = u, r.Header.Get(MethodName), r.Header.Get(TargetName)
-	out.Header.Del(TargetName)
-	out.Header.Del(MethodName)
-	return out, true
+	return make([]byte, bufferSize)
 }
 
-// again asks a visitor to come back at once, who was refused a moment ago and
-// is not any more.
-func again(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Retry-After", "1")
-	w.Header().Set("Refresh", "1")
-	http.Error(w, "One moment.", http.StatusServiceUnavailable)
-}
+// Put implements [httputil.BufferPool].
+func (b *buffers) Put(p []byte) { b.pool.Put((*[bufferSize]byte)(p)) }

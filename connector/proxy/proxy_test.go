@@ -49,13 +49,21 @@ func start(t testing.TB, h http.Handler) string {
 	return s.Listener.Addr().String()
 }
 
-func to(t testing.TB, addr string) *url.URL {
+func to(t testing.TB, addresses ...string) (list []*url.URL) {
 	t.Helper()
-	u, err := url.Parse("http://" + addr)
-	if err != nil {
-		t.Fatal(err)
+	for _, addr := range addresses {
+		u, err := url.Parse("http://" + addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, u)
 	}
-	return u
+	return list
+}
+
+// forNginx returns what answers nginx on this machine.
+func forNginx(c *connector.Connector) http.Handler {
+	return NewAuth(Options{Connector: c, TrustedProxies: loopback})
 }
 
 func cases(t testing.TB) []conformance.Case {
@@ -96,7 +104,7 @@ func TestConformanceOfNginx(t *testing.T) {
 		t.Skip("nginx is not installed: apt-get install nginx, or make conformance")
 	}
 	room := conformance.NewRoom(t)
-	auth := start(t, Auth(newConnector(t, room, loopback...), loopback))
+	auth := start(t, forNginx(newConnector(t, room, loopback...)))
 	addr := startNginx(t, program, start(t, conformance.Site()), auth)
 	conformance.Run(t, room, addr, cases(t))
 }
@@ -220,7 +228,7 @@ func TestForwarded(t *testing.T) {
 	}
 }
 
-// TestSocket passes a WebSocket, or whatever a connection is upgraded to.
+// TestSocket passes a WebSocket.
 func TestSocket(t *testing.T) {
 	t.Parallel()
 	room := conformance.NewRoom(t)
@@ -230,7 +238,7 @@ func TestSocket(t *testing.T) {
 			return
 		}
 		defer conn.Close()
-		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 		line, _ := buffer.ReadString('\n')
 		_, _ = io.WriteString(conn, "you said "+line)
 	}))
@@ -240,7 +248,7 @@ func TestSocket(t *testing.T) {
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
-	_, _ = io.WriteString(conn, "GET /socket HTTP/1.1\r\nHost: shop.example.com\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	_, _ = io.WriteString(conn, "GET /socket HTTP/1.1\r\nHost: shop.example.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 	reader := bufio.NewReader(conn)
 	r, err := http.ReadResponse(reader, nil)
 	if err != nil || r.StatusCode != http.StatusSwitchingProtocols {
@@ -269,7 +277,7 @@ func TestAuthIsForNginx(t *testing.T) {
 	t.Parallel()
 	room := conformance.NewRoom(t)
 	c := newConnector(t, room, loopback...)
-	own, foreign := "http://"+start(t, Auth(c, loopback)), "http://"+start(t, Auth(c, nil))
+	own, foreign := "http://"+start(t, forNginx(c)), "http://"+start(t, NewAuth(Options{Connector: c}))
 	about := []string{TargetName + ": /about", MethodName + ": GET"}
 	for _, q := range []struct {
 		address string

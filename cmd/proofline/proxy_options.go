@@ -1,0 +1,176 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/secret"
+	"github.com/proofline/proofline/connector"
+	"github.com/proofline/proofline/connector/proxy"
+)
+
+// read makes options of the flags, and reads the files that they name.
+func (f *proxyFlags) read(t *terminal) error {
+	log, err := t.logger(f.logFormat, f.logLevel)
+	if err != nil {
+		return usage(err, "")
+	}
+	f.connector.Log, f.proxy.Log = log, log
+	if f.accessLog {
+		f.proxy.AccessLog = log
+	}
+	l := &f.proxy.Limits
+	for _, wait := range []time.Duration{l.HeaderTime, l.Idle, l.Stall, l.Answer, f.proxy.Grace} {
+		if wait <= 0 {
+			return usage(errors.New("a timeout that is not longer than 0"), "give times such as 30s or 5m, or leave the flag out")
+		}
+	}
+	l.Body, l.HeaderSize = int64(f.maxBody), int(f.maxHeader)
+	for _, step := range []func() error{f.readRules, f.readSite, f.readProxies, f.readPage, func() error { return f.readKey(t) }, func() error { return f.readCertificate(log) }} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *proxyFlags) readRules() error {
+	if f.rules == "" {
+		return usage(errors.New("--rules is needed"), "connector/README.md begins with a file of rules")
+	}
+	f.connector.Source = &connector.Source{File: f.rules}
+	if strings.Contains(f.rules, "://") {
+		f.connector.Source = &connector.Source{URL: f.rules, Keep: f.keep}
+	} else if f.keep != "" {
+		return usage(errors.New("--keep is for rules of a URL"), "leave it out: the file of --rules is there at the next start too")
+	}
+	return nil
+}
+
+// readSite finds where the site is.
+func (f *proxyFlags) readSite() error {
+	if f.authOnly != (len(f.to) == 0) {
+		return usage(errors.New("exactly one of --to, with a URL, and --auth-only is needed"), "give the site's own address, such as --to http://127.0.0.1:3000")
+	}
+	for _, text := range f.to {
+		u, err := url.Parse(text)
+		if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			return usage(fmt.Errorf("--to: %.100q is not the address of a site", text), "give one such as http://127.0.0.1:3000")
+		}
+		if len(f.proxy.To) > 0 && u.Path != f.proxy.To[0].Path {
+			return usage(errors.New("--to: the addresses have different paths"), "a path must mean the same at each of them")
+		}
+		f.proxy.To = append(f.proxy.To, u)
+	}
+	if check := f.proxy.Check; check != "" {
+		if u, err := url.ParseRequestURI(check); f.authOnly || err != nil || u.Host != "" || check[0] != '/' {
+			return usage(fmt.Errorf("--check: %.100q is not a path of the site", check), "give one such as /healthz, with --to")
+		}
+	}
+	return nil
+}
+
+func (f *proxyFlags) readProxies() error {
+	if f.authOnly && len(f.proxies) == 0 {
+		f.proxies = []string{"127.0.0.0/8", "::1/128"}
+	}
+	for _, text := range f.proxies {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return usage(fmt.Errorf("--trusted-proxies: %w", err), "give networks such as 10.0.0.0/8,192.0.2.7/32")
+		}
+		f.connector.TrustedProxies = append(f.connector.TrustedProxies, p)
+	}
+	f.proxy.TrustedProxies = f.connector.TrustedProxies
+	return nil
+}
+
+func (f *proxyFlags) readPage() (err error) {
+	if f.page == "" {
+		return nil
+	}
+	if f.connector.Page, err = os.ReadFile(f.page); err != nil {
+		return failed(err, "name a file that you may read with --page")
+	}
+	return nil
+}
+
+func (f *proxyFlags) readKey(t *terminal) error {
+	if f.key == "" {
+		f.key = filepath.Join(t.dataDir(), connectorKeyFile)
+		if err := os.MkdirAll(t.dataDir(), 0o711); err != nil { //nolint:gosec // a server run by root has a PostgreSQL of another user below it
+			return failed(err, "choose another file with --key")
+		}
+	}
+	key, err := secret.Ensure(f.key, func() (string, error) { return secret.NewToken(), nil })
+	if errors.Is(err, secret.ErrExposed) {
+		return failed(err, "make it yours alone: chmod 600 "+f.key)
+	}
+	if err != nil {
+		return failed(err, "choose another file with --key")
+	}
+	f.connector.Key = []byte(key)
+	return nil
+}
+
+func (f *proxyFlags) readCertificate(log *slog.Logger) (err error) {
+	switch {
+	case (f.tlsCert == "") != (f.tlsKey == ""):
+		return usage(errors.New("--tls-cert and --tls-key are needed together"), "")
+	case f.tlsCert == "" && f.redirect != "":
+		return usage(errors.New("--redirect-http leads to https, which needs --tls-cert and --tls-key"), "leave it out if something else ends TLS")
+	case f.tlsCert == "":
+		return nil
+	}
+	if f.proxy.Certificate, err = proxy.LoadCertificate(f.tlsCert, f.tlsKey, log); err != nil {
+		return failed(err, "give PEM files that belong together, the server's certificate first")
+	}
+	return nil
+}
+
+// byteSize is a number of bytes as people write it: 65536, 64k, 20m, 1g.
+type byteSize int64
+
+const maxByteSize = 1 << 50
+
+// Set implements [pflag.Value].
+func (b *byteSize) Set(text string) error {
+	number, shift := text, 0
+	for i, unit := range []string{"k", "m", "g"} {
+		if rest, ok := strings.CutSuffix(strings.ToLower(text), unit); ok {
+			number, shift = rest, 10*(i+1)
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 1 || n > maxByteSize>>shift {
+		return errors.New("give a number of bytes, such as 65536, 64k, 20m or 1g")
+	}
+	*b = byteSize(n << shift)
+	return nil
+}
+
+// String implements [pflag.Value].
+func (b *byteSize) String() string {
+	if *b == 0 {
+		return ""
+	}
+	n, unit := int64(*b), ""
+	for _, next := range []string{"k", "m", "g"} {
+		if n%1024 != 0 {
+			break
+		}
+		n, unit = n/1024, next
+	}
+	return strconv.FormatInt(n, 10) + unit
+}
+
+// Type implements [pflag.Value].
+func (*byteSize) Type() string { return "size" }

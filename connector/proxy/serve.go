@@ -1,0 +1,165 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// writeTimeout is how long a connection of HTTP/2 may take nothing of what
+// waits to be sent.
+const writeTimeout = 30 * time.Second
+
+// Run asks the addresses of the site whether they are there until ctx ends.
+// Without it none is known to be, and the proxy never ready.
+func (p *Proxy) Run(ctx context.Context) {
+	if p.site != nil {
+		p.site.watch(ctx)
+	}
+}
+
+// Serve answers on l until ctx ends, over TLS if there is a certificate. After
+// Options.Drain it then takes no more connections, and what is under way, upgraded connections
+// included, has Options.Grace to end by itself before it is cut off.
+func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
+	o := &p.options
+	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	s := &http.Server{
+		Handler:           p,
+		ReadHeaderTimeout: o.Limits.HeaderTime,
+		IdleTimeout:       o.Limits.Idle,
+		MaxHeaderBytes:    o.Limits.HeaderSize,
+		HTTP2:             &http.HTTP2Config{WriteByteTimeout: writeTimeout},
+		BaseContext:       func(net.Listener) context.Context { return requests },
+		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), // what clients do wrong
+	}
+	checking, done := context.WithCancel(ctx)
+	defer done()
+	go p.Run(checking)
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		p.stopping.Store(true)
+		time.Sleep(o.Drain)
+		p.shutDown(s, cut)
+	})
+	var err error
+	if o.Certificate == nil {
+		err = s.Serve(l)
+	} else {
+		s.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: o.Certificate.get}
+		err = s.ServeTLS(l, "", "")
+	}
+	if !errors.Is(err, http.ErrServerClosed) {
+		stop()
+		return fmt.Errorf("serve: %w", err)
+	}
+	<-stopped
+	return nil
+}
+
+// shutDown lets what is under way end, and cuts off what takes too long.
+func (p *Proxy) shutDown(s *http.Server, cut context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.Background(), p.options.Grace)
+	defer cancel()
+	err := s.Shutdown(ctx)
+	if err == nil {
+		err = p.upgraded.wait(ctx)
+	}
+	if err == nil {
+		return
+	}
+	p.options.Log.Warn("requests are cut off: they took longer than the grace", "grace", p.options.Grace, "upgraded", p.upgraded.count())
+	cut()
+	_ = s.Close()
+}
+
+// tunnels counts connections that were upgraded, which the server does not
+// know any more.
+type tunnels struct {
+	mu   sync.Mutex
+	open int
+	none chan struct{} // closed when the last ends; nil: nobody waits
+}
+
+func (t *tunnels) add(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open += n; t.open == 0 && t.none != nil {
+		close(t.none)
+		t.none = nil
+	}
+}
+
+func (t *tunnels) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.open
+}
+
+// wait returns nil when no connection is left, or the error of ctx.
+func (t *tunnels) wait(ctx context.Context) error {
+	t.mu.Lock()
+	if t.open == 0 {
+		t.mu.Unlock()
+		return nil
+	}
+	none := make(chan struct{})
+	t.none = none
+	t.mu.Unlock()
+	select {
+	case <-none:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Redirect leads everybody who asks over plain HTTP to https, at the port of
+// the address given.
+func Redirect(to net.Addr) http.Handler {
+	port := ""
+	if tcp, ok := to.(*net.TCPAddr); ok && tcp.Port != 443 {
+		port = fmt.Sprintf(":%d", tcp.Port)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, ok := hostname(r.Host)
+		if !ok || r.URL.Path == "" || r.URL.Path[0] != '/' {
+			refuse(w, http.StatusBadRequest, "malformed request")
+			return
+		}
+		target := r.URL.EscapedPath()
+		if r.URL.RawQuery != "" {
+			target += "?" + r.URL.RawQuery
+		}
+		w.Header().Set("Connection", "close")
+		status := http.StatusPermanentRedirect
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			status = http.StatusMovedPermanently
+		}
+		w.Header().Set("Location", "https://"+host+port+target)
+		w.WriteHeader(status)
+	})
+}
+
+// hostname returns the host of a Host header without its port. False: it is
+// none that may stand in a URL.
+func hostname(host string) (string, bool) {
+	u, err := url.Parse("http://" + host)
+	if err != nil || u.Host != host || u.Hostname() == "" || strings.ContainsAny(host, `\%'"<>`) {
+		return "", false
+	}
+	if strings.Contains(u.Hostname(), ":") {
+		return "[" + u.Hostname() + "]", true
+	}
+	return u.Hostname(), true
+}
