@@ -18,6 +18,8 @@ import (
 // passParameter is what the target's URL has the pass in.
 const passParameter = "proofline_pass"
 
+const wantTo = "must be one of the room's targets, or below one"
+
 // crossOrigin refuses what pages of other sites send with a visitor's cookies.
 // The server's own address counts as the same site even where a proxy hides it
 // from requests. Error: the address is none.
@@ -175,7 +177,7 @@ func (s *Server) enter(c echo.Context, r *room.Room, in *submission) error {
 	}
 	target, ok := settings.Target(in.to)
 	if !ok && in.to != "" {
-		return invalid("to", "must be one of the room's targets, or below one")
+		return invalid("to", wantTo)
 	}
 	pass, err := r.Claim(c.Request().Context(), own.ticket, own.secret)
 	if err != nil {
@@ -183,7 +185,9 @@ func (s *Server) enter(c echo.Context, r *room.Room, in *submission) error {
 	}
 	location := ""
 	if ok {
-		location = withPass(*target, pass.Token)
+		if location, err = landing(r, *target, own.ticket, pass); err != nil {
+			return err
+		}
 	}
 	switch {
 	case in.isJSON && ok:
@@ -196,17 +200,17 @@ func (s *Server) enter(c echo.Context, r *room.Room, in *submission) error {
 	return back(c, r)
 }
 
-// withPass adds a pass to a URL, in place of any that it has.
-func withPass(u url.URL, token string) string {
-	if query := u.Query(); query.Has(passParameter) {
-		query.Del(passParameter)
+// withParameter adds a parameter to a URL, in place of any that it has.
+func withParameter(u url.URL, name, value string) url.URL {
+	if query := u.Query(); query.Has(name) {
+		query.Del(name)
 		u.RawQuery = query.Encode()
 	}
 	if u.RawQuery != "" {
 		u.RawQuery += "&"
 	}
-	u.RawQuery += passParameter + "=" + url.QueryEscape(token)
-	return u.String()
+	u.RawQuery += name + "=" + url.QueryEscape(value)
+	return u
 }
 
 // leave gives a visitor's place up.

@@ -8,7 +8,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/labstack/echo/v4"
@@ -86,7 +88,8 @@ func readText(body []byte, name string) (string, error) {
 	if text, ok := plainMember(body, name); ok {
 		return text, nil
 	}
-	return anyMember(body, name)
+	texts, err := anyMembers(body, name)
+	return texts[name], err
 }
 
 // plainMember reads the usual form of such an object, {"name":"text"}, in
@@ -107,34 +110,36 @@ func plainMember(body []byte, name string) (string, bool) {
 	return string(rest), true
 }
 
-// anyMember reads any form of it.
-func anyMember(body []byte, name string) (text string, err error) {
+// anyMembers reads any form of a JSON object that has at most these members,
+// which are texts or null.
+func anyMembers(body []byte, names ...string) (map[string]string, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if start, _ := d.Token(); !json.Valid(body) || start != json.Delim('{') {
-		return "", invalid("", "must be a JSON object")
+		return nil, invalid("", "must be a JSON object")
 	}
 	wrong := &room.InvalidError{}
-	seen := false
+	texts := map[string]string{}
 	for d.More() {
 		key, _ := d.Token() // valid as a whole, so the parts are
 		var value any
 		_ = d.Decode(&value)
-		found, isText := value.(string)
+		text, isText := value.(string)
+		name := fmt.Sprint(key)
+		_, seen := texts[name]
 		switch {
-		case key != name:
-			wrong.Problems = append(wrong.Problems, fairness.Problem{Field: fmt.Sprint(key), Detail: "is not known; known is " + name})
+		case !slices.Contains(names, name):
+			wrong.Problems = append(wrong.Problems, fairness.Problem{Field: name, Detail: "is not known; known is " + strings.Join(names, ", ")})
 		case seen:
 			wrong.Problems = append(wrong.Problems, fairness.Problem{Field: name, Detail: "is given twice"})
 		case !isText && value != nil:
 			wrong.Problems = append(wrong.Problems, fairness.Problem{Field: name, Detail: "must be a text"})
 		}
-		seen = seen || key == name
-		text = found
+		texts[name] = text
 	}
 	if len(wrong.Problems) > 0 {
-		return "", wrong
+		return nil, wrong
 	}
-	return text, nil
+	return texts, nil
 }
 
 // send answers with a body. The values of contentType may be shared.

@@ -39,8 +39,9 @@ func FuzzMembers(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		text, err := anyMember(body, "ticket")
+		texts, err := anyMembers(body, "ticket")
 		checkRefusal(t, err)
+		text := texts["ticket"]
 		var v map[string]*string
 		if err == nil && (json.Unmarshal(body, &v) != nil || len(v) > 1 || v["ticket"] != nil && *v["ticket"] != text) {
 			t.Errorf("%q is read as %q", body, text)
@@ -66,17 +67,21 @@ func FuzzTicketOf(f *testing.F) {
 	})
 }
 
-// FuzzReadSecret does the same for the claim's.
-func FuzzReadSecret(f *testing.F) {
+// FuzzReadClaim does the same for the claim's.
+func FuzzReadClaim(f *testing.F) {
 	v := newVisitor("fuzz")
-	for _, seed := range []string{v.claimBody(), "", "{}", `{"secret":"` + v.secret + `="}`, `{"secret":"` + v.secret[:40] + `\r\n"}`} {
+	for _, seed := range []string{v.claimBody(), "", "{}", `{"secret":"` + v.secret + `="}`, `{"secret":"` + v.secret[:40] + `\r\n"}`, `{"to":"https://x","secret":"` + v.secret + `"}`, `{"secret":"` + v.secret + `","to":null}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		secret, err := readSecret(body)
+		secret, to, err := readClaim(body)
 		checkRefusal(t, err)
-		if err == nil && !bytes.Contains(unescaped(body), encodeSecret(secret)) {
-			t.Errorf("%q is read as %x", body, secret)
+		if err != nil {
+			return
+		}
+		var v map[string]*string
+		if json.Unmarshal(body, &v) != nil || v["secret"] == nil || *v["secret"] != string(encodeSecret(secret)) || v["to"] != nil && *v["to"] != to {
+			t.Errorf("%q is read as %x, to %q", body, secret, to)
 		}
 	})
 }

@@ -14,13 +14,14 @@ import (
 
 // wantsPage tells whether an error goes to somebody who sees it: a browser
 // that asked for a page or sent a form, not a script. Of what is no page, only
-// a path that does not exist is seen, by whoever mistyped it.
+// a path that does not exist is seen, by whoever mistyped it, and a link made
+// for queue-it that leads nowhere.
 func wantsPage(c echo.Context, p problem) bool {
 	r := c.Request()
 	accept := r.Header.Get("Accept")
 	if !isPage(c.Path()) {
 		isMistyped := p.Status == http.StatusNotFound && p.Type == noType && isBelow(c, publicPath)
-		return isMistyped && strings.Contains(accept, "text/html")
+		return (isMistyped || c.Get(fromLink) != nil) && strings.Contains(accept, "text/html")
 	}
 	isScript := isJSON(r.Header.Get("Content-Type")) || c.QueryParam("fragment") == "1"
 	isData := strings.Contains(accept, "json") && !strings.Contains(accept, "text/html")
@@ -38,6 +39,9 @@ func (s *Server) sendErrorPage(c echo.Context, p problem) error {
 	}
 	if p.Status == http.StatusConflict || p.Status >= http.StatusInternalServerError {
 		v.Again = publicPath + c.Param("slug")
+		if event, ok := c.Get(fromLink).(string); ok {
+			v.Again = publicPath + event
+		}
 	}
 	for _, shared := range []string{"Access-Control-Allow-Origin", "Access-Control-Expose-Headers"} {
 		delete(c.Response().Header(), shared)

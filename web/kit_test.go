@@ -233,6 +233,7 @@ type (
 		Expires  time.Time `json:"expires"`
 		Position uint64    `json:"position"`
 		Lane     string    `json:"lane"`
+		Location *string   `json:"location"`
 	}
 	stateJSON struct {
 		Slug     string     `json:"slug"`

@@ -109,8 +109,8 @@ func (s *Server) receipt(c echo.Context, r *room.Room) error {
 	return send(c, http.StatusOK, plainText, receipt)
 }
 
-// claim exchanges the secret of a called ticket for its pass. The secret is
-// in the body because paths are logged everywhere.
+// claim exchanges the secret of a called ticket for its pass, and says where to
+// go with it. The secret is in the body because paths are logged everywhere.
 func (s *Server) claim(c echo.Context, r *room.Room) (err error) {
 	w := borrow()
 	defer w.giveBack()
@@ -122,9 +122,14 @@ func (s *Server) claim(c echo.Context, r *room.Room) (err error) {
 	if w.body, err = readBody(c.Request(), w.body[:0], visitorBody); err != nil {
 		return err
 	}
-	secret, err := readSecret(w.body)
+	secret, to, err := readClaim(w.body)
 	if err != nil {
 		return err
+	}
+	settings, _ := r.Settings()
+	target, ok := settings.Target(to)
+	if !ok && to != "" {
+		return invalid("to", wantTo)
 	}
 	pass, err := r.Claim(c.Request().Context(), t, secret)
 	if errors.Is(err, room.ErrNotCalled) {
@@ -142,8 +147,46 @@ func (s *Server) claim(c echo.Context, r *room.Room) (err error) {
 	o.time("expires", pass.Expires)
 	o.number("position", uint64(st.Position))
 	o.text("lane", string(st.Lane))
+	if ok {
+		location, err := landing(r, *target, t, pass)
+		if err != nil {
+			return err
+		}
+		o.text("location", location)
+	} else {
+		o.null("location")
+	}
 	o.close()
 	return send(c, http.StatusOK, jsonText, o.b)
+}
+
+// giveUp gives the place of a ticket up, for its secret.
+func (s *Server) giveUp(c echo.Context, r *room.Room) error {
+	c.Response().Header()["Cache-Control"] = noStore
+	t, err := parseTicket(c.Param("ticket"))
+	if err != nil {
+		return err
+	}
+	body, err := readBody(c.Request(), nil, visitorBody)
+	if err != nil {
+		return err
+	}
+	text, err := readText(body, "secret")
+	if err != nil {
+		return err
+	}
+	secret, err := parseSecret(text)
+	if err != nil {
+		return err
+	}
+	if err := r.Leave(c.Request().Context(), t, secret); err != nil {
+		return err
+	}
+	st, ok := r.Standing(t)
+	if !ok {
+		return room.ErrTicketUnknown
+	}
+	return sendStanding(c, http.StatusOK, r, &st)
 }
 
 // notCalled tells a claim that came too soon where its ticket stands.
@@ -153,13 +196,19 @@ func notCalled(c echo.Context, r *room.Room, t fairness.Ticket) error {
 	return sendStanding(c, http.StatusAccepted, r, &st)
 }
 
-// readSecret reads the body of a claim. No error says what was in it.
-func readSecret(body []byte) (secret [fairness.SecretSize]byte, err error) {
-	text, err := readText(body, "secret")
-	if err != nil {
-		return secret, err
+// readClaim reads the body of a claim: the secret, and where to go, if that is
+// said. No error says what was in it.
+func readClaim(body []byte) (secret [fairness.SecretSize]byte, to string, err error) {
+	text, ok := plainMember(body, "secret")
+	if !ok {
+		texts, err := anyMembers(body, "secret", "to")
+		if err != nil {
+			return secret, "", err
+		}
+		text, to = texts["secret"], texts["to"]
 	}
-	return parseSecret(text)
+	secret, err = parseSecret(text)
+	return secret, to, err
 }
 
 func parseSecret(text string) (secret [fairness.SecretSize]byte, err error) {

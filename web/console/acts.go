@@ -35,7 +35,7 @@ type actView struct {
 var actWords = map[string]string{
 	"room.create": "published the room", "room.amend": "changed the room", "room.pause": "paused", "room.hold": "held everybody",
 	"room.resume": "resumed", "room.end": "ended the room", "room.revoke": "took a place away", "room.rotate-keys": "made a new key for passes",
-	"room.calls": "changed who calls", "room.archive": "archived the room", "room.unarchive": "took the room out of the archive",
+	"room.calls": "changed who calls", "room.queue-it": "changed how the room speaks to queue-it's connectors", "room.archive": "archived the room", "room.unarchive": "took the room out of the archive",
 	"alerts.changed": "changed the alerts", "alerts.tested": "tested the alerts",
 	"host.add": "claimed a host", "host.remove": "gave a host up", "host.verify": "showed that a host is the organization's",
 	"identity.add": "got an account by OpenID Connect", "member.invite": "invited somebody", "member.join": "joined", "member.remove": "removed a member",

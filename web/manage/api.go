@@ -73,7 +73,7 @@ type API struct {
 func New(o Options) *API {
 	a := &API{Options: o, token: sha256.Sum256([]byte(o.ServerToken)), simulating: make(chan struct{}, maxSimulating)}
 	if o.Desk != nil {
-		a.routes = slices.Concat(a.routes, a.roomRoutes(), a.brandRoutes(), a.controlRoutes(), a.ticketRoutes(), a.draftRoutes(), a.actRoutes(), a.simulationRoutes())
+		a.routes = slices.Concat(a.routes, a.roomRoutes(), a.queueItRoutes(), a.brandRoutes(), a.controlRoutes(), a.ticketRoutes(), a.draftRoutes(), a.actRoutes(), a.simulationRoutes())
 	}
 	if o.Desk != nil && o.Desk.Rehearsals != nil {
 		a.routes = append(a.routes, a.rehearsalRoutes()...)

@@ -1,0 +1,25 @@
+package desk
+
+import (
+	"context"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/room"
+)
+
+// SetQueueIt has a room speak to connectors of queue-it; see [room.Room.SetQueueIt].
+// The secret key is in no act. Errors: [account.ErrForbidden], [room.ErrNotFound],
+// [*room.InvalidError].
+func (d *Desk) SetQueueIt(ctx context.Context, actor account.Actor, slug string, q room.QueueIt, secretKey string) (*room.Room, error) {
+	detail := map[string]any{"customer_id": q.CustomerID, "extend": q.Extend, "with_pass": q.WithPass}
+	if secretKey != "" {
+		detail["secret_key"] = "new"
+	}
+	return d.control(ctx, actor, account.Operate, "room.queue-it", slug, detail, func(r *room.Room) error { return r.SetQueueIt(ctx, q, secretKey) })
+}
+
+// ClearQueueIt ends that.
+func (d *Desk) ClearQueueIt(ctx context.Context, actor account.Actor, slug string) error {
+	_, err := d.control(ctx, actor, account.Operate, "room.queue-it", slug, map[string]any{"customer_id": nil}, func(r *room.Room) error { return r.ClearQueueIt(ctx) })
+	return err
+}

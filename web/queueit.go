@@ -1,0 +1,170 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/brand"
+	"github.com/proofline/proofline/web/page"
+)
+
+// queueItParameter is what the target's URL has the token in that connectors of
+// queue-it look for.
+const queueItParameter = "queueittoken"
+
+// queueItLink is where a link leads that was made for queue-it: by one of its
+// connectors (KnownUser V3) or by hand. QUEUE-IT.md says which there are.
+type queueItLink struct {
+	customer string
+	event    string // slug of the room
+	target   string // where the visitor wants to go, or go on to
+	culture  string // language such as de-AT
+}
+
+// Forms of what a link may say. An event is a slug: KnownUser compares it
+// letter by letter, so that none is as good as another.
+var (
+	eventForm   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	cultureForm = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$`)
+)
+
+// parseQueueItLink reads the parameters of a link into a line; false: it is none.
+func parseQueueItLink(query url.Values) (queueItLink, bool) {
+	l := queueItLink{customer: query.Get("c"), event: query.Get("e"), target: query.Get("t"), culture: query.Get("cid")}
+	if !cultureForm.MatchString(l.culture) {
+		l.culture = ""
+	}
+	return l, l.customer != "" && eventForm.MatchString(l.event)
+}
+
+// parseQueueItCancel reads a link that ends a visit, below /cancel/: of one
+// event, customer/event with or without an id, or of several,
+// multiple/customer?wrl=event~id_event~id, of which the first counts.
+func parseQueueItCancel(path string, query url.Values) (queueItLink, bool) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	if len(parts) < 2 || len(parts) > 3 {
+		return queueItLink{}, false
+	}
+	l := queueItLink{customer: parts[0], event: parts[1], target: query.Get("r")}
+	if rooms := query.Get("wrl"); parts[0] == "multiple" && rooms != "" {
+		first, _, _ := strings.Cut(rooms, "_")
+		l.customer = parts[1]
+		l.event, _, _ = strings.Cut(first, "~")
+	}
+	return l, l.customer != "" && eventForm.MatchString(l.event)
+}
+
+// queueItRoutes are the paths of such links. That at the root is in index.
+func (s *Server) queueItRoutes() {
+	read := []string{http.MethodGet, http.MethodHead}
+	join := func(c echo.Context) error {
+		l, ok := parseQueueItLink(c.QueryParams())
+		if !ok {
+			return echo.ErrNotFound
+		}
+		return s.followToLine(c, l)
+	}
+	for _, path := range []string{"/inqueue", "/inqueue.aspx", "/error/*"} {
+		s.echo.Match(read, path, bounded(join))
+	}
+	s.echo.Match(read, "/cancel/*", bounded(func(c echo.Context) error {
+		l, ok := parseQueueItCancel(c.Param("*"), c.QueryParams())
+		if !ok {
+			return echo.ErrNotFound
+		}
+		return s.followFromLine(c, l)
+	}))
+}
+
+// fromLink is where the context of a request by such a link has the event:
+// whoever sends it is a visitor, whom an error is shown as a page.
+const fromLink = "queue-it event"
+
+// roomOf finds the room of a link. Errors: [room.ErrNotFound], for another
+// customer's as well.
+func (s *Server) roomOf(c echo.Context, l *queueItLink) (*room.Room, error) {
+	c.Set(fromLink, l.event)
+	c.Response().Header()["Cache-Control"] = noStore
+	r, err := s.rooms.Get(c.Request().Context(), l.event)
+	if err != nil {
+		return nil, err
+	}
+	if q, ok := r.QueueIt(); ok && !strings.EqualFold(q.CustomerID, l.customer) {
+		return nil, room.ErrNotFound
+	}
+	return r, s.checkHost(c.Request(), r)
+}
+
+// followToLine leads to the room, with target and language. What the room does
+// not allow or offer is left out, as in any other link.
+func (s *Server) followToLine(c echo.Context, l queueItLink) error {
+	r, err := s.roomOf(c, &l)
+	if err != nil {
+		return err
+	}
+	settings, _ := r.Settings()
+	query := url.Values{}
+	if _, ok := settings.Target(l.target); ok && l.target != "" {
+		query.Set("to", l.target)
+	}
+	if lang, ok := languageOf(l.culture, brand.Languages(&settings.Brand)); ok {
+		query.Set("lang", string(lang))
+	}
+	location := pathOf(r)
+	if len(query) > 0 {
+		location += "?" + query.Encode()
+	}
+	return c.Redirect(http.StatusSeeOther, location)
+}
+
+// followFromLine leads on to where the visitor wants to go after a visit, if
+// the room allows it, else to the room. The link shows no secret, and anybody
+// can make one, so nothing ends by it.
+func (s *Server) followFromLine(c echo.Context, l queueItLink) error {
+	r, err := s.roomOf(c, &l)
+	if err != nil {
+		return err
+	}
+	settings, _ := r.Settings()
+	if u, ok := settings.Target(l.target); ok && l.target != "" {
+		return c.Redirect(http.StatusSeeOther, u.String())
+	}
+	return c.Redirect(http.StatusSeeOther, pathOf(r))
+}
+
+// languageOf returns the language of a culture among those that are offered,
+// none for all; false when it is not.
+func languageOf(culture string, offered []page.Lang) (page.Lang, bool) {
+	if len(offered) == 0 {
+		offered = page.Languages()
+	}
+	base, _, _ := strings.Cut(culture, "-")
+	for _, l := range offered {
+		if strings.EqualFold(base, string(l)) {
+			return l, true
+		}
+	}
+	return "", false
+}
+
+// landing is where an admitted visitor is led: the target, with what the site's
+// connector looks for.
+func landing(r *room.Room, target url.URL, t fairness.Ticket, pass room.Pass) (string, error) {
+	token, err := r.QueueItToken(pass, t)
+	if err != nil {
+		return "", err
+	}
+	if q, _ := r.QueueIt(); token == "" || q.WithPass {
+		target = withParameter(target, passParameter, pass.Token)
+	}
+	if token != "" {
+		target = withParameter(target, queueItParameter, token)
+	}
+	return target.String(), nil
+}

@@ -1,0 +1,235 @@
+package web
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/room"
+)
+
+const queueItKey = "4e1db821-a825-49da-acd0-5d376f2068db4e1db821"
+
+// knownUser takes a token as KnownUser V3 does (src/QueueITHelpers.ts,
+// extractQueueParams, and src/UserInQueueService.ts, validateToken, of
+// https://github.com/queueit/KnownUser.V3.Javascript): fields with exactly one
+// _, all but the hash are signed, and event and time must be right.
+func knownUser(t *testing.T, token, event string, now time.Time) map[string]string {
+	t.Helper()
+	fields := map[string]string{}
+	for field := range strings.SplitSeq(token, "~") {
+		if parts := strings.Split(field, "_"); len(parts) == 2 {
+			fields[parts[0]] = parts[1]
+		}
+	}
+	mac := hmac.New(sha256.New, []byte(queueItKey))
+	mac.Write([]byte(strings.Replace(token, "~h_"+fields["h"], "", 1)))
+	if fields["h"] != hex.EncodeToString(mac.Sum(nil)) {
+		t.Errorf("token %q: wrong hash", token)
+	}
+	if until, err := strconv.ParseInt(fields["ts"], 10, 64); err != nil || until < now.Unix() || until > now.Add(301*time.Second).Unix() {
+		t.Errorf("token %q: until %d, %v", token, until, err)
+	}
+	if fields["e"] != event || fields["rt"] != "queue" {
+		t.Errorf("token %q, want one of %s", token, event)
+	}
+	return fields
+}
+
+// TestQueueItVisit comes by a link of an unchanged site, waits, and goes back
+// with what its connector takes.
+func TestQueueItVisit(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"arena","windows":[{"length":"300ms"}],"outflow":{"per_minute":6000},"session":"10m","targets":["https://shop.example.com/"]}`)
+	a := s.do("PUT", "/v1/rooms/arena/queue-it", `{"customer_id":"cust","secret_key":"`+queueItKey+`"}`).want(http.StatusOK)
+	if strings.Contains(a.body, queueItKey) || strings.Contains(s.get("/v1/rooms/arena/queue-it").want(http.StatusOK).body, queueItKey) ||
+		strings.Contains(s.get("/v1/acts").want(http.StatusOK).body, queueItKey) || strings.Contains(s.get("/v1/rooms/arena").body, queueItKey) {
+		t.Error("the key is shown")
+	}
+	b := s.browser()
+	target := "https://shop.example.com/sale?size=L"
+	link := "/?c=cust&e=arena&ver=v3-javascript-3.7.10&cver=11&man=Tickets&cid=de-AT&l=Layout&t=" + url.QueryEscape(target)
+	location := b.get(link).follows()
+	if want := "/r/arena?lang=de&to=" + url.QueryEscape(target); location != want {
+		t.Fatalf("to %q, want %q", location, want)
+	}
+	if page := b.get(location); page.state() != "joinable" || !strings.Contains(page.body, `lang="de"`) {
+		t.Errorf("page %s", page.body)
+	}
+	b.post("/r/arena/line", "").redirected()
+	eventually(t, "it is the visitor's turn", func() bool { return b.get("/r/arena").state() == "called" })
+	before, token, ok := strings.Cut(b.post("/r/arena/claim", "").redirected(), "&queueittoken=")
+	if !ok || before != target || strings.Contains(token, "&") {
+		t.Fatalf("to %q with %q", before, token)
+	}
+	fields := knownUser(t, token, "arena", time.Now())
+	if fields["ce"] != "false" || fields["cv"] != "10" && fields["cv"] != "11" || fields["q"] == "" {
+		t.Errorf("token %q", token)
+	}
+	s.do("PUT", "/v1/rooms/arena/queue-it", `{"customer_id":"cust","extend":true,"with_pass":true}`).want(http.StatusOK)
+	again, err := url.Parse(b.post("/r/arena/claim", "").redirected())
+	if err != nil {
+		t.Fatal(err)
+	}
+	extended := knownUser(t, again.Query().Get("queueittoken"), "arena", time.Now())
+	if _, fixed := extended["cv"]; fixed || extended["ce"] != "true" || extended["q"] != fields["q"] || again.Query().Get("size") != "L" {
+		t.Errorf("again to %v", again)
+	}
+	claims := jwt.MapClaims{}
+	if _, err := jwt.ParseWithClaims(again.Query().Get("proofline_pass"), claims, s.keyOf("arena")); err != nil || claims["sub"] != fields["q"] {
+		t.Errorf("pass %v, %v", claims, err)
+	}
+	s.do("DELETE", "/v1/rooms/arena/queue-it", "").want(http.StatusNoContent)
+	if last := b.post("/r/arena/claim", "").redirected(); strings.Contains(last, "queueittoken") || !strings.Contains(last, "proofline_pass=ey") {
+		t.Errorf("afterwards to %q", last)
+	}
+}
+
+// follows returns where a link leads: nobody keeps that, and no other site hears of it.
+func (a answer) follows() string {
+	a.Helper()
+	a.want(http.StatusSeeOther)
+	if a.header.Get("Cache-Control") != "no-store" || a.header.Get("Referrer-Policy") != "no-referrer" || a.header.Get("Access-Control-Allow-Origin") != "" || a.header.Get("Set-Cookie") != "" {
+		a.Errorf("redirect with headers %v", a.header)
+	}
+	return a.header.Get("Location")
+}
+
+// TestQueueItLinks follows links of all forms, and some that want to lead elsewhere.
+func TestQueueItLinks(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"sale","windows":[{"length":"1h"}],"targets":["https://shop.example.com/shop"],"brand":{"languages":["de","fr"]}}`)
+	s.create(`{"slug":"own","windows":[{"length":"1h"}]}`)
+	s.do("PUT", "/v1/rooms/own/queue-it", `{"customer_id":"Cust","secret_key":"`+queueItKey+`"}`).want(http.StatusOK)
+	const good, bad = "https%3A%2F%2Fshop.example.com%2Fshop%2Fa%3Fb%3D1", "https%3A%2F%2Fevil.example%2Fshop"
+	for path, want := range map[string]string{
+		"/?c=x&e=sale":                                                   "/r/sale",
+		"/?e=sale&c=x&t=" + good:                                         "/r/sale?to=" + good,
+		"/?c=x&e=sale&t=" + bad:                                          "/r/sale",
+		"/?c=x&e=sale&t=%2F%2Fevil.example":                              "/r/sale",
+		"/?c=x&e=sale&t=https://shop.example.com%40e":                    "/r/sale",
+		"/?c=x&e=sale&t=javascript:alert(1)":                             "/r/sale",
+		"/?c=x&e=sale&cid=fr-CH&l=Some%20layout":                         "/r/sale?lang=fr",
+		"/?c=x&e=sale&cid=FR":                                            "/r/sale?lang=fr",
+		"/?c=x&e=sale&cid=en-US":                                         "/r/sale", // not offered
+		"/?c=x&e=sale&cid=fr%26to=x":                                     "/r/sale",
+		"/?c=cUST&e=own&cid=ja-JP":                                       "/r/own?lang=ja",
+		"/inqueue?c=x&e=sale&q=old":                                      "/r/sale",
+		"/inqueue.aspx?c=x&e=sale":                                       "/r/sale",
+		"/error/hash/?c=x&e=sale&queueittoken=e_sale~h_1&ts=1&t=" + good: "/r/sale?to=" + good,
+		"/error/connector/sessionstate/?c=x&e=sale":                      "/r/sale",
+		"/cancel/x/sale?c=x&e=sale&r=" + good:                            "https://shop.example.com/shop/a?b=1",
+		"/cancel/x/sale/00000000-0000-0000-0000-000000000000?r=" + good:  "https://shop.example.com/shop/a?b=1",
+		"/cancel/x/sale/?r=" + bad:                                       "/r/sale",
+		"/cancel/x/sale":                                                 "/r/sale",
+		"/cancel/x/sale?r=https://shop.example.com%2Fshop%0d%0aX-Y:%20z": "/r/sale",
+		"/cancel/multiple/x?wrl=sale~00000000-0000_other~1&r=" + good:    "https://shop.example.com/shop/a?b=1",
+		"/cancel/multiple/x?wrl=own~1&r=" + good:                         "404 not-found",
+		"/cancel/multiple/cust?wrl=own":                                  "/r/own",
+		"/?c=other&e=own":                                                "404 not-found",
+		"/?c=x&e=nothing":                                                "404 not-found",
+		"/error/hash/?c=x&e=nothing":                                     "404 not-found",
+		"/error/hash/?e=sale":                                            "404 ",
+		"/inqueue":                                                       "404 ",
+		"/cancel/":                                                       "404 ",
+		"/cancel/x":                                                      "404 ",
+		"/cancel/x/sale/1/2":                                             "404 ",
+		"/cancel/x/%2e%2e%2fsale":                                        "404 ",
+		"/cancel/x/SALE":                                                 "404 ",
+	} {
+		a := s.get(path)
+		if status, name, isError := strings.Cut(want, " "); isError {
+			n, _ := strconv.Atoi(status)
+			a.problem(n, name)
+			if html := s.get(path, "Accept: text/html"); name != "" && !strings.Contains(html.want(n).body, "<!doctype html>") {
+				t.Errorf("%s: people see %s", path, html.body)
+			}
+		} else if got := a.follows(); got != want {
+			t.Errorf("%s: to %q, want %q", path, got, want)
+		}
+	}
+	for _, path := range []string{"/", "/?c=x", "/?e=sale", "/?c=&e=sale", "/?c=x&e=Sale", "/?c=x&e=../v1"} { // no links
+		if a := s.get(path).want(http.StatusOK); !strings.Contains(a.body, "virtual waiting room") {
+			t.Errorf("%s: %s", path, a.body)
+		}
+	}
+	s.post("/cancel/x/sale", "").want(http.StatusMethodNotAllowed)
+	if size := s.entries("sale"); size != 1 {
+		t.Errorf("links made %d entries", size-1)
+	}
+}
+
+// TestQueueItTenants: under the host of an organization, links lead to its rooms
+// alone, and nobody sees or sets how another's speak to queue-it.
+func TestQueueItTenants(t *testing.T) {
+	t.Parallel()
+	s := newTenants(t)
+	s.make("slug", s.main)
+	if _, err := s.Desk().Create(t.Context(), s.main, room.Config{Slug: "ours", Beacon: "none"}, desk.Place{}); err != nil {
+		t.Fatal(err)
+	}
+	theirs, _ := s.token(s.other, account.Admin, time.Hour)
+	for _, method := range []string{"GET", "PUT", "DELETE"} {
+		body := ""
+		if method == "PUT" {
+			body = `{"customer_id":"cust","secret_key":"` + queueItKey + `"}`
+		}
+		s.do(method, "/v1/rooms/ours/queue-it", body, "Authorization: Bearer "+theirs).problem(http.StatusNotFound, "not-found")
+	}
+	reader, _ := s.token(s.main, account.Read, time.Hour)
+	s.do("PUT", "/v1/rooms/ours/queue-it", `{"customer_id":"cust"}`, "Authorization: Bearer "+reader).problem(http.StatusForbidden, "forbidden")
+	p := s.do("PUT", "/v1/rooms/ours/queue-it", `{"customer_id":"_"}`).problem(http.StatusBadRequest, "invalid")
+	if len(p.Errors) != 2 {
+		t.Errorf("problems %+v", p.Errors)
+	}
+	host := s.make("host", s.other)
+	if err := s.accounts.VerifyHost(t.Context(), s.other, host); err != nil {
+		t.Fatal(err)
+	}
+	s.get("/?c=x&e=ours").follows()
+	q := httptest.NewRequest(http.MethodGet, "https://"+host+"/?c=x&e=ours", http.NoBody)
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, q)
+	if w.Code != http.StatusNotFound {
+		t.Errorf("under another's host: %d to %q", w.Code, w.Header().Get("Location"))
+	}
+}
+
+// FuzzQueueItLink: whatever a link says, its event is a slug, and its culture
+// nothing that could say more.
+func FuzzQueueItLink(f *testing.F) {
+	for _, seed := range []string{
+		"/?c=cust&e=sale&t=https%3A%2F%2Fshop.example.com%2F&cid=de-AT", "/cancel/cust/sale/1?r=https://shop.example.com", "/cancel/multiple/cust?wrl=a~1_b~2",
+		"/?c=%00&e=%ff", "/cancel//", "/cancel/multiple/?wrl=~", "/error/hash/?c=a&e=a&c=b&e=b",
+	} {
+		f.Add(seed)
+	}
+	slug, culture := regexp.MustCompile(`^[a-z0-9-]{1,63}$`), regexp.MustCompile(`^[A-Za-z0-9-]{0,40}$`)
+	f.Fuzz(func(t *testing.T, text string) {
+		u, err := url.Parse(text)
+		if err != nil {
+			return
+		}
+		join, isJoin := parseQueueItLink(u.Query())
+		cancel, isCancel := parseQueueItCancel(strings.TrimPrefix(u.Path, "/cancel"), u.Query())
+		for l, ok := range map[queueItLink]bool{join: isJoin, cancel: isCancel} {
+			if ok && (!slug.MatchString(l.event) || !culture.MatchString(l.culture) || l.customer == "") {
+				t.Errorf("%q is read as %+v", text, l)
+			}
+		}
+	})
+}
