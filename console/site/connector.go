@@ -36,9 +36,9 @@ type Node struct {
 }
 
 var (
-	siteForm  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	nameForm  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	kindForm  = regexp.MustCompile(`^(middleware|proxy|nginx|edge)$`)
-	countForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,49}$`)
+	countForm = regexp.MustCompile(`^[a-z0-9_]{1,50}$`)
 	printed   = regexp.MustCompile(`^[ -~]*$`)
 )
 
@@ -52,7 +52,7 @@ func (n *Node) check() error {
 	}
 	id, err := base64.RawURLEncoding.Strict().DecodeString(n.ID)
 	add(err != nil || len(id) != nodeSize, "node", "must be 22 characters of base64url")
-	add(n.Site != "" && !siteForm.MatchString(n.Site), "site", wantName)
+	add(n.Site != "" && !nameForm.MatchString(n.Site), "site", wantName)
 	add(n.Serial > math.MaxInt64, "serial", "must be less than 2^63")
 	add(!kindForm.MatchString(n.Kind), "kind", "must be middleware, proxy, nginx or edge")
 	add(len(n.Version) > maxVersion || !printed.MatchString(n.Version), "version", "must be at most 100 printable ASCII characters")
@@ -86,6 +86,43 @@ func (s *Sites) Seen(ctx context.Context, org uuid.UUID, n Node) error {
 		return account.ErrTooMany
 	}
 	return err
+}
+
+// connectedFor is how long after its latest report a connector counts as there.
+const connectedFor = time.Minute
+
+// Connector is a node that reports.
+type Connector struct {
+	Node
+	Seen        time.Time // to 5 s
+	IsConnected bool      // heard of in the last minute
+	IsBehind    bool      // goes by older rules than those in force
+}
+
+// Connectors returns those that went by the rules of a site at their latest
+// report, within a day, the latest heard of first. For the empty name they are
+// those whose rules are of no site, such as rules in files.
+func (s *Sites) Connectors(ctx context.Context, by account.Actor, name string) ([]Connector, error) {
+	if !by.May(account.Read) {
+		return nil, account.ErrForbidden
+	}
+	var serial uint64
+	if name != "" {
+		site, err := s.site(ctx, by.Org, name)
+		if err != nil {
+			return nil, err
+		}
+		serial = site.Serial
+	}
+	stored, err := s.Store.Connectors(ctx, by.Org, name, connectedFor)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Connector, len(stored))
+	for i, c := range stored {
+		list[i] = Connector{Node{c.Node, c.Site, c.Serial, c.Kind, c.Version, c.Counts}, c.Seen, c.IsRecent, c.Serial < serial}
+	}
+	return list, nil
 }
 
 // Tidy forgets connectors that were not heard of for a day. Somebody calls it

@@ -1,40 +1,179 @@
 package site_test
 
 import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
 	"testing"
+	"time"
 
-	"github.com/google/uuid"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/site"
-	"github.com/proofline/proofline/console/site/pgsite"
-	"github.com/proofline/proofline/internal/pgtest"
-	"github.com/proofline/proofline/internal/servertest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
+// nodeID returns the id of a node.
+func nodeID(n int) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%016d", n))
+}
 
-func TestSeen(t *testing.T) {
+func (s *server) seen(by account.Actor, n site.Node) {
+	s.Helper()
+	if err := s.Seen(s.Context(), by.Org, n); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// age makes everything that was heard older.
+func (s *server) age(by time.Duration) {
+	s.Helper()
+	if _, err := s.pool.Exec(s.Context(), `update connectors set seen_at = seen_at - $1::interval`, by); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// TestConnectors: who reports is listed, by site, and forgotten after a day.
+func TestConnectors(t *testing.T) {
 	t.Parallel()
-	s := site.New(site.Options{Store: pgsite.NewStore(servertest.Pool(t, pgtest.URL(t)))})
-	n := site.Node{ID: "AAAAAAAAAAAAAAAAAAAAAA", Site: "shop", Serial: 1, Kind: "proxy", Version: "1.0", Counts: map[string]uint64{"passed": 1<<63 + 5}}
-	for range 2 {
-		if err := s.Seen(t.Context(), account.MainOrg, n); err != nil {
+	s := newServer(t)
+	s.create(owner, "shop", open)
+	s.create(another, "shop", open)
+	first := site.Node{ID: nodeID(1), Site: "shop", Serial: 1, Kind: "proxy", Version: "1.0", Counts: map[string]uint64{"passed": math.MaxUint64, "bypassed": 0}}
+	second := site.Node{ID: nodeID(2), Site: "shop", Kind: "edge", Serial: 1}
+	s.seen(owner, first)
+	s.seen(owner, second)
+	s.seen(owner, site.Node{ID: nodeID(3), Kind: "middleware"})
+	list := func(by account.Actor, name string) []site.Connector {
+		t.Helper()
+		list, err := s.Connectors(t.Context(), by, name)
+		if err != nil {
 			t.Fatal(err)
 		}
+		for i := range list {
+			if !list[i].IsConnected != (time.Since(list[i].Seen) > time.Minute) {
+				t.Errorf("%+v", list[i])
+			}
+			list[i].Seen = time.Time{}
+		}
+		return list
 	}
-	n.Serial, n.Counts = 2, nil
-	if err := s.Seen(t.Context(), account.MainOrg, n); err != nil {
+	second.Counts = map[string]uint64{}
+	if diff := cmp.Diff([]site.Connector{{Node: second, IsConnected: true}, {Node: first, IsConnected: true}}, list(viewer, "shop")); diff != "" {
+		t.Errorf("connectors\n%s", diff)
+	}
+	if got := list(viewer, ""); len(got) != 1 || got[0].ID != nodeID(3) {
+		t.Errorf("connectors of no site %+v", got)
+	}
+	if len(list(another, "shop")) != 0 {
+		t.Error("another organization sees them")
+	}
+
+	// New rules: one follows at once, the other is behind.
+	if _, err := s.Update(t.Context(), owner, "shop", 0, []byte(`{"version": 1}`)); err != nil {
 		t.Fatal(err)
 	}
-	list, err := s.Store.Connectors(t.Context(), account.MainOrg, "shop")
-	if err != nil || len(list) != 1 || list[0].Serial != 2 {
-		t.Errorf("connectors %+v, %v", list, err)
+	first.Serial = 2
+	s.seen(owner, first)
+	got := list(viewer, "shop")
+	if len(got) != 2 || got[0].ID != first.ID || got[0].IsBehind || !got[1].IsBehind {
+		t.Errorf("after a change %+v", got)
 	}
-	if list, err := s.Store.Connectors(t.Context(), uuid.New(), "shop"); err != nil || len(list) != 0 {
-		t.Errorf("connectors of another organization %+v, %v", list, err)
+	summary := func() string {
+		t.Helper()
+		sites, err := s.List(t.Context(), viewer)
+		if err != nil || len(sites) != 1 {
+			t.Fatal(sites, err)
+		}
+		return fmt.Sprint(sites[0].Connectors, " behind ", sites[0].Behind)
 	}
+	if got := summary(); got != "2 behind 1" {
+		t.Errorf("listed: %s", got)
+	}
+	s.age(2 * time.Minute)
+	s.seen(owner, second)
+	if got := summary(); got != "1 behind 1" {
+		t.Errorf("listed: %s", got)
+	}
+
+	s.age(24*time.Hour - time.Minute)
 	if err := s.Tidy(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	if got := list(viewer, "shop"); len(got) != 1 || got[0].ID != second.ID || got[0].IsConnected {
+		t.Errorf("a day later %+v", got)
+	}
+}
+
+// TestSeenSeldom: reports each second are noted every five.
+func TestSeenSeldom(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	n := site.Node{ID: nodeID(1), Kind: "nginx", Counts: map[string]uint64{"passed": 1}}
+	passed := func() uint64 {
+		t.Helper()
+		list, err := s.Connectors(t.Context(), owner, "")
+		if err != nil || len(list) != 1 {
+			t.Fatal(list, err)
+		}
+		return list[0].Counts["passed"]
+	}
+	s.seen(owner, n)
+	n.Counts["passed"] = 2
+	if s.seen(owner, n); passed() != 1 {
+		t.Error("noted at once")
+	}
+	s.age(5 * time.Second)
+	if s.seen(owner, n); passed() != 2 {
+		t.Error("not noted after five seconds")
+	}
+	n.Counts["passed"], n.Version = 3, "1.1"
+	if s.seen(owner, n); passed() != 3 {
+		t.Error("another version is not noted at once")
+	}
+}
+
+// TestTooManyNodes: the ids that a token can invent have a bound.
+func TestTooManyNodes(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	if _, err := s.pool.Exec(t.Context(), `
+		insert into connectors (org_id, node, site, serial, kind, version, counts, seen_at)
+		select $1, 'node ' || n, '', 0, 'proxy', '', '{}', now() from generate_series(1, 1999) n`, owner.Org); err != nil {
+		t.Fatal(err)
+	}
+	last := site.Node{ID: nodeID(1), Kind: "proxy"}
+	s.seen(owner, last)
+	if err := s.Seen(t.Context(), owner.Org, site.Node{ID: nodeID(2), Kind: "proxy"}); !errors.Is(err, account.ErrTooMany) {
+		t.Errorf("one too many: %v", err)
+	}
+	last.Serial = 1
+	s.seen(owner, last)
+	s.seen(another, last)
+}
+
+func TestNodes(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	many := map[string]uint64{}
+	for i := range 101 {
+		many[fmt.Sprint("n", i)] = 1
+	}
+	for field, n := range map[string]site.Node{
+		"node":    {ID: nodeID(1) + "A", Kind: "proxy"},
+		"site":    {ID: nodeID(1), Kind: "proxy", Site: "Shop"},
+		"serial":  {ID: nodeID(1), Kind: "proxy", Serial: 1 << 63},
+		"kind":    {ID: nodeID(1)},
+		"version": {ID: nodeID(1), Kind: "proxy", Version: "1\n"},
+		"counts":  {ID: nodeID(1), Kind: "proxy", Counts: map[string]uint64{"Passed": 1}},
+	} {
+		refused(t, s.Seen(t.Context(), owner.Org, n), field, "must be")
+	}
+	refused(t, s.Seen(t.Context(), owner.Org, site.Node{ID: nodeID(1), Kind: "proxy", Counts: many}), "counts", "must be at most 100")
+	refused(t, s.Seen(t.Context(), owner.Org, site.Node{ID: strings.Repeat("A", 21) + "B", Kind: "proxy"}), "node", "22 characters") // bits that no byte has
+	if list, err := s.Connectors(t.Context(), owner, ""); err != nil || len(list) != 0 {
+		t.Errorf("noted %+v, %v", list, err)
 	}
 }

@@ -1,16 +1,279 @@
 package site
 
 import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/site/pgsite"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
 )
 
-// Options is what [New] needs.
-type Options struct {
-	Store *pgsite.Store
+// Bounds of what an organization has.
+const (
+	MaxSites    = 100 // that are not deleted
+	maxNames    = 1000
+	MaxVersions = 100 // of the rules of a site
+)
+
+// Sealer seals secrets for the database, such as [room.MasterKey].
+type Sealer interface {
+	Seal(purpose string, secret []byte) []byte
+	Open(purpose string, sealed []byte) ([]byte, error)
 }
 
-// Sites are those of all organizations of a server. Safe for concurrent use.
-type Sites struct{ Options }
+// Acts notes what somebody is about to do, and what came of it; [desk.Desk] does.
+type Acts interface {
+	Do(ctx context.Context, by account.Actor, verb, object string, detail map[string]any, do func() error) error
+}
+
+// Options is what [New] needs. All of it must be given unless it says otherwise.
+type Options struct {
+	Store  *pgsite.Store
+	Rooms  *room.Rooms
+	Sealer Sealer
+	Acts   Acts
+	// Slug returns that of an organization, for the name of its key.
+	Slug func(ctx context.Context, org uuid.UUID) (string, error)
+	// HostOwner returns the organization that has shown a custom host to be its
+	// own; nil: there are no such hosts.
+	HostOwner func(ctx context.Context, host string) (org uuid.UUID, ok bool, err error)
+	Rand      io.Reader // nil for crypto/rand.Reader
+}
+
+// Sites are those of all organizations of a server. Safe for concurrent use;
+// any number of servers share a database.
+type Sites struct {
+	Options
+
+	mu    sync.Mutex // guards both below
+	keys  map[uuid.UUID]key
+	notes notes
+}
 
 // New returns the sites of a server.
-func New(o Options) *Sites { return &Sites{o} }
+func New(o Options) *Sites {
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	return &Sites{Options: o, keys: map[uuid.UUID]key{}, notes: notes{}}
+}
+
+// Site is what is protected, as its rules stand.
+type Site struct {
+	Org     uuid.UUID
+	Name    string // as slugs of rooms are
+	Rules   []byte // JSON as its owner wrote it, ended by one newline
+	Serial  uint64 // of the rules, from 1
+	Changed time.Time
+	By      string // who changed them
+	Hosts   []string
+	Rooms   []string // URLs, each once
+}
+
+func newSite(org uuid.UUID, s pgsite.Site) Site {
+	return Site{org, s.Name, []byte(s.Rules), s.Serial, s.Changed, s.By, s.Hosts, s.Rooms}
+}
+
+// Summary is a site in a list, without its rules.
+type Summary struct {
+	Site
+	Connectors int // heard of in the last minute
+	Behind     int // of these: go by older rules
+}
+
+// List returns the sites of the actor's organization, by name.
+func (s *Sites) List(ctx context.Context, by account.Actor) ([]Summary, error) {
+	if !by.May(account.Read) {
+		return nil, account.ErrForbidden
+	}
+	stored, err := s.Store.Sites(ctx, by.Org, connectedFor)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Summary, len(stored))
+	for i, one := range stored {
+		list[i] = Summary{newSite(by.Org, one.Site), one.Connectors, one.Behind}
+		list[i].Rules = nil
+	}
+	return list, nil
+}
+
+// Site returns one site.
+func (s *Sites) Site(ctx context.Context, by account.Actor, name string) (Site, error) {
+	if !by.May(account.Read) {
+		return Site{}, account.ErrForbidden
+	}
+	return s.site(ctx, by.Org, name)
+}
+
+func (s *Sites) site(ctx context.Context, org uuid.UUID, name string) (Site, error) {
+	if !nameForm.MatchString(name) {
+		return Site{}, account.ErrNotFound
+	}
+	return known(org)(s.Store.Site(ctx, org, name))
+}
+
+// known gives what the database says the names that callers know.
+func known(org uuid.UUID) func(pgsite.Site, error) (Site, error) {
+	return func(stored pgsite.Site, err error) (Site, error) {
+		for from, to := range map[error]error{
+			pgsite.ErrNotFound: account.ErrNotFound,
+			pgsite.ErrExists:   account.ErrExists,
+			pgsite.ErrTooMany:  account.ErrTooMany,
+			pgsite.ErrChanged:  desk.ErrChanged,
+		} {
+			if errors.Is(err, from) {
+				return Site{}, to
+			}
+		}
+		return newSite(org, stored), err
+	}
+}
+
+// object is what acts say that something was done to.
+func object(name string) string { return "site/" + name }
+
+// Create makes a site of the actor's organization.
+func (s *Sites) Create(ctx context.Context, by account.Actor, name string, document []byte) (made Site, err error) {
+	if !by.May(account.Operate) {
+		return Site{}, account.ErrForbidden
+	}
+	if !nameForm.MatchString(name) {
+		return Site{}, invalid("name", wantName)
+	}
+	err = s.Acts.Do(ctx, by, "site.create", object(name), fingerprint(document), func() error {
+		change, err := s.change(ctx, by, name, document)
+		if err != nil {
+			return err
+		}
+		if _, err := s.key(ctx, by.Org); err != nil {
+			return err
+		}
+		made, err = known(by.Org)(s.Store.Add(ctx, by.Org, change, MaxSites, maxNames))
+		return err
+	})
+	return made, err
+}
+
+// change is what becomes of a document that is right.
+func (s *Sites) change(ctx context.Context, by account.Actor, name string, document []byte) (pgsite.Change, error) {
+	read, err := s.read(ctx, by.Org, document)
+	if err != nil {
+		return pgsite.Change{}, err
+	}
+	return pgsite.Change{Name: name, Rules: read.text, Hosts: read.hosts(), Rooms: read.rooms(), By: by.Name}, nil
+}
+
+// Update replaces the rules of a site. A serial other than 0 is that of the rules
+// which the actor has read: [desk.ErrChanged] if it is no longer theirs. Rules
+// that are in force already stay as they are.
+func (s *Sites) Update(ctx context.Context, by account.Actor, name string, serial uint64, document []byte) (Site, error) {
+	before, err := s.changeable(ctx, by, name, serial)
+	if err != nil {
+		return Site{}, err
+	}
+	if normal(document) == string(before.Rules) {
+		return before, nil
+	}
+	detail := fingerprint(document)
+	detail["serial"] = before.Serial
+	return s.update(ctx, by, "site.update", name, serial, detail, document)
+}
+
+// changeable returns a site that the actor may change.
+func (s *Sites) changeable(ctx context.Context, by account.Actor, name string, serial uint64) (Site, error) {
+	if !by.May(account.Operate) {
+		return Site{}, account.ErrForbidden
+	}
+	before, err := s.site(ctx, by.Org, name)
+	if err == nil && serial != 0 && serial != before.Serial {
+		err = desk.ErrChanged
+	}
+	return before, err
+}
+
+func (s *Sites) update(ctx context.Context, by account.Actor, verb, name string, serial uint64, detail map[string]any, document []byte) (after Site, err error) {
+	err = s.Acts.Do(ctx, by, verb, object(name), detail, func() error {
+		change, err := s.change(ctx, by, name, document)
+		if err != nil {
+			return err
+		}
+		after, err = known(by.Org)(s.Store.Change(ctx, by.Org, serial, change, MaxVersions))
+		return err
+	})
+	return after, err
+}
+
+// Delete deletes a site. Connectors stay with the rules they have.
+func (s *Sites) Delete(ctx context.Context, by account.Actor, name string) error {
+	before, err := s.changeable(ctx, by, name, 0)
+	if err != nil {
+		return err
+	}
+	return s.Acts.Do(ctx, by, "site.delete", object(name), map[string]any{"serial": before.Serial}, func() error {
+		_, err := known(by.Org)(pgsite.Site{}, s.Store.Delete(ctx, by.Org, name))
+		return err
+	})
+}
+
+// Version is one document of a site's history.
+type Version struct {
+	Serial  uint64
+	Changed time.Time
+	By      string
+	Size    int // bytes of the document
+}
+
+// History returns the documents that a site has and had, the newest first, at
+// most [MaxVersions].
+func (s *Sites) History(ctx context.Context, by account.Actor, name string) ([]Version, error) {
+	if _, err := s.Site(ctx, by, name); err != nil {
+		return nil, err
+	}
+	stored, err := s.Store.Versions(ctx, by.Org, name)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Version, len(stored))
+	for i, v := range stored {
+		list[i] = Version(v)
+	}
+	return list, nil
+}
+
+// Version returns a site as it was with that serial.
+func (s *Sites) Version(ctx context.Context, by account.Actor, name string, serial uint64) (Site, error) {
+	if _, err := s.Site(ctx, by, name); err != nil {
+		return Site{}, err
+	}
+	return known(by.Org)(s.Store.Version(ctx, by.Org, name, serial))
+}
+
+// Restore puts the rules of an earlier serial back, under a new one. As for
+// [Sites.Update], seen is that of the rules which the actor has read, or 0.
+func (s *Sites) Restore(ctx context.Context, by account.Actor, name string, seen, serial uint64) (Site, error) {
+	before, err := s.changeable(ctx, by, name, seen)
+	if err != nil {
+		return Site{}, err
+	}
+	former, err := s.Version(ctx, by, name, serial)
+	if err != nil || string(former.Rules) == string(before.Rules) {
+		return before, err
+	}
+	detail := map[string]any{"serial": before.Serial, "restores": serial}
+	return s.update(ctx, by, "site.restore", name, seen, detail, former.Rules)
+}
+
+func invalid(field, format string, args ...any) error {
+	return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: fmt.Sprintf(format, args...)}}}
+}

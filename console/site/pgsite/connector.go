@@ -12,13 +12,14 @@ import (
 
 // Connector is a process that reports.
 type Connector struct {
-	Node    string
-	Site    string // empty: its rules are of no site
-	Serial  uint64
-	Kind    string
-	Version string
-	Counts  map[string]uint64
-	Seen    time.Time
+	Node     string
+	Site     string // empty: its rules are of no site
+	Serial   uint64
+	Kind     string
+	Version  string
+	Counts   map[string]uint64
+	Seen     time.Time
+	IsRecent bool // set by [Store.Connectors]
 }
 
 // Seen notes what a connector says of itself. One that says what it said less
@@ -50,11 +51,12 @@ func (s *Store) Seen(ctx context.Context, org uuid.UUID, c Connector, every time
 	return nil
 }
 
-// Connectors returns those of a site, the latest heard of first.
-func (s *Store) Connectors(ctx context.Context, org uuid.UUID, site string) ([]Connector, error) {
+// Connectors returns those of a site, the latest heard of first, and whether it
+// was within a time.
+func (s *Store) Connectors(ctx context.Context, org uuid.UUID, site string, within time.Duration) ([]Connector, error) {
 	rows, _ := s.pool.Query(ctx, `
-		select node, site, serial, kind, version, counts, seen_at from connectors
-		where org_id = $1 and site = $2 order by seen_at desc, node`, org, site) // its error is that of the rows
+		select node, site, serial, kind, version, counts, seen_at, seen_at > clock_timestamp() - $3::interval from connectors
+		where org_id = $1 and site = $2 order by seen_at desc, node`, org, site, within) // its error is that of the rows
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Connector])
 	if err != nil {
 		return nil, fmt.Errorf("list connectors: %w", err)

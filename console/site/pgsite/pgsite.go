@@ -3,12 +3,23 @@
 package pgsite
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"time"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 var (
+	// ErrNotFound is returned when there is no such site, version or key.
+	ErrNotFound = errors.New("no such site")
+	// ErrExists is returned when there is a site of that name.
+	ErrExists = errors.New("there is a site of this name")
+	// ErrChanged is returned when a site is not as it was when it was read.
+	ErrChanged = errors.New("somebody has changed it in the meantime")
 	// ErrTooMany is returned when an organization has as many of something as it
 	// may.
 	ErrTooMany = errors.New("too many")
@@ -19,3 +30,226 @@ type Store struct{ pool *pgxpool.Pool }
 
 // NewStore returns a store on a migrated database.
 func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+
+// Site is a site with rules of one serial.
+type Site struct {
+	Name    string
+	Serial  uint64
+	Hosts   []string // of the rules in force, as Rooms
+	Rooms   []string
+	Changed time.Time
+	By      string
+	Rules   string
+}
+
+// Listed is a site in a list, whose Rules are empty.
+type Listed struct {
+	Site
+	Connectors int // heard of lately
+	Behind     int // of these: go by older rules
+}
+
+// Sites returns those of an organization, by name, with how many connectors were
+// heard of within a time.
+func (s *Store) Sites(ctx context.Context, org uuid.UUID, within time.Duration) ([]Listed, error) {
+	rows, _ := s.pool.Query(ctx, `
+		select s.site, s.serial, s.hosts, s.rooms, v.changed_at, v.changed_by, '',
+		  count(k.node), count(k.node) filter (where k.serial < s.serial)
+		from sites s
+		join site_versions v on v.org_id = s.org_id and v.site = s.site and v.serial = s.serial
+		left join connectors k on k.org_id = s.org_id and k.site = s.site and k.seen_at > clock_timestamp() - $2::interval
+		where s.org_id = $1 and s.deleted_at is null
+		group by s.org_id, s.site, v.changed_at, v.changed_by
+		order by s.site`, org, within) // its error is that of the rows
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Listed])
+	if err != nil {
+		return nil, fmt.Errorf("list sites: %w", err)
+	}
+	return list, nil
+}
+
+const siteColumns = `s.site, v.serial, s.hosts, s.rooms, v.changed_at, v.changed_by, v.rules
+	from sites s join site_versions v on v.org_id = s.org_id and v.site = s.site
+	where s.org_id = $1 and s.site = $2 and s.deleted_at is null`
+
+// Site returns a site with the rules in force; [ErrNotFound].
+func (s *Store) Site(ctx context.Context, org uuid.UUID, name string) (Site, error) {
+	return one(s.pool.Query(ctx, `select `+siteColumns+` and v.serial = s.serial`, org, name))
+}
+
+// Version returns a site with the rules of one serial; [ErrNotFound].
+func (s *Store) Version(ctx context.Context, org uuid.UUID, name string, serial uint64) (Site, error) {
+	return one(s.pool.Query(ctx, `select `+siteColumns+` and v.serial = $3`, org, name, serial))
+}
+
+func one(rows pgx.Rows, _ error) (Site, error) { // the error is that of the rows
+	site, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Site])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Site{}, ErrNotFound
+	}
+	if err != nil {
+		return Site{}, fmt.Errorf("read site: %w", err)
+	}
+	return site, nil
+}
+
+// Serial returns that of the rules in force; [ErrNotFound].
+func (s *Store) Serial(ctx context.Context, org uuid.UUID, name string) (uint64, error) {
+	return serialOf(ctx, s.pool, org, name)
+}
+
+// querier is a pool or a transaction.
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+func serialOf(ctx context.Context, q querier, org uuid.UUID, name string) (serial uint64, err error) {
+	err = q.QueryRow(ctx, `select serial from sites where org_id = $1 and site = $2 and deleted_at is null`, org, name).Scan(&serial)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, ErrNotFound
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read serial: %w", err)
+	}
+	return serial, nil
+}
+
+// Change is what becomes of a site.
+type Change struct {
+	Name, Rules  string
+	Hosts, Rooms []string
+	By           string
+}
+
+// Add adds a site, of which there may be so many, with all that were deleted so
+// many names. Errors: [ErrExists], [ErrTooMany].
+func (s *Store) Add(ctx context.Context, org uuid.UUID, c Change, most, names int) (Site, error) {
+	var out Site
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		var serial uint64
+		err := tx.QueryRow(ctx, `
+			insert into sites (org_id, site, serial, hosts, rooms)
+			select $1, $2, 1, $3, $4
+			where (select count(*) filter (where deleted_at is null) < $5 and count(*) filter (where site <> $2) < $6 from sites where org_id = $1)
+			on conflict (org_id, site) do update set serial = sites.serial + 1, hosts = $3, rooms = $4, deleted_at = null
+			where sites.deleted_at is not null
+			returning serial`, org, c.Name, c.Hosts, c.Rooms, most, names).Scan(&serial)
+		if errors.Is(err, pgx.ErrNoRows) {
+			_, err := serialOf(ctx, tx, org, c.Name)
+			if err == nil {
+				return ErrExists
+			}
+			if errors.Is(err, ErrNotFound) {
+				return ErrTooMany
+			}
+			return err
+		}
+		if err != nil {
+			return fmt.Errorf("add site: %w", err)
+		}
+		out, err = keep(ctx, tx, org, serial, c)
+		return err
+	})
+	return out, err //nolint:wrapcheck // of the function
+}
+
+// keep stores the rules of a serial.
+func keep(ctx context.Context, tx pgx.Tx, org uuid.UUID, serial uint64, c Change) (Site, error) {
+	out := Site{Name: c.Name, Serial: serial, Hosts: c.Hosts, Rooms: c.Rooms, By: c.By, Rules: c.Rules}
+	err := tx.QueryRow(ctx, `insert into site_versions (org_id, site, serial, rules, changed_by) values ($1, $2, $3, $4, $5) returning changed_at`,
+		org, c.Name, serial, c.Rules, c.By).Scan(&out.Changed)
+	if err != nil {
+		return Site{}, fmt.Errorf("keep rules: %w", err)
+	}
+	return out, nil
+}
+
+// Change gives a site new rules, and keeps so many of its former ones. A serial
+// other than 0 must be that of the rules in force. Errors: [ErrNotFound],
+// [ErrChanged].
+func (s *Store) Change(ctx context.Context, org uuid.UUID, serial uint64, c Change, versions int) (Site, error) {
+	var out Site
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		var next uint64
+		err := tx.QueryRow(ctx, `
+			update sites set serial = serial + 1, hosts = $3, rooms = $4
+			where org_id = $1 and site = $2 and deleted_at is null and ($5 = 0 or serial = $5)
+			returning serial`, org, c.Name, c.Hosts, c.Rooms, serial).Scan(&next)
+		if errors.Is(err, pgx.ErrNoRows) {
+			if _, err := serialOf(ctx, tx, org, c.Name); err != nil {
+				return err
+			}
+			return ErrChanged
+		}
+		if err != nil {
+			return fmt.Errorf("change site: %w", err)
+		}
+		if out, err = keep(ctx, tx, org, next, c); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `delete from site_versions where org_id = $1 and site = $2 and serial <= $3`, org, c.Name, int64(next)-int64(versions)); err != nil {
+			return fmt.Errorf("forget rules: %w", err)
+		}
+		return nil
+	})
+	return out, err //nolint:wrapcheck // of the function
+}
+
+// Delete deletes a site, but for its serials and rules; [ErrNotFound].
+func (s *Store) Delete(ctx context.Context, org uuid.UUID, name string) error {
+	tag, err := s.pool.Exec(ctx, `update sites set deleted_at = clock_timestamp() where org_id = $1 and site = $2 and deleted_at is null`, org, name)
+	if err != nil {
+		return fmt.Errorf("delete site: %w", err)
+	}
+	if tag.RowsAffected() == 0 {
+		return ErrNotFound
+	}
+	return nil
+}
+
+// Version is one document of rules that a site has or had.
+type Version struct {
+	Serial  uint64
+	Changed time.Time
+	By      string
+	Size    int // bytes
+}
+
+// Versions returns those of a site, the newest first.
+func (s *Store) Versions(ctx context.Context, org uuid.UUID, name string) ([]Version, error) {
+	rows, _ := s.pool.Query(ctx, `
+		select serial, changed_at, changed_by, octet_length(rules) from site_versions
+		where org_id = $1 and site = $2 order by serial desc`, org, name) // its error is that of the rows
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Version])
+	if err != nil {
+		return nil, fmt.Errorf("list rules: %w", err)
+	}
+	return list, nil
+}
+
+// Key is what signs the rules of an organization.
+type Key struct {
+	Name   string
+	Sealed []byte
+}
+
+// Key returns that of an organization; [ErrNotFound].
+func (s *Store) Key(ctx context.Context, org uuid.UUID) (k Key, err error) {
+	err = s.pool.QueryRow(ctx, `select name, sealed from site_keys where org_id = $1`, org).Scan(&k.Name, &k.Sealed)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return k, ErrNotFound
+	}
+	if err != nil {
+		return k, fmt.Errorf("read site key: %w", err)
+	}
+	return k, nil
+}
+
+// AddKey stores the key of an organization, unless it has one, and returns the
+// one that it has.
+func (s *Store) AddKey(ctx context.Context, org uuid.UUID, k Key) (Key, error) {
+	if _, err := s.pool.Exec(ctx, `insert into site_keys (org_id, name, sealed) values ($1, $2, $3) on conflict do nothing`, org, k.Name, k.Sealed); err != nil {
+		return Key{}, fmt.Errorf("store site key: %w", err)
+	}
+	return s.Key(ctx, org)
+}

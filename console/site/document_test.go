@@ -1,0 +1,154 @@
+package site_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/connector/rules"
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/site"
+	"github.com/proofline/proofline/room"
+)
+
+var when = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// TestRefused: what is wrong with rules is said, and nothing is stored.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.room(owner, "sale", "", "https://shop.example.com/")
+	s.room(owner, "custom", tickets, "https://shop.example.com/")
+	s.room(another, "theirs", "", "https://shop.example.com/")
+	for _, test := range []struct{ name, rules, field, detail string }{
+		{"nothing", "", "rules", "must be a JSON object"},
+		{"no JSON", "version: 1", "rules", "must be a JSON object"},
+		{"not UTF-8", `{"version": 1, "hosts": ["` + "\xff" + `"]}`, "rules", "must be UTF-8"},
+		{"another version", `{"version": 2}`, "version", "must be 1"},
+		{"a misspelled rule", strings.Replace(rulesFor(saleURL), "queue sale", "queue sal", 1), "rules[0].action", ""},
+		{"a tab in a text", "{\"version\": 1, \"hosts\": [\"a\tb\"]}", "hosts[0]", "must be a host name"},
+		{"too large", `{"version": 1, "hosts": ["` + strings.Repeat("a", 999_000) + `"]}`, "rules", "must be at most 999000 bytes"},
+		{"no room", rulesFor("https://queue.example.com/r/nothing"), "rooms.sale.url", "must be the URL of a room of this organization"},
+		{"another's room", rulesFor("https://queue.example.com/r/theirs"), "rooms.sale.url", "must be the URL of a room of this organization"},
+		{"no room's URL", rulesFor("https://queue.example.com"), "rooms.sale.url", "must be the URL of a room of this organization"},
+		{"another path", rulesFor("https://queue.example.com/sale"), "rooms.sale.url", "must be as the room is published: " + saleURL},
+		{"another spelling", rulesFor("https://QUEUE.example.com:443/r/sale"), "rooms.sale.url", "must be as the room is published: " + saleURL},
+		{"another host of ours", rulesFor("https://" + tickets + "/r/sale"), "rooms.sale.url", "must be as the room is published: " + saleURL},
+		{"not the custom host", rulesFor("https://queue.example.com/r/custom"), "rooms.sale.url", "must be as the room is published: https://" + tickets + "/r/custom"},
+		{"no room of the custom host", rulesFor("https://" + tickets + "/r/nothing"), "rooms.sale.url", "must be the URL of a room of this organization"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := s.Create(t.Context(), owner, "shop", []byte(test.rules))
+			refused(t, err, test.field, test.detail)
+		})
+	}
+	if list, err := s.List(t.Context(), owner); err != nil || len(list) != 0 {
+		t.Errorf("stored %+v, %v", list, err)
+	}
+	for _, verb := range s.verbs(owner, "shop") {
+		if verb != "site.create refused" {
+			t.Errorf("act %q", verb)
+		}
+	}
+	for _, name := range []string{"", "Shop", "-shop", "shop-", strings.Repeat("a", 64), "a/b", "a\x00"} {
+		_, err := s.Create(t.Context(), owner, name, []byte(open))
+		refused(t, err, "name", "must be 1 to 63 of")
+	}
+	s.create(owner, "custom", rulesFor("https://"+tickets+"/r/custom"))
+	s.create(owner, strings.Repeat("a", 63), rulesFor("https://queue.example.com:8443/r/sale")) // another server
+}
+
+// TestWarnings: what may be a mistake is said of the rooms as they are now.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.room(owner, "sale", "", "https://shop.example.com/", "https://www.shop.example.com/tickets")
+	s.room(owner, "nowhere", "")
+	s.room(owner, "over", "", "https://shop.example.com/")
+	if _, err := s.desk.End(t.Context(), owner, "over"); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // noted after the end
+		page, err := s.desk.Rooms.Options.Rooms.Get(t.Context(), "over")
+		if err != nil || time.Now().After(deadline) {
+			t.Fatal("the room does not end", err)
+		}
+		if page.Ended != nil {
+			break
+		}
+	}
+	for name, test := range map[string]struct{ hosts, url, warning string }{
+		"fine":            {`"shop.example.com"`, saleURL, ""},
+		"fine by pattern": {`"*.example.com", "www.*"`, saleURL, ""},
+		"no hosts":        {``, saleURL, ""},
+		"one missing":     {`"shop.example.com", "other.example.com"`, saleURL, "does not lead visitors back to other.example.com: add its address to the room's targets"},
+		"two missing":     {`"*.example.org", "example.com"`, saleURL, "does not lead visitors back to *.example.org, example.com: add their addresses to the room's targets"},
+		"no targets":      {``, "https://queue.example.com/r/nowhere", "leads admitted visitors nowhere: add the address of the site to the room's targets"},
+		"ended":           {``, "https://queue.example.com/r/over", "has ended and lets nobody in: name another room, or set its mode to off"},
+		"elsewhere":       {``, "https://elsewhere.example.com/r/sale", "is on another server: nobody here sees whether it exists, and whether it leads visitors back to the site"},
+	} {
+		made := s.create(owner, strings.ReplaceAll(name, " ", "-"), `{"version": 1, "hosts": [`+test.hosts+`], "rooms": {"one": {"url": "`+test.url+`"}}}`)
+		list, err := s.Warnings(t.Context(), made)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case test.warning == "" && len(list) != 0:
+			t.Errorf("%s: %+v", name, list)
+		case test.warning != "" && (len(list) != 1 || list[0] != site.Warning{Field: "rooms.one", Detail: test.warning}):
+			t.Errorf("%s: %+v, want %s", name, list, test.warning)
+		}
+	}
+}
+
+// TestCheck says which rule decides.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.room(owner, "sale", "", "https://shop.example.com/")
+	s.create(owner, "shop", rulesFor(saleURL))
+	urls := []string{"https://shop.example.com/tickets/7", "https://shop.example.com/about", "https://other.example.com/"}
+	got, err := s.Check(t.Context(), viewer, "shop", nil, urls, when)
+	if err != nil || len(got) != 3 || got[0].Decision != (rules.Decision{Outcome: rules.Queue, Room: "sale", Rule: "tickets"}) ||
+		got[1].Decision.Rule != rules.NoRule || got[2].Decision.Outcome != rules.Block || len(got[0].Warnings) == 0 {
+		t.Errorf("found %+v, %v", got, err)
+	}
+	got, err = s.Check(t.Context(), viewer, "shop", []byte(open), urls[:1], when)
+	if err != nil || len(got) != 1 || got[0].Decision.Outcome != rules.Bypass {
+		t.Errorf("unsaved rules: found %+v, %v", got, err)
+	}
+	_, err = s.Check(t.Context(), viewer, "shop", []byte("{}"), urls, when)
+	refused(t, err, "version", "must be 1")
+	_, err = s.Check(t.Context(), viewer, "shop", nil, append(urls, "shop.example.com"), when)
+	refused(t, err, "urls[3]", "must be a URL")
+	for _, list := range [][]string{nil, make([]string, site.MaxURLs+1)} {
+		_, err = s.Check(t.Context(), viewer, "shop", nil, list, when)
+		refused(t, err, "urls", "must be 1 to 100")
+	}
+}
+
+// TestOthersRooms: rules of an organization are of no use in another.
+func TestOthersRooms(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.room(owner, "sale", "", "https://shop.example.com/")
+	made := s.create(owner, "shop", rulesFor(saleURL))
+	if _, err := s.Update(t.Context(), owner, "shop", 0, []byte(open)); err != nil {
+		t.Fatal(err)
+	}
+	theirs := made
+	theirs.Org = another.Org // as if the room had gone to them
+	list, err := s.Warnings(t.Context(), theirs)
+	if err != nil || len(list) != 1 || list[0].Detail != "is not there any more: "+saleURL {
+		t.Errorf("warnings %+v, %v", list, err)
+	}
+	_, err = s.Update(t.Context(), another, "shop", 0, made.Rules)
+	if !errors.Is(err, account.ErrNotFound) {
+		t.Errorf("another organization's site: %v", err)
+	}
+	_, err = s.Create(t.Context(), another, "shop", made.Rules)
+	if _, ok := errors.AsType[*room.InvalidError](err); !ok {
+		t.Errorf("another organization's room: %v", err)
+	}
+}
