@@ -42,7 +42,7 @@ func (v *values) some(f func(string) bool) bool {
 }
 
 func (c *checker) compile(at string, r Rule) compiled {
-	out := compiled{name: r.Name, isWide: r.When.Path == nil || isWide(*r.When.Path)}
+	out := compiled{name: r.Name, isWide: r.IsWide()}
 	kind, room, _ := strings.Cut(r.Action, " ")
 	switch {
 	case kind == "queue":
@@ -212,6 +212,10 @@ func globs(s string, parts []string) bool {
 	}
 	return true
 }
+
+// IsWide tells whether a rule is for no paths in particular. The shipped rules
+// stand before the first such rule that queues.
+func (r Rule) IsWide() bool { return r.When.Path == nil || isWide(*r.When.Path) }
 
 // isWide tells whether a test of the path is for more than certain folders.
 func isWide(t Test) bool {
