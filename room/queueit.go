@@ -145,7 +145,8 @@ func queueItToken(key []byte, event string, t fairness.Ticket, q QueueIt, now, e
 	if q.Extend {
 		token += "~ce_true~q_" + t.String()
 	} else {
-		minutes := max((expires.Sub(now)+time.Minute-1)/time.Minute, 1)
+		left := expires.Sub(now).Truncate(time.Second) // passes end with a whole second
+		minutes := max((left+time.Minute-1)/time.Minute, 1)
 		token += "~ce_false~q_" + t.String() + "~cv_" + strconv.FormatInt(int64(minutes), 10)
 	}
 	token += "~rt_queue"

@@ -29,6 +29,7 @@ func TestQueueItToken(t *testing.T) {
 	}{
 		"the time of the pass":   {false, 15 * time.Minute, "e_sale~ts_1900000300~ce_false~q_ee1c7875-3ec0-84ef-91f3-25d50ce61d0a~cv_15~rt_queue~h_@fixed"},
 		"what is left is longer": {false, 14*time.Minute + time.Second, "e_sale~ts_1900000300~ce_false~q_ee1c7875-3ec0-84ef-91f3-25d50ce61d0a~cv_15~rt_queue~h_@fixed"},
+		"to the next second":     {false, 15*time.Minute + 900*time.Millisecond, "e_sale~ts_1900000300~ce_false~q_ee1c7875-3ec0-84ef-91f3-25d50ce61d0a~cv_15~rt_queue~h_@fixed"},
 		"a short rest":           {false, 20 * time.Second, "e_sale~ts_1900000020~ce_false~q_ee1c7875-3ec0-84ef-91f3-25d50ce61d0a~cv_1~rt_queue~h_@short"},
 		"as the site says":       {true, 15 * time.Minute, "e_sale~ts_1900000300~ce_true~q_ee1c7875-3ec0-84ef-91f3-25d50ce61d0a~rt_queue~h_@extend"},
 	} {

@@ -183,6 +183,7 @@ func (c *Console) allRoutes() []route {
 		c.roomRoutes(),
 		c.editorRoutes(),
 		c.settingsRoutes(),
+		c.queueItRoutes(),
 		c.accountsRoutes(),
 		c.brandRoutes(),
 		c.liveRoutes(),

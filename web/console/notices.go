@@ -26,6 +26,8 @@ var notices = map[string]string{ //nolint:gosec // words, not secrets
 	"password-changed":     "The password is changed. All other sessions have ended.",
 	"password-removed":     "Your password is removed: from now on you sign in with your identity provider. You can set a new one here.",
 	"paused":               "The line is paused. It stands in the public transcript.",
+	"queue-it-cleared":     "Visitors come with a pass alone. The secret key is forgotten.",
+	"queue-it-saved":       "The room speaks to connectors of queue-it.",
 	"rehearsal-started":    "The rehearsal begins in a few seconds.",
 	"rehearsal-stopped":    "The rehearsal is stopped.",
 	"redelivered":          "It is sent again.",
