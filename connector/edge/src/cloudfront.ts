@@ -1,7 +1,7 @@
 // The shim for Amazon CloudFront: two functions of Lambda@Edge, which see a
 // request on its way to the site and the answer on its way back, in CloudFront's
 // own form.
-import type { Connector } from "./connector.ts";
+import { begunHeader, type Connector } from "./connector.ts";
 
 /** CloudFrontHeaders are a request's or an answer's, by name in lower case. */
 export type CloudFrontHeaders = Record<string, { key?: string; value: string }[]>;
@@ -37,16 +37,15 @@ export function cloudFront(connector: Connector): {
     viewerRequest: (event) =>
       settled(async (waitUntil) => {
         const { request } = recordOf(event);
-        const outcome = await connector.guard(toRequest(request), { client: request.clientIp, waitUntil });
-        return outcome instanceof Response ? fromResponse(outcome) : withRequest(request, outcome.request);
+        const outcome = await connector.guard(toRequest(request), { client: request.clientIp, waitUntil, isShort: true });
+        return outcome instanceof Response ? fromResponse(outcome) : withRequest(request, outcome.request, await connector.beginning(outcome));
       }),
     viewerResponse: (event) =>
       settled(async (waitUntil) => {
         const { request, response = { status: "500", headers: {} } } = recordOf(event);
-        const context = { client: request.clientIp, waitUntil };
-        const outcome = await connector.guard(toRequest(request), context);
+        const context = { client: request.clientIp, waitUntil, isShort: true };
         const answer = new Response(null, { status: Number(response.status), headers: toHeaders(response.headers) });
-        const { headers } = await connector.finish(outcome instanceof Response ? { request: toRequest(request) } : outcome, answer, context);
+        const { headers } = await connector.finish(await connector.resume(toRequest(request), context), answer, context);
         const { "proofline-command": _, ...rest } = response.headers;
         return { ...response, headers: { ...rest, ...cookiesOf(headers) } };
       }),
@@ -83,13 +82,14 @@ function toRequest(r: CloudFrontRequest): Request {
 }
 
 /** withRequest returns a request as the site is to get it: what was decided about, and what the connector says. */
-function withRequest(r: CloudFrontRequest, decided: Request): CloudFrontRequest {
+function withRequest(r: CloudFrontRequest, decided: Request, begun: string | undefined): CloudFrontRequest {
   const url = new URL(decided.url);
   const headers = Object.fromEntries(Object.entries(r.headers).filter(([name]) => decided.headers.has(name) || name === "host"));
   for (const key of ["X-Proofline-Ticket", "X-Proofline-Room"]) {
     const value = decided.headers.get(key);
     if (value !== null) headers[key.toLowerCase()] = [{ key, value }];
   }
+  if (begun !== undefined) headers[begunHeader.toLowerCase()] = [{ key: begunHeader, value: begun }];
   return { ...r, uri: url.pathname, querystring: url.search.slice(1), headers };
 }
 

@@ -1,32 +1,40 @@
-// The connector: what happens to a request, as package connector does it.
-import { escape, isNavigation, json, own, ownPage, queueHeader, splitQuery } from "./answer.ts";
-import { utf8 } from "./bytes.ts";
-import { Door, outgoing, Refusal, type Opening, type World } from "./door.ts";
+// The connector: what it keeps, and what it does for the requests that
+// inquiry.ts decides about, as package connector does it.
+import { Batches, type Under } from "./batch.ts";
+import { base64url, toBytes } from "./bytes.ts";
+import { Door, Refusal, type Opening, type World } from "./door.ts";
 import { hold } from "./hold.ts";
+import { Inquiry } from "./inquiry.ts";
 import { serveOwn } from "./own.ts";
-import { issuerOf, verify, webEd25519, type Ed25519 } from "./pass.ts";
-import { decide, malformed, parse, wrongHost, type Decision, type Site } from "./rules.ts";
-import { Signer, uuidText, type Session } from "./session.ts";
-import { urlOf } from "./target.ts";
+import { verify, webEd25519, type Ed25519 } from "./pass.ts";
+import { Reporter, type Ground } from "./report.ts";
+import type { Site } from "./rules.ts";
+import { isFree, Signer, type Session } from "./session.ts";
+import { serverOf, Source, type Found, type SourceOptions } from "./source.ts";
 
 export const defaultProbe = 10_000; // milliseconds between questions whether a room is there
 const probeAgain = 1000; // while it is not
 const rulesAgain = 10_000; // between questions for new rules
 const touchAgain = 60_000; // between touches of a session
 const maxKnown = 10_000; // sessions of which something is remembered
-const maxUnderWay = 200; // touches and releases
 
 /** Options is what connector needs. Key, site, and rules or rulesURL must be given. */
-export interface Options {
+export interface Options extends SourceOptions {
   /** rules is a document (connector/rules/FORMAT.md). With rulesURL it counts until that has answered. */
   rules?: string | undefined;
   /** rulesURL is asked every 10 s: https, or http on this machine. */
   rulesURL?: string | undefined;
+  /** siteKey is what rules must be signed by. Their URL is then such as https://SERVER/v1/sites/NAME/rules. */
+  siteKey?: string | undefined;
+  /** token is one of the organization with the scope connect, for signed rules and reports. Rooms in mode safety-net need it. */
+  token?: string | undefined;
+  /** server gets the token and the reports, such as https://queue.example.com; unless it is said, that of rulesURL. */
+  server?: string | undefined;
   /** key signs the cookies: 32 random bytes or more, the same in all connectors of a site. */
   key: Uint8Array<ArrayBuffer>;
   /** site sends a request to the site. */
   site: (request: Request) => Promise<Response>;
-  /** ask sends a request to a room, or for rules. It follows no redirects. */
+  /** ask sends a request to a room or the server, or for rules. It follows no redirects. */
   ask?: (request: Request) => Promise<Response>;
   /** page is what visitors see where a room's failure is "page": HTML. */
   page?: string | undefined;
@@ -45,25 +53,41 @@ export interface Context {
   client: string;
   /** waitUntil keeps the isolate running until a promise is settled. */
   waitUntil?: (promise: Promise<unknown>) => void;
+  /** isShort is said where instances end with the request, or answers wait for what is under way: what there is to tell is told at once, and else nothing. */
+  isShort?: boolean;
 }
 
-const counted = ["bypassed", "passed", "queued", "blocked", "held", "opened", "redeemed", "refused", "touches", "released", "dropped", "faults"] as const;
+const counted = ["bypassed", "passed", "started", "queued", "turned", "blocked", "held", "opened", "redeemed", "refused", "touches", "released", "dropped", "faults", "reports"] as const;
+
+/** RoomStats is what is known of a room. */
+export interface RoomStats {
+  downSince?: number | undefined;
+  openings: Opening[];
+  gate?: "open" | "shut"; // as last heard
+  free: number; // free sessions that go on, as far as they were here
+}
 
 /** Stats counts what this isolate did since it began. */
-export type Stats = Record<(typeof counted)[number], number> & { rooms: Record<string, { downSince?: number | undefined; openings: Opening[] }> };
+export type Stats = Record<(typeof counted)[number], number> & { serial: string; rooms: Record<string, RoomStats> };
 
 /** Visit is a request that is under way to the site. */
 export interface Visit {
   request: Request;
   door?: Door;
   session?: Session; // none: without a pass
+  isNew?: boolean; // the session begins with the answer
 }
 
-interface State {
+/** State is what follows from the rules. */
+export interface State {
   site: Site;
+  serial: bigint; // of signed rules, else 0
   doors: Map<string, Door>; // by name
   byURL: Map<string, Door>;
 }
+
+/** begunHeader is how a free session that began reaches finish where that runs on its own. */
+export const begunHeader = "X-Proofline-Begun";
 
 const consoleLog: World["log"] = (level, text, detail) => console[level](`proofline: ${text}`, JSON.stringify(detail));
 
@@ -71,23 +95,29 @@ export class Connector {
   readonly #options: Options;
   readonly #world: World;
   readonly #signer: Signer;
+  readonly #source: Source;
+  readonly #batches: Batches;
+  readonly #reporter: Reporter | undefined; // undefined: there is no token
   readonly #over = new Map<string, number>(); // sessions that are over, by pass; until when the cookie is good
   readonly #touched = new Map<string, number>(); // when sessions were touched here, by pass
   readonly counts = Object.fromEntries(counted.map((name) => [name, 0])) as Record<(typeof counted)[number], number>;
   #state: State | undefined;
-  #first: Site | undefined; // rules that are there from the start
-  #etag = "";
   #pulled = -Infinity;
-  #underWay = 0;
 
   constructor(options: Options) {
     if (options.key.length < 32) throw new Error("the key for cookies must have at least 32 random bytes");
-    if (options.rules === undefined && options.rulesURL === undefined) throw new Error("rules or rulesURL must be given");
-    if (options.rulesURL !== undefined && !isSafe(options.rulesURL)) throw new Error("rulesURL must be a URL of https (http on this machine)");
     this.#options = options;
     this.#world = { ask: options.ask ?? ((request) => fetch(request)), now: options.now ?? Date.now, log: options.log ?? consoleLog };
     this.#signer = new Signer(options.key);
-    if (options.rules !== undefined) this.#first = this.#checked(options.rules);
+    this.#source = new Source(options, this.#world, options.ed25519 ?? webEd25519);
+    this.#batches = new Batches(this.#world, (kind, session, said) => {
+      if (said !== "ok") remember(this.#over, session.pass, session.most);
+      else if (kind === "touch") this.counts.touches++;
+    });
+    const [server, { token }] = [serverOf(options), options];
+    if (token !== undefined && server === undefined) throw new Error("a token needs the server that it is for");
+    if (token !== undefined && server !== undefined) this.#reporter = new Reporter({ server, token }, this.#world, this.counts);
+    if (this.#source.bound) this.#check(this.#source.bound);
   }
 
   /** fetch answers a request, or has the site answer it. */
@@ -100,8 +130,12 @@ export class Connector {
   /** stats returns the counts. */
   stats(): Stats {
     const rooms: Stats["rooms"] = {};
-    for (const [name, { link }] of this.#state?.doors ?? []) rooms[name] = { downSince: link.since, openings: link.openings.map((o) => ({ ...o })) };
-    return { ...this.counts, rooms };
+    for (const [name, { link }] of this.#state?.doors ?? []) {
+      const { told } = link.gate;
+      const gate = told ? { gate: told.isOpen ? ("open" as const) : ("shut" as const) } : {};
+      rooms[name] = { downSince: link.since, openings: link.openings.map((o) => ({ ...o })), free: link.gate.count(this.now()), ...gate };
+    }
+    return { ...this.counts, serial: String(this.#state?.serial ?? 0), rooms };
   }
 
   /** guard returns the request as the site gets it, or an answer instead. A fault of ours is a failure of the room. */
@@ -111,21 +145,42 @@ export class Connector {
     const inquiry = new Inquiry(this, request, context);
     try {
       const state = await this.#current(context);
-      if (!state) return await this.#held(request);
-      return await inquiry.run(state);
+      if (!state) return await this.held(request);
+      this.#tick(state, context);
+      const outcome = await inquiry.run(state);
+      if (context.isShort) this.#tick(state, context); // what has come of it
+      return outcome;
     } catch (error) {
-      this.counts.faults++;
-      this.#world.log("error", "connector failed", { error: String(error) });
-      return inquiry.door ? inquiry.fail(inquiry.door) : this.#held(request);
+      this.#failed(error);
+      return inquiry.door ? inquiry.fail(inquiry.door) : this.held(request);
     }
   }
 
-  /** finish does what the site says, and keeps the session going. */
-  async finish({ door, session }: Visit, response: Response, context: Context): Promise<Response> {
+  /** resume returns the visit of a request that guard has let through, where finish runs on its own. */
+  async resume(request: Request, context: Context): Promise<Visit> {
+    try {
+      const state = await this.#current(context);
+      return state ? await new Inquiry(this, request, context).resume(state) : { request };
+    } catch (error) {
+      this.#failed(error);
+      return { request };
+    }
+  }
+
+  #failed(error: unknown): undefined {
+    this.counts.faults++;
+    this.#world.log("error", "connector failed", { error: String(error) });
+  }
+
+  async held(request: Request): Promise<Response> {
+    this.counts.held++;
+    return hold(request);
+  }
+
+  /** finish does what the site says, and keeps the session going. A fault of ours leaves the visitor the site's answer. */
+  async finish(visit: Visit, response: Response, context: Context): Promise<Response> {
     if (response.status === 101) return response; // a socket, which has no body to give on
-    const commands = (response.headers.get("Proofline-Command") ?? "").split(",").map((c) => c.trim());
-    const isRelease = commands.includes("release");
-    const cookie = door && session ? await this.#after(door, session, isRelease, response, context) : undefined;
+    const cookie = await this.#after(visit, response, context).catch((error: unknown) => this.#failed(error));
     if (!cookie && !response.headers.has("Proofline-Command")) return response;
     const out = new Response(response.body, response);
     out.headers.delete("Proofline-Command");
@@ -134,40 +189,62 @@ export class Connector {
   }
 
   /** after returns the cookie that goes with an answer, if any does. */
-  async #after(door: Door, session: Session, isRelease: boolean, response: Response, context: Context): Promise<string | undefined> {
-    const now = this.#world.now();
-    if (isRelease) {
-      remember(this.#over, session.pass, session.most);
-      this.counts.released++;
-      this.#tell(door, session, "release", context);
-      return `${door.cookie}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax`;
-    }
-    const again = Math.min(touchAgain, session.length / 3);
+  async #after({ door, session, isNew }: Visit, response: Response, context: Context): Promise<string | undefined> {
+    if (!door || !session) return undefined;
+    const commands = (response.headers.get("Proofline-Command") ?? "").split(",").map((c) => c.trim());
     const isShared = /public|s-maxage/i.test(response.headers.get("Cache-Control") ?? ""); // others must not get the cookie
+    const change = commands.includes("release") ? this.#release : isNew ? this.#begin : this.#slide;
+    const cookie = await change.call(this, door, session, isShared, context);
+    if (context.isShort && this.#state) this.#tick(this.#state, context);
+    return cookie;
+  }
+
+  /** release ends a session here at once, and at the room as soon as it hears. */
+  async #release(door: Door, session: Session, _: boolean, context: Context): Promise<string> {
+    remember(this.#over, session.pass, session.most);
+    this.counts.released++;
+    if (isFree(session)) door.link.gate.end(idOf(session));
+    else this.#tell(door, session, "release", context);
+    return `${door.cookie}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax`;
+  }
+
+  /** begin has a free session begin, or end at once where others would get it. */
+  async #begin(door: Door, session: Session, isShared: boolean): Promise<string | undefined> {
+    if (!isShared) return this.cookieOf(door, session);
+    door.link.gate.end(idOf(session));
+    return undefined;
+  }
+
+  /** slide makes a session last longer from now on, if it is time to. */
+  async #slide(door: Door, session: Session, isShared: boolean, context: Context): Promise<string | undefined> {
+    const now = this.#world.now();
+    const again = Math.min(touchAgain, session.length / 3);
     if (isShared || now - session.issued < again || now - (this.#touched.get(session.pass) ?? -Infinity) < again) return undefined;
+    const slid = { ...session, issued: now, ends: Math.min(now + session.length, session.most) };
     remember(this.#touched, session.pass, now);
-    if (!this.#tell(door, session, "touch", context)) return undefined;
-    return this.cookieOf(door, { ...session, issued: now, ends: Math.min(now + session.length, session.most) });
+    if (isFree(session)) door.link.gate.stay(idOf(session), slid.ends, now);
+    else if (!this.#tell(door, session, "touch", context)) return undefined;
+    return this.cookieOf(door, slid);
   }
 
-  /** tell has a room told about a session, which visitors do not wait for. False: too much is under way. */
-  #tell(door: Door, session: Session, what: "touch" | "release", context: Context): boolean {
-    if (this.#underWay >= maxUnderWay) {
-      this.counts.dropped++;
-      return false;
-    }
-    this.#underWay++;
-    const told = door.call("POST", `${door.room.url}/sessions/${what}`, session.token).then(({ status }) => {
-      if (status === 410 || status === 401) remember(this.#over, session.pass, session.most);
-      else if (status !== 200) this.#world.log("warn", "room does not take what it is told", { room: door.name, what, status });
-      else if (what === "touch") this.counts.touches++;
-    });
-    this.#background(context, told.catch(() => {}).finally(() => this.#underWay--));
-    return true;
+  /** tell has a room told about a session, which visitors do not wait for. False: too much is waiting. */
+  #tell(door: Door, session: Session, kind: "touch" | "release", context: Context): boolean {
+    const isTaken = this.#batches.add(door, kind, session, this.#under(context), context.isShort ? 0 : undefined);
+    if (!isTaken) this.counts.dropped++;
+    return isTaken;
   }
 
-  #background(context: Context, work: Promise<unknown>): void {
-    context.waitUntil?.(work);
+  /** tick has this isolate report, when it is time to. */
+  #tick(state: State, context: Context): void {
+    this.#reporter?.tick(this.#ground(state), this.#under(context), context.isShort ?? false);
+  }
+
+  #ground({ serial, doors }: State): Ground {
+    return { name: this.#source.name, serial, doors: [...doors.values()] };
+  }
+
+  #under(context: Context): Under {
+    return (work) => context.waitUntil?.(work);
   }
 
   /** cookieOf returns the Set-Cookie header of a session: until the browser closes, for the cookie itself says how long it is good. */
@@ -179,24 +256,52 @@ export class Connector {
   async find(request: Request, door: Door, client: string): Promise<Session | undefined> {
     for (const part of (request.headers.get("Cookie") ?? "").split(";")) {
       const text = part.trim();
-      if (!text.startsWith(`${door.cookie}=`)) continue;
-      const session = await this.#signer.parse(text.slice(door.cookie.length + 1));
-      if (session && (await this.goesOn(session, door, client))) return session;
+      const session = text.startsWith(`${door.cookie}=`) ? await this.#read(text.slice(door.cookie.length + 1), door, client) : undefined;
+      if (session) return session;
     }
     return undefined;
   }
 
+  async #read(text: string, door: Door, client: string): Promise<Session | undefined> {
+    const session = await this.#signer.parse(text);
+    return session && (await this.#goesOn(session, door, client)) ? session : undefined;
+  }
+
   /** goesOn tells whether a session is one of the door, from where it began, and not over. */
-  async goesOn(s: Session, door: Door, client: string): Promise<boolean> {
+  async #goesOn(s: Session, door: Door, client: string): Promise<boolean> {
     const now = this.#world.now();
+    if (isFree(s) && door.room.mode !== "safety-net") return false;
     return s.room === door.tag && now < s.ends && now < s.most && s.bind === (await door.bindOf(client)) && !this.#over.has(s.pass);
   }
 
+  /** beginning returns what a request says of the free session that begins with it. */
+  async beginning({ session, isNew }: Visit): Promise<string | undefined> {
+    return session && isNew ? this.#signer.format(session) : undefined;
+  }
+
+  /** begun reads what beginning returns. */
+  async begun(request: Request, door: Door, client: string): Promise<Session | undefined> {
+    return this.#read(request.headers.get(begunHeader) ?? "", door, client);
+  }
+
+  /** pass decides about a visitor without a session of a room in mode safety-net; undefined: no free session begins. */
+  async pass(door: Door, state: State, client: string): Promise<Session | undefined> {
+    const { gate } = door.link;
+    await this.#reporter?.ready(door, this.#ground(state));
+    const passes = gate.passes(this.now());
+    if (passes === "turned") this.counts.turned++;
+    if (passes !== "begins" || !gate.told) return undefined;
+    const session = door.free(gate.told.length, await door.bindOf(client));
+    gate.begin(idOf(session), session.ends, this.now());
+    this.counts.started++;
+    return session;
+  }
+
   /** redeem takes a pass. It throws a Refusal. */
-  async redeem(door: Door, token: string, client: string): Promise<Session> {
+  async redeem(door: Door, token: string, client: string, agent: string): Promise<Session> {
     const pass = await verify(token, door.room, this.#world.now(), (id) => door.key(id), this.#options.ed25519 ?? webEd25519);
-    const session = pass && (await door.redeem(pass, client));
-    if (!session || !(await this.goesOn(session, door, client))) throw new Refusal("pass", "no valid pass");
+    const session = pass && (await door.redeem(pass, client, await this.#signer.clientOf(door.room.url, client, agent)));
+    if (!session || !(await this.#goesOn(session, door, client))) throw new Refusal("pass", "no valid pass");
     return session;
   }
 
@@ -213,7 +318,7 @@ export class Connector {
       if (error instanceof Refusal && error.why !== "unreachable") this.#world.log("warn", "no keys of the room", { room: door.name, error: error.message });
     });
     if (!link.isKnown) await asked;
-    else this.#background(context, asked);
+    else context.waitUntil?.(asked);
   }
 
   now(): number {
@@ -224,50 +329,43 @@ export class Connector {
     return this.#options.page ?? "";
   }
 
-  async #held(request: Request): Promise<Response> {
-    this.counts.held++;
-    return hold(request);
-  }
-
   /** current returns the rules in force; undefined: there have never been any. Until there are, all visitors ask. */
   async #current(context: Context): Promise<State | undefined> {
     const { rulesURL } = this.#options;
+    const bound = this.#state ? undefined : await this.#source.first().catch((error: unknown) => this.#unused(error));
     if (rulesURL !== undefined && (!this.#state || this.#world.now() - this.#pulled >= rulesAgain)) {
       this.#pulled = this.#world.now();
-      const pulled = this.#pull(rulesURL).catch((error: unknown) => {
-        this.#world.log("error", "new rules are not used: the ones before stay", { error: String(error) });
-      });
-      if (this.#state) this.#background(context, pulled);
+      const pulled = this.#pull(rulesURL).catch((error: unknown) => this.#unused(error));
+      if (this.#state) context.waitUntil?.(pulled);
       else await pulled;
     }
-    if (!this.#state && this.#first) await this.#use(this.#first);
+    if (!this.#state && bound) await this.#use(bound);
     return this.#state;
   }
 
-  async #pull(url: string): Promise<void> {
-    const headers: HeadersInit = this.#etag ? { "If-None-Match": this.#etag } : {};
-    const response = await this.#world.ask(outgoing(url, { headers }));
-    if (response.status === 304) return;
-    if (response.status !== 200) throw new Error(`get rules from ${url}: status ${response.status}`);
-    const site = this.#checked(await response.text());
-    await this.#use(site);
-    this.#etag = response.headers.get("ETag") ?? "";
-    this.#world.log("info", "new rules", { rules: site.list.length, rooms: site.rooms.size });
+  #unused(error: unknown): undefined {
+    this.#world.log("error", "new rules are not used: the ones before stay", { error: String(error) });
   }
 
-  /** checked reads rules that this connector can keep. */
-  #checked(text: string): Site {
-    const site = parse(text);
+  async #pull(url: string): Promise<void> {
+    const found = await this.#source.pull(url);
+    if (!found) return;
+    await this.#use(found);
+    this.#world.log("info", "new rules", { rules: found.site.list.length, rooms: found.site.rooms.size, serial: String(found.serial) });
+  }
+
+  /** check refuses rules that this connector cannot keep. */
+  #check(site: Site): void {
     for (const [name, room] of site.rooms) {
       if (room.failure === "page" && !this.#options.page) throw new Error(`room ${name}: a room's failure is "page": give the page`);
-      if (room.mode === "safety-net") throw new Error(`room ${name}: the mode safety-net needs a server and a token to report to`);
+      if (room.mode === "safety-net" && !this.#reporter) throw new Error(`room ${name}: the mode safety-net needs a server and a token, for reports`);
     }
-    return site;
   }
 
   /** use takes rules into force. Rooms that stay keep what is known of them. */
-  async #use(site: Site): Promise<void> {
-    const next: State = { site, doors: new Map(), byURL: new Map() };
+  async #use({ site, serial }: Found): Promise<void> {
+    this.#check(site);
+    const next: State = { site, serial, doors: new Map(), byURL: new Map() };
     for (const [name, room] of site.rooms) {
       const door = await Door.make(name, room, this.#state?.doors.get(name), this.#world);
       next.doors.set(name, door);
@@ -287,145 +385,7 @@ function remember(map: Map<string, number>, name: string, value: number): void {
   }
 }
 
-/** isSafe tells whether nobody on the way can change what a URL gives. */
-function isSafe(text: string): boolean {
-  const { protocol = "", hostname = "" } = urlOf(text) ?? {};
-  return protocol === "https:" || (protocol === "http:" && /^(localhost|127\.[0-9.]+|\[::1\])$/.test(hostname));
-}
-
-/** Inquiry is a request that is looked at. */
-class Inquiry {
-  readonly #c: Connector;
-  readonly #request: Request;
-  readonly #context: Context;
-  readonly #url: URL;
-  #query: string;
-  door: Door | undefined; // that the rules name
-
-  constructor(c: Connector, request: Request, context: Context) {
-    [this.#c, this.#request, this.#context, this.#url] = [c, request, context, new URL(request.url)];
-    this.#query = this.#url.search.slice(1);
-  }
-
-  async run(state: State): Promise<Visit | Response> {
-    const decision = decide(state.site, this.#asked(), this.#c.now());
-    this.door = state.doors.get(decision.room);
-    if (decision.outcome === "block") return this.#block(decision);
-    const { token, rest } = splitQuery(this.#query);
-    if (token !== undefined && decision.outcome !== "closed") {
-      const answer = await this.#arrive(state, decision, token, rest);
-      if (answer) return answer;
-    }
-    if (decision.outcome === "bypass" || !this.door) {
-      this.#c.counts.bypassed++;
-      return { request: this.#forSite() };
-    }
-    return decision.outcome === "closed" ? this.#lead(this.door, "closed") : this.#wait(this.door);
-  }
-
-  /** asked is the request as rules see it: the address is the one the site will get. */
-  #asked() {
-    const { headers, method } = this.#request;
-    const header = (name: string): string[] => {
-      const value = name === "host" || name === "transfer-encoding" ? null : headers.get(name);
-      return value === null ? [] : [/[^\0-\xff]/.test(value) ? utf8(value) : value];
-    };
-    return { method, host: this.#url.host, target: this.#target(), header, client: this.#context.client };
-  }
-
-  #target(): string {
-    return this.#url.pathname + (this.#query ? `?${this.#query}` : "");
-  }
-
-  /** wait lets a request through that has a session. */
-  async #wait(door: Door): Promise<Visit | Response> {
-    const session = await this.#c.find(this.#request, door, this.#context.client);
-    await this.#c.probe(door, this.#context);
-    if (session) {
-      this.#c.counts.passed++;
-      return { request: this.#forSite({ "X-Proofline-Ticket": uuidText(session.ticket), "X-Proofline-Room": door.name }), door, session };
-    }
-    return door.link.since === undefined ? this.#lead(door, "queue") : this.fail(door);
-  }
-
-  /** fail does what the rules say about a room that cannot be reached. */
-  async fail(door: Door): Promise<Visit | Response> {
-    if (door.opens()) {
-      this.#c.counts.opened++;
-      return { request: this.#forSite() };
-    }
-    this.#c.counts.held++;
-    return door.room.failure === "page" && isNavigation(this.#request) ? ownPage(this.#request, this.#c.page) : hold(this.#request);
-  }
-
-  /** arrive takes a pass from the URL; undefined: the request goes on without it. */
-  async #arrive(state: State, decision: Decision, token: string, rest: string): Promise<Visit | Response | undefined> {
-    const issuer = state.byURL.get(issuerOf(token));
-    const door = issuer ?? this.door;
-    if (!door || (decision.outcome === "bypass" && !issuer)) return undefined; // nobody's business here
-    if (await this.#c.find(this.#request, door, this.#context.client)) return this.#cleaned(rest);
-    try {
-      const session = await this.#c.redeem(door, token, this.#context.client);
-      this.#c.counts.redeemed++;
-      return this.#cleaned(rest, await this.#c.cookieOf(door, session));
-    } catch (error) {
-      this.#query = rest; // neither the site nor the way back gets the pass
-      if (!(error instanceof Refusal)) throw error;
-      if (decision.outcome === "bypass") return this.#cleaned(rest);
-      if (error.why === "unreachable") return this.fail(door);
-      if (error.why === "busy") {
-        this.#c.counts.held++;
-        return hold(this.#request);
-      }
-    }
-    this.#c.counts.refused++;
-    return undefined;
-  }
-
-  /** forSite returns the request as the site gets it, with what a connector says and nothing that claims to be that. */
-  #forSite(said: Record<string, string> = {}): Request {
-    const headers = new Headers(this.#request.headers);
-    for (const name of [...headers.keys()]) if (isClaim(name)) headers.delete(name);
-    for (const [name, value] of Object.entries(said)) headers.set(name, value);
-    const url = this.#url.origin + this.#target();
-    const request = url === this.#request.url ? this.#request : new Request(url, this.#request);
-    return new Request(request, { headers, redirect: "manual" });
-  }
-
-  /** cleaned leads to the same URL without the pass. The address is relative, and cannot be read as one of another host. */
-  #cleaned(query: string, cookie?: string): Response {
-    const location = "/" + this.#url.pathname.replace(/^[/\\]+/, "") + (query ? `?${query}` : "");
-    return own(this.#request, 303, { Location: location, ...(cookie === undefined ? {} : { "Set-Cookie": cookie }) });
-  }
-
-  /** wanted returns the URL that a visitor is to come back to. What was sent with a POST is lost, so that the page before it is wanted. */
-  #wanted(): string {
-    if (isNavigation(this.#request) && this.#request.method !== "POST") return this.#url.origin + this.#target();
-    const referer = this.#request.headers.get("Referer") ?? "";
-    const before = urlOf(referer);
-    if (before?.origin !== this.#url.origin) return "";
-    const { rest } = splitQuery(before.search.slice(1));
-    return before.origin + before.pathname + (rest ? `?${rest}` : "");
-  }
-
-  /** lead sends a visitor to the room. */
-  #lead(door: Door, why: "queue" | "closed"): Response {
-    this.#c.counts.queued++;
-    const to = why === "queue" ? this.#wanted() : "";
-    const join = door.room.url + (to ? `?to=${escape(to)}` : "");
-    if (isNavigation(this.#request)) return own(this.#request, this.#request.method === "POST" ? 303 : 302, { Location: join });
-    return json(this.#request, 403, { error: why, join, room: door.room.url }, { [queueHeader]: door.room.url });
-  }
-
-  /** block refuses a request for good. */
-  #block({ rule }: Decision): Response {
-    this.#c.counts.blocked++;
-    const [status, error] = rule === malformed ? ([400, "malformed"] as const) : rule === wrongHost ? ([421, "host"] as const) : ([403, "blocked"] as const);
-    return json(this.#request, status, { error });
-  }
-}
-
-/** isClaim tells whether a header is one that only connectors set. Some servers take _ for -. */
-function isClaim(name: string): boolean {
-  return /^x[-_]proofline[-_]|^x[-_](original|rewrite)[-_]url$/i.test(name);
+/** idOf names a free session in reports. */
+function idOf({ pass }: Session): string {
+  return base64url(toBytes(pass));
 }

@@ -1,8 +1,10 @@
 // A room as the connector sees it, and what this isolate knows of its server.
+import { base64url, fromBytes, toBytes } from "./bytes.ts";
+import { Gate, maxSlides } from "./gate.ts";
 import { isObject } from "./match.ts";
 import { usableKeys, type Keys, type Pass } from "./pass.ts";
 import type { Room } from "./rules.ts";
-import { cookiePrefix, networkOf, noBind, tagOf, type Session } from "./session.ts";
+import { cookiePrefix, networkOf, noBind, noTicket, tagOf, type Session } from "./session.ts";
 import { parseTime } from "./time.ts";
 
 export const callTimeout = 3000; // milliseconds, of one request to a room
@@ -13,6 +15,16 @@ const maxOpenings = 100; // remembered
 export function outgoing(url: string, init: RequestInit): Request {
   const signal = typeof AbortSignal === "undefined" ? {} : { signal: AbortSignal.timeout(callTimeout) };
   return new Request(url, { ...init, ...signal, redirect: "manual" });
+}
+
+/** newID returns 16 random bytes, as characters. */
+export function newID(): string {
+  return fromBytes(crypto.getRandomValues(new Uint8Array(16)));
+}
+
+/** waitWhile waits for another request's work. Promises of one request must not be awaited in another. */
+export async function waitWhile(isBusy: () => boolean): Promise<void> {
+  for (let i = 0; i < 60 && isBusy(); i++) await new Promise((done) => setTimeout(done, 50));
 }
 
 /** Refusal is why a room gives no session. */
@@ -26,9 +38,11 @@ export class Refusal extends Error {
 
 /** Opening is a time in which everybody was let through, as a room was out of reach. */
 export interface Opening {
+  id: string; // in reports
   from: number;
   until?: number; // undefined: it goes on
   let: number; // requests let through without a pass
+  isRecorded?: boolean; // in the room's transcript
 }
 
 /** Link is what is known of a room's server. Times are milliseconds since 1970. */
@@ -41,6 +55,7 @@ export class Link {
   since: number | undefined; // out of reach since then
   latest = 0; // of what was heard
   openings: Opening[] = [];
+  readonly gate = new Gate();
 }
 
 /** World is what doors need from outside. */
@@ -74,11 +89,10 @@ export class Door {
     return this.room.bind === "network" ? networkOf(client) : noBind;
   }
 
-  /** call sends a request to the room, and remembers whether there was an answer. */
-  async call(method: string, url: string, token?: string): Promise<{ status: number; body: string }> {
-    const headers: HeadersInit = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+  /** call sends a request to the room, and remembers whether there was an answer. It throws a Refusal. */
+  async call(method: string, url: string, more: { headers?: Record<string, string>; body?: string } = {}): Promise<{ status: number; body: string }> {
     try {
-      const response = await this.#world.ask(outgoing(url, { method, headers }));
+      const response = await this.#world.ask(outgoing(url, { method, ...more }));
       const body = await response.text();
       if (response.status >= 500) throw new Error(`status ${response.status}`);
       this.#heard();
@@ -113,7 +127,7 @@ export class Door {
     if (room.openAfter === undefined || link.since === undefined || link.latest - link.since < room.openAfter) return false;
     let last = link.openings[link.openings.length - 1];
     if (!last || last.until !== undefined) {
-      last = { from: this.#world.now(), let: 0 };
+      last = { id: base64url(toBytes(newID())), from: this.#world.now(), let: 0 };
       link.openings = [...link.openings, last].slice(-maxOpenings);
       this.#world.log("error", "everybody is let through, for the room is out of reach", { room: this.name, since: link.since });
     }
@@ -135,9 +149,9 @@ export class Door {
     return link.keys.get(id);
   }
 
-  /** others waits while another request asks for the keys. Promises of one request must not be awaited in another. */
-  async others(): Promise<void> {
-    for (let i = 0; i < 60 && this.link.busyUntil > this.#world.now(); i++) await new Promise((done) => setTimeout(done, 50));
+  /** others waits while another request asks for the keys. */
+  others(): Promise<void> {
+    return waitWhile(() => this.link.busyUntil > this.#world.now());
   }
 
   /** fetchKeys asks the room for its keys. It throws a Refusal. */
@@ -166,14 +180,20 @@ export class Door {
     throw new Refusal("pass", `read ${url}: status ${status}`);
   }
 
-  /** redeem uses a pass up and returns the session that begins. It throws a Refusal. */
-  async redeem(p: Pass, client: string): Promise<Session> {
-    const { status, body } = await this.call("POST", `${this.room.url}/passes/${p.id}/redeem`, p.token);
+  /** free returns a free session that begins. */
+  free(length: number, bind: string): Session {
+    const issued = this.#world.now();
+    return { room: this.tag, ticket: noTicket, pass: newID(), issued, ends: issued + length, most: issued + maxSlides * length, length, bind, token: "" };
+  }
+
+  /** redeem uses a pass up and returns the session that begins. The same name of a client may do so again for 30 s. It throws a Refusal. */
+  async redeem(p: Pass, client: string, name: string): Promise<Session> {
+    const headers = { Authorization: `Bearer ${p.token}`, "Proofline-Client": name };
+    const { status, body } = await this.call("POST", `${this.room.url}/passes/${p.id}/redeem`, { headers });
     if (status === 429 || status === 408) throw new Refusal("busy", "room is busy");
     const said = status === 200 ? answerOf(body) : undefined;
     if (!said || said.pass !== p.id || said.most <= said.ends) throw new Refusal("pass", `redeem at ${this.name}: status ${status}`);
-    // A session lasts at most four times its length.
-    const length = Math.trunc((said.most - said.ends) / 3);
+    const length = Math.trunc((said.most - said.ends) / (maxSlides - 1));
     return { room: this.tag, ticket: p.ticket, pass: p.pass, issued: this.#world.now(), ends: said.ends, most: said.most, length, bind: await this.bindOf(client), token: p.token };
   }
 }

@@ -14,6 +14,9 @@ export interface Env {
   PROOFLINE_KEY?: string; // whose bytes are the key, as in the other connectors
   PROOFLINE_RULES?: string;
   PROOFLINE_RULES_URL?: string;
+  PROOFLINE_SITE_KEY?: string; // what the rules of the URL are signed by
+  PROOFLINE_TOKEN?: string; // with the scope connect
+  PROOFLINE_SERVER?: string; // of reports; without it, that of the URL
   PROOFLINE_ORIGIN?: string; // where the site is; without it, behind the route
   PROOFLINE_PAGE?: string;
 }
@@ -24,6 +27,9 @@ export function optionsOf(env: Env): Options {
     key: toBytes(utf8((env.PROOFLINE_KEY ?? "").trim())),
     rules: env.PROOFLINE_RULES,
     rulesURL: env.PROOFLINE_RULES_URL,
+    siteKey: env.PROOFLINE_SITE_KEY?.trim(),
+    token: env.PROOFLINE_TOKEN?.trim(),
+    server: env.PROOFLINE_SERVER,
     page: env.PROOFLINE_PAGE,
     site: env.PROOFLINE_ORIGIN === undefined ? (request) => fetch(request) : siteAt(env.PROOFLINE_ORIGIN),
   };
@@ -42,7 +48,7 @@ export function siteAt(origin: string, send: (request: Request) => Promise<Respo
   };
 }
 
-const names = ["PROOFLINE_KEY", "PROOFLINE_RULES", "PROOFLINE_RULES_URL", "PROOFLINE_ORIGIN", "PROOFLINE_PAGE"] as const;
+const names = ["PROOFLINE_KEY", "PROOFLINE_RULES", "PROOFLINE_RULES_URL", "PROOFLINE_SITE_KEY", "PROOFLINE_TOKEN", "PROOFLINE_SERVER", "PROOFLINE_ORIGIN", "PROOFLINE_PAGE"] as const;
 let made: { from: string; connector: Connector } | undefined; // of this isolate
 
 /** connectorOf returns the isolate's connector, a new one when something else is bound. */

@@ -10,17 +10,23 @@ const fixedSize = 1 + 8 + 16 + 16 + 4 * 8 + 8;
 const version = "\x01";
 
 export const noBind = "\0".repeat(8);
+export const noTicket = "\0".repeat(16);
 
 export interface Session {
   room: string; // which room: see tagOf
-  ticket: string; // whose
-  pass: string; // of which pass
+  ticket: string; // whose; zeros: of a free session
+  pass: string; // of which pass; of a free session its own id
   issued: number; // when this cookie was made
   ends: number; // unless the visitor is active
   most: number; // beyond which nothing helps
   length: number; // how long it lasts from each touch on
   bind: string; // the network it is tied to, zeros for none
-  token: string; // the pass, which touches and releases show
+  token: string; // the pass, which touches and releases show; of a free session none
+}
+
+/** isFree tells whether a session is of a visitor who passed an open gate. */
+export function isFree(s: Session): boolean {
+  return s.ticket === noTicket;
 }
 
 async function digest(text: string): Promise<string> {
@@ -43,26 +49,37 @@ export async function networkOf(client: string): Promise<string> {
 /** Signer signs cookies and checks them. */
 export class Signer {
   readonly #secret: Uint8Array<ArrayBuffer>;
-  #key: CryptoKey | undefined;
+  #cookies: CryptoKey | undefined;
+  #clients: CryptoKey | undefined;
 
   constructor(secret: Uint8Array<ArrayBuffer>) {
     this.#secret = secret;
   }
 
   /** key is derived, so that the same secret may serve something else. */
-  async key(): Promise<CryptoKey> {
-    if (this.#key) return this.#key;
-    const from = await hmacKey(this.#secret);
-    const own = await crypto.subtle.sign("HMAC", from, toBytes("proofline connector session 1"));
-    this.#key = await hmacKey(new Uint8Array(own));
-    return this.#key;
+  async #key(): Promise<CryptoKey> {
+    this.#cookies ??= await this.#derived("proofline connector session 1");
+    return this.#cookies;
+  }
+
+  async #derived(label: string): Promise<CryptoKey> {
+    const own = await crypto.subtle.sign("HMAC", await hmacKey(this.#secret), toBytes(label));
+    return hmacKey(new Uint8Array(own));
+  }
+
+  /** clientOf names a visitor to a room, so that an answer that was lost can be had again. The user agent's characters are bytes. */
+  async clientOf(url: string, client: string, agent: string): Promise<string> {
+    this.#clients ??= await this.#derived("proofline connector client 1");
+    const network = Array.from(await networkOf(client), (c) => c.charCodeAt(0).toString(16).padStart(2, "0")).join("");
+    const sum = await crypto.subtle.sign("HMAC", this.#clients, toBytes(`${utf8(url)}\n${network}\n${agent}`));
+    return base64url(new Uint8Array(sum).slice(0, 16));
   }
 
   /** format returns a cookie's value. */
   async format(s: Session): Promise<string> {
     const times = [s.issued, s.ends, s.most, s.length].map(int64).join("");
     const body = version + s.room + s.ticket + s.pass + times + s.bind + s.token;
-    const sum = await crypto.subtle.sign("HMAC", await this.key(), toBytes(body));
+    const sum = await crypto.subtle.sign("HMAC", await this.#key(), toBytes(body));
     return base64url(toBytes(body + fromBytes(new Uint8Array(sum))));
   }
 
@@ -72,7 +89,7 @@ export class Signer {
     const bytes = fromBase64url(text);
     if (!bytes || bytes.length < fixedSize + 32) return undefined;
     const body = bytes.slice(0, -32);
-    if (!(await crypto.subtle.verify("HMAC", await this.key(), bytes.slice(-32), body)) || body[0] !== 1) return undefined;
+    if (!(await crypto.subtle.verify("HMAC", await this.#key(), bytes.slice(-32), body)) || body[0] !== 1) return undefined;
     const all = fromBytes(body);
     const view = new DataView(body.buffer);
     const [issued = 0, ends = 0, most = 0, length = 0] = [41, 49, 57, 65].map((at) => Number(view.getBigInt64(at)));

@@ -129,7 +129,7 @@ withShop("sessions slide, up to their end", async (s) => {
   }
   s.got = [];
   s.isThrough(await s.get("/tickets", session), "after an hour less a minute");
-  await eventually("touches", () => s.queue.heard.filter((path) => path === "/sessions/touch").length >= 6);
+  await eventually("touches", () => s.queue.heard.filter((what) => what === "touch").length >= 6);
   s.later(130_000);
   s.isQueued(await s.get("/tickets", session), "after four times its length");
 });
@@ -137,7 +137,7 @@ withShop("sessions slide, up to their end", async (s) => {
 withShop("a session that the room takes for over is over", async (s) => {
   const session = await s.enter();
   s.later(61_000);
-  s.queue.status = 410;
+  s.queue.said = "over";
   s.isThrough(await s.get("/tickets", session));
   await eventually("refused", async () => (await s.get("/tickets", session)).status === 302);
 });
@@ -150,7 +150,7 @@ withShop("the site ends a session", async (s) => {
   assert.deepEqual([answer.headers["proofline-command"], answer.headers["x-other"], answer.body], [undefined, "stays", "tickets"]);
   assert.match(answer.headers["set-cookie"]?.[0] ?? "", /^__Host-proofline-pass\.sale=; Path=\/; Max-Age=0;/);
   s.isQueued(await s.get("/tickets", session));
-  await eventually("the room hears of it", () => s.queue.heard.includes("/sessions/release"));
+  await eventually("the room hears of it", () => s.queue.heard.includes("release"));
   assert.equal((await s.get("/about")).headers["proofline-command"], undefined);
 });
 

@@ -4,6 +4,7 @@ import { createHash, createHmac, generateKeyPairSync, randomUUID, sign, type Key
 import { createServer, request as send, type IncomingHttpHeaders, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Miniflare } from "miniflare";
+import type { Stats } from "../src/connector.ts";
 
 /** serve listens on this machine and returns the address. */
 export async function serve(listener: RequestListener): Promise<{ server: Server; url: string }> {
@@ -17,6 +18,24 @@ export interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
   body: string;
+}
+
+/** Report is what a connector reports. */
+export interface Report {
+  node: string;
+  site: string;
+  serial: number;
+  kind: string;
+  version: string;
+  counts: Record<string, number>;
+  rooms: { room: string; mode: string; started?: string[]; active?: string[]; ended?: string[]; turned?: number; unguarded?: { id: string; from: number; until: number; requests: number }[] }[];
+}
+
+/** textOf reads all of a request. */
+async function textOf(r: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of r) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
 }
 
 const encode = (v: unknown): string => Buffer.from(JSON.stringify(v)).toString("base64url");
@@ -33,7 +52,13 @@ export class Queue {
   life = 900_000; // of sessions, in milliseconds
   kid = "k1";
   keys = generateKeyPairSync("ed25519");
-  heard: string[] = []; // paths of POSTs
+  heard: string[] = []; // what POSTs were about: paths, touch and release for each session
+  clients: (string | undefined)[] = []; // who redeemed
+  said = "ok"; // about sessions, in batches
+  reports: Report[] = [];
+  gate: Record<string, unknown> | undefined; // that reports are answered with; undefined: the room is unknown
+  signed = ""; // what /v1/sites/shop/rules gives
+  tokens: (string | undefined)[] = []; // that the server was shown
   asked = 0; // for keys
   readonly used = new Set<string>();
   server: Server | undefined;
@@ -50,9 +75,15 @@ export class Queue {
         this.asked++;
         return answer(200, { keys: [{ ...this.keys.publicKey.export({ format: "jwk" }), alg: "EdDSA", use: "sig", kid: this.kid }] });
       }
+      if (path === "/v1/sites/shop/rules") {
+        this.tokens.push(r.headers.authorization);
+        w.writeHead(200, { "Content-Type": "text/plain; charset=utf-8" }).end(this.signed);
+        return;
+      }
+      if (!path.endsWith("/redeem")) return void textOf(r).then((body) => this.#post(path, r.headers.authorization, body, answer));
       this.heard.push(path);
+      this.clients.push(r.headers["proofline-client"] as string | undefined);
       if (this.status) return answer(this.status);
-      if (!path.endsWith("/redeem")) return answer(200);
       const id = path.split("/")[2] ?? "";
       if (this.used.has(id)) return answer(409);
       this.used.add(id);
@@ -61,6 +92,22 @@ export class Queue {
     });
     [this.server, this.url] = [server, `${url}/r/sale`];
     return this;
+  }
+
+  /** post answers batches and reports. */
+  #post(path: string, authorization: string | undefined, body: string, answer: (status: number, body?: unknown) => void): void {
+    if (path === "/v1/connectors/report") {
+      this.tokens.push(authorization);
+      const report = JSON.parse(body) as Report;
+      this.reports.push(report);
+      if (this.status) return answer(this.status);
+      const recorded = (room: Report["rooms"][0]) => ({ recorded: (room.unguarded ?? []).map(({ id }) => id) });
+      return answer(200, { rooms: report.rooms.map((room) => ({ room: room.room, ...(this.gate ? { ...this.gate, ...recorded(room) } : { error: "unknown" }) })) });
+    }
+    if (path !== "/sessions/batch") return answer(404);
+    const { touch, release } = JSON.parse(body) as { touch: string[]; release: string[] };
+    this.heard.push(...touch.map(() => "touch"), ...release.map(() => "release"));
+    answer(this.status || 200, { touch: touch.map(() => this.said), release: release.map(() => this.said) });
   }
 
   /** claims returns those of a fresh pass. */
@@ -163,7 +210,7 @@ export class Shop {
     return { Cookie: cookieOf(answer) };
   }
 
-  async counts(): Promise<Record<string, unknown> & { rooms: Record<string, { downSince?: number; openings: { let: number; until?: number }[] }> }> {
+  async counts(): Promise<Stats> {
     return JSON.parse((await this.send("GET", "/counts")).body) as never;
   }
 

@@ -1,0 +1,166 @@
+// What happens to a request, as package connector decides it.
+import { escape, isNavigation, json, own, ownPage, queueHeader, splitQuery } from "./answer.ts";
+import { utf8 } from "./bytes.ts";
+import type { Connector, Context, State, Visit } from "./connector.ts";
+import { Refusal, type Door } from "./door.ts";
+import { hold } from "./hold.ts";
+import { issuerOf } from "./pass.ts";
+import { decide, malformed, wrongHost, type Decision } from "./rules.ts";
+import { isFree, uuidText, type Session } from "./session.ts";
+import { urlOf } from "./target.ts";
+
+/** Inquiry is a request that is looked at. */
+export class Inquiry {
+  readonly #c: Connector;
+  readonly #request: Request;
+  readonly #context: Context;
+  readonly #url: URL;
+  #query: string;
+  door: Door | undefined; // that the rules name
+
+  constructor(c: Connector, request: Request, context: Context) {
+    [this.#c, this.#request, this.#context, this.#url] = [c, request, context, new URL(request.url)];
+    this.#query = this.#url.search.slice(1);
+  }
+
+  async run(state: State): Promise<Visit | Response> {
+    const decision = decide(state.site, this.#asked(), this.#c.now());
+    this.door = state.doors.get(decision.room);
+    if (decision.outcome === "block") return this.#block(decision);
+    const { token, rest } = splitQuery(this.#query);
+    if (token !== undefined && decision.outcome !== "closed") {
+      const answer = await this.#arrive(state, decision, token, rest);
+      if (answer) return answer;
+    }
+    if (decision.outcome === "bypass" || !this.door) {
+      this.#c.counts.bypassed++;
+      return { request: this.#forSite() };
+    }
+    return decision.outcome === "closed" ? this.#lead(this.door, "closed") : this.#wait(this.door, state);
+  }
+
+  /** resume finds the session with which the request was let through. */
+  async resume(state: State): Promise<Visit> {
+    const { outcome, room } = decide(state.site, this.#asked(), this.#c.now());
+    const door = outcome === "queue" ? state.doors.get(room) : undefined;
+    const begun = door && (await this.#c.begun(this.#request, door, this.#context.client));
+    const session = begun ?? (door && (await this.#c.find(this.#request, door, this.#context.client)));
+    return door && session ? { request: this.#request, door, session, isNew: begun !== undefined } : { request: this.#request };
+  }
+
+  /** asked is the request as rules see it: the address is the one the site will get. */
+  #asked() {
+    const header = (name: string): string[] => (name === "host" || name === "transfer-encoding" ? [] : this.#header(name));
+    return { method: this.#request.method, host: this.#url.host, target: this.#target(), header, client: this.#context.client };
+  }
+
+  /** header returns a header as bytes. */
+  #header(name: string): string[] {
+    const value = this.#request.headers.get(name);
+    return value === null ? [] : [/[^\0-\xff]/.test(value) ? utf8(value) : value];
+  }
+
+  #target(): string {
+    return this.#url.pathname + (this.#query ? `?${this.#query}` : "");
+  }
+
+  /** wait lets a request through that has a session, or with which a free one begins. */
+  async #wait(door: Door, state: State): Promise<Visit | Response> {
+    const { client } = this.#context;
+    const session = await this.#c.find(this.#request, door, client);
+    await this.#c.probe(door, this.#context);
+    if (session) {
+      this.#c.counts.passed++;
+      return this.#visit(door, session);
+    }
+    const free = door.room.mode === "safety-net" ? await this.#c.pass(door, state, client) : undefined;
+    if (free) return { ...this.#visit(door, free), isNew: true };
+    return door.link.since === undefined ? this.#lead(door, "queue") : this.fail(door);
+  }
+
+  #visit(door: Door, session: Session): Visit {
+    const ticket = isFree(session) ? {} : { "X-Proofline-Ticket": uuidText(session.ticket) };
+    return { request: this.#forSite({ ...ticket, "X-Proofline-Room": door.name }), door, session };
+  }
+
+  /** fail does what the rules say about a room that cannot be reached. */
+  async fail(door: Door): Promise<Visit | Response> {
+    if (door.opens()) {
+      this.#c.counts.opened++;
+      return { request: this.#forSite() };
+    }
+    this.#c.counts.held++;
+    return door.room.failure === "page" && isNavigation(this.#request) ? ownPage(this.#request, this.#c.page) : hold(this.#request);
+  }
+
+  /** arrive takes a pass from the URL; undefined: the request goes on without it. */
+  async #arrive(state: State, decision: Decision, token: string, rest: string): Promise<Visit | Response | undefined> {
+    const issuer = state.byURL.get(issuerOf(token));
+    const door = issuer ?? this.door;
+    if (!door || (decision.outcome === "bypass" && !issuer)) return undefined; // nobody's business here
+    if (await this.#c.find(this.#request, door, this.#context.client)) return this.#cleaned(rest);
+    try {
+      const session = await this.#c.redeem(door, token, this.#context.client, this.#header("user-agent").join(""));
+      this.#c.counts.redeemed++;
+      return this.#cleaned(rest, await this.#c.cookieOf(door, session));
+    } catch (error) {
+      this.#query = rest; // neither the site nor the way back gets the pass
+      if (!(error instanceof Refusal)) throw error;
+      if (decision.outcome === "bypass") return this.#cleaned(rest);
+      if (error.why === "unreachable") return this.fail(door);
+      if (error.why === "busy") {
+        this.#c.counts.held++;
+        return hold(this.#request);
+      }
+    }
+    this.#c.counts.refused++;
+    return undefined;
+  }
+
+  /** forSite returns the request as the site gets it, with what a connector says and nothing that claims to be that. */
+  #forSite(said: Record<string, string> = {}): Request {
+    const headers = new Headers(this.#request.headers);
+    for (const name of [...headers.keys()]) if (isClaim(name)) headers.delete(name);
+    for (const [name, value] of Object.entries(said)) headers.set(name, value);
+    const url = this.#url.origin + this.#target();
+    const request = url === this.#request.url ? this.#request : new Request(url, this.#request);
+    return new Request(request, { headers, redirect: "manual" });
+  }
+
+  /** cleaned leads to the same URL without the pass. The address is relative, and cannot be read as one of another host. */
+  #cleaned(query: string, cookie?: string): Response {
+    const location = "/" + this.#url.pathname.replace(/^[/\\]+/, "") + (query ? `?${query}` : "");
+    return own(this.#request, 303, { Location: location, ...(cookie === undefined ? {} : { "Set-Cookie": cookie }) });
+  }
+
+  /** wanted returns the URL that a visitor is to come back to. What was sent with a POST is lost, so that the page before it is wanted. */
+  #wanted(): string {
+    if (isNavigation(this.#request) && this.#request.method !== "POST") return this.#url.origin + this.#target();
+    const referer = this.#request.headers.get("Referer") ?? "";
+    const before = urlOf(referer);
+    if (before?.origin !== this.#url.origin) return "";
+    const { rest } = splitQuery(before.search.slice(1));
+    return before.origin + before.pathname + (rest ? `?${rest}` : "");
+  }
+
+  /** lead sends a visitor to the room. */
+  #lead(door: Door, why: "queue" | "closed"): Response {
+    this.#c.counts.queued++;
+    const to = why === "queue" ? this.#wanted() : "";
+    const join = door.room.url + (to ? `?to=${escape(to)}` : "");
+    if (isNavigation(this.#request)) return own(this.#request, this.#request.method === "POST" ? 303 : 302, { Location: join });
+    return json(this.#request, 403, { error: why, join, room: door.room.url }, { [queueHeader]: door.room.url });
+  }
+
+  /** block refuses a request for good. */
+  #block({ rule }: Decision): Response {
+    this.#c.counts.blocked++;
+    const [status, error] = rule === malformed ? ([400, "malformed"] as const) : rule === wrongHost ? ([421, "host"] as const) : ([403, "blocked"] as const);
+    return json(this.#request, status, { error });
+  }
+}
+
+/** isClaim tells whether a header is one that only connectors set. Some servers take _ for -. */
+function isClaim(name: string): boolean {
+  return /^x[-_]proofline[-_]|^x[-_](original|rewrite)[-_]url$/i.test(name);
+}

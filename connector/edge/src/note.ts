@@ -1,0 +1,67 @@
+// Signed notes (https://c2sp.org/signed-note), in which a site's rules come:
+// see "Signed rules" of connector/rules/FORMAT.md.
+import { fromBytes, toBytes, utf8 } from "./bytes.ts";
+import type { Ed25519 } from "./pass.ts";
+
+/** NoteError is why a note is not used. */
+export class NoteError extends Error {}
+
+/** SiteKey checks the signatures of one name. */
+export interface SiteKey {
+  name: string;
+  id: string; // four bytes, which signatures begin with
+  key: Uint8Array<ArrayBuffer>;
+}
+
+const ed25519Type = "\x01";
+
+/** fromBase64 decodes the standard alphabet with padding, and no other spelling. */
+function fromBase64(text: string): string | undefined {
+  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined;
+  const bytes = atob(text);
+  return btoa(bytes) === text ? bytes : undefined;
+}
+
+/** parseSiteKey reads NAME+HASH+BASE64. It throws a NoteError. */
+export async function parseSiteKey(text: string): Promise<SiteKey> {
+  const parts = /^([^\s+]+)\+([0-9a-f]{8})\+(.+)$/.exec(text);
+  const [, name = "", hash = "", encoded = ""] = parts ?? [];
+  const bytes = fromBase64(encoded);
+  if (bytes?.length !== 33 || !bytes.startsWith(ed25519Type)) throw new NoteError("the site key must be as the console shows it: NAME+HASH+BASE64");
+  const sum = await crypto.subtle.digest("SHA-256", toBytes(`${utf8(name)}\n${bytes}`));
+  const id = fromBytes(new Uint8Array(sum)).slice(0, 4);
+  if (id !== hash.replace(/../g, (hex) => String.fromCharCode(parseInt(hex, 16)))) throw new NoteError("the site key was changed: its hash is another");
+  return { name, id, key: toBytes(bytes.slice(1)) };
+}
+
+/** open returns the text of a note that the key has signed. It throws a NoteError. */
+export async function open(note: string, { name, id, key }: SiteKey, ed25519: Ed25519): Promise<string> {
+  const end = note.lastIndexOf("\n\n");
+  const [text, marks] = [note.slice(0, end + 1), note.slice(end + 2)];
+  if (end < 0 || !marks.endsWith("\n") || /[\0-\x09\x0b-\x1f]/.test(note)) throw new NoteError("these rules are no signed note");
+  const lines = marks.slice(0, -1).split("\n").map((line) => /^\u2014 ([^\s+]+) (\S+)$/.exec(line));
+  const all = lines.map((line) => ({ by: line?.[1] ?? "", bytes: fromBase64(line?.[2] ?? "") ?? "" }));
+  if (all.length > 100 || !all.every(({ by, bytes }) => by !== "" && bytes.length >= 5)) throw new NoteError("these rules are no signed note");
+  const own = all.find(({ by, bytes }) => by === name && bytes.startsWith(id));
+  if (!own) throw new NoteError(`these rules are not signed by ${name}`);
+  if (own.bytes.length !== 68 || !(await ed25519(key, toBytes(own.bytes.slice(4)), toBytes(utf8(text))))) throw new NoteError(`these rules have a bad signature of ${name}`);
+  return text;
+}
+
+/** SignedRules is what a note says. */
+export interface SignedRules {
+  serial: bigint;
+  document: string;
+}
+
+export const firstLine = "proofline-rules/v1\n";
+
+/** readRules reads the text of a note with the rules of a site. It throws a NoteError. */
+export function readRules(text: string, site: string): SignedRules {
+  const parts = /^proofline-rules\/v1\n([^\n]*)\n([1-9][0-9]{0,18})\n([^]*)\n$/.exec(text);
+  const [, name, serial = "0", document = ""] = parts ?? [];
+  if (!parts) throw new NoteError("this signed note has no rules of version 1");
+  if (name !== site) throw new NoteError(`these rules are of the site ${JSON.stringify(name)}, not of ${site}`);
+  if (BigInt(serial) >= 1n << 63n) throw new NoteError("the serial of these rules is too large");
+  return { serial: BigInt(serial), document };
+}
