@@ -109,7 +109,7 @@ func (s *tenants) fill(n manage.Needs, in account.Actor, exists bool) string {
 // try sends a request to a route. Slugs and hosts that it makes are new.
 func (s *tenants) try(c caller, n manage.Needs, path string) answer {
 	s.Helper()
-	body := strings.NewReplacer(`"slug": "sale"`, `"slug": "s`+uuid.NewString()[:8]+`"`, `"slug": "example"`, `"slug": "e`+uuid.NewString()[:8]+`"`,
+	body := strings.NewReplacer(`"slug": "sale"`, `"slug": "s`+uuid.NewString()[:8]+`"`, `"name": "shop"`, `"name": "s`+uuid.NewString()[:8]+`"`, `"slug": "example"`, `"slug": "e`+uuid.NewString()[:8]+`"`,
 		`"slug": "autumn"`, `"slug": "a`+uuid.NewString()[:8]+`"`, "tickets.example.com", "t"+uuid.NewString()[:8]+".example.com").Replace(n.Example)
 	if strings.HasSuffix(n.Path, "/pull") {
 		path += "?n=1"

@@ -23,6 +23,8 @@ import (
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/live/pglive"
 	"github.com/proofline/proofline/console/rehearse"
+	sites "github.com/proofline/proofline/console/site"
+	"github.com/proofline/proofline/console/site/pgsite"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 )
@@ -33,6 +35,7 @@ type tenants struct {
 	*site
 	accounts    *account.Accounts
 	hooks       *hook.Hooks // which send nothing: nobody runs them
+	sites       *sites.Sites
 	names       *names
 	clock       *movable
 	main, other account.Actor // the server's token in each
@@ -109,7 +112,14 @@ func newTenants(t testing.TB) *tenants {
 	figures := live.New(live.Options{Rooms: rooms, Store: pglive.NewStore(pool), Name: "node", Version: "test", Log: log})
 	run(t, figures.Run)
 	out.hooks = hook.New(hook.Options{Store: pghook.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, Acts: counter, Log: log})
-	out.site = startSite(t, Options{Rooms: rooms, Desk: counter, Accounts: out.accounts, Live: figures, Hooks: out.hooks, AdminToken: token})
+	out.sites = sites.New(sites.Options{
+		Store: pgsite.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, Acts: counter, HostOwner: out.accounts.HostOwner,
+		Slug: func(ctx context.Context, org uuid.UUID) (string, error) {
+			o, err := out.accounts.Organization(ctx, account.ServerActor(org))
+			return o.Slug, err
+		},
+	})
+	out.site = startSite(t, Options{Rooms: rooms, Desk: counter, Accounts: out.accounts, Live: figures, Hooks: out.hooks, Sites: out.sites, AdminToken: token})
 	out.main = account.ServerActor(account.MainOrg)
 	o, err := out.accounts.CreateOrganization(t.Context(), out.main, "other", "The others")
 	if err != nil {
@@ -216,6 +226,12 @@ func (s *tenants) make(what string, in account.Actor) string {
 		d, err := s.hooks.Ping(ctx, in, e.ID)
 		fail(err)
 		return d.ID.String()
+	case "site":
+		_, err := s.sites.Create(ctx, in, short, []byte(`{"version": 1}`))
+		fail(err)
+		return short
+	case "serial":
+		return "1" // of the site that was made before
 	case "rehearsal":
 		r, err := s.Desk().Rehearse(ctx, in, s.make("slug", in), rehearse.Plan{Visitors: rehearse.LeastVisitors})
 		fail(err)

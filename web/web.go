@@ -50,6 +50,7 @@ import (
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/hook"
 	"github.com/proofline/proofline/console/live"
+	sites "github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console"
 	"github.com/proofline/proofline/web/manage"
@@ -82,6 +83,8 @@ type Options struct {
 	Live *live.Live
 	// Hooks are webhooks and alerts; nil: there are none.
 	Hooks *hook.Hooks
+	// Sites are what organizations protect; nil: there are none.
+	Sites *sites.Sites
 	// Version is the program's, for pages to show.
 	Version string
 	// Ready tells whether joins can be taken; nil: [room.Rooms.Ready].
@@ -147,7 +150,7 @@ func New(o Options) *Server {
 // openAPI prepares the management.
 func (s *Server) openAPI(o Options) {
 	m := manage.Options{
-		Desk: o.Desk, Accounts: o.Accounts, Live: o.Live, Hooks: o.Hooks, ServerToken: o.AdminToken,
+		Desk: o.Desk, Accounts: o.Accounts, Live: o.Live, Hooks: o.Hooks, Sites: o.Sites, ServerToken: o.AdminToken,
 		Status: func(err error) int { return s.describe(err).Status },
 	}
 	if o.Rooms != nil {

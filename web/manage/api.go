@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -16,6 +17,7 @@ import (
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/hook"
 	"github.com/proofline/proofline/console/live"
+	"github.com/proofline/proofline/console/site"
 )
 
 // Prefix is what the paths of all routes begin with.
@@ -50,6 +52,7 @@ type Options struct {
 	Accounts *account.Accounts
 	Live     *live.Live
 	Hooks    *hook.Hooks
+	Sites    *site.Sites
 	// ServerToken is the server's own bearer token, which acts in any
 	// organization; empty: none does.
 	ServerToken string
@@ -86,6 +89,9 @@ func New(o Options) *API {
 	}
 	if o.Hooks != nil {
 		a.routes = slices.Concat(a.routes, a.hookRoutes(), a.alertRoutes())
+	}
+	if o.Sites != nil {
+		a.routes = append(a.routes, a.siteRoutes()...)
 	}
 	a.document = sync.OnceValue(func() []byte { return a.describe(false) })
 	return a
@@ -207,7 +213,7 @@ func (a *API) serve(r *route, c echo.Context) error {
 	}
 	if r.method != http.MethodGet {
 		var err error
-		if in.body, err = readBody(c.Request()); err != nil {
+		if in.body, err = readBody(c.Request(), cmp.Or(r.most, maxBody)); err != nil {
 			return err
 		}
 	}

@@ -44,6 +44,7 @@ type reply struct {
 	mediaType string
 	location  string // of what was made
 	etag      string
+	cache     string  // Cache-Control; empty: nobody keeps it
 	next      *string // cursor of the next page
 	status    int     // 0: that of the route
 }
@@ -52,8 +53,8 @@ func answer(body any) (reply, error) { return reply{body: body}, nil }
 
 // readBody reads the body of a request. An empty one may be declared as
 // anything, any other only as JSON.
-func readBody(r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
+func readBody(r *http.Request, most int) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, int64(most)))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, ErrTooLarge
 	}
@@ -196,7 +197,7 @@ func (r reply) send(c echo.Context, status int) error {
 		return err
 	}
 	h := c.Response().Header()
-	h.Set("Cache-Control", "no-store")
+	h.Set("Cache-Control", cmp.Or(r.cache, "no-store"))
 	if r.location != "" {
 		h.Set("Location", r.location)
 	}

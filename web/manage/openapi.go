@@ -122,6 +122,10 @@ var sharedParameters = schema{
 		"name": "If-Match", "in": "header", "schema": schema{"type": "string"},
 		"description": "The ETag of what is to be changed, as it was read: 412 if somebody has changed it since.",
 	},
+	"IfNoneMatch": schema{
+		"name": "If-None-Match", "in": "header", "schema": schema{"type": "string"},
+		"description": "The ETag of what the client has: 304 if it is still the one.",
+	},
 }
 
 func (s *schemas) operation(r *route) schema {
@@ -131,6 +135,9 @@ func (s *schemas) operation(r *route) schema {
 		"x-scope":   r.scope.String(),
 	}
 	out["description"] = strings.TrimSpace(r.more + "\n\n" + r.needs())
+	if r.cached {
+		out["responses"].(schema)[strconv.Itoa(http.StatusNotModified)] = schema{"description": "It is the one with this ETag."}
+	}
 	if r.in != nil {
 		content := schema{"schema": s.of(reflect.TypeOf(r.in), true)}
 		if r.example != "" {
@@ -163,6 +170,9 @@ func (s *schemas) success(r *route) schema {
 		}
 		out["content"] = content
 	}
+	if r.text {
+		out["content"] = schema{"text/plain": schema{"schema": schema{"type": "string"}}}
+	}
 	headers := schema{}
 	text := func(name, about string) {
 		headers[name] = schema{"description": about, "schema": schema{"type": "string"}}
@@ -187,6 +197,8 @@ var pathParameters = map[string]schema{
 	"slug":         {"description": "Of the room.", "schema": schema{"type": "string"}},
 	"ticket":       {"description": "A ticket: a UUID of version 8.", "schema": schema{"type": "string", "format": "uuid"}},
 	"rehearsal":    {"description": "Slug of the copy.", "schema": schema{"type": "string"}},
+	"site":         {"description": "Name of the site.", "schema": schema{"type": "string"}},
+	"serial":       {"description": "Of rules.", "schema": schema{"type": "integer", "minimum": 1}},
 	"host":         {"description": "A host name.", "schema": schema{"type": "string"}},
 	"organization": {"description": "Slug of the organization.", "schema": schema{"type": "string"}},
 }
@@ -207,6 +219,9 @@ func (r *route) documentedParameters() []any {
 	}
 	if r.matches {
 		shared = append(shared, "IfMatch")
+	}
+	if r.cached {
+		shared = append(shared, "IfNoneMatch")
 	}
 	for _, name := range shared {
 		list = append(list, schema{"$ref": "#/components/parameters/" + name})

@@ -24,10 +24,13 @@ type route struct {
 	example string // of the body
 	out     any    // zero value of the answer's body; nil: there is none
 	csv     bool   // answers as CSV as well
+	text    bool   // answers as text/plain, rather than as out says
+	most    int    // bytes of the body; 0: maxBody
 	status  int    // of success; 0: 200
 	key     keyMode
 	tagged  bool // answers have an ETag
 	matches bool // If-Match is honoured
+	cached  bool // If-None-Match is honoured
 
 	do func(*call) (reply, error)
 }

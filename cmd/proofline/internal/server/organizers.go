@@ -20,6 +20,8 @@ import (
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/live/pglive"
 	"github.com/proofline/proofline/console/rehearse"
+	"github.com/proofline/proofline/console/site"
+	"github.com/proofline/proofline/console/site/pgsite"
 )
 
 // tidyEvery is how often what nobody needs any more is deleted.
@@ -31,6 +33,7 @@ type organizers struct {
 	accounts *account.Accounts
 	live     *live.Live
 	hooks    *hook.Hooks
+	sites    *site.Sites
 }
 
 // openOrganizers brings up accounts, desk and figures, and makes the link with
@@ -59,6 +62,9 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 	}
 	o.hooks = hook.New(hook.Options{
 		Store: pghook.NewStore(s.pool), Rooms: s.rooms, Sealer: s.masterKey, Acts: o.desk, Log: s.cfg.Log, Mail: s.cfg.Mail, Allowed: s.cfg.WebhookNetworks,
+	})
+	o.sites = site.New(site.Options{
+		Store: pgsite.NewStore(s.pool), Rooms: s.rooms, Sealer: s.masterKey, Acts: o.desk, HostOwner: o.accounts.HostOwner, Slug: s.slugOf,
 	})
 	bell := alarm.New(alarm.Options{Rooms: s.rooms, Figures: o.live.Figures, Teller: o.hooks, Log: s.cfg.Log})
 	s.inBackground(o.live.Run, o.hooks.Run, bell.Run, s.tidy)
@@ -97,6 +103,9 @@ func (s *Server) tidy(ctx context.Context) {
 			if err := s.organizers.accounts.Tidy(ctx); err != nil && ctx.Err() == nil {
 				s.cfg.Log.Warn("old sessions and links are not deleted", "err", err)
 			}
+			if err := s.organizers.sites.Tidy(ctx); err != nil && ctx.Err() == nil {
+				s.cfg.Log.Warn("old connectors are not forgotten", "err", err)
+			}
 		case <-ctx.Done():
 			return
 		}
@@ -107,4 +116,10 @@ func (s *Server) tidy(ctx context.Context) {
 func (s *Server) ownsHost(ctx context.Context, org uuid.UUID, host string) (bool, error) {
 	owner, ok, err := s.organizers.accounts.HostOwner(ctx, host)
 	return ok && owner == org, err
+}
+
+// slugOf returns that of an organization.
+func (s *Server) slugOf(ctx context.Context, org uuid.UUID) (string, error) {
+	o, err := s.organizers.accounts.Organization(ctx, account.ServerActor(org))
+	return o.Slug, err
 }

@@ -242,7 +242,7 @@ func (s *Server) serve(ctx context.Context) error {
 	ended := make(chan struct{})
 	o := &s.organizers
 	handler := web.New(web.Options{
-		Rooms: s.rooms, Desk: o.desk, Accounts: o.accounts, Live: o.live, Hooks: o.hooks,
+		Rooms: s.rooms, Desk: o.desk, Accounts: o.accounts, Live: o.live, Hooks: o.hooks, Sites: o.sites,
 		AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, TrustedProxies: s.cfg.TrustedProxies, Version: s.cfg.Version, Log: s.cfg.Log,
 	})
 	go func() {
