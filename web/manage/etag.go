@@ -24,6 +24,15 @@ func matches(header, current string) bool {
 	return false
 }
 
+// isKnown tells whether a client has what a tag is of: proxies that compress
+// make tags weak, and here that counts as the same.
+//
+// https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2
+func (c *call) isKnown(tag string) bool {
+	header := strings.Join(c.echo.Request().Header.Values("If-None-Match"), ",")
+	return header != "" && matches(strings.ReplaceAll(header, `W/"`, `"`), tag)
+}
+
 // ifMatch returns the condition of a request; false when it has none.
 func (c *call) ifMatch() (string, bool) {
 	values := c.echo.Request().Header.Values("If-Match")

@@ -278,7 +278,7 @@ func (a *API) signedRules(c *call) (reply, error) {
 		return reply{}, err
 	}
 	out := reply{raw: s.Note, mediaType: "text/plain; charset=utf-8", etag: s.ETag, cache: "private, no-cache"}
-	if condition := c.echo.Request().Header.Get("If-None-Match"); condition != "" && matches(condition, s.ETag) {
+	if c.isKnown(s.ETag) {
 		out.raw, out.status = nil, http.StatusNotModified
 	}
 	return out, nil
