@@ -164,6 +164,9 @@ func (f *filler) serve() (undone error) {
 			undone = errors.Join(undone, fmt.Errorf("call up to %d: %w", upTo, err))
 		}
 	}
+	if err := f.switches(); err != nil {
+		undone = errors.Join(undone, fmt.Errorf("switch the gate: %w", err))
+	}
 	if f.live.finished(f.now) {
 		undone = errors.Join(undone, f.emit(&fairness.End{Time: f.now}))
 	}

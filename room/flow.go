@@ -32,6 +32,8 @@ type flow struct {
 	held  atomic.Bool // called visitors wait outside; everybody may read it
 	turns int         // how often pull or held was changed here
 
+	guests guests // free sessions
+
 	shift  atomic.Int64 // people at the site beyond those whose pass is valid; may be negative
 	added  atomic.Pointer[[]passKey]
 	reread atomic.Int64 // Unix time in nanoseconds of the latest reading of keys for an unknown one
@@ -41,6 +43,14 @@ type flow struct {
 
 // isPull tells whether people are called only when a backend asks for them.
 func (f *flow) isPull() bool { return f != nil && f.pull.Load() }
+
+// free returns how many free sessions go on.
+func (f *flow) free() uint64 {
+	if f == nil {
+		return 0
+	}
+	return f.guests.active()
+}
 
 // present corrects the number of people whose pass is valid to that of people
 // whose session goes on.
@@ -104,6 +114,9 @@ func (rs *Rooms) survey(ctx context.Context, rooms map[uuid.UUID]*Room) error {
 	}
 	flows, err := rs.Options.Rooms.Flows(ctx, ids)
 	if err != nil {
+		return err
+	}
+	if err := surveyFree(ctx, rs.Options.Rooms, rooms); err != nil {
 		return err
 	}
 	rs.surveyed = time.Now()

@@ -68,7 +68,7 @@ func (f *freed) note(now fairness.Time, l *live) {
 		return
 	}
 	c := l.Counts()
-	people := int64(c.Admitted+c.NoShows) - int64(l.active(now)-c.Waiting) //nolint:gosec // counts of people
+	people := int64(c.Admitted+c.NoShows) - int64(l.called(now)-c.Waiting) //nolint:gosec // counts of people
 	f.looks = append(f.looks, freedLook{now, people})
 	f.looks = f.looks[max(0, len(f.looks)-freedMost-1):]
 }

@@ -35,6 +35,7 @@ type Room struct {
 	keys   *keys
 	policy *fairness.Policy // as published, never changes
 	flow   flow
+	ear    ear // what connectors tell
 
 	evidence  evidence  // that pending draws wait for
 	strangers strangers // who bring some; of all rooms
@@ -87,6 +88,7 @@ type live struct {
 	noShows    fairness.Position // all before it are settled
 	lastCall   fairness.Time
 	cosigned   [][]uint32 // of the latest draws, the key hashes of their witnesses
+	passed     passed     // the gate
 }
 
 // apply takes one entry; root is the tree before it.
@@ -102,7 +104,12 @@ func (l *live) apply(e fairness.Entry, root func() audit.Hash) error {
 		l.lastCall = e.Time
 	case *fairness.Draw:
 		l.noteCosigned(e)
+	case *fairness.Amend:
+		if l.flow != nil && (e.Change == fairness.ChangeOpen || e.Change == fairness.ChangeShut) {
+			l.flow.guests.use()
+		}
 	}
+	l.passed.note(e, l.State)
 	return nil
 }
 
@@ -127,8 +134,12 @@ func (l *live) within(now fairness.Time) []fairness.Time {
 }
 
 // active returns how many people are admitted and their sessions neither over
-// nor released, or called and expected.
-func (l *live) active(now fairness.Time) uint64 {
+// nor released, or called and expected, and how many passed an open gate and
+// are there.
+func (l *live) active(now fairness.Time) uint64 { return l.called(now) + l.flow.free() }
+
+// called is active without those who passed an open gate.
+func (l *live) called(now fairness.Time) uint64 {
 	return l.flow.present(uint64(len(l.within(now)))) + l.Counts().Waiting
 }
 

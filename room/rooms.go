@@ -49,6 +49,7 @@ type Rooms struct {
 	answered atomic.Pointer[answer] // the latest one of the database
 	skewed   bool                   // its clock is off, and that is logged; tick alone uses it
 	surveyed time.Time              // the flows; tick alone uses it
+	tended   time.Time              // what connectors told; adopt alone uses it
 	failing  map[string]bool        // slugs of rooms that did not load; adopt alone uses it
 
 	mu     sync.RWMutex // guards all below
@@ -147,6 +148,9 @@ func (rs *Rooms) open(slug string) (*Room, error) {
 	}
 	if r.live.Size() == 0 {
 		return nil, ErrNotFound // its creation did not finish
+	}
+	if err := r.openGate(ctx); err != nil {
+		return nil, fmt.Errorf("open room %s: %w", slug, err)
 	}
 	return rs.start(r)
 }

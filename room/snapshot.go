@@ -40,6 +40,7 @@ type Snapshot struct {
 	Counts  fairness.Counts
 	Windows []fairness.WindowSum // the latest with arrivals, oldest first
 	Limit   *Limit               // what max_active means for the line; nil without one
+	Gate    Gate                 // whether the site lets people in who are not in line
 
 	latest     time.Time // of the entries
 	schedule   *fairness.Schedule
@@ -158,7 +159,7 @@ func (r *Room) refresh(ctx context.Context) {
 	s := &Snapshot{
 		Size: r.stored, Title: *r.title.Load(),
 		Opens: timeOf(l.Schedule().Opens()), Starts: timeOf(r.policy.Starts),
-		Paused: l.Paused(), Ended: l.Ended(), Outflow: l.Outflow(), Claim: time.Duration(r.policy.Claim) * time.Millisecond, Pull: l.flow.isPull(), Counts: l.Counts(),
+		Paused: l.Paused(), Ended: l.Ended(), Outflow: l.Outflow(), Claim: time.Duration(r.policy.Claim) * time.Millisecond, Pull: l.flow.isPull(), Counts: l.Counts(), Gate: l.gateOf(),
 		Windows: l.Windows(shownWindows), Limit: l.limit(r.pulse.freed.perMinute()), latest: timeOf(l.Now()), schedule: l.Schedule(),
 	}
 	hash := l.Message()

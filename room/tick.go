@@ -40,6 +40,7 @@ func (rs *Rooms) adoptAll(ctx context.Context) {
 	every(ctx, adoptEvery, func(ctx context.Context) {
 		rs.unload()
 		rs.adopt(ctx)
+		rs.tend(ctx)
 	})
 }
 
@@ -277,7 +278,8 @@ func (l *live) isDue(now fairness.Time) bool {
 		}
 	}
 	_, call := l.nextCall(now)
-	return call || l.finished(now)
+	_, isSwitched := l.nextSwitch(now)
+	return call || isSwitched || l.finished(now)
 }
 
 // nextCall returns how far the clock should move the serving pointer now.

@@ -1,7 +1,7 @@
 // Package pgroom keeps in PostgreSQL what a room is beside its transcript:
 // slug, title, settings, sealed keys, sessions and the texts of its messages.
-// It is the only package that knows the tables of migrations/0002_rooms.sql and
-// 0004_sessions.sql.
+// It is the only package that knows the tables of migrations/0002_rooms.sql,
+// 0004_sessions.sql and 0012_gate.sql.
 package pgroom
 
 import (

@@ -94,7 +94,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-func TestGates(t *testing.T) {
+func TestFlows(t *testing.T) {
 	t.Parallel()
 	s, pool := store(t)
 	ctx := t.Context()

@@ -1,0 +1,104 @@
+package pgroom
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// News is what connectors told of a room's free sessions since their reports
+// before.
+type News struct {
+	Nodes                  []uuid.UUID // who told
+	Started, Active, Ended []uuid.UUID // sessions
+	Length                 int64       // how long one lasts from each activity on, in ms
+	Most                   int64       // how long one lasts at most, in ms
+}
+
+// Free is what is known of a room's free sessions at a moment.
+type Free struct {
+	Started uint64 // in the last minute
+	Active  uint64 // they go on
+	Nodes   uint64 // that told something in the last ten seconds
+}
+
+// clock is a table of the database's clock, which is read once.
+const clock = `(select ` + clockMS + ` as now_ms offset 0) as clock`
+
+// AddNews stores what was told, all of it or nothing, and returns what is known
+// then. A session that was told of before is not begun again.
+func (s *Store) AddNews(ctx context.Context, room uuid.UUID, n News) (f Free, err error) {
+	batch := &pgx.Batch{}
+	if len(n.Nodes) > 0 {
+		batch.Queue(`insert into room_connectors as known (room_id, node, seen_ms)
+			select distinct $1::uuid, node, now_ms from unnest($2::uuid[]) as node, `+clock+` order by node
+			on conflict (room_id, node) do update set seen_ms = excluded.seen_ms where known.seen_ms < excluded.seen_ms - 2000`, room, texts(n.Nodes))
+	}
+	if len(n.Started) > 0 {
+		batch.Queue(`insert into room_free_sessions (room_id, session_id, began_ms, until_ms)
+			select distinct $1::uuid, session, now_ms, now_ms + $3::bigint from unnest($2::uuid[]) as session, `+clock+` order by session
+			on conflict do nothing`, room, texts(n.Started), n.Length)
+	}
+	const locked = `with locked as materialized (
+			select session_id as session from room_free_sessions where room_id = $1 and session_id = any($2::uuid[]) order by session_id for update)
+		update room_free_sessions set until_ms = `
+	const those = ` from locked where room_id = $1 and session_id = session and until_ms > ` + clockMS
+	if len(n.Active) > 0 {
+		batch.Queue(locked+`greatest(until_ms, least(`+clockMS+` + $3::bigint, began_ms + $4::bigint))`+those, room, texts(n.Active), n.Length, n.Most)
+	}
+	if len(n.Ended) > 0 {
+		batch.Queue(locked+clockMS+those, room, texts(n.Ended))
+	}
+	queueFree(batch, []uuid.UUID{room}, func(_ uuid.UUID, all Free) { f = all })
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return Free{}, fmt.Errorf("store what connectors told: %w", err)
+	}
+	return f, nil
+}
+
+func texts(ids []uuid.UUID) []string { return uuid.UUIDs(ids).Strings() }
+
+// Free returns what is known of the free sessions of rooms.
+func (s *Store) Free(ctx context.Context, rooms []uuid.UUID) (map[uuid.UUID]Free, error) {
+	if len(rooms) == 0 {
+		return nil, nil
+	}
+	all := make(map[uuid.UUID]Free, len(rooms))
+	batch := &pgx.Batch{}
+	queueFree(batch, rooms, func(id uuid.UUID, f Free) { all[id] = f })
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, fmt.Errorf("count free sessions: %w", err)
+	}
+	return all, nil
+}
+
+// queueFree asks for what is known: of every room, for its indices have all of it.
+func queueFree(batch *pgx.Batch, rooms []uuid.UUID, take func(uuid.UUID, Free)) {
+	batch.Queue(`select id,
+			(select count(*) from room_free_sessions where room_id = id and began_ms > now_ms - 60000),
+			(select count(*) from room_free_sessions where room_id = id and until_ms > now_ms),
+			(select count(*) from room_connectors where room_id = id and seen_ms > now_ms - 10000)
+		from unnest($1::uuid[]) as id, `+clock, texts(rooms)).Query(func(rows pgx.Rows) error {
+		var id uuid.UUID
+		var f Free
+		_, err := pgx.ForEachRow(rows, []any{&id, &f.Started, &f.Active, &f.Nodes}, func() error { take(id, f); return nil })
+		return err
+	})
+}
+
+// ForgetFree deletes free sessions that are over, and connectors that were not
+// heard of, for that long, and the reports of unguarded times that were recorded
+// by then.
+func (s *Store) ForgetFree(ctx context.Context, over, recorded time.Duration) error {
+	batch := &pgx.Batch{}
+	batch.Queue(`delete from room_free_sessions where until_ms < `+clockMS+` - $1::bigint`, over.Milliseconds())
+	batch.Queue(`delete from room_connectors where seen_ms < `+clockMS+` - $1::bigint`, over.Milliseconds())
+	batch.Queue(`delete from room_unguarded where recorded_at < clock_timestamp() - $1::interval`, recorded)
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("forget free sessions: %w", err)
+	}
+	return nil
+}
