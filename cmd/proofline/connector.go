@@ -60,8 +60,8 @@ func (f *connectorCheckFlags) run(t *terminal, urls []string) error {
 	at := time.Now()
 	if f.at != "" {
 		var err error
-		if at, err = time.Parse(time.RFC3339, f.at); err != nil {
-			return usage(fmt.Errorf("--at: %q is no time", f.at), "give one such as 2027-01-01T10:00:00Z")
+		if at, err = parseTime("--at", f.at); err != nil {
+			return err
 		}
 	}
 	site, err := t.readRules(f.file)
@@ -79,23 +79,31 @@ func (f *connectorCheckFlags) run(t *terminal, urls []string) error {
 	for _, found := range findings {
 		warnings += len(found.Warnings)
 	}
-	if f.strict && warnings > 0 {
+	return strictly(f.strict, warnings)
+}
+
+// strictly fails when there are warnings, and there must be none.
+func strictly(strict bool, warnings int) error {
+	if strict && warnings > 0 {
 		return failed(fmt.Errorf("%d warnings", warnings), "name these addresses in rules, or run it without --strict")
 	}
 	return nil
 }
 
+// parseTime reads the time that a flag says.
+func parseTime(flag, text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, usage(fmt.Errorf("%s: %q is no time", flag, text), "give one such as 2027-01-01T10:00:00Z")
+	}
+	return at, nil
+}
+
 // readRules reads the rules of a connector.
 func (t *terminal) readRules(file string) (*rules.Site, error) {
-	var text []byte
-	var err error
-	if file == "-" {
-		text, err = io.ReadAll(io.LimitReader(t.in, rules.MaxSize+1))
-	} else {
-		text, err = os.ReadFile(file)
-	}
+	text, err := t.readText(file)
 	if err != nil {
-		return nil, failed(err, "name a file that you may read with -f")
+		return nil, err
 	}
 	site, err := rules.Parse(text)
 	if invalid := (*rules.InvalidError)(nil); errors.As(err, &invalid) {
@@ -108,6 +116,19 @@ func (t *terminal) readRules(file string) (*rules.Site, error) {
 		return nil, failed(err, "connector/rules/FORMAT.md says what rules look like")
 	}
 	return site, nil
+}
+
+// readText reads a file of rules, or standard input for "-".
+func (t *terminal) readText(file string) (text []byte, err error) {
+	if file == "-" {
+		text, err = io.ReadAll(io.LimitReader(t.in, rules.MaxSize+1))
+	} else {
+		text, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return nil, failed(err, "name a file of rules that you may read, or - for standard input")
+	}
+	return text, nil
 }
 
 // foundJSON is what --json prints of an address.
@@ -127,6 +148,11 @@ func (f *connectorCheckFlags) print(t *terminal, findings []rules.Finding) error
 	if f.json {
 		return t.printJSON(list)
 	}
+	return t.printFound(list)
+}
+
+// printFound says what the rules do with addresses.
+func (t *terminal) printFound(list []foundJSON) error {
 	for _, l := range list {
 		rule := "no rule"
 		if l.Rule != rules.NoRule {

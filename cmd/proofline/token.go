@@ -117,16 +117,8 @@ func (o *organizer) revokeTokenCommand() *cobra.Command {
 		Example: "  proofline token revoke 7f0c2b7e-54bb-4f8f-9b3a-d1d3a3c3a2f1",
 		Args:    cobra.ExactArgs(1),
 		RunE: runs(func(c *cobra.Command, args []string) error {
-			client, err := o.client(c)
-			if err != nil {
+			if err := o.remove(c, "/v1/tokens/"+url.PathEscape(args[0])); err != nil {
 				return err
-			}
-			answer, err := client.Do(c.Context(), http.MethodDelete, "/v1/tokens/"+url.PathEscape(args[0]), nil)
-			if err == nil && answer.Status >= http.StatusBadRequest {
-				err = answer.Problem()
-			}
-			if err != nil {
-				return o.explain(err)
 			}
 			if o.json {
 				return o.printJSON(map[string]string{"revoked": args[0]})

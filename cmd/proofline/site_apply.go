@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
+)
+
+func (o *organizer) applySiteCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "apply NAME FILE.json",
+		Short: "Give a site the rules of a file, or of standard input with -",
+		Long: `Give a site the rules of a file, and make the site if there is none. Running it
+again does nothing. What may be a mistake is said:
+
+  + site shop: created, serial 1
+    ! rooms.sale does not lead visitors back to shop.example.com: ...
+  ~ site shop: serial 1 -> 2
+  = site shop: nothing to change
+
+connector/rules/FORMAT.md describes rules. A room in them that is on this server
+must be one of the organization.`,
+		Example: `  proofline site apply shop rules.json
+
+  rules.json:
+  {
+    "version": 1,
+    "hosts": ["shop.example.com"],
+    "rooms": {"sale": {"url": "https://queue.example.com/r/sale", "failure": "open-after 5m"}},
+    "rules": [{"name": "tickets", "when": {"path": {"prefix": "/tickets"}}, "action": "queue sale"}]
+  }`,
+		Args: cobra.ExactArgs(2),
+		RunE: runs(func(c *cobra.Command, args []string) error { return o.applySite(c, args[0], args[1]) }),
+	}
+}
+
+func (o *organizer) applySite(c *cobra.Command, name, file string) error {
+	document, err := o.readJSON(file)
+	if err != nil {
+		return err
+	}
+	client, err := o.client(c)
+	if err != nil {
+		return err
+	}
+	answer, err := client.Do(c.Context(), http.MethodGet, sitePath(name, ""), nil)
+	if err != nil {
+		return o.explain(err)
+	}
+	var before, after api.Site
+	// The document is sent as it is written, layout and all.
+	body, method, path := slices.Concat([]byte(`{"rules": `), document, []byte("}")), http.MethodPut, sitePath(name, "")
+	switch problem := answer.Problem(); {
+	case answer.Status == http.StatusNotFound && problem.Title == "Not found":
+		quoted, err := json.Marshal(name)
+		if err != nil {
+			return err
+		}
+		body, method, path = slices.Concat([]byte(`{"name": `), quoted, []byte(", "), body[1:]), http.MethodPost, "/v1/sites"
+	case answer.Status != http.StatusOK:
+		return o.explain(problem)
+	default:
+		if err := json.Unmarshal(answer.Body, &before); err != nil {
+			return failed(fmt.Errorf("%w: %w", api.ErrAnswer, err), "check --server")
+		}
+		client.Header.Set("If-Match", answer.Header.Get("ETag"))
+	}
+	var raw json.RawMessage
+	if _, err := client.Call(c.Context(), method, path, body, &raw); err != nil {
+		return o.explain(err)
+	}
+	if err := json.Unmarshal(raw, &after); err != nil {
+		return failed(fmt.Errorf("%w: %w", api.ErrAnswer, err), "check --server")
+	}
+	return o.print(raw, func() error { return o.printApplied(before.Serial, &after) })
+}
+
+// readJSON reads a file of JSON, or standard input for "-".
+func (o *organizer) readJSON(file string) ([]byte, error) {
+	text, err := o.readText(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, new(any)); err != nil {
+		return nil, failed(fmt.Errorf("%s is no JSON: %w", file, err), "connector/rules/FORMAT.md says what rules look like")
+	}
+	return text, nil
+}
+
+// printApplied says what became of a site; it had no rules if before is 0.
+func (o *organizer) printApplied(before uint64, s *api.Site) error {
+	var err error
+	switch before {
+	case 0:
+		err = o.printf("+ site %s: created, serial %d\n", s.Name, s.Serial)
+	case s.Serial:
+		err = o.printf("= site %s: nothing to change\n", s.Name)
+	default:
+		err = o.printf("~ site %s: serial %d -> %d\n", s.Name, before, s.Serial)
+	}
+	return errors.Join(err, o.printWarnings(s.Warnings))
+}
