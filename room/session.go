@@ -71,7 +71,7 @@ func parseClient(text string) (pgroom.Client, error) {
 		return nil, nil
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) != pgroom.ClientSize {
+	if err != nil || len(b) != pgroom.ClientSize || len(text) != base64.RawURLEncoding.EncodedLen(pgroom.ClientSize) {
 		return nil, &InvalidError{[]fairness.Problem{{Field: "Proofline-Client", Detail: "must be 22 characters of base64url"}}}
 	}
 	return b, nil

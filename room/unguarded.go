@@ -16,6 +16,7 @@ import (
 const (
 	unguardedMost    = 60 // entries in an hour
 	unguardedJoined  = 10_000
+	mostRequests     = 1<<53 - 1         // in an entry, a number that every reader can hold
 	unguardedTimeout = 20 * time.Second // well before somebody else takes the reports on
 )
 
@@ -102,7 +103,7 @@ func joined(list []pgroom.Unguarded) fairness.Amend {
 			e.From = from
 		}
 		e.Until = max(e.Until, until)
-		e.Requests += uint64(u.Requests) //nolint:gosec // not negative
+		e.Requests = min(e.Requests+uint64(u.Requests), mostRequests) //nolint:gosec // not negative
 	}
 	return e
 }

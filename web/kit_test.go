@@ -248,6 +248,7 @@ type (
 		Paused   bool       `json:"paused"`
 		Held     bool       `json:"held"`
 		Full     bool       `json:"full"`
+		Gate     string     `json:"gate"`
 		Message  string     `json:"message"`
 		Size     uint64     `json:"size"`
 		Arrivals uint64     `json:"arrivals"`

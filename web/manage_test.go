@@ -103,7 +103,7 @@ func TestManage(t *testing.T) {
 		t.Errorf("made %s", a.body)
 	}
 	if made.Origin != "example.com/r/sale" || made.URL != publicURL+"/r/sale" || !strings.HasPrefix(made.VKey, "example.com/r/sale+") ||
-		made.Phase != "serving" || made.Size != 1 || made.Created.Sub(began).Abs() > 10*time.Second || len(made.Counts) != 11 {
+		made.Phase != "serving" || made.Size != 1 || made.Created.Sub(began).Abs() > 10*time.Second || len(made.Counts) != 12 {
 		t.Errorf("made %s", a.body)
 	}
 	s.post("/v1/rooms", `{"slug":"sale"}`).problem(http.StatusConflict, "room-exists")

@@ -141,6 +141,9 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 	o.flag("paused", s.Paused)
 	o.flag("held", r.IsHeld())
 	o.flag("full", r.IsFull())
+	if s.Gate != room.GateNone {
+		o.text("gate", string(s.Gate))
+	}
 	o.text("message", s.Message)
 	o.number("size", s.Size)
 	o.number("arrivals", s.Counts.Arrivals)

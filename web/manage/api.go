@@ -93,6 +93,9 @@ func New(o Options) *API {
 	if o.Sites != nil {
 		a.routes = append(a.routes, a.siteRoutes()...)
 	}
+	if o.Sites != nil && o.Desk != nil {
+		a.routes = append(a.routes, a.reportRoutes()...)
+	}
 	a.document = sync.OnceValue(func() []byte { return a.describe(false) })
 	return a
 }

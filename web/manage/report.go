@@ -1,0 +1,223 @@
+package manage
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/site"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
+)
+
+// Bounds of reports.
+const (
+	maxReport        = 1 << 20 // bytes
+	maxReportRooms   = 100
+	reportsTogether  = 8 // rooms of a report that are looked after at once
+	maxReportedCount = 1<<53 - 1
+)
+
+// reportInput is what a connector reports.
+type reportInput struct {
+	Node    string            `json:"node" need:"true" doc:"Random, made when the node starts: 16 bytes as 22 characters of base64url, like every id here."`
+	Site    string            `json:"site" doc:"Whose rules it goes by; empty when they are of no site of this server."`
+	Serial  uint64            `json:"serial" doc:"Of these rules."`
+	Kind    string            `json:"kind" need:"true" enum:"middleware,proxy,nginx,edge"`
+	Version string            `json:"version" need:"true" doc:"Of the program."`
+	Counts  map[string]uint64 `json:"counts" doc:"What it did, by name, since it began."`
+	Rooms   []roomReportInput `json:"rooms" doc:"At most 100."`
+}
+
+// roomReportInput is what a connector reports of a room.
+type roomReportInput struct {
+	Room      string           `json:"room" need:"true" doc:"The URL."`
+	Mode      string           `json:"mode" enum:"always,scheduled,off,closed,safety-net" doc:"Of the room in the rules."`
+	Started   []string         `json:"started" doc:"Ids of free sessions that began, since the latest report that was answered; of this and the next two at most 2,000 each."`
+	Active    []string         `json:"active" doc:"In which somebody was active."`
+	Ended     []string         `json:"ended" doc:"That the site ended."`
+	Turned    uint64           `json:"turned" doc:"Visitors led to the line because the share was used up, since the latest report that was answered."`
+	Unguarded []unguardedInput `json:"unguarded" doc:"Times that are over in which everybody was let in because the room was out of reach; at most 100."`
+}
+
+type unguardedInput struct {
+	ID       string `json:"id" need:"true"`
+	From     int64  `json:"from" need:"true" doc:"Milliseconds since 1970."`
+	Until    int64  `json:"until" need:"true" doc:"Milliseconds since 1970."`
+	Requests int64  `json:"requests" need:"true" doc:"That were let in."`
+}
+
+// reportedJSON is what connectors go by until their next report.
+type reportedJSON struct {
+	Rooms []reportedRoomJSON `json:"rooms" doc:"In the order of the report."`
+}
+
+// reportedRoomJSON is what holds for one room; with an error, nothing else does.
+type reportedRoomJSON struct {
+	Room      string    `json:"room" doc:"The URL, as it was reported."`
+	Error     string    `json:"error,omitempty" enum:"unknown" doc:"There is no such room of the organization."`
+	Gate      string    `json:"gate,omitempty" enum:"open,shut" doc:"open: visitors pass without waiting."`
+	Share     *uint64   `json:"share,omitempty" doc:"How many free sessions may begin on this node until its next report."`
+	PerMinute *uint32   `json:"per_minute,omitempty" doc:"Free sessions that may begin a minute, on all nodes."`
+	MaxActive *uint32   `json:"max_active,omitempty" doc:"Sessions at once, those with passes too; 0 for no limit."`
+	Nodes     *uint64   `json:"nodes,omitempty" doc:"Among which what is left is shared: those heard of in the last 10 s."`
+	SessionMS *int64    `json:"session_ms,omitempty" doc:"How long a free session lasts from each activity on."`
+	Recorded  *[]string `json:"recorded,omitempty" doc:"Unguarded times that are in the transcript, or were kept because the room had ended."`
+}
+
+func (a *API) reportRoutes() []route {
+	return []route{{
+		method: http.MethodPost, path: "connectors/report", scope: account.Connect, name: "report", tag: "sites",
+		summary: "Report what a connector does, and learn what its visitors may do",
+		more:    "A report without an answer may be sent again with what came since: ids make that harmless.",
+		in:      reportInput{}, most: maxReport, example: `{"node": "AAAAAAAAAAAAAAAAAAAAAA", "kind": "proxy", "version": "1.0"}`, out: reportedJSON{}, do: a.report,
+	}}
+}
+
+func (a *API) report(c *call) (reply, error) {
+	in, err := decode[reportInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	list, err := in.reports()
+	if err != nil {
+		return reply{}, err
+	}
+	err = a.Sites.Seen(c, c.actor.Org, site.Node{ID: in.Node, Site: in.Site, Serial: in.Serial, Kind: in.Kind, Version: in.Version, Counts: in.Counts})
+	if err != nil && !errors.Is(err, account.ErrTooMany) { // one that is not listed works as well
+		return reply{}, err
+	}
+	out := reportedJSON{make([]reportedRoomJSON, len(list))}
+	group, ctx := errgroup.WithContext(c)
+	group.SetLimit(reportsTogether)
+	for i := range list {
+		group.Go(func() (err error) {
+			out.Rooms[i], err = a.reportRoom(ctx, c.actor, in.Rooms[i].Room, list[i])
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return reply{}, err
+	}
+	return answer(out)
+}
+
+// reportRoom takes what is reported of one room.
+func (a *API) reportRoom(ctx context.Context, by account.Actor, address string, in room.Report) (reportedRoomJSON, error) {
+	r, err := a.roomAt(ctx, by, address)
+	if errors.Is(err, room.ErrNotFound) {
+		return reportedRoomJSON{Room: address, Error: "unknown"}, nil
+	}
+	if err != nil {
+		return reportedRoomJSON{}, err
+	}
+	told, err := r.Report(ctx, in)
+	if err != nil {
+		return reportedRoomJSON{}, err
+	}
+	session, recorded := told.Session.Milliseconds(), make([]string, len(told.Recorded))
+	for i, id := range told.Recorded {
+		recorded[i] = base64.RawURLEncoding.EncodeToString(id[:])
+	}
+	return reportedRoomJSON{
+		Room: address, Gate: string(told.Gate), Share: &told.Share, PerMinute: &told.Outflow.PerMinute, MaxActive: &told.Outflow.MaxActive,
+		Nodes: &told.Nodes, SessionMS: &session, Recorded: &recorded,
+	}, nil
+}
+
+// roomAt returns the room of the actor's organization that is published at an
+// address; [room.ErrNotFound].
+func (a *API) roomAt(ctx context.Context, by account.Actor, address string) (*room.Room, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, room.ErrNotFound
+	}
+	r, err := a.Desk.Rooms.Get(ctx, u.Path[strings.LastIndexByte(u.Path, '/')+1:])
+	if err == nil && (r.Owner.Org != by.Org || r.URL != address) {
+		err = room.ErrNotFound
+	}
+	return r, err
+}
+
+// reports reads what is reported of rooms. The error is an [*room.InvalidError]
+// with everything wrong.
+func (in *reportInput) reports() ([]room.Report, error) {
+	if n := len(in.Rooms); n > maxReportRooms {
+		return nil, invalid("rooms", fmt.Sprintf("has %d, and at most %d are taken", n, maxReportRooms))
+	}
+	p := reportParser{}
+	node := p.id("node", in.Node)
+	list := make([]room.Report, len(in.Rooms))
+	for i := range in.Rooms {
+		list[i] = p.room(fmt.Sprintf("rooms[%d].", i), &in.Rooms[i])
+		list[i].Node = node
+	}
+	if len(p.wrong) > 0 {
+		return nil, &room.InvalidError{Problems: p.wrong}
+	}
+	return list, nil
+}
+
+// reportParser collects what is wrong with a report.
+type reportParser struct{ wrong []fairness.Problem }
+
+func (p *reportParser) add(field, detail string) {
+	p.wrong = append(p.wrong, fairness.Problem{Field: field, Detail: detail})
+}
+
+func (p *reportParser) room(field string, in *roomReportInput) room.Report {
+	switch in.Mode {
+	case "", "always", "scheduled", "off", "closed", "safety-net":
+	default:
+		p.add(field+"mode", "must be always, scheduled, off, closed or safety-net")
+	}
+	out := room.Report{
+		Shares: in.Mode == "safety-net", Turned: in.Turned,
+		Started: p.ids(field+"started", in.Started), Active: p.ids(field+"active", in.Active), Ended: p.ids(field+"ended", in.Ended),
+	}
+	if len(in.Unguarded) > room.MaxUnguarded {
+		p.add(field+"unguarded", fmt.Sprintf("has %d, and at most %d are taken at once", len(in.Unguarded), room.MaxUnguarded))
+		return out
+	}
+	for i, u := range in.Unguarded {
+		field := fmt.Sprintf("%sunguarded[%d]", field, i)
+		if u.From < 1 || u.From >= u.Until || u.Until > maxReportedCount || u.Requests < 0 || u.Requests > maxReportedCount {
+			p.add(field, "must be from one moment until a later one, in milliseconds since 1970, and how many requests that were")
+		}
+		out.Unguarded = append(out.Unguarded, pgroom.Unguarded{ID: p.id(field+".id", u.ID), From: u.From, Until: u.Until, Requests: u.Requests})
+	}
+	return out
+}
+
+func (p *reportParser) ids(field string, list []string) []uuid.UUID {
+	if len(list) > room.MaxTold {
+		p.add(field, fmt.Sprintf("has %d, and at most %d are taken at once", len(list), room.MaxTold))
+		return nil
+	}
+	ids := make([]uuid.UUID, len(list))
+	for i, text := range list {
+		before := len(p.wrong)
+		if ids[i] = p.id(field, text); len(p.wrong) > before {
+			return nil // once is enough
+		}
+	}
+	return ids
+}
+
+func (p *reportParser) id(field, text string) (id uuid.UUID) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) != len(id) || len(text) != base64.RawURLEncoding.EncodedLen(len(id)) { // the decoder skips line breaks
+		p.add(field, "must be 22 characters of base64url")
+		return id
+	}
+	return uuid.UUID(b)
+}

@@ -1,0 +1,107 @@
+package manage
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/proofline/proofline/room"
+)
+
+const sampleID = "AAAAAAAAAAAAAAAAAAAAAA"
+
+// reported is a report of one room with these members.
+func reported(members string) string {
+	return `{"node":"` + sampleID + `","kind":"proxy","version":"1","rooms":[{"room":"https://example.com/r/a",` + members + `}]}`
+}
+
+// TestReportRefusals names what is wrong, field by field.
+func TestReportRefusals(t *testing.T) {
+	t.Parallel()
+	many := func(n int, what string) string { return strings.TrimSuffix(strings.Repeat(what+",", n), ",") }
+	for name, c := range map[string]struct{ body, field string }{
+		"a short node":             {`{"node":"AA"}`, "node"},
+		"padding that is not 0":    {`{"node":"` + sampleID[:21] + `B"}`, "node"},
+		"another mode":             {reported(`"mode":"open"`), "rooms[0].mode"},
+		"no id":                    {reported(`"started":["x"]`), "rooms[0].started"},
+		"an id with padding":       {reported(`"active":["` + sampleID + `=="]`), "rooms[0].active"},
+		"a line break in an id":    {reported(`"ended":["` + sampleID[:10] + `\n` + sampleID[10:] + `"]`), "rooms[0].ended"},
+		"too many":                 {reported(`"ended":[` + many(room.MaxTold+1, `"`+sampleID+`"`) + `]`), "rooms[0].ended"},
+		"too many unguarded":       {reported(`"unguarded":[` + many(room.MaxUnguarded+1, `{"id":"`+sampleID+`","from":1,"until":2}`) + `]`), "rooms[0].unguarded"},
+		"unguarded without id":     {reported(`"unguarded":[{"from":1,"until":2,"requests":0}]`), "rooms[0].unguarded[0].id"},
+		"unguarded for no time":    {reported(`"unguarded":[{"id":"` + sampleID + `","from":2,"until":2}]`), "rooms[0].unguarded[0]"},
+		"unguarded before 1970":    {reported(`"unguarded":[{"id":"` + sampleID + `","from":-2,"until":2}]`), "rooms[0].unguarded[0]"},
+		"unguarded for ever":       {reported(`"unguarded":[{"id":"` + sampleID + `","from":2,"until":9007199254740992}]`), "rooms[0].unguarded[0]"},
+		"fewer requests than none": {reported(`"unguarded":[{"id":"` + sampleID + `","from":1,"until":2,"requests":-1}]`), "rooms[0].unguarded[0]"},
+		"too many rooms":           {`{"node":"` + sampleID + `","rooms":[` + many(maxReportRooms+1, `{}`) + `]}`, "rooms"},
+		"a negative count":         {reported(`"turned":-1`), "rooms.turned"},
+		"an unknown member":        {`{"node":"` + sampleID + `","nodes":1}`, "nodes"},
+		"an unknown one of rooms":  {reported(`"share":1`), "share"},
+		"two values":               {`{} {}`, ""},
+	} {
+		in, err := decode[reportInput](&call{body: []byte(c.body)})
+		if err == nil {
+			_, err = in.reports()
+		}
+		wrong, ok := errors.AsType[*room.InvalidError](err)
+		if !ok || len(wrong.Problems) != 1 || wrong.Problems[0].Field != c.field {
+			t.Errorf("%s: %v, want one problem of %q", name, err, c.field)
+		}
+	}
+}
+
+// TestReportParsed reads what is right.
+func TestReportParsed(t *testing.T) {
+	t.Parallel()
+	in, err := decode[reportInput](&call{body: []byte(reported(
+		`"mode":"safety-net","started":["` + sampleID + `"],"active":null,"turned":3,"unguarded":[{"id":"` + sampleID + `","from":5,"until":9,"requests":7}]`))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := in.reports()
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	if r := list[0]; !r.Shares || len(r.Started) != 1 || len(r.Active) != 0 || r.Turned != 3 || len(r.Unguarded) != 1 || r.Unguarded[0].Until != 9 || r.Unguarded[0].Requests != 7 {
+		t.Errorf("read %+v", r)
+	}
+}
+
+// FuzzReport: what is read holds to the limits, and what is not is the sender's
+// fault.
+func FuzzReport(f *testing.F) {
+	f.Add(reported(`"mode":"safety-net","started":["` + sampleID + `"]`))
+	f.Add(reported(`"unguarded":[{"id":"` + sampleID + `","from":5,"until":9,"requests":7}]`))
+	f.Add(`{"node":"` + sampleID + `","counts":{"a":1}}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		in, err := decode[reportInput](&call{body: []byte(body)})
+		var list []room.Report
+		if err == nil {
+			list, err = in.reports()
+		}
+		if wrong, ok := errors.AsType[*room.InvalidError](err); err != nil && (!ok || len(wrong.Problems) == 0) {
+			t.Errorf("%q: %v", body, err)
+		}
+		for i, r := range list {
+			for _, ids := range [][2]int{{len(r.Started), len(in.Rooms[i].Started)}, {len(r.Active), len(in.Rooms[i].Active)}, {len(r.Ended), len(in.Rooms[i].Ended)}} {
+				if ids[0] != ids[1] || ids[0] > room.MaxTold {
+					t.Errorf("%q: %d ids of %d", body, ids[0], ids[1])
+				}
+			}
+			for _, u := range r.Unguarded {
+				if u.From < 1 || u.Until <= u.From || u.Requests < 0 {
+					t.Errorf("%q: unguarded %+v", body, u)
+				}
+			}
+			if text := base64.RawURLEncoding.EncodeToString(r.Node[:]); text != in.Node {
+				t.Errorf("%q: node %s", body, text)
+			}
+		}
+		if err == nil && !json.Valid([]byte(body)) {
+			t.Error(fmt.Sprintf("%q is no JSON", body))
+		}
+	})
+}

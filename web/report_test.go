@@ -1,0 +1,127 @@
+package web
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/proofline/proofline/console/account"
+)
+
+// reportedJSON is the answer to a report.
+type reportedJSON struct {
+	Rooms []reportedRoom `json:"rooms"`
+}
+
+type reportedRoom struct {
+	Room      string   `json:"room"`
+	Error     string   `json:"error"`
+	Gate      string   `json:"gate"`
+	Share     uint64   `json:"share"`
+	PerMinute uint64   `json:"per_minute"`
+	MaxActive uint64   `json:"max_active"`
+	Nodes     uint64   `json:"nodes"`
+	SessionMS int64    `json:"session_ms"`
+	Recorded  []string `json:"recorded"`
+}
+
+func newID() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:])
+	return base64.RawURLEncoding.EncodeToString(id[:])
+}
+
+// reporter is a connector of an organization.
+type reporter struct {
+	*tenants
+	node, token string
+}
+
+func (r reporter) report(rooms string) []reportedRoom {
+	r.Helper()
+	body := `{"node":"` + r.node + `","site":"shop","serial":3,"kind":"proxy","version":"1.0","counts":{"passed":5},"rooms":[` + rooms + `]}`
+	return decode[reportedJSON](r.post("/v1/connectors/report", body, authorized(r.token)).want(http.StatusOK)).Rooms
+}
+
+// TestReport takes a gate from its first report until it is shut, over HTTP.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	s := newTenants(t)
+	s.create(`{"slug":"sale","session":"10m","windows":[{"length":"200ms"}],"outflow":{"per_minute":5,"max_active":100}}`)
+	own, _ := s.token(s.main, account.Connect, time.Hour)
+	c := reporter{s, newID(), own}
+	address := publicURL + "/r/sale"
+	safe := func(members string) string { return `{"room":"` + address + `","mode":"safety-net"` + members + `}` }
+	if strings.Contains(s.get("/r/sale/state").body, `"gate"`) {
+		t.Error("a room without a gate shows one")
+	}
+	eventually(t, "the gate opens", func() bool { return c.report(safe(""))[0].Gate == "open" })
+	want := reportedRoom{Room: address, Gate: "open", Share: 3, PerMinute: 5, MaxActive: 100, Nodes: 1, SessionMS: 600_000, Recorded: []string{}}
+	started := `,"started":["` + newID() + `","` + newID() + `"]`
+	for range 2 { // an answer was lost
+		if diff := cmp.Diff([]reportedRoom{want}, c.report(safe(started))); diff != "" {
+			t.Errorf("two have begun (-want +got):\n%s", diff)
+		}
+	}
+	eventually(t, "the state says so", func() bool { return strings.Contains(s.get("/r/sale/state").body, `"gate":"open"`) })
+	quiet := c.report(`{"room":"` + address + `","mode":"always"}`)
+	if quiet[0].Gate != "open" || quiet[0].Share != 0 {
+		t.Errorf("in another mode: %+v", quiet)
+	}
+	c.report(safe(`,"started":["` + newID() + `","` + newID() + `","` + newID() + `"]`))
+	eventually(t, "the gate shuts", func() bool { return c.report(safe(`,"turned":2`))[0].Gate == "shut" })
+	if got := c.report(safe(""))[0]; got.Share != 0 {
+		t.Errorf("shut: %+v", got)
+	}
+	eventually(t, "the state says that too", func() bool { return strings.Contains(s.get("/r/sale/state").body, `"gate":"shut"`) })
+
+	id := newID()
+	at := time.Now().Add(-time.Minute).UnixMilli()
+	if got := c.report(safe(fmt.Sprintf(`,"unguarded":[{"id":%q,"from":%d,"until":%d,"requests":120}]`, id, at, at+5000)))[0]; len(got.Recorded) != 1 || got.Recorded[0] != id {
+		t.Errorf("recorded %v", got.Recorded)
+	}
+	known, err := s.sites.Store.Connectors(t.Context(), account.MainOrg, "shop", time.Hour)
+	if err != nil || len(known) != 1 || known[0].Node != c.node || known[0].Counts["passed"] != 5 {
+		t.Errorf("connectors %+v, %v", known, err)
+	}
+}
+
+// TestReportIsolation: of rooms that are another organization's, or published
+// elsewhere, a connector is told what it is told of none.
+func TestReportIsolation(t *testing.T) {
+	t.Parallel()
+	s := newTenants(t)
+	s.create(`{"slug":"sale",` + quick + `}`)
+	text, _ := s.token(s.other, account.Connect, time.Hour)
+	c := reporter{s, newID(), text}
+	own, _ := s.token(s.main, account.Connect, time.Hour)
+	for _, of := range []struct {
+		by      reporter
+		address string
+	}{
+		{c, publicURL + "/r/sale"}, {c, publicURL + "/r/none"}, {c, ""}, {c, "%"}, {c, "https://example.com"},
+		{reporter{s, newID(), own}, "https://elsewhere.example.com/r/sale"}, {reporter{s, newID(), own}, publicURL + "/r/sale/"}, {reporter{s, newID(), own}, publicURL + "/r/x/r/sale"},
+	} {
+		got := of.by.report(`{"room":"` + of.address + `","mode":"safety-net","started":["` + newID() + `"],"unguarded":[{"id":"` + newID() + `","from":1,"until":2,"requests":1}]}`)
+		if diff := cmp.Diff([]reportedRoom{{Room: of.address, Error: "unknown"}}, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", of.address, diff)
+		}
+	}
+	if size := decode[stateJSON](s.get("/r/sale/state")).Size; size != 1 {
+		t.Errorf("the transcript has %d entries", size)
+	}
+	for _, scope := range []account.Scope{account.Read, account.Pull} {
+		text, _ := s.token(s.main, scope, time.Hour)
+		s.post("/v1/connectors/report", `{"node":"`+c.node+`","kind":"proxy","version":"1"}`, authorized(text)).problem(http.StatusForbidden, "forbidden")
+	}
+	for _, body := range []string{`{}`, `{"node":"` + c.node + `","kind":"other","version":"1"}`, `{"node":"x","kind":"proxy","version":"1"}`} {
+		s.post("/v1/connectors/report", body, authorized(own)).problem(http.StatusBadRequest, "invalid")
+	}
+	s.post("/v1/connectors/report", `{"node":"`+strings.Repeat("A", 1<<20)+`"}`, authorized(own)).problem(http.StatusRequestEntityTooLarge, "too-large")
+}
