@@ -20,6 +20,10 @@ E2E_MODULES := $(E2E)/node_modules/.package-lock.json
 EDGE         := connector/edge
 EDGE_MODULES := $(EDGE)/node_modules/.package-lock.json
 
+# The script that connectors have for pages, and what npm installs to build it.
+CLIENT         := connector/client
+CLIENT_MODULES := $(CLIENT)/node_modules/.package-lock.json
+
 # Packages with goroutines of their own, which the race detector watches.
 RACE := ./audit/... ./connector/... ./console/... ./fairness/beacon/... ./room/... ./web/... ./verifier/... ./vrf/... ./internal/localpg ./cmd/proofline/internal/...
 
@@ -70,11 +74,17 @@ $(E2E_MODULES): $(E2E)/package-lock.json
 	@touch $@
 
 .PHONY: conformance
-conformance: need-go $(EDGE_MODULES) ## hold middleware, proxy, nginx and edge to one table of answers
+conformance: need-go $(CLIENT_MODULES) $(EDGE_MODULES) ## hold middleware, proxy, nginx and edge to one table of answers
 	@command -v nginx >/dev/null || apt-get install -y nginx
 	go test -count=1 -v -run 'Conformance|Nginx' ./connector/proxy
+	cd $(CLIENT) && npm test
 	cd $(EDGE) && npm test
 	PROOFLINE_CONFORMANCE=1 go test -count=1 -v ./$(EDGE)
+
+$(CLIENT_MODULES): $(CLIENT)/package-lock.json
+	@internal/tools/need-node.sh
+	cd $(CLIENT) && npm ci
+	@touch $@
 
 $(EDGE_MODULES): $(EDGE)/package-lock.json
 	@internal/tools/need-node.sh

@@ -1,0 +1,142 @@
+// The script that connectors have for pages: a page fetches what waits in
+// line, behind the real proxy.
+import assert from "node:assert/strict";
+
+import { Front } from "../stage/front.mjs";
+import { scene, scenes } from "../stage/scene.mjs";
+
+const sale = (slug) => ({ slug, windows: [{ length: "1s" }], outflow: { per_minute: 600 } });
+
+/** A scene at a site whose room is there, and a visitor who has opened its page. */
+function atSite(name, slug, act, options = "") {
+  scene(name, async (stage) => {
+    const room = await stage.room(sale(slug));
+    const front = await Front.open(room, options);
+    stage.origins.push(front.origin);
+    try {
+      const visitor = await stage.visitor({ size: "phone" });
+      visitor.watch.allow(/status of 403/); // browsers say so of every refusal
+      await act({ visitor, page: visitor.page, room, front, stage });
+    } finally {
+      await front.close();
+    }
+  });
+}
+
+const button = (page) => page.getByRole("button", { name: "How many are left?" });
+const said = (page, text) => page.locator("#said", { hasText: text }).waitFor();
+
+/** Waits in line, and comes back. */
+async function through(visitor) {
+  await visitor.is("joinable");
+  await visitor.main();
+  await visitor.is("called");
+  await visitor.main();
+}
+
+scenes("the script for pages", () => {
+  for (const by of ["fetch", "xhr"]) {
+    atSite(`${by}: to the line, and back to the same address`, `script-${by}`, async ({ visitor, page, room, front }) => {
+      const here = `${front.origin}/?by=${by}&a=%C3%A4%26b#row-7`;
+      await page.goto(here);
+      await button(page).click();
+      await page.waitForURL(`${room.url}?to=*`);
+      assert.equal(new URL(page.url()).searchParams.get("to"), here.split("#")[0]);
+      await through(visitor);
+      await page.waitForURL(here);
+      await button(page).click();
+      await said(page, "200 3 left");
+      assert.equal(page.url(), here);
+    });
+  }
+
+  atSite("the back button leads out of the line, and nowhere else", "script-back", async ({ page, room, front }) => {
+    const here = `${front.origin}/?at-once`;
+    await page.goto(front.origin);
+    await page.goto(here);
+    await page.waitForURL(`${room.url}?to=*`);
+    await page.evaluate(() => history.back()); // which skips no page, as the button does with those that nobody touched
+    await page.waitForURL(here);
+    const dialog = page.getByRole("dialog");
+    await dialog.waitFor();
+    await said(page, "403");
+    await dialog.getByRole("button", { name: "Join the line" }).click();
+    await page.waitForURL(`${room.url}?to=*`);
+  });
+
+  atSite(
+    "a dialog asks first",
+    "script-dialog",
+    async ({ visitor, page, room, front }) => {
+      await page.goto(`${front.origin}/`);
+      await button(page).click();
+      const dialog = page.getByRole("dialog", { name: "There is a waiting line. Join it?" });
+      await dialog.waitFor();
+      await visitor.inspect("script-dialog");
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+      assert.equal(await page.evaluate(() => document.activeElement.textContent), "How many are left?", "the focus is back");
+      await page.evaluate(() => ask()); // by itself, as a page that polls does
+      await said(page, "403");
+      await page.waitForTimeout(200);
+      assert.equal(await dialog.count(), 0, "asked although nobody did anything");
+      await page.evaluate(() => (document.documentElement.lang = "ar"));
+      await button(page).click();
+      const inArabic = page.getByRole("dialog");
+      assert.deepEqual(await inArabic.evaluate(({ lang, dir }) => [lang, dir]), ["ar", "rtl"]);
+      await visitor.picture("script-dialog-ar");
+      await inArabic.getByRole("button").first().click();
+      await through(visitor);
+      await page.waitForURL(`${front.origin}/`);
+      await button(page).click();
+      await said(page, "200 3 left");
+    },
+    'data-mode="dialog"',
+  );
+
+  atSite("a site shows a dialog of its own", "script-own", async ({ page, room, front }) => {
+    await page.goto(`${front.origin}/?own`);
+    await button(page).click();
+    await page.waitForFunction((join) => document.title === join, `${room.url}?to=${encodeURIComponent(`${front.origin}/?own`)}`);
+    await said(page, '403 {"error":"queue"');
+    assert.equal(await page.getByRole("dialog").count(), 0);
+    assert.equal(page.url(), `${front.origin}/?own`);
+  });
+
+  atSite("what a page fetches else is nobody's business", "script-else", async ({ visitor, page, room, front, stage }) => {
+    const other = await Front.open(room); // of another origin, which says the same
+    stage.origins.push(other.origin);
+    visitor.watch.allow(/CORS policy|ERR_FAILED/);
+    try {
+      await page.goto(`${front.origin}/?ask=/refuse`);
+      await button(page).click();
+      await said(page, "403 not for you");
+      const answers = await page.evaluate(async (elsewhere) => {
+        const failed = await fetch(`${elsewhere}/tickets/left`).catch((error) => error.name);
+        const none = await fetch(`${elsewhere}/tickets/left`, { mode: "no-cors" }).then((r) => r.type);
+        const wrong = await fetch("http://[").catch((error) => error.name);
+        const stop = new AbortController();
+        stop.abort();
+        const stopped = await fetch("/", { signal: stop.signal }).catch((error) => error.name);
+        const request = await fetch(new Request("/app.js", { method: "HEAD" })).then((r) => r.status);
+        return { failed, none, wrong, stopped, request, name: fetch.name, isNative: /native code/.test(String(fetch)) };
+      }, other.origin);
+      assert.deepEqual(answers, { failed: "TypeError", none: "opaque", wrong: "TypeError", stopped: "AbortError", request: 200, name: "fetch", isNative: true });
+      assert.equal(await page.getByRole("dialog").count(), 0);
+      assert.ok(page.url().startsWith(front.origin));
+    } finally {
+      await other.close();
+    }
+  });
+
+  atSite("many refusals at once lead once", "script-once", async ({ page, room, front }) => {
+    let led = 0;
+    page.on("request", (r) => (led += r.isNavigationRequest() && r.url().startsWith(room.url) ? 1 : 0));
+    await page.goto(`${front.origin}/`);
+    await page.evaluate(() => [...Array(20)].forEach(() => ask()));
+    await page.waitForURL(`${room.url}?to=*`);
+    await page.waitForLoadState();
+    assert.equal(led, 1);
+    assert.ok(front.asked.every((path) => path !== "/tickets/left"), "nothing came through");
+  });
+});
