@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -129,6 +130,8 @@ type incoming struct {
 	mu     sync.Mutex // held while the deadline is set: the connection is ours only until leave
 	isOver bool
 	until  time.Time
+
+	hasStalled atomic.Bool // the server cancels the request then, which says less
 }
 
 // Read implements [io.Reader]. Errors: errStalled, errBody, and
@@ -141,6 +144,7 @@ func (b *incoming) Read(p []byte) (int, error) {
 	case err == nil || errors.Is(err, io.EOF) || errors.As(err, &tooLarge):
 		return n, err
 	case errors.Is(err, os.ErrDeadlineExceeded):
+		b.hasStalled.Store(true)
 		return n, errStalled
 	}
 	return n, fmt.Errorf("%w: %w", errBody, err)
@@ -160,6 +164,23 @@ func (b *incoming) leave() {
 	defer b.mu.Unlock()
 	b.isOver = true
 }
+
+// exchangeOf returns the exchange that a handler writes to.
+func exchangeOf(w http.ResponseWriter) *exchange {
+	for {
+		if e, ok := w.(*exchange); ok {
+			return e
+		}
+		inner, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return nil
+		}
+		w = inner.Unwrap()
+	}
+}
+
+// hasStalled tells whether the client stopped sending.
+func (e *exchange) hasStalled() bool { return e != nil && e.body != nil && e.body.hasStalled.Load() }
 
 // note has an exchange logged.
 func (p *Proxy) note(e *exchange) {

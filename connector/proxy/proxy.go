@@ -25,7 +25,6 @@ import (
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -181,11 +180,13 @@ func (p *Proxy) explain(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.As(err, &tooLarge):
 		refuse(w, http.StatusRequestEntityTooLarge, "The request is too large.")
-	case errors.Is(err, errStalled):
+	case errors.Is(err, errStalled), exchangeOf(w).hasStalled():
 		refuse(w, http.StatusRequestTimeout, "The request came too slowly.")
 	case errors.Is(err, context.Canceled):
 		w.WriteHeader(statusGone)
-	case errors.Is(err, os.ErrDeadlineExceeded) || isTimeout(err):
+	case errors.Is(err, errBody):
+		refuse(w, http.StatusBadRequest, "The request is malformed.")
+	case isTimeout(err):
 		p.options.Log.Error("site does not answer in time", "method", r.Method, "to", r.URL.Host, "err", err)
 		refuse(w, http.StatusGatewayTimeout, "The site takes too long to answer.")
 	default:
@@ -214,6 +215,7 @@ func (o *Options) rewrite(p *httputil.ProxyRequest) {
 		p.Out.Header.Del("Connection")
 	}
 	p.Out.Header.Del("Http2-Settings")
+	p.Out.Trailer = nil // what comes after a body is not passed on, for nobody has looked at it
 	isTrusted := o.trusts(peerOf(p.In))
 	if isTrusted {
 		p.Out.Header["X-Forwarded-For"] = p.In.Header["X-Forwarded-For"]

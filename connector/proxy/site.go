@@ -18,8 +18,8 @@ import (
 const (
 	dialTimeout  = 5 * time.Second
 	checkTimeout = 3 * time.Second
-	checkAgain   = 5 * time.Second // of an address that is up
-	downAgain    = time.Second     // of one that is down
+	checkAgain   = 5 * time.Second
+	retryAgain   = time.Second
 )
 
 // failuresToDown is how many requests in a row an address may fail before it
@@ -55,11 +55,13 @@ type site struct {
 	transport *http.Transport
 	check     string // path; empty: a connection is enough
 	checkHost string
+	again     time.Duration // between checks of an address that is up
+	downAgain time.Duration // of one that is down
 	log       *slog.Logger
 }
 
 func newSite(o *Options) *site {
-	s := &site{check: o.Check, checkHost: o.CheckHost, log: o.Log, transport: &http.Transport{
+	s := &site{check: o.Check, checkHost: o.CheckHost, again: checkAgain, downAgain: retryAgain, log: o.Log, transport: &http.Transport{
 		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		TLSHandshakeTimeout:   dialTimeout,
 		ResponseHeaderTimeout: o.Limits.Answer,
@@ -179,9 +181,9 @@ func (s *site) watch(ctx context.Context) {
 	for _, a := range s.addresses {
 		all.Go(func() {
 			for {
-				wait := checkAgain
+				wait := s.again
 				if s.look(ctx, a); standing(a.standing.Load()) == down {
-					wait = downAgain
+					wait = s.downAgain
 				}
 				select {
 				case <-ctx.Done():

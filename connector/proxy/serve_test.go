@@ -1,0 +1,434 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/connector/conformance"
+)
+
+// running is a proxy that serves on a listener of its own.
+type running struct {
+	*Proxy
+	addr string
+	stop context.CancelFunc
+	done chan error // what Serve returned
+}
+
+// run serves a proxy in front of a site until the test ends.
+func run(t *testing.T, site http.Handler, change func(*Options)) *running {
+	t.Helper()
+	o := Options{Connector: newConnector(t, conformance.NewRoom(t)), To: to(t, start(t, site)), Log: quiet}
+	if change != nil {
+		change(&o)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	r := &running{New(o), l.Addr().String(), stop, make(chan error, 1)}
+	go func() { r.done <- r.Serve(ctx, l); close(r.done) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-r.done; err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// writeCertificate makes one for a name.
+func writeCertificate(t *testing.T, dir, name string) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key = filepath.Join(dir, "site.pem"), filepath.Join(dir, "site.key")
+	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: text}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key
+}
+
+// TestTLS speaks HTTP/2 and HTTP/1.1 over TLS 1.2 and newer.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	certFile, keyFile := writeCertificate(t, t.TempDir(), "shop.example.com")
+	c, err := LoadCertificate(certFile, keyFile, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := run(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.Proto, " ", r.Header.Get("X-Forwarded-Proto"))
+	}), func(o *Options) { o.Certificate = c })
+	for _, try := range []struct {
+		h2   bool
+		most uint16
+		want string
+	}{{true, 0, "HTTP/2.0"}, {false, tls.VersionTLS12, "HTTP/1.1"}, {false, tls.VersionTLS11, ""}} {
+		client := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: try.h2, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MaxVersion: try.most, MinVersion: tls.VersionTLS10}}}
+		q, err := http.NewRequest(http.MethodGet, "https://"+p.addr+"/about", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Host = "shop.example.com"
+		r, err := client.Do(q)
+		if (err == nil) != (try.want != "") {
+			t.Errorf("%v: %v", try, err)
+		}
+		if err != nil {
+			continue
+		}
+		if body := bodyOf(t, r); r.Proto != try.want || body != "HTTP/1.1 https" {
+			t.Errorf("%s, want %s; the site: %s", r.Proto, try.want, body)
+		}
+		r.Body.Close()
+		client.CloseIdleConnections()
+	}
+}
+
+// TestNewCertificate takes one into use while it runs, and none that is wrong.
+func TestNewCertificate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	certFile, keyFile := writeCertificate(t, dir, "first.example.com")
+	c, err := LoadCertificate(certFile, keyFile, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := func() string {
+		c.looked = time.Time{} // a second has passed
+		got, err := c.get(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Leaf.Subject.CommonName
+	}
+	first, _ := os.ReadFile(certFile)
+	writeCertificate(t, dir, "second.example.com")
+	second, _ := os.ReadFile(certFile)
+	if got := name(); got != "second.example.com" || time.Until(c.Expires()) > time.Hour {
+		t.Errorf("uses that of %s", got)
+	}
+	for what, step := range map[string]func() error{
+		"of another key": func() error { return os.WriteFile(certFile, first, 0o600) },
+		"none":           func() error { return os.WriteFile(certFile, []byte("none"), 0o600) },
+		"gone":           func() error { return os.Remove(certFile) },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+		if got := name(); got != "second.example.com" {
+			t.Errorf("%s: uses that of %s", what, got)
+		}
+		if err := os.WriteFile(certFile, second, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := name(); got != "second.example.com" {
+			t.Errorf("after %s: uses that of %s", what, got)
+		}
+	}
+	writeCertificate(t, dir, "third.example.com")
+	if got := name(); got != "third.example.com" {
+		t.Errorf("uses that of %s", got)
+	}
+}
+
+// TestLoadCertificateRefuses says which file is wrong.
+func TestLoadCertificateRefuses(t *testing.T) {
+	t.Parallel()
+	certFile, keyFile := writeCertificate(t, t.TempDir(), "a.example.com")
+	_, otherKey := writeCertificate(t, t.TempDir(), "b.example.com")
+	for what, c := range map[string]struct{ cert, key, want string }{
+		"no certificate": {certFile + "x", keyFile, "site.pemx: no such file"},
+		"no key":         {certFile, keyFile + "x", "site.keyx: no such file"},
+		"swapped":        {keyFile, certFile, "certificate"},
+		"another's key":  {certFile, otherKey, "private key does not match"},
+	} {
+		if _, err := LoadCertificate(c.cert, c.key, quiet); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestRedirect leads to the same address with https.
+func TestRedirect(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		port                 int
+		method, host, target string
+		status               int
+		location             string
+	}{
+		{443, "GET", "shop.example.com", "/a%2fb?c=d&e", 301, "https://shop.example.com/a%2fb?c=d&e"},
+		{443, "GET", "shop.example.com:80", "/", 301, "https://shop.example.com/"},
+		{8443, "HEAD", "[::1]:8080", "//evil.example.com/", 301, "https://[::1]:8443//evil.example.com/"},
+		{443, "POST", "shop.example.com", "/", 308, "https://shop.example.com/"},
+		{443, "GET", "", "/", 400, ""},
+		{443, "GET", "shop.example.com@evil.example.com", "/", 400, ""},
+		{443, "GET", "shop.example.com/evil", "/", 400, ""},
+		{443, "OPTIONS", "shop.example.com", "*", 400, ""},
+	} {
+		r := httptest.NewRequest(c.method, c.target, nil)
+		r.Host = c.host
+		w := httptest.NewRecorder()
+		Redirect(&net.TCPAddr{Port: c.port}).ServeHTTP(w, r)
+		if got := w.Header().Get("Location"); w.Code != c.status || got != c.location {
+			t.Errorf("%s %s%s: %d to %q, want %d to %q", c.method, c.host, c.target, w.Code, got, c.status, c.location)
+		}
+	}
+}
+
+// TestStop lets what is under way end: a request, and a WebSocket.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	entered, finish := make(chan bool), make(chan bool)
+	p := run(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/socket" {
+			echo(w)
+			return
+		}
+		entered <- true
+		<-finish
+		_, _ = io.WriteString(w, "done")
+	}), nil)
+	socket, reader := openSocket(t, p.addr)
+	answers := make(chan string, 1)
+	go func() { answers <- fetch("http://" + p.addr + "/about") }()
+	select {
+	case <-entered:
+	case got := <-answers:
+		t.Fatalf("the site was not asked: %s", got)
+	}
+	p.stop()
+	eventually(t, "no connection is taken", func() bool {
+		conn, err := net.Dial("tcp", p.addr)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+	finish <- true
+	if got := <-answers; got != "done" {
+		t.Errorf("the request under way: %q", got)
+	}
+	_, _ = io.WriteString(socket, "still there\n")
+	if line, err := reader.ReadString('\n'); line != "you said still there\n" {
+		t.Errorf("the socket: %q, %v", line, err)
+	}
+	select {
+	case err := <-p.done:
+		t.Fatalf("ended while a socket is open: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	socket.Close()
+	if err := <-p.done; err != nil {
+		t.Error(err)
+	}
+}
+
+// fetch returns what is answered, or why nothing is.
+func fetch(address string) string {
+	r, err := http.NewRequest(http.MethodGet, address, nil)
+	if err != nil {
+		return err.Error()
+	}
+	r.Host = "shop.example.com"
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err.Error()
+	}
+	defer answer.Body.Close()
+	text, _ := io.ReadAll(answer.Body)
+	return string(text)
+}
+
+// TestGrace cuts off what does not end.
+func TestGrace(t *testing.T) {
+	t.Parallel()
+	entered := make(chan bool)
+	p := run(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/socket" {
+			echo(w)
+			return
+		}
+		entered <- true
+		<-r.Context().Done()
+	}), func(o *Options) { o.Grace = 30 * time.Millisecond })
+	socket, reader := openSocket(t, p.addr)
+	pending := make(chan string, 1)
+	go func() { pending <- fetch("http://" + p.addr + "/about") }()
+	select {
+	case <-entered:
+	case got := <-pending:
+		t.Fatalf("the site was not asked: %s", got)
+	}
+	p.stop()
+	if err := <-p.done; err != nil {
+		t.Error(err)
+	}
+	_ = socket.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := reader.ReadByte(); err == nil || os.IsTimeout(err) {
+		t.Errorf("the socket is open: %v", err)
+	}
+	<-pending
+}
+
+// TestDrain goes on for a while, and says that it will not.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	p := run(t, conformance.Site(), func(o *Options) { o.Drain = 300 * time.Millisecond })
+	ready := func() int { return get(t, "http://"+p.addr+ReadyPath).StatusCode }
+	eventually(t, "it is ready", func() bool { return ready() == http.StatusOK })
+	p.stop()
+	eventually(t, "it is not ready", func() bool { return ready() == http.StatusServiceUnavailable })
+	if r := get(t, "http://"+p.addr+"/about"); r.Header.Get(conformance.SiteHeader) == "" {
+		t.Errorf("status %d while it drains", r.StatusCode)
+	}
+	if r := get(t, "http://"+p.addr+HealthPath); r.StatusCode != http.StatusOK {
+		t.Errorf("health: %d while it drains", r.StatusCode)
+	}
+}
+
+// echo is a site's socket.
+func echo(w http.ResponseWriter) {
+	conn, buffer, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	for {
+		line, err := buffer.ReadString('\n')
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(conn, "you said "+line)
+	}
+}
+
+func openSocket(t *testing.T, addr string) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_, _ = io.WriteString(conn, "GET /socket HTTP/1.1\r\nHost: shop.example.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	reader := bufio.NewReader(conn)
+	r, err := http.ReadResponse(reader, nil)
+	if err != nil || r.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	return conn, reader
+}
+
+// TestLimits refuses headers and bodies that are too large, and clients that
+// are too slow to send or to take them.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	big := bytes.Repeat([]byte("x"), 1<<20)
+	p := run(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err == nil && r.URL.Path == "/big" {
+			for range 64 {
+				_, _ = w.Write(big)
+			}
+		}
+	}), func(o *Options) {
+		o.Limits = Limits{HeaderSize: 4 << 10, HeaderTime: 100 * time.Millisecond, Idle: 100 * time.Millisecond, Stall: 200 * time.Millisecond, Body: 10}
+	})
+	const head = "POST /about HTTP/1.1\r\nHost: shop.example.com\r\n"
+	for what, c := range map[string]struct{ sent, want string }{
+		"a large header":          {"GET /about HTTP/1.1\r\nHost: shop.example.com\r\nX-A: " + strings.Repeat("a", 16<<10) + "\r\n\r\n", "HTTP/1.1 431 "},
+		"half a header":           {head, ""},
+		"a body that fits":        {head + "Content-Length: 10\r\n\r\n0123456789", "HTTP/1.1 200 "},
+		"a large body":            {head + "Content-Length: 11\r\n\r\n0123456789a", "HTTP/1.1 413 "},
+		"a large body in chunks":  {head + "Transfer-Encoding: chunked\r\n\r\nb\r\n0123456789a\r\n0\r\n\r\n", "HTTP/1.1 413 "},
+		"half a body":             {head + "Content-Length: 10\r\n\r\n01234", "HTTP/1.1 408 "},
+		"half a body in chunks":   {head + "Transfer-Encoding: chunked\r\n\r\n5\r\n01", "HTTP/1.1 408 "},
+		"nothing":                 {"", ""},
+		"a request, then nothing": {"GET /about HTTP/1.1\r\nHost: shop.example.com\r\n\r\n", "HTTP/1.1 200 "},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", p.addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			_, _ = io.WriteString(conn, c.sent)
+			_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+			got, err := io.ReadAll(conn) // until it is closed
+			if os.IsTimeout(err) || !strings.HasPrefix(string(got), c.want) || c.want == "" && len(got) > 0 && !strings.HasPrefix(string(got), "HTTP/1.1 408") {
+				t.Errorf("%.200q, %v; want %q", got, err, c.want)
+			}
+		})
+	}
+	t.Run("an answer that is not taken", func(t *testing.T) {
+		t.Parallel()
+		conn, err := net.Dial("tcp", p.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "GET /big HTTP/1.1\r\nHost: shop.example.com\r\n\r\n")
+		time.Sleep(time.Second)
+		got, err := io.Copy(io.Discard, conn)
+		if got >= 64<<20 {
+			t.Errorf("%d bytes came after all, %v", got, err)
+		}
+	})
+}
+
+// TestAccessLog has a line for each request, and no secret in it.
+func TestAccessLog(t *testing.T) {
+	t.Parallel()
+	var text bytes.Buffer
+	room := conformance.NewRoom(t)
+	p := New(Options{
+		Connector: newConnector(t, room, loopback...), To: to(t, start(t, conformance.Site())), TrustedProxies: loopback,
+		AccessLog: slog.New(slog.NewTextHandler(&text, nil)), Log: quiet,
+	})
+	addr := start(t, p)
+	get(t, "http://"+addr+"/tickets?proofline_pass=secret&card=secret", "X-Forwarded-For: 192.0.2.66, 198.51.100.7", "Accept: text/html", "Cookie: a=secret")
+	get(t, "http://"+addr+HealthPath)
+	want := `msg=request client=198.51.100.7 method=GET host=shop.example.com path=/tickets protocol=HTTP/1.1 status=302 bytes=0 took=`
+	eventually(t, "the request is logged", func() bool { return text.Len() > 0 })
+	if got := text.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, want) || strings.Contains(got, "secret") {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
