@@ -42,6 +42,7 @@ var actWords = map[string]string{
 	"member.role": "changed a role", "member.uninvite": "took an invitation back", "organization.change": "changed the organization",
 	"organization.create": "made an organization", "owner.link": "made a link for an owner", "password.change": "changed the own password",
 	"sign-in": "signed in", "sign-in.refused": "failed to sign in, several times", "recovery-codes.make": "made new recovery codes", "second-factor.enable": "set up a second factor", "second-factor.remove": "removed the second factor", "token.make": "made a token", "token.revoke": "revoked a token",
+	"site.create": "made a site", "site.update": "changed the rules of a site", "site.restore": "put earlier rules of a site back", "site.delete": "deleted a site",
 	"webhook.changed": "changed a webhook", "webhook.created": "made a webhook", "webhook.deleted": "deleted a webhook", "webhook.redelivered": "sent a webhook again",
 	"webhook.rotated": "made a new secret for a webhook", "webhook.tested": "tested a webhook",
 	"draft.create": "began a draft", "draft.delete": "deleted a draft", "rehearsal.start": "began a rehearsal", "rehearsal.stop": "stopped a rehearsal",

@@ -19,6 +19,7 @@ import (
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/hook"
 	"github.com/proofline/proofline/console/live"
+	sites "github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 )
@@ -92,6 +93,8 @@ type Options struct {
 	Live *live.Live
 	// Hooks are webhooks and alerts.
 	Hooks *hook.Hooks
+	// Sites are what rooms stand in front of.
+	Sites *sites.Sites
 	// Closing is closed when the server stops, for streams to end; nil: never.
 	Closing <-chan struct{}
 	// CrossOrigin refuses what other sites send.
@@ -192,6 +195,7 @@ func (c *Console) allRoutes() []route {
 		c.hookRoutes(),
 		c.alertRoutes(),
 		c.rehearsalRoutes(),
+		c.siteRoutes(),
 	} {
 		list = append(list, some...)
 	}

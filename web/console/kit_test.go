@@ -88,6 +88,7 @@ func newConsole(t testing.TB, change ...func(*Options)) *site {
 		},
 		Live:     live.New(live.Options{Rooms: d.Rooms, Store: pglive.NewStore(pool), Name: "here", Version: "test", Log: slog.New(slog.NewTextHandler(t.Output(), nil))}),
 		Hooks:    newHooks(t, d, pool),
+		Sites:    newSites(t, d, pool),
 		Describe: describe, Desk: d, CrossOrigin: http.NewCrossOriginProtection(),
 		Version: "test", PublicURL: d.Rooms.PublicURL,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),

@@ -45,6 +45,7 @@ type livePage struct {
 	URL      string // of the visitors' page
 	Figures  live.Figures
 	Controls controlView
+	Sites    roomSites
 }
 
 // showLive answers with the dashboard as of now; its script keeps it so.
@@ -59,7 +60,11 @@ func (c *Console) showLive(x *request) error {
 	if err != nil {
 		return err
 	}
-	return x.page("room-live", livePage{r.Slug, r.URL, f, controlsOf(r)})
+	sites, err := c.sitesOf(ctx, x.Actor, r)
+	if err != nil {
+		return err
+	}
+	return x.page("room-live", livePage{r.Slug, r.URL, f, controlsOf(r), sites})
 }
 
 // watchLive sends the figures as server-sent events: first "past", the latest

@@ -10,6 +10,7 @@ import (
 	"github.com/proofline/proofline/console/hook"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/rehearse"
+	sites "github.com/proofline/proofline/console/site"
 )
 
 // TestPagesAreLookedAt wants the browser tests to know of every page: each is
@@ -25,7 +26,7 @@ func TestPagesAreLookedAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	everything := Options{
-		Accounts: &account.Accounts{}, Live: &live.Live{}, Hooks: &hook.Hooks{},
+		Accounts: &account.Accounts{}, Live: &live.Live{}, Hooks: &hook.Hooks{}, Sites: &sites.Sites{},
 		Desk: &desk.Desk{Options: desk.Options{Rehearsals: &rehearse.Rehearsals{}}},
 	}
 	c, err := New(everything) // nobody asks it anything

@@ -16,7 +16,7 @@ var roleScopes = map[string]account.Scope{
 
 // pathOf fills in the parameters of a route.
 func pathOf(route Route, slug string) string {
-	path := strings.ReplaceAll(route.Path, ":slug", slug)
+	path := strings.NewReplacer(":slug", slug, ":site", slug, ":serial", "1").Replace(route.Path)
 	for _, parameter := range []string{":id", ":host", ":endpoint", ":delivery", ":ticket", ":format"} {
 		path = strings.ReplaceAll(path, parameter, "00000000-0000-8000-8000-0000000000ff")
 	}
@@ -70,13 +70,14 @@ func TestCrossOrigin(t *testing.T) {
 	}
 }
 
-// TestTenants: a room of another organization is as one that does not exist.
+// TestTenants: a room or site of another organization is as one that does not exist.
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
 	r := s.create(owner, room.Config{Slug: "guarded"})
+	s.addSite(owner, "guarded", r)
 	for _, route := range s.Routes() {
-		if !strings.Contains(route.Path, ":slug") {
+		if !strings.Contains(route.Path, ":slug") && !strings.Contains(route.Path, ":site") {
 			continue
 		}
 		theirs, none := pathOf(route, "guarded"), pathOf(route, "nothing")
@@ -87,6 +88,9 @@ func TestTenants(t *testing.T) {
 	}
 	if r.Snapshot().Size != 1 {
 		t.Error("a stranger changed the room")
+	}
+	if now, err := s.Sites.Site(t.Context(), identities()[owner].Actor, "guarded"); err != nil || now.Serial != 1 {
+		t.Errorf("a stranger changed the site: serial %d, %v", now.Serial, err)
 	}
 }
 
@@ -134,7 +138,7 @@ func TestNoText(t *testing.T) {
 	for _, route := range s.Routes() {
 		path := pathOf(route, "guarded")
 		odd := []string{path + "?q=a%00b", path + "?object=%ff"}
-		if strings.Contains(route.Path, ":slug") {
+		if strings.Contains(route.Path, ":slug") || strings.Contains(route.Path, ":site") {
 			odd = append(odd, pathOf(route, "a%00b"))
 		}
 		for _, path := range odd {

@@ -2,6 +2,8 @@ package console
 
 import (
 	"context"
+	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,6 +27,7 @@ type tokensPage struct {
 	Days   []dayChoice
 	Name   string // as it was sent
 	Fresh  bool
+	Next   string // this page, with what a link proposes
 }
 
 // scopeChoice is a scope in a form.
@@ -43,17 +46,19 @@ type dayChoice struct {
 const defaultDays = int(account.TokenLife / (24 * time.Hour))
 
 func (x *request) tokensPage(ctx context.Context) (tokensPage, error) {
-	page := tokensPage{Fresh: x.isFresh(), Name: x.form("name"), Scopes: []scopeChoice{
+	page := tokensPage{Fresh: x.isFresh(), Name: x.form("name"), Next: x.Request().URL.RequestURI(), Scopes: []scopeChoice{
 		{Name: "read", Hint: "see everything of the organization"},
 		{Name: "pull", Hint: "call people, as your backend does"},
 		{Name: "connect", Hint: "read the rules of sites and report, as a connector does"},
 		{Name: "operate", Hint: "create, change and control rooms, sites, brands and webhooks; implies read, pull and connect"},
 		{Name: "admin", Hint: "members, tokens, hosts and the organization; implies everything"},
 	}}
+	chosen := x.Request().PostForm["scope"]
+	if x.Request().Method == http.MethodGet { // a link may propose them
+		page.Name, chosen = x.QueryParam("name"), x.QueryParams()["scope"]
+	}
 	for i, s := range page.Scopes {
-		for _, chosen := range x.Request().PostForm["scope"] {
-			page.Scopes[i].Chosen = page.Scopes[i].Chosen || chosen == s.Name
-		}
+		page.Scopes[i].Chosen = slices.Contains(chosen, s.Name)
 	}
 	days, err := strconv.Atoi(x.form("days"))
 	if err != nil {

@@ -5,6 +5,7 @@ import { brandForm, previewChoices } from "./brand.ts";
 import { confirmActs } from "./confirm.ts";
 import { rehearsal } from "./rehearsal.ts";
 import { roomForm } from "./roomform.ts";
+import { siteCheck, siteRules } from "./sites.ts";
 import { localTimes } from "./times.ts";
 
 type Island = (element: HTMLElement) => void;
@@ -17,6 +18,8 @@ const islands: Record<string, Island> = {
   print: printButton,
   rehearsal,
   "room-form": roomForm,
+  "site-check": siteCheck,
+  "site-rules": siteRules,
 };
 
 for (const element of document.querySelectorAll<HTMLElement>("[data-island]")) {

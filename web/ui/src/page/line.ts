@@ -128,6 +128,7 @@ export class LinePage {
     this.#render();
     if (!was) return;
     if (room.paused && !was.paused) this.#screen.announce(this.#screen.words('[data-show="paused"]'));
+    if (room.open && !was.open) this.#screen.announce(this.#screen.words('[data-show="open"]'));
     if (!room.paused && was.paused) this.#screen.announce(this.#screen.words(".expected, [data-cause]"));
     if (room.message !== was.message) this.#screen.announce(room.message);
     this.#milestone(ahead(this.#place, was).min, ahead(this.#place, room).min);
@@ -179,6 +180,7 @@ export class LinePage {
     if (room) {
       this.#screen.show('[data-show="paused"]', room.paused);
       this.#screen.show('[data-show="unpaused"]', !room.paused);
+      this.#screen.show('[data-show="open"]', room.open);
       const message = this.#screen.find("[data-message]");
       this.#screen.text(message, room.message);
       if (message) message.hidden = room.message === "";

@@ -11,6 +11,7 @@ export interface Place {
   starts: number;
   paused: boolean;
   held: boolean; // in a pause: whoever is called cannot go in either
+  gate: boolean; // the page has words for a site that lets people in without waiting
   cookie: boolean; // the secret came along as a cookie
   ticket: string | undefined;
   joined: number;
@@ -34,6 +35,7 @@ export function readPlace(data: DOMStringMap): Place {
     starts: number(data["starts"]),
     paused: data["paused"] !== undefined,
     held: data["held"] !== undefined,
+    gate: data["gate"] !== undefined,
     cookie: data["cookie"] !== undefined,
     ticket: data["ticket"],
     joined: number(data["joined"]),
@@ -49,6 +51,7 @@ export function readPlace(data: DOMStringMap): Place {
 /** Tells whether the server has something new to say about a place, now that the room is like this. */
 export function hasMoved(place: Place, room: Room, now: number): boolean {
   const over = room.phase === "ended";
+  if (room.open && !place.gate && !["upcoming", "called"].includes(place.state) && !isSettled(place)) return true;
   switch (place.state) {
     case "upcoming":
       return over || room.phase === "closed" || room.opens !== place.opens;

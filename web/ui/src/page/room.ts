@@ -5,6 +5,7 @@ export interface Room {
   paused: boolean;
   held: boolean; // in a pause: nobody goes in
   full: boolean; // nobody more can join for now
+  open: boolean; // the site lets people in without waiting
   message: string;
   opens: number; // milliseconds since the Unix epoch, as all moments here
   starts: number;
@@ -33,6 +34,7 @@ export function readRoom(json: unknown): Room {
     paused: doc.flag("paused"),
     held: doc.flag("held"),
     full: doc.flag("full"),
+    open: doc.text("gate", "shut") === "open",
     message: doc.text("message"),
     opens: doc.time("opens"),
     starts: doc.time("starts"),
@@ -85,10 +87,11 @@ class Reader {
     return value;
   }
 
-  text(name: string): string {
+  text(name: string, missing?: string): string {
     const member = this.at(name);
-    if (typeof member.#value !== "string") throw member.#wrong("a text");
-    return member.#value;
+    const value = member.#value ?? missing;
+    if (typeof value !== "string") throw member.#wrong("a text");
+    return value;
   }
 
   flag(name: string): boolean {

@@ -1,0 +1,309 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/proofline/proofline/connector/rules"
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/desk"
+	sites "github.com/proofline/proofline/console/site"
+	"github.com/proofline/proofline/room"
+)
+
+// siteRoutes are those of sites: what rooms stand in front of.
+func (c *Console) siteRoutes() []route {
+	if c.Sites == nil {
+		return nil
+	}
+	return []route{
+		{GET, "/sites", account.Read, c.listSites},
+		{GET, "/sites/new", account.Operate, c.newSite},
+		{POST, "/sites/new", account.Operate, c.createSite},
+		{GET, "/sites/:site", account.Read, c.showSite},
+		{GET, "/sites/:site/rules", account.Operate, c.showRules},
+		{POST, "/sites/:site/rules", account.Operate, c.changeRules},
+		{GET, "/sites/:site/install", account.Read, c.showInstall},
+		{GET, "/sites/:site/history", account.Read, c.showSiteHistory},
+		{GET, "/sites/:site/history/:serial", account.Read, c.showVersion},
+		{POST, "/sites/:site/history/:serial/restore", account.Operate, c.restoreRules},
+		{POST, "/sites/:site/delete", account.Operate, c.deleteSite},
+	}
+}
+
+// sitesPage is what the list shows.
+type sitesPage struct {
+	Sites  []sites.Summary
+	Others []connectorView // that go by rules of no site, such as those in files
+}
+
+func (c *Console) listSites(x *request) error {
+	ctx, cancel := x.wait()
+	defer cancel()
+	var p sitesPage
+	var err error
+	if p.Sites, err = c.Sites.List(ctx, x.Actor); err != nil {
+		return err
+	}
+	others, err := c.Sites.Connectors(ctx, x.Actor, "")
+	if err != nil {
+		return err
+	}
+	p.Others = viewConnectors(others)
+	return x.page("sites", p)
+}
+
+// sitePage is what the page of a site shows.
+type sitePage struct {
+	sites.Site
+	Lines      []ruleLine
+	Doubts     []phrase
+	Warnings   []sites.Warning
+	InRules    []siteRoom
+	Connectors []connectorView
+	Check      siteCheck
+}
+
+// siteRoom is a room that rules name, or may name.
+type siteRoom struct {
+	Name    string // in the rules
+	URL     string
+	Slug    string // empty: it is none of this organization's, or not here
+	Title   string
+	State   badge
+	Mode    badge
+	IsGated bool // in mode safety-net
+	Failure string
+	InLine  uint64
+	IsOver  bool
+}
+
+func (c *Console) showSite(x *request) error {
+	ctx, cancel := x.wait()
+	defer cancel()
+	s, err := c.Sites.Site(ctx, x.Actor, x.Param("site"))
+	if err != nil {
+		return err
+	}
+	p := sitePage{Site: s}
+	if p.Warnings, err = c.Sites.Warnings(ctx, s); err != nil {
+		return err
+	}
+	if read, err := rules.Parse(s.Rules); err == nil { // else a warning says why not
+		p.Lines, p.Doubts = ruleLines(read), doubts(read)
+		if p.InRules, err = c.roomsIn(ctx, x, read); err != nil {
+			return err
+		}
+	}
+	connectors, err := c.Sites.Connectors(ctx, x.Actor, s.Name)
+	if err != nil {
+		return err
+	}
+	p.Connectors = viewConnectors(connectors)
+	p.Check = newSiteCheck(s.Rules, cleanText(x.QueryParam("urls")), c.Now())
+	return x.page("site", p)
+}
+
+// roomsIn are the rooms of rules, as they are now.
+func (c *Console) roomsIn(ctx context.Context, x *request, s *rules.Site) (list []siteRoom, err error) {
+	for name, r := range s.Rooms {
+		view := siteRoom{Name: name, URL: r.URL, Mode: modeWords[r.Mode], IsGated: r.Mode == rules.SafetyNet, Failure: failureWords(r.Failure)}
+		found, err := c.Desk.Room(ctx, x.Actor, roomName(r.URL))
+		switch {
+		case errors.Is(err, room.ErrNotFound):
+		case err != nil:
+			return nil, err
+		case found.URL == r.URL:
+			snapshot := found.Snapshot()
+			phase := snapshot.Phase(found.Now())
+			view.Slug, view.Title, view.State, view.InLine, view.IsOver = found.Slug, snapshot.Title, badges[phase], inLine(snapshot.Counts), snapshot.Ended
+		}
+		list = append(list, view)
+	}
+	slices.SortFunc(list, func(a, b siteRoom) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// roomChoices are the rooms that rules can name, the newest first, and one that
+// they name already.
+func (c *Console) roomChoices(ctx context.Context, x *request, named string) (list []siteRoom, err error) {
+	page, err := c.Desk.List(ctx, x.Actor, desk.Filter{Most: desk.MaxPage})
+	if err != nil {
+		return nil, err
+	}
+	isThere := named == ""
+	for _, r := range page.List {
+		if r.Phase == room.PhaseEnded && r.URL != named || r.RehearsalOf != nil {
+			continue
+		}
+		isThere = isThere || r.URL == named
+		list = append(list, siteRoom{URL: r.URL, Slug: r.Slug, Title: r.Title, State: badges[r.Phase]})
+	}
+	if !isThere {
+		list = append(list, siteRoom{URL: named, Title: named})
+	}
+	return list, nil
+}
+
+// connectorView is a connector as pages show it.
+type connectorView struct {
+	sites.Connector
+	Short  string // of its id
+	Counts []countView
+}
+
+// countView is one of the things that a connector counts.
+type countView struct {
+	Name  string
+	Value uint64
+}
+
+// countOrder is what connectors count, as far as it is known here, the most
+// telling first.
+var countOrder = []string{"passed", "queued", "bypassed", "started", "turned", "redeemed", "refused", "blocked", "held", "opened", "released", "touches", "reports", "dropped", "panics"}
+
+// countWords say what is meant, where the name does not.
+var countWords = map[string]string{
+	"passed": "passed with a session", "queued": "led to a room", "bypassed": "needed no pass", "started": "let in by an open gate",
+	"turned": "led to a room beside an open gate", "redeemed": "passes used up", "refused": "passes refused", "held": "asked to come back",
+	"opened": "let in as a room was out of reach", "released": "sessions ended by the site", "touches": "sessions told to go on",
+	"dropped": "lost touches and releases", "panics": "faults of the connector", "reports": "reports",
+}
+
+func viewConnectors(list []sites.Connector) (views []connectorView) {
+	for _, one := range list {
+		v := connectorView{Connector: one, Short: one.ID[:min(6, len(one.ID))]}
+		for name, value := range one.Counts {
+			v.Counts = append(v.Counts, countView{name, value})
+		}
+		slices.SortFunc(v.Counts, func(a, b countView) int {
+			if order := countRank(a.Name) - countRank(b.Name); order != 0 {
+				return order
+			}
+			return strings.Compare(a.Name, b.Name)
+		})
+		for i, n := range v.Counts {
+			if words, ok := countWords[n.Name]; ok {
+				v.Counts[i].Name = words
+			} else {
+				v.Counts[i].Name = strings.ReplaceAll(n.Name, "_", " ")
+			}
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+func countRank(name string) int {
+	if i := slices.Index(countOrder, name); i >= 0 {
+		return i
+	}
+	return len(countOrder)
+}
+
+// siteCheck is what rules do with some addresses.
+type siteCheck struct {
+	URLs     string // one a line, as they were typed
+	Findings []findingView
+	Problem  string
+}
+
+// findingView is what rules do with one address.
+type findingView struct {
+	rules.Finding
+	Mark badge
+	Rule string // that decides, in words
+}
+
+// outcomeMarks are decisions in words.
+var outcomeMarks = map[rules.Outcome]badge{rules.Bypass: marksBypass, rules.Queue: marksQueue, rules.Shut: marksShut, rules.Block: marksBlock}
+
+// newSiteCheck looks at addresses; what is wrong with the document stands elsewhere.
+func newSiteCheck(document []byte, urls string, now time.Time) siteCheck {
+	c := siteCheck{URLs: urls}
+	list := lined(urls, strings.TrimSpace)
+	if len(list) == 0 {
+		return c
+	}
+	for i, one := range list {
+		if !strings.Contains(one, "://") {
+			list[i] = "https://" + one
+		}
+	}
+	found, err := sites.Check(document, list, now)
+	if wrong, ok := errors.AsType[*room.InvalidError](err); ok {
+		c.Problem = wrong.Problems[0].Detail
+		if i := slices.IndexFunc(list, func(one string) bool { _, err := sites.Check(document, []string{one}, now); return err != nil }); i >= 0 && len(list) <= sites.MaxURLs {
+			c.Problem = list[i] + " " + c.Problem
+		}
+		return c
+	}
+	for _, f := range found {
+		view := findingView{Finding: f, Mark: outcomeMarks[f.Decision.Outcome], Rule: "rule " + f.Decision.Rule}
+		switch rule := f.Decision.Rule; {
+		case rule == rules.NoRule:
+			view.Rule = "no rule is for it"
+		case rule == rules.WrongHost:
+			view.Rule = "its host is none of the site's"
+		case rule == rules.Malformed:
+			view.Rule = "it cannot be read"
+		case strings.HasPrefix(rule, "default:"):
+			view.Rule = "a shipped rule, " + strings.TrimPrefix(rule, "default:")
+		}
+		if f.Decision.Room != "" && f.Decision.Outcome != rules.Bypass {
+			view.Mark.Word += " for " + f.Decision.Room
+		}
+		c.Findings = append(c.Findings, view)
+	}
+	return c
+}
+
+func (c *Console) deleteSite(x *request) error {
+	name := x.Param("site")
+	ctx, cancel := x.wait()
+	defer cancel()
+	s, err := c.Sites.Site(ctx, x.Actor, name)
+	if err != nil {
+		return err
+	}
+	if !x.isConfirmed() {
+		return x.confirm(deleteQuestion(s.Name), "Delete the site", "/sites/"+s.Name)
+	}
+	if err := c.Sites.Delete(ctx, x.Actor, name); err != nil {
+		return err
+	}
+	return x.done("/sites", "site-deleted")
+}
+
+// deleteQuestion is asked before a site is deleted.
+func deleteQuestion(name string) string {
+	return "Delete the site " + name + " and its history? Connectors that have its rules go on by them, and cannot start anew without those they keep."
+}
+
+// DeleteQuestion is asked before the site is deleted.
+func (p sitePage) DeleteQuestion() string { return deleteQuestion(p.Name) }
+
+// roomSites is what a room stands in front of.
+type roomSites struct {
+	Names  []string
+	Slug   string // of the room
+	MayAdd bool   // it can be put in front of one
+}
+
+// sitesOf finds the sites whose rules name a room.
+func (c *Console) sitesOf(ctx context.Context, actor account.Actor, r *room.Room) (found roomSites, err error) {
+	if c.Sites == nil {
+		return found, nil
+	}
+	found.Slug, found.MayAdd = r.Slug, actor.May(account.Operate) && !r.Snapshot().Ended
+	list, err := c.Sites.List(ctx, actor)
+	for _, s := range list {
+		if slices.Contains(s.Rooms, r.URL) {
+			found.Names = append(found.Names, s.Name)
+		}
+	}
+	return found, err
+}

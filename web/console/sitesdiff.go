@@ -1,0 +1,237 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/proofline/proofline/connector/rules"
+	"github.com/proofline/proofline/fairness"
+)
+
+// diffLine is a line of one text, of the other, or of both.
+type diffLine struct {
+	Kind string // same, added, removed, or skipped: then Text says how many
+	Text string
+}
+
+const (
+	contextLines = 3
+	maxDiffCells = 4_000_000 // of the table of a comparison; larger changes are shown as a whole
+)
+
+// diffOf compares two texts by their lines; nothing: they are the same.
+func diffOf(before, after string) []diffLine {
+	if before == after {
+		return nil
+	}
+	a, b := linesOf(before), linesOf(after)
+	from := 0
+	for from < len(a) && from < len(b) && a[from] == b[from] {
+		from++
+	}
+	end := 0
+	for end < len(a)-from && end < len(b)-from && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	var all []diffLine
+	add := func(kind string, lines []string) {
+		for _, line := range lines {
+			all = append(all, diffLine{kind, line})
+		}
+	}
+	add("same", a[:from])
+	all = append(all, changes(a[from:len(a)-end], b[from:len(b)-end])...)
+	add("same", a[len(a)-end:])
+	return shorten(all)
+}
+
+func linesOf(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// changes compares by the longest common subsequence.
+func changes(a, b []string) (list []diffLine) {
+	if len(a)*len(b) > maxDiffCells {
+		for _, line := range a {
+			list = append(list, diffLine{"removed", line})
+		}
+		for _, line := range b {
+			list = append(list, diffLine{"added", line})
+		}
+		return list
+	}
+	width := len(b) + 1
+	common := make([]int32, (len(a)+1)*width) // of what is left from there
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				common[i*width+j] = common[(i+1)*width+j+1] + 1
+			} else {
+				common[i*width+j] = max(common[(i+1)*width+j], common[i*width+j+1])
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			list = append(list, diffLine{"same", a[i]})
+			i, j = i+1, j+1
+		case j == len(b) || i < len(a) && common[(i+1)*width+j] >= common[i*width+j+1]:
+			list = append(list, diffLine{"removed", a[i]})
+			i++
+		default:
+			list = append(list, diffLine{"added", b[j]})
+			j++
+		}
+	}
+	return list
+}
+
+// shorten leaves out lines that are the same, but for a few around what is not.
+func shorten(all []diffLine) (list []diffLine) {
+	near := make([]bool, len(all))
+	for i, line := range all {
+		if line.Kind != "same" {
+			for k := max(0, i-contextLines); k <= min(len(all)-1, i+contextLines); k++ {
+				near[k] = true
+			}
+		}
+	}
+	for i := 0; i < len(all); {
+		if near[i] {
+			list = append(list, all[i])
+			i++
+			continue
+		}
+		from := i
+		for i < len(all) && !near[i] {
+			i++
+		}
+		list = append(list, diffLine{"skipped", fmt.Sprintf("%s that %s the same", plural(i-from, "line"), map[bool]string{true: "is", false: "are"}[i-from == 1])})
+	}
+	return list
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return number(n) + " " + what + "s"
+}
+
+// misplaced is something that is wrong with a document, and where.
+type misplaced struct {
+	Line    int // from 1; 0: nobody knows
+	Excerpt string
+	fairness.Problem
+}
+
+// misplace finds the lines of what is wrong with a document.
+func misplace(document string, problems []fairness.Problem) []misplaced {
+	at := placesOf(document)
+	lines := strings.Split(document, "\n")
+	var list []misplaced
+	for _, p := range problems {
+		m := misplaced{Problem: p}
+		offset := brokenAt(document, p.Detail)
+		if offset < 0 {
+			offset = at.nearest(p.Field)
+		}
+		if offset >= 0 {
+			m.Line = 1 + strings.Count(document[:offset], "\n")
+			m.Excerpt = strings.TrimSpace(lines[m.Line-1])
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+var unknownField = regexp.MustCompile(`json: unknown field ("(?:[^"\\]|\\.)*")`)
+
+// brokenAt finds where a document is no JSON, or not of the right shape; -1 for
+// nowhere.
+func brokenAt(document, detail string) int {
+	if !strings.HasPrefix(detail, "must be a JSON object: ") {
+		return -1
+	}
+	var s rules.Site
+	err := json.NewDecoder(strings.NewReader(document)).Decode(&s)
+	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return clamp(int(wrong.Offset)-1, document)
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return clamp(int(wrong.Offset)-1, document)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return clamp(len(strings.TrimRight(document, " \n"))-1, document)
+	}
+	if name := unknownField.FindStringSubmatch(detail); name != nil {
+		return strings.Index(document, name[1])
+	}
+	return -1
+}
+
+func clamp(offset int, document string) int { return min(max(offset, 0), len(document)) }
+
+// places are where the members of a document are, in bytes.
+type places map[string]int
+
+// placesOf finds the members of a document, as far as it is JSON.
+func placesOf(document string) places {
+	at := places{}
+	d := json.NewDecoder(bytes.NewReader([]byte(document)))
+	d.UseNumber()
+	_ = at.walk(d, document, "") // as far as it can be read
+	return at
+}
+
+func (p places) walk(d *json.Decoder, document, field string) error {
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	open, ok := token.(json.Delim)
+	if !ok {
+		return nil
+	}
+	for i := 0; d.More(); i++ {
+		place := fmt.Sprintf("%s[%d]", field, i)
+		start := int(d.InputOffset())
+		start += len(document[start:]) - len(strings.TrimLeft(document[start:], ", \t\r\n"))
+		if open == '{' {
+			name, err := d.Token()
+			if err != nil {
+				return err
+			}
+			place = strings.TrimPrefix(fmt.Sprintf("%s.%s", field, name), ".")
+		}
+		if _, isThere := p[place]; !isThere || open == '{' { // of a member that is there twice, the second
+			p[place] = start
+		}
+		if err := p.walk(d, document, place); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token() // the end
+	return err
+}
+
+// nearest returns where a member is, or the one around it; -1: nowhere.
+func (p places) nearest(field string) int {
+	for field != "" {
+		if at, ok := p[field]; ok {
+			return at
+		}
+		field = field[:max(strings.LastIndexByte(field, '.'), strings.LastIndexByte(field, '['), 0)]
+	}
+	return -1
+}

@@ -1,0 +1,113 @@
+package console
+
+import (
+	"strconv"
+
+	"github.com/proofline/proofline/console/account"
+	sites "github.com/proofline/proofline/console/site"
+)
+
+// siteHistoryPage is what a site's history shows.
+type siteHistoryPage struct {
+	Name     string
+	Versions []sites.Version // the newest first
+}
+
+func (c *Console) showSiteHistory(x *request) error {
+	ctx, cancel := x.wait()
+	defer cancel()
+	list, err := c.Sites.History(ctx, x.Actor, x.Param("site"))
+	if err != nil {
+		return err
+	}
+	return x.page("site-history", siteHistoryPage{x.Param("site"), list})
+}
+
+// versionPage is what the page of earlier rules shows.
+type versionPage struct {
+	sites.Site
+	InForce uint64     // the serial of the rules now
+	Before  uint64     // the serial before; 0: there is none, or it is forgotten
+	Made    []diffLine // what it changed, of the one before
+	Undoes  []diffLine // what putting it back would change
+}
+
+// IsInForce tells whether these are the rules now.
+func (p versionPage) IsInForce() bool { return p.Serial == p.InForce }
+
+func (c *Console) showVersion(x *request) error {
+	ctx, cancel := x.wait()
+	defer cancel()
+	name := x.Param("site")
+	serial, err := x.serial()
+	if err != nil {
+		return err
+	}
+	now, err := c.Sites.Site(ctx, x.Actor, name)
+	if err != nil {
+		return err
+	}
+	p := versionPage{InForce: now.Serial}
+	if p.Site, err = c.Sites.Version(ctx, x.Actor, name, serial); err != nil {
+		return err
+	}
+	p.Undoes = diffOf(string(now.Rules), string(p.Rules))
+	history, err := c.Sites.History(ctx, x.Actor, name)
+	if err != nil {
+		return err
+	}
+	for _, v := range history { // the newest first
+		if v.Serial < serial {
+			p.Before = v.Serial
+			break
+		}
+	}
+	if p.Before > 0 {
+		before, err := c.Sites.Version(ctx, x.Actor, name, p.Before)
+		if err != nil {
+			return err
+		}
+		p.Made = diffOf(string(before.Rules), string(p.Rules))
+	}
+	return x.page("site-version", p)
+}
+
+// serial is that of the path.
+func (x *request) serial() (uint64, error) {
+	serial, err := strconv.ParseUint(x.Param("serial"), 10, 63)
+	if err != nil {
+		return 0, account.ErrNotFound
+	}
+	return serial, nil
+}
+
+func (c *Console) restoreRules(x *request) error {
+	ctx, cancel := x.wait()
+	defer cancel()
+	name := x.Param("site")
+	serial, err := x.serial()
+	if err != nil {
+		return err
+	}
+	former, err := c.Sites.Version(ctx, x.Actor, name, serial)
+	if err != nil {
+		return err
+	}
+	page := "/sites/" + name + "/history/" + strconv.FormatUint(serial, 10)
+	if !x.isConfirmed() {
+		return x.confirm(versionPage{Site: former}.Question(), "Put them back", page)
+	}
+	seen, err := strconv.ParseUint(x.form("seen"), 10, 63)
+	if err != nil || seen == 0 {
+		return problemAt("seen", "must be the serial of the rules in force: load the page again")
+	}
+	if _, err := c.Sites.Restore(ctx, x.Actor, name, seen, serial); err != nil {
+		return err
+	}
+	return x.done("/sites/"+name, "site-restored")
+}
+
+// Question is asked before rules are put back.
+func (p versionPage) Question() string {
+	return "Put the rules " + strconv.FormatUint(p.Serial, 10) + " back? They get a new serial, and connectors take them within seconds."
+}

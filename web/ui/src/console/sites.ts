@@ -1,0 +1,119 @@
+// Helps where rules of sites are written and tried: answers come without
+// leaving the page, and problems lead to their lines. The server alone knows
+// what rules do, so what it says is taken from the page that it answers with.
+import { localMoments } from "./moments.ts";
+import { localTimes } from "./times.ts";
+
+/** Shows what rules do with addresses below the form, rather than on a new page. */
+export function siteCheck(form: HTMLElement): void {
+  if (!(form instanceof HTMLFormElement)) return;
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const address = new URL(form.action);
+    address.search = new URLSearchParams(textsOf(new FormData(form))).toString();
+    void show(form, "findings", new Request(address.href.replace(/#.*$/, "")));
+  });
+}
+
+/** The form for writing rules. */
+export function siteRules(form: HTMLElement): void {
+  if (!(form instanceof HTMLFormElement)) return;
+  const editor = form.querySelector<HTMLTextAreaElement>("textarea[name=document]");
+  form.addEventListener("submit", (event) => {
+    const button = event.submitter;
+    if (!(button instanceof HTMLButtonElement) || button.value !== "check") return;
+    event.preventDefault();
+    const body = new URLSearchParams(textsOf(new FormData(form, button)));
+    void show(form, "preview-found", new Request(form.action, { method: "POST", body }));
+  });
+  form.addEventListener("click", (event) => {
+    const line = (event.target as HTMLElement).closest<HTMLElement>("[data-line]")?.dataset.line;
+    if (line === undefined || !editor) return;
+    event.preventDefault();
+    selectLine(editor, Number(line));
+  });
+  localMoments(form, { begins: () => {}, changes: () => {} });
+  leaveWithCare(form);
+}
+
+/** Where a line of a text begins and ends. Lines count from 1. */
+export function lineAt(text: string, line: number): [number, number] {
+  let from = 0;
+  for (let i = 1; i < line; i++) {
+    const next = text.indexOf("\n", from);
+    if (next < 0) break;
+    from = next + 1;
+  }
+  const to = text.indexOf("\n", from);
+  return [from, to < 0 ? text.length : to];
+}
+
+function selectLine(editor: HTMLTextAreaElement, line: number): void {
+  const [from, to] = lineAt(editor.value, line);
+  editor.focus();
+  editor.setSelectionRange(from, to);
+  const height = editor.scrollHeight / editor.value.split("\n").length;
+  editor.scrollTop = Math.max(0, (line - 4) * height);
+}
+
+function textsOf(data: FormData): [string, string][] {
+  return [...data].map(([name, value]) => [name, String(value)]);
+}
+
+/** Puts a part of the page that the server answers with into this one, with what is wrong beside its fields. */
+async function show(form: HTMLFormElement, part: string, request: Request): Promise<void> {
+  const place = document.getElementById(part);
+  if (!place) return;
+  place.setAttribute("aria-busy", "true");
+  try {
+    const answer = await fetch(request, { headers: { Accept: "text/html" } });
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const found = page.getElementById(part);
+    if (!found) throw new Error("another page");
+    place.replaceChildren(...found.childNodes);
+    localTimes(place);
+    takeProblems(form, page);
+  } catch {
+    const said = document.createElement("p");
+    said.className = "error";
+    said.textContent = "The server does not answer, or you are signed out. Nothing is lost: try again, or sign in in another tab.";
+    place.replaceChildren(said);
+  } finally {
+    place.removeAttribute("aria-busy");
+  }
+}
+
+/** Shows problems beside their fields as another copy of the page does. */
+function takeProblems(form: HTMLFormElement, page: Document): void {
+  for (const old of form.querySelectorAll(".error[id^=e-], [data-misplaced]")) old.remove();
+  for (const field of form.querySelectorAll<HTMLElement>(".wrong")) field.classList.remove("wrong");
+  for (const input of form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
+  for (const error of page.querySelectorAll(".error[id^=e-]")) {
+    const id = error.parentElement?.querySelector("[id^=f-]")?.id;
+    const field = id === undefined ? groupOf(form, error) : document.getElementById(id)?.closest(".field");
+    field?.classList.add("wrong");
+    field?.append(error);
+    const input = id === undefined ? null : document.getElementById(id);
+    input?.setAttribute("aria-invalid", "true");
+    input?.setAttribute("aria-describedby", [...new Set([...(input.getAttribute("aria-describedby") ?? "").split(" "), error.id])].join(" ").trim());
+  }
+  const misplaced = page.querySelector("[data-misplaced]");
+  if (misplaced) form.querySelector("textarea[name=document]")?.closest(".field")?.before(misplaced);
+}
+
+/** The group of choices that a problem is with, by its own name. */
+function groupOf(form: HTMLFormElement, error: Element): Element | null | undefined {
+  return form.querySelector(`input[name="${CSS.escape(error.id.slice(2))}"]`)?.closest("fieldset");
+}
+
+/** Asks before typed rules are lost. */
+function leaveWithCare(form: HTMLFormElement): void {
+  let typed = false;
+  form.addEventListener("input", () => (typed = true));
+  form.addEventListener("submit", (event) => {
+    if (!event.defaultPrevented) typed = false;
+  });
+  addEventListener("beforeunload", (event) => {
+    if (typed) event.preventDefault();
+  });
+}
