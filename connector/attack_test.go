@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"path"
 	"strings"
@@ -103,20 +104,78 @@ func TestForgedPasses(t *testing.T) {
 	}
 	s.enter(good)
 	for range 3 {
-		s.isQueued("replayed", s.get("/tickets?proofline_pass="+good))
+		s.isQueued("replayed by another", s.get("/tickets?proofline_pass="+good, "User-Agent: other"))
 	}
-	if heard := q.said(); len(heard) != 1 {
+	if heard := q.said(); len(heard) != 2 {
 		t.Errorf("the room was asked again: %q", heard)
+	}
+	s.clock.pass(usedAgain)
+	for _, agent := range []string{"", "other", "third"} {
+		s.isQueued("replayed later", s.get("/tickets?proofline_pass="+good, "User-Agent: "+agent))
+	}
+	if heard := q.said(); len(heard) != 2 {
+		t.Errorf("the room was asked later: %q", heard)
 	}
 	elsewhere := q.claims()
 	q.mu.Lock()
-	q.redeemed["/passes/"+elsewhere["jti"].(string)+"/redeem"] = true // by another node
+	q.redeemed["/passes/"+elsewhere["jti"].(string)+"/redeem"] = use{"another", now} // by another node
 	q.mu.Unlock()
 	for range 3 {
 		s.isQueued("replayed at another node", s.get("/tickets?proofline_pass="+q.sign(elsewhere, nil)))
 	}
-	if heard := q.said(); len(heard) != 2 {
+	if heard := q.said(); len(heard) != 3 {
 		t.Errorf("the room was asked again: %q", heard)
+	}
+}
+
+// TestLostAnswer loses what the room answers to a pass: the same client enters
+// with it for a while, at every node, and nobody else.
+func TestLostAnswer(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "", func(o *Options) { o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")} })
+	const agent, from = "User-Agent: phone", "X-Forwarded-For: 203.0.113.5"
+	pass := s.queue.pass()
+	s.queue.isLost.Store(true)
+	if r := s.get("/tickets?proofline_pass="+pass, agent, from); r.StatusCode != http.StatusServiceUnavailable || len(s.got) > 0 {
+		t.Fatalf("status %d", r.StatusCode)
+	}
+	for what, headers := range map[string][]string{"another program": {"User-Agent: other", from}, "another network": {agent, "X-Forwarded-For: 203.0.112.5"}} {
+		s.queue.isDown.Store(false)
+		s.isQueued(what, s.get("/tickets?proofline_pass="+pass, headers...))
+	}
+	s.clock.pass(10 * time.Second)
+	for range 2 { // the second of these as the answer to us was lost
+		if r := s.get("/tickets?proofline_pass="+pass, agent, "X-Forwarded-For: 203.0.113.77"); r.StatusCode != http.StatusSeeOther || len(r.Cookies()) != 1 {
+			t.Errorf("the same client: status %d", r.StatusCode)
+		}
+	}
+	s.clock.pass(21 * time.Second)
+	s.isQueued("later", s.get("/tickets?proofline_pass="+pass, agent, from))
+	if n := s.Stats(); n.Redeemed != 2 || n.Refused != 3 {
+		t.Errorf("counts %+v", n)
+	}
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	seen := map[string]bool{}
+	for _, who := range s.queue.clients {
+		if seen[who] = true; len(who) != 22 {
+			t.Errorf("client %q", who)
+		}
+	}
+	if len(seen) != 3 || s.queue.clients[0] != s.queue.clients[len(s.queue.clients)-1] {
+		t.Errorf("clients %q", s.queue.clients)
+	}
+}
+
+// TestClientVector is how rooms are told of clients, for connectors in other
+// languages.
+func TestClientVector(t *testing.T) {
+	t.Parallel()
+	c := &Connector{clients: derive(testKey, clientLabel)}
+	for address, want := range map[string]string{"198.51.100.7": "vfEqlNafQbCz2B71wOYCIw", "198.51.100.200": "vfEqlNafQbCz2B71wOYCIw", "2001:db8:1:2::3": "IswYhhsbXmupm_v4fEEcPQ"} {
+		if got := idText(c.clientOf("https://queue.example.com/r/sale", netip.MustParseAddr(address), "Mozilla/5.0")); got != want {
+			t.Errorf("%s: %q, want %q", address, got, want)
+		}
 	}
 }
 
@@ -167,7 +226,7 @@ func TestTamperedCookies(t *testing.T) {
 	}
 	s.isThrough("behind another of that name", s.get("/tickets", "Cookie: "+name+"=forged; "+name+"="+value))
 
-	other := newDoor("other", d.Room)
+	other := newDoor("other", d.Room, d.link)
 	other.Origin += "x"
 	if !s.signer.parse(value, &v) {
 		t.Fatal("own cookie is not read")

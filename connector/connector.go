@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,19 +24,30 @@ var (
 	ErrRules = errors.New("exactly one of Site and Source must be given")
 	// ErrPage is returned when rules show the owner's page on failures, and there is none.
 	ErrPage = errors.New(`a room's failure is "page": give the page`)
-	// ErrSource is returned when a source is neither a file nor a URL of https.
-	ErrSource = errors.New("a source must be a file, or a URL of https (http on this machine)")
+	// ErrSource is returned when a source is neither a file nor a URL of https,
+	// or a file has what only goes with a URL.
+	ErrSource = errors.New("a source must be a file, or a URL of https (http on this machine), with which alone Keep and SiteKey go")
+	// ErrServer is returned when there is a token, but no server for it.
+	ErrServer = errors.New("the server must be an address without path, such as https://queue.example.com (http on this machine); it is that of the rules' URL unless it is said")
+	// ErrReports is returned when rules need reports, and there is no token.
+	ErrReports = errors.New(`a room's mode is "safety-net": give the server, and a token with the scope connect`)
 )
 
 // Limits and waits.
 const (
 	callTimeout  = 3 * time.Second  // of one request to a room
+	maxAnswer    = 1 << 20          // bytes that are read of an answer
 	DefaultProbe = 5 * time.Second  // how often rooms are asked whether they are there
 	keysAgain    = 10 * time.Second // between fetches of keys because of unknown ones
 	touchAgain   = time.Minute      // between touches of a session
 	leeway       = 5 * time.Second  // of clocks, in passes
 	maxToken     = 2048             // bytes of a pass
-	maxQueued    = 4096             // touches and releases under way
+	maxQueued    = 100_000          // touches and releases under way
+	maxBatch     = 500              // of these in one request
+	batchAgain   = time.Second      // between requests with them
+	maxPast      = 1_000            // openings that are not recorded yet
+	maxOpenings  = 60               // of a room in a report
+	usedAgain    = 30 * time.Second // in which a room answers a client again about a used pass
 	maxOver      = 100_000          // sessions known to be over, and passes to be used up
 	maxLive      = 200_000          // free sessions of a room that are known here
 	maxNews      = 2_000            // ids of a kind and room in a report
@@ -48,6 +61,16 @@ const (
 type Options struct {
 	Site   *rules.Site // rules that do not change
 	Source *Source     // rules that do
+	// Server is the Proofline server that is told of this connector, such as
+	// https://queue.example.com; empty: that of the source's URL. Without a Token
+	// nobody is.
+	Server string
+	// Token is an API token of the organization, with the scope connect. It goes
+	// to Server alone.
+	Token string
+	// Kind and Version are what reports say that this program is; empty:
+	// middleware, and the version of this module.
+	Kind, Version string
 	// Key signs the cookies: 32 random bytes or more, the same on all nodes of
 	// a site. Another key ends all sessions here.
 	Key []byte
@@ -62,17 +85,25 @@ type Options struct {
 	Probe time.Duration
 	Now   func() time.Time // nil: the system's clock
 	Log   *slog.Logger     // nil: the default one
+
+	reportAgain, batchAgain time.Duration // between requests; 0: as it is documented
 }
 
 // Connector lets visitors with a pass through. Safe for concurrent use.
 type Connector struct {
 	options Options
 	signer  *signer
+	clients []byte // key of what a room is told of clients
+	node    string // our name in reports
 	current atomic.Pointer[state]
 	over    passSet // sessions that are over although their cookies are good
 	spent   passSet // passes that were used up: rooms need not be asked again
+	denied  passSet // such passes with the clients that rooms have denied them to
+	past    past    // openings that the server has not recorded
 	touched touchTimes
-	jobs    chan job
+	outbox  *outbox
+	ask     chan struct{} // rooms are to be asked whether they are there
+	wake    chan struct{} // the server is to be told of new rules
 	counts  counts
 	loading *loader // nil: the rules are fixed
 
@@ -86,16 +117,67 @@ type state struct {
 	serial uint64           // of signed rules
 	doors  map[string]*door // by name
 	byURL  map[string]*door
+	links  []*link // of all of them, each once
 }
 
 // New returns a connector that runs until [Connector.Close]. Errors: [ErrKey],
-// [ErrRules], [ErrPage], [ErrSource], and why the source gives no rules.
+// [ErrRules], [ErrPage], [ErrSource], [ErrServer], [ErrReports], [ErrSiteKey],
+// and why the source gives no rules.
 func New(o Options) (*Connector, error) {
+	if err := o.fill(); err != nil {
+		return nil, err
+	}
+	c := &Connector{options: o, signer: newSigner(o.Key), clients: derive(o.Key, clientLabel), node: newID(), outbox: newOutbox(), ask: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	c.stop = cancel
+	if err := c.load(ctx); err != nil {
+		cancel()
+		return nil, err
+	}
+	c.begin(ctx)
+	return c, nil
+}
+
+// begin starts the work in the background. With a gate, visitors come only
+// once it is known or nobody tells: else the first would be led to a line that
+// is not needed.
+func (c *Connector) begin(ctx context.Context) {
+	if c.hasGate() {
+		if _, err := c.sendReport(ctx, 0); err != nil {
+			c.options.Log.Error("the first report is not answered", "err", err)
+		}
+	}
+	c.done.Go(func() { c.probe(ctx) })
+	c.done.Go(func() { c.deliver(ctx) })
+	if c.options.Token != "" {
+		c.done.Go(func() { c.reports(ctx) })
+	}
+	if c.loading != nil {
+		c.done.Go(func() { c.loading.run(ctx, c) })
+	}
+}
+
+// fill checks options, and fills in what is not said.
+func (o *Options) fill() error {
 	if len(o.Key) < 32 {
-		return nil, ErrKey
+		return ErrKey
 	}
 	if (o.Site == nil) == (o.Source == nil) {
-		return nil, ErrRules
+		return ErrRules
+	}
+	if o.Server == "" && o.Source != nil && isSafe(o.Source.URL) {
+		o.Server = originOf(o.Source.URL)
+	}
+	o.Server = strings.TrimSuffix(o.Server, "/")
+	if o.Server != "" && (!isSafe(o.Server) || originOf(o.Server) != strings.ToLower(o.Server)) || o.Server == "" && o.Token != "" {
+		return ErrServer
+	}
+	o.Server = originOf(o.Server)
+	if o.Kind == "" {
+		o.Kind = "middleware"
+	}
+	if o.Version == "" {
+		o.Version = ownVersion()
 	}
 	if o.Client == nil {
 		o.Client = &http.Client{Timeout: callTimeout}
@@ -112,21 +194,10 @@ func New(o Options) (*Connector, error) {
 	if o.Probe == 0 {
 		o.Probe = DefaultProbe
 	}
-	c := &Connector{options: o, signer: newSigner(o.Key), jobs: make(chan job, maxQueued)}
-	ctx, cancel := context.WithCancel(context.Background())
-	c.stop = cancel
-	if err := c.load(ctx); err != nil {
-		cancel()
-		return nil, err
+	if o.batchAgain == 0 {
+		o.batchAgain = batchAgain
 	}
-	c.done.Go(func() { c.probe(ctx) })
-	for range reporters {
-		c.done.Go(func() { c.report(ctx) })
-	}
-	if c.loading != nil {
-		c.done.Go(func() { c.loading.run(ctx, c) })
-	}
-	return c, nil
+	return nil
 }
 
 // Close ends the work in the background, once what is queued has been told to
@@ -137,22 +208,47 @@ func (c *Connector) Close() {
 }
 
 // use takes rules into force. Rooms that stay keep what is known of them.
-// Error: [ErrPage].
-func (c *Connector) use(site *rules.Site) error {
-	next := &state{site: site, doors: map[string]*door{}, byURL: map[string]*door{}}
-	old := c.current.Load()
-	for name, r := range site.Rooms {
-		if r.Failure == rules.Page && len(c.options.Page) == 0 {
-			return fmt.Errorf("room %s: %w", name, ErrPage)
+// Errors: [ErrPage], [ErrReports].
+func (c *Connector) use(site *rules.Site, serial uint64) error {
+	next := &state{site: site, serial: serial, doors: map[string]*door{}, byURL: map[string]*door{}}
+	links := map[string]*link{}
+	if old := c.current.Load(); old != nil {
+		for _, l := range old.links {
+			links[l.url+"\n"+l.origin] = l
 		}
-		d := newDoor(name, r)
-		if old != nil {
-			if before, ok := old.doors[name]; ok && before.URL == r.URL && before.Origin == r.Origin {
-				d.link = before.link
-			}
+	}
+	for name, r := range site.Rooms {
+		switch {
+		case r.Failure == rules.Page && len(c.options.Page) == 0:
+			return fmt.Errorf("room %s: %w", name, ErrPage)
+		case r.Mode == rules.SafetyNet && c.options.Token == "":
+			return fmt.Errorf("room %s: %w", name, ErrReports)
+		}
+		id := r.URL + "\n" + r.Origin
+		if links[id] == nil {
+			links[id] = &link{url: r.URL, origin: r.Origin}
+		}
+		d := newDoor(name, r, links[id])
+		if !slices.Contains(next.links, d.link) {
+			next.links = append(next.links, d.link)
 		}
 		next.doors[name], next.byURL[r.URL] = d, d
 	}
-	c.current.Store(next)
+	c.leave(c.current.Swap(next), next)
+	ring(c.wake)
 	return nil
+}
+
+// leave ends what goes on with rooms that the rules do not name any more.
+func (c *Connector) leave(old, next *state) {
+	if old == nil {
+		return
+	}
+	for _, l := range old.links {
+		if !slices.Contains(next.links, l) {
+			l.mu.Lock()
+			c.shut(l, c.options.Now())
+			l.mu.Unlock()
+		}
+	}
 }

@@ -221,7 +221,7 @@ func TestClosed(t *testing.T) {
 	site := *s.current.Load().site
 	shut, err := rules.Parse([]byte(strings.Replace(`{"version":1,"rooms":{"sale":{"url":"URL","mode":"closed"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`, "URL", site.Rooms["sale"].URL, 1)))
 	if err == nil {
-		err = s.use(shut)
+		err = s.use(shut, 0)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestClosed(t *testing.T) {
 	if r := s.send("POST", "/tickets", cookie); r.StatusCode != http.StatusForbidden || !strings.Contains(bodyOf(t, r), `"error":"closed"`) {
 		t.Errorf("status %d", r.StatusCode)
 	}
-	if err := s.use(&site); err != nil {
+	if err := s.use(&site, 0); err != nil {
 		t.Fatal(err)
 	}
 	s.isThrough("open again", s.get("/tickets", cookie))
@@ -357,12 +357,12 @@ func TestPassSet(t *testing.T) {
 			t.Fatal("the latest is forgotten")
 		}
 	}
-	if n := len(o.till); n > maxOver || n < maxOver*8/10 {
+	if n := len(o.known); n > maxOver || n < maxOver*8/10 {
 		t.Errorf("%d are kept", n)
 	}
 	o.shrink(maxOver * 2)
-	if len(o.till) != 0 {
-		t.Errorf("%d are kept that have expired", len(o.till))
+	if len(o.known) != 0 {
+		t.Errorf("%d are kept that have expired", len(o.known))
 	}
 	var at touchTimes
 	now := time.Now()

@@ -1,8 +1,12 @@
 package connector
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,8 +33,8 @@ type door struct {
 	link   *link // the same as long as the room is
 }
 
-func newDoor(name string, r rules.Room) *door {
-	return &door{r, name, CookiePrefix + name + "=", tagOf(r.URL, r.Origin), new(link)}
+func newDoor(name string, r rules.Room, l *link) *door {
+	return &door{r, name, CookiePrefix + name + "=", tagOf(r.URL, r.Origin), l}
 }
 
 // bindOf returns what sessions of a client are tied to.
@@ -43,6 +47,8 @@ func (d *door) bindOf(client netip.Addr) [8]byte {
 
 // link is what is known of a room's server.
 type link struct {
+	url, origin string
+
 	keys atomic.Pointer[map[string]ed25519.PublicKey] // by id; nil: never had
 
 	asking sync.Mutex // held while keys are asked for because of an unknown one
@@ -51,6 +57,7 @@ type link struct {
 	mu       sync.Mutex // guards what follows
 	since    time.Time  // out of reach since then; zero: it is not
 	latest   time.Time  // of the failures since then
+	strange  string     // what was logged last about the server's answers
 	openings []Opening
 
 	gate gate // has its own lock
@@ -62,6 +69,8 @@ type Opening struct {
 	From  time.Time
 	Until time.Time // zero: it goes on
 	Let   uint64    // requests let through without a pass
+
+	id [16]byte // in reports
 }
 
 // down returns since when the room is out of reach; zero: it is not.
@@ -72,8 +81,8 @@ func (l *link) down() time.Time {
 }
 
 // heard keeps whether the room answered.
-func (c *Connector) heard(d *door, err error) {
-	l, now := d.link, c.options.Now()
+func (c *Connector) heard(l *link, err error) {
+	now := c.options.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	isDown := errors.Is(err, errUnreachable)
@@ -81,14 +90,25 @@ func (c *Connector) heard(d *door, err error) {
 	switch {
 	case isDown && l.since.IsZero():
 		l.since = now
-		c.options.Log.Error("room cannot be reached", "room", d.name, "failure", d.Failure, "err", err)
+		c.options.Log.Error("room cannot be reached", "room", l.url, "err", err)
 	case !isDown && !l.since.IsZero():
-		c.options.Log.Info("room can be reached again", "room", d.name, "after", now.Sub(l.since))
+		c.options.Log.Info("room can be reached again", "room", l.url, "after", now.Sub(l.since))
 		l.since = time.Time{}
-		if n := len(l.openings); n > 0 && l.openings[n-1].Until.IsZero() {
-			l.openings[n-1].Until = now
-			c.options.Log.Warn("visitors wait in line again", "room", d.name, "let_through", l.openings[n-1].Let)
-		}
+		c.shut(l, now)
+	}
+}
+
+// shut ends the opening that goes on, if one does. The caller holds the lock.
+func (c *Connector) shut(l *link, now time.Time) {
+	n := len(l.openings)
+	if n == 0 || !l.openings[n-1].Until.IsZero() {
+		return
+	}
+	o := &l.openings[n-1]
+	o.Until = now
+	c.options.Log.Warn("visitors wait in line again", "room", l.url, "from", o.From, "let_through", o.Let)
+	if c.options.Token != "" && !c.past.add(pastOpening{l.url, *o}) {
+		c.options.Log.Error("an opening is not recorded: there are too many", "room", l.url, "from", o.From)
 	}
 }
 
@@ -104,7 +124,7 @@ func (c *Connector) opens(d *door) bool {
 		return false
 	}
 	if n := len(l.openings); n == 0 || !l.openings[n-1].Until.IsZero() {
-		l.openings = append(l.openings, Opening{From: now})
+		l.openings = append(l.openings, Opening{From: now, id: newRaw()})
 		if len(l.openings) > maxIntervals {
 			l.openings = l.openings[1:]
 		}
@@ -114,28 +134,49 @@ func (c *Connector) opens(d *door) bool {
 	return true
 }
 
+// request is what goes to a server of rooms.
+type request struct {
+	method string
+	url    string
+	token  string // empty: none
+	client string // of a visitor, as the server is told; empty: nothing
+	json   []byte // empty: no body
+}
+
 // call sends a request to a room and reads the answer. It remembers whether
 // there was one: it does not matter whether the visitor waits for it. Error:
 // errUnreachable.
-func (c *Connector) call(ctx context.Context, d *door, method, url, token string) (status int, body []byte, err error) {
-	defer func() { c.heard(d, err) }()
+func (c *Connector) call(ctx context.Context, l *link, q request) (status int, body []byte, err error) {
+	defer func() { c.heard(l, err) }()
+	return c.exchange(ctx, q)
+}
+
+// exchange sends a request and reads the answer, whoever waits for it. Error:
+// errUnreachable.
+func (c *Connector) exchange(ctx context.Context, q request) (status int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, url, nil)
+	r, err := http.NewRequestWithContext(ctx, q.method, q.url, bytes.NewReader(q.json))
 	if err != nil {
-		return 0, nil, fmt.Errorf("ask %s: %w: %w", d.name, errUnreachable, err)
+		return 0, nil, fmt.Errorf("ask %s: %w: %w", q.url, errUnreachable, err)
 	}
-	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
+	if q.token != "" {
+		r.Header.Set("Authorization", "Bearer "+q.token)
+	}
+	if q.client != "" {
+		r.Header.Set(ClientHeader, q.client)
+	}
+	if len(q.json) > 0 {
+		r.Header.Set("Content-Type", "application/json")
 	}
 	answer, err := c.options.Client.Do(r)
 	if err != nil {
-		return 0, nil, fmt.Errorf("ask %s: %w: %w", d.name, errUnreachable, err)
+		return 0, nil, fmt.Errorf("ask %s: %w: %w", q.url, errUnreachable, err)
 	}
 	defer answer.Body.Close()
-	body, err = io.ReadAll(io.LimitReader(answer.Body, 64<<10))
+	body, err = io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err != nil || answer.StatusCode >= http.StatusInternalServerError {
-		return 0, nil, fmt.Errorf("ask %s: %w: status %d", d.name, errUnreachable, answer.StatusCode)
+		return 0, nil, fmt.Errorf("ask %s: %w: status %d", q.url, errUnreachable, answer.StatusCode)
 	}
 	return answer.StatusCode, body, nil
 }
@@ -143,7 +184,7 @@ func (c *Connector) call(ctx context.Context, d *door, method, url, token string
 // getJSON reads a document of a room. Errors: errUnreachable, and errPass when
 // there is no such document.
 func (c *Connector) getJSON(ctx context.Context, d *door, url string, into any) error {
-	status, body, err := c.call(ctx, d, http.MethodGet, url, "")
+	status, body, err := c.call(ctx, d.link, request{method: http.MethodGet, url: url})
 	if err != nil {
 		return err
 	}
@@ -155,14 +196,22 @@ func (c *Connector) getJSON(ctx context.Context, d *door, url string, into any) 
 
 // redeem uses a pass up and returns the session that begins. Errors: errPass,
 // errBusy, errUnreachable.
-func (c *Connector) redeem(ctx context.Context, d *door, p claims, client netip.Addr) (*session, error) {
-	status, body, err := c.call(ctx, d, http.MethodPost, d.URL+"/passes/"+p.jti+"/redeem", p.token)
+func (c *Connector) redeem(ctx context.Context, d *door, p claims, client netip.Addr, userAgent string) (*session, error) {
+	who := c.clientOf(d.URL, client, userAgent)
+	if c.isUsed(p.pass, who) {
+		return nil, errPass
+	}
+	status, body, err := c.call(ctx, d.link, request{method: http.MethodPost, url: d.URL + "/passes/" + p.jti + "/redeem", token: p.token, client: base64.RawURLEncoding.EncodeToString(who[:])})
 	if err != nil {
 		return nil, err
 	}
+	now := c.options.Now().UnixMilli()
 	switch status {
-	case http.StatusOK, http.StatusConflict, http.StatusGone:
-		c.spent.add(p.pass, p.ends, c.options.Now().UnixMilli())
+	case http.StatusOK:
+		c.spent.add(p.pass, p.ends, now)
+	case http.StatusConflict, http.StatusGone:
+		c.spent.add(p.pass, p.ends, now)
+		c.denied.add(together(p.pass, who), p.ends, now)
 	}
 	switch status {
 	case http.StatusOK:
@@ -185,6 +234,32 @@ func (c *Connector) redeem(ctx context.Context, d *door, p claims, client netip.
 	}
 	s.length = (s.most - s.ends) / 3 // a session lasts at most four times its length
 	return s, nil
+}
+
+// isUsed tells whether a room need not be asked about a pass that is used up.
+// It must be for a while after the first time, as its answer may have been
+// lost on the way to this client.
+func (c *Connector) isUsed(pass, who [16]byte) bool {
+	since, ok := c.spent.since(pass)
+	return ok && c.options.Now().UnixMilli()-since >= usedAgain.Milliseconds() || c.denied.has(together(pass, who))
+}
+
+// together names a pass and a client.
+func together(pass, who [16]byte) [16]byte {
+	for i := range pass {
+		pass[i] ^= who[i]
+	}
+	return pass
+}
+
+// clientOf names a client to a room, so that it knows a visitor again whose
+// answer was lost: see rules/FORMAT.md.
+func (c *Connector) clientOf(url string, client netip.Addr, userAgent string) (who [16]byte) {
+	network := networkOf(client)
+	mac := hmac.New(sha256.New, c.clients)
+	_, _ = fmt.Fprintf(mac, "%s\n%x\n%s", url, network, userAgent) // never fails
+	copy(who[:], mac.Sum(nil))
+	return who
 }
 
 // errBusy is returned when a room asks to come back later.
@@ -215,6 +290,7 @@ func (c *Connector) probe(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-c.ask:
 		case <-time.After(wait):
 		}
 	}

@@ -1,7 +1,6 @@
 package connector
 
 import (
-	"crypto/rand"
 	"net/netip"
 	"sync"
 	"time"
@@ -46,18 +45,20 @@ type news struct {
 	turned                 uint64
 }
 
-// hear takes the server's answer.
-func (g *gate) hear(n notice, share int, now time.Time) {
+// hear takes the server's answer, and tells whether the gate is switched.
+func (g *gate) hear(n notice, share int, now time.Time) (isSwitched bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	isSwitched = g.told.isOpen != n.isOpen
 	g.told, g.at = n, now
 	g.share = share - g.begun
 	g.sweep(now, liveAgain)
+	return isSwitched
 }
 
 // begin begins a free session, if one may. turned: the gate is open, but there
-// are too many here.
-func (g *gate) begin(d *door, client netip.Addr, now time.Time) (s *session, turned bool) {
+// are too many here, which is counted unless the visitor asks again.
+func (g *gate) begin(d *door, client netip.Addr, now time.Time, isDry bool) (s *session, turned bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -67,13 +68,15 @@ func (g *gate) begin(d *door, client netip.Addr, now time.Time) (s *session, tur
 		if !g.isWithin(now) {
 			return nil, false
 		}
+	case g.share <= 0 && isDry:
+		return nil, true
 	case g.share <= 0:
 		g.turned++
 		g.news.turned++
 		return nil, true
 	}
 	s = &session{room: d.tag, issued: now.UnixMilli(), length: g.told.length, bind: d.bindOf(client)}
-	_, _ = rand.Read(s.pass[:]) // never fails
+	s.pass = newRaw()
 	s.most = s.issued + maxSlides*s.length
 	s.ends = s.issued + s.length
 	g.share--

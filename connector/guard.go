@@ -35,6 +35,7 @@ const (
 	RoomHeader    = "X-Proofline-Room"
 	CommandHeader = "Proofline-Command" // "release": the visit is over
 	QueueHeader   = "Proofline-Queue"   // of answers to scripts: where to wait
+	ClientHeader  = "Proofline-Client"  // of our requests to rooms: who has the pass
 )
 
 // Middleware lets requests through to next that need no pass, or have one.
@@ -176,7 +177,7 @@ func (q *inquiry) wait(d *door) *visit {
 		return &visit{asVisitor(q.r, d, s), d, s, s.isDue(q.now), false}
 	}
 	if d.Mode == rules.SafetyNet {
-		s, turned := d.link.gate.begin(d, q.client, q.now)
+		s, turned := d.link.gate.begin(d, q.client, q.now, q.isDry)
 		if s != nil {
 			q.counts.started.Add(1)
 			return &visit{asVisitor(q.r, d, s), d, s, false, true}
@@ -226,12 +227,9 @@ func (q *inquiry) arrive(token, clean string) (done bool, v *visit) {
 		return true, nil
 	}
 	p, err := q.verify(q.r.Context(), d, token)
-	if err == nil && q.spent.has(p.pass) {
-		err = errPass
-	}
 	if err == nil {
 		var s *session
-		if s, err = q.redeem(q.r.Context(), d, p, q.client); err == nil && q.goesOn(s, d, q.client, q.now) {
+		if s, err = q.redeem(q.r.Context(), d, p, q.client, q.r.UserAgent()); err == nil && q.goesOn(s, d, q.client, q.now) {
 			q.counts.redeemed.Add(1)
 			q.w.Header().Add("Set-Cookie", q.cookieOf(d, s))
 			q.cleaned(clean)

@@ -31,13 +31,22 @@ type queue struct {
 	kid     string
 
 	mu       sync.Mutex
-	redeemed map[string]bool
-	heard    []string      // paths of POSTs
+	redeemed map[string]use // by path
+	heard    []string       // paths of POSTs, those of batches as if they came alone
+	clients  []string       // what the POSTs say of clients
+	batches  int
 	status   int           // of answers to POSTs; 0: as it should be
 	isDown   atomic.Bool   // 503 to everything
+	isLost   atomic.Bool   // the next answer to a redemption is lost
 	life     time.Duration // of sessions
 	clock    *clock
 	fetched  atomic.Int64 // how often the keys
+}
+
+// use is the first redemption of a pass.
+type use struct {
+	client string
+	at     time.Time
 }
 
 func newQueue(t testing.TB, k *clock) *queue {
@@ -46,7 +55,7 @@ func newQueue(t testing.TB, k *clock) *queue {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &queue{TB: t, private: private, kid: "k1", redeemed: map[string]bool{}, life: 15 * time.Minute, clock: k}
+	q := &queue{TB: t, private: private, kid: "k1", redeemed: map[string]use{}, life: 15 * time.Minute, clock: k}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /r/sale/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": q.url(), "jwks_uri": q.url() + "/jwks.json"})
@@ -76,7 +85,12 @@ func (q *queue) post(w http.ResponseWriter, r *http.Request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	path := strings.TrimPrefix(r.URL.Path, "/r/sale")
+	if path == "/sessions/batch" {
+		q.batch(w, r)
+		return
+	}
 	q.heard = append(q.heard, path)
+	q.clients = append(q.clients, r.Header.Get("Proofline-Client"))
 	if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ey") {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
@@ -86,14 +100,44 @@ func (q *queue) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if id, ok := strings.CutSuffix(path, "/redeem"); ok {
-		if q.redeemed[path] {
+		now := q.clock.now()
+		first, ok := q.redeemed[path]
+		if !ok {
+			first = use{r.Header.Get("Proofline-Client"), now}
+			q.redeemed[path] = first
+		} else if first.client != r.Header.Get("Proofline-Client") || now.Sub(first.at) > 30*time.Second {
 			w.WriteHeader(http.StatusConflict)
 			return
 		}
-		q.redeemed[path] = true
-		now := q.clock.now()
-		_ = json.NewEncoder(w).Encode(map[string]any{"pass_id": strings.TrimPrefix(id, "/passes/"), "ends": now.Add(q.life), "ends_at_most": now.Add(4 * q.life)})
+		if q.isLost.Swap(false) {
+			panic(http.ErrAbortHandler)
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"pass_id": strings.TrimPrefix(id, "/passes/"), "ends": first.at.Add(q.life), "ends_at_most": first.at.Add(4 * q.life)})
 	}
+}
+
+// batch takes what the connector tells of sessions. It is heard one by one.
+func (q *queue) batch(w http.ResponseWriter, r *http.Request) {
+	var b told
+	if err := json.NewDecoder(r.Body).Decode(&b); err != nil || len(b.Touch)+len(b.Release) > 500 || r.Header.Get("Authorization") != "" {
+		q.Errorf("a batch of %d and %d, %v, %v", len(b.Touch), len(b.Release), err, r.Header)
+	}
+	q.batches++
+	if q.status != 0 && q.status != http.StatusGone {
+		w.WriteHeader(q.status)
+		return
+	}
+	word := "ok"
+	if q.status == http.StatusGone {
+		word = "over"
+	}
+	for i := range b.Touch {
+		q.heard, b.Touch[i] = append(q.heard, "/sessions/touch"), word
+	}
+	for i := range b.Release {
+		q.heard, b.Release[i] = append(q.heard, "/sessions/release"), word
+	}
+	_ = json.NewEncoder(w).Encode(b)
 }
 
 func (q *queue) url() string    { return q.URL + "/r/sale" }
@@ -190,7 +234,7 @@ func newShop(t testing.TB, members string, change ...func(*Options)) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Site: site, Key: testKey, Now: k.now, Probe: time.Hour, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	o := Options{Site: site, Key: testKey, Now: k.now, Probe: time.Hour, batchAgain: 5 * time.Millisecond, reportAgain: time.Hour, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	for _, f := range change {
 		f(&o)
 	}

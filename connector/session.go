@@ -82,12 +82,23 @@ func (d *desk) sign(b []byte) []byte {
 	return d.mac.Sum(d.sum[:0])
 }
 
+// Labels of what is derived from the key.
+const (
+	sessionLabel = "proofline connector session 1"
+	clientLabel  = "proofline connector client 1"
+)
+
+// derive returns the key for one purpose.
+func derive(key []byte, label string) []byte {
+	mac := hmac.New(sha256.New, key)
+	_, _ = mac.Write([]byte(label)) // never fails
+	return mac.Sum(nil)
+}
+
 // newSigner derives the key of cookies, so that the same key may serve
 // something else.
 func newSigner(key []byte) *signer {
-	derive := hmac.New(sha256.New, key)
-	_, _ = derive.Write([]byte("proofline connector session 1")) // never fails
-	own := derive.Sum(nil)
+	own := derive(key, sessionLabel)
 	return &signer{sync.Pool{New: func() any { return &desk{mac: hmac.New(sha256.New, own)} }}}
 }
 

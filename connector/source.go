@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/proofline/proofline/connector/rules"
@@ -28,7 +30,12 @@ type Source struct {
 	File string
 	// URL is asked every 10 s.
 	URL string
-	// Keep is a file for the latest rules of URL, for a start without it.
+	// SiteKey is what the rules at URL must be signed by, which then is such as
+	// https://SERVER/v1/sites/NAME/rules: see rules/FORMAT.md. Empty: URL gives
+	// plain JSON.
+	SiteKey string
+	// Keep is a file for the latest rules of URL, for a start without it. With a
+	// site key it is checked as they are, and remembers which are the newest.
 	Keep string
 }
 
@@ -36,35 +43,69 @@ type Source struct {
 type loader struct {
 	Source
 	client  *http.Client
+	token   string    // for the URL
+	seal    *seal     // nil: rules are not signed
 	changed time.Time // of the file
 	size    int64     // of the file
 	etag    string
 	text    []byte // of the rules that next returned last
 }
 
+// found is rules that came from somewhere.
+type found struct {
+	site   *rules.Site
+	serial uint64 // if they are signed
+}
+
 // load takes the first rules into force.
 func (c *Connector) load(ctx context.Context) error {
 	if c.options.Site != nil {
-		return c.use(c.options.Site)
+		return c.use(c.options.Site, 0)
 	}
-	s := *c.options.Source
-	if (s.File == "") == (s.URL == "") || s.URL != "" && !isSafe(s.URL) {
-		return ErrSource
+	l, err := c.newLoader()
+	if err != nil {
+		return err
 	}
-	c.loading = &loader{Source: s, client: c.options.Client}
-	site, err := c.loading.next(ctx)
-	if err != nil && s.URL != "" && s.Keep != "" {
+	c.loading = l
+	kept, keptErr := l.readKept()
+	if keptErr != nil && !errors.Is(keptErr, os.ErrNotExist) {
+		c.options.Log.Error("the rules that were kept are not used", "err", keptErr)
+	}
+	f, err := l.next(ctx)
+	if err != nil && kept != nil {
 		c.options.Log.Error("no rules from the URL: those kept before are used", "err", err)
-		site, err = readRules(s.Keep)
+		f, err = kept, nil
+	}
+	if err == nil && f == nil {
+		err = fmt.Errorf("get rules from %s: the server says that they have not changed, but there are none", l.URL)
 	}
 	if err == nil {
-		err = c.use(site)
+		err = c.use(f.site, f.serial)
 	}
 	if err != nil {
 		return err
 	}
-	c.loading.keep(c)
+	l.keep(c)
 	return nil
+}
+
+// newLoader returns what gets the rules. Errors: ErrSource, ErrSiteKey.
+func (c *Connector) newLoader() (*loader, error) {
+	s := *c.options.Source
+	if (s.File == "") == (s.URL == "") || s.URL != "" && !isSafe(s.URL) || s.URL == "" && (s.SiteKey != "" || s.Keep != "") {
+		return nil, ErrSource
+	}
+	l := &loader{Source: s, client: c.options.Client}
+	if s.SiteKey != "" {
+		var err error
+		if l.seal, err = newSeal(s.SiteKey, s.URL); err != nil {
+			return nil, err
+		}
+	}
+	if s.URL != "" && originOf(s.URL) == c.options.Server {
+		l.token = c.options.Token
+	}
+	return l, nil
 }
 
 // isSafe tells whether nobody on the way can change what a URL gives.
@@ -75,6 +116,15 @@ func isSafe(text string) bool {
 	}
 	ip := net.ParseIP(u.Hostname())
 	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// originOf returns the scheme and host of a URL; empty: it has none.
+func originOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil {
+		return ""
+	}
+	return strings.ToLower(u.Scheme + "://" + u.Host)
 }
 
 // run looks for new rules until ctx ends.
@@ -97,22 +147,22 @@ func (l *loader) run(ctx context.Context, c *Connector) {
 
 // renew takes new rules into force, if there are any.
 func (l *loader) renew(ctx context.Context, c *Connector) {
-	site, err := l.next(ctx)
-	if err == nil && site != nil {
-		err = c.use(site)
+	f, err := l.next(ctx)
+	if err == nil && f != nil {
+		err = c.use(f.site, f.serial)
 	}
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
 		c.options.Log.Error("new rules are not used: the ones before stay", "err", err)
-	case site != nil:
+	case f != nil:
 		l.keep(c)
-		c.options.Log.Info("new rules", "rules", len(site.Rules), "rooms", len(site.Rooms))
+		c.options.Log.Info("new rules", "rules", len(f.site.Rules), "rooms", len(f.site.Rooms), "serial", f.serial)
 	}
 }
 
 // next returns rules; nil: they have not changed.
-func (l *loader) next(ctx context.Context) (*rules.Site, error) {
+func (l *loader) next(ctx context.Context) (*found, error) {
 	if l.File == "" {
 		return l.pull(ctx)
 	}
@@ -124,23 +174,50 @@ func (l *loader) next(ctx context.Context) (*rules.Site, error) {
 		return nil, nil //nolint:nilnil // no change
 	}
 	l.changed, l.size = info.ModTime(), info.Size()
-	return readRules(l.File)
+	return l.readFile(l.File)
 }
 
-func readRules(file string) (*rules.Site, error) {
+func (l *loader) readFile(file string) (*found, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read rules: %w", err)
 	}
-	site, err := rules.Parse(text)
+	f, err := l.open(text)
 	if err != nil {
 		return nil, fmt.Errorf("read rules from %s: %w", file, err)
 	}
-	return site, nil
+	return f, nil
+}
+
+// readKept returns the rules that were kept before; nil: there are none.
+func (l *loader) readKept() (*found, error) {
+	if l.Keep == "" {
+		return nil, nil //nolint:nilnil // nothing is kept
+	}
+	return l.readFile(l.Keep)
+}
+
+// open reads rules, which are signed if there is a site key.
+func (l *loader) open(text []byte) (*found, error) {
+	document, serial := text, uint64(0)
+	if l.seal != nil {
+		signed, n, err := l.seal.open(text)
+		if err != nil {
+			return nil, err
+		}
+		document, serial = []byte(signed), n
+	} else if bytes.HasPrefix(text, []byte(signedLine+"\n")) {
+		return nil, ErrNeedsKey
+	}
+	site, err := rules.Parse(document)
+	if err != nil {
+		return nil, err
+	}
+	return &found{site, serial}, nil
 }
 
 // pull asks the URL.
-func (l *loader) pull(ctx context.Context) (*rules.Site, error) {
+func (l *loader) pull(ctx context.Context) (*found, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.URL, nil)
@@ -149,6 +226,9 @@ func (l *loader) pull(ctx context.Context) (*rules.Site, error) {
 	}
 	if l.etag != "" {
 		r.Header.Set("If-None-Match", l.etag)
+	}
+	if l.token != "" {
+		r.Header.Set("Authorization", "Bearer "+l.token)
 	}
 	answer, err := l.client.Do(r)
 	if err != nil {
@@ -159,19 +239,25 @@ func (l *loader) pull(ctx context.Context) (*rules.Site, error) {
 	case http.StatusOK:
 	case http.StatusNotModified:
 		return nil, nil //nolint:nilnil // no change
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return nil, fmt.Errorf("get rules from %s: status %d: the token must be one of the organization, with the scope connect", l.URL, answer.StatusCode)
 	default:
 		return nil, fmt.Errorf("get rules from %s: status %d", l.URL, answer.StatusCode)
 	}
-	text, err := io.ReadAll(io.LimitReader(answer.Body, rules.MaxSize+1))
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxNote+1))
 	if err != nil {
 		return nil, fmt.Errorf("get rules: %w", err)
 	}
-	site, err := rules.Parse(text)
+	f, err := l.open(text)
 	if err != nil {
 		return nil, fmt.Errorf("get rules from %s: %w", l.URL, err)
 	}
-	l.etag, l.text = answer.Header.Get("ETag"), text
-	return site, nil
+	l.etag = answer.Header.Get("ETag")
+	if bytes.Equal(text, l.text) {
+		return nil, nil //nolint:nilnil // no change
+	}
+	l.text = text
+	return f, nil
 }
 
 // keep has rules of a URL survive a restart.

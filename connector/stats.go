@@ -44,6 +44,15 @@ type counts struct {
 	bypassed, passed, started, queued, turned, blocked, held, opened, redeemed, refused, touches, released, dropped, panics, reports atomic.Uint64
 }
 
+// byName returns the counts as reports have them.
+func (n *counts) byName() map[string]uint64 {
+	return map[string]uint64{
+		"bypassed": n.bypassed.Load(), "passed": n.passed.Load(), "started": n.started.Load(), "queued": n.queued.Load(), "turned": n.turned.Load(),
+		"blocked": n.blocked.Load(), "held": n.held.Load(), "opened": n.opened.Load(), "redeemed": n.redeemed.Load(), "refused": n.refused.Load(),
+		"touches": n.touches.Load(), "released": n.released.Load(), "dropped": n.dropped.Load(), "panics": n.panics.Load(),
+	}
+}
+
 // Stats returns the counts.
 func (c *Connector) Stats() Stats {
 	n, now := &c.counts, c.current.Load()

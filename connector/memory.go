@@ -1,0 +1,155 @@
+package connector
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"sync"
+	"time"
+)
+
+// passSet is a set of passes. What does not fit is forgotten, first what has
+// expired: then a room is asked or told again.
+type passSet struct {
+	mu    sync.RWMutex
+	known map[[16]byte]span
+}
+
+// span is since when a pass is in a set, and when it does not matter any more,
+// in ms.
+type span struct{ since, till int64 }
+
+func (o *passSet) has(pass [16]byte) bool {
+	_, ok := o.since(pass)
+	return ok
+}
+
+// since returns when a pass was first added.
+func (o *passSet) since(pass [16]byte) (ms int64, ok bool) {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	s, ok := o.known[pass]
+	return s.since, ok
+}
+
+func (o *passSet) add(pass [16]byte, till, now int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.known == nil {
+		o.known = map[[16]byte]span{}
+	}
+	if s, ok := o.known[pass]; ok {
+		now = s.since
+	} else if len(o.known) >= maxOver {
+		o.shrink(now)
+	}
+	o.known[pass] = span{now, till}
+}
+
+// shrink forgets what has expired, or else about a tenth of all.
+func (o *passSet) shrink(now int64) {
+	for pass, s := range o.known {
+		if s.till <= now {
+			delete(o.known, pass)
+		}
+	}
+	for pass := range o.known {
+		if len(o.known) < maxOver*9/10 {
+			return
+		}
+		delete(o.known, pass)
+	}
+}
+
+// touchTimes is when sessions were touched here.
+type touchTimes struct {
+	mu sync.Mutex
+	at map[[16]byte]time.Time
+}
+
+// begin tells whether a session is to be touched now.
+func (t *touchTimes) begin(pass [16]byte, now time.Time, again time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if at, ok := t.at[pass]; ok && now.Sub(at) < again {
+		return false
+	}
+	if t.at == nil || len(t.at) >= maxOver {
+		kept := map[[16]byte]time.Time{}
+		for pass, at := range t.at {
+			if now.Sub(at) < touchAgain && len(kept) < maxOver/2 {
+				kept[pass] = at
+			}
+		}
+		t.at = kept
+	}
+	t.at[pass] = now
+	return true
+}
+
+// past is the openings that are over and that the server has not recorded.
+type past struct {
+	mu   sync.Mutex
+	list []pastOpening
+}
+
+type pastOpening struct {
+	room string // its URL
+	Opening
+}
+
+// add keeps an opening. False: there are too many.
+func (p *past) add(o pastOpening) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.list) >= maxPast {
+		return false
+	}
+	p.list = append(p.list, o)
+	return true
+}
+
+// byRoom returns the first openings of each room.
+func (p *past) byRoom(most int) map[string][]Opening {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := map[string][]Opening{}
+	for _, o := range p.list {
+		if len(all[o.room]) < most {
+			all[o.room] = append(all[o.room], o.Opening)
+		}
+	}
+	return all
+}
+
+// drop forgets what the server has recorded.
+func (p *past) drop(room string, recorded map[[16]byte]bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var left []pastOpening
+	for _, o := range p.list {
+		if o.room != room || !recorded[o.id] {
+			left = append(left, o)
+		}
+	}
+	p.list = left
+}
+
+// newRaw returns a random id.
+func newRaw() (id [16]byte) {
+	_, _ = rand.Read(id[:]) // never fails
+	return id
+}
+
+// newID returns a random id as it is written.
+func newID() string { return idText(newRaw()) }
+
+func idText(id [16]byte) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
+
+// parseID reads an id.
+func parseID(text string) (id [16]byte, ok bool) {
+	if len(text) != base64.RawURLEncoding.EncodedLen(len(id)) {
+		return id, false
+	}
+	b, err := strict.DecodeString(text)
+	return id, err == nil && copy(id[:], b) == len(id)
+}

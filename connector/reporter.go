@@ -1,0 +1,277 @@
+package connector
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/proofline/proofline/connector/rules"
+)
+
+// How often the server is told of this connector.
+const (
+	reportSoon  = time.Second      // while a room is in mode safety-net
+	reportIdle  = 10 * time.Second // else
+	maxReported = 30_000           // ids in a report, which thereby has less than 1 MiB
+)
+
+// report is what a connector says of itself: see rules/FORMAT.md.
+type report struct {
+	Node    string            `json:"node"`
+	Site    string            `json:"site"`
+	Serial  uint64            `json:"serial"`
+	Kind    string            `json:"kind"`
+	Version string            `json:"version"`
+	Counts  map[string]uint64 `json:"counts"`
+	Rooms   []roomReport      `json:"rooms"`
+}
+
+type roomReport struct {
+	Room      string          `json:"room"`
+	Mode      rules.Mode      `json:"mode"`
+	Started   []string        `json:"started,omitempty"`
+	Active    []string        `json:"active,omitempty"`
+	Ended     []string        `json:"ended,omitempty"`
+	Turned    uint64          `json:"turned,omitempty"`
+	Unguarded []openingReport `json:"unguarded,omitempty"`
+
+	link       *link // nil: the rules do not name it any more
+	news       news  // as it is here
+	isAnswered bool
+}
+
+type openingReport struct {
+	ID       string `json:"id"`
+	From     int64  `json:"from"`
+	Until    int64  `json:"until"`
+	Requests uint64 `json:"requests"`
+}
+
+// reply is the server's answer.
+type reply struct {
+	Rooms []roomReply `json:"rooms"`
+}
+
+type roomReply struct {
+	Room      string   `json:"room"`
+	Error     string   `json:"error"`
+	Gate      string   `json:"gate"`
+	Share     int      `json:"share"`
+	PerMinute int      `json:"per_minute"`
+	MaxActive int      `json:"max_active"`
+	Nodes     int      `json:"nodes"`
+	SessionMS int64    `json:"session_ms"`
+	Recorded  []string `json:"recorded"`
+}
+
+// errReport is returned when the server does not take a report.
+var errReport = errors.New("the server does not take reports")
+
+// reports tells the server of this connector until ctx ends, and then of what
+// is left.
+func (c *Connector) reports(ctx context.Context) {
+	var before error
+	for turn := 0; ; turn++ {
+		isLast := ctx.Err() != nil
+		more, err := c.sendReport(ctx, turn)
+		switch {
+		case err != nil && before == nil:
+			c.options.Log.Error("reports are not answered", "err", err)
+		case err == nil && before != nil:
+			c.options.Log.Info("reports are answered again")
+		}
+		if before = err; errors.Is(err, errUnreachable) {
+			ring(c.ask)
+		}
+		if isLast && (!more || err != nil) {
+			return
+		}
+		wait := c.reportWait()
+		if more {
+			wait = 0
+		}
+		select {
+		case <-ctx.Done():
+		case <-c.wake:
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (c *Connector) reportWait() time.Duration {
+	switch {
+	case c.options.reportAgain > 0:
+		return c.options.reportAgain
+	case c.hasGate():
+		return reportSoon
+	}
+	return reportIdle
+}
+
+// hasGate tells whether a room is in mode safety-net.
+func (c *Connector) hasGate() bool {
+	for _, r := range c.current.Load().site.Rooms {
+		if r.Mode == rules.SafetyNet {
+			return true
+		}
+	}
+	return false
+}
+
+// sendReport sends one report and takes the answer. It tells whether there is
+// more to say at once. Errors: errUnreachable, errReport.
+func (c *Connector) sendReport(ctx context.Context, turn int) (more bool, err error) {
+	said := c.newReport(turn)
+	body, err := json.Marshal(said)
+	if err != nil {
+		return false, fmt.Errorf("write report: %w", err)
+	}
+	status, text, err := c.exchange(ctx, request{method: http.MethodPost, url: c.options.Server + "/v1/connectors/report", token: c.options.Token, json: body})
+	if err != nil {
+		return false, err
+	}
+	var answer reply
+	if status != http.StatusOK || json.Unmarshal(text, &answer) != nil {
+		return false, fmt.Errorf("report to %s: status %d: %w", c.options.Server, status, errReport)
+	}
+	c.counts.reports.Add(1)
+	now := c.options.Now()
+	for i := range answer.Rooms {
+		r := &answer.Rooms[i]
+		k := slices.IndexFunc(said.Rooms, func(s roomReport) bool { return s.Room == r.Room && !s.isAnswered })
+		if k < 0 {
+			continue
+		}
+		said.Rooms[k].isAnswered = true
+		if c.answered(&said.Rooms[k], r, now) {
+			more = true
+		}
+	}
+	return more, nil
+}
+
+// answered takes what the server says about a room.
+func (c *Connector) answered(said *roomReport, r *roomReply, now time.Time) (more bool) {
+	if r.Error != "" {
+		c.wonder(said.link, "the server does not know a room as one of the organization: "+r.Error)
+		return false
+	}
+	recorded := map[[16]byte]bool{}
+	for _, text := range r.Recorded {
+		if id, ok := parseID(text); ok {
+			recorded[id] = true
+		}
+	}
+	c.past.drop(r.Room, recorded)
+	if said.link == nil || said.Mode != rules.SafetyNet {
+		return false
+	}
+	g := &said.link.gate
+	more = g.drop(said.news)
+	n, ok := r.notice()
+	if !ok {
+		c.wonder(said.link, "the server says nothing about a gate that can be understood")
+		return false
+	}
+	c.wonder(said.link, "")
+	if g.hear(n, r.Share, now) {
+		c.options.Log.Info("gate", "room", r.Room, "is_open", n.isOpen)
+	}
+	return more
+}
+
+// wonder logs what is strange about the server's answers, once.
+func (c *Connector) wonder(l *link, what string) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if what != "" && what != l.strange {
+		c.options.Log.Error(what, "room", l.url)
+	}
+	l.strange = what
+}
+
+// notice returns what an answer says; false: it makes no sense.
+func (r *roomReply) notice() (notice, bool) {
+	n := notice{isOpen: r.Gate == GateOpen, perMinute: r.PerMinute, maxActive: r.MaxActive, nodes: max(r.Nodes, 1), length: r.SessionMS}
+	const most = 1 << 31
+	isFine := (n.isOpen || r.Gate == GateShut) && r.Share >= 0 && r.Share < most && n.perMinute > 0 && n.perMinute < most && n.maxActive >= 0 && n.maxActive < most &&
+		n.nodes < most && n.length > 0 && n.length < 366*24*time.Hour.Milliseconds()
+	return n, isFine
+}
+
+// newReport returns what there is to say. Rooms take turns at being the first.
+func (c *Connector) newReport(turn int) *report {
+	now := c.current.Load()
+	s := &report{Node: c.node, Serial: now.serial, Kind: c.options.Kind, Version: c.options.Version, Counts: c.counts.byName(), Rooms: []roomReport{}}
+	if now.serial > 0 {
+		s.Site = c.loading.seal.name
+	}
+	modes := map[*link]rules.Mode{}
+	for _, d := range now.doors {
+		if modes[d.link] != rules.SafetyNet {
+			modes[d.link] = d.Mode
+		}
+	}
+	past := c.past.byRoom(maxOpenings)
+	left := maxReported
+	for i := range now.links {
+		l := now.links[(i+turn)%len(now.links)]
+		r := roomReport{Room: l.url, Mode: modes[l], link: l, Unguarded: openingsOf(past[l.url])}
+		delete(past, l.url)
+		if r.Mode == rules.SafetyNet {
+			r.news = l.gate.take(min(maxNews, left/3))
+			r.Started, r.Active, r.Ended, r.Turned = ids(r.news.started), ids(r.news.active), ids(r.news.ended), r.news.turned
+			left -= len(r.Started) + len(r.Active) + len(r.Ended)
+		}
+		s.Rooms = append(s.Rooms, r)
+	}
+	for room, list := range past {
+		s.Rooms = append(s.Rooms, roomReport{Room: room, Mode: rules.Off, Unguarded: openingsOf(list)})
+	}
+	return s
+}
+
+func ids(list [][16]byte) []string {
+	texts := make([]string, len(list))
+	for i, id := range list {
+		texts[i] = idText(id)
+	}
+	return texts
+}
+
+func openingsOf(list []Opening) []openingReport {
+	var texts []openingReport
+	for _, o := range list {
+		from, until := o.From.UnixMilli(), o.Until.UnixMilli()
+		texts = append(texts, openingReport{idText(o.id), from, max(until, from+1), o.Let})
+	}
+	return texts
+}
+
+// modulePath is that of this module.
+const modulePath = "github.com/proofline/proofline"
+
+// ownVersion returns the version of this module in the program.
+func ownVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if info.Main.Path == modulePath {
+		return info.Main.Version
+	}
+	for _, m := range info.Deps {
+		if m.Path == modulePath {
+			return m.Version
+		}
+	}
+	return "unknown"
+}
