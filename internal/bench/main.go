@@ -3,7 +3,7 @@
 // server are ratios to a bare Echo handler that answers the same bytes to the
 // same generator in the same run, because machines differ and are noisy.
 //
-//	go run ./internal/bench [-visitors 1000000] [-only joins,reads,dashboard,window,replay,audit,page,polls,check]
+//	go run ./internal/bench [-visitors 1000000] [-only joins,reads,dashboard,connector,window,replay,audit,page,polls,check]
 //
 // It exits 1 when a promise is not kept.
 package main
@@ -35,15 +35,15 @@ type bench struct {
 }
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == "bare" {
-		if err := serveBare(os.Args[2]); err != nil {
+	if serve := helper(os.Args[1:]); serve != nil {
+		if err := serve(); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)
 		}
 		return
 	}
 	visitors := flag.Int("visitors", 1_000_000, "visitors of the large rooms")
-	only := flag.String("only", "joins,reads,dashboard,window,replay,audit,page,polls,check", "what to measure")
+	only := flag.String("only", "joins,reads,dashboard,connector,window,replay,audit,page,polls,check", "what to measure")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -55,6 +55,20 @@ func main() {
 	if !kept {
 		os.Exit(1) //nolint:gocritic // stop only frees a signal handler
 	}
+}
+
+// helper returns what this program does when it is started as a server beside
+// those under test; nil: it is the benchmark.
+func helper(args []string) func() error {
+	switch {
+	case len(args) == 2 && args[0] == "bare":
+		return func() error { return serveBare(args[1]) }
+	case len(args) == 2 && args[0] == "reverse-proxy":
+		return func() error { return serveReverseProxy(args[1]) }
+	case len(args) == 1 && args[0] == "site":
+		return serveSite
+	}
+	return nil
 }
 
 func run(ctx context.Context, visitors int, only []string) (kept bool, err error) {
@@ -70,7 +84,7 @@ func run(ctx context.Context, visitors int, only []string) (kept bool, err error
 	if err := b.build(); err != nil {
 		return false, err
 	}
-	steps := map[string]func() error{"joins": b.joins, "reads": b.reads, "dashboard": b.dashboard, "window": b.window, "replay": b.replay, "audit": b.audit, "page": b.firstLoad, "polls": b.polls, "check": b.check}
+	steps := map[string]func() error{"joins": b.joins, "reads": b.reads, "dashboard": b.dashboard, "connector": b.connector, "window": b.window, "replay": b.replay, "audit": b.audit, "page": b.firstLoad, "polls": b.polls, "check": b.check}
 	for _, name := range only {
 		step, ok := steps[name]
 		if !ok {
