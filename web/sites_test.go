@@ -162,8 +162,11 @@ func TestConnectors(t *testing.T) {
 	}
 	s.do("PUT", "/v1/sites/shop", `{"rules": `+shopRulesElsewhere+`}`).want(http.StatusOK)
 	a := s.get("/v1/sites/shop/connectors").want(http.StatusOK)
-	if !strings.HasPrefix(a.body, `{"connectors":[{"node":"AAAAAAAAAAAAAAAAAAAAAA","kind":"nginx","version":"1.0","serial":1,"behind":true,"connected":true,"seen":"`) || !strings.Contains(a.body, `"counts":{"passed":7}`) {
+	if !strings.HasPrefix(a.body, `{"connectors":[{"node":"AAAAAAAAAAAAAAAAAAAAAA","site":"shop","kind":"nginx","version":"1.0","serial":1,"behind":true,"connected":true,"seen":"`) || !strings.Contains(a.body, `"counts":{"passed":7}`) {
 		t.Errorf("connectors %s", a.body)
+	}
+	if all := s.get("/v1/connectors").want(http.StatusOK); all.body != a.body {
+		t.Errorf("all connectors %s", all.body)
 	}
 	if a := s.get("/v1/sites").want(http.StatusOK); !strings.Contains(a.body, `"connectors":1,"behind":1}`) {
 		t.Errorf("sites %s", a.body)

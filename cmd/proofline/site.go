@@ -201,13 +201,17 @@ trust.`,
 
 func (o *organizer) siteConnectorsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "connectors NAME",
-		Short:   "List the connectors of the last day that go by the rules of a site",
-		Example: "  proofline site connectors shop\n  proofline site connectors shop --json",
-		Args:    cobra.ExactArgs(1),
+		Use:     "connectors [NAME]",
+		Short:   "List the connectors of the last day, or those that go by the rules of a site",
+		Example: "  proofline site connectors\n  proofline site connectors shop --json",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: runs(func(c *cobra.Command, args []string) error {
+			path := "/v1/connectors"
+			if len(args) > 0 {
+				path = sitePath(args[0], "/connectors")
+			}
 			var list struct{ Connectors []api.Connector }
-			raw, err := o.ask(c, http.MethodGet, sitePath(args[0], "/connectors"), nil, &list)
+			raw, err := o.ask(c, http.MethodGet, path, nil, &list)
 			if err != nil {
 				return err
 			}
@@ -220,16 +224,19 @@ func (o *organizer) printConnectors(list []api.Connector) error {
 	if len(list) == 0 {
 		return o.printf("no connector has reported in the last day: each needs a token, made with proofline token create NAME --scope connect\n")
 	}
-	rows := [][]string{{"NODE", "KIND", "VERSION", "RULES", "HEARD OF"}}
+	rows := [][]string{{"NODE", "SITE", "KIND", "VERSION", "RULES", "HEARD OF"}}
 	for _, n := range list {
-		rules, seen := serialWords(n.Serial), n.Seen.Local().Format(time.DateTime)
+		name, rules, seen := n.Site, serialWords(n.Serial), n.Seen.Local().Format(time.DateTime)
+		if name == "" {
+			name, rules = "-", "its own"
+		}
 		if n.Behind {
 			rules += ", behind"
 		}
 		if !n.Connected {
 			seen += ", not since"
 		}
-		rows = append(rows, []string{n.Node, n.Kind, n.Version, rules, seen})
+		rows = append(rows, []string{n.Node, name, n.Kind, n.Version, rules, seen})
 	}
 	return o.printTable(rows...)
 }

@@ -106,21 +106,30 @@ func (s *Sites) Connectors(ctx context.Context, by account.Actor, name string) (
 	if !by.May(account.Read) {
 		return nil, account.ErrForbidden
 	}
-	var serial uint64
 	if name != "" {
-		site, err := s.site(ctx, by.Org, name)
-		if err != nil {
+		if _, err := s.site(ctx, by.Org, name); err != nil {
 			return nil, err
 		}
-		serial = site.Serial
 	}
-	stored, err := s.Store.Connectors(ctx, by.Org, name, connectedFor)
+	return asConnectors(s.Store.Connectors(ctx, by.Org, name, connectedFor))
+}
+
+// AllConnectors returns those of the actor's organization, whatever rules they
+// go by.
+func (s *Sites) AllConnectors(ctx context.Context, by account.Actor) ([]Connector, error) {
+	if !by.May(account.Read) {
+		return nil, account.ErrForbidden
+	}
+	return asConnectors(s.Store.AllConnectors(ctx, by.Org, connectedFor))
+}
+
+func asConnectors(stored []pgsite.Connector, err error) ([]Connector, error) {
 	if err != nil {
 		return nil, err
 	}
 	list := make([]Connector, len(stored))
 	for i, c := range stored {
-		list[i] = Connector{Node{c.Node, c.Site, c.Serial, c.Kind, c.Version, c.Counts}, c.Seen, c.IsRecent, c.Serial < serial}
+		list[i] = Connector{Node{c.Node, c.Site, c.Serial, c.Kind, c.Version, c.Counts}, c.Seen, c.IsRecent, c.IsBehind}
 	}
 	return list, nil
 }

@@ -70,6 +70,15 @@ func TestConnectors(t *testing.T) {
 	if len(list(another, "shop")) != 0 {
 		t.Error("another organization sees them")
 	}
+	if all, err := s.AllConnectors(t.Context(), viewer); err != nil || len(all) != 3 || all[0].ID != nodeID(3) || all[0].IsBehind {
+		t.Errorf("all connectors %+v, %v", all, err)
+	}
+	if all, err := s.AllConnectors(t.Context(), another); err != nil || len(all) != 0 {
+		t.Errorf("another organization sees %+v, %v", all, err)
+	}
+	if _, err := s.AllConnectors(t.Context(), connector); !errors.Is(err, account.ErrForbidden) {
+		t.Errorf("a connector sees others: %v", err)
+	}
 
 	// New rules: one follows at once, the other is behind.
 	if _, err := s.Update(t.Context(), owner, "shop", 0, []byte(`{"version": 1}`)); err != nil {

@@ -43,20 +43,21 @@ type document struct {
 	text string
 }
 
-// parse reads a document as connectors do. The error is a *[room.InvalidError].
+// parse reads a document as connectors do: as it was written, for what is kept
+// would pass with a tab in a text. The error is a *[room.InvalidError].
 func parse(text []byte) (document, error) {
-	switch kept := normal(text); {
-	case len(kept) > maxDocument:
+	kept := normal(text)
+	if len(kept) > maxDocument || len(text) > rules.MaxSize {
 		return document{}, invalid("rules", "must be at most %d bytes", maxDocument)
-	case !utf8.ValidString(kept):
-		return document{}, invalid("rules", "must be UTF-8")
-	default:
-		read, err := rules.Parse([]byte(kept))
-		if err != nil {
-			return document{}, asInvalid(err)
-		}
-		return document{read, kept}, nil
 	}
+	if !utf8.Valid(text) {
+		return document{}, invalid("rules", "must be UTF-8")
+	}
+	read, err := rules.Parse(text)
+	if err != nil {
+		return document{}, asInvalid(err)
+	}
+	return document{read, kept}, nil
 }
 
 // asInvalid says what is wrong with a document as this server says it.
@@ -127,8 +128,12 @@ func (s *Sites) Check(ctx context.Context, by account.Actor, name string, docume
 	return Check(document, urls, at)
 }
 
-// MaxURLs is how many are checked at once.
-const MaxURLs = 100
+// Bounds of what is checked at once.
+const (
+	MaxURLs     = 100
+	maxURL      = 2000   // bytes
+	maxMatching = 10_000 // rules times URLs: about a second of work at worst
+)
 
 // Check is [Sites.Check] of a document that is of no site yet. The error is a
 // *[room.InvalidError].
@@ -137,14 +142,14 @@ func Check(document []byte, urls []string, at time.Time) ([]rules.Finding, error
 	if err != nil {
 		return nil, err
 	}
-	if len(urls) == 0 || len(urls) > MaxURLs {
-		return nil, invalid("urls", "must be 1 to %d", MaxURLs)
+	if most := min(MaxURLs, maxMatching/max(1, len(d.Site.Rules))); len(urls) == 0 || len(urls) > most {
+		return nil, invalid("urls", "must be 1 to %d, for so many rules", most)
 	}
 	var list []rules.Finding
 	for i, one := range urls {
 		found, err := rules.Check(d.Site, []string{one}, at)
-		if err != nil {
-			return nil, invalid(fmt.Sprintf("urls[%d]", i), "must be a URL that begins with https:// or http://")
+		if err != nil || len(one) > maxURL {
+			return nil, invalid(fmt.Sprintf("urls[%d]", i), "must be a URL that begins with https:// or http://, of at most %d bytes", maxURL)
 		}
 		list = append(list, found...)
 	}

@@ -2,6 +2,8 @@ package site_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +29,7 @@ func TestRefused(t *testing.T) {
 		{"not UTF-8", `{"version": 1, "hosts": ["` + "\xff" + `"]}`, "rules", "must be UTF-8"},
 		{"another version", `{"version": 2}`, "version", "must be 1"},
 		{"a misspelled rule", strings.Replace(rulesFor(saleURL), "queue sale", "queue sal", 1), "rules[0].action", ""},
-		{"a tab in a text", "{\"version\": 1, \"hosts\": [\"a\tb\"]}", "hosts[0]", "must be a host name"},
+		{"a tab in a text", "{\"version\": 1, \"hosts\": [\"a\tb\"]}", "rules", "must be a JSON object"},
 		{"too large", `{"version": 1, "hosts": ["` + strings.Repeat("a", 999_000) + `"]}`, "rules", "must be at most 999000 bytes"},
 		{"no room", rulesFor("https://queue.example.com/r/nothing"), "rooms.sale.url", "must be the URL of a room of this organization"},
 		{"another's room", rulesFor("https://queue.example.com/r/theirs"), "rooms.sale.url", "must be the URL of a room of this organization"},
@@ -122,9 +124,21 @@ func TestCheck(t *testing.T) {
 	refused(t, err, "version", "must be 1")
 	_, err = s.Check(t.Context(), viewer, "shop", nil, append(urls, "shop.example.com"), when)
 	refused(t, err, "urls[3]", "must be a URL")
+	_, err = s.Check(t.Context(), viewer, "shop", nil, []string{"https://shop.example.com/" + strings.Repeat("a", 2000)}, when)
+	refused(t, err, "urls[0]", "of at most 2000 bytes")
 	for _, list := range [][]string{nil, make([]string, site.MaxURLs+1)} {
 		_, err = s.Check(t.Context(), viewer, "shop", nil, list, when)
 		refused(t, err, "urls", "must be 1 to 100")
+	}
+	many := make([]string, 1000)
+	for i := range many {
+		many[i] = fmt.Sprintf(`{"name": "%d", "action": "block"}`, i)
+	}
+	document := []byte(`{"version": 1, "rules": [` + strings.Join(many, ",") + `]}`)
+	_, err = site.Check(document, make([]string, 11), when)
+	refused(t, err, "urls", "must be 1 to 10, for so many rules")
+	if got, err := site.Check(document, slices.Repeat(urls[:1], 10), when); err != nil || len(got) != 10 || got[9].Decision.Rule != "0" {
+		t.Errorf("found %+v, %v", got, err)
 	}
 }
 

@@ -79,9 +79,10 @@ type siteHistoryJSON struct {
 	Versions []siteVersionSummary `json:"versions"`
 }
 
-// connectorJSON is a process that goes by the rules of a site.
+// connectorJSON is a process that reports.
 type connectorJSON struct {
 	Node      string            `json:"node" doc:"Random, made when the process began."`
+	Site      string            `json:"site" doc:"Whose rules it goes by; empty when they are of no site of this server."`
 	Kind      string            `json:"kind" enum:"middleware,proxy,nginx,edge"`
 	Version   string            `json:"version"`
 	Serial    uint64            `json:"serial" doc:"Of the rules that it goes by."`
@@ -96,7 +97,7 @@ type connectorList struct {
 }
 
 type siteCheckInput struct {
-	URLs  []string        `json:"urls" need:"true" doc:"As browsers show them, at most 100."`
+	URLs  []string        `json:"urls" need:"true" doc:"As browsers show them, at most 100; fewer for more than 100 rules."`
 	At    *time.Time      `json:"at" doc:"When they are opened. Default: now."`
 	Rules json.RawMessage `json:"rules" doc:"To be looked at in the place of the rules of the site."`
 }
@@ -160,9 +161,10 @@ func (a *API) siteRoutes() []route {
 			in: siteCheckInput{}, most: maxSiteBody, example: `{"urls": ["https://shop.example.com/tickets"]}`, out: siteCheckJSON{}, do: a.checkSite,
 		},
 		{
-			method: http.MethodGet, path: "sites/{site}/connectors", scope: account.Read, name: "listConnectors", tag: tag,
+			method: http.MethodGet, path: "sites/{site}/connectors", scope: account.Read, name: "listSiteConnectors", tag: tag,
 			summary: "List the connectors that go by the rules of a site, the latest heard of first", more: "Those not heard of for a day are forgotten.",
-			out: connectorList{}, do: a.listConnectors,
+			out: connectorList{},
+			do:  func(c *call) (reply, error) { return shownConnectors(a.Sites.Connectors(c, c.actor, c.param("site"))) },
 		},
 		{
 			method: http.MethodGet, path: "sites/{site}/history", scope: account.Read, name: "listSiteHistory", tag: tag,
@@ -175,6 +177,11 @@ func (a *API) siteRoutes() []route {
 		{
 			method: http.MethodPost, path: "sites/{site}/history/{serial}/restore", scope: account.Operate, name: "restoreSite", tag: tag,
 			summary: "Put rules of before back, under a new serial", out: siteJSON{}, tagged: true, matches: true, do: a.restoreSite,
+		},
+		{
+			method: http.MethodGet, path: "connectors", scope: account.Read, name: "listConnectors", tag: tag,
+			summary: "List all connectors of the organization, the latest heard of first", more: "Those not heard of for a day are forgotten.", out: connectorList{},
+			do: func(c *call) (reply, error) { return shownConnectors(a.Sites.AllConnectors(c, c.actor)) },
 		},
 		{
 			method: http.MethodGet, path: "site-key", scope: account.Read, name: "showSiteKey", tag: tag,
@@ -304,14 +311,13 @@ func (a *API) checkSite(c *call) (reply, error) {
 	return answer(out)
 }
 
-func (a *API) listConnectors(c *call) (reply, error) {
-	list, err := a.Sites.Connectors(c, c.actor, c.param("site"))
+func shownConnectors(list []site.Connector, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
 	out := connectorList{Connectors: make([]connectorJSON, len(list))}
 	for i, n := range list {
-		out.Connectors[i] = connectorJSON{n.ID, n.Kind, n.Version, n.Serial, n.IsBehind, n.IsConnected, n.Seen.UTC(), n.Counts}
+		out.Connectors[i] = connectorJSON{n.ID, n.Site, n.Kind, n.Version, n.Serial, n.IsBehind, n.IsConnected, n.Seen.UTC(), n.Counts}
 	}
 	return answer(out)
 }

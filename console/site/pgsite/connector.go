@@ -12,14 +12,16 @@ import (
 
 // Connector is a process that reports.
 type Connector struct {
-	Node     string
-	Site     string // empty: its rules are of no site
-	Serial   uint64
-	Kind     string
-	Version  string
-	Counts   map[string]uint64
-	Seen     time.Time
-	IsRecent bool // set by [Store.Connectors]
+	Node    string
+	Site    string // empty: its rules are of no site
+	Serial  uint64
+	Kind    string
+	Version string
+	Counts  map[string]uint64
+	Seen    time.Time
+	// Set by [Store.Connectors]:
+	IsRecent bool // heard of lately
+	IsBehind bool // goes by older rules than those in force
 }
 
 // Seen notes what a connector says of itself. One that says what it said less
@@ -51,12 +53,24 @@ func (s *Store) Seen(ctx context.Context, org uuid.UUID, c Connector, every time
 	return nil
 }
 
-// Connectors returns those of a site, the latest heard of first, and whether it
-// was within a time.
+// Connectors returns those of a site, the latest heard of first. Lately is within
+// a time.
 func (s *Store) Connectors(ctx context.Context, org uuid.UUID, site string, within time.Duration) ([]Connector, error) {
+	return s.connectors(ctx, org, &site, within)
+}
+
+// AllConnectors returns those of an organization, as [Store.Connectors] does.
+func (s *Store) AllConnectors(ctx context.Context, org uuid.UUID, within time.Duration) ([]Connector, error) {
+	return s.connectors(ctx, org, nil, within)
+}
+
+func (s *Store) connectors(ctx context.Context, org uuid.UUID, site *string, within time.Duration) ([]Connector, error) {
 	rows, _ := s.pool.Query(ctx, `
-		select node, site, serial, kind, version, counts, seen_at, seen_at > clock_timestamp() - $3::interval from connectors
-		where org_id = $1 and site = $2 order by seen_at desc, node`, org, site, within) // its error is that of the rows
+		select k.node, k.site, k.serial, k.kind, k.version, k.counts, k.seen_at,
+		  k.seen_at > clock_timestamp() - $3::interval, coalesce(k.serial < s.serial, false)
+		from connectors k left join sites s on s.org_id = k.org_id and s.site = k.site and s.deleted_at is null
+		where k.org_id = $1 and ($2::text is null or k.site = $2)
+		order by k.seen_at desc, k.node`, org, site, within) // its error is that of the rows
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Connector])
 	if err != nil {
 		return nil, fmt.Errorf("list connectors: %w", err)

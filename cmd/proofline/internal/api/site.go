@@ -40,6 +40,7 @@ type SiteVersion struct {
 // Connector is a process that goes by the rules of a site.
 type Connector struct {
 	Node      string    `json:"node"`
+	Site      string    `json:"site"` // empty: its rules are of none
 	Kind      string    `json:"kind"`
 	Version   string    `json:"version"`
 	Serial    uint64    `json:"serial"`
