@@ -142,11 +142,7 @@ func newID() string {
 func Run(t *testing.T, room *Room, addr string, cases []Case) {
 	t.Helper()
 	used := room.pass(room.private)
-	first := exchange(t, addr, Case{Method: http.MethodGet, Target: "/tickets?proofline_pass=" + used, Header: []string{"Accept: text/html"}})
-	if len(first.cookies) != 1 {
-		t.Fatalf("nobody enters: status %d, header %v", first.status, first.header)
-	}
-	cookie := first.cookies[0].Name + "=" + first.cookies[0].Value
+	cookie := enter(t, addr, used)
 	_, foreign, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -168,6 +164,22 @@ func Run(t *testing.T, room *Room, addr string, cases []Case) {
 			c.check(t, room, exchange(t, addr, c))
 		})
 	}
+}
+
+// Enter comes to a connector with a fresh pass, and returns the cookie of the
+// session as NAME=VALUE.
+func (r *Room) Enter(t testing.TB, addr string) string {
+	t.Helper()
+	return enter(t, addr, r.pass(r.private))
+}
+
+func enter(t testing.TB, addr, pass string) string {
+	t.Helper()
+	first := exchange(t, addr, Case{Method: http.MethodGet, Target: "/tickets?proofline_pass=" + pass, Header: []string{"Accept: text/html"}})
+	if len(first.cookies) != 1 {
+		t.Fatalf("nobody enters: status %d, header %v", first.status, first.header)
+	}
+	return first.cookies[0].Name + "=" + first.cookies[0].Value
 }
 
 // check compares an answer with what is wanted.
@@ -220,7 +232,7 @@ type reply struct {
 }
 
 // exchange sends a request as it is: no client would send all of them.
-func exchange(t *testing.T, addr string, c Case) reply {
+func exchange(t testing.TB, addr string, c Case) reply {
 	t.Helper()
 	var d net.Dialer
 	conn, err := d.DialContext(t.Context(), "tcp", addr)
