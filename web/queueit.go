@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -70,9 +71,16 @@ func (s *Server) queueItRoutes() {
 		}
 		return s.followToLine(c, l)
 	}
-	for _, path := range []string{"/inqueue", "/inqueue.aspx", "/error/*"} {
+	for _, path := range []string{"/inqueue", "/inqueue.aspx"} {
 		s.echo.Match(read, path, bounded(join))
 	}
+	s.echo.Match(read, "/error/*", bounded(func(c echo.Context) error {
+		err := join(c)
+		if err == nil {
+			s.noteRefusal(strings.Trim(c.Param("*"), "/"), c.QueryParam("e"))
+		}
+		return err
+	}))
 	s.echo.Match(read, "/cancel/*", bounded(func(c echo.Context) error {
 		l, ok := parseQueueItCancel(c.Param("*"), c.QueryParams())
 		if !ok {
@@ -121,6 +129,18 @@ func (s *Server) followToLine(c echo.Context, l queueItLink) error {
 		location += "?" + query.Encode()
 	}
 	return c.Redirect(http.StatusSeeOther, location)
+}
+
+// refusals are the codes by which a site says why it refuses a token.
+var refusals = map[string]bool{"hash": true, "eventid": true, "timestamp": true, "ip": true, "qidlimit": true, "connector/sessionstate": true}
+
+// noteRefusal logs that a site refuses what its visitors came back with, once a
+// minute: anybody can make such a link.
+func (s *Server) noteRefusal(code, event string) {
+	now, last := time.Now().UnixNano(), s.refusal.Load()
+	if refusals[code] && now-last >= int64(time.Minute) && s.refusal.CompareAndSwap(last, now) {
+		s.log.Warn("a site refuses a queueittoken", "room", event, "code", code)
+	}
 }
 
 // followFromLine leads on to where the visitor wants to go after a visit, if

@@ -3,10 +3,15 @@ package web
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -206,6 +211,96 @@ func TestQueueItTenants(t *testing.T) {
 	s.ServeHTTP(w, q)
 	if w.Code != http.StatusNotFound {
 		t.Errorf("under another's host: %d to %q", w.Code, w.Header().Get("Location"))
+	}
+}
+
+// TestQueueItRefusals warns of a site that refuses tokens, and is not flooded.
+func TestQueueItRefusals(t *testing.T) {
+	t.Parallel()
+	var written safeBuffer
+	s := newSite(t, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&written, nil)) })
+	s.create(`{"slug":"sale","windows":[{"length":"1h"}]}`)
+	for _, path := range []string{"/error/nonsense/?c=x&e=sale", "/error/hash/?c=x&e=sale", "/error/hash/?c=x&e=sale", "/error/eventid/?c=x&e=sale"} {
+		s.get(path).follows()
+	}
+	if got := written.String(); strings.Count(got, "refuses") != 1 || !strings.Contains(got, "room=sale code=hash") {
+		t.Errorf("log %s", got)
+	}
+}
+
+// TestQueueItBoth: a site that has our connector in front of the old one takes
+// the pass out of the address, and leaves the token to the other.
+func TestQueueItBoth(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	shop, certificate := newShop(t, s, "both")
+	s.create(`{"slug":"both","windows":[{"length":"200ms"}],"outflow":{"per_minute":6000},"targets":["` + shop + `/"]}`)
+	s.do("PUT", "/v1/rooms/both/queue-it", `{"customer_id":"cust","secret_key":"`+queueItKey+`","with_pass":true}`).want(http.StatusOK)
+	v := newVisitor("both")
+	s.post("/r/both/join", v.joinBody()).want(http.StatusCreated)
+	var p passJSON
+	eventually(t, "the visitor is in", func() bool {
+		a := s.post("/r/both/tickets/"+v.ticket+"/claim", `{"secret":"`+v.secret+`","to":"`+shop+`/api/cart?n=1"}`)
+		if a.status == http.StatusOK {
+			p = decode[passJSON](a)
+		}
+		return a.status == http.StatusOK
+	})
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM([]byte(readDoc(t, certificate)))
+	visitor := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}, CheckRedirect: client.CheckRedirect}
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, *p.Location, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := visitor.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Body.Close()
+	to, err := r.Location()
+	if err != nil || len(r.Cookies()) != 1 || to.Path != "/api/cart" || to.Query().Has("proofline_pass") || to.Query().Get("n") != "1" {
+		t.Fatalf("led to %v with %v, %v", to, r.Cookies(), err)
+	}
+	knownUser(t, to.Query().Get("queueittoken"), "both", time.Now())
+}
+
+// TestQueueItExamples runs the commands of QUEUE-IT.md, which use those that
+// API.md begins with.
+func TestQueueItExamples(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{"sh", "curl", "openssl"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(program, "is not on this machine")
+		}
+	}
+	s := newSite(t)
+	s.create(`{"slug":"sale","windows":[{"length":"1h"}]}`)
+	r, err := s.rooms.Get(t.Context(), "sale")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shell := func(commands string) (printed string) {
+		t.Helper()
+		run := exec.CommandContext(t.Context(), "sh", "-euc", `ask() { curl -sS --fail-with-body -H "Authorization: Bearer $PROOFLINE_TOKEN" "$@"; }; `+commands)
+		run.Env = append(os.Environ(), "PROOFLINE_SERVER="+s.url, "PROOFLINE_TOKEN="+token)
+		out, err := run.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", commands, err, out)
+		}
+		return string(out)
+	}
+	examples := regexp.MustCompile("(?s)```sh\n(.*?)```\n(?:\n```json\n(.*?)```\n)?").FindAllStringSubmatch(readDoc(t, "QUEUE-IT.md"), -1)
+	if len(examples) != 3 {
+		t.Fatalf("%d examples", len(examples))
+	}
+	contains(t, examples[1][1], shell(examples[0][1]+examples[1][1]), examples[1][2])
+	if q, ok := r.QueueIt(); !ok || q.CustomerID != "arena" {
+		t.Errorf("set to %+v, %t", q, ok)
+	}
+	shell(examples[2][1])
+	if _, ok := r.QueueIt(); ok {
+		t.Error("not cleared")
 	}
 }
 

@@ -112,6 +112,7 @@ type Server struct {
 	looks     stylesheets
 	deadlines deadlines
 
+	refusal    atomic.Int64 // Unix time in nanoseconds of the latest note of a site's refusal
 	maxStreams int
 	streams    atomic.Int64  // open
 	closing    chan struct{} // closed when the server stops

@@ -1,0 +1,81 @@
+package web
+
+import (
+	"net/http"
+	"testing"
+)
+
+// TestClaimSaysWhere: a claim by a program says where to go with the pass, and
+// leads nowhere that the room does not allow.
+func TestClaimSaysWhere(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"where","windows":[{"length":"300ms"}],"outflow":{"per_minute":6000},"targets":["https://shop.example.com/a?from=line","https://api.example.com/v2/"]}`)
+	s.create(`{"slug":"nowhere","windows":[{"length":"300ms"}],"outflow":{"per_minute":6000}}`)
+	v, w := newVisitor("where"), newVisitor("nowhere")
+	s.post("/r/where/join", v.joinBody()).want(http.StatusCreated)
+	s.post("/r/nowhere/join", w.joinBody()).want(http.StatusCreated)
+	claim := "/r/where/tickets/" + v.ticket + "/claim"
+	with := func(to string) string { return `{"to":"` + to + `","secret":"` + v.secret + `"}` }
+	bad := []string{"https://evil.example/", "https://shop.example.com.evil.example/a", "https://api.example.com/v2/../v1", "//api.example.com/v2/", "javascript:alert(1)", "https://api.example.com@evil.example/v2/"}
+	for _, to := range bad { // before it is called, too: nothing is claimed
+		if p := s.post(claim, with(to)).problem(http.StatusBadRequest, "invalid"); len(p.Errors) != 1 || p.Errors[0].Field != "to" {
+			t.Errorf("to %s: %+v", to, p)
+		}
+	}
+	eventually(t, "both are called", func() bool {
+		return s.post(claim, v.claimBody()).status == http.StatusOK && s.post("/r/nowhere/tickets/"+w.ticket+"/claim", w.claimBody()).status == http.StatusOK
+	})
+	for _, to := range bad {
+		s.post(claim, with(to)).problem(http.StatusBadRequest, "invalid")
+	}
+	for body, want := range map[string]string{
+		v.claimBody():                           "https://shop.example.com/a?from=line&proofline_pass=",
+		with(""):                                "https://shop.example.com/a?from=line&proofline_pass=",
+		with("https://api.example.com/v2/cart"): "https://api.example.com/v2/cart?proofline_pass=",
+		with("https://shop.example.com/a?proofline_pass=x&b=1"): "https://shop.example.com/a?b=1&proofline_pass=",
+	} {
+		p := decode[passJSON](s.post(claim, body).want(http.StatusOK))
+		if p.Location == nil || *p.Location != want+p.Pass {
+			t.Errorf("%s: %v", body, p.Location)
+		}
+	}
+	if p := decode[passJSON](s.post("/r/nowhere/tickets/"+w.ticket+"/claim", w.claimBody()).want(http.StatusOK)); p.Location != nil || p.Pass == "" {
+		t.Errorf("without targets: %+v", p)
+	}
+}
+
+// TestGiveUp gives places up by program, from any origin, and by nobody else.
+func TestGiveUp(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	v := s.open("given")
+	leave := "/r/given/tickets/" + v.ticket + "/leave"
+	s.post(leave, newVisitor("given").claimBody()).problem(http.StatusForbidden, "wrong-secret")
+	s.post(leave, `{"secret":"x"}`).problem(http.StatusBadRequest, "invalid")
+	s.post(leave, `{}`).problem(http.StatusBadRequest, "invalid")
+	s.post(leave, v.claimBody(), "Content-Type: text/plain").problem(http.StatusUnsupportedMediaType, "media-type")
+	s.get(leave).problem(http.StatusMethodNotAllowed, "")
+	stranger := newVisitor("given")
+	s.post("/r/given/tickets/"+stranger.ticket+"/leave", stranger.claimBody()).problem(http.StatusNotFound, "unknown-ticket")
+	s.post("/r/given/tickets/x/leave", v.claimBody()).problem(http.StatusBadRequest, "invalid")
+	if size := s.entries("given"); size != 2 {
+		t.Errorf("%d entries, want 2", size)
+	}
+	for range 2 { // again is no error
+		a := s.post(leave, v.claimBody(), "Origin: capacitor://localhost", "Sec-Fetch-Site: cross-site").want(http.StatusOK)
+		if got := decode[ticketJSON](a); got.Status != "skipped" || got.Reason != "left" || got.Ticket != v.ticket {
+			t.Errorf("left: %+v", got)
+		}
+		if a.header.Get("Access-Control-Allow-Origin") != "*" || a.header.Get("Cache-Control") != "no-store" || len(a.header["Set-Cookie"]) > 0 {
+			t.Errorf("header %v", a.header)
+		}
+	}
+	s.create(`{"slug":"went","windows":[{"length":"200ms"}],"outflow":{"per_minute":6000}}`)
+	w := newVisitor("went")
+	s.post("/r/went/join", w.joinBody()).want(http.StatusCreated)
+	eventually(t, "the visitor is in", func() bool {
+		return s.post("/r/went/tickets/"+w.ticket+"/claim", w.claimBody()).status == http.StatusOK
+	})
+	s.post("/r/went/tickets/"+w.ticket+"/leave", w.claimBody()).problem(http.StatusGone, "settled")
+}
