@@ -142,7 +142,8 @@ func New(o Options) (*Connector, error) {
 // once it is known or nobody tells: else the first would be led to a line that
 // is not needed.
 func (c *Connector) begin(ctx context.Context) {
-	if c.hasGate() {
+	hasReported := c.hasGate()
+	if hasReported {
 		if _, err := c.sendReport(ctx, 0); err != nil {
 			c.options.Log.Error("the first report is not answered", "err", err)
 		}
@@ -150,7 +151,7 @@ func (c *Connector) begin(ctx context.Context) {
 	c.done.Go(func() { c.probe(ctx) })
 	c.done.Go(func() { c.deliver(ctx) })
 	if c.options.Token != "" {
-		c.done.Go(func() { c.reports(ctx) })
+		c.done.Go(func() { c.reports(ctx, hasReported) })
 	}
 	if c.loading != nil {
 		c.done.Go(func() { c.loading.run(ctx, c) })
@@ -234,16 +235,15 @@ func (c *Connector) use(site *rules.Site, serial uint64) error {
 		}
 		next.doors[name], next.byURL[r.URL] = d, d
 	}
-	c.leave(c.current.Swap(next), next)
-	ring(c.wake)
+	if old := c.current.Swap(next); old != nil {
+		c.leave(old, next)
+		ring(c.wake)
+	}
 	return nil
 }
 
 // leave ends what goes on with rooms that the rules do not name any more.
 func (c *Connector) leave(old, next *state) {
-	if old == nil {
-		return
-	}
 	for _, l := range old.links {
 		if !slices.Contains(next.links, l) {
 			l.mu.Lock()

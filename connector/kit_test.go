@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/base64"
@@ -35,10 +36,12 @@ type queue struct {
 	heard    []string       // paths of POSTs, those of batches as if they came alone
 	clients  []string       // what the POSTs say of clients
 	batches  int
-	status   int           // of answers to POSTs; 0: as it should be
-	isDown   atomic.Bool   // 503 to everything
-	isLost   atomic.Bool   // the next answer to a redemption is lost
-	life     time.Duration // of sessions
+	reports  []report                                   // that were heard
+	reply    func(said *report) (status int, re *reply) // to reports; nil: 404
+	status   int                                        // of answers to POSTs; 0: as it should be
+	isDown   atomic.Bool                                // 503 to everything
+	isLost   atomic.Bool                                // the next answer to a redemption is lost
+	life     time.Duration                              // of sessions
 	clock    *clock
 	fetched  atomic.Int64 // how often the keys
 }
@@ -70,6 +73,7 @@ func newQueue(t testing.TB, k *clock) *queue {
 		}}})
 	})
 	mux.HandleFunc("POST /r/sale/", q.post)
+	mux.HandleFunc("POST /v1/connectors/report", q.report)
 	q.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if q.isDown.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -114,6 +118,30 @@ func (q *queue) post(w http.ResponseWriter, r *http.Request) {
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"pass_id": strings.TrimPrefix(id, "/passes/"), "ends": first.at.Add(q.life), "ends_at_most": first.at.Add(4 * q.life)})
 	}
+}
+
+// report takes what the connector says of itself.
+func (q *queue) report(w http.ResponseWriter, r *http.Request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	text, err := io.ReadAll(r.Body)
+	if err != nil || len(text) > 1<<20 || r.Header.Get("Authorization") != "Bearer "+testToken {
+		q.Errorf("a report of %d bytes, %v, %v", len(text), err, r.Header)
+	}
+	var said report
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&said); err != nil {
+		q.Errorf("report: %v", err)
+	}
+	q.reports = append(q.reports, said)
+	if q.reply == nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	status, re := q.reply(&said)
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(re)
 }
 
 // batch takes what the connector tells of sessions. It is heard one by one.
@@ -221,13 +249,21 @@ type shop struct {
 	answer  func(http.ResponseWriter, *http.Request)
 }
 
+const testToken = "the-token-of-the-organization"
+
 var testKey = []byte("0123456789abcdef0123456789abcdef")
 
 // newShop protects /tickets, with other members of the room if wanted.
 func newShop(t testing.TB, members string, change ...func(*Options)) *shop {
 	t.Helper()
 	k := newClock()
-	q := newQueue(t, k)
+	return newShopAt(t, newQueue(t, k), members, change...)
+}
+
+// newShopAt is newShop for a room that is there.
+func newShopAt(t testing.TB, q *queue, members string, change ...func(*Options)) *shop {
+	t.Helper()
+	k := q.clock
 	s := &shop{TB: t, clock: k, queue: q}
 	text := fmt.Sprintf(`{"version":1,"rooms":{"sale":{"url":%q%s}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"},{"name":"secret","when":{"path":{"prefix":"/secret"}},"action":"block"}]}`, q.url(), members)
 	site, err := rules.Parse([]byte(text))

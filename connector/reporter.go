@@ -18,6 +18,7 @@ const (
 	reportSoon  = time.Second      // while a room is in mode safety-net
 	reportIdle  = 10 * time.Second // else
 	maxReported = 30_000           // ids in a report, which thereby has less than 1 MiB
+	maxRooms    = 100              // in a report
 )
 
 // report is what a connector says of itself: see rules/FORMAT.md.
@@ -73,10 +74,13 @@ type roomReply struct {
 var errReport = errors.New("the server does not take reports")
 
 // reports tells the server of this connector until ctx ends, and then of what
-// is left.
-func (c *Connector) reports(ctx context.Context) {
+// is left. hasReported: it was told a moment ago.
+func (c *Connector) reports(ctx context.Context, hasReported bool) {
 	var before error
-	for turn := 0; ; turn++ {
+	if hasReported {
+		c.pause(ctx, c.reportWait())
+	}
+	for turn := 1; ; turn++ {
 		isLast := ctx.Err() != nil
 		more, err := c.sendReport(ctx, turn)
 		switch {
@@ -91,15 +95,18 @@ func (c *Connector) reports(ctx context.Context) {
 		if isLast && (!more || err != nil) {
 			return
 		}
-		wait := c.reportWait()
-		if more {
-			wait = 0
+		if !more {
+			c.pause(ctx, c.reportWait())
 		}
-		select {
-		case <-ctx.Done():
-		case <-c.wake:
-		case <-time.After(wait):
-		}
+	}
+}
+
+// pause waits until it is time for the next report.
+func (c *Connector) pause(ctx context.Context, wait time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-c.wake:
+	case <-time.After(wait):
 	}
 }
 
@@ -234,6 +241,9 @@ func (c *Connector) newReport(turn int) *report {
 		s.Rooms = append(s.Rooms, r)
 	}
 	for room, list := range past {
+		if len(s.Rooms) >= maxRooms {
+			break
+		}
 		s.Rooms = append(s.Rooms, roomReport{Room: room, Mode: rules.Off, Unguarded: openingsOf(list)})
 	}
 	return s

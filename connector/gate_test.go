@@ -1,0 +1,526 @@
+package connector
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/proofline/proofline/connector/rules"
+)
+
+// netted is a room in mode safety-net: what it says is what a test wants.
+type netted struct {
+	*queue
+	said *roomReply // to reports; nil: 500
+}
+
+func newNetted(t testing.TB) *netted {
+	t.Helper()
+	n := &netted{queue: newQueue(t, newClock())}
+	n.reply = func(said *report) (int, *reply) {
+		if n.said == nil {
+			return http.StatusInternalServerError, nil
+		}
+		re := &reply{}
+		for _, r := range said.Rooms {
+			answer := *n.said
+			answer.Room = r.Room
+			for _, o := range r.Unguarded {
+				answer.Recorded = append(answer.Recorded, o.ID)
+			}
+			re.Rooms = append(re.Rooms, answer)
+		}
+		return http.StatusOK, re
+	}
+	return n
+}
+
+// says has the server answer so from now on.
+func (n *netted) says(gate string, share int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.said = &roomReply{Gate: gate, Share: share, PerMinute: 600, MaxActive: 100, Nodes: 2, SessionMS: 600_000}
+}
+
+func (n *netted) fails() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.said = nil
+}
+
+// latest returns what the last report says of the room.
+func (n *netted) latest() roomReport {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.reports[len(n.reports)-1].Rooms[0]
+}
+
+// shop returns a node in front of the site.
+func (n *netted) shop(members string, change ...func(*Options)) *shop {
+	n.Helper()
+	reports := func(o *Options) { o.Server, o.Token = n.URL, testToken }
+	return newShopAt(n.TB, n.queue, `,"mode":"safety-net"`+members, append([]func(*Options){reports}, change...)...)
+}
+
+// report reports now.
+func (s *shop) report() {
+	s.Helper()
+	if _, err := s.sendReport(s.Context(), 1); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// free asks for a page, and fails unless a free session begins, whose cookie
+// it returns as a header.
+func (s *shop) free(what string, headers ...string) string {
+	s.Helper()
+	r := s.get("/tickets", headers...)
+	s.isThrough(what, r)
+	if len(r.Cookies()) != 1 {
+		s.Fatalf("%s: cookies %v", what, r.Cookies())
+	}
+	return "Cookie: " + r.Cookies()[0].Name + "=" + r.Cookies()[0].Value
+}
+
+func TestOpenGate(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateOpen, 3)
+	s := n.shop("")
+	r := s.get("/tickets?a=1", "X-Proofline-Ticket: forged", "X-Proofline-Room: forged")
+	got := s.isThrough("first request", r)
+	if v, ok := VisitorOf(got.Context()); !ok || v != (Visitor{Room: "sale"}) || got.Header[TicketHeader] != nil || got.Header.Get(RoomHeader) != "sale" || got.URL.RawQuery != "a=1" {
+		t.Errorf("the site got %+v, %v", v, got.Header)
+	}
+	raw := r.Header.Get("Set-Cookie")
+	if !strings.HasPrefix(raw, "__Host-proofline-pass.sale=") || !strings.HasSuffix(raw, "; Path=/; HttpOnly; Secure; SameSite=Lax") {
+		t.Errorf("cookie %q", raw)
+	}
+	cookie := "Cookie: " + r.Cookies()[0].Name + "=" + r.Cookies()[0].Value
+	for range 10 {
+		r := s.get("/tickets", cookie)
+		if v, _ := VisitorOf(s.isThrough("with the cookie", r).Context()); v.Room != "sale" || len(r.Cookies()) != 0 {
+			t.Errorf("visitor %+v, cookies %v", v, r.Cookies())
+		}
+	}
+	r = s.send("POST", "/tickets", "Sec-Fetch-Mode: cors")
+	if s.isThrough("a script", r); len(r.Cookies()) != 1 {
+		t.Errorf("a script: cookies %v", r.Cookies())
+	}
+	s.free("third")
+	s.isQueued("fourth", s.get("/tickets"))
+	s.isQueued("fifth", s.send("POST", "/tickets"))
+	s.isThrough("with the cookie still", s.get("/tickets", cookie))
+	s.report()
+	if said := n.latest(); len(said.Started) != 3 || said.Turned != 2 || said.Mode != rules.SafetyNet || len(said.Active)+len(said.Ended) != 0 || said.Room != s.queue.url() {
+		t.Errorf("reported %+v", said)
+	}
+	s.free("with the new share")
+	n.says(GateShut, 0)
+	s.report()
+	if said := n.latest(); len(said.Started) != 1 || said.Turned != 0 {
+		t.Errorf("reported %+v", said)
+	}
+	s.isQueued("shut", s.get("/tickets"))
+	s.isThrough("shut, with the cookie", s.get("/tickets", cookie))
+	pass := s.enter(s.queue.pass())
+	if v, _ := VisitorOf(s.isThrough("with a pass", s.get("/tickets", pass)).Context()); len(v.Ticket) != 36 {
+		t.Errorf("visitor %+v", v)
+	}
+	if n := s.Stats(); n.Started != 4 || n.Turned != 2 || n.Queued != 3 || n.Passed != 13 || n.Redeemed != 1 {
+		t.Errorf("counts %+v", n)
+	}
+	want := RoomStats{Gate: GateShut, Heard: s.clock.now(), Free: 4, Started: 4, Turned: 2}
+	if diff := cmp.Diff(want, s.Stats().Rooms["sale"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPassAtOpenGate has passes count while the gate is open, too.
+func TestPassAtOpenGate(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateOpen, 1)
+	s := n.shop("")
+	cookie := s.enter(s.queue.pass())
+	if v, _ := VisitorOf(s.isThrough("with a pass", s.get("/tickets", cookie)).Context()); len(v.Ticket) != 36 {
+		t.Errorf("visitor %+v", v)
+	}
+	s.free("and a free one")
+	s.isQueued("no more", s.get("/tickets?proofline_pass=forged"))
+	n.says(GateOpen, 5)
+	s.report()
+	r := s.get("/tickets?proofline_pass=forged")
+	if got := s.isThrough("a forged pass, but an open gate", r); got.URL.RawQuery != "" || len(r.Cookies()) != 1 {
+		t.Errorf("site got %v", got.URL)
+	}
+}
+
+// TestFreeSliding follows a free session to its end.
+func TestFreeSliding(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateOpen, 9)
+	s := n.shop("")
+	cookie := s.free("begins")
+	n.says(GateShut, 0)
+	s.report()
+	id := ""
+	for i := range 5 { // 40 minutes altogether, 10 at a time
+		s.clock.pass(9 * time.Minute)
+		r := s.get("/tickets", cookie)
+		if i == 4 {
+			s.isQueued("after 45 minutes", r)
+			break
+		}
+		if s.isThrough("sliding", r); len(r.Cookies()) != 1 {
+			t.Fatalf("after %d times 9 minutes: no new cookie", i+1)
+		}
+		cookie = "Cookie: " + r.Cookies()[0].Name + "=" + r.Cookies()[0].Value
+		s.isThrough("again", s.get("/tickets", cookie))
+		s.report()
+		said := n.latest()
+		if len(said.Active) != 1 || id != "" && said.Active[0] != id || len(said.Started)+len(said.Ended) != 0 {
+			t.Errorf("reported %+v", said)
+		}
+		id = said.Active[0]
+	}
+	if n := s.Stats(); n.Touches != 0 || len(s.queue.said()) != 0 {
+		t.Errorf("the room heard %q", s.queue.said())
+	}
+	s.report()
+	s.clock.pass(liveAgain)
+	s.report()
+	if n := s.Stats().Rooms["sale"].Free; n != 0 {
+		t.Errorf("%d go on", n)
+	}
+}
+
+// TestFreeRelease ends a free session when the site says so, at once or later.
+func TestFreeRelease(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateOpen, 9)
+	s := n.shop("")
+	cookie := s.free("begins")
+	n.says(GateShut, 9)
+	s.report()
+	s.answer = func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Proofline-Command", "release") }
+	r := s.get("/tickets", cookie)
+	if s.isThrough("release", r); len(r.Cookies()) != 1 || r.Cookies()[0].MaxAge != -1 || r.Header.Get("Proofline-Command") != "" {
+		t.Errorf("header %v", r.Header)
+	}
+	s.isQueued("after that", s.get("/tickets", cookie))
+	s.report()
+	if said := n.latest(); len(said.Ended) != 1 {
+		t.Errorf("reported %+v", said)
+	}
+	n.says(GateOpen, 9)
+	s.report()
+	if r := s.get("/tickets"); s.isThrough("released at once", r) == nil || len(r.Cookies()) != 1 || r.Cookies()[0].Value != "" {
+		t.Errorf("cookies %v", r.Cookies())
+	}
+	s.answer = func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Cache-Control", "public, max-age=60") }
+	if r := s.get("/tickets"); s.isThrough("an answer for caches", r) == nil || len(r.Cookies()) != 0 {
+		t.Errorf("cookies %v", r.Cookies())
+	}
+	s.report()
+	if said := n.latest(); len(said.Started) != 2 || !slices.Equal(said.Ended, said.Started) || s.Stats().Rooms["sale"].Free != 0 {
+		t.Errorf("reported %+v", said)
+	}
+	s.answer = func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }
+	func() {
+		defer func() { _ = recover() }()
+		s.get("/tickets")
+	}()
+	s.got = nil
+	if n := s.Stats(); n.Panics != 0 {
+		t.Errorf("the site's faults are ours: %+v", n)
+	}
+}
+
+// TestFreeElsewhere shows free sessions where they count for nothing.
+func TestFreeElsewhere(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateOpen, 9)
+	s := n.shop("")
+	cookie := s.free("begins")
+	other := n.shop("", func(o *Options) { o.Key = []byte(strings.Repeat("k", 32)) })
+	second := n.shop("")
+	n.says(GateShut, 0)
+	other.report()
+	second.report()
+	other.isQueued("at a site with another key", other.get("/tickets", cookie))
+	s.clock.pass(2 * time.Minute)
+	second.isThrough("at another node", second.get("/tickets", cookie))
+	if n := second.Stats().Rooms["sale"]; n.Free != 1 || n.Started != 0 {
+		t.Errorf("there %+v", n)
+	}
+	_, value, _ := strings.Cut(cookie, "=")
+	for i := range len(value) {
+		changed := []byte(value)
+		if changed[i] = 'A'; value[i] == 'A' {
+			changed[i] = 'B'
+		}
+		second.isQueued("changed", second.get("/tickets", "Cookie: __Host-proofline-pass.sale="+string(changed)))
+	}
+	alone := newShopAt(t, n.queue, "")
+	alone.isQueued("in mode always", alone.get("/tickets", cookie))
+	room := newNetted(t)
+	room.says(GateShut, 0)
+	foreign := room.shop("")
+	foreign.isQueued("at another room", foreign.get("/tickets", cookie))
+}
+
+// TestFreeBind ties free sessions to a network.
+func TestFreeBind(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateOpen, 1)
+	s := n.shop(`,"bind":"network"`)
+	cookie := s.free("begins")
+	s.isThrough("same network", s.get("/tickets", cookie))
+	r := httptest.NewRequest(http.MethodGet, "/tickets", nil)
+	r.RemoteAddr = "203.0.113.5:1"
+	r.Header.Set("Cookie", strings.TrimPrefix(cookie, "Cookie: "))
+	w := httptest.NewRecorder()
+	if s.handler.ServeHTTP(w, r); w.Code != http.StatusForbidden || len(s.got) > 0 {
+		t.Errorf("another network: %d", w.Code)
+	}
+}
+
+// TestOwnPart has a node go on by its part of the limits while reports are not
+// answered.
+func TestOwnPart(t *testing.T) {
+	t.Parallel()
+	begin := func(s *shop) (begun int) {
+		for range 1000 {
+			if r := s.get("/tickets"); r.StatusCode == http.StatusOK {
+				begun++
+			}
+		}
+		s.got = nil
+		return begun
+	}
+	for name, c := range map[string]struct {
+		said   roomReply
+		before int // begun with the share
+		want   int // that may begin then
+		later  int // after a minute
+	}{
+		"a part of the rate":     {roomReply{Gate: GateOpen, Share: 10, PerMinute: 61, Nodes: 3, SessionMS: 600_000}, 10, 11, 21},
+		"a part of the places":   {roomReply{Gate: GateOpen, Share: 4, PerMinute: 6000, MaxActive: 19, Nodes: 2, SessionMS: 600_000}, 4, 6, 0},
+		"places that come free":  {roomReply{Gate: GateOpen, Share: 4, PerMinute: 6000, MaxActive: 19, Nodes: 2, SessionMS: 60_000}, 4, 6, 10},
+		"less than one":          {roomReply{Gate: GateOpen, Share: 0, PerMinute: 1, MaxActive: 1, Nodes: 9, SessionMS: 60_000}, 0, 1, 1},
+		"the share is not taken": {roomReply{Gate: GateOpen, Share: 900, PerMinute: 600, Nodes: 1, SessionMS: 60_000}, 900, 0, 600},
+		"shut":                   {roomReply{Gate: GateShut, Share: 50, PerMinute: 600, Nodes: 1, SessionMS: 60_000}, 0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNetted(t)
+			n.said = &c.said
+			s := n.shop("")
+			n.fails()
+			if got := begin(s); got != c.before {
+				t.Errorf("%d begin with the share, want %d", got, c.before)
+			}
+			s.clock.pass(answerLate)
+			if got := begin(s); got != 0 {
+				t.Errorf("%d begin although the answer is fresh", got)
+			}
+			s.clock.pass(time.Second)
+			if got := begin(s); got != c.want {
+				t.Errorf("%d begin by the node's part, want %d", got, c.want)
+			}
+			s.clock.pass(61 * time.Second)
+			if got := begin(s); got != c.later {
+				t.Errorf("%d begin a minute later, want %d", got, c.later)
+			}
+			if s.Stats().Rooms["sale"].Turned != s.Stats().Turned {
+				t.Errorf("counts %+v", s.Stats())
+			}
+		})
+	}
+}
+
+// TestNeverAnswered treats the gate as shut until a report is answered.
+func TestNeverAnswered(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	s := n.shop(`,"failure":"open-after 30s"`)
+	s.isQueued("never answered", s.get("/tickets"))
+	if st := s.Stats().Rooms["sale"]; st.Gate != "" || !st.Heard.IsZero() {
+		t.Errorf("stats %+v", st)
+	}
+	s.failed()
+	if r := s.get("/tickets"); r.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("out of reach: %d", r.StatusCode)
+	}
+	s.clock.pass(31 * time.Second)
+	s.isThrough("open at last", s.failed())
+	s.queue.isDown.Store(false)
+	for what, re := range map[string]*roomReply{
+		"another gate": {Gate: "ajar", Share: 5, PerMinute: 60, Nodes: 1, SessionMS: 60_000}, "no gate": {Share: 5, PerMinute: 60, Nodes: 1, SessionMS: 60_000},
+		"no length": {Gate: GateOpen, Share: 5, PerMinute: 60, Nodes: 1}, "no rate": {Gate: GateOpen, Share: 5, Nodes: 1, SessionMS: 60_000}, "negative": {Gate: GateOpen, Share: -5, PerMinute: 60, Nodes: 1, SessionMS: 60_000},
+		"unknown": {Error: "unknown"}, "long": {Gate: GateOpen, Share: 5, PerMinute: 60, Nodes: 1, SessionMS: 1 << 60},
+	} {
+		n.mu.Lock()
+		n.said = re
+		n.mu.Unlock()
+		s.report()
+		s.enter(s.queue.pass()) // it is there
+		s.isQueued(what, s.get("/tickets"))
+	}
+	n.says(GateOpen, 1)
+	s.report()
+	s.free("answered at last")
+}
+
+// TestShareUnderWay takes off what began while a report was under way.
+func TestShareUnderWay(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateOpen, 5)
+	s := n.shop("")
+	said := s.newReport(1)
+	s.free("under way")
+	s.free("under way, too")
+	s.answered(&said.Rooms[0], &roomReply{Gate: GateOpen, Share: 3, PerMinute: 60, Nodes: 1, SessionMS: 60_000}, s.clock.now())
+	s.free("one is left")
+	s.isQueued("none is left", s.get("/tickets"))
+	n.says(GateOpen, 9)
+	s.report()
+	if said := n.latest(); len(said.Started) != 3 {
+		t.Errorf("reported %+v", said)
+	}
+}
+
+// TestLostReport says again what was not answered.
+func TestLostReport(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateOpen, 1)
+	s := n.shop("")
+	s.free("begins")
+	s.isQueued("turned", s.get("/tickets"))
+	n.fails()
+	for range 3 {
+		if _, err := s.sendReport(t.Context(), 1); err == nil {
+			t.Fatal("answered")
+		}
+	}
+	first := n.latest()
+	n.says(GateOpen, 1)
+	s.report()
+	if diff := cmp.Diff(first.Started, n.latest().Started); diff != "" || len(first.Started) != 1 || n.latest().Turned != 1 {
+		t.Errorf("reported %+v", n.latest())
+	}
+	s.report()
+	if said := n.latest(); len(said.Started) != 0 || said.Turned != 0 {
+		t.Errorf("reported again %+v", said)
+	}
+}
+
+// TestManyFree is more than fits into one report, and than is remembered.
+func TestManyFree(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateOpen, 1<<30)
+	s := n.shop("")
+	d := s.current.Load().doors["sale"]
+	for range maxNews*2 + 5 {
+		if f, _ := d.link.gate.begin(d, netip.Addr{}, s.clock.now(), false); f == nil {
+			t.Fatal("does not begin")
+		}
+	}
+	seen := map[string]bool{}
+	for i, want := range []int{maxNews, maxNews, 5} {
+		more, err := s.sendReport(t.Context(), i)
+		said := n.latest()
+		if err != nil || len(said.Started) != want || more != (i == 0) && want != maxNews {
+			t.Errorf("report %d says %d, more: %t, %v", i, len(said.Started), more, err)
+		}
+		for _, id := range said.Started {
+			seen[id] = true
+		}
+	}
+	if len(seen) != maxNews*2+5 {
+		t.Errorf("%d are reported", len(seen))
+	}
+}
+
+// TestFreeAtOnce has many visitors come at once, of whom as many begin as may.
+func TestFreeAtOnce(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateOpen, 500)
+	s := n.shop("")
+	h := s.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 200 {
+				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/tickets", nil))
+			}
+		})
+	}
+	all.Go(func() {
+		for range 20 {
+			s.Stats()
+			time.Sleep(time.Millisecond)
+		}
+	})
+	all.Wait()
+	if st := s.Stats(); st.Started != 500 || st.Turned != 1100 || st.Rooms["sale"].Free != 500 {
+		t.Errorf("counts %+v", st)
+	}
+}
+
+// TestBounded keeps memory small whatever comes.
+func TestBounded(t *testing.T) {
+	t.Parallel()
+	var g gate
+	now := newClock().now()
+	for i := range maxLive + 1000 {
+		s := &session{length: 60_000, most: 1 << 60}
+		s.pass = [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}
+		g.stay(s, now)
+		g.end(&session{pass: [16]byte{1, 1, 1, 1, byte(i)}})
+	}
+	if len(g.live) != maxLive || len(g.news.active) != maxLive || len(g.news.ended) != maxLive {
+		t.Errorf("%d go on, news %d and %d", len(g.live), len(g.news.active), len(g.news.ended))
+	}
+	start := time.Now()
+	g.sweep(now.Add(time.Hour), 0)
+	if len(g.live) != 0 || time.Since(start) > 2*time.Second {
+		t.Errorf("%d go on, after %v", len(g.live), time.Since(start))
+	}
+}
+
+// TestAllowsFree asks for nginx, which asks a second time when it is refused.
+func TestAllowsFree(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateOpen, 1)
+	s := n.shop("")
+	h := http.Header{}
+	if !s.Allows(h, httptest.NewRequest(http.MethodGet, "/tickets", nil)) || !strings.HasPrefix(h.Get("Set-Cookie"), "__Host-proofline-pass.sale=") || h.Get(RoomHeader) != "sale" || h[TicketHeader] != nil {
+		t.Errorf("header %v", h)
+	}
+	if s.Allows(http.Header{}, httptest.NewRequest(http.MethodGet, "/tickets", nil)) {
+		t.Error("two are let through")
+	}
+	s.isQueued("then", s.get("/tickets"))
+	s.report()
+	if said := n.latest(); said.Turned != 1 || len(said.Started) != 1 || s.Stats().Turned != 1 || s.Stats().Started != 1 {
+		t.Errorf("reported %+v, counts %+v", said, s.Stats())
+	}
+}
