@@ -260,20 +260,26 @@ func newShop(t testing.TB, members string, change ...func(*Options)) *shop {
 	return newShopAt(t, newQueue(t, k), members, change...)
 }
 
+// site returns rules that have /tickets wait, with other members of the room.
+func (q *queue) site(members string) *rules.Site {
+	q.Helper()
+	site, err := rules.Parse(fmt.Appendf(nil, `{"version":1,"rooms":{"sale":{"url":%q%s}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"},{"name":"secret","when":{"path":{"prefix":"/secret"}},"action":"block"}]}`, q.url(), members))
+	if err != nil {
+		q.Fatal(err)
+	}
+	return site
+}
+
 // newShopAt is newShop for a room that is there.
 func newShopAt(t testing.TB, q *queue, members string, change ...func(*Options)) *shop {
 	t.Helper()
 	k := q.clock
 	s := &shop{TB: t, clock: k, queue: q}
-	text := fmt.Sprintf(`{"version":1,"rooms":{"sale":{"url":%q%s}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"},{"name":"secret","when":{"path":{"prefix":"/secret"}},"action":"block"}]}`, q.url(), members)
-	site, err := rules.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := Options{Site: site, Key: testKey, Now: k.now, Probe: time.Hour, batchAgain: 5 * time.Millisecond, reportAgain: time.Hour, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	o := Options{Site: q.site(members), Key: testKey, Now: k.now, Probe: time.Hour, batchAgain: 5 * time.Millisecond, reportAgain: time.Hour, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	for _, f := range change {
 		f(&o)
 	}
+	var err error
 	if s.Connector, err = New(o); err != nil {
 		t.Fatal(err)
 	}

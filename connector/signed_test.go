@@ -1,0 +1,333 @@
+package connector
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// signatory signs rules as a server does.
+type signatory struct {
+	testing.TB
+	note.Signer
+	key string // the site key
+}
+
+func newSignatory(t testing.TB) *signatory {
+	t.Helper()
+	private, public, err := note.GenerateKey(rand.Reader, "queue.example.com/o/main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := note.NewSigner(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &signatory{t, signer, public}
+}
+
+// sign returns a note with a text.
+func (s *signatory) sign(text string) string {
+	s.Helper()
+	signed, err := note.Sign(&note.Note{Text: text}, s.Signer)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return string(signed)
+}
+
+// rules returns signed rules that block one path.
+func (s *signatory) rules(name string, serial int, path string) string {
+	return s.sign(fmt.Sprintf("proofline-rules/v1\n%s\n%d\n%s\n", name, serial, strings.Replace(smallRules, "PATH", path, 1)))
+}
+
+// host answers with what it is told to, and remembers what it was asked with.
+type host struct {
+	*httptest.Server
+	mu     sync.Mutex
+	text   string
+	status int // 0: 200
+	asked  []http.Header
+}
+
+func newHost(t testing.TB) *host {
+	h := &host{}
+	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.asked = append(h.asked, r.Header)
+		if h.status != 0 {
+			w.Header().Set("Location", "https://elsewhere.example.net/")
+			w.WriteHeader(h.status)
+			return
+		}
+		_, _ = w.Write([]byte(h.text))
+	}))
+	t.Cleanup(h.Close)
+	return h
+}
+
+func (h *host) has(text string, status ...int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.text, h.status = text, 0
+	if len(status) > 0 {
+		h.status = status[0]
+	}
+}
+
+func (h *host) url() string { return h.URL + "/v1/sites/shop/rules" }
+
+func TestSigned(t *testing.T) {
+	t.Parallel()
+	s, h := newSignatory(t), newHost(t)
+	h.has(s.rules("shop", 7, "one"))
+	o := Options{Key: testKey, Log: quiet(), Source: &Source{URL: h.url(), SiteKey: s.key, Keep: filepath.Join(t.TempDir(), "kept")}, Token: testToken, reportAgain: time.Hour}
+	c, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if n := c.Stats(); !isBlocked(c, "/one") || n.Serial != 7 || h.asked[0].Get("Authorization") != "Bearer "+testToken {
+		t.Errorf("serial %d, asked with %v", n.Serial, h.asked)
+	}
+	other := newSignatory(t)
+	good := s.rules("shop", 8, "two")
+	document := strings.Replace(smallRules, "PATH", "two", 1)
+	for name, c2 := range map[string]struct {
+		text string
+		want error
+	}{
+		"another key":            {other.rules("shop", 8, "two"), ErrUnsigned},
+		"no signature":           {good[:strings.Index(good, "\n\n")+1], ErrUnsigned},
+		"plain rules":            {document, ErrUnsigned},
+		"a changed path":         {strings.Replace(good, "/two", "/tw0", 1), ErrUnsigned},
+		"a changed serial":       {strings.Replace(good, "\n8\n", "\n9\n", 1), ErrUnsigned},
+		"cut":                    {good[:len(good)-1], ErrUnsigned},
+		"empty":                  {"", ErrUnsigned},
+		"another site":           {s.rules("shop2", 8, "two"), ErrOtherSite},
+		"no site":                {s.rules("", 8, "two"), ErrOtherSite},
+		"an older serial":        {s.rules("shop", 6, "two"), ErrOlder},
+		"the same serial":        {s.rules("shop", 7, "two"), ErrOlder},
+		"another first line":     {s.sign("proofline-rules/v2\nshop\n8\n" + document + "\n"), ErrUnsigned},
+		"something else signed":  {s.sign("queue.example.com/r/sale\n8\nabc\n"), ErrUnsigned},
+		"a serial with zeros":    {s.sign("proofline-rules/v1\nshop\n08\n" + document + "\n"), ErrUnsigned},
+		"serial zero":            {s.sign("proofline-rules/v1\nshop\n0\n" + document + "\n"), ErrUnsigned},
+		"a negative serial":      {s.sign("proofline-rules/v1\nshop\n-8\n" + document + "\n"), ErrUnsigned},
+		"a serial that is large": {s.sign("proofline-rules/v1\nshop\n9999999999999999999\n" + document + "\n"), ErrUnsigned},
+		"beyond the largest":     {s.sign("proofline-rules/v1\nshop\n9223372036854775808\n" + document + "\n"), ErrUnsigned},
+		"long":                   {s.sign("proofline-rules/v1\nshop\n8\n" + document + strings.Repeat(" ", maxNote) + "\n"), ErrUnsigned},
+	} {
+		h.has(c2.text)
+		if _, err := c.loading.next(t.Context()); !errors.Is(err, c2.want) {
+			t.Errorf("%s: %v, want %v", name, err, c2.want)
+		}
+		c.loading.renew(t.Context(), c)
+		if !isBlocked(c, "/one") || isBlocked(c, "/two") || c.Stats().Serial != 7 {
+			t.Fatalf("%s: is in force", name)
+		}
+	}
+	h.has(good)
+	c.loading.renew(t.Context(), c)
+	if !isBlocked(c, "/two") || isBlocked(c, "/one") || c.Stats().Serial != 8 {
+		t.Error("newer rules are not in force")
+	}
+	h.has(s.rules("shop", 7, "one"))
+	c.loading.renew(t.Context(), c)
+	if !isBlocked(c, "/two") {
+		t.Error("older rules are in force again")
+	}
+	h.has(s.sign("proofline-rules/v1\nshop\n9\n{}\n"))
+	c.loading.renew(t.Context(), c)
+	if !isBlocked(c, "/two") {
+		t.Error("broken rules took the others away")
+	}
+}
+
+// TestKeptRules starts without the server, and with one that goes back.
+func TestKeptRules(t *testing.T) {
+	t.Parallel()
+	s, h := newSignatory(t), newHost(t)
+	keep := filepath.Join(t.TempDir(), "kept")
+	start := func() (*Connector, error) {
+		c, err := New(Options{Key: testKey, Log: quiet(), Source: &Source{URL: h.url(), SiteKey: s.key, Keep: keep}})
+		if err == nil {
+			t.Cleanup(c.Close)
+		}
+		return c, err
+	}
+	h.has("", http.StatusBadGateway)
+	if _, err := start(); err == nil {
+		t.Fatal("there are rules from nowhere")
+	}
+	h.has(s.rules("shop", 7, "one"))
+	if _, err := start(); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := os.ReadFile(keep)
+	if err != nil || string(kept) != s.rules("shop", 7, "one") {
+		t.Fatalf("kept %q, %v", kept, err)
+	}
+	h.has(s.rules("shop", 6, "before"))
+	c, err := start()
+	if err != nil || !isBlocked(c, "/one") || isBlocked(c, "/before") {
+		t.Errorf("a start takes older rules than those kept: %v", err)
+	}
+	h.has(s.rules("shop", 7, "one"))
+	if c, err = start(); err != nil || !isBlocked(c, "/one") || c.Stats().Serial != 7 {
+		t.Errorf("the same rules as those kept: %v", err)
+	}
+	h.has("", http.StatusBadGateway)
+	if c, err = start(); err != nil || !isBlocked(c, "/one") {
+		t.Errorf("without the server: %v", err)
+	}
+	for name, text := range map[string]string{
+		"changed": strings.Replace(string(kept), "/one", "/two", 1), "of another key": newSignatory(t).rules("shop", 9, "two"), "of another site": s.rules("shop2", 9, "two"),
+		"plain": strings.Replace(smallRules, "PATH", "two", 1), "empty": "",
+	} {
+		if err := os.WriteFile(keep, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := start(); err == nil {
+			t.Errorf("%s: what was kept is in force, serial %d", name, c.Stats().Serial)
+		}
+	}
+	h.has(s.rules("shop", 5, "five"))
+	if c, err = start(); err != nil || !isBlocked(c, "/five") {
+		t.Errorf("what was kept is broken, the server is there: %v", err)
+	}
+	if c.Close(); !bytes.Equal(mustRead(t, keep), []byte(s.rules("shop", 5, "five"))) {
+		t.Error("the rules of the server are not kept")
+	}
+}
+
+// TestTokenStays sends the token nowhere but to the server.
+func TestTokenStays(t *testing.T) {
+	t.Parallel()
+	s, h, other := newSignatory(t), newHost(t), newHost(t)
+	h.has(s.rules("shop", 1, "one"))
+	source := &Source{URL: h.url(), SiteKey: s.key}
+	c, err := New(Options{Key: testKey, Log: quiet(), Source: source, Server: other.URL, Token: testToken, reportAgain: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a report comes", func() bool {
+		other.mu.Lock()
+		defer other.mu.Unlock()
+		return len(other.asked) == 1
+	})
+	c.Close()
+	if h.asked[0].Get("Authorization") != "" || other.asked[0].Get("Authorization") != "Bearer "+testToken {
+		t.Errorf("asked with %v, and %v", h.asked, other.asked)
+	}
+	h.has("", http.StatusFound)
+	if _, err := New(Options{Key: testKey, Log: quiet(), Source: source, Token: testToken}); err == nil || !strings.Contains(err.Error(), "status 302") {
+		t.Errorf("led elsewhere: %v", err)
+	}
+	h.has("", http.StatusForbidden)
+	if _, err := New(Options{Key: testKey, Log: quiet(), Source: source, Token: testToken}); err == nil || !strings.Contains(err.Error(), "scope connect") || strings.Contains(err.Error(), testToken) {
+		t.Errorf("refused: %v", err)
+	}
+}
+
+func TestSourceErrors(t *testing.T) {
+	t.Parallel()
+	s, h := newSignatory(t), newHost(t)
+	h.has(s.rules("shop", 1, "one"))
+	net := newNetted(t)
+	for name, c := range map[string]struct {
+		o    Options
+		want error
+	}{
+		"no site key":             {Options{Source: &Source{URL: h.url()}}, ErrNeedsKey},
+		"a site key that is none": {Options{Source: &Source{URL: h.url(), SiteKey: "shop"}}, ErrSiteKey},
+		"a changed site key":      {Options{Source: &Source{URL: h.url(), SiteKey: s.key[:len(s.key)-2] + "AA"}}, ErrSiteKey},
+		"not the address":         {Options{Source: &Source{URL: h.URL + "/rules.json", SiteKey: s.key}}, ErrSiteKey},
+		"with a query":            {Options{Source: &Source{URL: h.url() + "?a", SiteKey: s.key}}, ErrSiteKey},
+		"a file with a site key":  {Options{Source: &Source{File: "x", SiteKey: s.key}}, ErrSource},
+		"a file that is kept":     {Options{Source: &Source{File: "x", Keep: "y"}}, ErrSource},
+		"a token for nobody":      {Options{Source: &Source{File: "x"}, Token: testToken}, ErrServer},
+		"a server without TLS":    {Options{Source: &Source{File: "x"}, Token: testToken, Server: "http://queue.example.com"}, ErrServer},
+		"a server with a path":    {Options{Source: &Source{File: "x"}, Token: testToken, Server: "https://queue.example.com/v1"}, ErrServer},
+		"a server with a user":    {Options{Source: &Source{File: "x"}, Token: testToken, Server: "https://a:b@queue.example.com"}, ErrServer},
+		"no token":                {Options{Site: net.site(`,"mode":"safety-net"`)}, ErrReports},
+	} {
+		c.o.Key, c.o.Log = testKey, quiet()
+		if _, err := New(c.o); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+	if name, ok := siteOf("https://queue.example.com/v1/sites/my-shop/rules"); !ok || name != "my-shop" {
+		t.Errorf("site %q", name)
+	}
+	for _, address := range []string{"https://a/v1/sites/A/rules", "https://a/v1/sites/a/rules/", "https://a/x/v1/sites/a/rules", "https://a/v1/sites/a%2Fb/rules", "https://a/v1/sites//rules", ":", "https://a/v1/sites/a/rules#x"} {
+		if name, ok := siteOf(address); ok {
+			t.Errorf("%s is of site %q", address, name)
+		}
+	}
+}
+
+// TestEveryByte changes signed rules at every place.
+func TestEveryByte(t *testing.T) {
+	t.Parallel()
+	s := newSignatory(t)
+	text := s.rules("shop", 7, "one")
+	for i := range len(text) {
+		for _, b := range []byte{text[i] ^ 1, text[i] ^ 0x20, '\n', '7'} {
+			own, err := newSeal(s.key, "https://queue.example.com/v1/sites/shop/rules")
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := []byte(text)
+			if changed[i] = b; b == text[i] {
+				continue
+			}
+			if got, serial, err := own.open(changed); err == nil {
+				t.Fatalf("byte %d may be %q: %q, %d", i, b, got, serial)
+			}
+		}
+	}
+}
+
+// FuzzSigned opens what anybody might send: only what was signed is opened.
+func FuzzSigned(f *testing.F) {
+	s := newSignatory(f)
+	good := s.rules("shop", 7, "one")
+	f.Add([]byte(good))
+	f.Add([]byte(strings.Replace(good, "\n7\n", "\n8\n", 1)))
+	f.Add([]byte(good + good))
+	f.Add([]byte("proofline-rules/v1\nshop\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		own, err := newSeal(s.key, "https://queue.example.com/v1/sites/shop/rules")
+		if err != nil {
+			t.Fatal(err)
+		}
+		document, serial, err := own.open(text)
+		if err == nil && (serial != 7 || document != strings.Replace(smallRules, "PATH", "one", 1)+"\n") {
+			t.Errorf("%q is opened as %d, %q", text, serial, document)
+		}
+	})
+}
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func mustRead(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
