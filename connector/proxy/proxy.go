@@ -83,6 +83,10 @@ const (
 	DefaultGrace      = 30 * time.Second
 )
 
+// flushAfter is how long a part of an answer may wait for more, if the site
+// said how long all of it is. Streams do not wait.
+const flushAfter = 20 * time.Millisecond
+
 // Proxy is an [http.Handler]. Safe for concurrent use.
 type Proxy struct {
 	options  Options
@@ -99,7 +103,7 @@ func New(o Options) *Proxy {
 	p.site = newSite(&p.options)
 	p.next = o.Connector.Middleware(&httputil.ReverseProxy{
 		Rewrite:       p.options.rewrite,
-		FlushInterval: -1, // at once
+		FlushInterval: flushAfter,
 		Transport:     p.site,
 		BufferPool:    &buffers{},
 		ErrorHandler:  p.explain,

@@ -432,3 +432,30 @@ func TestAccessLog(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
+
+// TestStream passes on what the site has said so far.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	for what, header := range map[string][2]string{
+		"of any length":   {"Content-Type", "text/event-stream"},
+		"of known length": {"Content-Length", "4"},
+	} {
+		heard := make(chan bool)
+		p := run(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(header[0], header[1])
+			_, _ = io.WriteString(w, "ab")
+			_ = http.NewResponseController(w).Flush()
+			<-heard
+			_, _ = io.WriteString(w, "cd")
+		}), nil)
+		r := get(t, "http://"+p.addr+"/about")
+		part := make([]byte, 2)
+		if _, err := io.ReadFull(r.Body, part); err != nil || string(part) != "ab" {
+			t.Errorf("%s: %q, %v", what, part, err)
+		}
+		heard <- true
+		if rest := bodyOf(t, r); rest != "cd" {
+			t.Errorf("%s: %q", what, rest)
+		}
+	}
+}

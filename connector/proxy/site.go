@@ -29,6 +29,9 @@ const failuresToDown = 3
 // idlePerAddress is how many connections are kept for each address.
 const idlePerAddress = 1000
 
+// readBuffer takes most pages at once; it is there once for each connection.
+const readBuffer = 16 << 10
+
 // standing is what is known of an address.
 type standing int32
 
@@ -67,6 +70,7 @@ func newSite(o *Options) *site {
 		ResponseHeaderTimeout: o.Limits.Answer,
 		MaxIdleConnsPerHost:   idlePerAddress,
 		IdleConnTimeout:       90 * time.Second,
+		ReadBufferSize:        readBuffer,
 		DisableCompression:    true, // as the client asks for it
 	}}
 	for _, u := range o.To {
