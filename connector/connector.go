@@ -107,17 +107,18 @@ type Connector struct {
 	counts  counts
 	loading *loader // nil: the rules are fixed
 
+	reporting sync.Mutex // held while a report is under way
+
 	stop context.CancelFunc
 	done sync.WaitGroup
 }
 
 // state is what follows from the rules.
 type state struct {
-	site   *rules.Site
-	serial uint64           // of signed rules
-	doors  map[string]*door // by name
-	byURL  map[string]*door
-	links  []*link // of all of them, each once
+	found
+	doors map[string]*door // by name
+	byURL map[string]*door
+	links []*link // of all of them, each once
 }
 
 // New returns a connector that runs until [Connector.Close]. Errors: [ErrKey],
@@ -210,15 +211,15 @@ func (c *Connector) Close() {
 
 // use takes rules into force. Rooms that stay keep what is known of them.
 // Errors: [ErrPage], [ErrReports].
-func (c *Connector) use(site *rules.Site, serial uint64) error {
-	next := &state{site: site, serial: serial, doors: map[string]*door{}, byURL: map[string]*door{}}
+func (c *Connector) use(f *found) error {
+	next := &state{found: *f, doors: map[string]*door{}, byURL: map[string]*door{}}
 	links := map[string]*link{}
 	if old := c.current.Load(); old != nil {
 		for _, l := range old.links {
 			links[l.url+"\n"+l.origin] = l
 		}
 	}
-	for name, r := range site.Rooms {
+	for name, r := range f.site.Rooms {
 		switch {
 		case r.Failure == rules.Page && len(c.options.Page) == 0:
 			return fmt.Errorf("room %s: %w", name, ErrPage)

@@ -221,7 +221,7 @@ func TestClosed(t *testing.T) {
 	site := *s.current.Load().site
 	shut, err := rules.Parse([]byte(strings.Replace(`{"version":1,"rooms":{"sale":{"url":"URL","mode":"closed"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`, "URL", site.Rooms["sale"].URL, 1)))
 	if err == nil {
-		err = s.use(shut, 0)
+		err = s.use(&found{site: shut})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestClosed(t *testing.T) {
 	if r := s.send("POST", "/tickets", cookie); r.StatusCode != http.StatusForbidden || !strings.Contains(bodyOf(t, r), `"error":"closed"`) {
 		t.Errorf("status %d", r.StatusCode)
 	}
-	if err := s.use(&site, 0); err != nil {
+	if err := s.use(&found{site: &site}); err != nil {
 		t.Fatal(err)
 	}
 	s.isThrough("open again", s.get("/tickets", cookie))

@@ -133,7 +133,7 @@ func TestFault(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
 	before := s.current.Load()
-	broken := &state{site: before.site, doors: map[string]*door{}}
+	broken := &state{found: before.found, doors: map[string]*door{}}
 	s.current.Store(broken)
 	if r := s.get("/tickets"); r.StatusCode != http.StatusServiceUnavailable || len(s.got) > 0 {
 		t.Errorf("status %d", r.StatusCode)

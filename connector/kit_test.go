@@ -263,9 +263,14 @@ func newShop(t testing.TB, members string, change ...func(*Options)) *shop {
 // site returns rules that have /tickets wait, with other members of the room.
 func (q *queue) site(members string) *rules.Site {
 	q.Helper()
-	site, err := rules.Parse(fmt.Appendf(nil, `{"version":1,"rooms":{"sale":{"url":%q%s}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"},{"name":"secret","when":{"path":{"prefix":"/secret"}},"action":"block"}]}`, q.url(), members))
+	return mustSite(q, fmt.Sprintf(`{"version":1,"rooms":{"sale":{"url":%q%s}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"},{"name":"secret","when":{"path":{"prefix":"/secret"}},"action":"block"}]}`, q.url(), members))
+}
+
+func mustSite(t testing.TB, text string) *rules.Site {
+	t.Helper()
+	site, err := rules.Parse([]byte(text))
 	if err != nil {
-		q.Fatal(err)
+		t.Fatal(err)
 	}
 	return site
 }

@@ -133,6 +133,8 @@ func (c *Connector) hasGate() bool {
 // sendReport sends one report and takes the answer. It tells whether there is
 // more to say at once. Errors: errUnreachable, errReport.
 func (c *Connector) sendReport(ctx context.Context, turn int) (more bool, err error) {
+	c.reporting.Lock()
+	defer c.reporting.Unlock()
 	said := c.newReport(turn)
 	body, err := json.Marshal(said)
 	if err != nil {
@@ -217,10 +219,7 @@ func (r *roomReply) notice() (notice, bool) {
 // newReport returns what there is to say. Rooms take turns at being the first.
 func (c *Connector) newReport(turn int) *report {
 	now := c.current.Load()
-	s := &report{Node: c.node, Serial: now.serial, Kind: c.options.Kind, Version: c.options.Version, Counts: c.counts.byName(), Rooms: []roomReport{}}
-	if now.serial > 0 {
-		s.Site = c.loading.seal.name
-	}
+	s := &report{Node: c.node, Site: now.name, Serial: now.serial, Kind: c.options.Kind, Version: c.options.Version, Counts: c.counts.byName(), Rooms: []roomReport{}}
 	modes := map[*link]rules.Mode{}
 	for _, d := range now.doors {
 		if modes[d.link] != rules.SafetyNet {

@@ -54,13 +54,14 @@ type loader struct {
 // found is rules that came from somewhere.
 type found struct {
 	site   *rules.Site
-	serial uint64 // if they are signed
+	name   string // of the site, if they are signed
+	serial uint64 // likewise; else 0
 }
 
 // load takes the first rules into force.
 func (c *Connector) load(ctx context.Context) error {
 	if c.options.Site != nil {
-		return c.use(c.options.Site, 0)
+		return c.use(&found{site: c.options.Site})
 	}
 	l, err := c.newLoader()
 	if err != nil {
@@ -80,7 +81,7 @@ func (c *Connector) load(ctx context.Context) error {
 		err = fmt.Errorf("get rules from %s: the server says that they have not changed, but there are none", l.URL)
 	}
 	if err == nil {
-		err = c.use(f.site, f.serial)
+		err = c.use(f)
 	}
 	if err != nil {
 		return err
@@ -149,7 +150,7 @@ func (l *loader) run(ctx context.Context, c *Connector) {
 func (l *loader) renew(ctx context.Context, c *Connector) {
 	f, err := l.next(ctx)
 	if err == nil && f != nil {
-		err = c.use(f.site, f.serial)
+		err = c.use(f)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -199,21 +200,19 @@ func (l *loader) readKept() (*found, error) {
 
 // open reads rules, which are signed if there is a site key.
 func (l *loader) open(text []byte) (*found, error) {
-	document, serial := text, uint64(0)
 	if l.seal != nil {
-		signed, n, err := l.seal.open(text)
+		document, serial, err := l.seal.open(text)
 		if err != nil {
 			return nil, err
 		}
-		document, serial = []byte(signed), n
-	} else if bytes.HasPrefix(text, []byte(signedLine+"\n")) {
+		site, err := rules.Parse([]byte(document))
+		return &found{site, l.seal.name, serial}, err
+	}
+	if bytes.HasPrefix(text, []byte(signedLine+"\n")) {
 		return nil, ErrNeedsKey
 	}
-	site, err := rules.Parse(document)
-	if err != nil {
-		return nil, err
-	}
-	return &found{site, serial}, nil
+	site, err := rules.Parse(text)
+	return &found{site: site}, err
 }
 
 // pull asks the URL.

@@ -1,0 +1,273 @@
+package connector
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// many returns sessions that were never looked at.
+func many(d *door, n int) []*session {
+	list := make([]*session, n)
+	for i := range list {
+		list[i] = &session{room: d.tag, ticket: [16]byte{1}, pass: [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}, most: 1 << 60, length: 600_000, token: fmt.Sprintf("eyJ%d", i)}
+	}
+	return list
+}
+
+// count returns how many sessions the room heard of.
+func (q *queue) count(what string) int {
+	return len(slices.DeleteFunc(q.said(), func(p string) bool { return p != "/sessions/"+what }))
+}
+
+func (q *queue) sent() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.batches
+}
+
+// TestBatches tells a room of many sessions in few requests.
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "", func(o *Options) { o.batchAgain = time.Hour })
+	d := s.current.Load().doors["sale"]
+	for _, v := range many(d, maxBatch-1) {
+		if !s.touch(d, v, s.clock.now()) || s.touch(d, v, s.clock.now()) {
+			t.Fatal("not touched once")
+		}
+	}
+	time.Sleep(20 * time.Millisecond)
+	if n := s.queue.sent(); n != 0 {
+		t.Errorf("%d requests although there may be more to say", n)
+	}
+	for _, v := range many(d, maxBatch+100)[maxBatch-1:] {
+		s.touch(d, v, s.clock.now())
+	}
+	eventually(t, "a full batch is sent", func() bool { return s.queue.count("touch") >= maxBatch })
+	s.release(d, many(d, 3)[2])
+	s.Close()
+	if n := s.queue.count("touch"); n != maxBatch+100 || s.queue.count("release") != 1 || s.queue.sent() > 3 {
+		t.Errorf("%d touches and %d releases in %d requests", n, s.queue.count("release"), s.queue.sent())
+	}
+	if n := s.Stats(); n.Touches != maxBatch+100 || n.Released != 1 || n.Dropped != 0 {
+		t.Errorf("counts %+v", n)
+	}
+}
+
+// TestBatchesLater keeps what a room is to be told while it is out of reach.
+func TestBatchesLater(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "")
+	d := s.current.Load().doors["sale"]
+	s.queue.isDown.Store(true)
+	list := many(d, 2*maxBatch)
+	for _, v := range list {
+		s.touch(d, v, s.clock.now())
+	}
+	s.release(d, list[0])
+	eventually(t, "the room is found to be out of reach", func() bool { return !d.link.down().IsZero() })
+	s.queue.answers(http.StatusTooManyRequests)
+	s.queue.isDown.Store(false)
+	eventually(t, "the room is busy", func() bool { return s.queue.sent() > 0 })
+	s.queue.answers(0)
+	eventually(t, "all are told", func() bool { return s.queue.count("touch") >= len(list)-1 && s.queue.count("release") == 1 })
+	if n := s.Stats(); n.Dropped != 0 {
+		t.Errorf("counts %+v", n)
+	}
+}
+
+// TestBatchesAtClose tells rooms what is left, and gives up one that does not
+// answer.
+func TestBatchesAtClose(t *testing.T) {
+	t.Parallel()
+	for name, isDown := range map[string]bool{"there": false, "out of reach": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t, "", func(o *Options) { o.batchAgain = time.Hour })
+			d := s.current.Load().doors["sale"]
+			for _, v := range many(d, 3*maxBatch/2) {
+				s.touch(d, v, s.clock.now())
+			}
+			s.queue.isDown.Store(isDown)
+			s.Close()
+			told, lost := s.queue.count("touch"), int(s.Stats().Dropped)
+			if told+lost != 3*maxBatch/2 || !isDown && lost > 0 {
+				t.Errorf("%d told, %d lost", told, lost)
+			}
+		})
+	}
+}
+
+// TestRefusedBatch drops what a room does not take.
+func TestRefusedBatch(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "")
+	d := s.current.Load().doors["sale"]
+	s.queue.answers(http.StatusNotFound)
+	s.touch(d, many(d, 1)[0], s.clock.now())
+	eventually(t, "it is lost", func() bool { return s.Stats().Dropped == 1 })
+	s.queue.answers(0)
+	s.touch(d, many(d, 2)[1], s.clock.now())
+	eventually(t, "the next is told", func() bool { return s.Stats().Touches == 1 })
+	if s.over.has(many(d, 1)[0].pass) {
+		t.Error("the visitor is thrown out")
+	}
+}
+
+// TestOutbox stays small, and tells a pass once.
+func TestOutbox(t *testing.T) {
+	t.Parallel()
+	o, l := newOutbox(), new(link)
+	for i := range maxQueued + 10 {
+		j := job{link: l, pass: [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}}
+		if taken := o.add(j, i%2 == 0); taken != (i < maxQueued) {
+			t.Fatalf("job %d: %t", i, taken)
+		}
+	}
+	o.empty()
+	j := job{link: l, pass: [16]byte{1}}
+	for _, isRelease := range []bool{false, false, true, false, true} {
+		o.add(j, isRelease)
+	}
+	b := o.take()[l]
+	if len(b.touch) != 0 || len(b.release) != 1 || o.n != 0 {
+		t.Errorf("batch %+v, %d left", b, o.n)
+	}
+	o.add(j, false)
+	if again := o.take(); len(again) != 0 {
+		t.Errorf("two batches are under way: %v", again)
+	}
+	o.back(l, b)
+	if b = o.take()[l]; len(b.touch) != 0 || len(b.release) != 1 {
+		t.Errorf("batch %+v", b)
+	}
+	o.back(l, batch{})
+	if len(o.rooms) != 0 || o.n != 0 {
+		t.Errorf("%d rooms, %d jobs are left", len(o.rooms), o.n)
+	}
+}
+
+// TestBatchSize has the largest batch fit into what rooms take.
+func TestBatchSize(t *testing.T) {
+	t.Parallel()
+	if most := maxBatch*(maxToken+len(`"",`)) + len(`{"touch":[],"release":[]}`); most > 1<<20 {
+		t.Errorf("%d bytes", most)
+	}
+}
+
+// TestUnguardedReports reports openings once they are over, until they are
+// recorded.
+func TestUnguardedReports(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateShut, 0)
+	s := n.shop(`,"failure":"open-after 30s"`)
+	began := s.clock.now()
+	open := func() {
+		s.failed()
+		s.clock.pass(31 * time.Second)
+		s.isThrough("open", s.failed())
+		s.isThrough("open", s.get("/tickets"))
+	}
+	open()
+	s.queue.isDown.Store(false)
+	s.report()
+	if said := n.latest(); len(said.Unguarded) != 0 {
+		t.Errorf("reported %+v although it goes on", said.Unguarded)
+	}
+	s.clock.pass(time.Minute)
+	s.enter(s.queue.pass())
+	n.fails()
+	for range 2 {
+		if _, err := s.sendReport(t.Context(), 1); err == nil {
+			t.Fatal("answered")
+		}
+	}
+	first := n.latest().Unguarded
+	if len(first) != 1 || first[0].From != began.Add(31*time.Second).UnixMilli() || first[0].Until != began.Add(91*time.Second).UnixMilli() || first[0].Requests != 2 || len(first[0].ID) != 22 {
+		t.Fatalf("reported %+v", first)
+	}
+	n.says(GateShut, 0)
+	s.report()
+	if again := n.latest().Unguarded; len(again) != 1 || again[0] != first[0] {
+		t.Errorf("reported %+v", again)
+	}
+	s.report()
+	if again := n.latest().Unguarded; len(again) != 0 {
+		t.Errorf("reported %+v although it is recorded", again)
+	}
+	open()
+	if err := s.use(&found{site: mustSite(t, `{"version":1}`)}); err != nil {
+		t.Fatal(err)
+	}
+	s.queue.isDown.Store(false)
+	s.report()
+	if said := n.latest(); said.Room != s.queue.url() || len(said.Unguarded) != 1 || said.Unguarded[0].ID == first[0].ID || said.Unguarded[0].Until <= said.Unguarded[0].From {
+		t.Errorf("of a room that the rules do not name any more: %+v", said)
+	}
+	s.report()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if last := n.reports[len(n.reports)-1]; len(last.Rooms) != 0 {
+		t.Errorf("reported %+v", last)
+	}
+}
+
+// TestReport says who reports.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateOpen, 5)
+	s := n.shop("", func(o *Options) { o.Kind, o.Version = "proxy", "1.2.3" })
+	s.free("one")
+	s.get("/free")
+	s.report()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	last := n.reports[len(n.reports)-1]
+	if _, ok := parseID(last.Node); !ok || last.Node != n.reports[0].Node || last.Kind != "proxy" || last.Version != "1.2.3" || last.Site != "" || last.Serial != 0 || last.Counts["started"] != 1 || last.Counts["bypassed"] != 1 {
+		t.Errorf("report %+v", last)
+	}
+	for name := range last.Counts {
+		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") != "" {
+			t.Errorf("a count is named %q", name)
+		}
+	}
+}
+
+// TestLargestReport has less than a server takes.
+func TestLargestReport(t *testing.T) {
+	t.Parallel()
+	var rooms []string
+	for i := range maxRooms {
+		rooms = append(rooms, fmt.Sprintf(`"r%d":{"url":"https://queue.example.com/r/%s%02d","mode":"safety-net"}`, i, strings.Repeat("r", 60), i))
+	}
+	n := newNetted(t)
+	n.says(GateOpen, 1)
+	s := n.shop("")
+	if err := s.use(&found{mustSite(t, `{"version":1,"rooms":{`+strings.Join(rooms, ",")+`}}`), strings.Repeat("s", 63), 1 << 62}); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range s.current.Load().doors {
+		for _, v := range many(d, maxNews) {
+			d.link.gate.stay(v, s.clock.now())
+			d.link.gate.end(v)
+		}
+	}
+	for range maxPast {
+		s.past.add(pastOpening{s.current.Load().links[0].url, Opening{From: s.clock.now(), Until: s.clock.now(), Let: 1 << 60}})
+	}
+	s.report() // the kit looks at its size
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	ids := 0
+	for _, r := range n.reports[len(n.reports)-1].Rooms {
+		ids += len(r.Active) + len(r.Ended)
+	}
+	if ids < maxReported/2 || ids > maxReported {
+		t.Errorf("%d ids", ids)
+	}
+}
