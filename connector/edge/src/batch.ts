@@ -5,6 +5,7 @@ import type { Session } from "./session.ts";
 const gatherTime = 1000; // milliseconds
 const maxBatch = 500; // sessions of one request
 const maxWaiting = 5000; // sessions of one room
+const slice = 50; // milliseconds between looks whether there are enough
 const maxLate = 5000; // milliseconds, after which work that was begun counts as stopped
 
 /** Under keeps the isolate running until work is settled. */
@@ -29,37 +30,31 @@ export class Batches {
     [this.#world, this.#told] = [world, told];
   }
 
-  /** add has a room told. False: too much is waiting. */
+  /** add has a room told, after so many milliseconds at most. False: too much is waiting. */
   add(door: Door, kind: Kind, session: Session, under: Under, gather = gatherTime): boolean {
     const waiting = this.#waiting.get(door.room.url) ?? { list: [], takenUntil: 0 };
-    if (waiting.list.length >= maxWaiting) return false;
+    const [hasRoom, now] = [waiting.list.length < maxWaiting, this.#world.now()];
+    if (hasRoom) waiting.list.push({ kind, session });
     this.#waiting.set(door.room.url, waiting);
-    waiting.list.push({ kind, session });
-    if (waiting.list.length >= maxBatch || gather === 0) under(this.#send(door, waiting));
-    else if (waiting.takenUntil <= this.#world.now()) {
-      waiting.takenUntil = this.#world.now() + gather + maxLate;
-      under(this.#later(door, waiting, gather));
+    if (waiting.takenUntil <= now || gather === 0) {
+      waiting.takenUntil = now + gather + maxLate;
+      under(this.#send(door, waiting, gather));
     }
-    return true;
+    return hasRoom;
   }
 
-  async #later(door: Door, waiting: Waiting, gather: number): Promise<void> {
-    await new Promise((done) => setTimeout(done, gather));
-    waiting.takenUntil = 0;
-    await this.#send(door, waiting);
-  }
-
-  /** send tells the room what is waiting. What it does not hear waits on. */
-  async #send(door: Door, waiting: Waiting): Promise<void> {
+  /** send gathers, and tells the room what is waiting. What it does not hear waits on. */
+  async #send(door: Door, waiting: Waiting, gather: number): Promise<void> {
+    for (let at = 0; at < gather && waiting.list.length < maxBatch; at += slice) await new Promise((done) => setTimeout(done, slice));
     while (waiting.list.length > 0) {
+      waiting.takenUntil = this.#world.now() + maxLate;
       const batch = waiting.list.splice(0, maxBatch);
       const of = (kind: Kind) => batch.filter((each) => each.kind === kind).map(({ session }) => session);
-      const all = { touch: of("touch"), release: of("release") };
-      if (!(await this.#tell(door, all))) {
-        waiting.list = [...batch, ...waiting.list].slice(0, maxWaiting);
-        return;
-      }
+      if (await this.#tell(door, { touch: of("touch"), release: of("release") })) continue;
+      waiting.list = [...batch, ...waiting.list].slice(0, maxWaiting);
+      break;
     }
+    waiting.takenUntil = 0;
   }
 
   /** tell sends one batch. False: the room did not hear it. */
@@ -68,8 +63,11 @@ export class Batches {
     const body = JSON.stringify({ touch: tokens(all.touch), release: tokens(all.release) });
     const answer = await door.call("POST", `${door.room.url}/sessions/batch`, { body }).catch(() => undefined);
     if (!answer || answer.status === 429) return false;
-    const said = answer.status === 200 ? readJSON(answer.body) : {};
-    if (answer.status !== 200) this.#world.log("warn", "room does not take what it is told", { room: door.name, status: answer.status });
+    if (answer.status !== 200) {
+      this.#world.log("warn", "room does not take what it is told", { room: door.name, status: answer.status });
+      return true;
+    }
+    const said = readJSON(answer.body);
     for (const kind of ["touch", "release"] as const) all[kind].forEach((session, i) => this.#told(kind, session, listOf(said[kind])[i]));
     return true;
   }

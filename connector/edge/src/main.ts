@@ -28,7 +28,7 @@ export function optionsOf(env: Env): Options {
     rules: env.PROOFLINE_RULES,
     rulesURL: env.PROOFLINE_RULES_URL,
     siteKey: env.PROOFLINE_SITE_KEY?.trim(),
-    token: env.PROOFLINE_TOKEN?.trim(),
+    token: env.PROOFLINE_TOKEN?.trim() || undefined,
     server: env.PROOFLINE_SERVER,
     page: env.PROOFLINE_PAGE,
     site: env.PROOFLINE_ORIGIN === undefined ? (request) => fetch(request) : siteAt(env.PROOFLINE_ORIGIN),

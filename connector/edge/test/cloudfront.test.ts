@@ -62,3 +62,39 @@ test("CloudFront", async () => {
     queue.server?.close();
   }
 });
+
+test("free sessions at CloudFront", async () => {
+  const queue = await new Queue().start();
+  queue.gate = { gate: "open", share: 3, per_minute: 60, max_active: 0, nodes: 1, session_ms: 600_000 };
+  const options = {
+    key: new Uint8Array(32).fill(7), token: "secret", server: queue.home, log: () => {},
+    rules: `{"version":1,"rooms":{"sale":{"url":"${queue.url}","mode":"safety-net"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`,
+    site: () => Promise.reject(new Error("CloudFront asks the site")),
+  };
+  // An instance for each of the two: they need not be the same.
+  const [{ viewerRequest }, { viewerResponse }] = [cloudFront(new Connector(options)), cloudFront(new Connector(options))];
+  const page = { status: "200", headers: { "content-type": [{ key: "Content-Type", value: "text/html" }] } };
+  try {
+    const through = await viewerRequest({ Records: [{ cf: { request: asked("/tickets", "", { "X-Proofline-Begun": "forged" }) } }] });
+    assert.ok(!isAnswer(through));
+    const said = Object.entries(through.headers).filter(([name]) => name.startsWith("x-proofline-")).map(([name, [header]]) => [name, header?.value]);
+    assert.deepEqual(said.map(([name]) => name).sort(), ["x-proofline-begun", "x-proofline-room"]);
+    const [report] = queue.reports.slice(-1);
+    assert.equal(report?.rooms[0]?.started?.length, 1, "the server has heard when the function ends");
+    const answer = await viewerResponse({ Records: [{ cf: { request: through, response: page } }] });
+    const cookie = answer.headers["set-cookie"]?.[0]?.value.split(";")[0] ?? "";
+    assert.match(cookie, /^__Host-proofline-pass\.sale=[\w-]+$/);
+    const before = queue.reports.length;
+    const visit = asked("/tickets", "", { Cookie: cookie });
+    const again = await viewerRequest({ Records: [{ cf: { request: visit } }] });
+    assert.ok(!isAnswer(again) && again.headers["x-proofline-begun"] === undefined);
+    assert.equal((await viewerResponse({ Records: [{ cf: { request: again, response: page } }] })).headers["set-cookie"], undefined);
+    assert.equal(queue.reports.length, before, "there is nothing to tell, and so nobody waits for that");
+    const forged = { ...visit, headers: { ...asked("/tickets").headers, "x-proofline-begun": [{ value: cookie.split("=")[1]?.replace(/.$/, "") ?? "" }] } };
+    assert.equal((await viewerResponse({ Records: [{ cf: { request: forged, response: page } }] })).headers["set-cookie"], undefined);
+    await viewerResponse({ Records: [{ cf: { request: again, response: { ...page, headers: { ...page.headers, "proofline-command": [{ value: "release" }] } } } }] });
+    assert.equal(queue.reports.at(-1)?.rooms[0]?.ended?.length, 1);
+  } finally {
+    queue.server?.close();
+  }
+});

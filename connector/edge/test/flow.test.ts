@@ -3,19 +3,8 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync, randomUUID } from "node:crypto";
 import test from "node:test";
 import { Miniflare } from "miniflare";
-import { cookieOf, eventually, serve, Shop } from "./kit.ts";
-
-/** withShop runs a test with a shop of its own. */
-function withShop(name: string, run: (shop: Shop) => Promise<void>, members = "", bindings: Record<string, string> = {}, more = ""): void {
-  test(name, async () => {
-    const shop = await Shop.open(members, bindings, more);
-    try {
-      await run(shop);
-    } finally {
-      await shop.close();
-    }
-  });
-}
+import { Connector } from "../src/connector.ts";
+import { cookieOf, eventually, Queue, serve, Shop, withShop } from "./kit.ts";
 
 withShop("who has no pass is led to the room", async (s) => {
   const page = await s.get("/tickets?a=1&b=2");
@@ -48,7 +37,8 @@ withShop("a pass opens, once, and the URL is clean again", async (s) => {
   assert.equal(got.body, "two tickets");
   assert.ok(!("x_proofline_room" in got.headers) && !("x-original-url" in got.headers));
   assert.deepEqual([got.headers["x-forwarded-host"], got.headers["x-forwarded-proto"]], ["shop.example.com", "http"]);
-  s.isQueued(await s.get(`/tickets?proofline_pass=${pass}`), "again, by somebody else");
+  s.isQueued(await s.get(`/tickets?proofline_pass=${pass}`, { "User-Agent": "another" }), "again, by somebody else");
+  s.isQueued(await s.get(`/tickets?proofline_pass=${pass}`, { "CF-Connecting-IP": "198.51.101.7" }), "again, from elsewhere");
   const again = await s.get(`/tickets?proofline_pass=${pass}`, session);
   assert.deepEqual([again.status, again.headers.location, again.headers["set-cookie"]], [303, "/tickets", undefined]);
   const free = await s.get(`/about?proofline_pass=${s.queue.pass()}`);
@@ -56,6 +46,40 @@ withShop("a pass opens, once, and the URL is clean again", async (s) => {
   cookieOf(free);
   assert.equal(s.isThrough(await s.get("/about", { "X-Proofline-Ticket": "forged" })).headers["x-proofline-ticket"], undefined);
   assert.equal((await s.get(`//evil.example.net/%2e%2e/tickets?proofline_pass=${s.queue.pass()}`)).headers.location?.startsWith("//"), false);
+});
+
+withShop("an answer of the room that is lost costs nobody the pass", async (s) => {
+  const pass = s.queue.pass();
+  s.queue.isLost = true;
+  assert.equal((await s.get(`/tickets?proofline_pass=${pass}`)).status, 503);
+  s.queue.isLost = false;
+  const session = await s.enter(pass);
+  s.isThrough(await s.get("/tickets", session));
+  assert.ok(s.queue.clients.length >= 2 && s.queue.clients.every((client) => /^[A-Za-z0-9_-]{22}$/.test(client ?? "")));
+  assert.equal(new Set(s.queue.clients).size, 1);
+});
+
+test("a fault while an answer is finished leaves the visitor the site's", async () => {
+  const queue = await new Queue().start();
+  let isBroken = false;
+  const connector = new Connector({
+    key: new Uint8Array(32), rules: `{"version":1,"rooms":{"sale":{"url":"${queue.url}"}},"rules":[{"name":"a","action":"queue sale"}]}`,
+    site: () => ((isBroken = true), Promise.resolve(new Response("site", { headers: { "Proofline-Command": "release" } }))),
+    log: () => {},
+    now: () => {
+      if (isBroken) throw new Error("broken");
+      return Date.now();
+    },
+  });
+  try {
+    const get = (url: string, headers: Record<string, string> = {}) => connector.fetch(new Request(url, { headers: { Accept: "text/html", ...headers } }), { client: "192.0.2.1" });
+    const entered = await get(`https://shop.example.com/?proofline_pass=${queue.pass()}`);
+    const cookie = entered.headers.get("Set-Cookie")?.split(";")[0] ?? "";
+    const answer = await get("https://shop.example.com/x", { Cookie: cookie });
+    assert.deepEqual([answer.status, await answer.text(), answer.headers.get("Proofline-Command"), connector.counts.faults], [200, "site", null, 1]);
+  } finally {
+    queue.server?.close();
+  }
 });
 
 withShop("a socket", async (s) => {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { createHash, createHmac, generateKeyPairSync, randomUUID, sign, type KeyObject } from "node:crypto";
 import { createServer, request as send, type IncomingHttpHeaders, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import test from "node:test";
 import { Miniflare } from "miniflare";
 import type { Stats } from "../src/connector.ts";
 
@@ -60,7 +61,8 @@ export class Queue {
   signed = ""; // what /v1/sites/shop/rules gives
   tokens: (string | undefined)[] = []; // that the server was shown
   asked = 0; // for keys
-  readonly used = new Set<string>();
+  isLost = false; // answers to redeeming
+  readonly used = new Map<string, string>(); // passes, and by whom
   server: Server | undefined;
 
   async start(): Promise<this> {
@@ -85,8 +87,10 @@ export class Queue {
       this.clients.push(r.headers["proofline-client"] as string | undefined);
       if (this.status) return answer(this.status);
       const id = path.split("/")[2] ?? "";
-      if (this.used.has(id)) return answer(409);
-      this.used.add(id);
+      const client = this.used.get(id);
+      if (client !== undefined && (client === "" || client !== r.headers["proofline-client"])) return answer(409);
+      this.used.set(id, String(r.headers["proofline-client"] ?? ""));
+      if (this.isLost) return void r.socket.destroy();
       const now = Date.now() + this.ahead;
       return answer(200, { pass_id: id, ends: new Date(now + this.life).toISOString(), ends_at_most: new Date(now + 4 * this.life).toISOString() });
     });
@@ -110,6 +114,11 @@ export class Queue {
     answer(this.status || 200, { touch: touch.map(() => this.said), release: release.map(() => this.said) });
   }
 
+  /** home is where reports go. */
+  get home(): string {
+    return this.url.slice(0, -"/r/sale".length);
+  }
+
   /** claims returns those of a fresh pass. */
   claims(): Claims {
     const now = Math.floor((Date.now() + this.ahead) / 1000);
@@ -130,6 +139,9 @@ export class Queue {
   }
 }
 
+/** Bindings are those of a test, which may depend on the room. */
+export type Bindings = Record<string, string> | ((queue: Queue) => Record<string, string>);
+
 /** Shop is a site behind a connector. */
 export class Shop {
   readonly queue = new Queue();
@@ -141,7 +153,7 @@ export class Shop {
   #site: Server | undefined;
 
   /** open protects /tickets, with other members of the room, other bindings and more rules if wanted. */
-  static async open(members = "", bindings: Record<string, string> = {}, more = ""): Promise<Shop> {
+  static async open(members = "", bindings: Bindings = {}, more = ""): Promise<Shop> {
     const shop = new Shop();
     await shop.queue.start();
     const { server, url } = await serve((r, w) => {
@@ -158,7 +170,7 @@ export class Shop {
       socket.end(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n\x81\x02hi`);
     });
     shop.#site = server;
-    const all = { PROOFLINE_KEY: "0123456789abcdef0123456789abcdef", PROOFLINE_RULES: shop.rules(members, more), PROOFLINE_ORIGIN: url, ...bindings };
+    const all = { PROOFLINE_KEY: "0123456789abcdef0123456789abcdef", PROOFLINE_RULES: shop.rules(members, more), PROOFLINE_ORIGIN: url, ...(typeof bindings === "function" ? bindings(shop.queue) : bindings) };
     shop.#worker = new Miniflare({ modules: true, scriptPath: "node_modules/.cache/worker/worker.js", compatibilityDate: "2026-03-01", bindings: all, host: "127.0.0.1", port: 0 });
     shop.address = await shop.#worker.ready;
     return shop;
@@ -232,9 +244,21 @@ export class Shop {
 /** cookieOf returns the one cookie that an answer sets, as NAME=VALUE. */
 export function cookieOf(answer: Answer): string {
   const cookies = answer.headers["set-cookie"] ?? [];
-  assert.equal(cookies.length, 1);
+  assert.equal(cookies.length, 1, `status ${answer.status}`);
   assert.match(cookies[0] ?? "", /^__Host-proofline-pass\.sale=[\w-]+; Path=\/; HttpOnly; Secure; SameSite=Lax$/);
   return cookies[0]?.split(";")[0] ?? "";
+}
+
+/** withShop runs a test with a shop of its own. */
+export function withShop(name: string, run: (shop: Shop) => Promise<void>, members = "", bindings: Bindings = {}, more = ""): void {
+  test(name, async () => {
+    const shop = await Shop.open(members, bindings, more);
+    try {
+      await run(shop);
+    } finally {
+      await shop.close();
+    }
+  });
 }
 
 /** eventually waits until something holds. */

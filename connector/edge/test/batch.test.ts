@@ -1,0 +1,137 @@
+// What rooms are told in batches.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Batches, type Kind } from "../src/batch.ts";
+import { Door, type World } from "../src/door.ts";
+import { parse } from "../src/rules.ts";
+import type { Session } from "../src/session.ts";
+
+interface Batch {
+  touch: string[];
+  release: string[];
+}
+
+/** Bench is a room that hears batches, and what waits for it. */
+class Bench {
+  heard: Batch[] = [];
+  told: string[] = [];
+  status = 200;
+  now = 0;
+  under: Promise<unknown>[] = [];
+  readonly batches: Batches;
+  readonly #world: World;
+  door!: Door;
+
+  constructor() {
+    this.#world = {
+      ask: async (request) => {
+        assert.equal(new URL(request.url).pathname, "/r/sale/sessions/batch");
+        assert.deepEqual([request.method, request.headers.get("Authorization")], ["POST", null]);
+        const batch = (await request.json()) as Batch;
+        if (this.status !== 200) return new Response("", { status: this.status });
+        this.heard.push(batch);
+        const say = (token: string) => (token.startsWith("over") ? "over" : "ok");
+        return Response.json({ touch: batch.touch.map(say), release: batch.release.map(say) });
+      },
+      now: () => this.now,
+      log: () => {},
+    };
+    this.batches = new Batches(this.#world, (kind, session, said) => this.told.push(`${kind} ${session.token} ${String(said)}`));
+  }
+
+  async open(): Promise<this> {
+    const room = parse(`{"version":1,"rooms":{"sale":{"url":"https://queue.example.com/r/sale"}}}`).rooms.get("sale");
+    assert.ok(room);
+    this.door = await Door.make("sale", room, undefined, this.#world);
+    return this;
+  }
+
+  add(kind: Kind, token: string, gather = 20): boolean {
+    return this.batches.add(this.door, kind, { token } as Session, (work) => this.under.push(work), gather);
+  }
+
+  get sizes(): number[] {
+    return this.heard.map(({ touch, release }) => touch.length + release.length);
+  }
+
+  async settle(): Promise<void> {
+    await Promise.all(this.under.splice(0));
+  }
+}
+
+test("what comes within a second goes at once", async () => {
+  const b = await new Bench().open();
+  b.add("touch", "a");
+  b.add("release", "b");
+  b.add("touch", "over c");
+  assert.equal(b.under.length, 1, "one request's work for all");
+  assert.deepEqual(b.heard, []);
+  await b.settle();
+  assert.deepEqual(b.heard, [{ touch: ["a", "over c"], release: ["b"] }]);
+  assert.deepEqual(b.told, ["touch a ok", "touch over c over", "release b ok"]);
+  b.add("touch", "d", 0);
+  await b.settle();
+  assert.deepEqual(b.heard[1], { touch: ["d"], release: [] });
+});
+
+test("five hundred do not wait, and there are never more in one request", async () => {
+  const b = await new Bench().open();
+  for (let i = 0; i < 499; i++) b.add("touch", `${i}`, 60_000);
+  await new Promise((done) => setTimeout(done, 100));
+  assert.deepEqual(b.sizes, []);
+  b.add("release", "499", 60_000);
+  await b.settle();
+  assert.deepEqual(b.sizes, [500]);
+  for (let i = 0; i < 1300; i++) b.add(i % 2 ? "touch" : "release", `${i}`, 60_000);
+  await b.settle();
+  assert.deepEqual(b.sizes, [500, 500, 500, 300]);
+});
+
+test("a room that is out of reach is told later, as much as can be kept", async () => {
+  const b = await new Bench().open();
+  b.status = 503;
+  b.add("touch", "a");
+  await b.settle();
+  b.status = 429;
+  b.add("release", "b");
+  await b.settle();
+  assert.deepEqual([b.heard, b.told], [[], []]);
+  b.status = 200;
+  b.add("touch", "c");
+  await b.settle();
+  assert.deepEqual(b.heard, [{ touch: ["a", "c"], release: ["b"] }]);
+  b.status = 503;
+  let taken = 0;
+  for (let i = 0; i < 6000; i++) if (b.add("touch", `${i}`)) taken++;
+  assert.equal(taken, 5000);
+  assert.equal(b.under.length, 1);
+  await b.settle();
+  b.status = 200;
+  assert.equal(b.add("touch", "one more"), false);
+  await b.settle();
+  assert.equal(b.told.length, 3 + 5000);
+});
+
+test("work that the platform has stopped is done by another request", async () => {
+  const b = await new Bench().open();
+  b.add("touch", "a", 300);
+  b.under = []; // nobody waits for it
+  b.add("touch", "b");
+  assert.equal(b.under.length, 0);
+  b.now += 5301;
+  b.add("touch", "c");
+  await b.settle();
+  assert.deepEqual(b.heard, [{ touch: ["a", "b", "c"], release: [] }]);
+});
+
+test("a room that does not know batches", async () => {
+  const b = await new Bench().open();
+  b.status = 404;
+  b.add("touch", "a");
+  await b.settle();
+  b.status = 200;
+  b.add("touch", "b");
+  await b.settle();
+  assert.deepEqual(b.heard, [{ touch: ["b"], release: [] }], "it is not told again and again");
+  assert.deepEqual(b.told, ["touch b ok"], "nor is a session over for that");
+});

@@ -1,0 +1,226 @@
+// Rooms in mode safety-net, in workerd: visitors without tickets, and reports.
+import assert from "node:assert/strict";
+import { cookieOf, eventually, withShop, type Queue, type Report, type Shop } from "./kit.ts";
+
+const token = "connect-token";
+const bindings = (queue: Queue) => ({ PROOFLINE_TOKEN: token, PROOFLINE_SERVER: queue.home });
+const open = { gate: "open", share: 5, per_minute: 60, max_active: 0, nodes: 1, session_ms: 600_000 };
+const withNet = (name: string, run: (s: Shop) => Promise<void>, more = "") => withShop(name, run, `,"mode":"safety-net"${more}`, bindings);
+
+/** roomOf returns what all reports so far say of the room: a late one may say it again. */
+function roomOf(reports: Report[]) {
+  const rooms = reports.flatMap((report) => report.rooms);
+  const all = (of: (room: Report["rooms"][0]) => string[] | undefined) => rooms.flatMap((room) => of(room) ?? []);
+  return { started: [...new Set(all((r) => r.started))], active: all((r) => r.active), ended: [...new Set(all((r) => r.ended))], turned: rooms.reduce((n, r) => n + (r.turned ?? 0), 0) };
+}
+
+/** tells waits until reports, which requests bring about, say something. */
+async function tells(s: Shop, what: string, ok: (said: ReturnType<typeof roomOf>) => boolean): Promise<ReturnType<typeof roomOf>> {
+  await eventually(what, async () => {
+    s.later(1001);
+    await s.get("/about");
+    return ok(roomOf(s.queue.reports));
+  });
+  s.got = [];
+  return roomOf(s.queue.reports);
+}
+
+/** idIn returns the id of the free session in a cookie. */
+function idIn(cookie: string): string {
+  const bytes = Buffer.from(cookie.split("=")[1] ?? "", "base64url");
+  assert.deepEqual([...bytes.subarray(9, 25)], new Array(16).fill(0), "it has a ticket");
+  assert.equal(bytes.length, 81 + 32, "it has a pass");
+  return bytes.subarray(25, 41).toString("base64url");
+}
+
+withNet("who comes while the gate is open gets in, and stays", async (s) => {
+  s.queue.gate = open;
+  const first = await s.get("/tickets", { "X-Proofline-Ticket": "forged" });
+  const seen = s.isThrough(first);
+  assert.deepEqual([seen.headers["x-proofline-ticket"], seen.headers["x-proofline-room"]], [undefined, "sale"]);
+  const session = { Cookie: cookieOf(first) };
+  const again = await s.get("/tickets/7", session);
+  assert.equal(s.isThrough(again).headers["x-proofline-room"], "sale");
+  assert.equal(again.headers["set-cookie"], undefined);
+  const script = await s.send("POST", "/tickets", { "Sec-Fetch-Mode": "cors" });
+  s.isThrough(script);
+  assert.notEqual(cookieOf(script), session.Cookie);
+  const { started: told } = await tells(s, "both", ({ started }) => started.length === 2);
+  assert.deepEqual(told, [session.Cookie, cookieOf(script)].map(idIn));
+  const [report] = s.queue.reports;
+  assert.match(report?.node ?? "", /^[A-Za-z0-9_-]{22}$/);
+  assert.deepEqual([report?.site, report?.serial, report?.kind, report?.rooms[0]?.room, report?.rooms[0]?.mode], ["", 0, "edge", s.queue.url, "safety-net"]);
+  assert.equal(new Set(s.queue.reports.map(({ node }) => node)).size, 1);
+  assert.deepEqual(new Set(s.queue.tokens), new Set([`Bearer ${token}`]));
+  const { started, rooms } = await s.counts();
+  assert.deepEqual([started, rooms["sale"]?.gate, rooms["sale"]?.free], [2, "open", 2]);
+});
+
+withNet("the share is all that gets in", async (s) => {
+  s.queue.gate = { ...open, share: 2 };
+  for (let i = 0; i < 2; i++) cookieOf(await s.get("/tickets"));
+  s.got = [];
+  for (let i = 0; i < 3; i++) s.isQueued(await s.get("/tickets"));
+  s.queue.gate = { ...open, share: 1 };
+  await tells(s, "three were turned away", ({ turned }) => turned >= 3);
+  await eventually("one more gets in", async () => (await s.get("/tickets")).status === 200);
+  s.got = [];
+  s.isQueued(await s.get("/tickets"), "the share is used up again");
+  assert.ok((await s.counts()).turned >= 4);
+});
+
+withNet("a gate that is shut", async (s) => {
+  s.queue.gate = open;
+  const session = { Cookie: cookieOf(await s.get("/tickets")) };
+  s.queue.gate = { ...open, gate: "shut", share: 0 };
+  s.later(1001);
+  await s.get("/about");
+  await eventually("it is shut", async () => (await s.get("/tickets")).status === 302);
+  s.got = [];
+  const script = await s.send("GET", "/tickets", { "Sec-Fetch-Mode": "cors" });
+  assert.equal(script.status, 403);
+  s.isQueued(script);
+  s.isThrough(await s.get("/tickets", session), "who is in stays in");
+  s.isThrough(await s.get("/tickets", await s.enter()), "a pass is good as ever");
+  const [name = "", value = ""] = session.Cookie.split("=");
+  for (const [what, cookie] of [["changed", `${name}=${value.slice(0, -1)}${value.endsWith("A") ? "B" : "A"}`], ["of another room", `__Host-proofline-pass.other=${value}`]] as const) {
+    s.isQueued(await s.get("/tickets", { Cookie: cookie }), what);
+  }
+  assert.equal(roomOf(s.queue.reports).turned, 0);
+  assert.equal((await s.counts()).rooms["sale"]?.gate, "shut");
+});
+
+withNet("passes while the gate is open", async (s) => {
+  s.queue.gate = open;
+  const session = await s.enter();
+  const seen = s.isThrough(await s.get("/tickets", session));
+  assert.match(String(seen.headers["x-proofline-ticket"]), /^[0-9a-f-]{36}$/);
+  s.later(61_000);
+  cookieOf(await s.get("/tickets", session));
+  await eventually("the room hears, not the server", () => s.queue.heard.includes("touch"));
+  assert.deepEqual(roomOf(s.queue.reports).active, []);
+});
+
+withNet("free sessions slide, and end", async (s) => {
+  s.queue.gate = open;
+  let session = { Cookie: cookieOf(await s.get("/tickets")) };
+  const id = idIn(session.Cookie);
+  for (let i = 0; i < 6; i++) {
+    s.later(390_000);
+    session = { Cookie: cookieOf(await s.get("/tickets", session)) };
+    assert.equal(idIn(session.Cookie), id);
+  }
+  await tells(s, "each time", ({ active }) => active.length >= 6);
+  s.answer = { "Proofline-Command": "release" };
+  assert.match((await s.get("/tickets", session)).headers["set-cookie"]?.[0] ?? "", /Max-Age=0/);
+  s.answer = {};
+  s.queue.gate = { ...open, gate: "shut" };
+  assert.deepEqual((await tells(s, "the end", ({ ended }) => ended.length === 1)).ended, [id]);
+  assert.deepEqual(s.queue.heard, [], "the room has nothing to do with it");
+  s.got = [];
+  s.isQueued(await s.get("/tickets", session));
+});
+
+withNet("free sessions end at four times their length", async (s) => {
+  s.queue.gate = open;
+  let cookie = cookieOf(await s.get("/tickets"));
+  s.queue.gate = { ...open, gate: "shut" };
+  for (let i = 0; i < 6; i++) {
+    s.later(395_000);
+    const answer = await s.get("/tickets", { Cookie: cookie });
+    cookie = cookieOf(answer);
+  }
+  s.later(31_000);
+  s.got = [];
+  s.isQueued(await s.get("/tickets", { Cookie: cookie }));
+});
+
+withNet("answers that caches keep get no cookie", async (s) => {
+  s.queue.gate = open;
+  s.answer = { "Cache-Control": "public, max-age=60" };
+  const answer = await s.get("/tickets");
+  s.isThrough(answer);
+  assert.equal(answer.headers["set-cookie"], undefined);
+  const { started, ended } = await tells(s, "the end", ({ ended }) => ended.length === 1);
+  assert.deepEqual(ended, started);
+});
+
+withNet("no report was ever answered", async (s) => {
+  s.isQueued(await s.get("/tickets"), "the room is unknown to the server");
+  s.queue.status = 401;
+  s.later(6000);
+  s.isQueued(await s.get("/tickets"), "the token is no good");
+  s.queue.isDown = true;
+  s.later(6000);
+  await eventually("held", async () => (await s.get(`/tickets?proofline_pass=${s.queue.pass()}`)).status === 503);
+  assert.equal((await s.get("/tickets")).status, 503);
+  s.queue.isDown = false;
+  [s.queue.status, s.queue.gate] = [0, open];
+  s.later(6000);
+  s.isThrough(await s.get("/tickets"), "now one is");
+});
+
+withNet("reports that are not answered are sent again, and the node goes on by itself", async (s) => {
+  s.queue.gate = { ...open, share: 100, per_minute: 10, max_active: 7, nodes: 2 };
+  const cookies = [cookieOf(await s.get("/tickets"))];
+  s.queue.status = 500;
+  s.later(6000);
+  for (let i = 0; i < 3; i++) {
+    cookies.push(cookieOf(await s.get("/tickets")));
+    s.later(2000);
+  }
+  s.got = [];
+  s.isQueued(await s.get("/tickets"), "four free sessions are half of seven, rounded up");
+  s.queue.gate = { ...s.queue.gate, max_active: 0 };
+  s.queue.status = 0;
+  const before = s.queue.reports.length;
+  s.later(6000);
+  s.isThrough(await s.get("/tickets"), "answered again");
+  const [again] = s.queue.reports.slice(before);
+  assert.deepEqual(again?.rooms[0]?.started, cookies.map(idIn));
+  s.queue.status = 500;
+  s.later(6000);
+  let begun = 0;
+  while ((await s.get("/tickets")).status === 200) begun++;
+  assert.equal(begun, 0, "five of ten in a minute are this node's");
+  s.got = [];
+  s.later(61_000);
+  while ((await s.get("/tickets")).status === 200) begun++;
+  assert.equal(begun, 5, "five of ten in a minute are this node's");
+  s.queue.status = 0;
+  s.queue.gate = { ...open, gate: "shut", share: 0 };
+  s.later(6000);
+  await s.get("/tickets");
+  s.queue.status = 500;
+  s.later(61_000);
+  s.got = [];
+  s.isQueued(await s.get("/tickets"), "it was shut when the server was heard last");
+});
+
+withShop("times in which everybody was let through are reported", async (s) => {
+  s.queue.gate = open;
+  s.isQueued(await s.get("/tickets"));
+  s.queue.isDown = true;
+  await eventually("it is found down", async () => (await s.get(`/tickets?proofline_pass=${s.queue.pass()}`)).status === 503);
+  s.later(31_000);
+  await eventually("open", async () => (await s.get(`/tickets?proofline_pass=${s.queue.pass()}`)).status === 200);
+  s.later(5000);
+  assert.equal((await s.get("/tickets")).status, 200);
+  s.got = [];
+  s.queue.isDown = false;
+  s.later(10_001);
+  await eventually("closed again", async () => (await s.get("/tickets")).status === 302);
+  s.later(10_001);
+  await s.get("/about");
+  const unguarded = () => s.queue.reports.flatMap((report) => report.rooms[0]?.unguarded ?? []);
+  await eventually("it is told", () => unguarded().length > 0);
+  s.later(10_001);
+  const before = s.queue.reports.length;
+  await s.get("/about");
+  await eventually("another report", () => s.queue.reports.length > before);
+  assert.equal(unguarded().length, 1, "told once, for it is recorded");
+  const [one] = unguarded();
+  assert.match(one?.id ?? "", /^[A-Za-z0-9_-]{22}$/);
+  assert.ok((one?.from ?? 0) < (one?.until ?? 0) && (one?.requests ?? 0) >= 2, JSON.stringify(one));
+  assert.equal(s.queue.reports[0]?.rooms[0]?.mode, "always");
+}, ',"failure":"open-after 30s"', bindings);
