@@ -182,15 +182,17 @@ func exchangeOf(w http.ResponseWriter) *exchange {
 // hasStalled tells whether the client stopped sending.
 func (e *exchange) hasStalled() bool { return e != nil && e.body != nil && e.body.hasStalled.Load() }
 
-// note has an exchange logged.
+// note has an exchange counted and logged.
 func (p *Proxy) note(e *exchange) {
+	took := time.Since(e.began)
+	p.figures.count(e.status, took)
 	log, r := p.options.AccessLog, e.request
 	if log == nil {
 		return
 	}
 	log.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelInfo, "request",
 		slog.String("client", p.options.clientOf(r).String()), slog.String("method", r.Method), slog.String("host", r.Host), slog.String("path", pathOf(r)),
-		slog.String("protocol", r.Proto), slog.Int("status", e.status), slog.Int64("bytes", e.sent), slog.Duration("took", time.Since(e.began)))
+		slog.String("protocol", r.Proto), slog.Int("status", e.status), slog.Int64("bytes", e.sent), slog.Duration("took", took))
 }
 
 // pathOf returns the path of a request as a log has it: without the query, for

@@ -87,13 +87,15 @@ const (
 // said how long all of it is. Streams do not wait.
 const flushAfter = 20 * time.Millisecond
 
-// Proxy is an [http.Handler]. Safe for concurrent use.
+// Proxy is an [http.Handler], and a prometheus.Collector of what it does. Safe
+// for concurrent use.
 type Proxy struct {
 	options  Options
 	site     *site // nil: it is for nginx
 	next     http.Handler
 	stopping atomic.Bool
 	upgraded tunnels
+	figures  *figures
 }
 
 // New returns a reverse proxy that lets through what the connector does. It
@@ -123,7 +125,7 @@ func newProxy(o Options) *Proxy {
 	l.Stall = orDefault(l.Stall, DefaultStall)
 	l.Answer = orDefault(l.Answer, DefaultAnswer)
 	o.Grace = orDefault(o.Grace, DefaultGrace)
-	return &Proxy{options: o}
+	return &Proxy{options: o, figures: newFigures()}
 }
 
 func orDefault[T comparable](value, fallback T) T {

@@ -79,7 +79,7 @@ func TestImports(t *testing.T) {
 		"connector/rules":        {},
 		"connector":              {module + "connector/rules", "github.com/golang-jwt/jwt/v5", "golang.org/x/mod/sumdb/note"},
 		"connector/metrics":      {module + "connector", "github.com/prometheus/client_golang/prometheus"},
-		"connector/proxy":        {module + "connector"},
+		"connector/proxy":        {module + "connector", "github.com/prometheus/client_golang/prometheus"},
 		"connector/conformance":  {"github.com/golang-jwt/jwt/v5"},
 		"console/simulate":       {module + "fairness"},
 		"console/simulate/chart": {module + "console/simulate"},
