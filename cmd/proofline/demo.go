@@ -45,6 +45,10 @@ func runDemo(c *cobra.Command, t *terminal, o demo.Options) (err error) {
 	if o.Verifier, err = findVerifier(); err != nil {
 		return err
 	}
+	if o.Program, err = os.Executable(); err != nil {
+		return failed(err, "")
+	}
+	o.Complaints = t.err
 	if o.Log, err = t.logger("text", "warn"); err != nil {
 		return err
 	}

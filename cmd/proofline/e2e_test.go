@@ -82,7 +82,7 @@ func TestE2EDemo(t *testing.T) {
 	said := p.said()
 	for _, want := range []string{
 		`(?m)^  visitors +200 joined`, `(?m)^✓ VERIFIED, level 3`, `(?m)^  admitted +176,`, `(?m)^  no-shows +24 `,
-		`The verifier exits with 1`, `(?m)^✓ Everything was as it must be\.$`,
+		`The verifier exits with 1`, `A shop stands behind proofline proxy, on http://127`, `Each leads to the line, and the shop hears of none`, `The shop sold 60 seats to the 60 who came`, `(?m)^✓ Everything was as it must be\.$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(said) {
 			t.Errorf("the demo does not say %q:\n%s", want, said)

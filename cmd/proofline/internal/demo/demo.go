@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -36,9 +37,12 @@ type Options struct {
 	Addr     string // where the server listens
 	Data     string // data directory; empty for one that is removed at the end
 	Keep     bool   // keep data and server until the context ends
+	Program  string // this binary, which is the proxy too
 	Verifier string // the binary proofline-verify
 	Narrator *Narrator
 	Log      *slog.Logger
+
+	Complaints io.Writer // gets what the proxy logs
 }
 
 // demo is one run. The fields below the options are set chapter by chapter.
@@ -50,6 +54,7 @@ type demo struct {
 	organizer *api.Client
 	visitor   *api.Client // its base is the room
 	room      api.Room
+	front     front
 	plan      plan
 	crowd     []*visitor
 	kept      string // file of a checkpoint from the middle of the sale
@@ -79,6 +84,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.server.Stop()) }()
+	defer d.front.close()
 	if err := d.play(ctx); err != nil {
 		return err
 	}
@@ -117,7 +123,11 @@ func (d *demo) play(ctx context.Context) error {
 		}
 	}()
 	defer fail(nil)
-	for _, chapter := range []func(context.Context) error{d.makeRoom, d.comeTooEarly, d.sell, d.end, d.checkVisitors, d.checkTranscript, d.audit, d.forge} {
+	if err := d.makeRoom(ctx); err != nil {
+		return err
+	}
+	go d.front.watch(ctx, fail)
+	for _, chapter := range []func(context.Context) error{d.comeTooEarly, d.sell, d.intrude, d.end, d.checkVisitors, d.checkShop, d.checkTranscript, d.audit, d.forge} {
 		if err := chapter(ctx); err != nil {
 			if cause := context.Cause(ctx); cause != nil {
 				return cause

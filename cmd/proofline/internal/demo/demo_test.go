@@ -36,7 +36,7 @@ func TestArrivals(t *testing.T) {
 
 // TestInvite gives out every habit, and each visitor a ticket.
 func TestInvite(t *testing.T) {
-	for _, n := range []int{MinVisitors, 1_000} {
+	for _, n := range []int{MinVisitors, 1_000, 5_000} {
 		opens := time.Now()
 		d := &demo{Options: Options{Visitors: n}, plan: plan{opens: opens, starts: opens.Add(early)}}
 		d.invite("example.com/r/demo")
@@ -48,9 +48,22 @@ func TestInvite(t *testing.T) {
 			t.Errorf("%d visitors with %d tickets", n, len(tickets))
 		}
 		for _, s := range share {
-			if got, want := d.having(s.habit), max(1, n*s.percent/100); got != want {
+			if got, want := d.having(s.habit), sized(n, s.habit, s.percent); got != want {
 				t.Errorf("%d of %d visitors have habit %d, want %d", got, n, s.habit, want)
 			}
+		}
+	}
+}
+
+// TestSized gives everybody a habit, and few enough shoppers.
+func TestSized(t *testing.T) {
+	for _, n := range []int{MinVisitors, 2_000, MaxVisitors} {
+		sum := 0
+		for _, s := range share {
+			sum += sized(n, s.habit, s.percent)
+		}
+		if shoppers := sized(n, shopper, 30); shoppers < 1 || shoppers > mostShoppers || sum >= n {
+			t.Errorf("of %d visitors %d shop, and %d have a habit", n, shoppers, sum)
 		}
 	}
 }

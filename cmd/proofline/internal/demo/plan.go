@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/cmd/proofline/internal/demo/shop"
 )
 
 // The timetable of the sale, from the creation of the room on.
@@ -57,6 +58,10 @@ func (d *demo) makeRoom(ctx context.Context) error {
 	d.Narrator.Say("It listens on %s. The organizer makes a room, %s:", d.server.URL, d.room.URL)
 	d.Narrator.Say("  joins from %s on; all who come in its first %s are drawn as equals,", d.plan.opens.Format("15:04:05"), early)
 	d.Narrator.Say("  those after them by windows of %s; %s people a minute are let in.", short, grouped(d.plan.perMinute))
+	if err := d.openShop(ctx, mostShoppers/shop.SeatsInRow); err != nil {
+		return err
+	}
+	d.Narrator.Say("A shop stands behind proofline proxy, on %s. Its tickets are for who has waited.", d.front.url)
 	return nil
 }
 

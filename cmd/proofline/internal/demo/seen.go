@@ -37,6 +37,12 @@ func (s *seen) join(at time.Time) {
 	s.perSecond[at.Unix()]++
 }
 
+func (s *seen) refuse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused++
+}
+
 // joined returns how many joined, and how many in the busiest second.
 func (s *seen) joined() (total, peak int) {
 	s.mu.Lock()
@@ -68,7 +74,5 @@ func (d *demo) expectStatus(err error, status int, what string) {
 		d.expect(false, "%s is answered with %v, not with %d", what, err, status)
 		return
 	}
-	d.seen.mu.Lock()
-	d.seen.refused++
-	d.seen.mu.Unlock()
+	d.seen.refuse()
 }

@@ -11,7 +11,9 @@ func (d *demo) summarize() {
 	p("  windows     %d, each frozen, signed by two witnesses, and then drawn with a beacon's round that did not exist before\n", d.windows)
 	p("  admitted    %s, each with a pass\n", grouped(joins-absent))
 	p("  no-shows    %s were skipped; %s others were called sooner for it, so that the outflow held\n", grouped(absent), grouped(d.inStead))
-	p("  refused     %s requests: too early, too late, malformed, with a wrong secret; none left a trace\n", grouped(d.seen.refused))
+	sold := len(d.front.shop.Sold())
+	p("  shop        %s of them came from the shop and were led back to it; each bought a seat, and the next one was let in\n", grouped(sold))
+	p("  refused     %s requests: too early, too late, malformed, with a wrong secret, past the line; none left a trace\n", grouped(d.seen.refused))
 	p("  transcript  %s entries, and in it every one of the %s receipts\n", grouped(d.size), grouped(joins))
 	if n := d.seen.count(); n > 0 {
 		p("\n✗ %d times something was not as it must be, see above.\n", n)

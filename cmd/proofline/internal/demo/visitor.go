@@ -24,13 +24,26 @@ const (
 	impostor       // shows a wrong secret first
 	eager          // claims before the turn
 	greedy         // claims again
+	shopper        // comes from the shop, and buys there
 )
 
 // share is how many in a hundred visitors have a habit.
 var share = []struct {
 	habit   habit
 	percent int
-}{{absent, 12}, {twice, 5}, {simple, 4}, {impostor, 2}, {eager, 2}, {greedy, 2}}
+}{{absent, 12}, {twice, 5}, {simple, 4}, {impostor, 2}, {eager, 2}, {greedy, 2}, {shopper, 30}}
+
+// mostShoppers is how many there are at most: each is shown all seats.
+const mostShoppers = 500
+
+// sized returns how many of n visitors have a habit.
+func sized(n int, h habit, percent int) int {
+	n = max(1, n*percent/100)
+	if h == shopper {
+		return min(n, mostShoppers)
+	}
+	return n
+}
 
 // visitor is one of the crowd. Its goroutine alone uses it until the sale is over.
 type visitor struct {
@@ -43,6 +56,7 @@ type visitor struct {
 	place   api.Place // as last seen
 	settled bool      // admitted, or given up on purpose
 	pass    api.Pass
+	cookie  string // that the shop's front gave for the pass
 }
 
 // invite makes the crowd: who has which habit, and when they come.
@@ -57,7 +71,7 @@ func (d *demo) invite(origin string) {
 	}
 	next := 0 // the crowd is in random order already
 	for _, s := range share {
-		for range max(1, d.Visitors*s.percent/100) {
+		for range sized(d.Visitors, s.habit, s.percent) {
 			d.crowd[next].habit = s.habit
 			next++
 		}
@@ -74,6 +88,16 @@ func (d *demo) having(h habit) (n int) {
 	return n
 }
 
+// first returns one of the visitors with a habit: everybody has one.
+func (d *demo) first(h habit) *visitor {
+	for _, v := range d.crowd {
+		if v.habit == h {
+			return v
+		}
+	}
+	return nil
+}
+
 // visitorsHTTP is what all visitors send through.
 func visitorsHTTP() *http.Client {
 	const connections = 64
@@ -86,6 +110,11 @@ func visitorsHTTP() *http.Client {
 func (d *demo) visit(ctx context.Context, v *visitor) error {
 	if err := sleepUntil(ctx, v.arrives); err != nil {
 		return err
+	}
+	if v.habit == shopper {
+		if err := d.comeToShop(ctx); err != nil {
+			return err
+		}
 	}
 	if err := d.join(ctx, v); err != nil {
 		return err
@@ -100,7 +129,10 @@ func (d *demo) visit(ctx context.Context, v *visitor) error {
 	if v.habit == absent {
 		return d.miss(ctx, v)
 	}
-	return d.claim(ctx, v)
+	if err := d.claim(ctx, v); err != nil || v.habit != shopper {
+		return err
+	}
+	return d.buy(ctx, v)
 }
 
 func (d *demo) join(ctx context.Context, v *visitor) (err error) {
