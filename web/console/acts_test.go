@@ -12,7 +12,7 @@ import (
 // TestActWords: whatever packages note as an act has words for people.
 func TestActWords(t *testing.T) {
 	t.Parallel()
-	verb := regexp.MustCompile(`(?:[rR]ecord|recordEverywhere|factorChanged|\.act|\.control)\([^"\n]*"([a-z]+(?:[.-][a-z-]+)+)"`)
+	verb := regexp.MustCompile(`(?:[rR]ecord|recordEverywhere|factorChanged|\.Do|\.update|\.control)\([^"\n]*"([a-z]+(?:[.-][a-z-]+)+)"`)
 	found := 0
 	for _, pattern := range []string{"../../console/*/*.go"} {
 		files, err := filepath.Glob(pattern)
