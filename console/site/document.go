@@ -84,12 +84,16 @@ func (s *Sites) read(ctx context.Context, org uuid.UUID, text []byte) (document,
 	}
 	var wrong []fairness.Problem
 	for _, name := range d.names() {
-		place, err := s.locate(ctx, org, d.Rooms[name].URL)
+		named := d.Rooms[name]
+		place, err := s.locate(ctx, org, named.URL)
 		if err != nil {
 			return d, err
 		}
-		if place.refusal != "" {
+		switch {
+		case place.refusal != "":
 			wrong = append(wrong, fairness.Problem{Field: "rooms." + name + ".url", Detail: place.refusal})
+		case place.isHere && named.Origin != place.record.Origin: // every pass would be refused
+			wrong = append(wrong, fairness.Problem{Field: "rooms." + name + ".origin", Detail: "must be that of the room: " + place.record.Origin})
 		}
 	}
 	if len(wrong) > 0 {

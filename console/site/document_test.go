@@ -34,6 +34,7 @@ func TestRefused(t *testing.T) {
 		{"no room", rulesFor("https://queue.example.com/r/nothing"), "rooms.sale.url", "must be the URL of a room of this organization"},
 		{"another's room", rulesFor("https://queue.example.com/r/theirs"), "rooms.sale.url", "must be the URL of a room of this organization"},
 		{"no room's URL", rulesFor("https://queue.example.com"), "rooms.sale.url", "must be the URL of a room of this organization"},
+		{"another origin", strings.Replace(rulesFor(saleURL), `r/sale"`, `r/sale", "origin": "queue.example.com/r/other"`, 1), "rooms.sale.origin", "must be that of the room: queue.example.com/r/sale"},
 		{"another path", rulesFor("https://queue.example.com/sale"), "rooms.sale.url", "must be as the room is published: " + saleURL},
 		{"another spelling", rulesFor("https://QUEUE.example.com:443/r/sale"), "rooms.sale.url", "must be as the room is published: " + saleURL},
 		{"another host of ours", rulesFor("https://" + tickets + "/r/sale"), "rooms.sale.url", "must be as the room is published: " + saleURL},
@@ -57,6 +58,7 @@ func TestRefused(t *testing.T) {
 		_, err := s.Create(t.Context(), owner, name, []byte(open))
 		refused(t, err, "name", "must be 1 to 63 of")
 	}
+	s.create(owner, "origin", strings.Replace(rulesFor(saleURL), `r/sale"`, `r/sale", "origin": "queue.example.com/r/sale"`, 1))
 	s.create(owner, "custom", rulesFor("https://"+tickets+"/r/custom"))
 	s.create(owner, strings.Repeat("a", 63), rulesFor("https://queue.example.com:8443/r/sale")) // another server
 }
