@@ -125,3 +125,32 @@ func TestReportIsolation(t *testing.T) {
 	}
 	s.post("/v1/connectors/report", `{"node":"`+strings.Repeat("A", 1<<20)+`"}`, authorized(own)).problem(http.StatusRequestEntityTooLarge, "too-large")
 }
+
+// TestGatePage: while the gate is open the visitors' page says so, and leads
+// where the room's targets are and nowhere else.
+func TestGatePage(t *testing.T) {
+	t.Parallel()
+	s := newTenants(t)
+	s.create(`{"slug":"sale","targets":["https://shop.example.com/tickets"],` + quick + `}`)
+	own, _ := s.token(s.main, account.Connect, time.Hour)
+	c := reporter{s, newID(), own}
+	page := func(query string) string {
+		return s.get("/r/sale"+query, "Accept: text/html").want(http.StatusOK).body
+	}
+	if strings.Contains(page(""), `data-show="open"`) {
+		t.Error("a room without a gate speaks of one")
+	}
+	report := `{"room":"` + publicURL + `/r/sale","mode":"safety-net"}`
+	eventually(t, "the gate opens", func() bool { return c.report(report)[0].Gate == "open" })
+	for query, way := range map[string]string{
+		"": "https://shop.example.com/tickets", "?to=https://shop.example.com/tickets/7": "https://shop.example.com/tickets/7",
+		"?to=https://evil.example.com/tickets": "https://shop.example.com/tickets", "?to=javascript:alert(1)": "https://shop.example.com/tickets",
+	} {
+		if body := page(query); !strings.Contains(body, `data-show="open">Right now`) || !strings.Contains(body, `<a href="`+way+`" data-way>`) {
+			t.Errorf("%s does not lead to %s: %s", query, way, body)
+		}
+	}
+	s.post("/v1/rooms/sale/pause", "").want(http.StatusOK)
+	eventually(t, "the page says so no more", func() bool { return strings.Contains(page(""), `data-show="open" hidden>`) })
+	s.post("/r/sale/join", "").want(http.StatusCreated)
+}

@@ -187,6 +187,7 @@ func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) page
 		Room: roomView(r, lang), Lang: lang, State: stateWithout(r, now), Now: now,
 		Opens: snapshot.Opens, Starts: snapshot.Starts, Claim: time.Duration(policy.Claim) * time.Millisecond,
 		Paused: snapshot.Paused, Held: r.IsHeld(), Rehearsal: r.Owner.RehearsalOf != nil, Slower: snapshot.Outflow.PerMinute < policy.Outflow.PerMinute,
+		HasGate: snapshot.Gate != room.GateNone, Open: snapshot.Gate == room.GateOpen,
 		Poll: roomPoll(snapshot, now), Refresh: refresh(c),
 	}
 	v.CanJoin = v.State == page.Joinable
@@ -194,7 +195,7 @@ func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) page
 		v.Closes = *snapshot.Closes
 	}
 	if u, ok := settings.Target(wantedTarget(c, settings)); ok {
-		v.Target = u.Scheme + "://" + u.Host
+		v.Target, v.Way = u.Scheme+"://"+u.Host, u.String()
 	}
 	if joined {
 		v.State, v.Poll, v.Ticket = stateOf(&st, snapshot), ticketPoll(&st, snapshot, now), ticketView(&st, snapshot, now)

@@ -140,6 +140,10 @@ type View struct {
 	// Target is the origin of where a claim leads, such as "https://shop.example.com"; empty
 	// when the room has none: then the page is all there is to see.
 	Target string
+	// HasGate tells whether the site sometimes lets people in without waiting, and
+	// Open whether it does now; Way is the URL that leads there, empty for none.
+	HasGate, Open bool
+	Way           string
 	// Cookie tells whether the request brought the secret of a visitor as a cookie. After a
 	// join the script learns from it whether this browser keeps cookies.
 	Cookie  bool

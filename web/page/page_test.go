@@ -87,6 +87,12 @@ func checkPolicy(t *testing.T, name string, doc *element) {
 				}
 				continue
 			}
+			if e.has("data-way") {
+				if e.parent.attributes["data-show"] != "open" || !strings.HasPrefix(e.attributes["href"], "https://shop.example.com") {
+					t.Errorf("%s: the way to an open site is %v in %v", name, e.attributes, e.parent.attributes)
+				}
+				continue
+			}
 			if h := e.attributes["href"]; !strings.HasPrefix(h, "?") && (!strings.HasPrefix(h, "/") || strings.HasPrefix(h, "//")) {
 				t.Errorf("%s: <%s> leads to %q", name, e.name, h)
 			}
@@ -297,6 +303,7 @@ func TestEscapes(t *testing.T) {
 	text := page.Text{Words: attack, Lang: attack}
 	v.Room.Texts = page.Texts{text, text, text, text, "javascript:alert(1)", " JaVaScRiPt:alert(1)", "data:text/html,<script>alert(1)</script>"}
 	v.Target = "javascript:alert(1)//" + attack
+	v.HasGate, v.Open, v.Way = true, true, v.Target
 	for _, state := range []page.State{page.Joinable, page.Waiting, page.Drawn, page.Called, page.Left} {
 		v.State = state
 		var b bytes.Buffer
@@ -379,6 +386,32 @@ func BenchmarkVisitor(b *testing.B) {
 	for b.Loop() {
 		if err := p.Visitor(io.Discard, v); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestGate: that the site lets people in is said as long as it does, with the
+// way there if there is one.
+func TestGate(t *testing.T) {
+	t.Parallel()
+	p := newPages(t, manifest)
+	const words = "Right now the site lets people in without waiting."
+	for name, want := range map[string]string{
+		"joinable": "", "waiting-shut": "", "joinable-open": words + " Go to shop.example.com", "drawn-open": words,
+	} {
+		v := lines[name]
+		v.Lang = "en"
+		var b bytes.Buffer
+		if err := p.Visitor(&b, v); err != nil {
+			t.Fatal(err)
+		}
+		doc := parseHTML(t, name, b.String())
+		var got string
+		for _, e := range doc.all(func(e *element) bool { return e.attributes["data-show"] == "open" }) {
+			got += e.text()
+		}
+		if got != want || doc.named("main")[0].has("data-gate") != v.HasGate {
+			t.Errorf("%s says %q, want %q", name, got, want)
 		}
 	}
 }

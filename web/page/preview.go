@@ -87,6 +87,7 @@ func Previews(s Sample) []Example {
 	return []Example{
 		{"upcoming", "Before the line opens", upcoming},
 		{"joinable", "Open, without a place", bare(Joinable)},
+		{"joinable-open", "Open, and your site lets people in without waiting", with(bare(Joinable), func(v *View) { v.HasGate, v.Open, v.Way = true, true, s.Target })},
 		{"full", "Nobody more can join for now", bare(Full)},
 		{"waiting", "In a group that is not drawn", waiting},
 		{"waiting-paused", "The same in a pause", with(waiting, paused)},

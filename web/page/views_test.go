@@ -87,9 +87,14 @@ func change(v page.View, change func(v *page.View)) page.View {
 
 // lines are pages of a line, one or more for every state.
 var lines = map[string]page.View{
-	"upcoming":         change(view(page.Upcoming), func(v *page.View) { v.Opens, v.Starts = at(27), at(57) }),
-	"joinable":         view(page.Joinable),
-	"full":             view(page.Full),
+	"upcoming": change(view(page.Upcoming), func(v *page.View) { v.Opens, v.Starts = at(27), at(57) }),
+	"joinable": view(page.Joinable),
+	"full":     view(page.Full),
+	"joinable-open": change(view(page.Joinable), func(v *page.View) {
+		v.HasGate, v.Open, v.Way = true, true, "https://shop.example.com/tickets?day=1&seats=2"
+	}),
+	"waiting-shut":     change(withTicket(page.Waiting), func(v *page.View) { v.HasGate, v.Way = true, "https://shop.example.com/" }),
+	"drawn-open":       change(drawn(), func(v *page.View) { v.HasGate, v.Open, v.Target = true, true, "" }),
 	"joinable-branded": change(view(page.Joinable), func(v *page.View) { v.Room = branded }),
 	"called-held":      change(called(), func(v *page.View) { v.Paused, v.Held = true, true }),
 	"rehearsal":        change(drawn(), func(v *page.View) { v.Rehearsal = true }),

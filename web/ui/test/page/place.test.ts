@@ -117,6 +117,13 @@ test("who is near the front, and can still be called, listens", () => {
   assert.equal(isNear(placeOf(), roomOf()), false);
 });
 
+test("words for an open gate are fetched where there are none", () => {
+  const moves = (state: string, gate: boolean) => hasMoved(placeOf({ state, gate, left: minute }), roomOf({ open: true }), noon);
+  assert.deepEqual(["joinable", "waiting", "drawn", "closed"].map((state) => moves(state, false)), [true, true, true, true]);
+  assert.deepEqual(["joinable", "waiting", "drawn", "closed"].map((state) => moves(state, true)), [false, false, false, false]);
+  assert.deepEqual(["called", "admitted", "missed", "ended"].map((state) => moves(state, false)), [false, false, false, false]);
+});
+
 test("a full line is looked at again", () => {
   assert.equal(hasMoved(placeOf({ state: "full" }), roomOf({ full: true }), noon), false);
   assert.equal(hasMoved(placeOf({ state: "full" }), roomOf(), noon), true);

@@ -13,9 +13,14 @@ const document = {
 
 test("a state document", () => {
   assert.deepEqual(readRoom(document), {
-    size: 5, phase: "serving", paused: false, held: false, full: false, message: "Hello", opens: Date.UTC(2030, 4, 1, 11), starts: Date.UTC(2030, 4, 1, 12),
+    size: 5, phase: "serving", paused: false, held: false, full: false, open: false, message: "Hello", opens: Date.UTC(2030, 4, 1, 11), starts: Date.UTC(2030, 4, 1, 12),
     perMinute: 60, free: Infinity, firstFree: 0, freed: Infinity, drawn: 18, called: 2, groups: new Map([[3, 7]]), after: 2000, most: 60_000, jitter: 0.3, listenAhead: 100, now: Date.UTC(2030, 4, 1, 12) + 500,
   });
+});
+
+test("a room whose site lets people in without waiting", () => {
+  assert.deepEqual([readRoom({ ...document, gate: "open" }).open, readRoom({ ...document, gate: "shut" }).open], [true, false]);
+  assert.throws(() => readRoom({ ...document, gate: true }));
 });
 
 test("a room with a limit at its site", () => {
