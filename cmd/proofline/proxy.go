@@ -15,20 +15,23 @@ import (
 const connectorKeyFile = "connector-key"
 
 type proxyFlags struct {
-	rules, keep      string
-	to               []string
-	tlsCert, tlsKey  string
-	listen, redirect string
-	key, page        string
-	proxies          []string
-	authOnly         bool
-	accessLog        bool
-	maxBody          byteSize
-	maxHeader        byteSize
-	logFormat        string
-	logLevel         string
-	connector        connector.Options // what is left to be made of the flags
-	proxy            proxy.Options
+	rules, site       string
+	siteKey, reportTo string
+	tokenFile, keep   string
+	to                []string
+	tlsCert, tlsKey   string
+	listen, redirect  string
+	metrics           string
+	key, page         string
+	proxies           []string
+	authOnly          bool
+	accessLog         bool
+	maxBody           byteSize
+	maxHeader         byteSize
+	logFormat         string
+	logLevel          string
+	connector         connector.Options // what is left to be made of the flags
+	proxy             proxy.Options
 }
 
 func proxyCommand(t *terminal) *cobra.Command {
@@ -45,6 +48,8 @@ connector/nginx/README.md has the configuration.`,
 		Example: `  proofline proxy --rules rules.json --to http://127.0.0.1:3000 --listen :8080
   proofline proxy --rules rules.json --to http://10.0.0.7:3000,http://10.0.0.8:3000 --check /healthz \
     --listen :443 --tls-cert site.pem --tls-key site.key --redirect-http :80
+  proofline proxy --site https://queue.example.com/v1/sites/shop/rules --site-key "$(cat site-key)" \
+    --token-file ./token --keep rules.kept --to http://127.0.0.1:3000
   proofline proxy --rules rules.json --auth-only --listen 127.0.0.1:8099`,
 		Args:    cobra.NoArgs,
 		PreRunE: t.fromEnv,
@@ -56,6 +61,10 @@ connector/nginx/README.md has the configuration.`,
 
 func (f *proxyFlags) add(flags *pflag.FlagSet, t *terminal) {
 	flags.StringVar(&f.rules, "rules", "", "`FILE` of the rules, read again when it changes, or https URL")
+	flags.StringVar(&f.site, "site", "", "instead of --rules, the `URL` of rules that a server keeps, such as https://queue.example.com/v1/sites/shop/rules")
+	flags.StringVar(&f.siteKey, "site-key", "", "`KEY` that they are signed with, as \"proofline site key\" prints it")
+	flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` of a token with the scope connect, for the server; or PROOFLINE_TOKEN")
+	flags.StringVar(&f.reportTo, "report-to", "", "`URL` of the server that is told of this proxy, with --rules and a token (default that of --site)")
 	flags.StringVar(&f.keep, "keep", "", "`FILE` that keeps the rules of a URL for a start without it")
 	flags.StringSliceVar(&f.to, "to", nil, "`URLS` of the site, such as http://127.0.0.1:3000; of several, each gets a share")
 	flags.StringVar(&f.proxy.Check, "check", "", "`PATH` that the site answers with 2xx or 3xx when it is well (default: it accepts connections)")
@@ -64,6 +73,7 @@ func (f *proxyFlags) add(flags *pflag.FlagSet, t *terminal) {
 	flags.StringVar(&f.tlsCert, "tls-cert", "", "`FILE` of the certificate with its chain, PEM, read again when it changes")
 	flags.StringVar(&f.tlsKey, "tls-key", "", "`FILE` of its key, PEM")
 	flags.StringVar(&f.redirect, "redirect-http", "", "lead plain HTTP on this `HOST:PORT` to https")
+	flags.StringVar(&f.metrics, "metrics", "", "serve /metrics for Prometheus, healthz and readyz on this `HOST:PORT`, which is not for everybody")
 	flags.StringVar(&f.key, "key", "", "`FILE` of the key for cookies, made if it does not exist (default "+filepath.Join(t.dataDir(), connectorKeyFile)+")")
 	flags.StringVar(&f.page, "page", "", "`FILE` with the HTML for rooms whose failure is page")
 	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "`NETWORKS` whose X-Forwarded-* are believed, such as 10.0.0.0/8")
@@ -81,7 +91,11 @@ func (f *proxyFlags) add(flags *pflag.FlagSet, t *terminal) {
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
 	var names []string
-	flags.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if flag.Name != "token-file" { // there the management token may be, which is for other commands
+			names = append(names, flag.Name)
+		}
+	})
 	inEnv(flags, names...)
 }
 
@@ -89,9 +103,13 @@ func (f *proxyFlags) run(ctx context.Context, t *terminal) error {
 	if err := f.read(t); err != nil {
 		return err
 	}
+	f.connector.Kind, f.connector.Version = "proxy", versionText()
+	if f.authOnly {
+		f.connector.Kind = "nginx"
+	}
 	c, err := connector.New(f.connector)
 	if err != nil {
-		return failed(err, "proofline connector check says more about rules")
+		return explainConnector(err)
 	}
 	defer c.Close()
 	f.proxy.Connector = c

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,7 +35,7 @@ func (f *proxyFlags) read(t *terminal) error {
 		}
 	}
 	l.Body, l.HeaderSize = int64(f.maxBody), int(f.maxHeader)
-	for _, step := range []func() error{f.readRules, f.readSite, f.readProxies, f.readPage, func() error { return f.readKey(t) }, func() error { return f.readCertificate(log) }} {
+	for _, step := range []func() error{func() error { return f.readRules(t) }, f.readSite, f.readProxies, f.readPage, func() error { return f.readKey(t) }, func() error { return f.readCertificate(log) }} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -42,17 +43,64 @@ func (f *proxyFlags) read(t *terminal) error {
 	return nil
 }
 
-func (f *proxyFlags) readRules() error {
-	if f.rules == "" {
-		return usage(errors.New("--rules is needed"), "connector/README.md begins with a file of rules")
+// readRules finds where the rules come from, and who is told of us.
+func (f *proxyFlags) readRules(t *terminal) error {
+	isURL := f.site != "" || strings.Contains(f.rules, "://")
+	switch {
+	case (f.rules == "") == (f.site == ""):
+		return usage(errors.New("exactly one of --rules and --site is needed"), "connector/README.md begins with a file of rules")
+	case !isURL && f.keep != "":
+		return usage(errors.New("--keep is for rules of a URL"), "leave it out: the file of --rules is there at the next start too")
+	case f.site == "" && f.siteKey != "":
+		return usage(errors.New("--site-key is the key of rules that --site names"), "leave it out, or give --site in place of --rules")
+	case f.site != "" && f.siteKey == "":
+		return usage(errors.New("--site needs --site-key"), "proofline site key prints it")
 	}
 	f.connector.Source = &connector.Source{File: f.rules}
-	if strings.Contains(f.rules, "://") {
-		f.connector.Source = &connector.Source{URL: f.rules, Keep: f.keep}
-	} else if f.keep != "" {
-		return usage(errors.New("--keep is for rules of a URL"), "leave it out: the file of --rules is there at the next start too")
+	if isURL {
+		f.connector.Source = &connector.Source{URL: f.rules + f.site, SiteKey: f.siteKey, Keep: f.keep}
+	}
+	f.connector.Server = f.reportTo
+	return f.readToken(t)
+}
+
+const tokenHint = "make one with: proofline token create NAME --scope connect; give it with --token-file FILE or in PROOFLINE_TOKEN"
+
+// readToken finds the token for the server, if one is asked or told.
+func (f *proxyFlags) readToken(t *terminal) (err error) {
+	if f.site == "" && f.reportTo == "" {
+		if f.tokenFile != "" {
+			return usage(errors.New("--token-file is for a server that --site or --report-to names"), "leave it out, or name the server with --report-to")
+		}
+		return nil
+	}
+	if f.tokenFile == "" {
+		if f.connector.Token = t.env("PROOFLINE_TOKEN"); f.connector.Token == "" {
+			return usage(errors.New("a token is needed for the server"), tokenHint)
+		}
+		return nil
+	}
+	f.connector.Token, err = secret.Read(f.tokenFile)
+	if errors.Is(err, secret.ErrExposed) {
+		return failed(err, "make it yours alone: chmod 600 "+f.tokenFile)
+	}
+	if err != nil {
+		return failed(err, tokenHint)
 	}
 	return nil
+}
+
+// explainConnector says what can be done about rules that are not used.
+func explainConnector(err error) error {
+	switch {
+	case errors.Is(err, connector.ErrReports):
+		return failed(err, "name the server with --report-to, or have it keep the rules: --site; "+tokenHint)
+	case errors.Is(err, connector.ErrServer):
+		return usage(err, "give an address such as https://queue.example.com with --report-to")
+	case errors.Is(err, connector.ErrSiteKey):
+		return failed(err, "proofline site key prints the key of the organization's sites")
+	}
+	return failed(err, "proofline connector check says more about rules")
 }
 
 // readSite finds where the site is.
@@ -67,6 +115,9 @@ func (f *proxyFlags) readSite() error {
 		}
 		if len(f.proxy.To) > 0 && u.Path != f.proxy.To[0].Path {
 			return usage(errors.New("--to: the addresses have different paths"), "a path must mean the same at each of them")
+		}
+		if slices.ContainsFunc(f.proxy.To, func(other *url.URL) bool { return other.Host == u.Host }) {
+			return usage(fmt.Errorf("--to: %s is there twice", u.Host), "")
 		}
 		f.proxy.To = append(f.proxy.To, u)
 	}

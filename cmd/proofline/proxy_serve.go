@@ -10,39 +10,84 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/proofline/proofline/connector"
+	"github.com/proofline/proofline/connector/metrics"
 	"github.com/proofline/proofline/connector/proxy"
 )
 
 // serve answers on all listeners until ctx ends.
 func (f *proxyFlags) serve(ctx context.Context, t *terminal) error {
-	l, err := listenTo(ctx, f.listen, "--listen")
+	main, plain, own, err := f.listeners(ctx)
 	if err != nil {
 		return err
 	}
-	defer l.Close()
+	build, scheme, greeting := proxy.New, "http", ""
+	if f.authOnly {
+		build = proxy.NewAuth
+	}
+	p := build(f.proxy)
 	all, ctx := errgroup.WithContext(ctx)
-	if f.redirect != "" {
-		plain, err := listenTo(ctx, f.redirect, "--redirect-http")
+	if own != nil {
+		handler, err := metricsOf(f.proxy.Connector, p)
 		if err != nil {
 			return err
 		}
-		all.Go(func() error { return serveSmall(ctx, plain, proxy.Redirect(l.Addr())) })
+		greeting = fmt.Sprintf("metrics on http://%s/metrics\n", reachable(own.Addr()))
+		all.Go(func() error { return serveSmall(ctx, own, handler) })
 	}
-	p, scheme := proxy.New, "http"
-	if f.authOnly {
-		p = proxy.NewAuth
+	if plain != nil {
+		greeting += fmt.Sprintf("leading to https on http://%s\n", reachable(plain.Addr()))
+		all.Go(func() error { return serveSmall(ctx, plain, proxy.Redirect(main.Addr())) })
 	}
 	if f.proxy.Certificate != nil {
 		scheme = "https"
 	}
-	all.Go(func() error { return p(f.proxy).Serve(ctx, l) })
-	err = t.printf("listening on %s://%s\n", scheme, reachable(l.Addr()))
-	if err != nil {
-		return errors.Join(err, l.Close(), all.Wait())
-	}
+	all.Go(func() error { return p.Serve(ctx, main) })
+	all.Go(func() error { return t.printf("%slistening on %s://%s\n", greeting, scheme, reachable(main.Addr())) })
 	return all.Wait()
+}
+
+// listeners opens what the flags name: for visitors, for plain HTTP, and for
+// machines that watch; the latter two are nil if they are not wanted.
+func (f *proxyFlags) listeners(ctx context.Context) (main, plain, own net.Listener, err error) {
+	for _, one := range []struct {
+		into       *net.Listener
+		addr, flag string
+	}{{&main, f.listen, "--listen"}, {&plain, f.redirect, "--redirect-http"}, {&own, f.metrics, "--metrics"}} {
+		if one.addr == "" {
+			continue
+		}
+		if *one.into, err = listenTo(ctx, one.addr, one.flag); err == nil {
+			continue
+		}
+		for _, l := range []net.Listener{main, plain, own} {
+			if l != nil {
+				_ = l.Close()
+			}
+		}
+		return nil, nil, nil, err
+	}
+	return main, plain, own, nil
+}
+
+// metricsOf returns what machines ask that watch a proxy.
+func metricsOf(c *connector.Connector, p *proxy.Proxy) (http.Handler, error) {
+	registry := prometheus.NewRegistry()
+	for _, one := range []prometheus.Collector{metrics.Collector(c), p, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
+		if err := registry.Register(one); err != nil {
+			return nil, fmt.Errorf("collect metrics: %w", err)
+		}
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	mux.Handle("GET "+proxy.HealthPath, p)
+	mux.Handle("GET "+proxy.ReadyPath, p)
+	return mux, nil
 }
 
 // listenTo listens on the address of a flag.
