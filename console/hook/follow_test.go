@@ -501,13 +501,16 @@ func examples(t testing.TB) []pglog.Entry {
 		&fairness.Call{Time: start + 4_000, Lane: fairness.General, UpTo: 40},
 		&fairness.Call{Time: start + 4_250, Lane: fairness.General, UpTo: 52},
 		&fairness.Admit{Time: start + 5_000, Ticket: ticket, Pass: pass},
-		&fairness.Skip{Time: start + 6_000, Ticket: ticket, Reason: fairness.Revoked},
+		&fairness.Skip{Time: start + 6_000, Ticket: ticket, Reason: fairness.RevokedBot},
 		&fairness.Skip{Time: start + 6_000, Ticket: ticket, Reason: fairness.NoShow},
 		&fairness.Amend{Time: start + 7_000, Change: fairness.ChangePause},
 		&fairness.Amend{Time: start + 8_000, Change: fairness.ChangeResume},
 		&fairness.Amend{Time: start + 9_000, Change: fairness.ChangeOutflow, Outflow: fairness.Outflow{PerMinute: 600, MaxActive: 2000}},
 		&fairness.Amend{Time: start + 9_000, Change: fairness.ChangeMessage, Message: seed},
 		&fairness.Amend{Time: start + 9_000, Change: fairness.ChangeWindows, Closes: start + 3_600_000, Windows: []fairness.WindowRule{{From: start + 60_000, Length: 60_000}}},
+		&fairness.Amend{Time: start + 9_200, Change: fairness.ChangeOpen},
+		&fairness.Amend{Time: start + 9_400, Change: fairness.ChangeShut},
+		&fairness.Amend{Time: start + 9_600, Change: fairness.ChangeUnguarded, From: start - 120_000, Until: start - 60_000, Requests: 42},
 		&fairness.End{Time: start + 10_000},
 	} {
 		list = append(list, pglog.Entry{Index: uint64(300 + i), Text: string(e.AppendEntry(nil))})

@@ -9,7 +9,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// partSize is how many tickets, windows or changes one event tells of at most.
+// partSize is how many tickets, windows, changes or times one event tells of at most.
 const partSize = 500
 
 // state is what events need to know of entries before the cursor.
@@ -35,6 +35,7 @@ type gathering struct {
 	admitted []admittedTicket
 	revoked  []revokedTicket
 	changes  []change
+	times    []unguardedTime
 	moments  map[EventKind]moment // the latest of a kind
 }
 
@@ -60,7 +61,7 @@ func (g *gathering) take(entry pglog.Entry) error {
 	case *fairness.Admit:
 		g.admitted = append(g.admitted, admittedTicket{entry.Index, timeOf(e.Time), e.Ticket.String(), e.Pass.String()})
 	case *fairness.Skip:
-		if e.Reason == fairness.Revoked {
+		if e.Reason.IsRevoked() {
 			g.revoked = append(g.revoked, revokedTicket{entry.Index, timeOf(e.Time), e.Ticket.String()})
 		}
 	case *fairness.Amend:
@@ -109,6 +110,15 @@ func (g *gathering) amend(index uint64, e *fairness.Amend) {
 	case fairness.ChangeResume:
 		g.note(RoomResumed, index, e.Time)
 		return
+	case fairness.ChangeOpen:
+		g.note(GateOpened, index, e.Time)
+		return
+	case fairness.ChangeShut:
+		g.note(GateShut, index, e.Time)
+		return
+	case fairness.ChangeUnguarded:
+		g.times = append(g.times, unguardedTime{index, timeOf(e.Time), timeOf(e.From), timeOf(e.Until), e.Requests})
+		return
 	case fairness.ChangeOutflow:
 		c.Outflow = &outflow{e.Outflow.PerMinute, e.Outflow.MaxActive}
 	case fairness.ChangeMessage:
@@ -139,7 +149,10 @@ func (g *gathering) events() (list []event) {
 	for part := range slices.Chunk(g.changes, partSize) {
 		list = append(list, event{RoomAmended, part[len(part)-1].At, amended{g.where, part}})
 	}
-	for _, k := range []EventKind{RoomPaused, RoomResumed, RoomEnded} {
+	for part := range slices.Chunk(g.times, partSize) {
+		list = append(list, event{Unguarded, part[len(part)-1].At, unguarded{g.where, part}})
+	}
+	for _, k := range []EventKind{RoomPaused, RoomResumed, GateOpened, GateShut, RoomEnded} {
 		if m, ok := g.moments[k]; ok {
 			list = append(list, event{k, m.At, m})
 		}

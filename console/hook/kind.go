@@ -16,6 +16,9 @@ const (
 	RoomAmended EventKind = "room.amended"      // outflow, message or windows changed
 	Revoked     EventKind = "room.revoked"      // the organizer took places away
 	RoomEnded   EventKind = "room.ended"        // over
+	GateOpened  EventKind = "gate.opened"       // the site lets people in without waiting
+	GateShut    EventKind = "gate.shut"         // they wait again
+	Unguarded   EventKind = "site.unguarded"    // a connector let everybody in for a time
 	BeaconLate  EventKind = "room.beacon_late"  // a draw waits for its round
 	ForkSeen    EventKind = "room.fork_seen"    // a witness has seen another history
 
@@ -27,7 +30,7 @@ const (
 
 // EventKinds returns the kinds that endpoints may listen to.
 func EventKinds() []EventKind {
-	return []EventKind{RoomOpened, WindowDrawn, RoomCalled, Admitted, RoomPaused, RoomResumed, RoomAmended, Revoked, RoomEnded, BeaconLate, ForkSeen}
+	return []EventKind{RoomOpened, WindowDrawn, RoomCalled, Admitted, RoomPaused, RoomResumed, RoomAmended, Revoked, RoomEnded, GateOpened, GateShut, Unguarded, BeaconLate, ForkSeen}
 }
 
 // AlertKind names what needs a person.

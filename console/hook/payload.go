@@ -96,7 +96,22 @@ type revokedTicket struct {
 	Ticket string    `json:"ticket"`
 }
 
-// moment is the data of room.paused, room.resumed and room.ended.
+// unguarded is the data of site.unguarded.
+type unguarded struct {
+	where
+	Times []unguardedTime `json:"times"`
+}
+
+type unguardedTime struct {
+	Entry    uint64    `json:"entry"`
+	At       time.Time `json:"at"` // when it was recorded
+	From     time.Time `json:"from"`
+	Until    time.Time `json:"until"`
+	Requests uint64    `json:"requests"` // that were let in
+}
+
+// moment is the data of room.paused, room.resumed, room.ended, gate.opened and
+// gate.shut.
 type moment struct {
 	where
 	Entry uint64    `json:"entry"`

@@ -42,6 +42,7 @@ var eventWords = map[hook.EventKind]string{
 	hook.RoomOpened: "people can join", hook.WindowDrawn: "places are drawn", hook.RoomCalled: "people may go in",
 	hook.Admitted: "people went in, with their tickets", hook.RoomPaused: "calls are held", hook.RoomResumed: "calls go on",
 	hook.RoomAmended: "outflow, message or windows changed", hook.Revoked: "places were taken away", hook.RoomEnded: "the room is over",
+	hook.GateOpened: "the site lets people in without waiting", hook.GateShut: "they wait in line again", hook.Unguarded: "a connector could not reach the room, and let everybody in",
 	hook.BeaconLate: "a draw has waited for 30 seconds", hook.ForkSeen: "a witness has seen another history",
 }
 
