@@ -97,7 +97,7 @@ func explainConnector(err error) error {
 		return failed(err, "name the server with --report-to, or have it keep the rules: --site; "+tokenHint)
 	case errors.Is(err, connector.ErrServer):
 		return usage(err, "give an address such as https://queue.example.com with --report-to")
-	case errors.Is(err, connector.ErrSiteKey):
+	case errors.Is(err, connector.ErrSiteKey), errors.Is(err, connector.ErrUnsigned), errors.Is(err, connector.ErrNeedsKey):
 		return failed(err, "proofline site key prints the key of the organization's sites")
 	}
 	return failed(err, "proofline connector check says more about rules")
