@@ -16,12 +16,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/connector"
 	"github.com/proofline/proofline/connector/rules"
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/account/pgaccount"
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/site"
+	"github.com/proofline/proofline/console/site/pgsite"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
@@ -33,29 +39,76 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 const token = "the-management-token"
 
+// server is a real one, which can be killed and come back.
+type server struct {
+	testing.TB
+	address string
+	pool    *pgxpool.Pool
+	key     *room.MasterKey
+	rooms   *room.Rooms // of the latest start
+	stop    func()
+}
+
 // serve starts a real server and returns its address.
 func serve(t *testing.T) string {
+	t.Helper()
+	return newServer(t).address
+}
+
+func newServer(t *testing.T) *server {
 	t.Helper()
 	var lc net.ListenConfig
 	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := "http://" + l.Addr().String()
-	pool := servertest.Pool(t, pgtest.URL(t))
-	rooms := servertest.Rooms(t, pool, func(o *room.Options) { o.PublicURL = address })
-	counter := desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(pool), Log: servertest.Log(t)})
-	server := web.New(web.Options{Rooms: rooms, Desk: counter, AdminToken: token, Log: servertest.Log(t)})
+	s := &server{TB: t, address: "http://" + l.Addr().String(), pool: servertest.Pool(t, pgtest.URL(t)), key: servertest.MasterKey(t)}
+	s.run(l)
+	t.Cleanup(func() { s.stop() })
+	return s
+}
+
+// run has the server answer until it is stopped.
+func (s *server) run(l net.Listener) {
+	s.Helper()
+	log := servertest.Log(s)
+	rooms := servertest.Rooms(s, s.pool, func(o *room.Options) { o.PublicURL, o.MasterKey = s.address, s.key })
+	s.rooms = rooms
+	counter := desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(s.pool), Log: log})
+	accounts := account.New(account.Options{
+		Store: pgaccount.NewStore(s.pool), Sealer: s.key, Acts: counter, URL: s.address, Host: l.Addr().String(), Log: log, Cost: account.Cost{Memory: 8, Passes: 1, Threads: 1},
+	})
+	sites := site.New(site.Options{
+		Store: pgsite.NewStore(s.pool), Rooms: rooms, Sealer: s.key, Acts: counter, HostOwner: accounts.HostOwner,
+		Slug: func(ctx context.Context, org uuid.UUID) (string, error) {
+			o, err := accounts.Organization(ctx, account.ServerActor(org))
+			return o.Slug, err
+		},
+	})
+	running := web.New(web.Options{Rooms: rooms, Desk: counter, Accounts: accounts, Sites: sites, AdminToken: token, Log: log})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(ctx, l) }()
-	t.Cleanup(func() {
+	go func() { done <- running.Serve(ctx, l) }()
+	s.stop = func() {
+		s.Helper()
 		cancel()
 		if err := <-done; err != nil {
-			t.Error(err)
+			s.Error(err)
 		}
-	})
-	return address
+		accounts.Close()
+		s.stop = func() {}
+	}
+}
+
+// comeBack starts the server again.
+func (s *server) comeBack() {
+	s.Helper()
+	var lc net.ListenConfig
+	l, err := lc.Listen(s.Context(), "tcp", strings.TrimPrefix(s.address, "http://"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.run(l)
 }
 
 // send sends a request and reads the answer. Nothing is followed.
@@ -122,7 +175,7 @@ func TestThroughTheRoom(t *testing.T) {
 	if _, body := send(t, "GET", shop.URL+"/tickets/7?row=2", "", page, cookie); body != "tickets for "+ticket {
 		t.Errorf("the shop says %q", body)
 	}
-	if r, _ := send(t, "GET", location, "", page); !strings.HasPrefix(r.Header.Get("Location"), queue) || len(r.Cookies()) != 0 {
+	if r, _ := send(t, "GET", location, "", page, "User-Agent: another"); !strings.HasPrefix(r.Header.Get("Location"), queue) || len(r.Cookies()) != 0 {
 		t.Errorf("the pass is good twice: %d %v", r.StatusCode, r.Header)
 	}
 	if r, body := send(t, "POST", shop.URL+"/tickets/bought", "", cookie); body != "thank you" || r.Header.Get("Proofline-Command") != "" || r.Cookies()[0].MaxAge >= 0 {

@@ -1,0 +1,183 @@
+package connectortest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/connector"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/servertest"
+	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/source"
+)
+
+// manage calls the management API and returns the answer's members.
+func (s *server) manage(t *testing.T, method, path, body string, status int) map[string]any {
+	t.Helper()
+	r, text := send(t, method, s.address+"/v1/"+path, body, "Authorization: Bearer "+token, "Content-Type: application/json")
+	var out map[string]any
+	if r.StatusCode != status || json.Unmarshal([]byte(text), &out) != nil {
+		t.Fatalf("%s %s: %d %s", method, path, r.StatusCode, text)
+	}
+	return out
+}
+
+func textOf(t *testing.T, members map[string]any, name string) string {
+	t.Helper()
+	text, ok := members[name].(string)
+	if !ok || text == "" {
+		t.Fatalf("no %s in %v", name, members)
+	}
+	return text
+}
+
+// visitor is a browser at the shop.
+type visitor struct {
+	*testing.T
+	shop   string
+	cookie string // as a header
+}
+
+// get opens a page and keeps the cookie. Nothing is followed.
+func (v *visitor) get(path string) *http.Response {
+	v.Helper()
+	headers := []string{page}
+	if v.cookie != "" {
+		headers = append(headers, v.cookie)
+	}
+	r, _ := send(v.T, "GET", v.shop+path, "", headers...)
+	if c := r.Cookies(); len(c) == 1 && c[0].MaxAge >= 0 {
+		v.cookie = "Cookie: " + c[0].Name + "=" + c[0].Value
+	}
+	return r
+}
+
+// TestSafetyNet has a gate open, goes on without the server, fills the site,
+// has visitors wait, and has the gate open again. It takes more than a minute,
+// for that long nobody may wait before a gate opens again.
+func TestSafetyNet(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	shop := httptest.NewServer(nil)
+	defer shop.Close()
+	config := `{"slug":"sale","windows":[{"length":"200ms"}],"outflow":{"per_minute":6000,"max_active":4},"targets":["` + shop.URL + `/"]}`
+	s.manage(t, "POST", "rooms", config, http.StatusCreated)
+	rules := `{"version":1,"rooms":{"sale":{"url":"` + s.address + `/r/sale","mode":"safety-net","failure":"open-after 1s"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`
+	s.manage(t, "POST", "sites", `{"name":"shop","rules":`+rules+`}`, http.StatusCreated)
+	key := textOf(t, s.manage(t, "GET", "site-key", "", http.StatusOK), "key")
+	secret := textOf(t, s.manage(t, "POST", "tokens", `{"name":"the shop","scopes":["connect"]}`, http.StatusCreated), "token")
+	c, err := connector.New(connector.Options{
+		Source: &connector.Source{URL: s.address + "/v1/sites/shop/rules", SiteKey: key, Keep: filepath.Join(t.TempDir(), "rules")},
+		Token:  secret, Key: []byte(strings.Repeat("k", 32)), Probe: 200 * time.Millisecond, Log: servertest.Log(t),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	shop.Config.Handler = withEcho(c)
+	gate := func() string { return c.Stats().Rooms["sale"].Gate }
+
+	// It opens, and visitors get in without a ticket.
+	eventually(t, "the gate opens", func() bool { return gate() == connector.GateOpen && c.Stats().Serial == 1 })
+	first := &visitor{T: t, shop: shop.URL}
+	if r := first.get("/tickets/7"); r.StatusCode != http.StatusOK || first.cookie == "" {
+		t.Fatalf("open: %d", r.StatusCode)
+	}
+
+	// Without the server it goes on by its part, which is all, and opens at last.
+	s.stop()
+	eventually(t, "the room is out of reach", func() bool { return !c.Stats().Rooms["sale"].DownSince.IsZero() })
+	eventually(t, "the answer is old", func() bool { return time.Since(c.Stats().Rooms["sale"].Heard) > 5500*time.Millisecond })
+	var guests []*visitor
+	for range 3 {
+		v := &visitor{T: t, shop: shop.URL}
+		if r := v.get("/tickets/7"); r.StatusCode != http.StatusOK || v.cookie == "" {
+			t.Errorf("by itself: %d", r.StatusCode)
+		}
+		guests = append(guests, v)
+	}
+	late := &visitor{T: t, shop: shop.URL}
+	eventually(t, "everybody is let through", func() bool { return late.get("/tickets/7").StatusCode == http.StatusOK })
+	if r := first.get("/tickets/7"); r.StatusCode != http.StatusOK || late.cookie != "" {
+		t.Errorf("with a session: %d; without: %s", r.StatusCode, late.cookie)
+	}
+
+	// The server comes back, hears of all that, and shuts the gate.
+	s.comeBack()
+	eventually(t, "the gate shuts", func() bool { return gate() == connector.GateShut && c.Stats().Rooms["sale"].DownSince.IsZero() })
+	r := late.get("/tickets/7")
+	to, err := url.Parse(r.Header.Get("Location"))
+	if err != nil || r.StatusCode != http.StatusFound || !strings.HasPrefix(to.String(), s.address+"/r/sale?to=") {
+		t.Fatalf("shut: %d to %q, %v", r.StatusCode, to, err)
+	}
+	if r := guests[0].get("/tickets/7"); r.StatusCode != http.StatusOK {
+		t.Errorf("shut, with a session: %d", r.StatusCode)
+	}
+
+	// Who is inside buys, so that the one who waits is called.
+	for _, v := range append(guests, first) {
+		if r, _ := send(t, "POST", v.shop+"/tickets/bought", "", v.cookie); r.StatusCode != http.StatusOK {
+			t.Fatalf("bought: %d", r.StatusCode)
+		}
+	}
+	ticket, location := wait(t, s.address, to.Query().Get("to"))
+	if r := late.get(strings.TrimPrefix(location, shop.URL)); r.StatusCode != http.StatusSeeOther || late.cookie == "" {
+		t.Fatalf("entered with %d", r.StatusCode)
+	}
+	if _, body := send(t, "GET", shop.URL+"/tickets/7", "", page, late.cookie); body != "tickets for "+ticket {
+		t.Errorf("the shop says %q", body)
+	}
+
+	// A minute later nobody has waited, and it opens again.
+	for end := time.Now().Add(100 * time.Second); gate() != connector.GateOpen; time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the gate does not open again: %+v", c.Stats().Rooms["sale"])
+		}
+	}
+	if r := (&visitor{T: t, shop: shop.URL}).get("/tickets/7"); r.StatusCode != http.StatusOK {
+		t.Errorf("open again: %d", r.StatusCode)
+	}
+	s.transcript(t)
+	list, ok := s.manage(t, "GET", "sites/shop/connectors", "", http.StatusOK)["connectors"].([]any)
+	if !ok || len(list) != 1 {
+		t.Errorf("connectors %v", list)
+	}
+}
+
+// transcript audits the room, and looks for what happened to its gate.
+func (s *server) transcript(t *testing.T) {
+	t.Helper()
+	src, err := source.HTTP(s.address+"/r/sale", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := verifier.Audit(t.Context(), src, verifier.Trust{})
+	if err != nil || !report.OK {
+		t.Errorf("the audit says %+v, %v", report, err)
+	}
+	r, err := s.rooms.Get(t.Context(), "sale")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changes []fairness.Change
+	err = r.ReadEntries(t.Context(), func(e fairness.Entry) error {
+		if a, ok := e.(*fairness.Amend); ok {
+			changes = append(changes, a.Change)
+			if a.Change == fairness.ChangeUnguarded && (a.Requests != 1 || a.From >= a.Until || a.Until > a.Time) {
+				t.Errorf("unguarded: %+v", a)
+			}
+		}
+		return nil
+	})
+	open, shut, unguarded := fairness.ChangeOpen, fairness.ChangeShut, fairness.ChangeUnguarded
+	if err != nil || !slices.Equal(changes, []fairness.Change{open, unguarded, shut, open}) && !slices.Equal(changes, []fairness.Change{open, shut, unguarded, open}) {
+		t.Errorf("the transcript has %v, %v", changes, err)
+	}
+}
