@@ -30,9 +30,11 @@ type QueueIt struct {
 }
 
 const (
-	// MinQueueItKey and MaxQueueItKey bound the secret key that a site shares with
+	// MinQueueItKey is the least length of the secret key that a site shares with
 	// its room, in visible characters of ASCII.
-	MinQueueItKey, MaxQueueItKey = 32, 200
+	MinQueueItKey = 32
+	// MaxQueueItKey is the most.
+	MaxQueueItKey = 200
 	// queueItLife is how long a token can be shown to the site at most. Whoever
 	// is later, or has lost it, claims again.
 	queueItLife = 5 * time.Minute
