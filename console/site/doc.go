@@ -29,8 +29,8 @@
 //
 // (with an em dash in the last line). It is signed with Ed25519 by the
 // organization's key, which is made when it is first needed, and sealed at rest.
-// [Sites.Key] is what connectors check it with. The key stays: who can read it
-// can read the server's master key, and then has to begin anew in any case.
+// [Sites.Key] is what connectors check it with. The key stays, with its name, and
+// is not rotated: who has the master key has the keys of rooms, too.
 //
 // # Connectors
 //
