@@ -20,6 +20,6 @@ func (d *Desk) SetQueueIt(ctx context.Context, actor account.Actor, slug string,
 
 // ClearQueueIt ends that.
 func (d *Desk) ClearQueueIt(ctx context.Context, actor account.Actor, slug string) error {
-	_, err := d.control(ctx, actor, account.Operate, "room.queue-it", slug, map[string]any{"customer_id": nil}, func(r *room.Room) error { return r.ClearQueueIt(ctx) })
+	_, err := d.control(ctx, actor, account.Operate, "room.queue-it", slug, map[string]any{"ended": true}, func(r *room.Room) error { return r.ClearQueueIt(ctx) })
 	return err
 }
