@@ -1,218 +1,185 @@
 // Package conformance holds connectors of every kind to the same answers: it
 // sends the requests of connector/testdata/conformance.json to an address and
-// looks at what comes back. A room that signs passes is part of it.
+// looks at what comes back. The server that a connector needs is part of it.
 //
-// A connector under test is given [Room.Rules] and stands in front of [Site].
+// A connector under test is given [Room.RulesURL], [Room.SiteKey] and [Token],
+// and stands in front of [Site].
 package conformance
 
 import (
-	"bufio"
 	"bytes"
-	"crypto/ed25519"
-	"crypto/rand"
-	_ "embed" // for the rules
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/golang-jwt/jwt/v5"
 )
 
 // Case is one request and what happens to it.
 type Case struct {
-	Name   string   `json:"name"`
-	Method string   `json:"method"`
-	Target string   `json:"target"`           // as it stands in the request line
-	Header []string `json:"header,omitempty"` // such as "Accept: text/html"
-	// Want is "site", "room", "entered" (a cookie, and 303 to Location),
-	// "refused" (4xx, not to the room) or "connector" (200, not from the site).
+	Name     string   `json:"name"`
+	Method   string   `json:"method"`
+	Target   string   `json:"target"`             // as it stands in the request line
+	Protocol string   `json:"protocol,omitempty"` // empty: HTTP/1.1
+	Header   []string `json:"header,omitempty"`   // such as "Accept: text/html"
+	// Gate is that of the room market, which stays as it is unless it is said:
+	// "open", "shut", or "full" (open, but not for anybody else here).
+	Gate string `json:"gate,omitempty"`
+	// Want is "site", "room" or "market" (where the visitor is to wait),
+	// "entered" (a cookie, and 303 to Location), "begun" (the site, and the cookie
+	// of a free session), "left" (the site, and the cookie is taken away),
+	// "refused" (4xx, not to a room, or no answer at all), "out" (a room, refused,
+	// or 500, as servers differ in what they read) or "connector" (200, not from
+	// the site).
 	Want     string `json:"want"`
 	Status   int    `json:"status,omitempty"`   // 0: any that fits
 	Location string `json:"location,omitempty"` // where it leads; empty: not looked at
+	// Visitor is what the site is told: "ticket", of one with a pass, "free", of
+	// one without, or nothing.
+	Visitor string `json:"visitor,omitempty"`
+	// Needs is "answers" of cases for connectors that see what the site answers.
+	Needs string `json:"needs,omitempty"`
 }
-
-// In targets and headers stand for:
-//
-//	{pass}    a fresh pass          {used}    a pass that was used up
-//	{foreign} one of another key    {cookie}  the cookie of a session, as NAME=VALUE
-//	{room}    the room's URL
-var placeholders = []string{"{pass}", "{used}", "{foreign}", "{cookie}", "{room}"}
 
 // SiteHeader is in every answer of [Site].
 const SiteHeader = "X-Site"
 
 // Site returns the site behind the connector: it answers with SiteHeader, and
-// with what it was told about the visitor.
+// with what it was told about the visitor. /tickets/leave and /market/leave end
+// the visit.
 func Site() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(SiteHeader, "site")
 		w.Header().Set("X-Seen-Ticket", r.Header.Get("X-Proofline-Ticket"))
 		w.Header().Set("X-Seen-Room", r.Header.Get("X-Proofline-Room"))
+		w.Header().Set("X-Seen-Upgrade", r.Header.Get("Upgrade"))
+		if strings.HasSuffix(r.URL.Path, "/leave") {
+			w.Header().Set("Proofline-Command", "release")
+		}
 		w.WriteHeader(http.StatusOK)
 	})
 }
 
-// Room is a room whose passes are made on the spot.
-type Room struct {
-	testing.TB
-	server  *httptest.Server
-	private ed25519.PrivateKey
-
-	mu   sync.Mutex
-	used map[string]bool
-}
-
-// NewRoom starts a room.
-func NewRoom(t testing.TB) *Room {
-	t.Helper()
-	_, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &Room{TB: t, private: private, used: map[string]bool{}}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /r/sale/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		send(w, map[string]string{"issuer": r.URL(), "jwks_uri": r.URL() + "/jwks.json"})
-	})
-	mux.HandleFunc("GET /r/sale/jwks.json", func(w http.ResponseWriter, _ *http.Request) {
-		public, _ := private.Public().(ed25519.PublicKey)
-		send(w, map[string]any{"keys": []any{map[string]string{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": "k", "x": base64.RawURLEncoding.EncodeToString(public)}}})
-	})
-	mux.HandleFunc("POST /r/sale/passes/{id}/redeem", r.redeem)
-	mux.HandleFunc("POST /r/sale/sessions/{what}", func(http.ResponseWriter, *http.Request) {})
-	r.server = httptest.NewServer(mux)
-	t.Cleanup(r.server.Close)
-	return r
-}
-
-func send(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
-
-func (r *Room) redeem(w http.ResponseWriter, q *http.Request) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	id := q.PathValue("id")
-	if r.used[id] {
-		w.WriteHeader(http.StatusConflict)
-		return
-	}
-	r.used[id] = true
-	send(w, map[string]any{"pass_id": id, "ends": time.Now().Add(time.Hour), "ends_at_most": time.Now().Add(4 * time.Hour)})
-}
-
-// URL is the room's address.
-func (r *Room) URL() string { return r.server.URL + "/r/sale" }
-
-//go:embed rules.json
-var rulesJSON string
-
-// Rules returns the rules that the cases are about.
-func (r *Room) Rules() []byte { return []byte(strings.Replace(rulesJSON, "{room}", r.URL(), 1)) }
-
-// Pass returns a fresh pass, signed by a key.
-func (r *Room) pass(key ed25519.PrivateKey) string {
-	now := time.Now()
-	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{
-		"iss": r.URL(), "aud": []string{strings.TrimPrefix(r.URL(), "http://")}, "sub": newID(), "jti": newID(),
-		"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix(), "position": 1, "lane": "general",
-	})
-	t.Header["kid"] = "k"
-	text, err := t.SignedString(key)
-	if err != nil {
-		r.Fatal(err)
-	}
-	return text
-}
-
-func newID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
-
-// Run sends all cases to a connector that listens on addr.
+// Run sends all cases to a connector that listens on addr. The server gives
+// forged rules from then on.
 func Run(t *testing.T, room *Room, addr string, cases []Case) {
 	t.Helper()
-	used := room.pass(room.private)
-	cookie := enter(t, addr, used)
-	_, foreign, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := &suite{Room: room, addr: addr, begun: map[string]bool{}}
+	s.begin(t)
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			values := []string{room.pass(room.private), used, room.pass(foreign), cookie, room.URL()}
-			var pairs []string
-			for i, name := range placeholders {
-				pairs = append(pairs, name, values[i])
+			if c.Gate != "" && c.Gate != s.at {
+				s.set(t, c.Gate)
 			}
-			fill := strings.NewReplacer(pairs...).Replace
+			fill := s.fill()
 			c.Target, c.Location = fill(c.Target), fill(c.Location)
 			header := make([]string, len(c.Header))
 			for i, h := range c.Header {
 				header[i] = fill(h)
 			}
 			c.Header = header
-			c.check(t, room, exchange(t, addr, c))
+			s.check(t, &c, exchange(t, addr, c))
 		})
 	}
-}
-
-// Enter comes to a connector with a fresh pass, and returns the cookie of the
-// session as NAME=VALUE.
-func (r *Room) Enter(t testing.TB, addr string) string {
-	t.Helper()
-	return enter(t, addr, r.pass(r.private))
-}
-
-func enter(t testing.TB, addr, pass string) string {
-	t.Helper()
-	first := exchange(t, addr, Case{Method: http.MethodGet, Target: "/tickets?proofline_pass=" + pass, Header: []string{"Accept: text/html"}})
-	if len(first.cookies) != 1 {
-		t.Fatalf("nobody enters: status %d, header %v", first.status, first.header)
-	}
-	return first.cookies[0].Name + "=" + first.cookies[0].Value
+	s.end(t)
 }
 
 // check compares an answer with what is wanted.
-func (c *Case) check(t *testing.T, room *Room, r reply) {
+func (s *suite) check(t *testing.T, c *Case, r reply) {
 	t.Helper()
 	location := r.header.Get("Location")
-	leads := location
-	if r.status == http.StatusForbidden {
-		leads = r.header.Get("Proofline-Queue")
-	}
-	base, _, _ := strings.Cut(leads, "?")
-	got := "refused"
-	switch {
-	case r.header.Get(SiteHeader) != "":
-		got = "site"
-	case base == room.URL():
-		got = "room"
-	case r.status == http.StatusSeeOther && len(r.cookies) == 1:
-		got = "entered"
-	case r.status == http.StatusOK:
-		got = "connector"
-	case r.status < 400 || r.status >= 500:
-		got = "something else"
+	got := s.kind(r)
+	if c.Want == "out" && (got == "room" || got == "market" || got == "refused" || r.status == http.StatusInternalServerError) {
+		got = "out"
 	}
 	if got != c.Want || c.Status != 0 && r.status != c.Status || c.Location != "" && path(location) != c.Location {
 		t.Errorf("%s: status %d to %q, want %s %d %q", got, r.status, location, c.Want, c.Status, c.Location)
 	}
-	if got != "entered" && len(r.cookies) > 0 {
+	if isKept := got == "entered" || got == "begun" || got == "left"; !isKept && len(r.cookies) > 0 {
 		t.Errorf("cookies %v", r.cookies)
 	}
-	if ticket := r.header.Get("X-Seen-Ticket"); got == "site" && (ticket != "") != strings.Contains(strings.Join(c.Header, ""), "__Host-proofline-pass") || strings.Contains(ticket, "forged") {
-		t.Errorf("the site was told of ticket %q", ticket)
+	if !leadsHome(s.kind(r), location) {
+		t.Errorf("leads to %q", location)
 	}
+	s.checkVisitor(t, c, r)
+	switch got {
+	case "begun":
+		s.begun[freeID(t, r.cookies[0].Value)] = true
+	case "left":
+		s.left[c.Visitor] = true
+	case "market":
+		s.isFull = s.isFull || s.at == "full"
+	}
+}
+
+// kind says what an answer is.
+func (s *suite) kind(r reply) string {
+	leads := r.header.Get("Location")
+	if r.status == http.StatusForbidden {
+		leads = r.header.Get("Proofline-Queue")
+	}
+	base, _, _ := strings.Cut(leads, "?")
+	isSite, hasCookie := r.header.Get(SiteHeader) != "", len(r.cookies) == 1
+	switch {
+	case isSite && hasCookie && r.cookies[0].MaxAge < 0:
+		return "left"
+	case isSite && hasCookie:
+		return "begun"
+	case isSite:
+		return "site"
+	case base == s.URL():
+		return "room"
+	case base == s.Net():
+		return "market"
+	case r.status == http.StatusSeeOther && hasCookie:
+		return "entered"
+	case r.status == http.StatusOK:
+		return "connector"
+	case r.status != 0 && r.status < 400 || r.status >= 500 && r.status != http.StatusNotImplemented && r.status != http.StatusHTTPVersionNotSupported:
+		return "something else"
+	}
+	return "refused"
+}
+
+// checkVisitor looks at what the site was told.
+func (s *suite) checkVisitor(t *testing.T, c *Case, r reply) {
+	t.Helper()
+	ticket, room := r.header.Get("X-Seen-Ticket"), r.header.Get("X-Seen-Room")
+	got := ""
+	switch {
+	case ticket != "":
+		got = "ticket"
+	case room != "":
+		got = "free"
+	}
+	if want := c.Visitor; got != want || strings.Contains(ticket+room, "forged") {
+		t.Errorf("the site was told of ticket %q and room %q, want %q", ticket, room, want)
+	}
+}
+
+// ownHost is a name of the site.
+var ownHost = regexp.MustCompile(`^(?i:([a-z]+\.)?shop\.example\.com\.?)$`)
+
+// leadsHome tells whether nobody is led anywhere but to the site, and to a room
+// that leads back to the site.
+func leadsHome(kind, location string) bool {
+	u, err := url.Parse(location)
+	if err != nil || location == "" {
+		return err == nil
+	}
+	switch kind {
+	case "entered":
+		u, err = (&url.URL{Scheme: "http", Host: "shop.example.com", Path: "/"}).Parse(strings.ReplaceAll(location, `\`, "/"))
+		return err == nil && u.Host == "shop.example.com"
+	case "room", "market":
+		to, err := url.Parse(u.Query().Get("to"))
+		return err == nil && (to.Host == "" && to.Path == "" || to.Scheme == "http" && ownHost.MatchString(to.Hostname()))
+	}
+	return true
 }
 
 // path returns a location as it is below the own host, which some servers add.
@@ -224,40 +191,6 @@ func path(location string) string {
 	return location
 }
 
-// reply is an answer without its body.
-type reply struct {
-	status  int
-	header  http.Header
-	cookies []*http.Cookie
-}
-
-// exchange sends a request as it is: no client would send all of them.
-func exchange(t testing.TB, addr string, c Case) reply {
-	t.Helper()
-	var d net.Dialer
-	conn, err := d.DialContext(t.Context(), "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
-	lines := append([]string{c.Method + " " + c.Target + " HTTP/1.1"}, c.Header...)
-	if !slices.ContainsFunc(c.Header, func(h string) bool { return strings.HasPrefix(h, "Host: ") }) {
-		lines = append(lines, "Host: shop.example.com")
-	}
-	lines = append(lines, "Connection: close", "", "")
-	if _, err := io.WriteString(conn, strings.Join(lines, "\r\n")); err != nil {
-		t.Fatal(err)
-	}
-	r, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: c.Method})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _ = io.Copy(io.Discard, r.Body)
-	_ = r.Body.Close()
-	return reply{r.StatusCode, r.Header, r.Cookies()}
-}
-
 // Parse reads cases.
 func Parse(text []byte) ([]Case, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -267,4 +200,20 @@ func Parse(text []byte) ([]Case, error) {
 		return nil, fmt.Errorf("read cases: %w", err)
 	}
 	return list, nil
+}
+
+// Without returns the cases that do not need something.
+func Without(list []Case, need string) []Case {
+	return slices.DeleteFunc(list, func(c Case) bool { return c.Needs == need })
+}
+
+// eventually waits until something holds.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Fatalf("not within 20 s: %s", what)
 }

@@ -38,7 +38,8 @@ export function compileTest(at: string, test: unknown, kind: Kind, report: Repor
   const value = isObject(test) ? test[name] : undefined;
   const isList = name === "in" || name === "any";
   const isFine = isList ? Array.isArray(value) && value.length > 0 : name === "not" ? isObject(value) : typeof value === "string";
-  if (more !== undefined || !members.includes(name) || !isFine) {
+  const isKnown = isObject(test) && Object.keys(test).every((each) => members.includes(each));
+  if (more !== undefined || !isKnown || !isFine) {
     report(at, "must have exactly one of equals, prefix, suffix, glob, in, any and not, which is not empty");
     return never;
   }

@@ -104,6 +104,7 @@ test("documents that are refused, and where the first problem is", () => {
     [`{"version":1,"rules":[{"name":"a","action":"queue sale"}]}`, "rules[0].action"],
     [`{"version":1,"rules":[{"name":"a","action":"allow"}]}`, "rules[0].action"],
     [withRule(`"when":{"path":{"equals":"/a","prefix":"/b"}}`), "rules[0].when.path"],
+    [withRule(`"when":{"path":{"equals":"/a","url":null}}`), "rules[0].when.path"],
     [withRule(`"when":{"path":{}}`), "rules[0].when.path"],
     [withRule(`"when":{"path":{"any":[]}}`), "rules[0].when.path"],
     [withRule(`"when":{"path":{"not":{"not":{"not":{"not":{"equals":"/a"}}}}}}`), "rules[0].when.path.not.not.not.not"],

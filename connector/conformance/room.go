@@ -1,0 +1,298 @@
+package conformance
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	_ "embed" // for the rules
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"golang.org/x/mod/sumdb/note"
+)
+
+// Token is what connectors under test show to the server.
+const Token = "the-token-of-connectors"
+
+// grace is how long a pass may be redeemed again by who did.
+const grace = 30 * time.Second
+
+// Room is a server with two rooms, whose passes are made on the spot, and the
+// rules of a site: sale, where all wait, and market, in mode safety-net.
+type Room struct {
+	testing.TB
+	server  *httptest.Server
+	private ed25519.PrivateKey
+	signer  note.Signer
+	siteKey string
+
+	mu       sync.Mutex // guards what follows
+	used     map[string]redemption
+	gate     gate
+	reports  int // that came since the gate was set
+	isForged bool
+	given    int // forged rules, since they are
+	told     told
+}
+
+// redemption is a pass that was used up.
+type redemption struct {
+	client string
+	at     time.Time
+}
+
+// gate is what reports are answered about market.
+type gate struct {
+	isOpen bool
+	share  int
+}
+
+// told is what the server was told so far.
+type told struct {
+	started, ended, released map[string]bool // free sessions, and passes
+	turned                   uint64
+}
+
+// NewRoom starts the server. The gate of market is open.
+func NewRoom(t testing.TB) *Room {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Room{
+		TB: t, private: private, used: map[string]redemption{}, gate: gate{true, 1000},
+		told: told{started: map[string]bool{}, ended: map[string]bool{}, released: map[string]bool{}},
+	}
+	r.signer, r.siteKey = newSigner(t)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /r/{name}/.well-known/openid-configuration", func(w http.ResponseWriter, q *http.Request) {
+		send(w, map[string]string{"issuer": r.room(q.PathValue("name")), "jwks_uri": r.room(q.PathValue("name")) + "/jwks.json"})
+	})
+	mux.HandleFunc("GET /r/{name}/jwks.json", func(w http.ResponseWriter, _ *http.Request) {
+		send(w, map[string]any{"keys": []any{map[string]string{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": "k", "x": r.publicKey()}}})
+	})
+	mux.HandleFunc("POST /r/{name}/passes/{id}/redeem", r.redeem)
+	mux.HandleFunc("POST /r/{name}/sessions/batch", r.batch)
+	mux.HandleFunc("POST /v1/connectors/report", r.report)
+	mux.HandleFunc("GET /v1/sites/shop/rules", r.rules)
+	r.server = httptest.NewServer(mux)
+	t.Cleanup(r.server.Close)
+	return r
+}
+
+func newSigner(t testing.TB) (s note.Signer, verifier string) {
+	t.Helper()
+	private, verifier, err := note.GenerateKey(rand.Reader, "queue.example.com/o/shop")
+	if err == nil {
+		s, err = note.NewSigner(private)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, verifier
+}
+
+func send(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
+
+func (r *Room) publicKey() string {
+	public, _ := r.private.Public().(ed25519.PublicKey)
+	return base64.RawURLEncoding.EncodeToString(public)
+}
+
+// redeem uses a pass up. The same client may do so again for a while.
+func (r *Room) redeem(w http.ResponseWriter, q *http.Request) {
+	id, client, now := q.PathValue("id"), q.Header.Get("Proofline-Client"), time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if before, ok := r.used[id]; ok && (client == "" || client != before.client || now.Sub(before.at) > grace) {
+		w.WriteHeader(http.StatusConflict)
+		return
+	} else if !ok {
+		r.used[id] = redemption{client, now}
+	}
+	send(w, map[string]any{"pass_id": id, "ends": now.Add(time.Hour), "ends_at_most": now.Add(4 * time.Hour)})
+}
+
+// batch hears what happens to sessions.
+func (r *Room) batch(w http.ResponseWriter, q *http.Request) {
+	var said struct{ Touch, Release []string }
+	if err := json.NewDecoder(q.Body).Decode(&said); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	answer := map[string][]string{"touch": {}, "release": {}}
+	for range said.Touch {
+		answer["touch"] = append(answer["touch"], "ok")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, token := range said.Release {
+		r.told.released[idOf(token)] = true
+		answer["release"] = append(answer["release"], "ok")
+	}
+	send(w, answer)
+}
+
+// idOf returns the id of a pass.
+func idOf(token string) string {
+	var said jwt.RegisteredClaims
+	_, _, _ = jwt.NewParser().ParseUnverified(token, &said) // none has no id
+	return said.ID
+}
+
+// roomReport is what a report says of a room.
+type roomReport struct {
+	Room, Mode             string
+	Started, Active, Ended []string
+	Turned                 uint64
+}
+
+// report hears what a connector says of itself.
+func (r *Room) report(w http.ResponseWriter, q *http.Request) {
+	var said struct {
+		Node, Site, Kind string
+		Serial           uint64
+		Rooms            []roomReport
+	}
+	if err := json.NewDecoder(q.Body).Decode(&said); err != nil || q.Header.Get("Authorization") != "Bearer "+Token {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	if len(said.Node) != 22 || said.Site != "shop" || said.Serial != serial || said.Kind == "" {
+		r.Errorf("report %+v", said)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reports++
+	answer := []any{}
+	for _, room := range said.Rooms {
+		answer = append(answer, r.answer(room))
+	}
+	send(w, map[string]any{"rooms": answer})
+}
+
+// answer hears what a report says of one room. The caller holds the lock.
+func (r *Room) answer(said roomReport) map[string]any {
+	for _, id := range said.Started {
+		r.told.started[id] = true
+	}
+	for _, id := range said.Ended {
+		r.told.ended[id] = true
+	}
+	r.told.turned += said.Turned
+	state := map[bool]string{true: "open", false: "shut"}
+	isOpen := r.gate.isOpen && said.Room == r.Net()
+	return map[string]any{
+		"room": said.Room, "gate": state[isOpen], "share": r.gate.share, "per_minute": 10_000, "max_active": 0, "nodes": 1, "session_ms": time.Hour.Milliseconds(),
+	}
+}
+
+// serial is that of the site's rules.
+const serial = 7
+
+// rules gives the site's rules, or forged ones in which everybody passes.
+func (r *Room) rules(w http.ResponseWriter, q *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if q.Header.Get("Authorization") != "Bearer "+Token {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	text := r.note(serial, r.document(), r.signer)
+	if r.isForged {
+		text = r.forge(r.given)
+		r.given++
+	}
+	w.Header().Set("ETag", strconv.Quote(strconv.Itoa(r.given)))
+	_, _ = w.Write([]byte(text))
+}
+
+// note signs rules.
+func (r *Room) note(serial uint64, document string, by note.Signer) string {
+	text, err := note.Sign(&note.Note{Text: fmt.Sprintf("proofline-rules/v1\nshop\n%d\n%s\n", serial, strings.TrimSpace(document))}, by)
+	if err != nil {
+		r.Error(err)
+	}
+	return string(text)
+}
+
+// free are rules by which everybody passes.
+const free = `{"version": 1, "defaults": "off"}`
+
+// forge returns the n-th of notes that no connector may take.
+func (r *Room) forge(n int) string {
+	other, _ := newSigner(r.TB)
+	good := r.note(serial+1, r.document(), r.signer)
+	return []string{
+		r.note(serial+1, free, other),
+		strings.Replace(good, strings.TrimSpace(r.document()), free, 1),
+		r.note(serial-1, free, r.signer),
+		r.note(serial, free, r.signer),
+		free,
+	}[n%5]
+}
+
+//go:embed rules.json
+var rulesJSON string
+
+func (r *Room) document() string {
+	return strings.NewReplacer("{room}", r.URL(), "{net}", r.Net()).Replace(rulesJSON)
+}
+
+// RulesURL is where the signed rules are that the cases are about. They need
+// [Token].
+func (r *Room) RulesURL() string { return r.server.URL + "/v1/sites/shop/rules" }
+
+// SiteKey is what the rules are signed by.
+func (r *Room) SiteKey() string { return r.siteKey }
+
+// URL is the address of the room where all wait.
+func (r *Room) URL() string { return r.room("sale") }
+
+// Net is the address of the room in mode safety-net.
+func (r *Room) Net() string { return r.room("market") }
+
+func (r *Room) room(name string) string { return r.server.URL + "/r/" + name }
+
+// claims returns those of a fresh pass of a room.
+func (r *Room) claims(room string) jwt.MapClaims {
+	now := time.Now()
+	return jwt.MapClaims{
+		"iss": room, "aud": []string{strings.TrimPrefix(room, "http://")}, "sub": newID(), "jti": newID(),
+		"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix(), "position": 1, "lane": "general",
+	}
+}
+
+// sign makes a token of claims.
+func (r *Room) sign(method jwt.SigningMethod, key any, claims jwt.MapClaims, header map[string]any) string {
+	t := jwt.NewWithClaims(method, claims)
+	t.Header["kid"] = "k"
+	for name, value := range header {
+		t.Header[name] = value
+	}
+	text, err := t.SignedString(key)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return text
+}
+
+// pass returns a fresh pass of a room.
+func (r *Room) pass(room string) string {
+	return r.sign(jwt.SigningMethodEdDSA, r.private, r.claims(room), nil)
+}
+
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
