@@ -11,9 +11,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -89,86 +86,6 @@ func TestConformanceOfProxy(t *testing.T) {
 	room := conformance.NewRoom(t)
 	site := start(t, conformance.Site())
 	conformance.Run(t, room, start(t, New(Options{Connector: newConnector(t, room), To: to(t, site)})), cases(t))
-}
-
-// TestConformanceOfNginx runs Debian's nginx with the configuration of the
-// README.
-func TestConformanceOfNginx(t *testing.T) {
-	t.Parallel()
-	program, err := exec.LookPath("nginx")
-	if err != nil {
-		t.Skip("nginx is not installed: apt-get install nginx, or make conformance")
-	}
-	room := conformance.NewRoom(t)
-	auth := start(t, forNginx(newConnector(t, room, loopback...)))
-	addr := startNginx(t, program, start(t, conformance.Site()), auth)
-	conformance.Run(t, room, addr, conformance.Without(cases(t), "answers"))
-}
-
-// TestNginxAlone has nginx answer while the connector does not run.
-func TestNginxAlone(t *testing.T) {
-	t.Parallel()
-	program, err := exec.LookPath("nginx")
-	if err != nil {
-		t.Skip("nginx is not installed: apt-get install nginx, or make conformance")
-	}
-	r := get(t, "http://"+startNginx(t, program, start(t, conformance.Site()), freeAddr(t))+"/tickets")
-	if r.StatusCode != http.StatusServiceUnavailable || r.Header.Get(conformance.SiteHeader) != "" || r.Header.Get("Retry-After") == "" {
-		t.Errorf("status %d, %v", r.StatusCode, r.Header)
-	}
-}
-
-var nginxBlock = regexp.MustCompile("(?ms)^```nginx\n(.*?)^```$")
-
-func startNginx(t *testing.T, program, site, auth string) string {
-	t.Helper()
-	readme, err := os.ReadFile("../nginx/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, addr := t.TempDir(), freeAddr(t)
-	locations := strings.NewReplacer("127.0.0.1:8099", auth, "127.0.0.1:3000", site).Replace(nginxBlock.FindStringSubmatch(string(readme))[1])
-	config := fmt.Sprintf(`daemon off;
-master_process off;
-pid %[1]s/pid;
-error_log %[1]s/error.log;
-events {}
-http {
-	access_log off;
-	client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/fastcgi; uwsgi_temp_path %[1]s/uwsgi; scgi_temp_path %[1]s/scgi;
-	server {
-		listen %[2]s;
-		%[3]s
-	}
-}`, dir, addr, locations)
-	file := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var said strings.Builder
-	cmd := exec.CommandContext(t.Context(), program, "-p", dir, "-c", file, "-e", filepath.Join(dir, "error.log"))
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if t.Failed() {
-			log, _ := os.ReadFile(filepath.Join(dir, "error.log"))
-			t.Logf("nginx: %s%s", said.String(), log)
-		}
-	})
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		conn, err := net.Dial("tcp", addr)
-		if err == nil {
-			conn.Close()
-			return addr
-		}
-		if time.Now().After(end) {
-			t.Fatalf("nginx does not listen: %v", err)
-		}
-	}
 }
 
 // freeAddr returns an address on which nothing listens.
