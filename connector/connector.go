@@ -118,7 +118,7 @@ type state struct {
 	found
 	doors map[string]*door // by name
 	byURL map[string]*door
-	links []*link // of all of them, each once
+	links []*link // of all of them, each once, and of others that are reported
 }
 
 // New returns a connector that runs until [Connector.Close]. Errors: [ErrKey],
@@ -214,7 +214,8 @@ func (c *Connector) Close() {
 func (c *Connector) use(f *found) error {
 	next := &state{found: *f, doors: map[string]*door{}, byURL: map[string]*door{}}
 	links := map[string]*link{}
-	if old := c.current.Load(); old != nil {
+	old := c.current.Load()
+	if old != nil {
 		for _, l := range old.links {
 			links[l.url+"\n"+l.origin] = l
 		}
@@ -236,20 +237,25 @@ func (c *Connector) use(f *found) error {
 		}
 		next.doors[name], next.byURL[r.URL] = d, d
 	}
-	if old := c.current.Swap(next); old != nil {
+	if old != nil {
 		c.leave(old, next)
 		ring(c.wake)
 	}
+	c.current.Store(next)
 	return nil
 }
 
-// leave ends what goes on with rooms that the rules do not name any more.
+// leave ends what goes on with rooms that the rules do not name any more. Of
+// those there may still be something to report.
 func (c *Connector) leave(old, next *state) {
 	for _, l := range old.links {
 		if !slices.Contains(next.links, l) {
 			l.mu.Lock()
 			c.shut(l, c.options.Now())
 			l.mu.Unlock()
+			if l.gate.hasNews() {
+				next.links = append(next.links, l)
+			}
 		}
 	}
 }

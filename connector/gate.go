@@ -193,6 +193,15 @@ func (g *gate) drop(told news) (more bool) {
 	return max(len(n.started), len(n.active), len(n.ended)) >= maxNews
 }
 
+func (n *news) size() int { return len(n.started) + len(n.active) + len(n.ended) }
+
+// hasNews tells whether there is something that the server has not been told.
+func (g *gate) hasNews() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.news.size() > 0
+}
+
 // kept appends an id, unless there are too many already: what is lost then
 // counts less than it should at the server, until its time is over.
 func kept(list [][16]byte, id [16]byte) [][16]byte {

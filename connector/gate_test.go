@@ -1,6 +1,7 @@
 package connector
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -161,6 +162,111 @@ func TestPassAtOpenGate(t *testing.T) {
 	if got := s.isThrough("a forged pass, but an open gate", r); got.URL.RawQuery != "" || len(r.Cookies()) != 1 {
 		t.Errorf("site got %v", got.URL)
 	}
+}
+
+// TestPassForFree uses up the pass of a visitor who has a free session, which
+// ends: the room counts the visitor once.
+func TestPassForFree(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateOpen, 2)
+	s := n.shop("")
+	free, other := s.free("begins"), s.free("begins, too")
+	r := s.get("/tickets?proofline_pass="+s.queue.pass(), free)
+	if r.StatusCode != http.StatusSeeOther || len(r.Cookies()) != 1 {
+		t.Fatalf("status %d, %v", r.StatusCode, r.Header)
+	}
+	cookie := "Cookie: " + r.Cookies()[0].Name + "=" + r.Cookies()[0].Value
+	if v, _ := VisitorOf(s.isThrough("then", s.get("/tickets", cookie)).Context()); len(v.Ticket) != 36 {
+		t.Errorf("visitor %+v", v)
+	}
+	s.report()
+	if said := n.latest(); !slices.Equal(said.Started[:1], said.Ended) || len(said.Started) != 2 {
+		t.Errorf("reported %+v", said)
+	}
+	n.says(GateShut, 0)
+	s.report()
+	s.isQueued("with the session that ended", s.get("/tickets", free))
+	if r := s.get("/tickets?proofline_pass=forged", other); s.isThrough("a forged pass beside a free session", r) == nil || s.Stats().Refused != 1 {
+		t.Errorf("counts %+v", s.Stats())
+	}
+}
+
+// TestLeftRoom reports what is left to say of a room that the rules change, or
+// do not name any more.
+func TestLeftRoom(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateOpen, 9)
+	s := n.shop("")
+	s.free("begins")
+	if err := s.use(&found{site: s.queue.site("")}); err != nil {
+		t.Fatal(err)
+	}
+	s.report()
+	if err := s.use(&found{site: s.queue.site(`,"mode":"safety-net"`)}); err != nil {
+		t.Fatal(err)
+	}
+	s.report()
+	s.free("begins again")
+	n.fails()
+	if err := s.use(&found{site: mustSite(t, `{"version":1}`)}); err != nil {
+		t.Fatal(err)
+	}
+	n.says(GateOpen, 9)
+	s.report()
+	s.report()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	told := map[string]int{}
+	for _, r := range n.reports {
+		for _, room := range r.Rooms {
+			for range room.Started {
+				told[string(room.Mode)]++
+			}
+		}
+	}
+	if told["always"] != 1 || told["off"] < 1 || told["safety-net"] != 0 {
+		t.Errorf("told %v", told)
+	}
+}
+
+// FuzzReply takes what a server may answer. Whatever it is, no more begin than
+// it says.
+func FuzzReply(f *testing.F) {
+	f.Add([]byte(`{"rooms":[{"room":"R","gate":"open","share":3,"per_minute":60,"max_active":9,"nodes":2,"session_ms":60000,"recorded":["AAAAAAAAAAAAAAAAAAAAAA"]}]}`))
+	f.Add([]byte(`{"rooms":[{"room":"R","gate":"open","share":1e3,"session_ms":-1},{"room":"R","error":"unknown"}]}`))
+	f.Add([]byte(`{"rooms":null}`))
+	n := newNetted(f)
+	s := n.shop("")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var re reply
+		if json.Unmarshal(text, &re) != nil {
+			return
+		}
+		said := s.newReport(0)
+		d := newDoor("sale", s.current.Load().doors["sale"].Room, &link{})
+		for i := range re.Rooms {
+			r := &re.Rooms[i]
+			said.Rooms[0].link = d.link
+			s.answered(&said.Rooms[0], r, s.clock.now())
+			begun := 0
+			for range 100 {
+				if v, _ := d.link.gate.begin(d, netip.Addr{}, s.clock.now(), false); v == nil {
+					break
+				} else if begun++; v.ends <= v.issued || v.most < v.ends {
+					t.Fatalf("session %+v of %q", v, text)
+				}
+			}
+			if r.Error == "" && r.Gate != GateOpen && r.Gate != GateShut {
+				continue // it is as it was
+			}
+			if begun > max(r.Share, 0) && r.Error == "" {
+				t.Fatalf("%d begin of %q", begun, text)
+			}
+			d.link = &link{}
+		}
+	})
 }
 
 // TestFreeSliding follows a free session to its end.

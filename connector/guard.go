@@ -219,7 +219,9 @@ func (q *inquiry) arrive(token, clean string) (done bool, v *visit) {
 	if d == nil || q.decision.Outcome == rules.Bypass && !ok {
 		return false, nil // nobody's business here
 	}
-	if q.find(q.r, d, q.client, q.now, new(session)) {
+	before := new(session)
+	hasSession := q.find(q.r, d, q.client, q.now, before)
+	if hasSession && !before.isFree() {
 		q.cleaned(clean)
 		return true, nil
 	}
@@ -231,6 +233,10 @@ func (q *inquiry) arrive(token, clean string) (done bool, v *visit) {
 		var s *session
 		if s, err = q.redeem(q.r.Context(), d, p, q.client, q.r.UserAgent()); err == nil && q.goesOn(s, d, q.client, q.now) {
 			q.counts.redeemed.Add(1)
+			if hasSession { // the visitor counts once
+				q.over.add(before.pass, before.most, q.now.UnixMilli())
+				d.link.gate.end(before)
+			}
 			q.w.Header().Add("Set-Cookie", q.cookieOf(d, s))
 			q.cleaned(clean)
 			return true, nil

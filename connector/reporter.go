@@ -41,7 +41,7 @@ type roomReport struct {
 	Turned    uint64          `json:"turned,omitempty"`
 	Unguarded []openingReport `json:"unguarded,omitempty"`
 
-	link       *link // nil: the rules do not name it any more
+	link       *link // nil: there are past openings alone
 	news       news  // as it is here
 	isAnswered bool
 }
@@ -146,7 +146,7 @@ func (c *Connector) sendReport(ctx context.Context, turn int) (more bool, err er
 	}
 	var answer reply
 	if status != http.StatusOK || json.Unmarshal(text, &answer) != nil {
-		return false, fmt.Errorf("report to %s: status %d: %w", c.options.Server, status, errReport)
+		return false, fmt.Errorf("report to %s: status %d%s: %w", c.options.Server, status, hintOf(status), errReport)
 	}
 	c.counts.reports.Add(1)
 	now := c.options.Now()
@@ -177,11 +177,14 @@ func (c *Connector) answered(said *roomReport, r *roomReply, now time.Time) (mor
 		}
 	}
 	c.past.drop(r.Room, recorded)
-	if said.link == nil || said.Mode != rules.SafetyNet {
+	if said.link == nil {
 		return false
 	}
 	g := &said.link.gate
 	more = g.drop(said.news)
+	if said.Mode != rules.SafetyNet {
+		return more
+	}
 	n, ok := r.notice()
 	if !ok {
 		c.wonder(said.link, "the server says nothing about a gate that can be understood")
@@ -232,10 +235,10 @@ func (c *Connector) newReport(turn int) *report {
 		l := now.links[(i+turn)%len(now.links)]
 		r := roomReport{Room: l.url, Mode: modes[l], link: l, Unguarded: openingsOf(past[l.url])}
 		delete(past, l.url)
-		if r.Mode == rules.SafetyNet {
-			r.news = l.gate.take(min(maxNews, left/3))
-			r.Started, r.Active, r.Ended, r.Turned = ids(r.news.started), ids(r.news.active), ids(r.news.ended), r.news.turned
-			left -= len(r.Started) + len(r.Active) + len(r.Ended)
+		r.news = l.gate.take(min(maxNews, left/3))
+		r.Started, r.Active, r.Ended, r.Turned = ids(r.news.started), ids(r.news.active), ids(r.news.ended), r.news.turned
+		if left -= r.news.size(); r.Mode == "" { // the rules do not name it any more
+			r.Mode = rules.Off
 		}
 		s.Rooms = append(s.Rooms, r)
 	}

@@ -238,10 +238,8 @@ func (l *loader) pull(ctx context.Context) (*found, error) {
 	case http.StatusOK:
 	case http.StatusNotModified:
 		return nil, nil //nolint:nilnil // no change
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return nil, fmt.Errorf("get rules from %s: status %d: the token must be one of the organization, with the scope connect", l.URL, answer.StatusCode)
 	default:
-		return nil, fmt.Errorf("get rules from %s: status %d", l.URL, answer.StatusCode)
+		return nil, fmt.Errorf("get rules from %s: status %d%s", l.URL, answer.StatusCode, hintOf(answer.StatusCode))
 	}
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxNote+1))
 	if err != nil {
@@ -257,6 +255,14 @@ func (l *loader) pull(ctx context.Context) (*found, error) {
 	}
 	l.text = text
 	return f, nil
+}
+
+// hintOf says what to do about a status of the server.
+func hintOf(status int) string {
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		return ", the token must be one of the organization, with the scope connect"
+	}
+	return ""
 }
 
 // keep has rules of a URL survive a restart.
