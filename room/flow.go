@@ -52,6 +52,9 @@ func (f *flow) free() uint64 {
 	return f.guests.active()
 }
 
+// isKnown tells whether it is known who is there.
+func (f *flow) isKnown() bool { return f == nil || f.guests.areCounted() }
+
 // present corrects the number of people whose pass is valid to that of people
 // whose session goes on.
 func (f *flow) present(valid uint64) uint64 {

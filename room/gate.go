@@ -59,6 +59,14 @@ func (g *guests) use() {
 	g.isUsed = true
 }
 
+// areCounted tells whether it is known how many free sessions go on, if there may
+// be some.
+func (g *guests) areCounted() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.isUsed || g.at > 0
+}
+
 // turn returns whether free sessions are to be counted, and how often they were.
 func (g *guests) turn() (turns int, isUsed bool) {
 	g.mu.Lock()
@@ -104,8 +112,19 @@ type passed struct {
 	since     fairness.Time // of the latest switch
 	isLined   bool          // somebody is in line and not called
 	lined     fairness.Time // when the last one was
+	switches  []GateSwitch  // the latest, oldest first
 	unguarded []Unguarded   // the latest, oldest first
 }
+
+// GateSwitch is a switch of the gate.
+type GateSwitch struct {
+	At    time.Time
+	To    Gate   // open or shut
+	Entry uint64 // of the transcript
+}
+
+// keptSwitches is how many switches a projection keeps.
+const keptSwitches = 100
 
 // Unguarded is a time in which a connector let everybody in, as the transcript
 // has it.
@@ -133,10 +152,20 @@ func (p *passed) note(e fairness.Entry, s *fairness.State) {
 	switch a.Change {
 	case fairness.ChangeOpen, fairness.ChangeShut:
 		p.used, p.since = true, a.Time
+		to := GateShut
+		if a.Change == fairness.ChangeOpen {
+			to = GateOpen
+		}
+		p.switches = keep(p.switches, keptSwitches, GateSwitch{timeOf(a.Time), to, s.Size() - 1})
 	case fairness.ChangeUnguarded:
-		kept := p.unguarded[max(0, len(p.unguarded)-(keptUnguarded-1)):]
-		p.unguarded = append(kept[:len(kept):len(kept)], Unguarded{timeOf(a.Time), timeOf(a.From), timeOf(a.Until), a.Requests}) // readers may hold the one before
+		p.unguarded = keep(p.unguarded, keptUnguarded, Unguarded{timeOf(a.Time), timeOf(a.From), timeOf(a.Until), a.Requests})
 	}
+}
+
+// keep adds to a list of the latest, anew, for readers may hold the one before.
+func keep[T any](list []T, most int, latest T) []T {
+	kept := list[max(0, len(list)-(most-1)):]
+	return append(kept[:len(kept):len(kept)], latest)
 }
 
 // gateOf returns the gate as of the projection.

@@ -161,6 +161,7 @@ func TestGateFillsRoom(t *testing.T) {
 	if got := present(rooms[1]); got != 2 {
 		t.Errorf("a server that starts counts %d people", got)
 	}
+	eventually(t, "the other server has heard", func() bool { return present(rooms[0]) == 2 })
 	for range 4 {
 		if _, err := rooms[0].Join(t.Context(), newVisitor(rooms[0]).ticket); err != nil {
 			t.Fatal(err)

@@ -296,6 +296,9 @@ func (l *live) capacity(now fairness.Time) uint64 {
 	if most == 0 {
 		return fairness.MaxArrivals
 	}
+	if !l.flow.isKnown() {
+		return 0 // it will be at the next survey
+	}
 	return most - min(most, l.active(now))
 }
 

@@ -16,7 +16,7 @@ import (
 const (
 	unguardedMost    = 60 // entries in an hour
 	unguardedJoined  = 10_000
-	mostRequests     = 1<<53 - 1         // in an entry, a number that every reader can hold
+	mostRequests     = 1<<53 - 1        // in an entry, a number that every reader can hold
 	unguardedTimeout = 20 * time.Second // well before somebody else takes the reports on
 )
 

@@ -32,6 +32,18 @@ type Vitals struct {
 	Awaited   []Awaited // these, the next one first, at most 16
 	Witnesses []WitnessVitals
 	Published Published
+	Gate      GateVitals
+}
+
+// GateVitals is how the gate of a room does, whose state is in the snapshot, and
+// when its site was unguarded.
+type GateVitals struct {
+	Since     time.Time    // of the state
+	Started   uint64       // free sessions that began in the last minute
+	Active    uint64       // free sessions that go on
+	Nodes     uint64       // connectors that share what may begin
+	Switches  []GateSwitch // the latest, oldest first, at most 100
+	Unguarded []Unguarded  // the latest, oldest first, at most 64
 }
 
 // WitnessVitals is how one witness of the room does.
@@ -71,7 +83,10 @@ func (r *Room) Vitals() Vitals {
 	r.mu.RLock()
 	v.Active = r.live.active(max(fromTime(v.Now), r.live.Now()))
 	cosigned := r.live.cosigned
+	v.Gate = r.live.passed.vitals()
 	r.mu.RUnlock()
+	counts, _, _, _ := r.flow.guests.look()
+	v.Gate.Started, v.Gate.Active, v.Gate.Nodes = counts.Started, counts.Active, counts.Nodes
 	if v.HasBeacon {
 		pending := r.durablePending()
 		v.Pending = len(pending)
@@ -79,6 +94,15 @@ func (r *Room) Vitals() Vitals {
 	}
 	for _, key := range r.policy.Witnesses {
 		v.Witnesses = append(v.Witnesses, vitalsOf(key, cosigned))
+	}
+	return v
+}
+
+// vitals returns what the projection knows.
+func (p *passed) vitals() GateVitals {
+	v := GateVitals{Switches: p.switches, Unguarded: p.unguarded}
+	if p.used {
+		v.Since = timeOf(p.since)
 	}
 	return v
 }

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/proofline/proofline/fairness"
@@ -42,6 +43,10 @@ type Figures struct {
 	Rates    NoShowRate `json:"no_show_rate"`
 	Joining  *Joining   `json:"joining"` // when somebody who joins now is called
 	Outflow  Outflow    `json:"outflow"`
+	Gate     *Gate      `json:"gate"` // null: the room never had one
+	// Unguarded are the latest times in which connectors let everybody in, newest
+	// first, at most 5.
+	Unguarded []Unguarded `json:"unguarded"`
 
 	Transcript Transcript `json:"transcript"`
 	Beacon     *Beacon    `json:"beacon"` // null: the room has none
@@ -49,6 +54,27 @@ type Figures struct {
 	Database   Database   `json:"database"`
 	Nodes      []Node     `json:"nodes"`
 }
+
+// Gate is whether the site lets people in who are not in line, and how many.
+type Gate struct {
+	State   room.Gate `json:"state"`
+	Since   time.Time `json:"since"`
+	Started uint64    `json:"started"` // free sessions, in the last minute
+	Active  uint64    `json:"active"`  // free sessions that go on
+	Nodes   uint64    `json:"nodes"`   // connectors that share what may begin
+}
+
+// Unguarded is a time in which connectors could not reach the room, and let
+// everybody in.
+type Unguarded struct {
+	At       time.Time `json:"at"` // when it was recorded
+	From     time.Time `json:"from"`
+	Until    time.Time `json:"until"`
+	Requests uint64    `json:"requests"` // that were let in
+}
+
+// shownUnguarded is how many of these figures show.
+const shownUnguarded = 5
 
 // Window is a window with arrivals.
 type Window struct {
@@ -196,6 +222,7 @@ func (l *Live) figures(t *track, v *room.Vitals) Figures {
 	f.Transcript = transcriptOf(v)
 	f.Rates.Overall = share(n.NoShows, n.Admitted)
 	f.Joining = joining(s, v.Now)
+	f.gate(v)
 	for _, w := range v.Witnesses {
 		f.Witnesses = append(f.Witnesses, Witness(w))
 	}
@@ -203,6 +230,20 @@ func (l *Live) figures(t *track, v *room.Vitals) Figures {
 	defer t.mu.Unlock()
 	f.rates(&t.ring)
 	return f
+}
+
+// gate says how the gate does.
+func (f *Figures) gate(v *room.Vitals) {
+	g := &v.Gate
+	if v.Snapshot.Gate != room.GateNone {
+		f.Gate = &Gate{v.Snapshot.Gate, utc(g.Since), g.Started, g.Active, g.Nodes}
+	}
+	f.Unguarded = make([]Unguarded, 0, shownUnguarded)
+	for _, u := range slices.Backward(g.Unguarded) {
+		if len(f.Unguarded) < shownUnguarded {
+			f.Unguarded = append(f.Unguarded, Unguarded{utc(u.At), utc(u.From), utc(u.Until), u.Requests})
+		}
+	}
 }
 
 // utc is a moment as documents have it.

@@ -35,6 +35,9 @@ type Summary struct {
 	Draws    uint64 `json:"draws"`
 	Changes  uint64 `json:"changes"` // amendments
 
+	Switches  []Switch    `json:"switches"`  // of the gate, the first 1,000
+	Unguarded []Unguarded `json:"unguarded"` // the first 1,000
+
 	NoShowRate *float64 `json:"no_show_rate"` // see [NoShowRate]
 	Peak       Peak     `json:"peak"`
 
@@ -42,6 +45,16 @@ type Summary struct {
 	ToAdmission Percentiles     `json:"wait_to_admission"` // from the arrival
 	Windows     []WindowSummary `json:"windows"`           // the first 5,000 with arrivals
 }
+
+// Switch is a switch of the gate.
+type Switch struct {
+	At    time.Time `json:"at"`
+	To    room.Gate `json:"to"`
+	Entry uint64    `json:"entry"` // of the transcript
+}
+
+// maxSwitches bounds the lists of switches and of unguarded times.
+const maxSwitches = 1_000
 
 // Peak is the second with most arrivals; of several the first.
 type Peak struct {
@@ -126,6 +139,7 @@ func (l *Live) storedSummary(ctx context.Context, id uuid.UUID) (s Summary, err 
 	if err != nil {
 		return s, err
 	}
+	s.Switches, s.Unguarded = []Switch{}, []Unguarded{} // those of before lack them
 	if err := json.Unmarshal(text, &s); err != nil {
 		return s, fmt.Errorf("read summary of %s: %w", id, err)
 	}
@@ -194,7 +208,9 @@ type windowDigest struct {
 	toCall, toAdmission []uint32 // waits in milliseconds, at most 49 days
 }
 
-func newDigest() *digest { return &digest{people: map[fairness.Ticket]person{}} }
+func newDigest() *digest {
+	return &digest{people: map[fairness.Ticket]person{}, Summary: Summary{Switches: []Switch{}, Unguarded: []Unguarded{}}}
+}
 
 // add takes the next entry of a transcript that follows the rules.
 func (d *digest) add(e fairness.Entry) error {
@@ -205,6 +221,7 @@ func (d *digest) add(e fairness.Entry) error {
 		return d.schedule.Apply(e, nil)
 	case *fairness.Amend:
 		d.Changes++
+		d.amend(e)
 		return d.schedule.Apply(e, nil)
 	case *fairness.Arrive:
 		d.arrive(e)
@@ -230,6 +247,24 @@ func (d *digest) add(e fairness.Entry) error {
 		d.Ended = moment(e.Time)
 	}
 	return nil
+}
+
+// amend notes what a summary lists of amendments.
+func (d *digest) amend(e *fairness.Amend) {
+	to := room.GateShut
+	switch e.Change {
+	case fairness.ChangeOpen:
+		to = room.GateOpen
+		fallthrough
+	case fairness.ChangeShut:
+		if len(d.Switches) < maxSwitches {
+			d.Switches = append(d.Switches, Switch{moment(e.Time), to, d.Entries - 1})
+		}
+	case fairness.ChangeUnguarded:
+		if len(d.Unguarded) < maxSwitches {
+			d.Unguarded = append(d.Unguarded, Unguarded{moment(e.Time), moment(e.From), moment(e.Until), e.Requests})
+		}
+	}
 }
 
 func moment(t fairness.Time) time.Time { return time.UnixMilli(int64(t)).UTC() }

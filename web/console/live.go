@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -152,6 +153,9 @@ type historyPage struct {
 	Phase   room.Phase
 	Summary *live.Summary // nil as long as the room goes on, or it is not made
 	Making  bool          // it is being made
+
+	Switches  []room.GateSwitch // of the gate, the latest first
+	Unguarded []room.Unguarded  // the latest first
 }
 
 func (c *Console) showHistory(x *request) error {
@@ -163,6 +167,7 @@ func (c *Console) showHistory(x *request) error {
 	}
 	s := r.Snapshot()
 	p := historyPage{Slug: r.Slug, Title: s.Title, Phase: s.Phase(r.Now())}
+	p.Switches, p.Unguarded = backward(r.Vitals().Gate)
 	switch summary, err := c.Live.Summary(ctx, r.Slug); {
 	case err == nil:
 		p.Summary = &summary
@@ -172,6 +177,14 @@ func (c *Console) showHistory(x *request) error {
 		return err
 	}
 	return x.page("room-history", p)
+}
+
+// backward returns the latest switches and unguarded times, the latest first.
+func backward(g room.GateVitals) ([]room.GateSwitch, []room.Unguarded) {
+	switches, unguarded := slices.Clone(g.Switches), slices.Clone(g.Unguarded)
+	slices.Reverse(switches)
+	slices.Reverse(unguarded)
+	return switches, unguarded
 }
 
 // minutes answers with the history as JSON, for the charts: by default as many

@@ -12,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
 )
 
 // event is one server-sent event and when it came.
@@ -272,4 +275,32 @@ func TestFigureWords(t *testing.T) {
 			t.Errorf("case %s: %q, want %q", fmt.Sprint(i), test.got, test.want)
 		}
 	}
+}
+
+// TestGatePages: dashboard and history say how the gate does, and when a site was
+// unguarded.
+func TestGatePages(t *testing.T) {
+	t.Parallel()
+	s := newConsole(t)
+	r := s.create(owner, room.Config{Slug: "sale", Windows: []room.WindowRule{{Length: room.Duration(24 * time.Hour)}}, Outflow: room.Outflow{PerMinute: 5, MaxActive: 9}})
+	s.get(viewer, "/console/rooms/sale").want(http.StatusOK).has(`data-has="gate" hidden`, `data-has="unguarded" hidden`)
+	s.get(viewer, "/console/rooms/sale/history").want(http.StatusOK).lacks("h-switches", "h-unguarded")
+	report := func(in room.Report) {
+		t.Helper()
+		in.Node, in.Shares = uuid.New(), true
+		if _, err := r.Report(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for end := time.Now().Add(10 * time.Second); r.Snapshot().Gate != room.GateOpen; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the gate does not open")
+		}
+		report(room.Report{})
+	}
+	from := time.Now().Add(-time.Hour)
+	report(room.Report{Started: []uuid.UUID{uuid.New(), uuid.New()}, Unguarded: []pgroom.Unguarded{{ID: uuid.New(), From: from.UnixMilli(), Until: from.Add(time.Minute).UnixMilli(), Requests: 1234}}})
+	s.get(viewer, "/console/rooms/sale").want(http.StatusOK).
+		has(`data-has="gate">`, `data-figure="gate.state">open<`, `data-figure="gate.started" data-as="number">2<`, `data-figure="gate.active" data-as="number">2<`, "at most 9", `data-has="unguarded">`, "1,234")
+	s.get(viewer, "/console/rooms/sale/history").want(http.StatusOK).has("h-switches", ">opened<", "h-unguarded", "1,234")
 }

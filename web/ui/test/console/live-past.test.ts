@@ -9,7 +9,7 @@ const noon = Date.parse("2026-05-01T12:00:00Z") / 1000;
 function second(n: number, change: Partial<Figures> = {}): Figures {
   return {
     at: new Date((noon + n) * 1000).toISOString(), phase: "serving", arrivals: 10 * n, arrival_rate: 3, waiting: n, windows: [], active: 1, admitted: 0, joining: null,
-    outflow: { per_minute: 60, max_active: 0, minute: 30 }, witnesses: [], nodes: [], ...change,
+    outflow: { per_minute: 60, max_active: 0, minute: 30 }, gate: null, unguarded: [], witnesses: [], nodes: [], ...change,
   };
 }
 

@@ -24,7 +24,7 @@ test("figures have the words of the server", () => {
 
 const figures = {
   at: after(0), phase: "serving", arrivals: 5, arrival_rate: 2.5, waiting: 200_000, windows: [], active: 7, admitted: 4, joining: null,
-  outflow: { per_minute: 600, max_active: 0, minute: 598.2 }, witnesses: [], nodes: [],
+  outflow: { per_minute: 600, max_active: 0, minute: 598.2 }, gate: null, unguarded: [], witnesses: [], nodes: [],
 } satisfies Figures;
 
 test("values are found by their path, and said in a form", () => {

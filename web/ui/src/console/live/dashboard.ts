@@ -62,6 +62,10 @@ function fillTables(root: ParentNode, f: Figures): void {
   );
   root.querySelector<HTMLElement>("[data-none=windows]")?.toggleAttribute("hidden", f.windows.length > 0);
   root.querySelector("[data-rows=windows]")?.closest(".table")?.toggleAttribute("hidden", f.windows.length === 0);
+  const unguarded = f.unguarded.map((u) => [moment.format(new Date(u.from)), moment.format(new Date(u.until)), u.requests]);
+  rows(root, "unguarded", unguarded, [2], [2]);
+  root.querySelector("[data-has=unguarded]")?.toggleAttribute("hidden", unguarded.length === 0);
+  root.querySelector("[data-has=gate]")?.toggleAttribute("hidden", f.gate === null);
   rows(root, "witnesses", f.witnesses.map((w) => [w.name, w.cosigned, w.draws]), [1, 2], [1, 2]);
   rows(
     root,

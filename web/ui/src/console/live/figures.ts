@@ -11,6 +11,8 @@ export interface Figures {
   admitted: number;
   joining: { earliest: string; latest: string } | null;
   outflow: { per_minute: number; max_active: number; minute: number | null };
+  gate: { state: string; since: string; started: number; active: number; nodes: number } | null;
+  unguarded: { at: string; from: string; until: string; requests: number }[];
   witnesses: { name: string; cosigned: number; draws: number }[];
   nodes: { name: string; version: string; self: boolean; lost: boolean; healthy: boolean; started: string; rooms: number; goroutines: number; heap: number }[];
 }

@@ -1,0 +1,81 @@
+package live
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
+)
+
+// TestGate takes a gate from its opening until the end of the room, in figures
+// and in the summary.
+func TestGate(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	c := quick("sale")
+	c.Outflow.PerMinute, c.Outflow.MaxActive = 4, 100
+	r := create(t, s.rooms, c)
+	figures := func() Figures {
+		t.Helper()
+		f, err := s.live.Figures(t.Context(), "sale")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	if f := figures(); f.Gate != nil || f.Unguarded == nil || len(f.Unguarded) > 0 {
+		t.Errorf("of a room without a gate %+v, %+v", f.Gate, f.Unguarded)
+	}
+	node := uuid.New()
+	report := func(in room.Report) {
+		t.Helper()
+		in.Node, in.Shares = node, true
+		if _, err := r.Report(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the gate is open", func() bool { report(room.Report{}); return r.Snapshot().Gate == room.GateOpen })
+	report(room.Report{Started: []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}})
+	f := figures()
+	if f.Gate == nil || f.Active != 3 {
+		t.Fatalf("figures %+v", f)
+	}
+	if diff := cmp.Diff(Gate{room.GateOpen, f.Gate.Since, 3, 3, 1}, *f.Gate); diff != "" || f.At.Sub(f.Gate.Since).Abs() > time.Minute {
+		t.Errorf("the gate (-want +got):\n%s", diff)
+	}
+	report(room.Report{Started: []uuid.UUID{uuid.New()}})
+	eventually(t, "the gate is shut", func() bool { g := figures().Gate; return g.State == room.GateShut && g.Started == 4 })
+
+	now := time.Now().Truncate(time.Millisecond).UTC()
+	var want []Unguarded
+	for i := range shownUnguarded + 2 {
+		u := Unguarded{From: now.Add(-time.Minute), Until: now.Add(time.Duration(i-30) * time.Second), Requests: uint64(i)}
+		report(room.Report{Unguarded: []pgroom.Unguarded{{ID: uuid.New(), From: u.From.UnixMilli(), Until: u.Until.UnixMilli(), Requests: int64(i)}}})
+		want = append([]Unguarded{u}, want...)
+	}
+	got := figures().Unguarded
+	for i := range got {
+		got[i].At = time.Time{}
+	}
+	if diff := cmp.Diff(want[:shownUnguarded], got); diff != "" {
+		t.Errorf("unguarded (-want +got):\n%s", diff)
+	}
+	if err := r.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the room has ended", func() bool { return r.Snapshot().Ended })
+	sum, err := s.live.Summary(t.Context(), "sale")
+	if err != nil || len(sum.Switches) != 2 || len(sum.Unguarded) != shownUnguarded+2 || sum.Changes != 2+shownUnguarded+2 {
+		t.Fatalf("summary %+v, %v", sum, err)
+	}
+	if a, b := sum.Switches[0], sum.Switches[1]; a.To != room.GateOpen || b.To != room.GateShut || a.Entry != 1 || b.Entry != 2 || b.At.Before(a.At) {
+		t.Errorf("switches %+v", sum.Switches)
+	}
+	if u := sum.Unguarded[0]; u.From != want[len(want)-1].From || u.Requests != 0 || u.At.Before(u.Until) {
+		t.Errorf("the first unguarded time %+v", u)
+	}
+}
