@@ -47,7 +47,7 @@ func TestBatches(t *testing.T) {
 		s.touch(d, v, s.clock.now())
 	}
 	eventually(t, "a full batch is sent", func() bool { return s.queue.count("touch") >= maxBatch })
-	s.release(d, many(d, 3)[2])
+	s.release(d, many(d, maxBatch+101)[maxBatch+100])
 	s.Close()
 	if n := s.queue.count("touch"); n != maxBatch+100 || s.queue.count("release") != 1 || s.queue.sent() > 3 {
 		t.Errorf("%d touches and %d releases in %d requests", n, s.queue.count("release"), s.queue.sent())
