@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,15 +89,23 @@ func TestConformanceOfProxy(t *testing.T) {
 	conformance.Run(t, room, start(t, New(Options{Connector: newConnector(t, room), To: to(t, site)})), cases(t))
 }
 
+// given has the addresses that freeAddr returned: none is given twice.
+var given sync.Map
+
 // freeAddr returns an address on which nothing listens.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := l.Addr().String()
+		l.Close()
+		if _, again := given.LoadOrStore(addr, true); !again {
+			return addr
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func get(t *testing.T, address string, headers ...string) *http.Response {

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// TestProxyOptions has the README know every option of the proxy, and no other.
+func TestProxyOptions(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../connector/proxy/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "\n## Options\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	known := map[string]bool{}
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 {
+			continue
+		}
+		for _, word := range strings.FieldsFunc(cells[1], func(r rune) bool { return strings.ContainsRune(" ,`", r) }) {
+			if name, ok := strings.CutPrefix(word, "--"); ok && name != "-" {
+				known[name] = true
+			}
+		}
+	}
+	flags := proxyCommand(&terminal{env: func(string) string { return "" }}).Flags()
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !known[f.Name] {
+			t.Errorf("the README does not have --%s", f.Name)
+		}
+		delete(known, f.Name)
+	})
+	for name := range known {
+		t.Errorf("there is no --%s", name)
+	}
+}
+
+func TestByteSize(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]byteSize{"1": 1, "65536": 65536, "64k": 65536, "20M": 20 << 20, "1g": 1 << 30} {
+		var b byteSize
+		if err := b.Set(text); err != nil || b != want {
+			t.Errorf("%s: %d, %v", text, b, err)
+		}
+		var again byteSize
+		if err := again.Set(b.String()); err != nil || again != b {
+			t.Errorf("%s is written %s", text, &b)
+		}
+	}
+	for _, text := range []string{"", "0", "-1", "k", "1.5m", "1t", "9999999999999g", "1 k", "0x10"} {
+		var b byteSize
+		if err := b.Set(text); err == nil {
+			t.Errorf("%q is %d", text, b)
+		}
+	}
+}
