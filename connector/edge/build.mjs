@@ -1,10 +1,15 @@
 // Bundles the connector into proofline-edge.js, one module that runs on Web
 // APIs alone; with --tests, every test into node_modules/.cache/tests and
-// the worker that they run into node_modules/.cache/worker instead.
+// the worker that they run, and what edge_test.go asks about notes, beside
+// them instead.
+import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { build } from "esbuild";
 
-const shared = { bundle: true, format: "esm", target: "es2022", legalComments: "none", logLevel: "warning" };
+const { stdout } = spawnSync("git", ["describe", "--tags", "--always", "--dirty"], { encoding: "utf8" });
+const define = { buildVersion: JSON.stringify(stdout?.trim() || "unknown") }; // what reports say
+
+const shared = { bundle: true, format: "esm", target: "es2022", legalComments: "none", logLevel: "warning", define };
 
 const module = { ...shared, entryPoints: ["src/main.ts"], outfile: "proofline-edge.js", platform: "neutral" };
 
@@ -17,6 +22,8 @@ const tests = {
   sourcemap: "inline",
 };
 
+const notes = { ...module, entryPoints: ["test/notes.ts"], outfile: "node_modules/.cache/notes/notes.js", platform: "node" };
+
 const worker = { ...module, entryPoints: ["test/worker.ts"], outfile: "node_modules/.cache/worker/worker.js" };
 
-for (const each of process.argv[2] === "--tests" ? [tests, worker] : [module]) await build(each);
+for (const each of process.argv[2] === "--tests" ? [tests, worker, notes] : [module]) await build(each);

@@ -367,7 +367,7 @@ export class Connector {
     this.#check(site);
     const next: State = { site, serial, doors: new Map(), byURL: new Map() };
     for (const [name, room] of site.rooms) {
-      const door = await Door.make(name, room, this.#state?.doors.get(name), this.#world);
+      const door = await Door.make(name, room, next.byURL.get(room.url) ?? this.#state?.doors.get(name), this.#world);
       next.doors.set(name, door);
       next.byURL.set(room.url, door);
     }

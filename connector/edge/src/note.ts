@@ -15,16 +15,19 @@ export interface SiteKey {
 
 const ed25519Type = "\x01";
 
-/** fromBase64 decodes the standard alphabet with padding, and no other spelling. */
+/** named is a key's name, which has no + and none of Unicode's spaces. */
+const named = String.raw`([^+\x09-\x0d \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+)`;
+const keyForm = new RegExp(String.raw`^${named}\+([0-9a-f]{8})\+(.+)$`);
+const lineForm = new RegExp(String.raw`^\u2014 ${named} (\S+)$`);
+
+/** fromBase64 decodes the standard alphabet with padding. */
 function fromBase64(text: string): string | undefined {
-  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined;
-  const bytes = atob(text);
-  return btoa(bytes) === text ? bytes : undefined;
+  return text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text) ? atob(text) : undefined;
 }
 
 /** parseSiteKey reads NAME+HASH+BASE64. It throws a NoteError. */
 export async function parseSiteKey(text: string): Promise<SiteKey> {
-  const parts = /^([^\s+]+)\+([0-9a-f]{8})\+(.+)$/.exec(text);
+  const parts = keyForm.exec(text);
   const [, name = "", hash = "", encoded = ""] = parts ?? [];
   const bytes = fromBase64(encoded);
   if (bytes?.length !== 33 || !bytes.startsWith(ed25519Type)) throw new NoteError("the site key must be as the console shows it: NAME+HASH+BASE64");
@@ -39,7 +42,7 @@ export async function open(note: string, { name, id, key }: SiteKey, ed25519: Ed
   const end = note.lastIndexOf("\n\n");
   const [text, marks] = [note.slice(0, end + 1), note.slice(end + 2)];
   if (end < 0 || !marks.endsWith("\n") || /[\0-\x09\x0b-\x1f]/.test(note)) throw new NoteError("these rules are no signed note");
-  const lines = marks.slice(0, -1).split("\n").map((line) => /^\u2014 ([^\s+]+) (\S+)$/.exec(line));
+  const lines = marks.slice(0, -1).split("\n").map((line) => lineForm.exec(line));
   const all = lines.map((line) => ({ by: line?.[1] ?? "", bytes: fromBase64(line?.[2] ?? "") ?? "" }));
   if (all.length > 100 || !all.every(({ by, bytes }) => by !== "" && bytes.length >= 5)) throw new NoteError("these rules are no signed note");
   const own = all.find(({ by, bytes }) => by === name && bytes.startsWith(id));

@@ -9,7 +9,9 @@ const netAgain = 1000; // milliseconds between reports while a room is in mode s
 const othersAgain = 10_000; // else
 const maxIDs = 30_000; // of one report, which has at most 1 MiB
 const maxUnguarded = 20; // of each room
-const version = "1";
+const maxRooms = 100; // of one report
+
+declare const buildVersion: string; // build.mjs says it
 
 /** Reporting is where reports go, and by what right. */
 export interface Reporting {
@@ -87,8 +89,9 @@ export class Reporter {
   /** take gathers what a report says of each room. */
   #take(ground: Ground): { door: Door; news: News; body: object }[] {
     for (const [url, door] of this.#known) if (!hasNews(door)) this.#known.delete(url);
-    for (const door of ground.doors) this.#known.set(door.room.url, door);
-    return [...this.#known.values()].map((door) => {
+    const inNet = (door: Door): boolean => door.room.mode === "safety-net";
+    for (const door of [...ground.doors.filter((d) => !inNet(d)), ...ground.doors.filter(inNet)]) this.#known.set(door.room.url, door);
+    return [...this.#known.values()].slice(-maxRooms).map((door) => {
       const news = door.link.gate.take(Math.floor(maxIDs / this.#known.size));
       const over = door.link.openings.filter((o) => o.until !== undefined && !o.isRecorded).slice(0, maxUnguarded);
       const unguarded = over.map(({ id, from, until = 0, let: requests }) => ({ id, from, until: Math.max(until, from + 1), requests }));
@@ -99,7 +102,7 @@ export class Reporter {
 
   async #ask({ name, serial }: Ground, told: { body: object }[]): Promise<Record<string, unknown>> {
     this.#node ||= base64url(toBytes(newID()));
-    const said = { node: this.#node, site: name, kind: "edge", version, counts: this.#counts, rooms: told.map(({ body }) => body) };
+    const said = { node: this.#node, site: name, kind: "edge", version: buildVersion, counts: this.#counts, rooms: told.map(({ body }) => body) };
     const body = `{"serial":${serial},` + JSON.stringify(said).slice(1); // which a number cannot be
     const headers = { Authorization: `Bearer ${this.#to.token}`, "Content-Type": "application/json" };
     const answer = await this.#world.ask(outgoing(`${this.#to.server}/v1/connectors/report`, { method: "POST", headers, body }));

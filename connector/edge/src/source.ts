@@ -83,7 +83,7 @@ export class Source {
     if (answer.status === 304) return undefined;
     if (answer.status === 401 || answer.status === 403) throw new Error(`get rules from ${url}: status ${answer.status}: the token must be one of the organization, with the scope connect`);
     if (answer.status !== 200) throw new Error(`get rules from ${url}: status ${answer.status}`);
-    const text = await answer.text();
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await answer.arrayBuffer());
     const found = await this.#read(text);
     this.#etag = answer.headers.get("ETag") ?? "";
     if (text === this.#latest) return undefined;

@@ -58,6 +58,7 @@ test("notes", async () => {
   };
   for (const [what, note] of Object.entries(bad)) await assert.rejects(open(note, key, webEd25519), { message: /^these rules/ }, what);
   for (let i = 0; i < good.length; i++) {
+    if (i === good.length - 3) continue; // two of its bits say nothing
     const changed = good.slice(0, i) + (good[i] === "A" ? "B" : "A") + good.slice(i + 1);
     await assert.rejects(open(changed, key, webEd25519), Error, `character ${i}`);
   }
