@@ -2,9 +2,12 @@ package connector
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -384,6 +387,51 @@ func TestFreeElsewhere(t *testing.T) {
 	room.says(GateShut, 0)
 	foreign := room.shop("")
 	foreign.isQueued("at another room", foreign.get("/tickets", cookie))
+}
+
+// TestFreeSocket has a free session begin with a socket behind a reverse proxy,
+// and end with it.
+func TestFreeSocket(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateOpen, 1)
+	s := n.shop("")
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: line\r\nProofline-Command: release\r\n\r\nhello")
+		_ = conn.Close()
+	}))
+	defer site.Close()
+	to, err := url.Parse(site.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(s.Middleware(httputil.NewSingleHostReverseProxy(to)))
+	defer front.Close()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, front.URL+"/tickets", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Connection", "Upgrade")
+	r.Header.Set("Upgrade", "line")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if got := bodyOf(t, answer); answer.StatusCode != http.StatusSwitchingProtocols || len(answer.Cookies()) != 1 || got != "hello" {
+		t.Errorf("status %d, %v, %q", answer.StatusCode, answer.Header, got)
+	}
+	answer.Body.Close()
+	eventually(t, "the session ends with the socket", func() bool { return s.Stats().Released == 1 })
+	s.report()
+	if said := n.latest(); len(said.Started) != 1 || !slices.Equal(said.Started, said.Ended) {
+		t.Errorf("reported %+v", said)
+	}
 }
 
 // TestFreeBind ties free sessions to a network.

@@ -16,6 +16,7 @@ type writer struct {
 	c      *Connector
 	visit  *visit
 	isDone bool
+	isKept bool // the session goes on
 }
 
 // finish does what the site says, and keeps the session going. It does so once.
@@ -24,12 +25,7 @@ func (w *writer) finish() {
 		return
 	}
 	w.isDone = true
-	defer func() {
-		if fault := recover(); fault != nil { // the visitor gets the site's answer
-			w.c.counts.panics.Add(1)
-			w.c.options.Log.Error("connector failed", "fault", fault, "stack", string(debug.Stack()))
-		}
-	}()
+	defer w.recover()
 	h := w.Header()
 	commands := h[CommandHeader]
 	delete(h, CommandHeader)
@@ -42,6 +38,24 @@ func (w *writer) finish() {
 		h.Add("Set-Cookie", noCookie(v.door))
 		return
 	}
+	w.keep(h)
+}
+
+// recover makes little of a fault of ours: the visitor gets the site's answer.
+func (w *writer) recover() {
+	if fault := recover(); fault != nil {
+		w.c.counts.panics.Add(1)
+		w.c.options.Log.Error("connector failed", "fault", fault, "stack", string(debug.Stack()))
+	}
+}
+
+// keep has the session begin or go on. It does so once.
+func (w *writer) keep(h http.Header) {
+	v := w.visit
+	if w.isKept || v.session == nil {
+		return
+	}
+	w.isKept = true
 	if v.isNew {
 		w.begin(h)
 		return
@@ -96,9 +110,13 @@ func (w *writer) Flush() {
 	_ = http.NewResponseController(w.ResponseWriter).Flush() // as Flusher has it, nobody learns
 }
 
-// Hijack implements [http.Hijacker].
+// Hijack implements [http.Hijacker]. Whoever writes our headers then, as
+// reverse proxies do, sends the cookie; a command is found at the end.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	w.finish()
+	func() {
+		defer w.recover()
+		w.keep(w.Header())
+	}()
 	return http.NewResponseController(w.ResponseWriter).Hijack()
 }
 
