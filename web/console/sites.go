@@ -215,7 +215,15 @@ type siteCheck struct {
 type findingView struct {
 	rules.Finding
 	Mark badge
-	Rule string // that decides, in words
+	Why  string // a sentence; empty: the warnings say it
+}
+
+// IsLong tells whether there is so much to warn of that it is folded.
+func (f findingView) IsLong() bool { return len(f.Warnings) > 4 }
+
+// IsKept tells whether visitors do not simply get there.
+func (f findingView) IsKept() bool {
+	return f.Decision.Outcome == rules.Queue || f.Decision.Outcome == rules.Shut
 }
 
 // outcomeMarks are decisions in words.
@@ -242,16 +250,16 @@ func newSiteCheck(document []byte, urls string, now time.Time) siteCheck {
 		return c
 	}
 	for _, f := range found {
-		view := findingView{Finding: f, Mark: outcomeMarks[f.Decision.Outcome], Rule: "rule " + f.Decision.Rule}
+		view := findingView{Finding: f, Mark: outcomeMarks[f.Decision.Outcome], Why: "Rule " + f.Decision.Rule + " decides."}
 		switch rule := f.Decision.Rule; {
 		case rule == rules.NoRule:
-			view.Rule = "no rule is for it"
+			view.Why = ""
 		case rule == rules.WrongHost:
-			view.Rule = "its host is none of the site's"
+			view.Why = "Its host is none of the site's."
 		case rule == rules.Malformed:
-			view.Rule = "it cannot be read"
+			view.Why = "It cannot be read."
 		case strings.HasPrefix(rule, "default:"):
-			view.Rule = "a shipped rule, " + strings.TrimPrefix(rule, "default:")
+			view.Why = "A shipped rule decides: " + strings.TrimPrefix(rule, "default:") + "."
 		}
 		if f.Decision.Room != "" && f.Decision.Outcome != rules.Bypass {
 			view.Mark.Word += " for " + f.Decision.Room

@@ -208,11 +208,11 @@ func TestSitePreview(t *testing.T) {
 	r := s.create(owner, shopConfig)
 	check := only(typed(r), "do", "check", "urls", "shop.example.com/tickets/1\nhttps://shop.example.com/about\nhttps://other.example.com/")
 	s.post(operator, "/console/sites/new", check...).want(http.StatusOK).has(
-		"waits for sale", "rule wait /tickets", "no rule is for it", "its host is none of the site", "https://shop.example.com/en/tickets/1 is not protected", "Paths below <code>/tickets</code>")
+		"waits for sale", "Rule wait /tickets decides.", "no rule is for it", "Its host is none of the site", "https://shop.example.com/en/tickets/1 is not protected", "Paths below <code>/tickets</code>")
 	s.post(operator, "/console/sites/new", only(check, "urls", "ftp://shop.example.com/")...).want(http.StatusOK).has("ftp://shop.example.com/ must be a URL")
 	s.post(operator, "/console/sites/new", only(check, "do", "json")...).want(http.StatusOK).has(`name="as" value="json"`, "&#34;open-after 90s&#34;")
 	s.addSite(owner, "shop", r)
-	s.get(viewer, "/console/sites/shop?urls=shop.example.com%2Ftickets").want(http.StatusOK).has("waits for sale", "rule tickets")
+	s.get(viewer, "/console/sites/shop?urls=shop.example.com%2Ftickets").want(http.StatusOK).has("waits for sale", "Rule tickets decides.")
 	s.post(operator, "/console/sites/shop/rules", "as", "json", "serial", "1", "do", "form", "document", `{"version": 1}`).want(http.StatusBadRequest).has("say more than the form can")
 	if list, err := s.Sites.List(t.Context(), identities()[owner].Actor); err != nil || len(list) != 1 || list[0].Serial != 1 {
 		t.Errorf("sites %+v, %v", list, err)

@@ -116,16 +116,13 @@ func shorten(all []diffLine) (list []diffLine) {
 		for i < len(all) && !near[i] {
 			i++
 		}
-		list = append(list, diffLine{"skipped", fmt.Sprintf("%s that %s the same", plural(i-from, "line"), map[bool]string{true: "is", false: "are"}[i-from == 1])})
+		if i-from == 1 {
+			list = append(list, all[from])
+		} else {
+			list = append(list, diffLine{"skipped", fmt.Sprintf("%s lines that are the same", number(i-from))})
+		}
 	}
 	return list
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return number(n) + " " + what + "s"
 }
 
 // misplaced is something that is wrong with a document, and where.
@@ -190,11 +187,19 @@ func placesOf(document string) places {
 	at := places{}
 	d := json.NewDecoder(bytes.NewReader([]byte(document)))
 	d.UseNumber()
-	_ = at.walk(d, document, "") // as far as it can be read
+	_ = at.walk(d, document, "", maxPlaceDepth) // as far as it can be read
 	return at
 }
 
-func (p places) walk(d *json.Decoder, document, field string) error {
+// maxPlaceDepth is how deep members are looked for: rules are less deep.
+const maxPlaceDepth = 20
+
+var errTooDeep = errors.New("nested too deep")
+
+func (p places) walk(d *json.Decoder, document, field string, depth int) error {
+	if depth == 0 {
+		return errTooDeep
+	}
 	token, err := d.Token()
 	if err != nil {
 		return err
@@ -217,7 +222,7 @@ func (p places) walk(d *json.Decoder, document, field string) error {
 		if _, isThere := p[place]; !isThere || open == '{' { // of a member that is there twice, the second
 			p[place] = start
 		}
-		if err := p.walk(d, document, place); err != nil {
+		if err := p.walk(d, document, place, depth-1); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/proofline/proofline/connector/rules"
 	"github.com/proofline/proofline/console/account"
@@ -64,8 +65,15 @@ func (c *Console) newSite(x *request) error {
 	if p.Form, err = c.firstForm(ctx, x); err != nil {
 		return err
 	}
-	p.Name = cleanText(x.QueryParam("name"))
+	p.Name = nameOf(p.Form.Hosts)
 	return c.rulesPage(ctx, x, http.StatusOK, p)
+}
+
+// nameOf proposes a name for a site, by its first host; empty for none.
+func nameOf(hosts string) string {
+	host, _, _ := strings.Cut(hosts, "\n")
+	name, _, _ := strings.Cut(strings.TrimPrefix(host, "www."), ".")
+	return slugOf(name)
 }
 
 // firstForm is the form for the room that the address names.

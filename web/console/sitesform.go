@@ -209,7 +209,7 @@ func writeDocument(d siteDocument) string {
 		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(false)
 		_ = e.Encode(v) // texts, numbers and times
-		return strings.TrimSpace(b.String())
+		return spaced(strings.TrimSpace(b.String()))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "{\n  \"version\": %d,\n", d.Version)
@@ -228,6 +228,26 @@ func writeDocument(d siteDocument) string {
 		b.WriteString("\n    " + one(r))
 	}
 	b.WriteString("\n  ]\n}\n")
+	return b.String()
+}
+
+// spaced puts a space behind each colon and comma between the values of JSON.
+func spaced(text string) string {
+	var b strings.Builder
+	isText := false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		b.WriteByte(c)
+		switch {
+		case isText && c == '\\':
+			i++
+			b.WriteByte(text[i])
+		case c == '"':
+			isText = !isText
+		case !isText && (c == ':' || c == ','):
+			b.WriteByte(' ')
+		}
+	}
 	return b.String()
 }
 

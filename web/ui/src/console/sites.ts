@@ -11,7 +11,8 @@ export function siteCheck(form: HTMLElement): void {
     event.preventDefault();
     const address = new URL(form.action);
     address.search = new URLSearchParams(textsOf(new FormData(form))).toString();
-    void show(form, "findings", new Request(address.href.replace(/#.*$/, "")));
+    address.hash = "";
+    void show(form, "findings", address.href, {});
   });
 }
 
@@ -24,7 +25,7 @@ export function siteRules(form: HTMLElement): void {
     if (!(button instanceof HTMLButtonElement) || button.value !== "check") return;
     event.preventDefault();
     const body = new URLSearchParams(textsOf(new FormData(form, button)));
-    void show(form, "preview-found", new Request(form.action, { method: "POST", body }));
+    void show(form, "preview-found", form.action, { method: "POST", body });
   });
   form.addEventListener("click", (event) => {
     const line = (event.target as HTMLElement).closest<HTMLElement>("[data-line]")?.dataset.line;
@@ -61,12 +62,12 @@ function textsOf(data: FormData): [string, string][] {
 }
 
 /** Puts a part of the page that the server answers with into this one, with what is wrong beside its fields. */
-async function show(form: HTMLFormElement, part: string, request: Request): Promise<void> {
+async function show(form: HTMLFormElement, part: string, address: string, asked: RequestInit): Promise<void> {
   const place = document.getElementById(part);
   if (!place) return;
   place.setAttribute("aria-busy", "true");
   try {
-    const answer = await fetch(request, { headers: { Accept: "text/html" } });
+    const answer = await fetch(address, { ...asked, headers: { Accept: "text/html" } });
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const found = page.getElementById(part);
     if (!found) throw new Error("another page");

@@ -1,0 +1,212 @@
+package console
+
+import (
+	"fmt"
+	"html"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/proofline/proofline/connector/rules"
+	"github.com/proofline/proofline/fairness"
+)
+
+const someRooms = `"rooms": {"sale": {"url": "https://queue.example.com/r/sale"},
+	"net": {"url": "https://queue.example.com/r/net", "mode": "safety-net"}, "gone": {"url": "https://queue.example.com/r/gone", "mode": "closed"},
+	"off": {"url": "https://queue.example.com/r/off", "mode": "off"},
+	"later": {"url": "https://queue.example.com/r/later", "mode": "scheduled", "from": "2030-05-01T12:00:00Z", "until": "2030-05-02T12:00:00+02:00"}}`
+
+func mustRead(t *testing.T, list string) *rules.Site {
+	t.Helper()
+	s, err := rules.Parse([]byte(`{"version": 1, "hosts": ["a.example", "b.example"], ` + someRooms + `, "rules": [` + list + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestRuleLines says every kind of test and action in words.
+func TestRuleLines(t *testing.T) {
+	t.Parallel()
+	const rest = "Everything else: passes, as no rule is for it"
+	for rule, want := range map[string]string{
+		`{"name": "r", "when": {"path": {"prefix": "/tickets"}}, "action": "queue sale"}`:                                     "Paths below /tickets: wait in line for sale",
+		`{"name": "r", "when": {"path": {"prefix": "/"}, "method": {"equals": "POST"}}, "action": "queue net"}`:               "All paths, if the method is POST: wait in line for net while its gate is shut",
+		`{"name": "r", "when": {"path": {"any": [{"equals": "/a"}, {"glob": "/*/b"}, {"suffix": ".x"}]}}, "action": "block"}`: "The path /a, paths like /*/b, paths that end with .x: nobody gets there",
+		`{"name": "r", "when": {"path": {"not": {"any": [{"prefix": "/a"}, {"equals": "/b"}]}}}, "action": "queue gone"}`:     "Paths of which each does not begin with /a and is not /b: nobody gets there, as gone is closed",
+		`{"name": "r", "when": {"network": {"not": {"in": ["10.0.0.0/8", "192.0.2.0/24"]}}}, "action": "queue off"}`:          "All requests, if the visitor's address is not in 10.0.0.0/8, 192.0.2.0/24: pass, as off is off",
+		`{"name": "r", "when": {"network": {"in": ["10.0.0.0/8"]}}, "action": "bypass"}`:                                      "All requests, if the visitor's address is in 10.0.0.0/8: pass",
+		`{"name": "r", "when": {"host": {"any": [{"prefix": "a."}, {"suffix": ".b"}]}, "user_agent": {"glob": "*bot*"}}, "action": "queue later"}`: "All requests, if the host either begins with a. or ends with .b, and the browser's name is like *bot*: " +
+			"wait in line for later from 2030-05-01 12:00:00 UTC until 2030-05-02 10:00:00 UTC",
+		`{"name": "r", "when": {"query": {"b": {"equals": "1"}, "a": {"not": {"equals": "2"}}}, "header": {"x": {"not": {"suffix": "3"}}}, "cookie": {"c": {"not": {"glob": "4*"}}}}, "action": "bypass"}`: "All requests, if the parameter a is not 2, and the parameter b is 1, and the header x does not end with 3, and the cookie c is not like 4*: pass",
+	} {
+		var said []string
+		for _, line := range ruleLines(mustRead(t, rule)) {
+			if line.Name == "r" {
+				said = append(said, line.Words.String())
+			}
+		}
+		if diff := cmp.Diff([]string{want}, said); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", rule, diff)
+		}
+	}
+	lines := ruleLines(mustRead(t, `{"name": "one", "when": {"path": {"prefix": "/x"}}, "action": "queue sale"}, {"name": "two", "action": "queue sale"}, {"name": "three", "action": "block"}`))
+	var names []string
+	for _, line := range lines {
+		names = append(names, line.Name)
+		if line.Words.String() == rest {
+			t.Error("something is left behind a rule for everything")
+		}
+	}
+	if diff := cmp.Diff([]string{"", "one", "", "two", "three"}, names); diff != "" { // the shipped rules stand before the first wide one that queues
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if lines := ruleLines(mustRead(t, "")); lines[len(lines)-1].Words.String() != rest || !strings.Contains(lines[0].Words.String(), "other than a.example, b.example") {
+		t.Errorf("of no rules: %v", lines)
+	}
+}
+
+func TestDoubts(t *testing.T) {
+	t.Parallel()
+	for list, want := range map[string][]string{
+		``:                                      {"No rule lets anybody wait"},
+		`{"name": "a", "action": "queue off"}`:  {"Every room is off"},
+		`{"name": "a", "action": "queue sale"}`: nil,
+		`{"name": "a", "action": "bypass"}, {"name": "b", "action": "queue sale"}`:                                                                       {"Rule a lets everything through"},
+		`{"name": "b", "action": "queue sale"}, {"name": "a", "action": "bypass"}`:                                                                       nil,
+		`{"name": "a", "when": {"cookie": {"c": {"equals": "1"}}}, "action": "bypass"}, {"name": "b", "action": "queue sale"}`:                           {"Rule a lets all paths through for what a visitor's browser says"},
+		`{"name": "a", "when": {"network": {"in": ["10.0.0.0/8"]}}, "action": "bypass"}, {"name": "b", "action": "queue sale"}`:                          nil,
+		`{"name": "a", "when": {"path": {"prefix": "/x"}, "cookie": {"c": {"equals": "1"}}}, "action": "bypass"}, {"name": "b", "action": "queue sale"}`: nil,
+	} {
+		found := doubts(mustRead(t, list))
+		if len(found) != len(want) {
+			t.Errorf("%s: %v, want %v", list, found, want)
+			continue
+		}
+		for i, text := range want {
+			if !strings.HasPrefix(found[i].String(), text) {
+				t.Errorf("%s: %s, want %s", list, found[i], text)
+			}
+		}
+	}
+}
+
+// TestDiff compares random texts: what is the same and what was removed are the
+// one, what is the same and what was added the other.
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	text := func() string {
+		var b strings.Builder
+		for range r.IntN(12) {
+			fmt.Fprintln(&b, r.IntN(4))
+		}
+		return b.String()
+	}
+	for range 2000 {
+		before, after := text(), text()
+		var one, other strings.Builder
+		edits := 0
+		for _, line := range changes(linesOf(before), linesOf(after)) {
+			if line.Kind != "added" {
+				fmt.Fprintln(&one, line.Text)
+			}
+			if line.Kind != "removed" {
+				fmt.Fprintln(&other, line.Text)
+			}
+			if line.Kind != "same" {
+				edits++
+			}
+		}
+		if one.String() != before || other.String() != after {
+			t.Fatalf("%q and %q became %q and %q", before, after, one.String(), other.String())
+		}
+		if before == after && edits > 0 || (diffOf(before, after) == nil) != (before == after) {
+			t.Fatalf("%q, %q: %d edits", before, after, edits)
+		}
+	}
+	long := strings.Repeat("same\n", 20)
+	want := []diffLine{{"skipped", "17 lines that are the same"}, {"same", "same"}, {"same", "same"}, {"same", "same"}, {"removed", "a"}, {"added", "b"}, {"same", "same"}, {"same", "same"}, {"same", "same"}, {"skipped", "17 lines that are the same"}}
+	if diff := cmp.Diff(want, diffOf(long+"a\n"+long, long+"b\n"+long)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	many := strings.Repeat("x\n", 3000)
+	if list := diffOf(many+"a\n"+many, "b\n"+strings.Repeat("y\n", 3000)); len(list) != 6001+3001 {
+		t.Errorf("%d lines of texts that have too little in common to be compared", len(list))
+	}
+}
+
+// FuzzMisplace gives places to problems of any document.
+func FuzzMisplace(f *testing.F) {
+	for _, text := range []string{"", "{", "[]", `{"version": 1, "rooms": {"a.b": {"url": 1}}}`, "{\n\"rules\":\n[1,\n{\"when\": []}]}", `{"a": "\u00"}`, `{"version":1,"hots":[]}`} {
+		f.Add(text, "rules[1].when", "must be")
+	}
+	f.Fuzz(func(t *testing.T, document, field, detail string) {
+		problems := []fairness.Problem{{Field: field, Detail: detail}}
+		if _, err := readDocument(document); err != nil {
+			problems = append(problems, fairness.Problem{Field: "rules", Detail: strings.TrimPrefix(err.Error(), "invalid rules: ")})
+		}
+		for _, m := range misplace(document, problems) {
+			if m.Line < 0 || m.Line > strings.Count(document, "\n")+1 {
+				t.Errorf("line %d of %q", m.Line, document)
+			}
+		}
+	})
+}
+
+// FuzzSiteForm makes documents of forms: what is not refused can be read, and
+// shows the same form.
+func FuzzSiteForm(f *testing.F) {
+	f.Add("shop.example.com", "/tickets\n/members", "/paid", "always", "hold", "5 min", "2030-01-01T00:00:00Z", false)
+	f.Add("*.example.com\nexample.com", "", "/a b\n/\"quoted\"", "scheduled", "open-after", "24 h", "2030-01-01T00:00:00Z", true)
+	f.Add("https://Shop.example.com/x", "https://shop.example.com/tickets?x", "/\u00e4", "safety-net", "page", "", "", false)
+	f.Fuzz(func(t *testing.T, hosts, paths, exceptions, mode, failure, after, from string, isAll bool) {
+		form := siteForm{Hosts: hosts, Room: "https://queue.example.com/r/sale", Scope: scopePaths, Paths: paths, Exceptions: exceptions, Mode: mode, Failure: failure, OpenAfter: after, From: from}
+		if isAll {
+			form.Scope = scopeAll
+		}
+		d, err := form.document()
+		if err != nil {
+			return
+		}
+		read, err := readDocument(d.text)
+		if err != nil {
+			return // the problems stand beside the fields
+		}
+		again, ok := siteFormOf([]byte(d.text))
+		if !ok {
+			t.Fatalf("no form shows %s", d.text)
+		}
+		second, err := again.document()
+		if err != nil || second.text != d.text {
+			t.Fatalf("%s became %s, %v", d.text, second.text, err)
+		}
+		for _, line := range ruleLines(read) {
+			_ = html.EscapeString(line.Words.String())
+		}
+	})
+}
+
+// TestSiteFormOf shows in a form what fits, and nothing else.
+func TestSiteFormOf(t *testing.T) {
+	t.Parallel()
+	const begin = `{"version": 1, "hosts": ["a.example"], `
+	const oneRoom = `"rooms": {"sale": {"url": "https://queue.example.com/r/sale", "failure": "open-after 90s"}}, `
+	for text, want := range map[string]bool{
+		begin + oneRoom + `"rules": [{"name": "wait /t", "when": {"path": {"prefix": "/t"}}, "action": "queue sale"}]}`:                                                                                  true,
+		begin + oneRoom + `"rules": [{"name": "wait /", "when": {"path": {"prefix": "/"}}, "action": "queue sale"}]}`:                                                                                    true,
+		begin + oneRoom + `"rules": [{"name": "tickets", "when": {"path": {"prefix": "/t"}}, "action": "queue sale"}]}`:                                                                                  false, // its name would be lost
+		begin + oneRoom + `"rules": [{"name": "wait /t", "when": {"path": {"prefix": "/t"}, "method": {"equals": "GET"}}, "action": "queue sale"}]}`:                                                     false,
+		begin + oneRoom + `"defaults": "off", "rules": [{"name": "wait /t", "when": {"path": {"prefix": "/t"}}, "action": "queue sale"}]}`:                                                               false,
+		begin + oneRoom + `"rules": [{"name": "wait /t", "when": {"path": {"prefix": "/t"}}, "action": "queue sale"}, {"name": "pass /t/x", "when": {"path": {"prefix": "/t/x"}}, "action": "bypass"}]}`: false, // the form has them in another order
+		begin + oneRoom + `"rules": [{"name": "wait /t", "when": {"path": {"prefix": "/t"}}, "action": "block"}]}`:                                                                                       false,
+		begin + someRooms + `, "rules": []}`: false,
+		`{"version": 2}`:                     false,
+	} {
+		if _, ok := siteFormOf([]byte(text)); ok != want {
+			t.Errorf("%t for %s", ok, text)
+		}
+	}
+}

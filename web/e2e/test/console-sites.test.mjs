@@ -1,0 +1,187 @@
+// Sites in the console: rules by the form and as JSON, tried before they are
+// saved, with connectors that report, by two people at once, and without scripts.
+import assert from "node:assert/strict";
+import { after, before, describe } from "node:test";
+
+import { Organizer } from "../stage/organizer.mjs";
+import { inSeconds, Room, until } from "../stage/room.mjs";
+import { scene } from "../stage/scene.mjs";
+import { Server } from "../stage/server.mjs";
+
+let server;
+let room;
+let kept; // the cookies of the owner, who is signed in
+
+before(async () => (server = await Server.start()));
+after(() => server?.stop());
+
+async function owner(stage, options) {
+  stage.origins = [server.url];
+  const organizer = await Organizer.at(stage, server, "owner@example.com", { ...options, storageState: kept });
+  organizer.watch.allow(/^console: Failed to load resource: the server responded with a status of (400|409) /); // what was typed was wrong, or late
+  return organizer;
+}
+
+/** A connector that reports. */
+async function report(token, serial, counts) {
+  const body = { node: "AAAAAAAAAAAAAAAAAAAAAA", site: "shop", serial, kind: "proxy", version: "1.0", counts, rooms: [] };
+  const answer = await fetch(`${server.url}/v1/connectors/report`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  assert.equal(answer.status, 200, await answer.text());
+}
+
+describe("sites", { concurrency: 1 }, () => {
+  scene("the first account, and a room", async (stage) => {
+    stage.origins = [server.url];
+    const first = await Organizer.at(stage, server, "owner@example.com");
+    await first.setUp("Club Nord", "Ana");
+    kept = await first.context.storageState();
+    room = await Room.create({ slug: "sale", title: "Evening concert", opens: inSeconds(1), targets: ["https://shop.example.com/"] }, server);
+  });
+
+  scene("a site by the form, tried, and put right", async (stage) => {
+    const ana = await owner(stage);
+    const { page } = ana;
+    await ana.go("/sites");
+    await ana.inspect("sites-empty");
+    await ana.go("/rooms/sale");
+    await page.getByRole("link", { name: "Put it in front of your site" }).click();
+    await ana.heading("New site");
+    assert.equal(await page.getByLabel("Hosts, one a line").inputValue(), "shop.example.com");
+    await page.getByLabel("Paths that never wait, one a line").fill("/tickets/paid");
+    await page.getByLabel("Addresses of your site to try, one a line").fill("shop.example.com/tickets/1\nhttps://shop.example.com/about");
+    await ana.press("Show what it does");
+    await page.locator("#preview-found [data-broken]").waitFor();
+    assert.equal(await page.locator("#e-paths").innerText(), "must name what waits, such as /tickets");
+    assert.equal(await page.getByLabel("Paths, one a line").getAttribute("aria-invalid"), "true");
+    await page.getByLabel("Paths, one a line").fill("/tickets");
+    await ana.press("Show what it does");
+    await page.locator(".finding", { hasText: "shop.example.com/tickets/1" }).first().waitFor();
+    assert.equal(await page.locator("#e-paths").count(), 0);
+    assert.match(await page.locator(".finding").first().innerText(), /^waits for sale/);
+    assert.match(await page.locator(".finding").last().innerText(), /no rule is for it/);
+    assert.equal(await page.getByLabel("Paths, one a line").inputValue(), "/tickets");
+    await page.locator(".finding summary").first().click();
+    await ana.inspect("sites-form-tried");
+    assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "shop");
+    await ana.press("Add the site");
+    await ana.told("The site is made.");
+    for (const name of ["Reverse proxy", "nginx", "Go", "Edge"]) {
+      await page.getByRole("link", { name, exact: true }).click();
+      await page.locator(`nav#kinds a[aria-current=page]`, { hasText: name }).waitFor();
+      await ana.inspect(`sites-install-${name.toLowerCase().replace(" ", "-")}`);
+    }
+    await ana.go("/sites/shop");
+    await ana.lists(["Paths below /tickets/paid: pass", "Paths below /tickets: wait in line for sale", "No connector has reported"], "the site");
+  });
+
+  scene("a connector that reports, with a token of the page's link", async (stage) => {
+    const ana = await owner(stage);
+    const { page } = ana;
+    await ana.go("/sites/shop/install");
+    await page.getByRole("link", { name: "Make a token" }).click();
+    await page.getByRole("heading", { level: 1, name: "Tokens" }).waitFor();
+    await ana.confirm();
+    assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "connector of shop");
+    await ana.press("Make the token");
+    const token = (await page.locator("#token").textContent()).trim();
+    kept = await ana.context.storageState(); // a proof of who it is changes the session
+    const signed = await fetch(`${server.url}/v1/sites/shop/rules`, { headers: { Authorization: `Bearer ${token}` } });
+    assert.match(await signed.text(), /^proofline-rules\/v1\nshop\n1\n/);
+    await report(token, 1, { passed: 1234, queued: 56, bypassed: 7 });
+    await ana.go("/sites/shop");
+    await ana.lists(["connected", "serial 1, in force", "1,234 passed with a session"], "the connectors");
+    await page.locator(".counts summary").click();
+    await ana.inspect("sites-overview");
+    await ana.view("site");
+    const phone = await owner(stage, { size: "phone" });
+    for (const path of ["/sites", "/sites/shop", "/sites/shop/rules", "/sites/shop/install", "/sites/shop/history", "/sites/new"]) {
+      await phone.go(path);
+      await phone.inspect(`sites${path.replaceAll("/", "-")}`);
+    }
+  });
+
+  scene("JSON, its lines, and two people at once", async (stage) => {
+    const ana = await owner(stage);
+    const { page } = ana;
+    await ana.go("/sites/shop/rules");
+    await page.getByRole("radio", { name: /^Safety net/ }).check();
+    await ana.press("Go on in JSON");
+    const editor = page.getByLabel("The document");
+    const good = await editor.inputValue();
+    assert.match(good, /"mode":"safety-net"/);
+    await editor.fill(good.replace('"queue sale"', '"queue fair"'));
+    await ana.press("Save the rules");
+    await page.locator("[data-misplaced]").waitFor();
+    await ana.inspect("sites-json-wrong");
+    await page.getByRole("link", { name: "Line 9" }).click();
+    assert.match(await editor.evaluate((one) => one.value.slice(one.selectionStart, one.selectionEnd)), /^ {4}\{.*queue fair.*\}$/);
+    await editor.fill(good);
+
+    const bob = await ana.another();
+    await bob.go("/sites/shop/rules");
+    await bob.page.getByLabel("Paths, one a line").fill("/tickets\n/members");
+    await bob.press("Save the rules");
+    await bob.told("The rules are saved.");
+    await ana.press("Save the rules");
+    await ana.heading("These rules were changed meanwhile");
+    await ana.inspect("sites-conflict");
+    assert.match(await page.locator(".diff del").first().innerText(), /open-after|\/members|url/);
+    await ana.press("Save mine over it");
+    await ana.told("The rules are saved.");
+    await ana.lists(["wait in line for sale while its gate is shut", "safety net", "its gate and figures"], "the site");
+    await until("the connector is behind", async () => {
+      await ana.go("/sites/shop");
+      return (await page.locator("main").innerText()).includes("behind");
+    });
+  });
+
+  scene("history, put back, delete", async (stage) => {
+    const ana = await owner(stage);
+    const { page } = ana;
+    await ana.go("/sites/shop/history");
+    await page.getByRole("link", { name: "Serial 1" }).click();
+    await ana.inspect("sites-version");
+    await ana.view("site-history");
+    await ana.decide("Put them back");
+    await ana.told("The rules are put back");
+    await ana.lists(["Rules of serial 4", "wait in line for sale"], "the site");
+    await page.getByLabel("Addresses of your site, one a line").fill("https://shop.example.com/tickets");
+    await ana.press("What happens there?");
+    await page.locator(".finding", { hasText: "waits for sale" }).waitFor();
+    assert.equal(new URL(page.url()).search, "?done=site-restored");
+    await ana.decide("Delete the site");
+    await ana.told("The site is deleted.");
+  });
+
+  scene("without JavaScript", async (stage) => {
+    const plain = await owner(stage, { javaScriptEnabled: false });
+    const { page } = plain;
+    await plain.go("/sites/new");
+    await page.getByLabel("Name", { exact: true }).fill("plain");
+    await page.getByLabel("Hosts, one a line").fill("shop.example.com");
+    await page.getByLabel("They wait in").selectOption(room.url);
+    await page.getByRole("radio", { name: /^Visitors of the whole site/ }).check();
+    await page.getByLabel("Addresses of your site to try, one a line").fill("https://shop.example.com/x");
+    await plain.press("Show what it does");
+    await page.locator(".finding", { hasText: "waits for sale" }).waitFor();
+    assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "plain");
+    await plain.press("Add the site");
+    await plain.told("The site is made.");
+    await plain.go("/sites/plain/rules?as=json");
+    await page.getByLabel("The document").fill("{");
+    await plain.press("Save the rules");
+    await page.locator("[data-misplaced]", { hasText: "Line 1" }).waitFor();
+    await plain.go("/sites/plain");
+    await page.getByLabel("Addresses of your site, one a line").fill("https://shop.example.com/y");
+    await plain.press("What happens there?");
+    await page.locator(".finding", { hasText: "waits for sale" }).waitFor();
+    await plain.press("Delete the site");
+    await plain.heading("Are you sure?");
+    await plain.press("Delete the site");
+    await plain.told("The site is deleted.");
+  });
+});
