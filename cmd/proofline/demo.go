@@ -20,13 +20,15 @@ func demoCommand(t *terminal) *cobra.Command {
 		Use:   "demo",
 		Short: "Run a whole sale, audit it, and try to forge it",
 		Long: `Run a whole sale on this machine in less than a minute: a real server with a
-PostgreSQL of its own, visitors who join, wait and claim over HTTP, and the
-standalone verifier, which checks what was published and finds a forgery.
+PostgreSQL of its own, visitors who join, wait and claim over HTTP, some of them
+on their way into a shop behind the real proxy, and the standalone verifier,
+which checks what was published and finds a forgery.
 
 It exits with 0 only if everything was as it must be.`,
 		Example: `  proofline demo
   proofline demo --visitors 10000
-  proofline demo --keep`,
+  proofline demo --keep
+  proofline demo --shop`,
 		Args: cobra.NoArgs,
 		RunE: runs(func(c *cobra.Command, _ []string) error { return runDemo(c, t, o) }),
 	}
@@ -34,7 +36,10 @@ It exits with 0 only if everything was as it must be.`,
 	flags.IntVar(&o.Visitors, "visitors", 2000, "`N` visitors come")
 	flags.StringVar(&o.Addr, "addr", "127.0.0.1:0", "the server listens on this `HOST:PORT`")
 	flags.StringVar(&o.Data, "data", "", "keep the data in this `DIR` (default one that is removed at the end)")
+	flags.BoolVar(&o.Shop, "shop", false, "instead, open the shop for a browser, until Ctrl-C")
 	flags.BoolVar(&o.Keep, "keep", false, "keep the data, and the server running, until Ctrl-C")
+	c.MarkFlagsMutuallyExclusive("shop", "visitors")
+	c.MarkFlagsMutuallyExclusive("shop", "keep")
 	return c
 }
 

@@ -1,11 +1,16 @@
 package demo
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
 )
 
 // releaseTime is how long the room may take to hear that visits are over.
@@ -33,8 +38,62 @@ func (d *demo) checkShop(ctx context.Context) error {
 		return err
 	}
 	d.expect(over == len(passes), "of %d visits the room takes %d for over", len(passes), over)
-	d.Narrator.Say("The shop sold %s seats to the %s who came for one, and the room knows that all their visits are over.", grouped(len(bought)), grouped(len(passes)))
+	if err := d.checkProxy(ctx, len(passes)); err != nil {
+		return err
+	}
+	if d.seen.count() == 0 {
+		n := grouped(len(passes))
+		d.Narrator.Say("%s came for a seat. The proxy let %s in, the shop sold %s, and the room knows of %s visits that are over:", n, n, n, n)
+		d.Narrator.Say("all four agree. The proxy goes by rules that the server signed, and has told it so.")
+	}
 	return nil
+}
+
+// checkProxy compares what the proxy counted, and what the server knows of it.
+func (d *demo) checkProxy(ctx context.Context, shoppers int) error {
+	for _, f := range []struct {
+		name string
+		want int
+	}{
+		{`proofline_connector_passes_total{result="redeemed"}`, shoppers},
+		{`proofline_connector_passes_total{result="refused"}`, forgedPasses},
+		{`proofline_connector_releases_total`, shoppers},
+		{`proofline_connector_dropped_total`, 0},
+		{`proofline_connector_faults_total`, 0},
+		{`proofline_connector_rules_serial`, 1},
+	} {
+		got, err := d.front.figure(ctx, f.name)
+		if err != nil {
+			return err
+		}
+		d.expect(got == f.want, "the proxy counts %d as %s, not %d", got, f.name, f.want)
+	}
+	var list struct{ Connectors []api.Connector }
+	if _, err := d.organizer.Call(ctx, http.MethodGet, "/v1/sites/"+d.room.Slug+"/connectors", nil, &list); err != nil {
+		return err
+	}
+	d.expect(len(list.Connectors) == 1 && list.Connectors[0].Kind == "proxy" && list.Connectors[0].Connected && !list.Connectors[0].Behind,
+		"the server knows of the connectors %+v", list.Connectors)
+	return nil
+}
+
+// figure returns what the proxy counted under a name.
+func (f *front) figure(ctx context.Context, name string) (int, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, f.metrics, nil)
+	if err != nil {
+		return 0, fmt.Errorf("read figures of the proxy: %w", err)
+	}
+	w, err := f.http.Do(r)
+	if err != nil {
+		return 0, fmt.Errorf("read figures of the proxy: %w", err)
+	}
+	defer func() { _ = w.Body.Close() }() // only read from
+	for lines := bufio.NewScanner(w.Body); lines.Scan(); {
+		if value, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
+			return strconv.Atoi(value)
+		}
+	}
+	return 0, fmt.Errorf("read figures of the proxy: there is no %s", name)
 }
 
 // over returns how many visits the room takes for over, once it has heard of all.

@@ -2,6 +2,7 @@
 // visitors who join, wait and claim over HTTP, an organizer who interferes, an
 // auditor who checks what was published, and a forger who is found out. It
 // narrates in plain words, and holds everything it sees against what must be.
+// Some of the visitors come from a shop, which stands behind the real proxy.
 package demo
 
 import (
@@ -37,6 +38,7 @@ type Options struct {
 	Addr     string // where the server listens
 	Data     string // data directory; empty for one that is removed at the end
 	Keep     bool   // keep data and server until the context ends
+	Shop     bool   // instead of a sale, a shop for a browser until the context ends
 	Program  string // this binary, which is the proxy too
 	Verifier string // the binary proofline-verify
 	Narrator *Narrator
@@ -64,7 +66,7 @@ type demo struct {
 	seen      seen
 }
 
-// Run shows the sale. It returns [ErrFailed] when something was not as it must
+// Run shows the sale, or opens the shop. It returns [ErrFailed] when something was not as it must
 // be, and other errors when the sale could not go on.
 func Run(ctx context.Context, o Options) (err error) {
 	d := &demo{Options: o}
@@ -85,6 +87,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.server.Stop()) }()
 	defer d.front.close()
+	if o.Shop {
+		return d.open(ctx)
+	}
 	if err := d.play(ctx); err != nil {
 		return err
 	}
@@ -123,7 +128,7 @@ func (d *demo) play(ctx context.Context) error {
 		}
 	}()
 	defer fail(nil)
-	if err := d.makeRoom(ctx); err != nil {
+	if err := d.makeSale(ctx); err != nil {
 		return err
 	}
 	go d.front.watch(ctx, fail)

@@ -29,6 +29,7 @@ func (d *demo) summarize() {
 	}
 	p("\nTry next\n")
 	p("  proofline demo --keep        the same, and the server stays for you to look around\n")
+	p("  proofline demo --shop        the shop stays open for your browser: wait in line, and buy\n")
 	p("  proofline serve              a server of your own\n")
 	p("  proofline room create --help what a room can be\n")
 }

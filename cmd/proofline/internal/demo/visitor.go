@@ -64,10 +64,7 @@ func (d *demo) invite(origin string) {
 	r := mathrand.New(mathrand.NewPCG(mathrand.Uint64(), 0)) //nolint:gosec // arrivals, no secrets
 	d.crowd = make([]*visitor, d.Visitors)
 	for i := range d.crowd {
-		v := &visitor{arrives: d.plan.arrival(r)}
-		_, _ = rand.Read(v.secret[:]) // never fails
-		v.ticket = fairness.NewTicket(origin, v.secret).String()
-		d.crowd[i] = v
+		d.crowd[i] = newVisitor(origin, d.plan.arrival(r))
 	}
 	next := 0 // the crowd is in random order already
 	for _, s := range share {
@@ -76,6 +73,14 @@ func (d *demo) invite(origin string) {
 			next++
 		}
 	}
+}
+
+// newVisitor returns a plain visitor with a ticket.
+func newVisitor(origin string, arrives time.Time) *visitor {
+	v := &visitor{arrives: arrives}
+	_, _ = rand.Read(v.secret[:]) // never fails
+	v.ticket = fairness.NewTicket(origin, v.secret).String()
+	return v
 }
 
 // having counts the visitors with a habit.

@@ -1,0 +1,80 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/demo/shop"
+)
+
+// The open shop: others keep the line from being empty.
+const (
+	openRows   = 10
+	openWindow = 5 * time.Second
+	openClaim  = 2 * time.Minute
+	openRate   = 20                      // people a minute who are let in
+	openKept   = 40                      // seats that the others leave
+	others     = 8                       // who wait when it opens
+	otherEvery = 3500 * time.Millisecond // between those who come later: some fewer than are let in
+)
+
+// open opens the shop to whoever comes with a browser, until ctx ends.
+func (d *demo) open(ctx context.Context) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	if err := d.makeRoom(ctx, "shop", openRoom); err != nil {
+		return err
+	}
+	if err := d.openShop(ctx, openRows); err != nil {
+		return err
+	}
+	go d.front.watch(ctx, fail)
+	go func() {
+		if err := d.server.Wait(ctx); err != nil {
+			fail(err)
+		}
+	}()
+	p := d.Narrator.Print
+	p("\nThe shop is open. Some others come, wait, buy and leave.\n\n")
+	p("  %s  the shop, for Chrome, Edge or Firefox: others take no cookie without https\n", d.front.atLocalhost())
+	p("  %s  its line\n", d.room.URL)
+	if link := d.server.SetupLink; link != "" {
+		p("  %s  the organizer's console\n", link)
+	}
+	p("\nPress Ctrl-C to end.\n")
+	d.bringOthers(ctx)
+	<-ctx.Done()
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+// openRoom is a room that is open now and lets people in slowly.
+func openRoom() map[string]any {
+	return map[string]any{
+		"title": "Summer evening", "windows": []map[string]any{{"length": openWindow.String()}},
+		"outflow": map[string]any{"per_minute": openRate, "max_active": 0},
+		"claim":   openClaim.String(), "session": session.String(), "margin": margin.String(), "quorum": len(witnessNames),
+	}
+}
+
+// bringOthers lets people come, wait and buy, until ctx ends.
+func (d *demo) bringOthers(ctx context.Context) {
+	come := func() {
+		v := newVisitor(d.origin(), time.Now())
+		v.habit = shopper
+		if err := d.visit(ctx, v); err != nil && ctx.Err() == nil {
+			d.Log.Warn("a visitor of the demo gave up", "err", err)
+		}
+	}
+	for range others {
+		go come()
+	}
+	for sleepUntil(ctx, time.Now().Add(otherEvery)) == nil {
+		if len(d.front.shop.Sold()) < openRows*shop.SeatsInRow-openKept {
+			go come()
+		}
+	}
+}
