@@ -1,6 +1,7 @@
 package connector_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -44,6 +45,22 @@ func Example() {
 	guarded.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/about", nil))
 	fmt.Print(w.Body)
 	// Output: shop
+}
+
+// Rules that live at the server are signed, and the server is told of the
+// connector.
+func ExampleNew_signed() {
+	_, err := connector.New(connector.Options{
+		Source: &connector.Source{
+			URL:     "https://queue.example.com/v1/sites/shop/rules",
+			SiteKey: "queue.example.com/o/main", // cut short
+			Keep:    "/var/lib/shop/rules",
+		},
+		Token: os.Getenv("PROOFLINE_TOKEN"),
+		Key:   []byte("32 random bytes, the same on all"),
+	})
+	fmt.Println(errors.Is(err, connector.ErrSiteKey))
+	// Output: true
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)

@@ -59,6 +59,61 @@ func (v *visitor) get(path string) *http.Response {
 	return r
 }
 
+// protect makes a room and a site, and returns a connector that goes by them.
+func (s *server) protect(t *testing.T, shop, outflow string) func() *connector.Connector {
+	t.Helper()
+	config := `{"slug":"sale","windows":[{"length":"200ms"}],"outflow":` + outflow + `,"targets":["` + shop + `/"]}`
+	s.manage(t, "POST", "rooms", config, http.StatusCreated)
+	rules := `{"version":1,"rooms":{"sale":{"url":"` + s.address + `/r/sale","mode":"safety-net","failure":"open-after 1s"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`
+	s.manage(t, "POST", "sites", `{"name":"shop","rules":`+rules+`}`, http.StatusCreated)
+	key := textOf(t, s.manage(t, "GET", "site-key", "", http.StatusOK), "key")
+	secret := textOf(t, s.manage(t, "POST", "tokens", `{"name":"the shop","scopes":["connect"]}`, http.StatusCreated), "token")
+	return func() *connector.Connector {
+		t.Helper()
+		c, err := connector.New(connector.Options{
+			Source: &connector.Source{URL: s.address + "/v1/sites/shop/rules", SiteKey: key, Keep: filepath.Join(t.TempDir(), "rules")},
+			Token:  secret, Key: []byte(strings.Repeat("k", 32)), Probe: 200 * time.Millisecond, Log: servertest.Log(t),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c
+	}
+}
+
+// TestTwoNodes has many visitors come to two nodes at once, which share what
+// the room lets begin.
+func TestTwoNodes(t *testing.T) {
+	t.Parallel()
+	const rate = 60
+	s := newServer(t)
+	start := s.protect(t, "http://127.0.0.1:1", `{"per_minute":60}`)
+	nodes := []*connector.Connector{start(), start()}
+	for _, c := range nodes {
+		eventually(t, "the gate opens", func() bool { return c.Stats().Rooms["sale"].Gate == connector.GateOpen })
+	}
+	eventually(t, "it shuts", func() bool {
+		shut := 0
+		for _, c := range nodes {
+			w := httptest.NewRecorder()
+			c.Middleware(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/tickets", nil))
+			if c.Stats().Rooms["sale"].Gate == connector.GateShut {
+				shut++
+			}
+		}
+		return shut == len(nodes)
+	})
+	a, b := nodes[0].Stats(), nodes[1].Stats()
+	if began := a.Started + b.Started; began < rate*8/10 || began > rate*3/2 || a.Started == 0 || b.Started == 0 {
+		t.Errorf("%d and %d began, of %d", a.Started, b.Started, rate)
+	}
+	list, ok := s.manage(t, "GET", "sites/shop/connectors", "", http.StatusOK)["connectors"].([]any)
+	if !ok || len(list) != 2 {
+		t.Errorf("connectors %v", list)
+	}
+}
+
 // TestSafetyNet has a gate open, goes on without the server, fills the site,
 // has visitors wait, and has the gate open again. It takes more than a minute,
 // for that long nobody may wait before a gate opens again.
@@ -67,20 +122,7 @@ func TestSafetyNet(t *testing.T) {
 	s := newServer(t)
 	shop := httptest.NewServer(nil)
 	defer shop.Close()
-	config := `{"slug":"sale","windows":[{"length":"200ms"}],"outflow":{"per_minute":6000,"max_active":4},"targets":["` + shop.URL + `/"]}`
-	s.manage(t, "POST", "rooms", config, http.StatusCreated)
-	rules := `{"version":1,"rooms":{"sale":{"url":"` + s.address + `/r/sale","mode":"safety-net","failure":"open-after 1s"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`
-	s.manage(t, "POST", "sites", `{"name":"shop","rules":`+rules+`}`, http.StatusCreated)
-	key := textOf(t, s.manage(t, "GET", "site-key", "", http.StatusOK), "key")
-	secret := textOf(t, s.manage(t, "POST", "tokens", `{"name":"the shop","scopes":["connect"]}`, http.StatusCreated), "token")
-	c, err := connector.New(connector.Options{
-		Source: &connector.Source{URL: s.address + "/v1/sites/shop/rules", SiteKey: key, Keep: filepath.Join(t.TempDir(), "rules")},
-		Token:  secret, Key: []byte(strings.Repeat("k", 32)), Probe: 200 * time.Millisecond, Log: servertest.Log(t),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := s.protect(t, shop.URL, `{"per_minute":6000,"max_active":4}`)()
 	shop.Config.Handler = withEcho(c)
 	gate := func() string { return c.Stats().Rooms["sale"].Gate }
 
