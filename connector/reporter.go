@@ -231,7 +231,7 @@ func (c *Connector) newReport(turn int) *report {
 	}
 	past := c.past.byRoom(maxOpenings)
 	left := maxReported
-	for i := range now.links {
+	for i := range min(len(now.links), maxRooms) { // those that are left out come first another time
 		l := now.links[(i+turn)%len(now.links)]
 		r := roomReport{Room: l.url, Mode: modes[l], link: l, Unguarded: openingsOf(past[l.url])}
 		delete(past, l.url)
