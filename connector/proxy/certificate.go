@@ -34,10 +34,8 @@ type stamp struct {
 // LoadCertificate reads PEM files.
 func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, error) {
 	c := &Certificate{certFile: certFile, keyFile: keyFile, log: log, looked: time.Now()}
+	c.seen = c.stamps()
 	var err error
-	if c.seen, err = c.stamps(); err != nil {
-		return nil, err
-	}
 	if c.current, err = c.load(); err != nil {
 		return nil, err
 	}
@@ -70,17 +68,14 @@ func (c *Certificate) load() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// stamps returns those of both files, zero for one that cannot be read.
-func (c *Certificate) stamps() (list [2]stamp, err error) {
+// stamps returns those of both files, zero for one that is not there.
+func (c *Certificate) stamps() (list [2]stamp) {
 	for i, name := range []string{c.certFile, c.keyFile} {
-		info, wrong := os.Stat(name)
-		if wrong != nil {
-			err = fmt.Errorf("read certificate: %w", wrong)
-			continue
+		if info, err := os.Stat(name); err == nil {
+			list[i] = stamp{info.ModTime(), info.Size()}
 		}
-		list[i] = stamp{info.ModTime(), info.Size()}
 	}
-	return list, nil
+	return list
 }
 
 // get is for [tls.Config].
@@ -97,15 +92,12 @@ func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 // renew reads files that have changed. The two are written one after the
 // other, so that they may not fit for a moment.
 func (c *Certificate) renew() {
-	seen, err := c.stamps()
+	seen := c.stamps()
 	if seen == c.seen {
 		return
 	}
 	c.seen = seen
-	var next *tls.Certificate
-	if err == nil {
-		next, err = c.load()
-	}
+	next, err := c.load()
 	if err != nil {
 		c.log.Error("the new certificate is not used: the one before stays", "err", err)
 		return

@@ -63,6 +63,8 @@ func (e *exchange) end() {
 	}
 	if e.status == http.StatusSwitchingProtocols {
 		e.proxy.upgraded.add(-1)
+	} else {
+		e.bound()() // the server writes what is left
 	}
 	e.proxy.note(e)
 }

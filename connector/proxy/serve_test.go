@@ -310,7 +310,7 @@ func TestGrace(t *testing.T) {
 // TestDrain goes on for a while, and says that it will not.
 func TestDrain(t *testing.T) {
 	t.Parallel()
-	p := run(t, conformance.Site(), func(o *Options) { o.Drain = 300 * time.Millisecond })
+	p := run(t, conformance.Site(), func(o *Options) { o.Drain = time.Second })
 	ready := func() int { return get(t, "http://"+p.addr+ReadyPath).StatusCode }
 	eventually(t, "it is ready", func() bool { return ready() == http.StatusOK })
 	p.stop()
@@ -369,7 +369,7 @@ func TestLimits(t *testing.T) {
 			}
 		}
 	}), func(o *Options) {
-		o.Limits = Limits{HeaderSize: 4 << 10, HeaderTime: 100 * time.Millisecond, Idle: 100 * time.Millisecond, Stall: 200 * time.Millisecond, Body: 10}
+		o.Limits = Limits{HeaderSize: 4 << 10, HeaderTime: 500 * time.Millisecond, Idle: 500 * time.Millisecond, Stall: 500 * time.Millisecond, Body: 10}
 	})
 	const head = "POST /about HTTP/1.1\r\nHost: shop.example.com\r\n"
 	for what, c := range map[string]struct{ sent, want string }{
@@ -406,7 +406,7 @@ func TestLimits(t *testing.T) {
 		}
 		defer conn.Close()
 		_, _ = io.WriteString(conn, "GET /big HTTP/1.1\r\nHost: shop.example.com\r\n\r\n")
-		time.Sleep(time.Second)
+		time.Sleep(1500 * time.Millisecond)
 		got, err := io.Copy(io.Discard, conn)
 		if got >= 64<<20 {
 			t.Errorf("%d bytes came after all, %v", got, err)
@@ -458,4 +458,63 @@ func TestStream(t *testing.T) {
 			t.Errorf("%s: %q", what, rest)
 		}
 	}
+}
+
+// TestPause has a site be silent for longer than a client may be.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	certFile, keyFile := writeCertificate(t, t.TempDir(), "shop.example.com")
+	c, err := LoadCertificate(certFile, keyFile, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const stall = 500 * time.Millisecond
+	p := run(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return
+		}
+		for range 2 {
+			_, _ = io.WriteString(w, "word ")
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(3 * stall / 2)
+		}
+	}), func(o *Options) { o.Certificate, o.Limits.Stall = c, stall })
+	for _, h2 := range []bool{true, false} {
+		t.Run(fmt.Sprintf("http2 %t", h2), func(t *testing.T) {
+			t.Parallel()
+			pause(t, p.addr, h2)
+		})
+	}
+}
+
+func pause(t *testing.T, addr string, h2 bool) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: h2, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer client.CloseIdleConnections()
+	send := func(body io.Reader) (*http.Response, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+addr+"/about", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = "shop.example.com"
+		answer, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Errorf("%s: %v %d %q", answer.Proto, err, answer.StatusCode, text)
+		}
+		return answer, string(text)
+	}
+	if r, text := send(strings.NewReader("body")); text != "word word " || (r.ProtoMajor == 2) != h2 {
+		t.Errorf("%s: %q", r.Proto, text)
+	}
+	body, writing := io.Pipe()
+	go func() { _, _ = writing.Write([]byte("half")) }()
+	if r, text := send(body); r.StatusCode != http.StatusRequestTimeout {
+		t.Errorf("%s: half a body is answered with %d %q", r.Proto, r.StatusCode, text)
+	}
+	_ = writing.Close()
 }

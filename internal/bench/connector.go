@@ -135,7 +135,7 @@ func (b *bench) middleware(queue *benchRoom) error {
 	if err != nil {
 		return err
 	}
-	r := httptest.NewRequest(http.MethodGet, "/tickets/7?row=2", nil)
+	r := httptest.NewRequestWithContext(b.ctx, http.MethodGet, "/tickets/7?row=2", nil)
 	r.Host = "shop.example.com"
 	r.Header.Set("Cookie", "basket=7f3a; "+cookie)
 	w := &sink{header: http.Header{}}
