@@ -148,7 +148,7 @@ export class Connector {
       if (!state) return await this.held(request);
       this.#tick(state, context);
       const outcome = await inquiry.run(state);
-      if (context.isShort) this.#tick(state, context); // what has come of it
+      this.#tick(state, context); // for what has come of it
       return outcome;
     } catch (error) {
       this.#failed(error);
@@ -195,7 +195,7 @@ export class Connector {
     const isShared = /public|s-maxage/i.test(response.headers.get("Cache-Control") ?? ""); // others must not get the cookie
     const change = commands.includes("release") ? this.#release : isNew ? this.#begin : this.#slide;
     const cookie = await change.call(this, door, session, isShared, context);
-    if (context.isShort && this.#state) this.#tick(this.#state, context);
+    if (this.#state) this.#tick(this.#state, context);
     return cookie;
   }
 

@@ -7,6 +7,7 @@ import type { News, Notice } from "./gate.ts";
 
 const netAgain = 1000; // milliseconds between reports while a room is in mode safety-net
 const othersAgain = 10_000; // else
+const maxLate = 5000; // milliseconds, after which work that was begun counts as stopped
 const maxIDs = 30_000; // of one report, which has at most 1 MiB
 const maxUnguarded = 20; // of each room
 const maxRooms = 100; // of one report
@@ -35,6 +36,7 @@ export class Reporter {
   #node = ""; // some platforms give no random bytes before the first request
   #made = -Infinity; // the latest report
   #busyUntil = 0;
+  #nextUntil = 0; // by then the next one was made by a request that waits, or that was stopped
   #turn = 0;
   #refused = ""; // why the latest report was not answered
 
@@ -43,19 +45,26 @@ export class Reporter {
   }
 
   /**
-   * tick reports if it is time to. Where instances are short-lived there must be
-   * something to say instead.
+   * tick reports if it is time to, or when it is and there is something to say:
+   * no other request may come. Where instances are short-lived nothing waits,
+   * and there must be something to say.
    */
   tick(ground: Ground, under: Under, isShort: boolean): void {
     const now = this.#world.now();
     const again = ground.doors.some(({ room }) => room.mode === "safety-net") ? netAgain : othersAgain;
     if (isShort) {
-      if (ground.doors.some(hasNews)) under(this.#reportNext(ground));
+      if (ground.doors.some(hasNews)) under(this.#reportNext(ground, 0));
     } else if (now - this.#made >= again && this.#busyUntil <= now) under(this.#report(ground));
+    else if (this.#nextUntil <= now && ground.doors.some(hasNews)) {
+      this.#nextUntil = now + again + maxLate;
+      under(this.#reportNext(ground, again));
+    }
   }
 
-  /** reportNext reports what the report under way does not say. */
-  async #reportNext(ground: Ground): Promise<void> {
+  /** reportNext reports what the latest report does not say, later or when it is answered. */
+  async #reportNext(ground: Ground, after: number): Promise<void> {
+    if (after > 0) await new Promise((done) => setTimeout(done, after));
+    this.#nextUntil = 0;
     await waitWhile(() => this.#busyUntil > this.#world.now());
     if (ground.doors.some(hasNews)) await this.#report(ground);
   }

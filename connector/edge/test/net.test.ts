@@ -39,6 +39,7 @@ withNet("who comes while the gate is open gets in, and stays", async (s) => {
   const seen = s.isThrough(first);
   assert.deepEqual([seen.headers["x-proofline-ticket"], seen.headers["x-proofline-room"]], [undefined, "sale"]);
   const session = { Cookie: cookieOf(first) };
+  await eventually("the server hears, though nobody else comes", () => roomOf(s.queue.reports).started.length === 1);
   const again = await s.get("/tickets/7", session);
   assert.equal(s.isThrough(again).headers["x-proofline-room"], "sale");
   assert.equal(again.headers["set-cookie"], undefined);
