@@ -1,0 +1,146 @@
+package connectortest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/proofline/proofline/fairness"
+)
+
+// edge runs the edge connector in workerd, as the site's owner has bound it,
+// and returns its URL.
+func edge(t *testing.T, bindings map[string]string) string {
+	t.Helper()
+	if os.Getenv("PROOFLINE_CONFORMANCE") == "" {
+		t.Skip("runs with make conformance, which sets PROOFLINE_CONFORMANCE")
+	}
+	c := exec.CommandContext(t.Context(), "node", "test/serve.mjs")
+	c.Dir, c.Stderr = "../../connector/edge", t.Output()
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = c.Wait()
+	})
+	if err := json.NewEncoder(in).Encode(bindings); err != nil {
+		t.Fatal(err)
+	}
+	addr, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "http://" + strings.TrimSpace(addr)
+}
+
+// TestEdge has a gate open and shut at a real server for visitors of the edge
+// connector, and one of them come through the line.
+func TestEdge(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/tickets/bought" {
+			w.Header().Set("Proofline-Command", "release")
+		}
+		_, _ = w.Write([]byte(r.Header.Get("X-Proofline-Room") + " " + r.Header.Get("X-Proofline-Ticket")))
+	}))
+	defer site.Close()
+	key := textOf(t, s.manage(t, "GET", "site-key", "", http.StatusOK), "key")
+	secret := textOf(t, s.manage(t, "POST", "tokens", `{"name":"the shop","scopes":["connect"]}`, http.StatusCreated), "token")
+	shop := edge(t, map[string]string{
+		"PROOFLINE_KEY": strings.Repeat("k", 32), "PROOFLINE_RULES_URL": s.address + "/v1/sites/shop/rules", "PROOFLINE_SITE_KEY": key, "PROOFLINE_TOKEN": secret, "PROOFLINE_ORIGIN": site.URL,
+	})
+	s.manage(t, "POST", "rooms", `{"slug":"sale","windows":[{"length":"200ms"}],"outflow":{"per_minute":6000,"max_active":3},"targets":["`+shop+`/"]}`, http.StatusCreated)
+	s.manage(t, "POST", "sites", `{"name":"shop","rules":{"version":1,"rooms":{"sale":{"url":"`+s.address+`/r/sale","mode":"safety-net"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}}`, http.StatusCreated)
+
+	// It is open until three are in.
+	var guests []*visitor
+	var late *http.Response
+	eventually(t, "three get in, and others wait", func() bool {
+		v := &visitor{T: t, shop: shop}
+		r := v.get("/tickets/7")
+		if r.StatusCode == http.StatusOK && v.cookie != "" {
+			guests = append(guests, v)
+		}
+		late = r
+		return len(guests) >= 3 && r.StatusCode == http.StatusFound
+	})
+	to, err := url.Parse(late.Header.Get("Location"))
+	if err != nil || !strings.HasPrefix(to.String(), s.address+"/r/sale?to=") {
+		t.Fatalf("led to %q, %v", to, err)
+	}
+	if r, body := send(t, "GET", shop+"/tickets/7", "", page, guests[0].cookie); body != "sale " {
+		t.Errorf("with a free session: %d %q", r.StatusCode, body)
+	}
+	eventually(t, "the gate is shut", func() bool {
+		(&visitor{T: t, shop: shop}).get("/tickets/7")
+		r, err := s.rooms.Get(t.Context(), "sale")
+		return err == nil && !isOpen(t, r.ReadEntries)
+	})
+
+	// They buy, so that the one who waits is called.
+	for _, v := range guests {
+		if r, _ := send(t, "POST", shop+"/tickets/bought", "", v.cookie); r.StatusCode != http.StatusOK || !strings.Contains(r.Header.Get("Set-Cookie"), "Max-Age=0") {
+			t.Errorf("bought: %d", r.StatusCode)
+		}
+	}
+	ticket, location := wait(t, s.address, to.Query().Get("to"))
+	v := &visitor{T: t, shop: shop}
+	if r := v.get(strings.TrimPrefix(location, shop)); r.StatusCode != http.StatusSeeOther || v.cookie == "" {
+		t.Fatalf("entered with %d", r.StatusCode)
+	}
+	if _, body := send(t, "GET", shop+"/tickets/7", "", page, v.cookie); body != "sale "+ticket {
+		t.Errorf("the site says %q", body)
+	}
+
+	// A pass that is used up again by the same visitor is the same session, and
+	// by another is none.
+	if r, _ := send(t, "GET", location, "", page); r.StatusCode != http.StatusSeeOther {
+		t.Errorf("the pass again: %d", r.StatusCode)
+	}
+	if r, _ := send(t, "GET", location, "", page, "User-Agent: another"); r.StatusCode != http.StatusFound {
+		t.Errorf("the pass again, by another: %d", r.StatusCode)
+	}
+	if r, _ := send(t, "POST", shop+"/tickets/bought", "", v.cookie); r.StatusCode != http.StatusOK {
+		t.Errorf("bought: %d", r.StatusCode)
+	}
+	list, ok := s.manage(t, "GET", "sites/shop/connectors", "", http.StatusOK)["connectors"].([]any)
+	if !ok || len(list) != 1 {
+		t.Fatalf("connectors %v", list)
+	}
+	if c, ok := list[0].(map[string]any); !ok || c["kind"] != "edge" || c["serial"] != float64(1) {
+		t.Errorf("connector %v", list[0])
+	}
+}
+
+// isOpen tells whether the latest switch of a gate was to open.
+func isOpen(t *testing.T, read func(context.Context, func(fairness.Entry) error) error) bool {
+	t.Helper()
+	is := false
+	err := read(t.Context(), func(e fairness.Entry) error {
+		if a, ok := e.(*fairness.Amend); ok && (a.Change == fairness.ChangeOpen || a.Change == fairness.ChangeShut) {
+			is = a.Change == fairness.ChangeOpen
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return is
+}
