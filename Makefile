@@ -74,12 +74,13 @@ $(E2E_MODULES): $(E2E)/package-lock.json
 	@touch $@
 
 .PHONY: conformance
-conformance: need-go $(CLIENT_MODULES) $(EDGE_MODULES) ## hold middleware, proxy, nginx and edge to one table of answers
+conformance: need-go need-postgres $(UI_BUILT) $(CLIENT_MODULES) $(EDGE_MODULES) ## hold middleware, proxy, nginx and edge to one table of answers
 	@command -v nginx >/dev/null || apt-get install -y nginx
 	go test -count=1 -v -run 'Conformance|Nginx' ./connector/proxy
 	cd $(CLIENT) && npm test
 	cd $(EDGE) && npm test
 	PROOFLINE_CONFORMANCE=1 go test -count=1 -v ./$(EDGE)
+	PROOFLINE_CONFORMANCE=1 go test -count=1 -v -run Edge ./internal/connectortest
 
 $(CLIENT_MODULES): $(CLIENT)/package-lock.json
 	@internal/tools/need-node.sh
