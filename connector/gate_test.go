@@ -678,3 +678,16 @@ func TestAllowsFree(t *testing.T) {
 		t.Errorf("reported %+v, counts %+v", said, s.Stats())
 	}
 }
+
+// BenchmarkStarted is what a visitor costs who passes an open gate.
+func BenchmarkStarted(b *testing.B) {
+	n := newNetted(b)
+	n.says(GateOpen, 1<<30)
+	s := n.shop("")
+	h := s.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	r := httptest.NewRequest(http.MethodGet, "/tickets", nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		h.ServeHTTP(httptest.NewRecorder(), r)
+	}
+}

@@ -1,10 +1,12 @@
 package metrics
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -51,5 +53,60 @@ proofline_connector_requests_total{outcome="started"} 0
 	}
 	if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
 		t.Errorf("%v, %v", problems, err)
+	}
+}
+
+// TestGate has figures of a room whose gate is open.
+func TestGate(t *testing.T) {
+	t.Parallel()
+	var address string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/connectors/report" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = io.WriteString(w, `{"rooms":[{"room":"`+address+`/r/sale","gate":"open","share":1,"per_minute":60,"max_active":0,"nodes":1,"session_ms":60000}]}`)
+	}))
+	defer server.Close()
+	address = server.URL
+	site, err := rules.Parse([]byte(`{"version":1,"rooms":{"sale":{"url":"` + address + `/r/sale","mode":"safety-net"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := connector.New(connector.Options{Site: site, Server: address, Token: "token", Key: []byte(strings.Repeat("k", 32)), Probe: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for end := time.Now().Add(10 * time.Second); c.Stats().Rooms["sale"].DownSince.IsZero(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the room is not found to be out of reach")
+		}
+	}
+	h := c.Middleware(http.NotFoundHandler())
+	for range 2 {
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/tickets", nil))
+	}
+	registry := prometheus.NewPedanticRegistry()
+	if err := registry.Register(Collector(c)); err != nil {
+		t.Fatal(err)
+	}
+	want := `
+# HELP proofline_connector_room_free_sessions Free sessions that go on, as far as they were here.
+# TYPE proofline_connector_room_free_sessions gauge
+proofline_connector_room_free_sessions{room="sale"} 1
+# HELP proofline_connector_room_gate_open Whether the gate of a room in mode safety-net is open, as last heard.
+# TYPE proofline_connector_room_gate_open gauge
+proofline_connector_room_gate_open{room="sale"} 1
+# HELP proofline_connector_room_turned_total Visitors led to the line as the gate was open, but not for more of them here.
+# TYPE proofline_connector_room_turned_total counter
+proofline_connector_room_turned_total{room="sale"} 1
+# HELP proofline_connector_room_up Whether the room can be reached.
+# TYPE proofline_connector_room_up gauge
+proofline_connector_room_up{room="sale"} 0
+`
+	names := []string{"proofline_connector_room_free_sessions", "proofline_connector_room_gate_open", "proofline_connector_room_turned_total", "proofline_connector_room_up"}
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
+		t.Error(err)
 	}
 }
