@@ -9,7 +9,7 @@ import { build } from "esbuild";
 const { stdout } = spawnSync("git", ["describe", "--tags", "--always", "--dirty"], { encoding: "utf8" });
 const define = { buildVersion: JSON.stringify(stdout?.trim() || "unknown") }; // what reports say
 
-const shared = { bundle: true, format: "esm", target: "es2022", legalComments: "none", logLevel: "warning", define };
+const shared = { bundle: true, format: "esm", target: "es2022", legalComments: "none", logLevel: "warning", charset: "utf8", define };
 
 const module = { ...shared, entryPoints: ["src/main.ts"], outfile: "proofline-edge.js", platform: "neutral" };
 

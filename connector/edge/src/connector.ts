@@ -288,13 +288,20 @@ export class Connector {
   async pass(door: Door, state: State, client: string): Promise<Session | undefined> {
     const { gate } = door.link;
     await this.#reporter?.ready(door, this.#ground(state));
-    const passes = gate.passes(this.now());
+    const bind = await door.bindOf(client);
+    const passes = gate.passes(this.now()); // from here on nobody else comes between
     if (passes === "turned") this.counts.turned++;
     if (passes !== "begins" || !gate.told) return undefined;
-    const session = door.free(gate.told.length, await door.bindOf(client));
+    const session = door.free(gate.told.length, bind);
     gate.begin(idOf(session), session.ends, this.now());
     this.counts.started++;
     return session;
+  }
+
+  /** replace ends a free session whose visitor has a pass now. */
+  replace(door: Door, session: Session): void {
+    remember(this.#over, session.pass, session.most);
+    door.link.gate.end(idOf(session));
   }
 
   /** redeem takes a pass. It throws a Refusal. */

@@ -98,10 +98,12 @@ export class Inquiry {
     const issuer = state.byURL.get(issuerOf(token));
     const door = issuer ?? this.door;
     if (!door || (decision.outcome === "bypass" && !issuer)) return undefined; // nobody's business here
-    if (await this.#c.find(this.#request, door, this.#context.client)) return this.#cleaned(rest);
+    const before = await this.#c.find(this.#request, door, this.#context.client);
+    if (before && !isFree(before)) return this.#cleaned(rest);
     try {
       const session = await this.#c.redeem(door, token, this.#context.client, this.#header("user-agent").join(""));
       this.#c.counts.redeemed++;
+      if (before) this.#c.replace(door, before); // the visitor counts once
       return this.#cleaned(rest, await this.#c.cookieOf(door, session));
     } catch (error) {
       this.#query = rest; // neither the site nor the way back gets the pass

@@ -287,9 +287,9 @@ export function decide(site: Site, request: Request, now: number): Decision {
   const paths = readings(target.path);
   if (!paths) return { outcome: "block", room: "", rule: malformed };
   const view: View = { request, host, path: "", query: target.query, method: lower(request.method), address: parseAddress(request.client) };
-  return paths
-    .map((path) => first(site, { ...view, path }, now))
-    .reduce((a, b) => (strictness.indexOf(b.outcome) > strictness.indexOf(a.outcome) ? b : a));
+  // To wait for a room whose gate may be open is less than to wait in any case.
+  const rank = ({ outcome, room }: Decision): number => 2 * strictness.indexOf(outcome) + (outcome === "queue" && site.rooms.get(room)?.mode !== "safety-net" ? 1 : 0);
+  return paths.map((path) => first(site, { ...view, path }, now)).reduce((a, b) => (rank(b) > rank(a) ? b : a));
 }
 
 /** first returns the decision of the first rule that is for the request. */

@@ -102,6 +102,38 @@ withNet("passes while the gate is open", async (s) => {
   assert.deepEqual(roomOf(s.queue.reports).active, []);
 });
 
+withNet("a pass takes the place of a free session, and is used up", async (s) => {
+  s.queue.gate = open;
+  const free = { Cookie: cookieOf(await s.get("/tickets")) };
+  const pass = s.queue.pass();
+  const arrived = await s.get(`/tickets?proofline_pass=${pass}`, free);
+  assert.equal(arrived.status, 303, arrived.body);
+  assert.match(String(s.isThrough(await s.get("/tickets", { Cookie: cookieOf(arrived) })).headers["x-proofline-ticket"]), /^[0-9a-f-]{36}$/);
+  assert.deepEqual((await tells(s, "the end", ({ ended }) => ended.length === 1)).ended, [idIn(free.Cookie)]);
+  assert.equal(s.queue.heard.filter((path) => path.endsWith("/redeem")).length, 1);
+  s.queue.gate = { ...open, gate: "shut", share: 0 };
+  s.later(1001);
+  await s.get("/about");
+  await eventually("it is shut", async () => (await s.get("/tickets")).status === 302);
+  s.got = [];
+  s.isQueued(await s.get("/tickets", free), "with the free session");
+});
+
+withNet(
+  "many at once get no more than the share",
+  async (s) => {
+    s.queue.gate = { ...open, share: 0 };
+    await s.get("/tickets");
+    s.queue.gate = { ...open, share: 3 };
+    s.later(1001);
+    await s.get("/about");
+    await eventually("the share is there", async () => s.queue.reports.length >= 2);
+    const answers = await Promise.all(Array.from({ length: 60 }, () => s.get("/tickets")));
+    assert.ok(answers.filter(({ status }) => status === 200).length <= 3);
+  },
+  `,"bind":"network"`,
+);
+
 withNet("free sessions slide, and end", async (s) => {
   s.queue.gate = open;
   let session = { Cookie: cookieOf(await s.get("/tickets")) };
