@@ -67,11 +67,21 @@ func (s *Site) Decide(r *Request, now time.Time) Decision {
 	var strictest Decision
 	for i, path := range list {
 		v.path.one = path
-		if d := s.first(v, now); i == 0 || d.Outcome > strictest.Outcome {
+		if d := s.first(v, now); i == 0 || s.isStricter(d, strictest) {
 			strictest = d
 		}
 	}
 	return strictest
+}
+
+// isStricter tells whether a decision is stricter than another. To wait for a
+// room whose gate may be open is less than to wait in any case: else a free
+// session of the one would lead past the line of the other.
+func (s *Site) isStricter(d, than Decision) bool {
+	if d.Outcome == Queue && than.Outcome == Queue {
+		return s.Rooms[d.Room].Mode != SafetyNet && s.Rooms[than.Room].Mode == SafetyNet
+	}
+	return d.Outcome > than.Outcome
 }
 
 // Methods whose targets are other than those of the rest.
