@@ -105,6 +105,7 @@ withNet("passes while the gate is open", async (s) => {
 withNet("a pass takes the place of a free session, and is used up", async (s) => {
   s.queue.gate = open;
   const free = { Cookie: cookieOf(await s.get("/tickets")) };
+  s.got = [];
   const pass = s.queue.pass();
   const arrived = await s.get(`/tickets?proofline_pass=${pass}`, free);
   assert.equal(arrived.status, 303, arrived.body);
