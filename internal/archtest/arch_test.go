@@ -80,7 +80,7 @@ func TestImports(t *testing.T) {
 		"connector":              {module + "connector/rules", "github.com/golang-jwt/jwt/v5", "golang.org/x/mod/sumdb/note"},
 		"connector/metrics":      {module + "connector", "github.com/prometheus/client_golang/prometheus"},
 		"connector/proxy":        {module + "connector", "github.com/prometheus/client_golang/prometheus"},
-		"connector/conformance":  {"github.com/golang-jwt/jwt/v5"},
+		"connector/conformance":  {"github.com/golang-jwt/jwt/v5", "golang.org/x/mod/sumdb/note"},
 		"console/simulate":       {module + "fairness"},
 		"console/simulate/chart": {module + "console/simulate"},
 		"room/style":             {"github.com/tdewolff/parse/v2", "github.com/tdewolff/parse/v2/css"},
