@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
 )
@@ -60,5 +62,39 @@ func BenchmarkReplay(b *testing.B) {
 	b.ResetTimer()
 	if err := r.reload(b.Context()); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// BenchmarkReport is reports of connectors, 100 at a time, each of which tells of
+// 17 sessions that began and of 17 that are active: 10 nodes tell that once a
+// second when 10,000 begin a minute.
+func BenchmarkReport(b *testing.B) {
+	for name, live := range map[string]int{"empty": 0, "100000-live": 100_000} {
+		b.Run(name, func(b *testing.B) {
+			r, err := node(b, pgtest.URL(b), newMaster(b)).Create(b.Context(), Config{
+				Slug: "report", Session: span(time.Hour), Outflow: Outflow{PerMinute: 600_000}, Windows: []WindowRule{{Length: Duration(24 * time.Hour)}},
+			})
+			for began := 0; began < live && err == nil; began += MaxTold {
+				_, err = r.Report(b.Context(), Report{Node: uuid.New(), Shares: true, Started: newIDs(MaxTold)})
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.SetParallelism(50)
+			b.ReportAllocs()
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				node := uuid.New()
+				for active := newIDs(17); pb.Next(); {
+					started := newIDs(17)
+					if _, err := r.Report(b.Context(), Report{Node: node, Shares: true, Started: started, Active: active}); err != nil {
+						b.Error(err)
+						return
+					}
+					active = started
+				}
+			})
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "reports/s")
+		})
 	}
 }

@@ -119,7 +119,7 @@ func (rs *Rooms) survey(ctx context.Context, rooms map[uuid.UUID]*Room) error {
 	if err != nil {
 		return err
 	}
-	if err := surveyFree(ctx, rs.Options.Rooms, rooms); err != nil {
+	if err := rs.surveyGuests(ctx, rooms); err != nil {
 		return err
 	}
 	rs.surveyed = time.Now()

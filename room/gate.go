@@ -239,6 +239,28 @@ func (r *Room) openGate(ctx context.Context) error {
 	return surveyFree(ctx, r.flow.store, map[uuid.UUID]*Room{r.ID: r})
 }
 
+// counting is when something was counted, and how long that took.
+type counting struct {
+	at   time.Time
+	took time.Duration
+}
+
+// countShare is the part of its time that the database may spend on counting for
+// one node: the more sessions there are, the longer it takes.
+const countShare = 5
+
+// surveyGuests counts the free sessions of all rooms, unless that was done just
+// now.
+func (rs *Rooms) surveyGuests(ctx context.Context, rooms map[uuid.UUID]*Room) error {
+	began := time.Now()
+	if began.Sub(rs.counted.at) < countShare*rs.counted.took {
+		return nil
+	}
+	err := surveyFree(ctx, rs.Options.Rooms, rooms)
+	rs.counted = counting{time.Now(), time.Since(began)}
+	return err
+}
+
 // surveyFree counts the free sessions of rooms that may have some.
 func surveyFree(ctx context.Context, store *pgroom.Store, rooms map[uuid.UUID]*Room) error {
 	var ids []uuid.UUID

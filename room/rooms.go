@@ -49,6 +49,7 @@ type Rooms struct {
 	answered atomic.Pointer[answer] // the latest one of the database
 	skewed   bool                   // its clock is off, and that is logged; tick alone uses it
 	surveyed time.Time              // the flows; tick alone uses it
+	counted  counting               // the free sessions; tick alone uses it
 	tended   time.Time              // what connectors told; adopt alone uses it
 	failing  map[string]bool        // slugs of rooms that did not load; adopt alone uses it
 

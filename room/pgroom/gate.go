@@ -30,8 +30,9 @@ const clock = `(select ` + clockMS + ` as now_ms offset 0) as clock`
 
 // AddNews stores what was told, all of it or nothing, and returns what is known
 // then. A session that was told of before is not begun again.
-func (s *Store) AddNews(ctx context.Context, room uuid.UUID, n News) (f Free, err error) {
+func (s *Store) AddNews(ctx context.Context, room uuid.UUID, n News) (Free, error) {
 	batch := &pgx.Batch{}
+	queueTurn(batch, room)
 	if len(n.Nodes) > 0 {
 		batch.Queue(`insert into room_connectors as known (room_id, node, seen_ms)
 			select distinct $1::uuid, node, now_ms from unnest($2::uuid[]) as node, `+clock+` order by node
@@ -42,21 +43,27 @@ func (s *Store) AddNews(ctx context.Context, room uuid.UUID, n News) (f Free, er
 			select distinct $1::uuid, session, now_ms, now_ms + $3::bigint from unnest($2::uuid[]) as session, `+clock+` order by session
 			on conflict do nothing`, room, texts(n.Started), n.Length)
 	}
-	const locked = `with locked as materialized (
-			select session_id as session from room_free_sessions where room_id = $1 and session_id = any($2::uuid[]) order by session_id for update)
-		update room_free_sessions set until_ms = `
-	const those = ` from locked where room_id = $1 and session_id = session and until_ms > ` + clockMS
+	const those = ` where room_id = $1 and session_id = any($2::uuid[]) and until_ms > ` + clockMS
 	if len(n.Active) > 0 {
-		batch.Queue(locked+`greatest(until_ms, least(`+clockMS+` + $3::bigint, began_ms + $4::bigint))`+those, room, texts(n.Active), n.Length, n.Most)
+		batch.Queue(`update room_free_sessions set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, began_ms + $4::bigint))`+those, room, texts(n.Active), n.Length, n.Most)
 	}
 	if len(n.Ended) > 0 {
-		batch.Queue(locked+clockMS+those, room, texts(n.Ended))
+		batch.Queue(`update room_free_sessions set until_ms = `+clockMS+those, room, texts(n.Ended))
 	}
-	queueFree(batch, []uuid.UUID{room}, func(_ uuid.UUID, all Free) { f = all })
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return Free{}, fmt.Errorf("store what connectors told: %w", err)
 	}
-	return f, nil
+	all, err := s.Free(ctx, []uuid.UUID{room}) // when nobody waits for it any more
+	return all[room], err
+}
+
+// queueTurn has those who change many sessions of a room do it one after the
+// other: so none of them holds what another waits for, in whatever order the
+// database finds the rows. Plans are made for the lists as they are: one that was
+// made for any list, when the table was small, would compare each session with
+// each of a list.
+func queueTurn(batch *pgx.Batch, room uuid.UUID) {
+	batch.Queue(`select pg_advisory_xact_lock(hashtextextended('proofline sessions ' || $1::text, 0)), set_config('plan_cache_mode', 'force_custom_plan', true)`, room.String())
 }
 
 func texts(ids []uuid.UUID) []string { return uuid.UUIDs(ids).Strings() }

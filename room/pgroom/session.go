@@ -5,7 +5,6 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -122,12 +121,13 @@ type Changes struct {
 // session that ran out or was released before is in neither, as with one.
 func (s *Store) ChangeAll(ctx context.Context, room uuid.UUID, c Changes) (touched, released map[uuid.UUID]bool, err error) {
 	batch := &pgx.Batch{}
+	queueTurn(batch, room)
 	touched, released = map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
-	if passes, ends := inOrder(c.Touch); len(passes) > 0 {
+	if passes, ends := listed(c.Touch); len(passes) > 0 {
 		insertSessions(batch, room, passes, ends)
 		queueAll(batch, `set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, ends_ms + $4::bigint))`, touched, room, passes, c.Length, c.More)
 	}
-	if passes, ends := inOrder(c.Release); len(passes) > 0 {
+	if passes, ends := listed(c.Release); len(passes) > 0 {
 		insertSessions(batch, room, passes, ends)
 		queueAll(batch, `set released_at = clock_timestamp(), until_ms = `+clockMS, released, room, passes)
 		batch.Queue(`select pass_id from room_sessions where room_id = $1 and pass_id = any($2::uuid[]) and released_at is not null`, room, passes).
@@ -139,12 +139,8 @@ func (s *Store) ChangeAll(ctx context.Context, room uuid.UUID, c Changes) (touch
 	return touched, released, nil
 }
 
-// inOrder lists passes and ends in the order of passes, each once: whoever
-// changes some of the same waits for the other, and never both.
-func inOrder(list []Admission) (passes []string, ends []int64) {
-	list = slices.Clone(list)
-	slices.SortFunc(list, func(a, b Admission) int { return slices.Compare(a.Pass[:], b.Pass[:]) })
-	list = slices.CompactFunc(list, func(a, b Admission) bool { return a.Pass == b.Pass })
+// listed returns passes and ends as lists.
+func listed(list []Admission) (passes []string, ends []int64) {
 	for _, a := range list {
 		passes, ends = append(passes, a.Pass.String()), append(ends, a.Ends)
 	}
@@ -153,16 +149,14 @@ func inOrder(list []Admission) (passes []string, ends []int64) {
 
 func insertSessions(batch *pgx.Batch, room uuid.UUID, passes []string, ends []int64) {
 	batch.Queue(`insert into room_sessions (room_id, pass_id, ends_ms, until_ms)
-		select $1, pass, ends, ends from unnest($2::uuid[], $3::bigint[]) as all_of (pass, ends) order by pass on conflict do nothing`, room, passes, ends)
+		select $1, pass, ends, ends from unnest($2::uuid[], $3::bigint[]) as all_of (pass, ends) on conflict do nothing`, room, passes, ends)
 }
 
 // queueAll queues an update of those sessions that are not over, and notes
 // which these were.
 func queueAll(batch *pgx.Batch, update string, changed map[uuid.UUID]bool, room uuid.UUID, passes []string, args ...any) {
-	batch.Queue(`with locked as materialized (
-			select pass_id as pass from room_sessions where room_id = $1 and pass_id = any($2::uuid[]) order by pass_id for update)
-		update room_sessions `+update+` from locked
-		where room_id = $1 and pass_id = pass and released_at is null and until_ms > `+clockMS+` returning pass_id`,
+	batch.Queue(`update room_sessions `+update+`
+		where room_id = $1 and pass_id = any($2::uuid[]) and released_at is null and until_ms > `+clockMS+` returning pass_id`,
 		append([]any{room, passes}, args...)...).Query(collect(changed))
 }
 
