@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -68,9 +69,12 @@ func (b *bench) connector() error {
 	if err != nil {
 		return err
 	}
-	load := func(s *server) func() (figures, error) {
-		return func() (figures, error) {
-			return generator{ctx: b.ctx, addr: s.addr, conns: connectorConns, total: 1 << 40, until: roundLength / 2, request: visiting(cookie)}.run(200)
+	load := func(s *server) func() (round, error) {
+		return func() (round, error) {
+			before, errBefore := s.cpu()
+			f, err := generator{ctx: b.ctx, addr: s.addr, conns: connectorConns, total: 1 << 40, until: roundLength / 2, request: visiting(cookie)}.run(200)
+			after, errAfter := s.cpu()
+			return round{f.perSecond(), (after - before).Seconds() / float64(max(f.count, 1))}, errors.Join(errBefore, err, errAfter)
 		}
 	}
 	if err := b.proxies(load(bare), load(subject)); err != nil {
@@ -79,32 +83,40 @@ func (b *bench) connector() error {
 	return b.middleware(queue)
 }
 
-// proxies compares the rates of both.
-func (b *bench) proxies(bare, subject func() (figures, error)) error {
-	for _, warm := range []func() (figures, error){bare, subject} {
+// round is what one proxy did for a while.
+type round struct {
+	rate float64 // requests a second
+	cost float64 // seconds of CPU of the proxy for each
+}
+
+// proxies compares the rates of both, and tells what CPU a request takes of
+// each: the site and the generator, on the same processors, are left out there.
+func (b *bench) proxies(bare, subject func() (round, error)) error {
+	for _, warm := range []func() (round, error){bare, subject} {
 		if _, err := warm(); err != nil {
 			return err
 		}
 	}
-	var ratios, bares, subjects []float64
-	for round := range connectorRounds {
-		var a, s figures
-		var errA, errS error
-		if round%2 == 0 { // neither is always the second
-			a, errA = bare()
-			s, errS = subject()
-		} else {
-			s, errS = subject()
-			a, errA = bare()
+	var ratios, bares, subjects, bareCosts, costs []float64
+	for i := range connectorRounds {
+		first, second := bare, subject
+		if i%2 != 0 { // neither is always the second
+			first, second = subject, bare
 		}
+		a, errA := first()
+		s, errS := second()
 		if err := errors.Join(errA, errS); err != nil {
 			return err
 		}
-		bares, subjects, ratios = append(bares, a.perSecond()), append(subjects, s.perSecond()), append(ratios, s.perSecond()/a.perSecond())
+		if i%2 != 0 {
+			a, s = s, a
+		}
+		bares, subjects, ratios = append(bares, a.rate), append(subjects, s.rate), append(ratios, s.rate/a.rate)
+		bareCosts, costs = append(bareCosts, a.cost), append(costs, s.cost)
 	}
 	ratio := median(ratios)
 	b.add(ratio >= 0.8, "a visitor's requests through the connector's proxy",
-		fmt.Sprintf("%.0f/s, %.2f (%.2f to %.2f) of a bare reverse proxy's %.0f/s", median(subjects), ratio, slices.Min(ratios), slices.Max(ratios), median(bares)), "0.80 or more")
+		fmt.Sprintf("%.0f/s, %.2f (%.2f to %.2f) of a bare reverse proxy's %.0f/s; %.0f us of CPU, %.0f us", median(subjects), ratio, slices.Min(ratios), slices.Max(ratios), median(bares), 1e6*median(costs), 1e6*median(bareCosts)), "0.80 or more")
 	return nil
 }
 
@@ -139,21 +151,24 @@ func (b *bench) middleware(queue *benchRoom) error {
 	r.Host = "shop.example.com"
 	r.Header.Set("Cookie", "basket=7f3a; "+cookie)
 	w := &sink{header: http.Header{}}
-	round := func(h http.Handler) time.Duration { // of one request
-		start := time.Now()
+	timed := func(h http.Handler) (time.Duration, error) { // CPU of one request
+		before, err := ownCPU()
+		if err != nil {
+			return 0, err
+		}
 		for range guardRequests {
 			clear(w.header)
 			h.ServeHTTP(w, r)
 		}
-		return time.Since(start) / guardRequests
+		after, err := ownCPU()
+		return (after - before) / guardRequests, err
 	}
 	var added []float64
-	for i := range guardRounds {
-		var with, without time.Duration
-		if i%2 == 0 {
-			with, without = round(guarded), round(shop)
-		} else {
-			without, with = round(shop), round(guarded)
+	for range guardRounds {
+		with, errWith := timed(guarded)
+		without, errWithout := timed(shop)
+		if err := errors.Join(errWith, errWithout); err != nil {
+			return err
 		}
 		added = append(added, float64(with-without)/float64(time.Microsecond))
 	}
@@ -162,6 +177,15 @@ func (b *bench) middleware(queue *benchRoom) error {
 	}
 	b.add(median(added) < 10, "what the middleware adds to a visitor's request", fmt.Sprintf("%.1f us (%.1f to %.1f)", median(added), slices.Min(added), slices.Max(added)), "under 10 us")
 	return nil
+}
+
+// ownCPU returns how much time the processors have given to this program.
+func ownCPU() (time.Duration, error) {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0, fmt.Errorf("read CPU time: %w", err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
 }
 
 // sink takes answers.
