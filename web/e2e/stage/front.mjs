@@ -36,8 +36,9 @@ if (query.has("own")) addEventListener("proofline:queue", (e) => (e.preventDefau
 export class Front {
   asked = []; // paths that the site was asked for
 
-  static async open(room, options = "") {
+  static async open(room, { options = "", mode = "always" } = {}) {
     const front = new Front();
+    front.mode = mode;
     front.site = createServer((request, answer) => front.#answer(request, answer, options));
     await new Promise((done) => front.site.listen(0, "127.0.0.1", done));
     try {
@@ -53,11 +54,8 @@ export class Front {
 
   /** Starts the proxy, and returns its port. */
   async #stand(room) {
-    const rules = join(this.data, "rules.json");
-    const tickets = { name: "tickets", when: { path: { prefix: "/tickets" } }, action: "queue sale" };
-    await writeFile(rules, JSON.stringify({ version: 1, rooms: { sale: { url: room.url } }, rules: [tickets] }));
     const to = `http://127.0.0.1:${this.site.address().port}`;
-    const args = ["proxy", "--rules", rules, "--to", to, "--listen", "127.0.0.1:0", "--key", join(this.data, "key")];
+    const args = ["proxy", ...(await this.#rules(room)), "--to", to, "--listen", "127.0.0.1:0", "--key", join(this.data, "key"), "--log-level", "warn"];
     this.child = spawn(program("proofline"), args, { stdio: ["ignore", "pipe", "inherit"] });
     this.gone = new Promise((done) => this.child.once("close", done));
     return new Promise((done, fail) => {
@@ -67,6 +65,19 @@ export class Front {
         if (port) done(port);
       });
     });
+  }
+
+  /** Has the server keep the rules, and returns the flags that name them. */
+  async #rules(room) {
+    const tickets = { name: "tickets", when: { path: { prefix: "/tickets" } }, action: "queue sale" };
+    const rules = { version: 1, rooms: { sale: { url: room.url, mode: this.mode } }, rules: [tickets] };
+    const name = `${room.slug}-${this.site.address().port}`;
+    const { url } = await room.server.ask("POST", "/v1/sites", { name, rules });
+    const { key } = await room.server.ask("GET", "/v1/site-key");
+    const { token } = await room.server.ask("POST", "/v1/tokens", { name, scopes: ["connect"] });
+    const file = join(this.data, "token");
+    await writeFile(file, token, { mode: 0o600 });
+    return ["--site", url, "--site-key", key, "--token-file", file];
   }
 
   #answer({ url }, answer, options) {

@@ -3,15 +3,16 @@
 import assert from "node:assert/strict";
 
 import { Front } from "../stage/front.mjs";
+import { until } from "../stage/room.mjs";
 import { scene, scenes } from "../stage/scene.mjs";
 
 const sale = (slug) => ({ slug, windows: [{ length: "1s" }], outflow: { per_minute: 600 } });
 
 /** A scene at a site whose room is there, and a visitor who has opened its page. */
-function atSite(name, slug, act, options = "") {
+function atSite(name, slug, act, { config, ...site } = {}) {
   scene(name, async (stage) => {
-    const room = await stage.room(sale(slug));
-    const front = await Front.open(room, options);
+    const room = await stage.room({ ...sale(slug), ...config });
+    const front = await Front.open(room, site);
     stage.origins.push(front.origin);
     try {
       const visitor = await stage.visitor({ size: "phone" });
@@ -91,7 +92,42 @@ scenes("the script for pages", () => {
       await button(page).click();
       await said(page, "200 3 left");
     },
-    'data-mode="dialog"',
+    { options: 'data-mode="dialog"' },
+  );
+
+  atSite(
+    "an open gate lets in, and a shut one leads to the line",
+    "script-gate",
+    async ({ visitor, page, room, front, stage }) => {
+      await until("the gate is open", async () => (await room.state()).gate === "open");
+      await page.goto(`${front.origin}/`);
+      await until("the proxy has its share", async () => {
+        await visitor.context.clearCookies();
+        await button(page).click();
+        await page.locator("#said", { hasText: /^\d/ }).waitFor();
+        return (await page.locator("#said").textContent()) === "200 3 left";
+      });
+      await button(page).click();
+      await said(page, "200 3 left"); // the session goes on
+      const late = await stage.visitor();
+      late.watch.allow(/status of 403/);
+      await until("the gate is shut", async () => {
+        await fetch(`${front.origin}/tickets/left`); // others
+        return (await room.state()).gate === "shut";
+      });
+      await late.page.goto(`${front.origin}/`);
+      await button(late.page).click();
+      await late.page.waitForURL(`${room.url}?to=*`);
+      await through(late);
+      await late.page.waitForURL(`${front.origin}/`);
+      await button(late.page).click();
+      await said(late.page, "200 3 left");
+      await button(page).click();
+      await said(page, "200 3 left"); // who was in, is
+      const changes = (await room.transcript()).filter(({ kind }) => kind === "amend").map(({ fields }) => fields[1]);
+      assert.deepEqual(changes, ["open", "shut"]);
+    },
+    { config: { outflow: { per_minute: 30 } }, mode: "safety-net" },
   );
 
   atSite("a site shows a dialog of its own", "script-own", async ({ page, room, front }) => {
