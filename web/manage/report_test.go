@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -101,7 +100,7 @@ func FuzzReport(f *testing.F) {
 			}
 		}
 		if err == nil && !json.Valid([]byte(body)) {
-			t.Error(fmt.Sprintf("%q is no JSON", body))
+			t.Errorf("%q is no JSON", body)
 		}
 	})
 }
