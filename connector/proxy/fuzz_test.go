@@ -1,0 +1,61 @@
+package proxy
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"testing"
+)
+
+// FuzzHostname has a Host header lead to that host or nowhere.
+func FuzzHostname(f *testing.F) {
+	for _, text := range []string{"shop.example.com", "shop.example.com:80", "[::1]:8080", "a@b", "a/b", "a?b", "a#b", `a\b`, "a%2fb", "", ":80", "[::1", "a:b"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		host, ok := hostname(text)
+		if !ok {
+			return
+		}
+		u, err := url.Parse("https://" + host + ":8443/path")
+		if err != nil || u.Host != host+":8443" || u.User != nil || u.Path != "/path" || u.RawQuery != "" || u.Fragment != "" {
+			t.Errorf("%q leads to %q: %+v, %v", text, host, u, err)
+		}
+	})
+}
+
+// FuzzOriginal reads what nginx says that was asked: what is judged is what
+// was sent, and nothing of the question is left in it.
+func FuzzOriginal(f *testing.F) {
+	for _, text := range []string{"/tickets?a=b", "//tickets", "/a%2f..;/b", "http://other.example.com/", "*", "", "/a b", "/\x00"} {
+		f.Add(text, "GET")
+	}
+	f.Fuzz(func(t *testing.T, target, method string) {
+		r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: AuthPath}, Header: http.Header{TargetName: {target}, MethodName: {method}, "Accept": {"text/html"}}}
+		asked, ok := original(r)
+		if !ok {
+			return
+		}
+		if asked.RequestURI != target || asked.Method != method || asked.URL == r.URL || len(asked.Header) != 1 || len(r.Header) != 3 {
+			t.Errorf("%s %q is read as %s %q, %v", method, target, asked.Method, asked.RequestURI, asked.Header)
+		}
+	})
+}
+
+// FuzzClient finds out who asks: nobody whom only the client names.
+func FuzzClient(f *testing.F) {
+	for _, text := range []string{"", "192.0.2.1", "192.0.2.1, 127.0.0.9", "unknown", "::ffff:192.0.2.1", "127.0.0.1, 127.0.0.2", ", ,", "192.0.2.1:80"} {
+		f.Add(text)
+	}
+	o := &Options{TrustedProxies: loopback}
+	f.Fuzz(func(t *testing.T, text string) {
+		stranger := &http.Request{RemoteAddr: "198.51.100.7:1", Header: http.Header{"X-Forwarded-For": {text}}}
+		if got := o.clientOf(stranger); got != netip.MustParseAddr("198.51.100.7") {
+			t.Errorf("%q makes a stranger %s", text, got)
+		}
+		own := &http.Request{RemoteAddr: "127.0.0.1:1", Header: http.Header{"X-Forwarded-For": {"203.0.113.5", text + ", 192.0.2.7", "127.0.0.3"}}}
+		if got := o.clientOf(own); got != netip.MustParseAddr("192.0.2.7") {
+			t.Errorf("%q before the client's address makes it %s", text, got)
+		}
+	})
+}
