@@ -76,6 +76,7 @@ type siteRoom struct {
 	State   badge
 	Mode    badge
 	IsGated bool // in mode safety-net
+	Gate    badge
 	Failure string
 	InLine  uint64
 	IsOver  bool
@@ -107,6 +108,13 @@ func (c *Console) showSite(x *request) error {
 	return x.page("site", p)
 }
 
+// gateBadges are the states of gates in words.
+var gateBadges = map[room.Gate]badge{
+	room.GateNone: {"no connector has reported", "warn"},
+	room.GateOpen: {"gate open", "good"},
+	room.GateShut: {"gate shut", "warn"},
+}
+
 // roomsIn are the rooms of rules, as they are now.
 func (c *Console) roomsIn(ctx context.Context, x *request, s *rules.Site) (list []siteRoom, err error) {
 	for name, r := range s.Rooms {
@@ -119,6 +127,7 @@ func (c *Console) roomsIn(ctx context.Context, x *request, s *rules.Site) (list 
 		case found.URL == r.URL:
 			snapshot := found.Snapshot()
 			phase := snapshot.Phase(found.Now())
+			view.Gate = gateBadges[snapshot.Gate]
 			view.Slug, view.Title, view.State, view.InLine, view.IsOver = found.Slug, snapshot.Title, badges[phase], inLine(snapshot.Counts), snapshot.Ended
 		}
 		list = append(list, view)

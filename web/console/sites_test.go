@@ -289,7 +289,7 @@ func TestSiteWarnings(t *testing.T) {
 	if _, err := s.Sites.Create(t.Context(), identities()[owner].Actor, "net", []byte(net)); err != nil {
 		t.Fatal(err)
 	}
-	s.get(viewer, "/console/sites/net").want(http.StatusOK).has("safety net", `<a href="/console/rooms/sale">its gate and figures</a>`, "visitors can say that too", "is on another server", "not a room of this organization", "by the shipped rules")
+	s.get(viewer, "/console/sites/net").want(http.StatusOK).has("safety net", `<span class="badge warn">no connector has reported</span> <a href="/console/rooms/sale">Gate and figures`, "visitors can say that too", "is on another server", "not a room of this organization", "by the shipped rules")
 }
 
 // TestWithoutSites: what is nil leaves its pages out.

@@ -30,6 +30,8 @@ const texts = {
   token: hostile(9),
   webhook: hostile(10),
   draft: hostile(11),
+  rule: hostile(12),
+  header: hostile(13),
 };
 
 let server;
@@ -107,8 +109,8 @@ describe("pages of the console", { concurrency: 1 }, () => {
   scene("full of texts that would like to be scripts", async (stage) => {
     const filler = await owner(stage);
     const ids = await fill(filler);
-    const named = (path) => path.replace(":slug", "hostile").replace("drafts/:id", `drafts/${ids.draft}`).replace("webhooks/:id", `webhooks/${ids.webhook}`).replace(":delivery", ids.delivery);
-    await everywhere(stage, pathsOf("plain", "empty", "draft", "webhook", "delivery", "room"), "full", named);
+    const named = (path) => path.replace(":slug", "hostile").replace("drafts/:id", `drafts/${ids.draft}`).replace("webhooks/:id", `webhooks/${ids.webhook}`).replace(":delivery", ids.delivery).replace(":site", "hostile").replace(":serial", "1");
+    await everywhere(stage, pathsOf("plain", "empty", "draft", "webhook", "delivery", "site", "room"), "full", named);
     await literal(filler, named);
   });
 
@@ -159,6 +161,11 @@ async function fill(filler) {
   const room = await Room.create({ slug: "hostile", title: texts.title, opens: inSeconds(1), windows: [{ length: "1h" }] }, server);
   await room.open();
   await room.amend({ message: texts.message });
+  const rules = [
+    { name: texts.rule, when: { header: { x: { equals: texts.header } } }, action: "bypass" },
+    { name: "rest", action: "queue hostile" },
+  ];
+  await server.ask("POST", "/v1/sites", { name: "hostile", rules: { version: 1, hosts: ["shop.example.com"], rooms: { hostile: { url: room.url } }, rules } });
   await filler.go("/rooms/hostile/brand");
   for (const name of ["headline", "intro", "help", "footer"]) await page.locator(`[id="f-text.en.${name}"]`).fill(texts[name]);
   await filler.press("Save");
@@ -203,6 +210,7 @@ async function literal(filler, named) {
     "/drafts/:id": ["draft"],
     "/tokens": ["token", "person"],
     "/organization": ["organization", "person"],
+    "/sites/:site": ["rule", "header"],
     "/webhooks": ["webhook"],
     "/webhooks/:id": ["webhook"],
     "/acts": ["title"],

@@ -112,7 +112,7 @@ describe("sites", { concurrency: 1 }, () => {
     await ana.press("Go on in JSON");
     const editor = page.getByLabel("The document");
     const good = await editor.inputValue();
-    assert.match(good, /"mode":"safety-net"/);
+    assert.match(good, /"mode": "safety-net"/);
     await editor.fill(good.replace('"queue sale"', '"queue fair"'));
     await ana.press("Save the rules");
     await page.locator("[data-misplaced]").waitFor();
@@ -132,7 +132,7 @@ describe("sites", { concurrency: 1 }, () => {
     assert.match(await page.locator(".diff del").first().innerText(), /open-after|\/members|url/);
     await ana.press("Save mine over it");
     await ana.told("The rules are saved.");
-    await ana.lists(["wait in line for sale while its gate is shut", "safety net", "its gate and figures"], "the site");
+    await ana.lists(["wait in line for sale while its gate is shut", "safety net", "no connector has reported", "Gate and figures"], "the site");
     await until("the connector is behind", async () => {
       await ana.go("/sites/shop");
       return (await page.locator("main").innerText()).includes("behind");
