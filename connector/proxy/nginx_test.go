@@ -25,6 +25,7 @@ import (
 type nginx struct {
 	site, auth string   // addresses
 	changes    []string // pairs: what is written there, and what counts here
+	also       string   // another address to listen on
 	isOpen     bool     // without the connector everybody gets in
 }
 
@@ -54,7 +55,7 @@ func (n nginx) start(t *testing.T) (plain, secure string) {
 	plain, secure = freeAddr(t), freeAddr(t)
 	cert, key := writeCertificate(t, dir, "shop.example.com")
 	pairs := append([]string{
-		"127.0.0.1:8099", n.auth, "127.0.0.1:3000", n.site, "listen 443 ssl http2;", "listen " + plain + "; listen " + secure + " ssl http2;",
+		"127.0.0.1:8099", n.auth, "127.0.0.1:3000", n.site, "listen 443 ssl http2;", "listen " + plain + "; listen " + secure + " ssl http2;" + n.also,
 		"/etc/ssl/shop.pem", cert, "/etc/ssl/shop.key", key,
 	}, n.changes...)
 	for i := 0; i < len(pairs); i += 2 {
@@ -198,6 +199,30 @@ func TestNginxFlood(t *testing.T) {
 	if r, err := ask(t.Context(), from(t, "127.0.0.3"), addr, "/about"); err != nil || r.StatusCode != http.StatusOK {
 		t.Errorf("another address: %+v, %v", r, err)
 	}
+}
+
+// TestNginxFloodIPv6 counts clients with IPv6 too.
+func TestNginxFloodIPv6(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skip("this machine has no IPv6")
+	}
+	addr := l.Addr().String()
+	l.Close()
+	auth := start(t, forNginx(newConnector(t, conformance.NewRoom(t), loopback...)))
+	nginx{site: start(t, conformance.Site()), auth: auth, also: "listen " + addr + ";", changes: []string{"burst=300", "burst=3", "rate=30r/s", "rate=1r/s"}}.start(t)
+	var last int
+	for range 30 {
+		r, err := ask(t.Context(), http.DefaultClient, addr, "/about")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last = r.StatusCode; last == http.StatusTooManyRequests {
+			return
+		}
+	}
+	t.Errorf("the last of 30 requests at once: status %d", last)
 }
 
 // TestNginxFull has an address, and then all of them, ask for much at the same
