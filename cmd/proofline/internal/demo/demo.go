@@ -86,7 +86,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.server.Stop()) }()
-	defer d.front.close()
+	defer func() { err = errors.Join(err, d.front.close()) }()
 	if o.Shop {
 		return d.open(ctx)
 	}

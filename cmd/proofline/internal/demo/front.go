@@ -164,16 +164,21 @@ func (f *front) watch(ctx context.Context, fail func(error)) {
 	}
 }
 
-// close stops the proxy, as its operator would.
-func (f *front) close() {
+// close stops the proxy, as its operator would, and returns how it ended.
+func (f *front) close() error {
 	if f.ended == nil {
-		return
+		return nil
 	}
 	_ = f.proxy.Process.Signal(syscall.SIGTERM) // it may have ended
+	var err error
 	select {
-	case <-f.ended:
+	case err = <-f.ended:
 	case <-time.After(stopTime):
 		_ = f.proxy.Process.Kill()
-		<-f.ended
+		err = errors.Join(fmt.Errorf("still there after %s", stopTime), <-f.ended)
 	}
+	if err != nil {
+		return fmt.Errorf("stop proxy: %w", err)
+	}
+	return nil
 }

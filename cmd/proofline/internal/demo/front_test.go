@@ -20,7 +20,9 @@ func TestFrontStarts(t *testing.T) {
 	if err := f.start(t.Context(), "sh", []string{"-c", "echo hello; echo listening on http://127.0.0.1:7; exec sleep 60"}, &complaints); err != nil || f.url != "http://127.0.0.1:7" {
 		t.Errorf("%q, %v", f.url, err)
 	}
-	f.close()
+	if err := f.close(); err == nil || !strings.Contains(err.Error(), "signal: terminated") {
+		t.Errorf("stopped: %v", err)
+	}
 	var broken front
 	err := broken.start(t.Context(), "sh", []string{"-c", "echo no key >&2; exit 3"}, &complaints)
 	if err == nil || !strings.Contains(err.Error(), "does not listen: exit status 3") || complaints.String() != "no key\n" {
@@ -29,7 +31,9 @@ func TestFrontStarts(t *testing.T) {
 	if err := new(front).start(t.Context(), "/nowhere/proofline", nil, &complaints); err == nil {
 		t.Error("a program that is not there starts")
 	}
-	new(front).close() // that never started
+	if err := new(front).close(); err != nil {
+		t.Errorf("one that never started: %v", err)
+	}
 }
 
 // TestFrontDies tells that the proxy is gone, whoever waits.
@@ -44,7 +48,9 @@ func TestFrontDies(t *testing.T) {
 	if told == nil || !strings.Contains(told.Error(), "the proxy died: exit status 2") {
 		t.Errorf("%v", told)
 	}
-	f.close()
+	if err := f.close(); err == nil {
+		t.Error("it is stopped in order")
+	}
 }
 
 func TestLed(t *testing.T) {
