@@ -143,7 +143,6 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := begin(p, w, r)
 	defer e.end()
 	if limit := p.options.Limits.Body; limit > 0 && r.ContentLength > limit {
-		w.Header().Set("Connection", "close") // the rest of the body is not read
 		refuse(e, http.StatusRequestEntityTooLarge, "The request is too large.")
 		return
 	}
@@ -188,6 +187,8 @@ func (p *Proxy) explain(w http.ResponseWriter, r *http.Request, err error) {
 		refuse(w, http.StatusRequestEntityTooLarge, "The request is too large.")
 	case errors.Is(err, errStalled), exchangeOf(w).hasStalled():
 		refuse(w, http.StatusRequestTimeout, "The request came too slowly.")
+	case errors.Is(err, context.Canceled) && p.stopping.Load():
+		refuse(w, http.StatusServiceUnavailable, "The server is stopping.")
 	case errors.Is(err, context.Canceled):
 		w.WriteHeader(statusGone)
 	case errors.Is(err, errBody):
