@@ -22,6 +22,16 @@
 // everything else goes on. A log that does not match its own root is answered
 // as the fault it is, and looked at again at most once a second.
 //
+// # The gate
+//
+// A site may let people in without waiting as long as nobody is in line, within
+// the same outflow. Its connectors report the sessions that begin so, and learn
+// how many more may; the database counts them, for any number of nodes. The gate
+// opens and shuts by an entry each, which is a duty as calls are: two nodes that
+// decide at once append one after the other, and the second finds it done. Counts
+// of other nodes are a quarter of a second old, and what connectors begin is told
+// within a second, so limits may be exceeded by what comes in that time.
+//
 // The package knows neither HTTP nor SQL: web is in front of it, audit/pglog
 // and room/pgroom are behind it.
 package room

@@ -42,7 +42,7 @@ type guests struct {
 	counts pgroom.Free
 	at     fairness.Time // of the counts; 0: there are none
 	hot    fairness.Time // when more than the calm part of the outflow was used, at last
-	turned bool          // visitors were led to the line while the gate was open, and a share may not be left
+	turned bool          // visitors were led to the line while the gate was open, and not every node had a share left
 }
 
 // active returns how many free sessions go on.
@@ -202,7 +202,7 @@ func (l *live) nextSwitch(now fairness.Time) (fairness.Change, bool) {
 	}
 	left := l.left(counts, now)
 	if l.IsOpen() {
-		return fairness.ChangeShut, left == 0 || turned && left < counts.Nodes || l.Paused()
+		return fairness.ChangeShut, left == 0 || turned || l.Paused()
 	}
 	if l.Paused() || now < l.Policy().Starts || left == 0 || counts.Nodes == 0 || now > at+freeFresh || l.Counts().InLine > 0 {
 		return "", false
@@ -287,7 +287,7 @@ func (r *Room) takeFree(f pgroom.Free, turned bool, isNews func(int) bool) (left
 	now := max(fromTime(r.clock.Now()), r.live.Now())
 	r.flow.guests.take(f, now, isNews)
 	left = r.live.left(f, now)
-	r.flow.guests.note(now, r.live.isHot(f, now), turned)
+	r.flow.guests.note(now, r.live.isHot(f, now), turned && left < f.Nodes)
 	_, due := r.live.nextSwitch(now)
 	r.mu.RUnlock()
 	if due {

@@ -223,7 +223,6 @@ func TestNextSwitch(t *testing.T) {
 		"open, and the rate is used": {isOpen: true, passed: open, free: pgroom.Free{Nodes: 3, Started: 100}, want: fairness.ChangeShut},
 		"open, and it is full":       {isOpen: true, passed: open, free: pgroom.Free{Nodes: 3, Active: 50}, want: fairness.ChangeShut},
 		"turned away":                {isOpen: true, passed: open, free: pgroom.Free{Nodes: 3, Started: 98}, turned: true, want: fairness.ChangeShut},
-		"turned away by one alone":   {isOpen: true, passed: open, free: pgroom.Free{Nodes: 3, Started: 97}, turned: true},
 		"open, in a pause":           {isOpen: true, passed: open, free: quiet, pause: true, want: fairness.ChangeShut},
 		"shut a minute ago":          {passed: open, free: quiet, after: calmFor, want: fairness.ChangeOpen},
 		"shut not quite so long":     {passed: open, free: quiet, after: calmFor - 1},
@@ -278,6 +277,30 @@ func TestHot(t *testing.T) {
 			t.Errorf("%+v: %t", c.free, got)
 		}
 	}
+}
+
+// TestTurned: that a node leads visitors to the line shuts the gate when less than
+// one session is left for each node, and not before.
+func TestTurned(t *testing.T) {
+	t.Parallel()
+	c := quick("turned")
+	c.Outflow.PerMinute = 10
+	r := create(t, node(t, pgtest.URL(t), newMaster(t)), c)
+	nodes := []uuid.UUID{openGate(t, r), uuid.New(), uuid.New()}
+	for _, n := range nodes {
+		report(t, r, Report{Node: n, Shares: true})
+	}
+	if got := report(t, r, Report{Node: nodes[0], Shares: true, Started: newIDs(7), Turned: 1}); got.Share != 1 || got.Nodes != 3 {
+		t.Errorf("with 3 of 10 left: %+v", got)
+	}
+	report(t, r, Report{Node: nodes[1], Shares: true, Started: newIDs(1)})
+	time.Sleep(500 * time.Millisecond)
+	if got := r.Snapshot().Gate; got != GateOpen {
+		t.Errorf("with 2 of 10 left, and nobody turned away, the gate is %s", got)
+	}
+	report(t, r, Report{Node: nodes[2], Shares: true, Turned: 1})
+	eventually(t, "the gate is shut", func() bool { return r.Snapshot().Gate == GateShut })
+	auditRoom(t, r)
 }
 
 // TestPauseShutsGate: while calls are held nobody passes the line either.
