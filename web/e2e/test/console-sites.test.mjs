@@ -1,9 +1,15 @@
 // Sites in the console: rules by the form and as JSON, tried before they are
 // saved, with connectors that report, by two people at once, and without scripts.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer, get } from "node:http";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { after, before, describe } from "node:test";
 
 import { Organizer } from "../stage/organizer.mjs";
+import { program } from "../stage/places.mjs";
 import { inSeconds, Room, until } from "../stage/room.mjs";
 import { scene } from "../stage/scene.mjs";
 import { Server } from "../stage/server.mjs";
@@ -11,6 +17,7 @@ import { Server } from "../stage/server.mjs";
 let server;
 let room;
 let kept; // the cookies of the owner, who is signed in
+let token; // of connectors
 
 before(async () => (server = await Server.start()));
 after(() => server?.stop());
@@ -23,7 +30,7 @@ async function owner(stage, options) {
 }
 
 /** A connector that reports. */
-async function report(token, serial, counts) {
+async function report(serial, counts) {
   const body = { node: "AAAAAAAAAAAAAAAAAAAAAA", site: "shop", serial, kind: "proxy", version: "1.0", counts, rooms: [] };
   const answer = await fetch(`${server.url}/v1/connectors/report`, {
     method: "POST",
@@ -32,6 +39,23 @@ async function report(token, serial, counts) {
   });
   assert.equal(answer.status, 200, await answer.text());
 }
+
+/** A server that answers everything; its port. */
+async function listen(answer) {
+  const made = createServer(answer);
+  await new Promise((done) => made.listen(0, "127.0.0.1", done));
+  return { port: made.address().port, close: () => new Promise((done) => made.close(done)) };
+}
+
+/** What is at a path of the site behind the proxy: status, and where it leads. */
+const ask = (port, path) =>
+  new Promise((done, fail) => {
+    const headers = { Host: "shop.example.com", Accept: "text/html", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document" };
+    get({ host: "127.0.0.1", port, path, headers }, (answer) => {
+      answer.resume();
+      done([answer.statusCode, answer.headers.location ?? ""]);
+    }).on("error", fail);
+  });
 
 describe("sites", { concurrency: 1 }, () => {
   scene("the first account, and a room", async (stage) => {
@@ -87,20 +111,53 @@ describe("sites", { concurrency: 1 }, () => {
     await ana.confirm();
     assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "connector of shop");
     await ana.press("Make the token");
-    const token = (await page.locator("#token").textContent()).trim();
+    token = (await page.locator("#token").textContent()).trim();
     kept = await ana.context.storageState(); // a proof of who it is changes the session
     const signed = await fetch(`${server.url}/v1/sites/shop/rules`, { headers: { Authorization: `Bearer ${token}` } });
     assert.match(await signed.text(), /^proofline-rules\/v1\nshop\n1\n/);
-    await report(token, 1, { passed: 1234, queued: 56, bypassed: 7 });
+    await report(1, { passed: 1234, queued: 56, bypassed: 7 });
     await ana.go("/sites/shop");
     await ana.lists(["connected", "serial 1, in force", "1,234 passed with a session"], "the connectors");
+    await ana.view("site");
     await page.locator(".counts summary").click();
     await ana.inspect("sites-overview");
-    await ana.view("site");
+    await ana.go("/sites/shop/rules");
+    await ana.view("site-rules");
     const phone = await owner(stage, { size: "phone" });
     for (const path of ["/sites", "/sites/shop", "/sites/shop/rules", "/sites/shop/install", "/sites/shop/history", "/sites/new"]) {
       await phone.go(path);
       await phone.inspect(`sites${path.replaceAll("/", "-")}`);
+    }
+  });
+
+  scene("the command of the page starts a connector, which is seen", async (stage) => {
+    const ana = await owner(stage);
+    await ana.go("/sites/shop/install?with=proxy");
+    const shown = await ana.page.locator("#run").textContent();
+    const site = await listen((_, answer) => answer.end("the site"));
+    const free = await listen(() => {});
+    await free.close();
+    const data = await mkdtemp(join(tmpdir(), "proofline-e2e-"));
+    await writeFile(join(data, "connector-token"), `${token}\n`, { mode: 0o600 });
+    const command = shown.replace("127.0.0.1:3000", `127.0.0.1:${site.port}`).replace(":8080", `127.0.0.1:${free.port}`);
+    const env = { ...process.env, PATH: `${dirname(program("proofline"))}:${process.env.PATH}` };
+    const child = spawn("sh", ["-c", `exec ${command}`], { cwd: data, env, stdio: ["ignore", "ignore", "inherit"] });
+    try {
+      const there = () => ask(free.port, "/about").catch(() => undefined);
+      assert.deepEqual(await until("the proxy answers", there), [200, ""]);
+      const [status, to] = await ask(free.port, "/tickets/1");
+      assert.ok(status >= 300 && status < 400 && to.startsWith(`${room.url}?to=`), `${status} ${to}`);
+      await until("the connector is seen", async () => {
+        await ana.go("/sites/shop");
+        return (await ana.page.locator("#connectors ~ table tbody tr").count()) === 2;
+      });
+      await ana.lists(["serial 1, in force"], "the connectors");
+    } finally {
+      const gone = new Promise((done) => child.once("exit", done));
+      child.kill("SIGTERM");
+      await gone;
+      await site.close();
+      await rm(data, { recursive: true, force: true });
     }
   });
 
@@ -145,7 +202,6 @@ describe("sites", { concurrency: 1 }, () => {
     await ana.go("/sites/shop/history");
     await page.getByRole("link", { name: "Serial 1" }).click();
     await ana.inspect("sites-version");
-    await ana.view("site-history");
     await ana.decide("Put them back");
     await ana.told("The rules are put back");
     await ana.lists(["Rules of serial 4", "wait in line for sale"], "the site");
