@@ -111,6 +111,8 @@ func (s *suite) check(t *testing.T, c *Case, r reply) {
 		s.begun[freeID(t, r.cookies[0].Value)] = true
 	case "left":
 		s.left[c.Visitor] = true
+	case "entered":
+		s.left["changed"] = s.left["changed"] || slices.Contains(c.Header, "Cookie: "+s.cookies["freechanging"])
 	case "market":
 		s.isFull = s.isFull || s.at == "full"
 	}

@@ -24,6 +24,7 @@ import (
 //	{used}                a pass of sale that was used up by who sent no user agent
 //	{cookie} {netcookie}  the cookies of sessions with passes, as NAME=VALUE
 //	{free}                that of a free session of market
+//	{freechanging}        that of one whose visitor comes with a pass
 //	{leaving} {freeleaving}  those of sessions that end
 //	{value} {netvalue} {freevalue}  the values of these cookies alone
 //	{foreign}             a pass of another key, and so on: see forged
@@ -50,6 +51,7 @@ type suite struct {
 	at      string          // what the gate is
 	begun   map[string]bool // ids of free sessions
 	ends    string          // that of one that ends
+	changes string          // that of one whose visitor comes with a pass
 	left    map[string]bool // kinds of visitors who left
 	isFull  bool            // somebody was turned away
 }
@@ -62,7 +64,7 @@ func (s *suite) begin(t *testing.T) {
 		"cookie": enter(t, s.addr, s.used), "netcookie": enter(t, s.addr, s.pass(s.Net())), "leaving": enter(t, s.addr, s.leaves),
 	}
 	s.set(t, "open")
-	for _, name := range []string{"free", "freeleaving"} {
+	for _, name := range []string{"free", "freeleaving", "freechanging"} {
 		r := exchange(t, s.addr, Case{Method: http.MethodGet, Target: "/market", Header: []string{"Accept: text/html"}})
 		if s.kind(r) != "begun" {
 			t.Fatalf("no free session begins: status %d, header %v", r.status, r.header)
@@ -70,8 +72,11 @@ func (s *suite) begin(t *testing.T) {
 		s.cookies[name] = r.cookies[0].Name + "=" + r.cookies[0].Value
 		s.begun[freeID(t, r.cookies[0].Value)] = true
 	}
-	_, value, _ := strings.Cut(s.cookies["freeleaving"], "=")
-	s.ends, s.left, s.forged = freeID(t, value), map[string]bool{}, s.forgeries(t)
+	id := func(name string) string {
+		_, value, _ := strings.Cut(s.cookies[name], "=")
+		return freeID(t, value)
+	}
+	s.ends, s.changes, s.left, s.forged = id("freeleaving"), id("freechanging"), map[string]bool{}, s.forgeries(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.isForged = true
@@ -148,7 +153,7 @@ func (s *suite) end(t *testing.T) {
 				return false
 			}
 		}
-		return (!s.left["ticket"] || s.told.released[idOf(s.leaves)]) && (!s.left["free"] || s.told.ended[s.ends]) && (!s.isFull || s.told.turned > 0)
+		return (!s.left["ticket"] || s.told.released[idOf(s.leaves)]) && (!s.left["free"] || s.told.ended[s.ends]) && (!s.left["changed"] || s.told.ended[s.changes]) && (!s.isFull || s.told.turned > 0)
 	})
 	if testing.Short() {
 		return // rules are asked for every 10 s
