@@ -4,12 +4,14 @@ import { listOf, readJSON, type Under } from "./batch.ts";
 import { base64url, toBytes } from "./bytes.ts";
 import { callTimeout, newID, outgoing, waitWhile, type Door, type World } from "./door.ts";
 import type { News, Notice } from "./gate.ts";
+import { read } from "./read.ts";
 
 const netAgain = 1000; // milliseconds between reports while a room is in mode safety-net
 const othersAgain = 10_000; // else
 const maxLate = 5000; // milliseconds, after which work that was begun counts as stopped
 const maxIDs = 30_000; // of one report, which has at most 1 MiB
 const maxUnguarded = 20; // of each room
+const maxAnswer = 1 << 20; // bytes
 const maxRooms = 100; // of one report
 
 declare const buildVersion: string; // build.mjs says it
@@ -115,7 +117,7 @@ export class Reporter {
     const body = `{"serial":${serial},` + JSON.stringify(said).slice(1); // which a number cannot be
     const headers = { Authorization: `Bearer ${this.#to.token}`, "Content-Type": "application/json" };
     const answer = await this.#world.ask(outgoing(`${this.#to.server}/v1/connectors/report`, { method: "POST", headers, body }));
-    const text = await answer.text();
+    const text = await read(answer, maxAnswer);
     if (answer.status === 401 || answer.status === 403) throw new Error(`status ${answer.status}: the token must be one of the organization, with the scope connect`);
     if (answer.status !== 200) throw new Error(`status ${answer.status}`);
     return readJSON(text);

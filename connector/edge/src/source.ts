@@ -4,6 +4,7 @@ import { utf8 } from "./bytes.ts";
 import { outgoing, type World } from "./door.ts";
 import { firstLine, NoteError, open, parseSiteKey, readRules, type SiteKey } from "./note.ts";
 import type { Ed25519 } from "./pass.ts";
+import { read } from "./read.ts";
 import { maxSize, parse, type Site } from "./rules.ts";
 import { urlOf } from "./target.ts";
 
@@ -71,7 +72,7 @@ export class Source {
   async first(): Promise<Found | undefined> {
     const { rules } = this.#options;
     if (this.bound) return { site: this.bound, serial: 0n };
-    return rules === undefined ? undefined : this.#read(rules);
+    return rules === undefined ? undefined : this.#opened(rules);
   }
 
   /** pull asks the URL; undefined: nothing has changed. */
@@ -83,24 +84,24 @@ export class Source {
     if (answer.status === 304) return undefined;
     if (answer.status === 401 || answer.status === 403) throw new Error(`get rules from ${url}: status ${answer.status}: the token must be one of the organization, with the scope connect`);
     if (answer.status !== 200) throw new Error(`get rules from ${url}: status ${answer.status}`);
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await answer.arrayBuffer());
-    const found = await this.#read(text);
+    const text = await read(answer, maxNote);
+    const found = await this.#opened(text);
     this.#etag = answer.headers.get("ETag") ?? "";
     if (text === this.#latest) return undefined;
     this.#latest = text;
     return found;
   }
 
-  /** read reads rules, which are signed if there is a site key. */
-  async #read(text: string): Promise<Found> {
+  /** opened reads rules, which are signed if there is a site key. */
+  async #opened(text: string): Promise<Found> {
     const { siteKey } = this.#options;
-    if (siteKey !== undefined) return this.#open(text, siteKey);
+    if (siteKey !== undefined) return this.#verified(text, siteKey);
     if (text.startsWith(firstLine)) throw new NoteError("these rules are signed: give the site key, as the console shows it");
     return { site: parse(text), serial: 0n };
   }
 
-  /** open reads signed rules, and remembers the newest. */
-  async #open(note: string, siteKey: string): Promise<Found> {
+  /** verified reads signed rules, and remembers the newest. */
+  async #verified(note: string, siteKey: string): Promise<Found> {
     this.#key ??= await parseSiteKey(siteKey);
     if (utf8(note).length > maxNote) throw new NoteError(`these rules have more than ${maxNote} bytes`);
     const text = await open(note, this.#key, this.#ed25519);
