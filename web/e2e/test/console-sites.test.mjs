@@ -88,6 +88,8 @@ describe("sites", { concurrency: 1 }, () => {
     assert.match(await page.locator(".finding").first().innerText(), /^waits for sale/);
     assert.match(await page.locator(".finding").last().innerText(), /no rule is for it/);
     assert.equal(await page.getByLabel("Paths, one a line").inputValue(), "/tickets");
+    await page.locator("#preview").evaluate((one) => one.scrollIntoView());
+    await ana.view("site-tried");
     await page.locator(".finding summary").first().click();
     await ana.inspect("sites-form-tried");
     assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "shop");
@@ -121,8 +123,6 @@ describe("sites", { concurrency: 1 }, () => {
     await ana.view("site");
     await page.locator(".counts summary").click();
     await ana.inspect("sites-overview");
-    await ana.go("/sites/shop/rules");
-    await ana.view("site-rules");
     const phone = await owner(stage, { size: "phone" });
     for (const path of ["/sites", "/sites/shop", "/sites/shop/rules", "/sites/shop/install", "/sites/shop/history", "/sites/new"]) {
       await phone.go(path);
