@@ -433,6 +433,31 @@ func TestUnguardedAgain(t *testing.T) {
 	auditRoom(t, r)
 }
 
+// TestTend records what waits though its connector is gone, and forgets sessions
+// that are long over.
+func TestTend(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	rs := node(t, url, newMaster(t))
+	r := create(t, rs, quick("tend"))
+	n := openGate(t, r)
+	report(t, r, Report{Node: n, Shares: true, Started: newIDs(5)})
+	superuser(t, url, `update room_free_sessions set until_ms = until_ms - 3600000 where session_id = (select session_id from room_free_sessions limit 1)`)
+	list := unguarded(2)
+	if _, err := r.flow.store.AddUnguarded(t.Context(), r.ID, list); err != nil {
+		t.Fatal(err)
+	}
+	rs.tend(t.Context())
+	if recorded, err := r.flow.store.AddUnguarded(t.Context(), r.ID, list); err != nil || len(recorded) != len(list) {
+		t.Errorf("recorded %v, %v", recorded, err)
+	}
+	var left int
+	if err := connect(t, url).QueryRow(t.Context(), `select count(*) from room_free_sessions`).Scan(&left); err != nil || left != 4 {
+		t.Errorf("%d sessions are kept, %v", left, err)
+	}
+	auditRoom(t, r)
+}
+
 // TestReportLimits: a report says no more than it may, and who gives up waiting
 // leaves nothing behind.
 func TestReportLimits(t *testing.T) {

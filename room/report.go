@@ -14,9 +14,10 @@ import (
 
 // Bounds of what connectors tell.
 const (
-	MaxTold      = 2_000 // free sessions of a kind in a report
-	MaxUnguarded = 100   // unguarded times in a report
-	toldMost     = 20_000
+	MaxTold      = 2_000  // free sessions of a kind in a report
+	MaxUnguarded = 100    // unguarded times in a report
+	toldMost     = 20_000 // sessions that are stored at once, about
+	heardMost    = 5_000  // reports that wait
 	tellTimeout  = 5 * time.Second
 	tellPause    = 3                      // times as long as the database took, before it is told more
 	tellRest     = 250 * time.Millisecond // at most
@@ -111,7 +112,7 @@ type telling struct {
 func (e *ear) tell(ctx context.Context, r *Room, in *Report) (heard, error) {
 	t := telling{in, make(chan heard, 1)}
 	e.mu.Lock()
-	if len(e.waiting) >= maxQueued {
+	if len(e.waiting) >= heardMost {
 		e.mu.Unlock()
 		return heard{}, ErrBusy
 	}

@@ -50,7 +50,6 @@ type Rooms struct {
 	skewed   bool                   // its clock is off, and that is logged; tick alone uses it
 	surveyed time.Time              // the flows; tick alone uses it
 	counted  counting               // the free sessions; tick alone uses it
-	tended   time.Time              // what connectors told; adopt alone uses it
 	failing  map[string]bool        // slugs of rooms that did not load; adopt alone uses it
 
 	mu     sync.RWMutex // guards all below

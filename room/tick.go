@@ -25,13 +25,15 @@ const (
 
 // Run does the clock's work for all rooms until ctx ends: it learns the
 // database's time and what other nodes appended, wakes rooms that have
-// something to do or to publish, and finds rooms that other nodes made.
+// something to do or to publish, finds rooms that other nodes made, and tends to
+// what connectors told.
 func (rs *Rooms) Run(ctx context.Context) {
 	rs.tick(ctx) // before any room is loaded, its time must be known
-	var adopting sync.WaitGroup
-	adopting.Go(func() { rs.adoptAll(ctx) })
+	var beside sync.WaitGroup
+	beside.Go(func() { rs.adoptAll(ctx) })
+	beside.Go(func() { every(ctx, tendEvery, rs.tend) })
 	every(ctx, tickEvery, rs.tick)
-	adopting.Wait()
+	beside.Wait()
 }
 
 // adoptAll loads rooms apart from the ticks, which a large room would hold up.
@@ -40,7 +42,6 @@ func (rs *Rooms) adoptAll(ctx context.Context) {
 	every(ctx, adoptEvery, func(ctx context.Context) {
 		rs.unload()
 		rs.adopt(ctx)
-		rs.tend(ctx)
 	})
 }
 

@@ -143,10 +143,6 @@ const (
 
 // tend records unguarded times that wait, and deletes what is over.
 func (rs *Rooms) tend(ctx context.Context) {
-	if time.Since(rs.tended) < tendEvery {
-		return
-	}
-	rs.tended = time.Now()
 	rooms, _ := rs.watched()
 	ids := make([]uuid.UUID, 0, len(rooms))
 	for id := range rooms {
