@@ -9,7 +9,7 @@ import { serveOwn } from "./own.ts";
 import { verify, webEd25519, type Ed25519 } from "./pass.ts";
 import { Reporter, type Ground } from "./report.ts";
 import type { Site } from "./rules.ts";
-import { isFree, Signer, type Session } from "./session.ts";
+import { isFree, Signer, tagOf, type Session } from "./session.ts";
 import { serverOf, Source, type Found, type SourceOptions } from "./source.ts";
 
 export const defaultProbe = 10_000; // milliseconds between questions whether a room is there
@@ -369,12 +369,14 @@ export class Connector {
     }
   }
 
-  /** use takes rules into force. Rooms that stay keep what is known of them. */
+  /** use takes rules into force, unless newer ones are. Rooms that stay keep what is known of them, for all requests that come at once. */
   async #use({ site, serial }: Found): Promise<void> {
     this.#check(site);
+    const rooms = await Promise.all([...site.rooms].map(async ([name, room]) => ({ name, room, tag: await tagOf(room.url, room.origin) })));
+    if (this.#state && this.#state.serial > serial) return;
     const next: State = { site, serial, doors: new Map(), byURL: new Map() };
-    for (const [name, room] of site.rooms) {
-      const door = await Door.make(name, room, next.byURL.get(room.url) ?? this.#state?.doors.get(name), this.#world);
+    for (const { name, room, tag } of rooms) {
+      const door = Door.make(name, room, tag, next.byURL.get(room.url) ?? this.#state?.doors.get(name), this.#world);
       next.doors.set(name, door);
       next.byURL.set(room.url, door);
     }

@@ -4,7 +4,7 @@ import { Gate, maxSlides } from "./gate.ts";
 import { isObject } from "./match.ts";
 import { usableKeys, type Keys, type Pass } from "./pass.ts";
 import type { Room } from "./rules.ts";
-import { cookiePrefix, networkOf, noBind, noTicket, tagOf, type Session } from "./session.ts";
+import { cookiePrefix, networkOf, noBind, noTicket, type Session } from "./session.ts";
 import { parseTime } from "./time.ts";
 
 export const callTimeout = 3000; // milliseconds, of one request to a room
@@ -78,10 +78,10 @@ export class Door {
     this.cookie = cookiePrefix + name;
   }
 
-  /** make returns a door. The link is the same as long as the room is. */
-  static async make(name: string, room: Room, before: Door | undefined, world: World): Promise<Door> {
+  /** make returns a door of a room with that tag. The link is the same as long as the room is. */
+  static make(name: string, room: Room, tag: string, before: Door | undefined, world: World): Door {
     const isSame = before?.room.url === room.url && before.room.origin === room.origin;
-    return new Door(name, room, await tagOf(room.url, room.origin), isSame && before ? before.link : new Link(), world);
+    return new Door(name, room, tag, isSame && before ? before.link : new Link(), world);
   }
 
   /** bindOf returns what sessions of a client are tied to. */

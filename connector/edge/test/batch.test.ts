@@ -4,7 +4,7 @@ import test from "node:test";
 import { Batches, type Kind } from "../src/batch.ts";
 import { Door, type World } from "../src/door.ts";
 import { parse } from "../src/rules.ts";
-import type { Session } from "../src/session.ts";
+import { tagOf, type Session } from "../src/session.ts";
 
 interface Batch {
   touch: string[];
@@ -42,7 +42,7 @@ class Bench {
   async open(): Promise<this> {
     const room = parse(`{"version":1,"rooms":{"sale":{"url":"https://queue.example.com/r/sale"}}}`).rooms.get("sale");
     assert.ok(room);
-    this.door = await Door.make("sale", room, undefined, this.#world);
+    this.door = Door.make("sale", room, await tagOf(room.url, room.origin), undefined, this.#world);
     return this;
   }
 
