@@ -257,7 +257,7 @@ func (c *checker) check() {
 }
 
 var (
-	hostGlob = regexp.MustCompile(`^[a-z0-9*_:-]([a-z0-9*._:-]*[a-z0-9*_-])?$`)
+	hostGlob = regexp.MustCompile(`^([a-z0-9*_-]([a-z0-9*._-]*[a-z0-9*_-])?|[0-9a-f:*]*:[0-9a-f:*]*[:*][0-9a-f:*.]*)$`) // a name, or an IPv6 address; never a port
 	nameForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	original = regexp.MustCompile(`^[\x21-\x7e]{1,255}$`)
 	loopback = regexp.MustCompile(`^(localhost|127\.[0-9]+\.[0-9]+\.[0-9]+|::1)$`)

@@ -87,7 +87,7 @@ export function parse(text: string): Site {
 }
 
 const nameForm = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
-const hostGlob = /^[a-z0-9*_:-]([a-z0-9*._:-]*[a-z0-9*_-])?$/;
+const hostGlob = /^([a-z0-9*_-]([a-z0-9*._-]*[a-z0-9*_-])?|[0-9a-f:*]*:[0-9a-f:*]*[:*][0-9a-f:*.]*)$/; // a name, or an IPv6 address; never a port
 const addressForm = /^(https|http):\/\/([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?(\/[^?#%\\]*)?$/i;
 const loopback = /^(localhost|127\.[0-9]+\.[0-9]+\.[0-9]+|\[::1\])$/;
 const unit = { s: 1000, m: 60_000, h: 3_600_000 };
