@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/console/account"
 )
 
 // The benchmarks ask over loopback connections that are kept, and each stands
@@ -136,4 +138,27 @@ func skipAnswer(r *bufio.Reader) error {
 	}
 	_, err := io.CopyN(io.Discard, r, int64(length))
 	return err
+}
+
+// BenchmarkReport is reports of 20 connectors, each with 17 sessions that began.
+func BenchmarkReport(b *testing.B) {
+	s := newTenants(b)
+	s.create(`{"slug":"bench","session":"10m","outflow":{"per_minute":600000},"windows":[{"length":"24h"}]}`)
+	text, _ := s.token(s.main, account.Connect, time.Hour)
+	ids := func() string {
+		list := make([]string, 17)
+		for i := range list {
+			list[i] = newID()
+		}
+		return `"` + strings.Join(list, `","`) + `"`
+	}
+	nodes := make([]string, 20)
+	for i := range nodes {
+		nodes[i] = newID()
+	}
+	var sent atomic.Uint64
+	ask(b, s.url, len(nodes), func() []byte {
+		body := `{"node":"` + nodes[sent.Add(1)%uint64(len(nodes))] + `","kind":"proxy","version":"1","rooms":[{"room":"` + publicURL + `/r/bench","mode":"safety-net","started":[` + ids() + `]}]}`
+		return fmt.Appendf(nil, "POST /v1/connectors/report HTTP/1.1\r\nHost: example.com\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", text, len(body), body)
+	})
 }
