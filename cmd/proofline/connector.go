@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -107,9 +108,9 @@ func (t *terminal) readRules(file string) (*rules.Site, error) {
 	}
 	site, err := rules.Parse(text)
 	if invalid := (*rules.InvalidError)(nil); errors.As(err, &invalid) {
-		err = fmt.Errorf("%s: %d problems", file, len(invalid.Problems))
+		err = fmt.Errorf("%s is no document of rules:", file)
 		for _, p := range invalid.Problems {
-			err = fmt.Errorf("%w\n  %s %s", err, p.Field, p.Detail)
+			err = fmt.Errorf("%w\n  %s %s", err, cmp.Or(p.Field, "the whole"), p.Detail)
 		}
 	}
 	if err != nil {

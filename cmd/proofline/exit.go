@@ -43,14 +43,14 @@ func runs(work func(*cobra.Command, []string) error) func(*cobra.Command, []stri
 	}
 }
 
-// exitCode says why the program ends, if it was not done.
-func (t *terminal) exitCode(err error) int {
+// exitCode says why the program ends, if a command was not done.
+func (t *terminal) exitCode(err error, command string) int {
 	if err == nil {
 		return exitOK
 	}
 	known := (*exit)(nil)
 	if !errors.As(err, &known) {
-		known = usage(err, "run proofline --help")
+		known = usage(err, "run "+command+" --help")
 	}
 	if known.err != nil {
 		t.complain(known)

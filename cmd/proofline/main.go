@@ -56,5 +56,6 @@ place, call and admission is an entry of a public, signed transcript.`,
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	return t.exitCode(root.ExecuteContext(ctx))
+	command, err := root.ExecuteContextC(ctx)
+	return t.exitCode(err, command.CommandPath())
 }
