@@ -3,12 +3,14 @@ import { base64url, fromBytes, toBytes } from "./bytes.ts";
 import { Gate, maxSlides } from "./gate.ts";
 import { isObject } from "./match.ts";
 import { usableKeys, type Keys, type Pass } from "./pass.ts";
+import { read } from "./read.ts";
 import type { Room } from "./rules.ts";
 import { cookiePrefix, networkOf, noBind, noTicket, type Session } from "./session.ts";
 import { parseTime } from "./time.ts";
 
 export const callTimeout = 3000; // milliseconds, of one request to a room
 const keysAgain = 10_000; // between fetches of keys because of unknown ones
+const maxAnswer = 64 << 10; // bytes
 const maxOpenings = 100; // remembered
 
 /** outgoing returns a request to a room, or for rules, that ends in time where the platform can do that. */
@@ -93,7 +95,7 @@ export class Door {
   async call(method: string, url: string, more: { headers?: Record<string, string>; body?: string } = {}): Promise<{ status: number; body: string }> {
     try {
       const response = await this.#world.ask(outgoing(url, { method, ...more }));
-      const body = await response.text();
+      const body = await read(response, maxAnswer);
       if (response.status >= 500) throw new Error(`status ${response.status}`);
       this.#heard();
       return { status: response.status, body };
