@@ -104,6 +104,7 @@ func (q *inquiry) lead(d *door, why string) *visit {
 		return nil
 	}
 	h.Set(QueueHeader, d.URL)
+	q.allowNeighbour(h)
 	return q.sendJSON(http.StatusForbidden, map[string]string{"error": why, "room": d.URL, "join": join})
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,6 +84,64 @@ func TestScriptIsBuilt(t *testing.T) {
 		sum.Write(append(body, '\n'))
 		if want := hex.EncodeToString(sum.Sum(nil))[:16]; len(last) != 0 || strings.TrimSpace(string(text[len(text)-17:])) != want {
 			t.Errorf("%s is not what its sources make: cd connector/client && npm ci && npm run build", name)
+		}
+	}
+}
+
+// TestEnter gives a session at this host to who comes back for a page of
+// another one, and leads nowhere but to the site's own.
+func TestEnter(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "", func(o *Options) { o.Site.Hosts = []string{"shop.example.com", "www.example.com", "*.example.net"} })
+	page := "http://www.example.com/cart?a=1&b=%2F"
+	enter := EnterPath + "?to=" + url.QueryEscape(page)
+	entered := s.send(http.MethodGet, enter+"&proofline_pass="+s.queue.pass())
+	if to := entered.Header.Get("Location"); entered.StatusCode != http.StatusSeeOther || to != enter || len(entered.Cookies()) != 1 {
+		t.Fatalf("with a pass: status %d, to %q, %v", entered.StatusCode, to, entered.Cookies())
+	}
+	cookie := "Cookie: " + entered.Cookies()[0].Name + "=" + entered.Cookies()[0].Value
+	if led := s.send(http.MethodGet, enter, cookie); led.StatusCode != http.StatusSeeOther || led.Header.Get("Location") != page {
+		t.Errorf("with a session: status %d, to %q", led.StatusCode, led.Header.Get("Location"))
+	}
+	if got := s.send(http.MethodGet, "/tickets", cookie, "Origin: http://www.example.com"); got.StatusCode != http.StatusOK || len(s.got) != 1 {
+		t.Errorf("the session: status %d", got.StatusCode)
+	}
+	for _, bad := range []string{s.queue.pass() + "x", "", "x"} {
+		if got := s.send(http.MethodGet, enter+"&proofline_pass="+bad); got.Header.Get("Location") != enter || len(got.Cookies()) != 0 {
+			t.Errorf("a pass that is none: status %d, to %q, %v", got.StatusCode, got.Header.Get("Location"), got.Cookies())
+		}
+	}
+	for _, to := range []string{
+		"", "/cart", "//www.example.com/", "https://www.example.com/", "http://evil.example.org/", "http://www.example.com.evil.example.org/", "http://www.example.com@evil.example.org/",
+		"http://evil.example.org#@www.example.com/", `http://evil.example.org\@www.example.com/`, `http://www.example.com\@evil.example.org/`, "http://user@www.example.com/",
+		"http:www.example.com/", "http:///www.example.com/", "javascript://www.example.com/%0aalert(1)", "http://a.example.net/", "http://*.example.net/", "http://www.example.com:x/", "http://www.example.com./",
+	} {
+		if got := s.send(http.MethodGet, EnterPath+"?to="+url.QueryEscape(to)); got.StatusCode != http.StatusNotFound || got.Header.Get("Location") != "" {
+			t.Errorf("to %q: status %d, to %q", to, got.StatusCode, got.Header.Get("Location"))
+		}
+	}
+	if got := s.send(http.MethodPost, enter); got.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("a post: status %d", got.StatusCode)
+	}
+	if len(s.got) != 1 {
+		t.Errorf("the site got %d requests", len(s.got))
+	}
+}
+
+// TestNeighboursSeeWhereToWait lets scripts of the site's other hosts read the
+// header, and no others.
+func TestNeighboursSeeWhereToWait(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "", func(o *Options) { o.Site.Hosts = []string{"shop.example.com", "www.example.com", "*.example.net"} })
+	for origin, want := range map[string]string{
+		"http://www.example.com": "http://www.example.com", "http://shop.example.com": "http://shop.example.com", "http://www.example.com:8080": "http://www.example.com:8080",
+		"": "", "null": "", "https://www.example.com": "", "http://evil.example.org": "", "http://a.example.net": "", "http://www.example.com.evil.example.org": "",
+	} {
+		got := s.send(http.MethodGet, "/tickets", "Sec-Fetch-Mode: cors", "Origin: "+origin)
+		h := got.Header
+		if got.StatusCode != http.StatusForbidden || h.Get(QueueHeader) == "" || h.Get("Access-Control-Allow-Origin") != want ||
+			(h.Get("Access-Control-Expose-Headers") == QueueHeader) != (want != "") || (h.Get("Access-Control-Allow-Credentials") == "true") != (want != "") {
+			t.Errorf("%q: status %d, header %v", origin, got.StatusCode, h)
 		}
 	}
 }

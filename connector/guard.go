@@ -41,10 +41,6 @@ const (
 // Middleware lets requests through to next that need no pass, or have one.
 func (c *Connector) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isOwn(r) {
-			serveOwn(w, r)
-			return
-		}
 		v := c.guard(&inquiry{Connector: c, counts: &c.counts, w: w, r: r})
 		if v == nil {
 			return
@@ -61,9 +57,6 @@ func (c *Connector) Middleware(next http.Handler) http.Handler {
 // used up, and not enough: what is not allowed is for [Connector.Middleware] to
 // answer.
 func (c *Connector) Allows(h http.Header, r *http.Request) bool {
-	if isOwn(r) {
-		return false
-	}
 	var own counts
 	v := c.guard(&inquiry{Connector: c, counts: &own, w: discard{http.Header{}}, r: r, isDry: true})
 	c.counts.panics.Add(own.panics.Load())
@@ -128,6 +121,10 @@ func (c *Connector) guard(q *inquiry) (v *visit) {
 	}()
 	q.now, q.state = c.options.Now(), c.current.Load()
 	q.origin()
+	if isOwn(r) {
+		q.own()
+		return nil
+	}
 	q.decision = q.state.site.Decide(&rules.Request{Method: r.Method, Host: q.host, Target: targetOf(r), Header: r.Header, Client: q.client}, q.now)
 	if q.decision.Outcome == rules.Block {
 		return q.block()

@@ -33,9 +33,11 @@ function watch({ mode, hosts = [] } = {}) {
     arrive();
   });
   const look = (from, status, header) => {
-    if (status !== 403 || isTaken || !isOwn(from, hosts)) return;
+    const { origin, host } = new URL(from, location.href);
+    const isHere = origin === location.origin;
+    if (status !== 403 || isTaken || !(isHere || hosts.includes(host))) return;
     const room = header("Proofline-Queue") ?? "";
-    const join = joinURL(room);
+    const join = joinURL(room, isHere ? page() : `${origin}/.proofline/enter?to=${encodeURIComponent(page())}`);
     if (!join || !dispatchEvent(new CustomEvent("proofline:queue", { cancelable: true, detail: { room, join } })) || window !== top) return;
     if (mode === "dialog" || isSoon()) ask(join);
     else go(join);
@@ -60,15 +62,11 @@ function watch({ mode, hosts = [] } = {}) {
     }
   });
 }
-function isOwn(url, hosts) {
-  const { origin, host } = new URL(url, location.href);
-  return origin === location.origin || hosts.includes(host);
-}
 var page = () => location.href.replace(/#.*/, "");
-function joinURL(room) {
+function joinURL(room, to) {
   try {
     const url = new URL(room);
-    url.searchParams.set("to", page());
+    url.searchParams.set("to", to);
     return /^https?:$/.test(url.protocol) ? url.href : void 0;
   } catch {
     return void 0;
@@ -128,4 +126,4 @@ function keep(memory) {
 export {
   watch
 };
-// 1a95d75523cb28b9
+// bde7d05ac016029e

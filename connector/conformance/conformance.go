@@ -33,8 +33,8 @@ type Case struct {
 	// "entered" (a cookie, and 303 to Location), "begun" (the site, and the cookie
 	// of a free session), "left" (the site, and the cookie is taken away),
 	// "refused" (4xx, not to a room, or no answer at all), "out" (a room, refused,
-	// or 500, as servers differ in what they read) or "connector" (200, not from
-	// the site).
+	// or 500, as servers differ in what they read), "connector" (200, not from the
+	// site) or "led" (303 to Location, without a cookie).
 	Want     string `json:"want"`
 	Status   int    `json:"status,omitempty"`   // 0: any that fits
 	Location string `json:"location,omitempty"` // where it leads; empty: not looked at
@@ -139,6 +139,8 @@ func (s *suite) kind(r reply) string {
 		return "market"
 	case r.status == http.StatusSeeOther && hasCookie:
 		return "entered"
+	case r.status == http.StatusSeeOther:
+		return "led"
 	case r.status == http.StatusOK:
 		return "connector"
 	case r.status != 0 && r.status < 400 || r.status >= 500 && r.status != http.StatusNotImplemented && r.status != http.StatusHTTPVersionNotSupported:

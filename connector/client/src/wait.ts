@@ -38,9 +38,11 @@ export function watch({ mode, hosts = [] }: Options = {}): void {
   });
 
   const look = (from: string, status: number, header: (name: string) => string | null): void => {
-    if (status !== 403 || isTaken || !isOwn(from, hosts)) return;
+    const { origin, host } = new URL(from, location.href);
+    const isHere = origin === location.origin;
+    if (status !== 403 || isTaken || !(isHere || hosts.includes(host))) return;
     const room = header("Proofline-Queue") ?? "";
-    const join = joinURL(room);
+    const join = joinURL(room, isHere ? page() : `${origin}/.proofline/enter?to=${encodeURIComponent(page())}`);
     if (!join || !dispatchEvent(new CustomEvent("proofline:queue", { cancelable: true, detail: { room, join } })) || window !== top) return;
     if (mode === "dialog" || isSoon()) ask(join);
     else go(join);
@@ -65,19 +67,14 @@ export function watch({ mode, hosts = [] }: Options = {}): void {
   });
 }
 
-function isOwn(url: string, hosts: readonly string[]): boolean {
-  const { origin, host } = new URL(url, location.href);
-  return origin === location.origin || hosts.includes(host);
-}
-
 /** page is the address that the visitor is to come back to. Rooms take none with a fragment. */
 const page = (): string => location.href.replace(/#.*/, "");
 
 /** joinURL returns where to join; undefined: a room cannot be there. */
-function joinURL(room: string): string | undefined {
+function joinURL(room: string, to: string): string | undefined {
   try {
     const url = new URL(room);
-    url.searchParams.set("to", page());
+    url.searchParams.set("to", to);
     return /^https?:$/.test(url.protocol) ? url.href : undefined;
   } catch {
     return undefined;

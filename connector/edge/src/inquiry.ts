@@ -4,6 +4,7 @@ import { utf8 } from "./bytes.ts";
 import type { Connector, Context, State, Visit } from "./connector.ts";
 import { Refusal, type Door } from "./door.ts";
 import { hold } from "./hold.ts";
+import { allowNeighbour, enterPath, neighbour } from "./own.ts";
 import { issuerOf } from "./pass.ts";
 import { decide, malformed, wrongHost, type Decision } from "./rules.ts";
 import { isFree, uuidText, type Session } from "./session.ts";
@@ -24,6 +25,7 @@ export class Inquiry {
   }
 
   async run(state: State): Promise<Visit | Response> {
+    if (this.#url.pathname === enterPath) return this.#enter(state);
     const decision = decide(state.site, this.#asked(), this.#c.now());
     this.door = state.doors.get(decision.room);
     if (decision.outcome === "block") return this.#block(decision);
@@ -36,7 +38,7 @@ export class Inquiry {
       this.#c.counts.bypassed++;
       return { request: this.#forSite() };
     }
-    return decision.outcome === "closed" ? this.#lead(this.door, "closed") : this.#wait(this.door, state);
+    return decision.outcome === "closed" ? this.#lead(state, this.door, "closed") : this.#wait(this.door, state);
   }
 
   /** resume finds the session with which the request was let through. */
@@ -75,7 +77,7 @@ export class Inquiry {
     }
     const free = door.room.mode === "safety-net" ? await this.#c.pass(door, state, client) : undefined;
     if (free) return { ...this.#visit(door, free), isNew: true };
-    return door.link.since === undefined ? this.#lead(door, "queue") : this.fail(door);
+    return door.link.since === undefined ? this.#lead(state, door, "queue") : this.fail(door);
   }
 
   #visit(door: Door, session: Session): Visit {
@@ -119,6 +121,18 @@ export class Inquiry {
     return undefined;
   }
 
+  /** enter uses up the pass, if there is one, and leads to the page at another host of the site. */
+  async #enter(state: State): Promise<Response> {
+    const { token, rest } = splitQuery(this.#query);
+    if (token !== undefined) {
+      const answer = await this.#arrive(state, { outcome: "bypass", room: "", rule: "" }, token, rest);
+      return answer instanceof Response ? answer : this.#cleaned(rest);
+    }
+    const to = neighbour(state.site, this.#url, this.#url.searchParams.get("to") ?? "");
+    if (to) return own(this.#request, 303, { Location: to.href });
+    return own(this.#request, 404, { "Content-Type": "text/plain; charset=utf-8" }, "to must be a page of the site, whose host its rules name\n");
+  }
+
   /** forSite returns the request as the site gets it, with what a connector says and nothing that claims to be that. */
   #forSite(said: Record<string, string> = {}): Request {
     const headers = new Headers(this.#request.headers);
@@ -146,12 +160,13 @@ export class Inquiry {
   }
 
   /** lead sends a visitor to the room. */
-  #lead(door: Door, why: "queue" | "closed"): Response {
+  #lead(state: State, door: Door, why: "queue" | "closed"): Response {
     this.#c.counts.queued++;
     const to = why === "queue" ? this.#wanted() : "";
     const join = door.room.url + (to ? `?to=${escape(to)}` : "");
     if (isNavigation(this.#request)) return own(this.#request, this.#request.method === "POST" ? 303 : 302, { Location: join });
-    return json(this.#request, 403, { error: why, join, room: door.room.url }, { [queueHeader]: door.room.url });
+    const shared = allowNeighbour(state.site, this.#url, this.#request.headers.get("Origin"));
+    return json(this.#request, 403, { error: why, join, room: door.room.url }, { [queueHeader]: door.room.url, ...shared });
   }
 
   /** block refuses a request for good. */

@@ -1,9 +1,13 @@
 // What the connector answers itself, whatever the rules say: paths that begin,
 // as they are written, with /.proofline/.
+import type { Site } from "./rules.ts";
+import { urlOf } from "./target.ts";
 import script from "../../client/wait.js" with { type: "text" };
 
 export const ownPath = "/.proofline/";
 export const scriptPath = `${ownPath}wait.js`; // what connector/client/README.md is about
+
+export const enterPath = `${ownPath}enter`; // where visitors come back to for a page at another host of the site
 
 const tag = `"${script.trimEnd().slice(-16)}"`; // the sum that its build leaves
 
@@ -14,12 +18,13 @@ const headers = {
   ETag: tag,
 };
 
-/** serveOwn answers what is for the connector itself; undefined: it is for the site. What it has not, nobody has. */
+/** serveOwn answers what is for the connector itself; undefined: it is for the site, or needs the rules. What it has not, nobody has. */
 export function serveOwn(request: Request): Response | undefined {
   const { pathname } = new URL(request.url);
   if (!pathname.startsWith(ownPath)) return undefined;
-  if (pathname !== scriptPath) return text(404, "not found\n", { "Cache-Control": "no-store" });
+  if (pathname !== scriptPath && pathname !== enterPath) return text(404, "not found\n", { "Cache-Control": "no-store" });
   if (request.method !== "GET" && request.method !== "HEAD") return text(405, "method not allowed\n", { Allow: "GET, HEAD" });
+  if (pathname === enterPath) return undefined; // needs the rules
   const known = (request.headers.get("If-None-Match") ?? "").split(",").map((one) => one.trim().replace(/^W\//, ""));
   if (known.includes(tag)) return new Response(null, { status: 304, headers });
   return new Response(request.method === "HEAD" ? null : script, { headers });
@@ -27,4 +32,22 @@ export function serveOwn(request: Request): Response | undefined {
 
 function text(status: number, body: string, more: Record<string, string>): Response {
   return new Response(body, { status, headers: { "Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff", ...more } });
+}
+
+/** neighbour reads the address of a page of the site: by the same scheme, at a host that the rules name without *. */
+export function neighbour(site: Site, here: URL, address: string): URL | undefined {
+  const url = urlOf(address);
+  if (!url || url.protocol !== here.protocol || url.username || url.password) return undefined;
+  return site.hosts.includes(url.hostname) && !url.hostname.includes("*") ? url : undefined;
+}
+
+/** allowNeighbour returns the headers that let scripts of the site's other hosts see where to wait. */
+export function allowNeighbour(site: Site, here: URL, origin: string | null): Record<string, string> {
+  if (!origin || !neighbour(site, here, origin)) return {};
+  return {
+    "Access-Control-Allow-Origin": origin,
+    "Access-Control-Allow-Credentials": "true",
+    "Access-Control-Expose-Headers": "Proofline-Queue",
+    Vary: "Origin",
+  };
 }
