@@ -37,6 +37,8 @@ type Room struct {
 	flow   flow
 	ear    ear // what connectors tell
 
+	changing sync.Mutex // held while many sessions are changed
+
 	evidence  evidence  // that pending draws wait for
 	strangers strangers // who bring some; of all rooms
 	forks     forks     // what witnesses hold against the room

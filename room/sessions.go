@@ -37,15 +37,25 @@ func (r *Room) ChangeSessions(ctx context.Context, touch, release []string) (tou
 	if err != nil {
 		return nil, nil, err
 	}
-	length := r.session().Milliseconds()
 	toTouch, toRelease := found[:len(touch)], found[len(touch):]
-	on, off, err := r.flow.store.ChangeAll(ctx, r.ID, pgroom.Changes{
-		Touch: known(toTouch), Release: known(toRelease), Length: length, More: (SessionsMost - 1) * length,
-	})
+	on, off, err := r.changeAll(ctx, known(toTouch), known(toRelease))
 	if err != nil {
 		return nil, nil, err
 	}
 	return outcomes(toTouch, on), outcomes(toRelease, off), nil
+}
+
+// changeAll has the database change sessions, for one caller after the other:
+// anybody may send batches, and those of a room wait for each other there, each
+// with a connection that others need.
+func (r *Room) changeAll(ctx context.Context, touch, release []pgroom.Admission) (touched, released map[uuid.UUID]bool, err error) {
+	if len(touch)+len(release) == 0 {
+		return nil, nil, nil
+	}
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	length := r.session().Milliseconds()
+	return r.flow.store.ChangeAll(ctx, r.ID, pgroom.Changes{Touch: touch, Release: release, Length: length, More: (SessionsMost - 1) * length})
 }
 
 // known returns the admissions that there are.

@@ -1,12 +1,17 @@
 package room
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/proofline/proofline/internal/pgtest"
 )
 
 // TestChangeSessions tells both nodes of the same sessions at once, in opposite
@@ -58,4 +63,47 @@ func TestChangeSessions(t *testing.T) {
 		t.Errorf("too many: %v, want *InvalidError", err)
 	}
 	auditRoom(t, rooms[0])
+}
+
+// TestManyBatches has batches wait for each other without the connections that
+// everybody else needs, and those without a pass not at all.
+func TestManyBatches(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	r := create(t, node(t, url, newMaster(t), func(c *pgxpool.Config) { c.MaxConns = 6 }), quick("batches"))
+	_, pass := admit(t, r)
+	other, err := connect(t, url).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Exec(t.Context(), `select pg_advisory_xact_lock(hashtextextended('proofline sessions ' || $1::text, 0))`, r.ID.String()); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 30 {
+		all.Go(func() {
+			if touched, _, err := r.ChangeSessions(t.Context(), []string{pass.Token}, nil); err != nil || touched[0] != OutcomeOK {
+				t.Errorf("touched %v, %v", touched, err)
+			}
+		})
+	}
+	eventually(t, "one waits in the database", func() bool {
+		var waiting bool
+		err := other.QueryRow(t.Context(), `select exists (select from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database()))`).Scan(&waiting)
+		return err == nil && waiting
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, released, err := r.ChangeSessions(ctx, nil, []string{"none"}); err != nil || released[0] != OutcomeInvalid {
+		t.Errorf("without a pass: %v, %v", released, err)
+	}
+	for range 3 {
+		if _, err := r.Join(ctx, newVisitor(r).ticket); err != nil {
+			t.Errorf("meanwhile: %v", err)
+		}
+	}
+	if err := other.Rollback(t.Context()); err != nil {
+		t.Error(err)
+	}
+	all.Wait()
 }
