@@ -27,6 +27,7 @@ type actView struct {
 	Words   string
 	Object  string
 	IsRoom  bool
+	Site    string // that it was done to; empty: to none
 	Details []string
 	Outcome string // in words, empty when it was done
 }
@@ -82,6 +83,9 @@ func (c *Console) listActs(x *request) error {
 
 func newActView(a pgdesk.Act) actView {
 	v := actView{At: a.At, Actor: a.Actor, Kind: a.ActorKind, Words: actWords[a.Verb], Object: a.Object, IsRoom: isRoomAct(a), Outcome: outcomeWords[a.Outcome]}
+	if name, ok := strings.CutPrefix(a.Object, "site/"); ok {
+		v.Site = name
+	}
 	if v.Words == "" {
 		v.Words = strings.ReplaceAll(a.Verb, ".", " ")
 	}

@@ -61,10 +61,16 @@ type sitePage struct {
 	sites.Site
 	Lines      []ruleLine
 	Doubts     []phrase
-	Warnings   []sites.Warning
+	Warnings   []siteWarning
 	InRules    []siteRoom
 	Connectors []connectorView
 	Check      siteCheck
+}
+
+// siteWarning is what may be a mistake with a room.
+type siteWarning struct {
+	sites.Warning
+	Slug string // of the room, whose settings may be changed; empty: they cannot
 }
 
 // siteRoom is a room that rules name, or may name.
@@ -90,15 +96,17 @@ func (c *Console) showSite(x *request) error {
 		return err
 	}
 	p := sitePage{Site: s}
-	if p.Warnings, err = c.Sites.Warnings(ctx, s); err != nil {
-		return err
-	}
 	if read, err := rules.Parse(s.Rules); err == nil { // else a warning says why not
 		p.Lines, p.Doubts = ruleLines(read), doubts(read)
 		if p.InRules, err = c.roomsIn(ctx, x, read); err != nil {
 			return err
 		}
 	}
+	warnings, err := c.Sites.Warnings(ctx, s)
+	if err != nil {
+		return err
+	}
+	p.Warnings = withSlugs(warnings, p.InRules)
 	connectors, err := c.Sites.Connectors(ctx, x.Actor, s.Name)
 	if err != nil {
 		return err
@@ -106,6 +114,18 @@ func (c *Console) showSite(x *request) error {
 	p.Connectors = viewConnectors(connectors)
 	p.Check = newSiteCheck(s.Rules, cleanText(x.QueryParam("urls")), c.Now())
 	return x.page("site", p)
+}
+
+// withSlugs finds the rooms that warnings are about.
+func withSlugs(warnings []sites.Warning, rooms []siteRoom) (list []siteWarning) {
+	for _, w := range warnings {
+		view := siteWarning{Warning: w}
+		if i := slices.IndexFunc(rooms, func(r siteRoom) bool { return "rooms."+r.Name == w.Field && !r.IsOver }); i >= 0 {
+			view.Slug = rooms[i].Slug
+		}
+		list = append(list, view)
+	}
+	return list
 }
 
 // gateBadges are the states of gates in words.

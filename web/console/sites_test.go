@@ -110,6 +110,8 @@ func TestSiteStory(t *testing.T) {
 	s.post(operator, "/console/sites/shop/delete", "confirmed", "1").leadsTo("/console/sites?done=site-deleted")
 	s.get(owner, "/console/sites/shop").want(http.StatusNotFound)
 	s.get(owner, "/console/acts").has("made a site", "changed the rules of a site", "put earlier rules of a site back", "deleted a site")
+	s.addSite(owner, "other", r)
+	s.get(viewer, "/console/acts?object=site/other").has("made a site", `<a href="/console/acts?object=site/other">other</a>`).lacks("put earlier rules")
 }
 
 var documentField = regexp.MustCompile(`(?s)<textarea id="f-document"[^>]*>\n(.*?)</textarea>`)
@@ -283,7 +285,8 @@ func TestSiteWarnings(t *testing.T) {
 	s := newConsole(t)
 	r := s.create(owner, room.Config{Slug: "sale", Settings: room.Settings{Targets: []string{"https://other.example.com/"}}})
 	s.addSite(owner, "shop", r)
-	s.get(viewer, "/console/sites/shop").want(http.StatusOK).has("What may be a mistake", "does not lead visitors back to shop.example.com")
+	s.get(viewer, "/console/sites/shop").want(http.StatusOK).has("What may be a mistake", "does not lead visitors back to shop.example.com").lacks("Settings of the room")
+	s.get(operator, "/console/sites/shop").has(`<a href="/console/rooms/sale/settings">Settings of the room</a>`)
 	net := fmt.Sprintf(`{"version": 1, "rooms": {"sale": {"url": %q, "mode": "safety-net"}, "far": {"url": "https://far.example.com/r/x"}}, "rules": [
 		{"name": "friends", "when": {"header": {"x-friend": {"equals": "1"}}}, "action": "bypass"}, {"name": "all", "action": "queue sale"}]}`, r.URL)
 	if _, err := s.Sites.Create(t.Context(), identities()[owner].Actor, "net", []byte(net)); err != nil {
