@@ -21,8 +21,8 @@ func (c *Console) siteRoutes() []route {
 	}
 	return []route{
 		{GET, "/sites", account.Read, c.listSites},
-		{GET, "/sites/new", account.Operate, c.newSite},
-		{POST, "/sites/new", account.Operate, c.createSite},
+		{GET, "/new-site", account.Operate, c.newSite},
+		{POST, "/new-site", account.Operate, c.createSite},
 		{GET, "/sites/:site", account.Read, c.showSite},
 		{GET, "/sites/:site/rules", account.Operate, c.showRules},
 		{POST, "/sites/:site/rules", account.Operate, c.changeRules},

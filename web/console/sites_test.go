@@ -80,10 +80,10 @@ func TestSiteStory(t *testing.T) {
 	s := newConsole(t)
 	s.get(viewer, "/console/sites").want(http.StatusOK).has("No sites yet", "An owner or operator adds them")
 	r := s.create(owner, shopConfig)
-	s.get(operator, "/console/rooms/sale").want(http.StatusOK).has(`href="/console/sites/new?room=sale"`)
-	s.get(operator, "/console/sites/new?room=sale").want(http.StatusOK).has(`<option value="`+r.URL+`" selected>The sale (sale)`, ">shop.example.com</textarea>")
+	s.get(operator, "/console/rooms/sale").want(http.StatusOK).has(`href="/console/new-site?room=sale"`)
+	s.get(operator, "/console/new-site?room=sale").want(http.StatusOK).has(`<option value="`+r.URL+`" selected>The sale (sale)`, ">shop.example.com</textarea>")
 
-	s.post(operator, "/console/sites/new", only(typed(r), "name", "shop", "do", "save")...).leadsTo("/console/sites/shop/install?done=site-made")
+	s.post(operator, "/console/new-site", only(typed(r), "name", "shop", "do", "save")...).leadsTo("/console/sites/shop/install?done=site-made")
 	page := s.get(viewer, "/console/sites/shop").want(http.StatusOK)
 	page.has("Paths below <code>/tickets</code>: wait in line for <code>sale</code>", "Hosts other than <code>shop.example.com</code>: nobody gets there",
 		"Everything else: passes", "The sale", "No connector has reported", "after 1 min 30 s everybody gets in").lacks("Change the rules", "Delete the site", "What may be a mistake")
@@ -159,7 +159,7 @@ func TestSiteProblems(t *testing.T) {
 			if do == "check" && (test.field == "name" || name == "their room") {
 				continue
 			}
-			a := s.post(operator, "/console/sites/new", only(only(typed(r), "name", "shop", "urls", "https://shop.example.com/kept", "do", do), test.change...)...)
+			a := s.post(operator, "/console/new-site", only(only(typed(r), "name", "shop", "urls", "https://shop.example.com/kept", "do", do), test.change...)...)
 			found := regexp.MustCompile(`id="e-` + test.field + `">([^<]*)<`).FindStringSubmatch(a.want(http.StatusBadRequest).body)
 			if found == nil || !strings.Contains(html.UnescapeString(found[1]), test.says) {
 				t.Errorf("%s, %s: %q beside %s", name, do, found, test.field)
@@ -168,7 +168,7 @@ func TestSiteProblems(t *testing.T) {
 		}
 	}
 	s.addSite(owner, "taken", r)
-	s.post(operator, "/console/sites/new", only(typed(r), "name", "taken", "do", "save")...).want(http.StatusBadRequest).has("is taken")
+	s.post(operator, "/console/new-site", only(typed(r), "name", "taken", "do", "save")...).want(http.StatusBadRequest).has("is taken")
 	if list, err := s.Sites.List(t.Context(), identities()[owner].Actor); err != nil || len(list) != 1 {
 		t.Errorf("%d sites, %v", len(list), err)
 	}
@@ -194,7 +194,7 @@ func TestSiteJSONProblems(t *testing.T) {
 		"no version":     {"{\n}", 0, "must be 1"},
 		"markup":         {"{\n  \"version\": 1,\n  \"rules\": [\n{\"name\": \"<script>\", \"action\": \"</textarea><script>alert(1)</script>\"}]}", 4, "must be"},
 	} {
-		a := s.post(operator, "/console/sites/new", "as", "json", "name", "shop", "document", strings.ReplaceAll(test.document, "\n", "\r\n"), "do", "save").want(http.StatusBadRequest)
+		a := s.post(operator, "/console/new-site", "as", "json", "name", "shop", "document", strings.ReplaceAll(test.document, "\n", "\r\n"), "do", "save").want(http.StatusBadRequest)
 		a.has(test.says, html.EscapeString(test.document[strings.IndexByte(test.document, '\n')+1:])).lacks("<script>alert")
 		line := fmt.Sprintf(`data-line="%d"`, test.line)
 		if test.line > 0 != strings.Contains(a.body, "data-line=") || test.line > 0 && !strings.Contains(a.body, line) {
@@ -209,10 +209,10 @@ func TestSitePreview(t *testing.T) {
 	s := newConsole(t)
 	r := s.create(owner, shopConfig)
 	check := only(typed(r), "do", "check", "urls", "shop.example.com/tickets/1\nhttps://shop.example.com/about\nhttps://other.example.com/")
-	s.post(operator, "/console/sites/new", check...).want(http.StatusOK).has(
+	s.post(operator, "/console/new-site", check...).want(http.StatusOK).has(
 		"waits for sale", "Rule wait /tickets decides.", "no rule is for it", "Its host is none of the site", "https://shop.example.com/en/tickets/1 is not protected", "Paths below <code>/tickets</code>")
-	s.post(operator, "/console/sites/new", only(check, "urls", "ftp://shop.example.com/")...).want(http.StatusOK).has("ftp://shop.example.com/ must be a URL")
-	s.post(operator, "/console/sites/new", only(check, "do", "json")...).want(http.StatusOK).has(`name="as" value="json"`, "&#34;open-after 90s&#34;")
+	s.post(operator, "/console/new-site", only(check, "urls", "ftp://shop.example.com/")...).want(http.StatusOK).has("ftp://shop.example.com/ must be a URL")
+	s.post(operator, "/console/new-site", only(check, "do", "json")...).want(http.StatusOK).has(`name="as" value="json"`, "&#34;open-after 90s&#34;")
 	s.addSite(owner, "shop", r)
 	s.get(viewer, "/console/sites/shop?urls=shop.example.com%2Ftickets").want(http.StatusOK).has("waits for sale", "Rule tickets decides.")
 	s.post(operator, "/console/sites/shop/rules", "as", "json", "serial", "1", "do", "form", "document", `{"version": 1}`).want(http.StatusBadRequest).has("say more than the form can")
@@ -287,6 +287,8 @@ func TestSiteWarnings(t *testing.T) {
 	s.addSite(owner, "shop", r)
 	s.get(viewer, "/console/sites/shop").want(http.StatusOK).has("What may be a mistake", "does not lead visitors back to shop.example.com").lacks("Settings of the room")
 	s.get(operator, "/console/sites/shop").has(`<a href="/console/rooms/sale/settings">Settings of the room</a>`)
+	s.addSite(owner, "new", r) // no name of a site is that of another page
+	s.get(viewer, "/console/sites/new").want(http.StatusOK).has("Paths below")
 	net := fmt.Sprintf(`{"version": 1, "rooms": {"sale": {"url": %q, "mode": "safety-net"}, "far": {"url": "https://far.example.com/r/x"}}, "rules": [
 		{"name": "friends", "when": {"header": {"x-friend": {"equals": "1"}}}, "action": "bypass"}, {"name": "all", "action": "queue sale"}]}`, r.URL)
 	if _, err := s.Sites.Create(t.Context(), identities()[owner].Actor, "net", []byte(net)); err != nil {

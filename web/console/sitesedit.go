@@ -40,7 +40,7 @@ type rulesPage struct {
 // Action is where the form is sent.
 func (p rulesPage) Action() string {
 	if p.Site == "" {
-		return Path + "/sites/new"
+		return Path + "/new-site"
 	}
 	return Path + "/sites/" + p.Site + "/rules"
 }

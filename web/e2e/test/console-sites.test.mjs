@@ -124,7 +124,7 @@ describe("sites", { concurrency: 1 }, () => {
     await page.locator(".counts summary").click();
     await ana.inspect("sites-overview");
     const phone = await owner(stage, { size: "phone" });
-    for (const path of ["/sites", "/sites/shop", "/sites/shop/rules", "/sites/shop/install", "/sites/shop/history", "/sites/new"]) {
+    for (const path of ["/sites", "/sites/shop", "/sites/shop/rules", "/sites/shop/install", "/sites/shop/history", "/new-site"]) {
       await phone.go(path);
       await phone.inspect(`sites${path.replaceAll("/", "-")}`);
     }
@@ -216,7 +216,7 @@ describe("sites", { concurrency: 1 }, () => {
   scene("without JavaScript", async (stage) => {
     const plain = await owner(stage, { javaScriptEnabled: false });
     const { page } = plain;
-    await plain.go("/sites/new");
+    await plain.go("/new-site");
     await page.getByLabel("Name", { exact: true }).fill("plain");
     await page.getByLabel("Hosts, one a line").fill("shop.example.com");
     await page.getByLabel("They wait in").selectOption(room.url);
