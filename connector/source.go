@@ -259,8 +259,11 @@ func (l *loader) pull(ctx context.Context) (*found, error) {
 
 // hintOf says what to do about a status of the server.
 func hintOf(status int) string {
-	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
 		return ", the token must be one of the organization, with the scope connect"
+	case http.StatusNotFound:
+		return ", there are no rules at this address"
 	}
 	return ""
 }

@@ -45,7 +45,7 @@ connector/proxy/README.md all of these flags.
 
 With --auth-only it answers the auth_request of nginx instead, and needs no --to:
 connector/nginx/README.md has the configuration.`,
-		Example: `  proofline proxy --rules rules.json --to http://127.0.0.1:3000 --listen :8080
+		Example: `  proofline proxy --rules rules.json --to http://127.0.0.1:3000 --listen :8081
   proofline proxy --rules rules.json --to http://10.0.0.7:3000,http://10.0.0.8:3000 --check /healthz \
     --listen :443 --tls-cert site.pem --tls-key site.key --redirect-http :80
   proofline proxy --site https://queue.example.com/v1/sites/shop/rules --site-key "$(cat site-key)" \
@@ -109,7 +109,7 @@ func (f *proxyFlags) run(ctx context.Context, t *terminal) error {
 	}
 	c, err := connector.New(f.connector)
 	if err != nil {
-		return explainConnector(err)
+		return f.explainConnector(err)
 	}
 	defer c.Close()
 	f.proxy.Connector = c

@@ -16,6 +16,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
 	"github.com/proofline/proofline/connector"
 	"github.com/proofline/proofline/connector/proxy"
+	"github.com/proofline/proofline/connector/rules"
 )
 
 // read makes options of the flags, and reads the files that they name.
@@ -91,7 +92,7 @@ func (f *proxyFlags) readToken(t *terminal) (err error) {
 }
 
 // explainConnector says what can be done about rules that are not used.
-func explainConnector(err error) error {
+func (f *proxyFlags) explainConnector(err error) error {
 	switch {
 	case errors.Is(err, connector.ErrReports):
 		return failed(err, "name the server with --report-to, or have it keep the rules: --site; "+tokenHint)
@@ -99,8 +100,16 @@ func explainConnector(err error) error {
 		return usage(err, "give an address such as https://queue.example.com with --report-to")
 	case errors.Is(err, connector.ErrSiteKey), errors.Is(err, connector.ErrUnsigned), errors.Is(err, connector.ErrNeedsKey):
 		return failed(err, "proofline site key prints the key of the organization's sites")
+	case errors.Is(err, connector.ErrPage):
+		return failed(err, "give it with --page FILE")
+	case errors.Is(err, connector.ErrOlder):
+		return failed(err, "if the server was restored from a backup, delete the file of --keep, or change the rules there")
+	case errors.As(err, new(*rules.InvalidError)):
+		return failed(err, "proofline connector check says more about rules")
+	case f.site != "":
+		return failed(err, "proofline site show prints the address; with --keep a proxy that has had its rules starts without the server")
 	}
-	return failed(err, "proofline connector check says more about rules")
+	return failed(err, "name rules that can be read with --rules")
 }
 
 // readSite finds where the site is.
