@@ -179,8 +179,19 @@ func (l *live) gateOf() Gate {
 	return GateShut
 }
 
+// maxFree is how many free sessions a room may have at once, and begin in a
+// minute, whatever its outflow: they are counted four times a second.
+const maxFree = 1_000_000
+
+// isOverfull tells whether no more can be counted: whoever has a token can make
+// them up.
+func isOverfull(f pgroom.Free) bool { return max(f.Active, f.Started) >= maxFree }
+
 // left returns how many free sessions may begin now by counts of them.
 func (l *live) left(f pgroom.Free, now fairness.Time) uint64 {
+	if isOverfull(f) {
+		return 0
+	}
 	rate := uint64(l.Outflow().PerMinute)
 	return min(rate-min(rate, f.Started), l.capacity(now))
 }

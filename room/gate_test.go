@@ -279,6 +279,24 @@ func TestHot(t *testing.T) {
 	}
 }
 
+// TestOverfull: beyond what can be counted nobody may begin, and what is told of
+// is not kept.
+func TestOverfull(t *testing.T) {
+	t.Parallel()
+	l := replay(t, create(t, node(t, pgtest.URL(t), newMaster(t)), quick("overfull")))
+	l.flow = nil // no limit but this one
+	batch := []telling{{Report: &Report{Node: uuid.New(), Shares: true, Started: newIDs(2), Active: newIDs(1), Ended: newIDs(3), Turned: 1}}, {Report: &Report{Started: newIDs(4)}}}
+	for f, want := range map[pgroom.Free]int{{}: 6, {Active: maxFree - 1}: 6, {Active: maxFree}: 0, {Started: maxFree + 1}: 0} {
+		news, turned := newsOf(batch, f)
+		if len(news.Started) != want || len(news.Nodes) != 1 || len(news.Active) != 1 || len(news.Ended) != 3 || !turned {
+			t.Errorf("%+v: news %+v, %t", f, news, turned)
+		}
+		if left := l.left(f, l.Now()); (left > 0) != (want > 0) {
+			t.Errorf("%+v: %d left", f, left)
+		}
+	}
+}
+
 // TestTurned: that a node leads visitors to the line shuts the gate when less than
 // one session is left for each node, and not before.
 func TestTurned(t *testing.T) {

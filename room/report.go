@@ -168,15 +168,9 @@ func (e *ear) next() []telling {
 func (r *Room) hear(ctx context.Context, batch []telling) heard {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
-	news := pgroom.News{Length: r.session().Milliseconds(), Most: SessionsMost * r.session().Milliseconds()}
-	turned := false
-	for _, t := range batch {
-		if t.Shares {
-			news.Nodes = append(news.Nodes, t.Node)
-		}
-		news.Started, news.Active, news.Ended = append(news.Started, t.Started...), append(news.Active, t.Active...), append(news.Ended, t.Ended...)
-		turned = turned || t.Turned > 0
-	}
+	known, _, _, _ := r.flow.guests.look()
+	news, turned := newsOf(batch, known)
+	news.Length, news.Most = r.session().Milliseconds(), SessionsMost*r.session().Milliseconds()
 	r.flow.guests.use()
 	counts, err := r.flow.store.AddNews(ctx, r.ID, news)
 	if err != nil {
@@ -184,4 +178,21 @@ func (r *Room) hear(ctx context.Context, batch []telling) heard {
 	}
 	left := r.takeFree(counts, turned, func(int) bool { return true })
 	return heard{left: left, nodes: counts.Nodes}
+}
+
+// newsOf returns what was told, and whether visitors were turned away. Of a room
+// that has more sessions than can be counted none begin: its gate is shut, or is
+// about to be.
+func newsOf(batch []telling, known pgroom.Free) (news pgroom.News, turned bool) {
+	for _, t := range batch {
+		if t.Shares {
+			news.Nodes = append(news.Nodes, t.Node)
+		}
+		if !isOverfull(known) {
+			news.Started = append(news.Started, t.Started...)
+		}
+		news.Active, news.Ended = append(news.Active, t.Active...), append(news.Ended, t.Ended...)
+		turned = turned || t.Turned > 0
+	}
+	return news, turned
 }

@@ -25,6 +25,10 @@ type Free struct {
 	Nodes   uint64 // that told something in the last ten seconds
 }
 
+// nodesMost is about how many nodes of a room are known: whoever has a token can
+// make up more.
+const nodesMost = 20_000
+
 // clock is a table of the database's clock, which is read once.
 const clock = `(select ` + clockMS + ` as now_ms offset 0) as clock`
 
@@ -35,8 +39,9 @@ func (s *Store) AddNews(ctx context.Context, room uuid.UUID, n News) (Free, erro
 	queueTurn(batch, room)
 	if len(n.Nodes) > 0 {
 		batch.Queue(`insert into room_connectors as known (room_id, node, seen_ms)
-			select distinct $1::uuid, node, now_ms from unnest($2::uuid[]) as node, `+clock+` order by node
-			on conflict (room_id, node) do update set seen_ms = excluded.seen_ms where known.seen_ms < excluded.seen_ms - 2000`, room, texts(n.Nodes))
+			select distinct $1::uuid, node.node, now_ms from unnest($2::uuid[]) as node (node), `+clock+`
+			where exists (select from room_connectors k where k.room_id = $1 and k.node = node.node) or (select count(*) from room_connectors where room_id = $1) < $3 order by node.node
+			on conflict (room_id, node) do update set seen_ms = excluded.seen_ms where known.seen_ms < excluded.seen_ms - 2000`, room, texts(n.Nodes), nodesMost)
 	}
 	if len(n.Started) > 0 {
 		batch.Queue(`insert into room_free_sessions (room_id, session_id, began_ms, until_ms)

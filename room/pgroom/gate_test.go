@@ -75,6 +75,29 @@ func TestAddNews(t *testing.T) {
 	}
 }
 
+// TestMadeUpNodes: the nodes that a token can make up have a bound, and those that
+// are known stay known.
+func TestMadeUpNodes(t *testing.T) {
+	t.Parallel()
+	s, pool := store(t)
+	ctx, room, nodes := t.Context(), uuid.New(), ids(2)
+	if _, err := s.AddNews(ctx, room, pgroom.News{Nodes: nodes[:1]}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(ctx, `insert into room_connectors (room_id, node, seen_ms) select $1, gen_random_uuid(), 0 from generate_series(1, 20000)`, room); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(ctx, `update room_connectors set seen_ms = seen_ms - 60000`); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.AddNews(ctx, room, pgroom.News{Nodes: nodes}); err != nil || got != (pgroom.Free{Nodes: 1}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := s.AddNews(ctx, uuid.New(), pgroom.News{Nodes: nodes}); err != nil || got != (pgroom.Free{Nodes: 2}) {
+		t.Errorf("of another room: %+v, %v", got, err)
+	}
+}
+
 // TestAddNewsTogether tells the same from many places at once, in every order:
 // nothing counts twice, and nobody waits for ever.
 func TestAddNewsTogether(t *testing.T) {
