@@ -17,7 +17,7 @@ const said = document.querySelector("#said");
 said.style.overflowWrap = "anywhere";
 const tell = (text) => (said.textContent = text);
 const ways = {
-  fetch: (path) => fetch(path).then(async (r) => tell(r.status + " " + (await r.text()).trim())),
+  fetch: (path) => fetch(path, { credentials: "include" }).then(async (r) => tell(r.status + " " + (await r.text()).trim())),
   xhr: (path) => {
     const x = new XMLHttpRequest();
     x.onload = () => tell(x.status + " " + x.responseText.trim());
@@ -28,7 +28,7 @@ const ways = {
 const query = new URLSearchParams(location.search);
 const ask = () => ways[query.get("by") ?? "fetch"](query.get("ask") ?? "/tickets/left");
 document.querySelector("button").onclick = ask;
-if (query.has("at-once")) ask();
+if (query.has("at-once")) addEventListener("load", () => setTimeout(ask)); // before, browsers put the line in the page's place
 if (query.has("own")) addEventListener("proofline:queue", (e) => (e.preventDefault(), (document.title = e.detail.join)));
 `;
 
@@ -36,10 +36,11 @@ if (query.has("own")) addEventListener("proofline:queue", (e) => (e.preventDefau
 export class Front {
   asked = []; // paths that the site was asked for
 
-  static async open(room, { options = "", mode = "always" } = {}) {
+  static async open(room, { options = "", mode = "always", hosts } = {}) {
     const front = new Front();
-    front.mode = mode;
-    front.site = createServer((request, answer) => front.#answer(request, answer, options));
+    Object.assign(front, { mode, hosts });
+    front.site = createServer((request, answer) => front.#answer(request, answer));
+    front.options = options; // of the script in its page
     await new Promise((done) => front.site.listen(0, "127.0.0.1", done));
     try {
       front.data = await mkdtemp(join(tmpdir(), "proofline-front-"));
@@ -70,7 +71,7 @@ export class Front {
   /** Has the server keep the rules, and returns the flags that name them. */
   async #rules(room) {
     const tickets = { name: "tickets", when: { path: { prefix: "/tickets" } }, action: "queue sale" };
-    const rules = { version: 1, rooms: { sale: { url: room.url, mode: this.mode } }, rules: [tickets] };
+    const rules = { version: 1, hosts: this.hosts, rooms: { sale: { url: room.url, mode: this.mode } }, rules: [tickets] };
     const name = `${room.slug}-${this.site.address().port}`;
     const { url } = await room.server.ask("POST", "/v1/sites", { name, rules });
     const { key } = await room.server.ask("GET", "/v1/site-key");
@@ -80,14 +81,15 @@ export class Front {
     return ["--site", url, "--site-key", key, "--token-file", file];
   }
 
-  #answer({ url }, answer, options) {
+  #answer({ url, headers }, answer) {
     const { pathname } = new URL(url, "http://shop");
+    if (headers.origin) answer.setHeader("Access-Control-Allow-Origin", headers.origin).setHeader("Access-Control-Allow-Credentials", "true");
     this.asked.push(pathname);
     const send = (type, text) => answer.writeHead(200, { "Content-Type": type, "Content-Security-Policy": "default-src 'none'; script-src 'self'; connect-src 'self' http:; img-src data:" }).end(text);
     if (pathname === "/app.js") send("text/javascript", script);
     else if (pathname === "/tickets/left") send("text/plain", "3 left");
     else if (pathname === "/refuse") answer.writeHead(403).end("not for you");
-    else send("text/html", page(options));
+    else send("text/html", page(this.options));
   }
 
   async close() {

@@ -165,6 +165,30 @@ scenes("the script for pages", () => {
     }
   });
 
+  atSite(
+    "an API at another host lets in who came back by way of it",
+    "script-api",
+    async ({ visitor, page, room, front: api, stage }) => {
+      const site = await Front.open(room, { options: `data-hosts="${new URL(api.origin).host}"` }); // of another origin
+      stage.origins.push(site.origin);
+      try {
+        await room.amend({ targets: [`${api.origin}/.proofline/enter`] });
+        const here = `${site.origin}/?ask=${encodeURIComponent(`${api.origin}/tickets/left`)}`;
+        await page.goto(`${here}#cart`);
+        await button(page).click();
+        await page.waitForURL(`${room.url}?to=*`);
+        assert.equal(new URL(page.url()).searchParams.get("to"), `${api.origin}/.proofline/enter?to=${encodeURIComponent(here)}`);
+        await through(visitor);
+        await page.waitForURL(`${here}#cart`);
+        await button(page).click();
+        await said(page, "200 3 left");
+      } finally {
+        await site.close();
+      }
+    },
+    { hosts: ["localhost"] },
+  );
+
   atSite("many refusals at once lead once", "script-once", async ({ page, room, front }) => {
     let led = 0;
     page.on("request", (r) => (led += r.isNavigationRequest() && r.url().startsWith(room.url) ? 1 : 0));
