@@ -141,7 +141,7 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 	o.flag("paused", s.Paused)
 	o.flag("held", r.IsHeld())
 	o.flag("full", r.IsFull())
-	if s.Gate != room.GateNone {
+	if s.Gate != room.GateNone { // open: the site lets people in without waiting; absent: it never did
 		o.text("gate", string(s.Gate))
 	}
 	o.text("message", s.Message)
