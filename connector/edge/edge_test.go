@@ -3,6 +3,7 @@ package edge_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/proofline/proofline/connector"
 	"github.com/proofline/proofline/connector/conformance"
@@ -30,7 +32,10 @@ func needsNode(t *testing.T) {
 // start runs a program and returns its streams.
 func start(t *testing.T, program string, args ...string) (io.WriteCloser, *bufio.Reader) {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), program, args...)
+	// Not killed when the test ends: it stops what it has started, once its
+	// input ends.
+	ctx, kill := context.WithCancel(context.WithoutCancel(t.Context()))
+	c := exec.CommandContext(ctx, program, args...)
 	c.Stderr = t.Output()
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -44,8 +49,11 @@ func start(t *testing.T, program string, args ...string) (io.WriteCloser, *bufio
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		late := time.AfterFunc(20*time.Second, kill)
 		_ = in.Close()
 		_ = c.Wait()
+		late.Stop()
+		kill()
 	})
 	return in, bufio.NewReader(out)
 }

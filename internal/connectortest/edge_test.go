@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/proofline/proofline/fairness"
 )
@@ -22,7 +23,9 @@ func edge(t *testing.T, bindings map[string]string) string {
 	if os.Getenv("PROOFLINE_CONFORMANCE") == "" {
 		t.Skip("runs with make conformance, which sets PROOFLINE_CONFORMANCE")
 	}
-	c := exec.CommandContext(t.Context(), "node", "test/serve.mjs")
+	// Not killed when the test ends: it stops workerd, once its input ends.
+	ctx, kill := context.WithCancel(context.WithoutCancel(t.Context()))
+	c := exec.CommandContext(ctx, "node", "test/serve.mjs")
 	c.Dir, c.Stderr = "../../connector/edge", t.Output()
 	in, err := c.StdinPipe()
 	if err != nil {
@@ -36,8 +39,11 @@ func edge(t *testing.T, bindings map[string]string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		late := time.AfterFunc(20*time.Second, kill)
 		_ = in.Close()
 		_ = c.Wait()
+		late.Stop()
+		kill()
 	})
 	if err := json.NewEncoder(in).Encode(bindings); err != nil {
 		t.Fatal(err)
