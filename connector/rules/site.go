@@ -21,6 +21,8 @@ const (
 	maxRules = 1000
 	maxRooms = 100
 	maxDepth = 4 // of tests within tests
+
+	maxProblems = 100 // that are said of a document
 )
 
 // Site is what a site's owner wants to wait in line. It comes from [Parse] and
@@ -122,7 +124,7 @@ type Test struct {
 	Not    *Test    `json:"not,omitempty"`
 }
 
-// InvalidError lists what is wrong with a document.
+// InvalidError lists what is wrong with a document, the first hundred at most.
 type InvalidError struct{ Problems []Problem }
 
 // Problem is one thing that is wrong.
@@ -232,7 +234,9 @@ type checker struct {
 }
 
 func (c *checker) add(field, detail string, args ...any) {
-	c.problems = append(c.problems, Problem{field, fmt.Sprintf(detail, args...)})
+	if len(c.problems) < maxProblems {
+		c.problems = append(c.problems, Problem{field, fmt.Sprintf(detail, args...)})
+	}
 }
 
 func (c *checker) check() {

@@ -77,6 +77,16 @@ var documents = []struct {
 	{"two objects", `{"version":1} {}`, "", false},
 }
 
+// TestManyProblems has a document that is all wrong say so in a few words.
+func TestManyProblems(t *testing.T) {
+	t.Parallel()
+	_, err := Parse([]byte(`{"version":1,"hosts":["` + strings.Repeat(`!","`, 100_000) + `a"]}`))
+	wrong, ok := errors.AsType[*InvalidError](err)
+	if !ok || len(wrong.Problems) != maxProblems {
+		t.Errorf("%.200v", err)
+	}
+}
+
 func TestParse(t *testing.T) {
 	t.Parallel()
 	schema := compileSchema(t)
