@@ -21,6 +21,7 @@ type diffLine struct {
 
 const (
 	contextLines = 3
+	maxDiffLines = 10_000    // that are shown
 	maxDiffCells = 4_000_000 // of the table of a comparison; larger changes are shown as a whole
 )
 
@@ -122,6 +123,9 @@ func shorten(all []diffLine) (list []diffLine) {
 			list = append(list, diffLine{"skipped", fmt.Sprintf("%s lines that are the same", number(i-from))})
 		}
 	}
+	if more := len(list) - maxDiffLines; more > 0 {
+		list = append(list[:maxDiffLines:maxDiffLines], diffLine{"skipped", fmt.Sprintf("%s more lines", number(more))})
+	}
 	return list
 }
 
@@ -145,11 +149,24 @@ func misplace(document string, problems []fairness.Problem) []misplaced {
 		}
 		if offset >= 0 {
 			m.Line = 1 + strings.Count(document[:offset], "\n")
-			m.Excerpt = strings.TrimSpace(lines[m.Line-1])
+			m.Excerpt = excerpt(lines[m.Line-1], offset-strings.LastIndexByte(document[:offset], '\n')-1)
 		}
 		list = append(list, m)
 	}
 	return list
+}
+
+// maxExcerpt is about how much of a line is shown, in bytes.
+const maxExcerpt = 200
+
+// excerpt is a line, or what is around a place in it.
+func excerpt(line string, at int) string {
+	if len(line) <= maxExcerpt {
+		return strings.TrimSpace(line)
+	}
+	from := clamp(at-maxExcerpt/4, line)
+	part := line[from:min(from+maxExcerpt, len(line))]
+	return strings.TrimSpace(strings.ToValidUTF8(part, ""))
 }
 
 var unknownField = regexp.MustCompile(`json: unknown field ("(?:[^"\\]|\\.)*")`)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"fmt"
 	"html"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/proofline/proofline/connector/rules"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
 )
 
 const someRooms = `"rooms": {"sale": {"url": "https://queue.example.com/r/sale"},
@@ -135,6 +137,26 @@ func TestDiff(t *testing.T) {
 	many := strings.Repeat("x\n", 3000)
 	if list := diffOf(many+"a\n"+many, "b\n"+strings.Repeat("y\n", 3000)); len(list) != 6001+3001 {
 		t.Errorf("%d lines of texts that have too little in common to be compared", len(list))
+	}
+	list := diffOf(strings.Repeat("\n", 900_000), strings.Repeat("x\n", 400_000))
+	if last := list[len(list)-1]; len(list) != maxDiffLines+1 || last != (diffLine{"skipped", "1,290,000 more lines"}) {
+		t.Errorf("%d lines of very long texts, at last %v", len(list), last)
+	}
+}
+
+// TestMisplaceLongLines shows little of a long line, however much is wrong with it.
+func TestMisplaceLongLines(t *testing.T) {
+	t.Parallel()
+	document := `{"version":1,"hosts":["` + strings.Repeat(`\u00e4!","`, 20_000) + `a"]}`
+	_, err := readDocument(document)
+	wrong, ok := errors.AsType[*room.InvalidError](err)
+	if !ok || len(wrong.Problems) != 100 {
+		t.Fatalf("%d problems, %v", len(wrong.Problems), err)
+	}
+	for _, m := range misplace(document, wrong.Problems) {
+		if m.Line != 1 || len(m.Excerpt) > maxExcerpt || !strings.Contains(m.Excerpt, `u00e4!"`) {
+			t.Errorf("%s: line %d, %q", m.Field, m.Line, m.Excerpt)
+		}
 	}
 }
 
