@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -273,8 +274,10 @@ func newSiteCheck(document []byte, urls string, now time.Time) siteCheck {
 	found, err := sites.Check(document, list, now)
 	if wrong, ok := errors.AsType[*room.InvalidError](err); ok {
 		c.Problem = wrong.Problems[0].Detail
-		if i := slices.IndexFunc(list, func(one string) bool { _, err := sites.Check(document, []string{one}, now); return err != nil }); i >= 0 && len(list) <= sites.MaxURLs {
-			c.Problem = list[i] + " " + c.Problem
+		for i, one := range list {
+			if wrong.Problems[0].Field == fmt.Sprintf("urls[%d]", i) {
+				c.Problem = one + " " + c.Problem
+			}
 		}
 		return c
 	}
