@@ -34,7 +34,7 @@ func TestHold(t *testing.T) {
 	}
 	first, _ := r.Standing(called.ticket)
 	time.Sleep(100 * time.Millisecond)
-	if second, _ := r.Standing(called.ticket); second.Left != first.Left || first.Left > before.Left {
+	if second, _ := r.Standing(called.ticket); second.Left != first.Left || first.Left > before.Left+500 { // a node guesses the database's clock
 		t.Errorf("time to go in: %d ms, then %d ms, then %d ms", before.Left, first.Left, second.Left)
 	}
 	if err := far.Resume(t.Context()); err != nil { // where it was not held
