@@ -24,6 +24,10 @@ import (
 // note is within the 1,000,000 bytes that connectors take.
 const maxDocument = 999_000
 
+// maxHosts is the most bytes of all hosts that a document names: lists of sites
+// have them.
+const maxHosts = 32_000
+
 // normal is a document as it is kept: without what a signed note cannot hold.
 // Strings of JSON have neither tabs nor ends of lines, so it says the same.
 func normal(document []byte) string {
@@ -56,6 +60,13 @@ func parse(text []byte) (document, error) {
 	read, err := rules.Parse(text)
 	if err != nil {
 		return document{}, asInvalid(err)
+	}
+	size := 0
+	for _, host := range read.Hosts {
+		size += len(host)
+	}
+	if size > maxHosts {
+		return document{}, invalid("hosts", "must have at most %d bytes altogether; * stands for any characters", maxHosts)
 	}
 	return document{read, kept}, nil
 }

@@ -31,6 +31,7 @@ func TestRefused(t *testing.T) {
 		{"a misspelled rule", strings.Replace(rulesFor(saleURL), "queue sale", "queue sal", 1), "rules[0].action", ""},
 		{"a tab in a text", "{\"version\": 1, \"hosts\": [\"a\tb\"]}", "rules", "must be a JSON object"},
 		{"too large", `{"version": 1, "hosts": ["` + strings.Repeat("a", 999_000) + `"]}`, "rules", "must be at most 999000 bytes"},
+		{"many hosts", `{"version": 1, "hosts": ["` + strings.Repeat(strings.Repeat("a", 99)+`","`, 330) + `b"]}`, "hosts", "must have at most 32000 bytes altogether"},
 		{"no room", rulesFor("https://queue.example.com/r/nothing"), "rooms.sale.url", "must be the URL of a room of this organization"},
 		{"another's room", rulesFor("https://queue.example.com/r/theirs"), "rooms.sale.url", "must be the URL of a room of this organization"},
 		{"no room's URL", rulesFor("https://queue.example.com"), "rooms.sale.url", "must be the URL of a room of this organization"},
