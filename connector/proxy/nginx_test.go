@@ -147,6 +147,28 @@ func TestNginxAlone(t *testing.T) {
 	}
 }
 
+// TestNginxCaches gives no session away with answers that caches may share.
+func TestNginxCaches(t *testing.T) {
+	t.Parallel()
+	site := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Cache-Control"] = r.URL.Query()["says"]
+	}))
+	auth := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Set-Cookie", "session=1")
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	addr, _ := nginx{site: site, auth: auth}.start(t)
+	for query, want := range map[string]string{
+		"": "session=1", "?says=private,max-age=60": "session=1", "?says=no-store": "session=1",
+		"?says=public,max-age=60": "", "?says=max-age=1,S-MaxAge=60": "", "?says=max-age=60&says=Public": "",
+	} {
+		r, err := ask(t.Context(), http.DefaultClient, addr, "/tickets"+query)
+		if err != nil || r.StatusCode != http.StatusOK || r.Header.Get("Set-Cookie") != want {
+			t.Errorf("%q: %+v, %v", query, r, err)
+		}
+	}
+}
+
 // from returns a client with an address of its own.
 func from(t *testing.T, ip string) *http.Client {
 	t.Helper()
