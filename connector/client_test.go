@@ -10,9 +10,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/proofline/proofline/connector/rules"
 )
 
 // TestScript gives out the script whatever the rules say, and lets caches keep it.
@@ -144,4 +147,28 @@ func TestNeighboursSeeWhereToWait(t *testing.T) {
 			t.Errorf("%q: status %d, header %v", origin, got.StatusCode, h)
 		}
 	}
+}
+
+// FuzzNeighbour leads to no host but the site's own, as browsers read what is
+// sent to them (https://url.spec.whatwg.org/#url-parsing): \ is / to them, and
+// tabs and line ends are nothing.
+func FuzzNeighbour(f *testing.F) {
+	for _, seed := range []string{"http://www.example.com/a?b#c", `http://evil.example.org\@www.example.com/`, "http://www.example.com:80@evil.example.org", "http://www.example.com\t.evil.example.org/", "http://WWW.example.com", "http://[::1]/", "http://%77ww.example.com/"} {
+		f.Add(seed)
+	}
+	site, err := rules.Parse([]byte(`{"version":1,"hosts":["www.example.com","*.example.net"]}`))
+	if err != nil {
+		f.Fatal(err)
+	}
+	q := &inquiry{scheme: "http", state: &state{found: found{site: site}}}
+	after := regexp.MustCompile(`^http://(?i:www\.example\.com)(:[0-9]*)?([/?#]|$)`)
+	f.Fuzz(func(t *testing.T, address string) {
+		u, ok := q.neighbour(address)
+		if !ok {
+			return
+		}
+		if to := u.String(); !after.MatchString(to) || strings.ContainsAny(to, "\t\r\n\\ ") {
+			t.Errorf("%q leads to %q", address, to)
+		}
+	})
 }
