@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -88,6 +89,13 @@ func (h *host) has(text string, status ...int) {
 	}
 }
 
+// heard returns the headers of what it was asked so far.
+func (h *host) heard() []http.Header {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.asked)
+}
+
 func (h *host) url() string { return h.URL + "/v1/sites/shop/rules" }
 
 func TestSigned(t *testing.T) {
@@ -100,8 +108,8 @@ func TestSigned(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if n := c.Stats(); !isBlocked(c, "/one") || n.Serial != 7 || h.asked[0].Get("Authorization") != "Bearer "+testToken {
-		t.Errorf("serial %d, asked with %v", n.Serial, h.asked)
+	if n := c.Stats(); !isBlocked(c, "/one") || n.Serial != 7 || h.heard()[0].Get("Authorization") != "Bearer "+testToken {
+		t.Errorf("serial %d, asked with %v", n.Serial, h.heard())
 	}
 	other := newSignatory(t)
 	good := s.rules("shop", 8, "two")
@@ -229,8 +237,8 @@ func TestTokenStays(t *testing.T) {
 		return len(other.asked) == 1
 	})
 	c.Close()
-	if h.asked[0].Get("Authorization") != "" || other.asked[0].Get("Authorization") != "Bearer "+testToken {
-		t.Errorf("asked with %v, and %v", h.asked, other.asked)
+	if h.heard()[0].Get("Authorization") != "" || other.heard()[0].Get("Authorization") != "Bearer "+testToken {
+		t.Errorf("asked with %v, and %v", h.heard(), other.heard())
 	}
 	h.has("", http.StatusFound)
 	if _, err := New(Options{Key: testKey, Log: quiet(), Source: source, Token: testToken}); err == nil || !strings.Contains(err.Error(), "status 302") {
