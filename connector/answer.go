@@ -145,6 +145,16 @@ func (q *inquiry) block() *visit {
 		status, why = http.StatusBadRequest, "malformed"
 	case rules.WrongHost:
 		status, why = http.StatusMisdirectedRequest, "host"
+		q.tellHost()
 	}
 	return q.sendJSON(status, map[string]string{"error": why})
+}
+
+// tellHost logs a host that is not in the rules, for it may be a name of the
+// site that its owner forgot.
+func (q *inquiry) tellHost() {
+	last, now := q.hostTold.Load(), q.now.UnixMilli()
+	if now-last >= hostAgain.Milliseconds() && q.hostTold.CompareAndSwap(last, now) {
+		q.options.Log.Warn("a request is blocked, for its host is not among the hosts of the rules", "host", q.host[:min(len(q.host), 100)])
+	}
 }

@@ -55,6 +55,7 @@ const (
 	liveAgain    = 10 * time.Second // between looks at which free sessions are over
 	answerLate   = 5 * time.Second  // after which the latest answer to a report does not count
 	maxIntervals = 100              // remembered openings of a room
+	hostAgain    = time.Minute      // between lines of the log about hosts that are not in the rules
 )
 
 // Options is what [New] needs. Key and one of Site and Source must be given.
@@ -107,7 +108,8 @@ type Connector struct {
 	counts  counts
 	loading *loader // nil: the rules are fixed
 
-	reporting sync.Mutex // held while a report is under way
+	reporting sync.Mutex   // held while a report is under way
+	hostTold  atomic.Int64 // when a host was logged that is not in the rules, ms since 1970
 
 	stop context.CancelFunc
 	done sync.WaitGroup

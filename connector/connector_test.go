@@ -3,7 +3,9 @@ package connector
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -398,5 +400,37 @@ func BenchmarkPassed(b *testing.B) {
 			slices.Sort(times)
 			b.ReportMetric(float64(times[len(times)/2].Nanoseconds()), "ns-median")
 		})
+	}
+}
+
+// loggedLines is a log, line by line.
+type loggedLines chan string
+
+func (l loggedLines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
+}
+
+// TestStrangeHost: whoever forgot a name of the site finds it in the log.
+func TestStrangeHost(t *testing.T) {
+	t.Parallel()
+	log := make(loggedLines, 100)
+	s := newShop(t, "", func(o *Options) {
+		o.Site = mustSite(t, fmt.Sprintf(`{"version":1,"hosts":["shop.example.com"],"rooms":{"sale":{"url":%q}}}`, o.Site.Rooms["sale"].URL))
+		o.Log = slog.New(slog.NewTextHandler(log, nil))
+	})
+	s.isThrough("its own name", s.get("/free"))
+	for range 3 {
+		if r := s.get("/free", "Host: www.shop.example.com"); r.StatusCode != http.StatusMisdirectedRequest {
+			t.Fatalf("status %d", r.StatusCode)
+		}
+	}
+	if line := <-log; !strings.Contains(line, "host=www.shop.example.com") || len(log) > 0 {
+		t.Errorf("%d more lines within a minute after: %s", len(log), line)
+	}
+	s.clock.pass(time.Minute)
+	s.get("/free", "Host: "+strings.Repeat("a", 10_000))
+	if line := <-log; !strings.Contains(line, "host=aaa") || len(line) > 300 {
+		t.Errorf("after a minute: %.2000s", line)
 	}
 }

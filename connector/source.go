@@ -261,7 +261,7 @@ func (l *loader) pull(ctx context.Context) (*found, error) {
 func hintOf(status int) string {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return ", the token must be one of the organization, with the scope connect"
+		return ", the token must be one of the organization, with the scope connect, that has not ended"
 	case http.StatusNotFound:
 		return ", there are no rules at this address"
 	}
