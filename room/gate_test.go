@@ -297,6 +297,33 @@ func TestOverfull(t *testing.T) {
 	}
 }
 
+// TestEarIsFull: what waits to be stored has a bound in sessions, and takes more
+// once it is stored.
+func TestEarIsFull(t *testing.T) {
+	t.Parallel()
+	e := ear{isAtWork: true} // by somebody who is slow
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	large := &Report{Started: newIDs(MaxTold), Active: newIDs(MaxTold), Ended: newIDs(MaxTold)}
+	told := 0
+	for ; told <= waitMost; told += large.size() {
+		if _, err := e.tell(gone, nil, large); errors.Is(err, ErrBusy) {
+			break
+		}
+	}
+	if told < waitMost || told > waitMost+large.size() {
+		t.Errorf("%d sessions wait", told)
+	}
+	for stored := 0; stored < told; {
+		for _, r := range e.next() {
+			stored += r.size()
+		}
+	}
+	if len(e.next()) != 0 || e.told != 0 {
+		t.Errorf("%d sessions are left", e.told)
+	}
+}
+
 // TestTurned: that a node leads visitors to the line shuts the gate when less than
 // one session is left for each node, and not before.
 func TestTurned(t *testing.T) {

@@ -14,10 +14,11 @@ import (
 
 // Bounds of what connectors tell.
 const (
-	MaxTold      = 2_000  // free sessions of a kind in a report
-	MaxUnguarded = 100    // unguarded times in a report
-	toldMost     = 20_000 // sessions that are stored at once, about
-	heardMost    = 5_000  // reports that wait
+	MaxTold      = 2_000   // free sessions of a kind in a report
+	MaxUnguarded = 100     // unguarded times in a report
+	toldMost     = 20_000  // sessions that are stored at once, about
+	heardMost    = 5_000   // reports that wait
+	waitMost     = 400_000 // sessions in them, about
 	tellTimeout  = 5 * time.Second
 	tellPause    = 3                      // times as long as the database took, before it is told more
 	tellRest     = 250 * time.Millisecond // at most
@@ -61,7 +62,7 @@ func (r *Room) Report(ctx context.Context, in Report) (Reported, error) {
 		}
 	}
 	var told heard
-	if in.Shares || len(in.Started)+len(in.Active)+len(in.Ended) > 0 {
+	if in.Shares || in.size() > 0 {
 		if told, err = r.ear.tell(ctx, r, &in); err != nil {
 			return Reported{}, err
 		}
@@ -76,6 +77,9 @@ func (r *Room) Report(ctx context.Context, in Report) (Reported, error) {
 	}
 	return out, nil
 }
+
+// size is how many sessions are told of.
+func (in *Report) size() int { return len(in.Started) + len(in.Active) + len(in.Ended) }
 
 func (in *Report) check() error {
 	if most := max(len(in.Started), len(in.Active), len(in.Ended)); most > MaxTold {
@@ -96,8 +100,9 @@ type heard struct {
 // ear gathers the reports of a room that come while the database stores those
 // before: the more there are, the less each costs. The zero value is ready.
 type ear struct {
-	mu       sync.Mutex // guards both below
+	mu       sync.Mutex // guards all below
 	waiting  []telling
+	told     int // sessions in them
 	isAtWork bool
 }
 
@@ -112,11 +117,11 @@ type telling struct {
 func (e *ear) tell(ctx context.Context, r *Room, in *Report) (heard, error) {
 	t := telling{in, make(chan heard, 1)}
 	e.mu.Lock()
-	if len(e.waiting) >= heardMost {
+	if len(e.waiting) >= heardMost || e.told >= waitMost {
 		e.mu.Unlock()
 		return heard{}, ErrBusy
 	}
-	e.waiting = append(e.waiting, t)
+	e.waiting, e.told = append(e.waiting, t), e.told+in.size()
 	if !e.isAtWork {
 		e.isAtWork = true
 		go e.work(context.WithoutCancel(ctx), r)
@@ -152,8 +157,8 @@ func (e *ear) next() []telling {
 	defer e.mu.Unlock()
 	n, told := 0, 0
 	for n < len(e.waiting) && (n == 0 || told < toldMost) {
-		t := e.waiting[n]
-		told += len(t.Started) + len(t.Active) + len(t.Ended) + 1
+		told += e.waiting[n].size() + 1
+		e.told -= e.waiting[n].size()
 		n++
 	}
 	batch := e.waiting[:n:n]
