@@ -126,4 +126,4 @@ function keep(memory) {
 export {
   watch
 };
-// bde7d05ac016029e
+// b001135ce6963fa5

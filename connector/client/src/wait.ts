@@ -1,14 +1,7 @@
 // Leads a page to its waiting room when what it fetches has to wait there: see
 // README.md.
+import type { Options, Queue } from "../wait.mjs";
 import { wordsFor } from "./words.ts";
-
-/** Options of watch. */
-export interface Options {
-  /** mode is "lead", or "dialog": the visitor is asked first. */
-  mode?: "lead" | "dialog";
-  /** hosts are others of the site, with their port if they have one: what they answer counts too. */
-  hosts?: readonly string[];
-}
 
 /** Memory is what a tab knows when a page is loaded again: the page that was left, or when the visitor came back. */
 interface Memory {
@@ -43,7 +36,7 @@ export function watch({ mode, hosts = [] }: Options = {}): void {
     if (status !== 403 || isTaken || !(isHere || hosts.includes(host))) return;
     const room = header("Proofline-Queue") ?? "";
     const join = joinURL(room, isHere ? page() : `${origin}/.proofline/enter?to=${encodeURIComponent(page())}`);
-    if (!join || !dispatchEvent(new CustomEvent("proofline:queue", { cancelable: true, detail: { room, join } })) || window !== top) return;
+    if (!join || !dispatchEvent(new CustomEvent<Queue>("proofline:queue", { cancelable: true, detail: { room, join } })) || window !== top) return;
     if (mode === "dialog" || isSoon()) ask(join);
     else go(join);
   };
