@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
-
-	"github.com/proofline/proofline/connector/rules"
 )
 
 // Errors of signed rules.
@@ -32,8 +30,8 @@ var (
 // signedLine is the first line of signed rules.
 const signedLine = "proofline-rules/v1"
 
-// maxNote is how long signed rules may be, in bytes.
-const maxNote = rules.MaxSize + 4096
+// maxNote is how long signed rules may be, in bytes: longer notes are not opened.
+const maxNote = 1_000_000
 
 var (
 	sitePath   = regexp.MustCompile(`^/v1/sites/([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)/rules$`)

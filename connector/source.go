@@ -241,7 +241,7 @@ func (l *loader) pull(ctx context.Context) (*found, error) {
 	default:
 		return nil, fmt.Errorf("get rules from %s: status %d%s", l.URL, answer.StatusCode, hintOf(answer.StatusCode))
 	}
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxNote+1))
+	text, err := io.ReadAll(io.LimitReader(answer.Body, rules.MaxSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("get rules: %w", err)
 	}

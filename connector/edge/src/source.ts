@@ -8,7 +8,7 @@ import { read } from "./read.ts";
 import { maxSize, parse, type Site } from "./rules.ts";
 import { urlOf } from "./target.ts";
 
-const maxNote = maxSize + 4096; // bytes
+const maxNote = 1_000_000; // bytes of signed rules
 const sitePath = /^\/v1\/sites\/([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)\/rules$/;
 
 /** SourceOptions is where rules come from. */
@@ -84,7 +84,7 @@ export class Source {
     if (answer.status === 304) return undefined;
     if (answer.status === 401 || answer.status === 403) throw new Error(`get rules from ${url}: status ${answer.status}: the token must be one of the organization, with the scope connect`);
     if (answer.status !== 200) throw new Error(`get rules from ${url}: status ${answer.status}`);
-    const text = await read(answer, maxNote);
+    const text = await read(answer, maxSize);
     const found = await this.#opened(text);
     this.#etag = answer.headers.get("ETag") ?? "";
     if (text === this.#latest) return undefined;
