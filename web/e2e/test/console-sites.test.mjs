@@ -139,7 +139,7 @@ describe("sites", { concurrency: 1 }, () => {
     await free.close();
     const data = await mkdtemp(join(tmpdir(), "proofline-e2e-"));
     await writeFile(join(data, "connector-token"), `${token}\n`, { mode: 0o600 });
-    const command = shown.replace("127.0.0.1:3000", `127.0.0.1:${site.port}`).replace(":8080", `127.0.0.1:${free.port}`);
+    const command = shown.replace("127.0.0.1:3000", `127.0.0.1:${site.port}`).replace(":8081", `127.0.0.1:${free.port}`);
     const env = { ...process.env, PATH: `${dirname(program("proofline"))}:${process.env.PATH}` };
     const child = spawn("sh", ["-c", `exec ${command}`], { cwd: data, env, stdio: ["ignore", "ignore", "inherit"] });
     try {
