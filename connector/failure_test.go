@@ -2,6 +2,7 @@ package connector
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -87,6 +88,29 @@ func TestOpenAfter(t *testing.T) {
 	o := s.Stats().Rooms["sale"].Openings[0]
 	if o.Let != 2 || !o.From.Equal(began.Add(31*time.Second)) || !o.Until.Equal(began.Add(91*time.Second)) {
 		t.Errorf("opening %+v", o)
+	}
+}
+
+// TestOpeningOfAnotherRoom: passes of a room whose failure lets everybody through
+// open no page of another room.
+func TestOpeningOfAnotherRoom(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, `,"failure":"open-after 1s"`)
+	rooms := fmt.Sprintf(`{"version":1,"rooms":{"sale":{"url":%q,"failure":"open-after 1s"},"drop":{"url":"%s/r/drop"},"again":{"url":%[1]q}},"rules":[
+		{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"},{"name":"drop","when":{"path":{"prefix":"/drop"}},"action":"queue drop"},
+		{"name":"again","when":{"path":{"prefix":"/again"}},"action":"queue again"}]}`, s.queue.url(), s.queue.URL)
+	if err := s.use(&found{site: mustSite(t, rooms)}); err != nil {
+		t.Fatal(err)
+	}
+	s.failed()
+	s.clock.pass(time.Minute)
+	s.failed()
+	s.got = nil
+	s.isThrough("the room's own page", s.get("/tickets?proofline_pass="+s.queue.pass()))
+	for _, path := range []string{"/drop", "/again"} {
+		if r := s.get(path + "?proofline_pass=" + s.queue.pass()); r.StatusCode != http.StatusServiceUnavailable || len(s.got) > 0 {
+			t.Errorf("%s: status %d, and the site got %d requests", path, r.StatusCode, len(s.got))
+		}
 	}
 }
 

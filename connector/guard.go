@@ -247,10 +247,24 @@ func (q *inquiry) arrive(token, clean string) (done bool, v *visit) {
 	case errors.Is(err, errBusy):
 		return true, q.hold()
 	case errors.Is(err, errUnreachable):
-		return true, q.fail(d)
+		return q.unheard(d, hasSession)
 	}
 	q.counts.refused.Add(1)
 	return false, nil
+}
+
+// unheard goes on when nobody can say what a pass is worth: it is done when the
+// request is answered. A pass of another room than this page's says nothing about
+// how this one fails: anybody can show one.
+func (q *inquiry) unheard(d *door, hasSession bool) (done bool, v *visit) {
+	own := q.state.doors[q.decision.Room]
+	switch {
+	case hasSession:
+		return false, nil // whoever is in goes on
+	case own.link != d.link:
+		return true, q.hold()
+	}
+	return true, q.fail(own)
 }
 
 // withQuery returns a request with another query.
