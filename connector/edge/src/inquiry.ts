@@ -111,11 +111,9 @@ export class Inquiry {
       this.#query = rest; // neither the site nor the way back gets the pass
       if (!(error instanceof Refusal)) throw error;
       if (decision.outcome === "bypass") return this.#cleaned(rest);
-      if (error.why === "unreachable") return this.fail(door);
-      if (error.why === "busy") {
-        this.#c.counts.held++;
-        return hold(this.#request);
-      }
+      if (error.why === "unreachable" && before) return undefined; // whoever is in goes on
+      if (error.why === "unreachable" && this.door?.link === door.link) return this.fail(this.door);
+      if (error.why !== "pass") return this.#c.held(this.#request); // how another room fails says nothing about that of this page
     }
     this.#c.counts.refused++;
     return undefined;

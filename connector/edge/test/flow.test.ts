@@ -230,6 +230,28 @@ withShop("open after 30 s", async (s) => {
   assert.ok((await s.counts()).rooms["sale"]?.openings[0]?.until);
 }, ',"failure":"open-after 30s"');
 
+test("a pass of another room opens nothing by how that room fails", async () => {
+  const queue = await new Queue().start();
+  let ahead = 0;
+  const rooms = `"sale":{"url":"${queue.url}","failure":"open-after 1s"},"drop":{"url":"${queue.home}/r/drop"},"again":{"url":"${queue.url}"}`;
+  const rules = ["sale", "drop", "again"].map((room) => `{"name":"${room}","when":{"path":{"prefix":"/${room}"}},"action":"queue ${room}"}`).join();
+  const connector = new Connector({
+    key: new Uint8Array(32).fill(7), rules: `{"version":1,"rooms":{${rooms}},"rules":[${rules}]}`,
+    site: async () => new Response("tickets"), now: () => Date.now() + ahead, log: () => {},
+  });
+  const get = async (path: string) => (await connector.fetch(new Request(`https://shop.example.com${path}?proofline_pass=${queue.pass()}`), { client: "198.51.100.7" })).status;
+  try {
+    assert.equal(await get("/sale"), 303);
+    queue.isDown = true;
+    assert.equal(await get("/sale"), 503);
+    ahead = 60_000;
+    await get("/sale");
+    assert.deepEqual([await get("/sale"), await get("/drop"), await get("/again")], [200, 503, 503]);
+  } finally {
+    queue.server?.close();
+  }
+});
+
 withShop("refusals open nothing", async (s) => {
   s.queue.status = 404;
   s.isQueued(await s.get(`/tickets?proofline_pass=${s.queue.pass()}`));
