@@ -81,7 +81,9 @@ func TestSiteStory(t *testing.T) {
 	s.get(viewer, "/console/sites").want(http.StatusOK).has("No sites yet", "An owner or operator adds them")
 	r := s.create(owner, shopConfig)
 	s.get(operator, "/console/rooms/sale").want(http.StatusOK).has(`href="/console/new-site?room=sale"`)
-	s.get(operator, "/console/new-site?room=sale").want(http.StatusOK).has(`<option value="`+r.URL+`" selected>The sale (sale)`, ">shop.example.com</textarea>")
+	for _, path := range []string{"/console/new-site?room=sale", "/console/new-site"} { // the only room need not be named
+		s.get(operator, path).want(http.StatusOK).has(`<option value="`+r.URL+`" selected>The sale (sale)`, ">shop.example.com</textarea>")
+	}
 
 	s.post(operator, "/console/new-site", only(typed(r), "name", "shop", "do", "save")...).leadsTo("/console/sites/shop/install?done=site-made")
 	page := s.get(viewer, "/console/sites/shop").want(http.StatusOK)
@@ -110,6 +112,8 @@ func TestSiteStory(t *testing.T) {
 	s.post(operator, "/console/sites/shop/delete", "confirmed", "1").leadsTo("/console/sites?done=site-deleted")
 	s.get(owner, "/console/sites/shop").want(http.StatusNotFound)
 	s.get(owner, "/console/acts").has("made a site", "changed the rules of a site", "put earlier rules of a site back", "deleted a site")
+	s.create(owner, room.Config{Slug: "gala"})
+	s.get(operator, "/console/new-site").want(http.StatusOK).has("Choose a room", "(gala)").lacks(" selected>", "shop.example.com</textarea>")
 	s.addSite(owner, "other", r)
 	s.get(viewer, "/console/acts?object=site/other").has("made a site", `<a href="/console/acts?object=site/other">other</a>`).lacks("put earlier rules")
 }

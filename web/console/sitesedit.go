@@ -76,11 +76,16 @@ func nameOf(hosts string) string {
 	return slugOf(name)
 }
 
-// firstForm is the form for the room that the address names.
+// firstForm is the form for the room that the address names, or for the only
+// one there is.
 func (c *Console) firstForm(ctx context.Context, x *request) (siteForm, error) {
 	slug := x.QueryParam("room")
 	if slug == "" {
-		return newSiteForm("", nil), nil
+		choices, err := c.roomChoices(ctx, x, "")
+		if err != nil || len(choices) != 1 {
+			return newSiteForm("", nil), err
+		}
+		slug = choices[0].Slug
 	}
 	r, err := c.Desk.Room(ctx, x.Actor, slug)
 	if errors.Is(err, room.ErrNotFound) {
