@@ -100,7 +100,7 @@ func listenTo(ctx context.Context, addr, flag string) (net.Listener, error) {
 	case errors.Is(err, fs.ErrPermission):
 		return nil, failed(err, "ports below 1024 need a right: CAP_NET_BIND_SERVICE, see connector/proxy/README.md; or choose another with "+flag)
 	case err != nil:
-		return nil, failed(fmt.Errorf("%s: %w", flag, err), "")
+		return nil, failed(fmt.Errorf("%s: %w", flag, err), "give HOST:PORT, such as 127.0.0.1:8081")
 	}
 	return l, nil
 }
