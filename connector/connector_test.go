@@ -434,3 +434,21 @@ func TestStrangeHost(t *testing.T) {
 		t.Errorf("after a minute: %.2000s", line)
 	}
 }
+
+// TestTwoNames has a room by two names in the rules: a pass is good for the page
+// that it is shown at.
+func TestTwoNames(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "")
+	if err := s.use(&found{site: mustSite(t, fmt.Sprintf(`{"version":1,"rooms":{"sale":{"url":%q},"again":{"url":%[1]q,"bind":"network"}},"rules":[
+		{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"},{"name":"again","when":{"path":{"prefix":"/again"}},"action":"queue again"}]}`, s.queue.url()))}); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/tickets", "/again"} {
+		r := s.get(path + "?proofline_pass=" + s.queue.pass())
+		if r.StatusCode != http.StatusSeeOther || len(r.Cookies()) != 1 {
+			t.Fatalf("%s: status %d, cookies %v", path, r.StatusCode, r.Cookies())
+		}
+		s.isThrough(path, s.get(path, "Cookie: "+r.Cookies()[0].Name+"="+r.Cookies()[0].Value))
+	}
+}

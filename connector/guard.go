@@ -210,8 +210,8 @@ func (q *inquiry) fail(d *door) *visit {
 // or goes to the site as it is; else it goes on without the pass.
 func (q *inquiry) arrive(token, clean string) (done bool, v *visit) {
 	d, ok := q.state.byURL[issuerOf(token)]
-	if !ok {
-		d = q.state.doors[q.decision.Room]
+	if own := q.state.doors[q.decision.Room]; !ok || own != nil && own.URL == d.URL { // of two names of a room that of this page
+		d = own
 	}
 	if d == nil || q.decision.Outcome == rules.Bypass && !ok {
 		return false, nil // nobody's business here

@@ -98,7 +98,7 @@ export class Inquiry {
   /** arrive takes a pass from the URL; undefined: the request goes on without it. */
   async #arrive(state: State, decision: Decision, token: string, rest: string): Promise<Visit | Response | undefined> {
     const issuer = state.byURL.get(issuerOf(token));
-    const door = issuer ?? this.door;
+    const door = !issuer || this.door?.room.url === issuer.room.url ? this.door : issuer; // of two names of a room that of this page
     if (!door || (decision.outcome === "bypass" && !issuer)) return undefined; // nobody's business here
     const before = await this.#c.find(this.#request, door, this.#context.client);
     if (before && !isFree(before)) return this.#cleaned(rest);
