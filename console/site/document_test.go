@@ -1,6 +1,7 @@
 package site_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -83,17 +84,20 @@ func TestWarnings(t *testing.T) {
 			break
 		}
 	}
-	for name, test := range map[string]struct{ hosts, url, warning string }{
-		"fine":            {`"shop.example.com"`, saleURL, ""},
-		"fine by pattern": {`"*.example.com", "www.*"`, saleURL, ""},
-		"no hosts":        {``, saleURL, ""},
-		"one missing":     {`"shop.example.com", "other.example.com"`, saleURL, "does not lead visitors back to other.example.com: add its address to the room's targets"},
-		"two missing":     {`"*.example.org", "example.com"`, saleURL, "does not lead visitors back to *.example.org, example.com: add their addresses to the room's targets"},
-		"no targets":      {``, "https://queue.example.com/r/nowhere", "leads admitted visitors nowhere: add the address of the site to the room's targets"},
-		"ended":           {``, "https://queue.example.com/r/over", "has ended and lets nobody in: name another room, or set its mode to off"},
-		"elsewhere":       {``, "https://elsewhere.example.com/r/sale", "is on another server: nobody here sees whether it exists, and whether it leads visitors back to the site"},
+	for name, test := range map[string]struct{ hosts, url, warning, mode string }{
+		"fine":            {`"shop.example.com"`, saleURL, "", ""},
+		"fine by pattern": {`"*.example.com", "www.*"`, saleURL, "", ""},
+		"no hosts":        {``, saleURL, "", ""},
+		"one missing":     {`"shop.example.com", "other.example.com"`, saleURL, "does not lead visitors back to other.example.com: add its address to the room's targets", ""},
+		"two missing":     {`"*.example.org", "example.com"`, saleURL, "does not lead visitors back to *.example.org, example.com: add their addresses to the room's targets", ""},
+		"no targets":      {``, "https://queue.example.com/r/nowhere", "leads admitted visitors nowhere: add the address of the site to the room's targets", ""},
+		"ended":           {``, "https://queue.example.com/r/over", "has ended and lets nobody in: name another room, or set its mode to off", ""},
+		"elsewhere":       {``, "https://elsewhere.example.com/r/sale", "is on another server: nobody here sees whether it exists, and whether it leads visitors back to the site", ""},
+		"net elsewhere":   {``, "https://elsewhere.example.com/r/sale", "is on another server: connectors that go by these rules report to this one, so its gate never opens for them", "safety-net"},
+		"closed":          {``, saleURL, "is closed by these rules and calls people all the same, who come back to its page in vain: pause the room, or end it", "closed"},
+		"closed and over": {``, "https://queue.example.com/r/over", "has ended and lets nobody in: name another room, or set its mode to off", "closed"},
 	} {
-		made := s.create(owner, strings.ReplaceAll(name, " ", "-"), `{"version": 1, "hosts": [`+test.hosts+`], "rooms": {"one": {"url": "`+test.url+`"}}}`)
+		made := s.create(owner, strings.ReplaceAll(name, " ", "-"), `{"version": 1, "hosts": [`+test.hosts+`], "rooms": {"one": {"url": "`+test.url+`", "mode": "`+cmp.Or(test.mode, "always")+`"}}}`)
 		list, err := s.Warnings(t.Context(), made)
 		if err != nil {
 			t.Fatal(err)

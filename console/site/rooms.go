@@ -105,6 +105,8 @@ func (s *Sites) warning(ctx context.Context, org uuid.UUID, d document, r rules.
 	switch {
 	case err != nil:
 		return "", err
+	case !at.isHere && r.Mode == rules.SafetyNet:
+		return "is on another server: connectors that go by these rules report to this one, so its gate never opens for them", nil
 	case !at.isHere:
 		return "is on another server: nobody here sees whether it exists, and whether it leads visitors back to the site", nil
 	case at.refusal != "":
@@ -118,6 +120,9 @@ func (s *Sites) warning(ctx context.Context, org uuid.UUID, d document, r rules.
 	}
 	if err != nil {
 		return "", err
+	}
+	if r.Mode == rules.Closed && live.Snapshot().Phase(live.Now()) == room.PhaseServing {
+		return "is closed by these rules and calls people all the same, who come back to its page in vain: pause the room, or end it", nil
 	}
 	return untargeted(d.Hosts, live.Config().Targets), nil
 }
