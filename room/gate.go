@@ -212,10 +212,11 @@ func (l *live) nextSwitch(now fairness.Time) (fairness.Change, bool) {
 		return "", false
 	}
 	left := l.left(counts, now)
+	still := l.Paused() || l.flow.isPull() // nobody is called by the clock, so nobody passes by it
 	if l.IsOpen() {
-		return fairness.ChangeShut, left == 0 || turned || l.Paused()
+		return fairness.ChangeShut, left == 0 || turned || still
 	}
-	if l.Paused() || now < l.Policy().Starts || left == 0 || counts.Nodes == 0 || now > at+freeFresh || l.Counts().InLine > 0 {
+	if still || now < l.Policy().Starts || left == 0 || counts.Nodes == 0 || now > at+freeFresh || l.Counts().InLine > 0 {
 		return "", false
 	}
 	if !l.passed.used {

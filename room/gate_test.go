@@ -209,6 +209,7 @@ func TestNextSwitch(t *testing.T) {
 		age     fairness.Time // of the counts
 		after   fairness.Time // the start
 		pause   bool
+		pull    bool
 		want    fairness.Change
 		isEarly bool
 	}{
@@ -224,6 +225,8 @@ func TestNextSwitch(t *testing.T) {
 		"open, and it is full":       {isOpen: true, passed: open, free: pgroom.Free{Nodes: 3, Active: 50}, want: fairness.ChangeShut},
 		"turned away":                {isOpen: true, passed: open, free: pgroom.Free{Nodes: 3, Started: 98}, turned: true, want: fairness.ChangeShut},
 		"open, in a pause":           {isOpen: true, passed: open, free: quiet, pause: true, want: fairness.ChangeShut},
+		"a backend calls":            {free: quiet, pull: true},
+		"open, and a backend calls":  {isOpen: true, passed: open, free: quiet, pull: true, want: fairness.ChangeShut},
 		"shut a minute ago":          {passed: open, free: quiet, after: calmFor, want: fairness.ChangeOpen},
 		"shut not quite so long":     {passed: open, free: quiet, after: calmFor - 1},
 		"hot half a minute ago":      {passed: open, free: quiet, hot: 30_000, after: calmFor},
@@ -248,6 +251,7 @@ func TestNextSwitch(t *testing.T) {
 			apply(fairness.ChangePause)
 		}
 		l.flow, l.passed = &flow{}, c.passed
+		l.flow.pull.Store(c.pull)
 		l.flow.guests.take(c.free, now-c.age, func(int) bool { return true })
 		l.flow.guests.hot, l.flow.guests.turned = starts+c.hot, c.turned
 		got, ok := l.nextSwitch(now)
