@@ -25,7 +25,7 @@ scenes("without JavaScript", () => {
         const visitor = await stage.visitor({ size, ...plain });
         const room = await stage.room({
           slug: `plain-${size}`,
-          windows: [{ length: "3s" }],
+          windows: [{ length: "6s" }],
           outflow: { per_minute: 60_000 },
           targets: [shop.target],
         });
