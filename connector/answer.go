@@ -87,10 +87,10 @@ func (q *inquiry) wanted() string {
 }
 
 // lead sends a visitor to the room.
-func (q *inquiry) lead(d *door, why string) *visit {
+func (q *inquiry) lead(d *door) *visit {
 	q.counts.queued.Add(1)
 	join := d.URL
-	if to := q.wanted(); to != "" && why == "queue" {
+	if to := q.wanted(); to != "" {
 		join += "?to=" + url.QueryEscape(to)
 	}
 	h := q.answer()
@@ -105,7 +105,15 @@ func (q *inquiry) lead(d *door, why string) *visit {
 	}
 	h.Set(QueueHeader, d.URL)
 	q.allowNeighbour(h)
-	return q.sendJSON(http.StatusForbidden, map[string]string{"error": why, "room": d.URL, "join": join})
+	return q.sendJSON(http.StatusForbidden, map[string]string{"error": "queue", "room": d.URL, "join": join})
+}
+
+// shut refuses a visitor of a closed room. Nobody is led there: whoever waited
+// would come back here.
+func (q *inquiry) shut(d *door) *visit {
+	q.counts.blocked.Add(1)
+	q.allowNeighbour(q.answer())
+	return q.tell(http.StatusForbidden, map[string]string{"error": "closed", "room": d.URL})
 }
 
 // answer prepares an answer of ours, which nobody keeps.
@@ -147,7 +155,7 @@ func (q *inquiry) block() *visit {
 		status, why = http.StatusMisdirectedRequest, "host"
 		q.tellHost()
 	}
-	return q.sendJSON(status, map[string]string{"error": why})
+	return q.tell(status, map[string]string{"error": why})
 }
 
 // tellHost logs a host that is not in the rules, for it may be a name of the

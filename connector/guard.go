@@ -139,7 +139,7 @@ func (c *Connector) guard(q *inquiry) (v *visit) {
 		q.counts.bypassed.Add(1)
 		return &visit{request: withoutClaims(r)}
 	case rules.Shut:
-		return q.lead(q.state.doors[q.decision.Room], "closed")
+		return q.shut(q.state.doors[q.decision.Room])
 	}
 	return q.wait(q.state.doors[q.decision.Room])
 }
@@ -191,7 +191,7 @@ func (q *inquiry) withoutPass(d *door) *visit {
 	if !d.link.down().IsZero() {
 		return q.fail(d)
 	}
-	return q.lead(d, "queue")
+	return q.lead(d)
 }
 
 // fail does what the rules say about a room that cannot be reached.

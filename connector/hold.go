@@ -7,51 +7,71 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// holdJSON is the page that visitors see while a room cannot be reached, in
-// all languages. Connectors of every kind show this one. Its texts need no
-// escaping.
+// holdJSON has the pages that visitors see who do not get through, in all
+// languages, by what scripts are told instead. Connectors of every kind show
+// these. A line of the page stays out where there is no text for it. The
+// texts need no escaping.
 //
 //go:embed hold.json
 var holdJSON []byte
 
-// holdText is the page in one language.
-type holdText struct {
-	Lang  string `json:"lang"`
-	Dir   string `json:"dir"`
-	Title string `json:"title"`
-	Lead  string `json:"lead"`
-	Again string `json:"again"`
-}
+// page is a page in one language, with {wait} where the seconds go.
+type page struct{ lang, html string }
 
-// holdPages are the pages by language, with {wait} where the seconds go, the
-// fallback first; and the policy for all of them.
-var holdPages, holdPolicy = func() (pages []holdPage, policy string) {
-	var page struct {
-		Style string     `json:"style"`
-		HTML  []string   `json:"html"`
-		Texts []holdText `json:"texts"`
+// pages are what visitors see, by what scripts are told, the fallback first;
+// and the policy for all of them.
+var pages, pagePolicy = func() (pages map[string][]page, policy string) {
+	var shared struct {
+		Style string                         `json:"style"`
+		HTML  []string                       `json:"html"`
+		Texts map[string][]map[string]string `json:"texts"`
 	}
-	if err := json.Unmarshal(holdJSON, &page); err != nil {
+	if err := json.Unmarshal(holdJSON, &shared); err != nil {
 		panic(err) // it is part of the program
 	}
-	for _, t := range page.Texts {
-		fill := strings.NewReplacer("{lang}", t.Lang, "{dir}", t.Dir, "{style}", page.Style, "{title}", t.Title, "{lead}", t.Lead, "{again}", t.Again)
-		pages = append(pages, holdPage{t.Lang, fill.Replace(strings.Join(page.HTML, "\n"))})
+	pages = map[string][]page{}
+	for why, texts := range shared.Texts {
+		for _, t := range texts {
+			t["style"] = shared.Style
+			if _, triesAgain := t["again"]; triesAgain {
+				t["wait"] = "{wait}"
+			}
+			pages[why] = append(pages[why], page{t["lang"], fill(shared.HTML, t)})
+		}
 	}
-	sum := sha256.Sum256([]byte(page.Style))
+	sum := sha256.Sum256([]byte(shared.Style))
 	return pages, "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }()
 
-type holdPage struct{ lang, html string }
+// fill puts texts into the lines of a page, without the lines that lack one.
+func fill(lines []string, texts map[string]string) string {
+	var out []string
+	for _, line := range lines {
+		isWhole := true
+		filled := placeholder.ReplaceAllStringFunc(line, func(name string) string {
+			text, ok := texts[name[1:len(name)-1]]
+			isWhole = isWhole && ok
+			return text
+		})
+		if isWhole {
+			out = append(out, filled)
+		}
+	}
+	return strings.Join(out, "\n")
+}
 
-// holdFor returns the page in the language that a visitor likes best, of those
+var placeholder = regexp.MustCompile(`\{\w+\}`)
+
+// pageFor returns the page in the language that a visitor likes best, of those
 // there are: of equally liked ones the first.
-func holdFor(acceptLanguage []string) holdPage {
+func pageFor(why string, acceptLanguage []string) page {
+	known := pages[why]
 	best, liked := 0, 0.0
 	for part := range strings.SplitSeq(strings.Join(acceptLanguage, ","), ",") {
 		tag, weight := part, 1.0
@@ -63,30 +83,34 @@ func holdFor(acceptLanguage []string) holdPage {
 			}
 		}
 		lang, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(tag)), "-")
-		i := slices.IndexFunc(holdPages, func(p holdPage) bool { return p.lang == lang })
+		i := slices.IndexFunc(known, func(p page) bool { return p.lang == lang })
 		if i >= 0 && weight > liked && weight <= 1 {
 			best, liked = i, weight
 		}
 	}
-	return holdPages[best]
+	return known[best]
+}
+
+// tell says why a request does not get through: on a page to visitors, and to
+// scripts as it is. {wait} is what the answer's Retry-After says.
+func (q *inquiry) tell(status int, said map[string]string) *visit {
+	if !isNavigation(q.r) {
+		return q.sendJSON(status, said)
+	}
+	p, h := pageFor(said["error"], q.r.Header["Accept-Language"]), q.answer()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Language", p.lang)
+	h.Set("Content-Security-Policy", pagePolicy)
+	q.w.WriteHeader(status)
+	_, _ = q.w.Write([]byte(strings.Replace(p.html, "{wait}", h.Get("Retry-After"), 1)))
+	return nil
 }
 
 // hold asks to come back, not everybody at once.
 func (q *inquiry) hold() *visit {
 	q.counts.held.Add(1)
-	wait := strconv.Itoa(10 + rand.IntN(10))
-	h := q.answer()
-	h.Set("Retry-After", wait)
-	if !isNavigation(q.r) {
-		return q.sendJSON(http.StatusServiceUnavailable, map[string]string{"error": "unavailable"})
-	}
-	page := holdFor(q.r.Header["Accept-Language"])
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Language", page.lang)
-	h.Set("Content-Security-Policy", holdPolicy)
-	q.w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = q.w.Write([]byte(strings.Replace(page.html, "{wait}", wait, 1)))
-	return nil
+	q.answer().Set("Retry-After", strconv.Itoa(10+rand.IntN(10)))
+	return q.tell(http.StatusServiceUnavailable, map[string]string{"error": "unavailable"})
 }
 
 // ownPage shows the page of the site's owner.

@@ -25,34 +25,82 @@ func TestHoldLanguages(t *testing.T) {
 		}
 		seen[want] = true
 	}
-	if len(seen) != len(holdPages) {
-		t.Errorf("%d languages of %d were tried", len(seen), len(holdPages))
+	if len(seen) != len(pages["unavailable"]) {
+		t.Errorf("%d languages of %d were tried", len(seen), len(pages["unavailable"]))
 	}
 }
 
-// TestHoldPages checks what stands in the texts: no two languages say the
-// same, and nothing in them is markup.
-func TestHoldPages(t *testing.T) {
+// TestPages checks what stands in the texts: every page has all languages, no
+// two say the same, and nothing in them is markup.
+func TestPages(t *testing.T) {
 	t.Parallel()
-	var said []string
-	for _, p := range holdPages {
-		for _, m := range regexp.MustCompile(`<(?:h1|p)>(.*)</`).FindAllStringSubmatch(p.html, -1) {
-			if strings.ContainsAny(m[1], `<>&"{}`) || len(m[1]) < 8 || slices.Contains(said, m[0]) && strings.HasPrefix(m[0], "<p>") {
-				t.Errorf("%s says %q", p.lang, m[1])
+	paragraphs := map[string]int{"unavailable": 2, "closed": 1, "blocked": 0, "malformed": 0, "host": 0}
+	for why, list := range pages {
+		var said, langs []string
+		for _, p := range list {
+			langs = append(langs, p.lang)
+			if n, ok := paragraphs[why]; !ok || strings.Count(p.html, "<h1>") != 1 || strings.Count(p.html, "<p>") != n || strings.Contains(p.html, "refresh") != (n == 2) {
+				t.Errorf("%s in %s: %s", why, p.lang, p.html)
 			}
-			said = append(said, m[0])
+			for _, m := range regexp.MustCompile(`<(?:h1|p)>(.*)</`).FindAllStringSubmatch(p.html, -1) {
+				if strings.ContainsAny(m[1], `<>&"{}`) || len(m[1]) < 8 || slices.Contains(said, m[0]) && (why != "unavailable" || strings.HasPrefix(m[0], "<p>")) {
+					t.Errorf("%s in %s says %q", why, p.lang, m[1])
+				}
+				said = append(said, m[0])
+			}
+		}
+		if want := []string{"en", "de", "es", "fr", "it", "pt", "ja", "ar"}; !slices.Equal(langs, want) {
+			t.Errorf("%s is there in %q, want %q", why, langs, want)
 		}
 	}
-	if len(said) != 3*len(holdPages) {
-		t.Errorf("%d texts for %d languages", len(said), len(holdPages))
+	if len(pages) != len(paragraphs) {
+		t.Errorf("%d pages, want %d", len(pages), len(paragraphs))
 	}
 }
 
-func FuzzHoldFor(f *testing.F) {
+// TestRefusals refuses visitors on a page and scripts as they read it. Nothing of
+// the request is in either.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, `,"mode":"closed"`, func(o *Options) { o.Site.Hosts = []string{"shop.example.com"} })
+	room := `,"room":"` + s.queue.url() + `"`
+	for _, c := range []struct {
+		target, host string
+		status       int
+		title, body  string
+	}{
+		{"/tickets?proofline_pass=evil", "shop.example.com", 403, "Zurzeit geschlossen", `{"error":"closed"` + room + `}`},
+		{"/secret?x=evil", "shop.example.com", 403, "Diese Seite kann nicht ge\u00f6ffnet werden.", `{"error":"blocked"}`},
+		{"/tickets%00evil", "shop.example.com", 400, "Diese Adresse kann nicht gelesen werden.", `{"error":"malformed"}`},
+		{"/tickets", "evil.example.net", 421, "Diese Adresse geh\u00f6rt nicht zu dieser Website.", `{"error":"host"}`},
+	} {
+		for _, r := range []*http.Response{
+			s.get(c.target, "Host: "+c.host, "Accept-Language: de"),
+			s.send("POST", c.target, "Host: "+c.host, "Accept-Language: de", "Sec-Fetch-Mode: navigate"),
+		} {
+			body := bodyOf(t, r)
+			if r.StatusCode != c.status || r.Header.Get("Content-Language") != "de" || !strings.Contains(body, "<h1>"+c.title+"</h1>") || strings.Contains(body, "evil") || strings.Contains(body, s.queue.url()) {
+				t.Errorf("%s at %s: status %d, %v\n%s", c.target, c.host, r.StatusCode, r.Header, body)
+			}
+			if !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") || r.Header.Get("Cache-Control") != "no-store" || r.Header.Get("Retry-After") != "" {
+				t.Errorf("%s at %s: %v", c.target, c.host, r.Header)
+			}
+		}
+		r := s.send("GET", c.target, "Host: "+c.host, "Sec-Fetch-Mode: cors")
+		if body := bodyOf(t, r); r.StatusCode != c.status || body != c.body+"\n" || r.Header.Get(QueueHeader) != "" {
+			t.Errorf("%s at %s by a script: status %d, %v\n%s", c.target, c.host, r.StatusCode, r.Header, body)
+		}
+	}
+	if n := s.Stats(); n.Blocked != 12 || n.Queued != 0 || n.Refused != 0 || len(s.got) > 0 {
+		t.Errorf("counts %+v, and the site saw %d", n, len(s.got))
+	}
+}
+
+func FuzzPageFor(f *testing.F) {
 	f.Add("de-AT,de;q=0.9,en;q=0.8")
 	f.Add(";q=NaN,ja;q=-1,*")
 	f.Fuzz(func(t *testing.T, accept string) {
-		if p := holdFor([]string{accept}); p.lang == "" || !strings.Contains(p.html, `content="{wait}"`) {
+		if p := pageFor("unavailable", []string{accept}); p.lang == "" || !strings.Contains(p.html, `content="{wait}"`) {
 			t.Errorf("%q gives page %q", accept, p.lang)
 		}
 	})

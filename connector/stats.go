@@ -13,7 +13,7 @@ type Stats struct {
 	Started  uint64 // requests with which a free session began
 	Queued   uint64 // requests that were led to a room
 	Turned   uint64 // of these: because a gate was open, but not for more of them here
-	Blocked  uint64 // requests that were refused for good
+	Blocked  uint64 // requests that the rules refuse
 	Held     uint64 // requests that were asked to come back, as a room was out of reach
 	Opened   uint64 // requests let through without a pass, as a room was out of reach
 	Redeemed uint64 // passes used up

@@ -32,12 +32,15 @@ type Case struct {
 	// Want is "site", "room" or "market" (where the visitor is to wait),
 	// "entered" (a cookie, and 303 to Location), "begun" (the site, and the cookie
 	// of a free session), "left" (the site, and the cookie is taken away),
-	// "refused" (4xx, not to a room, or no answer at all), "out" (a room, refused,
-	// or 500, as servers differ in what they read), "connector" (200, not from the
-	// site) or "led" (303 to Location, without a cookie).
+	// "page" (4xx, with a page of the connector's own), "told" (4xx, with JSON for a
+	// script), "refused" (4xx of any kind, not to a room, or no answer at all), "out"
+	// (a room, refused, or 500, as servers differ in what they read), "connector"
+	// (200, not from the site) or "led" (303 to Location, without a cookie).
 	Want     string `json:"want"`
 	Status   int    `json:"status,omitempty"`   // 0: any that fits
 	Location string `json:"location,omitempty"` // where it leads; empty: not looked at
+	// Says stands in the body.
+	Says string `json:"says,omitempty"`
 	// Visitor is what the site is told: "ticket", of one with a pass, "free", of
 	// one without, or nothing.
 	Visitor string `json:"visitor,omitempty"`
@@ -76,7 +79,7 @@ func Run(t *testing.T, room *Room, addr string, cases []Case) {
 				s.set(t, c.Gate)
 			}
 			fill := s.fill()
-			c.Target, c.Location = fill(c.Target), fill(c.Location)
+			c.Target, c.Location, c.Says = fill(c.Target), fill(c.Location), fill(c.Says)
 			header := make([]string, len(c.Header))
 			for i, h := range c.Header {
 				header[i] = fill(h)
@@ -93,6 +96,9 @@ func (s *suite) check(t *testing.T, c *Case, r reply) {
 	t.Helper()
 	location := r.header.Get("Location")
 	got := s.kind(r)
+	if c.Want != got && (got == "page" || got == "told") {
+		got = "refused"
+	}
 	if c.Want == "out" && (got == "room" || got == "market" || got == "refused" || r.status == http.StatusInternalServerError) {
 		got = "out"
 	}
@@ -104,6 +110,9 @@ func (s *suite) check(t *testing.T, c *Case, r reply) {
 	}
 	if !leadsHome(s.kind(r), location) {
 		t.Errorf("leads to %q", location)
+	}
+	if !strings.Contains(r.body, c.Says) || got == "page" && (c.Method == http.MethodHead) != (r.body == "") {
+		t.Errorf("says %q, want %q", r.body, c.Says)
 	}
 	s.checkVisitor(t, c, r)
 	switch got {
@@ -143,10 +152,26 @@ func (s *suite) kind(r reply) string {
 		return "led"
 	case r.status == http.StatusOK:
 		return "connector"
+	case isPage(r):
+		return "page"
+	case isTold(r):
+		return "told"
 	case r.status != 0 && r.status < 400 || r.status >= 500 && r.status != http.StatusNotImplemented && r.status != http.StatusHTTPVersionNotSupported:
 		return "something else"
 	}
 	return "refused"
+}
+
+// isPage tells whether an answer is a page that refuses, with nothing in it from
+// the request: no address, and no way on.
+func isPage(r reply) bool {
+	return r.status >= 400 && r.status < 500 && strings.HasPrefix(r.header.Get("Content-Security-Policy"), "default-src 'none'; ") && r.header.Get("Content-Type") == "text/html; charset=utf-8" &&
+		r.header.Get("Content-Language") != "" && r.header.Get("Cache-Control") == "no-store" && !strings.Contains(r.body, "//") && !strings.Contains(r.body, "refresh")
+}
+
+// isTold tells whether an answer is one that refuses a script, and leads nowhere.
+func isTold(r reply) bool {
+	return r.status >= 400 && r.status < 500 && r.header.Get("Content-Type") == "application/json" && !strings.Contains(r.body, `"join"`)
 }
 
 // checkVisitor looks at what the site was told.

@@ -196,9 +196,10 @@ func freeID(t testing.TB, value string) string {
 	return base64.RawURLEncoding.EncodeToString(b[25:41])
 }
 
-// reply is an answer without its body; zero: there was none.
+// reply is an answer; zero: there was none.
 type reply struct {
 	status  int
+	body    string // as much of it as is looked at
 	header  http.Header
 	cookies []*http.Cookie
 }
@@ -234,9 +235,10 @@ func exchange(t testing.TB, addr string, c Case) reply {
 	if err != nil {
 		return reply{header: http.Header{}}
 	}
+	var body []byte
 	if r.StatusCode != http.StatusSwitchingProtocols {
-		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, 1<<20))
+		body, _ = io.ReadAll(io.LimitReader(r.Body, 1<<20))
 		_ = r.Body.Close()
 	}
-	return reply{r.StatusCode, r.Header, r.Cookies()}
+	return reply{r.StatusCode, string(body), r.Header, r.Cookies()}
 }

@@ -94,7 +94,7 @@ func TestWarnings(t *testing.T) {
 		"ended":           {``, "https://queue.example.com/r/over", "has ended and lets nobody in: name another room, or set its mode to off", ""},
 		"elsewhere":       {``, "https://elsewhere.example.com/r/sale", "is on another server: nobody here sees whether it exists, and whether it leads visitors back to the site", ""},
 		"net elsewhere":   {``, "https://elsewhere.example.com/r/sale", "is on another server: connectors that go by these rules report to this one, so its gate never opens for them", "safety-net"},
-		"closed":          {``, saleURL, "is closed by these rules and calls people all the same, who come back to its page in vain: pause the room, or end it", "closed"},
+		"closed":          {``, saleURL, "is closed by these rules and calls people all the same, whom the site does not let in: pause the room, or end it", "closed"},
 		"closed and over": {``, "https://queue.example.com/r/over", "has ended and lets nobody in: name another room, or set its mode to off", "closed"},
 	} {
 		made := s.create(owner, strings.ReplaceAll(name, " ", "-"), `{"version": 1, "hosts": [`+test.hosts+`], "rooms": {"one": {"url": "`+test.url+`", "mode": "`+cmp.Or(test.mode, "always")+`"}}}`)

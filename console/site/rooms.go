@@ -122,7 +122,7 @@ func (s *Sites) warning(ctx context.Context, org uuid.UUID, d document, r rules.
 		return "", err
 	}
 	if r.Mode == rules.Closed && live.Snapshot().Phase(live.Now()) == room.PhaseServing {
-		return "is closed by these rules and calls people all the same, who come back to its page in vain: pause the room, or end it", nil
+		return "is closed by these rules and calls people all the same, whom the site does not let in: pause the room, or end it", nil
 	}
 	return untargeted(d.Hosts, live.Config().Targets), nil
 }

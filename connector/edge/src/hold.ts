@@ -1,5 +1,5 @@
-// The page that visitors see while a room cannot be reached, as all connectors
-// have it.
+// The pages that visitors see who do not get through, as all connectors have
+// them.
 import shared from "../../hold.json";
 import { isNavigation, json, own } from "./answer.ts";
 import { base64url, lower, toBytes } from "./bytes.ts";
@@ -7,41 +7,46 @@ import { cut } from "./target.ts";
 
 const { style, html, texts } = shared;
 
-interface Text {
-  lang: string;
-  dir: string;
-  title: string;
-  lead: string;
-  again: string;
+/** Why is what scripts are told instead. */
+type Why = keyof typeof texts;
+
+type Text = { lang: string } & Record<string, string>;
+
+/** pageOf returns a page in one language, without the lines that it has no text for. */
+function pageOf(text: Record<string, string>): string {
+  const isWhole = (line: string) => [...line.matchAll(placeholder)].every(([, name = ""]) => name in text);
+  return html.filter(isWhole).map((line) => line.replace(placeholder, (_, name: string) => text[name] ?? "")).join("\n");
 }
 
-/** pageOf returns the page in one language. */
-function pageOf({ lang, dir, title, lead, again }: Text, wait: number): string {
-  const values: Record<string, string> = { lang, dir, style, title, lead, again, wait: String(wait) };
-  return html.join("\n").replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? "");
-}
+const placeholder = /\{(\w+)\}/g;
 
 /** textFor returns the texts in the language that a visitor likes best, of those there are: of equally liked ones the first. */
-function textFor(acceptLanguage: string): Text {
-  let [best, liked]: [Text | undefined, number] = [texts[0], 0];
+function textFor(why: Why, acceptLanguage: string): Text {
+  const known: Text[] = texts[why];
+  let [best, liked]: [Text | undefined, number] = [known[0], 0];
   for (const part of acceptLanguage.split(",")) {
     const [tag, q] = cut(lower(part), ";");
     const weight = /^q=(\d+\.?\d*|\.\d+)$/.exec(q.trim());
     const likes = weight ? Number(weight[1]) : 1;
-    const found = texts.find(({ lang }) => lang === cut(tag.trim(), "-")[0]);
+    const found = known.find(({ lang }) => lang === cut(tag.trim(), "-")[0]);
     if (found && likes > liked && likes <= 1) [best, liked] = [found, likes];
   }
-  if (!best) throw new Error("hold.json has no texts");
+  if (!best) throw new Error("hold.json lacks texts");
   return best;
 }
 
-/** hold asks to come back, not everybody at once. */
-export async function hold(r: Request): Promise<Response> {
-  const wait = 10 + Math.floor(Math.random() * 10);
-  const headers = { "Retry-After": String(wait) };
-  if (!isNavigation(r)) return json(r, 503, { error: "unavailable" }, headers);
-  const text = textFor(r.headers.get("Accept-Language") ?? "");
+/** tell says why a request does not get through: on a page to visitors, and to scripts as it is. */
+export async function tell(r: Request, status: number, said: { error: Why } & Record<string, string>, headers: Record<string, string> = {}): Promise<Response> {
+  if (!isNavigation(r)) return json(r, status, said, headers);
+  const text = textFor(said.error, r.headers.get("Accept-Language") ?? "");
   const sum = base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", toBytes(style)))).replace(/-/g, "+").replace(/_/g, "/");
   const policy = `default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; style-src 'sha256-${sum}='`;
-  return own(r, 503, { ...headers, "Content-Type": "text/html; charset=utf-8", "Content-Language": text.lang, "Content-Security-Policy": policy }, pageOf(text, wait));
+  const wait = headers["Retry-After"];
+  const page = pageOf({ ...text, style, ...(wait === undefined ? {} : { wait }) });
+  return own(r, status, { ...headers, "Content-Type": "text/html; charset=utf-8", "Content-Language": text.lang, "Content-Security-Policy": policy }, page);
+}
+
+/** hold asks to come back, not everybody at once. */
+export function hold(r: Request): Promise<Response> {
+  return tell(r, 503, { error: "unavailable" }, { "Retry-After": String(10 + Math.floor(Math.random() * 10)) });
 }

@@ -3,7 +3,7 @@ import { escape, isNavigation, json, own, ownPage, queueHeader, splitQuery } fro
 import { utf8 } from "./bytes.ts";
 import type { Connector, Context, State, Visit } from "./connector.ts";
 import { Refusal, type Door } from "./door.ts";
-import { hold } from "./hold.ts";
+import { hold, tell } from "./hold.ts";
 import { allowNeighbour, enterPath, neighbour } from "./own.ts";
 import { issuerOf } from "./pass.ts";
 import { decide, malformed, wrongHost, type Decision } from "./rules.ts";
@@ -38,7 +38,7 @@ export class Inquiry {
       this.#c.counts.bypassed++;
       return { request: this.#forSite() };
     }
-    return decision.outcome === "closed" ? this.#lead(state, this.door, "closed") : this.#wait(this.door, state);
+    return decision.outcome === "closed" ? this.#shut(state, this.door) : this.#wait(this.door, state);
   }
 
   /** resume finds the session with which the request was let through. */
@@ -77,7 +77,7 @@ export class Inquiry {
     }
     const free = door.room.mode === "safety-net" ? await this.#c.pass(door, state, client) : undefined;
     if (free) return { ...this.#visit(door, free), isNew: true };
-    return door.link.since === undefined ? this.#lead(state, door, "queue") : this.fail(door);
+    return door.link.since === undefined ? this.#lead(state, door) : this.fail(door);
   }
 
   #visit(door: Door, session: Session): Visit {
@@ -158,20 +158,27 @@ export class Inquiry {
   }
 
   /** lead sends a visitor to the room. */
-  #lead(state: State, door: Door, why: "queue" | "closed"): Response {
+  #lead(state: State, door: Door): Response {
     this.#c.counts.queued++;
-    const to = why === "queue" ? this.#wanted() : "";
+    const to = this.#wanted();
     const join = door.room.url + (to ? `?to=${escape(to)}` : "");
     if (isNavigation(this.#request)) return own(this.#request, this.#request.method === "POST" ? 303 : 302, { Location: join });
     const shared = allowNeighbour(state.site, this.#url, this.#request.headers.get("Origin"));
-    return json(this.#request, 403, { error: why, join, room: door.room.url }, { [queueHeader]: door.room.url, ...shared });
+    return json(this.#request, 403, { error: "queue", join, room: door.room.url }, { [queueHeader]: door.room.url, ...shared });
+  }
+
+  /** shut refuses a visitor of a closed room. Nobody is led there: whoever waited would come back here. */
+  #shut(state: State, door: Door): Promise<Response> {
+    this.#c.counts.blocked++;
+    const shared = allowNeighbour(state.site, this.#url, this.#request.headers.get("Origin"));
+    return tell(this.#request, 403, { error: "closed", room: door.room.url }, shared);
   }
 
   /** block refuses a request for good. */
-  #block({ rule }: Decision): Response {
+  #block({ rule }: Decision): Promise<Response> {
     this.#c.counts.blocked++;
     const [status, error] = rule === malformed ? ([400, "malformed"] as const) : rule === wrongHost ? ([421, "host"] as const) : ([403, "blocked"] as const);
-    return json(this.#request, status, { error });
+    return tell(this.#request, status, { error });
   }
 }
 

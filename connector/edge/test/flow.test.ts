@@ -20,7 +20,7 @@ withShop("who has no pass is led to the room", async (s) => {
   assert.deepEqual([script.status, script.body], [403, `{"error":"queue","join":"${s.queue.url}","room":"${s.queue.url}"}\n`]);
   s.isQueued(script);
   s.isQueued(await s.get("/tickets", { Upgrade: "websocket", Connection: "Upgrade" }), "a socket");
-  const blocked = await s.get("/secret/x");
+  const blocked = await s.send("GET", "/secret/x");
   assert.deepEqual([blocked.status, blocked.body], [403, '{"error":"blocked"}\n']);
   s.isThrough(await s.get("/about?x=/tickets"), "a free page");
 });
@@ -278,8 +278,13 @@ withShop("sessions tied to a network", async (s) => {
 
 withShop("a closed room", async (s) => {
   const answer = await s.get(`/tickets?proofline_pass=${s.queue.pass()}`);
-  assert.deepEqual([answer.status, answer.headers.location], [302, s.queue.url]);
+  assert.deepEqual([answer.status, answer.headers.location, answer.headers["content-type"]], [403, undefined, "text/html; charset=utf-8"]);
+  assert.ok(answer.body.includes("<h1>Closed at the moment</h1>") && !answer.body.includes(s.queue.url) && !answer.body.includes("refresh"), answer.body);
+  const script = await s.send("GET", "/tickets");
+  assert.deepEqual([script.status, script.body, script.headers["proofline-queue"]], [403, `{"error":"closed","room":"${s.queue.url}"}\n`, undefined]);
   assert.equal(s.got.length, 0);
+  const { blocked, queued } = await s.counts();
+  assert.deepEqual([blocked, queued], [2, 0]);
 }, ',"mode":"closed"');
 
 test("rules from a URL, of which the last good ones stay", async () => {

@@ -1,8 +1,9 @@
-// The page that asks to come back.
+// The pages for those who do not get through.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test from "node:test";
-import { hold } from "../src/hold.ts";
+import shared from "../../hold.json";
+import { hold, tell } from "../src/hold.ts";
 
 const ask = (accept: string) => hold(new Request("https://shop.example.com/tickets", { headers: { Accept: "text/html", "Accept-Language": accept } }));
 
@@ -23,4 +24,24 @@ test("the page speaks the visitor's language", async () => {
     pages.add(page.replace(/content="\d+"/, ""));
   }
   assert.equal(pages.size, 8);
+});
+
+test("pages that refuse say so in all languages, and nothing else", async () => {
+  const titles = new Set<string>();
+  for (const error of ["closed", "blocked", "malformed", "host"] as const) {
+    for (const { lang, dir, title } of shared.texts[error]) {
+      const request = (method: string) => new Request("https://shop.example.com/evil?x=evil", { method, headers: { "Sec-Fetch-Mode": "navigate", "Accept-Language": lang } });
+      const answer = await tell(request("GET"), 403, { error, room: "evil" });
+      const page = await answer.text();
+      assert.deepEqual([answer.status, answer.headers.get("Content-Language"), answer.headers.get("Retry-After")], [403, lang, null]);
+      assert.ok(page.includes(`<html lang="${lang}" dir="${dir}">`) && page.includes(`<h1>${title}</h1>`), page);
+      assert.ok(!/refresh|evil|undefined|\{\w+\}|<p><\/p>/.test(page) && page.includes("<p>") === (error === "closed"), page);
+      assert.match(answer.headers.get("Content-Security-Policy") ?? "", /^default-src 'none'; .*style-src 'sha256-/);
+      assert.equal(await (await tell(request("HEAD"), 403, { error })).text(), "");
+      titles.add(title);
+    }
+    const script = await tell(new Request("https://shop.example.com/"), 403, { error, room: "there" });
+    assert.equal(await script.text(), `{"error":"${error}","room":"there"}\n`);
+  }
+  assert.equal(titles.size, 32);
 });
