@@ -14,14 +14,21 @@ const browser = await chromium.launch(launch);
 try {
   const page = await browser.newPage();
   for (const file of await readdir(screenshots)) {
-    const [, name] = /^view-(.+)\.png$/.exec(file) ?? [];
+    const name = documented(file);
     if (!name) continue;
     const png = (await readFile(`${screenshots}/${file}`)).toString("base64");
     const webp = await page.evaluate(convert, { png, quality, widths });
-    await writeFile(`${top}/web/screenshots/console-${name}.webp`, Buffer.from(webp, "base64"));
+    await writeFile(`${top}/web/screenshots/${name}.webp`, Buffer.from(webp, "base64"));
   }
 } finally {
   await browser.close();
+}
+
+/** The name of a picture in the documentation; undefined: it is not there. */
+function documented(file) {
+  const [, view] = /^view-(.+)\.png$/.exec(file) ?? [];
+  const [, shop] = /^(shop-(?:home|seats))-phone\.png$/.exec(file) ?? [];
+  return view === undefined ? shop : `console-${view}`;
 }
 
 /** Runs in the browser: a PNG as WebP, of the width for its kind of screen. */
