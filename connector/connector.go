@@ -87,7 +87,7 @@ type Options struct {
 	Now   func() time.Time // nil: the system's clock
 	Log   *slog.Logger     // nil: the default one
 
-	reportAgain, batchAgain time.Duration // between requests; 0: as it is documented
+	reportAgain, batchAgain time.Duration // between requests; 0: as it is documented; reportAgain below 0: only at the end
 }
 
 // Connector lets visitors with a pass through. Safe for concurrent use.

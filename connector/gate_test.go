@@ -221,16 +221,21 @@ func TestLeftRoom(t *testing.T) {
 	s.report()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	told := map[string]bool{}
+	told := map[string]rules.Mode{}
+	var modes []rules.Mode
 	for _, r := range n.reports {
 		for _, room := range r.Rooms {
 			for _, id := range room.Started {
-				told[id] = true
+				if _, isKnown := told[id]; isKnown {
+					t.Errorf("%s is told twice", id)
+				}
+				told[id] = room.Mode
+				modes = append(modes, room.Mode)
 			}
 		}
 	}
-	if len(told) != 2 {
-		t.Errorf("told of %d sessions, want 2: %v", len(told), n.reports)
+	if !slices.Equal(modes, []rules.Mode{rules.Always, rules.Off}) {
+		t.Errorf("sessions are told in modes %v: %v", modes, n.reports)
 	}
 }
 

@@ -280,7 +280,7 @@ func newShopAt(t testing.TB, q *queue, members string, change ...func(*Options))
 	t.Helper()
 	k := q.clock
 	s := &shop{TB: t, clock: k, queue: q}
-	o := Options{Site: q.site(members), Key: testKey, Now: k.now, Probe: time.Hour, batchAgain: 5 * time.Millisecond, reportAgain: time.Hour, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	o := Options{Site: q.site(members), Key: testKey, Now: k.now, Probe: time.Hour, batchAgain: 5 * time.Millisecond, reportAgain: -1, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	for _, f := range change {
 		f(&o)
 	}

@@ -77,7 +77,7 @@ var errReport = errors.New("the server does not take reports")
 // is left. hasReported: it was told a moment ago.
 func (c *Connector) reports(ctx context.Context, hasReported bool) {
 	var before error
-	if hasReported {
+	if hasReported || c.options.reportAgain < 0 {
 		c.pause(ctx, c.reportWait())
 	}
 	for turn := 1; ; turn++ {
@@ -101,8 +101,12 @@ func (c *Connector) reports(ctx context.Context, hasReported bool) {
 	}
 }
 
-// pause waits until it is time for the next report.
+// pause waits until it is time for the next report; below 0: until the end.
 func (c *Connector) pause(ctx context.Context, wait time.Duration) {
+	if wait < 0 {
+		<-ctx.Done()
+		return
+	}
 	select {
 	case <-ctx.Done():
 	case <-c.wake:
@@ -112,7 +116,7 @@ func (c *Connector) pause(ctx context.Context, wait time.Duration) {
 
 func (c *Connector) reportWait() time.Duration {
 	switch {
-	case c.options.reportAgain > 0:
+	case c.options.reportAgain != 0:
 		return c.options.reportAgain
 	case c.hasGate():
 		return reportSoon
