@@ -16,7 +16,8 @@ import (
 
 // reportedJSON is the answer to a report.
 type reportedJSON struct {
-	Rooms []reportedRoom `json:"rooms"`
+	Rooms     []reportedRoom `json:"rooms"`
+	TokenEnds int64          `json:"token_ends"`
 }
 
 type reportedRoom struct {
@@ -153,4 +154,28 @@ func TestGatePage(t *testing.T) {
 	s.post("/v1/rooms/sale/pause", "").want(http.StatusOK)
 	eventually(t, "the page says so no more", func() bool { return strings.Contains(page(""), `data-show="open" hidden>`) })
 	s.post("/r/sale/join", "").want(http.StatusCreated)
+}
+
+// TestReportTokenEnds says when the token ends that is shown, and nothing of one
+// that never does.
+func TestReportTokenEnds(t *testing.T) {
+	t.Parallel()
+	s := newTenants(t)
+	ends := func(token string) int64 {
+		answer := s.post("/v1/connectors/report", `{"node":"`+newID()+`","kind":"proxy","version":"1.0"}`, authorized(token)).want(http.StatusOK)
+		return decode[reportedJSON](answer).TokenEnds
+	}
+	own, id := s.token(s.main, account.Connect, time.Hour)
+	list, err := s.accounts.Tokens(t.Context(), s.main)
+	if err != nil || len(list) != 1 || list[0].ID != id {
+		t.Fatalf("tokens %+v, %v", list, err)
+	}
+	for range 2 { // the second time the token is known
+		if got, want := ends(own), list[0].Expires.UnixMilli(); got != want {
+			t.Errorf("the token ends at %d, want %d", got, want)
+		}
+	}
+	if got := ends(token); got != 0 {
+		t.Errorf("the server's token ends at %d", got)
+	}
 }

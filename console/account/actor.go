@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -150,11 +151,12 @@ const ServerName = "server token"
 // Actor is who does something, and in which organization. The zero value may
 // do nothing.
 type Actor struct {
-	Kind   Kind
-	ID     uuid.UUID // of the person or the token; zero for the server's own token
-	Name   string    // e-mail address, name of the token, or [ServerName]
-	Org    uuid.UUID
-	Scopes Scope
+	Kind    Kind
+	ID      uuid.UUID // of the person or the token; zero for the server's own token
+	Name    string    // e-mail address, name of the token, or [ServerName]
+	Org     uuid.UUID
+	Scopes  Scope
+	Expires time.Time // of the token; zero: there is none, or it never ends
 }
 
 // May tells whether the actor has all of these scopes in its organization.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
@@ -158,9 +159,9 @@ func TestTokens(t *testing.T) {
 		t.Fatalf("token %q %+v, %v", text, info, err)
 	}
 	actor, err := k.Authenticate(ctx, text)
-	want := account.Actor{Kind: account.Token, ID: info.ID, Name: "ci", Org: owner.Org.ID, Scopes: account.Pull | account.Read}
-	if err != nil || actor != want {
-		t.Errorf("actor %+v, %v", actor, err)
+	want := account.Actor{Kind: account.Token, ID: info.ID, Name: "ci", Org: owner.Org.ID, Scopes: account.Pull | account.Read, Expires: info.Expires}
+	if diff := cmp.Diff(want, actor); err != nil || diff != "" {
+		t.Errorf("actor %v, -want +got\n%s", err, diff)
 	}
 	_, _, err = k.MakeToken(ctx, actor, account.NewToken{Name: "more", Scopes: account.Read})
 	wantError(t, "a token makes tokens", err, account.ErrForbidden)

@@ -161,7 +161,7 @@ func (a *Accounts) Authenticate(ctx context.Context, bearer string) (Actor, erro
 	if !now.Before(t.Expires) {
 		return Actor{}, ErrToken
 	}
-	return Actor{Kind: Token, ID: t.ID, Name: t.Name, Org: t.Org, Scopes: Scope(t.Scopes)}, nil
+	return Actor{Kind: Token, ID: t.ID, Name: t.Name, Org: t.Org, Scopes: Scope(t.Scopes), Expires: t.Expires}, nil
 }
 
 // cachedToken is a token as it was in the database a short time ago.

@@ -58,7 +58,8 @@ type unguardedInput struct {
 
 // reportedJSON is what connectors go by until their next report.
 type reportedJSON struct {
-	Rooms []reportedRoomJSON `json:"rooms" doc:"In the order of the report."`
+	Rooms     []reportedRoomJSON `json:"rooms" doc:"In the order of the report."`
+	TokenEnds int64              `json:"token_ends,omitempty" doc:"When the token that was shown ends, in milliseconds since 1970; missing if never."`
 }
 
 // reportedRoomJSON is what holds for one room; with an error, nothing else does.
@@ -96,7 +97,10 @@ func (a *API) report(c *call) (reply, error) {
 	if err != nil && !errors.Is(err, account.ErrTooMany) { // one that is not listed works as well
 		return reply{}, err
 	}
-	out := reportedJSON{make([]reportedRoomJSON, len(list))}
+	out := reportedJSON{Rooms: make([]reportedRoomJSON, len(list))}
+	if ends := c.actor.Expires; !ends.IsZero() {
+		out.TokenEnds = ends.UnixMilli()
+	}
 	group, ctx := errgroup.WithContext(c)
 	group.SetLimit(reportsTogether)
 	for i := range list {
