@@ -130,7 +130,8 @@ func TestRunRefused(t *testing.T) {
 	}
 }
 
-// TestRunRate keeps to the rate, and stops when the time is over.
+// TestRunRate keeps to the rate, and stops when the time is over. A busy
+// machine may make it slower, and nothing faster.
 func TestRunRate(t *testing.T) {
 	t.Parallel()
 	waiting := map[string][]string{"join": {`201 {}`}, "ticket": {`200 {"status":"waiting","poll_after_ms":100}`}}
@@ -139,7 +140,7 @@ func TestRunRate(t *testing.T) {
 		Visitors: 1000, Rate: 50, Concurrency: 4, Duration: 1500 * time.Millisecond,
 		Progress: func(p Progress) { told = append(told, p) },
 	}, waiting)
-	if report.Joined < 50 || report.Joined > 76 || report.Seconds < 1.5 || report.Seconds > 4 {
+	if most := 1 + 50*report.Seconds; report.Joined < 25 || float64(report.Joined) > most || report.Seconds < 1.5 || report.Seconds > 15 {
 		t.Errorf("%d joined in %v s at 50 a second for 1.5 s", report.Joined, report.Seconds)
 	}
 	if len(told) == 0 || told[len(told)-1].Joined == 0 {
