@@ -8,7 +8,7 @@ import { allowNeighbour, enterPath, neighbour } from "./own.ts";
 import { issuerOf } from "./pass.ts";
 import { decide, malformed, wrongHost, type Decision } from "./rules.ts";
 import { isFree, uuidText, type Session } from "./session.ts";
-import { urlOf } from "./target.ts";
+import { hostName, isWeb, urlOf } from "./target.ts";
 
 /** Inquiry is a request that is looked at. */
 export class Inquiry {
@@ -53,7 +53,14 @@ export class Inquiry {
   /** asked is the request as rules see it: the address is the one the site will get. */
   #asked() {
     const header = (name: string): string[] => (name === "host" || name === "transfer-encoding" ? [] : this.#header(name));
-    return { method: this.#request.method, host: this.#url.host, target: this.#target(), header, client: this.#context.client };
+    const target = isWeb(this.#url) ? this.#target() : this.#url.href; // which rules refuse
+    return { method: this.#request.method, host: this.#host(), target, header, client: this.#context.client };
+  }
+
+  /** host is that of the address, or what was sent for one and is none: some platforms put that in front of the path. */
+  #host(): string {
+    const sent = this.#header("host").join("");
+    return hostName(sent) === undefined ? sent : this.#url.host;
   }
 
   /** header returns a header as bytes. */

@@ -1,7 +1,7 @@
 // What the connector answers itself, whatever the rules say: paths that begin,
 // as they are written, with /.proofline/.
 import type { Site } from "./rules.ts";
-import { urlOf } from "./target.ts";
+import { isWeb, urlOf } from "./target.ts";
 import script from "../../client/wait.js" with { type: "text" };
 
 export const ownPath = "/.proofline/";
@@ -37,7 +37,7 @@ function text(status: number, body: string, more: Record<string, string>): Respo
 /** neighbour reads the address of a page of the site: by the same scheme, at a host that the rules name without *. */
 export function neighbour(site: Site, here: URL, address: string): URL | undefined {
   const url = urlOf(address);
-  if (!url || url.protocol !== here.protocol || url.username || url.password) return undefined;
+  if (!url || !isWeb(url) || url.protocol !== here.protocol || url.username || url.password) return undefined;
   return site.hosts.includes(url.hostname) && !url.hostname.includes("*") ? url : undefined;
 }
 

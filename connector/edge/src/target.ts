@@ -45,6 +45,11 @@ export function urlOf(text: string): URL | undefined {
   }
 }
 
+/** isWeb tells whether a URL is one that browsers open pages by. */
+export function isWeb({ protocol }: URL): boolean {
+  return protocol === "https:" || protocol === "http:";
+}
+
 /** hostName returns a host without port and last dot, in lower case; undefined: it is no name. */
 export function hostName(host: string): string | undefined {
   const parts = /^(?:\[([^\]]*)\]|([^:]*))(?::[0-9]{0,5})?$/.exec(host);

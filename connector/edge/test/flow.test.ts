@@ -252,6 +252,21 @@ test("a pass of another room opens nothing by how that room fails", async () => 
   }
 });
 
+test("addresses that some platforms make of what is none", async () => {
+  const connector = new Connector({
+    key: new Uint8Array(32).fill(7), log: () => {}, site: async () => new Response("site"),
+    rules: `{"version":1,"hosts":["shop.example.com"],"rules":[{"name":"staff","when":{"path":{"prefix":"/staff"}},"action":"block"}]}`,
+  });
+  for (const [url, host, want] of [
+    ["https://shop.example.com/", "", 200], ["https://shop.example.com/", "SHOP.example.com:443", 200], ["https://shop.example.com/x/staff", "shop.example.com/x", 400],
+    ["https://shop.example.com/", "a@shop.example.com", 400], ["ftp://shop.example.com/", "", 400], ["ftp://shop.example.com/.proofline/enter?to=ftp%3A%2F%2Fshop.example.com%2F", "", 404],
+    ["https://shop.example.com/.proofline/enter?to=https%3A%2F%2Fshop.example.com%2F", "", 303],
+  ] as const) {
+    const answer = await connector.fetch(new Request(url, { headers: host ? { Host: host } : {} }), { client: "198.51.100.7" });
+    assert.equal(answer.status, want, `${url} ${host}`);
+  }
+});
+
 withShop("refusals open nothing", async (s) => {
   s.queue.status = 404;
   s.isQueued(await s.get(`/tickets?proofline_pass=${s.queue.pass()}`));
