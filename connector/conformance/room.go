@@ -37,7 +37,7 @@ type Room struct {
 	mu       sync.Mutex // guards what follows
 	used     map[string]redemption
 	gate     gate
-	reports  int // that came since the gate was set
+	reports  map[string]int // of each node, since the gate was set
 	isForged bool
 	given    int // forged rules, since they are
 	told     told
@@ -69,7 +69,7 @@ func NewRoom(t testing.TB) *Room {
 		t.Fatal(err)
 	}
 	r := &Room{
-		TB: t, private: private, used: map[string]redemption{}, gate: gate{true, 1000},
+		TB: t, private: private, used: map[string]redemption{}, gate: gate{true, 1000}, reports: map[string]int{},
 		told: told{started: map[string]bool{}, ended: map[string]bool{}, released: map[string]bool{}},
 	}
 	r.signer, r.siteKey = newSigner(t)
@@ -172,7 +172,7 @@ func (r *Room) report(w http.ResponseWriter, q *http.Request) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.reports++
+	r.reports[said.Node]++
 	answer := []any{}
 	for _, room := range said.Rooms {
 		answer = append(answer, r.answer(room))

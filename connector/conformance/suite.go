@@ -119,24 +119,37 @@ func (s *suite) forgeries(t *testing.T) map[string]string {
 	}
 }
 
-// set changes the gate, and waits until the connector knows: the report after
-// the one that is answered first was made by somebody who has read that answer.
+// set changes the gate, and waits until all nodes know: the report after the
+// one that is answered first was made by somebody who has read that answer.
 func (s *suite) set(t testing.TB, to string) {
 	t.Helper()
 	s.mu.Lock()
-	s.at, s.reports = to, 0
+	s.at = to
+	for node := range s.reports {
+		s.reports[node] = 0
+	}
 	s.gate = map[string]gate{"open": {true, 1000}, "full": {true, 0}, "shut": {false, 0}}[to]
 	s.mu.Unlock()
-	s.untilHeard(t, "the gate is "+to, func() bool { return s.reports > 1 })
+	s.untilHeard(t, "the gate is "+to, func() bool {
+		for _, reports := range s.reports {
+			if reports < 2 {
+				return false
+			}
+		}
+		return len(s.reports) > 0
+	})
 }
 
 // untilHeard sends requests until the server has heard something: at the edge
-// nothing happens between them.
+// nothing happens between them. Of two connectors behind one address, one gets
+// those with cookies.
 func (s *suite) untilHeard(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	eventually(t, what, func() bool {
-		if r := exchange(t, s.addr, Case{Method: http.MethodGet, Target: "/about"}); s.kind(r) != "site" {
-			t.Fatalf("a free page: status %d, header %v", r.status, r.header)
+		for _, header := range [][]string{nil, {"Cookie: a=b"}} {
+			if r := exchange(t, s.addr, Case{Method: http.MethodGet, Target: "/about", Header: header}); s.kind(r) != "site" {
+				t.Fatalf("a free page: status %d, header %v", r.status, r.header)
+			}
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()

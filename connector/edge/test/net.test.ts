@@ -155,6 +155,9 @@ withNet("free sessions slide, and end", async (s) => {
   s.queue.gate = { ...open, gate: "shut" };
   assert.deepEqual((await tells(s, "the end", ({ ended }) => ended.length === 1)).ended, [id]);
   assert.deepEqual(s.queue.heard, [], "the room has nothing to do with it");
+  s.later(1001);
+  await s.get("/about");
+  await eventually("it is shut", async () => (await s.get("/tickets")).status === 302);
   s.got = [];
   s.isQueued(await s.get("/tickets", session));
 });
