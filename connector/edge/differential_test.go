@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/connector/conformance"
 	"github.com/proofline/proofline/connector/rules"
 )
 
@@ -50,8 +51,7 @@ func (a asked) request() *rules.Request {
 // and requests, made of what either might read differently.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
-	needsNode(t)
-	in, out := start(t, "node", "test/decide.mjs")
+	in, out := conformance.Start(t, ".", "node", "test/decide.mjs")
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	w := writer{rand.New(rand.NewPCG(seed, 1))}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/proofline/proofline/connector"
+	"github.com/proofline/proofline/connector/conformance"
 )
 
 // forger writes notes with the rules of a site, most of which have something
@@ -67,8 +68,7 @@ func (f forger) changed(b []byte) []byte {
 // TestNotes has both implementations read random notes.
 func TestNotes(t *testing.T) {
 	t.Parallel()
-	needsNode(t)
-	in, out := start(t, "node", "node_modules/.cache/notes/notes.js")
+	in, out := conformance.Start(t, ".", "node", "node_modules/.cache/notes/notes.js")
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	f := forger{writer: writer{mathrand.New(mathrand.NewPCG(seed, 1))}}

@@ -1,64 +1,22 @@
 package connectortest
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/proofline/proofline/connector/conformance"
 	"github.com/proofline/proofline/fairness"
 )
-
-// edge runs the edge connector in workerd, as the site's owner has bound it,
-// and returns its URL.
-func edge(t *testing.T, bindings map[string]string) string {
-	t.Helper()
-	if os.Getenv("PROOFLINE_CONFORMANCE") == "" {
-		t.Skip("runs with make conformance, which sets PROOFLINE_CONFORMANCE")
-	}
-	// Not killed when the test ends: it stops workerd, once its input ends.
-	ctx, kill := context.WithCancel(context.WithoutCancel(t.Context()))
-	c := exec.CommandContext(ctx, "node", "test/serve.mjs")
-	c.Dir, c.Stderr = "../../connector/edge", t.Output()
-	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := c.StdoutPipe()
-	if err == nil {
-		err = c.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		late := time.AfterFunc(20*time.Second, kill)
-		_ = in.Close()
-		_ = c.Wait()
-		late.Stop()
-		kill()
-	})
-	if err := json.NewEncoder(in).Encode(bindings); err != nil {
-		t.Fatal(err)
-	}
-	addr, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	return "http://" + strings.TrimSpace(addr)
-}
 
 // TestEdge has a gate open and shut at a real server for visitors of the edge
 // connector, and one of them come through the line.
 func TestEdge(t *testing.T) {
 	t.Parallel()
+	conformance.NeedsNode(t)
 	s := newServer(t)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/tickets/bought" {
@@ -69,7 +27,7 @@ func TestEdge(t *testing.T) {
 	defer site.Close()
 	key := textOf(t, s.manage(t, "GET", "site-key", "", http.StatusOK), "key")
 	secret := textOf(t, s.manage(t, "POST", "tokens", `{"name":"the shop","scopes":["connect"]}`, http.StatusCreated), "token")
-	shop := edge(t, map[string]string{
+	shop := "http://" + conformance.Edge(t, "../../connector/edge", conformance.Workerd, map[string]string{
 		"PROOFLINE_KEY": strings.Repeat("k", 32), "PROOFLINE_RULES_URL": s.address + "/v1/sites/shop/rules", "PROOFLINE_SITE_KEY": key, "PROOFLINE_TOKEN": secret, "PROOFLINE_ORIGIN": site.URL,
 	})
 	s.manage(t, "POST", "rooms", `{"slug":"sale","windows":[{"length":"200ms"}],"outflow":{"per_minute":6000,"max_active":3},"targets":["`+shop+`/"]}`, http.StatusCreated)
