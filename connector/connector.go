@@ -29,6 +29,9 @@ var (
 	ErrSource = errors.New("a source must be a file, or a URL of https (http on this machine), with which alone Keep and SiteKey go")
 	// ErrServer is returned when there is a token, but no server for it.
 	ErrServer = errors.New("the server must be an address without path, such as https://queue.example.com (http on this machine); it is that of the rules' URL unless it is said")
+	// ErrToken is returned when a token's file has no token, or there are a token
+	// and a file.
+	ErrToken = errors.New("the token for the server cannot be used")
 	// ErrReports is returned when rules need reports, and there is no token.
 	ErrReports = errors.New(`a room's mode is "safety-net": give the server, and a token with the scope connect`)
 )
@@ -69,6 +72,9 @@ type Options struct {
 	// Token is an API token of the organization, with the scope connect. It goes
 	// to Server alone.
 	Token string
+	// TokenFile has the token instead. It is read each time, so that another
+	// token takes the place of one that ends.
+	TokenFile string
 	// Kind and Version are what reports say that this program is; empty:
 	// middleware, and the version of this module.
 	Kind, Version string
@@ -106,6 +112,7 @@ type Connector struct {
 	ask     chan struct{} // rooms are to be asked whether they are there
 	wake    chan struct{} // the server is to be told of new rules
 	counts  counts
+	bearer  bearer
 	loading *loader // nil: the rules are fixed
 
 	reporting sync.Mutex   // held while a report is under way
@@ -124,13 +131,13 @@ type state struct {
 }
 
 // New returns a connector that runs until [Connector.Close]. Errors: [ErrKey],
-// [ErrRules], [ErrPage], [ErrSource], [ErrServer], [ErrReports], [ErrSiteKey],
-// and why the source gives no rules.
+// [ErrRules], [ErrPage], [ErrSource], [ErrServer], [ErrToken], [ErrReports],
+// [ErrSiteKey], and why the source gives no rules.
 func New(o Options) (*Connector, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	c := &Connector{options: o, signer: newSigner(o.Key), clients: derive(o.Key, clientLabel), node: newID(), outbox: newOutbox(), ask: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	c := &Connector{options: o, signer: newSigner(o.Key), clients: derive(o.Key, clientLabel), node: newID(), outbox: newOutbox(), ask: make(chan struct{}, 1), wake: make(chan struct{}, 1), bearer: bearer{file: o.TokenFile, log: o.Log, text: o.Token}}
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stop = cancel
 	if err := c.load(ctx); err != nil {
@@ -168,6 +175,9 @@ func (o *Options) fill() error {
 	}
 	if (o.Site == nil) == (o.Source == nil) {
 		return ErrRules
+	}
+	if err := o.fillToken(); err != nil {
+		return err
 	}
 	if o.Server == "" && o.Source != nil && isSafe(o.Source.URL) {
 		o.Server = originOf(o.Source.URL)

@@ -55,7 +55,8 @@ type openingReport struct {
 
 // reply is the server's answer.
 type reply struct {
-	Rooms []roomReply `json:"rooms"`
+	Rooms     []roomReply `json:"rooms"`
+	TokenEnds int64       `json:"token_ends"` // ms since 1970; 0: never
 }
 
 type roomReply struct {
@@ -144,7 +145,9 @@ func (c *Connector) sendReport(ctx context.Context, turn int) (more bool, err er
 	if err != nil {
 		return false, fmt.Errorf("write report: %w", err)
 	}
-	status, text, err := c.exchange(ctx, request{method: http.MethodPost, url: c.options.Server + "/v1/connectors/report", token: c.options.Token, json: body})
+	token := c.bearer.show()
+	defer func() { c.bearer.warn(c.options.Now()) }()
+	status, text, err := c.exchange(ctx, request{method: http.MethodPost, url: c.options.Server + "/v1/connectors/report", token: token, json: body})
 	if err != nil {
 		return false, err
 	}
@@ -153,6 +156,7 @@ func (c *Connector) sendReport(ctx context.Context, turn int) (more bool, err er
 		return false, fmt.Errorf("report to %s: status %d%s: %w", c.options.Server, status, hintOf(status), errReport)
 	}
 	c.counts.reports.Add(1)
+	c.bearer.hear(token, answer.TokenEnds)
 	now := c.options.Now()
 	for i := range answer.Rooms {
 		r := &answer.Rooms[i]

@@ -43,7 +43,7 @@ type Source struct {
 type loader struct {
 	Source
 	client  *http.Client
-	token   string    // for the URL
+	bearer  *bearer   // for the URL; nil: it needs none
 	seal    *seal     // nil: rules are not signed
 	changed time.Time // of the file
 	size    int64     // of the file
@@ -103,8 +103,8 @@ func (c *Connector) newLoader() (*loader, error) {
 			return nil, err
 		}
 	}
-	if s.URL != "" && originOf(s.URL) == c.options.Server {
-		l.token = c.options.Token
+	if s.URL != "" && originOf(s.URL) == c.options.Server && c.options.Token != "" {
+		l.bearer = &c.bearer
 	}
 	return l, nil
 }
@@ -226,8 +226,8 @@ func (l *loader) pull(ctx context.Context) (*found, error) {
 	if l.etag != "" {
 		r.Header.Set("If-None-Match", l.etag)
 	}
-	if l.token != "" {
-		r.Header.Set("Authorization", "Bearer "+l.token)
+	if l.bearer != nil {
+		r.Header.Set("Authorization", "Bearer "+l.bearer.show())
 	}
 	answer, err := l.client.Do(r)
 	if err != nil {

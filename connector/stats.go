@@ -25,6 +25,9 @@ type Stats struct {
 	Reports  uint64 // reports that were answered
 	Serial   uint64 // of the rules, if they are signed; else 0
 	Rooms    map[string]RoomStats
+
+	TokenEnds time.Time     // when the token for the server does; zero: never, or nobody said
+	TokenLeft time.Duration // until then; below 0: since then
 }
 
 // RoomStats is what is known of a room. Since a change of its address.
@@ -61,6 +64,9 @@ func (c *Connector) Stats() Stats {
 		Blocked: n.blocked.Load(), Held: n.held.Load(), Opened: n.opened.Load(), Redeemed: n.redeemed.Load(), Refused: n.refused.Load(),
 		Touches: n.touches.Load(), Released: n.released.Load(), Dropped: n.dropped.Load(), Panics: n.panics.Load(), Reports: n.reports.Load(),
 		Serial: now.serial, Rooms: map[string]RoomStats{},
+	}
+	if s.TokenEnds = c.bearer.end(); !s.TokenEnds.IsZero() {
+		s.TokenLeft = s.TokenEnds.Sub(c.options.Now())
 	}
 	for name, d := range now.doors {
 		var room RoomStats

@@ -30,6 +30,7 @@ var (
 	faults    = describe("faults_total", "Faults of the connector itself.")
 	reports   = describe("reports_total", "Reports that the server answered.")
 	serial    = describe("rules_serial", "Serial of the signed rules in force; 0: they are not signed.")
+	tokenLeft = describe("token_left_seconds", "Seconds until the token for the server ends; below 0: since then. Missing if it never does, or no report was answered.")
 	up        = describe("room_up", "Whether the room can be reached.", "room")
 	openings  = describe("room_openings", "Times in which everybody was let through, of those that are remembered.", "room")
 	unguarded = describe("room_unguarded_requests", "Requests let through in these times.", "room")
@@ -42,7 +43,7 @@ var (
 
 // Describe implements [prometheus.Collector].
 func (collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requests, passes, touches, releases, dropped, faults, reports, serial, up, openings, unguarded, open, heard, free, started, turned} {
+	for _, d := range []*prometheus.Desc{requests, passes, touches, releases, dropped, faults, reports, serial, tokenLeft, up, openings, unguarded, open, heard, free, started, turned} {
 		to <- d
 	}
 }
@@ -66,6 +67,9 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	add(faults, prometheus.CounterValue, float64(s.Panics))
 	add(reports, prometheus.CounterValue, float64(s.Reports))
 	add(serial, prometheus.GaugeValue, float64(s.Serial))
+	if !s.TokenEnds.IsZero() {
+		add(tokenLeft, prometheus.GaugeValue, s.TokenLeft.Seconds())
+	}
 	for name, r := range s.Rooms {
 		add(up, prometheus.GaugeValue, oneIf(r.DownSince.IsZero()), name)
 		var let uint64

@@ -65,7 +65,7 @@ func TestGate(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		_, _ = io.WriteString(w, `{"rooms":[{"room":"`+address+`/r/sale","gate":"open","share":1,"per_minute":60,"max_active":0,"nodes":1,"session_ms":60000}]}`)
+		_, _ = io.WriteString(w, `{"rooms":[{"room":"`+address+`/r/sale","gate":"open","share":1,"per_minute":60,"max_active":0,"nodes":1,"session_ms":60000}],"token_ends":1000}`)
 	}))
 	defer server.Close()
 	address = server.URL
@@ -73,7 +73,7 @@ func TestGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := connector.New(connector.Options{Site: site, Server: address, Token: "token", Key: []byte(strings.Repeat("k", 32)), Probe: time.Hour})
+	c, err := connector.New(connector.Options{Site: site, Server: address, Token: "token", Key: []byte(strings.Repeat("k", 32)), Probe: time.Hour, Now: func() time.Time { return time.Unix(3, 0) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +104,11 @@ proofline_connector_room_turned_total{room="sale"} 1
 # HELP proofline_connector_room_up Whether the room can be reached.
 # TYPE proofline_connector_room_up gauge
 proofline_connector_room_up{room="sale"} 0
+# HELP proofline_connector_token_left_seconds Seconds until the token for the server ends; below 0: since then. Missing if it never does, or no report was answered.
+# TYPE proofline_connector_token_left_seconds gauge
+proofline_connector_token_left_seconds -2
 `
-	names := []string{"proofline_connector_room_free_sessions", "proofline_connector_room_gate_open", "proofline_connector_room_turned_total", "proofline_connector_room_up"}
+	names := []string{"proofline_connector_room_free_sessions", "proofline_connector_room_gate_open", "proofline_connector_room_turned_total", "proofline_connector_room_up", "proofline_connector_token_left_seconds"}
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
 		t.Error(err)
 	}
