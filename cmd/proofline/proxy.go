@@ -63,7 +63,7 @@ func (f *proxyFlags) add(flags *pflag.FlagSet, t *terminal) {
 	flags.StringVar(&f.rules, "rules", "", "`FILE` of the rules, read again when it changes, or https URL")
 	flags.StringVar(&f.site, "site", "", "instead of --rules, the `URL` of rules that a server keeps, such as https://queue.example.com/v1/sites/shop/rules")
 	flags.StringVar(&f.siteKey, "site-key", "", "`KEY` that they are signed with, as \"proofline site key\" prints it")
-	flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` of a token with the scope connect, for the server; or PROOFLINE_TOKEN")
+	flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` of a token with the scope connect, for the server, read again when it changes; or PROOFLINE_TOKEN")
 	flags.StringVar(&f.reportTo, "report-to", "", "`URL` of the server that is told of this proxy, with --rules and a token (default that of --site)")
 	flags.StringVar(&f.keep, "keep", "", "`FILE` that keeps the rules of a URL for a start without it")
 	flags.StringSliceVar(&f.to, "to", nil, "`URLS` of the site, such as http://127.0.0.1:3000; of several, each gets a share")

@@ -81,7 +81,8 @@ func (f *proxyFlags) readToken(t *terminal) (err error) {
 		}
 		return nil
 	}
-	f.connector.Token, err = secret.Read(f.tokenFile)
+	f.connector.TokenFile = f.tokenFile // which is read again: another token needs no restart
+	_, err = secret.Read(f.tokenFile)
 	if errors.Is(err, secret.ErrExposed) {
 		return failed(err, "make it yours alone: chmod 600 "+f.tokenFile)
 	}
@@ -100,6 +101,8 @@ func (f *proxyFlags) explainConnector(err error) error {
 		return usage(err, "give an address such as https://queue.example.com with --report-to")
 	case errors.Is(err, connector.ErrSiteKey), errors.Is(err, connector.ErrUnsigned), errors.Is(err, connector.ErrNeedsKey):
 		return failed(err, "proofline site key prints the key of the organization's sites")
+	case errors.Is(err, connector.ErrToken):
+		return failed(err, tokenHint)
 	case errors.Is(err, connector.ErrPage):
 		return failed(err, "give it with --page FILE")
 	case errors.Is(err, connector.ErrOlder):
