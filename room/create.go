@@ -42,7 +42,7 @@ func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*
 			return nil, err
 		}
 	}
-	if s := c.Settings; s.Targets != nil || !s.Brand.IsZero() || s.MaxWaiting > 0 {
+	if s := c.Settings; s.Targets != nil || s.SignedReturn || !s.Brand.IsZero() || s.MaxWaiting > 0 {
 		if err := r.changeSettings(ctx, s.asChange()); err != nil {
 			return nil, err
 		}

@@ -26,7 +26,10 @@ type Settings struct {
 	// Targets are the URLs that admitted visitors may be sent to, the first
 	// unless they came with another. Each allows what is below it, too.
 	Targets []string `json:"targets,omitempty"`
-	Brand   Brand    `json:"brand,omitzero"`
+	// SignedReturn has visitors come back only where a connector has signed that
+	// it takes a pass; others are sent to the first target.
+	SignedReturn bool  `json:"signed_return,omitempty"`
+	Brand        Brand `json:"brand,omitzero"`
 	// MaxWaiting is how many people may be in line at once, about; 0 for no
 	// limit. Whoever is turned away gets no receipt.
 	MaxWaiting uint32 `json:"max_waiting,omitempty"`
@@ -35,15 +38,19 @@ type Settings struct {
 // SettingsChange is what is said about the settings: members that are there
 // replace what was.
 type SettingsChange struct {
-	Targets    *[]string `json:"targets,omitempty"`
-	Brand      *Brand    `json:"brand,omitempty"` // all members are new
-	MaxWaiting *uint32   `json:"max_waiting,omitempty"`
+	Targets      *[]string `json:"targets,omitempty"`
+	SignedReturn *bool     `json:"signed_return,omitempty"`
+	Brand        *Brand    `json:"brand,omitempty"` // all members are new
+	MaxWaiting   *uint32   `json:"max_waiting,omitempty"`
 }
 
 // on returns the settings with the change.
 func (c SettingsChange) on(s Settings) Settings {
 	if c.Targets != nil {
 		s.Targets = *c.Targets
+	}
+	if c.SignedReturn != nil {
+		s.SignedReturn = *c.SignedReturn
 	}
 	if c.Brand != nil {
 		s.Brand = *c.Brand
@@ -56,11 +63,12 @@ func (c SettingsChange) on(s Settings) Settings {
 
 // asChange returns the change that makes settings of nothing.
 func (s Settings) asChange() SettingsChange {
-	return SettingsChange{&s.Targets, &s.Brand, &s.MaxWaiting}
+	return SettingsChange{&s.Targets, &s.SignedReturn, &s.Brand, &s.MaxWaiting}
 }
 
 const (
 	wantTargets = "must be a list of URLs"
+	wantFlag    = "must be true or false"
 	wantTarget  = "must be a URL of https, or of http on localhost or 127.0.0.1, with a plain host name in lower case, without user, fragment or dot segments, at most 2000 characters"
 )
 
@@ -107,9 +115,9 @@ func isPlainPath(u *url.URL) bool {
 	return !strings.Contains(escaped, "%2f") && !strings.Contains(escaped, "%5c")
 }
 
-// Target returns the URL that an admitted visitor is sent to: the wanted one,
-// if it is one of the targets or below one, and the first target when none is
-// wanted. False when the room has no target, or does not allow the wanted one.
+// Target returns a URL that the targets allow: the wanted one, if it is one of
+// them or below one, and the first when none is wanted. False when there is none,
+// or the wanted one is not allowed. [Room.Target] also looks at its signature.
 func (s *Settings) Target(wanted string) (*url.URL, bool) {
 	if wanted == "" {
 		if len(s.Targets) == 0 {
@@ -152,6 +160,10 @@ func (d *fields) settings() (c SettingsChange) {
 	if d.has("targets") {
 		c.Targets = new([]string)
 		read(d, "targets", c.Targets, wantTargets)
+	}
+	if d.has("signed_return") {
+		c.SignedReturn = new(bool)
+		read(d, "signed_return", c.SignedReturn, wantFlag)
 	}
 	if d.has("brand") {
 		c.Brand = d.brand()

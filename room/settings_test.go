@@ -125,7 +125,7 @@ func TestWantedTarget(t *testing.T) {
 func TestParseSettings(t *testing.T) {
 	t.Parallel()
 	for text, fields := range map[string]string{
-		`{"slug":"a","targets":"https://example.com","brand":7}`:                                  "targets brand",
+		`{"slug":"a","targets":"https://example.com","signed_return":"yes","brand":7}`:            "targets signed_return brand",
 		`{"slug":"a","targets":[7],"brand":{"logo":7,"color":"x","font":"y"}}`:                    "targets brand.logo brand.color brand.font",
 		`{"slug":"-","claim":"1","targets":["x","https://example.com","y"],"brand":{"color":""}}`: "claim slug targets[0] targets[2]",
 	} {

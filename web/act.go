@@ -52,7 +52,7 @@ type submission struct {
 	isJSON bool
 	secret *[fairness.SecretSize]byte // nil for none
 	again  bool                       // a new place is wanted
-	to     string                     // where a claim should lead, empty for nowhere in particular
+	to     room.Wanted                // where a claim should lead
 }
 
 // readSubmission reads a form, or JSON. No error says what was in it.
@@ -70,7 +70,7 @@ func readSubmission(r *http.Request) (*submission, error) {
 		if err != nil {
 			return nil, invalid("", "must be a form")
 		}
-		return &submission{again: form.Get("again") == "1", to: form.Get("to")}, nil
+		return &submission{again: form.Get("again") == "1", to: room.Wanted{To: form.Get("to"), Sig: form.Get("to_sig")}}, nil
 	}
 	return nil, errMediaType
 }
@@ -80,13 +80,14 @@ func parseSubmission(body []byte) (*submission, error) {
 		Secret *string `json:"secret"`
 		Again  bool    `json:"again"`
 		To     string  `json:"to"`
+		Sig    string  `json:"to_sig"`
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if len(body) > 0 && (d.Decode(&in) != nil || d.Decode(new(any)) != io.EOF) { //nolint:errorlint // never wrapped
-		return nil, invalid("", `must be a JSON object of at most "secret" and "to", texts, and "again", true or false`)
+		return nil, invalid("", `must be a JSON object of at most "secret", "to" and "to_sig", texts, and "again", true or false`)
 	}
-	out := &submission{isJSON: true, again: in.Again, to: in.To}
+	out := &submission{isJSON: true, again: in.Again, to: room.Wanted{To: in.To, Sig: in.Sig}}
 	if in.Secret != nil {
 		secret, err := parseSecret(*in.Secret)
 		if err != nil {
@@ -171,12 +172,11 @@ func (s *Server) enter(c echo.Context, r *room.Room, in *submission) error {
 	if err != nil {
 		return err
 	}
-	settings, _ := r.Settings()
-	if in.to == "" {
-		in.to = wantedTarget(c, settings)
+	if in.to.To == "" {
+		in.to = wantedTarget(c, r)
 	}
-	target, ok := settings.Target(in.to)
-	if !ok && in.to != "" {
+	target, ok := r.Target(in.to)
+	if !ok && in.to.To != "" {
 		return invalid("to", wantTo)
 	}
 	pass, err := r.Claim(c.Request().Context(), own.ticket, own.secret)

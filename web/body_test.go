@@ -70,7 +70,7 @@ func FuzzTicketOf(f *testing.F) {
 // FuzzReadClaim does the same for the claim's.
 func FuzzReadClaim(f *testing.F) {
 	v := newVisitor("fuzz")
-	for _, seed := range []string{v.claimBody(), "", "{}", `{"secret":"` + v.secret + `="}`, `{"secret":"` + v.secret[:40] + `\r\n"}`, `{"to":"https://x","secret":"` + v.secret + `"}`, `{"secret":"` + v.secret + `","to":null}`} {
+	for _, seed := range []string{v.claimBody(), "", "{}", `{"secret":"` + v.secret + `="}`, `{"secret":"` + v.secret[:40] + `\r\n"}`, `{"to":"https://x","secret":"` + v.secret + `"}`, `{"secret":"` + v.secret + `","to":null}`, `{"secret":"` + v.secret + `","to":"https://x","to_sig":"y"}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -80,8 +80,8 @@ func FuzzReadClaim(f *testing.F) {
 			return
 		}
 		var v map[string]*string
-		if json.Unmarshal(body, &v) != nil || v["secret"] == nil || *v["secret"] != string(encodeSecret(secret)) || v["to"] != nil && *v["to"] != to {
-			t.Errorf("%q is read as %x, to %q", body, secret, to)
+		if json.Unmarshal(body, &v) != nil || v["secret"] == nil || *v["secret"] != string(encodeSecret(secret)) || v["to"] != nil && *v["to"] != to.To || v["to_sig"] != nil && *v["to_sig"] != to.Sig {
+			t.Errorf("%q is read as %x, to %+v", body, secret, to)
 		}
 	})
 }

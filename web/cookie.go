@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/base64"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -18,7 +19,7 @@ import (
 // no dots, so no room's cookie can be mistaken for another.
 const (
 	secretCookie   = "__Host-proofline-"    //nolint:gosec // a name; with the slug, of the cookie that holds the visitor's secret in base64url
-	targetCookie   = "__Host-proofline.to." // and the slug: the target that the visitor came for
+	targetCookie   = "__Host-proofline.to." // and the slug: where the visitor wants to go in the end
 	languageCookie = "__Host-proofline.lang"
 )
 
@@ -90,26 +91,46 @@ func keepLanguage(c echo.Context, l page.Lang) {
 	}
 }
 
+// sigSize is how long signatures are; what is of another length is none.
+const sigSize = 22
+
+// linked returns where the link of a request says that the visitor wants to go.
+func linked(c echo.Context) room.Wanted {
+	return room.Wanted{To: c.QueryParam("to"), Sig: c.QueryParam("to_sig")}
+}
+
 // keepTarget remembers where the visitor wants to go in the end, if the room
-// allows it. A link that asks for more than that leads to the room as any other.
-func keepTarget(c echo.Context, settings *room.Settings) {
-	wanted := c.QueryParam("to")
-	if wanted == "" {
-		return
-	}
-	if u, ok := settings.Target(wanted); ok {
-		setCookie(c, targetCookie+c.Param("slug"), base64.RawURLEncoding.EncodeToString([]byte(u.String())), 0)
+// takes it. A link that asks for more than that leads to the room as any other.
+func keepTarget(c echo.Context, r *room.Room) {
+	if w := linked(c); r.Takes(w) {
+		setCookie(c, targetCookie+r.Slug, formatWanted(w), 0)
 	}
 }
 
-// wantedTarget returns where the visitor wants to go, as remembered or as the
-// link says now; empty for nowhere in particular.
-func wantedTarget(c echo.Context, settings *room.Settings) string {
-	kept, _ := base64.RawURLEncoding.DecodeString(cookie(c.Request(), targetCookie+c.Param("slug")))
-	for _, wanted := range []string{c.QueryParam("to"), string(kept)} {
-		if _, ok := settings.Target(wanted); ok && wanted != "" {
-			return wanted
+// formatWanted returns the value of a cookie: the URL, which has no line breaks,
+// and on a line of its own the signature.
+func formatWanted(w room.Wanted) string {
+	text := w.To
+	if len(w.Sig) == sigSize {
+		text += "\n" + w.Sig
+	}
+	return base64.RawURLEncoding.EncodeToString([]byte(text))
+}
+
+// parseWanted reads the value of a cookie. What is malformed is no target.
+func parseWanted(value string) room.Wanted {
+	text, _ := base64.RawURLEncoding.DecodeString(value)
+	to, sig, _ := strings.Cut(string(text), "\n")
+	return room.Wanted{To: to, Sig: sig}
+}
+
+// wantedTarget returns where the visitor wants to go, as the link says now or as
+// remembered, that the room takes; zero for nowhere in particular.
+func wantedTarget(c echo.Context, r *room.Room) room.Wanted {
+	for _, w := range []room.Wanted{linked(c), parseWanted(cookie(c.Request(), targetCookie+r.Slug))} {
+		if r.Takes(w) {
+			return w
 		}
 	}
-	return ""
+	return room.Wanted{}
 }

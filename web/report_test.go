@@ -30,6 +30,7 @@ type reportedRoom struct {
 	Nodes     uint64   `json:"nodes"`
 	SessionMS int64    `json:"session_ms"`
 	Recorded  []string `json:"recorded"`
+	ReturnKey string   `json:"return_key"`
 }
 
 func newID() string {
@@ -63,7 +64,8 @@ func TestReport(t *testing.T) {
 		t.Error("a room without a gate shows one")
 	}
 	eventually(t, "the gate opens", func() bool { return c.report(safe(""))[0].Gate == "open" })
-	want := reportedRoom{Room: address, Gate: "open", Share: 3, PerMinute: 5, MaxActive: 100, Nodes: 1, SessionMS: 600_000, Recorded: []string{}}
+	key := s.returnKey("sale")
+	want := reportedRoom{Room: address, Gate: "open", Share: 3, PerMinute: 5, MaxActive: 100, Nodes: 1, SessionMS: 600_000, Recorded: []string{}, ReturnKey: base64.RawURLEncoding.EncodeToString(key[:])}
 	started := `,"started":["` + newID() + `","` + newID() + `"]`
 	for range 2 { // an answer was lost
 		if diff := cmp.Diff([]reportedRoom{want}, c.report(safe(started))); diff != "" {

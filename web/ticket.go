@@ -126,9 +126,8 @@ func (s *Server) claim(c echo.Context, r *room.Room) (err error) {
 	if err != nil {
 		return err
 	}
-	settings, _ := r.Settings()
-	target, ok := settings.Target(to)
-	if !ok && to != "" {
+	target, ok := r.Target(to)
+	if !ok && to.To != "" {
 		return invalid("to", wantTo)
 	}
 	pass, err := r.Claim(c.Request().Context(), t, secret)
@@ -198,14 +197,14 @@ func notCalled(c echo.Context, r *room.Room, t fairness.Ticket) error {
 
 // readClaim reads the body of a claim: the secret, and where to go, if that is
 // said. No error says what was in it.
-func readClaim(body []byte) (secret [fairness.SecretSize]byte, to string, err error) {
+func readClaim(body []byte) (secret [fairness.SecretSize]byte, to room.Wanted, err error) {
 	text, ok := plainMember(body, "secret")
 	if !ok {
-		texts, err := anyMembers(body, "secret", "to")
+		texts, err := anyMembers(body, "secret", "to", "to_sig")
 		if err != nil {
-			return secret, "", err
+			return secret, to, err
 		}
-		text, to = texts["secret"], texts["to"]
+		text, to = texts["secret"], room.Wanted{To: texts["to"], Sig: texts["to_sig"]}
 	}
 	secret, err = parseSecret(text)
 	return secret, to, err

@@ -80,9 +80,8 @@ func (s *Server) linePage(c echo.Context, r *room.Room) error {
 	if fragment {
 		return s.sendPage(c, http.StatusOK, func(w io.Writer) error { return s.pages.Fragment(w, v) })
 	}
-	settings, _ := r.Settings()
 	keepLanguage(c, v.Lang)
-	keepTarget(c, settings)
+	keepTarget(c, r)
 	return s.sendPage(c, http.StatusOK, func(w io.Writer) error { return s.pages.Visitor(w, v) })
 }
 
@@ -194,7 +193,7 @@ func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) page
 	if snapshot.Closes != nil {
 		v.Closes = *snapshot.Closes
 	}
-	if u, ok := settings.Target(wantedTarget(c, settings)); ok {
+	if u, ok := r.Target(wantedTarget(c, r)); ok {
 		v.Target, v.Way = u.Scheme+"://"+u.Host, u.String()
 	}
 	if joined {

@@ -197,6 +197,9 @@ func amended(r *room.Room, a room.Amendment) map[string]any {
 	if a.Targets != nil {
 		detail["targets"] = *a.Targets
 	}
+	if a.SignedReturn != nil {
+		detail["signed_return"] = *a.SignedReturn
+	}
 	if a.Brand != nil {
 		detail["brand"] = "changed"
 	}

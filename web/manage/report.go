@@ -73,6 +73,7 @@ type reportedRoomJSON struct {
 	Nodes     *uint64   `json:"nodes,omitempty" doc:"Among which what is left is shared: those heard of in the last 10 s."`
 	SessionMS *int64    `json:"session_ms,omitempty" doc:"How long a free session lasts from each activity on."`
 	Recorded  *[]string `json:"recorded,omitempty" doc:"Unguarded times that are in the transcript, or were kept because the room had ended."`
+	ReturnKey string    `json:"return_key,omitempty" doc:"Signs where visitors come back to: 32 bytes of base64url."`
 }
 
 func (a *API) reportRoutes() []route {
@@ -128,13 +129,13 @@ func (a *API) reportRoom(ctx context.Context, by account.Actor, address string, 
 	if err != nil {
 		return reportedRoomJSON{}, err
 	}
-	session, recorded := told.Session.Milliseconds(), make([]string, len(told.Recorded))
+	session, recorded, key := told.Session.Milliseconds(), make([]string, len(told.Recorded)), r.ReturnKey()
 	for i, id := range told.Recorded {
 		recorded[i] = base64.RawURLEncoding.EncodeToString(id[:])
 	}
 	return reportedRoomJSON{
 		Room: address, Gate: string(told.Gate), Share: &told.Share, PerMinute: &told.Outflow.PerMinute, MaxActive: &told.Outflow.MaxActive,
-		Nodes: &told.Nodes, SessionMS: &session, Recorded: &recorded,
+		Nodes: &told.Nodes, SessionMS: &session, Recorded: &recorded, ReturnKey: base64.RawURLEncoding.EncodeToString(key[:]),
 	}, nil
 }
 

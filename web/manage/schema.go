@@ -193,6 +193,7 @@ var described = map[string]string{
 	"margin":         "How long after a freeze the beacon's round appears, at least. Default: 3s.",
 	"quorum":         "How many of the server's witnesses should sign each freeze. Default: more than half of them.",
 	"targets":        "URLs that admitted visitors may be sent to, the first by default.",
+	"signed_return":  "Admitted visitors are sent only where a connector of the site has signed that it takes a pass, others to the first target.",
 	"brand":          "What the pages look like.",
 	"max_waiting":    "People in line at once, about; 0 for no limit.",
 	"logo":           "Data URL of a PNG, JPEG or WebP image of at most 64 KiB.",

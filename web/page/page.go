@@ -22,6 +22,7 @@
 //	                                     without scripts
 //	     ?to=URL                         where a claim should lead in the end, when that is one of the
 //	                                     room's targets or below one; kept in a cookie
+//	     &to_sig=SIG                     that a connector has signed it, which the room may insist on
 //	GET  /r/{slug}/check                 Check. no-store
 //	GET  /r/{slug}/brand.css             Brand.CSS, when Room.Brand is set
 //	GET  /r/{slug}/logo?scheme=dark      the image for the dark, when Room.Dark is set
@@ -37,6 +38,7 @@
 //	{"secret": "base64url"}      counts when there is no cookie: made by the script (line),
 //	                             or kept by it where cookies are blocked (claim, leave)
 //	{"to": "URL"}                claim only, form too: where it should lead; 400 when not allowed
+//	{"to_sig": "SIG"}            with to: a connector's signature of it
 //	{"again": true}              with secret, line only, form: again=1: a new place, when that
 //	                             of the cookie is settled (missed, left); else the cookie counts
 //

@@ -1,0 +1,182 @@
+package room
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+)
+
+// TestSignReturn goes by the vectors that connectors go by, too.
+func TestSignReturn(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../connector/testdata/return-vectors.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []struct{ Name, Key, Room, To, Sig string }
+	if err := json.Unmarshal(text, &list); err != nil || len(list) == 0 {
+		t.Fatalf("%d vectors, %v", len(list), err)
+	}
+	for _, v := range list {
+		key, err := base64.RawURLEncoding.DecodeString(v.Key)
+		if err != nil || len(key) != ReturnKeySize {
+			t.Fatalf("%s: key of %d bytes, %v", v.Name, len(key), err)
+		}
+		if got := base64.RawURLEncoding.EncodeToString(signReturn([ReturnKeySize]byte(key), v.Room, v.To)); got != v.Sig {
+			t.Errorf("%s: %s, want %s", v.Name, got, v.Sig)
+		}
+	}
+}
+
+// bareRoom is a room without a log.
+func bareRoom(s Settings) *Room {
+	r := &Room{URL: "https://queue.example.com/r/sale", keys: &keys{pass: ed25519.NewKeyFromSeed(make([]byte, 32))}, policy: &fairness.Policy{}, clock: &clock{}}
+	r.settings.Store(&storedSettings{Settings: s})
+	return r
+}
+
+func signedBy(key [ReturnKeySize]byte, room, to string) string {
+	return base64.RawURLEncoding.EncodeToString(signReturn(key, room, to))
+}
+
+// TestTakes tries to have a visitor led to a page that no connector has signed.
+func TestTakes(t *testing.T) {
+	t.Parallel()
+	const (
+		first  = "https://shop.example.com/tickets"
+		page   = "https://shop.example.com/tickets/7?row=2&seat=a%20b"
+		beyond = "https://shop.example.com/out?url=https://evil.example.net/"
+		other  = "https://evil.example.net/tickets"
+	)
+	r := bareRoom(Settings{Targets: []string{first, "https://shop.example.com/"}, SignedReturn: true})
+	key := r.ReturnKey()
+	sign := func(to string) string { return signedBy(key, r.URL, to) }
+	good := sign(page)
+	otherRoom := bareRoom(Settings{})
+	otherRoom.keys.pass = ed25519.NewKeyFromSeed([]byte(strings.Repeat("x", 32)))
+	for _, c := range []struct {
+		name string
+		Wanted
+		takes bool
+		want  string // empty: refused
+	}{
+		{"signed", Wanted{page, good}, true, page},
+		{"signed, another page", Wanted{beyond, sign(beyond)}, true, beyond},
+		{"nothing", Wanted{}, false, first},
+		{"a signature of nothing", Wanted{"", sign("")}, false, first},
+		{"not signed", Wanted{page, ""}, false, first},
+		{"not signed, a page that leads on", Wanted{beyond, ""}, false, first},
+		{"not signed, the first target itself", Wanted{first, ""}, false, first},
+		{"the signature of another page", Wanted{beyond, good}, false, first},
+		{"of another room's key", Wanted{page, signedBy(otherRoom.ReturnKey(), r.URL, page)}, false, first},
+		{"of another room", Wanted{page, signedBy(key, r.URL+"2", page)}, false, first},
+		{"of a room of the same beginning", Wanted{page, signedBy(key, r.URL+"\n", page)}, false, first},
+		{"of the key of nothing", Wanted{page, signedBy([ReturnKeySize]byte{}, r.URL, page)}, false, first},
+		{"cut", Wanted{page, good[:21]}, false, first},
+		{"cut to nothing", Wanted{page, "A"}, false, first},
+		{"with padding", Wanted{page, good + "=="}, false, first},
+		{"longer", Wanted{page, good + "A"}, false, first},
+		{"with a line break", Wanted{page, good[:11] + "\n" + good[11:]}, false, first},
+		{"twice", Wanted{page, good + good}, false, first},
+		{"with a bit more at its end", Wanted{page, good[:21] + string(good[21]+1)}, false, first},
+		{"of the page without its query", Wanted{page, sign("https://shop.example.com/tickets/7")}, false, first},
+		{"of the page in another encoding", Wanted{"https://shop.example.com/tickets/%37?row=2&seat=a%20b", good}, false, first},
+		{"of the page in capitals", Wanted{"https://shop.example.com/Tickets/7?row=2&seat=a%20b", good}, false, first},
+		{"of the page with a slash", Wanted{"https://shop.example.com/tickets/7/?row=2&seat=a%20b", good}, false, first},
+		{"signed, and no target", Wanted{other, sign(other)}, false, ""},
+		{"signed, and a script", Wanted{"javascript:alert(1)", sign("javascript:alert(1)")}, false, ""},
+		{"not signed, and no target", Wanted{other, ""}, false, ""},
+	} {
+		u, ok := r.Target(c.Wanted)
+		if ok != (c.want != "") || ok && u.String() != c.want || r.Takes(c.Wanted) != c.takes {
+			t.Errorf("%s: to %v %t, takes it %t, want %q", c.name, u, ok, r.Takes(c.Wanted), c.want)
+		}
+	}
+	for i := range good {
+		changed := []byte(good)
+		for changed[i] = 'A'; changed[i] == good[i]; changed[i]++ {
+		}
+		if r.Takes(Wanted{page, string(changed)}) {
+			t.Errorf("character %d of the signature does not matter", i)
+		}
+	}
+}
+
+// TestTakesUnsigned: unless the room wants signatures, the targets alone decide.
+func TestTakesUnsigned(t *testing.T) {
+	t.Parallel()
+	r := bareRoom(Settings{Targets: []string{"https://shop.example.com/"}})
+	page := "https://shop.example.com/cart"
+	for _, sig := range []string{"", "x", signedBy(r.ReturnKey(), r.URL, page)} {
+		if u, ok := r.Target(Wanted{page, sig}); !ok || u.String() != page || !r.Takes(Wanted{page, sig}) {
+			t.Errorf("signature %q: to %v %t", sig, u, ok)
+		}
+	}
+	if _, ok := r.Target(Wanted{To: "https://evil.example.net/"}); ok || r.Takes(Wanted{To: "https://evil.example.net/"}) {
+		t.Error("leads elsewhere")
+	}
+	if _, ok := bareRoom(Settings{SignedReturn: true}).Target(Wanted{page, "x"}); ok {
+		t.Error("no target, and one was found")
+	}
+}
+
+// TestReturnKeyRotates: the next key signs once all nodes know it, and what the
+// one before has signed is taken for a day.
+func TestReturnKeyRotates(t *testing.T) {
+	t.Parallel()
+	const page = "https://shop.example.com/cart"
+	r := bareRoom(Settings{Targets: []string{"https://shop.example.com/"}, SignedReturn: true})
+	first := r.ReturnKey()
+	if first == [ReturnKeySize]byte{} || first == [ReturnKeySize]byte(r.keys.pass.Seed()) {
+		t.Fatalf("key %x", first)
+	}
+	next := ed25519.NewKeyFromSeed([]byte(strings.Repeat("n", 32)))
+	for _, c := range []struct {
+		name             string
+		ago              time.Duration
+		signs            [ReturnKeySize]byte
+		takesOld, takesN bool
+	}{
+		{"just now", 0, first, true, true},
+		{"a minute ago", rotationGrace, returnKeyOf(next), true, true},
+		{"a day ago", 24 * time.Hour, returnKeyOf(next), true, true},
+		{"long ago", 24*time.Hour + 2*rotationGrace, returnKeyOf(next), false, true},
+	} {
+		added := []passKey{{next, keyID(next), time.Now().Add(-c.ago)}}
+		r.flow.added.Store(&added)
+		if got := r.ReturnKey(); got != c.signs {
+			t.Errorf("rotated %s: another key signs", c.name)
+		}
+		if old, isNext := r.Takes(Wanted{page, signedBy(first, r.URL, page)}), r.Takes(Wanted{page, signedBy(returnKeyOf(next), r.URL, page)}); old != c.takesOld || isNext != c.takesN {
+			t.Errorf("rotated %s: of the key before %t, of the next %t", c.name, old, isNext)
+		}
+	}
+}
+
+// FuzzTakes: no signature but the right one is taken, and no signature makes a
+// target of what is none.
+func FuzzTakes(f *testing.F) {
+	const page = "https://shop.example.com/tickets"
+	r := bareRoom(Settings{Targets: []string{"https://shop.example.com/first", page}, SignedReturn: true})
+	good := signedBy(r.ReturnKey(), r.URL, page)
+	for _, seed := range []Wanted{{page, good}, {page, ""}, {page, good + "="}, {page + "?", good}, {"//evil.example.net", good}, {"", good}, {page, strings.ToLower(good)}} {
+		f.Add(seed.To, seed.Sig)
+	}
+	f.Fuzz(func(t *testing.T, to, sig string) {
+		w := Wanted{to, sig}
+		settings, _ := r.Settings()
+		_, isTarget := settings.Target(to)
+		if want := isTarget && to != "" && sig == signedBy(r.ReturnKey(), r.URL, to); r.Takes(w) != want {
+			t.Errorf("%q with %q: taken %t", to, sig, !want)
+		}
+		if u, ok := r.Target(w); ok != isTarget || ok && !r.Takes(w) && u.String() != settings.Targets[0] {
+			t.Errorf("%q with %q: led to %v %t", to, sig, u, ok)
+		}
+	})
+}
