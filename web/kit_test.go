@@ -268,6 +268,7 @@ type (
 		Poll struct {
 			AfterMS int64   `json:"after_ms"`
 			MostMS  int64   `json:"most_ms"`
+			RestMS  int64   `json:"rest_ms"`
 			Jitter  float64 `json:"jitter"`
 			Listen  uint64  `json:"listen_ahead"`
 		} `json:"poll"`

@@ -22,3 +22,24 @@ func TestPollBeforeClaim(t *testing.T) {
 		}
 	}
 }
+
+// TestRestPoll: pages whose visitors wait for nothing make a thousand requests a
+// second together, or fewer, however many they are.
+func TestRestPoll(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+	for _, people := range []uint64{0, 1, 120_000, 1_000_000, fairness.MaxArrivals} {
+		s := &room.Snapshot{Counts: fairness.Counts{NoShows: people / 2, Left: people - people/2}}
+		got := restPoll(s)
+		if rate := float64(people) / got.Seconds(); rate > restRate || got < minRest {
+			t.Errorf("%d people ask every %v, %.0f times a second", people, got, rate)
+		}
+		if people <= 120_000 && got != minRest {
+			t.Errorf("%d people ask every %v, and could do so every %v", people, got, minRest)
+		}
+		skipped := fairness.Standing{Status: fairness.StatusSkipped}
+		if polls := ticketPoll(&skipped, s, now); polls != got {
+			t.Errorf("a ticket is asked for every %v, the room every %v", polls, got)
+		}
+	}
+}

@@ -113,7 +113,7 @@ func render(r *room.Room, listenAhead uint64) *document {
 	o.reset()
 	now := r.Now()
 	o.state(r, d.snapshot, now)
-	o.poll(roomPoll(d.snapshot, now), mostPoll(d.snapshot), listenAhead)
+	o.poll(roomPoll(d.snapshot, now), mostPoll(d.snapshot), restPoll(d.snapshot), listenAhead)
 	// The time of rendering is not part of the tag: nobody needs to fetch a
 	// quiet room again for it.
 	sum := sha256.Sum256(o.b)
@@ -164,10 +164,11 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 }
 
 // poll writes when pages should ask again, and who should listen instead.
-func (o *object) poll(after, most time.Duration, listenAhead uint64) {
+func (o *object) poll(after, most, rest time.Duration, listenAhead uint64) {
 	o.open("poll")
 	o.number("after_ms", uint64(after.Milliseconds())) //nolint:gosec // not negative
 	o.number("most_ms", uint64(most.Milliseconds()))   //nolint:gosec // not negative
+	o.number("rest_ms", uint64(rest.Milliseconds()))   //nolint:gosec // not negative
 	o.name("jitter")
 	o.b = append(o.b, pollJitter...)
 	o.number("listen_ahead", listenAhead)

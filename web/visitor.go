@@ -189,7 +189,7 @@ func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) page
 		HasGate: snapshot.Gate != room.GateNone, Open: snapshot.Gate == room.GateOpen,
 		Poll: roomPoll(snapshot, now), Refresh: refresh(c),
 	}
-	v.CanJoin = v.State == page.Joinable
+	v.Without = v.State
 	if snapshot.Closes != nil {
 		v.Closes = *snapshot.Closes
 	}

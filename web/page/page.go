@@ -137,8 +137,9 @@ type View struct {
 	Slower bool // fewer people are let in than the room announced at first
 	// Rehearsal tells that the line leads nowhere.
 	Rehearsal bool
-	// CanJoin tells whether whoever missed or left a place may take a new one.
-	CanJoin bool
+	// Without is the state of the page without the ticket: whoever missed or left a place
+	// may take a new one when that is Joinable.
+	Without State
 	// Target is the origin of where a claim leads, such as "https://shop.example.com"; empty
 	// when the room has none: then the page is all there is to see.
 	Target string

@@ -231,7 +231,7 @@ func TestForms(t *testing.T) {
 		if v.Held {
 			want = nil
 		}
-		if v.CanJoin {
+		if v.Without == page.Joinable {
 			want = []string{"line"}
 		}
 		if !isLine || v.State == page.Admitted && v.Target == "" {

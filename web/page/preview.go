@@ -65,7 +65,7 @@ func Previews(s Sample) []Example {
 	bare := func(state State) View {
 		return View{
 			Room: s.Room, Lang: s.Lang, State: state, Now: now, Opens: now.Add(-time.Hour), Starts: now.Add(-30 * time.Minute),
-			Claim: s.Claim, Target: s.Target, CanJoin: true, Poll: time.Minute,
+			Claim: s.Claim, Target: s.Target, Without: Joinable, Poll: time.Minute,
 		}
 	}
 	upcoming := bare(Upcoming)

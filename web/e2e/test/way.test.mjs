@@ -29,12 +29,13 @@ scenes("the way", () => {
         targets: [shop.target],
       });
       await room.callByHand();
-      const walk = async (visitor) => {
+      const wait = async (visitor) => {
         await visitor.visit(room, `?to=${encodeURIComponent(`${shop.target}/row-1?seat=2`)}`);
         for (const state of ["upcoming", "joinable"]) await visitor.is(state);
         await visitor.main();
         for (const state of ["waiting", "drawn"]) await visitor.is(state);
-        await room.pull(1);
+      };
+      const enter = async (visitor) => {
         await visitor.is("called");
         const { ticket } = await visitor.data();
         await visitor.main();
@@ -46,7 +47,9 @@ scenes("the way", () => {
         assert.equal(pass.position, place.position, "the pass has the place that was shown");
         return ticket;
       };
-      const tickets = await Promise.all(visitors.map(walk));
+      await Promise.all(visitors.map(wait));
+      await room.pull(2); // once both have seen their place: whoever is called at once never does
+      const tickets = await Promise.all(visitors.map(enter));
       const entries = await room.transcript();
       for (const ticket of tickets) {
         const kinds = entries.filter((entry) => entry.names(ticket)).map(({ kind }) => kind);
@@ -150,6 +153,27 @@ scenes("the way", () => {
     await visitor.page.locator('[data-notice="offline"]').waitFor({ state: "hidden" });
     await visitor.main();
     await visitor.is("admitted");
+  });
+
+  scene("whoever missed the call learns that the line is full, and that it ended", async (stage) => {
+    const room = await stage.room({ slug: "rest", windows: [{ length: "1s" }], claim: "1s", max_waiting: 1 });
+    await room.callByHand();
+    const visitor = await stage.visitor();
+    await visitor.page.clock.install(); // the page asks every two minutes
+    await visitor.join(room);
+    await visitor.is("drawn");
+    await room.pull(1);
+    await visitor.is("missed");
+    const join = visitor.page.getByRole("button", { name: "Take a new place" });
+    await join.waitFor();
+    await room.crowd(1);
+    await visitor.page.clock.fastForward("03:00");
+    await visitor.page.locator("[role=status]", { hasText: "Nobody more can join for now." }).waitFor({ state: "attached" }); // and it is said
+    assert.equal(await join.count(), 0);
+    await room.end();
+    await visitor.page.clock.fastForward("03:00");
+    await visitor.page.locator("[data-again]", { hasText: "Nobody can join this line any more." }).waitFor();
+    await visitor.is("missed");
   });
 
   scene("going in on two devices at once makes one admission", async (stage) => {

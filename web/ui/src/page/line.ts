@@ -5,7 +5,7 @@ import { Holder, type Joined } from "./holder.ts";
 import { getPublic, Refusal } from "./http.ts";
 import { Listener } from "./listener.ts";
 import { Memory } from "./memory.ts";
-import { ahead, calledUpTo, hasMoved, isLater, isNear, isSettled, nextPoll, type Place, readPlace } from "./place.ts";
+import { ahead, calledUpTo, hasMoved, isFinal, isLater, isNear, nextPoll, type Place, readPlace } from "./place.ts";
 import { type Next, Poller } from "./poll.ts";
 import { newer, readRoom, type Room } from "./room.ts";
 import { Screen } from "./screen.ts";
@@ -55,7 +55,7 @@ export class LinePage {
     addEventListener("offline", () => this.#notice("offline", true));
     setInterval(() => this.#tick(), 1000);
     this.#arrive();
-    if (!isSettled(this.#place)) this.#poller.start({ after: this.#place.poll, jitter });
+    if (!isFinal(this.#place)) this.#poller.start({ after: this.#place.poll, jitter });
     if (document.hidden) this.#poller.sleep();
     const secret = secretOf(location.hash);
     if (secret !== undefined) void this.#act(() => this.#join(secret));
@@ -165,9 +165,12 @@ export class LinePage {
     this.#place = is;
     this.#arrive();
     this.#listenIfNear();
-    if (isSettled(is)) this.#poller.stop();
+    if (isFinal(is)) this.#poller.stop();
     else this.#poller.start({ after: is.poll, jitter });
-    if (is.state === was.state && is.ticket === was.ticket) return;
+    if (is.state === was.state && is.ticket === was.ticket) {
+      if (is.without !== was.without) this.#screen.announce(this.#screen.words("[data-again]"));
+      return;
+    }
     const words = [this.#screen.words("h1"), this.#screen.words(".lead")];
     this.#screen.announce(words.join(". "));
     if (is.state === "called") this.#alert.ring(words[0] ?? "", document.title);

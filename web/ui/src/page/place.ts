@@ -1,5 +1,5 @@
 import type { Next } from "./poll.ts";
-import type { Room } from "./room.ts";
+import { stateWithout, type Room } from "./room.ts";
 
 /** What the page shows of the visitor's own place: what the server said last. */
 export interface Place {
@@ -12,6 +12,7 @@ export interface Place {
   paused: boolean;
   held: boolean; // in a pause: whoever is called cannot go in either
   gate: boolean; // the page has words for a site that lets people in without waiting
+  without: string; // of a place that is gone: the state of the page without it
   cookie: boolean; // the secret came along as a cookie
   ticket: string | undefined;
   joined: number;
@@ -36,6 +37,7 @@ export function readPlace(data: DOMStringMap): Place {
     paused: data["paused"] !== undefined,
     held: data["held"] !== undefined,
     gate: data["gate"] !== undefined,
+    without: data["without"] ?? "",
     cookie: data["cookie"] !== undefined,
     ticket: data["ticket"],
     joined: number(data["joined"]),
@@ -51,22 +53,23 @@ export function readPlace(data: DOMStringMap): Place {
 /** Tells whether the server has something new to say about a place, now that the room is like this. */
 export function hasMoved(place: Place, room: Room, now: number): boolean {
   const over = room.phase === "ended";
-  if (room.open && !place.gate && !["upcoming", "called"].includes(place.state) && !isSettled(place)) return true;
+  if (room.open && !place.gate && !["upcoming", "called"].includes(place.state) && !isFinal(place)) return true;
   switch (place.state) {
     case "upcoming":
       return over || room.phase === "closed" || room.opens !== place.opens;
     case "joinable":
-      return over || room.phase === "closed" || room.full;
     case "full":
-      return over || room.phase === "closed" || !room.full;
+    case "closed":
+      return stateWithout(room, now) !== place.state;
     case "waiting": // windows are drawn in order, so mine is when more is drawn than was before it
       return over || room.drawn > place.base;
     case "drawn":
       return over || room.called >= (place.position ?? Infinity);
     case "called": // in a pause the time to go in stands still: the server knows how much is left
       return over || room.paused !== place.paused || room.held !== place.held || (!room.paused && now >= place.now + place.left);
-    case "closed":
-      return over;
+    case "missed":
+    case "left":
+      return stateWithout(room, now) !== place.without;
   }
   return false;
 }
@@ -79,9 +82,9 @@ export function isLater(place: Place, shown: number | undefined): boolean {
   return place.position !== undefined && shown !== undefined && place.position > shown;
 }
 
-/** Tells whether anything can still happen to what the page shows. */
-export function isSettled(place: Place): boolean {
-  return ["admitted", "missed", "left", "revoked", "ended"].includes(place.state);
+/** Tells whether nothing more can happen to what the page shows. A new place can be taken until the room ends. */
+export function isFinal({ state, without }: Place): boolean {
+  return ["admitted", "revoked", "ended"].includes(state) || without === "ended";
 }
 
 /** How far the line has been called, by the newer of what is known. */
@@ -134,8 +137,12 @@ export function nextPoll(place: Place, room: Room, now: number): Next {
       return { after: Math.min(room.after, Math.max(lastLook, place.now + place.left - now)), jitter };
     case "joinable":
     case "full":
-    case "closed":
       return { after: Math.max(maxPoll / 2, room.after), jitter };
+    case "closed":
+      return { after: room.rest, jitter };
+    case "missed":
+    case "left": // who waits for a full line is one of those who have no place
+      return { after: place.without === "full" ? Math.max(maxPoll / 2, room.after) : room.rest, jitter };
   }
   return { after: room.after, jitter };
 }

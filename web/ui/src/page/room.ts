@@ -9,6 +9,7 @@ export interface Room {
   message: string;
   opens: number; // milliseconds since the Unix epoch, as all moments here
   starts: number;
+  closes: number; // Infinity: never
   perMinute: number;
   free: number; // people who may be called before the site is full
   firstFree: number; // when the next place becomes free after that, at the latest
@@ -18,10 +19,14 @@ export interface Room {
   groups: Map<number, number>; // people in the latest windows
   after: number; // milliseconds until it is worth asking again
   most: number; // however far away everything is, ask no more rarely than this
+  rest: number; // how rarely to ask where the visitor waits for nothing
   jitter: number;
   listenAhead: number; // with at most so many people ahead it is worth listening instead
   now: number;
 }
+
+/** How rarely to ask, in milliseconds, if a server does not say: one of an older version. */
+const rarely = 300_000;
 
 /** Reads a state document, or throws. */
 export function readRoom(json: unknown): Room {
@@ -38,6 +43,7 @@ export function readRoom(json: unknown): Room {
     message: doc.text("message"),
     opens: doc.time("opens"),
     starts: doc.time("starts"),
+    closes: doc.time("closes", Infinity),
     perMinute: doc.at("outflow").number("per_minute"),
     free: doc.at("outflow").number("free", Infinity),
     firstFree: doc.at("outflow").time("first_free", 0),
@@ -47,6 +53,7 @@ export function readRoom(json: unknown): Room {
     groups: new Map(doc.list("windows").map((window) => [window.number("index"), window.number("arrivals")])),
     after: poll.number("after_ms"),
     most: poll.number("most_ms"),
+    rest: poll.number("rest_ms", rarely),
     jitter: poll.number("jitter"),
     listenAhead: poll.number("listen_ahead"),
     now: doc.time("now"),
@@ -56,6 +63,13 @@ export function readRoom(json: unknown): Room {
 /** The newer of two documents: caches may be of different age, and what was shown is not taken back. */
 export function newer(was: Room | undefined, is: Room): Room {
   return was && is.size < was.size ? was : is;
+}
+
+/** The state of the page of somebody without a place, in a room that has opened. */
+export function stateWithout(room: Room, now: number): string {
+  if (room.phase === "ended") return "ended";
+  if (now >= room.closes) return "closed"; // in a pause, too, which the phase names first
+  return room.full ? "full" : "joinable";
 }
 
 class Reader {
@@ -101,7 +115,7 @@ class Reader {
   }
 
   time(name: string, missing?: number): number {
-    if (missing !== undefined && this.at(name).#value === undefined) return missing;
+    if (missing !== undefined && (this.at(name).#value ?? undefined) === undefined) return missing;
     const time = Date.parse(this.text(name));
     if (Number.isNaN(time)) throw this.at(name).#wrong("a time");
     return time;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ahead, hasMoved, isLater, isNear, isSettled, nextPoll, readPlace } from "../../src/page/place.ts";
+import { ahead, hasMoved, isLater, isFinal, isNear, nextPoll, readPlace } from "../../src/page/place.ts";
 import { newer, type Room } from "../../src/page/room.ts";
 import { drawnOf, minute, noon, placeOf, roomOf } from "./rooms.ts";
 
@@ -26,9 +26,20 @@ test("the server is asked when, and only when, a place has moved", () => {
     ["opens at another time", placeOf({ state: "upcoming" }), roomOf({ opens: noon }), noon, true],
     ["joinable", placeOf({ state: "joinable" }), roomOf(), noon, false],
     ["joinable, by an old document", placeOf({ state: "joinable" }), roomOf({ phase: "upcoming" }), noon, false],
-    ["joinable, closed", placeOf({ state: "joinable" }), roomOf({ phase: "closed" }), noon, true],
-    ["closed", placeOf({ state: "closed" }), roomOf({ phase: "closed" }), noon, false],
+    ["joinable, closed", placeOf({ state: "joinable" }), roomOf({ phase: "closed", closes: noon }), noon, true],
+    ["joinable, closed in a pause", placeOf({ state: "joinable" }), roomOf({ phase: "paused", closes: noon }), noon, true],
+    ["joinable, closes later", placeOf({ state: "joinable" }), roomOf({ closes: noon + 1 }), noon, false],
+    ["closed", placeOf({ state: "closed" }), roomOf({ phase: "closed", closes: noon }), noon, false],
+    ["closed, in a pause", placeOf({ state: "closed" }), roomOf({ phase: "paused", closes: noon }), noon, false],
+    ["closed, and opened again", placeOf({ state: "closed" }), roomOf({ closes: noon + minute }), noon, true],
     ["closed, ended", placeOf({ state: "closed" }), roomOf({ phase: "ended" }), noon, true],
+    ["missed", placeOf({ state: "missed", without: "joinable" }), roomOf(), noon, false],
+    ["missed, ended", placeOf({ state: "missed", without: "joinable" }), roomOf({ phase: "ended" }), noon, true],
+    ["missed, closed", placeOf({ state: "missed", without: "joinable" }), roomOf({ closes: noon }), noon, true],
+    ["missed, closed before", placeOf({ state: "missed", without: "closed" }), roomOf({ closes: noon }), noon, false],
+    ["missed, and full", placeOf({ state: "missed", without: "joinable" }), roomOf({ full: true }), noon, true],
+    ["left, no longer full", placeOf({ state: "left", without: "full" }), roomOf(), noon, true],
+    ["left, ended", placeOf({ state: "left", without: "closed" }), roomOf({ phase: "ended" }), noon, true],
     ["admitted", placeOf({ state: "admitted" }), roomOf({ phase: "ended" }), noon, false],
   ] as const) {
     assert.equal(hasMoved(place, room, now), moved, name);
@@ -101,11 +112,20 @@ test("people ahead never become more, whatever caches answer", () => {
   }
 });
 
-test("settled places are at rest", () => {
+test("a page on which nothing more can happen is final", () => {
   assert.deepEqual(
-    ["joinable", "waiting", "drawn", "called", "admitted", "missed", "left", "revoked", "ended"].map((state) => isSettled(placeOf({ state }))),
-    [false, false, false, false, true, true, true, true, true],
+    ["joinable", "closed", "waiting", "drawn", "called", "admitted", "missed", "left", "revoked", "ended"].map((state) => isFinal(placeOf({ state }))),
+    [false, false, false, false, false, true, false, false, true, true],
   );
+  const gone = ["joinable", "full", "closed", "ended"].map((without) => isFinal(placeOf({ state: "missed", without })));
+  assert.deepEqual(gone, [false, false, false, true]);
+});
+
+test("who waits for nothing asks as rarely as the server says", () => {
+  const after = (state: string, without = "") => nextPoll(placeOf({ state, without }), roomOf({ rest: 900_000 }), noon).after;
+  assert.deepEqual(["joinable", "full", "closed"].map((state) => after(state)), [30_000, 30_000, 900_000]);
+  assert.deepEqual(["joinable", "full", "closed"].map((without) => after("missed", without)), [900_000, 30_000, 900_000]);
+  assert.equal(after("left", "joinable"), 900_000);
 });
 
 test("who is near the front, and can still be called, listens", () => {
@@ -118,10 +138,13 @@ test("who is near the front, and can still be called, listens", () => {
 });
 
 test("words for an open gate are fetched where there are none", () => {
-  const moves = (state: string, gate: boolean) => hasMoved(placeOf({ state, gate, left: minute }), roomOf({ open: true }), noon);
-  assert.deepEqual(["joinable", "waiting", "drawn", "closed"].map((state) => moves(state, false)), [true, true, true, true]);
-  assert.deepEqual(["joinable", "waiting", "drawn", "closed"].map((state) => moves(state, true)), [false, false, false, false]);
-  assert.deepEqual(["called", "admitted", "missed", "ended"].map((state) => moves(state, false)), [false, false, false, false]);
+  const moves = (state: string, gate: boolean) => {
+    const closes = state === "closed" ? noon : Infinity;
+    return hasMoved(placeOf({ state, gate, left: minute, without: "joinable" }), roomOf({ open: true, closes }), noon);
+  };
+  assert.deepEqual(["joinable", "waiting", "drawn", "closed", "missed", "left"].map((state) => moves(state, false)), Array(6).fill(true));
+  assert.deepEqual(["joinable", "waiting", "drawn", "closed", "missed", "left"].map((state) => moves(state, true)), Array(6).fill(false));
+  assert.deepEqual(["called", "admitted", "ended"].map((state) => moves(state, false)), [false, false, false]);
 });
 
 test("a full line is looked at again", () => {

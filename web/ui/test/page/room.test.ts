@@ -8,19 +8,29 @@ const document = {
   size: 5, phase: "serving", paused: false, held: false, full: false, message: "Hello", opens: "2030-05-01T11:00:00.000Z", starts: "2030-05-01T12:00:00.000Z",
   closes: null, outflow: { per_minute: 60, max_active: 0 }, window: null,
   windows: [{ index: 3, from: "2030-05-01T11:03:00.000Z", to: "2030-05-01T11:04:00.000Z", arrivals: 7, frozen: true, drawn: true, first_position: 12 }],
-  lanes: { general: { drawn: 18, called: 2 } }, poll: { after_ms: 2000, most_ms: 60_000, jitter: 0.3, listen_ahead: 100 }, now: "2030-05-01T12:00:00.500Z",
+  lanes: { general: { drawn: 18, called: 2 } }, poll: { after_ms: 2000, most_ms: 60_000, rest_ms: 120_000, jitter: 0.3, listen_ahead: 100 }, now: "2030-05-01T12:00:00.500Z",
 };
 
 test("a state document", () => {
   assert.deepEqual(readRoom(document), {
-    size: 5, phase: "serving", paused: false, held: false, full: false, open: false, message: "Hello", opens: Date.UTC(2030, 4, 1, 11), starts: Date.UTC(2030, 4, 1, 12),
-    perMinute: 60, free: Infinity, firstFree: 0, freed: Infinity, drawn: 18, called: 2, groups: new Map([[3, 7]]), after: 2000, most: 60_000, jitter: 0.3, listenAhead: 100, now: Date.UTC(2030, 4, 1, 12) + 500,
+    size: 5, phase: "serving", paused: false, held: false, full: false, open: false, message: "Hello", opens: Date.UTC(2030, 4, 1, 11), starts: Date.UTC(2030, 4, 1, 12), closes: Infinity,
+    perMinute: 60, free: Infinity, firstFree: 0, freed: Infinity, drawn: 18, called: 2, groups: new Map([[3, 7]]), after: 2000, most: 60_000, rest: 120_000, jitter: 0.3, listenAhead: 100, now: Date.UTC(2030, 4, 1, 12) + 500,
   });
 });
 
 test("a room whose site lets people in without waiting", () => {
   assert.deepEqual([readRoom({ ...document, gate: "open" }).open, readRoom({ ...document, gate: "shut" }).open], [true, false]);
   assert.throws(() => readRoom({ ...document, gate: true }));
+});
+
+test("a room that closes", () => {
+  assert.equal(readRoom({ ...document, closes: "2030-05-01T13:00:00.000Z" }).closes, Date.UTC(2030, 4, 1, 13));
+  assert.throws(() => readRoom({ ...document, closes: "soon" }));
+});
+
+test("a server of an older version does not say how rarely to ask", () => {
+  const { rest_ms, ...poll } = document.poll;
+  assert.equal(readRoom({ ...document, poll }).rest, 2.5 * rest_ms);
 });
 
 test("a room with a limit at its site", () => {
