@@ -9,14 +9,15 @@ import { serveOwn } from "./own.ts";
 import { verify, webEd25519, type Ed25519 } from "./pass.ts";
 import { Reporter, type Ground } from "./report.ts";
 import type { Site } from "./rules.ts";
-import { isFree, Signer, tagOf, type Session } from "./session.ts";
+import { isFree, prefixOf, Signer, tagOf, type Session } from "./session.ts";
 import { serverOf, Source, type Found, type SourceOptions } from "./source.ts";
 
 export const defaultProbe = 10_000; // milliseconds between questions whether a room is there
 const probeAgain = 1000; // while it is not
 const rulesAgain = 10_000; // between questions for new rules
 const touchAgain = 60_000; // between touches of a session
-const maxKnown = 10_000; // sessions of which something is remembered
+const maxKnown = 10_000; // sessions of which it is remembered when they were touched
+const maxOver = 50_000; // sessions that are remembered to be over
 
 /** Options is what connector needs. Key, site, and rules or rulesURL must be given. */
 export interface Options extends SourceOptions {
@@ -57,7 +58,7 @@ export interface Context {
   isShort?: boolean;
 }
 
-const counted = ["bypassed", "passed", "started", "queued", "turned", "blocked", "held", "opened", "redeemed", "refused", "touches", "released", "dropped", "faults", "reports"] as const;
+const counted = ["bypassed", "passed", "started", "queued", "turned", "crowded", "blocked", "held", "opened", "redeemed", "refused", "touches", "released", "dropped", "faults", "reports"] as const;
 
 /** RoomStats is what is known of a room. */
 export interface RoomStats {
@@ -98,7 +99,7 @@ export class Connector {
   readonly #source: Source;
   readonly #batches: Batches;
   readonly #reporter: Reporter | undefined; // undefined: there is no token
-  readonly #over = new Map<string, number>(); // sessions that are over, by pass; until when the cookie is good
+  readonly #over = new Set<string>(); // sessions that are over, by pass
   readonly #touched = new Map<string, number>(); // when sessions were touched here, by pass
   readonly counts = Object.fromEntries(counted.map((name) => [name, 0])) as Record<(typeof counted)[number], number>;
   #state: State | undefined;
@@ -111,12 +112,12 @@ export class Connector {
     this.#signer = new Signer(options.key);
     this.#source = new Source(options, this.#world, options.ed25519 ?? webEd25519);
     this.#batches = new Batches(this.#world, (kind, session, said) => {
-      if (said !== "ok") remember(this.#over, session.pass, session.most);
+      if (said !== "ok") this.#end(session.pass);
       else if (kind === "touch") this.counts.touches++;
     });
     const [server, { token }] = [serverOf(options), options];
     if (token !== undefined && server === undefined) throw new Error("a token needs the server that it is for");
-    if (token !== undefined && server !== undefined) this.#reporter = new Reporter({ server, token }, this.#world, this.counts);
+    if (token !== undefined && server !== undefined) this.#reporter = new Reporter({ server, token }, this.#world, this.counts, (pass) => this.#end(pass));
     if (this.#source.bound) this.#check(this.#source.bound);
   }
 
@@ -201,11 +202,32 @@ export class Connector {
 
   /** release ends a session here at once, and at the room as soon as it hears. */
   async #release(door: Door, session: Session, _: boolean, context: Context): Promise<string> {
-    remember(this.#over, session.pass, session.most);
+    this.#end(session.pass);
     this.counts.released++;
     if (isFree(session)) door.link.gate.end(idOf(session));
     else this.#tell(door, session, "release", context);
-    return `${door.cookie}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax`;
+    return expired(door);
+  }
+
+  /** leave ends all sessions of a request, and returns the cookies that take them away. */
+  async leave(request: Request, { doors }: State, context: Context): Promise<string[]> {
+    const cookies: string[] = [];
+    for (const door of doors.values()) {
+      const values = valuesOf(request, door);
+      for (const value of values) {
+        const session = await this.#read(value, door, context.client);
+        if (session) await this.#release(door, session, false, context);
+      }
+      if (values.length > 0) cookies.push(expired(door));
+    }
+    return cookies;
+  }
+
+  /** end has a session be over here. */
+  #end(pass: string): void {
+    this.#over.delete(pass);
+    this.#over.add(pass);
+    forget(this.#over, maxOver);
   }
 
   /** begin has a free session begin, or end at once where others would get it. */
@@ -254,9 +276,8 @@ export class Connector {
 
   /** find returns the request's session for a door, if one goes on. */
   async find(request: Request, door: Door, client: string): Promise<Session | undefined> {
-    for (const part of (request.headers.get("Cookie") ?? "").split(";")) {
-      const text = part.trim();
-      const session = text.startsWith(`${door.cookie}=`) ? await this.#read(text.slice(door.cookie.length + 1), door, client) : undefined;
+    for (const value of valuesOf(request, door)) {
+      const session = await this.#read(value, door, client);
       if (session) return session;
     }
     return undefined;
@@ -288,19 +309,19 @@ export class Connector {
   async pass(door: Door, state: State, client: string): Promise<Session | undefined> {
     const { gate } = door.link;
     await this.#reporter?.ready(door, this.#ground(state));
-    const bind = await door.bindOf(client);
-    const passes = gate.passes(this.now()); // from here on nobody else comes between
-    if (passes === "turned") this.counts.turned++;
+    const [bind, network] = [await door.bindOf(client), prefixOf(client)];
+    const passes = gate.passes(this.now(), network); // from here on nobody else comes between
+    if (passes === "turned" || passes === "crowded") this.counts[passes]++;
     if (passes !== "begins" || !gate.told) return undefined;
     const session = door.free(gate.told.length, bind);
-    gate.begin(idOf(session), session.ends, this.now());
+    gate.begin(idOf(session), session.ends, this.now(), network);
     this.counts.started++;
     return session;
   }
 
   /** replace ends a free session whose visitor has a pass now. */
   replace(door: Door, session: Session): void {
-    remember(this.#over, session.pass, session.most);
+    this.#end(session.pass);
     door.link.gate.end(idOf(session));
   }
 
@@ -388,10 +409,26 @@ export class Connector {
 function remember(map: Map<string, number>, name: string, value: number): void {
   map.delete(name);
   map.set(name, value);
-  for (const oldest of map.keys()) {
-    if (map.size <= maxKnown) return;
-    map.delete(oldest);
+  forget(map, maxKnown);
+}
+
+/** forget leaves no more than so many, of which the oldest are the first. */
+function forget(all: Map<string, unknown> | Set<string>, most: number): void {
+  for (const oldest of all.keys()) {
+    if (all.size <= most) return;
+    all.delete(oldest);
   }
+}
+
+/** valuesOf returns the values of a request's cookies of a room. */
+function valuesOf(request: Request, { cookie }: Door): string[] {
+  const parts = (request.headers.get("Cookie") ?? "").split(";").map((part) => part.trim());
+  return parts.filter((part) => part.startsWith(`${cookie}=`)).map((part) => part.slice(cookie.length + 1));
+}
+
+/** expired returns the Set-Cookie header that takes a session away. */
+function expired(door: Door): string {
+  return `${door.cookie}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax`;
 }
 
 /** idOf names a free session in reports. */

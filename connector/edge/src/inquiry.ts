@@ -4,7 +4,7 @@ import { utf8 } from "./bytes.ts";
 import type { Connector, Context, State, Visit } from "./connector.ts";
 import { Refusal, type Door } from "./door.ts";
 import { hold, tell } from "./hold.ts";
-import { allowNeighbour, enterPath, neighbour } from "./own.ts";
+import { allowNeighbour, enterPath, neighbour, releasePath } from "./own.ts";
 import { issuerOf } from "./pass.ts";
 import { decide, malformed, wrongHost, type Decision } from "./rules.ts";
 import { isFree, uuidText, type Session } from "./session.ts";
@@ -26,6 +26,7 @@ export class Inquiry {
 
   async run(state: State): Promise<Visit | Response> {
     if (this.#url.pathname === enterPath) return this.#enter(state);
+    if (this.#url.pathname === releasePath) return this.#release(state);
     const decision = decide(state.site, this.#asked(), this.#c.now());
     this.door = state.doors.get(decision.room);
     if (decision.outcome === "block") return this.#block(decision);
@@ -136,6 +137,13 @@ export class Inquiry {
     const to = neighbour(state.site, this.#url, this.#url.searchParams.get("to") ?? "");
     if (to) return own(this.#request, 303, { Location: to.href });
     return own(this.#request, 404, { "Content-Type": "text/plain; charset=utf-8" }, "to must be a page of the site, whose host its rules name\n");
+  }
+
+  /** release ends the visitor's sessions. */
+  async #release(state: State): Promise<Response> {
+    const answer = own(this.#request, 204, {});
+    for (const cookie of await this.#c.leave(this.#request, state, this.#context)) answer.headers.append("Set-Cookie", cookie);
+    return answer;
   }
 
   /** forSite returns the request as the site gets it, with what a connector says and nothing that claims to be that. */

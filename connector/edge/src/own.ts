@@ -8,6 +8,9 @@ export const ownPath = "/.proofline/";
 export const scriptPath = `${ownPath}wait.js`; // what connector/client/README.md is about
 
 export const enterPath = `${ownPath}enter`; // where visitors come back to for a page at another host of the site
+export const releasePath = `${ownPath}release`; // where visitors, or the site for them, say that they are done
+
+const methods: Record<string, string[]> = { [scriptPath]: ["GET", "HEAD"], [enterPath]: ["GET", "HEAD"], [releasePath]: ["POST"] };
 
 const tag = `"${script.trimEnd().slice(-16)}"`; // the sum that its build leaves
 
@@ -20,11 +23,13 @@ const headers = {
 
 /** serveOwn answers what is for the connector itself; undefined: it is for the site, or needs the rules. What it has not, nobody has. */
 export function serveOwn(request: Request): Response | undefined {
-  const { pathname } = new URL(request.url);
+  const { pathname, origin } = new URL(request.url);
   if (!pathname.startsWith(ownPath)) return undefined;
-  if (pathname !== scriptPath && pathname !== enterPath) return text(404, "not found\n", { "Cache-Control": "no-store" });
-  if (request.method !== "GET" && request.method !== "HEAD") return text(405, "method not allowed\n", { Allow: "GET, HEAD" });
-  if (pathname === enterPath) return undefined; // needs the rules
+  const allowed = methods[pathname];
+  if (!allowed) return text(404, "not found\n", { "Cache-Control": "no-store" });
+  if (!allowed.includes(request.method)) return text(405, "method not allowed\n", { Allow: allowed.join(", ") });
+  if (pathname === releasePath && !isOwnPage(request, origin)) return text(403, "a page of this site may ask for this, and no other\n", { "Cache-Control": "no-store" });
+  if (pathname !== scriptPath) return undefined; // needs the rules
   const known = (request.headers.get("If-None-Match") ?? "").split(",").map((one) => one.trim().replace(/^W\//, ""));
   if (known.includes(tag)) return new Response(null, { status: 304, headers });
   return new Response(request.method === "HEAD" ? null : script, { headers });
@@ -32,6 +37,12 @@ export function serveOwn(request: Request): Response | undefined {
 
 function text(status: number, body: string, more: Record<string, string>): Response {
   return new Response(body, { status, headers: { "Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff", ...more } });
+}
+
+/** isOwnPage tells whether no page of another site, or of another host of this one, has a browser send a request. */
+function isOwnPage(request: Request, own: string): boolean {
+  const [from, origin] = [request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")];
+  return (from === null || from === "same-origin" || from === "none") && (origin === null || origin === own);
 }
 
 /** neighbour reads the address of a page of the site: by the same scheme, at a host that the rules name without *. */

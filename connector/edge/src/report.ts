@@ -1,9 +1,9 @@
 // Reports to the server: what this isolate did, free sessions, and times in
 // which everybody was let through. See "Reports" of connector/rules/FORMAT.md.
 import { listOf, readJSON, type Under } from "./batch.ts";
-import { base64url, toBytes } from "./bytes.ts";
+import { base64url, fromBase64url, fromBytes, toBytes } from "./bytes.ts";
 import { callTimeout, newID, outgoing, waitWhile, type Door, type World } from "./door.ts";
-import type { News, Notice } from "./gate.ts";
+import type { Gate, News, Notice } from "./gate.ts";
 import { read } from "./read.ts";
 
 const netAgain = 1000; // milliseconds between reports while a room is in mode safety-net
@@ -13,6 +13,7 @@ const maxIDs = 30_000; // of one report, which has at most 1 MiB
 const maxUnguarded = 20; // of each room
 const maxAnswer = 1 << 20; // bytes
 const maxRooms = 100; // of one report
+const maxOver = 2000; // sessions that are over, of each room in an answer
 
 declare const buildVersion: string; // build.mjs says it
 
@@ -34,6 +35,7 @@ export class Reporter {
   readonly #to: Reporting;
   readonly #world: World;
   readonly #counts: Record<string, number>;
+  readonly #over: (pass: string) => void;
   readonly #known = new Map<string, Door>(); // rooms of the rules, and others of which there is something to say, by URL
   #node = ""; // some platforms give no random bytes before the first request
   #made = -Infinity; // the latest report
@@ -42,8 +44,9 @@ export class Reporter {
   #turn = 0;
   #refused = ""; // why the latest report was not answered
 
-  constructor(to: Reporting, world: World, counts: Record<string, number>) {
-    [this.#to, this.#world, this.#counts] = [to, world, counts];
+  /** over hears of sessions that are over, wherever the site has ended them. */
+  constructor(to: Reporting, world: World, counts: Record<string, number>, over: (pass: string) => void) {
+    [this.#to, this.#world, this.#counts, this.#over] = [to, world, counts, over];
   }
 
   /**
@@ -133,8 +136,17 @@ export class Reporter {
       const { gate, openings } = found.door.link;
       if (notice) gate.heard(notice, Number(said["share"]), found.news, this.#world.now());
       else this.#world.log("warn", "the server says nothing of a room", { room: found.door.name, error: said["error"] });
+      for (const id of listOf(said["over"]).slice(0, maxOver)) this.#end(gate, id);
       for (const opening of openings) if (listOf(said["recorded"]).includes(opening.id)) opening.isRecorded = true;
     }
+  }
+
+  /** end has a session of a room be over here, too. */
+  #end(gate: Gate, id: unknown): void {
+    const pass = typeof id === "string" ? fromBase64url(id) : undefined;
+    if (pass?.length !== 16) return;
+    gate.forget(String(id));
+    this.#over(fromBytes(pass));
   }
 }
 

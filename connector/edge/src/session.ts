@@ -38,11 +38,15 @@ export async function tagOf(url: string, origin: string): Promise<string> {
   return (await digest(utf8(`proofline room\n${url}\n${origin}`))).slice(0, 8);
 }
 
+/** prefixOf returns a visitor's network: 4 or 16 bytes, or none of an address that is not known. */
+export function prefixOf(client: string): string {
+  const address = parseAddress(client);
+  return fromBytes(Uint8Array.from(address ? masked(address, address.length === 4 ? 24 : 48) : []));
+}
+
 /** networkOf names a visitor's network, which is never zero. */
 export async function networkOf(client: string): Promise<string> {
-  const address = parseAddress(client);
-  const network = address ? masked(address, address.length === 4 ? 24 : 48) : [];
-  const name = (await digest("proofline network\n" + fromBytes(Uint8Array.from(network)))).slice(0, 8);
+  const name = (await digest("proofline network\n" + prefixOf(client))).slice(0, 8);
   return String.fromCharCode(name.charCodeAt(0) | 1) + name.slice(1);
 }
 

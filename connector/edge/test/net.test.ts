@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Connector } from "../src/connector.ts";
+import { Gate } from "../src/gate.ts";
 import { cookieOf, eventually, withShop, type Queue, type Report, type Shop } from "./kit.ts";
 
 const token = "connect-token";
@@ -137,6 +138,61 @@ test("many at once get no more than the share", async () => {
   const visit = async () => (await connector.fetch(new Request("https://shop.example.com/tickets"), { client: "198.51.100.7" })).status;
   const all = await Promise.all(Array.from({ length: 60 }, visit));
   assert.equal(all.filter((status) => status === 200).length, 3);
+});
+
+withNet("one network does not begin them all, nor shut the gate for others", async (s) => {
+  s.queue.gate = { ...open, share: 1000, per_minute: 80 };
+  const from = async (client: string) => (await s.get("/tickets", { "CF-Connecting-IP": client })).status;
+  for (let i = 0; i < 16; i++) assert.equal(await from(`198.51.100.${i}`), 200);
+  assert.deepEqual([await from("198.51.100.99"), await from("198.51.101.1"), await from("2001:db8:1::1")], [302, 200, 200]);
+  s.got = [];
+  s.isQueued(await s.send("GET", "/tickets", { "Sec-Fetch-Mode": "cors" }), "a script");
+  const said = await tells(s, "all who began", ({ started }) => started.length === 18);
+  assert.equal(said.turned, 0);
+  assert.deepEqual([(await s.counts()).crowded, (await s.counts()).turned], [2, 0]);
+  s.later(60_000);
+  assert.equal(await from("198.51.100.99"), 200);
+});
+
+test("what a network may begin", () => {
+  const gate = new Gate();
+  const begun = (network: string, now: number): number => {
+    for (let n = 0; ; n++) {
+      if (gate.passes(now, network) !== "begins") return n;
+      gate.begin(`${network} ${now} ${n}`, now + 1000, now, network);
+    }
+  };
+  const hear = (perMinute: number, nodes: number, now: number) => gate.heard({ isOpen: true, perMinute, maxActive: 0, nodes, length: 1000 }, 15_000, gate.take(0), now);
+  for (const [perMinute, nodes, want] of [[0, 1, 10], [50, 1, 10], [51, 1, 11], [600, 1, 120], [600, 4, 30], [601, 4, 31]] as const) {
+    hear(perMinute, nodes, 0);
+    assert.equal(begun(`${perMinute}/${nodes}`, 0), want);
+    assert.equal(gate.passes(59_999 - 55_000, `${perMinute}/${nodes}`), "crowded");
+  }
+  hear(600, 1, 60_000);
+  assert.equal(begun("600/4", 60_000), 120, "a minute later");
+  hear(50, 1, 60_000);
+  for (let i = 0; i < 10_000; i++) gate.begin("", 61_000, 60_000, `network ${i}`);
+  hear(50, 1, 60_000);
+  assert.equal(begun("600/4", 60_000), 10, "of more networks than are known the oldest is forgotten");
+  hear(50, 1, 60_000);
+  for (let i = 0; i < 20; i++) gate.begin("", 61_000, 60_000, "");
+  assert.equal(gate.passes(60_000, ""), "begins", "nobody knows whether it is one network");
+});
+
+withNet("a session that ended elsewhere is over here", async (s) => {
+  s.queue.gate = open;
+  const free = { Cookie: cookieOf(await s.get("/tickets")) };
+  const stays = { Cookie: cookieOf(await s.get("/tickets")) };
+  const session = await s.enter();
+  const pass = Buffer.from(String(session["Cookie"]?.split("=")[1]), "base64url").subarray(25, 41).toString("base64url");
+  s.queue.gate = { ...open, gate: "shut", share: 0, over: [1, "", "x", `${pass}=`, `${pass.slice(0, -1)}_`, idIn(free.Cookie), pass] };
+  s.later(1001);
+  await s.get("/about");
+  await eventually("both are over", async () => (await s.get("/tickets", free)).status === 302 && (await s.get("/tickets", session)).status === 302);
+  s.got = [];
+  s.isThrough(await s.get("/tickets", stays));
+  assert.equal((await s.counts()).rooms["sale"]?.free, 1);
+  assert.deepEqual(roomOf(s.queue.reports).ended, [], "whoever said so knows");
 });
 
 withNet("free sessions slide, and end", async (s) => {

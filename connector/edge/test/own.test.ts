@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { cookieOf, Shop } from "./kit.ts";
+import { cookieOf, eventually, Shop, withShop } from "./kit.ts";
 
 test("the script for pages, whatever the rules say", async () => {
   const shop = await Shop.open();
@@ -66,3 +66,50 @@ test("visitors come back for a page at another host of the site, and to no other
     await shop.close();
   }
 });
+
+const open = { gate: "open", share: 5, per_minute: 60, max_active: 0, nodes: 1, session_ms: 600_000 };
+
+withShop("visitors say that they are done", async (s) => {
+  s.queue.gate = open;
+  const session = await s.enter();
+  const free = { Cookie: cookieOf(await s.get("/tickets")) };
+  s.queue.gate = { ...open, gate: "shut", share: 0 };
+  s.later(1001);
+  await s.get("/about");
+  await eventually("the gate is shut", async () => (await s.get("/tickets")).status === 302);
+  s.got = [];
+  const leave = (headers: Record<string, string>) => s.send("POST", "/.proofline/release", headers);
+  for (const [what, headers] of Object.entries({
+    "another site": { Origin: "https://evil.example.net", "Sec-Fetch-Site": "cross-site" }, "another host of this one": { "Sec-Fetch-Site": "same-site" },
+    "an old browser elsewhere": { Origin: "https://evil.example.net" }, "another scheme": { Origin: "https://shop.example.com" }, "a document of no origin": { Origin: "null" }, "what is no site": { "Sec-Fetch-Site": "" },
+  })) {
+    const answer = await leave({ ...session, ...headers } as Record<string, string>);
+    assert.deepEqual([answer.status, answer.headers["set-cookie"]], [403, undefined], what);
+    s.isThrough(await s.get("/tickets", session), what);
+  }
+  for (const [method, status] of [["GET", 405], ["PUT", 405]] as const) {
+    const answer = await s.send(method, "/.proofline/release", session);
+    assert.deepEqual([answer.status, answer.headers.allow], [status, "POST"]);
+  }
+  const forged = await leave({ Cookie: `${free.Cookie.slice(0, -4)}AAAA` });
+  assert.equal(forged.status, 204);
+  s.isThrough(await s.get("/tickets", free), "a cookie that was changed ends nothing");
+
+  const gone = /^__Host-proofline-pass\.sale=; Path=\/; Max-Age=0; HttpOnly; Secure; SameSite=Lax$/;
+  const both = await leave({ Cookie: `a=b; ${session["Cookie"] ?? ""}; ${free.Cookie}`, Origin: "http://shop.example.com", "Sec-Fetch-Site": "same-origin" });
+  assert.deepEqual([both.status, both.body, both.headers["set-cookie"]?.length, both.headers["cache-control"]], [204, "", 1, "no-store"]);
+  assert.match(both.headers["set-cookie"]?.[0] ?? "", gone);
+  s.isQueued(await s.get("/tickets", session), "the pass");
+  s.isQueued(await s.get("/tickets", free), "the free session");
+  await eventually("the room hears of the pass", () => s.queue.heard.includes("release"));
+  await eventually("the server of the free session", () => s.queue.reports.some(({ rooms }) => rooms[0]?.ended?.length === 1));
+  assert.equal((await s.counts()).released, 2);
+
+  const none = await leave({});
+  assert.deepEqual([none.status, none.headers["set-cookie"]], [204, undefined]);
+  const twice = await leave(session);
+  assert.equal(twice.status, 204);
+  assert.match(twice.headers["set-cookie"]?.[0] ?? "", gone);
+  assert.equal((await s.counts()).released, 2, "it was over");
+  assert.equal(s.got.length, 0, "the site was asked");
+}, ',"mode":"safety-net"', (queue) => ({ PROOFLINE_TOKEN: "connect-token", PROOFLINE_SERVER: queue.home }));
