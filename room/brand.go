@@ -9,11 +9,12 @@ import (
 	"strings"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/locale"
 	"github.com/proofline/proofline/room/style"
 )
 
 // Languages are the languages of the pages, the fallback first.
-var Languages = []string{"en", "de", "es", "fr", "it", "pt", "ja", "ar"}
+var Languages = locale.Tags()
 
 // Brand is what a room's pages look like; empty members leave them as they are.
 type Brand struct {

@@ -84,7 +84,8 @@ func TestImports(t *testing.T) {
 		"console/simulate":       {module + "fairness"},
 		"console/simulate/chart": {module + "console/simulate"},
 		"room/style":             {"github.com/tdewolff/parse/v2", "github.com/tdewolff/parse/v2/css"},
-		"web/page":               {module + "room/style", "golang.org/x/text/feature/plural", "golang.org/x/text/language", "golang.org/x/text/message", "golang.org/x/text/number"},
+		"room/locale":            {},
+		"web/page":               {module + "room/locale", module + "room/style", "golang.org/x/text/feature/plural", "golang.org/x/text/language", "golang.org/x/text/message", "golang.org/x/text/number"},
 		"verifier":               {module + "fairness", module + "fairness/beacon", module + "vrf", module + "audit", "golang.org/x/mod/sumdb/note"},
 	}
 	packages := list(t, "../../...")
@@ -106,7 +107,7 @@ func TestImports(t *testing.T) {
 func TestPure(t *testing.T) {
 	packages := list(t, "../../...")
 	const simulator = "console/simulate" // has dice, and a plan says how they fall
-	for _, name := range append(slices.Clone(core), "verifier/ticket", "verifier/stats", "verifier/evidence", "verifier/watch", "verifier/report", "room/style", "web/page", "connector/rules", simulator, simulator+"/chart") {
+	for _, name := range append(slices.Clone(core), "verifier/ticket", "verifier/stats", "verifier/evidence", "verifier/watch", "verifier/report", "room/locale", "room/style", "web/page", "connector/rules", simulator, simulator+"/chart") {
 		for _, forbidden := range []string{"net/http", "log/slog", "os/exec", "math/rand/v2", "database/sql"} {
 			if slices.Contains(packages[name].Imports, forbidden) && (name != simulator || forbidden != "math/rand/v2") {
 				t.Errorf("%s imports %s", name, forbidden)

@@ -13,7 +13,7 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
-// TestLanguages wants rooms and pages to know the same languages.
+// TestLanguages wants pages to offer what a room names, in its order.
 func TestLanguages(t *testing.T) {
 	t.Parallel()
 	all := room.Brand{Languages: room.Languages}

@@ -21,6 +21,7 @@ import (
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/locale"
 	"github.com/proofline/proofline/room/style"
 	looks "github.com/proofline/proofline/web/brand"
 	"github.com/proofline/proofline/web/page"
@@ -125,11 +126,6 @@ func withBrand(config json.RawMessage, b room.Brand) (json.RawMessage, error) {
 	return json.Marshal(members)
 }
 
-// languageNames are the languages of the pages as an organizer reads them.
-var languageNames = map[string]string{
-	"en": "English", "de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "pt": "Portuguese", "ja": "Japanese", "ar": "Arabic",
-}
-
 // brandView is what the form of a brand shows.
 type brandView struct {
 	subject
@@ -176,7 +172,7 @@ func newBrandView(of subject, b room.Brand, base string) brandView {
 	}
 	for _, code := range room.Languages {
 		v.Languages = append(v.Languages, languageView{
-			code, languageNames[code], len(b.Languages) == 0 || slices.Contains(b.Languages, code), code == defaultLanguage(&b), b.Texts[code],
+			code, locale.Name(code), len(b.Languages) == 0 || slices.Contains(b.Languages, code), code == defaultLanguage(&b), b.Texts[code],
 		})
 	}
 	v.Contrast, _ = looks.Looks(&b).Contrast() // colours that cannot be read are said at their fields

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/locale"
 	"github.com/proofline/proofline/room/style"
 	looks "github.com/proofline/proofline/web/brand"
 	"github.com/proofline/proofline/web/page"
@@ -33,7 +34,7 @@ func newPreviewView(of subject, b *room.Brand, state, lang, scheme string) previ
 		v.Scheme = scheme
 	}
 	for _, code := range room.Languages {
-		v.Languages = append(v.Languages, languageView{Code: code, Name: languageNames[code]})
+		v.Languages = append(v.Languages, languageView{Code: code, Name: locale.Name(code)})
 	}
 	return v
 }

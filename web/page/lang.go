@@ -4,13 +4,20 @@ import (
 	"slices"
 
 	"golang.org/x/text/language"
+
+	"github.com/proofline/proofline/room/locale"
 )
 
 // Lang is a language of the pages, by its tag.
 type Lang string
 
 // Languages of the pages, the fallback first.
-var languages = []Lang{"en", "de", "es", "fr", "it", "pt", "ja", "ar"}
+var languages = func() (all []Lang) {
+	for _, tag := range locale.Tags() {
+		all = append(all, Lang(tag))
+	}
+	return all
+}()
 
 var matcher = language.NewMatcher(tags(languages))
 
