@@ -219,3 +219,41 @@ func TestUpIsSilent(t *testing.T) {
 		t.Errorf("Up printed %q (%v, %v)", text, upErr, err)
 	}
 }
+
+// TestTokenAlerts tells those of tokens that end who were told of all there was,
+// and nobody who had chosen.
+func TestTokenAlerts(t *testing.T) {
+	t.Parallel()
+	url := emptySchema(t)
+	earlier := fstest.MapFS{}
+	names, err := filepath.Glob("*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if name >= "0013" {
+			break
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		earlier[name] = &fstest.MapFile{Data: text}
+	}
+	if err := migrations.UpFS(t.Context(), url, earlier); err != nil {
+		t.Fatal(err)
+	}
+	conn := connect(t, url)
+	const all = "{fork_seen,beacon_late,database,room_paused,room_ended,outflow_behind,no_shows,line_full,endpoint_disabled}"
+	for i, kinds := range []string{all, "{line_full,room_ended}", "{}"} {
+		run(t, conn, fmt.Sprintf(`insert into hook_alerts (org_id, emails, endpoints, kinds, no_shows, since)
+			values ('00000000-0000-8000-8000-00000000000%d', '{}', '{}', '%s', 30, now())`, i, kinds))
+	}
+	if err := migrations.Up(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	want := all[:len(all)-1] + ",token_ends} {line_full,room_ended} {}"
+	if got := value(t, conn, "select string_agg(kinds::text, ' ' order by org_id) from hook_alerts"); got != want {
+		t.Errorf("kinds %s, want %s", got, want)
+	}
+}

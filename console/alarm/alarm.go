@@ -1,6 +1,7 @@
 // Package alarm looks at the figures of rooms, and has people told when they
 // need one: when the line is full, when many who are called do not come, and
-// when fewer people go in than the outflow says.
+// when fewer people go in than the outflow says. It looks at tokens, too, and has
+// people told before one that is in use ends.
 //
 // What needs no figures is told by package hook by itself.
 package alarm
@@ -13,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/hook"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/room"
@@ -37,12 +39,16 @@ type Teller interface {
 	NoShowPercent(org uuid.UUID) int
 	// Alert tells them, not again within [hook.AlertQuiet].
 	Alert(ctx context.Context, org uuid.UUID, kind hook.AlertKind, room, text string) error
+	// AlertOnce tells them of what is no room, once.
+	AlertOnce(ctx context.Context, org uuid.UUID, kind hook.AlertKind, about, text string) error
 }
 
 // Options is what [New] needs.
 type Options struct {
 	Rooms   *room.Rooms
 	Figures func(ctx context.Context, slug string) (live.Figures, error)
+	// Endings are the tokens whose end people are told of.
+	Endings func(ctx context.Context) ([]account.Ending, error)
 	Teller  Teller
 	Log     *slog.Logger
 }
@@ -60,10 +66,13 @@ func New(o Options) *Alarm { return &Alarm{Options: o, behind: map[uuid.UUID]tim
 func (a *Alarm) Run(ctx context.Context) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
-	for {
+	for turn := 0; ; turn++ {
 		select {
 		case <-ticker.C:
 			a.look(ctx)
+			if turn%tokensEvery == 0 {
+				a.lookAtTokens(ctx)
+			}
 		case <-ctx.Done():
 			return
 		}

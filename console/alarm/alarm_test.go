@@ -34,6 +34,10 @@ func (t *told) Alert(_ context.Context, org uuid.UUID, kind hook.AlertKind, slug
 	return nil
 }
 
+func (t *told) AlertOnce(context.Context, uuid.UUID, hook.AlertKind, string, string) error {
+	panic("no token is looked at")
+}
+
 // TestAlarm tells of what there is to tell, and to those alone who want it.
 func TestAlarm(t *testing.T) {
 	t.Parallel()

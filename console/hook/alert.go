@@ -169,6 +169,24 @@ func (h *Hooks) Alert(ctx context.Context, org uuid.UUID, kind AlertKind, room, 
 		return err
 	}
 	alert, err := h.alert(o, kind, h.whereIs(room), text)
+	return h.sendAlert(ctx, alert, err)
+}
+
+// AlertOnce tells those whom an organization has named for the kind of something
+// that is no room, unless they were told of the same within [keepLog].
+func (h *Hooks) AlertOnce(ctx context.Context, org uuid.UUID, kind AlertKind, about, text string) error {
+	o, err := h.readListener(ctx, org)
+	if err != nil {
+		return err
+	}
+	alert, err := h.alert(o, kind, where{}, text)
+	alert.About, alert.Quiet = about, keepLog
+	return h.sendAlert(ctx, alert, err)
+}
+
+// sendAlert stores an alert that was made without an error, if there is somebody
+// to tell.
+func (h *Hooks) sendAlert(ctx context.Context, alert pghook.Alert, err error) error {
 	if err != nil || len(alert.Deliveries) == 0 {
 		return err
 	}
@@ -220,7 +238,7 @@ func (h *Hooks) whereIs(slug string) where {
 
 // alert makes the deliveries of an alert; none when nobody is to be told.
 func (h *Hooks) alert(o *listener, kind AlertKind, w where, text string) (alert pghook.Alert, err error) {
-	alert = pghook.Alert{Org: o.org, Kind: string(kind), Room: w.Room, At: h.Now(), Quiet: AlertQuiet}
+	alert = pghook.Alert{Org: o.org, Kind: string(kind), About: w.Room, At: h.Now(), Quiet: AlertQuiet}
 	if kind != alertTest && !o.wants(kind) {
 		return alert, nil
 	}

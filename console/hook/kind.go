@@ -47,6 +47,7 @@ const (
 	AlertNoShows          AlertKind = "no_shows"       // more than the organization's share
 	AlertLineFull         AlertKind = "line_full"      // somebody was turned away
 	AlertOutflowBehind    AlertKind = "outflow_behind" // for two minutes
+	AlertTokenEnds        AlertKind = "token_ends"     // of the API, that is in use
 
 	alertTest AlertKind = "test"
 )
@@ -62,6 +63,7 @@ var alertTitles = map[AlertKind]string{
 	AlertNoShows:          "Many people do not come",
 	AlertLineFull:         "The line is full",
 	AlertOutflowBehind:    "Fewer people go in than planned",
+	AlertTokenEnds:        "A token ends",
 	alertTest:             "A test",
 }
 
@@ -70,7 +72,7 @@ func (k AlertKind) Title() string { return alertTitles[k] }
 
 // AlertKinds returns the kinds of alerts, the gravest first.
 func AlertKinds() []AlertKind {
-	return []AlertKind{AlertForkSeen, AlertBeaconLate, AlertDatabase, AlertPaused, AlertEnded, AlertOutflowBehind, AlertNoShows, AlertLineFull, AlertEndpointDisabled}
+	return []AlertKind{AlertForkSeen, AlertBeaconLate, AlertDatabase, AlertPaused, AlertEnded, AlertOutflowBehind, AlertNoShows, AlertLineFull, AlertTokenEnds, AlertEndpointDisabled}
 }
 
 func isEvent(k EventKind) bool { return slices.Contains(EventKinds(), k) }

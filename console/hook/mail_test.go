@@ -198,6 +198,39 @@ func TestAlertMail(t *testing.T) {
 	}
 }
 
+// TestAlertOnce tells of a thing once, on all nodes, and as soon as somebody wants
+// to be told.
+func TestAlertOnce(t *testing.T) {
+	t.Parallel()
+	s := newMailServer(t)
+	b := newBench(t, func(o *Options) { o.Mail = s.smtp(t) })
+	second := b.node(func(o *Options) { o.Mail = s.smtp(t) })
+	ctx := t.Context()
+	alert := func(h *Hooks, about string, want int) {
+		t.Helper()
+		if err := h.AlertOnce(ctx, operator.Org, AlertTokenEnds, about, "The token ends."); err != nil {
+			t.Fatal(err)
+		}
+		pass(t, h)
+		if n := len(s.letters()); n != want {
+			t.Errorf("%s: %d mails, want %d", about, n, want)
+		}
+	}
+	alert(b.Hooks, "token 1 soon", 0) // nobody is to be told
+	if err := b.SetAlerts(ctx, operator, AlertSettings{Emails: []string{"a@example.com"}, Kinds: []AlertKind{AlertTokenEnds}}); err != nil {
+		t.Fatal(err)
+	}
+	alert(b.Hooks, "token 1 soon", 1)
+	alert(second, "token 1 soon", 1)
+	alert(second, "token 1 last", 2)
+	alert(b.Hooks, "token 2 soon", 3)
+	b.clock.advance(keepLog - time.Second)
+	alert(b.Hooks, "token 1 soon", 3)
+	if m := s.letters()[0]; m.Header.Get("Subject") != "Proofline: A token ends" || strings.Contains(m.Text, "Room:") {
+		t.Errorf("mail %v %q", m.Header, m.Text)
+	}
+}
+
 // hasLog tells whether the log has so many deliveries in a state to a target.
 func (b *bench) hasLog(state DeliveryState, target uuid.UUID, n int) bool {
 	b.t.Helper()

@@ -37,6 +37,7 @@ var alertWords = map[hook.AlertKind]string{
 	hook.AlertOutflowBehind:    "the outflow is behind what is planned for two minutes",
 	hook.AlertNoShows:          "more of the people called do not come than the share below",
 	hook.AlertLineFull:         "as many people are in line as the room lets in",
+	hook.AlertTokenEnds:        "a token in use ends in two weeks, in three days, or has ended",
 	hook.AlertEndpointDisabled: "nothing is sent to a webhook any more",
 }
 

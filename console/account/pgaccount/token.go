@@ -37,6 +37,14 @@ func (s *Store) Tokens(ctx context.Context, org uuid.UUID) ([]Token, error) {
 	return all[Token](ctx, s.pool, "list tokens", `select `+tokenColumns+` from tokens where org_id = $1 order by created_at desc, token_id`, org)
 }
 
+// TokensEnding returns the tokens that were used and end after one moment and
+// not after another, of an organization or, for nil, of all, the first to end
+// first.
+func (s *Store) TokensEnding(ctx context.Context, org *uuid.UUID, after, until time.Time) ([]Token, error) {
+	return all[Token](ctx, s.pool, "list tokens that end", `select `+tokenColumns+` from tokens
+		where ($1::uuid is null or org_id = $1) and expires_at > $2 and expires_at <= $3 and used_at is not null order by expires_at, token_id`, org, after, until)
+}
+
 // CountTokens returns how many tokens an organization has.
 func (s *Store) CountTokens(ctx context.Context, org uuid.UUID) (int, error) {
 	return value[int](ctx, s.pool, "count tokens", `select count(*) from tokens where org_id = $1`, org)

@@ -108,7 +108,7 @@ type Outgoing struct {
 type Alert struct {
 	Org        uuid.UUID
 	Kind       string
-	Room       string // slug, "" for none
+	About      string // what is told of apart: a room's slug, or else; "" for nothing
 	At         time.Time
 	Quiet      time.Duration // for how long none like it follows
 	Deliveries []Delivery
@@ -121,7 +121,7 @@ func (o *Outgoing) insert(ctx context.Context, tx pgx.Tx) error {
 	}
 	for _, a := range o.Alerts {
 		tag, err := tx.Exec(ctx, `insert into hook_alerted (org_id, kind, room, at) values ($1, $2, $3, $4)
-			on conflict (org_id, kind, room) do update set at = $4 where hook_alerted.at <= $5`, a.Org, a.Kind, a.Room, a.At, a.At.Add(-a.Quiet))
+			on conflict (org_id, kind, room) do update set at = $4 where hook_alerted.at <= $5`, a.Org, a.Kind, a.About, a.At, a.At.Add(-a.Quiet))
 		if err != nil {
 			return err
 		}

@@ -106,7 +106,7 @@ func TestAlertsOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
-				a := pghook.Alert{Org: org, Kind: kind, Room: room, At: at, Quiet: time.Minute, Deliveries: []pghook.Delivery{delivery(pghook.Mail)}}
+				a := pghook.Alert{Org: org, Kind: kind, About: room, At: at, Quiet: time.Minute, Deliveries: []pghook.Delivery{delivery(pghook.Mail)}}
 				if err := s.Send(t.Context(), pghook.Outgoing{Alerts: []pghook.Alert{a}}); err != nil {
 					t.Error(err)
 				}
