@@ -71,7 +71,13 @@ func Site() http.Handler {
 // forged rules from then on.
 func Run(t *testing.T, room *Room, addr string, cases []Case) {
 	t.Helper()
-	s := &suite{Room: room, addr: addr, begun: map[string]bool{}}
+	RunOn(t, Platform{}, room, addr, cases)
+}
+
+// RunOn is Run for a connector that runs on a platform.
+func RunOn(t *testing.T, p Platform, room *Room, addr string, cases []Case) {
+	t.Helper()
+	s := &suite{Room: room, platform: p, addr: addr, begun: map[string]bool{}}
 	s.begin(t)
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
@@ -102,13 +108,13 @@ func (s *suite) check(t *testing.T, c *Case, r reply) {
 	if c.Want == "out" && (got == "room" || got == "market" || got == "refused" || r.status == http.StatusInternalServerError) {
 		got = "out"
 	}
-	if got != c.Want || c.Status != 0 && r.status != c.Status || c.Location != "" && path(location) != c.Location {
+	if got != c.Want || c.Status != 0 && r.status != c.Status || c.Location != "" && s.path(location) != c.Location {
 		t.Errorf("%s: status %d to %q, want %s %d %q", got, r.status, location, c.Want, c.Status, c.Location)
 	}
 	if isKept := got == "entered" || got == "begun" || got == "left"; !isKept && len(r.cookies) > 0 {
 		t.Errorf("cookies %v", r.cookies)
 	}
-	if !leadsHome(s.kind(r), location) {
+	if !s.leadsHome(s.kind(r), location) {
 		t.Errorf("leads to %q", location)
 	}
 	if !strings.Contains(r.body, c.Says) || got == "page" && (c.Method == http.MethodHead) != (r.body == "") {
@@ -195,7 +201,7 @@ var ownHost = regexp.MustCompile(`^(?i:([a-z]+\.)?shop\.example\.com\.?)$`)
 
 // leadsHome tells whether nobody is led anywhere but to the site, and to a room
 // that leads back to the site.
-func leadsHome(kind, location string) bool {
+func (s *suite) leadsHome(kind, location string) bool {
 	u, err := url.Parse(location)
 	if err != nil || location == "" {
 		return err == nil
@@ -206,14 +212,14 @@ func leadsHome(kind, location string) bool {
 		return err == nil && u.Host == "shop.example.com"
 	case "room", "market":
 		to, err := url.Parse(u.Query().Get("to"))
-		return err == nil && (to.Host == "" && to.Path == "" || to.Scheme == "http" && ownHost.MatchString(to.Hostname()))
+		return err == nil && (to.Host == "" && to.Path == "" || to.Scheme == s.platform.scheme() && ownHost.MatchString(to.Hostname()))
 	}
 	return true
 }
 
 // path returns a location as it is below the own host, which some servers add.
-func path(location string) string {
-	rest, ok := strings.CutPrefix(location, "http://shop.example.com")
+func (s *suite) path(location string) string {
+	rest, ok := strings.CutPrefix(location, s.platform.scheme()+"://shop.example.com")
 	if ok {
 		return rest
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,13 +18,50 @@ import (
 type Platform struct {
 	Name    string
 	command []string
+	// isBare is said of what runs without the front of its platform, which takes
+	// targets in other forms than a path apart.
+	isBare bool
+	// isHTTPS is said where all visitors come by https, or are taken to.
+	isHTTPS bool
+	// isSplit is said where what sees requests and what sees the site's answers
+	// know nothing of each other, and report nothing but what happens: a session
+	// that the site ends is over once a room has been asked about it, and the first
+	// visitor after answerLate has the gate asked about.
+	isSplit bool
 }
 
-// Platforms of the edge connector.
+// answerLate is how long connectors believe the answer to a report.
+const answerLate = 5 * time.Second
+
+// Platforms of the edge connector. CloudFront is its functions alone, called by
+// a program that does with requests and answers what AWS documents.
 var (
-	Workerd = Platform{"workerd", []string{"node", "test/serve.mjs"}}
-	Deno    = Platform{"Deno", []string{"node_modules/.bin/deno", "run", "--no-prompt", "--allow-net", "test/serve-deno.mjs"}}
+	Workerd    = Platform{Name: "workerd", command: []string{"node", "test/serve.mjs"}, isBare: true}
+	Deno       = Platform{Name: "Deno", command: []string{"node_modules/.bin/deno", "run", "--no-prompt", "--allow-net", "test/serve-deno.mjs"}}
+	CloudFront = Platform{Name: "CloudFront", command: []string{"node", "test/serve-cloudfront.mjs"}, isBare: true, isHTTPS: true, isSplit: true}
 )
+
+// ofCloudFront are the methods that CloudFront knows.
+var ofCloudFront = []string{"GET", "HEAD", "OPTIONS", "PUT", "PATCH", "POST", "DELETE"}
+
+// Answers tells whether the connector answers a case on the platform.
+func (p Platform) Answers(c Case) bool {
+	switch {
+	case p.isBare && !strings.HasPrefix(c.Target, "/"):
+		return false
+	case p.isSplit && c.Needs == "answers" && c.Want != "left":
+		return false
+	}
+	return p.Name != CloudFront.Name || slices.Contains(ofCloudFront, c.Method)
+}
+
+// scheme is that of the site's addresses.
+func (p Platform) scheme() string {
+	if p.isHTTPS {
+		return "https"
+	}
+	return "http"
+}
 
 // NeedsNode skips tests that need what npm installs and builds.
 func NeedsNode(t testing.TB) {
