@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/proofline/proofline/connector/rules"
 )
@@ -158,11 +160,25 @@ func (q *inquiry) block() *visit {
 	return q.tell(status, map[string]string{"error": why})
 }
 
+// tellCrowd logs a network of which too many come, for it may be a proxy of the
+// site that its owner forgot.
+func (q *inquiry) tellCrowd(d *door) {
+	if isTime(&q.crowdTold, q.now) {
+		q.options.Log.Warn("visitors of one network wait, for many of them got in within a minute; if it is a proxy of the site, it must be among the trusted ones", "room", d.name, "client", q.client)
+	}
+}
+
 // tellHost logs a host that is not in the rules, for it may be a name of the
 // site that its owner forgot.
 func (q *inquiry) tellHost() {
-	last, now := q.hostTold.Load(), q.now.UnixMilli()
-	if now-last >= hostAgain.Milliseconds() && q.hostTold.CompareAndSwap(last, now) {
+	if isTime(&q.hostTold, q.now) {
 		q.options.Log.Warn("a request is blocked, for its host is not among the hosts of the rules", "host", q.host[:min(len(q.host), 100)])
 	}
+}
+
+// isTime tells whether something may be logged again, that was at that time
+// before, in ms since 1970.
+func isTime(told *atomic.Int64, now time.Time) bool {
+	last, ms := told.Load(), now.UnixMilli()
+	return ms-last >= tellAgain.Milliseconds() && told.CompareAndSwap(last, ms)
 }

@@ -22,6 +22,10 @@ const OwnPath = "/.proofline/"
 // room when what it fetches has to wait: see client/README.md.
 const ScriptPath = OwnPath + "wait.js"
 
+// ReleasePath is what the site's pages and its backend POST to when a visitor is
+// done: the sessions that the request shows end.
+const ReleasePath = OwnPath + "release"
+
 // EnterPath is where visitors come back to who need a session at this host for
 // a page at another one of the site, ?to= that page.
 const EnterPath = OwnPath + "enter"
@@ -46,8 +50,15 @@ func (q *inquiry) own() {
 	h := q.answer()
 	switch {
 	case q.isDry:
-	case path != ScriptPath && path != EnterPath:
+	case path != ScriptPath && path != EnterPath && path != ReleasePath:
 		http.Error(q.w, "not found", http.StatusNotFound)
+	case path == ReleasePath && method != http.MethodPost:
+		h.Set("Allow", "POST")
+		http.Error(q.w, "method not allowed", http.StatusMethodNotAllowed)
+	case path == ReleasePath && !q.isOwnPage():
+		http.Error(q.w, "a page of another site may not end a visit", http.StatusForbidden)
+	case path == ReleasePath:
+		q.depart()
 	case method != http.MethodGet && method != http.MethodHead:
 		h.Set("Allow", "GET, HEAD")
 		http.Error(q.w, "method not allowed", http.StatusMethodNotAllowed)
@@ -77,6 +88,43 @@ func (q *inquiry) enter() {
 	}
 	q.w.Header().Set("Location", to.String())
 	q.w.WriteHeader(http.StatusSeeOther)
+}
+
+// isOwnPage tells whether a request is of a page of the very host it is for, or
+// of no page at all.
+func (q *inquiry) isOwnPage() bool {
+	for _, site := range q.r.Header["Sec-Fetch-Site"] {
+		if site != "same-origin" && site != "none" {
+			return false
+		}
+	}
+	for _, origin := range q.r.Header["Origin"] {
+		if hostOf(origin, q.scheme) != q.scheme+"://"+hostOf(q.host, q.scheme) {
+			return false
+		}
+	}
+	return true
+}
+
+// hostOf returns a host, or an origin, as it is compared: without the port that
+// the scheme has anyway.
+func hostOf(host, scheme string) string {
+	return strings.TrimSuffix(strings.ToLower(host), map[string]string{"http": ":80", "https": ":443"}[scheme])
+}
+
+// depart ends the sessions of the visitor, whatever room each is of, and takes
+// away the cookies that there are.
+func (q *inquiry) depart() {
+	for _, d := range q.state.doors {
+		if !hasCookie(q.r, d.cookie) {
+			continue
+		}
+		if s := new(session); q.find(q.r, d, q.client, q.now, s) {
+			q.release(d, s)
+		}
+		q.w.Header().Add("Set-Cookie", noCookie(d))
+	}
+	q.w.WriteHeader(http.StatusNoContent)
 }
 
 // neighbour reads the address of a page of the site: by the same scheme, at a

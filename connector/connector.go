@@ -58,7 +58,7 @@ const (
 	liveAgain    = 10 * time.Second // between looks at which free sessions are over
 	answerLate   = 5 * time.Second  // after which the latest answer to a report does not count
 	maxIntervals = 100              // remembered openings of a room
-	hostAgain    = time.Minute      // between lines of the log about hosts that are not in the rules
+	tellAgain    = time.Minute      // between lines of the log about requests of one kind
 )
 
 // Options is what [New] needs. Key and one of Site and Source must be given.
@@ -117,6 +117,7 @@ type Connector struct {
 
 	reporting sync.Mutex   // held while a report is under way
 	hostTold  atomic.Int64 // when a host was logged that is not in the rules, ms since 1970
+	crowdTold atomic.Int64 // when a network was logged of which too many come
 
 	stop context.CancelFunc
 	done sync.WaitGroup

@@ -21,10 +21,12 @@ type gate struct {
 	share   int       // free sessions that may begin until the next answer
 	begun   int       // since the report under way was made
 	recent  recent    // beginnings of the last minute
+	crowd   crowd     // the same, by network
 	live    map[[16]byte]int64
 	swept   time.Time // when live was rid of what is over
 	started uint64    // since the connector began
 	turned  uint64
+	crowded uint64
 
 	news news
 }
@@ -56,24 +58,45 @@ func (g *gate) hear(n notice, share int, now time.Time) (isSwitched bool) {
 	return isSwitched
 }
 
-// begin begins a free session, if one may. turned: the gate is open, but there
-// are too many here, which is counted unless the visitor asks again.
-func (g *gate) begin(d *door, client netip.Addr, now time.Time, isDry bool) (s *session, turned bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+// refusal is why no free session begins.
+type refusal int
+
+const (
+	notRefused refusal = iota
+	isShut             // or so long unheard of that the visitor waits
+	isTurned           // the gate is open, but there are too many here
+	isCrowded          // the gate is open, but there are too many of the visitor's network
+)
+
+// refuses tells why no free session may begin now.
+func (g *gate) refuses(network [8]byte, now time.Time) refusal {
 	switch {
 	case g.at.IsZero() || !g.told.isOpen:
-		return nil, false
-	case now.Sub(g.at) > answerLate:
-		if !g.isWithin(now) {
-			return nil, false
+		return isShut
+	case g.crowd.count(network, now) >= crowdOf(g.told.perMinute, g.told.nodes):
+		return isCrowded
+	case now.Sub(g.at) > answerLate && !g.isWithin(now):
+		return isShut
+	case now.Sub(g.at) <= answerLate && g.share <= 0:
+		return isTurned
+	}
+	return notRefused
+}
+
+// begin begins a free session, if one may; else it says why not, and counts that
+// unless the visitor asks again.
+func (g *gate) begin(d *door, client netip.Addr, now time.Time, isDry bool) (s *session, why refusal) {
+	var network [8]byte
+	if client.IsValid() {
+		network = networkOf(client)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if why = g.refuses(network, now); why != notRefused {
+		if !isDry {
+			g.turn(why)
 		}
-	case g.share <= 0 && isDry:
-		return nil, true
-	case g.share <= 0:
-		g.turned++
-		g.news.turned++
-		return nil, true
+		return nil, why
 	}
 	s = &session{room: d.tag, issued: now.UnixMilli(), length: g.told.length, bind: d.bindOf(client)}
 	s.pass = newRaw()
@@ -83,9 +106,22 @@ func (g *gate) begin(d *door, client netip.Addr, now time.Time, isDry bool) (s *
 	g.begun++
 	g.started++
 	g.recent.add(now)
+	g.crowd.add(network, now)
 	g.know(s, now)
 	g.news.started = kept(g.news.started, s.pass)
-	return s, false
+	return s, notRefused
+}
+
+// turn counts who is led to the line although the gate is open. Those of one
+// network do not count for the room: they could shut the gate for all.
+func (g *gate) turn(why refusal) {
+	switch why {
+	case isTurned:
+		g.turned++
+		g.news.turned++
+	case isCrowded:
+		g.crowded++
+	}
 }
 
 // isWithin tells whether one more is within this node's part of the limits,
@@ -123,6 +159,15 @@ func (g *gate) end(s *session) {
 	g.news.ended = kept(g.news.ended, s.pass)
 }
 
+// forget notes that free sessions ended elsewhere.
+func (g *gate) forget(over [][16]byte) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, pass := range over {
+		delete(g.live, pass)
+	}
+}
+
 // know keeps until when a free session goes on. When there are too many,
 // others are forgotten: they count at the server all the same.
 func (g *gate) know(s *session, now time.Time) {
@@ -158,7 +203,7 @@ func (g *gate) sweep(now time.Time, every time.Duration) {
 func (g *gate) stats(s *RoomStats) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s.Free, s.Started, s.Turned, s.Heard = len(g.live), g.started, g.turned, g.at
+	s.Free, s.Started, s.Turned, s.Crowded, s.Heard = len(g.live), g.started, g.turned, g.crowded, g.at
 	switch {
 	case g.at.IsZero():
 	case g.told.isOpen:

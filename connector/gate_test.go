@@ -461,8 +461,8 @@ func TestFreeBind(t *testing.T) {
 func TestOwnPart(t *testing.T) {
 	t.Parallel()
 	begin := func(s *shop) (begun int) {
-		for range 1000 {
-			if r := s.get("/tickets"); r.StatusCode == http.StatusOK {
+		for i := range 1000 {
+			if r := s.get("/tickets", someone(i)); r.StatusCode == http.StatusOK {
 				begun++
 			}
 		}
@@ -596,8 +596,8 @@ func TestManyFree(t *testing.T) {
 	s := n.shop("")
 	d := s.current.Load().doors["sale"]
 	for range maxNews*2 + 5 {
-		if f, _ := d.link.gate.begin(d, netip.Addr{}, s.clock.now(), false); f == nil {
-			t.Fatal("does not begin")
+		if f, why := d.link.gate.begin(d, netip.Addr{}, s.clock.now(), false); f == nil { // of no network
+			t.Fatalf("does not begin: %d", why)
 		}
 	}
 	seen := map[string]bool{}
@@ -624,10 +624,12 @@ func TestFreeAtOnce(t *testing.T) {
 	s := n.shop("")
 	h := s.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	var all sync.WaitGroup
-	for range 8 {
+	for i := range 8 {
 		all.Go(func() {
-			for range 200 {
-				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/tickets", nil))
+			for k := range 200 {
+				r := httptest.NewRequest(http.MethodGet, "/tickets", nil)
+				r.RemoteAddr = netip.AddrPortFrom(addressOf(200*i+k), 1).String()
+				h.ServeHTTP(httptest.NewRecorder(), r)
 			}
 		})
 	}
@@ -687,12 +689,13 @@ func TestAllowsFree(t *testing.T) {
 // BenchmarkStarted is what a visitor costs who passes an open gate.
 func BenchmarkStarted(b *testing.B) {
 	n := newNetted(b)
-	n.says(GateOpen, 1<<30)
+	n.said = &roomReply{Gate: GateOpen, Share: 1 << 30, PerMinute: 1 << 30, Nodes: 1, SessionMS: 600_000}
 	s := n.shop("")
 	h := s.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	r := httptest.NewRequest(http.MethodGet, "/tickets", nil)
 	b.ReportAllocs()
-	for b.Loop() {
+	for i := 0; b.Loop(); i++ {
+		r.RemoteAddr = netip.AddrPortFrom(addressOf(i), 1).String()
 		h.ServeHTTP(httptest.NewRecorder(), r)
 	}
 }

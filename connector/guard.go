@@ -174,13 +174,16 @@ func (q *inquiry) wait(d *door) *visit {
 		return &visit{asVisitor(q.r, d, s), d, s, s.isDue(q.now), false}
 	}
 	if d.Mode == rules.SafetyNet {
-		s, turned := d.link.gate.begin(d, q.client, q.now, q.isDry)
-		if s != nil {
+		s, why := d.link.gate.begin(d, q.client, q.now, q.isDry)
+		switch why {
+		case notRefused:
 			q.counts.started.Add(1)
 			return &visit{asVisitor(q.r, d, s), d, s, false, true}
-		}
-		if turned {
+		case isTurned:
 			q.counts.turned.Add(1)
+		case isCrowded:
+			q.counts.crowded.Add(1)
+			q.tellCrowd(d)
 		}
 	}
 	return q.withoutPass(d)

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -301,7 +302,8 @@ func newShopAt(t testing.TB, q *queue, members string, change ...func(*Options))
 	return s
 }
 
-// send sends a request; headers are "Name: value".
+// send sends a request; headers are "Name: value", and "Client: ADDRESS" is who
+// does.
 func (s *shop) send(method, target string, headers ...string) *http.Response {
 	s.Helper()
 	r := httptest.NewRequest(method, target, nil)
@@ -309,8 +311,12 @@ func (s *shop) send(method, target string, headers ...string) *http.Response {
 	r.RemoteAddr = "198.51.100.7:1234"
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
-		if name == "Host" {
+		switch name {
+		case "Host":
 			r.Host = value
+			continue
+		case "Client":
+			r.RemoteAddr = value + ":1234"
 			continue
 		}
 		r.Header[http.CanonicalHeaderKey(name)] = append(r.Header[http.CanonicalHeaderKey(name)], value)
@@ -318,6 +324,14 @@ func (s *shop) send(method, target string, headers ...string) *http.Response {
 	w := httptest.NewRecorder()
 	s.handler.ServeHTTP(w, r)
 	return w.Result()
+}
+
+// someone returns a client of a network of its own, as a header.
+func someone(n int) string { return "Client: " + addressOf(n).String() }
+
+// addressOf returns an address of the nth network.
+func addressOf(n int) netip.Addr {
+	return netip.AddrFrom4([4]byte{10, byte(n >> 8), byte(n), 7})
 }
 
 const html = "Accept: text/html"

@@ -19,6 +19,8 @@ const (
 	reportIdle  = 10 * time.Second // else
 	maxReported = 30_000           // ids in a report, which thereby has less than 1 MiB
 	maxRooms    = 100              // in a report
+
+	shortLength, longLength = 60_000, 366 * 24 * 3600_000 // of sessions, in ms, that make sense
 )
 
 // report is what a connector says of itself: see rules/FORMAT.md.
@@ -69,6 +71,7 @@ type roomReply struct {
 	Nodes     int      `json:"nodes"`
 	SessionMS int64    `json:"session_ms"`
 	Recorded  []string `json:"recorded"`
+	Over      []string `json:"over"`
 }
 
 // errReport is returned when the server does not take a report.
@@ -189,6 +192,7 @@ func (c *Connector) answered(said *roomReport, r *roomReply, now time.Time) (mor
 		return false
 	}
 	g := &said.link.gate
+	c.hearOver(g, r, now)
 	more = g.drop(said.news)
 	if said.Mode != rules.SafetyNet {
 		return more
@@ -203,6 +207,20 @@ func (c *Connector) answered(said *roomReport, r *roomReply, now time.Time) (mor
 		c.options.Log.Info("gate", "room", r.Room, "is_open", n.isOpen)
 	}
 	return more
+}
+
+// hearOver refuses the cookies of sessions that ended elsewhere, as long as they
+// can be good.
+func (c *Connector) hearOver(g *gate, r *roomReply, now time.Time) {
+	var over [][16]byte
+	till := now.UnixMilli() + maxSlides*min(max(r.SessionMS, shortLength), longLength)
+	for _, text := range r.Over[:min(len(r.Over), maxNews)] {
+		if id, ok := parseID(text); ok {
+			c.over.add(id, till, now.UnixMilli())
+			over = append(over, id)
+		}
+	}
+	g.forget(over)
 }
 
 // wonder logs what is strange about the server's answers, once.
@@ -223,7 +241,7 @@ func (r *roomReply) notice() (notice, bool) {
 	n := notice{isOpen: r.Gate == GateOpen, perMinute: r.PerMinute, maxActive: r.MaxActive, nodes: max(r.Nodes, 1), length: r.SessionMS}
 	const most = 1 << 31
 	isFine := (n.isOpen || r.Gate == GateShut) && r.Share >= 0 && r.Share < most && n.perMinute > 0 && n.perMinute < most && n.maxActive >= 0 && n.maxActive < most &&
-		n.nodes < most && n.length > 0 && n.length < 366*24*time.Hour.Milliseconds()
+		n.nodes < most && n.length > 0 && n.length < longLength
 	return n, isFine
 }
 

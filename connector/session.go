@@ -9,6 +9,7 @@ import (
 	"hash"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -161,6 +162,13 @@ func (c *Connector) find(r *http.Request, d *door, client netip.Addr, now time.T
 		}
 	}
 	return false
+}
+
+// hasCookie tells whether a request has a cookie of that name, which ends with =.
+func hasCookie(r *http.Request, name string) bool {
+	return slices.ContainsFunc(r.Header["Cookie"], func(line string) bool {
+		return slices.ContainsFunc(strings.Split(line, ";"), func(part string) bool { return strings.HasPrefix(strings.Trim(part, " \t"), name) })
+	})
 }
 
 // goesOn tells whether a session is one of the door, from where it began, and

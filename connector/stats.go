@@ -13,6 +13,7 @@ type Stats struct {
 	Started  uint64 // requests with which a free session began
 	Queued   uint64 // requests that were led to a room
 	Turned   uint64 // of these: because a gate was open, but not for more of them here
+	Crowded  uint64 // of these: because a gate was open, but not for more of their network here
 	Blocked  uint64 // requests that the rules refuse
 	Held     uint64 // requests that were asked to come back, as a room was out of reach
 	Opened   uint64 // requests let through without a pass, as a room was out of reach
@@ -41,16 +42,17 @@ type RoomStats struct {
 	Free    int       // free sessions that go on, as far as they were here
 	Started uint64    // free sessions that began here
 	Turned  uint64    // visitors led to the line as the gate was open, but not for more of them here
+	Crowded uint64    // likewise, but not for more of their network here
 }
 
 type counts struct {
-	bypassed, passed, started, queued, turned, blocked, held, opened, redeemed, refused, touches, released, dropped, panics, reports atomic.Uint64
+	bypassed, passed, started, queued, turned, crowded, blocked, held, opened, redeemed, refused, touches, released, dropped, panics, reports atomic.Uint64
 }
 
 // byName returns the counts as reports have them.
 func (n *counts) byName() map[string]uint64 {
 	return map[string]uint64{
-		"bypassed": n.bypassed.Load(), "passed": n.passed.Load(), "started": n.started.Load(), "queued": n.queued.Load(), "turned": n.turned.Load(),
+		"bypassed": n.bypassed.Load(), "passed": n.passed.Load(), "started": n.started.Load(), "queued": n.queued.Load(), "turned": n.turned.Load(), "crowded": n.crowded.Load(),
 		"blocked": n.blocked.Load(), "held": n.held.Load(), "opened": n.opened.Load(), "redeemed": n.redeemed.Load(), "refused": n.refused.Load(),
 		"touches": n.touches.Load(), "released": n.released.Load(), "dropped": n.dropped.Load(), "panics": n.panics.Load(),
 	}
@@ -60,7 +62,7 @@ func (n *counts) byName() map[string]uint64 {
 func (c *Connector) Stats() Stats {
 	n, now := &c.counts, c.current.Load()
 	s := Stats{
-		Bypassed: n.bypassed.Load(), Passed: n.passed.Load(), Started: n.started.Load(), Queued: n.queued.Load(), Turned: n.turned.Load(),
+		Bypassed: n.bypassed.Load(), Passed: n.passed.Load(), Started: n.started.Load(), Queued: n.queued.Load(), Turned: n.turned.Load(), Crowded: n.crowded.Load(),
 		Blocked: n.blocked.Load(), Held: n.held.Load(), Opened: n.opened.Load(), Redeemed: n.redeemed.Load(), Refused: n.refused.Load(),
 		Touches: n.touches.Load(), Released: n.released.Load(), Dropped: n.dropped.Load(), Panics: n.panics.Load(), Reports: n.reports.Load(),
 		Serial: now.serial, Rooms: map[string]RoomStats{},

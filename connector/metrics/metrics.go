@@ -39,11 +39,12 @@ var (
 	free      = describe("room_free_sessions", "Free sessions that go on, as far as they were here.", "room")
 	started   = describe("room_free_sessions_started_total", "Free sessions that began here.", "room")
 	turned    = describe("room_turned_total", "Visitors led to the line as the gate was open, but not for more of them here.", "room")
+	crowded   = describe("room_crowded_total", "Visitors led to the line as the gate was open, but not for more of their network here.", "room")
 )
 
 // Describe implements [prometheus.Collector].
 func (collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requests, passes, touches, releases, dropped, faults, reports, serial, tokenLeft, up, openings, unguarded, open, heard, free, started, turned} {
+	for _, d := range []*prometheus.Desc{requests, passes, touches, releases, dropped, faults, reports, serial, tokenLeft, up, openings, unguarded, open, heard, free, started, turned, crowded} {
 		to <- d
 	}
 }
@@ -86,6 +87,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		add(free, prometheus.GaugeValue, float64(r.Free), name)
 		add(started, prometheus.CounterValue, float64(r.Started), name)
 		add(turned, prometheus.CounterValue, float64(r.Turned), name)
+		add(crowded, prometheus.CounterValue, float64(r.Crowded), name)
 	}
 }
 

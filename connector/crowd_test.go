@@ -1,0 +1,105 @@
+package connector
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+// TestCrowd has visitors of one network wait when many of them got in, whom the
+// room does not count as turned away.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		perMinute, nodes int
+		want             int
+	}{
+		"a fifth of the node's part": {600, 2, 60},
+		"rounded down":               {599, 3, 39},
+		"few":                        {12, 1, crowdLeast},
+		"many nodes":                 {600, 1000, crowdLeast},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNetted(t)
+			n.said = &roomReply{Gate: GateOpen, Share: 1000, PerMinute: c.perMinute, Nodes: c.nodes, SessionMS: 600_000}
+			s := n.shop("")
+			cookie := s.free("the first")
+			for range c.want - 1 {
+				s.free("more of the network")
+			}
+			s.isQueued("one too many", s.get("/tickets"))
+			s.isQueued("from the same network", s.get("/tickets", "Client: 198.51.100.255"))
+			s.isQueued("a script", s.send(http.MethodPost, "/tickets"))
+			s.isThrough("with a session", s.get("/tickets", cookie))
+			s.free("another network", "Client: 198.51.101.7")
+			s.report()
+			if said, all := n.latest(), s.Stats(); said.Turned != 0 || all.Turned != 0 || all.Crowded != 3 || all.Rooms["sale"].Crowded != 3 || len(said.Started) != c.want+1 || n.reports[len(n.reports)-1].Counts["crowded"] != 3 {
+				t.Errorf("reported %+v, counts %+v", said, all)
+			}
+			s.clock.pass(time.Minute - time.Millisecond)
+			s.report()
+			s.isQueued("within the minute", s.get("/tickets"))
+			s.clock.pass(time.Millisecond)
+			s.free("a minute later")
+		})
+	}
+}
+
+// TestCrowdShuts has one network not be turned away, whose visitors wait anyway,
+// when nobody else gets in either.
+func TestCrowdShuts(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.said = &roomReply{Gate: GateOpen, Share: crowdLeast, PerMinute: 1, Nodes: 1, SessionMS: 600_000}
+	s := n.shop("")
+	for range crowdLeast {
+		s.free("begins")
+	}
+	s.isQueued("crowded, and no share", s.get("/tickets"))
+	s.isQueued("no share", s.get("/tickets", someone(1)))
+	if got := s.Stats(); got.Crowded != 1 || got.Turned != 1 {
+		t.Errorf("counts %+v", got)
+	}
+	n.fails()
+	s.clock.pass(answerLate + time.Second)
+	s.isQueued("crowded while nobody answers", s.get("/tickets"))
+	if got := s.Stats(); got.Crowded != 2 || got.Turned != 1 {
+		t.Errorf("counts %+v", got)
+	}
+}
+
+// TestCrowdIPv6 takes a /48 for a network, and nobody for one who is not known.
+func TestCrowdIPv6(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.said = &roomReply{Gate: GateOpen, Share: 1000, PerMinute: 10, Nodes: 1, SessionMS: 600_000}
+	s := n.shop("")
+	for range crowdLeast {
+		s.free("begins", "Client: [2001:db8:1::7]")
+	}
+	s.isQueued("the same network", s.get("/tickets", "Client: [2001:db8:1:ffff::8]"))
+	s.free("another", "Client: [2001:db8:2::7]")
+	for range crowdLeast + 5 {
+		s.free("nobody knows who", "Client: @")
+	}
+}
+
+// TestCrowdMemory forgets the oldest beginnings when there are too many.
+func TestCrowdMemory(t *testing.T) {
+	t.Parallel()
+	var c crowd
+	now := newClock().now()
+	for i := range maxCrowd + 5 {
+		c.add([8]byte{1, byte(i), byte(i >> 8), byte(i >> 16)}, now)
+	}
+	if n := c.count([8]byte{1, 4}, now); n != 0 || len(c.begun) != maxCrowd || len(c.n) != maxCrowd {
+		t.Errorf("the first counts %d of %d, and %d networks", n, len(c.begun), len(c.n))
+	}
+	if n := c.count([8]byte{1, 5}, now); n != 1 {
+		t.Errorf("the first that is left counts %d", n)
+	}
+	if n := c.count([8]byte{1, 5}, now.Add(time.Minute)); n != 0 || len(c.begun) != 0 || len(c.n) != 0 {
+		t.Errorf("a minute later %d of %d, and %d networks", n, len(c.begun), len(c.n))
+	}
+}
