@@ -27,7 +27,8 @@ type Case struct {
 	Protocol string   `json:"protocol,omitempty"` // empty: HTTP/1.1
 	Header   []string `json:"header,omitempty"`   // such as "Accept: text/html"
 	// Gate is that of the room market, which stays as it is unless it is said:
-	// "open", "shut", or "full" (open, but not for anybody else here).
+	// "open", "shut", "full" (open, but not for anybody else here), or "crowded"
+	// (open, but as many of our network have begun as may).
 	Gate string `json:"gate,omitempty"`
 	// Want is "site", "room" or "market" (where the visitor is to wait),
 	// "entered" (a cookie, and 303 to Location), "begun" (the site, and the cookie
@@ -35,7 +36,8 @@ type Case struct {
 	// "page" (4xx, with a page of the connector's own), "told" (4xx, with JSON for a
 	// script), "refused" (4xx of any kind, not to a room, or no answer at all), "out"
 	// (a room, refused, or 500, as servers differ in what they read), "connector"
-	// (200, not from the site) or "led" (303 to Location, without a cookie).
+	// (200, not from the site), "led" (303 to Location, without a cookie) or "ended"
+	// (204, not from the site, which takes away the cookies of Ends, and no others).
 	Want     string `json:"want"`
 	Status   int    `json:"status,omitempty"`   // 0: any that fits
 	Location string `json:"location,omitempty"` // where it leads; empty: not looked at
@@ -44,6 +46,8 @@ type Case struct {
 	// Visitor is what the site is told: "ticket", of one with a pass, "free", of
 	// one without, or nothing.
 	Visitor string `json:"visitor,omitempty"`
+	// Ends names sessions that the request ends, as the server hears.
+	Ends []string `json:"ends,omitempty"`
 	// Needs is "answers" of cases for connectors that see what the site answers.
 	Needs string `json:"needs,omitempty"`
 }
@@ -111,7 +115,7 @@ func (s *suite) check(t *testing.T, c *Case, r reply) {
 	if got != c.Want || c.Status != 0 && r.status != c.Status || c.Location != "" && s.path(location) != c.Location {
 		t.Errorf("%s: status %d to %q, want %s %d %q", got, r.status, location, c.Want, c.Status, c.Location)
 	}
-	if isKept := got == "entered" || got == "begun" || got == "left"; !isKept && len(r.cookies) > 0 {
+	if isKept := got == "entered" || got == "begun" || got == "left" || got == "ended"; !isKept && len(r.cookies) > 0 {
 		t.Errorf("cookies %v", r.cookies)
 	}
 	if !s.leadsHome(s.kind(r), location) {
@@ -128,8 +132,12 @@ func (s *suite) check(t *testing.T, c *Case, r reply) {
 		s.left[c.Visitor] = true
 	case "entered":
 		s.left["changed"] = s.left["changed"] || slices.Contains(c.Header, "Cookie: "+s.cookies["freechanging"])
+	case "ended":
+		s.checkEnds(t, c, r)
 	case "market":
-		s.isFull = s.isFull || s.at == "full"
+		if s.at == "full" {
+			s.turned++
+		}
 	}
 }
 
@@ -148,6 +156,8 @@ func (s *suite) kind(r reply) string {
 		return "begun"
 	case isSite:
 		return "site"
+	case r.status == http.StatusNoContent:
+		return "ended"
 	case base == s.URL():
 		return "room"
 	case base == s.Net():
@@ -178,6 +188,27 @@ func isPage(r reply) bool {
 // isTold tells whether an answer is one that refuses a script, and leads nowhere.
 func isTold(r reply) bool {
 	return r.status >= 400 && r.status < 500 && r.header.Get("Content-Type") == "application/json" && !strings.Contains(r.body, `"join"`)
+}
+
+// checkEnds looks at which cookies are taken away, and remembers whose sessions
+// the server is to hear of.
+func (s *suite) checkEnds(t *testing.T, c *Case, r reply) {
+	t.Helper()
+	taken := map[string]bool{}
+	for _, cookie := range r.cookies {
+		taken[cookie.Name] = cookie.MaxAge < 0
+	}
+	for _, name := range c.Ends {
+		cookie, _, _ := strings.Cut(s.cookies[name], "=")
+		if !taken[cookie] {
+			t.Errorf("cookies %v, want that of %s taken away", r.cookies, name)
+		}
+		delete(taken, cookie)
+		s.left[name] = true
+	}
+	if len(taken) > 0 {
+		t.Errorf("cookies %v, want only those of %v taken away", r.cookies, c.Ends)
+	}
 }
 
 // checkVisitor looks at what the site was told.

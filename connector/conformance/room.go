@@ -37,7 +37,8 @@ type Room struct {
 	mu       sync.Mutex // guards what follows
 	used     map[string]redemption
 	gate     gate
-	reports  map[string]int // of each node, since the gate was set
+	over     map[string][]string // by the room's URL: sessions that ended elsewhere
+	reports  map[string]int      // of each node, since the gate was set
 	isForged bool
 	given    int // forged rules, since they are
 	told     told
@@ -51,8 +52,9 @@ type redemption struct {
 
 // gate is what reports are answered about market.
 type gate struct {
-	isOpen bool
-	share  int
+	isOpen    bool
+	share     int
+	perMinute int
 }
 
 // told is what the server was told so far.
@@ -69,7 +71,7 @@ func NewRoom(t testing.TB) *Room {
 		t.Fatal(err)
 	}
 	r := &Room{
-		TB: t, private: private, used: map[string]redemption{}, gate: gate{true, 1000}, reports: map[string]int{},
+		TB: t, private: private, used: map[string]redemption{}, gate: gateOpen, reports: map[string]int{},
 		told: told{started: map[string]bool{}, ended: map[string]bool{}, released: map[string]bool{}},
 	}
 	r.signer, r.siteKey = newSigner(t)
@@ -192,7 +194,8 @@ func (r *Room) answer(said roomReport) map[string]any {
 	state := map[bool]string{true: "open", false: "shut"}
 	isOpen := r.gate.isOpen && said.Room == r.Net()
 	return map[string]any{
-		"room": said.Room, "gate": state[isOpen], "share": r.gate.share, "per_minute": 10_000, "max_active": 0, "nodes": 1, "session_ms": time.Hour.Milliseconds(),
+		"room": said.Room, "gate": state[isOpen], "share": r.gate.share, "per_minute": r.gate.perMinute, "max_active": 0, "nodes": 1, "session_ms": time.Hour.Milliseconds(),
+		"over": r.over[said.Room],
 	}
 }
 

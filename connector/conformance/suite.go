@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/hex"
 	"io"
 	"net"
 	"net/http"
@@ -25,7 +26,9 @@ import (
 //	{cookie} {netcookie}  the cookies of sessions with passes, as NAME=VALUE
 //	{free}                that of a free session of market
 //	{freechanging}        that of one whose visitor comes with a pass
-//	{leaving} {freeleaving}  those of sessions that end
+//	{leaving} {freeleaving}  those of sessions that the site ends
+//	{going} {freegoing}   those of sessions that the visitor ends
+//	{over} {freeover}     those of sessions that ended at another node, once the gate was set
 //	{value} {netvalue} {freevalue}  the values of these cookies alone
 //	{foreign}             a pass of another key, and so on: see forged
 func (s *suite) fill() func(string) string {
@@ -49,41 +52,79 @@ type suite struct {
 	platform Platform
 	addr     string
 	used     string
-	leaves   string // a pass whose session ends
 	cookies  map[string]string
 	forged   map[string]string
-	at       string          // what the gate is
-	begun    map[string]bool // ids of free sessions
-	ends     string          // that of one that ends
-	changes  string          // that of one whose visitor comes with a pass
-	left     map[string]bool // kinds of visitors who left
-	isFull   bool            // somebody was turned away
+	at       string            // what the gate is
+	begun    map[string]bool   // ids of free sessions
+	passes   map[string]string // of sessions, by the names of their cookies
+	left     map[string]bool   // what ended: kinds of visitors, and names of sessions
+	turned   uint64            // visitors who were turned away
 }
+
+// What the gate may be. With gateCrowded one network may begin as little as ever.
+var (
+	gateOpen    = gate{true, 1000, 10_000}
+	gateFull    = gate{true, 0, 10_000}
+	gateCrowded = gate{true, 1000, 1}
+	gateShut    = gate{false, 0, 10_000}
+)
+
+// crowd is how many free sessions of one network begin in a minute at least.
+const crowd = 10
 
 // begin has visitors with all kinds of sessions.
 func (s *suite) begin(t *testing.T) {
 	t.Helper()
-	s.used, s.leaves = s.pass(s.URL()), s.pass(s.URL())
-	s.cookies = map[string]string{
-		"cookie": enter(t, s.addr, s.used), "netcookie": enter(t, s.addr, s.pass(s.Net())), "leaving": enter(t, s.addr, s.leaves),
+	s.used, s.passes, s.left, s.forged = s.pass(s.URL()), map[string]string{}, map[string]bool{}, s.forgeries(t)
+	s.cookies = map[string]string{"cookie": enter(t, s.addr, s.used), "netcookie": enter(t, s.addr, s.pass(s.Net()))}
+	for _, name := range []string{"leaving", "going", "over"} {
+		s.passes[name] = s.pass(s.URL())
+		s.cookies[name] = enter(t, s.addr, s.passes[name])
 	}
 	s.set(t, "open")
-	for _, name := range []string{"free", "freeleaving", "freechanging"} {
-		r := exchange(t, s.addr, Case{Method: http.MethodGet, Target: "/market", Header: []string{"Accept: text/html"}})
-		if s.kind(r) != "begun" {
-			t.Fatalf("no free session begins: status %d, header %v", r.status, r.header)
+	for _, name := range []string{"free", "freeleaving", "freechanging", "freegoing", "freeover"} {
+		cookie, isBegun := s.start(t)
+		if !isBegun {
+			t.Fatal("no free session begins")
 		}
-		s.cookies[name] = r.cookies[0].Name + "=" + r.cookies[0].Value
-		s.begun[freeID(t, r.cookies[0].Value)] = true
+		s.cookies[name] = cookie
 	}
-	id := func(name string) string {
-		_, value, _ := strings.Cut(s.cookies[name], "=")
-		return freeID(t, value)
+	pass, err := base64ID(idOf(s.passes["over"]))
+	if err != nil {
+		t.Fatal(err)
 	}
-	s.ends, s.changes, s.left, s.forged = id("freeleaving"), id("freechanging"), map[string]bool{}, s.forgeries(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.isForged = true
+	s.over = map[string][]string{s.URL(): {pass}, s.Net(): {s.freeID(t, "freeover")}}
+}
+
+// start asks for a page of market, and returns the cookie of the free session if
+// one begins.
+func (s *suite) start(t testing.TB) (cookie string, isBegun bool) {
+	t.Helper()
+	r := exchange(t, s.addr, Case{Method: http.MethodGet, Target: "/market", Header: []string{"Accept: text/html"}})
+	switch s.kind(r) {
+	case "begun":
+		s.begun[freeID(t, r.cookies[0].Value)] = true
+		return r.cookies[0].Name + "=" + r.cookies[0].Value, true
+	case "market":
+	default:
+		t.Fatalf("a page of market: status %d, header %v", r.status, r.header)
+	}
+	return "", false
+}
+
+// freeID returns the id of the free session of a name.
+func (s *suite) freeID(t testing.TB, name string) string {
+	_, value, _ := strings.Cut(s.cookies[name], "=")
+	return freeID(t, value)
+}
+
+// base64ID returns the id of a pass as reports have it.
+func base64ID(id string) (string, error) {
+	b, err := hex.DecodeString(strings.ReplaceAll(id, "-", ""))
+	return base64.RawURLEncoding.EncodeToString(b), err
 }
 
 // forgeries are passes that are none.
@@ -133,7 +174,7 @@ func (s *suite) set(t testing.TB, to string) {
 	for node := range s.reports {
 		s.reports[node] = 0
 	}
-	s.gate = map[string]gate{"open": {true, 1000}, "full": {true, 0}, "shut": {false, 0}}[to]
+	s.gate = map[string]gate{"open": gateOpen, "full": gateFull, "shut": gateShut, "crowded": gateCrowded}[to]
 	s.mu.Unlock()
 	if s.platform.isSplit {
 		time.Sleep(answerLate + 100*time.Millisecond)
@@ -147,6 +188,20 @@ func (s *suite) set(t testing.TB, to string) {
 		}
 		return len(s.reports) > 0
 	})
+	if to == "crowded" {
+		s.crowd(t)
+	}
+}
+
+// crowd has as many free sessions begin as one network may have, most of them
+// perhaps before.
+func (s *suite) crowd(t testing.TB) {
+	t.Helper()
+	for range crowd {
+		if _, isBegun := s.start(t); !isBegun {
+			return
+		}
+	}
 }
 
 // untilHeard sends requests until the server has heard something: at the edge
@@ -175,8 +230,11 @@ func (s *suite) end(t *testing.T) {
 				return false
 			}
 		}
-		return (!s.left["ticket"] || s.told.released[idOf(s.leaves)]) && (!s.left["free"] || s.told.ended[s.ends]) && (!s.left["changed"] || s.told.ended[s.changes]) && (!s.isFull || s.told.turned > 0)
+		return s.hasHeardOfEnds(t) && s.told.turned >= s.turned
 	})
+	if s.told.turned > s.turned {
+		t.Errorf("the server heard of %d who were turned away, but there were %d", s.told.turned, s.turned)
+	}
 	if testing.Short() {
 		return // rules are asked for every 10 s
 	}
@@ -188,6 +246,20 @@ func (s *suite) end(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
+}
+
+// hasHeardOfEnds tells whether the server knows of all sessions that ended. The
+// caller holds the lock.
+func (s *suite) hasHeardOfEnds(t testing.TB) bool {
+	for what, name := range map[string]string{"ticket": "leaving", "free": "freeleaving", "changed": "freechanging", "going": "going", "freegoing": "freegoing"} {
+		if !s.left[what] {
+			continue
+		}
+		if pass, ok := s.passes[name]; ok && !s.told.released[idOf(pass)] || !ok && !s.told.ended[s.freeID(t, name)] {
+			return false
+		}
+	}
+	return true
 }
 
 // Enter comes to a connector with a fresh pass, and returns the cookie of the

@@ -113,7 +113,8 @@ func TestConformanceOfNginx(t *testing.T) {
 	t.Parallel()
 	room := conformance.NewRoom(t)
 	auth := start(t, forNginx(newConnector(t, room, loopback...)))
-	addr, _ := nginx{site: start(t, conformance.Site()), auth: auth}.start(t)
+	manyCases := []string{"burst=300", "burst=3000"} // TestNginxFlood is about that
+	addr, _ := nginx{site: start(t, conformance.Site()), auth: auth, changes: manyCases}.start(t)
 	conformance.Run(t, room, addr, conformance.Without(cases(t), "answers"))
 }
 
