@@ -341,6 +341,20 @@ func (x *request) wait() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(x.Request().Context(), answerTimeout)
 }
 
+// ofRoom finds the room of the path, which the organizer's role may see, and
+// gives an answer about it the time that it may take.
+func (c *Console) ofRoom(answer func(context.Context, *request, *room.Room) error) func(*request) error {
+	return func(x *request) error {
+		ctx, cancel := x.wait()
+		defer cancel()
+		r, err := c.Desk.Room(ctx, x.Actor, x.Param("slug"))
+		if err != nil {
+			return err
+		}
+		return answer(ctx, x, r)
+	}
+}
+
 // contentPolicy is what pages may load. The preview of a visitor's page is a
 // frame of our own.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; frame-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"

@@ -31,12 +31,12 @@ func (c *Console) liveRoutes() []route {
 		return nil
 	}
 	return []route{
-		{GET, "/rooms/:slug", account.Read, c.showLive},
+		{GET, "/rooms/:slug", account.Read, c.ofRoom(c.showLive)},
 		{GET, "/rooms/:slug/live", account.Read, c.watchLive},
-		{GET, "/rooms/:slug/history", account.Read, c.showHistory},
-		{GET, "/rooms/:slug/history/minutes", account.Read, c.minutes},
-		{GET, "/rooms/:slug/history.csv", account.Read, c.historyTable},
-		{GET, "/rooms/:slug/history.json", account.Read, c.historyDocument},
+		{GET, "/rooms/:slug/history", account.Read, c.ofRoom(c.showHistory)},
+		{GET, "/rooms/:slug/history/minutes", account.Read, c.ofRoom(c.minutes)},
+		{GET, "/rooms/:slug/history.csv", account.Read, c.ofRoom(c.historyTable)},
+		{GET, "/rooms/:slug/history.json", account.Read, c.ofRoom(c.historyDocument)},
 	}
 }
 
@@ -50,13 +50,7 @@ type livePage struct {
 }
 
 // showLive answers with the dashboard as of now; its script keeps it so.
-func (c *Console) showLive(x *request) error {
-	ctx, cancel := x.wait()
-	defer cancel()
-	r, err := c.Desk.Room(ctx, x.Actor, x.Param("slug"))
-	if err != nil {
-		return err
-	}
+func (c *Console) showLive(ctx context.Context, x *request, r *room.Room) error {
 	f, err := c.Live.Figures(ctx, r.Slug)
 	if err != nil {
 		return err
@@ -158,13 +152,7 @@ type historyPage struct {
 	Unguarded []room.Unguarded  // the latest first
 }
 
-func (c *Console) showHistory(x *request) error {
-	ctx, cancel := x.wait()
-	defer cancel()
-	r, err := c.Desk.Room(ctx, x.Actor, x.Param("slug"))
-	if err != nil {
-		return err
-	}
+func (c *Console) showHistory(ctx context.Context, x *request, r *room.Room) error {
 	s := r.Snapshot()
 	p := historyPage{Slug: r.Slug, Title: s.Title, Phase: s.Phase(r.Now())}
 	p.Switches, p.Unguarded = backward(r.Vitals().Gate)
@@ -189,13 +177,7 @@ func backward(g room.GateVitals) ([]room.GateSwitch, []room.Unguarded) {
 
 // minutes answers with the history as JSON, for the charts: by default as many
 // steps as a chart can show.
-func (c *Console) minutes(x *request) error {
-	ctx, cancel := x.wait()
-	defer cancel()
-	r, err := c.Desk.Room(ctx, x.Actor, x.Param("slug"))
-	if err != nil {
-		return err
-	}
+func (c *Console) minutes(ctx context.Context, x *request, r *room.Room) error {
 	list, err := c.Live.History(ctx, r.Slug, time.Time{}, time.Time{}, 0)
 	if err != nil {
 		return err
@@ -204,15 +186,12 @@ func (c *Console) minutes(x *request) error {
 }
 
 // historyTable answers with a table as CSV: minutes, windows or the summary.
-func (c *Console) historyTable(x *request) error {
-	ctx, cancel := x.wait()
-	defer cancel()
-	r, err := c.Desk.Room(ctx, x.Actor, x.Param("slug"))
-	if err != nil {
-		return err
-	}
-	name := x.QueryParam("table")
-	var b bytes.Buffer
+func (c *Console) historyTable(ctx context.Context, x *request, r *room.Room) error {
+	var (
+		b    bytes.Buffer
+		err  error
+		name = x.QueryParam("table")
+	)
 	switch name {
 	case "", "minutes":
 		name = "minutes"
@@ -242,13 +221,7 @@ func writeSummary(w io.Writer, name, title string, s live.Summary) error {
 }
 
 // historyDocument answers with all that is known of a room's course, as JSON.
-func (c *Console) historyDocument(x *request) error {
-	ctx, cancel := x.wait()
-	defer cancel()
-	r, err := c.Desk.Room(ctx, x.Actor, x.Param("slug"))
-	if err != nil {
-		return err
-	}
+func (c *Console) historyDocument(ctx context.Context, x *request, r *room.Room) error {
 	e, err := c.Live.Export(ctx, r.Slug)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"strings"
 
 	"github.com/proofline/proofline/console/account"
@@ -11,9 +12,9 @@ import (
 // queue-it.
 func (c *Console) queueItRoutes() []route {
 	return []route{
-		{GET, "/rooms/:slug/queue-it", account.Operate, c.showQueueIt},
-		{POST, "/rooms/:slug/queue-it", account.Operate, c.saveQueueIt},
-		{POST, "/rooms/:slug/queue-it/clear", account.Operate, c.clearQueueIt},
+		{GET, "/rooms/:slug/queue-it", account.Operate, c.ofRoom(c.showQueueIt)},
+		{POST, "/rooms/:slug/queue-it", account.Operate, c.ofRoom(c.saveQueueIt)},
+		{POST, "/rooms/:slug/queue-it/clear", account.Operate, c.ofRoom(c.clearQueueIt)},
 	}
 }
 
@@ -38,23 +39,11 @@ func newQueueItPage(r *room.Room) queueItPage {
 	return queueItPage{Slug: r.Slug, Name: r.Snapshot().Title, Host: host, IsSet: ok, Form: form}
 }
 
-func (c *Console) showQueueIt(x *request) error {
-	ctx, stop := x.wait()
-	defer stop()
-	r, err := c.Desk.Room(ctx, x.Actor, x.Param("slug"))
-	if err != nil {
-		return err
-	}
+func (c *Console) showQueueIt(_ context.Context, x *request, r *room.Room) error {
 	return x.page("room-queue-it", newQueueItPage(r))
 }
 
-func (c *Console) saveQueueIt(x *request) error {
-	ctx, stop := x.wait()
-	defer stop()
-	r, err := c.Desk.Room(ctx, x.Actor, x.Param("slug"))
-	if err != nil {
-		return err
-	}
+func (c *Console) saveQueueIt(ctx context.Context, x *request, r *room.Room) error {
 	page := newQueueItPage(r)
 	page.Form = room.QueueIt{CustomerID: x.word("customer_id"), Extend: x.form("extend") == "1", WithPass: x.form("with_pass") == "1"}
 	if _, err := c.Desk.SetQueueIt(ctx, x.Actor, r.Slug, page.Form, x.word("secret_key")); err != nil {
@@ -63,18 +52,12 @@ func (c *Console) saveQueueIt(x *request) error {
 	return x.done("/rooms/"+r.Slug+"/queue-it", "queue-it-saved")
 }
 
-func (c *Console) clearQueueIt(x *request) error {
-	ctx, stop := x.wait()
-	defer stop()
-	slug := x.Param("slug")
-	if _, err := c.Desk.Room(ctx, x.Actor, slug); err != nil {
-		return err
-	}
+func (c *Console) clearQueueIt(ctx context.Context, x *request, r *room.Room) error {
 	if !x.isConfirmed() {
-		return x.confirm("Stop speaking to connectors of queue-it? Visitors come with a pass alone, and the secret key is forgotten.", "Stop", "/rooms/"+slug+"/queue-it")
+		return x.confirm("Stop speaking to connectors of queue-it? Visitors come with a pass alone, and the secret key is forgotten.", "Stop", "/rooms/"+r.Slug+"/queue-it")
 	}
-	if err := c.Desk.ClearQueueIt(ctx, x.Actor, slug); err != nil {
+	if err := c.Desk.ClearQueueIt(ctx, x.Actor, r.Slug); err != nil {
 		return err
 	}
-	return x.done("/rooms/"+slug+"/queue-it", "queue-it-cleared")
+	return x.done("/rooms/"+r.Slug+"/queue-it", "queue-it-cleared")
 }

@@ -24,8 +24,8 @@ import (
 // settingsRoutes are what can be changed of a published room.
 func (c *Console) settingsRoutes() []route {
 	return []route{
-		{GET, "/rooms/:slug/settings", account.Operate, c.showSettings},
-		{POST, "/rooms/:slug/settings", account.Operate, c.changeSettings},
+		{GET, "/rooms/:slug/settings", account.Operate, c.ofRoom(c.showSettings)},
+		{POST, "/rooms/:slug/settings", account.Operate, c.ofRoom(c.changeSettings)},
 	}
 }
 
@@ -321,13 +321,7 @@ func (p settingsPage) Rest() []fairness.Problem {
 	return list
 }
 
-func (c *Console) showSettings(x *request) error {
-	ctx, cancel := x.wait()
-	defer cancel()
-	r, err := c.Desk.Room(ctx, x.Actor, x.Param("slug"))
-	if err != nil {
-		return err
-	}
+func (c *Console) showSettings(_ context.Context, x *request, r *room.Room) error {
 	p := newPublished(r)
 	return x.settings(http.StatusOK, &p, settingsPage{Form: p.form(), Base: p.version(), Focus: -1})
 }
@@ -354,13 +348,7 @@ func (p *settingsPage) outline() []string {
 	return whole.outline()
 }
 
-func (c *Console) changeSettings(x *request) error {
-	ctx, cancel := x.wait()
-	defer cancel()
-	r, err := c.Desk.Room(ctx, x.Actor, x.Param("slug"))
-	if err != nil {
-		return err
-	}
+func (c *Console) changeSettings(ctx context.Context, x *request, r *room.Room) error {
 	p := newPublished(r)
 	page := settingsPage{Form: readSettingsForm(x.Request().PostForm), Base: x.form("base"), Focus: -1}
 	verb, argument, _ := strings.Cut(x.form("do"), ":")
