@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -98,4 +99,16 @@ func (a *Accounts) endings(ctx context.Context, org *uuid.UUID) ([]Ending, error
 		}
 	}
 	return list, nil
+}
+
+// InDays says how long it is until something, in days: "in 13 days".
+func InDays(left time.Duration) string {
+	switch n := int(left / day); n {
+	case 0:
+		return "in less than a day"
+	case 1:
+		return "in a day"
+	default:
+		return fmt.Sprintf("in %d days", n)
+	}
 }

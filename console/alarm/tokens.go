@@ -3,7 +3,6 @@ package alarm
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/hook"
@@ -41,7 +40,7 @@ func (a *Alarm) tokenWords(e *account.Ending) string {
 	}
 	text := fmt.Sprintf("The token %q (%s) %s: %s", e.Name, e.Scopes, verb, e.Expires.UTC().Format(minute))
 	if e.Left > 0 {
-		text += ", " + inDays(e.Left)
+		text += ", " + account.InDays(e.Left)
 	}
 	text += fmt.Sprintf(". It was last used %s. ", e.Used.UTC().Format(minute))
 	switch {
@@ -55,17 +54,4 @@ func (a *Alarm) tokenWords(e *account.Ending) string {
 		text += then + " whoever uses it has been refused."
 	}
 	return text + fmt.Sprintf(" Make the next one at %s/console/tokens, put it where this one is, and revoke this one.", a.Rooms.PublicURL)
-}
-
-// inDays says how long it is until something, in days.
-func inDays(left time.Duration) string {
-	const day = 24 * time.Hour
-	switch n := int(left / day); n {
-	case 0:
-		return "in less than a day"
-	case 1:
-		return "in a day"
-	default:
-		return fmt.Sprintf("in %d days", n)
-	}
 }

@@ -82,7 +82,8 @@ type Options struct {
 	Identify func(ctx context.Context, token string) (Identity, error)
 	// Describe says an error in words. What is nobody's business is internal.
 	Describe func(error) Problem
-	// Accounts are people, organizations and tokens.
+	// Accounts are people, organizations and tokens; nil where Identify knows
+	// people without them.
 	Accounts *account.Accounts
 	// Desk is what people do with rooms.
 	Desk *desk.Desk

@@ -39,6 +39,7 @@ func (c *Console) siteRoutes() []route {
 type sitesPage struct {
 	Sites  []sites.Summary
 	Others []connectorView // that go by rules of no site, such as those in files
+	Tokens []endingToken
 }
 
 func (c *Console) listSites(x *request) error {
@@ -54,6 +55,9 @@ func (c *Console) listSites(x *request) error {
 		return err
 	}
 	p.Others = viewConnectors(others)
+	if p.Tokens, err = c.endingTokens(ctx, x.Actor); err != nil {
+		return err
+	}
 	return x.page("sites", p)
 }
 
@@ -65,6 +69,7 @@ type sitePage struct {
 	Warnings   []siteWarning
 	InRules    []siteRoom
 	Connectors []connectorView
+	Tokens     []endingToken
 	Check      siteCheck
 }
 
@@ -113,6 +118,9 @@ func (c *Console) showSite(x *request) error {
 		return err
 	}
 	p.Connectors = viewConnectors(connectors)
+	if p.Tokens, err = c.endingTokens(ctx, x.Actor); err != nil {
+		return err
+	}
 	p.Check = newSiteCheck(s.Rules, cleanText(x.QueryParam("urls")), c.Now())
 	return x.page("site", p)
 }

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -322,4 +323,52 @@ func TestSiteTokens(t *testing.T) {
 	v.get("/console/tokens").want(http.StatusOK).lacks("checked")
 	w.pass(account.ConfirmedLife)
 	v.get(link).want(http.StatusOK).has("/console/confirm?next=%2fconsole%2ftokens%3fscope%3dconnect")
+}
+
+// TestEndingTokens: the pages of sites and of tokens say what ends soon, and make
+// the next one of the same name and scopes.
+func TestEndingTokens(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	server := account.ServerActor(account.MainOrg)
+	use := func(text string) {
+		t.Helper()
+		if _, err := w.accounts.Authenticate(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	give := func(name string, scopes account.Scope, days time.Duration) string {
+		t.Helper()
+		text, _, err := w.accounts.MakeToken(t.Context(), server, account.NewToken{Name: name, Scopes: scopes, Life: days * 24 * time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		use(text)
+		return text
+	}
+	proxy := give("the <proxy>", account.Connect, 30)
+	give("gone", account.Operate, 22)
+	give("backend", account.Read|account.Pull, 30)
+	give("later", account.Connect, 90)
+	if _, err := w.Sites.Create(t.Context(), server, "shop", []byte(`{"version": 1, "rooms": {"sale": {"url": "https://far.example.com/r/sale"}}}`)); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(25 * 24 * time.Hour)
+	use(proxy)
+	v := w.setup()
+	const next = `href="/console/tokens?days=30&amp;name=the&#43;%3Cproxy%3E&amp;scope=connect#make"`
+	viewer, pages := v.invite("view@example.com", "viewer"), []string{"/console/sites", "/console/sites/shop"}
+	for _, path := range pages {
+		ends, ended := "The token <strong>the &lt;proxy&gt;</strong> ends in 4 days", "The token <strong>gone</strong> has ended"
+		v.get(path).want(http.StatusOK).has("Tokens that end", ends, ended, next).lacks("backend", "later", "An owner makes")
+		viewer.get(path).want(http.StatusOK).has(ends, ended, "An owner makes the next one.").lacks("Make the next one")
+	}
+	w.tenant("other").get("/console/sites").want(http.StatusOK).lacks("Tokens that end")
+	list := v.get("/console/tokens").want(http.StatusOK).has(next, `<span class="badge warn">ends in 4 days</span>`, `<span class="badge bad">expired</span>`)
+	if n := strings.Count(list.body, "Make the next one"); n != 3 {
+		t.Errorf("%d tokens of four have a next one", n)
+	}
+	form := v.get("/console/tokens?days=30&name=the+%3Cproxy%3E&scope=connect&scope=read").want(http.StatusOK)
+	form.has(`value="the &lt;proxy&gt;"`, `value="connect" checked`, `value="read" checked`, `<option value="30" selected>`).lacks(`value="admin" checked`)
+	v.get("/console/tokens?days=31").has(`<option value="90" selected>`)
 }

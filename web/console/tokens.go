@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -22,12 +23,76 @@ func (c *Console) tokenRoutes() []route {
 
 // tokensPage is what the page of tokens shows.
 type tokensPage struct {
-	Tokens []account.TokenInfo
+	Tokens []tokenView
 	Scopes []scopeChoice
 	Days   []dayChoice
 	Name   string // as it was sent
 	Fresh  bool
 	Next   string // this page, with what a link proposes
+}
+
+// tokenView is a token in the list.
+type tokenView struct {
+	account.TokenInfo
+	Mark badge  // of its end; zero: there is nothing to say of it
+	Next string // where the next one is made; empty: nobody needs it yet
+}
+
+func (c *Console) viewTokens(list []account.TokenInfo) (views []tokenView) {
+	now := c.Now()
+	for _, t := range list {
+		v := tokenView{TokenInfo: t}
+		left := t.Expires.Sub(now)
+		switch notice := t.Notice(now); {
+		case left <= 0:
+			v.Mark = badge{"expired", "bad"}
+		case notice != account.NoNotice:
+			v.Mark = badge{"ends " + account.InDays(left), "warn"}
+		}
+		if v.Mark.Word != "" {
+			v.Next = nextToken(t)
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+// nextToken is the page that makes a token like one that ends.
+func nextToken(t account.TokenInfo) string {
+	query := url.Values{"name": {t.Name}, "scope": t.Scopes.List()}
+	for _, d := range tokenDays {
+		if life := time.Duration(d) * 24 * time.Hour; t.Expires.Sub(t.Created) == life {
+			query.Set("days", strconv.Itoa(d))
+		}
+	}
+	return Path + "/tokens?" + query.Encode() + "#make"
+}
+
+// endingToken is a token that connectors use, and that ends.
+type endingToken struct {
+	account.Ending
+	When string // "in 13 days"; empty: it has ended
+	Next string
+}
+
+// endingTokens are the tokens that connectors may use and that end soon or have
+// ended.
+func (c *Console) endingTokens(ctx context.Context, by account.Actor) (list []endingToken, err error) {
+	if c.Accounts == nil { // nobody has tokens
+		return nil, nil
+	}
+	endings, err := c.Accounts.EndingTokens(ctx, by)
+	for _, e := range endings {
+		if !e.Scopes.Has(account.Connect) {
+			continue
+		}
+		one := endingToken{Ending: e, Next: nextToken(e.TokenInfo)}
+		if e.Left > 0 {
+			one.When = account.InDays(e.Left)
+		}
+		list = append(list, one)
+	}
+	return list, err
 }
 
 // scopeChoice is a scope in a form.
@@ -45,6 +110,9 @@ type dayChoice struct {
 // defaultDays is how long tokens live unless asked otherwise.
 const defaultDays = int(account.TokenLife / (24 * time.Hour))
 
+// tokenDays are the lives to choose from.
+var tokenDays = []int{1, 7, 30, 90, 180, 365}
+
 func (x *request) tokensPage(ctx context.Context) (tokensPage, error) {
 	page := tokensPage{Fresh: x.isFresh(), Name: x.form("name"), Next: x.Request().URL.RequestURI(), Scopes: []scopeChoice{
 		{Name: "read", Hint: "see everything of the organization"},
@@ -53,21 +121,22 @@ func (x *request) tokensPage(ctx context.Context) (tokensPage, error) {
 		{Name: "operate", Hint: "create, change and control rooms, sites, brands and webhooks; implies read, pull and connect"},
 		{Name: "admin", Hint: "members, tokens, hosts and the organization; implies everything"},
 	}}
-	chosen := x.Request().PostForm["scope"]
+	chosen, life := x.Request().PostForm["scope"], x.form("days")
 	if x.Request().Method == http.MethodGet { // a link may propose them
-		page.Name, chosen = x.QueryParam("name"), x.QueryParams()["scope"]
+		page.Name, chosen, life = x.QueryParam("name"), x.QueryParams()["scope"], x.QueryParam("days")
 	}
 	for i, s := range page.Scopes {
 		page.Scopes[i].Chosen = slices.Contains(chosen, s.Name)
 	}
-	days, err := strconv.Atoi(x.form("days"))
-	if err != nil {
+	days, err := strconv.Atoi(life)
+	if err != nil || !slices.Contains(tokenDays, days) {
 		days = defaultDays
 	}
-	for _, d := range []int{1, 7, 30, 90, 180, 365} {
+	for _, d := range tokenDays {
 		page.Days = append(page.Days, dayChoice{d, d == days})
 	}
-	page.Tokens, err = x.console.Accounts.Tokens(ctx, x.Actor)
+	list, err := x.console.Accounts.Tokens(ctx, x.Actor)
+	page.Tokens = x.console.viewTokens(list)
 	return page, err
 }
 
