@@ -13,6 +13,7 @@ import (
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/numeral"
 	"github.com/proofline/proofline/verifier/report"
 )
 
@@ -76,6 +77,6 @@ func (a *amendments) print(b *strings.Builder) {
 		printItem(b, "   - ", a.list[i].String(), func(s string) string { return s })
 	}
 	if n := a.total - len(a.list); n > 0 {
-		fmt.Fprintf(b, "   - and %s more: --html FILE lists them\n", grouped(uint64(n)))
+		fmt.Fprintf(b, "   - and %s more: --html FILE lists them\n", numeral.Group(uint64(n)))
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/verifier"
 	"github.com/proofline/proofline/verifier/evidence"
+	"github.com/proofline/proofline/verifier/numeral"
 	"github.com/proofline/proofline/verifier/ticket"
 	"github.com/proofline/proofline/verifier/watch"
 )
@@ -303,7 +304,7 @@ func (f *compareFlags) tell(t *terminal, h *hearing, agree [][]bool, found *evid
 		fmt.Fprintf(&b, "%s\n  Nothing contradicts, but not all could be compared.\n\n", colour(grey, "– CANNOT TELL"))
 	}
 	for _, x := range h.exhibits {
-		fmt.Fprintf(&b, "  %s\n      %s, root %v\n", printable(x.name), count(x.head.Size, "entry", "entries"), x.head.Root)
+		fmt.Fprintf(&b, "  %s\n      %s, root %v\n", printable(x.name), numeral.Count(x.head.Size, "entry", "entries"), x.head.Root)
 		if x.standing.text != "" {
 			printItem(&b, "      ", printable(x.standing.text), func(s string) string { return s })
 		}

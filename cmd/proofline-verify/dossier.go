@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/proofline/proofline/verifier/numeral"
 	"github.com/proofline/proofline/verifier/report"
 	"github.com/proofline/proofline/verifier/source"
 )
@@ -108,7 +109,7 @@ func (f *dossierFlags) run(ctx context.Context, t *terminal, arg, out string) er
 func (t *terminal) printDossier(a *report.Audit, out string, sum []byte) error {
 	head, _, _ := strings.Cut(verdict(a.Report, t.colour()), "\n")
 	_, err := fmt.Fprintf(t.out, "%s\n  %s of %s packed into %s\n  SHA-256 %x\n  write that down elsewhere, and check it with:\n    %s\n",
-		head, count(a.Report.Entries, "entry", "entries"), printable(a.Report.Origin), out, sum, command(out, a.Trust))
+		head, numeral.Count(a.Report.Entries, "entry", "entries"), printable(a.Report.Origin), out, sum, command(out, a.Trust))
 	return err
 }
 
@@ -232,7 +233,7 @@ What is in this archive
   transcript/   the whole public record of the room, as it was published:
                 checkpoint (signed), tile/ (entries and hashes), vkey (the key
                 that the record names)
-`, printable(a.Report.Origin), grouped(a.Report.Entries), a.Time.UTC().Format("2006-01-02 15:04:05 UTC"), a.Program, head)
+`, printable(a.Report.Origin), numeral.Group(a.Report.Entries), a.Time.UTC().Format("2006-01-02 15:04:05 UTC"), a.Program, head)
 	if a.Trust.Kept != nil {
 		fmt.Fprintf(&b, "  %s\n                the checkpoint of an earlier audit, which this one was compared with\n", dossierKept)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/proofline/proofline/verifier/numeral"
 	"github.com/proofline/proofline/verifier/source"
 )
 
@@ -47,7 +48,7 @@ func fetch(ctx context.Context, t *terminal, from, dir string) error {
 		return unreadable(err)
 	}
 	_, err = fmt.Fprintf(t.out, "stored %s of %s in %s\nnot checked yet: proofline-verify audit %s\n",
-		count(head.Size, "entry", "entries"), printable(head.Origin), dir, dir)
+		numeral.Count(head.Size, "entry", "entries"), printable(head.Origin), dir, dir)
 	if err != nil {
 		return unreadable(err)
 	}

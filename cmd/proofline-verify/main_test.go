@@ -291,9 +291,6 @@ func TestWrapped(t *testing.T) {
 	if got := strings.Join(wrapped(text, 7), " "); got != text {
 		t.Errorf("%q", got)
 	}
-	if got := fmt.Sprint([]string{grouped(0), grouped(999), grouped(1000), grouped(1234567)}); got != "[0 999 1,000 1,234,567]" {
-		t.Error(got)
-	}
 }
 
 // A flag says in capitals what it takes.

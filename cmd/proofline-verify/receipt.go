@@ -7,6 +7,7 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/verifier/numeral"
 )
 
 // standing is what became of the inclusion proof of a receipt.
@@ -27,7 +28,7 @@ func (h *hearing) checkReceipts(ctx context.Context, agree [][]bool) {
 
 func (h *hearing) checkReceipt(ctx context.Context, x *exhibit, agrees []bool) standing {
 	if x.receipt.Index >= x.head.Size {
-		return standing{err: fmt.Errorf("%s: of entry %d, and its checkpoint has %s", x.name, x.receipt.Index, count(x.head.Size, "entry", "entries"))}
+		return standing{err: fmt.Errorf("%s: of entry %d, and its checkpoint has %s", x.name, x.receipt.Index, numeral.Count(x.head.Size, "entry", "entries"))}
 	}
 	if x.entry != nil {
 		return x.proves(x.entry)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/proofline/proofline/fairness/beacon"
 	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/numeral"
 )
 
 // ANSI colours of the report.
@@ -35,9 +36,9 @@ func (t *terminal) printReport(r *verifier.Report, amended *amendments) error {
 	colour := t.colour()
 	b.WriteString(verdict(r, colour))
 	fmt.Fprintf(&b, "  room     %s\n", printable(r.Origin))
-	fmt.Fprintf(&b, "  read     %s, %s in %s,\n           %s, %s\n", count(r.Entries, "entry", "entries"),
-		count(r.Arrivals, "arrival", "arrivals"), count(r.Windows, "window", "windows"),
-		count(r.Assignments, "place", "places"), count(r.Admissions, "admission", "admissions"))
+	fmt.Fprintf(&b, "  read     %s, %s in %s,\n           %s, %s\n", numeral.Count(r.Entries, "entry", "entries"),
+		numeral.Count(r.Arrivals, "arrival", "arrivals"), numeral.Count(r.Windows, "window", "windows"),
+		numeral.Count(r.Assignments, "place", "places"), numeral.Count(r.Admissions, "admission", "admissions"))
 	for _, line := range others(r) {
 		fmt.Fprintf(&b, "  %s\n", line)
 	}
@@ -72,7 +73,7 @@ func others(r *verifier.Report) (lines []string) {
 		lines = append(lines, "witness  "+printable(w))
 	}
 	return append(lines, fmt.Sprintf("         at least %d of these %d had cosigned in time for %d of %s,\n           and at least %[1]d that you know for %[5]d of them",
-		r.Quorum, len(r.Witnesses), r.Witnessed, count(r.Draws, "draw", "draws"), r.Vouched))
+		r.Quorum, len(r.Witnesses), r.Witnessed, numeral.Count(r.Draws, "draw", "draws"), r.Vouched))
 }
 
 func verdict(r *verifier.Report, colour func(int, string) string) string {

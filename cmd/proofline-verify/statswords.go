@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/verifier/numeral"
 	"github.com/proofline/proofline/verifier/stats"
 )
 
@@ -25,13 +26,13 @@ func (t *terminal) printStats(out statsOutput) error {
 	b.WriteString(statsVerdict(r, colour))
 	fmt.Fprintf(&b, "  room     %s\n", printable(out.Audit.Origin))
 	fmt.Fprintf(&b, "  audit    passed, level %d: %s; for its report: proofline-verify audit\n", out.Audit.Level, levels[out.Audit.Level])
-	fmt.Fprintf(&b, "  tested   %s of %s, in %s\n", grouped(r.Room.Tested), count(r.Room.Arrivals, "arrival", "arrivals"), count(r.Room.Windows, "window", "windows"))
+	fmt.Fprintf(&b, "  tested   %s of %s, in %s\n", numeral.Group(r.Room.Tested), numeral.Count(r.Room.Arrivals, "arrival", "arrivals"), numeral.Count(r.Room.Windows, "window", "windows"))
 	for _, l := range []struct {
 		name string
 		list *stats.List
 	}{{"tickets ", r.Own}, {"group   ", r.Group}} {
 		if l.list != nil {
-			fmt.Fprintf(&b, "  %s %s, of which %s arrived and %s have a place\n", l.name, count(l.list.Tickets, "ticket", "tickets"), grouped(l.list.Arrived), grouped(l.list.Placed))
+			fmt.Fprintf(&b, "  %s %s, of which %s arrived and %s have a place\n", l.name, numeral.Count(l.list.Tickets, "ticket", "tickets"), numeral.Group(l.list.Arrived), numeral.Group(l.list.Placed))
 		}
 	}
 	fmt.Fprintf(&b, "  took     %.1f s\n\nTests\n", out.Audit.Seconds)
@@ -40,7 +41,7 @@ func (t *terminal) printStats(out statsOutput) error {
 	}
 	b.WriteString("\nWould have been seen\n")
 	for _, p := range r.Power {
-		printItem(&b, "   - ", fmt.Sprintf("With probability %s, if %s. (%s)", percent(p.Probability), p.Cheat, p.Basis), plain)
+		printItem(&b, "   - ", fmt.Sprintf("With probability %s, if %s. (%s)", numeral.Probability(p.Probability), p.Cheat, p.Basis), plain)
 	}
 	if len(r.Power) == 0 {
 		printItem(&b, "   - ", "Nothing: there are too few arrivals with places.", plain)
@@ -73,9 +74,9 @@ func statsVerdict(r *stats.Result, colour func(int, string) string) string {
 	switch r.Verdict {
 	case stats.Usual:
 		return colour(green, "✓ NOTHING UNUSUAL at "+level) +
-			fmt.Sprintf("\n  %s looked at places and arrivals. A fair room looks unusual to any of\n  them once in a hundred times, at most.\n\n", count(uint64(made), "test", "tests"))
+			fmt.Sprintf("\n  %s looked at places and arrivals. A fair room looks unusual to any of\n  them once in a hundred times, at most.\n\n", numeral.Count(uint64(made), "test", "tests"))
 	case stats.Unusual:
-		return colour(red, fmt.Sprintf("✗ UNUSUAL at %s: %d of %s", level, unusual, count(uint64(made), "test", "tests"))) +
+		return colour(red, fmt.Sprintf("✗ UNUSUAL at %s: %d of %s", level, unusual, numeral.Count(uint64(made), "test", "tests"))) +
 			"\n  Chance does this to at most one fair room in a hundred. It is a reason to ask,\n  not a proof: the rules were kept.\n\n"
 	}
 	return colour(grey, "– TOO FEW ARRIVALS TO TELL") + "\n  No test could be made.\n\n"
@@ -105,21 +106,11 @@ func odds(p float64) string {
 		return "less than 1 of 1,000,000,000"
 	case p < 0.0095:
 		step := math.Pow(10, math.Floor(math.Log10(1/p)))
-		return "1 of " + grouped(uint64(math.Floor(1/p/step)*step))
+		return "1 of " + numeral.Group(uint64(math.Floor(1/p/step)*step))
 	case p > 0.995:
 		return "nearly all"
 	}
 	return fmt.Sprintf("%.0f of 100", 100*p)
-}
-
-func percent(p float64) string {
-	switch {
-	case p > 0.999:
-		return "over 99.9 %"
-	case p < 0.01:
-		return "under 1 %"
-	}
-	return fmt.Sprintf("%.0f %%", 100*p)
 }
 
 // moment writes a time as people read it.
@@ -130,35 +121,35 @@ func moment(t fairness.Time) string {
 // happened puts the description of a room into words.
 func happened(r *stats.Room) (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	say("%s with arrivals, %s drawn, each once, and %s without arrivals between them.", count(r.Windows, "window", "windows"), grouped(r.Draws), grouped(r.Empty))
+	say("%s with arrivals, %s drawn, each once, and %s without arrivals between them.", numeral.Count(r.Windows, "window", "windows"), numeral.Group(r.Draws), numeral.Group(r.Empty))
 	if r.Peak.Arrivals > 0 {
-		say("Most arrivals in one second: %s, at %s.", grouped(r.Peak.Arrivals), moment(r.Peak.Time))
+		say("Most arrivals in one second: %s, at %s.", numeral.Group(r.Peak.Arrivals), moment(r.Peak.Time))
 	}
 	for _, m := range r.Bursts {
-		say("Burst: %s in the second of %s, after %.1f a second in the minute before.", count(m.Arrivals, "arrival", "arrivals"), moment(m.Time), m.Usual)
+		say("Burst: %s in the second of %s, after %.1f a second in the minute before.", numeral.Count(m.Arrivals, "arrival", "arrivals"), moment(m.Time), m.Usual)
 	}
 	for _, w := range r.Many {
-		say("Many arrivals: %s in window %d from %s on, and %.0f at the usual pace.", grouped(w.Arrivals), w.Index, moment(w.From), w.Usual)
+		say("Many arrivals: %s in window %d from %s on, and %.0f at the usual pace.", numeral.Group(w.Arrivals), w.Index, moment(w.From), w.Usual)
 	}
 	for _, w := range r.Few {
-		say("Few arrivals: %s in window %d from %s on, and %.0f at the usual pace.", grouped(w.Arrivals), w.Index, moment(w.From), w.Usual)
+		say("Few arrivals: %s in window %d from %s on, and %.0f at the usual pace.", numeral.Group(w.Arrivals), w.Index, moment(w.From), w.Usual)
 	}
 	if r.Late > 0 {
-		say("%s frozen more than 10 s after their end.", count(r.Late, "window was", "windows were"))
+		say("%s frozen more than 10 s after their end.", numeral.Count(r.Late, "window was", "windows were"))
 	}
 	for _, w := range r.LateFreezes {
 		say("Late freeze: window %d, %.1f s after its end at %s.", w.Index, float64(w.Late)/1000, moment(w.To))
 	}
-	say("%s, %s, %s, %s.", count(r.Admissions, "admission", "admissions"), count(r.NoShows, "no-show", "no-shows"),
-		count(r.Left, "place given up", "places given up"), count(r.Revoked, "place taken away", "places taken away"))
+	say("%s, %s, %s, %s.", numeral.Count(r.Admissions, "admission", "admissions"), numeral.Count(r.NoShows, "no-show", "no-shows"),
+		numeral.Count(r.Left, "place given up", "places given up"), numeral.Count(r.Revoked, "place taken away", "places taken away"))
 	if r.Amends > 0 {
-		say("%s:", count(r.Amends, "amendment", "amendments"))
+		say("%s:", numeral.Count(r.Amends, "amendment", "amendments"))
 	}
 	for _, a := range r.Amendments[:min(len(r.Amendments), 10)] {
 		say("Amended %s at %s.", a.Change, moment(a.Time))
 	}
 	if r.Amends > 10 {
-		say("And %s more.", grouped(r.Amends-10))
+		say("And %s more.", numeral.Group(r.Amends-10))
 	}
 	return lines
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/proofline/proofline/verifier/numeral"
 )
 
 // width is that of a report, in characters.
@@ -88,7 +90,7 @@ func (b *bar) draw(done, total uint64) {
 	const cells = 30
 	full := int(float64(done) / float64(total) * cells)
 	_, _ = fmt.Fprintf(b.w, "\r\x1b[K[%s%s] %s of %s %s", strings.Repeat("#", full), strings.Repeat(".", cells-full),
-		grouped(done), grouped(total), b.noun)
+		numeral.Group(done), numeral.Group(total), b.noun)
 }
 
 // clear removes the bar.
@@ -96,22 +98,6 @@ func (b *bar) clear() {
 	if b.w != nil {
 		_, _ = fmt.Fprint(b.w, "\r\x1b[K")
 	}
-}
-
-// grouped writes a number with a comma after each thousand.
-func grouped(n uint64) string {
-	s := strconv.FormatUint(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-func count(n uint64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return grouped(n) + " " + many
 }
 
 // printable replaces what a terminal might obey; texts come from servers.

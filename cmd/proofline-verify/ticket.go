@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/verifier/numeral"
 	"github.com/proofline/proofline/verifier/ticket"
 )
 
@@ -161,7 +162,7 @@ func spell(text string, facts ticket.Facts) string {
 		case name == "{closed}", name == "{appears}":
 			return time.UnixMilli(int64(n)).UTC().Format("2006-01-02 15:04:05 UTC")
 		}
-		return grouped(n)
+		return numeral.Group(n)
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/verifier"
 	"github.com/proofline/proofline/verifier/evidence"
+	"github.com/proofline/proofline/verifier/numeral"
 	"github.com/proofline/proofline/verifier/source"
 	"github.com/proofline/proofline/verifier/watch"
 )
@@ -155,8 +156,8 @@ func (p *patrol) end(ctx context.Context, began time.Time, err error) error {
 		return p.unreadable(err)
 	}
 	head := p.watcher.Head()
-	return p.say("%s looked %s in %s: nothing wrong up to %s of %s", now(), count(uint64(p.steps), "time", "times"),
-		time.Since(began).Round(time.Second), count(head.Size, "entry", "entries"), printable(head.Origin))
+	return p.say("%s looked %s in %s: nothing wrong up to %s of %s", now(), numeral.Count(uint64(p.steps), "time", "times"),
+		time.Since(began).Round(time.Second), numeral.Count(head.Size, "entry", "entries"), printable(head.Origin))
 }
 
 // unreadable says what to do when nothing could be read, or nothing that fits.

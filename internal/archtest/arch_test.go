@@ -72,10 +72,11 @@ func TestImports(t *testing.T) {
 		"audit":                  {"golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog", "github.com/transparency-dev/merkle/compact"},
 		"audit/witness":          {module + "audit", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
 		"verifier/ticket":        {module + "fairness", module + "fairness/beacon", module + "vrf", module + "audit", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
-		"verifier/stats":         {module + "fairness", "gonum.org/v1/gonum/mathext"},
+		"verifier/numeral":       {},
+		"verifier/stats":         {module + "fairness", module + "verifier/numeral", "gonum.org/v1/gonum/mathext"},
 		"verifier/evidence":      {module + "fairness", module + "audit", module + "verifier/ticket", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
 		"verifier/watch":         {module + "fairness", module + "vrf", module + "audit", module + "verifier", module + "verifier/ticket", module + "verifier/evidence", "golang.org/x/mod/sumdb/note"},
-		"verifier/report":        {module + "fairness", module + "fairness/beacon", module + "audit", module + "verifier", module + "verifier/stats"},
+		"verifier/report":        {module + "fairness", module + "fairness/beacon", module + "audit", module + "verifier", module + "verifier/numeral", module + "verifier/stats"},
 		"connector/rules":        {},
 		"connector":              {module + "connector/rules", "github.com/golang-jwt/jwt/v5", "golang.org/x/mod/sumdb/note"},
 		"connector/metrics":      {module + "connector", "github.com/prometheus/client_golang/prometheus"},
@@ -107,7 +108,7 @@ func TestImports(t *testing.T) {
 func TestPure(t *testing.T) {
 	packages := list(t, "../../...")
 	const simulator = "console/simulate" // has dice, and a plan says how they fall
-	for _, name := range append(slices.Clone(core), "verifier/ticket", "verifier/stats", "verifier/evidence", "verifier/watch", "verifier/report", "room/locale", "room/style", "web/page", "connector/rules", simulator, simulator+"/chart") {
+	for _, name := range append(slices.Clone(core), "verifier/ticket", "verifier/numeral", "verifier/stats", "verifier/evidence", "verifier/watch", "verifier/report", "room/locale", "room/style", "web/page", "connector/rules", simulator, simulator+"/chart") {
 		for _, forbidden := range []string{"net/http", "log/slog", "os/exec", "math/rand/v2", "database/sql"} {
 			if slices.Contains(packages[name].Imports, forbidden) && (name != simulator || forbidden != "math/rand/v2") {
 				t.Errorf("%s imports %s", name, forbidden)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/verifier/numeral"
 )
 
 // The charts are drawn in a box of these units and stretched to the page; what
@@ -50,7 +51,7 @@ func arrivalChart(s *Story) *chart {
 		return nil
 	}
 	c := newTimeChart(t, "Arrivals over time")
-	c.Top = grouped(most)
+	c.Top = numeral.Group(most)
 	c.Bands = timeBands(s)
 	c.About = fmt.Sprintf("Each bar is the number of arrivals in %s.", span(fairness.Millis(t.width)))
 	if c.Bands != "" {
@@ -77,9 +78,9 @@ func admissionChart(s *Story) *chart {
 		return nil
 	}
 	c := newTimeChart(t, "Called, admitted and skipped over time")
-	c.Top = grouped(most)
+	c.Top = numeral.Group(most)
 	c.About = fmt.Sprintf("How many by then: %s of the line called, %s admitted, %s skipped.",
-		count(t.sum(called), "place", "places"), count(t.sum(admitted), "person", "people"), count(t.sum(skipped), "ticket", "tickets"))
+		numeral.Count(t.sum(called), "place", "places"), numeral.Count(t.sum(admitted), "person", "people"), numeral.Count(t.sum(skipped), "ticket", "tickets"))
 	c.Legend = true
 	for _, line := range []struct {
 		what  series
@@ -139,12 +140,12 @@ func positionChart(s *Story) *chart {
 	const side = chartWidth
 	c := &chart{
 		Title: "Place against arrival", Width: side, Height: side,
-		Top: "place 1", Bottom: "place " + grouped(s.Arrivals),
+		Top: "place 1", Bottom: "place " + numeral.Group(s.Arrivals),
 		Left: "first arrival", Right: "last arrival",
 	}
 	c.About = fmt.Sprintf("Each dot is an arrival that has a place: from left to right the order in which people came, from top to bottom the places they got. "+
 		"Windows follow each other from the upper left to the lower right. Inside a window dots should look like rain, for the draw does not care who came first. Shown: %s of %s.",
-		count(uint64(len(s.Points)), "arrival", "arrivals"), grouped(s.Arrivals))
+		numeral.Count(uint64(len(s.Points)), "arrival", "arrivals"), numeral.Group(s.Arrivals))
 	if len(s.Points) < int(min(s.Arrivals, maxPoints/4)) {
 		c.About += " Others have no place yet."
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"github.com/proofline/proofline/verifier/numeral"
 	"github.com/proofline/proofline/verifier/stats"
 )
 
@@ -57,23 +58,12 @@ func newStatsView(r *stats.Result) *statsView {
 		v.Tests = append(v.Tests, one)
 	}
 	for _, p := range r.Power {
-		v.Seen = append(v.Seen, fmt.Sprintf("With a probability of %s, if %s.", probability(p.Probability), p.Cheat))
+		v.Seen = append(v.Seen, fmt.Sprintf("With a probability of %s, if %s.", numeral.Probability(p.Probability), p.Cheat))
 	}
 	if r.Grid != nil {
 		v.Grid = newGridView(r.Grid)
 	}
 	return v
-}
-
-// probability writes how likely it is that a cheat would have been seen.
-func probability(p float64) string {
-	switch {
-	case p > 0.999:
-		return "over 99.9 %"
-	case p < 0.01:
-		return "under 1 %"
-	}
-	return fmt.Sprintf("%.0f %%", 100*p)
 }
 
 // chance writes how likely it is that a fair room looks so.

@@ -14,6 +14,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon"
 	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/numeral"
 )
 
 // Rows of the longest tables of a page.
@@ -149,7 +150,7 @@ func (p *page) trust() {
 		w := witnessView{Name: clip(key, 200), Key: key, Given: slices.Contains(p.Trust.Witnesses, key)}
 		if known, err := audit.ParseWitness(key); err == nil {
 			w.Name = known.Name()
-			w.Draws = count(p.Story.Cosigned[known.KeyHash()], "draw", "draws")
+			w.Draws = numeral.Count(p.Story.Cosigned[known.KeyHash()], "draw", "draws")
 		}
 		p.Witnesses = append(p.Witnesses, w)
 	}
@@ -159,10 +160,10 @@ func (p *page) trust() {
 func (p *page) tables() {
 	r, s := p.Report, p.Story
 	p.Numbers = []fact{
-		{"entries", grouped(r.Entries)}, {"arrivals", grouped(s.Arrivals)},
-		{"windows with arrivals", grouped(uint64(len(s.Windows)) + s.Untold)}, {"draws", grouped(r.Draws)},
-		{"places", grouped(r.Assignments)}, {"admissions", grouped(s.Times.sum(admitted))},
-		{"skips", grouped(s.Times.sum(skipped))}, {"amendments", grouped(uint64(len(s.Amends)) + s.Unlisted)},
+		{"entries", numeral.Group(r.Entries)}, {"arrivals", numeral.Group(s.Arrivals)},
+		{"windows with arrivals", numeral.Group(uint64(len(s.Windows)) + s.Untold)}, {"draws", numeral.Group(r.Draws)},
+		{"places", numeral.Group(r.Assignments)}, {"admissions", numeral.Group(s.Times.sum(admitted))},
+		{"skips", numeral.Group(s.Times.sum(skipped))}, {"amendments", numeral.Group(uint64(len(s.Amends)) + s.Unlisted)},
 	}
 	for i := range s.Windows[:min(len(s.Windows), maxWindowRows)] {
 		p.Windows = append(p.Windows, p.window(&s.Windows[i]))
@@ -184,16 +185,16 @@ func (p *page) tables() {
 	p.MoreAmends = more(uint64(len(s.Amends)-len(p.Amends)) + s.Unlisted)
 	for _, name := range slices.Sorted(maps.Keys(s.Lanes)) {
 		l := s.Lanes[name]
-		p.Lanes = append(p.Lanes, laneView{string(name), grouped(l.Arrivals), grouped(l.Places), grouped(uint64(l.Called))})
+		p.Lanes = append(p.Lanes, laneView{string(name), numeral.Group(l.Arrivals), numeral.Group(l.Places), numeral.Group(uint64(l.Called))})
 	}
 	p.Skips = []fact{
-		{"no-show: called, and not claimed in time", grouped(s.Skips[fairness.NoShow])},
-		{"left: the visitor gave the place up", grouped(s.Skips[fairness.Left])},
-		{"revoked: the organizer took the place away", grouped(s.Skips[fairness.Revoked])},
+		{"no-show: called, and not claimed in time", numeral.Group(s.Skips[fairness.NoShow])},
+		{"left: the visitor gave the place up", numeral.Group(s.Skips[fairness.Left])},
+		{"revoked: the organizer took the place away", numeral.Group(s.Skips[fairness.Revoked])},
 	}
 	for _, r := range revocations {
 		if n := s.Skips[r.reason]; n > 0 {
-			p.Skips = append(p.Skips, fact{string(r.reason) + ": " + r.words, grouped(n)})
+			p.Skips = append(p.Skips, fact{string(r.reason) + ": " + r.words, numeral.Group(n)})
 		}
 	}
 }
@@ -214,11 +215,11 @@ func more(n uint64) string {
 	if n == 0 {
 		return ""
 	}
-	return grouped(n)
+	return numeral.Group(n)
 }
 
 func (p *page) window(w *Window) windowView {
-	v := windowView{Index: grouped(uint64(w.Index)), Arrivals: grouped(w.Arrivals), Frozen: "not yet", Drawn: "not yet"}
+	v := windowView{Index: numeral.Group(uint64(w.Index)), Arrivals: numeral.Group(w.Arrivals), Frozen: "not yet", Drawn: "not yet"}
 	if w.To > 0 {
 		v.From, v.Length = moment(w.From), span(fairness.Millis(w.To-w.From))
 	}
@@ -244,7 +245,9 @@ func (p *page) window(w *Window) windowView {
 	return v
 }
 
-func (p *page) entry(index uint64) *entryView { return &entryView{grouped(index), p.address(index)} }
+func (p *page) entry(index uint64) *entryView {
+	return &entryView{numeral.Group(index), p.address(index)}
+}
 
 var named = regexp.MustCompile(`\bentry (\d{1,19})\b`)
 
@@ -263,7 +266,7 @@ func (p *page) check(i int, c verifier.Check) checkView {
 func (p *page) Witnessed() string {
 	r := p.Report
 	return fmt.Sprintf("The rules ask for %d of %d. At least %[1]d of them had signed in time for %[3]d of %[4]s, and at least %[1]d whom the auditor knows for %[5]d of these.",
-		r.Quorum, len(r.Witnesses), r.Witnessed, count(r.Draws, "draw", "draws"), r.Vouched)
+		r.Quorum, len(r.Witnesses), r.Witnessed, numeral.Count(r.Draws, "draw", "draws"), r.Vouched)
 }
 
 var published = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*$`)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/numeral"
 	"github.com/proofline/proofline/verifier/stats"
 )
 
@@ -30,13 +31,13 @@ var levelWords = []struct {
 func (p *page) verdict() (headline, quote string) {
 	r, s := p.Report, p.Story
 	day := p.Time.UTC().Format("2 January 2006")
-	record := fmt.Sprintf("The public record of the waiting room “%s”, %s", clip(r.Origin, 300), count(r.Entries, "entry", "entries"))
+	record := fmt.Sprintf("The public record of the waiting room “%s”, %s", clip(r.Origin, 300), numeral.Count(r.Entries, "entry", "entries"))
 	if !r.OK {
 		return "Not verified: the record breaks its own rules or its signature",
 			fmt.Sprintf("%s, does not pass. An audit on %s found that %d of %d checks failed.", record, day, p.Failed, len(r.Checks))
 	}
 	quote = fmt.Sprintf("%s, was audited in full on %s. Its history is intact, and all %s in %s were given by the published rules.",
-		record, day, count(r.Assignments, "place", "places"), count(r.Draws, "draw", "draws"))
+		record, day, numeral.Count(r.Assignments, "place", "places"), numeral.Count(r.Draws, "draw", "draws"))
 	switch {
 	case r.Level == verifier.LevelWitnessed:
 		quote += " Independent witnesses confirm that each list of people was closed before the randomness of its draw existed, so nobody could choose the outcome."
@@ -64,9 +65,9 @@ func (a *Amend) words() string {
 	case fairness.ChangeOutflow:
 		most := "no limit of people at once"
 		if n := a.Outflow.MaxActive; n > 0 {
-			most = fmt.Sprintf("at most %s at once", count(uint64(n), "person", "people"))
+			most = fmt.Sprintf("at most %s at once", numeral.Count(uint64(n), "person", "people"))
 		}
-		return fmt.Sprintf("Outflow: %s a minute, %s", grouped(uint64(a.Outflow.PerMinute)), most)
+		return fmt.Sprintf("Outflow: %s a minute, %s", numeral.Group(uint64(a.Outflow.PerMinute)), most)
 	case fairness.ChangePause:
 		return "Pause: nobody is called"
 	case fairness.ChangeResume:
@@ -77,7 +78,7 @@ func (a *Amend) words() string {
 		return "Shut: from here on the site lets nobody in past the line"
 	case fairness.ChangeUnguarded:
 		return fmt.Sprintf("Unguarded: from %s to %s the site could not reach the room, and let %s in without a pass (its connectors say so)",
-			moment(a.From), moment(a.Until), count(a.Requests, "request", "requests"))
+			moment(a.From), moment(a.Until), numeral.Count(a.Requests, "request", "requests"))
 	case fairness.ChangeMessage:
 		if a.Message == [fairness.HashSize]byte{} {
 			return "Message to visitors taken away"
@@ -116,7 +117,7 @@ func clock(t fairness.Time, days bool) string {
 // span writes a duration.
 func span(m fairness.Millis) string {
 	if m > fairness.Millis(1<<63-1)/1_000_000 {
-		return grouped(uint64(m)) + " ms"
+		return numeral.Group(uint64(m)) + " ms"
 	}
 	text := (time.Duration(m) * time.Millisecond).String()
 	for _, zero := range []string{"m0s", "h0m"} {
@@ -129,22 +130,6 @@ func span(m fairness.Millis) string {
 
 // units sets the units of a duration apart, as in 1 min 30 s.
 var units = strings.NewReplacer("ms", " ms", "h", " h ", "m", " min ", "s", " s")
-
-// grouped writes a number with a comma after each thousand.
-func grouped(n uint64) string {
-	s := strconv.FormatUint(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-func count(n uint64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return grouped(n) + " " + many
-}
 
 // clip shortens a text that a stranger wrote, and replaces what does not show.
 func clip(s string, most int) string {

@@ -3,6 +3,8 @@ package stats
 import (
 	"fmt"
 	"math"
+
+	"github.com/proofline/proofline/verifier/numeral"
 )
 
 // The cheats whose discovery is foretold.
@@ -40,17 +42,17 @@ func (s *scores) power(m *scan, tests int) (list []Power) {
 	const byRanks = "formula: normal approximation of the rank sum"
 	if m != nil {
 		list = append(list, Power{cheatTogether,
-			fmt.Sprintf("1 %% of the people, %s, get a head start of 10 %% of the window, and they all arrive in the same part of %d of their windows; nobody has a list of them", grouped(m.arrivals/100), m.parts),
+			fmt.Sprintf("1 %% of the people, %s, get a head start of 10 %% of the window, and they all arrive in the same part of %d of their windows; nobody has a list of them", numeral.Group(m.arrivals/100), m.parts),
 			seen(favoured*float64(m.arrivals), m.moments[m.parts/2].variance, each(level, m.parts)), byRanks})
 	}
 	if people := favoured * float64(s.arrivals); people >= minListed {
 		list = append(list, Power{cheatListed,
-			fmt.Sprintf("1 %% of the people, %s, get a head start of 10 %% of the window, and somebody gives a list of them", grouped(uint64(people))),
+			fmt.Sprintf("1 %% of the people, %s, get a head start of 10 %% of the window, and somebody gives a list of them", numeral.Group(uint64(people))),
 			seen(people, people*(1-favoured)/12, level), byRanks})
 	}
 	if m := float64(s.labels.tickets); m >= minListed && s.labels.variance > 0 {
 		list = append(list, Power{cheatGroup,
-			fmt.Sprintf("the %s of the list get a head start of 10 %% of the window", count(uint64(m), "person", "people")),
+			fmt.Sprintf("the %s of the list get a head start of 10 %% of the window", numeral.Count(uint64(m), "person", "people")),
 			seen(m, s.labels.variance, level), byRanks})
 		windows := s.spread / math.Sqrt(s.labels.variance) // square root of how many equal ones they are worth
 		list = append(list, Power{cheatRedraw,

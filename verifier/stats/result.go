@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
+
+	"github.com/proofline/proofline/verifier/numeral"
 )
 
 // Level is how often a fair room is called unusual, at most.
@@ -183,7 +184,7 @@ func gridTest(g *grid) Test {
 	at := row*g.side + column
 	return made(testGrid, title, tail(x, df),
 		"What stands out most: part %d of %d by arrival has %s in part %d by place, and chance gives %s. Chi-square %.1f, %.0f degrees of freedom.",
-		row+1, g.side, count(g.counts[at], "person", "people"), column+1, grouped(uint64(math.Round(g.expected[at]))), x, df)
+		row+1, g.side, numeral.Count(g.counts[at], "person", "people"), column+1, numeral.Group(uint64(math.Round(g.expected[at]))), x, df)
 }
 
 // momentsTest compares the people of each short moment with all others, by the
@@ -209,7 +210,7 @@ func (s *scores) windowsTest() Test {
 		return notMade(testWindows, title, fmt.Sprintf("Needs a window of %d arrivals with places.", minGrid))
 	}
 	return made(testWindows, title, tail(s.square, s.degrees), "Chi-square %.1f, %.0f degrees of freedom, in %s.",
-		s.square, s.degrees, count(s.gridded, "window", "windows"))
+		s.square, s.degrees, numeral.Count(s.gridded, "window", "windows"))
 }
 
 func (s *scores) orderTest() Test {
@@ -228,7 +229,7 @@ func (s *scores) neighboursTest() Test {
 		return notMade(testNeighbours, title, fmt.Sprintf("Needs a window of %d arrivals with places.", minNeighbours))
 	}
 	return made(testNeighbours, title, poissonTail(s.adjacent, s.expected),
-		"%s of neighbours by arrival are neighbours in line, and chance gives about %.0f.", count(s.adjacent, "pair", "pairs"), s.expected)
+		"%s of neighbours by arrival are neighbours in line, and chance gives about %.0f.", numeral.Count(s.adjacent, "pair", "pairs"), s.expected)
 }
 
 // worstTest looks at the strangest window: among many, one is always strange.
@@ -254,7 +255,7 @@ func (s *scores) ownTest(l *List) Test {
 	}
 	return made(testOwn, title, distanceTail(d, len(places)),
 		"%s stand at %.0f %% of their window on average, 0 %% being the front. Largest distance from even %.3f.",
-		count(l.Placed, "ticket", "tickets"), 100*sum/float64(len(places)), d)
+		numeral.Count(l.Placed, "ticket", "tickets"), 100*sum/float64(len(places)), d)
 }
 
 // groupTest is that of Wilcoxon, Mann and Whitney, stratified by window.
@@ -269,7 +270,7 @@ func (s *scores) groupTest(l *List) Test {
 	m := float64(s.labels.tickets)
 	return made(testGroup, title, twoSided(s.labels.z()),
 		"%s of the list stand at %.1f %% of their window on average, 0 %% being the front; chance gives 50 %%, and in 99 of 100 rooms at most %.1f more or less.",
-		count(l.Placed, "ticket", "tickets"), 100*s.labels.sum/m, 100*limit(0.01)*math.Sqrt(s.labels.variance)/m)
+		numeral.Count(l.Placed, "ticket", "tickets"), 100*s.labels.sum/m, 100*limit(0.01)*math.Sqrt(s.labels.variance)/m)
 }
 
 func listMissing(id, title string, l *List) (Test, bool) {
@@ -291,21 +292,6 @@ func (g *grid) publish() *Grid {
 	return p
 }
 
-func count(n uint64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return grouped(n) + " " + many
-}
-
-// grouped writes a number with a comma after each thousand.
-func grouped(n uint64) string {
-	if n < 1000 {
-		return strconv.FormatUint(n, 10)
-	}
-	return grouped(n/1000) + fmt.Sprintf(",%03d", n%1000)
-}
-
 // cannotSee says what these statistics do not show.
 func cannotSee(r *Result) []string {
 	l := []string{
@@ -317,7 +303,7 @@ func cannotSee(r *Result) []string {
 		l = append(l, "Whether a list was made before the places were known: one made from the places finds what it was made from.")
 	}
 	if waiting := r.Room.Arrivals - r.Room.Tested; waiting > 0 {
-		l = append(l, fmt.Sprintf("Anything about %s: not all places of their windows are stated at this checkpoint.", count(waiting, "arrival", "arrivals")))
+		l = append(l, fmt.Sprintf("Anything about %s: not all places of their windows are stated at this checkpoint.", numeral.Count(waiting, "arrival", "arrivals")))
 	}
 	if r.Verdict == TooFew {
 		l = append(l, "Anything at all about this room: it has too few arrivals with places.")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/verifier/numeral"
 )
 
 // releaseTime is how long the room may take to hear that visits are over.
@@ -42,7 +43,7 @@ func (d *demo) checkShop(ctx context.Context) error {
 		return err
 	}
 	if d.seen.count() == 0 {
-		n := grouped(len(passes))
+		n := numeral.Group(len(passes))
 		d.Narrator.Say("%s came for a seat. The proxy let %s in, the shop sold %s, and the room knows of %s visits that are over:", n, n, n, n)
 		d.Narrator.Say("all four agree. The proxy goes by rules that the server signed, and has told it so.")
 	}

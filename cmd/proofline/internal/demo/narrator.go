@@ -3,7 +3,6 @@ package demo
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -76,13 +75,4 @@ func (n *Narrator) draw() {
 	if n.figure != "" {
 		_, _ = fmt.Fprint(n.out, n.figure)
 	}
-}
-
-// grouped writes a number with a comma after each thousand.
-func grouped[T int | uint64](n T) string {
-	s := strconv.FormatUint(uint64(n), 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/demo/shop"
+	"github.com/proofline/proofline/verifier/numeral"
 )
 
 // The timetable of the sale, from the creation of the room on.
@@ -40,7 +41,7 @@ func (d *demo) makeSale(ctx context.Context) error {
 	}
 	d.Narrator.Say("It listens on %s. The organizer makes a room, %s:", d.server.URL, d.room.URL)
 	d.Narrator.Say("  joins from %s on; all who come in its first %s are drawn as equals,", d.plan.opens.Format("15:04:05"), early)
-	d.Narrator.Say("  those after them by windows of %s; %s people a minute are let in.", short, grouped(d.plan.perMinute))
+	d.Narrator.Say("  those after them by windows of %s; %s people a minute are let in.", short, numeral.Group(d.plan.perMinute))
 	if err := d.openShop(ctx, mostShoppers/shop.SeatsInRow); err != nil {
 		return err
 	}

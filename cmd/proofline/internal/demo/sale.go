@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/verifier/numeral"
 )
 
 // watchEvery is how often the organizer looks at the room.
@@ -40,7 +41,7 @@ func (d *demo) sell(ctx context.Context) error {
 	group.Go(func() error { return d.interfere(ctx) })
 	group.Go(func() error { return d.watch(ctx) })
 	if err := sleepUntil(ctx, d.plan.opens); err == nil {
-		d.Narrator.Say("The room is open. %s visitors are on their way.", grouped(d.Visitors))
+		d.Narrator.Say("The room is open. %s visitors are on their way.", numeral.Group(d.Visitors))
 	}
 	err := group.Wait()
 	d.Narrator.EndFigures()
@@ -72,7 +73,7 @@ func (d *demo) watch(ctx context.Context) error {
 			if w.Drawn && !told[w.Index] {
 				told[w.Index] = true
 				d.Narrator.Say("Window %d is over, frozen and drawn: places %s to %s.",
-					w.Index, grouped(w.First), grouped(w.First+uint64(w.Arrivals)-1))
+					w.Index, numeral.Group(w.First), numeral.Group(w.First+uint64(w.Arrivals)-1))
 			}
 		}
 		n := room.Counts
@@ -80,7 +81,7 @@ func (d *demo) watch(ctx context.Context) error {
 			return nil
 		}
 		d.Narrator.Figures("%s joined, %s have a place, %s called, %s admitted, %s did not come",
-			grouped(n.Arrivals), grouped(n.Drawn), grouped(n.Called), grouped(n.Admitted), grouped(n.NoShows))
+			numeral.Group(n.Arrivals), numeral.Group(n.Drawn), numeral.Group(n.Called), numeral.Group(n.Admitted), numeral.Group(n.NoShows))
 	}
 }
 
