@@ -75,9 +75,8 @@ func isNavigation(r *http.Request) bool {
 // wanted returns the URL that a visitor is to come back to; empty: none. What
 // was sent with a POST is lost, so that the page before it is wanted.
 func (q *inquiry) wanted() string {
-	here := q.scheme + "://" + q.host
 	if isNavigation(q.r) && q.r.Method != http.MethodPost {
-		return here + targetOf(q.r)
+		return q.here() + targetOf(q.r)
 	}
 	before, err := url.Parse(q.r.Header.Get("Referer"))
 	if err != nil || before.Scheme != q.scheme || before.Host != q.host {
@@ -91,10 +90,9 @@ func (q *inquiry) wanted() string {
 // lead sends a visitor to the room.
 func (q *inquiry) lead(d *door) *visit {
 	q.counts.queued.Add(1)
-	join := d.URL
-	if to := q.wanted(); to != "" {
-		join += "?to=" + url.QueryEscape(to)
-	}
+	page := q.wanted()
+	back := q.wayBack(d, page)
+	join := back.join(d)
 	h := q.answer()
 	if isNavigation(q.r) {
 		h.Set("Location", join)
@@ -106,6 +104,9 @@ func (q *inquiry) lead(d *door) *visit {
 		return nil
 	}
 	h.Set(QueueHeader, d.URL)
+	if how := q.returnHeader(d, back, page); how != "" {
+		h.Set(ReturnHeader, how)
+	}
 	q.allowNeighbour(h)
 	return q.sendJSON(http.StatusForbidden, map[string]string{"error": "queue", "room": d.URL, "join": join})
 }

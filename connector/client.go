@@ -27,7 +27,8 @@ const ScriptPath = OwnPath + "wait.js"
 const ReleasePath = OwnPath + "release"
 
 // EnterPath is where visitors come back to who need a session at this host for
-// a page at another one of the site, ?to= that page.
+// a page at another one of the site, ?to= that page. With ?room= they go to the
+// room first.
 const EnterPath = OwnPath + "enter"
 
 //go:embed client/wait.js
@@ -72,7 +73,7 @@ func (q *inquiry) own() {
 	}
 }
 
-// enter uses up the pass, if there is one, and leads to the page.
+// enter uses up the pass, if there is one, and leads to the page, or to a room.
 func (q *inquiry) enter() {
 	if token, clean, ok := splitQuery(q.r.URL.RawQuery); ok {
 		q.decision.Outcome = rules.Bypass
@@ -81,9 +82,14 @@ func (q *inquiry) enter() {
 		}
 		return
 	}
-	to, ok := q.neighbour(q.r.URL.Query().Get("to"))
+	query := q.r.URL.Query()
+	to, ok := q.neighbour(query.Get("to"))
 	if !ok {
 		http.Error(q.w, "to must be a page of the site, whose host its rules name", http.StatusNotFound)
+		return
+	}
+	if query.Has("room") {
+		q.waitFor(query.Get("room"), query.Get("to"))
 		return
 	}
 	q.w.Header().Set("Location", to.String())

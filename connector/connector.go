@@ -149,11 +149,11 @@ func New(o Options) (*Connector, error) {
 	return c, nil
 }
 
-// begin starts the work in the background. With a gate, visitors come only
-// once it is known or nobody tells: else the first would be led to a line that
-// is not needed.
+// begin starts the work in the background. With a token, visitors come only
+// once the server has answered or does not: else the first would be led to a line
+// that is not needed, or without a signed way back.
 func (c *Connector) begin(ctx context.Context) {
-	hasReported := c.hasGate()
+	hasReported := c.options.Token != "" && (c.options.reportAgain >= 0 || c.hasGate())
 	if hasReported {
 		if _, err := c.sendReport(ctx, 0); err != nil {
 			c.options.Log.Error("the first report is not answered", "err", err)

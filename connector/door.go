@@ -49,7 +49,8 @@ func (d *door) bindOf(client netip.Addr) [8]byte {
 type link struct {
 	url, origin string
 
-	keys atomic.Pointer[map[string]ed25519.PublicKey] // by id; nil: never had
+	keys    atomic.Pointer[map[string]ed25519.PublicKey] // by id; nil: never had
+	returns atomic.Pointer[returns]                      // nil: never had
 
 	asking sync.Mutex // held while keys are asked for because of an unknown one
 	asked  time.Time  // guarded by asking

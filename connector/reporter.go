@@ -72,6 +72,8 @@ type roomReply struct {
 	SessionMS int64    `json:"session_ms"`
 	Recorded  []string `json:"recorded"`
 	Over      []string `json:"over"`
+	ReturnKey string   `json:"return_key"`
+	Signed    bool     `json:"signed_return"`
 }
 
 // errReport is returned when the server does not take a report.
@@ -190,6 +192,9 @@ func (c *Connector) answered(said *roomReport, r *roomReply, now time.Time) (mor
 	c.past.drop(r.Room, recorded)
 	if said.link == nil {
 		return false
+	}
+	if key, ok := parseReturnKey(r.ReturnKey); ok {
+		said.link.returns.Store(&returns{key, r.Signed})
 	}
 	g := &said.link.gate
 	c.hearOver(g, r, now)

@@ -31,6 +31,7 @@ type reportedRoom struct {
 	SessionMS int64    `json:"session_ms"`
 	Recorded  []string `json:"recorded"`
 	ReturnKey string   `json:"return_key"`
+	Signed    bool     `json:"signed_return"`
 }
 
 func newID() string {

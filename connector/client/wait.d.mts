@@ -2,7 +2,7 @@
 export interface Queue {
   /** The address of the waiting room. */
   room: string;
-  /** The same, with the page that the visitor comes back to. */
+  /** Where to go: it leads to the room, and the visitor from there back to the page. */
   join: string;
 }
 

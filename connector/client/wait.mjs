@@ -36,8 +36,10 @@ function watch({ mode, hosts = [] } = {}) {
     const { origin, host } = new URL(from, location.href);
     const isHere = origin === location.origin;
     if (status !== 403 || isTaken || !(isHere || hosts.includes(host))) return;
-    const room = header("Proofline-Queue") ?? "";
-    const join = joinURL(room, isHere ? page() : `${origin}/.proofline/enter?to=${encodeURIComponent(page())}`);
+    const room = header("Proofline-Queue");
+    if (!room) return;
+    const back = isHere && header("Proofline-Return") || "";
+    const join = isHere && back !== "enter" ? joinURL(room, { to: page(), to_sig: back }) : joinURL(`${origin}/.proofline/enter`, { room, to: page() });
     if (!join || !dispatchEvent(new CustomEvent("proofline:queue", { cancelable: true, detail: { room, join } })) || window !== top) return;
     if (mode === "dialog" || isSoon()) ask(join);
     else go(join);
@@ -63,10 +65,10 @@ function watch({ mode, hosts = [] } = {}) {
   });
 }
 var page = () => location.href.replace(/#.*/, "");
-function joinURL(room, to) {
+function joinURL(address, members) {
   try {
-    const url = new URL(room);
-    url.searchParams.set("to", to);
+    const url = new URL(address);
+    for (const [name, value] of Object.entries(members)) if (value) url.searchParams.set(name, value);
     return /^https?:$/.test(url.protocol) ? url.href : void 0;
   } catch {
     return void 0;
@@ -126,4 +128,4 @@ function keep(memory) {
 export {
   watch
 };
-// b001135ce6963fa5
+// 6fcb9ef9cef26177

@@ -74,6 +74,7 @@ type reportedRoomJSON struct {
 	SessionMS *int64    `json:"session_ms,omitempty" doc:"How long a free session lasts from each activity on."`
 	Recorded  *[]string `json:"recorded,omitempty" doc:"Unguarded times that are in the transcript, or were kept because the room had ended."`
 	ReturnKey string    `json:"return_key,omitempty" doc:"Signs where visitors come back to: 32 bytes of base64url."`
+	Signed    bool      `json:"signed_return,omitempty" doc:"The room leads nobody to what is not signed."`
 }
 
 func (a *API) reportRoutes() []route {
@@ -129,13 +130,14 @@ func (a *API) reportRoom(ctx context.Context, by account.Actor, address string, 
 	if err != nil {
 		return reportedRoomJSON{}, err
 	}
+	settings, _ := r.Settings()
 	session, recorded, key := told.Session.Milliseconds(), make([]string, len(told.Recorded)), r.ReturnKey()
 	for i, id := range told.Recorded {
 		recorded[i] = base64.RawURLEncoding.EncodeToString(id[:])
 	}
 	return reportedRoomJSON{
 		Room: address, Gate: string(told.Gate), Share: &told.Share, PerMinute: &told.Outflow.PerMinute, MaxActive: &told.Outflow.MaxActive,
-		Nodes: &told.Nodes, SessionMS: &session, Recorded: &recorded, ReturnKey: base64.RawURLEncoding.EncodeToString(key[:]),
+		Nodes: &told.Nodes, SessionMS: &session, Recorded: &recorded, ReturnKey: base64.RawURLEncoding.EncodeToString(key[:]), Signed: settings.SignedReturn,
 	}, nil
 }
 

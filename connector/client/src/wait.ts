@@ -34,8 +34,10 @@ export function watch({ mode, hosts = [] }: Options = {}): void {
     const { origin, host } = new URL(from, location.href);
     const isHere = origin === location.origin;
     if (status !== 403 || isTaken || !(isHere || hosts.includes(host))) return;
-    const room = header("Proofline-Queue") ?? "";
-    const join = joinURL(room, isHere ? page() : `${origin}/.proofline/enter?to=${encodeURIComponent(page())}`);
+    const room = header("Proofline-Queue");
+    if (!room) return;
+    const back = (isHere && header("Proofline-Return")) || "";
+    const join = isHere && back !== "enter" ? joinURL(room, { to: page(), to_sig: back }) : joinURL(`${origin}/.proofline/enter`, { room, to: page() });
     if (!join || !dispatchEvent(new CustomEvent<Queue>("proofline:queue", { cancelable: true, detail: { room, join } })) || window !== top) return;
     if (mode === "dialog" || isSoon()) ask(join);
     else go(join);
@@ -63,11 +65,11 @@ export function watch({ mode, hosts = [] }: Options = {}): void {
 /** page is the address that the visitor is to come back to. Rooms take none with a fragment. */
 const page = (): string => location.href.replace(/#.*/, "");
 
-/** joinURL returns where to join; undefined: a room cannot be there. */
-function joinURL(room: string, to: string): string | undefined {
+/** joinURL returns where to join: at the room, or at the connector, which leads there; undefined: a room cannot be there. */
+function joinURL(address: string, members: Record<string, string>): string | undefined {
   try {
-    const url = new URL(room);
-    url.searchParams.set("to", to);
+    const url = new URL(address);
+    for (const [name, value] of Object.entries(members)) if (value) url.searchParams.set(name, value);
     return /^https?:$/.test(url.protocol) ? url.href : undefined;
   } catch {
     return undefined;

@@ -1,0 +1,137 @@
+package connector
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+
+	"github.com/proofline/proofline/connector/rules"
+)
+
+// ReturnHeader is of answers to scripts: how the page that asked may be the one to
+// come back to. It is the signature of its URL, or [ReturnByEnter].
+const ReturnHeader = "Proofline-Return"
+
+// ReturnByEnter is the [ReturnHeader] of pages that are not protected, where the
+// room wants signatures: they are come back to by [EnterPath].
+const ReturnByEnter = "enter"
+
+const (
+	returnLabel = "proofline-to/v1\n"
+	returnSize  = 16 // bytes of a signature
+)
+
+// returnKey is what a room and its connectors share: it signs where visitors may
+// come back to with a pass.
+type returnKey [32]byte
+
+// parseReturnKey reads a key as answers to reports have it.
+func parseReturnKey(text string) (returnKey, bool) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) != len(returnKey{}) || len(text) != base64.RawURLEncoding.EncodedLen(len(b)) { // the decoder skips line breaks
+		return returnKey{}, false
+	}
+	return returnKey(b), true
+}
+
+// sign returns the signature of a URL for a room.
+func (k *returnKey) sign(room, to string) string {
+	mac := hmac.New(sha256.New, k[:])
+	_, _ = mac.Write([]byte(returnLabel + room + "\n" + to)) // never fails
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:returnSize])
+}
+
+// returns is what the server says about ways back from a room.
+type returns struct {
+	key      returnKey
+	isNeeded bool // the room leads nobody to what is not signed
+}
+
+// wayBack is where a visitor comes back to.
+type wayBack struct {
+	to  string // empty: to the room's first target
+	sig string // empty: there is none
+}
+
+// join returns the link that leads a visitor to a room, and back.
+func (w wayBack) join(d *door) string {
+	join := d.URL
+	if w.to != "" {
+		join += "?to=" + url.QueryEscape(w.to)
+	}
+	if w.sig != "" {
+		join += "&to_sig=" + w.sig
+	}
+	return join
+}
+
+// wayBack returns the way back from a room to a URL of this host. It is signed
+// where a pass is taken: at URLs that lead to this very room, and by
+// [EnterPath], which the others go by if the room wants signatures.
+func (q *inquiry) wayBack(d *door, to string) wayBack {
+	said := d.link.returns.Load()
+	switch {
+	case said == nil || to == "":
+		return wayBack{to, ""}
+	case q.leadsTo(d, to):
+		return wayBack{to, said.key.sign(d.URL, to)}
+	case said.isNeeded && q.hasEnter():
+		return q.byEnter(d, to)
+	}
+	return wayBack{to, ""}
+}
+
+// leadsTo tells whether who opens a URL is led to the room by the rules.
+func (q *inquiry) leadsTo(d *door, to string) bool {
+	got := q.state.site.Decide(&rules.Request{Method: http.MethodGet, Host: q.host, Target: to, Header: q.r.Header, Client: q.client}, q.now)
+	return got.Outcome == rules.Queue && q.state.doors[got.Room].URL == d.URL
+}
+
+// here is the address of this host.
+func (q *inquiry) here() string { return q.scheme + "://" + q.host }
+
+// hasEnter tells whether [EnterPath] at this host leads to its pages.
+func (q *inquiry) hasEnter() bool {
+	_, ok := q.neighbour(q.here())
+	return ok
+}
+
+// byEnter returns the way back by [EnterPath], where a pass is used up and taken
+// out of the URL, to a page of the site.
+func (q *inquiry) byEnter(d *door, page string) wayBack {
+	w := wayBack{to: q.here() + EnterPath + "?to=" + url.QueryEscape(page)}
+	if said := d.link.returns.Load(); said != nil && q.hasEnter() {
+		w.sig = said.key.sign(d.URL, w.to)
+	}
+	return w
+}
+
+// returnHeader tells a script how its page is come back to; empty: as it likes.
+func (q *inquiry) returnHeader(d *door, w wayBack, page string) string {
+	said := d.link.returns.Load()
+	switch {
+	case w.sig != "" && w.to == page:
+		return w.sig
+	case said != nil && said.isNeeded && q.hasEnter():
+		return ReturnByEnter
+	}
+	return ""
+}
+
+// waitFor leads a visitor to a room, and back by [EnterPath]: a script asked that
+// knows the room's URL.
+func (q *inquiry) waitFor(room, page string) {
+	d, ok := q.state.byURL[room]
+	switch {
+	case !ok:
+		http.Error(q.w, "room must be the URL of one that the rules name", http.StatusNotFound)
+	case d.Mode == rules.Closed:
+		q.shut(d)
+	default:
+		q.counts.queued.Add(1)
+		q.w.Header().Set("Location", q.byEnter(d, page).join(d))
+		q.w.WriteHeader(http.StatusSeeOther)
+	}
+}
