@@ -38,7 +38,8 @@ func (s *suite) fill() func(string) string {
 		pairs = append(pairs, "{"+name+"}", cookie, "{"+strings.TrimSuffix(name, "cookie")+"value}", value)
 	}
 	if s.platform.isHTTPS {
-		pairs = append(pairs, "http%3A%2F%2Fshop.example.com", "https%3A%2F%2Fshop.example.com")
+		pairs = append(pairs, "http%3A%2F%2Fshop.example.com", "https%3A%2F%2Fshop.example.com",
+			"Origin: http://shop.example.com", "Origin: https://shop.example.com", "Origin: https://shop.example.com", "Origin: http://shop.example.com")
 	}
 	for name, token := range s.forged {
 		pairs = append(pairs, "{"+name+"}", token)

@@ -1,13 +1,11 @@
 // The gate of a room in mode safety-net, as this isolate knows it: open, and
 // visitors begin free sessions, or shut, and they wait in line. See "The safety
 // net" of connector/rules/FORMAT.md. Times are milliseconds since 1970.
+import { Crowd, crowdOf } from "./crowd.ts";
+
 const answerLate = 5000; // after which the latest answer to a report does not count
 const maxKept = 20_000; // free sessions that are known here, and of each kind of news
 const maxNews = 2000; // of each kind of news in one report
-const minute = 60_000;
-const maxNetworks = 10_000; // whose beginnings are counted
-const leastOfNetwork = 10; // free sessions that a network may begin in a minute, however few there are
-const partOfNetwork = 5; // a network may begin one in so many of a node's
 export const maxSlides = 4; // times its length that a free session lasts at most
 
 /** Notice is what the server says about a room. */
@@ -36,7 +34,7 @@ export class Gate {
   #share = 0; // free sessions that may begin until the next answer
   #begun = 0; // since the report under way was made
   readonly #recent = new Map<number, number>(); // beginnings of the last minute, by second
-  readonly #networks = new Map<string, { until: number; begun: number }>(); // a minute of each, the oldest first
+  readonly #crowd = new Crowd();
   readonly #live = new Map<string, number>(); // when free sessions end, the latest active last
   #news: News = { started: [], active: [], ended: [], turned: 0 };
 
@@ -48,7 +46,7 @@ export class Gate {
   /** passes decides about a visitor without a session: a free one begins, or the visitor waits; turned, as there are too many here, or crowded, as there are of that network. */
   passes(now: number, network: string): "begins" | "waits" | "turned" | "crowded" {
     if (!this.told?.isOpen) return "waits";
-    if (this.#isCrowded(this.told, network, now)) return "crowded";
+    if (this.#crowd.count(network, now) >= crowdOf(this.told)) return "crowded";
     if (now - this.at > answerLate) return this.#isWithin(this.told, now) ? "begins" : "waits";
     if (this.#share > 0) return "begins";
     this.#news.turned++;
@@ -57,42 +55,15 @@ export class Gate {
 
   /** isWithin tells whether one more is within this node's part of the limits, by which it goes while reports are not answered. */
   #isWithin({ perMinute, maxActive, nodes }: Notice, now: number): boolean {
-    const part = (all: number): number => partOf(all, nodes);
+    const part = (all: number): number => Math.ceil(all / Math.max(1, nodes));
     this.#sweep(now);
     const starts = [...this.#recent.values()].reduce((a, b) => a + b, 0);
     return starts + 1 <= part(perMinute) && (maxActive === 0 || this.#live.size < Math.min(part(maxActive), maxKept));
   }
 
-  /**
-   * isCrowded tells whether a network has begun all that one may. It waits as
-   * if the gate were shut for it, and is not counted as turned away: nobody
-   * shuts the gate for all from one network.
-   */
-  #isCrowded({ perMinute, nodes }: Notice, network: string, now: number): boolean {
-    const most = Math.max(leastOfNetwork, Math.ceil(partOf(perMinute, nodes) / partOfNetwork));
-    const { until = 0, begun = 0 } = this.#networks.get(network) ?? {};
-    return now < until && begun >= most;
-  }
-
-  /** countFor notes that a network begins a free session. When there are too many networks the oldest are forgotten. */
-  #countFor(network: string, now: number): void {
-    if (network === "") return;
-    const known = this.#networks.get(network);
-    if (known && now < known.until) {
-      known.begun++;
-      return;
-    }
-    this.#networks.delete(network);
-    this.#networks.set(network, { until: now + minute, begun: 1 });
-    for (const [oldest, { until }] of this.#networks) {
-      if (until > now && this.#networks.size <= maxNetworks) return;
-      this.#networks.delete(oldest);
-    }
-  }
-
   /** begin notes a free session that begins. */
   begin(id: string, ends: number, now: number, network: string): void {
-    this.#countFor(network, now);
+    this.#crowd.add(network, now);
     const second = Math.floor(now / 1000);
     this.#share--;
     this.#begun++;
@@ -169,9 +140,4 @@ export class Gate {
     this.#sweep(now);
     return this.#live.size;
   }
-}
-
-/** partOf returns a node's part of all, rounded up. */
-function partOf(all: number, nodes: number): number {
-  return Math.ceil(all / Math.max(1, nodes));
 }

@@ -42,7 +42,7 @@ function text(status: number, body: string, more: Record<string, string>): Respo
 /** isOwnPage tells whether no page of another site, or of another host of this one, has a browser send a request. */
 function isOwnPage(request: Request, own: string): boolean {
   const [from, origin] = [request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")];
-  return (from === null || from === "same-origin" || from === "none") && (origin === null || origin === own);
+  return (from === null || from === "same-origin" || from === "none") && (origin === null || urlOf(origin)?.origin === own);
 }
 
 /** neighbour reads the address of a page of the site: by the same scheme, at a host that the rules name without *. */

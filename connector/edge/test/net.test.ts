@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Connector } from "../src/connector.ts";
+import { Crowd, crowdOf } from "../src/crowd.ts";
 import { Gate } from "../src/gate.ts";
 import { cookieOf, eventually, withShop, type Queue, type Report, type Shop } from "./kit.ts";
 
@@ -155,28 +156,31 @@ withNet("one network does not begin them all, nor shut the gate for others", asy
 });
 
 test("what a network may begin", () => {
-  const gate = new Gate();
-  const begun = (network: string, now: number): number => {
-    for (let n = 0; ; n++) {
-      if (gate.passes(now, network) !== "begins") return n;
-      gate.begin(`${network} ${now} ${n}`, now + 1000, now, network);
-    }
-  };
-  const hear = (perMinute: number, nodes: number, now: number) => gate.heard({ isOpen: true, perMinute, maxActive: 0, nodes, length: 1000 }, 15_000, gate.take(0), now);
-  for (const [perMinute, nodes, want] of [[0, 1, 10], [50, 1, 10], [51, 1, 11], [600, 1, 120], [600, 4, 30], [601, 4, 31]] as const) {
-    hear(perMinute, nodes, 0);
-    assert.equal(begun(`${perMinute}/${nodes}`, 0), want);
-    assert.equal(gate.passes(59_999 - 55_000, `${perMinute}/${nodes}`), "crowded");
+  for (const [perMinute, nodes, want] of [[0, 1, 10], [50, 1, 10], [59, 1, 11], [600, 2, 60], [599, 3, 39], [12, 1, 10], [600, 1000, 10], [600, 0, 120]] as const) {
+    assert.equal(crowdOf({ perMinute, nodes }), want, `${perMinute} at ${nodes}`);
   }
-  hear(600, 1, 60_000);
-  assert.equal(begun("600/4", 60_000), 120, "a minute later");
-  hear(50, 1, 60_000);
-  for (let i = 0; i < 10_000; i++) gate.begin("", 61_000, 60_000, `network ${i}`);
-  hear(50, 1, 60_000);
-  assert.equal(begun("600/4", 60_000), 10, "of more networks than are known the oldest is forgotten");
-  hear(50, 1, 60_000);
-  for (let i = 0; i < 20; i++) gate.begin("", 61_000, 60_000, "");
-  assert.equal(gate.passes(60_000, ""), "begins", "nobody knows whether it is one network");
+  const crowd = new Crowd();
+  for (let i = 0; i < 3; i++) crowd.add("a", i * 1000);
+  crowd.add("b", 2000);
+  crowd.add("", 2000);
+  assert.deepEqual([59_999, 60_000, 61_999, 62_000].map((now) => crowd.count("a", now)), [3, 2, 1, 0]);
+  assert.deepEqual([crowd.count("", 2000), crowd.size], [0, 0]);
+  for (let i = 0; i < 60_005; i++) crowd.add(`network ${i}`, 70_000);
+  assert.deepEqual([4, 5, 60_004].map((i) => crowd.count(`network ${i}`, 70_000)), [0, 1, 1]);
+  assert.equal(crowd.size, 60_000);
+  assert.deepEqual([crowd.count("network 9", 130_000), crowd.size], [0, 0]);
+});
+
+test("a gate and a crowd", () => {
+  const gate = new Gate();
+  const hear = (share: number) => gate.heard({ isOpen: true, perMinute: 1, maxActive: 0, nodes: 1, length: 1000 }, share, gate.take(0), 0);
+  hear(11);
+  for (let i = 0; i < 10; i++) gate.begin(`${i}`, 1000, 0, "a");
+  assert.equal(gate.passes(0, "a"), "crowded");
+  for (let i = 0; i < 20; i++) assert.equal(gate.passes(0, ""), "begins", "nobody knows whether it is one network");
+  gate.begin("b", 1000, 0, "b");
+  assert.deepEqual([gate.passes(0, "a"), gate.passes(0, "b")], ["crowded", "turned"], "no share is left");
+  assert.deepEqual([gate.passes(6000, "a"), gate.passes(6000, "b")], ["crowded", "waits"], "nobody answers");
 });
 
 withNet("a session that ended elsewhere is over here", async (s) => {
