@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/console/account"
 )
 
 func tokenCommand(t *terminal) *cobra.Command {
@@ -98,16 +100,40 @@ func (o *organizer) printTokens(tokens []api.Token) error {
 	if len(tokens) == 0 {
 		return o.printf("no tokens yet: proofline token create --help\n")
 	}
+	now := time.Now()
 	rows := [][]string{{"TOKEN", "SCOPES", "EXPIRES", "USED", "MADE BY", "NAME"}}
 	for _, one := range tokens {
 		used := "never"
 		if one.Used != nil {
 			used = one.Used.Local().Format(time.DateTime)
 		}
-		rows = append(rows, []string{one.ID, strings.Join(one.Scopes, " "), one.Expires.Local().Format(time.DateTime), used, one.MadeBy, one.Name})
+		rows = append(rows, []string{one.ID, strings.Join(one.Scopes, " "), tokenEnd(one, now), used, one.MadeBy, one.Name})
 	}
-	return o.printTable(rows...)
+	if err := o.printTable(rows...); err != nil {
+		return err
+	}
+	for _, one := range tokens {
+		if one.Notice != "" {
+			o.note(fmt.Sprintf("hint: %s is in use; make the next one with: proofline token create %s --scope %s", one.Name, quoted(one.Name), strings.Join(one.Scopes, ",")))
+		}
+	}
+	return nil
 }
+
+// tokenEnd says when a token ends, and aloud when that is soon.
+func tokenEnd(one api.Token, now time.Time) string {
+	text := one.Expires.Local().Format(time.DateTime)
+	switch left := one.Expires.Sub(now); {
+	case left <= 0:
+		text += ", ended"
+	case one.Notice != "":
+		text += ", " + account.InDays(left)
+	}
+	return text
+}
+
+// quoted writes a word as shells read it.
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 func (o *organizer) revokeTokenCommand() *cobra.Command {
 	return &cobra.Command{

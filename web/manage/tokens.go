@@ -19,10 +19,11 @@ type tokenJSON struct {
 	Created time.Time  `json:"created"`
 	Expires time.Time  `json:"expires"`
 	Used    *time.Time `json:"used" doc:"Latest use, to the minute; null for never."`
+	Notice  string     `json:"notice,omitempty" enum:"soon,last,ended" doc:"Of a token in use: it ends within two weeks, within three days, or has ended within a week. People are alerted of each."`
 }
 
-func newTokenJSON(t account.TokenInfo) tokenJSON {
-	out := tokenJSON{t.ID, t.Name, t.Scopes.List(), t.MadeBy, t.Created.UTC(), t.Expires.UTC(), nil}
+func newTokenJSON(t account.TokenInfo, now time.Time) tokenJSON {
+	out := tokenJSON{t.ID, t.Name, t.Scopes.List(), t.MadeBy, t.Created.UTC(), t.Expires.UTC(), nil, string(t.Notice(now))}
 	if t.Used != nil {
 		used := t.Used.UTC()
 		out.Used = &used
@@ -72,7 +73,7 @@ func (a *API) listTokens(c *call) (reply, error) {
 	}
 	out := tokenList{Tokens: make([]tokenJSON, len(list))}
 	for i, t := range list {
-		out.Tokens[i] = newTokenJSON(t)
+		out.Tokens[i] = newTokenJSON(t, a.Accounts.Now())
 	}
 	return answer(out)
 }
@@ -99,5 +100,5 @@ func (a *API) createToken(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return answer(madeTokenJSON{newTokenJSON(info), text})
+	return answer(madeTokenJSON{newTokenJSON(info, a.Accounts.Now()), text})
 }

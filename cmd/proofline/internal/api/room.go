@@ -84,5 +84,6 @@ type Token struct {
 	Scopes  []string   `json:"scopes"`
 	MadeBy  string     `json:"made_by"`
 	Expires time.Time  `json:"expires"`
-	Used    *time.Time `json:"used"` // nil: never
+	Used    *time.Time `json:"used"`   // nil: never
+	Notice  string     `json:"notice"` // in use, and soon, last or ended; empty: nothing is to be said of its end
 }
