@@ -127,21 +127,11 @@ func (s *Server) line(c echo.Context, r *room.Room, in *submission) error {
 	}
 	w := borrow()
 	defer w.giveBack()
-	if w.receipt, err = joined.AppendReceipt(ctx, w.receipt[:0]); err != nil {
+	if err := w.arrived(ctx, &joined); err != nil {
 		return err
 	}
-	o := &w.answer
-	o.reset()
-	o.arrival(joined.Ticket.String(), &joined.Standing)
-	o.name("receipt")
-	o.b = appendText(o.b, w.receipt)
-	o.flag("kept", kept)
-	o.close()
-	status := http.StatusCreated
-	if joined.Again {
-		status = http.StatusOK
-	}
-	return send(c, status, jsonText, o.b)
+	w.answer.flag("kept", kept)
+	return w.sendArrived(c, &joined)
 }
 
 // joiner returns who joins, and whether that is by the cookie.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"net/http"
@@ -29,23 +30,36 @@ func (s *Server) join(c echo.Context, r *room.Room) (err error) {
 	if err != nil {
 		return err
 	}
-	if w.receipt, err = joined.AppendReceipt(ctx, w.receipt[:0]); err != nil {
+	if err := w.arrived(ctx, &joined); err != nil {
 		return err
 	}
-	o := &w.answer
+	if secret != "" {
+		w.answer.text("secret", secret)
+	}
+	return w.sendArrived(c, &joined)
+}
+
+// arrived begins the answer to a join: the arrival and its receipt.
+func (s *scratch) arrived(ctx context.Context, joined *room.Joined) (err error) {
+	if s.receipt, err = joined.AppendReceipt(ctx, s.receipt[:0]); err != nil {
+		return err
+	}
+	o := &s.answer
 	o.reset()
 	o.arrival(joined.Ticket.String(), &joined.Standing)
 	o.name("receipt")
-	o.b = appendText(o.b, w.receipt)
-	if secret != "" {
-		o.text("secret", secret)
-	}
-	o.close()
+	o.b = appendText(o.b, s.receipt)
+	return nil
+}
+
+// sendArrived ends that answer and sends it.
+func (s *scratch) sendArrived(c echo.Context, joined *room.Joined) error {
+	s.answer.close()
 	status := http.StatusCreated
 	if joined.Again {
 		status = http.StatusOK
 	}
-	return send(c, status, jsonText, o.b)
+	return send(c, status, jsonText, s.answer.b)
 }
 
 // ticketOf reads the body of a join, and makes a secret and its ticket when
