@@ -13,7 +13,7 @@ func accountCommand(t *terminal) *cobra.Command {
 		Short: "Let people into a server's console",
 		Long: `Let people into the console of a running server, with the server's own
 management token, which it has written to DIR/admin-token.`,
-		Example:           "  proofline account link --email ana@example.com",
+		Example:           "  proofline account link --email owner@example.com",
 		Args:              cobra.NoArgs,
 		RunE:              func(*cobra.Command, []string) error { return errors.New("a command is missing after account") },
 		PersistentPreRunE: t.fromEnv,
@@ -32,7 +32,7 @@ func (o *organizer) linkCommand() *cobra.Command {
 --email it is for that person alone. Somebody who has an account, and has lost
 the password or the second factor, chooses a new password by it: that ends all
 sessions and takes the second factor away.`,
-		Example: "  proofline account link\n  proofline account link --organization arena --email ana@example.com",
+		Example: "  proofline account link\n  proofline account link --organization arena --email owner@example.com",
 		Args:    cobra.NoArgs,
 		RunE: runs(func(c *cobra.Command, _ []string) error {
 			return o.printOwnerLink(c, organization, email)

@@ -54,7 +54,7 @@ func TestFactor(t *testing.T) {
 	if again, err := k.PendingFactor(ctx, owner); err != nil || again != begun {
 		t.Errorf("pending %+v, %v, want %+v", again, err, begun)
 	}
-	if !strings.HasPrefix(begun.URL, "otpauth://totp/Proofline%20queue.example.com:ana@example.com?secret=") || begun.QR.Size < 40 || !strings.HasPrefix(begun.QR.Path, "M4 4h7v1h-7z") {
+	if !strings.HasPrefix(begun.URL, "otpauth://totp/Proofline%20queue.example.com:owner@example.com?secret=") || begun.QR.Size < 40 || !strings.HasPrefix(begun.QR.Path, "M4 4h7v1h-7z") {
 		t.Errorf("enrolment %+v", begun)
 	}
 	_, _, err = k.ConfirmFactor(ctx, owner, k.code(abandoned, 0))
@@ -199,7 +199,7 @@ func TestRequireFactor(t *testing.T) {
 	k := newKit(t)
 	ctx := t.Context()
 	owner, _ := k.owner()
-	viewer := k.member(owner.Actor(), "ben@example.com", account.Viewer)
+	viewer := k.member(owner.Actor(), "member@example.com", account.Viewer)
 	yes := true
 	_, err := k.ChangeOrganization(ctx, owner.Actor(), account.OrganizationChange{RequireFactor: &yes})
 	wantInvalid(t, "without one of one's own", err, "require_second_factor")

@@ -30,12 +30,12 @@ func TestSetup(t *testing.T) {
 	for _, field := range []string{"organization", "email", "name", "password"} {
 		wantInvalid(t, "nothing", err, field)
 	}
-	in, err := k.Accept(ctx, k.tokenOf(first), account.NewPerson{OrgName: "Halls", Email: " Ana@Example.COM", Name: "Ana", Password: password}, browser)
+	in, err := k.Accept(ctx, k.tokenOf(first), account.NewPerson{OrgName: "Halls", Email: " Owner@Example.COM", Name: "Owner", Password: password}, browser)
 	if err != nil || in.Token == "" || in.Pending != "" {
 		t.Fatalf("accept %+v, %v", in, err)
 	}
 	s := k.session(in.Token)
-	if s.Email != "ana@example.com" || s.Role != account.Owner || s.Org.ID != account.MainOrg || s.Org.Name != "Halls" || !s.Actor().May(account.Admin) || !s.IsConfirmed(k.clock()) {
+	if s.Email != "owner@example.com" || s.Role != account.Owner || s.Org.ID != account.MainOrg || s.Org.Name != "Halls" || !s.Actor().May(account.Admin) || !s.IsConfirmed(k.clock()) {
 		t.Errorf("session %+v", s)
 	}
 	for name, link := range map[string]string{"used": first, "other": second} {
@@ -104,34 +104,34 @@ func TestInvitation(t *testing.T) {
 	_, _, err := k.Invite(ctx, by, "no address", "king")
 	wantInvalid(t, "address", err, "email")
 	wantInvalid(t, "role", err, "role")
-	earlier, _, err := k.Invite(ctx, by, "Ben@Example.com", account.Viewer)
+	earlier, _, err := k.Invite(ctx, by, "Member@Example.com", account.Viewer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	link, mailed, err := k.Invite(ctx, by, "ben@example.com", account.Operator)
+	link, mailed, err := k.Invite(ctx, by, "member@example.com", account.Operator)
 	if err != nil || mailed {
 		t.Fatalf("invite: %t, %v", mailed, err)
 	}
 	_, err = k.Offer(ctx, k.tokenOf(earlier))
 	wantError(t, "a replaced link", err, account.ErrLink)
 	token := k.tokenOf(link)
-	in, err := k.Accept(ctx, token, account.NewPerson{Email: "other@example.com", Name: "Ben", Password: password, OrgName: "Taken over"}, browser)
+	in, err := k.Accept(ctx, token, account.NewPerson{Email: "other@example.com", Name: "Member", Password: password, OrgName: "Taken over"}, browser)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ben := k.session(in.Token)
-	if ben.Email != "ben@example.com" || ben.Role != account.Operator || ben.Org.Name != "Halls" {
-		t.Errorf("session %+v", ben)
+	member := k.session(in.Token)
+	if member.Email != "member@example.com" || member.Role != account.Operator || member.Org.Name != "Halls" {
+		t.Errorf("session %+v", member)
 	}
-	_, err = k.Accept(ctx, token, account.NewPerson{Name: "Ben", Password: password}, browser)
+	_, err = k.Accept(ctx, token, account.NewPerson{Name: "Member", Password: password}, browser)
 	wantError(t, "again", err, account.ErrLink)
 	for _, wrong := range []string{"", "x", token[:42], token + "A", strings.ToUpper(token)} {
 		_, err := k.Offer(ctx, wrong)
 		wantError(t, "token "+wrong, err, account.ErrLink)
 	}
-	_, _, err = k.Invite(ctx, ben.Actor(), "cleo@example.com", account.Viewer)
+	_, _, err = k.Invite(ctx, member.Actor(), "viewer@example.com", account.Viewer)
 	wantError(t, "an operator invites", err, account.ErrForbidden)
-	_, err = k.Invitations(ctx, ben.Actor())
+	_, err = k.Invitations(ctx, member.Actor())
 	wantError(t, "an operator lists", err, account.ErrForbidden)
 }
 
@@ -192,11 +192,11 @@ func TestOwnerLink(t *testing.T) {
 	wantInvalid(t, "address", err, "email")
 
 	k.enrol(owner)
-	link, err := k.OwnerLink(ctx, server, "main", "ANA@example.com")
+	link, err := k.OwnerLink(ctx, server, "main", "OWNER@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := k.Accept(ctx, k.tokenOf(link), account.NewPerson{Name: "Ana", Password: "quite another one"}, browser)
+	in, err := k.Accept(ctx, k.tokenOf(link), account.NewPerson{Name: "Owner", Password: "quite another one"}, browser)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestOwnerLink(t *testing.T) {
 	}
 	_, err = k.Session(ctx, token)
 	wantError(t, "a session from before", err, account.ErrSignedOut)
-	_, err = k.SignIn(ctx, "ana@example.com", password, browser)
+	_, err = k.SignIn(ctx, "owner@example.com", password, browser)
 	wantError(t, "the old password", err, account.ErrCredentials)
 
 	// A link for nobody in particular gives no existing account away.
@@ -213,7 +213,7 @@ func TestOwnerLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = k.Accept(ctx, k.tokenOf(link), account.NewPerson{Email: "ana@example.com", Name: "Mallory", Password: password}, browser)
+	_, err = k.Accept(ctx, k.tokenOf(link), account.NewPerson{Email: "owner@example.com", Name: "Somebody else", Password: password}, browser)
 	wantError(t, "another's account", err, account.ErrExists)
 	k.wantVerb(owner.Org, "owner.link")
 }
@@ -223,16 +223,16 @@ func TestInvitationMail(t *testing.T) {
 	box := &mailbox{}
 	k := newKit(t, func(o *account.Options) { o.Mailer = box })
 	owner, _ := k.owner()
-	link, mailed, err := k.Invite(t.Context(), owner.Actor(), "ben@example.com", account.Viewer)
-	if err != nil || !mailed || len(box.sent) != 1 || !strings.HasPrefix(box.sent[0], "ben@example.com ") || !strings.Contains(box.sent[0], link) {
+	link, mailed, err := k.Invite(t.Context(), owner.Actor(), "member@example.com", account.Viewer)
+	if err != nil || !mailed || len(box.sent) != 1 || !strings.HasPrefix(box.sent[0], "member@example.com ") || !strings.Contains(box.sent[0], link) {
 		t.Errorf("mailed %t, %v: %q", mailed, err, box.sent)
 	}
 	box.fail = errors.New("no route")
-	if link, mailed, err = k.Invite(t.Context(), owner.Actor(), "cleo@example.com", account.Viewer); err != nil || mailed || link == "" {
+	if link, mailed, err = k.Invite(t.Context(), owner.Actor(), "viewer@example.com", account.Viewer); err != nil || mailed || link == "" {
 		t.Errorf("without mail: %q, %t, %v", link, mailed, err)
 	}
 	list, err := k.Invitations(t.Context(), owner.Actor())
-	if err != nil || len(list) != 2 || list[0].InvitedBy != "ana@example.com" {
+	if err != nil || len(list) != 2 || list[0].InvitedBy != "owner@example.com" {
 		t.Fatalf("invitations %+v, %v", list, err)
 	}
 	stranger := k.tenant("other")
@@ -251,7 +251,7 @@ func TestInvitationFlood(t *testing.T) {
 	k := newKit(t, func(o *account.Options) { o.Mailer = box })
 	owner, _ := k.owner()
 	invite := func(by account.Session) error {
-		_, _, err := k.Invite(t.Context(), by.Actor(), "ben@example.com", account.Viewer)
+		_, _, err := k.Invite(t.Context(), by.Actor(), "member@example.com", account.Viewer)
 		return err
 	}
 	for range 20 {

@@ -143,7 +143,7 @@ func (k *kit) owner() (account.Session, string) {
 	if err != nil || link == "" {
 		k.t.Fatalf("setup link %q, %v", link, err)
 	}
-	in, err := k.Accept(k.t.Context(), k.tokenOf(link), account.NewPerson{OrgName: "Halls", Email: "Ana@Example.com ", Name: "Ana", Password: password}, browser)
+	in, err := k.Accept(k.t.Context(), k.tokenOf(link), account.NewPerson{OrgName: "Halls", Email: "Owner@Example.com ", Name: "Owner", Password: password}, browser)
 	if err != nil {
 		k.t.Fatal(err)
 	}

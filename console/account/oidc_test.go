@@ -30,15 +30,15 @@ func (k *kit) through(i *oidctest.Issuer, s *account.Session, claims map[string]
 	return k.FinishOIDC(k.t.Context(), start.Cookie, i.Authorize(start.URL, claims), browser)
 }
 
-func ana(subject string) map[string]any {
-	return map[string]any{"sub": subject, "email": "Ana@example.com", "email_verified": true, "name": "Ana"}
+func ownerClaims(subject string) map[string]any {
+	return map[string]any{"sub": subject, "email": "Owner@example.com", "email_verified": true, "name": "Owner"}
 }
 
 func TestOIDC(t *testing.T) {
 	t.Parallel()
 	k, i := oidcKit(t)
 	owner, before := k.owner()
-	in, err := k.through(i, nil, ana("1"))
+	in, err := k.through(i, nil, ownerClaims("1"))
 	if err != nil || k.session(in.Token).Person != owner.Person || !in.TookOver {
 		t.Fatalf("%+v, %v", in, err)
 	}
@@ -52,27 +52,27 @@ func TestOIDC(t *testing.T) {
 		in.Token = token
 	}
 	k.wantVerb(owner.Org, "identity.add")
-	_, err = k.through(i, nil, ana("2"))
+	_, err = k.through(i, nil, ownerClaims("2"))
 	wantError(t, "the address of somebody else now", err, account.ErrOIDC)
-	renamed := ana("1")
+	renamed := ownerClaims("1")
 	renamed["email"] = "new@example.com"
 	if in, err = k.through(i, nil, renamed); err != nil || k.session(in.Token).Person != owner.Person || in.TookOver {
 		t.Errorf("the same subject: %+v, %v", in, err)
 	}
-	stranger := map[string]any{"sub": "3", "email": "eve@example.com", "email_verified": true}
+	stranger := map[string]any{"sub": "3", "email": "stranger@example.com", "email_verified": true}
 	_, err = k.through(i, nil, stranger)
 	wantError(t, "a stranger", err, account.ErrNoAccount)
-	unverified := map[string]any{"sub": "4", "email": "dan@staff.example", "email_verified": false}
+	unverified := map[string]any{"sub": "4", "email": "newcomer@staff.example", "email_verified": false}
 	_, err = k.through(i, nil, unverified)
 	wantError(t, "not verified", err, account.ErrOIDC)
 	unverified["email_verified"] = true
 	if in, err = k.through(i, nil, unverified); err != nil {
 		t.Fatal(err)
 	}
-	if dan := k.session(in.Token); dan.Role != account.Operator || dan.HasPassword || dan.Name != "dan@staff.example" || dan.Org.ID != account.MainOrg {
-		t.Errorf("a new member %+v", dan)
+	if newcomer := k.session(in.Token); newcomer.Role != account.Operator || newcomer.HasPassword || newcomer.Name != "newcomer@staff.example" || newcomer.Org.ID != account.MainOrg {
+		t.Errorf("a new member %+v", newcomer)
 	}
-	_, err = k.SignIn(t.Context(), "dan@staff.example", "", browser)
+	_, err = k.SignIn(t.Context(), "newcomer@staff.example", "", browser)
 	wantError(t, "without a password", err, account.ErrCredentials)
 	for name, claims := range map[string]map[string]any{
 		"issuer": {"iss": "https://other.example"}, "audience": {"aud": "other"}, "expired": {"exp": 2}, "nonce": {"nonce": "other"},
@@ -100,7 +100,7 @@ func TestOIDCFlow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	query := i.Authorize(start.URL, ana("1"))
+	query := i.Authorize(start.URL, ownerClaims("1"))
 	for name, cookie := range map[string]string{"none": "", "another": other.Cookie, "mangled": start.Cookie[1:]} {
 		_, err := k.FinishOIDC(ctx, cookie, query, browser)
 		wantError(t, name+" cookie", err, account.ErrSignedOut)
@@ -110,10 +110,10 @@ func TestOIDCFlow(t *testing.T) {
 	wantError(t, "no state", err, account.ErrSignedOut)
 	_, err = k.FinishOIDC(ctx, start.Cookie, url.Values{"state": query["state"], "error": {"access_denied"}}, browser)
 	wantError(t, "denied", err, account.ErrOIDC)
-	stolen := url.Values{"code": query["code"], "state": i.Authorize(other.URL, ana("1"))["state"]}
+	stolen := url.Values{"code": query["code"], "state": i.Authorize(other.URL, ownerClaims("1"))["state"]}
 	_, err = k.FinishOIDC(ctx, other.Cookie, stolen, browser)
 	wantError(t, "a code of another flow", err, account.ErrOIDC)
-	late := i.Authorize(start.URL, ana("1"))
+	late := i.Authorize(start.URL, ownerClaims("1"))
 	k.pass(account.OIDCLife + time.Second)
 	_, err = k.FinishOIDC(ctx, start.Cookie, late, browser)
 	wantError(t, "late", err, account.ErrSignedOut)
@@ -124,16 +124,16 @@ func TestOIDCConfirm(t *testing.T) {
 	k, i := oidcKit(t)
 	owner, _ := k.owner()
 	_, _, token := k.enrol(owner)
-	ben := k.member(owner.Actor(), "ben@example.com", account.Viewer)
+	member := k.member(owner.Actor(), "member@example.com", account.Viewer)
 	k.pass(time.Hour)
-	claims := ana("1")
+	claims := ownerClaims("1")
 	_, err := k.through(i, &owner, claims)
 	wantError(t, "without a time", err, account.ErrOIDC)
 	claims["auth_time"] = k.clock().Add(-6 * time.Minute).Unix()
 	_, err = k.through(i, &owner, claims)
 	wantError(t, "long ago", err, account.ErrOIDC)
 	claims["auth_time"] = k.clock().Unix()
-	_, err = k.through(i, &ben, claims)
+	_, err = k.through(i, &member, claims)
 	wantError(t, "somebody else", err, account.ErrOIDC)
 	in, err := k.through(i, &owner, claims)
 	if err != nil || !k.session(in.Token).IsConfirmed(k.clock()) || k.session(in.Token).ID != owner.ID {
@@ -144,7 +144,7 @@ func TestOIDCConfirm(t *testing.T) {
 	if in, err = k.SignIn(t.Context(), owner.Email, password, browser); err != nil || in.Pending == "" {
 		t.Errorf("who was signed in keeps the password: %+v, %v", in, err)
 	}
-	if in, err = k.through(i, nil, ana("1")); err != nil || in.Token != "" || in.Pending == "" {
+	if in, err = k.through(i, nil, ownerClaims("1")); err != nil || in.Token != "" || in.Pending == "" {
 		t.Errorf("a second factor is asked for after the issuer, too: %+v, %v", in, err)
 	}
 }

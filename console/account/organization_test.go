@@ -53,28 +53,28 @@ func TestMembers(t *testing.T) {
 	ctx := t.Context()
 	owner, _ := k.owner()
 	by := owner.Actor()
-	ben := k.member(by, "ben@example.com", account.Operator)
-	cleo := k.member(by, "cleo@example.com", account.Viewer)
-	list, err := k.Members(ctx, cleo.Actor())
-	if err != nil || len(list) != 3 || list[0].Email != "ana@example.com" || list[1].Role != "operator" || list[2].Role != "viewer" {
+	member := k.member(by, "member@example.com", account.Operator)
+	viewer := k.member(by, "viewer@example.com", account.Viewer)
+	list, err := k.Members(ctx, viewer.Actor())
+	if err != nil || len(list) != 3 || list[0].Email != "owner@example.com" || list[1].Role != "operator" || list[2].Role != "viewer" {
 		t.Fatalf("members %+v, %v", list, err)
 	}
-	wantError(t, "an operator", k.SetRole(ctx, ben.Actor(), ben.Person, account.Owner), account.ErrForbidden)
-	wantError(t, "an operator", k.RemoveMember(ctx, ben.Actor(), cleo.Person), account.ErrForbidden)
+	wantError(t, "an operator", k.SetRole(ctx, member.Actor(), member.Person, account.Owner), account.ErrForbidden)
+	wantError(t, "an operator", k.RemoveMember(ctx, member.Actor(), viewer.Person), account.ErrForbidden)
 	wantError(t, "the last owner", k.SetRole(ctx, by, owner.Person, account.Viewer), account.ErrLastOwner)
 	wantError(t, "the last owner", k.RemoveMember(ctx, by, owner.Person), account.ErrLastOwner)
 	wantError(t, "nobody", k.SetRole(ctx, by, uuid.New(), account.Viewer), account.ErrNotFound)
-	wantInvalid(t, "no role", k.SetRole(ctx, by, ben.Person, "king"), "role")
-	if err := k.SetRole(ctx, by, ben.Person, account.Owner); err != nil {
+	wantInvalid(t, "no role", k.SetRole(ctx, by, member.Person, "king"), "role")
+	if err := k.SetRole(ctx, by, member.Person, account.Owner); err != nil {
 		t.Fatal(err)
 	}
 	if err := k.RemoveMember(ctx, by, owner.Person); err != nil {
 		t.Errorf("leave to another owner: %v", err)
 	}
-	if err := k.RemoveMember(ctx, cleo.Actor(), cleo.Person); err != nil {
+	if err := k.RemoveMember(ctx, viewer.Actor(), viewer.Person); err != nil {
 		t.Errorf("a viewer leaves: %v", err)
 	}
-	in, err := k.SignIn(ctx, cleo.Email, password, browser)
+	in, err := k.SignIn(ctx, viewer.Email, password, browser)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,10 +90,10 @@ func TestLastOwnerTogether(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
 	owner, _ := k.owner()
-	ben := k.member(owner.Actor(), "ben@example.com", account.Owner)
+	member := k.member(owner.Actor(), "member@example.com", account.Owner)
 	var all sync.WaitGroup
 	errs := make(chan error, 2)
-	for _, s := range []account.Session{owner, ben} {
+	for _, s := range []account.Session{owner, member} {
 		all.Go(func() { errs <- k.RemoveMember(t.Context(), s.Actor(), s.Person) })
 	}
 	all.Wait()
@@ -110,7 +110,7 @@ func TestTenants(t *testing.T) {
 	ctx := t.Context()
 	owner, _ := k.owner()
 	by := owner.Actor()
-	viewer := k.member(by, "ben@example.com", account.Viewer)
+	viewer := k.member(by, "member@example.com", account.Viewer)
 	_, token, err := k.MakeToken(ctx, by, account.NewToken{Name: "ci", Scopes: account.Read})
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestTokens(t *testing.T) {
 		_, err := k.Authenticate(ctx, wrong)
 		wantError(t, wrong, err, account.ErrToken)
 	}
-	if list, err := k.Tokens(ctx, by); err != nil || len(list) != 1 || list[0].MadeBy != "ana@example.com" || list[0].Used == nil {
+	if list, err := k.Tokens(ctx, by); err != nil || len(list) != 1 || list[0].MadeBy != "owner@example.com" || list[0].Used == nil {
 		t.Errorf("tokens %+v, %v", list, err)
 	}
 	k.pass(90*24*time.Hour - time.Second)

@@ -24,15 +24,15 @@ func TestSignIn(t *testing.T) {
 	k := newKit(t)
 	ctx := t.Context()
 	owner, first := k.owner()
-	in, err := k.SignIn(ctx, " ANA@example.com", password, browser)
+	in, err := k.SignIn(ctx, " OWNER@example.com", password, browser)
 	if err != nil || in.Token == first || in.Known == "" {
 		t.Fatalf("sign in %+v, %v", in, err)
 	}
 	s := k.session(in.Token)
-	if s.Person != owner.Person || s.ID == owner.ID || s.Name != "Ana" || !s.HasPassword || s.HasFactor {
+	if s.Person != owner.Person || s.ID == owner.ID || s.Name != "Owner" || !s.HasPassword || s.HasFactor {
 		t.Errorf("session %+v", s)
 	}
-	for _, try := range [][2]string{{"ana@example.com", "wrong"}, {"ana@example.com", ""}, {"ben@example.com", password}, {"", password}, {"ana", password}} {
+	for _, try := range [][2]string{{"owner@example.com", "wrong"}, {"owner@example.com", ""}, {"member@example.com", password}, {"", password}, {"owner", password}} {
 		_, err := k.SignIn(ctx, try[0], try[1], browser)
 		if err == nil || err.Error() != account.ErrCredentials.Error() {
 			t.Errorf("%q: %v", try, err)
@@ -48,10 +48,10 @@ func TestSignIn(t *testing.T) {
 // TestSignInLimit guesses at one account from many networks.
 func TestSignInLimit(t *testing.T) {
 	t.Parallel()
-	for _, email := range []string{"ana@example.com", "nobody@example.com"} {
+	for _, email := range []string{"owner@example.com", "nobody@example.com"} {
 		k := newKit(t)
 		owner, _ := k.owner()
-		in, err := k.SignIn(t.Context(), "ana@example.com", password, browser)
+		in, err := k.SignIn(t.Context(), "owner@example.com", password, browser)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestNetworkLimit(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
 	_, _ = k.owner()
-	in, err := k.SignIn(t.Context(), "ana@example.com", password, browser)
+	in, err := k.SignIn(t.Context(), "owner@example.com", password, browser)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,14 +121,14 @@ func TestNetworkLimit(t *testing.T) {
 	}
 	wantWait(t, guess("192.0.2.1", 64), time.Second)
 	known := account.Client{Addr: netip.MustParseAddr("192.0.2.1"), Known: in.Known}
-	if _, err := k.SignIn(t.Context(), "ana@example.com", password, known); err != nil {
+	if _, err := k.SignIn(t.Context(), "owner@example.com", password, known); err != nil {
 		t.Errorf("a known browser behind the same address: %v", err)
 	}
-	if _, err := k.SignIn(t.Context(), "ana@example.com", password, account.Client{Addr: netip.MustParseAddr("192.0.2.2")}); err != nil {
+	if _, err := k.SignIn(t.Context(), "owner@example.com", password, account.Client{Addr: netip.MustParseAddr("192.0.2.2")}); err != nil {
 		t.Errorf("a neighbour: %v", err)
 	}
 	for range 100 { // who signs in all the time is nobody who guesses
-		if _, err := k.SignIn(t.Context(), "ana@example.com", password, browser); err != nil {
+		if _, err := k.SignIn(t.Context(), "owner@example.com", password, browser); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -142,7 +142,7 @@ func TestLimitTogether(t *testing.T) {
 	tried := make(chan error)
 	for i := range 40 {
 		go func() {
-			_, err := k.SignIn(t.Context(), "ana@example.com", "wrong", account.Client{Addr: netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})})
+			_, err := k.SignIn(t.Context(), "owner@example.com", "wrong", account.Client{Addr: netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})})
 			tried <- err
 		}()
 	}
@@ -225,7 +225,7 @@ func TestEndSessions(t *testing.T) {
 	k := newKit(t)
 	ctx := t.Context()
 	owner, first := k.owner()
-	ben := k.member(owner.Actor(), "ben@example.com", account.Viewer)
+	member := k.member(owner.Actor(), "member@example.com", account.Viewer)
 	var tokens []string
 	for range 3 {
 		in, err := k.SignIn(ctx, owner.Email, password, browser)
@@ -234,7 +234,7 @@ func TestEndSessions(t *testing.T) {
 		}
 		tokens = append(tokens, in.Token)
 	}
-	wantError(t, "another person's", k.EndSession(ctx, ben, owner.ID), account.ErrNotFound)
+	wantError(t, "another person's", k.EndSession(ctx, member, owner.ID), account.ErrNotFound)
 	if err := k.EndSession(ctx, owner, k.session(tokens[0]).ID); err != nil {
 		t.Error(err)
 	}
@@ -254,7 +254,7 @@ func TestEndSessions(t *testing.T) {
 	k.session(first)
 	_, err := k.Session(ctx, tokens[2])
 	wantError(t, "other", err, account.ErrSignedOut)
-	if list, _ := k.Sessions(ctx, ben); len(list) != 1 {
+	if list, _ := k.Sessions(ctx, member); len(list) != 1 {
 		t.Errorf("sessions of somebody else: %v", list)
 	}
 }
@@ -286,7 +286,7 @@ func TestChangePassword(t *testing.T) {
 	if _, err = k.SignIn(ctx, owner.Email, "a longer one than before", browser); err != nil {
 		t.Error(err)
 	}
-	if err := k.Rename(ctx, owner, " Ana B. "); err != nil || k.session(token).Name != "Ana B." {
+	if err := k.Rename(ctx, owner, " Box Office "); err != nil || k.session(token).Name != "Box Office" {
 		t.Errorf("name %q, %v", k.session(token).Name, err)
 	}
 	wantInvalid(t, "no name", k.Rename(ctx, owner, "A\nB"), "name")

@@ -16,7 +16,7 @@ const (
 )
 
 const (
-	wantEmail = "must be an e-mail address such as ana@example.com, in ASCII"
+	wantEmail = "must be an e-mail address such as name@example.com, in ASCII"
 	wantName  = "must be 1 to 100 characters without line breaks"
 )
 

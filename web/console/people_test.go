@@ -128,7 +128,7 @@ func (w *town) setup() *visit {
 	v := w.browser("192.0.2.1")
 	v.post("/console/invitation", "token", link).leadsTo("/console/invitation/accept")
 	v.get("/console/invitation/accept").want(http.StatusOK).has("Name of your organization")
-	v.post("/console/invitation/accept", "organization", "Halls", "email", "ana@example.com", "name", "Ana", "password", goodPassword).leadsTo("/console")
+	v.post("/console/invitation/accept", "organization", "Halls", "email", "owner@example.com", "name", "Owner", "password", goodPassword).leadsTo("/console")
 	return v
 }
 
@@ -173,10 +173,10 @@ func TestSetupPages(t *testing.T) {
 	v.get("/console/invitation/accept").want(http.StatusGone)
 	_, token, _ := strings.Cut(link, "#t=")
 	v.post("/console/invitation", "token", " "+token+" ").leadsTo("/console/invitation/accept").lacks(token)
-	wrong := v.post("/console/invitation/accept", "organization", "", "email", "ana", "name", "A<b>na", "password", "short")
+	wrong := v.post("/console/invitation/accept", "organization", "", "email", "owner", "name", "Ow<b>ner", "password", "short")
 	wrong.want(http.StatusBadRequest).has(`id="e-organization"`, `id="e-email"`, `id="e-password"`, `value="A&lt;b&gt;na"`).lacks("short", "<b>", "no value")
-	v.post("/console/invitation/accept", "organization", "Halls", "email", "ana@example.com", "name", "Ana", "password", goodPassword).leadsTo("/console")
-	v.get("/console/account").want(http.StatusOK).has("ana@example.com", "You are owner of Halls", "this one")
+	v.post("/console/invitation/accept", "organization", "Halls", "email", "owner@example.com", "name", "Owner", "password", goodPassword).leadsTo("/console")
+	v.get("/console/account").want(http.StatusOK).has("owner@example.com", "You are owner of Halls", "this one")
 	w.browser("192.0.2.9").post("/console/invitation", "token", token).want(http.StatusGone)
 	if _, ok := v.cookies[invitationCookie]; ok {
 		t.Error("the token of the link is still in the browser")
@@ -208,16 +208,16 @@ func TestFixation(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
 	owner := w.setup()
-	attacker := owner.invite("eve@example.com", "viewer")
+	attacker := owner.invite("stranger@example.com", "viewer")
 	victim := w.browser("192.0.2.4")
 	victim.cookies[SessionCookie] = attacker.token()
 	planted := victim.token()
-	victim.post("/console/sign-in", "email", "ana@example.com", "password", goodPassword, "next", "/console/account").leadsTo("/console/account")
+	victim.post("/console/sign-in", "email", "owner@example.com", "password", goodPassword, "next", "/console/account").leadsTo("/console/account")
 	if victim.token() == planted || victim.token() == owner.token() {
 		t.Error("the session has a token from before")
 	}
 	attacker.get("/console/account").leadsTo("/console/sign-in?next=%2Fconsole%2Faccount")
-	victim.get("/console/account").want(http.StatusOK).has("ana@example.com")
+	victim.get("/console/account").want(http.StatusOK).has("owner@example.com")
 
 	before := victim.token()
 	w.pass(account.ConfirmedLife)
@@ -255,7 +255,7 @@ func TestBruteForce(t *testing.T) {
 	w := newTown(t)
 	w.setup()
 	var said [2][]string
-	for i, email := range []string{"ana@example.com", "eve@example.com"} {
+	for i, email := range []string{"owner@example.com", "stranger@example.com"} {
 		for n := range 7 {
 			a := w.browser("198.51.100."+string(rune('1'+n))).post("/console/sign-in", "email", email, "password", "wrong password")
 			said[i] = append(said[i], http.StatusText(a.status)+" "+a.header.Get("Retry-After")+strings.ReplaceAll(a.body, email, "EMAIL"))
@@ -279,7 +279,7 @@ func TestTiming(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, func(o *account.Options) { o.Cost = account.DefaultCost })
 	w.setup()
-	const known, unknown = "ana@example.com", "eve@example.com"
+	const known, unknown = "owner@example.com", "stranger@example.com"
 	quickest := map[string]time.Duration{known: time.Hour, unknown: time.Hour}
 	for i := range 40 {
 		for _, email := range []string{known, unknown} {
@@ -300,7 +300,7 @@ func TestPeopleRoutes(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
 	owner := w.setup()
-	viewer := owner.invite("ben@example.com", "viewer")
+	viewer := owner.invite("member@example.com", "viewer")
 	posts := 0
 	for _, r := range w.accountsRoutes() {
 		path, name := Path+strings.ReplaceAll(r.path, ":id", uuid.NewString()), r.method+" "+r.path
@@ -384,7 +384,7 @@ func TestFactorPages(t *testing.T) {
 	w.pass(time.Minute)
 	signIn := func() *visit {
 		other := w.browser("192.0.2.6")
-		other.post("/console/sign-in", "email", "ana@example.com", "password", goodPassword, "next", "/console/tokens").leadsTo("/console/sign-in/code?next=%2Fconsole%2Ftokens")
+		other.post("/console/sign-in", "email", "owner@example.com", "password", goodPassword, "next", "/console/tokens").leadsTo("/console/sign-in/code?next=%2Fconsole%2Ftokens")
 		if other.token() != "" {
 			t.Fatal("signed in without a code")
 		}
@@ -415,7 +415,7 @@ func TestMustEnrol(t *testing.T) {
 	w := newTown(t)
 	owner := w.setup()
 	owner.post("/console/organization", "name", "Halls", "require_second_factor", "1").want(http.StatusBadRequest).has("set it up in your account")
-	viewer := owner.invite("ben@example.com", "viewer")
+	viewer := owner.invite("member@example.com", "viewer")
 	if _, err := w.accounts.ChangeOrganization(t.Context(), account.ServerActor(account.MainOrg), account.OrganizationChange{RequireFactor: new(true)}); err != nil {
 		t.Fatal(err)
 	}
@@ -428,10 +428,10 @@ func TestMembersPage(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
 	owner := w.setup()
-	ben := owner.invite("ben@example.com", "operator")
-	page := owner.get("/console/organization").want(http.StatusOK).has("ben@example.com", "Invite", "Custom hosts").lacks("no value", "ZgotmplZ")
+	member := owner.invite("member@example.com", "operator")
+	page := owner.get("/console/organization").want(http.StatusOK).has("member@example.com", "Invite", "Custom hosts").lacks("no value", "ZgotmplZ")
 	id := regexp.MustCompile(`members/([0-9a-f-]{36})/remove`).FindStringSubmatch(page.body)[1]
-	ben.get("/console/organization").want(http.StatusOK).has("ana@example.com").lacks("Invite", "/remove")
+	member.get("/console/organization").want(http.StatusOK).has("owner@example.com").lacks("Invite", "/remove")
 	self := regexp.MustCompile(`members/([0-9a-f-]{36})/role`).FindStringSubmatch(page.body)[1]
 	owner.post("/console/organization/members/"+self+"/role", "role", "viewer").want(http.StatusConflict).has("at least one owner")
 	owner.post("/console/organization/leave", "confirmed", "1").want(http.StatusConflict).has("at least one owner")
@@ -439,12 +439,12 @@ func TestMembersPage(t *testing.T) {
 	owner.post("/console/organization/members/"+id+"/role", "role", "king").want(http.StatusBadRequest)
 	owner.post("/console/organization/members/" + id + "/remove").want(http.StatusOK).has("Are you sure?")
 	owner.post("/console/organization/members/"+id+"/remove", "confirmed", "1").leadsTo("/console/organization?done=member-removed")
-	ben.get("/console/organization").leadsTo("/console/account?done=no-organization")
-	ben.get("/console/account").want(http.StatusOK).lacks("Leave")
+	member.get("/console/organization").leadsTo("/console/account?done=no-organization")
+	member.get("/console/account").want(http.StatusOK).lacks("Leave")
 
-	page = owner.post("/console/organization/invitations", "email", "cleo@example.com", "role", "viewer").want(http.StatusOK)
+	page = owner.post("/console/organization/invitations", "email", "viewer@example.com", "role", "viewer").want(http.StatusOK)
 	link := regexp.MustCompile(`https://example\.com/console/invitation#t=\S{43}`).FindString(page.body)
-	page = owner.get("/console/organization").has("cleo@example.com").lacks(link)
+	page = owner.get("/console/organization").has("viewer@example.com").lacks(link)
 	invited := regexp.MustCompile(`invitations/([0-9a-f-]{36})/remove`).FindStringSubmatch(page.body)[1]
 	owner.post("/console/organization/invitations/" + invited + "/remove").leadsTo("/console/organization?done=uninvited")
 	w.browser("192.0.2.7").post("/console/invitation", "token", link).want(http.StatusGone)
@@ -523,7 +523,7 @@ func TestHostsPage(t *testing.T) {
 	stranger := w.tenant("other")
 	stranger.post("/console/organization/hosts/verify", "claimed", "queue.halls.example").want(http.StatusNotFound)
 	stranger.post("/console/organization/hosts/remove", "claimed", "queue.halls.example", "confirmed", "1").want(http.StatusNotFound)
-	stranger.get("/console/organization").want(http.StatusOK).lacks("queue.halls.example", "ana@example.com")
+	stranger.get("/console/organization").want(http.StatusOK).lacks("queue.halls.example", "owner@example.com")
 	v.post("/console/organization/hosts/verify", "claimed", "queue.halls.example").leadsTo("/console/organization?done=host-verified")
 	v.get("/console/organization").want(http.StatusOK).has(`<span class="badge good">verified</span>`).lacks("_proofline.")
 	v.post("/console/organization/hosts/remove", "claimed", "queue.halls.example", "confirmed", "1").leadsTo("/console/organization?done=host-removed")
@@ -534,7 +534,7 @@ func TestAccountPage(t *testing.T) {
 	w := newTown(t)
 	v := w.setup()
 	other := w.browser("192.0.2.6")
-	other.post("/console/sign-in", "email", "ana@example.com", "password", goodPassword, "next", "https://evil.example").leadsTo("/console")
+	other.post("/console/sign-in", "email", "owner@example.com", "password", goodPassword, "next", "https://evil.example").leadsTo("/console")
 	page := v.get("/console/account").want(http.StatusOK).lacks("no value")
 	id := regexp.MustCompile(`sessions/([0-9a-f-]{36})/end`).FindStringSubmatch(page.body)[1]
 	stranger := w.tenant("other")
@@ -543,15 +543,15 @@ func TestAccountPage(t *testing.T) {
 	v.post("/console/account/sessions/" + id + "/end").leadsTo("/console/account?done=session-ended")
 	other.get("/console/account").leadsTo("/console/sign-in?next=%2Fconsole%2Faccount")
 	v.post("/console/account/name", "name", "").want(http.StatusBadRequest).has(`id="e-name"`)
-	v.post("/console/account/name", "name", "Ana Lee").leadsTo("/console/account?done=name-changed")
+	v.post("/console/account/name", "name", "Box Office").leadsTo("/console/account?done=name-changed")
 	v.post("/console/account/password", "current", "wrong", "password", "a new one for today").want(http.StatusForbidden).has(`id="e-current"`)
-	v.post("/console/account/password", "current", goodPassword, "password", "ana").want(http.StatusBadRequest).has(`id="e-password"`)
+	v.post("/console/account/password", "current", goodPassword, "password", "owner").want(http.StatusBadRequest).has(`id="e-password"`)
 	before := v.token()
 	v.post("/console/account/password", "current", goodPassword, "password", "a new one for today").leadsTo("/console/account?done=password-changed")
 	if v.token() == before {
 		t.Error("the token is the one from before")
 	}
-	v.get("/console/account").want(http.StatusOK).has("Ana Lee")
+	v.get("/console/account").want(http.StatusOK).has("Box Office")
 	v.post("/console/account/sessions/end-others").leadsTo("/console/account?done=sessions-ended")
 }
 
@@ -564,7 +564,7 @@ func TestOIDCPages(t *testing.T) {
 		o.OIDC = &account.OIDCConfig{Issuer: issuer.URL, ClientID: oidctest.ClientID, ClientSecret: oidctest.ClientSecret, Name: "Keys & Co"}
 	})
 	owner := w.setup()
-	claims := map[string]any{"sub": "1", "email": "ana@example.com", "email_verified": true}
+	claims := map[string]any{"sub": "1", "email": "owner@example.com", "email_verified": true}
 	v := w.browser("192.0.2.6")
 	v.get("/console/sign-in?next=/console/tokens").want(http.StatusOK).has("Sign in with Keys &amp; Co", `href="/console/oidc/start?next=%2fconsole%2ftokens"`)
 	start := v.get("/console/oidc/start?next=/console/tokens").want(http.StatusSeeOther)
@@ -593,7 +593,7 @@ func TestOIDCPages(t *testing.T) {
 
 	stranger := w.browser("192.0.2.8")
 	start = stranger.get("/console/oidc/start?next=https://evil.example").want(http.StatusSeeOther)
-	query := issuer.Authorize(start.header.Get("Location"), map[string]any{"sub": "2", "email": "eve@example.com", "email_verified": true})
+	query := issuer.Authorize(start.header.Get("Location"), map[string]any{"sub": "2", "email": "stranger@example.com", "email_verified": true})
 	stranger.get("/console/oidc/callback?" + query.Encode()).want(http.StatusForbidden).has("ask an owner")
 	w.browser("192.0.2.9").get("/console/oidc/start?confirm=1").leadsTo("/console/sign-in?next=%2Fconsole%2Foidc%2Fstart%3Fconfirm%3D1")
 }

@@ -74,7 +74,7 @@ func (a *API) memberRoutes() []route {
 		{
 			method: http.MethodPost, path: "invitations", scope: account.Admin, name: "invite", tag: tag,
 			summary: "Invite somebody", more: "It replaces an earlier invitation of the same address, and is good for three days.",
-			in: invitationInput{}, example: `{"email": "ana@example.com", "role": "operator"}`, out: invitedJSON{}, status: http.StatusCreated, key: keySecret, do: a.invite,
+			in: invitationInput{}, example: `{"email": "operator@example.com", "role": "operator"}`, out: invitedJSON{}, status: http.StatusCreated, key: keySecret, do: a.invite,
 		},
 		{
 			method: http.MethodDelete, path: "invitations/{invitation}", scope: account.Admin, name: "withdrawInvitation", tag: tag,

@@ -78,7 +78,7 @@ func (a *API) organizationRoutes() []route {
 		{
 			method: http.MethodPost, path: "organizations/{organization}/owner-link", scope: account.Admin, server: true, name: "makeOwnerLink", tag: tag,
 			summary: "Make a one-time link that makes an owner", more: "Only with the server's token. The link is good for a day.",
-			in: ownerLinkInput{}, blank: true, example: `{"email": "ana@example.com"}`, out: linkJSON{}, status: http.StatusCreated, key: keySecret, do: a.makeOwnerLink,
+			in: ownerLinkInput{}, blank: true, example: `{"email": "owner@example.com"}`, out: linkJSON{}, status: http.StatusCreated, key: keySecret, do: a.makeOwnerLink,
 		},
 	}
 }

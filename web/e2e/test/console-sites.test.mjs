@@ -61,68 +61,68 @@ describe("sites", { concurrency: 1 }, () => {
   scene("the first account, and a room", async (stage) => {
     stage.origins = [server.url];
     const first = await Organizer.at(stage, server, "owner@example.com");
-    await first.setUp("Club Nord", "Ana");
+    await first.setUp("Club Nord", "Owner");
     kept = await first.context.storageState();
     room = await Room.create({ slug: "sale", title: "Evening concert", opens: inSeconds(1), targets: ["https://shop.example.com/"] }, server);
   });
 
   scene("a site by the form, tried, and put right", async (stage) => {
-    const ana = await owner(stage);
-    const { page } = ana;
-    await ana.go("/sites");
-    await ana.inspect("sites-empty");
-    await ana.go("/rooms/sale");
+    const first = await owner(stage);
+    const { page } = first;
+    await first.go("/sites");
+    await first.inspect("sites-empty");
+    await first.go("/rooms/sale");
     await page.getByRole("link", { name: "Put it in front of your site" }).click();
-    await ana.heading("New site");
+    await first.heading("New site");
     assert.equal(await page.getByLabel("Hosts, one a line").inputValue(), "shop.example.com");
     await page.getByLabel("Paths that never wait, one a line").fill("/tickets/paid");
     await page.getByLabel("Addresses of your site to try, one a line").fill("shop.example.com/tickets/1\nhttps://shop.example.com/about");
-    await ana.press("Show what it does");
+    await first.press("Show what it does");
     await page.locator("#preview-found [data-broken]").waitFor();
     assert.equal(await page.locator("#e-paths").innerText(), "must name what waits, such as /tickets");
     assert.equal(await page.getByLabel("Paths, one a line").getAttribute("aria-invalid"), "true");
     await page.getByLabel("Paths, one a line").fill("/tickets");
-    await ana.press("Show what it does");
+    await first.press("Show what it does");
     await page.locator(".finding", { hasText: "shop.example.com/tickets/1" }).first().waitFor();
     assert.equal(await page.locator("#e-paths").count(), 0);
     assert.match(await page.locator(".finding").first().innerText(), /^waits for sale/);
     assert.match(await page.locator(".finding").last().innerText(), /no rule is for it/);
     assert.equal(await page.getByLabel("Paths, one a line").inputValue(), "/tickets");
     await page.locator("#preview").evaluate((one) => one.scrollIntoView());
-    await ana.view("site-tried");
+    await first.view("site-tried");
     await page.locator(".finding summary").first().click();
-    await ana.inspect("sites-form-tried");
+    await first.inspect("sites-form-tried");
     assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "shop");
-    await ana.press("Add the site");
-    await ana.told("The site is made.");
+    await first.press("Add the site");
+    await first.told("The site is made.");
     for (const name of ["Reverse proxy", "nginx", "Go", "Edge"]) {
       await page.getByRole("link", { name, exact: true }).click();
       await page.locator(`nav#kinds a[aria-current=page]`, { hasText: name }).waitFor();
-      await ana.inspect(`sites-install-${name.toLowerCase().replace(" ", "-")}`);
+      await first.inspect(`sites-install-${name.toLowerCase().replace(" ", "-")}`);
     }
-    await ana.go("/sites/shop");
-    await ana.lists(["Paths below /tickets/paid: pass", "Paths below /tickets: wait in line for sale", "No connector has reported"], "the site");
+    await first.go("/sites/shop");
+    await first.lists(["Paths below /tickets/paid: pass", "Paths below /tickets: wait in line for sale", "No connector has reported"], "the site");
   });
 
   scene("a connector that reports, with a token of the page's link", async (stage) => {
-    const ana = await owner(stage);
-    const { page } = ana;
-    await ana.go("/sites/shop/install");
+    const first = await owner(stage);
+    const { page } = first;
+    await first.go("/sites/shop/install");
     await page.getByRole("link", { name: "Make a token" }).click();
     await page.getByRole("heading", { level: 1, name: "Tokens" }).waitFor();
-    await ana.confirm();
+    await first.confirm();
     assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "connector of shop");
-    await ana.press("Make the token");
+    await first.press("Make the token");
     token = (await page.locator("#token").textContent()).trim();
-    kept = await ana.context.storageState(); // a proof of who it is changes the session
+    kept = await first.context.storageState(); // a proof of who it is changes the session
     const signed = await fetch(`${server.url}/v1/sites/shop/rules`, { headers: { Authorization: `Bearer ${token}` } });
     assert.match(await signed.text(), /^proofline-rules\/v1\nshop\n1\n/);
     await report(1, { passed: 1234, queued: 56, bypassed: 7 });
-    await ana.go("/sites/shop");
-    await ana.lists(["connected", "serial 1, in force", "1,234 passed with a session"], "the connectors");
-    await ana.view("site");
+    await first.go("/sites/shop");
+    await first.lists(["connected", "serial 1, in force", "1,234 passed with a session"], "the connectors");
+    await first.view("site");
     await page.locator(".counts summary").click();
-    await ana.inspect("sites-overview");
+    await first.inspect("sites-overview");
     const phone = await owner(stage, { size: "phone" });
     for (const path of ["/sites", "/sites/shop", "/sites/shop/rules", "/sites/shop/install", "/sites/shop/history", "/new-site"]) {
       await phone.go(path);
@@ -131,9 +131,9 @@ describe("sites", { concurrency: 1 }, () => {
   });
 
   scene("the command of the page starts a connector, which is seen", async (stage) => {
-    const ana = await owner(stage);
-    await ana.go("/sites/shop/install?with=proxy");
-    const shown = await ana.page.locator("#run").textContent();
+    const first = await owner(stage);
+    await first.go("/sites/shop/install?with=proxy");
+    const shown = await first.page.locator("#run").textContent();
     const site = await listen((_, answer) => answer.end("the site"));
     const free = await listen(() => {});
     await free.close();
@@ -148,10 +148,10 @@ describe("sites", { concurrency: 1 }, () => {
       const [status, to] = await ask(free.port, "/tickets/1");
       assert.ok(status >= 300 && status < 400 && to.startsWith(`${room.url}?to=`), `${status} ${to}`);
       await until("the connector is seen", async () => {
-        await ana.go("/sites/shop");
-        return (await ana.page.locator("#connectors ~ table tbody tr").count()) === 2;
+        await first.go("/sites/shop");
+        return (await first.page.locator("#connectors ~ table tbody tr").count()) === 2;
       });
-      await ana.lists(["serial 1, in force"], "the connectors");
+      await first.lists(["serial 1, in force"], "the connectors");
     } finally {
       const gone = new Promise((done) => child.once("exit", done));
       child.kill("SIGTERM");
@@ -162,55 +162,55 @@ describe("sites", { concurrency: 1 }, () => {
   });
 
   scene("JSON, its lines, and two people at once", async (stage) => {
-    const ana = await owner(stage);
-    const { page } = ana;
-    await ana.go("/sites/shop/rules");
+    const first = await owner(stage);
+    const { page } = first;
+    await first.go("/sites/shop/rules");
     await page.getByRole("radio", { name: /^Safety net/ }).check();
-    await ana.press("Go on in JSON");
+    await first.press("Go on in JSON");
     const editor = page.getByLabel("The document");
     const good = await editor.inputValue();
     assert.match(good, /"mode": "safety-net"/);
     await editor.fill(good.replace('"queue sale"', '"queue fair"'));
-    await ana.press("Save the rules");
+    await first.press("Save the rules");
     await page.locator("[data-misplaced]").waitFor();
-    await ana.inspect("sites-json-wrong");
+    await first.inspect("sites-json-wrong");
     await page.getByRole("link", { name: "Line 9" }).click();
     assert.match(await editor.evaluate((one) => one.value.slice(one.selectionStart, one.selectionEnd)), /^ {4}\{.*queue fair.*\}$/);
     await editor.fill(good);
 
-    const bob = await ana.another();
-    await bob.go("/sites/shop/rules");
-    await bob.page.getByLabel("Paths, one a line").fill("/tickets\n/members");
-    await bob.press("Save the rules");
-    await bob.told("The rules are saved.");
-    await ana.press("Save the rules");
-    await ana.heading("These rules were changed meanwhile");
-    await ana.inspect("sites-conflict");
+    const second = await first.another();
+    await second.go("/sites/shop/rules");
+    await second.page.getByLabel("Paths, one a line").fill("/tickets\n/members");
+    await second.press("Save the rules");
+    await second.told("The rules are saved.");
+    await first.press("Save the rules");
+    await first.heading("These rules were changed meanwhile");
+    await first.inspect("sites-conflict");
     assert.match(await page.locator(".diff del").first().innerText(), /open-after|\/members|url/);
-    await ana.press("Save mine over it");
-    await ana.told("The rules are saved.");
-    await ana.lists(["wait in line for sale while its gate is shut", "safety net", "no connector has reported", "Gate and figures"], "the site");
+    await first.press("Save mine over it");
+    await first.told("The rules are saved.");
+    await first.lists(["wait in line for sale while its gate is shut", "safety net", "no connector has reported", "Gate and figures"], "the site");
     await until("the connector is behind", async () => {
-      await ana.go("/sites/shop");
+      await first.go("/sites/shop");
       return (await page.locator("main").innerText()).includes("behind");
     });
   });
 
   scene("history, put back, delete", async (stage) => {
-    const ana = await owner(stage);
-    const { page } = ana;
-    await ana.go("/sites/shop/history");
+    const first = await owner(stage);
+    const { page } = first;
+    await first.go("/sites/shop/history");
     await page.getByRole("link", { name: "Serial 1" }).click();
-    await ana.inspect("sites-version");
-    await ana.decide("Put them back");
-    await ana.told("The rules are put back");
-    await ana.lists(["Rules of serial 4", "wait in line for sale"], "the site");
+    await first.inspect("sites-version");
+    await first.decide("Put them back");
+    await first.told("The rules are put back");
+    await first.lists(["Rules of serial 4", "wait in line for sale"], "the site");
     await page.getByLabel("Addresses of your site, one a line").fill("https://shop.example.com/tickets");
-    await ana.press("What happens there?");
+    await first.press("What happens there?");
     await page.locator(".finding", { hasText: "waits for sale" }).waitFor();
     assert.equal(new URL(page.url()).search, "?done=site-restored");
-    await ana.decide("Delete the site");
-    await ana.told("The site is deleted.");
+    await first.decide("Delete the site");
+    await first.told("The site is deleted.");
   });
 
   scene("without JavaScript", async (stage) => {
