@@ -68,6 +68,7 @@ type RetryError struct {
 	After  time.Duration // 0 if it does not say
 }
 
+// Error names the status.
 func (e *RetryError) Error() string {
 	return fmt.Sprintf("%v: status %d", ErrUnavailable, e.Status)
 }

@@ -77,6 +77,7 @@ type ConflictError struct {
 	Size uint64 // the size it has, from which the proof must be; 0 for none
 }
 
+// Error names the size that the witness has.
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("the witness has a checkpoint of size %d", e.Size)
 }

@@ -29,6 +29,7 @@ const (
 	Block                 // nowhere
 )
 
+// String returns the outcome as FORMAT.md calls it.
 func (o Outcome) String() string { return [...]string{"bypass", "queue", "closed", "block"}[o] }
 
 // Decision says what happens to a request, and why.
