@@ -133,7 +133,7 @@ type Problem struct {
 	Detail string
 }
 
-// Error names the problems, a line each.
+// Error names the problems.
 func (e *InvalidError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
