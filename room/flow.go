@@ -35,6 +35,7 @@ type flow struct {
 	guests guests // free sessions
 
 	shift  atomic.Int64 // people at the site beyond those whose pass is valid; may be negative
+	read   atomic.Int64 // the latest time for which shift is known, in milliseconds
 	added  atomic.Pointer[[]passKey]
 	reread atomic.Int64 // Unix time in nanoseconds of the latest reading of keys for an unknown one
 
@@ -55,6 +56,16 @@ func (f *flow) free() uint64 {
 // isKnown tells whether it is known who is there.
 func (f *flow) isKnown() bool { return f == nil || f.guests.areCounted() }
 
+// until returns the time up to which it is known whose session goes on. On a
+// node that is slow, or has lost the database, that may be a while ago: a session
+// that would be over since then may have been touched, and keeps its place.
+func (f *flow) until(now fairness.Time) fairness.Time {
+	if f == nil {
+		return now
+	}
+	return min(now, fairness.Time(f.read.Load())+sessionLag)
+}
+
 // present corrects the number of people whose pass is valid to that of people
 // whose session goes on.
 func (f *flow) present(valid uint64) uint64 {
@@ -67,17 +78,19 @@ func (f *flow) present(valid uint64) uint64 {
 // openFlow reads the flow of a room that is being loaded: before anybody is
 // called, it must be known who is there.
 func (r *Room) openFlow(ctx context.Context) error {
+	now := fromTime(r.clock.Now())
 	flows, err := r.flow.store.Flows(ctx, []uuid.UUID{r.ID})
 	if err != nil {
 		return err
 	}
-	return r.setFlow(ctx, flows[r.ID], 0)
+	return r.setFlow(ctx, flows[r.ID], now, 0)
 }
 
-// setFlow takes what was read about the room when its pull had made so many
-// turns: what somebody has changed here since then stays.
-func (r *Room) setFlow(ctx context.Context, stored pgroom.Flow, turns int) error {
+// setFlow takes what was read about the room, not before that time, when its
+// pull had made so many turns: what somebody has changed here since then stays.
+func (r *Room) setFlow(ctx context.Context, stored pgroom.Flow, now fairness.Time, turns int) error {
 	r.flow.shift.Store(stored.Shift)
+	r.flow.read.Store(int64(now))
 	r.setFlag(&r.flow.pull, stored.Pull, func() bool { return r.flow.turns == turns })
 	r.setFlag(&r.flow.held, stored.Held, func() bool { return r.flow.turns == turns })
 	if stored.PassKeys == len(r.addedKeys()) {
@@ -107,7 +120,7 @@ func (f *flow) turn() int {
 
 // survey reads the flows of all rooms that are loaded, now and then: what
 // other nodes did is known here within half a second.
-func (rs *Rooms) survey(ctx context.Context, rooms map[uuid.UUID]*Room) error {
+func (rs *Rooms) survey(ctx context.Context, rooms map[uuid.UUID]*Room, now time.Time) error {
 	if len(rooms) == 0 || time.Since(rs.surveyed) < surveyEvery {
 		return nil
 	}
@@ -125,7 +138,7 @@ func (rs *Rooms) survey(ctx context.Context, rooms map[uuid.UUID]*Room) error {
 	rs.surveyed = time.Now()
 	for i, id := range ids {
 		r := rooms[id]
-		err := r.setFlow(ctx, flows[id], turns[i])
+		err := r.setFlow(ctx, flows[id], fromTime(now), turns[i])
 		if err != nil && !r.flow.failing {
 			rs.Log.Error("pass keys cannot be read", "room", r.Slug, "err", err)
 		}

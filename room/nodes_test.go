@@ -131,7 +131,7 @@ func claimTwice(t *testing.T, rooms [2]*Room, v visitor) bool {
 
 // waitClaim claims as soon as the ticket is called.
 func waitClaim(t *testing.T, r *Room, v visitor) (Pass, error) {
-	for end := time.Now().Add(15 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		p, err := r.Claim(t.Context(), v.ticket, v.secret)
 		if !errors.Is(err, ErrNotCalled) && !errors.Is(err, ErrTicketUnknown) && !errors.Is(err, ErrBusy) || time.Now().After(end) {
 			return p, err
@@ -196,7 +196,7 @@ func TestCreateWhileAsked(t *testing.T) {
 	answer := make(chan struct{})
 	defer close(answer)
 	early := rs.group.DoChan("late", func() (any, error) { <-answer; return nil, ErrNotFound })
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := rs.Create(ctx, Config{Slug: "late"}); err != nil {
 		t.Errorf("create: %v", err)

@@ -101,7 +101,7 @@ func (l *live) apply(e fairness.Entry, root func() audit.Hash) error {
 	}
 	switch e := e.(type) {
 	case *fairness.Admit:
-		l.admissions = append(l.within(e.Time), e.Time)
+		l.admissions = append(l.within(l.flow.until(e.Time)), e.Time)
 	case *fairness.Call:
 		l.lastCall = e.Time
 	case *fairness.Draw:
@@ -142,7 +142,7 @@ func (l *live) active(now fairness.Time) uint64 { return l.called(now) + l.flow.
 
 // called is active without those who passed an open gate.
 func (l *live) called(now fairness.Time) uint64 {
-	return l.flow.present(uint64(len(l.within(now)))) + l.Counts().Waiting
+	return l.flow.present(uint64(len(l.within(l.flow.until(now))))) + l.Counts().Waiting
 }
 
 // reload reads the room from its log into a new projection. It takes as long

@@ -119,7 +119,7 @@ func (rs *Rooms) tick(ctx context.Context) {
 	rs.clock.set(now, asked)
 	rs.answered.Store(&answer{asked, time.Since(asked)})
 	rs.compareClocks()
-	if err := rs.survey(ctx, rooms); err != nil {
+	if err := rs.survey(ctx, rooms, now); err != nil {
 		rs.trouble(ctx, err)
 		return
 	}
