@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/fairness"
-	"github.com/proofline/proofline/internal/pgtest"
 )
 
 // TestExpectedLimit: a full site slows the line down, at the latest end alone.
@@ -69,13 +68,15 @@ func TestFreed(t *testing.T) {
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	c := quick("limit")
-	c.Outflow.MaxActive, c.Claim, c.Session = 3, span(time.Second), span(2*time.Second)
-	r := create(t, node(t, pgtest.URL(t), newMaster(t)), c)
+	c.Outflow.MaxActive, c.Claim, c.Session = 3, span(time.Minute), span(2*time.Minute)
+	d := newDial(t)
+	rs := node(t, d.url, newMaster(t))
+	r := create(t, rs, c)
 	free := func() uint64 { return r.Snapshot().Limit.Free }
-	if l := r.Snapshot().Limit; l == nil || l.Free != 3 || l.PerMinute < 50 || l.PerMinute > 52 { // three every 3.5 s
+	if l := r.Snapshot().Limit; l == nil || l.Free != 3 || l.PerMinute < 0.99 || l.PerMinute > 1 { // three every 180.5 s
 		t.Fatalf("limit of an empty room %+v", l)
 	}
-	if first := r.Snapshot().Limit.First.Sub(r.Snapshot().latest); first != 3500*time.Millisecond {
+	if first := r.Snapshot().Limit.First.Sub(r.Snapshot().latest); first != 180_500*time.Millisecond {
 		t.Errorf("the first place is free %v after the room is made", first)
 	}
 	_, pass := admit(t, r)
@@ -90,6 +91,7 @@ func TestLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the third is called", func() bool { return free() == 0 })
+	d.pass(4*time.Minute, rs)
 	eventually(t, "all are gone", func() bool {
 		_, _ = r.Join(t.Context(), newVisitor(r).ticket) // for a new snapshot
 		return free() > 0

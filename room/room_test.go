@@ -11,18 +11,18 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
-	"github.com/proofline/proofline/internal/pgtest"
 )
 
 // TestLife runs a room from its creation to its end on one node.
 func TestLife(t *testing.T) {
 	t.Parallel()
-	rs := node(t, pgtest.URL(t), newMaster(t))
-	opens := time.Now().Add(time.Second) // time for a busy machine to make the room
+	d := newDial(t)
+	rs := node(t, d.url, newMaster(t))
+	opens := time.Now().Add(time.Hour)
 	r, err := rs.Create(t.Context(), Config{
-		Slug: "life", Opens: &opens, Closes: at(opens.Add(3 * time.Second)),
-		Windows: []WindowRule{{Length: Duration(time.Second)}},
-		Outflow: Outflow{PerMinute: 6000}, Claim: span(3 * time.Second),
+		Slug: "life", Opens: &opens, Closes: at(opens.Add(3 * time.Hour)),
+		Windows: []WindowRule{{Length: Duration(time.Hour)}},
+		Outflow: Outflow{PerMinute: 6000}, Claim: span(time.Hour),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestLife(t *testing.T) {
 	if _, err := r.Join(t.Context(), newVisitor(r).ticket); !errors.As(err, &early) {
 		t.Fatalf("join before opening: %v, want EarlyError", err)
 	}
-	time.Sleep(time.Until(opens.Add(20 * time.Millisecond)))
+	d.pass(65*time.Minute, rs)
 	visitors := joinMany(t, r, 100)
 	again, err := r.Join(t.Context(), visitors[0].ticket)
 	if err != nil || !again.Again || again.Status != fairness.StatusWaiting {
@@ -41,8 +41,10 @@ func TestLife(t *testing.T) {
 	if _, err := r.Claim(t.Context(), visitors[0].ticket, visitors[0].secret); !errors.Is(err, ErrNotCalled) {
 		t.Errorf("claim before the draw: %v, want ErrNotCalled", err)
 	}
+	d.pass(time.Hour, rs)
 	eventually(t, "everybody is called", func() bool { return r.Snapshot().Counts.Called == 100 })
 	claimHalf(t, r, visitors)
+	d.pass(2*time.Hour, rs)
 	eventually(t, "the room ends by itself", func() bool { return r.Snapshot().Ended })
 	c := r.Snapshot().Counts
 	if c.Admitted != 50 || c.NoShows != 50 || c.Assigned != 100 {
@@ -120,7 +122,7 @@ func claimHalf(t *testing.T, r *Room, visitors []visitor) {
 			t.Errorf("second claim: %v, the same pass: %t", err, second.Token == first.Token)
 		}
 		token, err := jwt.Parse(first.Token, func(*jwt.Token) (any, error) { return r.keys.pass.Public(), nil },
-			jwt.WithAudience(r.Origin), jwt.WithIssuer(r.URL), jwt.WithSubject(v.ticket.String()))
+			jwt.WithAudience(r.Origin), jwt.WithIssuer(r.URL), jwt.WithSubject(v.ticket.String()), jwt.WithTimeFunc(r.Now))
 		if err != nil || !token.Valid {
 			t.Errorf("pass: %v", err)
 		}

@@ -200,7 +200,7 @@ func TestClose(t *testing.T) {
 		if err != nil {
 			t.Errorf("close: %v", err)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("close does not return")
 	}
 	<-r.done
@@ -245,7 +245,7 @@ func TestCloseInVain(t *testing.T) {
 			if !errors.Is(j.err, ErrStopping) {
 				t.Fatalf("join %d: %v, want ErrStopping", i, j.err)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("join %d is not answered", i)
 		}
 	}
@@ -298,15 +298,17 @@ func TestRefusedDuty(t *testing.T) {
 	right := r.keys.vrf
 	r.keys.vrf = other
 	r.mu.Unlock()
-	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	said := func() int { return strings.Count(out.String(), "room cannot do what is due") }
+	for r.Snapshot().Counts.Windows < 10 || said() == 0 {
 		if _, err := r.Join(t.Context(), newVisitor(r).ticket); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(10 * time.Millisecond)
 	}
-	if c := r.Snapshot().Counts; c.Drawn != 0 || c.Windows < 3 {
+	if c := r.Snapshot().Counts; c.Drawn != 0 {
 		t.Errorf("counts %+v, want no window drawn", c)
 	}
-	if n := strings.Count(out.String(), "room cannot do what is due"); n != 1 {
+	if n := said(); n != 1 {
 		t.Errorf("logged %d times:\n%s", n, out.String())
 	}
 	r.mu.Lock()

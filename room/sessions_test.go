@@ -92,7 +92,7 @@ func TestManyBatches(t *testing.T) {
 		err := other.QueryRow(t.Context(), `select exists (select from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database()))`).Scan(&waiting)
 		return err == nil && waiting
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, released, err := r.ChangeSessions(ctx, nil, []string{"none"}); err != nil || released[0] != OutcomeInvalid {
 		t.Errorf("without a pass: %v, %v", released, err)
