@@ -37,7 +37,7 @@ export function cloudFront(connector: Connector): {
     viewerRequest: (event) =>
       settled(async (waitUntil) => {
         const { request } = recordOf(event);
-        const outcome = await connector.guard(toRequest(request), { client: request.clientIp, waitUntil, isShort: true });
+        const outcome = await connector.guard(toRequest(request), { client: request.clientIp, waitUntil, isShort: true, isKept: true });
         return outcome instanceof Response ? fromResponse(outcome) : withRequest(request, outcome.request, await connector.beginning(outcome));
       }),
     viewerResponse: (event) =>

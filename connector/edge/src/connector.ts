@@ -8,6 +8,7 @@ import { Inquiry } from "./inquiry.ts";
 import { serveOwn } from "./own.ts";
 import { verify, webEd25519, type Ed25519 } from "./pass.ts";
 import { Reporter, type Ground } from "./report.ts";
+import type { Returns } from "./return.ts";
 import type { Site } from "./rules.ts";
 import { isFree, prefixOf, Signer, tagOf, type Session } from "./session.ts";
 import { serverOf, Source, type Found, type SourceOptions } from "./source.ts";
@@ -57,6 +58,8 @@ export interface Context {
   waitUntil?: (promise: Promise<unknown>) => void;
   /** isShort is said where instances end with the request, or answers wait for what is under way: what there is to tell is told at once, and else nothing. */
   isShort?: boolean;
+  /** isKept is said where that is so, and yet the instance goes on with later requests. */
+  isKept?: boolean;
 }
 
 const counted = ["bypassed", "passed", "started", "queued", "turned", "crowded", "blocked", "held", "opened", "redeemed", "refused", "touches", "released", "dropped", "faults", "reports"] as const;
@@ -327,6 +330,12 @@ export class Connector {
     if (this.now() - this.#crowdTold < tellAgain) return;
     this.#crowdTold = this.now();
     this.#world.log("warn", "visitors of one network wait, for many of them got in within a minute", { room: name, client });
+  }
+
+  /** returns says what is known of ways back from a room. The first whom an isolate leads there wait for that, unless it ends with them. */
+  async returns(door: Door, state: State, { isShort, isKept }: Context): Promise<Returns | undefined> {
+    if (!door.link.returns && (!isShort || isKept)) await this.#reporter?.ready(door, this.#ground(state));
+    return door.link.returns;
   }
 
   /** replace ends a free session whose visitor has a pass now. */

@@ -4,6 +4,7 @@ import { Gate, maxSlides } from "./gate.ts";
 import { isObject } from "./match.ts";
 import { usableKeys, type Keys, type Pass } from "./pass.ts";
 import { read } from "./read.ts";
+import type { Returns } from "./return.ts";
 import type { Room } from "./rules.ts";
 import { cookiePrefix, networkOf, noBind, noTicket, type Session } from "./session.ts";
 import { parseTime } from "./time.ts";
@@ -57,6 +58,7 @@ export class Link {
   since: number | undefined; // out of reach since then
   latest = 0; // of what was heard
   openings: Opening[] = [];
+  returns: Returns | undefined; // undefined: never had
   readonly gate = new Gate();
 }
 

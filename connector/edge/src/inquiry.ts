@@ -6,6 +6,7 @@ import { Refusal, type Door } from "./door.ts";
 import { hold, tell } from "./hold.ts";
 import { allowNeighbour, enterPath, neighbour, releasePath } from "./own.ts";
 import { issuerOf } from "./pass.ts";
+import { joinURL, returnHeader, signReturn, type Returns, type WayBack } from "./return.ts";
 import { decide, malformed, wrongHost, type Decision } from "./rules.ts";
 import { isFree, uuidText, type Session } from "./session.ts";
 import { hostName, isWeb, urlOf } from "./target.ts";
@@ -135,6 +136,8 @@ export class Inquiry {
       return answer instanceof Response ? answer : this.#cleaned(rest);
     }
     const to = neighbour(state.site, this.#url, this.#url.searchParams.get("to") ?? "");
+    const room = this.#url.searchParams.get("room");
+    if (to && room !== null) return this.#waitFor(state, room);
     if (to) return own(this.#request, 303, { Location: to.href });
     return own(this.#request, 404, { "Content-Type": "text/plain; charset=utf-8" }, "to must be a page of the site, whose host its rules name\n");
   }
@@ -173,13 +176,52 @@ export class Inquiry {
   }
 
   /** lead sends a visitor to the room. */
-  #lead(state: State, door: Door): Response {
+  async #lead(state: State, door: Door): Promise<Response> {
     this.#c.counts.queued++;
-    const to = this.#wanted();
-    const join = door.room.url + (to ? `?to=${escape(to)}` : "");
+    const page = this.#wanted();
+    const said = await this.#c.returns(door, state, this.#context);
+    const back = await this.#wayBack(state, door, page, said);
+    const join = joinURL(door.room.url, back);
     if (isNavigation(this.#request)) return own(this.#request, this.#request.method === "POST" ? 303 : 302, { Location: join });
+    const how = back.sig && back.to === page ? back.sig : said?.isNeeded && this.#hasEnter(state) ? "enter" : "";
     const shared = allowNeighbour(state.site, this.#url, this.#request.headers.get("Origin"));
-    return json(this.#request, 403, { error: "queue", join, room: door.room.url }, { [queueHeader]: door.room.url, ...shared });
+    const headers = { [queueHeader]: door.room.url, ...(how && { [returnHeader]: how }), ...shared };
+    return json(this.#request, 403, { error: "queue", join, room: door.room.url }, headers);
+  }
+
+  /** wayBack returns the way back from a room to a URL of this host, signed where a pass is taken. */
+  async #wayBack(state: State, door: Door, to: string, said: Returns | undefined): Promise<WayBack> {
+    if (!said || !to) return { to, sig: "" };
+    if (this.#leadsTo(state, door, to)) return { to, sig: await signReturn(said.key, door.room.url, to) };
+    return said.isNeeded && this.#hasEnter(state) ? this.#byEnter(state, door, to, said) : { to, sig: "" };
+  }
+
+  /** leadsTo tells whether who opens a URL is led to the room by the rules. */
+  #leadsTo(state: State, door: Door, to: string): boolean {
+    const { outcome, room } = decide(state.site, { ...this.#asked(), method: "GET", target: to }, this.#c.now());
+    return outcome === "queue" && state.doors.get(room)?.room.url === door.room.url;
+  }
+
+  /** hasEnter tells whether enterPath at this host leads to its pages. */
+  #hasEnter(state: State): boolean {
+    return neighbour(state.site, this.#url, this.#url.origin) !== undefined;
+  }
+
+  /** byEnter returns the way back by enterPath, where a pass is used up and taken out of the URL, to a page of the site. */
+  async #byEnter(state: State, door: Door, page: string, said: Returns | undefined): Promise<WayBack> {
+    const to = `${this.#url.origin}${enterPath}?to=${escape(page)}`;
+    return { to, sig: said && this.#hasEnter(state) ? await signReturn(said.key, door.room.url, to) : "" };
+  }
+
+  /** waitFor leads a visitor to a room, and back by enterPath: a script asked that knows the room's URL. */
+  async #waitFor(state: State, room: string): Promise<Response> {
+    const door = state.byURL.get(room);
+    if (!door) return own(this.#request, 404, { "Content-Type": "text/plain; charset=utf-8" }, "room must be the URL of one that the rules name\n");
+    if (door.room.mode === "closed") return this.#shut(state, door);
+    this.#c.counts.queued++;
+    const said = await this.#c.returns(door, state, this.#context);
+    const back = await this.#byEnter(state, door, this.#url.searchParams.get("to") ?? "", said);
+    return own(this.#request, 303, { Location: joinURL(door.room.url, back) });
   }
 
   /** shut refuses a visitor of a closed room. Nobody is led there: whoever waited would come back here. */

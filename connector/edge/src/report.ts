@@ -5,6 +5,7 @@ import { base64url, fromBase64url, fromBytes, toBytes } from "./bytes.ts";
 import { callTimeout, newID, outgoing, waitWhile, type Door, type World } from "./door.ts";
 import type { Gate, News, Notice } from "./gate.ts";
 import { read } from "./read.ts";
+import { returnsOf } from "./return.ts";
 
 const netAgain = 1000; // milliseconds between reports while a room is in mode safety-net
 const othersAgain = 10_000; // else
@@ -133,7 +134,9 @@ export class Reporter {
       const found = told.find(({ door }) => door.room.url === said["room"]);
       const notice = noticeOf(said);
       if (!found) continue;
-      const { gate, openings } = found.door.link;
+      const { link } = found.door;
+      const { gate, openings } = link;
+      link.returns = returnsOf(said) ?? link.returns;
       if (notice) gate.heard(notice, Number(said["share"]), found.news, this.#world.now());
       else this.#world.log("warn", "the server says nothing of a room", { room: found.door.name, error: said["error"] });
       for (const id of listOf(said["over"]).slice(0, maxOver)) this.#end(gate, id);
