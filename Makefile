@@ -60,8 +60,14 @@ test: need-go need-postgres $(UI_BUILT) ## vet and test everything, again under 
 		echo go test -race -short $(RACE); go test -race -short $(RACE); \
 	else echo "no C compiler, so no race detector: go test -race is left out"; fi
 	cd audit/interop && go test ./...
-	@if node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; then cd $(UI) && npm test; \
-	else echo "Node.js $$(node --version) builds the pages, and 20 is needed to test their scripts: npm test is left out"; fi
+	@if node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; then $(MAKE) --no-print-directory scripts; \
+	else echo "Node.js $$(node --version) builds the pages, and 20 is needed to test scripts: make scripts is left out"; fi
+
+.PHONY: scripts
+scripts: $(UI_BUILT) $(CLIENT_MODULES) $(EDGE_MODULES) ## test the scripts of the pages and of connectors, as make test does
+	cd $(UI) && npm test
+	cd $(CLIENT) && npm test
+	cd $(EDGE) && npm test
 
 .PHONY: e2e
 e2e: build need-postgres need-chromium $(E2E_MODULES) ## drive the real binaries end to end, crashes included, and the pages in Chromium
