@@ -227,7 +227,8 @@ func (c *Connector) sendAll(ctx context.Context) bool {
 
 // send tells a room one batch. If that is out of reach, it is told later.
 func (c *Connector) send(ctx context.Context, l *link, b batch) bool {
-	err := c.tell(ctx, l, b)
+	err := errFault // such a batch is lost: it would fail again
+	c.guarded("a delivery", func() { err = c.tell(ctx, l, b) })
 	if errors.Is(err, errUnreachable) {
 		c.outbox.back(l, b)
 		return false

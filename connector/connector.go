@@ -159,13 +159,13 @@ func (c *Connector) begin(ctx context.Context) {
 			c.options.Log.Error("the first report is not answered", "err", err)
 		}
 	}
-	c.done.Go(func() { c.probe(ctx) })
-	c.done.Go(func() { c.deliver(ctx) })
+	c.keepUp(ctx, "questions to rooms", c.probe)
+	c.keepUp(ctx, "deliveries to rooms", c.deliver)
 	if c.options.Token != "" {
-		c.done.Go(func() { c.reports(ctx, hasReported) })
+		c.keepUp(ctx, "reports", func(ctx context.Context) { c.reports(ctx, hasReported) })
 	}
 	if c.loading != nil {
-		c.done.Go(func() { c.loading.run(ctx, c) })
+		c.keepUp(ctx, "the search for rules", func(ctx context.Context) { c.loading.run(ctx, c) })
 	}
 }
 

@@ -155,6 +155,13 @@ func (c *Connector) call(ctx context.Context, l *link, q request) (status int, b
 // exchange sends a request and reads the answer, whoever waits for it. Error:
 // errUnreachable.
 func (c *Connector) exchange(ctx context.Context, q request) (status int, body []byte, err error) {
+	if !c.guarded("a request to "+q.url, func() { status, body, err = c.roundTrip(ctx, q) }) {
+		return 0, nil, fmt.Errorf("ask %s: %w: %w", q.url, errUnreachable, errFault)
+	}
+	return status, body, err
+}
+
+func (c *Connector) roundTrip(ctx context.Context, q request) (status int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, q.method, q.url, bytes.NewReader(q.json))
@@ -266,6 +273,15 @@ func (c *Connector) clientOf(url string, client netip.Addr, userAgent string) (w
 // errBusy is returned when a room asks to come back later.
 var errBusy = errors.New("room is busy")
 
+// isAway asks a room for its keys, and tells whether it is out of reach.
+func (c *Connector) isAway(ctx context.Context, d *door) bool {
+	err := c.fetchKeys(ctx, d)
+	if err != nil && !errors.Is(err, errUnreachable) {
+		c.options.Log.Warn("no keys of the room", "room", d.name, "err", err)
+	}
+	return errors.Is(err, errUnreachable)
+}
+
 // probe asks the rooms again and again whether they are there, and so has
 // their keys before visitors come with passes. One that is not is asked every
 // second.
@@ -275,12 +291,11 @@ func (c *Connector) probe(ctx context.Context) {
 		var isDown atomic.Bool
 		for _, d := range c.current.Load().doors {
 			all.Go(func() {
-				err := c.fetchKeys(ctx, d)
-				if errors.Is(err, errUnreachable) {
-					isDown.Store(true)
-				} else if err != nil {
-					c.options.Log.Warn("no keys of the room", "room", d.name, "err", err)
-				}
+				c.guarded("a question to a room", func() {
+					if c.isAway(ctx, d) {
+						isDown.Store(true)
+					}
+				})
 			})
 		}
 		all.Wait()

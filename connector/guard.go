@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -59,7 +58,6 @@ func (c *Connector) Middleware(next http.Handler) http.Handler {
 func (c *Connector) Allows(h http.Header, r *http.Request) bool {
 	var own counts
 	v := c.guard(&inquiry{Connector: c, counts: &own, w: discard{http.Header{}}, r: r, isDry: true})
-	c.counts.panics.Add(own.panics.Load())
 	if v == nil {
 		return false // counted when it is answered
 	}
@@ -114,8 +112,7 @@ func (c *Connector) guard(q *inquiry) (v *visit) {
 	r := q.r
 	defer func() {
 		if fault := recover(); fault != nil {
-			q.counts.panics.Add(1)
-			c.options.Log.Error("connector failed", "fault", fault, "stack", string(debug.Stack()))
+			c.failed("a request", fault)
 			v = q.afterFault()
 		}
 	}()

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -44,8 +43,7 @@ func (w *writer) finish() {
 // recover makes little of a fault of ours: the visitor gets the site's answer.
 func (w *writer) recover() {
 	if fault := recover(); fault != nil {
-		w.c.counts.panics.Add(1)
-		w.c.options.Log.Error("connector failed", "fault", fault, "stack", string(debug.Stack()))
+		w.c.failed("an answer", fault)
 	}
 }
 

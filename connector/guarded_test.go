@@ -1,0 +1,109 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// faulty is a client's transport that fails worse than servers do.
+type faulty struct {
+	isFaulty atomic.Bool
+	asked    atomic.Int64 // while it was
+}
+
+func (f *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
+	if f.isFaulty.Load() {
+		f.asked.Add(1)
+		panic("no transport does this")
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestFaultyClient has everything fail that is done in the background, where
+// nobody else would recover from it.
+func TestFaultyClient(t *testing.T) {
+	t.Parallel()
+	f := &faulty{}
+	s := newShop(t, `,"mode":"safety-net","failure":"open-after 30s"`, func(o *Options) {
+		o.Client, o.Token, o.Probe, o.reportAgain = &http.Client{Transport: f}, testToken, 5*time.Millisecond, 5*time.Millisecond
+		o.Server = originOf(o.Site.Rooms["sale"].URL)
+	})
+	cookie := s.enter(s.queue.pass())
+	f.isFaulty.Store(true)
+	before := f.asked.Load()
+	s.clock.pass(2 * time.Minute)
+	s.isThrough("with a session", s.get("/tickets", cookie)) // which the room is to be told of
+	if r := s.get("/tickets?proofline_pass=" + s.queue.pass()); r.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("with a pass: %d", r.StatusCode)
+	}
+	eventually(t, "all of the background has failed again and again", func() bool { return f.asked.Load() > before+20 })
+	s.clock.pass(time.Minute)
+	eventually(t, "a fault is a failure of the room, which opens", func() bool {
+		r := s.get("/tickets")
+		s.got = nil
+		return r.StatusCode == http.StatusOK
+	})
+	f.isFaulty.Store(false)
+	eventually(t, "the room is told", func() bool { return len(s.queue.said()) == 2 && s.queue.said()[1] == "/sessions/touch" })
+	eventually(t, "reports are sent again", func() bool {
+		s.queue.mu.Lock()
+		defer s.queue.mu.Unlock()
+		return len(s.queue.reports) > 0 && s.queue.reports[len(s.queue.reports)-1].Counts["panics"] > 20
+	})
+	eventually(t, "the room can be reached", func() bool { return s.Stats().Rooms["sale"].DownSince.IsZero() })
+}
+
+// TestFaultyStart begins with a client that fails.
+func TestFaultyStart(t *testing.T) {
+	t.Parallel()
+	f := &faulty{}
+	f.isFaulty.Store(true)
+	q := newQueue(t, newClock())
+	c, err := New(Options{Site: q.site(`,"mode":"safety-net"`), Key: testKey, Client: &http.Client{Transport: f}, Server: q.URL, Token: testToken, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if c.Stats().Panics == 0 {
+		t.Error("nothing failed")
+	}
+}
+
+func TestKeepUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &Connector{options: Options{Log: slog.New(brokenLog{})}}
+		ctx, cancel := context.WithCancel(t.Context())
+		began, turns := time.Now(), 0
+		c.keepUp(ctx, "a test", func(ctx context.Context) {
+			if turns++; turns < 4 {
+				panic(errors.New("fault"))
+			}
+			<-ctx.Done()
+			if turns++; turns == 5 {
+				panic("at the end")
+			}
+		})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if turns != 4 || c.counts.panics.Load() != 3 {
+			t.Errorf("%d turns and %d faults in %v", turns, c.counts.panics.Load(), time.Since(began))
+		}
+		cancel()
+		c.done.Wait()
+		if turns != 7 { // once more, for what is left to do
+			t.Errorf("%d turns in the end", turns)
+		}
+	})
+}
+
+// brokenLog is a log that fails, too.
+type brokenLog struct{ slog.Handler }
+
+func (brokenLog) Enabled(context.Context, slog.Level) bool { panic("the log") }
