@@ -379,14 +379,14 @@ export class Connector {
   /** current returns the rules in force; undefined: there have never been any. Until there are, all visitors ask. */
   async #current(context: Context): Promise<State | undefined> {
     const { rulesURL } = this.#options;
-    const bound = this.#state ? undefined : await this.#source.first().catch((error: unknown) => this.#unused(error));
+    const first = this.#state ? undefined : await this.#source.first();
     if (rulesURL !== undefined && (!this.#state || this.#world.now() - this.#pulled >= rulesAgain)) {
       this.#pulled = this.#world.now();
-      const pulled = this.#pull(rulesURL).catch((error: unknown) => this.#unused(error));
+      const pulled = this.#pull(rulesURL, context).catch((error: unknown) => this.#unused(error));
       if (this.#state) context.waitUntil?.(pulled);
       else await pulled;
     }
-    if (!this.#state && bound) await this.#use(bound);
+    if (!this.#state && first) await this.#use(first).catch((error: unknown) => this.#unused(error));
     return this.#state;
   }
 
@@ -394,10 +394,11 @@ export class Connector {
     this.#world.log("error", "new rules are not used: the ones before stay", { error: String(error) });
   }
 
-  async #pull(url: string): Promise<void> {
+  async #pull(url: string, context: Context): Promise<void> {
     const found = await this.#source.pull(url);
     if (!found) return;
     await this.#use(found);
+    this.#under(context)(this.#source.save());
     this.#world.log("info", "new rules", { rules: found.site.list.length, rooms: found.site.rooms.size, serial: String(found.serial) });
   }
 

@@ -3,6 +3,7 @@
 import { hold } from "./hold.ts";
 import { toBytes, utf8 } from "./bytes.ts";
 import { Connector, type Context, type Options } from "./connector.ts";
+import { inCache } from "./keep.ts";
 
 export { Connector, type Context, type Options };
 export { cloudFront } from "./cloudfront.ts";
@@ -52,9 +53,10 @@ const names = ["PROOFLINE_KEY", "PROOFLINE_RULES", "PROOFLINE_RULES_URL", "PROOF
 let made: { from: string; connector: Connector } | undefined; // of this isolate
 
 /** connectorOf returns the isolate's connector, a new one when something else is bound. */
-function connectorOf(env: Env): Connector {
+function connectorOf(env: Env, { url }: Request): Connector {
   const from = JSON.stringify(names.map((name) => env[name]));
-  if (made?.from !== from) made = { from, connector: new Connector(optionsOf(env)) };
+  const keep = env.PROOFLINE_RULES_URL === undefined ? {} : { keep: inCache(new URL(url).origin, env.PROOFLINE_RULES_URL) };
+  if (made?.from !== from) made = { from, connector: new Connector({ ...optionsOf(env), ...keep }) };
   return made.connector;
 }
 
@@ -62,7 +64,7 @@ export default {
   async fetch(request: Request, env: Env, ctx: { waitUntil(promise: Promise<unknown>): void }): Promise<Response> {
     let connector: Connector;
     try {
-      connector = connectorOf(env);
+      connector = connectorOf(env, request);
     } catch (error) {
       console.error("proofline: nobody gets in until this is put right:", String(error));
       return hold(request);

@@ -2,6 +2,7 @@
 // signed. See "Signed rules" of connector/rules/FORMAT.md.
 import { utf8 } from "./bytes.ts";
 import { outgoing, type World } from "./door.ts";
+import type { Keep } from "./keep.ts";
 import { firstLine, NoteError, open, parseSiteKey, readRules, type SiteKey } from "./note.ts";
 import type { Ed25519 } from "./pass.ts";
 import { read } from "./read.ts";
@@ -18,6 +19,8 @@ export interface SourceOptions {
   siteKey?: string | undefined;
   token?: string | undefined;
   server?: string | undefined;
+  /** keep has the rules of rulesURL outlive this instance. */
+  keep?: Keep | undefined;
 }
 
 /** Found is rules that came from somewhere. */
@@ -51,6 +54,7 @@ export class Source {
   #text = ""; // with it
   #etag = "";
   #latest = ""; // what the URL gave
+  #kept: string | undefined; // what is kept, as far as that is known
 
   constructor(options: SourceOptions, world: World, ed25519: Ed25519) {
     const { rules, rulesURL, siteKey } = options;
@@ -68,11 +72,33 @@ export class Source {
     return this.#options.siteKey !== undefined && text.startsWith(firstLine);
   }
 
-  /** first returns the rules that are bound; undefined: there are none. */
+  /** first returns the rules that are kept or bound, the newest if they are signed; undefined: there are none. */
   async first(): Promise<Found | undefined> {
     const { rules } = this.#options;
-    if (this.bound) return { site: this.bound, serial: 0n };
-    return rules === undefined ? undefined : this.#opened(rules);
+    const bound = this.bound ? { site: this.bound, serial: 0n } : await this.#tried(rules);
+    return (await this.#tried(await this.#saved())) ?? bound;
+  }
+
+  async #tried(text: string | undefined): Promise<Found | undefined> {
+    return text === undefined ? undefined : this.#opened(text).catch((error: unknown) => this.#unused(error));
+  }
+
+  /** saved returns what is kept. */
+  async #saved(): Promise<string | undefined> {
+    this.#kept = await this.#options.keep?.get().catch((error: unknown) => this.#unused(error));
+    return this.#kept;
+  }
+
+  #unused(error: unknown): undefined {
+    this.#world.log("error", "rules that are bound or kept are not used", { error: String(error) });
+  }
+
+  /** save keeps what the URL gave last. */
+  async save(): Promise<void> {
+    const { keep } = this.#options;
+    if (!keep || this.#latest === this.#kept) return;
+    this.#kept = this.#latest;
+    await keep.put(this.#latest).catch((error: unknown) => this.#world.log("warn", "rules cannot be kept", { error: String(error) }));
   }
 
   /** pull asks the URL; undefined: nothing has changed. */

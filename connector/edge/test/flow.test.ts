@@ -1,6 +1,9 @@
 // Visitors, in workerd.
 import assert from "node:assert/strict";
 import { generateKeyPairSync, randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import test from "node:test";
 import { Miniflare } from "miniflare";
 import { Connector } from "../src/connector.ts";
@@ -362,5 +365,32 @@ test("what is bound wrongly lets nobody in", async () => {
     const answer = await worker.dispatchFetch("http://shop.example.com/about", { headers: { Accept: "text/html" } });
     assert.equal(answer.status, 503, JSON.stringify(bindings));
     await worker.dispose();
+  }
+});
+
+test("an isolate that begins while nobody answers goes by the rules that the data center keeps", async () => {
+  let isDown = false;
+  const rules = '{"version":1,"rules":[{"name":"staff","when":{"path":{"prefix":"/staff"}},"action":"block"}]}';
+  const { server, url } = await serve((_, w) => (isDown ? w.writeHead(500).end() : w.end(rules)));
+  const site = await serve((_, w) => w.end("site"));
+  const cachePersist = mkdtempSync(join(tmpdir(), "proofline-edge-"));
+  const statusesOf = async (path: string): Promise<number[]> => {
+    const bindings = { PROOFLINE_KEY: "0123456789abcdef0123456789abcdef", PROOFLINE_RULES_URL: url, PROOFLINE_ORIGIN: site.url };
+    const worker = new Miniflare({ modules: true, scriptPath: "proofline-edge.js", compatibilityDate: "2026-03-01", bindings, cachePersist, handleRuntimeStdio: () => {} });
+    const get = async (path: string) => (await worker.dispatchFetch(`http://shop.example.com${path}`)).status;
+    const statuses = [await get(path), await get("/about")];
+    const kept = await ((await worker.getCaches()) as unknown as CacheStorage).open("proofline");
+    await eventually("they are kept", async () => (await kept.match(`http://shop.example.com/.proofline/rules?${encodeURIComponent(url)}`)) !== undefined);
+    await worker.dispose();
+    return statuses;
+  };
+  try {
+    assert.deepEqual(await statusesOf("/.proofline/rules"), [404, 200], "nobody gets what is kept");
+    isDown = true;
+    assert.deepEqual(await statusesOf("/staff"), [403, 200]);
+  } finally {
+    server.close();
+    site.server.close();
+    rmSync(cachePersist, { recursive: true });
   }
 });

@@ -92,7 +92,9 @@ const address = "https://queue.example.com/v1/sites/shop/rules";
 
 function sourceOf(options: SourceOptions) {
   const web = new Web();
-  return { web, source: new Source(options, { ask: web.ask, now: Date.now, log: () => {} }, webEd25519) };
+  const logged: string[] = [];
+  const log = (_: string, text: string, detail: Record<string, unknown>) => void logged.push(`${text}: ${String(detail["error"])}`);
+  return { web, logged, source: new Source(options, { ask: web.ask, now: Date.now, log }, webEd25519) };
 }
 
 test("signed rules are taken, older ones and others are not", async () => {
@@ -129,8 +131,74 @@ test("a note that is bound is checked, and says which are the newest", async () 
   assert.equal((await source.first())?.serial, 5n);
   web.text = us.sign(rules(4));
   await assert.rejects(source.pull(address), { message: /serial 4, and 5 was seen/ });
-  await assert.rejects(sourceOf({ rulesURL: address, siteKey: us.key, rules: new Signer().sign(rules(5)) }).source.first(), { message: /not signed by/ });
-  await assert.rejects(sourceOf({ rulesURL: address, siteKey: us.key, rules: us.sign(rules(5, "{}", "other")) }).source.first(), { message: /of the site/ });
+  for (const [text, why] of [[new Signer().sign(rules(5)), /not signed by/], [us.sign(rules(5, "{}", "other")), /of the site/]] as const) {
+    const { source, logged } = sourceOf({ rulesURL: address, siteKey: us.key, rules: text });
+    assert.equal(await source.first(), undefined);
+    assert.match(logged.join(), why);
+  }
+});
+
+/** Shelf keeps rules as a platform would. */
+class Shelf {
+  text: string | undefined;
+  puts = 0;
+  isBroken = false;
+  readonly get = (): Promise<string | undefined> => (this.isBroken ? Promise.reject(new Error("broken")) : Promise.resolve(this.text));
+  readonly put = (text: string): Promise<void> => {
+    if (this.isBroken) return Promise.reject(new Error("broken"));
+    [this.text, this.puts] = [text, this.puts + 1];
+    return Promise.resolve();
+  };
+}
+
+test("rules that are kept outlive an instance", async () => {
+  const keep = new Shelf();
+  const begin = (more: SourceOptions = {}) => sourceOf({ rulesURL: address, siteKey: us.key, keep, ...more });
+  const one = begin();
+  assert.equal(await one.source.first(), undefined);
+  one.web.text = us.sign(rules(5));
+  await one.source.pull(address);
+  for (let i = 0; i < 2; i++) await one.source.save();
+  assert.deepEqual([keep.text, keep.puts], [us.sign(rules(5)), 1]);
+
+  const two = begin();
+  assert.equal((await two.source.first())?.serial, 5n);
+  two.web.text = us.sign(rules(4));
+  await assert.rejects(two.source.pull(address), { message: /serial 4, and 5 was seen/ });
+  two.web.text = us.sign(rules(5));
+  await two.source.pull(address);
+  await two.source.save();
+  assert.equal(keep.puts, 1, "what is kept is not kept again");
+
+  assert.equal((await begin({ rules: us.sign(rules(4)) }).source.first())?.serial, 5n, "one that is bound is older");
+  assert.equal((await begin({ rules: us.sign(rules(6)) }).source.first())?.serial, 6n, "one that is bound is newer");
+  for (const [text, why] of [[new Signer().sign(rules(9)), /not signed by/], [us.sign(rules(9, "{}", "other")), /of the site/], ["", /no signed note/]] as const) {
+    keep.text = text;
+    const three = begin({ rules: us.sign(rules(4)) });
+    assert.equal((await three.source.first())?.serial, 4n);
+    assert.match(three.logged.join(), why);
+  }
+  keep.isBroken = true;
+  const four = begin();
+  assert.equal(await four.source.first(), undefined);
+  four.web.text = us.sign(rules(7));
+  assert.equal((await four.source.pull(address))?.serial, 7n);
+  await four.source.save();
+  assert.match(four.logged.join(), /not used.*broken.*cannot be kept.*broken/);
+});
+
+test("visitors go on by rules that are kept while the server does not answer", async () => {
+  const keep = new Shelf();
+  const web = new Web();
+  const begin = () => new Connector({ key: new Uint8Array(32), rulesURL: address, siteKey: us.key, ask: web.ask, keep, log: () => {}, site: () => Promise.resolve(new Response("site")) });
+  const get = async (c: Connector, path: string) => (await c.fetch(new Request(`https://shop.example.com${path}`), { client: "" })).status;
+  web.text = us.sign(rules(2, `{"version":1,"rules":[{"name":"staff","when":{"path":{"prefix":"/staff"}},"action":"block"}]}`));
+  assert.equal(await get(begin(), "/"), 200);
+  web.status = 500;
+  const next = begin();
+  assert.deepEqual([await get(next, "/staff"), await get(next, "/")], [403, 200]);
+  keep.text = undefined;
+  assert.equal(await get(begin(), "/"), 503, "nobody knows the rules");
 });
 
 test("rules that are signed need a key", async () => {
