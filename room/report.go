@@ -44,6 +44,7 @@ type Reported struct {
 	Nodes    uint64        // among which what is left is shared
 	Session  time.Duration // how long a free session lasts from each activity on
 	Recorded []uuid.UUID   // unguarded times that the transcript has
+	Over     []uuid.UUID   // sessions that a site ended in the last 30 s, the latest first, at most MaxTold; not to be changed
 }
 
 // Report takes a report and says how many free sessions may begin on the node
@@ -66,6 +67,9 @@ func (r *Room) Report(ctx context.Context, in Report) (Reported, error) {
 		if told, err = r.ear.tell(ctx, r, &in); err != nil {
 			return Reported{}, err
 		}
+	}
+	if out.Over, err = r.over(ctx); err != nil {
+		return Reported{}, err
 	}
 	s := r.Snapshot()
 	out.Outflow, out.Nodes, out.Gate = s.Outflow, max(told.nodes, 1), GateShut

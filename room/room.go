@@ -36,6 +36,7 @@ type Room struct {
 	policy *fairness.Policy // as published, never changes
 	flow   flow
 	ear    ear // what connectors tell
+	overs  overs
 
 	changing sync.Mutex // held while many sessions are changed
 

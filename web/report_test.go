@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,7 @@ type reportedRoom struct {
 	Nodes     uint64   `json:"nodes"`
 	SessionMS int64    `json:"session_ms"`
 	Recorded  []string `json:"recorded"`
+	Over      []string `json:"over"`
 	ReturnKey string   `json:"return_key"`
 	Signed    bool     `json:"signed_return"`
 }
@@ -66,7 +68,7 @@ func TestReport(t *testing.T) {
 	}
 	eventually(t, "the gate opens", func() bool { return c.report(safe(""))[0].Gate == "open" })
 	key := s.returnKey("sale")
-	want := reportedRoom{Room: address, Gate: "open", Share: 3, PerMinute: 5, MaxActive: 100, Nodes: 1, SessionMS: 600_000, Recorded: []string{}, ReturnKey: base64.RawURLEncoding.EncodeToString(key[:])}
+	want := reportedRoom{Room: address, Gate: "open", Share: 3, PerMinute: 5, MaxActive: 100, Nodes: 1, SessionMS: 600_000, Recorded: []string{}, Over: []string{}, ReturnKey: base64.RawURLEncoding.EncodeToString(key[:])}
 	started := `,"started":["` + newID() + `","` + newID() + `"]`
 	for range 2 { // an answer was lost
 		if diff := cmp.Diff([]reportedRoom{want}, c.report(safe(started))); diff != "" {
@@ -93,6 +95,39 @@ func TestReport(t *testing.T) {
 	known, err := s.sites.Store.Connectors(t.Context(), account.MainOrg, "shop", time.Hour)
 	if err != nil || len(known) != 1 || known[0].Node != c.node || known[0].Counts["passed"] != 5 {
 		t.Errorf("connectors %+v, %v", known, err)
+	}
+}
+
+// TestReportOver names the sessions that the site ended to all its connectors,
+// fewer of each room if there are many.
+func TestReportOver(t *testing.T) {
+	t.Parallel()
+	s := newTenants(t)
+	s.create(`{"slug":"sale","session":"10m","windows":[{"length":"200ms"}],"outflow":{"per_minute":60000}}`)
+	own, _ := s.token(s.main, account.Connect, time.Hour)
+	here, there := reporter{s, newID(), own}, reporter{s, newID(), own}
+	room := `{"room":"` + publicURL + `/r/sale"`
+	ids := make([]string, 400)
+	for i := range ids {
+		ids[i] = newID()
+	}
+	list := `["` + strings.Join(ids, `","`) + `"]`
+	here.report(room + `,"mode":"safety-net","started":` + list + `}`)
+	here.report(room + `,"mode":"safety-net","ended":` + list + `}`)
+	var got []string
+	eventually(t, "the other one hears of it", func() bool {
+		got = there.report(room + `,"mode":"safety-net"}`)[0].Over
+		return len(got) == len(ids)
+	})
+	slices.Sort(ids)
+	slices.Sort(got)
+	if diff := cmp.Diff(ids, got); diff != "" {
+		t.Errorf("over (-want +got):\n%s", diff)
+	}
+	for i, r := range there.report(room + strings.Repeat(`},`+room, 99) + `}`) {
+		if len(r.Over) != 300 {
+			t.Fatalf("room %d of 100 has %d", i, len(r.Over))
+		}
 	}
 }
 

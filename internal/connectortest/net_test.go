@@ -2,6 +2,7 @@ package connectortest
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -93,11 +94,14 @@ func TestTwoNodes(t *testing.T) {
 	for _, c := range nodes {
 		eventually(t, "the gate opens", func() bool { return c.Stats().Rooms["sale"].Gate == connector.GateOpen })
 	}
+	visitors := 0
 	eventually(t, "it shuts", func() bool {
 		shut := 0
 		for _, c := range nodes {
-			w := httptest.NewRecorder()
-			c.Middleware(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/tickets", nil))
+			visitors++
+			r := httptest.NewRequest(http.MethodGet, "/tickets", nil)
+			r.RemoteAddr = fmt.Sprintf("10.0.%d.7:1", visitors%256)
+			c.Middleware(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r)
 			if c.Stats().Rooms["sale"].Gate == connector.GateShut {
 				shut++
 			}
@@ -111,6 +115,46 @@ func TestTwoNodes(t *testing.T) {
 	list, ok := s.manage(t, "GET", "sites/shop/connectors", "", http.StatusOK)["connectors"].([]any)
 	if !ok || len(list) != 2 {
 		t.Errorf("connectors %v", list)
+	}
+}
+
+// TestEndsEverywhere has visitors of one node say that they are done: the other
+// node refuses them as well, once it has heard.
+func TestEndsEverywhere(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	here, there := httptest.NewServer(nil), httptest.NewServer(nil)
+	defer here.Close()
+	defer there.Close()
+	start := s.protect(t, here.URL, `{"per_minute":6000}`)
+	for _, shop := range []*httptest.Server{here, there} {
+		c := start()
+		shop.Config.Handler = withEcho(c)
+		eventually(t, "the gate opens", func() bool { return c.Stats().Rooms["sale"].Gate == connector.GateOpen })
+	}
+	free := &visitor{T: t, shop: here.URL}
+	if r := free.get("/tickets/7"); r.StatusCode != http.StatusOK || free.cookie == "" {
+		t.Fatalf("a free session: %d", r.StatusCode)
+	}
+	called := &visitor{T: t, shop: here.URL}
+	ticket, location := wait(t, s.address, here.URL+"/tickets/7")
+	if r := called.get(strings.TrimPrefix(location, here.URL)); r.StatusCode != http.StatusSeeOther || called.cookie == "" {
+		t.Fatalf("entered with %d", r.StatusCode)
+	}
+	for who, v := range map[string]*visitor{"": free, ticket: called} {
+		if _, body := send(t, "GET", there.URL+"/tickets/7", "", page, v.cookie); body != "tickets for "+who {
+			t.Errorf("at the other node: %q", body)
+		}
+		r, _ := send(t, "POST", here.URL+connector.ReleasePath, "", v.cookie, "Origin: "+here.URL)
+		if r.StatusCode != http.StatusNoContent || len(r.Cookies()) != 1 || r.Cookies()[0].MaxAge >= 0 {
+			t.Errorf("done: %d, %v", r.StatusCode, r.Header)
+		}
+	}
+	for who, v := range map[string]*visitor{"": free, ticket: called} {
+		eventually(t, "the other node has heard", func() bool {
+			r, body := send(t, "GET", there.URL+"/tickets/7", "", page, v.cookie)
+			return r.StatusCode == http.StatusOK && body == "tickets for " && (who != "" || r.Header.Get("Set-Cookie") != "") // a new free session
+		})
 	}
 }
 

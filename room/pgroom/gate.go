@@ -53,7 +53,7 @@ func (s *Store) AddNews(ctx context.Context, room uuid.UUID, n News) (Free, erro
 		batch.Queue(`update room_free_sessions set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, began_ms + $4::bigint))`+those, room, texts(n.Active), n.Length, n.Most)
 	}
 	if len(n.Ended) > 0 {
-		batch.Queue(`update room_free_sessions set until_ms = `+clockMS+those, room, texts(n.Ended))
+		batch.Queue(`update room_free_sessions set until_ms = `+clockMS+`, ended_ms = `+clockMS+those, room, texts(n.Ended))
 	}
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return Free{}, fmt.Errorf("store what connectors told: %w", err)

@@ -25,6 +25,7 @@ const (
 	maxReportRooms   = 100
 	reportsTogether  = 8 // rooms of a report that are looked after at once
 	maxReportedCount = 1<<53 - 1
+	maxReportedOver  = 30_000 // ids in an answer: connectors read a million bytes of it
 )
 
 // reportInput is what a connector reports.
@@ -73,6 +74,7 @@ type reportedRoomJSON struct {
 	Nodes     *uint64   `json:"nodes,omitempty" doc:"Among which what is left is shared: those heard of in the last 10 s."`
 	SessionMS *int64    `json:"session_ms,omitempty" doc:"How long a free session lasts from each activity on."`
 	Recorded  *[]string `json:"recorded,omitempty" doc:"Unguarded times that are in the transcript, or were kept because the room had ended."`
+	Over      *[]string `json:"over,omitempty" doc:"Sessions, by pass or by their own id, that the site ended in the last 30 s; the latest 2,000, or fewer of each room in a report of more than 15. Their cookies are to be refused."`
 	ReturnKey string    `json:"return_key,omitempty" doc:"Signs where visitors come back to: 32 bytes of base64url."`
 	Signed    bool      `json:"signed_return,omitempty" doc:"The room leads nobody to what is not signed."`
 }
@@ -107,7 +109,7 @@ func (a *API) report(c *call) (reply, error) {
 	group.SetLimit(reportsTogether)
 	for i := range list {
 		group.Go(func() (err error) {
-			out.Rooms[i], err = a.reportRoom(ctx, c.actor, in.Rooms[i].Room, list[i])
+			out.Rooms[i], err = a.reportRoom(ctx, c.actor, in.Rooms[i].Room, list[i], maxReportedOver/len(list))
 			return err
 		})
 	}
@@ -117,8 +119,9 @@ func (a *API) report(c *call) (reply, error) {
 	return answer(out)
 }
 
-// reportRoom takes what is reported of one room.
-func (a *API) reportRoom(ctx context.Context, by account.Actor, address string, in room.Report) (reportedRoomJSON, error) {
+// reportRoom takes what is reported of one room, and names so many sessions that
+// ended at most.
+func (a *API) reportRoom(ctx context.Context, by account.Actor, address string, in room.Report, mostOver int) (reportedRoomJSON, error) {
 	r, err := a.roomAt(ctx, by, address)
 	if errors.Is(err, room.ErrNotFound) {
 		return reportedRoomJSON{Room: address, Error: "unknown"}, nil
@@ -131,14 +134,19 @@ func (a *API) reportRoom(ctx context.Context, by account.Actor, address string, 
 		return reportedRoomJSON{}, err
 	}
 	settings, _ := r.Settings()
-	session, recorded, key := told.Session.Milliseconds(), make([]string, len(told.Recorded)), r.ReturnKey()
-	for i, id := range told.Recorded {
-		recorded[i] = base64.RawURLEncoding.EncodeToString(id[:])
-	}
+	session, recorded, over, key := told.Session.Milliseconds(), idTexts(told.Recorded), idTexts(told.Over[:min(len(told.Over), mostOver)]), r.ReturnKey()
 	return reportedRoomJSON{
 		Room: address, Gate: string(told.Gate), Share: &told.Share, PerMinute: &told.Outflow.PerMinute, MaxActive: &told.Outflow.MaxActive,
-		Nodes: &told.Nodes, SessionMS: &session, Recorded: &recorded, ReturnKey: base64.RawURLEncoding.EncodeToString(key[:]), Signed: settings.SignedReturn,
+		Nodes: &told.Nodes, SessionMS: &session, Recorded: &recorded, Over: &over, ReturnKey: base64.RawURLEncoding.EncodeToString(key[:]), Signed: settings.SignedReturn,
 	}, nil
+}
+
+func idTexts(ids []uuid.UUID) []string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = base64.RawURLEncoding.EncodeToString(id[:])
+	}
+	return texts
 }
 
 // roomAt returns the room of the actor's organization that is published at an

@@ -1,0 +1,28 @@
+package pgroom
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// Over returns the sessions of a room, with passes and free ones, that a site
+// ended since so long ago: at most so many, the latest first. The time is that of
+// the statement, so that the indices are read from there on.
+func (s *Store) Over(ctx context.Context, room uuid.UUID, since time.Duration, most int) ([]uuid.UUID, error) {
+	rows, _ := s.pool.Query(ctx, `select id from (
+			(select pass_id as id, floor(extract(epoch from released_at) * 1000)::bigint as at_ms from room_sessions
+				where room_id = $1 and released_at > now() - $2::interval order by released_at desc limit $3)
+			union all
+			(select session_id, ended_ms from room_free_sessions
+				where room_id = $1 and ended_ms > floor(extract(epoch from now() - $2::interval) * 1000)::bigint order by ended_ms desc limit $3)
+		) as over order by at_ms desc limit $3`, room, since, most)
+	list, err := pgx.AppendRows([]uuid.UUID(nil), rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return nil, fmt.Errorf("read sessions that ended: %w", err)
+	}
+	return list, nil
+}
