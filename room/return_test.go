@@ -90,6 +90,9 @@ func TestTakes(t *testing.T) {
 		{"of the page in capitals", Wanted{"https://shop.example.com/Tickets/7?row=2&seat=a%20b", good}, false, first},
 		{"of the page with a slash", Wanted{"https://shop.example.com/tickets/7/?row=2&seat=a%20b", good}, false, first},
 		{"signed, and no target", Wanted{other, sign(other)}, false, ""},
+		{"signed, with a path that browsers read as another", Wanted{first + "/../out", sign(first + "/../out")}, false, ""},
+		{"the same in disguise", Wanted{first + "/%2e%2E/out", sign(first + "/%2e%2E/out")}, false, ""},
+		{"with a backslash", Wanted{first + `/..\out`, sign(first + `/..\out`)}, false, ""},
 		{"signed, and a script", Wanted{"javascript:alert(1)", sign("javascript:alert(1)")}, false, ""},
 		{"not signed, and no target", Wanted{other, ""}, false, ""},
 	} {

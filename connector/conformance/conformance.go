@@ -40,7 +40,13 @@ type Case struct {
 	// (204, not from the site, which takes away the cookies of Ends, and no others).
 	Want     string `json:"want"`
 	Status   int    `json:"status,omitempty"`   // 0: any that fits
-	Location string `json:"location,omitempty"` // where it leads; empty: not looked at
+	Location string `json:"location,omitempty"` // where it leads, without the signature; of a script, by join; empty: not looked at
+	// Back is the way back of who is led to a room: "none", "open" (not signed), or
+	// nothing, when it must be signed if there is one.
+	Back string `json:"back,omitempty"`
+	// Return is the header Proofline-Return of an answer to a script: "signed",
+	// "enter" or nothing.
+	Return string `json:"return,omitempty"`
 	// Says stands in the body.
 	Says string `json:"says,omitempty"`
 	// Visitor is what the site is told: "ticket", of one with a pass, "free", of
@@ -104,7 +110,7 @@ func RunOn(t *testing.T, p Platform, room *Room, addr string, cases []Case) {
 // check compares an answer with what is wanted.
 func (s *suite) check(t *testing.T, c *Case, r reply) {
 	t.Helper()
-	location := r.header.Get("Location")
+	location, back := s.way(r)
 	got := s.kind(r)
 	if c.Want != got && (got == "page" || got == "told") {
 		got = "refused"
@@ -120,6 +126,12 @@ func (s *suite) check(t *testing.T, c *Case, r reply) {
 	}
 	if !s.leadsHome(s.kind(r), location) {
 		t.Errorf("leads to %q", location)
+	}
+	if isLed := got == "room" || got == "market"; isLed && back != c.Back && (c.Back != "" || back != "signed" && back != "none") {
+		t.Errorf("the way back is %q, want %q: %q", back, c.Back, location)
+	}
+	if how := s.returnHeader(r, location); how != c.Return && got != "out" {
+		t.Errorf("the header for scripts is %q, want %q", how, c.Return)
 	}
 	if !strings.Contains(r.body, c.Says) || got == "page" && (c.Method == http.MethodHead) != (r.body == "") {
 		t.Errorf("says %q, want %q", r.body, c.Says)

@@ -192,10 +192,10 @@ func (r *Room) answer(said roomReport) map[string]any {
 	}
 	r.told.turned += said.Turned
 	state := map[bool]string{true: "open", false: "shut"}
-	isOpen := r.gate.isOpen && said.Room == r.Net()
+	isOpen, key := r.gate.isOpen && said.Room == r.Net(), r.returnKey(said.Room)
 	return map[string]any{
 		"room": said.Room, "gate": state[isOpen], "share": r.gate.share, "per_minute": r.gate.perMinute, "max_active": 0, "nodes": 1, "session_ms": time.Hour.Milliseconds(),
-		"over": r.over[said.Room],
+		"over": r.over[said.Room], "return_key": base64.RawURLEncoding.EncodeToString(key[:]), "signed_return": said.Room == r.Net(),
 	}
 }
 
