@@ -62,6 +62,8 @@ func passIn(part string) (string, bool) {
 }
 
 // isNavigation tells whether a browser opens a page, which can be led away.
+// Scripts that want a page say so in X-Requested-With, where apps have their
+// names as they open one.
 func isNavigation(r *http.Request) bool {
 	if r.Header["Upgrade"] != nil || r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost {
 		return false
@@ -69,7 +71,7 @@ func isNavigation(r *http.Request) bool {
 	if mode := r.Header.Get("Sec-Fetch-Mode"); mode != "" {
 		return mode == "navigate"
 	}
-	return r.Method != http.MethodPost && strings.Contains(r.Header.Get("Accept"), "text/html")
+	return r.Method != http.MethodPost && strings.Contains(r.Header.Get("Accept"), "text/html") && !strings.EqualFold(r.Header.Get("X-Requested-With"), "XMLHttpRequest")
 }
 
 // wanted returns the URL that a visitor is to come back to; empty: none. What

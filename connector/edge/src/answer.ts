@@ -17,12 +17,17 @@ export function splitQuery(query: string): { token: string | undefined; rest: st
   return { token, rest: token === undefined ? query : kept.join("&") };
 }
 
-/** isNavigation tells whether a browser opens a page, which can be led away. */
+/**
+ * isNavigation tells whether a browser opens a page, which can be led away.
+ * Scripts that want a page say so in X-Requested-With, where apps have their
+ * names as they open one.
+ */
 export function isNavigation(r: Request): boolean {
   if (r.headers.has("upgrade") || !["GET", "HEAD", "POST"].includes(r.method)) return false;
   const mode = r.headers.get("sec-fetch-mode");
   if (mode) return mode === "navigate";
-  return r.method !== "POST" && (r.headers.get("accept") ?? "").includes("text/html");
+  const isScript = r.headers.get("x-requested-with")?.toLowerCase() === "xmlhttprequest";
+  return r.method !== "POST" && !isScript && (r.headers.get("accept") ?? "").includes("text/html");
 }
 
 /** escape encodes a part of a query as forms do. */
