@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/jsontext"
 )
 
 // Defaults of a configuration.
@@ -135,6 +136,9 @@ type fields struct {
 
 func newFields(data []byte, known ...string) *fields {
 	d := &fields{problems: &[]fairness.Problem{}}
+	if wrong := (jsontext.Form{Depth: maxNested}).Check(data); wrong != nil {
+		d.problem(wrong.Field, wrong.Detail)
+	}
 	d.object(data, known)
 	return d
 }
@@ -158,6 +162,10 @@ func (d *fields) object(data []byte, known []string) {
 func (d *fields) problem(name, detail string) {
 	d.add([]fairness.Problem{{Field: strings.Trim(d.prefix+name, "."), Detail: detail}})
 }
+
+// maxNested is how many lists and objects of a room's JSON may be within each
+// other.
+const maxNested = 32
 
 // maxProblems is how many problems are listed: enough for people, and few enough
 // that an input made of nothing else costs no time.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/proofline/proofline/internal/jsontext"
 )
 
 // Version is the version of the format.
@@ -147,6 +149,9 @@ func Parse(text []byte) (*Site, error) {
 	if len(text) > MaxSize {
 		return nil, invalid("", "must be at most 1 MiB")
 	}
+	if wrong := form.Check(text); wrong != nil {
+		return nil, invalid(wrong.Field, wrong.Detail)
+	}
 	var s Site
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -155,9 +160,6 @@ func Parse(text []byte) (*Site, error) {
 	}
 	if _, err := d.Token(); err != io.EOF { //nolint:errorlint // never wrapped
 		return nil, invalid("", "must end after the object")
-	}
-	if field, detail := misnamed(json.NewDecoder(bytes.NewReader(text)), "", false); detail != "" {
-		return nil, invalid(field, detail)
 	}
 	c := checker{site: &s}
 	c.check()
@@ -169,6 +171,10 @@ func Parse(text []byte) (*Site, error) {
 
 func invalid(field, detail string) error { return &InvalidError{[]Problem{{field, detail}}} }
 
+// form is what a document keeps to before it is decoded: tests have two levels
+// each, where they are in a list, and six around them.
+var form = jsontext.Form{Depth: 6 + 2*(maxDepth+1), Name: misnamed}
+
 // members are the names of all members, and those whose own are chosen freely.
 var members = map[string]bool{
 	"version": false, "hosts": false, "rooms": true, "defaults": false, "rules": false,
@@ -178,54 +184,22 @@ var members = map[string]bool{
 	"equals": false, "prefix": false, "suffix": false, "glob": false, "in": false, "any": false, "not": false,
 }
 
-// misnamed looks at the names of all members of a value: one that is only
-// nearly a name, which Go takes and the rest of the world does not, or that is
-// there twice, of which programs take one or the other. It returns the place
-// and what is wrong; nothing: all is well. The value has been read before, so
-// that its syntax is fine.
-func misnamed(d *json.Decoder, at string, isFree bool) (field, detail string) {
-	token, err := d.Token()
-	if err != nil {
-		return at, "must be JSON: " + err.Error()
+// misnamed says what is wrong with the name of a member: that it is only nearly
+// a name, which Go takes and the rest of the world does not, or none at all.
+func misnamed(within []string, name string) string {
+	isFree := false
+	for _, outer := range within {
+		isFree = members[outer] && !isFree
 	}
-	switch token {
-	case json.Delim('['):
-		for i := 0; d.More() && detail == ""; i++ {
-			field, detail = misnamed(d, fmt.Sprintf("%s[%d]", at, i), false)
-		}
-	case json.Delim('{'):
-		field, detail = misnamedMember(d, at, isFree)
-	default:
-		return "", ""
+	if _, ok := members[name]; ok || isFree {
+		return ""
 	}
-	if detail == "" {
-		_, _ = d.Token() // the end of the list or object
-	}
-	return field, detail
-}
-
-func misnamedMember(d *json.Decoder, at string, isFree bool) (field, detail string) {
-	seen := map[string]bool{}
-	for d.More() {
-		token, err := d.Token()
-		name, _ := token.(string)
-		if err != nil {
-			return at, "must be JSON: " + err.Error()
-		}
-		place := strings.TrimPrefix(at+"."+name, ".")
-		free, ok := members[name]
-		if !ok && !isFree {
-			return place, "is no member: names are in lower case"
-		}
-		if seen[name] {
-			return place, "must be there once"
-		}
-		seen[name] = true
-		if field, detail = misnamed(d, place, free && !isFree); detail != "" {
-			return field, detail
+	for known := range members {
+		if strings.EqualFold(known, name) {
+			return "is no member: names are in lower case"
 		}
 	}
-	return "", ""
+	return "is not known here"
 }
 
 // checker collects problems, fills in what is not said, and compiles.

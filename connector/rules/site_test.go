@@ -34,7 +34,9 @@ var documents = []struct {
 	{"all tests", withRule(`"when":{"path":{"any":[{"equals":"/a"},{"prefix":"/b c"},{"suffix":".x"},{"glob":"/*"},{"not":{"equals":"/q"}}]},"network":{"not":{"in":["10.0.0.0/8"]}},"header":{"in":{"equals":""}},"cookie":{"any":{"prefix":"x"}}}`), "", false},
 	{"no version", `{}`, "version", false},
 	{"other version", `{"version":2}`, "version", false},
-	{"unknown member", `{"version":1,"safety":1}`, "", false},
+	{"unknown member", `{"version":1,"safety":1}`, "safety", false},
+	{"unknown deep member", withRule(`"when":{"path":{"any":[{"equals":"/a"},{"regex":"/b"}]}}`), "rules[0].when.path.any[1].regex", false},
+	{"member of a room that is called as one", `{"version":1,"rooms":{"rooms":{"Url":"https://queue.example.com/r/a"}}}`, "rooms.rooms.Url", false},
 	{"case of a member", `{"version":1,"Rules":[]}`, "Rules", false},
 	{"case of a deep member", withRule(`"when":{"path":{"Prefix":"/a"}}`), "rules[0].when.path.Prefix", false},
 	{"defaults", `{"version":1,"defaults":"maybe"}`, "defaults", false},
@@ -75,6 +77,32 @@ var documents = []struct {
 	{"host without hosts", withRule(`"when":{"host":{"equals":"a"}}`), "hosts", true},
 	{"text", `[]`, "", false},
 	{"two objects", `{"version":1} {}`, "", false},
+}
+
+// TestTooDeep refuses what is nested deeper than any document before it is
+// decoded, which costs more with each level.
+func TestTooDeep(t *testing.T) {
+	t.Parallel()
+	for name, levels := range map[string][2]string{"not": {`{"not":`, `}`}, "any": {`{"any":[`, `]}`}, "lists": {`[`, `]`}} {
+		text := withRule(`"when":{"path":` + strings.Repeat(levels[0], 9000) + `{"equals":"/a"}` + strings.Repeat(levels[1], 9000) + `}`)
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), "deeper than 16") || len(err.Error()) > 500 {
+			t.Errorf("%s: %.500v", name, err)
+		}
+	}
+	for _, list := range []int{4, 5} { // of the deepest that there are, and one more
+		text := withRule(`"when":{"path":` + strings.Repeat(`{"any":[`, list-1) + `{"equals":"/a"}` + strings.Repeat(`]}`, list-1) + `}`)
+		if _, err := Parse([]byte(text)); (err == nil) != (list == 4) || err != nil && !strings.Contains(err.Error(), "4 tests") {
+			t.Errorf("%d tests within each other: %v", list, err)
+		}
+	}
+}
+
+// BenchmarkParseDeep reads what is nested as deep as Go's decoder allows.
+func BenchmarkParseDeep(b *testing.B) {
+	text := []byte(withRule(`"when":{"path":` + strings.Repeat(`{"not":`, 9000) + `{"equals":"/a"}` + strings.Repeat(`}`, 9000) + `}`))
+	for b.Loop() {
+		_, _ = Parse(text)
+	}
 }
 
 // TestManyProblems has a document that is all wrong say so in a few words.

@@ -77,7 +77,7 @@ func TestImports(t *testing.T) {
 		"verifier/evidence":      {module + "fairness", module + "audit", module + "verifier/ticket", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
 		"verifier/watch":         {module + "fairness", module + "vrf", module + "audit", module + "verifier", module + "verifier/ticket", module + "verifier/evidence", "golang.org/x/mod/sumdb/note"},
 		"verifier/report":        {module + "fairness", module + "fairness/beacon", module + "audit", module + "verifier", module + "verifier/numeral", module + "verifier/stats"},
-		"connector/rules":        {},
+		"connector/rules":        {module + "internal/jsontext"},
 		"connector":              {module + "connector/rules", "github.com/golang-jwt/jwt/v5", "golang.org/x/mod/sumdb/note"},
 		"connector/metrics":      {module + "connector", "github.com/prometheus/client_golang/prometheus"},
 		"connector/proxy":        {module + "connector", "github.com/prometheus/client_golang/prometheus"},

@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,12 +23,16 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/jsontext"
 	"github.com/proofline/proofline/room"
 )
 
 // maxBody is the most bytes of a body: a room with two logos, and texts in
 // every language.
 const maxBody = 512 << 10
+
+// maxNested is how many lists and objects of a body may be within each other.
+const maxNested = 64
 
 // call is one request to a route.
 type call struct {
@@ -64,6 +69,9 @@ func readBody(r *http.Request, most int) ([]byte, error) {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if len(body) > 0 && (err != nil || media != "application/json") {
 		return nil, ErrMediaType
+	}
+	if wrong := (jsontext.Form{Depth: maxNested}).Check(body); wrong != nil {
+		return nil, invalid(wrong.Field, wrong.Detail)
 	}
 	return body, nil
 }
@@ -144,6 +152,9 @@ func (c *call) time(name string) (time.Time, error) {
 
 // decode reads the body of a request. The error is an [*room.InvalidError].
 func decode[T any](c *call) (in T, err error) {
+	if wrong := (jsontext.Form{Depth: maxNested, Name: misnamed(reflect.TypeFor[T]())}).Check(c.body); wrong != nil {
+		return in, invalid(wrong.Field, wrong.Detail)
+	}
 	d := json.NewDecoder(bytes.NewReader(c.body))
 	d.DisallowUnknownFields()
 	err = d.Decode(&in)
@@ -154,6 +165,45 @@ func decode[T any](c *call) (in T, err error) {
 		return in, unreadable(err)
 	}
 	return in, nil
+}
+
+// misnamed returns what says that a member is only nearly called as one of a
+// type: Go's decoder takes it, even where the right one is there too.
+func misnamed(t reflect.Type) func(within []string, name string) string {
+	return func(within []string, name string) string {
+		at := t
+		for _, outer := range within {
+			at = members(at)[outer]
+		}
+		known := members(at)
+		if _, ok := known[name]; ok || known == nil {
+			return ""
+		}
+		for right := range known {
+			if strings.EqualFold(right, name) {
+				return "is not known here; " + right + " is"
+			}
+		}
+		return ""
+	}
+}
+
+// members are those that a struct, or a list of it, has in JSON, with their types;
+// nil of other types.
+func members(t reflect.Type) map[string]reflect.Type {
+	for t != nil && known[t] == nil && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice) {
+		t = t.Elem()
+	}
+	if t == nil || t.Kind() != reflect.Struct || known[t] != nil {
+		return nil
+	}
+	list := map[string]reflect.Type{}
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, ok := memberOf(f); ok {
+			list[name] = f.Type
+		}
+	}
+	return list
 }
 
 // unreadable says what kept a body from being read.

@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -48,6 +49,39 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestNames: a member has one name, and is there once.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		decode func(*call) error
+		body   string
+		field  string // of the problem; empty: there is none
+	}{
+		"right":                        {decoded[tokenInput], `{"name":"ci","scopes":["read"],"life":"1h"}`, ""},
+		"another case":                 {decoded[tokenInput], `{"name":"ci","Scopes":["read"]}`, "Scopes"},
+		"another case beside it":       {decoded[tokenInput], `{"life":"1h","LIFE":"8760h"}`, "LIFE"},
+		"a letter that folds":          {decoded[tokenInput], `{"\u017fcopes":["admin"]}`, "\u017fcopes"},
+		"twice":                        {decoded[tokenInput], `{"life":"1h","life":"8760h"}`, "life"},
+		"unknown":                      {decoded[tokenInput], `{"lives":9}`, "lives"},
+		"another case in a list":       {decoded[reportInput], reported(`"unguarded":[{"ID":"` + sampleID + `","from":1,"until":2,"requests":0}]`), "rooms[0].unguarded[0].ID"},
+		"names that are free":          {decoded[reportInput], `{"node":"` + sampleID + `","counts":{"a":1,"A":2}}`, ""},
+		"names that are free, twice":   {decoded[reportInput], `{"node":"` + sampleID + `","counts":{"a":1,"a":2}}`, "counts.a"},
+		"a document within":            {decoded[siteInput], `{"name":"shop","rules":{"Version":1,"query":{"a":{},"A":{}}}}`, ""},
+		"a document within, and twice": {decoded[siteInput], `{"name":"shop","rules":{"version":1,"version":2}}`, "rules.version"},
+	} {
+		err := c.decode(&call{body: []byte(c.body)})
+		wrong, ok := errors.AsType[*room.InvalidError](err)
+		if c.field == "" && err != nil || c.field != "" && (!ok || len(wrong.Problems) != 1 || wrong.Problems[0].Field != c.field) {
+			t.Errorf("%s: %v, want a problem of %q", name, err, c.field)
+		}
+	}
+}
+
+func decoded[T any](c *call) error {
+	_, err := decode[T](c)
+	return err
 }
 
 // FuzzKey: a key is printable, and has no quotes of its own.
