@@ -163,7 +163,7 @@ func TestThroughTheRoom(t *testing.T) {
 	if err != nil || r.StatusCode != http.StatusFound || !strings.HasPrefix(to.String(), queue+"/r/sale?to=") {
 		t.Fatalf("status %d to %q, %v", r.StatusCode, to, err)
 	}
-	ticket, location := wait(t, queue, to.Query().Get("to"))
+	ticket, location := wait(t, queue, to.Query())
 	if !strings.HasPrefix(location, shop.URL+"/tickets/7?row=2&proofline_pass=ey") {
 		t.Fatalf("the room leads to %q", location)
 	}
@@ -207,8 +207,9 @@ func withEcho(c *connector.Connector) http.Handler {
 	return e
 }
 
-// wait joins the line, waits for the call, and returns where the claim leads.
-func wait(t *testing.T, queue, to string) (ticket, location string) {
+// wait joins the line by a link with these parameters, waits for the call, and
+// returns where the claim leads.
+func wait(t *testing.T, queue string, link url.Values) (ticket, location string) {
 	t.Helper()
 	var secret [fairness.SecretSize]byte
 	_, _ = rand.Read(secret[:])
@@ -217,7 +218,7 @@ func wait(t *testing.T, queue, to string) (ticket, location string) {
 	if r, body := send(t, "POST", queue+"/r/sale/join", `{"ticket":"`+ticket+`"}`, "Content-Type: application/json"); r.StatusCode != http.StatusCreated {
 		t.Fatal(r.StatusCode, body)
 	}
-	claim, err := json.Marshal(map[string]string{"secret": text, "to": to})
+	claim, err := json.Marshal(map[string]string{"secret": text, "to": link.Get("to"), "to_sig": link.Get("to_sig")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestEdge(t *testing.T) {
 	shop := "http://" + conformance.Edge(t, "../../connector/edge", conformance.Workerd, map[string]string{
 		"PROOFLINE_KEY": strings.Repeat("k", 32), "PROOFLINE_RULES_URL": s.address + "/v1/sites/shop/rules", "PROOFLINE_SITE_KEY": key, "PROOFLINE_TOKEN": secret, "PROOFLINE_ORIGIN": site.URL,
 	})
-	s.manage(t, "POST", "rooms", `{"slug":"sale","windows":[{"length":"200ms"}],"outflow":{"per_minute":6000,"max_active":3},"targets":["`+shop+`/"]}`, http.StatusCreated)
+	s.manage(t, "POST", "rooms", `{"slug":"sale","windows":[{"length":"200ms"}],"outflow":{"per_minute":6000,"max_active":3},"signed_return":true,"targets":["`+shop+`/else","`+shop+`/"]}`, http.StatusCreated)
 	s.manage(t, "POST", "sites", `{"name":"shop","rules":{"version":1,"rooms":{"sale":{"url":"`+s.address+`/r/sale","mode":"safety-net"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}}`, http.StatusCreated)
 
 	// It is open until three are in.
@@ -64,8 +64,11 @@ func TestEdge(t *testing.T) {
 			t.Errorf("bought: %d", r.StatusCode)
 		}
 	}
-	ticket, location := wait(t, s.address, to.Query().Get("to"))
+	ticket, location := wait(t, s.address, to.Query())
 	v := &visitor{T: t, shop: shop}
+	if !strings.HasPrefix(location, shop+"/tickets/7?proofline_pass=") {
+		t.Errorf("the room leads to %q", location)
+	}
 	if r := v.get(strings.TrimPrefix(location, shop)); r.StatusCode != http.StatusSeeOther || v.cookie == "" {
 		t.Fatalf("entered with %d", r.StatusCode)
 	}

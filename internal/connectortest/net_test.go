@@ -137,7 +137,7 @@ func TestEndsEverywhere(t *testing.T) {
 		t.Fatalf("a free session: %d", r.StatusCode)
 	}
 	called := &visitor{T: t, shop: here.URL}
-	ticket, location := wait(t, s.address, here.URL+"/tickets/7")
+	ticket, location := wait(t, s.address, url.Values{"to": {here.URL + "/tickets/7"}})
 	if r := called.get(strings.TrimPrefix(location, here.URL)); r.StatusCode != http.StatusSeeOther || called.cookie == "" {
 		t.Fatalf("entered with %d", r.StatusCode)
 	}
@@ -213,7 +213,7 @@ func TestSafetyNet(t *testing.T) {
 			t.Fatalf("bought: %d", r.StatusCode)
 		}
 	}
-	ticket, location := wait(t, s.address, to.Query().Get("to"))
+	ticket, location := wait(t, s.address, to.Query())
 	if r := late.get(strings.TrimPrefix(location, shop.URL)); r.StatusCode != http.StatusSeeOther || late.cookie == "" {
 		t.Fatalf("entered with %d", r.StatusCode)
 	}
