@@ -4,25 +4,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-)
 
-var (
-	shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
-	jsonBlock  = regexp.MustCompile("(?ms)^```json\n(.*?)^```$")
+	"github.com/proofline/proofline/internal/doctest"
 )
 
 // TestReadme runs the commands of the README in their order, on a server of
 // its own and with fewer people and shorter windows.
 func TestReadme(t *testing.T) {
 	t.Parallel()
-	readme := read(t, "../../README.md")
-	makefile := read(t, "../../Makefile")
+	const readme = "../../README.md"
+	makefile := doctest.Read(t, "../../Makefile")
 	dir := tempDir(t)
 	data := filepath.Join(dir, "data")
-	sale := strings.Replace(jsonBlock.FindStringSubmatch(readme)[1], "20s", "1s", 1)
+	sale := strings.Replace(doctest.Blocks(t, readme, "json")[0], "20s", "1s", 1)
 	if err := os.WriteFile(filepath.Join(dir, "sale.json"), []byte(sale), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -30,9 +26,8 @@ func TestReadme(t *testing.T) {
 	here := strings.NewReplacer("bin/proofline", "proofline", "http://127.0.0.1:8080", p.url, "./proofline-data", data,
 		"--visitors 1000 --rate 50", "--visitors 50 --rate 50")
 	ran := 0
-	for _, block := range shellBlock.FindAllStringSubmatch(readme, -1) {
-		for line := range strings.Lines(block[1]) {
-			line, _, _ = strings.Cut(strings.TrimSpace(line), "    #")
+	for _, block := range doctest.Blocks(t, readme, "sh") {
+		for _, line := range doctest.Commands(block) {
 			switch target, isMake := strings.CutPrefix(line, "make "); {
 			case isMake && !strings.Contains(makefile, "\n"+target+":"):
 				t.Errorf("the README says %q, and the Makefile has no such target", line)
@@ -59,15 +54,6 @@ func shell(t *testing.T, dir, server, line string) {
 	}
 }
 
-func read(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // TestOrganizersReadme runs the commands that organizers are told, on a server
 // of its own with a sale that is over.
 func TestOrganizersReadme(t *testing.T) {
@@ -83,9 +69,9 @@ func TestOrganizersReadme(t *testing.T) {
 	shell(t, dir, p.url, "proofline room end evening-concert --yes --data "+data)
 	here := strings.NewReplacer("bin/proofline", "proofline", "http://127.0.0.1:8080", p.url, "./proofline-data", data)
 	ran := 0
-	for _, name := range []string{"README", "ACCOUNTS", "WINDOWS", "SALE"} {
-		for _, block := range shellBlock.FindAllStringSubmatch(read(t, "../../web/console/"+name+".md"), -1) {
-			for line := range strings.Lines(block[1]) {
+	for _, name := range []string{"README", "ACCOUNTS", "SALE"} {
+		for _, block := range doctest.Blocks(t, "../../web/console/"+name+".md", "sh") {
+			for _, line := range doctest.Commands(block) {
 				if strings.Contains(line, "proofline serve") { // the server above is the one
 					continue
 				}

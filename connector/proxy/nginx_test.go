@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/connector/conformance"
+	"github.com/proofline/proofline/internal/doctest"
 )
 
 // nginx is Debian's, with the configuration of the README.
@@ -29,8 +29,6 @@ type nginx struct {
 	isOpen     bool     // without the connector everybody gets in
 }
 
-var nginxBlock = regexp.MustCompile("(?ms)^```nginx\n(.*?)^```$")
-
 // start returns the addresses where nginx listens: plain HTTP, and TLS.
 func (n nginx) start(t *testing.T) (plain, secure string) {
 	t.Helper()
@@ -38,15 +36,11 @@ func (n nginx) start(t *testing.T) (plain, secure string) {
 	if err != nil {
 		t.Skip("nginx is not installed: apt-get install nginx, or make conformance")
 	}
-	readme, err := os.ReadFile("../nginx/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := nginxBlock.FindAllStringSubmatch(string(readme), -1)
+	blocks := doctest.Blocks(t, "../nginx/README.md", "nginx")
 	if len(blocks) != 3 {
 		t.Fatalf("%d configurations in the README", len(blocks))
 	}
-	outer, server, open := blocks[0][1], blocks[1][1], blocks[2][1]
+	outer, server, open := blocks[0], blocks[1], blocks[2]
 	if n.isOpen {
 		at := strings.Index(server, "    location @proofline_down {")
 		server = server[:at] + open + "}\n"

@@ -4,21 +4,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-)
 
-var unitBlock = regexp.MustCompile("(?ms)^```ini\n(.*?)^```$")
+	"github.com/proofline/proofline/internal/doctest"
+)
 
 // TestUnits holds the units of the README to systemd, where it is installed.
 func TestUnits(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := unitBlock.FindAllStringSubmatch(string(readme), -1)
+	blocks := doctest.Blocks(t, "README.md", "ini")
 	if len(blocks) != 2 {
 		t.Fatalf("%d units in the README", len(blocks))
 	}
@@ -27,7 +22,7 @@ func TestUnits(t *testing.T) {
 		t.Skip("systemd-analyze is not installed")
 	}
 	for i, name := range []string{"proofline-proxy.service", "proofline-auth.service"} {
-		unit := blocks[i][1]
+		unit := blocks[i]
 		if !strings.Contains(unit, "ExecStart=/usr/local/bin/proofline proxy ") {
 			t.Errorf("%s starts something else", name)
 		}

@@ -1,0 +1,355 @@
+package main
+
+import (
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/internal/doctest"
+)
+
+const connectorDocs = "../../connector/"
+
+// documented does what the documents of connectors say, on this machine.
+type documented struct {
+	*testing.T
+	dir   string // where commands run
+	queue *process
+	env   []string
+	here  *strings.Replacer
+	proxy *process // of the shop
+}
+
+// newDocumented starts a server with the room of the documents, and a shop.
+func newDocumented(t *testing.T) *documented {
+	t.Helper()
+	dir := tempDir(t)
+	data := filepath.Join(dir, "data")
+	d := &documented{T: t, dir: dir, queue: serve(t, nil, "--data", data, "--addr", "127.0.0.1:0")}
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "shop") }))
+	t.Cleanup(shop.Close)
+	d.env = append(os.Environ(), "PROOFLINE_SERVER="+d.queue.url, "PROOFLINE_DATA="+data, "STATE_DIRECTORY="+dir, "CREDENTIALS_DIRECTORY="+dir, "XDG_STATE_HOME="+dir)
+	d.here = strings.NewReplacer(
+		"https://queue.example.com", d.queue.url, "http://127.0.0.1:3000", shop.URL, "/usr/local/bin/proofline", "proofline",
+		"/etc/proofline/", dir+"/", "/etc/ssl/certs/", dir+"/", "/etc/ssl/private/", dir+"/",
+		"127.0.0.1:8099", "127.0.0.1:0", "127.0.0.1:9102", "127.0.0.1:0", ":8081", "127.0.0.1:0", ":443", "127.0.0.1:0", ":80", "127.0.0.1:0",
+	)
+	_, err := manager(t, d.queue, data).Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(`{"slug": "sale", "beacon": "none", "targets": ["https://shop.example.com/"], "signed_return": true}`), &struct{}{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.write("rules.json", doctest.Blocks(t, connectorDocs+"README.md", "json")[0])
+	d.run("proofline site apply shop rules.json")
+	return d
+}
+
+// write makes a file of what a document shows.
+func (d *documented) write(name, text string) {
+	d.Helper()
+	if err := os.WriteFile(filepath.Join(d.dir, name), []byte(d.here.Replace(text)), 0o600); err != nil {
+		d.Fatal(err)
+	}
+}
+
+// run runs a command to its end, and returns what it prints.
+func (d *documented) run(line string, env ...string) string {
+	d.Helper()
+	cmd := exec.CommandContext(d.Context(), "sh", "-euc", d.here.Replace(line))
+	cmd.Dir, cmd.Env = d.dir, append(slices.Clone(d.env), env...)
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		d.Errorf("$ %s\n%s%s%v", line, out, complaint.String(), err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// start starts a proxy as a command says, and returns its address.
+func (d *documented) start(line string, env ...string) *process {
+	d.Helper()
+	p := &process{t: d, exited: make(chan error, 1), cmd: exec.Command("sh", "-euc", "exec "+d.here.Replace(line))}
+	p.cmd.Dir, p.cmd.Env = d.dir, append(slices.Clone(d.env), env...)
+	p.cmd.Stdout, p.cmd.Stderr = p, p
+	if err := p.cmd.Start(); err != nil {
+		d.Fatal(err)
+	}
+	go func() { p.exited <- p.cmd.Wait() }()
+	d.Cleanup(p.kill)
+	p.url = p.until(`listening on (https?://\S+)`, startTime)
+	return p
+}
+
+// ask sends a request for the shop to a proxy.
+func (d *documented) ask(p *process, path string, headers ...string) (status int, location, body string) {
+	d.Helper()
+	r, err := http.NewRequestWithContext(d.Context(), http.MethodGet, p.url+path, nil)
+	if err != nil {
+		d.Fatal(err)
+	}
+	r.Host = "shop.example.com"
+	for _, h := range append([]string{"Accept: text/html"}, headers...) {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
+	answer, err := transport.RoundTrip(r)
+	if err != nil {
+		d.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		d.Fatal(err)
+	}
+	return answer.StatusCode, answer.Header.Get("Location"), string(text)
+}
+
+// guards looks whether a proxy that a command has started leads to the room who
+// has to wait, and nobody else.
+func (d *documented) guards(p *process) {
+	d.Helper()
+	if status, _, body := d.ask(p, "/"); status != http.StatusOK || body != "shop" {
+		d.Errorf("%q: status %d, %q", p.cmd.Args, status, body)
+	}
+	if status, location, _ := d.ask(p, "/tickets"); status != http.StatusFound || !strings.HasPrefix(location, d.queue.url+"/r/sale?to=") {
+		d.Errorf("%q: status %d to %q", p.cmd.Args, status, location)
+	}
+}
+
+// judges looks whether a program that answers nginx allows what it has to.
+func (d *documented) judges(p *process) {
+	d.Helper()
+	for path, want := range map[string]int{"/": http.StatusNoContent, "/tickets": http.StatusUnauthorized} {
+		if status, _, body := d.ask(p, "/.proofline/auth", "X-Original-Method: GET", "X-Original-URI: "+path, "X-Forwarded-Host: shop.example.com"); status != want {
+			d.Errorf("%q: %s: status %d, want %d: %s", p.cmd.Args, path, status, want, body)
+		}
+	}
+}
+
+// TestConnectorDocs runs the commands that the documents of connectors have, with
+// a real server and in front of a shop.
+func TestConnectorDocs(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{"sh", "curl", "openssl"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(program, "is not on this machine")
+		}
+	}
+	d := newDocumented(t)
+	d.write("token", d.run("proofline token create first --scope connect"))
+	d.proxy = d.start("proofline proxy --rules rules.json --to http://127.0.0.1:3000 --listen :8081")
+	for _, document := range []string{"README.md", "proxy/README.md", "nginx/README.md", "edge/README.md"} {
+		for _, block := range doctest.Blocks(t, connectorDocs+document, "sh") {
+			for _, line := range doctest.Commands(block) {
+				d.follow(line)
+			}
+		}
+	}
+	d.units()
+	d.scripts()
+	d.reports()
+	d.queue.stop()
+}
+
+// follow does what one command is for.
+func (d *documented) follow(line string) {
+	d.Helper()
+	switch {
+	case strings.HasPrefix(line, "proofline proxy --auth-only"):
+		d.judges(d.start(line))
+	case strings.HasPrefix(line, "proofline proxy"):
+		d.guards(d.start(line))
+	case strings.HasPrefix(line, "proofline connector check"):
+		if out := d.run(line); !strings.Contains(out, `/tickets: queue, room sale (rule "tickets")`) {
+			d.Errorf("%s\n%s", line, out)
+		}
+	case strings.HasPrefix(line, "proofline token create"):
+		d.run(line)
+		if text := doctest.Read(d, filepath.Join(d.dir, "token")); len(text) < 30 {
+			d.Errorf("%s: the token is %q", line, text)
+		}
+	case strings.HasPrefix(line, "curl -sI "):
+		d.look(line)
+	case strings.HasPrefix(line, "curl "):
+		if out := d.run(line+" -sS --fail-with-body", "TOKEN="+strings.TrimSpace(doctest.Read(d, filepath.Join(d.dir, "token")))); !strings.HasPrefix(out, "proofline-rules/v1\nshop\n1\n{") {
+			d.Errorf("%s\n%s", line, out)
+		}
+	case strings.HasPrefix(line, "openssl "):
+		if out := d.run(line); len(out) != 64 {
+			d.Errorf("%s\n%s", line, out)
+		}
+	case strings.HasPrefix(line, "npx wrangler "), strings.HasPrefix(line, "cd connector/edge && npm "):
+		// Of others, and tested with the module.
+	default:
+		d.Errorf("nobody knows what %q is for", line)
+	}
+}
+
+// look asks for the head of a page of the shop, as a command does.
+func (d *documented) look(line string) {
+	d.Helper()
+	want := "HTTP/1.1 200 "
+	if strings.HasSuffix(line, "/tickets") {
+		want = "HTTP/1.1 302 "
+	}
+	out := d.run(strings.ReplaceAll(line, "https://shop.example.com", "-H 'Host: shop.example.com' "+d.proxy.url))
+	if leads := strings.Contains(out, "Location: "+d.queue.url+"/r/sale?to="); !strings.HasPrefix(out, want) || leads != strings.Contains(want, "302") {
+		d.Errorf("%s\n%s", line, out)
+	}
+}
+
+// What a unit of systemd starts, and which variable it sets.
+var (
+	unitStarts    = regexp.MustCompile(`(?m)^ExecStart=(.*)$`)
+	unitVariables = regexp.MustCompile(`(?m)^Environment=(\w+)=`)
+)
+
+// units starts what the units of systemd start.
+func (d *documented) units() {
+	d.Helper()
+	d.run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout shop.key -out shop.pem -days 2 -subj /CN=shop.example.com 2>&1")
+	env := []string{"PROOFLINE_SITE_KEY=" + d.run("proofline site key")}
+	for i, unit := range doctest.Blocks(d, connectorDocs+"proxy/README.md", "ini") {
+		unit = strings.ReplaceAll(unit, "\\\n", " ")
+		starts := unitStarts.FindStringSubmatch(unit)
+		if starts == nil {
+			d.Fatalf("unit %d starts nothing", i)
+		}
+		if i == 0 {
+			if v := unitVariables.FindStringSubmatch(unit); v == nil || !strings.HasPrefix(env[0], v[1]+"=") {
+				d.Errorf("the unit sets %q, not the site key", v)
+			}
+			d.guards(d.start(starts[1], env...))
+			if kept := doctest.Read(d, filepath.Join(d.dir, "rules")); !strings.HasPrefix(kept, "proofline-rules/v1\n") {
+				d.Errorf("kept: %q", kept)
+			}
+		} else {
+			d.judges(d.start(starts[1]))
+		}
+	}
+}
+
+// scripts compares what a script is told with what its document shows.
+func (d *documented) scripts() {
+	d.Helper()
+	var shown, told map[string]string
+	if err := json.Unmarshal([]byte(d.here.Replace(doctest.Blocks(d, connectorDocs+"client/README.md", "json")[0])), &shown); err != nil {
+		d.Fatal(err)
+	}
+	status, _, body := d.ask(d.proxy, "/tickets", "Sec-Fetch-Mode: cors", "Referer: http://shop.example.com/cart")
+	if err := json.Unmarshal([]byte(body), &told); err != nil || status != http.StatusForbidden {
+		d.Fatalf("status %d, %v: %s", status, err, body)
+	}
+	join, ok := strings.CutSuffix(shown["join"], "...")
+	if !ok || !strings.HasPrefix(told["join"], join+url.QueryEscape("http://shop.example.com/cart")) {
+		d.Errorf("join at %q, and %q is shown", told["join"], shown["join"])
+	}
+	delete(shown, "join")
+	delete(told, "join")
+	if !maps.Equal(shown, told) {
+		d.Errorf("a script is told %v, and %v is shown", told, shown)
+	}
+	for _, block := range doctest.Blocks(d, connectorDocs+"client/README.md", "html") {
+		source := regexp.MustCompile(`src="([^"]+)"`).FindStringSubmatch(block)
+		if status, _, body := d.ask(d.proxy, source[1]); status != http.StatusOK || !strings.Contains(body, "proofline:queue") {
+			d.Errorf("%s: status %d", source[1], status)
+		}
+	}
+}
+
+// reports sends the report that FORMAT.md shows.
+func (d *documented) reports() {
+	d.Helper()
+	var sent, shown string
+	for _, block := range doctest.Blocks(d, connectorDocs+"rules/FORMAT.md", "json") {
+		switch {
+		case strings.HasPrefix(block, `{"node"`):
+			sent = d.here.Replace(block)
+		case strings.HasPrefix(block, `{"rooms"`):
+			shown = d.here.Replace(block)
+		}
+	}
+	for strings.Contains(sent, `"ID"`) {
+		sent = strings.Replace(sent, `"ID"`, `"`+base64.RawURLEncoding.EncodeToString([]byte(rand.Text())[:16])+`"`, 1)
+	}
+	token := strings.TrimSpace(doctest.Read(d, filepath.Join(d.dir, "token")))
+	var told, want struct{ Rooms []map[string]any }
+	if _, err := (&api.Client{Base: d.queue.url, Token: token}).Call(d.Context(), http.MethodPost, "/v1/connectors/report", []byte(sent), &told); err != nil {
+		d.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(shown), &want); err != nil || len(told.Rooms) != 1 || len(want.Rooms) != 1 {
+		d.Fatalf("%v: told %v, shown %v", err, told, want)
+	}
+	for name, value := range want.Rooms[0] {
+		if other, ok := told.Rooms[0][name]; !ok || reflect.TypeOf(other) != reflect.TypeOf(value) {
+			d.Errorf("the server tells %s %v, and %v is shown", name, other, value)
+		}
+	}
+	format := doctest.Read(d, connectorDocs+"rules/FORMAT.md")
+	for name := range told.Rooms[0] {
+		if !strings.Contains(format, "`"+name+"`") && !strings.Contains(format, `"`+name+`"`) {
+			d.Errorf("FORMAT.md does not have %s", name)
+		}
+	}
+}
+
+// ourCommand is one of our programs, with what follows it.
+var ourCommand = regexp.MustCompile(`(?:^|[\s;&|(])(?:bin/)?(proofline(?:-verify)?)((?:[ \t]+[^\s;&|<>()]+)*)`)
+
+// TestCommandsOfDocs has our programs read every command of every document:
+// there is such a command, and it has these options.
+func TestCommandsOfDocs(t *testing.T) {
+	t.Parallel()
+	lines := map[string]string{} // and where they stand
+	for _, document := range doctest.Documents(t, "../..") {
+		text := doctest.Read(t, document)
+		var candidates []string
+		for _, b := range doctest.All(text) {
+			if b.Language == "sh" {
+				candidates = append(candidates, doctest.Commands(b.Text)...)
+			}
+		}
+		for _, s := range doctest.Spans(text) {
+			if strings.HasPrefix(s, "proofline") || strings.HasPrefix(s, "bin/proofline") {
+				candidates = append(candidates, s)
+			}
+		}
+		for _, c := range candidates {
+			for _, found := range ourCommand.FindAllStringSubmatch(c, -1) {
+				lines[found[1]+found[2]] = document
+			}
+		}
+	}
+	if len(lines) < 30 {
+		t.Errorf("only %d commands", len(lines))
+	}
+	for line, document := range lines {
+		words := strings.Fields(line)
+		stdout, stderr, code := command(t, "", words[0], append(words[1:], "--help")...)
+		if code != 0 {
+			t.Errorf("%s: %s\n%s", document, line, stderr)
+		}
+		if _, more, isGroup := strings.Cut(stdout, "\nUsage:\n  "); isGroup && strings.Contains(stdout, "\nAvailable Commands:\n") && len(words) > 1 {
+			usage, _, _ := strings.Cut(more, " [")
+			if rest := strings.TrimPrefix(line, usage); strings.TrimSpace(rest) != "" && !strings.HasPrefix(strings.TrimSpace(rest), "-") {
+				t.Errorf("%s: %s: there is no such command", document, line)
+			}
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package connector
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/proofline/proofline/internal/doctest"
+)
+
+// described are members that FORMAT.md has in its sentences.
+var described = []string{"token_ends", "error"}
+
+// membersOf returns the names of all members that a type has in JSON.
+func membersOf(t reflect.Type) (list []string) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice:
+		return membersOf(t.Elem())
+	case reflect.Struct:
+	default:
+		return nil
+	}
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" {
+			list = append(append(list, name), membersOf(t.Field(i).Type)...)
+		}
+	}
+	return list
+}
+
+// TestFormatOfReports: the report and its answer in FORMAT.md have the members
+// that this connector sends and reads, and no others.
+func TestFormatOfReports(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, block := range doctest.Blocks(t, "rules/FORMAT.md", "json") {
+		var into any
+		switch {
+		case strings.HasPrefix(block, `{"node"`):
+			into = &report{}
+		case strings.HasPrefix(block, `{"rooms": [`):
+			into = &reply{}
+		default:
+			continue
+		}
+		found++
+		d := json.NewDecoder(bytes.NewReader([]byte(block)))
+		d.DisallowUnknownFields()
+		if err := d.Decode(into); err != nil {
+			t.Errorf("%v\n%s", err, block)
+		}
+		for _, name := range membersOf(reflect.TypeOf(into)) {
+			if !strings.Contains(block, `"`+name+`"`) && !slices.Contains(described, name) {
+				t.Errorf("not shown: %s\n%s", name, block)
+			}
+		}
+	}
+	text := doctest.Read(t, "rules/FORMAT.md")
+	for _, name := range described {
+		if !strings.Contains(text, "`"+name+"`") && !strings.Contains(text, `"`+name+`"`) {
+			t.Errorf("FORMAT.md does not have %s", name)
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d blocks about reports", found)
+	}
+}
