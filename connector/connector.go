@@ -108,6 +108,7 @@ type Connector struct {
 	denied  passSet // such passes with the clients that rooms have denied them to
 	past    past    // openings that the server has not recorded
 	touched touchTimes
+	sockets sockets
 	outbox  *outbox
 	ask     chan struct{} // rooms are to be asked whether they are there
 	wake    chan struct{} // the server is to be told of new rules
@@ -161,6 +162,7 @@ func (c *Connector) begin(ctx context.Context) {
 	}
 	c.keepUp(ctx, "questions to rooms", c.probe)
 	c.keepUp(ctx, "deliveries to rooms", c.deliver)
+	c.keepUp(ctx, "the care of upgraded connections", c.watch)
 	if c.options.Token != "" {
 		c.keepUp(ctx, "reports", func(ctx context.Context) { c.reports(ctx, hasReported) })
 	}

@@ -174,7 +174,7 @@ func hasCookie(r *http.Request, name string) bool {
 // goesOn tells whether a session is one of the door, from where it began, and
 // not over.
 func (c *Connector) goesOn(v *session, d *door, client netip.Addr, now time.Time) bool {
-	if ms := now.UnixMilli(); v.room != d.tag || ms >= v.ends || ms >= v.most {
+	if ms := now.UnixMilli(); v.room != d.tag || ms >= v.most || ms >= v.ends && ms >= c.sockets.ends(v.pass) {
 		return false
 	}
 	if v.isFree() && d.Mode != rules.SafetyNet {

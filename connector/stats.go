@@ -22,6 +22,7 @@ type Stats struct {
 	Touches  uint64 // sessions told to go on
 	Released uint64 // sessions ended by the site
 	Dropped  uint64 // touches and releases that were lost
+	Cut      uint64 // upgraded connections that were closed, as the session was over
 	Panics   uint64 // faults of the connector
 	Reports  uint64 // reports that were answered
 	Serial   uint64 // of the rules, if they are signed; else 0
@@ -46,7 +47,7 @@ type RoomStats struct {
 }
 
 type counts struct {
-	bypassed, passed, started, queued, turned, crowded, blocked, held, opened, redeemed, refused, touches, released, dropped, panics, reports atomic.Uint64
+	bypassed, passed, started, queued, turned, crowded, blocked, held, opened, redeemed, refused, touches, released, dropped, cut, panics, reports atomic.Uint64
 }
 
 // byName returns the counts as reports have them.
@@ -54,7 +55,7 @@ func (n *counts) byName() map[string]uint64 {
 	return map[string]uint64{
 		"bypassed": n.bypassed.Load(), "passed": n.passed.Load(), "started": n.started.Load(), "queued": n.queued.Load(), "turned": n.turned.Load(), "crowded": n.crowded.Load(),
 		"blocked": n.blocked.Load(), "held": n.held.Load(), "opened": n.opened.Load(), "redeemed": n.redeemed.Load(), "refused": n.refused.Load(),
-		"touches": n.touches.Load(), "released": n.released.Load(), "dropped": n.dropped.Load(), "panics": n.panics.Load(),
+		"touches": n.touches.Load(), "released": n.released.Load(), "dropped": n.dropped.Load(), "cut": n.cut.Load(), "panics": n.panics.Load(),
 	}
 }
 
@@ -64,7 +65,7 @@ func (c *Connector) Stats() Stats {
 	s := Stats{
 		Bypassed: n.bypassed.Load(), Passed: n.passed.Load(), Started: n.started.Load(), Queued: n.queued.Load(), Turned: n.turned.Load(), Crowded: n.crowded.Load(),
 		Blocked: n.blocked.Load(), Held: n.held.Load(), Opened: n.opened.Load(), Redeemed: n.redeemed.Load(), Refused: n.refused.Load(),
-		Touches: n.touches.Load(), Released: n.released.Load(), Dropped: n.dropped.Load(), Panics: n.panics.Load(), Reports: n.reports.Load(),
+		Touches: n.touches.Load(), Released: n.released.Load(), Dropped: n.dropped.Load(), Cut: n.cut.Load(), Panics: n.panics.Load(), Reports: n.reports.Load(),
 		Serial: now.serial, Rooms: map[string]RoomStats{},
 	}
 	if s.TokenEnds = c.bearer.end(); !s.TokenEnds.IsZero() {

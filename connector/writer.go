@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // writer looks at the headers of the site's answer before they are sent.
@@ -58,10 +59,25 @@ func (w *writer) keep(h http.Header) {
 		w.begin(h)
 		return
 	}
-	if now := w.c.options.Now(); v.isDue && !isShared(h) && w.c.touch(v.door, v.session, now) {
-		v.session.slide(now)
+	if v.isDue && !isShared(h) && w.c.extend(v.door, v.session, w.c.options.Now()) {
 		h.Add("Set-Cookie", w.c.cookieOf(v.door, v.session))
 	}
+}
+
+// extend has a session go on from now, or for as long as its sockets have had it
+// go on already. False: it was told just now, and others have the cookie.
+func (c *Connector) extend(d *door, v *session, now time.Time) bool {
+	if c.touch(d, v, now) {
+		v.slide(now)
+		c.sockets.slide(v)
+		return true
+	}
+	ends := c.sockets.ends(v.pass)
+	if ends <= v.ends {
+		return false
+	}
+	v.issued, v.ends = now.UnixMilli(), ends
+	return true
 }
 
 // begin has a free session begin, or end at once where others would get it.
@@ -109,13 +125,20 @@ func (w *writer) Flush() {
 }
 
 // Hijack implements [http.Hijacker]. Whoever writes our headers then, as
-// reverse proxies do, sends the cookie; a command is found at the end.
+// reverse proxies do, sends the cookie; a command is found at the end. The
+// connection ends when the session does, at the latest.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	func() {
 		defer w.recover()
 		w.keep(w.Header())
 	}()
-	return http.NewResponseController(w.ResponseWriter).Hijack()
+	conn, buffer, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err != nil || w.visit.session == nil {
+		return conn, buffer, err //nolint:wrapcheck // it is that of the server
+	}
+	s := w.c.sockets.add(conn, w.visit.door, w.visit.session)
+	s.through(buffer)
+	return s, buffer, nil
 }
 
 // Unwrap is for [http.ResponseController].

@@ -27,6 +27,7 @@ var (
 	touches   = describe("touches_total", "Sessions told to go on.")
 	releases  = describe("releases_total", "Sessions ended by the site.")
 	dropped   = describe("dropped_total", "Touches and releases that were lost.")
+	cut       = describe("cut_total", "Upgraded connections that were closed, as the session was over.")
 	faults    = describe("faults_total", "Faults of the connector itself.")
 	reports   = describe("reports_total", "Reports that the server answered.")
 	serial    = describe("rules_serial", "Serial of the signed rules in force; 0: they are not signed.")
@@ -44,7 +45,7 @@ var (
 
 // Describe implements [prometheus.Collector].
 func (collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requests, passes, touches, releases, dropped, faults, reports, serial, tokenLeft, up, openings, unguarded, open, heard, free, started, turned, crowded} {
+	for _, d := range []*prometheus.Desc{requests, passes, touches, releases, dropped, cut, faults, reports, serial, tokenLeft, up, openings, unguarded, open, heard, free, started, turned, crowded} {
 		to <- d
 	}
 }
@@ -65,6 +66,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	add(touches, prometheus.CounterValue, float64(s.Touches))
 	add(releases, prometheus.CounterValue, float64(s.Released))
 	add(dropped, prometheus.CounterValue, float64(s.Dropped))
+	add(cut, prometheus.CounterValue, float64(s.Cut))
 	add(faults, prometheus.CounterValue, float64(s.Panics))
 	add(reports, prometheus.CounterValue, float64(s.Reports))
 	add(serial, prometheus.GaugeValue, float64(s.Serial))

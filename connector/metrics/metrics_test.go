@@ -48,7 +48,7 @@ proofline_connector_requests_total{outcome="started"} 0
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "proofline_connector_requests_total"); err != nil {
 		t.Error(err)
 	}
-	if n, err := testutil.GatherAndCount(registry); err != nil || n != 18 {
+	if n, err := testutil.GatherAndCount(registry); err != nil || n != 19 {
 		t.Errorf("%d figures, %v", n, err)
 	}
 	if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {
@@ -92,6 +92,12 @@ func TestGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `
+# HELP proofline_connector_cut_total Upgraded connections that were closed, as the session was over.
+# TYPE proofline_connector_cut_total counter
+proofline_connector_cut_total 0
+# HELP proofline_connector_room_crowded_total Visitors led to the line as the gate was open, but not for more of their network here.
+# TYPE proofline_connector_room_crowded_total counter
+proofline_connector_room_crowded_total{room="sale"} 0
 # HELP proofline_connector_room_free_sessions Free sessions that go on, as far as they were here.
 # TYPE proofline_connector_room_free_sessions gauge
 proofline_connector_room_free_sessions{room="sale"} 1
@@ -108,7 +114,7 @@ proofline_connector_room_up{room="sale"} 0
 # TYPE proofline_connector_token_left_seconds gauge
 proofline_connector_token_left_seconds -2
 `
-	names := []string{"proofline_connector_room_free_sessions", "proofline_connector_room_gate_open", "proofline_connector_room_turned_total", "proofline_connector_room_up", "proofline_connector_token_left_seconds"}
+	names := []string{"proofline_connector_cut_total", "proofline_connector_room_crowded_total", "proofline_connector_room_free_sessions", "proofline_connector_room_gate_open", "proofline_connector_room_turned_total", "proofline_connector_room_up", "proofline_connector_token_left_seconds"}
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
 		t.Error(err)
 	}

@@ -1,0 +1,290 @@
+package connector
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// answering is a site that answers every line on an upgraded connection, by way
+// of the buffers or not.
+func answering(w http.ResponseWriter, _ *http.Request) {
+	conn, buffer, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	_, _ = buffer.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: lines\r\n\r\n")
+	_ = buffer.Flush()
+	for {
+		line, err := buffer.ReadString('\n')
+		if err != nil {
+			_, _ = io.WriteString(conn, "goodbye\n")
+			return
+		}
+		_, _ = io.WriteString(conn, "you said "+line)
+	}
+}
+
+// plug is an upgraded connection of a visitor.
+type plug struct {
+	testing.TB
+	net.Conn
+	read *bufio.Reader
+}
+
+// plugIn upgrades a connection, and sends the first line at once.
+func plugIn(t testing.TB, addr, cookie, first string) *plug {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_, _ = fmt.Fprintf(conn, "GET /tickets HTTP/1.1\r\nHost: shop.example.com\r\nConnection: Upgrade\r\nUpgrade: lines\r\n%s\r\n\r\n%s", cookie, first)
+	p := &plug{t, conn, bufio.NewReader(conn)}
+	r, err := http.ReadResponse(p.read, nil)
+	if err != nil || r.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	return p
+}
+
+// says sends a line, and fails unless it is answered.
+func (p *plug) says(line string) {
+	p.Helper()
+	_, _ = io.WriteString(p.Conn, line+"\n")
+	p.hears("you said " + line)
+}
+
+func (p *plug) hears(want string) {
+	p.Helper()
+	if got, err := p.read.ReadString('\n'); got != want+"\n" {
+		p.Errorf("heard %q, %v, want %q", got, err, want)
+	}
+}
+
+// ends fails unless the connection is closed, and nobody has to say so.
+func (p *plug) ends(what string) {
+	p.Helper()
+	if b, err := p.read.ReadByte(); err == nil || os.IsTimeout(err) {
+		p.Errorf("%s: heard %q, %v", what, b, err)
+	}
+}
+
+// fronts are sites behind the connector that upgrade connections: themselves, and
+// by a reverse proxy.
+func fronts(t *testing.T, s *shop) map[string]string {
+	t.Helper()
+	site := httptest.NewServer(http.HandlerFunc(answering))
+	t.Cleanup(site.Close)
+	to, err := url.Parse(site.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addrs := map[string]string{}
+	for name, h := range map[string]http.Handler{"the site itself": http.HandlerFunc(answering), "a reverse proxy": httputil.NewSingleHostReverseProxy(to)} {
+		front := httptest.NewServer(s.Middleware(h))
+		t.Cleanup(front.Close)
+		addrs[name] = front.Listener.Addr().String()
+	}
+	return addrs
+}
+
+// atFronts tests with each front, a queue, and a visitor with a pass.
+func atFronts(t *testing.T, test func(t *testing.T, s *shop, addr, cookie string)) {
+	t.Helper()
+	names := fronts(t, newShop(t, ""))
+	for name := range names {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t, "")
+			test(t, s, fronts(t, s)[name], s.enter(s.queue.pass()))
+		})
+	}
+}
+
+// TestSocketEnds closes upgraded connections when nothing can have the session go
+// on, though visitor and site talk.
+func TestSocketEnds(t *testing.T) {
+	t.Parallel()
+	atFronts(t, func(t *testing.T, s *shop, addr, cookie string) {
+		p, idle := plugIn(t, addr, cookie, ""), plugIn(t, addr, cookie, "")
+		for minute := range 59 {
+			s.clock.pass(time.Minute)
+			p.says(fmt.Sprint(minute))
+			eventually(t, "the room hears of it", func() bool { return len(s.queue.said()) >= 2+minute }) // and of the redemption
+		}
+		idle.says("I am here, too")
+		s.clock.pass(time.Minute)
+		p.ends("an hour, four times a quarter")
+		idle.ends("the other one of the session")
+		eventually(t, "both are counted", func() bool { return s.Stats().Cut == 2 })
+		eventually(t, "nothing is kept", func() bool { return s.sockets.size() == 0 })
+		if n := len(s.queue.said()); n != 60 {
+			t.Errorf("the room heard %d times, for one visitor in an hour", n)
+		}
+	})
+}
+
+// size is how many sessions have connections.
+func (s *sockets) size() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open)
+}
+
+// TestSocketIdle closes connections on which nothing happens when the session
+// ends for that, and not as long as the visitor does something else.
+func TestSocketIdle(t *testing.T) {
+	t.Parallel()
+	atFronts(t, func(t *testing.T, s *shop, addr, cookie string) {
+		p := plugIn(t, addr, cookie, "")
+		p.says("hello")
+		eventually(t, "the room hears of it", func() bool { return len(s.queue.said()) == 2 })
+		s.clock.pass(10 * time.Minute)
+		r := s.get("/tickets", cookie)
+		s.isThrough("another request", r)
+		if len(r.Cookies()) != 1 {
+			t.Fatalf("cookies %v", r.Cookies())
+		}
+		s.clock.pass(14*time.Minute + 59*time.Second)
+		time.Sleep(20 * time.Millisecond)
+		p.says("still there")
+		eventually(t, "the room hears of it", func() bool { return len(s.queue.said()) == 4 })
+		s.clock.pass(15 * time.Minute)
+		p.ends("nothing happened for a quarter of an hour")
+	})
+}
+
+// TestSocketReleased closes connections of sessions that are over: by the
+// visitor, as the room says, and as the server heard.
+func TestSocketReleased(t *testing.T) {
+	t.Parallel()
+	atFronts(t, func(t *testing.T, s *shop, addr, cookie string) {
+		p := plugIn(t, addr, cookie, "")
+		p.says("hello")
+		s.send(http.MethodPost, ReleasePath, cookie)
+		p.ends("the visitor is done")
+
+		other := s.enter(s.queue.pass())
+		p = plugIn(t, addr, other, "")
+		p.says("hello")
+		s.queue.answers(http.StatusGone)
+		s.clock.pass(time.Minute)
+		p.says("still there")
+		p.ends("the room says that it is over")
+	})
+	n := newNetted(t)
+	n.says(GateOpen, 5)
+	s := n.shop("")
+	free, stays := s.free("a free session"), s.free("another")
+	addr := fronts(t, s)["a reverse proxy"]
+	p, q := plugIn(t, addr, free, ""), plugIn(t, addr, stays, "")
+	p.says("hello")
+	s.report()
+	n.said.Over = n.latest().Started[:1]
+	s.report()
+	p.ends("it ended at another node")
+	q.says("hello")
+	s.clock.pass(time.Minute)
+	q.says("still there")
+	eventually(t, "the server hears of it", func() bool { s.report(); return len(n.latest().Active) == 1 })
+}
+
+// TestSocketsAlone has a visitor who does nothing but talk on a connection come
+// back with a cookie that is long over.
+func TestSocketsAlone(t *testing.T) {
+	t.Parallel()
+	atFronts(t, func(t *testing.T, s *shop, addr, cookie string) {
+		p := plugIn(t, addr, cookie, "")
+		p.says("hello")
+		for minute := range 20 {
+			s.clock.pass(time.Minute)
+			p.says("still there")
+			eventually(t, "the room hears of it", func() bool { return len(s.queue.said()) >= 2+minute })
+		}
+		r := s.get("/tickets", cookie)
+		if s.isThrough("with the connection", r); len(r.Cookies()) != 1 {
+			t.Fatalf("cookies %v", r.Cookies())
+		}
+		s.isThrough("once more", s.get("/tickets", cookie))
+		fresh := "Cookie: " + r.Cookies()[0].Name + "=" + r.Cookies()[0].Value
+		p.Close()
+		eventually(t, "the connection is closed", func() bool { return s.sockets.size() == 0 })
+		s.isQueued("with the old cookie alone", s.get("/tickets", cookie))
+		s.isThrough("with the new one", s.get("/tickets", fresh))
+		s.clock.pass(15*time.Minute + time.Second)
+		s.isQueued("when that is over", s.get("/tickets", fresh))
+	})
+}
+
+// TestSocketEarly gives the site what came with the request, from where it looks
+// for it.
+func TestSocketEarly(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "")
+	p := plugIn(t, fronts(t, s)["the site itself"], s.enter(s.queue.pass()), "one\ntwo\n")
+	p.hears("you said one")
+	p.hears("you said two")
+	p.says("three")
+}
+
+// TestSocketHalves passes on that one side has nothing more to say.
+func TestSocketHalves(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "")
+	cookie := s.enter(s.queue.pass())
+	for name, addr := range fronts(t, s) {
+		p := plugIn(t, addr, cookie, "")
+		p.says("hello")
+		half, ok := p.Conn.(*net.TCPConn)
+		if !ok {
+			t.Fatal("no TCP")
+		}
+		_ = half.CloseWrite()
+		if p.hears("goodbye"); t.Failed() {
+			t.Fatal(name)
+		}
+		p.ends("then")
+	}
+}
+
+// TestSocketNobody leaves connections alone of who needs no pass.
+func TestSocketNobody(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "")
+	front := httptest.NewServer(s.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			_, isOurs := conn.(*socket)
+			_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n%t", isOurs)
+			conn.Close()
+		}
+	})))
+	defer front.Close()
+	for path, want := range map[string]string{"/about": "false", "/tickets": "true"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, front.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Cookie", strings.TrimPrefix(s.enter(s.queue.pass()), "Cookie: "))
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := bodyOf(t, answer); got != want {
+			t.Errorf("%s: the connection is watched: %s", path, got)
+		}
+		answer.Body.Close()
+	}
+}
