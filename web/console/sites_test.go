@@ -192,7 +192,7 @@ func TestSiteJSONProblems(t *testing.T) {
 		"no JSON":        {"{\n  \"version\": 1,\n  \"hosts\": [}\n}", 3, "must be a JSON object"},
 		"cut off":        {"{\n  \"version\": 1,", 2, "must be a JSON object"},
 		"wrong type":     {"{\n  \"version\": 1,\n  \"hosts\": \"x\"\n}", 3, "must be a JSON object"},
-		"unknown member": {"{\n  \"version\": 1,\n  \"rules\": [],\n  \"hots\": []\n}", 4, "unknown field"},
+		"unknown member": {"{\n  \"version\": 1,\n  \"rules\": [],\n  \"hots\": []\n}", 4, "is not known here"},
 		"no such room":   {"{\n  \"version\": 1,\n  \"rules\": [\n    {\"name\": \"a\",\n     \"action\": \"queue b\"}\n  ]\n}", 5, "must name one of the rooms"},
 		"no name":        {"{\n  \"version\": 1,\n  \"rules\": [\n    {\n     \"action\": \"block\"}\n  ]\n}", 4, "must be there"},
 		"twice":          {"{\n  \"version\": 1,\n  \"version\": 1\n}", 3, "must be there once"},
