@@ -51,6 +51,7 @@ type editorPage struct {
 	Trial     trialForm
 	Result    *trialResult
 	Part      bool // only what a script asked for is shown
+	IsNet     bool // it begins as a safety net
 	Focus     int  // the row of windows to type in next; -1 for none
 }
 
@@ -131,7 +132,7 @@ func (c *Console) newRoom(x *request) error {
 	}
 	ctx, cancel := x.wait()
 	defer cancel()
-	p := editorPage{Form: chosen.form(c.Now(), c.defaultBeacon()), Trial: defaultTrial(), Focus: -1}
+	p := editorPage{Form: chosen.form(c.Now(), c.defaultBeacon()), Trial: defaultTrial(), IsNet: chosen.IsNet(), Focus: -1}
 	return c.showEditor(ctx, x, http.StatusOK, p)
 }
 

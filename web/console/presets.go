@@ -1,6 +1,7 @@
 package console
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/proofline/proofline/room"
@@ -15,7 +16,19 @@ type preset struct {
 	early   time.Duration // from the opening to the start
 	short   bool          // nobody can join from the start on
 	windows []presetWindow
+	net     *netPreset // it keeps nobody waiting as long as the site copes; nil: it does
 }
+
+// netPreset is what a safety net begins with. Sessions of so many a minute, who
+// each look around for five minutes and leave without a word, are about as many
+// as the limit.
+type netPreset struct {
+	perMinute, maxActive int
+	session              time.Duration
+}
+
+// IsNet tells whether the room is to be a safety net.
+func (p preset) IsNet() bool { return p.net != nil }
 
 // presetWindow opens windows of one length from a moment after the opening on.
 type presetWindow struct{ from, length time.Duration }
@@ -54,7 +67,17 @@ var presets = []preset{
 		Bots:  "Nothing by being fast; many entries are many chances, so limit them at the shop.",
 		early: 24 * time.Hour, short: true, windows: []presetWindow{{0, 24 * time.Hour}},
 	},
+	{
+		Name: safetyNet, Title: "Safety net",
+		Suits:   "Sites that are open all year: nobody waits until more people come than the site can take. Then a line begins by itself, and ends by itself.",
+		Bots:    "Never more than ten seconds, once there is a line.",
+		windows: []presetWindow{{0, 10 * time.Second}},
+		net:     &netPreset{perMinute: 300, maxActive: 5000, session: 10 * time.Minute},
+	},
 }
+
+// safetyNet is the preset of rooms that open by themselves.
+const safetyNet = "safety-net"
 
 func findPreset(name string) (preset, bool) {
 	for _, p := range presets {
@@ -76,6 +99,10 @@ func (p preset) form(now time.Time, beacon string) roomForm {
 	}
 	if p.short {
 		f.Closes = f.Starts
+	}
+	if p.net != nil { // it is there from when it is published until it is ended
+		f.Opens, f.Starts = "", ""
+		f.PerMinute, f.MaxActive, f.Session = strconv.Itoa(p.net.perMinute), strconv.Itoa(p.net.maxActive), duration(p.net.session)
 	}
 	for i, w := range p.windows {
 		row := windowField{Length: duration(w.length)}

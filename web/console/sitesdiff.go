@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"github.com/proofline/proofline/connector/rules"
@@ -169,8 +168,6 @@ func excerpt(line string, at int) string {
 	return strings.TrimSpace(strings.ToValidUTF8(part, ""))
 }
 
-var unknownField = regexp.MustCompile(`json: unknown field ("(?:[^"\\]|\\.)*")`)
-
 // brokenAt finds where a document is no JSON, or not of the right shape; -1 for
 // nowhere.
 func brokenAt(document, detail string) int {
@@ -187,9 +184,6 @@ func brokenAt(document, detail string) int {
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return clamp(len(strings.TrimRight(document, " \n"))-1, document)
-	}
-	if name := unknownField.FindStringSubmatch(detail); name != nil {
-		return strings.Index(document, name[1])
 	}
 	return -1
 }

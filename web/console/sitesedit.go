@@ -65,6 +65,9 @@ func (c *Console) newSite(x *request) error {
 	if p.Form, err = c.firstForm(ctx, x); err != nil {
 		return err
 	}
+	if mode := x.QueryParam("mode"); mode == string(rules.SafetyNet) { // a link may propose it
+		p.Form.Mode = mode
+	}
 	p.Name = nameOf(p.Form.Hosts)
 	return c.rulesPage(ctx, x, http.StatusOK, p)
 }
