@@ -455,8 +455,16 @@ func (f *roomForm) lines() []line {
 		{"Title", f.Title}, {"Slug", f.Slug}, {"Host", f.Host}, {"Opens", f.Opens}, {"Starts", f.Starts}, {"Closes", f.Closes},
 		{"Windows", strings.Join(windows, "\n")}, {"People per minute", f.PerMinute}, {"At once", f.MaxActive},
 		{"Time to go in", f.Claim}, {"Session", f.Session}, {"Beacon", f.Beacon}, {"Margin", f.Margin}, {"Witnesses", f.Quorum},
-		{"Most in line", f.MaxWaiting}, {"Addresses of the shop", f.Targets},
+		{"Most in line", f.MaxWaiting}, {"Addresses of the shop", f.Targets}, {"Back to signed pages alone", yesNo(f.SignedReturn)},
 	}
+}
+
+// yesNo is a flag in words.
+func yesNo(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
 }
 
 func differences(theirs, yours []line) []conflictRow {

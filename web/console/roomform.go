@@ -31,6 +31,7 @@ type roomForm struct {
 	Beacon, Quorum         string
 	MaxWaiting             string
 	Targets                string // one a line
+	SignedReturn           bool
 }
 
 // windowField is one row of the windows. The first one begins when the room opens.
@@ -44,7 +45,7 @@ func readRoomForm(v url.Values) roomForm {
 		Opens: readMoment(get("opens")), Starts: readMoment(get("starts")), Closes: readMoment(get("closes")),
 		PerMinute: get("outflow.per_minute"), MaxActive: get("outflow.max_active"),
 		Claim: get("claim"), Session: get("session"), Margin: get("margin"), Beacon: get("beacon"), Quorum: get("quorum"),
-		MaxWaiting: get("max_waiting"), Targets: get("targets"),
+		MaxWaiting: get("max_waiting"), Targets: get("targets"), SignedReturn: get("signed_return") == "1",
 	}
 	for i := 0; v.Has(lengthName(i)) && i <= fairness.MaxRules; i++ {
 		f.Windows = append(f.Windows, windowField{readMoment(get(fmt.Sprintf("windows[%d].from", i))), get(lengthName(i))})
@@ -209,9 +210,18 @@ func (f *roomForm) config(base json.RawMessage) (json.RawMessage, error) {
 	set("quorum", jsonNumber(f.Quorum))
 	set("max_waiting", jsonNumber(f.MaxWaiting))
 	set("targets", jsonTargets(f.Targets))
+	set("signed_return", jsonFlag(f.SignedReturn))
 	set("windows", jsonWindows(f.Windows))
 	set("outflow", jsonOutflow(f.PerMinute, f.MaxActive))
 	return json.Marshal(members)
+}
+
+// jsonFlag is true or nothing.
+func jsonFlag(is bool) any {
+	if !is {
+		return nil
+	}
+	return true
 }
 
 func jsonTargets(text string) any {
@@ -297,6 +307,7 @@ func newRoomForm(config json.RawMessage, host string) roomForm {
 		Claim: storedLength(c["claim"]), Session: storedLength(c["session"]), Margin: storedLength(c["margin"]),
 		Beacon: storedText(c["beacon"]), Quorum: storedText(c["quorum"]), MaxWaiting: storedText(c["max_waiting"]),
 	}
+	_ = json.Unmarshal(c["signed_return"], &f.SignedReturn) // what is no flag is shown by its problem
 	var targets []string
 	if json.Unmarshal(c["targets"], &targets) == nil {
 		f.Targets = strings.Join(targets, "\n")

@@ -425,10 +425,11 @@ func FuzzReadLength(f *testing.F) {
 func FuzzRoomForm(f *testing.F) {
 	f.Add("sale", "Sale", "2130-05-01T12:00", "1 min", "60", "https://shop.example.com")
 	f.Add("", "\x00", "never", "x", "-0", "\n")
+	f.Add("sale", "Sale", "", "", "1", "")
 	f.Fuzz(func(t *testing.T, slug, title, moment, length, count, targets string) {
 		form := readRoomForm(url.Values{
 			"slug": {slug}, "title": {title}, "opens": {moment}, "closes": {moment}, "windows[0].length": {length}, "windows[1].length": {length}, "windows[1].from": {moment},
-			"outflow.per_minute": {count}, "max_waiting": {count}, "claim": {length}, "targets": {targets},
+			"outflow.per_minute": {count}, "max_waiting": {count}, "claim": {length}, "targets": {targets}, "signed_return": {count},
 		})
 		config, err := form.config(nil)
 		if err != nil {
@@ -441,7 +442,7 @@ func FuzzRoomForm(f *testing.F) {
 		if err != nil || string(again) != string(config) {
 			t.Errorf("%s becomes %s, %v", config, again, err)
 		}
-		if shown.Slug != form.Slug || shown.Title != form.Title {
+		if shown.Slug != form.Slug || shown.Title != form.Title || shown.SignedReturn != form.SignedReturn {
 			t.Errorf("%q, %q becomes %q, %q", form.Slug, form.Title, shown.Slug, shown.Title)
 		}
 	})

@@ -17,6 +17,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
+	sites "github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 )
@@ -35,6 +36,7 @@ type settingsForm struct {
 	PerMinute, MaxActive string
 	Closes               string
 	MaxWaiting, Targets  string
+	SignedReturn         bool
 	Windows              []windowField // that have not opened
 }
 
@@ -89,7 +91,7 @@ func (p *published) form() settingsForm {
 	c := p.config
 	f := settingsForm{
 		Title: c.Title, Message: p.message, PerMinute: fmt.Sprint(c.Outflow.PerMinute), MaxActive: fmt.Sprint(c.Outflow.MaxActive),
-		MaxWaiting: fmt.Sprint(c.MaxWaiting), Targets: strings.Join(c.Targets, "\n"),
+		MaxWaiting: fmt.Sprint(c.MaxWaiting), Targets: strings.Join(c.Targets, "\n"), SignedReturn: c.SignedReturn,
 	}
 	if c.Closes != nil {
 		f.Closes = c.Closes.Format(momentForm)
@@ -104,7 +106,7 @@ func readSettingsForm(v url.Values) settingsForm {
 	f := readRoomForm(v)
 	return settingsForm{
 		Title: f.Title, Message: cleanText(v.Get("message")), PerMinute: f.PerMinute, MaxActive: f.MaxActive,
-		Closes: f.Closes, MaxWaiting: f.MaxWaiting, Targets: f.Targets, Windows: f.Windows,
+		Closes: f.Closes, MaxWaiting: f.MaxWaiting, Targets: f.Targets, SignedReturn: f.SignedReturn, Windows: f.Windows,
 	}
 }
 
@@ -130,6 +132,9 @@ func (f *settingsForm) amendment(p *published) (settingsChange, error) {
 	}
 	if list := targetLines(f.Targets); strings.Join(list, "\n") != was.Targets {
 		members["targets"] = list
+	}
+	if f.SignedReturn != was.SignedReturn {
+		members["signed_return"] = f.SignedReturn
 	}
 	var a settingsChange
 	if !p.ended {
@@ -277,6 +282,7 @@ type settingsPage struct {
 	Outline    []string
 	Problems   []fairness.Problem
 	Focus      int
+	NoSigner   bool // no connector was heard of that could sign where people come back to
 }
 
 // fixedRule is a rule that cannot change any more.
@@ -321,9 +327,29 @@ func (p settingsPage) Rest() []fairness.Problem {
 	return list
 }
 
-func (c *Console) showSettings(_ context.Context, x *request, r *room.Room) error {
+func (c *Console) showSettings(ctx context.Context, x *request, r *room.Room) error {
+	isSigned, err := c.hasSigner(ctx, x.Actor, r)
+	if err != nil {
+		return err
+	}
 	p := newPublished(r)
-	return x.settings(http.StatusOK, &p, settingsPage{Form: p.form(), Base: p.version(), Focus: -1})
+	return x.settings(http.StatusOK, &p, settingsPage{Form: p.form(), Base: p.version(), Focus: -1, NoSigner: !isSigned})
+}
+
+// hasSigner tells whether a connector with a token was heard of in the last day
+// that goes by rules with the room: it signs where people come back to. Which
+// rooms are in rules of no site, nobody knows.
+func (c *Console) hasSigner(ctx context.Context, by account.Actor, r *room.Room) (bool, error) {
+	list, err := c.Sites.List(ctx, by)
+	if err != nil {
+		return false, err
+	}
+	isFor := map[string]bool{"": true}
+	for _, s := range list {
+		isFor[s.Name] = slices.Contains(s.Rooms, r.URL)
+	}
+	connectors, err := c.Sites.AllConnectors(ctx, by)
+	return slices.ContainsFunc(connectors, func(k sites.Connector) bool { return isFor[k.Site] }), err
 }
 
 // settings fills in what the page shows of the room.
@@ -349,8 +375,12 @@ func (p *settingsPage) outline() []string {
 }
 
 func (c *Console) changeSettings(ctx context.Context, x *request, r *room.Room) error {
+	isSigned, err := c.hasSigner(ctx, x.Actor, r)
+	if err != nil {
+		return err
+	}
 	p := newPublished(r)
-	page := settingsPage{Form: readSettingsForm(x.Request().PostForm), Base: x.form("base"), Focus: -1}
+	page := settingsPage{Form: readSettingsForm(x.Request().PostForm), Base: x.form("base"), Focus: -1, NoSigner: !isSigned}
 	verb, argument, _ := strings.Cut(x.form("do"), ":")
 	switch verb {
 	case "", "save":
@@ -439,6 +469,6 @@ func (f *settingsForm) lines() []line {
 	}
 	return []line{
 		{"Title", f.Title}, {"Message", f.Message}, {"People per minute", f.PerMinute}, {"At once", f.MaxActive}, {"Closes", f.Closes},
-		{"Windows that have not opened", strings.Join(windows, "\n")}, {"Most in line", f.MaxWaiting}, {"Addresses of the shop", f.Targets},
+		{"Windows that have not opened", strings.Join(windows, "\n")}, {"Most in line", f.MaxWaiting}, {"Addresses of the shop", f.Targets}, {"Back to signed pages alone", yesNo(f.SignedReturn)},
 	}
 }

@@ -18,7 +18,7 @@ func (a answer) settingsOf(change ...string) []string {
 	form := map[string]string{"do": "save"}
 	for _, part := range strings.Split(a.body, "<input ")[1:] {
 		name, value := attribute(part, "name"), attribute(part, "value")
-		if name != "" {
+		if isOff := attribute(part, "type") == "checkbox" && !strings.Contains(strings.Split(part, ">")[0], " checked"); name != "" && !isOff {
 			form[name] = value
 		}
 	}
