@@ -99,6 +99,16 @@ func (r *Room) Release(ctx context.Context, token string) (Session, error) {
 	})
 }
 
+// IsIn tells whether the visit of an admitted ticket goes on: until then the
+// place is its. While the database is away that is as long as the pass is valid.
+func (r *Room) IsIn(ctx context.Context, st fairness.Standing) bool {
+	s, err := r.flow.store.Session(ctx, r.record(st))
+	if err != nil {
+		return r.expiry(timeOf(st.Settled)).After(r.clock.Now())
+	}
+	return !s.Released && s.Until > r.clock.Now().UnixMilli()
+}
+
 // onSession changes the session of a pass.
 func (r *Room) onSession(ctx context.Context, token string, change func(pgroom.Admission) (pgroom.Session, error)) (Session, error) {
 	r.touch()

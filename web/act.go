@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -149,8 +150,10 @@ func (in *submission) joiner(c echo.Context, r *room.Room) (own holder, kept boo
 	}
 	st, joined := r.Standing(own.ticket)
 	_, otherJoined := r.Standing(other.ticket)
-	isOver := st.Status == fairness.StatusSkipped && !st.Reason.IsRevoked()
-	if in.again && isOver || !joined && otherJoined {
+	isOver := func() bool {
+		return st.Status == fairness.StatusSkipped && !st.Reason.IsRevoked() || st.Status == fairness.StatusAdmitted && !r.IsIn(c.Request().Context(), st)
+	}
+	if in.again && isOver() || !joined && otherJoined {
 		return other, false
 	}
 	return own, true
@@ -169,12 +172,15 @@ func (s *Server) enter(c echo.Context, r *room.Room, in *submission) error {
 	if !ok && in.to.To != "" {
 		return invalid("to", wantTo)
 	}
-	pass, err := r.Claim(c.Request().Context(), own.ticket, own.secret)
-	if err != nil {
-		return err
-	}
 	location := ""
-	if ok {
+	pass, err := r.Claim(c.Request().Context(), own.ticket, own.secret)
+	st, _ := r.Standing(own.ticket)
+	switch hasRunOut := errors.Is(err, room.ErrExpired) && st.Status == fairness.StatusAdmitted; {
+	case hasRunOut && ok && r.IsIn(c.Request().Context(), st): // the site knows the visitor without the pass
+		location = target.String()
+	case err != nil:
+		return err
+	case ok:
 		if location, err = landing(r, *target, own.ticket, pass); err != nil {
 			return err
 		}

@@ -198,6 +198,9 @@ func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) page
 	}
 	if joined {
 		v.State, v.Poll, v.Ticket = stateOf(&st, snapshot), ticketPoll(&st, snapshot, now), ticketView(&st, snapshot, now)
+		if v.State == page.Admitted && !r.IsIn(c.Request().Context(), st) {
+			v.State = page.Over
+		}
 	}
 	return v
 }

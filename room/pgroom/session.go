@@ -69,6 +69,18 @@ func (s *Store) Touch(ctx context.Context, a Admission, length, most int64) (Ses
 	return s.change(ctx, a, `set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, $4::bigint)) where until_ms > `+clockMS, length, most)
 }
 
+// Session reads a session. One without a row ends when it does without touch or
+// release.
+func (s *Store) Session(ctx context.Context, a Admission) (Session, error) {
+	session := Session{Until: a.Ends}
+	err := s.pool.QueryRow(ctx, `select until_ms, redeemed_at is not null, released_at is not null from room_sessions where room_id = $1 and pass_id = $2`,
+		a.Room, a.Pass).Scan(&session.Until, &session.Redeemed, &session.Released)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return session, fmt.Errorf("read session: %w", err)
+	}
+	return session, nil
+}
+
 // Release ends a session now, unless it is over.
 func (s *Store) Release(ctx context.Context, a Admission) (Session, error) {
 	return s.change(ctx, a, `set released_at = clock_timestamp(), until_ms = `+clockMS+` where until_ms > `+clockMS)

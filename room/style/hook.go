@@ -48,6 +48,7 @@ var Classes = []Hook{
 	{"drawn", "main of a place that is drawn", false},
 	{"called", "main of somebody who may go in", false},
 	{"admitted", "main of somebody who went in", false},
+	{"over", "main of somebody who has been in", false},
 	{"missed", "main of somebody whose turn has passed", false},
 	{"left", "main of somebody who gave the place up", false},
 	{"revoked", "main of a place that was withdrawn", false},

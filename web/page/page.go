@@ -40,7 +40,7 @@
 //	{"to": "URL"}                claim only, form too: where it should lead; 400 when not allowed
 //	{"to_sig": "SIG"}            with to: a connector's signature of it
 //	{"again": true}              with secret, line only, form: again=1: a new place, when that
-//	                             of the cookie is settled (missed, left); else the cookie counts
+//	                             of the cookie is good for nothing (over, missed, left); else the cookie counts
 //
 //	line   201 or 200 {"ticket", ..., "receipt", "kept": the cookie's secret counted, not the body's}
 //	claim  200 {"location": URL with the pass, or null when the room has no target}
@@ -83,6 +83,7 @@ const (
 	Drawn    State = "drawn"    // has a position
 	Called   State = "called"   // may go in
 	Admitted State = "admitted" // went in
+	Over     State = "over"     // went in, and that visit is over
 	Missed   State = "missed"   // was called and did not go in
 	Left     State = "left"     // gave the place up
 	Revoked  State = "revoked"  // lost the place by the organizer's decision
@@ -137,8 +138,8 @@ type View struct {
 	Slower bool // fewer people are let in than the room announced at first
 	// Rehearsal tells that the line leads nowhere.
 	Rehearsal bool
-	// Without is the state of the page without the ticket: whoever missed or left a place
-	// may take a new one when that is Joinable.
+	// Without is the state of the page without the ticket: whoever missed or left a place,
+	// or has been in, may take a new one when that is Joinable.
 	Without State
 	// Target is the origin of where a claim leads, such as "https://shop.example.com"; empty
 	// when the room has none: then the page is all there is to see.
@@ -167,7 +168,7 @@ type Ticket struct {
 	AheadMin, AheadMax uint64
 	Expected           *Span         // of the call, nil when nobody can say
 	Left               time.Duration // when called: to go in
-	Settled            time.Time     // when admitted, missed, left or revoked
+	Settled            time.Time     // when admitted, over (the same moment), missed, left or revoked
 }
 
 // Window is the group of a ticket.

@@ -167,6 +167,9 @@ func TestStates(t *testing.T) {
 		{"called-at-home", []string{"Go in now"}, []string{"takes you to"}},
 		{"admitted", []string{"You are in", "You went in at 12:01 UTC.", "Continue"}, []string{"Leave"}},
 		{"admitted-at-home", []string{"You are in"}, []string{"Continue"}},
+		{"over", []string{"You were let in", "You went in at 12:01 UTC.", "Take a new place", "Check my place"}, []string{"Continue", "Nobody can join"}},
+		{"over-ended", []string{"You were let in", "Nobody can join"}, []string{"Take a new place"}},
+		{"missed-full", []string{"Your turn has passed", "Nobody more can join for now."}, []string{"Take a new place", "any more"}},
 		{"missed", []string{"Your turn has passed", "ran out at 12:01 UTC.", "Nobody can join"}, []string{"Take a new place"}},
 		{"missed-again", []string{"Your turn has passed", "Take a new place"}, []string{"Nobody can join"}},
 		{"left", []string{"You left the line", "Take a new place"}, nil},
@@ -195,7 +198,7 @@ func TestStates(t *testing.T) {
 // TestStatesOfTheLine wants a page of every state among those that are looked at.
 func TestStatesOfTheLine(t *testing.T) {
 	for _, s := range []page.State{
-		page.Upcoming, page.Joinable, page.Full, page.Waiting, page.Drawn, page.Called, page.Admitted,
+		page.Upcoming, page.Joinable, page.Full, page.Waiting, page.Drawn, page.Called, page.Admitted, page.Over,
 		page.Missed, page.Left, page.Revoked, page.Closed, page.Ended,
 	} {
 		if _, ok := lines[string(s)]; !ok {

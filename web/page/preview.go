@@ -98,6 +98,7 @@ func Previews(s Sample) []Example {
 		{"called-late", "May go in, and little time is left", with(called, func(v *View) { v.Ticket.Left = 41 * time.Second })},
 		{"called-held", "May go in, and everybody is held", with(called, func(v *View) { v.Paused, v.Held = true, true })},
 		{"admitted", "Went in", settled(Admitted)},
+		{"over", "Went in, and came back after the visit", settled(Over)},
 		{"missed", "Did not go in in time", settled(Missed)},
 		{"left", "Gave the place up", settled(Left)},
 		{"revoked", "Lost the place by your decision", settled(Revoked)},

@@ -42,7 +42,7 @@ func TestPreviews(t *testing.T) {
 				t.Errorf("%s is not described, or without times", name)
 			}
 		}
-		if len(seen) != 12 {
+		if len(seen) != 13 {
 			t.Errorf("%d states in %s", len(seen), l)
 		}
 	}

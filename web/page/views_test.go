@@ -123,6 +123,8 @@ var lines = map[string]page.View{
 	"called-at-home":   change(called(), func(v *page.View) { v.Target = "" }),
 	"admitted":         settled(page.Admitted),
 	"admitted-at-home": change(settled(page.Admitted), func(v *page.View) { v.Target = "" }),
+	"over":             change(settled(page.Over), func(v *page.View) { v.Without = page.Joinable }),
+	"over-ended":       change(settled(page.Over), func(v *page.View) { v.Without = page.Ended }),
 	"missed":           settled(page.Missed),
 	"missed-again":     change(settled(page.Missed), func(v *page.View) { v.Without = page.Joinable }),
 	"missed-full":      change(settled(page.Missed), func(v *page.View) { v.Without = page.Full }),

@@ -191,6 +191,31 @@ scenes("states", () => {
     }
   });
 
+  scene("back in the line after the visit: a new place", async (stage) => {
+    const shop = await Shop.open();
+    stage.origins.push(shop.origin);
+    try {
+      const room = await stage.room({ slug: "over", ...rush, targets: [shop.target] });
+      await everywhere(stage, "over", async (visitor) => {
+        await visitor.join(room);
+        await visitor.is("called");
+        await visitor.main();
+        await visitor.page.waitForURL(`${shop.target}?proofline_pass=*`);
+        const pass = new URL(visitor.page.url()).searchParams.get("proofline_pass");
+        const released = await fetch(`${room.url}/sessions/release`, { method: "POST", headers: { Authorization: `Bearer ${pass}` } });
+        assert.equal(released.status, 200);
+        await visitor.visit(room);
+        await visitor.is("over");
+      });
+      const [{ page }] = stage.visitors;
+      const { ticket } = await stage.visitors[0].data();
+      await page.getByRole("button", { name: "Take a new place" }).click();
+      await page.locator(`main[data-ticket]:not([data-ticket="${ticket}"])`).waitFor();
+    } finally {
+      shop.close();
+    }
+  });
+
   scene("missed", async (stage) => {
     const room = await stage.room({ slug: "missed", ...rush, claim: "1s" });
     await everywhere(stage, "missed", async (visitor) => {

@@ -67,6 +67,7 @@ export function hasMoved(place: Place, room: Room, now: number): boolean {
       return over || room.called >= (place.position ?? Infinity);
     case "called": // in a pause the time to go in stands still: the server knows how much is left
       return over || room.paused !== place.paused || room.held !== place.held || (!room.paused && now >= place.now + place.left);
+    case "over":
     case "missed":
     case "left":
       return stateWithout(room, now) !== place.without;
@@ -140,6 +141,7 @@ export function nextPoll(place: Place, room: Room, now: number): Next {
       return { after: Math.max(maxPoll / 2, room.after), jitter };
     case "closed":
       return { after: room.rest, jitter };
+    case "over":
     case "missed":
     case "left": // who waits for a full line is one of those who have no place
       return { after: place.without === "full" ? Math.max(maxPoll / 2, room.after) : room.rest, jitter };

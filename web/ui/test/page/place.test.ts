@@ -38,6 +38,7 @@ test("the server is asked when, and only when, a place has moved", () => {
     ["missed, closed", placeOf({ state: "missed", without: "joinable" }), roomOf({ closes: noon }), noon, true],
     ["missed, closed before", placeOf({ state: "missed", without: "closed" }), roomOf({ closes: noon }), noon, false],
     ["missed, and full", placeOf({ state: "missed", without: "joinable" }), roomOf({ full: true }), noon, true],
+    ["over, closed", placeOf({ state: "over", without: "joinable" }), roomOf({ closes: noon }), noon, true],
     ["left, no longer full", placeOf({ state: "left", without: "full" }), roomOf(), noon, true],
     ["left, ended", placeOf({ state: "left", without: "closed" }), roomOf({ phase: "ended" }), noon, true],
     ["admitted", placeOf({ state: "admitted" }), roomOf({ phase: "ended" }), noon, false],
