@@ -62,6 +62,9 @@ func (o *organizer) printRoom(r *api.Room) error {
 	for _, target := range r.Targets {
 		rows = append(rows, []string{"target", target})
 	}
+	if r.SignedReturn {
+		rows = append(rows, []string{"way back", "where a connector has signed it, else to the first target"})
+	}
 	if n := r.Counts; n != nil {
 		rows = append(rows,
 			[]string{"joined", fmt.Sprintf("%d, of them %d have a place", n.Arrivals, n.Drawn)},

@@ -44,9 +44,10 @@ type Outflow struct {
 
 // Settings are what a room's pages show and where they lead.
 type Settings struct {
-	Targets    []string `json:"targets"` // where admitted visitors may be sent
-	Brand      Brand    `json:"brand"`
-	MaxWaiting uint32   `json:"max_waiting"` // people in line at once, 0: no limit
+	Targets      []string `json:"targets"`       // where admitted visitors may be sent
+	SignedReturn bool     `json:"signed_return"` // only where a connector has signed it
+	Brand        Brand    `json:"brand"`
+	MaxWaiting   uint32   `json:"max_waiting"` // people in line at once, 0: no limit
 }
 
 // Brand is what a room's pages look like, by member: these commands change a

@@ -52,6 +52,7 @@ func TestMistakes(t *testing.T) {
 		"slug: [":                                                     "neither YAML nor JSON",
 		"":                                                            "there is none",
 		"slug: sale\nhost: 7":                                         "line 2: host: must be a text",
+		"slug: sale\nsigned_return: 1":                                "line 2: signed_return: must be true or false",
 		"slug: sale\nmax_waiting: 0x10":                               "line 2: max_waiting: cannot be \"0x10\"",
 		"slug: sale\nmax_waiting: .inf":                               "line 2: max_waiting: cannot be \".inf\"",
 		"slug: sale\ntitle: !!binary aGk=":                            "line 2: title: cannot be",
@@ -116,6 +117,8 @@ func TestCompare(t *testing.T) {
 		{"{slug: sale, opens: 2030-05-01T11:00:00Z, host: a.example.com}", Refuse, "!host: none -> a.example.com !opens: 2030-05-01T11:30:00Z -> 2030-05-01T11:00:00Z", `{}`},
 		{"{slug: sale, closes: 2030-05-02T00:00:00Z}", Change, "~closes: none -> 2030-05-02T00:00:00Z", `{"closes":"2030-05-02T00:00:00Z"}`},
 		{"{slug: sale, targets: []}", Change, `~targets: ["https://shop.example.com"] -> []`, `{"targets":[]}`},
+		{"{slug: sale, signed_return: false}", Keep, "", `{}`},
+		{"{slug: sale, signed_return: true}", Change, "~signed_return: false -> true", `{"signed_return":true}`},
 		{"{slug: sale, brand: {color: '#112233'}, max_waiting: 5}", Change, "~brand: is not the same ~max_waiting: 0 -> 5", `{"brand":{"color":"#112233"},"max_waiting":5}`},
 		{"{slug: sale, windows: [{length: 30m}, {from: 2030-05-01T12:00:00Z, length: 1m}, {from: 2030-05-01T12:10:00Z, length: 60s}]}", Keep, "", `{}`},
 		{

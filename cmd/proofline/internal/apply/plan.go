@@ -144,7 +144,8 @@ func (s *Step) outflow(w *Wanted, present Present, amendment map[string]any) {
 	}
 }
 
-// settings compares title, closing time, targets, brand and the limit of people.
+// settings compares title, closing time, targets, signed returns, brand and the
+// limit of people.
 func (s *Step) settings(w *Wanted, present Present, amendment map[string]any) {
 	compare := func(name string, from, to, send any) {
 		if w.Says(name) && !same(from, to) {
@@ -160,6 +161,7 @@ func (s *Step) settings(w *Wanted, present Present, amendment map[string]any) {
 	}
 	targets := append([]string{}, w.Config.Targets...)
 	compare("targets", append([]string{}, present.Targets...), targets, targets)
+	compare("signed_return", present.SignedReturn, w.Config.SignedReturn, w.Config.SignedReturn)
 	compare("brand", stored(present.Brand), stored(w.Config.Brand), w.Config.Brand)
 	compare("max_waiting", present.MaxWaiting, w.Config.MaxWaiting, w.Config.MaxWaiting)
 }
