@@ -73,7 +73,7 @@ export interface RoomStats {
 }
 
 /** Stats counts what this isolate did since it began. */
-export type Stats = Record<(typeof counted)[number], number> & { serial: string; rooms: Record<string, RoomStats> };
+export type Stats = Record<(typeof counted)[number], number> & { serial: string; tokenEnds?: number | undefined; rooms: Record<string, RoomStats> };
 
 /** Visit is a request that is under way to the site. */
 export interface Visit {
@@ -141,7 +141,7 @@ export class Connector {
       const gate = told ? { gate: told.isOpen ? ("open" as const) : ("shut" as const) } : {};
       rooms[name] = { downSince: link.since, openings: link.openings.map((o) => ({ ...o })), free: link.gate.count(this.now()), ...gate };
     }
-    return { ...this.counts, serial: String(this.#state?.serial ?? 0), rooms };
+    return { ...this.counts, serial: String(this.#state?.serial ?? 0), tokenEnds: this.#reporter?.tokenEnds, rooms };
   }
 
   /** guard returns the request as the site gets it, or an answer instead. A fault of ours is a failure of the room. */

@@ -15,6 +15,9 @@ const maxUnguarded = 20; // of each room
 const maxAnswer = 1 << 20; // bytes
 const maxRooms = 100; // of one report
 const maxOver = 2000; // sessions that are over, of each room in an answer
+const day = 86_400_000;
+const tokenSoon = 14 * day; // before its end, in which the log tells of a token
+const lastTime = 8.64e15; // that a Date can be
 
 declare const buildVersion: string; // build.mjs says it
 
@@ -44,6 +47,8 @@ export class Reporter {
   #nextUntil = 0; // by then the next one was made by a request that waits, or that was stopped
   #turn = 0;
   #refused = ""; // why the latest report was not answered
+  tokenEnds: number | undefined; // undefined: never, or nobody has said
+  #tokenTold = -Infinity; // when the log told of that
 
   /** over hears of sessions that are over, wherever the site has ended them. */
   constructor(to: Reporting, world: World, counts: Record<string, number>, over: (pass: string) => void) {
@@ -90,6 +95,7 @@ export class Reporter {
     try {
       const answer = await this.#ask(ground, told);
       if (turn === this.#turn) this.#hear(answer, told);
+      this.#hearToken(answer["token_ends"]);
       this.#counts["reports"] = (this.#counts["reports"] ?? 0) + 1;
       this.#refused = "";
     } catch (error) {
@@ -142,6 +148,15 @@ export class Reporter {
       for (const id of listOf(said["over"]).slice(0, maxOver)) this.#end(gate, id);
       for (const opening of openings) if (listOf(said["recorded"]).includes(opening.id)) opening.isRecorded = true;
     }
+  }
+
+  /** hearToken takes when the token ends, and logs once a day that it is soon. */
+  #hearToken(ends: unknown): void {
+    const now = this.#world.now();
+    this.tokenEnds = isCount(ends) && ends > 0 && ends <= lastTime ? ends : undefined;
+    if (this.tokenEnds === undefined || this.tokenEnds - now > tokenSoon || now - this.#tokenTold < day) return;
+    this.#tokenTold = now;
+    this.#world.log("warn", "the token ends soon: give this connector another", { ends: new Date(this.tokenEnds).toISOString() });
   }
 
   /** end has a session of a room be over here, too. */
