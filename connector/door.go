@@ -61,7 +61,8 @@ type link struct {
 	strange  string     // what was logged last about the server's answers
 	openings []Opening
 
-	gate gate // has its own lock
+	gate     gate     // has its own lock
+	observed observed // likewise
 }
 
 // Opening is a time in which everybody was let through, as a room was out of

@@ -105,7 +105,7 @@ func (g *gate) begin(d *door, client netip.Addr, now time.Time, isDry bool) (s *
 	g.share--
 	g.begun++
 	g.started++
-	g.recent.add(now)
+	g.recent.add(now.Unix())
 	g.crowd.add(network, now)
 	g.know(s, now)
 	g.news.started = kept(g.news.started, s.pass)
@@ -127,7 +127,7 @@ func (g *gate) turn(why refusal) {
 // isWithin tells whether one more is within this node's part of the limits,
 // which it goes by while reports are not answered.
 func (g *gate) isWithin(now time.Time) bool {
-	if g.recent.count(now)+1 > part(g.told.perMinute, g.told.nodes) {
+	if g.recent.count(now.Unix())+1 > part(g.told.perMinute, g.told.nodes) {
 		return false
 	}
 	if g.told.maxActive == 0 {
@@ -256,24 +256,23 @@ func kept(list [][16]byte, id [16]byte) [][16]byte {
 	return append(list, id)
 }
 
-// recent counts beginnings by second, for a minute.
+// recent counts what happened in the last 60 seconds, or minutes, by each.
 type recent struct {
-	second [60]int64 // since 1970, of each slot
-	n      [60]int
+	at [60]int64 // of each slot, since 1970
+	n  [60]int
 }
 
-func (r *recent) add(now time.Time) {
-	s := now.Unix()
-	i := s % 60
-	if r.second[i] != s {
-		r.second[i], r.n[i] = s, 0
+func (r *recent) add(now int64) {
+	i := now % 60
+	if r.at[i] != now {
+		r.at[i], r.n[i] = now, 0
 	}
 	r.n[i]++
 }
 
-func (r *recent) count(now time.Time) (all int) {
-	for i, s := range r.second {
-		if age := now.Unix() - s; age >= 0 && age < 60 {
+func (r *recent) count(now int64) (all int) {
+	for i, at := range r.at {
+		if age := now - at; age >= 0 && age < 60 {
 			all += r.n[i]
 		}
 	}

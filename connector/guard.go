@@ -62,6 +62,7 @@ func (c *Connector) Allows(h http.Header, r *http.Request) bool {
 		return false // counted when it is answered
 	}
 	c.counts.bypassed.Add(own.bypassed.Load())
+	c.counts.observed.Add(own.observed.Load())
 	c.counts.passed.Add(own.passed.Load())
 	c.counts.started.Add(own.started.Load())
 	c.counts.opened.Add(own.opened.Load())
@@ -134,6 +135,7 @@ func (c *Connector) guard(q *inquiry) (v *visit) {
 	switch q.decision.Outcome {
 	case rules.Bypass:
 		q.counts.bypassed.Add(1)
+		q.observe()
 		return &visit{request: withoutClaims(r)}
 	case rules.Shut:
 		return q.shut(q.state.doors[q.decision.Room])

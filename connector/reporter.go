@@ -254,6 +254,7 @@ func (r *roomReply) notice() (notice, bool) {
 func (c *Connector) newReport(turn int) *report {
 	now := c.current.Load()
 	s := &report{Node: c.node, Site: now.name, Serial: now.serial, Kind: c.options.Kind, Version: c.options.Version, Counts: c.counts.byName(), Rooms: []roomReport{}}
+	now.addObserved(s.Counts, c.options.Now())
 	modes := map[*link]rules.Mode{}
 	for _, d := range now.doors {
 		if modes[d.link] != rules.SafetyNet {

@@ -9,6 +9,7 @@ import (
 // Stats counts what happened since the connector began.
 type Stats struct {
 	Bypassed uint64 // requests that needed no pass
+	Observed uint64 // of these: that would have waited, if the room were not off
 	Passed   uint64 // requests with a session
 	Started  uint64 // requests with which a free session began
 	Queued   uint64 // requests that were led to a room
@@ -37,6 +38,10 @@ type RoomStats struct {
 	DownSince time.Time // zero: it can be reached
 	Openings  []Opening // the latest, the oldest first
 
+	// Of rooms in mode off: requests that would have waited.
+	Observed     uint64
+	ObservedHour uint64 // of these: in the last 60 minutes
+
 	// Of rooms in mode safety-net.
 	Gate    string    // [GateOpen] or [GateShut] as last heard; empty: nothing was
 	Heard   time.Time // when that was
@@ -47,13 +52,13 @@ type RoomStats struct {
 }
 
 type counts struct {
-	bypassed, passed, started, queued, turned, crowded, blocked, held, opened, redeemed, refused, touches, released, dropped, cut, panics, reports atomic.Uint64
+	bypassed, observed, passed, started, queued, turned, crowded, blocked, held, opened, redeemed, refused, touches, released, dropped, cut, panics, reports atomic.Uint64
 }
 
 // byName returns the counts as reports have them.
 func (n *counts) byName() map[string]uint64 {
 	return map[string]uint64{
-		"bypassed": n.bypassed.Load(), "passed": n.passed.Load(), "started": n.started.Load(), "queued": n.queued.Load(), "turned": n.turned.Load(), "crowded": n.crowded.Load(),
+		"bypassed": n.bypassed.Load(), "observed": n.observed.Load(), "passed": n.passed.Load(), "started": n.started.Load(), "queued": n.queued.Load(), "turned": n.turned.Load(), "crowded": n.crowded.Load(),
 		"blocked": n.blocked.Load(), "held": n.held.Load(), "opened": n.opened.Load(), "redeemed": n.redeemed.Load(), "refused": n.refused.Load(),
 		"touches": n.touches.Load(), "released": n.released.Load(), "dropped": n.dropped.Load(), "cut": n.cut.Load(), "panics": n.panics.Load(),
 	}
@@ -63,7 +68,7 @@ func (n *counts) byName() map[string]uint64 {
 func (c *Connector) Stats() Stats {
 	n, now := &c.counts, c.current.Load()
 	s := Stats{
-		Bypassed: n.bypassed.Load(), Passed: n.passed.Load(), Started: n.started.Load(), Queued: n.queued.Load(), Turned: n.turned.Load(), Crowded: n.crowded.Load(),
+		Bypassed: n.bypassed.Load(), Observed: n.observed.Load(), Passed: n.passed.Load(), Started: n.started.Load(), Queued: n.queued.Load(), Turned: n.turned.Load(), Crowded: n.crowded.Load(),
 		Blocked: n.blocked.Load(), Held: n.held.Load(), Opened: n.opened.Load(), Redeemed: n.redeemed.Load(), Refused: n.refused.Load(),
 		Touches: n.touches.Load(), Released: n.released.Load(), Dropped: n.dropped.Load(), Cut: n.cut.Load(), Panics: n.panics.Load(), Reports: n.reports.Load(),
 		Serial: now.serial, Rooms: map[string]RoomStats{},
@@ -77,6 +82,7 @@ func (c *Connector) Stats() Stats {
 		room.DownSince, room.Openings = d.link.since, slices.Clone(d.link.openings)
 		d.link.mu.Unlock()
 		d.link.gate.stats(&room)
+		room.Observed, room.ObservedHour = d.link.observed.counts(c.options.Now())
 		s.Rooms[name] = room
 	}
 	return s

@@ -35,6 +35,7 @@ var (
 	up        = describe("room_up", "Whether the room can be reached.", "room")
 	openings  = describe("room_openings", "Times in which everybody was let through, of those that are remembered.", "room")
 	unguarded = describe("room_unguarded_requests", "Requests let through in these times.", "room")
+	observed  = describe("room_observed_total", "Requests that would have waited, if the room were not off.", "room")
 	open      = describe("room_gate_open", "Whether the gate of a room in mode safety-net is open, as last heard.", "room")
 	heard     = describe("room_gate_heard_seconds", "When that was, in seconds since 1970.", "room")
 	free      = describe("room_free_sessions", "Free sessions that go on, as far as they were here.", "room")
@@ -45,7 +46,7 @@ var (
 
 // Describe implements [prometheus.Collector].
 func (collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requests, passes, touches, releases, dropped, cut, faults, reports, serial, tokenLeft, up, openings, unguarded, open, heard, free, started, turned, crowded} {
+	for _, d := range []*prometheus.Desc{requests, passes, touches, releases, dropped, cut, faults, reports, serial, tokenLeft, up, openings, unguarded, observed, open, heard, free, started, turned, crowded} {
 		to <- d
 	}
 }
@@ -81,6 +82,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		}
 		add(openings, prometheus.GaugeValue, float64(len(r.Openings)), name)
 		add(unguarded, prometheus.GaugeValue, float64(let), name)
+		add(observed, prometheus.CounterValue, float64(r.Observed), name)
 		if r.Gate == "" {
 			continue
 		}

@@ -62,7 +62,7 @@ export interface Context {
   isKept?: boolean;
 }
 
-const counted = ["bypassed", "passed", "started", "queued", "turned", "crowded", "blocked", "held", "opened", "redeemed", "refused", "touches", "released", "dropped", "faults", "reports"] as const;
+const counted = ["bypassed", "observed", "passed", "started", "queued", "turned", "crowded", "blocked", "held", "opened", "redeemed", "refused", "touches", "released", "dropped", "faults", "reports"] as const;
 
 /** RoomStats is what is known of a room. */
 export interface RoomStats {
@@ -70,6 +70,7 @@ export interface RoomStats {
   openings: Opening[];
   gate?: "open" | "shut"; // as last heard
   free: number; // free sessions that go on, as far as they were here
+  observed: number; // requests that would have waited, if the room were not off
 }
 
 /** Stats counts what this isolate did since it began. */
@@ -139,7 +140,7 @@ export class Connector {
     for (const [name, { link }] of this.#state?.doors ?? []) {
       const { told } = link.gate;
       const gate = told ? { gate: told.isOpen ? ("open" as const) : ("shut" as const) } : {};
-      rooms[name] = { downSince: link.since, openings: link.openings.map((o) => ({ ...o })), free: link.gate.count(this.now()), ...gate };
+      rooms[name] = { downSince: link.since, openings: link.openings.map((o) => ({ ...o })), free: link.gate.count(this.now()), observed: link.observed.all, ...gate };
     }
     return { ...this.counts, serial: String(this.#state?.serial ?? 0), tokenEnds: this.#reporter?.tokenEnds, rooms };
   }

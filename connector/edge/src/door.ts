@@ -2,6 +2,7 @@
 import { base64url, fromBytes, toBytes } from "./bytes.ts";
 import { Gate, maxSlides } from "./gate.ts";
 import { isObject } from "./match.ts";
+import { Observed } from "./observed.ts";
 import { usableKeys, type Keys, type Pass } from "./pass.ts";
 import { read } from "./read.ts";
 import type { Returns } from "./return.ts";
@@ -60,6 +61,7 @@ export class Link {
   openings: Opening[] = [];
   returns: Returns | undefined; // undefined: never had
   readonly gate = new Gate();
+  readonly observed = new Observed();
 }
 
 /** World is what doors need from outside. */

@@ -38,6 +38,7 @@ export class Inquiry {
     }
     if (decision.outcome === "bypass" || !this.door) {
       this.#c.counts.bypassed++;
+      await this.#observe();
       return { request: this.#forSite() };
     }
     return decision.outcome === "closed" ? this.#shut(state, this.door) : this.#wait(this.door, state);
@@ -73,6 +74,14 @@ export class Inquiry {
 
   #target(): string {
     return this.#url.pathname + (this.#query ? `?${this.#query}` : "");
+  }
+
+  /** observe counts a request that would have waited if its room were not off. */
+  async #observe(): Promise<void> {
+    const { door } = this;
+    if (door?.room.mode !== "off" || (await this.#c.find(this.#request, door, this.#context.client))) return;
+    this.#c.counts.observed++;
+    door.link.observed.add(this.#c.now());
   }
 
   /** wait lets a request through that has a session, or with which a free one begins. */

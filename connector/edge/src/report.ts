@@ -4,6 +4,7 @@ import { listOf, readJSON, type Under } from "./batch.ts";
 import { base64url, fromBase64url, fromBytes, toBytes } from "./bytes.ts";
 import { callTimeout, newID, outgoing, waitWhile, type Door, type World } from "./door.ts";
 import type { Gate, News, Notice } from "./gate.ts";
+import { withObserved } from "./observed.ts";
 import { read } from "./read.ts";
 import { returnsOf } from "./return.ts";
 
@@ -121,9 +122,9 @@ export class Reporter {
     });
   }
 
-  async #ask({ name, serial }: Ground, told: { body: object }[]): Promise<Record<string, unknown>> {
+  async #ask({ name, serial, doors }: Ground, told: { body: object }[]): Promise<Record<string, unknown>> {
     this.#node ||= base64url(toBytes(newID()));
-    const said = { node: this.#node, site: name, kind: "edge", version: buildVersion, counts: this.#counts, rooms: told.map(({ body }) => body) };
+    const said = { node: this.#node, site: name, kind: "edge", version: buildVersion, counts: withObserved(this.#counts, doors, this.#world.now()), rooms: told.map(({ body }) => body) };
     const body = `{"serial":${serial},` + JSON.stringify(said).slice(1); // which a number cannot be
     const headers = { Authorization: `Bearer ${this.#to.token}`, "Content-Type": "application/json" };
     const answer = await this.#world.ask(outgoing(`${this.#to.server}/v1/connectors/report`, { method: "POST", headers, body }));

@@ -1,0 +1,80 @@
+package connector
+
+import (
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestObserved has a room that is off, and says what would have waited.
+func TestObserved(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateShut, 0)
+	s := newShopAt(t, n.queue, `,"mode":"off"`, func(o *Options) { o.Server, o.Token = n.URL, testToken })
+	for range 2 {
+		s.isThrough("a page", s.get("/tickets"))
+	}
+	s.isThrough("a script", s.send("POST", "/tickets"))
+	s.isThrough("a free page", s.get("/free"))
+	s.get("/secret")
+	s.clock.pass(59 * time.Minute)
+	s.isThrough("later", s.get("/tickets"))
+	r := httptest.NewRequest(http.MethodGet, "/tickets", nil)
+	if !s.Allows(http.Header{}, r) {
+		t.Error("nginx is told to refuse")
+	}
+	s.clock.pass(2 * time.Minute)
+	if n := s.Stats(); n.Observed != 5 || n.Bypassed != 6 || n.Blocked != 1 || n.Rooms["sale"].Observed != 5 || n.Rooms["sale"].ObservedHour != 2 {
+		t.Errorf("counts %+v", n)
+	}
+	s.report()
+	counts := n.reports[len(n.reports)-1].Counts
+	maps.DeleteFunc(counts, func(name string, n uint64) bool { return n == 0 })
+	if diff := cmp.Diff(map[string]uint64{"bypassed": 6, "observed": 5, "observed_hour_sale": 2, "blocked": 1}, counts); diff != "" {
+		t.Errorf("reported (-want +got)\n%s", diff)
+	}
+}
+
+// TestObservedSession has a visitor who got in before the room was off.
+func TestObservedSession(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "")
+	cookie := s.enter(s.queue.pass())
+	if err := s.use(&found{site: s.queue.site(`,"mode":"off"`)}); err != nil {
+		t.Fatal(err)
+	}
+	s.isThrough("with a session", s.get("/tickets", cookie))
+	s.isThrough("without", s.get("/tickets"))
+	if n := s.Stats(); n.Observed != 1 || n.Bypassed != 2 {
+		t.Errorf("counts %+v", n)
+	}
+}
+
+// TestObservedNames has rooms whose names do not fit, and more than do.
+func TestObservedNames(t *testing.T) {
+	t.Parallel()
+	now := newClock().now()
+	long := "r1234567-10-234567-20-234567-30-234567"
+	s := &state{doors: map[string]*door{}}
+	for _, name := range []string{"a-b", long, long[:36]} {
+		s.doors[name] = newDoor(name, mustSite(t, `{"version":1,"rooms":{"a":{"url":"https://queue.example.com/r/a","mode":"off"}}}`).Rooms["a"], &link{})
+		s.doors[name].link.observed.add(now)
+	}
+	got := map[string]uint64{}
+	s.addObserved(got, now)
+	if diff := cmp.Diff(map[string]uint64{"observed_hour_a_b": 1, "observed_hour_r1234567_10_234567_20_234567_30_2345": 1}, got); diff != "" {
+		t.Errorf("counts (-want +got)\n%s", diff)
+	}
+	full := map[string]uint64{}
+	for i := range maxCounts {
+		full[newID()] = uint64(i)
+	}
+	if s.addObserved(full, now); len(full) != maxCounts {
+		t.Errorf("%d counts", len(full))
+	}
+}
