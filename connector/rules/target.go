@@ -5,8 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxTarget is how long a path may be.
-const maxTarget = 8192 // bytes
+// How long paths may be, in bytes, and those that can be read in rare ways: they
+// have up to 64 readings.
+const (
+	maxTarget = 8192
+	maxRare   = 2048
+)
 
 // Ways in which origins read paths differently.
 const (
@@ -14,7 +18,10 @@ const (
 	readParameters             // what is behind ; in a segment is no part of it
 	readSlashes                // many slashes are one
 	readDots                   // dot segments are resolved
-	waysToRead
+	readAuthority              // what follows two slashes at the beginning is a host
+	readEarly                  // what is behind ; goes before encoded slashes are decoded
+
+	rareWays = readAuthority | readEarly
 )
 
 // Bytes that stand for separators in disguise in a decoded path, which has no
@@ -87,11 +94,20 @@ func readings(raw string) ([]string, bool) {
 	if !ok {
 		return nil, false
 	}
-	ways := waysOf(b)
 	list := make([]string, 0, 4)
-	for way := ways; ; way = (way - 1) & ways {
-		list = append(list, read(b, way))
-		if way == 0 {
+	ways := waysOf(b)
+	often, rare := ways&^rareWays, ways&rareWays
+	if rare != 0 && len(raw) > maxRare {
+		return nil, false
+	}
+	for more := 0; ; more = (more - rare) & rare { // from none of them to all
+		for way := often; ; way = (way - 1) & often {
+			list = append(list, read(b, way|more))
+			if way == 0 {
+				break
+			}
+		}
+		if more == rare {
 			return list, true
 		}
 	}
@@ -169,7 +185,13 @@ func waysOf(b []byte) (ways int) {
 	if strings.Contains(string(b), ";") {
 		ways |= readParameters
 	}
+	if ways == readSeparators|readParameters {
+		ways |= readEarly
+	}
 	segments := segmentsOf(b, readSeparators|readParameters)
+	if len(withoutAuthority(segments[1:])) < len(segments)-1 {
+		ways |= readAuthority
+	}
 	for i, s := range segments {
 		if s == "" && i > 0 && i < len(segments)-1 {
 			ways |= readSlashes
@@ -183,6 +205,9 @@ func waysOf(b []byte) (ways int) {
 
 // segmentsOf splits a decoded path behind its first slash.
 func segmentsOf(b []byte, way int) []string {
+	if way&readEarly != 0 {
+		b = []byte(strings.Join(withoutParameters(strings.Split(string(b), "/")), "/"))
+	}
 	var text strings.Builder
 	for _, c := range b {
 		switch {
@@ -198,11 +223,30 @@ func segmentsOf(b []byte, way int) []string {
 	}
 	list := strings.Split(text.String(), "/")
 	if way&readParameters != 0 {
-		for i := range list {
-			list[i], _, _ = strings.Cut(list[i], ";")
-		}
+		list = withoutParameters(list)
 	}
 	return list
+}
+
+func withoutParameters(segments []string) []string {
+	for i, s := range segments {
+		segments[i], _, _ = strings.Cut(s, ";")
+	}
+	return segments
+}
+
+// withoutAuthority returns the segments behind the first slash without a host,
+// which is behind the second.
+func withoutAuthority(segments []string) []string {
+	if len(segments) == 0 || segments[0] != "" {
+		return segments
+	}
+	for i, s := range segments {
+		if s != "" {
+			return segments[i+1:]
+		}
+	}
+	return segments
 }
 
 // read returns a decoded path in one way of reading it.
@@ -211,6 +255,9 @@ func read(b []byte, way int) string {
 	segments := segmentsOf(b, way)
 	if segments[0] == "" {
 		segments = segments[1:]
+	}
+	if way&readAuthority != 0 {
+		segments = withoutAuthority(segments)
 	}
 	for _, s := range segments {
 		switch {

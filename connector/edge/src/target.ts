@@ -2,13 +2,18 @@
 // bytes (bytes.ts).
 import { hasBadEscape, isUTF8, lower } from "./bytes.ts";
 
-const maxTarget = 8192; // bytes of a path
+// How long paths may be, in bytes, and those that can be read in rare ways: they
+// have up to 64 readings.
+const maxTarget = 8192;
+const maxRare = 2048;
 
 // Ways in which origins read paths differently.
 const separators = 1; // \ and encoded slashes are slashes
 const parameters = 2; // what is behind ; in a segment is no part of it
 const slashes = 4; // many slashes are one
 const dots = 8; // dot segments are resolved
+const authority = 16; // what follows two slashes at the beginning is a host
+const early = 32; // what is behind ; goes before encoded slashes are decoded
 
 // Bytes that stand for separators in disguise in a decoded path, which has no
 // control characters else.
@@ -67,11 +72,18 @@ export function readings(raw: string): string[] | undefined {
   const path = decodePath(raw);
   if (path === undefined) return undefined;
   const ways = waysOf(path);
+  const often = ways & ~(authority | early);
+  const rare = ways & (authority | early);
+  if (rare && raw.length > maxRare) return undefined;
   const list: string[] = [];
-  for (let way = ways; ; way = (way - 1) & ways) {
-    list.push(read(path, way));
-    if (way === 0) return list;
+  for (const more of [0, authority, early, authority | early]) {
+    if (more & ~rare) continue;
+    for (let way = often; ; way = (way - 1) & often) {
+      list.push(read(path, way | more));
+      if (way === 0) break;
+    }
   }
+  return list;
 }
 
 /** decodePath decodes percent-escapes once, and marks separators in disguise. */
@@ -89,24 +101,37 @@ function waysOf(path: string): number {
   let ways = 0;
   if (path.includes(encodedSlash) || path.includes(backslash)) ways |= separators;
   if (path.includes(";")) ways |= parameters;
+  if (ways === (separators | parameters)) ways |= early;
   const segments = segmentsOf(path, separators | parameters);
+  if (withoutAuthority(segments.slice(1)).length < segments.length - 1) ways |= authority;
   if (segments.some((s, i) => s === "" && i > 0 && i < segments.length - 1)) ways |= slashes;
   if (segments.some((s) => s === "." || s === "..")) ways |= dots;
   return ways;
 }
 
 function segmentsOf(path: string, way: number): string[] {
-  const text = path
+  const text = (way & early ? withoutParameters(path.split("/")).join("/") : path)
     .replaceAll(encodedSlash, way & separators ? "/" : "%2f")
     .replaceAll(backslash, way & separators ? "/" : "\\");
   const list = text.split("/");
-  return way & parameters ? list.map((s) => cut(s, ";")[0]) : list;
+  return way & parameters ? withoutParameters(list) : list;
+}
+
+function withoutParameters(segments: string[]): string[] {
+  return segments.map((s) => cut(s, ";")[0]);
+}
+
+/** withoutAuthority returns the segments behind the first slash without a host, which is behind the second. */
+function withoutAuthority(segments: string[]): string[] {
+  if (segments[0] !== "") return segments;
+  return segments.slice(segments.findIndex((s) => s !== "") + 1);
 }
 
 /** read returns a decoded path in one way of reading it. */
 function read(path: string, way: number): string {
-  const segments = segmentsOf(path, way);
+  let segments = segmentsOf(path, way);
   if (segments[0] === "") segments.shift();
+  if (way & authority) segments = withoutAuthority(segments);
   const kept: string[] = [];
   for (const s of segments) {
     if (s === "" && way & slashes) continue;
