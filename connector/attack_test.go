@@ -12,12 +12,13 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
-	"path"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/proofline/proofline/connector/conformance"
 )
 
 // TestForgedPasses shows passes that are none.
@@ -327,7 +328,7 @@ func FuzzPass(f *testing.F) {
 // FuzzRequest sends whatever the HTTP server parses: a site that reads paths
 // as the standard library does never sees a protected one.
 func FuzzRequest(f *testing.F) {
-	for _, target := range []string{"/tickets", "/x/../tickets", "/tickets%2f..%2fx", "//tickets/;/..", "http://a/tickets", "/free?proofline_pass=x", "*"} {
+	for _, target := range []string{"/tickets", "/x/../tickets", "/tickets%2f..%2fx", "//tickets/;/..", "http://a/tickets", "/free?proofline_pass=x", "*", "//x/tickets", "/tickets#x", "/;%2F{/tickets", "/;%2fx/%2ftickets", `/\x/tickets`} {
 		f.Add("GET " + target + " HTTP/1.1\r\nHost: shop.example.com\r\nAccept: text/html\r\n\r\n")
 	}
 	f.Add("POST /tickets HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 127.0.0.1\r\nUpgrade: websocket\r\nX-Proofline-Ticket: a\r\nCookie: __Host-proofline-pass.sale=AAAA\r\n\r\n")
@@ -339,9 +340,9 @@ func FuzzRequest(f *testing.F) {
 		}
 		r.RemoteAddr = "198.51.100.7:1234"
 		s.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			for _, read := range []string{r.URL.Path, path.Clean("/" + r.URL.Path), path.Clean("/" + strings.ReplaceAll(r.URL.Path, `\`, "/"))} {
+			for _, read := range append(conformance.Origins(r.URL.EscapedPath()), conformance.Origins(r.RequestURI)...) {
 				if first, _, _ := strings.Cut(strings.TrimPrefix(read, "/"), "/"); lowerASCII(first) == "tickets" {
-					t.Errorf("the site sees %q of %q", r.URL.Path, text)
+					t.Errorf("the site sees %q of %q", read, text)
 				}
 			}
 			for name := range r.Header {

@@ -123,7 +123,7 @@ func (c *Connector) guard(q *inquiry) (v *visit) {
 		q.own()
 		return nil
 	}
-	q.decision = q.state.site.Decide(&rules.Request{Method: r.Method, Host: q.host, Target: targetOf(r), Header: r.Header, Client: q.client}, q.now)
+	q.decision = q.decide()
 	if q.decision.Outcome == rules.Block {
 		return q.block()
 	}
@@ -151,6 +151,19 @@ func (q *inquiry) afterFault() *visit {
 		}
 	}
 	return q.hold()
+}
+
+// decide goes by the address as it is passed on, and by what the client wrote:
+// a site may look at either, and net/url writes some bytes differently.
+func (q *inquiry) decide() rules.Decision {
+	site, r := q.state.site, q.r
+	asked := &rules.Request{Method: r.Method, Host: q.host, Target: targetOf(r), Header: r.Header, Client: q.client}
+	d := site.Decide(asked, q.now)
+	if r.RequestURI != "" && r.RequestURI != asked.Target {
+		asked.Target = r.RequestURI
+		d = site.Stricter(d, site.Decide(asked, q.now))
+	}
+	return d
 }
 
 // targetOf returns the path and query that the site will see.

@@ -61,6 +61,27 @@ type Case struct {
 // SiteHeader is in every answer of [Site].
 const SiteHeader = "X-Site"
 
+// Headers in which the site says what it was asked for: the request line, and
+// the path as a Go program reads it.
+const (
+	seenTarget = "X-Seen-Target"
+	seenPath   = "X-Seen-Path"
+	seenLies   = "X-Seen-Lies"
+)
+
+// liesIn returns the headers of a request that say what a client made up about
+// itself or the address. In cases that is the word "forged", which nobody else
+// says.
+func liesIn(h http.Header) []string {
+	var names []string
+	for name, values := range h {
+		if name != "Cookie" && name != "User-Agent" && strings.Contains(strings.Join(values, " "), "forged") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Site returns the site behind the connector: it answers with SiteHeader, and
 // with what it was told about the visitor. /tickets/leave and /market/leave end
 // the visit.
@@ -70,6 +91,9 @@ func Site() http.Handler {
 		w.Header().Set("X-Seen-Ticket", r.Header.Get("X-Proofline-Ticket"))
 		w.Header().Set("X-Seen-Room", r.Header.Get("X-Proofline-Room"))
 		w.Header().Set("X-Seen-Upgrade", r.Header.Get("Upgrade"))
+		w.Header().Set(seenTarget, r.RequestURI)
+		w.Header().Set(seenPath, r.URL.EscapedPath())
+		w.Header().Set(seenLies, strings.Join(liesIn(r.Header), ", "))
 		if strings.HasSuffix(r.URL.Path, "/leave") {
 			w.Header().Set("Proofline-Command", "release")
 		}
@@ -104,6 +128,7 @@ func RunOn(t *testing.T, p Platform, room *Room, addr string, cases []Case) {
 			s.check(t, &c, exchange(t, addr, c))
 		})
 	}
+	t.Run("random addresses", s.strangers)
 	s.end(t)
 }
 
@@ -233,6 +258,9 @@ func (s *suite) checkVisitor(t *testing.T, c *Case, r reply) {
 		got = "ticket"
 	case room != "":
 		got = "free"
+	}
+	if lies := r.header.Get(seenLies); lies != "" {
+		t.Errorf("the site was told %q, which the client made up", lies)
 	}
 	if want := c.Visitor; got != want || strings.Contains(ticket+room, "forged") {
 		t.Errorf("the site was told of ticket %q and room %q, want %q", ticket, room, want)

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
@@ -226,6 +227,8 @@ func (o *Options) rewrite(p *httputil.ProxyRequest) {
 	isTrusted := o.trusts(peerOf(p.In))
 	if isTrusted {
 		p.Out.Header["X-Forwarded-For"] = p.In.Header["X-Forwarded-For"]
+	} else {
+		maps.DeleteFunc(p.Out.Header, func(name string, _ []string) bool { return isProxys(name) })
 	}
 	p.SetXForwarded()
 	for _, name := range []string{"X-Forwarded-Proto", "X-Forwarded-Host"} {
@@ -238,6 +241,13 @@ func (o *Options) rewrite(p *httputil.ProxyRequest) {
 			p.Out.Header[name] = values
 		}
 	}
+}
+
+// isProxys tells whether a header is one in which proxies say for whom they ask.
+// Some servers take _ for -.
+func isProxys(name string) bool {
+	name = strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+	return name == "forwarded" || name == "x-real-ip" || strings.HasPrefix(name, "x-forwarded-")
 }
 
 // peerOf returns who opened the connection.

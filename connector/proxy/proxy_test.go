@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -127,20 +128,32 @@ func get(t *testing.T, address string, headers ...string) *http.Response {
 	return answer
 }
 
+// others returns the names of other headers that proxies set.
+func others(h http.Header) []string {
+	var names []string
+	for name := range h {
+		if strings.Contains(strings.ToLower(name), "real") || strings.HasSuffix(name, "-Prefix") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // TestForwarded looks at what the site is told.
 func TestForwarded(t *testing.T) {
 	t.Parallel()
 	room := conformance.NewRoom(t)
 	site := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, "%s|%s|%s|%s|%s|%s", r.Host, r.Header.Get("X-Forwarded-For"), r.Header.Get("X-Forwarded-Proto"), r.Header.Get("X-Forwarded-Host"), r.Header.Get("Forwarded"), r.URL)
+		fmt.Fprintf(w, "%s|%s|%s|%s|%s|%s|%v", r.Host, r.Header.Get("X-Forwarded-For"), r.Header.Get("X-Forwarded-Proto"), r.Header.Get("X-Forwarded-Host"), r.Header.Get("Forwarded"), r.URL, others(r.Header))
 	}))
-	spoofed := []string{"X-Forwarded-For: 192.0.2.1", "X-Forwarded-Proto: https", "X-Forwarded-Host: www.shop.example.com", "Forwarded: for=192.0.2.1"}
+	spoofed := []string{"X-Forwarded-For: 192.0.2.1", "X-Forwarded-Proto: https", "X-Forwarded-Host: www.shop.example.com", "Forwarded: for=192.0.2.1", "X-Real-IP: 192.0.2.1", "X_Real_IP: 192.0.2.1", "X-Forwarded-Prefix: /x"}
 	for what, c := range map[string]struct {
 		trusted []netip.Prefix
 		want    string
 	}{
-		"by nobody known":   {nil, "shop.example.com|127.0.0.1|http|shop.example.com||/about;x//y?a=%20;b"},
-		"by the site's own": {loopback, "shop.example.com|192.0.2.1, 127.0.0.1|https|www.shop.example.com||/about;x//y?a=%20;b"},
+		"by nobody known":   {nil, "shop.example.com|127.0.0.1|http|shop.example.com||/about;x//y?a=%20;b|[]"},
+		"by the site's own": {loopback, "shop.example.com|192.0.2.1, 127.0.0.1|https|www.shop.example.com||/about;x//y?a=%20;b|[X-Forwarded-Prefix X-Real-Ip X_real_ip]"},
 	} {
 		addr := start(t, New(Options{Connector: newConnector(t, room, c.trusted...), To: to(t, site), TrustedProxies: c.trusted}))
 		body, err := io.ReadAll(get(t, "http://"+addr+"/about;x//y?a=%20;b", spoofed...).Body)

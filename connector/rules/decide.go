@@ -68,11 +68,21 @@ func (s *Site) Decide(r *Request, now time.Time) Decision {
 	var strictest Decision
 	for i, path := range list {
 		v.path.one = path
-		if d := s.first(v, now); i == 0 || s.isStricter(d, strictest) {
+		if d := s.first(v, now); i == 0 {
 			strictest = d
+		} else {
+			strictest = s.Stricter(strictest, d)
 		}
 	}
 	return strictest
+}
+
+// Stricter returns the stricter of two decisions, of equal ones the first.
+func (s *Site) Stricter(a, b Decision) Decision {
+	if s.isStricter(b, a) {
+		return b
+	}
+	return a
 }
 
 // isStricter tells whether a decision is stricter than another. To wait for a

@@ -1,0 +1,118 @@
+package conformance
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// strangers is how many random addresses are tried.
+const strangers = 2000
+
+// pieces are what random addresses are made of.
+var pieces = []string{
+	"/", "/", "/", "//", "tickets", "tickets", "Tickets", "%74ickets", "staff", "x", "x:1", "u@x", ".", "..", "%2e", "%2E%2e", "%2f", "%2F", `\`, "%5c", ";", ";a=b", "%3b",
+	"#", "?", "%3f", "%23", "%25", "%252e", `"`, "|", "<", "^", "`", "{", "~", "+", "*", ":", "@", "&", "=", "'", "(", "$", ",", "!", "[", "]", "%c3%a4", "\u00e4", "%7c", "app.css",
+}
+
+// strange returns a random address, with a page of the line somewhere in it.
+func strange(r *rand.Rand) string {
+	text := some(r) + []string{"/tickets", "/tickets", "/Tickets", "tickets", `\tickets`, "%2ftickets", "/%74ickets"}[r.IntN(7)] + some(r)
+	switch {
+	case r.IntN(30) == 0:
+		return "http://shop.example.com" + text
+	case text[0] != '/' && r.IntN(10) > 0:
+		return "/" + text
+	}
+	return text
+}
+
+func some(r *rand.Rand) string {
+	var b strings.Builder
+	for range r.IntN(5) {
+		b.WriteString(pieces[r.IntN(len(pieces))])
+	}
+	return b.String()
+}
+
+var (
+	parameters = regexp.MustCompile(`;[^/]*`)
+	authority  = regexp.MustCompile(`^[/\\]{2,}[^/\\]*`)
+	absolute   = regexp.MustCompile(`^(?i:https?)://[^/\\]*`)
+)
+
+// Origins returns the paths that servers of different make may look up for a
+// request target. It knows nothing of how connectors read them.
+func Origins(target string) []string {
+	target, _, _ = strings.Cut(target, "?")
+	target = absolute.ReplaceAllString(target, "")
+	if target == "" {
+		target = "/"
+	}
+	whole, _, _ := strings.Cut(target, "#")
+	var found []string
+	for _, raw := range []string{target, whole} {
+		for _, p := range []string{raw, authority.ReplaceAllString(raw, "")} {
+			found = append(found,
+				decode(p),
+				rooted(decode(p)),
+				decode(rooted(p)),
+				rooted(strings.ReplaceAll(decode(p), `\`, "/")),
+				rooted(parameters.ReplaceAllString(decode(p), "")),
+				rooted(parameters.ReplaceAllString(strings.ReplaceAll(decode(p), `\`, "/"), "")),
+				rooted(decode(parameters.ReplaceAllString(p, ""))),
+			)
+		}
+	}
+	return found
+}
+
+// decode decodes percent-escapes, and leaves those alone that are none.
+func decode(p string) string {
+	if text, err := url.PathUnescape(p); err == nil {
+		return text
+	}
+	return p
+}
+
+func rooted(p string) string { return path.Clean("/" + p) }
+
+// isProtected tells whether some server would answer with a page of the line,
+// or one that is blocked.
+func isProtected(target string) bool {
+	return slices.ContainsFunc(Origins(target), func(p string) bool {
+		first, _, _ := strings.Cut(strings.TrimPrefix(strings.ToLower(p), "/"), "/")
+		return first == "tickets" || first == "staff"
+	})
+}
+
+// strangers tries random addresses. Whatever the site gets of them, no server
+// takes it for a page of the line.
+func (s *suite) strangers(t *testing.T) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(7, 11))
+	seen := map[string]int{}
+	for range strangers {
+		target := strange(r)
+		got := exchange(t, s.addr, Case{Method: http.MethodGet, Target: target, Header: []string{"Accept: text/html"}})
+		kind := s.kind(got)
+		seen[kind]++
+		if kind != "site" {
+			continue
+		}
+		for _, name := range []string{seenTarget, seenPath} {
+			if at := got.header.Get(name); isProtected(at) {
+				t.Errorf("%q leads to the site as %q, and some server reads one of %q", target, at, Origins(at))
+			}
+		}
+	}
+	if seen["site"] < strangers/20 || seen["room"] < strangers/10 {
+		t.Errorf("random addresses say nothing: %v", seen)
+	}
+	t.Logf("%v", seen)
+}
