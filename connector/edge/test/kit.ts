@@ -263,9 +263,9 @@ export function withShop(name: string, run: (shop: Shop) => Promise<void>, membe
 
 /** eventually waits until something holds. */
 export async function eventually(what: string, ok: () => boolean | Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 500; i++) {
+  for (let i = 0; i < 2000; i++) {
     if (await ok()) return;
     await new Promise((done) => setTimeout(done, 10));
   }
-  assert.fail(`not within 5 s: ${what}`);
+  assert.fail(`not within 20 s: ${what}`);
 }
