@@ -90,6 +90,7 @@ type siteRoom struct {
 	IsGated bool // in mode safety-net
 	Gate    badge
 	Failure string
+	Present present
 	InLine  uint64
 	IsOver  bool
 }
@@ -147,7 +148,7 @@ var gateBadges = map[room.Gate]badge{
 // roomsIn are the rooms of rules, as they are now.
 func (c *Console) roomsIn(ctx context.Context, x *request, s *rules.Site) (list []siteRoom, err error) {
 	for name, r := range s.Rooms {
-		view := siteRoom{Name: name, URL: r.URL, Mode: modeWords[r.Mode], IsGated: r.Mode == rules.SafetyNet, Failure: failureWords(r.Failure)}
+		view := siteRoom{Name: name, URL: r.URL, Mode: modeWords[r.Mode], IsGated: r.Mode == rules.SafetyNet, Failure: failureWords(r.Failure), Present: presentOf(r, nil, false, c.Now())}
 		found, err := c.Desk.Room(ctx, x.Actor, roomName(r.URL))
 		switch {
 		case errors.Is(err, room.ErrNotFound):
@@ -156,7 +157,7 @@ func (c *Console) roomsIn(ctx context.Context, x *request, s *rules.Site) (list 
 		case found.URL == r.URL:
 			snapshot := found.Snapshot()
 			phase := snapshot.Phase(found.Now())
-			view.Gate = gateBadges[snapshot.Gate]
+			view.Gate, view.Present = gateBadges[snapshot.Gate], presentOf(r, snapshot, found.IsFull(), found.Now())
 			view.Slug, view.Title, view.State, view.InLine, view.IsOver = found.Slug, snapshot.Title, badges[phase], inLine(snapshot.Counts), snapshot.Ended
 		}
 		list = append(list, view)

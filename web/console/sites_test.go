@@ -299,7 +299,8 @@ func TestSiteWarnings(t *testing.T) {
 	if _, err := s.Sites.Create(t.Context(), identities()[owner].Actor, "net", []byte(net)); err != nil {
 		t.Fatal(err)
 	}
-	s.get(viewer, "/console/sites/net").want(http.StatusOK).has("safety net", `<span class="badge warn">no connector has reported</span> <a href="/console/rooms/sale">Gate and figures`, "visitors can say that too", "is on another server", "not a room of this organization", "by the shipped rules")
+	s.get(viewer, "/console/sites/net").want(http.StatusOK).has("safety net", `<span class="badge warn">no connector has reported</span> <a href="/console/rooms/sale">Gate and figures`, "visitors can say that too", "is on another server", "not a room of this organization", "by the shipped rules",
+		`<td data-label="Right now"><span><span class="badge good">line</span> they wait in line; the gate is shut until a connector reports`, "they are led to the room, which is not here")
 }
 
 // TestWithoutSites: what is nil leaves its pages out.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/connector/rules"
+	"github.com/proofline/proofline/room"
 )
 
 // word is a part of a phrase.
@@ -285,3 +286,86 @@ func doubts(s *rules.Site) (list []phrase) {
 
 // isClaimed tells whether a rule goes by what clients choose, and by nothing else.
 func isClaimed(w rules.When) bool { return w.Network == nil && w.Host == nil }
+
+// present is what visitors who have no session get right now.
+type present struct {
+	Mark  badge
+	Words phrase
+}
+
+// presentOf says what they get where rules have them wait for a room, which is
+// nil where it is not this server's.
+func presentOf(r rules.Room, s *room.Snapshot, isFull bool, now time.Time) present {
+	passes := badge{"open", ""}
+	switch r.Mode {
+	case rules.Off:
+		return present{passes, say("they pass without waiting, as the rules say off")}
+	case rules.Closed:
+		return present{marksShut, say("nobody gets in, pass or no pass, as the rules say closed")}
+	case rules.Scheduled:
+		if r.From != nil && now.Before(*r.From) {
+			return present{passes, say("they pass without waiting until ").and(momentOf(*r.From))}
+		}
+		if r.Until != nil && !now.Before(*r.Until) {
+			return present{passes, say("they pass without waiting, since ").and(momentOf(*r.Until))}
+		}
+		line := lineOf(s, isFull, now)
+		if r.Until != nil {
+			line.Words = line.Words.and(say("; so it is until "), momentOf(*r.Until))
+		}
+		return line
+	case rules.SafetyNet:
+		return netOf(s, isFull, now)
+	}
+	return lineOf(s, isFull, now)
+}
+
+func momentOf(t time.Time) phrase { return phrase{{Moment: t}} }
+
+// netOf says what they get of a safety net.
+func netOf(s *room.Snapshot, isFull bool, now time.Time) present {
+	line := lineOf(s, isFull, now)
+	if s == nil || s.Ended {
+		return line
+	}
+	switch s.Gate {
+	case room.GateOpen:
+		words := fmt.Sprintf("they pass without waiting, as long as no more than %s begin a minute", number(s.Outflow.PerMinute))
+		if s.Outflow.MaxActive > 0 {
+			words += fmt.Sprintf(" and %s are there at once", number(s.Outflow.MaxActive))
+		}
+		return present{badge{"open", "good"}, say(words)}
+	case room.GateNone:
+		line.Words = line.Words.and(say("; the gate is shut until a connector reports"))
+	default:
+		line.Words = line.Words.and(say("; the gate is shut"))
+	}
+	return line
+}
+
+// lineOf says what they get when they are led to a room.
+func lineOf(s *room.Snapshot, isFull bool, now time.Time) present {
+	line, held := badge{"line", "good"}, badge{"line", "warn"}
+	if s == nil {
+		return present{line, say("they are led to the room, which is not here")}
+	}
+	switch {
+	case s.Ended:
+		return present{marksShut, say("nobody gets in: the room has ended")}
+	case now.Before(s.Opens):
+		return present{held, say("they see when the room opens: ").and(momentOf(s.Opens))}
+	case s.Closes != nil && !now.Before(*s.Closes):
+		return present{marksShut, say("nobody can join any more; who is in line goes in")}
+	case isFull:
+		return present{held, say("they are turned away: the line is full")}
+	case s.Paused:
+		return present{held, say("they join the line, and nobody is called, as calls are held")}
+	case now.Before(s.Starts):
+		return present{line, say("they join the line; nobody is let in before ").and(momentOf(s.Starts))}
+	case s.Pull:
+		return present{line, say("they wait in line until your backend calls them")}
+	case s.Closes != nil:
+		return present{line, say("they wait in line; nobody can join from ").and(momentOf(*s.Closes), say(" on"))}
+	}
+	return present{line, say("they wait in line")}
+}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -67,6 +68,60 @@ func TestRuleLines(t *testing.T) {
 	}
 	if lines := ruleLines(mustRead(t, "")); lines[len(lines)-1].Words.String() != rest || !strings.Contains(lines[0].Words.String(), "other than a.example, b.example") {
 		t.Errorf("of no rules: %v", lines)
+	}
+}
+
+// TestPresent says plainly what visitors get right now.
+func TestPresent(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
+	at := func(hours int) *time.Time {
+		m := now.Add(time.Duration(hours) * time.Hour)
+		return &m
+	}
+	serving := func(change ...func(*room.Snapshot)) *room.Snapshot {
+		s := &room.Snapshot{Opens: *at(-2), Starts: *at(-1), Outflow: fairness.Outflow{PerMinute: 1200, MaxActive: 5000}}
+		for _, f := range change {
+			f(s)
+		}
+		return s
+	}
+	gate := func(g room.Gate) func(*room.Snapshot) { return func(s *room.Snapshot) { s.Gate = g } }
+	ended := func(s *room.Snapshot) { s.Ended = true }
+	const waits = "line: they wait in line"
+	for name, c := range map[string]struct {
+		r      rules.Room
+		s      *room.Snapshot
+		isFull bool
+		want   string
+	}{
+		"always":                {rules.Room{Mode: rules.Always}, serving(), false, waits},
+		"elsewhere":             {rules.Room{Mode: rules.Always}, nil, false, "line: they are led to the room, which is not here"},
+		"off":                   {rules.Room{Mode: rules.Off}, serving(ended), false, "open: they pass without waiting, as the rules say off"},
+		"closed":                {rules.Room{Mode: rules.Closed}, nil, false, "closed: nobody gets in, pass or no pass, as the rules say closed"},
+		"before the schedule":   {rules.Room{Mode: rules.Scheduled, From: at(1), Until: at(2)}, serving(), false, "open: they pass without waiting until 2030-05-01 13:00:00 UTC"},
+		"when it begins":        {rules.Room{Mode: rules.Scheduled, From: at(0)}, serving(), false, waits},
+		"in the schedule":       {rules.Room{Mode: rules.Scheduled, Until: at(2)}, serving(), false, waits + "; so it is until 2030-05-01 14:00:00 UTC"},
+		"after the schedule":    {rules.Room{Mode: rules.Scheduled, From: at(-2), Until: at(0)}, serving(), false, "open: they pass without waiting, since 2030-05-01 12:00:00 UTC"},
+		"ended":                 {rules.Room{Mode: rules.Always}, serving(ended), false, "closed: nobody gets in: the room has ended"},
+		"upcoming":              {rules.Room{Mode: rules.Always}, serving(func(s *room.Snapshot) { s.Opens = *at(1) }), false, "line: they see when the room opens: 2030-05-01 13:00:00 UTC"},
+		"open":                  {rules.Room{Mode: rules.Always}, serving(func(s *room.Snapshot) { s.Starts = *at(1) }), false, "line: they join the line; nobody is let in before 2030-05-01 13:00:00 UTC"},
+		"paused":                {rules.Room{Mode: rules.Always}, serving(func(s *room.Snapshot) { s.Paused = true }), false, "line: they join the line, and nobody is called, as calls are held"},
+		"paused after the last": {rules.Room{Mode: rules.Always}, serving(func(s *room.Snapshot) { s.Paused, s.Closes = true, at(-1) }), false, "closed: nobody can join any more; who is in line goes in"},
+		"closes later":          {rules.Room{Mode: rules.Always}, serving(func(s *room.Snapshot) { s.Closes = at(1) }), false, waits + "; nobody can join from 2030-05-01 13:00:00 UTC on"},
+		"pulled":                {rules.Room{Mode: rules.Always}, serving(func(s *room.Snapshot) { s.Pull = true }), false, waits + " until your backend calls them"},
+		"full":                  {rules.Room{Mode: rules.Always}, serving(), true, "line: they are turned away: the line is full"},
+		"net, open":             {rules.Room{Mode: rules.SafetyNet}, serving(gate(room.GateOpen)), false, "open: they pass without waiting, as long as no more than 1,200 begin a minute and 5,000 are there at once"},
+		"net, open, one limit":  {rules.Room{Mode: rules.SafetyNet}, serving(gate(room.GateOpen), func(s *room.Snapshot) { s.Outflow.MaxActive = 0 }), false, "open: they pass without waiting, as long as no more than 1,200 begin a minute"},
+		"net, shut":             {rules.Room{Mode: rules.SafetyNet}, serving(gate(room.GateShut)), false, waits + "; the gate is shut"},
+		"net, never":            {rules.Room{Mode: rules.SafetyNet}, serving(), false, waits + "; the gate is shut until a connector reports"},
+		"net, ended":            {rules.Room{Mode: rules.SafetyNet}, serving(gate(room.GateShut), ended), false, "closed: nobody gets in: the room has ended"},
+		"net, elsewhere":        {rules.Room{Mode: rules.SafetyNet}, nil, false, "line: they are led to the room, which is not here"},
+	} {
+		p := presentOf(c.r, c.s, c.isFull, now)
+		if got := p.Mark.Word + ": " + p.Words.String(); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }
 
