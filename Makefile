@@ -24,7 +24,12 @@ EDGE_MODULES := $(EDGE)/node_modules/.package-lock.json
 CLIENT         := connector/client
 CLIENT_MODULES := $(CLIENT)/node_modules/.package-lock.json
 
-# Packages with goroutines of their own, which the race detector watches.
+# The tests of a package that run at once: many wait for a clock or a database.
+PARALLEL ?= 8
+
+# Packages with goroutines of their own, which the race detector watches, and
+# those among them that only compute, where it would see nothing.
+PURE := audit cmd/proofline/internal/transcript console/simulate console/simulate/chart fairness/beacon room/style verifier/evidence verifier/stats verifier/ticket vrf web/brand web/page web/sse
 RACE := ./audit/... ./connector/... ./console/... ./fairness/beacon/... ./room/... ./web/... ./verifier/... ./vrf/... ./internal/localpg ./cmd/proofline/internal/...
 
 .PHONY: help
@@ -55,9 +60,10 @@ run: build need-postgres ## run the server, ARGS="--addr :8080"
 .PHONY: test
 test: need-go need-postgres $(UI_BUILT) ## vet and test everything, again under the race detector what runs concurrently, and with readers nobody here wrote
 	go vet ./...
-	go test ./...
+	go test -parallel $(PARALLEL) ./...
 	@if [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null; then \
-		echo go test -race -short $(RACE); go test -race -short $(RACE); \
+		echo go test -race -short -parallel $(PARALLEL) $(RACE), without $(PURE); \
+		go list $(RACE) | grep -vxF "$$(printf 'github.com/proofline/proofline/%s\n' $(PURE))" | xargs go test -race -short -parallel $(PARALLEL); \
 	else echo "no C compiler, so no race detector: go test -race is left out"; fi
 	cd audit/interop && go test ./...
 	@if node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; then $(MAKE) --no-print-directory scripts; \

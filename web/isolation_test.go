@@ -133,6 +133,9 @@ var ofRequest = regexp.MustCompile(`"(request_id|instance)":"[^"]*"`)
 // and what another organization has is answered exactly as what does not exist.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one request after the other: there is nothing for the race detector")
+	}
 	s := newTenants(t)
 	s.member(s.main, account.Owner) // so that others can leave
 	callers := s.callers()
@@ -217,6 +220,9 @@ func TestOrganizationHeader(t *testing.T) {
 // that is wrong input, and no fault of the server.
 func TestNoText(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one request after the other: there is nothing for the race detector")
+	}
 	s := newTenants(t)
 	admin := authorized(token)
 	for _, n := range s.api.Needs() {
