@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -74,13 +75,32 @@ func (c *Client) Place(ctx context.Context, ticket string) (Place, error) {
 type Pass struct {
 	Pass     string `json:"pass"` // JWT
 	Position uint64 `json:"position"`
+	Location string `json:"location"` // where to go with it
+}
+
+// WayBack is where a visitor wants to go in the end; the zero one is nowhere in
+// particular.
+type WayBack struct {
+	To  string `json:"to,omitempty"`
+	Sig string `json:"to_sig,omitempty"` // of the connector that led the visitor to the room
 }
 
 // Claim shows the secret of a ticket for its pass; [ErrNotCalled] before its
 // turn.
 func (c *Client) Claim(ctx context.Context, ticket string, secret [fairness.SecretSize]byte) (Pass, error) {
+	return c.ClaimTo(ctx, ticket, secret, WayBack{})
+}
+
+// ClaimTo is Claim of who wants to go somewhere.
+func (c *Client) ClaimTo(ctx context.Context, ticket string, secret [fairness.SecretSize]byte, back WayBack) (Pass, error) {
 	var p Pass
-	body := fmt.Appendf(nil, `{"secret":%q}`, base64.RawURLEncoding.EncodeToString(secret[:]))
+	body, err := json.Marshal(struct {
+		Secret string `json:"secret"`
+		WayBack
+	}{base64.RawURLEncoding.EncodeToString(secret[:]), back})
+	if err != nil {
+		return p, err
+	}
 	status, err := c.Call(ctx, http.MethodPost, "/tickets/"+ticket+"/claim", body, &p)
 	if err == nil && status == http.StatusAccepted {
 		err = ErrNotCalled

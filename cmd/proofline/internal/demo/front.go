@@ -76,6 +76,7 @@ func (d *demo) protect(ctx context.Context) ([]string, error) {
 	}{
 		{http.MethodPost, "/v1/sites", map[string]any{"name": d.room.Slug, "rules": map[string]any{
 			"version": 1,
+			"hosts":   []string{"127.0.0.1", "localhost"},
 			"rooms":   map[string]any{"sale": map[string]string{"url": d.room.URL}},
 			"rules":   []any{map[string]any{"name": "tickets", "when": map[string]any{"path": map[string]string{"prefix": "/tickets"}}, "action": "queue sale"}},
 		}}, &site},

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
 )
 
 // intrusion is a way past the line that there must not be.
@@ -70,7 +72,7 @@ func forged(pass string) (string, error) {
 	return text, nil
 }
 
-// intrude tries every way past the line. Each leads to the line.
+// intrude tries every way past the line. None leads past it.
 func (d *demo) intrude(ctx context.Context) error {
 	v := d.first(shopper)
 	if v.cookie == "" {
@@ -88,7 +90,24 @@ func (d *demo) intrude(ctx context.Context) error {
 		d.expect(d.led(a), "%s is answered with %d, to %q", i.what, a.status, a.to)
 		d.seen.refuse()
 	}
-	d.Narrator.Say("Somebody tries %d ways past the line: without a pass, with a used or a forged one, by other", len(all))
-	d.Narrator.Say("spellings, with a copied cookie. Each leads to the line, and the shop hears of none.")
+	if err := d.mislead(ctx, v); err != nil {
+		return err
+	}
+	d.Narrator.Say("Somebody tries %d ways past the line: without a pass, with a used or a forged one, by other", len(all)+1)
+	d.Narrator.Say("spellings, with a copied cookie, by a link with a forged way back. The shop hears of none.")
+	return nil
+}
+
+// mislead has a visitor come by a link that somebody else made, to a page of
+// the shop that needs no pass: it would be in that page's address.
+func (d *demo) mislead(ctx context.Context, v *visitor) error {
+	forged := api.WayBack{To: d.front.url + "/orders/1", Sig: v.back.Sig}
+	p, err := d.visitor.ClaimTo(ctx, v.ticket, v.secret, forged)
+	if err != nil {
+		return fmt.Errorf("try a forged way back: %w", err)
+	}
+	first := d.front.url + "/?proofline_pass=" // of the room's targets
+	d.expect(strings.HasPrefix(p.Location, first), "a forged way back leads to %q", p.Location)
+	d.seen.refuse()
 	return nil
 }

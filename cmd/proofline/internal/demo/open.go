@@ -54,7 +54,7 @@ func (d *demo) open(ctx context.Context) error {
 // openRoom is a room that is open now and lets people in slowly.
 func openRoom() map[string]any {
 	return map[string]any{
-		"title": "Summer evening", "windows": []map[string]any{{"length": openWindow.String()}},
+		"title": "Summer evening", "signed_return": true, "windows": []map[string]any{{"length": openWindow.String()}},
 		"outflow": map[string]any{"per_minute": openRate, "max_active": 0},
 		"claim":   openClaim.String(), "session": session.String(), "margin": margin.String(), "quorum": len(witnessNames),
 	}

@@ -55,7 +55,7 @@ func (d *demo) sale() map[string]any {
 	starts := opens.Add(early)
 	d.plan = plan{opens, starts, starts.Add(late), max(1, int(float64(d.Visitors)*float64(time.Minute)/float64(serving)))}
 	return map[string]any{
-		"title": "Demo sale", "opens": opens, "starts": starts,
+		"title": "Demo sale", "signed_return": true, "opens": opens, "starts": starts,
 		"windows": []map[string]any{{"from": opens, "length": early.String()}, {"from": starts, "length": short.String()}},
 		"outflow": map[string]any{"per_minute": d.plan.perMinute, "max_active": 0},
 		"claim":   claim.String(), "session": session.String(), "margin": margin.String(), "quorum": len(witnessNames),

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
 )
 
 // looksAround is how long a shopper takes at most to choose a seat.
@@ -61,8 +63,9 @@ func (d *demo) led(a answer) bool {
 		a.status == http.StatusForbidden && a.queue == d.room.URL
 }
 
-// comeToShop looks at the shop's front page, wants a ticket, and is led to the line.
-func (d *demo) comeToShop(ctx context.Context) error {
+// comeToShop looks at the shop's front page, wants a ticket, and is led to the
+// line, with a signed way back.
+func (d *demo) comeToShop(ctx context.Context, v *visitor) error {
 	home, err := d.front.ask(ctx, http.MethodGet, "/")
 	if err != nil {
 		return err
@@ -72,14 +75,18 @@ func (d *demo) comeToShop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	want := d.room.URL + "?to=" + url.QueryEscape(d.front.url+"/tickets")
-	d.expect(tickets.status == http.StatusFound && tickets.to == want, "who wants a ticket is answered with %d and led to %q", tickets.status, tickets.to)
+	join, sig, isSigned := strings.Cut(tickets.to, "&to_sig=")
+	v.back = api.WayBack{To: d.front.url + "/tickets", Sig: sig}
+	isLed := tickets.status == http.StatusFound && join == d.room.URL+"?to="+url.QueryEscape(v.back.To)
+	d.expect(isLed && isSigned, "who wants a ticket is answered with %d and led to %q", tickets.status, tickets.to)
 	return nil
 }
 
 // buy comes back with the pass, buys a seat, and is out again.
 func (d *demo) buy(ctx context.Context, v *visitor) error {
-	entered, err := d.front.ask(ctx, http.MethodGet, "/tickets?proofline_pass="+v.pass.Pass)
+	path, isBack := strings.CutPrefix(v.pass.Location, d.front.url)
+	d.expect(isBack && path == "/tickets?proofline_pass="+v.pass.Pass, "the line leads back to %q", v.pass.Location)
+	entered, err := d.front.ask(ctx, http.MethodGet, path)
 	if err != nil {
 		return err
 	}

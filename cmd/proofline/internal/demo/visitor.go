@@ -56,7 +56,8 @@ type visitor struct {
 	place   api.Place // as last seen
 	settled bool      // admitted, or given up on purpose
 	pass    api.Pass
-	cookie  string // that the shop's front gave for the pass
+	back    api.WayBack // as the shop's front has signed it
+	cookie  string      // that it gave for the pass
 }
 
 // invite makes the crowd: who has which habit, and when they come.
@@ -117,7 +118,7 @@ func (d *demo) visit(ctx context.Context, v *visitor) error {
 		return err
 	}
 	if v.habit == shopper {
-		if err := d.comeToShop(ctx); err != nil {
+		if err := d.comeToShop(ctx, v); err != nil {
 			return err
 		}
 	}
@@ -231,7 +232,7 @@ func (d *demo) claim(ctx context.Context, v *visitor) (err error) {
 		_, err := d.visitor.Claim(ctx, v.ticket, [fairness.SecretSize]byte{1, 2, 3})
 		d.expectStatus(err, http.StatusForbidden, "a wrong secret")
 	}
-	if v.pass, err = d.visitor.Claim(ctx, v.ticket, v.secret); err != nil {
+	if v.pass, err = d.visitor.ClaimTo(ctx, v.ticket, v.secret, v.back); err != nil {
 		return err
 	}
 	v.settled = true
