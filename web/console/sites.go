@@ -91,6 +91,7 @@ type siteRoom struct {
 	Gate    badge
 	Failure string
 	Present present
+	Spared  string // what would have waited if it were not off; empty: nobody knows
 	InLine  uint64
 	IsOver  bool
 }
@@ -119,6 +120,9 @@ func (c *Console) showSite(x *request) error {
 		return err
 	}
 	p.Connectors = viewConnectors(connectors)
+	for i := range p.InRules {
+		p.InRules[i].Spared = wouldHaveWaited(connectors, p.InRules[i].Name, c.Now())
+	}
 	if p.Tokens, err = c.endingTokens(ctx, x.Actor); err != nil {
 		return err
 	}
@@ -202,12 +206,12 @@ type countView struct {
 
 // countOrder is what connectors count, as far as it is known here, the most
 // telling first.
-var countOrder = []string{"passed", "queued", "bypassed", "started", "turned", "redeemed", "refused", "blocked", "held", "opened", "released", "touches", "reports", "dropped", "panics"}
+var countOrder = []string{"passed", "queued", "bypassed", "observed", "started", "turned", "crowded", "redeemed", "refused", "blocked", "held", "opened", "released", "touches", "reports", "dropped", "panics"}
 
 // countWords say what is meant, where the name does not.
 var countWords = map[string]string{
-	"passed": "passed with a session", "queued": "led to a room", "bypassed": "needed no pass", "started": "let in by an open gate",
-	"turned": "led to a room beside an open gate", "redeemed": "passes used up", "refused": "passes refused", "held": "asked to come back",
+	"passed": "passed with a session", "queued": "led to a room", "bypassed": "needed no pass", "observed": "would have waited for a room that is off", "started": "let in by an open gate",
+	"turned": "led to a room beside an open gate", "crowded": "led to a room beside an open gate, as many of their network came", "redeemed": "passes used up", "refused": "passes refused", "held": "asked to come back",
 	"opened": "let in as a room was out of reach", "released": "sessions ended by the site", "touches": "sessions told to go on",
 	"dropped": "lost touches and releases", "panics": "faults of the connector", "reports": "reports",
 }
@@ -225,15 +229,21 @@ func viewConnectors(list []sites.Connector) (views []connectorView) {
 			return strings.Compare(a.Name, b.Name)
 		})
 		for i, n := range v.Counts {
-			if words, ok := countWords[n.Name]; ok {
-				v.Counts[i].Name = words
-			} else {
-				v.Counts[i].Name = strings.ReplaceAll(n.Name, "_", " ")
-			}
+			v.Counts[i].Name = wordsOfCount(n.Name)
 		}
 		views = append(views, v)
 	}
 	return views
+}
+
+func wordsOfCount(name string) string {
+	if words, ok := countWords[name]; ok {
+		return words
+	}
+	if room, ok := strings.CutPrefix(name, observedHour); ok {
+		return "would have waited for " + strings.ReplaceAll(room, "_", "-") + " in the last hour"
+	}
+	return strings.ReplaceAll(name, "_", " ")
 }
 
 func countRank(name string) int {

@@ -284,6 +284,36 @@ func TestSiteConnectors(t *testing.T) {
 	s.get(viewer, "/console/sites/shop/install").has("1 reported within a day")
 }
 
+// TestSiteOff shows what would have waited for rooms that are off.
+func TestSiteOff(t *testing.T) {
+	t.Parallel()
+	s := newConsole(t)
+	rules := `{"version": 1, "rooms": {"sale": {"url": "https://far.example.com/r/a", "mode": "off"}, "spring-drop": {"url": "https://far.example.com/r/b", "mode": "off"},
+		"quiet": {"url": "https://far.example.com/r/c", "mode": "off"}, "new": {"url": "https://far.example.com/r/d", "mode": "off"}}, "rules": [{"name": "all", "action": "queue sale"}]}`
+	if _, err := s.Sites.Create(t.Context(), identities()[owner].Actor, "shop", []byte(rules)); err != nil {
+		t.Fatal(err)
+	}
+	s.get(viewer, "/console/sites/shop").want(http.StatusOK).lacks("would have waited")
+	for i, counts := range []map[string]uint64{
+		{"observed": 5000, "observed_hour_sale": 1230, "observed_hour_spring_drop": 1, "observed_hour_quiet": 0},
+		{"observed_hour_sale": 4},
+	} {
+		node := sites.Node{ID: base64.RawURLEncoding.EncodeToString(append(make([]byte, 15), byte(i))), Site: "shop", Serial: 1, Kind: "proxy", Version: "1.2", Counts: counts}
+		if err := s.Sites.Seen(t.Context(), account.MainOrg, node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := s.get(viewer, "/console/sites/shop")
+	a.has("off</span> 1,234 requests of the last hour would have waited", "off</span> one request of the last hour would have waited", "off</span> no request of the last hour would have waited")
+	a.has("would have waited for a room that is off", "would have waited for spring-drop in the last hour")
+	if n := strings.Count(a.body, "of the last hour would have waited"); n != 3 {
+		t.Errorf("%d rooms, and of new nobody has counted anything", n)
+	}
+	if text := wouldHaveWaited([]sites.Connector{{Node: sites.Node{Counts: map[string]uint64{"observed_hour_sale": 7}}}}, "sale", time.Now()); text != "" {
+		t.Errorf("long ago: %q", text)
+	}
+}
+
 // TestSiteWarnings says what may be a mistake.
 func TestSiteWarnings(t *testing.T) {
 	t.Parallel()
