@@ -47,7 +47,7 @@ const (
 	maxToken     = 2048             // bytes of a pass
 	maxQueued    = 100_000          // touches and releases under way
 	maxBatch     = 500              // of these in one request
-	batchAgain   = time.Second      // between requests with them
+	batchAgain   = time.Second      // between requests with them, looks at sockets, and writings of unguarded times
 	maxPast      = 1_000            // openings that are not recorded yet
 	maxOpenings  = 60               // of a room in a report
 	usedAgain    = 30 * time.Second // in which a room answers a client again about a used pass
@@ -88,6 +88,10 @@ type Options struct {
 	TrustedProxies []netip.Prefix
 	// Page is what visitors see where a room's failure is "page": HTML.
 	Page []byte
+	// State is a file, of this process alone, that keeps times in which everybody
+	// was let through until the server has recorded them, so that a restart loses
+	// none. Empty, or without a token: none is kept.
+	State string
 	// Probe is how often rooms are asked whether they are there; 0: [DefaultProbe].
 	Probe time.Duration
 	Now   func() time.Time // nil: the system's clock
@@ -107,6 +111,7 @@ type Connector struct {
 	spent   passSet // passes that were used up: rooms need not be asked again
 	denied  passSet // such passes with the clients that rooms have denied them to
 	past    past    // openings that the server has not recorded
+	record  record  // of them
 	touched touchTimes
 	sockets sockets
 	outbox  *outbox
@@ -146,6 +151,7 @@ func New(o Options) (*Connector, error) {
 		cancel()
 		return nil, err
 	}
+	c.recall()
 	c.begin(ctx)
 	return c, nil
 }
@@ -165,6 +171,9 @@ func (c *Connector) begin(ctx context.Context) {
 	c.keepUp(ctx, "the care of upgraded connections", c.watch)
 	if c.options.Token != "" {
 		c.keepUp(ctx, "reports", func(ctx context.Context) { c.reports(ctx, hasReported) })
+	}
+	if c.record.file != "" {
+		c.keepUp(ctx, "the record of unguarded times", c.keepRecords)
 	}
 	if c.loading != nil {
 		c.keepUp(ctx, "the search for rules", func(ctx context.Context) { c.loading.run(ctx, c) })
@@ -220,8 +229,10 @@ func (o *Options) fill() error {
 // Close ends the work in the background, once what is queued has been told to
 // the rooms or one of them does not answer.
 func (c *Connector) Close() {
+	c.closeOpenings()
 	c.stop()
 	c.done.Wait()
+	c.keepRecord()
 }
 
 // use takes rules into force. Rooms that stay keep what is known of them.
@@ -266,7 +277,7 @@ func (c *Connector) leave(old, next *state) {
 	for _, l := range old.links {
 		if !slices.Contains(next.links, l) {
 			l.mu.Lock()
-			c.shut(l, c.options.Now())
+			c.shut(l, c.options.Now(), lineAgain)
 			l.mu.Unlock()
 			if l.gate.hasNews() {
 				next.links = append(next.links, l)

@@ -96,22 +96,27 @@ func (c *Connector) heard(l *link, err error) {
 	case !isDown && !l.since.IsZero():
 		c.options.Log.Info("room can be reached again", "room", l.url, "after", now.Sub(l.since))
 		l.since = time.Time{}
-		c.shut(l, now)
+		c.shut(l, now, lineAgain)
 	}
 }
 
-// shut ends the opening that goes on, if one does. The caller holds the lock.
-func (c *Connector) shut(l *link, now time.Time) {
+// lineAgain is logged when an opening ends as it should.
+const lineAgain = "visitors wait in line again"
+
+// shut ends the opening that goes on, if one does, and logs why. The caller holds
+// the lock.
+func (c *Connector) shut(l *link, now time.Time, why string) {
 	n := len(l.openings)
 	if n == 0 || !l.openings[n-1].Until.IsZero() {
 		return
 	}
 	o := &l.openings[n-1]
 	o.Until = now
-	c.options.Log.Warn("visitors wait in line again", "room", l.url, "from", o.From, "let_through", o.Let)
+	c.options.Log.Warn(why, "room", l.url, "from", o.From, "let_through", o.Let)
 	if c.options.Token != "" && !c.past.add(pastOpening{l.url, *o}) {
 		c.options.Log.Error("an opening is not recorded: there are too many", "room", l.url, "from", o.From)
 	}
+	ring(c.record.bell)
 }
 
 // opens tells whether everybody is let through by now, and counts that one is.
@@ -131,6 +136,7 @@ func (c *Connector) opens(d *door) bool {
 			l.openings = l.openings[1:]
 		}
 		c.options.Log.Error("everybody is let through, for the room is out of reach", "room", d.name, "since", l.since)
+		ring(c.record.bell)
 	}
 	l.openings[len(l.openings)-1].Let++
 	return true

@@ -3,6 +3,7 @@ package connector
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"slices"
 	"sync"
 	"time"
 )
@@ -108,6 +109,13 @@ func (p *past) add(o pastOpening) bool {
 	return true
 }
 
+// all returns them.
+func (p *past) all() []pastOpening {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.list)
+}
+
 // byRoom returns the first openings of each room.
 func (p *past) byRoom(most int) map[string][]Opening {
 	p.mu.Lock()
@@ -121,8 +129,8 @@ func (p *past) byRoom(most int) map[string][]Opening {
 	return all
 }
 
-// drop forgets what the server has recorded.
-func (p *past) drop(room string, recorded map[[16]byte]bool) {
+// drop forgets what the server has recorded, and tells whether there was some.
+func (p *past) drop(room string, recorded map[[16]byte]bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var left []pastOpening
@@ -131,7 +139,9 @@ func (p *past) drop(room string, recorded map[[16]byte]bool) {
 			left = append(left, o)
 		}
 	}
+	hasDropped := len(left) < len(p.list)
 	p.list = left
+	return hasDropped
 }
 
 // newRaw returns a random id.

@@ -189,7 +189,9 @@ func (c *Connector) answered(said *roomReport, r *roomReply, now time.Time) (mor
 			recorded[id] = true
 		}
 	}
-	c.past.drop(r.Room, recorded)
+	if c.past.drop(r.Room, recorded) {
+		ring(c.record.bell)
+	}
 	if said.link == nil {
 		return false
 	}

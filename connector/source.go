@@ -280,9 +280,9 @@ func (l *loader) keep(c *Connector) {
 
 // replaceFile writes all of a file or nothing.
 func replaceFile(name string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".rules-*")
+	f, err := os.CreateTemp(filepath.Dir(name), ".proofline-*")
 	if err != nil {
-		return fmt.Errorf("keep rules: %w", err)
+		return fmt.Errorf("write file: %w", err)
 	}
 	_, err = f.Write(text)
 	err = errors.Join(err, f.Sync(), f.Close())
@@ -290,7 +290,7 @@ func replaceFile(name string, text []byte) error {
 		err = os.Rename(f.Name(), name)
 	}
 	if err != nil {
-		return fmt.Errorf("keep rules: %w", errors.Join(err, os.Remove(f.Name())))
+		return fmt.Errorf("write file: %w", errors.Join(err, os.Remove(f.Name())))
 	}
 	return nil
 }

@@ -1,0 +1,236 @@
+package connector
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// recorded is a node that keeps unguarded times in a file.
+func (n *netted) recorded(file string, change ...func(*Options)) *shop {
+	n.Helper()
+	state := func(o *Options) { o.State = file }
+	return n.shop(`,"failure":"open-after 30s"`, append([]func(*Options){state}, change...)...)
+}
+
+// open has everybody let through, three times.
+func (s *shop) open() {
+	s.Helper()
+	s.failed()
+	s.clock.pass(31 * time.Second)
+	s.isThrough("open", s.failed())
+	s.isThrough("open", s.get("/tickets"))
+	s.isThrough("open", s.get("/tickets"))
+}
+
+// openingsIn returns what a file has, without ids.
+func openingsIn(t testing.TB, file string, now time.Time) []openingReport {
+	t.Helper()
+	list, err := readRecord(file, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []openingReport
+	for _, o := range list {
+		one := openingsOf([]Opening{o.Opening})[0]
+		one.ID = ""
+		all = append(all, one)
+	}
+	return all
+}
+
+// toldOpenings returns the openings that were reported so far.
+func (n *netted) toldOpenings() (all []openingReport) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, said := range n.reports {
+		for _, r := range said.Rooms {
+			all = append(all, r.Unguarded...)
+		}
+	}
+	return all
+}
+
+// TestRecordOfCrash reports an opening that went on when the process ended, as
+// far as it was kept.
+func TestRecordOfCrash(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateShut, 0)
+	file, crashed := filepath.Join(t.TempDir(), "unguarded"), filepath.Join(t.TempDir(), "unguarded")
+	s := n.recorded(file)
+	if got := openingsIn(t, file, s.clock.now()); len(got) != 0 {
+		t.Errorf("at the start %+v", got)
+	}
+	began := s.clock.now()
+	s.open()
+	s.clock.pass(20 * time.Second)
+	want := []openingReport{{From: began.Add(31 * time.Second).UnixMilli(), Until: began.Add(51 * time.Second).UnixMilli(), Requests: 3}}
+	eventually(t, "it is kept", func() bool { return cmp.Equal(want, openingsIn(t, file, s.clock.now())) })
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(crashed, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.queue.isDown.Store(false)
+	s.clock.pass(time.Hour)
+	again := n.recorded(crashed)
+	said := n.toldOpenings()
+	if len(said) != 1 || said[0].ID != idText(s.current.Load().links[0].openings[0].id) {
+		t.Fatalf("reported %+v", said)
+	}
+	said[0].ID = ""
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Error(diff)
+	}
+	eventually(t, "what is recorded is not kept", func() bool { return len(openingsIn(t, crashed, s.clock.now())) == 0 })
+	if again.report(); len(n.toldOpenings()) != 1 {
+		t.Errorf("reported again %+v", n.latest())
+	}
+}
+
+// TestRecordOfEnd reports an opening that went on when the connector was closed:
+// with the last report, or else after the next start.
+func TestRecordOfEnd(t *testing.T) {
+	t.Parallel()
+	for name, isThere := range map[string]bool{"the server is there": true, "the server is away": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNetted(t)
+			n.says(GateShut, 0)
+			file := filepath.Join(t.TempDir(), "unguarded")
+			s := n.recorded(file)
+			s.open()
+			s.clock.pass(time.Second)
+			want := []openingReport{{From: s.clock.now().Add(-time.Second).UnixMilli(), Until: s.clock.now().UnixMilli(), Requests: 3}}
+			s.queue.isDown.Store(!isThere)
+			s.Close()
+			if isThere {
+				if said := n.latest().Unguarded; len(said) != 1 || len(openingsIn(t, file, s.clock.now())) != 0 {
+					t.Errorf("reported %+v, kept %v", said, openingsIn(t, file, s.clock.now()))
+				}
+				return
+			}
+			if diff := cmp.Diff(want, openingsIn(t, file, s.clock.now())); diff != "" {
+				t.Error(diff)
+			}
+			s.queue.isDown.Store(false)
+			n.recorded(file)
+			if said := n.toldOpenings(); len(said) != 1 || said[0].Requests != 3 {
+				t.Errorf("reported %+v", said)
+			}
+		})
+	}
+}
+
+// TestRecordOfOthers reports openings of rooms that the rules do not name any
+// more, and none from long ago.
+func TestRecordOfOthers(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateShut, 0)
+	file := filepath.Join(t.TempDir(), "unguarded")
+	now := n.clock.now()
+	opening := func(ago time.Duration) pastOpening {
+		return pastOpening{"https://queue.example.com/r/other", Opening{From: now.Add(-ago - time.Minute), Until: now.Add(-ago), Let: 7, id: newRaw()}}
+	}
+	if err := os.WriteFile(file, formatRecord([]pastOpening{opening(recordLongest), opening(recordLongest - time.Minute)}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.recorded(file)
+	n.mu.Lock()
+	rooms := n.reports[0].Rooms
+	n.mu.Unlock()
+	if len(rooms) != 2 || rooms[1].Room != "https://queue.example.com/r/other" || len(rooms[1].Unguarded) != 1 || rooms[1].Unguarded[0].Requests != 7 {
+		t.Errorf("reported %+v", rooms)
+	}
+}
+
+// TestRecordThatIsNone says so, leaves the file alone until there is something to
+// keep, and works.
+func TestRecordThatIsNone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, c := range map[string]struct{ file, text, want string }{
+		"no JSON":          {"a", "x", "not a file of unguarded times"},
+		"of tomorrow":      {"b", `{"version":2,"openings":[]}`, "not a file of unguarded times"},
+		"not to be read":   {"c", "", "is a directory"},
+		"not to be kept":   {"d/e", "", "do not survive a restart"},
+		"nothing in it":    {"f", "", "not a file of unguarded times"},
+		"followed by more": {"g", string(formatRecord(nil)) + "}", "not a file of unguarded times"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := newNetted(t)
+			n.says(GateShut, 0)
+			file := filepath.Join(dir, c.file)
+			var err error
+			switch name {
+			case "not to be read":
+				err = os.Mkdir(file, 0o700)
+			case "not to be kept":
+			default:
+				err = os.WriteFile(file, []byte(c.text), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := make(loggedLines, 1000)
+			s := n.recorded(file, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(said, nil)) })
+			if first := <-said; !strings.Contains(first, c.want) {
+				t.Errorf("said %s", first)
+			}
+			if text, _ := os.ReadFile(file); string(text) != c.text {
+				t.Errorf("the file is %q", text)
+			}
+			s.open()
+			if c.text != "" {
+				eventually(t, "it is kept", func() bool { text, _ := os.ReadFile(file); return bytes.Contains(text, []byte(`"requests":3`)) })
+			}
+		})
+	}
+}
+
+// TestRecordOfNobody keeps nothing when nobody is told.
+func TestRecordOfNobody(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "unguarded")
+	s := newShop(t, `,"failure":"open-after 30s"`, func(o *Options) { o.State = file })
+	s.open()
+	s.Close()
+	if _, err := os.Stat(file); err == nil {
+		t.Error("there is a file")
+	}
+	if r := s.get("/tickets"); r.StatusCode == http.StatusOK {
+		s.got = nil
+	}
+}
+
+func FuzzRecord(f *testing.F) {
+	now := newClock().now()
+	some := []pastOpening{{"https://queue.example.com/r/sale", Opening{From: now.Add(-time.Hour), Until: now, Let: 1 << 40, id: [16]byte{1, 2}}}}
+	f.Add(formatRecord(nil))
+	f.Add(formatRecord(some))
+	f.Add(fmt.Appendf(nil, `{"version":1,"openings":[{"room":"http://127.0.0.1","id":"AAAAAAAAAAAAAAAAAAAAAA","from":%d,"until":9007199254740991,"requests":0}]}`, now.UnixMilli()))
+	f.Add([]byte(`{"version":1,"openings":[{"room":"ftp://x","id":"","from":-1,"until":0,"requests":18446744073709551615}]}{}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		list, err := parseRecord(text, now)
+		if err != nil {
+			return
+		}
+		again, err := parseRecord(formatRecord(list), now)
+		if diff := cmp.Diff(list, again, cmp.AllowUnexported(pastOpening{}, Opening{})); err != nil || diff != "" {
+			t.Errorf("%v %s", err, diff)
+		}
+	})
+}
