@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"net/url"
 	"os"
@@ -36,7 +37,7 @@ func (f *proxyFlags) read(t *terminal) error {
 		}
 	}
 	l.Body, l.HeaderSize = int64(f.maxBody), int(f.maxHeader)
-	for _, step := range []func() error{func() error { return f.readRules(t) }, f.readSite, f.readProxies, f.readPage, func() error { return f.readKey(t) }, func() error { return f.readCertificate(log) }} {
+	for _, step := range []func() error{func() error { return f.readRules(t) }, f.readSite, f.readProxies, f.readPage, func() error { return f.readKey(t) }, func() error { return f.readState(t) }, func() error { return f.readCertificate(log) }} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -182,6 +183,32 @@ func (f *proxyFlags) readKey(t *terminal) error {
 	}
 	f.connector.Key = []byte(key)
 	return nil
+}
+
+// readState finds where unguarded times are kept. If it cannot be written there,
+// the connector says so, and works.
+func (f *proxyFlags) readState(t *terminal) error {
+	isTold := f.site != "" || f.reportTo != ""
+	switch {
+	case f.state != "" && !isTold:
+		return usage(errors.New("--state is for what a server is told that --site or --report-to names"), "leave it out, or name the server with --report-to")
+	case f.state == "" && isTold:
+		f.state = f.defaultState(t.dataDir())
+		_ = os.MkdirAll(t.dataDir(), 0o711) //nolint:gosec // as for the key; what is written there says more of it
+	}
+	f.connector.State = f.state
+	return nil
+}
+
+// defaultState is a file of this proxy alone, or none where nothing tells it from
+// others of the data directory.
+func (f *proxyFlags) defaultState(dir string) string {
+	host, port, err := net.SplitHostPort(f.listen)
+	if err != nil || port == "0" {
+		return ""
+	}
+	name := strings.Trim("connector-unguarded-"+strings.ReplaceAll(host, ":", "_")+"-"+port, "-")
+	return filepath.Join(dir, strings.ReplaceAll(name, "--", "-"))
 }
 
 func (f *proxyFlags) readCertificate(log *slog.Logger) (err error) {

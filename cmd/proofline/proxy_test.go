@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -38,6 +39,25 @@ func TestProxyOptions(t *testing.T) {
 	})
 	for name := range known {
 		t.Errorf("there is no --%s", name)
+	}
+}
+
+// TestDefaultState gives each address that one may listen at a file of its own.
+func TestDefaultState(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{"": true}
+	for _, listen := range []string{"127.0.0.1:8081", "127.0.0.1:8082", ":443", ":80", "[::1]:80", "[::]:80", "shop.example.com:80", "127.0.0.1:http"} {
+		f := proxyFlags{listen: listen}
+		got := f.defaultState("data")
+		if seen[got] || strings.ContainsAny(filepath.Base(got), ":[] ") {
+			t.Errorf("%s: %q", listen, got)
+		}
+		seen[got] = true
+	}
+	for _, listen := range []string{"127.0.0.1:0", "nothing"} {
+		if got := (&proxyFlags{listen: listen}).defaultState("data"); got != "" {
+			t.Errorf("%s: %q", listen, got)
+		}
 	}
 }
 
