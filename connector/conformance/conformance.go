@@ -30,7 +30,15 @@ type Case struct {
 	// "open", "shut", "full" (open, but not for anybody else here), or "crowded"
 	// (open, but as many of our network have begun as may).
 	Gate string `json:"gate,omitempty"`
-	// Want is "site", "room" or "market" (where the visitor is to wait),
+	// Rooms that may fail are "down" or "up" from now on; empty: as before.
+	Rooms string `json:"rooms,omitempty"`
+	// Late is an answer that may take a while: connectors learn of failures when
+	// they ask.
+	Late bool `json:"late,omitempty"`
+	// From is the address that the request comes from; empty: 127.0.0.1.
+	From string `json:"from,omitempty"`
+	// Want is "site", "room", "market" or another room's name (where the visitor is
+	// to wait), "held", "busy" or "own" (see failureKind),
 	// "entered" (a cookie, and 303 to Location), "begun" (the site, and the cookie
 	// of a free session), "left" (the site, and the cookie is taken away),
 	// "page" (4xx, with a page of the connector's own), "told" (4xx, with JSON for a
@@ -113,6 +121,7 @@ func RunOn(t *testing.T, p Platform, room *Room, addr string, cases []Case) {
 	t.Helper()
 	s := &suite{Room: room, platform: p, addr: addr, begun: map[string]bool{}}
 	s.begin(t)
+	t.Run("sessions slide, up to their end", s.lengths)
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			if c.Gate != "" && c.Gate != s.at {
@@ -125,11 +134,31 @@ func RunOn(t *testing.T, p Platform, room *Room, addr string, cases []Case) {
 				header[i] = fill(h)
 			}
 			c.Header = header
-			s.check(t, &c, exchange(t, addr, c))
+			if c.Rooms != "" {
+				s.setDown(c.Rooms == "down")
+			}
+			r := s.ask(t, c)
+			if c.Late && s.kind(r) != c.Want {
+				eventually(t, c.Want, func() bool {
+					r = s.ask(t, c)
+					return s.kind(r) == c.Want
+				})
+			}
+			s.check(t, &c, r)
 		})
 	}
 	t.Run("random addresses", s.strangers)
 	s.end(t)
+}
+
+// ask sends the request of a case, and counts who gets in as a room fails.
+func (s *suite) ask(t *testing.T, c Case) reply {
+	t.Helper()
+	r := exchange(t, s.addr, c)
+	if strings.HasPrefix(c.Target, "/opening") && s.kind(r) == "site" && r.header.Get("X-Seen-Ticket") == "" {
+		s.opened++
+	}
+	return r
 }
 
 // check compares an answer with what is wanted.
@@ -140,7 +169,7 @@ func (s *suite) check(t *testing.T, c *Case, r reply) {
 	if c.Want != got && (got == "page" || got == "told") {
 		got = "refused"
 	}
-	if c.Want == "out" && (got == "room" || got == "market" || got == "refused" || r.status == http.StatusInternalServerError) {
+	if c.Want == "out" && (got == "room" || got == "refused" || r.status == http.StatusInternalServerError) {
 		got = "out"
 	}
 	if got != c.Want || c.Status != 0 && r.status != c.Status || c.Location != "" && s.path(location) != c.Location {
@@ -152,7 +181,7 @@ func (s *suite) check(t *testing.T, c *Case, r reply) {
 	if !s.leadsHome(s.kind(r), location) {
 		t.Errorf("leads to %q", location)
 	}
-	if isLed := got == "room" || got == "market"; isLed && back != c.Back && (c.Back != "" || back != "signed" && back != "none") {
+	if s.isLed(got) && back != c.Back && (c.Back != "" || back != "signed" && back != "none") {
 		t.Errorf("the way back is %q, want %q: %q", back, c.Back, location)
 	}
 	if how := s.returnHeader(r, location); how != c.Return && got != "out" {
@@ -162,6 +191,9 @@ func (s *suite) check(t *testing.T, c *Case, r reply) {
 		t.Errorf("says %q, want %q", r.body, c.Says)
 	}
 	s.checkVisitor(t, c, r)
+	if r.header.Get("Proofline-Command") != "" {
+		t.Error("what the site tells the connector reaches the client")
+	}
 	switch got {
 	case "begun":
 		s.begun[freeID(t, r.cookies[0].Value)] = true
@@ -197,14 +229,16 @@ func (s *suite) kind(r reply) string {
 		return "ended"
 	case base == s.URL():
 		return "room"
-	case base == s.Net():
-		return "market"
+	case strings.HasPrefix(base, s.room("")):
+		return strings.TrimPrefix(base, s.room(""))
 	case r.status == http.StatusSeeOther && hasCookie:
 		return "entered"
 	case r.status == http.StatusSeeOther:
 		return "led"
 	case r.status == http.StatusOK:
 		return "connector"
+	case failureKind(r) != "":
+		return failureKind(r)
 	case isPage(r):
 		return "page"
 	case isTold(r):
@@ -213,6 +247,11 @@ func (s *suite) kind(r reply) string {
 		return "something else"
 	}
 	return "refused"
+}
+
+// isLed tells whether a kind of answer leads to a room.
+func (s *suite) isLed(kind string) bool {
+	return kind == "room" || strings.Contains(rulesJSON, `    "`+kind+`": {"url"`)
 }
 
 // isPage tells whether an answer is a page that refuses, with nothing in it from
@@ -277,11 +316,11 @@ func (s *suite) leadsHome(kind, location string) bool {
 	if err != nil || location == "" {
 		return err == nil
 	}
-	switch kind {
-	case "entered":
+	switch {
+	case kind == "entered":
 		u, err = (&url.URL{Scheme: "http", Host: "shop.example.com", Path: "/"}).Parse(strings.ReplaceAll(location, `\`, "/"))
 		return err == nil && u.Host == "shop.example.com"
-	case "room", "market":
+	case s.isLed(kind):
 		to, err := url.Parse(u.Query().Get("to"))
 		return err == nil && (to.Host == "" && to.Path == "" || to.Scheme == s.platform.scheme() && ownHost.MatchString(to.Hostname()))
 	}
@@ -308,9 +347,15 @@ func Parse(text []byte) ([]Case, error) {
 	return list, nil
 }
 
-// Without returns the cases that do not need something.
-func Without(list []Case, need string) []Case {
-	return slices.DeleteFunc(list, func(c Case) bool { return c.Needs == need })
+// Unseen returns the cases for a connector that does not see what the site
+// answers: visits that the site ends go on, and its command reaches nobody.
+func Unseen(list []Case) []Case {
+	for i, c := range list {
+		if c.Needs == "answers" && c.Want == "left" {
+			list[i].Want, list[i].Needs = "site", ""
+		}
+	}
+	return slices.DeleteFunc(list, func(c Case) bool { return c.Needs == "answers" })
 }
 
 // eventually waits until something holds.

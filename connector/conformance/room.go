@@ -25,8 +25,9 @@ const Token = "the-token-of-connectors"
 // grace is how long a pass may be redeemed again by who did.
 const grace = 30 * time.Second
 
-// Room is a server with two rooms, whose passes are made on the spot, and the
-// rules of a site: sale, where all wait, and market, in mode safety-net.
+// Room is a server with rooms, whose passes are made on the spot, and the rules
+// of a site: sale, where all wait, market, in mode safety-net, and one for each
+// other mode, bond and failure.
 type Room struct {
 	testing.TB
 	server  *httptest.Server
@@ -40,7 +41,8 @@ type Room struct {
 	over     map[string][]string // by the room's URL: sessions that ended elsewhere
 	reports  map[string]int      // of each node, since the gate was set
 	isForged bool
-	given    int // forged rules, since they are
+	given    int  // forged rules, since they are
+	isDown   bool // rooms fail that can
 	told     told
 }
 
@@ -59,8 +61,10 @@ type gate struct {
 
 // told is what the server was told so far.
 type told struct {
-	started, ended, released map[string]bool // free sessions, and passes
-	turned                   uint64
+	started, ended    map[string]bool // free sessions
+	touched, released map[string]bool // passes
+	turned            uint64
+	opened            uint64 // requests let in while a room was out of reach
 }
 
 // NewRoom starts the server. The gate of market is open.
@@ -72,7 +76,7 @@ func NewRoom(t testing.TB) *Room {
 	}
 	r := &Room{
 		TB: t, private: private, used: map[string]redemption{}, gate: gateOpen, reports: map[string]int{},
-		told: told{started: map[string]bool{}, ended: map[string]bool{}, released: map[string]bool{}},
+		told: told{started: map[string]bool{}, ended: map[string]bool{}, touched: map[string]bool{}, released: map[string]bool{}},
 	}
 	r.signer, r.siteKey = newSigner(t)
 	mux := http.NewServeMux()
@@ -86,7 +90,7 @@ func NewRoom(t testing.TB) *Room {
 	mux.HandleFunc("POST /r/{name}/sessions/batch", r.batch)
 	mux.HandleFunc("POST /v1/connectors/report", r.report)
 	mux.HandleFunc("GET /v1/sites/shop/rules", r.rules)
-	r.server = httptest.NewServer(mux)
+	r.server = httptest.NewServer(r.failing(mux))
 	t.Cleanup(r.server.Close)
 	return r
 }
@@ -121,7 +125,11 @@ func (r *Room) redeem(w http.ResponseWriter, q *http.Request) {
 	} else if !ok {
 		r.used[id] = redemption{client, now}
 	}
-	send(w, map[string]any{"pass_id": id, "ends": now.Add(time.Hour), "ends_at_most": now.Add(4 * time.Hour)})
+	length := time.Hour
+	if q.PathValue("name") == "brief" {
+		length = briefLength
+	}
+	send(w, map[string]any{"pass_id": id, "ends": now.Add(length), "ends_at_most": now.Add(4 * length)})
 }
 
 // batch hears what happens to sessions.
@@ -132,11 +140,12 @@ func (r *Room) batch(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	answer := map[string][]string{"touch": {}, "release": {}}
-	for range said.Touch {
-		answer["touch"] = append(answer["touch"], "ok")
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for _, token := range said.Touch {
+		r.told.touched[idOf(token)] = true
+		answer["touch"] = append(answer["touch"], "ok")
+	}
 	for _, token := range said.Release {
 		r.told.released[idOf(token)] = true
 		answer["release"] = append(answer["release"], "ok")
@@ -156,6 +165,7 @@ type roomReport struct {
 	Room, Mode             string
 	Started, Active, Ended []string
 	Turned                 uint64
+	Unguarded              []opening
 }
 
 // report hears what a connector says of itself.
@@ -195,7 +205,7 @@ func (r *Room) answer(said roomReport) map[string]any {
 	isOpen, key := r.gate.isOpen && said.Room == r.Net(), r.returnKey(said.Room)
 	return map[string]any{
 		"room": said.Room, "gate": state[isOpen], "share": r.gate.share, "per_minute": r.gate.perMinute, "max_active": 0, "nodes": 1, "session_ms": time.Hour.Milliseconds(),
-		"over": r.over[said.Room], "return_key": base64.RawURLEncoding.EncodeToString(key[:]), "signed_return": said.Room == r.Net(),
+		"over": r.over[said.Room], "recorded": r.record(said), "return_key": base64.RawURLEncoding.EncodeToString(key[:]), "signed_return": said.Room == r.Net(),
 	}
 }
 
@@ -248,7 +258,7 @@ func (r *Room) forge(n int) string {
 var rulesJSON string
 
 func (r *Room) document() string {
-	return strings.NewReplacer("{room}", r.URL(), "{net}", r.Net()).Replace(rulesJSON)
+	return strings.NewReplacer("{room}", r.URL(), "{net}", r.Net(), "{rooms}", r.room("")).Replace(rulesJSON)
 }
 
 // RulesURL is where the signed rules are that the cases are about. They need

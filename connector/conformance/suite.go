@@ -21,6 +21,7 @@ import (
 // In targets and headers of cases stand for:
 //
 //	{room} {net}          the URLs of the rooms
+//	{rooms}               what those of the others begin with
 //	{pass} {netpass}      fresh passes of them
 //	{used}                a pass of sale that was used up by who sent no user agent
 //	{cookie} {netcookie}  the cookies of sessions with passes, as NAME=VALUE
@@ -29,10 +30,13 @@ import (
 //	{leaving} {freeleaving}  those of sessions that the site ends
 //	{going} {freegoing}   those of sessions that the visitor ends
 //	{over} {freeover}     those of sessions that ended at another node, once the gate was set
+//	{tied}                that of a session that is tied to the network 127.0.0.0/24
+//	{held} {opened}       those of sessions of rooms that may fail
+//	{heldpass} {openedpass}  fresh passes of these
 //	{value} {netvalue} {freevalue}  the values of these cookies alone
 //	{foreign}             a pass of another key, and so on: see forged
 func (s *suite) fill() func(string) string {
-	pairs := []string{"{room}", s.URL(), "{net}", s.Net(), "{pass}", s.pass(s.URL()), "{netpass}", s.pass(s.Net()), "{used}", s.used}
+	pairs := []string{"{room}", s.URL(), "{rooms}", s.room(""), "{net}", s.Net(), "{pass}", s.pass(s.URL()), "{netpass}", s.pass(s.Net()), "{used}", s.used, "{heldpass}", s.pass(s.room("holding")), "{openedpass}", s.pass(s.room("opening"))}
 	for name, cookie := range s.cookies {
 		_, value, _ := strings.Cut(cookie, "=")
 		pairs = append(pairs, "{"+name+"}", cookie, "{"+strings.TrimSuffix(name, "cookie")+"value}", value)
@@ -61,6 +65,8 @@ type suite struct {
 	passes   map[string]string // of sessions, by the names of their cookies
 	left     map[string]bool   // what ended: kinds of visitors, and names of sessions
 	turned   uint64            // visitors who were turned away
+	opened   uint64            // requests let in while a room was out of reach
+	brief    string            // a pass whose session slid
 }
 
 // What the gate may be. With gateCrowded one network may begin as little as ever.
@@ -79,6 +85,9 @@ func (s *suite) begin(t *testing.T) {
 	t.Helper()
 	s.used, s.passes, s.left, s.forged = s.pass(s.URL()), map[string]string{}, map[string]bool{}, s.forgeries(t)
 	s.cookies = map[string]string{"cookie": enter(t, s.addr, s.used), "netcookie": enter(t, s.addr, s.pass(s.Net()))}
+	for name, room := range map[string]string{"tied": "tied", "held": "holding", "opened": "opening"} {
+		s.cookies[name] = enter(t, s.addr, s.pass(s.room(room)))
+	}
 	for _, name := range []string{"leaving", "going", "over"} {
 		s.passes[name] = s.pass(s.URL())
 		s.cookies[name] = enter(t, s.addr, s.passes[name])
@@ -232,8 +241,11 @@ func (s *suite) end(t *testing.T) {
 				return false
 			}
 		}
-		return s.hasHeardOfEnds(t) && s.told.turned >= s.turned
+		return s.hasHeardOfEnds(t) && s.told.turned >= s.turned && s.told.opened >= s.opened && s.told.touched[idOf(s.brief)]
 	})
+	if s.told.opened != s.opened {
+		t.Errorf("the server heard of %d who were let in, but there were %d", s.told.opened, s.opened)
+	}
 	if s.told.turned > s.turned {
 		t.Errorf("the server heard of %d who were turned away, but there were %d", s.told.turned, s.turned)
 	}
@@ -304,6 +316,9 @@ type reply struct {
 func exchange(t testing.TB, addr string, c Case) reply {
 	t.Helper()
 	var d net.Dialer
+	if c.From != "" {
+		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(c.From)}
+	}
 	conn, err := d.DialContext(t.Context(), "tcp", addr)
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ func worker(t *testing.T, p conformance.Platform, room *conformance.Room, site s
 	t.Helper()
 	return conformance.Edge(t, ".", p, map[string]string{
 		"PROOFLINE_KEY": key, "PROOFLINE_RULES_URL": room.RulesURL(), "PROOFLINE_SITE_KEY": room.SiteKey(), "PROOFLINE_TOKEN": conformance.Token, "PROOFLINE_ORIGIN": site,
+		"PROOFLINE_PAGE": conformance.Page,
 	})
 }
 
@@ -76,7 +77,7 @@ func TestSessionsOfBoth(t *testing.T) {
 	conformance.NeedsNode(t)
 	room := conformance.NewRoom(t)
 	c, err := connector.New(connector.Options{
-		Source: &connector.Source{URL: room.RulesURL(), SiteKey: room.SiteKey()}, Token: conformance.Token, Key: []byte(key), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Source: &connector.Source{URL: room.RulesURL(), SiteKey: room.SiteKey()}, Token: conformance.Token, Key: []byte(key), Page: []byte(conformance.Page), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func newConnector(t testing.TB, room *conformance.Room, trusted ...netip.Prefix)
 	t.Helper()
 	c, err := connector.New(connector.Options{
 		Source: &connector.Source{URL: room.RulesURL(), SiteKey: room.SiteKey()}, Token: conformance.Token,
-		Key: []byte(strings.Repeat("k", 32)), TrustedProxies: trusted, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Key: []byte(strings.Repeat("k", 32)), TrustedProxies: trusted, Page: []byte(conformance.Page), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
