@@ -21,6 +21,7 @@ var watched = Symbol.for(memoryName);
 var soon = 6e5;
 var slow = 3e4;
 var isAsking = false;
+var isDressed = false;
 var isTaken = false;
 var isQuiet = false;
 function watch({ mode, hosts = [] } = {}) {
@@ -87,7 +88,7 @@ function ask(join) {
   const dialog = make("dialog", { className: "proofline-queue", lang, dir: lang === "ar" ? "rtl" : "ltr" });
   const text = make("p", { id: "proofline-queue", textContent: question });
   dialog.setAttribute("aria-labelledby", text.id);
-  dialog.style.maxWidth = "24em";
+  dress();
   dialog.append(text, button(yes, () => go(join)), " ", button(no, () => dialog.close()));
   dialog.onclose = () => {
     dialog.remove();
@@ -97,6 +98,17 @@ function ask(join) {
   };
   (document.body ?? document.documentElement).append(dialog);
   dialog.showModal();
+}
+var looks = `
+:where(.proofline-queue) { box-sizing: border-box; max-width: min(24em, 100% - 2em); padding: 1.25em; border: 1px solid; border-radius: .75em; font: 1rem/1.5 system-ui, sans-serif }
+:where(.proofline-queue p) { margin: 0 0 1em }
+:where(.proofline-queue button) { min-height: 2.75em; margin: 0 0 .25em; padding: .5em 1em; font: inherit }`;
+function dress() {
+  if (isDressed || !("adoptedStyleSheets" in document)) return;
+  isDressed = true;
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(looks);
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
 }
 function make(name, what) {
   return Object.assign(document.createElement(name), what);
@@ -128,4 +140,4 @@ function keep(memory) {
 export {
   watch
 };
-// 6fcb9ef9cef26177
+// 3638a513f9691721

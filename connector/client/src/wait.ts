@@ -16,6 +16,7 @@ const soon = 600_000; // milliseconds after a return in which nobody is led away
 const slow = 30_000; // milliseconds after which a way that was not taken is forgotten
 
 let isAsking = false;
+let isDressed = false; // the page has the looks of the dialog
 let isTaken = false; // the visitor is on the way to a room
 let isQuiet = false; // the visitor does not want to, and has done nothing since
 
@@ -90,7 +91,7 @@ function ask(join: string): void {
   const dialog = make("dialog", { className: "proofline-queue", lang, dir: lang === "ar" ? "rtl" : "ltr" });
   const text = make("p", { id: "proofline-queue", textContent: question });
   dialog.setAttribute("aria-labelledby", text.id);
-  dialog.style.maxWidth = "24em";
+  dress();
   dialog.append(text, button(yes, () => go(join)), " ", button(no, () => dialog.close()));
   dialog.onclose = () => {
     dialog.remove();
@@ -100,6 +101,21 @@ function ask(join: string): void {
   };
   (document.body ?? document.documentElement).append(dialog);
   dialog.showModal();
+}
+
+// looks are those of the dialog. Without specificity: whatever a site's style sheets say of it, of p and of button counts more.
+const looks = `
+:where(.proofline-queue) { box-sizing: border-box; max-width: min(24em, 100% - 2em); padding: 1.25em; border: 1px solid; border-radius: .75em; font: 1rem/1.5 system-ui, sans-serif }
+:where(.proofline-queue p) { margin: 0 0 1em }
+:where(.proofline-queue button) { min-height: 2.75em; margin: 0 0 .25em; padding: .5em 1em; font: inherit }`;
+
+/** dress gives the page the looks, once, in a way that no content security policy forbids. */
+function dress(): void {
+  if (isDressed || !("adoptedStyleSheets" in document)) return;
+  isDressed = true;
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(looks);
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
 }
 
 function make<K extends keyof HTMLElementTagNameMap>(name: K, what: Partial<HTMLElementTagNameMap[K]>): HTMLElementTagNameMap[K] {
