@@ -51,6 +51,28 @@ scenes("the script for pages", () => {
     });
   }
 
+  atSite(
+    "to the line, and back to a page that does not wait, where the room wants signatures",
+    "script-signed",
+    async ({ visitor, page, room, front }) => {
+      const here = `${front.origin}/?a=%C3%A4%26b#row-7`;
+      await page.goto(here);
+      await button(page).click();
+      await page.waitForURL(`${room.url}?to=*&to_sig=*`);
+      assert.equal(new URL(page.url()).searchParams.get("to"), `${front.origin}/.proofline/enter?to=${encodeURIComponent(here.split("#")[0])}`);
+      await through(visitor);
+      await page.waitForURL(here);
+      await button(page).click();
+      await said(page, "200 3 left");
+      await page.goto(`${room.url}?to=${encodeURIComponent(`${front.origin}/elsewhere`)}`); // a link that anybody can make
+      await visitor.is("admitted");
+      await visitor.main();
+      await page.waitForURL(here.split("#")[0]);
+      assert.ok(!front.asked.includes("/elsewhere"));
+    },
+    { config: { signed_return: true }, hosts: ["localhost"] },
+  );
+
   atSite("the back button leads out of the line, and nowhere else", "script-back", async ({ page, room, front }) => {
     const here = `${front.origin}/?at-once`;
     await page.goto(front.origin);
@@ -127,7 +149,7 @@ scenes("the script for pages", () => {
       const changes = (await room.transcript()).filter(({ kind }) => kind === "amend").map(({ fields }) => fields[1]);
       assert.deepEqual(changes, ["open", "shut"]);
     },
-    { config: { outflow: { per_minute: 30 } }, mode: "safety-net" },
+    { config: { outflow: { per_minute: 10 } }, mode: "safety-net" }, // as many as one network may begin
   );
 
   atSite("a site shows a dialog of its own", "script-own", async ({ page, room, front }) => {
@@ -186,7 +208,7 @@ scenes("the script for pages", () => {
         await site.close();
       }
     },
-    { hosts: ["localhost"] },
+    { config: { signed_return: true }, hosts: ["localhost"] },
   );
 
   atSite("many refusals at once lead once", "script-once", async ({ page, room, front }) => {
