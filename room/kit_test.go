@@ -6,8 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
-	"regexp"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -76,37 +74,25 @@ func connect(t testing.TB, url string, change ...func(*pgxpool.Config)) *pgxpool
 	return pool
 }
 
-// dial is a database whose clock a test puts forward: hours pass in no time,
-// and never because the machine is slow.
+// dial is a database whose clock a test puts forward.
 type dial struct {
-	t     testing.TB
-	url   string
-	ahead time.Duration
+	*pgtest.Clock
+	t   testing.TB
+	url string
 }
 
-// newDial gives a database functions that are found before PostgreSQL's own.
 func newDial(t testing.TB) *dial {
 	t.Helper()
-	url := pgtest.URL(t)
-	superuser(t, url, `
-		create table clock_ahead (ahead interval not null);
-		insert into clock_ahead values ('0');
-		grant select on clock_ahead to proofline_server;
-		create function clock_timestamp() returns timestamptz volatile language sql as
-			'select pg_catalog.clock_timestamp() + ahead from clock_ahead';
-		create function now() returns timestamptz stable language sql as
-			'select pg_catalog.now() + ahead from clock_ahead'`)
-	own := regexp.MustCompile(`search_path=\w+`).FindString(url)
-	return &dial{t: t, url: strings.Replace(url, own, own+",pg_catalog", 1)}
+	c := pgtest.NewClock(t)
+	return &dial{c, t, c.URL}
 }
 
 // pass lets time pass, and returns when these nodes know.
 func (d *dial) pass(by time.Duration, nodes ...*Rooms) {
 	d.t.Helper()
-	d.ahead += by
-	superuser(d.t, d.url, `update clock_ahead set ahead = make_interval(secs => $1)`, d.ahead.Seconds())
+	d.Pass(by)
 	for _, rs := range nodes {
-		eventually(d.t, "the node follows the clock", func() bool { return (time.Duration(rs.clock.ahead.Load()) - d.ahead).Abs() < 30*time.Second })
+		eventually(d.t, "the node follows the clock", func() bool { return (time.Duration(rs.clock.ahead.Load()) - d.Ahead).Abs() < 30*time.Second })
 	}
 }
 

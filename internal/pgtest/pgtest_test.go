@@ -78,6 +78,23 @@ func TestURL(t *testing.T) {
 	}
 }
 
+// A test puts its own clock forward and back, and nobody else's.
+func TestClock(t *testing.T) {
+	t.Parallel()
+	c, other := pgtest.NewClock(t), pgtest.NewClock(t)
+	for _, by := range []time.Duration{0, 26 * time.Hour, -27 * time.Hour, 1500 * time.Millisecond} {
+		c.Pass(by)
+		for _, function := range []string{"clock_timestamp()", "now()"} {
+			if got := query(t, c.URL, "select (abs(extract(epoch from "+function+" - pg_catalog."+function+") - "+fmt.Sprint(c.Ahead.Seconds())+") < 1)::text"); got != "true" {
+				t.Errorf("%s is not %v ahead", function, c.Ahead)
+			}
+		}
+	}
+	if got := query(t, other.URL, "select (now() = pg_catalog.now())::text"); got != "true" {
+		t.Error("another schema's clock is ahead")
+	}
+}
+
 // child runs one test of this package in another process.
 func child(t *testing.T, test string, env ...string) (exitCode int) {
 	t.Helper()

@@ -11,12 +11,16 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// closeTimeout bounds the end of rooms.
-const closeTimeout = 10 * time.Second
+// How long the end of rooms may take, and a node to learn the time.
+const (
+	closeTimeout = time.Minute
+	clockTimeout = time.Minute
+)
 
 // Pool connects to a database as a server does, until the test ends.
 func Pool(t testing.TB, url string) *pgxpool.Pool {
@@ -62,6 +66,17 @@ func Rooms(t testing.TB, pool *pgxpool.Pool, change ...func(*room.Options)) *roo
 	rooms := room.New(o)
 	Run(t, rooms)
 	return rooms
+}
+
+// Pass lets time pass on a database, and returns when rooms on it know.
+func Pass(t testing.TB, c *pgtest.Clock, by time.Duration, rooms *room.Rooms) {
+	t.Helper()
+	c.Pass(by)
+	for end := time.Now().Add(clockTimeout); (rooms.Health().Ahead - c.Ahead).Abs() > 30*time.Second; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the rooms do not follow the clock")
+		}
+	}
 }
 
 // Run does the clock's work of rooms until the test ends.
