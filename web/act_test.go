@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
@@ -32,8 +33,8 @@ type lineJSON struct {
 // TestWithoutScripts goes from the link to the shop with nothing but links and forms.
 func TestWithoutScripts(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	s.create(`{"slug":"plain","windows":[{"length":"500ms"}],"outflow":{"per_minute":6000},
+	s, pass := newTimed(t)
+	s.create(`{"slug":"plain","windows":[{"length":"1h"}],"outflow":{"per_minute":6000},
 		"targets":["https://shop.example.com/sale?from=line","http://localhost:3000/"]}`)
 	b := s.browser()
 	a := b.get("/r/plain?to=http://localhost:3000/tickets%3Fn=2&lang=de")
@@ -56,6 +57,7 @@ func TestWithoutScripts(t *testing.T) {
 		t.Errorf("joined again: secret %t, %d entries", got == secret, s.entries("plain"))
 	}
 	b.post("/r/plain/claim", "").errorPage(http.StatusConflict, "early")
+	pass(time.Hour)
 	eventually(t, "it is the visitor's turn", func() bool { return b.get("/r/plain").state() == "called" })
 	if a := b.get("/r/plain"); !strings.Contains(a.body, "localhost:3000") {
 		t.Errorf("the page does not say where it leads: %s", a.body)
@@ -65,7 +67,7 @@ func TestWithoutScripts(t *testing.T) {
 	if prefix != "http://localhost:3000/tickets?n=2" || !ok {
 		t.Fatalf("to %q", location)
 	}
-	if _, err := jwt.ParseWithClaims(token, jwt.MapClaims{}, s.keyOf("plain")); err != nil {
+	if _, err := jwt.ParseWithClaims(token, jwt.MapClaims{}, s.keyOf("plain"), jwt.WithTimeFunc(s.now)); err != nil {
 		t.Errorf("pass %q: %v", token, err)
 	}
 	if b.get("/r/plain").state() != "admitted" {
@@ -77,6 +79,7 @@ func TestWithoutScripts(t *testing.T) {
 	b.post("/r/plain/leave", "").errorPage(http.StatusGone, "gone")
 	other := s.browser()
 	other.post("/r/plain/line", "").redirected()
+	pass(time.Hour)
 	eventually(t, "the other is called", func() bool { return other.get("/r/plain").state() == "called" })
 	if location := other.post("/r/plain/claim", "").redirected(); !strings.HasPrefix(location, "https://shop.example.com/sale?from=line&proofline_pass=ey") {
 		t.Errorf("without a wish to %q", location)

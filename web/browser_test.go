@@ -135,13 +135,13 @@ func inFuture(d time.Duration) string { return time.Now().Add(d).UTC().Format(ti
 // TestStates walks the page through every state that a room can be brought to.
 func TestStates(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	s.create(fmt.Sprintf(`{"slug":"upcoming","opens":%q}`, inFuture(time.Hour)))
-	s.create(`{"slug":"waiting","windows":[{"length":"1h"}]}`)
-	s.create(fmt.Sprintf(`{"slug":"drawn","starts":%q,"windows":[{"length":"300ms"}]}`, inFuture(time.Hour)))
-	s.create(fmt.Sprintf(`{"slug":"closed","starts":%q,"closes":%q,"windows":[{"length":"300ms"}]}`, inFuture(time.Hour), inFuture(1500*time.Millisecond)))
-	s.create(`{"slug":"called","windows":[{"length":"300ms"}],"outflow":{"per_minute":6000}}`)
-	s.create(`{"slug":"missed","windows":[{"length":"300ms"}],"outflow":{"per_minute":6000},"claim":"1s"}`)
+	s, pass := newTimed(t)
+	s.create(fmt.Sprintf(`{"slug":"upcoming","opens":%q}`, inFuture(12*time.Hour)))
+	s.create(`{"slug":"waiting","windows":[{"length":"9h"}]}`)
+	s.create(fmt.Sprintf(`{"slug":"drawn","starts":%q,"windows":[{"length":"1h"}]}`, inFuture(12*time.Hour)))
+	s.create(fmt.Sprintf(`{"slug":"closed","starts":%q,"closes":%q,"windows":[{"length":"1h"}]}`, inFuture(12*time.Hour), inFuture(time.Hour)))
+	s.create(`{"slug":"called","windows":[{"length":"1h"}],"outflow":{"per_minute":6000}}`)
+	s.create(`{"slug":"missed","windows":[{"length":"1h"}],"outflow":{"per_minute":6000},"claim":"1s"}`)
 	state := func(b *browser, slug string) string { return b.get("/r/" + slug).state() }
 	expect := func(b *browser, slug, want string) {
 		t.Helper()
@@ -159,6 +159,7 @@ func TestStates(t *testing.T) {
 			t.Errorf("after joining to %q", to)
 		}
 	}
+	pass(61 * time.Minute)
 	expect(b, "waiting", "waiting")
 	expect(b, "drawn", "drawn")
 	expect(b, "called", "called")

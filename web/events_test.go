@@ -54,7 +54,7 @@ func serve(t *testing.T, s *site) (base string, stop func()) {
 			if err != nil {
 				t.Errorf("serve: %v", err)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("streams hold up the server's end")
 		}
 	}
@@ -111,7 +111,7 @@ func TestEventsBody(t *testing.T) {
 		if _, err := fmt.Fprintf(c, "GET /r/sale/events HTTP/1.1\r\nHost: example.com\r\n%s\r\n\r\n", announced); err != nil {
 			t.Fatal(err)
 		}
-		_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 		line, err := bufio.NewReader(c).ReadString('\n')
 		if !strings.HasPrefix(line, "HTTP/1.1 400") {
 			t.Errorf("%s: answered %q, error %v", announced, line, err)

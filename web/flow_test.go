@@ -22,8 +22,8 @@ import (
 // TestVisit follows two visitors from the join to the pass.
 func TestVisit(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
-	s.create(`{"slug":"visit","title":"A visit","windows":[{"length":"700ms"}],"outflow":{"per_minute":6000}}`)
+	s, pass := newTimed(t)
+	s.create(`{"slug":"visit","title":"A visit","windows":[{"length":"1h"}],"outflow":{"per_minute":6000}}`)
 	own := newVisitor("visit")
 	first := decode[joinedJSON](s.post("/r/visit/join", own.joinBody()).want(http.StatusCreated))
 	if first.Ticket != own.ticket || first.Secret != "" || first.Time.Before(first.WindowFrom) || !first.Time.Before(first.WindowTo) {
@@ -41,6 +41,7 @@ func TestVisit(t *testing.T) {
 	}
 	s.checkReceipt("visit", given.Index, given.Ticket, s.get("/r/visit/tickets/"+given.Ticket+"/receipt").want(http.StatusOK).body)
 	s.checkWaiting(own)
+	pass(time.Hour)
 	for _, v := range []visitor{own, {given.Ticket, given.Secret}} {
 		s.checkCalled(v)
 		s.checkPass(v)
@@ -76,7 +77,7 @@ func (s *site) checkCalled(v visitor) {
 	if got.Position == nil || *got.Position < 1 || *got.Position > 2 || got.ETA != nil || got.LeftMS == nil || got.ClaimBy == nil {
 		s.Fatalf("called ticket: %+v", got)
 	}
-	if left := time.Duration(*got.LeftMS) * time.Millisecond; left <= 0 || left > room.DefaultClaim || time.Until(*got.ClaimBy) > left+time.Second {
+	if left := time.Duration(*got.LeftMS) * time.Millisecond; left <= 0 || left > room.DefaultClaim || got.ClaimBy.Sub(s.now()).Abs() > left+10*time.Second {
 		s.Errorf("called ticket: left %v, claim by %v", left, got.ClaimBy)
 	}
 	s.post("/r/visit/tickets/"+v.ticket+"/claim", newVisitor("visit").claimBody()).problem(http.StatusForbidden, "wrong-secret")
@@ -95,7 +96,7 @@ func (s *site) checkPass(v visitor) {
 	}
 	claims := jwt.MapClaims{}
 	_, err := jwt.ParseWithClaims(p.Pass, claims, s.passKey, jwt.WithValidMethods([]string{"EdDSA"}),
-		jwt.WithIssuer("https://example.com/r/visit"), jwt.WithAudience("example.com/r/visit"), jwt.WithExpirationRequired())
+		jwt.WithIssuer("https://example.com/r/visit"), jwt.WithAudience("example.com/r/visit"), jwt.WithExpirationRequired(), jwt.WithTimeFunc(s.now))
 	if err != nil {
 		s.Fatalf("pass: %v", err)
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
 const (
 	token     = "the-management-token"
@@ -74,6 +74,16 @@ func startSite(t testing.TB, o Options) *site {
 	return &site{t, s, o.Rooms, listener.URL}
 }
 
+// newTimed starts a site whose time a test lets pass.
+func newTimed(t testing.TB) (s *site, pass func(time.Duration)) {
+	t.Helper()
+	c := pgtest.NewClock(t)
+	pool := servertest.Pool(t, c.URL)
+	rooms := servertest.Rooms(t, pool, func(o *room.Options) { o.PublicURL = publicURL })
+	s = startSite(t, Options{Rooms: rooms, Desk: newDesk(t, rooms, pool), AdminToken: token})
+	return s, func(by time.Duration) { t.Helper(); servertest.Pass(t, c, by, rooms) }
+}
+
 func newRooms(t testing.TB, chains ...room.Chain) (*room.Rooms, *pgxpool.Pool) {
 	t.Helper()
 	pool := servertest.Pool(t, pgtest.URL(t))
@@ -95,7 +105,7 @@ type answer struct {
 
 // client does not decompress or follow by itself, so that tests see what is sent.
 var client = &http.Client{
-	Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100}, Timeout: 20 * time.Second,
+	Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100}, Timeout: time.Minute,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
@@ -133,6 +143,9 @@ func (s *site) do(method, path, body string, headers ...string) answer {
 	s.conforms(method, path, a)
 	return a
 }
+
+// now is the site's time.
+func (s *site) now() time.Time { return time.Now().Add(s.rooms.Health().Ahead) }
 
 func (s *site) get(path string, headers ...string) answer {
 	s.Helper()
@@ -300,10 +313,10 @@ func (v visitor) claimBody() string { return `{"secret":"` + v.secret + `"}` }
 // eventually waits until ok.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if ok() {
 			return
 		}
 	}
-	t.Fatalf("not within 15 s: %s", what)
+	t.Fatalf("not within a minute: %s", what)
 }

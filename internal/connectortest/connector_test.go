@@ -35,7 +35,7 @@ import (
 	"github.com/proofline/proofline/web"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
 const token = "the-management-token"
 

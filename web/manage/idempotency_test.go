@@ -18,7 +18,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
 // TestUnknownOutcome: what nobody knows the outcome of is not done again with
 // the same key, and what did nothing may be.

@@ -12,7 +12,7 @@ import (
 	"github.com/proofline/proofline/internal/servertest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
 // TestKeys takes a key through its life.
 func TestKeys(t *testing.T) {
