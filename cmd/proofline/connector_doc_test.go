@@ -186,6 +186,10 @@ func (d *documented) follow(line string) {
 		}
 	case strings.HasPrefix(line, "curl -sI "):
 		d.look(line)
+	case strings.HasPrefix(line, "curl -X POST "):
+		if out := d.run(strings.ReplaceAll(line, "https://shop.example.com", "-sS -w '%{http_code}' -H 'Host: shop.example.com' "+d.proxy.url), "COOKIE=a=b"); out != "204" {
+			d.Errorf("%s\n%s", line, out)
+		}
 	case strings.HasPrefix(line, "curl "):
 		if out := d.run(line+" -sS --fail-with-body", "TOKEN="+strings.TrimSpace(doctest.Read(d, filepath.Join(d.dir, "token")))); !strings.HasPrefix(out, "proofline-rules/v1\nshop\n1\n{") {
 			d.Errorf("%s\n%s", line, out)

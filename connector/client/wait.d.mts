@@ -16,7 +16,17 @@ export interface Options {
 /** Looks at what fetch and XMLHttpRequest get, from now on. Another call changes nothing. */
 export function watch(options?: Options): void;
 
+/**
+ * Ends the visit of somebody who is done: the sessions at this host end, and the room calls the next visitor.
+ * False: the connector did not answer, or refused.
+ */
+export function leave(): Promise<boolean>;
+
 declare global {
+  interface Window {
+    /** What the script has for pages without a bundler. */
+    readonly proofline?: { leave: typeof leave };
+  }
   interface WindowEventMap {
     /** Something has to wait. Cancelled, the page is not led away. */
     "proofline:queue": CustomEvent<Queue>;

@@ -65,6 +65,10 @@ function watch({ mode, hosts = [] } = {}) {
     }
   });
 }
+async function leave() {
+  const answer = await fetch("/.proofline/release", { method: "POST", keepalive: true }).catch(() => void 0);
+  return answer?.status === 204;
+}
 var page = () => location.href.replace(/#.*/, "");
 function joinURL(address, members) {
   try {
@@ -138,6 +142,7 @@ function keep(memory) {
   }
 }
 export {
+  leave,
   watch
 };
-// 3638a513f9691721
+// e8bc8741ecec4600

@@ -316,6 +316,67 @@ func TestNginxUpgrade(t *testing.T) {
 	}
 }
 
+// TestNginxRelease ends the visits of who is done: by the site's own program,
+// and by a page, over TLS.
+func TestNginxRelease(t *testing.T) {
+	t.Parallel()
+	room := conformance.NewRoom(t)
+	var asked atomic.Int64
+	site := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/tickets" {
+			asked.Add(1)
+		}
+	}))
+	plain, secure := nginx{site: site, auth: start(t, forNginx(newConnector(t, room, loopback...)))}.start(t)
+	client := &http.Client{
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	defer client.CloseIdleConnections()
+	send := func(method, address, cookie string, headers ...string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader("order=7"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = "shop.example.com"
+		r.Header.Set("Cookie", cookie)
+		r.Header.Set("Accept", "text/html")
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		answer, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		return answer
+	}
+	for name, c := range map[string]struct {
+		base    string
+		headers []string
+		want    int
+	}{
+		"the site":               {"http://" + plain, nil, http.StatusNoContent},
+		"a page":                 {"https://" + secure, []string{"Origin", "https://shop.example.com", "Sec-Fetch-Site", "same-origin"}, http.StatusNoContent},
+		"a page of another site": {"https://" + secure, []string{"Origin", "https://evil.example.org", "Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
+		"a page without TLS":     {"https://" + secure, []string{"Origin", "http://shop.example.com"}, http.StatusForbidden},
+	} {
+		cookie := room.Enter(t, plain)
+		r := send(http.MethodPost, c.base+"/.proofline/release", cookie, c.headers...)
+		if isOver := c.want == http.StatusNoContent; r.StatusCode != c.want || isOver != (len(r.Cookies()) == 1 && r.Cookies()[0].MaxAge < 0) {
+			t.Errorf("%s: status %d, %v", name, r.StatusCode, r.Header)
+		}
+		want := map[int]int{http.StatusNoContent: http.StatusFound, http.StatusForbidden: http.StatusOK}[c.want]
+		if r := send(http.MethodGet, c.base+"/tickets", cookie); r.StatusCode != want {
+			t.Errorf("%s: then %d, want %d", name, r.StatusCode, want)
+		}
+	}
+	if asked.Load() != 0 {
+		t.Errorf("the site was asked %d times", asked.Load())
+	}
+}
+
 // TestNginxHTTP2 goes through the check over HTTP/2 too.
 func TestNginxHTTP2(t *testing.T) {
 	t.Parallel()

@@ -63,6 +63,15 @@ export function watch({ mode, hosts = [] }: Options = {}): void {
   });
 }
 
+/**
+ * leave ends the visit of somebody who is done: the sessions at this host end, and the room calls the next visitor.
+ * False: the connector did not answer, or refused.
+ */
+export async function leave(): Promise<boolean> {
+  const answer = await fetch("/.proofline/release", { method: "POST", keepalive: true }).catch(() => undefined);
+  return answer?.status === 204;
+}
+
 /** page is the address that the visitor is to come back to. Rooms take none with a fragment. */
 const page = (): string => location.href.replace(/#.*/, "");
 

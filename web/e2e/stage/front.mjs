@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:http";
+import { createServer, get } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -79,6 +79,15 @@ export class Front {
     const file = join(this.data, "token");
     await writeFile(file, token, { mode: 0o600 });
     return ["--site", url, "--site-key", key, "--token-file", file];
+  }
+
+  /** Has somebody of the nth network ask for a path, without a cookie. */
+  guest(n, path) {
+    const { host, port } = new URL(this.origin);
+    return new Promise((done, fail) => {
+      const options = { host: "127.0.0.1", port, path, localAddress: `127.${1 + (n >> 8)}.${n & 255}.7`, headers: { Host: host }, agent: false };
+      get(options, (answer) => answer.resume().on("end", () => done(answer.statusCode))).on("error", fail);
+    });
   }
 
   #answer({ url, headers }, answer) {

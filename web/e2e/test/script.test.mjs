@@ -133,8 +133,9 @@ scenes("the script for pages", () => {
       await said(page, "200 3 left"); // the session goes on
       const late = await stage.visitor();
       late.watch.allow(/status of 403/);
+      let guests = 0;
       await until("the gate is shut", async () => {
-        await fetch(`${front.origin}/tickets/left`); // others
+        await front.guest(guests++, "/tickets/left"); // others, of whom no network has many
         return (await room.state()).gate === "shut";
       });
       await late.page.goto(`${front.origin}/`);
@@ -151,6 +152,21 @@ scenes("the script for pages", () => {
     },
     { config: { outflow: { per_minute: 10 } }, mode: "safety-net" }, // as many as one network may begin
   );
+
+  atSite("who is done leaves, and waits to come again", "script-leave", async ({ visitor, page, room, front }) => {
+    await page.goto(`${front.origin}/`);
+    assert.equal(await page.evaluate(() => proofline.leave()), true, "nobody was there, which is well");
+    await button(page).click();
+    await page.waitForURL(`${room.url}?to=*`);
+    await through(visitor);
+    await page.waitForURL(`${front.origin}/`);
+    await button(page).click();
+    await said(page, "200 3 left");
+    assert.equal(await page.evaluate(() => proofline.leave()), true);
+    assert.deepEqual(await visitor.context.cookies(front.origin), [], "cookies of the site");
+    await button(page).click();
+    await said(page, '403 {"error":"queue"');
+  });
 
   atSite("a site shows a dialog of its own", "script-own", async ({ page, room, front }) => {
     await page.goto(`${front.origin}/?own`);
