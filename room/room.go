@@ -259,7 +259,7 @@ func (r *Room) Standing(t fairness.Ticket) (fairness.Standing, bool) {
 }
 
 // Claim gives a called ticket its pass to whoever shows its secret. Claiming
-// again gives the same pass. Errors: [ErrSecret], [ErrTicketUnknown],
+// again gives the same pass, until the visit is over. Errors: [ErrSecret], [ErrTicketUnknown],
 // [ErrNotCalled], [ErrExpired], [ErrStopping], and that of ctx.
 func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.SecretSize]byte) (Pass, error) {
 	r.touch()
@@ -272,6 +272,9 @@ func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 	}
 	if st.Status == fairness.StatusCalled && r.IsHeld() {
 		return Pass{}, ErrHeld
+	}
+	if st.Status == fairness.StatusAdmitted && !r.IsIn(ctx, st) {
+		return Pass{}, ErrExpired
 	}
 	if st.Status == fairness.StatusCalled && st.Left > 0 {
 		err := r.act(ctx, func(_ *fairness.State, now fairness.Time) ([]fairness.Entry, error) {

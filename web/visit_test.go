@@ -36,6 +36,7 @@ func TestVisitOver(t *testing.T) {
 	if a := b.get("/r/shop"); a.state() != "over" || !strings.Contains(a.body, `data-without="joinable"`) || strings.Contains(a.body, "/claim") {
 		t.Errorf("after the visit: %s", a.body)
 	}
+	b.post("/r/shop/claim", "{}", "Accept: application/json").problem(http.StatusGone, "expired")
 	b.post("/r/shop/line", "").redirected()
 	if got := b.get("/r/shop").state(); got != "over" || b.cookies[secretCookie+"shop"] != secret {
 		t.Errorf("without a word: %s", got)
