@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Platform runs the edge connector: a program of connector/edge, which npm
-// installs.
+// Platform is what a connector runs in. For the edge connector it is a program of
+// connector/edge, which npm installs.
 type Platform struct {
 	Name    string
 	command []string
@@ -29,6 +29,9 @@ type Platform struct {
 	// visitor after answerLate has the gate asked about.
 	isSplit bool
 }
+
+// Nginx has a connector that answers its questions.
+var Nginx = Platform{Name: "nginx"}
 
 // answerLate is how long connectors believe the answer to a report.
 const answerLate = 5 * time.Second

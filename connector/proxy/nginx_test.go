@@ -109,7 +109,7 @@ func TestConformanceOfNginx(t *testing.T) {
 	auth := start(t, forNginx(newConnector(t, room, loopback...)))
 	manyCases := []string{"burst=300", "burst=3000"} // TestNginxFlood is about that
 	addr, _ := nginx{site: start(t, conformance.Site()), auth: auth, changes: manyCases}.start(t)
-	conformance.Run(t, room, addr, conformance.Unseen(cases(t))) // nginx keeps them to itself
+	conformance.RunOn(t, conformance.Nginx, room, addr, conformance.Unseen(cases(t))) // nginx keeps them to itself
 }
 
 // TestNginxAlone has nginx answer while the connector does not run.
