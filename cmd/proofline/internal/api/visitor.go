@@ -81,8 +81,8 @@ type Pass struct {
 // WayBack is where a visitor wants to go in the end; the zero one is nowhere in
 // particular.
 type WayBack struct {
-	To  string `json:"to,omitempty"`
-	Sig string `json:"to_sig,omitempty"` // of the connector that led the visitor to the room
+	To  string // a URL
+	Sig string // of the connector that led the visitor to the room
 }
 
 // Claim shows the secret of a ticket for its pass; [ErrNotCalled] before its
@@ -94,10 +94,11 @@ func (c *Client) Claim(ctx context.Context, ticket string, secret [fairness.Secr
 // ClaimTo is Claim of who wants to go somewhere.
 func (c *Client) ClaimTo(ctx context.Context, ticket string, secret [fairness.SecretSize]byte, back WayBack) (Pass, error) {
 	var p Pass
-	body, err := json.Marshal(struct {
-		Secret string `json:"secret"`
-		WayBack
-	}{base64.RawURLEncoding.EncodeToString(secret[:]), back})
+	members := map[string]string{"secret": base64.RawURLEncoding.EncodeToString(secret[:])}
+	if back.To != "" {
+		members["to"], members["to_sig"] = back.To, back.Sig
+	}
+	body, err := json.Marshal(members)
 	if err != nil {
 		return p, err
 	}
