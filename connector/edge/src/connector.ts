@@ -17,7 +17,7 @@ export const defaultProbe = 10_000; // milliseconds between questions whether a 
 const probeAgain = 1000; // while it is not
 const rulesAgain = 10_000; // between questions for new rules
 const touchAgain = 60_000; // between touches of a session
-const tellAgain = 60_000; // between lines of the log about crowds
+const tellAgain = 60_000; // between lines of the log about requests of one kind
 const maxKnown = 10_000; // sessions of which it is remembered when they were touched
 const maxOver = 50_000; // sessions that are remembered to be over
 
@@ -109,7 +109,7 @@ export class Connector {
   readonly counts = Object.fromEntries(counted.map((name) => [name, 0])) as Record<(typeof counted)[number], number>;
   #state: State | undefined;
   #pulled = -Infinity;
-  #crowdTold = -Infinity;
+  readonly #told = new Map<string, number>(); // when something was logged of requests, by its text
 
   constructor(options: Options) {
     if (options.key.length < 32) throw new Error("the key for cookies must have at least 32 random bytes");
@@ -318,7 +318,8 @@ export class Connector {
     const [bind, network] = [await door.bindOf(client), prefixOf(client)];
     const passes = gate.passes(this.now(), network); // from here on nobody else comes between
     if (passes === "turned" || passes === "crowded") this.counts[passes]++;
-    if (passes === "crowded") this.#tellCrowd(door, client);
+    // For it may be something in front of this platform.
+    if (passes === "crowded") this.tell("visitors of one network wait, for many of them got in within a minute", { room: door.name, client });
     if (passes !== "begins" || !gate.told) return undefined;
     const session = door.free(gate.told.length, bind);
     gate.begin(idOf(session), session.ends, this.now(), network);
@@ -326,11 +327,11 @@ export class Connector {
     return session;
   }
 
-  /** tellCrowd logs a network of which too many come, for it may be something in front of this platform. */
-  #tellCrowd({ name }: Door, client: string): void {
-    if (this.now() - this.#crowdTold < tellAgain) return;
-    this.#crowdTold = this.now();
-    this.#world.log("warn", "visitors of one network wait, for many of them got in within a minute", { room: name, client });
+  /** tell logs something about a request, once a minute. */
+  tell(text: string, detail: Record<string, unknown>): void {
+    if (this.now() - (this.#told.get(text) ?? -Infinity) < tellAgain) return;
+    this.#told.set(text, this.now());
+    this.#world.log("warn", text, detail);
   }
 
   /** returns says what is known of ways back from a room. The first whom an isolate leads there wait for that, unless it ends with them. */

@@ -243,6 +243,7 @@ export class Inquiry {
   /** block refuses a request for good. */
   #block({ rule }: Decision): Promise<Response> {
     this.#c.counts.blocked++;
+    if (rule === wrongHost) this.#c.tell("a request is blocked, for its host is not among the hosts of the rules", { host: this.#host().slice(0, 100) });
     const [status, error] = rule === malformed ? ([400, "malformed"] as const) : rule === wrongHost ? ([421, "host"] as const) : ([403, "blocked"] as const);
     return tell(this.#request, status, { error });
   }

@@ -255,6 +255,20 @@ test("a pass of another room opens nothing by how that room fails", async () => 
   }
 });
 
+test("the log names a host that is not in the rules, once a minute", async () => {
+  const logged: string[] = [];
+  let now = 0;
+  const connector = new Connector({
+    key: new Uint8Array(32), now: () => now, log: (level, text, { host }) => logged.push(`${level} ${text.slice(0, 20)} ${String(host)}`), site: async () => new Response("site"),
+    rules: `{"version":1,"hosts":["shop.example.com"]}`,
+  });
+  for (const [at, host, want] of [[0, "shop.example.com", []], [0, "www.example.com", ["warn a request is blocked www.example.com"]], [59_999, "b.example.com", []], [60_000, "b.example.com", ["warn a request is blocked b.example.com"]]] as const) {
+    now = at;
+    await connector.fetch(new Request(`https://${host}/`), { client: "192.0.2.1" });
+    assert.deepEqual(logged.splice(0), want, `${host} at ${at}`);
+  }
+});
+
 test("addresses that some platforms make of what is none", async () => {
   const connector = new Connector({
     key: new Uint8Array(32).fill(7), log: () => {}, site: async () => new Response("site"),
