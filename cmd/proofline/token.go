@@ -114,7 +114,7 @@ func (o *organizer) printTokens(tokens []api.Token) error {
 	}
 	for _, one := range tokens {
 		if one.Notice != "" {
-			o.note(fmt.Sprintf("hint: %s is in use; make the next one with: proofline token create %s --scope %s", one.Name, quoted(one.Name), strings.Join(one.Scopes, ",")))
+			o.note(fmt.Sprintf("hint: %s is in use and %s; make the next one with: proofline token create %s --scope %s", one.Name, endWords(one, now), quoted(one.Name), strings.Join(one.Scopes, ",")))
 		}
 	}
 	return nil
@@ -130,6 +130,14 @@ func tokenEnd(one api.Token, now time.Time) string {
 		text += ", " + account.InDays(left)
 	}
 	return text
+}
+
+// endWords say when a token ends, or that it has.
+func endWords(one api.Token, now time.Time) string {
+	if left := one.Expires.Sub(now); left > 0 {
+		return "ends " + account.InDays(left)
+	}
+	return "has ended"
 }
 
 // quoted writes a word as shells read it.

@@ -29,10 +29,10 @@ func TestPrintTokens(t *testing.T) {
 			t.Errorf("line %q, want %q", lines[i], want)
 		}
 	}
-	hint := func(name, quoted string) string {
-		return "hint: " + name + " is in use; make the next one with: proofline token create " + quoted + " --scope read,pull\n"
+	hint := func(name, end, quoted string) string {
+		return "hint: " + name + " is in use and " + end + "; make the next one with: proofline token create " + quoted + " --scope read,pull\n"
 	}
-	want := hint("the shop's $(reboot)", `'the shop'\''s $(reboot)'`) + hint("short", "'short'") + hint("over", "'over'")
+	want := hint("the shop's $(reboot)", "ends in 13 days", `'the shop'\''s $(reboot)'`) + hint("short", "ends in less than a day", "'short'") + hint("over", "has ended", "'over'")
 	if note.String() != want {
 		t.Errorf("notes\n%s\nwant\n%s", note.String(), want)
 	}

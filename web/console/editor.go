@@ -66,6 +66,9 @@ func (p editorPage) Action() string {
 // Question is asked before the draft becomes a room.
 func (p editorPage) Question() string { return questionOf(p.Form, p.Beacons) }
 
+// atOnce is said of a room that opens when it is published, as the script does.
+const atOnce = "It opens when it is published. Say when it opens to see its windows."
+
 // questionOf is asked before a form becomes a room: also what people overlook.
 func questionOf(f roomForm, beacons []string) string {
 	question := publishQuestion
@@ -174,7 +177,9 @@ func (c *Console) showEditor(ctx context.Context, x *request, status int, p edit
 	}
 	p.Witnesses = len(c.Desk.Rooms.Witnesses)
 	p.BaseURL = c.baseURL(p.Form.Host)
-	p.Outline = p.Form.outline()
+	if p.Outline = p.Form.outline(); p.Form.Opens == "" {
+		p.Outline = []string{atOnce}
+	}
 	p.Problems = byLine(p.Problems)
 	return x.render(status, "room-editor", view{Data: p, Problems: p.Problems})
 }

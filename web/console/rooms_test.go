@@ -144,7 +144,7 @@ func TestPresets(t *testing.T) {
 		}
 	}
 	s.get(owner, "/console/rooms/new?preset=nonsense").want(http.StatusOK).has("Begin with this")
-	s.get(owner, "/console/rooms/new?preset=minutes").has("Before ").lacks("How a safety net works")
+	s.get(owner, "/console/rooms/new?preset=minutes").has("Before ").lacks("How a safety net works", atOnce)
 }
 
 // TestSafetyNet begins with a room that opens by itself, and puts it in front of
@@ -153,7 +153,7 @@ func TestSafetyNet(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
 	s.get(owner, "/console/sites").want(http.StatusOK).has(`href="/console/rooms/new?preset=safety-net"`)
-	s.get(owner, "/console/rooms/new?preset=safety-net").want(http.StatusOK).has("How a safety net works", `value="300"`, `value="5000"`, `value="10 min"`, `"mode": "safety-net"`)
+	s.get(owner, "/console/rooms/new?preset=safety-net").want(http.StatusOK).has("How a safety net works", `value="300"`, `value="5000"`, `value="10 min"`, `"mode": "safety-net"`, atOnce)
 	p, ok := findPreset(safetyNet)
 	if !ok {
 		t.Fatal("there is no such preset")

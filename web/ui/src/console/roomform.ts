@@ -7,7 +7,7 @@ import { localMoments, type Moment } from "./moments.ts";
 import { isPlan, localClock, outline, type Plan } from "./outline.ts";
 import { slugOf } from "./slug.ts";
 import { Timeline } from "./timeline.ts";
-import { move, typed, type Handle } from "./windows.ts";
+import { atOnce, move, typed, type Handle } from "./windows.ts";
 
 const quiet = 600; // milliseconds without typing before sentences change
 
@@ -64,6 +64,12 @@ class WindowFields {
       rules.push({ from: at, length });
     }
     return starts === undefined || closes === undefined ? none : { starts, closes, rules };
+  }
+
+  /** Whether the room opens when it is published. */
+  get isAtOnce(): boolean {
+    const opens = this.#moments.get("opens");
+    return opens !== undefined && !opens.isFixed && opens.isEmpty;
   }
 
   #or(name: string, without: number): number | undefined {
@@ -141,7 +147,7 @@ function sayWindows(form: HTMLFormElement, windows: WindowFields): void {
   if (!list) return;
   const say = (): void => {
     const sentences = outline(windows.plan(), localClock);
-    if (sentences.length === 0) sentences.push("As soon as the times and windows can be read, examples stand here.");
+    if (sentences.length === 0) sentences.push(windows.isAtOnce ? atOnce : "As soon as the times and windows can be read, examples stand here.");
     while (list.children.length > sentences.length) list.lastElementChild?.remove();
     for (const [i, sentence] of sentences.entries()) {
       const item = list.children[i] ?? list.appendChild(document.createElement("li"));

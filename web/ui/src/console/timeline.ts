@@ -3,7 +3,7 @@
 import { never } from "../check/schedule.ts";
 import { writeLength } from "./lengths.ts";
 import { isPlan, type Plan } from "./outline.ts";
-import { blocks, bounds, markStep, positionOf, snap, summary, wholeView, zoom, type Handle, type View } from "./windows.ts";
+import { atOnce, blocks, bounds, markStep, positionOf, snap, summary, wholeView, zoom, type Handle, type View } from "./windows.ts";
 
 const svgSpace = "http://www.w3.org/2000/svg";
 const height = 64; // of the drawing, in pixels
@@ -13,6 +13,8 @@ const nameWidth = 56; // of a handle's name, about
 /** How a timeline is connected with a form. */
 export interface Connection {
   plan(): Plan;
+  /** Whether it opens when it is published. */
+  readonly isAtOnce: boolean;
   /** The handles that may be moved, with their names. */
   handles(): { handle: Handle; name: string }[];
   /** Nothing before it may be moved. */
@@ -53,7 +55,7 @@ export class Timeline {
   draw(): void {
     const plan = this.#form.plan();
     this.#width = Math.round(this.#track.clientWidth) || fallbackWidth;
-    this.#summary.textContent = summary(plan);
+    this.#summary.textContent = this.#form.isAtOnce ? atOnce : summary(plan);
     const drawn = isPlan(plan);
     this.#track.classList.toggle("broken", !drawn);
     if (!drawn) {

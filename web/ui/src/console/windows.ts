@@ -171,6 +171,9 @@ export function snap(time: number, view: View, width: number): number {
   return Math.round(time / step) * step;
 }
 
+/** Said of a room that opens when it is published: its windows have no times yet. */
+export const atOnce = "It opens when it is published. Say when it opens to see its windows.";
+
 /** Says how many windows there are, in a sentence. */
 export function summary(plan: Plan): string {
   if (!isPlan(plan)) return "These times do not go together: see what is wrong beside the fields.";
