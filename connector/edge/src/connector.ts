@@ -186,7 +186,7 @@ export class Connector {
 
   /** finish does what the site says, and keeps the session going. A fault of ours leaves the visitor the site's answer. */
   async finish(visit: Visit, response: Response, context: Context): Promise<Response> {
-    if (response.status === 101) return response; // a socket, which has no body to give on
+    if (response.status === 101) return socketOf(response);
     const cookie = await this.#after(visit, response, context).catch((error: unknown) => this.#failed(error));
     if (!cookie && !response.headers.has("Proofline-Command")) return response;
     const out = new Response(response.body, response);
@@ -425,6 +425,13 @@ export class Connector {
     }
     this.#state = next;
   }
+}
+
+/** socketOf gives a socket on, which has no body, where the platform can. Else the client would wait for what never comes. */
+async function socketOf(response: Response & { webSocket?: unknown }): Promise<Response> {
+  if (response.webSocket) return response;
+  await response.body?.cancel();
+  return new Response("sockets do not get through here\n", { status: 501, headers: { "Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store" } });
 }
 
 /** remember adds to a map that forgets what is oldest. */

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { request, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import test from "node:test";
@@ -63,6 +64,7 @@ test("the program for Deno", async (t) => {
   if (has.status !== 0 || !existsSync(program)) return t.skip("npm has no Deno for this machine");
   const [, options = ""] = /`deno run (.*) main\.js`/.exec(readme) ?? [];
   const { server, url } = await serve((_, w) => w.end("site"));
+  server.on("upgrade", (_, socket) => socket.end("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"));
   const dir = written("Deno", { "https://origin.example.com": url });
   const env = { ...process.env, PROOFLINE_KEY: key, DENO_SERVE_ADDRESS: "tcp:127.0.0.1:0", NO_COLOR: "1" };
   const deno = spawn(program, ["run", "--no-prompt", ...options.split(" "), "main.js"], { cwd: dir, env });
@@ -74,6 +76,10 @@ test("the program for Deno", async (t) => {
     const [address = ""] = /http:\/\/127\.0\.0\.1:\d+/.exec(said) ?? [];
     const statuses = await Promise.all(["/staff", "/about"].map(async (path) => (await fetch(address + path)).status));
     assert.deepEqual(statuses, [403, 200], said);
+    const socket = request(`${address}/about`, { headers: { Connection: "Upgrade", Upgrade: "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==" } }).end();
+    const [answer] = (await once(socket, "response")) as [IncomingMessage];
+    answer.resume();
+    assert.equal(answer.statusCode, 501, "a socket, which no fetch passes on");
   } finally {
     deno.kill();
     await isOver;
