@@ -3,6 +3,7 @@ package connector
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -66,5 +67,16 @@ func TestFormatOfReports(t *testing.T) {
 	}
 	if found != 2 {
 		t.Errorf("%d blocks about reports", found)
+	}
+}
+
+// TestScriptSize: the script for pages is as large as its documents say.
+func TestScriptSize(t *testing.T) {
+	t.Parallel()
+	kB := fmt.Sprintf("%.0f kB", float64(len(doctest.Read(t, "client/wait.js")))/1000)
+	for document, says := range map[string]string{"../README.md": "[a script of " + kB + "](connector/client/README.md)", "client/README.md": "It is " + kB + ", needs nothing"} {
+		if !strings.Contains(doctest.Read(t, document), says) {
+			t.Errorf("%s does not say %q", document, says)
+		}
 	}
 }
