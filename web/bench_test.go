@@ -140,8 +140,16 @@ func skipAnswer(r *bufio.Reader) error {
 	return err
 }
 
-// BenchmarkReport is reports of 20 connectors, each with 17 sessions that began.
+// BenchmarkReport is reports of 20 connectors, each with 17 sessions that began;
+// and of as many that ended besides, of which every connector is told.
 func BenchmarkReport(b *testing.B) {
+	for name, ends := range map[string]bool{"begin": false, "end": true} {
+		b.Run(name, func(b *testing.B) { benchReport(b, ends) })
+	}
+}
+
+func benchReport(b *testing.B, ends bool) {
+	b.Helper()
 	s := newTenants(b)
 	s.create(`{"slug":"bench","session":"10m","outflow":{"per_minute":600000},"windows":[{"length":"24h"}]}`)
 	text, _ := s.token(s.main, account.Connect, time.Hour)
@@ -150,7 +158,7 @@ func BenchmarkReport(b *testing.B) {
 		for i := range list {
 			list[i] = newID()
 		}
-		return `"` + strings.Join(list, `","`) + `"`
+		return `["` + strings.Join(list, `","`) + `"]`
 	}
 	nodes := make([]string, 20)
 	for i := range nodes {
@@ -158,7 +166,12 @@ func BenchmarkReport(b *testing.B) {
 	}
 	var sent atomic.Uint64
 	ask(b, s.url, len(nodes), func() []byte {
-		body := `{"node":"` + nodes[sent.Add(1)%uint64(len(nodes))] + `","kind":"proxy","version":"1","rooms":[{"room":"` + publicURL + `/r/bench","mode":"safety-net","started":[` + ids() + `]}]}`
+		sessions := ids()
+		news := `"started":` + sessions
+		if ends {
+			news += `,"ended":` + sessions
+		}
+		body := `{"node":"` + nodes[sent.Add(1)%uint64(len(nodes))] + `","kind":"proxy","version":"1","rooms":[{"room":"` + publicURL + `/r/bench","mode":"safety-net",` + news + `}]}`
 		return fmt.Appendf(nil, "POST /v1/connectors/report HTTP/1.1\r\nHost: example.com\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", text, len(body), body)
 	})
 }
