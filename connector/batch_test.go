@@ -249,7 +249,7 @@ func TestLargestReport(t *testing.T) {
 	n.says(GateOpen, 1)
 	s := n.shop("")
 	s.free("of a room that the rules do not name any more")
-	if err := s.use(&found{mustSite(t, `{"version":1,"rooms":{`+strings.Join(rooms, ",")+`}}`), strings.Repeat("s", 63), 1 << 62}); err != nil {
+	if err := s.use(&found{site: mustSite(t, `{"version":1,"rooms":{`+strings.Join(rooms, ",")+`}}`), name: strings.Repeat("s", 63), serial: 1 << 62}); err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range s.current.Load().doors {

@@ -137,7 +137,8 @@ type state struct {
 	links []*link // of all of them, each once, and of others that are reported
 }
 
-// New returns a connector that runs until [Connector.Close]. Errors: [ErrKey],
+// New returns a connector that runs until [Connector.Close]. A source whose
+// server does not answer is no error: see [Connector.HasRules]. Errors: [ErrKey],
 // [ErrRules], [ErrPage], [ErrSource], [ErrServer], [ErrToken], [ErrReports],
 // [ErrSiteKey], and why the source gives no rules.
 func New(o Options) (*Connector, error) {

@@ -257,8 +257,8 @@ func TestURL(t *testing.T) {
 	if !isBlocked(again, "/two") {
 		t.Error("rules are not kept")
 	}
-	if _, err := New(Options{Key: testKey, Source: &Source{URL: server.URL}}); err == nil {
-		t.Error("there are rules from nowhere")
+	if c, _, err := earlyShop(t, Options{Source: &Source{URL: server.URL}}); err != nil || c.HasRules() {
+		t.Errorf("there are rules from nowhere: %v", err)
 	}
 }
 

@@ -119,7 +119,10 @@ func (c *Connector) guard(q *inquiry) (v *visit) {
 	}()
 	q.now, q.state = c.options.Now(), c.current.Load()
 	q.origin()
-	if isOwn(r) {
+	switch {
+	case q.state.isEarly:
+		return q.early()
+	case isOwn(r):
 		q.own()
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/proofline/proofline/connector/rules"
@@ -48,7 +49,8 @@ type loader struct {
 	changed time.Time // of the file
 	size    int64     // of the file
 	etag    string
-	text    []byte // of the rules that next returned last
+	text    []byte       // of the rules that next returned last
+	told    atomic.Int64 // when the log said that there are no rules, in ms since 1970
 }
 
 // found is rules that came from somewhere.
@@ -56,9 +58,12 @@ type found struct {
 	site   *rules.Site
 	name   string // of the site, if they are signed
 	serial uint64 // likewise; else 0
+
+	isEarly bool // there never were rules
 }
 
-// load takes the first rules into force.
+// load takes the first rules into force. If nobody answers who may have them, and
+// none were kept, these are few.
 func (c *Connector) load(ctx context.Context) error {
 	if c.options.Site != nil {
 		return c.use(&found{site: c.options.Site})
@@ -72,10 +77,14 @@ func (c *Connector) load(ctx context.Context) error {
 	if keptErr != nil && !errors.Is(keptErr, os.ErrNotExist) {
 		c.options.Log.Error("the rules that were kept are not used", "err", keptErr)
 	}
-	f, err := l.next(ctx)
-	if err != nil && kept != nil {
+	f, err := l.first(ctx, c)
+	switch {
+	case err != nil && kept != nil:
 		c.options.Log.Error("no rules from the URL: those kept before are used", "err", err)
 		f, err = kept, nil
+	case errors.Is(err, errAway):
+		l.complain(c, err)
+		f, err = earlyRules(), nil
 	}
 	if err == nil && f == nil {
 		err = fmt.Errorf("get rules from %s: the server says that they have not changed, but there are none", l.URL)
@@ -88,6 +97,13 @@ func (c *Connector) load(ctx context.Context) error {
 	}
 	l.keep(c)
 	return nil
+}
+
+// first is next for the first time, when a fault is nothing but no answer.
+func (l *loader) first(ctx context.Context, c *Connector) (f *found, err error) {
+	err = fmt.Errorf("%w: %w", errAway, errFault)
+	c.guarded("the first rules", func() { f, err = l.next(ctx) })
+	return f, err
 }
 
 // newLoader returns what gets the rules. Errors: ErrSource, ErrSiteKey.
@@ -130,17 +146,18 @@ func originOf(text string) string {
 
 // run looks for new rules until ctx ends.
 func (l *loader) run(ctx context.Context, c *Connector) {
-	wait := fileAgain
-	if l.URL != "" {
-		wait = urlAgain
-	}
-	tick := time.NewTicker(wait)
-	defer tick.Stop()
 	for {
+		wait := fileAgain
+		switch {
+		case !c.HasRules():
+			wait = earlyAgain
+		case l.URL != "":
+			wait = urlAgain
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(wait):
 			l.renew(ctx, c)
 		}
 	}
@@ -155,10 +172,23 @@ func (l *loader) renew(ctx context.Context, c *Connector) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		c.options.Log.Error("new rules are not used: the ones before stay", "err", err)
+		l.complain(c, err)
 	case f != nil:
 		l.keep(c)
 		c.options.Log.Info("new rules", "rules", len(f.site.Rules), "rooms", len(f.site.Rooms), "serial", f.serial)
+	}
+}
+
+// complain logs why there are no new rules. While there are none at all, it does
+// so once a minute.
+func (l *loader) complain(c *Connector, err error) {
+	s := c.current.Load()
+	if s != nil && !s.isEarly {
+		c.options.Log.Error("new rules are not used: the ones before stay", "err", err)
+		return
+	}
+	if isTime(&l.told, c.options.Now()) {
+		c.options.Log.Error("there are no rules yet, and none were kept: visitors are held, but for what the shipped rules let pass", "err", err)
 	}
 }
 
@@ -206,7 +236,7 @@ func (l *loader) open(text []byte) (*found, error) {
 			return nil, err
 		}
 		site, err := rules.Parse([]byte(document))
-		return &found{site, l.seal.name, serial}, err
+		return &found{site: site, name: l.seal.name, serial: serial}, err
 	}
 	if bytes.HasPrefix(text, []byte(signedLine+"\n")) {
 		return nil, ErrNeedsKey
@@ -231,7 +261,7 @@ func (l *loader) pull(ctx context.Context) (*found, error) {
 	}
 	answer, err := l.client.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("get rules: %w", err)
+		return nil, fmt.Errorf("get rules: %w: %w", errAway, err)
 	}
 	defer answer.Body.Close()
 	switch answer.StatusCode {
@@ -239,11 +269,11 @@ func (l *loader) pull(ctx context.Context) (*found, error) {
 	case http.StatusNotModified:
 		return nil, nil //nolint:nilnil // no change
 	default:
-		return nil, fmt.Errorf("get rules from %s: status %d%s", l.URL, answer.StatusCode, hintOf(answer.StatusCode))
+		return nil, l.noRules(answer.StatusCode)
 	}
 	text, err := io.ReadAll(io.LimitReader(answer.Body, rules.MaxSize+1))
 	if err != nil {
-		return nil, fmt.Errorf("get rules: %w", err)
+		return nil, fmt.Errorf("get rules: %w: %w", errAway, err)
 	}
 	f, err := l.open(text)
 	if err != nil {
@@ -255,6 +285,14 @@ func (l *loader) pull(ctx context.Context) (*found, error) {
 	}
 	l.text = text
 	return f, nil
+}
+
+// noRules returns what a status says that comes without rules.
+func (l *loader) noRules(status int) error {
+	if status >= http.StatusInternalServerError || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests {
+		return fmt.Errorf("get rules from %s: %w: status %d", l.URL, errAway, status)
+	}
+	return fmt.Errorf("get rules from %s: status %d%s", l.URL, status, hintOf(status))
 }
 
 // hintOf says what to do about a status of the server.

@@ -26,6 +26,7 @@ type Stats struct {
 	Cut      uint64 // upgraded connections that were closed, as the session was over
 	Panics   uint64 // faults of the connector
 	Reports  uint64 // reports that were answered
+	HasRules bool   // see [Connector.HasRules]
 	Serial   uint64 // of the rules, if they are signed; else 0
 	Rooms    map[string]RoomStats
 
@@ -71,7 +72,7 @@ func (c *Connector) Stats() Stats {
 		Bypassed: n.bypassed.Load(), Observed: n.observed.Load(), Passed: n.passed.Load(), Started: n.started.Load(), Queued: n.queued.Load(), Turned: n.turned.Load(), Crowded: n.crowded.Load(),
 		Blocked: n.blocked.Load(), Held: n.held.Load(), Opened: n.opened.Load(), Redeemed: n.redeemed.Load(), Refused: n.refused.Load(),
 		Touches: n.touches.Load(), Released: n.released.Load(), Dropped: n.dropped.Load(), Cut: n.cut.Load(), Panics: n.panics.Load(), Reports: n.reports.Load(),
-		Serial: now.serial, Rooms: map[string]RoomStats{},
+		HasRules: !now.isEarly, Serial: now.serial, Rooms: map[string]RoomStats{},
 	}
 	if s.TokenEnds = c.bearer.end(); !s.TokenEnds.IsZero() {
 		s.TokenLeft = s.TokenEnds.Sub(c.options.Now())

@@ -18,6 +18,7 @@ type proxyFlags struct {
 	rules, site       string
 	siteKey, reportTo string
 	tokenFile, keep   string
+	noKeep            bool
 	to                []string
 	tlsCert, tlsKey   string
 	listen, redirect  string
@@ -50,7 +51,7 @@ connector/nginx/README.md has the configuration.`,
   proofline proxy --rules rules.json --to http://10.0.0.7:3000,http://10.0.0.8:3000 --check /healthz \
     --listen :443 --tls-cert site.pem --tls-key site.key --redirect-http :80
   proofline proxy --site https://queue.example.com/v1/sites/shop/rules --site-key "$(cat site-key)" \
-    --token-file ./token --keep rules.kept --to http://127.0.0.1:3000
+    --token-file ./token --to http://127.0.0.1:3000
   proofline proxy --rules rules.json --auth-only --listen 127.0.0.1:8099`,
 		Args:    cobra.NoArgs,
 		PreRunE: t.fromEnv,
@@ -66,7 +67,8 @@ func (f *proxyFlags) add(flags *pflag.FlagSet, t *terminal) {
 	flags.StringVar(&f.siteKey, "site-key", "", "`KEY` that they are signed with, as \"proofline site key\" prints it")
 	flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` of a token with the scope connect, for the server, read again when it changes; or PROOFLINE_TOKEN")
 	flags.StringVar(&f.reportTo, "report-to", "", "`URL` of the server that is told of this proxy, with --rules and a token (default that of --site)")
-	flags.StringVar(&f.keep, "keep", "", "`FILE` that keeps the rules of a URL for a start without it")
+	flags.StringVar(&f.keep, "keep", "", "`FILE` that keeps the rules of a URL for a start without it (default one beside the key)")
+	flags.BoolVar(&f.noKeep, "no-keep", false, "keep no rules: while their server is away at the start, visitors are held")
 	flags.StringSliceVar(&f.to, "to", nil, "`URLS` of the site, such as http://127.0.0.1:3000; of several, each gets a share")
 	flags.StringVar(&f.proxy.Check, "check", "", "`PATH` that the site answers with 2xx or 3xx when it is well (default: it accepts connections)")
 	flags.StringVar(&f.proxy.CheckHost, "check-host", "", "`HOST` by whose name it is asked (default that of its URL)")

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -51,6 +53,8 @@ func (f *proxyFlags) readRules(t *terminal) error {
 	switch {
 	case (f.rules == "") == (f.site == ""):
 		return usage(errors.New("exactly one of --rules and --site is needed"), "connector/README.md begins with a file of rules")
+	case f.noKeep && f.keep != "":
+		return usage(errors.New("--keep and --no-keep contradict each other"), "leave one of them out")
 	case !isURL && f.keep != "":
 		return usage(errors.New("--keep is for rules of a URL"), "leave it out: the file of --rules is there at the next start too")
 	case f.site == "" && f.siteKey != "":
@@ -60,10 +64,24 @@ func (f *proxyFlags) readRules(t *terminal) error {
 	}
 	f.connector.Source = &connector.Source{File: f.rules}
 	if isURL {
-		f.connector.Source = &connector.Source{URL: f.rules + f.site, SiteKey: f.siteKey, Keep: f.keep}
+		f.connector.Source = &connector.Source{URL: f.rules + f.site, SiteKey: f.siteKey, Keep: f.keepFile(t)}
 	}
 	f.connector.Server = f.reportTo
 	return f.readToken(t)
+}
+
+// keepFile returns where the rules of a URL are kept, of each in a file of its
+// own; empty: nowhere. If that cannot be written, the log says so.
+func (f *proxyFlags) keepFile(t *terminal) string {
+	if f.keep != "" || f.noKeep {
+		return f.keep
+	}
+	dir := t.dataDir()
+	if f.key != "" {
+		dir = filepath.Dir(f.key)
+	}
+	sum := sha256.Sum256([]byte(f.rules + f.site))
+	return filepath.Join(dir, "connector-rules-"+hex.EncodeToString(sum[:8]))
 }
 
 const tokenHint = "make one with: proofline token create NAME --scope connect; give it with --token-file FILE or in PROOFLINE_TOKEN"
@@ -111,7 +129,7 @@ func (f *proxyFlags) explainConnector(err error) error {
 	case errors.As(err, new(*rules.InvalidError)):
 		return failed(err, "proofline connector check says more about rules")
 	case f.site != "":
-		return failed(err, "proofline site show prints the address; with --keep a proxy that has had its rules starts without the server")
+		return failed(err, "proofline site show prints the address")
 	}
 	return failed(err, "name rules that can be read with --rules")
 }

@@ -30,6 +30,7 @@ var (
 	cut       = describe("cut_total", "Upgraded connections that were closed, as the session was over.")
 	faults    = describe("faults_total", "Faults of the connector itself.")
 	reports   = describe("reports_total", "Reports that the server answered.")
+	hasRules  = describe("rules_known", "Whether there are rules; 0: their server has not answered since the start, and visitors are held.")
 	serial    = describe("rules_serial", "Serial of the signed rules in force; 0: they are not signed.")
 	tokenLeft = describe("token_left_seconds", "Seconds until the token for the server ends; below 0: since then. Missing if it never does, or no report was answered.")
 	up        = describe("room_up", "Whether the room can be reached.", "room")
@@ -46,7 +47,7 @@ var (
 
 // Describe implements [prometheus.Collector].
 func (collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requests, passes, touches, releases, dropped, cut, faults, reports, serial, tokenLeft, up, openings, unguarded, observed, open, heard, free, started, turned, crowded} {
+	for _, d := range []*prometheus.Desc{requests, passes, touches, releases, dropped, cut, faults, reports, hasRules, serial, tokenLeft, up, openings, unguarded, observed, open, heard, free, started, turned, crowded} {
 		to <- d
 	}
 }
@@ -70,6 +71,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	add(cut, prometheus.CounterValue, float64(s.Cut))
 	add(faults, prometheus.CounterValue, float64(s.Panics))
 	add(reports, prometheus.CounterValue, float64(s.Reports))
+	add(hasRules, prometheus.GaugeValue, oneIf(s.HasRules))
 	add(serial, prometheus.GaugeValue, float64(s.Serial))
 	if !s.TokenEnds.IsZero() {
 		add(tokenLeft, prometheus.GaugeValue, s.TokenLeft.Seconds())

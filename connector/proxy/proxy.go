@@ -5,7 +5,7 @@
 // Neither believes X-Forwarded-* of clients. Both answer two paths themselves:
 //
 //	GET /.proofline/healthz    200: the process is there
-//	GET /.proofline/readyz     200: an address of the site answers, and it is not about to stop; else 503
+//	GET /.proofline/readyz     200: there are rules, an address of the site answers, and it is not about to stop; else 503
 //
 // A site may have several addresses. Each is asked every 5 s whether it is
 // there. One that fails gets no requests until it answers again, unless none
@@ -162,6 +162,8 @@ func (p *Proxy) answersItself(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	case p.stopping.Load():
 		why = "stopping"
+	case !p.options.Connector.HasRules():
+		why = "there are no rules yet, as their server does not answer"
 	case p.site != nil && !p.site.answers():
 		why = "the site does not answer"
 	}
