@@ -72,9 +72,12 @@ func (r *Room) isSigned(w Wanted) bool {
 // Takes tells whether the room leads admitted visitors to what is wanted: the
 // targets allow it, and a connector has signed it if the room wants that.
 func (r *Room) Takes(w Wanted) bool {
+	if w.To == "" {
+		return false
+	}
 	settings, _ := r.Settings()
 	_, ok := settings.Target(w.To)
-	return ok && w.To != "" && (!settings.SignedReturn || r.isSigned(w))
+	return ok && (!settings.SignedReturn || r.isSigned(w))
 }
 
 // Target returns the URL that an admitted visitor is sent to: the wanted one if
