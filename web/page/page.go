@@ -43,7 +43,7 @@
 //	                             of the cookie is good for nothing (over, missed, left); else the cookie counts
 //
 //	line   201 or 200 {"ticket", ..., "receipt", "kept": the cookie's secret counted, not the body's}
-//	claim  200 {"location": URL with the pass, or null when the room has no target}
+//	claim  200 {"location": URL with the pass, without it when the visit goes on and the pass has run out; null when the room has no target}
 //	leave  200 {}
 //	link   200 {"link": URL#k=secret}
 //
