@@ -308,7 +308,7 @@ func TestNginxUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	_, _ = io.WriteString(conn, "GET /about HTTP/1.1\r\nHost: shop.example.com\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n")
 	r, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil || r.StatusCode != http.StatusOK || bodyOf(t, r) != "no upgrade" {

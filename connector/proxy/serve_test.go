@@ -300,7 +300,7 @@ func TestGrace(t *testing.T) {
 	if err := <-p.done; err != nil {
 		t.Error(err)
 	}
-	_ = socket.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = socket.SetReadDeadline(time.Now().Add(time.Minute))
 	if _, err := reader.ReadByte(); err == nil || os.IsTimeout(err) {
 		t.Errorf("the socket is open: %v", err)
 	}
@@ -310,7 +310,7 @@ func TestGrace(t *testing.T) {
 // TestDrain goes on for a while, and says that it will not.
 func TestDrain(t *testing.T) {
 	t.Parallel()
-	p := run(t, conformance.Site(), func(o *Options) { o.Drain = time.Second })
+	p := run(t, conformance.Site(), func(o *Options) { o.Drain = 4 * time.Second })
 	ready := func() int { return get(t, "http://"+p.addr+ReadyPath).StatusCode }
 	eventually(t, "it is ready", func() bool { return ready() == http.StatusOK })
 	p.stop()
@@ -347,7 +347,7 @@ func openSocket(t *testing.T, addr string) (net.Conn, *bufio.Reader) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	_, _ = io.WriteString(conn, "GET /socket HTTP/1.1\r\nHost: shop.example.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 	reader := bufio.NewReader(conn)
 	r, err := http.ReadResponse(reader, nil)
@@ -361,6 +361,7 @@ func openSocket(t *testing.T, addr string) (net.Conn, *bufio.Reader) {
 // are too slow to send or to take them.
 func TestLimits(t *testing.T) {
 	t.Parallel()
+	const stall = 2 * time.Second // a busy machine is not a slow client
 	big := bytes.Repeat([]byte("x"), 1<<20)
 	p := run(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err == nil && r.URL.Path == "/big" {
@@ -369,7 +370,7 @@ func TestLimits(t *testing.T) {
 			}
 		}
 	}), func(o *Options) {
-		o.Limits = Limits{HeaderSize: 4 << 10, HeaderTime: 500 * time.Millisecond, Idle: 500 * time.Millisecond, Stall: 500 * time.Millisecond, Body: 10}
+		o.Limits = Limits{HeaderSize: 4 << 10, HeaderTime: stall, Idle: stall, Stall: stall, Body: 10}
 	})
 	const head = "POST /about HTTP/1.1\r\nHost: shop.example.com\r\n"
 	for what, c := range map[string]struct{ sent, want string }{
@@ -391,7 +392,7 @@ func TestLimits(t *testing.T) {
 			}
 			defer conn.Close()
 			_, _ = io.WriteString(conn, c.sent)
-			_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+			_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 			got, err := io.ReadAll(conn) // until it is closed
 			if os.IsTimeout(err) || !strings.HasPrefix(string(got), c.want) || c.want == "" && len(got) > 0 && !strings.HasPrefix(string(got), "HTTP/1.1 408") {
 				t.Errorf("%.200q, %v; want %q", got, err, c.want)
@@ -406,7 +407,7 @@ func TestLimits(t *testing.T) {
 		}
 		defer conn.Close()
 		_, _ = io.WriteString(conn, "GET /big HTTP/1.1\r\nHost: shop.example.com\r\n\r\n")
-		time.Sleep(1500 * time.Millisecond)
+		time.Sleep(3 * stall)
 		got, err := io.Copy(io.Discard, conn)
 		if got >= 64<<20 {
 			t.Errorf("%d bytes came after all, %v", got, err)
@@ -468,7 +469,7 @@ func TestPause(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const stall = 500 * time.Millisecond
+	const stall = 1500 * time.Millisecond
 	p := run(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			return
