@@ -227,23 +227,26 @@ func TestSubmitTogether(t *testing.T) {
 // it must where windows are short.
 func TestSubmitKeepsUp(t *testing.T) {
 	t.Parallel()
-	b, w := newBeacon(t), newWitness(t, "one.example.org")
-	slow := Witness{w.Key(), delayed{w.asked().Cosigner, 20 * time.Millisecond}}
-	rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []Chain{b.chain()}, Witnesses: []Witness{slow}})
-	r := create(t, rs, Config{Slug: "short", Windows: []WindowRule{{Length: Duration(100 * time.Millisecond)}}, Margin: span(time.Second)})
-	w.follow(t, r)
-	people := uint64(0)
-	for r.Snapshot().Counts.Windows < 60 {
-		if _, err := r.Join(t.Context(), newVisitor(r).ticket); err != nil {
-			t.Fatal(err)
+	steadily(t, func(t *testing.T) string {
+		b, w := newBeacon(t), newWitness(t, "one.example.org")
+		slow := Witness{w.Key(), delayed{w.asked().Cosigner, 20 * time.Millisecond}}
+		rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []Chain{b.chain()}, Witnesses: []Witness{slow}})
+		r := create(t, rs, Config{Slug: "short", Windows: []WindowRule{{Length: Duration(100 * time.Millisecond)}}, Margin: span(time.Second)})
+		w.follow(t, r)
+		people := uint64(0)
+		for r.Snapshot().Counts.Windows < 60 {
+			if _, err := r.Join(t.Context(), newVisitor(r).ticket); err != nil {
+				t.Fatal(err)
+			}
+			people++
+			time.Sleep(30 * time.Millisecond)
 		}
-		people++
-		time.Sleep(30 * time.Millisecond)
-	}
-	eventually(t, "all are drawn", isDrawn(r, people))
-	if report := audited(t, r, b, w); report.Witnessed*10 < report.Draws*8 {
-		t.Errorf("%d of %d draws are witnessed", report.Witnessed, report.Draws)
-	}
+		eventually(t, "all are drawn", isDrawn(r, people))
+		if report := audited(t, r, b, w); report.Witnessed*10 < report.Draws*8 {
+			return fmt.Sprintf("%d of %d draws are witnessed", report.Witnessed, report.Draws)
+		}
+		return ""
+	})
 }
 
 // delayed is a witness far away.

@@ -413,7 +413,7 @@ func TestManyProblems(t *testing.T) {
 				t.Errorf("%.30s: %.100v", text, err)
 			}
 		}
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > 30*time.Second { // a moment where the machine is not busy
 			t.Errorf("%.30s took %v", text, took)
 		}
 	}

@@ -237,3 +237,37 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 	t.Fatalf("not within a minute: %s", what)
 }
+
+// steadily tries something that is too slow where the machine stalls, which says
+// nothing: then it is tried again. It fails when it fails without a stall.
+func steadily(t *testing.T, try func(t *testing.T) (wrong string)) {
+	t.Helper()
+	const often, stall, attempts = 20 * time.Millisecond, 150 * time.Millisecond, 4
+	for range attempts {
+		over := make(chan struct{})
+		longest := make(chan time.Duration)
+		go func() {
+			most, last := time.Duration(0), time.Now()
+			for {
+				select {
+				case <-over:
+					longest <- max(most, time.Since(last))
+					return
+				case <-time.After(often):
+					most, last = max(most, time.Since(last)), time.Now()
+				}
+			}
+		}()
+		wrong := try(t)
+		close(over)
+		stalled := <-longest
+		if wrong == "" {
+			return
+		}
+		if stalled < stall {
+			t.Fatal(wrong)
+		}
+		t.Logf("the machine stalled for %v: %s", stalled, wrong)
+	}
+	t.Skip("the machine stalls all the time")
+}

@@ -2,6 +2,7 @@ package room
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -63,6 +64,10 @@ func transcript(t *testing.T, r *Room) (entries []fairness.Entry) {
 // admitted as the outflow says all the same, and calls keep their distance.
 func TestOutflow(t *testing.T) {
 	t.Parallel()
+	steadily(t, outflow)
+}
+
+func outflow(t *testing.T) (wrong string) {
 	const perSecond, seconds = 100, 5
 	rs := node(t, pgtest.URL(t), newMaster(t))
 	opens := time.Now().Add(300 * time.Millisecond)
@@ -106,8 +111,9 @@ func TestOutflow(t *testing.T) {
 		}
 	}
 	if want := perSecond * (seconds - 1); admitted < want*85/100 || admitted > want*115/100 {
-		t.Errorf("%d admitted in %d seconds, want about %d", admitted, seconds-1, want)
+		return fmt.Sprintf("%d admitted in %d seconds, want about %d", admitted, seconds-1, want)
 	}
+	return ""
 }
 
 // TestMaxActive lets only a few people in at once: the called count too until

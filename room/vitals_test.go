@@ -22,7 +22,7 @@ func TestVitals(t *testing.T) {
 	url, master := pgtest.URL(t), newMaster(t)
 	options := Options{MasterKey: master, Chains: []Chain{b.chain()}, Witnesses: []Witness{one.asked(), dead.asked()}}
 	rs := start(t, connect(t, url), options)
-	r := create(t, rs, Config{Slug: "vitals", Windows: []WindowRule{{Length: Duration(300 * time.Millisecond)}}, Margin: span(1500 * time.Millisecond), Quorum: quorum(1)})
+	r := create(t, rs, Config{Slug: "vitals", Windows: []WindowRule{{Length: Duration(3 * time.Second)}}, Margin: span(4 * time.Second), Quorum: quorum(1)})
 	one.follow(t, r)
 	if v := r.Vitals(); !v.HasBeacon || v.Pending != 0 || v.Active != 0 || v.Witnesses[0].Draws != 0 || v.Appended != 0 {
 		t.Errorf("vitals of an empty room %+v", v)
