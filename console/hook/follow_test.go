@@ -363,7 +363,7 @@ func crowd(t testing.TB, r *room.Room, n int) []visitor {
 		v.ticket = fairness.NewTicket(r.Origin, v.secret)
 		go func() {
 			_, err := r.Join(t.Context(), v.ticket)
-			for end := time.Now().Add(30 * time.Second); err == nil && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			for end := time.Now().Add(time.Minute); err == nil && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 				if _, err := r.Claim(t.Context(), v.ticket, v.secret); err == nil {
 					break
 				}

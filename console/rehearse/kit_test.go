@@ -28,7 +28,7 @@ func newServer(t *testing.T) *server {
 	s.Rehearsals = New(s.rooms, log)
 	s.lead = time.Second
 	t.Cleanup(func() {
-		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 		defer stop()
 		if err := s.Close(ctx); err != nil {
 			t.Error(err)
@@ -40,10 +40,10 @@ func newServer(t *testing.T) *server {
 // eventually waits until ok.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if ok() {
 			return
 		}
 	}
-	t.Fatalf("not within 30 s: %s", what)
+	t.Fatalf("not within a minute: %s", what)
 }

@@ -75,7 +75,7 @@ func TestWarnings(t *testing.T) {
 	if _, err := s.desk.End(t.Context(), owner, "over"); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) { // noted after the end
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // noted after the end
 		page, err := s.desk.Rooms.Options.Rooms.Get(t.Context(), "over")
 		if err != nil || time.Now().After(deadline) {
 			t.Fatal("the room does not end", err)

@@ -77,7 +77,7 @@ func (a answer) found(form *regexp.Regexp) string {
 // until gets a page until it has a text.
 func (s *site) until(who, path, text string) answer {
 	s.Helper()
-	for end := time.Now().Add(15 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if a := s.get(who, path).want(http.StatusOK); strings.Contains(a.body, text) || time.Now().After(end) {
 			return a.has(text)
 		}
