@@ -216,6 +216,9 @@ func TestLargeRoom(t *testing.T) {
 // What a hostile log says at most still makes a page of bounded size, and
 // nothing of it is markup.
 func TestHostile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it writes one page: there is nothing for the race detector")
+	}
 	a := broken(t)
 	long := strings.Repeat(`<script>alert("1")</script>'&`, 1<<15)
 	a.Report.Origin, a.Checkpoint, a.Source, a.Command = long, []byte(long), "https://"+origin, "x"
