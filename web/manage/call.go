@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -188,9 +189,21 @@ func misnamed(t reflect.Type) func(within []string, name string) string {
 	}
 }
 
+// membersOf keeps what members returns: a body may have many of one type.
+var membersOf sync.Map // by reflect.Type
+
 // members are those that a struct, or a list of it, has in JSON, with their types;
 // nil of other types.
 func members(t reflect.Type) map[string]reflect.Type {
+	kept, ok := membersOf.Load(t)
+	if !ok {
+		kept, _ = membersOf.LoadOrStore(t, readMembers(t))
+	}
+	list, _ := kept.(map[string]reflect.Type)
+	return list
+}
+
+func readMembers(t reflect.Type) map[string]reflect.Type {
 	for t != nil && known[t] == nil && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice) {
 		t = t.Elem()
 	}

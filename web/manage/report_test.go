@@ -104,3 +104,27 @@ func FuzzReport(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkReport reads the largest reports: of ids, and of members.
+func BenchmarkReport(b *testing.B) {
+	times := strings.TrimSuffix(strings.Repeat(`{"id":"`+sampleID+`","from":5,"until":9,"requests":7},`, room.MaxUnguarded), ",")
+	rooms := strings.TrimSuffix(strings.Repeat(`{"room":"https://example.com/r/a","unguarded":[`+times+`]},`, maxReportRooms), ",")
+	ids := strings.TrimSuffix(strings.Repeat(`"`+sampleID+`",`, room.MaxTold), ",")
+	for name, body := range map[string]string{
+		"members": `{"node":"` + sampleID + `","kind":"proxy","version":"1","rooms":[` + rooms + `]}`,
+		"ids":     reported(`"started":[` + ids + `],"active":[` + ids + `],"ended":[` + ids + `]`),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(body)))
+			for b.Loop() {
+				in, err := decode[reportInput](&call{body: []byte(body)})
+				if err == nil {
+					_, err = in.reports()
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
