@@ -99,9 +99,16 @@ func (r *Room) Release(ctx context.Context, token string) (Session, error) {
 	})
 }
 
-// IsIn tells whether the visit of an admitted ticket goes on: until then the
-// place is its. While the database is away that is as long as the pass is valid.
+// visitTimeout is how long somebody waits for the database to say whether a visit
+// goes on.
+const visitTimeout = time.Second
+
+// IsIn tells whether the visit of an admitted ticket goes on: until then nobody
+// gets another place for it. While the database is away that is as long as the
+// pass is valid.
 func (r *Room) IsIn(ctx context.Context, st fairness.Standing) bool {
+	ctx, cancel := context.WithTimeout(ctx, visitTimeout)
+	defer cancel()
 	s, err := r.flow.store.Session(ctx, r.record(st))
 	if err != nil {
 		return r.expiry(timeOf(st.Settled)).After(r.clock.Now())
