@@ -2,8 +2,8 @@
 // sends the requests of connector/testdata/conformance.json to an address and
 // looks at what comes back. The server that a connector needs is part of it.
 //
-// A connector under test is given [Room.RulesURL], [Room.SiteKey] and [Token],
-// and stands in front of [Site].
+// A connector under test is given [Room.RulesURL], [Room.SiteKey], [Token] and
+// [Page], and stands in front of [Site].
 package conformance
 
 import (
@@ -48,7 +48,7 @@ type Case struct {
 	// without a cookie) or "ended" (204, not from the site, which takes away the
 	// cookies of Ends, and no others).
 	Want   string `json:"want"`
-	Status int    `json:"status,omitempty"` // 0: any that fits
+	Status int    `json:"status"`
 	// Unlike is what some connectors answer in place of Want and Status, as "room
 	// 302", by the names of their platforms: servers differ in what they read
 	// before a connector does.
@@ -190,7 +190,7 @@ func (s *suite) check(t *testing.T, c *Case, r reply) {
 	if c.Want != got && (got == "page" || got == "told") {
 		got = "refused"
 	}
-	if got != c.Want || c.Status != 0 && r.status != c.Status || c.Location != "" && s.path(location) != c.Location {
+	if got != c.Want || r.status != c.Status || c.Location != "" && s.path(location) != c.Location {
 		t.Errorf("%s: status %d to %q, want %s %d %q", got, r.status, location, c.Want, c.Status, c.Location)
 	}
 	if isKept := got == "entered" || got == "begun" || got == "left" || got == "ended"; !isKept && len(r.cookies) > 0 {
@@ -363,6 +363,11 @@ func Parse(text []byte) ([]Case, error) {
 	var list []Case
 	if err := d.Decode(&list); err != nil {
 		return nil, fmt.Errorf("read cases: %w", err)
+	}
+	for _, c := range list {
+		if c.Want == "" || c.Status == 0 {
+			return nil, fmt.Errorf("read cases: %q does not say what is wanted, and with which status", c.Name)
+		}
 	}
 	return list, nil
 }
