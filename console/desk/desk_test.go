@@ -276,7 +276,7 @@ func TestDrafts(t *testing.T) {
 func TestDuplicate(t *testing.T) {
 	t.Parallel()
 	d, ctx := newDesk(t), t.Context()
-	opens := time.Now().Add(time.Second).Truncate(time.Second).UTC()
+	opens := time.Now().Add(4 * time.Second).Truncate(time.Second).UTC() // time for a busy machine to make the room
 	starts := opens.Add(time.Hour)
 	if _, err := d.Create(ctx, owner, room.Config{Slug: "weekly", Opens: &opens, Starts: &starts}, desk.Place{}); err != nil {
 		t.Fatal(err)
