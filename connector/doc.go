@@ -18,7 +18,9 @@
 // reads it, so that a site may run any number of nodes and restart each at any
 // time. It lasts as long as the room says, slides while the visitor is active,
 // and is refused once the room says that it is over. A site ends it with the
-// response header "Proofline-Command: release".
+// response header "Proofline-Command: release", and a visitor with a POST to
+// [ReleasePath]; other nodes of the site hear of it with the answers to their
+// reports. An upgraded connection, such as a WebSocket, ends with its session.
 //
 // Rules may come from a file or a URL ([Source]), signed by the key of an
 // organization. With [Options.Token] the server is told of the connector every
