@@ -240,8 +240,9 @@ func (d *documented) units() {
 				d.Errorf("the unit sets %q, not the site key", v)
 			}
 			d.guards(d.start(starts[1], env...))
-			if kept := doctest.Read(d, filepath.Join(d.dir, "rules")); !strings.HasPrefix(kept, "proofline-rules/v1\n") {
-				d.Errorf("kept: %q", kept)
+			files, _ := filepath.Glob(filepath.Join(d.dir, "connector-rules-*"))
+			if len(files) != 1 || !strings.HasPrefix(doctest.Read(d, files[0]), "proofline-rules/v1\n") {
+				d.Errorf("kept: %q", files)
 			}
 		} else {
 			d.judges(d.start(starts[1]))

@@ -76,12 +76,8 @@ func (f *proxyFlags) keepFile(t *terminal) string {
 	if f.keep != "" || f.noKeep {
 		return f.keep
 	}
-	dir := t.dataDir()
-	if f.key != "" {
-		dir = filepath.Dir(f.key)
-	}
 	sum := sha256.Sum256([]byte(f.rules + f.site))
-	return filepath.Join(dir, "connector-rules-"+hex.EncodeToString(sum[:8]))
+	return filepath.Join(f.stateDir(t), "connector-rules-"+hex.EncodeToString(sum[:8]))
 }
 
 const tokenHint = "make one with: proofline token create NAME --scope connect; give it with --token-file FILE or in PROOFLINE_TOKEN"
@@ -203,23 +199,22 @@ func (f *proxyFlags) readKey(t *terminal) error {
 	return nil
 }
 
-// readState finds where unguarded times are kept. If it cannot be written there,
-// the connector says so, and works.
+// readState finds where unguarded times are kept. If they cannot be, the connector
+// says so, and works.
 func (f *proxyFlags) readState(t *terminal) error {
 	isTold := f.site != "" || f.reportTo != ""
 	switch {
 	case f.state != "" && !isTold:
 		return usage(errors.New("--state is for what a server is told that --site or --report-to names"), "leave it out, or name the server with --report-to")
 	case f.state == "" && isTold:
-		f.state = f.defaultState(t.dataDir())
-		_ = os.MkdirAll(t.dataDir(), 0o711) //nolint:gosec // as for the key; what is written there says more of it
+		f.state = f.defaultState(f.stateDir(t))
 	}
 	f.connector.State = f.state
 	return nil
 }
 
 // defaultState is a file of this proxy alone, or none where nothing tells it from
-// others of the data directory.
+// others of the directory.
 func (f *proxyFlags) defaultState(dir string) string {
 	host, port, err := net.SplitHostPort(f.listen)
 	if err != nil || port == "0" {
@@ -227,6 +222,14 @@ func (f *proxyFlags) defaultState(dir string) string {
 	}
 	name := strings.Trim("connector-unguarded-"+strings.ReplaceAll(host, ":", "_")+"-"+port, "-")
 	return filepath.Join(dir, strings.ReplaceAll(name, "--", "-"))
+}
+
+// stateDir is where a proxy keeps what it is not told where to: beside its key.
+func (f *proxyFlags) stateDir(t *terminal) string {
+	if f.key != "" {
+		return filepath.Dir(f.key)
+	}
+	return t.dataDir()
 }
 
 func (f *proxyFlags) readCertificate(log *slog.Logger) (err error) {
