@@ -122,6 +122,10 @@ func isDrawn(r *Room, people uint64) func() bool {
 // witnesses, up to the highest level.
 func TestWitnessed(t *testing.T) {
 	t.Parallel()
+	steadily(t, witnessed)
+}
+
+func witnessed(t *testing.T) (wrong string) {
 	b, one, two := newBeacon(t), newWitness(t, "one.example.org"), newWitness(t, "another.example.org")
 	rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []Chain{b.chain()}, Witnesses: []Witness{one.asked(), two.asked()}})
 	r := create(t, rs, Config{Slug: "seen", Windows: []WindowRule{{Length: Duration(700 * time.Millisecond)}}, Margin: span(4 * time.Second), Quorum: quorum(2)})
@@ -140,12 +144,13 @@ func TestWitnessed(t *testing.T) {
 	eventually(t, "all are drawn", isDrawn(r, 5))
 	report := audited(t, r, b, one, two)
 	if report.Level != verifier.LevelWitnessed || report.Draws < 2 || report.Witnessed != report.Draws {
-		t.Errorf("level %d, %d draws, %d witnessed", report.Level, report.Draws, report.Witnessed)
+		return fmt.Sprintf("level %d, %d draws, %d witnessed", report.Level, report.Draws, report.Witnessed)
 	}
 	eventually(t, "the published checkpoint is cosigned by both", func() bool {
 		signed, err := r.Checkpoint(t.Context())
 		return err == nil && strings.Contains(string(signed), "— one.example.org ") && strings.Contains(string(signed), "— another.example.org ")
 	})
+	return ""
 }
 
 // TestBeaconAway: draws wait, nothing else does, and anybody may bring the
@@ -206,16 +211,19 @@ func TestWitnessAway(t *testing.T) {
 	}{{1, verifier.LevelWitnessed}, {2, verifier.LevelUnpredictable}} {
 		t.Run(fmt.Sprintf("quorum %d", c.quorum), func(t *testing.T) {
 			t.Parallel()
-			b, alive, dead := newBeacon(t), newWitness(t, "alive.example.org"), newWitness(t, "dead.example.org")
-			dead.server.Close()
-			rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []Chain{b.chain()}, Witnesses: []Witness{dead.asked(), alive.asked()}})
-			r := create(t, rs, Config{Slug: "half", Windows: []WindowRule{{Length: Duration(500 * time.Millisecond)}}, Margin: span(4 * time.Second), Quorum: quorum(c.quorum)})
-			alive.follow(t, r)
-			joinMany(t, r, 3)
-			eventually(t, "the window is drawn", isDrawn(r, 3))
-			if report := audited(t, r, b, alive, dead); report.Level != c.level {
-				t.Errorf("level %d, want %d", report.Level, c.level)
-			}
+			steadily(t, func(t *testing.T) string {
+				b, alive, dead := newBeacon(t), newWitness(t, "alive.example.org"), newWitness(t, "dead.example.org")
+				dead.server.Close()
+				rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []Chain{b.chain()}, Witnesses: []Witness{dead.asked(), alive.asked()}})
+				r := create(t, rs, Config{Slug: "half", Windows: []WindowRule{{Length: Duration(500 * time.Millisecond)}}, Margin: span(4 * time.Second), Quorum: quorum(c.quorum)})
+				alive.follow(t, r)
+				joinMany(t, r, 3)
+				eventually(t, "the window is drawn", isDrawn(r, 3))
+				if report := audited(t, r, b, alive, dead); report.Level != c.level {
+					return fmt.Sprintf("level %d, want %d", report.Level, c.level)
+				}
+				return ""
+			})
 		})
 	}
 }
