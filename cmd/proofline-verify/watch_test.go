@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/proofline/proofline/internal/roomtest"
 )
@@ -53,6 +52,23 @@ func (c *changing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b)
 }
 
+// spoken is what a watch says, and does something when it says a word.
+type spoken struct {
+	bytes.Buffer
+	word string
+	do   func()
+}
+
+// Write implements [io.Writer].
+func (t *spoken) Write(p []byte) (int, error) {
+	n, err := t.Buffer.Write(p)
+	if t.do != nil && strings.Contains(t.String(), t.word) {
+		t.do()
+		t.do = nil
+	}
+	return n, err
+}
+
 // A room is forked while it is watched, and a third person checks the file.
 func TestWatchFork(t *testing.T) {
 	keys, one, two := fork(t)
@@ -61,11 +77,11 @@ func TestWatchFork(t *testing.T) {
 	s := httptest.NewServer(room)
 	defer s.Close()
 	dir := t.TempDir()
-	var stdout, stderr bytes.Buffer
+	stdout := spoken{word: "read all of it", do: func() { room.files.Store(&two) }}
+	var stderr bytes.Buffer
 	env := func(name string) string {
 		return map[string]string{"XDG_STATE_HOME": filepath.Join(dir, "state")}[name]
 	}
-	time.AfterFunc(300*time.Millisecond, func() { room.files.Store(&two) })
 	args := []string{"watch", s.URL, "--vkey", keys.VKey, "--every", "100ms", "--late", "876000h", "--evidence", dir}
 	if code := run(t.Context(), args, &stdout, &stderr, env); code != exitFailed {
 		t.Fatalf("exit code %d\n%s%s", code, &stdout, &stderr)
@@ -103,19 +119,25 @@ func TestWatchNetwork(t *testing.T) {
 	room.files.Store(&roomtest.Files{})
 	s := httptest.NewServer(room)
 	defer s.Close()
-	var stdout, stderr bytes.Buffer
 	env := func(string) string { return "" }
 	args := []string{"watch", s.URL, "--no-keep", "--every", "100ms", "--late", "876000h", "--for"}
-	if code := run(t.Context(), append(args, "350ms"), &stdout, &stderr, env); code != exitUnreadable || stdout.Len() > 0 || strings.Count(stderr.String(), "warning") != 1 {
+	var stdout, stderr spoken
+	if code := run(t.Context(), append(args, "1s"), &stdout, &stderr, env); code != exitUnreadable || stdout.Len() > 0 || strings.Count(stderr.String(), "warning") != 1 {
 		t.Errorf("never read: exit code %d\n%s%s", code, &stdout, &stderr)
 	}
-	time.AfterFunc(150*time.Millisecond, func() { room.files.Store(&one) })
-	if code := run(t.Context(), append(args, "1500ms"), &stdout, &stderr, env); code != exitVerified || !strings.Contains(stdout.String(), "nothing wrong up to 15 entries") {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stdout, stderr = spoken{word: "read all of it", do: cancel}, spoken{word: "warning", do: func() { room.files.Store(&one) }}
+	if code := run(ctx, append(args, "1h"), &stdout, &stderr, env); code != exitVerified || !strings.Contains(stdout.String(), "nothing wrong up to 15 entries") {
 		t.Errorf("read in the end: exit code %d\n%s%s", code, &stdout, &stderr)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(300*time.Millisecond, cancel)
 	stdout.Reset()
+	if code := run(t.Context(), append(args, "3s"), &stdout, &stderr, env); code != exitVerified || !strings.Contains(stdout.String(), "nothing wrong up to 15 entries") {
+		t.Errorf("until its time is over: exit code %d\n%s%s", code, &stdout, &stderr)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	stdout = spoken{word: "read all of it", do: cancel}
 	if code := run(ctx, args[:len(args)-1], &stdout, &stderr, env); code != exitVerified || !strings.Contains(stdout.String(), "nothing wrong") {
 		t.Errorf("interrupted: exit code %d\n%s%s", code, &stdout, &stderr)
 	}
