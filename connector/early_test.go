@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -82,6 +83,7 @@ func TestEarly(t *testing.T) {
 	if n := c.Stats(); !n.HasRules || n.Serial != 7 || !isBlocked(c, "/one") || ask(shop, "GET", "/tickets").Code != http.StatusOK {
 		t.Errorf("rules are not in force: %+v", n)
 	}
+	eventually(t, "they are kept for a start", func() bool { _, err := os.Stat(c.options.Source.Keep); return err == nil })
 	server.has("", http.StatusBadGateway)
 	c.loading.renew(t.Context(), c)
 	if !c.HasRules() || !isBlocked(c, "/one") {
