@@ -27,11 +27,12 @@ func (noRelays) Wait(ctx context.Context, _ uint64) ([]byte, error) {
 // round that a draw waits for.
 func TestBeaconRound(t *testing.T) {
 	t.Parallel()
-	b, err := local.New(local.NewKey(), local.Config{ID: "test", Genesis: time.Now().Unix() - 1000, Period: 1})
+	genesis := time.Now().Unix() - 1000
+	b, err := local.New(local.NewKey(), local.Config{ID: "test", Genesis: genesis, Period: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stranger, err := local.New(local.NewKey(), local.Config{ID: "test", Genesis: time.Now().Unix() - 1000, Period: 1})
+	stranger, err := local.New(local.NewKey(), local.Config{ID: "test", Genesis: genesis, Period: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +56,14 @@ func TestBeaconRound(t *testing.T) {
 		signature, err = b.Sign(round)
 		return err == nil
 	})
-	wrong, _ := stranger.Sign(round)
-	earlier, _ := b.Sign(round - 1)
+	wrong, err := stranger.Sign(round)
+	if err != nil {
+		t.Fatal(err)
+	}
+	earlier, err := b.Sign(round - 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	send := func(slug string, round uint64, signature []byte) answer {
 		return s.post("/r/"+slug+"/beacon", fmt.Sprintf(`{"round":%d,"signature":"%x"}`, round, signature))
 	}
