@@ -90,7 +90,8 @@ type Options struct {
 	Page []byte
 	// State is a file, of this process alone, that keeps times in which everybody
 	// was let through until the server has recorded them, so that a restart loses
-	// none. Empty, or without a token: none is kept.
+	// none, and the gates that are open, so that a restart while the server is away
+	// shuts none. Empty, or without a token: nothing is kept.
 	State string
 	// Probe is how often rooms are asked whether they are there; 0: [DefaultProbe].
 	Probe time.Duration
@@ -148,11 +149,12 @@ func New(o Options) (*Connector, error) {
 	c := &Connector{options: o, signer: newSigner(o.Key), clients: derive(o.Key, clientLabel), node: newID(), outbox: newOutbox(), ask: make(chan struct{}, 1), wake: make(chan struct{}, 1), bearer: bearer{file: o.TokenFile, log: o.Log, text: o.Token}}
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stop = cancel
+	c.recall()
 	if err := c.load(ctx); err != nil {
 		cancel()
 		return nil, err
 	}
-	c.recall()
+	c.keepRecord()
 	c.begin(ctx)
 	return c, nil
 }
@@ -256,7 +258,7 @@ func (c *Connector) use(f *found) error {
 		}
 		id := r.URL + "\n" + r.Origin
 		if links[id] == nil {
-			links[id] = &link{url: r.URL, origin: r.Origin}
+			links[id] = c.newLink(r.URL, r.Origin)
 		}
 		d := newDoor(name, r, links[id])
 		if !slices.Contains(next.links, d.link) {
@@ -266,9 +268,11 @@ func (c *Connector) use(f *found) error {
 	}
 	if old != nil {
 		c.leave(old, next)
-		ring(c.wake)
 	}
 	c.current.Store(next)
+	if old != nil {
+		ring(c.wake)
+	}
 	return nil
 }
 

@@ -89,6 +89,10 @@ func TestEarly(t *testing.T) {
 	if !c.HasRules() || !isBlocked(c, "/one") {
 		t.Error("the rules are gone")
 	}
+	eventually(t, "they are kept", func() bool {
+		_, err := os.Stat(c.options.Source.Keep)
+		return err == nil
+	})
 	again, _, err := earlyShop(t, Options{Source: c.options.Source})
 	if err != nil || !again.HasRules() || !isBlocked(again, "/one") {
 		t.Errorf("after a restart: %v", err)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Bounds of the file of openings.
+// Bounds of the file.
 const (
 	recordLongest = 30 * 24 * time.Hour // after its end an opening is not reported any more
 	maxRecord     = 4 << 20             // bytes
@@ -21,8 +21,8 @@ const (
 	recordVersion = 1
 )
 
-// errRecord is returned for a file that is not one of openings.
-var errRecord = errors.New("this is not a file of unguarded times")
+// errRecord is returned for a file that is none of ours.
+var errRecord = errors.New("this is not a file that a connector keeps")
 
 // recordFile is the file [Options.State]. An opening that goes on is in it as one
 // that ended when it was written: should the process end, nobody is let through
@@ -30,6 +30,7 @@ var errRecord = errors.New("this is not a file of unguarded times")
 type recordFile struct {
 	Version  int               `json:"version"`
 	Openings []recordedOpening `json:"openings"`
+	Gates    []recordedGate    `json:"gates,omitempty"`
 }
 
 type recordedOpening struct {
@@ -37,25 +38,43 @@ type recordedOpening struct {
 	openingReport
 }
 
-// record writes openings to the file. The zero value does nothing.
-type record struct {
-	file string
-	bell chan struct{} // something has changed that must not be lost
-	text []byte        // of the file, as it was written last; the one who writes it alone uses it
+// remembered is what is in the file.
+type remembered struct {
+	openings []pastOpening
+	gates    []keptGate
 }
 
-// parseRecord reads the file of openings, but for what is too old. Error: errRecord.
-func parseRecord(text []byte, now time.Time) ([]pastOpening, error) {
+// record writes the file. The zero value does nothing.
+type record struct {
+	gates recalledGates
+	file  string
+	bell  chan struct{} // something has changed that must not be lost
+	text  []byte        // of the file, as it was written last; the one who writes it alone uses it
+}
+
+// parseRecord reads the file, but for what is too old. Error: errRecord.
+func parseRecord(text []byte, now time.Time) (remembered, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	var all recordFile
 	if err := d.Decode(&all); err != nil {
-		return nil, fmt.Errorf("%w: %w", errRecord, err)
+		return remembered{}, fmt.Errorf("%w: %w", errRecord, err)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) || all.Version != recordVersion || len(all.Openings) > maxPast {
-		return nil, fmt.Errorf("%w, version %d", errRecord, recordVersion)
+	if _, err := d.Token(); !errors.Is(err, io.EOF) || all.Version != recordVersion || len(all.Openings) > maxPast || len(all.Gates) > maxGates {
+		return remembered{}, fmt.Errorf("%w, version %d", errRecord, recordVersion)
 	}
-	var list []pastOpening
+	openings, err := all.openings(now)
+	if err != nil {
+		return remembered{}, err
+	}
+	gates, err := all.gates(now)
+	if err != nil {
+		return remembered{}, err
+	}
+	return remembered{openings, gates}, nil
+}
+
+func (all *recordFile) openings(now time.Time) (list []pastOpening, err error) {
 	for _, o := range all.Openings {
 		id, ok := parseID(o.ID)
 		if !ok || !isSafe(o.Room) || o.From < 1 || o.From >= o.Until || o.Until > maxExact || o.Requests > maxExact {
@@ -68,56 +87,60 @@ func parseRecord(text []byte, now time.Time) ([]pastOpening, error) {
 	return list, nil
 }
 
-// formatRecord is the file of openings.
-func formatRecord(list []pastOpening) []byte {
+// formatRecord is the file.
+func formatRecord(k remembered) []byte {
 	all := recordFile{Version: recordVersion, Openings: []recordedOpening{}}
-	for _, o := range list {
+	for _, o := range k.openings {
 		all.Openings = append(all.Openings, recordedOpening{o.room, openingsOf([]Opening{o.Opening})[0]})
+	}
+	for _, g := range k.gates {
+		all.Gates = append(all.Gates, recordGate(g))
 	}
 	text, _ := json.Marshal(all) // texts and numbers always can be
 	return append(text, '\n')
 }
 
-// recall has the openings reported that were not when the process before ended.
+// recall has the openings reported that were not when the process before ended,
+// and goes on by the gates that it knew of.
 func (c *Connector) recall() {
 	c.record = record{file: c.options.State, bell: make(chan struct{}, 1)}
 	if c.options.State == "" || c.options.Token == "" {
 		c.record.file = "" // nobody is told
 		return
 	}
-	list, err := readRecord(c.options.State, c.options.Now())
+	before, err := readRecord(c.options.State, c.options.Now())
 	if err != nil {
-		c.options.Log.Error("the unguarded times that were kept are not reported", "err", err)
-		c.record.text = formatRecord(nil) // it stays until there is something else to keep
+		c.options.Log.Error("the unguarded times and gates that were kept are not used", "err", err)
+		c.record.text = formatRecord(remembered{}) // it stays until there is something else to keep
 	}
-	for _, o := range list {
+	for _, o := range before.openings {
 		c.past.add(o)
 	}
-	if len(list) > 0 {
-		c.options.Log.Warn("unguarded times of before the start are reported", "times", len(list))
+	c.record.gates.have(before.gates)
+	if n := len(before.openings); n > 0 {
+		c.options.Log.Warn("unguarded times of before the start are reported", "times", n)
 	}
-	c.keepRecord()
 }
 
-// readRecord reads the file of openings; none if it is not there.
-func readRecord(file string, now time.Time) ([]pastOpening, error) {
+// readRecord reads the file; nothing if it is not there.
+func readRecord(file string, now time.Time) (remembered, error) {
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return remembered{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read unguarded times: %w", err)
+		return remembered{}, fmt.Errorf("read what was kept: %w", err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxRecord))
 	if err != nil {
-		return nil, fmt.Errorf("read unguarded times: %w", err)
+		return remembered{}, fmt.Errorf("read what was kept: %w", err)
 	}
-	list, err := parseRecord(text, now)
+	before, err := parseRecord(text, now)
 	if err != nil {
-		return nil, fmt.Errorf("read unguarded times from %s: %w", file, err)
+		return remembered{}, fmt.Errorf("read what was kept from %s: %w", file, err)
 	}
-	return list, nil
+	return before, nil
 }
 
 // keepRecords writes what changes, and that an opening still goes on, until ctx
@@ -136,18 +159,18 @@ func (c *Connector) keepRecords(ctx context.Context) {
 	}
 }
 
-// keepRecord writes the openings that the server has not recorded, if they are
-// others than before.
+// keepRecord writes the openings that the server has not recorded, and the gates
+// that are open, if they are others than before.
 func (c *Connector) keepRecord() {
 	if c.record.file == "" {
 		return
 	}
-	text := formatRecord(c.unrecorded())
+	text := formatRecord(remembered{c.unrecorded(), c.openGates()})
 	if bytes.Equal(text, c.record.text) {
 		return
 	}
 	if err := replaceFile(c.record.file, text); err != nil {
-		c.options.Log.Error("unguarded times do not survive a restart", "err", err)
+		c.options.Log.Error("unguarded times and gates do not survive a restart", "err", err)
 		return
 	}
 	c.record.text = text

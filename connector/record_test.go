@@ -34,12 +34,12 @@ func (s *shop) open() {
 // openingsIn returns what a file has, without ids.
 func openingsIn(t testing.TB, file string, now time.Time) []openingReport {
 	t.Helper()
-	list, err := readRecord(file, now)
+	before, err := readRecord(file, now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var all []openingReport
-	for _, o := range list {
+	for _, o := range before.openings {
 		one := openingsOf([]Opening{o.Opening})[0]
 		one.ID = ""
 		all = append(all, one)
@@ -144,7 +144,7 @@ func TestRecordOfOthers(t *testing.T) {
 	opening := func(ago time.Duration) pastOpening {
 		return pastOpening{"https://queue.example.com/r/other", Opening{From: now.Add(-ago - time.Minute), Until: now.Add(-ago), Let: 7, id: newRaw()}}
 	}
-	if err := os.WriteFile(file, formatRecord([]pastOpening{opening(recordLongest), opening(recordLongest - time.Minute)}), 0o600); err != nil {
+	if err := os.WriteFile(file, formatRecord(remembered{openings: []pastOpening{opening(recordLongest), opening(recordLongest - time.Minute)}}), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	n.recorded(file)
@@ -162,12 +162,12 @@ func TestRecordThatIsNone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ file, text, want string }{
-		"no JSON":          {"a", "x", "not a file of unguarded times"},
-		"of tomorrow":      {"b", `{"version":2,"openings":[]}`, "not a file of unguarded times"},
+		"no JSON":          {"a", "x", "not a file that a connector keeps"},
+		"of tomorrow":      {"b", `{"version":2,"openings":[]}`, "not a file that a connector keeps"},
 		"not to be read":   {"c", "", "is a directory"},
 		"not to be kept":   {"d/e", "", "do not survive a restart"},
-		"nothing in it":    {"f", "", "not a file of unguarded times"},
-		"followed by more": {"g", string(formatRecord(nil)) + "}", "not a file of unguarded times"},
+		"nothing in it":    {"f", "", "not a file that a connector keeps"},
+		"followed by more": {"g", string(formatRecord(remembered{})) + "}", "not a file that a connector keeps"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -219,9 +219,10 @@ func TestRecordOfNobody(t *testing.T) {
 func FuzzRecord(f *testing.F) {
 	now := newClock().now()
 	some := []pastOpening{{"https://queue.example.com/r/sale", Opening{From: now.Add(-time.Hour), Until: now, Let: 1 << 40, id: [16]byte{1, 2}}}}
-	f.Add(formatRecord(nil))
-	f.Add(formatRecord(some))
+	f.Add(formatRecord(remembered{}))
+	f.Add(formatRecord(remembered{openings: some, gates: []keptGate{{"https://queue.example.com/r/sale", now, notice{true, 600, 0, 2, 600_000}}}}))
 	f.Add(fmt.Appendf(nil, `{"version":1,"openings":[{"room":"http://127.0.0.1","id":"AAAAAAAAAAAAAAAAAAAAAA","from":%d,"until":9007199254740991,"requests":0}]}`, now.UnixMilli()))
+	f.Add([]byte(`{"version":1,"openings":[],"gates":[{"room":"https://x","at":1,"per_minute":-1,"max_active":0,"nodes":0,"session_ms":1}]}`))
 	f.Add([]byte(`{"version":1,"openings":[{"room":"ftp://x","id":"","from":-1,"until":0,"requests":18446744073709551615}]}{}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		list, err := parseRecord(text, now)
@@ -229,7 +230,7 @@ func FuzzRecord(f *testing.F) {
 			return
 		}
 		again, err := parseRecord(formatRecord(list), now)
-		if diff := cmp.Diff(list, again, cmp.AllowUnexported(pastOpening{}, Opening{})); err != nil || diff != "" {
+		if diff := cmp.Diff(list, again, cmp.AllowUnexported(remembered{}, pastOpening{}, Opening{}, keptGate{}, notice{})); err != nil || diff != "" {
 			t.Errorf("%v %s", err, diff)
 		}
 	})

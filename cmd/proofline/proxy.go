@@ -78,7 +78,7 @@ func (f *proxyFlags) add(flags *pflag.FlagSet, t *terminal) {
 	flags.StringVar(&f.redirect, "redirect-http", "", "lead plain HTTP on this `HOST:PORT` to https")
 	flags.StringVar(&f.metrics, "metrics", "", "serve /metrics for Prometheus, healthz and readyz on this `HOST:PORT`, which is not for everybody")
 	flags.StringVar(&f.key, "key", "", "`FILE` of the key for cookies, made if it does not exist (default "+filepath.Join(t.dataDir(), connectorKeyFile)+")")
-	flags.StringVar(&f.state, "state", "", "`FILE` that keeps times in which everybody was let through until the server has them (default connector-unguarded-ADDRESS beside the key, by --listen)")
+	flags.StringVar(&f.state, "state", "", "`FILE` that keeps times in which everybody was let through until the server has them, and gates that are open, over a restart (default connector-state-ADDRESS beside the key, by --listen)")
 	flags.StringVar(&f.page, "page", "", "`FILE` with the HTML for rooms whose failure is page")
 	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "`NETWORKS` whose X-Forwarded-* are believed, such as 10.0.0.0/8")
 	flags.BoolVar(&f.authOnly, "auth-only", false, "answer the auth_request of nginx")

@@ -199,8 +199,8 @@ func (f *proxyFlags) readKey(t *terminal) error {
 	return nil
 }
 
-// readState finds where unguarded times are kept. If they cannot be, the connector
-// says so, and works.
+// readState finds where unguarded times and gates are kept. If they cannot be, the
+// connector says so, and works.
 func (f *proxyFlags) readState(t *terminal) error {
 	isTold := f.site != "" || f.reportTo != ""
 	switch {
@@ -220,7 +220,7 @@ func (f *proxyFlags) defaultState(dir string) string {
 	if err != nil || port == "0" {
 		return ""
 	}
-	name := strings.Trim("connector-unguarded-"+strings.ReplaceAll(host, ":", "_")+"-"+port, "-")
+	name := strings.Trim("connector-state-"+strings.ReplaceAll(host, ":", "_")+"-"+port, "-")
 	return filepath.Join(dir, strings.ReplaceAll(name, "--", "-"))
 }
 
