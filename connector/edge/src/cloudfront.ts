@@ -37,17 +37,20 @@ export function cloudFront(connector: Connector): {
     viewerRequest: (event) =>
       settled(async (waitUntil) => {
         const { request } = recordOf(event);
-        const outcome = await connector.guard(toRequest(request), { client: request.clientIp, waitUntil, isShort: true, isKept: true });
+        const asked = requestOf(request);
+        if (!asked) return fromResponse(await connector.malformed(new Request("https://malformed.invalid/")));
+        const outcome = await connector.guard(asked, { client: request.clientIp, waitUntil, isShort: true, isKept: true });
         return outcome instanceof Response ? fromResponse(outcome) : withRequest(request, outcome.request, await connector.beginning(outcome));
       }),
     viewerResponse: (event) =>
       settled(async (waitUntil) => {
         const { request, response = { status: "500", headers: {} } } = recordOf(event);
         const context = { client: request.clientIp, waitUntil, isShort: true };
-        const answer = new Response(null, { status: Number(response.status), headers: toHeaders(response.headers) });
+        const { "proofline-command": command = [], ...rest } = response.headers;
+        const answer = new Response(null, { headers: toHeaders({ "proofline-command": command, "cache-control": rest["cache-control"] ?? [] }) }); // no more is looked at, and the rest may be what Headers refuse
         const { headers } = await connector.finish(await connector.resume(toRequest(request), context), answer, context);
-        const { "proofline-command": _, ...rest } = response.headers;
-        return { ...response, headers: { ...rest, ...cookiesOf(headers) } };
+        const cookies = [...(rest["set-cookie"] ?? []), ...(cookiesOf(headers)["set-cookie"] ?? [])];
+        return { ...response, headers: { ...rest, ...(cookies.length > 0 ? { "set-cookie": cookies } : {}) } };
       }),
   };
 }
@@ -73,6 +76,15 @@ function toHeaders(all: CloudFrontHeaders): Headers {
     else for (const { value } of lines) headers.append(name, value);
   }
   return headers;
+}
+
+/** requestOf is toRequest; undefined: the host, the method or a header is none. */
+function requestOf(r: CloudFrontRequest): Request | undefined {
+  try {
+    return toRequest(r);
+  } catch {
+    return undefined;
+  }
 }
 
 /** toRequest returns a request without its body, which no rule looks at. */

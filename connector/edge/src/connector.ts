@@ -3,7 +3,7 @@
 import { Batches, type Under } from "./batch.ts";
 import { base64url, toBytes } from "./bytes.ts";
 import { Door, Refusal, type Opening, type World } from "./door.ts";
-import { hold } from "./hold.ts";
+import { hold, tell } from "./hold.ts";
 import { Inquiry } from "./inquiry.ts";
 import { serveOwn } from "./own.ts";
 import { verify, webEd25519, type Ed25519 } from "./pass.ts";
@@ -12,6 +12,7 @@ import type { Returns } from "./return.ts";
 import type { Site } from "./rules.ts";
 import { isFree, prefixOf, Signer, tagOf, type Session } from "./session.ts";
 import { serverOf, Source, type Found, type SourceOptions } from "./source.ts";
+import { urlOf } from "./target.ts";
 
 export const defaultProbe = 10_000; // milliseconds between questions whether a room is there
 const probeAgain = 1000; // while it is not
@@ -147,6 +148,7 @@ export class Connector {
 
   /** guard returns the request as the site gets it, or an answer instead. A fault of ours is a failure of the room. */
   async guard(request: Request, context: Context): Promise<Visit | Response> {
+    if (!urlOf(request.url)) return this.malformed(request); // some platforms pass on whatever clients write
     const own = serveOwn(request);
     if (own) return own;
     const inquiry = new Inquiry(this, request, context);
@@ -177,6 +179,12 @@ export class Connector {
   #failed(error: unknown): undefined {
     this.counts.faults++;
     this.#world.log("error", "connector failed", { error: String(error) });
+  }
+
+  /** malformed answers a request whose address is none, and of which no more is known. */
+  async malformed(request: Request): Promise<Response> {
+    this.counts.blocked++;
+    return tell(request, 400, { error: "malformed" });
   }
 
   async held(request: Request): Promise<Response> {

@@ -98,3 +98,25 @@ test("free sessions at CloudFront", async () => {
     queue.server?.close();
   }
 });
+
+test("what CloudFront passes on that is no request", async () => {
+  const connector = new Connector({
+    key: new Uint8Array(32).fill(7), log: () => {}, site: () => Promise.reject(new Error("CloudFront asks the site")), rules: '{"version":1}',
+  });
+  const { viewerRequest, viewerResponse } = cloudFront(connector);
+  const good = asked("/");
+  for (const bad of [
+    asked("/", "", { host: "" }), asked("/", "", { host: "[" }), asked("/", "", { host: "a b" }), asked("/", "", { host: "shop.example.com:99999" }),
+    asked("/", "", { "x-name": "\u5f85" }), asked("/", "", { "x-name": "a\nb" }), { ...good, method: "TRACE" },
+  ]) {
+    const answer = await viewerRequest({ Records: [{ cf: { request: bad } }] });
+    assert.ok(isAnswer(answer), JSON.stringify(bad));
+    assert.deepEqual([answer.status, answer.body], ["400", '{"error":"malformed"}\n']);
+  }
+  assert.deepEqual([connector.counts.blocked, connector.counts.faults], [7, 0]);
+  const answers = [{ status: "101", headers: {} }, { status: "200", headers: { "content-disposition": [{ key: "Content-Disposition", value: "attachment; filename=\u5f85" }] } }];
+  for (const response of answers) {
+    const marked = { ...response, headers: { ...response.headers, "proofline-command": [{ value: "release" }] } };
+    assert.deepEqual(await viewerResponse({ Records: [{ cf: { request: good, response: marked } }] }), response);
+  }
+});

@@ -284,6 +284,16 @@ test("addresses that some platforms make of what is none", async () => {
   }
 });
 
+test("addresses that are none, as Deno passes them on", async () => {
+  const connector = new Connector({ key: new Uint8Array(32).fill(7), log: () => {}, site: async () => new Response("site"), rules: '{"version":1}' });
+  for (const url of ["http://[/", "http://shop.example.com:99999/", "http://a b/", "http://%/.proofline/enter", ""]) {
+    const request = Object.defineProperty(new Request("https://shop.example.com/"), "url", { value: url });
+    const answer = await connector.fetch(request, { client: "198.51.100.7" });
+    assert.deepEqual([answer.status, await answer.text()], [400, '{"error":"malformed"}\n'], url);
+  }
+  assert.deepEqual([connector.counts.blocked, connector.counts.faults], [5, 0]);
+});
+
 withShop("refusals open nothing", async (s) => {
   s.queue.status = 404;
   s.isQueued(await s.get(`/tickets?proofline_pass=${s.queue.pass()}`));
