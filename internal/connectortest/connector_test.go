@@ -43,6 +43,7 @@ const token = "the-management-token"
 type server struct {
 	testing.TB
 	address string
+	clock   *pgtest.Clock // of rooms
 	pool    *pgxpool.Pool
 	key     *room.MasterKey
 	rooms   *room.Rooms // of the latest start
@@ -62,7 +63,8 @@ func newServer(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{TB: t, address: "http://" + l.Addr().String(), pool: servertest.Pool(t, pgtest.URL(t)), key: servertest.MasterKey(t)}
+	clock := pgtest.NewClock(t)
+	s := &server{TB: t, address: "http://" + l.Addr().String(), clock: clock, pool: servertest.Pool(t, clock.URL), key: servertest.MasterKey(t)}
 	s.run(l)
 	t.Cleanup(func() { s.stop() })
 	return s
