@@ -154,7 +154,7 @@ export class Connector {
     const inquiry = new Inquiry(this, request, context);
     try {
       const state = await this.#current(context);
-      if (!state) return await this.held(request);
+      if (!state) return await inquiry.early();
       this.#tick(state, context);
       const outcome = await inquiry.run(state);
       this.#tick(state, context); // for what has come of it

@@ -3,8 +3,9 @@ import { escape, isNavigation, json, own, ownPage, queueHeader, splitQuery } fro
 import { utf8 } from "./bytes.ts";
 import type { Connector, Context, State, Visit } from "./connector.ts";
 import { Refusal, type Door } from "./door.ts";
+import { earlyRules } from "./early.ts";
 import { hold, tell } from "./hold.ts";
-import { allowNeighbour, enterPath, neighbour, releasePath } from "./own.ts";
+import { allowNeighbour, enterPath, neighbour, ownPath, releasePath } from "./own.ts";
 import { issuerOf } from "./pass.ts";
 import { joinURL, returnHeader, signReturn, type Returns, type WayBack } from "./return.ts";
 import { decide, malformed, wrongHost, type Decision } from "./rules.ts";
@@ -42,6 +43,15 @@ export class Inquiry {
       return { request: this.#forSite() };
     }
     return decision.outcome === "closed" ? this.#shut(state, this.door) : this.#wait(this.door, state);
+  }
+
+  /** early answers while there never were rules. */
+  async early(): Promise<Visit | Response> {
+    const decision = decide(earlyRules(), this.#asked(), this.#c.now());
+    if (decision.rule === malformed) return this.#block(decision);
+    if (decision.outcome !== "bypass" || this.#url.pathname.startsWith(ownPath)) return this.#c.held(this.#request);
+    this.#c.counts.bypassed++;
+    return { request: this.#forSite() };
   }
 
   /** resume finds the session with which the request was let through. */

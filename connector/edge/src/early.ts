@@ -1,0 +1,16 @@
+// Rules for the time in which there never were any, for their server does not
+// answer: nobody knows what waits. What the shipped rules let pass at addresses
+// of its own passes, such as health checks and webhooks of payment providers; the
+// rest is blocked, which stands for held.
+import shipped from "../../rules/defaults.json";
+import { isWide } from "./match.ts";
+import { parse, type Site } from "./rules.ts";
+
+let early: Site | undefined;
+
+export function earlyRules(): Site {
+  const narrow = (shipped as { name: string; when: { path?: unknown } }[]).filter(({ when }) => when.path !== undefined && !isWide(when.path));
+  const rules = narrow.map((rule) => ({ ...rule, name: rule.name.replace("default:", "") }));
+  early ??= parse(JSON.stringify({ version: 1, defaults: "off", rules: [...rules, { name: "others", action: "block" }] }));
+  return early;
+}
