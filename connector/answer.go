@@ -179,6 +179,14 @@ func (q *inquiry) tellHost() {
 	}
 }
 
+// tellUnsigned logs that a room leads nobody back, for rules that name no hosts
+// have nothing signed.
+func (q *inquiry) tellUnsigned(d *door) {
+	if isTime(&q.signTold, q.now) {
+		q.options.Log.Warn("the room leads visitors to its first target alone, for it wants signed ways back, and nothing is signed until the rules name the hosts of the site", "room", d.name)
+	}
+}
+
 // isTime tells whether something may be logged again, that was at that time
 // before, in ms since 1970.
 func isTime(told *atomic.Int64, now time.Time) bool {

@@ -125,6 +125,7 @@ type Connector struct {
 	reporting sync.Mutex   // held while a report is under way
 	hostTold  atomic.Int64 // when a host was logged that is not in the rules, ms since 1970
 	crowdTold atomic.Int64 // when a network was logged of which too many come
+	signTold  atomic.Int64 // when it was logged that no way back is signed
 
 	stop context.CancelFunc
 	done sync.WaitGroup

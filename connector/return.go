@@ -79,12 +79,18 @@ func (q *inquiry) wayBack(d *door, to string) wayBack {
 		return wayBack{to, said.key.sign(d.URL, to)}
 	case said.isNeeded && q.hasEnter():
 		return q.byEnter(d, to)
+	case said.isNeeded && len(q.state.site.Hosts) == 0:
+		q.tellUnsigned(d)
 	}
 	return wayBack{to, ""}
 }
 
-// leadsTo tells whether who opens a URL is led to the room by the rules.
+// leadsTo tells whether who opens a URL is led to the room by the rules, which
+// name its host: anybody can ask us for a page of any other.
 func (q *inquiry) leadsTo(d *door, to string) bool {
+	if len(q.state.site.Hosts) == 0 {
+		return false
+	}
 	got := q.state.site.Decide(&rules.Request{Method: http.MethodGet, Host: q.host, Target: to, Header: q.r.Header, Client: q.client}, q.now)
 	return got.Outcome == rules.Queue && q.state.doors[got.Room].URL == d.URL
 }

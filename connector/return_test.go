@@ -253,6 +253,28 @@ func TestWayBackOfAnyHost(t *testing.T) {
 	}
 }
 
+// TestWayBackWithoutHosts: where the rules name no hosts, anybody could have pages
+// of any signed, at which no connector takes a pass.
+func TestWayBackWithoutHosts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		hosts string
+		isIn  bool // the host is one of the site's
+	}{{`[]`, false}, {`["*"]`, true}, {`["*.example.com"]`, true}, {ownHosts, true}} {
+		s := newSigning(t, withKey+`,"signed_return":true}`, c.hosts)
+		want := way{"http://shop.example.com/tickets", ""}
+		if c.isIn {
+			want.by = "signed"
+		}
+		if got := s.wayOf(s.get("/tickets").Header.Get("Location")); got != want {
+			t.Errorf("hosts %s: %+v", c.hosts, got)
+		}
+		if r := s.send("GET", "/tickets", "Sec-Fetch-Mode: cors", "Referer: http://shop.example.com/tickets"); (r.Header.Get(ReturnHeader) != "") != c.isIn {
+			t.Errorf("hosts %s: header %q", c.hosts, r.Header.Get(ReturnHeader))
+		}
+	}
+}
+
 // FuzzWayBack tries to have a URL signed that does not lead to the room.
 func FuzzWayBack(f *testing.F) {
 	for _, seed := range [][4]string{

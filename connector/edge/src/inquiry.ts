@@ -212,11 +212,14 @@ export class Inquiry {
   async #wayBack(state: State, door: Door, to: string, said: Returns | undefined): Promise<WayBack> {
     if (!said || !to) return { to, sig: "" };
     if (this.#leadsTo(state, door, to)) return { to, sig: await signReturn(said.key, door.room.url, to) };
-    return said.isNeeded && this.#hasEnter(state) ? this.#byEnter(state, door, to, said) : { to, sig: "" };
+    if (said.isNeeded && this.#hasEnter(state)) return this.#byEnter(state, door, to, said);
+    if (said.isNeeded && state.site.hosts.length === 0) this.#c.tell("the room leads visitors to its first target alone, for it wants signed ways back, and nothing is signed until the rules name the hosts of the site", { room: door.name });
+    return { to, sig: "" };
   }
 
-  /** leadsTo tells whether who opens a URL is led to the room by the rules. */
+  /** leadsTo tells whether who opens a URL is led to the room by the rules, which name its host: anybody can ask for a page of any other. */
   #leadsTo(state: State, door: Door, to: string): boolean {
+    if (state.site.hosts.length === 0) return false;
     const { outcome, room } = decide(state.site, { ...this.#asked(), method: "GET", target: to }, this.#c.now());
     return outcome === "queue" && state.doors.get(room)?.room.url === door.room.url;
   }

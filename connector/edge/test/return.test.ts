@@ -135,13 +135,24 @@ test("without a key nothing is signed, and nobody waits for one twice", async ()
   }
 });
 
+test("where the rules name no hosts nothing is signed, for anybody can ask for pages of any", async () => {
+  for (const [hosts, sig] of [[[], ""], [["*"], "signed"], [["*.example.com"], "signed"]] as const) {
+    const shop = await open(true, [...hosts]);
+    try {
+      assert.deepEqual(wayOf(shop.queue, linkOf(await shop.send("GET", "/tickets", nav))), [`${site}/tickets`, sig], hosts.join());
+    } finally {
+      await shop.close();
+    }
+  }
+});
+
 test("where instances end with the request, nobody waits for a key, and where they go on the first one does", async () => {
   const queue = await new Queue().start();
   queue.gate = { ...shut, return_key: secret.toString("base64url") };
   const connector = (): Connector =>
     new Connector({
       key: new Uint8Array(32).fill(7),
-      rules: `{"version":1,"rooms":{"sale":{"url":"${queue.url}"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`,
+      rules: `{"version":1,"hosts":["shop.example.com"],"rooms":{"sale":{"url":"${queue.url}"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`,
       token: "connect-token",
       server: queue.home,
       site: () => Promise.reject(new Error("the site is asked")),
