@@ -69,6 +69,9 @@ type Case struct {
 	Visitor string `json:"visitor,omitempty"`
 	// Ends names sessions that the request ends, as the server hears.
 	Ends []string `json:"ends,omitempty"`
+	// Observed is said of what would have waited if its room were not off, as the
+	// server hears.
+	Observed bool `json:"observed,omitempty"`
 	// Needs is "answers" of cases for connectors that see what the site answers.
 	Needs string `json:"needs,omitempty"`
 }
@@ -207,6 +210,9 @@ func (s *suite) check(t *testing.T, c *Case, r reply) {
 	}
 	if !strings.Contains(r.body, c.Says) || got == "page" && (c.Method == http.MethodHead) != (r.body == "") {
 		t.Errorf("says %q, want %q", r.body, c.Says)
+	}
+	if c.Observed {
+		s.observed++
 	}
 	s.checkVisitor(t, c, r)
 	if r.header.Get("Proofline-Command") != "" {

@@ -64,7 +64,8 @@ type told struct {
 	started, ended    map[string]bool // free sessions
 	touched, released map[string]bool // passes
 	turned            uint64
-	opened            uint64 // requests let in while a room was out of reach
+	opened            uint64            // requests let in while a room was out of reach
+	observed          map[string]uint64 // by node: requests in the last hour that would have waited for the room off
 }
 
 // NewRoom starts the server. The gate of market is open.
@@ -76,7 +77,7 @@ func NewRoom(t testing.TB) *Room {
 	}
 	r := &Room{
 		TB: t, private: private, used: map[string]redemption{}, gate: gateOpen, reports: map[string]int{},
-		told: told{started: map[string]bool{}, ended: map[string]bool{}, touched: map[string]bool{}, released: map[string]bool{}},
+		told: told{observed: map[string]uint64{}, started: map[string]bool{}, ended: map[string]bool{}, touched: map[string]bool{}, released: map[string]bool{}},
 	}
 	r.signer, r.siteKey = newSigner(t)
 	mux := http.NewServeMux()
@@ -173,6 +174,7 @@ func (r *Room) report(w http.ResponseWriter, q *http.Request) {
 	var said struct {
 		Node, Site, Kind string
 		Serial           uint64
+		Counts           map[string]uint64
 		Rooms            []roomReport
 	}
 	if err := json.NewDecoder(q.Body).Decode(&said); err != nil || q.Header.Get("Authorization") != "Bearer "+Token {
@@ -185,6 +187,7 @@ func (r *Room) report(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reports[said.Node]++
+	r.told.observed[said.Node] = said.Counts["observed_hour_off"]
 	answer := []any{}
 	for _, room := range said.Rooms {
 		answer = append(answer, r.answer(room))

@@ -66,6 +66,7 @@ type suite struct {
 	left     map[string]bool   // what ended: kinds of visitors, and names of sessions
 	turned   uint64            // visitors who were turned away
 	opened   uint64            // requests let in while a room was out of reach
+	observed uint64            // requests that would have waited for the room off
 	brief    string            // a pass whose session slid
 }
 
@@ -241,8 +242,14 @@ func (s *suite) end(t *testing.T) {
 				return false
 			}
 		}
-		return s.hasHeardOfEnds(t) && s.told.turned >= s.turned && s.told.opened >= s.opened && s.told.touched[idOf(s.brief)]
+		return s.hasHeardOfEnds(t) && s.told.turned >= s.turned && s.told.opened >= s.opened && s.told.touched[idOf(s.brief)] && s.toldObserved() >= s.observed
 	})
+	s.mu.Lock()
+	observed := s.toldObserved()
+	s.mu.Unlock()
+	if observed > s.observed {
+		t.Errorf("the server heard of %d that would have waited, but there were %d", observed, s.observed)
+	}
 	if s.told.opened != s.opened {
 		t.Errorf("the server heard of %d who were let in, but there were %d", s.told.opened, s.opened)
 	}
@@ -260,6 +267,18 @@ func (s *suite) end(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
+}
+
+// toldObserved returns how many would have waited, as the server was told. The
+// caller holds the lock.
+func (s *suite) toldObserved() (all uint64) {
+	for _, n := range s.told.observed {
+		all += n
+	}
+	if s.platform.isSplit { // which reports what happens to sessions alone
+		return s.observed
+	}
+	return all
 }
 
 // hasHeardOfEnds tells whether the server knows of all sessions that ended. The
