@@ -31,7 +31,7 @@ func TestEdge(t *testing.T) {
 		"PROOFLINE_KEY": strings.Repeat("k", 32), "PROOFLINE_RULES_URL": s.address + "/v1/sites/shop/rules", "PROOFLINE_SITE_KEY": key, "PROOFLINE_TOKEN": secret, "PROOFLINE_ORIGIN": site.URL,
 	})
 	s.manage(t, "POST", "rooms", `{"slug":"sale","windows":[{"length":"200ms"}],"outflow":{"per_minute":6000,"max_active":3},"signed_return":true,"targets":["`+shop+`/else","`+shop+`/"]}`, http.StatusCreated)
-	s.manage(t, "POST", "sites", `{"name":"shop","rules":{"version":1,"rooms":{"sale":{"url":"`+s.address+`/r/sale","mode":"safety-net"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}}`, http.StatusCreated)
+	s.manage(t, "POST", "sites", `{"name":"shop","rules":{"version":1,"hosts":["127.0.0.1"],"rooms":{"sale":{"url":"`+s.address+`/r/sale","mode":"safety-net"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}}`, http.StatusCreated)
 
 	// It is open until three are in.
 	var guests []*visitor
