@@ -240,6 +240,9 @@ func (d *demo) claim(ctx context.Context, v *visitor) (err error) {
 		again, err := d.visitor.Claim(ctx, v.ticket, v.secret)
 		d.expect(err == nil && again == v.pass, "a second claim is answered with %v and another pass", err)
 	}
+	if v == d.first(shopper) {
+		return d.mislead(ctx, v)
+	}
 	return nil
 }
 
