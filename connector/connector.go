@@ -29,8 +29,8 @@ var (
 	ErrSource = errors.New("a source must be a file, or a URL of https (http on this machine), with which alone Keep and SiteKey go")
 	// ErrServer is returned when there is a token, but no server for it.
 	ErrServer = errors.New("the server must be an address without path, such as https://queue.example.com (http on this machine); it is that of the rules' URL unless it is said")
-	// ErrToken is returned when a token's file has no token, or there are a token
-	// and a file.
+	// ErrToken is returned when a token's file has no token, there are a token and
+	// a file, or the server of the rules refuses the token.
 	ErrToken = errors.New("the token for the server cannot be used")
 	// ErrReports is returned when rules need reports, and there is no token.
 	ErrReports = errors.New(`a room's mode is "safety-net": give the server, and a token with the scope connect`)

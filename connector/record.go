@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -49,7 +50,9 @@ type record struct {
 	gates recalledGates
 	file  string
 	bell  chan struct{} // something has changed that must not be lost
-	text  []byte        // of the file, as it was written last; the one who writes it alone uses it
+
+	text []byte       // of the file, as it was written last; the one who writes it alone uses it
+	told atomic.Int64 // when the log said that it cannot be written, in ms since 1970
 }
 
 // parseRecord reads the file, but for what is too old. Error: errRecord.
@@ -170,7 +173,9 @@ func (c *Connector) keepRecord() {
 		return
 	}
 	if err := replaceFile(c.record.file, text); err != nil {
-		c.options.Log.Error("unguarded times and gates do not survive a restart", "err", err)
+		if isTime(&c.record.told, c.options.Now()) {
+			c.options.Log.Error("unguarded times and gates do not survive a restart, for they cannot be kept", "file", c.record.file, "err", err)
+		}
 		return
 	}
 	c.record.text = text

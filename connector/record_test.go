@@ -201,6 +201,34 @@ func TestRecordThatIsNone(t *testing.T) {
 	}
 }
 
+// TestRecordSaysOnce: what cannot be kept is said once a minute, with the file.
+func TestRecordSaysOnce(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateShut, 0)
+	file := filepath.Join(t.TempDir(), "none", "unguarded")
+	said := make(loggedLines, 1000)
+	s := n.recorded(file, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(said, nil)) })
+	count := func() (lines int) {
+		for range 3 {
+			s.keepRecord()
+		}
+		for _, line := range said.all() {
+			if strings.Contains(line, "do not survive a restart") && strings.Contains(line, file) {
+				lines++
+			}
+		}
+		return lines
+	}
+	if got := count(); got != 1 {
+		t.Errorf("said %d times at the start", got)
+	}
+	s.clock.pass(time.Minute)
+	if got := count(); got != 1 {
+		t.Errorf("said %d times a minute later", got)
+	}
+}
+
 // TestRecordOfNobody keeps nothing when nobody is told.
 func TestRecordOfNobody(t *testing.T) {
 	t.Parallel()

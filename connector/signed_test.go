@@ -245,7 +245,7 @@ func TestTokenStays(t *testing.T) {
 		t.Errorf("led elsewhere: %v", err)
 	}
 	h.has("", http.StatusForbidden)
-	if _, err := New(Options{Key: testKey, Log: quiet(), Source: source, Token: testToken}); err == nil || !strings.Contains(err.Error(), "scope connect") || strings.Contains(err.Error(), testToken) {
+	if _, err := New(Options{Key: testKey, Log: quiet(), Source: source, Token: testToken}); !errors.Is(err, ErrToken) || !strings.Contains(err.Error(), "scope connect") || strings.Contains(err.Error(), testToken) {
 		t.Errorf("refused: %v", err)
 	}
 }

@@ -287,10 +287,14 @@ func (l *loader) pull(ctx context.Context) (*found, error) {
 	return f, nil
 }
 
-// noRules returns what a status says that comes without rules.
+// noRules returns what a status says that comes without rules. Errors: errAway,
+// [ErrToken], others.
 func (l *loader) noRules(status int) error {
 	if status >= http.StatusInternalServerError || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests {
 		return fmt.Errorf("get rules from %s: %w: status %d", l.URL, errAway, status)
+	}
+	if l.bearer != nil && (status == http.StatusUnauthorized || status == http.StatusForbidden) {
+		return fmt.Errorf("get rules from %s: %w: status %d%s", l.URL, ErrToken, status, hintOf(status))
 	}
 	return fmt.Errorf("get rules from %s: status %d%s", l.URL, status, hintOf(status))
 }
