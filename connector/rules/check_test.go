@@ -71,6 +71,18 @@ func TestCheckWide(t *testing.T) {
 	}
 }
 
+// TestDecideStrange: a path that there are many ways to read costs not many times
+// as much as it is long, for anybody can send it. It is split once for each way of
+// splitting it, not for each reading.
+func TestDecideStrange(t *testing.T) {
+	s := mustParse(t, `{"version":1,`+oneRoom+`,"rules":[{"name":"t","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`)
+	r := &Request{Method: "GET", Host: "shop.example.com", Target: "//a;%2f/./" + strings.Repeat("a/", 1000)}
+	const most = 600 // and 1,600 if it were
+	if got := testing.AllocsPerRun(5, func() { s.Decide(r, time.Time{}) }); got > most {
+		t.Errorf("%v allocations, want at most %d", got, most)
+	}
+}
+
 func BenchmarkDecide(b *testing.B) {
 	s := mustParse(b, `{"version":1,`+oneRoom+`,"rules":[{"name":"t","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"},{"name":"all","action":"queue sale"}]}`)
 	for name, target := range map[string]string{"plain": "/shop/7?x=1", "odd": "/shop/..;/x%2f../a"} {

@@ -94,15 +94,15 @@ func readings(raw string) ([]string, bool) {
 	if !ok {
 		return nil, false
 	}
-	list := make([]string, 0, 4)
 	ways := waysOf(b)
 	often, rare := ways&^rareWays, ways&rareWays
 	if rare != 0 && len(raw) > maxRare {
 		return nil, false
 	}
+	list, r := make([]string, 0, 4), reader{path: b}
 	for more := 0; ; more = (more - rare) & rare { // from none of them to all
 		for way := often; ; way = (way - 1) & often {
-			list = append(list, read(b, way|more))
+			list = append(list, r.read(way|more))
 			if way == 0 {
 				break
 			}
@@ -249,10 +249,28 @@ func withoutAuthority(segments []string) []string {
 	return segments
 }
 
-// read returns a decoded path in one way of reading it.
-func read(b []byte, way int) string {
-	var kept []string
-	segments := segmentsOf(b, way)
+// reader reads a decoded path in several ways, and what they have in common once:
+// anybody can send a path that there are many ways to read.
+type reader struct {
+	path  []byte
+	split [readEarly << 1][]string // by the ways of splitting it
+	kept  []string
+}
+
+// splitWays are those in which a path is split.
+const splitWays = readSeparators | readParameters | readEarly
+
+func (r *reader) segments(way int) []string {
+	way &= splitWays
+	if r.split[way] == nil {
+		r.split[way] = segmentsOf(r.path, way)
+	}
+	return r.split[way]
+}
+
+// read returns the path in one way of reading it.
+func (r *reader) read(way int) string {
+	kept, segments := r.kept[:0], r.segments(way)
 	if segments[0] == "" {
 		segments = segments[1:]
 	}
@@ -269,6 +287,7 @@ func read(b []byte, way int) string {
 			kept = append(kept, s)
 		}
 	}
+	r.kept = kept
 	for len(kept) > 0 && kept[len(kept)-1] == "" {
 		kept = kept[:len(kept)-1]
 	}

@@ -76,10 +76,14 @@ export function readings(raw: string): string[] | undefined {
   const rare = ways & (authority | early);
   if (rare && raw.length > maxRare) return undefined;
   const list: string[] = [];
+  const split = new Map<number, string[]>(); // by the ways of splitting it: anybody can send a path that there are many ways to read
   for (const more of [0, authority, early, authority | early]) {
     if (more & ~rare) continue;
     for (let way = often; ; way = (way - 1) & often) {
-      list.push(read(path, way | more));
+      const by = (way | more) & (separators | parameters | early);
+      const segments = split.get(by) ?? segmentsOf(path, by);
+      split.set(by, segments);
+      list.push(read(segments, way | more));
       if (way === 0) break;
     }
   }
@@ -127,10 +131,9 @@ function withoutAuthority(segments: string[]): string[] {
   return segments.slice(segments.findIndex((s) => s !== "") + 1);
 }
 
-/** read returns a decoded path in one way of reading it. */
-function read(path: string, way: number): string {
-  let segments = segmentsOf(path, way);
-  if (segments[0] === "") segments.shift();
+/** read returns a path of these segments in one way of reading it. */
+function read(split: string[], way: number): string {
+  let segments = split[0] === "" ? split.slice(1) : split;
   if (way & authority) segments = withoutAuthority(segments);
   const kept: string[] = [];
   for (const s of segments) {
