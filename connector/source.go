@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -43,14 +44,16 @@ type Source struct {
 // loader gets rules.
 type loader struct {
 	Source
-	client  *http.Client
-	bearer  *bearer   // for the URL; nil: it needs none
-	seal    *seal     // nil: rules are not signed
-	changed time.Time // of the file
-	size    int64     // of the file
+	client *http.Client
+	bearer *bearer      // for the URL; nil: it needs none
+	told   atomic.Int64 // when the log said that there are no rules, in ms since 1970
+
+	mu      sync.Mutex // held while rules are looked for; guards what follows
+	seal    *seal      // nil: rules are not signed
+	changed time.Time  // of the file
+	size    int64      // of the file
 	etag    string
-	text    []byte       // of the rules that next returned last
-	told    atomic.Int64 // when the log said that there are no rules, in ms since 1970
+	text    []byte // of the rules that next returned last
 }
 
 // found is rules that came from somewhere.
@@ -165,6 +168,8 @@ func (l *loader) run(ctx context.Context, c *Connector) {
 
 // renew takes new rules into force, if there are any.
 func (l *loader) renew(ctx context.Context, c *Connector) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	f, err := l.next(ctx)
 	if err == nil && f != nil {
 		err = c.use(f)
