@@ -40,13 +40,23 @@ export function optionsOf(env: Env): Options {
 export function siteAt(origin: string, send: (request: Request) => Promise<Response> = (request) => fetch(request)): Options["site"] {
   const base = new URL(origin);
   if (base.pathname !== "/" || base.search || base.username) throw new Error("PROOFLINE_ORIGIN must be as https://origin.example.com, without path");
-  return (request) => {
+  return async (request) => {
     const asked = new URL(request.url);
-    const to = new Request(base.origin + asked.pathname + asked.search, request);
+    const to = requestTo(base.origin + asked.pathname + asked.search, request);
+    if (!to) return new Response("this method does not get through here\n", { status: 501, headers: { "Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store" } });
     to.headers.set("X-Forwarded-Host", asked.host);
     to.headers.set("X-Forwarded-Proto", asked.protocol.slice(0, -1));
     return send(new Request(to, { redirect: "manual" }));
   };
+}
+
+/** requestTo returns a request to another address; undefined: it is one that cannot be sent from here, such as TRACE. */
+function requestTo(url: string, request: Request): Request | undefined {
+  try {
+    return new Request(url, request);
+  } catch {
+    return undefined;
+  }
 }
 
 const names = ["PROOFLINE_KEY", "PROOFLINE_RULES", "PROOFLINE_RULES_URL", "PROOFLINE_SITE_KEY", "PROOFLINE_TOKEN", "PROOFLINE_SERVER", "PROOFLINE_ORIGIN", "PROOFLINE_PAGE"] as const;

@@ -47,6 +47,7 @@ export class Reporter {
   #busyUntil = 0;
   #nextUntil = 0; // by then the next one was made by a request that waits, or that was stopped
   #turn = 0;
+  readonly #strange = new Map<string, string>(); // what the log said last of the answers of a room, by URL
   #refused = ""; // why the latest report was not answered
   tokenEnds: number | undefined; // undefined: never, or nobody has said
   #tokenTold = -Infinity; // when the log told of that
@@ -145,10 +146,16 @@ export class Reporter {
       const { gate, openings } = link;
       link.returns = returnsOf(said) ?? link.returns;
       if (notice) gate.heard(notice, Number(said["share"]), found.news, this.#world.now());
-      else this.#world.log("warn", "the server says nothing of a room", { room: found.door.name, error: said["error"] });
+      this.#wonder(found.door, notice ? "" : String(said["error"] ?? "no gate"));
       for (const id of listOf(said["over"]).slice(0, maxOver)) this.#end(gate, id);
       for (const opening of openings) if (listOf(said["recorded"]).includes(opening.id)) opening.isRecorded = true;
     }
+  }
+
+  /** wonder logs what is strange about the answers of a room, once. */
+  #wonder({ name, room }: Door, error: string): void {
+    if (error && error !== this.#strange.get(room.url)) this.#world.log("warn", "the server says nothing of a room", { room: name, error });
+    this.#strange.set(room.url, error);
   }
 
   /** hearToken takes when the token ends, and logs once a day that it is soon. */

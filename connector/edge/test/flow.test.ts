@@ -7,6 +7,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { Miniflare } from "miniflare";
 import { Connector } from "../src/connector.ts";
+import { siteAt } from "../src/main.ts";
 import { cookieOf, eventually, Queue, serve, Shop, withShop } from "./kit.ts";
 
 withShop("who has no pass is led to the room", async (s) => {
@@ -292,6 +293,16 @@ test("addresses that are none, as Deno passes them on", async () => {
     assert.deepEqual([answer.status, await answer.text()], [400, '{"error":"malformed"}\n'], url);
   }
   assert.deepEqual([connector.counts.blocked, connector.counts.faults], [5, 0]);
+});
+
+test("methods that cannot be sent to the site", async () => {
+  const sent: string[] = [];
+  const site = siteAt("https://origin.example.com", async ({ method, url }) => (sent.push(`${method} ${url}`), new Response("site")));
+  for (const [method, want] of [["GET", 200], ["PROPFIND", 200], ["TRACE", 501], ["TRACK", 501]] as const) {
+    const request = Object.defineProperty(new Request("https://shop.example.com/a?b"), "method", { value: method });
+    assert.equal((await site(request)).status, want, method);
+  }
+  assert.deepEqual(sent, ["GET https://origin.example.com/a?b", "PROPFIND https://origin.example.com/a?b"]);
 });
 
 withShop("refusals open nothing", async (s) => {

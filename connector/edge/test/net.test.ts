@@ -171,6 +171,28 @@ test("what a network may begin", () => {
   assert.deepEqual([crowd.count("network 9", 130_000), crowd.size], [0, 0]);
 });
 
+test("the log tells once that the server does not know a room, however often it is asked", async () => {
+  const room = "https://queue.example.com/r/sale";
+  const known = { room, gate: "shut", share: 0, per_minute: 60, max_active: 0, nodes: 1, session_ms: 600_000 };
+  let [now, said]: [number, object] = [Date.UTC(2027, 0, 1), {}];
+  const logged: unknown[] = [];
+  const connector = new Connector({
+    key: new Uint8Array(32), rules: `{"version":1,"rooms":{"sale":{"url":"${room}"}}}`, token: "secret", server: "https://queue.example.com", now: () => now,
+    ask: async () => Response.json({ rooms: [said] }),
+    site: async () => new Response("site"),
+    log: (_, text, detail) => text.startsWith("the server says nothing") && logged.push(detail["error"]),
+  });
+  for (const [answer, want] of [
+    [{ room, error: "unknown" }, ["unknown"]], [{ room, error: "unknown" }, []], [{ room }, ["no gate"]], [{ room }, []], [known, []], [{ room, error: "unknown" }, ["unknown"]],
+  ] as const) {
+    [now, said] = [now + 20_000, answer];
+    const under: Promise<unknown>[] = [];
+    await connector.fetch(new Request("https://shop.example.com/"), { client: "192.0.2.1", waitUntil: (work) => under.push(work) });
+    await Promise.all(under);
+    assert.deepEqual(logged.splice(0), want, JSON.stringify(answer));
+  }
+});
+
 test("a gate and a crowd", () => {
   const gate = new Gate();
   const hear = (share: number) => gate.heard({ isOpen: true, perMinute: 1, maxActive: 0, nodes: 1, length: 1000 }, share, gate.take(0), 0);
