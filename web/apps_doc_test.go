@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/google/uuid"
@@ -190,8 +191,9 @@ func TestAppsRoutes(t *testing.T) {
 // the text says a receipt proves is the one.
 func TestAppsMembers(t *testing.T) {
 	t.Parallel()
-	s, doc := newSite(t), readDoc(t, "APPS.md")
-	s.create(`{"slug":"read","windows":[{"length":"500ms"}],"outflow":{"per_minute":6000},"targets":["https://shop.example.com/"]}`)
+	doc := readDoc(t, "APPS.md")
+	s, pass := newTimed(t)
+	s.create(`{"slug":"read","windows":[{"length":"1h"}],"outflow":{"per_minute":6000},"targets":["https://shop.example.com/"]}`)
 	v, known := newVisitor("read"), map[string]bool{}
 	learn := func(a answer) answer {
 		a.isLoose = true
@@ -200,6 +202,8 @@ func TestAppsMembers(t *testing.T) {
 	}
 	state := learn(s.get("/r/read/state"))
 	joined := decode[joinedJSON](learn(s.post("/r/read/join", v.joinBody()).want(http.StatusCreated)))
+	learn(s.get("/r/read/tickets/" + v.ticket)) // it waits
+	pass(time.Hour)
 	var status string
 	eventually(t, "the visitor is called", func() bool {
 		status = decode[ticketJSON](learn(s.get("/r/read/tickets/" + v.ticket))).Status
