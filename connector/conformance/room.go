@@ -135,6 +135,10 @@ func (r *Room) redeem(w http.ResponseWriter, q *http.Request) {
 
 // batch hears what happens to sessions.
 func (r *Room) batch(w http.ResponseWriter, q *http.Request) {
+	if q.Header.Get("Content-Type") != "application/json" { // a server takes no other
+		w.WriteHeader(http.StatusUnsupportedMediaType)
+		return
+	}
 	var said struct{ Touch, Release []string }
 	if err := json.NewDecoder(q.Body).Decode(&said); err != nil {
 		w.WriteHeader(http.StatusBadRequest)

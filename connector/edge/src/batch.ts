@@ -61,7 +61,8 @@ export class Batches {
   async #tell(door: Door, all: Record<Kind, Session[]>): Promise<boolean> {
     const tokens = (list: Session[]): string[] => list.map(({ token }) => token);
     const body = JSON.stringify({ touch: tokens(all.touch), release: tokens(all.release) });
-    const answer = await door.call("POST", `${door.room.url}/sessions/batch`, { body }).catch(() => undefined);
+    const headers = { "Content-Type": "application/json" };
+    const answer = await door.call("POST", `${door.room.url}/sessions/batch`, { headers, body }).catch(() => undefined);
     if (!answer || answer.status === 429) return false;
     if (answer.status !== 200) {
       this.#world.log("warn", "room does not take what it is told", { room: door.name, status: answer.status });

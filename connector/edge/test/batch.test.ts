@@ -26,7 +26,7 @@ class Bench {
     this.#world = {
       ask: async (request) => {
         assert.equal(new URL(request.url).pathname, "/r/sale/sessions/batch");
-        assert.deepEqual([request.method, request.headers.get("Authorization")], ["POST", null]);
+        assert.deepEqual([request.method, request.headers.get("Content-Type"), request.headers.get("Authorization")], ["POST", "application/json", null]);
         const batch = (await request.json()) as Batch;
         if (this.status !== 200) return new Response("", { status: this.status });
         this.heard.push(batch);

@@ -82,7 +82,7 @@ export class Queue {
         w.writeHead(200, { "Content-Type": "text/plain; charset=utf-8" }).end(this.signed);
         return;
       }
-      if (!path.endsWith("/redeem")) return void textOf(r).then((body) => this.#post(path, r.headers.authorization, body, answer));
+      if (!path.endsWith("/redeem")) return void textOf(r).then((body) => this.#post(path, r.headers, body, answer));
       this.heard.push(path);
       this.clients.push(r.headers["proofline-client"] as string | undefined);
       if (this.status) return answer(this.status);
@@ -98,10 +98,11 @@ export class Queue {
     return this;
   }
 
-  /** post answers batches and reports. */
-  #post(path: string, authorization: string | undefined, body: string, answer: (status: number, body?: unknown) => void): void {
+  /** post answers batches and reports, which must say that they are JSON. */
+  #post(path: string, headers: IncomingHttpHeaders, body: string, answer: (status: number, body?: unknown) => void): void {
+    if (headers["content-type"] !== "application/json") return answer(415);
     if (path === "/v1/connectors/report") {
-      this.tokens.push(authorization);
+      this.tokens.push(headers.authorization);
       const report = JSON.parse(body) as Report;
       this.reports.push(report);
       if (this.status) return answer(this.status);
