@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -196,16 +197,17 @@ func (s *Server) enter(c echo.Context, r *room.Room, in *submission) error {
 	return back(c, r)
 }
 
-// withParameter adds a parameter to a URL, in place of any that it has.
+// withParameter adds a parameter to a URL, in place of any that it has, as
+// connectors read them: of several these take the first, even one that is no value.
 func withParameter(u url.URL, name, value string) url.URL {
-	if query := u.Query(); query.Has(name) {
-		query.Del(name)
-		u.RawQuery = query.Encode()
+	var parts []string
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
+		key, _, _ := strings.Cut(part, "=")
+		if decoded, err := url.QueryUnescape(key); part != "" && (err != nil || decoded != name) {
+			parts = append(parts, part)
+		}
 	}
-	if u.RawQuery != "" {
-		u.RawQuery += "&"
-	}
-	u.RawQuery += name + "=" + url.QueryEscape(value)
+	u.RawQuery = strings.Join(append(parts, name+"="+url.QueryEscape(value)), "&")
 	return u
 }
 

@@ -460,3 +460,25 @@ func TestPageSize(t *testing.T) {
 		t.Errorf("%d bytes", n)
 	}
 }
+
+// TestWithParameter: there is one pass in the URL, ours, whatever a link had there
+// before; the rest stays as it is.
+func TestWithParameter(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"":                            "proofline_pass=our+own",
+		"b=2&a=%20&a=+":               "b=2&a=%20&a=+&proofline_pass=our+own",
+		"proofline_pass=x":            "proofline_pass=our+own",
+		"a=1&proofline_pass=x&b=;%zz": "a=1&b=;%zz&proofline_pass=our+own",
+		"a&proofline_pass":            "a&proofline_pass=our+own",
+		"proofline%5fpass=x&":         "proofline_pass=our+own",
+		"proofline_pass=%zz&a=1":      "a=1&proofline_pass=our+own", // which net/url leaves out, and connectors do not
+		"proofline_pass=x;y":          "proofline_pass=our+own",     // likewise
+		"%zz=1&proofline_pass2=x":     "%zz=1&proofline_pass2=x&proofline_pass=our+own",
+	} {
+		got := withParameter(url.URL{Scheme: "https", Host: "shop.example.com", Path: "/a", RawQuery: query}, passParameter, "our own")
+		if got.String() != "https://shop.example.com/a?"+want {
+			t.Errorf("%q: %s", query, got.String())
+		}
+	}
+}
