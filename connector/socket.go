@@ -103,7 +103,7 @@ func (c *Connector) watch(ctx context.Context) {
 func (c *Connector) lookAfterSockets(now time.Time) {
 	for _, one := range c.overdue(now) {
 		c.counts.cut.Add(1)
-		go func() { _ = one.Close() }() // over TLS it says goodbye, which a client may not take for a while
+		go c.guarded("the end of a connection", func() { _ = one.Close() }) // over TLS it says goodbye, which a client may not take for a while
 	}
 }
 
@@ -118,6 +118,7 @@ func (c *Connector) overdue(now time.Time) (list []*socket) {
 			for one := range of.sockets {
 				list = append(list, one)
 			}
+			delete(c.sockets.open, pass) // each is counted once, however long it takes to close
 		case of.hasMoved.Load() && c.touch(of.door, &of.session, now):
 			of.hasMoved.Store(false)
 			of.session.slide(now)
