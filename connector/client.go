@@ -125,7 +125,7 @@ func (q *inquiry) depart() {
 		if !hasCookie(q.r, d.cookie) {
 			continue
 		}
-		if s := new(session); q.find(q.r, d, q.client, q.now, s) {
+		for s := new(session); q.find(q.r, d, q.client, q.now, s); s = new(session) { // none that has ended is found
 			q.release(d, s)
 		}
 		q.w.Header().Add("Set-Cookie", noCookie(d))

@@ -69,6 +69,24 @@ func TestReleaseOfAll(t *testing.T) {
 	}
 }
 
+// TestReleaseOfMany ends all visits of one room that a request shows, whichever of
+// them counts for pages.
+func TestReleaseOfMany(t *testing.T) {
+	t.Parallel()
+	n := newNetted(t)
+	n.says(GateOpen, 5)
+	s := n.shop("")
+	pass, free, other := s.enter(s.queue.pass()), s.free("free"), s.free("other")
+	n.says(GateShut, 0)
+	s.report()
+	if r := s.send(http.MethodPost, ReleasePath, pass, free, pass, other); len(r.Cookies()) != 1 || s.Stats().Released != 3 {
+		t.Errorf("status %d, %v, %+v", r.StatusCode, r.Header, s.Stats())
+	}
+	for _, cookie := range []string{pass, free, other} {
+		s.isQueued("after the visit", s.get("/tickets", cookie))
+	}
+}
+
 // TestReleaseByOthers lets nobody end the visits of others.
 func TestReleaseByOthers(t *testing.T) {
 	t.Parallel()
