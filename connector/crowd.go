@@ -29,10 +29,17 @@ type beginning struct {
 // count returns how many began for a network. Clients whose address is not known
 // are of none, which is zero.
 func (c *crowd) count(network [8]byte, now time.Time) int {
-	for len(c.begun) > 0 && now.UnixMilli()-c.begun[0].at >= time.Minute.Milliseconds() {
+	for len(c.begun) > 0 && !c.begun[0].counts(now) {
 		c.drop()
 	}
 	return c.n[network]
+}
+
+// counts tells whether a beginning is of the last minute. One that is further
+// ahead is of a clock that was set back, and would count until then.
+func (b beginning) counts(now time.Time) bool {
+	age := now.UnixMilli() - b.at
+	return max(age, -age) < time.Minute.Milliseconds()
 }
 
 func (c *crowd) add(network [8]byte, now time.Time) {

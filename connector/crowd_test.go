@@ -46,6 +46,25 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
+// TestCrowdClock has a clock that is set back cost a network no more than a minute.
+func TestCrowdClock(t *testing.T) {
+	t.Parallel()
+	var c crowd
+	network, now := [8]byte{1}, time.UnixMilli(1_800_000_000_000)
+	c.add(network, now)
+	for _, step := range []struct {
+		to   time.Duration // from then
+		want int
+	}{{-time.Millisecond, 1}, {time.Millisecond - time.Minute, 1}, {-time.Minute, 0}, {0, 0}} {
+		if got := c.count(network, now.Add(step.to)); got != step.want {
+			t.Errorf("at %v: %d, want %d", step.to, got, step.want)
+		}
+	}
+	if len(c.n) != 0 || c.begun != nil {
+		t.Errorf("kept %v, %v", c.n, c.begun)
+	}
+}
+
 // TestCrowdShuts has one network not be turned away, whose visitors wait anyway,
 // when nobody else gets in either.
 func TestCrowdShuts(t *testing.T) {

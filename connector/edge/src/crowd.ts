@@ -18,7 +18,7 @@ export class Crowd {
 
   /** count returns how many began for a network. Clients whose address is not known are of none, which is empty. */
   count(network: string, now: number): number {
-    for (let oldest; (oldest = this.#begun[this.#gone]) && now - oldest.at >= minute; ) this.#drop(oldest.network);
+    for (let oldest; (oldest = this.#begun[this.#gone]) && Math.abs(now - oldest.at) >= minute; ) this.#drop(oldest.network); // or of a clock that was set back
     return this.#counts.get(network) ?? 0;
   }
 

@@ -169,6 +169,8 @@ test("what a network may begin", () => {
   assert.deepEqual([4, 5, 60_004].map((i) => crowd.count(`network ${i}`, 70_000)), [0, 1, 1]);
   assert.equal(crowd.size, 60_000);
   assert.deepEqual([crowd.count("network 9", 130_000), crowd.size], [0, 0]);
+  crowd.add("a", 200_000);
+  assert.deepEqual([199_999, 140_001, 140_000].map((now) => crowd.count("a", now)), [1, 1, 0], "a clock that was set back");
 });
 
 test("the log tells once that the server does not know a room, however often it is asked", async () => {
