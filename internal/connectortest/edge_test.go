@@ -87,6 +87,11 @@ func TestEdge(t *testing.T) {
 	if r, _ := send(t, "POST", shop+"/tickets/bought", "", v.cookie); r.StatusCode != http.StatusOK {
 		t.Errorf("bought: %d", r.StatusCode)
 	}
+	_, pass, _ := strings.Cut(location, "proofline_pass=")
+	eventually(t, "the room hears that the visit is over", func() bool {
+		r, _ := send(t, "POST", s.address+"/r/sale/sessions/touch", "", "Authorization: Bearer "+pass)
+		return r.StatusCode == http.StatusGone
+	})
 	list, ok := s.manage(t, "GET", "sites/shop/connectors", "", http.StatusOK)["connectors"].([]any)
 	if !ok || len(list) != 1 {
 		t.Fatalf("connectors %v", list)
