@@ -111,11 +111,16 @@ func (f *proxyFlags) run(ctx context.Context, t *terminal) error {
 	if f.authOnly {
 		f.connector.Kind = "nginx"
 	}
+	all, err := f.listeners(ctx) // first: what is kept by their address is of whoever has that
+	if err != nil {
+		return err
+	}
 	c, err := connector.New(f.connector)
 	if err != nil {
+		all.close()
 		return f.explainConnector(err)
 	}
 	defer c.Close()
 	f.proxy.Connector = c
-	return f.serve(ctx, t)
+	return f.serve(ctx, t, all)
 }

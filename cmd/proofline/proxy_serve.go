@@ -21,58 +21,61 @@ import (
 )
 
 // serve answers on all listeners until ctx ends.
-func (f *proxyFlags) serve(ctx context.Context, t *terminal) error {
-	main, plain, own, err := f.listeners(ctx)
-	if err != nil {
-		return err
-	}
+func (f *proxyFlags) serve(ctx context.Context, t *terminal, l listeners) error {
 	build, scheme, greeting := proxy.New, "http", ""
 	if f.authOnly {
 		build = proxy.NewAuth
 	}
 	p := build(f.proxy)
 	all, ctx := errgroup.WithContext(ctx)
-	if own != nil {
+	if l.own != nil {
 		handler, err := metricsOf(f.proxy.Connector, p)
 		if err != nil {
+			l.close()
 			return err
 		}
-		greeting = fmt.Sprintf("metrics on http://%s/metrics\n", reachable(own.Addr()))
-		all.Go(func() error { return serveSmall(ctx, own, handler) })
+		greeting = fmt.Sprintf("metrics on http://%s/metrics\n", reachable(l.own.Addr()))
+		all.Go(func() error { return serveSmall(ctx, l.own, handler) })
 	}
-	if plain != nil {
-		greeting += fmt.Sprintf("leading to https on http://%s\n", reachable(plain.Addr()))
-		all.Go(func() error { return serveSmall(ctx, plain, proxy.Redirect(main.Addr())) })
+	if l.plain != nil {
+		greeting += fmt.Sprintf("leading to https on http://%s\n", reachable(l.plain.Addr()))
+		all.Go(func() error { return serveSmall(ctx, l.plain, proxy.Redirect(l.main.Addr())) })
 	}
 	if f.proxy.Certificate != nil {
 		scheme = "https"
 	}
-	all.Go(func() error { return p.Serve(ctx, main) })
-	all.Go(func() error { return t.printf("%slistening on %s://%s\n", greeting, scheme, reachable(main.Addr())) })
+	all.Go(func() error { return p.Serve(ctx, l.main) })
+	all.Go(func() error { return t.printf("%slistening on %s://%s\n", greeting, scheme, reachable(l.main.Addr())) })
 	return all.Wait()
 }
 
-// listeners opens what the flags name: for visitors, for plain HTTP, and for
-// machines that watch; the latter two are nil if they are not wanted.
-func (f *proxyFlags) listeners(ctx context.Context) (main, plain, own net.Listener, err error) {
+// listeners are for visitors, for plain HTTP, and for machines that watch; the
+// latter two are nil if they are not wanted.
+type listeners struct{ main, plain, own net.Listener }
+
+func (l *listeners) close() {
+	for _, one := range []net.Listener{l.main, l.plain, l.own} {
+		if one != nil {
+			_ = one.Close()
+		}
+	}
+}
+
+// listeners opens what the flags name.
+func (f *proxyFlags) listeners(ctx context.Context) (l listeners, err error) {
 	for _, one := range []struct {
 		into       *net.Listener
 		addr, flag string
-	}{{&main, f.listen, "--listen"}, {&plain, f.redirect, "--redirect-http"}, {&own, f.metrics, "--metrics"}} {
+	}{{&l.main, f.listen, "--listen"}, {&l.plain, f.redirect, "--redirect-http"}, {&l.own, f.metrics, "--metrics"}} {
 		if one.addr == "" {
 			continue
 		}
-		if *one.into, err = listenTo(ctx, one.addr, one.flag); err == nil {
-			continue
+		if *one.into, err = listenTo(ctx, one.addr, one.flag); err != nil {
+			l.close()
+			return listeners{}, err
 		}
-		for _, l := range []net.Listener{main, plain, own} {
-			if l != nil {
-				_ = l.Close()
-			}
-		}
-		return nil, nil, nil, err
 	}
-	return main, plain, own, nil
+	return l, nil
 }
 
 // metricsOf returns what machines ask that watch a proxy.
