@@ -118,6 +118,8 @@ func (f *proxyFlags) explainConnector(err error) error {
 		return failed(err, "proofline site key prints the key of the organization's sites")
 	case errors.Is(err, connector.ErrToken):
 		return failed(err, tokenHint)
+	case errors.Is(err, connector.ErrKey):
+		return failed(err, "openssl rand -hex 32 prints one for the file of --key, and one is made where there is no file")
 	case errors.Is(err, connector.ErrPage):
 		return failed(err, "give it with --page FILE")
 	case errors.Is(err, connector.ErrOlder):
