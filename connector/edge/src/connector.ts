@@ -409,7 +409,7 @@ export class Connector {
     if (!found) return;
     await this.#use(found);
     this.#under(context)(this.#source.save());
-    this.#world.log("info", "new rules", { rules: found.site.list.length, rooms: found.site.rooms.size, serial: String(found.serial) });
+    this.#world.log("info", "new rules", { rules: found.site.list.filter(({ name }) => !name.startsWith("default:")).length, rooms: found.site.rooms.size, serial: String(found.serial) });
   }
 
   /** check refuses rules that this connector cannot keep. */
