@@ -82,6 +82,12 @@ func TestSale(t *testing.T) {
 	r := open(t, b.Rooms, "sale")
 	people := join(t, r, 30)
 	claim(t, r, people[:20])
+	eventually(t, "all are drawn", func() bool {
+		return !slices.ContainsFunc(people, func(v visitor) bool {
+			st, ok := r.Standing(v.ticket)
+			return !ok || st.Status == fairness.StatusWaiting
+		})
+	})
 	ctx := t.Context()
 	rate := uint32(1200)
 	message := "Please wait."
