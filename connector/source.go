@@ -184,11 +184,17 @@ func (l *loader) renew(ctx context.Context, c *Connector) {
 	}
 }
 
-// complain logs why there are no new rules. While there are none at all, it does
-// so once a minute.
+// complain logs why there are no new rules. While there are none at all, or
+// nobody answers who may have some, it does so once a minute.
 func (l *loader) complain(c *Connector, err error) {
 	s := c.current.Load()
-	if s != nil && !s.isEarly {
+	switch hasRules := s != nil && !s.isEarly; {
+	case hasRules && errors.Is(err, errAway):
+		if isTime(&l.told, c.options.Now()) {
+			c.options.Log.Warn("no news of the rules: those that are in force stay", "err", err)
+		}
+		return
+	case hasRules:
 		c.options.Log.Error("new rules are not used: the ones before stay", "err", err)
 		return
 	}

@@ -49,7 +49,7 @@ func (o *organizer) createTokenCommand() *cobra.Command {
 		Use:     "create NAME",
 		Short:   "Make a token, and print it once",
 		Long:    "Make a token and print it, once: nobody can read it again. Its name and its end go\nto standard error.",
-		Example: "  proofline token create 'shop backend' --scope pull --life 720h > shop.token",
+		Example: "  proofline token create 'shop backend' --scope pull --life 720h\n  (umask 077; proofline token create shop --scope connect > connector-token)",
 		Args:    cobra.ExactArgs(1),
 		RunE: runs(func(c *cobra.Command, args []string) error {
 			said := map[string]any{"name": args[0], "scopes": scopes}
