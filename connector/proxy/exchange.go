@@ -129,7 +129,7 @@ type incoming struct {
 	control *http.ResponseController
 	stall   time.Duration
 
-	mu     sync.Mutex // held while the deadline is set: the connection is ours only until leave
+	mu     sync.Mutex // held while the deadline is set: the connection is ours to read from only until leave
 	isOver bool
 	until  time.Time
 
@@ -143,7 +143,10 @@ func (b *incoming) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	tooLarge := (*http.MaxBytesError)(nil)
 	switch {
-	case err == nil || errors.Is(err, io.EOF) || errors.As(err, &tooLarge):
+	case err == nil:
+		return n, nil
+	case errors.Is(err, io.EOF) || errors.As(err, &tooLarge):
+		b.leave() // the server reads on by itself, for as long as the site takes
 		return n, err
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		b.hasStalled.Store(true)

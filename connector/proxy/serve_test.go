@@ -519,3 +519,33 @@ func pause(t *testing.T, addr string, h2 bool) {
 	}
 	_ = writing.Close()
 }
+
+// TestReadOn reads on behind the end of a body, late, as the transport does on a
+// slow machine: the server, which by then waits for the client to go away, is not
+// disturbed.
+func TestReadOn(t *testing.T) {
+	t.Parallel()
+	const stall = 100 * time.Millisecond
+	p := &Proxy{options: Options{Limits: Limits{Stall: stall}}}
+	addr := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		e := begin(p, w, r)
+		for range 3 {
+			_, _ = io.ReadAll(e.request.Body)
+			time.Sleep(stall)
+		}
+		time.Sleep(stall)
+		_, _ = fmt.Fprint(w, r.Context().Err())
+	}))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+addr, strings.NewReader("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, err := io.ReadAll(answer.Body); err != nil || string(text) != "<nil>" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
