@@ -50,7 +50,7 @@ $(UI_BUILT): $(UI_MODULES) $(UI_SOURCES)
 
 $(UI_MODULES): $(UI)/package-lock.json
 	@internal/tools/need-node.sh
-	cd $(UI) && npm ci
+	cd $(UI) && npm ci --ignore-scripts
 	@touch $@
 
 .PHONY: run
@@ -77,18 +77,24 @@ scripts: $(UI_BUILT) $(CLIENT_MODULES) $(EDGE_MODULES) ## test the scripts of th
 
 .PHONY: e2e
 e2e: build need-postgres need-chromium $(E2E_MODULES) ## drive the real binaries end to end, crashes included, and the pages in Chromium
-	go test -count=1 -run 'E2E|Crash|Nodes' -v ./cmd/...
+	@command -v pgbouncer >/dev/null || apt-get install -y pgbouncer
+	PROOFLINE_TEST_SLOW=1 go test -count=1 -run 'E2E|Crash|Nodes' -v ./cmd/...
 	cd $(E2E) && npm test
 
 $(E2E_MODULES): $(E2E)/package-lock.json
 	@internal/tools/need-node.sh
-	cd $(E2E) && npm ci
+	cd $(E2E) && npm ci --ignore-scripts
 	@touch $@
+
+.PHONY: differential
+differential: need-go $(UI_BUILT) ## have both verifiers read a million and a half texts, most of them a change away from a good one; takes ten minutes
+	PROOFLINE_CASES=100000 go test -count=1 -timeout 60m -run TestSecondProgramReads -v ./verifier
 
 .PHONY: conformance
 conformance: need-go need-postgres $(UI_BUILT) $(CLIENT_MODULES) $(EDGE_MODULES) ## hold middleware, proxy, nginx and edge to one table of answers
-	@command -v nginx >/dev/null || apt-get install -y nginx
+	@for p in nginx:nginx apache2:apache2 php:php-cli; do command -v $${p%:*} >/dev/null || apt-get install -y $${p#*:}; done
 	go test -count=1 -v -run 'Conformance|Nginx' ./connector/proxy
+	go test -count=1 -v -run Origins ./connector/rules
 	cd $(CLIENT) && npm test
 	cd $(EDGE) && npm test
 	PROOFLINE_CONFORMANCE=1 go test -count=1 -v ./$(EDGE)
@@ -96,13 +102,32 @@ conformance: need-go need-postgres $(UI_BUILT) $(CLIENT_MODULES) $(EDGE_MODULES)
 
 $(CLIENT_MODULES): $(CLIENT)/package-lock.json
 	@internal/tools/need-node.sh
-	cd $(CLIENT) && npm ci
+	cd $(CLIENT) && npm ci --ignore-scripts
 	@touch $@
 
 $(EDGE_MODULES): $(EDGE)/package-lock.json
 	@internal/tools/need-node.sh
-	cd $(EDGE) && npm ci
+	cd $(EDGE) && npm ci --ignore-scripts
 	@touch $@
+
+# What a release has: programs for these platforms, the scripts for the edge and
+# for pages, a bill of materials and checksums. The same commit, Go and npm
+# packages give the same bytes.
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64
+
+.PHONY: dist
+dist: need-go $(UI_BUILT) $(EDGE_MODULES) ## build a release in dist/, with SBOM and checksums
+	rm -rf dist && mkdir dist
+	set -e; for platform in $(PLATFORMS); do \
+		os=$${platform%/*} arch=$${platform#*/}; \
+		for program in proofline proofline-verify; do \
+			GOOS=$$os GOARCH=$$arch $(GOBUILD) -o dist/$$program-$$os-$$arch ./cmd/$$program; \
+		done; \
+	done
+	cd $(EDGE) && npm run build
+	cp $(EDGE)/proofline-edge.js $(CLIENT)/wait.js $(CLIENT)/wait.mjs dist/
+	go run ./internal/tools/sbom $(VERSION) $$(ls dist/proofline-*-* | sort) $(UI)/package-lock.json $(EDGE)/package-lock.json > dist/proofline.cdx.json
+	cd dist && sha256sum * > ../SHA256SUMS.new && mv ../SHA256SUMS.new SHA256SUMS
 
 .PHONY: fuzz
 fuzz: need-go ## fuzz every target for FUZZTIME (20s)
@@ -122,7 +147,7 @@ generate: need-go ## write generated files anew
 
 .PHONY: clean
 clean: ## remove what build made
-	rm -rf bin $(UI)/dist
+	rm -rf bin dist $(UI)/dist
 
 .PHONY: need-go need-postgres need-chromium
 need-go:

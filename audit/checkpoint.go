@@ -1,8 +1,11 @@
 package audit
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/base64"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -83,7 +86,7 @@ func SignCheckpoint(c Checkpoint, signers ...note.Signer) ([]byte, error) {
 // OpenCheckpoint reads a signed checkpoint. The log must have signed it, and
 // its origin must be the name of the log's key. Signatures of the witnesses
 // are checked where there are any and then listed in the note's Sigs, those of
-// unknown keys in UnverifiedSigs. Errors are ErrSignature and ErrCheckpoint.
+// unknown keys in UnverifiedSigs. Of a known key there is one at most. Errors are ErrSignature and ErrCheckpoint.
 func OpenCheckpoint(signed []byte, log note.Verifier, witnesses ...note.Verifier) (Checkpoint, *note.Note, error) {
 	known := note.VerifierList(append(slices.Clone(witnesses), log)...)
 	n, err := note.Open(signed, known)
@@ -94,8 +97,8 @@ func OpenCheckpoint(signed []byte, log note.Verifier, witnesses ...note.Verifier
 	if !slices.ContainsFunc(n.Sigs, byLog) {
 		return Checkpoint{}, nil, fmt.Errorf("open checkpoint: %w: not by %s", ErrSignature, log.Name())
 	}
-	if slices.ContainsFunc(n.Sigs, looseBase64) {
-		return Checkpoint{}, nil, fmt.Errorf("open checkpoint: %w: base64 not canonical", ErrSignature)
+	if err := checkLines(signed, known); err != nil {
+		return Checkpoint{}, nil, fmt.Errorf("open checkpoint: %w: %w", ErrSignature, err)
 	}
 	c, err := ParseCheckpoint(n.Text)
 	if err != nil {
@@ -107,13 +110,69 @@ func OpenCheckpoint(signed []byte, log note.Verifier, witnesses ...note.Verifier
 	return c, n, nil
 }
 
-// looseBase64 reports a signature with stray bits in its last character, which
-// note.Open lets pass.
+// UnverifiedCheckpoint reads a signed checkpoint without a key: its form is
+// checked as [OpenCheckpoint] does, and its signatures are not. The error is
+// ErrCheckpoint.
+func UnverifiedCheckpoint(signed []byte) (Checkpoint, error) {
+	none := note.VerifierList()
+	_, err := note.Open(signed, none)
+	unverified, ok := errors.AsType[*note.UnverifiedNoteError](err)
+	if !ok {
+		return Checkpoint{}, fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	if err := checkLines(signed, none); err != nil {
+		return Checkpoint{}, fmt.Errorf("%w: %w", ErrCheckpoint, err)
+	}
+	return ParseCheckpoint(unverified.Note.Text)
+}
+
+// checkLines refuses what note.Open lets pass: base64 with stray bits in any
+// signature line, and a second line of a known key, which is not verified.
 //
 // https://www.rfc-editor.org/rfc/rfc4648.html#section-3.5
-func looseBase64(s note.Signature) bool {
-	_, err := base64.StdEncoding.Strict().DecodeString(s.Base64)
-	return err != nil
+func checkLines(signed []byte, known note.Verifiers) error {
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(signed[bytes.LastIndex(signed, []byte("\n\n"))+2:])) {
+		name, text, _ := strings.Cut(strings.TrimPrefix(line, "— "), " ")
+		sig, err := decodeBase64(strings.TrimSuffix(text, "\n"))
+		if err != nil {
+			return err
+		}
+		id := sig[:4]
+		if _, err := known.Verifier(name, binary.BigEndian.Uint32(id)); err != nil {
+			continue
+		}
+		key := name + "+" + string(id)
+		if seen[key] {
+			return fmt.Errorf("two signatures by %s+%x", name, id)
+		}
+		seen[key] = true
+	}
+	return nil
+}
+
+// decodeBase64 reads base64 in its one form.
+func decodeBase64(text string) ([]byte, error) {
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || base64.StdEncoding.EncodeToString(b) != text {
+		return nil, errors.New("base64 not canonical")
+	}
+	return b, nil
+}
+
+// ParseKey reads the vkey of a log in its one form. The error is ErrKey.
+//
+// https://c2sp.org/signed-note#verifier-keys
+func ParseKey(vkey string) (note.Verifier, error) {
+	key, err := note.NewVerifier(vkey)
+	if err != nil {
+		return nil, fmt.Errorf("key %q: %w: %w", vkey, ErrKey, err)
+	}
+	encoded, ok := strings.CutPrefix(vkey, fmt.Sprintf("%s+%08x+", key.Name(), key.KeyHash()))
+	if _, err := decodeBase64(encoded); !ok || err != nil || !validOrigin(key.Name()) {
+		return nil, fmt.Errorf("key %q: %w: not canonical", vkey, ErrKey)
+	}
+	return key, nil
 }
 
 // NewSigner returns the signer and the vkey of a log whose Ed25519 private key

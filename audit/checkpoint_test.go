@@ -320,3 +320,54 @@ func FuzzOpenCheckpoint(f *testing.F) {
 		}
 	})
 }
+
+// TestLines signs a checkpoint, and has other lines beside the signature.
+func TestLines(t *testing.T) {
+	signer, vkey, err := NewSigner("o", bytes.Repeat([]byte{1}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ParseKey(vkey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := SignCheckpoint(Checkpoint{Origin: "o", Size: 1, Root: Hash{1}}, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := string(signed[bytes.LastIndex(signed, []byte("—")):])
+	other := func(id string) string {
+		return "— w " + base64.StdEncoding.EncodeToString([]byte(id+strings.Repeat("\x00", 66))) + "\n" // 70 bytes: two spare characters' bits
+	}
+	wrong := own[:30] + map[bool]string{true: "B", false: "A"}[own[30] == 'A'] + own[31:]
+	for name, c := range map[string]struct {
+		more string
+		ok   bool
+	}{
+		"none":                     {"", true},
+		"another's":                {other("1234"), true},
+		"another's, twice":         {other("1234") + other("1234"), true},
+		"own again":                {own, false},
+		"own again, wrong":         {wrong, false},
+		"another's, spare bits":    {strings.Replace(other("1234"), "A=", "B=", 1), false},
+		"another's, without bytes": {"— w MTIzNA==\n", false},
+		"another's, name with +":   {strings.Replace(other("1234"), " w ", " w+ ", 1), false},
+	} {
+		note := append(bytes.Clone(signed), c.more...)
+		_, _, err := OpenCheckpoint(note, key)
+		if c.ok != (err == nil) {
+			t.Errorf("%s: %v", name, err)
+		}
+		_, err = UnverifiedCheckpoint(note)
+		if want := c.ok || strings.HasPrefix(name, "own"); want != (err == nil) {
+			t.Errorf("%s, unverified: %v", name, err)
+		}
+	}
+	for _, bad := range []string{
+		"", "o", vkey + "=", strings.ToUpper(vkey), vkey[:len(vkey)-1] + "\n" + vkey[len(vkey)-1:], "\x01" + vkey, vkey + "\n",
+	} {
+		if _, err := ParseKey(bad); !errors.Is(err, ErrKey) {
+			t.Errorf("key %q: %v", bad, err)
+		}
+	}
+}

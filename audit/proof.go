@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
@@ -55,7 +56,7 @@ func (p Proof) Append(dst []byte) []byte {
 func ParseProof(b []byte) (Proof, error) {
 	head, checkpoint, ok := bytes.Cut(b, []byte("\n\n"))
 	rest, isProof := strings.CutPrefix(string(head), proofHeader)
-	if !ok || !isProof {
+	if !ok || !isProof || !utf8.Valid(b) {
 		return Proof{}, fmt.Errorf("%w: not a tlog-proof", ErrProof)
 	}
 	p := Proof{Checkpoint: bytes.Clone(checkpoint)}

@@ -254,7 +254,7 @@ func (c *Connector) tell(ctx context.Context, l *link, b batch) error {
 	if err != nil {
 		return errBatch
 	}
-	status, text, err := c.call(ctx, l, request{method: http.MethodPost, url: l.url + "/sessions/batch", json: body})
+	status, text, err := c.call(ctx, l, request{method: http.MethodPost, url: l.url + "/sessions/batch", json: body, isShaped: true})
 	if err != nil {
 		return err
 	}

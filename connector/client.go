@@ -34,10 +34,15 @@ const EnterPath = OwnPath + "enter"
 //go:embed client/wait.js
 var script []byte
 
-var scriptTag = func() string {
-	sum := sha256.Sum256(script)
+//go:embed client/bind.js
+var bindScript []byte
+
+var scriptTag, bindTag = tagOfText(script), tagOfText(bindScript)
+
+func tagOfText(text []byte) string {
+	sum := sha256.Sum256(text)
 	return `"` + hex.EncodeToString(sum[:8]) + `"`
-}()
+}
 
 // isOwn tells whether a request is for the connector itself.
 func isOwn(r *http.Request) bool {
@@ -51,7 +56,9 @@ func (q *inquiry) own() {
 	h := q.answer()
 	switch {
 	case q.isDry:
-	case path != ScriptPath && path != EnterPath && path != ReleasePath:
+	case path == BindPath:
+		q.bind()
+	case path != ScriptPath && path != EnterPath && path != ReleasePath && path != bindScriptPath:
 		http.Error(q.w, "not found", http.StatusNotFound)
 	case path == ReleasePath && method != http.MethodPost:
 		h.Set("Allow", "POST")
@@ -65,12 +72,20 @@ func (q *inquiry) own() {
 		http.Error(q.w, "method not allowed", http.StatusMethodNotAllowed)
 	case path == EnterPath:
 		q.enter()
+	case path == bindScriptPath:
+		q.script(bindScript, bindTag)
 	default:
-		h.Set("Content-Type", "text/javascript; charset=utf-8")
-		h.Set("Cache-Control", "public, max-age=3600, stale-while-revalidate=86400")
-		h.Set("ETag", scriptTag)
-		http.ServeContent(q.w, q.r, "", time.Time{}, bytes.NewReader(script))
+		q.script(script, scriptTag)
 	}
+}
+
+// script answers with a script that caches may keep for an hour.
+func (q *inquiry) script(text []byte, tag string) {
+	h := q.w.Header()
+	h.Set("Content-Type", "text/javascript; charset=utf-8")
+	h.Set("Cache-Control", "public, max-age=3600, stale-while-revalidate=86400")
+	h.Set("ETag", tag)
+	http.ServeContent(q.w, q.r, "", time.Time{}, bytes.NewReader(text))
 }
 
 // enter uses up the pass, if there is one, and leads to the page, or to a room.
@@ -125,9 +140,12 @@ func (q *inquiry) depart() {
 		if !hasCookie(q.r, d.cookie) {
 			continue
 		}
-		for s := new(session); q.find(q.r, d, q.client, q.now, s); s = new(session) { // none that has ended is found
-			q.release(d, s)
-		}
+		q.each(d, new(session), func(v *session) bool { // the site's own program shows the cookie alone
+			if d.Bind != rules.BindNetwork || v.bind == d.bindOf(q.client, "") {
+				q.release(d, v)
+			}
+			return false
+		})
 		q.w.Header().Add("Set-Cookie", noCookie(d))
 	}
 	q.w.WriteHeader(http.StatusNoContent)

@@ -110,6 +110,8 @@ type Connector struct {
 	current atomic.Pointer[state]
 	over    passSet // sessions that are over although their cookies are good
 	spent   passSet // passes that were used up: rooms need not be asked again
+	proven  proofs
+	holders holders
 	denied  passSet // such passes with the clients that rooms have denied them to
 	past    past    // openings that the server has not recorded
 	record  record  // of them

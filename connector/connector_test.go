@@ -296,6 +296,7 @@ func TestStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Cookie", strings.TrimPrefix(cookie, "Cookie: "))
+		r.Header.Set("User-Agent", "") // as the visitor who has the session
 		answer, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)

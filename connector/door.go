@@ -28,21 +28,25 @@ var errUnreachable = errors.New("room cannot be reached")
 type door struct {
 	rules.Room
 	name   string
-	cookie string // its name and =
+	cookie string // of a session: its name and =
+	proof  string // of a proof, likewise
 	tag    [8]byte
 	link   *link // the same as long as the room is
 }
 
 func newDoor(name string, r rules.Room, l *link) *door {
-	return &door{r, name, CookiePrefix + name + "=", tagOf(r.URL, r.Origin), l}
+	return &door{r, name, CookiePrefix + name + "=", proofPrefix + name + "=", tagOf(r.URL, r.Origin), l}
 }
 
 // bindOf returns what sessions of a client are tied to.
-func (d *door) bindOf(client netip.Addr) [8]byte {
-	if d.Bind != rules.BindNetwork {
-		return [8]byte{}
+func (d *door) bindOf(client netip.Addr, agent string) [8]byte {
+	switch d.Bind {
+	case rules.BindNetwork:
+		return networkOf(client)
+	case rules.BindBrowser:
+		return familyOf(agent)
 	}
-	return networkOf(client)
+	return [8]byte{}
 }
 
 // link is what is known of a room's server.
@@ -57,7 +61,7 @@ type link struct {
 
 	mu       sync.Mutex // guards what follows
 	since    time.Time  // out of reach since then; zero: it is not
-	latest   time.Time  // of the failures since then
+	latest   time.Time  // of the failures since then that no visitor can bring about
 	strange  string     // what was logged last about the server's answers
 	openings []Opening
 
@@ -82,13 +86,18 @@ func (l *link) down() time.Time {
 	return l.since
 }
 
-// heard keeps whether the room answered.
-func (c *Connector) heard(l *link, err error) {
+// heard keeps whether the room answered. After the failure of a request that a
+// visitor has shaped, the room is asked at once whether it is there.
+func (c *Connector) heard(l *link, err error, isShaped bool) {
 	now := c.options.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	isDown := errors.Is(err, errUnreachable)
-	l.latest = now
+	if isDown && isShaped {
+		ring(c.ask)
+	} else {
+		l.latest = now
+	}
 	switch {
 	case isDown && l.since.IsZero():
 		l.since = now
@@ -121,7 +130,8 @@ func (c *Connector) shut(l *link, now time.Time, why string) {
 
 // opens tells whether everybody is let through by now, and counts that one is.
 // The room must have failed to answer at the beginning and at the end of that
-// time: one failure alone opens nothing.
+// time, the second time to a request that no visitor has shaped: neither one
+// failure nor a visitor opens anything.
 func (c *Connector) opens(d *door) bool {
 	after, ok := d.Failure.OpenAfter()
 	l, now := d.link, c.options.Now()
@@ -149,13 +159,16 @@ type request struct {
 	token  string // empty: none
 	client string // of a visitor, as the server is told; empty: nothing
 	json   []byte // empty: no body
+	// isShaped is set where a visitor decides what is in the request, and so
+	// perhaps that it fails.
+	isShaped bool
 }
 
 // call sends a request to a room and reads the answer. It remembers whether
-// there was one: it does not matter whether the visitor waits for it. Error:
+// there was one, even if the visitor no longer waits for it. Error:
 // errUnreachable.
 func (c *Connector) call(ctx context.Context, l *link, q request) (status int, body []byte, err error) {
-	defer func() { c.heard(l, err) }()
+	defer func() { c.heard(l, err, q.isShaped) }()
 	return c.exchange(ctx, q)
 }
 
@@ -216,7 +229,7 @@ func (c *Connector) redeem(ctx context.Context, d *door, p claims, client netip.
 	if c.isUsed(p.pass, who) {
 		return nil, errPass
 	}
-	status, body, err := c.call(ctx, d.link, request{method: http.MethodPost, url: d.URL + "/passes/" + p.jti + "/redeem", token: p.token, client: base64.RawURLEncoding.EncodeToString(who[:])})
+	status, body, err := c.call(ctx, d.link, request{method: http.MethodPost, url: d.URL + "/passes/" + p.jti + "/redeem", token: p.token, client: base64.RawURLEncoding.EncodeToString(who[:]), isShaped: true})
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +257,7 @@ func (c *Connector) redeem(ctx context.Context, d *door, p claims, client netip.
 		return nil, fmt.Errorf("redeem at %s: %w: the answer is none", d.name, errPass)
 	}
 	s := &session{
-		room: d.tag, ticket: p.ticket, pass: p.pass, token: p.token, bind: d.bindOf(client),
+		room: d.tag, ticket: p.ticket, pass: p.pass, token: p.token, bind: d.bindOf(client, userAgent),
 		issued: c.options.Now().UnixMilli(), ends: said.Ends.UnixMilli(), most: said.Most.UnixMilli(),
 	}
 	s.length = (s.most - s.ends) / 3 // a session lasts at most four times its length

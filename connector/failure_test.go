@@ -13,11 +13,19 @@ import (
 	"time"
 )
 
-// failed makes the room fail once, as a visitor with a pass finds out.
+// failed makes the room fail: to the connector's own question, and to a visitor
+// with a pass.
 func (s *shop) failed() *http.Response {
 	s.Helper()
 	s.queue.isDown.Store(true)
-	return s.get("/tickets?a=1&proofline_pass=" + s.queue.pass())
+	for _, d := range s.current.Load().doors {
+		if !s.isAway(s.Context(), d) {
+			s.Errorf("room %s is not away", d.name)
+		}
+	}
+	r := s.get("/tickets?a=1&proofline_pass=" + s.queue.pass())
+	eventually(s, "the room is asked because of that", func() bool { return len(s.ask) == 0 })
+	return r
 }
 
 func TestHold(t *testing.T) {
@@ -88,6 +96,31 @@ func TestOpenAfter(t *testing.T) {
 	o := s.Stats().Rooms["sale"].Openings[0]
 	if o.Let != 2 || !o.From.Equal(began.Add(31*time.Second)) || !o.Until.Equal(began.Add(91*time.Second)) {
 		t.Errorf("opening %+v", o)
+	}
+}
+
+// TestVisitorsOpenNothing has requests fail that visitors shape, while the room
+// is there: however long they do, visitors wait.
+func TestVisitorsOpenNothing(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, `,"failure":"open-after 1s"`)
+	d := s.current.Load().doors["sale"]
+	if s.isAway(t.Context(), d) { // and has the keys
+		t.Fatal("the room is away")
+	}
+	s.queue.isPicky.Store(true)
+	for range 5 {
+		if r := s.get("/tickets?proofline_pass=" + s.queue.pass()); r.StatusCode != http.StatusServiceUnavailable || len(s.got) > 0 {
+			t.Errorf("with a pass that fails: status %d, and the site got %d requests", r.StatusCode, len(s.got))
+		}
+		s.clock.pass(time.Minute)
+	}
+	if s.isAway(t.Context(), d) {
+		t.Error("the room is away")
+	}
+	s.isQueued("once the room has answered", s.get("/tickets"))
+	if n := s.Stats(); n.Opened != 0 || len(n.Rooms["sale"].Openings) != 0 {
+		t.Errorf("opened: %+v", n)
 	}
 }
 

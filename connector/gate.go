@@ -85,7 +85,7 @@ func (g *gate) refuses(network [8]byte, now time.Time) refusal {
 
 // begin begins a free session, if one may; else it says why not, and counts that
 // unless the visitor asks again.
-func (g *gate) begin(d *door, client netip.Addr, now time.Time, isDry bool) (s *session, why refusal) {
+func (g *gate) begin(d *door, client netip.Addr, agent string, now time.Time, isDry bool) (s *session, why refusal) {
 	var network [8]byte
 	if client.IsValid() {
 		network = networkOf(client)
@@ -98,7 +98,7 @@ func (g *gate) begin(d *door, client netip.Addr, now time.Time, isDry bool) (s *
 		}
 		return nil, why
 	}
-	s = &session{room: d.tag, issued: now.UnixMilli(), length: g.told.length, bind: d.bindOf(client)}
+	s = &session{room: d.tag, issued: now.UnixMilli(), length: g.told.length, bind: d.bindOf(client, agent)}
 	s.pass = newRaw()
 	s.most = s.issued + maxSlides*s.length
 	s.ends = s.issued + s.length

@@ -260,7 +260,7 @@ func FuzzReply(f *testing.F) {
 			s.answered(&said.Rooms[0], r, s.clock.now())
 			begun := 0
 			for range 100 {
-				if v, _ := d.link.gate.begin(d, netip.Addr{}, s.clock.now(), false); v == nil {
+				if v, _ := d.link.gate.begin(d, netip.Addr{}, "", s.clock.now(), false); v == nil {
 					break
 				} else if begun++; v.ends <= v.issued || v.most < v.ends {
 					t.Fatalf("session %+v of %q", v, text)
@@ -596,7 +596,7 @@ func TestManyFree(t *testing.T) {
 	s := n.shop("")
 	d := s.current.Load().doors["sale"]
 	for range maxNews*2 + 5 {
-		if f, why := d.link.gate.begin(d, netip.Addr{}, s.clock.now(), false); f == nil { // of no network
+		if f, why := d.link.gate.begin(d, netip.Addr{}, "", s.clock.now(), false); f == nil { // of no network
 			t.Fatalf("does not begin: %d", why)
 		}
 	}

@@ -101,10 +101,12 @@ type inquiry struct {
 	now      time.Time
 	client   netip.Addr
 	scheme   string
-	host     string
+	host     string   // that visitors come back to
+	hosts    []string // beside that of the request: those that a proxy of the site's own names
 	state    *state
 	decision rules.Decision
 	isDry    bool // no pass is used up
+	looks    int  // proofs that were looked at
 }
 
 // guard returns the request as the site gets it; nil: it is answered. A fault
@@ -156,14 +158,19 @@ func (q *inquiry) afterFault() *visit {
 	return q.hold()
 }
 
-// decide goes by the address as it is passed on, and by what the client wrote:
-// a site may look at either, and net/url writes some bytes differently.
+// decide returns the strictest decision of all that the site may look at: the
+// address as it is passed on and as the client wrote it, for net/url writes some
+// bytes differently, and each host that a proxy of the site's own names.
 func (q *inquiry) decide() rules.Decision {
 	site, r := q.state.site, q.r
-	asked := &rules.Request{Method: r.Method, Host: q.host, Target: targetOf(r), Header: r.Header, Client: q.client}
+	asked := &rules.Request{Method: r.Method, Host: r.Host, Target: targetOf(r), Header: r.Header, Client: q.client}
 	d := site.Decide(asked, q.now)
 	if r.RequestURI != "" && r.RequestURI != asked.Target {
 		asked.Target = r.RequestURI
+		d = site.Stricter(d, site.Decide(asked, q.now))
+	}
+	for _, host := range q.hosts {
+		asked.Host, asked.Target = host, targetOf(r)
 		d = site.Stricter(d, site.Decide(asked, q.now))
 	}
 	return d
@@ -184,12 +191,16 @@ func targetOf(r *http.Request) string {
 // wait lets a request through that has a session.
 func (q *inquiry) wait(d *door) *visit {
 	s := new(session)
-	if q.find(q.r, d, q.client, q.now, s) {
+	if q.find(d, s) {
 		q.counts.passed.Add(1)
 		return &visit{asVisitor(q.r, d, s), d, s, s.isDue(q.now), false}
 	}
+	if q.canProve(d) {
+		q.sendToBind(q.r.URL.RawQuery)
+		return nil
+	}
 	if d.Mode == rules.SafetyNet {
-		s, why := d.link.gate.begin(d, q.client, q.now, q.isDry)
+		s, why := d.link.gate.begin(d, q.client, q.r.UserAgent(), q.now, q.isDry)
 		switch why {
 		case notRefused:
 			q.counts.started.Add(1)
@@ -235,7 +246,7 @@ func (q *inquiry) arrive(token, clean string) (done bool, v *visit) {
 		return false, nil // nobody's business here
 	}
 	before := new(session)
-	hasSession := q.find(q.r, d, q.client, q.now, before)
+	hasSession := q.find(d, before)
 	if hasSession && !before.isFree() {
 		q.cleaned(clean)
 		return true, nil
@@ -246,14 +257,14 @@ func (q *inquiry) arrive(token, clean string) (done bool, v *visit) {
 	p, err := q.verify(q.r.Context(), d, token)
 	if err == nil {
 		var s *session
-		if s, err = q.redeem(q.r.Context(), d, p, q.client, q.r.UserAgent()); err == nil && q.goesOn(s, d, q.client, q.now) {
+		if s, err = q.redeem(q.r.Context(), d, p, q.client, q.r.UserAgent()); err == nil && q.goesOn(s, d, q.now) {
 			q.counts.redeemed.Add(1)
 			if hasSession { // the visitor counts once
 				q.over.add(before.pass, before.most, q.now.UnixMilli())
 				d.link.gate.end(before)
 			}
 			q.w.Header().Add("Set-Cookie", q.cookieOf(d, s))
-			q.cleaned(clean)
+			q.entered(d, clean)
 			return true, nil
 		}
 	}
@@ -293,8 +304,8 @@ func withQuery(r *http.Request, query string) *http.Request {
 	return &out
 }
 
-// origin finds out who asks and for which host, believing the site's own
-// proxies.
+// origin finds out the client and the host, from the site's own proxies where
+// they say so.
 func (q *inquiry) origin() {
 	r := q.r
 	q.host, q.scheme = r.Host, "http"
@@ -312,6 +323,7 @@ func (q *inquiry) origin() {
 	if host := last(r.Header["X-Forwarded-Host"]); host != "" {
 		q.host = host
 	}
+	q.hosts = forwardedHosts(r)
 	lines := r.Header["X-Forwarded-For"]
 	for _, line := range slices.Backward(lines) {
 		for _, text := range slices.Backward(strings.Split(line, ",")) {

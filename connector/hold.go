@@ -14,7 +14,8 @@ import (
 )
 
 // holdJSON has the pages that visitors see who do not get through, in all
-// languages, by what scripts are told instead. Connectors of every kind show
+// languages, by what scripts are told instead; and, as "bind", the page of
+// [BindPath]. Connectors of every kind show
 // these. A line of the page stays out where there is no text for it. The
 // texts need no escaping.
 //
@@ -41,6 +42,9 @@ var pages, pagePolicy = func() (pages map[string][]page, policy string) {
 			t["style"] = shared.Style
 			if _, triesAgain := t["again"]; triesAgain {
 				t["wait"] = "{wait}"
+			}
+			if _, isBind := t["elsewhere"]; isBind {
+				t["go"], t["data"] = "{go}", "{data}"
 			}
 			pages[why] = append(pages[why], page{t["lang"], fill(shared.HTML, t)})
 		}

@@ -41,6 +41,7 @@ type queue struct {
 	reply    func(said *report) (status int, re *reply) // to reports; nil: 404
 	status   int                                        // of answers to POSTs; 0: as it should be
 	isDown   atomic.Bool                                // 503 to everything
+	isPicky  atomic.Bool                                // 503 to what visitors shape
 	isLost   atomic.Bool                                // the next answer to a redemption is lost
 	life     time.Duration                              // of sessions
 	clock    *clock
@@ -76,7 +77,7 @@ func newQueue(t testing.TB, k *clock) *queue {
 	mux.HandleFunc("POST /r/sale/", q.post)
 	mux.HandleFunc("POST /v1/connectors/report", q.report)
 	q.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if q.isDown.Load() {
+		if q.isDown.Load() || q.isPicky.Load() && r.Method == http.MethodPost {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}

@@ -34,7 +34,7 @@ func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 // observe counts a request that would have waited if its room were not off.
 func (q *inquiry) observe() {
 	d := q.state.doors[q.decision.Room]
-	if d == nil || d.Mode != rules.Off || q.find(q.r, d, q.client, q.now, new(session)) {
+	if d == nil || d.Mode != rules.Off || q.find(d, new(session)) {
 		return
 	}
 	q.counts.observed.Add(1)

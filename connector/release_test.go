@@ -62,7 +62,7 @@ func TestReleaseOfAll(t *testing.T) {
 	other.doors["vip"] = vip
 	s.current.Store(&other)
 	now := s.clock.now().UnixMilli()
-	second := &session{room: vip.tag, ticket: [16]byte{1}, pass: newRaw(), ends: now + 1000, most: now + 1000, token: "x"}
+	second := &session{room: vip.tag, ticket: [16]byte{1}, pass: newRaw(), ends: now + 1000, most: now + 1000, bind: familyOf(""), token: "x"}
 	r := s.send(http.MethodPost, ReleasePath, cookie+"; "+vip.cookie+s.signer.format(second))
 	if len(r.Cookies()) != 2 || s.Stats().Released != 2 || !s.over.has(second.pass) {
 		t.Errorf("status %d, %v, %+v", r.StatusCode, r.Header, s.Stats())

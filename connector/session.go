@@ -30,12 +30,13 @@ type session struct {
 	ends   int64    // unless the visitor is active
 	most   int64    // beyond which nothing helps
 	length int64    // how long it lasts from each touch on
-	bind   [8]byte  // the network it is tied to, zero for none
+	bind   [8]byte  // the network or the family of browsers it is tied to, zero for none
+	key    [16]byte // the thumbprint of the browser's key, zero for none
 	token  string   // the pass, which touches and releases show; of a free session none
 }
 
 // fixedSize is that of a session's members but the token.
-const fixedSize = 1 + 8 + 16 + 16 + 4*8 + 8
+const fixedSize = 1 + 8 + 16 + 16 + 4*8 + 8 + 16
 
 // sessionVersion is the first byte of a cookie.
 const sessionVersion = 1
@@ -116,6 +117,7 @@ func (s *signer) format(v *session) string {
 		b = binary.BigEndian.AppendUint64(b, uint64(n))
 	}
 	b = append(b, v.bind[:]...)
+	b = append(b, v.key[:]...)
 	b = append(b, v.token...)
 	return base64.RawURLEncoding.EncodeToString(append(b, d.sign(b)...))
 }
@@ -145,23 +147,35 @@ func (s *signer) parse(text string, v *session) bool {
 		*p, body = int64(binary.BigEndian.Uint64(body)), body[8:]
 	}
 	body = body[copy(v.bind[:], body):]
+	body = body[copy(v.key[:], body):]
 	v.token = string(body)
 	return true
 }
 
-// find returns the request's session for a door, if one goes on.
-func (c *Connector) find(r *http.Request, d *door, client netip.Addr, now time.Time, v *session) bool {
-	for _, line := range r.Header["Cookie"] {
+// find returns the request's session for a door, if one goes on and the request
+// shows that it comes from the browser that has it.
+func (q *inquiry) find(d *door, v *session) bool {
+	found := false
+	q.each(d, v, func(v *session) bool {
+		found = q.isHolder(d, v)
+		return found
+	})
+	return found
+}
+
+// each reads the request's sessions of a door that go on into v, one after the
+// other, until one is taken.
+func (q *inquiry) each(d *door, v *session, take func(*session) bool) {
+	for _, line := range q.r.Header["Cookie"] {
 		for line != "" {
 			var part string
 			part, line, _ = strings.Cut(line, ";")
 			value, ok := strings.CutPrefix(strings.Trim(part, " \t"), d.cookie)
-			if ok && c.signer.parse(value, v) && c.goesOn(v, d, client, now) {
-				return true
+			if ok && q.signer.parse(value, v) && q.goesOn(v, d, q.now) && take(v) {
+				return
 			}
 		}
 	}
-	return false
 }
 
 // hasCookie tells whether a request has a cookie of that name, which ends with =.
@@ -171,16 +185,13 @@ func hasCookie(r *http.Request, name string) bool {
 	})
 }
 
-// goesOn tells whether a session is one of the door, from where it began, and
-// not over.
-func (c *Connector) goesOn(v *session, d *door, client netip.Addr, now time.Time) bool {
+// goesOn reports whether a session is one of the door and not over. Whether the
+// client may use it is for isHolder to say.
+func (c *Connector) goesOn(v *session, d *door, now time.Time) bool {
 	if ms := now.UnixMilli(); v.room != d.tag || ms >= v.most || ms >= v.ends && ms >= c.sockets.ends(v.pass) {
 		return false
 	}
 	if v.isFree() && d.Mode != rules.SafetyNet {
-		return false
-	}
-	if bound := d.bindOf(client); bound != v.bind {
 		return false
 	}
 	return !c.over.has(v.pass)

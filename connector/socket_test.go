@@ -286,6 +286,7 @@ func TestSocketNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Cookie", strings.TrimPrefix(s.enter(s.queue.pass()), "Cookie: "))
+		r.Header.Set("User-Agent", "") // as the visitor who has the session
 		answer, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)

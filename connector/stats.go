@@ -23,6 +23,8 @@ type Stats struct {
 	Touches  uint64 // sessions told to go on
 	Released uint64 // sessions ended by the site
 	Dropped  uint64 // touches and releases that were lost
+	Copied   uint64 // requests with a session that too many clients share
+	Sharing  int    // the most clients that used one session in the last 10 minutes, of sessions without a key
 	Cut      uint64 // upgraded connections that were closed, as the session was over
 	Panics   uint64 // faults of the connector
 	Reports  uint64 // reports that were answered
@@ -53,7 +55,7 @@ type RoomStats struct {
 }
 
 type counts struct {
-	bypassed, observed, passed, started, queued, turned, crowded, blocked, held, opened, redeemed, refused, touches, released, dropped, cut, panics, reports atomic.Uint64
+	bypassed, observed, passed, started, queued, turned, crowded, blocked, held, opened, redeemed, refused, touches, released, dropped, copied, cut, panics, reports atomic.Uint64
 }
 
 // byName returns the counts as reports have them.
@@ -61,7 +63,7 @@ func (n *counts) byName() map[string]uint64 {
 	return map[string]uint64{
 		"bypassed": n.bypassed.Load(), "observed": n.observed.Load(), "passed": n.passed.Load(), "started": n.started.Load(), "queued": n.queued.Load(), "turned": n.turned.Load(), "crowded": n.crowded.Load(),
 		"blocked": n.blocked.Load(), "held": n.held.Load(), "opened": n.opened.Load(), "redeemed": n.redeemed.Load(), "refused": n.refused.Load(),
-		"touches": n.touches.Load(), "released": n.released.Load(), "dropped": n.dropped.Load(), "cut": n.cut.Load(), "panics": n.panics.Load(),
+		"touches": n.touches.Load(), "released": n.released.Load(), "dropped": n.dropped.Load(), "copied": n.copied.Load(), "cut": n.cut.Load(), "panics": n.panics.Load(),
 	}
 }
 
@@ -71,7 +73,7 @@ func (c *Connector) Stats() Stats {
 	s := Stats{
 		Bypassed: n.bypassed.Load(), Observed: n.observed.Load(), Passed: n.passed.Load(), Started: n.started.Load(), Queued: n.queued.Load(), Turned: n.turned.Load(), Crowded: n.crowded.Load(),
 		Blocked: n.blocked.Load(), Held: n.held.Load(), Opened: n.opened.Load(), Redeemed: n.redeemed.Load(), Refused: n.refused.Load(),
-		Touches: n.touches.Load(), Released: n.released.Load(), Dropped: n.dropped.Load(), Cut: n.cut.Load(), Panics: n.panics.Load(), Reports: n.reports.Load(),
+		Touches: n.touches.Load(), Released: n.released.Load(), Dropped: n.dropped.Load(), Copied: n.copied.Load(), Sharing: c.holders.most(c.options.Now()), Cut: n.cut.Load(), Panics: n.panics.Load(), Reports: n.reports.Load(),
 		HasRules: !now.isEarly, Serial: now.serial, Rooms: map[string]RoomStats{},
 	}
 	if s.TokenEnds = c.bearer.end(); !s.TokenEnds.IsZero() {

@@ -484,6 +484,61 @@ func TestRuleAmend(t *testing.T) {
 	}
 }
 
+// TestRulePauseOfClaims plays every turn between running, paused and held: a
+// turn to what is so already is refused, the clock stands from the first pause
+// to the resume, and only a hold refuses admissions.
+func TestRulePauseOfClaims(t *testing.T) {
+	const running, paused, held = 0, 1, 2
+	turns := []func(Time) *Amend{resume, pause, hold}
+	for way := range 81 {
+		r := newScript(t, testPolicy())
+		r.join(base, 5)
+		r.settleWindows(base + minute)
+		now := base + minute + 10*second
+		r.call(now, 5)
+		is, next, stood := running, 1, Time(0)
+		for _, to := range []int{way % 3, way / 3 % 3, way / 9 % 3, way / 27} {
+			now += second
+			if is != running {
+				stood += second
+			}
+			if to == is {
+				r.refuse(RuleAmend, turns[to](now))
+			} else {
+				r.must(turns[to](now))
+			}
+			is = to
+			if r.Paused() != (is != running) || r.Held() != (is == held) {
+				t.Fatalf("way %d: paused %t and held %t after turn %d", way, r.Paused(), r.Held(), to)
+			}
+			ticket := r.at(Position(next)).ticket
+			if admit := (&Admit{now, ticket, NewPassID(r.Policy().Origin, ticket)}); is == held {
+				r.refuse(RuleAdmission, admit)
+			} else {
+				r.must(admit)
+				next++
+			}
+		}
+		last := r.at(5).ticket
+		now = base + minute + 10*second + Time(r.Policy().Claim) + stood
+		if is != running {
+			now += minute
+			r.refuse(RuleSkip, &Skip{now, last, NoShow})
+			r.must(resume(now))
+			now += Time(r.Policy().Claim) - (4*second - stood)
+		}
+		r.refuse(RuleSkip, &Skip{now - 1, last, NoShow})
+		r.must(&Skip{now, last, NoShow})
+	}
+	r := newScript(t, testPolicy())
+	r.must(&Amend{Time: base, Change: ChangePause})
+	r.must(&Amend{Time: base, Change: ChangeResume, Claims: true}) // no field of a resume
+	r.refuse(RuleAmend, &Amend{Time: base, Change: ChangeResume, Claims: true})
+	if r.Held() {
+		t.Error("a resume holds")
+	}
+}
+
 func TestRuleAmendOpen(t *testing.T) {
 	open, shut, at := &Amend{Change: ChangeOpen}, &Amend{Change: ChangeShut}, base+30*second
 	gate := func(e *Amend, now Time) *Amend { return &Amend{Time: now, Change: e.Change} }

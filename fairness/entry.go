@@ -159,12 +159,16 @@ const (
 	ChangeUnguarded Change = "unguarded" // a connector could not ask, and let everybody in
 )
 
+// claimsToo is the last word of a pause of claims as well as calls.
+const claimsToo = "claims"
+
 // Amend changes what may change while a room lives. The fields beside Time
 // and Change belong to one change each.
 type Amend struct {
 	Time        Time
 	Change      Change
 	Outflow     Outflow        // outflow
+	Claims      bool           // pause: called visitors cannot go in either
 	Message     [HashSize]byte // message: SHA-256 of the text shown to visitors
 	Closes      Time           // windows
 	Windows     []WindowRule   // windows: hold from the first one's moment on
@@ -306,6 +310,10 @@ func (e *Amend) AppendEntry(dst []byte) []byte {
 	switch e.Change {
 	case ChangeOutflow:
 		w = w.outflow(e.Outflow)
+	case ChangePause:
+		if e.Claims {
+			w = w.word(claimsToo)
+		}
 	case ChangeMessage:
 		w = w.hex(e.Message[:])
 	case ChangeWindows:

@@ -218,7 +218,9 @@ func (f *fields) rule() WindowRule { return WindowRule{f.time(), f.millis()} }
 func (f *fields) amend() *Amend {
 	e := &Amend{Time: f.time(), Change: Change(f.text())}
 	switch e.Change {
-	case ChangePause, ChangeResume, ChangeOpen, ChangeShut:
+	case ChangeResume, ChangeOpen, ChangeShut:
+	case ChangePause:
+		e.Claims = len(f.rest) > 0
 	case ChangeOutflow:
 		e.Outflow = f.outflow()
 	case ChangeMessage:

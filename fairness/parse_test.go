@@ -92,6 +92,7 @@ var golden = []struct {
 	{"skip 1800000060000 " + t1 + " revoked-request", &Skip{base + minute, ticket1, RevokedRequest}},
 	{"amend 5 outflow 10000000 0", &Amend{Time: 5, Change: ChangeOutflow, Outflow: Outflow{10_000_000, 0}}},
 	{"amend 5 pause", &Amend{Time: 5, Change: ChangePause}},
+	{"amend 5 pause claims", &Amend{Time: 5, Change: ChangePause, Claims: true}},
 	{"amend 5 resume", &Amend{Time: 5, Change: ChangeResume}},
 	{"amend 5 message " + h1, &Amend{Time: 5, Change: ChangeMessage, Message: hash1}},
 	{"amend 5 open", &Amend{Time: 5, Change: ChangeOpen}},

@@ -72,11 +72,11 @@ func (p *Policy) Problems() []Problem {
 	c.check(p.VRFKey[0] == 2 || p.VRFKey[0] == 3, "vrf_key", "must be a compressed P-256 point")
 	if b := p.Beacon; b != nil {
 		c.check(b.Valid() == nil && isToken(b.ID), "beacon", "must be the parameters of a drand chain")
-		c.check(b.Margin >= MinMargin && b.Margin <= MaxMargin, "beacon.margin", "must be between 1s and 1h")
+		c.check(b.Margin >= MinMargin && b.Margin <= MaxMargin, "beacon.margin", "must be between 1 second and 1 hour")
 	}
 	c.witnesses(p)
 	c.check(len(p.Lanes) == 1 && p.Lanes[0] == General, "lanes", `must be "general" alone: more lanes are not part of this version of the rules`)
-	c.check(p.Created >= 0 && p.Created <= p.Opens, "opens", "must not be before the room is created")
+	c.check(p.Created >= 0 && p.Created <= p.Opens, "opens", "must not be in the past, before the room is created")
 	c.check(p.Opens < Never, "opens", "must be a time before the year 287396")
 	c.check(p.Starts >= p.Opens && p.Starts < Never, "starts", "must not be before opens")
 	c.check(p.Closes > p.Opens && p.Closes <= Never, "closes", "must be after opens")
@@ -84,8 +84,8 @@ func (p *Policy) Problems() []Problem {
 	c.windows(p.Windows, p.Closes)
 	c.check(len(p.Windows) > 0, "windows", "must have at least one rule")
 	c.outflow(p.Outflow)
-	c.check(p.Claim >= MinClaim && p.Claim <= MaxClaim, "claim", "must be between 1s and 24h")
-	c.check(p.Session >= MinSession && p.Session <= MaxSession, "session", "must be between 1s and 168h")
+	c.check(p.Claim >= MinClaim && p.Claim <= MaxClaim, "claim", "must be between 1 second and 1 day")
+	c.check(p.Session >= MinSession && p.Session <= MaxSession, "session", "must be between 1 second and 7 days")
 	return c
 }
 

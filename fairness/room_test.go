@@ -46,7 +46,7 @@ func recountOf(entries, all []Entry, now Time) *recount {
 	clock := func(at Time) (running Time) {
 		since, paused := Time(0), false
 		for _, e := range all {
-			if a, ok := e.(*Amend); ok && a.Time <= at && (a.Change == ChangePause || a.Change == ChangeResume) {
+			if a, ok := e.(*Amend); ok && a.Time <= at && (a.Change == ChangePause || a.Change == ChangeResume) && paused == (a.Change == ChangeResume) {
 				if !paused {
 					running += a.Time - since
 				}
@@ -293,6 +293,16 @@ func (w *walk) ticket() Ticket {
 	return w.tickets[w.pick(len(w.tickets))]
 }
 
+// detour takes steps, and undoes them.
+func (w *walk) detour(steps int) {
+	mark, before := w.s.Mark(), *w
+	for range steps {
+		w.step()
+	}
+	w.s.Undo(mark)
+	w.entries, w.tickets, w.outside, w.now, w.noShows = before.entries, before.tickets, before.outside, before.now, before.noShows
+}
+
 // step does one thing, and the opposite of what the state proposes.
 func (w *walk) step() {
 	s := &w.s
@@ -330,7 +340,7 @@ func (w *walk) step() {
 		e := &Admit{Time: w.now, Ticket: w.ticket()}
 		e.Pass = NewPassID(s.policy.Origin, e.Ticket)
 		st, ok := s.Standing(e.Ticket, s.Size(), w.now)
-		w.expect(e, ok && st.Status == StatusCalled && st.Left > 0)
+		w.expect(e, ok && st.Status == StatusCalled && st.Left > 0 && !s.Held())
 	case 12:
 		e := &Skip{w.now, w.ticket(), []Reason{NoShow, Left, Revoked}[w.pick(3)]}
 		st, ok := s.Standing(e.Ticket, s.Size(), w.now)
@@ -434,8 +444,8 @@ func (w *walk) amend() {
 	case 0:
 		e.Change, e.Outflow = ChangeOutflow, Outflow{PerMinute: []uint32{0, 1, 60, 6000, MaxRate, MaxRate + 1}[w.pick(6)]}
 	case 1, 2:
-		e.Change = ChangePause
-		w.expect(e, !w.s.Paused())
+		e.Change, e.Claims = ChangePause, w.pick(2) == 0
+		w.expect(e, !w.s.Paused() || w.s.Held() != e.Claims)
 		return
 	case 3, 4:
 		e.Change = ChangeResume
@@ -496,6 +506,9 @@ func walkThrough(t *testing.T, data []byte) *walk {
 	}
 	w.must(&Room{p})
 	for len(w.data) > 0 {
+		if w.pick(16) == 0 {
+			w.detour(w.pick(12))
+		}
 		w.step()
 	}
 
@@ -538,7 +551,7 @@ func TestRandomRooms(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	var sum Counts
 	kinds := map[Kind]int{}
-	for range 300 {
+	for range 600 {
 		data := make([]byte, 100+r.IntN(1500))
 		for i := range data {
 			data[i] = byte(r.Uint32())

@@ -122,6 +122,8 @@ func (e *Admit) apply(s *State, _ Outside) error {
 		return violation(RuleAdmission, "ticket %v was %s before", e.Ticket, a.outcome.status())
 	case !called:
 		return violation(RuleAdmission, "ticket %v is not called", e.Ticket)
+	case s.isHeld:
+		return violation(RuleAdmission, "claims are paused")
 	case s.left(c, e.Time) <= 0:
 		return violation(RuleAdmission, "ticket %v was not claimed in time", e.Ticket)
 	case e.Pass != NewPassID(s.policy.Origin, e.Ticket):
@@ -163,7 +165,7 @@ func (s *State) settle(a *arrival, o outcome, t Time) {
 }
 
 func (e *Amend) apply(s *State, _ Outside) error {
-	switch pause := e.Change == ChangePause; e.Change {
+	switch e.Change {
 	case ChangeOutflow:
 		var c complaints
 		c.outflow(e.Outflow)
@@ -172,10 +174,15 @@ func (e *Amend) apply(s *State, _ Outside) error {
 		}
 		s.pace = s.pace.amend(e.Time, e.Outflow)
 	case ChangePause, ChangeResume:
-		if pause == s.pace.paused {
-			return violation(RuleAmend, "a %s, and paused is %t already", e.Change, pause)
+		pause := e.Change == ChangePause
+		hold := pause && e.Claims
+		if pause == s.pace.paused && hold == s.isHeld {
+			return violation(RuleAmend, "a %s, and paused is %t already, claims %t", e.Change, s.pace.paused, s.isHeld)
 		}
-		s.pace = s.pace.turn(e.Time)
+		if pause != s.pace.paused {
+			s.pace = s.pace.turn(e.Time)
+		}
+		s.isHeld = hold
 	case ChangeMessage:
 		s.message = e.Message
 	case ChangeWindows:

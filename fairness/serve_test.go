@@ -116,6 +116,7 @@ func TestPaceNeverOverflows(t *testing.T) {
 }
 
 func pause(at Time) *Amend  { return &Amend{Time: at, Change: ChangePause} }
+func hold(at Time) *Amend   { return &Amend{Time: at, Change: ChangePause, Claims: true} }
 func resume(at Time) *Amend { return &Amend{Time: at, Change: ChangeResume} }
 
 func outflow(at Time, perMinute uint32) *Amend {

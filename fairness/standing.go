@@ -5,8 +5,11 @@ import "sort"
 // This file answers what visitors and organizers ask. The server shows it; an
 // auditor needs none of it, and the verifier compiles without it.
 
-// Paused tells whether calls are held.
+// Paused reports whether calls are paused.
 func (s *State) Paused() bool { return s.pace.paused }
+
+// Held reports whether, in a pause, called visitors cannot go in either.
+func (s *State) Held() bool { return s.isHeld }
 
 // Message returns the hash of the message to visitors, zero for none.
 func (s *State) Message() [HashSize]byte { return s.message }

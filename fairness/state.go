@@ -43,6 +43,7 @@ type State struct {
 	amends  uint64
 	message [HashSize]byte
 	isOpen  bool
+	isHeld  bool // in a pause: called tickets cannot be admitted
 	ended   bool
 }
 

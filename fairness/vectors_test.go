@@ -311,18 +311,26 @@ func (s *story) tell(p Policy) {
 	s.must(&Amend{Time: start + 51_000, Change: ChangeOutflow, Outflow: Outflow{PerMinute: 600, MaxActive: 50}})
 	s.must(&Call{start + 51_000, General, 12})
 	s.must(admit(start+52_000, 9))
-	s.must(admit(start+52_000, 12))
-	s.must(&Skip{start + 61_000, place(10), NoShow})
-	s.must(&Amend{Time: start + 62_000, Change: ChangeMessage})
-	s.refuse(RuleAmend, &Amend{Time: start + 63_000, Change: ChangeShut})
-	s.must(&Amend{Time: start + 63_000, Change: ChangeOpen})
-	s.refuse(RuleAmend, &Amend{Time: start + 63_000, Change: ChangeOpen})
-	s.refuse(RuleAmend, &Amend{Time: start + 64_000, Change: ChangeUnguarded, From: start + 63_000, Until: start + 64_001, Requests: 7})
-	s.refuse(RuleAmend, &Amend{Time: start + 64_000, Change: ChangeUnguarded, From: start + 63_000, Until: start + 63_000})
-	s.must(&Amend{Time: start + 64_000, Change: ChangeUnguarded, From: start + 63_000, Until: start + 64_000, Requests: 7})
-	s.must(&Amend{Time: start + 65_000, Change: ChangeShut})
-	s.must(&Amend{Time: start + 66_000, Change: ChangePause})
+	s.must(hold(start + 52_000))
+	s.refuse(RuleAmend, hold(start+53_000))
+	s.refuse(RuleAdmission, admit(start+53_000, 12))
+	s.must(pause(start + 53_000)) // who is called may go in again
+	s.refuse(RuleAmend, pause(start+54_000))
+	s.must(admit(start+54_000, 12))
+	s.must(hold(start + 54_000))
+	s.must(resume(start + 55_000))
+	s.refuse(RuleSkip, &Skip{start + 63_999, place(10), NoShow}) // the clock stood still for three seconds
+	s.must(&Skip{start + 64_000, place(10), NoShow})
+	s.must(&Amend{Time: start + 65_000, Change: ChangeMessage})
+	s.refuse(RuleAmend, &Amend{Time: start + 66_000, Change: ChangeShut})
+	s.must(&Amend{Time: start + 66_000, Change: ChangeOpen})
 	s.refuse(RuleAmend, &Amend{Time: start + 66_000, Change: ChangeOpen})
+	s.refuse(RuleAmend, &Amend{Time: start + 67_000, Change: ChangeUnguarded, From: start + 66_000, Until: start + 67_001, Requests: 7})
+	s.refuse(RuleAmend, &Amend{Time: start + 67_000, Change: ChangeUnguarded, From: start + 66_000, Until: start + 66_000})
+	s.must(&Amend{Time: start + 67_000, Change: ChangeUnguarded, From: start + 66_000, Until: start + 67_000, Requests: 7})
+	s.must(&Amend{Time: start + 68_000, Change: ChangeShut})
+	s.must(pause(start + 69_000))
+	s.refuse(RuleAmend, &Amend{Time: start + 69_000, Change: ChangeOpen})
 	s.must(&End{start + 90_000})
 	s.refuse(RuleEnd, &End{start + 90_000})
 }
@@ -354,7 +362,7 @@ func makeRoom(t *testing.T) roomVector {
 	s.tell(vectorPolicy(t, key))
 	root := s.outside.Root()
 	s.out.Root, s.out.RoomHash = hex.EncodeToString(root[:]), hex.EncodeToString(s.roomHash[:])
-	want := Counts{Arrivals: 12, Drawn: 12, Assigned: 12, Called: 12, Admitted: 5, NoShows: 2, Left: 1, Revoked: 1, Waiting: 3, Windows: 2, Amends: 10}
+	want := Counts{Arrivals: 12, Drawn: 12, Assigned: 12, Called: 12, Admitted: 5, NoShows: 2, Left: 1, Revoked: 1, Waiting: 3, Windows: 2, Amends: 14}
 	if got := s.Counts(); got != want {
 		t.Errorf("counts of the room %+v, want %+v", got, want)
 	}

@@ -137,6 +137,15 @@ func (s *State) NextSeq(w Window) uint32 {
 	return 0
 }
 
+// WindowOf returns the window that a ticket joined in; false if it has not.
+func (s *State) WindowOf(t Ticket) (WindowIndex, bool) {
+	a, _ := s.find(t)
+	if a == nil {
+		return 0, false
+	}
+	return s.windows[a.window].Index, true
+}
+
 // Knows tells whether a ticket has joined.
 func (s *State) Knows(t Ticket) bool {
 	_, ok := s.tickets[t]

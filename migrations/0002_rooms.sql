@@ -27,5 +27,15 @@ create table room_messages (
   primary key (room_id, hash)
 );
 
+-- The organizer's audit report of a room that has ended, a page of HTML.
+create table room_reports (
+  room_id uuid        primary key,
+  made_at timestamptz not null default now(),
+  entries bigint      not null, -- of the transcript that was audited
+  level   smallint    not null, -- assurance, 0: a check failed
+  html    bytea       not null  -- compressed with gzip
+);
+
+grant select, insert, update on room_reports to proofline_server;
 grant select, insert, update on rooms to proofline_server;
 grant select, insert on room_keys, room_messages to proofline_server;

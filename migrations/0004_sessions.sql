@@ -32,5 +32,19 @@ create table room_flow (
   pull    boolean not null -- only a backend that asks for people
 );
 
+-- Places on their way to another device: the visitor's secret, sealed with a code
+-- that is in the link alone. The latest of a ticket counts, and only once.
+create table room_transfers (
+  room_id    uuid  not null,
+  ticket     uuid  not null,
+  code_hash  bytea not null, -- SHA-256
+  sealed     bytea not null,
+  expires_at timestamptz not null,
+  primary key (room_id, ticket)
+);
+create unique index room_transfers_code on room_transfers (room_id, code_hash);
+create index room_transfers_expired on room_transfers (expires_at);
+
 grant select, insert on room_pass_keys to proofline_server;
 grant select, insert, update on room_sessions, room_flow to proofline_server;
+grant select, insert, update, delete on room_transfers to proofline_server;

@@ -45,9 +45,5 @@ create table idempotency_keys (
 
 create index idempotency_keys_by_age on idempotency_keys (created_at);
 
--- Whether called visitors wait outside for a moment.
-alter table room_flow alter column pull set default false;
-alter table room_flow add column held boolean not null default false;
-
 grant select, insert, update (outcome) on acts to proofline_server;
 grant select, insert, update, delete on drafts, idempotency_keys to proofline_server;

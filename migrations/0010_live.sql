@@ -11,7 +11,8 @@ create table nodes (
   rooms      integer not null, -- in memory
   goroutines integer not null,
   heap       bigint  not null, -- bytes
-  ahead_ms   bigint  not null  -- the database's clock, of the node's
+  ahead_ms   bigint  not null, -- the database's clock, of the node's
+  refused    jsonb   not null  -- requests since its start, by the limit of their network that refused them
 );
 
 -- A room minute by minute. Every node that runs the room sends the row, and the

@@ -26,12 +26,16 @@ var (
 	ErrNoSchema = errors.New("no schema of the search_path exists")
 	// ErrNewer is returned when the schema has migrations that are unknown here.
 	ErrNewer = errors.New("database belongs to a newer version of proofline")
+	// ErrOwner is returned when migrations are missing and the role in the
+	// connection string may not create tables.
+	ErrOwner = errors.New("only the owner of the schema can migrate it")
 )
 
 // Up applies every migration not yet applied to the database that url names,
 // a PostgreSQL connection string. Callers on the same schema take turns, in
 // one process or many; on different schemas they do not wait for each other.
-// When a migration fails, those before it stay applied.
+// When a migration fails, those before it stay applied. A role that may not
+// create tables gets [ErrOwner], unless there is nothing to apply.
 func Up(ctx context.Context, url string) error {
 	return up(ctx, url, files)
 }
@@ -49,6 +53,14 @@ func up(ctx context.Context, url string, files fs.FS) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	var owner bool
+	err = db.QueryRowContext(ctx, `select coalesce(has_schema_privilege(current_schema(), 'create'), true)`).Scan(&owner)
+	if err != nil {
+		return err
+	}
+	if !owner {
+		return check(ctx, db, files)
+	}
 	unlock, err := lockSchema(ctx, db)
 	if err != nil {
 		return err
@@ -77,9 +89,43 @@ func apply(ctx context.Context, db *sql.DB, files fs.FS) error {
 	return err
 }
 
+// check compares the version of the schema with the newest file, and changes nothing.
+func check(ctx context.Context, db *sql.DB, files fs.FS) error {
+	names, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		return err
+	}
+	var applied, known int64
+	for _, name := range names {
+		version, err := goose.NumericComponent(name)
+		if err != nil {
+			return err
+		}
+		known = max(known, version)
+	}
+	var exists bool
+	err = db.QueryRowContext(ctx, `select to_regclass('`+goose.DefaultTablename+`') is not null`).Scan(&exists)
+	if err == nil && exists {
+		err = db.QueryRowContext(ctx, `select coalesce(max(version_id), 0) from `+goose.DefaultTablename).Scan(&applied)
+	}
+	switch {
+	case err != nil:
+		return err
+	case applied < known:
+		return fmt.Errorf("%w: it is at migration %d of %d", ErrOwner, applied, known)
+	case applied > known:
+		return fmt.Errorf("%w: it is at migration %d, known are %d", ErrNewer, applied, known)
+	}
+	return nil
+}
+
 // lockID derives the number of the advisory lock from the schema that the
 // migrations go into.
 const lockID = `hashtextextended('proofline migrations into ' || current_schema(), 0)`
+
+// keepalive has PostgreSQL let go of the lock in seconds when the node that holds
+// it has vanished.
+const keepalive = `set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3; `
 
 // lockSchema waits for the lock of the schema and holds it, on a connection of
 // its own, until unlock.
@@ -94,7 +140,7 @@ func lockSchema(ctx context.Context, db *sql.DB) (unlock func() error, err error
 		err = ErrNoSchema
 	}
 	if err == nil {
-		_, err = conn.ExecContext(ctx, `select pg_advisory_lock(`+lockID+`)`)
+		_, err = conn.ExecContext(ctx, keepalive+`select pg_advisory_lock(`+lockID+`)`)
 	}
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())

@@ -200,6 +200,28 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestServerRole: the server's own role finds that there is nothing to migrate,
+// or that the owner has to.
+func TestServerRole(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	server := pgtest.AsServer(url)
+	if server == url {
+		t.Skip("the given database lets the server's role in with a password alone")
+	}
+	if err := migrations.Up(t.Context(), server); err != nil {
+		t.Errorf("a migrated schema: %v", err)
+	}
+	run(t, connect(t, url), "delete from goose_db_version where version_id = (select max(version_id) from goose_db_version)")
+	if err := migrations.Up(t.Context(), server); !errors.Is(err, migrations.ErrOwner) {
+		t.Errorf("a migration is missing: %v, want ErrOwner", err)
+	}
+	run(t, connect(t, url), "insert into goose_db_version (version_id, is_applied) values (9999, true)")
+	if err := migrations.Up(t.Context(), server); !errors.Is(err, migrations.ErrNewer) {
+		t.Errorf("a newer schema: %v, want ErrNewer", err)
+	}
+}
+
 // Standard output belongs to commands, whose output other programs parse.
 func TestUpIsSilent(t *testing.T) {
 	url := emptySchema(t)

@@ -1,6 +1,7 @@
 package room
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,6 +99,32 @@ func (a Amendment) windowProblems() []fairness.Problem {
 		}
 	}
 	return list
+}
+
+// Check returns the [*InvalidError] that [Room.Amend] would return now, nil for
+// none. Nothing is changed.
+func (r *Room) Check(a Amendment) error {
+	if problems := a.problems(); len(problems) > 0 {
+		return &InvalidError{problems}
+	}
+	now := fromTime(r.Now())
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.live.Ended() {
+		return nil // Amend says so
+	}
+	policy := *r.live.Policy()
+	policy.Windows, policy.Closes = r.live.Schedule().Rules(), r.live.Schedule().Closes()
+	var trial fairness.State // a room with the schedule of this one, and no visitors
+	if trial.Apply(&fairness.Room{Policy: policy}, nil) != nil {
+		return nil // more rules than a new room may have: Amend decides
+	}
+	for _, e := range a.entries(max(now, r.live.Now()), r.live.State, [fairness.HashSize]byte{}) {
+		if v, ok := errors.AsType[*fairness.Violation](trial.Apply(e, nil)); ok {
+			return &InvalidError{[]fairness.Problem{refusal(v)}}
+		}
+	}
+	return nil
 }
 
 // entries returns the amendments as entries of the transcript, the one that

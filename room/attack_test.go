@@ -303,7 +303,7 @@ func TestOutage(t *testing.T) {
 	t.Parallel()
 	b := &counted{testBeacon: newBeacon(t)}
 	b.isAway.Store(true)
-	rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []Chain{{b.Chain(), b}}})
+	rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []Chain{{Chain: b.Chain(), Rounds: b}}})
 	r := create(t, rs, Config{Slug: "outage", Windows: []WindowRule{{Length: Duration(100 * time.Millisecond)}}, Margin: span(time.Second)})
 	people := uint64(0)
 	for r.Snapshot().Counts.Windows < 2*maxDraws+5 {
@@ -367,7 +367,7 @@ func TestClocksDiffer(t *testing.T) {
 	logged := new(safeBuffer)
 	rs := New(Options{Log: slog.New(slog.NewTextHandler(logged, nil))})
 	for _, ahead := range []time.Duration{0, time.Second, -3 * time.Second, -2 * time.Second, 4 * time.Second, 1500 * time.Millisecond, 0, time.Second} {
-		rs.clock.ahead.Store(int64(ahead))
+		rs.clock.accept(time.Now().Add(ahead), time.Now())
 		rs.compareClocks()
 	}
 	off, on := strings.Count(logged.String(), "clocks differ"), strings.Count(logged.String(), "clocks agree again")

@@ -257,6 +257,7 @@ func (s *submitter) note(ctx context.Context, answered bool, err error) {
 		s.fails = 0
 	case ctx.Err() == nil:
 		s.room.forks.note(s.key.Name(), s.room.clock.Now(), err)
+		s.hold(ctx, err)
 		if s.fails++; s.fails == 1 {
 			s.room.log.Warn("witness does not cosign", "room", s.room.Slug, "witness", s.key.Name(), "err", err)
 		}
@@ -274,6 +275,9 @@ func (s *submitter) submit(ctx context.Context) (answered bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, witnessPatience)
 	defer cancel()
 	r := s.room
+	if r.regression.Load() != nil {
+		return false, nil // nothing is signed
+	}
 	published := uint64(0)
 	if time.Since(s.asked) >= witnessEvery {
 		s.asked = time.Now()
@@ -350,15 +354,34 @@ func (s *submitter) ask(ctx context.Context, size uint64) (c audit.Cosignature, 
 // outrun takes it that the witness has a larger checkpoint, unless the log was
 // never so large: then it says nothing, and is to be asked again.
 func (s *submitter) outrun(ctx context.Context, conflict *witness.ConflictError) error {
-	published, err := s.room.publishedSize(ctx)
+	has, hold, err := s.room.store.State(ctx, s.room.ID) // this node may be behind the others
 	switch {
 	case err != nil:
 		return err
-	case conflict.Size > max(published, s.room.durableSize()):
+	case conflict.Size > has.Size && conflict.Size > hold.Ignore:
 		return fmt.Errorf("%w: %w", errOutgrown, conflict)
 	}
 	s.seen = conflict.Size
 	return nil
+}
+
+// hold holds the room if the error of its witness says that it has seen another
+// log, unless the operator has overruled it.
+func (s *submitter) hold(ctx context.Context, err error) {
+	had := pglog.Mark{Size: max(s.seen, 1), Root: pglog.OtherRoot}
+	conflict := (*witness.ConflictError)(nil)
+	switch {
+	case errors.Is(err, errOutgrown) && errors.As(err, &conflict):
+		had = pglog.Mark{Size: conflict.Size}
+	case !errors.Is(err, witness.ErrInconsistent):
+		return
+	}
+	r := s.room
+	has, hold, err := r.store.State(ctx, r.ID)
+	if err != nil || had.Size <= hold.Ignore {
+		return
+	}
+	_ = r.regress(ctx, Regression{Has: has, Had: had, By: witnessPrefix + s.key.Name()}) // logged
 }
 
 // durableSize returns how many entries this node knows to be stored.

@@ -23,6 +23,9 @@ const (
 	DefaultSession   = 15 * time.Minute
 	DefaultWindow    = time.Minute
 	DefaultPerMinute = 60
+	// DefaultMaxWaiting is the largest line that the benchmarks measure. Without
+	// a limit a flood of joins would end only with the server's memory.
+	DefaultMaxWaiting = 1_000_000
 )
 
 const maxTitle = 200 // characters
@@ -107,6 +110,7 @@ func ParseConfig(data []byte) (Config, error) {
 			in.problem("per_minute", wantRate) // only what is missing gets the default
 		}
 	}
+	c.MaxWaiting = DefaultMaxWaiting
 	c.Settings = d.settings().on(c.Settings)
 	if d.raw != nil && d.err() != nil { // without a problem here, those below are found when the room is made
 		if wrong, ok := errors.AsType[*InvalidError](c.check(time.UnixMilli(0))); ok {

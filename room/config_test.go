@@ -167,6 +167,28 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// TestDefaultMaxWaiting: a room that says no limit of its line has one, and says
+// it wherever its configuration is kept.
+func TestDefaultMaxWaiting(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]uint32{
+		`{"slug":"a"}`: DefaultMaxWaiting, `{"slug":"a","max_waiting":null}`: DefaultMaxWaiting, `{"slug":"a","max_waiting":0}`: 0, `{"slug":"a","max_waiting":7}`: 7,
+	} {
+		c, err := ParseConfig([]byte(given))
+		if err != nil || c.MaxWaiting != want {
+			t.Errorf("%s: %d, %v, want %d", given, c.MaxWaiting, err, want)
+		}
+		kept, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again Config
+		if err := json.Unmarshal(kept, &again); err != nil || again.MaxWaiting != want || !strings.Contains(string(kept), `"max_waiting":`) {
+			t.Errorf("%s is kept as %s, %v", given, kept, err)
+		}
+	}
+}
+
 // TestDefaultWindowsMeet checks that the window before the start ends at it,
 // whatever fractions of milliseconds were given.
 func TestDefaultWindowsMeet(t *testing.T) {

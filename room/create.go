@@ -22,6 +22,7 @@ func (rs *Rooms) Create(ctx context.Context, c Config) (*Room, error) {
 // CreateFor makes a room: its keys, its log, and the policy as first entry.
 // Errors: [*InvalidError] with everything wrong, [ErrExists].
 func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*Room, error) {
+	rs.askRelays(ctx, c)
 	others, problems := rs.problems(c)
 	if len(problems) > 0 {
 		return nil, &InvalidError{problems}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
 )
 
@@ -14,6 +15,9 @@ var (
 	ErrNotFound = errors.New("no such room")
 	// ErrTicketUnknown is returned when a ticket has not joined the room.
 	ErrTicketUnknown = errors.New("no such ticket in this room")
+	// ErrTransfer is returned when a code for another device was used, or is too old,
+	// or was never made.
+	ErrTransfer = errors.New("this link was used, or is older than ten minutes")
 	// ErrExists is returned when a room is created whose slug is taken.
 	ErrExists = errors.New("a room with this slug exists")
 	// ErrClosed is returned when a room takes no more joins: its last window
@@ -38,6 +42,10 @@ var (
 	ErrPassUnknown = errors.New("the pass shown has another id")
 	// ErrPassUsed is returned when a pass is redeemed that was before.
 	ErrPassUsed = errors.New("the pass was redeemed before")
+	// ErrPassUnredeemed is returned when a session is touched whose pass was
+	// never redeemed: a visitor who has not gone in holds a place no longer than
+	// the pass is valid.
+	ErrPassUnredeemed = errors.New("the pass was not redeemed; redeem it first")
 	// ErrSessionOver is returned when a session is used that ran out or was
 	// released.
 	ErrSessionOver = errors.New("the session is over")
@@ -48,6 +56,9 @@ var (
 	ErrNotPull = errors.New("the clock calls the people of this room")
 	// ErrBusy is returned when more joins wait than the server can take.
 	ErrBusy = errors.New("too many visitors at this moment")
+	// ErrClock is returned for what goes by the database's clock while that has
+	// jumped.
+	ErrClock = errors.New("the database's clock has jumped, and it is not known yet which time is right")
 	// ErrStopping is returned while the server shuts down.
 	ErrStopping = errors.New("the server is stopping")
 
@@ -56,12 +67,25 @@ var (
 	errRefused = errors.New("the rules refuse what they offered")
 )
 
+// IsAway reports whether an error means that the database cannot do its work at
+// this moment, and the same request may succeed a little later.
+func IsAway(err error) bool { return pglog.IsAway(err) }
+
 // EarlyError is returned when a room is joined before it opens.
 type EarlyError struct{ Wait time.Duration }
 
 // Error says how long to wait.
 func (e *EarlyError) Error() string {
 	return fmt.Sprintf("the room opens in %s", e.Wait.Round(time.Second))
+}
+
+// StaleError is returned when this node has not heard from the database for so
+// long that its answer may be out of date.
+type StaleError struct{ Wait time.Duration }
+
+// Error says what is wrong. How long to wait is for the caller.
+func (e *StaleError) Error() string {
+	return "this server has lost sight of the line for a moment"
 }
 
 // InvalidError lists everything wrong with a room's configuration.

@@ -33,6 +33,44 @@ type Rounds interface {
 type Chain struct {
 	beacon.Chain
 	Rounds Rounds
+	Reach  Reach // nil: always reachable
+}
+
+// Reach knows whether the relays of a chain serve it at present.
+type Reach interface {
+	// Check asks the relays, unless they were asked a moment ago.
+	Check(ctx context.Context) error
+	// Err returns what was wrong when they were last asked, nil for nothing.
+	Err() error
+}
+
+// Name is what rooms call the chain.
+func (c Chain) Name() string { return chainName(c.Chain) }
+
+// Trouble returns why the relays of the chain cannot be reached, nil if they
+// can.
+func (c Chain) Trouble() error {
+	if c.Reach == nil {
+		return nil
+	}
+	return c.Reach.Err()
+}
+
+// BeaconTrouble returns the default chain's [Chain.Name] and its
+// [Chain.Trouble]; nil without chains.
+func (o *Options) BeaconTrouble() (name string, err error) {
+	if len(o.Chains) == 0 {
+		return "", nil
+	}
+	return o.Chains[0].Name(), o.Chains[0].Trouble()
+}
+
+// askRelays asks the relays of the default chain whether they serve it, if a
+// new room would get that chain without naming it.
+func (o *Options) askRelays(ctx context.Context, c Config) {
+	if c.Beacon == "" && len(o.Chains) > 0 && o.Chains[0].Reach != nil {
+		_ = o.Chains[0].Reach.Check(ctx) // [Options.others] reads what it finds
+	}
 }
 
 // Cosigner asks one witness.
@@ -77,6 +115,12 @@ func (o *Options) others(c Config, p *fairness.Policy) []fairness.Problem {
 			names = append(names, chainName(known.Chain))
 		}
 		return refuse("beacon", "must be one that the server has relays of: "+strings.Join(append(names, fairness.NoBeacon), ", "))
+	}
+	if c.Beacon == "" && o.Chains[at].Trouble() != nil {
+		name := o.Chains[at].Name()
+		return refuse("beacon", fmt.Sprintf("must be given now, because this server cannot reach the relays of %s, the default. "+
+			"%[1]q: the room is made, and each draw waits until a relay answers. "+
+			"%q: draws do not wait, and nobody can check that you did not choose their outcome (level 1)", name, fairness.NoBeacon))
 	}
 	p.Beacon = &fairness.Beacon{Chain: o.Chains[at].Chain, Margin: fairness.Millis(DefaultMargin.Milliseconds())}
 	if c.Margin != nil {

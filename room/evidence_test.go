@@ -49,7 +49,7 @@ func (b *testBeacon) Wait(ctx context.Context, round uint64) ([]byte, error) {
 	}
 }
 
-func (b *testBeacon) chain() Chain { return Chain{b.Chain(), b} }
+func (b *testBeacon) chain() Chain { return Chain{Chain: b.Chain(), Rounds: b} }
 
 // testWitness is a real witness, over HTTP.
 type testWitness struct {

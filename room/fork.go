@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,8 +15,8 @@ import (
 // the log ever was.
 var errOutgrown = errors.New("the witness has a checkpoint that the log never had")
 
-// Fork is what a witness holds against a room: it has seen another history than
-// the one that the room shows.
+// Fork is what a witness or a server holds against a room: it has seen another
+// history than the one that the database has.
 type Fork struct {
 	Witness string    // its name
 	Latest  time.Time // when it said so the last time, to this node
@@ -42,12 +43,15 @@ func (f *forks) note(name string, now time.Time, err error) {
 	f.byWitness[name] = Fork{name, now, err.Error()}
 }
 
-// Forks returns what witnesses have held against the room since this node
-// loaded it, by name.
+// Forks returns what witnesses have held against the room since this node loaded
+// it, and what a server holds against its database, by name.
 func (r *Room) Forks() []Fork {
 	r.forks.mu.Lock()
 	defer r.forks.mu.Unlock()
 	list := make([]Fork, 0, len(r.forks.byWitness))
+	if g := r.regression.Load(); g != nil && !strings.HasPrefix(g.By, witnessPrefix) {
+		list = append(list, Fork{g.By, g.Since, g.Error()})
+	}
 	for _, f := range r.forks.byWitness {
 		list = append(list, f)
 	}

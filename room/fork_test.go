@@ -33,6 +33,9 @@ func TestForks(t *testing.T) {
 				s.note(t.Context(), answered, err)
 			}
 			forks := r.Forks()
+			if g := r.Regression(); (g != nil) != (c.forks > 0) || g != nil && g.By != witnessPrefix+s.key.Name() {
+				t.Errorf("the room is held for %v", g)
+			}
 			if len(forks) != c.forks {
 				t.Fatalf("%d forks, want %d: %+v", len(forks), c.forks, forks)
 			}

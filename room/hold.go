@@ -6,34 +6,33 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Hold holds everybody: nobody is called, as in a pause, and nobody who was
-// called is let in. In a pause the time to claim a place stands still, so
-// nobody loses one by it. Other nodes know within half a second. Holding again
-// is no error.
-func (r *Room) Hold(ctx context.Context) error {
-	if err := r.Pause(ctx); err != nil {
-		return err
-	}
-	return r.setHeld(ctx, true)
+// Pause stops calls; joins and claims go on. In a room that is held it lets
+// claims go on. Pausing again is no error.
+func (r *Room) Pause(ctx context.Context) error { return r.pause(ctx, false) }
+
+// Hold stops calls and claims: called visitors wait outside, and their time to
+// go in stands still. Holding again is no error.
+func (r *Room) Hold(ctx context.Context) error { return r.pause(ctx, true) }
+
+func (r *Room) pause(ctx context.Context, claims bool) error {
+	return r.act(ctx, func(s *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
+		if s.Paused() && s.Held() == claims {
+			return nil, nil
+		}
+		return []fairness.Entry{&fairness.Amend{Time: now, Change: fairness.ChangePause, Claims: claims}}, nil
+	})
 }
 
-// Resume lets calls and claims go on.
+// Resume lets calls and claims go on. Resuming again is no error.
 func (r *Room) Resume(ctx context.Context) error {
-	if err := r.setHeld(ctx, false); err != nil {
-		return err
-	}
-	return r.change(ctx, fairness.ChangeResume)
+	return r.act(ctx, func(s *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
+		if !s.Paused() {
+			return nil, nil
+		}
+		return []fairness.Entry{&fairness.Amend{Time: now, Change: fairness.ChangeResume}}, nil
+	})
 }
 
-// setHeld stores it even when this node knows it to be so: another may have
-// changed it a moment ago.
-func (r *Room) setHeld(ctx context.Context, held bool) error {
-	if err := r.flow.store.SetHeld(ctx, r.ID, held); err != nil {
-		return err
-	}
-	r.setFlag(&r.flow.held, held, r.flow.change)
-	return nil
-}
-
-// IsHeld tells whether called visitors wait outside. That is only in a pause.
-func (r *Room) IsHeld() bool { return r.flow.held.Load() && r.Snapshot().Paused }
+// IsHeld reports whether called visitors wait outside, which is so only in a
+// pause of claims as well as calls.
+func (r *Room) IsHeld() bool { return r.Snapshot().Held }

@@ -1,7 +1,10 @@
 package room
 
 import (
+	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,15 +43,29 @@ func TestHold(t *testing.T) {
 	if err := far.Resume(t.Context()); err != nil { // where it was not held
 		t.Fatal(err)
 	}
-	eventually(t, "the hold is over", func() bool { return !r.flow.held.Load() })
+	eventually(t, "the hold is over", func() bool { return !r.IsHeld() })
 	if _, err := r.Claim(t.Context(), called.ticket, called.secret); err != nil {
 		t.Errorf("claim after the hold: %v", err)
 	}
-	if err := r.Pause(t.Context()); err != nil {
-		t.Fatal(err)
+	for _, step := range []struct {
+		do   func(context.Context) error
+		want Phase
+	}{{r.Pause, PhasePaused}, {r.Hold, PhaseHeld}, {r.Hold, PhaseHeld}, {r.Pause, PhasePaused}, {r.Hold, PhaseHeld}, {r.Resume, PhaseServing}, {r.Resume, PhaseServing}} {
+		if err := step.do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Snapshot().Phase(r.Now()); got != step.want {
+			t.Errorf("phase %s, want %s", got, step.want)
+		}
 	}
-	if r.IsHeld() {
-		t.Error("a pause after a hold holds everybody again")
+	var said []string
+	for _, e := range transcript(t, r) {
+		if text := string(e.AppendEntry(nil)); strings.HasPrefix(text, "amend ") {
+			said = append(said, strings.SplitN(text, " ", 3)[2])
+		}
+	}
+	if want := []string{"pause claims", "resume", "pause", "pause claims", "pause", "pause claims", "resume"}; !slices.Equal(said, want) {
+		t.Errorf("the transcript says %q, want %q", said, want)
 	}
 	auditRoom(t, r)
 }

@@ -34,6 +34,9 @@ func node(t testing.TB, url string, master *MasterKey, change ...func(*pgxpool.C
 func start(t testing.TB, pool *pgxpool.Pool, o Options) *Rooms {
 	t.Helper()
 	o.Logs, o.Rooms, o.PublicURL = pglog.NewStore(pool), pgroom.NewStore(pool), publicURL
+	if o.MaxClockStep == 0 {
+		o.MaxClockStep = AnyClockStep
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
@@ -55,7 +58,7 @@ func start(t testing.TB, pool *pgxpool.Pool, o Options) *Rooms {
 
 func connect(t testing.TB, url string, change ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
-	config, err := pgxpool.ParseConfig(url)
+	config, err := pgxpool.ParseConfig(pgtest.AsServer(url))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 // Leave gives the place of a ticket up, for whoever shows its secret. Leaving
 // again is no error. Errors: [ErrSecret], [ErrTicketUnknown], [ErrSettled],
-// [ErrBusy], [ErrStopping], and that of ctx.
+// [ErrBusy], [ErrStopping], [*StaleError], and that of ctx.
 func (r *Room) Leave(ctx context.Context, t fairness.Ticket, secret [fairness.SecretSize]byte) error {
 	r.touch()
 	if own := fairness.NewTicket(r.Origin, secret); subtle.ConstantTimeCompare(own[:], t[:]) != 1 {
@@ -22,7 +22,7 @@ func (r *Room) Leave(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 // Revoke takes the place of a ticket away, by the organizer's decision, for a
 // reason that [fairness.Reason.IsRevoked]. Again is no error, whatever the reason
 // was then. Errors: [ErrTicketUnknown], [ErrSettled], [ErrBusy], [ErrStopping],
-// [*InvalidError] for another reason, and that of ctx.
+// [*StaleError], [*InvalidError] for another reason, and that of ctx.
 func (r *Room) Revoke(ctx context.Context, t fairness.Ticket, reason fairness.Reason) error {
 	r.touch()
 	if !reason.IsRevoked() {
@@ -35,9 +35,9 @@ const wantReason = "must be revoked, revoked-bot, revoked-duplicate, revoked-fra
 
 // skip passes a ticket over that can still be called or claimed.
 func (r *Room) skip(ctx context.Context, t fairness.Ticket, reason fairness.Reason) error {
-	st, ok := r.Standing(t)
-	if !ok {
-		return ErrTicketUnknown
+	st, err := r.Place(ctx, t)
+	if err != nil {
+		return err
 	}
 	if isPending(st) {
 		err := r.act(ctx, func(_ *fairness.State, now fairness.Time) ([]fairness.Entry, error) {

@@ -24,7 +24,7 @@ func (r *Room) SetPull(ctx context.Context, pull bool) error {
 	if err := r.flow.store.SetPull(ctx, r.ID, pull); err != nil {
 		return err
 	}
-	r.setFlag(&r.flow.pull, pull, r.flow.change)
+	r.takePull(pull, r.flow.change)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package room
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/mark"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -38,12 +40,19 @@ type Room struct {
 	ear    ear // what connectors tell
 	overs  overs
 
+	current currency // how much of the transcript this node knows
+
 	changing sync.Mutex // held while many sessions are changed
 
 	evidence  evidence  // that pending draws wait for
 	strangers strangers // who bring some; of all rooms
 	forks     forks     // what witnesses hold against the room
-	pulse     pulse     // what vitals show beside the state
+	marks     *mark.Store
+	unmarked  atomic.Bool // a mark could not be written, and that is logged
+	adrift    atomic.Bool // the database's log differs, or another node holds it: the sequencer must look
+
+	regression atomic.Pointer[Regression] // nil: the transcript is complete
+	pulse      pulse                      // what vitals show beside the state
 
 	mu     sync.RWMutex // guards live and stored; the sequencer alone writes
 	live   *live
@@ -60,12 +69,15 @@ type Room struct {
 
 	// The sequencer alone uses these.
 	chunk  int  // assignments an append
-	lost   bool // live may hold what the log does not
+	lost   bool // the log is not what live holds
 	undone bool // a duty is not done, and that is logged
+
+	rechecked time.Time // when a held room last looked for its entries
 
 	// The ticker alone uses these.
 	unpublished time.Time // since when the published checkpoint lacks entries
 	marked      bool      // as ended
+	wasStuck    bool      // and that is logged
 }
 
 // texts keeps what the transcript does not: title and settings, and the
@@ -92,6 +104,7 @@ type live struct {
 	lastCall   fairness.Time
 	cosigned   [][]uint32 // of the latest draws, the key hashes of their witnesses
 	passed     passed     // the gate
+	withdrawn  []string   // the latest, see [Snapshot.Withdrawn]
 }
 
 // apply takes one entry; root is the tree before it.
@@ -107,6 +120,8 @@ func (l *live) apply(e fairness.Entry, root func() audit.Hash) error {
 		l.lastCall = e.Time
 	case *fairness.Draw:
 		l.noteCosigned(e)
+	case *fairness.Skip:
+		l.noteWithdrawn(e)
 	case *fairness.Amend:
 		if l.flow != nil && (e.Change == fairness.ChangeOpen || e.Change == fairness.ChangeShut) {
 			l.flow.guests.use()
@@ -153,19 +168,47 @@ func (r *Room) reload(ctx context.Context) error {
 	defer cancel()
 	silence := time.AfterFunc(appendTimeout, cancel)
 	defer silence.Stop()
+	wanted, err := r.wanted(ctx)
+	if err != nil {
+		return fmt.Errorf("load room %s: %w", r.Slug, err)
+	}
 	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log), flow: &r.flow, evidence: &r.evidence}
-	err := l.log.Tail(ctx, func(text []byte) error {
+	missed := func(size uint64) *wantedMark {
+		for i := range wanted {
+			if wanted[i].Size == size && wanted[i].isMissed(size, l.log.Root()) {
+				return &wanted[i]
+			}
+		}
+		return nil
+	}
+	var lacks *wantedMark
+	err = l.log.Tail(ctx, func(text []byte) error {
 		if l.Size()%1024 == 0 {
 			silence.Reset(appendTimeout)
 		}
+		lacks = cmp.Or(lacks, missed(l.log.Size()))
 		return l.read(text)
 	})
 	if err != nil {
 		return fmt.Errorf("load room %s: %w", r.Slug, err)
 	}
-	r.mu.Lock()
-	r.live, r.stored = l, l.Size()
-	r.mu.Unlock()
+	lacks = cmp.Or(lacks, missed(l.log.Size()))
+	for i := range wanted {
+		if lacks == nil && l.log.Size() < wanted[i].Size {
+			lacks = &wanted[i]
+		}
+	}
+	if lacks != nil {
+		if r.live == nil { // nobody sees it
+			r.live, r.stored = l, l.Size()
+		}
+		return r.regress(ctx, Regression{Has: pglog.Mark{Size: l.log.Size(), Root: l.log.Root()}, Had: lacks.Mark, By: lacks.by})
+	}
+	silence.Stop()
+	if err := errors.Join(r.store.Confirm(ctx), r.lift(ctx, wanted)); err != nil {
+		return fmt.Errorf("load room %s: %w", r.Slug, err)
+	}
+	r.expose(l)
 	return nil
 }
 
@@ -185,18 +228,31 @@ func (j *Joined) AppendReceipt(ctx context.Context, dst []byte) ([]byte, error) 
 	if j.batch != nil && index >= j.batch.Start() {
 		return j.batch.AppendReceipt(dst, index)
 	}
-	receipt, err := j.room.store.Receipt(ctx, j.room.ID, index)
+	receipt, err := j.room.receipt(ctx, index)
 	return append(dst, receipt...), err
 }
 
 // Receipt returns the tlog-proof of a ticket's arrive entry against the newest
-// checkpoint; [ErrTicketUnknown].
+// checkpoint. Errors: [ErrTicketUnknown], [*StaleError], and those of the
+// database.
 func (r *Room) Receipt(ctx context.Context, t fairness.Ticket) ([]byte, error) {
-	st, ok := r.Standing(t)
-	if !ok {
-		return nil, ErrTicketUnknown
+	st, err := r.Place(ctx, t)
+	if err != nil {
+		return nil, err
 	}
-	return r.store.Receipt(ctx, r.ID, uint64(st.Index))
+	return r.receipt(ctx, uint64(st.Index))
+}
+
+func (r *Room) receipt(ctx context.Context, index uint64) ([]byte, error) {
+	receipt, err := r.store.Receipt(ctx, r.ID, index)
+	if err != nil {
+		return nil, err
+	}
+	p, err := audit.ParseProof(receipt)
+	if err == nil {
+		err = r.shows(ctx, p.Checkpoint)
+	}
+	return receipt, err
 }
 
 // Join records a request to join, durably, and returns once it is. The same
@@ -225,9 +281,12 @@ func (r *Room) Join(ctx context.Context, t fairness.Ticket) (Joined, error) {
 
 // openFor refuses joins that the rules will refuse, without asking the
 // database, unless the moment is so close to a border that only its clock can
-// tell.
+// tell, or this node is out of date.
 func (r *Room) openFor(now time.Time) error {
 	const slack = 50 * time.Millisecond
+	if r.isStale() {
+		return nil
+	}
 	if wait := timeOf(r.policy.Opens).Sub(now); wait > slack {
 		return &EarlyError{wait}
 	}
@@ -241,8 +300,9 @@ func (r *Room) openFor(now time.Time) error {
 	return nil
 }
 
-// IsFull tells whether nobody more may join for now, by the organizer's limit.
-func (r *Room) IsFull() bool { return r.isFull(&r.Snapshot().Counts) }
+// IsFull reports whether no visitor may join for now, by the organizer's limit. A
+// node that is out of date does not say so.
+func (r *Room) IsFull() bool { return r.isFull(&r.Snapshot().Counts) && !r.isStale() }
 
 func (r *Room) isFull(n *fairness.Counts) bool {
 	settings, _ := r.Settings()
@@ -260,15 +320,15 @@ func (r *Room) Standing(t fairness.Ticket) (fairness.Standing, bool) {
 
 // Claim gives a called ticket its pass to whoever shows its secret. Claiming
 // again gives the same pass, until the visit is over. Errors: [ErrSecret], [ErrTicketUnknown],
-// [ErrNotCalled], [ErrExpired], [ErrStopping], and that of ctx.
+// [ErrNotCalled], [ErrHeld], [ErrExpired], [ErrStopping], [*StaleError], and that of ctx.
 func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.SecretSize]byte) (Pass, error) {
 	r.touch()
 	if own := fairness.NewTicket(r.Origin, secret); subtle.ConstantTimeCompare(own[:], t[:]) != 1 {
 		return Pass{}, ErrSecret
 	}
-	st, ok := r.Standing(t)
-	if !ok {
-		return Pass{}, ErrTicketUnknown
+	st, err := r.Place(ctx, t)
+	if err != nil {
+		return Pass{}, err
 	}
 	if st.Status == fairness.StatusCalled && r.IsHeld() {
 		return Pass{}, ErrHeld
@@ -292,6 +352,8 @@ func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 		return r.passOf(st)
 	case st.Status == fairness.StatusSkipped, called && st.Left <= 0, r.Snapshot().Ended:
 		return Pass{}, ErrExpired
+	case called && r.IsHeld(): // since this node looked
+		return Pass{}, ErrHeld
 	case called: // too late by the database's clock, and soon by this node's
 		return Pass{}, ErrBusy
 	}
@@ -304,20 +366,6 @@ func (r *Room) passOf(st fairness.Standing) (Pass, error) {
 		return Pass{}, ErrExpired
 	}
 	return p, err
-}
-
-// Pause holds all calls; joins go on.
-func (r *Room) Pause(ctx context.Context) error { return r.change(ctx, fairness.ChangePause) }
-
-// change appends an amendment without content. Doing again what is done
-// already is no error.
-func (r *Room) change(ctx context.Context, c fairness.Change) error {
-	return r.act(ctx, func(s *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
-		if s.Paused() == (c == fairness.ChangePause) {
-			return nil, nil
-		}
-		return []fairness.Entry{&fairness.Amend{Time: now, Change: c}}, nil
-	})
 }
 
 // End closes the room for good. Ending it again is no error.
@@ -397,7 +445,13 @@ func (r *Room) Config() Config {
 }
 
 // Checkpoint returns the published checkpoint.
-func (r *Room) Checkpoint(ctx context.Context) ([]byte, error) { return r.store.Checkpoint(ctx, r.ID) }
+func (r *Room) Checkpoint(ctx context.Context) ([]byte, error) {
+	signed, err := r.store.Checkpoint(ctx, r.ID)
+	if err == nil {
+		err = r.shows(ctx, signed)
+	}
+	return signed, err
+}
 
 // Tile returns a tile or entry bundle; [ErrNotFound] when the log does not
 // have all of it.

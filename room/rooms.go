@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/room/mark"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -31,6 +32,12 @@ type Options struct {
 	// are asked to cosign the rooms that name them, and new rooms name all.
 	Chains    []Chain
 	Witnesses []Witness
+	// MaxClockStep is by how much the database's clock may jump and be followed at
+	// once; 0: five seconds. [AnyClockStep] suits tests with clocks of their own.
+	MaxClockStep time.Duration
+	// Marks is how far this node has seen each log; nil: remembered by this process
+	// alone.
+	Marks *mark.Store
 }
 
 // Rooms are all rooms of a server. Safe for concurrent use.
@@ -47,10 +54,12 @@ type Rooms struct {
 	adopted  atomic.Bool            // the rooms that were there are loaded
 	troubled atomic.Bool            // the database did not answer at the latest tick
 	answered atomic.Pointer[answer] // the latest one of the database
-	skewed   bool                   // its clock is off, and that is logged; tick alone uses it
-	surveyed time.Time              // the flows; tick alone uses it
-	counted  counting               // the free sessions; tick alone uses it
-	failing  map[string]bool        // slugs of rooms that did not load; adopt alone uses it
+	watcher  watcher
+	skewed   bool            // its clock is off, and that is logged; tick alone uses it
+	surveyed time.Time       // the flows; tick alone uses it
+	counted  counting        // the free sessions; tick alone uses it
+	failing  map[string]bool // slugs of rooms that did not load; adopt alone uses it
+	settling settling        // tick alone uses it
 
 	mu     sync.RWMutex // guards all below
 	loaded map[string]*Room
@@ -58,25 +67,24 @@ type Rooms struct {
 	closed bool
 }
 
-// clock tells the database's time.
-type clock struct{ ahead atomic.Int64 } // of this machine's, in nanoseconds
-
-// Now returns the database's time.
-func (c *clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
-
-// set takes the time that came as the answer to a question, as of the middle
-// between the two.
-func (c *clock) set(now, asked time.Time) {
-	c.ahead.Store(int64(now.Sub(asked.Add(time.Since(asked) / 2))))
-}
-
 // New returns the rooms of a server. Run must be called for the clock's work.
 func New(o Options) *Rooms {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Rooms{
-		Options: o, ctx: ctx, cancel: cancel, strangers: newStrangers(),
+	if o.Marks == nil {
+		o.Marks = mark.Memory()
+	}
+	if o.Logs != nil && o.Log != nil {
+		o.Logs.LogTo(o.Log)
+	}
+	rs := &Rooms{
+		Options: o, ctx: ctx, cancel: cancel, strangers: newStrangers(), watcher: watcher{node: uuid.New()},
 		failing: map[string]bool{}, loaded: map[string]*Room{}, aside: map[uuid.UUID]aside{},
 	}
+	rs.clock.most = o.MaxClockStep
+	if o.Logs != nil {
+		o.Logs.Stamp(rs.clock.stamp)
+	}
+	return rs
 }
 
 // loadWait is how long a visitor waits for a room that is not loaded.
@@ -85,14 +93,18 @@ const loadWait = 15 * time.Second
 // Get returns the room with that slug, loading it if need be; [ErrNotFound].
 func (rs *Rooms) Get(ctx context.Context, slug string) (*Room, error) {
 	if r, ok := rs.find(slug); ok {
-		return r, nil
+		return r, r.complete()
 	}
 	if !slugForm.MatchString(slug) {
 		return nil, ErrNotFound
 	}
 	ctx, cancel := context.WithTimeout(ctx, loadWait)
 	defer cancel()
-	return rs.load(ctx, slug)
+	r, err := rs.load(ctx, slug)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.complete()
 }
 
 // find returns a room that is loaded. It is in use from now on: under the lock,
@@ -135,7 +147,7 @@ func (rs *Rooms) open(slug string) (*Room, error) {
 	defer cancel()
 	record, err := rs.Options.Rooms.Get(ctx, slug)
 	if errors.Is(err, pgroom.ErrNotFound) {
-		return nil, ErrNotFound
+		return nil, rs.missing(slug)
 	}
 	if err != nil {
 		return nil, err
@@ -143,9 +155,11 @@ func (rs *Rooms) open(slug string) (*Room, error) {
 	if r, err = rs.prepare(ctx, record); err != nil {
 		return nil, err
 	}
-	if err := r.reload(rs.ctx); err != nil {
+	began := time.Now()
+	if err := r.reload(rs.ctx); err != nil && (r.regression.Load() == nil || r.live == nil || r.live.Size() == 0) {
 		return nil, err
 	}
+	r.current.note(began)
 	if r.live.Size() == 0 {
 		return nil, ErrNotFound // its creation did not finish
 	}
@@ -168,7 +182,7 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 	r := &Room{
 		ID: record.ID, Slug: record.Slug, Owner: record.Owner, Origin: record.Origin, URL: rs.URL(record), VKey: k.vkey,
 		log: rs.Log, store: rs.Logs, texts: rs.Options.Rooms, clock: &rs.clock, keys: k,
-		evidence: evidence{store: rs.Options.Rooms}, strangers: rs.strangers,
+		evidence: evidence{store: rs.Options.Rooms}, strangers: rs.strangers, marks: rs.Marks,
 		chunk: leastChunk, queue: newQueue(), done: make(chan struct{}),
 	}
 	r.title.Store(&record.Title)
@@ -217,6 +231,15 @@ func (rs *Rooms) URL(record pgroom.Room) string {
 
 // List returns all rooms, newest first.
 func (rs *Rooms) List(ctx context.Context) ([]pgroom.Room, error) { return rs.Options.Rooms.List(ctx) }
+
+// Abandon stops all rooms at once: what waits for the database is refused with
+// [ErrStopping]. It may be stored or not.
+func (rs *Rooms) Abandon() {
+	rs.mu.Lock()
+	rs.closed = true
+	rs.mu.Unlock()
+	rs.cancel()
+}
 
 // Close stops all rooms: what is queued is finished first, as long as ctx
 // lasts. Rooms refuse further work with [ErrStopping].

@@ -9,8 +9,8 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// appendTimeout bounds one append; a database that takes longer is treated
-// like one that is away.
+// appendTimeout bounds one look at the database; one that takes longer is treated
+// as being away. An append has bounds of its own.
 const appendTimeout = 10 * time.Second
 
 // Bounds of the assignments that one append states.
@@ -51,15 +51,24 @@ func (r *Room) sequence(ctx context.Context) {
 // is away it tries again and again. A log that is broken it leaves alone:
 // whoever waits had better know.
 func (r *Room) perform(ctx context.Context, w work) {
+	r.pulse.owed.owe()
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		began := time.Now()
 		appended, err := r.append(ctx, &w)
 		switch {
 		case err == nil:
-			r.settle(ctx)
+			if !r.undone {
+				r.pulse.owed.pay()
+			}
+			r.settle(ctx, began)
 			w.answer(appended)
 			return
+		case r.regression.Load() != nil:
+			w.fail(r.regression.Load())
+			return
+		case errors.Is(err, ErrClock): // decided in a moment
 		case wait == firstRetry:
-			r.log.Warn("room is read again, after an append that may not be stored", "room", r.Slug, "err", err)
+			r.log.Warn("append is tried again: it may be stored or not", "room", r.Slug, "err", err)
 		case isBroken(err): // read anew
 			r.log.Error("room does not match its transcript", "room", r.Slug, "err", err)
 			w.fail(err)
@@ -76,25 +85,35 @@ func (r *Room) perform(ctx context.Context, w work) {
 // isBroken tells whether an error is about what the log holds, which trying
 // again does not mend.
 func isBroken(err error) bool {
-	return errors.Is(err, pglog.ErrCorrupt) || errors.Is(err, pglog.ErrNotFound)
+	return errors.Is(err, pglog.ErrCorrupt) || errors.Is(err, pglog.ErrNotFound) || errors.Is(err, pglog.ErrHeld)
 }
 
 // append stores what w asks for and what the clock demands.
 func (r *Room) append(ctx context.Context, w *work) (*pglog.Appended, error) {
+	if g := r.regression.Load(); g != nil {
+		return nil, g
+	}
 	if err := r.restore(ctx); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
-	defer cancel()
 	began := time.Now()
 	var undone error
+	var before *liveMark // the build
 	appended, err := r.live.log.Append(ctx, r.readLocked, func(b *pglog.Batch) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
+		before = r.live.mark()
 		undone = newFiller(r, r.live, b).fill(w)
 		return nil
 	})
-	r.lost = err != nil
+	if err == nil && appended == nil {
+		err = r.confirm(ctx)
+	}
+	if r.lost = isBroken(err); err != nil && before != nil {
+		r.mu.Lock()
+		r.live.undo(before)
+		r.mu.Unlock()
+	}
 	took := time.Since(began)
 	r.resize(took)
 	r.pulse.took.Store(int64(took))
@@ -112,8 +131,7 @@ func (r *Room) report(undone error) {
 	r.undone = undone != nil
 }
 
-// restore reads the room again after something went wrong: what an append had
-// applied may be stored or not.
+// restore reads the room again after its log was not what this node has read.
 func (r *Room) restore(ctx context.Context) error {
 	if !r.lost {
 		return nil
@@ -123,10 +141,32 @@ func (r *Room) restore(ctx context.Context) error {
 	return err
 }
 
+// confirm waits until entries that other nodes appended, and this one has read,
+// are as durable as its own.
+func (r *Room) confirm(ctx context.Context) error {
+	if r.live.Size() == r.durableSize() {
+		return nil
+	}
+	return r.store.Confirm(ctx)
+}
+
 // look reads what other nodes appended, and publishes the checkpoint if that
 // has waited.
 func (r *Room) look(ctx context.Context, publish bool) {
+	if r.regression.Load() != nil {
+		if err := r.recheck(ctx); err != nil && r.regression.Load() == nil {
+			r.log.Warn("room is not up to date", "room", r.Slug, "err", err)
+		}
+		return
+	}
+	r.lost = r.adrift.Swap(false) || r.lost
 	err := r.tail(ctx)
+	if errors.Is(err, pglog.ErrCorrupt) {
+		err = r.tail(ctx) // read anew, which says what is missing
+	}
+	if r.regression.Load() != nil {
+		return
+	}
 	if err == nil && publish {
 		err = r.publishNewest(ctx)
 	}
@@ -142,10 +182,17 @@ func (r *Room) tail(ctx context.Context) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
+	began := time.Now()
 	err := r.live.log.Tail(bounded, r.readLocked)
-	r.lost = err != nil
+	switch {
+	case err == nil && r.live.log.IsHeld(): // by another node: what it misses, and whether that is back
+		err = r.reload(ctx)
+	case err == nil:
+		err = r.confirm(ctx)
+	}
+	r.lost = isBroken(err)
 	if err == nil {
-		r.settle(ctx)
+		r.settle(ctx, began)
 	}
 	return err
 }
@@ -184,13 +231,12 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// settle lets readers see everything the log handle has read or stored, and
-// takes a new snapshot.
-func (r *Room) settle(ctx context.Context) {
-	r.mu.Lock()
-	r.stored = r.live.Size()
-	r.mu.Unlock()
+// settle lets readers see everything the log handle has read or stored, which is
+// all that was stored when it began, and takes a new snapshot.
+func (r *Room) settle(ctx context.Context, began time.Time) {
+	r.expose(r.live)
 	r.refresh(ctx)
+	r.current.note(began)
 }
 
 // act waits until the entries are durable or refused.

@@ -44,6 +44,9 @@ func (r *Room) Redeem(ctx context.Context, id, token, client string) (Session, e
 	if err != nil {
 		return Session{}, err
 	}
+	if r.clock.pending().by != 0 {
+		return Session{}, ErrClock
+	}
 	st, err := r.admission(ctx, token, r.session()+maxRounding)
 	if err != nil {
 		return Session{}, err
@@ -79,8 +82,9 @@ func parseClient(text string) (pgroom.Client, error) {
 
 // Touch says that an admitted visitor is still there: the session lasts the
 // policy's length from now on, and at most [SessionsMost] times that length
-// altogether. Its pass is good for this even when it has expired. Errors:
-// [ErrPass], [ErrSessionOver], [ErrStopping], and those of the database.
+// altogether. Its pass must have been redeemed, and is good for this even when it
+// has expired. Errors: [ErrPass], [ErrPassUnredeemed], [ErrSessionOver],
+// [ErrStopping], and those of the database.
 func (r *Room) Touch(ctx context.Context, token string) (Session, error) {
 	return r.onSession(ctx, token, func(a pgroom.Admission) (pgroom.Session, error) {
 		length := r.session().Milliseconds()
@@ -110,7 +114,7 @@ func (r *Room) IsIn(ctx context.Context, st fairness.Standing) bool {
 	ctx, cancel := context.WithTimeout(ctx, visitTimeout)
 	defer cancel()
 	s, err := r.flow.store.Session(ctx, r.record(st))
-	if err != nil {
+	if err != nil || r.clock.pending().by != 0 {
 		return r.expiry(timeOf(st.Settled)).After(r.clock.Now())
 	}
 	return !s.Released && s.Until > r.clock.Now().UnixMilli()
@@ -119,12 +123,19 @@ func (r *Room) IsIn(ctx context.Context, st fairness.Standing) bool {
 // onSession changes the session of a pass.
 func (r *Room) onSession(ctx context.Context, token string, change func(pgroom.Admission) (pgroom.Session, error)) (Session, error) {
 	r.touch()
+	if r.clock.pending().by != 0 {
+		return Session{}, ErrClock
+	}
 	st, err := r.admission(ctx, token, SessionsMost*r.session()+maxRounding)
 	if err != nil {
 		return Session{}, err
 	}
 	s, err := change(r.record(st))
-	if err == nil && !s.Changed {
+	switch {
+	case err != nil || s.Changed:
+	case !s.Redeemed && !s.Released && s.Until > r.clock.Now().UnixMilli():
+		err = ErrPassUnredeemed
+	default:
 		err = ErrSessionOver
 	}
 	if err != nil {

@@ -26,7 +26,7 @@ func TestSessions(t *testing.T) {
 	c := quick("sessions")
 	c.Session = span(time.Hour)
 	d, nodes, rooms := dialed(t, c)
-	_, touching := admit(t, rooms[0])
+	_, touching := enter(t, rooms[0])
 	_, releasing := admit(t, rooms[1])
 	_, idle := admit(t, rooms[0])
 	count := func(what string, n uint64) {
@@ -172,7 +172,7 @@ func TestTouchKeepsPlace(t *testing.T) {
 	d, nodes, rooms := dialed(t, c)
 	var passes [2]Pass
 	for i := range passes {
-		_, passes[i] = admit(t, rooms[0])
+		_, passes[i] = enter(t, rooms[0])
 	}
 	next := newVisitor(rooms[0])
 	if _, err := rooms[0].Join(t.Context(), next.ticket); err != nil {

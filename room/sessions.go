@@ -19,9 +19,10 @@ type Outcome string
 
 // The outcomes of changes.
 const (
-	OutcomeOK      Outcome = "ok"
-	OutcomeOver    Outcome = "over"    // the session ran out or was released
-	OutcomeInvalid Outcome = "invalid" // not a pass of the room
+	OutcomeOK         Outcome = "ok"
+	OutcomeOver       Outcome = "over"       // the session ran out or was released
+	OutcomeUnredeemed Outcome = "unredeemed" // a touch of a pass that was never redeemed
+	OutcomeInvalid    Outcome = "invalid"    // not a pass of the room
 )
 
 // ChangeSessions touches sessions and then releases others, given by their
@@ -38,19 +39,22 @@ func (r *Room) ChangeSessions(ctx context.Context, touch, release []string) (tou
 		return nil, nil, err
 	}
 	toTouch, toRelease := found[:len(touch)], found[len(touch):]
-	on, off, err := r.changeAll(ctx, known(toTouch), known(toRelease))
+	done, err := r.changeAll(ctx, known(toTouch), known(toRelease))
 	if err != nil {
 		return nil, nil, err
 	}
-	return outcomes(toTouch, on), outcomes(toRelease, off), nil
+	return outcomes(toTouch, done.Touched, done.Unredeemed), outcomes(toRelease, done.Released, nil), nil
 }
 
 // changeAll has the database change sessions, for one caller after the other:
 // anybody may send batches, and those of a room wait for each other there, each
 // with a connection that others need.
-func (r *Room) changeAll(ctx context.Context, touch, release []pgroom.Admission) (touched, released map[uuid.UUID]bool, err error) {
+func (r *Room) changeAll(ctx context.Context, touch, release []pgroom.Admission) (pgroom.Changed, error) {
 	if len(touch)+len(release) == 0 {
-		return nil, nil, nil
+		return pgroom.Changed{}, nil
+	}
+	if r.clock.pending().by != 0 {
+		return pgroom.Changed{}, ErrClock
 	}
 	r.changing.Lock()
 	defer r.changing.Unlock()
@@ -68,7 +72,7 @@ func known(found []*pgroom.Admission) (list []pgroom.Admission) {
 	return list
 }
 
-func outcomes(found []*pgroom.Admission, done map[uuid.UUID]bool) []Outcome {
+func outcomes(found []*pgroom.Admission, done, unredeemed map[uuid.UUID]bool) []Outcome {
 	list := make([]Outcome, len(found))
 	for i, a := range found {
 		switch {
@@ -76,6 +80,8 @@ func outcomes(found []*pgroom.Admission, done map[uuid.UUID]bool) []Outcome {
 			list[i] = OutcomeInvalid
 		case done[a.Pass]:
 			list[i] = OutcomeOK
+		case unredeemed[a.Pass]:
+			list[i] = OutcomeUnredeemed
 		default:
 			list[i] = OutcomeOver
 		}
@@ -87,8 +93,13 @@ func outcomes(found []*pgroom.Admission, done map[uuid.UUID]bool) []Outcome {
 // read at most once for people whom another node admitted just now.
 func (r *Room) admissions(ctx context.Context, tokens []string) ([]*pgroom.Admission, error) {
 	passes, found := make([]*shown, len(tokens)), make([]*pgroom.Admission, len(tokens))
-	isBehind := false
+	isBehind, verified := false, make(map[string]*shown, len(tokens))
 	for i, token := range tokens {
+		if s, ok := verified[token]; ok { // one pass, many times, is verified once
+			passes[i] = s
+			continue
+		}
+		verified[token] = nil
 		s, err := r.readPass(ctx, token, SessionsMost*r.session()+maxRounding)
 		if errors.Is(err, ErrPass) {
 			continue
@@ -98,7 +109,7 @@ func (r *Room) admissions(ctx context.Context, tokens []string) ([]*pgroom.Admis
 		}
 		st, ok := r.Standing(s.ticket)
 		isBehind = isBehind || !ok || st.Status != fairness.StatusAdmitted
-		passes[i] = &s
+		passes[i], verified[token] = &s, &s
 	}
 	if isBehind {
 		if err := r.readLatest(ctx); err != nil {

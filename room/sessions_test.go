@@ -24,7 +24,7 @@ func TestChangeSessions(t *testing.T) {
 	const people = 12
 	tokens := make([]string, people)
 	for i := range tokens {
-		_, p := admit(t, rooms[0])
+		_, p := enter(t, rooms[0])
 		tokens[i] = p.Token
 	}
 	reversed := slices.Clone(tokens)
@@ -71,7 +71,7 @@ func TestManyBatches(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
 	r := create(t, node(t, url, newMaster(t), func(c *pgxpool.Config) { c.MaxConns = 6 }), quick("batches"))
-	_, pass := admit(t, r)
+	_, pass := enter(t, r)
 	other, err := connect(t, url).Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -106,4 +106,38 @@ func TestManyBatches(t *testing.T) {
 		t.Error(err)
 	}
 	all.Wait()
+}
+
+// TestTouchUnredeemed: a pass that was never redeemed keeps no place by touches,
+// one by one or in a batch, on whatever node, and is free for the next visitor
+// when it expires.
+func TestTouchUnredeemed(t *testing.T) {
+	t.Parallel()
+	c := quick("unredeemed")
+	c.Outflow.MaxActive, c.Session = 2, span(time.Hour)
+	d, nodes, rooms := dialed(t, c)
+	_, kept := admit(t, rooms[0])
+	_, used := enter(t, rooms[0])
+	next := newVisitor(rooms[0])
+	if _, err := rooms[0].Join(t.Context(), next.ticket); err != nil {
+		t.Fatal(err)
+	}
+	d.pass(50*time.Minute, nodes[:]...)
+	for n, r := range rooms {
+		if _, err := r.Touch(t.Context(), kept.Token); !errors.Is(err, ErrPassUnredeemed) {
+			t.Errorf("node %d: a touch without redeeming: %v, want ErrPassUnredeemed", n, err)
+		}
+		touched, _, err := r.ChangeSessions(t.Context(), []string{kept.Token, used.Token}, nil)
+		if want := []Outcome{OutcomeUnredeemed, OutcomeOK}; err != nil || !slices.Equal(touched, want) {
+			t.Errorf("node %d: a batch: %v, %v, want %v", n, touched, err, want)
+		}
+	}
+	d.pass(15*time.Minute, nodes[:]...) // the pass expires
+	if _, err := waitClaim(t, rooms[1], next); err != nil {
+		t.Errorf("the next visitor does not get the place: %v", err)
+	}
+	if _, err := rooms[0].Touch(t.Context(), kept.Token); !errors.Is(err, ErrSessionOver) {
+		t.Errorf("a touch after the pass has expired: %v, want ErrSessionOver", err)
+	}
+	auditRoom(t, rooms[0])
 }

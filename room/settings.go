@@ -31,8 +31,8 @@ type Settings struct {
 	SignedReturn bool  `json:"signed_return,omitempty"`
 	Brand        Brand `json:"brand,omitzero"`
 	// MaxWaiting is how many people may be in line at once, about; 0 for no
-	// limit. Whoever is turned away gets no receipt.
-	MaxWaiting uint32 `json:"max_waiting,omitempty"`
+	// limit. Visitors that are turned away get no receipt.
+	MaxWaiting uint32 `json:"max_waiting"`
 }
 
 // SettingsChange is what is said about the settings: members that are there

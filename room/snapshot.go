@@ -2,6 +2,7 @@ package room
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/proofline/proofline/fairness"
@@ -15,7 +16,8 @@ const (
 	PhaseUpcoming Phase = "upcoming" // not open yet
 	PhaseOpen     Phase = "open"     // people join, nobody is called yet
 	PhaseServing  Phase = "serving"  // people are called, and may join
-	PhasePaused   Phase = "paused"   // calls are held
+	PhasePaused   Phase = "paused"   // nobody is called
+	PhaseHeld     Phase = "held"     // nobody is called, and called visitors cannot go in
 	PhaseClosed   Phase = "closed"   // nobody can join any more, people are called
 	PhaseEnded    Phase = "ended"    // over
 )
@@ -32,7 +34,8 @@ type Snapshot struct {
 	Opens   time.Time
 	Starts  time.Time
 	Closes  *time.Time // nil: never
-	Paused  bool
+	Paused  bool       // calls stop
+	Held    bool       // and so do claims; only in a pause
 	Ended   bool
 	Outflow fairness.Outflow
 	Claim   time.Duration // that a called visitor has to go in
@@ -41,6 +44,9 @@ type Snapshot struct {
 	Windows []fairness.WindowSum // the latest with arrivals, oldest first
 	Limit   *Limit               // what max_active means for the line; nil without one
 	Gate    Gate                 // whether the site lets people in who are not in line
+	// Withdrawn are the latest tickets that the organizer took away, oldest first:
+	// each by its first [withdrawnDigits] digits, so that pages notice.
+	Withdrawn []string
 
 	latest     time.Time // of the entries
 	schedule   *fairness.Schedule
@@ -54,6 +60,8 @@ func (s *Snapshot) Phase(now time.Time) Phase {
 		return PhaseEnded
 	case now.Before(s.Opens):
 		return PhaseUpcoming
+	case s.Held:
+		return PhaseHeld
 	case s.Paused:
 		return PhasePaused
 	case s.Closes != nil && !now.Before(*s.Closes):
@@ -110,6 +118,12 @@ func (s *Snapshot) Expected(st fairness.Standing, now time.Time) (Span, bool) {
 	return Span{earliest, s.lastCall(from, st.AheadMax+1)}, true
 }
 
+// Grows reports whether people can still join the group of a waiting ticket:
+// then an expectation has no upper bound, because the group has none.
+func (s *Snapshot) Grows(st fairness.Standing, now time.Time) bool {
+	return st.Status == fairness.StatusWaiting && !s.Ended && now.Before(timeOf(st.Window.To))
+}
+
 // calls returns how long it takes to call so many people.
 func (s *Snapshot) calls(people uint64) time.Duration {
 	return lasts(people, float64(max(s.Outflow.PerMinute, 1)))
@@ -159,8 +173,8 @@ func (r *Room) refresh(ctx context.Context) {
 	s := &Snapshot{
 		Size: r.stored, Title: *r.title.Load(),
 		Opens: timeOf(l.Schedule().Opens()), Starts: timeOf(r.policy.Starts),
-		Paused: l.Paused(), Ended: l.Ended(), Outflow: l.Outflow(), Claim: time.Duration(r.policy.Claim) * time.Millisecond, Pull: l.flow.isPull(), Counts: l.Counts(), Gate: l.gateOf(),
-		Windows: l.Windows(shownWindows), Limit: l.limit(r.pulse.freed.perMinute()), latest: timeOf(l.Now()), schedule: l.Schedule(),
+		Paused: l.Paused(), Held: l.Held(), Ended: l.Ended(), Outflow: l.Outflow(), Claim: time.Duration(r.policy.Claim) * time.Millisecond, Pull: l.flow.isPull(), Counts: l.Counts(), Gate: l.gateOf(),
+		Windows: l.Windows(shownWindows), Limit: l.limit(r.pulse.freed.perMinute()), Withdrawn: slices.Clone(l.withdrawn), latest: timeOf(l.Now()), schedule: l.Schedule(),
 	}
 	hash := l.Message()
 	r.mu.RUnlock()

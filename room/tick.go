@@ -28,6 +28,7 @@ const (
 // something to do or to publish, finds rooms that other nodes made, and tends to
 // what connectors told.
 func (rs *Rooms) Run(ctx context.Context) {
+	rs.Logs.Guard()
 	rs.tick(ctx) // before any room is loaded, its time must be known
 	var beside sync.WaitGroup
 	beside.Go(func() { rs.adoptAll(ctx) })
@@ -100,33 +101,60 @@ func (rs *Rooms) reportLoad(slug string, err error) {
 	rs.failing[slug] = true
 }
 
-// Ready tells whether the rooms that were there at the start are loaded and
-// the database answered at the latest tick.
-func (rs *Rooms) Ready() bool { return rs.adopted.Load() && !rs.troubled.Load() }
+// Ready reports whether the rooms that were there at the start are loaded and the
+// database answers.
+func (rs *Rooms) Ready() bool { return rs.adopted.Load() && rs.Answers() }
+
+// Answers reports whether the database answered the latest tick, and answered one
+// that is not older than [staleAfter]: a database that is frozen refuses nothing.
+func (rs *Rooms) Answers() bool {
+	a := rs.answered.Load()
+	return a != nil && !rs.troubled.Load() && time.Since(a.asked) <= staleAfter
+}
 
 // tick looks after every room once. It waits for no room's lock, so that one
 // that is stuck holds up no other.
-func (rs *Rooms) tick(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, tickTimeout)
+func (rs *Rooms) tick(running context.Context) {
+	ctx, cancel := context.WithTimeout(running, tickTimeout)
 	defer cancel()
 	rooms, ids := rs.watched()
+	stored := make(map[uuid.UUID]uint64, len(rooms)) // before the heads are read
+	for id, r := range rooms {
+		r.reportStuck()
+		stored[id] = r.durableSize()
+	}
 	asked := time.Now()
-	heads, now, err := rs.Logs.Heads(ctx, ids)
+	heads, raw, err := rs.Logs.Heads(ctx, ids)
+	if _, begun := rs.Logs.Accepted(); errors.Is(err, pglog.ErrUnsettled) || err == nil && !begun {
+		if err = rs.settle(ctx); err == nil {
+			asked = time.Now()
+			heads, raw, err = rs.Logs.Heads(ctx, ids)
+		}
+	}
 	if err != nil {
-		rs.trouble(ctx, err)
+		rs.trouble(running, err)
 		return
 	}
-	rs.clock.set(now, asked)
+	now := rs.clock.observe(raw, asked, time.Now())
 	rs.answered.Store(&answer{asked, time.Since(asked)})
 	rs.compareClocks()
+	if err := rs.watchClock(ctx, raw); err != nil {
+		rs.trouble(running, err)
+		return
+	}
 	if err := rs.survey(ctx, rooms, now); err != nil {
-		rs.trouble(ctx, err)
+		rs.trouble(running, err)
 		return
 	}
 	rs.calm()
 	for _, h := range heads {
 		if r, ok := rooms[h.Room]; ok {
-			r.beat(h, fromTime(now))
+			if h.Size < stored[h.Room] || h.Held || r.regression.Load() != nil {
+				r.adrift.Store(true)
+				r.queue.signal()
+				continue // nothing is known of the room
+			}
+			r.beat(h, asked, fromTime(now))
 			rs.markEnded(ctx, r)
 		} else {
 			rs.recall(h)
@@ -166,9 +194,10 @@ func (rs *Rooms) watched() (map[uuid.UUID]*Room, []uuid.UUID) {
 	return rooms, ids
 }
 
-// trouble notes that the database does not answer; it is logged once.
-func (rs *Rooms) trouble(ctx context.Context, err error) {
-	if ctx.Err() == nil && !rs.troubled.Swap(true) {
+// trouble notes that the database does not answer; it is logged once. The context
+// is that of all work, which ends when the server stops.
+func (rs *Rooms) trouble(running context.Context, err error) {
+	if running.Err() == nil && !rs.troubled.Swap(true) {
 		rs.Log.Error("database does not answer", "err", err)
 	}
 }
@@ -210,7 +239,7 @@ func (rs *Rooms) unload() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for slug, r := range rs.loaded {
-		if time.Since(time.Unix(r.lastUse.Load(), 0)) < unloadAfter || !r.isQuiet() {
+		if time.Since(time.Unix(r.lastUse.Load(), 0)) < unloadAfter || !r.isQuiet() || r.regression.Load() != nil {
 			continue
 		}
 		delete(rs.loaded, slug)
@@ -234,15 +263,19 @@ func (rs *Rooms) recall(h pglog.Head) {
 }
 
 // beat wakes the room's sequencer if there is something to read, to do, or to
-// publish.
-func (r *Room) beat(h pglog.Head, now fairness.Time) {
+// publish. The head was asked for at a moment of this machine's clock.
+func (r *Room) beat(h pglog.Head, asked time.Time, now fairness.Time) {
 	r.pulse.see(h)
 	r.mu.RLock()
 	now = max(now, r.live.Now())
 	behind, due := h.Size > r.stored, r.live.isDue(now)
 	r.pulse.freed.note(now, r.live)
 	r.mu.RUnlock()
+	if !behind {
+		r.current.note(asked)
+	}
 	if due {
+		r.pulse.owed.owe()
 		r.queue.duties()
 	}
 	if behind || r.Snapshot().incomplete {

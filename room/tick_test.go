@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/room/pgroom"
@@ -81,9 +82,9 @@ func TestUnload(t *testing.T) {
 func TestTakenUp(t *testing.T) {
 	t.Parallel()
 	var out safeBuffer
-	url, master := pgtest.URL(t), newMaster(t)
+	pool, master := connect(t, pgtest.URL(t)), newMaster(t)
 	rs := New(Options{
-		Logs: node(t, url, master).Logs, Rooms: node(t, url, master).Options.Rooms, MasterKey: master, PublicURL: publicURL,
+		Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: master, PublicURL: publicURL,
 		Log: slog.New(slog.NewTextHandler(&out, nil)),
 	})
 	if _, err := rs.register(t.Context(), pgroom.Owner{Org: pgroom.MainOrg}, Config{Slug: "half", Title: "Old"}); err != nil {
@@ -92,6 +93,7 @@ func TestTakenUp(t *testing.T) {
 	if _, err := rs.Get(t.Context(), "half"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("get: %v, want ErrNotFound", err)
 	}
+	rs.tick(t.Context())
 	rs.adopt(t.Context())
 	if !rs.Ready() || out.String() != "" {
 		t.Errorf("ready %t, logged %q", rs.Ready(), out.String())

@@ -17,7 +17,7 @@ func TestIsIn(t *testing.T) {
 	c.Session = span(time.Hour)
 	d, nodes, rooms := dialed(t, c)
 	idle, _ := admit(t, rooms[0])
-	touching, touched := admit(t, rooms[1])
+	touching, touched := enter(t, rooms[1])
 	releasing, released := admit(t, rooms[0])
 	away, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -27,6 +27,8 @@ type Vitals struct {
 	Active    uint64        // people called and expected, and sessions that go on
 	Queued    int           // joins and other requests that wait for an append
 	Appended  time.Duration // what the latest append of this node took; 0 before the first
+	Stored    time.Duration // how long ago this node stored something, or found that nothing was due; negative before the first
+	Stuck     time.Duration // for how long it has not stored what was due; 0: it does
 	HasBeacon bool
 	Pending   int       // draws that wait for a round of the beacon
 	Awaited   []Awaited // these, the next one first, at most 16
@@ -65,6 +67,7 @@ type pulse struct {
 	took      atomic.Int64 // the latest append, in nanoseconds
 	published atomic.Pointer[Published]
 	freed     freed
+	owed      owed
 }
 
 // see takes the head that a tick read, without memory for every tick.
@@ -77,6 +80,11 @@ func (p *pulse) see(h pglog.Head) {
 // Vitals returns how the room does, as of the durable transcript.
 func (r *Room) Vitals() Vitals {
 	v := Vitals{Now: r.Now(), Snapshot: r.Snapshot(), Queued: r.queue.length(), Appended: time.Duration(r.pulse.took.Load()), HasBeacon: r.policy.Beacon != nil}
+	v.Stored = -1
+	if _, ago, ever := r.pulse.owed.look(); ever {
+		v.Stored = ago
+	}
+	v.Stuck = r.Stuck()
 	if p := r.pulse.published.Load(); p != nil {
 		v.Published = *p
 	}
@@ -148,11 +156,16 @@ func (q *queue) length() int {
 // Health is how this node and its database do.
 type Health struct {
 	Ready    bool          // see [Rooms.Ready]
-	Answers  bool          // the database did, at the latest tick
+	Answers  bool          // the database does, as far as known for at most two seconds
 	Answered time.Time     // when that was asked which it answered last, by this machine's clock
 	Took     time.Duration // that answer
-	Ahead    time.Duration // the database's clock, of this machine's
+	Ahead    time.Duration // the time that rooms go by, of this machine's clock
+	Step     time.Duration // by which the database's clock has jumped, which rooms do not follow; 0: it has not
 	Rooms    int           // loaded
+	Stuck    int           // of these, those that cannot store anything
+	Held     int           // of these, those that lack entries that were shown
+	Marked   bool          // marks are kept, and the latest one was written
+	Longest  time.Duration // for how long the first of them has not
 	Pool     pglog.PoolUse
 }
 
@@ -165,13 +178,20 @@ type answer struct {
 // Health returns how this node and its database do.
 func (rs *Rooms) Health() Health {
 	h := Health{
-		Ready: rs.Ready(), Answers: !rs.troubled.Load(), Ahead: time.Duration(rs.clock.ahead.Load()),
-		Rooms: len(rs.Loaded()), Pool: rs.Logs.PoolUse(),
+		Ready: rs.Ready(), Answers: rs.Answers(), Ahead: time.Duration(rs.clock.ahead.Load()),
+		Step: rs.clock.pending().by, Rooms: len(rs.Loaded()), Pool: rs.Logs.PoolUse(),
 	}
 	if a := rs.answered.Load(); a != nil {
 		h.Answered, h.Took = a.asked, a.took
-	} else {
-		h.Answers = false
+	}
+	h.Marked = rs.Marks.IsKept() && rs.Marks.Err() == nil
+	for _, r := range rs.Loaded() {
+		if r.regression.Load() != nil {
+			h.Held++
+		}
+	}
+	for _, r := range rs.StuckRooms() {
+		h.Stuck, h.Longest = h.Stuck+1, max(h.Longest, r.Stuck())
 	}
 	return h
 }

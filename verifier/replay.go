@@ -158,6 +158,9 @@ func (a *auditor) entry(text []byte) {
 	case e.Kind() == fairness.KindDraw:
 		a.countWitnesses()
 	}
+	if a.trust.Heard != nil && !a.broken {
+		a.trust.Heard(&a.state, e)
+	}
 }
 
 // countWitnesses notes whether enough witnesses had cosigned the freeze of a

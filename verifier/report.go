@@ -173,7 +173,7 @@ func (a *auditor) checkBeacon() bool {
 // notProven says in plain words what the report does not show.
 func (a *auditor) notProven() []string {
 	list := []string{
-		"That every arrival is a person of its own: fake arrivals before a freeze dilute everybody's chance evenly.",
+		"That every arrival is a person of its own: fake arrivals push everybody else back alike, and give the party that holds them its share. Half of a window's tickets get half of its places, at the front as at the end.",
 		"That nobody was turned away: refusing a join leaves no receipt.",
 		"That nobody holds several tickets.",
 		"That nobody entered the site past the line: how its doors are kept is not in the transcript, but when they were open is, as the operator says.",
@@ -193,7 +193,7 @@ func (a *auditor) notProven() []string {
 	add(r.Draws > r.Vouched && p.Beacon != nil, "That each freeze came before its beacon round: for %d of %d draws too few witnesses that you know had cosigned it, so its time is the operator's word.", r.Draws-r.Vouched, r.Draws)
 	add(r.Draws > r.Vouched || r.Draws == 0, "That others are shown the same history: too few witnesses that you know have signed all of it. Compare checkpoints with other people.")
 	add(r.Level >= LevelUnpredictable, "That beacon and witnesses are independent of the operator, and of each other: that rests on what you know of them.")
-	add(n.Amends > 0, "That the policy stayed what it was at first: it was amended %d times. Each amendment is in the transcript, and holds from then on.", n.Amends)
+	add(n.Amends > 0, "That the policy stayed what it was at first: it was amended, and the findings list each of the %d changes with its time and what it meant.", n.Amends)
 	add(n.Left > 0, "That all who left did so themselves, %d in number: leaving needs no proof.", n.Left)
 	add(n.Revoked > 0, "Why the organizer took places away, %d in number.", n.Revoked)
 	add(s.Outflow().MaxActive > 0, "That never more than %d people were in at once: visits end outside of the transcript.", s.Outflow().MaxActive)

@@ -68,6 +68,17 @@ var threats = map[string]func(*testing.T){
 	"fake arrivals":             fakeArrivals,
 	"refused joins":             alwaysTold("leaves no receipt"),
 	"many tickets":              alwaysTold("holds several tickets"),
+	"quiet amendments":          quietAmendments,
+	"held claims":               heldClaims,
+	"gone before the draw":      goneBeforeDraw,
+	"late draw":                 lateDraw,
+	"late freeze":               lateFreeze,
+	"freeze dated ahead":        freezeAhead,
+	"window of one":             windowOfOne,
+	"hasty claim":               hastyClaim,
+	"end instead of a draw":     endInsteadOfDraw,
+	"open gate":                 openGate,
+	"one party's tickets":       stuffed,
 }
 
 func TestThreats(t *testing.T) {
@@ -397,7 +408,7 @@ func fakeArrivals(t *testing.T) {
 	room.Join(roomtest.Opens, 1)
 	room.Join(roomtest.Opens+1, 99) // of nobody
 	room.Settle(roomtest.Opens + 60_000)
-	told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelWitnessed, "fake arrivals before a freeze dilute everybody's chance evenly")
+	told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelWitnessed, "fake arrivals push everybody else back alike")
 }
 
 func alwaysTold(sentence string) func(*testing.T) {

@@ -182,7 +182,7 @@ func (w *walk) amend(now fairness.Time) {
 	case 8:
 		e.Change, e.From, e.Until = fairness.ChangeUnguarded, now-fairness.Time(w.random.IntN(3)), now+1-fairness.Time(w.random.IntN(3))
 	case 0:
-		e.Change = fairness.ChangePause
+		e.Change, e.Claims = fairness.ChangePause, w.random.IntN(2) == 0
 	case 1, 2:
 		e.Change = fairness.ChangeResume
 	case 3:

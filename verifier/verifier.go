@@ -14,9 +14,6 @@ package verifier
 import (
 	"context"
 	"fmt"
-	"strings"
-
-	"golang.org/x/mod/sumdb/note"
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
@@ -39,6 +36,9 @@ type Trust struct {
 	Beacons   [][32]byte               // hashes of drand chains that the operator does not run, beside that of [beacon.Quicknet]
 	Witnesses []string                 // keys of witnesses that are independent of the operator and each other
 	Progress  func(done, total uint64) // told the entries done after each bundle, nil for not
+	// Heard is called after each entry that keeps to the rules, in order, nil for
+	// not. State and entry are valid during the call, and only to be read.
+	Heard func(s *fairness.State, e fairness.Entry)
 }
 
 // Audit checks the whole transcript. What is wrong with it is a failed check
@@ -71,13 +71,12 @@ func Audit(ctx context.Context, src Source, trust Trust) (*Report, error) {
 
 // Unverified reads a signed checkpoint without looking at its signatures.
 func Unverified(signed []byte) (audit.Checkpoint, error) {
-	text, _, _ := strings.Cut(string(signed), "\n\n")
-	return audit.ParseCheckpoint(text + "\n")
+	return audit.UnverifiedCheckpoint(signed)
 }
 
 func (a *auditor) checkSignature(vkey, from string) {
 	var err error
-	if a.key, err = note.NewVerifier(vkey); err == nil {
+	if a.key, err = audit.ParseKey(vkey); err == nil {
 		_, _, err = audit.OpenCheckpoint(a.signed, a.key)
 	}
 	if err != nil {

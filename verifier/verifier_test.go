@@ -107,7 +107,7 @@ func TestHonestRoomIsVerified(t *testing.T) {
 		t.Errorf("ok %v, level %d, origin %q, counts %v, want %v", r.OK, r.Level, r.Origin, got, want)
 	}
 	if text := strings.Join(r.NotProven, "\n"); len(r.NotProven) != 13 || !strings.Contains(text, "operator's word") ||
-		!strings.Contains(text, fmt.Sprintf("amended %d times", counts.Amends)) || !strings.Contains(text, fmt.Sprintf("all who left did so themselves, %d in number", counts.Left)) {
+		!strings.Contains(text, fmt.Sprintf("each of the %d changes", counts.Amends)) || !strings.Contains(text, fmt.Sprintf("all who left did so themselves, %d in number", counts.Left)) {
 		t.Errorf("not proven: %q", r.NotProven)
 	}
 }
@@ -164,7 +164,7 @@ func TestUnfinishedRoomSaysWhatIsOpen(t *testing.T) {
 	}
 	text := strings.Join(r.NotProven, "\n")
 	for _, want := range []string{
-		"dilute everybody's chance evenly", "leaves no receipt", "several tickets", "without a beacon", "too few witnesses",
+		"Half of a window's tickets get half of its places", "leaves no receipt", "several tickets", "without a beacon", "too few witnesses",
 		"taken from the transcript itself", "no checkpoint of an earlier audit",
 		"has not ended", "Where 2 arrivals will stand", "over 7 ms before", "2 follow from the seeds",
 	} {

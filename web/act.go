@@ -54,6 +54,7 @@ type submission struct {
 	isJSON bool
 	secret *[fairness.SecretSize]byte // nil for none
 	again  bool                       // a new place is wanted
+	code   string                     // of a place to take over
 	to     room.Wanted                // where a claim should lead
 }
 
@@ -81,15 +82,16 @@ func parseSubmission(body []byte) (*submission, error) {
 	var in struct {
 		Secret *string `json:"secret"`
 		Again  bool    `json:"again"`
+		Code   string  `json:"code"`
 		To     string  `json:"to"`
 		Sig    string  `json:"to_sig"`
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if len(body) > 0 && (d.Decode(&in) != nil || d.Decode(new(any)) != io.EOF) { //nolint:errorlint // never wrapped
-		return nil, invalid("", `must be a JSON object of at most "secret", "to" and "to_sig", texts, and "again", true or false`)
+		return nil, invalid("", `must be a JSON object of at most "secret", "code", "to" and "to_sig", texts, and "again", true or false`)
 	}
-	out := &submission{isJSON: true, again: in.Again, to: room.Wanted{To: in.To, Sig: in.Sig}}
+	out := &submission{isJSON: true, again: in.Again, code: in.Code, to: room.Wanted{To: in.To, Sig: in.Sig}}
 	if in.Secret != nil {
 		secret, err := parseSecret(*in.Secret)
 		if err != nil {
@@ -116,8 +118,12 @@ func (in *submission) holder(c echo.Context, r *room.Room) (holder, error) {
 // is good for something.
 func (s *Server) line(c echo.Context, r *room.Room, in *submission) error {
 	own, kept := in.joiner(c, r)
+	if err := s.chargeJoin(c, r); err != nil {
+		return err
+	}
 	ctx := s.deadlines.next()
 	joined, err := r.Join(ctx, own.ticket)
+	s.settleJoin(c, r, &joined, err)
 	if _, unsure := tookTooLong(err); err == nil || unsure {
 		own.keep(c, r) // what is not sure to be recorded is tried again with the same secret
 	}
@@ -151,6 +157,10 @@ func (in *submission) joiner(c echo.Context, r *room.Room) (own holder, kept boo
 	}
 	st, joined := r.Standing(own.ticket)
 	_, otherJoined := r.Standing(other.ticket)
+	if !joined && otherJoined {
+		_, err := r.Place(c.Request().Context(), own.ticket)
+		joined = !errors.Is(err, room.ErrTicketUnknown) // a node that is out of date leaves it to the join
+	}
 	isOver := func() bool {
 		return st.Status == fairness.StatusSkipped && !st.Reason.IsRevoked() || st.Status == fairness.StatusAdmitted && !r.IsIn(c.Request().Context(), st)
 	}
@@ -226,20 +236,45 @@ func (s *Server) leave(c echo.Context, r *room.Room, in *submission) error {
 	return back(c, r)
 }
 
-// link tells a visitor the link that resumes on another device. Browsers do
-// not send what is behind the #.
+// link tells a visitor a link that takes the place to another device, once.
+// Browsers do not send the part of it behind the #.
 func (s *Server) link(c echo.Context, r *room.Room, in *submission) error {
-	own, ok := holderOf(c, r)
-	switch {
-	case !in.isJSON:
+	if !in.isJSON {
 		return errMediaType
-	case !ok:
-		return errNoPlace
 	}
-	if _, joined := r.Standing(own.ticket); !joined {
-		return room.ErrTicketUnknown
+	own, err := in.holder(c, r)
+	if err != nil {
+		return err
 	}
-	return c.JSON(http.StatusOK, map[string]string{"link": r.URL + "#k=" + own.text()})
+	code, err := r.Transfer(c.Request().Context(), own.ticket, own.secret)
+	if err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, map[string]any{"link": r.URL + "#t=" + code, "seconds": int(room.TransferLasts.Seconds())})
+}
+
+// take gives a visitor, who has confirmed it, the place that a link is for. A
+// browser that has a place in the line keeps that one, and the link stays good.
+func (s *Server) take(c echo.Context, r *room.Room, in *submission) error {
+	if !in.isJSON {
+		return errMediaType
+	}
+	ctx := c.Request().Context()
+	if own, ok := holderOf(c, r); ok {
+		switch _, err := r.Place(ctx, own.ticket); {
+		case err == nil:
+			return c.JSON(http.StatusOK, map[string]any{"ticket": own.ticket.String(), "kept": true})
+		case !errors.Is(err, room.ErrTicketUnknown):
+			return err
+		}
+	}
+	secret, err := r.TakeOver(ctx, in.code)
+	if err != nil {
+		return err
+	}
+	own := newHolder(r, secret)
+	own.keep(c, r)
+	return c.JSON(http.StatusOK, map[string]any{"ticket": own.ticket.String(), "secret": own.text(), "kept": false})
 }
 
 // back leads a browser back to the page.

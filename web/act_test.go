@@ -116,9 +116,6 @@ func TestLine(t *testing.T) {
 			t.Errorf("%s: joined again as %+v", body, again)
 		}
 	}
-	if link := decode[map[string]string](b.post("/r/tabs/link", `{}`).want(http.StatusOK)); link["link"] != publicURL+"/r/tabs#k="+first.secret {
-		t.Errorf("link %v", link)
-	}
 	b.post("/r/tabs/link", "").errorPage(http.StatusUnsupportedMediaType, "refused")
 	elsewhere := s.browser()
 	elsewhere.cookies["__Host-proofline-tabs"] = newVisitor("tabs").secret // of a join that never came to be
@@ -169,7 +166,8 @@ func TestCookiesBlocked(t *testing.T) {
 	s.browser().post("/r/none/leave", w.claimBody()).want(http.StatusOK)
 	s.browser().post("/r/none/claim", w.claimBody()).problem(http.StatusGone, "expired")
 	s.browser().post("/r/none/leave", v.claimBody()).problem(http.StatusGone, "settled")
-	s.browser().post("/r/none/link", v.claimBody()).problem(http.StatusForbidden, "no-place")
+	s.browser().post("/r/none/link", `{}`).problem(http.StatusForbidden, "no-place")
+	s.codeOf("none", s.browser().post("/r/none/link", v.claimBody()))
 }
 
 // TestNoTrace sends what should never work, and looks for traces in the transcript.
@@ -328,10 +326,10 @@ func TestLooks(t *testing.T) {
 		t.Errorf("shown %s", shown.body)
 	}
 	a := s.get("/r/looks")
-	if a.state() != "joinable" || !strings.Contains(a.body, `<img src="/r/looks/logo?v=1" alt="">`) || !strings.Contains(a.body, `href="/r/looks/brand.css?v=1"`) || strings.Contains(a.body, "<script>") {
+	if a.state() != "joinable" || !strings.Contains(a.body, `<img src="/r/looks/logo?v=2" alt="">`) || !strings.Contains(a.body, `href="/r/looks/brand.css?v=2"`) || strings.Contains(a.body, "<script>") {
 		t.Errorf("page %s", a.body)
 	}
-	css := s.get("/r/looks/brand.css?v=1").want(http.StatusOK)
+	css := s.get("/r/looks/brand.css?v=2").want(http.StatusOK)
 	if !strings.Contains(css.body, "#c2185b") || css.header.Get("Content-Type") != "text/css; charset=utf-8" || css.header.Get("Cache-Control") != "public, max-age=300" {
 		t.Errorf("colours %v %s", css.header, css.body)
 	}
@@ -344,10 +342,10 @@ func TestLooks(t *testing.T) {
 	if strings.Contains(dark.body, large) || strings.Count(dark.body, logo) != 2 {
 		t.Errorf("metadata is kept: %s", dark.body)
 	}
-	if a := s.get("/r/looks/logo?scheme=dark&v=2").want(http.StatusOK); a.body != picture {
+	if a := s.get("/r/looks/logo?scheme=dark&v=3").want(http.StatusOK); a.body != picture {
 		t.Errorf("logo of the dark: %q", a.body)
 	}
-	if a := s.get("/r/looks"); !strings.Contains(a.body, `srcset="/r/looks/logo?scheme=dark&amp;v=2"`) || strings.Contains(a.body, "brand.css") {
+	if a := s.get("/r/looks"); !strings.Contains(a.body, `srcset="/r/looks/logo?scheme=dark&amp;v=3"`) || strings.Contains(a.body, "brand.css") {
 		t.Errorf("page %s", a.body)
 	}
 }
@@ -480,5 +478,58 @@ func TestWithParameter(t *testing.T) {
 		if got.String() != "https://shop.example.com/a?"+want {
 			t.Errorf("%q: %s", query, got.String())
 		}
+	}
+}
+
+// codeOf returns the code in the link of an answer.
+func (s *site) codeOf(slug string, a answer) string {
+	s.Helper()
+	var made struct {
+		Link    string
+		Seconds int
+	}
+	if err := json.Unmarshal([]byte(a.want(http.StatusOK).body), &made); err != nil {
+		s.Fatal(err)
+	}
+	code, ok := strings.CutPrefix(made.Link, publicURL+"/r/"+slug+"#t=")
+	if !ok || len(code) != 22 || made.Seconds != 600 {
+		s.Errorf("made %+v", made)
+	}
+	return code
+}
+
+// TestTake takes a place to another browser: once, and only to one without a place.
+func TestTake(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"taken","windows":[{"length":"1h"}]}`)
+	s.create(`{"slug":"other","windows":[{"length":"1h"}]}`)
+	b, v := s.browser(), newVisitor("taken")
+	b.post("/r/taken/line", v.claimBody()).want(http.StatusCreated)
+	earlier, code := s.codeOf("taken", b.post("/r/taken/link", `{}`)), s.codeOf("taken", b.post("/r/taken/link", `{}`))
+	body := `{"code":"` + code + `"}`
+	type took struct {
+		Ticket, Secret string
+		Kept           bool
+	}
+	settled, w := s.browser(), newVisitor("taken")
+	settled.post("/r/taken/line", w.claimBody()).want(http.StatusCreated)
+	if got := decode[took](settled.post("/r/taken/take", body).want(http.StatusOK)); got.Ticket != w.ticket || !got.Kept || got.Secret != "" {
+		t.Errorf("a browser with a place takes %+v", got)
+	}
+	for path, body := range map[string]string{"/r/taken/take": `{"code":"` + earlier + `"}`, "/r/other/take": body} {
+		s.browser().post(path, body).problem(http.StatusGone, "transfer-over")
+	}
+	for _, body := range []string{`{}`, `{"code":""}`, `{"code":"` + code[1:] + `"}`, `{"code":"` + v.secret + `"}`} {
+		s.browser().post("/r/taken/take", body).problem(http.StatusGone, "transfer-over")
+	}
+	elsewhere := s.browser()
+	elsewhere.post("/r/taken/take", "").errorPage(http.StatusUnsupportedMediaType, "refused")
+	if got := decode[took](elsewhere.post("/r/taken/take", body).want(http.StatusOK)); got.Ticket != v.ticket || got.Secret != v.secret || got.Kept || elsewhere.cookies["__Host-proofline-taken"] != v.secret {
+		t.Errorf("took %+v", got)
+	}
+	s.browser().post("/r/taken/take", body).problem(http.StatusGone, "transfer-over")
+	if size := s.entries("taken"); size != 3 {
+		t.Errorf("%d entries, want 3: policy and two arrivals", size)
 	}
 }

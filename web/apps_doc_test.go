@@ -175,7 +175,7 @@ func TestAppsRoutes(t *testing.T) {
 	}
 	for _, language := range []string{"swift", "kotlin"} {
 		calls := regexp.MustCompile(`"(GET|POST)", "([^"]+)"`).FindAllStringSubmatch(code(t, doc, language), -1)
-		if len(calls) != 5 {
+		if len(calls) != 6 {
 			t.Errorf("%s makes %d kinds of requests", language, len(calls))
 		}
 		for _, c := range calls {
@@ -213,6 +213,7 @@ func TestAppsMembers(t *testing.T) {
 	learn(s.post("/r/read/tickets/"+v.ticket+"/leave", v.claimBody()).want(http.StatusGone))
 	other := newVisitor("read")
 	s.post("/r/read/join", other.joinBody()).want(http.StatusCreated)
+	learn(s.post("/r/read/link", other.claimBody()).want(http.StatusOK))
 	learn(s.post("/r/read/tickets/"+other.ticket+"/leave", other.claimBody()).want(http.StatusOK))
 
 	for _, m := range regexp.MustCompile(`(?:get[A-Z]\w+|opt[A-Z]\w+|longOrNull|isNull)\("([a-z_]+)"\)`).FindAllStringSubmatch(code(t, doc, "kotlin"), -1) {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/web/limit"
 )
 
 // The benchmarks ask over loopback connections that are kept, and each stands
@@ -50,6 +52,10 @@ func BenchmarkJoin(b *testing.B) {
 	}
 	b.Run("bare", func(b *testing.B) { ask(b, bareEcho(b, own), 400, joins) })
 	b.Run("web", func(b *testing.B) { ask(b, s.url, 400, joins) })
+	b.Run("limited", func(b *testing.B) {
+		s.limits = limit.New(limit.Options{Joins: 1 << 23, Tickets: 1 << 23, Log: slog.New(slog.DiscardHandler)})
+		ask(b, s.url, 400, joins)
+	})
 }
 
 // bareEcho serves one body with nothing but Echo.

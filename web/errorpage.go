@@ -20,7 +20,7 @@ func wantsPage(c echo.Context, p problem) bool {
 	r := c.Request()
 	accept := r.Header.Get("Accept")
 	if !isPage(c.Path()) {
-		isMistyped := p.Status == http.StatusNotFound && p.Type == noType && isBelow(c, publicPath)
+		isMistyped := p.Status == http.StatusNotFound && p.Type == noType && !isBelow(c, managementPath) && !isBelow(c, assetsPath)
 		return (isMistyped || c.Get(fromLink) != nil) && strings.Contains(accept, "text/html")
 	}
 	isScript := isJSON(r.Header.Get("Content-Type")) || c.QueryParam("fragment") == "1"
@@ -30,11 +30,17 @@ func wantsPage(c echo.Context, p problem) bool {
 
 // sendErrorPage answers with an error for people.
 func (s *Server) sendErrorPage(c echo.Context, p problem) error {
+	for _, shared := range []string{"Access-Control-Allow-Origin", "Access-Control-Expose-Headers"} {
+		delete(c.Response().Header(), shared)
+	}
+	if isCrowded(&p) {
+		return s.crowded.send(s, c, p.Status)
+	}
 	v := page.ErrorView{Lang: language(c), Kind: kindOf(p), RequestID: p.RequestID}
 	if r, ok := c.Get(roomKey).(*room.Room); ok {
 		settings, _ := r.Settings()
 		v.Lang = language(c, brand.Languages(&settings.Brand)...)
-		view := roomView(r, v.Lang)
+		view := s.roomView(c, r, v.Lang)
 		v.Room = &view
 	}
 	if p.Status == http.StatusConflict || p.Status >= http.StatusInternalServerError {
@@ -43,16 +49,18 @@ func (s *Server) sendErrorPage(c echo.Context, p problem) error {
 			v.Again = publicPath + event
 		}
 	}
-	for _, shared := range []string{"Access-Control-Allow-Origin", "Access-Control-Expose-Headers"} {
-		delete(c.Response().Header(), shared)
-	}
 	return s.sendPage(c, p.Status, func(w io.Writer) error { return s.pages.Error(w, v) })
 }
 
 // kindOf is what a problem means to a visitor.
 func kindOf(p problem) page.Kind {
-	if p.Type == problemTypes+"full" {
+	switch strings.TrimPrefix(p.Type, problemTypes) {
+	case "full":
 		return page.NoRoom
+	case "records-missing":
+		return page.Missing
+	case "records-lost":
+		return page.Lost
 	}
 	switch p.Status {
 	case http.StatusNotFound:

@@ -27,6 +27,11 @@ var errStreams = errors.New("too many listen at this moment: ask for the state i
 // events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
 // What is sent is the document that [Server.state] answers with.
 func (s *Server) events(c echo.Context, r *room.Room) error {
+	done, err := s.limits.OpenStream(s.clients.of(c.Request()))
+	if err != nil {
+		return err
+	}
+	defer done()
 	if s.streams.Add(1) > int64(s.maxStreams) {
 		s.streams.Add(-1)
 		return errStreams

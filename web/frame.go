@@ -29,6 +29,7 @@ var (
 	octets       = []string{"application/octet-stream"}
 	noCache      = []string{"no-cache"}
 	noStore      = []string{"no-store"}
+	closes       = []string{"close"}
 	nosniff      = []string{"nosniff"}
 	noReferrer   = []string{"no-referrer"}
 	noContent    = []string{"default-src 'none'; frame-ancestors 'none'"}
@@ -48,6 +49,9 @@ var (
 func (s *Server) frame(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
+		if s.draining.Load() {
+			h["Connection"] = closes
+		}
 		h["X-Request-Id"] = []string{s.ids.of(c.Request())}
 		h["X-Content-Type-Options"] = nosniff
 		h["Content-Security-Policy"] = noContent

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -103,7 +104,7 @@ func TestPanic(t *testing.T) {
 	if strings.Contains(p.Detail, "ceiling") || !strings.Contains(log.String(), "ceiling") || !strings.Contains(log.String(), "frame_test.go") || !strings.Contains(log.String(), p.RequestID) {
 		t.Errorf("problem %+v, log %s", p, log)
 	}
-	s.get("/healthz").want(http.StatusOK)
+	s.get("/livez").want(http.StatusOK)
 }
 
 // TestAbort: a handler may still give up a connection.
@@ -136,16 +137,19 @@ func TestHealth(t *testing.T) {
 	t.Parallel()
 	var ready atomic.Bool
 	s := newSite(t, func(o *Options) { o.Ready = ready.Load })
-	if a := s.get("/healthz"); a.problem(http.StatusServiceUnavailable, "not-ready").Detail == "" || a.header.Get("Retry-After") == "" {
+	if a := s.get("/livez").want(http.StatusOK); a.body != "ok\n" || a.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("alive: %q, %v", a.body, a.header)
+	}
+	if a := s.get("/readyz"); a.problem(http.StatusServiceUnavailable, "not-ready").Detail == "" || a.header.Get("Retry-After") == "" {
 		t.Errorf("not ready: %s", a.body)
 	}
 	ready.Store(true)
-	if a := s.get("/healthz").want(http.StatusOK); a.body != "ok\n" || a.header.Get("Cache-Control") != "no-store" {
+	if a := s.get("/readyz").want(http.StatusOK); !strings.HasPrefix(a.body, `{"status":"ok","database_ms":`) || a.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("ready: %q, %v", a.body, a.header)
 	}
-	s.do("HEAD", "/healthz", "").want(http.StatusOK)
+	s.do("HEAD", "/readyz", "").want(http.StatusOK)
 	own := newSite(t)
-	eventually(t, "the rooms are ready", func() bool { return own.get("/healthz").status == http.StatusOK })
+	eventually(t, "the rooms are ready", func() bool { return own.get("/readyz").status == http.StatusOK })
 }
 
 // TestDatabaseAway: what fails because the database is away is not an
@@ -196,27 +200,33 @@ func TestRequestIDs(t *testing.T) {
 // TestAddress believes only proxies that are trusted.
 func TestAddress(t *testing.T) {
 	t.Parallel()
-	_, proxies, err := net.ParseCIDR("192.0.2.0/24")
-	if err != nil {
-		t.Fatal(err)
-	}
+	proxies := netip.MustParsePrefix("192.0.2.0/24")
 	for _, c := range []struct {
-		trusted         []*net.IPNet
+		trusted         []netip.Prefix
 		remote, forward string
 		want            string
 	}{
 		{nil, "192.0.2.1:1", "198.51.100.7", "192.0.2.1"},
 		{nil, "127.0.0.1:1", "198.51.100.7", "127.0.0.1"},
-		{[]*net.IPNet{proxies}, "192.0.2.1:1", "198.51.100.7", "198.51.100.7"},
-		{[]*net.IPNet{proxies}, "192.0.2.1:1", "203.0.113.9, 198.51.100.7", "198.51.100.7"},
-		{[]*net.IPNet{proxies}, "203.0.113.5:1", "198.51.100.7", "203.0.113.5"},
-		{[]*net.IPNet{proxies}, "127.0.0.1:1", "198.51.100.7", "127.0.0.1"},
-		{[]*net.IPNet{proxies}, "10.0.0.1:1", "198.51.100.7", "10.0.0.1"},
+		{[]netip.Prefix{proxies}, "192.0.2.1:1", "198.51.100.7", "198.51.100.7"},
+		{[]netip.Prefix{proxies}, "192.0.2.1:1", "203.0.113.9, 198.51.100.7", "198.51.100.7"},
+		{[]netip.Prefix{proxies}, "192.0.2.1:1", "nonsense, 198.51.100.7", "198.51.100.7"},
+		{[]netip.Prefix{proxies}, "192.0.2.1:1", "198.51.100.7, nonsense", "192.0.2.1"},
+		{[]netip.Prefix{proxies}, "192.0.2.1:1", "203.0.113.9, 198.51.100.7, 192.0.2.2", "198.51.100.7"},
+		{[]netip.Prefix{proxies}, "192.0.2.1:1", "198.51.100.7:4711", "198.51.100.7"},
+		{[]netip.Prefix{proxies}, "192.0.2.1:1", "[2001:db8::1]:4711", "2001:db8::1"},
+		{[]netip.Prefix{proxies}, "192.0.2.1:1", "[2001:db8::1]", "2001:db8::1"},
+		{[]netip.Prefix{proxies}, "[::ffff:192.0.2.1]:1", "::ffff:198.51.100.7", "198.51.100.7"},
+		{[]netip.Prefix{proxies}, "192.0.2.1:1", "192.0.2.9, 192.0.2.8", "192.0.2.9"},
+		{[]netip.Prefix{proxies}, "192.0.2.1:1", "", "192.0.2.1"},
+		{[]netip.Prefix{proxies}, "203.0.113.5:1", "198.51.100.7", "203.0.113.5"},
+		{[]netip.Prefix{proxies}, "127.0.0.1:1", "198.51.100.7", "127.0.0.1"},
+		{[]netip.Prefix{proxies}, "10.0.0.1:1", "198.51.100.7", "10.0.0.1"},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr = c.remote
 		r.Header.Set("X-Forwarded-For", c.forward)
-		if got := extractor(c.trusted)(r); got != c.want {
+		if got := (&clients{trusted: c.trusted, log: slog.New(slog.DiscardHandler)}).extractor()(r); got != c.want {
 			t.Errorf("%s for %s: %s, want %s", c.remote, c.forward, got, c.want)
 		}
 	}

@@ -18,6 +18,9 @@ func (s *Server) join(c echo.Context, r *room.Room) (err error) {
 	w := borrow()
 	defer w.giveBack()
 	c.Response().Header()["Cache-Control"] = noStore
+	if err := s.chargeJoin(c, r); err != nil {
+		return err
+	}
 	if w.body, err = readBody(c.Request(), w.body[:0], visitorBody); err != nil {
 		return err
 	}
@@ -27,6 +30,7 @@ func (s *Server) join(c echo.Context, r *room.Room) (err error) {
 	}
 	ctx := s.deadlines.next()
 	joined, err := r.Join(ctx, ticket)
+	s.settleJoin(c, r, &joined, err)
 	if err != nil {
 		return err
 	}

@@ -249,22 +249,26 @@ type (
 		Location *string   `json:"location"`
 	}
 	stateJSON struct {
-		Slug     string     `json:"slug"`
-		Title    string     `json:"title"`
-		Origin   string     `json:"origin"`
-		VKey     string     `json:"vkey"`
-		Phase    string     `json:"phase"`
-		Now      time.Time  `json:"now"`
-		Opens    time.Time  `json:"opens"`
-		Starts   time.Time  `json:"starts"`
-		Closes   *time.Time `json:"closes"`
-		Paused   bool       `json:"paused"`
-		Held     bool       `json:"held"`
-		Full     bool       `json:"full"`
-		Gate     string     `json:"gate"`
-		Message  string     `json:"message"`
-		Size     uint64     `json:"size"`
-		Arrivals uint64     `json:"arrivals"`
+		Slug      string     `json:"slug"`
+		Title     string     `json:"title"`
+		Origin    string     `json:"origin"`
+		VKey      string     `json:"vkey"`
+		Phase     string     `json:"phase"`
+		Now       time.Time  `json:"now"`
+		Opens     time.Time  `json:"opens"`
+		Starts    time.Time  `json:"starts"`
+		Closes    *time.Time `json:"closes"`
+		Paused    bool       `json:"paused"`
+		Held      bool       `json:"held"`
+		Withdrawn *struct {  // absent: no place was taken away
+			Count  uint64   `json:"count"`
+			Latest []string `json:"latest"`
+		} `json:"withdrawn"`
+		Full     bool   `json:"full"`
+		Gate     string `json:"gate"`
+		Message  string `json:"message"`
+		Size     uint64 `json:"size"`
+		Arrivals uint64 `json:"arrivals"`
 		Outflow  struct {
 			PerMinute uint32 `json:"per_minute"`
 			MaxActive uint32 `json:"max_active"`

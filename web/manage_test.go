@@ -27,20 +27,21 @@ type organizerJSON struct {
 		PerMinute uint32 `json:"per_minute"`
 		MaxActive uint32 `json:"max_active"`
 	} `json:"outflow"`
-	Claim   string            `json:"claim"`
-	Session string            `json:"session"`
-	Beacon  string            `json:"beacon"`
-	Origin  string            `json:"origin"`
-	URL     string            `json:"url"`
-	VKey    string            `json:"vkey"`
-	Phase   string            `json:"phase"`
-	Created time.Time         `json:"created"`
-	Size    uint64            `json:"size"`
-	Counts  map[string]uint64 `json:"counts"`
-	Message string            `json:"message"`
-	Held    bool              `json:"held"`
-	Host    *string           `json:"host"`
-	Awaited []awaitedJSON     `json:"awaited"`
+	MaxWaiting uint32            `json:"max_waiting"`
+	Claim      string            `json:"claim"`
+	Session    string            `json:"session"`
+	Beacon     string            `json:"beacon"`
+	Origin     string            `json:"origin"`
+	URL        string            `json:"url"`
+	VKey       string            `json:"vkey"`
+	Phase      string            `json:"phase"`
+	Created    time.Time         `json:"created"`
+	Size       uint64            `json:"size"`
+	Counts     map[string]uint64 `json:"counts"`
+	Message    string            `json:"message"`
+	Held       bool              `json:"held"`
+	Host       *string           `json:"host"`
+	Awaited    []awaitedJSON     `json:"awaited"`
 }
 
 type awaitedJSON struct {
@@ -98,7 +99,7 @@ func TestManage(t *testing.T) {
 		t.Errorf("Location %q", got)
 	}
 	made := decode[organizerJSON](a)
-	if made.Title != "Summer sale" || made.Outflow.PerMinute != 120 || made.Outflow.MaxActive != 50 || made.Claim != "2m0s" || made.Session != "10m0s" || made.Beacon != "none" ||
+	if made.Title != "Summer sale" || made.Outflow.PerMinute != 120 || made.Outflow.MaxActive != 50 || made.Claim != "2m0s" || made.Session != "10m0s" || made.Beacon != "none" || made.MaxWaiting != 1_000_000 ||
 		made.Closes == nil || made.Closes.Year() != 2199 || len(made.Windows) != 1 || made.Windows[0].Length != "24h0m0s" {
 		t.Errorf("made %s", a.body)
 	}
@@ -116,7 +117,7 @@ func TestManage(t *testing.T) {
 		t.Errorf("amended %+v", got)
 	}
 	for _, step := range []struct{ action, phase string }{
-		{"pause", "paused"}, {"pause", "paused"}, {"resume", "serving"}, {"resume", "serving"}, {"hold", "paused"}, {"resume", "serving"}, {"end", "ended"}, {"end", "ended"},
+		{"pause", "paused"}, {"pause", "paused"}, {"resume", "serving"}, {"resume", "serving"}, {"hold", "held"}, {"pause", "paused"}, {"hold", "held"}, {"resume", "serving"}, {"end", "ended"}, {"end", "ended"},
 	} {
 		if got := decode[organizerJSON](s.post("/v1/rooms/sale/"+step.action, "").want(http.StatusOK)); got.Phase != step.phase {
 			t.Errorf("%s: phase %s, want %s", step.action, got.Phase, step.phase)
@@ -209,7 +210,7 @@ func TestToken(t *testing.T) {
 		requests = append(requests, request{route.Method, strings.ReplaceAll(route.Path, "{slug}", "guarded")})
 	}
 	for _, route := range s.echo.Routes() { // each is in the table, or public
-		public := strings.HasPrefix(route.Path, "/r/") || strings.HasPrefix(route.Path, "/assets/") || slices.Contains([]string{"/", "/healthz", "/v1/openapi.json", "/inqueue", "/inqueue.aspx", "/error/*", "/cancel/*"}, route.Path)
+		public := strings.HasPrefix(route.Path, "/r/") || strings.HasPrefix(route.Path, "/assets/") || slices.Contains([]string{"/", "/robots.txt", "/favicon.ico", "/apple-touch-icon.png", "/preview.png", "/.well-known/security.txt", "/livez", "/readyz", "/v1/openapi.json", "/inqueue", "/inqueue.aspx", "/error/*", "/cancel/*"}, route.Path)
 		path := regexp.MustCompile(`:(\w+)`).ReplaceAllString(route.Path, "{$1}")
 		listed := slices.ContainsFunc(s.api.Needs(), func(n manage.Needs) bool { return n.Method == route.Method && n.Path == path })
 		if !public && !listed {

@@ -37,6 +37,14 @@ func (s *site) admit(slug string) passJSON {
 	return decode[passJSON](a.want(http.StatusOK))
 }
 
+// enter has a visitor admitted whose pass the site redeems.
+func (s *site) enter(slug string) passJSON {
+	s.Helper()
+	p := s.admit(slug)
+	s.post("/r/"+slug+"/passes/"+p.PassID+"/redeem", "", authorized(p.Pass)).want(http.StatusOK)
+	return p
+}
+
 func authorized(pass string) string { return "Authorization: Bearer " + pass }
 
 // TestSession walks an admitted visitor's time at the protected site.

@@ -18,6 +18,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console"
+	"github.com/proofline/proofline/web/limit"
 	"github.com/proofline/proofline/web/manage"
 )
 
@@ -35,6 +36,9 @@ var (
 	// errInternal stands for everything that is nobody else's business.
 	errInternal = errors.New("something went wrong here; the log has more under the request_id")
 )
+
+// crowded is the problem of a network that has used a budget up.
+const crowded = "network-limit"
 
 // problemTypes is where PROBLEMS.md describes each type.
 const problemTypes = documentation + "/blob/main/web/PROBLEMS.md#"
@@ -60,6 +64,7 @@ var kinds = []kind{
 	{is(room.ErrNotFound, account.ErrNotFound, desk.ErrDraftUnknown, rehearse.ErrUnknown), http.StatusNotFound, "not-found", "Not found", 0},
 	{is(manage.ErrOrganization), http.StatusNotFound, "unknown-organization", "Unknown organization", 0},
 	{is(room.ErrTicketUnknown), http.StatusNotFound, "unknown-ticket", "Unknown ticket", 0},
+	{is(room.ErrTransfer), http.StatusGone, "transfer-over", "Link used or too old", 0},
 	{is(room.ErrPassUnknown), http.StatusNotFound, "unknown-pass", "Unknown pass", 0},
 	{as[*room.EarlyError], http.StatusConflict, "too-early", "Not open yet", time.Second},
 	{is(room.ErrFull), http.StatusConflict, "full", "Line full", 0},
@@ -71,12 +76,13 @@ var kinds = []kind{
 	{is(account.ErrTooMany, hook.ErrTooMany), http.StatusConflict, "too-many", "Too many", 0},
 	{is(account.ErrInUse), http.StatusConflict, "in-use", "In use", 0},
 	{is(account.ErrUnverified), http.StatusConflict, "unverified", "Not verified", 0},
-	{is(desk.ErrNotEnded, live.ErrNotEnded), http.StatusConflict, "not-ended", "Not ended", 0},
+	{is(desk.ErrNotEnded, desk.ErrNotOver, live.ErrNotEnded), http.StatusConflict, "not-ended", "Not ended", 0},
 	{is(hook.ErrDisabled), http.StatusConflict, "webhook-disabled", "Webhook disabled", 0},
 	{is(rehearse.ErrRunning), http.StatusConflict, "rehearsing", "Rehearsing already", 0},
 	{is(manage.ErrKeyUnderWay), http.StatusConflict, "key-under-way", "Request under way", 0},
 	{is(manage.ErrKeyDone), http.StatusConflict, "key-done", "Request done", 0},
 	{is(room.ErrPassUsed), http.StatusConflict, "pass-used", "Pass used", 0},
+	{is(room.ErrPassUnredeemed), http.StatusConflict, "pass-unredeemed", "Pass not redeemed", 0},
 	{is(room.ErrRound), http.StatusConflict, "round", "Not that round", 0},
 	{is(room.ErrNotPull), http.StatusConflict, "not-pull", "Not called by pull", 0},
 	{is(console.ErrSwitched), http.StatusConflict, "switched", "Another organization", 0},
@@ -90,12 +96,18 @@ var kinds = []kind{
 	{is(errMediaType), http.StatusUnsupportedMediaType, "media-type", "Unsupported media type", 0},
 	{is(manage.ErrKeyReused), http.StatusUnprocessableEntity, "key-reused", "Key of another request", 0},
 	{as[*account.RateError], http.StatusTooManyRequests, "rate-limited", "Too many attempts", time.Second},
+	{as[*limit.Error], http.StatusTooManyRequests, crowded, "Too much from one network", time.Second},
 	{is(manage.ErrSimulating), http.StatusServiceUnavailable, "simulating", "Simulating already", 2 * time.Second},
 	{is(live.ErrComputing), http.StatusServiceUnavailable, "computing", "Being made", time.Second},
-	{is(room.ErrBusy, rehearse.ErrBusy), http.StatusServiceUnavailable, "busy", "Busy", time.Second},
+	{is(desk.ErrTooLong), http.StatusConflict, "too-long", "Too long", 0},
+	{is(room.ErrBusy, rehearse.ErrBusy, desk.ErrAuditing), http.StatusServiceUnavailable, "busy", "Busy", time.Second},
 	{is(errStreams, live.ErrStreams), http.StatusServiceUnavailable, "too-many-streams", "Too many streams", maxPoll},
+	{as[*room.StaleError], http.StatusServiceUnavailable, "stale", "Out of date", 2 * time.Second},
+	{is(room.ErrClock), http.StatusServiceUnavailable, "clock", "Clock jumped", 5 * time.Second},
+	{is(room.ErrRegressed), http.StatusServiceUnavailable, "records-missing", "Records missing", 10 * time.Second},
+	{is(room.ErrAbandoned), http.StatusGone, "records-lost", "Records lost", 0},
 	{is(room.ErrStopping, rehearse.ErrStopping), http.StatusServiceUnavailable, "stopping", "Stopping", 2 * time.Second},
-	{is(errNotReady), http.StatusServiceUnavailable, "not-ready", "Not ready", 2 * time.Second},
+	{notReady, http.StatusServiceUnavailable, "not-ready", "Not ready", 2 * time.Second},
 	{tookTooLong, http.StatusServiceUnavailable, "timeout", "Took too long", 2 * time.Second},
 	{is(errInternal), http.StatusInternalServerError, "internal", "Internal error", 0},
 }
@@ -119,6 +131,11 @@ func as[T error](err error) (string, bool) {
 		return "", false
 	}
 	return target.Error(), true
+}
+
+// notReady matches what the database says while it is away, too.
+func notReady(err error) (string, bool) {
+	return errNotReady.Error(), errors.Is(err, errNotReady) || room.IsAway(err)
 }
 
 func tookTooLong(err error) (string, bool) {
@@ -178,8 +195,14 @@ func (p *problem) add(err error) {
 	if early := (*room.EarlyError)(nil); errors.As(err, &early) {
 		p.retry = max(p.retry, early.Wait)
 	}
+	if stale := (*room.StaleError)(nil); errors.As(err, &stale) {
+		p.retry = max(p.retry, stale.Wait)
+	}
 	if often := (*account.RateError)(nil); errors.As(err, &often) {
 		p.retry = max(p.retry, often.Wait)
+	}
+	if network := (*limit.Error)(nil); errors.As(err, &network) {
+		p.retry = max(p.retry, network.Wait)
 	}
 	if wrong := (*room.InvalidError)(nil); errors.As(err, &wrong) {
 		for _, field := range wrong.Problems[:min(len(wrong.Problems), maxErrors)] {
@@ -204,7 +227,7 @@ func (s *Server) fail(c echo.Context, err error) {
 	}
 	p.Instance, p.RequestID = c.Request().URL.EscapedPath(), requestID(c)
 	send := s.sendProblem
-	if wantsPage(c, p) {
+	if wantsPage(c, p) && s.chargeErrorPage(c, &p) == nil {
 		send = s.sendErrorPage
 	}
 	if err := send(c, p); err != nil {

@@ -304,7 +304,8 @@ func TestMethods(t *testing.T) {
 		"/v1/rooms/methods/pause":                     "POST",
 		"/v1/rooms/methods/resume":                    "POST",
 		"/v1/rooms/methods/end":                       "POST",
-		"/healthz":                                    "GET HEAD",
+		"/livez":                                      "GET HEAD",
+		"/readyz":                                     "GET HEAD",
 		"/":                                           "GET HEAD",
 	} {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "PROPFIND"} {

@@ -11,6 +11,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/limit"
 )
 
 // sessionsBody is the most bytes of a body that names many passes.
@@ -30,7 +31,10 @@ type sessionOutcomes struct {
 
 // changeSessions touches and releases many sessions at once. Passes prove
 // themselves, so whoever has one may: a connector that gathered them.
-func changeSessions(c echo.Context, r *room.Room) error {
+//
+// A forged pass costs as much to refuse as a valid one. So the network pays for
+// all before they are verified, and gets back what was valid.
+func (s *Server) changeSessions(c echo.Context, r *room.Room) error {
 	c.Response().Header()["Cache-Control"] = noStore
 	body, err := readBody(c.Request(), nil, sessionsBody)
 	if err != nil {
@@ -40,7 +44,12 @@ func changeSessions(c echo.Context, r *room.Room) error {
 	if err != nil {
 		return err
 	}
+	network, passes := s.clients.of(c.Request()), len(in.Touch)+len(in.Release)
+	if err := s.limits.Take(network, limit.Passes, passes); err != nil {
+		return err
+	}
 	touched, released, err := r.ChangeSessions(c.Request().Context(), in.Touch, in.Release)
+	s.limits.GiveBack(network, limit.Passes, passes-invalidPasses(touched, released))
 	if err != nil {
 		return err
 	}
@@ -49,6 +58,17 @@ func changeSessions(c echo.Context, r *room.Room) error {
 		return err
 	}
 	return send(c, http.StatusOK, jsonText, out)
+}
+
+func invalidPasses(lists ...[]room.Outcome) (n int) {
+	for _, list := range lists {
+		for _, outcome := range list {
+			if outcome == room.OutcomeInvalid {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // parseSessionChanges reads a body. The error is an [*room.InvalidError], which

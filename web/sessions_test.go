@@ -27,8 +27,8 @@ func TestSessionBatch(t *testing.T) {
 	s := newSite(t)
 	s.create(`{"slug":"shop",` + quick + `}`)
 	s.create(`{"slug":"other",` + quick + `}`)
-	a, b, foreign := s.admit("shop").Pass, s.admit("shop").Pass, s.admit("other").Pass
-	const ok, over, invalid = room.OutcomeOK, room.OutcomeOver, room.OutcomeInvalid
+	a, b, foreign, unused := s.enter("shop").Pass, s.enter("shop").Pass, s.enter("other").Pass, s.admit("shop").Pass
+	const ok, over, unredeemed, invalid = room.OutcomeOK, room.OutcomeOver, room.OutcomeUnredeemed, room.OutcomeInvalid
 	for _, step := range []struct {
 		name           string
 		touch, release []string
@@ -36,6 +36,7 @@ func TestSessionBatch(t *testing.T) {
 	}{
 		{"nothing", nil, nil, sessionOutcomes{[]room.Outcome{}, []room.Outcome{}}},
 		{"some", []string{a, "x", foreign, b, a}, nil, sessionOutcomes{[]room.Outcome{ok, invalid, invalid, ok, ok}, []room.Outcome{}}},
+		{"one was not redeemed", []string{unused, a}, nil, sessionOutcomes{[]room.Outcome{unredeemed, ok}, []room.Outcome{}}},
 		{"one is let go", []string{a, b}, []string{"", b, b}, sessionOutcomes{[]room.Outcome{ok, ok}, []room.Outcome{invalid, ok, ok}}},
 		{"it stays so", []string{b, a}, []string{b}, sessionOutcomes{[]room.Outcome{over, ok}, []room.Outcome{ok}}},
 		{"nobody is left", nil, []string{a, foreign}, sessionOutcomes{[]room.Outcome{}, []room.Outcome{ok, invalid}}},
@@ -48,6 +49,7 @@ func TestSessionBatch(t *testing.T) {
 	for _, pass := range []string{a, b} {
 		s.post("/r/shop/sessions/touch", "", authorized(pass)).problem(http.StatusGone, "session-over")
 	}
+	s.post("/r/shop/sessions/touch", "", authorized(unused)).problem(http.StatusConflict, "pass-unredeemed")
 	s.post("/r/other/sessions/touch", "", authorized(foreign)).want(http.StatusOK)
 }
 

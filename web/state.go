@@ -144,6 +144,7 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 	if s.Gate != room.GateNone { // open: the site lets people in without waiting; absent: it never did
 		o.text("gate", string(s.Gate))
 	}
+	o.withdrawn(s)
 	o.text("message", s.Message)
 	o.number("size", s.Size)
 	o.number("arrivals", s.Counts.Arrivals)
@@ -161,6 +162,25 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 	o.close()
 	o.windows(s, now)
 	o.lanes(&s.Counts)
+}
+
+// withdrawn writes how many places the organizer took away, and the beginnings
+// of the latest of their tickets, by which a page learns that it shows one.
+func (o *object) withdrawn(s *room.Snapshot) {
+	if s.Counts.Revoked == 0 {
+		return
+	}
+	o.open("withdrawn")
+	o.number("count", s.Counts.Revoked)
+	o.list("latest")
+	for i, ticket := range s.Withdrawn {
+		if i > 0 {
+			o.b = append(o.b, ',')
+		}
+		o.b = appendText(o.b, []byte(ticket))
+	}
+	o.closeList()
+	o.close()
 }
 
 // poll writes when pages should ask again, and who should listen instead.

@@ -104,7 +104,7 @@ func newTenants(t testing.TB) *tenants {
 	counter := desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(pool), Rehearsals: rehearsals, Log: log, OwnsHost: func(ctx context.Context, org uuid.UUID, host string) (bool, error) {
 		owner, ok, err := out.accounts.HostOwner(ctx, host)
 		return ok && owner == org, err
-	}})
+	}, OrganizerName: func(ctx context.Context, org uuid.UUID) string { return out.accounts.PublicName(ctx, org) }})
 	out.accounts = account.New(account.Options{
 		Store: pgaccount.NewStore(pool), Sealer: rooms.MasterKey, Acts: counter, URL: publicURL, Host: "example.com", Resolver: out.names, Now: out.clock.now, Log: log,
 		Cost: account.Cost{Memory: 8, Passes: 1, Threads: 1},

@@ -28,11 +28,7 @@ func standing(c echo.Context, r *room.Room) (fairness.Standing, error) {
 	if err != nil {
 		return fairness.Standing{}, err
 	}
-	st, ok := r.Standing(t)
-	if !ok {
-		return fairness.Standing{}, room.ErrTicketUnknown
-	}
-	return st, nil
+	return r.Place(c.Request().Context(), t)
 }
 
 func sendStanding(c echo.Context, status int, r *room.Room, st *fairness.Standing) error {
@@ -81,7 +77,11 @@ func (o *object) expected(st *fairness.Standing, s *room.Snapshot, now time.Time
 	}
 	o.open("eta")
 	o.time("earliest", span.Earliest)
-	o.time("latest", span.Latest)
+	if s.Grows(*st, now) {
+		o.null("latest")
+	} else {
+		o.time("latest", span.Latest)
+	}
 	o.close()
 }
 
@@ -181,9 +181,9 @@ func (s *Server) giveUp(c echo.Context, r *room.Room) error {
 	if err := r.Leave(c.Request().Context(), t, secret); err != nil {
 		return err
 	}
-	st, ok := r.Standing(t)
-	if !ok {
-		return room.ErrTicketUnknown
+	st, err := r.Place(c.Request().Context(), t)
+	if err != nil {
+		return err
 	}
 	return sendStanding(c, http.StatusOK, r, &st)
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -35,8 +36,8 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 // isPage tells whether a route is a page, or what a page's form is sent to.
 func isPage(route string) bool {
 	switch route {
-	case publicPath + ":slug", publicPath + ":slug/check", publicPath + ":slug/brand.css", publicPath + ":slug/logo",
-		publicPath + ":slug/line", publicPath + ":slug/claim", publicPath + ":slug/leave", publicPath + ":slug/link":
+	case publicPath + ":slug", publicPath + ":slug/check", publicPath + ":slug/fair", publicPath + ":slug/report", publicPath + ":slug/brand.css", publicPath + ":slug/logo",
+		publicPath + ":slug/line", publicPath + ":slug/claim", publicPath + ":slug/leave", publicPath + ":slug/link", publicPath + ":slug/take":
 		return true
 	}
 	return false
@@ -71,11 +72,14 @@ func (s *Server) linePage(c echo.Context, r *room.Room) error {
 		if ticket, err = parseTicket(id); err != nil {
 			return err
 		}
-		if _, ok := r.Standing(ticket); !ok {
-			return room.ErrTicketUnknown
+		if _, err := r.Place(c.Request().Context(), ticket); err != nil {
+			return err
 		}
 	}
-	v := s.view(c, r, ticket)
+	v, err := s.view(c, r, ticket)
+	if err != nil {
+		return err
+	}
 	v.Cookie = known
 	if fragment {
 		return s.sendPage(c, http.StatusOK, func(w io.Writer) error { return s.pages.Fragment(w, v) })
@@ -88,7 +92,10 @@ func (s *Server) linePage(c echo.Context, r *room.Room) error {
 // checkPage answers with the page that checks the visitor's own place.
 func (s *Server) checkPage(c echo.Context, r *room.Room) error {
 	own, _ := holderOf(c, r)
-	v := s.view(c, r, own.ticket)
+	v, err := s.view(c, r, own.ticket)
+	if err != nil {
+		return err
+	}
 	keepLanguage(c, v.Lang)
 	return s.sendPage(c, http.StatusOK, func(w io.Writer) error {
 		return s.pages.Check(w, page.CheckView{Room: v.Room, Lang: v.Lang, Now: v.Now, Ticket: v.Ticket})
@@ -175,15 +182,24 @@ func policyOf(c echo.Context) string {
 	return strings.Join(append([]string{contentPolicy}, settings.Origins()...), " ")
 }
 
-// view is the page of a line, for a ticket that may not have joined it.
-func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) page.View {
+// view is the page of a line, for a ticket that may not have joined it: the zero
+// ticket is of a visitor who shows none. Error: [*room.StaleError].
+func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (page.View, error) {
 	snapshot := r.Snapshot() // before the standing: what was called by then is not more than the standing knows of
-	st, joined := r.Standing(ticket)
+	var st fairness.Standing
+	joined := ticket != fairness.Ticket{}
+	if joined {
+		var err error
+		st, err = r.Place(c.Request().Context(), ticket)
+		if joined = !errors.Is(err, room.ErrTicketUnknown); joined && err != nil {
+			return page.View{}, err
+		}
+	}
 	policy, now := r.Policy(), r.Now()
 	settings, _ := r.Settings()
 	lang := language(c, brand.Languages(&settings.Brand)...)
 	v := page.View{
-		Room: roomView(r, lang), Lang: lang, State: stateWithout(r, now), Now: now,
+		Room: s.roomView(c, r, lang), Lang: lang, State: stateWithout(r, now), Now: now,
 		Opens: snapshot.Opens, Starts: snapshot.Starts, Claim: time.Duration(policy.Claim) * time.Millisecond,
 		Paused: snapshot.Paused, Held: r.IsHeld(), Rehearsal: r.Owner.RehearsalOf != nil, Slower: snapshot.Outflow.PerMinute < policy.Outflow.PerMinute,
 		HasGate: snapshot.Gate != room.GateNone, Open: snapshot.Gate == room.GateOpen,
@@ -202,15 +218,18 @@ func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) page
 			v.State = page.Over
 		}
 	}
-	return v
+	return v, nil
 }
 
 // roomView is what every page of a room shows.
-func roomView(r *room.Room, lang page.Lang) page.Room {
-	s := r.Snapshot()
+func (s *Server) roomView(c echo.Context, r *room.Room, lang page.Lang) page.Room {
+	snapshot := r.Snapshot()
 	settings, stored := r.Settings()
 	version := strconv.FormatInt(stored, 10)
-	v := page.Room{Slug: r.Slug, Title: s.Title, Message: s.Message, Origin: r.Origin, VKey: r.VKey}
+	v := page.Room{Slug: r.Slug, Title: snapshot.Title, Message: snapshot.Message, Origin: r.Origin, VKey: r.VKey, URL: r.URL}
+	if s.accounts != nil {
+		v.Organizer = s.accounts.PublicName(c.Request().Context(), r.Owner.Org)
+	}
 	b := &settings.Brand
 	v.Offered, v.Texts = brand.Languages(b), brand.Texts(b, lang)
 	if b.Logo != "" {
@@ -271,6 +290,13 @@ func skipState(reason fairness.Reason) page.State {
 	return page.Revoked
 }
 
+// reasons are the classes of reasons for which places are taken away, as pages
+// name them.
+var reasons = map[fairness.Reason]page.Reason{
+	fairness.RevokedBot: page.ReasonBot, fairness.RevokedDuplicate: page.ReasonDuplicate,
+	fairness.RevokedFraud: page.ReasonFraud, fairness.RevokedRequest: page.ReasonRequest,
+}
+
 // ticketView is the visitor's own place.
 func ticketView(st *fairness.Standing, s *room.Snapshot, now time.Time) *page.Ticket {
 	t := &page.Ticket{
@@ -281,11 +307,15 @@ func ticketView(st *fairness.Standing, s *room.Snapshot, now time.Time) *page.Ti
 	if st.Status == fairness.StatusDrawn {
 		t.Called = t.Position - 1 - t.AheadMin // the snapshot may be a moment older
 	}
+	if st.Reason.IsRevoked() {
+		t.Reason = reasons[st.Reason]
+	}
 	if st.Settled != 0 {
 		t.Settled = time.UnixMilli(int64(st.Settled))
 	}
 	if span, ok := s.Expected(*st, now); ok {
 		t.Expected = &page.Span{Earliest: span.Earliest, Latest: span.Latest}
+		t.Grows = s.Grows(*st, now)
 	}
 	return t
 }

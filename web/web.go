@@ -18,10 +18,12 @@
 //	POST /r/{slug}/passes/{jti}/redeem             use a pass up, by the site
 //	POST /r/{slug}/sessions/touch, release, batch  whether visitors are still there
 //	     /v1/...                                   management, with a bearer token, see package manage
-//	GET  /r/{slug}[/check], /assets/...            pages for visitors, see package page
+//	GET  /r/{slug}[/check|/fair|/report], /assets/ pages for visitors, see package page
 //	POST /r/{slug}/line|claim|leave|link           what visitors do on them
 //	GET  /?c=CUSTOMER&e=SLUG, /cancel/...          links made for queue-it, see QUEUE-IT.md
-//	GET  /healthz                                  200 once the server can take joins
+//	GET  /.well-known/security.txt                 whom to tell of a vulnerability, if the server was told
+//	GET  /livez                                    200 while the process answers
+//	GET  /readyz                                   200 while the server can take joins, and how it does
 //
 // What is polled by every visitor is served from memory: the state document is
 // rendered a few times a second however many ask, and answers to joins and
@@ -32,15 +34,12 @@ package web
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
-	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,7 +51,7 @@ import (
 	"github.com/proofline/proofline/console/live"
 	sites "github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/room"
-	"github.com/proofline/proofline/web/console"
+	"github.com/proofline/proofline/web/limit"
 	"github.com/proofline/proofline/web/manage"
 	"github.com/proofline/proofline/web/page"
 	"github.com/proofline/proofline/web/ui"
@@ -64,7 +63,8 @@ const (
 	writeTimeout    = 60 * time.Second
 	idleTimeout     = 2 * time.Minute
 	answerTimeout   = 15 * time.Second // for what waits on the database
-	shutdownTimeout = 8 * time.Second  // for requests under way when the server stops
+	lastWords       = time.Second      // in which a server that stops tells clients to connect anew
+	shutdownTimeout = 7 * time.Second  // for requests under way after that
 	maxHeader       = 16 << 10         // bytes
 )
 
@@ -96,8 +96,13 @@ type Options struct {
 	MaxStreams int
 	// TrustedProxies are the networks whose X-Forwarded-For header is
 	// believed. None: the connection's address counts.
-	TrustedProxies []*net.IPNet
-	Log            *slog.Logger
+	TrustedProxies []netip.Prefix
+	// Contacts are URIs for reports of vulnerabilities, which security.txt names;
+	// none: there is no such file.
+	Contacts []string
+	// Limits are the budgets of networks; nil: none is limited.
+	Limits *limit.Limits
+	Log    *slog.Logger
 }
 
 // Server answers HTTP requests. Safe for concurrent use.
@@ -111,14 +116,20 @@ type Server struct {
 	documents documents
 	looks     stylesheets
 	deadlines deadlines
+	clients   clients
+	limits    *limit.Limits
+	crowded   crowdedPages
 
 	refusal    atomic.Int64 // Unix time in nanoseconds of the latest note of a site's refusal
 	maxStreams int
 	streams    atomic.Int64  // open
 	closing    chan struct{} // closed when the server stops
+	draining   atomic.Bool   // every answer is the last one of its connection
 
 	accounts   *account.Accounts // nil for none
 	publicHost string            // the server's own
+	site       string            // the server's own origin, empty for not known
+	contacts   []string          // for reports of vulnerabilities
 
 	pages       *page.Pages
 	assets      map[string]*asset // by name
@@ -137,9 +148,13 @@ func New(o Options) *Server {
 	if s.ready == nil {
 		s.ready = o.Rooms.Ready
 	}
+	s.clients.trusted, s.clients.log, s.limits = o.TrustedProxies, o.Log, o.Limits
 	s.openPages(&o)
-	s.accounts, s.publicHost = o.Accounts, publicHost(o)
-	s.echo.IPExtractor = extractor(o.TrustedProxies)
+	s.accounts, s.publicHost, s.contacts = o.Accounts, publicHost(o), o.Contacts
+	if o.Rooms != nil {
+		s.site = o.Rooms.PublicURL
+	}
+	s.echo.IPExtractor = s.clients.extractor()
 	s.echo.SchemeExtractor = echo.ExtractSchemeDirect()
 	s.echo.Use(s.frame)
 	s.openAPI(o)
@@ -193,23 +208,16 @@ func publicHost(o Options) string {
 	return strings.ToLower(u.Hostname())
 }
 
-// extractor finds a request's address. Echo's own choice would believe
-// whatever a client says about itself.
-func extractor(trusted []*net.IPNet) echo.IPExtractor {
-	if len(trusted) == 0 {
-		return echo.ExtractIPDirect()
-	}
-	options := []echo.TrustOption{echo.TrustLoopback(false), echo.TrustLinkLocal(false), echo.TrustPrivateNet(false)}
-	for _, network := range trusted {
-		options = append(options, echo.TrustIPRange(network))
-	}
-	return echo.ExtractIPFromXFFHeader(options...)
-}
-
 func (s *Server) routes() {
 	read := []string{http.MethodGet, http.MethodHead}
 	s.echo.Match(read, "/", bounded(s.index))
-	s.echo.Match(read, "/healthz", s.health)
+	s.echo.Match(read, "/robots.txt", s.robotsText)
+	s.echo.Match(read, "/.well-known/security.txt", s.securityText)
+	for path := range pictures {
+		s.echo.Match(read, path, s.picture)
+	}
+	s.echo.Match(read, "/livez", s.live)
+	s.echo.Match(read, "/readyz", s.readyz)
 
 	const inRoom = publicPath + ":slug"
 	s.echo.Match(read, inRoom+"/checkpoint", bounded(s.inRoom(s.checkpoint)))
@@ -219,7 +227,7 @@ func (s *Server) routes() {
 	s.echo.POST(inRoom+"/passes/:jti/redeem", bounded(s.inRoom(redeem)))
 	s.echo.POST(inRoom+"/sessions/touch", bounded(s.inRoom(onPass((*room.Room).Touch))))
 	s.echo.POST(inRoom+"/sessions/release", bounded(s.inRoom(onPass((*room.Room).Release))))
-	s.echo.POST(inRoom+"/sessions/batch", bounded(s.inRoom(changeSessions)))
+	s.echo.POST(inRoom+"/sessions/batch", bounded(s.inRoom(s.changeSessions)))
 	s.echo.Match(read, inRoom+"/state", s.inRoom(s.state))
 	s.echo.GET(inRoom+"/events", s.inRoom(s.events))
 	s.echo.Match(read, inRoom+"/tickets/:ticket", s.inRoom(s.ticket))
@@ -230,48 +238,22 @@ func (s *Server) routes() {
 	s.echo.POST(inRoom+"/beacon", bounded(s.inRoom(s.beaconRound)))
 
 	s.echo.Match(read, assetsPath+"*", s.asset)
-	s.echo.Match(read, publicPath+":slug", s.inLine(s.atHome(s.linePage)))
-	s.echo.Match(read, inRoom+"/check", s.inLine(s.atHome(s.checkPage)))
+	s.echo.Match(read, publicPath+":slug", s.pageOf(s.linePage))
+	s.echo.Match(read, inRoom+"/check", s.pageOf(s.checkPage))
+	s.echo.Match(read, inRoom+"/fair", s.pageOf(s.fairPage))
+	s.echo.Match(read, inRoom+"/report", s.pageOf(s.report))
 	s.echo.Match(read, inRoom+"/brand.css", s.inLine(s.brandStyle))
 	s.echo.Match(read, inRoom+"/logo", s.inLine(s.logo))
 	s.echo.POST(inRoom+"/line", s.acts(s.line))
 	s.echo.POST(inRoom+"/claim", s.acts(s.enter))
 	s.echo.POST(inRoom+"/leave", s.acts(s.leave))
 	s.echo.POST(inRoom+"/link", s.acts(s.link))
+	s.echo.POST(inRoom+"/take", s.acts(s.take))
 	s.queueItRoutes()
 }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
-
-// Serve answers requests on l until ctx ends; it closes l. Requests under way
-// are then answered before it returns nil, and an error says that some took
-// longer than 8 s. The rooms must still run, and are the caller's to close.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	server := &http.Server{
-		Handler:        s,
-		ReadTimeout:    readTimeout,
-		WriteTimeout:   writeTimeout,
-		IdleTimeout:    idleTimeout,
-		MaxHeaderBytes: maxHeader,
-		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
-	server.RegisterOnShutdown(sync.OnceFunc(func() { close(s.closing) }))
-	drained := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-		defer cancel()
-		drained <- server.Shutdown(ctx)
-	})
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		stop()
-		return fmt.Errorf("serve HTTP: %w", err)
-	}
-	if err := <-drained; err != nil {
-		return fmt.Errorf("finish requests: %w", errors.Join(err, server.Close()))
-	}
-	return nil
-}
 
 // inRoom finds the room that the path names.
 func (s *Server) inRoom(handle func(echo.Context, *room.Room) error) echo.HandlerFunc {
@@ -305,20 +287,12 @@ func (s *Server) index(c echo.Context) error {
 	if l, ok := parseQueueItLink(c.QueryParams()); ok {
 		return s.followToLine(c, l)
 	}
-	if s.accounts != nil && strings.Contains(c.Request().Header.Get("Accept"), "text/html") && !s.isForeign(c.Request()) {
-		return c.Redirect(http.StatusSeeOther, console.Path)
+	if strings.Contains(c.Request().Header.Get("Accept"), "text/html") {
+		return s.home(c)
 	}
 	return c.JSON(http.StatusOK, map[string]string{
 		"name":          "proofline",
 		"about":         "A virtual waiting room that can prove it was fair. The rooms are below /r/, their management below /v1/.",
 		"documentation": documentation,
 	})
-}
-
-func (s *Server) health(c echo.Context) error {
-	if !s.ready() {
-		return errNotReady
-	}
-	c.Response().Header()["Cache-Control"] = noStore
-	return send(c, http.StatusOK, plainText, []byte("ok\n"))
 }

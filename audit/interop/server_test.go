@@ -40,7 +40,7 @@ func startServer(t *testing.T) *server {
 	binary := filepath.Join(dir, "proofline")
 	build(t, binary)
 	data := filepath.Join(dir, "data")
-	program := exec.Command(binary, "serve", "--addr", "127.0.0.1:0", "--data", data)
+	program := exec.Command(binary, "serve", "--addr", "127.0.0.1:0", "--data", data, "--beacon-relays", "none", "--limit-exempt", "127.0.0.0/8")
 	program.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "PROOFLINE_") || strings.HasPrefix(v, "DATABASE_URL=")
 	})

@@ -58,7 +58,7 @@ func newTranscript(t testing.TB, change ...func(*pgxpool.Config)) *transcript {
 // connect opens a pool as the role the server works as.
 func (tr *transcript) connect(change ...func(*pgxpool.Config)) *pgxpool.Pool {
 	tr.t.Helper()
-	config, err := pgxpool.ParseConfig(tr.url)
+	config, err := pgxpool.ParseConfig(pgtest.AsServer(tr.url))
 	if err != nil {
 		tr.t.Fatal(err)
 	}

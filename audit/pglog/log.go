@@ -21,25 +21,39 @@ import (
 // while entries are appended. When they stop, [Store.Publish] catches up.
 const publishEvery = time.Second
 
+// appendTimeout bounds the work of an append, and its commit where that waits for
+// no standby. A database that takes longer is treated like one that is away.
+const appendTimeout = 10 * time.Second
+
 // uniqueViolation is PostgreSQL's code for a row that exists already
 // (https://www.postgresql.org/docs/current/errcodes-appendix.html).
 const uniqueViolation = "23505"
 
 // Log is a handle on one room's log. It remembers the tree as far as it has
-// read, so it belongs to one goroutine at a time. After an error the entries of
-// the last append may be stored or not, and the handle does not know: drop it,
-// open a new one and read.
+// read, so it belongs to one goroutine at a time. After an error of an append its
+// entries may be stored or not, and the handle does not have them: the next Tail
+// or Append reads them if they are. After [ErrCorrupt] drop it.
 type Log struct {
 	store  *Store
 	room   uuid.UUID
 	origin string
 	signer note.Signer
 	tree   *audit.Tree
+
+	recovers bool // appends although the log is held
+	held     bool // as of the latest read
 }
 
 // Open returns a handle that has read nothing yet.
 func (s *Store) Open(room uuid.UUID, origin string, signer note.Signer) *Log {
 	return &Log{store: s, room: room, origin: origin, signer: signer, tree: &audit.Tree{}}
+}
+
+// Recover returns a handle that appends although the log is held.
+func (s *Store) Recover(room uuid.UUID, origin string, signer note.Signer) *Log {
+	l := s.Open(room, origin, signer)
+	l.recovers = true
+	return l
 }
 
 // Reader takes the entries of a log in order. The entry is only valid during
@@ -49,18 +63,21 @@ type Reader func(entry []byte) error
 // Root returns the root of the entries the handle has read or appended.
 func (l *Log) Root() audit.Hash { return l.tree.Root() }
 
+// IsHeld reports whether the log was held when it was read last; see [Store.Hold].
+func (l *Log) IsHeld() bool { return l.held }
+
 // Size returns how many entries the handle has read or appended.
 func (l *Log) Size() uint64 { return l.tree.Size() }
 
 // Tail passes the entries the handle has not read yet to read, and checks
 // that they hash to the stored root: [ErrCorrupt] when not.
 func (l *Log) Tail(ctx context.Context, read Reader) error {
-	conn, err := l.store.pool.Acquire(ctx)
+	conn, err := l.store.acquire(ctx, false)
 	if err != nil {
 		return fmt.Errorf("tail log: %w", err)
 	}
 	defer conn.Release()
-	h, err := scanHead(conn.QueryRow(ctx, `select size, root, time_ms, published_at, clock_timestamp() from log_heads where room_id = $1`, l.room))
+	h, err := scanHead(conn.QueryRow(ctx, `select size, root, time_ms, published_at, held_size is not null or abandoned <> '', clock_timestamp() from log_heads where room_id = $1`, l.room))
 	if err != nil {
 		return fmt.Errorf("tail log: %w", err)
 	}
@@ -130,7 +147,10 @@ func (a *Appended) AppendReceipt(dst []byte, index uint64) ([]byte, error) {
 // nil when build added none. An error of build comes back wrapped, with nothing
 // stored; for any other error see [Log].
 func (l *Log) Append(ctx context.Context, read Reader, build func(*Batch) error) (*Appended, error) {
-	conn, err := l.store.pool.Acquire(ctx)
+	if err := l.store.await(ctx); err != nil {
+		return nil, fmt.Errorf("append to log: %w", err)
+	}
+	conn, err := l.store.acquire(ctx, true)
 	if err != nil {
 		return nil, fmt.Errorf("append to log: %w", err)
 	}
@@ -146,32 +166,47 @@ func (l *Log) Append(ctx context.Context, read Reader, build func(*Batch) error)
 }
 
 func (l *Log) append(ctx context.Context, conn *pgxpool.Conn, read Reader, build func(*Batch) error) (*Appended, error) {
-	h, err := l.lock(ctx, conn)
+	working, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	h, err := l.lock(working, conn)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.catchUp(ctx, conn.Conn(), h, read); err != nil {
+	if err := l.catchUp(working, conn.Conn(), h, read); err != nil {
 		return nil, err
 	}
-	b := &Batch{Now: max(h.now.UnixMilli(), h.time), tree: l.tree.Clone()}
+	if h.held && !l.recovers {
+		return nil, ErrHeld
+	}
+	now := h.now
+	if l.store.stamp != nil {
+		if now, err = l.store.stamp(h.now); err != nil {
+			return nil, err
+		}
+	}
+	b := &Batch{Now: max(now.UnixMilli(), h.time), tree: l.tree.Clone()}
 	if err := build(b); err != nil {
 		return nil, err
 	}
 	if b.Len() == 0 {
 		return nil, nil
 	}
-	ext := l.tree.Extend(b.leaves)
+	tree := l.tree.Clone()
+	ext := tree.Extend(b.leaves)
 	signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: l.origin, Size: ext.Size(), Root: ext.Root()}, l.signer)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.copy(ctx, conn.Conn(), b, ext.Start()); err != nil {
+	if err := l.copy(working, conn.Conn(), b, ext.Start()); err != nil {
 		return nil, err
 	}
+	ctx, cancel = context.WithTimeout(ctx, l.store.commitTimeout())
+	defer cancel()
 	publish := b.publish || h.now.Sub(h.published).Abs() >= publishEvery // the clock may have been set back
 	if err := l.commit(ctx, conn, b.Now, ext, signed, publish); err != nil {
 		return nil, err
 	}
+	l.tree = tree
 	return &Appended{ext, signed}, nil
 }
 
@@ -181,13 +216,14 @@ type head struct {
 	root      audit.Hash
 	time      int64
 	published time.Time
+	held      bool
 	now       time.Time
 }
 
 func scanHead(row pgx.Row) (h head, err error) {
 	var size int64
 	var root []byte
-	if err = row.Scan(&size, &root, &h.time, &h.published, &h.now); errors.Is(err, pgx.ErrNoRows) {
+	if err = row.Scan(&size, &root, &h.time, &h.published, &h.held, &h.now); errors.Is(err, pgx.ErrNoRows) {
 		return h, ErrNotFound
 	} else if err != nil {
 		return h, fmt.Errorf("read head: %w", err)
@@ -201,11 +237,12 @@ func scanHead(row pgx.Row) (h head, err error) {
 // stored. The clock is read outside the locking sub-select: inside, it would
 // be read before the wait.
 func (l *Log) lock(ctx context.Context, conn *pgxpool.Conn) (head, error) {
+	defer l.store.stalls.watch(conn.Conn().PgConn().PID())()
 	batch := &pgx.Batch{}
 	batch.Queue(`begin isolation level read committed read write`)
 	batch.Queue(`with head as materialized (
-			select size, root, time_ms, published_at from log_heads where room_id = $1 for update)
-		select size, root, time_ms, published_at, clock_timestamp() from head`, l.room)
+			select size, root, time_ms, published_at, held_size is not null or abandoned <> '' as held from log_heads where room_id = $1 for update)
+		select size, root, time_ms, published_at, held, clock_timestamp() from head`, l.room)
 	results := conn.SendBatch(ctx, batch)
 	_, err := results.Exec()
 	h, errHead := scanHead(results.QueryRow())
@@ -214,8 +251,9 @@ func (l *Log) lock(ctx context.Context, conn *pgxpool.Conn) (head, error) {
 
 // catchUp reads the entries up to h and compares the root.
 func (l *Log) catchUp(ctx context.Context, conn *pgx.Conn, h head, read Reader) error {
+	l.held = h.held
 	if h.size < l.tree.Size() {
-		return fmt.Errorf("%w: %d entries where %d were seen", ErrCorrupt, h.size, l.tree.Size())
+		return fmt.Errorf("%w: %w: %d entries where %d were seen", ErrCorrupt, ErrWentBack, h.size, l.tree.Size())
 	}
 	if h.size > l.tree.Size() {
 		if err := l.readEntries(ctx, conn, h.size, read); err != nil {
@@ -283,7 +321,7 @@ func (l *Log) commit(ctx context.Context, conn *pgxpool.Conn, now int64, ext *au
 		where room_id = $1`,
 		l.room, int64(ext.Size()), root[:], now, string(signed), publish) //nolint:gosec // below MaxSize
 	batch.Queue(`commit`)
-	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
+	if err := errors.Join(conn.SendBatch(ctx, batch).Close(), sure(conn.Conn())); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	return nil

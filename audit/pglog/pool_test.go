@@ -41,7 +41,7 @@ func TestSession(t *testing.T) {
 	for query, want := range map[string]string{
 		"select current_user":                      pglog.Role,
 		"show synchronous_commit":                  "on",
-		"show idle_in_transaction_session_timeout": "20s",
+		"show idle_in_transaction_session_timeout": "5s",
 		"show application_name":                    "proofline",
 	} {
 		var got string

@@ -16,6 +16,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,6 +34,12 @@ var (
 	ErrNotFound = errors.New("not in the log")
 	// ErrExists is returned when a log is created twice.
 	ErrExists = errors.New("log exists already")
+	// ErrUnconfirmed is returned when PostgreSQL has kept a commit that gave up
+	// waiting for a synchronous standby. A failover may forget it.
+	ErrUnconfirmed = errors.New("the commit was not confirmed by a synchronous standby")
+	// ErrWentBack is returned, with ErrCorrupt, when a log lacks entries that the
+	// handle has read or appended.
+	ErrWentBack = errors.New("the log went back")
 	// ErrCorrupt is returned when stored entries do not hash to the stored root.
 	ErrCorrupt = errors.New("stored log is corrupt")
 )
@@ -42,10 +50,26 @@ const Role = "proofline_server"
 
 // Store reads logs and makes handles to append to them. Safe for concurrent
 // use.
-type Store struct{ pool *pgxpool.Pool }
+type Store struct {
+	pool   *pgxpool.Pool
+	stalls *stalls
+	stamp  func(clock time.Time) (time.Time, error) // see [Store.Stamp]; nil: the clock as it is
 
-// NewStore returns a store on a migrated database.
-func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+	guarded     atomic.Bool                 // see [Store.Guard]
+	accepted    atomic.Pointer[Incarnation] // nil: none yet
+	begun       chan struct{}               // closed once one is
+	synchronous atomic.Bool                 // commits wait for standbys, as of the latest Heads
+}
+
+// NewStore returns a store on a migrated database. It logs nothing before
+// [Store.LogTo].
+func NewStore(pool *pgxpool.Pool) *Store {
+	return &Store{pool: pool, begun: make(chan struct{}), stalls: &stalls{pool: pool, log: slog.New(slog.DiscardHandler), waiting: map[uint32]struct{}{}}}
+}
+
+// LogTo has the store log what it does to other nodes' connections. It must be
+// called before the first append.
+func (s *Store) LogTo(log *slog.Logger) { s.stalls.log = log }
 
 // Create makes an empty log inside the caller's transaction; [ErrExists] when
 // there is one.
@@ -92,20 +116,28 @@ type Head struct {
 	Size        uint64
 	Published   uint64    // size of the published checkpoint
 	PublishedAt time.Time // by the database's clock
+	Held        bool      // see [Store.Hold] and [Store.Abandon]
 }
 
 // Heads returns the heads of those of the rooms that have a log, and the
-// database's clock.
+// database's clock. [ErrUnsettled] when that is another incarnation.
 func (s *Store) Heads(ctx context.Context, rooms []uuid.UUID) (heads []Head, now time.Time, err error) {
 	batch := &pgx.Batch{}
-	batch.Queue(`select room_id, size, published_size, published_at from log_heads where room_id = any($1::uuid[])`, uuid.UUIDs(rooms).Strings()).Query(func(rows pgx.Rows) (err error) {
+	batch.Queue(`select room_id, size, published_size, published_at, held_size is not null or abandoned <> '' from log_heads where room_id = any($1::uuid[])`, uuid.UUIDs(rooms).Strings()).Query(func(rows pgx.Rows) (err error) {
 		heads, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Head])
 		return err
 	})
-	batch.Queue(`select clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
-	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+	var synchronous bool
+	batch.Queue(`select clock_timestamp(), current_setting('synchronous_standby_names') <> ''`).QueryRow(func(row pgx.Row) error { return row.Scan(&now, &synchronous) })
+	conn, err := s.acquire(ctx, true)
+	if err != nil {
 		return nil, now, fmt.Errorf("read heads: %w", err)
 	}
+	defer conn.Release()
+	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, now, fmt.Errorf("read heads: %w", err)
+	}
+	s.synchronous.Store(synchronous)
 	return heads, now, nil
 }
 

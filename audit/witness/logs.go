@@ -18,7 +18,7 @@ type Logs map[string][]note.Verifier
 func NewLogs(vkeys ...string) (Logs, error) {
 	logs := Logs{}
 	for _, vkey := range vkeys {
-		v, err := note.NewVerifier(vkey)
+		v, err := audit.ParseKey(vkey)
 		if err != nil {
 			return nil, fmt.Errorf("key of a log %q: %w", vkey, audit.ErrKey)
 		}

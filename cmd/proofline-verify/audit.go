@@ -17,9 +17,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/mod/sumdb/note"
 
+	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/findings"
+	"github.com/proofline/proofline/verifier/numeral"
 	"github.com/proofline/proofline/verifier/report"
 	"github.com/proofline/proofline/verifier/source"
 	"github.com/proofline/proofline/verifier/stats"
@@ -73,12 +75,11 @@ func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 	if err != nil {
 		return err
 	}
-	amended := &amendments{Source: src.Source}
-	done, err := audited(ctx, t, arg, &pinned{amended, src.checkpoint}, trust, f.html != "")
+	done, err := audited(ctx, t, arg, src, trust, f.html != "")
 	if err != nil {
 		return unreadable(err)
 	}
-	if err := f.print(t, done, amended); err != nil {
+	if err := f.print(t, done); err != nil {
 		return unreadable(err)
 	}
 	if err := f.writePage(done); err != nil {
@@ -137,14 +138,18 @@ func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust ve
 	if tell {
 		from = heard
 	}
-	trust.Progress = bar.show
+	var finder findings.Finder
+	trust.Progress, trust.Heard = bar.show, finder.Hear
 	r, err := verifier.Audit(ctx, from, trust)
 	bar.clear()
 	if err != nil {
 		return nil, err
 	}
+	if err := checkCopy(ctx, src.Source, r); err != nil {
+		return nil, err
+	}
 	r.Seconds = time.Since(done.Time).Seconds()
-	done.Report, done.Story = r, recorder.Story()
+	done.Report, done.Story, done.Findings = r, recorder.Story(), finder.Findings()
 	if tell && r.OK {
 		if done.Statistics, err = heard.result(); err != nil {
 			return nil, err // of what the audit has passed
@@ -201,11 +206,11 @@ func (f *auditFlags) writePage(a *report.Audit) error {
 	return source.WriteFile(f.html, page.Bytes())
 }
 
-func (f *auditFlags) print(t *terminal, a *report.Audit, amended *amendments) error {
+func (f *auditFlags) print(t *terminal, a *report.Audit) error {
 	if !f.json {
-		return t.printReport(a.Report, amended)
+		return t.printReport(a.Report, a.Findings)
 	}
-	return writeJSON(t.out, a.Report)
+	return writeJSON(t.out, jsonOf(a))
 }
 
 func writeJSON(w io.Writer, v any) error {
@@ -250,7 +255,7 @@ func readVKey(flag string) (string, error) {
 	if err != nil || flag == "" {
 		return "", err
 	}
-	if _, err := note.NewVerifier(text); err != nil {
+	if _, err := audit.ParseKey(text); err != nil {
 		return "", usage(fmt.Errorf("--vkey: %q is no verifier key", text), "a key looks like NAME+HASH+BASE64; the room's operator publishes it")
 	}
 	return text, nil
@@ -273,6 +278,27 @@ func readText(flag, text string) (string, error) {
 func named(arg, origin string) bool {
 	u, err := url.Parse(arg)
 	return err != nil || u.Host == "" || u.Host+strings.TrimRight(strings.TrimSuffix(u.Path, "/checkpoint"), "/") == origin
+}
+
+// checkCopy adds a check to the report of a copy: that the files which an audit
+// does not read are those of the room, too.
+func checkCopy(ctx context.Context, src verifier.Source, r *verifier.Report) error {
+	if !r.OK || !source.IsCopy(src) {
+		return nil // what has failed is enough
+	}
+	c := verifier.Check{ID: "copy", Title: "Every file of the copy is as the room published it", Status: verifier.Pass}
+	fit, unchecked, err := source.CheckCopy(ctx, src)
+	switch {
+	case err != nil && !errors.Is(err, source.ErrMisfit):
+		return err
+	case err != nil:
+		c.Status, c.Detail = verifier.Fail, err.Error()+": fetch it again, which replaces what does not fit"
+		r.OK, r.Level = false, verifier.LevelNone
+	default:
+		c.Detail = strings.Join(append([]string{numeral.Count(fit, "file", "files")}, unchecked...), "; ")
+	}
+	r.Checks = append(r.Checks, c)
+	return nil
 }
 
 // pinned is a source whose checkpoint is read once, so that it is certain

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/mod/sumdb/note"
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
@@ -192,7 +191,7 @@ func (h *hearing) admitBundle(arg string, b *ticket.Bundle) error {
 
 // open checks that all are signed by the key.
 func (h *hearing) open() error {
-	key, err := note.NewVerifier(h.vkey)
+	key, err := audit.ParseKey(h.vkey)
 	if err != nil {
 		return &exit{exitUnreadable, fmt.Errorf("the key %.200q, %s: %w", h.vkey, h.keyFrom, err), "give the key with --vkey"}
 	}

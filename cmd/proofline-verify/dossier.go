@@ -155,7 +155,7 @@ type packer struct {
 func (p *packer) pack(transcript string, a *report.Audit) error {
 	var text, data, page bytes.Buffer
 	plain := &terminal{out: &text, env: func(string) string { return "" }, attached: func(io.Writer) bool { return false }}
-	err := errors.Join(plain.printReport(a.Report, told(a.Story)), writeJSON(&data, a.Report), report.Write(&page, a))
+	err := errors.Join(plain.printReport(a.Report, a.Findings), writeJSON(&data, jsonOf(a)), report.Write(&page, a))
 	if err != nil {
 		return err
 	}

@@ -3,14 +3,29 @@ package main
 import (
 	"fmt"
 
+	"github.com/proofline/proofline/verifier"
 	"github.com/proofline/proofline/verifier/ticket"
 )
 
-// placeHeads are the verdict over a saved proof, by its worst line.
-var placeHeads = map[ticket.Status]struct{ title, text string }{
-	ticket.Green: {"RIGHT: the place is exactly the one that was drawn", "  Everything in this proof follows from the key of the room and a public beacon.\n"},
-	ticket.Amber: {"NOT FULLY SHOWN: nothing is wrong, but not everything can be shown", "  The lines below with – say what is not.\n"},
-	ticket.Red:   {"WRONG: something in this proof is not right", "  Keep the file, and save the proof again: that shows whether the room or the\n  file is wrong.\n"},
+// placeHead is the verdict over a saved proof: on the scale of an audit, where
+// the draw decides the level, and by the worst line otherwise.
+func placeHead(status ticket.Status, draw ticket.Line) (title, text string) {
+	level := ticket.Level(draw)
+	switch {
+	case status == ticket.Red:
+		return "✗ WRONG: something in this proof is not right",
+			"  Keep the file, and save the proof again: that shows whether the room or the\n  file is wrong.\n"
+	case status == ticket.Neutral:
+		return "· NOT YET: all that could be checked when this proof was saved is right",
+			"  The rest was still to come. Save the proof again after the draw.\n"
+	case status == ticket.Green:
+		return fmt.Sprintf("✓ VERIFIED, level %d: the place is exactly the one that was drawn", level),
+			"  Everything in this proof follows from the key of the room and a public beacon.\n"
+	case level == verifier.LevelConsistent:
+		return "✓ CONSISTENT, level 1: the place follows the rules of the room",
+			"  Not proven: that the operator did not choose the outcome of the draw.\n"
+	}
+	return "– NOT FULLY SHOWN: no mistake was found, but one point could not be checked", "  The line below with – says which.\n"
 }
 
 var placeTitles = map[ticket.LineID]string{
@@ -114,7 +129,7 @@ func notProven(b *ticket.Bundle, r *placeResult) []string {
 	first, known := place.Facts["first"]
 	add(known && first != "1" && b.Earlier == nil, spell("That the groups before this one are as large as their places say: it begins at place {first}. An audit counts them.", place.Facts))
 	add(true, "That others were shown the same record. Compare checkpoints, or audit the room: two that cannot both be right are proof of a fork.")
-	add(true, "That all other arrivals are people: fake ones before the end of a group dilute everybody's chance evenly.")
+	add(true, "That all other arrivals are people: fake ones push everybody else back alike, and give the party that holds them its share of the places.")
 	add(true, "Who holds the ticket: the secret that proves it is not in the file.")
 	add(true, "Anything after the proof was saved, such as calls and admissions.")
 	return list

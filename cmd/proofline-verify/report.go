@@ -8,14 +8,16 @@ import (
 
 	"github.com/proofline/proofline/fairness/beacon"
 	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/findings"
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
 // ANSI colours of the report.
 const (
-	red   = 31
-	green = 32
-	grey  = 90
+	red    = 31
+	green  = 32
+	yellow = 33
+	grey   = 90
 )
 
 // levels are the names of the assurance levels.
@@ -30,11 +32,12 @@ var meanings = map[int]string{
 }
 
 // printReport prints a report for a person: the verdict, the checks, what was
-// amended (nil: not told), what is not proven.
-func (t *terminal) printReport(r *verifier.Report, amended *amendments) error {
+// found beside them (nil: not told), what is not proven.
+func (t *terminal) printReport(r *verifier.Report, found []findings.Finding) error {
 	var b strings.Builder
 	colour := t.colour()
 	b.WriteString(verdict(r, colour))
+	printGate(&b, found, colour)
 	fmt.Fprintf(&b, "  room     %s\n", printable(r.Origin))
 	fmt.Fprintf(&b, "  read     %s, %s in %s,\n           %s, %s\n", numeral.Count(r.Entries, "entry", "entries"),
 		numeral.Count(r.Arrivals, "arrival", "arrivals"), numeral.Count(r.Windows, "window", "windows"),
@@ -46,7 +49,7 @@ func (t *terminal) printReport(r *verifier.Report, amended *amendments) error {
 	for i, c := range r.Checks {
 		printCheck(&b, i+1, c, colour)
 	}
-	amended.print(&b)
+	printFindings(&b, found)
 	b.WriteString("\nNot proven\n")
 	for _, text := range r.NotProven {
 		printItem(&b, "   - ", text, func(s string) string { return s })
@@ -77,13 +80,16 @@ func others(r *verifier.Report) (lines []string) {
 }
 
 func verdict(r *verifier.Report, colour func(int, string) string) string {
-	if r.OK {
+	const followed = "\n  The history is intact, and every draw, place, call and admission follows\n  the published policy."
+	switch {
+	case r.OK && r.Level == verifier.LevelConsistent:
+		return colour(yellow, "✓ CONSISTENT, level 1: the record follows its rules") + followed + "\n  " + notChosen(r) + "\n\n"
+	case r.OK:
 		meaning := ""
 		for level := verifier.LevelUnpredictable; level <= r.Level; level++ {
 			meaning += "\n  " + meanings[level]
 		}
-		return colour(green, fmt.Sprintf("✓ VERIFIED, level %d: %s", r.Level, levels[r.Level])) +
-			"\n  The history is intact, and every draw, place, call and admission follows\n  the published policy." + meaning + "\n\n"
+		return colour(green, fmt.Sprintf("✓ VERIFIED, level %d: %s", r.Level, levels[r.Level])) + followed + meaning + "\n\n"
 	}
 	failed := 0
 	for _, c := range r.Checks {
@@ -95,8 +101,20 @@ func verdict(r *verifier.Report, colour func(int, string) string) string {
 		"\n  Keep what was published, and this report: it is the evidence.\n\n"
 }
 
+// notChosen says why a report of level 1 does not show that the outcome of the
+// draws was not chosen.
+func notChosen(r *verifier.Report) string {
+	switch {
+	case r.Draws == 0:
+		return "Nothing has been drawn yet, so there is no draw to vouch for."
+	case r.Beacon == "":
+		return "Not proven: that the operator did not choose the outcome of the draws.\n  They used no public randomness, so it could have tried several."
+	}
+	return "Not proven: that the operator did not choose the outcome of the draws.\n  You have not said with --beacon that you trust their source of randomness."
+}
+
 // telling are the checks whose detail matters also when they pass.
-var telling = []string{"history", "signature", "append-only"}
+var telling = []string{"history", "signature", "append-only", "copy"}
 
 func printCheck(b *strings.Builder, number int, c verifier.Check, colour func(int, string) string) {
 	mark, code := "–", grey

@@ -37,8 +37,8 @@ The draw is right when a public beacon took part that the operator does not run:
 drand's quicknet, or one that you name with --beacon. Witnesses are those whom
 the room names; with --witness only those count whom you know.
 
-Exit code 0: nothing is wrong, though perhaps not everything is shown; 1: a line
-is wrong; 3: the file cannot be read, or is no saved proof.`,
+Exit code 0: nothing is wrong, at any level, though perhaps not everything is
+shown yet; 1: a line is wrong; 3: the file cannot be read, or is no saved proof.`,
 		Example: `  proofline-verify ticket proofline-sale-cda3f665.json
   proofline-verify ticket proofline-sale-cda3f665.json --vkey @sale.vkey --json`,
 		Args: cobra.ExactArgs(1),
@@ -124,14 +124,13 @@ type placeLine struct {
 }
 
 func checkProof(b *ticket.Bundle, trust ticket.Trust) *placeResult {
-	r := &placeResult{Origin: string(b.Origin), Ticket: string(b.Ticket), Key: trust.VKey, Status: ticket.Green}
+	r := &placeResult{Origin: string(b.Origin), Ticket: string(b.Ticket), Key: trust.VKey}
 	if trust.VKey == "" && b.VKey != nil {
 		r.Key = string(*b.VKey)
 	}
-	for _, line := range ticket.Check(b, trust) {
-		if line.Status == ticket.Red || line.Status == ticket.Amber && r.Status == ticket.Green {
-			r.Status = line.Status
-		}
+	lines := ticket.Check(b, trust)
+	r.Status = ticket.Worst(lines[:])
+	for _, line := range lines {
 		text := spell(placeWords[line.ID][line.Reason], line.Facts)
 		if line.Reason == ticket.Malformed {
 			text += fmt.Sprintf(" %q.", printable(string(*b.Malformed)))
@@ -168,12 +167,12 @@ func spell(text string, facts ticket.Facts) string {
 
 // printPlace prints a result for a person.
 func (t *terminal) printPlace(r *placeResult) error {
-	const yellow = 33
-	codes := map[ticket.Status]int{ticket.Green: green, ticket.Amber: yellow, ticket.Red: red}
-	marks := map[ticket.Status]string{ticket.Green: "✓", ticket.Amber: "–", ticket.Red: "✗"}
+	codes := map[ticket.Status]int{ticket.Green: green, ticket.Neutral: grey, ticket.Amber: yellow, ticket.Red: red}
+	marks := map[ticket.Status]string{ticket.Green: "✓", ticket.Neutral: "·", ticket.Amber: "–", ticket.Red: "✗"}
 	var b strings.Builder
 	colour := t.colour()
-	fmt.Fprintf(&b, "%s\n%s\n", colour(codes[r.Status], marks[r.Status]+" "+placeHeads[r.Status].title), placeHeads[r.Status].text)
+	title, text := placeHead(r.Status, r.Lines[2].Line)
+	fmt.Fprintf(&b, "%s\n%s\n", colour(codes[r.Status], title), text)
 	fmt.Fprintf(&b, "  room     %s\n  ticket   %s\n", printable(r.Origin), r.Ticket)
 	last := r.Lines[len(r.Lines)-1]
 	if _, ok := last.Facts["position"]; ok && last.Status != ticket.Red {

@@ -161,10 +161,11 @@ func TestTicketUnwritable(t *testing.T) {
 
 // TestPlaceColours paints a line in the colour of its status.
 func TestPlaceColours(t *testing.T) {
-	for status, code := range map[ticket.Status]int{ticket.Green: 32, ticket.Amber: 33, ticket.Red: 31} {
+	for status, code := range map[ticket.Status]int{ticket.Green: 32, ticket.Neutral: 90, ticket.Amber: 33, ticket.Red: 31} {
 		line := placeLine{ticket.Line{ID: ticket.PlaceLine, Status: status, Reason: ticket.Exact}, "Title", "Text"}
 		term, out, _ := on(true, nil)
-		if err := term.printPlace(&placeResult{Status: status, Lines: []placeLine{line}}); err != nil {
+		lines := []placeLine{{}, {}, {}, line}
+		if err := term.printPlace(&placeResult{Status: status, Lines: lines}); err != nil {
 			t.Fatal(err)
 		}
 		if n := strings.Count(out.String(), fmt.Sprintf("\x1b[%dm", code)); n != 3 {

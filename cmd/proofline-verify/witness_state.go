@@ -15,8 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/mod/sumdb/note"
-
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/witness"
 	"github.com/proofline/proofline/fairness"
@@ -222,7 +220,7 @@ func (f *follower) read() (vkeys, unpinned []string, err error) {
 			}
 			continue
 		}
-		if _, err := note.NewVerifier(text); err != nil {
+		if _, err := audit.ParseKey(text); err != nil {
 			return nil, nil, fmt.Errorf("%q is neither a verifier key nor an address", text)
 		}
 		vkeys = append(vkeys, text)
@@ -249,7 +247,7 @@ func (f *follower) pins() (map[string]string, error) {
 	pins := map[string]string{}
 	for _, line := range lines {
 		address, vkey, ok := strings.Cut(line, " ")
-		if _, err := note.NewVerifier(vkey); err != nil || !ok {
+		if _, err := audit.ParseKey(vkey); err != nil || !ok {
 			return nil, fmt.Errorf("%s: %q is not an address and a verifier key", filepath.Join(f.dir, pinsFile), line)
 		}
 		pins[address] = vkey
@@ -310,7 +308,7 @@ func roomKey(ctx context.Context, address string) (string, error) {
 	if !ok {
 		return "", errors.New("the log does not begin with a room")
 	}
-	key, err := note.NewVerifier(room.LogKey)
+	key, err := audit.ParseKey(room.LogKey)
 	if err != nil {
 		return "", fmt.Errorf("the room names the key %q: %w", room.LogKey, err)
 	}

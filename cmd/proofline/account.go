@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -19,7 +20,7 @@ management token, which it has written to DIR/admin-token.`,
 		PersistentPreRunE: t.fromEnv,
 	}
 	o.addFlags(c)
-	c.AddCommand(o.linkCommand())
+	c.AddCommand(o.linkCommand(), o.signInLinkCommand())
 	return c
 }
 
@@ -41,5 +42,35 @@ sessions and takes the second factor away.`,
 	flags := c.Flags()
 	flags.StringVar(&organization, "organization", organization, "`SLUG` of the organization")
 	flags.StringVar(&email, "email", email, "e-mail `ADDRESS` of the person that the link is for")
+	return c
+}
+
+func (o *organizer) signInLinkCommand() *cobra.Command {
+	email := ""
+	c := &cobra.Command{
+		Use:   "sign-in-link",
+		Short: "Make a one-time link that lets a browser sign in despite failed attempts",
+		Long: `Make a one-time link for a person who cannot sign in because others guess at the
+account. The browser that opens it within an hour may sign in, with the password
+as usual. Nothing else changes: for a lost password make a link with
+"proofline account link".`,
+		Example: "  proofline account sign-in-link --email owner@example.com",
+		Args:    cobra.NoArgs,
+		RunE: runs(func(c *cobra.Command, _ []string) error {
+			body, err := json.Marshal(map[string]string{"email": email})
+			if err != nil {
+				return err
+			}
+			var made struct{ Link string }
+			raw, err := o.ask(c, "POST", "/v1/sign-in-links", body, &made)
+			if err != nil {
+				return err
+			}
+			return o.print(raw, func() error {
+				return o.printf("the browser that opens this link may sign in as %s, with the password; it works once, for an hour:\n%s\n", email, made.Link)
+			})
+		}),
+	}
+	c.Flags().StringVar(&email, "email", email, "e-mail `ADDRESS` of the person that the link is for")
 	return c
 }

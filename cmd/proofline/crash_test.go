@@ -75,7 +75,7 @@ func TestCrashPostgres(t *testing.T) {
 	}
 	time.Sleep(alive)
 	c.finish(t, organizer)
-	if !strings.Contains(p.said(), "room is read again") {
+	if !strings.Contains(p.said(), "append is tried again") {
 		t.Error("no append ever failed: nothing was killed under way")
 	}
 	p.stop()

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +19,7 @@ import (
 
 const (
 	joiners = 8
+	loyal   = 2 // of these
 	retry   = 25 * time.Millisecond
 	settle  = 40 * time.Second // for requests under way at the end
 )
@@ -33,18 +36,21 @@ type crowd struct {
 	joined   []api.Joined
 	admitted []string // tickets
 	byNode   map[string]int
+	through  []string             // the node of each that joined
+	last     map[string]time.Time // when somebody joined through a node at last
+	longest  map[string]time.Duration
 	failed   int
 }
 
 // gather starts a crowd on a room that the nodes serve.
 func gather(t *testing.T, room api.Room, nodes ...string) *crowd {
-	c := &crowd{room: room, halt: make(chan struct{}), byNode: map[string]int{}}
+	c := &crowd{room: room, halt: make(chan struct{}), byNode: map[string]int{}, last: map[string]time.Time{}, longest: map[string]time.Duration{}}
 	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: joiners}}
 	for _, url := range nodes {
 		c.nodes = append(c.nodes, &api.Client{Base: url + "/r/" + room.Slug, HTTP: client})
 	}
 	for i := range joiners {
-		c.wg.Go(func() { c.visit(t, i) })
+		c.wg.Go(func() { c.visit(t, i, i < loyal) })
 	}
 	t.Cleanup(c.stop)
 	return c
@@ -62,8 +68,9 @@ func (c *crowd) stop() {
 	c.wg.Wait()
 }
 
-// visit is one visitor after the other: each joins, then claims.
-func (c *crowd) visit(t *testing.T, turn int) {
+// visit is one visitor after the other: each joins, then claims. Who is loyal
+// only uses the first node.
+func (c *crowd) visit(t *testing.T, turn int, isLoyal bool) {
 	_, origin, _ := strings.Cut(c.room.URL, "://")
 	for ; ; turn++ {
 		select {
@@ -74,13 +81,17 @@ func (c *crowd) visit(t *testing.T, turn int) {
 		var secret [fairness.SecretSize]byte
 		_, _ = rand.Read(secret[:])
 		ticket := fairness.NewTicket(origin, secret).String()
-		if !c.insist(t, turn, func(ctx context.Context, node *api.Client) error { return c.join(ctx, node, ticket) }) {
+		nodes := c.nodes
+		if isLoyal {
+			nodes = nodes[:1]
+		}
+		if !c.insist(t, nodes, turn, func(ctx context.Context, node *api.Client) error { return c.join(ctx, node, ticket) }) {
 			return
 		}
 		if turn%4 == 0 {
 			other := turn + 1
 			c.wg.Go(func() {
-				c.insist(t, other, func(ctx context.Context, node *api.Client) error { return c.claim(ctx, node, ticket, secret) })
+				c.insist(t, nodes, other, func(ctx context.Context, node *api.Client) error { return c.claim(ctx, node, ticket, secret) })
 			})
 		}
 	}
@@ -89,12 +100,12 @@ func (c *crowd) visit(t *testing.T, turn int) {
 var errNotYet = errors.New("not called yet, and the crowd goes home")
 
 // insist asks one node after the other until there is an answer.
-func (c *crowd) insist(t *testing.T, turn int, ask func(context.Context, *api.Client) error) bool {
+func (c *crowd) insist(t *testing.T, nodes []*api.Client, turn int, ask func(context.Context, *api.Client) error) bool {
 	ctx := t.Context()
 	var end <-chan time.Time
 	halt := c.halt
 	for ; ; turn++ {
-		err := ask(ctx, c.nodes[turn%len(c.nodes)])
+		err := ask(ctx, nodes[turn%len(nodes)])
 		problem := (*api.Problem)(nil)
 		switch {
 		case err == nil:
@@ -102,7 +113,7 @@ func (c *crowd) insist(t *testing.T, turn int, ask func(context.Context, *api.Cl
 		case errors.Is(err, errNotYet):
 			return true
 		case errors.Is(err, api.ErrNotCalled):
-		case errors.As(err, &problem) && problem.Status < 500 && problem.Status != http.StatusNotFound,
+		case errors.As(err, &problem) && problem.Status < 500, // 404 too: the ticket is there
 			problem == nil && !errors.Is(err, api.ErrUnreachable):
 			t.Errorf("a visitor is answered %v", err)
 			return false
@@ -129,8 +140,13 @@ func (c *crowd) join(ctx context.Context, node *api.Client, ticket string) error
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.joined = append(c.joined, j)
+	c.joined, c.through = append(c.joined, j), append(c.through, node.Base)
 	c.byNode[node.Base]++
+	now := time.Now()
+	if last, ok := c.last[node.Base]; ok {
+		c.longest[node.Base] = max(c.longest[node.Base], now.Sub(last))
+	}
+	c.last[node.Base] = now
 	return nil
 }
 
@@ -167,7 +183,44 @@ func (c *crowd) failures() int {
 func (c *crowd) joinsByNode() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.byNode
+	return maps.Clone(c.byNode)
+}
+
+// at is what a node is called in what the crowd counts.
+func (c *crowd) at(url string) string { return url + "/r/" + c.room.Slug }
+
+// resetPauses begins to measure the pauses between joins.
+func (c *crowd) resetPauses() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.last)
+	clear(c.longest)
+}
+
+// pause returns the longest time in which nobody joined through a node.
+func (c *crowd) pause(url string) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.longest[c.at(url)].Round(time.Millisecond)
+}
+
+// all returns every answer to a join so far.
+func (c *crowd) all() []api.Joined {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.joined)
+}
+
+// latest returns the tickets that joined through a node at last.
+func (c *crowd) latest(url string, n int) (tickets []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := len(c.joined) - 1; i >= 0 && len(tickets) < n; i-- {
+		if c.through[i] == c.at(url) {
+			tickets = append(tickets, c.joined[i].Ticket)
+		}
+	}
+	return tickets
 }
 
 // finish sends the crowd home, ends the room, and holds the transcript against

@@ -28,7 +28,14 @@ func TestE2E(t *testing.T) {
 	var crowd load.Report
 	runJSON(t, `{"slug": "e2e", "title": "A sale", "windows": [{"length": "1s"}], "outflow": {"per_minute": 30000}, "claim": "1m"}`,
 		&made, append([]string{"room", "create", "-"}, at...)...)
-	runJSON(t, "", &crowd, "load", "--url", made.URL, "--visitors", "400", "--rate", "200", "--duration", "50s", "--json")
+	var found struct {
+		Rooms []struct{ URL string } `json:"rooms"`
+	}
+	runJSON(t, "", &found, "room", "list", "--data", dir, "--json") // its file says the port
+	if len(found.Rooms) != 1 || found.Rooms[0].URL != made.URL {
+		t.Errorf("--data alone finds %+v, want %s", found, made.URL)
+	}
+	runJSON(t, "", &crowd, "load", filepath.Base(made.URL), "--data", dir, "--visitors", "400", "--rate", "200", "--duration", "50s", "--json")
 	if crowd.Joined != 400 || crowd.Admitted != 400 || len(crowd.Errors) != 0 {
 		t.Errorf("the crowd: %+v", crowd)
 	}

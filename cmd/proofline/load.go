@@ -22,28 +22,29 @@ const (
 
 type loadFlags struct {
 	load.Options
-	url  string
-	mine bool
-	json bool
+	server, data string
+	mine, json   bool
 }
 
 func loadCommand(t *terminal) *cobra.Command {
 	var f loadFlags
 	c := &cobra.Command{
-		Use:   "load",
+		Use:   "load ROOM",
 		Short: "Send a crowd to a room, and measure what it experiences",
 		Long: `Send a crowd to a room: visitors join at a rate, ask for their places when the
 server tells them to, and claim when they are called.
 
 It is for servers of your own. Anything but this machine is refused unless you
-say that it is yours.`,
-		Example: `  proofline load --url http://127.0.0.1:8080/r/sale --visitors 10000 --rate 500
-  proofline load --url http://127.0.0.1:8080/r/sale --visitors 100000 --rate 0 --duration 30s --json`,
-		Args: cobra.NoArgs,
-		RunE: runs(func(c *cobra.Command, _ []string) error { return f.run(c, t) }),
+say that it is yours. ROOM is the last part of the room's address, such as sale,
+or the whole address.`,
+		Example: `  proofline load sale --visitors 10000 --rate 500
+  proofline load sale --server http://127.0.0.1:8080 --visitors 100000 --rate 0 --duration 30s --json`,
+		Args:              cobra.ExactArgs(1),
+		RunE:              runs(func(c *cobra.Command, args []string) error { return f.run(c, t, args[0]) }),
+		PersistentPreRunE: t.fromEnv,
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.url, "url", "", "`URL` of the room, such as http://127.0.0.1:8080/r/sale")
+	addServer(flags, t, &f.server, &f.data)
 	flags.IntVar(&f.Visitors, "visitors", 1000, "`N` that come")
 	flags.Float64Var(&f.Rate, "rate", 100, "`N` that come a second; 0 for as fast as the server answers")
 	flags.IntVar(&f.Concurrency, "concurrency", 64, "use `N` connections")
@@ -53,8 +54,8 @@ say that it is yours.`,
 	return c
 }
 
-func (f *loadFlags) run(c *cobra.Command, t *terminal) error {
-	if err := f.check(); err != nil {
+func (f *loadFlags) run(c *cobra.Command, t *terminal, room string) error {
+	if err := f.check(room); err != nil {
 		return err
 	}
 	live := t.live()
@@ -65,9 +66,9 @@ func (f *loadFlags) run(c *cobra.Command, t *terminal) error {
 	live.clear()
 	switch {
 	case errors.Is(err, load.ErrUnreachable):
-		return &exit{exitUnreachable, err, "is the server running, and is --url right?"}
+		return &exit{exitUnreachable, err, "is the server running? proofline serve; or name another with --server"}
 	case err != nil:
-		return failed(err, "give the address of the room itself, such as http://127.0.0.1:8080/r/sale")
+		return failed(err, "see the rooms there are: proofline room list")
 	}
 	if f.json {
 		err = t.printJSON(report)
@@ -75,15 +76,35 @@ func (f *loadFlags) run(c *cobra.Command, t *terminal) error {
 		err = t.printLoad(report)
 	}
 	if err == nil && report.Joined < int64(report.Visitors) && c.Context().Err() == nil {
-		err = failed(fmt.Errorf("%d of %d visitors did not join", int64(report.Visitors)-report.Joined, report.Visitors), "")
+		hint := ""
+		if report.Errors["join"]["429"] > 0 {
+			hint = "the server limits joins by network: start it with --limit-exempt and the network of this machine, such as 127.0.0.0/8"
+		}
+		err = failed(fmt.Errorf("%d of %d visitors did not join", int64(report.Visitors)-report.Joined, report.Visitors), hint)
 	}
 	return err
 }
 
-func (f *loadFlags) check() error {
-	u, err := url.Parse(f.url)
+// target returns the address of the room that the command line names.
+func (f *loadFlags) target(room string) (*url.URL, error) {
+	if !strings.Contains(room, "/") {
+		u, err := serverURL(f.server, f.data)
+		if err != nil {
+			return nil, err
+		}
+		return url.Parse(u.JoinPath("r", room).String()) // the path of a URL without one would begin without a slash
+	}
+	u, err := url.Parse(room)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
-		return usage(fmt.Errorf("--url: %q is not the address of a room", f.url), "give one such as http://127.0.0.1:8080/r/sale")
+		return nil, usage(fmt.Errorf("%q is not the address of a room", room), "give one such as sale or http://127.0.0.1:8080/r/sale")
+	}
+	return u, nil
+}
+
+func (f *loadFlags) check(room string) error {
+	u, err := f.target(room)
+	if err != nil {
+		return err
 	}
 	f.URL = u
 	switch {

@@ -51,7 +51,7 @@ place, call and admission is an entry of a public, signed transcript.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(serveCommand(t), roomCommand(t), organizationCommand(t), tokenCommand(t), accountCommand(t), siteCommand(t), connectorCommand(t), proxyCommand(t), demoCommand(t), loadCommand(t), simulateCommand(t), beaconCommand(t), masterKeyCommand(t), versionCommand(t))
+	root.AddCommand(serveCommand(t), recoverCommand(t), roomCommand(t), organizationCommand(t), tokenCommand(t), accountCommand(t), clockCommand(t), siteCommand(t), connectorCommand(t), proxyCommand(t), demoCommand(t), loadCommand(t), simulateCommand(t), beaconCommand(t), masterKeyCommand(t), versionCommand(t))
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)

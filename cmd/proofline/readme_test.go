@@ -1,6 +1,10 @@
 package main
 
 import (
+	"encoding/json"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,6 +71,7 @@ func TestOrganizersReadme(t *testing.T) {
 	p := serve(t, nil, "--data", data, "--addr", "127.0.0.1:0")
 	shell(t, dir, p.url, "proofline room create sale.json --data "+data)
 	shell(t, dir, p.url, "proofline room end evening-concert --yes --data "+data)
+	makeOwner(t, p.url, data)
 	here := strings.NewReplacer("bin/proofline", "proofline", "http://127.0.0.1:8080", p.url, "./proofline-data", data)
 	ran := 0
 	for _, name := range []string{"README", "ACCOUNTS", "SALE"} {
@@ -84,4 +89,41 @@ func TestOrganizersReadme(t *testing.T) {
 		t.Errorf("only %d commands were found", ran)
 	}
 	p.stop()
+}
+
+// makeOwner makes the account of owner@example.com, as its owner does with the
+// link that the server's administrator sends.
+func makeOwner(t *testing.T, server, data string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "proofline", "account", "link", "--data", data, "--email", "owner@example.com", "--json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made struct {
+		Link string `json:"link"`
+	}
+	if err := json.Unmarshal(out, &made); err != nil {
+		t.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	for _, step := range []struct {
+		path string
+		form url.Values
+	}{
+		{"/console/invitation", url.Values{"token": {made.Link}}},
+		{"/console/invitation/accept", url.Values{"organization": {"Halls"}, "email": {"owner@example.com"}, "name": {"Owner"}, "password": {"a long enough password of a test"}}},
+	} {
+		answer, err := browser.PostForm(server+step.path, step.form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			t.Fatalf("%s: status %d", step.path, answer.StatusCode)
+		}
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
@@ -53,11 +54,34 @@ of PROOFLINE_TOKEN, or of a file, which a server on this machine has written.`,
 // addFlags adds the flags that say which server, and as whom.
 func (o *organizer) addFlags(c *cobra.Command) {
 	flags := c.PersistentFlags()
-	flags.StringVar(&o.server, "server", "http://127.0.0.1:8080", "`URL` of the server")
-	flags.StringVar(&o.data, "data", o.dataDir(), "data `DIR` of a server on this machine")
+	addServer(flags, o.terminal, &o.server, &o.data)
 	flags.StringVar(&o.tokenFile, "token-file", "", "`FILE` of the management token (default DIR/admin-token)")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
-	inEnv(flags, "server", "data", "token-file")
+	inEnv(flags, "token-file")
+}
+
+// addServer adds the flags that say which server.
+func addServer(flags *pflag.FlagSet, t *terminal, address, data *string) {
+	flags.StringVar(address, "server", "", "`URL` of the server (default: that of DIR, else "+defaultServer+")")
+	flags.StringVar(data, "data", t.dataDir(), "data `DIR` of a server on this machine")
+	inEnv(flags, "server", "data")
+}
+
+const defaultServer = "http://127.0.0.1:8080"
+
+// serverURL returns the address of the server that the flags name.
+func serverURL(address, data string) (*url.URL, error) {
+	if address == "" {
+		kept, err := os.ReadFile(filepath.Join(data, server.AddressFile)) //nolint:gosec // the user names it
+		if address = strings.TrimSpace(string(kept)); err != nil || address == "" {
+			address = defaultServer
+		}
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		return nil, usage(fmt.Errorf("--server: %q is not the URL of a server", address), "give one such as https://queue.example.com")
+	}
+	return u, nil
 }
 
 // addOrganization adds the flag that says in which organization.
@@ -69,9 +93,9 @@ func (o *organizer) addOrganization(c *cobra.Command) {
 
 // client returns the way to the server.
 func (o *organizer) client(c *cobra.Command) (*api.Client, error) {
-	u, err := url.Parse(o.server)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
-		return nil, usage(fmt.Errorf("--server: %q is not the URL of a server", o.server), "give one such as https://queue.example.com")
+	u, err := serverURL(o.server, o.data)
+	if err != nil {
+		return nil, err
 	}
 	token, err := o.token(c)
 	if err != nil {
@@ -80,7 +104,7 @@ func (o *organizer) client(c *cobra.Command) (*api.Client, error) {
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
 		o.warn("the token crosses the network in the clear: give an https URL if there is one")
 	}
-	client := &api.Client{Base: strings.TrimRight(o.server, "/"), Token: token, Header: http.Header{}}
+	client := &api.Client{Base: strings.TrimRight(u.String(), "/"), Token: token, Header: http.Header{}}
 	if o.organization != "" {
 		client.Header.Set("Proofline-Organization", o.organization)
 	}

@@ -29,7 +29,7 @@ what is not an amendment can never be changed.`,
     "windows": [{"from": "2030-05-01T11:30:00Z", "length": "30m"},
                 {"from": "2030-05-01T12:00:00Z", "length": "1m"}],
     "outflow": {"per_minute": 300, "max_active": 2000},
-    "claim": "5m", "session": "15m", "max_waiting": 0,
+    "claim": "5m", "session": "15m", "max_waiting": 200000,
     "targets": ["https://shop.example.com"]
   }
 

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net"
+	"net/netip"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,12 +20,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/audit/witness"
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon"
 	"github.com/proofline/proofline/fairness/beacon/relay"
+	"github.com/proofline/proofline/migrations"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web"
 )
@@ -38,6 +41,7 @@ type serveFlags struct {
 	relays    []string
 	chain     string
 	witnesses []string
+	limits    limitFlags
 	oidc      oidcFlags
 	hooks     hookFlags
 	logFormat string
@@ -52,8 +56,9 @@ func serveCommand(t *terminal) *cobra.Command {
 		Long: `Run a server of waiting rooms until it is told to stop.
 
 Without a database URL it starts a private PostgreSQL in the data directory. The
-first start writes the management token to DIR/admin-token, and the key that
-seals the rooms' keys to DIR/master-key. With a database URL, give a master key
+first start writes the management token to DIR/admin-token, the key that seals
+the rooms' keys to DIR/master-key, and the link that makes the first account to
+DIR/setup-link, until it is used. With a database URL, give a master key
 made by "proofline master-key": every server of one database needs the same.`,
 		Example: `  proofline serve
   proofline serve --addr :8080 --public-url https://queue.example.com
@@ -67,18 +72,22 @@ made by "proofline master-key": every server of one database needs the same.`,
 	flags.StringVar(&f.Data, "data", t.dataDir(), "keep data and secrets in this `DIR`")
 	flags.StringVar(&f.PublicURL, "public-url", "", "`URL` that visitors reach the server under (default http:// and the address)")
 	flags.StringVar(&f.DatabaseURL, "database-url", "", "`URL` of a PostgreSQL (default a private one in the data directory)")
+	flags.StringVar(&f.OwnerURL, "owner-database-url", "", "`URL` of that database for the owner of its schema, who migrates it at the start (default the database URL)")
+	flags.DurationVar(&f.DatabaseWait, "database-wait", 0, "wait at the start at most this `TIME` for a database that does not answer (default as long as it takes)")
 	flags.StringVar(&f.MasterKey, "master-key", "", "`FILE` of the key that seals the rooms' keys; the variable may hold the key itself (default DIR/master-key)")
 	flags.StringVar(&f.TokenFile, "admin-token-file", "", "`FILE` of the management token (default DIR/admin-token)")
 	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "`NETWORKS` whose X-Forwarded-For is believed, such as 10.0.0.0/8")
-	flags.StringSliceVar(&f.relays, "beacon-relays", nil, "`URLS` of drand relays, such as "+relay.Public()[0]+"; with them new rooms draw with public randomness")
+	flags.StringSliceVar(&f.relays, "beacon-relays", relay.Public(), "`URLS` of drand relays, from which draws get public randomness; "+noRelays+" turns it off: rooms then reach level 1 at most")
 	flags.StringVar(&f.chain, "beacon-chain", "", "`HASH` of the relays' drand chain (default quicknet)")
 	flags.StringSliceVar(&f.witnesses, "witnesses", nil, "`KEY=URL` of each witness who is asked to cosign, its verifier key and address")
 	flags.IntVar(&f.MaxStreams, "max-streams", web.DefaultStreams, "tell at most `N` visitors near the front of every change at once; the others ask")
+	flags.StringSliceVar(&f.Contacts, "security-contact", nil, "`URIS` for reports of vulnerabilities, such as mailto:security@example.com, which /.well-known/security.txt names (default no such file)")
+	f.limits.add(flags, &f.Limits)
 	f.oidc.add(flags)
 	f.hooks.add(flags)
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
-	inEnv(flags, "addr", "data", "public-url", "database-url", "master-key", "admin-token-file", "trusted-proxies", "beacon-relays", "beacon-chain", "witnesses", "max-streams", "log-format", "log-level")
+	inEnv(flags, "addr", "data", "public-url", "database-url", "owner-database-url", "database-wait", "master-key", "admin-token-file", "trusted-proxies", "beacon-relays", "beacon-chain", "witnesses", "max-streams", "security-contact", "log-format", "log-level")
 	return c
 }
 
@@ -104,12 +113,16 @@ func (f *serveFlags) run(ctx context.Context, t *terminal) error {
 	return errors.Join(err, s.Stop())
 }
 
-// greet says where the server is, and, as long as nobody owns it, how to begin.
+// greet says where the server is, and how to begin as long as it has no owner. The
+// link itself is printed to a terminal alone: other output is kept and read.
 func (t *terminal) greet(s *server.Server) error {
 	if err := t.printf("listening on %s\n", s.URL); err != nil || s.SetupLink == "" {
 		return err
 	}
-	return t.printf("make the first account at %s - this link works once, for a day\n", s.SetupLink)
+	if t.interactive(t.out) {
+		return t.printf("make the first account at %s - this link works once, for a day\n", s.SetupLink)
+	}
+	return t.printf("make the first account with the link in %s, which works once, for a day\n", s.SetupFile)
 }
 
 // check reads the flags that are more than texts.
@@ -122,15 +135,17 @@ func (f *serveFlags) check(t *terminal) (err error) {
 			return usage(fmt.Errorf("--public-url: %w", err), "give scheme and host, such as https://queue.example.com")
 		}
 	}
-	for _, text := range f.proxies {
-		_, network, err := net.ParseCIDR(strings.TrimSpace(text))
-		if err != nil {
-			return usage(fmt.Errorf("--trusted-proxies: %w", err), "give networks such as 10.0.0.0/8,192.0.2.7/32")
-		}
-		f.TrustedProxies = append(f.TrustedProxies, network)
+	if f.TrustedProxies, err = parseNetworks("--trusted-proxies", f.proxies); err != nil {
+		return err
+	}
+	if err = f.limits.check(&f.Limits); err != nil {
+		return err
 	}
 	if f.Witnesses, err = parseWitnesses(f.witnesses); err != nil {
 		return usage(fmt.Errorf("--witnesses: %w", err), "give each as KEY=URL, as proofline-verify witness prints them")
+	}
+	if err = checkContacts(f.Contacts); err != nil {
+		return err
 	}
 	if f.OIDC, err = f.oidc.config(); err != nil {
 		return err
@@ -141,6 +156,30 @@ func (f *serveFlags) check(t *terminal) (err error) {
 	f.Version = versionText()
 	f.Data, err = filepath.Abs(f.Data)
 	return err
+}
+
+// contactForm is what RFC 9116 takes for a contact, in one line.
+var contactForm = regexp.MustCompile(`^(mailto:[^\s@]+@[^\s@]+|https://\S+|tel:\+?[0-9-]+)$`)
+
+func checkContacts(list []string) error {
+	for _, contact := range list {
+		if !contactForm.MatchString(contact) {
+			return usage(fmt.Errorf("--security-contact: %.200q is no contact", contact), "give mailto:ADDRESS, an https URL or tel:NUMBER")
+		}
+	}
+	return nil
+}
+
+// parseNetworks reads networks in the notation of CIDR.
+func parseNetworks(flag string, list []string) (networks []netip.Prefix, err error) {
+	for _, text := range list {
+		network, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil {
+			return nil, usage(fmt.Errorf("%s: %w", flag, err), "give networks such as 10.0.0.0/8,192.0.2.7/32")
+		}
+		networks = append(networks, network.Masked())
+	}
+	return networks, nil
 }
 
 // parseWitnesses reads KEY=URL of witnesses.
@@ -167,20 +206,24 @@ func parseWitnesses(list []string) (witnesses []room.Witness, err error) {
 	return witnesses, nil
 }
 
+// noRelays is the value of --beacon-relays that turns the beacon off.
+const noRelays = "none"
+
 // findChain finds the beacon of the relays. Quicknet is known; any other chain
 // is asked for, and vouched for by its hash.
 func (f *serveFlags) findChain(ctx context.Context) error {
-	if len(f.relays) == 0 {
+	if len(f.relays) == 0 || slices.Equal(f.relays, []string{noRelays}) {
 		if f.chain != "" {
 			return usage(errors.New("--beacon-chain: there are no --beacon-relays to have it from"), "give the URLs of its relays")
 		}
+		f.Log.Warn("public randomness is off: draws of new rooms could be chosen by the operator, and an audit says so (level 1)")
 		return nil
 	}
 	client := &relay.Client{Chain: beacon.Quicknet(), Log: f.Log}
 	for _, text := range f.relays {
 		address, err := relay.ParseURL(text)
 		if err != nil {
-			return usage(fmt.Errorf("--beacon-relays: %w", err), "give addresses such as "+relay.Public()[0])
+			return usage(fmt.Errorf("--beacon-relays: %w", err), "give addresses such as "+relay.Public()[0]+", or "+noRelays)
 		}
 		client.URLs = append(client.URLs, address)
 	}
@@ -197,25 +240,28 @@ func (f *serveFlags) findChain(ctx context.Context) error {
 		}
 		client.Chain = chain
 	}
-	if f.chain == "" {
-		go warnOfRelays(ctx, client)
-	}
-	f.Chains = []room.Chain{{Chain: client.Chain, Rounds: client}}
+	known := room.Chain{Chain: client.Chain, Rounds: client}
+	monitor := &relay.Monitor{Client: client, OnChange: func(err error) { f.reportRelays(ctx, client, err) }}
+	known.Reach = monitor
+	go monitor.Run(ctx)
+	f.Chains = []room.Chain{known}
 	return nil
 }
 
-// warnOfRelays tells of relays that do not serve the chain. With those no draw
-// would ever be made; but a server starts without them, for they may come back.
-func warnOfRelays(ctx context.Context, client *relay.Client) {
-	ctx, cancel := context.WithTimeout(ctx, chainTimeout)
-	defer cancel()
-	_, err := client.Info(ctx)
-	switch {
-	case errors.Is(err, relay.ErrChain):
-		client.Log.Error("no relay serves quicknet: name the chain that they serve with --beacon-chain", "err", err)
-	case err != nil && !errors.Is(ctx.Err(), context.Canceled):
-		client.Log.Warn("no relay of the beacon answers; draws wait for one", "err", err)
+// reportRelays logs whether the relays of a chain can be reached. A server
+// starts without them, because they may come back.
+func (f *serveFlags) reportRelays(ctx context.Context, client *relay.Client, err error) {
+	log := f.Log.With("chain", client.Chain.ID)
+	if err == nil {
+		log.Info("relays of the beacon answer")
+		return
 	}
+	if _, other := client.Info(ctx); errors.Is(other, relay.ErrChain) {
+		log.Error("no relay serves this chain: name the chain that they serve with --beacon-chain", "err", other)
+		return
+	}
+	log.Warn("cannot reach the relays of the beacon: draws wait for one, and a new room must name its beacon or none; "+
+		"to work without public randomness, start with --beacon-relays "+noRelays, "err", err)
 }
 
 // logger returns the structured log to standard error.
@@ -241,10 +287,16 @@ func explain(err error) error {
 	switch {
 	case errors.Is(err, server.ErrNoMasterKey):
 		return usage(err, "make one with: proofline master-key FILE; then give it with --master-key FILE, or its text in PROOFLINE_MASTER_KEY")
+	case errors.Is(err, server.ErrNoDatabase):
+		return usage(err, "give --database-url, the URL that the server works with, too")
+	case errors.Is(err, migrations.ErrOwner):
+		return failed(err, "start once with --owner-database-url, the URL of the schema's owner")
 	case errors.Is(err, room.ErrMasterKey) || errors.Is(err, server.ErrKeyLost):
 		return failed(err, "rooms open only with the key they were made with; bring it back from your backup")
 	case errors.Is(err, secret.ErrExposed):
 		return failed(err, "make it yours alone: chmod 600 FILE")
+	case errors.Is(err, pglog.ErrPooler):
+		return failed(err, "give the address of PostgreSQL itself, or of a pool with pool_mode = session")
 	case errors.As(err, &unreachable):
 		return &exit{exitUnreachable, err, "check the database URL, and that the database runs"}
 	case errors.Is(err, syscall.EADDRINUSE):

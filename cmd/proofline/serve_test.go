@@ -1,16 +1,14 @@
 package main
 
 import (
-	"bytes"
+	"crypto/rand"
 	"encoding/json"
-	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,9 +16,6 @@ import (
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
-	"github.com/proofline/proofline/fairness/beacon"
-	"github.com/proofline/proofline/fairness/beacon/local"
-	"github.com/proofline/proofline/fairness/beacon/relay"
 	"github.com/proofline/proofline/room"
 )
 
@@ -51,6 +46,41 @@ func TestServeTwice(t *testing.T) {
 		t.Errorf("the visitor of the first run is %+v, %v", place, err)
 	}
 	again.stop()
+}
+
+// TestServeLimits: a server limits each network unless it is told otherwise, and
+// says which proxy it does not trust.
+func TestServeLimits(t *testing.T) {
+	t.Parallel()
+	dir := tempDir(t)
+	p := serve(t, []string{"PROOFLINE_LIMIT_EXEMPT="}, "--data", dir, "--addr", "127.0.0.1:0", "--limit-tickets", "5")
+	url := createRoom(t, manager(t, p, dir), "limited").URL
+	var statuses []int
+	for range 7 {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/join", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-Forwarded-For", rand.Text()) // a client's word
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		statuses = append(statuses, answer.StatusCode)
+		if answer.StatusCode == http.StatusTooManyRequests && answer.Header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+	}
+	if want := []int{201, 201, 201, 201, 201, 429, 429}; !slices.Equal(statuses, want) {
+		t.Errorf("joins answered with %v, want %v", statuses, want)
+	}
+	for _, line := range []string{"network=127.0.0.0/24 limit=tickets", "X-Forwarded-For is not believed"} {
+		if !strings.Contains(p.said(), line) {
+			t.Errorf("the log does not say %q: %s", line, p.said())
+		}
+	}
+	p.stop()
 }
 
 // readSecrets reads the files of a data directory that only their owner may.
@@ -86,8 +116,8 @@ func joinOnce(t *testing.T, roomURL string) api.Joined {
 	return j
 }
 
-// checkStopped checks what a server in order leaves behind: its address and the
-// link for the first account on standard output, a log that is JSON, and no PostgreSQL.
+// checkStopped checks what a server in order leaves behind: its address and where
+// the link for the first account is on standard output, a log that is JSON, and no PostgreSQL.
 func checkStopped(t *testing.T, p *process, dir string) {
 	t.Helper()
 	said := p.said()
@@ -95,7 +125,7 @@ func checkStopped(t *testing.T, p *process, dir string) {
 		t.Errorf("the server said %q", said)
 	}
 	for line := range strings.Lines(said) {
-		isSaid := strings.HasPrefix(line, "listening on http://127.0.0.1:") || strings.HasPrefix(line, "make the first account at http://127.0.0.1:")
+		isSaid := strings.HasPrefix(line, "listening on http://127.0.0.1:") || line == "make the first account with the link in "+filepath.Join(dir, server.SetupFile)+", which works once, for a day\n"
 		if !isSaid && !json.Valid([]byte(line)) {
 			t.Errorf("neither the address, the link nor JSON: %q", line)
 		}
@@ -180,7 +210,7 @@ func TestServeSecondSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, "the server takes the request", func() bool {
-		resp, err := http.Get(p.url + "/healthz")
+		resp, err := http.Get(p.url + "/readyz")
 		return err == nil && resp.Body.Close() == nil
 	})
 	for range 2 {
@@ -209,29 +239,4 @@ func waitFor(t testing.TB, what string, ok func() bool) {
 		}
 	}
 	t.Fatalf("not within a minute: %s", what)
-}
-
-// TestWarnOfRelays: who gives relays of another chain than quicknet hears of it
-// at once, and not when the first draw waits.
-func TestWarnOfRelays(t *testing.T) {
-	t.Parallel()
-	own, err := local.New(local.NewKey(), local.Config{ID: "local", Genesis: 1, Period: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		chain beacon.Chain
-		want  string // empty: nothing is logged
-	}{"quicknet": {beacon.Quicknet(), ""}, "another": {own.Chain(), "level=ERROR.*--beacon-chain"}, "dead": {beacon.Chain{}, "level=WARN.*draws wait"}} {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(relay.EncodeInfo(c.chain)) }))
-		if c.chain == (beacon.Chain{}) {
-			s.Close()
-		}
-		var logged bytes.Buffer
-		warnOfRelays(t.Context(), &relay.Client{URLs: []string{s.URL}, Chain: beacon.Quicknet(), Log: slog.New(slog.NewTextHandler(&logged, nil))})
-		if !regexp.MustCompile(c.want).Match(logged.Bytes()) || (c.want == "") != (logged.Len() == 0) {
-			t.Errorf("%s: logged %q, want %q", name, logged.String(), c.want)
-		}
-		s.Close()
-	}
 }

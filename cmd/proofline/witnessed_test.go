@@ -53,11 +53,11 @@ func TestE2EWitnessed(t *testing.T) {
 	restart(0)
 	restart(1)
 	var crowd load.Report
-	runJSON(t, "", &crowd, "load", "--url", made.URL, "--visitors", "100", "--rate", "100", "--duration", "50s", "--json")
+	runJSON(t, "", &crowd, "load", made.URL, "--visitors", "100", "--rate", "100", "--duration", "50s", "--json")
 	running[1].kill()
 	restart(1)
 	time.Sleep(time.Second) // so that the server leaves it alone no longer
-	runJSON(t, "", &crowd, "load", "--url", made.URL, "--visitors", "100", "--rate", "100", "--duration", "50s", "--json")
+	runJSON(t, "", &crowd, "load", made.URL, "--visitors", "100", "--rate", "100", "--duration", "50s", "--json")
 	runJSON(t, "", &ended, append([]string{"room", "end", "sale", "--yes"}, at...)...)
 	if ended.Counts.Admitted != 200 {
 		t.Errorf("%+v", ended.Counts)

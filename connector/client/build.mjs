@@ -1,5 +1,5 @@
-// Makes wait.js, which connectors serve, and wait.mjs, which a site may bundle.
-// Both end with a sum over what they were made of, which a Go test computes
+// Makes wait.js and bind.js, which connectors serve, and wait.mjs, which a site
+// may bundle. All end with a sum over what they were made of, which a Go test computes
 // again. With --check nothing is written: it fails if the files are others.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -19,4 +19,5 @@ async function make(name, options) {
 }
 
 await make("wait.js", { entryPoints: ["src/script.ts"], format: "iife", minify: true });
+await make("bind.js", { entryPoints: ["src/bind.ts"], format: "iife", minify: true });
 await make("wait.mjs", { entryPoints: ["src/wait.ts"], format: "esm" });

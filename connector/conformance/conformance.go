@@ -161,6 +161,7 @@ func RunOn(t *testing.T, p Platform, room *Room, addr string, cases []Case) {
 		})
 	}
 	t.Run("random addresses", s.strangers)
+	t.Run("attacks", func(t *testing.T) { RunAttacks(t, addr) })
 	s.end(t)
 }
 

@@ -316,7 +316,7 @@ func enter(t testing.TB, addr, pass string) string {
 func freeID(t testing.TB, value string) string {
 	t.Helper()
 	b, err := base64.RawURLEncoding.DecodeString(value)
-	if err != nil || len(b) != 81+32 || !bytes.Equal(b[9:25], make([]byte, 16)) {
+	if err != nil || len(b) != 97+32 || !bytes.Equal(b[9:25], make([]byte, 16)) {
 		t.Errorf("%q is no cookie of a free session", value)
 		return ""
 	}

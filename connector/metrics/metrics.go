@@ -27,6 +27,8 @@ var (
 	touches   = describe("touches_total", "Sessions told to go on.")
 	releases  = describe("releases_total", "Sessions ended by the site.")
 	dropped   = describe("dropped_total", "Touches and releases that were lost.")
+	copied    = describe("copied_total", "Requests with a session that too many clients share.")
+	sharing   = describe("session_clients_most", "The most clients that used one session without a key in the last 10 minutes.")
 	cut       = describe("cut_total", "Upgraded connections that were closed, as the session was over.")
 	faults    = describe("faults_total", "Faults of the connector itself.")
 	reports   = describe("reports_total", "Reports that the server answered.")
@@ -47,7 +49,7 @@ var (
 
 // Describe implements [prometheus.Collector].
 func (collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requests, passes, touches, releases, dropped, cut, faults, reports, hasRules, serial, tokenLeft, up, openings, unguarded, observed, open, heard, free, started, turned, crowded} {
+	for _, d := range []*prometheus.Desc{requests, passes, touches, releases, dropped, copied, sharing, cut, faults, reports, hasRules, serial, tokenLeft, up, openings, unguarded, observed, open, heard, free, started, turned, crowded} {
 		to <- d
 	}
 }
@@ -68,6 +70,8 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	add(touches, prometheus.CounterValue, float64(s.Touches))
 	add(releases, prometheus.CounterValue, float64(s.Released))
 	add(dropped, prometheus.CounterValue, float64(s.Dropped))
+	add(copied, prometheus.CounterValue, float64(s.Copied))
+	add(sharing, prometheus.GaugeValue, float64(s.Sharing))
 	add(cut, prometheus.CounterValue, float64(s.Cut))
 	add(faults, prometheus.CounterValue, float64(s.Panics))
 	add(reports, prometheus.CounterValue, float64(s.Reports))

@@ -48,7 +48,7 @@ proofline_connector_requests_total{outcome="started"} 0
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "proofline_connector_requests_total"); err != nil {
 		t.Error(err)
 	}
-	if n, err := testutil.GatherAndCount(registry); err != nil || n != 21 {
+	if n, err := testutil.GatherAndCount(registry); err != nil || n != 23 {
 		t.Errorf("%d figures, %v", n, err)
 	}
 	if problems, err := testutil.GatherAndLint(registry); err != nil || len(problems) > 0 {

@@ -10,6 +10,7 @@ const (
 	AuthPath   = "/.proofline/auth"
 	MethodName = "X-Original-Method"
 	TargetName = "X-Original-Uri" // as Go spells it
+	HostName   = "X-Forwarded-Host"
 )
 
 // NewAuth returns what answers nginx. A request to [AuthPath] is the question
@@ -50,16 +51,21 @@ func (a *auth) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// original returns the request that nginx asks about.
+// original returns the request that nginx asks about. Its host is the one that
+// nginx names: the Host header is that of the connector here.
 func original(r *http.Request) (*http.Request, bool) {
 	u, err := url.ParseRequestURI(r.Header.Get(TargetName))
-	if err != nil || len(r.Header[TargetName]) != 1 || len(r.Header[MethodName]) != 1 {
+	if err != nil || len(r.Header[TargetName]) != 1 || len(r.Header[MethodName]) != 1 || len(r.Header[HostName]) > 1 {
 		return nil, false
 	}
 	out := r.Clone(r.Context())
 	out.URL, out.Method, out.RequestURI = u, r.Header.Get(MethodName), r.Header.Get(TargetName)
-	out.Header.Del(TargetName)
-	out.Header.Del(MethodName)
+	if hosts := r.Header[HostName]; len(hosts) == 1 {
+		out.Host = hosts[0]
+	}
+	for _, name := range []string{TargetName, MethodName, HostName, "Forwarded"} {
+		out.Header.Del(name)
+	}
 	return out, true
 }
 

@@ -142,6 +142,51 @@ func TestNginxAlone(t *testing.T) {
 	}
 }
 
+// TestNginxAttacks has strangers send what the connector refuses. That it does
+// must not look as if it were away, in either variant.
+func TestNginxAttacks(t *testing.T) {
+	t.Parallel()
+	for _, isOpen := range []bool{false, true} {
+		n := nginx{
+			site: start(t, conformance.Site()), auth: start(t, forNginx(newConnector(t, conformance.NewRoom(t), loopback...))),
+			changes: []string{"burst=300", "burst=3000", "client_header_timeout 10s", "client_header_timeout 1s", "client_body_timeout   30s", "client_body_timeout 1s"}, isOpen: isOpen,
+		}
+		addr, _ := n.start(t)
+		conformance.RunAttacks(t, addr)
+		conformance.RunClimbs(t, addr, "")
+		if status := get(t, "http://"+addr+"/about").StatusCode; status != http.StatusOK {
+			t.Errorf("a page without a line: status %d", status)
+		}
+	}
+}
+
+// TestNginxOpensOnlyWhenAway lets visitors in where the connector cannot be
+// reached or does not answer in time, and not where it answers something odd.
+func TestNginxOpensOnlyWhenAway(t *testing.T) {
+	t.Parallel()
+	answer := make(chan int)
+	auth := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch status := <-answer; status {
+		case http.StatusGatewayTimeout:
+			<-r.Context().Done() // nginx gives up
+		case http.StatusBadGateway:
+			panic(http.ErrAbortHandler)
+		default:
+			w.WriteHeader(status)
+		}
+	}))
+	addr, _ := nginx{site: start(t, conformance.Site()), auth: auth, isOpen: true}.start(t)
+	for status, want := range map[int]int{400: 400, 404: 400, 413: 400, 421: 400, 429: 400, 431: 400, 500: 503, 501: 503, 503: 503, 302: 503, 502: 200, 504: 200, 204: 200} {
+		go func() { answer <- status }()
+		if status == http.StatusBadGateway {
+			go func() { answer <- status }() // nginx asks again
+		}
+		if r := get(t, "http://"+addr+"/tickets"); r.StatusCode != want {
+			t.Errorf("the connector answers %d: status %d, want %d", status, r.StatusCode, want)
+		}
+	}
+}
+
 // TestNginxCaches gives no session away with answers that caches may share.
 func TestNginxCaches(t *testing.T) {
 	t.Parallel()
@@ -341,6 +386,7 @@ func TestNginxRelease(t *testing.T) {
 		}
 		r.Host = "shop.example.com"
 		r.Header.Set("Cookie", cookie)
+		r.Header.Set("User-Agent", "") // as the visitor who has the session
 		r.Header.Set("Accept", "text/html")
 		for i := 0; i < len(headers); i += 2 {
 			r.Header.Set(headers[i], headers[i+1])

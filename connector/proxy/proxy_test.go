@@ -236,3 +236,17 @@ func TestAuthIsForNginx(t *testing.T) {
 		}
 	}
 }
+
+// TestBasePath keeps requests below the path of --to, and behind the line there.
+func TestBasePath(t *testing.T) {
+	t.Parallel()
+	to, err := url.Parse("http://" + start(t, conformance.Site()) + "/app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := start(t, New(Options{Connector: newConnector(t, conformance.NewRoom(t)), To: []*url.URL{to}}))
+	conformance.RunClimbs(t, addr, "/app")
+	if r := get(t, "http://"+addr+"/about/x"); r.Header.Get("X-Seen-Target") != "/app/about/x" {
+		t.Errorf("status %d, the site gets %q", r.StatusCode, r.Header.Get("X-Seen-Target"))
+	}
+}

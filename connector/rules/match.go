@@ -176,16 +176,30 @@ func (c *checker) pattern(at, text string, k kind) string {
 	if k != ofPath {
 		return lower(text)
 	}
-	list, ok := readings(escapePercent(text))
-	if !ok || len(list) != 1 || !strings.HasPrefix(text, "/") || strings.ContainsAny(text, "?#") {
+	path, ok := spelledOnce(text)
+	if !ok || !strings.HasPrefix(text, "/") || strings.ContainsAny(text, "?#") {
 		c.add(at, "must be a path that begins with /, decoded, without query, dot segments, double slashes, ; and backslash")
 		return text
 	}
-	return list[0]
+	return path
 }
 
 // escapePercent protects what is decoded already from being decoded again.
 var escapePercent = strings.NewReplacer("%", "%25", " ", "%20").Replace
+
+// spelledOnce returns a path of a pattern as readings of requests are compared
+// with it. It reports false if there is more than one way to read the path.
+func spelledOnce(text string) (string, bool) {
+	b, ok := decodePath(escapePercent(text))
+	if !ok {
+		return "", false
+	}
+	b = compatible(b)
+	if waysOf(b)&^readTrimmed != 0 {
+		return "", false
+	}
+	return (&reader{path: b}).read(0)
+}
 
 // isBelow tells whether a path is that of a folder, or in it.
 func isBelow(path, folder string) bool {

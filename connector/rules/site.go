@@ -47,7 +47,7 @@ type Room struct {
 	From    *time.Time `json:"from,omitempty"`    // with [Scheduled]
 	Until   *time.Time `json:"until,omitempty"`   // with [Scheduled]
 	Failure Failure    `json:"failure,omitempty"` // [Hold] unless it is said
-	Bind    Bind       `json:"bind,omitempty"`    // [BindNone] unless it is said
+	Bind    Bind       `json:"bind,omitempty"`    // [BindBrowser] unless it is said
 }
 
 // Mode is when a room keeps people waiting.
@@ -67,6 +67,7 @@ type Bind string
 
 // What sessions are tied to.
 const (
+	BindBrowser Bind = "browser" // a key in the browser where scripts run, else its family
 	BindNone    Bind = "none"
 	BindNetwork Bind = "network" // the visitor's /24 (IPv4) or /48 (IPv6)
 )
@@ -258,7 +259,7 @@ func (c *checker) rooms() {
 			r.Failure = Hold
 		}
 		if r.Bind == "" {
-			r.Bind = BindNone
+			r.Bind = BindBrowser
 		}
 		r.Origin = c.address(at, r)
 		c.mode(at, r)
@@ -302,8 +303,8 @@ func (c *checker) mode(at string, r Room) {
 	if _, opens := r.Failure.OpenAfter(); r.Failure != Hold && r.Failure != Page && !opens {
 		c.add(at+".failure", `must be "hold", "page", or "open-after" and a duration up to 24h, such as "open-after 30s"`)
 	}
-	if r.Bind != BindNone && r.Bind != BindNetwork {
-		c.add(at+".bind", "must be none or network")
+	if r.Bind != BindBrowser && r.Bind != BindNone && r.Bind != BindNetwork {
+		c.add(at+".bind", "must be browser, network or none")
 	}
 }
 

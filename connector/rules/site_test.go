@@ -163,7 +163,7 @@ func TestFilledIn(t *testing.T) {
 	t.Parallel()
 	s := mustParse(t, `{"version":1,`+oneRoom+`}`)
 	r := s.Rooms["sale"]
-	if r.Origin != "queue.example.com/r/sale" || r.Mode != Always || r.Failure != Hold || r.Bind != BindNone || s.Defaults != "on" {
+	if r.Origin != "queue.example.com/r/sale" || r.Mode != Always || r.Failure != Hold || r.Bind != BindBrowser || s.Defaults != "on" {
 		t.Errorf("room %+v, defaults %q", r, s.Defaults)
 	}
 	for text, want := range map[Failure]time.Duration{"open-after 30s": 30 * time.Second, "open-after 24h": 24 * time.Hour, "hold": 0, "page": 0, "open-after 1s30s": 0} {

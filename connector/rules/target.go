@@ -1,16 +1,20 @@
 package rules
 
 import (
+	"math/bits"
 	"strings"
 	"unicode/utf8"
 )
 
-// How long paths may be, in bytes, and those that can be read in rare ways: they
-// have up to 64 readings.
+// How long paths may be, in bytes, and those that can be read in rare ways.
 const (
 	maxTarget = 8192
 	maxRare   = 2048
 )
+
+// maxReadings is how many readings a path may have. Only attackers send paths
+// that have more.
+const maxReadings = 64
 
 // Ways in which origins read paths differently.
 const (
@@ -20,8 +24,9 @@ const (
 	readDots                   // dot segments are resolved
 	readAuthority              // what follows two slashes at the beginning is a host
 	readEarly                  // what is behind ; goes before encoded slashes are decoded
+	readTrimmed                // dots and spaces at the end of a segment are no part of it
 
-	rareWays = readAuthority | readEarly
+	rareWays = readAuthority | readEarly | readTrimmed
 )
 
 // Bytes that stand for separators in disguise in a decoded path, which has no
@@ -84,8 +89,8 @@ func isPort(s string) bool {
 }
 
 // readings returns a path in every way that origins might read it, the most
-// thorough way first: decoded once, in lower case, without a last slash. False:
-// nobody should read it at all.
+// thorough way first: in lower case, without a last slash. It reports false for
+// paths that are malformed, among them those that climb above the root.
 func readings(raw string) ([]string, bool) {
 	if path, ok := plain(raw); ok {
 		return []string{path}, true
@@ -94,15 +99,35 @@ func readings(raw string) ([]string, bool) {
 	if !ok {
 		return nil, false
 	}
-	ways := waysOf(b)
-	often, rare := ways&^rareWays, ways&rareWays
-	if rare != 0 && len(raw) > maxRare {
+	spellings, ok := spellingsOf(b)
+	if !ok || len(raw) > maxRare && isTwice(b) {
 		return nil, false
 	}
-	list, r := make([]string, 0, 4), reader{path: b}
+	list := make([]string, 0, 4)
+	for _, b := range spellings {
+		ways := waysOf(b)
+		if ways&rareWays != 0 && len(raw) > maxRare || len(list)+1<<bits.OnesCount(uint(ways)) > maxReadings {
+			return nil, false
+		}
+		if list, ok = appendReadings(list, b, ways); !ok {
+			return nil, false
+		}
+	}
+	return list, true
+}
+
+// appendReadings appends one spelling of a path, read in every subset of ways.
+// It reports false if the path climbs above the root in one of them.
+func appendReadings(list []string, b []byte, ways int) ([]string, bool) {
+	often, rare := ways&^rareWays, ways&rareWays
+	r := reader{path: b}
 	for more := 0; ; more = (more - rare) & rare { // from none of them to all
 		for way := often; ; way = (way - 1) & often {
-			list = append(list, r.read(way|more))
+			path, ok := r.read(way | more)
+			if !ok {
+				return nil, false
+			}
+			list = append(list, path)
 			if way == 0 {
 				break
 			}
@@ -122,6 +147,8 @@ func plain(raw string) (string, bool) {
 		c := raw[i]
 		switch {
 		case c == '/' && i+1 < len(raw) && (raw[i+1] == '/' || raw[i+1] == '.'):
+			return "", false
+		case c == '.' && (i+1 == len(raw) || raw[i+1] == '/'):
 			return "", false
 		case c <= ' ' || c >= 0x7f || 'A' <= c && c <= 'Z' || c == '%' || c == '\\' || c == ';' || c == '#':
 			return "", false
@@ -193,14 +220,27 @@ func waysOf(b []byte) (ways int) {
 		ways |= readAuthority
 	}
 	for i, s := range segments {
-		if s == "" && i > 0 && i < len(segments)-1 {
+		short := trimmed(s)
+		if short != s {
+			ways |= readTrimmed
+		}
+		if short == "" && i > 0 && i < len(segments)-1 {
 			ways |= readSlashes
 		}
-		if s == "." || s == ".." {
+		if short == "." || short == ".." {
 			ways |= readDots
 		}
 	}
 	return ways
+}
+
+// trimmed returns a segment as Windows reads it: without spaces and dots at its
+// end, unless it is a dot segment.
+func trimmed(segment string) string {
+	if s := strings.TrimRight(segment, " "); s == "." || s == ".." {
+		return s
+	}
+	return strings.TrimRight(segment, " .")
 }
 
 // segmentsOf splits a decoded path behind its first slash.
@@ -224,6 +264,11 @@ func segmentsOf(b []byte, way int) []string {
 	list := strings.Split(text.String(), "/")
 	if way&readParameters != 0 {
 		list = withoutParameters(list)
+	}
+	if way&readTrimmed != 0 {
+		for i, s := range list {
+			list[i] = trimmed(s)
+		}
 	}
 	return list
 }
@@ -253,12 +298,12 @@ func withoutAuthority(segments []string) []string {
 // anybody can send a path that there are many ways to read.
 type reader struct {
 	path  []byte
-	split [readEarly << 1][]string // by the ways of splitting it
+	split [readTrimmed << 1][]string // by the ways of splitting it
 	kept  []string
 }
 
 // splitWays are those in which a path is split.
-const splitWays = readSeparators | readParameters | readEarly
+const splitWays = readSeparators | readParameters | readEarly | readTrimmed
 
 func (r *reader) segments(way int) []string {
 	way &= splitWays
@@ -268,8 +313,9 @@ func (r *reader) segments(way int) []string {
 	return r.split[way]
 }
 
-// read returns the path in one way of reading it.
-func (r *reader) read(way int) string {
+// read returns the path in one way of reading it. It reports false if the path
+// climbs above the root.
+func (r *reader) read(way int) (string, bool) {
 	kept, segments := r.kept[:0], r.segments(way)
 	if segments[0] == "" {
 		segments = segments[1:]
@@ -282,7 +328,10 @@ func (r *reader) read(way int) string {
 		case s == "" && way&readSlashes != 0:
 		case s == "." && way&readDots != 0:
 		case s == ".." && way&readDots != 0:
-			kept = kept[:max(0, len(kept)-1)]
+			if len(kept) == 0 {
+				return "", false
+			}
+			kept = kept[:len(kept)-1]
 		default:
 			kept = append(kept, s)
 		}
@@ -291,5 +340,5 @@ func (r *reader) read(way int) string {
 	for len(kept) > 0 && kept[len(kept)-1] == "" {
 		kept = kept[:len(kept)-1]
 	}
-	return "/" + strings.Join(kept, "/")
+	return "/" + strings.Join(kept, "/"), true
 }

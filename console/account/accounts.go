@@ -47,7 +47,9 @@ type Options struct {
 	Acts   Acts // nil: deeds are not recorded
 	// URL is the address of the server, such as "https://queue.example.com",
 	// without a slash at its end. Links begin with it.
-	URL      string
+	URL string
+	// OnSetup is called when the first owner is made here; nil: nothing is.
+	OnSetup  func()
 	Host     string      // of the server, which nobody can claim; may have a port
 	Mailer   Mailer      // nil: links are copied by hand
 	OIDC     *OIDCConfig // nil: no sign-in by OpenID Connect
@@ -65,7 +67,8 @@ type Accounts struct {
 	hashing  chan struct{} // holds one value for each password that is being hashed
 	dummy    string        // hash of no password
 	tokens   tokenCache
-	hosts    hostCache
+	hosts    cache[string, uuid.UUID]
+	names    cache[uuid.UUID, string] // of organizations
 	provider provider
 	work     sync.WaitGroup // what goes on after an answer
 }

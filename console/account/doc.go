@@ -17,11 +17,15 @@
 // password and all sessions away: see [Accounts.FinishOIDC].
 //
 // Passwords are hashed with argon2id, at most two at a time. Attempts that fail
-// count against the account and against the network: from the fifth on each has
-// to wait longer, and after ten there are ten an hour. Nothing locks an account
-// for good, and a browser that has signed in before has a count of its own, so
-// that strangers cannot keep its user out. An address that nobody has takes the
-// same time, and gets the same answer, as a wrong password.
+// count against the network, and against the account from that network: from the
+// fifth on each has to wait longer, and after ten there are ten an hour. One
+// network's guesses keep nobody out elsewhere. Guesses from many networks also
+// have ten an hour together, after the first fifty; until they stop, the person
+// signs in with a browser that has signed in before, which has a count of its own,
+// or with one that has opened a link, which is mailed or made by the server's
+// administrator ([Accounts.SignInLink]) and does not stand in for the password.
+// An address without an account takes the same time, and gets the same answer, as
+// a wrong password.
 //
 // A session is a random token of 256 bits in a cookie; the database has its
 // SHA-256. It ends after 12 hours without use, after 7 days in any case, and

@@ -14,9 +14,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/pquerna/otp"
 	"github.com/pquerna/otp/hotp"
-	"rsc.io/qr"
 
 	"github.com/proofline/proofline/console/account/pgaccount"
+	"github.com/proofline/proofline/internal/qrcode"
 )
 
 // The second factor is a TOTP as all authenticator apps make it
@@ -38,15 +38,9 @@ var plain32 = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 // Enrolment is a second factor that waits for its first code.
 type Enrolment struct {
-	Secret string // base32 in groups of four, to be typed
-	URL    string // otpauth://
-	QR     QR     // of the URL
-}
-
-// QR is a QR code to be drawn by SVG in a box of Size times Size.
-type QR struct {
-	Size int
-	Path string // of the dark modules, for the attribute d
+	Secret string      // base32 in groups of four, to be typed
+	URL    string      // otpauth://
+	QR     qrcode.Code // of the URL
 }
 
 // factorPurpose is what the factor of a person is sealed for.
@@ -89,30 +83,11 @@ func (a *Accounts) enrolment(email string, secret []byte) (Enrolment, error) {
 		issuer += " " + u.Hostname()
 	}
 	link := "otpauth://totp/" + url.PathEscape(issuer+":"+email) + "?secret=" + text + "&issuer=" + url.PathEscape(issuer)
-	code, err := qr.Encode(link, qr.M)
+	code, err := qrcode.Encode(link)
 	if err != nil {
-		return Enrolment{}, fmt.Errorf("draw QR code: %w", err)
+		return Enrolment{}, err
 	}
-	return Enrolment{Secret: groups(text), URL: link, QR: drawQR(code)}, nil
-}
-
-// quietZone is the white border that readers of QR codes need, in modules.
-const quietZone = 4
-
-func drawQR(code *qr.Code) QR {
-	var path strings.Builder
-	for y := range code.Size {
-		for x := 0; x < code.Size; x++ {
-			from := x
-			for x < code.Size && code.Black(x, y) {
-				x++
-			}
-			if x > from {
-				fmt.Fprintf(&path, "M%d %dh%dv1h-%dz", from+quietZone, y+quietZone, x-from, x-from)
-			}
-		}
-	}
-	return QR{code.Size + 2*quietZone, path.String()}
+	return Enrolment{Secret: groups(text), URL: link, QR: code}, nil
 }
 
 // groups sets a text apart in groups of four.
@@ -182,7 +157,7 @@ func (a *Accounts) RemoveFactor(ctx context.Context, s Session, password, code s
 	if p.Factor == nil {
 		return ErrNotFound
 	}
-	if _, err := a.useFactor(ctx, p, code); err != nil {
+	if _, err := a.useFactor(ctx, p, code, p.ID.String()); err != nil {
 		return err
 	}
 	if err := a.Store.DisableFactor(ctx, p.ID); err != nil {
@@ -214,8 +189,8 @@ func (a *Accounts) RecoveryCodesLeft(ctx context.Context, s Session) (int, error
 
 // useFactor uses up a code of a person's second factor, or a recovery code;
 // [ErrCredentials], *[RateError].
-func (a *Accounts) useFactor(ctx context.Context, p pgaccount.Person, code string) (recovery bool, err error) {
-	if _, err := a.attempt(ctx, codeLimit, p.ID.String()); err != nil {
+func (a *Accounts) useFactor(ctx context.Context, p pgaccount.Person, code, counted string) (recovery bool, err error) {
+	if _, err := a.attempt(ctx, codeLimit, counted); err != nil {
 		return false, err
 	}
 	fresh := false
@@ -233,7 +208,7 @@ func (a *Accounts) useFactor(ctx context.Context, p pgaccount.Person, code strin
 	if !fresh {
 		return false, ErrCredentials
 	}
-	return recovery, a.Store.Forget(ctx, codeLimit.key(p.ID.String()))
+	return recovery, a.Store.Forget(ctx, codeLimit.key(counted))
 }
 
 // stepOf returns the step of time that a code of a sealed factor is of;

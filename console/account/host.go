@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,9 +19,6 @@ import (
 
 // maxHosts is how many custom hosts an organization claims.
 const maxHosts = 20
-
-// hostsCached is how long what is known of verified hosts is believed.
-const hostsCached = 5 * time.Second
 
 // lookupTimeout bounds a question to the DNS.
 const lookupTimeout = 5 * time.Second
@@ -168,66 +164,11 @@ func (a *Accounts) RemoveHost(ctx context.Context, by Actor, host string) error 
 // HostOwner returns the organization that has a verified host, as requests name
 // it without port; false for none. A change takes up to five seconds to be seen.
 func (a *Accounts) HostOwner(ctx context.Context, host string) (uuid.UUID, bool, error) {
-	owners, err := a.hosts.get(a.Now, func() (map[string]uuid.UUID, error) { return a.Store.VerifiedHosts(ctx) })
+	owners, err := a.hosts.get(a.Now, func() (map[string]uuid.UUID, error) {
+		ctx, cancel := context.WithTimeout(ctx, cachePatience)
+		defer cancel()
+		return a.Store.VerifiedHosts(ctx)
+	})
 	org, ok := owners[strings.ToLower(strings.TrimSuffix(host, "."))]
 	return org, ok, err
-}
-
-// hostsPause is when what could not be read is read again.
-const hostsPause = time.Second
-
-// hostCache holds all verified hosts: they are few, and every request asks.
-type hostCache struct {
-	reading sync.Mutex // held by the one that reads them anew
-	mu      sync.Mutex // guards what is below
-	owners  map[string]uuid.UUID
-	until   time.Time // believed before
-	changes int       // how often they were forgotten
-}
-
-// get returns the hosts. One request reads them anew when they are old: the
-// others, and all while the database is away, see what is known.
-func (c *hostCache) get(now func() time.Time, read func() (map[string]uuid.UUID, error)) (map[string]uuid.UUID, error) {
-	owners, fresh, _ := c.peek(now())
-	if fresh {
-		return owners, nil
-	}
-	if owners == nil {
-		c.reading.Lock()
-	} else if !c.reading.TryLock() {
-		return owners, nil
-	}
-	defer c.reading.Unlock()
-	owners, fresh, changes := c.peek(now())
-	if fresh {
-		return owners, nil
-	}
-	next, err := read()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case err == nil:
-		c.owners = next
-		if changes == c.changes {
-			c.until = now().Add(hostsCached)
-		}
-	case owners == nil:
-		return nil, err
-	default:
-		c.until = now().Add(hostsPause)
-	}
-	return c.owners, nil
-}
-
-func (c *hostCache) peek(now time.Time) (owners map[string]uuid.UUID, fresh bool, changes int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.owners, now.Before(c.until), c.changes
-}
-
-// forget makes the next request read the hosts anew, and wait for them.
-func (c *hostCache) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.owners, c.until, c.changes = nil, time.Time{}, c.changes+1
 }

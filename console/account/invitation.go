@@ -34,6 +34,9 @@ func (a *Accounts) SetupLink(ctx context.Context) (string, error) {
 	return a.link(ctx, v, "/console/setup", SetupLife)
 }
 
+// HasOwner reports whether some organization has an owner.
+func (a *Accounts) HasOwner(ctx context.Context) (bool, error) { return a.Store.HasOwner(ctx) }
+
 // OwnerLink returns a one-time link that makes an owner of an organization. With
 // an address it is for that person alone, and gives somebody who has lost the
 // password a new one and takes the second factor away. Only the server's
@@ -274,6 +277,9 @@ func (a *Accounts) accept(ctx context.Context, token string, j pgaccount.Joining
 	v, err := a.Store.Accept(ctx, hashOf(token), j, a.Now())
 	if err != nil {
 		return orElse(err, ErrLink)
+	}
+	if v.Setup && a.OnSetup != nil {
+		a.OnSetup()
 	}
 	by := Actor{Kind: Person, ID: j.ID, Name: j.Email, Org: v.Org}
 	return a.record(ctx, by, "member.join", j.Email, map[string]any{"role": v.Role, "invited_by": v.InvitedBy})

@@ -21,11 +21,22 @@ type limit struct {
 }
 
 // The limits. People behind one address share theirs, so it is wider.
+//
+// Guesses must not keep people out. So one network's guesses at an account count
+// against both together, which nobody else notices; a browser that has signed in
+// before has a count of its own; and the account's own count, which only guesses
+// from many networks reach, leaves the way by [Accounts.SignInLink].
 var (
-	accountLimit = limit{"account", 5, 10, time.Hour / 10}
+	accountLimit = limit{"account", 50, 60, time.Hour / 10}            // from all unknown browsers
+	pairLimit    = limit{"account and network", 5, 10, time.Hour / 10} // from those of one network
+	knownLimit   = limit{"known", 5, 10, time.Hour / 10}               // from one known browser
 	networkLimit = limit{"network", 30, 40, time.Minute}
-	codeLimit    = limit{"code", 5, 10, time.Hour / 10}
-	confirmLimit = limit{"confirm", 5, 10, time.Hour / 10}
+	// Links that make a browser known, to one address and for one network.
+	linkLimit        = limit{"sign-in link", 3, 5, time.Hour / 4}
+	linkNetworkLimit = limit{"sign-in link network", 10, 15, time.Hour / 4}
+	usedLink         = limit{name: "used sign-in link"}
+	codeLimit        = limit{"code", 5, 10, time.Hour / 10}
+	confirmLimit     = limit{"confirm", 5, 10, time.Hour / 10}
 	// mailLimit counts the invitations that an organization mails, whoever they go
 	// to: nobody makes this server fill strangers' mailboxes.
 	mailLimit = limit{"mail", 20, 30, 2 * time.Minute}

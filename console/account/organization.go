@@ -38,6 +38,7 @@ func (a *Accounts) CreateOrganization(ctx context.Context, by Actor, slug, name 
 	if err := a.Store.AddOrganization(ctx, o); err != nil {
 		return Organization{}, known(err)
 	}
+	a.names.forget()
 	by.Org = o.ID
 	return o, a.record(ctx, by, "organization.create", slug, map[string]any{"name": name})
 }
@@ -69,6 +70,32 @@ func (a *Accounts) Organization(ctx context.Context, by Actor) (Organization, er
 func (a *Accounts) OrganizationBySlug(ctx context.Context, slug string) (Organization, error) {
 	o, err := a.Store.OrganizationBySlug(ctx, slug)
 	return o, known(err)
+}
+
+// Unnamed is what the first organization is called until it has a name of its own.
+const Unnamed = "My organization"
+
+// PublicName returns the name by which visitors know an organization; empty for
+// [Unnamed], and while the database does not say. It checks no actor. Other nodes
+// see a change within five seconds.
+func (a *Accounts) PublicName(ctx context.Context, org uuid.UUID) string {
+	names, err := a.names.get(a.Now, func() (map[uuid.UUID]string, error) {
+		ctx, cancel := context.WithTimeout(ctx, cachePatience)
+		defer cancel()
+		all, err := a.Store.Organizations(ctx)
+		names := make(map[uuid.UUID]string, len(all))
+		for _, o := range all {
+			names[o.ID] = o.Name
+		}
+		return names, err
+	})
+	if err != nil {
+		a.Log.Warn("cannot read the names of organizations", "err", err)
+	}
+	if names[org] == Unnamed {
+		return ""
+	}
+	return names[org]
 }
 
 // OrganizationChange is what is said about an organization: nil leaves it.
@@ -104,6 +131,7 @@ func (a *Accounts) ChangeOrganization(ctx context.Context, by Actor, c Organizat
 	if err := a.Store.SetOrganization(ctx, o.ID, o.Name, o.RequireFactor); err != nil {
 		return Organization{}, known(err)
 	}
+	a.names.forget()
 	return o, a.record(ctx, by, "organization.change", o.Slug, detail)
 }
 

@@ -86,26 +86,45 @@ func (a *Accounts) SignIn(ctx context.Context, email, password string, c Client)
 	if p.Factor != nil {
 		return a.pending(p, byPassword)
 	}
-	if err := a.Store.Forget(ctx, accountLimit.key(who)); err != nil {
+	if err := a.forgive(ctx, email, who, c); err != nil {
 		return SignedIn{}, err
 	}
 	return a.open(ctx, p, c, byPassword)
 }
 
-// begin counts an attempt against the account and, unless the browser is known,
-// the network: whoever shares an address with others who guess, such as that of
-// a proxy, still gets in.
+// begin counts an attempt: against a known browser alone, or against the network,
+// the account from that network, and the account.
 func (a *Accounts) begin(ctx context.Context, email, who string, c Client) error {
-	if who == email {
-		if _, err := a.attempt(ctx, networkLimit, network(c.Addr)); err != nil {
-			return err
-		}
+	if who != email {
+		_, err := a.attempt(ctx, knownLimit, who)
+		return err
 	}
-	level, err := a.attempt(ctx, accountLimit, who)
-	if err == nil && level > float64(accountLimit.burst-1) && level <= float64(accountLimit.burst) {
+	if _, err := a.attempt(ctx, networkLimit, network(c.Addr)); err != nil {
+		return err
+	}
+	if _, err := a.attempt(ctx, pairLimit, pair(email, c)); err != nil {
+		return err
+	}
+	level, err := a.attempt(ctx, accountLimit, email)
+	if err == nil && level > refusalsReported-1 && level <= refusalsReported {
 		a.work.Go(func() { a.reportRefusals(context.WithoutCancel(ctx), email, c) }) // known or not takes the same time
 	}
 	return err
+}
+
+// refusalsReported is the level of an account's failed attempts that the log of
+// its organizations has.
+const refusalsReported = 10
+
+// pair is what attempts for an address from one network are counted under.
+func pair(email string, c Client) string { return email + " " + network(c.Addr) }
+
+// forgive forgets the attempts of somebody who has signed in.
+func (a *Accounts) forgive(ctx context.Context, email, who string, c Client) error {
+	if who != email {
+		return a.Store.Forget(ctx, knownLimit.key(who))
+	}
+	return errors.Join(a.Store.Forget(ctx, accountLimit.key(email)), a.Store.Forget(ctx, pairLimit.key(pair(email, c))))
 }
 
 // reportRefusals records that sign-ins failed many times.
@@ -182,11 +201,12 @@ func (a *Accounts) SignInCode(ctx context.Context, pending, code string, c Clien
 	if string(signInState(p)) != string(v.State) {
 		return SignedIn{}, ErrSignedOut
 	}
-	recovery, err := a.useFactor(ctx, p, code)
+	who := a.counted(p.Email, c)
+	recovery, err := a.useFactor(ctx, p, code, codeKey(p, who))
 	if err != nil {
 		return SignedIn{}, err
 	}
-	if err := a.Store.Forget(ctx, accountLimit.key(a.counted(p.Email, c))); err != nil {
+	if err := a.forgive(ctx, p.Email, who, c); err != nil {
 		return SignedIn{}, err
 	}
 	by := v.By + " and code"
@@ -194,6 +214,15 @@ func (a *Accounts) SignInCode(ctx context.Context, pending, code string, c Clien
 		by = v.By + " and recovery code"
 	}
 	return a.open(ctx, p, c, by)
+}
+
+// codeKey is what codes are counted under: the browser if it is known, so that an
+// attacker who has the password does not keep the person out, else the person.
+func codeKey(p pgaccount.Person, who string) string {
+	if who != p.Email {
+		return who
+	}
+	return p.ID.String()
 }
 
 // open begins a session.

@@ -2,8 +2,10 @@ package account_test
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,49 +47,55 @@ func TestSignIn(t *testing.T) {
 	k.wantVerb(owner.Org, "sign-in")
 }
 
-// TestSignInLimit guesses at one account from many networks.
-func TestSignInLimit(t *testing.T) {
+// stranger is a browser at the nth of many networks.
+func stranger(n int) account.Client {
+	return account.Client{Addr: netip.AddrFrom4([4]byte{203, 0, byte(n >> 8), byte(n)})}
+}
+
+// TestGuessesFromOneHost: whatever one host tries, and for however long, the
+// person gets in with a new browser from elsewhere, and the host has few guesses.
+func TestGuessesFromOneHost(t *testing.T) {
+	t.Parallel()
+	for hours, most := range map[int]int{0: 10, 1: 20, 12: 130} {
+		k := newKit(t)
+		owner, _ := k.owner()
+		guesses := 0
+		for range hours*60*6 + 60 { // one every ten seconds
+			if _, err := k.SignIn(t.Context(), owner.Email, "wrong", stranger(1)); errors.Is(err, account.ErrCredentials) {
+				guesses++
+			}
+			k.pass(10 * time.Second)
+		}
+		if guesses > most+2 || guesses < 10 {
+			t.Errorf("%d guesses in %d hours, want at most %d", guesses, hours, most)
+		}
+		if _, err := k.SignIn(t.Context(), owner.Email, password, stranger(1000)); err != nil {
+			t.Errorf("after %d hours of guesses: %v", hours, err)
+		}
+	}
+}
+
+// TestPairLimit: the guesses of one network at an account wait longer and longer.
+func TestPairLimit(t *testing.T) {
 	t.Parallel()
 	for _, email := range []string{"owner@example.com", "nobody@example.com"} {
 		k := newKit(t)
 		owner, _ := k.owner()
-		in, err := k.SignIn(t.Context(), "owner@example.com", password, browser)
-		if err != nil {
-			t.Fatal(err)
-		}
-		stranger := func(n byte, pass string) error {
-			_, err := k.SignIn(t.Context(), email, pass, account.Client{Addr: netip.AddrFrom4([4]byte{203, 0, 113, n})})
+		guess := func(pass string) error {
+			_, err := k.SignIn(t.Context(), email, pass, stranger(1))
 			return err
 		}
-		for n := range byte(5) {
-			wantError(t, "guess", stranger(n, "wrong"), account.ErrCredentials)
+		for range 5 {
+			wantError(t, "guess", guess("wrong"), account.ErrCredentials)
 		}
-		for n, wait := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second} {
-			wantWait(t, stranger(byte(10+n), password), wait)
+		for _, wait := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second} {
+			wantWait(t, guess(password), wait)
 			k.pass(wait)
-			wantError(t, "guess", stranger(byte(10+n), "wrong"), account.ErrCredentials)
+			wantError(t, "guess", guess("wrong"), account.ErrCredentials)
 		}
-		wantWait(t, stranger(20, password), 6*time.Minute)
-		if email == owner.Email {
-			known := browser
-			known.Known = in.Known
-			if _, err := k.SignIn(t.Context(), email, password, known); err != nil {
-				t.Errorf("the user's own browser is kept out: %v", err)
-			}
-			wantWait(t, stranger(20, password), 6*time.Minute)
-		}
-		tries := 0
-		for range 60 {
-			k.pass(time.Minute)
-			if !errors.As(stranger(30, "wrong"), new(*account.RateError)) {
-				tries++
-			}
-		}
-		if tries != 10 {
-			t.Errorf("%d guesses in an hour after that", tries)
-		}
+		wantWait(t, guess(password), 6*time.Minute)
 		k.pass(6 * time.Minute)
-		if err := stranger(31, password); (err == nil) != (email == owner.Email) {
+		if err := guess(password); (err == nil) != (email == owner.Email) {
 			t.Errorf("%s with the right password after a wait: %v", email, err)
 		}
 		k.Close()
@@ -95,6 +103,127 @@ func TestSignInLimit(t *testing.T) {
 			t.Errorf("recorded %v", k.acts.verbs(owner.Org))
 		}
 	}
+}
+
+// TestAccountLimit guesses at one account from many networks: they have few
+// guesses together, and the person has two ways in.
+func TestAccountLimit(t *testing.T) {
+	t.Parallel()
+	for _, email := range []string{"owner@example.com", "nobody@example.com"} {
+		k := newKit(t)
+		owner, _ := k.owner()
+		in, err := k.SignIn(t.Context(), owner.Email, password, browser)
+		if err != nil {
+			t.Fatal(err)
+		}
+		guesses := 0
+		for n := range 1000 {
+			switch _, err := k.SignIn(t.Context(), email, "wrong", stranger(n)); {
+			case errors.Is(err, account.ErrCredentials):
+				guesses++
+			case !errors.As(err, new(*account.RateError)):
+				t.Fatal(err)
+			}
+		}
+		if guesses != 50 {
+			t.Errorf("%d guesses at once, want 50", guesses)
+		}
+		if email != owner.Email {
+			continue
+		}
+		_, err = k.SignIn(t.Context(), email, password, stranger(2000))
+		wantWait(t, err, time.Second)
+		known := browser
+		known.Known = in.Known
+		if _, err := k.SignIn(t.Context(), email, password, known); err != nil {
+			t.Errorf("the person's own browser is kept out: %v", err)
+		}
+		link, err := k.SignInLink(t.Context(), account.ServerActor(account.MainOrg), email)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlocked := stranger(2000)
+		if unlocked.Known, err = k.Unlock(t.Context(), k.tokenOf(link)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := k.SignIn(t.Context(), email, "wrong", unlocked); !errors.Is(err, account.ErrCredentials) {
+			t.Errorf("the link stands in for the password: %v", err)
+		}
+		if _, err := k.SignIn(t.Context(), email, password, unlocked); err != nil {
+			t.Errorf("the browser that opened the link is kept out: %v", err)
+		}
+		_, err = k.SignIn(t.Context(), email, password, stranger(2001))
+		wantWait(t, err, time.Second) // others still are
+	}
+}
+
+// TestSignInLink: a link works once, for an hour, for one address, and nobody but
+// the administrator makes one.
+func TestSignInLink(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	ctx := t.Context()
+	owner, _ := k.owner()
+	link, err := k.SignInLink(ctx, account.ServerActor(account.MainOrg), owner.Email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := k.tokenOf(link)
+	for _, wrong := range []string{"", "x", token[:len(token)-2], token + "A", strings.Repeat("A", 43)} {
+		_, err := k.Unlock(ctx, wrong)
+		wantError(t, "a wrong token", err, account.ErrLink)
+	}
+	if _, err := k.Unlock(ctx, token); err != nil {
+		t.Fatal(err)
+	}
+	_, err = k.Unlock(ctx, token)
+	wantError(t, "again", err, account.ErrLink)
+	if link, err = k.SignInLink(ctx, account.ServerActor(account.MainOrg), owner.Email); err != nil {
+		t.Fatal(err)
+	}
+	k.pass(account.SignInLinkLife + time.Second)
+	_, err = k.Unlock(ctx, k.tokenOf(link))
+	wantError(t, "too late", err, account.ErrLink)
+	_, err = k.SignInLink(ctx, owner.Actor(), owner.Email)
+	wantError(t, "an owner", err, account.ErrForbidden)
+	_, err = k.SignInLink(ctx, account.ServerActor(account.MainOrg), "nobody@example.com")
+	wantError(t, "of nobody", err, account.ErrNotFound)
+	k.wantVerb(owner.Org, "sign-in.link")
+}
+
+// TestMailSignInLink mails a link to people who have an account, and shows nobody
+// who that is.
+func TestMailSignInLink(t *testing.T) {
+	t.Parallel()
+	box := &mailbox{}
+	k := newKit(t, func(o *account.Options) { o.Mailer = box })
+	ctx := t.Context()
+	owner, _ := k.owner()
+	for _, email := range []string{" OWNER@example.com", "nobody@example.com"} {
+		for range 3 {
+			if err := k.MailSignInLink(ctx, email, stranger(1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantWait(t, k.MailSignInLink(ctx, email, stranger(2)), time.Second)
+	}
+	k.Close()
+	if len(box.sent) != 3 || !strings.HasPrefix(box.sent[0], owner.Email+" ") {
+		t.Fatalf("sent %q", box.sent)
+	}
+	_, token, _ := strings.Cut(box.sent[0], "#t=")
+	token, _, _ = strings.Cut(token, "\n")
+	if _, err := k.Unlock(ctx, token); err != nil {
+		t.Errorf("the mailed link: %v", err)
+	}
+	for n := range 4 {
+		if err := k.MailSignInLink(ctx, fmt.Sprintf("a%d@example.com", n), stranger(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantWait(t, k.MailSignInLink(ctx, "other@example.com", stranger(1)), time.Second)
+	without := newKit(t)
+	wantError(t, "without mail", without.MailSignInLink(ctx, owner.Email, stranger(1)), account.ErrForbidden)
 }
 
 // TestNetworkLimit guesses at many accounts from one network.
@@ -140,9 +269,9 @@ func TestLimitTogether(t *testing.T) {
 	k := newKit(t)
 	_, _ = k.owner()
 	tried := make(chan error)
-	for i := range 40 {
+	for range 40 {
 		go func() {
-			_, err := k.SignIn(t.Context(), "owner@example.com", "wrong", account.Client{Addr: netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})})
+			_, err := k.SignIn(t.Context(), "owner@example.com", "wrong", account.Client{Addr: netip.AddrFrom4([4]byte{10, 0, 0, 1})})
 			tried <- err
 		}()
 	}

@@ -84,7 +84,14 @@ var kinds = []hook.AlertKind{hook.AlertLineFull, hook.AlertNoShows, hook.AlertOu
 // look looks at all rooms that are loaded, and live, and that somebody wants to
 // be told of.
 func (a *Alarm) look(ctx context.Context) {
+	step := a.Rooms.Health().Step
 	for _, r := range a.Rooms.Loaded() {
+		if step != 0 {
+			a.tell(ctx, r, hook.AlertDatabase, stepText(step))
+		}
+		if stuck := r.Stuck(); stuck > 0 {
+			a.tell(ctx, r, hook.AlertDatabase, stuckText(stuck))
+		}
 		if r.Snapshot().Ended {
 			delete(a.behind, r.ID)
 			continue
@@ -114,14 +121,7 @@ func (a *Alarm) isWanted(org uuid.UUID) bool {
 
 // judge has people told what the figures of a room say.
 func (a *Alarm) judge(ctx context.Context, r *room.Room, f live.Figures) {
-	tell := func(kind hook.AlertKind, text string) {
-		if text == "" || !a.Teller.Wants(r.Owner.Org, kind) {
-			return
-		}
-		if err := a.Teller.Alert(ctx, r.Owner.Org, kind, r.Slug, text); err != nil && ctx.Err() == nil {
-			a.Log.Error("alert is not sent", "kind", kind, "room", r.Slug, "err", err)
-		}
-	}
+	tell := func(kind hook.AlertKind, text string) { a.tell(ctx, r, kind, text) }
 	if r.IsFull() {
 		settings, _ := r.Settings()
 		tell(hook.AlertLineFull, fmt.Sprintf("%d people are in the line, as many as its limit of %d lets in. Whoever comes now is turned away without a place. Raise the limit in the room's settings if that is not what you want.", f.Waiting, settings.MaxWaiting))
@@ -130,6 +130,24 @@ func (a *Alarm) judge(ctx context.Context, r *room.Room, f live.Figures) {
 	if since, ok := a.behindSince(r.ID, f); ok && f.At.Sub(since) >= behindFor {
 		tell(hook.AlertOutflowBehind, fmt.Sprintf("%.0f people a minute go in, and the outflow is %d a minute, since %s. Do people get to the site, and does it let them in?", *f.Outflow.Minute, f.Outflow.PerMinute, since.UTC().Format("15:04:05 UTC")))
 	}
+}
+
+// tell has people told something about a room.
+func (a *Alarm) tell(ctx context.Context, r *room.Room, kind hook.AlertKind, text string) {
+	if text == "" || !a.Teller.Wants(r.Owner.Org, kind) {
+		return
+	}
+	if err := a.Teller.Alert(ctx, r.Owner.Org, kind, r.Slug, text); err != nil && ctx.Err() == nil {
+		a.Log.Error("alert is not sent", "kind", kind, "room", r.Slug, "err", err)
+	}
+}
+
+func stepText(step time.Duration) string {
+	return fmt.Sprintf("The database's clock has jumped by %s. Rooms go on by the time before, but passes are not redeemed and sessions not prolonged. Set that clock right; or, if it is right now, wait half a minute with servers whose own clocks agree, or confirm it with: proofline clock confirm", step.Round(time.Second))
+}
+
+func stuckText(stuck time.Duration) string {
+	return fmt.Sprintf("A server has not been able to store anything in this room for %.0f seconds, although something is due. Joins, claims and calls wait. The server's log says why; see /readyz and the dashboard.", stuck.Seconds())
 }
 
 // noShows says that more people than a share do not come; empty when they do.

@@ -21,6 +21,7 @@ import (
 	"log/slog"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -51,16 +52,22 @@ type Options struct {
 	// OwnsHost tells whether an organization may publish rooms under a custom
 	// host; nil: none may.
 	OwnsHost func(ctx context.Context, org uuid.UUID, host string) (bool, error)
+	// OrganizerName returns the public name of an organization, empty for none;
+	// nil: reports name no organizer.
+	OrganizerName func(ctx context.Context, org uuid.UUID) string
 	// Rehearsals are those of the server; nil: nothing is rehearsed.
 	Rehearsals *rehearse.Rehearsals
 	Log        *slog.Logger
 }
 
 // Desk does what organizers want. Safe for concurrent use.
-type Desk struct{ Options }
+type Desk struct {
+	Options
+	auditing atomic.Bool // an audit for a report is under way
+}
 
 // New returns a desk.
-func New(o Options) *Desk { return &Desk{o} }
+func New(o Options) *Desk { return &Desk{Options: o} }
 
 // Record notes an act that is done, for packages that note nothing before.
 func (d *Desk) Record(ctx context.Context, actor account.Actor, verb, object string, detail map[string]any) error {
@@ -130,7 +137,7 @@ func outcomeOf(err error) pgdesk.Outcome {
 	if invalid || refused {
 		return pgdesk.Refused
 	}
-	for _, target := range []error{ErrChanged, ErrDraftUnknown, ErrNotEnded, account.ErrForbidden, account.ErrNotFound, account.ErrExists, account.ErrTooMany, room.ErrNotFound, room.ErrExists, room.ErrTicketUnknown, room.ErrSettled, room.ErrNotPull, room.ErrClosed, rehearse.ErrRunning, rehearse.ErrBusy, rehearse.ErrUnknown} {
+	for _, target := range []error{ErrChanged, ErrDraftUnknown, ErrNotEnded, account.ErrForbidden, account.ErrNotFound, account.ErrExists, account.ErrTooMany, room.ErrNotFound, room.ErrExists, room.ErrTicketUnknown, room.ErrSettled, room.ErrNotPull, room.ErrClosed, rehearse.ErrRunning, rehearse.ErrBusy, rehearse.ErrUnknown, ErrNotOver, ErrAuditing, ErrTooLong} {
 		if errors.Is(err, target) {
 			return pgdesk.Refused
 		}

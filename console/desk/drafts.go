@@ -12,6 +12,7 @@ import (
 	"github.com/proofline/proofline/console/desk/pgdesk"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
 )
 
 // maxDraft is the most bytes of a draft's JSON.
@@ -142,6 +143,35 @@ func (d *Desk) DeleteDraft(ctx context.Context, actor account.Actor, id uuid.UUI
 		}
 		return err
 	})
+}
+
+// SlugTaken is the problem of an address that another room has.
+const SlugTaken = "is taken: another room has this address"
+
+// Publishable returns nil if the draft can be published now, as far as that can
+// be known, else an [*room.InvalidError].
+func (d *Desk) Publishable(ctx context.Context, actor account.Actor, draft Draft) error {
+	problems := draft.Problems
+	switch _, err := d.Rooms.Options.Rooms.Get(ctx, draft.Slug); {
+	case err == nil:
+		problems = append(problems, fairness.Problem{Field: "slug", Detail: SlugTaken})
+	case !errors.Is(err, pgroom.ErrNotFound):
+		return err
+	}
+	if draft.Host != "" {
+		err := d.checkHost(ctx, actor.Org, draft.Host)
+		wrong, ok := errors.AsType[*room.InvalidError](err)
+		if err != nil && !ok {
+			return err
+		}
+		if ok {
+			problems = append(problems, wrong.Problems...)
+		}
+	}
+	if len(problems) > 0 {
+		return &room.InvalidError{Problems: problems}
+	}
+	return nil
 }
 
 // Publish makes a room of a draft, which is gone then. Errors: those of

@@ -222,12 +222,12 @@ func (d *Desk) control(ctx context.Context, actor account.Actor, scope account.S
 	return r, d.Do(ctx, actor, verb, slug, detail, func() error { return do(r) })
 }
 
-// Pause holds all calls; joins go on.
+// Pause stops calls; joins and claims go on.
 func (d *Desk) Pause(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
 	return d.control(ctx, actor, account.Operate, "room.pause", slug, nil, func(r *room.Room) error { return r.Pause(ctx) })
 }
 
-// Hold pauses, and lets called visitors wait outside as well.
+// Hold stops calls and claims: called visitors wait outside.
 func (d *Desk) Hold(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
 	return d.control(ctx, actor, account.Operate, "room.hold", slug, nil, func(r *room.Room) error { return r.Hold(ctx) })
 }

@@ -277,13 +277,16 @@ func alertOf(e *event) (AlertKind, string) {
 			"Nobody loses a place, and places are drawn as soon as the round is there. Are the relays of the beacon within the server's reach?",
 			data.Window, data.Round, clock(data.Due))
 	case fork:
-		return AlertForkSeen, fmt.Sprintf("The witness %s says that it has seen another history of this room: %s. "+
-			"Was the database restored from a backup, or do two servers run this room from different databases? "+
-			"Whoever audits the room will see this too.", data.Witness, data.Detail)
-	case moment:
-		if e.kind == RoomPaused {
-			return AlertPaused, "Calls are held since " + clock(data.At) + ". People can still join. Nobody is called until the room is resumed."
+		return AlertForkSeen, fmt.Sprintf("%s has seen another history of this room than the database has: %s. "+
+			"The servers hold the room: nobody joins, is called or goes in until it is recovered. "+
+			"Was a backup restored, did a standby take over that lagged behind, or do two servers run this room from different databases? "+
+			"Run proofline recover on the machine of a server: it shows what is missing, and how the room goes on.", data.Witness, data.Detail)
+	case paused:
+		if data.Held {
+			return AlertPaused, "The room is held since " + clock(data.At) + ". People can still join. Nobody is called, and called people cannot go in, until the room is resumed. Their time to go in stands still."
 		}
+		return AlertPaused, "Calls are paused since " + clock(data.At) + ". People can still join, and called people can go in. Nobody is called until the room is resumed."
+	case moment:
 		if e.kind == RoomEnded {
 			return AlertEnded, "The room has ended at " + clock(data.At) + ". Nobody can join any more, and nobody is called."
 		}

@@ -92,7 +92,7 @@ func TestSale(t *testing.T) {
 	rate := uint32(1200)
 	message := "Please wait."
 	for _, err := range []error{
-		r.Pause(ctx), r.Resume(ctx), r.Amend(ctx, room.Amendment{Outflow: &room.OutflowChange{PerMinute: &rate}, Message: &message}),
+		r.Hold(ctx), r.Resume(ctx), r.Amend(ctx, room.Amendment{Outflow: &room.OutflowChange{PerMinute: &rate}, Message: &message}),
 		r.Revoke(ctx, people[25].ticket, fairness.Revoked), r.End(ctx),
 	} {
 		if err != nil {
@@ -111,6 +111,9 @@ func TestSale(t *testing.T) {
 		if req.Data["room"] != "sale" || req.Data["url"] != "https://example.com/r/sale" {
 			t.Errorf("%s is of %v, %v", req.Type, req.Data["room"], req.Data["url"])
 		}
+	}
+	if got := all.of(RoomPaused); len(got) != 1 || got[0].Data["held"] != true {
+		t.Errorf("room.paused of a hold: %+v", got)
 	}
 	for kind, want := range map[EventKind]int{RoomOpened: 1, RoomPaused: 1, RoomResumed: 1, Revoked: 1, RoomEnded: 1, BeaconLate: 0, ForkSeen: 0, TestPing: 0} {
 		if got := all.of(kind); len(got) != want {

@@ -37,6 +37,7 @@ type gathering struct {
 	changes  []change
 	times    []unguardedTime
 	moments  map[EventKind]moment // the latest of a kind
+	isHold   bool                 // the latest pause is of claims as well as calls
 }
 
 // take takes the next entry. One that is none of the grammar is an error, and
@@ -106,6 +107,7 @@ func (g *gathering) amend(index uint64, e *fairness.Amend) {
 	switch e.Change {
 	case fairness.ChangePause:
 		g.note(RoomPaused, index, e.Time)
+		g.isHold = e.Claims
 		return
 	case fairness.ChangeResume:
 		g.note(RoomResumed, index, e.Time)
@@ -153,7 +155,11 @@ func (g *gathering) events() (list []event) {
 		list = append(list, event{Unguarded, part[len(part)-1].At, unguarded{g.where, part}})
 	}
 	for _, k := range []EventKind{RoomPaused, RoomResumed, GateOpened, GateShut, RoomEnded} {
-		if m, ok := g.moments[k]; ok {
+		m, ok := g.moments[k]
+		switch {
+		case ok && k == RoomPaused:
+			list = append(list, event{k, m.At, paused{m, g.isHold}})
+		case ok:
 			list = append(list, event{k, m.At, m})
 		}
 	}

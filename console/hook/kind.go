@@ -11,8 +11,8 @@ const (
 	WindowDrawn EventKind = "room.window_drawn" // a window has its order
 	RoomCalled  EventKind = "room.called"       // people may go in
 	Admitted    EventKind = "room.admitted"     // people claimed their passes
-	RoomPaused  EventKind = "room.paused"       // calls are held
-	RoomResumed EventKind = "room.resumed"      // calls go on
+	RoomPaused  EventKind = "room.paused"       // calls stop, or calls and claims
+	RoomResumed EventKind = "room.resumed"      // calls and claims go on
 	RoomAmended EventKind = "room.amended"      // outflow, message or windows changed
 	Revoked     EventKind = "room.revoked"      // the organizer took places away
 	RoomEnded   EventKind = "room.ended"        // over
@@ -55,8 +55,8 @@ const (
 // alertTitles are what an alert is called in a subject line.
 var alertTitles = map[AlertKind]string{
 	AlertBeaconLate:       "The beacon is late",
-	AlertForkSeen:         "A witness has seen another history",
-	AlertPaused:           "Calls are held",
+	AlertForkSeen:         "Another history was seen",
+	AlertPaused:           "Nobody is called",
 	AlertEnded:            "The room has ended",
 	AlertDatabase:         "Trouble with the database",
 	AlertEndpointDisabled: "A webhook was disabled",

@@ -99,7 +99,7 @@ func newBench(t testing.TB, change ...func(*Options)) *bench {
 func (b *bench) node(change ...func(*Options)) *Hooks {
 	log := slog.New(slog.NewTextHandler(b.t.Output(), nil))
 	rooms := room.New(room.Options{
-		Logs: pglog.NewStore(b.pool), Rooms: pgroom.NewStore(b.pool), MasterKey: b.key, PublicURL: "https://example.com", Log: log,
+		Logs: pglog.NewStore(b.pool), Rooms: pgroom.NewStore(b.pool), MasterKey: b.key, PublicURL: "https://example.com", Log: log, MaxClockStep: room.AnyClockStep,
 	})
 	o := Options{
 		Store: pghook.NewStore(b.pool), Rooms: rooms, Sealer: b.key, Acts: b.acts, Log: log, Allowed: loopback,
@@ -113,7 +113,7 @@ func (b *bench) node(change ...func(*Options)) *Hooks {
 
 func connect(t testing.TB, url string, change ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
-	config, err := pgxpool.ParseConfig(url)
+	config, err := pgxpool.ParseConfig(pgtest.AsServer(url))
 	if err != nil {
 		t.Fatal(err)
 	}

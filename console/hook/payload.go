@@ -110,12 +110,17 @@ type unguardedTime struct {
 	Requests uint64    `json:"requests"` // that were let in
 }
 
-// moment is the data of room.paused, room.resumed, room.ended, gate.opened and
-// gate.shut.
+// moment is the data of room.resumed, room.ended, gate.opened and gate.shut.
 type moment struct {
 	where
 	Entry uint64    `json:"entry"`
 	At    time.Time `json:"at"`
+}
+
+// paused is the data of room.paused.
+type paused struct {
+	moment
+	Held bool `json:"held"` // called people cannot go in either
 }
 
 // amended is the data of room.amended.

@@ -40,8 +40,11 @@ type Figures struct {
 	Left     uint64     `json:"left"`
 	Revoked  uint64     `json:"revoked"`
 	Active   uint64     `json:"active"` // expected, or at the site
+	Inside   uint64     `json:"inside"` // at the site
 	Rates    NoShowRate `json:"no_show_rate"`
-	Joining  *Joining   `json:"joining"` // when somebody who joins now is called
+	Joining  *Span      `json:"joining"` // when a visitor who joins now is called
+	Next     Next       `json:"next"`
+	Alarms   []Alarm    `json:"alarms"` // what the organizer should look at, the worst first
 	Outflow  Outflow    `json:"outflow"`
 	Gate     *Gate      `json:"gate"` // null: the room never had one
 	// Unguarded are the latest times in which connectors let everybody in, newest
@@ -94,12 +97,19 @@ type NoShowRate struct {
 	Overall *float64 `json:"overall"`
 }
 
-// Joining is when somebody who joins now is called, if the outflow stays as it
-// is: see [room.Snapshot.Expected]. The earliest moment counts on as many
-// no-shows as there were so far.
-type Joining struct {
+// Span is when something is expected, if the outflow stays as it is: see
+// [room.Snapshot.Expected]. The earliest moment assumes the rate of no-shows so
+// far.
+type Span struct {
 	Earliest time.Time `json:"earliest"`
 	Latest   time.Time `json:"latest"`
+}
+
+// Next is what happens next, as far as it can be foreseen.
+type Next struct {
+	Window *time.Time `json:"window"` // when the open window ends; null: none is open
+	Draw   *time.Time `json:"draw"`   // when the next draw is due; null: none is
+	Called *Span      `json:"called"` // when the last visitor now in line is called; null: no visitor waits, or that cannot be said
 }
 
 // Outflow is how fast people are let in, and how fast they should be.
@@ -117,6 +127,8 @@ type Transcript struct {
 	Rate      *float64   `json:"entry_rate"` // a second, over the last 5
 	Queued    int        `json:"queued"`     // requests that wait for an append
 	AppendMS  float64    `json:"append_ms"`  // what this node's latest append took
+	StoredMS  *int64     `json:"stored_ms"`  // how long ago this node stored something, or found that nothing was due
+	StuckMS   int64      `json:"stuck_ms"`   // for how long it has not stored what was due; 0: it does
 	Published uint64     `json:"published"`  // entries of the published checkpoint
 	AgeMS     *int64     `json:"age_ms"`     // of the published checkpoint
 	At        *time.Time `json:"published_at"`
@@ -160,6 +172,17 @@ type Node struct {
 	Goroutines int       `json:"goroutines"`
 	Heap       int64     `json:"heap"` // bytes
 	AheadMS    int64     `json:"ahead_ms"`
+	// Refused counts requests since the start, by the limit of their network that
+	// refused them: joins, tickets, pages, passes, streams.
+	Refused map[string]uint64 `json:"refused"`
+}
+
+// AllRefused returns how many requests were refused by all limits together.
+func (n Node) AllRefused() (sum uint64) {
+	for _, count := range n.Refused {
+		sum += count
+	}
+	return sum
 }
 
 // Figures returns a room's figures. Errors are those of [room.Rooms.Get].
@@ -221,7 +244,9 @@ func (l *Live) figures(t *track, v *room.Vitals) Figures {
 	f.windows(s)
 	f.Transcript = transcriptOf(v)
 	f.Rates.Overall = share(n.NoShows, n.Admitted)
+	f.Inside = v.Active - min(v.Active, n.Waiting)
 	f.Joining = joining(s, v.Now)
+	f.Next = nextOf(v)
 	f.gate(v)
 	for _, w := range v.Witnesses {
 		f.Witnesses = append(f.Witnesses, Witness(w))
@@ -229,6 +254,7 @@ func (l *Live) figures(t *track, v *room.Vitals) Figures {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f.rates(&t.ring)
+	f.Alarms = f.alarms()
 	return f
 }
 
@@ -304,9 +330,9 @@ func share(stayed, came uint64) *float64 {
 // that the first few do not say much.
 const doubt = 20
 
-// joining returns when somebody is called who joins now; nil when nobody can
-// say, or nobody may join.
-func joining(s *room.Snapshot, now time.Time) *Joining {
+// joining returns when a visitor who joins now is called; nil when that cannot be
+// said, or joining is over.
+func joining(s *room.Snapshot, now time.Time) *Span {
 	w, ok := s.Window(now)
 	if !ok {
 		return nil
@@ -317,20 +343,60 @@ func joining(s *room.Snapshot, now time.Time) *Joining {
 		AheadMin: n.Arrivals - uint64(w.Arrivals) - min(n.Called, n.Arrivals-uint64(w.Arrivals)),
 		AheadMax: n.Arrivals - n.Called,
 	}
+	return expected(s, st, now)
+}
+
+// nextOf returns what happens next in a room.
+func nextOf(v *room.Vitals) Next {
+	var n Next
+	s := v.Snapshot
+	moment := func(t time.Time) *time.Time {
+		t = utc(t)
+		return &t
+	}
+	if open, ok := s.Window(v.Now); ok {
+		n.Window = moment(time.UnixMilli(int64(open.To)))
+	}
+	for i := range s.Windows {
+		if w := &s.Windows[i]; !w.Drawn && n.Draw == nil && !s.Ended {
+			n.Draw = moment(s.Draws(w.Window))
+		}
+	}
+	if len(s.Windows) > 0 && waiting(s) > 0 {
+		last := s.Windows[len(s.Windows)-1]
+		st := fairness.Standing{Status: fairness.StatusWaiting, Window: last.Window}
+		if last.Drawn {
+			st.Status = fairness.StatusDrawn
+		}
+		st.AheadMax = s.Counts.Arrivals - min(s.Counts.Called+1, s.Counts.Arrivals)
+		st.AheadMin = st.AheadMax
+		n.Called = expected(s, st, v.Now)
+	}
+	return n
+}
+
+// expected returns when a standing is called; nil when that cannot be said.
+func expected(s *room.Snapshot, st fairness.Standing, now time.Time) *Span {
 	span, ok := s.Expected(st, now)
 	if !ok {
 		return nil
 	}
+	n := &s.Counts
 	alone := st
 	alone.AheadMin, alone.AheadMax = 0, 0
 	base, _ := s.Expected(alone, now)
 	come := 1 - float64(n.NoShows)/float64(n.NoShows+n.Admitted+doubt)
 	earliest := base.Earliest.Add(time.Duration(float64(span.Earliest.Sub(base.Earliest)) * come))
-	return &Joining{utc(earliest), utc(span.Latest)}
+	return &Span{utc(earliest), utc(span.Latest)}
 }
 
 func transcriptOf(v *room.Vitals) Transcript {
 	t := Transcript{Entries: v.Snapshot.Size, Queued: v.Queued, AppendMS: millis(v.Appended), Published: v.Published.Size}
+	t.StuckMS = v.Stuck.Milliseconds()
+	if v.Stored >= 0 {
+		ago := v.Stored.Milliseconds()
+		t.StoredMS = &ago
+	}
 	if !v.Published.At.IsZero() {
 		at, age := utc(v.Published.At), max(v.Now.Sub(v.Published.At), 0).Milliseconds()
 		t.At, t.AgeMS = &at, &age
@@ -378,6 +444,7 @@ func (l *Live) nodesSeen() []Node {
 		list = append(list, Node{
 			Name: n.Name, Version: n.Version, Self: n.ID == l.id, Lost: n.Ago > lostAfter, Healthy: n.Healthy, Started: utc(n.Started), Seen: utc(n.Seen),
 			Rooms: n.Rooms, Goroutines: n.Goroutines, Heap: n.Heap, AheadMS: n.Ahead.Milliseconds(),
+			Refused: n.Refused,
 		})
 	}
 	return list

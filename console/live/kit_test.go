@@ -42,7 +42,7 @@ func (s *server) node(t testing.TB, name string) *server {
 	t.Helper()
 	pool := servertest.Pool(t, s.url)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	rooms := room.New(room.Options{Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: s.master, PublicURL: "https://example.com", Log: log})
+	rooms := room.New(room.Options{Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: s.master, PublicURL: "https://example.com", Log: log, MaxClockStep: room.AnyClockStep})
 	run(t, rooms.Run)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -51,8 +51,11 @@ func (s *server) node(t testing.TB, name string) *server {
 			t.Error(err)
 		}
 	})
-	return &server{s.url, s.master, pool, rooms, New(Options{Rooms: rooms, Store: pglive.NewStore(pool), Name: name, Version: "v1.2.3", Log: log})}
+	return &server{s.url, s.master, pool, rooms, New(Options{Rooms: rooms, Store: pglive.NewStore(pool), Name: name, Version: "v1.2.3", Log: log, Refused: refusals})}
 }
+
+// refusals are those of every node of the tests.
+func refusals() map[string]uint64 { return map[string]uint64{"joins": 7, "pages": 5} }
 
 // run lets something run until the end of the test.
 func run(t testing.TB, what func(context.Context)) {

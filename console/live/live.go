@@ -63,6 +63,9 @@ type Options struct {
 	Name    string // of this machine, for people
 	Version string // of the program
 	Log     *slog.Logger
+	// Refused counts the requests that this node refused since its start, by the
+	// limit of their network; nil: it limits none.
+	Refused func() map[string]uint64
 	// MaxStreams is how many watch at once on this node, and MaxOwn how many of
 	// them may be of one person or token; 0: [DefaultStreams], [DefaultOwn].
 	MaxStreams, MaxOwn int

@@ -209,7 +209,8 @@ func TestStored(t *testing.T) {
 	}
 	eventually(t, "both nodes are seen", func() bool {
 		f, err := one.live.Figures(t.Context(), "stored")
-		return err == nil && len(f.Nodes) == 2 && f.Nodes[0].Self && f.Nodes[1].Name == "two" && f.Nodes[1].Healthy && !f.Nodes[1].Lost && f.Nodes[1].Version == "v1.2.3"
+		return err == nil && len(f.Nodes) == 2 && f.Nodes[0].Self && f.Nodes[1].Name == "two" && f.Nodes[1].Healthy && !f.Nodes[1].Lost && f.Nodes[1].Version == "v1.2.3" &&
+			f.Nodes[1].Refused["joins"] == 7 && f.Nodes[1].AllRefused() == 12
 	})
 }
 

@@ -51,7 +51,18 @@ func (l *Live) self() pglive.Node {
 	return pglive.Node{
 		ID: l.id, Name: l.Name, Version: l.Version, Started: l.started,
 		Healthy: h.Ready, Rooms: h.Rooms, Goroutines: runtime.NumGoroutine(), Heap: heap(), Ahead: h.Ahead,
+		Refused: l.refused(),
 	}
+}
+
+// refused is never nil.
+func (l *Live) refused() map[string]uint64 {
+	if l.Refused != nil {
+		if counts := l.Refused(); counts != nil {
+			return counts
+		}
+	}
+	return map[string]uint64{}
 }
 
 // heap returns how many bytes live objects, and dead ones not swept yet, take.

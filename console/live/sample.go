@@ -17,6 +17,8 @@ type sample struct {
 	waiting  uint32
 	active   uint32
 	size     uint32 // entries, modulo 2^32: it is only ever subtracted
+	target   uint32 // people to let in a minute; 0 in a pause
+	limit    uint32 // people in the shop at once; 0 for none
 }
 
 func sampleOf(v *room.Vitals) sample {
@@ -24,7 +26,16 @@ func sampleOf(v *room.Vitals) sample {
 	return sample{
 		at: v.Now.UnixMilli(), arrivals: narrow(n.Arrivals), called: narrow(n.Called), admitted: narrow(n.Admitted), noShows: narrow(n.NoShows),
 		waiting: narrow(waiting(v.Snapshot)), active: narrow(v.Active), size: uint32(v.Snapshot.Size), //nolint:gosec // modulo 2^32
+		target: target(v.Snapshot), limit: v.Snapshot.Outflow.MaxActive,
 	}
+}
+
+// target returns how many people a minute the room lets in at this moment.
+func target(s *room.Snapshot) uint32 {
+	if s.Paused {
+		return 0
+	}
+	return s.Outflow.PerMinute
 }
 
 // narrow fits a number of people, who are fewer than 2^32 in a room.
@@ -39,7 +50,7 @@ func waiting(s *room.Snapshot) uint64 {
 // ringSize is how many samples a ring holds.
 const ringSize = int(kept / sampleEvery)
 
-// ring is the latest samples. It grows as it is filled, up to 32 kB. Not safe for
+// ring is the latest samples. It grows as it is filled, up to 43 kB. Not safe for
 // concurrent use.
 type ring struct {
 	samples []sample
@@ -109,12 +120,17 @@ type Series struct {
 	Waiting  []uint32  `json:"waiting"`
 	Admitted []float64 `json:"admitted"` // a minute, over the minute before
 	Active   []uint32  `json:"active"`
+	Target   []uint32  `json:"target"` // people a minute, as it was then; 0 in a pause
+	Limit    []uint32  `json:"limit"`  // of active, as it was then; 0 for none
 }
 
 // series returns what the ring holds; of the first sample there are no rates.
 func (r *ring) series() Series {
 	n := max(r.len()-1, 0)
-	s := Series{make([]float64, 0, n), make([]float64, 0, n), make([]uint32, 0, n), make([]float64, 0, n), make([]uint32, 0, n)}
+	s := Series{
+		make([]float64, 0, n), make([]float64, 0, n), make([]uint32, 0, n), make([]float64, 0, n), make([]uint32, 0, n),
+		make([]uint32, 0, n), make([]uint32, 0, n),
+	}
 	minute := 0 // the sample of a minute before
 	for i := 1; i < r.len(); i++ {
 		before, now := r.at(i-1), r.at(i)
@@ -126,6 +142,8 @@ func (r *ring) series() Series {
 		s.Waiting = append(s.Waiting, now.waiting)
 		s.Admitted = append(s.Admitted, round(60*perSecond(r.at(minute), now, admitted)))
 		s.Active = append(s.Active, now.active)
+		s.Target = append(s.Target, now.target)
+		s.Limit = append(s.Limit, now.limit)
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -81,6 +82,13 @@ func TestSeries(t *testing.T) {
 		if at != float64(1001+i) || s.Arrivals[i] != wantRate || s.Waiting[i] != uint32(8+i) { //nolint:gosec // few
 			t.Errorf("second %d: at %v, %v arrivals, %d waiting", i, at, s.Arrivals[i], s.Waiting[i])
 		}
+	}
+	r := filled(3)
+	for i, target := range []uint32{60, 60, 90, 0, 60} {
+		r.add(sample{at: 2_000_000 + int64(i)*1000, target: target, limit: target / 30})
+	}
+	if got, limits := r.series().Target[2:], r.series().Limit[2:]; !slices.Equal(got, []uint32{60, 60, 90, 0, 60}) || !slices.Equal(limits, []uint32{2, 2, 3, 0, 2}) {
+		t.Errorf("targets %v with limits %v, want those of their time", got, limits)
 	}
 	if got := s.Admitted[198]; got < 29.5 || got > 30.5 {
 		t.Errorf("%v admitted a minute, want 30", got)

@@ -9,15 +9,50 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Findings says what a result means, in sentences. rows, which may be empty,
-// are those of [Compare] for the same plan.
+// Findings says what a result means, in sentences: the verdict first. rows, which
+// may be empty, are those of [Compare] for the same plan.
 func Findings(p *Plan, r *Result, rows []Row) []string {
-	list := []string{outcome(r)}
+	list := []string{Verdict(r), outcome(r)}
 	list = append(list, waits(r)...)
 	list = append(list, bots(p, r)...)
 	list = append(list, hurry(r)...)
 	list = append(list, pace(p, r)...)
 	return append(list, tradeOff(r, rows)...)
+}
+
+// Verdict says in a line whether the sale is fair to people.
+func Verdict(r *Result) string {
+	switch robots, ok := r.Group(Machines); {
+	case !r.Finished:
+		return "Too slow: the line does not empty at this outflow."
+	case !ok || robots.Visitors == 0:
+		return "No bots are in this crowd."
+	}
+	return BotGain(r)
+}
+
+// BotGain says in a sentence or two what a bot gains over a person.
+func BotGain(r *Result) string {
+	robots, people, ok := both(r, Machines, Humans)
+	if !ok {
+		return "A bot gains nothing: every visitor who waits is let in."
+	}
+	if x, known := edge(robots, people); known && (x <= 1 || isLuck(robots, people)) {
+		return "A bot gains nothing: it is no more likely than a person to be called in time."
+	}
+	text := sentence(likely("a bot", "a person", robots, people)) + "."
+	early, found := r.Group(First)
+	if x, known := edge(robots, early); found && known && (x <= 1 || isLuck(robots, early)) {
+		text += " It gains by coming early, not by being fast: a person who comes as early has the same chance."
+	}
+	return text
+}
+
+// isLuck reports whether luck alone could make the difference between two groups.
+func isLuck(a, b Group) bool {
+	x, ok := edge(a, b)
+	spread := math.Sqrt(1/float64(max(a.Wait.Called, 1)) + 1/float64(max(b.Wait.Called, 1)))
+	return ok && math.Abs(math.Log(x)) < sure*spread
 }
 
 // outcome says how the sale went.
@@ -54,7 +89,6 @@ const sure = 3.3
 // that luck alone could make is called so, with both counts as if Poisson's.
 func likely(who, whom string, a, b Group) string {
 	x, _ := edge(a, b)
-	spread := math.Sqrt(1/float64(max(a.Wait.Called, 1)) + 1/float64(max(b.Wait.Called, 1)))
 	switch {
 	case a.Wait.Called == 0 && b.Wait.Called == 0:
 		return fmt.Sprintf("neither %s nor %s is called in time", who, whom)
@@ -66,7 +100,7 @@ func likely(who, whom string, a, b Group) string {
 		return fmt.Sprintf("%s is more than 100 times as likely as %s to be called in time", who, whom)
 	case Figure(x) == "1":
 		return fmt.Sprintf("%s is as likely as %s to be called in time", who, whom)
-	case math.Abs(math.Log(x)) < sure*spread:
+	case isLuck(a, b):
 		return fmt.Sprintf("%s is about as likely as %s to be called in time (%s times in this crowd, too little to tell it from luck)", who, whom, Figure(x))
 	}
 	return fmt.Sprintf("%s is %s times as likely as %s to be called in time", who, Figure(x), whom)

@@ -90,7 +90,7 @@ func TestOutcome(t *testing.T) {
 		"3 of 9 tickets are sold, for nobody else came: everybody was through 1 hour after the opening.":                                     {Visitors: 1000, Admitted: 5, Sold: 3, Tickets: 9, Finished: true, Ends: hour},
 		"Everybody is through 1 hour after the opening: 1,000 of 1,000 visitors were let in.":                                                {Visitors: 1000, Admitted: 1000, Finished: true, Ends: hour},
 	} {
-		if got := Findings(&p, r, nil); got[0] != want || got[1] != "No person was called." {
+		if got := Findings(&p, r, nil); got[1] != want || got[2] != "No person was called." {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

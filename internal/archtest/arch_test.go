@@ -24,11 +24,11 @@ var core = []string{"vrf", "fairness", "fairness/beacon", "audit", "verifier"}
 
 // serverSide are files of the core that only a server needs: an auditor does
 // not read them, and his program compiles without them.
-var serverSide = []string{"fairness/next.go", "fairness/standing.go"}
+var serverSide = []string{"fairness/next.go", "fairness/standing.go", "fairness/undo.go"}
 
 // coreLines is how long the rest of the core may be, without tests and blank
 // lines.
-const coreLines = 3500
+const coreLines = 3600
 
 // pkg is what go list says of a package.
 type pkg struct {
@@ -76,8 +76,9 @@ func TestImports(t *testing.T) {
 		"verifier/stats":         {module + "fairness", module + "verifier/numeral", "gonum.org/v1/gonum/mathext"},
 		"verifier/evidence":      {module + "fairness", module + "audit", module + "verifier/ticket", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
 		"verifier/watch":         {module + "fairness", module + "vrf", module + "audit", module + "verifier", module + "verifier/ticket", module + "verifier/evidence", "golang.org/x/mod/sumdb/note"},
-		"verifier/report":        {module + "fairness", module + "fairness/beacon", module + "audit", module + "verifier", module + "verifier/numeral", module + "verifier/stats"},
-		"connector/rules":        {module + "internal/jsontext"},
+		"verifier/report":        {module + "fairness", module + "fairness/beacon", module + "audit", module + "verifier", module + "verifier/findings", module + "verifier/numeral", module + "verifier/stats"},
+		"verifier/findings":      {module + "fairness", module + "audit", module + "verifier/numeral"},
+		"connector/rules":        {module + "internal/jsontext", "golang.org/x/text/unicode/norm"},
 		"connector":              {module + "connector/rules", "github.com/golang-jwt/jwt/v5", "golang.org/x/mod/sumdb/note"},
 		"connector/metrics":      {module + "connector", "github.com/prometheus/client_golang/prometheus"},
 		"connector/proxy":        {module + "connector", "github.com/prometheus/client_golang/prometheus"},
@@ -108,7 +109,7 @@ func TestImports(t *testing.T) {
 func TestPure(t *testing.T) {
 	packages := list(t, "../../...")
 	const simulator = "console/simulate" // has dice, and a plan says how they fall
-	for _, name := range append(slices.Clone(core), "verifier/ticket", "verifier/numeral", "verifier/stats", "verifier/evidence", "verifier/watch", "verifier/report", "room/locale", "room/style", "web/page", "connector/rules", simulator, simulator+"/chart") {
+	for _, name := range append(slices.Clone(core), "verifier/ticket", "verifier/numeral", "verifier/findings", "verifier/stats", "verifier/evidence", "verifier/watch", "verifier/report", "room/locale", "room/style", "web/page", "connector/rules", simulator, simulator+"/chart") {
 		for _, forbidden := range []string{"net/http", "log/slog", "os/exec", "math/rand/v2", "database/sql"} {
 			if slices.Contains(packages[name].Imports, forbidden) && (name != simulator || forbidden != "math/rand/v2") {
 				t.Errorf("%s imports %s", name, forbidden)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,7 +60,7 @@ func installed(t *testing.T) (list []string) {
 		switch {
 		case err != nil:
 			return err
-		case d.Name() == "node_modules" || d.Name() == ".git":
+		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git"): // .git is a file in a worktree
 			return fs.SkipDir
 		case d.Name() != "package.json":
 			return nil
@@ -132,5 +133,72 @@ func TestInteropDependencies(t *testing.T) {
 	}
 	if foreign < 3 {
 		t.Errorf("%d foreign modules", foreign)
+	}
+}
+
+// withScripts are the npm packages that want to run a program of theirs when they
+// are installed, and why none of them has to: it never runs.
+var withScripts = map[string]string{
+	"esbuild": "its program is in @esbuild/PLATFORM, an optional dependency; the script only saves the start of Node.js",
+	"deno":    "its program is in @deno/PLATFORM, an optional dependency, which the first call finds",
+	"workerd": "its program is in @cloudflare/workerd-PLATFORM, an optional dependency",
+	"sharp":   "a part of miniflare for images, which no test uses",
+}
+
+// TestInstallScripts has npm run nothing of what it installs: a package that was
+// taken over would get to the machine of everybody who builds this.
+func TestInstallScripts(t *testing.T) {
+	var projects, scripted []string
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git") {
+			return fs.SkipDir
+		}
+		if err == nil && d.Name() == "package-lock.json" {
+			projects = append(projects, filepath.Dir(path))
+		}
+		return err
+	})
+	if err != nil || len(projects) < 4 {
+		t.Fatalf("projects %v, %v", projects, err)
+	}
+	for _, dir := range projects {
+		if text, err := os.ReadFile(filepath.Join(dir, ".npmrc")); err != nil || !strings.Contains("\n"+string(text), "\nignore-scripts=true\n") {
+			t.Errorf("%s/.npmrc does not say ignore-scripts=true (%v)", dir, err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "package-lock.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lock struct {
+			Packages map[string]struct{ HasInstallScript bool }
+		}
+		if err := json.Unmarshal(text, &lock); err != nil {
+			t.Fatal(err)
+		}
+		for name, p := range lock.Packages {
+			if at := strings.LastIndex(name, "node_modules/"); at >= 0 {
+				name = name[at+len("node_modules/"):]
+			}
+			if p.HasInstallScript {
+				scripted = append(scripted, name)
+				if withScripts[name] == "" {
+					t.Errorf("%s wants to run a script when it is installed: say why it need not, or do without it", name)
+				}
+			}
+		}
+	}
+	for name := range withScripts {
+		if !slices.Contains(scripted, name) {
+			t.Errorf("%s has no install script any more", name)
+		}
+	}
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(makefile)) {
+		if strings.Contains(line, "npm ci") && !strings.Contains(line, "--ignore-scripts") {
+			t.Errorf("the Makefile runs scripts of packages: %s", line)
+		}
 	}
 }

@@ -47,7 +47,7 @@ func (b *bench) node(name string) (*node, error) {
 	if err := migrations.Up(b.ctx, pg.URL()); err != nil {
 		return nil, err
 	}
-	config, err := pglog.PoolConfig(pg.URL())
+	config, err := pglog.PoolConfig(pg.URLOf(pglog.Role))
 	if err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func (s *server) stop() error {
 // PostgreSQL.
 func (b *bench) product(name string) (*server, error) {
 	dir := filepath.Join(b.dir, name)
-	return b.start(dir, filepath.Join(b.bin, "proofline"), "serve", "--addr", "127.0.0.1:0", "--data", dir, "--log-level", "warn")
+	return b.start(dir, filepath.Join(b.bin, "proofline"), "serve", "--addr", "127.0.0.1:0", "--data", dir, "--log-level", "warn", "--beacon-relays", "none", "--limit-exempt", "127.0.0.0/8")
 }
 
 // answer is what the baseline repeats: the header and size of an answer of the

@@ -30,6 +30,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -108,7 +109,7 @@ func newServer(cfg Config) *Server {
 	}
 	return &Server{
 		cfg:      cfg,
-		restarts: maxRestarts,
+		restarts: math.MaxInt,
 		ready:    make(chan struct{}),
 		stopping: make(chan struct{}),
 		aborting: make(chan struct{}),
@@ -169,13 +170,16 @@ func (s *Server) release() {
 	}
 }
 
-// URL returns the connection string, in the form that pgx and libpq read. It
-// stays the same when postgres is restarted.
-func (s *Server) URL() string {
+// URL returns the superuser's connection string, in the form that pgx and libpq
+// read. It stays the same when postgres is restarted.
+func (s *Server) URL() string { return s.URLOf(superuser) }
+
+// URLOf returns the connection string of a role.
+func (s *Server) URLOf(role string) string {
 	q := url.Values{
 		"host":    {s.socket.dir},
 		"port":    {socketPort},
-		"user":    {superuser},
+		"user":    {role},
 		"sslmode": {"disable"},
 	}
 	return "postgres:///postgres?" + strings.ReplaceAll(q.Encode(), "+", "%20") // libpq takes + literally

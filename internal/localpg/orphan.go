@@ -42,10 +42,11 @@ func (c *cluster) postmaster() (pid int, status string) {
 	return pid, status
 }
 
-// isReady reports whether the postmaster with this id takes connections.
+// isReady reports whether the postmaster with this id takes connections, be it
+// as a standby.
 func (c *cluster) isReady(pid int) bool {
 	p, status := c.postmaster()
-	return p == pid && status == "ready"
+	return p == pid && (status == "ready" || status == "standby")
 }
 
 // clear makes way for a new postmaster: it ends what an earlier one left

@@ -13,15 +13,16 @@ import (
 )
 
 const (
-	readyPoll   = 10 * time.Millisecond  // how often a starting postgres is asked whether it is ready
-	logPoll     = time.Minute            // how often the log file is measured
-	firstDelay  = 100 * time.Millisecond // before the first restart; doubled for each further one
-	maxDelay    = 10 * time.Second       // between restarts
-	maxRestarts = 10                     // in a row without getting ready, about 40 seconds
-	abortWait   = 10 * time.Second       // for an immediate shutdown
+	readyPoll  = 10 * time.Millisecond  // how often a starting postgres is asked whether it is ready
+	logPoll    = time.Minute            // how often the log file is measured
+	firstDelay = 100 * time.Millisecond // before the first restart; doubled for each further one
+	maxDelay   = 5 * time.Second        // between restarts
+	abortWait  = 10 * time.Second       // for an immediate shutdown
 )
 
-// supervise keeps postgres running until Stop, or until it cannot be started.
+// supervise keeps postgres running until Stop, or until it cannot be started for
+// the first time. After that it tries again and again: a disk that is full may
+// have room later, and until then the product answers that it is not ready.
 //
 // The goroutine keeps its thread: on Linux the death signal of a child is sent
 // when the thread that started it ends, not the process.

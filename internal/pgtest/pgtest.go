@@ -94,6 +94,21 @@ func URL(t testing.TB) string {
 	return conn
 }
 
+// AsServer returns the connection string with which a server logs in to what
+// URL, NewClock or Start made: as its own role, which can add to the log and
+// never change it. A given database may not let that role in: there, and where
+// the user is not the superuser, it returns the string unchanged.
+func AsServer(conn string) string {
+	u, err := url.Parse(conn)
+	if err != nil || u.Query().Get("user") != "postgres" || !strings.HasPrefix(u.Query().Get("host"), "/") {
+		return conn
+	}
+	q := u.Query()
+	q.Set("user", "proofline_server")
+	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // libpq takes + literally
+	return u.String()
+}
+
 // dropSchema fails the test when one of its connections still holds a lock.
 func dropSchema(t testing.TB, schema string) {
 	t.Helper()

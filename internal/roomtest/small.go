@@ -28,7 +28,7 @@ func Small(keys *Keys, policy fairness.Policy) *Room {
 	r.Admit(at(65), r.At(1))
 	r.Skip(at(66), r.At(3), fairness.Left)
 	r.Append(&fairness.Amend{Time: at(67), Change: fairness.ChangeOutflow, Outflow: fairness.Outflow{PerMinute: 300, MaxActive: 50}})
-	r.Append(&fairness.Amend{Time: at(68), Change: fairness.ChangePause})
+	r.Append(&fairness.Amend{Time: at(68), Change: fairness.ChangePause, Claims: true})
 	r.Append(&fairness.Amend{Time: at(69), Change: fairness.ChangeResume})
 	r.Settle(at(70))
 

@@ -25,7 +25,7 @@ const (
 // Pool connects to a database as a server does, until the test ends.
 func Pool(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
-	config, err := pglog.PoolConfig(url)
+	config, err := pglog.PoolConfig(pgtest.AsServer(url))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func Log(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.Outp
 func Rooms(t testing.TB, pool *pgxpool.Pool, change ...func(*room.Options)) *room.Rooms {
 	t.Helper()
 	o := room.Options{
-		Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), PublicURL: "https://example.com", Log: Log(t),
+		Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), PublicURL: "https://example.com", Log: Log(t), MaxClockStep: room.AnyClockStep,
 	}
 	for _, f := range change {
 		f(&o)

@@ -43,7 +43,7 @@ func TestOver(t *testing.T) {
 	time.Sleep(2 * time.Millisecond)
 	news(pgroom.News{Ended: []uuid.UUID{free[1], uuid.New()}})
 	changes := pgroom.Changes{Touch: []pgroom.Admission{goesOn}, Release: []pgroom.Admission{second, runsOut}, Length: 1000, More: 1000}
-	if _, _, err := s.ChangeAll(ctx, room, changes); err != nil {
+	if _, err := s.ChangeAll(ctx, room, changes); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Redeem(ctx, goesOn, nil); err != nil {

@@ -43,20 +43,10 @@ func (s *Store) SetPull(ctx context.Context, id uuid.UUID, pull bool) error {
 	return nil
 }
 
-// SetHeld notes whether called visitors wait outside.
-func (s *Store) SetHeld(ctx context.Context, id uuid.UUID, held bool) error {
-	const upsert = `insert into room_flow (room_id, held) values ($1, $2) on conflict (room_id) do update set held = excluded.held`
-	if _, err := s.pool.Exec(ctx, upsert, id, held); err != nil {
-		return fmt.Errorf("hold room: %w", err)
-	}
-	return nil
-}
-
 // Flow is what may change about a room without its transcript growing.
 type Flow struct {
 	PassKeys int   // made by rotation
 	Pull     bool  // people are called only when a backend asks for them
-	Held     bool  // called visitors wait outside
 	Shift    int64 // sessions that go on, less those that would without touch and release
 }
 
@@ -68,12 +58,8 @@ func (s *Store) Flows(ctx context.Context, rooms []uuid.UUID) (map[uuid.UUID]Flo
 	batch := &pgx.Batch{}
 	gather(batch, `select room_id, count(*) from room_pass_keys where room_id = any($1::uuid[]) group by room_id`, ids,
 		func(id uuid.UUID, keys int) { g := flows[id]; g.PassKeys = keys; flows[id] = g })
-	gather(batch, `select room_id, (pull::int + 2 * held::int) from room_flow where room_id = any($1::uuid[])`, ids,
-		func(id uuid.UUID, flow int) {
-			g := flows[id]
-			g.Pull, g.Held = flow&1 != 0, flow&2 != 0
-			flows[id] = g
-		})
+	gather(batch, `select room_id, pull from room_flow where room_id = any($1::uuid[])`, ids,
+		func(id uuid.UUID, pull bool) { g := flows[id]; g.Pull = pull; flows[id] = g })
 	gather(batch, `
 		with moment as (select floor(extract(epoch from now()) * 1000)::bigint as ms)
 		select room_id, count(*) filter (where until_ms > ms) - count(*) filter (where ends_ms > ms)

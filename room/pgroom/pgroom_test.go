@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 // store returns a store as the role the server works as, and its pool.
 func store(t *testing.T) (*pgroom.Store, *pgxpool.Pool) {
 	t.Helper()
-	config, err := pgxpool.ParseConfig(pgtest.URL(t))
+	config, err := pgxpool.ParseConfig(pgtest.AsServer(pgtest.URL(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,9 +64,9 @@ func (s *Store) Redeem(ctx context.Context, a Admission, c Client) (Session, err
 }
 
 // Touch lets a session last length milliseconds from now on, but not beyond
-// most, unless it is over.
+// most, unless it is over or its pass was never redeemed.
 func (s *Store) Touch(ctx context.Context, a Admission, length, most int64) (Session, error) {
-	return s.change(ctx, a, `set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, $4::bigint)) where until_ms > `+clockMS, length, most)
+	return s.change(ctx, a, `set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, $4::bigint)) where redeemed_at is not null and until_ms > `+clockMS, length, most)
 }
 
 // Session reads a session. One without a row ends when it does without touch or
@@ -128,27 +128,36 @@ type Changes struct {
 	More           int64 // how long touches help beyond the end that it has without, in ms
 }
 
-// ChangeAll does changes in one transaction, the touches first, and returns the
-// passes whose sessions go on by a touch, and those that are released by now. A
-// session that ran out or was released before is in neither, as with one.
-func (s *Store) ChangeAll(ctx context.Context, room uuid.UUID, c Changes) (touched, released map[uuid.UUID]bool, err error) {
+// Changed are the passes by what became of their sessions. A session that ran
+// out or was released before is in none, as with one.
+type Changed struct {
+	Touched    map[uuid.UUID]bool // go on by a touch
+	Unredeemed map[uuid.UUID]bool // were not touched because the pass was never redeemed
+	Released   map[uuid.UUID]bool // are released by now
+}
+
+// ChangeAll does changes in one transaction, the touches first.
+func (s *Store) ChangeAll(ctx context.Context, room uuid.UUID, c Changes) (Changed, error) {
 	batch := &pgx.Batch{}
 	queueTurn(batch, room)
-	touched, released = map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
+	done := Changed{map[uuid.UUID]bool{}, map[uuid.UUID]bool{}, map[uuid.UUID]bool{}}
 	if passes, ends := listed(c.Touch); len(passes) > 0 {
 		insertSessions(batch, room, passes, ends)
-		queueAll(batch, `set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, ends_ms + $4::bigint))`, touched, room, passes, c.Length, c.More)
+		queueAll(batch, `set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, ends_ms + $4::bigint))`, `redeemed_at is not null`, done.Touched, room, passes, c.Length, c.More)
+		batch.Queue(`select pass_id from room_sessions
+			where room_id = $1 and pass_id = any($2::uuid[]) and redeemed_at is null and released_at is null and until_ms > `+clockMS, room, passes).
+			Query(collect(done.Unredeemed))
 	}
 	if passes, ends := listed(c.Release); len(passes) > 0 {
 		insertSessions(batch, room, passes, ends)
-		queueAll(batch, `set released_at = clock_timestamp(), until_ms = `+clockMS, released, room, passes)
+		queueAll(batch, `set released_at = clock_timestamp(), until_ms = `+clockMS, `true`, done.Released, room, passes)
 		batch.Queue(`select pass_id from room_sessions where room_id = $1 and pass_id = any($2::uuid[]) and released_at is not null`, room, passes).
-			Query(collect(released))
+			Query(collect(done.Released))
 	}
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, nil, fmt.Errorf("change sessions: %w", err)
+		return Changed{}, fmt.Errorf("change sessions: %w", err)
 	}
-	return touched, released, nil
+	return done, nil
 }
 
 // listed returns passes and ends as lists.
@@ -164,11 +173,11 @@ func insertSessions(batch *pgx.Batch, room uuid.UUID, passes []string, ends []in
 		select $1, pass, ends, ends from unnest($2::uuid[], $3::bigint[]) as all_of (pass, ends) on conflict do nothing`, room, passes, ends)
 }
 
-// queueAll queues an update of those sessions that are not over, and notes
-// which these were.
-func queueAll(batch *pgx.Batch, update string, changed map[uuid.UUID]bool, room uuid.UUID, passes []string, args ...any) {
+// queueAll queues an update of those sessions that are not over and meet a
+// condition, and notes which these were.
+func queueAll(batch *pgx.Batch, update, condition string, changed map[uuid.UUID]bool, room uuid.UUID, passes []string, args ...any) {
 	batch.Queue(`update room_sessions `+update+`
-		where room_id = $1 and pass_id = any($2::uuid[]) and released_at is null and until_ms > `+clockMS+` returning pass_id`,
+		where room_id = $1 and pass_id = any($2::uuid[]) and released_at is null and `+condition+` and until_ms > `+clockMS+` returning pass_id`,
 		append([]any{room, passes}, args...)...).Query(collect(changed))
 }
 

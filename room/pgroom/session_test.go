@@ -60,6 +60,7 @@ func TestSession(t *testing.T) {
 			{"release", true, true, true}, {"release", false, true, true}, {"touch", false, true, true}, {"redeem", false, true, true},
 		}},
 		"released before it is redeemed": {time.Hour, []step{{"release", true, false, true}, {"redeem", false, false, true}}},
+		"touched before it is redeemed":  {time.Hour, []step{{"touch", false, false, false}, {"redeem", true, true, false}, {"touch", true, true, false}}},
 		"over":                           {-time.Second, []step{{"touch", false, false, false}, {"release", false, false, false}, {"redeem", false, false, false}}},
 	} {
 		a := admission(room, c.left)
@@ -89,6 +90,9 @@ func TestSession(t *testing.T) {
 	}
 	// A touch never makes a session shorter.
 	a := admission(room, time.Hour)
+	if _, err := s.Redeem(ctx, a, nil); err != nil {
+		t.Fatal(err)
+	}
 	if got, err := s.Touch(ctx, a, 1000, a.Ends*2); err != nil || !got.Changed || got.Until != a.Ends {
 		t.Errorf("short touch: %+v, %v", got, err)
 	}
@@ -113,6 +117,7 @@ func TestFlows(t *testing.T) {
 	do(s.Release(ctx, admission(busy, time.Hour)))
 	for range 2 {
 		a := admission(busy, time.Hour)
+		do(s.Redeem(ctx, a, nil))
 		do(s.Touch(ctx, a, 2*hour, a.Ends+hour))
 	}
 	if _, err := pool.Exec(ctx, `update room_sessions set ends_ms = ends_ms - $1::bigint where pass_id = (select pass_id from room_sessions where until_ms > ends_ms limit 1)`, hour+1); err != nil {

@@ -18,7 +18,7 @@ type Hook struct {
 // Elements are the elements that selectors may name, all below body.
 var Elements = []Hook{
 	{"body", "the whole page", false},
-	{"header", "logo, title and headline", false},
+	{"header", "logo, title, organizer and headline", false},
 	{"main", "what the page is about", false},
 	{"footer", "help, links and languages", false},
 	{"section", "a part with its own heading", false},

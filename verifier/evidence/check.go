@@ -28,7 +28,7 @@ func (e *Evidence) Check(vkey string) (*Finding, error) {
 	if vkey != "" && vkey != string(e.VKey) {
 		return nil, fmt.Errorf("%w: it names %.200q", ErrKey, string(e.VKey))
 	}
-	key, err := note.NewVerifier(string(e.VKey))
+	key, err := audit.ParseKey(string(e.VKey))
 	if err != nil {
 		return nil, fmt.Errorf("%w: key %.200q: %w", ErrUnfounded, string(e.VKey), err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/proofline/proofline/audit"
@@ -51,7 +50,7 @@ func Contradict(ctx context.Context, fetch audit.TileFetcher, vkey string, first
 // second, which has another one in its place. nil if it has the same, or if
 // the second tree is too small to tell.
 func Dropped(ctx context.Context, fetch audit.TileFetcher, vkey string, first []byte, entry *ticket.Proven, second []byte) (*Evidence, error) {
-	key, err := note.NewVerifier(vkey)
+	key, err := audit.ParseKey(vkey)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnfounded, err)
 	}
@@ -99,7 +98,7 @@ func Dropped(ctx context.Context, fetch audit.TileFetcher, vkey string, first []
 type pair struct{ first, second, small, large audit.Checkpoint }
 
 func open(vkey string, first, second []byte) (p pair, err error) {
-	key, err := note.NewVerifier(vkey)
+	key, err := audit.ParseKey(vkey)
 	if err != nil {
 		return p, fmt.Errorf("%w: key %.200q: %w", ErrUnfounded, vkey, err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/findings"
 	"github.com/proofline/proofline/verifier/stats"
 )
 
@@ -34,13 +35,16 @@ var pageTemplate = template.Must(template.New("page").Parse(pageText))
 type Audit struct {
 	Report     *verifier.Report
 	Story      *Story
-	Statistics *stats.Result  // nil for none
-	Trust      verifier.Trust // as the audit was given it
-	Checkpoint []byte         // that was audited, verbatim
-	Source     string         // where the transcript was read from: URL, directory or archive
-	Command    string         // that makes the same audit again
-	Program    string         // name and version
-	Time       time.Time      // of the audit
+	Findings   []findings.Finding // what the rules allow and a reader should know
+	Statistics *stats.Result      // nil for none
+	Trust      verifier.Trust     // as the audit was given it
+	Checkpoint []byte             // that was audited, verbatim
+	Title      string             // of the event, as the publisher of the report names it; empty: not known
+	Organizer  string             // the same of its organizer
+	Source     string             // where the transcript was read from: URL, directory or archive
+	Command    string             // that makes the same audit again
+	Program    string             // name and version
+	Time       time.Time          // of the audit
 }
 
 // Write writes the page.

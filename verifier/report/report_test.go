@@ -16,6 +16,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/roomtest"
 	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/findings"
 	"github.com/proofline/proofline/verifier/stats"
 )
 
@@ -36,7 +37,10 @@ func newKeys(t testing.TB) *roomtest.Keys {
 func audited(t testing.TB, files roomtest.Files, trust verifier.Trust) *Audit {
 	t.Helper()
 	recorder := Record(files)
-	r, err := verifier.Audit(t.Context(), recorder, trust)
+	var finder findings.Finder
+	listening := trust
+	listening.Heard = finder.Hear
+	r, err := verifier.Audit(t.Context(), recorder, listening)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +49,7 @@ func audited(t testing.TB, files roomtest.Files, trust verifier.Trust) *Audit {
 		t.Fatal(err)
 	}
 	return &Audit{
-		Report: r, Story: recorder.Story(), Trust: trust, Checkpoint: signed, Source: "https://" + origin,
+		Report: r, Story: recorder.Story(), Findings: finder.Findings(), Trust: trust, Checkpoint: signed, Source: "https://" + origin,
 		Command: "proofline-verify audit https://" + origin, Program: "proofline-verify v1.2.3",
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
@@ -98,6 +102,7 @@ func waiting(keys *roomtest.Keys) *roomtest.Room {
 	r.Skip(at(67), r.At(3), fairness.Left)
 	r.Append(&fairness.Amend{Time: at(68), Change: fairness.ChangeOutflow, Outflow: fairness.Outflow{PerMinute: 300, MaxActive: 50}})
 	r.Append(&fairness.Amend{Time: at(69), Change: fairness.ChangePause})
+	r.Append(&fairness.Amend{Time: at(69), Change: fairness.ChangePause, Claims: true})
 	r.Join(at(69), 2)
 	r.Append(&fairness.Amend{Time: at(70), Change: fairness.ChangeResume})
 	r.Append(&fairness.Amend{Time: at(70), Change: fairness.ChangeWindows, Closes: fairness.Never,
@@ -122,6 +127,13 @@ func broken(t testing.TB) *Audit {
 	keys := newKeys(t)
 	entries := roomtest.Small(keys, keys.Policy()).Entries()
 	return audited(t, publish(t, keys, append(entries[:3:3], entries[4:]...)), verifier.Trust{})
+}
+
+// consistent is a room without a beacon, in which all is right.
+func consistent(t testing.TB) *Audit {
+	t.Helper()
+	keys := newKeys(t)
+	return audited(t, publish(t, keys, roomtest.Small(keys, keys.Policy()).Entries()), verifier.Trust{VKey: keys.VKey})
 }
 
 func TestGolden(t *testing.T) {
@@ -154,9 +166,13 @@ func TestWords(t *testing.T) {
 			"Verified: the queue followed its published rules", "Level 3 of 3: witnessed", "all 14 places in 3 draws",
 			"<strong>witness0.example.org</strong>, whom the auditor knows as independent; signed for 3 draws",
 			"<strong>witness2.example.org</strong>, <strong>named by the room alone</strong>",
-			"The beacon “roomtest”. Whoever made this audit says", "after a pause of 1 s", "At least 2 of them had signed in time for 3 of 3 draws, and at least 2 whom the auditor knows for 3 of these.", "Outflow: 300 a minute, at most 50 people at once",
+			"The beacon “roomtest”. Whoever made this audit says", "nobody who was called could go in, for 1 s. No called person lost time by it.", "At least 2 of them had signed in time for 3 of 3 draws, and at least 2 whom the auditor knows for 3 of these.", "at most 300 a minute instead of 600; at the site at once: at most 50 instead of any number.",
 			"given to this audit from elsewhere", "place 1", `<a href="https://queue.example.com/r/sale/tile/entries/000.p/`,
 		}, []string{"Not verified", "What failed", "from the record itself"}},
+		{"level 1", consistent(t), []string{
+			"Consistent: the record follows its published rules, but the draws could have been chosen", "Level 1 of 3: consistent", `class="verdict partly"`,
+			"used no public randomness",
+		}, []string{"Verified"}},
 		{"broken", broken(t), []string{
 			"Not verified:", "1 of 26 checks failed", "Nothing about the fairness of this room",
 			"<strong>Arrivals are inside their windows, numbered without gaps</strong> does not hold.",
@@ -226,13 +242,14 @@ func TestHostile(t *testing.T) {
 		a.Report.Checks[i].Detail = "entry 3 " + long
 	}
 	s := a.Story
-	s.Policy, s.Windows, s.Amends = nil, nil, nil
-	rules := make([]fairness.WindowRule, maxRules)
-	for i := range rules {
-		rules[i] = fairness.WindowRule{From: fairness.Never - 1, Length: fairness.Millis(fairness.Never)}
-	}
-	for i := range uint64(maxAmends) {
-		s.Amends = append(s.Amends, Amend{fairness.Amend{Time: fairness.Never - 1, Change: fairness.ChangeWindows, Windows: rules}, 3000, i})
+	s.Policy, s.Windows = nil, nil
+	a.Findings = nil
+	for _, id := range []findings.ID{findings.Gate, findings.Unguarded, findings.Gone, findings.LateDraw, findings.Amendments} {
+		f := findings.Finding{ID: id, Title: string(id), Text: long[:600], Count: 5_000}
+		for i := range uint64(5_000) {
+			f.Items = append(f.Items, findings.Item{Entry: i, Time: fairness.Never - 1, Text: strings.Repeat("windows of <b>", 36)})
+		}
+		a.Findings = append(a.Findings, f)
 	}
 	when := &Milestone{1<<63 - 1, fairness.Never - 1}
 	for range maxWindows {
@@ -243,7 +260,7 @@ func TestHostile(t *testing.T) {
 	if len(page) > MaxSize || strings.Contains(page, "<script") {
 		t.Errorf("%d bytes", len(page))
 	}
-	for _, text := range []string{"49,400 more windows", "4,200 more, which", "and 2994 more rules"} {
+	for _, text := range []string{"49,400 more windows", "4,200 more, which", "4,960 more, which"} {
 		if !strings.Contains(page, text) {
 			t.Errorf("%q is not there", text)
 		}

@@ -15,8 +15,6 @@ import (
 // Bounds of a story, so that a room of any size fits into a page.
 const (
 	maxWindows = 50_000
-	maxAmends  = 5_000
-	maxRules   = 6 // told of an amended schedule
 	maxLanes   = 16
 	maxPoints  = 5_000
 )
@@ -31,8 +29,7 @@ type Story struct {
 	Arrivals uint64
 	Windows  []Window // with arrivals, in order; at most maxWindows
 	Untold   uint64   // windows with arrivals after those
-	Amends   []Amend  // at most maxAmends
-	Unlisted uint64   // amendments after those
+	Amends   uint64
 	Skips    map[fairness.Reason]uint64
 	Lanes    map[fairness.Lane]*Lane
 	Cosigned map[uint32]uint64 // draws by the key id of a witness who cosigned their freeze
@@ -55,13 +52,6 @@ type Window struct {
 type Milestone struct {
 	Entry uint64
 	Time  fairness.Time
-}
-
-// Amend is an amendment and its entry.
-type Amend struct {
-	fairness.Amend     // with at most maxRules of its Windows
-	Rules          int // how many it has
-	Entry          uint64
 }
 
 // Lane is what happened in a lane.
@@ -187,7 +177,7 @@ func (r *Recorder) entry(e fairness.Entry) {
 		s.Skips[e.Reason]++
 		s.at(e.Time, skipped, 1)
 	case *fairness.Amend:
-		r.amend(e, index)
+		r.amend(e)
 	case *fairness.End:
 		s.Last, s.Ended = e.Time, index
 	}
@@ -287,16 +277,9 @@ func (r *Recorder) draw(e *fairness.Draw, index uint64) {
 	}
 }
 
-func (r *Recorder) amend(e *fairness.Amend, index uint64) {
-	s := &r.story
-	s.Last = e.Time
-	if len(s.Amends) == maxAmends {
-		s.Unlisted++
-	} else {
-		a := Amend{*e, len(e.Windows), index}
-		a.Windows = slices.Clone(e.Windows[:min(len(e.Windows), maxRules)])
-		s.Amends = append(s.Amends, a)
-	}
+func (r *Recorder) amend(e *fairness.Amend) {
+	r.story.Last = e.Time
+	r.story.Amends++
 	if e.Change == fairness.ChangeWindows {
 		_ = r.state.Apply(e, nil) // what the rules refuse fails the audit
 	}

@@ -9,19 +9,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon"
 	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/findings"
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
 // Rows of the longest tables of a page.
 const (
 	maxWindowRows = 600
-	maxAmendRows  = 800
-	maxNamed      = 3 // entries of a check that are linked
+	maxChangeRows = 800
+	maxCaseRows   = 40 // of other findings
+	maxNamed      = 3  // entries of a check that are linked
 )
 
 // page is what the template shows.
@@ -42,8 +45,8 @@ type page struct {
 	Charts          []*chart
 	Windows         []windowView
 	MoreWindows     string
-	Amends          []amendView
-	MoreAmends      string
+	OnTop           []findings.Finding // the same as in Found
+	Found           []foundView
 	Lanes           []laneView
 	Skips           []fact
 	Statistic       *statsView
@@ -55,6 +58,28 @@ type page struct {
 }
 
 type fact struct{ Name, Value string }
+
+// Address is where the room is published, empty if that is not known.
+func (p *page) Address() string { return p.base }
+
+// IsRemote reports whether the transcript was read from an address to link to.
+func (p *page) IsRemote() bool {
+	return p.base != "" && (strings.HasPrefix(p.Source, "http://") || strings.HasPrefix(p.Source, "https://"))
+}
+
+// Period is from the opening of the line to its latest entry.
+func (p *page) Period() string {
+	from, to := p.Story.Times.start, p.Story.Last
+	if from == 0 || to < from || to >= fairness.Never {
+		return ""
+	}
+	first, last := time.UnixMilli(int64(from)).UTC(), time.UnixMilli(int64(to)).UTC()
+	const day, minute = "2 January 2006", "15:04"
+	if first.Format(day) == last.Format(day) {
+		return first.Format(day+", "+minute) + " to " + last.Format(minute)
+	}
+	return first.Format(day+", "+minute) + " to " + last.Format(day+", "+minute)
+}
 
 // entryView is an entry to look up.
 type entryView struct {
@@ -69,7 +94,14 @@ type windowView struct {
 	Cosigned                      string
 }
 
-type amendView struct {
+// foundView is a finding; its rows are some of its cases.
+type foundView struct {
+	Title, Text string
+	Rows        []rowView
+	More        string
+}
+
+type rowView struct {
 	When, Words string
 	Entry       *entryView
 }
@@ -119,6 +151,7 @@ func newPage(a *Audit) *page {
 	}
 	p.trust()
 	p.tables()
+	p.findings()
 	p.Statistic = newStatsView(a.Statistics)
 	for _, c := range []*chart{arrivalChart(s), positionChart(s), admissionChart(s)} {
 		if c != nil {
@@ -163,26 +196,12 @@ func (p *page) tables() {
 		{"entries", numeral.Group(r.Entries)}, {"arrivals", numeral.Group(s.Arrivals)},
 		{"windows with arrivals", numeral.Group(uint64(len(s.Windows)) + s.Untold)}, {"draws", numeral.Group(r.Draws)},
 		{"places", numeral.Group(r.Assignments)}, {"admissions", numeral.Group(s.Times.sum(admitted))},
-		{"skips", numeral.Group(s.Times.sum(skipped))}, {"amendments", numeral.Group(uint64(len(s.Amends)) + s.Unlisted)},
+		{"skips", numeral.Group(s.Times.sum(skipped))}, {"amendments", numeral.Group(s.Amends)},
 	}
 	for i := range s.Windows[:min(len(s.Windows), maxWindowRows)] {
 		p.Windows = append(p.Windows, p.window(&s.Windows[i]))
 	}
 	p.MoreWindows = more(uint64(len(s.Windows)-len(p.Windows)) + s.Untold)
-	paused := fairness.Time(-1)
-	for i := range s.Amends[:min(len(s.Amends), maxAmendRows)] {
-		a := &s.Amends[i]
-		v := amendView{moment(a.Time), a.words(), p.entry(a.Entry)}
-		switch {
-		case a.Change == fairness.ChangePause:
-			paused = a.Time
-		case a.Change == fairness.ChangeResume && paused >= 0 && a.Time >= paused:
-			v.Words += fmt.Sprintf(", after a pause of %s", span(fairness.Millis(a.Time-paused)))
-			paused = -1
-		}
-		p.Amends = append(p.Amends, v)
-	}
-	p.MoreAmends = more(uint64(len(s.Amends)-len(p.Amends)) + s.Unlisted)
 	for _, name := range slices.Sorted(maps.Keys(s.Lanes)) {
 		l := s.Lanes[name]
 		p.Lanes = append(p.Lanes, laneView{string(name), numeral.Group(l.Arrivals), numeral.Group(l.Places), numeral.Group(uint64(l.Called))})
@@ -208,6 +227,29 @@ var revocations = []struct {
 	{fairness.RevokedDuplicate, "the organizer says that it was one of several of somebody"},
 	{fairness.RevokedFraud, "the organizer says that there was fraud"},
 	{fairness.RevokedRequest, "the organizer says that the visitor asked for it"},
+}
+
+// findings fills in what the rules allow and a reader should know: on top, for
+// how long people went in past the line.
+func (p *page) findings() {
+	for i := range p.Audit.Findings {
+		f := &p.Audit.Findings[i]
+		if f.ID == findings.Gate || f.ID == findings.Unguarded {
+			p.OnTop = append(p.OnTop, *f)
+		}
+		v, most := foundView{Title: f.Title, Text: f.Text}, maxCaseRows
+		if f.ID == findings.Amendments {
+			most = maxChangeRows
+		}
+		for _, item := range f.Items[:min(len(f.Items), most)] {
+			if f.Count == 1 && strings.HasPrefix(f.Text, item.Text) {
+				break // it says so already
+			}
+			v.Rows = append(v.Rows, rowView{moment(item.Time), clip(item.Text, 600), p.entry(item.Entry)})
+		}
+		v.More = more(f.Count - uint64(min(len(f.Items), most)))
+		p.Found = append(p.Found, v)
+	}
 }
 
 // more counts what a table leaves out, empty for nothing.

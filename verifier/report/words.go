@@ -45,6 +45,8 @@ func (p *page) verdict() (headline, quote string) {
 		quote += " Each draw used public randomness that nobody could choose. That each list was closed before, only the operator says."
 	case r.Beacon != "":
 		quote += " The draws used a source of randomness that this auditor does not know to be independent of the operator."
+	case r.Draws == 0:
+		quote += " Nothing had been drawn yet."
 	default:
 		quote += " The draws used no public randomness: the operator could have tried out outcomes beforehand, and this audit could not tell."
 	}
@@ -54,47 +56,10 @@ func (p *page) verdict() (headline, quote string) {
 	if s.Ended == 0 {
 		quote += " The room had not ended yet."
 	}
-	return "Verified: the queue followed its published rules", quote
-}
-
-// String says what an amendment changed, and when.
-func (a *Amend) String() string { return moment(a.Time) + ": " + a.words() }
-
-func (a *Amend) words() string {
-	switch a.Change {
-	case fairness.ChangeOutflow:
-		most := "no limit of people at once"
-		if n := a.Outflow.MaxActive; n > 0 {
-			most = fmt.Sprintf("at most %s at once", numeral.Count(uint64(n), "person", "people"))
-		}
-		return fmt.Sprintf("Outflow: %s a minute, %s", numeral.Group(uint64(a.Outflow.PerMinute)), most)
-	case fairness.ChangePause:
-		return "Pause: nobody is called"
-	case fairness.ChangeResume:
-		return "Resume: calls go on"
-	case fairness.ChangeOpen:
-		return "Open: from here on the site lets people in who are not in line"
-	case fairness.ChangeShut:
-		return "Shut: from here on the site lets nobody in past the line"
-	case fairness.ChangeUnguarded:
-		return fmt.Sprintf("Unguarded: from %s to %s the site could not reach the room, and let %s in without a pass (its connectors say so)",
-			moment(a.From), moment(a.Until), numeral.Count(a.Requests, "request", "requests"))
-	case fairness.ChangeMessage:
-		if a.Message == [fairness.HashSize]byte{} {
-			return "Message to visitors taken away"
-		}
-		return fmt.Sprintf("Message to visitors, whose SHA-256 is %x", a.Message)
-	case fairness.ChangeWindows:
-		text := "Schedule of windows that had not opened: closes " + moment(a.Closes)
-		for _, r := range a.Windows {
-			text += fmt.Sprintf("; from %s windows of %s", moment(r.From), span(r.Length))
-		}
-		if a.Rules > len(a.Windows) {
-			text += fmt.Sprintf("; and %d more rules", a.Rules-len(a.Windows))
-		}
-		return text
+	if r.Level == verifier.LevelConsistent {
+		return "Consistent: the record follows its published rules, but the draws could have been chosen", quote
 	}
-	return string(a.Change)
+	return "Verified: the queue followed its published rules", quote
 }
 
 // moment writes a time of the room.

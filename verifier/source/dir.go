@@ -74,6 +74,11 @@ func (d dirSource) Tile(ctx context.Context, t audit.Tile) ([]byte, error) {
 	return tile(t, func(path string, bound int64) ([]byte, error) { return readFile(string(d), path, bound) })
 }
 
+// file implements copied.
+func (d dirSource) file(path string, bound int64) ([]byte, error) {
+	return readFile(string(d), path, bound)
+}
+
 // readFile reads a regular file of at most bound bytes. It looks before it
 // opens, as opening a pipe would wait for a writer.
 func readFile(dir, path string, bound int64) ([]byte, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/verifier"
@@ -20,12 +21,13 @@ const (
 // fits, nil for none: that may be evidence. A tile fetched anew shows which of
 // those below it are wrong. It fails with ErrMisfit.
 func repair(ctx context.Context, src verifier.Source, dir string, old *audit.Checkpoint, head audit.Checkpoint) error {
-	bad, err := misfits(ctx, dir, head)
+	stored := func(t audit.Tile) ([]byte, error) { return readFile(dir, t.Path(), bound(t)) }
+	bad, err := misfits(ctx, stored, head)
 	if err == nil || !errors.Is(err, ErrMisfit) {
 		return err
 	}
 	if old != nil {
-		if _, errOld := misfits(ctx, dir, *old); errOld != nil {
+		if _, errOld := misfits(ctx, stored, *old); errOld != nil {
 			old = nil
 		}
 	}
@@ -44,7 +46,7 @@ func repair(ctx context.Context, src verifier.Source, dir string, old *audit.Che
 		if !changed {
 			return err
 		}
-		if bad, err = misfits(ctx, dir, head); !errors.Is(err, ErrMisfit) {
+		if bad, err = misfits(ctx, stored, head); !errors.Is(err, ErrMisfit) {
 			return err
 		}
 	}
@@ -63,10 +65,10 @@ func storeAnew(ctx context.Context, src verifier.Source, dir string, t audit.Til
 	return true, writeTile(dir, t, b)
 }
 
-// fitting hashes the entries of a directory, and compares every tile of hashes
-// with what is there.
+// fitting hashes the entries of a copy, and compares every tile of hashes with
+// what is there.
 type fitting struct {
-	dir  string
+	read func(t audit.Tile) ([]byte, error)
 	tree audit.Tree
 	rows [levels][]byte // hashes of the tile that is being filled at each level
 	next [levels]uint64 // its index
@@ -75,8 +77,8 @@ type fitting struct {
 
 // misfits fails with ErrMisfit if files are not those of a checkpoint, and
 // returns those that may be wrong.
-func misfits(ctx context.Context, dir string, head audit.Checkpoint) ([]audit.Tile, error) {
-	f := &fitting{dir: dir}
+func misfits(ctx context.Context, read func(t audit.Tile) ([]byte, error), head audit.Checkpoint) ([]audit.Tile, error) {
+	f := &fitting{read: read}
 	for t := range audit.Tiles(head.Size) {
 		if t.Level >= 0 {
 			break
@@ -84,7 +86,7 @@ func misfits(ctx context.Context, dir string, head audit.Checkpoint) ([]audit.Ti
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		b, err := readFile(dir, t.Path(), bound(t))
+		b, err := read(t)
 		if err != nil {
 			return nil, err
 		}
@@ -95,6 +97,36 @@ func misfits(ctx context.Context, dir string, head audit.Checkpoint) ([]audit.Ti
 			return nil, err
 		}
 	}
+	return f.finish(head)
+}
+
+// misfitTiles is misfits without the entries, of which an audit has shown that
+// they are those of the checkpoint.
+func misfitTiles(ctx context.Context, read func(t audit.Tile) ([]byte, error), head audit.Checkpoint) ([]audit.Tile, error) {
+	f := &fitting{read: read}
+	for t := range audit.Tiles(head.Size) {
+		if t.Level != 0 {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		b, err := read(t)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && len(b) != t.Width*hashSize {
+			return []audit.Tile{t}, fmt.Errorf("%w: %s is missing, or has another length", ErrMisfit, t.Path())
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i := range t.Width {
+			f.push(0, audit.Hash(b[i*hashSize:]))
+		}
+	}
+	return f.finish(head)
+}
+
+// finish compares what is left of each level, and the root.
+func (f *fitting) finish(head audit.Checkpoint) ([]audit.Tile, error) {
 	for level := range f.rows {
 		if len(f.rows[level]) > 0 {
 			f.compare(int8(level))
@@ -134,7 +166,7 @@ func (f *fitting) push(level int8, h audit.Hash) {
 func (f *fitting) compare(level int8) audit.Hash {
 	row := f.rows[level]
 	t := audit.Tile{Level: level, Index: f.next[level], Width: len(row) / hashSize}
-	there, err := readFile(f.dir, t.Path(), bound(t))
+	there, err := f.read(t)
 	if err != nil || !bytes.Equal(there, row) {
 		f.doubt(t)
 	}
@@ -142,13 +174,17 @@ func (f *fitting) compare(level int8) audit.Hash {
 	for i := range t.Width {
 		h := audit.Hash(row[i*hashSize:])
 		sub.Append(h)
-		if level == 0 {
+		if level == 0 && t.Width < audit.TileWidth {
 			f.tree.Append(h)
-		} else if len(there) == len(row) && audit.Hash(there[i*hashSize:]) != h {
+		} else if level > 0 && len(there) == len(row) && audit.Hash(there[i*hashSize:]) != h {
 			f.doubt(audit.Tile{Level: level - 1, Index: t.Index*audit.TileWidth + uint64(i), Width: audit.TileWidth})
 		}
 	}
-	return sub.Root()
+	root := sub.Root()
+	if level == 0 && t.Width == audit.TileWidth {
+		_ = f.tree.AppendSubtree(8, root) // all before it were full
+	}
+	return root
 }
 
 // doubt says that a tile may be wrong, and so may the entries it is of.

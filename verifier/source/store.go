@@ -158,13 +158,23 @@ func complete(t audit.Tile, b []byte) error {
 
 // storeKey writes the key that the room entry names, if there is one.
 func storeKey(dir string, size uint64) error {
+	policy, err := policyOf(func(t audit.Tile) ([]byte, error) { return readFile(dir, t.Path(), maxBundle) }, size)
+	if policy == nil || err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(dir, VKeyPath), []byte(policy.LogKey+"\n"))
+}
+
+// policyOf reads the room entry of a log, nil for none: a transcript that does
+// not begin with a room is for the audit to judge.
+func policyOf(read func(t audit.Tile) ([]byte, error), size uint64) (*fairness.Policy, error) {
 	if size == 0 {
-		return nil
+		return nil, nil
 	}
 	first := audit.Tile{Level: -1, Width: int(min(audit.TileWidth, size))}
-	bundle, err := readFile(dir, first.Path(), maxBundle)
+	bundle, err := read(first)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var entries [][]byte
 	err = audit.SplitBundle(bundle, first.Width, func(entry []byte) error {
@@ -172,14 +182,14 @@ func storeKey(dir string, size uint64) error {
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	e, err := fairness.ParseEntry(entries[0])
 	room, ok := e.(*fairness.Room)
 	if err != nil || !ok {
-		return nil //nolint:nilerr // a transcript that does not begin with a room is for the audit to judge
+		return nil, nil //nolint:nilerr // see above
 	}
-	return WriteFile(filepath.Join(dir, VKeyPath), []byte(room.LogKey+"\n"))
+	return &room.Policy, nil
 }
 
 // WriteFile writes a file as a whole or not at all, and its directory.

@@ -136,6 +136,9 @@ func (s *zipSource) Tile(ctx context.Context, t audit.Tile) ([]byte, error) {
 	return tile(t, s.read)
 }
 
+// file implements copied.
+func (s *zipSource) file(path string, bound int64) ([]byte, error) { return s.read(path, bound) }
+
 // read reads a file of at most bound bytes; zip checks its sum.
 func (s *zipSource) read(path string, bound int64) ([]byte, error) {
 	f, ok := s.files[path]

@@ -69,6 +69,9 @@ type Window struct {
 	Late     fairness.Millis      `json:"late"`  // freeze after the end
 }
 
+// Hold is what a pause of claims as well as calls is called here.
+const Hold fairness.Change = "hold"
+
 // Amendment is one amendment.
 type Amendment struct {
 	Time   fairness.Time   `json:"time"`
@@ -183,7 +186,11 @@ func (d *description) skip(e *fairness.Skip) {
 
 func (d *description) amend(e *fairness.Amend) {
 	if d.Amends++; len(d.Amendments) < maxAmendments {
-		d.Amendments = append(d.Amendments, Amendment{e.Time, e.Change})
+		change := e.Change
+		if e.Claims {
+			change = Hold
+		}
+		d.Amendments = append(d.Amendments, Amendment{e.Time, change})
 	}
 }
 

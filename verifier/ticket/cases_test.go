@@ -216,7 +216,7 @@ func (s *stage) recordCases() []testCase {
 		{"a checkpoint of another operator", s.with(func(b *Bundle) { b.Checkpoint = rival.checkpoint(s, rival.size) }), only(NoCheckpoint)},
 		{"a checkpoint that is none", s.with(func(b *Bundle) { b.Checkpoint = []byte("\xff\x00<\u2028>\x7f") }), only(NoCheckpoint)},
 		{"a checkpoint that is signed again wrongly", s.signed(s.line(func(b []byte) { b[20] ^= 1 })), only(NoCheckpoint)},
-		{"a checkpoint that is signed twice", s.signed(s.line(func([]byte) {})), honest},
+		{"a checkpoint that is signed twice", s.signed(s.line(func([]byte) {})), only(NoCheckpoint)},
 		{"a checkpoint with a signature of somebody unknown", s.signed("— somebody.example AAAAAAA=\n"), honest},
 		{"a checkpoint with loose base64", s.signed("— somebody.example AAAAAAB=\n"), only(NoCheckpoint)},
 		{"a checkpoint with a signature of three words", s.signed("— somebody.example AAAA AAA=\n"), only(NoCheckpoint)},

@@ -217,7 +217,11 @@ func (l *tree) gather(t testing.TB, receipt []byte, ticket fairness.Ticket, inde
 	}
 	b.Arrive = l.prove(index)
 	if kept, err := audit.ParseProof(receipt); err == nil {
-		if head, _, err := audit.OpenCheckpoint(kept.Checkpoint, must(parseKey(l.keys.VKey))); err == nil && head.Size <= l.size {
+		key, err := audit.ParseKey(l.keys.VKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if head, _, err := audit.OpenCheckpoint(kept.Checkpoint, key); err == nil && head.Size <= l.size {
 			b.Growth = l.growth(head.Size)
 		}
 	}

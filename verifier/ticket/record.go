@@ -1,13 +1,6 @@
 package ticket
 
 import (
-	"bytes"
-	"encoding/base64"
-	"encoding/binary"
-	"strings"
-
-	"golang.org/x/mod/sumdb/note"
-
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
 )
@@ -25,13 +18,14 @@ func (j *judge) record(facts Facts) Reason {
 	if !ok {
 		return WrongKey
 	}
-	if j.key, ok = parseKey(vkey); !ok || j.key.Name() != string(b.Origin) {
+	var err error
+	if j.key, err = audit.ParseKey(vkey); err != nil || j.key.Name() != string(b.Origin) {
 		if from == KeyLog {
 			return noRoom
 		}
 		return WrongKey
 	}
-	if j.head, ok = openCheckpoint(b.Checkpoint, j.key); !ok {
+	if j.head, _, err = audit.OpenCheckpoint(b.Checkpoint, j.key); err != nil {
 		return NoCheckpoint
 	}
 	facts.number("size", j.head.Size)
@@ -77,9 +71,9 @@ func (j *judge) arrival() Reason {
 	if err != nil {
 		return BadReceipt
 	}
-	kept, ok := openCheckpoint(receipt.Checkpoint, j.key)
+	kept, _, err := audit.OpenCheckpoint(receipt.Checkpoint, j.key)
 	switch {
-	case !ok:
+	case err != nil:
 		return BadReceipt
 	case receipt.Index >= head.Size:
 		return Behind
@@ -102,43 +96,4 @@ func (j *judge) arrival() Reason {
 		return OtherTicket
 	}
 	return Included
-}
-
-// openCheckpoint opens a signed checkpoint. It refuses two things that note lets
-// pass: another signature in the key's name that is wrong, and loose base64.
-func openCheckpoint(signed []byte, key note.Verifier) (audit.Checkpoint, bool) {
-	head, _, err := audit.OpenCheckpoint(signed, key)
-	if err != nil {
-		return head, false
-	}
-	split := bytes.LastIndex(signed, []byte("\n\n"))
-	text, lines := signed[:split+1], string(signed[split+2:])
-	for line := range strings.Lines(lines) {
-		fields := strings.Fields(line) // dash, name, base64
-		signature, err := base64.StdEncoding.DecodeString(fields[2])
-		if err != nil || base64.StdEncoding.EncodeToString(signature) != fields[2] {
-			return head, false
-		}
-		isOwn := fields[1] == key.Name() && binary.BigEndian.Uint32(signature) == key.KeyHash()
-		if isOwn && !key.Verify(text, signature[4:]) {
-			return head, false
-		}
-	}
-	return head, true
-}
-
-// parseKey reads a verifier key, and refuses one in another form than it would
-// be written in, which note lets pass.
-//
-// https://c2sp.org/signed-note#verifier-keys
-func parseKey(vkey string) (note.Verifier, bool) {
-	key, err := note.NewVerifier(vkey)
-	if err != nil || strings.ContainsFunc(key.Name(), func(r rune) bool { return r < ' ' }) {
-		return nil, false
-	}
-	_, rest, _ := strings.Cut(vkey, "+")
-	id, typed, _ := strings.Cut(rest, "+")
-	decoded, err := base64.StdEncoding.DecodeString(typed)
-	ok := err == nil && base64.StdEncoding.EncodeToString(decoded) == typed && strings.ToLower(id) == id
-	return key, ok
 }

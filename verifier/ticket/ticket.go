@@ -60,7 +60,7 @@ type Facts map[string]string
 func (f Facts) number(name string, n uint64) { f[name] = fmt.Sprint(n) }
 
 // Check judges a place. A line that needs what a line above could not show is
-// amber, so that red is where the fault is.
+// neutral, so that red is where the fault is.
 func Check(b *Bundle, trust Trust) [4]Line {
 	j := &judge{b: b, trust: trust}
 	steps := [4]func(Facts) Reason{j.record, j.group, j.draw, j.place}

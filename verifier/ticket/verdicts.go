@@ -1,14 +1,43 @@
 package ticket
 
+import "slices"
+
 // Status is the colour of a line.
 type Status string
 
 // The colours of a line.
 const (
-	Green Status = "green" // it is so
-	Amber Status = "amber" // nothing is wrong, and not everything is shown
-	Red   Status = "red"   // it is not so
+	Green   Status = "green"   // it is so
+	Neutral Status = "neutral" // not yet: it is still to come, or the line above is not there yet
+	Amber   Status = "amber"   // nothing is wrong, and not everything is shown
+	Red     Status = "red"     // it is not so
 )
+
+// Worst returns the colour of a whole result.
+func Worst(lines []Line) Status {
+	order := []Status{Green, Neutral, Amber, Red}
+	worst := 0
+	for _, line := range lines {
+		worst = max(worst, slices.Index(order, line.Status))
+	}
+	return order[worst]
+}
+
+// Level returns the assurance level that the line of a draw reaches, as an audit
+// counts it: 3 only with witnesses of [Trust], 2 with a public beacon, 1 if the
+// draw follows the rules, 0 if it does not show that.
+func Level(draw Line) int {
+	_, isKnown := draw.Facts["known"]
+	switch {
+	case draw.Reason == Witnessed && isKnown:
+		return 3
+	case draw.Status == Green:
+		return 2
+	case draw.Reason == OwnBeacon || draw.Reason == NoBeacon:
+		return 1
+	}
+	return 0
+}
 
 // LineID names one of the four lines.
 type LineID string
@@ -77,22 +106,22 @@ const (
 var Verdicts = map[LineID]map[Reason]Status{
 	RecordLine: {
 		Included:     Green,
-		Behind:       Amber, // what is published does not reach the receipt yet
-		WrongKey:     Red,   // the key is malformed, of another room, or not the one in the file
-		NoCheckpoint: Red,   // what is published is not signed by the key
-		Malformed:    Red,   // the page met a published file that is not in its form
-		NoRoom:       Red,   // the first entry is no policy, one against the rules, or of another room or key
-		BadReceipt:   Red,   // the receipt is malformed, or not signed by the key
-		NoArrival:    Red,   // the arrival is not in what is published
-		OtherHistory: Red,   // what is published does not continue what the receipt was given for
-		OtherReceipt: Red,   // the receipt is for another entry
-		OtherTicket:  Red,   // the entry is not of the ticket
+		Behind:       Neutral, // what is published does not reach the receipt yet
+		WrongKey:     Red,     // the key is malformed, of another room, or not the one in the file
+		NoCheckpoint: Red,     // what is published is not signed by the key
+		Malformed:    Red,     // the page met a published file that is not in its form
+		NoRoom:       Red,     // the first entry is no policy, one against the rules, or of another room or key
+		BadReceipt:   Red,     // the receipt is malformed, or not signed by the key
+		NoArrival:    Red,     // the arrival is not in what is published
+		OtherHistory: Red,     // what is published does not continue what the receipt was given for
+		OtherReceipt: Red,     // the receipt is for another entry
+		OtherTicket:  Red,     // the entry is not of the ticket
 	},
 	GroupLine: {
 		Closed:      Green,
-		Unchecked:   Amber, // because of the line above
-		Pending:     Amber, // not closed yet
-		NotFound:    Amber, // no freeze within a reasonable distance
+		Unchecked:   Neutral, // because of the line above
+		Pending:     Neutral, // not closed yet
+		NotFound:    Amber,   // no freeze within a reasonable distance
 		Malformed:   Red,
 		OffSchedule: Amber, // the schedule, as far as known, has the arrival in another group or open for longer
 		NoFreeze:    Red,   // the entry that closes the group is not in what is published
@@ -107,8 +136,8 @@ var Verdicts = map[LineID]map[Reason]Status{
 		Unpredictable: Green, // it follows, and the freeze names a round of a public beacon, which did not exist by the operator's clock
 		OwnBeacon:     Amber, // it follows, but whoever runs the room's beacon knows its rounds before
 		NoBeacon:      Amber, // it follows, but the operator could have tried outcomes before
-		Unchecked:     Amber,
-		Pending:       Amber, // not drawn yet
+		Unchecked:     Neutral,
+		Pending:       Neutral, // not drawn yet
 		NotFound:      Amber,
 		Malformed:     Red,
 		OtherRound:    Red, // the freeze names another round than the policy gives
@@ -123,8 +152,8 @@ var Verdicts = map[LineID]map[Reason]Status{
 	},
 	PlaceLine: {
 		Exact:         Green,
-		Unchecked:     Amber,
-		Pending:       Amber, // not written into the record yet
+		Unchecked:     Neutral,
+		Pending:       Neutral, // not written into the record yet
 		NotFound:      Amber,
 		Malformed:     Red,
 		TooLarge:      Amber, // the group is larger than MaxLots

@@ -78,6 +78,11 @@ func amended(e *fairness.Amend) string {
 		return fmt.Sprintf("message to visitors with the SHA-256 %x", e.Message)
 	case fairness.ChangeWindows:
 		return fmt.Sprintf("schedule of windows that have not opened, %d rules", len(e.Windows))
+	case fairness.ChangePause:
+		if e.Claims {
+			return "hold: nobody is called, and called people cannot go in"
+		}
+		return "pause: nobody is called"
 	case fairness.ChangeOpen:
 		return "open: the site lets people in who are not in line"
 	case fairness.ChangeShut:

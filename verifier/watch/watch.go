@@ -139,7 +139,7 @@ func (w *Watcher) begin(ctx context.Context, signed []byte) error {
 		}
 		w.vkey = vkey
 	}
-	key, err := note.NewVerifier(w.vkey)
+	key, err := audit.ParseKey(w.vkey)
 	if err != nil {
 		err = fmt.Errorf("%w: key %.200q: %w", ErrNoRoom, w.vkey, err)
 		w.vkey = w.config.VKey

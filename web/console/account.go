@@ -194,6 +194,9 @@ func (c *Console) removeFactor(x *request) error {
 }
 
 func (c *Console) newRecoveryCodes(x *request) error {
+	if !x.isConfirmed() {
+		return x.confirm(plainQuestion("Make new recovery codes?", "Make new codes", "The codes that you have stop working."), "/account/second-factor")
+	}
 	ctx, stop := x.wait()
 	defer stop()
 	s, err := x.session(ctx)

@@ -34,15 +34,15 @@ type actView struct {
 
 // actWords say what was done; the verb itself where there are none.
 var actWords = map[string]string{
-	"room.create": "published the room", "room.amend": "changed the room", "room.pause": "paused", "room.hold": "held everybody",
-	"room.resume": "resumed", "room.end": "ended the room", "room.revoke": "took a place away", "room.rotate-keys": "made a new key for passes",
+	"room.create": "published the room", "room.amend": "changed the room", "room.pause": "paused calls", "room.hold": "stopped entry",
+	"room.resume": "resumed", "room.end": "ended the room", "room.report": "audited the room and published the report", "room.revoke": "took a place away", "room.rotate-keys": "made a new key for passes",
 	"room.calls": "changed who calls", "room.queue-it": "changed how the room speaks to queue-it's connectors", "room.archive": "archived the room", "room.unarchive": "took the room out of the archive",
 	"alerts.changed": "changed the alerts", "alerts.tested": "tested the alerts",
 	"host.add": "claimed a host", "host.remove": "gave a host up", "host.verify": "showed that a host is the organization's",
 	"identity.add": "got an account by OpenID Connect", "member.invite": "invited somebody", "member.join": "joined", "member.remove": "removed a member",
 	"member.role": "changed a role", "member.uninvite": "took an invitation back", "organization.change": "changed the organization",
 	"organization.create": "made an organization", "owner.link": "made a link for an owner", "password.change": "changed the own password",
-	"sign-in": "signed in", "sign-in.refused": "failed to sign in, several times", "recovery-codes.make": "made new recovery codes", "second-factor.enable": "set up a second factor", "second-factor.remove": "removed the second factor", "token.make": "made a token", "token.revoke": "revoked a token",
+	"sign-in": "signed in", "sign-in.link": "got a link to sign in despite failed attempts", "sign-in.refused": "failed to sign in, several times", "recovery-codes.make": "made new recovery codes", "second-factor.enable": "set up a second factor", "second-factor.remove": "removed the second factor", "token.make": "made a token", "token.revoke": "revoked a token",
 	"site.create": "made a site", "site.update": "changed the rules of a site", "site.restore": "put earlier rules of a site back", "site.delete": "deleted a site",
 	"webhook.changed": "changed a webhook", "webhook.created": "made a webhook", "webhook.deleted": "deleted a webhook", "webhook.redelivered": "sent a webhook again",
 	"webhook.rotated": "made a new secret for a webhook", "webhook.tested": "tested a webhook",

@@ -29,10 +29,10 @@ func (c *Console) alertRoutes() []route {
 
 // alertWords say when an alert comes.
 var alertWords = map[hook.AlertKind]string{
-	hook.AlertForkSeen:         "a witness says that the room shows it another history",
+	hook.AlertForkSeen:         "a server or a witness has seen another history of the room, which is held",
 	hook.AlertBeaconLate:       "a draw has waited for its round for 30 seconds",
 	hook.AlertDatabase:         "the database has not answered for 30 seconds",
-	hook.AlertPaused:           "somebody holds the calls",
+	hook.AlertPaused:           "the room is paused or held",
 	hook.AlertEnded:            "a room is over",
 	hook.AlertOutflowBehind:    "the outflow is behind what is planned for two minutes",
 	hook.AlertNoShows:          "more of the people called do not come than the share below",

@@ -73,7 +73,7 @@ type subject struct {
 func (b *brands) subject(ctx context.Context, x *request) (subject, error) {
 	if x.Param("id") != "" {
 		d, err := b.draft(ctx, x)
-		return b.draftSubject(x, d), err
+		return b.draftSubject(ctx, x, d), err
 	}
 	r, err := b.Desk.Room(ctx, x.Actor, x.Param("slug"))
 	if err != nil {
@@ -82,7 +82,7 @@ func (b *brands) subject(ctx context.Context, x *request) (subject, error) {
 	s := r.Snapshot()
 	return subject{
 		Path: Path + "/rooms/" + r.Slug, Slug: r.Slug, Title: s.Title, config: r.Config(), now: r.Now(), saved: "brand-saved",
-		room: page.Room{Slug: r.Slug, Title: s.Title, Message: s.Message, Origin: r.Origin, VKey: r.VKey},
+		room: page.Room{Slug: r.Slug, Title: s.Title, Message: s.Message, Origin: r.Origin, VKey: r.VKey, Organizer: b.organizer(ctx, x)},
 		save: func(ctx context.Context, sent room.Brand, base string) error {
 			_, err := b.Desk.Amend(ctx, x.Actor, r.Slug, room.Amendment{SettingsChange: room.SettingsChange{Brand: &sent}},
 				func(c room.Config) bool { return brandTag(c.Brand) == base })
@@ -91,13 +91,21 @@ func (b *brands) subject(ctx context.Context, x *request) (subject, error) {
 	}, nil
 }
 
+// organizer is the name that visitors are shown.
+func (b *brands) organizer(ctx context.Context, x *request) string {
+	if b.Accounts == nil {
+		return ""
+	}
+	return b.Accounts.PublicName(ctx, x.Actor.Org)
+}
+
 // draftSubject is the same of a draft, which is not published.
-func (b *brands) draftSubject(x *request, d desk.Draft) subject {
+func (b *brands) draftSubject(ctx context.Context, x *request, d desk.Draft) subject {
 	c := d.Config()
 	title := cmp.Or(c.Title, c.Slug, "New room")
 	return subject{
 		Path: Path + "/drafts/" + d.ID.String(), Slug: c.Slug, Title: title, Draft: true, config: c, now: b.Now(), saved: "draft-saved",
-		room: page.Room{Slug: c.Slug, Title: title},
+		room: page.Room{Slug: c.Slug, Title: title, Organizer: b.organizer(ctx, x)},
 		save: func(ctx context.Context, sent room.Brand, base string) error {
 			if brandTag(c.Brand) != base {
 				return desk.ErrChanged

@@ -57,9 +57,9 @@ func (f capacityForm) flow() (flow, bool) {
 // Words says the figures. The editor's script says the same
 // (web/ui/src/console/capacity.ts).
 func (f flow) Words() string {
-	text := fmt.Sprintf("%s people per minute keep %s people busy at once.", number(f.PerMinute), number(f.Capacity))
+	text := fmt.Sprintf("Let in %s per minute, with at most %s at once.", number(f.PerMinute), number(f.Capacity))
 	if f.Through > 0 {
-		text += fmt.Sprintf(" Everybody is through after about %s; about %s are called for that.", duration(f.Through), number(f.Called))
+		text += fmt.Sprintf(" Everyone is through after about %s, and about %s have to be called for that.", duration(f.Through), number(f.Called))
 	}
 	return text
 }

@@ -120,6 +120,7 @@ type Console struct {
 	templates templates
 	routes    []route
 	trials    *trials
+	gains     gains
 }
 
 // New returns the console. Error: a template is wrong, which is the program's.
@@ -192,6 +193,7 @@ func (c *Console) allRoutes() []route {
 		c.brandRoutes(),
 		c.liveRoutes(),
 		c.controlRoutes(),
+		c.reportRoutes(),
 		c.actRoutes(),
 		c.hookRoutes(),
 		c.alertRoutes(),

@@ -26,12 +26,12 @@ func TestControls(t *testing.T) {
 		asks string
 		is   func() bool
 	}{
-		{"pause", nil, "Pause the line?", func() bool { return r.Snapshot().Paused && !r.IsHeld() }},
-		{"hold", nil, "Hold everybody?", r.IsHeld},
+		{"pause", nil, "Pause calls?", func() bool { return r.Snapshot().Paused && !r.IsHeld() }},
+		{"hold", nil, "Stop entry?", r.IsHeld},
 		{"resume", nil, "Resume?", func() bool { return !r.Snapshot().Paused }},
-		{"outflow", []string{"per_minute", "120", "max_active", "7"}, "from 60 a minute to 120 a minute, 7 at once", func() bool { return r.Snapshot().Outflow == fairness.Outflow{PerMinute: 120, MaxActive: 7} }},
-		{"message", []string{"message", "Sorry.\r\nWe are late."}, "Show this message", func() bool { return r.Snapshot().Message == "Sorry.\nWe are late." }},
-		{"revoke", []string{"ticket", joined.String(), "reason", "revoked-bot"}, "Take the place of ticket " + joined.String() + " away (not drawn yet)?", func() bool {
+		{"outflow", []string{"per_minute", "120", "max_active", "7"}, "Change the outflow?", func() bool { return r.Snapshot().Outflow == fairness.Outflow{PerMinute: 120, MaxActive: 7} }},
+		{"message", []string{"message", "Sorry.\r\nWe are late."}, "Show this message?", func() bool { return r.Snapshot().Message == "Sorry.\nWe are late." }},
+		{"revoke", []string{"ticket", joined.String(), "reason", "revoked-bot"}, "Take this place away?", func() bool {
 			st, _ := r.Standing(joined)
 			return st.Reason == fairness.RevokedBot
 		}},
@@ -73,18 +73,19 @@ func TestControlProblems(t *testing.T) {
 		form []string
 		want string
 	}{
-		{"outflow", []string{"per_minute", "many"}, "must be a whole number"},
+		{"outflow", []string{"per_minute", "abc"}, "Type a whole number, such as 300."},
 		{"outflow", []string{"per_minute", "0"}, "must be a whole number from 1 to"},
-		{"outflow", []string{"per_minute", "-5"}, "must be a whole number"},
+		{"outflow", []string{"per_minute", "-5"}, "Type a whole number"},
 		{"outflow", nil, "changes nothing"},
-		{"outflow", []string{"per_minute", "60", "max_active", "0"}, "there is nothing to change"},
+		{"outflow", []string{"per_minute", "60", "max_active", "0"}, "the pace and the limit already"},
 		{"message", []string{"message", strings.Repeat("x", 2001)}, "at most 2000 characters"},
-		{"revoke", []string{"ticket", "<b>x</b>"}, "must be a ticket"},
-		{"revoke", []string{"ticket", unknown, "reason", "revoked-bot"}, "no such ticket in this room"},
-		{"end", []string{"slug", "other"}, "to show that you mean this one"},
+		{"revoke", []string{"ticket", "<b>x</b>"}, "Type a ticket"},
+		{"revoke", []string{"ticket", unknown, "reason", "revoked-bot"}, "This room has no such ticket."},
+		{"end", []string{"slug", "other"}, "to confirm that you mean this room"},
 	} {
 		a := s.post(operator, "/console/rooms/sale/"+test.name, append(test.form, "confirmed", "1")...).want(http.StatusBadRequest).has(test.want)
 		a.lacks("<b>x</b>")
+		s.post(operator, "/console/rooms/sale/"+test.name, test.form...).want(http.StatusBadRequest).has(test.want).lacks("data-question")
 		if test.name == "revoke" {
 			a.has(`aria-invalid="true"`)
 		}

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,9 +29,6 @@ func (c *Console) editorRoutes() []route {
 		{POST, "/drafts/:id/simulate", account.Operate, c.trySale},
 	}
 }
-
-// publishQuestion is asked before a draft becomes a room.
-const publishQuestion = "Publish this room? Publishing is for good: the rules become the first entry of the public transcript. Look at the times once more: opening and start cannot be moved any more. Later you can change the outflow, the message, the close and windows that have not opened; every such change is public, too."
 
 // editorPage is what the editor shows.
 type editorPage struct {
@@ -63,23 +59,8 @@ func (p editorPage) Action() string {
 	return Path + "/drafts/" + p.ID.String()
 }
 
-// Question is asked before the draft becomes a room.
-func (p editorPage) Question() string { return questionOf(p.Form, p.Beacons) }
-
 // atOnce is said of a room that opens when it is published, as the script does.
 const atOnce = "It opens when it is published. Say when it opens to see its windows."
-
-// questionOf is asked before a form becomes a room: also what people overlook.
-func questionOf(f roomForm, beacons []string) string {
-	question := publishQuestion
-	if f.Opens == "" {
-		question += " It opens at once, as no opening is given."
-	}
-	if chosen := cmp.Or(f.Beacon, beacons[0]); chosen == fairness.NoBeacon {
-		question += " Without a beacon of public randomness nobody can check that you did not choose the outcome of the draws (level 1); whoever runs this server can add one."
-	}
-	return question
-}
 
 // Wrong is what is wrong with exactly that member.
 func (p editorPage) Wrong(field string) string {
@@ -131,7 +112,7 @@ func (f *roomForm) shows(field string) bool {
 func (c *Console) newRoom(x *request) error {
 	chosen, ok := findPreset(x.QueryParam("preset"))
 	if !ok {
-		return x.page("room-new", map[string]any{"Presets": presets})
+		return x.page("room-new", map[string]any{"Presets": presets, "Gains": &c.gains})
 	}
 	ctx, cancel := x.wait()
 	defer cancel()
@@ -343,10 +324,13 @@ func (e *edit) publish(ctx context.Context) error {
 		return e.refused(ctx, err)
 	}
 	e.stored, e.editor.ID, e.editor.Version = d, d.ID, d.Version
+	if err := e.Desk.Publishable(ctx, e.Actor, d); err != nil {
+		return e.refused(ctx, err)
+	}
 	if !e.isConfirmed() {
-		return e.page("confirm-act", map[string]any{
-			"Question": questionOf(e.editor.Form, e.console.beacons()), "Action": "Publish", "Path": e.editor.Action(), "Back": e.editor.Action(),
-			"Fields": map[string]string{"do": "publish-saved", "version": strconv.FormatInt(d.Version, 10), "confirmed": "1"},
+		return e.page("confirm-act", questionPage{
+			question: e.publishQuestion(d.Config(), e.editor.Form), Path: e.editor.Action(), Back: e.editor.Action(),
+			Fields: map[string]string{"do": "publish-saved", "version": strconv.FormatInt(d.Version, 10), "confirmed": "1"},
 		})
 	}
 	return e.create(ctx)
@@ -360,7 +344,7 @@ func (e *edit) create(ctx context.Context) error {
 		return err // between saving and publishing: what is saved now is on the draft's page
 	}
 	if errors.Is(err, room.ErrExists) {
-		err = &room.InvalidError{Problems: []fairness.Problem{{Field: "slug", Detail: "is taken: another room has this address"}}}
+		err = problemAt("slug", desk.SlugTaken)
 	}
 	if err != nil {
 		return e.refused(ctx, err)
@@ -373,7 +357,7 @@ func (e *edit) remove(ctx context.Context) error {
 		return e.done("/rooms", "")
 	}
 	if !e.isConfirmed() {
-		return e.confirm("Delete this draft? Nobody can get it back.", "Delete the draft", "/drafts/"+e.stored.ID.String())
+		return e.confirm(plainQuestion("Delete this draft?", "Delete draft", "A deleted draft cannot be restored.").dangerous(), "/drafts/"+e.stored.ID.String())
 	}
 	if err := e.Desk.DeleteDraft(ctx, e.Actor, e.stored.ID); err != nil {
 		return err
@@ -450,14 +434,14 @@ type line struct{ label, value string }
 func (f *roomForm) lines() []line {
 	var windows []string
 	for i, w := range f.Windows {
-		from := w.From
+		from := momentLine(w.From)
 		if i == 0 {
 			from = "the opening"
 		}
 		windows = append(windows, fmt.Sprintf("from %s: %s", from, w.Length))
 	}
 	return []line{
-		{"Title", f.Title}, {"Slug", f.Slug}, {"Host", f.Host}, {"Opens", f.Opens}, {"Starts", f.Starts}, {"Closes", f.Closes},
+		{"Title", f.Title}, {"Address, last part", f.Slug}, {"Host", f.Host}, {"Opens", momentLine(f.Opens)}, {"Starts", momentLine(f.Starts)}, {"Closes", momentLine(f.Closes)},
 		{"Windows", strings.Join(windows, "\n")}, {"People per minute", f.PerMinute}, {"At once", f.MaxActive},
 		{"Time to go in", f.Claim}, {"Session", f.Session}, {"Beacon", f.Beacon}, {"Margin", f.Margin}, {"Witnesses", f.Quorum},
 		{"Most in line", f.MaxWaiting}, {"Addresses of the shop", f.Targets}, {"Back to signed pages alone", yesNo(f.SignedReturn)},

@@ -7,6 +7,7 @@ func (c *Console) homeRoutes() []route {
 	return []route{
 		{GET, "", SignedIn, func(x *request) error { return x.done("/rooms", "") }},
 		{GET, "/", SignedIn, func(x *request) error { return x.done("/rooms", "") }},
+		{GET, "/guide", SignedIn, func(x *request) error { return x.page("guide", nil) }},
 		{GET, "/*", SignedIn, func(*request) error { return echo.ErrNotFound }},
 	}
 }

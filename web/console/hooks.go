@@ -40,10 +40,10 @@ func (c *Console) hookRoutes() []route {
 // eventWords say when an event comes.
 var eventWords = map[hook.EventKind]string{
 	hook.RoomOpened: "people can join", hook.WindowDrawn: "places are drawn", hook.RoomCalled: "people may go in",
-	hook.Admitted: "people went in, with their tickets", hook.RoomPaused: "calls are held", hook.RoomResumed: "calls go on",
+	hook.Admitted: "people went in, with their tickets", hook.RoomPaused: "a pause or a hold begins", hook.RoomResumed: "calls go on",
 	hook.RoomAmended: "outflow, message or windows changed", hook.Revoked: "places were taken away", hook.RoomEnded: "the room is over",
 	hook.GateOpened: "the site lets people in without waiting", hook.GateShut: "they wait in line again", hook.Unguarded: "a connector could not reach the room, and let everybody in",
-	hook.BeaconLate: "a draw has waited for 30 seconds", hook.ForkSeen: "a witness has seen another history",
+	hook.BeaconLate: "a draw has waited for 30 seconds", hook.ForkSeen: "a server or a witness has seen another history",
 }
 
 // disabledWords say why nothing is sent.
@@ -187,7 +187,7 @@ func (c *Console) enableWebhook(x *request) error {
 
 func (c *Console) disableWebhook(x *request) error {
 	if !x.isConfirmed() {
-		return x.confirm("Disable this webhook? What waits for it is given up.", "Disable", "/webhooks/"+x.Param("id"))
+		return x.confirm(plainQuestion("Disable this webhook?", "Disable", "Events that wait for delivery are dropped."), "/webhooks/"+x.Param("id"))
 	}
 	return x.setWebhook(false, "webhook-disabled")
 }
@@ -203,7 +203,7 @@ func (x *request) setWebhook(enabled bool, notice string) error {
 
 func (c *Console) rotateWebhook(x *request) error {
 	if !x.isConfirmed() {
-		return x.confirm("Make a new secret? The old one signs too for 24 hours.", "Make a new secret", "/webhooks/"+x.Param("id"))
+		return x.confirm(plainQuestion("Make a new secret?", "New secret", "For 24 hours deliveries carry two signatures, with the old and the new secret. Then only the new one counts."), "/webhooks/"+x.Param("id"))
 	}
 	return x.onWebhook(func(ctx context.Context, id uuid.UUID) error {
 		secret, err := c.Hooks.RotateSecret(ctx, x.Actor, id)
@@ -233,7 +233,7 @@ func (c *Console) testWebhook(x *request) error {
 
 func (c *Console) deleteWebhook(x *request) error {
 	if !x.isConfirmed() {
-		return x.confirm("Delete this webhook? What waits for it is given up.", "Delete", "/webhooks/"+x.Param("id"))
+		return x.confirm(plainQuestion("Delete this webhook?", "Delete", "Events that wait for delivery are dropped. The delivery log stays for 30 days.").dangerous(), "/webhooks/"+x.Param("id"))
 	}
 	return x.onWebhook(func(ctx context.Context, id uuid.UUID) error {
 		if err := c.Hooks.DeleteEndpoint(ctx, x.Actor, id); err != nil {

@@ -117,19 +117,19 @@ func TestWebhookPages(t *testing.T) {
 	s.get(operator, path).has(`value="`+url+`/2"`).lacks("checked", "sale, spring")
 	s.post(operator, path, "url", "x").want(http.StatusBadRequest).has("must be a URL")
 
-	s.post(operator, path+"/rotate").want(http.StatusOK).has("Are you sure?").lacks("whsec_")
+	s.post(operator, path+"/rotate").want(http.StatusOK).has("data-question").lacks("whsec_")
 	rotated := s.post(operator, path+"/rotate", "confirmed", "1").want(http.StatusOK)
 	if again := rotated.found(secretForm); again == secret {
 		t.Error("the secret is the same")
 	}
 	s.get(operator, path).has("signs too until")
-	s.post(operator, path+"/disable").want(http.StatusOK).has("Are you sure?")
+	s.post(operator, path+"/disable").want(http.StatusOK).has("data-question")
 	s.post(operator, path+"/disable", "confirmed", "1").leadsTo(path + "?done=webhook-disabled")
 	s.get(operator, path).has("It was disabled by hand.", "/enable")
 	s.post(operator, path+"/test").leadsTo(path + "?done=webhook-is-disabled")
 	s.post(operator, delivery+"/redeliver").leadsTo(delivery + "?done=webhook-is-disabled")
 	s.post(operator, path+"/enable").leadsTo(path + "?done=webhook-enabled")
-	s.post(operator, path+"/delete").want(http.StatusOK).has("Are you sure?")
+	s.post(operator, path+"/delete").want(http.StatusOK).has("data-question")
 	s.post(operator, path+"/delete", "confirmed", "1").leadsTo("/console/webhooks?done=webhook-deleted")
 	s.get(operator, path).want(http.StatusNotFound)
 	s.get(operator, delivery).want(http.StatusOK) // the log stays

@@ -35,6 +35,12 @@ func (c *Console) takeLink(x *request) error {
 	if _, after, ok := strings.Cut(token, "#t="); ok {
 		token = after
 	}
+	if known, err := c.Accounts.Unlock(ctx, token); err == nil {
+		x.keep(knownCookie, known, account.KnownLife)
+		return x.done("/sign-in", "browser-known")
+	} else if !errors.Is(err, account.ErrLink) {
+		return err
+	}
 	if _, err := c.Accounts.Offer(ctx, token); err != nil {
 		return x.refused("link", "token", false, err)
 	}

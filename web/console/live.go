@@ -18,6 +18,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/qrcode"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/sse"
 )
@@ -43,7 +44,8 @@ func (c *Console) liveRoutes() []route {
 // livePage is what the dashboard shows.
 type livePage struct {
 	Slug     string
-	URL      string // of the visitors' page
+	URL      string       // of the visitors' page
+	QR       *qrcode.Code // of URL; nil if it is too long for one
 	Figures  live.Figures
 	Controls controlView
 	Sites    roomSites
@@ -59,7 +61,11 @@ func (c *Console) showLive(ctx context.Context, x *request, r *room.Room) error 
 	if err != nil {
 		return err
 	}
-	return x.page("room-live", livePage{r.Slug, r.URL, f, controlsOf(r), sites})
+	page := livePage{Slug: r.Slug, URL: r.URL, Figures: f, Controls: controlsOf(r), Sites: sites}
+	if code, err := qrcode.Encode(r.URL); err == nil {
+		page.QR = &code
+	}
+	return x.page("room-live", page)
 }
 
 // watchLive sends the figures as server-sent events: first "past", the latest
@@ -299,13 +305,18 @@ func span(v any) string {
 	return strconv.FormatFloat(seconds/3600, 'f', 1, 64) + " h"
 }
 
-// turn says when somebody who joins now is called, in whole minutes that are
-// the coarser the further away they are.
+// turn says when a visitor who joins now is called.
 func turn(f live.Figures) string {
 	if f.Joining == nil {
 		return dash
 	}
-	earliest, latest := f.Joining.Earliest.Sub(f.At).Minutes(), f.Joining.Latest.Sub(f.At).Minutes()
+	return spanAhead(f.At, *f.Joining)
+}
+
+// spanAhead says when something is expected, in whole minutes that are the
+// coarser the further away they are.
+func spanAhead(at time.Time, s live.Span) string {
+	earliest, latest := s.Earliest.Sub(at).Minutes(), s.Latest.Sub(at).Minutes()
 	step := 15.0
 	switch {
 	case latest < 1:
@@ -320,4 +331,66 @@ func turn(f live.Figures) string {
 		return fmt.Sprintf("in %.0f to %.0f h", math.Floor(from/60), math.Ceil(to/60))
 	}
 	return fmt.Sprintf("in %.0f to %.0f min", from, to)
+}
+
+// windowState says what a window waits for.
+func windowState(w live.Window) string {
+	switch {
+	case w.Drawn:
+		return "drawn"
+	case w.Frozen:
+		return "waits for its draw"
+	}
+	return "open"
+}
+
+// ahead reports whether a moment is after another.
+func ahead(at time.Time, moment any) bool {
+	t, ok := givenMoment(moment)
+	return ok && t.After(at)
+}
+
+func givenMoment(moment any) (time.Time, bool) {
+	switch t := moment.(type) {
+	case time.Time:
+		return t, true
+	case *time.Time:
+		if t != nil {
+			return *t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// until writes how long it is until a moment, as a countdown: 0:42, 12:05,
+// 3:12:05, 2 d 03:00.
+func until(at time.Time, moment any) string {
+	t, ok := givenMoment(moment)
+	if !ok {
+		return dash
+	}
+	seconds := int64(math.Ceil(t.Sub(at).Seconds()))
+	switch days, hours, minutes, rest := seconds/86400, seconds/3600%24, seconds/60%60, seconds%60; {
+	case seconds <= 0:
+		return "now"
+	case days > 0:
+		return fmt.Sprintf("%d d %02d:%02d", days, hours, minutes)
+	case hours > 0:
+		return fmt.Sprintf("%d:%02d:%02d", hours, minutes, rest)
+	default:
+		return fmt.Sprintf("%d:%02d", minutes, rest)
+	}
+}
+
+// emptied says when everyone now in line is called.
+func emptied(f live.Figures) string {
+	switch {
+	case f.Waiting == 0:
+		return "no line"
+	case f.Phase == room.PhasePaused || f.Phase == room.PhaseHeld:
+		return "not while stopped"
+	case f.Next.Called == nil:
+		return dash
+	}
+	return spanAhead(f.At, *f.Next.Called)
 }

@@ -90,11 +90,11 @@ func TestLivePage(t *testing.T) {
 	r := s.create(owner, room.Config{Slug: "sale", Title: "Sale <b>of</b> the year", Windows: []room.WindowRule{{Length: room.Duration(24 * time.Hour)}}})
 	s.join(r, 3)
 	page := s.get(viewer, "/console/rooms/sale").want(http.StatusOK)
-	page.has("Sale &lt;b&gt;of&lt;/b&gt; the year", `data-live="/console/rooms/sale/live"`, `data-figure="waiting" data-as="number">3</span>`, "no limit", `Visitors come to <a href="https://example.com/r/sale">`, "No witnesses sign this room.")
-	page.lacks("<b>of</b>", "controls-title", "Nobody has joined yet.")
+	page.has("Sale &lt;b&gt;of&lt;/b&gt; the year", `data-live="/console/rooms/sale/live"`, `data-figure="waiting" data-as="number">3</span>`, "no limit", `id="room-address" href="https://example.com/r/sale"`, `aria-label="QR code of the address"`, `data-island="copy" data-from="room-address"`, "No witnesses sign this room.")
+	page.lacks("<b>of</b>", "controls-title", "No visitor has joined yet.")
 	s.get(owner, "/console/rooms/sale").want(http.StatusOK).has("controls-title")
 	s.create(owner, room.Config{Slug: "empty"})
-	s.get(owner, "/console/rooms/empty").want(http.StatusOK).has("Nobody has joined yet.")
+	s.get(owner, "/console/rooms/empty").want(http.StatusOK).has("No visitor has joined yet.")
 	for _, path := range []string{"", "/live", "/history", "/history/minutes", "/history.csv", "/history.json"} {
 		s.get(stranger, "/console/rooms/sale"+path).want(http.StatusNotFound).lacks("Sale")
 		s.get(owner, "/console/rooms/none"+path).want(http.StatusNotFound)
@@ -260,13 +260,16 @@ func TestFigureWords(t *testing.T) {
 	ms := int64(90_000)
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	joining := func(from, to time.Duration) live.Figures {
-		return live.Figures{At: at, Joining: &live.Joining{Earliest: at.Add(from), Latest: at.Add(to)}}
+		return live.Figures{At: at, Joining: &live.Span{Earliest: at.Add(from), Latest: at.Add(to)}}
 	}
 	for i, test := range []struct{ got, want string }{
 		{decimal(nil), dash}, {decimal(f(0)), "0.0"}, {decimal(f(12.34)), "12.3"}, {decimal(f(99.94)), "99.9"}, {decimal(f(1234.5)), "1,235"},
 		{percent(nil), dash}, {percent(f(0.1234)), "12.3 %"}, {percent(f(1)), "100.0 %"},
 		{bytesize(0), "0 MiB"}, {bytesize(5<<30 + 1), "5,120 MiB"},
 		{span(int64(0)), "0.0 s"}, {span(&ms), "90 s"}, {span((*int64)(nil)), dash}, {span(f(0.44)), "0.4 s"}, {span((*float64)(nil)), dash}, {span(120.0), "2 min"}, {span(7200.0), "2.0 h"}, {span(100_000.0), "27.8 h"},
+		{until(at, at.Add(-1)), "now"}, {until(at, at.Add(42*time.Second)), "0:42"}, {until(at, at.Add(41001*time.Millisecond)), "0:42"}, {until(at, at.Add(725*time.Second)), "12:05"}, {until(at, at.Add(11525*time.Second)), "3:12:05"}, {until(at, at.Add(51*time.Hour)), "2 d 03:00"}, {until(at, (*time.Time)(nil)), dash},
+		{emptied(live.Figures{At: at}), "no line"}, {emptied(live.Figures{At: at, Phase: room.PhaseHeld, Waiting: 3}), "not while stopped"},
+		{emptied(live.Figures{At: at, Phase: room.PhaseServing, Waiting: 3, Next: live.Next{Called: &live.Span{Earliest: at.Add(time.Minute), Latest: at.Add(150 * time.Second)}}}), "in 1 to 3 min"}, {emptied(live.Figures{At: at, Waiting: 3}), dash},
 		{turn(live.Figures{}), dash}, {turn(joining(0, 59*time.Second)), "within a minute"}, {turn(joining(0, time.Minute)), "in 0 to 1 min"},
 		{turn(joining(150*time.Second, 301*time.Second)), "in 2 to 6 min"}, {turn(joining(59*time.Minute, 61*time.Minute)), "in 55 to 65 min"},
 		{turn(joining(359*time.Minute, 361*time.Minute)), "in 345 to 375 min"}, {turn(joining(50*time.Hour, 61*time.Hour)), "in 50 to 61 h"},

@@ -110,7 +110,11 @@ func (c *Console) changeRole(x *request) error {
 
 func (c *Console) removeMember(x *request) error {
 	if !x.isConfirmed() {
-		return x.confirm("Remove this member? Tokens that the member has made stay until you revoke them.", "Remove", "/organization")
+		who, err := c.memberName(x)
+		if err != nil {
+			return err
+		}
+		return x.confirm(plainQuestion("Remove "+who+"?", "Remove", "This person loses access to the rooms of your organization at once.", "Tokens that this person has made keep working until you revoke them.").dangerous(), "/organization")
 	}
 	return x.onOrganization("", "member-removed", func(ctx context.Context) error {
 		id, err := x.id()
@@ -121,9 +125,29 @@ func (c *Console) removeMember(x *request) error {
 	})
 }
 
+// memberName returns the address of the member that the path names.
+func (c *Console) memberName(x *request) (string, error) {
+	ctx, stop := x.wait()
+	defer stop()
+	id, err := x.id()
+	if err != nil {
+		return "", err
+	}
+	list, err := c.Accounts.Members(ctx, x.Actor)
+	if err != nil {
+		return "", err
+	}
+	for _, m := range list {
+		if m.Person == id {
+			return m.Email, nil
+		}
+	}
+	return "", account.ErrNotFound
+}
+
 func (c *Console) leaveOrganization(x *request) error {
 	if !x.isConfirmed() {
-		return x.confirm("Leave this organization? Only an owner can invite you again.", "Leave", "/account")
+		return x.confirm(plainQuestion("Leave "+x.Organization.Name+"?", "Leave", "Only an owner can invite you again.").dangerous(), "/account")
 	}
 	ctx, stop := x.wait()
 	defer stop()
@@ -185,7 +209,7 @@ func (c *Console) verifyHost(x *request) error {
 
 func (c *Console) removeHost(x *request) error {
 	if !x.isConfirmed() {
-		return x.confirm("Give this host up?", "Give up", "/organization")
+		return x.confirm(plainQuestion("Give up "+x.form("claimed")+"?", "Give up", "No new room can be published under this host until you verify it again.").dangerous(), "/organization")
 	}
 	return x.onOrganization("", "host-removed", func(ctx context.Context) error {
 		return c.Accounts.RemoveHost(ctx, x.Actor, x.form("claimed"))

@@ -19,10 +19,10 @@ func outline(starts, closes fairness.Time, rules []fairness.WindowRule) []string
 	if !isSchedule(starts, closes, rules) {
 		return nil
 	}
-	o := outliner{day: time.UnixMilli(int64(rules[0].From)).UTC().Format(time.DateOnly)}
+	o := outliner{day: dayOf(rules[0].From)}
 	list := []string{
 		fmt.Sprintf("Times without a date are those of %s.", o.day),
-		fmt.Sprintf("Before %s nobody can join.", o.clock(rules[0].From)),
+		fmt.Sprintf("Visitors can join from %s on.", o.clock(rules[0].From)),
 	}
 	for k, rule := range rules[:min(len(rules), outlineRules)] {
 		end := closes
@@ -30,7 +30,7 @@ func outline(starts, closes fairness.Time, rules []fairness.WindowRule) []string
 			end = rules[k+1].From
 		}
 		if k > 0 {
-			list = append(list, fmt.Sprintf("Whoever comes from %s on is behind everybody who came before.", o.clock(rule.From)))
+			list = append(list, fmt.Sprintf("Visitors who join from %s on are behind everyone who joined before.", o.clock(rule.From)))
 		}
 		list = append(list, o.rule(rule, end)...)
 	}
@@ -38,12 +38,12 @@ func outline(starts, closes fairness.Time, rules []fairness.WindowRule) []string
 		list = append(list, fmt.Sprintf("Rules that follow: %d.", more))
 	}
 	if starts > rules[0].From {
-		list = append(list, fmt.Sprintf("Nobody is let in before %s.", o.clock(starts)))
+		list = append(list, fmt.Sprintf("Visitors are called from %s on.", o.clock(starts)))
 	}
 	if closes == fairness.Never {
-		return append(list, "People can join until you end the room.")
+		return append(list, "Visitors can join until you end the room.")
 	}
-	return append(list, fmt.Sprintf("From %s on nobody can join.", o.clock(closes)))
+	return append(list, fmt.Sprintf("Joining ends at %s.", o.clock(closes)))
 }
 
 // isSchedule tells whether the rules allow such windows.
@@ -66,15 +66,21 @@ type outliner struct{ day string }
 
 func (o outliner) clock(t fairness.Time) string {
 	at := time.UnixMilli(int64(t)).UTC()
-	text := at.Format(time.TimeOnly)
-	if at.Nanosecond() != 0 {
-		text = at.Format("15:04:05.000")
+	form := "15:04"
+	switch {
+	case at.Nanosecond() != 0:
+		form = "15:04:05.000"
+	case at.Second() != 0:
+		form = time.TimeOnly
 	}
-	if day := at.Format(time.DateOnly); day != o.day {
-		text = day + " " + text
+	text := at.Format(form)
+	if day := dayOf(t); day != o.day {
+		text = day + ", " + text
 	}
 	return text
 }
+
+func dayOf(t fairness.Time) string { return time.UnixMilli(int64(t)).UTC().Format("2 Jan 2006") }
 
 const (
 	second = fairness.Time(1000)
@@ -88,19 +94,19 @@ func (o outliner) rule(r fairness.WindowRule, end fairness.Time) []string {
 		early, late, _ := examples(r.From, end)
 		return []string{
 			fmt.Sprintf("From %s to %s there is one draw.", o.clock(r.From), o.clock(end)),
-			fmt.Sprintf("Arrive at %s or at %s: the same chance.", o.clock(early), o.clock(late)),
+			fmt.Sprintf("Join at %s or at %s: the same chance.", o.clock(early), o.clock(late)),
 		}
 	}
 	if length < second {
 		return []string{
-			fmt.Sprintf("From %s on it is first come, first served: only who comes within the same %s is drawn together.", o.clock(r.From), lengthWords(length)),
-			fmt.Sprintf("Arrive at %s rather than at %s: ahead. Programs are always faster than people here.", o.clock(r.From+second), o.clock(r.From+2*second)),
+			fmt.Sprintf("From %s on it is first come, first served: only visitors who join within the same %s are drawn together.", o.clock(r.From), lengthWords(length)),
+			fmt.Sprintf("Join at %s rather than at %s: ahead. Programs are always faster than people here.", o.clock(r.From+second), o.clock(r.From+2*second)),
 		}
 	}
 	early, late, after := examples(r.From, r.From+length)
 	list := []string{
-		fmt.Sprintf("From %s on everybody who comes within the same %s is drawn together.", o.clock(r.From), lengthWords(length)),
-		fmt.Sprintf("Arrive at %s or at %s: the same chance. At %s: after everybody %s.", o.clock(early), o.clock(late), o.clock(after), o.window(r.From, r.From+length)),
+		fmt.Sprintf("From %s on all visitors who join within the same %s are drawn together.", o.clock(r.From), lengthWords(length)),
+		fmt.Sprintf("Join at %s or at %s: the same chance. At %s: after everyone %s.", o.clock(early), o.clock(late), o.clock(after), o.window(r.From, r.From+length)),
 	}
 	if rest := (end - r.From) % length; end != fairness.Never && rest != 0 {
 		list = append(list, fmt.Sprintf("The last of these windows is cut short at %s: %s.", o.clock(end), duration(time.Duration(rest)*time.Millisecond)))
@@ -111,8 +117,7 @@ func (o outliner) rule(r fairness.WindowRule, end fairness.Time) []string {
 // window names a window: a whole minute by its beginning.
 func (o outliner) window(from, to fairness.Time) string {
 	if to-from == minute && from%minute == 0 {
-		text := o.clock(from)
-		return "of " + text[:len(text)-len(":00")]
+		return "of " + o.clock(from)
 	}
 	return "from " + o.clock(from) + " to " + o.clock(to)
 }

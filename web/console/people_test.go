@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -249,7 +250,7 @@ func TestSignOut(t *testing.T) {
 }
 
 // TestBruteForce guesses passwords of an account that exists and of one that
-// does not: the answers are the same, and after five of them it has to wait.
+// does not: the answers are the same, and after five from a network it has to wait.
 func TestBruteForce(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
@@ -257,7 +258,7 @@ func TestBruteForce(t *testing.T) {
 	var said [2][]string
 	for i, email := range []string{"owner@example.com", "stranger@example.com"} {
 		for n := range 7 {
-			a := w.browser("198.51.100."+string(rune('1'+n))).post("/console/sign-in", "email", email, "password", "wrong password")
+			a := w.browser("198.51.100."+string(rune('1'+i))).post("/console/sign-in", "email", email, "password", "wrong password")
 			said[i] = append(said[i], http.StatusText(a.status)+" "+a.header.Get("Retry-After")+strings.ReplaceAll(a.body, email, "EMAIL"))
 			if want := map[bool]int{true: http.StatusForbidden, false: http.StatusTooManyRequests}[n < 5]; a.status != want {
 				t.Errorf("guess %d at %s: %d, want %d", n, email, a.status, want)
@@ -270,6 +271,65 @@ func TestBruteForce(t *testing.T) {
 	if !slices.Equal(said[0], said[1]) {
 		t.Errorf("the answers tell accounts apart:\n%q\n%q", said[0], said[1])
 	}
+}
+
+// TestWayIn: guesses from everywhere at an account leave its person two ways in
+// with a new browser, by a mailed link and by one that an administrator makes.
+func TestWayIn(t *testing.T) {
+	t.Parallel()
+	for _, mailed := range []bool{true, false} {
+		box := &postbox{}
+		w := newTown(t, func(o *account.Options) {
+			if mailed {
+				o.Mailer = box
+			}
+		})
+		w.setup()
+		for n := range 60 {
+			w.browser(fmt.Sprintf("198.51.%d.%d", 100+n%2, n)).post("/console/sign-in", "email", "owner@example.com", "password", "wrong password")
+		}
+		one := w.browser("192.0.2.99")
+		signIn := []string{"email", "owner@example.com", "password", goodPassword, "next", "/console/rooms"}
+		locked := one.post("/console/sign-in", signIn...).want(http.StatusTooManyRequests).has("Another way in")
+		link := ""
+		if mailed {
+			locked.has(`action="/console/sign-in/link"`)
+			one.post("/console/sign-in/link", "email", "owner@example.com", "next", "/console/rooms").leadsTo("/console/sign-in?done=link-mailed&next=%2Fconsole%2Frooms")
+			w.accounts.Close()
+			link = box.link()
+		} else {
+			locked.has("proofline account sign-in-link").lacks(`action="/console/sign-in/link"`)
+			var err error
+			if link, err = w.accounts.SignInLink(t.Context(), account.ServerActor(account.MainOrg), "owner@example.com"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		one.post("/console/invitation", "token", link).leadsTo("/console/sign-in?done=browser-known")
+		one.get("/console/sign-in?done=browser-known").has("This browser may sign in now")
+		one.post("/console/sign-in", signIn...).leadsTo("/console/rooms")
+		w.browser("192.0.2.98").post("/console/invitation", "token", link).want(http.StatusGone)
+		w.browser("192.0.2.97").post("/console/sign-in", signIn...).want(http.StatusTooManyRequests)
+	}
+}
+
+// postbox keeps the latest mail.
+type postbox struct {
+	mu   sync.Mutex
+	text string
+}
+
+func (p *postbox) Send(_ context.Context, _, _, text string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.text = text
+	return nil
+}
+
+// link returns the line of the mail that is a link.
+func (p *postbox) link() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return regexp.MustCompile(`https://\S+`).FindString(p.text)
 }
 
 // TestTiming compares how long the quickest of some refusals take, in turn:
@@ -402,7 +462,8 @@ func TestFactorPages(t *testing.T) {
 	three.post("/console/sign-in/code", "code", codes[0][1]).want(http.StatusForbidden)
 	three.get("/console/account").leadsTo("/console/sign-in?next=%2Fconsole%2Faccount")
 	v.get("/console/account/second-factor").want(http.StatusOK).has("<strong>9</strong>")
-	v.post("/console/account/recovery-codes").want(http.StatusOK).lacks(codes[5][1])
+	v.post("/console/account/recovery-codes").want(http.StatusOK).has("Make new recovery codes?").lacks("id=\"codes\"")
+	v.post("/console/account/recovery-codes", "confirmed", "1").want(http.StatusOK).lacks(codes[5][1])
 	w.pass(time.Minute)
 	v.post("/console/account/second-factor/remove", "password", "wrong", "code", code()).want(http.StatusForbidden)
 	v.post("/console/account/second-factor/remove", "password", goodPassword, "code", code()).leadsTo("/console/account/second-factor?done=factor-removed")
@@ -437,7 +498,7 @@ func TestMembersPage(t *testing.T) {
 	owner.post("/console/organization/leave", "confirmed", "1").want(http.StatusConflict).has("at least one owner")
 	owner.post("/console/organization/members/"+id+"/role", "role", "viewer").leadsTo("/console/organization?done=role-changed")
 	owner.post("/console/organization/members/"+id+"/role", "role", "king").want(http.StatusBadRequest)
-	owner.post("/console/organization/members/" + id + "/remove").want(http.StatusOK).has("Are you sure?")
+	owner.post("/console/organization/members/" + id + "/remove").want(http.StatusOK).has("data-question")
 	owner.post("/console/organization/members/"+id+"/remove", "confirmed", "1").leadsTo("/console/organization?done=member-removed")
 	member.get("/console/organization").leadsTo("/console/account?done=no-organization")
 	member.get("/console/account").want(http.StatusOK).lacks("Leave")
@@ -493,7 +554,7 @@ func TestTokensPage(t *testing.T) {
 	stranger := w.tenant("other")
 	stranger.get("/console/tokens").want(http.StatusOK).lacks("shop &lt;")
 	stranger.post("/console/tokens/"+id+"/revoke", "confirmed", "1").want(http.StatusNotFound)
-	v.post("/console/tokens/" + id + "/revoke").want(http.StatusOK).has("Are you sure?")
+	v.post("/console/tokens/" + id + "/revoke").want(http.StatusOK).has("data-question")
 	v.post("/console/tokens/"+id+"/revoke", "confirmed", "1").leadsTo("/console/tokens?done=token-revoked")
 	if _, err := w.accounts.Authenticate(t.Context(), text); !errors.Is(err, account.ErrToken) {
 		t.Errorf("revoked: %v", err)

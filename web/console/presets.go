@@ -12,7 +12,7 @@ type preset struct {
 	Name    string
 	Title   string
 	Suits   string        // whom, in a sentence
-	Bots    string        // what one gains
+	bots    string        // what one gains, where that cannot be simulated
 	early   time.Duration // from the opening to the start
 	short   bool          // nobody can join from the start on
 	windows []presetWindow
@@ -39,38 +39,33 @@ const halfHour = 30 * time.Minute
 var presets = []preset{
 	{
 		Name: "draw-then-minutes", Title: "Draw until the start, then by the minute",
-		Suits: "Most sales: nobody has to be there to the second, and late comers still have their order.",
-		Bots:  "Nothing before the start, and at most a minute after it.",
+		Suits: "Most sales: no visitor has to be there to the second, and later arrivals still queue in order.",
 		early: halfHour, windows: []presetWindow{{0, halfHour}, {halfHour, time.Minute}},
 	},
 	{
 		Name: "draw-then-queue", Title: "Draw until the start, then first come, first served",
-		Suits: "Who is used to other waiting rooms: whoever comes early enough has the same chance, and the others queue behind them.",
-		Bots:  "Nothing before the start; after it a program is ahead of every person who comes when it does.",
+		Suits: "Audiences used to other waiting rooms: everyone who arrives before the start has an equal chance; later arrivals queue behind them.",
 		early: halfHour, windows: []presetWindow{{0, halfHour}, {halfHour, 100 * time.Millisecond}},
 	},
 	{
 		Name: "minutes", Title: "Windows of a minute",
 		Suits:   "Releases at a fixed moment without a time to gather: a slow connection costs nothing, a minute costs a minute.",
-		Bots:    "Never more than a minute.",
 		windows: []presetWindow{{0, time.Minute}},
 	},
 	{
 		Name: "queue", Title: "First come, first served",
-		Suits:   "Sites that are full now and then, where nobody waits for a moment.",
-		Bots:    "Everything, if there is a moment that people wait for: a program is always first.",
+		Suits:   "Sites that are full now and then, without a moment that visitors wait for.",
 		windows: []presetWindow{{0, 100 * time.Millisecond}},
 	},
 	{
 		Name: "one-draw", Title: "One big draw",
-		Suits: "A lottery: people enter within a day, and it does not matter when.",
-		Bots:  "Nothing by being fast; many entries are many chances, so limit them at the shop.",
+		Suits: "A lottery: visitors enter within a day, and it does not matter when. Limit entries per person at the shop.",
 		early: 24 * time.Hour, short: true, windows: []presetWindow{{0, 24 * time.Hour}},
 	},
 	{
 		Name: safetyNet, Title: "Safety net",
-		Suits:   "Sites that are open all year: nobody waits until more people come than the site can take. Then a line begins by itself, and ends by itself.",
-		Bots:    "Never more than ten seconds, once there is a line.",
+		Suits:   "Sites that are open all year: no visitor waits until more come than the site can take. Then a line begins by itself, and ends by itself.",
+		bots:    "A bot gains ten seconds at most, once there is a line.",
 		windows: []presetWindow{{0, 10 * time.Second}},
 		net:     &netPreset{perMinute: 300, maxActive: 5000, session: 10 * time.Minute},
 	},

@@ -33,7 +33,7 @@ func TestQueueIt(t *testing.T) {
 	s.post(viewer, path, "customer_id", "other").want(http.StatusForbidden)
 	s.get(viewer, path).want(http.StatusForbidden)
 	s.get(operator, "/console/acts?object=sale").want(http.StatusOK).has("how the room speaks to queue-it").lacks(key)
-	s.post(operator, path+"/clear").want(http.StatusOK).has("Are you sure?")
+	s.post(operator, path+"/clear").want(http.StatusOK).has("data-question")
 	if _, ok := r.QueueIt(); !ok {
 		t.Error("ended without a question")
 	}

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -156,4 +157,20 @@ func (c *Console) stopRehearsal(x *request) error {
 		return err
 	}
 	return x.done(of.Path+"/rehearsal", "rehearsal-stopped")
+}
+
+// rehearsalVerdict says in a line how a rehearsal goes, or went.
+func rehearsalVerdict(r rehearse.Rehearsal) string {
+	in := fmt.Sprintf("%s of %s visitors were let in", number(r.Admitted), number(r.Visitors))
+	switch {
+	case !r.Over && r.Called == 0:
+		return fmt.Sprintf("Under way: %s of %s visitors have joined, and none is called yet.", number(r.Joined), number(r.Visitors))
+	case !r.Over:
+		return "Under way: " + in + " so far."
+	case r.Failed > 0:
+		return fmt.Sprintf("Not well: %s could not join, and %s.", number(r.Failed), in)
+	case r.Admitted+r.Missed+r.Left < r.Visitors:
+		return "Stopped early: " + in + "."
+	}
+	return "It worked: " + in + ", and the others left or did not come."
 }

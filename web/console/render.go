@@ -64,6 +64,8 @@ type view struct {
 	Path     string             // of the request, to mark where one is
 	Notice   string             // of what was done just now, empty for none
 	Problems []fairness.Problem // of the form that was sent
+	Held     *heldRoom          // the room of the page, while its entry is stopped
+	Beacon   string             // what is wrong with the beacon, empty for nothing
 	Version  string
 	Now      time.Time
 	Data     any
@@ -96,11 +98,37 @@ func (x *request) render(status int, name string, v view) error {
 	}
 	v.Identity, v.Path, v.Version, v.Now = x.Identity, x.Request().URL.Path, x.console.Version, x.console.Now()
 	v.Notice = notices[x.QueryParam("done")]
+	if v.SignedIn() {
+		v.Beacon = x.console.beaconTrouble()
+		v.Held = x.heldRoom()
+	}
 	var b bytes.Buffer
 	if err := t.ExecuteTemplate(&b, "frame.html", v); err != nil {
 		return fmt.Errorf("render %s: %w", name, err)
 	}
 	return x.HTMLBlob(status, x.inOrganization(b.Bytes()))
+}
+
+// heldRoom is a room whose entry is stopped.
+type heldRoom struct{ Slug, Title string }
+
+// heldRoom returns the room that the page is about if its entry is stopped, else
+// nil.
+func (x *request) heldRoom() *heldRoom {
+	slug := x.Param("slug")
+	if x.Path() == Path+"/acts" {
+		slug = x.QueryParam("object")
+	}
+	if slug == "" || x.console.Desk == nil || !x.Actor.May(account.Read) {
+		return nil
+	}
+	ctx, cancel := x.wait()
+	defer cancel()
+	r, err := x.console.Desk.Room(ctx, x.Actor, slug)
+	if err != nil || !r.Snapshot().Held {
+		return nil
+	}
+	return &heldRoom{r.Slug, r.Snapshot().Title}
 }
 
 // organizationField is the field of every form that says which organization the
@@ -132,22 +160,6 @@ func (x *request) done(path, notice string) error {
 	return x.Redirect(http.StatusSeeOther, Path+path)
 }
 
-// confirm answers with a page that asks before something is done, for browsers
-// without scripts: its form sends again what was sent.
-func (x *request) confirm(question, action, back string) error {
-	fields := map[string]string{}
-	for name, values := range x.Request().PostForm {
-		if len(values) > 0 {
-			fields[name] = values[0]
-		}
-	}
-	fields["confirmed"] = "1"
-	return x.page("confirm-act", map[string]any{"Question": question, "Action": action, "Fields": fields, "Path": x.Request().URL.Path, "Back": Path + back})
-}
-
-// isConfirmed tells whether the person was asked.
-func (x *request) isConfirmed() bool { return x.form("confirmed") == "1" }
-
 // functions are what templates may call.
 func functions(assets map[string]string) template.FuncMap {
 	return template.FuncMap{
@@ -177,6 +189,14 @@ func functions(assets map[string]string) template.FuncMap {
 		"bytesize": bytesize,
 		"span":     span,
 		"turn":     turn,
+		"shown":    shown,
+
+		"stateBadge":  stateBadge,
+		"windowState": windowState,
+		"ahead":       ahead,
+		"until":       until,
+		"emptied":     emptied,
+		"verdict":     rehearsalVerdict,
 	}
 }
 
@@ -223,19 +243,6 @@ func number(n any) string {
 		b.WriteRune(d)
 	}
 	return strings.TrimSuffix(text, digits) + b.String()
-}
-
-// when writes a moment as a <time>, in UTC; scripts turn it into local time.
-func when(t any) template.HTML {
-	moment, ok := t.(time.Time)
-	if p, isPointer := t.(*time.Time); isPointer && p != nil {
-		moment, ok = *p, true
-	}
-	if !ok || moment.IsZero() {
-		return "&ndash;"
-	}
-	moment = moment.UTC()
-	return template.HTML(`<time datetime="` + moment.Format(time.RFC3339) + `" data-local>` + moment.Format("2006-01-02 15:04:05") + ` UTC</time>`) //nolint:gosec // digits
 }
 
 // duration writes a duration in the largest units: 1 h 30 min.

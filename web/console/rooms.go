@@ -47,14 +47,18 @@ type roomRow struct {
 type badge struct{ Word, Class string }
 
 // badges are the states of rooms in words.
+// The script has the same (web/ui/src/console/live/words.ts).
 var badges = map[room.Phase]badge{
-	room.PhaseUpcoming: {"upcoming", ""},
-	room.PhaseOpen:     {"open", "good"},
-	room.PhaseServing:  {"serving", "good"},
-	room.PhasePaused:   {"paused", "warn"},
-	room.PhaseClosed:   {"closed", "warn"},
+	room.PhaseUpcoming: {"not open yet", ""},
+	room.PhaseOpen:     {"open to join", "good"},
+	room.PhaseServing:  {"calling visitors", "good"},
+	room.PhasePaused:   {"calls paused", "warn"},
+	room.PhaseHeld:     {"entry stopped", "bad"},
+	room.PhaseClosed:   {"closed to new visitors", "good"},
 	room.PhaseEnded:    {"ended", ""},
 }
+
+func stateBadge(phase room.Phase) badge { return badges[phase] }
 
 func newRoomRow(s desk.Summary) roomRow {
 	row := roomRow{Summary: s, State: badges[s.Phase], Over: s.Phase == room.PhaseEnded}

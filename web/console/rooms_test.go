@@ -39,12 +39,12 @@ func TestRoomsList(t *testing.T) {
 	}
 	s.create(stranger, room.Config{Slug: "theirs", Title: "Of somebody else"})
 	list := s.get(owner, "/console/rooms").want(http.StatusOK).
-		has(">upcoming<", ">open<", ">ended<", "Soon &#34;&gt;&lt;script&gt;", `data-label="In line" class="number">3<`, "/console/rooms/over/archive").
+		has(">not open yet<", ">open to join<", ">ended<", "Soon &#34;&gt;&lt;script&gt;", `data-label="In line" class="number">3<`, "/console/rooms/over/archive").
 		lacks("theirs", "<script>alert", "/console/rooms/busy/archive")
 	if strings.Index(list.body, "over") > strings.Index(list.body, "soon") {
 		t.Error("the newest room is not the first")
 	}
-	s.get(viewer, "/console/rooms").want(http.StatusOK).has(">upcoming<").lacks("/archive", "/duplicate")
+	s.get(viewer, "/console/rooms").want(http.StatusOK).has(">not open yet<").lacks("/archive", "/duplicate")
 	s.get(owner, "/console/rooms?q=BUSY").want(http.StatusOK).has(">Busy<").lacks(">Over<")
 	s.get(owner, "/console/rooms?q="+url.QueryEscape(script)+"x").want(http.StatusOK).has("No room has").lacks("<script>alert")
 	s.get(owner, "/console/rooms?after=nonsense").want(http.StatusBadRequest)
@@ -120,7 +120,7 @@ func (s *site) draftOf(form ...string) string {
 func TestPresets(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
-	s.get(owner, "/console/rooms/new").want(http.StatusOK).has("Begin with this", "What a bot gains")
+	s.get(owner, "/console/rooms/new").want(http.StatusOK).has("Begin with this", "<strong>Bots:</strong>")
 	for _, p := range presets {
 		s.get(owner, "/console/rooms/new?preset="+p.Name).want(http.StatusOK).has(`name="windows[0].length"`).lacks("notice warn")
 		form := p.form(time.Now(), "none")
@@ -144,7 +144,7 @@ func TestPresets(t *testing.T) {
 		}
 	}
 	s.get(owner, "/console/rooms/new?preset=nonsense").want(http.StatusOK).has("Begin with this")
-	s.get(owner, "/console/rooms/new?preset=minutes").has("Before ").lacks("How a safety net works", atOnce)
+	s.get(owner, "/console/rooms/new?preset=minutes").has("Visitors can join from ").lacks("How a safety net works", atOnce)
 }
 
 // TestSafetyNet begins with a room that opens by itself, and puts it in front of
@@ -350,10 +350,10 @@ func TestCapacity(t *testing.T) {
 		form capacityForm
 		want string
 	}{
-		{capacityForm{"500", "4 min", "20,000", "10"}, "125 people per minute keep 500 people busy at once. Everybody is through after about 2 h 40 min; about 22,223 are called for that."},
-		{capacityForm{"100", "90 s", "", ""}, "66 people per minute keep 100 people busy at once."},
-		{capacityForm{"1", "1 h", "10", "x"}, "1 people per minute keep 1 people busy at once. Everybody is through after about 10 min; about 10 are called for that."},
-		{capacityForm{"4000000000", "1 ms", "", ""}, "10,000,000 people per minute keep 4,000,000,000 people busy at once."},
+		{capacityForm{"500", "4 min", "20,000", "10"}, "Let in 125 per minute, with at most 500 at once. Everyone is through after about 2 h 40 min, and about 22,223 have to be called for that."},
+		{capacityForm{"100", "90 s", "", ""}, "Let in 66 per minute, with at most 100 at once."},
+		{capacityForm{"1", "1 h", "10", "x"}, "Let in 1 per minute, with at most 1 at once. Everyone is through after about 10 min, and about 10 have to be called for that."},
+		{capacityForm{"4000000000", "1 ms", "", ""}, "Let in 10,000,000 per minute, with at most 4,000,000,000 at once."},
 		{capacityForm{"0", "4 min", "", ""}, ""},
 		{capacityForm{"500", "long", "", ""}, ""},
 		{capacityForm{"500", "0 s", "", ""}, ""},
@@ -368,7 +368,7 @@ func TestCapacity(t *testing.T) {
 		}
 	}
 	s := newConsole(t)
-	s.post(owner, "/console/rooms/new", someForm("do", "calculate", "capacity", "500", "stay", "4 min")...).want(http.StatusOK).has("125 people per minute", `value="1,200"`)
+	s.post(owner, "/console/rooms/new", someForm("do", "calculate", "capacity", "500", "stay", "4 min")...).want(http.StatusOK).has("Let in 125 per minute", `value="1,200"`)
 	s.post(owner, "/console/rooms/new", someForm("do", "use-capacity", "capacity", "500", "stay", "4 min")...).want(http.StatusOK).has(`name="outflow.per_minute" type="text" value="125"`, `name="outflow.max_active" type="text" value="500"`)
 	s.post(owner, "/console/rooms/new", someForm("do", "calculate", "capacity", "500", "stay", "")...).want(http.StatusOK).has(`id="e-capacity"`)
 }

@@ -422,6 +422,12 @@ func (c *Console) saveSettings(ctx context.Context, x *request, r *room.Room, p 
 	same := func(now room.Config) bool {
 		return subtle.ConstantTimeCompare([]byte(settingsVersion(now, r.Snapshot().Message)), []byte(page.Base)) == 1
 	}
+	if wrong, ok := errors.AsType[*room.InvalidError](r.Check(a.Amendment)); ok && page.Base == p.version() {
+		return page.refused(x, p, &room.InvalidError{Problems: a.inForm(wrong.Problems)})
+	}
+	if page.Base == p.version() && !x.isConfirmed() {
+		return x.confirm(settingsQuestion(p.form(), page.Form), "/rooms/"+r.Slug+"/settings")
+	}
 	if page.Base != p.version() {
 		err = desk.ErrChanged
 	} else {
@@ -437,6 +443,16 @@ func (c *Console) saveSettings(ctx context.Context, x *request, r *room.Room, p 
 		return page.refused(x, p, err)
 	}
 	return x.done("/rooms/"+r.Slug+"/settings", "settings-saved")
+}
+
+// settingsQuestion shows every setting that changes.
+func settingsQuestion(was, now settingsForm) question {
+	q := question{Title: "Save these changes?", Button: "Save changes"}
+	for _, row := range differences(was.lines(), now.lines()) {
+		q.Changes = append(q.Changes, change{row.Label, lines(row.Theirs), lines(row.Yours)})
+	}
+	q.Notes = []string{"Changes of the message, the outflow, the windows and the close are recorded in the public transcript."}
+	return q
 }
 
 // refused shows the form again with what is wrong.
@@ -465,10 +481,10 @@ func (x *request) settingsConflict(r *room.Room, page settingsPage) error {
 func (f *settingsForm) lines() []line {
 	var windows []string
 	for _, w := range f.Windows {
-		windows = append(windows, fmt.Sprintf("from %s: %s", w.From, w.Length))
+		windows = append(windows, fmt.Sprintf("from %s: %s", momentLine(w.From), w.Length))
 	}
 	return []line{
-		{"Title", f.Title}, {"Message", f.Message}, {"People per minute", f.PerMinute}, {"At once", f.MaxActive}, {"Closes", f.Closes},
+		{"Title", f.Title}, {"Message", f.Message}, {"People per minute", f.PerMinute}, {"At once", f.MaxActive}, {"Closes", momentLine(f.Closes)},
 		{"Windows that have not opened", strings.Join(windows, "\n")}, {"Most in line", f.MaxWaiting}, {"Addresses of the shop", f.Targets}, {"Back to signed pages alone", yesNo(f.SignedReturn)},
 	}
 }

@@ -26,7 +26,7 @@ func TestSettingsSignedReturn(t *testing.T) {
 	before := r.Snapshot().Size
 	save := func(pairs ...string) {
 		t.Helper()
-		s.post(operator, settingsPath, s.get(operator, settingsPath).want(http.StatusOK).settingsOf(pairs...)...).leadsTo(settingsPath + "?done=settings-saved")
+		s.post(operator, settingsPath, s.get(operator, settingsPath).want(http.StatusOK).settingsOf(append(pairs, "confirmed", "1")...)...).leadsTo(settingsPath + "?done=settings-saved")
 	}
 	stale := s.get(operator, settingsPath).want(http.StatusOK).has(returnBox+">", `<p class="notice">`+noSigner).settingsOf("signed_return", "1", "max_waiting", "7")
 	save("signed_return", "1")

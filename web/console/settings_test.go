@@ -66,7 +66,7 @@ func TestSettings(t *testing.T) {
 	save := func(pairs ...string) {
 		t.Helper()
 		page := s.get(operator, settingsPath).want(http.StatusOK)
-		s.post(operator, settingsPath, page.settingsOf(pairs...)...).leadsTo(settingsPath + "?done=settings-saved")
+		s.post(operator, settingsPath, append(page.settingsOf(pairs...), "confirmed", "1")...).leadsTo(settingsPath + "?done=settings-saved")
 	}
 	first := s.get(operator, settingsPath).want(http.StatusOK).has(`<span class="badge">fixed</span>`, "public", `value="10 s"`, `value="Sale"`, "<dt>Time to go in</dt><dd>5 min</dd>", "<dt>Beacon</dt><dd>none</dd>")
 	if strings.Contains(first.body, "windows[1]") {
@@ -140,7 +140,7 @@ func TestSettingsWindows(t *testing.T) {
 		path := "/console/rooms/" + slug + "/settings"
 		r := s.create(owner, room.Config{Slug: slug, Windows: rules})
 		page := s.get(owner, path).want(http.StatusOK).lacks(">fixed<")
-		s.post(owner, path, page.settingsOf(test.change...)...).leadsTo(path + "?done=settings-saved")
+		s.post(owner, path, append(page.settingsOf(test.change...), "confirmed", "1")...).leadsTo(path + "?done=settings-saved")
 		if diff := cmp.Diff(test.want, r.Config().Windows); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -188,14 +188,14 @@ func TestSettingsTogether(t *testing.T) {
 	r := s.create(owner, room.Config{Slug: "sale", Title: "Sale"})
 	mine := s.get(owner, settingsPath).want(http.StatusOK)
 	theirs := s.get(operator, settingsPath).want(http.StatusOK)
-	s.post(owner, settingsPath, mine.settingsOf("outflow.per_minute", "500")...).leadsTo(settingsPath + "?done=settings-saved")
+	s.post(owner, settingsPath, append(mine.settingsOf("outflow.per_minute", "500"), "confirmed", "1")...).leadsTo(settingsPath + "?done=settings-saved")
 	conflict := s.post(operator, settingsPath, theirs.settingsOf("outflow.per_minute", "90", "title", "Winter")...).want(http.StatusConflict).
 		has("This room was changed meanwhile", ">500<", ">90<", ">Winter<")
 	if got := r.Config().Outflow.PerMinute; got != 500 {
 		t.Errorf("outflow %d", got)
 	}
 	s.post(operator, settingsPath, theirs.settingsOf()...).want(http.StatusConflict) // unchanged, but not what is now
-	s.post(operator, settingsPath, conflict.settingsOf()...).leadsTo(settingsPath + "?done=settings-saved")
+	s.post(operator, settingsPath, append(conflict.settingsOf(), "confirmed", "1")...).leadsTo(settingsPath + "?done=settings-saved")
 	if c := r.Config(); c.Outflow.PerMinute != 90 || c.Title != "Winter" {
 		t.Errorf("%+v", c)
 	}
@@ -211,7 +211,7 @@ func TestSettingsEnded(t *testing.T) {
 	}
 	size := r.Snapshot().Size
 	page := s.get(owner, settingsPath).want(http.StatusOK).lacks("outflow.per_minute", "add-window", `name="closes"`)
-	s.post(owner, settingsPath, page.settingsOf("title", "Over", "outflow.per_minute", "9", "closes", "2130-01-01T00:00")...).leadsTo(settingsPath + "?done=settings-saved")
+	s.post(owner, settingsPath, append(page.settingsOf("title", "Over", "outflow.per_minute", "9", "closes", "2130-01-01T00:00"), "confirmed", "1")...).leadsTo(settingsPath + "?done=settings-saved")
 	if c := r.Config(); c.Title != "Over" || r.Snapshot().Size != size {
 		t.Errorf("%+v, %d entries", c, r.Snapshot().Size-size)
 	}

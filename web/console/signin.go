@@ -50,6 +50,7 @@ func (c *Console) signInRoutes() []route {
 	return []route{
 		{GET, "/sign-in", Public, c.showSignIn},
 		{POST, "/sign-in", Public, c.signIn},
+		{POST, "/sign-in/link", Public, c.mailSignInLink},
 		{GET, "/sign-in/code", Public, c.showCode},
 		{POST, "/sign-in/code", Public, c.signInCode},
 		{GET, "/oidc/start", Public, c.startOIDC},
@@ -168,6 +169,9 @@ type signInPage struct {
 	OIDC  string // name of the issuer, empty for none
 	// Insecure tells that browsers will keep no cookies, and so no session.
 	Insecure bool
+	// Locked: too many attempts failed, and there is another way in, by a link
+	// that is mailed or that an administrator makes.
+	Locked, HasMail bool
 }
 
 func (x *request) signInPage() signInPage {
@@ -198,9 +202,28 @@ func (c *Console) signIn(x *request) error {
 	defer stop()
 	in, err := c.Accounts.SignIn(ctx, x.form("email"), x.form("password"), x.client())
 	if err != nil {
-		return x.refused("sign-in", "", x.signInPage(), err)
+		return x.refused("sign-in", "", x.lockedPage(err), err)
 	}
 	return x.enter(in, x.next())
+}
+
+// lockedPage is the page for signing in, with another way in where too many
+// attempts failed.
+func (x *request) lockedPage(err error) signInPage {
+	page := x.signInPage()
+	page.Locked, page.HasMail = errors.As(err, new(*account.RateError)), x.console.Accounts.HasMail()
+	return page
+}
+
+// mailSignInLink mails a link that makes a browser known. The answer does not
+// show whether the address has an account.
+func (c *Console) mailSignInLink(x *request) error {
+	ctx, stop := x.wait()
+	defer stop()
+	if err := c.Accounts.MailSignInLink(ctx, x.form("email"), x.client()); err != nil {
+		return x.refused("sign-in", "", x.lockedPage(err), err)
+	}
+	return x.Redirect(http.StatusSeeOther, Path+"/sign-in?done=link-mailed&next="+url.QueryEscape(x.next()))
 }
 
 // enter keeps what a sign-in leads to, and goes on. A session from before ends:

@@ -206,12 +206,12 @@ type countView struct {
 
 // countOrder is what connectors count, as far as it is known here, the most
 // telling first.
-var countOrder = []string{"passed", "queued", "bypassed", "observed", "started", "turned", "crowded", "redeemed", "refused", "blocked", "held", "opened", "released", "touches", "reports", "dropped", "panics"}
+var countOrder = []string{"passed", "queued", "bypassed", "observed", "started", "turned", "crowded", "redeemed", "refused", "blocked", "held", "opened", "copied", "released", "touches", "reports", "dropped", "panics"}
 
 // countWords say what is meant, where the name does not.
 var countWords = map[string]string{
 	"passed": "passed with a session", "queued": "led to a room", "bypassed": "needed no pass", "observed": "would have waited for a room that is off", "started": "let in by an open gate",
-	"turned": "led to a room beside an open gate", "crowded": "led to a room beside an open gate, as many of their network came", "redeemed": "passes used up", "refused": "passes refused", "held": "asked to come back",
+	"turned": "led to a room beside an open gate", "crowded": "led to a room beside an open gate, as many of their network came", "redeemed": "passes used up", "copied": "requests with a session that too many clients share", "refused": "passes refused", "held": "asked to come back",
 	"opened": "let in as a room was out of reach", "released": "sessions ended by the site", "touches": "sessions told to go on",
 	"dropped": "lost touches and releases", "panics": "faults of the connector", "reports": "reports",
 }
@@ -329,21 +329,13 @@ func (c *Console) deleteSite(x *request) error {
 		return err
 	}
 	if !x.isConfirmed() {
-		return x.confirm(deleteQuestion(s.Name), "Delete the site", "/sites/"+s.Name)
+		return x.confirm(plainQuestion("Delete the site "+s.Name+"?", "Delete the site", "Its rules and their history are deleted.", "Connectors that run keep their rules. A connector that starts again needs the rules it has stored.").dangerous(), "/sites/"+s.Name)
 	}
 	if err := c.Sites.Delete(ctx, x.Actor, name); err != nil {
 		return err
 	}
 	return x.done("/sites", "site-deleted")
 }
-
-// deleteQuestion is asked before a site is deleted.
-func deleteQuestion(name string) string {
-	return "Delete the site " + name + " and its history? Connectors that have its rules go on by them, and cannot start anew without those they keep."
-}
-
-// DeleteQuestion is asked before the site is deleted.
-func (p sitePage) DeleteQuestion() string { return deleteQuestion(p.Name) }
 
 // roomSites is what a room stands in front of.
 type roomSites struct {

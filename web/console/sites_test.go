@@ -97,19 +97,19 @@ func TestSiteStory(t *testing.T) {
 	document := s.documentOf(operator, "shop")
 	changed := strings.Replace(document, `"/tickets"`, `"/members"`, 1)
 	s.post(operator, "/console/sites/shop/rules", "as", "json", "serial", "1", "document", changed, "do", "save").leadsTo("/console/sites/shop?done=site-saved")
-	s.get(viewer, "/console/sites/shop").has("Paths below <code>/members</code>", "Rules of serial 2")
+	s.get(viewer, "/console/sites/shop").has("Paths below <code>/members</code>", "Rules, version 2")
 
-	s.get(viewer, "/console/sites/shop/history").want(http.StatusOK).has("Serial 2", "Serial 1", "operator@example.com", "in force")
-	s.get(viewer, "/console/sites/shop/history/2").has("<ins>", "<del>", "/members").lacks("Put them back")
-	s.get(viewer, "/console/sites/shop/history/1").has("What putting them back would change").lacks(">Put them back<")
-	s.post(operator, "/console/sites/shop/history/1/restore", "seen", "2").want(http.StatusOK).has("Are you sure?", `name="seen" value="2"`)
+	s.get(viewer, "/console/sites/shop/history").want(http.StatusOK).has("Version 2", "Version 1", "operator@example.com", "in force")
+	s.get(viewer, "/console/sites/shop/history/2").has("<ins>", "<del>", "/members").lacks("Restore these rules")
+	s.get(viewer, "/console/sites/shop/history/1").has("What restoring them would change").lacks(">Restore these rules<")
+	s.post(operator, "/console/sites/shop/history/1/restore", "seen", "2").want(http.StatusOK).has("data-question", `name="seen" value="2"`)
 	s.post(operator, "/console/sites/shop/history/1/restore", "seen", "1", "confirmed", "1").want(http.StatusConflict)
 	s.post(operator, "/console/sites/shop/history/1/restore", "seen", "2", "confirmed", "1").leadsTo("/console/sites/shop?done=site-restored")
 	if got := s.documentOf(operator, "shop"); got != document {
 		t.Errorf("put back is\n%s\nand was\n%s", got, document)
 	}
 
-	s.post(operator, "/console/sites/shop/delete").want(http.StatusOK).has("Are you sure?", "Delete the site shop")
+	s.post(operator, "/console/sites/shop/delete").want(http.StatusOK).has("data-question", "Delete the site shop")
 	s.post(operator, "/console/sites/shop/delete", "confirmed", "1").leadsTo("/console/sites?done=site-deleted")
 	s.get(owner, "/console/sites/shop").want(http.StatusNotFound)
 	s.get(owner, "/console/acts").has("made a site", "changed the rules of a site", "put earlier rules of a site back", "deleted a site")
@@ -279,7 +279,7 @@ func TestSiteConnectors(t *testing.T) {
 	changed := strings.Replace(string(made.Rules), "/tickets", "/members", 1)
 	s.get(viewer, "/console/sites/shop").has("connected", "1,234 passed with a session", "odd one", "proxy", "1.2", "in force").lacks("behind")
 	s.post(operator, "/console/sites/shop/rules", "as", "json", "serial", "1", "document", changed).want(http.StatusSeeOther)
-	s.get(viewer, "/console/sites/shop").has(`<span class="badge warn">behind</span> serial 1`)
+	s.get(viewer, "/console/sites/shop").has(`<span class="badge warn">behind</span> version 1`)
 	s.get(viewer, "/console/sites").has("1 connected", "1 behind", "Connectors with rules of their own")
 	s.get(viewer, "/console/sites/shop/install").has("1 reported within a day")
 }

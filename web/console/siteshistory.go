@@ -89,13 +89,12 @@ func (c *Console) restoreRules(x *request) error {
 	if err != nil {
 		return err
 	}
-	former, err := c.Sites.Version(ctx, x.Actor, name, serial)
-	if err != nil {
+	if _, err := c.Sites.Version(ctx, x.Actor, name, serial); err != nil {
 		return err
 	}
 	page := "/sites/" + name + "/history/" + strconv.FormatUint(serial, 10)
 	if !x.isConfirmed() {
-		return x.confirm(versionPage{Site: former}.Question(), "Put them back", page)
+		return x.confirm(plainQuestion("Restore version "+strconv.FormatUint(serial, 10)+" of the rules?", "Restore these rules", "They become a new version. Connectors take it within seconds."), page)
 	}
 	seen, err := strconv.ParseUint(x.form("seen"), 10, 63)
 	if err != nil || seen == 0 {
@@ -105,9 +104,4 @@ func (c *Console) restoreRules(x *request) error {
 		return err
 	}
 	return x.done("/sites/"+name, "site-restored")
-}
-
-// Question is asked before rules are put back.
-func (p versionPage) Question() string {
-	return "Put the rules " + strconv.FormatUint(p.Serial, 10) + " back? They get a new serial, and connectors take them within seconds."
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -184,14 +185,19 @@ func (c *Console) makeToken(x *request) error {
 }
 
 func (c *Console) revokeToken(x *request) error {
-	if !x.isConfirmed() {
-		return x.confirm("Revoke this token? Whoever uses it is refused within seconds.", "Revoke", "/tokens")
-	}
 	ctx, stop := x.wait()
 	defer stop()
 	id, err := x.id()
 	if err != nil {
 		return err
+	}
+	if !x.isConfirmed() {
+		list, err := c.Accounts.Tokens(ctx, x.Actor)
+		at := slices.IndexFunc(list, func(t account.TokenInfo) bool { return t.ID == id })
+		if err != nil || at < 0 {
+			return cmp.Or(err, account.ErrNotFound)
+		}
+		return x.confirm(plainQuestion("Revoke the token "+list[at].Name+"?", "Revoke", "Programs that use it are refused within five seconds.").dangerous(), "/tokens")
 	}
 	if err := c.Accounts.RevokeToken(ctx, x.Actor, id); err != nil {
 		return err

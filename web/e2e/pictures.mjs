@@ -28,7 +28,8 @@ try {
 function documented(file) {
   const [, view] = /^view-(.+)\.png$/.exec(file) ?? [];
   const [, shop] = /^(shop-(?:home|seats))-phone\.png$/.exec(file) ?? [];
-  return view === undefined ? shop : `console-${view}`;
+  const [, visit] = /^visit-(.+)\.png$/.exec(file) ?? [];
+  return view === undefined ? (shop ?? visit) : `console-${view}`;
 }
 
 /** Runs in the browser: a PNG as WebP, of the width for its kind of screen. */

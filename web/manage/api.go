@@ -87,6 +87,9 @@ func New(o Options) *API {
 	if o.Accounts != nil {
 		a.routes = slices.Concat(a.routes, a.organizationRoutes(), a.memberRoutes(), a.tokenRoutes(), a.hostRoutes())
 	}
+	if o.Desk != nil {
+		a.routes = append(a.routes, a.clockRoutes()...)
+	}
 	if o.Hooks != nil {
 		a.routes = slices.Concat(a.routes, a.hookRoutes(), a.alertRoutes())
 	}

@@ -37,8 +37,8 @@ type pulledJSON struct {
 func (a *API) controlRoutes() []route {
 	const tag = "control"
 	return []route{
-		a.control("pause", "pauseRoom", "Hold all calls; people can still join", "The time to claim a call stands still, and the pause is an entry of the transcript.", a.Desk.Pause),
-		a.control("hold", "holdRoom", "Pause, and let called visitors wait outside as well", "", a.Desk.Hold),
+		a.control("pause", "pauseRoom", "Stop calling people; they can still join, and called people can still go in", "The time to claim a call stands still. In a held room this lets called people in again. The pause is an entry of the transcript.", a.Desk.Pause),
+		a.control("hold", "holdRoom", "Stop calling people and letting called people in", "The time to claim a call stands still. The hold is an entry of the transcript, and another one than a pause.", a.Desk.Hold),
 		a.control("resume", "resumeRoom", "End a pause or a hold", "", a.Desk.Resume),
 		a.control("end", "endRoom", "End a room for good", "Nobody can join any more, nobody is called, and nothing can follow in the transcript.", a.Desk.End),
 		{

@@ -47,6 +47,11 @@ type ownerLinkInput struct {
 	Email string `json:"email" doc:"Of the person that the link is for. Somebody who has lost the password gets a new one by it. Empty: it is for whoever has it."`
 }
 
+// signInLinkInput says whom a link is for.
+type signInLinkInput struct {
+	Email string `json:"email" doc:"Of the person that the link is for."`
+}
+
 // linkJSON is a one-time link, which is shown once.
 type linkJSON struct {
 	Link string `json:"link" doc:"One-time link. It is shown once."`
@@ -80,6 +85,11 @@ func (a *API) organizationRoutes() []route {
 			summary: "Make a one-time link that makes an owner", more: "Only with the server's token. The link is good for a day.",
 			in: ownerLinkInput{}, blank: true, example: `{"email": "owner@example.com"}`, out: linkJSON{}, status: http.StatusCreated, key: keySecret, do: a.makeOwnerLink,
 		},
+		{
+			method: http.MethodPost, path: "sign-in-links", scope: account.Admin, server: true, name: "makeSignInLink", tag: tag,
+			summary: "Make a one-time link that lets a browser sign in despite failed attempts", more: "Only with the server's token. The link is good for an hour, and signing in still takes the password.",
+			in: signInLinkInput{}, example: `{"email": "owner@example.com"}`, out: linkJSON{}, status: http.StatusCreated, key: keySecret, do: a.makeSignInLink,
+		},
 	}
 }
 
@@ -109,6 +119,18 @@ func (a *API) createOrganization(c *call) (reply, error) {
 		return reply{}, err
 	}
 	return shownOrganization(a.Accounts.CreateOrganization(c, c.actor, in.Slug, in.Name))
+}
+
+func (a *API) makeSignInLink(c *call) (reply, error) {
+	in, err := decode[signInLinkInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	link, err := a.Accounts.SignInLink(c, c.actor, in.Email)
+	if err != nil {
+		return reply{}, err
+	}
+	return answer(linkJSON{link})
 }
 
 func (a *API) makeOwnerLink(c *call) (reply, error) {

@@ -24,7 +24,7 @@ type roomJSON struct {
 	Size    uint64     `json:"size" doc:"Entries of the transcript."`
 	Counts  countsJSON `json:"counts"`
 	Message string     `json:"message" doc:"To visitors; empty for none."`
-	Held    bool       `json:"held" doc:"Called visitors wait outside as well."`
+	Held    bool       `json:"held" doc:"Called people cannot go in for now, and their time to do so stands still."`
 	Awaited []awaited  `json:"awaited" doc:"Draws that wait for beacon or witnesses."`
 }
 

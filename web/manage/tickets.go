@@ -35,8 +35,8 @@ type aheadJSON struct {
 }
 
 type spanJSON struct {
-	Earliest time.Time `json:"earliest"`
-	Latest   time.Time `json:"latest"`
+	Earliest time.Time  `json:"earliest"`
+	Latest   *time.Time `json:"latest" doc:"Null while people can still join the group."`
 }
 
 func newTicketJSON(r *room.Room, st fairness.Standing) ticketJSON {
@@ -50,7 +50,10 @@ func newTicketJSON(r *room.Room, st fairness.Standing) ticketJSON {
 		out.Position = &position
 	}
 	if span, ok := r.Snapshot().Expected(st, r.Now()); ok {
-		out.ETA = &spanJSON{span.Earliest.UTC(), span.Latest.UTC()}
+		out.ETA = &spanJSON{Earliest: span.Earliest.UTC()}
+		if latest := span.Latest.UTC(); !r.Snapshot().Grows(st, r.Now()) {
+			out.ETA.Latest = &latest
+		}
 	}
 	switch st.Status {
 	case fairness.StatusCalled:
@@ -95,13 +98,13 @@ func (a *API) showTicket(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ticketIn(r, t)
+	return ticketIn(c, r, t)
 }
 
-func ticketIn(r *room.Room, t fairness.Ticket) (reply, error) {
-	st, ok := r.Standing(t)
-	if !ok {
-		return reply{}, room.ErrTicketUnknown
+func ticketIn(c *call, r *room.Room, t fairness.Ticket) (reply, error) {
+	st, err := r.Place(c, t)
+	if err != nil {
+		return reply{}, err
 	}
 	return answer(newTicketJSON(r, st))
 }
@@ -128,5 +131,5 @@ func (a *API) revoke(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return ticketIn(r, t)
+	return ticketIn(c, r, t)
 }

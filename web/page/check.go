@@ -15,6 +15,16 @@ type checkLine struct {
 	Reasons []reason
 }
 
+// IsDrawn reports whether the line is about something that comes with the draw.
+func (l checkLine) IsDrawn() bool { return l.ID != "record" }
+
+// DrawTime is the part of the second reading of the templates that writes when
+// the visitor's group is drawn.
+func (*translation) DrawTime() template.HTML { return "{{$.Time $.Ticket.Window.Draws}}" }
+
+// ProofOrigin is where a script writes which line a saved proof is of.
+func (*translation) ProofOrigin() template.HTML { return `<code dir="ltr" data-proof-origin></code>` }
+
 // reason is one thing that may be said about a line.
 type reason struct {
 	Name string // as the checker names it; "red" stands for all red ones

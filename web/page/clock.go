@@ -9,16 +9,29 @@ import (
 // isoMillis is how a <time> says a moment to scripts.
 const isoMillis = "2006-01-02T15:04:05.000Z"
 
-// clock writes moments. Without scripts they are in UTC, and say so; a script
+// clock writes moments as clocks show them: to the minute, or to the second where
+// minutes say too little. Without scripts they are in UTC, and say so; a script
 // writes them anew in the visitor's time zone and manner.
-type clock struct{ now time.Time }
+type clock struct {
+	now     time.Time
+	seconds bool // the visitor's group is of a window shorter than a minute
+}
 
-// Time writes a moment, with seconds where they matter and the date where it
-// is not today's.
-func (c clock) Time(t time.Time) template.HTML { return c.element("", t) }
+// Time writes a moment, with the date where it is not today's.
+func (c clock) Time(t time.Time) template.HTML {
+	if !c.seconds {
+		t = t.Truncate(time.Minute)
+	}
+	return c.element("", t)
+}
 
-// Brief is Time without seconds.
-func (c clock) Brief(t time.Time) template.HTML { return c.Time(t.Truncate(time.Minute)) }
+// By writes a deadline: with seconds, too, where it would be over to the minute.
+func (c clock) By(t time.Time) template.HTML {
+	if t.Truncate(time.Minute).Before(c.now.Add(time.Minute)) {
+		c.seconds = true
+	}
+	return c.Time(t)
+}
 
 // Named is Time for scripts that put another moment there.
 func (c clock) Named(name string, t time.Time) template.HTML {

@@ -14,10 +14,10 @@ func TestTime(t *testing.T) {
 		at   time.Time
 		want string
 	}{
-		{noon, "12:03:20 UTC"},
+		{noon, "12:03 UTC"},
 		{noon.Truncate(time.Minute), "12:03 UTC"},
-		{noon.In(time.FixedZone("", 3600)), "12:03:20 UTC"},
-		{noon.Add(24 * time.Hour), "2030-05-02 12:03:20 UTC"},
+		{noon.In(time.FixedZone("", 3600)), "12:03 UTC"},
+		{noon.Add(24 * time.Hour), "2030-05-02 12:03 UTC"},
 		{noon.AddDate(1, 0, 0).Truncate(time.Hour), "2031-05-01 12:00 UTC"},
 	} {
 		html := string(c.Time(tt.at))
@@ -25,8 +25,18 @@ func TestTime(t *testing.T) {
 			t.Errorf("%v: %s, want %q", tt.at, html, tt.want)
 		}
 	}
-	if got, want := string(c.Time(noon)), `datetime="2030-05-01T12:03:20.000Z"`; !strings.Contains(got, want) {
+	if got, want := string(c.Time(noon)), `datetime="2030-05-01T12:03:00.000Z"`; !strings.Contains(got, want) {
 		t.Errorf("%s has no %s", got, want)
+	}
+}
+
+// TestBy wants a deadline that is not over already to the minute.
+func TestBy(t *testing.T) {
+	c := page.At(page.View{Now: noon})
+	for left, want := range map[time.Duration]string{30 * time.Second: "12:03:50 UTC", 80 * time.Second: "12:04:40 UTC", 5 * time.Minute: "12:08 UTC"} {
+		if html := string(c.By(noon.Add(left))); !strings.Contains(html, ">"+want+"<") {
+			t.Errorf("%v: %s, want %s", left, html, want)
+		}
 	}
 }
 

@@ -18,6 +18,14 @@ type linePage struct {
 // warnAt is how much time to go in is left when the page warns.
 const warnAt = time.Minute
 
+// lateAfter is how long after its time a draw is said to be late.
+const lateAfter = 30 * time.Second
+
+// TicketCode is the visitor's ticket, to be named to the organizer.
+func (p *linePage) TicketCode() template.HTML {
+	return trusted(`<code dir="ltr">` + template.HTMLEscapeString(p.View.Ticket.ID) + `</code>`)
+}
+
 // Changes tells whether anything can still happen to what the page shows.
 func (p *linePage) Changes() bool {
 	switch p.View.State {
@@ -67,11 +75,21 @@ func (p *linePage) Countdown() string {
 
 // Expected returns the range to show for the call, nil for none.
 func (p *linePage) Expected() *Span {
-	if p.View.Ticket == nil || p.View.Ticket.Expected == nil {
+	if p.View.Ticket == nil || p.View.Ticket.Expected == nil || p.View.Ticket.Grows {
 		return nil
 	}
 	s := p.round(*p.View.Ticket.Expected)
 	return &s
+}
+
+// Soonest returns the earliest moment of the call while the visitor's group still
+// grows, when there is no latest one; nil otherwise.
+func (p *linePage) Soonest() *time.Time {
+	if p.View.Ticket == nil || p.View.Ticket.Expected == nil || !p.View.Ticket.Grows {
+		return nil
+	}
+	earliest := p.round(*p.View.Ticket.Expected).Earliest
+	return &earliest
 }
 
 // Deadline is when the time to go in is over, if there is no pause.
@@ -101,6 +119,9 @@ func (p *linePage) Lead() string { return string(p.View.State) + ".lead" }
 
 // Group is how many people are in the visitor's group.
 func (p *linePage) Group() uint64 { return uint64(p.View.Ticket.Window.Arrivals) }
+
+// Late is when the draw of the visitor's group is later than it takes to draw.
+func (p *linePage) Late() time.Time { return p.View.Ticket.Window.Draws.Add(lateAfter) }
 
 // Figure is a number that stands out.
 func (p *linePage) Figure(n uint64) template.HTML {

@@ -52,6 +52,19 @@ func rendersAll(p *page.Pages) bool {
 			return false
 		}
 	}
+	for _, chance := range []page.Chance{page.ChanceNone, page.ChanceOther, page.ChancePublic} {
+		if p.Fair(&b, page.FairView{Room: lines["waiting"].Room, Lang: "en", Now: noon, Chance: chance, Report: &noon}) != nil {
+			return false
+		}
+	}
+	for _, reason := range []page.Reason{"", page.ReasonBot, page.ReasonDuplicate, page.ReasonFraud, page.ReasonRequest} {
+		if p.Visitor(&b, change(settled(page.Revoked), func(v *page.View) { v.Lang, v.Ticket.Reason = "en", reason })) != nil {
+			return false
+		}
+	}
+	if p.Home(&b, page.HomeView{Lang: "en", Console: "/console"}) != nil {
+		return false
+	}
 	for _, v := range checks {
 		v.Lang = "en"
 		if p.Check(&b, v) != nil {

@@ -24,19 +24,23 @@
 //	                                     room's targets or below one; kept in a cookie
 //	     &to_sig=SIG                     that a connector has signed it, which the room may insist on
 //	GET  /r/{slug}/check                 Check. no-store
+//	GET  /r/{slug}/fair                  Fair. no-store
+//	GET  /r/{slug}/report                the organizer's audit report, a page of its own
 //	GET  /r/{slug}/brand.css             Brand.CSS, when Room.Brand is set
 //	GET  /r/{slug}/logo?scheme=dark      the image for the dark, when Room.Dark is set
 //	POST /r/{slug}/line                  join
 //	POST /r/{slug}/claim                 go in
 //	POST /r/{slug}/leave                 give the place up
-//	POST /r/{slug}/link                  the link that resumes on another device
+//	POST /r/{slug}/link                  a link that takes the place to another device, once, within ten minutes
+//	POST /r/{slug}/take                  the place of such a link
 //
 // The first three POSTs take a form, sent by a browser without scripts, and answer
-// 303 to the page (claim: to the target with the pass). All four take and give
+// 303 to the page (claim: to the target with the pass). All five take and give
 // JSON, when the request's Content-Type is application/json; the body is an object:
 //
 //	{"secret": "base64url"}      counts when there is no cookie: made by the script (line),
-//	                             or kept by it where cookies are blocked (claim, leave)
+//	                             or kept by it where cookies are blocked (claim, leave, link)
+//	{"code": "base64url"}        take only: from behind the # of the link
 //	{"to": "URL"}                claim only, form too: where it should lead; 400 when not allowed
 //	{"to_sig": "SIG"}            with to: a connector's signature of it
 //	{"again": true}              with secret, line only, form: again=1: a new place, when that
@@ -45,7 +49,8 @@
 //	line   201 or 200 {"ticket", ..., "receipt", "kept": the cookie's secret counted, not the body's}
 //	claim  200 {"location": URL with the pass, without it when the visit goes on and the pass has run out; null when the room has no target}
 //	leave  200 {}
-//	link   200 {"link": URL#k=secret}
+//	link   200 {"link": URL#t=code, "seconds": how long it is good}
+//	take   200 {"ticket", "secret", "kept": false}; or, of a browser that has a place, {"ticket", "kept": true}: the link stays good
 //
 // Failures are problem documents for JSON and for ?fragment=1, and the Error
 // page otherwise; 409 and 503 carry Retry-After. Content security policy:
@@ -93,14 +98,18 @@ const (
 
 // Room is what every page of a room shows.
 type Room struct {
-	Slug    string
-	Title   string
-	Message string // of the organizer, may be empty, may have several lines
-	Origin  string // name of the log
-	VKey    string // verifier key of the log
-	Logo    string // path of the image, empty for none
-	Dark    string // path of another in the dark, empty for the same
-	Brand   string // path of the stylesheet that [Brand.CSS] makes, empty for none
+	Slug  string
+	Title string
+	// Organizer is the name of the organization that runs the line, empty for not
+	// known.
+	Organizer string
+	URL       string // of the page; empty where it has none yet
+	Message   string // of the organizer, may be empty, may have several lines
+	Origin    string // name of the log
+	VKey      string // verifier key of the log
+	Logo      string // path of the image, empty for none
+	Dark      string // path of another in the dark, empty for the same
+	Brand     string // path of the stylesheet that [Brand.CSS] makes, empty for none
 	// Offered are the languages to choose from, the room's own first; nil: all.
 	Offered []Lang
 	Texts   Texts // of the organizer, in the visitor's language or the room's
@@ -167,9 +176,22 @@ type Ticket struct {
 	// equal once drawn.
 	AheadMin, AheadMax uint64
 	Expected           *Span         // of the call, nil when nobody can say
+	Grows              bool          // people can still join the group: the latest of Expected is no bound
 	Left               time.Duration // when called: to go in
+	Reason             Reason        // when revoked; empty: none was given
 	Settled            time.Time     // when admitted, over (the same moment), missed, left or revoked
 }
+
+// Reason is the class of reason for which the organizer took a place away.
+type Reason string
+
+// The classes of reasons; empty for none.
+const (
+	ReasonBot       Reason = "bot"
+	ReasonDuplicate Reason = "duplicate"
+	ReasonFraud     Reason = "fraud"
+	ReasonRequest   Reason = "request"
+)
 
 // Window is the group of a ticket.
 type Window struct {
@@ -178,6 +200,9 @@ type Window struct {
 	Draws    time.Time // when places are drawn if all goes well, at or after To
 	Arrivals uint32    // so far
 }
+
+// isBrief reports whether minutes do not tell the ticket's group from others.
+func (t *Ticket) isBrief() bool { return t != nil && t.Window.To.Sub(t.Window.From) < time.Minute }
 
 // Span is a range of moments.
 type Span struct{ Earliest, Latest time.Time }
@@ -198,7 +223,10 @@ const (
 	NotFound Kind = "not-found" // no such room or page
 	Busy     Kind = "busy"      // overloaded or starting: again in a moment
 	NoRoom   Kind = "full"      // nobody more can join for now
+	Crowded  Kind = "crowded"   // too much from the visitor's network: again in a moment
 	Early    Kind = "early"     // what was asked for is not possible yet
+	Missing  Kind = "missing"   // entries of the room's transcript are missing: again in some minutes
+	Lost     Kind = "lost"      // they are lost, and the room has ended
 	Gone     Kind = "gone"      // what was asked for is not possible any more
 	Refused  Kind = "refused"   // the request came from another site, or is malformed
 	Failed   Kind = "failed"    // our fault

@@ -56,7 +56,7 @@ func TestPreviewFigures(t *testing.T) {
 		"drawn":       {"Your place is 4,211", "1,020 people are ahead of you.", "Places up to 3,190 have been called."},
 		"called":      {"4:30", "Go in now"},
 		"called-late": {"0:41", "Less than a minute left."},
-		"called-held": {"4:30", "The organizer holds everybody"},
+		"called-held": {"4:30", "Going in is stopped for a moment"},
 		"rehearsal":   {"This is a rehearsal."},
 		"nonsense":    {"12:34"}, // the first of all
 	} {

@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"fmt"
+	"html/template"
 	"io"
 	"net/url"
 	"slices"
@@ -16,6 +17,7 @@ type frame struct {
 	Room    *Room   // nil outside of rooms
 	Title   string  // of the document
 	Refresh int     // seconds after which the page loads itself anew, 0 for never
+	Site    string  // origin of the server, for link previews; empty for none
 	Inline  *Inline // of a page for looking at; nil for all others
 }
 
@@ -29,7 +31,27 @@ func (s *set) frame(l Lang, now time.Time, r *Room, title string) (frame, error)
 	if r != nil {
 		words += " – " + r.Title
 	}
-	return frame{speaker: speaker, clock: clock{now}, Room: r, Title: words}, err
+	return frame{speaker: speaker, clock: clock{now: now}, Room: r, Title: words, Site: r.site()}, err
+}
+
+// site returns the origin of the room's page, empty for a room without an address.
+func (r *Room) site() string {
+	if r == nil {
+		return ""
+	}
+	u, err := url.Parse(r.URL)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// Address is what a link to the page should be, empty for not known.
+func (f frame) Address() string {
+	if f.Room == nil {
+		return f.Site
+	}
+	return f.Room.URL
 }
 
 // execute writes a page whole or not at all.
@@ -47,6 +69,23 @@ func (s *set) execute(w io.Writer, l Lang, name string, data any) error {
 // Path returns the path of the room's page.
 func (r *Room) Path() string { return "/r/" + url.PathEscape(r.Slug) }
 
+// HasLogo reports whether the header shows a logo, which stands for the name of
+// the organization.
+func (f frame) HasLogo() bool {
+	if f.Inline != nil {
+		return f.Inline.Image() != ""
+	}
+	return f.Room != nil && f.Room.Logo != ""
+}
+
+// RunBy names the organization that runs the line, empty for not known.
+func (f frame) RunBy() (template.HTML, error) {
+	if f.Room == nil || f.Room.Organizer == "" {
+		return "", nil
+	}
+	return f.Say("organizer.by", "name", trusted("<bdi>"+template.HTMLEscapeString(f.Room.Organizer)+"</bdi>"))
+}
+
 // Offers tells whether visitors may choose a language.
 func (f frame) Offers(l Lang) bool {
 	return f.Room == nil || len(f.Room.Offered) == 0 || slices.Contains(f.Room.Offered, l)
@@ -63,7 +102,7 @@ func (s *set) line(w io.Writer, name string, v View, in *Inline) error {
 	if err != nil {
 		return err
 	}
-	f.Inline = in
+	f.Inline, f.seconds = in, v.Ticket.isBrief()
 	p := linePage{frame: f, View: &v}
 	if p.Changes() {
 		p.Refresh = int(v.Refresh / time.Second)
@@ -76,6 +115,7 @@ func (s *set) check(w io.Writer, v CheckView) error {
 	if err != nil {
 		return err
 	}
+	f.seconds = v.Ticket.isBrief()
 	return s.execute(w, f.Lang, "check", &checkPage{f, v.Ticket})
 }
 

@@ -21,7 +21,7 @@ func at(minutes float64) time.Time {
 }
 
 var room = page.Room{
-	Slug: "concert", Title: "Summer concert: general sale",
+	Slug: "concert", Title: "Summer concert: general sale", Organizer: "Fans & Friends",
 	Origin: "tickets.example.com/r/concert", VKey: "tickets.example.com/r/concert+12345678+AbCd",
 }
 
@@ -105,6 +105,9 @@ var lines = map[string]page.View{
 	"waiting-first": change(withTicket(page.Waiting), func(v *page.View) {
 		v.Ticket.Called, v.Ticket.AheadMin, v.Ticket.AheadMax, v.Ticket.Window.Arrivals, v.Refresh = 0, 0, 0, 1, 30*time.Second
 	}),
+	"waiting-brief": change(withTicket(page.Waiting), func(v *page.View) {
+		v.Ticket.Window.From, v.Ticket.Window.To, v.Ticket.Window.Draws = noon.Add(-15*time.Second), noon.Add(5*time.Second), noon.Add(11*time.Second)
+	}),
 	"waiting-paused":  change(withTicket(page.Waiting), func(v *page.View) { v.Paused, v.Ticket.Expected = true, nil }),
 	"waiting-drawing": change(withTicket(page.Waiting), func(v *page.View) { v.Ticket.Window.To, v.Ticket.Window.Draws = at(0.1), at(0.2) }),
 	"waiting-branded": change(withTicket(page.Waiting), func(v *page.View) { v.Room = branded }),
@@ -147,7 +150,10 @@ var failures = map[string]page.ErrorView{
 	"error-not-found": {Kind: page.NotFound},
 	"error-busy":      {Kind: page.Busy, Again: "/r/concert"},
 	"error-full":      {Kind: page.NoRoom, Room: &room, Again: "/r/concert"},
+	"error-crowded":   {Kind: page.Crowded, Again: "/r/concert"},
 	"error-early":     {Kind: page.Early, Room: &room},
+	"error-missing":   {Kind: page.Missing, Again: "/r/concert"},
+	"error-lost":      {Kind: page.Lost},
 	"error-gone":      {Kind: page.Gone, Room: &room},
 	"error-refused":   {Kind: page.Refused, Room: &room, RequestID: "01J9ZK3VQ7"},
 	"error-failed":    {Kind: page.Failed, Again: "/r/concert", RequestID: "01J9ZK3VQ7"},

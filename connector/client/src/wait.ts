@@ -1,6 +1,7 @@
 // Leads a page to its waiting room when what it fetches has to wait there: see
 // README.md.
 import type { Options, Queue } from "../wait.mjs";
+import { renew } from "./proof.ts";
 import { wordsFor } from "./words.ts";
 
 /** Memory is what a tab knows when a page is loaded again: the page that was left, or when the visitor came back. */
@@ -15,6 +16,8 @@ const watched = Symbol.for(memoryName); // a member of the window when watch was
 const soon = 600_000; // milliseconds after a return in which nobody is led away unasked
 const slow = 30_000; // milliseconds after which a way that was not taken is forgotten
 
+const renewAgain = 45_000; // milliseconds between proofs that this browser has the keys of its visits
+
 let isAsking = false;
 let isDressed = false; // the page has the looks of the dialog
 let isTaken = false; // the visitor is on the way to a room
@@ -25,6 +28,7 @@ export function watch({ mode, hosts = [] }: Options = {}): void {
   if (Object.hasOwn(window, watched)) return;
   Object.defineProperty(window, watched, {});
   arrive();
+  keepProving();
   addEventListener("pageshow", ({ persisted }) => {
     if (!persisted) return;
     isTaken = false; // the back button shows the page as it was
@@ -132,6 +136,16 @@ function make<K extends keyof HTMLElementTagNameMap>(name: K, what: Partial<HTML
 }
 
 const button = (textContent: string, onclick: () => void): HTMLElement => make("button", { type: "button", textContent, onclick });
+
+/** keepProving has fresh proofs while the page is seen, so that connectors need not ask for one. */
+function keepProving(): void {
+  const prove = (): void => {
+    if (document.visibilityState === "visible") renew().catch(() => undefined); // of browsers that keep no keys
+  };
+  prove();
+  setInterval(prove, renewAgain);
+  for (const kind of ["visibilitychange", "pageshow", "submit"]) addEventListener(kind, prove, { capture: true });
+}
 
 /** arrive keeps that the visitor is back, and gives the address its fragment again. */
 function arrive(): void {

@@ -1,5 +1,5 @@
 // What visitors are answered who do not get through.
-import { decodeQuery, hasBadEscape } from "./bytes.ts";
+import { decodeQuery, hasBadEscape, utf8 } from "./bytes.ts";
 import { cut } from "./target.ts";
 
 export const passParameter = "proofline_pass";
@@ -28,6 +28,17 @@ export function isNavigation(r: Request): boolean {
   if (mode) return mode === "navigate";
   const isScript = r.headers.get("x-requested-with")?.toLowerCase() === "xmlhttprequest";
   return r.method !== "POST" && !isScript && (r.headers.get("accept") ?? "").includes("text/html");
+}
+
+/** opensPage reports whether a request opens a page, and can be sent by another. */
+export function opensPage(r: Request): boolean {
+  return (r.method === "GET" || r.method === "HEAD") && isNavigation(r);
+}
+
+/** agentOf returns the User-Agent as bytes. */
+export function agentOf(r: Request): string {
+  const value = r.headers.get("User-Agent") ?? "";
+  return /[^\0-\xff]/.test(value) ? utf8(value) : value;
 }
 
 /** escape encodes a part of a query as forms do. */

@@ -21,6 +21,11 @@ export function fromBytes(bytes: Uint8Array): string {
   return text;
 }
 
+/** fromUTF8 returns the text that valid UTF-8 bytes are. */
+export function fromUTF8(bytes: string): string {
+  return decoder.decode(toBytes(bytes));
+}
+
 /** isUTF8 tells whether bytes are UTF-8. */
 export function isUTF8(text: string): boolean {
   try {

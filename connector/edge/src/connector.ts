@@ -4,13 +4,16 @@ import { Batches, type Under } from "./batch.ts";
 import { base64url, toBytes } from "./bytes.ts";
 import { Door, Refusal, type Opening, type World } from "./door.ts";
 import { hold, tell } from "./hold.ts";
+import { agentOf, opensPage } from "./answer.ts";
+import { Holders } from "./holders.ts";
 import { Inquiry } from "./inquiry.ts";
 import { serveOwn } from "./own.ts";
 import { verify, webEd25519, type Ed25519 } from "./pass.ts";
+import { ageOf, Proofs } from "./proof.ts";
 import { Reporter, type Ground } from "./report.ts";
 import type { Returns } from "./return.ts";
 import type { Site } from "./rules.ts";
-import { isFree, prefixOf, Signer, tagOf, type Session } from "./session.ts";
+import { isFree, networkOf, noKey, prefixOf, Signer, tagOf, type Session } from "./session.ts";
 import { serverOf, Source, type Found, type SourceOptions } from "./source.ts";
 import { urlOf } from "./target.ts";
 
@@ -63,7 +66,7 @@ export interface Context {
   isKept?: boolean;
 }
 
-const counted = ["bypassed", "observed", "passed", "started", "queued", "turned", "crowded", "blocked", "held", "opened", "redeemed", "refused", "touches", "released", "dropped", "faults", "reports"] as const;
+const counted = ["bypassed", "observed", "passed", "started", "queued", "turned", "crowded", "blocked", "held", "opened", "redeemed", "refused", "touches", "released", "dropped", "copied", "faults", "reports"] as const;
 
 /** RoomStats is what is known of a room. */
 export interface RoomStats {
@@ -105,6 +108,8 @@ export class Connector {
   readonly #source: Source;
   readonly #batches: Batches;
   readonly #reporter: Reporter | undefined; // undefined: there is no token
+  readonly #proofs = new Proofs();
+  readonly #holders = new Holders();
   readonly #over = new Set<string>(); // sessions that are over, by pass
   readonly #touched = new Map<string, number>(); // when sessions were touched here, by pass
   readonly counts = Object.fromEntries(counted.map((name) => [name, 0])) as Record<(typeof counted)[number], number>;
@@ -227,12 +232,9 @@ export class Connector {
   async leave(request: Request, { doors }: State, context: Context): Promise<string[]> {
     const cookies: string[] = [];
     for (const door of doors.values()) {
-      const values = valuesOf(request, door);
-      for (const value of values) {
-        const session = await this.#read(value, door, context.client);
-        if (session) await this.#release(door, session, false, context);
-      }
-      if (values.length > 0) cookies.push(expired(door));
+      const network = door.room.bind === "network" ? await door.bindOf(context.client, "") : undefined;
+      for (const session of await this.sessions(request, door)) if (network === undefined || session.bind === network) await this.#release(door, session, false, context); // the site's own program shows the cookie alone
+      if (valuesOf(request, door.cookie).length > 0) cookies.push(expired(door));
     }
     return cookies;
   }
@@ -288,25 +290,44 @@ export class Connector {
     return `${door.cookie}=${await this.#signer.format(session)}; Path=/; HttpOnly; Secure; SameSite=Lax`;
   }
 
-  /** find returns the request's session for a door, if one goes on. */
+  /** find returns the request's session for a door, if one goes on and the request shows that it comes from the browser that has it. */
   async find(request: Request, door: Door, client: string): Promise<Session | undefined> {
-    for (const value of valuesOf(request, door)) {
-      const session = await this.#read(value, door, client);
-      if (session) return session;
-    }
+    for (const session of await this.sessions(request, door)) if (await this.#isHolder(request, door, session, client)) return session;
     return undefined;
   }
 
-  async #read(text: string, door: Door, client: string): Promise<Session | undefined> {
-    const session = await this.#signer.parse(text);
-    return session && (await this.#goesOn(session, door, client)) ? session : undefined;
+  /** sessions returns the request's sessions of a door that go on. */
+  async sessions(request: Request, door: Door): Promise<Session[]> {
+    const all = await Promise.all(valuesOf(request, door.cookie).map((text) => this.#signer.parse(text)));
+    return all.filter((session) => session !== undefined).filter((session) => this.#goesOn(session, door));
   }
 
-  /** goesOn tells whether a session is one of the door, from where it began, and not over. */
-  async #goesOn(s: Session, door: Door, client: string): Promise<boolean> {
+  /** goesOn reports whether a session is one of the door and not over. */
+  #goesOn(s: Session, door: Door): boolean {
     const now = this.#world.now();
     if (isFree(s) && door.room.mode !== "safety-net") return false;
-    return s.room === door.tag && now < s.ends && now < s.most && s.bind === (await door.bindOf(client)) && !this.#over.has(s.pass);
+    return s.room === door.tag && now < s.ends && now < s.most && !this.#over.has(s.pass);
+  }
+
+  /**
+   * isHolder reports whether the client may use a session: it proves that it has
+   * the key that the session is tied to, or is of the network or the family, and
+   * not one of too many clients.
+   */
+  async #isHolder(request: Request, door: Door, session: Session, client: string): Promise<boolean> {
+    const isBrowser = door.room.bind === "browser";
+    const bind = await door.bindOf(client, agentOf(request));
+    if (isBrowser && session.key !== noKey) {
+      if ((await this.prove(request, door, session, ageOf(session, opensPage(request)))) === undefined) return false;
+    } else if (bind !== session.bind) return false;
+    if (!isBrowser || this.#holders.add(session.pass, (await networkOf(client)) + bind, this.now())) return true;
+    this.counts.copied++;
+    return false;
+  }
+
+  /** prove returns the thumbprint of the key by which the request proves a session; undefined: it has no proof that is at most so old. */
+  prove(request: Request, door: Door, session: Session, age: number): Promise<string | undefined> {
+    return this.#proofs.keyOf(request, valuesOf(request, door.proof), door.room.url, session, age, this.now());
   }
 
   /** beginning returns what a request says of the free session that begins with it. */
@@ -316,14 +337,15 @@ export class Connector {
 
   /** begun reads what beginning returns. */
   async begun(request: Request, door: Door, client: string): Promise<Session | undefined> {
-    return this.#read(request.headers.get(begunHeader) ?? "", door, client);
+    const session = await this.#signer.parse(request.headers.get(begunHeader) ?? "");
+    return session && this.#goesOn(session, door) && (await this.#isHolder(request, door, session, client)) ? session : undefined;
   }
 
   /** pass decides about a visitor without a session of a room in mode safety-net; undefined: no free session begins. */
-  async pass(door: Door, state: State, client: string): Promise<Session | undefined> {
+  async pass(door: Door, state: State, client: string, agent: string): Promise<Session | undefined> {
     const { gate } = door.link;
     await this.#reporter?.ready(door, this.#ground(state));
-    const [bind, network] = [await door.bindOf(client), prefixOf(client)];
+    const [bind, network] = [await door.bindOf(client, agent), prefixOf(client)];
     const passes = gate.passes(this.now(), network); // from here on nobody else comes between
     if (passes === "turned" || passes === "crowded") this.counts[passes]++;
     // For it may be something in front of this platform.
@@ -357,8 +379,8 @@ export class Connector {
   /** redeem takes a pass. It throws a Refusal. */
   async redeem(door: Door, token: string, client: string, agent: string): Promise<Session> {
     const pass = await verify(token, door.room, this.#world.now(), (id) => door.key(id), this.#options.ed25519 ?? webEd25519);
-    const session = pass && (await door.redeem(pass, client, await this.#signer.clientOf(door.room.url, client, agent)));
-    if (!session || !(await this.#goesOn(session, door, client))) throw new Refusal("pass", "no valid pass");
+    const session = pass && (await door.redeem(pass, client, agent, await this.#signer.clientOf(door.room.url, client, agent)));
+    if (!session || !this.#goesOn(session, door)) throw new Refusal("pass", "no valid pass");
     return session;
   }
 
@@ -457,8 +479,8 @@ function forget(all: Map<string, unknown> | Set<string>, most: number): void {
   }
 }
 
-/** valuesOf returns the values of a request's cookies of a room. */
-function valuesOf(request: Request, { cookie }: Door): string[] {
+/** valuesOf returns the values of a request's cookies of a name. */
+function valuesOf(request: Request, cookie: string): string[] {
   const parts = (request.headers.get("Cookie") ?? "").split(";").map((part) => part.trim());
   return parts.filter((part) => part.startsWith(`${cookie}=`)).map((part) => part.slice(cookie.length + 1));
 }

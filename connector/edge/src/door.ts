@@ -7,7 +7,8 @@ import { usableKeys, type Keys, type Pass } from "./pass.ts";
 import { read } from "./read.ts";
 import type { Returns } from "./return.ts";
 import type { Room } from "./rules.ts";
-import { cookiePrefix, networkOf, noBind, noTicket, type Session } from "./session.ts";
+import { familyOf, proofPrefix } from "./proof.ts";
+import { cookiePrefix, networkOf, noBind, noKey, noTicket, type Session } from "./session.ts";
 import { parseTime } from "./time.ts";
 
 export const callTimeout = 3000; // milliseconds, of one request to a room
@@ -57,7 +58,7 @@ export class Link {
   busyUntil = 0; // another request asks for the keys
   isKnown = false; // the room has answered, or failed to
   since: number | undefined; // out of reach since then
-  latest = 0; // of what was heard
+  latest = 0; // of what was heard that no visitor can bring about
   openings: Opening[] = [];
   returns: Returns | undefined; // undefined: never had
   readonly gate = new Gate();
@@ -76,12 +77,14 @@ export class Door {
   readonly room: Room;
   readonly tag: string;
   readonly link: Link;
-  readonly cookie: string; // its name
+  readonly cookie: string; // of a session: its name
+  readonly proof: string; // of a proof, likewise
   readonly #world: World;
 
   private constructor(name: string, room: Room, tag: string, link: Link, world: World) {
     [this.name, this.room, this.tag, this.link, this.#world] = [name, room, tag, link, world];
     this.cookie = cookiePrefix + name;
+    this.proof = proofPrefix + name;
   }
 
   /** make returns a door of a room with that tag. The link is the same as long as the room is. */
@@ -91,27 +94,34 @@ export class Door {
   }
 
   /** bindOf returns what sessions of a client are tied to. */
-  async bindOf(client: string): Promise<string> {
+  async bindOf(client: string, agent: string): Promise<string> {
+    if (this.room.bind === "browser") return familyOf(agent);
     return this.room.bind === "network" ? networkOf(client) : noBind;
   }
 
-  /** call sends a request to the room, and remembers whether there was an answer. It throws a Refusal. */
-  async call(method: string, url: string, more: { headers?: Record<string, string>; body?: string } = {}): Promise<{ status: number; body: string }> {
+  /**
+   * call sends a request to the room, and remembers whether there was an answer.
+   * A POST is shaped by visitors. It throws a Refusal.
+   */
+  async call(method: "GET" | "POST", url: string, more: { headers?: Record<string, string>; body?: string } = {}): Promise<{ status: number; body: string }> {
     try {
       const response = await this.#world.ask(outgoing(url, { method, ...more }));
       const body = await read(response, maxAnswer);
       if (response.status >= 500) throw new Error(`status ${response.status}`);
-      this.#heard();
+      this.#heard(false);
       return { status: response.status, body };
     } catch (error) {
-      this.#heard(error);
+      this.#heard(method === "POST", error);
       throw new Refusal("unreachable", `ask ${this.name}: room cannot be reached`, error);
     }
   }
 
-  #heard(error?: unknown): void {
+  /** heard keeps whether the room answered. After the failure of a request that a visitor has shaped, the next visitor asks whether it is there. */
+  #heard(isShaped: boolean, error?: unknown): void {
     const [link, now] = [this.link, this.#world.now()];
-    [link.isKnown, link.latest] = [true, now];
+    link.isKnown = true;
+    if (error !== undefined && isShaped) link.probed = -Infinity;
+    else link.latest = now;
     if (error !== undefined && link.since === undefined) {
       link.since = now;
       this.#world.log("error", "room cannot be reached", { room: this.name, failure: this.room.failure, error: String(error) });
@@ -126,7 +136,8 @@ export class Door {
   /**
    * opens tells whether everybody is let through by now, and counts that one
    * is. The room must have failed to answer at the beginning and at the end of
-   * that time: one failure alone opens nothing.
+   * that time, the second time to a request that no visitor has shaped: neither
+   * one failure nor a visitor opens anything.
    */
   opens(): boolean {
     const { link, room } = this;
@@ -189,18 +200,18 @@ export class Door {
   /** free returns a free session that begins. */
   free(length: number, bind: string): Session {
     const issued = this.#world.now();
-    return { room: this.tag, ticket: noTicket, pass: newID(), issued, ends: issued + length, most: issued + maxSlides * length, length, bind, token: "" };
+    return { room: this.tag, ticket: noTicket, pass: newID(), issued, ends: issued + length, most: issued + maxSlides * length, length, bind, key: noKey, token: "" };
   }
 
   /** redeem uses a pass up and returns the session that begins. The same name of a client may do so again for 30 s. It throws a Refusal. */
-  async redeem(p: Pass, client: string, name: string): Promise<Session> {
+  async redeem(p: Pass, client: string, agent: string, name: string): Promise<Session> {
     const headers = { Authorization: `Bearer ${p.token}`, "Proofline-Client": name };
     const { status, body } = await this.call("POST", `${this.room.url}/passes/${p.id}/redeem`, { headers });
     if (status === 429 || status === 408) throw new Refusal("busy", "room is busy");
     const said = status === 200 ? answerOf(body) : undefined;
     if (!said || said.pass !== p.id || said.most <= said.ends) throw new Refusal("pass", `redeem at ${this.name}: status ${status}`);
     const length = Math.trunc((said.most - said.ends) / (maxSlides - 1));
-    return { room: this.tag, ticket: p.ticket, pass: p.pass, issued: this.#world.now(), ends: said.ends, most: said.most, length, bind: await this.bindOf(client), token: p.token };
+    return { room: this.tag, ticket: p.ticket, pass: p.pass, issued: this.#world.now(), ends: said.ends, most: said.most, length, bind: await this.bindOf(client, agent), key: noKey, token: p.token };
   }
 }
 

@@ -8,7 +8,7 @@ import { cut } from "./target.ts";
 const { style, html, texts } = shared;
 
 /** Why is what scripts are told instead. */
-type Why = keyof typeof texts;
+type Why = keyof typeof texts; // and "bind"
 
 type Text = { lang: string } & Record<string, string>;
 
@@ -39,11 +39,36 @@ function textFor(why: Why, acceptLanguage: string): Text {
 export async function tell(r: Request, status: number, said: { error: Why } & Record<string, string>, headers: Record<string, string> = {}): Promise<Response> {
   if (!isNavigation(r)) return json(r, status, said, headers);
   const text = textFor(said.error, r.headers.get("Accept-Language") ?? "");
-  const sum = base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", toBytes(style)))).replace(/-/g, "+").replace(/_/g, "/");
-  const policy = `default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; style-src 'sha256-${sum}='`;
+  const policy = await pagePolicy();
   const wait = headers["Retry-After"];
   const page = pageOf({ ...text, style, ...(wait === undefined ? {} : { wait }) });
   return own(r, status, { ...headers, "Content-Type": "text/html; charset=utf-8", "Content-Language": text.lang, "Content-Security-Policy": policy }, page);
+}
+
+async function pagePolicy(): Promise<string> {
+  const sum = base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", toBytes(style)))).replace(/-/g, "+").replace(/_/g, "/");
+  return `default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; style-src 'sha256-${sum}='`;
+}
+
+/** VisitToProve is a session as the script of the page has it. */
+export interface VisitToProve {
+  name: string; // of the room
+  subject: string;
+  room: string; // its URL
+  bound: boolean; // to a key
+}
+
+/** bindPage is where a browser proves keys. Without scripts it goes on by itself, unless a session needs a proof: it would be sent back here. */
+export async function bindPage(r: Request, to: string, now: number, visits: VisitToProve[]): Promise<Response> {
+  const text = textFor("bind", r.headers.get("Accept-Language") ?? "");
+  const policy = `${await pagePolicy()}; script-src 'self'; connect-src 'self'`;
+  const go = visits.some(({ bound }) => bound) ? "" : `<noscript><meta http-equiv="refresh" content="0;url=${escapeHTML(to)}"></noscript>`;
+  const page = pageOf({ ...text, style, go, data: escapeHTML(JSON.stringify({ to, now, visits })) });
+  return own(r, 200, { "Content-Type": "text/html; charset=utf-8", "Content-Language": text.lang, "Content-Security-Policy": policy }, page);
+}
+
+function escapeHTML(text: string): string {
+  return text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 }
 
 /** hold asks to come back, not everybody at once. */

@@ -1,15 +1,16 @@
 // What happens to a request, as package connector decides it.
-import { escape, isNavigation, json, own, ownPage, queueHeader, splitQuery } from "./answer.ts";
+import { agentOf, escape, isNavigation, json, opensPage, own, ownPage, queueHeader, splitQuery } from "./answer.ts";
 import { utf8 } from "./bytes.ts";
 import type { Connector, Context, State, Visit } from "./connector.ts";
 import { Refusal, type Door } from "./door.ts";
 import { earlyRules } from "./early.ts";
-import { hold, tell } from "./hold.ts";
-import { allowNeighbour, enterPath, neighbour, ownPath, releasePath } from "./own.ts";
+import { bindPage, hold, tell, type VisitToProve } from "./hold.ts";
+import { allowNeighbour, bindPath, enterPath, neighbour, ownPath, releasePath } from "./own.ts";
 import { issuerOf } from "./pass.ts";
+import { proofFresh, subjectOf } from "./proof.ts";
 import { joinURL, returnHeader, signReturn, type Returns, type WayBack } from "./return.ts";
 import { decide, malformed, wrongHost, type Decision } from "./rules.ts";
-import { isFree, uuidText, type Session } from "./session.ts";
+import { isFree, noKey, uuidText, type Session } from "./session.ts";
 import { hostName, isWeb, urlOf } from "./target.ts";
 
 /** Inquiry is a request that is looked at. */
@@ -29,6 +30,7 @@ export class Inquiry {
   async run(state: State): Promise<Visit | Response> {
     if (this.#url.pathname === enterPath) return this.#enter(state);
     if (this.#url.pathname === releasePath) return this.#release(state);
+    if (this.#url.pathname === bindPath) return this.#bind(state);
     const decision = decide(state.site, this.#asked(), this.#c.now());
     this.door = state.doors.get(decision.room);
     if (decision.outcome === "block") return this.#block(decision);
@@ -99,11 +101,12 @@ export class Inquiry {
     const { client } = this.#context;
     const session = await this.#c.find(this.#request, door, client);
     await this.#c.probe(door, this.#context);
+    if (!session && (await this.#canProve(door))) return this.#toBind(this.#query);
     if (session) {
       this.#c.counts.passed++;
       return this.#visit(door, session);
     }
-    const free = door.room.mode === "safety-net" ? await this.#c.pass(door, state, client) : undefined;
+    const free = door.room.mode === "safety-net" ? await this.#c.pass(door, state, client, agentOf(this.#request)) : undefined;
     if (free) return { ...this.#visit(door, free), isNew: true };
     return door.link.since === undefined ? this.#lead(state, door) : this.fail(door);
   }
@@ -134,11 +137,12 @@ export class Inquiry {
       const session = await this.#c.redeem(door, token, this.#context.client, this.#header("user-agent").join(""));
       this.#c.counts.redeemed++;
       if (before) this.#c.replace(door, before); // the visitor counts once
-      return this.#cleaned(rest, await this.#c.cookieOf(door, session));
+      return this.#entered(door, rest, await this.#c.cookieOf(door, session));
     } catch (error) {
       this.#query = rest; // neither the site nor the way back gets the pass
       if (!(error instanceof Refusal)) throw error;
       if (decision.outcome === "bypass") return this.#cleaned(rest);
+      if (error.why === "unreachable") await this.#c.probe(door, this.#context); // no visitor shapes that question
       if (error.why === "unreachable" && before) return undefined; // whoever is in goes on
       if (error.why === "unreachable" && this.door?.link === door.link) return this.fail(this.door);
       if (error.why !== "pass") return this.#c.held(this.#request); // how another room fails says nothing about that of this page
@@ -178,9 +182,53 @@ export class Inquiry {
     return new Request(request, { headers, redirect: "manual" });
   }
 
+  /** canProve reports whether the request opens a page and has a session whose key the browser may prove to have. */
+  async #canProve(door: Door): Promise<boolean> {
+    if (door.room.bind !== "browser" || !opensPage(this.#request)) return false;
+    return (await this.#c.sessions(this.#request, door)).some(({ key }) => key !== noKey);
+  }
+
+  /** entered goes on to the page that was asked for, after a pass was used up: browsers with scripts by way of a key. */
+  #entered(door: Door, query: string, cookie: string): Response {
+    const { headers, method } = this.#request;
+    const isBrowser = headers.get("Sec-Fetch-Mode") === "navigate" && headers.get("Sec-Fetch-Dest") === "document";
+    return door.room.bind === "browser" && method === "GET" && isBrowser ? this.#toBind(query, cookie) : this.#cleaned(query, cookie);
+  }
+
+  /** toBind sends a browser to the page that proves a key, and from there to the page that it asked for. */
+  #toBind(query: string, cookie?: string): Response {
+    const to = localPath(this.#url.pathname) + (query ? `?${query}` : "");
+    return own(this.#request, 303, { Location: `${bindPath}?to=${escape(to)}`, ...(cookie === undefined ? {} : { "Set-Cookie": cookie }) });
+  }
+
+  /** bind ties sessions to keys (POST), or answers with the page that proves them. */
+  async #bind(state: State): Promise<Response> {
+    if (this.#request.method === "POST") return this.#tie(state);
+    const to = this.#url.searchParams.get("to") ?? "";
+    if (!to || to !== localPath(to) || /[\0-\x1f\x7f]/.test(to)) return own(this.#request, 404, { "Content-Type": "text/plain; charset=utf-8" }, "to must be a path of this site\n");
+    const visits: VisitToProve[] = [];
+    for (const door of state.doors.values()) {
+      const session = door.room.bind === "browser" ? (await this.#c.sessions(this.#request, door)).find((s) => !isFree(s)) : undefined;
+      if (session) visits.push({ name: door.name, subject: await subjectOf(door.room.url, session), room: door.room.url, bound: session.key !== noKey });
+    }
+    return bindPage(this.#request, to, this.#c.now(), visits);
+  }
+
+  /** tie ties each session of the request that has no key to the key of its proof. */
+  async #tie(state: State): Promise<Response> {
+    const answer = own(this.#request, 204, {});
+    for (const door of state.doors.values()) {
+      const session = door.room.bind === "browser" ? await this.#c.find(this.#request, door, this.#context.client) : undefined;
+      if (!session || session.key !== noKey || isFree(session)) continue;
+      const key = await this.#c.prove(this.#request, door, session, proofFresh);
+      if (key !== undefined) answer.headers.append("Set-Cookie", await this.#c.cookieOf(door, { ...session, key }));
+    }
+    return answer;
+  }
+
   /** cleaned leads to the same URL without the pass. The address is relative, and cannot be read as one of another host. */
   #cleaned(query: string, cookie?: string): Response {
-    const location = "/" + this.#url.pathname.replace(/^[/\\]+/, "") + (query ? `?${query}` : "");
+    const location = localPath(this.#url.pathname) + (query ? `?${query}` : "");
     return own(this.#request, 303, { Location: location, ...(cookie === undefined ? {} : { "Set-Cookie": cookie }) });
   }
 
@@ -265,4 +313,9 @@ export class Inquiry {
 /** isClaim tells whether a header is one that only connectors set. Some servers take _ for -. */
 function isClaim(name: string): boolean {
   return /^x[-_]proofline[-_]|^x[-_](original|rewrite)[-_]url$/i.test(name);
+}
+
+/** localPath returns a path that cannot be read as the address of another host. */
+function localPath(path: string): string {
+  return "/" + path.replace(/^[/\\]+/, "");
 }

@@ -1,7 +1,7 @@
 // Tests of a rule, compiled. A test in a document is read from unknown JSON.
 import { contains, parseNetwork, type Address, type Network } from "./address.ts";
 import { lower, utf8 } from "./bytes.ts";
-import { readings } from "./target.ts";
+import { spelledOnce } from "./target.ts";
 
 /** Values are what is tested: texts in lower case, or an address. */
 export interface Values {
@@ -84,8 +84,8 @@ function textTest(at: string, name: string, text: string, kind: Kind, report: Re
 
 /** pathPattern returns a path as requests are compared with it. */
 function pathPattern(at: string, text: string, report: Report): string {
-  const list = readings(utf8(text).replaceAll("%", "%25").replaceAll(" ", "%20"));
-  if (list?.length === 1 && text.startsWith("/") && !/[?#]/.test(text)) return list[0] ?? text;
+  const path = spelledOnce(text);
+  if (path !== undefined && text.startsWith("/") && !/[?#]/.test(text)) return path;
   report(at, "must be a path that begins with /, decoded, without query, dot segments, double slashes, ; and backslash");
   return text;
 }

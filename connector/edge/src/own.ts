@@ -2,6 +2,7 @@
 // as they are written, with /.proofline/.
 import type { Site } from "./rules.ts";
 import { isWeb, urlOf } from "./target.ts";
+import bindScript from "../../client/bind.js" with { type: "text" };
 import script from "../../client/wait.js" with { type: "text" };
 
 export const ownPath = "/.proofline/";
@@ -10,16 +11,20 @@ export const scriptPath = `${ownPath}wait.js`; // what connector/client/README.m
 export const enterPath = `${ownPath}enter`; // where visitors come back to for a page at another host of the site
 export const releasePath = `${ownPath}release`; // where visitors, or the site for them, say that they are done
 
-const methods: Record<string, string[]> = { [scriptPath]: ["GET", "HEAD"], [enterPath]: ["GET", "HEAD"], [releasePath]: ["POST"] };
+export const bindPath = `${ownPath}bind`; // where a browser ties its session to a key, and proves that it has the key
+const bindScriptPath = `${ownPath}bind.js`;
 
-const tag = `"${script.trimEnd().slice(-16)}"`; // the sum that its build leaves
+const scripts: Record<string, string> = { [scriptPath]: script, [bindScriptPath]: bindScript };
 
-const headers = {
+const methods: Record<string, string[]> = { [scriptPath]: ["GET", "HEAD"], [bindScriptPath]: ["GET", "HEAD"], [bindPath]: ["GET", "HEAD", "POST"], [enterPath]: ["GET", "HEAD"], [releasePath]: ["POST"] };
+
+/** headersOf are those of a script, with the sum that its build leaves. */
+const headersOf = (text: string) => ({
   "Content-Type": "text/javascript; charset=utf-8",
   "Cache-Control": "public, max-age=3600, stale-while-revalidate=86400",
   "X-Content-Type-Options": "nosniff",
-  ETag: tag,
-};
+  ETag: `"${text.trimEnd().slice(-16)}"`,
+});
 
 /** serveOwn answers what is for the connector itself; undefined: it is for the site, or needs the rules. What it has not, nobody has. */
 export function serveOwn(request: Request): Response | undefined {
@@ -28,11 +33,13 @@ export function serveOwn(request: Request): Response | undefined {
   const allowed = methods[pathname];
   if (!allowed) return text(404, "not found\n", { "Cache-Control": "no-store" });
   if (!allowed.includes(request.method)) return text(405, "method not allowed\n", { Allow: allowed.join(", ") });
-  if (pathname === releasePath && !isOwnPage(request, origin)) return text(403, "a page of this site may ask for this, and no other\n", { "Cache-Control": "no-store" });
-  if (pathname !== scriptPath) return undefined; // needs the rules
+  if (request.method === "POST" && !isOwnPage(request, origin)) return text(403, "a page of this site may ask for this, and no other\n", { "Cache-Control": "no-store" });
+  const body = scripts[pathname];
+  if (body === undefined) return undefined; // needs the rules
+  const headers = headersOf(body);
   const known = (request.headers.get("If-None-Match") ?? "").split(",").map((one) => one.trim().replace(/^W\//, ""));
-  if (known.includes(tag)) return new Response(null, { status: 304, headers });
-  return new Response(request.method === "HEAD" ? null : script, { headers });
+  if (known.includes(headers.ETag)) return new Response(null, { status: 304, headers });
+  return new Response(request.method === "HEAD" ? null : body, { headers });
 }
 
 function text(status: number, body: string, more: Record<string, string>): Response {

@@ -21,7 +21,7 @@ export interface Room {
   until?: number | undefined;
   failure: string;
   openAfter?: number | undefined; // milliseconds; undefined: never
-  bind: "none" | "network";
+  bind: "browser" | "network" | "none";
 }
 
 /** Request is what a decision is about. Texts are bytes (bytes.ts), names of headers in lower case. */
@@ -152,7 +152,7 @@ class Checker {
     const names = ["url", "origin", "mode", "from", "until", "failure", "bind"];
     const said = this.texts(at, this.members(at, v ?? {}, names), names);
     const { url = "" } = said;
-    const [mode, bind, failure] = [said["mode"] || "always", said["bind"] || "none", said["failure"] || "hold"];
+    const [mode, bind, failure] = [said["mode"] || "always", said["bind"] || "browser", said["failure"] || "hold"];
     const room: Room = { url, origin: this.origin(at, url, said["origin"]), mode: mode as Room["mode"], failure, bind: bind as Room["bind"] };
     room.from = this.time(`${at}.from`, said["from"]);
     room.until = this.time(`${at}.until`, said["until"]);
@@ -161,7 +161,7 @@ class Checker {
     if (failure !== "hold" && failure !== "page" && room.openAfter === undefined) {
       this.report(`${at}.failure`, 'must be "hold", "page", or "open-after" and a duration up to 24h, such as "open-after 30s"');
     }
-    if (bind !== "none" && bind !== "network") this.report(`${at}.bind`, "must be none or network");
+    if (bind !== "browser" && bind !== "network" && bind !== "none") this.report(`${at}.bind`, "must be browser, network or none");
     return room;
   }
 

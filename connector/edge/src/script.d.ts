@@ -1,4 +1,8 @@
 // Files that are bundled as texts.
+declare module "*/client/bind.js" {
+  const text: string;
+  export default text;
+}
 declare module "*/client/wait.js" {
   const text: string;
   export default text;

@@ -6,10 +6,11 @@ import { base64url, fromBase64url, fromBytes, toBytes, utf8 } from "./bytes.ts";
 
 export const cookiePrefix = "__Host-proofline-pass.";
 const maxCookie = 4000; // characters of a value, which browsers keep
-const fixedSize = 1 + 8 + 16 + 16 + 4 * 8 + 8;
+const fixedSize = 1 + 8 + 16 + 16 + 4 * 8 + 8 + 16;
 const version = "\x01";
 
 export const noBind = "\0".repeat(8);
+export const noKey = "\0".repeat(16);
 export const noTicket = "\0".repeat(16);
 
 export interface Session {
@@ -20,7 +21,8 @@ export interface Session {
   ends: number; // unless the visitor is active
   most: number; // beyond which nothing helps
   length: number; // how long it lasts from each touch on
-  bind: string; // the network it is tied to, zeros for none
+  bind: string; // the network or the family of browsers it is tied to, zeros for none
+  key: string; // the thumbprint of the browser's key, zeros for none
   token: string; // the pass, which touches and releases show; of a free session none
 }
 
@@ -82,7 +84,7 @@ export class Signer {
   /** format returns a cookie's value. */
   async format(s: Session): Promise<string> {
     const times = [s.issued, s.ends, s.most, s.length].map(int64).join("");
-    const body = version + s.room + s.ticket + s.pass + times + s.bind + s.token;
+    const body = version + s.room + s.ticket + s.pass + times + s.bind + s.key + s.token;
     const sum = await crypto.subtle.sign("HMAC", await this.#key(), toBytes(body));
     return base64url(toBytes(body + fromBytes(new Uint8Array(sum))));
   }
@@ -97,7 +99,7 @@ export class Signer {
     const all = fromBytes(body);
     const view = new DataView(body.buffer);
     const [issued = 0, ends = 0, most = 0, length = 0] = [41, 49, 57, 65].map((at) => Number(view.getBigInt64(at)));
-    return { room: all.slice(1, 9), ticket: all.slice(9, 25), pass: all.slice(25, 41), issued, ends, most, length, bind: all.slice(73, 81), token: all.slice(81) };
+    return { room: all.slice(1, 9), ticket: all.slice(9, 25), pass: all.slice(25, 41), issued, ends, most, length, bind: all.slice(73, 81), key: all.slice(81, 97), token: all.slice(97) };
   }
 }
 

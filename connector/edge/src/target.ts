@@ -1,11 +1,14 @@
 // How a request's address is read: see connector/rules/FORMAT.md. All texts are
 // bytes (bytes.ts).
-import { hasBadEscape, isUTF8, lower } from "./bytes.ts";
+import { hasBadEscape, isUTF8, lower, utf8 } from "./bytes.ts";
+import { backslash, compatible, encodedSlash, isTwice, spellingsOf } from "./spelling.ts";
 
-// How long paths may be, in bytes, and those that can be read in rare ways: they
-// have up to 64 readings.
+// How long paths may be, in bytes, and those that can be read in rare ways.
 const maxTarget = 8192;
 const maxRare = 2048;
+
+// How many readings a path may have. Only attackers send paths that have more.
+const maxReadings = 64;
 
 // Ways in which origins read paths differently.
 const separators = 1; // \ and encoded slashes are slashes
@@ -14,11 +17,8 @@ const slashes = 4; // many slashes are one
 const dots = 8; // dot segments are resolved
 const authority = 16; // what follows two slashes at the beginning is a host
 const early = 32; // what is behind ; goes before encoded slashes are decoded
-
-// Bytes that stand for separators in disguise in a decoded path, which has no
-// control characters else.
-const encodedSlash = "\x01";
-const backslash = "\x02";
+const trimming = 64; // dots and spaces at the end of a segment are no part of it
+const rareWays = authority | early | trimming;
 
 /** Target is a request target in its parts. */
 export interface Target {
@@ -65,29 +65,55 @@ export function hostName(host: string): string | undefined {
 
 /**
  * readings returns a path in every way that origins might read it, the most
- * thorough way first: decoded once, in lower case, without a last slash;
- * undefined: nobody should read it at all.
+ * thorough way first: in lower case, without a last slash; undefined: it is
+ * malformed, or climbs above the root.
  */
 export function readings(raw: string): string[] | undefined {
-  const path = decodePath(raw);
-  if (path === undefined) return undefined;
-  const ways = waysOf(path);
-  const often = ways & ~(authority | early);
-  const rare = ways & (authority | early);
-  if (rare && raw.length > maxRare) return undefined;
+  const decoded = decodePath(raw);
+  const spellings = decoded === undefined ? undefined : spellingsOf(decoded);
+  if (decoded === undefined || !spellings || (raw.length > maxRare && isTwice(decoded))) return undefined;
   const list: string[] = [];
-  const split = new Map<number, string[]>(); // by the ways of splitting it: anybody can send a path that there are many ways to read
-  for (const more of [0, authority, early, authority | early]) {
-    if (more & ~rare) continue;
-    for (let way = often; ; way = (way - 1) & often) {
-      const by = (way | more) & (separators | parameters | early);
-      const segments = split.get(by) ?? segmentsOf(path, by);
-      split.set(by, segments);
-      list.push(read(segments, way | more));
-      if (way === 0) break;
-    }
+  for (const path of spellings) {
+    const ways = waysOf(path);
+    if ((ways & rareWays && raw.length > maxRare) || list.length + subsets(ways) > maxReadings) return undefined;
+    const more = readingsOf(path, ways);
+    if (!more) return undefined;
+    list.push(...more);
   }
   return list;
+}
+
+/** subsets returns how many subsets a set of bits has. */
+function subsets(bits: number): number {
+  return 2 ** bits.toString(2).replaceAll("0", "").length;
+}
+
+/** readingsOf returns one spelling of a path, read in every subset of ways; undefined: one climbs above the root. */
+function readingsOf(path: string, ways: number): string[] | undefined {
+  const often = ways & ~rareWays;
+  const rare = ways & rareWays;
+  const list: string[] = [];
+  const split = new Map<number, string[]>(); // by the ways of splitting it: anybody can send a path that there are many ways to read
+  for (let more = 0; ; more = (more - rare) & rare) {
+    for (let way = often; ; way = (way - 1) & often) {
+      const by = (way | more) & (separators | parameters | early | trimming);
+      const segments = split.get(by) ?? segmentsOf(path, by);
+      split.set(by, segments);
+      const reading = read(segments, way | more);
+      if (reading === undefined) return undefined;
+      list.push(reading);
+      if (way === 0) break;
+    }
+    if (more === rare) return list;
+  }
+}
+
+/** spelledOnce returns a path of a pattern as readings of requests are compared with it; undefined: there is more than one way to read it. */
+export function spelledOnce(text: string): string | undefined {
+  const decoded = decodePath(utf8(text).replaceAll("%", "%25").replaceAll(" ", "%20"));
+  if (decoded === undefined) return undefined;
+  const path = compatible(decoded);
+  return waysOf(path) & ~trimming ? undefined : read(segmentsOf(path, 0), 0);
 }
 
 /** decodePath decodes percent-escapes once, and marks separators in disguise. */
@@ -106,8 +132,10 @@ function waysOf(path: string): number {
   if (path.includes(encodedSlash) || path.includes(backslash)) ways |= separators;
   if (path.includes(";")) ways |= parameters;
   if (ways === (separators | parameters)) ways |= early;
-  const segments = segmentsOf(path, separators | parameters);
-  if (withoutAuthority(segments.slice(1)).length < segments.length - 1) ways |= authority;
+  const split = segmentsOf(path, separators | parameters);
+  const segments = split.map(trimmed);
+  if (segments.some((s, i) => s !== split[i])) ways |= trimming;
+  if (withoutAuthority(split.slice(1)).length < split.length - 1) ways |= authority;
   if (segments.some((s, i) => s === "" && i > 0 && i < segments.length - 1)) ways |= slashes;
   if (segments.some((s) => s === "." || s === "..")) ways |= dots;
   return ways;
@@ -117,8 +145,15 @@ function segmentsOf(path: string, way: number): string[] {
   const text = (way & early ? withoutParameters(path.split("/")).join("/") : path)
     .replaceAll(encodedSlash, way & separators ? "/" : "%2f")
     .replaceAll(backslash, way & separators ? "/" : "\\");
-  const list = text.split("/");
-  return way & parameters ? withoutParameters(list) : list;
+  let list = text.split("/");
+  if (way & parameters) list = withoutParameters(list);
+  return way & trimming ? list.map(trimmed) : list;
+}
+
+/** trimmed returns a segment as Windows reads it: without spaces and dots at its end, unless it is a dot segment. */
+function trimmed(segment: string): string {
+  const s = segment.replace(/ +$/, "");
+  return s === "." || s === ".." ? s : segment.replace(/[ .]+$/, "");
 }
 
 function withoutParameters(segments: string[]): string[] {
@@ -131,16 +166,17 @@ function withoutAuthority(segments: string[]): string[] {
   return segments.slice(segments.findIndex((s) => s !== "") + 1);
 }
 
-/** read returns a path of these segments in one way of reading it. */
-function read(split: string[], way: number): string {
+/** read returns a path of these segments in one way of reading it; undefined: it climbs above the root. */
+function read(split: string[], way: number): string | undefined {
   let segments = split[0] === "" ? split.slice(1) : split;
   if (way & authority) segments = withoutAuthority(segments);
   const kept: string[] = [];
   for (const s of segments) {
     if (s === "" && way & slashes) continue;
     if (s === "." && way & dots) continue;
-    if (s === ".." && way & dots) kept.pop();
-    else kept.push(s);
+    if (s === ".." && way & dots) {
+      if (kept.pop() === undefined) return undefined;
+    } else kept.push(s);
   }
   while (kept.length > 0 && kept[kept.length - 1] === "") kept.pop();
   return "/" + kept.join("/");

@@ -66,7 +66,7 @@ test("documents that are fine", () => {
   ];
   for (const text of fine) parse(text);
   const filled = parse(`{"version":1,${room}}`).rooms.get("sale");
-  assert.deepEqual([filled?.origin, filled?.mode, filled?.failure, filled?.bind], ["queue.example.com/r/sale", "always", "hold", "none"]);
+  assert.deepEqual([filled?.origin, filled?.mode, filled?.failure, filled?.bind], ["queue.example.com/r/sale", "always", "hold", "browser"]);
 });
 
 test("documents that are refused, and where the first problem is", () => {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { toBytes } from "../src/bytes.ts";
-import { isFree, noBind, noTicket, Signer } from "../src/session.ts";
+import { isFree, noBind, noKey, noTicket, Signer } from "../src/session.ts";
 
 const signer = new Signer(toBytes("0123456789abcdef0123456789abcdef"));
 
@@ -15,7 +15,7 @@ test("a client is named as connector/rules/FORMAT.md says", async () => {
 });
 
 test("a free session in a cookie", async () => {
-  const session = { room: "12345678", ticket: noTicket, pass: "0123456789abcdef", issued: 1, ends: 2, most: 5, length: 1, bind: noBind, token: "" };
+  const session = { room: "12345678", ticket: noTicket, pass: "0123456789abcdef", issued: 1, ends: 2, most: 5, length: 1, bind: noBind, key: noKey, token: "" };
   const text = await signer.format(session);
   const read = await signer.parse(text);
   assert.deepEqual(read, session);

@@ -132,17 +132,18 @@ type Node struct {
 	Goroutines int
 	Heap       int64 // bytes
 	Ahead      time.Duration
+	Refused    map[string]uint64 // requests since the start, by the limit of their network
 }
 
 // SeeNode notes that a node is there, and returns all that were seen since so
 // long ago, oldest first.
 func (s *Store) SeeNode(ctx context.Context, n Node, since time.Duration) (nodes []Node, err error) {
 	batch := &pgx.Batch{}
-	batch.Queue(`insert into nodes (node_id, name, version, started_at, healthy, rooms, goroutines, heap, ahead_ms) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+	batch.Queue(`insert into nodes (node_id, name, version, started_at, healthy, rooms, goroutines, heap, ahead_ms, refused) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 		on conflict (node_id) do update set seen_at = clock_timestamp(), healthy = excluded.healthy, rooms = excluded.rooms,
-			goroutines = excluded.goroutines, heap = excluded.heap, ahead_ms = excluded.ahead_ms`,
-		n.ID, n.Name, n.Version, n.Started, n.Healthy, n.Rooms, n.Goroutines, n.Heap, n.Ahead.Milliseconds())
-	batch.Queue(`select node_id, name, version, started_at, seen_at, clock_timestamp() - seen_at, healthy, rooms, goroutines, heap, ahead_ms * interval '1 millisecond'
+			goroutines = excluded.goroutines, heap = excluded.heap, ahead_ms = excluded.ahead_ms, refused = excluded.refused`,
+		n.ID, n.Name, n.Version, n.Started, n.Healthy, n.Rooms, n.Goroutines, n.Heap, n.Ahead.Milliseconds(), n.Refused)
+	batch.Queue(`select node_id, name, version, started_at, seen_at, clock_timestamp() - seen_at, healthy, rooms, goroutines, heap, ahead_ms * interval '1 millisecond', refused
 		from nodes where seen_at > clock_timestamp() - $1::interval order by started_at, node_id`, since).Query(func(rows pgx.Rows) (err error) {
 		nodes, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Node])
 		return err

@@ -99,7 +99,7 @@ func TestNodes(t *testing.T) {
 	t.Parallel()
 	s, pool := store(t)
 	ctx := t.Context()
-	one := pglive.Node{ID: uuid.New(), Name: "one", Version: "v1", Started: noon, Healthy: true, Rooms: 3, Goroutines: 40, Heap: 1 << 33, Ahead: -1500 * time.Millisecond}
+	one := pglive.Node{ID: uuid.New(), Name: "one", Version: "v1", Started: noon, Healthy: true, Rooms: 3, Goroutines: 40, Heap: 1 << 33, Ahead: -1500 * time.Millisecond, Refused: map[string]uint64{"joins": 7, "pages": 0}}
 	two := one
 	two.ID, two.Name, two.Started = uuid.New(), "two", noon.Add(time.Hour)
 	var nodes []pglive.Node

@@ -133,9 +133,10 @@ export class Organizer extends Visitor {
 
   /** The figures of the dashboard, as numbers. */
   async figures() {
-    return this.page.locator("[data-figure]").evaluateAll((all) =>
+    const figures = await this.page.locator("[data-figure]").evaluateAll((all) =>
       Object.fromEntries(all.map((one) => [one.dataset.figure, one.dataset.as === "number" ? Number(one.textContent.replaceAll(/\D/g, "")) : one.textContent])),
     );
+    return { ...figures, phase: await this.page.locator("h1 [data-phase]").getAttribute("data-phase") };
   }
 
   /** Fails unless a list says something. */

@@ -119,7 +119,7 @@ describe("sites", { concurrency: 1 }, () => {
     assert.match(await signed.text(), /^proofline-rules\/v1\nshop\n1\n/);
     await report(1, { passed: 1234, queued: 56, bypassed: 7 });
     await first.go("/sites/shop");
-    await first.lists(["connected", "serial 1, in force", "1,234 passed with a session"], "the connectors");
+    await first.lists(["connected", "version 1, in force", "1,234 passed with a session"], "the connectors");
     await first.view("site");
     await page.locator(".counts summary").click();
     await first.inspect("sites-overview");
@@ -151,7 +151,7 @@ describe("sites", { concurrency: 1 }, () => {
         await first.go("/sites/shop");
         return (await first.page.locator("#connectors ~ table tbody tr").count()) === 2;
       });
-      await first.lists(["serial 1, in force"], "the connectors");
+      await first.lists(["version 1, in force"], "the connectors");
     } finally {
       const gone = new Promise((done) => child.once("exit", done));
       child.kill("SIGTERM");
@@ -200,11 +200,11 @@ describe("sites", { concurrency: 1 }, () => {
     const first = await owner(stage);
     const { page } = first;
     await first.go("/sites/shop/history");
-    await page.getByRole("link", { name: "Serial 1" }).click();
+    await page.getByRole("link", { name: "Version 1" }).click();
     await first.inspect("sites-version");
-    await first.decide("Put them back");
-    await first.told("The rules are put back");
-    await first.lists(["Rules of serial 4", "wait in line for sale"], "the site");
+    await first.decide("Restore these rules");
+    await first.told("The rules are restored");
+    await first.lists(["Rules, version 4", "wait in line for sale"], "the site");
     await page.getByLabel("Addresses of your site, one a line").fill("https://shop.example.com/tickets");
     await first.press("What happens there?");
     await page.locator(".finding", { hasText: "waits for sale" }).waitFor();
@@ -236,7 +236,7 @@ describe("sites", { concurrency: 1 }, () => {
     await plain.press("What happens there?");
     await page.locator(".finding", { hasText: "waits for sale" }).waitFor();
     await plain.press("Delete the site");
-    await plain.heading("Are you sure?");
+    await plain.heading("Delete the site plain?");
     await plain.press("Delete the site");
     await plain.told("The site is deleted.");
   });

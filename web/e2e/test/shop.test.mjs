@@ -44,6 +44,7 @@ scenes("the shop", () => {
       await visitor.inspect("shop-seats");
       const [cookie, ...others] = (await context.cookies()).filter(({ name }) => name === "__Host-proofline-pass.sale");
       assert.deepEqual([cookie.httpOnly, cookie.secure, cookie.sameSite, others], [true, true, "Lax", []]);
+      await isBound(stage, context, cookie, ticket);
       await page.goto(home);
       await page.getByRole("button", { name: "How many are left?" }).click();
       await page.getByText(/^\d+ seats are left\.$/).waitFor();
@@ -64,3 +65,23 @@ scenes("the shop", () => {
     });
   }
 });
+
+/** The visit is tied to the browser: a copy of the cookie shows the way to the line, with the proof it is good for a while, and the browser itself proves again. */
+async function isBound(stage, context, cookie, ticket) {
+  const proof = (await context.cookies()).find(({ name }) => name === "__Host-proofline-proof.sale");
+  assert.ok(proof, "the browser has proven its key");
+  const thief = await stage.visitor();
+  thief.watch.allow(/status of 403/);
+  await thief.context.addCookies([cookie]);
+  await thief.page.goto(`${demo.origin}/tickets`);
+  await thief.page.getByText("Your visit goes on in the browser where it began.").waitFor();
+  await thief.inspect("shop-elsewhere");
+  assert.equal(await thief.page.getByRole("link", { name: "Join the line" }).getAttribute("href"), demo.room);
+  assert.equal((await thief.context.request.get(`${demo.origin}/tickets`, { headers: { "Sec-Fetch-Mode": "cors" } })).status(), 403);
+  await context.clearCookies({ name: proof.name });
+  const again = await context.newPage();
+  await again.goto(`${demo.origin}/tickets`);
+  await again.getByText(ticket).waitFor();
+  assert.equal(again.url(), `${demo.origin}/tickets`, "by way of the connector's page");
+  await again.close();
+}

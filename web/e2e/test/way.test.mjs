@@ -98,7 +98,7 @@ scenes("the way", () => {
     assert.equal(arrivals(await room.transcript()).length, 1);
   });
 
-  scene("a saved link takes the place to another browser", async (stage) => {
+  scene("a link takes the place to another device, once, and asks before", async (stage) => {
     const room = await stage.room({ slug: "resume", windows: [{ length: "1h" }] });
     const visitor = await stage.visitor({ size: "phone", permissions: ["clipboard-read", "clipboard-write"] });
     await visitor.join(room);
@@ -106,19 +106,11 @@ scenes("the way", () => {
     await visitor.page.locator("[data-saved]").waitFor();
     const field = visitor.page.locator("[data-saved] input");
     const link = await field.inputValue();
-    assert.ok(link.startsWith(`${room.url}#k=`));
+    assert.match(link.slice(room.url.length), /^#t=[\w-]{22}$/);
     await visitor.inspect("saved");
     await visitor.page.locator("[data-copy]").click();
     await visitor.page.locator("[data-copied]").waitFor();
     assert.equal(await visitor.page.evaluate(() => navigator.clipboard.readText()), link);
-
-    const other = await stage.visitor();
-    await other.page.goto(link);
-    await other.is("waiting");
-    assert.equal(await other.ticket(), await visitor.ticket());
-    assert.equal(new URL(other.page.url()).hash, "", "the secret does not stay in the address");
-    await other.page.reload();
-    await other.is("waiting");
 
     const settled = await stage.visitor();
     await settled.join(room);
@@ -127,7 +119,45 @@ scenes("the way", () => {
     await settled.page.goto(link);
     await settled.page.locator('[data-notice="otherplace"]').waitFor();
     assert.equal(await settled.ticket(), own, "a link does not take a place away");
+
+    const careful = await stage.visitor();
+    await careful.page.goto(link);
+    await careful.page.locator('[data-notice="take"]').waitFor();
+    await careful.inspect("take");
+    await careful.is("joinable"); // nothing happens unasked
+    await careful.page.locator('[data-take="no"]').click();
+    await careful.page.locator('[data-notice="take"]').waitFor({ state: "hidden" });
+    assert.equal(new URL(careful.page.url()).hash, "");
+
+    const other = await stage.visitor({ size: "phone" });
+    other.watch.allow(/status of 410/);
+    await other.page.goto(link);
+    await other.page.locator('[data-take="yes"]').focus();
+    await other.page.keyboard.press("Enter");
+    await other.is("waiting");
+    assert.equal(await other.ticket(), await visitor.ticket());
+    assert.equal(new URL(other.page.url()).hash, "", "the code does not stay in the address");
+    await other.page.reload();
+    await other.is("waiting");
+
+    const late = await stage.visitor();
+    late.watch.allow(/status of 410/);
+    await late.page.goto(link);
+    await late.page.locator('[data-take="yes"]').click();
+    await late.page.locator('[data-notice="takegone"]').waitFor();
+    await late.is("joinable");
     assert.equal(arrivals(await room.transcript()).length, 2);
+  });
+
+  scene("a link with a secret, which others spread, puts nobody onto a place", async (stage) => {
+    const room = await stage.room({ slug: "spread", windows: [{ length: "1h" }] });
+    const [crowd] = await room.crowd(1);
+    const visitor = await stage.visitor();
+    await visitor.page.goto(`${room.url}#k=${crowd?.secret ?? "A".repeat(43)}`);
+    await visitor.page.locator('[data-notice="takegone"]').waitFor();
+    await visitor.is("joinable");
+    assert.equal(new URL(visitor.page.url()).hash, "");
+    assert.equal(await visitor.ticket(), undefined);
   });
 
   scene("a minute without network", async (stage) => {
@@ -167,6 +197,7 @@ scenes("the way", () => {
     const join = visitor.page.getByRole("button", { name: "Take a new place" });
     await join.waitFor();
     await room.crowd(1);
+    await until("the line is full", async () => (await (await fetch(`${room.url}/state`)).json()).full);
     await visitor.page.clock.fastForward("03:00");
     await visitor.page.locator("[role=status]", { hasText: "Nobody more can join for now." }).waitFor({ state: "attached" }); // and it is said
     assert.equal(await join.count(), 0);
@@ -224,6 +255,11 @@ scenes("the way", () => {
       const { ticket } = await visitor.data();
       await visitor.page.reload();
       await visitor.page.locator(`main[data-ticket="${ticket}"]`).waitFor();
+      const stranger = await context.newPage();
+      await stranger.goto(visitor.page.url());
+      await stranger.locator('[data-notice="takegone"]').waitFor();
+      assert.equal(await stranger.locator("main[data-ticket]").count(), 0, "an address from elsewhere takes no place");
+      await stranger.close();
       await visitor.is("called");
       await visitor.main();
       await visitor.is("admitted");
@@ -261,7 +297,7 @@ scenes("the way", () => {
     await page.keyboard.press("Enter");
     await visitor.is("waiting");
     assert.equal(await page.evaluate(() => document.activeElement.tagName), "H1", "the focus goes where the news is");
-    await tabTo("Save a link to my place");
+    await tabTo("Continue on another device");
     await page.keyboard.press("Enter");
     await page.locator("[data-saved] input").waitFor();
     assert.equal(await page.evaluate(() => document.activeElement.tagName), "INPUT");
@@ -287,7 +323,7 @@ scenes("the way", () => {
     await visitor.join(room);
     await visitor.is("called");
     const heard = await visitor.page.evaluate(() => window.heard);
-    assert.match(heard.at(0), /^You are in the .* group\./);
+    assert.match(heard.at(0), /^You are in the group that joined between .* and .*\./);
     assert.match(heard.at(-1), /^It is your turn\./);
     assert.ok(heard.length <= 3, `heard: ${heard.join(" | ")}`);
     assert.equal(await visitor.page.getByRole("timer").evaluate((timer) => timer.closest("[aria-live]:not([aria-live=off])")), null, "the countdown is silent");

@@ -121,6 +121,9 @@ func (c *Client) Call(ctx context.Context, method, path string, body []byte, res
 	if a.Status >= http.StatusBadRequest {
 		return a.Status, a.Problem()
 	}
+	if a.Status == http.StatusNoContent && result == nil {
+		return a.Status, nil
+	}
 	if err := json.Unmarshal(a.Body, result); err != nil {
 		return a.Status, fmt.Errorf("%w: %s %s: %w", ErrAnswer, method, path, err)
 	}

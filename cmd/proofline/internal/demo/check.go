@@ -147,14 +147,15 @@ func (d *demo) checkEntries(entries []fairness.Entry) {
 func instead(entries []fairness.Entry) (most int) {
 	room, _ := entries[0].(*fairness.Room)
 	var paused, pauseBegan fairness.Time
+	isPaused := false
 	for _, e := range entries {
 		switch e := e.(type) {
 		case *fairness.Amend:
-			switch e.Change {
-			case fairness.ChangePause:
-				pauseBegan = e.Time
-			case fairness.ChangeResume:
-				paused += e.Time - pauseBegan
+			switch {
+			case e.Change == fairness.ChangePause && !isPaused:
+				pauseBegan, isPaused = e.Time, true
+			case e.Change == fairness.ChangeResume:
+				paused, isPaused = paused+e.Time-pauseBegan, false
 			}
 		case *fairness.Call:
 			allowed := 1 + int64(e.Time-room.Starts-paused)*int64(room.Outflow.PerMinute)/60_000

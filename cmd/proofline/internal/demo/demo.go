@@ -81,6 +81,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	d.Narrator.Say("A server starts, on a PostgreSQL of its own in %s,", d.dir)
 	d.Narrator.Say("and beside it a beacon and two witnesses. In a real sale none of these three may be the organizer's.")
+	// It has no limits by network: the whole crowd comes from this machine.
 	d.server, err = server.Start(ctx, server.Config{Addr: o.Addr, Data: d.dir, Log: o.Log, Chains: d.outsiders.chains, Witnesses: d.outsiders.asked})
 	if err != nil {
 		return err

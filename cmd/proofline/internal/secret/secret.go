@@ -98,6 +98,14 @@ func Ensure(path string, newSecret func() (string, error)) (string, error) {
 	return Read(path) // another process was quicker
 }
 
+// Replace writes a secret to a file as [Create] does, in place of one that is there.
+func Replace(path, secret string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("replace secret: %w", err)
+	}
+	return Create(path, secret)
+}
+
 // syncDir makes the names in a directory durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir) //nolint:gosec // of the file just written

@@ -1,8 +1,11 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -11,22 +14,29 @@ import (
 	"github.com/proofline/proofline/migrations"
 )
 
-// openDatabase brings up the database, migrates it and opens the pool.
+// openDatabase brings up the database, migrates it as its owner and opens the
+// pool, whose connections can add to the log and never change it.
 func (s *Server) openDatabase(ctx context.Context) error {
-	url := s.cfg.DatabaseURL
-	if url == "" {
+	login, owner := s.cfg.DatabaseURL, cmp.Or(s.cfg.OwnerURL, s.cfg.DatabaseURL)
+	if login == "" {
 		local, err := localpg.Start(ctx, localpg.Config{Dir: s.cfg.Data, Log: s.cfg.Log})
 		if err != nil {
 			return err
 		}
 		s.atStop(local.Stop)
-		s.local, url = local, local.URL()
+		s.local, login, owner = local, local.URLOf(pglog.Role), local.URL()
 	}
-	config, err := pglog.PoolConfig(url)
+	config, err := pglog.PoolConfig(login)
 	if err != nil {
 		return err
 	}
-	if err := migrations.Up(ctx, url); err != nil {
+	if err := s.awaitDatabase(ctx, owner); err != nil {
+		return err
+	}
+	if err := migrations.Up(ctx, owner); err != nil { // on connections of its own, closed when it returns
+		return err
+	}
+	if _, err := reach(ctx, login); err != nil { // whose role the owner's migrations make
 		return err
 	}
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
@@ -36,7 +46,33 @@ func (s *Server) openDatabase(ctx context.Context) error {
 	if err := s.pool.Ping(ctx); err != nil {
 		return fmt.Errorf("open database: %w", err)
 	}
+	return s.checkRole(ctx)
+}
+
+// checkRole warns when the server could change the log. It does not refuse: on
+// some platforms the owner is the only role there is.
+func (s *Server) checkRole(ctx context.Context) error {
+	err := pglog.CheckRole(ctx, s.pool)
+	var role *pglog.RoleError
+	if !errors.As(err, &role) {
+		return err
+	}
+	s.cfg.Log.Warn("this server could change its transcripts: its database role can do more than add to them; "+
+		"let it log in as "+pglog.Role+", and give the owner's URL with --owner-database-url (README.md, Your own PostgreSQL)",
+		"login", role.Login, "role", role.Role, "power", role.Power)
 	return nil
+}
+
+// goneTimeout is how long a stop waits for what a database that is away holds up.
+const goneTimeout = 500 * time.Millisecond
+
+// gone returns when a stop need not wait for the database any longer; never while
+// that answers.
+func (s *Server) gone() <-chan time.Time {
+	if s.rooms == nil || s.rooms.Answers() {
+		return nil
+	}
+	return time.After(goneTimeout)
 }
 
 // closePool closes the connections, those in use once they are given back.
@@ -48,6 +84,8 @@ func (s *Server) closePool(ctx context.Context) error {
 	}()
 	select {
 	case <-closed:
+		return nil
+	case <-s.gone():
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("close database: %w", ctx.Err())

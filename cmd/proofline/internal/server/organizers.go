@@ -2,14 +2,18 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/proofline/proofline/cmd/proofline/internal/secret"
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/account/pgaccount"
 	"github.com/proofline/proofline/console/alarm"
@@ -46,18 +50,18 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 	o := &s.organizers
 	rehearsals := rehearse.New(s.rooms, s.cfg.Log)
 	s.atStop(rehearsals.Close)
-	o.desk = desk.New(desk.Options{Rooms: s.rooms, Store: pgdesk.NewStore(s.pool), OwnsHost: s.ownsHost, Rehearsals: rehearsals, Log: s.cfg.Log})
+	o.desk = desk.New(desk.Options{Rooms: s.rooms, Store: pgdesk.NewStore(s.pool), OwnsHost: s.ownsHost, OrganizerName: s.organizerName, Rehearsals: rehearsals, Log: s.cfg.Log})
 	o.accounts = account.New(account.Options{
 		Store: pgaccount.NewStore(s.pool), Sealer: s.masterKey, Acts: o.desk, URL: s.cfg.PublicURL, Host: public.Host,
-		Mailer: s.mailer(), OIDC: s.cfg.OIDC, Log: s.cfg.Log,
+		Mailer: s.mailer(), OIDC: s.cfg.OIDC, Log: s.cfg.Log, OnSetup: s.removeSetupLink,
 	})
 	s.atStop(func(context.Context) error {
 		o.accounts.Close()
 		return nil
 	})
 	name, _ := os.Hostname() // empty where it has none
-	o.live = live.New(live.Options{Rooms: s.rooms, Store: pglive.NewStore(s.pool), Name: name, Version: s.cfg.Version, Log: s.cfg.Log})
-	if s.SetupLink, err = o.accounts.SetupLink(ctx); err != nil {
+	o.live = live.New(live.Options{Rooms: s.rooms, Store: pglive.NewStore(s.pool), Name: name, Version: s.cfg.Version, Log: s.cfg.Log, Refused: s.limits.Refused})
+	if err := s.keepSetupLink(ctx); err != nil {
 		return fmt.Errorf("link for the first owner: %w", err)
 	}
 	o.hooks = hook.New(hook.Options{
@@ -69,6 +73,34 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 	bell := alarm.New(alarm.Options{Rooms: s.rooms, Figures: o.live.Figures, Endings: o.accounts.AllEndingTokens, Teller: o.hooks, Log: s.cfg.Log})
 	s.inBackground(o.live.Run, o.hooks.Run, bell.Run, s.tidy)
 	return nil
+}
+
+// keepSetupLink makes the link for the first owner, and keeps it in a file: what a
+// server prints stays in the journal of the machine for longer than the link is
+// meant to be seen. With an owner a file from before is removed.
+func (s *Server) keepSetupLink(ctx context.Context) (err error) {
+	if s.SetupLink, err = s.organizers.accounts.SetupLink(ctx); err != nil {
+		return err
+	}
+	if s.SetupLink == "" {
+		s.removeSetupLink()
+		return nil
+	}
+	s.SetupFile = filepath.Join(s.cfg.Data, SetupFile)
+	if err := os.MkdirAll(s.cfg.Data, 0o700); err != nil {
+		return err
+	}
+	return secret.Replace(s.SetupFile, s.SetupLink)
+}
+
+func (s *Server) removeSetupLink() {
+	if err := os.Remove(filepath.Join(s.cfg.Data, SetupFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.cfg.Log.Warn("cannot remove the link for the first owner, which is used up", "err", err)
+	}
+}
+
+func (s *Server) organizerName(ctx context.Context, org uuid.UUID) string {
+	return s.organizers.accounts.PublicName(ctx, org)
 }
 
 // mailer sends invitations, where the server has mail.
@@ -86,9 +118,18 @@ func (s *Server) inBackground(parts ...func(context.Context)) {
 	for _, part := range parts {
 		all.Go(func() { part(running) })
 	}
-	s.atStop(func(context.Context) error {
+	s.atStop(func(ctx context.Context) error {
 		stop()
-		all.Wait()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			all.Wait()
+		}()
+		select {
+		case <-ended:
+		case <-s.gone():
+		case <-ctx.Done():
+		}
 		return nil
 	})
 }
@@ -102,6 +143,9 @@ func (s *Server) tidy(ctx context.Context) {
 		case <-ticker.C:
 			if err := s.organizers.accounts.Tidy(ctx); err != nil && ctx.Err() == nil {
 				s.cfg.Log.Warn("old sessions and links are not deleted", "err", err)
+			}
+			if owned, err := s.organizers.accounts.HasOwner(ctx); err == nil && owned { // another node's link was used
+				s.removeSetupLink()
 			}
 			if err := s.organizers.sites.Tidy(ctx); err != nil && ctx.Err() == nil {
 				s.cfg.Log.Warn("old connectors are not forgotten", "err", err)

@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -20,14 +22,19 @@ import (
 	"github.com/proofline/proofline/console/hook"
 	"github.com/proofline/proofline/internal/localpg"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/mark"
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/web"
+	"github.com/proofline/proofline/web/limit"
 )
 
 var (
 	// ErrNoMasterKey is returned when a database is given without the master
 	// key that goes with it.
 	ErrNoMasterKey = errors.New("a database URL needs a master key")
+	// ErrNoDatabase is returned when a database's owner is given without the
+	// database URL that the server works with.
+	ErrNoDatabase = errors.New("an owner's database URL needs a database URL")
 	// ErrKeyLost is returned when the private PostgreSQL has rooms, and the
 	// file of their master key is not there.
 	ErrKeyLost = errors.New("the file of the master key is gone")
@@ -47,6 +54,12 @@ type Config struct {
 	PublicURL string
 	// DatabaseURL names a PostgreSQL; empty starts a private one.
 	DatabaseURL string
+	// OwnerURL names the same database as the owner of its schema, which migrates
+	// it at the start; empty means DatabaseURL.
+	OwnerURL string
+	// DatabaseWait is how long a database that does not answer is waited for at the
+	// start; 0: for as long as it takes.
+	DatabaseWait time.Duration
 	// MasterKey is the key that seals the rooms' keys, or its file. Empty means
 	// Data/master-key, which is made for a private PostgreSQL.
 	MasterKey string
@@ -57,10 +70,14 @@ type Config struct {
 	// asked to cosign.
 	Chains    []room.Chain
 	Witnesses []room.Witness
+	// Contacts are URIs for reports of vulnerabilities; none: there is no security.txt.
+	Contacts []string
 	// MaxStreams is how many streams of events are open at most.
 	MaxStreams int
 	// TrustedProxies are the networks whose X-Forwarded-For is believed.
-	TrustedProxies []*net.IPNet
+	TrustedProxies []netip.Prefix
+	// Limits are the budgets of networks; its zero value limits nothing.
+	Limits limit.Options
 	// OIDC is how organizers sign in with OpenID Connect; nil: they do not.
 	OIDC *account.OIDCConfig
 	// WebhookNetworks are those that webhooks may lead to beside public addresses.
@@ -77,6 +94,9 @@ type Config struct {
 const (
 	MasterKeyFile = "master-key"
 	TokenFile     = "admin-token"
+	SetupFile     = "setup-link" // until there is an owner
+	AddressFile   = "address"    // URL on this machine, of the latest start
+	MarksDir      = "marks"
 )
 
 // stopTime is how long a stop may take. Requests get most of it: [web.Server]
@@ -92,8 +112,9 @@ type Server struct {
 	URL string
 	// Token is the management token.
 	Token string
-	// SetupLink makes the first owner; empty when there is one.
-	SetupLink string
+	// SetupLink makes the first owner, and is in the file SetupFile until one is
+	// made; both are empty when there is an owner.
+	SetupLink, SetupFile string
 
 	cfg       Config
 	listener  net.Listener
@@ -101,6 +122,7 @@ type Server struct {
 	pool      *pgxpool.Pool
 	masterKey *room.MasterKey
 	rooms     *room.Rooms
+	limits    *limit.Limits
 	served    chan error // gets the end of HTTP
 
 	organizers organizers
@@ -110,11 +132,15 @@ type Server struct {
 
 // Start brings everything up and returns when rooms can be joined.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
-	s := &Server{cfg: cfg, served: make(chan error, 1)}
+	cfg.Limits.Log = cfg.Log
+	s := &Server{cfg: cfg, limits: limit.New(cfg.Limits), served: make(chan error, 1)}
 	if cfg.DatabaseURL != "" && cfg.MasterKey == "" {
 		return nil, ErrNoMasterKey
 	}
-	for _, step := range []func(context.Context) error{s.listen, s.openDatabase, s.openSecrets, s.openRooms, s.openOrganizers, s.serve} {
+	if cfg.OwnerURL != "" && cfg.DatabaseURL == "" {
+		return nil, ErrNoDatabase
+	}
+	for _, step := range []func(context.Context) error{s.listen, s.openDatabase, s.openSecrets, s.openRooms, s.openOrganizers, s.keepAddress, s.serve} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Stop())
 		}
@@ -174,6 +200,19 @@ func (s *Server) listen(ctx context.Context) (err error) {
 	return err
 }
 
+// keepAddress writes where this server listens into its data directory, so that
+// programs that are given the directory find the server.
+func (s *Server) keepAddress(context.Context) error {
+	if err := os.MkdirAll(s.cfg.Data, 0o700); err != nil {
+		return fmt.Errorf("make data directory: %w", err)
+	}
+	file := filepath.Join(s.cfg.Data, AddressFile)
+	if err := os.WriteFile(file, []byte(s.URL+"\n"), 0o600); err != nil {
+		return fmt.Errorf("write the server's address: %w", err)
+	}
+	return nil
+}
+
 // address is where this machine reaches what listens on a.
 func address(a net.Addr) string {
 	host, port, err := net.SplitHostPort(a.String())
@@ -201,10 +240,12 @@ func ParsePublicURL(text string) (string, error) {
 
 // openRooms lets the clock do its work in the rooms there are.
 func (s *Server) openRooms(ctx context.Context) error {
+	marks := s.openMarks()
 	s.rooms = room.New(room.Options{
 		Logs: pglog.NewStore(s.pool), Rooms: pgroom.NewStore(s.pool), MasterKey: s.masterKey,
-		PublicURL: s.cfg.PublicURL, Log: s.cfg.Log, Chains: s.cfg.Chains, Witnesses: s.cfg.Witnesses,
+		PublicURL: s.cfg.PublicURL, Log: s.cfg.Log, Chains: s.cfg.Chains, Witnesses: s.cfg.Witnesses, Marks: marks,
 	})
+	s.atStop(func(ctx context.Context) error { return errors.Join(s.rooms.Leave(ctx), marks.Close()) })
 	s.atStop(s.rooms.Close)
 	if err := s.tryKey(ctx); err != nil {
 		return err
@@ -221,6 +262,19 @@ func (s *Server) openRooms(ctx context.Context) error {
 		return nil
 	})
 	return nil
+}
+
+// openMarks opens the marks of how far this server has seen each log. Without a
+// place for them it starts all the same, for they only matter once the database has
+// gone wrong; but it says so.
+func (s *Server) openMarks() *mark.Store {
+	marks, err := mark.Open(filepath.Join(s.cfg.Data, MarksDir))
+	if err != nil {
+		s.cfg.Log.Warn("no marks are kept: after a restart this server cannot notice that its database went back; "+
+			"give it a data directory that stays, with --data (README.md, Your own PostgreSQL)", "err", err)
+		return mark.Memory()
+	}
+	return marks
 }
 
 // tryKey opens the newest room, to say at the start rather than in its answers
@@ -242,8 +296,9 @@ func (s *Server) serve(ctx context.Context) error {
 	ended := make(chan struct{})
 	o := &s.organizers
 	handler := web.New(web.Options{
-		Rooms: s.rooms, Desk: o.desk, Accounts: o.accounts, Live: o.live, Hooks: o.hooks, Sites: o.sites,
-		AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, TrustedProxies: s.cfg.TrustedProxies, Version: s.cfg.Version, Log: s.cfg.Log,
+		Limits: s.limits,
+		Rooms:  s.rooms, Desk: o.desk, Accounts: o.accounts, Live: o.live, Hooks: o.hooks, Sites: o.sites,
+		AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, Contacts: s.cfg.Contacts, TrustedProxies: s.cfg.TrustedProxies, Version: s.cfg.Version, Log: s.cfg.Log,
 	})
 	go func() {
 		defer close(ended)

@@ -34,7 +34,7 @@ func Read(ctx context.Context, url, vkey string) (*Transcript, error) {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
 	t := &Transcript{}
-	if t.key, err = note.NewVerifier(vkey); err != nil {
+	if t.key, err = audit.ParseKey(vkey); err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
 	signed, err := src.Checkpoint(ctx)

@@ -5,7 +5,7 @@ import { levels } from "./level.ts";
 export function format(report: Report, isKeyGiven: boolean): string {
   const { arrivals, windows, draws, assignments, admissions } = report;
   const lines = [
-    report.ok ? "VERIFIED" : "NOT VERIFIED",
+    !report.ok ? "NOT VERIFIED" : report.level === 1 ? "CONSISTENT" : "VERIFIED",
     `level ${report.level}, ${levels[report.level]}`,
     "",
     `room         ${report.origin}`,

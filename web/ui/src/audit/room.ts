@@ -83,7 +83,7 @@ export class Room {
       case "outflow":
         return this.#serving.outflow(entry.time, entry.perMinute);
       case "pause":
-        return this.#serving.pause(entry.time);
+        return this.#serving.pause(entry.time, entry.claims);
       case "resume":
         return this.#serving.resume(entry.time);
       case "windows":

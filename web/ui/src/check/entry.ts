@@ -77,6 +77,15 @@ interface Rest<T> {
   each: Field<T>;
 }
 
+/** The last word of a form, there or not. */
+function maybe(word: string): Maybe {
+  return { maybe: word };
+}
+
+interface Maybe {
+  maybe: string;
+}
+
 /** The entries of one line: kind, then these words in this order. */
 const forms = {
   arrive: { time, window: uint63, seq: uint32, ticket: id, lane },
@@ -93,7 +102,7 @@ const forms = {
 /** What an amendment says after its time and the name of the change. */
 const changes = {
   outflow: { perMinute: uint32, maxActive: uint32 },
-  pause: {},
+  pause: { claims: maybe("claims") },
   resume: {},
   message: { message: hash },
   open: {},
@@ -102,8 +111,8 @@ const changes = {
 };
 
 // A form has fields of any types; Values gives their types back.
-type Form = Readonly<Record<string, Field<any> | Rest<any>>>;
-type Values<F> = { [K in keyof F]: F[K] extends Field<infer T> ? T : F[K] extends Rest<infer T> ? T[] : never };
+type Form = Readonly<Record<string, Field<any> | Rest<any> | Maybe>>;
+type Values<F> = { [K in keyof F]: F[K] extends Field<infer T> ? T : F[K] extends Rest<infer T> ? T[] : F[K] extends Maybe ? boolean : never };
 type Line = { [K in keyof typeof forms]: { kind: K } & Values<(typeof forms)[K]> }[keyof typeof forms];
 type Change = { [C in keyof typeof changes]: { change: C } & Values<(typeof changes)[C]> }[keyof typeof changes];
 
@@ -181,18 +190,25 @@ export function formatEntry(entry: Entry): Uint8Array {
 
 function readWords(form: Form, words: string[]): Record<string, unknown> {
   const fields = Object.entries(form);
-  const isOpen = fields.some(([, field]) => "each" in field); // the last one
-  const least = fields.length - (isOpen ? 1 : 0);
-  if (words.length < least || (words.length > least && !isOpen)) throw new FormatError(`${words.length} words, not ${least}`);
-  const read = (field: Form[string], i: number) =>
-    "each" in field ? words.slice(i).map((word) => field.each.read(word)) : field.read(words[i]!);
+  const [, last] = fields.at(-1) ?? [];
+  const isOpen = last !== undefined && "each" in last;
+  const isMaybe = last !== undefined && "maybe" in last;
+  const least = fields.length - (isOpen || isMaybe ? 1 : 0);
+  const most = isOpen ? Infinity : fields.length;
+  if (words.length < least || words.length > most) throw new FormatError(`${words.length} words, not ${least}`);
+  const read = (field: Form[string], i: number) => {
+    if ("each" in field) return words.slice(i).map((word) => field.each.read(word));
+    return "maybe" in field ? words[i] === field.maybe : field.read(words[i]!);
+  };
   return Object.fromEntries(fields.map(([name, field], i) => [name, read(field, i)]));
 }
 
 function writeWords(form: Form, values: object): string[] {
   return Object.entries(form).flatMap(([name, field]) => {
     const value = (values as Record<string, unknown>)[name];
-    return "each" in field ? (value as unknown[]).map((one) => field.each.write(one)) : field.write(value);
+    if ("each" in field) return (value as unknown[]).map((one) => field.each.write(one));
+    if ("maybe" in field) return value ? [field.maybe] : [];
+    return field.write(value);
   });
 }
 

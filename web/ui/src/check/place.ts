@@ -20,7 +20,7 @@ import { verifyVrf } from "./vrf.ts";
 /**
  * Checks a visitor's place: record, group, draw, place. Nothing in the
  * evidence is believed; it may be made up altogether. A line that needs what a
- * line above could not show is amber, so that red is where the fault is.
+ * line above could not show is neutral, so that red is where the fault is.
  */
 export function checkPlace(visitor: Visitor, evidence: Evidence): Line[] {
   const record = judgeRecord(visitor, evidence);

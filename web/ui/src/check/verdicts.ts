@@ -1,5 +1,8 @@
-/** Green: it is so. Amber: nothing is wrong, and not everything is shown. Red: it is not so. */
-export type Status = "green" | "amber" | "red";
+/**
+ * Green: it is so. Neutral: not yet, it is still to come, or the line above is not there yet. Amber: nothing is wrong, and
+ * not everything is shown. Red: it is not so.
+ */
+export type Status = "green" | "neutral" | "amber" | "red";
 
 /**
  * Everything that can be said about each of the four lines, and its colour.
@@ -9,7 +12,7 @@ export const verdicts = {
   /** My arrival is in the record I have a receipt for, and in the one published now. */
   record: {
     included: "green",
-    behind: "amber", // what is published does not reach my receipt yet: ask again in a few seconds
+    behind: "neutral", // what is published does not reach my receipt yet: ask again in a few seconds
     key: "red", // the key I was given is malformed, or of another room
     checkpoint: "red", // what is published is not signed by the key
     malformed: "red", // a published file is not in its form
@@ -23,8 +26,8 @@ export const verdicts = {
   /** My group was closed before it was drawn, and the number of people in it was fixed. */
   group: {
     closed: "green",
-    unchecked: "amber", // because of the line above
-    pending: "amber", // not closed yet
+    unchecked: "neutral", // because of the line above
+    pending: "neutral", // not closed yet
     "not-found": "amber", // no freeze within a reasonable distance
     malformed: "red",
     schedule: "amber", // the published schedule, as far as known, has me in another group or open for longer
@@ -41,8 +44,8 @@ export const verdicts = {
     unpredictable: "green", // the freeze names a round of a public beacon, which did not exist by the operator's clock
     "own-beacon": "amber", // whoever runs the room's beacon knows its rounds before
     "no-beacon": "amber", // the operator could have tried outcomes before
-    unchecked: "amber",
-    pending: "amber", // not drawn yet
+    unchecked: "neutral",
+    pending: "neutral", // not drawn yet
     "not-found": "amber",
     malformed: "red",
     round: "red", // the freeze names another round than the policy gives
@@ -58,8 +61,8 @@ export const verdicts = {
   /** My place is exactly what the shuffle gives. */
   place: {
     exact: "green",
-    unchecked: "amber",
-    pending: "amber", // not written into the record yet
+    unchecked: "neutral",
+    pending: "neutral", // not written into the record yet
     "not-found": "amber",
     malformed: "red",
     "too-large": "amber", // the group is too large to shuffle here

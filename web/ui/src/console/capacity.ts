@@ -25,7 +25,7 @@ export function flowOf(form: Capacity): Flow | undefined {
   const stay = readLength(form.stay);
   if (!capacity || !stay) return undefined;
   const perMinute = Math.min(Math.max(Math.floor(capacity / (stay / 60_000)), 1), mostPerMinute);
-  let words = `${writeNumber(perMinute)} people per minute keep ${writeNumber(capacity)} people busy at once.`;
+  let words = `Let in ${writeNumber(perMinute)} per minute, with at most ${writeNumber(capacity)} at once.`;
   const people = count(form.people);
   if (people) {
     const minutes = Math.ceil(people / perMinute);
@@ -33,7 +33,7 @@ export function flowOf(form: Capacity): Flow | undefined {
     const share = typed === "" ? 0 : Number(typed);
     const away = share >= 0 && share <= 95 ? share : 0;
     const called = Math.ceil(people / (1 - away / 100));
-    words += ` Everybody is through after about ${writeLength(minutes * 60_000)}; about ${writeNumber(called)} are called for that.`;
+    words += ` Everyone is through after about ${writeLength(minutes * 60_000)}, and about ${writeNumber(called)} have to be called for that.`;
   }
   return { perMinute, capacity, words };
 }

@@ -4,6 +4,7 @@
 // web/console/testdata/outlines.json.
 import { never, rulesAllowed, type WindowRule } from "../check/schedule.ts";
 import { writeLength } from "./lengths.ts";
+import { months } from "./times.ts";
 
 const mostRules = 12; // that there are sentences for
 const second = 1000;
@@ -13,8 +14,9 @@ const minute = 60 * second;
 export type Clock = (time: number) => { day: string; time: string };
 
 export const utcClock: Clock = (time) => {
-  const [day, rest] = new Date(time).toISOString().split("T") as [string, string];
-  return { day, time: rest.replace(/(\.000)?Z$/, "") };
+  const at = new Date(time);
+  const text = at.toISOString().slice("2026-11-22T".length, -"Z".length).replace(/\.000$/, "");
+  return { day: `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}`, time: text.replace(/^(..:..):00$/, "$1") };
 };
 
 export const localClock: Clock = (time) => utcClock(time - new Date(time).getTimezoneOffset() * minute);
@@ -38,16 +40,16 @@ export function outline(plan: Plan, clock: Clock): string[] {
   const today = clock(rules[0]!.from).day;
   const at = (time: number): string => {
     const { day, time: text } = clock(time);
-    return day === today ? text : `${day} ${text}`;
+    return day === today ? text : `${day}, ${text}`;
   };
-  const list = [`Times without a date are those of ${today}.`, `Before ${at(rules[0]!.from)} nobody can join.`];
+  const list = [`Times without a date are those of ${today}.`, `Visitors can join from ${at(rules[0]!.from)} on.`];
   for (const [k, rule] of rules.slice(0, mostRules).entries()) {
-    if (k > 0) list.push(`Whoever comes from ${at(rule.from)} on is behind everybody who came before.`);
+    if (k > 0) list.push(`Visitors who join from ${at(rule.from)} on are behind everyone who joined before.`);
     list.push(...sentences(rule, rules[k + 1]?.from ?? closes, at));
   }
   if (rules.length > mostRules) list.push(`Rules that follow: ${rules.length - mostRules}.`);
-  if (starts > rules[0]!.from) list.push(`Nobody is let in before ${at(starts)}.`);
-  list.push(closes === never ? "People can join until you end the room." : `From ${at(closes)} on nobody can join.`);
+  if (starts > rules[0]!.from) list.push(`Visitors are called from ${at(starts)} on.`);
+  list.push(closes === never ? "Visitors can join until you end the room." : `Joining ends at ${at(closes)}.`);
   return list;
 }
 
@@ -57,19 +59,19 @@ function sentences({ from, length }: WindowRule, end: number, at: (time: number)
     const { early, late } = examples(from, end);
     return [
       `From ${at(from)} to ${at(end)} there is one draw.`,
-      `Arrive at ${at(early)} or at ${at(late)}: the same chance.`,
+      `Join at ${at(early)} or at ${at(late)}: the same chance.`,
     ];
   }
   if (length < second) {
     return [
-      `From ${at(from)} on it is first come, first served: only who comes within the same ${lengthWords(length)} is drawn together.`,
-      `Arrive at ${at(from + second)} rather than at ${at(from + 2 * second)}: ahead. Programs are always faster than people here.`,
+      `From ${at(from)} on it is first come, first served: only visitors who join within the same ${lengthWords(length)} are drawn together.`,
+      `Join at ${at(from + second)} rather than at ${at(from + 2 * second)}: ahead. Programs are always faster than people here.`,
     ];
   }
   const { early, late, after } = examples(from, from + length);
   const list = [
-    `From ${at(from)} on everybody who comes within the same ${lengthWords(length)} is drawn together.`,
-    `Arrive at ${at(early)} or at ${at(late)}: the same chance. At ${at(after)}: after everybody ${windowWords(from, from + length, at)}.`,
+    `From ${at(from)} on all visitors who join within the same ${lengthWords(length)} are drawn together.`,
+    `Join at ${at(early)} or at ${at(late)}: the same chance. At ${at(after)}: after everyone ${windowWords(from, from + length, at)}.`,
   ];
   const rest = (end - from) % length;
   if (end !== never && rest !== 0) list.push(`The last of these windows is cut short at ${at(end)}: ${writeLength(rest)}.`);
@@ -90,7 +92,7 @@ export function examples(from: number, to: number): { early: number; late: numbe
 
 /** A window by name: a whole minute by its beginning. */
 function windowWords(from: number, to: number, at: (time: number) => string): string {
-  if (to - from === minute && from % minute === 0) return `of ${at(from).slice(0, -":00".length)}`;
+  if (to - from === minute && from % minute === 0) return `of ${at(from)}`;
   return `from ${at(from)} to ${at(to)}`;
 }
 

@@ -3,6 +3,7 @@
 import { never } from "../check/schedule.ts";
 import { writeLength } from "./lengths.ts";
 import { isPlan, type Plan } from "./outline.ts";
+import { dateTime, dayMonth, timeOfDay } from "./times.ts";
 import { atOnce, blocks, bounds, markStep, positionOf, snap, summary, wholeView, zoom, type Handle, type View } from "./windows.ts";
 
 const svgSpace = "http://www.w3.org/2000/svg";
@@ -99,12 +100,12 @@ export class Timeline {
     const step = markStep(view, this.#width, 68);
     const zone = new Date(view.from).getTimezoneOffset() * 60_000;
     const marks: HTMLElement[] = [];
-    const text = new Intl.DateTimeFormat(undefined, step >= 86_400_000 ? { day: "numeric", month: "short" } : { hour: "2-digit", minute: "2-digit", ...(step < 60_000 ? { second: "2-digit" } : {}) });
+    const text = step >= 86_400_000 ? dayMonth : timeOfDay;
     for (let at = Math.ceil((view.from - zone) / step) * step + zone; at < view.to; at += step) {
       const x = (at - view.from) * this.#scaleOf(view);
       if (x < 24 || x > this.#width - 24) continue;
       const mark = element("span");
-      mark.textContent = text.format(at);
+      mark.textContent = text(new Date(at));
       mark.style.insetInlineStart = `${x}px`;
       marks.push(mark);
     }
@@ -154,7 +155,7 @@ export class Timeline {
   }
 
   #valueText(plan: Plan, handle: Handle, time: number): string {
-    const text = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" }).format(time);
+    const text = dateTime(new Date(time));
     return typeof handle === "number" ? `${text}, windows of ${writeLength(plan.rules[handle]!.length)}` : text;
   }
 

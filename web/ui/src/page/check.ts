@@ -1,6 +1,6 @@
 import type { Facts, Line } from "../check/index.ts";
 import { Memory } from "./memory.ts";
-import { check, overall, proofName } from "./proof.ts";
+import { atTime, check, checkFile, overall, proofName, summary } from "./proof.ts";
 import { Screen } from "./screen.ts";
 
 /** How long a browser may take to fetch a saved file from memory, in milliseconds. */
@@ -20,8 +20,11 @@ export class CheckPage {
   }
 
   start(): void {
-    this.#screen.show(".lines, .choices, [data-about]", true);
+    this.#screen.show("[data-scripted]", true);
     this.#screen.show("[data-static]", false);
+    this.#takeFiles();
+    if (this.#data["ticket"] === undefined) return;
+    this.#screen.show(".lines, .choices, [data-about]", true);
     this.#screen.find("[data-again]")?.addEventListener("click", () => void this.#run());
     this.#screen.find("button[data-proof]")?.addEventListener("click", () => this.#save());
     void this.#run();
@@ -32,11 +35,15 @@ export class CheckPage {
     this.#running = true;
     this.#overall("running");
     try {
-      const { lines, bundle } = await check(this.#data, this.#memory);
+      const now = Date.now();
+      const draws = Number(this.#data["draws"]);
+      const { lines: found, bundle } = await check(this.#data, this.#memory);
+      const lines = atTime(found, draws, now);
       this.#bundle = bundle;
+      this.#due(lines, now < draws);
       for (const line of lines) this.#line(line);
       this.#screen.text(this.#screen.find("pre"), details(lines, this.#data));
-      this.#overall(overall(lines));
+      this.#overall(overall(lines), summary(lines));
     } catch {
       this.#overall("failed");
     }
@@ -44,12 +51,60 @@ export class CheckPage {
     this.#running = false;
   }
 
-  #overall(status: string): void {
+  /** Takes a saved proof that is chosen, or dropped anywhere on the page. */
+  #takeFiles(): void {
+    const input = this.#screen.find<HTMLInputElement>("[data-file]");
+    input?.addEventListener("change", () => void this.#take(input.files?.[0]));
+    const drop = this.#screen.find("[data-drop]");
+    document.addEventListener("dragover", (event) => {
+      event.preventDefault();
+      drop?.setAttribute("data-over", "");
+    });
+    document.addEventListener("dragleave", () => drop?.removeAttribute("data-over"));
+    document.addEventListener("drop", (event) => {
+      event.preventDefault();
+      drop?.removeAttribute("data-over");
+      void this.#take(event.dataTransfer?.files[0]);
+    });
+  }
+
+  async #take(file: File | undefined): Promise<void> {
+    if (!file || this.#running) return;
+    this.#running = true;
+    this.#screen.choose("data-drop-is", undefined);
+    const found = await checkFile(this.#data, new Uint8Array(await file.arrayBuffer())).catch(() => undefined);
+    this.#running = false;
+    if (!found) {
+      this.#screen.choose("data-drop-is", "bad");
+      return;
+    }
+    const { lines, origin } = found;
+    this.#bundle = undefined;
+    this.#screen.show("[data-none], [data-proof], [data-due], [data-late]", false);
+    this.#screen.show(".lines, [data-about]", true);
+    this.#screen.text(this.#screen.find("[data-proof-origin]"), origin);
+    this.#screen.choose("data-drop-is", origin === this.#data["origin"] ? undefined : "other");
+    for (const line of lines) this.#line(line);
+    this.#screen.text(this.#screen.find("pre"), details(lines, { origin }));
+    this.#overall(overall(lines), summary(lines));
+    this.#screen.find("[data-verdict]")?.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Says when the draw is, on the lines that wait for it, or that it is late. */
+  #due(lines: readonly Line[], isEarly: boolean): void {
+    for (const { id, status, reason } of lines) {
+      const waits = reason === "pending";
+      this.#screen.show(`[data-line="${id}"] [data-due]`, waits && status === "neutral" && isEarly);
+      this.#screen.show(`[data-line="${id}"] [data-late]`, waits && status === "amber");
+    }
+  }
+
+  #overall(status: string, sentence = status): void {
     const box = this.#screen.find("[data-verdict]");
     if (!box) return;
     box.hidden = false;
     box.dataset["status"] = status;
-    this.#screen.choose("data-overall", status);
+    this.#screen.choose("data-overall", sentence);
   }
 
   #line({ id, status, reason, facts }: Line): void {
@@ -80,5 +135,5 @@ function details(lines: readonly Line[], { ticket, origin }: DOMStringMap): stri
   const facts: Facts = Object.assign({}, ...lines.map((line) => line.facts));
   const found = lines.map(({ id, status, reason }) => `${id} ${status} ${reason}`);
   const known = Object.entries(facts).map(([name, value]) => `${name} ${String(value)}`);
-  return [`origin ${origin}`, `ticket ${ticket}`, ...found, ...known].join("\n");
+  return [`origin ${origin}`, ...(ticket === undefined ? [] : [`ticket ${ticket}`]), ...found, ...known].join("\n");
 }

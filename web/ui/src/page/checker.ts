@@ -1,19 +1,30 @@
 // The worker that checks a place: a script of its own, so that the check is
 // loaded only when it is made, and never holds up the page.
-import { checkPlace, formatBundle, gather, httpSource, type Evidence, type Visitor } from "../check/index.ts";
+import { checkPlace, formatBundle, gather, httpSource, parseBundle, type Evidence, type Visitor } from "../check/index.ts";
 import type { Answer, Question } from "./proof.ts";
 
 addEventListener("message", ({ data }: MessageEvent<Question>) => {
   void answer(data).then((result) => postMessage(result));
 });
 
-async function answer({ prefix, visitor }: Question): Promise<Answer> {
+async function answer(question: Question): Promise<Answer> {
   try {
-    const evidence = await gather(httpSource(prefix), visitor);
-    return { lines: checkPlace(visitor, evidence), bundle: bundleOf(visitor, evidence) };
+    return "file" in question ? ofFile(question) : await ofPlace(question);
   } catch (failure) {
     return { failure: String(failure) };
   }
+}
+
+async function ofPlace({ prefix, visitor }: Extract<Question, { prefix: string }>): Promise<Answer> {
+  const evidence = await gather(httpSource(prefix), visitor);
+  return { lines: checkPlace(visitor, evidence), bundle: bundleOf(visitor, evidence), origin: visitor.origin };
+}
+
+/** A proof of this room is held to the key of the room, and not to the one in the file. */
+function ofFile({ file, origin, vkey }: Extract<Question, { file: Uint8Array }>): Answer {
+  const { visitor, evidence } = parseBundle(file);
+  const isOurs = visitor.origin === origin;
+  return { lines: checkPlace(isOurs ? { ...visitor, vkey } : visitor, evidence), bundle: undefined, origin: visitor.origin };
 }
 
 /** The proof to save; what no file can hold, such as more than the longest one, cannot be saved. */

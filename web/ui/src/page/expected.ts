@@ -8,7 +8,7 @@ export interface Range {
 }
 
 /** Why a turn is expected later than was said before. */
-export type Cause = "paused" | "slower" | "joined" | "behind";
+export type Cause = "paused" | "slower" | "behind";
 
 /**
  * When a place will be called if the outflow stays as it is, by the server's
@@ -36,6 +36,11 @@ function latest(from: number, people: number, { perMinute, free, firstFree, free
 
 const minute = 60_000;
 
+/** Reports whether people can still join the group of a place: then nobody knows how many will be ahead of it. */
+export function grows(place: Place, now: number): boolean {
+  return place.state === "waiting" && now < place.closes;
+}
+
 /** Widens a range to whole steps: the further away it is, the coarser. */
 export function round({ earliest, latest }: Range, now: number): Range {
   const ahead = latest - now;
@@ -48,7 +53,6 @@ export interface Basis {
   state: string;
   paused: boolean;
   perMinute: number;
-  group: number; // people in the visitor's group
 }
 
 /** What is said, as it can be kept over a reload of the page. */
@@ -89,7 +93,9 @@ export class Expectation {
     } else if (range.latest > said.range.latest) {
       this.#said = { range, basis, cause: { name: this.#cause(said.basis, basis), until: now + statedFor } };
     } else {
-      this.#said = { ...said, range: nearer(said, range, basis, now), basis };
+      const { cause, ...rest } = said;
+      const isSettled = basis.state !== said.basis.state; // by the draw: what was said before is over
+      this.#said = { ...rest, range: nearer(said, range, basis, now), basis, ...(cause && !isSettled && { cause }) };
     }
     this.#wasPaused = false;
   }
@@ -103,7 +109,7 @@ export class Expectation {
   #cause(was: Basis, is: Basis): Cause {
     if (this.#wasPaused) return "paused";
     if (is.perMinute < was.perMinute) return "slower";
-    return is.state === "waiting" && is.group > was.group ? "joined" : "behind";
+    return "behind";
   }
 }
 

@@ -1,7 +1,7 @@
 import { getMain, post, Refusal } from "./http.ts";
 import type { Memory } from "./memory.ts";
 import { retry } from "./retry.ts";
-import { exclusive, hashOf, makeSecret, secretOf } from "./secret.ts";
+import { exclusive, fragmentOf, hashOf, isOwn, makeSecret, stateOf } from "./secret.ts";
 
 /** What a join brought. */
 export interface Joined {
@@ -65,12 +65,32 @@ export class Holder {
     await retry(() => post(`${this.#room}/leave`, this.#own()), this.#onTrouble);
   }
 
-  /** The link that takes the place along. */
+  /** The link that takes the place to another device, once. */
   async link(): Promise<string> {
-    if (this.#secret !== undefined) return location.href;
-    const { link } = await post(`${this.#room}/link`, {});
+    const { link } = await post(`${this.#room}/link`, this.#own());
     if (typeof link !== "string") throw new Error("no link");
     return link;
+  }
+
+  /** The secret in the address, if this page has put it there: it is this tab's own. Links that others spread have no such state. */
+  get own(): string | undefined {
+    const { secret } = fragmentOf(location.hash);
+    return secret !== undefined && isOwn(secret, history.state) ? secret : undefined;
+  }
+
+  /** Takes over the place of a link, unless this browser has one. */
+  async take(code: string): Promise<Joined> {
+    const answer = await post(`${this.#room}/take`, { code });
+    const main = await retry(() => this.#joined(String(answer["ticket"])), this.#onTrouble);
+    const secret = answer["secret"];
+    if (typeof secret === "string") this.#hold(secret, main.dataset["cookie"] === undefined);
+    return { main, kept: answer["kept"] === true };
+  }
+
+  /** Takes a link's fragment out of the address; the secret that this page needs there comes back. */
+  forgetLink(): void {
+    if (this.#secret !== undefined) this.#hold(this.#secret, true);
+    else history.replaceState(null, "", location.pathname + location.search);
   }
 
   async #line(secret: string, again: boolean): Promise<Record<string, unknown>> {
@@ -94,8 +114,8 @@ export class Holder {
 
   #hold(secret: string, blocked: boolean): void {
     this.#secret = blocked ? secret : undefined;
-    if (blocked) history.replaceState(null, "", hashOf(secret));
-    else if (secretOf(location.hash) !== undefined) history.replaceState(null, "", location.pathname + location.search);
+    if (blocked) history.replaceState(stateOf(secret), "", hashOf(secret));
+    else if (location.hash !== "") this.forgetLink();
   }
 
   #own(): { secret?: string } {

@@ -1,15 +1,15 @@
 import { Alert } from "./alert.ts";
 import { ServerClock } from "./clock.ts";
-import { type Basis, Expectation, expect, type Range } from "./expected.ts";
+import { type Basis, Expectation, expect, grows, type Range, round } from "./expected.ts";
 import { Holder, type Joined } from "./holder.ts";
 import { getPublic, Refusal } from "./http.ts";
 import { Listener } from "./listener.ts";
 import { Memory } from "./memory.ts";
-import { ahead, calledUpTo, hasMoved, isFinal, isLater, isNear, nextPoll, type Place, readPlace } from "./place.ts";
+import { ahead, calledUpTo, hasMoved, isFinal, isLater, isLive, isNear, nextPoll, type Place, readPlace } from "./place.ts";
 import { type Next, Poller } from "./poll.ts";
 import { newer, readRoom, type Room } from "./room.ts";
 import { Screen } from "./screen.ts";
-import { secretOf } from "./secret.ts";
+import { fragmentOf } from "./secret.ts";
 import { Verdict } from "./verdict.ts";
 
 /** Numbers of people ahead that are worth saying aloud. */
@@ -57,8 +57,45 @@ export class LinePage {
     this.#arrive();
     if (!isFinal(this.#place)) this.#poller.start({ after: this.#place.poll, jitter });
     if (document.hidden) this.#poller.sleep();
-    const secret = secretOf(location.hash);
-    if (secret !== undefined) void this.#act(() => this.#join(secret));
+    this.#follow();
+    addEventListener("hashchange", () => this.#follow());
+  }
+
+  /** Follows the fragment of the address: goes on with this tab's own place, and asks before it takes one over. */
+  #follow(): void {
+    const { own } = this.#holder;
+    const { secret, code } = fragmentOf(location.hash);
+    if (own !== undefined) void this.#act(() => this.#join(own));
+    else if (code !== undefined && this.#place.ticket !== undefined) {
+      this.#holder.forgetLink();
+      this.#notice("otherplace", true);
+    } else if (code !== undefined) this.#notice("take", true);
+    else if (secret !== undefined) {
+      this.#holder.forgetLink(); // a stranger may have made it, and more than one browser may have it
+      this.#notice("takegone", true);
+    }
+  }
+
+  /** Takes over the place of the link, now that the visitor has said so. */
+  async #take(): Promise<void> {
+    const { code } = fragmentOf(location.hash);
+    this.#notice("take", false);
+    if (code === undefined) return;
+    try {
+      const { main, kept } = await this.#holder.take(code);
+      this.#notice("otherplace", kept);
+      this.#notice("cookies", this.#holder.isBlocked);
+      this.#show(main);
+    } catch (failure) {
+      if (!(failure instanceof Refusal && failure.status === 410)) throw failure;
+      this.#notice("takegone", true);
+    }
+    if (!this.#holder.isBlocked) this.#holder.forgetLink();
+  }
+
+  #stay(): void {
+    this.#notice("take", false);
+    this.#holder.forgetLink();
   }
 
   /** Takes up a place that the server has just written. */
@@ -67,7 +104,7 @@ export class LinePage {
     this.#clock.hear(now);
     this.#screen.show("[data-scripted]", true);
     this.#screen.show("[data-static]", false);
-    this.#screen.show("[data-placed]", ticket !== undefined);
+    this.#screen.show("[data-placed]", isLive(this.#place));
     this.#screen.show("[data-kept]", !this.#holder.isBlocked);
     this.#screen.localize(this.#clock.now());
     this.#pressed();
@@ -85,7 +122,7 @@ export class LinePage {
   #saidByServer() {
     const [earliest = 0, latest = 0] = (this.#screen.find("[data-expected]")?.dataset["expected"] ?? "").split(" ").map(Number);
     if (latest === 0) return undefined;
-    return { range: { earliest, latest }, basis: { state: this.#place.state, paused: false, perMinute: 0, group: 0 } };
+    return { range: { earliest, latest }, basis: { state: this.#place.state, paused: false, perMinute: 0 } };
   }
 
   async #ask(): Promise<Next> {
@@ -106,8 +143,11 @@ export class LinePage {
 
   /** Takes a state document, and asks for new words where it calls for them. */
   async #learn(text: string): Promise<void> {
+    const was = this.#room;
     this.#hear(readRoom(JSON.parse(text)));
     this.#listenIfNear();
+    // More places were taken away than the room names: this one may be among them.
+    if (was && isLive(this.#place) && this.#room!.revoked - was.revoked > this.#room!.withdrawn.length) this.#stale = true;
     if (this.#stale || hasMoved(this.#place, this.#room!, this.#clock.now())) await this.#refresh();
   }
 
@@ -130,7 +170,7 @@ export class LinePage {
     if (room.paused && !was.paused) this.#screen.announce(this.#screen.words('[data-show="paused"]'));
     if (room.open && !was.open) this.#screen.announce(this.#screen.words('[data-show="open"]'));
     if (!room.paused && was.paused) this.#screen.announce(this.#screen.words(".expected, [data-cause]"));
-    if (room.message !== was.message) this.#screen.announce(room.message);
+    if (room.message !== was.message && room.phase !== "ended") this.#screen.announce(room.message);
     this.#milestone(ahead(this.#place, was).min, ahead(this.#place, room).min);
   }
 
@@ -186,7 +226,8 @@ export class LinePage {
       this.#screen.show('[data-show="open"]', room.open);
       const message = this.#screen.find("[data-message]");
       this.#screen.text(message, room.message);
-      if (message) message.hidden = room.message === "";
+      // What the organizer tells people in line is over with the line, and with the place.
+      if (message) message.hidden = room.message === "" || room.phase === "ended" || ["ended", "revoked"].includes(place.state);
     }
     if (room && place.ticket !== undefined) {
       this.#screen.count("ahead", ahead(place, room).min);
@@ -200,8 +241,9 @@ export class LinePage {
   }
 
   #expect(room: Room, now: number): void {
-    const { state, window } = this.#place;
-    const basis: Basis = { state, paused: room.paused, perMinute: room.perMinute, group: room.groups.get(window) ?? 1 };
+    const { state } = this.#place;
+    const basis: Basis = { state, paused: room.paused, perMinute: room.perMinute };
+    if (grows(this.#place, now)) return;
     const was = this.#expectation.said;
     this.#expectation.update(expect(this.#place, room, now), basis, now);
     const { said } = this.#expectation;
@@ -212,12 +254,22 @@ export class LinePage {
     const { said } = this.#expectation;
     const box = this.#screen.find("[data-expected]");
     const paused = this.#room?.paused ?? this.#place.paused;
+    if (this.#saySoonest(now, paused)) return;
     if (!box || !said) return;
     if (!this.#room && said.range.latest < now) return; // said long ago: the server's words are better until more is known
     this.#sayRange(said.range, now);
     box.hidden = paused;
     const cause = this.#expectation.cause(now) ?? (this.#main.dataset["slower"] === undefined ? undefined : "slower");
     this.#screen.choose("data-cause", paused ? undefined : cause);
+  }
+
+  /** While the group grows there is no latest moment to promise: says the earliest alone. */
+  #saySoonest(now: number, paused: boolean): boolean {
+    const isOpen = grows(this.#place, now);
+    const next = isOpen && this.#room ? expect(this.#place, this.#room, now) : undefined;
+    if (next) this.#screen.moment(this.#screen.find('[data-moment="soonest"]') as HTMLTimeElement | undefined, round(next, now).earliest, now);
+    if (this.#room || !isOpen) this.#screen.show("[data-soonest]", isOpen && next !== undefined && !paused);
+    return isOpen;
   }
 
   #sayRange({ earliest, latest }: Range, now: number): void {
@@ -321,6 +373,8 @@ export class LinePage {
     if (dataset["alert"] !== undefined) void this.#toggleAlert();
     if (dataset["save"] !== undefined) void this.#act(() => this.#save());
     if (dataset["copy"] !== undefined) void this.#copy();
+    if (dataset["take"] === "yes") void this.#act(() => this.#take());
+    if (dataset["take"] === "no") this.#stay();
   }
 
   async #toggleAlert(): Promise<void> {

@@ -17,6 +17,7 @@ export interface Place {
   ticket: string | undefined;
   joined: number;
   window: number;
+  closes: number; // when nobody can join the group any more
   draws: number;
   base: number; // people in earlier groups
   position: number | undefined;
@@ -42,6 +43,7 @@ export function readPlace(data: DOMStringMap): Place {
     ticket: data["ticket"],
     joined: number(data["joined"]),
     window: number(data["window"]),
+    closes: number(data["closes"]),
     draws: number(data["draws"]),
     base: number(data["base"]),
     position: data["position"] === undefined ? undefined : number(data["position"]),
@@ -53,6 +55,7 @@ export function readPlace(data: DOMStringMap): Place {
 /** Tells whether the server has something new to say about a place, now that the room is like this. */
 export function hasMoved(place: Place, room: Room, now: number): boolean {
   const over = room.phase === "ended";
+  if (isWithdrawn(place, room)) return true;
   if (room.open && !place.gate && !["upcoming", "called"].includes(place.state) && !isFinal(place)) return true;
   switch (place.state) {
     case "upcoming":
@@ -73,6 +76,16 @@ export function hasMoved(place: Place, room: Room, now: number): boolean {
       return stateWithout(room, now) !== place.without;
   }
   return false;
+}
+
+/** Reports whether the place is one that can be used: not settled, and not ended. */
+export function isLive({ state }: Place): boolean {
+  return state === "waiting" || state === "drawn" || state === "called";
+}
+
+/** Reports whether the room names the ticket of the place among the latest that the organizer took away. */
+function isWithdrawn(place: Place, room: Room): boolean {
+  return isLive(place) && room.withdrawn.some((start) => place.ticket?.startsWith(start));
 }
 
 /**

@@ -2,14 +2,11 @@ import type { Line, Status, Visitor } from "../check/index.ts";
 import { getPublic } from "./http.ts";
 import type { Memory } from "./memory.ts";
 
-/** What the checker is asked. */
-export interface Question {
-  prefix: string; // of the log
-  visitor: Visitor;
-}
+/** What the checker is asked: about a place in a log, or about a saved proof and the key to hold it to. */
+export type Question = { prefix: string; visitor: Visitor } | { file: Uint8Array; origin: string; vkey: string };
 
 /** What it answers: the lines and the proof to save, or that the log could not be read. */
-export type Answer = { lines: Line[]; bundle: string | undefined } | { failure: string };
+export type Answer = { lines: Line[]; bundle: string | undefined; origin: string } | { failure: string };
 
 /** Checks the place of a page in a worker, so that the page stays responsive. */
 export async function check(data: DOMStringMap, memory: Memory): Promise<Exclude<Answer, { failure: string }>> {
@@ -31,6 +28,13 @@ export async function check(data: DOMStringMap, memory: Memory): Promise<Exclude
   return answer;
 }
 
+/** Checks a saved proof in a worker; undefined when the file is none. Nothing is sent anywhere. */
+export async function checkFile(data: DOMStringMap, file: Uint8Array): Promise<Exclude<Answer, { failure: string }> | undefined> {
+  const { origin = "", vkey = "", checker = "" } = data;
+  const answer = await ask(checker, { file, origin, vkey });
+  return "failure" in answer ? undefined : answer;
+}
+
 function ask(checker: string, question: Question): Promise<Answer> {
   const worker = new Worker(checker, { type: "module" });
   return new Promise<Answer>((resolve, reject) => {
@@ -43,8 +47,24 @@ function ask(checker: string, question: Question): Promise<Answer> {
 /** The colour of a whole check: that of its worst line. */
 export function overall(lines: readonly Line[]): Status {
   const has = (status: Status) => lines.some((line) => line.status === status);
-  if (has("red")) return "red";
-  return has("amber") ? "amber" : "green";
+  for (const status of ["red", "amber", "neutral"] as const) if (has(status)) return status;
+  return "green";
+}
+
+/** Which sentence sums a check up: that of its colour, or of level 1, where the draw used no public source of chance. */
+export function summary(lines: readonly Line[]): Status | "level1" {
+  const status = overall(lines);
+  const open = lines.filter((line) => line.status === "amber").map(({ reason }) => reason);
+  return status === "amber" && open.every((reason) => reason === "no-beacon" || reason === "own-beacon") ? "level1" : status;
+}
+
+/** How long after its time a draw may appear in the record before the page says that it is late, in milliseconds. */
+const lateAfter = 60_000;
+
+/** The lines with those amber that should no longer be still to come. */
+export function atTime(lines: readonly Line[], draws: number, now: number): Line[] {
+  if (now < draws + lateAfter) return [...lines];
+  return lines.map((line) => (line.reason === "pending" && line.status === "neutral" ? { ...line, status: "amber" } : line));
 }
 
 /** Tells whether more can be shown a little later. */

@@ -7,6 +7,8 @@ export interface Room {
   full: boolean; // nobody more can join for now
   open: boolean; // the site lets people in without waiting
   message: string;
+  revoked: number; // places that the organizer took away
+  withdrawn: string[]; // beginnings of the latest of their tickets
   opens: number; // milliseconds since the Unix epoch, as all moments here
   starts: number;
   closes: number; // Infinity: never
@@ -41,6 +43,7 @@ export function readRoom(json: unknown): Room {
     full: doc.flag("full"),
     open: doc.text("gate", "shut") === "open",
     message: doc.text("message"),
+    ...withdrawnOf(doc),
     opens: doc.time("opens"),
     starts: doc.time("starts"),
     closes: doc.time("closes", Infinity),
@@ -58,6 +61,13 @@ export function readRoom(json: unknown): Room {
     listenAhead: poll.number("listen_ahead"),
     now: doc.time("now"),
   };
+}
+
+/** The places that the organizer took away; a room without any does not mention them. */
+function withdrawnOf(doc: Reader): Pick<Room, "revoked" | "withdrawn"> {
+  if (!doc.has("withdrawn")) return { revoked: 0, withdrawn: [] };
+  const withdrawn = doc.at("withdrawn");
+  return { revoked: withdrawn.number("count"), withdrawn: withdrawn.list("latest").map((ticket) => ticket.self()) };
 }
 
 /** The newer of two documents: caches may be of different age, and what was shown is not taken back. */
@@ -85,6 +95,16 @@ class Reader {
     const value = this.#value;
     if (typeof value !== "object" || value === null) throw this.#wrong("an object");
     return new Reader((value as Record<string, unknown>)[name], `${this.#name}.${name}`);
+  }
+
+  has(name: string): boolean {
+    return (this.at(name).#value ?? undefined) !== undefined;
+  }
+
+  /** The value itself, which is a text. */
+  self(): string {
+    if (typeof this.#value !== "string") throw this.#wrong("a text");
+    return this.#value;
   }
 
   list(name: string): Reader[] {

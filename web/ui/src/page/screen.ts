@@ -1,8 +1,12 @@
 import { countdown, moment, number, pageLocale, plural, timeLocale } from "./words.ts";
 
+/** How long an announcement can be read, in milliseconds. */
+const heardFor = 10_000;
+
 /** Changes what a page shows, in place and only where something is different. */
 export class Screen {
   readonly #locale = pageLocale();
+  #silence: ReturnType<typeof setTimeout> | undefined;
   readonly #timeLocale = timeLocale(this.#locale, navigator.languages);
 
   find<E extends HTMLElement>(selector: string): E | undefined {
@@ -77,7 +81,10 @@ export class Screen {
   /** Says something to those who listen to the page. */
   announce(words: string): void {
     const voice = this.find("[data-announce]");
-    if (voice && words !== "") voice.textContent = words.replace(/\s+/g, " ").trim();
+    if (!voice || words === "") return;
+    voice.textContent = words.replace(/\s+/g, " ").trim();
+    clearTimeout(this.#silence);
+    this.#silence = setTimeout(() => (voice.textContent = ""), heardFor); // what was said is not read again as if it still held
   }
 
   /** The words of what is shown now at a selector. */

@@ -6,14 +6,26 @@ export function makeSecret(): string {
   return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-/** The secret in the fragment of an address, which browsers never send. */
-export function secretOf(hash: string): string | undefined {
-  return /^#k=([A-Za-z0-9_-]{43})$/.exec(hash)?.[1];
+/** What the fragment of an address has, which browsers never send: the secret of a place, or the code of a link that takes one over. */
+export function fragmentOf(hash: string): { secret?: string; code?: string } {
+  const secret = /^#k=([A-Za-z0-9_-]{43})$/.exec(hash)?.[1];
+  const code = /^#t=([A-Za-z0-9_-]{22})$/.exec(hash)?.[1];
+  return { ...(secret !== undefined && { secret }), ...(code !== undefined && { code }) };
 }
 
 /** The fragment that holds a secret. */
 export function hashOf(secret: string): string {
   return `#k=${secret}`;
+}
+
+/** The state of the history entry that keeps a secret in the address: links from elsewhere cannot set it. */
+export function stateOf(secret: string): { own: string } {
+  return { own: secret };
+}
+
+/** Reports whether this browser itself put a secret into the address. */
+export function isOwn(secret: string, state: unknown): boolean {
+  return typeof state === "object" && state !== null && "own" in state && state.own === secret;
 }
 
 type Locks = Pick<LockManager, "request">;

@@ -1,6 +1,6 @@
 import { Memory } from "./memory.ts";
 import { backoff, browserTimers, type Timers } from "./poll.ts";
-import { check, isPending, overall } from "./proof.ts";
+import { check, isPending, overall, summary } from "./proof.ts";
 import type { Screen } from "./screen.ts";
 
 const again = 15_000; // milliseconds, while something is pending
@@ -12,7 +12,8 @@ export class Verdict {
   readonly #memory: Memory;
   readonly #timers: Timers;
   #ticket: string | undefined;
-  #shown: string | undefined;
+  #shown: string | undefined; // the sentence
+  #status = ""; // its colour
 
   constructor(screen: Screen, memory: Memory, timers: Timers = browserTimers) {
     this.#screen = screen;
@@ -37,7 +38,8 @@ export class Verdict {
     let wait = again;
     try {
       const { lines } = await check(data, this.#memory);
-      this.#shown = overall(lines);
+      this.#shown = summary(lines);
+      this.#status = overall(lines);
       if (!isPending(lines)) attempt = attempts;
     } catch {
       if (this.#shown === "running") this.#shown = undefined; // nothing can be said
@@ -55,7 +57,7 @@ export class Verdict {
     const box = this.#screen.find("[data-verdict]");
     if (!box) return;
     box.hidden = this.#shown === undefined;
-    box.dataset["status"] = this.#shown ?? "";
+    box.dataset["status"] = this.#shown === "running" ? "running" : this.#status;
     this.#screen.choose("data-overall", this.#shown);
   }
 }

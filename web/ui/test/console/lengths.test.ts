@@ -44,14 +44,14 @@ test("the calculator says what the server says", () => {
   const say = (capacity: string, stay: string, people = "", noShow = "") => flowOf({ capacity, stay, people, noShow })?.words;
   assert.equal(
     say("500", "4 min", "20,000", "10"),
-    "125 people per minute keep 500 people busy at once. Everybody is through after about 2 h 40 min; about 22,223 are called for that.",
+    "Let in 125 per minute, with at most 500 at once. Everyone is through after about 2 h 40 min, and about 22,223 have to be called for that.",
   );
-  assert.equal(say("100", "90 s"), "66 people per minute keep 100 people busy at once.");
+  assert.equal(say("100", "90 s"), "Let in 66 per minute, with at most 100 at once.");
   assert.equal(
     say("1", "1 h", "10", "x"),
-    "1 people per minute keep 1 people busy at once. Everybody is through after about 10 min; about 10 are called for that.",
+    "Let in 1 per minute, with at most 1 at once. Everyone is through after about 10 min, and about 10 have to be called for that.",
   );
-  assert.equal(say("4000000000", "1 ms"), "10,000,000 people per minute keep 4,000,000,000 people busy at once.");
+  assert.equal(say("4000000000", "1 ms"), "Let in 10,000,000 per minute, with at most 4,000,000,000 at once.");
   for (const [capacity, stay] of [["0", "4 min"], ["500", "long"], ["500", "0 s"], ["", ""]] as const) {
     assert.equal(say(capacity, stay), undefined);
   }

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type Basis, Expectation, expect, type Range, round } from "../../src/page/expected.ts";
+import { type Basis, Expectation, expect, grows, type Range, round } from "../../src/page/expected.ts";
 import { drawnOf, minute, noon, placeOf, roomOf } from "./rooms.ts";
 
 const at = (minutes: number): number => noon + minutes * minute;
 const range = (from: number, to: number): Range => ({ earliest: at(from), latest: at(to) });
-const basis = (change: Partial<Basis> = {}): Basis => ({ state: "drawn", paused: false, perMinute: 100, group: 412, ...change });
+const basis = (change: Partial<Basis> = {}): Basis => ({ state: "drawn", paused: false, perMinute: 100, ...change });
 
 test("the expectation of the server", () => {
   // 1,999 ahead at 100 a minute; the latest has a quarter more for 2,000.
@@ -83,9 +83,7 @@ test("causes are named", () => {
   const [now, next] = later[0]!;
   assert.equal(say([first, [now, next, basis({ perMinute: 50 })]])[1]![2], "slower");
   assert.equal(say([first, [1, undefined, basis({ paused: true })], [now, next, basis()]])[2]![2], "paused");
-  const waiting = basis({ state: "waiting" });
-  assert.equal(say([[0, range(20, 30), waiting], [now, next, { ...waiting, group: 500 }]])[1]![2], "joined");
-  assert.equal(say([first, [now, next, basis({ group: 500 })]])[1]![2], "behind");
+  assert.equal(say([first, [now, next, basis()]])[1]![2], "behind");
 });
 
 test("a pause is a cause once", () => {
@@ -109,6 +107,19 @@ test("a cause is stated for five minutes", () => {
 
 test("the range never lies in the past", () => {
   assert.deepEqual(say([[0, range(1, 10), basis()], [5.5, range(5.6, 8), basis()]])[1], [5, 8, undefined]);
+});
+
+test("a group grows until it closes, and no longer", () => {
+  const place = placeOf({ closes: at(1) });
+  assert.equal(grows(place, at(0.99)), true);
+  assert.equal(grows(place, at(1)), false);
+  assert.equal(grows(drawnOf(7, { closes: at(1) }), at(0)), false);
+});
+
+test("a cause that was stated before the draw ends with it", () => {
+  const waiting = basis({ state: "waiting" });
+  const said = say([[0, range(20, 30), waiting], [1, range(20, 40), { ...waiting, perMinute: 50 }], [2, range(33, 39), basis({ perMinute: 50 })]]);
+  assert.deepEqual(said.map(([, , cause]) => cause), [undefined, "slower", undefined]);
 });
 
 test("a draw settles what was open", () => {

@@ -4,6 +4,8 @@ import { beforeEach, test } from "node:test";
 import { Holder } from "../../src/page/holder.ts";
 import { Memory } from "../../src/page/memory.ts";
 
+const taken = "B".repeat(43); // the secret of a link
+
 const secretForm = /^[A-Za-z0-9_-]{43}$/;
 
 /** A server of one room and browsers of one visitor, as far as a holder meets them. */
@@ -30,7 +32,7 @@ class World {
       sessionStorage: storage,
       navigator: { locks },
       location: { hash: "", href: "https://example.com/r/concert", pathname: "/r/concert", search: "" },
-      history: { replaceState: (_: unknown, __: string, url: string) => this.replaced.push(url) },
+      history: { state: null, replaceState: (state: unknown, _: string, url: string) => this.#replace(state, url) },
       window: globalThis,
       fetch: (url: string, init: RequestInit) => this.#answer(url, init),
       DOMParser: class {
@@ -42,6 +44,19 @@ class World {
     for (const [name, value] of Object.entries(globals)) Object.defineProperty(globalThis, name, { value, configurable: true });
   }
 
+  /** A browser that has a place keeps it. */
+  #take(): Response {
+    if (this.cookie !== undefined) return Response.json({ ticket: `ticket of ${this.cookie}`, kept: true });
+    if (!this.blocksCookies) this.cookie = taken;
+    return Response.json({ ticket: `ticket of ${taken}`, secret: taken, kept: false });
+  }
+
+  #replace(state: unknown, url: string): void {
+    this.replaced.push(url);
+    Object.assign(globalThis.history, { state });
+    globalThis.location.hash = url.startsWith("#") ? url : "";
+  }
+
   async #answer(url: string, { body }: RequestInit): Promise<Response> {
     if (body === undefined) {
       const ticket = new URL(url, "https://example.com").searchParams.get("ticket");
@@ -49,6 +64,7 @@ class World {
     }
     const sent = JSON.parse(String(body)) as Record<string, unknown>;
     this.sent.push([url, sent]);
+    if (url.endsWith("/take")) return this.#take();
     const kept = this.cookie !== undefined;
     const secret = this.cookie ?? String(sent["secret"]);
     if (!this.blocksCookies) this.cookie = secret;
@@ -106,12 +122,42 @@ test("where cookies are blocked the secret is in the address, and shown when it 
   assert.deepEqual(world.sent.slice(1), [["/r/concert/claim", { secret }], ["/r/concert/leave", { secret }]]);
 });
 
-test("a link's secret is used as it is, and leaves the address", async () => {
-  const secret = "A".repeat(43);
-  globalThis.location.hash = `#k=${secret}`;
-  const { main } = await holder().join(secret);
-  assert.equal(main.dataset["ticket"], `ticket of ${secret}`);
+test("where cookies are blocked a reload goes on, and a link that others spread does not", async () => {
+  world.blocksCookies = true;
+  await holder().join();
+  const secret = String(world.sent[0]![1]["secret"]);
+  assert.equal(holder().own, secret, "the tab's own");
+  Object.assign(globalThis.history, { state: null }); // as in a tab that opens a link
+  assert.equal(holder().own, undefined);
+});
+
+test("a link's place is taken over, and leaves the address", async () => {
+  globalThis.location.hash = `#t=${"A".repeat(22)}`;
+  const one = holder();
+  const { main, kept } = await one.take("A".repeat(22));
+  assert.deepEqual([main.dataset["ticket"], kept, one.isBlocked, world.replaced], [`ticket of ${taken}`, false, false, ["/r/concert"]]);
+  assert.equal((await holder().take("A".repeat(22))).kept, true, "there is a place now");
+});
+
+test("a place that is taken over where cookies are blocked is this tab's own", async () => {
+  world.blocksCookies = true;
+  const one = holder();
+  await one.take("A".repeat(22));
+  assert.deepEqual([one.isBlocked, one.own, world.replaced], [true, taken, [`#k=${taken}`]]);
+  await one.link();
+  assert.deepEqual(world.sent.at(-1), ["/r/concert/link", { secret: taken }]);
+});
+
+test("a link that is not used leaves the address, and a page without cookies keeps its own secret there", async () => {
+  globalThis.location.hash = `#k=${"B".repeat(43)}`;
+  holder().forgetLink();
   assert.deepEqual(world.replaced, ["/r/concert"]);
+  world.blocksCookies = true;
+  const one = holder();
+  await one.join();
+  one.forgetLink();
+  const own = `#k=${String(world.sent[0]![1]["secret"])}`;
+  assert.deepEqual(world.replaced.slice(1), [own, own]);
 });
 
 test("a new place is asked for by name", async () => {

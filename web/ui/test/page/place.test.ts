@@ -153,3 +153,13 @@ test("a full line is looked at again", () => {
   assert.equal(hasMoved(placeOf({ state: "full" }), roomOf(), noon), true);
   assert.equal(hasMoved(placeOf({ state: "joinable" }), roomOf({ full: true }), noon), true);
 });
+
+test("a place that the organizer took away is noticed in any room, paused or not", () => {
+  const withdrawn = ["00000000", "6f9619ff"];
+  for (const state of ["waiting", "drawn", "called"]) {
+    const place = placeOf({ state, position: state === "waiting" ? undefined : 4000, left: 5 * minute, paused: true });
+    assert.equal(hasMoved(place, roomOf({ paused: true, revoked: 2, withdrawn }), noon), true, state);
+    assert.equal(hasMoved(place, roomOf({ paused: true, revoked: 1, withdrawn: ["00000000"] }), noon), false, state);
+  }
+  assert.equal(hasMoved(placeOf({ state: "revoked" }), roomOf({ revoked: 2, withdrawn }), noon), false);
+});

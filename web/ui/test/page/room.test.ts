@@ -13,7 +13,7 @@ const document = {
 
 test("a state document", () => {
   assert.deepEqual(readRoom(document), {
-    size: 5, phase: "serving", paused: false, held: false, full: false, open: false, message: "Hello", opens: Date.UTC(2030, 4, 1, 11), starts: Date.UTC(2030, 4, 1, 12), closes: Infinity,
+    size: 5, phase: "serving", paused: false, held: false, full: false, open: false, message: "Hello", revoked: 0, withdrawn: [], opens: Date.UTC(2030, 4, 1, 11), starts: Date.UTC(2030, 4, 1, 12), closes: Infinity,
     perMinute: 60, free: Infinity, firstFree: 0, freed: Infinity, drawn: 18, called: 2, groups: new Map([[3, 7]]), after: 2000, most: 60_000, rest: 120_000, jitter: 0.3, listenAhead: 100, now: Date.UTC(2030, 4, 1, 12) + 500,
   });
 });
@@ -21,6 +21,12 @@ test("a state document", () => {
 test("a room whose site lets people in without waiting", () => {
   assert.deepEqual([readRoom({ ...document, gate: "open" }).open, readRoom({ ...document, gate: "shut" }).open], [true, false]);
   assert.throws(() => readRoom({ ...document, gate: true }));
+});
+
+test("a room from which places were taken away", () => {
+  const { revoked, withdrawn } = readRoom({ ...document, withdrawn: { count: 40, latest: ["6f9619ff", "cda3f665"] } });
+  assert.deepEqual([revoked, withdrawn], [40, ["6f9619ff", "cda3f665"]]);
+  assert.throws(() => readRoom({ ...document, withdrawn: { count: 1, latest: [7] } }));
 });
 
 test("a room that closes", () => {

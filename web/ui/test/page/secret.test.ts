@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { exclusive, hashOf, makeSecret, secretOf } from "../../src/page/secret.ts";
+import { exclusive, fragmentOf, hashOf, isOwn, makeSecret, stateOf } from "../../src/page/secret.ts";
 import { settle } from "./timers.ts";
 
 test("secrets are 32 bytes in base64url, and never the same", () => {
@@ -16,10 +16,18 @@ test("secrets are 32 bytes in base64url, and never the same", () => {
 
 test("the fragment of an address", () => {
   const secret = makeSecret();
-  assert.equal(secretOf(hashOf(secret)), secret);
-  for (const other of ["", "#", `#k=${secret}x`, `#k=${secret.slice(1)}`, `#K=${secret}`, `#k=${secret.slice(1)}+`]) {
-    assert.equal(secretOf(other), undefined, other);
+  assert.deepEqual(fragmentOf(hashOf(secret)), { secret });
+  const code = secret.slice(0, 22);
+  assert.deepEqual(fragmentOf(`#t=${code}`), { code });
+  for (const other of ["", "#", `#k=${secret}x`, `#k=${secret.slice(1)}`, `#K=${secret}`, `#k=${secret.slice(1)}+`, `#t=${code}x`, `#t=${code.slice(1)}`, `#t=${secret}`]) {
+    assert.deepEqual(fragmentOf(other), {}, other);
   }
+});
+
+test("an address counts as this browser's own by the state of its history entry alone", () => {
+  const secret = makeSecret();
+  assert.equal(isOwn(secret, stateOf(secret)), true);
+  for (const state of [null, undefined, secret, {}, stateOf(makeSecret())]) assert.equal(isOwn(secret, state), false);
 });
 
 /** Locks as browsers have them, for one name. */

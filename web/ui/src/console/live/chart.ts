@@ -1,5 +1,6 @@
 import uPlot from "uplot";
 
+import { timeOfDay } from "../times.ts";
 import { decimal, number } from "./words.ts";
 
 /** A line of a chart: its name, a variable of the colours, and whether it is a mark to measure by. */
@@ -8,8 +9,6 @@ export interface Line {
   color: string;
   isMark?: boolean;
 }
-
-const height = 180;
 
 /**
  * A chart of lines over time, as wide as its place, in the colours of the page.
@@ -21,6 +20,7 @@ export class Chart {
   readonly #caption: HTMLElement | null;
   readonly #lines: readonly Line[];
   readonly #unit: string;
+  readonly #height: number;
   #plot: uPlot | undefined;
   #data: uPlot.AlignedData;
 
@@ -29,6 +29,7 @@ export class Chart {
     this.#caption = figure.querySelector("figcaption");
     this.#lines = lines;
     this.#unit = unit;
+    this.#height = Number(figure.dataset.height ?? 180);
     this.#data = [[], ...lines.map(() => [])];
     this.#place.setAttribute("aria-hidden", "true");
     new ResizeObserver(() => this.#fit()).observe(this.#place);
@@ -55,7 +56,7 @@ export class Chart {
 
   #fit(): void {
     const width = this.#place.clientWidth;
-    if (width > 0) this.#plot?.setSize({ width, height });
+    if (width > 0) this.#plot?.setSize({ width, height: this.#height });
   }
 
   #draw(): void {
@@ -65,13 +66,13 @@ export class Chart {
     const axis = { stroke: color("--soft"), grid: { stroke: color("--rule"), width: 1 }, ticks: { show: false } };
     const options: uPlot.Options = {
       width: Math.max(this.#place.clientWidth, 100),
-      height,
+      height: this.#height,
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, points: { show: true } },
       scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, 1)] } },
       axes: [
-        { ...axis, space: 70 },
-        { ...axis, size: 56, values: (_, splits) => splits.map((value) => (Number.isInteger(value) ? short(value) : "")) },
+        { ...axis, size: 28, space: 70, values: (_, splits) => splits.map((seconds) => timeOfDay(new Date(seconds * 1000))) },
+        { ...axis, size: 48, space: 24, values: (_, splits) => splits.map((value) => (Number.isInteger(value) ? short(value) : "")) },
       ],
       series: [
         {},
@@ -79,7 +80,8 @@ export class Chart {
           label: name,
           stroke: color(variable),
           width: isMark ? 1.5 : 2,
-          ...(isMark ? { dash: [6, 4] } : {}),
+          // What was asked for holds until the next change: steps, not slopes.
+          ...(isMark ? { dash: [6, 4], paths: uPlot.paths.stepped!({ align: 1 }) } : {}),
           ...(i === 0 ? { fill: color("--band") } : {}),
           points: { show: false },
         })),

@@ -2,14 +2,12 @@ import { Chart } from "./chart.ts";
 import { askStatus, Feed, openStream, type State } from "./feed.ts";
 import { type Figures, type Series, valueAt } from "./figures.ts";
 import { Past } from "./past.ts";
-import { bytesize, decimal, number, say, spoken } from "./words.ts";
+import { confirmActs } from "../confirm.ts";
+import { clockTime, dateTime, timeOfDay } from "../times.ts";
+import { bytesize, decimal, noShowLevel, number, say, spoken, states, until } from "./words.ts";
 
 /** How often the page speaks at most, in milliseconds. */
 const speakEvery = 30_000;
-
-const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
-const minute = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
-const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 /** Keeps the dashboard of a room as the room is. */
 export function dashboard(root: HTMLElement): void {
@@ -17,6 +15,7 @@ export function dashboard(root: HTMLElement): void {
   const past = new Past();
   const draw = charts(root, past);
   const speak = speaker(root);
+  const controls = controlsOf(root);
   let latest: Figures | undefined;
   const feed = new Feed(
     openStream(url),
@@ -27,9 +26,11 @@ export function dashboard(root: HTMLElement): void {
         latest = JSON.parse(text) as Figures;
         past.push(latest);
         fill(root, latest);
+        fillState(root, latest);
         fillTables(root, latest);
+        controls(latest.phase);
         fillMinutes(root, past);
-        draw(latest);
+        draw();
         speak(latest);
       },
     },
@@ -37,14 +38,105 @@ export function dashboard(root: HTMLElement): void {
   );
   document.addEventListener("visibilitychange", () => feed.show(document.visibilityState === "visible"));
   root.querySelector("[data-minutes]")?.addEventListener("toggle", () => fillMinutes(root, past));
+  setInterval(() => latest && countDown(root, latest), 1000);
   feed.start();
 }
 
 /** Writes all figures that have a place on the page. */
 function fill(root: ParentNode, figures: Figures): void {
   for (const place of root.querySelectorAll<HTMLElement>("[data-figure]")) set(place, figures);
-  const phase = document.querySelector<HTMLElement>('h1 [data-figure="phase"]');
-  if (phase) set(phase, figures);
+}
+
+/** Writes the state, what to look at, and the time until what comes next. */
+function fillState(root: ParentNode, f: Figures): void {
+  const badge = document.querySelector<HTMLElement>("h1 [data-phase]");
+  const [word, className] = states[f.phase] ?? [f.phase, ""];
+  if (badge && badge.dataset.phase !== f.phase) {
+    badge.dataset.phase = f.phase;
+    badge.className = `badge ${className}`;
+    badge.textContent = word;
+  }
+  const level = root.querySelector<HTMLElement>("[data-level]");
+  if (level) level.dataset.level = noShowLevel(f.no_show_rate);
+  const alarms = root.querySelector<HTMLElement>("[data-alarms]");
+  const text = f.alarms.map((alarm) => `${alarm.level} ${alarm.text}`).join("\n");
+  if (alarms && alarms.dataset.said !== text) {
+    alarms.dataset.said = text;
+    alarms.hidden = f.alarms.length === 0;
+    alarms.replaceChildren(
+      ...f.alarms.map((alarm) => {
+        const line = document.createElement("li");
+        line.className = alarm.level;
+        line.textContent = alarm.text;
+        return line;
+      }),
+    );
+  }
+  countDown(root, f);
+}
+
+/** The server's clock and this one's, to count down between two looks. */
+const seenAt = new WeakMap<Figures, number>();
+
+function countDown(root: ParentNode, f: Figures): void {
+  const seen = seenAt.get(f) ?? Date.now();
+  seenAt.set(f, seen);
+  const now = Date.parse(f.at) + Date.now() - seen;
+  const ended = f.phase === "ended";
+  const moments: Record<string, string | null> = { opens: f.opens, starts: f.starts, window: f.next.window, draw: f.next.draw, closes: f.closes };
+  for (const place of root.querySelectorAll<HTMLElement>("[data-countdown]")) {
+    const name = place.dataset.countdown ?? "";
+    const moment = moments[name];
+    if (moment === undefined) {
+      place.hidden = ended; // the forecast
+      continue;
+    }
+    const left = moment === null ? 0 : Date.parse(moment) - now;
+    place.hidden = ended || moment === null || (left <= 0 && name !== "draw");
+    const [count, at] = [place.querySelector("b"), place.querySelector("time, small")];
+    if (moment === null || !count || !at) continue;
+    write(count, until(left));
+    write(at, shortly(new Date(moment), new Date(now)));
+  }
+}
+
+/** A moment without its date, if that is today's. */
+function shortly(at: Date, now: Date): string {
+  return at.toDateString() === now.toDateString() ? timeOfDay(at) : dateTime(at);
+}
+
+function write(place: Element, text: string): void {
+  if (place.textContent !== text) place.textContent = text;
+}
+
+/** Returns what exchanges the buttons when another person has paused, resumed or ended the room. */
+function controlsOf(root: HTMLElement): (phase: string) => void {
+  let shown = document.querySelector<HTMLElement>("h1 [data-phase]")?.dataset.phase;
+  return (phase) => {
+    if (phase === shown) return;
+    const matters = [shown, phase].some((one) => one === "paused" || one === "held" || one === "ended");
+    shown = phase;
+    if (matters) void exchangeControls(root);
+  };
+}
+
+async function exchangeControls(root: HTMLElement): Promise<void> {
+  const answer = await fetch(location.pathname, { headers: { accept: "text/html" } }).catch(() => undefined);
+  if (!answer?.ok || answer.redirected) return; // the feed says why
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  document.querySelector(".held-bar")?.remove();
+  const held = page.querySelector(".held-bar");
+  if (held) {
+    const bar = document.importNode(held, true);
+    document.querySelector("main")?.before(bar);
+    confirmActs(bar);
+  }
+  const [old, fresh] = [root.querySelector("[data-line-controls]"), page.querySelector("[data-line-controls]")];
+  if (!fresh) root.querySelector(".control-bar")?.remove();
+  if (!old || !fresh) return;
+  const buttons = document.importNode(fresh, true);
+  old.replaceWith(buttons);
+  confirmActs(buttons);
 }
 
 function set(place: HTMLElement, figures: Figures): void {
@@ -56,13 +148,13 @@ function fillTables(root: ParentNode, f: Figures): void {
   rows(
     root,
     "windows",
-    f.windows.map((w) => [w.index, moment.format(new Date(w.from)), moment.format(new Date(w.to)), w.arrivals, w.waiting, w.drawn ? "drawn" : w.frozen ? "frozen" : "open"]),
+    f.windows.map((w) => [w.index, dateTime(new Date(w.from)), dateTime(new Date(w.to)), w.arrivals, w.waiting, w.drawn ? "drawn" : w.frozen ? "waits for its draw" : "open"]),
     [0, 3, 4],
     [3, 4],
   );
   root.querySelector<HTMLElement>("[data-none=windows]")?.toggleAttribute("hidden", f.windows.length > 0);
   root.querySelector("[data-rows=windows]")?.closest(".table")?.toggleAttribute("hidden", f.windows.length === 0);
-  const unguarded = f.unguarded.map((u) => [moment.format(new Date(u.from)), moment.format(new Date(u.until)), u.requests]);
+  const unguarded = f.unguarded.map((u) => [dateTime(new Date(u.from)), dateTime(new Date(u.until)), u.requests]);
   rows(root, "unguarded", unguarded, [2], [2]);
   root.querySelector("[data-has=unguarded]")?.toggleAttribute("hidden", unguarded.length === 0);
   root.querySelector("[data-has=gate]")?.toggleAttribute("hidden", f.gate === null);
@@ -72,12 +164,12 @@ function fillTables(root: ParentNode, f: Figures): void {
     "nodes",
     f.nodes.map((n) => [
       n.self ? `${n.name} (this one)` : n.name,
-      n.lost ? "not seen" : n.healthy ? "well" : "not ready",
+      n.lost ? "not seen" : n.healthy ? "ready" : "not ready",
       n.version,
-      moment.format(new Date(n.started)),
+      dateTime(new Date(n.started)),
       n.rooms,
       bytesize(n.heap),
-      n.goroutines,
+      Object.values(n.refused).reduce((sum, count) => sum + count, 0),
     ]),
     [4, 6],
     [4, 5, 6],
@@ -111,27 +203,27 @@ function fillMinutes(root: ParentNode, past: Past): void {
   rows(
     details,
     "minutes",
-    past.minutes().map((m) => [minute.format(new Date(m.at * 1000)), decimal(m.arrivals), m.waiting, decimal(m.admitted), m.active]),
+    past.minutes().map((m) => [timeOfDay(new Date(m.at * 1000)), decimal(m.arrivals), m.waiting, decimal(m.admitted), m.active]),
     [2, 4],
     [1, 2, 3, 4],
   );
 }
 
 /** Prepares the charts, and returns what draws them. */
-function charts(root: ParentNode, past: Past): (f: Figures) => void {
+function charts(root: ParentNode, past: Past): () => void {
   const place = root.querySelector<HTMLElement>("[data-charts]");
   if (!place) return () => {};
   place.hidden = false;
   const make = chartMaker(place);
-  const arrivals = make("arrivals", [{ name: "Arrivals a second", color: "--series-1" }], " a second");
-  const waiting = make("waiting", [{ name: "Waiting", color: "--series-4" }], "");
-  const admitted = make("admitted", [{ name: "Admitted a minute", color: "--series-3" }, { name: "Target", color: "--series-2", isMark: true }], " a minute");
-  const active = make("active", [{ name: "Active", color: "--series-1" }, { name: "Limit", color: "--series-2", isMark: true }], "");
-  return ({ outflow }) => {
+  const arrivals = make("arrivals", [{ name: "Arrivals per second", color: "--series-1" }], " per second");
+  const waiting = make("waiting", [{ name: "In line", color: "--series-4" }], "");
+  const admitted = make("admitted", [{ name: "Let in per minute", color: "--series-3" }, { name: "Target", color: "--series-2", isMark: true }], " per minute");
+  const active = make("active", [{ name: "In the shop or called", color: "--series-1" }, { name: "Limit", color: "--series-2", isMark: true }], "");
+  return () => {
     arrivals?.show(past.at, past.arrivals);
     waiting?.show(past.at, past.waiting);
-    admitted?.show(past.at, past.admitted, past.at.map(() => outflow.per_minute));
-    active?.show(past.at, past.active, past.at.map(() => outflow.max_active || null));
+    admitted?.show(past.at, past.admitted, past.target);
+    active?.show(past.at, past.active, past.limit);
   };
 }
 
@@ -161,7 +253,7 @@ function tell(root: HTMLElement, state: State, latest: Figures | undefined): voi
   const isOld = state.is !== "live" && state.is !== "connecting";
   for (const part of root.querySelectorAll("[data-fades], [data-charts]")) part.classList.toggle("stale", isOld);
   if (!place) return;
-  const asOf = latest ? `Figures are of ${clock.format(new Date(latest.at))}. ` : "";
+  const asOf = latest ? `Figures are of ${clockTime(new Date(latest.at))}. ` : "";
   place.classList.toggle("error", isOld && state.is !== "hidden");
   place.textContent = words(state, asOf);
   if (state.is === "refused") {
@@ -177,13 +269,13 @@ function words(state: State, asOf: string): string {
     case "connecting":
       return `${asOf}Connecting.`;
     case "live":
-      return "Live: a look every second.";
+      return "Live, updated every second.";
     case "hidden":
       return `${asOf}Stopped while the page is out of sight.`;
     case "stale":
-      return `${asOf}Nothing new comes from the server.`;
+      return `${asOf}The server sends nothing new.`;
     case "waiting":
-      return `${asOf}The connection is lost. Next attempt at ${clock.format(new Date(state.until))}.`;
+      return `${asOf}The connection is lost. Next attempt at ${clockTime(new Date(state.until))}.`;
     case "refused":
       return `${asOf}${state.status === 401 ? "You are not signed in any more." : "You may not see this room any more."}`;
   }

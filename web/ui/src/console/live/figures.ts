@@ -3,18 +3,30 @@
 export interface Figures {
   at: string;
   phase: string;
+  opens: string;
+  starts: string;
+  closes: string | null;
   arrivals: number;
   arrival_rate: number | null;
   waiting: number;
   windows: { index: number; from: string; to: string; arrivals: number; waiting: number; frozen: boolean; drawn: boolean }[];
   active: number;
   admitted: number;
-  joining: { earliest: string; latest: string } | null;
+  joining: Span | null;
+  next: { window: string | null; draw: string | null; called: Span | null };
+  alarms: { level: string; text: string }[];
+  no_show_rate: { recent: number | null; overall: number | null };
   outflow: { per_minute: number; max_active: number; minute: number | null };
   gate: { state: string; since: string; started: number; active: number; nodes: number } | null;
   unguarded: { at: string; from: string; until: string; requests: number }[];
   witnesses: { name: string; cosigned: number; draws: number }[];
-  nodes: { name: string; version: string; self: boolean; lost: boolean; healthy: boolean; started: string; rooms: number; goroutines: number; heap: number }[];
+  nodes: { name: string; version: string; self: boolean; lost: boolean; healthy: boolean; started: string; rooms: number; heap: number; refused: Record<string, number> }[];
+}
+
+/** When something is expected. */
+export interface Span {
+  earliest: string;
+  latest: string;
 }
 
 /** The latest minutes, a value a second in each list; at is in seconds. */
@@ -24,6 +36,8 @@ export interface Series {
   waiting: number[];
   admitted: number[];
   active: number[];
+  target: number[];
+  limit: number[];
 }
 
 /** One step of a room's history: see console/live/history.go. */
@@ -35,6 +49,7 @@ export interface Minute {
   active: number;
   per_minute: number;
   max_active: number;
+  paused: boolean;
 }
 
 /** Returns the value at a path such as "outflow.minute"; the whole for "". */

@@ -10,7 +10,12 @@ export interface Columns {
   waiting: number[];
   admitted: (number | null)[];
   active: number[];
+  target: number[]; // as it was then, 0 in a pause
+  limit: (number | null)[]; // as it was then
 }
+
+/** Reports whether calls are stopped in a phase. */
+const isStopped = (phase: string): boolean => phase === "paused" || phase === "held";
 
 /** The latest 15 minutes of a room. */
 export class Past implements Columns {
@@ -19,6 +24,8 @@ export class Past implements Columns {
   waiting: number[] = [];
   admitted: (number | null)[] = [];
   active: number[] = [];
+  target: number[] = [];
+  limit: (number | null)[] = [];
   #arrivals: number | undefined; // so far, as of the latest second
 
   /** Begins anew with what the server has. */
@@ -28,6 +35,8 @@ export class Past implements Columns {
     this.waiting = [...series.waiting];
     this.admitted = [...series.admitted];
     this.active = [...series.active];
+    this.target = [...series.target];
+    this.limit = series.limit.map((most) => most || null);
     this.#arrivals = undefined;
   }
 
@@ -44,8 +53,10 @@ export class Past implements Columns {
     this.waiting.push(f.waiting);
     this.admitted.push(f.outflow.minute);
     this.active.push(f.active);
+    this.target.push(isStopped(f.phase) ? 0 : f.outflow.per_minute);
+    this.limit.push(f.outflow.max_active || null);
     const old = this.at.findIndex((moment) => moment >= at - kept);
-    if (old > 0) for (const list of [this.at, this.arrivals, this.waiting, this.admitted, this.active]) list.splice(0, old);
+    if (old > 0) for (const list of [this.at, this.arrivals, this.waiting, this.admitted, this.active, this.target, this.limit]) list.splice(0, old);
   }
 
   /** Sums up whole minutes, the latest first. */
@@ -72,8 +83,8 @@ export class Past implements Columns {
 }
 
 /** Turns a history into rates a minute. Between two steps nothing changed, or nobody looked. */
-export function ofMinutes(list: readonly Minute[]): Columns & { target: number[]; limit: (number | null)[] } {
-  const columns = { at: [], arrivals: [], waiting: [], admitted: [], active: [], target: [], limit: [] } as ReturnType<typeof ofMinutes>;
+export function ofMinutes(list: readonly Minute[]): Columns {
+  const columns = { at: [], arrivals: [], waiting: [], admitted: [], active: [], target: [], limit: [] } as Columns;
   let before: Minute | undefined;
   for (const m of list) {
     const at = Date.parse(m.at) / 1000;
@@ -83,7 +94,7 @@ export function ofMinutes(list: readonly Minute[]): Columns & { target: number[]
     columns.waiting.push(m.waiting);
     columns.admitted.push((m.admitted - (before?.admitted ?? 0)) / minutes);
     columns.active.push(m.active);
-    columns.target.push(m.per_minute);
+    columns.target.push(m.paused ? 0 : m.per_minute);
     columns.limit.push(m.max_active || null);
     before = m;
   }

@@ -1,8 +1,8 @@
 // Figures in words, the same as the server's: see web/console/live.go.
-import type { Figures } from "./figures.ts";
+import { clockTime } from "../times.ts";
+import type { Figures, Span } from "./figures.ts";
 
 const dash = "\u2013";
-const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
 /** Writes a whole number in groups of three: 1,234,567. */
 export function number(n: number): string {
@@ -33,18 +33,56 @@ export function span(seconds: number | null): string {
   return `${(seconds / 3600).toFixed(1)} h`;
 }
 
-/** Says when somebody who joins now is called. */
-export function turn({ at, joining }: Pick<Figures, "at" | "joining">): string {
-  if (!joining) return dash;
+/** Says when something is expected, in whole minutes that are the coarser the further away they are. */
+function spanAhead(at: string, { earliest, latest }: Span): string {
   const minutes = (moment: string): number => (Date.parse(moment) - Date.parse(at)) / 60_000;
-  const earliest = minutes(joining.earliest);
-  const latest = minutes(joining.latest);
-  if (latest < 1) return "within a minute";
-  const step = latest < 60 ? 1 : latest < 360 ? 5 : 15;
-  const from = Math.max(Math.floor(earliest / step) * step, 0);
-  const to = Math.ceil(latest / step) * step;
-  if (latest >= 3000) return `in ${Math.floor(from / 60)} to ${Math.ceil(to / 60)} h`;
+  const last = minutes(latest);
+  if (last < 1) return "within a minute";
+  const step = last < 60 ? 1 : last < 360 ? 5 : 15;
+  const from = Math.max(Math.floor(minutes(earliest) / step) * step, 0);
+  const to = Math.ceil(last / step) * step;
+  if (last >= 3000) return `in ${Math.floor(from / 60)} to ${Math.ceil(to / 60)} h`;
   return `in ${from} to ${to} min`;
+}
+
+/** Says when a visitor who joins now is called. */
+export function turn({ at, joining }: Pick<Figures, "at" | "joining">): string {
+  return joining ? spanAhead(at, joining) : dash;
+}
+
+/** Says when everyone now in line is called. */
+export function emptied({ at, phase, waiting, next }: Pick<Figures, "at" | "phase" | "waiting" | "next">): string {
+  if (waiting === 0) return "no line";
+  if (phase === "paused" || phase === "held") return "not while stopped";
+  return next.called ? spanAhead(at, next.called) : dash;
+}
+
+/** Writes seconds until something as a countdown: 0:42, 12:05, 3:12:05, 2 d 03:00. */
+export function until(milliseconds: number): string {
+  const seconds = Math.ceil(milliseconds / 1000);
+  if (seconds <= 0) return "now";
+  const two = (n: number): string => String(Math.floor(n)).padStart(2, "0");
+  const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60];
+  if (days > 0) return `${days} d ${two(hours)}:${two(minutes)}`;
+  if (hours > 0) return `${hours}:${two(minutes)}:${two(seconds % 60)}`;
+  return `${minutes}:${two(seconds % 60)}`;
+}
+
+/** The states of rooms in words, with the class of their badge. */
+export const states: Record<string, readonly [word: string, className: string]> = {
+  upcoming: ["not open yet", ""],
+  open: ["open to join", "good"],
+  serving: ["calling visitors", "good"],
+  paused: ["calls paused", "warn"],
+  held: ["entry stopped", "bad"],
+  closed: ["closed to new visitors", "good"],
+  ended: ["ended", ""],
+};
+
+/** Says how serious the share of no-shows is: "", "warn" or "bad". */
+export function noShowLevel({ recent, overall }: Figures["no_show_rate"]): string {
+  const share = recent ?? overall ?? 0;
+  return share < 0.25 ? "" : share < 0.5 ? "warn" : "bad";
 }
 
 /** Writes a value of the figures in the form that its place on the page names. */
@@ -66,16 +104,18 @@ export function say(value: unknown, form: string | undefined): string {
     case "answers":
       return value === true ? "answers" : "does not answer";
     case "moment":
-      return typeof value === "string" ? clock.format(new Date(value)) : dash;
+      return typeof value === "string" ? clockTime(new Date(value)) : dash;
     case "turn":
       return turn(value as Figures);
+    case "emptied":
+      return emptied(value as Figures);
   }
   return String(value ?? dash);
 }
 
 /** Says in a sentence how the room does, for those who listen to the page. */
 export function spoken(f: Figures): string {
-  const parts = [`${number(f.waiting)} waiting`, `${decimal(f.arrival_rate)} arrivals a second`];
-  if (f.outflow.minute !== null) parts.push(`${decimal(f.outflow.minute)} admitted a minute of ${number(f.outflow.per_minute)}`);
-  return `${f.phase}: ${parts.join(", ")}.`;
+  const parts = [`${number(f.waiting)} in line`, `${decimal(f.arrival_rate)} arrivals per second`];
+  if (f.outflow.minute !== null) parts.push(`${decimal(f.outflow.minute)} let in per minute of ${number(f.outflow.per_minute)}`);
+  return `${states[f.phase]?.[0] ?? f.phase}: ${parts.join(", ")}.`;
 }

@@ -1,0 +1,46 @@
+package pglog
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// IsAway reports whether an error means that the database cannot do its work at
+// this moment, so that the same request may succeed a little later: it is
+// unreachable, starts, stops, recovers, has become a standby, or has no disk,
+// memory or connection left. Context errors are the caller's own.
+func IsAway(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return isAwayCode(refused.Code)
+	}
+	if _, isHTTP := errors.AsType[*url.Error](err); isHTTP {
+		return false // of another server
+	}
+	_, unreachable := errors.AsType[*pgconn.ConnectError](err)
+	_, broken := errors.AsType[net.Error](err)
+	return unreachable || broken || pgconn.SafeToRetry(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed)
+}
+
+// isAwayCode goes by https://www.postgresql.org/docs/current/errcodes-appendix.html.
+func isAwayCode(code string) bool {
+	for _, class := range []string{"08", "53", "57P", "58"} { // connection, resources, operator, system
+		if strings.HasPrefix(code, class) {
+			return true
+		}
+	}
+	switch code {
+	case "25006", "40001", "40P01", "55P03": // read only, serialization, deadlock, lock not available
+		return true
+	}
+	return false
+}

@@ -1,0 +1,60 @@
+package pglog
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// ClockView is what a server sees of the database's clock.
+type ClockView struct {
+	Node   uuid.UUID
+	Raw    time.Time     // what that clock said
+	Step   time.Duration // by which it is beyond what the server expects; 0: it is not
+	Agrees bool          // the server's own wall clock agrees with it
+}
+
+// clockFresh is how old the view of another server may be, by the clock that is
+// looked at. Servers that live tell theirs every second.
+const clockFresh = 15 * time.Second
+
+// Stamp has the time of every append decided by the function: it gets what the
+// database's clock says and returns the time to use, or why nothing may be
+// appended now. It must be called before the first append.
+func (s *Store) Stamp(decide func(clock time.Time) (time.Time, error)) { s.stamp = decide }
+
+// ExchangeClock tells other servers what this one sees of the database's clock,
+// and returns what they see as of now, and the number of the latest confirmation.
+func (s *Store) ExchangeClock(ctx context.Context, own ClockView) (others []ClockView, confirmed int64, err error) {
+	batch := &pgx.Batch{}
+	batch.Queue(`insert into clock_views (node_id, raw_ms, step_ms, agrees) values ($1, $2, $3, $4)
+		on conflict (node_id) do update set raw_ms = excluded.raw_ms, step_ms = excluded.step_ms, agrees = excluded.agrees`,
+		own.Node, own.Raw.UnixMilli(), own.Step.Milliseconds(), own.Agrees)
+	batch.Queue(`select node_id, raw_ms, step_ms, agrees from clock_views where node_id <> $1 and abs(raw_ms - $2) <= $3`,
+		own.Node, own.Raw.UnixMilli(), clockFresh.Milliseconds()).Query(func(rows pgx.Rows) error {
+		var v ClockView
+		var raw, step int64
+		_, err := pgx.ForEachRow(rows, []any{&v.Node, &raw, &step, &v.Agrees}, func() error {
+			v.Raw, v.Step = time.UnixMilli(raw), time.Duration(step)*time.Millisecond
+			others = append(others, v)
+			return nil
+		})
+		return err
+	})
+	batch.Queue(`select coalesce(max(id), 0) from clock_confirmations`).QueryRow(func(row pgx.Row) error { return row.Scan(&confirmed) })
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return nil, 0, fmt.Errorf("exchange views of the clock: %w", err)
+	}
+	return others, confirmed, nil
+}
+
+// ConfirmClock has all servers take the database's clock as it is.
+func (s *Store) ConfirmClock(ctx context.Context) error {
+	if _, err := s.pool.Exec(ctx, `insert into clock_confirmations default values`); err != nil {
+		return fmt.Errorf("confirm the clock: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package pglog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// RoleError reports that the server's login role can change the log, because
+// it is, or can become, a role that may.
+type RoleError struct {
+	Login string // the role in the connection string
+	Role  string // the role it can become, often itself
+	Power string // what that role may do
+}
+
+func (e *RoleError) Error() string {
+	if e.Login == e.Role {
+		return fmt.Sprintf("the database role %s %s", e.Login, e.Power)
+	}
+	return fmt.Sprintf("the database role %s can become %s, which %s", e.Login, e.Role, e.Power)
+}
+
+// paths lists the roles that a session can take on with set role, reset role or
+// by granting itself, and that may change what is in the log. It asks about the
+// session's user, whatever role the session has at the moment.
+const paths = `
+	select session_user, r.rolname, p.power
+	from pg_roles r, lateral (
+		select case
+			when r.rolsuper then 'is a superuser'
+			when r.rolcreaterole then 'may create roles and join others'
+			when r.rolname in ('pg_write_all_data', 'pg_write_server_files', 'pg_execute_server_program') then 'may write everywhere'
+			when r.oid in (select datdba from pg_database where datname = current_database()) then 'owns the database'
+			when exists (
+				select from pg_class c join pg_namespace n on n.oid = c.relnamespace
+				where c.oid in ('log_entries'::regclass, 'log_tile_roots'::regclass) and r.oid in (c.relowner, n.nspowner)
+			) then 'owns the tables of the log'
+			when exists (
+				select from (values ('log_entries'::regclass), ('log_tile_roots')) as t (c)
+				where has_any_column_privilege(r.oid, c, 'update') or has_table_privilege(r.oid, c, 'delete, truncate, trigger')
+			) then 'may change the tables of the log'
+		end
+	) as p (power)
+	where pg_has_role(session_user, r.oid, 'member') and p.power is not null
+	order by not r.rolsuper, r.rolname <> session_user, r.rolname
+	limit 1`
+
+// CheckRole returns a [*RoleError] when a session of the pool could change
+// entries of the log.
+func CheckRole(ctx context.Context, pool *pgxpool.Pool) error {
+	var e RoleError
+	err := pool.QueryRow(ctx, paths).Scan(&e.Login, &e.Role, &e.Power)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err != nil:
+		return fmt.Errorf("check the database role: %w", err)
+	}
+	return &e
+}

@@ -1,0 +1,123 @@
+package pglog_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/servertest"
+)
+
+// waysBack are what a session can try to have more rights than it logged in with.
+var waysBack = []string{
+	"reset role", "set role none", "set role postgres", "set role owner_of_schema", "reset session authorization",
+	"set session authorization postgres", "grant postgres to proofline_server", "alter role proofline_server superuser",
+	"grant update, delete, truncate on log_entries, log_tile_roots to proofline_server", "discard all",
+}
+
+// changes are what no session of the server may do to the log.
+var changes = []string{
+	"update log_entries set entry = ''", "update log_entries set leaf = ''", "delete from log_entries", "truncate log_entries",
+	"update log_tile_roots set hash = ''", "delete from log_tile_roots", "truncate log_tile_roots", "drop table log_entries",
+	"alter table log_entries add column forged text", "create trigger forge before insert on log_entries execute function suppress_redundant_updates_trigger()",
+	"create rule forge as on insert to log_entries do instead nothing", "alter table log_entries disable trigger all",
+	"copy (select 1) to program 'true'", "drop schema if exists public cascade",
+}
+
+// TestRoleHasNoWayBack tries, on a connection of the server's own pool, every
+// way to another role, and then every change of the log.
+func TestRoleHasNoWayBack(t *testing.T) {
+	const insufficientPrivilege = "42501" // https://www.postgresql.org/docs/15/errcodes-appendix.html
+	database := pgtest.Start(t, "fsync = off")
+	owner, err := pgx.Connect(t.Context(), database.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Close(t.Context())
+	if _, err := owner.Exec(t.Context(), "create role owner_of_schema; grant all on schema public to owner_of_schema"); err != nil {
+		t.Fatal(err)
+	}
+	pool := servertest.Pool(t, database.URL())
+	for _, way := range waysBack {
+		conn, err := pool.Acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = conn.Exec(t.Context(), way) // refused, or of no use
+		for _, change := range changes {
+			var refused *pgconn.PgError
+			_, err := conn.Exec(t.Context(), change)
+			if !errors.As(err, &refused) || refused.Code != insufficientPrivilege {
+				t.Errorf("%s; %s: %v, want it refused", way, change, err)
+			}
+		}
+		conn.Release()
+	}
+}
+
+// TestServerEndsItsOwnSessions: a node must be able to end another node's
+// session that holds a room's lock, and no session of another role.
+func TestServerEndsItsOwnSessions(t *testing.T) {
+	database := pgtest.Start(t, "fsync = off")
+	pool := servertest.Pool(t, database.URL())
+	for _, test := range []struct {
+		url  string
+		ends bool
+	}{{pgtest.AsServer(database.URL()), true}, {database.URL(), false}} {
+		other, err := pgx.Connect(t.Context(), test.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = pool.Exec(t.Context(), "select pg_terminate_backend($1, 10000)", other.PgConn().PID())
+		if (err == nil) != test.ends || (other.Ping(t.Context()) != nil) != test.ends {
+			t.Errorf("%s: ended %v, want %v: %v", test.url, !test.ends, test.ends, err)
+		}
+		_ = other.Close(t.Context())
+	}
+}
+
+// TestCheckRole names what a login role could do beside what a server needs.
+func TestCheckRole(t *testing.T) {
+	database := pgtest.Start(t, "fsync = off")
+	owner, err := pgx.Connect(t.Context(), database.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Close(t.Context())
+	const member = "create role LOGIN login in role proofline_server"
+	for i, test := range []struct{ set, power string }{
+		{member, ""},
+		{"create role LOGIN superuser login", "LOGIN is a superuser"},
+		{"create role LOGIN createrole login in role proofline_server", "LOGIN may create roles"},
+		{member + ", postgres", "LOGIN can become postgres, which is a superuser"},
+		{member + ", postgres noinherit", "LOGIN can become postgres"},
+		{member + ", pg_write_all_data", "LOGIN may change the tables"},
+		{member + "; grant update (leaf) on log_entries to LOGIN", "LOGIN may change the tables"},
+		{member + "; grant truncate on log_tile_roots to LOGIN", "LOGIN may change the tables"},
+		{member + "; create role go; grant delete on log_entries to go; grant go to LOGIN", "LOGIN may change the tables"},
+		{member + " noinherit; create role stay; grant delete on log_entries to stay; grant stay to LOGIN", "LOGIN can become stay, which may change"},
+		{member + "; alter table log_entries owner to LOGIN", "LOGIN owns the tables"},
+		{member + "; alter table log_entries owner to postgres; alter database postgres owner to LOGIN", "LOGIN owns the database"},
+	} {
+		login := fmt.Sprintf("login_%d", i)
+		set, power := strings.ReplaceAll(test.set, "LOGIN", login), strings.ReplaceAll(test.power, "LOGIN", login)
+		if _, err := owner.Exec(t.Context(), set); err != nil {
+			t.Fatalf("%s: %v", set, err)
+		}
+		pool := servertest.Pool(t, strings.Replace(database.URL(), "user=postgres", "user="+login, 1))
+		err := pglog.CheckRole(t.Context(), pool)
+		var found *pglog.RoleError
+		if (err == nil) != (power == "") || err != nil && (!errors.As(err, &found) || !strings.Contains(err.Error(), power)) {
+			t.Errorf("%s: %v, want %q", set, err, power)
+		}
+	}
+	if err := pglog.CheckRole(t.Context(), servertest.Pool(t, pgtest.AsServer(database.URL()))); err != nil {
+		t.Errorf("the server's own role: %v", err)
+	}
+}

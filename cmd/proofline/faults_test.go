@@ -1,0 +1,273 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/server"
+	"github.com/proofline/proofline/internal/pgtest"
+)
+
+// longestPause is how long a fault of one node may hold up the joins at another:
+// a silent holder of a room's lock is ended after some 2.75 s.
+const longestPause = 6 * time.Second
+
+// twoNodes starts two servers on one database, the second one over a link, and
+// a crowd that uses both.
+func twoNodes(t *testing.T, slug string) (one, two *process, l *link, c *crowd, finish func()) {
+	t.Helper()
+	database, dir := pgtest.Start(t), tempDir(t)
+	key := newKeyFile(t, dir)
+	l = newLink(t, database.URL())
+	start := func(url string) *process {
+		return serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--public-url", "https://queue.example.com", "--database-url", url, "--master-key", key)
+	}
+	one, two = start(database.URL()), start(l.URL)
+	organizer := manager(t, one, dir)
+	c = gather(t, createRoom(t, organizer, slug), one.url, two.url)
+	waitFor(t, "people join through both", func() bool {
+		by := c.joinsByNode()
+		return len(by) == 2 && c.count() > 100
+	})
+	c.resetPauses()
+	return one, two, l, c, func() { c.finish(t, organizer) }
+}
+
+// TestNodesLostInCopy loses a node, and all it would still send, in the middle
+// of an append: between the beginning of its COPY and the end.
+func TestNodesLostInCopy(t *testing.T) {
+	t.Parallel()
+	one, two, l, c, finish := twoNodes(t, "lost")
+	l.loseAfter(`copy "log_entries"`)
+	<-l.gone
+	two.kill()
+	lost := time.Now()
+	before := c.joinsByNode()[c.at(one.url)]
+	waitFor(t, "people join through the other node", func() bool { return c.joinsByNode()[c.at(one.url)] > before+50 })
+	t.Logf("fifty people had joined %s after the node was lost; the longest pause was %s", time.Since(lost).Round(time.Millisecond), c.pause(one.url))
+	if pause := c.pause(one.url); pause > longestPause {
+		t.Errorf("joins paused for %s", pause)
+	}
+	if !strings.Contains(one.said(), "connection ended: it held a room's lock") {
+		t.Errorf("the node that stayed ended no connection:\n%s", one.said())
+	}
+	finish()
+	one.stop()
+}
+
+// TestNodesCutOff cuts a node off from the database for a while. It must not say
+// no about tickets of the other node, and must say that it is not ready.
+func TestNodesCutOff(t *testing.T) {
+	t.Parallel()
+	one, two, l, c, finish := twoNodes(t, "cut")
+	l.freeze(true)
+	cut := time.Now()
+	waitFor(t, "the node is not ready", func() bool { return status(t, two.url+"/readyz") == http.StatusServiceUnavailable })
+	if took := time.Since(cut); took > 4*time.Second {
+		t.Errorf("the node was ready for %s without its database", took)
+	}
+	if live, ready := status(t, two.url+"/livez"), status(t, one.url+"/readyz"); live != http.StatusOK || ready != http.StatusOK {
+		t.Errorf("the node that is cut off is alive: %d; the other one is ready: %d", live, ready)
+	}
+	answers := map[int]int{}
+	for time.Since(cut) < 8*time.Second {
+		for _, ticket := range c.latest(one.url, 20) {
+			answers[status(t, two.url+"/r/cut/tickets/"+ticket)]++
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if answers[http.StatusNotFound] > 0 || answers[http.StatusServiceUnavailable] == 0 || answers[http.StatusInternalServerError] > 0 {
+		t.Errorf("polls at the node that was cut off were answered with %v", answers)
+	}
+	l.freeze(false)
+	waitFor(t, "the node is ready again", func() bool { return status(t, two.url+"/readyz") == http.StatusOK })
+	t.Logf("polls at the node that was cut off: %v; the longest pause of joins at the other: %s", answers, c.pause(one.url))
+	if pause := c.pause(one.url); pause > longestPause {
+		t.Errorf("joins at the other node paused for %s", pause)
+	}
+	before := c.joinsByNode()[c.at(two.url)]
+	waitFor(t, "people join through the node again", func() bool { return c.joinsByNode()[c.at(two.url)] > before+10 })
+	finish()
+	one.stop()
+	two.stop()
+}
+
+// TestNodesClockStep has the clock of the database jump by an hour for eight
+// seconds: joins go on, by the time before, and nobody who was called is skipped.
+// Then it jumps for good, and a person confirms it.
+func TestNodesClockStep(t *testing.T) {
+	t.Parallel()
+	database, dir := pgtest.Start(t), tempDir(t)
+	set := steppedClock(t, database.URL())
+	key := newKeyFile(t, dir)
+	start := func() *process {
+		return serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--public-url", "https://queue.example.com",
+			"--database-url", database.URL()+"&search_path=public,pg_catalog", "--master-key", key)
+	}
+	one, two := start(), start()
+	organizer := manager(t, one, dir)
+	room := createRoom(t, organizer, "clock")
+	c := gather(t, room, one.url, two.url)
+	waitFor(t, "people join through both", func() bool { return len(c.joinsByNode()) == 2 && c.count() > 100 })
+	c.resetPauses()
+	set(time.Hour)
+	for _, p := range []*process{one, two} {
+		waitFor(t, "the jump is logged", func() bool { return strings.Contains(p.said(), "database's clock has jumped") })
+	}
+	time.Sleep(8 * time.Second)
+	if ready := status(t, one.url+"/readyz"); ready != http.StatusOK {
+		t.Errorf("the server is ready: %d", ready)
+	}
+	set(0)
+	waitFor(t, "the clock is back", func() bool { return strings.Contains(one.said(), "back where rooms expect it") })
+	before := c.count()
+	waitFor(t, "people join", func() bool { return c.count() > before+50 })
+	t.Logf("the longest pauses of joins: %s and %s", c.pause(one.url), c.pause(two.url))
+	if pause := max(c.pause(one.url), c.pause(two.url)); pause > longestPause {
+		t.Errorf("joins paused for %s", pause)
+	}
+	for _, j := range c.all() {
+		if off := time.Since(j.Time); off < -time.Minute || off > 5*time.Minute {
+			t.Fatalf("a join is recorded %s ago", off)
+		}
+	}
+	c.stop() // whoever is called then has missed it an hour later
+	set(time.Hour)
+	waitFor(t, "the jump is logged again", func() bool { return strings.Count(one.said(), "database's clock has jumped") == 2 })
+	if _, stderr, code := proofline(t, "", "clock", "confirm", "--server", one.url, "--token-file", filepath.Join(dir, server.TokenFile)); code != 0 {
+		t.Fatalf("clock confirm exits with %d: %s", code, stderr)
+	}
+	for _, p := range []*process{one, two} {
+		waitFor(t, "the jump is taken", func() bool {
+			return strings.Contains(p.said(), "is taken") && strings.Contains(p.said(), "why=confirmed")
+		})
+	}
+	if err := c.join(t.Context(), c.nodes[1], ""); err != nil {
+		t.Fatal(err)
+	}
+	if all := c.all(); time.Until(all[len(all)-1].Time) < 59*time.Minute {
+		t.Errorf("a join is recorded at %s", all[len(all)-1].Time)
+	}
+	c.finish(t, organizer)
+	one.stop()
+	two.stop()
+}
+
+// steppedClock gives a database a clock that a test sets ahead: functions that
+// are found before PostgreSQL's own when the search path says so.
+func steppedClock(t *testing.T, url string) (set func(ahead time.Duration)) {
+	t.Helper()
+	exec := func(sql string, args ...any) {
+		t.Helper()
+		conn, err := pgx.Connect(t.Context(), url)
+		if err == nil {
+			_, err = conn.Exec(t.Context(), sql, args...)
+			err = errors.Join(err, conn.Close(t.Context()))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`
+		create table clock_ahead (ahead interval not null);
+		insert into clock_ahead values ('0');
+		grant select on clock_ahead to proofline_server;
+		create function public.clock_timestamp() returns timestamptz volatile language sql as
+			'select pg_catalog.clock_timestamp() + ahead from public.clock_ahead';
+		create function public.now() returns timestamptz stable language sql as
+			'select pg_catalog.now() + ahead from public.clock_ahead'`)
+	return func(ahead time.Duration) {
+		t.Helper()
+		exec(`update clock_ahead set ahead = make_interval(secs => $1)`, ahead.Seconds())
+	}
+}
+
+// TestCrashFrozen stops all processes of PostgreSQL for a while, which refuse
+// nothing then and answer nothing.
+func TestCrashFrozen(t *testing.T) {
+	t.Parallel()
+	database, dir := pgtest.Start(t), tempDir(t)
+	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--database-url", database.URL(), "--master-key", newKeyFile(t, dir))
+	organizer := manager(t, p, dir)
+	c := gather(t, createRoom(t, organizer, "frozen"), p.url)
+	waitFor(t, "people join", func() bool { return c.count() > 50 })
+	frozen := processesOf(t, database.Dir())
+	signal := func(s syscall.Signal) {
+		for _, pid := range frozen {
+			_ = syscall.Kill(pid, s) // a backend may have ended
+		}
+	}
+	t.Cleanup(func() { signal(syscall.SIGCONT) })
+	signal(syscall.SIGSTOP)
+	began := time.Now()
+	waitFor(t, "the server is not ready", func() bool { return status(t, p.url+"/readyz") == http.StatusServiceUnavailable })
+	if took := time.Since(began); took > 4*time.Second {
+		t.Errorf("the server was ready for %s without its database", took)
+	}
+	if live := status(t, p.url+"/livez"); live != http.StatusOK {
+		t.Errorf("the server is alive: %d", live)
+	}
+	waitFor(t, "the room is reported", func() bool { return strings.Contains(p.said(), "room cannot store anything") })
+	signal(syscall.SIGCONT)
+	waitFor(t, "the server is ready again", func() bool { return status(t, p.url+"/readyz") == http.StatusOK })
+	before := c.count()
+	waitFor(t, "people join again", func() bool { return c.count() > before+10 })
+	c.finish(t, organizer)
+	p.stop()
+}
+
+// status asks for a resource.
+func status(t *testing.T, url string) int {
+	t.Helper()
+	client := http.Client{Timeout: 5 * time.Second}
+	r, err := client.Get(url)
+	if err != nil {
+		return 0
+	}
+	defer r.Body.Close()
+	if r.StatusCode == http.StatusServiceUnavailable && r.Header.Get("Retry-After") == "" {
+		t.Errorf("%s is 503 without Retry-After", url)
+	}
+	if text, err := io.ReadAll(r.Body); strings.HasSuffix(url, "/readyz") && (err != nil || !json.Valid(text)) {
+		t.Errorf("%s is no JSON: %s", url, text)
+	}
+	return r.StatusCode
+}
+
+// processesOf returns the postmaster of a data directory and its children.
+func processesOf(t *testing.T, dir string) []int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "postgres", "postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	postmaster, err := strconv.Atoi(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []int{postmaster}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
+	for _, file := range stats {
+		var pid, parent int
+		var name, state string
+		if text, err := os.ReadFile(file); err == nil {
+			if _, err := fmt.Sscanf(string(text), "%d %s %s %d", &pid, &name, &state, &parent); err == nil && parent == postmaster {
+				list = append(list, pid)
+			}
+		}
+	}
+	return list
+}

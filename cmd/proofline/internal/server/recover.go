@@ -1,0 +1,116 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/internal/localpg"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/mark"
+	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/source"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// Recover opens the database of a server, which may be running, for the recovery
+// of its rooms. Close must be called.
+func Recover(ctx context.Context, cfg Config) (rooms *room.Rooms, closeAll func() error, err error) {
+	s := &Server{cfg: cfg}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Stop())
+		}
+	}()
+	if s.cfg.DatabaseURL != "" && s.cfg.MasterKey == "" {
+		return nil, nil, ErrNoMasterKey
+	}
+	if local, ok := localpg.Running(ctx, cfg.Data); cfg.DatabaseURL == "" && ok {
+		s.cfg.DatabaseURL, s.cfg.OwnerURL = local.URLOf(pglog.Role), local.URL()
+	}
+	if err := s.openDatabase(ctx); err != nil {
+		return nil, nil, err
+	}
+	text, err := s.masterKeyText(ctx)
+	if err == nil {
+		s.masterKey, err = room.ParseMasterKey(text)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("master key: %w", err)
+	}
+	marks, err := mark.Read(filepath.Join(cfg.Data, MarksDir))
+	if err != nil {
+		return nil, nil, err
+	}
+	return room.New(room.Options{Logs: pglog.NewStore(s.pool), Rooms: pgroom.NewStore(s.pool), MasterKey: s.masterKey, Log: cfg.Log, Marks: marks}), s.Stop, nil
+}
+
+// CopyOf opens a copy of a room's transcript: a directory or archive that
+// proofline-verify has fetched, the URL of the room on a server that still shows
+// it, or another database, such as the primary before a failover.
+func CopyOf(from, slug, vkey string) (room.Copy, error) {
+	if strings.HasPrefix(from, "postgres://") || strings.HasPrefix(from, "postgresql://") {
+		return copyOfDatabase(from, slug), nil
+	}
+	src, err := source.Open(from)
+	if err != nil {
+		return nil, err
+	}
+	key, err := note.NewVerifier(vkey)
+	if err != nil {
+		return nil, fmt.Errorf("read key: %w", err)
+	}
+	return copyOfSource(src, key), nil
+}
+
+func copyOfDatabase(url, slug string) room.Copy {
+	return func(ctx context.Context, read func([]byte) error) error {
+		pool, err := pgxpool.New(ctx, url)
+		if err != nil {
+			return fmt.Errorf("open copy: %w", err)
+		}
+		defer pool.Close()
+		return pglog.NewStore(pool).Open(pgroom.RoomID(slug), "", nil).Tail(ctx, read)
+	}
+}
+
+func copyOfSource(src verifier.Source, key note.Verifier) room.Copy {
+	return func(ctx context.Context, read func([]byte) error) error {
+		signed, err := src.Checkpoint(ctx)
+		if err != nil {
+			return err
+		}
+		head, _, err := audit.OpenCheckpoint(signed, key)
+		if err != nil {
+			return err
+		}
+		tree := &audit.Tree{}
+		for tile := range audit.Tiles(head.Size) {
+			if tile.Level >= 0 {
+				continue
+			}
+			bundle, err := src.Tile(ctx, tile)
+			if err != nil {
+				return err
+			}
+			if err := audit.SplitBundle(bundle, tile.Width, func(entry []byte) error {
+				tree.Append(audit.LeafHash(entry))
+				return read(entry)
+			}); err != nil {
+				return err
+			}
+		}
+		if tree.Root() != head.Root {
+			return fmt.Errorf("%w: its entries are not what its checkpoint signs", room.ErrOtherHistory)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/server"
+	"github.com/proofline/proofline/room"
+)
+
+// shownTickets is how many tickets of each kind are listed.
+const shownTickets = 20
+
+type recoverFlags struct {
+	server.Config
+	from      string
+	statement string
+	overrule  bool
+	yes       bool
+}
+
+func recoverCommand(t *terminal) *cobra.Command {
+	var f recoverFlags
+	c := &cobra.Command{
+		Use:   "recover SLUG",
+		Short: "Recover a room whose database went back",
+		Long: `Recover a room that its servers hold, because its database lacks entries of the
+transcript that were shown to visitors: after a backup was restored, or after a
+standby took over that lagged behind.
+
+Without options it shows what is missing. With --from it shows what a copy has of
+that, and with --yes as well it stores the missing entries, exactly as they were,
+and lets the room go on. A copy is a directory that proofline-verify has fetched,
+the URL of the room on a server that still shows it, or the URL of a database that
+has the entries, such as the primary before the failover.
+
+If no copy is left, --end-with ends the room for good with your words, in a
+statement signed with the room's key. The transcript is never continued without
+the missing entries: that would be a second history under the same key.
+
+Run it on the machine of a server, with the options that server has; the servers
+may run on. With a private PostgreSQL only --data is needed.`,
+		Example: `  proofline recover sale
+  proofline recover sale --from ./sale-copy
+  proofline recover sale --from postgres://old-primary.example.com/proofline --yes
+  proofline recover sale --end-with "The database was lost. Tickets are refunded." --yes`,
+		Args:    cobra.ExactArgs(1),
+		PreRunE: t.fromEnv,
+		RunE:    runs(func(c *cobra.Command, args []string) error { return f.run(c.Context(), t, args[0]) }),
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.Data, "data", t.dataDir(), "the server's data `DIR`")
+	flags.StringVar(&f.DatabaseURL, "database-url", "", "`URL` of the server's PostgreSQL (default the private one in the data directory)")
+	flags.StringVar(&f.OwnerURL, "owner-database-url", "", "`URL` of that database for the owner of its schema (default the database URL)")
+	flags.StringVar(&f.MasterKey, "master-key", "", "`FILE` of the key that seals the rooms' keys; the variable may hold the key itself (default DIR/master-key)")
+	flags.StringVar(&f.from, "from", "", "`COPY` that has the missing entries: a directory, a room's URL, or a database's URL")
+	flags.StringVar(&f.statement, "end-with", "", "end the room for good with these `WORDS` to its visitors")
+	flags.BoolVar(&f.overrule, "overrule-witness", false, "let the room go on although a witness says that it has seen another history; only if you know that the witness is wrong")
+	flags.BoolVar(&f.yes, "yes", false, "do it, and do not only show it")
+	inEnv(flags, "data", "database-url", "owner-database-url", "master-key")
+	c.MarkFlagsMutuallyExclusive("from", "end-with", "overrule-witness")
+	return c
+}
+
+func (f *recoverFlags) run(ctx context.Context, t *terminal, slug string) (err error) {
+	f.Log = slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: slog.LevelError}))
+	if f.Data, err = filepath.Abs(f.Data); err != nil {
+		return err
+	}
+	rooms, closeAll, err := server.Recover(ctx, f.Config)
+	if err != nil {
+		return explain(err)
+	}
+	defer func() { err = errors.Join(err, closeAll()) }()
+	rec, err := rooms.Recover(ctx, slug)
+	if err != nil {
+		return failed(err, "check the name of the room, and --data or --database-url")
+	}
+	if err := t.showRegression(slug, rec); err != nil {
+		return err
+	}
+	switch {
+	case f.from != "":
+		return f.recoverFrom(ctx, t, slug, rec)
+	case f.statement != "" && f.yes:
+		signed, err := rec.End(ctx, f.statement)
+		if err != nil {
+			return err
+		}
+		return t.printf("The room has ended, with this statement:\n\n%s", signed)
+	case f.statement != "":
+		return t.printf("With --yes the room ends for good, with a signed statement.\n")
+	case f.overrule && f.yes:
+		if err := rec.Overrule(ctx); err != nil {
+			return err
+		}
+		return t.printf("The room goes on. What that witness says about its first %d entries does not count.\n", rec.Had.Size)
+	case f.overrule:
+		return t.printf("With --yes the room goes on against the word of that witness.\n")
+	}
+	return nil
+}
+
+// showRegression says what is missing, as far as that is known without a copy.
+func (t *terminal) showRegression(slug string, rec *room.Recovery) error {
+	if rec.Statement != "" {
+		return t.printf("room %s has ended with a statement:\n\n%s", printable(slug), printable(rec.Statement))
+	}
+	if err := t.printf("room %s has %d entries with root %v\n", printable(slug), rec.Has.Size, rec.Has.Root); err != nil {
+		return err
+	}
+	if rec.By == "" {
+		return t.printf("nothing is known to be missing\n")
+	}
+	if err := t.printf("%s has seen %d entries with root %v\n", printable(rec.By), rec.Had.Size, rec.Had.Root); err != nil {
+		return err
+	}
+	if rec.Had.Size > rec.Has.Size {
+		return t.printf("missing: the entries %d to %d. Find a copy that has them, and give it with --from.\n", rec.Has.Size, rec.Had.Size-1)
+	}
+	return t.printf("the database has another history than the one that was shown; find the database or a copy with the one that was shown\n")
+}
+
+func (f *recoverFlags) recoverFrom(ctx context.Context, t *terminal, slug string, rec *room.Recovery) error {
+	read, err := server.CopyOf(f.from, slug, rec.VKey())
+	if err != nil {
+		return failed(err, "give a directory of proofline-verify fetch, a room's URL, or a database's URL")
+	}
+	loss, err := rec.Compare(ctx, read)
+	if loss != nil {
+		if err := t.showLoss(loss); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return failed(err, "look for another copy; auditors and witnesses may have one")
+	}
+	if !f.yes {
+		return t.printf("With --yes these entries are stored, and the room goes on.\n")
+	}
+	if err := rec.Continue(ctx, loss); err != nil {
+		return err
+	}
+	return t.printf("The room goes on with %d entries.\n", loss.To)
+}
+
+// showLoss says what a copy has that the database lacks, and whom it concerns.
+func (t *terminal) showLoss(loss *room.Loss) error {
+	if loss.To <= loss.From {
+		return t.printf("the copy has no more entries than the database\n")
+	}
+	err := t.printf("the copy has %d more entries, %d to %d:\n", loss.To-loss.From, loss.From, loss.To-1)
+	for _, kind := range slices.Sorted(maps.Keys(loss.Kinds)) {
+		err = errors.Join(err, t.printf("  %6d %s\n", loss.Kinds[kind], kind))
+	}
+	for _, list := range []struct {
+		what    string
+		tickets []string
+	}{{"visitors with a receipt", texts(loss.Tickets)}, {"visitors with a pass", texts(loss.Admitted)}} {
+		if n := len(list.tickets); n > 0 {
+			err = errors.Join(err, t.printf("%d %s:\n", n, list.what))
+			for _, ticket := range list.tickets[:min(n, shownTickets)] {
+				err = errors.Join(err, t.printf("  %s\n", ticket))
+			}
+			if n > shownTickets {
+				err = errors.Join(err, t.printf("  and %d more\n", n-shownTickets))
+			}
+		}
+	}
+	return err
+}
+
+func texts[T fmt.Stringer](list []T) []string {
+	texts := make([]string, len(list))
+	for i, v := range list {
+		texts[i] = v.String()
+	}
+	return texts
+}

@@ -1,0 +1,67 @@
+// Proofs that this browser has the key of a session: see
+// connector/rules/FORMAT.md, "Sessions and browsers".
+
+/** Visit is a session, as the connector names it. */
+export interface Visit {
+  name: string; // of the room
+  subject: string;
+  room: string; // its URL
+  bound: boolean; // to a key
+}
+
+/** Kept is what the browser keeps of a visit. The private key cannot leave it. */
+interface Kept {
+  name: string;
+  subject: string;
+  ahead: number; // how far the server's clock is ahead of this one, in milliseconds
+  keys: CryptoKeyPair;
+}
+
+const algorithm = { name: "ECDSA", namedCurve: "P-256" };
+
+function request<T>(asked: IDBRequest<T>): Promise<T> {
+  return new Promise((done, fail) => {
+    asked.onsuccess = () => done(asked.result);
+    asked.onerror = () => fail(asked.error);
+  });
+}
+
+async function store(mode: IDBTransactionMode): Promise<IDBObjectStore> {
+  const opened = indexedDB.open("proofline", 1);
+  opened.onupgradeneeded = () => opened.result.createObjectStore("visits", { keyPath: "name" });
+  return (await request(opened)).transaction("visits", mode).objectStore("visits");
+}
+
+/** begin makes a key for a visit, keeps it, and proves it. */
+export async function begin({ name, subject }: Visit, ahead: number): Promise<void> {
+  const keys = await crypto.subtle.generateKey(algorithm, false, ["sign"]);
+  const kept = { name, subject, ahead, keys };
+  await request((await store("readwrite")).put(kept));
+  await prove(kept);
+}
+
+/** again proves the key of a visit. False: this browser does not have it. */
+export async function again({ name, subject }: Visit, ahead: number): Promise<boolean> {
+  const kept = (await request<Kept | undefined>((await store("readonly")).get(name))) ?? undefined;
+  if (kept?.subject !== subject) return false;
+  kept.ahead = ahead;
+  await request((await store("readwrite")).put(kept));
+  await prove(kept);
+  return true;
+}
+
+/** renew proves the keys of all visits that this browser keeps. */
+export async function renew(): Promise<void> {
+  for (const kept of await request<Kept[]>((await store("readonly")).getAll())) await prove(kept);
+}
+
+async function prove({ name, subject, ahead, keys }: Kept): Promise<void> {
+  const at = Math.round(Date.now() + ahead);
+  const signed = new TextEncoder().encode(`proofline proof 1\n${subject}\n${at}`);
+  const time = new DataView(new ArrayBuffer(8));
+  time.setBigUint64(0, BigInt(at));
+  const parts = [time.buffer, await crypto.subtle.exportKey("raw", keys.publicKey), await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, keys.privateKey, signed)];
+  const text = parts.flatMap((part) => Array.from(new Uint8Array(part), (byte) => String.fromCharCode(byte))).join("");
+  const value = btoa(text).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
+  document.cookie = `__Host-proofline-proof.${name}=${value}; Path=/; Secure; SameSite=Lax`;
+}

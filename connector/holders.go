@@ -1,0 +1,114 @@
+package connector
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// How many clients may share a session, and for how long each counts.
+const (
+	maxHolders  = 8
+	holderLasts = 10 * time.Minute
+	maxShared   = 50_000 // sessions whose clients are known
+)
+
+// holders counts the clients of sessions at this node. A client is a network and
+// a family of browsers: a phone on its way has a few. The zero value is ready.
+type holders struct {
+	mu    sync.Mutex
+	known map[[16]byte]*holding
+}
+
+// holding is who uses a session.
+type holding struct {
+	clients [maxHolders]uint64
+	seen    [maxHolders]int64 // when, in ms
+	n       int
+}
+
+// clientID tells clients of a session apart.
+func clientID(client netip.Addr, agent string) uint64 {
+	network, family := networkOf(client), familyOf(agent)
+	return binary.BigEndian.Uint64(network[:])*31 + binary.BigEndian.Uint64(family[:])
+}
+
+// add notes that a client uses a session. It reports whether it may: false, if
+// there are too many others.
+func (h *holders) add(pass [16]byte, client uint64, now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ms := now.UnixMilli()
+	u := h.known[pass]
+	if u == nil {
+		if h.known == nil {
+			h.known = map[[16]byte]*holding{}
+		}
+		if len(h.known) >= maxShared {
+			h.shrink(ms)
+		}
+		u = new(holding)
+		h.known[pass] = u
+	}
+	return u.add(client, ms)
+}
+
+func (u *holding) add(client uint64, ms int64) bool {
+	oldest := 0
+	for i := range u.n {
+		if u.clients[i] == client {
+			u.seen[i] = ms
+			return true
+		}
+		if u.seen[i] < u.seen[oldest] {
+			oldest = i
+		}
+	}
+	switch {
+	case u.n < maxHolders:
+		oldest = u.n
+		u.n++
+	case ms-u.seen[oldest] < holderLasts.Milliseconds():
+		return false
+	}
+	u.clients[oldest], u.seen[oldest] = client, ms
+	return true
+}
+
+// shrink forgets sessions that nothing was seen of for a while, or else about a
+// tenth of all.
+func (h *holders) shrink(ms int64) {
+	for pass, u := range h.known {
+		latest := int64(0)
+		for i := range u.n {
+			latest = max(latest, u.seen[i])
+		}
+		if ms-latest >= holderLasts.Milliseconds() {
+			delete(h.known, pass)
+		}
+	}
+	for pass := range h.known {
+		if len(h.known) < maxShared*9/10 {
+			return
+		}
+		delete(h.known, pass)
+	}
+}
+
+// most returns the largest number of clients that used one session of late.
+func (h *holders) most(now time.Time) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	most, since := 0, now.Add(-holderLasts).UnixMilli()
+	for _, u := range h.known {
+		n := 0
+		for i := range u.n {
+			if u.seen[i] > since {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}

@@ -1,0 +1,133 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account/pgaccount"
+)
+
+// SignInLinkLife is how long a link is good that makes a browser known.
+const SignInLinkLife = time.Hour
+
+const sealUnlock = "account/unlock"
+
+// HasMail reports whether people can have a link mailed to them.
+func (a *Accounts) HasMail() bool { return a.Mailer != nil }
+
+// SignInLink returns a one-time link that makes a browser known for an address,
+// so that guesses of others do not keep it out. Signing in still takes the
+// password. Only the server's administrator may ask for it: [ErrForbidden],
+// [ErrNotFound].
+func (a *Accounts) SignInLink(ctx context.Context, by Actor, email string) (string, error) {
+	if by.Kind != Server {
+		return "", ErrForbidden
+	}
+	normal, ok := NormalEmail(email)
+	if !ok {
+		return "", invalid("email", wantEmail)
+	}
+	p, err := a.Store.PersonByEmail(ctx, normal)
+	if err != nil {
+		return "", known(err)
+	}
+	link, err := a.signInLink(normal)
+	if err != nil {
+		return "", err
+	}
+	return link, a.recordEverywhere(ctx, p, "sign-in.link", map[string]any{"by": by.Name})
+}
+
+// MailSignInLink mails such a link. What it returns, and when, is the same
+// whether the address has an account: *[RateError].
+func (a *Accounts) MailSignInLink(ctx context.Context, email string, c Client) error {
+	email, ok := NormalEmail(email)
+	if !ok {
+		return invalid("email", wantEmail)
+	}
+	if a.Mailer == nil {
+		return ErrForbidden
+	}
+	if _, err := a.attempt(ctx, linkNetworkLimit, network(c.Addr)); err != nil {
+		return err
+	}
+	if _, err := a.attempt(ctx, linkLimit, email); err != nil {
+		return err
+	}
+	a.work.Go(func() {
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), mailTime)
+		defer stop()
+		if err := a.mailSignInLink(ctx, email, c); err != nil {
+			a.Log.Warn("cannot mail a link to sign in", "err", err)
+		}
+	})
+	return nil
+}
+
+// mailTime bounds the sending of a mail after the answer.
+const mailTime = time.Minute
+
+func (a *Accounts) mailSignInLink(ctx context.Context, email string, c Client) error {
+	p, err := a.Store.PersonByEmail(ctx, email)
+	if errors.Is(err, pgaccount.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	link, err := a.signInLink(email)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("Someone, probably you, could not sign in to Proofline because of many failed attempts.\n\n"+
+		"Open this link in the browser you want to sign in with. Then enter your password as usual. It works once, within an hour.\n\n%s\n\n"+
+		"If it was not you, you need not do anything: the link is of no use without your password.\n", link)
+	if err := a.Mailer.Send(ctx, email, "Sign in to Proofline", text); err != nil {
+		return err
+	}
+	return a.recordEverywhere(ctx, p, "sign-in.link", map[string]any{"network": network(c.Addr)})
+}
+
+// signInLink makes a link. It is sealed, so nothing is stored before it is used.
+func (a *Accounts) signInLink(email string) (string, error) {
+	id, err := a.newID()
+	if err != nil {
+		return "", err
+	}
+	until := strconv.FormatInt(a.Now().Add(SignInLinkLife).Unix(), 10)
+	return a.URL + "/console/invitation#t=" + a.sealText(sealUnlock, email+" "+id.String()+" "+until), nil
+}
+
+// Unlock uses a link up, and returns what the browser keeps to be known:
+// [ErrLink].
+func (a *Accounts) Unlock(ctx context.Context, token string) (keep string, err error) {
+	text, err := a.openText(sealUnlock, token)
+	if err != nil {
+		return "", ErrLink
+	}
+	email, id, now := "", "", a.Now()
+	if fields := strings.Fields(text); len(fields) == 3 {
+		if until, err := strconv.ParseInt(fields[2], 10, 64); err == nil && now.Unix() <= until {
+			email, id = fields[0], fields[1]
+		}
+	}
+	if _, err := uuid.Parse(id); err != nil {
+		return "", ErrLink
+	}
+	err = a.Store.Attempt(ctx, usedLink.key(id), now, func(before pgaccount.Attempt) (pgaccount.Attempt, error) {
+		if before.Level > 0 {
+			return before, ErrLink
+		}
+		return pgaccount.Attempt{Level: 1, At: now, Next: now}, nil // kept for a day, longer than the link is good
+	})
+	if err != nil {
+		return "", err
+	}
+	return a.know(email)
+}

@@ -1,0 +1,331 @@
+// Package mark keeps, outside of the database, how far this node has seen each
+// log: its size and root. A database that forgets what it committed, because it
+// was restored from a backup or because a standby that lagged behind took over,
+// is recognized by it.
+//
+// A directory holds a file for each node that uses it, marks-1, marks-2, ...: lines
+// of text, one for each batch, written with one write(2) before anything of the
+// batch is shown, and synced once a second. So a mark survives the process and the
+// database, and may miss the last second before a power cut. A second file,
+// marks-1.lock, is held with flock(2) by the process that writes the first.
+//
+//	node 0b3e4d8e-...                    the node's name, kept for its next start
+//	SLUG KEY SIZE ROOT CRC               room, id of the log's key, entries, root hash
+//
+// A line that is cut short or whose checksum is wrong counts for nothing.
+package mark
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/pglog"
+)
+
+const (
+	prefix    = "marks-"
+	mostNodes = 64      // of one directory
+	mostBytes = 8 << 20 // of a file, before it is written anew
+	syncEvery = time.Second
+)
+
+// ErrTaken is returned when too many nodes use a directory.
+var ErrTaken = errors.New("the directory of marks is used by too many servers")
+
+// Log names one log: a room that is made again under the same slug has another key.
+type Log struct {
+	Slug string
+	Key  uint32
+}
+
+// Store keeps marks. Safe for concurrent use.
+type Store struct {
+	node uuid.UUID
+	path string // empty: in memory alone
+	lock *os.File
+
+	mu      sync.Mutex // guards all below
+	marks   map[Log]pglog.Mark
+	file    *os.File
+	written int64
+	dirty   bool  // written since the latest sync
+	torn    bool  // the latest line may be incomplete
+	err     error // of the latest write
+	line    []byte
+
+	closed chan struct{}
+	synced chan struct{} // closed when the syncing goroutine has ended
+}
+
+// Memory returns a store that forgets everything when the process ends.
+func Memory() *Store { return &Store{node: uuid.New(), marks: map[Log]pglog.Mark{}} }
+
+// Open returns the store of a directory, which is made if it does not exist, with
+// all marks of the nodes that use it or did.
+func Open(dir string) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open marks: %w", err)
+	}
+	s := Memory()
+	if err := s.claim(dir); err != nil {
+		return nil, fmt.Errorf("open marks: %w", err)
+	}
+	err := s.load(dir)
+	if err == nil {
+		err = s.rewrite()
+	}
+	if err != nil {
+		_ = s.lock.Close()
+		return nil, fmt.Errorf("open marks: %w", err)
+	}
+	s.closed, s.synced = make(chan struct{}), make(chan struct{})
+	go s.sync()
+	return s, nil
+}
+
+// Read returns the marks of a directory, for a process that writes none.
+func Read(dir string) (*Store, error) {
+	s := Memory()
+	if err := s.load(dir); err != nil {
+		return nil, fmt.Errorf("read marks: %w", err)
+	}
+	return s, nil
+}
+
+// claim takes the first file that no living process has.
+func (s *Store) claim(dir string) error {
+	for n := 1; n <= mostNodes; n++ {
+		path := filepath.Join(dir, prefix+strconv.Itoa(n))
+		lock, err := tryLock(path + ".lock")
+		if err != nil {
+			return err
+		}
+		if lock != nil {
+			s.path, s.lock = path, lock
+			return nil
+		}
+	}
+	return ErrTaken
+}
+
+// load reads the files of all nodes, and this node's name in its own.
+func (s *Store) load(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, prefix+"*"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if _, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(file), prefix)); err != nil {
+			continue
+		}
+		text, err := os.ReadFile(file) //nolint:gosec // in the operator's directory
+		if err != nil {
+			return err
+		}
+		for line := range bytes.Lines(text) {
+			if id, ok := bytes.CutPrefix(line, []byte("node ")); ok && file == s.path {
+				if node, err := uuid.ParseBytes(bytes.TrimSpace(id)); err == nil {
+					s.node = node
+				}
+			}
+			if log, m, ok := parse(line); ok && m.Size > s.marks[log].Size {
+				s.marks[log] = m
+			}
+		}
+	}
+	return nil
+}
+
+// Node returns the name of this node among the servers of its database.
+func (s *Store) Node() uuid.UUID { return s.node }
+
+// Name names this node to people.
+func (s *Store) Name() string { return "server " + s.node.String()[:8] }
+
+// IsKept reports whether marks survive the process.
+func (s *Store) IsKept() bool { return s.path != "" }
+
+// Err returns why the latest mark could not be written; nil when it was.
+func (s *Store) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Get returns how far a log was seen; the zero mark for not at all.
+func (s *Store) Get(log Log) pglog.Mark {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.marks[log]
+}
+
+// All returns how far every log was seen.
+func (s *Store) All() map[Log]pglog.Mark {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.marks)
+}
+
+// Knows reports whether a log of a room was seen.
+func (s *Store) Knows(slug string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for log := range s.marks {
+		if log.Slug == slug {
+			return true
+		}
+	}
+	return false
+}
+
+// Put notes how far a log is seen now, with one write. A mark that cannot be
+// written counts as long as the process lives; the error is that of the write.
+func (s *Store) Put(log Log, m pglog.Mark) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m.Size <= s.marks[log].Size {
+		return nil
+	}
+	s.marks[log] = m
+	if s.path == "" {
+		return nil
+	}
+	if s.written > mostBytes {
+		if s.err = s.rewrite(); s.err == nil {
+			return nil
+		}
+	}
+	s.line = s.line[:0]
+	if s.torn {
+		s.line = append(s.line, '\n')
+	}
+	s.line = appendLine(s.line, log, m)
+	n, err := s.file.Write(s.line)
+	s.written += int64(n)
+	s.dirty, s.torn, s.err = true, err != nil, err
+	return err
+}
+
+// Forget drops what was seen of a room, for good.
+func (s *Store) Forget(slug string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.marks, func(log Log, _ pglog.Mark) bool { return log.Slug == slug })
+	if s.path == "" {
+		return nil
+	}
+	return s.rewrite()
+}
+
+// rewrite makes the file anew, with a line for each log.
+func (s *Store) rewrite() error {
+	text := []byte("node " + s.node.String() + "\n")
+	for log, m := range s.marks {
+		text = appendLine(text, log, m)
+	}
+	file, err := os.OpenFile(s.path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err == nil {
+		err = os.Rename(s.path+".new", s.path)
+	}
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	if s.file != nil {
+		_ = s.file.Close() // all of it is in the new one
+	}
+	s.file, s.written, s.dirty, s.torn = file, int64(len(text)), false, false
+	return nil
+}
+
+// sync has the marks on the disk, once a second.
+func (s *Store) sync() {
+	defer close(s.synced)
+	ticker := time.NewTicker(syncEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			_ = s.flush() // the next write says what is wrong
+		case <-s.closed:
+			return
+		}
+	}
+}
+
+func (s *Store) flush() error {
+	s.mu.Lock()
+	file, dirty := s.file, s.dirty
+	s.dirty = false
+	s.mu.Unlock()
+	if !dirty {
+		return nil
+	}
+	if err := file.Sync(); err != nil && !errors.Is(err, os.ErrClosed) { // closed: made anew, and synced
+		return err
+	}
+	return nil
+}
+
+// Close has all marks on the disk and gives the file free.
+func (s *Store) Close() error {
+	if s.path == "" {
+		return nil
+	}
+	close(s.closed)
+	<-s.synced
+	return errors.Join(s.flush(), s.file.Close(), s.lock.Close())
+}
+
+func appendLine(dst []byte, log Log, m pglog.Mark) []byte {
+	start := len(dst)
+	var key [4]byte
+	binary.BigEndian.PutUint32(key[:], log.Key)
+	dst = append(dst, log.Slug...)
+	dst = append(dst, ' ')
+	dst = hex.AppendEncode(dst, key[:])
+	dst = append(dst, ' ')
+	dst = strconv.AppendUint(dst, m.Size, 10)
+	dst = append(dst, ' ')
+	dst = base64.StdEncoding.AppendEncode(dst, m.Root[:])
+	return fmt.Appendf(dst, " %08x\n", sum(dst[start:]))
+}
+
+func sum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+
+// parse reads a line; false when it is not one.
+func parse(line []byte) (log Log, m pglog.Mark, ok bool) {
+	at := bytes.LastIndexByte(line, ' ')
+	fields := strings.Fields(string(line))
+	if len(fields) != 5 || at < 0 || line[len(line)-1] != '\n' || fmt.Sprintf("%08x", sum(line[:at])) != fields[4] {
+		return log, m, false
+	}
+	key, errKey := strconv.ParseUint(fields[1], 16, 32)
+	size, errSize := strconv.ParseUint(fields[2], 10, 64)
+	root, errRoot := base64.StdEncoding.DecodeString(fields[3])
+	if errors.Join(errKey, errSize, errRoot) != nil || len(root) != len(m.Root) {
+		return log, m, false
+	}
+	return Log{fields[0], uint32(key)}, pglog.Mark{Size: size, Root: audit.Hash(root)}, true
+}

@@ -1,0 +1,198 @@
+package room
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/room/mark"
+)
+
+// ErrRegressed is returned by a room whose transcript lacks entries that were
+// shown: nothing is signed or answered before they are back.
+var ErrRegressed = errors.New("part of this room's transcript is missing; the room waits until it is back")
+
+// ErrAbandoned is returned by a room that its operator has ended because part of
+// its transcript is lost.
+var ErrAbandoned = errors.New("the room has ended: part of its transcript is lost")
+
+// Regression is how the transcript in the database differs from the one that was
+// shown.
+type Regression struct {
+	Since     time.Time // by this machine's clock
+	Has       pglog.Mark
+	Had       pglog.Mark // what was shown; its root is zero where only the size is known
+	By        string     // who saw it: this node, another one, or a witness
+	Statement string     // of the operator, who has ended the room; empty: it can be recovered
+}
+
+// Error names both transcripts.
+func (g *Regression) Error() string {
+	if g.Statement != "" {
+		return ErrAbandoned.Error()
+	}
+	return fmt.Sprintf("%v: the database has %d entries with root %v, %s saw %d with root %v", ErrRegressed, g.Has.Size, g.Has.Root, g.By, g.Had.Size, g.Had.Root)
+}
+
+// Unwrap returns [ErrRegressed] or [ErrAbandoned].
+func (g *Regression) Unwrap() error {
+	if g.Statement != "" {
+		return ErrAbandoned
+	}
+	return ErrRegressed
+}
+
+// Regression returns how the room's transcript differs from what was shown; nil
+// when it does not.
+func (r *Room) Regression() *Regression { return r.regression.Load() }
+
+// witnessPrefix begins the name of a witness that saw another log.
+const witnessPrefix = "witness "
+
+// recheckEvery is how often a room looks whether its missing entries are back.
+const recheckEvery = time.Second
+
+// markOf names the room's log among the marks.
+func (r *Room) markOf() mark.Log { return mark.Log{Slug: r.Slug, Key: r.keys.log.KeyHash()} }
+
+// expose lets readers see a log as far as it was read or stored. What they may
+// see is marked first, and was confirmed before.
+func (r *Room) expose(l *live) {
+	size := l.Size()
+	if err := r.marks.Put(r.markOf(), pglog.Mark{Size: size, Root: l.log.Root()}); err != nil && !r.unmarked.Swap(true) {
+		r.log.Error("mark cannot be written: should the server restart, it may not notice that its database went back", "room", r.Slug, "err", err)
+	} else if err == nil {
+		r.unmarked.Store(false)
+	}
+	r.mu.Lock()
+	r.live, r.stored = l, size
+	r.mu.Unlock()
+}
+
+// wanted returns the logs that the one in the database must continue.
+func (r *Room) wanted(ctx context.Context) (list []wantedMark, err error) {
+	if m := r.marks.Get(r.markOf()); !m.IsZero() {
+		list = append(list, wantedMark{m, r.marks.Name(), false})
+	}
+	_, h, err := r.store.State(ctx, r.ID)
+	switch {
+	case errors.Is(err, pglog.ErrNotFound):
+		return list, nil
+	case err != nil:
+		return nil, err
+	case h.Ended != "":
+		return nil, r.regress(ctx, Regression{Had: h.Mark, By: h.By, Statement: h.Ended})
+	case h.By != "":
+		list = append(list, wantedMark{h.Mark, h.By, true})
+	}
+	return list, nil
+}
+
+// wantedMark is a log that the one in the database must continue.
+type wantedMark struct {
+	pglog.Mark
+	by     string
+	isHeld bool // in the database
+}
+
+// isMissed reports whether a log that has been read to its size is not the one of
+// the mark; root is the log's at that size.
+func (w *wantedMark) isMissed(size uint64, root audit.Hash) bool {
+	return size == w.Size && w.Root != audit.Hash{} && root != w.Root
+}
+
+// regress holds the room, here and on all other nodes, and returns the error for
+// whoever waits.
+func (r *Room) regress(ctx context.Context, g Regression) error {
+	g.Since = time.Now()
+	if was := r.regression.Load(); was != nil {
+		g.Since = was.Since
+	} else {
+		r.log.Error("room is held: its transcript lacks entries that were shown; run proofline recover",
+			"room", r.Slug, "size", g.Has.Size, "root", g.Has.Root, "shown_size", g.Had.Size, "shown_root", g.Had.Root, "shown_to", g.By, "ended", g.Statement != "")
+	}
+	r.regression.Store(&g)
+	if g.Statement == "" {
+		if err := r.store.Hold(ctx, r.ID, g.Had, g.By); err != nil {
+			r.log.Error("room cannot be held on other servers", "room", r.Slug, "err", err)
+		}
+	}
+	return &g
+}
+
+// lift ends what the database holds against a log that has all that is wanted.
+func (r *Room) lift(ctx context.Context, wanted []wantedMark) error {
+	for i := range wanted {
+		if wanted[i].isHeld {
+			return r.store.Release(ctx, r.ID, 0)
+		}
+	}
+	return nil
+}
+
+// covers returns once this node has marked a log of a size that it is about to
+// show. Errors: [*Regression], [ErrBusy], and that of ctx.
+func (r *Room) covers(ctx context.Context, size uint64) error {
+	for end := time.Now().Add(coverTimeout); ; {
+		if g := r.regression.Load(); g != nil {
+			return g
+		}
+		if r.durableSize() >= size {
+			return nil
+		}
+		if time.Now().After(end) {
+			return ErrBusy
+		}
+		r.queue.signal()
+		if !sleep(ctx, coverPoll) {
+			return ctx.Err()
+		}
+	}
+}
+
+// shows is covers for a signed checkpoint.
+func (r *Room) shows(ctx context.Context, signed []byte) error {
+	text, _, _ := strings.Cut(string(signed), "\n\n")
+	c, err := audit.ParseCheckpoint(text + "\n")
+	if err != nil {
+		return err
+	}
+	return r.covers(ctx, c.Size)
+}
+
+// How long a reader waits for this node to have read what it is to show, and how
+// often it looks. A node lags behind the others by a tick.
+const (
+	coverTimeout = 3 * time.Second
+	coverPoll    = 10 * time.Millisecond
+)
+
+// heal lets a room go on whose transcript is complete again.
+func (r *Room) heal() {
+	if was := r.regression.Swap(nil); was != nil {
+		r.log.Warn("room goes on: its transcript has all entries that were shown", "room", r.Slug, "size", r.durableSize(), "held_for", time.Since(was.Since).Round(time.Millisecond))
+	}
+}
+
+// recheck looks whether the entries are back that a held room waits for.
+func (r *Room) recheck(ctx context.Context) error {
+	if time.Since(r.rechecked) < recheckEvery {
+		return nil
+	}
+	r.rechecked = time.Now()
+	has, hold, err := r.store.State(ctx, r.ID)
+	if err != nil || hold.Ended == "" && has.Size < max(hold.Size, r.marks.Get(r.markOf()).Size) {
+		return err // reading it all would say no more
+	}
+	if err := r.reload(ctx); err != nil {
+		return err
+	}
+	r.lost = false
+	r.heal()
+	r.refresh(ctx)
+	return nil
+}

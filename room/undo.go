@@ -1,0 +1,24 @@
+package room
+
+import "github.com/proofline/proofline/fairness"
+
+// liveMark is a projection as it was before an append, which may fail.
+type liveMark struct {
+	state      fairness.Mark
+	admissions []fairness.Time
+	noShows    fairness.Position
+	lastCall   fairness.Time
+	cosigned   [][]uint32
+	passed     passed
+}
+
+func (l *live) mark() *liveMark {
+	return &liveMark{l.Mark(), l.admissions, l.noShows, l.lastCall, l.cosigned, l.passed}
+}
+
+// undo takes the projection back to what is stored. To read millions of entries
+// anew would be a load that a database in trouble does not need.
+func (l *live) undo(m *liveMark) {
+	l.Undo(m.state)
+	l.admissions, l.noShows, l.lastCall, l.cosigned, l.passed = m.admissions, m.noShows, m.lastCall, m.cosigned, m.passed
+}

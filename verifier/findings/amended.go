@@ -1,0 +1,178 @@
+package findings
+
+import (
+	"fmt"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/verifier/numeral"
+)
+
+// amended is what amendments have made of the policy so far.
+type amended struct {
+	outflow fairness.Outflow
+	closes  fairness.Time
+	kinds   map[string]uint64
+
+	open   *stretch // the gate, while it is open
+	paused *stretch // the room, while it is
+}
+
+// stretch is a time that has begun, and its place in a finding's items.
+type stretch struct {
+	from fairness.Time
+	item *Item // nil for one that is not listed
+	held bool
+}
+
+// amend takes an amendment. What it changes for people is its text.
+func (f *Finder) amend(s *fairness.State, e *fairness.Amend) {
+	a := &f.amended
+	kind, text := string(e.Change), ""
+	switch e.Change {
+	case fairness.ChangeOutflow:
+		text, a.outflow = outflowWords(a.outflow, e.Outflow), e.Outflow
+	case fairness.ChangeMessage:
+		text = "The message to visitors changed. The order of the line did not."
+		if e.Message == [fairness.HashSize]byte{} {
+			text = "The message to visitors was taken away. The order of the line did not change."
+		}
+	case fairness.ChangeWindows:
+		text, a.closes = windowWords(a.closes, e), e.Closes
+	case fairness.ChangePause, fairness.ChangeResume:
+		f.pause(s, e)
+		return
+	case fairness.ChangeOpen:
+		text = "From here on the site let people in who were not in line."
+		f.add(Gate, s, "open", "", 0)
+		a.open = &stretch{from: e.Time, item: f.latest(Gate)}
+	case fairness.ChangeShut:
+		text = "From here on the site let nobody in past the line."
+		a.shut(f, e.Time, "")
+	case fairness.ChangeUnguarded:
+		length := fairness.Millis(e.Until - e.From)
+		text = fmt.Sprintf("From %s, for %s, the site could not reach the room and let in %s without a pass, as its connectors say.",
+			moment(e.From), span(length), numeral.Count(e.Requests, "request", "requests"))
+		f.add(Unguarded, s, kind, text, length)
+	}
+	f.note(s, kind, text)
+}
+
+// pause takes a pause, a hold, or the end of one.
+func (f *Finder) pause(s *fairness.State, e *fairness.Amend) {
+	a := &f.amended
+	was := a.paused
+	a.still(e.Time, "")
+	switch {
+	case e.Change == fairness.ChangeResume && was != nil && was.held:
+		f.note(s, "resume", "Calls and claims went on.")
+	case e.Change == fairness.ChangeResume:
+		f.note(s, "resume", "Calls went on.")
+	case e.Claims:
+		f.note(s, "hold", "Nobody was called, and nobody who was called could go in")
+		a.paused = &stretch{from: e.Time, item: f.latest(Amendments), held: true}
+	default:
+		f.note(s, "pause", "Nobody was called; people who were called could go in")
+		a.paused = &stretch{from: e.Time, item: f.latest(Amendments)}
+	}
+}
+
+// note lists an amendment, and counts it by its kind.
+func (f *Finder) note(s *fairness.State, kind, text string) {
+	if f.amended.kinds == nil {
+		f.amended.kinds = map[string]uint64{}
+	}
+	f.amended.kinds[kind]++
+	f.add(Amendments, s, kind, text, 0)
+}
+
+// latest returns the item that was listed last, nil if the list is full.
+func (f *Finder) latest(id ID) *Item {
+	found := f.found[id]
+	if found.Count > maxItems {
+		return nil
+	}
+	if cap(found.Items) < maxItems { // items are pointed at from here on
+		found.Items = append(make([]Item, 0, maxItems), found.Items...)
+	}
+	return &found.Items[len(found.Items)-1]
+}
+
+// still ends a pause at a time, and says how long it was.
+func (a *amended) still(at fairness.Time, more string) {
+	if a.paused == nil {
+		return
+	}
+	if item := a.paused.item; item != nil {
+		item.Text += ", for " + span(fairness.Millis(at-a.paused.from)) + more + ". No called person lost time by it."
+	}
+	a.paused = nil
+}
+
+// shut ends a time in which the gate was open.
+func (a *amended) shut(f *Finder, at fairness.Time, more string) {
+	if a.open == nil {
+		return
+	}
+	length := fairness.Millis(at - a.open.from)
+	found := f.found[Gate]
+	found.Longest, found.Total = max(found.Longest, length), found.Total+length
+	if item := a.open.item; item != nil {
+		item.Text = "Open from " + moment(a.open.from) + ", for " + span(length) + more + "."
+	}
+	a.open = nil
+}
+
+// close ends what still goes on where the transcript ends.
+func (a *amended) close(f *Finder) {
+	until := " up to the latest entry"
+	if f.ended {
+		until = " up to the end of the room"
+	}
+	a.still(f.last, until)
+	a.shut(f, f.last, until)
+}
+
+func outflowWords(was, is fairness.Outflow) string {
+	text := ""
+	switch {
+	case is.PerMinute > was.PerMinute:
+		text = fmt.Sprintf("People could be called faster: %s a minute instead of %s", rate(is.PerMinute), rate(was.PerMinute))
+	case is.PerMinute < was.PerMinute:
+		text = fmt.Sprintf("People were called more slowly: at most %s a minute instead of %s", rate(is.PerMinute), rate(was.PerMinute))
+	default:
+		text = fmt.Sprintf("The pace of calls stayed at %s a minute", rate(is.PerMinute))
+	}
+	if is.MaxActive != was.MaxActive {
+		text += fmt.Sprintf("; at the site at once: %s instead of %s", most(is.MaxActive), most(was.MaxActive))
+	}
+	return text + "."
+}
+
+func rate(n uint32) string { return numeral.Group(uint64(n)) }
+
+func most(n uint32) string {
+	if n == 0 {
+		return "any number"
+	}
+	return "at most " + rate(n)
+}
+
+func windowWords(was fairness.Time, e *fairness.Amend) string {
+	text := ""
+	switch {
+	case e.Closes > was:
+		text = "People could join for longer: " + until(e.Closes) + " instead of " + until(was)
+	case e.Closes < was:
+		text = "People could not join for as long: " + until(e.Closes) + " instead of " + until(was)
+	default:
+		text = "People could join " + until(e.Closes) + ", as before"
+	}
+	for i, r := range e.Windows {
+		if i == 4 {
+			text += fmt.Sprintf("; and %d more lengths", len(e.Windows)-i)
+			break
+		}
+		text += fmt.Sprintf("; from %s on, arrivals of each %s were drawn together", moment(r.From), span(r.Length))
+	}
+	return text + "."
+}

@@ -1,0 +1,121 @@
+package findings
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/verifier/numeral"
+)
+
+var titles = map[ID]string{
+	Gate:        "The site let people in who were not in line",
+	Unguarded:   "The site let people in while it could not reach the room",
+	Gone:        "Tickets went between the outcome and its publication",
+	LateDraw:    "Draws were published late",
+	LateFreeze:  "Groups were closed late",
+	EarlyCosign: "Witnesses signed before the time that the operator states",
+	Undrawn:     "The room ended before everybody who had joined was drawn",
+	Single:      "Groups of one",
+	ShortClaim:  "Called people had less than a minute to go in",
+	Amendments:  "What the operator changed",
+}
+
+// words says how much of something there was, and what it means.
+func (f *Finder) words(of *Finding) string {
+	n := of.Count
+	switch of.ID {
+	case Gate:
+		return fmt.Sprintf("For %s in all, %s, the longest %s. The rules allow it only while nobody waits at the moment of opening; people who joined during that time waited while others went in.",
+			span(of.Total), numeral.Count(n, "time", "times"), span(of.Longest))
+	case Unguarded:
+		return fmt.Sprintf("For %s in all, %s, the longest %s. The site's owner had decided beforehand that it opens then; how long it lasted is the operator's word.",
+			span(of.Total), numeral.Count(n, "time", "times"), span(of.Longest))
+	case Gone:
+		return fmt.Sprintf("%s left or %s taken away after the operator could know where the draw put %s and before it was published. A ticket keeps its place in the draw, so nobody else's place changed; who was told beforehand cannot be seen.",
+			numeral.Count(n, "ticket", "tickets"), choose(n, "was", "were"), choose(n, "it", "them"))
+	case LateDraw:
+		return fmt.Sprintf("%s more than %s after the outcome could be known, the longest %s. The outcome was fixed by then, but the operator could know it so long before everybody else.",
+			numeral.Count(n, "draw came", "draws came"), span(slack), span(of.Longest))
+	case LateFreeze:
+		return fmt.Sprintf("%s closed more than %s after its end, the longest %s. Nobody could join it any more; the randomness of its draw comes after the closing, so a late closing chooses a later round.",
+			numeral.Count(n, "group was", "groups were"), span(slack), span(of.Longest))
+	case EarlyCosign:
+		return fmt.Sprintf("%s dated before the freeze that %s, the longest %s. A second or two is a difference of clocks. More means that the operator dated the freeze ahead, and so chose its round.",
+			numeral.Count(n, "signature is", "signatures are"), choose(n, "it signs", "they sign"), span(of.Longest))
+	case Undrawn:
+		return numeral.Count(n, "group was", "groups were") + " never drawn. Where the outcome could be known, the operator could see it and end the room instead of publishing it."
+	case Single:
+		return numeral.Count(n, "group had one arrival", "groups had one arrival each") + ". There is nothing to draw in such a group: its place depends on the moment of arrival alone."
+	case ShortClaim:
+		return of.Items[0].Text + " Somebody who looks away for a moment loses the place, and it counts as a no-show."
+	}
+	var kinds []string
+	for _, k := range kindWords {
+		if n := f.amended.kinds[k.kind]; n > 0 {
+			kinds = append(kinds, numeral.Count(n, k.one, k.many))
+		}
+	}
+	return numeral.Count(n, "change", "changes") + " of the published rules: " + strings.Join(kinds, ", ") + ". Each is in the record with its time, and held from then on."
+}
+
+// kindWords are what amendments are called.
+var kindWords = []struct{ kind, one, many string }{
+	{"outflow", "change of the pace", "changes of the pace"}, {"windows", "change of the schedule", "changes of the schedule"},
+	{"pause", "pause", "pauses"}, {"hold", "hold", "holds"}, {"resume", "resumption", "resumptions"}, {"message", "message", "messages"},
+	{"open", "opening past the line", "openings past the line"}, {"shut", "end of one", "ends of one"},
+	{"unguarded", "time without the room", "times without the room"},
+}
+
+func choose(n uint64, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func number[T ~uint64](n T) string { return numeral.Group(uint64(n)) }
+
+// seconds returns the Unix time that a witness signed.
+func seconds(c fairness.Cosignature) int64 { return audit.Cosignature(c).Time() }
+
+func keys[K comparable, V any](m map[K]V) iter.Seq[K] { return maps.Keys(m) }
+
+func until(t fairness.Time) string {
+	if t >= fairness.Never {
+		return "without an end"
+	}
+	return "until " + moment(t)
+}
+
+// moment writes a time of the room.
+func moment(t fairness.Time) string {
+	return time.UnixMilli(int64(t)).UTC().Format("2006-01-02 15:04:05.999 UTC")
+}
+
+// span writes a duration in its two largest units.
+func span(m fairness.Millis) string {
+	units := []struct {
+		length fairness.Millis
+		name   string
+	}{{86_400_000, "d"}, {3_600_000, "h"}, {60_000, "min"}, {1000, "s"}}
+	for i, u := range units {
+		if m < u.length {
+			continue
+		}
+		text := numeral.Group(uint64(m/u.length)) + " " + u.name
+		if i+1 < len(units) {
+			if rest := m % u.length / units[i+1].length; rest > 0 {
+				text += fmt.Sprintf(" %d %s", rest, units[i+1].name)
+			}
+		} else if rest := m % u.length; rest > 0 {
+			text = fmt.Sprintf("%g s", float64(m)/1000)
+		}
+		return text
+	}
+	return fmt.Sprintf("%d ms", m)
+}

@@ -1,0 +1,272 @@
+package verifier_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/roomtest"
+	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/findings"
+)
+
+// This file plays what the rules allow: no check fails, and the report says
+// what was done, how often and for how long.
+
+// found audits a room that stands, and returns what a reader should know of it.
+func found(t *testing.T, keys *roomtest.Keys, room *roomtest.Room) []findings.Finding {
+	t.Helper()
+	if err := room.Err(); err != nil {
+		t.Fatal(err)
+	}
+	var finder findings.Finder
+	trust := knowing(keys)
+	trust.Heard = finder.Hear
+	if r := auditOf(t, publish(t, keys, room.Entries()), trust); !r.OK {
+		t.Fatalf("%+v", r.Checks)
+	}
+	return finder.Findings()
+}
+
+// wantFound wants a finding with so many cases of that length, and sentences
+// in its text or its cases.
+func wantFound(t *testing.T, list []findings.Finding, id findings.ID, count uint64, longest fairness.Millis, sentences ...string) {
+	t.Helper()
+	f := findings.Of(list, id)
+	if f == nil {
+		t.Fatalf("no finding %s in %+v", id, list)
+	}
+	text := f.Title + "\n" + f.Text
+	for _, item := range f.Items {
+		text += "\n" + item.Text
+	}
+	if f.Count != count || f.Longest != longest {
+		t.Errorf("%s: %d cases, longest %d ms, want %d and %d ms", id, f.Count, f.Longest, count, longest)
+	}
+	for _, sentence := range sentences {
+		if !strings.Contains(text, sentence) {
+			t.Errorf("%s lacks %q:\n%s", id, sentence, text)
+		}
+	}
+}
+
+// patient is a policy about which there is nothing to know.
+func patient(keys *roomtest.Keys) fairness.Policy {
+	p := keys.Witnessed()
+	p.Claim = 60_000
+	return p
+}
+
+// after returns a moment of a room, in milliseconds after it opens.
+func after(ms fairness.Time) fairness.Time { return roomtest.Opens + ms }
+
+// TestNothingFound: a room that is run well gives a reader nothing to ask.
+func TestNothingFound(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, patient(keys))
+	room.Join(after(0), 5)
+	room.Settle(after(60_000))
+	room.Call(room.State().Now(), 1)
+	room.Admit(room.State().Now(), room.At(1))
+	room.Skip(room.State().Now(), room.At(2), fairness.Left) // after the draw
+	room.End(after(200_000))
+	if list := found(t, keys, room); len(list) > 0 {
+		t.Errorf("%+v", list)
+	}
+}
+
+func quietAmendments(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, patient(keys))
+	room.Append(&fairness.Amend{Time: after(1000), Change: fairness.ChangeOutflow, Outflow: fairness.Outflow{PerMinute: 30, MaxActive: 7}})
+	room.Append(&fairness.Amend{Time: after(2000), Change: fairness.ChangePause})
+	room.Append(&fairness.Amend{Time: after(5000), Change: fairness.ChangePause, Claims: true})
+	room.Append(&fairness.Amend{Time: after(9000), Change: fairness.ChangeResume})
+	room.Append(&fairness.Amend{Time: after(9000), Change: fairness.ChangeMessage, Message: [32]byte{1}})
+	room.Append(&fairness.Amend{Time: after(9000), Change: fairness.ChangeWindows, Closes: fairness.Never})
+	room.Append(&fairness.Amend{Time: after(10_000), Change: fairness.ChangePause})
+	room.End(after(70_000))
+	list := found(t, keys, room)
+	wantFound(t, list, findings.Amendments, 7, 0,
+		"7 changes of the published rules: 1 change of the pace, 1 change of the schedule, 2 pauses, 1 hold, 1 resumption, 1 message.",
+		"People were called more slowly: at most 30 a minute instead of 600; at the site at once: at most 7 instead of any number.",
+		"Nobody was called; people who were called could go in, for 3 s. No called person lost time by it.",
+		"Nobody was called, and nobody who was called could go in, for 4 s. No called person lost time by it.",
+		"People could join for longer: without an end instead of until ",
+		"Nobody was called; people who were called could go in, for 1 min up to the end of the room.")
+	if item := list[0].Items[2]; item.Kind != "hold" || item.Time != after(5000) || item.Entry != 3 {
+		t.Errorf("%+v", item)
+	}
+}
+
+// heldClaims: an operator lets nobody in but a friend, in a hold.
+func heldClaims(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, patient(keys))
+	room.Join(after(0), 2)
+	room.Settle(after(60_000))
+	room.Call(after(80_000), 2)
+	room.Append(&fairness.Amend{Time: after(81_000), Change: fairness.ChangePause, Claims: true})
+	if err := room.Err(); err != nil {
+		t.Fatal(err)
+	}
+	friend := room.At(2)
+	admit := &fairness.Admit{Time: after(82_000), Ticket: friend, Pass: fairness.NewPassID(origin, friend)}
+	caught(t, keys, append(slices.Clone(room.Entries()), admit.AppendEntry(nil)), "admission")
+}
+
+func goneBeforeDraw(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, patient(keys))
+	tickets := room.Join(after(0), 6)
+	room.Freeze(after(60_000))
+	due := room.State().Pending()[0].Due
+	room.Skip(due-1, tickets[0], fairness.Left) // nobody can know
+	room.Skip(due, tickets[1], fairness.Left)
+	room.Skip(due+1500, tickets[2], fairness.RevokedBot)
+	room.Draw(due + 2000)
+	room.Skip(due+3000, tickets[3], fairness.Left)
+	wantFound(t, found(t, keys, room), findings.Gone, 2, 0, "2 tickets left or were taken away after the operator could know",
+		"left, 0 ms after", "was taken away (revoked-bot), 1.5 s after")
+
+	without := roomtest.Open(keys, keys.Policy()) // known from the freeze on
+	tickets = without.Join(after(0), 2)
+	without.Freeze(after(60_000))
+	without.Skip(after(60_001), tickets[0], fairness.Left)
+	wantFound(t, found(t, keys, without), findings.Gone, 1, 0, "1 ticket left or was taken away")
+}
+
+func lateDraw(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, patient(keys))
+	room.Join(after(0), 3)
+	room.Join(after(60_000), 4)
+	room.Freeze(after(60_000))
+	first := room.State().Pending()[0].Due
+	room.Draw(first + 10_000) // not late
+	room.Freeze(after(120_000))
+	room.Draw(room.State().Pending()[0].Due + 95_000)
+	wantFound(t, found(t, keys, room), findings.LateDraw, 1, 95_000, "1 draw came more than 10 s after the outcome could be known, the longest 1 min 35 s", "Window 1, 4 people")
+}
+
+func lateFreeze(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, patient(keys))
+	room.Join(after(0), 3)
+	room.Join(after(60_000), 4)
+	room.Freeze(after(70_000)) // ten seconds are not late
+	room.Draw(room.State().Pending()[0].Due)
+	room.Freeze(after(150_000))
+	room.Draw(room.State().Pending()[0].Due)
+	wantFound(t, found(t, keys, room), findings.LateFreeze, 1, 80_000, "1 group was closed more than 10 s after its end, the longest 1 min 20 s", "Window 1 was closed 1 min 20 s after")
+}
+
+// freezeAhead dates a freeze a minute ahead, so that another round decides, and
+// has it signed now.
+func freezeAhead(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, patient(keys))
+	room.Join(after(0), 5)
+	room.Freeze(after(120_000))
+	pending := room.State().Pending()[0]
+	text := audit.Checkpoint{Origin: origin, Size: pending.Size, Root: room.Root()}.Marshal()
+	signature, err := keys.Chain.Sign(pending.Round)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var early []fairness.Cosignature
+	for _, w := range keys.Witnesses {
+		early = append(early, fairness.Cosignature(w.Cosign(w.Private, text, int64(after(60_000))/1000)))
+	}
+	draw, _ := room.State().NextDraw(pending.Due, signature, early...)
+	room.Append(draw)
+	list := found(t, keys, room)
+	wantFound(t, list, findings.EarlyCosign, uint64(len(early)), 59_000, "the operator dated the freeze ahead")
+	wantFound(t, list, findings.LateFreeze, 1, 60_000)
+	if at := binary.BigEndian.Uint64(early[0][4:]); at != uint64(after(60_000))/1000 {
+		t.Errorf("signed at %d", at)
+	}
+}
+
+func windowOfOne(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, patient(keys))
+	room.Join(after(0), 1)
+	room.Join(after(60_000), 2)
+	room.Settle(after(60_000))
+	room.Settle(after(120_000))
+	wantFound(t, found(t, keys, room), findings.Single, 1, 0, "1 group had one arrival. There is nothing to draw", "Window 0 had one arrival.")
+}
+
+func hastyClaim(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	policy := patient(keys)
+	policy.Claim = 59_999
+	wantFound(t, found(t, keys, roomtest.Open(keys, policy)), findings.ShortClaim, 1, 0, "Called people have 59.999 s to go in.")
+}
+
+func endInsteadOfDraw(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, patient(keys))
+	room.Join(after(0), 3)
+	room.Join(after(60_000), 4)
+	room.Freeze(after(60_000))
+	if err := room.Err(); err != nil {
+		t.Fatal(err)
+	}
+	known := room.State().Pending()[0].Due
+	room.Join(after(120_000), 5)
+	room.Freeze(after(120_000))
+	end := after(121_000)
+	if end <= known {
+		t.Fatalf("the round of window 0 appears at %d", known)
+	}
+	room.End(end)
+	wantFound(t, found(t, keys, room), findings.Undrawn, 3, 0, "3 groups were never drawn",
+		fmt.Sprintf("Window 0, 3 people: closed and not drawn, though its outcome could be known for %d", (end-known)/1000),
+		"Window 1, 4 people: closed and not drawn; its round had not appeared.", "Window 7, 5 people: not closed and not drawn.")
+}
+
+func openGate(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, patient(keys))
+	room.Append(&fairness.Amend{Time: after(1000), Change: fairness.ChangeOpen})
+	room.Append(&fairness.Amend{Time: after(21_000), Change: fairness.ChangeShut})
+	room.Append(&fairness.Amend{Time: after(22_000), Change: fairness.ChangeUnguarded, From: after(2000), Until: after(5000), Requests: 1234})
+	room.Append(&fairness.Amend{Time: after(30_000), Change: fairness.ChangeOpen})
+	room.Join(after(40_000), 1)
+	list := found(t, keys, room)
+	wantFound(t, list, findings.Gate, 2, 20_000, "For 30 s in all, 2 times, the longest 20 s.", "for 20 s.", "for 10 s up to the latest entry.")
+	wantFound(t, list, findings.Unguarded, 1, 3000, "let in 1,234 requests without a pass")
+	if list[0].ID != findings.Gate || list[1].ID != findings.Unguarded {
+		t.Errorf("on top are %s and %s", list[0].ID, list[1].ID)
+	}
+}
+
+// stuffed: one party holds 80 of 100 tickets, in each of 50 rooms. Its share
+// of the first ten places is its share of the tickets, not an even loss.
+func stuffed(t *testing.T) {
+	theirs := 0
+	for i := range 50 {
+		keys := newKeys(t, origin, fmt.Sprintf("stuffed %d", i))
+		room := roomtest.Open(keys, keys.Policy())
+		party := room.Join(after(0), 80)
+		room.Join(after(1), 20)
+		room.Settle(after(60_000))
+		for p := 1; p <= 10; p++ {
+			if slices.Contains(party, room.At(fairness.Position(p))) {
+				theirs++
+			}
+		}
+		if i == 0 {
+			told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelConsistent, "give the party that holds them its share. Half of a window's tickets get half of its places")
+		}
+	}
+	if theirs < 365 || theirs > 435 { // 400 of 500 are expected, with a standard deviation of 8.6
+		t.Errorf("the party has %d of 500 places", theirs)
+	}
+}

@@ -1,0 +1,308 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// recorded is a note of every control that the transcript shows.
+const recorded = "This is recorded in the public transcript, with the time."
+
+// people writes a number of people.
+func people(n uint64) string {
+	if n == 1 {
+		return "1 person"
+	}
+	return number(n) + " people"
+}
+
+func (c *Console) askPause(_ *request, r *room.Room) (question, error) {
+	s := r.Snapshot()
+	return question{
+		Title: "Pause calls?", Button: "Pause",
+		Changes: []change{
+			{"Calls", perMinute(s.Outflow.PerMinute), "none until you resume"},
+			{"Waiting in line", nil, people(uncalled(s.Counts))},
+		},
+		Notes: []string{
+			"Visitors who were called (" + number(s.Counts.Waiting) + " now) can still enter, and their time to enter runs on.",
+			"New visitors can still join the line.", recorded,
+		},
+	}, nil
+}
+
+func (c *Console) pause(x *request, r *room.Room) error {
+	_, err := c.Desk.Pause(x.Request().Context(), x.Actor, r.Slug)
+	return err
+}
+
+func (c *Console) askHold(_ *request, r *room.Room) (question, error) {
+	s := r.Snapshot()
+	calls := perMinute(s.Outflow.PerMinute)
+	if s.Paused {
+		calls = "none: paused"
+	}
+	return question{
+		Title: "Stop entry?", Button: "Stop entry", IsDanger: true,
+		Changes: []change{
+			{"Calls", calls, "none until you resume"},
+			{"Entry of called visitors", "open", "stopped until you resume"},
+			{"Called, not entered yet", nil, people(s.Counts.Waiting)},
+		},
+		Notes: []string{
+			"Use this when the shop itself is in trouble. \"Pause\" is the gentler way: it lets called visitors enter.",
+			"The time to enter stands still, so no visitor loses a place by this. Visitors who are in the shop stay there.", recorded,
+		},
+	}, nil
+}
+
+func (c *Console) hold(x *request, r *room.Room) error {
+	_, err := c.Desk.Hold(x.Request().Context(), x.Actor, r.Slug)
+	return err
+}
+
+func (c *Console) askResume(_ *request, r *room.Room) (question, error) {
+	s := r.Snapshot()
+	q := question{
+		Title: "Resume?", Button: "Resume",
+		Changes: []change{{"Calls", "none", perMinute(s.Outflow.PerMinute)}},
+		Notes:   []string{recorded},
+	}
+	if s.Held {
+		q.Changes = append(q.Changes, change{"Entry of called visitors", "stopped", "open"})
+		q.Notes = append([]string{people(s.Counts.Waiting) + " may enter at once. Check that the shop is ready."}, q.Notes...)
+	}
+	return q, nil
+}
+
+func (c *Console) resume(x *request, r *room.Room) error {
+	_, err := c.Desk.Resume(x.Request().Context(), x.Actor, r.Slug)
+	return err
+}
+
+// outflow reads the form of the outflow.
+func outflow(x *request) (room.Amendment, error) {
+	members := map[string]json.RawMessage{}
+	for _, name := range []string{"per_minute", "max_active"} {
+		typed := strings.TrimSpace(x.form(name))
+		if typed == "" {
+			continue
+		}
+		value, ok := jsonNumber(typed).(json.Number)
+		if _, err := strconv.ParseUint(value.String(), 10, 32); !ok || err != nil {
+			return room.Amendment{}, problemAt("outflow."+name, "Type a whole number, such as 300.")
+		}
+		members[name] = json.RawMessage(value)
+	}
+	return amendment(map[string]any{"outflow": members})
+}
+
+// amendment makes one from what a form had.
+func amendment(members map[string]any) (room.Amendment, error) {
+	text, err := json.Marshal(members)
+	if err != nil {
+		return room.Amendment{}, fmt.Errorf("write amendment: %w", err)
+	}
+	return room.ParseAmendment(text)
+}
+
+func (c *Console) askOutflow(x *request, r *room.Room) (question, error) {
+	a, err := outflow(x)
+	if err != nil {
+		return question{}, err
+	}
+	s := r.Snapshot()
+	was, now := s.Outflow, s.Outflow
+	if a.Outflow.PerMinute != nil {
+		now.PerMinute = *a.Outflow.PerMinute
+	}
+	if a.Outflow.MaxActive != nil {
+		now.MaxActive = *a.Outflow.MaxActive
+	}
+	if now == was {
+		return question{}, problemAt("outflow.per_minute", "This is the pace and the limit already. Type another number.")
+	}
+	q := question{Title: "Change the outflow?", Button: "Change the outflow"}
+	if now.PerMinute != was.PerMinute {
+		q.Changes = append(q.Changes, change{"People per minute", number(was.PerMinute), number(now.PerMinute)})
+		if n := uncalled(s.Counts); n > 0 {
+			q.Changes = append(q.Changes, change{"To call the " + people(n) + " in line", atLeast(n, was.PerMinute), atLeast(n, now.PerMinute)})
+		}
+	}
+	if now.MaxActive != was.MaxActive {
+		q.Changes = append(q.Changes, change{"In the shop at once", limitWords(was.MaxActive), limitWords(now.MaxActive)})
+	}
+	q.Notes = []string{"The waiting times that visitors see change within seconds.", recorded}
+	return q, nil
+}
+
+func perMinute(n uint32) string { return number(n) + " a minute" }
+
+func limitWords(n uint32) string {
+	if n == 0 {
+		return "no limit"
+	}
+	return "at most " + number(n)
+}
+
+// uncalled is how many people wait to be called.
+func uncalled(n fairness.Counts) uint64 {
+	gone := n.Admitted + n.NoShows + n.Left + n.Revoked + n.Waiting
+	return n.Arrivals - min(gone, n.Arrivals)
+}
+
+// atLeast says how long so many people take to be called at a pace.
+func atLeast(n uint64, pace uint32) string {
+	d := time.Duration(n) * time.Minute / time.Duration(max(pace, 1)) //nolint:gosec // people
+	return span(d.Seconds()) + " at least"
+}
+
+func (c *Console) changeOutflow(x *request, r *room.Room) error {
+	a, err := outflow(x)
+	if err != nil {
+		return err
+	}
+	_, err = c.Desk.Amend(x.Request().Context(), x.Actor, r.Slug, a, nil)
+	return err
+}
+
+// message reads the form of the message.
+func message(x *request) (room.Amendment, error) {
+	return amendment(map[string]any{"message": strings.ReplaceAll(x.form("message"), "\r\n", "\n")})
+}
+
+func (c *Console) askMessage(x *request, r *room.Room) (question, error) {
+	a, err := message(x)
+	if err != nil {
+		return question{}, err
+	}
+	s := r.Snapshot()
+	if *a.Message == s.Message {
+		return question{}, problemAt("message", "Visitors see this message already.")
+	}
+	q := question{
+		Title: "Show this message?", Button: "Show the message",
+		Changes: []change{{"Message", lines(s.Message), lines(*a.Message)}},
+		Notes: []string{
+			people(inLine(s.Counts)) + " in line see it within seconds, and so do visitors who join later.",
+			"The public transcript records its hash, so you cannot deny it later.",
+		},
+	}
+	if *a.Message == "" {
+		q.Title = "Take the message away?"
+	}
+	return q, nil
+}
+
+// lines returns the lines of a text; one that says so for no text.
+func lines(text string) []string {
+	if text == "" {
+		return []string{"nothing"}
+	}
+	return strings.Split(text, "\n")
+}
+
+func (c *Console) broadcast(x *request, r *room.Room) error {
+	a, err := message(x)
+	if err != nil {
+		return err
+	}
+	_, err = c.Desk.Amend(x.Request().Context(), x.Actor, r.Slug, a, nil)
+	return err
+}
+
+// wantTicket says what a field for a ticket takes.
+const wantTicket = `Type a ticket, such as cda3f665-387e-8031-a3d9-8534adbd7fa3. Visitors find theirs under "Check my place", in the technical details.`
+
+func (c *Console) askRevoke(x *request, r *room.Room) (question, error) {
+	t, err := fairness.ParseTicket(strings.TrimSpace(x.form("ticket")))
+	if err != nil {
+		return question{}, problemAt("ticket", wantTicket)
+	}
+	st, err := r.Place(x.Request().Context(), t)
+	if err != nil {
+		return question{}, err
+	}
+	reason := x.form("reason")
+	for _, one := range reasonViews {
+		if one.Value == reason {
+			reason = one.Words
+		}
+	}
+	return question{
+		Title: "Take this place away?", Button: "Take the place away", IsDanger: true,
+		Changes: []change{
+			{"Ticket", nil, t.String()},
+			{"Place", standingWords(st), "taken away"},
+			{"Reason, public", nil, reason},
+		},
+		Notes: []string{"A place that was taken away cannot be given back.", "The ticket and the class of reason are recorded in the public transcript."},
+	}, nil
+}
+
+func (c *Console) revokeTicket(x *request, r *room.Room) error {
+	t, err := fairness.ParseTicket(strings.TrimSpace(x.form("ticket")))
+	if err != nil {
+		return problemAt("ticket", wantTicket)
+	}
+	_, err = c.Desk.Revoke(x.Request().Context(), x.Actor, r.Slug, t, fairness.Reason(x.form("reason")))
+	return err
+}
+
+// askEnd wants the name in the room's address typed, because an end is for good.
+func (c *Console) askEnd(x *request, r *room.Room) (question, error) {
+	if strings.TrimSpace(x.form("slug")) != r.Slug {
+		return question{}, problemAt("slug", "Type "+r.Slug+" to confirm that you mean this room.")
+	}
+	found, err := c.sitesOf(x.Request().Context(), x.Actor, r)
+	if err != nil {
+		return question{}, err
+	}
+	n := r.Snapshot().Counts
+	q := question{
+		Title: "End the room for good?", Button: "End the room", IsDanger: true,
+		Changes: []change{{"Waiting in line", people(uncalled(n)), "sent away"}},
+		Notes: []string{
+			"Visitors who are in the shop stay there until their time is over.",
+			"An ended room cannot be opened again. Its transcript stays public.", recorded,
+		},
+	}
+	if n.Waiting > 0 {
+		q.Changes = append(q.Changes, change{"Called, not entered yet", people(n.Waiting), "can no longer enter"})
+	}
+	if len(found.Names) == 0 {
+		q.Warnings = []string{shopOf(r) + " is not managed here: no site in this console uses the room. After the end, a connector or shop of your own that asks for passes shuts out everyone without one. Change it there if the sale goes on without a line."}
+		return q, nil
+	}
+	names := strings.Join(found.Names, ", ")
+	q.Choices = []option{
+		{"shop", "shut", "Shut the shop", "New visitors of " + names + " find the room ended and cannot reach the protected pages. You can change this under Sites.", true},
+		{"shop", "open", "Open the shop", "Everyone reaches the protected pages of " + names + " without a line, at any pace.", false},
+	}
+	return q, nil
+}
+
+// shopOf names the shop of a room in a sentence.
+func shopOf(r *room.Room) string {
+	for _, target := range r.Config().Targets {
+		if u, err := url.Parse(target); err == nil && u.Host != "" {
+			return "The shop " + u.Host
+		}
+	}
+	return "The shop"
+}
+
+func (c *Console) endRoom(x *request, r *room.Room) error {
+	ctx := x.Request().Context()
+	if _, err := c.Desk.End(ctx, x.Actor, r.Slug); err != nil || x.form("shop") != "open" {
+		return err
+	}
+	return c.openShop(ctx, x.Actor, r)
+}

@@ -1,0 +1,111 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// publishQuestion shows what a draft becomes, before it does. The configuration
+// is that of the form, checked.
+func (c *Console) publishQuestion(config room.Config, f roomForm) question {
+	opens, starts := any("when it is published"), any("when it opens")
+	if config.Opens != nil {
+		opens = *config.Opens
+	}
+	if config.Starts != nil {
+		starts = *config.Starts
+	}
+	closes := any("when you end the room")
+	if config.Closes != nil {
+		closes = *config.Closes
+	}
+	return question{
+		Title: "Publish this room?", Button: "Publish", Saved: true,
+		Warnings: append(publishWarnings(config, f, c.beacons()), c.beaconWarnings(config)...),
+		Changes: []change{
+			{"Title", nil, config.Title},
+			{"Address", nil, c.baseURL(f.Host) + config.Slug},
+			{"Opens", nil, opens},
+			{"Starts", nil, starts},
+			{"Closes", nil, closes},
+			{"Time zone", nil, zonePlace},
+			{"Windows", nil, scheduleWords(config.Windows)},
+			{"Pace", nil, perMinute(cmp.Or(config.Outflow.PerMinute, room.DefaultPerMinute))},
+			{"In the shop at once", nil, limitWords(config.Outflow.MaxActive)},
+			{"Time to enter", nil, lengthOr(config.Claim, room.DefaultClaim)},
+			{"Shop", nil, shopWords(config.Targets)},
+			{"Beacon", nil, cmp.Or(config.Beacon, c.defaultBeacon())},
+		},
+		Notes: []string{
+			"Publishing is for good: these rules become the first entry of the public transcript, and opening and start cannot be moved.",
+			"You can still change the outflow, the message, the close and windows that have not opened. Every such change is public.",
+		},
+	}
+}
+
+// zonePlace is where the script names the browser's time zone.
+const zonePlace = template.HTML(`<span data-time-zone>UTC</span>`)
+
+// publishWarnings name what people overlook.
+func publishWarnings(config room.Config, f roomForm, beacons []string) (list []string) {
+	if config.Opens == nil {
+		list = append(list, "The room opens at once, because no opening is given.")
+	}
+	if len(config.Targets) == 0 {
+		list = append(list, "No address of the shop is given: visitors who are called stay on the waiting page with a pass.")
+	}
+	if chosen := cmp.Or(f.Beacon, beacons[0]); chosen == fairness.NoBeacon {
+		list = append(list, "Without a beacon of public randomness no visitor can check that you did not choose the outcome of the draws (level 1). The operator of this server can add one.")
+	}
+	return list
+}
+
+// scheduleWords says how long windows are, a line for each change.
+func scheduleWords(list []room.WindowRule) any {
+	if len(list) == 0 {
+		return "one until the start, then of " + duration(room.DefaultWindow)
+	}
+	lines := make([]template.HTML, len(list))
+	for i, w := range list {
+		lines[i] = template.HTML("from the opening: ") //nolint:gosec // ours
+		if i > 0 && w.From != nil {
+			lines[i] = "from " + when(*w.From) + ": "
+		}
+		lines[i] += template.HTML(template.HTMLEscapeString(duration(w.Length))) //nolint:gosec // escaped
+	}
+	var text template.HTML
+	for i, line := range lines {
+		if i > 0 {
+			text += "<br>"
+		}
+		text += line
+	}
+	return text
+}
+
+func lengthOr(given *room.Duration, otherwise time.Duration) string {
+	if given == nil {
+		return duration(otherwise)
+	}
+	return duration(given)
+}
+
+func shopWords(targets []string) any {
+	if len(targets) == 0 {
+		return "none"
+	}
+	return targets[0] + more(len(targets)-1)
+}
+
+// more says how many further ones there are.
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
+}

@@ -1,0 +1,104 @@
+// Every control shows what it changes before it does, and says what is wrong
+// beside the field.
+import assert from "node:assert/strict";
+import { after, before } from "node:test";
+
+import { accessible } from "../stage/axe.mjs";
+import { Organizer } from "../stage/organizer.mjs";
+import { Room } from "../stage/room.mjs";
+import { scene } from "../stage/scene.mjs";
+import { Server } from "../stage/server.mjs";
+
+let server;
+let kept; // the owner's cookies
+
+before(async () => (server = await Server.start()));
+after(() => server?.stop());
+
+async function owner(stage, options) {
+  stage.origins = [server.url];
+  return Organizer.at(stage, server, "owner@example.com", { storageState: kept, ...options });
+}
+
+const dialog = (organizer) => organizer.page.getByRole("dialog");
+
+/** The lines of the dialog, by their labels: [before, after] or [value]. */
+async function changes(organizer) {
+  const rows = dialog(organizer).locator(".changes > div");
+  return Object.fromEntries(
+    await rows.evaluateAll((all) =>
+      all.map((row) => {
+        const plain = (one) => one.innerText.replace(/^(before|after): ?/, "").trim();
+        const values = [...row.querySelectorAll("del, ins")];
+        return [row.querySelector("dt").innerText, values.length ? values.map(plain) : [plain(row.querySelector("dd"))]];
+      }),
+    ),
+  );
+}
+
+scene("publishing checks the draft first, and shows what it makes", async (stage) => {
+  const organizer = await owner(stage, { storageState: undefined });
+  await organizer.setUp("Concert hall", "Box office");
+  kept = await organizer.context.storageState();
+  const { page } = organizer;
+  organizer.watch.expect(/status of 400/);
+  await organizer.go("/rooms/new?preset=draw-then-minutes");
+  await organizer.fill({ Title: "Evening concert", "People per minute": "abc" });
+  await organizer.press("Publish");
+  await page.locator('[id="e-outflow.per_minute"]').waitFor();
+  assert.equal(await dialog(organizer).count(), 0, "a draft that cannot be published asks nothing");
+  await organizer.fill({ "People per minute": "600", "Addresses of the shop": "https://shop.example.com/tickets" });
+  await organizer.press("Publish");
+  await dialog(organizer).waitFor();
+  const shown = await changes(organizer);
+  assert.deepEqual(shown.Title, ["Evening concert"]);
+  assert.deepEqual(shown["Time zone"], ["Europe/Vienna"]);
+  assert.match(shown.Opens[0], /^\d{1,2} [A-Z][a-z]{2} \d{4}, \d\d:\d\d(:\d\d)?$/);
+  assert.match(shown.Starts[0], /^\d{1,2} [A-Z][a-z]{2} \d{4}, \d\d:\d\d(:\d\d)?$/);
+  assert.deepEqual(shown.Pace, ["600 a minute"]);
+  assert.deepEqual(shown.Shop, ["https://shop.example.com/tickets"]);
+  await accessible(page, "the publish dialog");
+  await organizer.view("publish-dialog");
+  await dialog(organizer).getByRole("link", { name: "Cancel" }).click();
+  await page.waitForURL(/\/drafts\//);
+  await organizer.decide("Publish");
+  await organizer.told("The room is published");
+});
+
+scene("controls show old and new values, and refuse what is wrong beside the field", async (stage) => {
+  const organizer = await owner(stage);
+  const { page } = organizer;
+  const room = await Room.create({ slug: "asks", windows: [{ length: "24h" }], outflow: { per_minute: 60 } }, server);
+  stage.rooms.push(room);
+  await room.crowd(30);
+  organizer.watch.expect(/status of 400/);
+  await organizer.go("/rooms/asks");
+  await organizer.fill({ "People per minute": "abc" });
+  await organizer.press("Change the outflow");
+  const wrong = page.locator('[id="e-outflow.per_minute"]');
+  await wrong.waitFor();
+  assert.equal(await wrong.innerText(), "Type a whole number, such as 300.");
+  assert.equal(new URL(page.url()).pathname, "/console/rooms/asks", "the page stays");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "f-outflow.per_minute");
+  assert.equal(await dialog(organizer).count(), 0);
+  await organizer.fill({ "People per minute": "900" });
+  await organizer.press("Change the outflow");
+  await dialog(organizer).waitFor();
+  assert.deepEqual((await changes(organizer))["People per minute"], ["60", "900"]);
+  await accessible(page, "a question");
+  await page.keyboard.press("Escape");
+  await dialog(organizer).waitFor({ state: "detached" });
+  assert.equal((await room.show()).outflow.per_minute, 60, "a dialog that was closed changes nothing");
+  await organizer.decide("Change the outflow");
+  await organizer.told("The outflow is changed.");
+  await organizer.fill({ "Type asks to end the room for good": "other" });
+  await organizer.press("End the room");
+  await page.locator("#e-slug").waitFor();
+  await organizer.fill({ "Type asks to end the room for good": "asks" });
+  await organizer.press("End the room");
+  await dialog(organizer).waitFor();
+  assert.deepEqual((await changes(organizer))["Waiting in line"], ["30 people", "sent away"]);
+  await dialog(organizer).getByText("no site in this console uses the room").waitFor();
+  await organizer.press("End the room", dialog(organizer));
+  await organizer.told("The room has ended.");
+});

@@ -1,0 +1,126 @@
+// The dashboard is a cockpit: what matters and the controls are on one screen,
+// and a room whose entry is stopped says so on every page.
+import assert from "node:assert/strict";
+import { after, before } from "node:test";
+
+import { accessible } from "../stage/axe.mjs";
+import { Organizer } from "../stage/organizer.mjs";
+import { inSeconds, Room, until } from "../stage/room.mjs";
+import { scene } from "../stage/scene.mjs";
+import { Server } from "../stage/server.mjs";
+
+let server;
+let kept; // the owner's cookies
+
+before(async () => (server = await Server.start()));
+after(() => server?.stop());
+
+async function owner(stage, options) {
+  stage.origins = [server.url];
+  const organizer = await Organizer.at(stage, server, "owner@example.com", { storageState: kept, ...options });
+  if (!kept) {
+    await organizer.setUp("Concert hall", "Box office");
+    kept = await organizer.context.storageState();
+  }
+  return organizer;
+}
+
+/** How far down an element ends, in a window that was not scrolled. */
+const bottom = (page, selector) => page.locator(selector).first().evaluate((one) => Math.round(one.getBoundingClientRect().bottom));
+
+/** A sale in which people are called and three of four do not come. */
+async function sale(stage, slug) {
+  const room = await Room.create(
+    { slug, opens: inSeconds(2), starts: inSeconds(4), closes: inSeconds(7200), windows: [{ length: "2s" }], claim: "1s", outflow: { per_minute: 6000, max_active: 500 } },
+    server,
+  );
+  stage.rooms.push(room);
+  await room.open();
+  await room.crowd(40);
+  return room;
+}
+
+scene("numbers that matter and the controls are on one screen", async (stage) => {
+  const organizer = await owner(stage);
+  const room = await sale(stage, "cockpit");
+  await organizer.go("/rooms/cockpit");
+  await until("no-shows are counted", async () => (await organizer.figures()).no_shows > 20);
+  await room.amend({ outflow: { per_minute: 60 } });
+  await room.crowd(200);
+  const phone = await owner(stage, { size: "phone" });
+  for (const [one, height] of [[organizer, 800], [phone, 844]]) {
+    const { page } = one;
+    await one.go("/rooms/cockpit");
+    await page.getByText("Live, updated every second.").waitFor();
+    await page.locator('[data-countdown="closes"]:not([hidden])').waitFor();
+    assert.match(await page.locator('[data-countdown="closes"] b').innerText(), /^1:\d\d:\d\d$/);
+    assert.match(await page.locator('[data-countdown="called"] b').innerText(), /^in \d+ to \d+ min$/);
+    await page.locator('[data-level="bad"]').waitFor();
+    const [warning, ink] = await page.evaluate(() => {
+      const color = (selector) => getComputedStyle(document.querySelector(selector)).color;
+      return [color('[data-figure="no_show_rate.recent"]'), color('[data-figure="waiting"]')];
+    });
+    assert.notEqual(warning, ink, "no-shows stand out");
+    await page.getByText("of the visitors who are called do not come").waitFor();
+    const bar = await page.locator(".control-bar").evaluate((one) => one.getBoundingClientRect());
+    assert.ok((await bottom(page, ".figures.key")) <= bar.top, `the figures end at ${await bottom(page, ".figures.key")}, and the controls begin at ${bar.top}`);
+    if (height === 800) assert.ok((await bottom(page, ".cockpit")) <= bar.top, `the charts end at ${await bottom(page, ".cockpit")}`);
+    assert.ok((await bottom(page, ".control-bar")) <= height, "the controls are in reach");
+    for (const part of [0.5, 1]) {
+      await page.evaluate((share) => scrollTo(0, document.body.scrollHeight * share), part);
+      const box = await page.locator(".control-bar").evaluate((one) => one.getBoundingClientRect());
+      assert.ok(box.top >= 0 && box.bottom <= height, `they stay in reach: from ${box.top} to ${box.bottom}`);
+    }
+    await page.evaluate(() => scrollTo(0, 0));
+    assert.equal((await page.locator("main").innerText()).includes("Goroutines"), false);
+    await one.inspect("cockpit");
+    if (one === phone) await one.view("cockpit");
+  }
+  const cut = await phone.page.locator(".nav a, .tabs a").evaluateAll((all) => all.filter((one) => one.getBoundingClientRect().right > innerWidth).map((one) => one.textContent));
+  assert.deepEqual(cut, [], "links that are out of sight on a phone");
+  await organizer.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await organizer.press("Copy");
+  await organizer.page.getByRole("button", { name: "Copied" }).waitFor();
+  assert.equal(await organizer.page.evaluate(() => navigator.clipboard.readText()), room.url);
+  await organizer.page.getByText("QR code, for posters and screens").click();
+  await organizer.page.getByRole("img", { name: "QR code of the address" }).waitFor();
+  await room.end();
+  await until("the dashboard says so", async () => (await organizer.figures()).phase === "ended");
+  await until("the controls are gone", async () => (await organizer.page.locator(".control-bar").count()) === 0);
+});
+
+scene("a stopped entry is told apart from a pause on every page of the room", async (stage) => {
+  const organizer = await owner(stage);
+  organizer.watch.allow(/^console: Blocked script execution in/); // the watch itself, in the preview's frame
+  const { page } = organizer;
+  const room = await sale(stage, "stopped");
+  const watching = await organizer.another();
+  await watching.go("/rooms/stopped");
+  await watching.page.getByText("Live, updated every second.").waitFor();
+  await room.pause();
+  await watching.page.locator('h1 [data-phase="paused"]').waitFor();
+  await watching.page.getByRole("button", { name: "Resume", exact: true }).waitFor(); // without loading the page again
+  assert.equal(await watching.page.locator(".held-bar").count(), 0, "a pause is no stopped entry");
+  await organizer.go("/rooms/stopped");
+  assert.equal(await page.locator("h1 .badge").innerText(), "calls paused");
+  await organizer.decide("Stop entry");
+  await organizer.told("Entry is stopped.");
+  await watching.page.locator(".held-bar").waitFor();
+  assert.equal(await watching.page.locator("h1 .badge").innerText(), "entry stopped");
+  for (const path of ["/rooms/stopped", "/rooms/stopped/settings", "/rooms/stopped/brand", "/rooms/stopped/preview", "/rooms/stopped/rehearsal", "/rooms/stopped/history", "/rooms/stopped/ticket", "/rooms/stopped/queue-it", "/acts?object=stopped"]) {
+    await organizer.go(path);
+    const bar = page.locator(".held-bar");
+    assert.equal(await bar.count(), 1, `${path} says that entry is stopped`);
+    await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+    assert.ok((await bar.evaluate((one) => one.getBoundingClientRect().top)) >= 0, `${path}: the bar stays in sight`);
+  }
+  await organizer.go("/rooms/stopped");
+  await accessible(page, "a room whose entry is stopped");
+  await organizer.view("held");
+  await organizer.go("/rooms");
+  await page.locator(".badge.bad", { hasText: "entry stopped" }).waitFor();
+  await organizer.go("/rooms/stopped/settings");
+  await organizer.decide("Resume");
+  await organizer.told("The line goes on.");
+  await watching.page.locator(".held-bar").waitFor({ state: "detached" });
+});

@@ -1,0 +1,79 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/fairness/beacon"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/web/brand"
+	"github.com/proofline/proofline/web/page"
+)
+
+// reportPolicy is what an audit report may load: nothing but the style in it.
+const reportPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// fairPage answers with the page that says what a room proves and how to check
+// it.
+func (s *Server) fairPage(c echo.Context, r *room.Room) error {
+	settings, _ := r.Settings()
+	lang := language(c, brand.Languages(&settings.Brand)...)
+	v := page.FairView{Room: s.roomView(c, r, lang), Lang: lang, Now: r.Now(), URL: r.URL, Chance: chanceOf(r)}
+	head, err := s.rooms.Options.Rooms.ReportHead(c.Request().Context(), r.ID)
+	switch {
+	case err == nil:
+		v.Report = &head.Made
+	case !errors.Is(err, pgroom.ErrNotFound):
+		return err
+	}
+	keepLanguage(c, lang)
+	return s.sendPage(c, http.StatusOK, func(w io.Writer) error { return s.pages.Fair(w, v) })
+}
+
+// chanceOf returns where the draws of a room get their randomness from.
+func chanceOf(r *room.Room) page.Chance {
+	b := r.Policy().Beacon
+	switch {
+	case b == nil:
+		return page.ChanceNone
+	case b.Hash() == beacon.Quicknet().Hash():
+		return page.ChancePublic
+	}
+	return page.ChanceOther
+}
+
+// report answers with the organizer's audit report.
+func (s *Server) report(c echo.Context, r *room.Room) error {
+	stored, err := s.rooms.Options.Rooms.Report(c.Request().Context(), r.ID)
+	if errors.Is(err, pgroom.ErrNotFound) {
+		return echo.ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	h := c.Response().Header()
+	h["Cache-Control"] = brandCache
+	h["Content-Security-Policy"] = []string{reportPolicy}
+	h["Vary"] = acceptEncoding
+	body := stored.HTML
+	if acceptsGzip(c.Request().Header["Accept-Encoding"]) {
+		h["Content-Encoding"] = gzipped
+	} else if body, err = inflate(body); err != nil {
+		return err
+	}
+	return send(c, http.StatusOK, htmlText, body)
+}
+
+func inflate(compressed []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}

@@ -1,0 +1,59 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/room"
+)
+
+// live answers for as long as the process does: a server that waits for its
+// database must not be started again for that.
+func (s *Server) live(c echo.Context) error {
+	c.Response().Header()["Cache-Control"] = noStore
+	return send(c, http.StatusOK, plainText, []byte("ok\n"))
+}
+
+// readiness is how the server does, for balancers and monitors. It names no room.
+type readiness struct {
+	Status   string   `json:"status"`      // "ok", "rooms cannot store", "clock jumped" or "rooms lack records"
+	Database int64    `json:"database_ms"` // how long ago the database was asked what it answered last
+	Rooms    int      `json:"rooms"`       // in memory
+	Stuck    int      `json:"rooms_stuck"` // of these, those with something due that this server cannot store
+	Held     int      `json:"rooms_held"`  // of these, those whose transcript lacks entries that were shown
+	Longest  *float64 `json:"longest_stuck_s"`
+	Step     float64  `json:"clock_step_s"` // by which the database's clock has jumped, which rooms do not follow
+}
+
+// readyz answers 200 while the database answers and the rooms are loaded. A room
+// that cannot store anything is reported, and takes no server out of service: the
+// others go on, and another server could not store it either.
+func (s *Server) readyz(c echo.Context) error {
+	if s.draining.Load() {
+		return room.ErrStopping
+	}
+	if !s.ready() {
+		return errNotReady
+	}
+	h := s.rooms.Health()
+	r := readiness{Status: "ok", Rooms: h.Rooms, Stuck: h.Stuck, Held: h.Held, Step: h.Step.Seconds(), Database: time.Since(h.Answered).Milliseconds()}
+	if h.Step != 0 {
+		r.Status = "clock jumped"
+	}
+	if h.Stuck > 0 {
+		seconds := h.Longest.Seconds()
+		r.Status, r.Longest = "rooms cannot store", &seconds
+	}
+	if h.Held > 0 {
+		r.Status = "rooms lack records"
+	}
+	body, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	c.Response().Header()["Cache-Control"] = noStore
+	return send(c, http.StatusOK, jsonText, append(body, '\n'))
+}

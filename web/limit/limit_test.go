@@ -1,0 +1,249 @@
+package limit
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+func addr(text string) netip.Addr { return netip.MustParseAddr(text) }
+
+// attempts counts how many of n joins of a room are let through.
+func attempts(l *Limits, a netip.Addr, room string, n int) (passed int) {
+	for range n {
+		if l.Join(a, room) == nil {
+			passed++
+		}
+	}
+	return passed
+}
+
+// TestOpening: one machine that takes 121,231 tickets a minute is cut to a few per
+// cent, and 5,000 visitors behind one /24 get in within two minutes of the opening.
+func TestOpening(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := Default()
+		o.Log = quiet
+		l := New(o)
+		attacker, campus := addr("192.0.2.7"), addr("198.51.100.1")
+		taken, honest := 0, 0
+		for second := range 600 {
+			taken += attempts(l, attacker, "sale", 121_231/60)
+			if second < 120 { // half of them in the first ten seconds, the others spread
+				n := 22
+				if second < 10 {
+					n = 258
+				}
+				for range n { // each from an address of its own, who tries again a second later if it must
+					if l.Join(campus.Next(), "sale") == nil {
+						honest++
+					}
+				}
+			}
+			time.Sleep(time.Second)
+			if second == 59 && taken > 4_600 {
+				t.Errorf("one address took %d tickets in the first minute", taken)
+			}
+		}
+		if taken > o.Tickets+o.Tickets/100 {
+			t.Errorf("one address took %d tickets in ten minutes, and may have %d a day", taken, o.Tickets)
+		}
+		if want := 10*258 + 110*22; honest != want {
+			t.Errorf("%d of %d honest visitors joined", honest, want)
+		}
+	})
+}
+
+// TestNetworks: addresses of one network share a budget, however they are written.
+func TestNetworks(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		same bool
+	}{
+		{"192.0.2.1", "192.0.2.254", true},
+		{"192.0.2.1", "192.0.3.1", false},
+		{"192.0.2.1", "::ffff:192.0.2.77", true},
+		{"2001:db8:1::1", "2001:db8:1:ffff::1", true},
+		{"2001:db8:1::1", "2001:db8:2::1", false},
+		{"fe80::1%eth0", "fe80::1%eth1", true},
+		{"0.0.0.1", "::1", false},
+	} {
+		l := New(Options{Pages: 1, Log: quiet})
+		for l.Take(addr(test.a), Pages, 1) == nil {
+		}
+		if got := l.Take(addr(test.b), Pages, 1) != nil; got != test.same {
+			t.Errorf("%s and %s share a budget: %v", test.a, test.b, got)
+		}
+		if got := Network(addr(test.a)) == Network(addr(test.b)); got != test.same {
+			t.Errorf("%s and %s are in %v and %v", test.a, test.b, Network(addr(test.a)), Network(addr(test.b)))
+		}
+	}
+	if l := New(Options{Pages: 1, Log: quiet}); l.Take(netip.Addr{}, Pages, 3) != nil || l.Take(netip.Addr{}, Pages, 1) == nil {
+		t.Error("addresses that are not known do not share a budget")
+	}
+	if Network(netip.Addr{}).IsValid() {
+		t.Error("an unknown address has a network")
+	}
+}
+
+// TestWait: what an error says to wait is enough, and no more than that.
+func TestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Options{Joins: 60, Tickets: 100, Log: quiet})
+		a := addr("192.0.2.1")
+		if got := attempts(l, a, "sale", 200); got != 100 {
+			t.Errorf("%d joins at once, want the room's 100 tickets", got)
+		}
+		var e *Error
+		if err := l.Join(a, "sale"); !errors.As(err, &e) || e.Kind != Joins || e.Wait <= 0 {
+			t.Fatalf("%v, want its joins used up", err)
+		}
+		time.Sleep(10 * time.Minute)
+		if err := l.Join(a, "sale"); !errors.As(err, &e) || e.Kind != Tickets {
+			t.Fatalf("%v, want its tickets used up", err)
+		}
+		if err := l.Join(a, "other"); err != nil {
+			t.Errorf("tickets of another room: %v", err)
+		}
+		l.NoTicket(a, "sale")
+		if err := l.Join(a, "sale"); err != nil {
+			t.Errorf("with a ticket given back: %v", err)
+		}
+		if err := l.Join(a, "sale"); !errors.As(err, &e) {
+			t.Fatal(err)
+		}
+		time.Sleep(e.Wait - time.Millisecond)
+		if l.Join(a, "sale") == nil {
+			t.Error("the wait is too long")
+		}
+		time.Sleep(time.Millisecond)
+		if err := l.Join(a, "sale"); err != nil {
+			t.Errorf("after the wait: %v", err)
+		}
+		if got := l.Refused(); got["joins"] != 81 || got["tickets"] != 23 || len(got) != int(kinds) {
+			t.Errorf("refused %v", got)
+		}
+	})
+}
+
+// TestBatches: a batch larger than what is left is refused before any of it is
+// verified, and what is given back can be used again.
+func TestBatches(t *testing.T) {
+	l := New(Options{Passes: 100, Log: quiet})
+	a := addr("192.0.2.1")
+	for range 50 {
+		if err := l.Take(a, Passes, 500); err != nil {
+			t.Fatalf("an honest connector: %v", err)
+		}
+		l.GiveBack(a, Passes, 500)
+	}
+	taken := 0
+	for l.Take(a, Passes, 500) == nil {
+		taken += 500
+	}
+	if taken != 1000 {
+		t.Errorf("%d invalid passes at once, want 1,000", taken)
+	}
+	if err := New(Options{Passes: 1, Log: quiet}).Take(a, Passes, 500); err != nil {
+		t.Errorf("a batch larger than the budget is never taken: %v", err)
+	}
+}
+
+func TestStreams(t *testing.T) {
+	l := New(Options{Streams: 2, Log: quiet})
+	a, b := addr("192.0.2.1"), addr("192.0.3.1")
+	done, err := l.OpenStream(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.OpenStream(a); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.OpenStream(a); err == nil {
+		t.Error("a third stream is opened")
+	}
+	if _, err := l.OpenStream(b); err != nil {
+		t.Errorf("another network's stream: %v", err)
+	}
+	done()
+	if done, err = l.OpenStream(a); err != nil {
+		t.Errorf("in place of one that ended: %v", err)
+	}
+	done()
+}
+
+// TestMemory: an attacker with 300,000 networks takes no more memory than one
+// with a hundred thousand, and does not get its own budget back.
+func TestMemory(t *testing.T) {
+	l := New(Options{Joins: 1, Log: quiet})
+	a := netip.MustParseAddr("2001:db8::").As16()
+	held := addr("192.0.2.1")
+	for l.Take(held, Joins, 1) == nil {
+	}
+	for i := range 300_000 {
+		a[3], a[4], a[5] = byte(i>>16), byte(i>>8), byte(i)
+		_ = l.Join(netip.AddrFrom16(a), "")
+	}
+	size := 0
+	for _, s := range l.table {
+		size += len(s.full)
+	}
+	if size > shards*perShard || size < shards*perShard/2 {
+		t.Errorf("%d budgets are kept, and at most %d should be", size, shards*perShard)
+	}
+	if l.Take(held, Joins, 1) == nil {
+		t.Error("the flood has made the server forget a budget that was used up")
+	}
+}
+
+// TestExempt: a network without limits has none of any kind.
+func TestExempt(t *testing.T) {
+	l := New(Options{Joins: 1, Tickets: 1, Pages: 1, Passes: 1, Streams: 1, Log: quiet, Exempt: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	for range 100 {
+		for _, err := range []error{l.Join(addr("::ffff:127.0.0.1"), "sale"), l.Take(addr("127.0.0.1"), Pages, 1), l.Take(addr("127.9.9.9"), Passes, 500)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := l.OpenStream(addr("127.0.0.1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var none *Limits
+	if none.Take(addr("192.0.2.1"), Passes, 1_000_000) != nil || none.Join(addr("192.0.2.1"), "sale") != nil || none.Refused() != nil {
+		t.Error("no limits limit something")
+	}
+}
+
+// TestLog: the log hears of a limit once a minute.
+func TestLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		l := New(Options{Joins: 1, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		for range 120 {
+			attempts(l, addr("192.0.2.1"), "sale", 10)
+			time.Sleep(time.Second)
+		}
+		if got := strings.Count(log.String(), "network=192.0.2.0/24 limit=joins"); got != 2 {
+			t.Errorf("%d lines in two minutes, want 2: %s", got, log.String())
+		}
+	})
+}
+
+func BenchmarkJoin(b *testing.B) {
+	o := Default()
+	o.Log = quiet
+	l := New(o)
+	a := addr("192.0.2.1")
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = l.Join(a, "sale")
+	}
+}

@@ -1,0 +1,96 @@
+package web
+
+import (
+	"bytes"
+	"net/http"
+	"sync"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/brand"
+	"github.com/proofline/proofline/web/limit"
+	"github.com/proofline/proofline/web/page"
+)
+
+// chargeJoin counts a join against its network's budgets.
+func (s *Server) chargeJoin(c echo.Context, r *room.Room) error {
+	if s.limits == nil {
+		return nil
+	}
+	return s.limits.Join(s.clients.of(c.Request()), r.Slug)
+}
+
+// settleJoin takes back what a join that recorded no ticket was charged. One
+// whose outcome is not known counts.
+func (s *Server) settleJoin(c echo.Context, r *room.Room, joined *room.Joined, err error) {
+	if _, unsure := tookTooLong(err); s.limits == nil || unsure || err == nil && !joined.Again {
+		return
+	}
+	s.limits.NoTicket(s.clients.of(c.Request()), r.Slug)
+}
+
+// chargePage counts a page that is about to be rendered.
+func (s *Server) chargePage(c echo.Context) error {
+	if s.limits == nil {
+		return nil
+	}
+	return s.limits.Take(s.clients.of(c.Request()), limit.Pages, 1)
+}
+
+// chargeErrorPage counts the page of an error, unless it is kept. An error on
+// which the network may spend nothing is answered as a problem document.
+func (s *Server) chargeErrorPage(c echo.Context, p *problem) error {
+	if isCrowded(p) {
+		return nil
+	}
+	return s.chargePage(c)
+}
+
+// pageOf is the handler of a page that is rendered for each request.
+func (s *Server) pageOf(handle func(echo.Context, *room.Room) error) echo.HandlerFunc {
+	return s.inLine(s.atHome(func(c echo.Context, r *room.Room) error {
+		if err := s.chargePage(c); err != nil {
+			return err
+		}
+		return handle(c, r)
+	}))
+}
+
+// crowdedPages keep the page of a network that has used its budget up, in each
+// language: it must cost less than what is refused.
+type crowdedPages struct{ byLang sync.Map } // of []byte
+
+// crowdedRoom stands for the room in a kept page. No room has such a slug.
+const crowdedRoom = "-room-"
+
+// send answers with the page.
+func (p *crowdedPages) send(s *Server, c echo.Context, status int) error {
+	slug, offered := c.Param("slug"), []page.Lang(nil)
+	if r, ok := c.Get(roomKey).(*room.Room); ok {
+		settings, _ := r.Settings()
+		slug, offered = r.Slug, brand.Languages(&settings.Brand)
+	}
+	lang := language(c, offered...)
+	kept, ok := p.byLang.Load(lang)
+	if !ok {
+		var b bytes.Buffer
+		if err := s.pages.Error(&b, page.ErrorView{Lang: lang, Kind: page.Crowded, Again: publicPath + crowdedRoom}); err != nil {
+			return err
+		}
+		kept = b.Bytes()
+		p.byLang.Store(lang, kept)
+	}
+	body, _ := kept.([]byte)
+	if !eventForm.MatchString(slug) {
+		slug = ""
+	}
+	c.Response().Header()["Content-Security-Policy"] = []string{contentPolicy}
+	return send(c, status, htmlText, bytes.ReplaceAll(body, []byte(crowdedRoom), []byte(slug)))
+}
+
+// isCrowded reports whether a request that failed was refused because of its
+// network.
+func isCrowded(p *problem) bool {
+	return p.Status == http.StatusTooManyRequests && p.Type == problemTypes+crowded
+}

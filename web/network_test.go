@@ -1,0 +1,213 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/proofline/proofline/web/limit"
+	"github.com/proofline/proofline/web/page"
+)
+
+// newLimited starts a site with these limits, whose clients name their address in
+// X-Forwarded-For.
+func newLimited(t *testing.T, o limit.Options, change ...func(*Options)) *site {
+	t.Helper()
+	o.Log = slog.New(slog.DiscardHandler)
+	return newSite(t, append(change, func(site *Options) {
+		site.Limits = limit.New(o)
+		site.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	})...)
+}
+
+func from(address string) string { return "X-Forwarded-For: " + address }
+
+// refusedFor checks the problem of a network that has used a budget up.
+func (a answer) refusedFor(kind limit.Kind) {
+	a.Helper()
+	p := a.problem(http.StatusTooManyRequests, crowded)
+	seconds, err := strconv.Atoi(a.header.Get("Retry-After"))
+	if err != nil || seconds < 1 || seconds > 60*60*24 || !strings.Contains(p.Detail, kind.String()) {
+		a.Errorf("Retry-After %q, %+v, want one for %s", a.header.Get("Retry-After"), p, kind)
+	}
+}
+
+// TestJoinsOfOneNetwork: one address takes no more tickets than its network may,
+// however it joins, and another network does not notice.
+func TestJoinsOfOneNetwork(t *testing.T) {
+	t.Parallel()
+	s := newLimited(t, limit.Options{Joins: 10, Tickets: 1000})
+	s.create(`{"slug":"sale","windows":[{"length":"24h"}]}`)
+	const attacker = "192.0.2.66"
+	taken := 0
+	for i := range 100 {
+		var a answer
+		if i%2 == 0 {
+			a = s.post("/r/sale/join", "", from(fmt.Sprintf("192.0.2.%d", i)))
+		} else {
+			a = s.post("/r/sale/line", "{}", from(attacker))
+		}
+		if a.status == http.StatusCreated {
+			taken++
+			continue
+		}
+		a.refusedFor(limit.Joins)
+	}
+	if taken < 20 || taken > 21 {
+		t.Errorf("%d tickets at once, want 20", taken)
+	}
+	s.post("/r/sale/join", "", from("203.0.113.5, "+attacker)).refusedFor(limit.Joins) // what a client adds changes nothing
+	s.post("/r/sale/join", "", from("::ffff:"+attacker)).refusedFor(limit.Joins)
+	for _, other := range []string{"192.0.3.66", "2001:db8::1"} {
+		s.post("/r/sale/join", "", from(other)).want(http.StatusCreated)
+	}
+	if got := s.limits.Refused()["joins"]; got < 80 {
+		t.Errorf("%d refusals are counted", got)
+	}
+}
+
+// TestTicketsOfOneNetwork counts tickets, and not what recorded none.
+func TestTicketsOfOneNetwork(t *testing.T) {
+	t.Parallel()
+	s := newLimited(t, limit.Options{Tickets: 3})
+	s.create(`{"slug":"sale","windows":[{"length":"24h"}]}`)
+	s.create(`{"slug":"later","opens":"2100-01-01T00:00:00Z"}`)
+	s.create(`{"slug":"other","windows":[{"length":"24h"}]}`)
+	const network = "2001:db8:77:1::"
+	known := newVisitor("sale").joinBody()
+	s.post("/r/sale/join", known, from(network+"1")).want(http.StatusCreated)
+	for i := range 10 {
+		s.post("/r/sale/join", known, from(fmt.Sprint(network, i))).want(http.StatusOK)
+		s.post("/r/later/join", "", from(network)).problem(http.StatusConflict, "too-early")
+	}
+	s.post("/r/sale/join", "", from("2001:db8:77:2::9")).want(http.StatusCreated)
+	s.post("/r/sale/join", "", from(network)).want(http.StatusCreated)
+	s.post("/r/sale/join", "", from(network)).refusedFor(limit.Tickets)
+	s.post("/r/other/join", "", from(network)).want(http.StatusCreated)
+	s.post("/r/sale/join", "", from("2001:db8:78::1")).want(http.StatusCreated)
+}
+
+// TestPagesOfOneNetwork: a page that is refused is shown in each language, and
+// costs less than one that is not.
+func TestPagesOfOneNetwork(t *testing.T) {
+	t.Parallel()
+	s := newLimited(t, limit.Options{Pages: 1, Joins: 1})
+	s.create(`{"slug":"sale","windows":[{"length":"24h"}]}`)
+	const html = "Accept: text/html"
+	network := from("192.0.2.1")
+	for range 2 {
+		s.get("/r/sale", network, html).want(http.StatusOK)
+		s.post("/r/sale/line", "", network, html).want(http.StatusSeeOther)
+	}
+	headings := map[string]bool{}
+	for _, lang := range page.Languages() {
+		for _, a := range []answer{
+			s.get("/r/sale", network, html, "Accept-Language: "+string(lang)),
+			s.get("/r/sale/check", network, html, "Accept-Language: "+string(lang)),
+			s.post("/r/sale/line", "", network, html, "Accept-Language: "+string(lang)),
+		} {
+			a.want(http.StatusTooManyRequests)
+			if !strings.Contains(a.body, `data-kind="crowded"`) || !strings.Contains(a.body, `href="/r/sale"`) || a.header.Get("Retry-After") == "" ||
+				!strings.Contains(a.body, `lang="`+string(lang)) || a.header.Get("Cache-Control") != "no-store" || a.header.Get("Content-Security-Policy") != contentPolicy {
+				t.Errorf("%s: %v %s", lang, a.header, a.body)
+			}
+			_, heading, _ := strings.Cut(a.body, "<h1>")
+			heading, _, _ = strings.Cut(heading, "</h1>")
+			headings[heading] = true
+		}
+	}
+	if len(headings) != len(page.Languages()) {
+		t.Errorf("%d headings in %d languages", len(headings), len(page.Languages()))
+	}
+	for _, path := range []string{"/", "/r/sale", "/r/sale/check", "/r/sale/fair", "/r/sale/report"} { // nothing is rendered for free
+		s.get(path, network, html).want(http.StatusTooManyRequests)
+	}
+	s.get("/r/sale?fragment=1", network, html).refusedFor(limit.Pages)
+	s.get("/r/nothing", network, html).problem(http.StatusNotFound, "not-found") // no page is rendered for it
+	s.get("/r/nothing", from("192.0.3.1"), html).want(http.StatusNotFound)
+	s.get("/r/sale/state", network).want(http.StatusOK)
+}
+
+// TestForgedBatches: passes that nobody signed are verified until the network's
+// budget is used up; those of an honest connector cost it nothing.
+func TestForgedBatches(t *testing.T) {
+	t.Parallel()
+	s := newLimited(t, limit.Options{Passes: 100})
+	s.create(`{"slug":"shop",` + quick + `}`)
+	pass := s.enter("shop").Pass
+	forged := make([]string, 500)
+	for i := range forged {
+		forged[i] = pass[:len(pass)-2] + string("AB"[i%2]) + string("ABCDEFGHIJ"[i%10])
+	}
+	honest := make([]string, 500)
+	for i := range honest {
+		honest[i] = pass
+	}
+	for range 10 {
+		s.post("/r/shop/sessions/batch", batchBody(t, honest, nil), from("192.0.2.1")).want(http.StatusOK)
+	}
+	verified := 0
+	for range 20 {
+		a := s.post("/r/shop/sessions/batch", batchBody(t, forged, nil), from("198.51.100.1"))
+		if a.status == http.StatusOK {
+			verified += 500
+			continue
+		}
+		a.refusedFor(limit.Passes)
+	}
+	if verified != 1000 {
+		t.Errorf("%d forged passes are verified, want 1,000", verified)
+	}
+	s.post("/r/shop/sessions/batch", batchBody(t, honest, nil), from("192.0.2.1")).want(http.StatusOK)
+}
+
+// TestStreamsOfOneNetwork: one address does not take all streams.
+func TestStreamsOfOneNetwork(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(o *Options) {
+		o.MaxStreams = 10
+		o.Limits = limit.New(limit.Options{Streams: 2, Log: slog.New(slog.DiscardHandler)})
+	})
+	s.create(`{"slug":"sale","windows":[{"length":"24h"}]}`)
+	base, stop := serve(t, s)
+	defer stop()
+	for range 2 {
+		if answer, _ := listen(t, base, "sale"); answer.StatusCode != http.StatusOK {
+			t.Fatalf("status %d", answer.StatusCode)
+		}
+	}
+	s.get("/r/sale/events").refusedFor(limit.Streams)
+	if got := s.streams.Load(); got != 2 {
+		t.Errorf("%d streams are open", got)
+	}
+}
+
+// TestUnknownProxy: the log says that a proxy is not trusted, once, and clients
+// from the Internet cannot use that line up.
+func TestUnknownProxy(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	cs := clients{log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	for _, peer := range []string{"203.0.113.5:1", "127.0.0.1:1", "10.0.0.1:1"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.RemoteAddr = peer
+		cs.of(r)
+		r.Header.Set("X-Forwarded-For", "198.51.100.7")
+		for range 3 {
+			if got := cs.of(r); got != addressOf(peer) {
+				t.Errorf("%s: %v", peer, got)
+			}
+		}
+	}
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "--trusted-proxies") || !strings.Contains(got, "peer=127.0.0.1") {
+		t.Errorf("the log: %s", got)
+	}
+}

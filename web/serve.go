@@ -1,0 +1,94 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Serve answers requests on l until ctx ends; it closes l. For a moment then,
+// every answer tells its client to connect anew, elsewhere. Requests under way
+// are answered before it returns nil, those that wait for a database that is away
+// with 503; an error says that some took longer than 8 s. The rooms must still
+// run, and are the caller's to close.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	requests, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	var open atomic.Int64
+	server := &http.Server{
+		Handler:        s,
+		ReadTimeout:    readTimeout,
+		WriteTimeout:   writeTimeout,
+		IdleTimeout:    idleTimeout,
+		MaxHeaderBytes: maxHeader,
+		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		BaseContext:    func(net.Listener) context.Context { return requests },
+		ConnState:      counts(&open),
+	}
+	server.RegisterOnShutdown(sync.OnceFunc(func() { close(s.closing) }))
+	drained := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() { drained <- s.drain(context.WithoutCancel(ctx), server, &open, abandon) })
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		stop()
+		return fmt.Errorf("serve HTTP: %w", err)
+	}
+	if err := <-drained; err != nil {
+		return fmt.Errorf("finish requests: %w", errors.Join(err, server.Close()))
+	}
+	return nil
+}
+
+// counts returns a hook that counts the connections that are open.
+func counts(open *atomic.Int64) func(net.Conn, http.ConnState) {
+	return func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			open.Add(1)
+		case http.StateClosed, http.StateHijacked:
+			open.Add(-1)
+		}
+	}
+}
+
+const drainPoll = 20 * time.Millisecond
+
+// drain answers what is under way. A client that keeps its connection for the next
+// request is told so with an answer: a connection that is closed without a word
+// may lose a request that is on its way.
+func (s *Server) drain(ctx context.Context, server *http.Server, open *atomic.Int64, abandon func()) error {
+	s.draining.Store(true)
+	ended := make(chan struct{})
+	defer close(ended)
+	go s.refuseWaiting(ended, abandon)
+	for end := time.Now().Add(lastWords); open.Load() > 0 && time.Now().Before(end); {
+		time.Sleep(drainPoll)
+	}
+	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
+	defer cancel()
+	return server.Shutdown(ctx)
+}
+
+// refuseWaiting refuses requests that wait for a database that does not answer, while
+// there is time to say so.
+func (s *Server) refuseWaiting(ended <-chan struct{}, abandon func()) {
+	if s.rooms == nil {
+		return
+	}
+	ticker := time.NewTicker(drainPoll)
+	defer ticker.Stop()
+	for s.rooms.Answers() {
+		select {
+		case <-ticker.C:
+		case <-ended:
+			return
+		}
+	}
+	s.rooms.Abandon()
+	abandon()
+}
