@@ -341,11 +341,15 @@ func (s *safeBuffer) String() string {
 func TestBrokenLog(t *testing.T) {
 	t.Parallel()
 	url, master := pgtest.URL(t), newMaster(t)
-	cut := &cutter{}
-	r := create(t, node(t, url, master, cut.pool), Config{Slug: "broken"})
+	r := create(t, node(t, url, master), Config{Slug: "broken"})
 	joined := joinMany(t, r, 5)
 	superuser(t, url, `update log_entries set entry = entry || ' ' where index = 3`)
-	cut.armed.Store(true) // so that the room is read again
+	r.adrift.Store(true) // so that the room is read again
+	r.queue.signal()
+	eventually(t, "the room is read again", func() bool {
+		_, err := r.Join(t.Context(), newVisitor(r).ticket)
+		return errors.Is(err, pglog.ErrCorrupt)
+	})
 	for range 2 {
 		began := time.Now()
 		if _, err := r.Join(t.Context(), newVisitor(r).ticket); !errors.Is(err, pglog.ErrCorrupt) || time.Since(began) > 5*time.Second {

@@ -176,5 +176,15 @@ func (r *Room) complete() error {
 	return nil
 }
 
-// Leave tells the other nodes that this one has stopped.
-func (rs *Rooms) Leave(ctx context.Context) error { return rs.Logs.Leave(ctx, rs.Marks.Node()) }
+// leaveTimeout bounds how long a stop waits for a database that may be away.
+const leaveTimeout = time.Second
+
+// Leave tells the other nodes that this one has stopped. If the database does not
+// take it, they wait a moment for this node when the database changes next.
+func (rs *Rooms) Leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
+	defer cancel()
+	if err := rs.Logs.Leave(ctx, rs.Marks.Node()); err != nil {
+		rs.Log.Warn("the other servers do not know that this one has stopped", "err", err)
+	}
+}

@@ -31,6 +31,7 @@ func TestUnload(t *testing.T) {
 	t.Parallel()
 	url, master := pgtest.URL(t), newMaster(t)
 	rs, other := node(t, url, master), node(t, url, master)
+	eventually(t, "the rooms of the start are loaded", rs.adopted.Load) // this one must not be among them
 	r := create(t, rs, Config{Slug: "quiet"})
 	elsewhere := get(t, other, "quiet")
 	rs.unload()

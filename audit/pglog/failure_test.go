@@ -167,6 +167,7 @@ func TestTerminated(t *testing.T) {
 	entries := tr.make(5)
 	_, err := l.Append(t.Context(), noEntries, func(b *pglog.Batch) error {
 		tr.superuser(`select pg_terminate_backend(l.pid) from pg_locks l
+			join pg_database d on d.oid = l.database and d.datname = current_database()
 			where l.relation = 'log_heads'::regclass and l.pid <> pg_backend_pid()`)
 		return add(entries)(b)
 	})

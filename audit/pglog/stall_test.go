@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -80,8 +81,13 @@ func testStalledHolder(t *testing.T, application string, hold func(context.Conte
 	}
 	if ended && err == nil {
 		tr.entries = append(tr.entries, entries...)
-		if line := <-said; !strings.Contains(line, "connection ended") {
-			t.Errorf("the store logs %q", line)
+		select {
+		case line := <-said:
+			if !strings.Contains(line, "connection ended") {
+				t.Errorf("the store logs %q", line)
+			}
+		case <-time.After(3 * time.Second):
+			t.Error("the store logs nothing")
 		}
 	}
 	var alive bool
@@ -97,5 +103,6 @@ func testStalledHolder(t *testing.T, application string, hold func(context.Conte
 	if err != nil || alive == ended {
 		t.Errorf("the holder is there: %t, %v", alive, err)
 	}
+	runtime.KeepAlive(holder) // its socket closes when it is collected
 	tr.check()
 }

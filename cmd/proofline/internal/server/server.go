@@ -245,7 +245,10 @@ func (s *Server) openRooms(ctx context.Context) error {
 		Logs: pglog.NewStore(s.pool), Rooms: pgroom.NewStore(s.pool), MasterKey: s.masterKey,
 		PublicURL: s.cfg.PublicURL, Log: s.cfg.Log, Chains: s.cfg.Chains, Witnesses: s.cfg.Witnesses, Marks: marks,
 	})
-	s.atStop(func(ctx context.Context) error { return errors.Join(s.rooms.Leave(ctx), marks.Close()) })
+	s.atStop(func(ctx context.Context) error {
+		s.rooms.Leave(ctx)
+		return marks.Close()
+	})
 	s.atStop(s.rooms.Close)
 	if err := s.tryKey(ctx); err != nil {
 		return err
