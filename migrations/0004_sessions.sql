@@ -12,19 +12,19 @@ create table room_pass_keys (
 );
 
 -- What became of a pass after the admission. A session without a row ends when
--- its pass does. Times are milliseconds since the Unix epoch.
+-- its pass expires. Times are milliseconds since the Unix epoch.
 create table room_sessions (
   room_id     uuid   not null,
   pass_id     uuid   not null,
-  ends_ms     bigint not null, -- without touch or release
-  until_ms    bigint not null, -- with them
+  expires_ms  bigint not null, -- the pass
+  until_ms    bigint not null, -- the session
   redeemed_at timestamptz,
   released_at timestamptz,
   primary key (room_id, pass_id)
 );
 
 -- The sessions that last longer or shorter than their passes say.
-create index room_sessions_shifted on room_sessions (room_id, greatest(ends_ms, until_ms)) where until_ms <> ends_ms;
+create index room_sessions_shifted on room_sessions (room_id, greatest(expires_ms, until_ms)) where until_ms <> expires_ms;
 
 -- Who calls: the clock where there is no row.
 create table room_flow (

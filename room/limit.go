@@ -29,7 +29,7 @@ func (l *live) limit(seen float64) *Limit {
 	sure := float64(most) * 60_000 / float64(longest)
 	limit := &Limit{Free: most - min(most, l.active(now)), PerMinute: max(sure, seen)}
 	first := now + longest
-	if there := l.within(now); len(there) > 0 {
+	if there := l.within(now, fairness.Time(p.Session)); len(there) > 0 {
 		first = there[0] + session
 	}
 	if seen >= sure {

@@ -134,10 +134,11 @@ func (r *Room) readLatest(ctx context.Context) error {
 	return r.act(ctx, func(*fairness.State, fairness.Time) ([]fairness.Entry, error) { return nil, nil })
 }
 
-// expiry returns the end of a session in whole seconds, as tokens say it:
-// rounded up, for a session is not to be shorter than promised.
+// expiry returns the end of a pass in whole seconds, as tokens say it: rounded
+// up, for a pass is not to be shorter than promised.
 func (r *Room) expiry(admitted time.Time) time.Time {
-	return admitted.Add(time.Duration(r.policy.Session)*time.Millisecond + time.Second - 1).Truncate(time.Second)
+	within := time.Duration(redeemWithin(r.policy)) * time.Millisecond
+	return admitted.Add(within + time.Second - 1).Truncate(time.Second)
 }
 
 // PassKey is the public key of a room's passes as a JSON Web Key (RFC 8037).

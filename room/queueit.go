@@ -22,7 +22,7 @@ type QueueIt struct {
 	// a-z, 0-9 and -.
 	CustomerID string `json:"customer_id"`
 	// Extend leaves it to the site's configuration how long visitors stay. Else
-	// they stay as long as their passes are valid, as the room counts them.
+	// they stay as long as a session lasts, as the room counts them.
 	Extend bool `json:"extend"`
 	// WithPass gives them a pass as well, for a site that moves to a connector of
 	// ours.
@@ -115,16 +115,17 @@ func (r *Room) rereadSettings(ctx context.Context) error {
 	return r.takeSettings(stored)
 }
 
-// QueueItToken returns the queueittoken of an admitted ticket with this pass:
-// "" when the room speaks to no connector of queue-it. It can be shown for five
-// minutes, at most as long as the pass is valid, and more than once: those
-// connectors ask nobody. Error: [ErrMasterKey].
+// QueueItToken returns the queueittoken of an admitted ticket: "" when the room
+// speaks to no connector of queue-it. It can be shown for five minutes, at most as
+// long as the session lasts, and more than once: those connectors ask nobody. As
+// they redeem nothing, the place is kept for the session from here on. Errors:
+// [ErrMasterKey], and those of the database.
 //
 // The form is that of KnownUser V3, fields name_value with ~ in between, of
 // which the last is the HMAC-SHA-256 of those before it, in hexadecimal
 // (https://github.com/queueit/KnownUser.V3.Javascript, src/QueueITHelpers.ts
 // and src/UserInQueueService.ts).
-func (r *Room) QueueItToken(p Pass, t fairness.Ticket) (string, error) {
+func (r *Room) QueueItToken(ctx context.Context, st fairness.Standing) (string, error) {
 	s := &r.settings.Load().queueIt
 	if !s.isSet() {
 		return "", nil
@@ -133,21 +134,25 @@ func (r *Room) QueueItToken(p Pass, t fairness.Ticket) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("queue-it key of room %s: %w", r.Slug, err)
 	}
-	return queueItToken(key, r.Slug, t, *s.QueueIt, r.Now(), p.Expires), nil
+	kept, err := r.flow.store.Keep(ctx, r.record(st))
+	if err != nil {
+		return "", err
+	}
+	return queueItToken(key, r.Slug, st.Ticket, *s.QueueIt, r.Now(), time.UnixMilli(kept.Until)), nil
 }
 
 // queueItToken makes a token: the event, until when it can be shown, how long
 // the visitor stays, and whose it is.
-func queueItToken(key []byte, event string, t fairness.Ticket, q QueueIt, now, expires time.Time) string {
+func queueItToken(key []byte, event string, t fairness.Ticket, q QueueIt, now, ends time.Time) string {
 	until := now.Add(queueItLife)
-	if until.After(expires) {
-		until = expires
+	if until.After(ends) {
+		until = ends
 	}
 	token := "e_" + event + "~ts_" + strconv.FormatInt(until.Unix(), 10)
 	if q.Extend {
 		token += "~ce_true~q_" + t.String()
 	} else {
-		left := expires.Sub(now).Truncate(time.Second) // passes end with a whole second
+		left := ends.Sub(now).Truncate(time.Second)
 		minutes := max((left+time.Minute-1)/time.Minute, 1)
 		token += "~ce_false~q_" + t.String() + "~cv_" + strconv.FormatInt(int64(minutes), 10)
 	}

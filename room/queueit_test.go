@@ -55,8 +55,9 @@ func TestQueueIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pass, ticket := Pass{Expires: time.Now().Add(time.Hour)}, newVisitor(r).ticket
-	if token, err := r.QueueItToken(pass, ticket); token != "" || err != nil {
+	ticket := newVisitor(r).ticket
+	st := fairness.Standing{Ticket: ticket, Settled: fromTime(time.Now())}
+	if token, err := r.QueueItToken(t.Context(), st); token != "" || err != nil {
 		t.Fatalf("token %q without settings, %v", token, err)
 	}
 	if err := r.SetQueueIt(t.Context(), QueueIt{CustomerID: "arena"}, queueItKey); err != nil {
@@ -68,7 +69,7 @@ func TestQueueIt(t *testing.T) {
 	}
 	eventually(t, "the change is known", func() bool { q, ok := r.QueueIt(); return ok && q.Extend })
 	for _, r := range []*Room{r, other} {
-		token, err := r.QueueItToken(pass, ticket)
+		token, err := r.QueueItToken(t.Context(), st)
 		if want := "~ce_true~q_" + ticket.String() + "~rt_queue~h_"; err != nil || !strings.HasPrefix(token, "e_switch~ts_") || !strings.Contains(token, want) {
 			t.Errorf("token %q, %v, want %s in it", token, err, want)
 		}
@@ -84,7 +85,7 @@ func TestQueueIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "it is over everywhere", func() bool { _, ok := other.QueueIt(); return !ok })
-	if token, err := r.QueueItToken(pass, ticket); token != "" || err != nil {
+	if token, err := r.QueueItToken(t.Context(), st); token != "" || err != nil {
 		t.Errorf("token %q afterwards, %v", token, err)
 	}
 	if _, ok := errors.AsType[*InvalidError](r.SetQueueIt(t.Context(), QueueIt{CustomerID: "arena"}, "")); !ok {
@@ -134,7 +135,42 @@ func TestQueueItOtherMaster(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.flow.master = newMaster(t)
-	if token, err := r.QueueItToken(Pass{}, newVisitor(r).ticket); token != "" || !errors.Is(err, ErrMasterKey) {
+	if token, err := r.QueueItToken(t.Context(), fairness.Standing{Ticket: newVisitor(r).ticket}); token != "" || !errors.Is(err, ErrMasterKey) {
 		t.Errorf("token %q, %v", token, err)
+	}
+}
+
+// TestQueueItKeepsPlace: connectors of queue-it redeem nothing, so a visitor who
+// got a token keeps the place for the session, and who did not for the pass.
+func TestQueueItKeepsPlace(t *testing.T) {
+	t.Parallel()
+	c := quick("tokens")
+	c.Session = span(time.Hour)
+	d, nodes, rooms := dialed(t, c)
+	if err := rooms[0].SetQueueIt(t.Context(), QueueIt{CustomerID: "arena"}, queueItKey); err != nil {
+		t.Fatal(err)
+	}
+	there, _ := admit(t, rooms[0])
+	admit(t, rooms[0])
+	st, _ := rooms[0].Standing(there.ticket)
+	token := func() string {
+		token, err := rooms[0].QueueItToken(t.Context(), st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	if got := token(); !strings.Contains(got, "~cv_60~") {
+		t.Errorf("token %s, want 60 minutes", got)
+	}
+	d.pass(30*time.Minute, nodes[:]...)
+	if got := token(); !strings.Contains(got, "~cv_30~") {
+		t.Errorf("token %s, want 30 minutes", got)
+	}
+	for n, r := range rooms {
+		if !r.IsIn(t.Context(), st) {
+			t.Errorf("node %d: the visit is over", n)
+		}
+		eventually(t, "one place is free", func() bool { return present(r) == 1 })
 	}
 }

@@ -115,7 +115,7 @@ func (l *live) apply(e fairness.Entry, root func() audit.Hash) error {
 	}
 	switch e := e.(type) {
 	case *fairness.Admit:
-		l.admissions = append(l.within(l.flow.until(e.Time)), e.Time)
+		l.admissions = append(l.within(l.flow.until(e.Time), fairness.Time(l.Policy().Session)), e.Time)
 	case *fairness.Call:
 		l.lastCall = e.Time
 	case *fairness.Draw:
@@ -143,11 +143,9 @@ func (l *live) read(text []byte) error {
 	return l.apply(e, l.logRoot)
 }
 
-// within returns the admissions whose session keeps its place without touch or
-// release.
-func (l *live) within(now fairness.Time) []fairness.Time {
-	session := fairness.Time(l.Policy().Session) + sessionLag
-	over := sort.Search(len(l.admissions), func(i int) bool { return l.admissions[i]+session > now })
+// within returns the admissions that are no older than that, oldest first.
+func (l *live) within(now, age fairness.Time) []fairness.Time {
+	over := sort.Search(len(l.admissions), func(i int) bool { return l.admissions[i]+age+sessionLag > now })
 	return l.admissions[over:]
 }
 
@@ -158,7 +156,8 @@ func (l *live) active(now fairness.Time) uint64 { return l.called(now) + l.flow.
 
 // called is active without those who passed an open gate.
 func (l *live) called(now fairness.Time) uint64 {
-	return l.flow.present(uint64(len(l.within(l.flow.until(now))))) + l.Counts().Waiting
+	valid := l.within(l.flow.until(now), redeemWithin(l.Policy()))
+	return l.flow.present(uint64(len(valid))) + l.Counts().Waiting
 }
 
 // reload reads the room from its log into a new projection. It takes as long

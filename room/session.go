@@ -15,11 +15,20 @@ import (
 // often it is touched.
 const SessionsMost = 4
 
+// RedeemWithin is how long after the admission a pass can be redeemed, unless the
+// policy's session is shorter. Then the place is free for the next visitor.
+const RedeemWithin = 5 * time.Minute
+
+func redeemWithin(p *fairness.Policy) fairness.Time {
+	return min(fairness.Time(p.Session), fairness.Time(RedeemWithin.Milliseconds()))
+}
+
 // maxRounding is by how much an expiry is rounded up at most.
 const maxRounding = time.Second
 
 // Session is an admitted visitor's time at the protected site. It begins with
-// the admission and counts against max_active until it ends.
+// the admission and counts against max_active until it ends. It ends with the
+// pass, unless that is redeemed.
 type Session struct {
 	Pass     fairness.PassID
 	Ticket   fairness.Ticket
@@ -148,7 +157,7 @@ func (r *Room) onSession(ctx context.Context, token string, change func(pgroom.A
 func (r *Room) record(st fairness.Standing) pgroom.Admission {
 	return pgroom.Admission{
 		Room: r.ID, Pass: uuid.UUID(fairness.NewPassID(r.Origin, st.Ticket)),
-		Expires: r.expiry(timeOf(st.Settled)).UnixMilli(),
+		Expires: int64(st.Settled + redeemWithin(r.policy)),
 		Ends:    int64(st.Settled) + int64(r.policy.Session),
 	}
 }

@@ -59,7 +59,8 @@ func (r *Room) changeAll(ctx context.Context, touch, release []pgroom.Admission)
 	r.changing.Lock()
 	defer r.changing.Unlock()
 	length := r.session().Milliseconds()
-	return r.flow.store.ChangeAll(ctx, r.ID, pgroom.Changes{Touch: touch, Release: release, Length: length, More: (SessionsMost - 1) * length})
+	most := SessionsMost*length - int64(redeemWithin(r.policy))
+	return r.flow.store.ChangeAll(ctx, r.ID, pgroom.Changes{Touch: touch, Release: release, Length: length, More: most})
 }
 
 // known returns the admissions that there are.

@@ -109,8 +109,8 @@ func TestManyBatches(t *testing.T) {
 }
 
 // TestTouchUnredeemed: a pass that was never redeemed keeps no place by touches,
-// one by one or in a batch, on whatever node, and is free for the next visitor
-// when it expires.
+// one by one or in a batch, on whatever node. When it expires, minutes after the
+// admission, its place is free for the next visitor, and it cannot be redeemed.
 func TestTouchUnredeemed(t *testing.T) {
 	t.Parallel()
 	c := quick("unredeemed")
@@ -122,7 +122,7 @@ func TestTouchUnredeemed(t *testing.T) {
 	if _, err := rooms[0].Join(t.Context(), next.ticket); err != nil {
 		t.Fatal(err)
 	}
-	d.pass(50*time.Minute, nodes[:]...)
+	d.pass(RedeemWithin-time.Minute, nodes[:]...)
 	for n, r := range rooms {
 		if _, err := r.Touch(t.Context(), kept.Token); !errors.Is(err, ErrPassUnredeemed) {
 			t.Errorf("node %d: a touch without redeeming: %v, want ErrPassUnredeemed", n, err)
@@ -132,9 +132,15 @@ func TestTouchUnredeemed(t *testing.T) {
 			t.Errorf("node %d: a batch: %v, %v, want %v", n, touched, err, want)
 		}
 	}
-	d.pass(15*time.Minute, nodes[:]...) // the pass expires
+	d.pass(90*time.Second, nodes[:]...) // the pass expires
 	if _, err := waitClaim(t, rooms[1], next); err != nil {
 		t.Errorf("the next visitor does not get the place: %v", err)
+	}
+	for n, r := range rooms {
+		if _, err := r.Redeem(t.Context(), kept.ID.String(), kept.Token, ""); !errors.Is(err, ErrPass) {
+			t.Errorf("node %d: redeemed after it has expired: %v, want ErrPass", n, err)
+		}
+		eventually(t, "two are there", func() bool { return present(r) == 2 })
 	}
 	if _, err := rooms[0].Touch(t.Context(), kept.Token); !errors.Is(err, ErrSessionOver) {
 		t.Errorf("a touch after the pass has expired: %v, want ErrSessionOver", err)

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -174,13 +175,13 @@ func languageOf(culture string, offered []page.Lang) (page.Lang, bool) {
 }
 
 // landing is where an admitted visitor is led: the target, with what the site's
-// connector looks for.
-func landing(r *room.Room, target url.URL, t fairness.Ticket, pass room.Pass) (string, error) {
-	token, err := r.QueueItToken(pass, t)
+// connector looks for. The pass is zero when it has run out.
+func landing(ctx context.Context, r *room.Room, target url.URL, st fairness.Standing, pass room.Pass) (string, error) {
+	token, err := r.QueueItToken(ctx, st)
 	if err != nil {
 		return "", err
 	}
-	if q, _ := r.QueueIt(); token == "" || q.WithPass {
+	if q, _ := r.QueueIt(); pass.Token != "" && (token == "" || q.WithPass) {
 		target = withParameter(target, passParameter, pass.Token)
 	}
 	if token != "" {

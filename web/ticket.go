@@ -147,7 +147,7 @@ func (s *Server) claim(c echo.Context, r *room.Room) (err error) {
 	o.number("position", uint64(st.Position))
 	o.text("lane", string(st.Lane))
 	if ok {
-		location, err := landing(r, *target, t, pass)
+		location, err := landing(c.Request().Context(), r, *target, st, pass)
 		if err != nil {
 			return err
 		}

@@ -63,7 +63,7 @@ func TestVisitLongerThanPass(t *testing.T) {
 			t.Fatal(tag, err)
 		}
 	}
-	until("ends_ms + 3600000")
+	until("expires_ms + 3600000")
 	way := func() string {
 		a := b.post("/r/shop/claim", "")
 		if a.status != http.StatusSeeOther {

@@ -47,7 +47,7 @@ func (s *Store) SetPull(ctx context.Context, id uuid.UUID, pull bool) error {
 type Flow struct {
 	PassKeys int   // made by rotation
 	Pull     bool  // people are called only when a backend asks for them
-	Shift    int64 // sessions that go on, less those that would without touch and release
+	Shift    int64 // sessions that go on, less those whose pass has not expired
 }
 
 // Flows returns what may have changed about rooms, in one round trip. Rooms
@@ -62,9 +62,9 @@ func (s *Store) Flows(ctx context.Context, rooms []uuid.UUID) (map[uuid.UUID]Flo
 		func(id uuid.UUID, pull bool) { g := flows[id]; g.Pull = pull; flows[id] = g })
 	gather(batch, `
 		with moment as (select floor(extract(epoch from now()) * 1000)::bigint as ms)
-		select room_id, count(*) filter (where until_ms > ms) - count(*) filter (where ends_ms > ms)
+		select room_id, count(*) filter (where until_ms > ms) - count(*) filter (where expires_ms > ms)
 		from room_sessions, moment
-		where room_id = any($1::uuid[]) and until_ms <> ends_ms and greatest(ends_ms, until_ms) > ms
+		where room_id = any($1::uuid[]) and until_ms <> expires_ms and greatest(expires_ms, until_ms) > ms
 		group by room_id`, ids,
 		func(id uuid.UUID, shift int64) { g := flows[id]; g.Shift = shift; flows[id] = g })
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {

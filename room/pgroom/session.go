@@ -13,8 +13,8 @@ import (
 // Admission is a pass with its times in milliseconds since the Unix epoch.
 type Admission struct {
 	Room, Pass uuid.UUID
-	Expires    int64 // the pass
-	Ends       int64 // the session, without touch or release
+	Expires    int64 // the pass, and the session unless it is redeemed
+	Ends       int64 // the session of a redeemed pass, without touch or release
 }
 
 // Session is what became of an admission.
@@ -50,8 +50,8 @@ func (s *Store) Redeem(ctx context.Context, a Admission, c Client) (Session, err
 	}
 	batch := &pgx.Batch{}
 	insertSession(batch, a)
-	batch.Queue(`update room_sessions set redeemed_at = clock_timestamp(), redeemed_by = $4
-		where redeemed_at is null and $3::bigint > `+clockMS+` and room_id = $1 and pass_id = $2 and released_at is null`, a.Room, a.Pass, a.Expires, by)
+	batch.Queue(`update room_sessions set redeemed_at = clock_timestamp(), redeemed_by = $4, until_ms = greatest(until_ms, $3::bigint)
+		where redeemed_at is null and until_ms > `+clockMS+` and room_id = $1 and pass_id = $2 and released_at is null`, a.Room, a.Pass, a.Ends, by)
 	batch.Queue(`select until_ms, redeemed_at is not null, released_at is not null,
 			case when redeemed_at > clock_timestamp() - `+redeemAgain+` and released_at is null then redeemed_by end
 		from room_sessions where room_id = $1 and pass_id = $2`, a.Room, a.Pass)
@@ -69,10 +69,14 @@ func (s *Store) Touch(ctx context.Context, a Admission, length, most int64) (Ses
 	return s.change(ctx, a, `set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, $4::bigint)) where redeemed_at is not null and until_ms > `+clockMS, length, most)
 }
 
-// Session reads a session. One without a row ends when it does without touch or
-// release.
+// Keep lets a session last as if its pass were redeemed, which it still can be.
+func (s *Store) Keep(ctx context.Context, a Admission) (Session, error) {
+	return s.change(ctx, a, `set until_ms = greatest(until_ms, $3::bigint) where until_ms > `+clockMS, a.Ends)
+}
+
+// Session reads a session. One without a row ends with its pass.
 func (s *Store) Session(ctx context.Context, a Admission) (Session, error) {
-	session := Session{Until: a.Ends}
+	session := Session{Until: a.Expires}
 	err := s.pool.QueryRow(ctx, `select until_ms, redeemed_at is not null, released_at is not null from room_sessions where room_id = $1 and pass_id = $2`,
 		a.Room, a.Pass).Scan(&session.Until, &session.Redeemed, &session.Released)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
@@ -87,7 +91,7 @@ func (s *Store) Release(ctx context.Context, a Admission) (Session, error) {
 }
 
 func insertSession(batch *pgx.Batch, a Admission) {
-	batch.Queue(`insert into room_sessions (room_id, pass_id, ends_ms, until_ms) values ($1, $2, $3, $3) on conflict do nothing`, a.Room, a.Pass, a.Ends)
+	batch.Queue(`insert into room_sessions (room_id, pass_id, expires_ms, until_ms) values ($1, $2, $3, $3) on conflict do nothing`, a.Room, a.Pass, a.Expires)
 }
 
 // change makes sure that the session has a row, updates it unless it was
@@ -125,7 +129,7 @@ func (s *Store) send(ctx context.Context, batch *pgx.Batch, more ...any) (sessio
 type Changes struct {
 	Touch, Release []Admission
 	Length         int64 // how long a session lasts from a touch on, in ms
-	More           int64 // how long touches help beyond the end that it has without, in ms
+	More           int64 // how long touches help after the pass has expired, in ms
 }
 
 // Changed are the passes by what became of their sessions. A session that ran
@@ -141,15 +145,15 @@ func (s *Store) ChangeAll(ctx context.Context, room uuid.UUID, c Changes) (Chang
 	batch := &pgx.Batch{}
 	queueTurn(batch, room)
 	done := Changed{map[uuid.UUID]bool{}, map[uuid.UUID]bool{}, map[uuid.UUID]bool{}}
-	if passes, ends := listed(c.Touch); len(passes) > 0 {
-		insertSessions(batch, room, passes, ends)
-		queueAll(batch, `set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, ends_ms + $4::bigint))`, `redeemed_at is not null`, done.Touched, room, passes, c.Length, c.More)
+	if passes, expire := listed(c.Touch); len(passes) > 0 {
+		insertSessions(batch, room, passes, expire)
+		queueAll(batch, `set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, expires_ms + $4::bigint))`, `redeemed_at is not null`, done.Touched, room, passes, c.Length, c.More)
 		batch.Queue(`select pass_id from room_sessions
 			where room_id = $1 and pass_id = any($2::uuid[]) and redeemed_at is null and released_at is null and until_ms > `+clockMS, room, passes).
 			Query(collect(done.Unredeemed))
 	}
-	if passes, ends := listed(c.Release); len(passes) > 0 {
-		insertSessions(batch, room, passes, ends)
+	if passes, expire := listed(c.Release); len(passes) > 0 {
+		insertSessions(batch, room, passes, expire)
 		queueAll(batch, `set released_at = clock_timestamp(), until_ms = `+clockMS, `true`, done.Released, room, passes)
 		batch.Queue(`select pass_id from room_sessions where room_id = $1 and pass_id = any($2::uuid[]) and released_at is not null`, room, passes).
 			Query(collect(done.Released))
@@ -160,17 +164,17 @@ func (s *Store) ChangeAll(ctx context.Context, room uuid.UUID, c Changes) (Chang
 	return done, nil
 }
 
-// listed returns passes and ends as lists.
-func listed(list []Admission) (passes []string, ends []int64) {
+// listed returns passes and when they expire as lists.
+func listed(list []Admission) (passes []string, expire []int64) {
 	for _, a := range list {
-		passes, ends = append(passes, a.Pass.String()), append(ends, a.Ends)
+		passes, expire = append(passes, a.Pass.String()), append(expire, a.Expires)
 	}
-	return passes, ends
+	return passes, expire
 }
 
-func insertSessions(batch *pgx.Batch, room uuid.UUID, passes []string, ends []int64) {
-	batch.Queue(`insert into room_sessions (room_id, pass_id, ends_ms, until_ms)
-		select $1, pass, ends, ends from unnest($2::uuid[], $3::bigint[]) as all_of (pass, ends) on conflict do nothing`, room, passes, ends)
+func insertSessions(batch *pgx.Batch, room uuid.UUID, passes []string, expire []int64) {
+	batch.Queue(`insert into room_sessions (room_id, pass_id, expires_ms, until_ms)
+		select $1, pass, at, at from unnest($2::uuid[], $3::bigint[]) as all_of (pass, at) on conflict do nothing`, room, passes, expire)
 }
 
 // queueAll queues an update of those sessions that are not over and meet a

@@ -120,7 +120,7 @@ func TestFlows(t *testing.T) {
 		do(s.Redeem(ctx, a, nil))
 		do(s.Touch(ctx, a, 2*hour, a.Ends+hour))
 	}
-	if _, err := pool.Exec(ctx, `update room_sessions set ends_ms = ends_ms - $1::bigint where pass_id = (select pass_id from room_sessions where until_ms > ends_ms limit 1)`, hour+1); err != nil {
+	if _, err := pool.Exec(ctx, `update room_sessions set expires_ms = expires_ms - $1::bigint where pass_id = (select pass_id from room_sessions where until_ms > expires_ms limit 1)`, hour+1); err != nil {
 		t.Fatal(err)
 	}
 	do(s.Release(ctx, admission(other, time.Hour)))

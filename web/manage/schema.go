@@ -188,7 +188,7 @@ var described = map[string]string{
 	"per_minute":     "People let in a minute.",
 	"max_active":     "People called or admitted at once; 0 for no limit.",
 	"claim":          "How long a called visitor may claim. Default: 5m.",
-	"session":        "How long a pass lasts, and a session from its latest touch on. Default: 15m.",
+	"session":        "How long a session lasts from the admission, and from its latest touch on. A pass must be redeemed in this time, and within five minutes. Default: 15m.",
 	"beacon":         "Public randomness that decides the draws: a drand chain that the server has relays of, such as drand:quicknet, or none.",
 	"margin":         "How long after a freeze the beacon's round appears, at least. Default: 3s.",
 	"quorum":         "How many of the server's witnesses should sign each freeze. Default: more than half of them.",
