@@ -147,7 +147,22 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(e, http.StatusRequestEntityTooLarge, "The request is too large.")
 		return
 	}
+	if !isPlain(r) {
+		refuse(e, http.StatusBadRequest, malformed)
+		return
+	}
 	p.next.ServeHTTP(e, e.request)
+}
+
+const malformed = "The request is malformed."
+
+// isPlain reports whether a request can be written in HTTP/1.1 and be read in one
+// way. Over HTTP/2 clients can send a method that is no token, and a query with
+// spaces; such a request would fail here, and the site would count as away.
+func isPlain(r *http.Request) bool {
+	isNoWord := func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c) }
+	isNoText := func(c rune) bool { return c < ' ' || c > '~' }
+	return !strings.ContainsFunc(r.Method, isNoWord) && !strings.Contains(r.URL.RawQuery, " ") && !strings.ContainsFunc(r.Header.Get("Upgrade"), isNoText)
 }
 
 // answersItself answers the two paths of ours.
@@ -195,7 +210,7 @@ func (p *Proxy) explain(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, context.Canceled):
 		w.WriteHeader(statusGone)
 	case errors.Is(err, errBody):
-		refuse(w, http.StatusBadRequest, "The request is malformed.")
+		refuse(w, http.StatusBadRequest, malformed)
 	case isTimeout(err):
 		p.options.Log.Error("site does not answer in time", "method", r.Method, "to", r.URL.Host, "err", err)
 		refuse(w, http.StatusGatewayTimeout, "The site takes too long to answer.")

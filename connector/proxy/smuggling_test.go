@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"strings"
@@ -312,5 +313,33 @@ func TestTrailers(t *testing.T) {
 	talk(t, addr, answered, "POST /about HTTP/1.1\r\nHost: shop.example.com\r\nTransfer-Encoding: chunked\r\nTrailer: X-Proofline-Ticket, X-Sum\r\n\r\n2\r\nhi\r\n0\r\nX-Proofline-Ticket: forged\r\nX-Sum: 7\r\n\r\n")
 	if text, requests := site.seen(); len(requests) != 1 || strings.Contains(strings.ToLower(text), "proofline") {
 		t.Errorf("the site got %q", text)
+	}
+}
+
+// TestOddOverHTTP2 sends what HTTP/2 can carry and HTTP/1.1 cannot: it is the
+// client's fault, so the site stays there for the others.
+func TestOddOverHTTP2(t *testing.T) {
+	t.Parallel()
+	site := newServer(t, "a")
+	p := New(Options{Connector: newConnector(t, conformance.NewRoom(t)), To: to(t, site.addr()), Log: quiet})
+	p.site.look(t.Context(), p.site.addresses[0])
+	asked := site.asked.Load()
+	for name, change := range map[string]func(*http.Request){
+		"method of two words":  func(r *http.Request) { r.Method = "GET /tickets" },
+		"method of many bytes": func(r *http.Request) { r.Method = "G\u00c9T" },
+		"space in the query":   func(r *http.Request) { r.URL.RawQuery = "a HTTP/1.1" },
+		"upgrade to no word":   func(r *http.Request) { r.Header.Set("Connection", "upgrade"); r.Header.Set("Upgrade", "\xffwebsocket") },
+	} {
+		for range failuresToDown {
+			r, out := httptest.NewRequest(http.MethodGet, "/about", http.NoBody), httptest.NewRecorder()
+			r.Host = "shop.example.com"
+			change(r)
+			if p.ServeHTTP(out, r); out.Code != http.StatusBadRequest {
+				t.Errorf("%s: status %d, want 400", name, out.Code)
+			}
+		}
+	}
+	if !p.site.answers() || site.asked.Load() != asked {
+		t.Error("such requests reach the site, or make it count as away")
 	}
 }
