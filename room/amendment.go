@@ -42,7 +42,7 @@ func (c *OutflowChange) on(o fairness.Outflow) fairness.Outflow {
 // room.
 func ParseAmendment(data []byte) (Amendment, error) {
 	var a Amendment
-	d := newFields(data, "title", "outflow", "message", "windows", "closes", "targets", "signed_return", "brand", "max_waiting")
+	d := newFields(data, "title", "outflow", "message", "windows", "closes", "targets", "signed_return", "brand", "max_waiting", "time_zone")
 	read(d, "title", &a.Title, wantText)
 	read(d, "message", &a.Message, wantText)
 	read(d, "closes", &a.Closes, wantTime)
@@ -59,7 +59,7 @@ func ParseAmendment(data []byte) (Amendment, error) {
 	a.SettingsChange = d.settings()
 	d.add(a.problems())
 	if len(d.raw) == 0 {
-		d.problem("", "changes nothing: give title, outflow, message, windows, closes, targets, signed_return, brand or max_waiting")
+		d.problem("", "changes nothing: give title, outflow, message, windows, closes, targets, signed_return, brand, max_waiting or time_zone")
 	}
 	return a, d.err()
 }

@@ -90,7 +90,7 @@ type Outflow struct {
 // others as far as that does not depend on the time.
 func ParseConfig(data []byte) (Config, error) {
 	var c Config
-	d := newFields(data, "slug", "title", "opens", "starts", "closes", "windows", "outflow", "claim", "session", "beacon", "margin", "quorum", "targets", "signed_return", "brand", "max_waiting")
+	d := newFields(data, "slug", "title", "opens", "starts", "closes", "windows", "outflow", "claim", "session", "beacon", "margin", "quorum", "targets", "signed_return", "brand", "max_waiting", "time_zone")
 	read(d, "slug", &c.Slug, wantText)
 	read(d, "title", &c.Title, wantText)
 	read(d, "opens", &c.Opens, wantTime)

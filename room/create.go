@@ -43,7 +43,7 @@ func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*
 			return nil, err
 		}
 	}
-	if s := c.Settings; s.Targets != nil || s.SignedReturn || !s.Brand.IsZero() || s.MaxWaiting > 0 {
+	if s := c.Settings; s.Targets != nil || s.SignedReturn || !s.Brand.IsZero() || s.MaxWaiting > 0 || s.TimeZone != "" {
 		if err := r.changeSettings(ctx, s.asChange()); err != nil {
 			return nil, err
 		}

@@ -9,8 +9,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/zone"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -33,6 +35,9 @@ type Settings struct {
 	// MaxWaiting is how many people may be in line at once, about; 0 for no
 	// limit. Visitors that are turned away get no receipt.
 	MaxWaiting uint32 `json:"max_waiting"`
+	// TimeZone is where the event is, such as "Europe/Vienna"; empty for UTC.
+	// Reports and pages without scripts give times in it.
+	TimeZone string `json:"time_zone,omitempty"`
 }
 
 // SettingsChange is what is said about the settings: members that are there
@@ -42,6 +47,7 @@ type SettingsChange struct {
 	SignedReturn *bool     `json:"signed_return,omitempty"`
 	Brand        *Brand    `json:"brand,omitempty"` // all members are new
 	MaxWaiting   *uint32   `json:"max_waiting,omitempty"`
+	TimeZone     *string   `json:"time_zone,omitempty"`
 }
 
 // on returns the settings with the change.
@@ -58,17 +64,21 @@ func (c SettingsChange) on(s Settings) Settings {
 	if c.MaxWaiting != nil {
 		s.MaxWaiting = *c.MaxWaiting
 	}
+	if c.TimeZone != nil {
+		s.TimeZone = *c.TimeZone
+	}
 	return s
 }
 
 // asChange returns the change that makes settings of nothing.
 func (s Settings) asChange() SettingsChange {
-	return SettingsChange{&s.Targets, &s.SignedReturn, &s.Brand, &s.MaxWaiting}
+	return SettingsChange{&s.Targets, &s.SignedReturn, &s.Brand, &s.MaxWaiting, &s.TimeZone}
 }
 
 const (
 	wantTargets = "must be a list of URLs"
 	wantFlag    = "must be true or false"
+	wantZone    = `must be a name of the IANA time zone database, such as "Europe/Vienna"`
 	wantTarget  = "must be a URL of https, or of http on localhost or 127.0.0.1, with a plain host name in lower case, without user, fragment or dot segments, at most 2000 characters"
 )
 
@@ -82,6 +92,9 @@ func (s Settings) problems() []fairness.Problem {
 		if _, ok := parseTarget(target); !ok {
 			list = append(list, fairness.Problem{Field: fmt.Sprintf("targets[%d]", i), Detail: wantTarget})
 		}
+	}
+	if _, err := zone.Parse(s.TimeZone); err != nil {
+		list = append(list, fairness.Problem{Field: "time_zone", Detail: wantZone})
 	}
 	return append(list, s.Brand.Problems()...)
 }
@@ -142,6 +155,15 @@ func isBelow(u, target *url.URL) bool {
 	return path == target.EscapedPath() || path == "" && folder == "" || strings.HasPrefix(path, folder+"/")
 }
 
+// Zone returns where the event is.
+func (s *Settings) Zone() *time.Location {
+	found, err := zone.Parse(s.TimeZone)
+	if err != nil { // it was one when it was stored
+		return time.UTC
+	}
+	return found
+}
+
 // Origins returns the origins of all targets, such as "https://shop.example.com",
 // each once.
 func (s *Settings) Origins() []string {
@@ -171,6 +193,10 @@ func (d *fields) settings() (c SettingsChange) {
 	if d.has("max_waiting") {
 		c.MaxWaiting = new(uint32)
 		read(d, "max_waiting", c.MaxWaiting, wantCount)
+	}
+	if d.has("time_zone") {
+		c.TimeZone = new(string)
+		read(d, "time_zone", c.TimeZone, wantZone)
 	}
 	return c
 }

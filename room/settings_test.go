@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -125,7 +126,10 @@ func TestWantedTarget(t *testing.T) {
 func TestParseSettings(t *testing.T) {
 	t.Parallel()
 	for text, fields := range map[string]string{
-		`{"slug":"a","targets":"https://example.com","signed_return":"yes","brand":7}`:            "targets signed_return brand",
+		`{"slug":"a","targets":"https://example.com","signed_return":"yes","brand":7}`: "targets signed_return brand",
+		`{"slug":"a","time_zone":1}`:                                                              "time_zone",
+		`{"slug":"a","claim":"1","time_zone":"Vienna"}`:                                           "claim time_zone",
+		`{"slug":"a","claim":"1","time_zone":"Local"}`:                                            "claim time_zone",
 		`{"slug":"a","targets":[7],"brand":{"logo":7,"color":"x","font":"y"}}`:                    "targets brand.logo brand.color brand.font",
 		`{"slug":"-","claim":"1","targets":["x","https://example.com","y"],"brand":{"color":""}}`: "claim slug targets[0] targets[2]",
 	} {
@@ -134,9 +138,13 @@ func TestParseSettings(t *testing.T) {
 			t.Errorf("%s: problems with %s, want %s", text, got, fields)
 		}
 	}
-	_, err := ParseAmendment([]byte(`{"targets":["x"],"brand":{"color":"red","logo":"y"},"slug":"b"}`))
-	if got, want := problemFields(t, err), "slug targets[0] brand.logo brand.color"; got != want {
+	_, err := ParseAmendment([]byte(`{"targets":["x"],"time_zone":"CEST","brand":{"color":"red","logo":"y"},"slug":"b"}`))
+	if got, want := problemFields(t, err), "slug targets[0] time_zone brand.logo brand.color"; got != want {
 		t.Errorf("amendment: problems with %s, want %s", got, want)
+	}
+	c, err := ParseConfig([]byte(`{"slug":"a","time_zone":"Europe/Vienna"}`))
+	if err != nil || c.Zone().String() != "Europe/Vienna" || new(Settings).Zone() != time.UTC {
+		t.Errorf("time zone: %+v, %v", c, err)
 	}
 	a, err := ParseAmendment([]byte(`{"targets":[],"brand":{}}`))
 	if err != nil || a.Targets == nil || len(*a.Targets) != 0 || a.Brand == nil || !a.Brand.IsZero() {
@@ -179,8 +187,8 @@ func TestSettings(t *testing.T) {
 	if err := r.Amend(t.Context(), Amendment{SettingsChange: SettingsChange{Brand: &want.Brand}}); err != nil {
 		t.Fatal(err)
 	}
-	want.Targets = []string{"https://a.example.com", "https://b.example.com"}
-	if err := r.Amend(t.Context(), Amendment{SettingsChange: SettingsChange{Targets: &want.Targets}}); err != nil {
+	want.Targets, want.TimeZone = []string{"https://a.example.com", "https://b.example.com"}, "Europe/Vienna"
+	if err := r.Amend(t.Context(), Amendment{SettingsChange: SettingsChange{Targets: &want.Targets, TimeZone: &want.TimeZone}}); err != nil {
 		t.Fatal(err)
 	}
 	if got, version := r.Settings(); version != 3 || cmp.Diff(&want, got) != "" {

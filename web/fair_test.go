@@ -46,7 +46,7 @@ func TestFair(t *testing.T) {
 func TestAuditReport(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.create(`{"slug":"sale","beacon":"none","windows":[{"length":"1h"}]}`)
+	s.create(`{"slug":"sale","beacon":"none","time_zone":"Asia/Tokyo","windows":[{"length":"1h"}]}`)
 	s.post("/r/sale/join", "").want(http.StatusCreated)
 	actor := account.ServerActor(pgroom.MainOrg)
 	s.get("/r/sale/report", "Accept: text/html").want(http.StatusNotFound)
@@ -63,13 +63,16 @@ func TestAuditReport(t *testing.T) {
 	if !strings.Contains(a.body, "Level 1 of 3") || !strings.Contains(a.body, "the waiting room “sale”") || !strings.Contains(a.header.Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("report: %v %.500s", a.header, a.body)
 	}
-	for _, known := range []string{"nobody who was called could go in, for ", "1 group was never drawn"} {
+	for _, known := range []string{"nobody who was called could go in, for ", "1 group was never drawn", "<dd>Those of Asia/Tokyo, where the event is", " JST ("} {
 		if !strings.Contains(a.body, known) {
 			t.Errorf("the report does not say %q", known)
 		}
 	}
 	if a := s.get("/r/sale/fair", "Accept: text/html").want(http.StatusOK); !strings.Contains(a.body, "/r/sale/report") || !strings.Contains(a.body, "copy: the command above") {
 		t.Errorf("the report is not linked: %s", a.body)
+	}
+	if a := s.get("/r/sale/state").want(http.StatusOK); !strings.Contains(a.body, `"time_zone":"Asia/Tokyo"`) {
+		t.Errorf("the state does not say where the event is: %s", a.body)
 	}
 	if a := s.get("/r/sale", "Accept: text/html").want(http.StatusOK); !strings.Contains(a.body, `class="button" href="/r/sale/fair"`) {
 		t.Errorf("the end of the line does not lead to the page: %s", a.body)

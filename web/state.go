@@ -133,6 +133,9 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 	o.text("phase", string(s.Phase(now)))
 	o.time("opens", s.Opens)
 	o.time("starts", s.Starts)
+	if settings, _ := r.Settings(); settings.TimeZone != "" {
+		o.text("time_zone", settings.TimeZone)
+	}
 	if s.Closes != nil {
 		o.time("closes", *s.Closes)
 	} else {

@@ -226,7 +226,7 @@ func (s *Server) roomView(c echo.Context, r *room.Room, lang page.Lang) page.Roo
 	snapshot := r.Snapshot()
 	settings, stored := r.Settings()
 	version := strconv.FormatInt(stored, 10)
-	v := page.Room{Slug: r.Slug, Title: snapshot.Title, Message: snapshot.Message, Origin: r.Origin, VKey: r.VKey, URL: r.URL}
+	v := page.Room{Slug: r.Slug, Title: snapshot.Title, Message: snapshot.Message, Origin: r.Origin, VKey: r.VKey, URL: r.URL, Zone: settings.Zone()}
 	if s.accounts != nil {
 		v.Organizer = s.accounts.PublicName(c.Request().Context(), r.Owner.Org)
 	}

@@ -30,6 +30,7 @@ import (
 type auditFlags struct {
 	vkey   string
 	others othersFlags
+	about  aboutFlags
 	json   bool
 	html   string
 	kept   string
@@ -64,6 +65,7 @@ that nothing before it was rewritten.`,
 func (f *auditFlags) define(c *cobra.Command) {
 	c.Flags().StringVar(&f.vkey, "vkey", "", "`KEY` of the log: the key itself, or @FILE (default the one the transcript names)")
 	f.others.define(c)
+	f.about.define(c)
 	c.Flags().StringVar(&f.kept, "kept", "", "compare with the checkpoint in this `FILE`, not with the one kept")
 	c.Flags().StringVar(&f.state, "state", "", "keep checkpoints in this `DIR` (default $XDG_STATE_HOME/proofline-verify)")
 	c.Flags().BoolVar(&f.noKeep, "no-keep", false, "neither use nor keep checkpoints of other audits")
@@ -82,7 +84,7 @@ func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 	if err := f.print(t, done); err != nil {
 		return unreadable(err)
 	}
-	if err := f.writePage(done); err != nil {
+	if err := f.writePage(ctx, src, done); err != nil {
 		return &exit{exitUnreadable, err, "give another file with --html"}
 	}
 	if !done.Report.OK {
@@ -110,6 +112,9 @@ func (f *auditFlags) prepare(ctx context.Context, t *terminal, arg string) (*pin
 		return nil, verifier.Trust{}, nil, err
 	}
 	trust, err := f.others.trust()
+	if err == nil {
+		err = f.about.check()
+	}
 	if err != nil {
 		return nil, trust, nil, err
 	}
@@ -195,10 +200,11 @@ func quoted(word string) string {
 }
 
 // writePage writes the report as a page, if it is asked for.
-func (f *auditFlags) writePage(a *report.Audit) error {
+func (f *auditFlags) writePage(ctx context.Context, src *pinned, a *report.Audit) error {
 	if f.html == "" {
 		return nil
 	}
+	f.about.apply(ctx, src.Source, a)
 	var page bytes.Buffer
 	if err := report.Write(&page, a); err != nil {
 		return err

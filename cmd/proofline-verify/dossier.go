@@ -89,6 +89,7 @@ func (f *dossierFlags) run(ctx context.Context, t *terminal, arg, out string) er
 	if err != nil {
 		return unreadable(err)
 	}
+	f.about.apply(ctx, src.Source, done)
 	done.Command = command(filepath.Base(out), trust)
 	sum, err := writeDossier(out, dir, done)
 	if err != nil {

@@ -22,6 +22,7 @@ type amendFlags struct {
 	targets                []string
 	signedReturn           bool
 	maxWaiting             uint32
+	timeZone               string
 	color, background      string
 	logo                   string // file
 }
@@ -35,7 +36,7 @@ func (o *organizer) amendCommand() *cobra.Command {
 closing time, and the windows that have not opened. Give a JSON file, - for
 standard input, or flags; what is not given stays as it is. Outflow, message,
 windows and closing time are entries of the transcript; title, targets, signed
-returns, brand and the limit of people in line are not.`,
+returns, brand, time zone and the limit of people in line are not.`,
 		Example: `  proofline room amend sale --per-minute 500
   proofline room amend sale --message "The shop is slow, we let in fewer people." --per-minute 100
   proofline room amend sale --target https://shop.example.com --color '#c2185b' --logo logo.png
@@ -59,6 +60,7 @@ returns, brand and the limit of people in line are not.`,
 	flags.StringArrayVar(&f.targets, "target", nil, "`URL` that admitted visitors may be sent to, the first by default; repeat it for more, give an empty one for none")
 	flags.BoolVar(&f.signedReturn, "signed-return", false, "send admitted visitors only where a connector has signed that it takes a pass, others to the first target; =false turns it off")
 	flags.Uint32Var(&f.maxWaiting, "max-waiting", 0, "let at most `N` people be in line at once, 0 for no limit")
+	flags.StringVar(&f.timeZone, "time-zone", "", "give times in reports in this time `ZONE`, such as Europe/Vienna, UTC if empty")
 	flags.StringVar(&f.logo, "logo", "", "`FILE` of a PNG, JPEG or WebP image of at most 64 KiB, none if empty")
 	flags.StringVar(&f.color, "color", "", "`#rrggbb` of buttons and links, ours if empty")
 	flags.StringVar(&f.background, "background", "", "`#rrggbb` of the page, ours if empty")
@@ -68,7 +70,7 @@ returns, brand and the limit of people in line are not.`,
 // amendment returns the JSON to send.
 func (o *organizer) amendment(c *cobra.Command, f *amendFlags, args []string) ([]byte, error) {
 	body := given(c, map[string]any{
-		"message": f.message, "closes": f.closes, "title": f.title, "max-waiting": f.maxWaiting, "signed-return": f.signedReturn,
+		"message": f.message, "closes": f.closes, "title": f.title, "max-waiting": f.maxWaiting, "signed-return": f.signedReturn, "time-zone": f.timeZone,
 		"target": slices.DeleteFunc(f.targets, func(target string) bool { return target == "" }),
 	})
 	outflow := given(c, map[string]any{"per-minute": f.outflow.PerMinute, "max-active": f.outflow.MaxActive})
@@ -107,7 +109,7 @@ func given(c *cobra.Command, values map[string]any) map[string]any {
 }
 
 var members = map[string]string{
-	"message": "message", "closes": "closes", "title": "title", "max-waiting": "max_waiting", "target": "targets", "signed-return": "signed_return",
+	"message": "message", "closes": "closes", "title": "title", "max-waiting": "max_waiting", "target": "targets", "signed-return": "signed_return", "time-zone": "time_zone",
 	"per-minute": "per_minute", "max-active": "max_active", "logo": "logo", "color": "color", "background": "background",
 }
 

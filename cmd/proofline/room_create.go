@@ -33,8 +33,8 @@ what is not an amendment can never be changed.`,
     "targets": ["https://shop.example.com"]
   }
 
-  A room also takes "closes", "brand", "beacon", "margin", "quorum" and
-  "signed_return"; the README has a table of all.`,
+  A room also takes "closes", "brand", "beacon", "margin", "quorum",
+  "signed_return" and "time_zone"; the README has a table of all.`,
 		Args: cobra.ExactArgs(1),
 		RunE: runs(func(c *cobra.Command, args []string) error {
 			body, err := o.readFile(args[0])

@@ -59,6 +59,9 @@ func (o *organizer) printRoom(r *api.Room) error {
 	if r.MaxWaiting > 0 {
 		rows = append(rows, []string{"in line", fmt.Sprintf("at most %d", r.MaxWaiting)})
 	}
+	if r.TimeZone != "" {
+		rows = append(rows, []string{"time zone", r.TimeZone})
+	}
 	for _, target := range r.Targets {
 		rows = append(rows, []string{"target", target})
 	}

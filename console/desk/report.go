@@ -82,8 +82,9 @@ func (d *Desk) report(ctx context.Context, r *room.Room) error {
 		return fmt.Errorf("read checkpoint: %w", err)
 	}
 	trust := verifier.Trust{VKey: r.VKey}
+	settings, _ := r.Settings()
 	made := &report.Audit{
-		Title: r.Snapshot().Title, Trust: trust, Checkpoint: checkpoint, Source: r.URL, Command: "proofline-verify audit " + r.URL + " --vkey '" + r.VKey + "'",
+		Title: r.Snapshot().Title, Zone: settings.Zone(), Trust: trust, Checkpoint: checkpoint, Source: r.URL, Command: "proofline-verify audit " + r.URL + " --vkey '" + r.VKey + "'",
 		Program: "the room's own server", Time: time.Now(),
 	}
 	if d.OrganizerName != nil {

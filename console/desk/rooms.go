@@ -206,6 +206,9 @@ func amended(r *room.Room, a room.Amendment) map[string]any {
 	if a.MaxWaiting != nil {
 		detail["max_waiting"] = *a.MaxWaiting
 	}
+	if a.TimeZone != nil {
+		detail["time_zone"] = *a.TimeZone
+	}
 	return detail
 }
 

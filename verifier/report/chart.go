@@ -44,13 +44,13 @@ func scale(n, most uint64, side int) int {
 }
 
 // arrivalChart shows the arrivals over time as bars, on the windows.
-func arrivalChart(s *Story) *chart {
+func arrivalChart(s *Story, m moments) *chart {
 	t := &s.Times
 	most := t.most(arrived)
 	if most == 0 {
 		return nil
 	}
-	c := newTimeChart(t, "Arrivals over time")
+	c := newTimeChart(t, m, "Arrivals over time")
 	c.Top = numeral.Group(most)
 	c.Bands = timeBands(s)
 	c.About = fmt.Sprintf("Each bar is the number of arrivals in %s.", span(fairness.Millis(t.width)))
@@ -71,13 +71,13 @@ func arrivalChart(s *Story) *chart {
 }
 
 // admissionChart shows how many people were called, admitted and skipped by when.
-func admissionChart(s *Story) *chart {
+func admissionChart(s *Story, m moments) *chart {
 	t := &s.Times
 	most := max(t.sum(called), t.sum(admitted), t.sum(skipped))
 	if most == 0 {
 		return nil
 	}
-	c := newTimeChart(t, "Called, admitted and skipped over time")
+	c := newTimeChart(t, m, "Called, admitted and skipped over time")
 	c.Top = numeral.Group(most)
 	c.About = fmt.Sprintf("How many by then: %s of the line called, %s admitted, %s skipped.",
 		numeral.Count(t.sum(called), "place", "places"), numeral.Count(t.sum(admitted), "person", "people"), numeral.Count(t.sum(skipped), "ticket", "tickets"))
@@ -106,11 +106,11 @@ func stairs(t *Times, what series, most uint64) string {
 	return path.String()
 }
 
-func newTimeChart(t *Times, title string) *chart {
+func newTimeChart(t *Times, m moments, title string) *chart {
 	days := t.end()-t.start > 20*3_600_000
 	return &chart{
 		Title: title, Width: chartWidth, Height: chartHeight, Bottom: "0",
-		Left: clock(t.start, days), Middle: clock((t.start+t.end())/2, days), Right: clock(t.end(), days) + " UTC",
+		Left: m.clock(t.start, days), Middle: m.clock((t.start+t.end())/2, days), Right: m.lastClock(t.end(), days),
 	}
 }
 

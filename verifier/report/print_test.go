@@ -11,9 +11,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/roomtest"
+	"github.com/proofline/proofline/internal/zone"
 	"github.com/proofline/proofline/verifier"
 )
 
@@ -29,26 +31,36 @@ func TestPrint(t *testing.T) {
 	}
 	chromium, toImages := tool(t, "chromium"), tool(t, "pdftoppm")
 	few := witnessed(t)
-	few.Title, few.Organizer = "Summer concert: general sale", "Fans & Friends"
+	few.Title, few.Organizer, few.Zone = "Summer concert: general sale", "Fans & Friends", vienna(t)
 	bad := broken(t)
 	for name, c := range map[string]struct {
 		audit *Audit
 		most  int // sheets
 	}{"few windows": {few, 6}, "a failed check": {bad, 6}, "many windows": {many(t), 9}} {
 		t.Run(name, func(t *testing.T) {
-			sheets := printed(t, chromium, toImages, written(t, c.audit))
-			t.Logf("filled: %.2f", sheets)
-			if len(sheets) == 0 || len(sheets) > c.most {
-				t.Errorf("%d sheets, want 1 to %d", len(sheets), c.most)
-			}
-			for i, filled := range sheets[:max(len(sheets)-1, 0)] {
-				if filled < leastFilled {
-					t.Errorf("sheet %d is filled to %.0f %%", i+1, 100*filled)
+			for _, paper := range papers {
+				sheets := printed(t, chromium, toImages, written(t, c.audit), paper)
+				t.Logf("%s: filled %.2f", paper.name, sheets)
+				if len(sheets) == 0 || len(sheets) > c.most {
+					t.Errorf("%s: %d sheets, want 1 to %d", paper.name, len(sheets), c.most)
+				}
+				for i, filled := range sheets[:max(len(sheets)-1, 0)] {
+					if filled < leastFilled {
+						t.Errorf("%s: sheet %d is filled to %.0f %%", paper.name, i+1, 100*filled)
+					}
 				}
 			}
 		})
 	}
 }
+
+// paper is what people print on; its height is in millimetres.
+type paper struct {
+	name   string
+	height float64
+}
+
+var papers = []paper{{"A4", 297}, {"letter", 279.4}}
 
 // many is a room with many windows.
 func many(t testing.TB) *Audit {
@@ -75,23 +87,25 @@ func tool(t *testing.T, name string) string {
 	return path
 }
 
-// printed returns how far down each sheet is used, from 0 to 1.
-func printed(t *testing.T, chromium, toImages, page string) (filled []float64) {
+// printed returns how far down each sheet is used, from 0 to 1. Every link on them
+// must open from wherever they are kept.
+func printed(t *testing.T, chromium, toImages, page string, on paper) (filled []float64) {
 	t.Helper()
 	dir := t.TempDir()
 	source, pdf := filepath.Join(dir, "report.html"), filepath.Join(dir, "report.pdf")
-	if err := os.WriteFile(source, []byte(page), 0o600); err != nil {
+	if err := os.WriteFile(source, []byte(strings.Replace(page, "@page {", "@page { size: "+on.name+";", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	do(t, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 		"--user-data-dir="+filepath.Join(dir, "profile"), "--no-pdf-header-footer", "--print-to-pdf="+pdf, "file://"+source)
+	absolute(t, pdf)
 	do(t, toImages, "-gray", "-r", "30", pdf, filepath.Join(dir, "sheet"))
 	images, err := filepath.Glob(filepath.Join(dir, "sheet-*.pgm"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, image := range images {
-		filled = append(filled, lowest(t, image))
+		filled = append(filled, lowest(t, image, on))
 	}
 	return filled
 }
@@ -103,13 +117,32 @@ func do(t *testing.T, name string, args ...string) {
 	}
 }
 
-// margin is the empty part of a sheet at its top and at its bottom: 16 mm of a
-// Letter sheet, which is what Chromium prints on unless told otherwise.
-const margin = 16 / 279.4
+var annotation = regexp.MustCompile(`/URI\s*\(([^)]*)\)`)
+
+// absolute wants links in a PDF, and each of them with its host.
+func absolute(t *testing.T, pdf string) {
+	t.Helper()
+	content, err := os.ReadFile(pdf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := annotation.FindAllSubmatch(content, -1)
+	if len(links) < 5 {
+		t.Errorf("the PDF has %d links", len(links))
+	}
+	for _, link := range links {
+		if !bytes.HasPrefix(link[1], []byte("https://"+origin)) {
+			t.Errorf("the PDF links to %q", link[1])
+		}
+	}
+}
+
+// margin is the empty part of a sheet at its top and at its bottom, in millimetres.
+const margin = 16
 
 // lowest reads a picture in gray (PGM), and returns where its lowest dark dot is
 // between the margins.
-func lowest(t *testing.T, name string) float64 {
+func lowest(t *testing.T, name string, on paper) float64 {
 	t.Helper()
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -128,10 +161,54 @@ func lowest(t *testing.T, name string) float64 {
 	for last > 0 && dots[last] > 0xe0 {
 		last--
 	}
-	return (float64(last/width)/float64(height) - margin) / (1 - 2*margin)
+	edge := margin / on.height
+	return (float64(last/width)/float64(height) - edge) / (1 - 2*edge)
 }
 
 var href = regexp.MustCompile(`href="([^"]*)"`)
+
+// vienna is where an event is: an hour ahead of UTC in January.
+func vienna(t testing.TB) *time.Location {
+	t.Helper()
+	found, err := zone.Parse("Europe/Vienna")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestLocalTimes wants every moment on the page in the event's time, and in UTC
+// beside it.
+func TestLocalTimes(t *testing.T) {
+	keys := newKeys(t)
+	r := roomtest.Open(keys, keys.Policy())
+	at := func(seconds int) fairness.Time { return roomtest.Opens + fairness.Time(seconds)*1000 }
+	r.Append(&fairness.Amend{Time: at(1), Change: fairness.ChangeOpen})
+	r.Append(&fairness.Amend{Time: at(11), Change: fairness.ChangeShut})
+	r.Join(at(20), 3)
+	r.Settle(at(60))
+	r.Append(&fairness.Amend{Time: at(82_900), Change: fairness.ChangePause}) // before midnight in UTC, after it in Vienna
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	a := audited(t, publish(t, keys, r.Entries()), verifier.Trust{VKey: keys.VKey})
+	a.Zone = vienna(t)
+	page := written(t, a)
+	for _, want := range []string{
+		"<dt>When</dt><dd>1 January 2026, 01:00 to 2 January 2026, 00:01</dd>", "<dt>In UTC</dt><dd>1 January 2026, 00:00 to 23:01</dd>",
+		"<dt>Times</dt><dd>Those of Europe/Vienna, where the event is, with UTC beside them</dd>",
+		"<td>2026-01-02 00:01:40 CET (2026-01-01 23:01:40 UTC)</td>", "Open from 2026-01-01 01:00:01 CET (00:00:01 UTC), for 10 s.",
+		`<td data-name="from">2026-01-01 01:00:00 CET (00:00:00 UTC)</td>`, " CET</span></p>",
+		"<dt>Made</dt><dd>2026-01-02 04:04:05 CET (03:04:05 UTC)",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if lone := regexp.MustCompile(`.{0,30}\d\d:\d\d:\d\d(\.\d+)? UTC[^)]`).FindString(page); lone != "" {
+		t.Errorf("only in UTC: %q", lone)
+	}
+}
 
 // TestPassedOn wants links that open wherever the page is kept, and what a reader
 // asks first: which event, whose, when, in which time zone.

@@ -41,6 +41,7 @@ type Audit struct {
 	Checkpoint []byte             // that was audited, verbatim
 	Title      string             // of the event, as the publisher of the report names it; empty: not known
 	Organizer  string             // the same of its organizer
+	Zone       *time.Location     // of the event; nil for UTC
 	Source     string             // where the transcript was read from: URL, directory or archive
 	Command    string             // that makes the same audit again
 	Program    string             // name and version

@@ -30,6 +30,7 @@ const (
 // page is what the template shows.
 type page struct {
 	*Audit
+	moments
 	base string // URL of the log, empty for not known
 
 	Headline, Quote string
@@ -68,17 +69,30 @@ func (p *page) IsRemote() bool {
 }
 
 // Period is from the opening of the line to its latest entry.
-func (p *page) Period() string {
+func (p *page) Period() string { return p.lasted(p.moments) }
+
+// PeriodUTC is the same in UTC, empty where Period is in UTC.
+func (p *page) PeriodUTC() string {
+	if !p.isLocal() {
+		return ""
+	}
+	return p.lasted(moments{})
+}
+
+func (p *page) lasted(m moments) string {
 	from, to := p.Story.Times.start, p.Story.Last
 	if from == 0 || to < from || to >= fairness.Never {
 		return ""
 	}
-	first, last := time.UnixMilli(int64(from)).UTC(), time.UnixMilli(int64(to)).UTC()
-	const day, minute = "2 January 2006", "15:04"
-	if first.Format(day) == last.Format(day) {
-		return first.Format(day+", "+minute) + " to " + last.Format(minute)
+	return m.period(from, to)
+}
+
+// ZoneName is the name of the event's time zone, empty for UTC.
+func (p *page) ZoneName() string {
+	if !p.isLocal() {
+		return ""
 	}
-	return first.Format(day+", "+minute) + " to " + last.Format(day+", "+minute)
+	return p.Zone.String()
 }
 
 // entryView is an entry to look up.
@@ -132,7 +146,8 @@ func newPage(a *Audit) *page {
 		a.Story = &Story{}
 	}
 	r, s := a.Report, a.Story
-	p := &page{Audit: a, base: base(a.Source, r.Origin), When: a.Time.UTC().Format("2006-01-02 15:04:05 UTC"), Room: clip(r.Origin, 300)}
+	m := moments{a.Zone}
+	p := &page{Audit: a, moments: m, base: base(a.Source, r.Origin), When: m.beside(a.Time.Truncate(time.Second)), Room: clip(r.Origin, 300)}
 	for i, c := range r.Checks {
 		if c.Status == verifier.Fail {
 			p.Failed++
@@ -153,13 +168,13 @@ func newPage(a *Audit) *page {
 	p.tables()
 	p.findings()
 	p.Statistic = newStatsView(a.Statistics)
-	for _, c := range []*chart{arrivalChart(s), positionChart(s), admissionChart(s)} {
+	for _, c := range []*chart{arrivalChart(s, m), positionChart(s), admissionChart(s, m)} {
 		if c != nil {
 			p.Charts = append(p.Charts, c)
 		}
 	}
 	p.SignedText = clip(string(a.Checkpoint), 32_000)
-	p.Until = moment(s.Last)
+	p.Until = p.moment(s.Last)
 	return p
 }
 
@@ -235,9 +250,9 @@ func (p *page) findings() {
 	for i := range p.Audit.Findings {
 		f := &p.Audit.Findings[i]
 		if f.ID == findings.Gate || f.ID == findings.Unguarded {
-			p.OnTop = append(p.OnTop, *f)
+			p.OnTop = append(p.OnTop, findings.Finding{Title: f.Title, Text: p.text(f.Text)})
 		}
-		v, most := foundView{Title: f.Title, Text: f.Text}, maxCaseRows
+		v, most := foundView{Title: f.Title, Text: p.text(f.Text)}, maxCaseRows
 		if f.ID == findings.Amendments {
 			most = maxChangeRows
 		}
@@ -245,7 +260,7 @@ func (p *page) findings() {
 			if f.Count == 1 && strings.HasPrefix(f.Text, item.Text) {
 				break // it says so already
 			}
-			v.Rows = append(v.Rows, rowView{moment(item.Time), clip(item.Text, 600), p.entry(item.Entry)})
+			v.Rows = append(v.Rows, rowView{p.moment(item.Time), clip(p.text(item.Text), 600), p.entry(item.Entry)})
 		}
 		v.More = more(f.Count - uint64(min(len(f.Items), most)))
 		p.Found = append(p.Found, v)
@@ -263,10 +278,10 @@ func more(n uint64) string {
 func (p *page) window(w *Window) windowView {
 	v := windowView{Index: numeral.Group(uint64(w.Index)), Arrivals: numeral.Group(w.Arrivals), Frozen: "not yet", Drawn: "not yet"}
 	if w.To > 0 {
-		v.From, v.Length = moment(w.From), span(fairness.Millis(w.To-w.From))
+		v.From, v.Length = p.moment(w.From), span(fairness.Millis(w.To-w.From))
 	}
 	if f := w.Freeze; f != nil {
-		v.Frozen, v.Freeze = moment(f.Time), p.entry(f.Entry)
+		v.Frozen, v.Freeze = p.moment(f.Time), p.entry(f.Entry)
 		if w.To > 0 && f.Time > w.To {
 			v.Frozen = fmt.Sprintf("%s after its end", span(fairness.Millis(f.Time-w.To)))
 		} else if w.To > 0 {
@@ -275,7 +290,7 @@ func (p *page) window(w *Window) windowView {
 	}
 	if d := w.Draw; d != nil {
 		v.Draw = p.entry(d.Entry)
-		v.Drawn = moment(d.Time)
+		v.Drawn = p.moment(d.Time)
 		if f := w.Freeze; f != nil && d.Time >= f.Time {
 			v.Drawn = fmt.Sprintf("%s later", span(fairness.Millis(d.Time-f.Time)))
 		}

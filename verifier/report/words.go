@@ -30,7 +30,7 @@ var levelWords = []struct {
 // verdict is the headline and what may be quoted.
 func (p *page) verdict() (headline, quote string) {
 	r, s := p.Report, p.Story
-	day := p.Time.UTC().Format("2 January 2006")
+	day := p.in(p.Time).Format("2 January 2006")
 	record := fmt.Sprintf("The public record of the waiting room “%s”, %s", clip(r.Origin, 300), numeral.Count(r.Entries, "entry", "entries"))
 	if !r.OK {
 		return "Not verified: the record breaks its own rules or its signature",
@@ -60,23 +60,6 @@ func (p *page) verdict() (headline, quote string) {
 		return "Consistent: the record follows its published rules, but the draws could have been chosen", quote
 	}
 	return "Verified: the queue followed its published rules", quote
-}
-
-// moment writes a time of the room.
-func moment(t fairness.Time) string {
-	if t >= fairness.Never {
-		return "never"
-	}
-	return time.UnixMilli(int64(t)).UTC().Format("2006-01-02 15:04:05.999 UTC")
-}
-
-// clock writes a time beside an axis, with the day where the axis has several.
-func clock(t fairness.Time, days bool) string {
-	format := "15:04:05"
-	if days {
-		format = "2 Jan 15:04"
-	}
-	return time.UnixMilli(int64(t)).UTC().Format(format)
 }
 
 // span writes a duration.

@@ -93,7 +93,7 @@ func (p editorPage) Rest() []fairness.Problem {
 
 // formFields are the members that the editor has fields for, beside those of
 // the windows.
-var formFields = []string{"slug", "title", "host", "opens", "starts", "closes", "outflow.per_minute", "outflow.max_active", "claim", "session", "margin", "beacon", "quorum", "max_waiting", "targets", "windows"}
+var formFields = []string{"slug", "title", "host", "opens", "starts", "closes", "outflow.per_minute", "outflow.max_active", "claim", "session", "margin", "beacon", "quorum", "max_waiting", "time_zone", "targets", "windows"}
 
 // shows tells whether a problem of a member stands beside a field of the form.
 func (f *roomForm) shows(field string) bool {
@@ -442,7 +442,7 @@ func (f *roomForm) lines() []line {
 	}
 	return []line{
 		{"Title", f.Title}, {"Address, last part", f.Slug}, {"Host", f.Host}, {"Opens", momentLine(f.Opens)}, {"Starts", momentLine(f.Starts)}, {"Closes", momentLine(f.Closes)},
-		{"Windows", strings.Join(windows, "\n")}, {"People per minute", f.PerMinute}, {"At once", f.MaxActive},
+		{"Time zone", f.TimeZone}, {"Windows", strings.Join(windows, "\n")}, {"People per minute", f.PerMinute}, {"At once", f.MaxActive},
 		{"Time to go in", f.Claim}, {"Session", f.Session}, {"Beacon", f.Beacon}, {"Margin", f.Margin}, {"Witnesses", f.Quorum},
 		{"Most in line", f.MaxWaiting}, {"Addresses of the shop", f.Targets}, {"Back to signed pages alone", yesNo(f.SignedReturn)},
 	}

@@ -34,6 +34,7 @@ func (c *Console) publishQuestion(config room.Config, f roomForm) question {
 			{"Starts", nil, starts},
 			{"Closes", nil, closes},
 			{"Time zone", nil, zonePlace},
+			{"Time zone of the event", nil, cmp.Or(config.TimeZone, "UTC")},
 			{"Windows", nil, scheduleWords(config.Windows)},
 			{"Pace", nil, perMinute(cmp.Or(config.Outflow.PerMinute, room.DefaultPerMinute))},
 			{"In the shop at once", nil, limitWords(config.Outflow.MaxActive)},

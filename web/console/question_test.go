@@ -48,7 +48,7 @@ func TestPublishShowsWhatChanges(t *testing.T) {
 	s.create(owner, room.Config{Slug: "taken"})
 	form := []string{
 		"title", "Concert", "slug", "concert", "opens", "2030-05-01T10:00:00Z", "starts", "2030-05-01T12:00:00Z", "windows[0].length", "10 min",
-		"outflow.per_minute", "600", "targets", "https://shop.example.com/tickets", "do", "publish",
+		"outflow.per_minute", "600", "targets", "https://shop.example.com/tickets", "time_zone", "Europe/Vienna", "do", "publish",
 	}
 	with := func(name, value string) []string { return append(append([]string{}, form...), name, value) }
 	for _, test := range []struct{ name, value, want string }{
@@ -56,6 +56,7 @@ func TestPublishShowsWhatChanges(t *testing.T) {
 		{"outflow.per_minute", "abc", `id="e-outflow.per_minute"`},
 		{"starts", "2030-05-01T09:00:00Z", `id="e-starts"`},
 		{"opens", "2020-05-01T09:00:00Z", "must not be in the past"},
+		{"time_zone", "Vienna", `id="e-time_zone"`},
 	} {
 		changed := with("x", "")
 		for i := 0; i < len(changed); i += 2 {
@@ -66,8 +67,8 @@ func TestPublishShowsWhatChanges(t *testing.T) {
 		s.post(operator, "/console/rooms/new", changed...).want(http.StatusBadRequest).has(test.want).lacks("data-question")
 	}
 	asked := s.post(operator, "/console/rooms/new", form...).want(http.StatusOK).has("data-question", "Publish this room?",
-		">1 May 2030, 10:00 UTC<", ">1 May 2030, 12:00 UTC<", "data-time-zone", "600 a minute", "https://shop.example.com/tickets", "/r/concert", "from the opening: 10 min", "publish-saved")
-	if list, err := s.desk.Drafts(t.Context(), identities()[operator].Actor); err != nil || len(list) != 5 {
+		">1 May 2030, 10:00 UTC<", ">1 May 2030, 12:00 UTC<", "data-time-zone", ">Europe/Vienna<", "600 a minute", "https://shop.example.com/tickets", "/r/concert", "from the opening: 10 min", "publish-saved")
+	if list, err := s.desk.Drafts(t.Context(), identities()[operator].Actor); err != nil || len(list) != 6 {
 		t.Errorf("%d drafts, %v: what was typed is kept even if it cannot be published", len(list), err)
 	}
 	sent := regexp.MustCompile(`action="(/console/drafts/[^"]+)"`).FindStringSubmatch(asked.body)[1]

@@ -32,6 +32,7 @@ type roomForm struct {
 	MaxWaiting             string
 	Targets                string // one a line
 	SignedReturn           bool
+	TimeZone               string
 }
 
 // windowField is one row of the windows. The first one begins when the room opens.
@@ -45,7 +46,7 @@ func readRoomForm(v url.Values) roomForm {
 		Opens: readMoment(get("opens")), Starts: readMoment(get("starts")), Closes: readMoment(get("closes")),
 		PerMinute: get("outflow.per_minute"), MaxActive: get("outflow.max_active"),
 		Claim: get("claim"), Session: get("session"), Margin: get("margin"), Beacon: get("beacon"), Quorum: get("quorum"),
-		MaxWaiting: get("max_waiting"), Targets: get("targets"), SignedReturn: get("signed_return") == "1",
+		MaxWaiting: get("max_waiting"), Targets: get("targets"), SignedReturn: get("signed_return") == "1", TimeZone: get("time_zone"),
 	}
 	for i := 0; v.Has(lengthName(i)) && i <= fairness.MaxRules; i++ {
 		f.Windows = append(f.Windows, windowField{readMoment(get(fmt.Sprintf("windows[%d].from", i))), get(lengthName(i))})
@@ -211,6 +212,7 @@ func (f *roomForm) config(base json.RawMessage) (json.RawMessage, error) {
 	set("max_waiting", jsonNumber(f.MaxWaiting))
 	set("targets", jsonTargets(f.Targets))
 	set("signed_return", jsonFlag(f.SignedReturn))
+	set("time_zone", jsonMoment(f.TimeZone))
 	set("windows", jsonWindows(f.Windows))
 	set("outflow", jsonOutflow(f.PerMinute, f.MaxActive))
 	return json.Marshal(members)
@@ -305,7 +307,7 @@ func newRoomForm(config json.RawMessage, host string) roomForm {
 		Opens: storedText(c["opens"]), Starts: storedText(c["starts"]), Closes: storedText(c["closes"]),
 		PerMinute: storedText(outflow["per_minute"]), MaxActive: storedText(outflow["max_active"]),
 		Claim: storedLength(c["claim"]), Session: storedLength(c["session"]), Margin: storedLength(c["margin"]),
-		Beacon: storedText(c["beacon"]), Quorum: storedText(c["quorum"]), MaxWaiting: storedText(c["max_waiting"]),
+		Beacon: storedText(c["beacon"]), Quorum: storedText(c["quorum"]), MaxWaiting: storedText(c["max_waiting"]), TimeZone: storedText(c["time_zone"]),
 	}
 	_ = json.Unmarshal(c["signed_return"], &f.SignedReturn) // what is no flag is shown by its problem
 	var targets []string

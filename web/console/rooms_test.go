@@ -429,7 +429,7 @@ func FuzzRoomForm(f *testing.F) {
 	f.Fuzz(func(t *testing.T, slug, title, moment, length, count, targets string) {
 		form := readRoomForm(url.Values{
 			"slug": {slug}, "title": {title}, "opens": {moment}, "closes": {moment}, "windows[0].length": {length}, "windows[1].length": {length}, "windows[1].from": {moment},
-			"outflow.per_minute": {count}, "max_waiting": {count}, "claim": {length}, "targets": {targets}, "signed_return": {count},
+			"outflow.per_minute": {count}, "max_waiting": {count}, "claim": {length}, "targets": {targets}, "signed_return": {count}, "time_zone": {title},
 		})
 		config, err := form.config(nil)
 		if err != nil {
@@ -442,7 +442,7 @@ func FuzzRoomForm(f *testing.F) {
 		if err != nil || string(again) != string(config) {
 			t.Errorf("%s becomes %s, %v", config, again, err)
 		}
-		if shown.Slug != form.Slug || shown.Title != form.Title || shown.SignedReturn != form.SignedReturn {
+		if shown.Slug != form.Slug || shown.Title != form.Title || shown.SignedReturn != form.SignedReturn || shown.TimeZone != form.TimeZone {
 			t.Errorf("%q, %q becomes %q, %q", form.Slug, form.Title, shown.Slug, shown.Title)
 		}
 	})

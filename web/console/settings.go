@@ -37,6 +37,7 @@ type settingsForm struct {
 	Closes               string
 	MaxWaiting, Targets  string
 	SignedReturn         bool
+	TimeZone             string
 	Windows              []windowField // that have not opened
 }
 
@@ -91,7 +92,7 @@ func (p *published) form() settingsForm {
 	c := p.config
 	f := settingsForm{
 		Title: c.Title, Message: p.message, PerMinute: fmt.Sprint(c.Outflow.PerMinute), MaxActive: fmt.Sprint(c.Outflow.MaxActive),
-		MaxWaiting: fmt.Sprint(c.MaxWaiting), Targets: strings.Join(c.Targets, "\n"), SignedReturn: c.SignedReturn,
+		MaxWaiting: fmt.Sprint(c.MaxWaiting), Targets: strings.Join(c.Targets, "\n"), SignedReturn: c.SignedReturn, TimeZone: c.TimeZone,
 	}
 	if c.Closes != nil {
 		f.Closes = c.Closes.Format(momentForm)
@@ -106,7 +107,7 @@ func readSettingsForm(v url.Values) settingsForm {
 	f := readRoomForm(v)
 	return settingsForm{
 		Title: f.Title, Message: cleanText(v.Get("message")), PerMinute: f.PerMinute, MaxActive: f.MaxActive,
-		Closes: f.Closes, MaxWaiting: f.MaxWaiting, Targets: f.Targets, SignedReturn: f.SignedReturn, Windows: f.Windows,
+		Closes: f.Closes, MaxWaiting: f.MaxWaiting, Targets: f.Targets, SignedReturn: f.SignedReturn, TimeZone: f.TimeZone, Windows: f.Windows,
 	}
 }
 
@@ -132,6 +133,9 @@ func (f *settingsForm) amendment(p *published) (settingsChange, error) {
 	}
 	if list := targetLines(f.Targets); strings.Join(list, "\n") != was.Targets {
 		members["targets"] = list
+	}
+	if f.TimeZone != was.TimeZone {
+		members["time_zone"] = f.TimeZone
 	}
 	if f.SignedReturn != was.SignedReturn {
 		members["signed_return"] = f.SignedReturn
@@ -484,7 +488,7 @@ func (f *settingsForm) lines() []line {
 		windows = append(windows, fmt.Sprintf("from %s: %s", momentLine(w.From), w.Length))
 	}
 	return []line{
-		{"Title", f.Title}, {"Message", f.Message}, {"People per minute", f.PerMinute}, {"At once", f.MaxActive}, {"Closes", momentLine(f.Closes)},
+		{"Title", f.Title}, {"Message", f.Message}, {"People per minute", f.PerMinute}, {"At once", f.MaxActive}, {"Closes", momentLine(f.Closes)}, {"Time zone", f.TimeZone},
 		{"Windows that have not opened", strings.Join(windows, "\n")}, {"Most in line", f.MaxWaiting}, {"Addresses of the shop", f.Targets}, {"Back to signed pages alone", yesNo(f.SignedReturn)},
 	}
 }

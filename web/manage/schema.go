@@ -196,6 +196,7 @@ var described = map[string]string{
 	"signed_return":  "Admitted visitors are sent only where a connector of the site has signed that it takes a pass, others to the first target.",
 	"brand":          "What the pages look like.",
 	"max_waiting":    "People in line at once, about; 0 for no limit. Default of a new room: 1000000.",
+	"time_zone":      "Where the event is, as a name of the IANA time zone database: reports and pages without scripts give times in it. Default: UTC.",
 	"logo":           "Data URL of a PNG, JPEG or WebP image of at most 64 KiB.",
 	"color":          "Of buttons and links, #rrggbb.",
 	"background":     "#rrggbb.",

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"html/template"
 	"strconv"
 	"time"
@@ -10,11 +11,12 @@ import (
 const isoMillis = "2006-01-02T15:04:05.000Z"
 
 // clock writes moments as clocks show them: to the minute, or to the second where
-// minutes say too little. Without scripts they are in UTC, and say so; a script
-// writes them anew in the visitor's time zone and manner.
+// minutes say too little. Without scripts they are in the event's time zone, and
+// say so; a script writes them anew in the visitor's time zone and manner.
 type clock struct {
 	now     time.Time
-	seconds bool // the visitor's group is of a window shorter than a minute
+	zone    *time.Location // of the event; nil for UTC
+	seconds bool           // the visitor's group is of a window shorter than a minute
 }
 
 // Time writes a moment, with the date where it is not today's.
@@ -39,15 +41,16 @@ func (c clock) Named(name string, t time.Time) template.HTML {
 }
 
 func (c clock) words(t time.Time) string {
-	t = t.UTC()
+	zone := cmp.Or(c.zone, time.UTC)
+	t = t.In(zone)
 	layout := "15:04"
 	if t.Second() != 0 {
 		layout = "15:04:05"
 	}
-	if !sameDay(t, c.now.UTC()) {
+	if !sameDay(t, c.now.In(zone)) {
 		layout = "2006-01-02 " + layout
 	}
-	return t.Format(layout + " UTC")
+	return t.Format(layout + " MST")
 }
 
 func (c clock) element(attribute string, t time.Time) template.HTML {

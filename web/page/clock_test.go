@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/internal/zone"
 	"github.com/proofline/proofline/web/page"
 )
 
@@ -27,6 +28,20 @@ func TestTime(t *testing.T) {
 	}
 	if got, want := string(c.Time(noon)), `datetime="2030-05-01T12:03:00.000Z"`; !strings.Contains(got, want) {
 		t.Errorf("%s has no %s", got, want)
+	}
+}
+
+// TestZone wants moments of the day that it is at the event.
+func TestZone(t *testing.T) {
+	tokyo, err := zone.Parse("Asia/Tokyo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := page.At(page.View{Now: noon, Room: page.Room{Zone: tokyo}})
+	for at, want := range map[time.Time]string{noon: "21:03 JST", noon.Add(3 * time.Hour): "2030-05-02 00:03 JST"} {
+		if html := string(c.Time(at)); !strings.Contains(html, ">"+want+"<") || !strings.Contains(html, at.Format(`datetime="2006-01-02T15:04:00.000Z"`)) {
+			t.Errorf("%v: %s, want %s", at, html, want)
+		}
 	}
 }
 

@@ -47,4 +47,4 @@ var (
 type Clock = clock
 
 // At returns a clock that stands.
-func At(v View) Clock { return clock{now: v.Now, seconds: v.Ticket.isBrief()} }
+func At(v View) Clock { return clock{now: v.Now, zone: v.Room.Zone, seconds: v.Ticket.isBrief()} }

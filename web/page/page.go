@@ -103,13 +103,14 @@ type Room struct {
 	// Organizer is the name of the organization that runs the line, empty for not
 	// known.
 	Organizer string
-	URL       string // of the page; empty where it has none yet
-	Message   string // of the organizer, may be empty, may have several lines
-	Origin    string // name of the log
-	VKey      string // verifier key of the log
-	Logo      string // path of the image, empty for none
-	Dark      string // path of another in the dark, empty for the same
-	Brand     string // path of the stylesheet that [Brand.CSS] makes, empty for none
+	URL       string         // of the page; empty where it has none yet
+	Message   string         // of the organizer, may be empty, may have several lines
+	Origin    string         // name of the log
+	VKey      string         // verifier key of the log
+	Logo      string         // path of the image, empty for none
+	Dark      string         // path of another in the dark, empty for the same
+	Brand     string         // path of the stylesheet that [Brand.CSS] makes, empty for none
+	Zone      *time.Location // of the event; nil for UTC
 	// Offered are the languages to choose from, the room's own first; nil: all.
 	Offered []Lang
 	Texts   Texts // of the organizer, in the visitor's language or the room's

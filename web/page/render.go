@@ -31,7 +31,14 @@ func (s *set) frame(l Lang, now time.Time, r *Room, title string) (frame, error)
 	if r != nil {
 		words += " – " + r.Title
 	}
-	return frame{speaker: speaker, clock: clock{now: now}, Room: r, Title: words, Site: r.site()}, err
+	return frame{speaker: speaker, clock: clock{now: now, zone: r.zone()}, Room: r, Title: words, Site: r.site()}, err
+}
+
+func (r *Room) zone() *time.Location {
+	if r == nil {
+		return nil
+	}
+	return r.Zone
 }
 
 // site returns the origin of the room's page, empty for a room without an address.

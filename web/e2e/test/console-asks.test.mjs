@@ -52,7 +52,7 @@ scene("publishing checks the draft first, and shows what it makes", async (stage
   await dialog(organizer).waitFor();
   const shown = await changes(organizer);
   assert.deepEqual(shown.Title, ["Evening concert"]);
-  assert.deepEqual(shown["Time zone"], ["Europe/Vienna"]);
+  assert.deepEqual([shown["Time zone"], shown["Time zone of the event"]], [["Europe/Vienna"], ["Europe/Vienna"]]);
   assert.match(shown.Opens[0], /^\d{1,2} [A-Z][a-z]{2} \d{4}, \d\d:\d\d(:\d\d)?$/);
   assert.match(shown.Starts[0], /^\d{1,2} [A-Z][a-z]{2} \d{4}, \d\d:\d\d(:\d\d)?$/);
   assert.deepEqual(shown.Pace, ["600 a minute"]);

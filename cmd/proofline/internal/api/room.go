@@ -48,6 +48,7 @@ type Settings struct {
 	SignedReturn bool     `json:"signed_return"` // only where a connector has signed it
 	Brand        Brand    `json:"brand"`
 	MaxWaiting   uint32   `json:"max_waiting"` // people in line at once, 0: no limit
+	TimeZone     string   `json:"time_zone"`   // of the event, empty for UTC
 }
 
 // Brand is what a room's pages look like, by member: these commands change a

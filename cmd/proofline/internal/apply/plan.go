@@ -144,8 +144,8 @@ func (s *Step) outflow(w *Wanted, present Present, amendment map[string]any) {
 	}
 }
 
-// settings compares title, closing time, targets, signed returns, brand and the
-// limit of people.
+// settings compares title, closing time, targets, signed returns, brand, the
+// limit of people and the time zone.
 func (s *Step) settings(w *Wanted, present Present, amendment map[string]any) {
 	compare := func(name string, from, to, send any) {
 		if w.Says(name) && !same(from, to) {
@@ -164,6 +164,7 @@ func (s *Step) settings(w *Wanted, present Present, amendment map[string]any) {
 	compare("signed_return", present.SignedReturn, w.Config.SignedReturn, w.Config.SignedReturn)
 	compare("brand", stored(present.Brand), stored(w.Config.Brand), w.Config.Brand)
 	compare("max_waiting", present.MaxWaiting, w.Config.MaxWaiting, w.Config.MaxWaiting)
+	compare("time_zone", present.TimeZone, w.Config.TimeZone, w.Config.TimeZone)
 }
 
 // closes compares when joins end. A room that closes cannot stay open for ever

@@ -15,7 +15,8 @@ export interface Typing {
   changes(name: string): void;
 }
 
-/** Lets every field of a moment in a form be typed in local time. Returns them by name. */
+/** Lets every field of a moment in a form be typed in local time, and proposes that
+ * the event is in this zone. Returns the moments by name. */
 export function localMoments(form: HTMLFormElement, typing: Typing): Map<string, Moment> {
   const moments = new Map<string, Moment>();
   const fields = form.querySelectorAll<HTMLInputElement>('input[type="datetime-local"][name], input[data-fixed]');
@@ -25,6 +26,8 @@ export function localMoments(form: HTMLFormElement, typing: Typing): Map<string,
   }
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   for (const place of form.querySelectorAll("[data-zone]")) place.textContent = `Times are those of ${zone}.`;
+  const place = form.querySelector<HTMLInputElement>("input[data-here]");
+  if (place && place.value === "") place.value = zone;
   return moments;
 }
 
