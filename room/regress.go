@@ -28,6 +28,7 @@ type Regression struct {
 	Had       pglog.Mark // what was shown; its root is zero where only the size is known
 	By        string     // who saw it: this node, another one, or a witness
 	Statement string     // of the operator, who has ended the room; empty: it can be recovered
+	isStored  bool       // in the database, where recover may have released it meanwhile
 }
 
 // Error names both transcripts.
@@ -116,7 +117,7 @@ func (r *Room) regress(ctx context.Context, g Regression) error {
 			"room", r.Slug, "size", g.Has.Size, "root", g.Has.Root, "shown_size", g.Had.Size, "shown_root", g.Had.Root, "shown_to", g.By, "ended", g.Statement != "")
 	}
 	r.regression.Store(&g)
-	if g.Statement == "" {
+	if g.Statement == "" && !g.isStored {
 		if err := r.store.Hold(ctx, r.ID, g.Had, g.By); err != nil {
 			r.log.Error("room cannot be held on other servers", "room", r.Slug, "err", err)
 		}
@@ -189,6 +190,9 @@ func (r *Room) recheck(ctx context.Context) error {
 		return err // reading it all would say no more
 	}
 	if err := r.reload(ctx); err != nil {
+		return err
+	}
+	if err := remind(ctx, r.marks, r.flow.store, r.log); err != nil {
 		return err
 	}
 	r.lost = false

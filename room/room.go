@@ -49,6 +49,7 @@ type Room struct {
 	forks     forks     // what witnesses hold against the room
 	marks     *mark.Store
 	unmarked  atomic.Bool // a mark could not be written, and that is logged
+	forgetful atomic.Bool // a redemption could not be remembered, and that is logged
 	adrift    atomic.Bool // the database's log differs, or another node holds it: the sequencer must look
 
 	regression atomic.Pointer[Regression] // nil: the transcript is complete
@@ -201,7 +202,7 @@ func (r *Room) reload(ctx context.Context) error {
 		if r.live == nil { // nobody sees it
 			r.live, r.stored = l, l.Size()
 		}
-		return r.regress(ctx, Regression{Has: pglog.Mark{Size: l.log.Size(), Root: l.log.Root()}, Had: lacks.Mark, By: lacks.by})
+		return r.regress(ctx, Regression{Has: pglog.Mark{Size: l.log.Size(), Root: l.log.Root()}, Had: lacks.Mark, By: lacks.by, isStored: lacks.isHeld})
 	}
 	silence.Stop()
 	if err := errors.Join(r.store.Confirm(ctx), r.lift(ctx, wanted)); err != nil {

@@ -84,6 +84,9 @@ func New(o Options) *Rooms {
 	if o.Logs != nil {
 		o.Logs.Stamp(rs.clock.stamp)
 	}
+	if o.Logs != nil && o.Rooms != nil {
+		o.Rooms.Through(o.Logs.Acquire)
+	}
 	return rs
 }
 

@@ -154,7 +154,7 @@ func (r *Room) confirm(ctx context.Context) error {
 // has waited.
 func (r *Room) look(ctx context.Context, publish bool) {
 	if r.regression.Load() != nil {
-		if err := r.recheck(ctx); err != nil && r.regression.Load() == nil {
+		if err := r.recheck(ctx); err != nil && !errors.Is(err, ErrRegressed) && !errors.Is(err, ErrAbandoned) {
 			r.log.Warn("room is not up to date", "room", r.Slug, "err", err)
 		}
 		return

@@ -68,6 +68,7 @@ func (r *Room) Redeem(ctx context.Context, id, token, client string) (Session, e
 	case err != nil:
 		return Session{}, err
 	case s.Changed:
+		r.remember(st)
 		return r.sessionOf(st, s), nil
 	case s.Released:
 		return Session{}, ErrSessionOver

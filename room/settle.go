@@ -55,6 +55,9 @@ func (rs *Rooms) settle(ctx context.Context) error {
 		if err := rs.compare(ctx); err != nil {
 			return err
 		}
+		if err := remind(rs.ctx, rs.Marks, rs.Options.Rooms, rs.Log); err != nil { // may take longer than a tick
+			return err
+		}
 		s.compared = true
 	}
 	peers, err := rs.Logs.Compared(ctx, rs.Marks.Node(), found)

@@ -13,8 +13,8 @@ import (
 
 // IsAway reports whether an error means that the database cannot do its work at
 // this moment, so that the same request may succeed a little later: it is
-// unreachable, starts, stops, recovers, has become a standby, or has no disk,
-// memory or connection left. Context errors are the caller's own.
+// unreachable, starts, stops, recovers, is being compared, has become a standby, or
+// has no disk, memory or connection left. Context errors are the caller's own.
 func IsAway(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -27,7 +27,7 @@ func IsAway(err error) bool {
 	}
 	_, unreachable := errors.AsType[*pgconn.ConnectError](err)
 	_, broken := errors.AsType[net.Error](err)
-	return unreachable || broken || pgconn.SafeToRetry(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+	return unreachable || broken || errors.Is(err, ErrUnsettled) || pgconn.SafeToRetry(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, net.ErrClosed)
 }
 

@@ -145,6 +145,10 @@ func (s *Store) acquire(ctx context.Context, append bool) (*pgxpool.Conn, error)
 	return nil, ErrUnsettled
 }
 
+// Acquire returns a connection to the accepted incarnation, which forgets nothing
+// that was committed there. Errors: [ErrUnsettled], and those of the pool.
+func (s *Store) Acquire(ctx context.Context) (*pgxpool.Conn, error) { return s.acquire(ctx, true) }
+
 // Incarnation returns which database connections lead to now.
 func (s *Store) Incarnation(ctx context.Context) (Incarnation, error) {
 	conn, err := s.pool.Acquire(ctx)

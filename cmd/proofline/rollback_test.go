@@ -1,14 +1,17 @@
 package main
 
 import (
+	"crypto/rand"
 	"errors"
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
@@ -95,6 +98,77 @@ func (f *fleet) isHeld(database *pgtest.Server) {
 	}
 }
 
+// enter has visitors claim and redeem their passes through one node after the other,
+// and returns what redeems each pass again.
+func (f *fleet) enter(n int) (again []func(node *process) error) {
+	f.t.Helper()
+	for i := range n {
+		var secret [fairness.SecretSize]byte
+		_, _ = rand.Read(secret[:])
+		_, origin, _ := strings.Cut(f.crowd.room.URL, "://")
+		ticket := fairness.NewTicket(origin, secret)
+		visitor := f.crowd.nodes[i%2]
+		if err := f.crowd.join(f.t.Context(), visitor, ticket.String()); err != nil {
+			f.t.Fatal(err)
+		}
+		var pass api.Pass
+		waitFor(f.t, "a visitor is called", func() (ok bool) {
+			var err error
+			if pass, err = visitor.Claim(f.t.Context(), ticket.String(), secret); err != nil && !errors.Is(err, api.ErrNotCalled) {
+				f.t.Fatal(err)
+			}
+			return err == nil
+		})
+		redeem := func(node *process) error {
+			site := &api.Client{Base: f.crowd.at(node.url), Token: pass.Pass}
+			_, err := site.Call(f.t.Context(), http.MethodPost, "/passes/"+fairness.NewPassID(origin, ticket).String()+"/redeem", nil, new(any))
+			return err
+		}
+		if err := redeem(f.nodes[i%2]); err != nil {
+			f.t.Fatal(err)
+		}
+		again = append(again, redeem)
+	}
+	return again
+}
+
+// insist redeems passes again and again through both nodes, until the function that
+// it returns is called: that wants them refused as used by each node.
+func (f *fleet) insist(again []func(*process) error) (end func()) {
+	halt, nodes := make(chan struct{}), f.nodes
+	var all sync.WaitGroup
+	try := func(redeem func(*process) error, node *process) (isUsed bool) {
+		err := redeem(node)
+		if err == nil {
+			f.t.Error("a pass was redeemed twice")
+		}
+		problem := (*api.Problem)(nil)
+		return errors.As(err, &problem) && problem.Title == "Pass used"
+	}
+	for _, redeem := range again {
+		all.Go(func() {
+			for turn := 0; ; turn++ {
+				select {
+				case <-halt:
+					return
+				case <-time.After(retry):
+					try(redeem, nodes[turn%2])
+				}
+			}
+		})
+	}
+	return func() {
+		f.t.Helper()
+		close(halt)
+		all.Wait()
+		for _, redeem := range again {
+			for _, node := range f.nodes {
+				waitFor(f.t, "a pass is refused as used", func() bool { return try(redeem, node) })
+			}
+		}
+	}
+}
+
 // recovers runs proofline recover.
 func (f *fleet) recovers(args ...string) string {
 	f.t.Helper()
@@ -125,6 +199,7 @@ func TestNodesRestoredBackup(t *testing.T) {
 	f := newFleet(t, database, "restored")
 	backup := database.Backup()
 	f.more("people join after the backup", 100)
+	end := f.insist(f.enter(4))
 	before := database.Restore(backup)
 	f.isHeld(database)
 	addr := strings.TrimPrefix(f.nodes[1].url, "http://")
@@ -140,6 +215,7 @@ func TestNodesRestoredBackup(t *testing.T) {
 	}
 	f.isHeld(database)
 	f.recovers("--from", before.URL(), "--yes")
+	end()
 	f.finish()
 }
 
@@ -153,11 +229,13 @@ func TestNodesFailover(t *testing.T) {
 	f := newFleet(t, primary, "failover")
 	standby.Detach()
 	f.more("people join whom the standby does not know", 100)
+	end := f.insist(f.enter(4))
 	f.at.Cut()
 	standby.Promote()
 	f.at.Lead(standby)
 	f.isHeld(standby)
 	f.recovers("--from", primary.URL(), "--yes")
+	end()
 	f.finish()
 }
 

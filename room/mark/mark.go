@@ -12,6 +12,12 @@
 //	node 0b3e4d8e-...                    the node's name, kept for its next start
 //	SLUG KEY SIZE ROOT CRC               room, id of the log's key, entries, root hash
 //
+// Beside them are the passes that this node redeemed, in redeemed-1.1,
+// redeemed-1.2 and so on, written and synced in the same way. A file is removed
+// once all its sessions are over.
+//
+//	ROOM PASS EXPIRES ENDS CRC           ids in base64url, milliseconds since the Unix epoch
+//
 // A line that is cut short or whose checksum is wrong counts for nothing.
 package mark
 
@@ -68,6 +74,8 @@ type Store struct {
 	err     error // of the latest write
 	line    []byte
 
+	redeemed redeemed
+
 	closed chan struct{}
 	synced chan struct{} // closed when the syncing goroutine has ended
 }
@@ -88,6 +96,9 @@ func Open(dir string) (*Store, error) {
 	err := s.load(dir)
 	if err == nil {
 		err = s.rewrite()
+	}
+	if err == nil {
+		err = s.redeemed.open(s.path)
 	}
 	if err != nil {
 		_ = s.lock.Close()
@@ -259,7 +270,7 @@ func (s *Store) rewrite() error {
 	return nil
 }
 
-// sync has the marks on the disk, once a second.
+// sync has marks and redemptions on the disk, once a second.
 func (s *Store) sync() {
 	defer close(s.synced)
 	ticker := time.NewTicker(syncEvery)
@@ -267,7 +278,7 @@ func (s *Store) sync() {
 	for {
 		select {
 		case <-ticker.C:
-			_ = s.flush() // the next write says what is wrong
+			_ = errors.Join(s.flush(), s.redeemed.flush()) // the next write says what is wrong
 		case <-s.closed:
 			return
 		}
@@ -295,7 +306,7 @@ func (s *Store) Close() error {
 	}
 	close(s.closed)
 	<-s.synced
-	return errors.Join(s.flush(), s.file.Close(), s.lock.Close())
+	return errors.Join(s.flush(), s.file.Close(), s.redeemed.close(), s.lock.Close())
 }
 
 func appendLine(dst []byte, log Log, m pglog.Mark) []byte {
@@ -309,16 +320,15 @@ func appendLine(dst []byte, log Log, m pglog.Mark) []byte {
 	dst = strconv.AppendUint(dst, m.Size, 10)
 	dst = append(dst, ' ')
 	dst = base64.StdEncoding.AppendEncode(dst, m.Root[:])
-	return fmt.Appendf(dst, " %08x\n", sum(dst[start:]))
+	return appendSum(dst, start)
 }
 
 func sum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
 // parse reads a line; false when it is not one.
 func parse(line []byte) (log Log, m pglog.Mark, ok bool) {
-	at := bytes.LastIndexByte(line, ' ')
-	fields := strings.Fields(string(line))
-	if len(fields) != 5 || at < 0 || line[len(line)-1] != '\n' || fmt.Sprintf("%08x", sum(line[:at])) != fields[4] {
+	fields, ok := checked(line, 5)
+	if !ok {
 		return log, m, false
 	}
 	key, errKey := strconv.ParseUint(fields[1], 16, 32)

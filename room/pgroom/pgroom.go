@@ -56,10 +56,17 @@ type Key struct {
 }
 
 // Store reads and writes rooms. Safe for concurrent use.
-type Store struct{ pool *pgxpool.Pool }
+type Store struct {
+	pool    *pgxpool.Pool
+	acquire func(context.Context) (*pgxpool.Conn, error) // for sessions
+}
 
 // NewStore returns a store on a migrated database.
-func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool, pool.Acquire} }
+
+// Through has sessions read and changed on connections that acquire returns. It
+// must be called before the first use.
+func (s *Store) Through(acquire func(context.Context) (*pgxpool.Conn, error)) { s.acquire = acquire }
 
 // Insert stores a room and its keys, and runs also in the same transaction.
 // A room that exists already stays as it is, and also does not run: the

@@ -77,7 +77,12 @@ func (s *Store) Keep(ctx context.Context, a Admission) (Session, error) {
 // Session reads a session. One without a row ends with its pass.
 func (s *Store) Session(ctx context.Context, a Admission) (Session, error) {
 	session := Session{Until: a.Expires}
-	err := s.pool.QueryRow(ctx, `select until_ms, redeemed_at is not null, released_at is not null from room_sessions where room_id = $1 and pass_id = $2`,
+	conn, err := s.acquire(ctx)
+	if err != nil {
+		return session, fmt.Errorf("read session: %w", err)
+	}
+	defer conn.Release()
+	err = conn.QueryRow(ctx, `select until_ms, redeemed_at is not null, released_at is not null from room_sessions where room_id = $1 and pass_id = $2`,
 		a.Room, a.Pass).Scan(&session.Until, &session.Redeemed, &session.Released)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return session, fmt.Errorf("read session: %w", err)
@@ -108,7 +113,12 @@ func (s *Store) change(ctx context.Context, a Admission, update string, args ...
 // send runs a batch of one insert, one update and one query of a session, which
 // may have more columns.
 func (s *Store) send(ctx context.Context, batch *pgx.Batch, more ...any) (session Session, err error) {
-	results := s.pool.SendBatch(ctx, batch)
+	conn, err := s.acquire(ctx)
+	if err != nil {
+		return session, fmt.Errorf("change session: %w", err)
+	}
+	defer conn.Release()
+	results := conn.SendBatch(ctx, batch)
 	defer func() {
 		if err = errors.Join(err, results.Close()); err != nil {
 			err = fmt.Errorf("change session: %w", err)
@@ -158,10 +168,37 @@ func (s *Store) ChangeAll(ctx context.Context, room uuid.UUID, c Changes) (Chang
 		batch.Queue(`select pass_id from room_sessions where room_id = $1 and pass_id = any($2::uuid[]) and released_at is not null`, room, passes).
 			Query(collect(done.Released))
 	}
-	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+	conn, err := s.acquire(ctx)
+	if err != nil {
+		return Changed{}, fmt.Errorf("change sessions: %w", err)
+	}
+	defer conn.Release()
+	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
 		return Changed{}, fmt.Errorf("change sessions: %w", err)
 	}
 	return done, nil
+}
+
+// RedeemAgain stores redemptions that the database has forgotten, of sessions that
+// would go on without touch or release, and returns how many those are.
+func (s *Store) RedeemAgain(ctx context.Context, list []Admission) (int64, error) {
+	var rooms, passes []string
+	var expire, ends []int64
+	for _, a := range list {
+		rooms, passes, expire, ends = append(rooms, a.Room.String()), append(passes, a.Pass.String()), append(expire, a.Expires), append(ends, a.Ends)
+	}
+	tag, err := s.pool.Exec(ctx, `insert into room_sessions as s (room_id, pass_id, expires_ms, until_ms, redeemed_at)
+		select distinct on (room, pass) room, pass, expires, ends, clock_timestamp()
+		from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::bigint[]) as seen (room, pass, expires, ends)
+		where ends > `+clockMS+`
+			and not exists (select from room_sessions where room_id = room and pass_id = pass and redeemed_at is not null)
+		order by room, pass
+		on conflict (room_id, pass_id) do update set redeemed_at = excluded.redeemed_at, until_ms = greatest(s.until_ms, excluded.until_ms)
+			where s.redeemed_at is null and s.released_at is null`, rooms, passes, expire, ends)
+	if err != nil {
+		return 0, fmt.Errorf("redeem passes again: %w", err)
+	}
+	return tag.RowsAffected(), nil
 }
 
 // listed returns passes and when they expire as lists.
