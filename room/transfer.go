@@ -40,7 +40,7 @@ func (r *Room) Transfer(ctx context.Context, ticket fairness.Ticket, secret [fai
 	if err != nil {
 		return "", err
 	}
-	sealed := seal.Seal(nil, make([]byte, seal.NonceSize()), secret[:], nil) // each code seals once
+	sealed := seal.Seal(nil, make([]byte, seal.NonceSize()), secret[:], nil) //nolint:gosec // each code seals once
 	if err := r.flow.store.AddTransfer(ctx, r.ID, uuid.UUID(ticket), r.transferHash(raw), sealed, TransferLasts); err != nil {
 		return "", err
 	}

@@ -187,7 +187,7 @@ func (s *Server) enter(c echo.Context, r *room.Room, in *submission) error {
 	pass, err := r.Claim(c.Request().Context(), own.ticket, own.secret)
 	st, _ := r.Standing(own.ticket)
 	switch hasRunOut := errors.Is(err, room.ErrExpired) && st.Status == fairness.StatusAdmitted; {
-	case err != nil && !(hasRunOut && ok && r.IsIn(c.Request().Context(), st)): // who is in needs no pass
+	case err != nil && (!hasRunOut || !ok || !r.IsIn(c.Request().Context(), st)): // who is in needs no pass
 		return err
 	case ok:
 		if location, err = landing(c.Request().Context(), r, *target, st, pass); err != nil {
