@@ -244,7 +244,11 @@ func (s *Server) link(c echo.Context, r *room.Room, in *submission) error {
 	if err != nil {
 		return err
 	}
-	code, err := r.Transfer(c.Request().Context(), own.ticket, own.secret)
+	var code string
+	err = s.inTurn(c, func() (err error) {
+		code, err = r.Transfer(c.Request().Context(), own.ticket, own.secret)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -266,7 +270,11 @@ func (s *Server) take(c echo.Context, r *room.Room, in *submission) error {
 			return err
 		}
 	}
-	secret, err := r.TakeOver(ctx, in.code)
+	var secret [fairness.SecretSize]byte
+	err := s.inTurn(c, func() (err error) {
+		secret, err = r.TakeOver(ctx, in.code)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,17 @@ func (s *Server) settleJoin(c echo.Context, r *room.Room, joined *room.Joined, e
 	s.limits.NoTicket(s.clients.of(c.Request()), r.Slug)
 }
 
+// inTurn does something in the database when it is the network's turn. It must not
+// wait for the client: the body is read before, and the answer written after.
+func (s *Server) inTurn(c echo.Context, do func() error) error {
+	done, err := s.limits.Turn(c.Request().Context(), s.clients.of(c.Request()))
+	if err != nil {
+		return err
+	}
+	defer done()
+	return do()
+}
+
 // chargePage counts a page that is about to be rendered.
 func (s *Server) chargePage(c echo.Context) error {
 	if s.limits == nil {

@@ -2,12 +2,16 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -165,6 +169,70 @@ func TestForgedBatches(t *testing.T) {
 		t.Errorf("%d forged passes are verified, want 1,000", verified)
 	}
 	s.post("/r/shop/sessions/batch", batchBody(t, honest, nil), from("192.0.2.1")).want(http.StatusOK)
+}
+
+// TestForgedAndGone: who sends forged passes beside a valid one, and does not wait
+// for the answer, pays for them as well.
+func TestForgedAndGone(t *testing.T) {
+	t.Parallel()
+	s := newLimited(t, limit.Options{Passes: 100})
+	s.create(`{"slug":"shop",` + quick + `}`)
+	valid := s.enter("shop").Pass
+	passes := []string{valid}
+	for i := range 499 {
+		passes = append(passes, valid[:len(valid)-4]+fmt.Sprintf("%04d", i))
+	}
+	for range 2 {
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		r := httptest.NewRequestWithContext(gone, http.MethodPost, "/r/shop/sessions/batch", strings.NewReader(batchBody(t, passes, nil)))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("X-Forwarded-For", "198.51.100.1")
+		r.RemoteAddr = "127.0.0.1:1"
+		s.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	s.post("/r/shop/sessions/batch", batchBody(t, passes, nil), from("198.51.100.1")).refusedFor(limit.Passes)
+}
+
+// TestFloodOfOneNetwork: requests about sessions wait for those of their own
+// network, and for no other's.
+func TestFloodOfOneNetwork(t *testing.T) {
+	t.Parallel()
+	s := newLimited(t, limit.Options{})
+	s.create(`{"slug":"shop",` + quick + `}`)
+	pass := s.enter("shop").Pass
+	var turns []func()
+	for {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		done, err := s.limits.Turn(ctx, netip.MustParseAddr("198.51.100.1"))
+		cancel()
+		if err != nil {
+			break
+		}
+		turns = append(turns, done)
+	}
+	var waiting sync.WaitGroup
+	for _, path := range []string{"/r/shop/sessions/batch", "/r/shop/sessions/touch", "/r/shop/link", "/r/shop/take"} {
+		body, answered := "{}", new(atomic.Bool)
+		switch {
+		case strings.HasSuffix(path, "batch"):
+			body = batchBody(t, []string{pass}, nil)
+		case strings.HasSuffix(path, "link"):
+			body = `{"secret":"` + newVisitor("shop").secret + `"}`
+		}
+		s.post(path, body, authorized(pass), from("192.0.2.1")) // answered, whatever the answer is
+		waiting.Go(func() {
+			s.post(path, body, authorized(pass), from("198.51.100.2"))
+			answered.Store(true)
+		})
+		if time.Sleep(100 * time.Millisecond); answered.Load() {
+			t.Errorf("%s does not wait for its network", path)
+		}
+	}
+	for _, done := range turns {
+		done()
+	}
+	waiting.Wait()
 }
 
 // TestStreamsOfOneNetwork: one address does not take all streams.

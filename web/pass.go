@@ -33,10 +33,14 @@ func (s *Server) discovery(c echo.Context, r *room.Room) error {
 
 // onPass is the handler of a request that shows a pass as its bearer token.
 // The token is neither in the path nor in the body: both are logged somewhere.
-func onPass(do func(*room.Room, context.Context, string) (room.Session, error)) func(echo.Context, *room.Room) error {
+func (s *Server) onPass(do func(*room.Room, context.Context, string) (room.Session, error)) func(echo.Context, *room.Room) error {
 	return func(c echo.Context, r *room.Room) error {
 		c.Response().Header()["Cache-Control"] = noStore
-		session, err := do(r, c.Request().Context(), bearer(c.Request()))
+		var session room.Session
+		err := s.inTurn(c, func() (err error) {
+			session, err = do(r, c.Request().Context(), bearer(c.Request()))
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -50,9 +54,9 @@ const clientHeader = "Proofline-Client"
 
 // redeem uses a pass up. The path names it, so that a site's log tells which
 // one, and nobody redeems another than the one that is meant.
-func redeem(c echo.Context, r *room.Room) error {
+func (s *Server) redeem(c echo.Context, r *room.Room) error {
 	id, client := c.Param("jti"), c.Request().Header.Get(clientHeader)
-	return onPass(func(r *room.Room, ctx context.Context, token string) (room.Session, error) {
+	return s.onPass(func(r *room.Room, ctx context.Context, token string) (room.Session, error) {
 		return r.Redeem(ctx, id, token, client)
 	})(c, r)
 }

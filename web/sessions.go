@@ -48,7 +48,12 @@ func (s *Server) changeSessions(c echo.Context, r *room.Room) error {
 	if err := s.limits.Take(network, limit.Passes, passes); err != nil {
 		return err
 	}
-	touched, released, err := r.ChangeSessions(c.Request().Context(), in.Touch, in.Release)
+	var touched, released []room.Outcome
+	err = s.inTurn(c, func() (err error) {
+		// A client that goes away does not end it: else forged passes would cost nothing.
+		touched, released, err = r.ChangeSessions(s.deadlines.next(), in.Touch, in.Release)
+		return err
+	})
 	s.limits.GiveBack(network, limit.Passes, passes-invalidPasses(touched, released))
 	if err != nil {
 		return err

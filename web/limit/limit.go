@@ -80,6 +80,7 @@ type Limits struct {
 	began   time.Time
 	table   table
 	open    openStreams
+	queues  queues
 
 	refused [kinds]atomic.Uint64
 	logged  [kinds]atomic.Int64 // when, as time since began
@@ -99,7 +100,7 @@ func perMinute(n int, minutes float64) budget {
 
 // New returns limits with full budgets.
 func New(o Options) *Limits {
-	l := &Limits{streams: o.Streams, exempt: o.Exempt, log: o.Log, began: time.Now(), table: newTable(), open: newOpenStreams()}
+	l := &Limits{streams: o.Streams, exempt: o.Exempt, log: o.Log, began: time.Now(), table: newTable(), open: newOpenStreams(), queues: queues{of: map[uint64]*queue{}}}
 	l.budgets[Joins], l.budgets[Pages], l.budgets[Passes] = perMinute(o.Joins, 2), perMinute(o.Pages, 2), perMinute(o.Passes, passBurst)
 	if o.Tickets > 0 {
 		l.budgets[Tickets] = budget{24 * time.Hour / time.Duration(o.Tickets), 24 * time.Hour}
