@@ -324,18 +324,9 @@ func (s *submitter) submitFreeze(ctx context.Context, p fairness.Pending) (answe
 // ask submits the checkpoint of a size. Without an error seen tells whether the
 // witness cosigned it, or has a larger one.
 func (s *submitter) ask(ctx context.Context, size uint64) (c audit.Cosignature, err error) {
-	r := s.room
 	conflict := (*witness.ConflictError)(nil)
 	for range 3 { // again with the size that the witness has, which other nodes may have moved on meanwhile
-		root, proof, err := r.store.Growth(ctx, r.ID, s.seen, size)
-		if err != nil {
-			return c, err
-		}
-		signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: r.Origin, Size: size, Root: root}, r.keys.log)
-		if err != nil {
-			return c, err
-		}
-		c, err = s.cosigner.AddCheckpoint(ctx, s.seen, proof, signed)
+		c, err = s.offer(ctx, s.seen, size)
 		isConflict := errors.As(err, &conflict)
 		switch {
 		case err == nil:
@@ -349,6 +340,21 @@ func (s *submitter) ask(ctx context.Context, size uint64) (c audit.Cosignature, 
 		s.seen = conflict.Size
 	}
 	return c, conflict // it cannot decide
+}
+
+// offer sends the checkpoint of a size to a witness that is taken to have the one
+// of the old size.
+func (s *submitter) offer(ctx context.Context, old, size uint64) (none audit.Cosignature, err error) {
+	r := s.room
+	root, proof, err := r.store.Growth(ctx, r.ID, old, size)
+	if err != nil {
+		return none, err
+	}
+	signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: r.Origin, Size: size, Root: root}, r.keys.log)
+	if err != nil {
+		return none, err
+	}
+	return s.cosigner.AddCheckpoint(ctx, old, proof, signed)
 }
 
 // outrun takes it that the witness has a larger checkpoint, unless the log was

@@ -129,5 +129,8 @@ func (r *Room) publish(ctx context.Context, c Config, identity fairness.Policy) 
 	if errors.Is(err, ErrExists) {
 		return ErrExists
 	}
+	if err == nil {
+		_ = r.marks.Put(r.markOf(), Mark{Size: l.log.Size(), Root: l.log.Root()}) // the next one says what is wrong
+	}
 	return err
 }

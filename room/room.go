@@ -46,6 +46,7 @@ type Room struct {
 
 	evidence  evidence  // that pending draws wait for
 	strangers strangers // who bring some; of all rooms
+	counsel   *counsel  // of witnesses, at the start
 	forks     forks     // what witnesses hold against the room
 	marks     *mark.Store
 	unmarked  atomic.Bool // a mark could not be written, and that is logged
@@ -205,6 +206,12 @@ func (r *Room) reload(ctx context.Context) error {
 		return r.regress(ctx, Regression{Has: pglog.Mark{Size: l.log.Size(), Root: l.log.Root()}, Had: lacks.Mark, By: lacks.by, isStored: lacks.isHeld})
 	}
 	silence.Stop()
+	if r.live == nil && r.marks.Get(r.markOf()).IsZero() {
+		if err := r.consult(ctx, l); err != nil {
+			r.live, r.stored = l, l.Size() // nobody sees it
+			return err
+		}
+	}
 	if err := errors.Join(r.store.Confirm(ctx), r.lift(ctx, wanted)); err != nil {
 		return fmt.Errorf("load room %s: %w", r.Slug, err)
 	}

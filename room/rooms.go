@@ -50,6 +50,7 @@ type Rooms struct {
 	group  singleflight.Group // loads a room once
 
 	strangers strangers // bring rounds
+	counsel   counsel
 
 	adopted  atomic.Bool            // the rooms that were there are loaded
 	troubled atomic.Bool            // the database did not answer at the latest tick
@@ -80,7 +81,7 @@ func New(o Options) *Rooms {
 		Options: o, ctx: ctx, cancel: cancel, strangers: newStrangers(), watcher: watcher{node: uuid.New()},
 		failing: map[string]bool{}, loaded: map[string]*Room{}, aside: map[uuid.UUID]aside{},
 	}
-	rs.clock.most = o.MaxClockStep
+	rs.clock.most, rs.counsel.witnesses = o.MaxClockStep, o.Witnesses
 	if o.Logs != nil {
 		o.Logs.Stamp(rs.clock.stamp)
 	}
@@ -185,7 +186,7 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 	r := &Room{
 		ID: record.ID, Slug: record.Slug, Owner: record.Owner, Origin: record.Origin, URL: rs.URL(record), VKey: k.vkey,
 		log: rs.Log, store: rs.Logs, texts: rs.Options.Rooms, clock: &rs.clock, keys: k,
-		evidence: evidence{store: rs.Options.Rooms}, strangers: rs.strangers, marks: rs.Marks,
+		evidence: evidence{store: rs.Options.Rooms}, strangers: rs.strangers, counsel: &rs.counsel, marks: rs.Marks,
 		chunk: leastChunk, queue: newQueue(), done: make(chan struct{}),
 	}
 	r.title.Store(&record.Title)
