@@ -270,18 +270,19 @@ var groupTitles = map[simulate.Name]string{
 }
 
 func (t *terminal) printSimulated(s *simulated) error {
+	verdict, findings := s.Findings[0], s.Findings[1:]
 	rows := [][]string{{"GROUP", "VISITORS", "CALLED IN TIME", "TICKETS", "OVER FAIR SHARE", "MEDIAN WAIT"}}
 	for _, g := range s.Result.Groups {
 		if g.Visitors > 0 {
 			rows = append(rows, []string{groupTitles[g.Name], simulate.Count(g.Visitors), simulate.Percent(g.Turn), simulate.Count(g.Sold), simulate.Figure(g.Advantage), waited(g.Wait)})
 		}
 	}
-	err := t.printTable(rows...)
+	err := errors.Join(t.printf("%s\n\n", verdict), t.printTable(rows...))
 	if len(s.Rows) > 0 {
 		err = errors.Join(err, t.printf("\n"), t.printTable(comparison(s.Rows)...))
 	}
 	err = errors.Join(err, t.printf("\n"))
-	for _, finding := range s.Findings {
+	for _, finding := range findings {
 		err = errors.Join(err, t.printf("- %s\n", finding))
 	}
 	return err

@@ -37,12 +37,15 @@ func BotGain(r *Result) string {
 	if !ok {
 		return "A bot gains nothing: every visitor who waits is let in."
 	}
-	if x, known := edge(robots, people); known && (x <= 1 || isLuck(robots, people)) {
+	switch x, known := edge(robots, people); {
+	case known && gainsNothing(robots, people):
 		return "A bot gains nothing: it is no more likely than a person to be called in time."
+	case known && (x <= 1 || isLuck(robots, people)):
+		return fmt.Sprintf("This crowd is too small to tell what a bot gains: in it a bot is %s times as likely as a person to be called in time, which luck alone could do.", Figure(x))
 	}
 	text := sentence(likely("a bot", "a person", robots, people)) + "."
 	early, found := r.Group(First)
-	if x, known := edge(robots, early); found && known && (x <= 1 || isLuck(robots, early)) {
+	if found && gainsNothing(robots, early) {
 		text += " It gains by coming early, not by being fast: a person who comes as early has the same chance."
 	}
 	return text
@@ -51,8 +54,22 @@ func BotGain(r *Result) string {
 // isLuck reports whether luck alone could make the difference between two groups.
 func isLuck(a, b Group) bool {
 	x, ok := edge(a, b)
-	spread := math.Sqrt(1/float64(max(a.Wait.Called, 1)) + 1/float64(max(b.Wait.Called, 1)))
-	return ok && math.Abs(math.Log(x)) < sure*spread
+	return ok && math.Abs(math.Log(x)) < luck(a, b)
+}
+
+// luck is how far luck alone can move the logarithm of what [edge] returns.
+func luck(a, b Group) float64 {
+	return sure * math.Sqrt(1/float64(max(a.Wait.Called, 1))+1/float64(max(b.Wait.Called, 1)))
+}
+
+// slight is an advantage below which there is none to speak of.
+const slight = 1.4
+
+// gainsNothing reports whether one group has no advantage over another: none that
+// luck could not make, and with bad luck none but a slight one either.
+func gainsNothing(a, b Group) bool {
+	x, ok := edge(a, b)
+	return ok && (x <= 1 || isLuck(a, b)) && x*math.Exp(luck(a, b)) < slight
 }
 
 // outcome says how the sale went.
@@ -135,8 +152,12 @@ func bots(p *Plan, r *Result) []string {
 	if !ok {
 		return nil
 	}
-	list := []string{fmt.Sprintf("%s. Bots are %s of the visitors and get %s of the tickets.", sentence(likely("a bot", "a person", robots, people)),
-		Percent(float64(robots.Visitors)/float64(r.Visitors)), Percent(float64(robots.Sold)/float64(r.Sold)))}
+	why := ""
+	if gainsNothing(robots, people) && robots.Advantage > robots.Head {
+		why = ", for they come and buy whenever they are called, and people do not"
+	}
+	list := []string{fmt.Sprintf("%s. Bots are %s of the visitors and get %s of the tickets%s.", sentence(likely("a bot", "a person", robots, people)),
+		Percent(float64(robots.Visitors)/float64(r.Visitors)), Percent(float64(robots.Sold)/float64(r.Sold)), why)}
 	if n := p.Bots.PerOperator; n > 1 && robots.Visitors >= n {
 		list = append(list, fmt.Sprintf("No window can see who is behind a visitor: an operator with %s bots gets %s tickets on average, and a person %s. Limit tickets by account or payment card at the shop.",
 			Count(n), Figure(robots.Chance*float64(n)), Figure(people.Chance)))

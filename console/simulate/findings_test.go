@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -115,6 +116,64 @@ func TestWords(t *testing.T) {
 	for x, want := range map[float64]string{0: "0%", 0.012: "1.2%", 0.5: "50%", 0.999: "100%", 1: "100%"} {
 		if got := Percent(x); got != want {
 			t.Errorf("%g: %q, want %q", x, got, want)
+		}
+	}
+}
+
+// TestBotGain: a bot gains nothing only where the crowd is large enough to tell.
+func TestBotGain(t *testing.T) {
+	t.Parallel()
+	group := func(name Name, visitors, called int) Group {
+		return Group{Name: name, Visitors: visitors, Turn: float64(called) / float64(visitors), Wait: Wait{Called: called}}
+	}
+	const (
+		nothing = "A bot gains nothing: it is no more likely than a person to be called in time."
+		small   = "This crowd is too small to tell what a bot gains: in it a bot is %s times as likely as a person to be called in time, which luck alone could do."
+		early   = " It gains by coming early, not by being fast: a person who comes as early has the same chance."
+	)
+	for _, c := range []struct {
+		robots, people, first Group
+		want                  string
+	}{
+		{group(Machines, 2000, 424), group(Humans, 9000, 1966), group(First, 3000, 657), nothing},
+		{group(Machines, 2000, 500), group(Humans, 9000, 2250), group(First, 3000, 750), nothing},
+		{group(Machines, 500, 100), group(Humans, 4500, 650), group(First, 1500, 330), fmt.Sprintf(small, "1.38")},
+		{group(Machines, 10, 1), group(Humans, 90, 10), group(First, 30, 3), fmt.Sprintf(small, "0.9")},
+		{group(Machines, 2000, 428), group(Humans, 18_000, 1935), group(First, 6000, 1338), "A bot is 1.99 times as likely as a person to be called in time." + early},
+		{group(Machines, 2000, 428), group(Humans, 18_000, 1935), group(First, 60, 13), "A bot is 1.99 times as likely as a person to be called in time."},
+	} {
+		r := &Result{SoldOut: true, Finished: true, Groups: []Group{c.robots, c.people, c.first}}
+		if got := Verdict(r); got != c.want {
+			t.Errorf("%d of %d bots, %d of %d people: %q, want %q", c.robots.Wait.Called, c.robots.Visitors, c.people.Wait.Called, c.people.Visitors, got, c.want)
+		}
+	}
+}
+
+// TestVerdictAgrees plays sales, and wants no verdict that another sentence or a
+// figure of the same result contradicts.
+func TestVerdictAgrees(t *testing.T) {
+	t.Parallel()
+	for _, visitors := range []int{500, 5000, 30_000} {
+		for _, window := range []time.Duration{100 * time.Millisecond, 10 * time.Second, time.Minute, time.Hour} {
+			p := Default()
+			p.Visitors, p.Tickets = visitors, visitors/10
+			p.Bots.Count = visitors / 10
+			p.Room.Windows = []WindowRule{{Length: Duration(window)}}
+			r, err := Run(t.Context(), p, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list := Findings(&p, r, nil)
+			x, ok := r.Edge(Machines, Humans)
+			robots, _ := r.Group(Machines)
+			if nothing := strings.HasPrefix(list[0], "A bot gains nothing"); nothing && (!ok || x > slight) {
+				t.Errorf("%d visitors, %v: %s, and it is %.2f times as likely as a person", visitors, window, list[0], x)
+			} else if nothing && robots.Advantage > slight && !strings.Contains(strings.Join(list, " "), "for they come and buy whenever they are called") {
+				t.Errorf("%d visitors, %v: bots get %.2f of their share, and nothing says why: %q", visitors, window, robots.Advantage, list)
+			}
+			if strings.HasPrefix(list[0], "A bot is ") && !strings.Contains(list[3], strings.TrimSuffix(strings.SplitAfter(list[0], " in time")[0], ".")) {
+				t.Errorf("%d visitors, %v: %q and %q", visitors, window, list[0], list[3])
+			}
 		}
 	}
 }
