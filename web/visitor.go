@@ -98,7 +98,7 @@ func (s *Server) checkPage(c echo.Context, r *room.Room) error {
 	}
 	keepLanguage(c, v.Lang)
 	return s.sendPage(c, http.StatusOK, func(w io.Writer) error {
-		return s.pages.Check(w, page.CheckView{Room: v.Room, Lang: v.Lang, Now: v.Now, Ticket: v.Ticket})
+		return s.pages.Check(w, page.CheckView{Room: v.Room, Lang: v.Lang, Now: v.Now, Ticket: v.Ticket, Chance: chanceOf(r)})
 	})
 }
 

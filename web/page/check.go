@@ -6,6 +6,16 @@ import "html/template"
 type checkPage struct {
 	frame
 	Ticket *Ticket
+	Chance Chance
+}
+
+// Expects tells whether a check most likely ends with that sentence, for which the
+// page keeps room.
+func (p *checkPage) Expects(sentence string) bool {
+	if p.Chance == ChanceNone {
+		return sentence == "level1"
+	}
+	return sentence == "green"
 }
 
 // checkLine is one line of the result, with everything that may be said.

@@ -214,6 +214,7 @@ type CheckView struct {
 	Lang   Lang
 	Now    time.Time
 	Ticket *Ticket // nil when this browser has none
+	Chance Chance
 }
 
 // Kind is what went wrong, as far as it matters to a visitor.
