@@ -90,11 +90,12 @@ func (a *Accounts) refund(ctx context.Context, l limit, who string) error {
 }
 
 // network is whom attempts from an address are counted against: the address,
-// for IPv6 the /64 that one customer has.
+// for IPv6 the /48 that one customer may have. Of a /64 there would be 65,536 in it,
+// each with guesses and work of its own.
 func network(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	if addr.Is6() {
-		return netip.PrefixFrom(addr, 64).Masked().String()
+		return netip.PrefixFrom(addr, 48).Masked().String()
 	}
 	return addr.String()
 }

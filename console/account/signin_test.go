@@ -240,10 +240,10 @@ func TestNetworkLimit(t *testing.T) {
 		return err
 	}
 	for i := range 30 {
-		wantError(t, "guess", guess("2001:db8:1:2::"+string(rune('1'+i%9)), i), account.ErrCredentials)
+		wantError(t, "guess", guess("2001:db8:1:"+string(rune('1'+i%9))+"::1", i), account.ErrCredentials)
 	}
-	wantWait(t, guess("2001:db8:1:2:ffff::1", 31), time.Second)
-	wantError(t, "another network", guess("2001:db8:1:3::1", 32), account.ErrCredentials)
+	wantWait(t, guess("2001:db8:1:ffff::1", 31), time.Second)
+	wantError(t, "another network", guess("2001:db8:2::1", 32), account.ErrCredentials)
 	wantError(t, "an IPv4 address", guess("192.0.2.1", 33), account.ErrCredentials)
 	for i := range 29 {
 		wantError(t, "guess", guess("::ffff:192.0.2.1", 34+i), account.ErrCredentials)
