@@ -90,6 +90,7 @@ type visit struct {
 	session *session // nil: without a pass
 	isDue   bool     // the session slides with the answer
 	isNew   bool     // the session begins with the answer
+	holder  uint64   // the client that has the session; 0: nobody counts them
 }
 
 // inquiry is a request that is looked at.
@@ -105,8 +106,9 @@ type inquiry struct {
 	hosts    []string // beside that of the request: those that a proxy of the site's own names
 	state    *state
 	decision rules.Decision
-	isDry    bool // no pass is used up
-	looks    int  // proofs that were looked at
+	isDry    bool   // no pass is used up
+	looks    int    // proofs that were looked at
+	holder   uint64 // the client that has the session that was found; 0: nobody counts them
 }
 
 // guard returns the request as the site gets it; nil: it is answered. A fault
@@ -193,7 +195,7 @@ func (q *inquiry) wait(d *door) *visit {
 	s := new(session)
 	if q.find(d, s) {
 		q.counts.passed.Add(1)
-		return &visit{asVisitor(q.r, d, s), d, s, s.isDue(q.now), false}
+		return &visit{asVisitor(q.r, d, s), d, s, s.isDue(q.now), false, q.holder}
 	}
 	if q.canProve(d) {
 		q.sendToBind(q.r.URL.RawQuery)
@@ -204,7 +206,7 @@ func (q *inquiry) wait(d *door) *visit {
 		switch why {
 		case notRefused:
 			q.counts.started.Add(1)
-			return &visit{asVisitor(q.r, d, s), d, s, false, true}
+			return &visit{asVisitor(q.r, d, s), d, s, false, true, 0}
 		case isTurned:
 			q.counts.turned.Add(1)
 		case isCrowded:

@@ -203,7 +203,10 @@ func (q *inquiry) isHolder(d *door, v *session) bool {
 	} else if v.bind != d.bindOf(q.client, agent) {
 		return false
 	}
-	if d.Bind != rules.BindBrowser || q.holders.add(v.pass, clientID(q.client, agent), q.now) {
+	if d.Bind != rules.BindBrowser {
+		return true
+	}
+	if q.holder = clientID(q.client, agent); q.holders.add(v.pass, q.holder, q.now) {
 		return true
 	}
 	q.counts.copied.Add(1)

@@ -33,23 +33,25 @@ type socket struct {
 	net.Conn
 	of      *sockets
 	sitting *sitting
+	holder  uint64 // the client; 0: nobody counts them
 }
 
 // add has a connection end with the session at the latest.
-func (s *sockets) add(conn net.Conn, d *door, v *session) *socket {
+func (s *sockets) add(conn net.Conn, of *visit) *socket {
+	v := of.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
 		s.open = map[[16]byte]*sitting{}
 	}
-	of := s.open[v.pass]
-	if of == nil {
-		of = &sitting{door: d, session: *v, sockets: map[*socket]struct{}{}}
-		s.open[v.pass] = of
+	all := s.open[v.pass]
+	if all == nil {
+		all = &sitting{door: of.door, session: *v, sockets: map[*socket]struct{}{}}
+		s.open[v.pass] = all
 	}
-	of.session.ends = max(of.session.ends, v.ends)
-	one := &socket{conn, s, of}
-	of.sockets[one] = struct{}{}
+	all.session.ends = max(all.session.ends, v.ends)
+	one := &socket{conn, s, all, of.holder}
+	all.sockets[one] = struct{}{}
 	return one
 }
 
@@ -113,6 +115,11 @@ func (c *Connector) overdue(now time.Time) (list []*socket) {
 	c.sockets.mu.Lock()
 	defer c.sockets.mu.Unlock()
 	for pass, of := range c.sockets.open {
+		for one := range of.sockets {
+			if one.holder != 0 { // who keeps a connection open has the session
+				c.holders.add(pass, one.holder, now)
+			}
+		}
 		switch ms := now.UnixMilli(); {
 		case ms >= of.session.ends, ms >= of.session.most, c.over.has(pass):
 			for one := range of.sockets {

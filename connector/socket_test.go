@@ -237,6 +237,50 @@ func TestSocketsAlone(t *testing.T) {
 	})
 }
 
+// TestSocketsShared lets no more clients have connections of one session at the
+// same time than may share it: those that are open count, however old they are.
+func TestSocketsShared(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, "")
+	cookie := s.enter(s.queue.pass())
+	guarded := s.Middleware(http.HandlerFunc(answering))
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.RemoteAddr = r.Header.Get("Client") + ":1"
+		guarded.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	var open []*plug
+	for i := range maxHolders {
+		open = append(open, plugIn(t, front.Listener.Addr().String(), cookie+"\r\n"+someone(i), ""))
+	}
+	for range 2 * holderLasts / time.Minute {
+		s.clock.pass(time.Minute)
+		for _, p := range open {
+			p.says("still there")
+		}
+		time.Sleep(50 * time.Millisecond) // some looks
+	}
+	s.isQueued("one more", s.get("/tickets", cookie, someone(100)))
+	s.isThrough("one of them", s.get("/tickets", cookie, someone(3)))
+	open[0].Close()
+	eventually(t, "its connection is closed", func() bool {
+		s.sockets.mu.Lock()
+		defer s.sockets.mu.Unlock()
+		for _, all := range s.sockets.open {
+			return len(all.sockets) == maxHolders-1
+		}
+		return false
+	})
+	for range holderLasts / time.Minute {
+		s.clock.pass(time.Minute)
+		for _, p := range open[1:] {
+			p.says("still there")
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	s.isThrough("another in place of one that is gone", s.get("/tickets", cookie, someone(101)))
+}
+
 // TestSocketEarly gives the site what came with the request, from where it looks
 // for it.
 func TestSocketEarly(t *testing.T) {

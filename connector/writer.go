@@ -136,7 +136,7 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil || w.visit.session == nil {
 		return conn, buffer, err //nolint:wrapcheck // it is that of the server
 	}
-	s := w.c.sockets.add(conn, w.visit.door, w.visit.session)
+	s := w.c.sockets.add(conn, w.visit)
 	s.through(buffer)
 	return s, buffer, nil
 }
