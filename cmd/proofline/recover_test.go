@@ -1,0 +1,296 @@
+package main
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/cmd/proofline/internal/server"
+	"github.com/proofline/proofline/cmd/proofline/internal/transcript"
+	"github.com/proofline/proofline/internal/pgtest"
+)
+
+// guests are visitors of a room, and what they hold.
+type guests struct {
+	t      *testing.T
+	room   api.Room
+	joined []api.Joined
+}
+
+// join has more visitors join through a server.
+func (g *guests) join(node *process, n int) {
+	g.t.Helper()
+	for range n {
+		j, err := g.at(node).Join(g.t.Context(), "")
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		g.joined = append(g.joined, j)
+	}
+}
+
+func (g *guests) at(node *process) *api.Client {
+	return &api.Client{Base: node.url + "/r/" + g.room.Slug}
+}
+
+// refused waits until a server answers with a problem of this title.
+func (g *guests) refused(node *process, title string) {
+	g.t.Helper()
+	waitFor(g.t, title, func() bool {
+		_, err := g.at(node).Place(g.t.Context(), g.joined[0].Ticket)
+		problem := (*api.Problem)(nil)
+		return errors.As(err, &problem) && problem.Title == title
+	})
+}
+
+// goOn waits until a server lets visitors join, and wants every receipt that was
+// given in the transcript.
+func (g *guests) goOn(node *process) {
+	g.t.Helper()
+	waitFor(g.t, "the room goes on", func() bool {
+		_, err := g.at(node).Place(g.t.Context(), g.joined[0].Ticket)
+		return err == nil
+	})
+	g.join(node, 3)
+	at := g.at(node).Base
+	waitFor(g.t, "all receipts are in the transcript", func() bool {
+		published, err := transcript.Read(g.t.Context(), at, g.room.VKey)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		if uint64(len(published.Entries)) <= g.joined[len(g.joined)-1].Index {
+			return false // not published yet
+		}
+		for i := range g.joined {
+			if err := published.CheckReceipt(&g.joined[i]); err != nil {
+				g.t.Fatal(err)
+			}
+		}
+		return true
+	})
+}
+
+// copyDir copies a directory with its owners.
+func copyDir(t *testing.T, from, to string) {
+	t.Helper()
+	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// TestNodesRecoverPrivate sets a private PostgreSQL back by a copy of its files, and
+// recovers one room from a directory, one from a server that still shows it, and
+// ends one for which no copy is left.
+func TestNodesRecoverPrivate(t *testing.T) {
+	slow(t)
+	t.Parallel()
+	dir := tempDir(t)
+	data, backup, newer := filepath.Join(dir, "data"), filepath.Join(dir, "backup"), filepath.Join(dir, "newer")
+	run := func(data string) *process { return serve(t, nil, "--data", data, "--addr", "127.0.0.1:0") }
+	p := run(data)
+	rooms := map[string]*guests{}
+	for _, slug := range []string{"copied", "shown", "lost"} {
+		rooms[slug] = &guests{t: t, room: createRoom(t, manager(t, p, data), slug)}
+		rooms[slug].join(p, 3)
+	}
+	p.stop()
+	copyDir(t, filepath.Join(data, "postgres"), backup)
+	p = run(data)
+	for _, g := range rooms {
+		g.join(p, 5)
+	}
+	p.stop()
+	copyDir(t, data, newer)
+	if err := os.RemoveAll(filepath.Join(data, "postgres")); err != nil {
+		t.Fatal(err)
+	}
+	copyDir(t, backup, filepath.Join(data, "postgres"))
+
+	p = run(data)
+	recovers := func(slug string, args ...string) string {
+		t.Helper()
+		stdout, stderr, code := proofline(t, "", append([]string{"recover", slug, "--data", data}, args...)...)
+		if code != 0 {
+			t.Fatalf("recover %s %q exits with %d: %s%s", slug, args, code, stdout, stderr)
+		}
+		return stdout
+	}
+	for slug, g := range rooms {
+		g.refused(p, "Records missing")
+		if said := recovers(slug); !strings.Contains(said, "missing: the entries ") {
+			t.Errorf("recover says %s", said)
+		}
+	}
+	q := run(newer) // where the rooms are still shown
+	fetched := filepath.Join(dir, "fetched")
+	waitFor(t, "a copy has all entries", func() bool {
+		if _, stderr, code := command(t, "", "proofline-verify", "fetch", q.url+"/r/copied", fetched); code != 0 {
+			t.Fatal(stderr)
+		}
+		_, _, code := proofline(t, "", "recover", "copied", "--data", data, "--from", fetched)
+		return code == 0
+	})
+	if said := recovers("copied", "--from", fetched); !strings.Contains(said, "5 visitors with a receipt") || !strings.Contains(said, rooms["copied"].joined[7].Ticket) {
+		t.Errorf("recover says %s", said)
+	}
+	rooms["copied"].refused(p, "Records missing")
+	recovers("copied", "--from", fetched, "--yes")
+	rooms["copied"].goOn(p)
+
+	if stdout, stderr, code := proofline(t, "", "recover", "shown", "--data", data, "--from", fetched, "--yes"); code == 0 {
+		t.Errorf("a room is recovered from another one's copy: %s%s", stdout, stderr)
+	}
+	recovers("shown", "--from", q.url+"/r/shown", "--yes")
+	q.stop()
+	rooms["shown"].goOn(p)
+
+	const words = "The database was lost at 14:02. All tickets are refunded."
+	recovers("lost", "--end-with", words)
+	rooms["lost"].refused(p, "Records missing")
+	said := recovers("lost", "--end-with", words, "--yes")
+	_, statement, _ := strings.Cut(said, "\n\n")
+	key, err := note.NewVerifier(rooms["lost"].room.VKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if signed, err := note.Open([]byte(statement[strings.Index(statement, "proofline.dev/"):]), note.VerifierList(key)); err != nil || !strings.Contains(signed.Text, words) {
+		t.Errorf("the statement: %v\n%s", err, said)
+	}
+	rooms["lost"].refused(p, "Records lost")
+	if again := recovers("lost"); !strings.Contains(again, words) {
+		t.Errorf("recover says %s", again)
+	}
+	p.stop()
+	p = run(data)
+	rooms["lost"].refused(p, "Records lost")
+	rooms["copied"].goOn(p)
+	rooms["shown"].goOn(p)
+	p.stop()
+}
+
+// witnessedRoom is a room with a witness, in a database that is set back to a
+// moment before the last that the witness has cosigned.
+type witnessedRoom struct {
+	guests
+	database, before *pgtest.Server
+	size             int64 // of the log in the database that was set back
+	key, args        []string
+	witness          *process
+	address, state   string
+	dir              string
+}
+
+func newWitnessedRoom(t *testing.T, slug string) *witnessedRoom {
+	t.Helper()
+	r := &witnessedRoom{guests: guests{t: t}, database: pgtest.Start(t), dir: tempDir(t)}
+	beacon := launch(t, nil, "beacon", "serve", "--addr", "127.0.0.1:0", "--period", "1s", "--key", filepath.Join(r.dir, "beacon-key"))
+	beacon.listens()
+	r.state = filepath.Join(r.dir, "witness")
+	w, key, address := runWitness(t, "one.example.org", r.state, "--addr", "127.0.0.1:0")
+	w.stop()
+	r.address = strings.TrimPrefix(address, "http://")
+	r.key = []string{"--database-url", r.database.URL(), "--master-key", newKeyFile(t, r.dir)}
+	r.args = append([]string{"--addr", "127.0.0.1:0", "--public-url", "https://queue.example.com", "--admin-token-file", filepath.Join(r.dir, server.TokenFile),
+		"--beacon-relays", beacon.url, "--beacon-chain", beacon.until(`chain +([0-9a-f]{64})`, startTime), "--witnesses", key + "=" + address}, r.key...)
+	first := r.serve("first")
+	if _, err := manager(t, first, r.dir).Call(t.Context(), http.MethodPost, "/v1/rooms",
+		[]byte(`{"slug": "`+slug+`", "windows": [{"length": "500ms"}], "outflow": {"per_minute": 60000}, "margin": "2s", "quorum": 1}`), &r.room); err != nil {
+		t.Fatal(err)
+	}
+	r.attend()
+	r.join(first, 3)
+	backup := r.database.Backup()
+	r.database.Get("select size from log_heads", &r.size)
+	waitFor(t, "the witness cosigns what comes after the backup", func() bool {
+		r.join(first, 1)
+		var size int64
+		r.database.Get("select case when published like '%one.example.org%' then published_size else 0 end from log_heads", &size)
+		return size > r.size
+	})
+	first.kill()
+	r.before = r.database.Restore(backup)
+	return r
+}
+
+// serve starts a server with a data directory of its own.
+func (r *witnessedRoom) serve(name string) *process {
+	r.t.Helper()
+	return serve(r.t, nil, append([]string{"--data", filepath.Join(r.dir, name)}, r.args...)...)
+}
+
+// attend starts the witness.
+func (r *witnessedRoom) attend() {
+	r.t.Helper()
+	r.witness, _, _ = runWitness(r.t, "", r.state, "--addr", r.address, "--log", r.room.VKey)
+}
+
+func (r *witnessedRoom) recovers(name string, args ...string) string {
+	r.t.Helper()
+	stdout, stderr, code := proofline(r.t, "", append(append([]string{"recover", r.room.Slug, "--data", filepath.Join(r.dir, name)}, r.key...), args...)...)
+	if code != 0 {
+		r.t.Fatalf("recover %q exits with %d: %s%s", args, code, stdout, stderr)
+	}
+	return stdout
+}
+
+// TestNodesNewServer starts a server that has no marks on a database that went back:
+// the witness tells it before it appends anything, and it goes on from a copy.
+func TestNodesNewServer(t *testing.T) {
+	slow(t)
+	t.Parallel()
+	r := newWitnessedRoom(t, "unmarked")
+	node := r.serve("new")
+	r.refused(node, "Records missing")
+	time.Sleep(time.Second) // nothing is to happen
+	var size int64
+	if r.database.Get("select size from log_heads", &size); size != r.size {
+		t.Errorf("the log grew from %d to %d entries", r.size, size)
+	}
+	if said := r.recovers("new"); !strings.Contains(said, "witness one.example.org has seen ") || !strings.Contains(said, "missing: the entries ") {
+		t.Errorf("recover says %s", said)
+	}
+	r.recovers("new", "--from", r.before.URL(), "--yes")
+	r.goOn(node)
+	node.stop()
+}
+
+// TestNodesWitnessRefuses starts such a server while the witness is away: it goes on
+// and says so, is held when the witness is back and refuses, and goes on again when
+// the operator overrules the witness.
+func TestNodesWitnessRefuses(t *testing.T) {
+	slow(t)
+	t.Parallel()
+	r := newWitnessedRoom(t, "refused")
+	r.witness.stop()
+	node := r.serve("new")
+	r.joined = r.joined[:3] // whom the database knows
+	r.join(node, 3)
+	if !strings.Contains(node.said(), "witness does not say what it has seen of a room") {
+		t.Errorf("the server does not say that it goes on without the witness:\n%s", node.said())
+	}
+	r.attend()
+	r.refused(node, "Records missing")
+	if !strings.Contains(node.said(), `shown_to="witness one.example.org"`) {
+		t.Errorf("the server does not say who has seen more:\n%s", node.said())
+	}
+	again := r.serve("another")
+	r.refused(again, "Records missing")
+	r.recovers("new", "--overrule-witness")
+	r.refused(node, "Records missing")
+	r.recovers("new", "--overrule-witness", "--yes")
+	r.goOn(node)
+	r.goOn(again)
+	third := r.serve("third") // asks the witness, whose word does not count
+	r.goOn(third)
+	for _, p := range []*process{node, again, third} {
+		p.stop()
+	}
+}
