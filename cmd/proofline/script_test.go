@@ -13,7 +13,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 )
 
-// TestScripts runs what people type. Scripts share a server: SERVER and
+// TestScripts runs what people type. Scripts share a server: SERVER, DATA and
 // TOKEN_FILE in their environment.
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -25,6 +25,7 @@ func TestScripts(t *testing.T) {
 			RequireExplicitExec: true,
 			Setup: func(e *testscript.Env) error {
 				e.Setenv("SERVER", p.url)
+				e.Setenv("DATA", dir)
 				e.Setenv("TOKEN_FILE", filepath.Join(dir, server.TokenFile))
 				e.Setenv("PATH", os.Getenv("PATH"))
 				return nil

@@ -10,11 +10,28 @@ export const sizes = {
   desktop: { viewport: { width: 1280, height: 800 } },
 };
 
-/** Widths that a page must fit: 200 % and 400 % zoom of the desktop's (https://www.w3.org/TR/WCAG22/#reflow). */
-const zoomed = [
-  { width: 640, height: 400 },
-  { width: 320, height: 256 },
-];
+/** Sizes that a page must fit, too: 200 % and 400 % zoom of the desktop's (https://www.w3.org/TR/WCAG22/#reflow), and smaller phones. */
+const others = {
+  desktop: [
+    { width: 640, height: 400 },
+    { width: 320, height: 256 },
+  ],
+  phone: [
+    { width: 360, height: 800 },
+    { width: 320, height: 568 },
+  ],
+};
+
+/** Runs in the page: how much wider than the window it is, and which tabs of a row are out of sight. */
+function tooWide() {
+  const { scrollWidth, clientWidth } = document.documentElement;
+  const wide = scrollWidth > clientWidth ? [`${scrollWidth} px of ${clientWidth}`] : [];
+  const cut = [...document.querySelectorAll("nav a, .tabs > *")].filter((tab) => {
+    const { left, right, width } = tab.getBoundingClientRect();
+    return width > 0 && (left < -1 || right > clientWidth + 1);
+  });
+  return [...wide, ...cut.map((tab) => `${tab.textContent.trim()} is cut off`)];
+}
 
 /** Somebody with a browser. */
 export class Visitor {
@@ -103,9 +120,8 @@ export class Visitor {
     }
     await page.emulateMedia({ colorScheme: "light" });
     await this.fits(what);
-    if (name !== "desktop") return;
     const was = page.viewportSize();
-    for (const size of zoomed) {
+    for (const size of others[name] ?? []) {
       await page.setViewportSize(size);
       await this.fits(`${what} at ${size.width} px`);
     }
@@ -117,13 +133,9 @@ export class Visitor {
     await this.page.screenshot({ path, fullPage: true, animations: "disabled" });
   }
 
-  /** Fails if anything is to be scrolled sideways. */
+  /** Fails if anything is to be scrolled sideways to be seen. */
   async fits(what) {
     await this.page.waitForTimeout(100); // what is drawn by scripts follows; a page without them has no frames to wait for
-    const wide = await this.page.evaluate(() => {
-      const { scrollWidth, clientWidth } = document.documentElement;
-      return scrollWidth > clientWidth ? `${scrollWidth} px of ${clientWidth}` : "";
-    });
-    assert.equal(wide, "", `${what}, ${this.name}: wider than the window`);
+    assert.deepEqual(await this.page.evaluate(tooWide), [], `${what}, ${this.name}: wider than the window`);
   }
 }

@@ -1,7 +1,8 @@
-// What the check of a place among 100,000 costs, in a real browser over HTTP.
+// What the first load of a page costs, and the check of a place among 100,000, in
+// a real browser over HTTP.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
-import { rm, mkdtemp } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -63,6 +64,22 @@ function stopwatch() {
 }
 
 scenes("cost", () => {
+  scene("the first load of the page of a line is what the README says", async (stage, t) => {
+    const room = await stage.room({ slug: "first-load", windows: [{ length: "24h" }] });
+    const visitor = await stage.visitor({ size: "phone" });
+    const finished = [];
+    visitor.page.on("requestfinished", (request) => finished.push(request));
+    await visitor.page.goto(room.url, { waitUntil: "networkidle" });
+    const kinds = ["document", "stylesheet", "script", "image", "font", "other"];
+    const loaded = finished.filter((request) => kinds.includes(request.resourceType())); // what its script asks for later is no part of it
+    const sizes = await Promise.all(loaded.map((request) => request.sizes()));
+    const bytes = sizes.reduce((sum, { responseBodySize }) => sum + responseBodySize, 0);
+    const [, said, requests] = /first load of the page of a line \| ([0-9.]+) kB in ([0-9]+) requests/.exec(await readFile(`${top}/README.md`, "utf8"));
+    t.diagnostic(`first load: ${(bytes / 1000).toFixed(1)} kB in ${loaded.length} requests; the README says ${said} kB in ${requests}`);
+    assert.equal(loaded.length, Number(requests), loaded.map((request) => request.url()).join(" "));
+    assert.ok(Math.abs(bytes / 1000 - Number(said)) < 0.03 * Number(said), `${bytes} bytes`);
+  });
+
   scene(`the check of a place among ${people}`, async (stage, t) => {
     const room = await stage.room({ slug: "large", windows: [{ length: "1h" }] });
     const visitor = await stage.visitor();
