@@ -69,6 +69,7 @@ made by "proofline master-key": every server of one database needs the same.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.Addr, "addr", "127.0.0.1:8080", "listen on this `HOST:PORT`; port 0 takes any that is free")
+	flags.StringVar(&f.MetricsAddr, "metrics-addr", "", "serve /metrics for Prometheus and /debug/pprof/ on this `HOST:PORT`, to anyone who reaches it (default off)")
 	flags.StringVar(&f.Data, "data", t.dataDir(), "keep data and secrets in this `DIR`")
 	flags.StringVar(&f.PublicURL, "public-url", "", "`URL` that visitors reach the server under (default http:// and the address)")
 	flags.StringVar(&f.DatabaseURL, "database-url", "", "`URL` of a PostgreSQL (default a private one in the data directory)")
@@ -87,7 +88,7 @@ made by "proofline master-key": every server of one database needs the same.`,
 	f.hooks.add(flags)
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
-	inEnv(flags, "addr", "data", "public-url", "database-url", "owner-database-url", "database-wait", "master-key", "admin-token-file", "trusted-proxies", "beacon-relays", "beacon-chain", "witnesses", "max-streams", "security-contact", "log-format", "log-level")
+	inEnv(flags, "addr", "metrics-addr", "data", "public-url", "database-url", "owner-database-url", "database-wait", "master-key", "admin-token-file", "trusted-proxies", "beacon-relays", "beacon-chain", "witnesses", "max-streams", "security-contact", "log-format", "log-level")
 	return c
 }
 
@@ -116,8 +117,16 @@ func (f *serveFlags) run(ctx context.Context, t *terminal) error {
 // greet says where the server is, and how to begin as long as it has no owner. The
 // link itself is printed to a terminal alone: other output is kept and read.
 func (t *terminal) greet(s *server.Server) error {
-	if err := t.printf("listening on %s\n", s.URL); err != nil || s.SetupLink == "" {
+	if err := t.printf("listening on %s\n", s.URL); err != nil {
 		return err
+	}
+	if s.MetricsURL != "" {
+		if err := t.printf("metrics on %s\n", s.MetricsURL); err != nil {
+			return err
+		}
+	}
+	if s.SetupLink == "" {
+		return nil
 	}
 	if t.interactive(t.out) {
 		return t.printf("make the first account at %s - this link works once, for a day\n", s.SetupLink)
@@ -299,6 +308,8 @@ func explain(err error) error {
 		return failed(err, "give the address of PostgreSQL itself, or of a pool with pool_mode = session")
 	case errors.As(err, &unreachable):
 		return &exit{exitUnreachable, err, "check the database URL, and that the database runs"}
+	case errors.Is(err, server.ErrMetricsAddr):
+		return failed(err, "choose another address with --metrics-addr, such as 127.0.0.1:9090")
 	case errors.Is(err, syscall.EADDRINUSE):
 		return failed(err, "another program listens there: choose another address with --addr")
 	case errors.Is(err, fs.ErrPermission):

@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/rand"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -192,6 +193,50 @@ func TestServeAddressTaken(t *testing.T) {
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("the data directory was made: %v", err)
 	}
+}
+
+// TestServeMetrics reads the metrics of a server with a room, and a profile, on an
+// address of their own: visitors' address has neither.
+func TestServeMetrics(t *testing.T) {
+	t.Parallel()
+	dir := tempDir(t)
+	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0")
+	metrics := p.until(`metrics on (http://\S+/metrics)`, time.Minute)
+	joinOnce(t, createRoom(t, manager(t, p, dir), "measured").URL)
+	read := func(url string) string {
+		a, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Body.Close()
+		body, err := io.ReadAll(a.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Status + "\n" + string(body)
+	}
+	got := read(metrics)
+	for _, line := range []string{
+		"200 OK", "proofline_ready 1", "proofline_database_up 1", "proofline_rooms_loaded 1", `proofline_room_arrivals_total{room="measured"} 1`,
+		`proofline_room_queued{room="measured"} 0`, `proofline_refused_total{budget="joins"} 0`, "# TYPE go_goroutines gauge", "# TYPE process_cpu_seconds_total counter",
+	} {
+		if !strings.Contains(got, line+"\n") {
+			t.Errorf("no line %q in\n%s", line, got)
+		}
+	}
+	if profile := read(strings.TrimSuffix(metrics, "metrics") + "debug/pprof/goroutine?debug=1"); !strings.Contains(profile, "goroutine profile: total") {
+		t.Errorf("the profile is %.200s", profile)
+	}
+	for _, path := range []string{"/metrics", "/debug/pprof/"} {
+		if status := status(t, p.url+path); status != http.StatusNotFound {
+			t.Errorf("visitors get %d for %s", status, path)
+		}
+	}
+	_, stderr, code := proofline(t, "", "serve", "--data", filepath.Join(dir, "other"), "--addr", "127.0.0.1:0", "--metrics-addr", strings.TrimPrefix(p.url, "http://"))
+	if code != 1 || !strings.Contains(stderr, "hint: choose another address with --metrics-addr") {
+		t.Errorf("with an address that is taken serve exits with %d and says %q", code, stderr)
+	}
+	p.stop()
 }
 
 // TestServeSecondSignal leaves at once when told twice, whatever is under way.

@@ -46,6 +46,9 @@ var (
 type Config struct {
 	// Addr is where to listen, host:port; port 0 takes any that is free.
 	Addr string
+	// MetricsAddr is where /metrics and /debug/pprof/ are served, host:port, to
+	// anyone who reaches it; empty: nowhere.
+	MetricsAddr string
 	// Data is the directory of the secrets and, without DatabaseURL, of a
 	// private PostgreSQL. It is made if it does not exist.
 	Data string
@@ -110,6 +113,8 @@ const readyPoll = 5 * time.Millisecond
 type Server struct {
 	// URL is where the server listens.
 	URL string
+	// MetricsURL is where metrics are served; empty: nowhere.
+	MetricsURL string
 	// Token is the management token.
 	Token string
 	// SetupLink makes the first owner, and is in the file SetupFile until one is
@@ -118,6 +123,7 @@ type Server struct {
 
 	cfg       Config
 	listener  net.Listener
+	metrics   net.Listener    // nil without a MetricsAddr
 	local     *localpg.Server // nil with a DatabaseURL
 	pool      *pgxpool.Pool
 	masterKey *room.MasterKey
@@ -140,7 +146,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.OwnerURL != "" && cfg.DatabaseURL == "" {
 		return nil, ErrNoDatabase
 	}
-	for _, step := range []func(context.Context) error{s.listen, s.openDatabase, s.openSecrets, s.openRooms, s.openOrganizers, s.keepAddress, s.serve} {
+	for _, step := range []func(context.Context) error{s.listen, s.listenForMetrics, s.openDatabase, s.openSecrets, s.openRooms, s.serveMetrics, s.openOrganizers, s.keepAddress, s.serve} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Stop())
 		}
@@ -186,17 +192,20 @@ func (s *Server) listen(ctx context.Context) (err error) {
 	if s.listener, err = lc.Listen(ctx, "tcp", s.cfg.Addr); err != nil {
 		return fmt.Errorf("listen on %s: %w", s.cfg.Addr, err)
 	}
-	s.atStop(func(context.Context) error {
-		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) { // HTTP closes it as well
-			return err
-		}
-		return nil
-	})
+	s.atStop(func(context.Context) error { return closed(s.listener.Close()) })
 	s.URL = "http://" + address(s.listener.Addr())
 	if s.cfg.PublicURL == "" {
 		s.cfg.PublicURL = s.URL
 	}
 	s.cfg.PublicURL, err = ParsePublicURL(s.cfg.PublicURL)
+	return err
+}
+
+// closed is the error of closing a listener, which HTTP may have closed as well.
+func closed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
 	return err
 }
 

@@ -1,0 +1,174 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/limit"
+)
+
+// ErrMetricsAddr is returned when the address of the metrics cannot be listened on.
+var ErrMetricsAddr = errors.New("cannot serve metrics")
+
+// listenForMetrics takes the address of the metrics, if there is one.
+func (s *Server) listenForMetrics(ctx context.Context) (err error) {
+	if s.cfg.MetricsAddr == "" {
+		return nil
+	}
+	var lc net.ListenConfig
+	if s.metrics, err = lc.Listen(ctx, "tcp", s.cfg.MetricsAddr); err != nil {
+		return fmt.Errorf("%w on %s: %w", ErrMetricsAddr, s.cfg.MetricsAddr, err)
+	}
+	s.MetricsURL = "http://" + address(s.metrics.Addr()) + "/metrics"
+	s.atStop(func(context.Context) error { return closed(s.metrics.Close()) })
+	return nil
+}
+
+// serveMetrics answers /metrics and /debug/pprof/ on an address of its own, which
+// asks for no credentials and is therefore off by default.
+func (s *Server) serveMetrics(context.Context) error {
+	if s.metrics == nil {
+		return nil
+	}
+	handler, err := metricsHandler(s.rooms, s.limits)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(s.metrics) }()
+	s.atStop(func(context.Context) error {
+		_ = server.Close() // a profile under way is of no use any more
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	return nil
+}
+
+func metricsHandler(rooms *room.Rooms, limits *limit.Limits) (http.Handler, error) {
+	registry := prometheus.NewRegistry()
+	for _, c := range []prometheus.Collector{
+		metrics{rooms, limits}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	} {
+		if err := registry.Register(c); err != nil {
+			return nil, fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux, nil
+}
+
+// metrics collects how a server and the rooms in its memory do.
+type metrics struct {
+	rooms  *room.Rooms
+	limits *limit.Limits
+}
+
+// metric is one family: its help, type, and how it is read from a source.
+type metric[S any] struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	read func(S) float64
+}
+
+func gauge[S any](name, help string, read func(S) float64, labels ...string) metric[S] {
+	return metric[S]{prometheus.NewDesc("proofline_"+name, help, labels, nil), prometheus.GaugeValue, read}
+}
+
+func counter[S any](name, help string, read func(S) float64, labels ...string) metric[S] {
+	m := gauge(name, help, read, labels...)
+	m.kind = prometheus.CounterValue
+	return m
+}
+
+func bit(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+type health = room.Health
+
+var serverMetrics = []metric[health]{
+	gauge("ready", "Whether the server can take joins.", func(h health) float64 { return bit(h.Ready) }),
+	gauge("database_up", "Whether the database answered within the last two seconds.", func(h health) float64 { return bit(h.Answers) }),
+	gauge("database_answer_seconds", "How long the database's latest answer took.", func(h health) float64 { return h.Took.Seconds() }),
+	gauge("database_connections", "Open connections of the pool.", func(h health) float64 { return float64(h.Pool.Open) }),
+	gauge("database_connections_busy", "Connections of the pool in use.", func(h health) float64 { return float64(h.Pool.InUse) }),
+	gauge("database_connections_max", "Connections that the pool may open.", func(h health) float64 { return float64(h.Pool.Most) }),
+	counter("database_waits_total", "Uses of a connection that had to wait for one.", func(h health) float64 { return float64(h.Pool.Waited) }),
+	gauge("clock_ahead_seconds", "How far the time that rooms follow is ahead of this machine's clock.", func(h health) float64 { return h.Ahead.Seconds() }),
+	gauge("clock_step_seconds", "By how much the database's clock has jumped, which rooms do not follow; 0: it has not.", func(h health) float64 { return h.Step.Seconds() }),
+	gauge("marks_kept", "Whether marks of the logs are written to the data directory.", func(h health) float64 { return bit(h.Marked) }),
+	gauge("rooms_loaded", "Rooms in memory.", func(h health) float64 { return float64(h.Rooms) }),
+	gauge("rooms_stuck", "Rooms that cannot store what is due.", func(h health) float64 { return float64(h.Stuck) }),
+	gauge("rooms_held", "Rooms whose database lacks entries that were published.", func(h health) float64 { return float64(h.Held) }),
+}
+
+type vitals = room.Vitals
+
+var roomMetrics = []metric[vitals]{
+	counter("room_arrivals_total", "Visitors who joined.", func(v vitals) float64 { return float64(v.Snapshot.Counts.Arrivals) }, "room"),
+	counter("room_called_total", "Visitors who were called.", func(v vitals) float64 { return float64(v.Snapshot.Counts.Called) }, "room"),
+	counter("room_admitted_total", "Visitors who were admitted.", func(v vitals) float64 { return float64(v.Snapshot.Counts.Admitted) }, "room"),
+	counter("room_no_shows_total", "Called visitors who did not claim in time.", func(v vitals) float64 { return float64(v.Snapshot.Counts.NoShows) }, "room"),
+	gauge("room_in_line", "Visitors in line who were not called yet.", func(v vitals) float64 { return float64(v.Snapshot.Counts.InLine) }, "room"),
+	gauge("room_active", "Visitors called or at the site.", func(v vitals) float64 { return float64(v.Active) }, "room"),
+	gauge("room_entries", "Entries of the transcript.", func(v vitals) float64 { return float64(v.Snapshot.Size) }, "room"),
+	gauge("room_published_entries", "Entries that the published checkpoint covers.", func(v vitals) float64 { return float64(v.Published.Size) }, "room"),
+	gauge("room_queued", "Requests that wait for an append.", func(v vitals) float64 { return float64(v.Queued) }, "room"),
+	gauge("room_append_seconds", "How long the latest append of this server took.", func(v vitals) float64 { return v.Appended.Seconds() }, "room"),
+	gauge("room_stuck_seconds", "For how long this server has not stored what is due; 0: it does.", func(v vitals) float64 { return v.Stuck.Seconds() }, "room"),
+	gauge("room_draws_pending", "Draws that wait for a round of the beacon.", func(v vitals) float64 { return float64(v.Pending) }, "room"),
+	gauge("room_paused", "Whether calls are paused.", func(v vitals) float64 { return bit(v.Snapshot.Paused) }, "room"),
+	gauge("room_ended", "Whether the room has ended.", func(v vitals) float64 { return bit(v.Snapshot.Ended) }, "room"),
+}
+
+var refused = prometheus.NewDesc("proofline_refused_total", "Requests refused because their network had used a budget up.", []string{"budget"}, nil)
+
+// Describe implements [prometheus.Collector].
+func (metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, m := range serverMetrics {
+		to <- m.desc
+	}
+	for _, m := range roomMetrics {
+		to <- m.desc
+	}
+	to <- refused
+}
+
+// Collect implements [prometheus.Collector].
+func (c metrics) Collect(to chan<- prometheus.Metric) {
+	h := c.rooms.Health()
+	for _, m := range serverMetrics {
+		to <- prometheus.MustNewConstMetric(m.desc, m.kind, m.read(h))
+	}
+	for _, r := range c.rooms.Loaded() {
+		v := r.Vitals()
+		for _, m := range roomMetrics {
+			to <- prometheus.MustNewConstMetric(m.desc, m.kind, m.read(v), r.Slug)
+		}
+	}
+	for budget, n := range c.limits.Refused() {
+		to <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(n), budget)
+	}
+}
