@@ -76,9 +76,9 @@ func isNavigation(r *http.Request) bool {
 
 // wanted returns the URL that a visitor is to come back to; empty: none. What
 // was sent with a POST is lost, so that the page before it is wanted.
-func (q *inquiry) wanted() string {
+func (q *requestCheck) returnURL() string {
 	if isNavigation(q.r) && q.r.Method != http.MethodPost {
-		return q.here() + targetOf(q.r)
+		return q.ownOrigin() + targetOf(q.r)
 	}
 	before, err := url.Parse(q.r.Header.Get("Referer"))
 	if err != nil || before.Scheme != q.scheme || before.Host != q.host {
@@ -90,12 +90,12 @@ func (q *inquiry) wanted() string {
 }
 
 // lead sends a visitor to the room.
-func (q *inquiry) lead(d *door) *visit {
+func (q *requestCheck) sendToRoom(rm *room) *admittedRequest {
 	q.counts.queued.Add(1)
-	page := q.wanted()
-	back := q.wayBack(d, page)
-	join := back.join(d)
-	h := q.answer()
+	page := q.returnURL()
+	back := q.returnTarget(rm, page)
+	join := back.join(rm)
+	h := q.prepare()
 	if isNavigation(q.r) {
 		h.Set("Location", join)
 		status := http.StatusFound
@@ -105,24 +105,24 @@ func (q *inquiry) lead(d *door) *visit {
 		q.w.WriteHeader(status)
 		return nil
 	}
-	h.Set(QueueHeader, d.URL)
-	if how := q.returnHeader(d, back, page); how != "" {
+	h.Set(QueueHeader, rm.URL)
+	if how := q.returnHeader(rm, back, page); how != "" {
 		h.Set(ReturnHeader, how)
 	}
-	q.allowNeighbour(h)
-	return q.sendJSON(http.StatusForbidden, map[string]string{"error": "queue", "room": d.URL, "join": join})
+	q.allowSiteOrigin(h)
+	return q.sendJSON(http.StatusForbidden, map[string]string{"error": "queue", "room": rm.URL, "join": join})
 }
 
 // shut refuses a visitor of a closed room. Nobody is led there: whoever waited
 // would come back here.
-func (q *inquiry) shut(d *door) *visit {
+func (q *requestCheck) refuseClosed(rm *room) *admittedRequest {
 	q.counts.blocked.Add(1)
-	q.allowNeighbour(q.answer())
-	return q.tell(http.StatusForbidden, map[string]string{"error": "closed", "room": d.URL})
+	q.allowSiteOrigin(q.prepare())
+	return q.refuse(http.StatusForbidden, map[string]string{"error": "closed", "room": rm.URL})
 }
 
 // answer prepares an answer of ours, which nobody keeps.
-func (q *inquiry) answer() http.Header {
+func (q *requestCheck) prepare() http.Header {
 	h := q.w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -130,8 +130,8 @@ func (q *inquiry) answer() http.Header {
 	return h
 }
 
-func (q *inquiry) sendJSON(status int, body map[string]string) *visit {
-	q.answer().Set("Content-Type", "application/json")
+func (q *requestCheck) sendJSON(status int, body map[string]string) *admittedRequest {
+	q.prepare().Set("Content-Type", "application/json")
 	text, _ := json.Marshal(body) // texts always can be
 	q.w.WriteHeader(status)
 	_, _ = q.w.Write(append(text, '\n'))
@@ -140,17 +140,17 @@ func (q *inquiry) sendJSON(status int, body map[string]string) *visit {
 
 // cleaned leads to the same URL without the pass. The address is relative, and
 // cannot be read as one of another host.
-func (q *inquiry) cleaned(query string) {
+func (q *requestCheck) redirectWithoutPass(query string) {
 	location := "/" + strings.TrimLeft(q.r.URL.EscapedPath(), `/\`)
 	if query != "" {
 		location += "?" + query
 	}
-	q.answer().Set("Location", location)
+	q.prepare().Set("Location", location)
 	q.w.WriteHeader(http.StatusSeeOther)
 }
 
 // block refuses a request for good.
-func (q *inquiry) block() *visit {
+func (q *requestCheck) block() *admittedRequest {
 	q.counts.blocked.Add(1)
 	status, why := http.StatusForbidden, "blocked"
 	switch q.decision.Rule {
@@ -158,38 +158,38 @@ func (q *inquiry) block() *visit {
 		status, why = http.StatusBadRequest, "malformed"
 	case rules.WrongHost:
 		status, why = http.StatusMisdirectedRequest, "host"
-		q.tellHost()
+		q.warnHost()
 	}
-	return q.tell(status, map[string]string{"error": why})
+	return q.refuse(status, map[string]string{"error": why})
 }
 
 // tellCrowd logs a network of which too many come, for it may be a proxy of the
 // site that its owner forgot.
-func (q *inquiry) tellCrowd(d *door) {
-	if isTime(&q.crowdTold, q.now) {
-		q.options.Log.Warn("visitors of one network wait, for many of them got in within a minute; if it is a proxy of the site, it must be among the trusted ones", "room", d.name, "client", q.client)
+func (q *requestCheck) warnNetworkLimit(rm *room) {
+	if mayLog(&q.networkLogged, q.now) {
+		q.options.Log.Warn("visitors of one network wait, for many of them got in within a minute; if it is a proxy of the site, it must be among the trusted ones", "room", rm.name, "client", q.client)
 	}
 }
 
 // tellHost logs a host that is not in the rules, for it may be a name of the
 // site that its owner forgot.
-func (q *inquiry) tellHost() {
-	if isTime(&q.hostTold, q.now) {
+func (q *requestCheck) warnHost() {
+	if mayLog(&q.hostLogged, q.now) {
 		q.options.Log.Warn("a request is blocked, for its host is not among the hosts of the rules", "host", q.host[:min(len(q.host), 100)])
 	}
 }
 
 // tellUnsigned logs that a room leads nobody back, for rules that name no hosts
 // have nothing signed.
-func (q *inquiry) tellUnsigned(d *door) {
-	if isTime(&q.signTold, q.now) {
-		q.options.Log.Warn("the room leads visitors to its first target alone, for it wants signed ways back, and nothing is signed until the rules name the hosts of the site", "room", d.name)
+func (q *requestCheck) warnUnsigned(rm *room) {
+	if mayLog(&q.unsignedLogged, q.now) {
+		q.options.Log.Warn("the room leads visitors to its first target alone, for it wants signed ways back, and nothing is signed until the rules name the hosts of the site", "room", rm.name)
 	}
 }
 
 // isTime tells whether something may be logged again, that was at that time
 // before, in ms since 1970.
-func isTime(told *atomic.Int64, now time.Time) bool {
+func mayLog(told *atomic.Int64, now time.Time) bool {
 	last, ms := told.Load(), now.UnixMilli()
-	return ms-last >= tellAgain.Milliseconds() && told.CompareAndSwap(last, ms)
+	return ms-last >= logInterval.Milliseconds() && told.CompareAndSwap(last, ms)
 }

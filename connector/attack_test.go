@@ -110,7 +110,7 @@ func TestForgedPasses(t *testing.T) {
 	if heard := q.said(); len(heard) != 2 {
 		t.Errorf("the room was asked again: %q", heard)
 	}
-	s.clock.pass(usedAgain)
+	s.clock.pass(redeemRetryWindow)
 	for _, agent := range []string{"", "other", "third"} {
 		s.isQueued("replayed later", s.get("/tickets?proofline_pass="+good, "User-Agent: "+agent))
 	}
@@ -174,7 +174,7 @@ func TestClientVector(t *testing.T) {
 	t.Parallel()
 	c := &Connector{clients: derive(testKey, clientLabel)}
 	for address, want := range map[string]string{"198.51.100.7": "vfEqlNafQbCz2B71wOYCIw", "198.51.100.200": "vfEqlNafQbCz2B71wOYCIw", "2001:db8:1:2::3": "IswYhhsbXmupm_v4fEEcPQ"} {
-		if got := idText(c.clientOf("https://queue.example.com/r/sale", netip.MustParseAddr(address), "Mozilla/5.0")); got != want {
+		if got := idText(c.clientName("https://queue.example.com/r/sale", netip.MustParseAddr(address), "Mozilla/5.0")); got != want {
 			t.Errorf("%s: %q, want %q", address, got, want)
 		}
 	}
@@ -196,7 +196,7 @@ func TestUnknownKeys(t *testing.T) {
 	if n := s.queue.fetched.Load() - before; n != 1 {
 		t.Errorf("keys were fetched %d times", n)
 	}
-	s.clock.pass(keysAgain)
+	s.clock.pass(keysInterval)
 	s.get("/tickets?proofline_pass=" + s.queue.sign(s.queue.claims(), map[string]any{"kid": "k3"}))
 	if n := s.queue.fetched.Load() - before; n != 2 {
 		t.Errorf("keys were fetched %d times", n)
@@ -209,7 +209,7 @@ func TestTamperedCookies(t *testing.T) {
 	s := newShop(t, "")
 	cookie := s.enter(s.queue.pass())
 	name, value, _ := strings.Cut(strings.TrimPrefix(cookie, "Cookie: "), "=")
-	d := s.current.Load().doors["sale"]
+	rm := s.current.Load().rooms["sale"]
 	var v session
 	for i := range len(value) {
 		for _, c := range []byte("AB_-9%") {
@@ -227,7 +227,7 @@ func TestTamperedCookies(t *testing.T) {
 	}
 	s.isThrough("behind another of that name", s.get("/tickets", "Cookie: "+name+"=forged; "+name+"="+value))
 
-	other := newDoor("other", d.Room, d.link)
+	other := newRoom("other", rm.Room, rm.state)
 	other.Origin += "x"
 	if !s.signer.parse(value, &v) {
 		t.Fatal("own cookie is not read")
@@ -317,9 +317,9 @@ func FuzzPass(f *testing.F) {
 		if token == good {
 			return
 		}
-		d := s.current.Load().doors["sale"]
+		rm := s.current.Load().rooms["sale"]
 		issuerOf(token)
-		if _, err := s.verify(t.Context(), d, token); err == nil {
+		if _, err := s.verify(t.Context(), rm, token); err == nil {
 			t.Errorf("%q is taken for a pass", token)
 		}
 	})

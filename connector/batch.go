@@ -12,11 +12,11 @@ import (
 )
 
 // job is something to tell a room about a session.
-type job struct {
-	link  *link
-	pass  [16]byte
-	most  int64
-	token string
+type sessionUpdate struct {
+	state   *roomState
+	pass    [16]byte
+	maxEnds int64
+	token   string
 }
 
 // outbox is what rooms are to be told, by room.
@@ -24,54 +24,54 @@ type outbox struct {
 	full chan struct{} // a room's batch is
 
 	mu    sync.Mutex // guards what follows
-	rooms map[*link]*letters
+	rooms map[*roomState]*roomQueue
 	n     int // in all of them
 }
 
 // letters are what one room is to be told, by pass.
-type letters struct {
-	touch, release map[[16]byte]job
-	isUnderWay     bool // a batch is
+type roomQueue struct {
+	touch, release map[[16]byte]sessionUpdate
+	isSending      bool // a batch is
 }
 
 // batch is letters as they are sent.
-type batch struct{ touch, release []job }
+type batch struct{ touch, release []sessionUpdate }
 
 func newOutbox() *outbox {
-	return &outbox{full: make(chan struct{}, 1), rooms: map[*link]*letters{}}
+	return &outbox{full: make(chan struct{}, 1), rooms: map[*roomState]*roomQueue{}}
 }
 
-func (l *letters) size() int { return len(l.touch) + len(l.release) }
+func (l *roomQueue) size() int { return len(l.touch) + len(l.release) }
 
 func (b *batch) size() int { return len(b.touch) + len(b.release) }
 
 // of returns the letters to a room. The caller holds the lock.
-func (o *outbox) of(room *link) *letters {
+func (o *outbox) queueOf(room *roomState) *roomQueue {
 	l := o.rooms[room]
 	if l == nil {
-		l = &letters{touch: map[[16]byte]job{}, release: map[[16]byte]job{}}
+		l = &roomQueue{touch: map[[16]byte]sessionUpdate{}, release: map[[16]byte]sessionUpdate{}}
 		o.rooms[room] = l
 	}
 	return l
 }
 
 // add takes a job. False: there are too many.
-func (o *outbox) add(j job, isRelease bool) bool {
+func (o *outbox) add(j sessionUpdate, isRelease bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.n >= maxQueued {
 		return false
 	}
 	o.put(j, isRelease)
-	if l := o.of(j.link); l.size() >= maxBatch && !l.isUnderWay {
-		ring(o.full)
+	if l := o.queueOf(j.state); l.size() >= maxBatch && !l.isSending {
+		notify(o.full)
 	}
 	return true
 }
 
 // put keeps a job. Who is released is not touched. The caller holds the lock.
-func (o *outbox) put(j job, isRelease bool) {
-	l := o.of(j.link)
+func (o *outbox) put(j sessionUpdate, isRelease bool) {
+	l := o.queueOf(j.state)
 	before := l.size()
 	if isRelease {
 		delete(l.touch, j.pass)
@@ -83,7 +83,7 @@ func (o *outbox) put(j job, isRelease bool) {
 }
 
 // ring has whoever waits for it go on at once.
-func ring(bell chan struct{}) {
+func notify(bell chan struct{}) {
 	select {
 	case bell <- struct{}{}:
 	default:
@@ -91,26 +91,26 @@ func ring(bell chan struct{}) {
 }
 
 // take returns a batch for each room that has none under way, releases first.
-func (o *outbox) take() map[*link]batch {
+func (o *outbox) take() map[*roomState]batch {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	all := map[*link]batch{}
+	all := map[*roomState]batch{}
 	for room, l := range o.rooms {
-		if l.isUnderWay {
+		if l.isSending {
 			continue
 		}
 		var b batch
-		b.release = some(l.release, maxBatch)
-		b.touch = some(l.touch, maxBatch-len(b.release))
+		b.release = takeSome(l.release, maxBatch)
+		b.touch = takeSome(l.touch, maxBatch-len(b.release))
 		o.n -= b.size()
-		l.isUnderWay = true
+		l.isSending = true
 		all[room] = b
 	}
 	return all
 }
 
 // some takes some of the jobs out.
-func some(jobs map[[16]byte]job, most int) (list []job) {
+func takeSome(jobs map[[16]byte]sessionUpdate, most int) (list []sessionUpdate) {
 	for pass, j := range jobs {
 		if len(list) == most {
 			break
@@ -122,7 +122,7 @@ func some(jobs map[[16]byte]job, most int) (list []job) {
 }
 
 // back ends a batch; what was not told is kept.
-func (o *outbox) back(room *link, b batch) {
+func (o *outbox) done(room *roomState, b batch) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, j := range b.release {
@@ -131,53 +131,53 @@ func (o *outbox) back(room *link, b batch) {
 	for _, j := range b.touch {
 		o.put(j, false)
 	}
-	l := o.of(room)
-	l.isUnderWay = false
+	l := o.queueOf(room)
+	l.isSending = false
 	switch n := l.size(); {
 	case n == 0:
 		delete(o.rooms, room)
 	case n >= maxBatch && b.size() == 0: // it takes what it is told
-		ring(o.full)
+		notify(o.full)
 	}
 }
 
 // empty forgets everything, and returns how much that was.
-func (o *outbox) empty() int {
+func (o *outbox) clear() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := o.n
-	o.rooms, o.n = map[*link]*letters{}, 0
+	o.rooms, o.n = map[*roomState]*roomQueue{}, 0
 	return n
 }
 
 // touch has the room told that a visitor is there, at most once a minute for
 // each. False: there is too much to tell, or it was told just now.
-func (c *Connector) touch(d *door, s *session, now time.Time) bool {
-	again := min(touchAgain, time.Duration(s.length/3)*time.Millisecond)
-	if !c.touched.begin(s.pass, now, again) {
+func (c *Connector) touch(rm *room, s *session, now time.Time) bool {
+	again := min(touchInterval, time.Duration(s.length/3)*time.Millisecond)
+	if !c.touches.mayTouch(s.pass, now, again) {
 		return false
 	}
-	if s.isFree() {
-		d.link.gate.stay(s, now)
+	if s.isUnqueued() {
+		rm.state.gate.noteActive(s, now)
 		return true
 	}
-	return c.queue(job{d.link, s.pass, s.most, s.token}, false)
+	return c.queue(sessionUpdate{rm.state, s.pass, s.maxEnds, s.token}, false)
 }
 
 // release ends a session here at once, and at the room as soon as it hears.
-func (c *Connector) release(d *door, s *session) {
-	c.over.add(s.pass, s.most, c.options.Now().UnixMilli())
+func (c *Connector) release(rm *room, s *session) {
+	c.ended.add(s.pass, s.maxEnds, c.options.Now().UnixMilli())
 	c.counts.released.Add(1)
-	if s.isFree() {
-		d.link.gate.end(s)
+	if s.isUnqueued() {
+		rm.state.gate.end(s)
 		return
 	}
-	c.queue(job{d.link, s.pass, s.most, s.token}, true)
+	c.queue(sessionUpdate{rm.state, s.pass, s.maxEnds, s.token}, true)
 }
 
 // queue takes a job. Visitors do not wait for it: what does not fit is lost
 // and counted.
-func (c *Connector) queue(j job, isRelease bool) bool {
+func (c *Connector) queue(j sessionUpdate, isRelease bool) bool {
 	if c.outbox.add(j, isRelease) {
 		return true
 	}
@@ -188,7 +188,7 @@ func (c *Connector) queue(j job, isRelease bool) bool {
 // deliver tells the rooms what there is, once a second or when there is much,
 // until ctx ends, and then what is left as long as rooms answer.
 func (c *Connector) deliver(ctx context.Context) {
-	tick := time.NewTicker(c.options.batchAgain)
+	tick := time.NewTicker(c.options.batchInterval)
 	defer tick.Stop()
 	var underWay sync.WaitGroup
 	for ctx.Err() == nil {
@@ -197,14 +197,14 @@ func (c *Connector) deliver(ctx context.Context) {
 		case <-c.outbox.full:
 		case <-ctx.Done():
 		}
-		for l, b := range c.outbox.take() {
-			underWay.Go(func() { c.send(ctx, l, b) })
+		for st, b := range c.outbox.take() {
+			underWay.Go(func() { c.sendBatch(ctx, st, b) })
 		}
 	}
 	underWay.Wait()
 	for c.sendAll(ctx) {
 	}
-	if n := c.outbox.empty(); n > 0 {
+	if n := c.outbox.clear(); n > 0 {
 		c.counts.dropped.Add(uint64(n))
 		c.options.Log.Error("rooms were not told all, for they are out of reach", "lost", n)
 	}
@@ -214,9 +214,9 @@ func (c *Connector) deliver(ctx context.Context) {
 func (c *Connector) sendAll(ctx context.Context) bool {
 	var all sync.WaitGroup
 	var answered atomic.Bool
-	for l, b := range c.outbox.take() {
+	for st, b := range c.outbox.take() {
 		all.Go(func() {
-			if c.send(ctx, l, b) {
+			if c.sendBatch(ctx, st, b) {
 				answered.Store(true)
 			}
 		})
@@ -226,35 +226,35 @@ func (c *Connector) sendAll(ctx context.Context) bool {
 }
 
 // send tells a room one batch. If that is out of reach, it is told later.
-func (c *Connector) send(ctx context.Context, l *link, b batch) bool {
+func (c *Connector) sendBatch(ctx context.Context, st *roomState, b batch) bool {
 	err := errFault // such a batch is lost: it would fail again
-	c.guarded("a delivery", func() { err = c.tell(ctx, l, b) })
+	c.guarded("a delivery", func() { err = c.postBatch(ctx, st, b) })
 	if errors.Is(err, errUnreachable) {
-		c.outbox.back(l, b)
+		c.outbox.done(st, b)
 		return false
 	}
-	c.outbox.back(l, batch{})
+	c.outbox.done(st, batch{})
 	if err != nil {
 		c.counts.dropped.Add(uint64(b.size()))
-		c.options.Log.Error("room does not take what it is told", "room", l.url, "lost", b.size(), "err", err)
+		c.options.Log.Error("room does not take what it is told", "room", st.url, "lost", b.size(), "err", err)
 	}
 	return true
 }
 
 // told is a batch as it is sent, and its answer: a word for each pass.
-type told struct {
+type batchBody struct {
 	Touch   []string `json:"touch"`
 	Release []string `json:"release"`
 }
 
 // tell tells a room one batch. Sessions that it takes for over are over here.
 // Errors: errUnreachable, errBatch.
-func (c *Connector) tell(ctx context.Context, l *link, b batch) error {
-	body, err := json.Marshal(told{tokens(b.touch), tokens(b.release)})
+func (c *Connector) postBatch(ctx context.Context, st *roomState, b batch) error {
+	body, err := json.Marshal(batchBody{tokens(b.touch), tokens(b.release)})
 	if err != nil {
 		return errBatch
 	}
-	status, text, err := c.call(ctx, l, request{method: http.MethodPost, url: l.url + "/sessions/batch", json: body, isShaped: true})
+	status, text, err := c.call(ctx, st, request{method: http.MethodPost, url: st.url + "/sessions/batch", json: body, isVisitorShaped: true})
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (c *Connector) tell(ctx context.Context, l *link, b batch) error {
 	default:
 		return fmt.Errorf("tell of sessions: status %d: %w", status, errBatch)
 	}
-	var said told
+	var said batchBody
 	if json.Unmarshal(text, &said) != nil || len(said.Touch) != len(b.touch) || len(said.Release) != len(b.release) {
 		return errBatch
 	}
@@ -274,7 +274,7 @@ func (c *Connector) tell(ctx context.Context, l *link, b batch) error {
 		if word == "ok" {
 			c.counts.touches.Add(1)
 		} else {
-			c.over.add(b.touch[i].pass, b.touch[i].most, now)
+			c.ended.add(b.touch[i].pass, b.touch[i].maxEnds, now)
 		}
 	}
 	return nil
@@ -284,7 +284,7 @@ func (c *Connector) tell(ctx context.Context, l *link, b batch) error {
 // words for it.
 var errBatch = errors.New("the answer is none")
 
-func tokens(jobs []job) []string {
+func tokens(jobs []sessionUpdate) []string {
 	list := make([]string, len(jobs))
 	for i, j := range jobs {
 		list[i] = j.token

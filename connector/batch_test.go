@@ -10,10 +10,10 @@ import (
 )
 
 // many returns sessions that were never looked at.
-func many(d *door, n int) []*session {
+func many(rm *room, n int) []*session {
 	list := make([]*session, n)
 	for i := range list {
-		list[i] = &session{room: d.tag, ticket: [16]byte{1}, pass: [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}, most: 1 << 60, length: 600_000, token: fmt.Sprintf("eyJ%d", i)}
+		list[i] = &session{room: rm.tag, ticket: [16]byte{1}, pass: [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}, maxEnds: 1 << 60, length: 600_000, token: fmt.Sprintf("eyJ%d", i)}
 	}
 	return list
 }
@@ -32,10 +32,10 @@ func (q *queue) sent() int {
 // TestBatches tells a room of many sessions in few requests.
 func TestBatches(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, "", func(o *Options) { o.batchAgain = time.Hour })
-	d := s.current.Load().doors["sale"]
-	for _, v := range many(d, maxBatch-1) {
-		if !s.touch(d, v, s.clock.now()) || s.touch(d, v, s.clock.now()) {
+	s := newShop(t, "", func(o *Options) { o.batchInterval = time.Hour })
+	rm := s.current.Load().rooms["sale"]
+	for _, v := range many(rm, maxBatch-1) {
+		if !s.touch(rm, v, s.clock.now()) || s.touch(rm, v, s.clock.now()) {
 			t.Fatal("not touched once")
 		}
 	}
@@ -43,11 +43,11 @@ func TestBatches(t *testing.T) {
 	if n := s.queue.sent(); n != 0 {
 		t.Errorf("%d requests although there may be more to say", n)
 	}
-	for _, v := range many(d, maxBatch+100)[maxBatch-1:] {
-		s.touch(d, v, s.clock.now())
+	for _, v := range many(rm, maxBatch+100)[maxBatch-1:] {
+		s.touch(rm, v, s.clock.now())
 	}
 	eventually(t, "a full batch is sent", func() bool { return s.queue.count("touch") >= maxBatch })
-	s.release(d, many(d, maxBatch+101)[maxBatch+100])
+	s.release(rm, many(rm, maxBatch+101)[maxBatch+100])
 	s.Close()
 	if n := s.queue.count("touch"); n != maxBatch+100 || s.queue.count("release") != 1 || s.queue.sent() > 3 {
 		t.Errorf("%d touches and %d releases in %d requests", n, s.queue.count("release"), s.queue.sent())
@@ -61,14 +61,14 @@ func TestBatches(t *testing.T) {
 func TestBatchesLater(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
-	d := s.current.Load().doors["sale"]
+	rm := s.current.Load().rooms["sale"]
 	s.queue.isDown.Store(true)
-	list := many(d, 2*maxBatch)
+	list := many(rm, 2*maxBatch)
 	for _, v := range list {
-		s.touch(d, v, s.clock.now())
+		s.touch(rm, v, s.clock.now())
 	}
-	s.release(d, list[0])
-	eventually(t, "the room is found to be out of reach", func() bool { return !d.link.down().IsZero() })
+	s.release(rm, list[0])
+	eventually(t, "the room is found to be out of reach", func() bool { return !rm.state.downAt().IsZero() })
 	s.queue.answers(http.StatusTooManyRequests)
 	s.queue.isDown.Store(false)
 	eventually(t, "the room is busy", func() bool { return s.queue.sent() > 0 })
@@ -86,10 +86,10 @@ func TestBatchesAtClose(t *testing.T) {
 	for name, isDown := range map[string]bool{"there": false, "out of reach": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newShop(t, "", func(o *Options) { o.batchAgain = time.Hour })
-			d := s.current.Load().doors["sale"]
-			for _, v := range many(d, 3*maxBatch/2) {
-				s.touch(d, v, s.clock.now())
+			s := newShop(t, "", func(o *Options) { o.batchInterval = time.Hour })
+			rm := s.current.Load().rooms["sale"]
+			for _, v := range many(rm, 3*maxBatch/2) {
+				s.touch(rm, v, s.clock.now())
 			}
 			s.queue.isDown.Store(isDown)
 			s.Close()
@@ -105,14 +105,14 @@ func TestBatchesAtClose(t *testing.T) {
 func TestRefusedBatch(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
-	d := s.current.Load().doors["sale"]
+	rm := s.current.Load().rooms["sale"]
 	s.queue.answers(http.StatusNotFound)
-	s.touch(d, many(d, 1)[0], s.clock.now())
+	s.touch(rm, many(rm, 1)[0], s.clock.now())
 	eventually(t, "it is lost", func() bool { return s.Stats().Dropped == 1 })
 	s.queue.answers(0)
-	s.touch(d, many(d, 2)[1], s.clock.now())
+	s.touch(rm, many(rm, 2)[1], s.clock.now())
 	eventually(t, "the next is told", func() bool { return s.Stats().Touches == 1 })
-	if s.over.has(many(d, 1)[0].pass) {
+	if s.ended.has(many(rm, 1)[0].pass) {
 		t.Error("the visitor is thrown out")
 	}
 }
@@ -120,19 +120,19 @@ func TestRefusedBatch(t *testing.T) {
 // TestOutbox stays small, and tells a pass once.
 func TestOutbox(t *testing.T) {
 	t.Parallel()
-	o, l := newOutbox(), new(link)
+	o, st := newOutbox(), new(roomState)
 	for i := range maxQueued + 10 {
-		j := job{link: l, pass: [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}}
+		j := sessionUpdate{state: st, pass: [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}}
 		if taken := o.add(j, i%2 == 0); taken != (i < maxQueued) {
 			t.Fatalf("job %d: %t", i, taken)
 		}
 	}
-	o.empty()
-	j := job{link: l, pass: [16]byte{1}}
+	o.clear()
+	j := sessionUpdate{state: st, pass: [16]byte{1}}
 	for _, isRelease := range []bool{false, false, true, false, true} {
 		o.add(j, isRelease)
 	}
-	b := o.take()[l]
+	b := o.take()[st]
 	if len(b.touch) != 0 || len(b.release) != 1 || o.n != 0 {
 		t.Errorf("batch %+v, %d left", b, o.n)
 	}
@@ -140,11 +140,11 @@ func TestOutbox(t *testing.T) {
 	if again := o.take(); len(again) != 0 {
 		t.Errorf("two batches are under way: %v", again)
 	}
-	o.back(l, b)
-	if b = o.take()[l]; len(b.touch) != 0 || len(b.release) != 1 {
+	o.done(st, b)
+	if b = o.take()[st]; len(b.touch) != 0 || len(b.release) != 1 {
 		t.Errorf("batch %+v", b)
 	}
-	o.back(l, batch{})
+	o.done(st, batch{})
 	if len(o.rooms) != 0 || o.n != 0 {
 		t.Errorf("%d rooms, %d jobs are left", len(o.rooms), o.n)
 	}
@@ -200,7 +200,7 @@ func TestUnguardedReports(t *testing.T) {
 		t.Errorf("reported %+v although it is recorded", again)
 	}
 	open()
-	if err := s.use(&found{site: mustSite(t, `{"version":1}`)}); err != nil {
+	if err := s.use(&loadedRules{site: mustSite(t, `{"version":1}`)}); err != nil {
 		t.Fatal(err)
 	}
 	s.queue.isDown.Store(false)
@@ -249,17 +249,17 @@ func TestLargestReport(t *testing.T) {
 	n.says(GateOpen, 1)
 	s := n.shop("")
 	s.free("of a room that the rules do not name any more")
-	if err := s.use(&found{site: mustSite(t, `{"version":1,"rooms":{`+strings.Join(rooms, ",")+`}}`), name: strings.Repeat("s", 63), serial: 1 << 62}); err != nil {
+	if err := s.use(&loadedRules{site: mustSite(t, `{"version":1,"rooms":{`+strings.Join(rooms, ",")+`}}`), name: strings.Repeat("s", 63), serial: 1 << 62}); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range s.current.Load().doors {
-		for _, v := range many(d, maxNews) {
-			d.link.gate.stay(v, s.clock.now())
-			d.link.gate.end(v)
+	for _, rm := range s.current.Load().rooms {
+		for _, v := range many(rm, maxReportIDs) {
+			rm.state.gate.noteActive(v, s.clock.now())
+			rm.state.gate.end(v)
 		}
 	}
-	for range maxPast {
-		s.past.add(pastOpening{s.current.Load().links[0].url, Opening{From: s.clock.now(), Until: s.clock.now(), Let: 1 << 60}})
+	for range maxUnrecorded {
+		s.unrecorded.add(pastFailOpen{s.current.Load().states[0].url, FailOpen{From: s.clock.now(), Until: s.clock.now(), Requests: 1 << 60}})
 	}
 	s.report() // the kit looks at its size
 	n.mu.Lock()

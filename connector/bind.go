@@ -22,10 +22,10 @@ var bindPolicy = pagePolicy + "; script-src 'self'; connect-src 'self'"
 
 // canProve reports whether the request opens a page and has a session of the room
 // that goes on, and whose key the browser may prove to have.
-func (q *inquiry) canProve(d *door) bool {
+func (q *requestCheck) canProve(rm *room) bool {
 	can := false
-	if d.Bind == rules.BindBrowser && q.opensPage() {
-		q.each(d, new(session), func(v *session) bool {
+	if rm.Bind == rules.BindBrowser && q.opensPage() {
+		q.eachSession(rm, new(session), func(v *session) bool {
 			can = v.key != [16]byte{}
 			return can
 		})
@@ -35,12 +35,12 @@ func (q *inquiry) canProve(d *door) bool {
 
 // sendToBind sends a browser to the page that proves a key, and from there to
 // the page that it asked for.
-func (q *inquiry) sendToBind(query string) {
+func (q *requestCheck) sendToBind(query string) {
 	to := localPath(q.r.URL.EscapedPath())
 	if query != "" {
 		to += "?" + query
 	}
-	q.answer().Set("Location", BindPath+"?to="+url.QueryEscape(to))
+	q.prepare().Set("Location", BindPath+"?to="+url.QueryEscape(to))
 	q.w.WriteHeader(http.StatusSeeOther)
 }
 
@@ -49,13 +49,13 @@ func localPath(path string) string { return "/" + strings.TrimLeft(path, `/\`) }
 
 // entered goes on to the page that was asked for, after a pass was used up:
 // browsers with scripts by way of a key.
-func (q *inquiry) entered(d *door, query string) {
+func (q *requestCheck) redirectAfterPass(rm *room, query string) {
 	h := q.r.Header
-	if d.Bind == rules.BindBrowser && q.r.Method == http.MethodGet && h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" {
+	if rm.Bind == rules.BindBrowser && q.r.Method == http.MethodGet && h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" {
 		q.sendToBind(query)
 		return
 	}
-	q.cleaned(query)
+	q.redirectWithoutPass(query)
 }
 
 // visitToProve is a session as the script of the page has it.
@@ -68,16 +68,16 @@ type visitToProve struct {
 
 // bind answers at [BindPath]: GET with the page, POST by tying each session of
 // the request that has no key to the key of its proof.
-func (q *inquiry) bind() {
+func (q *requestCheck) serveBind() {
 	switch q.r.Method {
 	case http.MethodGet, http.MethodHead:
-		q.bindPage()
+		q.serveBindPage()
 	case http.MethodPost:
 		if !q.isOwnPage() {
 			http.Error(q.w, "a page of another site may not do this", http.StatusForbidden)
 			return
 		}
-		q.tie()
+		q.bindSessions()
 	default:
 		q.w.Header().Set("Allow", "GET, HEAD, POST")
 		http.Error(q.w, "method not allowed", http.StatusMethodNotAllowed)
@@ -85,15 +85,15 @@ func (q *inquiry) bind() {
 }
 
 // tie ties sessions to keys.
-func (q *inquiry) tie() {
-	for _, d := range q.state.doors {
+func (q *requestCheck) bindSessions() {
+	for _, rm := range q.config.rooms {
 		v := new(session)
-		if d.Bind != rules.BindBrowser || !q.find(d, v) || v.key != [16]byte{} || v.isFree() {
+		if rm.Bind != rules.BindBrowser || !q.findSession(rm, v) || v.key != [16]byte{} || v.isUnqueued() {
 			continue
 		}
-		if key, ok := q.proves(d, v, proofFresh); ok {
+		if key, ok := q.proves(rm, v, pageProofTTL); ok {
 			v.key = key
-			q.w.Header().Add("Set-Cookie", q.cookieOf(d, v))
+			q.w.Header().Add("Set-Cookie", q.cookieOf(rm, v))
 		}
 	}
 	q.w.WriteHeader(http.StatusNoContent)
@@ -101,19 +101,19 @@ func (q *inquiry) tie() {
 
 // bindPage answers with the page. Without scripts it goes on by itself, unless
 // the session needs a proof.
-func (q *inquiry) bindPage() {
+func (q *requestCheck) serveBindPage() {
 	to := q.r.URL.Query().Get("to")
 	if to == "" || to[0] != '/' || to != localPath(to) || strings.ContainsFunc(to, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 		http.Error(q.w, "to must be a path of this site", http.StatusNotFound)
 		return
 	}
 	visits := []visitToProve{}
-	for _, d := range q.state.doors {
-		q.each(d, new(session), func(v *session) bool {
-			if d.Bind != rules.BindBrowser || v.isFree() {
+	for _, rm := range q.config.rooms {
+		q.eachSession(rm, new(session), func(v *session) bool {
+			if rm.Bind != rules.BindBrowser || v.isUnqueued() {
 				return false
 			}
-			visits = append(visits, visitToProve{d.name, subjectOf(d, v), d.URL, v.key != [16]byte{}})
+			visits = append(visits, visitToProve{rm.name, subjectOf(rm, v), rm.URL, v.key != [16]byte{}})
 			return true
 		})
 	}
@@ -122,7 +122,7 @@ func (q *inquiry) bindPage() {
 		next = "" // it would be sent back here
 	}
 	data, _ := json.Marshal(map[string]any{"to": to, "now": q.now.UnixMilli(), "visits": visits}) // texts always can be
-	p, h := pageFor("bind", q.r.Header["Accept-Language"]), q.answer()
+	p, h := pageFor("bind", q.r.Header["Accept-Language"]), q.prepare()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Language", p.lang)
 	h.Set("Content-Security-Policy", bindPolicy)

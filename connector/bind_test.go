@@ -145,7 +145,7 @@ func TestBrowserKey(t *testing.T) {
 	for what, at := range map[string]time.Duration{"of tomorrow": 24 * time.Hour, "of 1969": -1 << 62} {
 		s.isSentToBind("a proof "+what, s.get("/tickets", append(opens, phone, b.session, b.prove(s.clock.now().Add(at)))...))
 	}
-	s.clock.pass(proofFresh)
+	s.clock.pass(pageProofTTL)
 	s.isSentToBind("an old proof", s.get("/tickets", append(opens, phone, b.session, proof)...))
 	s.isThrough("a script with it", s.get("/tickets", append(fetches, phone, b.session, proof)...))
 	s.isThrough("a form with it", s.send(http.MethodPost, "/tickets", append(opens, phone, b.session, proof)...))
@@ -175,7 +175,7 @@ func TestSharedKey(t *testing.T) {
 	if n := s.Stats(); n.Copied != 100 || n.Sharing != maxHolders {
 		t.Errorf("counts %+v", n)
 	}
-	s.clock.pass(holderLasts)
+	s.clock.pass(holderTTL)
 	s.isThrough("another network, later", s.get("/tickets", append(opens, phone, b.session, b.prove(s.clock.now()), someone(2000))...))
 
 	r := s.get("/tickets?proofline_pass="+s.queue.pass(), append(opens, phone)...)
@@ -206,12 +206,12 @@ func TestManyProofs(t *testing.T) {
 	other.subject = "another"
 	wrong, proof := other.prove(s.clock.now()), b.prove(s.clock.now())
 	headers := append(opens, phone, b.session, proof)
-	for range maxLooks {
+	for range maxProofsRead {
 		headers = append(headers, wrong)
 	}
 	s.isThrough("the first is right", s.get("/tickets", headers...))
 	headers = append(opens, phone, b.session)
-	for range maxLooks {
+	for range maxProofsRead {
 		headers = append(headers, wrong)
 	}
 	s.isSentToBind("too many", s.get("/tickets", append(headers, proof)...))
@@ -263,7 +263,7 @@ func TestWithoutScripts(t *testing.T) {
 	if n := s.Stats(); n.Copied != 100 || n.Sharing != maxHolders {
 		t.Errorf("counts %+v", n)
 	}
-	s.clock.pass(holderLasts)
+	s.clock.pass(holderTTL)
 	s.isThrough("another network, later", s.get("/tickets", phone, cookie, someone(2000)))
 }
 
@@ -299,14 +299,14 @@ func TestBindVectors(t *testing.T) {
 	if err := json.Unmarshal([]byte(doctest.Read(t, "testdata/bind-vectors.json")), &v); err != nil {
 		t.Fatal(err)
 	}
-	d := newDoor("sale", rules.Room{URL: v.Room, Origin: v.Origin, Bind: rules.BindBrowser}, nil)
+	rm := newRoom("sale", rules.Room{URL: v.Room, Origin: v.Origin, Bind: rules.BindBrowser}, nil)
 	s, read := newSigner([]byte(v.Key)), new(session)
-	if !s.parse(v.Cookie, read) || read.room != d.tag || hex.EncodeToString(read.pass[:]) != v.Pass || s.format(read) != v.Cookie {
+	if !s.parse(v.Cookie, read) || read.room != rm.tag || hex.EncodeToString(read.pass[:]) != v.Pass || s.format(read) != v.Cookie {
 		t.Errorf("the cookie is %+v", read)
 	}
 	p, ok := parseProof(v.Proof)
 	key := p.thumbprint()
-	if !ok || p.at != v.At || subjectOf(d, read) != v.Subject || !p.isOf(v.Subject) || p.isOf("x") || key != read.key || base64.RawURLEncoding.EncodeToString(key[:]) != v.Thumbprint {
+	if !ok || p.at != v.At || subjectOf(rm, read) != v.Subject || !p.isOf(v.Subject) || p.isOf("x") || key != read.key || base64.RawURLEncoding.EncodeToString(key[:]) != v.Thumbprint {
 		t.Errorf("the proof is %+v", p)
 	}
 	for agent, want := range v.Families {

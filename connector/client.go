@@ -51,13 +51,13 @@ func isOwn(r *http.Request) bool {
 
 // own answers what is for the connector itself. What it has not, nobody has:
 // the site might read another path out of it.
-func (q *inquiry) own() {
+func (q *requestCheck) serveOwn() {
 	path, method := q.r.URL.Path, q.r.Method
-	h := q.answer()
+	h := q.prepare()
 	switch {
 	case q.isDry:
 	case path == BindPath:
-		q.bind()
+		q.serveBind()
 	case path != ScriptPath && path != EnterPath && path != ReleasePath && path != bindScriptPath:
 		http.Error(q.w, "not found", http.StatusNotFound)
 	case path == ReleasePath && method != http.MethodPost:
@@ -66,21 +66,21 @@ func (q *inquiry) own() {
 	case path == ReleasePath && !q.isOwnPage():
 		http.Error(q.w, "a page of another site may not end a visit", http.StatusForbidden)
 	case path == ReleasePath:
-		q.depart()
+		q.serveRelease()
 	case method != http.MethodGet && method != http.MethodHead:
 		h.Set("Allow", "GET, HEAD")
 		http.Error(q.w, "method not allowed", http.StatusMethodNotAllowed)
 	case path == EnterPath:
-		q.enter()
+		q.serveEnter()
 	case path == bindScriptPath:
-		q.script(bindScript, bindTag)
+		q.serveScript(bindScript, bindTag)
 	default:
-		q.script(script, scriptTag)
+		q.serveScript(script, scriptTag)
 	}
 }
 
 // script answers with a script that caches may keep for an hour.
-func (q *inquiry) script(text []byte, tag string) {
+func (q *requestCheck) serveScript(text []byte, tag string) {
 	h := q.w.Header()
 	h.Set("Content-Type", "text/javascript; charset=utf-8")
 	h.Set("Cache-Control", "public, max-age=3600, stale-while-revalidate=86400")
@@ -89,22 +89,22 @@ func (q *inquiry) script(text []byte, tag string) {
 }
 
 // enter uses up the pass, if there is one, and leads to the page, or to a room.
-func (q *inquiry) enter() {
+func (q *requestCheck) serveEnter() {
 	if token, clean, ok := splitQuery(q.r.URL.RawQuery); ok {
 		q.decision.Outcome = rules.Bypass
-		if done, _ := q.arrive(token, clean); !done {
-			q.cleaned(clean)
+		if done, _ := q.redeemInURL(token, clean); !done {
+			q.redirectWithoutPass(clean)
 		}
 		return
 	}
 	query := q.r.URL.Query()
-	to, ok := q.neighbour(query.Get("to"))
+	to, ok := q.sitePage(query.Get("to"))
 	if !ok {
 		http.Error(q.w, "to must be a page of the site, whose host its rules name", http.StatusNotFound)
 		return
 	}
 	if query.Has("room") {
-		q.waitFor(query.Get("room"), query.Get("to"))
+		q.waitAndEnter(query.Get("room"), query.Get("to"))
 		return
 	}
 	q.w.Header().Set("Location", to.String())
@@ -113,7 +113,7 @@ func (q *inquiry) enter() {
 
 // isOwnPage tells whether a request is of a page of the very host it is for, or
 // of no page at all.
-func (q *inquiry) isOwnPage() bool {
+func (q *requestCheck) isOwnPage() bool {
 	for _, site := range q.r.Header["Sec-Fetch-Site"] {
 		if site != "same-origin" && site != "none" {
 			return false
@@ -135,38 +135,38 @@ func hostOf(host, scheme string) string {
 
 // depart ends the sessions of the visitor, whatever room each is of, and takes
 // away the cookies that there are.
-func (q *inquiry) depart() {
-	for _, d := range q.state.doors {
-		if !hasCookie(q.r, d.cookie) {
+func (q *requestCheck) serveRelease() {
+	for _, rm := range q.config.rooms {
+		if !hasCookie(q.r, rm.cookie) {
 			continue
 		}
-		q.each(d, new(session), func(v *session) bool { // the site's own program shows the cookie alone
-			if d.Bind != rules.BindNetwork || v.bind == d.bindOf(q.client, "") {
-				q.release(d, v)
+		q.eachSession(rm, new(session), func(v *session) bool { // the site's own program shows the cookie alone
+			if rm.Bind != rules.BindNetwork || v.bind == rm.bindOf(q.client, "") {
+				q.release(rm, v)
 			}
 			return false
 		})
-		q.w.Header().Add("Set-Cookie", noCookie(d))
+		q.w.Header().Add("Set-Cookie", noCookie(rm))
 	}
 	q.w.WriteHeader(http.StatusNoContent)
 }
 
 // neighbour reads the address of a page of the site: by the same scheme, at a
 // host that the rules name without *.
-func (q *inquiry) neighbour(address string) (*url.URL, bool) {
+func (q *requestCheck) sitePage(address string) (*url.URL, bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != q.scheme || u.User != nil || u.Opaque != "" || u.Hostname() == "" {
 		return nil, false
 	}
 	host := strings.ToLower(u.Hostname())
-	return u, slices.Contains(q.state.site.Hosts, host) && !strings.Contains(host, "*")
+	return u, slices.Contains(q.config.site.Hosts, host) && !strings.Contains(host, "*")
 }
 
 // allowNeighbour lets scripts of the site's other hosts see where to wait
 // (https://fetch.spec.whatwg.org/#http-cors-protocol).
-func (q *inquiry) allowNeighbour(h http.Header) {
+func (q *requestCheck) allowSiteOrigin(h http.Header) {
 	origin := q.r.Header.Get("Origin")
-	if _, ok := q.neighbour(origin); !ok {
+	if _, ok := q.sitePage(origin); !ok {
 		return
 	}
 	h.Set("Access-Control-Allow-Origin", origin)

@@ -160,10 +160,10 @@ func FuzzNeighbour(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	q := &inquiry{scheme: "http", state: &state{found: found{site: site}}}
+	q := &requestCheck{scheme: "http", config: &config{loadedRules: loadedRules{site: site}}}
 	after := regexp.MustCompile(`^http://(?i:www\.example\.com)(:[0-9]*)?([/?#]|$)`)
 	f.Fuzz(func(t *testing.T, address string) {
-		u, ok := q.neighbour(address)
+		u, ok := q.sitePage(address)
 		if !ok {
 			return
 		}

@@ -38,27 +38,27 @@ var (
 
 // Limits and waits.
 const (
-	callTimeout  = 3 * time.Second  // of one request to a room
-	maxAnswer    = 1 << 20          // bytes that are read of an answer
-	DefaultProbe = 5 * time.Second  // how often rooms are asked whether they are there
-	keysAgain    = 10 * time.Second // between fetches of keys because of unknown ones
-	touchAgain   = time.Minute      // between touches of a session
-	leeway       = 5 * time.Second  // of clocks, in passes
-	maxToken     = 2048             // bytes of a pass
-	maxQueued    = 100_000          // touches and releases under way
-	maxBatch     = 500              // of these in one request
-	batchAgain   = time.Second      // between requests with them, looks at sockets, and writings of unguarded times
-	maxPast      = 1_000            // openings that are not recorded yet
-	maxOpenings  = 60               // of a room in a report
-	usedAgain    = 30 * time.Second // in which a room answers a client again about a used pass
-	maxOver      = 100_000          // sessions known to be over, and passes to be used up
-	maxLive      = 200_000          // free sessions of a room that are known here
-	maxNews      = 2_000            // ids of a kind and room in a report
-	maxSlides    = 4                // times its length that a free session lasts at most
-	liveAgain    = 10 * time.Second // between looks at which free sessions are over
-	answerLate   = 5 * time.Second  // after which the latest answer to a report does not count
-	maxIntervals = 100              // remembered openings of a room
-	tellAgain    = time.Minute      // between lines of the log about requests of one kind
+	callTimeout         = 3 * time.Second  // of one request to a room
+	maxResponse         = 1 << 20          // bytes that are read of an answer
+	DefaultProbe        = 5 * time.Second  // how often rooms are asked whether they are there
+	keysInterval        = 10 * time.Second // between fetches of keys because of unknown ones
+	touchInterval       = time.Minute      // between touches of a session
+	leeway              = 5 * time.Second  // of clocks, in passes
+	maxToken            = 2048             // bytes of a pass
+	maxQueued           = 100_000          // touches and releases under way
+	maxBatch            = 500              // of these in one request
+	batchInterval       = time.Second      // between requests with them, looks at sockets, and writings of unguarded times
+	maxUnrecorded       = 1_000            // openings that are not recorded yet
+	maxReportedFailOpen = 60               // of a room in a report
+	redeemRetryWindow   = 30 * time.Second // in which a room answers a client again about a used pass
+	maxPasses           = 100_000          // sessions known to be over, and passes to be used up
+	maxUnqueued         = 200_000          // free sessions of a room that are known here
+	maxReportIDs        = 2_000            // ids of a kind and room in a report
+	maxLengths          = 4                // times its length that a free session lasts at most
+	sweepInterval       = 10 * time.Second // between looks at which free sessions are over
+	replyTTL            = 5 * time.Second  // after which the latest answer to a report does not count
+	maxFailOpen         = 100              // remembered openings of a room
+	logInterval         = time.Minute      // between lines of the log about requests of one kind
 )
 
 // Options is what [New] needs. Key and one of Site and Source must be given.
@@ -98,47 +98,47 @@ type Options struct {
 	Now   func() time.Time // nil: the system's clock
 	Log   *slog.Logger     // nil: the default one
 
-	reportAgain, batchAgain time.Duration // between requests; 0: as it is documented; reportAgain below 0: only at the end
+	reportInterval, batchInterval time.Duration // between requests; 0: as it is documented; reportAgain below 0: only at the end
 }
 
 // Connector lets visitors with a pass through. Safe for concurrent use.
 type Connector struct {
-	options Options
-	signer  *signer
-	clients []byte // key of what a room is told of clients
-	node    string // our name in reports
-	current atomic.Pointer[state]
-	over    passSet // sessions that are over although their cookies are good
-	spent   passSet // passes that were used up: rooms need not be asked again
-	proven  proofs
-	holders holders
-	denied  passSet // such passes with the clients that rooms have denied them to
-	past    past    // openings that the server has not recorded
-	record  record  // of them
-	touched touchTimes
-	sockets sockets
-	outbox  *outbox
-	ask     chan struct{} // rooms are to be asked whether they are there
-	wake    chan struct{} // the server is to be told of new rules
-	counts  counts
-	bearer  bearer
-	loading *loader // nil: the rules are fixed
+	options    Options
+	signer     *signer
+	clients    []byte // key of what a room is told of clients
+	node       string // our name in reports
+	current    atomic.Pointer[config]
+	ended      passSet // sessions that are over although their cookies are good
+	redeemed   passSet // passes that were used up: rooms need not be asked again
+	proven     proofs
+	holders    holders
+	denied     passSet     // such passes with the clients that rooms have denied them to
+	unrecorded unrecorded  // openings that the server has not recorded
+	saved      stateWriter // of them
+	touches    touchTimes
+	sockets    sockets
+	outbox     *outbox
+	probeNow   chan struct{} // rooms are to be asked whether they are there
+	reportNow  chan struct{} // the server is to be told of new rules
+	counts     counts
+	bearer     bearer
+	loading    *loader // nil: the rules are fixed
 
-	reporting sync.Mutex   // held while a report is under way
-	hostTold  atomic.Int64 // when a host was logged that is not in the rules, ms since 1970
-	crowdTold atomic.Int64 // when a network was logged of which too many come
-	signTold  atomic.Int64 // when it was logged that no way back is signed
+	reporting      sync.Mutex   // held while a report is under way
+	hostLogged     atomic.Int64 // when a host was logged that is not in the rules, ms since 1970
+	networkLogged  atomic.Int64 // when a network was logged of which too many come
+	unsignedLogged atomic.Int64 // when it was logged that no way back is signed
 
 	stop context.CancelFunc
 	done sync.WaitGroup
 }
 
 // state is what follows from the rules.
-type state struct {
-	found
-	doors map[string]*door // by name
-	byURL map[string]*door
-	links []*link // of all of them, each once, and of others that are reported
+type config struct {
+	loadedRules
+	rooms  map[string]*room // by name
+	byURL  map[string]*room
+	states []*roomState // of all of them, each once, and of others that are reported
 }
 
 // New returns a connector that runs until [Connector.Close]. A source whose
@@ -149,40 +149,40 @@ func New(o Options) (*Connector, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	c := &Connector{options: o, signer: newSigner(o.Key), clients: derive(o.Key, clientLabel), node: newID(), outbox: newOutbox(), ask: make(chan struct{}, 1), wake: make(chan struct{}, 1), bearer: bearer{file: o.TokenFile, log: o.Log, text: o.Token}}
+	c := &Connector{options: o, signer: newSigner(o.Key), clients: derive(o.Key, clientLabel), node: newID(), outbox: newOutbox(), probeNow: make(chan struct{}, 1), reportNow: make(chan struct{}, 1), bearer: bearer{file: o.TokenFile, log: o.Log, text: o.Token}}
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stop = cancel
-	c.recall()
+	c.loadState()
 	if err := c.load(ctx); err != nil {
 		cancel()
 		return nil, err
 	}
-	c.keepRecord()
-	c.begin(ctx)
+	c.saveState()
+	c.start(ctx)
 	return c, nil
 }
 
 // begin starts the work in the background. With a token, visitors come only
 // once the server has answered or does not: else the first would be led to a line
 // that is not needed, or without a signed way back.
-func (c *Connector) begin(ctx context.Context) {
-	hasReported := c.options.Token != "" && (c.options.reportAgain >= 0 || c.hasGate())
+func (c *Connector) start(ctx context.Context) {
+	hasReported := c.options.Token != "" && (c.options.reportInterval >= 0 || c.hasGate())
 	if hasReported {
 		if _, err := c.sendReport(ctx, 0); err != nil {
 			c.options.Log.Error("the first report is not answered", "err", err)
 		}
 	}
-	c.keepUp(ctx, "questions to rooms", c.probe)
-	c.keepUp(ctx, "deliveries to rooms", c.deliver)
-	c.keepUp(ctx, "the care of upgraded connections", c.watch)
+	c.goGuarded(ctx, "questions to rooms", c.probe)
+	c.goGuarded(ctx, "deliveries to rooms", c.deliver)
+	c.goGuarded(ctx, "the care of upgraded connections", c.watchSockets)
 	if c.options.Token != "" {
-		c.keepUp(ctx, "reports", func(ctx context.Context) { c.reports(ctx, hasReported) })
+		c.goGuarded(ctx, "reports", func(ctx context.Context) { c.reports(ctx, hasReported) })
 	}
-	if c.record.file != "" {
-		c.keepUp(ctx, "the record of unguarded times", c.keepRecords)
+	if c.saved.file != "" {
+		c.goGuarded(ctx, "the record of unguarded times", c.saveChanges)
 	}
 	if c.loading != nil {
-		c.keepUp(ctx, "the search for rules", func(ctx context.Context) { c.loading.run(ctx, c) })
+		c.goGuarded(ctx, "the search for rules", func(ctx context.Context) { c.loading.run(ctx, c) })
 	}
 }
 
@@ -226,8 +226,8 @@ func (o *Options) fill() error {
 	if o.Probe == 0 {
 		o.Probe = DefaultProbe
 	}
-	if o.batchAgain == 0 {
-		o.batchAgain = batchAgain
+	if o.batchInterval == 0 {
+		o.batchInterval = batchInterval
 	}
 	return nil
 }
@@ -235,21 +235,21 @@ func (o *Options) fill() error {
 // Close ends the work in the background, once what is queued has been told to
 // the rooms or one of them does not answer.
 func (c *Connector) Close() {
-	c.closeOpenings()
+	c.endAllFailOpen()
 	c.stop()
 	c.done.Wait()
-	c.keepRecord()
+	c.saveState()
 }
 
 // use takes rules into force. Rooms that stay keep what is known of them.
 // Errors: [ErrPage], [ErrReports].
-func (c *Connector) use(f *found) error {
-	next := &state{found: *f, doors: map[string]*door{}, byURL: map[string]*door{}}
-	links := map[string]*link{}
+func (c *Connector) use(f *loadedRules) error {
+	next := &config{loadedRules: *f, rooms: map[string]*room{}, byURL: map[string]*room{}}
+	links := map[string]*roomState{}
 	old := c.current.Load()
 	if old != nil {
-		for _, l := range old.links {
-			links[l.url+"\n"+l.origin] = l
+		for _, st := range old.states {
+			links[st.url+"\n"+st.origin] = st
 		}
 	}
 	for name, r := range f.site.Rooms {
@@ -261,34 +261,34 @@ func (c *Connector) use(f *found) error {
 		}
 		id := r.URL + "\n" + r.Origin
 		if links[id] == nil {
-			links[id] = c.newLink(r.URL, r.Origin)
+			links[id] = c.newRoomState(r.URL, r.Origin)
 		}
-		d := newDoor(name, r, links[id])
-		if !slices.Contains(next.links, d.link) {
-			next.links = append(next.links, d.link)
+		rm := newRoom(name, r, links[id])
+		if !slices.Contains(next.states, rm.state) {
+			next.states = append(next.states, rm.state)
 		}
-		next.doors[name], next.byURL[r.URL] = d, d
+		next.rooms[name], next.byURL[r.URL] = rm, rm
 	}
 	if old != nil {
-		c.leave(old, next)
+		c.dropRooms(old, next)
 	}
 	c.current.Store(next)
 	if old != nil {
-		ring(c.wake)
+		notify(c.reportNow)
 	}
 	return nil
 }
 
 // leave ends what goes on with rooms that the rules do not name any more. Of
 // those there may still be something to report.
-func (c *Connector) leave(old, next *state) {
-	for _, l := range old.links {
-		if !slices.Contains(next.links, l) {
-			l.mu.Lock()
-			c.shut(l, c.options.Now(), lineAgain)
-			l.mu.Unlock()
-			if l.gate.hasNews() {
-				next.links = append(next.links, l)
+func (c *Connector) dropRooms(old, next *config) {
+	for _, st := range old.states {
+		if !slices.Contains(next.states, st) {
+			st.mu.Lock()
+			c.endFailOpen(st, c.options.Now(), queueingAgain)
+			st.mu.Unlock()
+			if st.gate.hasNews() {
+				next.states = append(next.states, st)
 			}
 		}
 	}

@@ -222,7 +222,7 @@ func TestClosed(t *testing.T) {
 	s := newShop(t, "")
 	cookie := s.enter(s.queue.pass())
 	site := *s.current.Load().site
-	if err := s.use(&found{site: s.queue.site(`,"mode":"closed"`)}); err != nil {
+	if err := s.use(&loadedRules{site: s.queue.site(`,"mode":"closed"`)}); err != nil {
 		t.Fatal(err)
 	}
 	pass := s.queue.pass()
@@ -231,7 +231,7 @@ func TestClosed(t *testing.T) {
 			t.Errorf("%s: status %d, %v", what, r.StatusCode, r.Header)
 		}
 	}
-	if err := s.use(&found{site: &site}); err != nil {
+	if err := s.use(&loadedRules{site: &site}); err != nil {
 		t.Fatal(err)
 	}
 	s.isThrough("open again", s.get("/tickets", cookie))
@@ -351,27 +351,27 @@ func TestAllows(t *testing.T) {
 func TestPassSet(t *testing.T) {
 	t.Parallel()
 	var o passSet
-	for i := range maxOver + 10 {
+	for i := range maxPasses + 10 {
 		id := [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}
 		if o.add(id, int64(i), 0); !o.has(id) {
 			t.Fatal("the latest is forgotten")
 		}
 	}
-	if n := len(o.known); n > maxOver || n < maxOver*8/10 {
+	if n := len(o.known); n > maxPasses || n < maxPasses*8/10 {
 		t.Errorf("%d are kept", n)
 	}
-	o.shrink(maxOver * 2)
+	o.shrink(maxPasses * 2)
 	if len(o.known) != 0 {
 		t.Errorf("%d are kept that have expired", len(o.known))
 	}
 	var at touchTimes
 	now := time.Now()
-	for i := range maxOver + 10 {
-		if id := [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}; !at.begin(id, now, time.Minute) || at.begin(id, now, time.Minute) {
+	for i := range maxPasses + 10 {
+		if id := [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}; !at.mayTouch(id, now, time.Minute) || at.mayTouch(id, now, time.Minute) {
 			t.Fatal("not touched once")
 		}
 	}
-	if len(at.at) > maxOver {
+	if len(at.at) > maxPasses {
 		t.Errorf("%d are kept", len(at.at))
 	}
 }
@@ -441,7 +441,7 @@ func TestStrangeHost(t *testing.T) {
 func TestTwoNames(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
-	if err := s.use(&found{site: mustSite(t, fmt.Sprintf(`{"version":1,"rooms":{"sale":{"url":%q},"again":{"url":%[1]q,"bind":"network"}},"rules":[
+	if err := s.use(&loadedRules{site: mustSite(t, fmt.Sprintf(`{"version":1,"rooms":{"sale":{"url":%q},"again":{"url":%[1]q,"bind":"network"}},"rules":[
 		{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"},{"name":"again","when":{"path":{"prefix":"/again"}},"action":"queue again"}]}`, s.queue.url()))}); err != nil {
 		t.Fatal(err)
 	}

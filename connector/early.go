@@ -11,16 +11,16 @@ import (
 )
 
 // earlyAgain is how often a URL is asked for rules while there never were any.
-const earlyAgain = time.Second
+const earlyInterval = time.Second
 
 // errAway is returned when nobody answers who may have rules.
-var errAway = errors.New("the server of the rules does not answer")
+var errNoResponse = errors.New("the server of the rules does not answer")
 
 // earlyRules are in force while there never were rules, for their server was
 // away from the start: nobody knows what waits. What the shipped rules let pass
 // at addresses of its own passes, such as health checks and webhooks of payment
 // providers; the rest is blocked, which stands for held.
-var earlyRules = sync.OnceValue(func() *found {
+var earlyRules = sync.OnceValue(func() *loadedRules {
 	var s struct {
 		Version  int          `json:"version"`
 		Defaults string       `json:"defaults"`
@@ -42,7 +42,7 @@ var earlyRules = sync.OnceValue(func() *found {
 	if err != nil {
 		panic(err) // likewise
 	}
-	return &found{site: site, isEarly: true}
+	return &loadedRules{site: site, isEarly: true}
 })
 
 // HasRules tells whether there are rules. False: their server has not answered
@@ -51,21 +51,21 @@ var earlyRules = sync.OnceValue(func() *found {
 func (c *Connector) HasRules() bool { return !c.current.Load().isEarly }
 
 // early answers while there never were rules.
-func (q *inquiry) early() *visit {
+func (q *requestCheck) guardWithoutRules() *admittedRequest {
 	if isOwn(q.r) {
 		if q.r.URL.Path == ScriptPath {
-			q.own()
+			q.serveOwn()
 			return nil
 		}
-		return q.hold()
+		return q.retryLater()
 	}
 	q.decision = q.decide()
 	switch {
 	case q.decision.Outcome == rules.Bypass:
 		q.counts.bypassed.Add(1)
-		return &visit{request: withoutClaims(q.r)}
+		return &admittedRequest{request: withoutClaims(q.r)}
 	case q.decision.Rule == rules.Malformed:
 		return q.block()
 	}
-	return q.hold()
+	return q.retryLater()
 }

@@ -85,7 +85,7 @@ func TestEarly(t *testing.T) {
 	}
 	eventually(t, "they are kept for a start", func() bool { _, err := os.Stat(c.options.Source.Keep); return err == nil })
 	server.has("", http.StatusBadGateway)
-	c.loading.renew(t.Context(), c)
+	c.loading.reload(t.Context(), c)
 	if !c.HasRules() || !isBlocked(c, "/one") {
 		t.Error("the rules are gone")
 	}
@@ -146,7 +146,7 @@ func TestEarlyGate(t *testing.T) {
 	n, server := newNetted(t), newHost(t)
 	n.says(GateOpen, 100)
 	server.has("", http.StatusBadGateway)
-	c, shop, err := earlyShop(t, Options{Source: &Source{URL: server.url()}, Server: n.URL, Token: testToken, Now: n.clock.now, reportAgain: time.Hour})
+	c, shop, err := earlyShop(t, Options{Source: &Source{URL: server.url()}, Server: n.URL, Token: testToken, Now: n.clock.now, reportInterval: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

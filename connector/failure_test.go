@@ -18,13 +18,13 @@ import (
 func (s *shop) failed() *http.Response {
 	s.Helper()
 	s.queue.isDown.Store(true)
-	for _, d := range s.current.Load().doors {
-		if !s.isAway(s.Context(), d) {
-			s.Errorf("room %s is not away", d.name)
+	for _, rm := range s.current.Load().rooms {
+		if !s.probeRoom(s.Context(), rm) {
+			s.Errorf("room %s is not away", rm.name)
 		}
 	}
 	r := s.get("/tickets?a=1&proofline_pass=" + s.queue.pass())
-	eventually(s, "the room is asked because of that", func() bool { return len(s.ask) == 0 })
+	eventually(s, "the room is asked because of that", func() bool { return len(s.probeNow) == 0 })
 	return r
 }
 
@@ -51,7 +51,7 @@ func TestHold(t *testing.T) {
 	s.queue.isDown.Store(false)
 	s.enter(s.queue.pass())
 	s.isQueued("there again", s.get("/tickets"))
-	if n := s.Stats(); n.Held != 4 || n.Opened != 0 || !n.Rooms["sale"].DownSince.IsZero() {
+	if n := s.Stats(); n.Held != 4 || n.FailedOpen != 0 || !n.Rooms["sale"].DownSince.IsZero() {
 		t.Errorf("counts %+v", n)
 	}
 }
@@ -86,15 +86,15 @@ func TestOpenAfter(t *testing.T) {
 	if got := s.isThrough("open", r); got.Header.Get(TicketHeader) != "" || len(r.Cookies()) != 0 {
 		t.Errorf("let through with %v, cookies %v", got.Header, r.Cookies())
 	}
-	if n := s.Stats(); n.Opened != 2 || !n.Rooms["sale"].DownSince.Equal(began) || len(n.Rooms["sale"].Openings) != 1 {
+	if n := s.Stats(); n.FailedOpen != 2 || !n.Rooms["sale"].DownSince.Equal(began) || len(n.Rooms["sale"].FailOpen) != 1 {
 		t.Errorf("counts %+v", n)
 	}
 	s.queue.isDown.Store(false)
 	s.clock.pass(time.Minute)
 	s.enter(s.queue.pass())
 	s.isQueued("there again", s.get("/tickets"))
-	o := s.Stats().Rooms["sale"].Openings[0]
-	if o.Let != 2 || !o.From.Equal(began.Add(31*time.Second)) || !o.Until.Equal(began.Add(91*time.Second)) {
+	o := s.Stats().Rooms["sale"].FailOpen[0]
+	if o.Requests != 2 || !o.From.Equal(began.Add(31*time.Second)) || !o.Until.Equal(began.Add(91*time.Second)) {
 		t.Errorf("opening %+v", o)
 	}
 }
@@ -104,8 +104,8 @@ func TestOpenAfter(t *testing.T) {
 func TestVisitorsOpenNothing(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, `,"failure":"open-after 1s"`)
-	d := s.current.Load().doors["sale"]
-	if s.isAway(t.Context(), d) { // and has the keys
+	rm := s.current.Load().rooms["sale"]
+	if s.probeRoom(t.Context(), rm) { // and has the keys
 		t.Fatal("the room is away")
 	}
 	s.queue.isPicky.Store(true)
@@ -115,11 +115,11 @@ func TestVisitorsOpenNothing(t *testing.T) {
 		}
 		s.clock.pass(time.Minute)
 	}
-	if s.isAway(t.Context(), d) {
+	if s.probeRoom(t.Context(), rm) {
 		t.Error("the room is away")
 	}
 	s.isQueued("once the room has answered", s.get("/tickets"))
-	if n := s.Stats(); n.Opened != 0 || len(n.Rooms["sale"].Openings) != 0 {
+	if n := s.Stats(); n.FailedOpen != 0 || len(n.Rooms["sale"].FailOpen) != 0 {
 		t.Errorf("opened: %+v", n)
 	}
 }
@@ -132,7 +132,7 @@ func TestOpeningOfAnotherRoom(t *testing.T) {
 	rooms := fmt.Sprintf(`{"version":1,"rooms":{"sale":{"url":%q,"failure":"open-after 1s"},"drop":{"url":"%s/r/drop"},"again":{"url":%[1]q}},"rules":[
 		{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"},{"name":"drop","when":{"path":{"prefix":"/drop"}},"action":"queue drop"},
 		{"name":"again","when":{"path":{"prefix":"/again"}},"action":"queue again"}]}`, s.queue.url(), s.queue.URL)
-	if err := s.use(&found{site: mustSite(t, rooms)}); err != nil {
+	if err := s.use(&loadedRules{site: mustSite(t, rooms)}); err != nil {
 		t.Fatal(err)
 	}
 	s.failed()
@@ -165,7 +165,7 @@ func TestRefusalsNeverOpen(t *testing.T) {
 			t.Errorf("busy: %d", r.StatusCode)
 		}
 	}
-	if n := s.Stats(); n.Opened != 0 || !n.Rooms["sale"].DownSince.IsZero() {
+	if n := s.Stats(); n.FailedOpen != 0 || !n.Rooms["sale"].DownSince.IsZero() {
 		t.Errorf("counts %+v", n)
 	}
 }
@@ -190,7 +190,7 @@ func TestFault(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
 	before := s.current.Load()
-	broken := &state{found: before.found, doors: map[string]*door{}}
+	broken := &config{loadedRules: before.loadedRules, rooms: map[string]*room{}}
 	s.current.Store(broken)
 	if r := s.get("/tickets"); r.StatusCode != http.StatusServiceUnavailable || len(s.got) > 0 {
 		t.Errorf("status %d", r.StatusCode)
@@ -231,7 +231,7 @@ func TestFile(t *testing.T) {
 	}
 	defer c.Close()
 	write("{", time.Minute)
-	c.loading.renew(t.Context(), c)
+	c.loading.reload(t.Context(), c)
 	if !isBlocked(c, "/one") {
 		t.Error("a broken file took the rules away")
 	}
@@ -266,14 +266,14 @@ func TestURL(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.loading.renew(t.Context(), c)
+	c.loading.reload(t.Context(), c)
 	set(strings.Replace(smallRules, "PATH", "two", 1) + strings.Repeat(" ", 55))
-	c.loading.renew(t.Context(), c)
+	c.loading.reload(t.Context(), c)
 	if !isBlocked(c, "/two") {
 		t.Error("new rules are not in force")
 	}
 	set("broken" + strings.Repeat(" ", 100))
-	c.loading.renew(t.Context(), c)
+	c.loading.reload(t.Context(), c)
 	if !isBlocked(c, "/two") {
 		t.Error("broken rules took the others away")
 	}

@@ -43,7 +43,7 @@ func TestFormatOfReports(t *testing.T) {
 		case strings.HasPrefix(block, `{"node"`):
 			into = &report{}
 		case strings.HasPrefix(block, `{"rooms": [`):
-			into = &reply{}
+			into = &reportReply{}
 		default:
 			continue
 		}

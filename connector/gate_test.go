@@ -28,11 +28,11 @@ type netted struct {
 func newNetted(t testing.TB) *netted {
 	t.Helper()
 	n := &netted{queue: newQueue(t, newClock())}
-	n.reply = func(said *report) (int, *reply) {
+	n.reply = func(said *report) (int, *reportReply) {
 		if n.said == nil {
 			return http.StatusInternalServerError, nil
 		}
-		re := &reply{}
+		re := &reportReply{}
 		for _, r := range said.Rooms {
 			answer := *n.said
 			answer.Room = r.Room
@@ -141,7 +141,7 @@ func TestOpenGate(t *testing.T) {
 	if n := s.Stats(); n.Started != 4 || n.Turned != 2 || n.Queued != 3 || n.Passed != 13 || n.Redeemed != 1 {
 		t.Errorf("counts %+v", n)
 	}
-	want := RoomStats{Gate: GateShut, Heard: s.clock.now(), Free: 4, Started: 4, Turned: 2}
+	want := RoomStats{Gate: GateShut, HeardAt: s.clock.now(), Unqueued: 4, Started: 4, Turned: 2}
 	if diff := cmp.Diff(want, s.Stats().Rooms["sale"]); diff != "" {
 		t.Error(diff)
 	}
@@ -203,17 +203,17 @@ func TestLeftRoom(t *testing.T) {
 	n.says(GateOpen, 9)
 	s := n.shop("")
 	s.free("begins")
-	if err := s.use(&found{site: s.queue.site("")}); err != nil {
+	if err := s.use(&loadedRules{site: s.queue.site("")}); err != nil {
 		t.Fatal(err)
 	}
 	s.report()
-	if err := s.use(&found{site: s.queue.site(`,"mode":"safety-net"`)}); err != nil {
+	if err := s.use(&loadedRules{site: s.queue.site(`,"mode":"safety-net"`)}); err != nil {
 		t.Fatal(err)
 	}
 	s.report()
 	s.free("begins again")
 	n.fails()
-	if err := s.use(&found{site: mustSite(t, `{"version":1}`)}); err != nil {
+	if err := s.use(&loadedRules{site: mustSite(t, `{"version":1}`)}); err != nil {
 		t.Fatal(err)
 	}
 	n.says(GateOpen, 9)
@@ -248,21 +248,21 @@ func FuzzReply(f *testing.F) {
 	n := newNetted(f)
 	s := n.shop("")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var re reply
+		var re reportReply
 		if json.Unmarshal(text, &re) != nil {
 			return
 		}
 		said := s.newReport(0)
-		d := newDoor("sale", s.current.Load().doors["sale"].Room, &link{})
+		rm := newRoom("sale", s.current.Load().rooms["sale"].Room, &roomState{})
 		for i := range re.Rooms {
 			r := &re.Rooms[i]
-			said.Rooms[0].link = d.link
-			s.answered(&said.Rooms[0], r, s.clock.now())
+			said.Rooms[0].state = rm.state
+			s.takeReply(&said.Rooms[0], r, s.clock.now())
 			begun := 0
 			for range 100 {
-				if v, _ := d.link.gate.begin(d, netip.Addr{}, "", s.clock.now(), false); v == nil {
+				if v, _ := rm.state.gate.begin(rm, netip.Addr{}, "", s.clock.now(), false); v == nil {
 					break
-				} else if begun++; v.ends <= v.issued || v.most < v.ends {
+				} else if begun++; v.ends <= v.issued || v.maxEnds < v.ends {
 					t.Fatalf("session %+v of %q", v, text)
 				}
 			}
@@ -272,7 +272,7 @@ func FuzzReply(f *testing.F) {
 			if begun > max(r.Share, 0) && r.Error == "" {
 				t.Fatalf("%d begin of %q", begun, text)
 			}
-			d.link = &link{}
+			rm.state = &roomState{}
 		}
 	})
 }
@@ -310,9 +310,9 @@ func TestFreeSliding(t *testing.T) {
 		t.Errorf("the room heard %q", s.queue.said())
 	}
 	s.report()
-	s.clock.pass(liveAgain)
+	s.clock.pass(sweepInterval)
 	s.report()
-	if n := s.Stats().Rooms["sale"].Free; n != 0 {
+	if n := s.Stats().Rooms["sale"].Unqueued; n != 0 {
 		t.Errorf("%d go on", n)
 	}
 }
@@ -346,7 +346,7 @@ func TestFreeRelease(t *testing.T) {
 		t.Errorf("cookies %v", r.Cookies())
 	}
 	s.report()
-	if said := n.latest(); len(said.Started) != 2 || !slices.Equal(said.Ended, said.Started) || s.Stats().Rooms["sale"].Free != 0 {
+	if said := n.latest(); len(said.Started) != 2 || !slices.Equal(said.Ended, said.Started) || s.Stats().Rooms["sale"].Unqueued != 0 {
 		t.Errorf("reported %+v", said)
 	}
 	s.answer = func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }
@@ -375,7 +375,7 @@ func TestFreeElsewhere(t *testing.T) {
 	other.isQueued("at a site with another key", other.get("/tickets", cookie))
 	s.clock.pass(2 * time.Minute)
 	second.isThrough("at another node", second.get("/tickets", cookie))
-	if n := second.Stats().Rooms["sale"]; n.Free != 1 || n.Started != 0 {
+	if n := second.Stats().Rooms["sale"]; n.Unqueued != 1 || n.Started != 0 {
 		t.Errorf("there %+v", n)
 	}
 	_, value, _ := strings.Cut(cookie, "=")
@@ -491,7 +491,7 @@ func TestOwnPart(t *testing.T) {
 			if got := begin(s); got != c.before {
 				t.Errorf("%d begin with the share, want %d", got, c.before)
 			}
-			s.clock.pass(answerLate)
+			s.clock.pass(replyTTL)
 			if got := begin(s); got != 0 {
 				t.Errorf("%d begin although the answer is fresh", got)
 			}
@@ -516,7 +516,7 @@ func TestNeverAnswered(t *testing.T) {
 	n := newNetted(t)
 	s := n.shop(`,"failure":"open-after 30s"`)
 	s.isQueued("never answered", s.get("/tickets"))
-	if st := s.Stats().Rooms["sale"]; st.Gate != "" || !st.Heard.IsZero() {
+	if st := s.Stats().Rooms["sale"]; st.Gate != "" || !st.HeardAt.IsZero() {
 		t.Errorf("stats %+v", st)
 	}
 	s.failed()
@@ -552,7 +552,7 @@ func TestShareUnderWay(t *testing.T) {
 	said := s.newReport(1)
 	s.free("under way")
 	s.free("under way, too")
-	s.answered(&said.Rooms[0], &roomReply{Gate: GateOpen, Share: 3, PerMinute: 60, Nodes: 1, SessionMS: 60_000}, s.clock.now())
+	s.takeReply(&said.Rooms[0], &roomReply{Gate: GateOpen, Share: 3, PerMinute: 60, Nodes: 1, SessionMS: 60_000}, s.clock.now())
 	s.free("one is left")
 	s.isQueued("none is left", s.get("/tickets"))
 	n.says(GateOpen, 9)
@@ -594,24 +594,24 @@ func TestManyFree(t *testing.T) {
 	n := newNetted(t)
 	n.says(GateOpen, 1<<30)
 	s := n.shop("")
-	d := s.current.Load().doors["sale"]
-	for range maxNews*2 + 5 {
-		if f, why := d.link.gate.begin(d, netip.Addr{}, "", s.clock.now(), false); f == nil { // of no network
+	rm := s.current.Load().rooms["sale"]
+	for range maxReportIDs*2 + 5 {
+		if f, why := rm.state.gate.begin(rm, netip.Addr{}, "", s.clock.now(), false); f == nil { // of no network
 			t.Fatalf("does not begin: %d", why)
 		}
 	}
 	seen := map[string]bool{}
-	for i, want := range []int{maxNews, maxNews, 5} {
+	for i, want := range []int{maxReportIDs, maxReportIDs, 5} {
 		more, err := s.sendReport(t.Context(), i)
 		said := n.latest()
-		if err != nil || len(said.Started) != want || more != (i == 0) && want != maxNews {
+		if err != nil || len(said.Started) != want || more != (i == 0) && want != maxReportIDs {
 			t.Errorf("report %d says %d, more: %t, %v", i, len(said.Started), more, err)
 		}
 		for _, id := range said.Started {
 			seen[id] = true
 		}
 	}
-	if len(seen) != maxNews*2+5 {
+	if len(seen) != maxReportIDs*2+5 {
 		t.Errorf("%d are reported", len(seen))
 	}
 }
@@ -640,7 +640,7 @@ func TestFreeAtOnce(t *testing.T) {
 		}
 	})
 	all.Wait()
-	if st := s.Stats(); st.Started != 500 || st.Turned != 1100 || st.Rooms["sale"].Free != 500 {
+	if st := s.Stats(); st.Started != 500 || st.Turned != 1100 || st.Rooms["sale"].Unqueued != 500 {
 		t.Errorf("counts %+v", st)
 	}
 }
@@ -650,19 +650,19 @@ func TestBounded(t *testing.T) {
 	t.Parallel()
 	var g gate
 	now := newClock().now()
-	for i := range maxLive + 1000 {
-		s := &session{length: 60_000, most: 1 << 60}
+	for i := range maxUnqueued + 1000 {
+		s := &session{length: 60_000, maxEnds: 1 << 60}
 		s.pass = [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}
-		g.stay(s, now)
+		g.noteActive(s, now)
 		g.end(&session{pass: [16]byte{1, 1, 1, 1, byte(i)}})
 	}
-	if len(g.live) != maxLive || len(g.news.active) != maxLive || len(g.news.ended) != maxLive {
-		t.Errorf("%d go on, news %d and %d", len(g.live), len(g.news.active), len(g.news.ended))
+	if len(g.unqueued) != maxUnqueued || len(g.news.active) != maxUnqueued || len(g.news.ended) != maxUnqueued {
+		t.Errorf("%d go on, news %d and %d", len(g.unqueued), len(g.news.active), len(g.news.ended))
 	}
 	start := time.Now()
 	g.sweep(now.Add(time.Hour), 0)
-	if len(g.live) != 0 || time.Since(start) > 2*time.Second {
-		t.Errorf("%d go on, after %v", len(g.live), time.Since(start))
+	if len(g.unqueued) != 0 || time.Since(start) > 2*time.Second {
+		t.Errorf("%d go on, after %v", len(g.unqueued), time.Since(start))
 	}
 }
 

@@ -40,11 +40,11 @@ const (
 // Middleware lets requests through to next that need no pass, or have one.
 func (c *Connector) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := c.guard(&inquiry{Connector: c, counts: &c.counts, w: w, r: r})
+		v := c.guard(&requestCheck{Connector: c, counts: &c.counts, w: w, r: r})
 		if v == nil {
 			return
 		}
-		out := &writer{ResponseWriter: w, c: c, visit: v}
+		out := &writer{ResponseWriter: w, c: c, admitted: v}
 		next.ServeHTTP(out, v.request)
 		out.finish() // of a site that said nothing
 	})
@@ -57,7 +57,7 @@ func (c *Connector) Middleware(next http.Handler) http.Handler {
 // answer.
 func (c *Connector) Allows(h http.Header, r *http.Request) bool {
 	var own counts
-	v := c.guard(&inquiry{Connector: c, counts: &own, w: discard{http.Header{}}, r: r, isDry: true})
+	v := c.guard(&requestCheck{Connector: c, counts: &own, w: discard{http.Header{}}, r: r, isDry: true})
 	if v == nil {
 		return false // counted when it is answered
 	}
@@ -72,7 +72,7 @@ func (c *Connector) Allows(h http.Header, r *http.Request) bool {
 		}
 		h.Set(RoomHeader, who.Room)
 	}
-	(&writer{ResponseWriter: discard{h}, c: c, visit: v}).finish()
+	(&writer{ResponseWriter: discard{h}, c: c, admitted: v}).finish()
 	return true
 }
 
@@ -84,9 +84,9 @@ func (discard) Write(b []byte) (int, error) { return len(b), nil }
 func (discard) WriteHeader(int)             {}
 
 // visit is a request that is under way to the site.
-type visit struct {
+type admittedRequest struct {
 	request *http.Request
-	door    *door    // nil: no pass is needed
+	room    *room    // nil: no pass is needed
 	session *session // nil: without a pass
 	isDue   bool     // the session slides with the answer
 	isNew   bool     // the session begins with the answer
@@ -94,40 +94,40 @@ type visit struct {
 }
 
 // inquiry is a request that is looked at.
-type inquiry struct {
+type requestCheck struct {
 	*Connector
-	counts   *counts
-	w        http.ResponseWriter
-	r        *http.Request
-	now      time.Time
-	client   netip.Addr
-	scheme   string
-	host     string   // that visitors come back to
-	hosts    []string // beside that of the request: those that a proxy of the site's own names
-	state    *state
-	decision rules.Decision
-	isDry    bool   // no pass is used up
-	looks    int    // proofs that were looked at
-	holder   uint64 // the client that has the session that was found; 0: nobody counts them
+	counts     *counts
+	w          http.ResponseWriter
+	r          *http.Request
+	now        time.Time
+	client     netip.Addr
+	scheme     string
+	host       string   // that visitors come back to
+	hosts      []string // beside that of the request: those that a proxy of the site's own names
+	config     *config
+	decision   rules.Decision
+	isDry      bool   // no pass is used up
+	proofsRead int    // proofs that were looked at
+	holder     uint64 // the client that has the session that was found; 0: nobody counts them
 }
 
 // guard returns the request as the site gets it; nil: it is answered. A fault
 // of ours is a failure of the room, or of all while it is not known which.
-func (c *Connector) guard(q *inquiry) (v *visit) {
+func (c *Connector) guard(q *requestCheck) (v *admittedRequest) {
 	r := q.r
 	defer func() {
 		if fault := recover(); fault != nil {
-			c.failed("a request", fault)
+			c.logPanic("a request", fault)
 			v = q.afterFault()
 		}
 	}()
-	q.now, q.state = c.options.Now(), c.current.Load()
-	q.origin()
+	q.now, q.config = c.options.Now(), c.current.Load()
+	q.resolveClient()
 	switch {
-	case q.state.isEarly:
-		return q.early()
+	case q.config.isEarly:
+		return q.guardWithoutRules()
 	case isOwn(r):
-		q.own()
+		q.serveOwn()
 		return nil
 	}
 	q.decision = q.decide()
@@ -135,7 +135,7 @@ func (c *Connector) guard(q *inquiry) (v *visit) {
 		return q.block()
 	}
 	if token, clean, ok := splitQuery(r.URL.RawQuery); ok && q.decision.Outcome != rules.Shut {
-		if done, v := q.arrive(token, clean); done {
+		if done, v := q.redeemInURL(token, clean); done {
 			return v
 		}
 	}
@@ -143,28 +143,28 @@ func (c *Connector) guard(q *inquiry) (v *visit) {
 	case rules.Bypass:
 		q.counts.bypassed.Add(1)
 		q.observe()
-		return &visit{request: withoutClaims(r)}
+		return &admittedRequest{request: withoutClaims(r)}
 	case rules.Shut:
-		return q.shut(q.state.doors[q.decision.Room])
+		return q.refuseClosed(q.config.rooms[q.decision.Room])
 	}
-	return q.wait(q.state.doors[q.decision.Room])
+	return q.admitOrQueue(q.config.rooms[q.decision.Room])
 }
 
 // afterFault does what is decided for failures.
-func (q *inquiry) afterFault() *visit {
-	if q.state != nil {
-		if d, ok := q.state.doors[q.decision.Room]; ok {
-			return q.fail(d)
+func (q *requestCheck) afterFault() *admittedRequest {
+	if q.config != nil {
+		if rm, ok := q.config.rooms[q.decision.Room]; ok {
+			return q.fail(rm)
 		}
 	}
-	return q.hold()
+	return q.retryLater()
 }
 
 // decide returns the strictest decision of all that the site may look at: the
 // address as it is passed on and as the client wrote it, for net/url writes some
 // bytes differently, and each host that a proxy of the site's own names.
-func (q *inquiry) decide() rules.Decision {
-	site, r := q.state.site, q.r
+func (q *requestCheck) decide() rules.Decision {
+	site, r := q.config.site, q.r
 	asked := &rules.Request{Method: r.Method, Host: r.Host, Target: targetOf(r), Header: r.Header, Client: q.client}
 	d := site.Decide(asked, q.now)
 	if r.RequestURI != "" && r.RequestURI != asked.Target {
@@ -191,94 +191,94 @@ func targetOf(r *http.Request) string {
 }
 
 // wait lets a request through that has a session.
-func (q *inquiry) wait(d *door) *visit {
+func (q *requestCheck) admitOrQueue(rm *room) *admittedRequest {
 	s := new(session)
-	if q.find(d, s) {
+	if q.findSession(rm, s) {
 		q.counts.passed.Add(1)
-		return &visit{asVisitor(q.r, d, s), d, s, s.isDue(q.now), false, q.holder}
+		return &admittedRequest{asVisitor(q.r, rm, s), rm, s, s.isDue(q.now), false, q.holder}
 	}
-	if q.canProve(d) {
+	if q.canProve(rm) {
 		q.sendToBind(q.r.URL.RawQuery)
 		return nil
 	}
-	if d.Mode == rules.SafetyNet {
-		s, why := d.link.gate.begin(d, q.client, q.r.UserAgent(), q.now, q.isDry)
+	if rm.Mode == rules.SafetyNet {
+		s, why := rm.state.gate.begin(rm, q.client, q.r.UserAgent(), q.now, q.isDry)
 		switch why {
 		case notRefused:
 			q.counts.started.Add(1)
-			return &visit{asVisitor(q.r, d, s), d, s, false, true, 0}
-		case isTurned:
+			return &admittedRequest{asVisitor(q.r, rm, s), rm, s, false, true, 0}
+		case overShare:
 			q.counts.turned.Add(1)
-		case isCrowded:
+		case overNetworkLimit:
 			q.counts.crowded.Add(1)
-			q.tellCrowd(d)
+			q.warnNetworkLimit(rm)
 		}
 	}
-	return q.withoutPass(d)
+	return q.withoutPass(rm)
 }
 
 // withoutPass leads to the line, if there is one.
-func (q *inquiry) withoutPass(d *door) *visit {
-	if !d.link.down().IsZero() {
-		return q.fail(d)
+func (q *requestCheck) withoutPass(rm *room) *admittedRequest {
+	if !rm.state.downAt().IsZero() {
+		return q.fail(rm)
 	}
-	return q.lead(d)
+	return q.sendToRoom(rm)
 }
 
 // fail does what the rules say about a room that cannot be reached.
-func (q *inquiry) fail(d *door) *visit {
-	if q.opens(d) {
+func (q *requestCheck) fail(rm *room) *admittedRequest {
+	if q.failsOpen(rm) {
 		q.counts.opened.Add(1)
-		return &visit{request: withoutClaims(q.r)}
+		return &admittedRequest{request: withoutClaims(q.r)}
 	}
-	if d.Failure == rules.Page && isNavigation(q.r) {
-		return q.ownPage()
+	if rm.Failure == rules.Page && isNavigation(q.r) {
+		return q.sendOwnerPage()
 	}
-	return q.hold()
+	return q.retryLater()
 }
 
 // arrive takes a pass from the URL. It is done when the request is answered,
 // or goes to the site as it is; else it goes on without the pass.
-func (q *inquiry) arrive(token, clean string) (done bool, v *visit) {
-	d, ok := q.state.byURL[issuerOf(token)]
-	if own := q.state.doors[q.decision.Room]; !ok || own != nil && own.URL == d.URL { // of two names of a room that of this page
-		d = own
+func (q *requestCheck) redeemInURL(token, clean string) (done bool, v *admittedRequest) {
+	rm, ok := q.config.byURL[issuerOf(token)]
+	if own := q.config.rooms[q.decision.Room]; !ok || own != nil && own.URL == rm.URL { // of two names of a room that of this page
+		rm = own
 	}
-	if d == nil || q.decision.Outcome == rules.Bypass && !ok {
+	if rm == nil || q.decision.Outcome == rules.Bypass && !ok {
 		return false, nil // nobody's business here
 	}
 	before := new(session)
-	hasSession := q.find(d, before)
-	if hasSession && !before.isFree() {
-		q.cleaned(clean)
+	hasSession := q.findSession(rm, before)
+	if hasSession && !before.isUnqueued() {
+		q.redirectWithoutPass(clean)
 		return true, nil
 	}
 	if q.isDry {
 		return true, nil
 	}
-	p, err := q.verify(q.r.Context(), d, token)
+	p, err := q.verify(q.r.Context(), rm, token)
 	if err == nil {
 		var s *session
-		if s, err = q.redeem(q.r.Context(), d, p, q.client, q.r.UserAgent()); err == nil && q.goesOn(s, d, q.now) {
+		if s, err = q.redeem(q.r.Context(), rm, p, q.client, q.r.UserAgent()); err == nil && q.isActive(s, rm, q.now) {
 			q.counts.redeemed.Add(1)
 			if hasSession { // the visitor counts once
-				q.over.add(before.pass, before.most, q.now.UnixMilli())
-				d.link.gate.end(before)
+				q.ended.add(before.pass, before.maxEnds, q.now.UnixMilli())
+				rm.state.gate.end(before)
 			}
-			q.w.Header().Add("Set-Cookie", q.cookieOf(d, s))
-			q.entered(d, clean)
+			q.w.Header().Add("Set-Cookie", q.cookieOf(rm, s))
+			q.redirectAfterPass(rm, clean)
 			return true, nil
 		}
 	}
 	q.r = withQuery(q.r, clean) // neither the site nor the way back gets the pass
 	switch {
 	case q.decision.Outcome == rules.Bypass:
-		q.cleaned(clean)
+		q.redirectWithoutPass(clean)
 		return true, nil
 	case errors.Is(err, errBusy):
-		return true, q.hold()
+		return true, q.retryLater()
 	case errors.Is(err, errUnreachable):
-		return q.unheard(d, hasSession)
+		return q.failUnverified(rm, hasSession)
 	}
 	q.counts.refused.Add(1)
 	return false, nil
@@ -287,13 +287,13 @@ func (q *inquiry) arrive(token, clean string) (done bool, v *visit) {
 // unheard goes on when nobody can say what a pass is worth: it is done when the
 // request is answered. A pass of another room than this page's says nothing about
 // how this one fails: anybody can show one.
-func (q *inquiry) unheard(d *door, hasSession bool) (done bool, v *visit) {
-	own := q.state.doors[q.decision.Room]
+func (q *requestCheck) failUnverified(rm *room, hasSession bool) (done bool, v *admittedRequest) {
+	own := q.config.rooms[q.decision.Room]
 	switch {
 	case hasSession:
 		return false, nil // whoever is in goes on
-	case own.link != d.link:
-		return true, q.hold()
+	case own.state != rm.state:
+		return true, q.retryLater()
 	}
 	return true, q.fail(own)
 }
@@ -308,7 +308,7 @@ func withQuery(r *http.Request, query string) *http.Request {
 
 // origin finds out the client and the host, from the site's own proxies where
 // they say so.
-func (q *inquiry) origin() {
+func (q *requestCheck) resolveClient() {
 	r := q.r
 	q.host, q.scheme = r.Host, "http"
 	if r.TLS != nil {
@@ -385,9 +385,9 @@ func scrubbed(h http.Header) http.Header {
 }
 
 // asVisitor returns the request as the site gets it from a visitor.
-func asVisitor(r *http.Request, d *door, s *session) *http.Request {
-	v := Visitor{Room: d.name}
-	if !s.isFree() {
+func asVisitor(r *http.Request, rm *room, s *session) *http.Request {
+	v := Visitor{Room: rm.name}
+	if !s.isUnqueued() {
 		v.Ticket = uuidText(s.ticket)
 	}
 	out := r.WithContext(context.WithValue(r.Context(), visitorKey{}, v))

@@ -8,7 +8,7 @@ import (
 )
 
 // restartAgain is how long work in the background rests after a fault.
-const restartAgain = time.Second
+const restartDelay = time.Second
 
 // errFault is returned where a fault of ours, or of what [Options] names, takes
 // the place of an answer.
@@ -17,7 +17,7 @@ var errFault = errors.New("the connector failed")
 // keepUp has work in the background go on until ctx ends, which f must notice.
 // Nobody but us can recover from a fault there, and it would end the site.
 // After the end it has one more try, for what is left to do then.
-func (c *Connector) keepUp(ctx context.Context, what string, f func(context.Context)) {
+func (c *Connector) goGuarded(ctx context.Context, what string, f func(context.Context)) {
 	c.done.Go(func() {
 		for {
 			isLast := ctx.Err() != nil
@@ -26,7 +26,7 @@ func (c *Connector) keepUp(ctx context.Context, what string, f func(context.Cont
 			}
 			select {
 			case <-ctx.Done():
-			case <-time.After(restartAgain):
+			case <-time.After(restartDelay):
 			}
 		}
 	})
@@ -37,7 +37,7 @@ func (c *Connector) guarded(what string, f func()) (ok bool) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			ok = false
-			c.failed(what, fault)
+			c.logPanic(what, fault)
 		}
 	}()
 	f()
@@ -45,7 +45,7 @@ func (c *Connector) guarded(what string, f func()) (ok bool) {
 }
 
 // failed counts and logs a fault, from where it is recovered.
-func (c *Connector) failed(what string, fault any) {
+func (c *Connector) logPanic(what string, fault any) {
 	c.counts.panics.Add(1)
 	defer func() { _ = recover() }() // it may be the log that fails
 	c.options.Log.Error("connector failed", "in", what, "fault", fault, "stack", string(debug.Stack()))

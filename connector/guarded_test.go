@@ -31,7 +31,7 @@ func TestFaultyClient(t *testing.T) {
 	t.Parallel()
 	f := &faulty{}
 	s := newShop(t, `,"mode":"safety-net","failure":"open-after 30s"`, func(o *Options) {
-		o.Client, o.Token, o.Probe, o.reportAgain = &http.Client{Transport: f}, testToken, 5*time.Millisecond, 5*time.Millisecond
+		o.Client, o.Token, o.Probe, o.reportInterval = &http.Client{Transport: f}, testToken, 5*time.Millisecond, 5*time.Millisecond
 		o.Server = originOf(o.Site.Rooms["sale"].URL)
 	})
 	cookie := s.enter(s.queue.pass())
@@ -81,7 +81,7 @@ func TestKeepUp(t *testing.T) {
 		c := &Connector{options: Options{Log: slog.New(brokenLog{})}}
 		ctx, cancel := context.WithCancel(t.Context())
 		began, turns := time.Now(), 0
-		c.keepUp(ctx, "a test", func(ctx context.Context) {
+		c.goGuarded(ctx, "a test", func(ctx context.Context) {
 			if turns++; turns < 4 {
 				panic(errors.New("fault"))
 			}

@@ -9,20 +9,20 @@ import (
 
 // How many clients may share a session, and for how long each counts.
 const (
-	maxHolders  = 8
-	holderLasts = 10 * time.Minute
-	maxShared   = 50_000 // sessions whose clients are known
+	maxHolders = 8
+	holderTTL  = 10 * time.Minute
+	maxShared  = 50_000 // sessions whose clients are known
 )
 
 // holders counts the clients of sessions at this node. A client is a network and
 // a family of browsers: a phone on its way has a few. The zero value is ready.
 type holders struct {
 	mu    sync.Mutex
-	known map[[16]byte]*holding
+	known map[[16]byte]*clientSet
 }
 
 // holding is who uses a session.
-type holding struct {
+type clientSet struct {
 	clients [maxHolders]uint64
 	seen    [maxHolders]int64 // when, in ms
 	n       int
@@ -43,18 +43,18 @@ func (h *holders) add(pass [16]byte, client uint64, now time.Time) bool {
 	u := h.known[pass]
 	if u == nil {
 		if h.known == nil {
-			h.known = map[[16]byte]*holding{}
+			h.known = map[[16]byte]*clientSet{}
 		}
 		if len(h.known) >= maxShared {
 			h.shrink(ms)
 		}
-		u = new(holding)
+		u = new(clientSet)
 		h.known[pass] = u
 	}
 	return u.add(client, ms)
 }
 
-func (u *holding) add(client uint64, ms int64) bool {
+func (u *clientSet) add(client uint64, ms int64) bool {
 	oldest := 0
 	for i := range u.n {
 		if u.clients[i] == client {
@@ -69,7 +69,7 @@ func (u *holding) add(client uint64, ms int64) bool {
 	case u.n < maxHolders:
 		oldest = u.n
 		u.n++
-	case ms-u.seen[oldest] < holderLasts.Milliseconds():
+	case ms-u.seen[oldest] < holderTTL.Milliseconds():
 		return false
 	}
 	u.clients[oldest], u.seen[oldest] = client, ms
@@ -84,7 +84,7 @@ func (h *holders) shrink(ms int64) {
 		for i := range u.n {
 			latest = max(latest, u.seen[i])
 		}
-		if ms-latest >= holderLasts.Milliseconds() {
+		if ms-latest >= holderTTL.Milliseconds() {
 			delete(h.known, pass)
 		}
 	}
@@ -97,10 +97,10 @@ func (h *holders) shrink(ms int64) {
 }
 
 // most returns the largest number of clients that used one session of late.
-func (h *holders) most(now time.Time) int {
+func (h *holders) maxClients(now time.Time) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	most, since := 0, now.Add(-holderLasts).UnixMilli()
+	most, since := 0, now.Add(-holderTTL).UnixMilli()
 	for _, u := range h.known {
 		n := 0
 		for i := range u.n {

@@ -37,13 +37,13 @@ type queue struct {
 	heard    []string       // paths of POSTs, those of batches as if they came alone
 	clients  []string       // what the POSTs say of clients
 	batches  int
-	reports  []report                                   // that were heard
-	reply    func(said *report) (status int, re *reply) // to reports; nil: 404
-	status   int                                        // of answers to POSTs; 0: as it should be
-	isDown   atomic.Bool                                // 503 to everything
-	isPicky  atomic.Bool                                // 503 to what visitors shape
-	isLost   atomic.Bool                                // the next answer to a redemption is lost
-	life     time.Duration                              // of sessions
+	reports  []report                                         // that were heard
+	reply    func(said *report) (status int, re *reportReply) // to reports; nil: 404
+	status   int                                              // of answers to POSTs; 0: as it should be
+	isDown   atomic.Bool                                      // 503 to everything
+	isPicky  atomic.Bool                                      // 503 to what visitors shape
+	isLost   atomic.Bool                                      // the next answer to a redemption is lost
+	life     time.Duration                                    // of sessions
 	clock    *clock
 	fetched  atomic.Int64 // how often the keys
 }
@@ -148,7 +148,7 @@ func (q *queue) report(w http.ResponseWriter, r *http.Request) {
 
 // batch takes what the connector tells of sessions. It is heard one by one.
 func (q *queue) batch(w http.ResponseWriter, r *http.Request) {
-	var b told
+	var b batchBody
 	if err := json.NewDecoder(r.Body).Decode(&b); err != nil || len(b.Touch)+len(b.Release) > 500 || r.Header.Get("Authorization") != "" {
 		q.Errorf("a batch of %d and %d, %v, %v", len(b.Touch), len(b.Release), err, r.Header)
 	}
@@ -282,7 +282,7 @@ func newShopAt(t testing.TB, q *queue, members string, change ...func(*Options))
 	t.Helper()
 	k := q.clock
 	s := &shop{TB: t, clock: k, queue: q}
-	o := Options{Site: q.site(members), Key: testKey, Now: k.now, Probe: time.Hour, batchAgain: 5 * time.Millisecond, reportAgain: -1, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	o := Options{Site: q.site(members), Key: testKey, Now: k.now, Probe: time.Hour, batchInterval: 5 * time.Millisecond, reportInterval: -1, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	for _, f := range change {
 		f(&o)
 	}
@@ -291,7 +291,7 @@ func newShopAt(t testing.TB, q *queue, members string, change ...func(*Options))
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Connector.Close)
-	eventually(t, "the keys are fetched", func() bool { return s.current.Load().doors["sale"].link.keys.Load() != nil })
+	eventually(t, "the keys are fetched", func() bool { return s.current.Load().rooms["sale"].state.keys.Load() != nil })
 	s.handler = s.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.got = append(s.got, r)
 		if s.answer != nil {

@@ -17,7 +17,7 @@ type passSet struct {
 
 // span is since when a pass is in a set, and when it does not matter any more,
 // in ms.
-type span struct{ since, till int64 }
+type span struct{ since, until int64 }
 
 func (o *passSet) has(pass [16]byte) bool {
 	_, ok := o.since(pass)
@@ -40,7 +40,7 @@ func (o *passSet) add(pass [16]byte, till, now int64) {
 	}
 	if s, ok := o.known[pass]; ok {
 		now = s.since
-	} else if len(o.known) >= maxOver {
+	} else if len(o.known) >= maxPasses {
 		o.shrink(now)
 	}
 	o.known[pass] = span{now, till}
@@ -49,12 +49,12 @@ func (o *passSet) add(pass [16]byte, till, now int64) {
 // shrink forgets what has expired, or else about a tenth of all.
 func (o *passSet) shrink(now int64) {
 	for pass, s := range o.known {
-		if s.till <= now {
+		if s.until <= now {
 			delete(o.known, pass)
 		}
 	}
 	for pass := range o.known {
-		if len(o.known) < maxOver*9/10 {
+		if len(o.known) < maxPasses*9/10 {
 			return
 		}
 		delete(o.known, pass)
@@ -68,16 +68,16 @@ type touchTimes struct {
 }
 
 // begin tells whether a session is to be touched now.
-func (t *touchTimes) begin(pass [16]byte, now time.Time, again time.Duration) bool {
+func (t *touchTimes) mayTouch(pass [16]byte, now time.Time, again time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if at, ok := t.at[pass]; ok && now.Sub(at) < again {
 		return false
 	}
-	if t.at == nil || len(t.at) >= maxOver {
+	if t.at == nil || len(t.at) >= maxPasses {
 		kept := map[[16]byte]time.Time{}
 		for pass, at := range t.at {
-			if now.Sub(at) < touchAgain && len(kept) < maxOver/2 {
+			if now.Sub(at) < touchInterval && len(kept) < maxPasses/2 {
 				kept[pass] = at
 			}
 		}
@@ -88,21 +88,21 @@ func (t *touchTimes) begin(pass [16]byte, now time.Time, again time.Duration) bo
 }
 
 // past is the openings that are over and that the server has not recorded.
-type past struct {
+type unrecorded struct {
 	mu   sync.Mutex
-	list []pastOpening
+	list []pastFailOpen
 }
 
-type pastOpening struct {
+type pastFailOpen struct {
 	room string // its URL
-	Opening
+	FailOpen
 }
 
 // add keeps an opening. False: there are too many.
-func (p *past) add(o pastOpening) bool {
+func (p *unrecorded) add(o pastFailOpen) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.list) >= maxPast {
+	if len(p.list) >= maxUnrecorded {
 		return false
 	}
 	p.list = append(p.list, o)
@@ -110,30 +110,30 @@ func (p *past) add(o pastOpening) bool {
 }
 
 // all returns them.
-func (p *past) all() []pastOpening {
+func (p *unrecorded) all() []pastFailOpen {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.list)
 }
 
 // byRoom returns the first openings of each room.
-func (p *past) byRoom(most int) map[string][]Opening {
+func (p *unrecorded) byRoom(most int) map[string][]FailOpen {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := map[string][]Opening{}
+	all := map[string][]FailOpen{}
 	for _, o := range p.list {
 		if len(all[o.room]) < most {
-			all[o.room] = append(all[o.room], o.Opening)
+			all[o.room] = append(all[o.room], o.FailOpen)
 		}
 	}
 	return all
 }
 
 // drop forgets what the server has recorded, and tells whether there was some.
-func (p *past) drop(room string, recorded map[[16]byte]bool) bool {
+func (p *unrecorded) drop(room string, recorded map[[16]byte]bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var left []pastOpening
+	var left []pastFailOpen
 	for _, o := range p.list {
 		if o.room != room || !recorded[o.id] {
 			left = append(left, o)

@@ -11,8 +11,8 @@ import (
 // observed counts the requests that would have waited for a room that is off.
 type observed struct {
 	mu   sync.Mutex
-	all  uint64 // since the connector began
-	hour recent // of the last 60 minutes
+	all  uint64       // since the connector began
+	hour recentCounts // of the last 60 minutes
 }
 
 func (o *observed) add(now time.Time) {
@@ -32,13 +32,13 @@ func (o *observed) counts(now time.Time) (all, hour uint64) {
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
 // observe counts a request that would have waited if its room were not off.
-func (q *inquiry) observe() {
-	d := q.state.doors[q.decision.Room]
-	if d == nil || d.Mode != rules.Off || q.find(d, new(session)) {
+func (q *requestCheck) observe() {
+	rm := q.config.rooms[q.decision.Room]
+	if rm == nil || rm.Mode != rules.Off || q.findSession(rm, new(session)) {
 		return
 	}
 	q.counts.observed.Add(1)
-	d.link.observed.add(q.now)
+	rm.state.observed.add(q.now)
 }
 
 // Names of counts in reports that say what happened in the last 60 minutes end
@@ -51,12 +51,12 @@ const (
 
 // addObserved adds to the counts of a report what rooms that are off would have
 // had to do in the last hour.
-func (s *state) addObserved(counts map[string]uint64, now time.Time) {
-	for name, d := range s.doors {
+func (s *config) addObserved(counts map[string]uint64, now time.Time) {
+	for name, rm := range s.rooms {
 		count := observedHour + strings.ReplaceAll(name, "-", "_")
-		if d.Mode != rules.Off || len(count) > maxCountName || len(counts) >= maxCounts {
+		if rm.Mode != rules.Off || len(count) > maxCountName || len(counts) >= maxCounts {
 			continue
 		}
-		_, counts[count] = d.link.observed.counts(now)
+		_, counts[count] = rm.state.observed.counts(now)
 	}
 }

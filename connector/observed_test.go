@@ -45,7 +45,7 @@ func TestObservedSession(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
 	cookie := s.enter(s.queue.pass())
-	if err := s.use(&found{site: s.queue.site(`,"mode":"off"`)}); err != nil {
+	if err := s.use(&loadedRules{site: s.queue.site(`,"mode":"off"`)}); err != nil {
 		t.Fatal(err)
 	}
 	s.isThrough("with a session", s.get("/tickets", cookie))
@@ -60,10 +60,10 @@ func TestObservedNames(t *testing.T) {
 	t.Parallel()
 	now := newClock().now()
 	long := "r1234567-10-234567-20-234567-30-234567"
-	s := &state{doors: map[string]*door{}}
+	s := &config{rooms: map[string]*room{}}
 	for _, name := range []string{"a-b", long, long[:36]} {
-		s.doors[name] = newDoor(name, mustSite(t, `{"version":1,"rooms":{"a":{"url":"https://queue.example.com/r/a","mode":"off"}}}`).Rooms["a"], &link{})
-		s.doors[name].link.observed.add(now)
+		s.rooms[name] = newRoom(name, mustSite(t, `{"version":1,"rooms":{"a":{"url":"https://queue.example.com/r/a","mode":"off"}}}`).Rooms["a"], &roomState{})
+		s.rooms[name].state.observed.add(now)
 	}
 	got := map[string]uint64{}
 	s.addObserved(got, now)

@@ -18,7 +18,7 @@ import (
 var errPass = errors.New("no valid pass")
 
 // claims of a pass that is verified.
-type claims struct {
+type passClaims struct {
 	token  string
 	ticket [16]byte
 	pass   [16]byte
@@ -44,11 +44,11 @@ func issuerOf(token string) string {
 
 // verify checks a pass by the room's public keys. Errors: errPass, and
 // errUnreachable when the keys are needed and cannot be had.
-func (c *Connector) verify(ctx context.Context, d *door, token string) (claims, error) {
+func (c *Connector) verify(ctx context.Context, rm *room, token string) (passClaims, error) {
 	if len(token) > maxToken {
-		return claims{}, errPass
+		return passClaims{}, errPass
 	}
-	parser := jwt.NewParser(jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithIssuer(d.URL), jwt.WithAudience(d.Origin),
+	parser := jwt.NewParser(jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithIssuer(rm.URL), jwt.WithAudience(rm.Origin),
 		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithNotBeforeRequired(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(c.options.Now), jwt.WithStrictDecoding())
 	var said jwt.RegisteredClaims
 	_, err := parser.ParseWithClaims(token, &said, func(t *jwt.Token) (any, error) {
@@ -61,53 +61,53 @@ func (c *Connector) verify(ctx context.Context, d *door, token string) (claims, 
 		if !ok {
 			return nil, errPass
 		}
-		return c.key(ctx, d, id)
+		return c.key(ctx, rm, id)
 	})
 	if errors.Is(err, errUnreachable) {
-		return claims{}, errUnreachable
+		return passClaims{}, errUnreachable
 	}
-	if err != nil || !slices.Equal(said.Audience, jwt.ClaimStrings{d.Origin}) {
-		return claims{}, errPass
+	if err != nil || !slices.Equal(said.Audience, jwt.ClaimStrings{rm.Origin}) {
+		return passClaims{}, errPass
 	}
-	out := claims{token: token, jti: said.ID, ends: said.ExpiresAt.Add(leeway).UnixMilli()}
+	out := passClaims{token: token, jti: said.ID, ends: said.ExpiresAt.Add(leeway).UnixMilli()}
 	var isTicket, isPass bool
 	out.ticket, isTicket = parseUUID(said.Subject)
 	out.pass, isPass = parseUUID(said.ID)
 	if !isTicket || !isPass || out.ticket == [16]byte{} {
-		return claims{}, errPass
+		return passClaims{}, errPass
 	}
 	return out, nil
 }
 
 // key returns a room's key. One that is unknown may be new: then the keys are
 // fetched, though not for every such token.
-func (c *Connector) key(ctx context.Context, d *door, id string) (ed25519.PublicKey, error) {
-	l := d.link
-	if k, ok := l.key(id); ok {
+func (c *Connector) key(ctx context.Context, rm *room, id string) (ed25519.PublicKey, error) {
+	st := rm.state
+	if k, ok := st.key(id); ok {
 		return k, nil
 	}
-	l.asking.Lock()
-	defer l.asking.Unlock()
-	if k, ok := l.key(id); ok {
+	st.fetching.Lock()
+	defer st.fetching.Unlock()
+	if k, ok := st.key(id); ok {
 		return k, nil
 	}
-	if now := c.options.Now(); now.Sub(l.asked) >= keysAgain {
-		l.asked = now
-		if err := c.fetchKeys(ctx, d); err != nil {
+	if now := c.options.Now(); now.Sub(st.fetchedAt) >= keysInterval {
+		st.fetchedAt = now
+		if err := c.fetchKeys(ctx, rm); err != nil {
 			return nil, err
 		}
 	}
-	if k, ok := l.key(id); ok {
+	if k, ok := st.key(id); ok {
 		return k, nil
 	}
-	if l.keys.Load() == nil {
+	if st.keys.Load() == nil {
 		return nil, errUnreachable
 	}
 	return nil, errPass
 }
 
-func (l *link) key(id string) (ed25519.PublicKey, bool) {
-	if keys := l.keys.Load(); keys != nil {
+func (st *roomState) key(id string) (ed25519.PublicKey, bool) {
+	if keys := st.keys.Load(); keys != nil {
 		k, ok := (*keys)[id]
 		return k, ok
 	}
@@ -115,23 +115,23 @@ func (l *link) key(id string) (ed25519.PublicKey, bool) {
 }
 
 // fetchKeys asks a room for its keys.
-func (c *Connector) fetchKeys(ctx context.Context, d *door) error {
+func (c *Connector) fetchKeys(ctx context.Context, rm *room) error {
 	var found struct {
 		Issuer string `json:"issuer"`
 		Keys   string `json:"jwks_uri"`
 	}
-	if err := c.getJSON(ctx, d, d.URL+"/.well-known/openid-configuration", &found); err != nil {
+	if err := c.getJSON(ctx, rm, rm.URL+"/.well-known/openid-configuration", &found); err != nil {
 		return err
 	}
-	if found.Issuer != d.URL || !strings.HasPrefix(found.Keys, d.URL+"/") {
-		return fmt.Errorf("keys of %s: the room says that it is %q: %w", d.URL, found.Issuer, errPass)
+	if found.Issuer != rm.URL || !strings.HasPrefix(found.Keys, rm.URL+"/") {
+		return fmt.Errorf("keys of %s: the room says that it is %q: %w", rm.URL, found.Issuer, errPass)
 	}
 	var set keySet
-	if err := c.getJSON(ctx, d, found.Keys, &set); err != nil {
+	if err := c.getJSON(ctx, rm, found.Keys, &set); err != nil {
 		return err
 	}
 	if keys := set.usable(); len(keys) > 0 {
-		d.link.keys.Store(&keys)
+		rm.state.keys.Store(&keys)
 	}
 	return nil
 }

@@ -28,14 +28,14 @@ const (
 
 // How old a proof may be, and how far ahead.
 const (
-	proofFresh = 2 * time.Minute  // where a page is opened, which can prove it anew
-	proofLeast = 10 * time.Minute // else; or as long as the session lasts from each activity on
-	proofAhead = time.Minute
+	pageProofTTL = 2 * time.Minute  // where a page is opened, which can prove it anew
+	minProofTTL  = 10 * time.Minute // else; or as long as the session lasts from each activity on
+	proofSkew    = time.Minute
 )
 
 // maxLooks is how many proofs of a request are looked at. A browser sends one for
 // each room; of more, the signatures would keep the processor busy.
-const maxLooks = 16
+const maxProofsRead = 16
 
 // maxProofs is how many proofs are known to be right without another look.
 const maxProofs = 50_000
@@ -58,8 +58,8 @@ func familyOf(agent string) (name [8]byte) {
 
 // subjectOf is what a browser's proofs of a session are about: the session, by a
 // name that tells nothing of the pass.
-func subjectOf(d *door, v *session) string {
-	sum := sha256.Sum256(append([]byte("proofline visit\n"+d.URL+"\n"), v.pass[:]...))
+func subjectOf(rm *room, v *session) string {
+	sum := sha256.Sum256(append([]byte("proofline visit\n"+rm.URL+"\n"), v.pass[:]...))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
@@ -104,7 +104,7 @@ func (p *proof) isOf(subject string) bool {
 // isWithin reports whether the proof was made at most so long ago.
 func (p *proof) isWithin(age time.Duration, now time.Time) bool {
 	ms := now.UnixMilli()
-	return p.at <= ms+proofAhead.Milliseconds() && p.at > ms-age.Milliseconds()
+	return p.at <= ms+proofSkew.Milliseconds() && p.at > ms-age.Milliseconds()
 }
 
 // proofs remembers proofs that are right, so that each is looked at once. The
@@ -134,7 +134,7 @@ func (k *proofs) add(id knownProof, at int64, now time.Time) {
 		k.known = map[knownProof]int64{}
 	}
 	if len(k.known) >= maxProofs {
-		k.shrink(now.Add(-proofFresh).UnixMilli())
+		k.shrink(now.Add(-pageProofTTL).UnixMilli())
 	}
 	id.text = strings.Clone(id.text) // not the whole header
 	k.known[id] = at
@@ -157,16 +157,16 @@ func (k *proofs) shrink(before int64) {
 
 // proves reports whether the request has a proof for a session that is at most so
 // old, by the session's key; a session without a key takes any.
-func (q *inquiry) proves(d *door, v *session, age time.Duration) (key [16]byte, ok bool) {
+func (q *requestCheck) proves(rm *room, v *session, age time.Duration) (key [16]byte, ok bool) {
 	for _, line := range q.r.Header["Cookie"] {
 		for line != "" {
 			var part string
 			part, line, _ = strings.Cut(line, ";")
-			text, isProof := strings.CutPrefix(strings.Trim(part, " \t"), d.proof)
+			text, isProof := strings.CutPrefix(strings.Trim(part, " \t"), rm.proof)
 			if !isProof {
 				continue
 			}
-			if q.looks++; q.looks > maxLooks {
+			if q.proofsRead++; q.proofsRead > maxProofsRead {
 				return [16]byte{}, false
 			}
 			p, ok := parseProof(text)
@@ -177,7 +177,7 @@ func (q *inquiry) proves(d *door, v *session, age time.Duration) (key [16]byte, 
 			if _, isKnown := q.proven.has(id); isKnown {
 				return key, true
 			}
-			if p.isOf(subjectOf(d, v)) {
+			if p.isOf(subjectOf(rm, v)) {
 				q.proven.add(id, p.at, q.now)
 				return key, true
 			}
@@ -190,20 +190,20 @@ func (q *inquiry) proves(d *door, v *session, age time.Duration) (key [16]byte, 
 // the key that the session is tied to, or is of the network or the family, and
 // is not one of too many clients. Those with a key count as well, because a
 // program can hand out its key, or the proofs that it makes with it.
-func (q *inquiry) isHolder(d *door, v *session) bool {
+func (q *requestCheck) mayUse(rm *room, v *session) bool {
 	agent := q.r.UserAgent()
-	if v.key != [16]byte{} && d.Bind == rules.BindBrowser {
-		age := proofFresh
+	if v.key != [16]byte{} && rm.Bind == rules.BindBrowser {
+		age := pageProofTTL
 		if !q.opensPage() {
-			age = max(proofLeast, time.Duration(v.length)*time.Millisecond)
+			age = max(minProofTTL, time.Duration(v.length)*time.Millisecond)
 		}
-		if _, ok := q.proves(d, v, age); !ok {
+		if _, ok := q.proves(rm, v, age); !ok {
 			return false
 		}
-	} else if v.bind != d.bindOf(q.client, agent) {
+	} else if v.bind != rm.bindOf(q.client, agent) {
 		return false
 	}
-	if d.Bind != rules.BindBrowser {
+	if rm.Bind != rules.BindBrowser {
 		return true
 	}
 	if q.holder = clientID(q.client, agent); q.holders.add(v.pass, q.holder, q.now) {
@@ -214,6 +214,6 @@ func (q *inquiry) isHolder(d *door, v *session) bool {
 }
 
 // opensPage reports whether a request opens a page, and can be sent by another.
-func (q *inquiry) opensPage() bool {
+func (q *requestCheck) opensPage() bool {
 	return (q.r.Method == http.MethodGet || q.r.Method == http.MethodHead) && isNavigation(q.r)
 }

@@ -55,16 +55,16 @@ func TestReleaseOfAll(t *testing.T) {
 	s := newShop(t, "")
 	cookie := s.enter(s.queue.pass())
 	other := *s.current.Load()
-	other.doors = maps.Clone(other.doors)
-	room := other.doors["sale"].Room
+	other.rooms = maps.Clone(other.rooms)
+	room := other.rooms["sale"].Room
 	room.Origin += "-vip"
-	vip := newDoor("vip", room, &link{url: room.URL, origin: room.Origin})
-	other.doors["vip"] = vip
+	vip := newRoom("vip", room, &roomState{url: room.URL, origin: room.Origin})
+	other.rooms["vip"] = vip
 	s.current.Store(&other)
 	now := s.clock.now().UnixMilli()
-	second := &session{room: vip.tag, ticket: [16]byte{1}, pass: newRaw(), ends: now + 1000, most: now + 1000, bind: familyOf(""), token: "x"}
+	second := &session{room: vip.tag, ticket: [16]byte{1}, pass: newRaw(), ends: now + 1000, maxEnds: now + 1000, bind: familyOf(""), token: "x"}
 	r := s.send(http.MethodPost, ReleasePath, cookie+"; "+vip.cookie+s.signer.format(second))
-	if len(r.Cookies()) != 2 || s.Stats().Released != 2 || !s.over.has(second.pass) {
+	if len(r.Cookies()) != 2 || s.Stats().Released != 2 || !s.ended.has(second.pass) {
 		t.Errorf("status %d, %v, %+v", r.StatusCode, r.Header, s.Stats())
 	}
 }
@@ -162,7 +162,7 @@ func TestOverElsewhere(t *testing.T) {
 	s.isQueued("a free one", s.get("/tickets", free))
 	s.isThrough("another with a pass", s.get("/tickets", stays))
 	s.isThrough("another free one", s.get("/tickets", other))
-	if got := s.Stats().Rooms["sale"].Free; got != 1 {
+	if got := s.Stats().Rooms["sale"].Unqueued; got != 1 {
 		t.Errorf("%d free sessions go on", got)
 	}
 	n.says(GateShut, 0)
@@ -178,11 +178,11 @@ func TestOverMost(t *testing.T) {
 	n := newNetted(t)
 	n.says(GateOpen, 1)
 	s := n.shop("")
-	for range maxNews + 10 {
+	for range maxReportIDs + 10 {
 		n.said.Over = append(n.said.Over, newID())
 	}
 	s.report()
-	if got := len(s.over.known); got != maxNews {
+	if got := len(s.ended.known); got != maxReportIDs {
 		t.Errorf("%d are known", got)
 	}
 }

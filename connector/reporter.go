@@ -15,12 +15,12 @@ import (
 
 // How often the server is told of this connector.
 const (
-	reportSoon  = time.Second      // while a room is in mode safety-net
-	reportIdle  = 10 * time.Second // else
-	maxReported = 30_000           // ids in a report, which thereby has less than 1 MiB
-	maxRooms    = 100              // in a report
+	gateReportInterval = time.Second      // while a room is in mode safety-net
+	idleReportInterval = 10 * time.Second // else
+	maxReported        = 30_000           // ids in a report, which thereby has less than 1 MiB
+	maxRooms           = 100              // in a report
 
-	shortLength, longLength = 60_000, 366 * 24 * 3600_000 // of sessions, in ms, that make sense
+	minSessionMS, maxSessionMS = 60_000, 366 * 24 * 3600_000 // of sessions, in ms, that make sense
 )
 
 // report is what a connector says of itself: see rules/FORMAT.md.
@@ -35,20 +35,20 @@ type report struct {
 }
 
 type roomReport struct {
-	Room      string          `json:"room"`
-	Mode      rules.Mode      `json:"mode"`
-	Started   []string        `json:"started,omitempty"`
-	Active    []string        `json:"active,omitempty"`
-	Ended     []string        `json:"ended,omitempty"`
-	Turned    uint64          `json:"turned,omitempty"`
-	Unguarded []openingReport `json:"unguarded,omitempty"`
+	Room      string           `json:"room"`
+	Mode      rules.Mode       `json:"mode"`
+	Started   []string         `json:"started,omitempty"`
+	Active    []string         `json:"active,omitempty"`
+	Ended     []string         `json:"ended,omitempty"`
+	Turned    uint64           `json:"turned,omitempty"`
+	Unguarded []failOpenReport `json:"unguarded,omitempty"`
 
-	link       *link // nil: there are past openings alone
-	news       news  // as it is here
+	state      *roomState // nil: there are past openings alone
+	news       gateNews   // as it is here
 	isAnswered bool
 }
 
-type openingReport struct {
+type failOpenReport struct {
 	ID       string `json:"id"`
 	From     int64  `json:"from"`
 	Until    int64  `json:"until"`
@@ -56,7 +56,7 @@ type openingReport struct {
 }
 
 // reply is the server's answer.
-type reply struct {
+type reportReply struct {
 	Rooms     []roomReply `json:"rooms"`
 	TokenEnds int64       `json:"token_ends"` // ms since 1970; 0: never
 }
@@ -83,7 +83,7 @@ var errReport = errors.New("the server does not take reports")
 // is left. hasReported: it was told a moment ago.
 func (c *Connector) reports(ctx context.Context, hasReported bool) {
 	var before error
-	if hasReported || c.options.reportAgain < 0 {
+	if hasReported || c.options.reportInterval < 0 {
 		c.pause(ctx, c.reportWait())
 	}
 	for turn := 1; ; turn++ {
@@ -96,7 +96,7 @@ func (c *Connector) reports(ctx context.Context, hasReported bool) {
 			c.options.Log.Info("reports are answered again")
 		}
 		if before = err; errors.Is(err, errUnreachable) {
-			ring(c.ask)
+			notify(c.probeNow)
 		}
 		if isLast && (!more || err != nil) {
 			return
@@ -115,19 +115,19 @@ func (c *Connector) pause(ctx context.Context, wait time.Duration) {
 	}
 	select {
 	case <-ctx.Done():
-	case <-c.wake:
+	case <-c.reportNow:
 	case <-time.After(wait):
 	}
 }
 
 func (c *Connector) reportWait() time.Duration {
 	switch {
-	case c.options.reportAgain != 0:
-		return c.options.reportAgain
+	case c.options.reportInterval != 0:
+		return c.options.reportInterval
 	case c.hasGate():
-		return reportSoon
+		return gateReportInterval
 	}
-	return reportIdle
+	return idleReportInterval
 }
 
 // hasGate tells whether a room is in mode safety-net.
@@ -150,18 +150,18 @@ func (c *Connector) sendReport(ctx context.Context, turn int) (more bool, err er
 	if err != nil {
 		return false, fmt.Errorf("write report: %w", err)
 	}
-	token := c.bearer.show()
+	token := c.bearer.current()
 	defer func() { c.bearer.warn(c.options.Now()) }()
 	status, text, err := c.exchange(ctx, request{method: http.MethodPost, url: c.options.Server + "/v1/connectors/report", token: token, json: body})
 	if err != nil {
 		return false, err
 	}
-	var answer reply
+	var answer reportReply
 	if status != http.StatusOK || json.Unmarshal(text, &answer) != nil {
 		return false, fmt.Errorf("report to %s: status %d%s: %w", c.options.Server, status, hintOf(status), errReport)
 	}
 	c.counts.reports.Add(1)
-	c.bearer.hear(token, answer.TokenEnds)
+	c.bearer.setEnd(token, answer.TokenEnds)
 	now := c.options.Now()
 	for i := range answer.Rooms {
 		r := &answer.Rooms[i]
@@ -170,7 +170,7 @@ func (c *Connector) sendReport(ctx context.Context, turn int) (more bool, err er
 			continue
 		}
 		said.Rooms[k].isAnswered = true
-		if c.answered(&said.Rooms[k], r, now) {
+		if c.takeReply(&said.Rooms[k], r, now) {
 			more = true
 		}
 	}
@@ -178,9 +178,9 @@ func (c *Connector) sendReport(ctx context.Context, turn int) (more bool, err er
 }
 
 // answered takes what the server says about a room.
-func (c *Connector) answered(said *roomReport, r *roomReply, now time.Time) (more bool) {
+func (c *Connector) takeReply(said *roomReport, r *roomReply, now time.Time) (more bool) {
 	if r.Error != "" {
-		c.wonder(said.link, "the server does not know a room as one of the organization: "+r.Error)
+		c.warnOnce(said.state, "the server does not know a room as one of the organization: "+r.Error)
 		return false
 	}
 	recorded := map[[16]byte]bool{}
@@ -189,28 +189,28 @@ func (c *Connector) answered(said *roomReport, r *roomReply, now time.Time) (mor
 			recorded[id] = true
 		}
 	}
-	if c.past.drop(r.Room, recorded) {
-		ring(c.record.bell)
+	if c.unrecorded.drop(r.Room, recorded) {
+		notify(c.saved.changed)
 	}
-	if said.link == nil {
+	if said.state == nil {
 		return false
 	}
 	if key, ok := parseReturnKey(r.ReturnKey); ok {
-		said.link.returns.Store(&returns{key, r.Signed})
+		said.state.returns.Store(&returnSigning{key, r.Signed})
 	}
-	g := &said.link.gate
-	c.hearOver(g, r, now)
+	g := &said.state.gate
+	c.takeEnded(g, r, now)
 	more = g.drop(said.news)
 	if said.Mode != rules.SafetyNet {
 		return more
 	}
-	n, ok := r.notice()
+	n, ok := r.gateReply()
 	if !ok {
-		c.wonder(said.link, "the server says nothing about a gate that can be understood")
+		c.warnOnce(said.state, "the server says nothing about a gate that can be understood")
 		return false
 	}
-	c.wonder(said.link, "")
-	if g.hear(n, r.Share, now) {
+	c.warnOnce(said.state, "")
+	if g.update(n, r.Share, now) {
 		c.options.Log.Info("gate", "room", r.Room, "is_open", n.isOpen)
 	}
 	return more
@@ -218,12 +218,12 @@ func (c *Connector) answered(said *roomReport, r *roomReply, now time.Time) (mor
 
 // hearOver refuses the cookies of sessions that ended elsewhere, as long as they
 // can be good.
-func (c *Connector) hearOver(g *gate, r *roomReply, now time.Time) {
+func (c *Connector) takeEnded(g *gate, r *roomReply, now time.Time) {
 	var over [][16]byte
-	till := now.UnixMilli() + maxSlides*min(max(r.SessionMS, shortLength), longLength)
-	for _, text := range r.Over[:min(len(r.Over), maxNews)] {
+	till := now.UnixMilli() + maxLengths*min(max(r.SessionMS, minSessionMS), maxSessionMS)
+	for _, text := range r.Over[:min(len(r.Over), maxReportIDs)] {
 		if id, ok := parseID(text); ok {
-			c.over.add(id, till, now.UnixMilli())
+			c.ended.add(id, till, now.UnixMilli())
 			over = append(over, id)
 		}
 	}
@@ -231,24 +231,24 @@ func (c *Connector) hearOver(g *gate, r *roomReply, now time.Time) {
 }
 
 // wonder logs what is strange about the server's answers, once.
-func (c *Connector) wonder(l *link, what string) {
-	if l == nil {
+func (c *Connector) warnOnce(st *roomState, what string) {
+	if st == nil {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if what != "" && what != l.strange {
-		c.options.Log.Error(what, "room", l.url)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if what != "" && what != st.lastWarning {
+		c.options.Log.Error(what, "room", st.url)
 	}
-	l.strange = what
+	st.lastWarning = what
 }
 
 // notice returns what an answer says; false: it makes no sense.
-func (r *roomReply) notice() (notice, bool) {
-	n := notice{isOpen: r.Gate == GateOpen, perMinute: r.PerMinute, maxActive: r.MaxActive, nodes: max(r.Nodes, 1), length: r.SessionMS}
+func (r *roomReply) gateReply() (gateReply, bool) {
+	n := gateReply{isOpen: r.Gate == GateOpen, perMinute: r.PerMinute, maxActive: r.MaxActive, nodes: max(r.Nodes, 1), length: r.SessionMS}
 	const most = 1 << 31
 	isFine := (n.isOpen || r.Gate == GateShut) && r.Share >= 0 && r.Share < most && n.perMinute > 0 && n.perMinute < most && n.maxActive >= 0 && n.maxActive < most &&
-		n.nodes < most && n.length > 0 && n.length < longLength
+		n.nodes < most && n.length > 0 && n.length < maxSessionMS
 	return n, isFine
 }
 
@@ -257,19 +257,19 @@ func (c *Connector) newReport(turn int) *report {
 	now := c.current.Load()
 	s := &report{Node: c.node, Site: now.name, Serial: now.serial, Kind: c.options.Kind, Version: c.options.Version, Counts: c.counts.byName(), Rooms: []roomReport{}}
 	now.addObserved(s.Counts, c.options.Now())
-	modes := map[*link]rules.Mode{}
-	for _, d := range now.doors {
-		if modes[d.link] != rules.SafetyNet {
-			modes[d.link] = d.Mode
+	modes := map[*roomState]rules.Mode{}
+	for _, rm := range now.rooms {
+		if modes[rm.state] != rules.SafetyNet {
+			modes[rm.state] = rm.Mode
 		}
 	}
-	past := c.past.byRoom(maxOpenings)
+	past := c.unrecorded.byRoom(maxReportedFailOpen)
 	left := maxReported
-	for i := range min(len(now.links), maxRooms) { // those that are left out come first another time
-		l := now.links[(i+turn)%len(now.links)]
-		r := roomReport{Room: l.url, Mode: modes[l], link: l, Unguarded: openingsOf(past[l.url])}
-		delete(past, l.url)
-		r.news = l.gate.take(min(maxNews, left/3))
+	for i := range min(len(now.states), maxRooms) { // those that are left out come first another time
+		st := now.states[(i+turn)%len(now.states)]
+		r := roomReport{Room: st.url, Mode: modes[st], state: st, Unguarded: failOpenReports(past[st.url])}
+		delete(past, st.url)
+		r.news = st.gate.take(min(maxReportIDs, left/3))
 		r.Started, r.Active, r.Ended, r.Turned = ids(r.news.started), ids(r.news.active), ids(r.news.ended), r.news.turned
 		if left -= r.news.size(); r.Mode == "" { // the rules do not name it any more
 			r.Mode = rules.Off
@@ -280,7 +280,7 @@ func (c *Connector) newReport(turn int) *report {
 		if len(s.Rooms) >= maxRooms {
 			break
 		}
-		s.Rooms = append(s.Rooms, roomReport{Room: room, Mode: rules.Off, Unguarded: openingsOf(list)})
+		s.Rooms = append(s.Rooms, roomReport{Room: room, Mode: rules.Off, Unguarded: failOpenReports(list)})
 	}
 	return s
 }
@@ -293,11 +293,11 @@ func ids(list [][16]byte) []string {
 	return texts
 }
 
-func openingsOf(list []Opening) []openingReport {
-	var texts []openingReport
+func failOpenReports(list []FailOpen) []failOpenReport {
+	var texts []failOpenReport
 	for _, o := range list {
 		from, until := o.From.UnixMilli(), o.Until.UnixMilli()
-		texts = append(texts, openingReport{idText(o.id), from, max(until, from+1), o.Let})
+		texts = append(texts, failOpenReport{idText(o.id), from, max(until, from+1), o.Requests})
 	}
 	return texts
 }

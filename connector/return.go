@@ -44,20 +44,20 @@ func (k *returnKey) sign(room, to string) string {
 }
 
 // returns is what the server says about ways back from a room.
-type returns struct {
-	key      returnKey
-	isNeeded bool // the room leads nobody to what is not signed
+type returnSigning struct {
+	key        returnKey
+	isRequired bool // the room leads nobody to what is not signed
 }
 
 // wayBack is where a visitor comes back to.
-type wayBack struct {
+type returnTarget struct {
 	to  string // empty: to the room's first target
 	sig string // empty: there is none
 }
 
 // join returns the link that leads a visitor to a room, and back.
-func (w wayBack) join(d *door) string {
-	join := d.URL
+func (w returnTarget) join(rm *room) string {
+	join := rm.URL
 	if w.to != "" {
 		join += "?to=" + url.QueryEscape(w.to)
 	}
@@ -70,57 +70,57 @@ func (w wayBack) join(d *door) string {
 // wayBack returns the way back from a room to a URL of this host. It is signed
 // where a pass is taken: at URLs that lead to this very room, and by
 // [EnterPath], which the others go by if the room wants signatures.
-func (q *inquiry) wayBack(d *door, to string) wayBack {
-	said := d.link.returns.Load()
+func (q *requestCheck) returnTarget(rm *room, to string) returnTarget {
+	said := rm.state.returns.Load()
 	switch {
 	case said == nil || to == "":
-		return wayBack{to, ""}
-	case q.leadsTo(d, to):
-		return wayBack{to, said.key.sign(d.URL, to)}
-	case said.isNeeded && q.hasEnter():
-		return q.byEnter(d, to)
-	case said.isNeeded && len(q.state.site.Hosts) == 0:
-		q.tellUnsigned(d)
+		return returnTarget{to, ""}
+	case q.isQueuedFor(rm, to):
+		return returnTarget{to, said.key.sign(rm.URL, to)}
+	case said.isRequired && q.hasEnter():
+		return q.returnByEnter(rm, to)
+	case said.isRequired && len(q.config.site.Hosts) == 0:
+		q.warnUnsigned(rm)
 	}
-	return wayBack{to, ""}
+	return returnTarget{to, ""}
 }
 
 // leadsTo tells whether who opens a URL is led to the room by the rules, which
 // name its host: anybody can ask us for a page of any other.
-func (q *inquiry) leadsTo(d *door, to string) bool {
-	if len(q.state.site.Hosts) == 0 {
+func (q *requestCheck) isQueuedFor(rm *room, to string) bool {
+	if len(q.config.site.Hosts) == 0 {
 		return false
 	}
-	got := q.state.site.Decide(&rules.Request{Method: http.MethodGet, Host: q.host, Target: to, Header: q.r.Header, Client: q.client}, q.now)
-	return got.Outcome == rules.Queue && q.state.doors[got.Room].URL == d.URL
+	got := q.config.site.Decide(&rules.Request{Method: http.MethodGet, Host: q.host, Target: to, Header: q.r.Header, Client: q.client}, q.now)
+	return got.Outcome == rules.Queue && q.config.rooms[got.Room].URL == rm.URL
 }
 
 // here is the address of this host.
-func (q *inquiry) here() string { return q.scheme + "://" + q.host }
+func (q *requestCheck) ownOrigin() string { return q.scheme + "://" + q.host }
 
 // hasEnter tells whether [EnterPath] at this host leads to its pages.
-func (q *inquiry) hasEnter() bool {
-	_, ok := q.neighbour(q.here())
+func (q *requestCheck) hasEnter() bool {
+	_, ok := q.sitePage(q.ownOrigin())
 	return ok
 }
 
 // byEnter returns the way back by [EnterPath], where a pass is used up and taken
 // out of the URL, to a page of the site.
-func (q *inquiry) byEnter(d *door, page string) wayBack {
-	w := wayBack{to: q.here() + EnterPath + "?to=" + url.QueryEscape(page)}
-	if said := d.link.returns.Load(); said != nil && q.hasEnter() {
-		w.sig = said.key.sign(d.URL, w.to)
+func (q *requestCheck) returnByEnter(rm *room, page string) returnTarget {
+	w := returnTarget{to: q.ownOrigin() + EnterPath + "?to=" + url.QueryEscape(page)}
+	if said := rm.state.returns.Load(); said != nil && q.hasEnter() {
+		w.sig = said.key.sign(rm.URL, w.to)
 	}
 	return w
 }
 
 // returnHeader tells a script how its page is come back to; empty: as it likes.
-func (q *inquiry) returnHeader(d *door, w wayBack, page string) string {
-	said := d.link.returns.Load()
+func (q *requestCheck) returnHeader(rm *room, w returnTarget, page string) string {
+	said := rm.state.returns.Load()
 	switch {
 	case w.sig != "" && w.to == page:
 		return w.sig
-	case said != nil && said.isNeeded && q.hasEnter():
+	case said != nil && said.isRequired && q.hasEnter():
 		return ReturnByEnter
 	}
 	return ""
@@ -128,16 +128,16 @@ func (q *inquiry) returnHeader(d *door, w wayBack, page string) string {
 
 // waitFor leads a visitor to a room, and back by [EnterPath]: a script asked that
 // knows the room's URL.
-func (q *inquiry) waitFor(room, page string) {
-	d, ok := q.state.byURL[room]
+func (q *requestCheck) waitAndEnter(room, page string) {
+	rm, ok := q.config.byURL[room]
 	switch {
 	case !ok:
 		http.Error(q.w, "room must be the URL of one that the rules name", http.StatusNotFound)
-	case d.Mode == rules.Closed:
-		q.shut(d)
+	case rm.Mode == rules.Closed:
+		q.refuseClosed(rm)
 	default:
 		q.counts.queued.Add(1)
-		q.w.Header().Set("Location", q.byEnter(d, page).join(d))
+		q.w.Header().Set("Location", q.returnByEnter(rm, page).join(rm))
 		q.w.WriteHeader(http.StatusSeeOther)
 	}
 }

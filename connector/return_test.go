@@ -59,8 +59,8 @@ func newSigning(t testing.TB, members, hosts string) *signing {
 	t.Helper()
 	q := newQueue(t, newClock())
 	s := &signing{key: returnKey(testKey)}
-	q.reply = func(said *report) (int, *reply) {
-		re := &reply{}
+	q.reply = func(said *report) (int, *reportReply) {
+		re := &reportReply{}
 		for _, r := range said.Rooms {
 			answer := roomReply{Room: r.Room, Gate: GateShut, PerMinute: 60, Nodes: 1, SessionMS: 60_000}
 			if err := json.Unmarshal([]byte(members), &answer); err != nil {
@@ -186,8 +186,8 @@ func TestWayBackWithoutKey(t *testing.T) {
 		key  returnKey
 	}{{"", s.key}, {"AAAA", s.key}, {base64.RawURLEncoding.EncodeToString(next[:]), next}, {"", next}} {
 		s.queue.mu.Lock()
-		s.queue.reply = func(said *report) (int, *reply) {
-			re := &reply{}
+		s.queue.reply = func(said *report) (int, *reportReply) {
+			re := &reportReply{}
 			for _, r := range said.Rooms {
 				re.Rooms = append(re.Rooms, roomReply{Room: r.Room, ReturnKey: c.said})
 			}
@@ -287,9 +287,9 @@ func FuzzWayBack(f *testing.F) {
 	}
 	site := mustSite(f, `{"version":1,"hosts":["shop.example.com"],"rooms":{"sale":{"url":"http://127.0.0.1/r/sale"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`)
 	c := &Connector{options: Options{Log: quiet(), Now: newClock().now}}
-	d := newDoor("sale", site.Rooms["sale"], &link{url: "http://127.0.0.1/r/sale"})
-	d.link.returns.Store(&returns{returnKey(testKey), true})
-	c.current.Store(&state{found: found{site: site}, doors: map[string]*door{"sale": d}, byURL: map[string]*door{d.URL: d}, links: []*link{d.link}})
+	rm := newRoom("sale", site.Rooms["sale"], &roomState{url: "http://127.0.0.1/r/sale"})
+	rm.state.returns.Store(&returnSigning{returnKey(testKey), true})
+	c.current.Store(&config{loadedRules: loadedRules{site: site}, rooms: map[string]*room{"sale": rm}, byURL: map[string]*room{rm.URL: rm}, states: []*roomState{rm.state}})
 	f.Fuzz(func(t *testing.T, method, target, referer, host string) {
 		u, err := url.ParseRequestURI(target)
 		if err != nil {
@@ -297,14 +297,14 @@ func FuzzWayBack(f *testing.F) {
 		}
 		w := httptest.NewRecorder()
 		r := &http.Request{Method: method, URL: u, Host: host, Header: http.Header{"Referer": {referer}, "Sec-Fetch-Mode": {"navigate"}}, RemoteAddr: "198.51.100.7:1234"}
-		c.guard(&inquiry{Connector: c, counts: new(counts), w: w, r: r.WithContext(t.Context())})
+		c.guard(&requestCheck{Connector: c, counts: new(counts), w: w, r: r.WithContext(t.Context())})
 		led, err := url.Parse(w.Header().Get("Location"))
 		if err != nil || led.Query().Get("to_sig") == "" {
 			return
 		}
 		to := led.Query().Get("to")
 		key := returnKey(testKey)
-		if led.Query().Get("to_sig") != key.sign(d.URL, to) {
+		if led.Query().Get("to_sig") != key.sign(rm.URL, to) {
 			t.Fatalf("the signature of %q is none", to)
 		}
 		back, err := url.Parse(to)

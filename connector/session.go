@@ -23,16 +23,16 @@ const CookiePrefix = "__Host-proofline-pass."
 // session is a visitor's time on the site, as the cookie says it. Times are
 // milliseconds since 1970.
 type session struct {
-	room   [8]byte  // which room: see tagOf
-	ticket [16]byte // whose; zero: of a free session
-	pass   [16]byte // of which pass; of a free session its own id
-	issued int64    // when this cookie was made
-	ends   int64    // unless the visitor is active
-	most   int64    // beyond which nothing helps
-	length int64    // how long it lasts from each touch on
-	bind   [8]byte  // the network or the family of browsers it is tied to, zero for none
-	key    [16]byte // the thumbprint of the browser's key, zero for none
-	token  string   // the pass, which touches and releases show; of a free session none
+	room    [8]byte  // which room: see tagOf
+	ticket  [16]byte // whose; zero: of a free session
+	pass    [16]byte // of which pass; of a free session its own id
+	issued  int64    // when this cookie was made
+	ends    int64    // unless the visitor is active
+	maxEnds int64    // beyond which nothing helps
+	length  int64    // how long it lasts from each touch on
+	bind    [8]byte  // the network or the family of browsers it is tied to, zero for none
+	key     [16]byte // the thumbprint of the browser's key, zero for none
+	token   string   // the pass, which touches and releases show; of a free session none
 }
 
 // fixedSize is that of a session's members but the token.
@@ -67,10 +67,10 @@ func networkOf(a netip.Addr) (name [8]byte) {
 }
 
 // signer signs cookies and checks them.
-type signer struct{ desks sync.Pool }
+type signer struct{ buffers sync.Pool }
 
 // desk is what it takes to read or write one cookie.
-type desk struct {
+type cookieBuffer struct {
 	mac  hash.Hash
 	text [maxCookie]byte // in base64url
 	body [maxCookie]byte
@@ -78,7 +78,7 @@ type desk struct {
 }
 
 // sign returns the signature of a cookie's bytes, in memory of the desk.
-func (d *desk) sign(b []byte) []byte {
+func (d *cookieBuffer) sign(b []byte) []byte {
 	d.mac.Reset()
 	_, _ = d.mac.Write(b)
 	return d.mac.Sum(d.sum[:0])
@@ -101,19 +101,19 @@ func derive(key []byte, label string) []byte {
 // something else.
 func newSigner(key []byte) *signer {
 	own := derive(key, sessionLabel)
-	return &signer{sync.Pool{New: func() any { return &desk{mac: hmac.New(sha256.New, own)} }}}
+	return &signer{sync.Pool{New: func() any { return &cookieBuffer{mac: hmac.New(sha256.New, own)} }}}
 }
 
 // format returns a cookie's value.
 func (s *signer) format(v *session) string {
-	d, _ := s.desks.Get().(*desk)
-	defer s.desks.Put(d)
+	d, _ := s.buffers.Get().(*cookieBuffer)
+	defer s.buffers.Put(d)
 	b := make([]byte, 0, fixedSize+len(v.token)+sha256.Size)
 	b = append(b, sessionVersion)
 	b = append(b, v.room[:]...)
 	b = append(b, v.ticket[:]...)
 	b = append(b, v.pass[:]...)
-	for _, n := range []int64{v.issued, v.ends, v.most, v.length} {
+	for _, n := range []int64{v.issued, v.ends, v.maxEnds, v.length} {
 		b = binary.BigEndian.AppendUint64(b, uint64(n))
 	}
 	b = append(b, v.bind[:]...)
@@ -129,8 +129,8 @@ func (s *signer) parse(text string, v *session) bool {
 	if len(text) > maxCookie || len(text) < strict.EncodedLen(fixedSize+sha256.Size) {
 		return false
 	}
-	d, _ := s.desks.Get().(*desk)
-	defer s.desks.Put(d)
+	d, _ := s.buffers.Get().(*cookieBuffer)
+	defer s.buffers.Put(d)
 	n, err := strict.Decode(d.body[:], d.text[:copy(d.text[:], text)])
 	if err != nil {
 		return false
@@ -143,7 +143,7 @@ func (s *signer) parse(text string, v *session) bool {
 	body = body[copy(v.room[:], body):]
 	body = body[copy(v.ticket[:], body):]
 	body = body[copy(v.pass[:], body):]
-	for _, p := range []*int64{&v.issued, &v.ends, &v.most, &v.length} {
+	for _, p := range []*int64{&v.issued, &v.ends, &v.maxEnds, &v.length} {
 		*p, body = int64(binary.BigEndian.Uint64(body)), body[8:]
 	}
 	body = body[copy(v.bind[:], body):]
@@ -154,10 +154,10 @@ func (s *signer) parse(text string, v *session) bool {
 
 // find returns the request's session for a door, if one goes on and the request
 // shows that it comes from the browser that has it.
-func (q *inquiry) find(d *door, v *session) bool {
+func (q *requestCheck) findSession(rm *room, v *session) bool {
 	found := false
-	q.each(d, v, func(v *session) bool {
-		found = q.isHolder(d, v)
+	q.eachSession(rm, v, func(v *session) bool {
+		found = q.mayUse(rm, v)
 		return found
 	})
 	return found
@@ -165,13 +165,13 @@ func (q *inquiry) find(d *door, v *session) bool {
 
 // each reads the request's sessions of a door that go on into v, one after the
 // other, until one is taken.
-func (q *inquiry) each(d *door, v *session, take func(*session) bool) {
+func (q *requestCheck) eachSession(rm *room, v *session, take func(*session) bool) {
 	for _, line := range q.r.Header["Cookie"] {
 		for line != "" {
 			var part string
 			part, line, _ = strings.Cut(line, ";")
-			value, ok := strings.CutPrefix(strings.Trim(part, " \t"), d.cookie)
-			if ok && q.signer.parse(value, v) && q.goesOn(v, d, q.now) && take(v) {
+			value, ok := strings.CutPrefix(strings.Trim(part, " \t"), rm.cookie)
+			if ok && q.signer.parse(value, v) && q.isActive(v, rm, q.now) && take(v) {
 				return
 			}
 		}
@@ -187,39 +187,39 @@ func hasCookie(r *http.Request, name string) bool {
 
 // goesOn reports whether a session is one of the door and not over. Whether the
 // client may use it is for isHolder to say.
-func (c *Connector) goesOn(v *session, d *door, now time.Time) bool {
-	if ms := now.UnixMilli(); v.room != d.tag || ms >= v.most || ms >= v.ends && ms >= c.sockets.ends(v.pass) {
+func (c *Connector) isActive(v *session, rm *room, now time.Time) bool {
+	if ms := now.UnixMilli(); v.room != rm.tag || ms >= v.maxEnds || ms >= v.ends && ms >= c.sockets.ends(v.pass) {
 		return false
 	}
-	if v.isFree() && d.Mode != rules.SafetyNet {
+	if v.isUnqueued() && rm.Mode != rules.SafetyNet {
 		return false
 	}
-	return !c.over.has(v.pass)
+	return !c.ended.has(v.pass)
 }
 
 // isFree tells whether the session is of a visitor who passed an open gate.
-func (v *session) isFree() bool { return v.ticket == [16]byte{} }
+func (v *session) isUnqueued() bool { return v.ticket == [16]byte{} }
 
 // isDue tells whether it is time to tell the room that the visitor is there.
 func (v *session) isDue(now time.Time) bool {
-	return now.UnixMilli()-v.issued >= min(touchAgain.Milliseconds(), v.length/3)
+	return now.UnixMilli()-v.issued >= min(touchInterval.Milliseconds(), v.length/3)
 }
 
 // slide makes a session last longer from now on.
 func (v *session) slide(now time.Time) {
 	v.issued = now.UnixMilli()
-	v.ends = min(v.issued+v.length, v.most)
+	v.ends = min(v.issued+v.length, v.maxEnds)
 }
 
 // cookieOf returns the Set-Cookie header of a session: until the browser
 // closes, for the cookie itself says how long it is good.
-func (c *Connector) cookieOf(d *door, v *session) string {
-	return d.cookie + c.signer.format(v) + "; Path=/; HttpOnly; Secure; SameSite=Lax"
+func (c *Connector) cookieOf(rm *room, v *session) string {
+	return rm.cookie + c.signer.format(v) + "; Path=/; HttpOnly; Secure; SameSite=Lax"
 }
 
 // noCookie returns the header that takes the cookie away.
-func noCookie(d *door) string {
-	return d.cookie + "; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax"
+func noCookie(rm *room) string {
+	return rm.cookie + "; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax"
 }
 
 // uuidText returns the canonical text of 16 bytes.

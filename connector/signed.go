@@ -52,7 +52,7 @@ func siteOf(address string) (name string, ok bool) {
 }
 
 // seal checks the signed rules of one site, and remembers the newest.
-type seal struct {
+type rulesVerifier struct {
 	key    note.Verifier
 	name   string
 	serial uint64 // the largest that was seen
@@ -60,7 +60,7 @@ type seal struct {
 }
 
 // newSeal returns what checks the rules at a URL. Error: ErrSiteKey.
-func newSeal(key, address string) (*seal, error) {
+func newRulesVerifier(key, address string) (*rulesVerifier, error) {
 	v, err := note.NewVerifier(key)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSiteKey, err)
@@ -69,12 +69,12 @@ func newSeal(key, address string) (*seal, error) {
 	if !ok {
 		return nil, ErrSiteKey
 	}
-	return &seal{key: v, name: name}, nil
+	return &rulesVerifier{key: v, name: name}, nil
 }
 
 // open returns the document of signed rules. Errors: ErrUnsigned,
 // ErrOtherSite, ErrOlder.
-func (s *seal) open(text []byte) (document string, serial uint64, err error) {
+func (s *rulesVerifier) open(text []byte) (document string, serial uint64, err error) {
 	if len(text) > maxNote {
 		return "", 0, fmt.Errorf("%w: they have more than %d bytes", ErrUnsigned, maxNote)
 	}

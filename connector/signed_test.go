@@ -102,7 +102,7 @@ func TestSigned(t *testing.T) {
 	t.Parallel()
 	s, h := newSignatory(t), newHost(t)
 	h.has(s.rules("shop", 7, "one"))
-	o := Options{Key: testKey, Log: quiet(), Source: &Source{URL: h.url(), SiteKey: s.key, Keep: filepath.Join(t.TempDir(), "kept")}, Token: testToken, reportAgain: time.Hour}
+	o := Options{Key: testKey, Log: quiet(), Source: &Source{URL: h.url(), SiteKey: s.key, Keep: filepath.Join(t.TempDir(), "kept")}, Token: testToken, reportInterval: time.Hour}
 	c, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -142,23 +142,23 @@ func TestSigned(t *testing.T) {
 		if _, err := c.loading.next(t.Context()); !errors.Is(err, c2.want) {
 			t.Errorf("%s: %v, want %v", name, err, c2.want)
 		}
-		c.loading.renew(t.Context(), c)
+		c.loading.reload(t.Context(), c)
 		if !isBlocked(c, "/one") || isBlocked(c, "/two") || c.Stats().Serial != 7 {
 			t.Fatalf("%s: is in force", name)
 		}
 	}
 	h.has(good)
-	c.loading.renew(t.Context(), c)
+	c.loading.reload(t.Context(), c)
 	if !isBlocked(c, "/two") || isBlocked(c, "/one") || c.Stats().Serial != 8 {
 		t.Error("newer rules are not in force")
 	}
 	h.has(s.rules("shop", 7, "one"))
-	c.loading.renew(t.Context(), c)
+	c.loading.reload(t.Context(), c)
 	if !isBlocked(c, "/two") {
 		t.Error("older rules are in force again")
 	}
 	h.has(s.sign("proofline-rules/v1\nshop\n9\n{}\n"))
-	c.loading.renew(t.Context(), c)
+	c.loading.reload(t.Context(), c)
 	if !isBlocked(c, "/two") {
 		t.Error("broken rules took the others away")
 	}
@@ -227,7 +227,7 @@ func TestTokenStays(t *testing.T) {
 	s, h, other := newSignatory(t), newHost(t), newHost(t)
 	h.has(s.rules("shop", 1, "one"))
 	source := &Source{URL: h.url(), SiteKey: s.key}
-	c, err := New(Options{Key: testKey, Log: quiet(), Source: source, Server: other.URL, Token: testToken, reportAgain: time.Hour})
+	c, err := New(Options{Key: testKey, Log: quiet(), Source: source, Server: other.URL, Token: testToken, reportInterval: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestEveryByte(t *testing.T) {
 	text := s.rules("shop", 7, "one")
 	for i := range len(text) {
 		for _, b := range []byte{text[i] ^ 1, text[i] ^ 0x20, '\n', '7'} {
-			own, err := newSeal(s.key, "https://queue.example.com/v1/sites/shop/rules")
+			own, err := newRulesVerifier(s.key, "https://queue.example.com/v1/sites/shop/rules")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -318,7 +318,7 @@ func FuzzSigned(f *testing.F) {
 	f.Add([]byte(good + good))
 	f.Add([]byte("proofline-rules/v1\nshop\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		own, err := newSeal(s.key, "https://queue.example.com/v1/sites/shop/rules")
+		own, err := newRulesVerifier(s.key, "https://queue.example.com/v1/sites/shop/rules")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,15 +14,15 @@ import (
 
 // sockets are the upgraded connections, by session. The zero value is ready.
 type sockets struct {
-	mu   sync.Mutex // guards what follows, and what is in it
-	open map[[16]byte]*sitting
+	mu       sync.Mutex // guards what follows, and what is in it
+	sessions map[[16]byte]*upgradedSession
 }
 
 // sitting is a session with upgraded connections. Nobody writes a cookie for it
 // while there is nothing else, so that it is known here alone how long it goes
 // on.
-type sitting struct {
-	door     *door
+type upgradedSession struct {
+	door     *room
 	session  session
 	sockets  map[*socket]struct{}
 	hasMoved atomic.Bool // bytes went either way since the room was told of it
@@ -32,22 +32,22 @@ type sitting struct {
 type socket struct {
 	net.Conn
 	of      *sockets
-	sitting *sitting
+	session *upgradedSession
 	holder  uint64 // the client; 0: nobody counts them
 }
 
 // add has a connection end with the session at the latest.
-func (s *sockets) add(conn net.Conn, of *visit) *socket {
+func (s *sockets) add(conn net.Conn, of *admittedRequest) *socket {
 	v := of.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open == nil {
-		s.open = map[[16]byte]*sitting{}
+	if s.sessions == nil {
+		s.sessions = map[[16]byte]*upgradedSession{}
 	}
-	all := s.open[v.pass]
+	all := s.sessions[v.pass]
 	if all == nil {
-		all = &sitting{door: of.door, session: *v, sockets: map[*socket]struct{}{}}
-		s.open[v.pass] = all
+		all = &upgradedSession{door: of.room, session: *v, sockets: map[*socket]struct{}{}}
+		s.sessions[v.pass] = all
 	}
 	all.session.ends = max(all.session.ends, v.ends)
 	one := &socket{conn, s, all, of.holder}
@@ -59,9 +59,9 @@ func (s *sockets) add(conn net.Conn, of *visit) *socket {
 func (s *sockets) drop(one *socket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := one.sitting
-	if delete(of.sockets, one); len(of.sockets) == 0 && s.open[of.session.pass] == of {
-		delete(s.open, of.session.pass)
+	of := one.session
+	if delete(of.sockets, one); len(of.sockets) == 0 && s.sessions[of.session.pass] == of {
+		delete(s.sessions, of.session.pass)
 	}
 }
 
@@ -70,7 +70,7 @@ func (s *sockets) drop(one *socket) {
 func (s *sockets) slide(v *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if of := s.open[v.pass]; of != nil {
+	if of := s.sessions[v.pass]; of != nil {
 		of.session.ends = max(of.session.ends, v.ends)
 	}
 }
@@ -80,29 +80,29 @@ func (s *sockets) slide(v *session) {
 func (s *sockets) ends(pass [16]byte) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if of := s.open[pass]; of != nil {
+	if of := s.sessions[pass]; of != nil {
 		return of.session.ends
 	}
 	return 0
 }
 
 // watch looks after upgraded connections until ctx ends.
-func (c *Connector) watch(ctx context.Context) {
-	tick := time.NewTicker(c.options.batchAgain)
+func (c *Connector) watchSockets(ctx context.Context) {
+	tick := time.NewTicker(c.options.batchInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			c.lookAfterSockets(c.options.Now())
+			c.cutSockets(c.options.Now())
 		}
 	}
 }
 
 // lookAfterSockets closes the connections whose sessions are over, and has the
 // room told of those with something going on.
-func (c *Connector) lookAfterSockets(now time.Time) {
+func (c *Connector) cutSockets(now time.Time) {
 	for _, one := range c.overdue(now) {
 		c.counts.cut.Add(1)
 		go c.guarded("the end of a connection", func() { _ = one.Close() }) // over TLS it says goodbye, which a client may not take for a while
@@ -114,18 +114,18 @@ func (c *Connector) lookAfterSockets(now time.Time) {
 func (c *Connector) overdue(now time.Time) (list []*socket) {
 	c.sockets.mu.Lock()
 	defer c.sockets.mu.Unlock()
-	for pass, of := range c.sockets.open {
+	for pass, of := range c.sockets.sessions {
 		for one := range of.sockets {
 			if one.holder != 0 { // who keeps a connection open has the session
 				c.holders.add(pass, one.holder, now)
 			}
 		}
 		switch ms := now.UnixMilli(); {
-		case ms >= of.session.ends, ms >= of.session.most, c.over.has(pass):
+		case ms >= of.session.ends, ms >= of.session.maxEnds, c.ended.has(pass):
 			for one := range of.sockets {
 				list = append(list, one)
 			}
-			delete(c.sockets.open, pass) // each is counted once, however long it takes to close
+			delete(c.sockets.sessions, pass) // each is counted once, however long it takes to close
 		case of.hasMoved.Load() && c.touch(of.door, &of.session, now):
 			of.hasMoved.Store(false)
 			of.session.slide(now)
@@ -149,8 +149,8 @@ func (s *socket) Write(b []byte) (int, error) {
 }
 
 func (s *socket) move(n int) {
-	if n > 0 && !s.sitting.hasMoved.Load() {
-		s.sitting.hasMoved.Store(true)
+	if n > 0 && !s.session.hasMoved.Load() {
+		s.session.hasMoved.Store(true)
 	}
 }
 

@@ -149,7 +149,7 @@ func TestSocketEnds(t *testing.T) {
 func (s *sockets) size() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.open)
+	return len(s.sessions)
 }
 
 // TestSocketIdle closes connections on which nothing happens when the session
@@ -253,7 +253,7 @@ func TestSocketsShared(t *testing.T) {
 	for i := range maxHolders {
 		open = append(open, plugIn(t, front.Listener.Addr().String(), cookie+"\r\n"+someone(i), ""))
 	}
-	for range 2 * holderLasts / time.Minute {
+	for range 2 * holderTTL / time.Minute {
 		s.clock.pass(time.Minute)
 		for _, p := range open {
 			p.says("still there")
@@ -266,12 +266,12 @@ func TestSocketsShared(t *testing.T) {
 	eventually(t, "its connection is closed", func() bool {
 		s.sockets.mu.Lock()
 		defer s.sockets.mu.Unlock()
-		for _, all := range s.sockets.open {
+		for _, all := range s.sockets.sessions {
 			return len(all.sockets) == maxHolders-1
 		}
 		return false
 	})
-	for range holderLasts / time.Minute {
+	for range holderTTL / time.Minute {
 		s.clock.pass(time.Minute)
 		for _, p := range open[1:] {
 			p.says("still there")

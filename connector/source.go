@@ -21,8 +21,8 @@ import (
 
 // How often sources are looked at.
 const (
-	fileAgain = 2 * time.Second
-	urlAgain  = 10 * time.Second
+	fileInterval = 2 * time.Second
+	urlInterval  = 10 * time.Second
 )
 
 // Source is where rules come from that may change while the connector runs.
@@ -46,18 +46,18 @@ type loader struct {
 	Source
 	client *http.Client
 	bearer *bearer      // for the URL; nil: it needs none
-	told   atomic.Int64 // when the log said that there are no rules, in ms since 1970
+	logged atomic.Int64 // when the log said that there are no rules, in ms since 1970
 
-	mu      sync.Mutex // held while rules are looked for; guards what follows
-	seal    *seal      // nil: rules are not signed
-	changed time.Time  // of the file
-	size    int64      // of the file
-	etag    string
-	text    []byte // of the rules that next returned last
+	mu       sync.Mutex     // held while rules are looked for; guards what follows
+	verifier *rulesVerifier // nil: rules are not signed
+	changed  time.Time      // of the file
+	size     int64          // of the file
+	etag     string
+	text     []byte // of the rules that next returned last
 }
 
 // found is rules that came from somewhere.
-type found struct {
+type loadedRules struct {
 	site   *rules.Site
 	name   string // of the site, if they are signed
 	serial uint64 // likewise; else 0
@@ -69,14 +69,14 @@ type found struct {
 // none were kept, these are few.
 func (c *Connector) load(ctx context.Context) error {
 	if c.options.Site != nil {
-		return c.use(&found{site: c.options.Site})
+		return c.use(&loadedRules{site: c.options.Site})
 	}
 	l, err := c.newLoader()
 	if err != nil {
 		return err
 	}
 	c.loading = l
-	kept, keptErr := l.readKept()
+	kept, keptErr := l.readCopy()
 	if keptErr != nil && !errors.Is(keptErr, os.ErrNotExist) {
 		c.options.Log.Error("the rules that were kept are not used", "err", keptErr)
 	}
@@ -85,8 +85,8 @@ func (c *Connector) load(ctx context.Context) error {
 	case err != nil && kept != nil:
 		c.options.Log.Error("no rules from the URL: those kept before are used", "err", err)
 		f, err = kept, nil
-	case errors.Is(err, errAway):
-		l.complain(c, err)
+	case errors.Is(err, errNoResponse):
+		l.logFailure(c, err)
 		f, err = earlyRules(), nil
 	}
 	if err == nil && f == nil {
@@ -98,13 +98,13 @@ func (c *Connector) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.keep(c)
+	l.saveCopy(c)
 	return nil
 }
 
 // first is next for the first time, when a fault is nothing but no answer.
-func (l *loader) first(ctx context.Context, c *Connector) (f *found, err error) {
-	err = fmt.Errorf("%w: %w", errAway, errFault)
+func (l *loader) first(ctx context.Context, c *Connector) (f *loadedRules, err error) {
+	err = fmt.Errorf("%w: %w", errNoResponse, errFault)
 	c.guarded("the first rules", func() { f, err = l.next(ctx) })
 	return f, err
 }
@@ -118,7 +118,7 @@ func (c *Connector) newLoader() (*loader, error) {
 	l := &loader{Source: s, client: c.options.Client}
 	if s.SiteKey != "" {
 		var err error
-		if l.seal, err = newSeal(s.SiteKey, s.URL); err != nil {
+		if l.verifier, err = newRulesVerifier(s.SiteKey, s.URL); err != nil {
 			return nil, err
 		}
 	}
@@ -150,24 +150,24 @@ func originOf(text string) string {
 // run looks for new rules until ctx ends.
 func (l *loader) run(ctx context.Context, c *Connector) {
 	for {
-		wait := fileAgain
+		wait := fileInterval
 		switch {
 		case !c.HasRules():
-			wait = earlyAgain
+			wait = earlyInterval
 		case l.URL != "":
-			wait = urlAgain
+			wait = urlInterval
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
-			l.renew(ctx, c)
+			l.reload(ctx, c)
 		}
 	}
 }
 
 // renew takes new rules into force, if there are any.
-func (l *loader) renew(ctx context.Context, c *Connector) {
+func (l *loader) reload(ctx context.Context, c *Connector) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f, err := l.next(ctx)
@@ -177,20 +177,20 @@ func (l *loader) renew(ctx context.Context, c *Connector) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		l.complain(c, err)
+		l.logFailure(c, err)
 	case f != nil:
-		l.keep(c)
+		l.saveCopy(c)
 		c.options.Log.Info("new rules", "rules", len(f.site.Rules), "rooms", len(f.site.Rooms), "serial", f.serial)
 	}
 }
 
 // complain logs why there are no new rules. While there are none at all, or
 // nobody answers who may have some, it does so once a minute.
-func (l *loader) complain(c *Connector, err error) {
+func (l *loader) logFailure(c *Connector, err error) {
 	s := c.current.Load()
 	switch hasRules := s != nil && !s.isEarly; {
-	case hasRules && errors.Is(err, errAway):
-		if isTime(&l.told, c.options.Now()) {
+	case hasRules && errors.Is(err, errNoResponse):
+		if mayLog(&l.logged, c.options.Now()) {
 			c.options.Log.Warn("no news of the rules: those that are in force stay", "err", err)
 		}
 		return
@@ -198,15 +198,15 @@ func (l *loader) complain(c *Connector, err error) {
 		c.options.Log.Error("new rules are not used: the ones before stay", "err", err)
 		return
 	}
-	if isTime(&l.told, c.options.Now()) {
+	if mayLog(&l.logged, c.options.Now()) {
 		c.options.Log.Error("there are no rules yet, and none were kept: visitors are held, but for what the shipped rules let pass", "err", err)
 	}
 }
 
 // next returns rules; nil: they have not changed.
-func (l *loader) next(ctx context.Context) (*found, error) {
+func (l *loader) next(ctx context.Context) (*loadedRules, error) {
 	if l.File == "" {
-		return l.pull(ctx)
+		return l.fetch(ctx)
 	}
 	info, err := os.Stat(l.File)
 	if err != nil {
@@ -219,7 +219,7 @@ func (l *loader) next(ctx context.Context) (*found, error) {
 	return l.readFile(l.File)
 }
 
-func (l *loader) readFile(file string) (*found, error) {
+func (l *loader) readFile(file string) (*loadedRules, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read rules: %w", err)
@@ -232,7 +232,7 @@ func (l *loader) readFile(file string) (*found, error) {
 }
 
 // readKept returns the rules that were kept before; nil: there are none.
-func (l *loader) readKept() (*found, error) {
+func (l *loader) readCopy() (*loadedRules, error) {
 	if l.Keep == "" {
 		return nil, nil //nolint:nilnil // nothing is kept
 	}
@@ -240,24 +240,24 @@ func (l *loader) readKept() (*found, error) {
 }
 
 // open reads rules, which are signed if there is a site key.
-func (l *loader) open(text []byte) (*found, error) {
-	if l.seal != nil {
-		document, serial, err := l.seal.open(text)
+func (l *loader) open(text []byte) (*loadedRules, error) {
+	if l.verifier != nil {
+		document, serial, err := l.verifier.open(text)
 		if err != nil {
 			return nil, err
 		}
 		site, err := rules.Parse([]byte(document))
-		return &found{site: site, name: l.seal.name, serial: serial}, err
+		return &loadedRules{site: site, name: l.verifier.name, serial: serial}, err
 	}
 	if bytes.HasPrefix(text, []byte(signedLine+"\n")) {
 		return nil, ErrNeedsKey
 	}
 	site, err := rules.Parse(text)
-	return &found{site: site}, err
+	return &loadedRules{site: site}, err
 }
 
 // pull asks the URL.
-func (l *loader) pull(ctx context.Context) (*found, error) {
+func (l *loader) fetch(ctx context.Context) (*loadedRules, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.URL, nil)
@@ -268,11 +268,11 @@ func (l *loader) pull(ctx context.Context) (*found, error) {
 		r.Header.Set("If-None-Match", l.etag)
 	}
 	if l.bearer != nil {
-		r.Header.Set("Authorization", "Bearer "+l.bearer.show())
+		r.Header.Set("Authorization", "Bearer "+l.bearer.current())
 	}
 	answer, err := l.client.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("get rules: %w: %w", errAway, err)
+		return nil, fmt.Errorf("get rules: %w: %w", errNoResponse, err)
 	}
 	defer answer.Body.Close()
 	switch answer.StatusCode {
@@ -280,11 +280,11 @@ func (l *loader) pull(ctx context.Context) (*found, error) {
 	case http.StatusNotModified:
 		return nil, nil //nolint:nilnil // no change
 	default:
-		return nil, l.noRules(answer.StatusCode)
+		return nil, l.statusError(answer.StatusCode)
 	}
 	text, err := io.ReadAll(io.LimitReader(answer.Body, rules.MaxSize+1))
 	if err != nil {
-		return nil, fmt.Errorf("get rules: %w: %w", errAway, err)
+		return nil, fmt.Errorf("get rules: %w: %w", errNoResponse, err)
 	}
 	f, err := l.open(text)
 	if err != nil {
@@ -300,9 +300,9 @@ func (l *loader) pull(ctx context.Context) (*found, error) {
 
 // noRules returns what a status says that comes without rules. Errors: errAway,
 // [ErrToken], others.
-func (l *loader) noRules(status int) error {
+func (l *loader) statusError(status int) error {
 	if status >= http.StatusInternalServerError || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests {
-		return fmt.Errorf("get rules from %s: %w: status %d", l.URL, errAway, status)
+		return fmt.Errorf("get rules from %s: %w: status %d", l.URL, errNoResponse, status)
 	}
 	if l.bearer != nil && (status == http.StatusUnauthorized || status == http.StatusForbidden) {
 		return fmt.Errorf("get rules from %s: %w: status %d%s", l.URL, ErrToken, status, hintOf(status))
@@ -322,7 +322,7 @@ func hintOf(status int) string {
 }
 
 // keep has rules of a URL survive a restart.
-func (l *loader) keep(c *Connector) {
+func (l *loader) saveCopy(c *Connector) {
 	if l.Keep == "" || l.text == nil {
 		return
 	}

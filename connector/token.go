@@ -12,8 +12,8 @@ import (
 // tokenSoon is how long before its end the log begins to tell of a token, and
 // tokenAgain how often it does.
 const (
-	tokenSoon  = 14 * 24 * time.Hour
-	tokenAgain = 24 * time.Hour
+	tokenWarnBefore  = 14 * 24 * time.Hour
+	tokenLogInterval = 24 * time.Hour
 )
 
 // bearer is the token that is shown to the server, and when it ends.
@@ -21,11 +21,11 @@ type bearer struct {
 	file string // that it is read from each time; empty: it does not change
 	log  *slog.Logger
 
-	mu      sync.Mutex
-	text    string
-	ends    time.Time // zero: never, or the server did not say
-	told    time.Time // when the log last told of the end
-	trouble string    // with the file, as it was logged
+	mu        sync.Mutex
+	text      string
+	ends      time.Time // zero: never, or the server did not say
+	warned    time.Time // when the log last told of the end
+	lastError string    // with the file, as it was logged
 }
 
 // readToken reads the token of a file. Error: [ErrToken].
@@ -42,7 +42,7 @@ func readToken(file string) (string, error) {
 }
 
 // show returns the token. While its file cannot be read it is the one before.
-func (b *bearer) show() string {
+func (b *bearer) current() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.file == "" {
@@ -50,22 +50,22 @@ func (b *bearer) show() string {
 	}
 	text, err := readToken(b.file)
 	if err == nil {
-		b.trouble = ""
+		b.lastError = ""
 		if text != b.text {
-			b.text, b.ends, b.told = text, time.Time{}, time.Time{}
+			b.text, b.ends, b.warned = text, time.Time{}, time.Time{}
 			b.log.Info("a new token", "file", b.file)
 		}
 		return b.text
 	}
-	if what := err.Error(); what != b.trouble {
-		b.trouble = what
+	if what := err.Error(); what != b.lastError {
+		b.lastError = what
 		b.log.Error("the token's file cannot be read: the token before is used", "err", err)
 	}
 	return b.text
 }
 
 // hear takes when the token ends that was shown; 0: never.
-func (b *bearer) hear(shown string, ms int64) {
+func (b *bearer) setEnd(shown string, ms int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if shown != b.text {
@@ -82,10 +82,10 @@ func (b *bearer) warn(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	left := b.ends.Sub(now)
-	if b.ends.IsZero() || left > tokenSoon || !b.told.IsZero() && now.Sub(b.told) < tokenAgain {
+	if b.ends.IsZero() || left > tokenWarnBefore || !b.warned.IsZero() && now.Sub(b.warned) < tokenLogInterval {
 		return
 	}
-	b.told = now
+	b.warned = now
 	if left <= 0 {
 		b.log.Error("the token has ended: rules stay as they are, and gates count for themselves, until there is another", "ended", b.ends.UTC())
 		return

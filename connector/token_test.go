@@ -30,7 +30,7 @@ func newTeller(t *testing.T) *teller {
 		defer s.mu.Unlock()
 		s.shown = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		ends, ok := s.ends[s.shown]
-		re := reply{}
+		re := reportReply{}
 		if !ok {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
@@ -172,7 +172,7 @@ func TestTokenFileOfRules(t *testing.T) {
 	t.Parallel()
 	s, h, file := newSignatory(t), newHost(t), filepath.Join(t.TempDir(), "token")
 	h.has(s.rules("shop", 7, "one"))
-	o := Options{Key: testKey, Log: quiet(), Source: &Source{URL: h.url(), SiteKey: s.key}, TokenFile: file, reportAgain: time.Hour}
+	o := Options{Key: testKey, Log: quiet(), Source: &Source{URL: h.url(), SiteKey: s.key}, TokenFile: file, reportInterval: time.Hour}
 	if _, err := New(o); !errors.Is(err, ErrToken) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("without the file: %v", err)
 	}

@@ -13,10 +13,10 @@ import (
 // writer looks at the headers of the site's answer before they are sent.
 type writer struct {
 	http.ResponseWriter
-	c      *Connector
-	visit  *visit
-	isDone bool
-	isKept bool // the session goes on
+	c           *Connector
+	admitted    *admittedRequest
+	isDone      bool
+	isCookieSet bool // the session goes on
 }
 
 // finish does what the site says, and keeps the session going. It does so once.
@@ -29,45 +29,45 @@ func (w *writer) finish() {
 	h := w.Header()
 	commands := h[CommandHeader]
 	delete(h, CommandHeader)
-	v := w.visit
+	v := w.admitted
 	if v.session == nil {
 		return
 	}
 	if slices.Contains(commands, "release") {
-		w.c.release(v.door, v.session)
-		h.Add("Set-Cookie", noCookie(v.door))
+		w.c.release(v.room, v.session)
+		h.Add("Set-Cookie", noCookie(v.room))
 		return
 	}
-	w.keep(h)
+	w.keepSession(h)
 }
 
 // recover makes little of a fault of ours: the visitor gets the site's answer.
 func (w *writer) recover() {
 	if fault := recover(); fault != nil {
-		w.c.failed("an answer", fault)
+		w.c.logPanic("an answer", fault)
 	}
 }
 
 // keep has the session begin or go on. It does so once.
-func (w *writer) keep(h http.Header) {
-	v := w.visit
-	if w.isKept || v.session == nil {
+func (w *writer) keepSession(h http.Header) {
+	v := w.admitted
+	if w.isCookieSet || v.session == nil {
 		return
 	}
-	w.isKept = true
+	w.isCookieSet = true
 	if v.isNew {
-		w.begin(h)
+		w.startSession(h)
 		return
 	}
-	if v.isDue && !isShared(h) && w.c.extend(v.door, v.session, w.c.options.Now()) {
-		h.Add("Set-Cookie", w.c.cookieOf(v.door, v.session))
+	if v.isDue && !isShared(h) && w.c.extend(v.room, v.session, w.c.options.Now()) {
+		h.Add("Set-Cookie", w.c.cookieOf(v.room, v.session))
 	}
 }
 
 // extend has a session go on from now, or for as long as its sockets have had it
 // go on already. False: it was told just now, and others have the cookie.
-func (c *Connector) extend(d *door, v *session, now time.Time) bool {
-	if c.touch(d, v, now) {
+func (c *Connector) extend(rm *room, v *session, now time.Time) bool {
+	if c.touch(rm, v, now) {
 		v.slide(now)
 		c.sockets.slide(v)
 		return true
@@ -81,12 +81,12 @@ func (c *Connector) extend(d *door, v *session, now time.Time) bool {
 }
 
 // begin has a free session begin, or end at once where others would get it.
-func (w *writer) begin(h http.Header) {
+func (w *writer) startSession(h http.Header) {
 	if isShared(h) {
-		w.visit.door.link.gate.end(w.visit.session)
+		w.admitted.room.state.gate.end(w.admitted.session)
 		return
 	}
-	h.Add("Set-Cookie", w.c.cookieOf(w.visit.door, w.visit.session))
+	h.Add("Set-Cookie", w.c.cookieOf(w.admitted.room, w.admitted.session))
 }
 
 // isShared tells whether caches may give an answer to others, who must not get
@@ -130,13 +130,13 @@ func (w *writer) Flush() {
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	func() {
 		defer w.recover()
-		w.keep(w.Header())
+		w.keepSession(w.Header())
 	}()
 	conn, buffer, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	if err != nil || w.visit.session == nil {
+	if err != nil || w.admitted.session == nil {
 		return conn, buffer, err //nolint:wrapcheck // it is that of the server
 	}
-	s := w.c.sockets.add(conn, w.visit)
+	s := w.c.sockets.add(conn, w.admitted)
 	s.through(buffer)
 	return s, buffer, nil
 }

@@ -61,7 +61,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(d, kind, n, labels...)
 	}
 	for outcome, n := range map[string]uint64{
-		"bypassed": s.Bypassed, "passed": s.Passed, "started": s.Started, "queued": s.Queued, "blocked": s.Blocked, "held": s.Held, "opened": s.Opened,
+		"bypassed": s.Bypassed, "passed": s.Passed, "started": s.Started, "queued": s.Queued, "blocked": s.Blocked, "held": s.Held, "opened": s.FailedOpen,
 	} {
 		add(requests, prometheus.CounterValue, float64(n), outcome)
 	}
@@ -83,18 +83,18 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	for name, r := range s.Rooms {
 		add(up, prometheus.GaugeValue, oneIf(r.DownSince.IsZero()), name)
 		var let uint64
-		for _, o := range r.Openings {
-			let += o.Let
+		for _, o := range r.FailOpen {
+			let += o.Requests
 		}
-		add(openings, prometheus.GaugeValue, float64(len(r.Openings)), name)
+		add(openings, prometheus.GaugeValue, float64(len(r.FailOpen)), name)
 		add(unguarded, prometheus.GaugeValue, float64(let), name)
 		add(observed, prometheus.CounterValue, float64(r.Observed), name)
 		if r.Gate == "" {
 			continue
 		}
 		add(open, prometheus.GaugeValue, oneIf(r.Gate == connector.GateOpen), name)
-		add(heard, prometheus.GaugeValue, float64(r.Heard.Unix()), name)
-		add(free, prometheus.GaugeValue, float64(r.Free), name)
+		add(heard, prometheus.GaugeValue, float64(r.HeardAt.Unix()), name)
+		add(free, prometheus.GaugeValue, float64(r.Unqueued), name)
 		add(started, prometheus.CounterValue, float64(r.Started), name)
 		add(turned, prometheus.CounterValue, float64(r.Turned), name)
 		add(crowded, prometheus.CounterValue, float64(r.Crowded), name)

@@ -179,7 +179,7 @@ func TestSafetyNet(t *testing.T) {
 	// Without the server it goes on by its part, which is all, and opens at last.
 	s.stop()
 	eventually(t, "the room is out of reach", func() bool { return !c.Stats().Rooms["sale"].DownSince.IsZero() })
-	eventually(t, "the answer is old", func() bool { return time.Since(c.Stats().Rooms["sale"].Heard) > 5500*time.Millisecond })
+	eventually(t, "the answer is old", func() bool { return time.Since(c.Stats().Rooms["sale"].HeardAt) > 5500*time.Millisecond })
 	var guests []*visitor
 	for range 3 {
 		v := &visitor{T: t, shop: shop.URL}

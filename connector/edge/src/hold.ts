@@ -1,6 +1,6 @@
 // The pages that visitors see who do not get through, as all connectors have
 // them.
-import shared from "../../hold.json";
+import shared from "../../pages.json";
 import { isNavigation, json, own } from "./answer.ts";
 import { base64url, lower, toBytes } from "./bytes.ts";
 import { cut } from "./target.ts";
@@ -31,7 +31,7 @@ function textFor(why: Why, acceptLanguage: string): Text {
     const found = known.find(({ lang }) => lang === cut(tag.trim(), "-")[0]);
     if (found && likes > liked && likes <= 1) [best, liked] = [found, likes];
   }
-  if (!best) throw new Error("hold.json lacks texts");
+  if (!best) throw new Error("pages.json lacks texts");
   return best;
 }
 

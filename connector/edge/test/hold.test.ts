@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test from "node:test";
-import shared from "../../hold.json";
+import shared from "../../pages.json";
 import { hold, tell } from "../src/hold.ts";
 
 const ask = (accept: string) => hold(new Request("https://shop.example.com/tickets", { headers: { Accept: "text/html", "Accept-Language": accept } }));

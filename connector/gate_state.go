@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	gateLongest = time.Hour   // after the server was heard last a gate is not known any more to a node that starts
-	gateExact   = time.Minute // how exactly it is kept when that was, so that little is written
-	maxGates    = 1_000
+	maxGateAge        = time.Hour   // after the server was heard last a gate is not known any more to a node that starts
+	gateTimePrecision = time.Minute // how exactly it is kept when that was, so that little is written
+	maxGates          = 1_000
 )
 
 // recordedGate is a gate that was open, in the file.
-type recordedGate struct {
+type gateRecord struct {
 	Room      string `json:"room"`
 	At        int64  `json:"at"` // ms since 1970
 	PerMinute int    `json:"per_minute"`
@@ -24,55 +24,55 @@ type recordedGate struct {
 
 // keptGate is a gate that was open when the server was last heard. Those that
 // were not need not be kept: who knows nothing takes them for shut.
-type keptGate struct {
+type savedGate struct {
 	room string // its URL
 	at   time.Time
-	notice
+	gateReply
 }
 
-func recordGate(g keptGate) recordedGate {
-	return recordedGate{g.room, g.at.UnixMilli(), g.perMinute, g.maxActive, g.nodes, g.length}
+func newGateRecord(g savedGate) gateRecord {
+	return gateRecord{g.room, g.at.UnixMilli(), g.perMinute, g.maxActive, g.nodes, g.length}
 }
 
 // gates reads the gates of the file, but for what is too old, or of tomorrow.
 // Error: errRecord.
-func (all *recordFile) gates(now time.Time) (list []keptGate, err error) {
+func (all *stateFile) gates(now time.Time) (list []savedGate, err error) {
 	for _, g := range all.Gates {
 		said := roomReply{Gate: GateOpen, PerMinute: g.PerMinute, MaxActive: g.MaxActive, Nodes: g.Nodes, SessionMS: g.SessionMS}
-		n, ok := said.notice()
+		n, ok := said.gateReply()
 		if !ok || !isSafe(g.Room) || g.At < 1 || g.At > maxExact {
-			return nil, fmt.Errorf("%w: gate of %.100q", errRecord, g.Room)
+			return nil, fmt.Errorf("%w: gate of %.100q", errStateFile, g.Room)
 		}
-		if k := (keptGate{g.Room, time.UnixMilli(g.At), n}); k.isFresh(now) {
+		if k := (savedGate{g.Room, time.UnixMilli(g.At), n}); k.isFresh(now) {
 			list = append(list, k)
 		}
 	}
 	return list, nil
 }
 
-func (k keptGate) isFresh(now time.Time) bool {
+func (k savedGate) isFresh(now time.Time) bool {
 	age := now.Sub(k.at)
-	return age >= 0 && age < gateLongest
+	return age >= 0 && age < maxGateAge
 }
 
 // recalledGates are the gates of before the start, until the rules name their
 // rooms.
-type recalledGates struct {
+type savedGates struct {
 	mu     sync.Mutex
-	byRoom map[string]keptGate
+	byRoom map[string]savedGate
 }
 
-func (r *recalledGates) have(list []keptGate) {
+func (r *savedGates) set(list []savedGate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.byRoom = map[string]keptGate{}
+	r.byRoom = map[string]savedGate{}
 	for _, k := range list {
 		r.byRoom[k.room] = k
 	}
 }
 
 // take returns the gate of a room, once. False: there is none.
-func (r *recalledGates) take(room string, now time.Time) (keptGate, bool) {
+func (r *savedGates) take(room string, now time.Time) (savedGate, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k, ok := r.byRoom[room]
@@ -81,7 +81,7 @@ func (r *recalledGates) take(room string, now time.Time) (keptGate, bool) {
 }
 
 // left returns the gates whose rooms the rules did not name.
-func (r *recalledGates) left() (list []keptGate) {
+func (r *savedGates) remaining() (list []savedGate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, k := range r.byRoom {
@@ -92,42 +92,42 @@ func (r *recalledGates) left() (list []keptGate) {
 
 // newLink returns what is known of a room, which is nothing unless there was a
 // gate before the start.
-func (c *Connector) newLink(url, origin string) *link {
-	l, now := &link{url: url, origin: origin}, c.options.Now()
-	if k, ok := c.record.gates.take(url, now); ok {
-		l.gate.recall(k, now)
+func (c *Connector) newRoomState(url, origin string) *roomState {
+	st, now := &roomState{url: url, origin: origin}, c.options.Now()
+	if k, ok := c.saved.gates.take(url, now); ok {
+		st.gate.restore(k, now)
 	}
-	return l
+	return st
 }
 
 // recall goes on by what the server said before the start, as by an answer that
 // is late: the node counts for itself.
-func (g *gate) recall(k keptGate, now time.Time) {
+func (g *gate) restore(k savedGate, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.told, g.at = k.notice, k.at
-	if late := now.Add(-answerLate - time.Millisecond); g.at.After(late) {
-		g.at = late
+	g.reply, g.replyAt = k.gateReply, k.at
+	if late := now.Add(-replyTTL - time.Millisecond); g.replyAt.After(late) {
+		g.replyAt = late
 	}
 }
 
 // openGates returns the gates that are open, as far as a start could use them.
-func (c *Connector) openGates() (list []keptGate) {
+func (c *Connector) gatesToSave() (list []savedGate) {
 	now := c.options.Now()
-	for _, l := range c.current.Load().links {
-		if k, ok := l.gate.kept(l.url); ok && k.isFresh(now) {
+	for _, st := range c.current.Load().states {
+		if k, ok := st.gate.saved(st.url); ok && k.isFresh(now) {
 			list = append(list, k)
 		}
 	}
 	if c.HasRules() {
 		return list
 	}
-	return append(list, c.record.gates.left()...)
+	return append(list, c.saved.gates.remaining()...)
 }
 
 // kept returns what a start needs of a gate. False: it is not open.
-func (g *gate) kept(room string) (keptGate, bool) {
+func (g *gate) saved(room string) (savedGate, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return keptGate{room, g.at.Truncate(gateExact), g.told}, !g.at.IsZero() && g.told.isOpen
+	return savedGate{room, g.replyAt.Truncate(gateTimePrecision), g.reply}, !g.replyAt.IsZero() && g.reply.isOpen
 }

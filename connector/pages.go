@@ -19,15 +19,15 @@ import (
 // these. A line of the page stays out where there is no text for it. The
 // texts need no escaping.
 //
-//go:embed hold.json
+//go:embed pages.json
 var holdJSON []byte
 
 // page is a page in one language, with {wait} where the seconds go.
-type page struct{ lang, html string }
+type translatedPage struct{ lang, html string }
 
 // pages are what visitors see, by what scripts are told, the fallback first;
 // and the policy for all of them.
-var pages, pagePolicy = func() (pages map[string][]page, policy string) {
+var pages, pagePolicy = func() (pages map[string][]translatedPage, policy string) {
 	var shared struct {
 		Style string                         `json:"style"`
 		HTML  []string                       `json:"html"`
@@ -36,7 +36,7 @@ var pages, pagePolicy = func() (pages map[string][]page, policy string) {
 	if err := json.Unmarshal(holdJSON, &shared); err != nil {
 		panic(err) // it is part of the program
 	}
-	pages = map[string][]page{}
+	pages = map[string][]translatedPage{}
 	for why, texts := range shared.Texts {
 		for _, t := range texts {
 			t["style"] = shared.Style
@@ -46,7 +46,7 @@ var pages, pagePolicy = func() (pages map[string][]page, policy string) {
 			if _, isBind := t["elsewhere"]; isBind {
 				t["go"], t["data"] = "{go}", "{data}"
 			}
-			pages[why] = append(pages[why], page{t["lang"], fill(shared.HTML, t)})
+			pages[why] = append(pages[why], translatedPage{t["lang"], fill(shared.HTML, t)})
 		}
 	}
 	sum := sha256.Sum256([]byte(shared.Style))
@@ -74,7 +74,7 @@ var placeholder = regexp.MustCompile(`\{\w+\}`)
 
 // pageFor returns the page in the language that a visitor likes best, of those
 // there are: of equally liked ones the first.
-func pageFor(why string, acceptLanguage []string) page {
+func pageFor(why string, acceptLanguage []string) translatedPage {
 	known := pages[why]
 	best, liked := 0, 0.0
 	for part := range strings.SplitSeq(strings.Join(acceptLanguage, ","), ",") {
@@ -87,7 +87,7 @@ func pageFor(why string, acceptLanguage []string) page {
 			}
 		}
 		lang, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(tag)), "-")
-		i := slices.IndexFunc(known, func(p page) bool { return p.lang == lang })
+		i := slices.IndexFunc(known, func(p translatedPage) bool { return p.lang == lang })
 		if i >= 0 && weight > liked && weight <= 1 {
 			best, liked = i, weight
 		}
@@ -97,11 +97,11 @@ func pageFor(why string, acceptLanguage []string) page {
 
 // tell says why a request does not get through: on a page to visitors, and to
 // scripts as it is. {wait} is what the answer's Retry-After says.
-func (q *inquiry) tell(status int, said map[string]string) *visit {
+func (q *requestCheck) refuse(status int, said map[string]string) *admittedRequest {
 	if !isNavigation(q.r) {
 		return q.sendJSON(status, said)
 	}
-	p, h := pageFor(said["error"], q.r.Header["Accept-Language"]), q.answer()
+	p, h := pageFor(said["error"], q.r.Header["Accept-Language"]), q.prepare()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Language", p.lang)
 	h.Set("Content-Security-Policy", pagePolicy)
@@ -111,16 +111,16 @@ func (q *inquiry) tell(status int, said map[string]string) *visit {
 }
 
 // hold asks to come back, not everybody at once.
-func (q *inquiry) hold() *visit {
+func (q *requestCheck) retryLater() *admittedRequest {
 	q.counts.held.Add(1)
-	q.answer().Set("Retry-After", strconv.Itoa(10+rand.IntN(10)))
-	return q.tell(http.StatusServiceUnavailable, map[string]string{"error": "unavailable"})
+	q.prepare().Set("Retry-After", strconv.Itoa(10+rand.IntN(10)))
+	return q.refuse(http.StatusServiceUnavailable, map[string]string{"error": "unavailable"})
 }
 
 // ownPage shows the page of the site's owner.
-func (q *inquiry) ownPage() *visit {
+func (q *requestCheck) sendOwnerPage() *admittedRequest {
 	q.counts.held.Add(1)
-	h := q.answer()
+	h := q.prepare()
 	h.Set("Retry-After", "30")
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	q.w.WriteHeader(http.StatusServiceUnavailable)

@@ -16,8 +16,8 @@ func TestCrowd(t *testing.T) {
 	}{
 		"a fifth of the node's part": {600, 2, 60},
 		"rounded down":               {599, 3, 39},
-		"few":                        {12, 1, crowdLeast},
-		"many nodes":                 {600, 1000, crowdLeast},
+		"few":                        {12, 1, minNetworkLimit},
+		"many nodes":                 {600, 1000, minNetworkLimit},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -49,7 +49,7 @@ func TestCrowd(t *testing.T) {
 // TestCrowdClock has a clock that is set back cost a network no more than a minute.
 func TestCrowdClock(t *testing.T) {
 	t.Parallel()
-	var c crowd
+	var c networkStarts
 	network, now := [8]byte{1}, time.UnixMilli(1_800_000_000_000)
 	c.add(network, now)
 	for _, step := range []struct {
@@ -60,8 +60,8 @@ func TestCrowdClock(t *testing.T) {
 			t.Errorf("at %v: %d, want %d", step.to, got, step.want)
 		}
 	}
-	if len(c.n) != 0 || c.begun != nil {
-		t.Errorf("kept %v, %v", c.n, c.begun)
+	if len(c.counts) != 0 || c.starts != nil {
+		t.Errorf("kept %v, %v", c.counts, c.starts)
 	}
 }
 
@@ -70,9 +70,9 @@ func TestCrowdClock(t *testing.T) {
 func TestCrowdShuts(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
-	n.said = &roomReply{Gate: GateOpen, Share: crowdLeast, PerMinute: 1, Nodes: 1, SessionMS: 600_000}
+	n.said = &roomReply{Gate: GateOpen, Share: minNetworkLimit, PerMinute: 1, Nodes: 1, SessionMS: 600_000}
 	s := n.shop("")
-	for range crowdLeast {
+	for range minNetworkLimit {
 		s.free("begins")
 	}
 	s.isQueued("crowded, and no share", s.get("/tickets"))
@@ -81,7 +81,7 @@ func TestCrowdShuts(t *testing.T) {
 		t.Errorf("counts %+v", got)
 	}
 	n.fails()
-	s.clock.pass(answerLate + time.Second)
+	s.clock.pass(replyTTL + time.Second)
 	s.isQueued("crowded while nobody answers", s.get("/tickets"))
 	if got := s.Stats(); got.Crowded != 2 || got.Turned != 1 {
 		t.Errorf("counts %+v", got)
@@ -94,12 +94,12 @@ func TestCrowdIPv6(t *testing.T) {
 	n := newNetted(t)
 	n.said = &roomReply{Gate: GateOpen, Share: 1000, PerMinute: 10, Nodes: 1, SessionMS: 600_000}
 	s := n.shop("")
-	for range crowdLeast {
+	for range minNetworkLimit {
 		s.free("begins", "Client: [2001:db8:1::7]")
 	}
 	s.isQueued("the same network", s.get("/tickets", "Client: [2001:db8:1:ffff::8]"))
 	s.free("another", "Client: [2001:db8:2::7]")
-	for range crowdLeast + 5 {
+	for range minNetworkLimit + 5 {
 		s.free("nobody knows who", "Client: @")
 	}
 }
@@ -107,18 +107,18 @@ func TestCrowdIPv6(t *testing.T) {
 // TestCrowdMemory forgets the oldest beginnings when there are too many.
 func TestCrowdMemory(t *testing.T) {
 	t.Parallel()
-	var c crowd
+	var c networkStarts
 	now := newClock().now()
-	for i := range maxCrowd + 5 {
+	for i := range maxNetworkStarts + 5 {
 		c.add([8]byte{1, byte(i), byte(i >> 8), byte(i >> 16)}, now)
 	}
-	if n := c.count([8]byte{1, 4}, now); n != 0 || len(c.begun) != maxCrowd || len(c.n) != maxCrowd {
-		t.Errorf("the first counts %d of %d, and %d networks", n, len(c.begun), len(c.n))
+	if n := c.count([8]byte{1, 4}, now); n != 0 || len(c.starts) != maxNetworkStarts || len(c.counts) != maxNetworkStarts {
+		t.Errorf("the first counts %d of %d, and %d networks", n, len(c.starts), len(c.counts))
 	}
 	if n := c.count([8]byte{1, 5}, now); n != 1 {
 		t.Errorf("the first that is left counts %d", n)
 	}
-	if n := c.count([8]byte{1, 5}, now.Add(time.Minute)); n != 0 || len(c.begun) != 0 || len(c.n) != 0 {
-		t.Errorf("a minute later %d of %d, and %d networks", n, len(c.begun), len(c.n))
+	if n := c.count([8]byte{1, 5}, now.Add(time.Minute)); n != 0 || len(c.starts) != 0 || len(c.counts) != 0 {
+		t.Errorf("a minute later %d of %d, and %d networks", n, len(c.starts), len(c.counts))
 	}
 }

@@ -44,7 +44,7 @@ func TestRecallGate(t *testing.T) {
 			s.isQueued("its share is used up", s.get("/tickets", someone(52)))
 			n.says(GateShut, 0)
 			s.report()
-			if list := s.openGates(); len(list) != 0 {
+			if list := s.gatesToSave(); len(list) != 0 {
 				t.Errorf("a gate that is shut is kept: %+v", list)
 			}
 		})
@@ -57,7 +57,7 @@ func TestRecallNothing(t *testing.T) {
 	for what, c := range map[string]struct {
 		gate  string
 		after time.Duration
-	}{"too old": {GateOpen, gateLongest}, "shut": {GateShut, 0}, "of tomorrow": {GateOpen, -time.Hour}} {
+	}{"too old": {GateOpen, maxGateAge}, "shut": {GateShut, 0}, "of tomorrow": {GateOpen, -time.Hour}} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			_, s := restarted(t, c.gate, c.after)
@@ -76,17 +76,17 @@ func TestRecallWrites(t *testing.T) {
 	n := newNetted(t)
 	n.says(GateOpen, 100)
 	s := n.shop("")
-	first := s.openGates()
+	first := s.gatesToSave()
 	for range 59 {
 		s.clock.pass(time.Second)
 		s.report()
 	}
-	if diff := cmp.Diff(first, s.openGates(), cmp.AllowUnexported(keptGate{}, notice{})); diff != "" {
+	if diff := cmp.Diff(first, s.gatesToSave(), cmp.AllowUnexported(savedGate{}, gateReply{})); diff != "" {
 		t.Errorf("a moment later (-before +after)\n%s", diff)
 	}
 	s.clock.pass(time.Second)
 	s.report()
-	if list := s.openGates(); len(list) != 1 || !list[0].at.Equal(s.clock.now().Truncate(time.Minute)) || list[0].at.Equal(first[0].at) {
+	if list := s.gatesToSave(); len(list) != 1 || !list[0].at.Equal(s.clock.now().Truncate(time.Minute)) || list[0].at.Equal(first[0].at) {
 		t.Errorf("a minute later %+v", list)
 	}
 }
@@ -102,7 +102,7 @@ func TestRecallEarly(t *testing.T) {
 	server.has("", http.StatusBadGateway)
 	start := func() (*Connector, http.Handler) {
 		t.Helper()
-		c, shop, err := earlyShop(t, Options{Source: &Source{URL: server.url()}, Server: n.URL, Token: testToken, Now: n.clock.now, reportAgain: time.Hour, State: file})
+		c, shop, err := earlyShop(t, Options{Source: &Source{URL: server.url()}, Server: n.URL, Token: testToken, Now: n.clock.now, reportInterval: time.Hour, State: file})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,15 +32,15 @@ func (s *shop) open() {
 }
 
 // openingsIn returns what a file has, without ids.
-func openingsIn(t testing.TB, file string, now time.Time) []openingReport {
+func openingsIn(t testing.TB, file string, now time.Time) []failOpenReport {
 	t.Helper()
-	before, err := readRecord(file, now)
+	before, err := readState(file, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []openingReport
-	for _, o := range before.openings {
-		one := openingsOf([]Opening{o.Opening})[0]
+	var all []failOpenReport
+	for _, o := range before.failOpen {
+		one := failOpenReports([]FailOpen{o.FailOpen})[0]
 		one.ID = ""
 		all = append(all, one)
 	}
@@ -48,7 +48,7 @@ func openingsIn(t testing.TB, file string, now time.Time) []openingReport {
 }
 
 // toldOpenings returns the openings that were reported so far.
-func (n *netted) toldOpenings() (all []openingReport) {
+func (n *netted) toldOpenings() (all []failOpenReport) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, said := range n.reports {
@@ -73,7 +73,7 @@ func TestRecordOfCrash(t *testing.T) {
 	began := s.clock.now()
 	s.open()
 	s.clock.pass(20 * time.Second)
-	want := []openingReport{{From: began.Add(31 * time.Second).UnixMilli(), Until: began.Add(51 * time.Second).UnixMilli(), Requests: 3}}
+	want := []failOpenReport{{From: began.Add(31 * time.Second).UnixMilli(), Until: began.Add(51 * time.Second).UnixMilli(), Requests: 3}}
 	eventually(t, "it is kept", func() bool { return cmp.Equal(want, openingsIn(t, file, s.clock.now())) })
 	text, err := os.ReadFile(file)
 	if err == nil {
@@ -86,7 +86,7 @@ func TestRecordOfCrash(t *testing.T) {
 	s.clock.pass(time.Hour)
 	again := n.recorded(crashed)
 	said := n.toldOpenings()
-	if len(said) != 1 || said[0].ID != idText(s.current.Load().links[0].openings[0].id) {
+	if len(said) != 1 || said[0].ID != idText(s.current.Load().states[0].failOpen[0].id) {
 		t.Fatalf("reported %+v", said)
 	}
 	said[0].ID = ""
@@ -112,7 +112,7 @@ func TestRecordOfEnd(t *testing.T) {
 			s := n.recorded(file)
 			s.open()
 			s.clock.pass(time.Second)
-			want := []openingReport{{From: s.clock.now().Add(-time.Second).UnixMilli(), Until: s.clock.now().UnixMilli(), Requests: 3}}
+			want := []failOpenReport{{From: s.clock.now().Add(-time.Second).UnixMilli(), Until: s.clock.now().UnixMilli(), Requests: 3}}
 			s.queue.isDown.Store(!isThere)
 			s.Close()
 			if isThere {
@@ -141,10 +141,10 @@ func TestRecordOfOthers(t *testing.T) {
 	n.says(GateShut, 0)
 	file := filepath.Join(t.TempDir(), "unguarded")
 	now := n.clock.now()
-	opening := func(ago time.Duration) pastOpening {
-		return pastOpening{"https://queue.example.com/r/other", Opening{From: now.Add(-ago - time.Minute), Until: now.Add(-ago), Let: 7, id: newRaw()}}
+	opening := func(ago time.Duration) pastFailOpen {
+		return pastFailOpen{"https://queue.example.com/r/other", FailOpen{From: now.Add(-ago - time.Minute), Until: now.Add(-ago), Requests: 7, id: newRaw()}}
 	}
-	if err := os.WriteFile(file, formatRecord(remembered{openings: []pastOpening{opening(recordLongest), opening(recordLongest - time.Minute)}}), 0o600); err != nil {
+	if err := os.WriteFile(file, formatState(savedState{failOpen: []pastFailOpen{opening(maxFailOpenAge), opening(maxFailOpenAge - time.Minute)}}), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	n.recorded(file)
@@ -167,7 +167,7 @@ func TestRecordThatIsNone(t *testing.T) {
 		"not to be read":   {"c", "", "is a directory"},
 		"not to be kept":   {"d/e", "", "do not survive a restart"},
 		"nothing in it":    {"f", "", "not a file that a connector keeps"},
-		"followed by more": {"g", string(formatRecord(remembered{})) + "}", "not a file that a connector keeps"},
+		"followed by more": {"g", string(formatState(savedState{})) + "}", "not a file that a connector keeps"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -211,7 +211,7 @@ func TestRecordSaysOnce(t *testing.T) {
 	s := n.recorded(file, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(said, nil)) })
 	count := func() (lines int) {
 		for range 3 {
-			s.keepRecord()
+			s.saveState()
 		}
 		for _, line := range said.all() {
 			if strings.Contains(line, "do not survive a restart") && strings.Contains(line, file) {
@@ -246,19 +246,19 @@ func TestRecordOfNobody(t *testing.T) {
 
 func FuzzRecord(f *testing.F) {
 	now := newClock().now()
-	some := []pastOpening{{"https://queue.example.com/r/sale", Opening{From: now.Add(-time.Hour), Until: now, Let: 1 << 40, id: [16]byte{1, 2}}}}
-	f.Add(formatRecord(remembered{}))
-	f.Add(formatRecord(remembered{openings: some, gates: []keptGate{{"https://queue.example.com/r/sale", now, notice{true, 600, 0, 2, 600_000}}}}))
+	some := []pastFailOpen{{"https://queue.example.com/r/sale", FailOpen{From: now.Add(-time.Hour), Until: now, Requests: 1 << 40, id: [16]byte{1, 2}}}}
+	f.Add(formatState(savedState{}))
+	f.Add(formatState(savedState{failOpen: some, gates: []savedGate{{"https://queue.example.com/r/sale", now, gateReply{true, 600, 0, 2, 600_000}}}}))
 	f.Add(fmt.Appendf(nil, `{"version":1,"openings":[{"room":"http://127.0.0.1","id":"AAAAAAAAAAAAAAAAAAAAAA","from":%d,"until":9007199254740991,"requests":0}]}`, now.UnixMilli()))
 	f.Add([]byte(`{"version":1,"openings":[],"gates":[{"room":"https://x","at":1,"per_minute":-1,"max_active":0,"nodes":0,"session_ms":1}]}`))
 	f.Add([]byte(`{"version":1,"openings":[{"room":"ftp://x","id":"","from":-1,"until":0,"requests":18446744073709551615}]}{}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		list, err := parseRecord(text, now)
+		list, err := parseState(text, now)
 		if err != nil {
 			return
 		}
-		again, err := parseRecord(formatRecord(list), now)
-		if diff := cmp.Diff(list, again, cmp.AllowUnexported(remembered{}, pastOpening{}, Opening{}, keptGate{}, notice{})); err != nil || diff != "" {
+		again, err := parseState(formatState(list), now)
+		if diff := cmp.Diff(list, again, cmp.AllowUnexported(savedState{}, pastFailOpen{}, FailOpen{}, savedGate{}, gateReply{})); err != nil || diff != "" {
 			t.Errorf("%v %s", err, diff)
 		}
 	})

@@ -1,0 +1,333 @@
+package connector
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/proofline/proofline/connector/rules"
+)
+
+// errUnreachable is returned when a room's server does not answer, or answers
+// with a fault of its own (5xx).
+var errUnreachable = errors.New("room cannot be reached")
+
+// door is a room as the connector sees it.
+type room struct {
+	rules.Room
+	name   string
+	cookie string // of a session: its name and =
+	proof  string // of a proof, likewise
+	tag    [8]byte
+	state  *roomState // the same as long as the room is
+}
+
+func newRoom(name string, r rules.Room, st *roomState) *room {
+	return &room{r, name, CookiePrefix + name + "=", proofPrefix + name + "=", tagOf(r.URL, r.Origin), st}
+}
+
+// bindOf returns what sessions of a client are tied to.
+func (rm *room) bindOf(client netip.Addr, agent string) [8]byte {
+	switch rm.Bind {
+	case rules.BindNetwork:
+		return networkOf(client)
+	case rules.BindBrowser:
+		return familyOf(agent)
+	}
+	return [8]byte{}
+}
+
+// link is what is known of a room's server.
+type roomState struct {
+	url, origin string
+
+	keys    atomic.Pointer[map[string]ed25519.PublicKey] // by id; nil: never had
+	returns atomic.Pointer[returnSigning]                // nil: never had
+
+	fetching  sync.Mutex // held while keys are asked for because of an unknown one
+	fetchedAt time.Time  // guarded by asking
+
+	mu          sync.Mutex // guards what follows
+	downSince   time.Time  // out of reach since then; zero: it is not
+	confirmedAt time.Time  // of the failures since then that no visitor can bring about
+	lastWarning string     // what was logged last about the server's answers
+	failOpen    []FailOpen
+
+	gate     gate     // has its own lock
+	observed observed // likewise
+}
+
+// Opening is a time in which everybody was let through, as a room was out of
+// reach.
+type FailOpen struct {
+	From     time.Time
+	Until    time.Time // zero: it goes on
+	Requests uint64    // requests let through without a pass
+
+	id [16]byte // in reports
+}
+
+// down returns since when the room is out of reach; zero: it is not.
+func (st *roomState) downAt() time.Time {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.downSince
+}
+
+// heard keeps whether the room answered. After the failure of a request that a
+// visitor has shaped, the room is asked at once whether it is there.
+func (c *Connector) recordAnswer(st *roomState, err error, isShaped bool) {
+	now := c.options.Now()
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	isDown := errors.Is(err, errUnreachable)
+	if isDown && isShaped {
+		notify(c.probeNow)
+	} else {
+		st.confirmedAt = now
+	}
+	switch {
+	case isDown && st.downSince.IsZero():
+		st.downSince = now
+		c.options.Log.Error("room cannot be reached", "room", st.url, "err", err)
+	case !isDown && !st.downSince.IsZero():
+		c.options.Log.Info("room can be reached again", "room", st.url, "after", now.Sub(st.downSince))
+		st.downSince = time.Time{}
+		c.endFailOpen(st, now, queueingAgain)
+	}
+}
+
+// lineAgain is logged when an opening ends as it should.
+const queueingAgain = "visitors wait in line again"
+
+// shut ends the opening that goes on, if one does, and logs why. The caller holds
+// the lock.
+func (c *Connector) endFailOpen(st *roomState, now time.Time, why string) {
+	n := len(st.failOpen)
+	if n == 0 || !st.failOpen[n-1].Until.IsZero() {
+		return
+	}
+	o := &st.failOpen[n-1]
+	o.Until = now
+	c.options.Log.Warn(why, "room", st.url, "from", o.From, "let_through", o.Requests)
+	if c.options.Token != "" && !c.unrecorded.add(pastFailOpen{st.url, *o}) {
+		c.options.Log.Error("an opening is not recorded: there are too many", "room", st.url, "from", o.From)
+	}
+	notify(c.saved.changed)
+}
+
+// opens tells whether everybody is let through by now, and counts that one is.
+// The room must have failed to answer at the beginning and at the end of that
+// time, the second time to a request that no visitor has shaped: neither one
+// failure nor a visitor opens anything.
+func (c *Connector) failsOpen(rm *room) bool {
+	after, ok := rm.Failure.OpenAfter()
+	st, now := rm.state, c.options.Now()
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if !ok || st.downSince.IsZero() || st.confirmedAt.Sub(st.downSince) < after {
+		return false
+	}
+	if n := len(st.failOpen); n == 0 || !st.failOpen[n-1].Until.IsZero() {
+		st.failOpen = append(st.failOpen, FailOpen{From: now, id: newRaw()})
+		if len(st.failOpen) > maxFailOpen {
+			st.failOpen = st.failOpen[1:]
+		}
+		c.options.Log.Error("everybody is let through, for the room is out of reach", "room", rm.name, "since", st.downSince)
+		notify(c.saved.changed)
+	}
+	st.failOpen[len(st.failOpen)-1].Requests++
+	return true
+}
+
+// request is what goes to a server of rooms.
+type request struct {
+	method string
+	url    string
+	token  string // empty: none
+	client string // of a visitor, as the server is told; empty: nothing
+	json   []byte // empty: no body
+	// isShaped is set where a visitor decides what is in the request, and so
+	// perhaps that it fails.
+	isVisitorShaped bool
+}
+
+// call sends a request to a room and reads the answer. It remembers whether
+// there was one, even if the visitor no longer waits for it. Error:
+// errUnreachable.
+func (c *Connector) call(ctx context.Context, st *roomState, req request) (status int, body []byte, err error) {
+	defer func() { c.recordAnswer(st, err, req.isVisitorShaped) }()
+	return c.exchange(ctx, req)
+}
+
+// exchange sends a request and reads the answer, whoever waits for it. Error:
+// errUnreachable.
+func (c *Connector) exchange(ctx context.Context, req request) (status int, body []byte, err error) {
+	if !c.guarded("a request to "+req.url, func() { status, body, err = c.roundTrip(ctx, req) }) {
+		return 0, nil, fmt.Errorf("ask %s: %w: %w", req.url, errUnreachable, errFault)
+	}
+	return status, body, err
+}
+
+func (c *Connector) roundTrip(ctx context.Context, req request) (status int, body []byte, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, req.method, req.url, bytes.NewReader(req.json))
+	if err != nil {
+		return 0, nil, fmt.Errorf("ask %s: %w: %w", req.url, errUnreachable, err)
+	}
+	if req.token != "" {
+		r.Header.Set("Authorization", "Bearer "+req.token)
+	}
+	if req.client != "" {
+		r.Header.Set(ClientHeader, req.client)
+	}
+	if len(req.json) > 0 {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := c.options.Client.Do(r)
+	if err != nil {
+		return 0, nil, fmt.Errorf("ask %s: %w: %w", req.url, errUnreachable, err)
+	}
+	defer answer.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(answer.Body, maxResponse))
+	if err != nil || answer.StatusCode >= http.StatusInternalServerError {
+		return 0, nil, fmt.Errorf("ask %s: %w: status %d", req.url, errUnreachable, answer.StatusCode)
+	}
+	return answer.StatusCode, body, nil
+}
+
+// getJSON reads a document of a room. Errors: errUnreachable, and errPass when
+// there is no such document.
+func (c *Connector) getJSON(ctx context.Context, rm *room, url string, into any) error {
+	status, body, err := c.call(ctx, rm.state, request{method: http.MethodGet, url: url})
+	if err != nil {
+		return err
+	}
+	if status != http.StatusOK || json.Unmarshal(body, into) != nil {
+		return fmt.Errorf("read %s: status %d: %w", url, status, errPass)
+	}
+	return nil
+}
+
+// redeem uses a pass up and returns the session that begins. Errors: errPass,
+// errBusy, errUnreachable.
+func (c *Connector) redeem(ctx context.Context, rm *room, p passClaims, client netip.Addr, userAgent string) (*session, error) {
+	who := c.clientName(rm.URL, client, userAgent)
+	if c.isUsed(p.pass, who) {
+		return nil, errPass
+	}
+	status, body, err := c.call(ctx, rm.state, request{method: http.MethodPost, url: rm.URL + "/passes/" + p.jti + "/redeem", token: p.token, client: base64.RawURLEncoding.EncodeToString(who[:]), isVisitorShaped: true})
+	if err != nil {
+		return nil, err
+	}
+	now := c.options.Now().UnixMilli()
+	switch status {
+	case http.StatusOK:
+		c.redeemed.add(p.pass, p.ends, now)
+	case http.StatusConflict, http.StatusGone:
+		c.redeemed.add(p.pass, p.ends, now)
+		c.denied.add(passAndClient(p.pass, who), p.ends, now)
+	}
+	switch status {
+	case http.StatusOK:
+	case http.StatusTooManyRequests, http.StatusRequestTimeout:
+		return nil, errBusy
+	default:
+		return nil, errPass
+	}
+	var said struct {
+		Pass string    `json:"pass_id"`
+		Ends time.Time `json:"ends"`
+		Most time.Time `json:"ends_at_most"`
+	}
+	if json.Unmarshal(body, &said) != nil || said.Pass != p.jti || !said.Most.After(said.Ends) {
+		return nil, fmt.Errorf("redeem at %s: %w: the answer is none", rm.name, errPass)
+	}
+	s := &session{
+		room: rm.tag, ticket: p.ticket, pass: p.pass, token: p.token, bind: rm.bindOf(client, userAgent),
+		issued: c.options.Now().UnixMilli(), ends: said.Ends.UnixMilli(), maxEnds: said.Most.UnixMilli(),
+	}
+	s.length = (s.maxEnds - s.ends) / 3 // a session lasts at most four times its length
+	return s, nil
+}
+
+// isUsed tells whether a room need not be asked about a pass that is used up.
+// It must be for a while after the first time, as its answer may have been
+// lost on the way to this client.
+func (c *Connector) isUsed(pass, who [16]byte) bool {
+	since, ok := c.redeemed.since(pass)
+	return ok && c.options.Now().UnixMilli()-since >= redeemRetryWindow.Milliseconds() || c.denied.has(passAndClient(pass, who))
+}
+
+// together names a pass and a client.
+func passAndClient(pass, who [16]byte) [16]byte {
+	for i := range pass {
+		pass[i] ^= who[i]
+	}
+	return pass
+}
+
+// clientOf names a client to a room, so that it knows a visitor again whose
+// answer was lost: see rules/FORMAT.md.
+func (c *Connector) clientName(url string, client netip.Addr, userAgent string) (who [16]byte) {
+	network := networkOf(client)
+	mac := hmac.New(sha256.New, c.clients)
+	_, _ = fmt.Fprintf(mac, "%s\n%x\n%s", url, network, userAgent) // never fails
+	copy(who[:], mac.Sum(nil))
+	return who
+}
+
+// errBusy is returned when a room asks to come back later.
+var errBusy = errors.New("room is busy")
+
+// isAway asks a room for its keys, and tells whether it is out of reach.
+func (c *Connector) probeRoom(ctx context.Context, rm *room) bool {
+	err := c.fetchKeys(ctx, rm)
+	if err != nil && !errors.Is(err, errUnreachable) {
+		c.options.Log.Warn("no keys of the room", "room", rm.name, "err", err)
+	}
+	return errors.Is(err, errUnreachable)
+}
+
+// probe asks the rooms again and again whether they are there, and so has
+// their keys before visitors come with passes. One that is not is asked every
+// second.
+func (c *Connector) probe(ctx context.Context) {
+	for {
+		var all sync.WaitGroup
+		var isDown atomic.Bool
+		for _, rm := range c.current.Load().rooms {
+			all.Go(func() {
+				c.guarded("a question to a room", func() {
+					if c.probeRoom(ctx, rm) {
+						isDown.Store(true)
+					}
+				})
+			})
+		}
+		all.Wait()
+		wait := c.options.Probe
+		if isDown.Load() {
+			wait = min(wait, time.Second)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.probeNow:
+		case <-time.After(wait):
+		}
+	}
+}
