@@ -239,7 +239,7 @@ func TestRuleFreeze(t *testing.T) {
 // not be due.
 func (r *script) freezeUnchecked(at Time) *Freeze {
 	w := &r.windows[r.frozen]
-	e := &Freeze{Time: at, Window: w.Index, Lots: w.count, Size: r.size, Root: r.outside.root}
+	e := &Freeze{Time: at, Window: w.Index, Lots: w.count, Size: r.size, Root: r.oracle.root}
 	e.Proof = fakeProof(r.policy.VRFKey, Alpha(r.roomHash, e))
 	return e
 }
@@ -508,8 +508,8 @@ func TestRulePauseOfClaims(t *testing.T) {
 				r.must(turns[to](now))
 			}
 			is = to
-			if r.Paused() != (is != running) || r.Held() != (is == held) {
-				t.Fatalf("way %d: paused %t and held %t after turn %d", way, r.Paused(), r.Held(), to)
+			if r.Paused() != (is != running) || r.ClaimsPaused() != (is == held) {
+				t.Fatalf("way %d: paused %t and held %t after turn %d", way, r.Paused(), r.ClaimsPaused(), to)
 			}
 			ticket := r.at(Position(next)).ticket
 			if admit := (&Admit{now, ticket, NewPassID(r.Policy().Origin, ticket)}); is == held {
@@ -534,7 +534,7 @@ func TestRulePauseOfClaims(t *testing.T) {
 	r.must(&Amend{Time: base, Change: ChangePause})
 	r.must(&Amend{Time: base, Change: ChangeResume, Claims: true}) // no field of a resume
 	r.refuse(RuleAmend, &Amend{Time: base, Change: ChangeResume, Claims: true})
-	if r.Held() {
+	if r.ClaimsPaused() {
 		t.Error("a resume holds")
 	}
 }

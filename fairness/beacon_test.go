@@ -125,7 +125,7 @@ func TestRuleWitness(t *testing.T) {
 	r, chain := withBeacon(t, 3, 2)
 	pending := r.Pending()[0]
 	signature, _ := chain.Sign(pending.Round)
-	root := r.outside.root // of the tree that ends with the freeze
+	root := r.oracle.root // of the tree that ends with the freeze
 	cosign := func(witness int, at Time) Cosignature {
 		return fakeCosignature(r.policy.Witnesses[witness], pending.Size, root, at)
 	}
@@ -145,7 +145,7 @@ func TestRuleWitness(t *testing.T) {
 		"twice":                with(a, a),
 		"not in order":         with(b, a),
 		"of the tree before":   with(fakeCosignature(r.policy.Witnesses[0], pending.Size-1, root, base)),
-		"of the tree now":      with(fakeCosignature(r.policy.Witnesses[0], r.size, r.outside.root, base)),
+		"of the tree now":      with(fakeCosignature(r.policy.Witnesses[0], r.size, r.oracle.root, base)),
 		"of another root":      with(fakeCosignature(r.policy.Witnesses[0], pending.Size, hash1, base)),
 		"when the round comes": with(cosign(0, pending.Due)),
 		"long after":           with(a, cosign(1, pending.Due+minute)),
@@ -156,7 +156,7 @@ func TestRuleWitness(t *testing.T) {
 	}
 	for _, list := range [][]Cosignature{nil, {a}, {c}, {a, c}, {b, c}, {a, b, c}} { // fewer than the quorum is the report's to say
 		twin := r.State
-		if err := with(list...).checkCosignatures(twin, &r.windows[0], &r.outside); err != nil {
+		if err := with(list...).checkCosignatures(twin, &r.windows[0], &r.oracle); err != nil {
 			t.Errorf("%d cosignatures: %v", len(list), err)
 		}
 	}
@@ -168,7 +168,7 @@ func TestCosignedAtOnce(t *testing.T) {
 	r, chain := withBeacon(t, 1, 1)
 	pending := r.Pending()[0]
 	signature, _ := chain.Sign(pending.Round)
-	e, _ := r.NextDraw(pending.Due, signature, fakeCosignature(r.policy.Witnesses[0], pending.Size, r.outside.root, base))
+	e, _ := r.NextDraw(pending.Due, signature, fakeCosignature(r.policy.Witnesses[0], pending.Size, r.oracle.root, base))
 	r.must(e)
 }
 
@@ -198,7 +198,7 @@ func TestPolicyIsNotKept(t *testing.T) {
 	want := p.Witnesses[0]
 	e := &Room{p}
 	var s State
-	if err := s.Apply(e, &r.outside); err != nil {
+	if err := s.Apply(e, &r.oracle); err != nil {
 		t.Fatal(err)
 	}
 	e.Witnesses[0], e.Beacon.Margin, e.Beacon.PublicKey[1] = "other", 9999, 0xff

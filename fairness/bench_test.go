@@ -21,14 +21,14 @@ func benchTickets(n int) []Ticket {
 
 // benchRoom is the transcript of a room of n visitors who join in one window
 // and are all called and admitted: 3n entries and a few.
-func benchRoom(tb testing.TB, n int) (texts [][]byte, outside *fakeOutside) {
+func benchRoom(tb testing.TB, n int) (texts [][]byte, oracle *fakeOracle) {
 	p := testPolicy()
 	p.Outflow = Outflow{PerMinute: MaxRate}
 	p.Claim = MaxClaim
 	r := &State{}
-	outside = &fakeOutside{}
+	oracle = &fakeOracle{}
 	put := func(e Entry) {
-		if err := r.Apply(e, outside); err != nil {
+		if err := r.Apply(e, oracle); err != nil {
 			tb.Fatal(err)
 		}
 		texts = append(texts, e.AppendEntry(nil))
@@ -39,7 +39,7 @@ func benchRoom(tb testing.TB, n int) (texts [][]byte, outside *fakeOutside) {
 		put(&e)
 	}
 	now := base + minute
-	f, alpha, _ := r.NextFreeze(now, outside.root)
+	f, alpha, _ := r.NextFreeze(now, oracle.root)
 	f.Proof = fakeProof(p.VRFKey, alpha)
 	put(f)
 	d, _ := r.NextDraw(now, nil)
@@ -56,7 +56,7 @@ func benchRoom(tb testing.TB, n int) (texts [][]byte, outside *fakeOutside) {
 			put(&Admit{now, t, NewPassID(p.Origin, t)})
 		}
 	}
-	return texts, outside
+	return texts, oracle
 }
 
 func benchmarkParse(b *testing.B, e Entry) {
@@ -87,7 +87,7 @@ func BenchmarkParseAdmit(b *testing.B) {
 // BenchmarkReplay reads and applies a room of a million visitors, as an
 // auditor and a starting server do. Roots and proofs cost nothing here.
 func BenchmarkReplay(b *testing.B) {
-	texts, outside := benchRoom(b, million)
+	texts, oracle := benchRoom(b, million)
 	b.ReportAllocs()
 	for b.Loop() {
 		s, p := &State{}, &Parser{}
@@ -96,7 +96,7 @@ func BenchmarkReplay(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if err := s.Apply(e, outside); err != nil {
+			if err := s.Apply(e, oracle); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -107,7 +107,7 @@ func BenchmarkReplay(b *testing.B) {
 // benchmarkApply measures one kind of a million-visitor room by the entry;
 // before it come all entries ahead of the first of that kind.
 func benchmarkApply(b *testing.B, kind Kind) {
-	texts, outside := benchRoom(b, million)
+	texts, oracle := benchRoom(b, million)
 	var ahead, measured []Entry
 	for _, text := range texts {
 		e, err := ParseEntry(text)
@@ -126,13 +126,13 @@ func benchmarkApply(b *testing.B, kind Kind) {
 		b.StopTimer()
 		s := &State{}
 		for _, e := range ahead {
-			if err := s.Apply(e, outside); err != nil {
+			if err := s.Apply(e, oracle); err != nil {
 				b.Fatal(err)
 			}
 		}
 		b.StartTimer()
 		for _, e := range measured {
-			if err := s.Apply(e, outside); err != nil {
+			if err := s.Apply(e, oracle); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -152,14 +152,14 @@ func BenchmarkShuffle(b *testing.B) {
 }
 
 func BenchmarkStanding(b *testing.B) {
-	texts, outside := benchRoom(b, million)
+	texts, oracle := benchRoom(b, million)
 	s, p := &State{}, &Parser{}
 	for _, text := range texts {
 		e, err := p.Parse(text)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := s.Apply(e, outside); err != nil {
+		if err := s.Apply(e, oracle); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -16,19 +16,20 @@ const (
 // Seed decides one window's shuffle.
 type Seed [HashSize]byte
 
-// Alpha is the input of a window's VRF proof: everything its freeze fixes.
+// Alpha returns the input of a window's VRF proof: everything that its freeze fixes.
 //
 //	label || 0 || SHA-256(room entry) || uint64(window) || uint64(lots) || uint64(size) || root
 //
 // with integers big-endian: 18 + 32 + 8 + 8 + 8 + 32 = 106 bytes.
 func Alpha(roomHash [HashSize]byte, f *Freeze) []byte {
-	return labelled(drawLabel, roomHash[:], uint64be(uint64(f.Window)), uint64be(uint64(f.Lots)), uint64be(f.Size), f.Root[:])
+	return labelled(drawLabel, roomHash[:],
+		uint64be(uint64(f.Window)), uint64be(uint64(f.Lots)), uint64be(f.Size), f.Root[:])
 }
 
 func uint64be(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// NewSeed mixes what the operator was bound to (alpha and the VRF output
-// beta) with what nobody could know then (the beacon's signature):
+// NewSeed mixes values the operator was committed to (alpha and the VRF output beta) with one that
+// was unpredictable then (the beacon's signature):
 //
 //	SHA-256(label || 0 || alpha || beta || uint64(round) || SHA-256(signature))
 //
@@ -59,22 +60,22 @@ func Shuffle(seed Seed, lane Lane, n uint32) []uint32 {
 type words struct {
 	stream xof.XOF
 	buffer [4096]byte
-	rest   []byte // of buffer
+	rest   []byte // unread part of buffer
 }
 
 func newWords(seed Seed, lane Lane) *words {
 	w := &words{stream: xof.SHAKE256.New()}
-	_, _ = w.stream.Write(labelled(shuffleLabel, seed[:], []byte(lane))) // a sponge takes everything
+	_, _ = w.stream.Write(labelled(shuffleLabel, seed[:], []byte(lane))) // never fails
 	return w
 }
 
-// below returns a number below m without modulo bias: words of the last,
-// incomplete run of m values are thrown away.
+// below returns a number below m without modulo bias: it rejects words from the last, incomplete
+// run of m values.
 func (w *words) below(m uint32) uint32 {
 	limit := uint64(1<<32) - uint64(1<<32)%uint64(m)
 	for {
 		if len(w.rest) == 0 {
-			_, _ = w.stream.Read(w.buffer[:]) // a sponge never ends
+			_, _ = w.stream.Read(w.buffer[:]) // never fails
 			w.rest = w.buffer[:]
 		}
 		word := binary.LittleEndian.Uint32(w.rest)

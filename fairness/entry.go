@@ -8,8 +8,7 @@ import (
 	"github.com/proofline/proofline/fairness/beacon"
 )
 
-// MaxEntrySize is the most bytes an entry's text may have, the limit of a
-// C2SP entry bundle.
+// MaxEntrySize is the maximum size of an entry in bytes, which is the limit of a C2SP entry bundle.
 const MaxEntrySize = 65535
 
 // Sizes of the binary fields in entries, in bytes.
@@ -28,8 +27,8 @@ type Entry interface {
 	// AppendEntry appends the canonical text, without a final newline.
 	AppendEntry(dst []byte) []byte
 
-	moment(s *State) Time // its time; the state's for an entry without one
-	apply(s *State, outside Outside) error
+	moment(s *State) Time // entry time; s.Now for an entry without one
+	apply(s *State, oracle Oracle) error
 }
 
 // Kind is the first word of an entry.
@@ -62,8 +61,8 @@ type Arrive struct {
 	Lane   Lane
 }
 
-// Merit gives an arrival another lot. It has a place in the grammar, and
-// [State.Apply] refuses it in this version of the rules.
+// Merit gives an arrival another lot. The grammar has it, but [State.Apply] refuses it in this
+// version of the rules.
 type Merit struct {
 	Time     Time
 	Ticket   Ticket
@@ -89,15 +88,15 @@ type Draw struct {
 	Window    WindowIndex
 	Signature []byte // of the beacon round, empty without a beacon
 	Seed      Seed
-	// Cosignatures are those of the checkpoint that ends with the freeze, in
-	// the order of the policy's witnesses.
+	// Cosignatures sign the checkpoint that ends with the freeze, in the order of the policy's
+	// witnesses.
 	Cosignatures []Cosignature
 }
 
 // Cosignature is a witness's signature of a checkpoint at a time.
 type Cosignature [CosigSize]byte
 
-// Assign states the place of one ticket.
+// Assign publishes the place of one ticket.
 type Assign struct {
 	Window   WindowIndex
 	Lane     Lane
@@ -122,22 +121,22 @@ type Admit struct {
 // Reason says why a ticket was passed over.
 type Reason string
 
-// The reasons of a skip. The organizer took the place away for those that begin
-// with "revoked", and says what for in the rest; why it thinks so is its word.
+// The reasons of a skip. Those that begin with "revoked" are the organizer's decision to take the
+// place away. The rest of the word gives the organizer's reason, which nothing verifies.
 const (
-	NoShow           Reason = "no-show" // called, and not claimed in time
+	NoShow           Reason = "no-show" // called, but not claimed in time
 	Left             Reason = "left"    // the visitor gave the place up
-	Revoked          Reason = "revoked" // for no class of reason that it names
+	Revoked          Reason = "revoked" // no reason given
 	RevokedBot       Reason = "revoked-bot"
-	RevokedDuplicate Reason = "revoked-duplicate" // one of several places of somebody
+	RevokedDuplicate Reason = "revoked-duplicate" // one of several places held by one person
 	RevokedFraud     Reason = "revoked-fraud"
 	RevokedRequest   Reason = "revoked-request" // the visitor asked for it
 )
 
-// IsRevoked tells whether the organizer took the place away.
+// IsRevoked reports whether the organizer took the place away.
 func (r Reason) IsRevoked() bool { return slices.Index(reasons[:], r) >= int(revoked) }
 
-// Skip passes a ticket over. Nothing is deleted and nothing drawn again.
+// Skip passes a ticket over. Nothing is deleted or drawn again.
 type Skip struct {
 	Time   Time
 	Ticket Ticket
@@ -154,26 +153,26 @@ const (
 	ChangeResume    Change = "resume"
 	ChangeMessage   Change = "message"
 	ChangeWindows   Change = "windows"
-	ChangeOpen      Change = "open"      // from now on the site lets people in who are not in line
-	ChangeShut      Change = "shut"      // and from now on it does not
-	ChangeUnguarded Change = "unguarded" // a connector could not ask, and let everybody in
+	ChangeOpen      Change = "open"      // from now on the site admits visitors who are not in line
+	ChangeShut      Change = "shut"      // from now on it does not
+	ChangeUnguarded Change = "unguarded" // a connector could not reach the room and admitted all requests
 )
 
-// claimsToo is the last word of a pause of claims as well as calls.
+// claimsToo is the last word of a pause that stops claims as well as calls.
 const claimsToo = "claims"
 
-// Amend changes what may change while a room lives. The fields beside Time
-// and Change belong to one change each.
+// Amend changes one of the amendable settings of a room, or records a fact about its site. Each
+// field except Time and Change is used by one change.
 type Amend struct {
 	Time        Time
 	Change      Change
 	Outflow     Outflow        // outflow
-	Claims      bool           // pause: called visitors cannot go in either
+	Claims      bool           // pause: also stop claims of called visitors
 	Message     [HashSize]byte // message: SHA-256 of the text shown to visitors
 	Closes      Time           // windows
-	Windows     []WindowRule   // windows: hold from the first one's moment on
+	Windows     []WindowRule   // windows: in force from the first one's From
 	From, Until Time           // unguarded
-	Requests    uint64         // unguarded: how many were let in
+	Requests    uint64         // unguarded: number of requests admitted
 }
 
 // End is the last entry of a room.
@@ -224,7 +223,7 @@ func (e *Skip) moment(*State) Time     { return e.Time }
 func (e *Amend) moment(*State) Time    { return e.Time }
 func (e *End) moment(*State) Time      { return e.Time }
 
-// AppendEntry appends the canonical text: one rule of the policy a line.
+// AppendEntry appends the canonical text, one policy rule per line.
 func (e *Room) AppendEntry(dst []byte) []byte {
 	w := begin(dst, KindRoom).number(1).
 		line("created").time(e.Created).
@@ -304,7 +303,7 @@ func (e *Skip) AppendEntry(dst []byte) []byte {
 	return begin(dst, KindSkip).time(e.Time).id(e.Ticket).word(string(e.Reason))
 }
 
-// AppendEntry appends "amend time change" and what the change carries.
+// AppendEntry appends "amend time change" and the fields of that change.
 func (e *Amend) AppendEntry(dst []byte) []byte {
 	w := begin(dst, KindAmend).time(e.Time).word(string(e.Change))
 	switch e.Change {
@@ -330,8 +329,8 @@ func (e *Amend) AppendEntry(dst []byte) []byte {
 // AppendEntry appends "end time".
 func (e *End) AppendEntry(dst []byte) []byte { return begin(dst, KindEnd).time(e.Time) }
 
-// writer is an entry being written, the counterpart of [fields]. Its methods
-// append one field with the space before it; line appends a line's first word.
+// writer builds the text of an entry; it is the counterpart of [fields]. Each method appends one
+// field and the space before it; line appends the first word of a new line.
 type writer []byte
 
 func begin(dst []byte, k Kind) writer { return append(dst, k...) }

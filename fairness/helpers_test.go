@@ -35,13 +35,13 @@ func testPolicy() Policy {
 	}
 }
 
-// fakeOutside stands in for log and VRF: the root is whatever the test sets,
+// fakeOracle stands in for log and VRF: the root is whatever the test sets,
 // and the one proof of an input is derived from key and input.
-type fakeOutside struct{ root [HashSize]byte }
+type fakeOracle struct{ root [HashSize]byte }
 
-func (o *fakeOutside) Root() [HashSize]byte { return o.root }
+func (o *fakeOracle) Root() [HashSize]byte { return o.root }
 
-func (o *fakeOutside) VerifyProof(key [PublicKeySize]byte, alpha []byte, proof [ProofSize]byte) ([BetaSize]byte, error) {
+func (o *fakeOracle) VerifyProof(key [PublicKeySize]byte, alpha []byte, proof [ProofSize]byte) ([BetaSize]byte, error) {
 	if proof != fakeProof(key, alpha) {
 		return [BetaSize]byte{}, errors.New("not a proof of this key")
 	}
@@ -49,7 +49,7 @@ func (o *fakeOutside) VerifyProof(key [PublicKeySize]byte, alpha []byte, proof [
 }
 
 // VerifyCosignature takes what [fakeCosignature] makes.
-func (o *fakeOutside) VerifyCosignature(witness string, size uint64, root [HashSize]byte, c Cosignature) (Time, error) {
+func (o *fakeOracle) VerifyCosignature(witness string, size uint64, root [HashSize]byte, c Cosignature) (Time, error) {
 	at := Time(binary.BigEndian.Uint64(c[4:]))
 	if c != fakeCosignature(witness, size, root, at) {
 		return 0, errors.New("not a cosignature of this")
@@ -77,7 +77,7 @@ type script struct {
 	testing.TB
 	*State
 	twin    State
-	outside fakeOutside
+	oracle fakeOracle
 	texts   []string
 	joined  uint64 // tickets made
 }
@@ -96,21 +96,21 @@ func (r *script) must(e Entry) {
 	if err != nil {
 		r.Fatalf("parse %q: %v", text, err)
 	}
-	if err := r.State.Apply(parsed, &r.outside); err != nil {
+	if err := r.State.Apply(parsed, &r.oracle); err != nil {
 		r.Fatalf("apply %q: %v", text, err)
 	}
-	if err := r.twin.Apply(e, &r.outside); err != nil {
+	if err := r.twin.Apply(e, &r.oracle); err != nil {
 		r.Fatalf("apply %q without its text: %v", text, err)
 	}
 	r.texts = append(r.texts, string(text))
-	r.outside.root = sha256.Sum256(append(r.outside.root[:], text...))
+	r.oracle.root = sha256.Sum256(append(r.oracle.root[:], text...))
 }
 
 // refuse applies an entry that breaks a rule, and checks that nothing else
 // happens.
 func (r *script) refuse(want Rule, e Entry) {
 	r.Helper()
-	err := r.State.Apply(e, &r.outside)
+	err := r.State.Apply(e, &r.oracle)
 	var v *Violation
 	if !errors.As(err, &v) {
 		r.Fatalf("apply %q: got %v, want a violation of rule %s", e.AppendEntry(nil), err, want)
@@ -157,7 +157,7 @@ func (r *script) join(at Time, n int) []Ticket {
 // freeze returns the entry that is due, with its proof.
 func (r *script) freeze(at Time) *Freeze {
 	r.Helper()
-	e, alpha, ok := r.NextFreeze(at, r.outside.root)
+	e, alpha, ok := r.NextFreeze(at, r.oracle.root)
 	if !ok {
 		r.Fatalf("no freeze is due at base+%d", at-base)
 	}

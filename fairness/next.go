@@ -1,12 +1,11 @@
 package fairness
 
-// This file answers what the rules allow, or demand, to be written next. The
-// server builds its entries from it; an auditor needs none of it, and the
-// verifier compiles without it. A moment asked about is never before
-// [State.Now], and nothing may be written in a room that has ended.
+// This file computes the entries that the rules allow or require next. The server builds its
+// entries with it; an auditor does not need it, and the verifier compiles without it. Callers never
+// pass a time before [State.Now], and nothing may follow the end of a room.
 
-// NextArrive returns the arrive entry of a new ticket that joins at a moment;
-// false when no window is open then, the room is full or has ended.
+// NextArrive returns the arrive entry of a new ticket that joins now; false if no window is open,
+// or if the room is full or has ended.
 func (s *State) NextArrive(now Time, t Ticket) (Arrive, bool) {
 	if s.size == 0 || s.ended || s.arrivals.count == MaxArrivals {
 		return Arrive{}, false
@@ -15,8 +14,8 @@ func (s *State) NextArrive(now Time, t Ticket) (Arrive, bool) {
 	return Arrive{Time: now, Window: w.Index, Seq: s.NextSeq(w), Ticket: t, Lane: General}, ok
 }
 
-// NextFreeze returns the freeze entry that is due, without its proof, and
-// the VRF input the proof must be over; false when none is due.
+// NextFreeze returns the freeze entry that is due, without its proof, and the VRF input to prove;
+// false if no freeze is due.
 func (s *State) NextFreeze(now Time, root [HashSize]byte) (*Freeze, []byte, bool) {
 	if due, ok := s.FreezeDue(); !ok || now < due || s.ended {
 		return nil, nil, false
@@ -29,16 +28,16 @@ func (s *State) NextFreeze(now Time, root [HashSize]byte) (*Freeze, []byte, bool
 	return e, Alpha(s.roomHash, e), true
 }
 
-// Pending is a window that is frozen and not drawn.
+// Pending describes a window that is frozen but not drawn.
 type Pending struct {
 	Window WindowIndex
-	Size   uint64 // of the checkpoint that witnesses are to cosign
-	Round  uint64 // of the beacon that is waited for, 0 for none
-	Due    Time   // when that appears; with none, 0
+	Size   uint64 // of the checkpoint for witnesses to cosign
+	Round  uint64 // beacon round to wait for; 0 without a beacon
+	Due    Time   // when the round appears; 0 without a beacon
 }
 
-// Pending returns the windows that are frozen and not drawn, in the order in
-// which they will be; none in a room that has ended.
+// Pending returns the windows that are frozen but not drawn, in drawing order; nil once the room
+// has ended.
 func (s *State) Pending() []Pending {
 	if s.ended || s.drawn == s.frozen {
 		return nil
@@ -54,9 +53,8 @@ func (s *State) Pending() []Pending {
 	return list
 }
 
-// NextDraw returns the draw of the first pending window, with the signature of
-// its round and what cosignatures there are; false when none is pending, or the
-// round has not appeared.
+// NextDraw returns the draw of the first pending window with the given beacon signature and
+// cosignatures; false if no window is pending or its round has not appeared.
 func (s *State) NextDraw(now Time, signature []byte, cosignatures ...Cosignature) (*Draw, bool) {
 	pending := s.Pending()
 	if len(pending) == 0 || now < pending[0].Due {
@@ -67,8 +65,8 @@ func (s *State) NextDraw(now Time, signature []byte, cosignatures ...Cosignature
 	return &Draw{Time: now, Window: w.Index, Signature: signature, Seed: seed, Cosignatures: cosignatures}, true
 }
 
-// CallLimit returns how far the serving pointer may move now if at most
-// capacity more people may come; false when it may not move.
+// CallLimit returns how far the serving pointer may move now if at most capacity visitors may be
+// called; false if it may not move.
 func (s *State) CallLimit(now Time, capacity uint64) (Position, bool) {
 	called := s.called()
 	if s.pace.paused || s.ended || now < s.policy.Starts || called == s.places {
@@ -88,13 +86,12 @@ func (s *State) CallLimit(now Time, capacity uint64) (Position, bool) {
 	return upTo, upTo > called
 }
 
-// NoShows appends to dst the tickets that may be skipped as no-shows, looking
-// at positions from a given one on, and returns the position from which to
-// look the next time: the first one whose ticket may still be claimed, or is
-// not called. It looks no further once dst has most tickets.
-func (s *State) NoShows(dst []Ticket, from Position, now Time, most int) ([]Ticket, Position) {
+// NoShows appends to dst the tickets that may be skipped as no-shows, starting at position from,
+// until dst has limit tickets. It also returns the position to start from next time: the first
+// whose ticket may still be claimed or is not called.
+func (s *State) NoShows(dst []Ticket, from Position, now Time, limit int) ([]Ticket, Position) {
 	p := max(from, 1)
-	for ; len(dst) < most && !s.ended; p++ {
+	for ; len(dst) < limit && !s.ended; p++ {
 		c, called := s.callOf(p)
 		if !called {
 			break
@@ -103,7 +100,7 @@ func (s *State) NoShows(dst []Ticket, from Position, now Time, most int) ([]Tick
 		if a.settled != 0 {
 			continue
 		}
-		if s.left(c, now) > 0 {
+		if s.claimLeft(c, now) > 0 {
 			break
 		}
 		dst = append(dst, a.ticket)

@@ -258,15 +258,15 @@ func TestWindows(t *testing.T) {
 // TestArrivalsInPieces fills several pieces and looks everybody up.
 func TestArrivalsInPieces(t *testing.T) {
 	var s State
-	outside := &fakeOutside{}
+	oracle := &fakeOracle{}
 	p := testPolicy()
-	if err := s.Apply(&Room{p}, outside); err != nil {
+	if err := s.Apply(&Room{p}, oracle); err != nil {
 		t.Fatal(err)
 	}
 	const n = 2*pieceSize + 1
 	for i := range uint64(n) {
 		e, _ := s.NextArrive(base, numbered(i))
-		if err := s.Apply(&e, outside); err != nil {
+		if err := s.Apply(&e, oracle); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,17 +9,18 @@ import (
 	"github.com/proofline/proofline/fairness/beacon"
 )
 
-// ErrGrammar is returned when a text is no entry in its one canonical form.
+// ErrGrammar is returned for a text that is not an entry in canonical form.
 var ErrGrammar = errors.New("not a canonical entry")
 
-// maxSignature bounds the one field of variable length, a beacon signature.
+// maxSignature is the maximum size of a beacon signature in bytes. No other field has a variable
+// length.
 const maxSignature = 256
 
-// Parser reads entries one after the other without allocating for the
-// frequent kinds. The zero value is ready. Not safe for concurrent use.
+// Parser reads entries without allocating for the frequent kinds. The zero value is ready to use.
+// It is not safe for concurrent use.
 type Parser struct {
-	fields fields
-	again  []byte // the entry written back, to compare
+	fields    fields
+	rewritten []byte // the entry as AppendEntry writes it, to compare
 
 	arrive Arrive
 	assign Assign
@@ -31,9 +32,9 @@ type Parser struct {
 // ParseEntry reads one entry. See [Parser.Parse].
 func ParseEntry(text []byte) (Entry, error) { return new(Parser).Parse(text) }
 
-// Parse reads one entry. It accepts exactly what AppendEntry writes: what it
-// read is written again and must be the same bytes. Everything else is
-// [ErrGrammar]. The entry is valid until the next call; text is not kept.
+// Parse reads one entry. It accepts only the output of AppendEntry: it writes the entry again and
+// compares the bytes. Any other text returns [ErrGrammar]. The entry is valid until the next call;
+// text is not retained.
 func (p *Parser) Parse(text []byte) (Entry, error) {
 	if len(text) > MaxEntrySize {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrGrammar, len(text), MaxEntrySize)
@@ -47,9 +48,9 @@ func (p *Parser) Parse(text []byte) (Entry, error) {
 	if p.fields.bad != "" {
 		return nil, fmt.Errorf("%w: %s: %s", ErrGrammar, kind, p.fields.bad)
 	}
-	p.again = e.AppendEntry(p.again[:0])
-	if !bytes.Equal(p.again, text) {
-		return nil, fmt.Errorf("%w: %s: not in the form it would be written", ErrGrammar, kind)
+	p.rewritten = e.AppendEntry(p.rewritten[:0])
+	if !bytes.Equal(p.rewritten, text) {
+		return nil, fmt.Errorf("%w: %s: not in canonical form", ErrGrammar, kind)
 	}
 	return e, nil
 }
@@ -99,8 +100,8 @@ func (p *Parser) body(kind []byte) Entry {
 	return nil
 }
 
-// fields walks the space-separated fields of an entry. After the first bad
-// field every further one reads as zero, and bad says what was wrong.
+// fields reads the space-separated fields of an entry. After the first bad field all others read as
+// zero, and bad describes the error.
 type fields struct {
 	rest []byte
 	bad  string
@@ -112,8 +113,8 @@ func (f *fields) fail(what string) {
 	}
 }
 
-// text returns the next field, up to a space or newline. The separator's
-// kind is checked by writing the entry again.
+// text returns the next field, up to a space or newline. Writing the entry again checks which of
+// the two it was.
 func (f *fields) text() []byte {
 	i := 0
 	for i < len(f.rest) && f.rest[i] != ' ' && f.rest[i] != '\n' {
@@ -140,7 +141,7 @@ func (f *fields) token() string {
 func (f *fields) below(limit uint64) uint64 {
 	n, err := strconv.ParseUint(string(f.text()), 10, 64)
 	if err != nil || n >= limit {
-		f.fail("a number has a character that is no digit, or is too large")
+		f.fail("a number contains a non-digit or is too large")
 		return 0
 	}
 	return n
@@ -162,7 +163,7 @@ func (f *fields) closes() Time {
 func (f *fields) id() [16]byte {
 	id, ok := parseUUID(f.text())
 	if !ok {
-		f.fail("an id is no lower-case UUID of version 8")
+		f.fail("an id is not a lower-case UUID of version 8")
 	}
 	return id
 }
@@ -188,7 +189,7 @@ func (f *fields) signature() []byte {
 func (f *fields) lane() Lane {
 	text := f.text()
 	if string(text) == string(General) {
-		return General // without a copy
+		return General // avoids a copy
 	}
 	if len(text) > 32 {
 		f.fail("a lane has more than 32 characters")
@@ -205,10 +206,10 @@ func (f *fields) reason() Reason {
 	text := f.text()
 	for _, r := range reasons {
 		if string(text) == string(r) {
-			return r // without a copy
+			return r // avoids a copy
 		}
 	}
-	f.fail("unknown reason of a skip")
+	f.fail("unknown reason for a skip")
 	return ""
 }
 
@@ -233,12 +234,12 @@ func (f *fields) amend() *Amend {
 	case ChangeUnguarded:
 		e.From, e.Until, e.Requests = f.time(), f.time(), f.number()
 	default:
-		f.fail("unknown change of an amendment")
+		f.fail("unknown kind of amendment")
 	}
 	return e
 }
 
-// want skips a field that is always the same.
+// want skips a field whose value is fixed.
 func (f *fields) want(word string) *fields {
 	if string(f.text()) != word {
 		f.fail(fmt.Sprintf("want %q here", word))
@@ -246,7 +247,7 @@ func (f *fields) want(word string) *fields {
 	return f
 }
 
-// more tells whether the next line begins with that word, and skips it.
+// more reports whether the next line begins with word, and skips that word.
 func (f *fields) more(word string) bool {
 	if f.bad != "" || !bytes.HasPrefix(f.rest, []byte(word+" ")) {
 		return false
@@ -260,7 +261,7 @@ func (f *fields) beacon() *Beacon {
 	if scheme == NoBeacon {
 		return nil
 	} else if scheme != beacon.Scheme {
-		f.fail("unknown scheme of a beacon")
+		f.fail("unknown beacon scheme")
 	}
 	b := &Beacon{}
 	b.ID = f.token()

@@ -11,30 +11,29 @@ import (
 // (compressed P-256 point).
 const PublicKeySize = 33
 
-// VRFSuite names the one verifiable random function of these rules, suite
-// 0x02 of RFC 9381.
+// VRFSuite names the only verifiable random function of these rules, suite 0x02 of RFC 9381.
 const VRFSuite = "ECVRF-P256-SHA256-SSWU"
 
-// NoBeacon says that a room's draws use no public randomness.
+// NoBeacon in a policy means that draws use no public randomness.
 const NoBeacon = "none"
 
-// Policy is what a room publishes about itself before anybody can join.
+// Policy is the set of rules that a room publishes before visitors can join.
 type Policy struct {
-	Created Time                // moment of the room entry
+	Created Time                // time of the room entry
 	Origin  string              // name of the log: host and path, no scheme
 	LogKey  string              // verifier key of the log's signatures, C2SP signed-note form
 	VRFKey  [PublicKeySize]byte // public key that proves the draws
-	Beacon  *Beacon             // public randomness, nil for none
-	Lanes   []Lane              // [General] alone in this version
-	Opens   Time                // the first window begins
-	Starts  Time                // nobody is called before
-	Closes  Time                // the last window ends; [Never] for none
+	Beacon  *Beacon             // public randomness; nil: none
+	Lanes   []Lane              // only [General] in this version
+	Opens   Time                // start of the first window
+	Starts  Time                // no calls before this time
+	Closes  Time                // end of the last window; [Never]: no end
 	Windows []WindowRule        // ascending; the first begins at Opens
 	Outflow Outflow
-	Claim   Millis // a called ticket may be claimed this long
-	Session Millis // an admitted visitor counts as active this long
-	// Witnesses are verifier keys (C2SP tlog-cosignature form) of those who
-	// cosign each freeze, and Quorum is how many of them should have.
+	Claim   Millis // time a called ticket has to be claimed
+	Session Millis // time an admitted visitor counts as active
+	// Witnesses are the verifier keys (C2SP tlog-cosignature form) of the witnesses that cosign each
+	// freeze. Quorum is the number of cosignatures each freeze should have.
 	Witnesses []string
 	Quorum    uint32
 }
@@ -42,40 +41,42 @@ type Policy struct {
 // Beacon is the public randomness of a room's draws.
 type Beacon struct {
 	beacon.Chain
-	Margin Millis // between a freeze and its round: for clocks that differ, and for witnesses
+	Margin Millis // minimum time between a freeze and its round: allows for clock differences, and for witnesses to cosign
 }
 
-// Round returns the round that decides the draw of a window that is over at to
-// and frozen at a moment: it does not exist yet at either.
+// Round returns the round that decides the draw of a window that ends at to and is frozen at
+// frozen. The round appears after both.
 func (b *Beacon) Round(to, frozen Time) uint64 {
 	return b.After(int64(max(to, frozen)) + int64(b.Margin))
 }
 
-// Outflow says how fast people are let in.
+// Outflow limits how fast visitors are admitted.
 type Outflow struct {
 	PerMinute uint32 // calls that end in an admission, per minute; 1 to [MaxRate]
-	MaxActive uint32 // admitted and called people at once; 0 for no limit
+	MaxActive uint32 // admitted and called visitors at once; 0: no limit
 }
 
-// Problem is one thing wrong with a policy.
+// Problem is one error in a policy.
 type Problem struct {
 	Field  string // as in the room's JSON: "windows[2].length"
-	Detail string // what is wanted, in words
+	Detail string // what the field must be
 }
 
-// Problems lists everything wrong with the policy, nil for nothing. Nothing
-// about p is changed.
+// Problems returns all errors in the policy; nil if it is valid. It does not change p.
 func (p *Policy) Problems() []Problem {
 	var c complaints
-	c.check(isToken(p.Origin) && len(p.Origin) <= 255 && !strings.Contains(p.Origin, "+"), "origin", "must be 1 to 255 printable ASCII characters without space or '+'")
-	c.check(isToken(p.LogKey) && len(p.LogKey) <= 1024 && strings.HasPrefix(p.LogKey, p.Origin+"+"), "log_key", "must be a signed-note verifier key whose name is the origin")
+	c.check(isToken(p.Origin) && len(p.Origin) <= 255 && !strings.Contains(p.Origin, "+"),
+		"origin", "must be 1 to 255 printable ASCII characters without space or '+'")
+	c.check(isToken(p.LogKey) && len(p.LogKey) <= 1024 && strings.HasPrefix(p.LogKey, p.Origin+"+"),
+		"log_key", "must be a signed-note verifier key whose name is the origin")
 	c.check(p.VRFKey[0] == 2 || p.VRFKey[0] == 3, "vrf_key", "must be a compressed P-256 point")
 	if b := p.Beacon; b != nil {
 		c.check(b.Valid() == nil && isToken(b.ID), "beacon", "must be the parameters of a drand chain")
 		c.check(b.Margin >= MinMargin && b.Margin <= MaxMargin, "beacon.margin", "must be between 1 second and 1 hour")
 	}
 	c.witnesses(p)
-	c.check(len(p.Lanes) == 1 && p.Lanes[0] == General, "lanes", `must be "general" alone: more lanes are not part of this version of the rules`)
+	c.check(len(p.Lanes) == 1 && p.Lanes[0] == General,
+		"lanes", `must be "general" alone: this version of the rules has no other lanes`)
 	c.check(p.Created >= 0 && p.Created <= p.Opens, "opens", "must not be in the past, before the room is created")
 	c.check(p.Opens < Never, "opens", "must be a time before the year 287396")
 	c.check(p.Starts >= p.Opens && p.Starts < Never, "starts", "must not be before opens")
@@ -97,7 +98,7 @@ func (c *complaints) check(ok bool, field, detail string) {
 	}
 }
 
-// violation is the first complaint as one of a rule, nil for none.
+// violation returns the first complaint as a violation of rule r; nil if there is none.
 func (c complaints) violation(r Rule) error {
 	if len(c) == 0 {
 		return nil
@@ -106,16 +107,19 @@ func (c complaints) violation(r Rule) error {
 }
 
 func (c *complaints) witnesses(p *Policy) {
-	keys := map[string]bool{} // a witness under two names is one
+	keys := map[string]bool{} // one key under two names is one witness
 	for i, w := range p.Witnesses {
 		parts := strings.SplitN(w, "+", 3) // name, hash, key
 		key := parts[len(parts)-1]
-		c.check(isToken(w) && len(w) <= 1024 && len(parts) == 3 && !keys[key], fmt.Sprintf("witnesses[%d]", i), "must be the verifier key of another witness")
+		c.check(isToken(w) && len(w) <= 1024 && len(parts) == 3 && !keys[key],
+			fmt.Sprintf("witnesses[%d]", i), "must be the verifier key of another witness")
 		keys[key] = true
 	}
 	n := len(p.Witnesses)
-	c.check(n <= MaxWitnesses && (n == 0 || p.Beacon != nil), "witnesses", fmt.Sprintf("must be at most %d, and need a beacon", MaxWitnesses))
-	c.check(int64(p.Quorum) <= int64(n) && (n == 0) == (p.Quorum == 0), "quorum", "must be from 1 to the number of witnesses, or 0 without any")
+	c.check(n <= MaxWitnesses && (n == 0 || p.Beacon != nil),
+		"witnesses", fmt.Sprintf("must be at most %d, and need a beacon", MaxWitnesses))
+	c.check(int64(p.Quorum) <= int64(n) && (n == 0) == (p.Quorum == 0),
+		"quorum", "must be from 1 to the number of witnesses, or 0 without any")
 }
 
 func (c *complaints) windows(rules []WindowRule, closes Time) {
@@ -129,10 +133,11 @@ func (c *complaints) windows(rules []WindowRule, closes Time) {
 }
 
 func (c *complaints) outflow(o Outflow) {
-	c.check(o.PerMinute >= 1 && o.PerMinute <= MaxRate, "outflow.per_minute", fmt.Sprintf("must be between 1 and %d", MaxRate))
+	c.check(o.PerMinute >= 1 && o.PerMinute <= MaxRate,
+		"outflow.per_minute", fmt.Sprintf("must be between 1 and %d", MaxRate))
 }
 
-// isToken tells whether s is printable ASCII without space, and not empty.
+// isToken reports whether s is non-empty printable ASCII without spaces.
 func isToken(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {

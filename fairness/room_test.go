@@ -229,7 +229,7 @@ type walk struct {
 	t       *testing.T
 	data    []byte
 	s       State
-	outside fakeOutside
+	oracle fakeOracle
 	entries []Entry // accepted
 	tickets []Ticket
 	now     Time
@@ -252,7 +252,7 @@ func (w *walk) try(e Entry) error {
 	text := e.AppendEntry(nil)
 	parsed, unreadable := ParseEntry(text)
 	size, counts := w.s.Size(), w.s.Counts()
-	if err := w.s.Apply(e, &w.outside); err != nil {
+	if err := w.s.Apply(e, &w.oracle); err != nil {
 		if w.s.Size() != size || w.s.Counts() != counts {
 			w.t.Fatalf("refused %q, and the state changed", text)
 		}
@@ -268,7 +268,7 @@ func (w *walk) try(e Entry) error {
 		w.tickets = append(w.tickets, arrive.Ticket)
 	}
 	w.entries = append(w.entries, parsed)
-	w.outside.root = sha256.Sum256(append(w.outside.root[:], text...))
+	w.oracle.root = sha256.Sum256(append(w.oracle.root[:], text...))
 	return nil
 }
 
@@ -300,7 +300,7 @@ func (w *walk) detour(steps int) {
 		w.step()
 	}
 	w.s.Undo(mark)
-	w.entries, w.tickets, w.outside, w.now, w.noShows = before.entries, before.tickets, before.outside, before.now, before.noShows
+	w.entries, w.tickets, w.oracle, w.now, w.noShows = before.entries, before.tickets, before.oracle, before.now, before.noShows
 }
 
 // step does one thing, and the opposite of what the state proposes.
@@ -340,7 +340,7 @@ func (w *walk) step() {
 		e := &Admit{Time: w.now, Ticket: w.ticket()}
 		e.Pass = NewPassID(s.policy.Origin, e.Ticket)
 		st, ok := s.Standing(e.Ticket, s.Size(), w.now)
-		w.expect(e, ok && st.Status == StatusCalled && st.Left > 0 && !s.Held())
+		w.expect(e, ok && st.Status == StatusCalled && st.Left > 0 && !s.ClaimsPaused())
 	case 12:
 		e := &Skip{w.now, w.ticket(), []Reason{NoShow, Left, Revoked}[w.pick(3)]}
 		st, ok := s.Standing(e.Ticket, s.Size(), w.now)
@@ -378,11 +378,11 @@ func (w *walk) join() {
 
 func (w *walk) freeze() {
 	s := &w.s
-	e, alpha, ok := s.NextFreeze(w.now, w.outside.root)
+	e, alpha, ok := s.NextFreeze(w.now, w.oracle.root)
 	if !ok {
 		if s.frozen < len(s.windows) {
 			win := &s.windows[s.frozen]
-			e = &Freeze{Time: w.now, Window: win.Index, Lots: win.count, Size: s.size, Root: w.outside.root}
+			e = &Freeze{Time: w.now, Window: win.Index, Lots: win.count, Size: s.size, Root: w.oracle.root}
 			e.Proof = fakeProof(s.policy.VRFKey, Alpha(s.roomHash, e))
 			w.never(e)
 		}
@@ -445,7 +445,7 @@ func (w *walk) amend() {
 		e.Change, e.Outflow = ChangeOutflow, Outflow{PerMinute: []uint32{0, 1, 60, 6000, MaxRate, MaxRate + 1}[w.pick(6)]}
 	case 1, 2:
 		e.Change, e.Claims = ChangePause, w.pick(2) == 0
-		w.expect(e, !w.s.Paused() || w.s.Held() != e.Claims)
+		w.expect(e, !w.s.Paused() || w.s.ClaimsPaused() != e.Claims)
 		return
 	case 3, 4:
 		e.Change = ChangeResume
@@ -479,7 +479,7 @@ func (w *walk) anything() {
 	for _, e := range []Entry{
 		&Room{w.s.policy}, &Merit{Time: at, Ticket: w.ticket()}, &End{at},
 		&Arrive{at, window, uint32(w.pick(4)), ticket1, General},
-		&Freeze{Time: at, Window: window, Lots: uint32(w.pick(4)), Size: w.s.size, Root: w.outside.root},
+		&Freeze{Time: at, Window: window, Lots: uint32(w.pick(4)), Size: w.s.size, Root: w.oracle.root},
 		&Draw{Time: at, Window: window}, &Assign{window, General, place, w.ticket()},
 		&Call{at, General, place}, &Admit{Time: at, Ticket: w.ticket()},
 		&Skip{at, w.ticket(), Left}, &Skip{at, w.ticket(), "gone"},
@@ -514,12 +514,12 @@ func walkThrough(t *testing.T, data []byte) *walk {
 
 	// Nothing but the accepted entries made the state.
 	var again State
-	outside := fakeOutside{}
+	oracle := fakeOracle{}
 	for i, e := range w.entries {
-		if err := again.Apply(e, &outside); err != nil {
+		if err := again.Apply(e, &oracle); err != nil {
 			t.Fatalf("entry %d again: %v", i, err)
 		}
-		outside.root = sha256.Sum256(append(outside.root[:], e.AppendEntry(nil)...))
+		oracle.root = sha256.Sum256(append(oracle.root[:], e.AppendEntry(nil)...))
 	}
 	if diff := diffState(&again, &w.s); diff != "" {
 		t.Fatalf("the accepted entries alone make another state (-again +got):\n%s", diff)

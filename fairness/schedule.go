@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// WindowRule opens windows of one length from a moment on, until the next
-// rule's moment or the room's close; what does not fit whole is cut short.
+// WindowRule opens windows of one length from From until the next rule's From or the room's close.
+// The last window may be cut short.
 type WindowRule struct {
 	From   Time
 	Length Millis
@@ -20,24 +20,23 @@ type Window struct {
 	To    Time
 }
 
-// Schedule partitions the time from opening to close into windows.
+// Schedule divides the time from opening to close into windows.
 type Schedule struct {
 	closes Time
 	rules  []WindowRule  // ascending by From, never empty
-	first  []WindowIndex // of the first window of each rule
+	first  []WindowIndex // index of the first window of each rule
 }
 
-// NewSchedule lays out the windows of a policy without problems.
+// NewSchedule lays out the windows of a valid policy.
 func NewSchedule(p *Policy) *Schedule { return new(Schedule).replace(p.Windows, p.Closes) }
 
 // Opens returns the start of the first window.
 func (s *Schedule) Opens() Time { return s.rules[0].From }
 
-// Closes returns the end of the last window, [Never] for none.
+// Closes returns the end of the last window; [Never] if it has no end.
 func (s *Schedule) Closes() Time { return s.closes }
 
-// At returns the window a moment falls into; false before opening and from
-// the close on.
+// At returns the window that contains t; false before opening and from the close on.
 func (s *Schedule) At(t Time) (Window, bool) {
 	if t < s.Opens() || t >= s.closes {
 		return Window{}, false
@@ -56,8 +55,8 @@ func (s *Schedule) At(t Time) (Window, bool) {
 // Rules returns the window rules in force, oldest first.
 func (s *Schedule) Rules() []WindowRule { return slices.Clone(s.rules) }
 
-// replace returns the schedule in which rules hold from their first moment
-// on, and which closes at closes. The rules up to that moment stay.
+// replace returns a schedule that follows rules from the first one's From on and closes at closes.
+// Earlier rules stay.
 func (s *Schedule) replace(rules []WindowRule, closes Time) *Schedule {
 	kept := s.rules
 	if len(rules) > 0 {

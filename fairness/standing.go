@@ -2,22 +2,22 @@ package fairness
 
 import "sort"
 
-// This file answers what visitors and organizers ask. The server shows it; an
-// auditor needs none of it, and the verifier compiles without it.
+// This file answers questions of visitors and organizers. The server shows the answers; an auditor
+// does not need them, and the verifier compiles without this file.
 
 // Paused reports whether calls are paused.
 func (s *State) Paused() bool { return s.pace.paused }
 
-// Held reports whether, in a pause, called visitors cannot go in either.
-func (s *State) Held() bool { return s.isHeld }
+// ClaimsPaused reports whether claims of called visitors are paused too.
+func (s *State) ClaimsPaused() bool { return s.claimsPaused }
 
-// Message returns the hash of the message to visitors, zero for none.
+// Message returns the hash of the message to visitors; zero: no message.
 func (s *State) Message() [HashSize]byte { return s.message }
 
-// IsOpen tells whether the site lets people in who are not in line.
+// IsOpen reports whether the site admits visitors who are not in line.
 func (s *State) IsOpen() bool { return s.isOpen }
 
-// Standing is what a room says about one ticket.
+// Standing describes where one ticket stands.
 type Standing struct {
 	Ticket   Ticket
 	Index    EntryIndex // of its arrive entry
@@ -26,21 +26,20 @@ type Standing struct {
 	Seq      uint32
 	Lane     Lane
 	Status   Status
-	Reason   Reason   // when skipped
+	Reason   Reason   // if skipped
 	Position Position // 0 until drawn
-	// AheadMin and AheadMax bound the places not yet called before its own,
-	// given up ones included: the same number once drawn, 0 once called. While
-	// its window is open AheadMax grows with every arrival.
+	// AheadMin and AheadMax bound the number of uncalled places ahead of the ticket, given-up places
+	// included. They are equal once drawn and 0 once called. While its window is open AheadMax grows
+	// with every arrival.
 	AheadMin, AheadMax uint64
-	Left               Millis // when called: time left to claim, not below 0
-	Settled            Time   // when admitted or skipped
+	Left               Millis // if called: time left to claim, at least 0
+	Settled            Time   // if admitted or skipped
 	SettledIndex       EntryIndex
 }
 
-// Standing returns where a ticket stood when the transcript had size entries,
-// at a moment not before the latest of them; false when it had not joined.
-// The size lets a server that has applied entries it has not yet stored
-// answer with what is stored.
+// Standing returns where a ticket stood when the transcript had size entries; false if it had not
+// joined. now must not be before the latest of those entries. With size, a server can answer from
+// its stored entries although it has applied more.
 func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 	a, number := s.find(t)
 	if a == nil || uint64(a.index) >= size {
@@ -59,7 +58,7 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 	return st, true
 }
 
-// place fills in position, call and the places ahead.
+// place fills in the position, the call and the places ahead.
 func (s *State) place(st *Standing, w *window, position Position, size uint64, now Time) {
 	switch called := uint64(s.calledAt(size)); {
 	case w.drawn == 0 || uint64(w.drawn) >= size:
@@ -75,18 +74,18 @@ func (s *State) place(st *Standing, w *window, position Position, size uint64, n
 		st.AheadMax = st.AheadMin
 	default:
 		c, _ := s.callOf(position)
-		st.Status, st.Position, st.Left = StatusCalled, position, max(0, s.left(c, now))
+		st.Status, st.Position, st.Left = StatusCalled, position, max(0, s.claimLeft(c, now))
 	}
 }
 
-// WindowSum is what became of a window with arrivals.
+// WindowSum summarizes a window with arrivals.
 type WindowSum struct {
 	Window
 	Arrivals uint32
 	Frozen   bool
 	Drawn    bool
-	Draws    Time     // when it is drawn, if all goes well
-	First    Position // of its first place, once drawn
+	Draws    Time     // expected time of the draw
+	First    Position // first position; 0 until drawn
 }
 
 // Windows returns the latest windows with arrivals, at most n, oldest first.
@@ -100,7 +99,7 @@ func (s *State) Windows(n int) []WindowSum {
 	return sums
 }
 
-// draws returns when a window is drawn: with its round, or when it is over.
+// draws returns when a window is drawn: when its round appears or, without a beacon, when it ends.
 func (s *State) draws(w *window) Time {
 	switch b := s.policy.Beacon; {
 	case b == nil:

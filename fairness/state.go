@@ -5,22 +5,20 @@ import (
 	"slices"
 )
 
-// Outside answers what the rules need and the transcript's own text does not
-// say.
-type Outside interface {
+// Oracle supplies the facts that the rules need and the transcript's text does not contain.
+type Oracle interface {
 	// Root returns the Merkle root of the entries applied so far.
 	Root() [HashSize]byte
-	// VerifyProof returns the VRF output of a proof over alpha under a
-	// public key, or an error if the proof is not the key's.
+	// VerifyProof returns the VRF output of a proof over alpha under a public key, or an error if the
+	// proof does not verify.
 	VerifyProof(key [PublicKeySize]byte, alpha []byte, proof [ProofSize]byte) ([BetaSize]byte, error)
-	// VerifyCosignature returns when a witness, given by its verifier key,
-	// cosigned the room's checkpoint of a size and root, or an error if the
-	// cosignature is not that.
+	// VerifyCosignature returns when a witness, given by its verifier key, cosigned the room's
+	// checkpoint of that size and root, or an error if the cosignature does not verify.
 	VerifyCosignature(witness string, size uint64, root [HashSize]byte, c Cosignature) (Time, error)
 }
 
-// State is a room as its transcript has made it so far. The zero value is a
-// room without entries. It is not safe for concurrent use.
+// State is the state of a room after the entries applied so far. The zero value has no entries. It
+// is not safe for concurrent use.
 type State struct {
 	size     uint64 // entries applied
 	now      Time   // of the latest entry with a time
@@ -29,22 +27,22 @@ type State struct {
 	schedule *Schedule
 
 	arrivals arrivals          // in order of arrival
-	tickets  map[Ticket]uint32 // into arrivals
-	windows  []window          // those with arrivals, in order
+	tickets  map[Ticket]uint32 // index into arrivals
+	windows  []window          // windows with arrivals, in order
 	frozen   int               // windows[:frozen] are frozen
 	drawn    int               // windows[:drawn] are drawn
-	places   Position          // drawn so far
-	assigned Position          // stated by assign entries so far
+	places   Position          // places drawn so far
+	assigned Position          // places published by assign entries so far
 
-	calls   []call
-	pace    pace
-	waiting uint64               // called places neither admitted nor skipped
-	settled [len(reasons)]uint64 // arrivals by outcome
-	amends  uint64
-	message [HashSize]byte
-	isOpen  bool
-	isHeld  bool // in a pause: called tickets cannot be admitted
-	ended   bool
+	calls        []call
+	pace         pace
+	waiting      uint64               // called places neither admitted nor skipped
+	settled      [len(reasons)]uint64 // arrivals by outcome
+	amends       uint64
+	message      [HashSize]byte
+	isOpen       bool
+	claimsPaused bool // in a pause: called tickets cannot be admitted
+	ended        bool
 }
 
 // arrival is one ticket's record, 64 bytes.
@@ -53,14 +51,14 @@ type arrival struct {
 	index     EntryIndex // of the arrive entry
 	time      Time
 	position  Position   // 0 before the draw
-	settled   EntryIndex // of the admit or skip entry; 0 for neither
+	settled   EntryIndex // admit or skip entry; 0: none yet
 	settledAt Time
-	window    uint32 // into State.windows
+	window    uint32 // index into State.windows
 	outcome   outcome
 }
 
-// arrivals is a list that grows without moving what it holds, in pieces of
-// [pieceSize]: copying millions would hold up a room's lock.
+// arrivals is a list that grows in pieces of [pieceSize], without moving its elements: copying
+// millions of them would hold a room's lock for too long.
 type arrivals struct {
 	count  uint32
 	pieces [][]arrival
@@ -78,7 +76,7 @@ func (l *arrivals) add(a arrival) {
 	l.count++
 }
 
-// outcome is how an arrival was settled, in a byte for there are millions.
+// outcome is how an arrival was settled. It is one byte because there are millions.
 type outcome uint8
 
 const (
@@ -86,52 +84,55 @@ const (
 	admitted
 	noShow
 	left
-	revoked // and the classes of it
+	revoked // and its classes
 )
 
-// reasons are those of the outcomes that are skips.
-var reasons = [...]Reason{noShow: NoShow, left: Left, revoked: Revoked, RevokedBot, RevokedDuplicate, RevokedFraud, RevokedRequest}
+// reasons maps outcomes to skip reasons; "" if the outcome is not a skip.
+var reasons = [...]Reason{
+	noShow: NoShow, left: Left,
+	revoked: Revoked, RevokedBot, RevokedDuplicate, RevokedFraud, RevokedRequest,
+}
 
 func (o outcome) skipped() bool { return reasons[o] != "" }
 
-// window is what became of one window with arrivals.
+// window is the state of one window with arrivals.
 type window struct {
 	Window
-	base  uint32 // into State.arrivals: the window's first one
-	count uint32 // its arrivals
+	base  uint32 // index in State.arrivals of the first arrival
+	count uint32 // number of arrivals
 
-	alpha []byte // of its freeze
+	alpha []byte // VRF input of its freeze
 	beta  [BetaSize]byte
 	round uint64
-	size  uint64 // of the tree that ends with the freeze
+	size  uint64 // size of the tree that ends with the freeze
 	root  [HashSize]byte
 
-	drawn EntryIndex // of the draw entry; 0 before it
-	first Position   // of the window's first place
+	drawn EntryIndex // draw entry; 0: not drawn
+	first Position   // position of the window's first place
 	order []uint32   // place - first → seq
 }
 
 // call is one move of the serving pointer.
 type call struct {
 	index EntryIndex
-	clock Time // of the pace, which stands still in a pause
+	clock Time // pace clock, which stops during a pause
 	upTo  Position
 }
 
-// Apply takes the next entry: it either takes its whole effect, or returns a
-// [*Violation] and changes nothing. The entry is not kept.
-func (s *State) Apply(e Entry, outside Outside) error {
+// Apply applies the next entry completely, or returns a [*Violation] and changes nothing. It does
+// not retain the entry.
+func (s *State) Apply(e Entry, oracle Oracle) error {
 	t := e.moment(s)
 	if err := s.admissible(e, t); err != nil {
 		return err
 	}
 	last := s.frozen - 1
-	sealed := last >= 0 && s.windows[last].size == s.size // by a freeze, the entry before this one
+	sealed := last >= 0 && s.windows[last].size == s.size // the previous entry is a freeze
 	var root [HashSize]byte
 	if sealed {
-		root = outside.Root()
+		root = oracle.Root()
 	}
-	if err := e.apply(s, outside); err != nil {
+	if err := e.apply(s, oracle); err != nil {
 		return err
 	}
 	if sealed {
@@ -142,12 +143,12 @@ func (s *State) Apply(e Entry, outside Outside) error {
 	return nil
 }
 
-// admissible checks what holds for every entry.
+// admissible checks the rules that every entry must follow.
 func (s *State) admissible(e Entry, t Time) error {
 	_, isRoom := e.(*Room)
 	switch {
 	case s.ended:
-		return violation(RuleEnd, "the room has ended, and %s follows", e.Kind())
+		return violation(RuleEnd, "%s after the end of the room", e.Kind())
 	case s.size == 0 && !isRoom:
 		return violation(RulePolicy, "the first entry is %s, not room", e.Kind())
 	case s.size > 0 && isRoom:
@@ -160,12 +161,13 @@ func (s *State) admissible(e Entry, t Time) error {
 	return nil
 }
 
-func (e *Room) apply(s *State, _ Outside) error {
+func (e *Room) apply(s *State, _ Oracle) error {
 	if err := complaints(e.Problems()).violation(RulePolicy); err != nil {
 		return err
 	}
 	s.policy = e.Policy
-	s.policy.Lanes, s.policy.Windows, s.policy.Witnesses = slices.Clone(e.Lanes), slices.Clone(e.Windows), slices.Clone(e.Witnesses)
+	s.policy.Lanes, s.policy.Windows = slices.Clone(e.Lanes), slices.Clone(e.Windows)
+	s.policy.Witnesses = slices.Clone(e.Witnesses)
 	if e.Beacon != nil {
 		b := *e.Beacon
 		s.policy.Beacon = &b
@@ -177,7 +179,7 @@ func (e *Room) apply(s *State, _ Outside) error {
 	return nil
 }
 
-func (e *Arrive) apply(s *State, _ Outside) error {
+func (e *Arrive) apply(s *State, _ Oracle) error {
 	w, ok := s.schedule.At(e.Time)
 	switch {
 	case !ok:
@@ -187,11 +189,11 @@ func (e *Arrive) apply(s *State, _ Outside) error {
 	case e.Lane != General:
 		return violation(RuleLane, "lane %q is not open", e.Lane)
 	case e.Seq != s.NextSeq(w):
-		return violation(RuleArrival, "seq %d where %d comes next", e.Seq, s.NextSeq(w))
+		return violation(RuleArrival, "seq %d, but %d comes next", e.Seq, s.NextSeq(w))
 	case s.arrivals.count == MaxArrivals:
 		return violation(RuleArrival, "the room is full")
 	case !isUUID8(e.Ticket):
-		return violation(RuleTicket, "ticket %v is no UUID of version 8", e.Ticket)
+		return violation(RuleTicket, "ticket %v is not a UUID of version 8", e.Ticket)
 	case s.Knows(e.Ticket):
 		return violation(RuleTicket, "ticket %v joined before", e.Ticket)
 	}
@@ -204,11 +206,11 @@ func (e *Arrive) apply(s *State, _ Outside) error {
 	return nil
 }
 
-func (e *Merit) apply(*State, Outside) error {
+func (e *Merit) apply(*State, Oracle) error {
 	return violation(RuleMerit, "the policy gives no extra lots")
 }
 
-func (e *Freeze) apply(s *State, outside Outside) error {
+func (e *Freeze) apply(s *State, oracle Oracle) error {
 	if s.frozen == len(s.windows) {
 		return violation(RuleFreeze, "no window has arrivals to freeze")
 	}
@@ -217,22 +219,22 @@ func (e *Freeze) apply(s *State, outside Outside) error {
 	if b := s.policy.Beacon; b != nil {
 		round = b.Round(w.To, e.Time)
 	}
-	switch root := outside.Root(); {
+	switch root := oracle.Root(); {
 	case e.Window != w.Index:
-		return violation(RuleFreeze, "window %d, where %d has arrivals and comes first", e.Window, w.Index)
+		return violation(RuleFreeze, "window %d, but window %d comes first", e.Window, w.Index)
 	case e.Time < w.To:
-		return violation(RuleFreeze, "time %d, and the window is open until %d", e.Time, w.To)
+		return violation(RuleFreeze, "time %d, but the window is open until %d", e.Time, w.To)
 	case e.Lots != w.count:
-		return violation(RuleFreeze, "%d lots, and the window has %d", e.Lots, w.count)
+		return violation(RuleFreeze, "%d lots, but the window has %d", e.Lots, w.count)
 	case e.Size != s.size:
-		return violation(RuleFreeze, "size %d, and %d entries come before", e.Size, s.size)
+		return violation(RuleFreeze, "size %d, but %d entries come before", e.Size, s.size)
 	case e.Root != root:
-		return violation(RuleFreeze, "root %x, and the entries before have %x", e.Root, root)
+		return violation(RuleFreeze, "root %x, but the entries before have root %x", e.Root, root)
 	case e.Round != round:
-		return violation(RuleFreeze, "beacon round %d, and the policy gives %d", e.Round, round)
+		return violation(RuleFreeze, "beacon round %d, but the policy requires %d", e.Round, round)
 	}
 	alpha := Alpha(s.roomHash, e)
-	beta, err := outside.VerifyProof(s.policy.VRFKey, alpha, e.Proof)
+	beta, err := oracle.VerifyProof(s.policy.VRFKey, alpha, e.Proof)
 	if err != nil {
 		return violation(RuleProof, "the proof of window %d: %v", e.Window, err)
 	}
@@ -241,22 +243,22 @@ func (e *Freeze) apply(s *State, outside Outside) error {
 	return nil
 }
 
-func (e *Draw) apply(s *State, outside Outside) error {
+func (e *Draw) apply(s *State, oracle Oracle) error {
 	if s.drawn == s.frozen {
-		return violation(RuleDraw, "no window is frozen and not drawn")
+		return violation(RuleDraw, "no frozen window is left to draw")
 	}
 	w := &s.windows[s.drawn]
 	if e.Window != w.Index {
-		return violation(RuleDraw, "window %d, where %d comes next", e.Window, w.Index)
+		return violation(RuleDraw, "window %d, but %d comes next", e.Window, w.Index)
 	}
 	if err := e.checkRound(s.policy.Beacon, w.round); err != nil {
 		return err
 	}
-	if err := e.checkCosignatures(s, w, outside); err != nil {
+	if err := e.checkCosignatures(s, w, oracle); err != nil {
 		return err
 	}
 	if seed := NewSeed(w.alpha, w.beta, w.round, e.Signature); e.Seed != seed {
-		return violation(RuleSeed, "seed %x, and the proof gives %x", e.Seed, seed)
+		return violation(RuleSeed, "seed %x, but the proof gives %x", e.Seed, seed)
 	}
 	w.drawn, w.first, w.order = EntryIndex(s.size), s.places+1, Shuffle(e.Seed, General, w.count)
 	for _, seq := range w.order {
@@ -267,8 +269,7 @@ func (e *Draw) apply(s *State, outside Outside) error {
 	return nil
 }
 
-// checkRound checks the public randomness: its time has come, and it is what
-// the chain signed.
+// checkRound checks the public randomness: its time has come, and the chain signed it.
 func (e *Draw) checkRound(b *Beacon, round uint64) error {
 	if b == nil && len(e.Signature) > 0 {
 		return violation(RuleBeacon, "a beacon signature in a room without a beacon")
@@ -277,7 +278,7 @@ func (e *Draw) checkRound(b *Beacon, round uint64) error {
 		return nil
 	}
 	if appears := b.Emitted(round); int64(e.Time) < appears {
-		return violation(RuleBeacon, "time %d, and round %d appears at %d", e.Time, round, appears)
+		return violation(RuleBeacon, "time %d, but round %d appears at %d", e.Time, round, appears)
 	}
 	if err := b.Verify(round, e.Signature); err != nil {
 		return violation(RuleBeacon, "%v", err)
@@ -285,50 +286,50 @@ func (e *Draw) checkRound(b *Beacon, round uint64) error {
 	return nil
 }
 
-// checkCosignatures checks that each is of the checkpoint that ends with the
-// freeze, by another witness, and from before the round. That there may be
-// fewer than the quorum keeps a room going without its witnesses; then it is
-// not witnessed.
-func (e *Draw) checkCosignatures(s *State, w *window, outside Outside) error {
+// checkCosignatures checks that each cosignature is by a different witness, signs the checkpoint
+// that ends with the freeze, and is older than the round. Fewer cosignatures than the quorum are
+// allowed, so that a room can go on without its witnesses; the verifier then does not count the
+// draw as witnessed.
+func (e *Draw) checkCosignatures(s *State, w *window, oracle Oracle) error {
 	p := &s.policy
-	next, root := 0, w.root // in p.Witnesses; of the checkpoint
+	next, root := 0, w.root // index in p.Witnesses; root of the checkpoint
 	if w.size == s.size {
-		root = outside.Root()
+		root = oracle.Root()
 	}
 	for i, c := range e.Cosignatures {
 		at, err := Time(0), error(nil)
 		for ; next < len(p.Witnesses); next++ {
-			if at, err = outside.VerifyCosignature(p.Witnesses[next], w.size, root, c); err == nil {
+			if at, err = oracle.VerifyCosignature(p.Witnesses[next], w.size, root, c); err == nil {
 				break
 			}
 		}
 		switch {
 		case next == len(p.Witnesses):
-			return violation(RuleWitness, "cosignature %d is not of the freeze, or by no witness that comes after the one before", i)
+			return violation(RuleWitness, "cosignature %d does not sign the freeze with the key of a further witness", i)
 		case int64(at) >= p.Beacon.Emitted(w.round):
-			return violation(RuleWitness, "cosignature %d is from %d, when round %d had appeared", i, at, w.round)
+			return violation(RuleWitness, "cosignature %d is from %d, after round %d appeared", i, at, w.round)
 		}
 		next++
 	}
 	return nil
 }
 
-func (e *Assign) apply(s *State, _ Outside) error {
+func (e *Assign) apply(s *State, _ Oracle) error {
 	want, ok := s.NextAssign()
 	switch {
 	case !ok:
-		return violation(RuleAssign, "no drawn place is left to state")
+		return violation(RuleAssign, "every drawn place is already assigned")
 	case e.Lane != want.Lane:
 		return violation(RuleLane, "lane %q has no places", e.Lane)
 	case *e != want:
-		return violation(RuleAssign, "place %d of window %d is %v, and the shuffle gives place %d of window %d to %v",
+		return violation(RuleAssign, "place %d of window %d is %v, but the shuffle gives place %d of window %d to %v",
 			e.Position, e.Window, e.Ticket, want.Position, want.Window, want.Ticket)
 	}
 	s.assigned++
 	return nil
 }
 
-func (e *End) apply(s *State, _ Outside) error {
+func (e *End) apply(s *State, _ Oracle) error {
 	s.ended = true
 	return nil
 }

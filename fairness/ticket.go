@@ -6,8 +6,8 @@ import (
 	"errors"
 )
 
-// ErrTicket is returned when a text is no canonical ticket: a lower-case
-// UUID of version 8 and RFC 9562 variant.
+// ErrTicket is returned for a text that is not a canonical ticket, that is, a lower-case UUID of
+// version 8 and RFC 9562 variant.
 var ErrTicket = errors.New("not a ticket: want a lower-case UUID of version 8")
 
 // SecretSize is the length of a visitor's secret in bytes.
@@ -19,16 +19,16 @@ const (
 	uuidLength  = 36
 )
 
-// Ticket is the public id of an arrival: a commitment to a secret that only
-// the visitor holds, in the form of a UUIDv8 (RFC 9562 section 5.8).
+// Ticket is the public id of an arrival: a commitment to a secret that only the visitor holds, in
+// the form of a UUIDv8 (RFC 9562 section 5.8).
 type Ticket [16]byte
 
-// PassID names the pass of an admitted ticket, a UUIDv8 too. It is derived
-// from the ticket, so the same ticket can never be given two.
+// PassID identifies the pass of an admitted ticket; it is also a UUIDv8. It is derived from the
+// ticket, so a ticket has exactly one.
 type PassID [16]byte
 
-// NewTicket commits to a secret in the room of that origin:
-// UUIDv8(SHA-256(label || 0 || origin || 0 || secret)[0:16]).
+// NewTicket commits to a secret in the room with the given origin: UUIDv8(SHA-256(label || 0 ||
+// origin || 0 || secret)[0:16]).
 func NewTicket(origin string, secret [SecretSize]byte) Ticket {
 	return Ticket(uuid8(ticketLabel, origin, secret[:]))
 }
@@ -47,8 +47,8 @@ func uuid8(label, origin string, tail []byte) [16]byte {
 	return id
 }
 
-// labelled joins a label, a zero byte and the parts: the input of every hash
-// of these rules, so that none can be mistaken for another.
+// labelled joins a label, a zero byte and the parts. It builds the input of every hash of these
+// rules, so that no hash can be mistaken for another.
 func labelled(label string, parts ...[]byte) []byte {
 	b := append(make([]byte, 0, 256), label...)
 	b = append(b, 0)
@@ -58,8 +58,7 @@ func labelled(label string, parts ...[]byte) []byte {
 	return b
 }
 
-// ParseTicket reads the canonical text of a ticket; any other text is
-// [ErrTicket].
+// ParseTicket reads the canonical text of a ticket, or returns [ErrTicket].
 func ParseTicket(text string) (Ticket, error) {
 	var in, again [uuidLength]byte // on the stack
 	n := copy(in[:], text)
@@ -86,8 +85,8 @@ func appendUUID(dst []byte, id [16]byte) []byte {
 	return append(dst, text[:]...)
 }
 
-// parseUUID reads a UUIDv8. It does not look at the dashes and takes upper
-// case: the caller writes the id again and compares.
+// parseUUID reads a UUIDv8. It ignores the dashes and accepts upper case: the caller writes the id
+// again and compares.
 func parseUUID(text []byte) (id [16]byte, ok bool) {
 	ok = len(text) == uuidLength &&
 		decodeHex(id[0:4], text[0:8]) &&
@@ -100,7 +99,7 @@ func parseUUID(text []byte) (id [16]byte, ok bool) {
 
 func isUUID8(id [16]byte) bool { return id[6]>>4 == 8 && id[8]>>6 == 2 }
 
-// decodeHex reads hex, upper case too, of exactly len(dst) bytes.
+// decodeHex reads exactly len(dst) bytes in hex, upper or lower case.
 func decodeHex(dst, text []byte) bool {
 	if len(text) != 2*len(dst) {
 		return false

@@ -2,17 +2,16 @@ package fairness
 
 import "slices"
 
-// Mark is a state as it was, for [State.Undo].
+// Mark is a saved state for [State.Undo].
 type Mark struct {
 	state   State
-	windows []window // those not drawn then: what follows changes them in place
+	windows []window // windows not drawn then, which later entries change in place
 }
 
-// Mark remembers the state. It costs the same however many have arrived.
+// Mark saves the state. The cost does not depend on the number of arrivals.
 func (s *State) Mark() Mark { return Mark{*s, slices.Clone(s.windows[s.drawn:])} }
 
-// Undo takes the state back to a mark of it: no entry after that was applied.
-// Marks taken since are void. It looks at every arrival.
+// Undo restores the state saved in m. Marks taken since are invalid. It visits every arrival.
 func (s *State) Undo(m Mark) {
 	was := &m.state
 	for n := was.arrivals.count; n < s.arrivals.count; n++ {

@@ -1,7 +1,7 @@
 package fairness
 
-// Time is a moment in milliseconds since the Unix epoch, 0 to 2^53-1 so that
-// every JSON reader holds it exactly.
+// Time is in milliseconds since the Unix epoch, 0 to 2^53-1 so that every JSON reader holds it
+// exactly.
 type Time int64
 
 // Millis is a duration in milliseconds.
@@ -10,7 +10,7 @@ type Millis int64
 // Never is the closing time of a room that stays open until it is ended.
 const Never Time = 1<<53 - 1
 
-// EntryIndex is the place of an entry in the transcript, from 0.
+// EntryIndex is the index of an entry in the transcript, from 0.
 type EntryIndex uint64
 
 // WindowIndex numbers the windows of a room's schedule from 0, empty ones
@@ -23,13 +23,13 @@ type Position uint64
 // Lane is a disclosed parallel line: 1 to 32 of a-z, 0-9 and '-'.
 type Lane string
 
-// General is the lane every room has. More lanes have a place in the grammar,
-// and [State.Apply] refuses them in this version of the rules.
+// General is the lane of every room. The grammar allows more lanes, but [State.Apply] refuses them
+// in this version of the rules.
 const General Lane = "general"
 
 // Limits of a policy, checked by [Policy.Problems].
 const (
-	MinWindow    Millis = 100                   // a shorter window could not be told from the clock's jitter
+	MinWindow    Millis = 100                   // clock jitter would exceed a shorter window
 	MaxWindow    Millis = 31 * 24 * 3600 * 1000 // 31 days
 	MinClaim     Millis = 1000                  // a person needs time to tap
 	MaxClaim     Millis = 24 * 3600 * 1000      // a day

@@ -123,27 +123,27 @@ type violationVector struct {
 	Rule  Rule   `json:"rule"`
 }
 
-// realOutside is log, VRF and witnesses as they are, on the reference code of
+// realOracle is log, VRF and witnesses as they are, on the reference code of
 // the log.
-type realOutside struct {
+type realOracle struct {
 	hashes []tlog.Hash
 	origin string
 }
 
-func (o *realOutside) ReadHashes(indexes []int64) (list []tlog.Hash, err error) {
+func (o *realOracle) ReadHashes(indexes []int64) (list []tlog.Hash, err error) {
 	for _, i := range indexes {
 		list = append(list, o.hashes[i])
 	}
 	return list, nil
 }
 
-func (o *realOutside) add(n int, text []byte) error {
+func (o *realOracle) add(n int, text []byte) error {
 	stored, err := tlog.StoredHashes(int64(n), text, o)
 	o.hashes = append(o.hashes, stored...)
 	return err
 }
 
-func (o *realOutside) Root() [HashSize]byte {
+func (o *realOracle) Root() [HashSize]byte {
 	n := int64(0)
 	for tlog.StoredHashCount(n) < int64(len(o.hashes)) {
 		n++
@@ -155,7 +155,7 @@ func (o *realOutside) Root() [HashSize]byte {
 	return root
 }
 
-func (o *realOutside) VerifyProof(key [PublicKeySize]byte, alpha []byte, proof [ProofSize]byte) ([BetaSize]byte, error) {
+func (o *realOracle) VerifyProof(key [PublicKeySize]byte, alpha []byte, proof [ProofSize]byte) ([BetaSize]byte, error) {
 	public, err := vrf.NewPublicKey(key[:])
 	if err != nil {
 		return [BetaSize]byte{}, err
@@ -167,7 +167,7 @@ func (o *realOutside) VerifyProof(key [PublicKeySize]byte, alpha []byte, proof [
 type story struct {
 	t *testing.T
 	State
-	outside realOutside
+	oracle realOracle
 	key     *vrf.PrivateKey
 	out     roomVector
 }
@@ -175,10 +175,10 @@ type story struct {
 func (s *story) must(e Entry) {
 	s.t.Helper()
 	text := e.AppendEntry(nil)
-	if err := s.Apply(e, &s.outside); err != nil {
+	if err := s.Apply(e, &s.oracle); err != nil {
 		s.t.Fatalf("%q: %v", text, err)
 	}
-	if err := s.outside.add(len(s.out.Entries), text); err != nil {
+	if err := s.oracle.add(len(s.out.Entries), text); err != nil {
 		s.t.Fatal(err)
 	}
 	s.out.Entries = append(s.out.Entries, string(text))
@@ -191,7 +191,7 @@ func (s *story) refuse(rule Rule, e Entry) {
 		s.t.Fatal(err)
 	}
 	var v *Violation
-	if err := s.Apply(e, &s.outside); !errors.As(err, &v) || v.Rule != rule {
+	if err := s.Apply(e, &s.oracle); !errors.As(err, &v) || v.Rule != rule {
 		s.t.Fatalf("%q: got %v, want a violation of rule %s", text, err, rule)
 	}
 	s.out.Breaking = append(s.out.Breaking, violationVector{len(s.out.Entries), string(text), rule})
@@ -212,7 +212,7 @@ func vectorSecret(n int) [SecretSize]byte { return sha256.Sum256(fmt.Append(nil,
 
 func (s *story) settle(at Time) {
 	s.t.Helper()
-	f, alpha, ok := s.NextFreeze(at, s.outside.Root())
+	f, alpha, ok := s.NextFreeze(at, s.oracle.Root())
 	if !ok {
 		s.t.Fatalf("no freeze at %d", at)
 	}
@@ -360,7 +360,7 @@ func makeRoom(t *testing.T) roomVector {
 	s := &story{t: t, key: key}
 	s.out.VRFKey = hex.EncodeToString(secret[:])
 	s.tell(vectorPolicy(t, key))
-	root := s.outside.Root()
+	root := s.oracle.Root()
 	s.out.Root, s.out.RoomHash = hex.EncodeToString(root[:]), hex.EncodeToString(s.roomHash[:])
 	want := Counts{Arrivals: 12, Drawn: 12, Assigned: 12, Called: 12, Admitted: 5, NoShows: 2, Left: 1, Revoked: 1, Waiting: 3, Windows: 2, Amends: 14}
 	if got := s.Counts(); got != want {
@@ -505,7 +505,7 @@ func TestVectorsReplayed(t *testing.T) {
 
 // replay notes the rules that violations break.
 func (v *roomVector) replay(t *testing.T, rules map[Rule]bool) {
-	s, outside := &State{}, &realOutside{}
+	s, oracle := &State{}, &realOracle{}
 	var entries []Entry
 	for i := 0; i <= len(v.Entries); i++ {
 		for _, bad := range v.Breaking {
@@ -517,7 +517,7 @@ func (v *roomVector) replay(t *testing.T, rules map[Rule]bool) {
 				t.Fatal(err)
 			}
 			var violated *Violation
-			if err := s.Apply(e, outside); !errors.As(err, &violated) || violated.Rule != bad.Rule {
+			if err := s.Apply(e, oracle); !errors.As(err, &violated) || violated.Rule != bad.Rule {
 				t.Errorf("after %d entries %q: got %v, want a violation of rule %s", i, bad.Entry, err, bad.Rule)
 			}
 			rules[bad.Rule] = true
@@ -529,18 +529,18 @@ func (v *roomVector) replay(t *testing.T, rules map[Rule]bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Apply(e, outside); err != nil {
+		if err := s.Apply(e, oracle); err != nil {
 			t.Fatalf("entry %d: %v", i, err)
 		}
 		if room, ok := e.(*Room); ok {
-			outside.origin = room.Origin
+			oracle.origin = room.Origin
 		}
-		if err := outside.add(i, []byte(v.Entries[i])); err != nil {
+		if err := oracle.add(i, []byte(v.Entries[i])); err != nil {
 			t.Fatal(err)
 		}
 		entries = append(entries, e)
 	}
-	if root := outside.Root(); hex.EncodeToString(root[:]) != v.Root {
+	if root := oracle.Root(); hex.EncodeToString(root[:]) != v.Root {
 		t.Errorf("root %x, want %s", root, v.Root)
 	}
 	now := s.Now()

@@ -2,16 +2,16 @@ package fairness
 
 import "sort"
 
-// Status is where a ticket stands.
+// Status is the stage that a ticket has reached.
 type Status string
 
 // The statuses of a ticket, in the order of its life.
 const (
 	StatusWaiting  Status = "waiting"  // its window is not drawn
-	StatusDrawn    Status = "drawn"    // it has a position
+	StatusDrawn    Status = "drawn"    // it has a position but is not called
 	StatusCalled   Status = "called"   // it may be claimed
 	StatusAdmitted Status = "admitted" // it was claimed
-	StatusSkipped  Status = "skipped"  // it was passed over, see [Reason]
+	StatusSkipped  Status = "skipped"  // it was passed over for a [Reason]
 )
 
 func (o outcome) status() Status {
@@ -21,7 +21,7 @@ func (o outcome) status() Status {
 	return StatusAdmitted
 }
 
-// find returns the arrival of a ticket and its number, nil for none.
+// find returns the arrival of a ticket and its index in arrivals; nil if the ticket is unknown.
 func (s *State) find(t Ticket) (*arrival, uint32) {
 	number, ok := s.tickets[t]
 	if !ok {
@@ -51,8 +51,8 @@ func (s *State) callOf(p Position) (call, bool) {
 	return s.calls[i], true
 }
 
-// left returns how long a ticket of that call may still be claimed.
-func (s *State) left(c call, now Time) Millis {
+// claimLeft returns how long a ticket reached by call c may still be claimed.
+func (s *State) claimLeft(c call, now Time) Millis {
 	return s.policy.Claim - Millis(s.pace.clock(now)-c.clock)
 }
 
@@ -69,8 +69,7 @@ func (s *State) Size() uint64 { return s.size }
 // Now returns the time of the latest entry that has one.
 func (s *State) Now() Time { return s.now }
 
-// Policy returns the policy as published; amendments are in [State.Outflow]
-// and [State.Schedule].
+// Policy returns the published policy; [State.Outflow] and [State.Schedule] include amendments.
 func (s *State) Policy() *Policy { return &s.policy }
 
 // Schedule returns the windows in force.
@@ -79,14 +78,14 @@ func (s *State) Schedule() *Schedule { return s.schedule }
 // Outflow returns the outflow in force.
 func (s *State) Outflow() Outflow { return s.pace.outflow }
 
-// Ended tells whether the room has ended.
+// Ended reports whether the room has ended.
 func (s *State) Ended() bool { return s.ended }
 
-// Counts sums up a room.
+// Counts holds the totals of a room.
 type Counts struct {
 	Arrivals uint64
 	Drawn    uint64 // places drawn
-	Assigned uint64 // places stated
+	Assigned uint64 // places published
 	Called   uint64 // places the serving pointer has passed
 	Admitted uint64
 	NoShows  uint64
@@ -94,11 +93,11 @@ type Counts struct {
 	Revoked  uint64
 	Waiting  uint64 // called places neither admitted nor skipped
 	InLine   uint64 // tickets neither called nor skipped
-	Windows  uint64 // with arrivals
+	Windows  uint64 // windows with arrivals
 	Amends   uint64
 }
 
-// Counts returns the room's sums.
+// Counts returns the room's totals.
 func (s *State) Counts() Counts {
 	n := Counts{
 		Arrivals: uint64(s.arrivals.count),
@@ -119,9 +118,9 @@ func (s *State) Counts() Counts {
 	return n
 }
 
-// FreezeDue returns when the next window with arrivals is over and to be
-// frozen; false when there is none. It answers for an ended room too, whose
-// windows may have been left open.
+// FreezeDue returns when the next window with arrivals ends and can be frozen; false if no window
+// is left to freeze. It also answers for a room that has ended, where windows may have been left
+// open.
 func (s *State) FreezeDue() (Time, bool) {
 	if s.frozen == len(s.windows) {
 		return 0, false
@@ -137,7 +136,7 @@ func (s *State) NextSeq(w Window) uint32 {
 	return 0
 }
 
-// WindowOf returns the window that a ticket joined in; false if it has not.
+// WindowOf returns the window in which a ticket joined; false if it has not joined.
 func (s *State) WindowOf(t Ticket) (WindowIndex, bool) {
 	a, _ := s.find(t)
 	if a == nil {
@@ -146,14 +145,13 @@ func (s *State) WindowOf(t Ticket) (WindowIndex, bool) {
 	return s.windows[a.window].Index, true
 }
 
-// Knows tells whether a ticket has joined.
+// Knows reports whether a ticket has joined.
 func (s *State) Knows(t Ticket) bool {
 	_, ok := s.tickets[t]
 	return ok
 }
 
-// NextAssign returns the assign entry that is due; false when every drawn
-// place is stated.
+// NextAssign returns the assign entry that is due; false if every drawn place is assigned.
 func (s *State) NextAssign() (Assign, bool) {
 	if s.ended || s.assigned == s.places {
 		return Assign{}, false

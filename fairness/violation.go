@@ -7,28 +7,28 @@ type Rule string
 
 // The rules, in the order in which RULES.md explains them.
 const (
-	RulePolicy    Rule = "policy"    // the policy comes first, once, and has no problems
-	RuleTime      Rule = "time"      // time never runs backwards, nor past what a reader can hold
+	RulePolicy    Rule = "policy"    // the policy comes first, once, and is valid
+	RuleTime      Rule = "time"      // time never runs backwards or beyond 2^53-2
 	RuleEnd       Rule = "end"       // nothing follows the end
 	RuleArrival   Rule = "arrival"   // an arrival is numbered inside its own window
 	RuleTicket    Rule = "ticket"    // no ticket joins twice
 	RuleLane      Rule = "lane"      // the lane is open
 	RuleMerit     Rule = "merit"     // extra lots follow the policy
 	RuleFreeze    Rule = "freeze"    // windows freeze in order, whole, and name what they fix
-	RuleProof     Rule = "proof"     // the VRF proof is the room's key's
+	RuleProof     Rule = "proof"     // the VRF proof verifies under the room's key
 	RuleDraw      Rule = "draw"      // windows are drawn in order, once
-	RuleBeacon    Rule = "beacon"    // the beacon's round is the one that was fixed, and has come
-	RuleWitness   Rule = "witness"   // cosignatures are of the freeze, by witnesses, before the round
-	RuleSeed      Rule = "seed"      // the seed recomputes
-	RuleAssign    Rule = "assign"    // every place is what the shuffle gives
-	RuleCall      Rule = "call"      // calls go up, over drawn places, from the start on
-	RuleOutflow   Rule = "outflow"   // calls keep to the published outflow
+	RuleBeacon    Rule = "beacon"    // the signature is of the fixed round, which has appeared
+	RuleWitness   Rule = "witness"   // cosignatures sign the freeze, by witnesses, before the round
+	RuleSeed      Rule = "seed"      // the seed follows from proof and beacon
+	RuleAssign    Rule = "assign"    // every place follows from the shuffle
+	RuleCall      Rule = "call"      // calls move up over drawn places, after the start
+	RuleOutflow   Rule = "outflow"   // calls stay within the published outflow
 	RuleAdmission Rule = "admission" // only called tickets are admitted, in time, once
-	RuleSkip      Rule = "skip"      // only for a reason that holds
-	RuleAmend     Rule = "amend"     // only what may change
+	RuleSkip      Rule = "skip"      // skips have a valid reason
+	RuleAmend     Rule = "amend"     // amendments change only what they may
 )
 
-// Violation says which rule an entry breaks, and how.
+// Violation describes which rule an entry breaks, and how.
 type Violation struct {
 	Rule   Rule
 	Detail string

@@ -50,8 +50,8 @@ func cosigned(origin string, size uint64, root [HashSize]byte, seconds Time) []b
 	return fmt.Appendf(nil, "cosignature/v1\ntime %d\n%s\n%d\n%s\n", seconds, origin, size, base64.StdEncoding.EncodeToString(root[:]))
 }
 
-// VerifyCosignature implements [Outside].
-func (o *realOutside) VerifyCosignature(witness string, size uint64, root [HashSize]byte, c Cosignature) (Time, error) {
+// VerifyCosignature implements [Oracle].
+func (o *realOracle) VerifyCosignature(witness string, size uint64, root [HashSize]byte, c Cosignature) (Time, error) {
 	parts := strings.SplitN(witness, "+", 3)
 	key, err := base64.StdEncoding.DecodeString(parts[2])
 	if err != nil {
@@ -77,7 +77,7 @@ func makeWitnessedRoom(t *testing.T) roomVector {
 	chain := newChain(t)
 	p := vectorPolicy(t, key)
 	p.Beacon, p.Witnesses, p.Quorum = &Beacon{chain.Chain(), 2000}, []string{a.vkey(), b.vkey()}, 2
-	s := &story{t: t, key: key, outside: realOutside{origin: p.Origin}}
+	s := &story{t: t, key: key, oracle: realOracle{origin: p.Origin}}
 	s.out.VRFKey = hex.EncodeToString(secret[:])
 	for _, broken := range []func(*Policy){
 		func(p *Policy) { p.Beacon = nil }, func(p *Policy) { p.Quorum = 3 }, func(p *Policy) { p.Witnesses[1] = p.Witnesses[0] },
@@ -91,7 +91,7 @@ func makeWitnessedRoom(t *testing.T) roomVector {
 	s.must(&Room{p})
 
 	draw := func(frozen Time, witnesses ...vectorWitness) {
-		f, alpha, _ := s.NextFreeze(frozen, s.outside.Root())
+		f, alpha, _ := s.NextFreeze(frozen, s.oracle.Root())
 		proof, beta := key.Prove(alpha)
 		f.Proof = [ProofSize]byte(proof)
 		for _, round := range []uint64{0, f.Round - 1, f.Round + 1} {
@@ -100,7 +100,7 @@ func makeWitnessedRoom(t *testing.T) roomVector {
 			s.refuse(RuleFreeze, &bad)
 		}
 		s.must(f)
-		size, root := uint64(len(s.out.Entries)), s.outside.Root()
+		size, root := uint64(len(s.out.Entries)), s.oracle.Root()
 		if s.drawn == 0 {
 			s.join(frozen+1000, 3) // the tree goes on
 		}
@@ -125,7 +125,7 @@ func makeWitnessedRoom(t *testing.T) roomVector {
 		with(RuleBeacon, func(e *Draw) { e.Signature = other })
 		with(RuleBeacon, func(e *Draw) { e.Time-- })
 		with(RuleWitness, func(e *Draw) { e.Cosignatures = []Cosignature{b.cosign(p.Origin, size, root, pending.Due)} })
-		with(RuleWitness, func(e *Draw) { e.Cosignatures = []Cosignature{b.cosign(p.Origin, size+1, s.outside.Root(), frozen)} })
+		with(RuleWitness, func(e *Draw) { e.Cosignatures = []Cosignature{b.cosign(p.Origin, size+1, s.oracle.Root(), frozen)} })
 		with(RuleWitness, func(e *Draw) { e.Cosignatures = []Cosignature{b.cosign("other.example.com", size, root, frozen)} })
 		with(RuleWitness, func(e *Draw) {
 			e.Cosignatures = []Cosignature{b.cosign(p.Origin, size, root, frozen), a.cosign(p.Origin, size, root, frozen)}
@@ -147,7 +147,7 @@ func makeWitnessedRoom(t *testing.T) roomVector {
 	s.join(p.Starts+8000, 4, 5)
 	draw(p.Starts+40_000, b) // ten seconds late
 	s.must(&End{p.Starts + 70_000})
-	root := s.outside.Root()
+	root := s.oracle.Root()
 	s.out.Root, s.out.RoomHash = hex.EncodeToString(root[:]), hex.EncodeToString(s.roomHash[:])
 	return s.out
 }

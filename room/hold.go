@@ -16,7 +16,7 @@ func (r *Room) Hold(ctx context.Context) error { return r.pause(ctx, true) }
 
 func (r *Room) pause(ctx context.Context, claims bool) error {
 	return r.act(ctx, func(s *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
-		if s.Paused() && s.Held() == claims {
+		if s.Paused() && s.ClaimsPaused() == claims {
 			return nil, nil
 		}
 		return []fairness.Entry{&fairness.Amend{Time: now, Change: fairness.ChangePause, Claims: claims}}, nil

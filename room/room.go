@@ -484,15 +484,15 @@ type outside struct {
 	state *fairness.State
 }
 
-// Root implements fairness.Outside.
+// Root implements fairness.Oracle.
 func (o *outside) Root() [fairness.HashSize]byte { return o.root() }
 
-// VerifyProof implements fairness.Outside.
+// VerifyProof implements fairness.Oracle.
 func (o *outside) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
 	return verifyVRF(key, alpha, proof)
 }
 
-// VerifyCosignature implements fairness.Outside.
+// VerifyCosignature implements fairness.Oracle.
 func (o *outside) VerifyCosignature(witness string, size uint64, root [fairness.HashSize]byte, c fairness.Cosignature) (fairness.Time, error) {
 	seconds, err := audit.Checkpoint{Origin: o.state.Policy().Origin, Size: size, Root: root}.CosignedAt(witness, audit.Cosignature(c))
 	return fairness.Time(seconds * 1000), err

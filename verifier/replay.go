@@ -207,7 +207,7 @@ func (a *auditor) breach(check string, text []byte, detail string) {
 // quote names an entry and shows the beginning of its text, safe to print.
 func quote(index uint64, text []byte) string { return fmt.Sprintf("entry %d %.120q", index, text) }
 
-// Root implements [fairness.Outside] with the recomputed tree.
+// Root implements [fairness.Oracle] with the recomputed tree.
 func (a *auditor) Root() [fairness.HashSize]byte { return a.rootAfter(uint64(a.done)) }
 
 // rootAfter returns the root with the first n entries of the block, not fewer
@@ -222,7 +222,7 @@ func (a *auditor) rootAfter(n uint64) audit.Hash {
 	return a.part.Root()
 }
 
-// VerifyProof implements [fairness.Outside].
+// VerifyProof implements [fairness.Oracle].
 func (a *auditor) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
 	public, err := vrf.NewPublicKey(key[:])
 	if err != nil {
@@ -231,7 +231,7 @@ func (a *auditor) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, pr
 	return public.Verify(alpha, proof[:])
 }
 
-// VerifyCosignature implements [fairness.Outside].
+// VerifyCosignature implements [fairness.Oracle].
 func (a *auditor) VerifyCosignature(witness string, size uint64, root [fairness.HashSize]byte, c fairness.Cosignature) (fairness.Time, error) {
 	seconds, err := audit.Checkpoint{Origin: a.state.Policy().Origin, Size: size, Root: root}.CosignedAt(witness, audit.Cosignature(c))
 	if err == nil {

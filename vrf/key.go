@@ -9,25 +9,24 @@ import (
 	"github.com/cloudflare/circl/group"
 )
 
-// PrivateKey makes proofs. It is immutable and safe for concurrent use. The zero
-// value is not a key: use [GenerateKey] or [NewPrivateKey].
+// PrivateKey makes proofs. It is immutable and safe for concurrent use. The zero value is invalid:
+// use [GenerateKey] or [NewPrivateKey].
 type PrivateKey struct {
 	scalar group.Scalar
 	public PublicKey
 }
 
-// PublicKey verifies proofs. It is immutable and safe for concurrent use. The
-// zero value verifies nothing: use [NewPublicKey] or [PrivateKey.PublicKey].
+// PublicKey verifies proofs. It is immutable and safe for concurrent use. The zero value is
+// invalid: use [NewPublicKey] or [PrivateKey.PublicKey].
 type PublicKey struct {
-	// point is only ever read: circl's Marshal functions write to their receiver,
-	// so its encoding is made once, before the key is shared.
+	// point is read-only: circl's Marshal functions write to their receiver, so the encoding is
+	// computed once, before the key is shared.
 	point   group.Element
 	encoded [PublicKeySize]byte
 }
 
-// GenerateKey returns a key chosen uniformly with the bytes of random, or of
-// [crypto/rand.Reader] if random is nil. The error is that of the reader, or
-// tells that what it reads cannot be random.
+// GenerateKey returns a key chosen uniformly with bytes from random, or from [crypto/rand.Reader]
+// if random is nil. It returns the reader's error, or an error if the reader cannot be random.
 func GenerateKey(random io.Reader) (*PrivateKey, error) {
 	if random == nil {
 		random = rand.Reader
@@ -42,7 +41,7 @@ func GenerateKey(random io.Reader) (*PrivateKey, error) {
 			return k, nil
 		}
 	}
-	return nil, errors.New("vrf: generate key: source of randomness is stuck")
+	return nil, errors.New("vrf: generate key: the source of randomness keeps returning invalid values")
 }
 
 // NewPrivateKey decodes a private key, 32 bytes, or returns [ErrPrivateKey].
@@ -62,7 +61,7 @@ func (k *PrivateKey) Bytes() []byte {
 	return encodeScalar(k.scalar)
 }
 
-// Format prints the public key, whatever the verb, so that no log shows the secret.
+// Format prints the public key for every formatting verb, so that no log shows the secret.
 func (k PrivateKey) Format(w fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(w, "vrf.PrivateKey of %x", k.public.encoded)
 }

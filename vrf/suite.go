@@ -45,7 +45,7 @@ func generateNonce(x group.Scalar, hString []byte) group.Scalar {
 	}
 }
 
-// bitsToOctets reduces a hash modulo the group order q, of the same length.
+// bitsToOctets reduces a hash modulo the group order q; both have 256 bits.
 // https://www.rfc-editor.org/rfc/rfc6979.html#section-2.3.4
 func bitsToOctets(h [sha256.Size]byte) []byte {
 	n := new(big.Int).SetBytes(h[:])
@@ -58,7 +58,7 @@ type nonceStream struct {
 	key, v []byte
 }
 
-// newNonceStream takes steps b to g.
+// newNonceStream performs steps b to g.
 func newNonceStream(x, h1 []byte) *nonceStream {
 	g := &nonceStream{key: make([]byte, sha256.Size), v: make([]byte, sha256.Size)}
 	for i := range g.v {
@@ -69,8 +69,8 @@ func newNonceStream(x, h1 []byte) *nonceStream {
 	return g
 }
 
-// next takes step h once, with the update that precedes the next try: it returns
-// 32 bytes, which the caller refuses if they are out of range.
+// next performs step h once, including the update before the next try. It returns 32 bytes, which
+// the caller rejects if they are out of range.
 func (g *nonceStream) next() []byte {
 	g.v = g.mac(g.v)
 	t := g.v
@@ -133,8 +133,8 @@ func decodeScalar(b []byte) (group.Scalar, bool) {
 	return s, s.UnmarshalBinary(b) == nil
 }
 
-// encodePoint returns the compressed encoding, or 0x00 for the identity (SEC 1,
-// 2.3.3). circl writes to p meanwhile, so nobody else may hold it.
+// encodePoint returns the compressed encoding, or 0x00 for the identity (SEC 1, 2.3.3). circl
+// writes to p meanwhile, so p must not be shared.
 func encodePoint(p group.Element) []byte {
 	return encoded(p.MarshalBinaryCompress())
 }
@@ -143,7 +143,7 @@ func encodeScalar(s group.Scalar) []byte {
 	return encoded(s.MarshalBinary())
 }
 
-// encoded drops the error of circl's interfaces, which P-256 never returns.
+// encoded drops the error of circl's interfaces, which is always nil for P-256.
 func encoded(b []byte, err error) []byte {
 	if err != nil {
 		panic(err)

@@ -1,39 +1,37 @@
-// Package vrf implements the verifiable random function
-// ECVRF-P256-SHA256-SSWU, suite 0x02 of RFC 9381, and nothing else.
+// Package vrf implements the verifiable random function ECVRF-P256-SHA256-SSWU, suite 0x02 of RFC
+// 9381, and nothing else.
 //
-// The holder of a private key maps an input alpha, of any length, to an output
-// beta of 32 bytes that looks random, and to a proof pi of 81 bytes. With the
-// public key anyone checks that beta is the one output the key has for alpha.
+// The holder of a private key maps an input alpha, of any length, to an output beta of 32 bytes
+// that looks random, and to a proof pi of 81 bytes. Any holder of the public key can check that
+// beta is the only output of that key for alpha.
 //
 //	private key  SK     32 bytes   scalar x in [1, q-1], big-endian
 //	public key   PK     33 bytes   Y = x*B, compressed point (SEC 1, 2.3.3)
 //	proof        pi     81 bytes   Gamma (33, compressed) || c (16) || s (32), big-endian
 //	output       beta   32 bytes   SHA-256(0x02 || 0x03 || Gamma || 0x00)
 //
-// Every decoder is strict: a key or a proof has exactly one encoding, and any
-// other is refused. No decoder and no verification panics, whatever it reads.
+// Every decoder is strict: a key or a proof has exactly one valid encoding. Decoding and
+// verification never panic on any input.
 //
 // # What a proof shows
 //
-// Nobody can prove two outputs for one key and alpha, not even whoever made the
-// key. But there are many proofs of the one output: Prove is deterministic, yet a
-// holder of the key may take another nonce. So compare outputs, never proofs, and
-// use beta, never pi, as randomness. The holder also knows beta for any alpha in
-// advance; a draw that must surprise its operator needs a second source.
+// A key has only one provable output for each alpha, even for the party that made the key. But that
+// output has many proofs: Prove is deterministic, yet a key holder may choose another nonce. So
+// compare outputs, never proofs, and use beta, never pi, as randomness. The key holder also knows
+// beta for any alpha in advance; a draw that its operator must not predict needs a second source of
+// randomness.
 //
 // # Constant time
 //
-// The scalar multiplications by x and by the nonce run in the standard library's
-// constant-time P-256, through circl/group and crypto/elliptic; the nonce is
-// made with HMAC-SHA256 and compared with the group order in constant time but
-// for one lookup in a 32-byte table. Points become [math/big.Int] only when they
-// are public, as all of Y, Gamma, k*B and k*H follow from the proof.
+// The scalar multiplications by x and by the nonce run in the standard library's constant-time
+// P-256, through circl/group and crypto/elliptic; the nonce is computed with HMAC-SHA256 and
+// compared with the group order in constant time, except for one lookup in a 32-byte table. Points
+// become [math/big.Int] only when they are public: Y, Gamma, k*B and k*H all follow from the proof.
 //
-// Not constant time: the response s = (k + c*x) mod q, which circl computes with
-// math/big, so its time may depend a little on x and k; and everything that
-// depends on alpha alone, as the encoding to the curve. So alpha must not be a
-// secret, and nobody should be able to ask for and time very many proofs.
-// Private keys are not wiped from memory.
+// Not constant time: the response s = (k + c*x) mod q, which circl computes with math/big, so its
+// time may depend slightly on x and k; and operations on alpha alone, such as the encoding to the
+// curve. So alpha must not be secret, and callers must not let clients request and time very many
+// proofs. Private keys are not wiped from memory.
 package vrf
 
 import (
@@ -62,13 +60,12 @@ var (
 	ErrPublicKey = errors.New("vrf: invalid public key")
 	// ErrProof is returned when bytes do not encode a proof of any key or input.
 	ErrProof = errors.New("vrf: malformed proof")
-	// ErrVerify is returned when a well-formed proof is not one of this key and input.
+	// ErrVerify is returned when a well-formed proof does not belong to this key and input.
 	ErrVerify = errors.New("vrf: proof does not verify")
 )
 
-// Prove returns the output for alpha and the proof that it is. The same key and
-// alpha always give the same proof. Safe for concurrent use.
-// https://www.rfc-editor.org/rfc/rfc9381.html#section-5.1
+// Prove returns the output for alpha and its proof. The same key and alpha always give the same
+// proof. It is safe for concurrent use. https://www.rfc-editor.org/rfc/rfc9381.html#section-5.1
 func (k *PrivateKey) Prove(alpha []byte) (proof []byte, beta [OutputSize]byte) {
 	h := encodeToCurve(k.public.encoded[:], alpha)
 	hString := encodePoint(h)
@@ -87,9 +84,8 @@ func (k *PrivateKey) Prove(alpha []byte) (proof []byte, beta [OutputSize]byte) {
 	return proof, gammaToHash(gamma)
 }
 
-// Verify returns the output for alpha if proof shows it, else [ErrProof] or
-// [ErrVerify]. Safe for concurrent use.
-// https://www.rfc-editor.org/rfc/rfc9381.html#section-5.3
+// Verify returns the output for alpha if the proof is valid, otherwise [ErrProof] or [ErrVerify].
+// It is safe for concurrent use. https://www.rfc-editor.org/rfc/rfc9381.html#section-5.3
 func (k *PublicKey) Verify(alpha, proof []byte) (beta [OutputSize]byte, err error) {
 	p, err := decodeProof(proof)
 	if err != nil {
@@ -104,8 +100,8 @@ func (k *PublicKey) Verify(alpha, proof []byte) (beta [OutputSize]byte, err erro
 	return gammaToHash(p.gammaString), nil
 }
 
-// ProofToHash returns the output a proof carries, or [ErrProof]. It verifies
-// nothing: call it only with a proof that was verified or made here.
+// ProofToHash returns the output of a proof, or [ErrProof]. It does not verify: call it only with a
+// proof that is already verified or was made by Prove.
 // https://www.rfc-editor.org/rfc/rfc9381.html#section-5.2
 func ProofToHash(proof []byte) (beta [OutputSize]byte, err error) {
 	p, err := decodeProof(proof)
@@ -115,8 +111,7 @@ func ProofToHash(proof []byte) (beta [OutputSize]byte, err error) {
 	return gammaToHash(p.gammaString), nil
 }
 
-// proof is a decoded pi. It keeps Gamma's encoding, which is unique, because
-// both hashes take it.
+// proof is a decoded pi. It keeps the (unique) encoding of Gamma because both hashes use it.
 type proof struct {
 	gamma       group.Element
 	gammaString []byte
@@ -124,7 +119,7 @@ type proof struct {
 	s           group.Scalar
 }
 
-// decodeProof refuses anything but the one encoding of a proof.
+// decodeProof accepts only the canonical encoding of a proof.
 // https://www.rfc-editor.org/rfc/rfc9381.html#section-5.4.4
 func decodeProof(b []byte) (*proof, error) {
 	if len(b) != ProofSize {
@@ -132,7 +127,7 @@ func decodeProof(b []byte) (*proof, error) {
 	}
 	gamma, ok := decodePoint(b[:pointSize])
 	if !ok {
-		return nil, fmt.Errorf("%w: Gamma is no compressed point of P-256", ErrProof)
+		return nil, fmt.Errorf("%w: Gamma is not a compressed point of P-256", ErrProof)
 	}
 	s, ok := decodeScalar(b[pointSize+challengeSize:])
 	if !ok {
@@ -143,9 +138,9 @@ func decodeProof(b []byte) (*proof, error) {
 	return p, nil
 }
 
-// commitments recomputes the prover's U = s*B - c*Y and V = s*H - c*Gamma. Both
-// are the identity if the prover took the nonce 0 and so gave its key away: the
-// RFC's verifier accepts that, and so must everyone, or auditors would disagree.
+// commitments recomputes the prover's U = s*B - c*Y and V = s*H - c*Gamma. Both are the identity if
+// the prover used the nonce 0 and so disclosed its key. The RFC's verifier accepts that, so every
+// implementation must, or auditors would disagree.
 func commitments(y, h group.Element, p *proof) (u, v group.Element) {
 	c := challengeScalar(p.c)
 	u = curve.NewElement().MulGen(p.s)

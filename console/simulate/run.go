@@ -332,7 +332,7 @@ func (l *events) Pop() any {
 // are uniform matters here: nobody in a simulation tries to know them before.
 type outside struct{ seed uint64 }
 
-// Root implements [fairness.Outside].
+// Root implements [fairness.Oracle].
 func (o *outside) Root() (root [fairness.HashSize]byte) {
 	binary.BigEndian.PutUint64(root[:], o.seed)
 	return root
@@ -344,7 +344,7 @@ func (o *outside) prove(alpha []byte) (proof [fairness.ProofSize]byte) {
 	return proof
 }
 
-// VerifyProof implements [fairness.Outside].
+// VerifyProof implements [fairness.Oracle].
 func (o *outside) VerifyProof(_ [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) (beta [fairness.BetaSize]byte, err error) {
 	if proof != o.prove(alpha) {
 		return beta, errors.New("not the proof of this window")
@@ -352,7 +352,7 @@ func (o *outside) VerifyProof(_ [fairness.PublicKeySize]byte, alpha []byte, proo
 	return [fairness.BetaSize]byte(proof[:]), nil
 }
 
-// VerifyCosignature implements [fairness.Outside]. A simulated room has no
+// VerifyCosignature implements [fairness.Oracle]. A simulated room has no
 // witnesses.
 func (o *outside) VerifyCosignature(string, uint64, [fairness.HashSize]byte, fairness.Cosignature) (fairness.Time, error) {
 	return 0, errors.New("a simulated room has no witnesses")

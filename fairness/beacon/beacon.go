@@ -1,18 +1,18 @@
-// Package beacon checks public randomness: the rounds of a drand chain of the
-// scheme bls-unchained-g1-rfc9380.
+// Package beacon verifies public randomness: the rounds of drand chains with the scheme
+// bls-unchained-g1-rfc9380.
 //
-// A chain is a group's public key and a clock. Round n, from 1, is the group's BLS
-// signature of the number n, and appears at genesis + (n-1) * period. One value
-// alone verifies, so nobody chooses it; and it takes a threshold of the group to
-// sign, so nobody knows it before its time.
+// A chain is a group's public key and a clock. Round n, from 1, is the group's BLS signature of the
+// number n, and appears at genesis + (n-1) * period. Only one value verifies, so the group cannot
+// choose it; and signing takes a threshold of the group's members, so no smaller set of them knows
+// it before its time.
 //
 //	public key   96 bytes   point of G2 of BLS12-381, compressed
 //	message      32 bytes   SHA-256(uint64(round)), big-endian
 //	signature    48 bytes   point of G1, compressed; hashes to G1 by BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_
 //	randomness   32 bytes   SHA-256(signature)
 //
-// Keys and signatures have one encoding, and are in their subgroups without the
-// identity. https://docs.drand.love/docs/concepts/2-3-concepts-specification/
+// Keys and signatures have one encoding each, are in their subgroups and are not the identity.
+// https://docs.drand.love/docs/concepts/2-3-concepts-specification/
 package beacon
 
 import (
@@ -27,31 +27,31 @@ import (
 	"github.com/cloudflare/circl/sign/bls"
 )
 
-// Scheme is drand's name of what this package implements.
+// Scheme is drand's name for the scheme that this package implements.
 const (
 	Scheme                = "bls-unchained-g1-rfc9380"
 	SignatureSize         = 48                      // bytes
-	maxGenesis, maxPeriod = 1 << 42, 31 * 24 * 3600 // seconds; in milliseconds times stay below 2^53
+	maxGenesis, maxPeriod = 1 << 42, 31 * 24 * 3600 // seconds; keeps times in milliseconds below 2^53
 )
 
 var (
-	// ErrChain is returned when parameters cannot be those of a chain.
+	// ErrChain is returned for parameters that no chain can have.
 	ErrChain = errors.New("beacon: invalid chain")
 	// ErrSignature is returned when bytes are not the signature of a round.
 	ErrSignature = errors.New("beacon: signature does not verify")
 )
 
-// Chain is all that identifies a chain. What its methods say of one that is not
-// [Chain.Valid] means nothing.
+// Chain holds the parameters that identify a chain. The results of its methods are meaningless if
+// it is not [Chain.Valid].
 type Chain struct {
 	ID        string   // drand's beaconID; empty and "default" mean the same
-	PublicKey [96]byte // of the group
+	PublicKey [96]byte // group public key
 	Genesis   int64    // when round 1 appears, in seconds since the Unix epoch
 	Period    uint32   // from one round to the next, in seconds
 	GroupHash [32]byte // drand's hash of the group that started the chain
 }
 
-// Quicknet returns the League of Entropy's chain of a round every three seconds.
+// Quicknet returns the League of Entropy's chain with a round every three seconds.
 // https://docs.drand.love/blog/2023/10/16/quicknet-is-live/
 func Quicknet() Chain {
 	c := Chain{ID: "quicknet", Genesis: 1692803367, Period: 3}
@@ -60,8 +60,8 @@ func Quicknet() Chain {
 	return c
 }
 
-// Hash returns drand's chain hash, by which relays know a chain. The scheme is
-// no part of it. https://github.com/drand/drand/blob/master/common/chain/info.go
+// Hash returns drand's chain hash, by which relays identify a chain. It does not cover the scheme.
+// https://github.com/drand/drand/blob/master/common/chain/info.go
 func (c Chain) Hash() [32]byte {
 	b := binary.BigEndian.AppendUint32(nil, c.Period)
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Genesis))
@@ -72,7 +72,7 @@ func (c Chain) Hash() [32]byte {
 	return sha256.Sum256(b)
 }
 
-// Valid returns nil, or [ErrChain] with what is wrong.
+// Valid returns nil, or an [ErrChain] that says what is wrong.
 func (c Chain) Valid() error {
 	if len(c.ID) > 64 || strings.ContainsFunc(c.ID, func(r rune) bool { return r < '!' || r > '~' }) {
 		return fmt.Errorf("%w: id %.99q is not up to 64 visible ASCII characters", ErrChain, c.ID)
@@ -84,7 +84,7 @@ func (c Chain) Valid() error {
 	return err
 }
 
-// key decodes the public key; circl has all the checks for one of this length.
+// key decodes the public key. For a key of this length circl makes all the checks.
 func (c Chain) key() (*bls.PublicKey[bls.KeyG2SigG1], error) {
 	k := new(bls.PublicKey[bls.KeyG2SigG1])
 	if err := k.UnmarshalBinary(c.PublicKey[:]); err != nil {
@@ -93,8 +93,8 @@ func (c Chain) key() (*bls.PublicKey[bls.KeyG2SigG1], error) {
 	return k, nil
 }
 
-// Emitted returns when a round appears, in milliseconds since the Unix epoch, at
-// most [math.MaxInt64]. Round 0, which is none, counts as 1.
+// Emitted returns when a round appears, in milliseconds since the Unix epoch, at most
+// [math.MaxInt64]. Round 0, which does not exist, counts as 1.
 func (c Chain) Emitted(round uint64) int64 {
 	steps := max(round, 1) - 1
 	if steps > uint64(math.MaxInt64/1000-c.Genesis)/uint64(max(c.Period, 1)) {
@@ -103,7 +103,7 @@ func (c Chain) Emitted(round uint64) int64 {
 	return 1000 * (c.Genesis + int64(steps)*int64(c.Period))
 }
 
-// After returns the first round that appears later than ms, and not at it.
+// After returns the first round that appears strictly later than ms.
 func (c Chain) After(ms int64) uint64 {
 	if ms < 1000*c.Genesis {
 		return 1
@@ -111,7 +111,7 @@ func (c Chain) After(ms int64) uint64 {
 	return uint64(ms-1000*c.Genesis)/(1000*uint64(max(c.Period, 1))) + 2
 }
 
-// Verify returns nil, [ErrSignature], or [ErrChain] if the chain's key is none.
+// Verify returns nil, [ErrSignature], or [ErrChain] if the chain's key is invalid.
 func (c Chain) Verify(round uint64, signature []byte) error {
 	key, err := c.key()
 	if err != nil {

@@ -134,7 +134,7 @@ func TestValidRefuses(t *testing.T) {
 		"no key":        func(c *beacon.Chain) { c.PublicKey = [96]byte{} },
 		"identity key":  func(c *beacon.Chain) { c.PublicKey = [96]byte{0: 0xc0} },
 		"key off curve": func(c *beacon.Chain) { c.PublicKey = [96]byte{0: 0x80, 95: offCurveG2} },
-		"key outside":   func(c *beacon.Chain) { c.PublicKey = [96]byte{0: 0x80, 95: outsideG2} },
+		"key oracle":   func(c *beacon.Chain) { c.PublicKey = [96]byte{0: 0x80, 95: outsideG2} },
 		"x of key too large": func(c *beacon.Chain) {
 			c.PublicKey = [96]byte{}
 			prime.FillBytes(c.PublicKey[:48])
@@ -298,8 +298,8 @@ func TestVerifyRefusesOutsideSubgroup(t *testing.T) {
 func TestVerifyRefusesTorsion(t *testing.T) {
 	good := affine(t, round42(t))
 	order := new(big.Int).SetBytes(bls12381.Order())
-	outside := affine(t, append(append([]byte{0x80}, make([]byte, 46)...), outsideG1))
-	small := outside.mul(order)
+	oracle := affine(t, append(append([]byte{0x80}, make([]byte, 46)...), outsideG1))
+	small := oracle.mul(order)
 	if small == nil {
 		t.Fatal("the point is in the subgroup")
 	}

@@ -298,15 +298,15 @@ func (r *Room) Skip(now fairness.Time, t fairness.Ticket, why fairness.Reason) {
 // End writes the last entry.
 func (r *Room) End(now fairness.Time) { r.Append(&fairness.End{Time: now}) }
 
-// Root implements [fairness.Outside].
+// Root implements [fairness.Oracle].
 func (r *Room) Root() [fairness.HashSize]byte { return r.log.Root() }
 
-// VerifyProof implements [fairness.Outside].
+// VerifyProof implements [fairness.Oracle].
 func (r *Room) VerifyProof(_ [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
 	return r.keys.VRF.PublicKey().Verify(alpha, proof[:])
 }
 
-// VerifyCosignature implements [fairness.Outside].
+// VerifyCosignature implements [fairness.Oracle].
 func (r *Room) VerifyCosignature(witness string, size uint64, root [fairness.HashSize]byte, c fairness.Cosignature) (fairness.Time, error) {
 	seconds, err := audit.Checkpoint{Origin: r.keys.Origin, Size: size, Root: root}.CosignedAt(witness, audit.Cosignature(c))
 	return fairness.Time(seconds * 1000), err

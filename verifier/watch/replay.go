@@ -16,7 +16,7 @@ import (
 // together is how many bundles are fetched at once.
 const together = 32
 
-// replay derives the room from its entries. It is the Outside of its state.
+// replay derives the room from its entries. It is the oracle of its own state.
 type replay struct {
 	origin  string // of the log
 	vkey    string
@@ -158,10 +158,10 @@ func (r *replay) mark(e fairness.Entry, text []byte) {
 	}
 }
 
-// Root implements [fairness.Outside].
+// Root implements [fairness.Oracle].
 func (r *replay) Root() [fairness.HashSize]byte { return r.tree.Root() }
 
-// VerifyProof implements [fairness.Outside].
+// VerifyProof implements [fairness.Oracle].
 func (r *replay) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
 	public, err := vrf.NewPublicKey(key[:])
 	if err != nil {
@@ -170,7 +170,7 @@ func (r *replay) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, pro
 	return public.Verify(alpha, proof[:])
 }
 
-// VerifyCosignature implements [fairness.Outside].
+// VerifyCosignature implements [fairness.Oracle].
 func (r *replay) VerifyCosignature(witness string, size uint64, root [fairness.HashSize]byte, c fairness.Cosignature) (fairness.Time, error) {
 	seconds, err := audit.Checkpoint{Origin: r.state.Policy().Origin, Size: size, Root: root}.CosignedAt(witness, audit.Cosignature(c))
 	if err == nil {

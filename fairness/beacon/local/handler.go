@@ -11,14 +11,14 @@ import (
 	"github.com/proofline/proofline/fairness/beacon/relay"
 )
 
-// Handler serves the beacon as a relay of drand does:
+// Handler serves the beacon with the HTTP API of a drand relay:
 //
-//	/chains                   hashes of the chains, of which there is one
+//	/chains                   hashes of the chains, here just one
 //	/health                   {"current":n,"expected":n}
 //	/info                     the chain
 //	/public/{round}           a round; 404 before its time
 //	/public/latest            the latest round, as does /public/0
-//	/{chain hash}/...         the same but for /chains
+//	/{chain hash}/...         the same, except /chains
 //
 // https://docs.drand.love/developer/http-api
 func (b *Beacon) Handler() http.Handler {
@@ -26,7 +26,7 @@ func (b *Beacon) Handler() http.Handler {
 	hash := fmt.Sprintf("%x", b.chain.Hash())
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = fmt.Fprintf(w, "A beacon of one key, with drand's API. It proves nothing to strangers.\nSee /%s/info\n", hash)
+		_, _ = fmt.Fprintf(w, "A beacon with a single key and drand's API. It proves nothing to third parties.\nSee /%s/info\n", hash)
 	})
 	mux.HandleFunc("GET /chains", func(w http.ResponseWriter, _ *http.Request) { answer(w, forever, encode([]string{hash})) })
 	for _, prefix := range []string{"", "/" + hash} {
@@ -40,16 +40,16 @@ func (b *Beacon) Handler() http.Handler {
 	})
 }
 
-// What caches may do with an answer.
+// Caching headers.
 const (
-	forever = "public, max-age=604800, immutable" // as drand says for what never changes
+	forever = "public, max-age=604800, immutable" // as drand sends for immutable answers
 	never   = "no-store"
 )
 
 func answer(w http.ResponseWriter, caching string, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", caching)
-	_, _ = w.Write(body) // whoever asked may be gone
+	_, _ = w.Write(body) // the client may be gone
 }
 
 func (b *Beacon) serveHealth(w http.ResponseWriter, _ *http.Request) {
@@ -62,7 +62,7 @@ func (b *Beacon) serveRound(w http.ResponseWriter, r *http.Request) {
 	if text := r.PathValue("round"); text != "latest" {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			http.Error(w, "not the number of a round", http.StatusBadRequest)
+			http.Error(w, "not a round number: want a decimal number, or latest", http.StatusBadRequest)
 			return
 		}
 		round = n
@@ -71,7 +71,7 @@ func (b *Beacon) serveRound(w http.ResponseWriter, r *http.Request) {
 		round, caching = b.Latest(), never
 	}
 	signature, err := b.Sign(round)
-	if err != nil { // of which there are two: not yet this round, and not yet any
+	if err != nil { // ErrFuture or, before the first round, ErrRound
 		w.Header().Set("Cache-Control", never)
 		http.Error(w, b.notYet(max(round, 1)).Error(), http.StatusNotFound)
 		return
@@ -79,7 +79,7 @@ func (b *Beacon) serveRound(w http.ResponseWriter, r *http.Request) {
 	answer(w, caching, relay.EncodeRound(round, signature))
 }
 
-// notYet says when a round appears.
+// notYet returns an error that says when a round appears.
 func (b *Beacon) notYet(round uint64) error {
 	if ms := b.chain.Emitted(round); ms < 1<<53 {
 		return fmt.Errorf("round %d appears at %s", round, time.UnixMilli(ms).UTC().Format(time.RFC3339))
@@ -90,7 +90,7 @@ func (b *Beacon) notYet(round uint64) error {
 func encode(v any) []byte {
 	body, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // texts and numbers
+		panic(err) // strings and numbers always encode
 	}
 	return append(body, '\n')
 }

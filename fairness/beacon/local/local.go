@@ -1,11 +1,9 @@
-// Package local is a drand chain run by oneself: one key instead of a group's,
-// and the part of drand's HTTP API that clients need. It is for rehearsals, tests
-// and demos. Whoever has the key knows every round in advance, so to strangers
-// such a beacon proves nothing.
+// Package local is a self-hosted drand chain: one key instead of a group's, and the part of drand's
+// HTTP API that clients need. It is for rehearsals, tests and demos. The key holder knows every
+// round in advance, so such a beacon proves nothing to third parties.
 //
-// Nothing is stored: a round's signature follows from the key and the chain's
-// parameters, so a beacon that was away has all its rounds when it is back, and
-// many servers of one key are one beacon.
+// It stores nothing: a round's signature follows from the key and the chain's parameters. So after
+// downtime a beacon has all its rounds, and several servers with the same key act as one beacon.
 package local
 
 import (
@@ -23,18 +21,17 @@ import (
 )
 
 var (
-	// ErrKey is returned when a text is not a key.
-	ErrKey = errors.New("not the key of a beacon")
-	// ErrFuture is returned when a round is to be signed before its time.
+	// ErrKey is returned for a text that is not a key.
+	ErrKey = errors.New("not a beacon key")
+	// ErrFuture is returned by Sign for a round whose time has not come.
 	ErrFuture = errors.New("the round is in the future")
-	// ErrRound is returned for round 0, which is none.
+	// ErrRound is returned for round 0, which does not exist.
 	ErrRound = errors.New("rounds count from 1")
 )
 
-// Key is the secret of beacons, 32 random bytes. Every chain has a signing key
-// of its own that is derived from it: a signature says the number of a round
-// alone, and two chains with one signing key and other clocks would reveal each
-// other's future.
+// Key is a beacon's secret, 32 random bytes. Every chain derives its own signing key from it: a
+// signature covers the round number alone, so two chains with the same signing key and different
+// clocks would reveal each other's future rounds.
 type Key struct{ seed [32]byte }
 
 // NewKey returns a random key.
@@ -44,8 +41,7 @@ func NewKey() *Key {
 	return k
 }
 
-// ParseKey reads what [Key.Encode] wrote, 64 lower-case hex digits, or returns
-// [ErrKey].
+// ParseKey reads the output of [Key.Encode], 64 lower-case hex digits, or returns [ErrKey].
 func ParseKey(text string) (*Key, error) {
 	k := new(Key)
 	b, err := hex.DecodeString(text)
@@ -55,14 +51,14 @@ func ParseKey(text string) (*Key, error) {
 	return k, nil
 }
 
-// Encode returns the key as a text. It is secret.
+// Encode returns the key as text, which is secret.
 func (k *Key) Encode() string { return hex.EncodeToString(k.seed[:]) }
 
-// Format keeps the key out of logs, whatever the verb.
+// Format keeps the key out of logs for every formatting verb.
 func (k Key) Format(w fmt.State, _ rune) { _, _ = fmt.Fprint(w, "local.Key") }
 
-// Config says which chain a key runs. Chains that differ in anything have other
-// hashes and other signatures.
+// Config selects the chain that a key runs. Chains that differ in any field have different hashes
+// and signatures.
 type Config struct {
 	ID      string           // drand's beaconID, such as "rehearsal"
 	Genesis int64            // when round 1 appears, in seconds since the Unix epoch
@@ -77,7 +73,7 @@ type Beacon struct {
 	now   func() time.Time
 }
 
-// New returns the beacon of a key, or [beacon.ErrChain] if there is no such chain.
+// New returns the beacon of a key, or [beacon.ErrChain] if the configuration is invalid.
 func New(k *Key, cfg Config) (*Beacon, error) {
 	about := append([]byte("proofline/beacon/local/v1\x00"), cfg.ID...)
 	about = binary.BigEndian.AppendUint64(append(about, 0), uint64(cfg.Genesis))
@@ -86,7 +82,7 @@ func New(k *Key, cfg Config) (*Beacon, error) {
 	if err != nil {
 		return nil, fmt.Errorf("derive signing key: %w", err)
 	}
-	public, err := key.PublicKey().MarshalBinary() // makes the public key, before anyone shares the private one
+	public, err := key.PublicKey().MarshalBinary() // caches the public key before the private one is shared
 	if err != nil {
 		return nil, fmt.Errorf("encode public key: %w", err)
 	}
@@ -103,10 +99,10 @@ func New(k *Key, cfg Config) (*Beacon, error) {
 	return b, nil
 }
 
-// Chain returns what others need to check the beacon's rounds.
+// Chain returns the parameters that others need to verify the beacon's rounds.
 func (b *Beacon) Chain() beacon.Chain { return b.chain }
 
-// Latest returns the latest round there is, 0 before the first.
+// Latest returns the latest round that has appeared; 0 before the first.
 func (b *Beacon) Latest() uint64 { return b.chain.After(b.now().UnixMilli()) - 1 }
 
 // Sign returns the signature of a round, always the same. The error is

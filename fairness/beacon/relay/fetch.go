@@ -15,22 +15,21 @@ import (
 )
 
 const (
-	// answerTime is how long one relay may take. Some hold a request for the
-	// next round until that is there.
+	// answerTime is the time limit for one relay. Some relays hold a request for the next round until
+	// it appears.
 	answerTime = 5 * time.Second
-	// maxBody is how many bytes of an answer are read. Rounds and chains have
-	// a few hundred.
+	// maxBody is the maximum size of an answer in bytes. Rounds and chains have a few hundred.
 	maxBody = 64 << 10
 )
 
-// status is the error of an answer that is not 200.
+// status is the error for an answer with a status other than 200.
 type status int
 
 func (s status) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("status %d %s", int(s), http.StatusText(int(s))))
 }
 
-// Is makes the statuses for a round that is still to come [ErrNotYet].
+// Is makes the statuses for a future round match [ErrNotYet].
 func (s status) Is(target error) bool {
 	return target == ErrNotYet && (s == http.StatusNotFound || s == http.StatusTooEarly)
 }
@@ -50,8 +49,8 @@ func (c *Client) fetchRound(ctx context.Context, base string, n uint64) ([]byte,
 	return signature, c.Chain.Verify(n, signature)
 }
 
-// fetchInfo asks for the chain by its hash, and relays of a single chain that
-// do not know that path for the one they have.
+// fetchInfo asks for the chain by its hash. Relays of a single chain may not know that path, so it
+// then asks for their only chain.
 func (c *Client) fetchInfo(ctx context.Context, base string, hash [32]byte) (beacon.Chain, error) {
 	body, err := c.get(ctx, base, fmt.Sprintf("/%x/info", hash))
 	if code := status(0); errors.As(err, &code) && (code == http.StatusNotFound || code == http.StatusBadRequest) {
@@ -67,7 +66,7 @@ func (c *Client) fetchInfo(ctx context.Context, base string, hash [32]byte) (bea
 	return chain, err
 }
 
-// get returns the body of an answer. Errors tell nothing of the address.
+// get returns the body of an answer. Errors do not contain the address, which may have secrets.
 func (c *Client) get(ctx context.Context, base, path string) ([]byte, error) {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
@@ -97,7 +96,7 @@ func (c *Client) body(request *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = response.Body.Close() }() // all that counts is read
+	defer func() { _ = response.Body.Close() }() // everything needed is read
 	if response.StatusCode != http.StatusOK {
 		return nil, status(response.StatusCode)
 	}
@@ -111,7 +110,7 @@ func (c *Client) body(request *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// defaultHTTP is what clients use that have none of their own.
+// defaultHTTP is the HTTP client of clients without their own.
 var defaultHTTP = sync.OnceValue(func() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -121,7 +120,7 @@ var defaultHTTP = sync.OnceValue(func() *http.Client {
 			IdleConnTimeout:        90 * time.Second,
 			MaxResponseHeaderBytes: maxBody,
 		},
-		// A relay that sends people elsewhere is not one of those chosen.
+		// Only the configured relays may answer, so no redirects.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 })

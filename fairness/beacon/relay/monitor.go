@@ -7,42 +7,42 @@ import (
 )
 
 const (
-	// probeTime bounds one probe of all relays.
+	// probeTime is the time limit for one probe of all relays.
 	probeTime = 6 * time.Second
-	// probeEvery is how often a monitor probes by itself.
-	probeEvery = 30 * time.Second
-	// freshFor is how long a good probe answers [Monitor.Check] without another one.
+	// probeInterval is the time between two probes by Run.
+	probeInterval = 30 * time.Second
+	// freshFor is how long [Monitor.Check] reuses a successful probe.
 	freshFor = 10 * time.Second
 )
 
-// Monitor knows whether the relays of a client serve its chain at present. A
-// probe gets the latest round and verifies it, so a relay that is there but out
-// of date, or that serves another chain, does not pass. Safe for concurrent use.
+// Monitor checks whether the relays of a client serve its chain. A probe fetches and verifies the
+// latest round, so a relay that is out of date or serves another chain does not pass. It is safe
+// for concurrent use.
 type Monitor struct {
 	Client *Client
-	// OnChange is called when the relays are reached for the first time or no
-	// longer (err is not nil), and when that changes. May be nil.
+	// OnChange is called after the first probe and whenever the result changes; err is nil if a relay
+	// serves the chain. It may be nil.
 	OnChange func(err error)
 
 	probing sync.Mutex // one probe at a time
 
-	mu  sync.Mutex // guards all below
-	at  time.Time  // of the latest probe; zero before the first
-	err error      // of that
+	mu  sync.Mutex // guards the fields below
+	at  time.Time  // time of the latest probe; zero before the first
+	err error      // result of the latest probe
 }
 
 // Run probes until ctx ends.
 func (m *Monitor) Run(ctx context.Context) {
 	for {
 		_ = m.probe(ctx)
-		if !sleep(ctx, about(probeEvery)) {
+		if !sleep(ctx, about(probeInterval)) {
 			return
 		}
 	}
 }
 
-// Check probes the relays, unless a recent probe passed, and returns why no
-// relay serves the chain, or nil.
+// Check returns nil if a recent probe passed. Otherwise it probes the relays and returns why none
+// serves the chain.
 func (m *Monitor) Check(ctx context.Context) error {
 	m.mu.Lock()
 	isFresh := m.err == nil && !m.at.IsZero() && time.Since(m.at) < freshFor
@@ -67,7 +67,7 @@ func (m *Monitor) probe(ctx context.Context) error {
 	defer cancel()
 	err := m.Client.latest(limited)
 	if err != nil && ctx.Err() != nil {
-		return err // the caller gave up, which says nothing about the relays
+		return err // the caller gave up: this is no failure of the relays
 	}
 	m.mu.Lock()
 	hasChanged := m.at.IsZero() || (m.err == nil) != (err == nil)
@@ -79,8 +79,8 @@ func (m *Monitor) probe(ctx context.Context) error {
 	return err
 }
 
-// latest gets and verifies the round before the current one: relays may be a
-// moment late with the current one.
+// latest fetches and verifies the round before the current one, because relays may publish the
+// current one a moment late.
 func (c *Client) latest(ctx context.Context) error {
 	n := c.Chain.After(time.Now().UnixMilli())
 	_, err := c.Round(ctx, max(n, 3)-2)

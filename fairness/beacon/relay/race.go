@@ -11,11 +11,10 @@ import (
 	"github.com/proofline/proofline/fairness/beacon"
 )
 
-// hedgeAfter is how long a relay may take before the next one is asked as well.
+// hedgeAfter is the time after which a slow relay gets competition from the next one.
 const hedgeAfter = 300 * time.Millisecond
 
-// failures are errors on one line, such as those of the relays as they failed.
-// Some may be nil.
+// failures joins errors, such as those of several relays, on one line. Elements may be nil.
 type failures []error
 
 func (f failures) Error() string {
@@ -30,11 +29,11 @@ func (f failures) Error() string {
 
 func (f failures) Unwrap() []error { return f }
 
-// race asks the relays one after the other, beginning with the one that
-// answered last, and returns the first good answer. The next one is asked when
-// one fails, or takes long. It needs at least one.
+// race asks the relays one after the other, beginning with the one that answered last, and returns
+// the first valid answer. It asks the next relay when one fails or takes longer than hedgeAfter. It
+// needs at least one relay.
 func race[T any](ctx context.Context, c *Client, fetch func(ctx context.Context, base string) (T, error)) (answer T, err error) {
-	ctx, cancel := context.WithCancel(ctx) // of those that lose
+	ctx, cancel := context.WithCancel(ctx) // stops the requests that lost
 	defer cancel()
 	c.mu.Lock()
 	first := c.best
@@ -71,7 +70,7 @@ func race[T any](ctx context.Context, c *Client, fetch func(ctx context.Context,
 			}
 			name := host(c.URLs[r.relay])
 			if errors.Is(r.err, beacon.ErrSignature) || errors.Is(r.err, ErrChain) {
-				c.log().Warn("a beacon relay answers wrongly", "relay", name, "error", r.err)
+				c.log().Warn("beacon relay returned an invalid answer", "relay", name, "error", r.err)
 			}
 			failed = append(failed, fmt.Errorf("%s: %w", name, r.err))
 			next.Reset(0)
@@ -80,7 +79,7 @@ func race[T any](ctx context.Context, c *Client, fetch func(ctx context.Context,
 	return answer, failed
 }
 
-// host is all that is shown of a relay's address.
+// host returns the only part of a relay's address that logs and errors may show.
 func host(base string) string {
 	if u, err := url.Parse(base); err == nil && u.Host != "" {
 		return u.Host

@@ -1,9 +1,7 @@
-// Package relay gets the rounds of a drand chain over HTTP.
+// Package relay fetches the rounds of a drand chain over HTTP.
 //
-// A relay hands out what anybody can check, so it needs no trust: every round
-// is verified before it is believed, which takes about 3 ms. A bad relay can be
-// silent or slow, and for that there are others. [Client] asks one, and the next
-// when that one fails or takes its time.
+// Relays need not be trusted: the client verifies every round, which takes about 3 ms. A bad relay
+// can only be silent or slow. [Client] asks one relay, and the next if that one fails or is slow.
 //
 //	GET /{chain hash}/public/{round}   200 {"round":42,"randomness":hex,"signature":hex}; 404 or 425 before its time
 //	GET /{chain hash}/info             200 {"public_key":hex,"period":3,"genesis_time":...,"hash":hex,...}
@@ -26,70 +24,67 @@ import (
 )
 
 var (
-	// ErrNotYet is returned when no relay has the round, and one says so.
+	// ErrNotYet is returned if no relay has the round and at least one says that it is still to come.
 	ErrNotYet = errors.New("the relay does not have the round yet")
-	// ErrChain is returned when a relay serves no chain that can be read, or
-	// another than was asked for.
-	ErrChain = errors.New("not the chain")
-	// ErrRelay is returned when a text is not the address of a relay.
-	ErrRelay = errors.New("not the address of a relay")
+	// ErrChain is returned if a relay serves a malformed chain or a different one.
+	ErrChain = errors.New("not the requested chain")
+	// ErrRelay is returned for a text that is not a relay's address.
+	ErrRelay = errors.New("not a relay address")
 	// ErrNoRelays is returned by a client without addresses.
 	ErrNoRelays = errors.New("no relays to ask")
-	// ErrRound is returned for round 0, which is none.
+	// ErrRound is returned for round 0, which does not exist.
 	ErrRound = errors.New("rounds count from 1")
 )
 
-// Public returns the relays of the chain [beacon.Quicknet] that drand's
-// documentation names, of different operators in turn.
+// Public returns the public relays of the chain [beacon.Quicknet] named in drand's documentation,
+// alternating between operators.
 func Public() []string {
 	return []string{"https://api.drand.sh", "https://drand.cloudflare.com", "https://api2.drand.sh", "https://api3.drand.sh"}
 }
 
-// ParseURL checks the address of a relay and returns it without a slash at the
-// end, or [ErrRelay]. It may have a path, and no password or query: addresses
-// are shown in errors and logs.
+// ParseURL checks a relay's address and returns it without a trailing slash, or [ErrRelay]. It may
+// have a path but no password or query, because errors and logs show addresses.
 func ParseURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return "", fmt.Errorf("%w: it must be such as https://api.drand.sh", ErrRelay)
+		return "", fmt.Errorf("%w: want an address such as https://api.drand.sh", ErrRelay)
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return "", fmt.Errorf("%w: %s has more than scheme, host and path", ErrRelay, u.Host)
+		return "", fmt.Errorf("%w: %s must have only a scheme, a host and a path", ErrRelay, u.Host)
 	}
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
-// Client gets rounds of one chain. Set its fields before the first use and leave
-// them; then it is safe for concurrent use.
+// Client fetches the rounds of one chain. It is safe for concurrent use, as long as its fields do
+// not change after the first call.
 type Client struct {
-	// Chain is whose rounds to get.
+	// Chain is the chain to fetch rounds of.
 	Chain beacon.Chain
-	// URLs are the relays' addresses as of [ParseURL], the preferred first.
+	// URLs are the relays' addresses, as returned by [ParseURL], preferred ones first.
 	URLs []string
-	// HTTP does the requests; nil means a client that uses connections again
-	// and follows no redirect.
+	// HTTP sends the requests; nil: a client that reuses connections and follows no redirects.
 	HTTP *http.Client
-	// Log hears of relays that lie, and of rounds that are late; may be nil.
+	// Log receives warnings about invalid answers and late rounds; nil: no log.
 	Log *slog.Logger
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	best    int        // index of the relay that answered last
 	rounds  cache
-	flights map[uint64]*flight // rounds somebody is waiting for
+	flights map[uint64]*flight // rounds with waiting callers
 }
 
-// flight is a round on its way, for all who want it.
+// flight is a request for a round, shared by all callers that want it.
 type flight struct {
 	done      chan struct{} // closed once signature and err are set
 	signature []byte
 	err       error
-	waiting   int                // callers; guarded by Client.mu
+	waiting   int                // number of callers; guarded by Client.mu
 	cancel    context.CancelFunc // ends the requests
 }
 
-// Round returns the signature of a round, verified. Callers who want the same
-// round share its requests. The error names every relay and what is wrong with
-// it; it is [ErrNotYet] if one of them does not have the round yet.
+// Round returns the verified signature of a round. Concurrent callers for the same round share its
+// requests. The error names every relay and what is wrong with it; it is [ErrNotYet] if a relay
+// does not have the round yet.
 func (c *Client) Round(ctx context.Context, n uint64) ([]byte, error) {
 	if err := c.check(n); err != nil {
 		return nil, fmt.Errorf("get round %d: %w", n, err)
@@ -114,7 +109,7 @@ func (c *Client) Round(ctx context.Context, n uint64) ([]byte, error) {
 	}
 }
 
-// check finds what no relay can mend.
+// check returns errors that no relay can fix.
 func (c *Client) check(n uint64) error {
 	switch {
 	case n == 0:
@@ -125,7 +120,7 @@ func (c *Client) check(n uint64) error {
 	return c.Chain.Valid()
 }
 
-// launch begins to get a round. The caller holds c.mu.
+// launch starts fetching a round. The caller holds c.mu.
 func (c *Client) launch(n uint64) *flight {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &flight{done: make(chan struct{}), cancel: cancel}
@@ -153,7 +148,7 @@ func (c *Client) launch(n uint64) *flight {
 	return f
 }
 
-// leave ends the requests for a round when nobody waits for it any more.
+// leave cancels the requests for a round when its last caller leaves.
 func (c *Client) leave(n uint64, f *flight) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,7 +157,7 @@ func (c *Client) leave(n uint64, f *flight) {
 	}
 	f.cancel()
 	if c.flights[n] == f {
-		delete(c.flights, n) // whoever comes now begins anew
+		delete(c.flights, n) // the next caller starts a new request
 	}
 }
 
@@ -172,8 +167,8 @@ func (c *Client) Info(ctx context.Context) (beacon.Chain, error) {
 	return c.Find(ctx, c.Chain.Hash())
 }
 
-// Find returns the chain of a hash from the client's relays, whatever its own
-// chain is. The hash vouches for all of it.
+// Find fetches the chain with the given hash from the client's relays; it may differ from c.Chain.
+// The hash covers all parameters except the scheme, which is fixed.
 func (c *Client) Find(ctx context.Context, hash [32]byte) (beacon.Chain, error) {
 	if len(c.URLs) == 0 {
 		return beacon.Chain{}, fmt.Errorf("get chain %x: %w", hash, ErrNoRelays)
@@ -192,14 +187,14 @@ func (c *Client) log() *slog.Logger {
 	return c.Log
 }
 
-// cacheSize is how many rounds a client remembers: 50 minutes of windows of a
-// minute, and then some.
+// cacheSize is the number of rounds that a client caches: more than 50 minutes' worth with
+// one-minute windows.
 const cacheSize = 64
 
-// cache keeps the latest rounds that were put. The zero value is empty.
+// cache holds the latest rounds put into it. The zero value is empty.
 type cache struct {
 	signatures map[uint64][]byte
-	order      []uint64 // as they came
+	order      []uint64 // oldest first
 }
 
 func (c *cache) get(n uint64) ([]byte, bool) {

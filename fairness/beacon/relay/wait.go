@@ -7,21 +7,19 @@ import (
 	"time"
 )
 
-// How long to pause before an attempt: from the first to the longest, twice as
-// long each time.
+// Pauses between attempts: each is twice as long as the one before.
 const (
 	firstPause   = 250 * time.Millisecond
 	longestPause = 15 * time.Second
 )
 
-// longestSleep bounds one sleep until a round's moment, as the clock may be set
-// and the machine suspended meanwhile.
+// longestSleep is the longest single sleep until a round's time, because the clock may be set or
+// the machine suspended meanwhile.
 const longestSleep = time.Minute
 
-// Wait returns the signature of a round, however late it is: it waits for the
-// round's moment, and then asks again and again until ctx ends. Its error then
-// says what was wrong last. Other errors are those that waiting cannot mend:
-// [ErrRound], [ErrNoRelays] and [beacon.ErrChain].
+// Wait returns the signature of a round, however late it is. It waits for the round's time and then
+// retries until ctx ends; the error then includes the last failure. It returns errors that waiting
+// cannot fix at once: [ErrRound], [ErrNoRelays] and [beacon.ErrChain].
 func (c *Client) Wait(ctx context.Context, n uint64) ([]byte, error) {
 	if err := c.check(n); err != nil {
 		return nil, fmt.Errorf("wait for round %d: %w", n, err)
@@ -30,7 +28,7 @@ func (c *Client) Wait(ctx context.Context, n uint64) ([]byte, error) {
 	if !sleepUntil(ctx, moment) {
 		return nil, fmt.Errorf("wait for round %d, which appears at %s: %w", n, moment.UTC().Format(time.RFC3339), ctx.Err())
 	}
-	var last error // but for those of a ctx that ended
+	var last error // ignores failures after ctx ended
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
 		signature, err := c.Round(ctx, n)
@@ -40,8 +38,8 @@ func (c *Client) Wait(ctx context.Context, n uint64) ([]byte, error) {
 		if ctx.Err() == nil {
 			last = err
 		}
-		if attempt >= 4 && attempt&(attempt-1) == 0 { // ever more seldom
-			c.log().Warn("a beacon round is late", "round", n, "since", moment.UTC(), "attempts", attempt, "error", err)
+		if attempt >= 4 && attempt&(attempt-1) == 0 { // at attempts 4, 8, 16, ...
+			c.log().Warn("beacon round is late", "round", n, "since", moment.UTC(), "attempts", attempt, "error", err)
 		}
 		if !sleep(ctx, about(pause)) {
 			return nil, fmt.Errorf("wait for round %d: %w", n, failures{ctx.Err(), last})
@@ -50,9 +48,8 @@ func (c *Client) Wait(ctx context.Context, n uint64) ([]byte, error) {
 	}
 }
 
-// sleepUntil sleeps until a round may be expected at the relays: a little after
-// its moment, as they need time too, and not all the world at once. It tells
-// whether ctx did not end before.
+// sleepUntil sleeps until shortly after a round's time, because relays need a moment too; the
+// jitter spreads the clients. It reports false if ctx ended first.
 func sleepUntil(ctx context.Context, moment time.Time) bool {
 	if time.Until(moment) <= 0 {
 		return true
@@ -65,12 +62,12 @@ func sleepUntil(ctx context.Context, moment time.Time) bool {
 	return true
 }
 
-// about is a time, 30 % more or less.
+// about returns d with a jitter of 30 %.
 func about(d time.Duration) time.Duration {
 	return time.Duration((0.7 + 0.6*rand.Float64()) * float64(d))
 }
 
-// sleep tells whether it slept all the time, and ctx did not end.
+// sleep sleeps for d; it reports false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -17,7 +17,7 @@ type slowPace struct {
 	clock        Time
 }
 
-func (p *slowPace) most() int64 { return max(p.rate*10_000, 60_000) }
+func (p *slowPace) maxCredit() int64 { return max(p.rate*10_000, 60_000) }
 
 func (p *slowPace) advance(to Time) {
 	for ; p.now < to; p.now++ {
@@ -25,17 +25,17 @@ func (p *slowPace) advance(to Time) {
 			continue
 		}
 		p.clock++
-		if p.now >= p.starts && p.credit < p.most() {
-			p.credit = min(p.credit+p.rate, p.most())
+		if p.now >= p.starts && p.credit < p.maxCredit() {
+			p.credit = min(p.credit+p.rate, p.maxCredit())
 		}
 	}
 }
 
-func (p *slowPace) refund() { p.credit = min(p.credit, p.most()) + 60_000 }
+func (p *slowPace) refund() { p.credit = min(p.credit, p.maxCredit()) + 60_000 }
 
 func (p *slowPace) amend(rate int64) {
 	p.rate = rate
-	p.credit = min(p.credit, p.most())
+	p.credit = min(p.credit, p.maxCredit())
 }
 
 // TestPaceAgreesWithMilliseconds does the same things in the same order to
@@ -60,7 +60,7 @@ func TestPaceAgreesWithMilliseconds(t *testing.T) {
 			switch r.IntN(8) {
 			case 0:
 				history += fmt.Sprintf(" %d:turn", now)
-				fast = fast.turn(now)
+				fast = fast.toggle(now)
 				slow.paused = !slow.paused
 			case 1:
 				history += fmt.Sprintf(" %d:refund", now)
@@ -106,7 +106,7 @@ func TestPaceNeverOverflows(t *testing.T) {
 	if want := most + creditPerCall; p.credit != want {
 		t.Errorf("credit %d after a thousand refunds, want %d", p.credit, want)
 	}
-	p = newPace(Outflow{PerMinute: 1}, 0).turn(0).turn(Never - 1)
+	p = newPace(Outflow{PerMinute: 1}, 0).toggle(0).toggle(Never - 1)
 	if got := p.clock(Never - 1); got != 0 {
 		t.Errorf("clock %d after a pause of all time, want 0", got)
 	}
@@ -412,7 +412,7 @@ func TestAdmissionsReachTheOutflow(t *testing.T) {
 // crowd is a room with visitors who come by themselves.
 type crowd struct {
 	*State
-	outside fakeOutside
+	oracle fakeOracle
 	random  *rand.Rand
 	claims  map[Time][]Ticket // by tick
 	noShows Position
@@ -420,7 +420,7 @@ type crowd struct {
 
 func (c *crowd) must(t *testing.T, e Entry) {
 	t.Helper()
-	if err := c.Apply(e, &c.outside); err != nil {
+	if err := c.Apply(e, &c.oracle); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -431,7 +431,7 @@ func (c *crowd) open(t *testing.T, p Policy, visitors int) {
 		e, _ := c.NextArrive(p.Opens, numbered(uint64(i)))
 		c.must(t, &e)
 	}
-	f, alpha, _ := c.NextFreeze(p.Starts, c.outside.root)
+	f, alpha, _ := c.NextFreeze(p.Starts, c.oracle.root)
 	f.Proof = fakeProof(p.VRFKey, alpha)
 	c.must(t, f)
 	d, _ := c.NextDraw(p.Starts, nil)

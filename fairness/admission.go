@@ -2,32 +2,31 @@ package fairness
 
 import "slices"
 
-// This file holds the rules of letting people in: call, admit, skip, amend.
+// This file holds the rules for admitting visitors: call, admit, skip, amend.
 
-// creditPerCall is what one call costs the pace: outflow is per minute, time
-// in milliseconds, so credit is counted in 60,000ths of a call.
+// creditPerCall is the cost of one call. Outflow is per minute and time in milliseconds, so credit
+// is counted in 60,000ths of a call.
 const creditPerCall = 60_000
 
-// pace keeps calls to the published outflow. Credit grows by PerMinute every
-// unpaused millisecond from the start on and is saved up for at most ten
-// seconds' worth (or one call). A call costs [creditPerCall] for every place
-// that is not skipped yet; when a called ticket is skipped the credit comes
-// back, so that admissions, not calls, follow the outflow. What comes back is
-// capped too: no-shows of a quiet hour must not become a crowd at once.
+// pace limits calls to the published outflow. From the start on, credit grows by PerMinute every
+// unpaused millisecond, up to ten seconds' worth (or one call). A call costs [creditPerCall] for
+// every place not yet skipped. When a called ticket is skipped its credit is refunded, so that
+// admissions, not calls, follow the outflow. Refunds are capped too: no-shows of a quiet hour must
+// not turn into a burst of calls.
 type pace struct {
 	outflow Outflow
 	starts  Time
 	credit  int64
-	since   Time // credit is counted up to here
+	since   Time // time up to which credit is counted
 	paused  bool
-	behind  Millis // time spent in pauses
+	behind  Millis // total time paused
 }
 
 func newPace(o Outflow, starts Time) pace {
 	return pace{outflow: o, starts: starts, credit: creditPerCall, since: starts}
 }
 
-// clock returns the room's own time, which stands still in a pause.
+// clock returns the room's own time, which stops during a pause.
 func (p pace) clock(now Time) Time {
 	if p.paused {
 		now = p.since
@@ -40,35 +39,35 @@ func (p pace) at(now Time) pace {
 	if p.paused || now <= p.since {
 		return p
 	}
-	if most := p.most(); p.credit < most {
+	if limit := p.maxCredit(); p.credit < limit {
 		gain := min(int64(now-p.since), 60_000) * int64(p.outflow.PerMinute)
-		p.credit = min(p.credit+gain, most)
+		p.credit = min(p.credit+gain, limit)
 	}
 	p.since = now
 	return p
 }
 
-// most is how much credit time alone can save up.
-func (p pace) most() int64 { return max(int64(p.outflow.PerMinute)*10_000, creditPerCall) }
+// maxCredit returns the maximum credit that can accumulate over time alone.
+func (p pace) maxCredit() int64 { return max(int64(p.outflow.PerMinute)*10_000, creditPerCall) }
 
-// refund gives back the credit of a call that ended without an admission. It
-// may lift a full pace by one call, or slow rooms would lose most of it.
+// refund returns the credit of a call that ended without an admission. It may exceed maxCredit by
+// one call, or slow rooms would lose most refunds.
 func (p pace) refund(now Time) pace {
 	p = p.at(now)
-	p.credit = min(p.credit, p.most()) + creditPerCall
+	p.credit = min(p.credit, p.maxCredit()) + creditPerCall
 	return p
 }
 
-// amend changes the outflow; credit saved up at a faster one is cut.
+// amend changes the outflow and cuts accumulated credit to the new maximum.
 func (p pace) amend(now Time, o Outflow) pace {
 	p = p.at(now)
 	p.outflow = o
-	p.credit = min(p.credit, p.most())
+	p.credit = min(p.credit, p.maxCredit())
 	return p
 }
 
-// turn begins a pause, or ends it.
-func (p pace) turn(now Time) pace {
+// toggle starts or ends a pause.
+func (p pace) toggle(now Time) pace {
 	if p.paused {
 		p.behind += Millis(now - p.since)
 		p.since = max(now, p.starts)
@@ -80,7 +79,7 @@ func (p pace) turn(now Time) pace {
 	return p
 }
 
-func (e *Call) apply(s *State, _ Outside) error {
+func (e *Call) apply(s *State, _ Oracle) error {
 	called := s.called()
 	switch {
 	case e.Lane != General:
@@ -88,11 +87,11 @@ func (e *Call) apply(s *State, _ Outside) error {
 	case s.pace.paused:
 		return violation(RuleCall, "the room is paused")
 	case e.Time < s.policy.Starts:
-		return violation(RuleCall, "time %d, and the room starts at %d", e.Time, s.policy.Starts)
+		return violation(RuleCall, "time %d is before the room starts at %d", e.Time, s.policy.Starts)
 	case e.UpTo <= called:
-		return violation(RuleCall, "up to %d, and %d is called already", e.UpTo, called)
+		return violation(RuleCall, "up to %d, but %d is already called", e.UpTo, called)
 	case e.UpTo > s.places:
-		return violation(RuleCall, "up to %d, and only %d places are drawn", e.UpTo, s.places)
+		return violation(RuleCall, "up to %d, but only %d places are drawn", e.UpTo, s.places)
 	}
 	present := int64(0)
 	for p := called + 1; p <= e.UpTo; p++ {
@@ -102,7 +101,7 @@ func (e *Call) apply(s *State, _ Outside) error {
 	}
 	next := s.pace.at(e.Time)
 	if next.credit < present*creditPerCall {
-		return violation(RuleOutflow, "%d people are called, and the outflow allows %d", present, next.credit/creditPerCall)
+		return violation(RuleOutflow, "%d visitors are called, but the outflow allows %d", present, next.credit/creditPerCall)
 	}
 	next.credit -= present * creditPerCall
 	s.pace = next
@@ -111,7 +110,7 @@ func (e *Call) apply(s *State, _ Outside) error {
 	return nil
 }
 
-func (e *Admit) apply(s *State, _ Outside) error {
+func (e *Admit) apply(s *State, _ Oracle) error {
 	a, _ := s.find(e.Ticket)
 	if a == nil {
 		return violation(RuleAdmission, "ticket %v never joined", e.Ticket)
@@ -122,19 +121,19 @@ func (e *Admit) apply(s *State, _ Outside) error {
 		return violation(RuleAdmission, "ticket %v was %s before", e.Ticket, a.outcome.status())
 	case !called:
 		return violation(RuleAdmission, "ticket %v is not called", e.Ticket)
-	case s.isHeld:
+	case s.claimsPaused:
 		return violation(RuleAdmission, "claims are paused")
-	case s.left(c, e.Time) <= 0:
+	case s.claimLeft(c, e.Time) <= 0:
 		return violation(RuleAdmission, "ticket %v was not claimed in time", e.Ticket)
 	case e.Pass != NewPassID(s.policy.Origin, e.Ticket):
-		return violation(RuleAdmission, "pass %v is not the one of ticket %v", e.Pass, e.Ticket)
+		return violation(RuleAdmission, "pass %v does not belong to ticket %v", e.Pass, e.Ticket)
 	}
 	s.settle(a, admitted, e.Time)
 	s.waiting--
 	return nil
 }
 
-func (e *Skip) apply(s *State, _ Outside) error {
+func (e *Skip) apply(s *State, _ Oracle) error {
 	a, _ := s.find(e.Ticket)
 	if a == nil {
 		return violation(RuleSkip, "ticket %v never joined", e.Ticket)
@@ -148,8 +147,8 @@ func (e *Skip) apply(s *State, _ Outside) error {
 		return violation(RuleSkip, "ticket %v was %s before", e.Ticket, a.outcome.status())
 	case e.Reason == NoShow && !called:
 		return violation(RuleSkip, "ticket %v is not called, so it cannot be a no-show", e.Ticket)
-	case e.Reason == NoShow && s.left(c, e.Time) > 0:
-		return violation(RuleSkip, "ticket %v may still be claimed for %d ms", e.Ticket, s.left(c, e.Time))
+	case e.Reason == NoShow && s.claimLeft(c, e.Time) > 0:
+		return violation(RuleSkip, "ticket %v may still be claimed for %d ms", e.Ticket, s.claimLeft(c, e.Time))
 	}
 	if called {
 		s.pace = s.pace.refund(e.Time)
@@ -164,7 +163,7 @@ func (s *State) settle(a *arrival, o outcome, t Time) {
 	s.settled[o]++
 }
 
-func (e *Amend) apply(s *State, _ Outside) error {
+func (e *Amend) apply(s *State, _ Oracle) error {
 	switch e.Change {
 	case ChangeOutflow:
 		var c complaints
@@ -175,14 +174,15 @@ func (e *Amend) apply(s *State, _ Outside) error {
 		s.pace = s.pace.amend(e.Time, e.Outflow)
 	case ChangePause, ChangeResume:
 		pause := e.Change == ChangePause
-		hold := pause && e.Claims
-		if pause == s.pace.paused && hold == s.isHeld {
-			return violation(RuleAmend, "a %s, and paused is %t already, claims %t", e.Change, s.pace.paused, s.isHeld)
+		claims := pause && e.Claims
+		if pause == s.pace.paused && claims == s.claimsPaused {
+			return violation(RuleAmend, "%s changes nothing: paused is %t, claims paused is %t",
+				e.Change, s.pace.paused, s.claimsPaused)
 		}
 		if pause != s.pace.paused {
-			s.pace = s.pace.turn(e.Time)
+			s.pace = s.pace.toggle(e.Time)
 		}
-		s.isHeld = hold
+		s.claimsPaused = claims
 	case ChangeMessage:
 		s.message = e.Message
 	case ChangeWindows:
@@ -192,12 +192,13 @@ func (e *Amend) apply(s *State, _ Outside) error {
 	case ChangeOpen, ChangeShut:
 		inLine, opens := s.Counts().InLine, e.Change == ChangeOpen
 		if opens == s.isOpen || opens && (s.pace.paused || inLine > 0) {
-			return violation(RuleAmend, "%s, and open is %t, paused is %t, and %d are in line", e.Change, s.isOpen, s.pace.paused, inLine)
+			return violation(RuleAmend, "cannot %s: open is %t, paused is %t, and %d are in line",
+				e.Change, s.isOpen, s.pace.paused, inLine)
 		}
 		s.isOpen = opens
 	case ChangeUnguarded:
 		if e.From >= e.Until || e.Until > e.Time {
-			return violation(RuleAmend, "unguarded from %d until %d", e.From, e.Until)
+			return violation(RuleAmend, "unguarded from %d until %d, reported at %d", e.From, e.Until, e.Time)
 		}
 	default:
 		return violation(RuleAmend, "unknown change %q", e.Change)
@@ -206,7 +207,7 @@ func (e *Amend) apply(s *State, _ Outside) error {
 	return nil
 }
 
-// amendWindows replaces the schedule of windows that have not opened.
+// amendWindows replaces the part of the schedule that has not opened.
 func (s *State) amendWindows(e *Amend) error {
 	if e.Time >= s.schedule.Closes() {
 		return violation(RuleAmend, "the last window has closed")
@@ -216,8 +217,10 @@ func (s *State) amendWindows(e *Amend) error {
 		earliest = open.To
 	}
 	var c complaints
-	c.check(e.Closes <= Never && e.Closes > s.schedule.Opens() && e.Closes >= earliest, "closes", "must not be before the open window ends")
-	c.check(len(e.Windows) == 0 || e.Windows[0].From >= earliest, "windows[0].from", "must not be in a window that has opened")
+	c.check(e.Closes <= Never && e.Closes > s.schedule.Opens() && e.Closes >= earliest,
+		"closes", "must not be before the open window ends")
+	c.check(len(e.Windows) == 0 || e.Windows[0].From >= earliest,
+		"windows[0].from", "must not be in a window that has opened")
 	c.windows(e.Windows, e.Closes)
 	c.check(len(s.schedule.rules)+len(e.Windows) <= 2*MaxRules, "windows", "have been amended too often")
 	if err := c.violation(RuleAmend); err != nil {
