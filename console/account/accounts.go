@@ -19,58 +19,58 @@ import (
 	"github.com/proofline/proofline/console/account/pgaccount"
 )
 
-// Sealer seals secrets at rest, each for a purpose; room.MasterKey does.
+// Sealer encrypts secrets at rest, each for one purpose. [room.MasterKey] implements it.
 type Sealer interface {
 	Seal(purpose string, secret []byte) []byte
 	Open(purpose string, sealed []byte) ([]byte, error)
 }
 
-// Acts keeps the log of what operators did. Details hold no secrets.
+// Acts writes the activity log of operators. Details must not contain secrets.
 type Acts interface {
 	Record(ctx context.Context, by Actor, verb, object string, detail map[string]any) error
 }
 
-// Mailer sends a mail of plain text.
+// Mailer sends plain-text mail.
 type Mailer interface {
 	Send(ctx context.Context, to, subject, text string) error
 }
 
-// Resolver looks up TXT records; *net.Resolver does.
+// Resolver looks up TXT records. *[net.Resolver] implements it.
 type Resolver interface {
 	LookupTXT(ctx context.Context, name string) ([]string, error)
 }
 
-// Options is what [New] needs. Store, Sealer and URL must be given.
+// Options configures [New]. Store, Sealer and URL are required.
 type Options struct {
 	Store  *pgaccount.Store
 	Sealer Sealer
-	Acts   Acts // nil: deeds are not recorded
-	// URL is the address of the server, such as "https://queue.example.com",
-	// without a slash at its end. Links begin with it.
+	Acts   Acts // nil: no activity log
+	// URL is the base URL of the server without a trailing slash, such as
+	// "https://queue.example.com".
 	URL string
-	// OnSetup is called when the first owner is made here; nil: nothing is.
+	// OnSetup is called when the first owner has been created on this node; may be nil.
 	OnSetup  func()
-	Host     string      // of the server, which nobody can claim; may have a port
-	Mailer   Mailer      // nil: links are copied by hand
+	Host     string      // the server's own host, with or without port; organizations cannot claim it
+	Mailer   Mailer      // nil: invitations are not mailed, owners copy the link
 	OIDC     *OIDCConfig // nil: no sign-in by OpenID Connect
-	Resolver Resolver    // nil: that of the system
+	Resolver Resolver    // nil: the system resolver
 	Now      func() time.Time
 	Rand     io.Reader
 	Log      *slog.Logger
-	Cost     Cost // of passwords; the zero value: [DefaultCost]
+	Cost     Cost // of hashing passwords; zero value: [DefaultCost]
 }
 
-// Accounts is everything about accounts on one server. Safe for concurrent
-// use; any number of servers share a database.
+// Accounts manages all accounts of a server. It is safe for concurrent use, and any number of nodes
+// may share a database.
 type Accounts struct {
 	Options
-	hashing  chan struct{} // holds one value for each password that is being hashed
-	dummy    string        // hash of no password
+	hashing  chan struct{} // semaphore: one value per password being hashed
+	dummy    string        // a hash that matches no password, for addresses without an account
 	tokens   tokenCache
 	hosts    cache[string, uuid.UUID]
-	names    cache[uuid.UUID, string] // of organizations
+	names    cache[uuid.UUID, string] // display names of organizations
 	provider provider
-	work     sync.WaitGroup // what goes on after an answer
+	work     sync.WaitGroup // background work that outlives its request
 }
 
 // New returns the accounts of a server.
@@ -95,18 +95,16 @@ func New(o Options) *Accounts {
 	return a
 }
 
-// Close waits for what goes on after answers, such as records of refused
-// sign-ins.
+// Close waits for background work, such as logging refused sign-ins.
 func (a *Accounts) Close() { a.work.Wait() }
 
-// Tidy removes what is over. Somebody calls it once in a while, such as once
-// an hour.
+// Tidy deletes expired sessions, links, tokens and attempts. Call it about once an hour.
 func (a *Accounts) Tidy(ctx context.Context) error {
 	now := a.Now()
 	return a.Store.Tidy(ctx, now, now.Add(-SessionLife), now.Add(-sessionIdle), now.Add(-tokenKept))
 }
 
-// record notes a deed.
+// record writes an entry to the activity log.
 func (a *Accounts) record(ctx context.Context, by Actor, verb, object string, detail map[string]any) error {
 	if a.Acts == nil {
 		return nil
@@ -117,7 +115,7 @@ func (a *Accounts) record(ctx context.Context, by Actor, verb, object string, de
 	return nil
 }
 
-// secretSize is how many random bytes tokens of all kinds have.
+// secretSize is the number of random bytes in a token of any kind.
 const secretSize = 32
 
 var errSecret = errors.New("not a token")
@@ -132,15 +130,15 @@ func (a *Accounts) secret(prefix string) (text string, hash []byte, err error) {
 	return text, hashOf(text), nil
 }
 
-// hashOf is what is stored of a random token: it has too many values to be
-// guessed, so a quick hash will do.
+// hashOf returns the stored hash of a random token. A fast hash is enough, because a 256-bit token
+// cannot be guessed.
 func hashOf(text string) []byte {
 	sum := sha256.Sum256([]byte(text))
 	return sum[:]
 }
 
-// isSecret tells whether a text has the form of a token, so that nothing else
-// is looked for.
+// isSecret returns an error if text is not well-formed as a token, so that malformed ones cost no
+// query.
 func isSecret(prefix, text string) error {
 	body, ok := strings.CutPrefix(text, prefix)
 	b, err := base64.RawURLEncoding.Strict().DecodeString(body)

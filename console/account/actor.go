@@ -11,39 +11,39 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// MainOrg is the organization that every server has from the start. The server
-// token acts in it unless told otherwise.
+// MainOrg is the organization that every server starts with. The server token acts in it by
+// default.
 var MainOrg = pgroom.MainOrg
 
 var (
-	// ErrUnknownName is returned when a text names no scope or no role.
-	ErrUnknownName = errors.New("no such name")
-	// ErrForbidden is returned when an actor lacks the scope for what it wants.
+	// ErrUnknownName is returned for an unknown scope or role.
+	ErrUnknownName = errors.New("unknown name")
+	// ErrForbidden is returned when an actor lacks the required scope.
 	ErrForbidden = errors.New("your role, or the scopes of the token, do not allow this")
 )
 
-// Scope is a set of things that an [Actor] may do in its organization.
+// Scope is a set of permissions of an [Actor] in its organization.
 type Scope uint8
 
-// What scopes allow. Each of the larger ones implies smaller ones: see [Scope.Closed].
+// The scopes. Larger ones imply smaller ones: see [Scope.Closed].
 const (
-	Read    Scope = 1 << iota // see everything of the organization
-	Pull                      // call people, as a backend does
-	Operate                   // create, amend and control rooms, their brand and webhooks
-	Admin                     // members, tokens, hosts and the organization itself
-	Connect                   // read the rules of sites and report, as a connector does
+	Read    Scope = 1 << iota // read everything in the organization
+	Pull                      // call visitors, for a backend that pulls
+	Operate                   // create, change and control rooms, their branding and webhooks
+	Admin                     // manage members, tokens, hosts and the organization itself
+	Connect                   // read site rules and send reports, for a connector
 
 	allScopes = Read | Pull | Operate | Admin | Connect
 )
 
-// scopeNames are the names in ascending order of power.
+// scopeNames lists the names in ascending order of power.
 var scopeNames = []struct {
 	scope Scope
 	name  string
 }{{Read, "read"}, {Pull, "pull"}, {Connect, "connect"}, {Operate, "operate"}, {Admin, "admin"}}
 
-// Closed returns the scopes with those that they imply: admin implies all,
-// operate implies connect, pull and read, and these imply nothing.
+// Closed returns the set with all implied scopes: admin implies all others, and operate implies
+// connect, pull and read.
 func (s Scope) Closed() Scope {
 	s &= allScopes
 	if s&Admin != 0 {
@@ -55,10 +55,10 @@ func (s Scope) Closed() Scope {
 	return s
 }
 
-// Has tells whether all of the wanted scopes are in the set or implied by it.
+// Has reports whether the set contains or implies all wanted scopes.
 func (s Scope) Has(wanted Scope) bool { return s.Closed()&wanted == wanted }
 
-// List returns the names of the scopes in the set, without what they imply.
+// List returns the names of the scopes in the set, without implied ones.
 func (s Scope) List() []string {
 	names := []string{}
 	for _, n := range scopeNames {
@@ -69,12 +69,10 @@ func (s Scope) List() []string {
 	return names
 }
 
-// String returns the names of the scopes in the set, such as "read operate", as
-// [ParseScope] reads them.
+// String returns the names of the scopes in the set, such as "read operate". [ParseScope] reads it.
 func (s Scope) String() string { return strings.Join(s.List(), " ") }
 
-// ParseScope reads names of scopes with white space between them. The empty
-// text is the empty set.
+// ParseScope parses scope names separated by white space. The empty text is the empty set.
 func ParseScope(text string) (Scope, error) {
 	var s Scope
 next:
@@ -90,17 +88,17 @@ next:
 	return s, nil
 }
 
-// Role is what a person is in an organization.
+// Role is a person's role in an organization.
 type Role string
 
-// The roles, from the most powerful one on.
+// The roles, most powerful first.
 const (
 	Owner    Role = "owner"
 	Operator Role = "operator"
 	Viewer   Role = "viewer"
 )
 
-// ParseRole reads the name of a role.
+// ParseRole parses the name of a role.
 func ParseRole(text string) (Role, error) {
 	switch r := Role(text); r {
 	case Owner, Operator, Viewer:
@@ -109,7 +107,7 @@ func ParseRole(text string) (Role, error) {
 	return "", fmt.Errorf("role %q: %w: want owner, operator or viewer", text, ErrUnknownName)
 }
 
-// Scopes returns what a person of that role may do; nothing for an unknown one.
+// Scopes returns the scopes of the role, or none for an unknown role.
 func (r Role) Scopes() Scope {
 	switch r {
 	case Owner:
@@ -122,17 +120,17 @@ func (r Role) Scopes() Scope {
 	return 0
 }
 
-// Kind is what sort of thing an [Actor] is.
+// Kind is the kind of an [Actor].
 type Kind uint8
 
-// The kinds of actors. The zero value is nobody.
+// The kinds of actors. The zero value is no actor.
 const (
 	Person Kind = iota + 1 // signed in to the console
-	Token                  // of the management API
-	Server                 // who holds the server's own token: may make organizations
+	Token                  // API token of an organization
+	Server                 // holder of the server token, who may create organizations
 )
 
-// String returns "person", "token" or "server"; "nobody" for the zero value.
+// String returns "person", "token" or "server", or "nobody" for the zero value.
 func (k Kind) String() string {
 	switch k {
 	case Person:
@@ -145,24 +143,23 @@ func (k Kind) String() string {
 	return "nobody"
 }
 
-// ServerName is the name of the actor that holds the server's own token.
+// ServerName is the name of the actor that uses the server token.
 const ServerName = "server token"
 
-// Actor is who does something, and in which organization. The zero value may
-// do nothing.
+// Actor performs an operation in an organization. The zero value has no permissions.
 type Actor struct {
 	Kind    Kind
-	ID      uuid.UUID // of the person or the token; zero for the server's own token
-	Name    string    // e-mail address, name of the token, or [ServerName]
+	ID      uuid.UUID // of the person or the token; zero for the server token
+	Name    string    // e-mail address, token name, or [ServerName]
 	Org     uuid.UUID
 	Scopes  Scope
-	Expires time.Time // of the token; zero: there is none, or it never ends
+	Expires time.Time // expiry of the token; zero: not a token
 }
 
-// May tells whether the actor has all of these scopes in its organization.
+// May reports whether the actor has all of these scopes in its organization.
 func (a Actor) May(s Scope) bool { return a.Kind != 0 && a.Scopes.Has(s) }
 
-// ServerActor returns who holds the server's own token, acting in an organization.
+// ServerActor returns the holder of the server token, acting in an organization.
 func ServerActor(org uuid.UUID) Actor {
 	return Actor{Kind: Server, Name: ServerName, Org: org, Scopes: allScopes}
 }

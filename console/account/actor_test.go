@@ -42,7 +42,7 @@ func TestScopes(t *testing.T) {
 		}
 	}
 	if account.Scope(0xe0).Closed() != 0 {
-		t.Error("unknown bits are a scope")
+		t.Error("unknown bits are accepted as a scope")
 	}
 }
 
@@ -62,7 +62,8 @@ func FuzzParseScope(f *testing.F) {
 
 func TestRoles(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{"owner": "read pull connect operate admin", "operator": "read pull connect operate", "viewer": "read"} {
+	for text, want := range map[string]string{"owner": "read pull connect operate admin",
+		"operator": "read pull connect operate", "viewer": "read"} {
 		r, err := account.ParseRole(text)
 		if err != nil || r.Scopes().String() != want {
 			t.Errorf("%s may %q, %v, want %q", text, r.Scopes(), err, want)
@@ -73,7 +74,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("role %q: %v", text, err)
 		}
 		if account.Role(text).Scopes() != 0 {
-			t.Errorf("role %q may something", text)
+			t.Errorf("role %q has scopes", text)
 		}
 	}
 }
@@ -81,17 +82,19 @@ func TestRoles(t *testing.T) {
 func TestActor(t *testing.T) {
 	t.Parallel()
 	if (account.Actor{Scopes: account.Admin}).May(account.Read) || (account.Actor{}).May(0) {
-		t.Error("nobody may something")
+		t.Error("the zero actor has permissions")
 	}
 	server := account.ServerActor(account.MainOrg)
-	if !server.May(account.Admin|account.Read) || server.ID != uuid.Nil || server.Org.String() != "00000000-0000-8000-8000-000000000001" {
+	if !server.May(account.Admin|account.Read) || server.ID != uuid.Nil ||
+		server.Org.String() != "00000000-0000-8000-8000-000000000001" {
 		t.Errorf("server %+v", server)
 	}
 	viewer := account.Actor{Kind: account.Person, Scopes: account.Viewer.Scopes()}
 	if !viewer.May(account.Read) || viewer.May(account.Pull) || viewer.May(account.Read|account.Operate) {
 		t.Errorf("viewer %+v", viewer)
 	}
-	for kind, want := range map[account.Kind]string{account.Person: "person", account.Token: "token", account.Server: "server", 0: "nobody", 9: "nobody"} {
+	for kind, want := range map[account.Kind]string{account.Person: "person", account.Token: "token",
+		account.Server: "server", 0: "nobody", 9: "nobody"} {
 		if got := kind.String(); got != want {
 			t.Errorf("kind %d: %s, want %s", kind, got, want)
 		}

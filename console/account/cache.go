@@ -6,22 +6,22 @@ import (
 )
 
 const (
-	cached        = 5 * time.Second // that a cache is believed
-	cachePause    = time.Second     // until a cache that could not be read is read again
-	cachePatience = time.Second     // that a request waits for a database that does not answer
+	cacheLife    = 5 * time.Second // how long rows are used without reading them again
+	cacheRetry   = time.Second     // pause after a failed read
+	cacheTimeout = time.Second     // longest wait of a request for the database
 )
 
-// cache holds all rows of something small that every request asks for.
+// cache holds all rows of a small table that every request needs.
 type cache[K comparable, V any] struct {
-	reading sync.Mutex // held by the request that reads the rows anew
-	mu      sync.Mutex // guards what is below
+	reading sync.Mutex // held by the request that reads the rows
+	mu      sync.Mutex // guards the fields below
 	rows    map[K]V
-	until   time.Time // believed before
-	changes int       // how often the rows were forgotten
+	until   time.Time // time from which the rows are stale
+	changes int       // number of calls of forget
 }
 
-// get returns the rows. When they are old, one request reads them anew; the
-// others, and all while the database is away, get the old ones.
+// get returns the rows. When they are stale, one request reads them again; other requests, and all
+// requests while the database is down, get the stale rows.
 func (c *cache[K, V]) get(now func() time.Time, read func() (map[K]V, error)) (map[K]V, error) {
 	rows, fresh, _ := c.peek(now())
 	if fresh {
@@ -44,12 +44,12 @@ func (c *cache[K, V]) get(now func() time.Time, read func() (map[K]V, error)) (m
 	case err == nil:
 		c.rows = next
 		if changes == c.changes {
-			c.until = now().Add(cached)
+			c.until = now().Add(cacheLife)
 		}
 	case rows == nil:
 		return nil, err
 	default:
-		c.until = now().Add(cachePause)
+		c.until = now().Add(cacheRetry)
 	}
 	return c.rows, nil
 }
@@ -60,7 +60,7 @@ func (c *cache[K, V]) peek(now time.Time) (rows map[K]V, fresh bool, changes int
 	return c.rows, now.Before(c.until), c.changes
 }
 
-// forget makes the next request read the rows anew, and wait for them.
+// forget makes the next request wait for the rows to be read again.
 func (c *cache[K, V]) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,43 +1,38 @@
-// Package account knows who may do what on the organizer's side: people,
-// organizations and their members, sessions, second factors, sign-in by OpenID
-// Connect, API tokens, invitations and custom hosts. It has no HTTP.
+// Package account manages the organizer's side of access: people, organizations and their members,
+// console sessions, second factors, sign-in by OpenID Connect, API tokens, invitations and custom
+// hosts. It contains no HTTP; web/console and web/manage call it.
 //
-// A person has an e-mail address, unique on the server, and is a member of
-// organizations with a role. What an organization has, its members, tokens,
-// hosts and rooms, others cannot see: it answers [ErrNotFound] as if it did not
-// exist. Every operation takes the [Actor] or the [Session] that does it, checks
-// what it may, and records the deed.
+// A person has an e-mail address, unique on the server, and belongs to organizations with a role in
+// each. An organization's members, tokens, hosts and rooms are invisible to others: asking for them
+// returns [ErrNotFound], as if they did not exist. Every operation takes the [Actor] or [Session]
+// that performs it, checks its permissions, and writes an entry to the activity log.
 //
 // # Signing in
 //
 //	password ----> second factor (TOTP or recovery code) ----> session
-//	issuer   ----/                 when there is one
+//	issuer   ----/              if enabled
 //
-// The first sign-in by an issuer to an account that had a password takes the
-// password and all sessions away: see [Accounts.FinishOIDC].
+// The first sign-in through an issuer to an account with a password removes the password and all
+// sessions: see [Accounts.FinishOIDC].
 //
-// Passwords are hashed with argon2id, at most two at a time. Attempts that fail
-// count against the network, and against the account from that network: from the
-// fifth on each has to wait longer, and after ten there are ten an hour. One
-// network's guesses keep nobody out elsewhere. Guesses from many networks also
-// have ten an hour together, after the first fifty; until they stop, the person
-// signs in with a browser that has signed in before, which has a count of its own,
-// or with one that has opened a link, which is mailed or made by the server's
-// administrator ([Accounts.SignInLink]) and does not stand in for the password.
-// An address without an account takes the same time, and gets the same answer, as
-// a wrong password.
+// Passwords are hashed with argon2id, at most two at a time. A failed attempt counts against the
+// network, and against the pair of account and network: after five failures each further attempt
+// must wait longer, and after ten only ten an hour are allowed. Guesses from one network therefore do
+// not lock the account for others. Guesses from many networks share an account limit: 50 are free,
+// then ten an hour. While that limit is exhausted, the person can still sign in from a browser that
+// has signed in before, which has its own count, or from a browser that opened a sign-in link. Such a
+// link is mailed or made by the server's administrator ([Accounts.SignInLink]) and does not replace
+// the password. An unknown address gets the same answer, after the same time, as a wrong password.
 //
-// A session is a random token of 256 bits in a cookie; the database has its
-// SHA-256. It ends after 12 hours without use, after 7 days in any case, and
-// when the password or the second factor changes elsewhere. Whoever raises its
-// power, by signing in or by [Accounts.Confirm], gets another token.
+// A session is a random 256-bit token in a cookie; the database stores its SHA-256. It ends after
+// 12 hours without use, after 7 days at the latest, and when the password or the second factor is
+// changed in another session. Signing in and [Accounts.Confirm] issue a new token.
 //
 // # Links
 //
-// Invitations, the setup of the first owner and new owner links are one-time
-// tokens of 256 bits, too. They go into the fragment of an address, which
-// browsers do not send: no log has them.
+// Invitations, the first owner's setup and new owner links are one-time 256-bit tokens. They are in
+// the fragment of a URL, which browsers do not send, so they appear in no log.
 //
-// Errors are those of the var block, *[InvalidError] for input and *[RateError]
-// for attempts that came too soon.
+// Operations return the errors of the var block, *[InvalidError] for invalid input and *[RateError]
+// for attempts made too soon.
 package account

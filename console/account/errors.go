@@ -11,49 +11,46 @@ import (
 )
 
 var (
-	// ErrNotFound is returned when there is no such thing in the actor's
-	// organization.
-	ErrNotFound = errors.New("no such thing in this organization")
-	// ErrCredentials is returned when e-mail address, password or code are wrong.
-	// Which of them is not said.
-	ErrCredentials = errors.New("the e-mail address, the password or the code is wrong")
-	// ErrSignedOut is returned for a session that is over, or never was, and for
-	// a sign-in that took too long.
+	// ErrNotFound is returned for an object that the actor's organization does not have.
+	ErrNotFound = errors.New("this organization has nothing by that name or id")
+	// ErrCredentials is returned for a wrong e-mail address, password or code, without saying which
+	// is wrong.
+	ErrCredentials = errors.New("wrong e-mail address, password or code")
+	// ErrSignedOut is returned for an unknown or expired session, and for a sign-in that took too
+	// long.
 	ErrSignedOut = errors.New("not signed in")
-	// ErrToken is returned for an API token that is wrong, revoked or expired.
-	ErrToken = errors.New("not a valid token")
-	// ErrLink is returned for a one-time link that is wrong, used or expired.
+	// ErrToken is returned for an unknown, revoked or expired API token.
+	ErrToken = errors.New("invalid, revoked or expired token")
+	// ErrLink is returned for an unknown, used or expired one-time link.
 	ErrLink = errors.New("this link was used before, has expired or is incomplete: ask for a new one")
-	// ErrOtherPerson is returned when an invitation is accepted by somebody else
-	// than the person it was made for.
+	// ErrOtherPerson is returned when a signed-in person opens an invitation for another address.
 	ErrOtherPerson = errors.New("the invitation is for another e-mail address")
 	// ErrLastOwner is returned when an organization would lose its last owner.
-	ErrLastOwner = errors.New("an organization keeps at least one owner: make somebody else an owner first")
-	// ErrExists is returned when a name, an address or a host is taken.
-	ErrExists = errors.New("this name is taken already")
-	// ErrInUse is returned when a host is removed that a room is published under.
+	ErrLastOwner = errors.New("an organization needs at least one owner: make another member an owner first")
+	// ErrExists is returned when a name, an address or a host is already taken.
+	ErrExists = errors.New("this name is already taken")
+	// ErrInUse is returned when removing a host under which a room is published.
 	ErrInUse = errors.New("a room that has not ended is published under this host")
-	// ErrTooMany is returned when an organization has as many of something as it may.
-	ErrTooMany = errors.New("there are as many as there may be: remove one first")
-	// ErrUnverified is returned when the DNS does not show a host's token.
-	ErrUnverified = errors.New("the DNS has no such TXT record yet")
+	// ErrTooMany is returned when an organization has reached the limit for a kind of object.
+	ErrTooMany = errors.New("this organization has reached its limit: remove one first")
+	// ErrUnverified is returned when the DNS does not contain a host's token.
+	ErrUnverified = errors.New("the TXT record is not in the DNS yet")
 	// ErrNoOIDC is returned when sign-in by OpenID Connect is not configured.
 	ErrNoOIDC = errors.New("sign-in by OpenID Connect is not configured")
-	// ErrOIDC is returned when an issuer does not answer, or does not say who
-	// somebody is in the way that is needed.
+	// ErrOIDC is returned when an issuer does not answer, or does not identify the person
+	// sufficiently.
 	ErrOIDC = errors.New("the identity provider did not confirm who you are")
-	// ErrNoAccount is returned when the issuer vouches for somebody who has no
-	// account here.
-	ErrNoAccount = errors.New("nobody with this e-mail address has an account here: ask an owner for an invitation")
+	// ErrNoAccount is returned when the issuer identifies a person without an account here.
+	ErrNoAccount = errors.New("no account has this e-mail address: ask an owner for an invitation")
 )
 
-// InvalidError lists everything wrong with an input.
+// InvalidError lists all problems with an input.
 type InvalidError = room.InvalidError
 
-// RateError is returned for an attempt that comes too soon after others.
+// RateError is returned for an attempt made too soon after others.
 type RateError struct{ Wait time.Duration }
 
-// Error says how long to wait, rounded up.
+// Error returns how long to wait, rounded up.
 func (e *RateError) Error() string {
 	n, unit := (e.Wait+time.Second-1)/time.Second, "second"
 	if e.Wait > time.Minute {
@@ -65,14 +62,14 @@ func (e *RateError) Error() string {
 	return fmt.Sprintf("too many attempts: wait %d %s", n, unit)
 }
 
-// complaints gathers what is wrong with an input.
+// complaints collects the problems with an input.
 type complaints []fairness.Problem
 
 func (c *complaints) add(field, detail string) {
 	*c = append(*c, fairness.Problem{Field: field, Detail: detail})
 }
 
-// err returns everything that was gathered as one error, nil for nothing.
+// err returns the collected problems as one error, or nil if there are none.
 func (c complaints) err() error {
 	if len(c) == 0 {
 		return nil
@@ -84,8 +81,8 @@ func invalid(field, detail string) error {
 	return &InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
 }
 
-// known gives errors of the database the names that callers know.
-func known(err error) error {
+// mapError maps pgaccount's sentinel errors to those of this package.
+func mapError(err error) error {
 	for from, to := range map[error]error{
 		pgaccount.ErrNotFound:  ErrNotFound,
 		pgaccount.ErrExists:    ErrExists,
@@ -99,10 +96,10 @@ func known(err error) error {
 	return err
 }
 
-// orElse gives an absence another name.
-func orElse(err, absent error) error {
+// mapNotFound maps pgaccount.ErrNotFound to absent, and other errors as known does.
+func mapNotFound(err, absent error) error {
 	if errors.Is(err, pgaccount.ErrNotFound) {
 		return absent
 	}
-	return known(err)
+	return mapError(err)
 }

@@ -1,6 +1,6 @@
 package account
 
-// What tests look at.
+// Internals that tests use.
 var (
 	ParseHash       = parseHash
 	PasswordProblem = passwordProblem
@@ -8,5 +8,5 @@ var (
 	Device          = device
 )
 
-// Hash is a password's PHC string.
+// Hash returns the PHC string of a password.
 func (c Cost) Hash(password string, salt []byte) string { return c.hash(password, salt) }

@@ -19,52 +19,51 @@ import (
 	"github.com/proofline/proofline/internal/qrcode"
 )
 
-// The second factor is a TOTP as all authenticator apps make it
+// The second factor is a TOTP as authenticator apps implement it
 // (https://www.rfc-editor.org/rfc/rfc6238): SHA-1, six digits, 30 seconds.
 const (
 	factorSize = 20 // bytes of the secret
 	factorStep = 30 * time.Second
-	factorSkew = 1 // steps that clocks may differ
+	factorSkew = 1 // accepted clock difference in steps
 )
 
-// RecoveryCodes is how many recovery codes people get.
+// RecoveryCodes is the number of recovery codes that a person gets.
 const RecoveryCodes = 10
 
-// recoverySize is how many random bytes a recovery code has: 80 bits, which
-// nobody guesses at a quick hash either.
+// recoverySize is the number of random bytes in a recovery code: 80 bits cannot be guessed even
+// with a fast hash.
 const recoverySize = 10
 
 var plain32 = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// Enrolment is a second factor that waits for its first code.
+// Enrolment is a second factor that has not been confirmed by its first code.
 type Enrolment struct {
-	Secret string      // base32 in groups of four, to be typed
+	Secret string      // base32 in groups of four, for typing
 	URL    string      // otpauth://
 	QR     qrcode.Code // of the URL
 }
 
-// factorPurpose is what the factor of a person is sealed for.
+// factorPurpose returns the purpose under which a person's TOTP secret is sealed.
 func factorPurpose(person uuid.UUID) string { return "totp/" + person.String() }
 
-// BeginFactor makes a second factor, to be confirmed by a code from it. What the
-// person has stays until then.
+// BeginFactor creates a second factor that a code must confirm. Until then the current one stays
+// valid.
 func (a *Accounts) BeginFactor(ctx context.Context, s Session) (Enrolment, error) {
 	secret := make([]byte, factorSize)
 	if _, err := io.ReadFull(a.Rand, secret); err != nil {
 		return Enrolment{}, fmt.Errorf("make second factor: %w", err)
 	}
 	if err := a.Store.SetPendingFactor(ctx, s.Person, a.Sealer.Seal(factorPurpose(s.Person), secret)); err != nil {
-		return Enrolment{}, known(err)
+		return Enrolment{}, mapError(err)
 	}
 	return a.enrolment(s.Email, secret)
 }
 
-// PendingFactor returns the second factor that waits for its first code;
-// [ErrNotFound].
+// PendingFactor returns the second factor that waits for confirmation, or [ErrNotFound].
 func (a *Accounts) PendingFactor(ctx context.Context, s Session) (Enrolment, error) {
 	p, err := a.Store.Person(ctx, s.Person)
 	if err != nil {
-		return Enrolment{}, known(err)
+		return Enrolment{}, mapError(err)
 	}
 	if p.FactorPending == nil {
 		return Enrolment{}, ErrNotFound
@@ -82,7 +81,8 @@ func (a *Accounts) enrolment(email string, secret []byte) (Enrolment, error) {
 	if u, err := url.Parse(a.URL); err == nil && u.Hostname() != "" {
 		issuer += " " + u.Hostname()
 	}
-	link := "otpauth://totp/" + url.PathEscape(issuer+":"+email) + "?secret=" + text + "&issuer=" + url.PathEscape(issuer)
+	link := "otpauth://totp/" + url.PathEscape(issuer+":"+email) + "?secret=" + text + "&issuer=" +
+		url.PathEscape(issuer)
 	code, err := qrcode.Encode(link)
 	if err != nil {
 		return Enrolment{}, err
@@ -90,7 +90,7 @@ func (a *Accounts) enrolment(email string, secret []byte) (Enrolment, error) {
 	return Enrolment{Secret: groups(text), URL: link, QR: code}, nil
 }
 
-// groups sets a text apart in groups of four.
+// groups splits text into groups of four characters.
 func groups(text string) string {
 	var parts []string
 	for len(text) > 4 {
@@ -99,17 +99,18 @@ func groups(text string) string {
 	return strings.Join(append(parts, text), " ")
 }
 
-// ConfirmFactor makes the pending factor the person's second factor, for a
-// code from it, and ends all other sessions. It returns the recovery codes, to
-// be shown once, and the token that the session has from now on:
-// [ErrCredentials], [ErrNotFound] without a pending factor, *[RateError].
-func (a *Accounts) ConfirmFactor(ctx context.Context, s Session, code string) (codes []string, token string, err error) {
+// ConfirmFactor replaces the person's second factor by the pending one, given a code from it, and
+// ends all other sessions. It returns the recovery codes, which are shown only once, and the
+// session's new token. It returns [ErrCredentials] for a wrong code, [ErrNotFound] without a
+// pending factor, or a *[RateError].
+func (a *Accounts) ConfirmFactor(ctx context.Context, s Session, code string) (codes []string, token string,
+	err error) {
 	if _, err := a.attempt(ctx, codeLimit, s.Person.String()); err != nil {
 		return nil, "", err
 	}
 	p, err := a.Store.Person(ctx, s.Person)
 	if err != nil {
-		return nil, "", known(err)
+		return nil, "", mapError(err)
 	}
 	if p.FactorPending == nil {
 		return nil, "", ErrNotFound
@@ -123,7 +124,7 @@ func (a *Accounts) ConfirmFactor(ctx context.Context, s Session, code string) (c
 		return nil, "", err
 	}
 	if err := a.Store.EnableFactor(ctx, p.ID, p.FactorPending, step, hashes, s.ID); err != nil {
-		return nil, "", known(err)
+		return nil, "", mapError(err)
 	}
 	if err := a.factorChanged(ctx, s, "second-factor.enable"); err != nil {
 		return nil, "", err
@@ -132,7 +133,7 @@ func (a *Accounts) ConfirmFactor(ctx context.Context, s Session, code string) (c
 	return codes, token, err
 }
 
-// factorChanged forgets failed codes and records a change.
+// factorChanged resets the count of failed codes and logs the change.
 func (a *Accounts) factorChanged(ctx context.Context, s Session, verb string) error {
 	if err := a.Store.Forget(ctx, codeLimit.key(s.Person.String())); err != nil {
 		return err
@@ -140,11 +141,11 @@ func (a *Accounts) factorChanged(ctx context.Context, s Session, verb string) er
 	return a.record(ctx, s.Actor(), verb, s.Email, nil)
 }
 
-// RemoveFactor takes the second factor away, for the password, unless there is
-// none, and a code or recovery code.
+// RemoveFactor removes the second factor. It requires a code or recovery code, and the password if
+// there is one.
 func (a *Accounts) RemoveFactor(ctx context.Context, s Session, password, code string) error {
 	if s.HasPassword {
-		if err := a.prove(ctx, s, password); err != nil {
+		if err := a.checkOwnPassword(ctx, s, password); err != nil {
 			return err
 		}
 	} else if !s.IsConfirmed(a.Now()) {
@@ -152,7 +153,7 @@ func (a *Accounts) RemoveFactor(ctx context.Context, s Session, password, code s
 	}
 	p, err := a.Store.Person(ctx, s.Person)
 	if err != nil {
-		return known(err)
+		return mapError(err)
 	}
 	if p.Factor == nil {
 		return ErrNotFound
@@ -161,13 +162,13 @@ func (a *Accounts) RemoveFactor(ctx context.Context, s Session, password, code s
 		return err
 	}
 	if err := a.Store.DisableFactor(ctx, p.ID); err != nil {
-		return known(err)
+		return mapError(err)
 	}
 	return a.factorChanged(ctx, s, "second-factor.remove")
 }
 
-// NewRecoveryCodes replaces the recovery codes of a person who has a second
-// factor; [ErrNotFound].
+// NewRecoveryCodes replaces a person's recovery codes. Without a second factor it returns
+// [ErrNotFound].
 func (a *Accounts) NewRecoveryCodes(ctx context.Context, s Session) ([]string, error) {
 	if !s.HasFactor {
 		return nil, ErrNotFound
@@ -182,13 +183,13 @@ func (a *Accounts) NewRecoveryCodes(ctx context.Context, s Session) ([]string, e
 	return codes, a.record(ctx, s.Actor(), "recovery-codes.make", s.Email, nil)
 }
 
-// RecoveryCodesLeft returns how many recovery codes the person has.
+// RecoveryCodesLeft returns the number of unused recovery codes.
 func (a *Accounts) RecoveryCodesLeft(ctx context.Context, s Session) (int, error) {
 	return a.Store.CountCodes(ctx, s.Person)
 }
 
-// useFactor uses up a code of a person's second factor, or a recovery code;
-// [ErrCredentials], *[RateError].
+// useFactor consumes a TOTP code or a recovery code, counting the attempt under the key counted. It
+// returns [ErrCredentials] or a *[RateError].
 func (a *Accounts) useFactor(ctx context.Context, p pgaccount.Person, code, counted string) (recovery bool, err error) {
 	if _, err := a.attempt(ctx, codeLimit, counted); err != nil {
 		return false, err
@@ -211,8 +212,7 @@ func (a *Accounts) useFactor(ctx context.Context, p pgaccount.Person, code, coun
 	return recovery, a.Store.Forget(ctx, codeLimit.key(counted))
 }
 
-// stepOf returns the step of time that a code of a sealed factor is of;
-// [ErrCredentials] when it is of none near now.
+// stepOf returns the time step of a code, or [ErrCredentials] if it belongs to no step near now.
 func (a *Accounts) stepOf(person uuid.UUID, sealed []byte, code string) (int64, error) {
 	secret, err := a.Sealer.Open(factorPurpose(person), sealed)
 	if err != nil {
@@ -222,7 +222,8 @@ func (a *Accounts) stepOf(person uuid.UUID, sealed []byte, code string) (int64, 
 	now := a.Now().Unix() / int64(factorStep/time.Second)
 	found := int64(0)
 	for step := now - factorSkew; step <= now+factorSkew; step++ {
-		want, err := hotp.GenerateCodeCustom(plain32.EncodeToString(secret), uint64(step), hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1}) //nolint:gosec // after 1970
+		want, err := hotp.GenerateCodeCustom(plain32.EncodeToString(secret), uint64(step),
+			hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1}) //nolint:gosec // after 1970
 		if err != nil {
 			return 0, fmt.Errorf("compute code: %w", err)
 		}
@@ -236,8 +237,7 @@ func (a *Accounts) stepOf(person uuid.UUID, sealed []byte, code string) (int64, 
 	return found, nil
 }
 
-// newCodes returns recovery codes such as "abcd-efgh-ijkl-mnop", and what is
-// stored of them.
+// newCodes returns new recovery codes, such as "abcd-efgh-ijkl-mnop", and their hashes.
 func (a *Accounts) newCodes(person uuid.UUID) (codes []string, hashes [][]byte, err error) {
 	for range RecoveryCodes {
 		b := make([]byte, recoverySize)
@@ -250,7 +250,7 @@ func (a *Accounts) newCodes(person uuid.UUID) (codes []string, hashes [][]byte, 
 	return codes, hashes, nil
 }
 
-// recoveryHash is what is stored of a recovery code, however it is typed.
+// recoveryHash returns the stored hash of a recovery code, ignoring case, spaces and hyphens.
 func recoveryHash(person uuid.UUID, code string) []byte {
 	code = strings.ToLower(strings.NewReplacer("-", "", " ", "").Replace(code))
 	return hashOf("recovery\x00" + person.String() + "\x00" + code)

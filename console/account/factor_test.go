@@ -10,17 +10,18 @@ import (
 	"github.com/proofline/proofline/console/account"
 )
 
-// code returns the code of an enrolled app, some steps from now.
+// code returns the code that an enrolled app shows, the given number of time steps from now.
 func (k *kit) code(e account.Enrolment, steps int) string {
 	k.t.Helper()
-	code, err := totp.GenerateCode(strings.ReplaceAll(e.Secret, " ", ""), k.clock().Add(time.Duration(steps)*30*time.Second))
+	code, err := totp.GenerateCode(strings.ReplaceAll(e.Secret, " ", ""),
+		k.clock().Add(time.Duration(steps)*30*time.Second))
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	return code
 }
 
-// enrol gives somebody a second factor.
+// enrol gives a person a second factor.
 func (k *kit) enrol(s account.Session) (e account.Enrolment, recovery []string, token string) {
 	k.t.Helper()
 	e, err := k.BeginFactor(k.t.Context(), s)
@@ -40,9 +41,9 @@ func TestFactor(t *testing.T) {
 	ctx := t.Context()
 	owner, before := k.owner()
 	_, err := k.PendingFactor(ctx, owner)
-	wantError(t, "none begun", err, account.ErrNotFound)
+	wantError(t, "without a pending factor", err, account.ErrNotFound)
 	_, _, err = k.ConfirmFactor(ctx, owner, "123456")
-	wantError(t, "confirm none", err, account.ErrNotFound)
+	wantError(t, "confirm without a pending factor", err, account.ErrNotFound)
 	abandoned, err := k.BeginFactor(ctx, owner)
 	if err != nil {
 		t.Fatal(err)
@@ -54,13 +55,14 @@ func TestFactor(t *testing.T) {
 	if again, err := k.PendingFactor(ctx, owner); err != nil || again != begun {
 		t.Errorf("pending %+v, %v, want %+v", again, err, begun)
 	}
-	if !strings.HasPrefix(begun.URL, "otpauth://totp/Proofline%20queue.example.com:owner@example.com?secret=") || begun.QR.Size < 40 || !strings.HasPrefix(begun.QR.Path, "M4 4h7v1h-7z") {
+	if !strings.HasPrefix(begun.URL, "otpauth://totp/Proofline%20queue.example.com:owner@example.com?secret=") ||
+		begun.QR.Size < 40 || !strings.HasPrefix(begun.QR.Path, "M4 4h7v1h-7z") {
 		t.Errorf("enrolment %+v", begun)
 	}
 	_, _, err = k.ConfirmFactor(ctx, owner, k.code(abandoned, 0))
 	wantError(t, "code of another secret", err, account.ErrCredentials)
 	if in, err := k.SignIn(ctx, owner.Email, password, browser); err != nil || in.Token == "" {
-		t.Errorf("a factor that is not confirmed is asked for: %+v, %v", in, err)
+		t.Errorf("an unconfirmed factor is required: %+v, %v", in, err)
 	}
 	codes, token, err := k.ConfirmFactor(ctx, owner, k.code(begun, 0)[:3]+" "+k.code(begun, 0)[3:])
 	if err != nil || len(codes) != account.RecoveryCodes || len(codes[0]) != 19 {
@@ -93,7 +95,7 @@ func TestSignInWithCode(t *testing.T) {
 	try := func(code string) error {
 		done, err := k.SignInCode(ctx, in.Pending, code, browser)
 		if err == nil && k.session(done.Token).Person != owner.Person {
-			t.Errorf("code %q signs in somebody else", code)
+			t.Errorf("code %q works for another person", code)
 		}
 		return err
 	}
@@ -121,7 +123,7 @@ func TestSignInWithCode(t *testing.T) {
 	}
 }
 
-// TestPendingVoid changes the password while a code is awaited.
+// TestPendingVoid changes the password while the sign-in waits for a code.
 func TestPendingVoid(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -180,7 +182,7 @@ func TestRemoveFactor(t *testing.T) {
 	owner, _ := k.owner()
 	_, err := k.NewRecoveryCodes(ctx, owner)
 	wantError(t, "codes without a factor", err, account.ErrNotFound)
-	wantError(t, "remove none", k.RemoveFactor(ctx, owner, password, "123456"), account.ErrNotFound)
+	wantError(t, "remove without a factor", k.RemoveFactor(ctx, owner, password, "123456"), account.ErrNotFound)
 	e, old, token := k.enrol(owner)
 	owner = k.session(token)
 	codes, err := k.NewRecoveryCodes(ctx, owner)
@@ -202,7 +204,7 @@ func TestRemoveFactor(t *testing.T) {
 	}
 }
 
-// TestRequireFactor lets nobody act who lacks what the organization requires.
+// TestRequireFactor checks that members without a required second factor have no permissions.
 func TestRequireFactor(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -211,9 +213,10 @@ func TestRequireFactor(t *testing.T) {
 	viewer := k.member(owner.Actor(), "member@example.com", account.Viewer)
 	yes := true
 	_, err := k.ChangeOrganization(ctx, owner.Actor(), account.OrganizationChange{RequireFactor: &yes})
-	wantInvalid(t, "without one of one's own", err, "require_second_factor")
+	wantInvalid(t, "without a factor of their own", err, "require_second_factor")
 	k.enrol(owner)
-	if o, err := k.ChangeOrganization(ctx, owner.Actor(), account.OrganizationChange{RequireFactor: &yes}); err != nil || !o.RequireFactor || o.Name != "Halls" {
+	if o, err := k.ChangeOrganization(ctx, owner.Actor(),
+		account.OrganizationChange{RequireFactor: &yes}); err != nil || !o.RequireFactor || o.Name != "Halls" {
 		t.Fatalf("%+v, %v", o, err)
 	}
 	in, err := k.SignIn(ctx, viewer.Email, password, browser)

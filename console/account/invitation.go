@@ -11,20 +11,20 @@ import (
 	"github.com/proofline/proofline/console/account/pgaccount"
 )
 
-// How long links are good.
+// Lifetimes of links.
 const (
-	SetupLife      = 24 * time.Hour // to make the first owner, or an owner anew
+	SetupLife      = 24 * time.Hour // for the first owner and for owner links
 	InvitationLife = 72 * time.Hour
 )
 
-// maxInvitations is how many invitations of an organization are open at once.
+// maxInvitations is the number of open invitations that an organization may have.
 const maxInvitations = 100
 
-// Invitation is one that is open.
+// Invitation is an open invitation.
 type Invitation = pgaccount.Invitation
 
-// SetupLink returns a one-time link that makes the first owner, empty when some
-// organization has an owner. Earlier ones stay good until one is used.
+// SetupLink returns a one-time link that creates the first owner; empty if any organization has an
+// owner. Earlier links stay valid until one is used.
 func (a *Accounts) SetupLink(ctx context.Context) (string, error) {
 	owned, err := a.Store.HasOwner(ctx)
 	if err != nil || owned {
@@ -37,10 +37,9 @@ func (a *Accounts) SetupLink(ctx context.Context) (string, error) {
 // HasOwner reports whether some organization has an owner.
 func (a *Accounts) HasOwner(ctx context.Context) (bool, error) { return a.Store.HasOwner(ctx) }
 
-// OwnerLink returns a one-time link that makes an owner of an organization. With
-// an address it is for that person alone, and gives somebody who has lost the
-// password a new one and takes the second factor away. Only the server's
-// administrator may ask for it.
+// OwnerLink returns a one-time link that creates an owner of an organization. With an address, only
+// that person can use it: a person with an account gets a new password and loses the second factor.
+// Only the server's administrator may create one.
 func (a *Accounts) OwnerLink(ctx context.Context, by Actor, slug, email string) (string, error) {
 	if by.Kind != Server {
 		return "", ErrForbidden
@@ -54,7 +53,7 @@ func (a *Accounts) OwnerLink(ctx context.Context, by Actor, slug, email string) 
 	}
 	o, err := a.Store.OrganizationBySlug(ctx, slug)
 	if err != nil {
-		return "", known(err)
+		return "", mapError(err)
 	}
 	v := Invitation{Org: o.ID, Role: string(Owner), Email: email, Recovers: email != "", InvitedBy: by.Name}
 	link, err := a.link(ctx, v, "/console/invitation", SetupLife)
@@ -65,11 +64,11 @@ func (a *Accounts) OwnerLink(ctx context.Context, by Actor, slug, email string) 
 	return link, a.record(ctx, by, "owner.link", email, nil)
 }
 
-// Invite makes a one-time link that lets somebody join the actor's
-// organization, and mails it if mail is configured; mailed tells whether it was.
-// It replaces earlier ones to the same address. *[RateError] when too many were
-// mailed a short time ago.
-func (a *Accounts) Invite(ctx context.Context, by Actor, email string, role Role) (link string, mailed bool, err error) {
+// Invite creates a one-time link for joining the actor's organization, and mails it if mail is
+// configured; mailed reports whether it was sent. It replaces earlier invitations to the same
+// address. It returns a *[RateError] if too many were mailed recently.
+func (a *Accounts) Invite(ctx context.Context, by Actor, email string, role Role) (link string, mailed bool,
+	err error) {
 	if !by.May(Admin) {
 		return "", false, ErrForbidden
 	}
@@ -89,14 +88,15 @@ func (a *Accounts) Invite(ctx context.Context, by Actor, email string, role Role
 	}
 	o, err := a.Store.Organization(ctx, by.Org)
 	if err != nil {
-		return "", false, known(err)
+		return "", false, mapError(err)
 	}
 	if a.Mailer != nil {
 		if _, err := a.attempt(ctx, mailLimit, by.Org.String()); err != nil {
 			return "", false, err
 		}
 	}
-	link, err = a.link(ctx, Invitation{Org: o.ID, Role: string(role), Email: email, InvitedBy: by.Name}, "/console/invitation", InvitationLife)
+	link, err = a.link(ctx, Invitation{Org: o.ID, Role: string(role), Email: email, InvitedBy: by.Name},
+		"/console/invitation", InvitationLife)
 	if err != nil {
 		return "", false, err
 	}
@@ -106,8 +106,7 @@ func (a *Accounts) Invite(ctx context.Context, by Actor, email string, role Role
 	return link, a.mail(ctx, email, o, role, link), nil
 }
 
-// mail sends an invitation. That it cannot be sent is no failure: the owner has
-// the link.
+// mail sends an invitation and reports whether that worked. The owner has the link in any case.
 func (a *Accounts) mail(ctx context.Context, email string, o Organization, role Role, link string) bool {
 	if a.Mailer == nil {
 		return false
@@ -115,13 +114,13 @@ func (a *Accounts) mail(ctx context.Context, email string, o Organization, role 
 	text := fmt.Sprintf("You are invited to %s on Proofline, as %s.\n\nOpen this link within %d hours to accept. It works once.\n\n%s\n",
 		o.Name, role, int(InvitationLife.Hours()), link)
 	if err := a.Mailer.Send(ctx, email, "Invitation to "+o.Name, text); err != nil {
-		a.Log.Warn("invitation not mailed", "err", err)
+		a.Log.Warn("cannot mail invitation", "err", err)
 		return false
 	}
 	return true
 }
 
-// link stores an invitation and returns its address.
+// link stores an invitation and returns its URL.
 func (a *Accounts) link(ctx context.Context, v Invitation, path string, life time.Duration) (string, error) {
 	id, err := a.newID()
 	if err != nil {
@@ -136,7 +135,7 @@ func (a *Accounts) link(ctx context.Context, v Invitation, path string, life tim
 	return a.URL + path + "#t=" + token, a.Store.AddInvitation(ctx, v, hash)
 }
 
-// Invitations returns the open ones of the actor's organization, newest first.
+// Invitations returns the open invitations of the actor's organization, newest first.
 func (a *Accounts) Invitations(ctx context.Context, by Actor) ([]Invitation, error) {
 	if !by.May(Admin) {
 		return nil, ErrForbidden
@@ -144,39 +143,39 @@ func (a *Accounts) Invitations(ctx context.Context, by Actor) ([]Invitation, err
 	return a.Store.Invitations(ctx, by.Org, a.Now())
 }
 
-// Uninvite takes an invitation back; [ErrNotFound].
+// Uninvite revokes an invitation, or returns [ErrNotFound].
 func (a *Accounts) Uninvite(ctx context.Context, by Actor, id uuid.UUID) error {
 	if !by.May(Admin) {
 		return ErrForbidden
 	}
 	email, err := a.Store.RemoveInvitation(ctx, by.Org, id)
 	if err != nil {
-		return known(err)
+		return mapError(err)
 	}
 	return a.record(ctx, by, "member.uninvite", email, nil)
 }
 
-// Offer is what a link leads to.
+// Offer describes what a link offers.
 type Offer struct {
 	Invitation
 	OrgName string
-	// HasAccount: the address of the invitation has an account, whose person
-	// signs in and then calls [Accounts.Join].
+	// HasAccount reports whether the invited address has an account. Its person signs in and calls
+	// [Accounts.Join].
 	HasAccount bool
 }
 
-// Offer returns what the token of a link leads to; [ErrLink].
+// Offer returns what the token of a link offers, or [ErrLink].
 func (a *Accounts) Offer(ctx context.Context, token string) (Offer, error) {
 	if isSecret("", token) != nil {
 		return Offer{}, ErrLink
 	}
 	v, err := a.Store.Invitation(ctx, hashOf(token), a.Now())
 	if err != nil {
-		return Offer{}, orElse(err, ErrLink)
+		return Offer{}, mapNotFound(err, ErrLink)
 	}
 	o, err := a.Store.Organization(ctx, v.Org)
 	if err != nil {
-		return Offer{}, orElse(err, ErrLink)
+		return Offer{}, mapNotFound(err, ErrLink)
 	}
 	offer := Offer{Invitation: v, OrgName: o.Name}
 	if v.Email != "" {
@@ -189,22 +188,22 @@ func (a *Accounts) Offer(ctx context.Context, token string) (Offer, error) {
 	return offer, nil
 }
 
-// NewPerson is what somebody who accepts an invitation says.
+// NewPerson is the form that accepts an invitation.
 type NewPerson struct {
-	OrgName  string // of the first owner: a name for the organization
-	Email    string // of a link that is for no address
+	OrgName  string // name for the organization, from the first owner
+	Email    string // used if the invitation has no address
 	Name     string
 	Password string
 }
 
-// Accept makes an account and a member by a link, and signs in: [ErrLink],
-// [ErrExists] when the address has an account, *[InvalidError].
+// Accept creates an account from a link, adds it to the organization and signs in. It returns
+// [ErrLink], [ErrExists] if the address has an account, or an *[InvalidError].
 func (a *Accounts) Accept(ctx context.Context, token string, n NewPerson, c Client) (SignedIn, error) {
 	offer, err := a.Offer(ctx, token)
 	if err != nil {
 		return SignedIn{}, err
 	}
-	j, err := a.joining(ctx, offer, n)
+	j, err := a.checkNewPerson(ctx, offer, n)
 	if err != nil {
 		return SignedIn{}, err
 	}
@@ -215,11 +214,11 @@ func (a *Accounts) Accept(ctx context.Context, token string, n NewPerson, c Clie
 	if err := a.accept(ctx, token, j); err != nil {
 		return SignedIn{}, err
 	}
-	return a.open(ctx, j.Person, c, byInvitation)
+	return a.startSession(ctx, j.Person, c, byInvitation)
 }
 
-// joining checks what somebody says who has no account, or none that opens.
-func (a *Accounts) joining(ctx context.Context, offer Offer, n NewPerson) (j pgaccount.Joining, err error) {
+// checkNewPerson validates the form of a person without an account, or of one who recovers theirs.
+func (a *Accounts) checkNewPerson(ctx context.Context, offer Offer, n NewPerson) (j pgaccount.Joining, err error) {
 	var wrong complaints
 	var ok bool
 	if j.Name, ok = normalName(n.Name); !ok {
@@ -256,8 +255,8 @@ func (a *Accounts) joining(ctx context.Context, offer Offer, n NewPerson) (j pga
 	return j, err
 }
 
-// Join makes somebody who is signed in a member by a link, and goes to that
-// organization: [ErrLink], [ErrOtherPerson].
+// Join adds a signed-in person to the organization of a link and switches to it. It returns
+// [ErrLink] or [ErrOtherPerson].
 func (a *Accounts) Join(ctx context.Context, s Session, token string) error {
 	offer, err := a.Offer(ctx, token)
 	if err != nil {
@@ -266,17 +265,18 @@ func (a *Accounts) Join(ctx context.Context, s Session, token string) error {
 	if offer.Email != "" && offer.Email != s.Email {
 		return ErrOtherPerson
 	}
-	if err := a.accept(ctx, token, pgaccount.Joining{Person: pgaccount.Person{ID: s.Person, Email: s.Email}}); err != nil {
+	if err := a.accept(ctx, token, pgaccount.Joining{Person: pgaccount.Person{ID: s.Person,
+		Email: s.Email}}); err != nil {
 		return err
 	}
 	return a.Switch(ctx, s, offer.Org)
 }
 
-// accept uses a link up.
+// accept consumes a link.
 func (a *Accounts) accept(ctx context.Context, token string, j pgaccount.Joining) error {
 	v, err := a.Store.Accept(ctx, hashOf(token), j, a.Now())
 	if err != nil {
-		return orElse(err, ErrLink)
+		return mapNotFound(err, ErrLink)
 	}
 	if v.Setup && a.OnSetup != nil {
 		a.OnSetup()

@@ -30,16 +30,19 @@ func TestSetup(t *testing.T) {
 	for _, field := range []string{"organization", "email", "name", "password"} {
 		wantInvalid(t, "nothing", err, field)
 	}
-	in, err := k.Accept(ctx, k.tokenOf(first), account.NewPerson{OrgName: "Halls", Email: " Owner@Example.COM", Name: "Owner", Password: password}, browser)
+	in, err := k.Accept(ctx, k.tokenOf(first), account.NewPerson{OrgName: "Halls", Email: " Owner@Example.COM",
+		Name: "Owner", Password: password}, browser)
 	if err != nil || in.Token == "" || in.Pending != "" {
 		t.Fatalf("accept %+v, %v", in, err)
 	}
 	s := k.session(in.Token)
-	if s.Email != "owner@example.com" || s.Role != account.Owner || s.Org.ID != account.MainOrg || s.Org.Name != "Halls" || !s.Actor().May(account.Admin) || !s.IsConfirmed(k.clock()) {
+	if s.Email != "owner@example.com" || s.Role != account.Owner || s.Org.ID != account.MainOrg ||
+		s.Org.Name != "Halls" || !s.Actor().May(account.Admin) || !s.IsConfirmed(k.clock()) {
 		t.Errorf("session %+v", s)
 	}
 	for name, link := range map[string]string{"used": first, "other": second} {
-		_, err := k.Accept(ctx, k.tokenOf(link), account.NewPerson{OrgName: "B", Email: "b@example.com", Name: "B", Password: password}, browser)
+		_, err := k.Accept(ctx, k.tokenOf(link), account.NewPerson{OrgName: "B", Email: "b@example.com", Name: "B",
+			Password: password}, browser)
 		wantError(t, name, err, account.ErrLink)
 	}
 	if link, err := k.SetupLink(ctx); link != "" || err != nil {
@@ -48,7 +51,7 @@ func TestSetup(t *testing.T) {
 	k.wantVerb(s.Org, "member.join")
 }
 
-// TestSetupTogether uses several links of the first start at once: one works.
+// TestSetupTogether uses several setup links at once: one works.
 func TestSetupTogether(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -64,7 +67,8 @@ func TestSetupTogether(t *testing.T) {
 	}
 	for i, link := range links {
 		all.Go(func() {
-			n := account.NewPerson{OrgName: "A", Email: string(rune('a'+i)) + "@example.com", Name: "A", Password: password}
+			n := account.NewPerson{OrgName: "A", Email: string(rune('a'+i)) + "@example.com", Name: "A",
+				Password: password}
 			_, err := k.Accept(t.Context(), k.tokenOf(link), n, browser)
 			if err == nil {
 				made.Add(1)
@@ -115,7 +119,8 @@ func TestInvitation(t *testing.T) {
 	_, err = k.Offer(ctx, k.tokenOf(earlier))
 	wantError(t, "a replaced link", err, account.ErrLink)
 	token := k.tokenOf(link)
-	in, err := k.Accept(ctx, token, account.NewPerson{Email: "other@example.com", Name: "Member", Password: password, OrgName: "Taken over"}, browser)
+	in, err := k.Accept(ctx, token, account.NewPerson{Email: "other@example.com", Name: "Member", Password: password,
+		OrgName: "Taken over"}, browser)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +140,7 @@ func TestInvitation(t *testing.T) {
 	wantError(t, "an operator lists", err, account.ErrForbidden)
 }
 
-// TestJoin invites people who have an account.
+// TestJoin invites people who already have an account.
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, func(o *account.Options) { o.Mailer = nil })
@@ -151,8 +156,8 @@ func TestJoin(t *testing.T) {
 		t.Errorf("offer %+v, %v", offer, err)
 	}
 	_, err = k.Accept(ctx, token, account.NewPerson{Name: "X", Password: "another password 9"}, browser)
-	wantError(t, "an account made twice", err, account.ErrExists)
-	wantError(t, "somebody else", k.Join(ctx, owner, token), account.ErrOtherPerson)
+	wantError(t, "an account created twice", err, account.ErrExists)
+	wantError(t, "another person", k.Join(ctx, owner, token), account.ErrOtherPerson)
 	if err := k.Join(ctx, other, token); err != nil {
 		t.Fatal(err)
 	}
@@ -176,8 +181,7 @@ func TestJoin(t *testing.T) {
 	wantError(t, "switch nowhere", k.Switch(ctx, s, uuid.New()), account.ErrNotFound)
 }
 
-// TestOwnerLink gives an organization an owner, and one who lost the password
-// another.
+// TestOwnerLink creates an owner, and gives an owner who lost their password a new one.
 func TestOwnerLink(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -208,12 +212,13 @@ func TestOwnerLink(t *testing.T) {
 	_, err = k.SignIn(ctx, "owner@example.com", password, browser)
 	wantError(t, "the old password", err, account.ErrCredentials)
 
-	// A link for nobody in particular gives no existing account away.
+	// A link without an address cannot take over an existing account.
 	link, err = k.OwnerLink(ctx, server, "main", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = k.Accept(ctx, k.tokenOf(link), account.NewPerson{Email: "owner@example.com", Name: "Somebody else", Password: password}, browser)
+	_, err = k.Accept(ctx, k.tokenOf(link), account.NewPerson{Email: "owner@example.com", Name: "Somebody else",
+		Password: password}, browser)
 	wantError(t, "another's account", err, account.ErrExists)
 	k.wantVerb(owner.Org, "owner.link")
 }
@@ -224,11 +229,13 @@ func TestInvitationMail(t *testing.T) {
 	k := newKit(t, func(o *account.Options) { o.Mailer = box })
 	owner, _ := k.owner()
 	link, mailed, err := k.Invite(t.Context(), owner.Actor(), "member@example.com", account.Viewer)
-	if err != nil || !mailed || len(box.sent) != 1 || !strings.HasPrefix(box.sent[0], "member@example.com ") || !strings.Contains(box.sent[0], link) {
+	if err != nil || !mailed || len(box.sent) != 1 || !strings.HasPrefix(box.sent[0], "member@example.com ") ||
+		!strings.Contains(box.sent[0], link) {
 		t.Errorf("mailed %t, %v: %q", mailed, err, box.sent)
 	}
 	box.fail = errors.New("no route")
-	if link, mailed, err = k.Invite(t.Context(), owner.Actor(), "viewer@example.com", account.Viewer); err != nil || mailed || link == "" {
+	if link, mailed, err = k.Invite(t.Context(), owner.Actor(), "viewer@example.com", account.Viewer); err != nil ||
+		mailed || link == "" {
 		t.Errorf("without mail: %q, %t, %v", link, mailed, err)
 	}
 	list, err := k.Invitations(t.Context(), owner.Actor())
@@ -236,15 +243,15 @@ func TestInvitationMail(t *testing.T) {
 		t.Fatalf("invitations %+v, %v", list, err)
 	}
 	stranger := k.tenant("other")
-	wantError(t, "another tenant takes it back", k.Uninvite(t.Context(), stranger.Actor(), list[0].ID), account.ErrNotFound)
+	wantError(t, "another tenant takes it back", k.Uninvite(t.Context(), stranger.Actor(), list[0].ID),
+		account.ErrNotFound)
 	if err := k.Uninvite(t.Context(), owner.Actor(), list[0].ID); err != nil {
 		t.Error(err)
 	}
 	wantError(t, "again", k.Uninvite(t.Context(), owner.Actor(), list[0].ID), account.ErrNotFound)
 }
 
-// TestInvitationFlood: nobody makes the server fill a mailbox, by inviting
-// one address again and again.
+// TestInvitationFlood checks that repeated invitations do not flood a mailbox.
 func TestInvitationFlood(t *testing.T) {
 	t.Parallel()
 	box := &mailbox{}

@@ -21,12 +21,13 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
-const password = "correct battery horse" // not the usual order
+const password = "correct battery horse" // unlike the well-known "correct horse battery staple"
 
-// browser is where people of the tests sign in.
-var browser = account.Client{Addr: netip.MustParseAddr("192.0.2.7"), UserAgent: "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0"}
+// browser is the client that people in tests sign in from.
+var browser = account.Client{Addr: netip.MustParseAddr("192.0.2.7"),
+	UserAgent: "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0"}
 
-// kit is the accounts of one test, with a clock that the test moves.
+// kit holds the accounts of one test, with a clock that the test advances.
 type kit struct {
 	*account.Accounts
 	t    *testing.T
@@ -38,7 +39,7 @@ type kit struct {
 	now time.Time
 }
 
-// acts keeps what was recorded.
+// acts records activity log entries in memory.
 type acts struct {
 	mu   sync.Mutex
 	list []act
@@ -57,7 +58,7 @@ func (a *acts) Record(_ context.Context, by account.Actor, verb, object string, 
 	return nil
 }
 
-// verbs returns what was recorded in an organization.
+// verbs returns the verbs recorded in an organization.
 func (a *acts) verbs(org account.Organization) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -70,10 +71,10 @@ func (a *acts) verbs(org account.Organization) []string {
 	return list
 }
 
-// mailbox keeps mails.
+// mailbox records mails.
 type mailbox struct {
 	mu   sync.Mutex
-	sent []string // address, a space, text
+	sent []string // address, space, text
 	fail error
 }
 
@@ -84,7 +85,7 @@ func (m *mailbox) Send(_ context.Context, to, _, text string) error {
 	return m.fail
 }
 
-// newKit returns accounts on an empty database. Options are changed by with.
+// newKit returns accounts on an empty database, with options modified by with.
 func newKit(t *testing.T, with ...func(*account.Options)) *kit {
 	t.Helper()
 	pool := servertest.Pool(t, pgtest.URL(t))
@@ -108,7 +109,7 @@ func (k *kit) clock() time.Time {
 	return k.now
 }
 
-// pass moves the clock.
+// pass advances the clock.
 func (k *kit) pass(d time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -136,35 +137,37 @@ func (k *kit) session(token string) account.Session {
 	return s
 }
 
-// owner sets the server up and returns its first owner's session, and token.
+// owner sets up the server and returns the first owner's session and its token.
 func (k *kit) owner() (account.Session, string) {
 	k.t.Helper()
 	link, err := k.SetupLink(k.t.Context())
 	if err != nil || link == "" {
 		k.t.Fatalf("setup link %q, %v", link, err)
 	}
-	in, err := k.Accept(k.t.Context(), k.tokenOf(link), account.NewPerson{OrgName: "Halls", Email: "Owner@Example.com ", Name: "Owner", Password: password}, browser)
+	in, err := k.Accept(k.t.Context(), k.tokenOf(link),
+		account.NewPerson{OrgName: "Halls", Email: "Owner@Example.com ", Name: "Owner", Password: password}, browser)
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	return k.session(in.Token), in.Token
 }
 
-// member makes an account with a role in the actor's organization.
+// member creates an account with a role in the actor's organization.
 func (k *kit) member(by account.Actor, email string, role account.Role) account.Session {
 	k.t.Helper()
 	link, _, err := k.Invite(k.t.Context(), by, email, role)
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	in, err := k.Accept(k.t.Context(), k.tokenOf(link), account.NewPerson{Name: "Somebody", Password: password}, browser)
+	in, err := k.Accept(k.t.Context(), k.tokenOf(link), account.NewPerson{Name: "Somebody", Password: password},
+		browser)
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	return k.session(in.Token)
 }
 
-// tenant makes another organization and returns its owner's session.
+// tenant creates another organization and returns its owner's session.
 func (k *kit) tenant(slug string) account.Session {
 	k.t.Helper()
 	server := account.ServerActor(account.MainOrg)
@@ -175,7 +178,8 @@ func (k *kit) tenant(slug string) account.Session {
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	in, err := k.Accept(k.t.Context(), k.tokenOf(link), account.NewPerson{Email: "owner@" + slug + ".example", Name: "Owner", Password: password}, browser)
+	in, err := k.Accept(k.t.Context(), k.tokenOf(link),
+		account.NewPerson{Email: "owner@" + slug + ".example", Name: "Owner", Password: password}, browser)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -190,7 +194,7 @@ func wantError(t *testing.T, what string, got, want error) {
 	}
 }
 
-// wantInvalid checks that a field was refused.
+// wantInvalid checks that a field was rejected.
 func wantInvalid(t *testing.T, what string, err error, field string) {
 	t.Helper()
 	wrong := (*account.InvalidError)(nil)
@@ -206,7 +210,7 @@ func wantInvalid(t *testing.T, what string, err error, field string) {
 	t.Errorf("%s: %v, want a problem with %s", what, err, field)
 }
 
-// wantVerb checks that a deed was recorded.
+// wantVerb checks that an operation was logged.
 func (k *kit) wantVerb(org account.Organization, verb string) {
 	k.t.Helper()
 	if verbs := k.acts.verbs(org); !slices.Contains(verbs, verb) {

@@ -10,69 +10,69 @@ import (
 	"github.com/proofline/proofline/console/account/pgaccount"
 )
 
-// limit says how often an attempt may fail. Each raises a level by one, which
-// falls by one in every Every. From Free on the next attempt waits, twice as
-// long each time, and from Burst on for Every.
+// limit describes how often an attempt may fail. Each attempt raises a level by one, and the level
+// falls by one per interval. From free on, the next attempt must wait, twice as long each time;
+// from burst on, it waits one interval.
 type limit struct {
-	name  string
-	free  int
-	burst int
-	every time.Duration
+	name     string
+	free     int
+	burst    int
+	interval time.Duration
 }
 
-// The limits. People behind one address share theirs, so it is wider.
+// The limits. The network limit is the widest, because many people may share an address.
 //
-// Guesses must not keep people out. So one network's guesses at an account count
-// against both together, which nobody else notices; a browser that has signed in
-// before has a count of its own; and the account's own count, which only guesses
-// from many networks reach, leaves the way by [Accounts.SignInLink].
+// Guesses must not lock people out. Guesses from one network therefore count against the pair of
+// account and network, which affects no other network; a browser that has signed in before has its
+// own count; and when guesses from many networks exhaust the account's count, [Accounts.SignInLink]
+// still works.
 var (
-	accountLimit = limit{"account", 50, 60, time.Hour / 10}            // from all unknown browsers
-	pairLimit    = limit{"account and network", 5, 10, time.Hour / 10} // from those of one network
-	knownLimit   = limit{"known", 5, 10, time.Hour / 10}               // from one known browser
+	accountLimit = limit{"account", 50, 60, time.Hour / 10}            // all unknown browsers together
+	pairLimit    = limit{"account and network", 5, 10, time.Hour / 10} // unknown browsers of one network
+	knownLimit   = limit{"known", 5, 10, time.Hour / 10}               // one known browser
 	networkLimit = limit{"network", 30, 40, time.Minute}
-	// Links that make a browser known, to one address and for one network.
+	// Sign-in links, per address and per network.
 	linkLimit        = limit{"sign-in link", 3, 5, time.Hour / 4}
 	linkNetworkLimit = limit{"sign-in link network", 10, 15, time.Hour / 4}
 	usedLink         = limit{name: "used sign-in link"}
 	codeLimit        = limit{"code", 5, 10, time.Hour / 10}
 	confirmLimit     = limit{"confirm", 5, 10, time.Hour / 10}
-	// mailLimit counts the invitations that an organization mails, whoever they go
-	// to: nobody makes this server fill strangers' mailboxes.
+	// mailLimit counts the invitations that an organization mails to any address, so that it cannot
+	// use this server to send spam.
 	mailLimit = limit{"mail", 20, 30, 2 * time.Minute}
 )
 
-// key is under what the attempts of somebody are counted.
-func (l limit) key(who string) [32]byte {
-	return sha256.Sum256([]byte("proofline/attempts/v1\x00" + l.name + "\x00" + who))
+// key returns the key under which attempts of a browser, account or network are stored.
+func (l limit) key(subject string) [32]byte {
+	return sha256.Sum256([]byte("proofline/attempts/v1\x00" + l.name + "\x00" + subject))
 }
 
-// wait is how long the next attempt waits at a level.
+// wait returns how long the next attempt must wait at a level.
 func (l limit) wait(level float64) time.Duration {
 	switch n := int(math.Ceil(level)); {
 	case n < l.free:
 		return 0
 	case n < l.burst:
-		return min(time.Second<<(n-l.free), l.every)
+		return min(time.Second<<(n-l.free), l.interval)
 	}
-	return l.every
+	return l.interval
 }
 
-// next counts an attempt, or refuses it as too early.
+// next counts an attempt, or returns a *[RateError] if it is too early.
 func (l limit) next(before pgaccount.Attempt, now time.Time) (pgaccount.Attempt, error) {
 	if wait := before.Next.Sub(now); wait > 0 {
-		return before, &RateError{min(wait, l.every)}
+		return before, &RateError{min(wait, l.interval)}
 	}
 	passed := max(0, now.Sub(before.At))
-	level := max(0, before.Level-float64(passed)/float64(l.every)) + 1
+	level := max(0, before.Level-float64(passed)/float64(l.interval)) + 1
 	return pgaccount.Attempt{Level: level, At: now, Next: now.Add(l.wait(level))}, nil
 }
 
-// attempt counts an attempt before it is made, so that many at once are no way
-// around the limit, and returns its level. One that succeeds is forgotten.
-func (a *Accounts) attempt(ctx context.Context, l limit, who string) (level float64, err error) {
+// attempt counts an attempt before it is made, so that concurrent ones cannot exceed the limit, and
+// returns the new level. Callers reset or refund the count when the attempt succeeds.
+func (a *Accounts) attempt(ctx context.Context, l limit, subject string) (level float64, err error) {
 	now := a.Now()
-	err = a.Store.Attempt(ctx, l.key(who), now, func(before pgaccount.Attempt) (pgaccount.Attempt, error) {
+	err = a.Store.Attempt(ctx, l.key(subject), now, func(before pgaccount.Attempt) (pgaccount.Attempt, error) {
 		after, err := l.next(before, now)
 		level = after.Level
 		return after, err
@@ -80,18 +80,17 @@ func (a *Accounts) attempt(ctx context.Context, l limit, who string) (level floa
 	return level, err
 }
 
-// refund takes an attempt back that succeeded, without forgetting others.
-func (a *Accounts) refund(ctx context.Context, l limit, who string) error {
-	return a.Store.Attempt(ctx, l.key(who), a.Now(), func(before pgaccount.Attempt) (pgaccount.Attempt, error) {
+// refund uncounts one attempt that succeeded, and keeps the count of others.
+func (a *Accounts) refund(ctx context.Context, l limit, subject string) error {
+	return a.Store.Attempt(ctx, l.key(subject), a.Now(), func(before pgaccount.Attempt) (pgaccount.Attempt, error) {
 		before.Level = max(0, before.Level-1)
 		before.Next = before.At.Add(l.wait(before.Level))
 		return before, nil
 	})
 }
 
-// network is whom attempts from an address are counted against: the address,
-// for IPv6 the /48 that one customer may have. Of a /64 there would be 65,536 in it,
-// each with guesses and work of its own.
+// network returns the key for limits per network: the address, or for IPv6 its /48, which one
+// customer may have. Limits per /64 would allow each of its 65,536 subnets guesses of its own.
 func network(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	if addr.Is6() {

@@ -17,48 +17,48 @@ import (
 	"github.com/proofline/proofline/console/account/pgaccount"
 )
 
-// OIDCConfig is how people sign in with OpenID Connect.
+// OIDCConfig configures sign-in by OpenID Connect.
 type OIDCConfig struct {
-	Issuer       string // URL
+	Issuer       string // issuer URL
 	ClientID     string
 	ClientSecret string
-	Name         string // of the issuer, for people; empty: its host
-	// Domains are those whose people get an account when they first sign in, and
-	// the role that they have then in Org.
+	Name         string // display name of the issuer; empty: its host
+	// Domains maps e-mail domains to the role that their people get in Org. They get an account at
+	// their first sign-in.
 	Domains map[string]Role
-	Org     uuid.UUID // the zero value: [MainOrg]
+	Org     uuid.UUID // zero value: [MainOrg]
 }
 
-// OIDCPath is where the issuer sends people back to, below the server's address.
+// OIDCPath is the redirect URI, relative to the server's URL.
 const OIDCPath = "/console/oidc/callback"
 
-// Times of a sign-in by OpenID Connect.
+// Timeouts of sign-in by OpenID Connect.
 const (
-	OIDCLife      = 10 * time.Minute // at the issuer
-	issuerTimeout = 10 * time.Second // of one request to it
-	issuerPause   = 10 * time.Second // after it did not answer
-	authFresh     = 5 * time.Minute  // how new a proof is that confirms a session
+	OIDCLife      = 10 * time.Minute // time to sign in at the issuer
+	issuerTimeout = 10 * time.Second // for one request to the issuer
+	issuerPause   = 10 * time.Second // pause after the issuer failed to answer
+	maxAuthAge    = 5 * time.Minute  // largest age of a sign-in at the issuer that confirms a session
 )
 
-// OIDCStart is where to send somebody, and what the browser keeps in a cookie
-// until it comes back, for [OIDCLife].
+// OIDCStart is the issuer's URL to redirect the browser to, and a cookie that the browser keeps for
+// [OIDCLife].
 type OIDCStart struct {
 	URL    string
 	Cookie string
 }
 
-// oidcFlow is what is in the cookie.
+// oidcFlow is the content of the cookie.
 type oidcFlow struct {
 	State    string    `json:"state"`
 	Nonce    string    `json:"nonce"`
 	Verifier string    `json:"verifier"` // PKCE
-	Session  uuid.UUID `json:"session"`  // that is to be confirmed; zero: sign in
-	Person   uuid.UUID `json:"person"`   // of that session
+	Session  uuid.UUID `json:"session"`  // session to confirm; zero: sign in
+	Person   uuid.UUID `json:"person"`   // person of that session; zero: sign in
 	Until    int64     `json:"until"`    // Unix time
 }
 
-// OIDCName returns the name of the issuer for people; false when sign-in by
-// OpenID Connect is not configured.
+// OIDCName returns the display name of the issuer; false if sign-in by OpenID Connect is not
+// configured.
 func (a *Accounts) OIDCName() (string, bool) {
 	if a.OIDC == nil {
 		return "", false
@@ -70,8 +70,8 @@ func (a *Accounts) OIDCName() (string, bool) {
 	return u.Host, err == nil
 }
 
-// StartOIDC begins a sign-in, or with a session the confirmation of who it is:
-// [ErrNoOIDC], [ErrOIDC] when the issuer does not answer.
+// StartOIDC starts a sign-in, or the confirmation of a session unless s is nil. It returns
+// [ErrNoOIDC], or [ErrOIDC] if the issuer does not answer.
 func (a *Accounts) StartOIDC(ctx context.Context, s *Session) (OIDCStart, error) {
 	config, _, err := a.issuer(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func (a *Accounts) StartOIDC(ctx context.Context, s *Session) (OIDCStart, error)
 	return OIDCStart{config.AuthCodeURL(state, options...), cookie}, err
 }
 
-// claims are what an ID token says beside what is verified always.
+// claims are the claims used from an ID token, besides those that the verifier checks.
 type claims struct {
 	Email    string `json:"email"`
 	Verified bool   `json:"email_verified"`
@@ -107,9 +107,10 @@ type claims struct {
 	AuthTime int64  `json:"auth_time"`
 }
 
-// FinishOIDC takes what the issuer sends people back with, and what the
-// browser kept. An account whose person was never at the issuer before loses its
-// password and its sessions to the one who is: [ErrOIDC], [ErrNoAccount], [ErrSignedOut] when it took too long.
+// FinishOIDC completes a sign-in or confirmation from the query of the issuer's redirect and the
+// browser's cookie. If the account has not been linked to the issuer before, it loses its password
+// and sessions. FinishOIDC returns [ErrOIDC], [ErrNoAccount], or [ErrSignedOut] if the sign-in took
+// too long.
 func (a *Accounts) FinishOIDC(ctx context.Context, cookie string, query url.Values, c Client) (SignedIn, error) {
 	var flow oidcFlow
 	if err := a.openJSON(sealOIDC, cookie, &flow); err != nil || a.Now().Unix() > flow.Until {
@@ -119,13 +120,13 @@ func (a *Accounts) FinishOIDC(ctx context.Context, cookie string, query url.Valu
 		return SignedIn{}, ErrSignedOut
 	}
 	if problem := query.Get("error"); problem != "" {
-		return SignedIn{}, fmt.Errorf("%w: it says %.100q", ErrOIDC, problem)
+		return SignedIn{}, fmt.Errorf("%w: its answer was %.100q", ErrOIDC, problem)
 	}
 	token, said, err := a.exchange(ctx, flow, query.Get("code"))
 	if err != nil {
 		return SignedIn{}, err
 	}
-	p, tookOver, err := a.identified(ctx, token, said, flow.Person)
+	p, tookOver, err := a.identify(ctx, token, said, flow.Person)
 	if err != nil {
 		return SignedIn{}, err
 	}
@@ -133,17 +134,17 @@ func (a *Accounts) FinishOIDC(ctx context.Context, cookie string, query url.Valu
 	case flow.Session == uuid.Nil && p.Factor != nil:
 		return a.pending(p, byOIDC)
 	case flow.Session == uuid.Nil:
-		in, err := a.open(ctx, p, c, byOIDC)
+		in, err := a.startSession(ctx, p, c, byOIDC)
 		in.TookOver = tookOver
 		return in, err
-	case p.ID != flow.Person || a.Now().Sub(time.Unix(said.AuthTime, 0)) > authFresh:
-		return SignedIn{}, fmt.Errorf("%w anew: it was somebody else, or long ago", ErrOIDC)
+	case p.ID != flow.Person || a.Now().Sub(time.Unix(said.AuthTime, 0)) > maxAuthAge:
+		return SignedIn{}, fmt.Errorf("%w: sign in there again, as the same person", ErrOIDC)
 	}
 	rotated, err := a.rotate(ctx, flow.Session)
 	return SignedIn{Token: rotated}, err
 }
 
-// exchange trades a code for an ID token, and verifies it.
+// exchange trades an authorization code for an ID token and verifies it.
 func (a *Accounts) exchange(ctx context.Context, flow oidcFlow, code string) (*oidc.IDToken, claims, error) {
 	var said claims
 	config, verifier, err := a.issuer(ctx)
@@ -170,16 +171,17 @@ func (a *Accounts) exchange(ctx context.Context, flow oidcFlow, code string) (*o
 	return token, said, nil
 }
 
-// identified returns the person that an issuer vouches for: who signed in as
-// that subject before, else who has the verified address, else somebody new if
-// the domain is one of those that may.
+// identify returns the person that the issuer identifies: the one who signed in as that subject
+// before, else the one with the verified e-mail address, else a new person if the domain is
+// configured.
 //
-// Addresses of accounts are not verified otherwise: whoever makes an invitation
-// has its link, too. So the first sign-in by an issuer takes password and
-// sessions away, unless it was begun in a session of that person: nobody keeps a
-// way into an account that was made for somebody else's address. The second
-// factor stays, so that the issuer alone is no way around it.
-func (a *Accounts) identified(ctx context.Context, token *oidc.IDToken, said claims, signedIn uuid.UUID) (p pgaccount.Person, tookOver bool, err error) {
+// The server does not verify the addresses of accounts otherwise, because the person who creates an
+// invitation sees its link, too. The first sign-in through an issuer therefore removes the password
+// and all sessions, unless it started in a session of that person: an account made with another
+// person's address must not stay open to its maker. The second factor stays, so that the issuer
+// alone cannot bypass it.
+func (a *Accounts) identify(ctx context.Context, token *oidc.IDToken, said claims,
+	signedIn uuid.UUID) (p pgaccount.Person, tookOver bool, err error) {
 	p, err = a.Store.PersonByIdentity(ctx, token.Issuer, token.Subject)
 	if !errors.Is(err, pgaccount.ErrNotFound) {
 		return p, false, err
@@ -190,7 +192,7 @@ func (a *Accounts) identified(ctx context.Context, token *oidc.IDToken, said cla
 	}
 	p, err = a.Store.PersonByEmail(ctx, email)
 	if errors.Is(err, pgaccount.ErrNotFound) {
-		p, err = a.welcome(ctx, token, email, said.Name)
+		p, err = a.addIdentified(ctx, token, email, said.Name)
 		return p, false, err
 	}
 	if err != nil {
@@ -212,8 +214,8 @@ func (a *Accounts) identified(ctx context.Context, token *oidc.IDToken, said cla
 	return now, p.Password != now.Password, err
 }
 
-// welcome makes an account for somebody whose domain may have one.
-func (a *Accounts) welcome(ctx context.Context, token *oidc.IDToken, email, name string) (pgaccount.Person, error) {
+// addIdentified creates an account for a person from a configured domain.
+func (a *Accounts) addIdentified(ctx context.Context, token *oidc.IDToken, email, name string) (pgaccount.Person, error) {
 	_, domain, _ := strings.Cut(email, "@")
 	role, ok := a.OIDC.Domains[domain]
 	if !ok {
@@ -232,26 +234,27 @@ func (a *Accounts) welcome(ctx context.Context, token *oidc.IDToken, email, name
 	}
 	p := pgaccount.Person{ID: id, Email: email, Name: name, Created: a.Now()}
 	if err := a.Store.AddIdentified(ctx, p, token.Issuer, token.Subject, org, string(role)); err != nil {
-		return p, known(err)
+		return p, mapError(err)
 	}
 	by := Actor{Kind: Person, ID: p.ID, Name: p.Email, Org: org}
-	return p, a.record(ctx, by, "member.join", p.Email, map[string]any{"role": string(role), "invited_by": token.Issuer})
+	return p, a.record(ctx, by, "member.join", p.Email,
+		map[string]any{"role": string(role), "invited_by": token.Issuer})
 }
 
-// issuerClient talks to issuers.
+// issuerClient sends the requests to issuers.
 var issuerClient = &http.Client{Timeout: issuerTimeout}
 
-// provider is the issuer once it has answered.
+// provider caches the issuer's configuration.
 type provider struct {
-	mu     sync.Mutex
-	config *oauth2.Config
-	verify *oidc.IDTokenVerifier
-	failed error
-	again  time.Time // after failed
+	mu      sync.Mutex
+	config  *oauth2.Config
+	verify  *oidc.IDTokenVerifier
+	failed  error
+	retryAt time.Time // earliest next attempt after failed
 }
 
-// issuer returns how to talk to the issuer. It is asked when it is first
-// needed, so that a server starts without it.
+// issuer returns the issuer's configuration. It is fetched when first needed, so that the server
+// can start while the issuer is down.
 func (a *Accounts) issuer(ctx context.Context) (*oauth2.Config, *oidc.IDTokenVerifier, error) {
 	if a.OIDC == nil {
 		return nil, nil, ErrNoOIDC
@@ -263,14 +266,14 @@ func (a *Accounts) issuer(ctx context.Context) (*oauth2.Config, *oidc.IDTokenVer
 		return p.config, p.verify, nil
 	}
 	now := a.Now()
-	if p.failed != nil && now.Before(p.again) {
+	if p.failed != nil && now.Before(p.retryAt) {
 		return nil, nil, p.failed
 	}
-	// Keys are fetched later, with this context.
+	// The provider fetches keys later with this context.
 	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), issuerClient), a.OIDC.Issuer)
 	if err != nil {
 		a.Log.Warn("identity provider does not answer", "issuer", a.OIDC.Issuer, "err", err)
-		p.failed, p.again = fmt.Errorf("%w: it does not answer", ErrOIDC), now.Add(issuerPause)
+		p.failed, p.retryAt = fmt.Errorf("%w: it does not answer", ErrOIDC), now.Add(issuerPause)
 		return nil, nil, p.failed
 	}
 	p.config = &oauth2.Config{

@@ -11,12 +11,13 @@ import (
 	"github.com/proofline/proofline/internal/oidctest"
 )
 
-// oidcKit returns accounts that trust an issuer.
+// oidcKit returns accounts configured with a test issuer.
 func oidcKit(t *testing.T) (*kit, *oidctest.Issuer) {
 	t.Helper()
 	i := oidctest.Start(t)
 	return newKit(t, func(o *account.Options) {
-		o.OIDC = &account.OIDCConfig{Issuer: i.URL, ClientID: oidctest.ClientID, ClientSecret: oidctest.ClientSecret, Domains: map[string]account.Role{"staff.example": account.Operator}}
+		o.OIDC = &account.OIDCConfig{Issuer: i.URL, ClientID: oidctest.ClientID, ClientSecret: oidctest.ClientSecret,
+			Domains: map[string]account.Role{"staff.example": account.Operator}}
 	}), i
 }
 
@@ -43,9 +44,9 @@ func TestOIDC(t *testing.T) {
 		t.Fatalf("%+v, %v", in, err)
 	}
 	_, err = k.Session(t.Context(), before)
-	wantError(t, "a session of whoever had the account", err, account.ErrSignedOut)
+	wantError(t, "a session of the previous holder", err, account.ErrSignedOut)
 	_, err = k.SignIn(t.Context(), owner.Email, password, browser)
-	wantError(t, "the password of whoever had the account", err, account.ErrCredentials)
+	wantError(t, "the password of the previous holder", err, account.ErrCredentials)
 	if token, err := k.ChangePassword(t.Context(), k.session(in.Token), "", "a longer one than before"); err != nil {
 		t.Errorf("a password anew: %v", err)
 	} else {
@@ -53,7 +54,7 @@ func TestOIDC(t *testing.T) {
 	}
 	k.wantVerb(owner.Org, "identity.add")
 	_, err = k.through(i, nil, ownerClaims("2"))
-	wantError(t, "the address of somebody else now", err, account.ErrOIDC)
+	wantError(t, "the address of another account", err, account.ErrOIDC)
 	renamed := ownerClaims("1")
 	renamed["email"] = "new@example.com"
 	if in, err = k.through(i, nil, renamed); err != nil || k.session(in.Token).Person != owner.Person || in.TookOver {
@@ -69,7 +70,8 @@ func TestOIDC(t *testing.T) {
 	if in, err = k.through(i, nil, unverified); err != nil {
 		t.Fatal(err)
 	}
-	if newcomer := k.session(in.Token); newcomer.Role != account.Operator || newcomer.HasPassword || newcomer.Name != "newcomer@staff.example" || newcomer.Org.ID != account.MainOrg {
+	if newcomer := k.session(in.Token); newcomer.Role != account.Operator || newcomer.HasPassword ||
+		newcomer.Name != "newcomer@staff.example" || newcomer.Org.ID != account.MainOrg {
 		t.Errorf("a new member %+v", newcomer)
 	}
 	_, err = k.SignIn(t.Context(), "newcomer@staff.example", "", browser)
@@ -83,7 +85,7 @@ func TestOIDC(t *testing.T) {
 	}
 }
 
-// TestOIDCFlow comes back with what is not what was sent.
+// TestOIDCFlow returns from the issuer with altered parameters.
 func TestOIDCFlow(t *testing.T) {
 	t.Parallel()
 	k, i := oidcKit(t)
@@ -93,8 +95,9 @@ func TestOIDCFlow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(start.URL, "redirect_uri="+url.QueryEscape("https://queue.example.com/console/oidc/callback")+"&") {
-		t.Errorf("people are sent to %s", start.URL)
+	if !strings.Contains(start.URL, "redirect_uri="+url.QueryEscape("https://queue.example.com/console/oidc/callback")+
+		"&") {
+		t.Errorf("people are redirected to %s", start.URL)
 	}
 	other, err := k.StartOIDC(ctx, nil)
 	if err != nil {
@@ -134,7 +137,7 @@ func TestOIDCConfirm(t *testing.T) {
 	wantError(t, "long ago", err, account.ErrOIDC)
 	claims["auth_time"] = k.clock().Unix()
 	_, err = k.through(i, &member, claims)
-	wantError(t, "somebody else", err, account.ErrOIDC)
+	wantError(t, "another person", err, account.ErrOIDC)
 	in, err := k.through(i, &owner, claims)
 	if err != nil || !k.session(in.Token).IsConfirmed(k.clock()) || k.session(in.Token).ID != owner.ID {
 		t.Errorf("confirmed %+v, %v", in, err)
@@ -142,14 +145,14 @@ func TestOIDCConfirm(t *testing.T) {
 	_, err = k.Session(t.Context(), token)
 	wantError(t, "the token from before", err, account.ErrSignedOut)
 	if in, err = k.SignIn(t.Context(), owner.Email, password, browser); err != nil || in.Pending == "" {
-		t.Errorf("who was signed in keeps the password: %+v, %v", in, err)
+		t.Errorf("the signed-in person lost the password: %+v, %v", in, err)
 	}
 	if in, err = k.through(i, nil, ownerClaims("1")); err != nil || in.Token != "" || in.Pending == "" {
 		t.Errorf("a second factor is asked for after the issuer, too: %+v, %v", in, err)
 	}
 }
 
-// TestOIDCDown starts without the issuer and asks it again later.
+// TestOIDCDown starts while the issuer is down, and asks it again later.
 func TestOIDCDown(t *testing.T) {
 	t.Parallel()
 	k, i := oidcKit(t)

@@ -13,8 +13,8 @@ var slugForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 const wantSlug = "must be 1 to 63 of a-z, 0-9 and -, with a letter or digit at both ends"
 
-// CreateOrganization makes an organization. Only the server's administrator may;
-// [Accounts.OwnerLink] gives it an owner. [ErrExists] when the slug is taken.
+// CreateOrganization creates an organization. Only the server's administrator may do so.
+// [Accounts.OwnerLink] gives it an owner. It returns [ErrExists] if the slug is taken.
 func (a *Accounts) CreateOrganization(ctx context.Context, by Actor, slug, name string) (Organization, error) {
 	if by.Kind != Server {
 		return Organization{}, ErrForbidden
@@ -36,15 +36,15 @@ func (a *Accounts) CreateOrganization(ctx context.Context, by Actor, slug, name 
 	}
 	o := Organization{ID: id, Slug: slug, Name: name, Created: a.Now()}
 	if err := a.Store.AddOrganization(ctx, o); err != nil {
-		return Organization{}, known(err)
+		return Organization{}, mapError(err)
 	}
 	a.names.forget()
 	by.Org = o.ID
 	return o, a.record(ctx, by, "organization.create", slug, map[string]any{"name": name})
 }
 
-// Organizations returns those the actor may see, by slug: all of them for the
-// server's administrator, its own for anybody else.
+// Organizations returns the organizations that the actor may see, by slug: all for the server's
+// administrator, otherwise the actor's own.
 func (a *Accounts) Organizations(ctx context.Context, by Actor) ([]Organization, error) {
 	if by.Kind == Server {
 		return a.Store.Organizations(ctx)
@@ -56,31 +56,30 @@ func (a *Accounts) Organizations(ctx context.Context, by Actor) ([]Organization,
 	return []Organization{o}, nil
 }
 
-// Organization returns the actor's own.
+// Organization returns the actor's organization.
 func (a *Accounts) Organization(ctx context.Context, by Actor) (Organization, error) {
 	if !by.May(Read) {
 		return Organization{}, ErrForbidden
 	}
 	o, err := a.Store.Organization(ctx, by.Org)
-	return o, known(err)
+	return o, mapError(err)
 }
 
-// OrganizationBySlug returns the one with that slug, for whoever may act in
-// any: [ErrNotFound]. It checks no actor.
+// OrganizationBySlug returns the organization with that slug, or [ErrNotFound]. It checks no
+// permissions: only callers that may act in any organization use it.
 func (a *Accounts) OrganizationBySlug(ctx context.Context, slug string) (Organization, error) {
 	o, err := a.Store.OrganizationBySlug(ctx, slug)
-	return o, known(err)
+	return o, mapError(err)
 }
 
-// Unnamed is what the first organization is called until it has a name of its own.
+// Unnamed is the name of the first organization until its owner changes it.
 const Unnamed = "My organization"
 
-// PublicName returns the name by which visitors know an organization; empty for
-// [Unnamed], and while the database does not say. It checks no actor. Other nodes
-// see a change within five seconds.
+// PublicName returns the organization's name for visitors; empty for [Unnamed] and when the
+// database cannot be read. It checks no permissions. Other nodes see a change within five seconds.
 func (a *Accounts) PublicName(ctx context.Context, org uuid.UUID) string {
 	names, err := a.names.get(a.Now, func() (map[uuid.UUID]string, error) {
-		ctx, cancel := context.WithTimeout(ctx, cachePatience)
+		ctx, cancel := context.WithTimeout(ctx, cacheTimeout)
 		defer cancel()
 		all, err := a.Store.Organizations(ctx)
 		names := make(map[uuid.UUID]string, len(all))
@@ -98,21 +97,21 @@ func (a *Accounts) PublicName(ctx context.Context, org uuid.UUID) string {
 	return names[org]
 }
 
-// OrganizationChange is what is said about an organization: nil leaves it.
+// OrganizationChange lists changes to an organization. A nil field stays unchanged.
 type OrganizationChange struct {
 	Name          *string
 	RequireFactor *bool // whether members need a second factor
 }
 
-// ChangeOrganization changes the actor's organization. Who requires a second
-// factor has one: *[InvalidError] otherwise.
+// ChangeOrganization changes the actor's organization. Only an owner with a second factor may
+// require one of all members; otherwise it returns an *[InvalidError].
 func (a *Accounts) ChangeOrganization(ctx context.Context, by Actor, c OrganizationChange) (Organization, error) {
 	if !by.May(Admin) {
 		return Organization{}, ErrForbidden
 	}
 	o, err := a.Store.Organization(ctx, by.Org)
 	if err != nil {
-		return Organization{}, known(err)
+		return Organization{}, mapError(err)
 	}
 	detail := map[string]any{}
 	if c.Name != nil {
@@ -129,20 +128,20 @@ func (a *Accounts) ChangeOrganization(ctx context.Context, by Actor, c Organizat
 		o.RequireFactor, detail["require_second_factor"] = *c.RequireFactor, *c.RequireFactor
 	}
 	if err := a.Store.SetOrganization(ctx, o.ID, o.Name, o.RequireFactor); err != nil {
-		return Organization{}, known(err)
+		return Organization{}, mapError(err)
 	}
 	a.names.forget()
 	return o, a.record(ctx, by, "organization.change", o.Slug, detail)
 }
 
-// mayRequire keeps an owner from locking himself out.
+// mayRequire keeps owners without a second factor from locking themselves out.
 func (a *Accounts) mayRequire(ctx context.Context, by Actor, require bool) error {
 	if !require || by.Kind != Person {
 		return nil
 	}
 	p, err := a.Store.Person(ctx, by.ID)
 	if err != nil {
-		return known(err)
+		return mapError(err)
 	}
 	if p.Factor == nil {
 		return invalid("require_second_factor", "needs one of your own first: set it up in your account")
@@ -161,7 +160,7 @@ func (a *Accounts) Members(ctx context.Context, by Actor) ([]Member, error) {
 	return a.Store.Members(ctx, by.Org)
 }
 
-// SetRole changes what a member of the actor's organization is: [ErrNotFound],
+// SetRole changes the role of a member of the actor's organization. It returns [ErrNotFound] or
 // [ErrLastOwner].
 func (a *Accounts) SetRole(ctx context.Context, by Actor, person uuid.UUID, role Role) error {
 	if !by.May(Admin) {
@@ -172,26 +171,26 @@ func (a *Accounts) SetRole(ctx context.Context, by Actor, person uuid.UUID, role
 	}
 	m, err := a.Store.Member(ctx, by.Org, person)
 	if err != nil {
-		return known(err)
+		return mapError(err)
 	}
 	if err := a.Store.SetRole(ctx, by.Org, person, string(role)); err != nil {
-		return known(err)
+		return mapError(err)
 	}
 	return a.record(ctx, by, "member.role", m.Email, map[string]any{"from": m.Role, "to": string(role)})
 }
 
-// RemoveMember takes somebody out of the actor's organization: [ErrNotFound],
-// [ErrLastOwner]. Everybody may leave. Tokens that the person has made stay.
+// RemoveMember removes a person from the actor's organization. Any member may leave. Tokens that
+// the person made stay valid. It returns [ErrNotFound] or [ErrLastOwner].
 func (a *Accounts) RemoveMember(ctx context.Context, by Actor, person uuid.UUID) error {
 	if leaves := by.Kind == Person && by.ID == person; !leaves && !by.May(Admin) {
 		return ErrForbidden
 	}
 	m, err := a.Store.Member(ctx, by.Org, person)
 	if err != nil {
-		return known(err)
+		return mapError(err)
 	}
 	if err := a.Store.RemoveMember(ctx, by.Org, person); err != nil {
-		return known(err)
+		return mapError(err)
 	}
 	return a.record(ctx, by, "member.remove", m.Email, nil)
 }

@@ -37,7 +37,8 @@ func TestOrganizations(t *testing.T) {
 		t.Errorf("own %v, %v", own, err)
 	}
 	name := "Great halls"
-	if o, err := k.ChangeOrganization(ctx, owner.Actor(), account.OrganizationChange{Name: &name}); err != nil || o.Name != name {
+	if o, err := k.ChangeOrganization(ctx, owner.Actor(), account.OrganizationChange{Name: &name}); err != nil ||
+		o.Name != name {
 		t.Errorf("renamed %v, %v", o, err)
 	}
 	if o, err := k.OrganizationBySlug(ctx, "main"); err != nil || o.Name != name {
@@ -56,7 +57,8 @@ func TestMembers(t *testing.T) {
 	member := k.member(by, "member@example.com", account.Operator)
 	viewer := k.member(by, "viewer@example.com", account.Viewer)
 	list, err := k.Members(ctx, viewer.Actor())
-	if err != nil || len(list) != 3 || list[0].Email != "owner@example.com" || list[1].Role != "operator" || list[2].Role != "viewer" {
+	if err != nil || len(list) != 3 || list[0].Email != "owner@example.com" || list[1].Role != "operator" ||
+		list[2].Role != "viewer" {
 		t.Fatalf("members %+v, %v", list, err)
 	}
 	wantError(t, "an operator", k.SetRole(ctx, member.Actor(), member.Person, account.Owner), account.ErrForbidden)
@@ -79,13 +81,13 @@ func TestMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := k.session(in.Token); s.Role != "" || s.Org.ID != uuid.Nil || s.Actor().May(account.Read) {
-		t.Errorf("who belongs to none: %+v", s)
+		t.Errorf("person without organization: %+v", s)
 	}
 	k.wantVerb(owner.Org, "member.role")
 	k.wantVerb(owner.Org, "member.remove")
 }
 
-// TestLastOwnerTogether lets two owners leave at once: one stays.
+// TestLastOwnerTogether has two owners leave at once: one stays.
 func TestLastOwnerTogether(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -102,8 +104,7 @@ func TestLastOwnerTogether(t *testing.T) {
 	}
 }
 
-// TestTenants checks that an owner sees and changes nothing of another
-// organization, whatever ids it knows.
+// TestTenants checks that an owner cannot see or change another organization, even with known ids.
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -159,7 +160,8 @@ func TestTokens(t *testing.T) {
 		t.Fatalf("token %q %+v, %v", text, info, err)
 	}
 	actor, err := k.Authenticate(ctx, text)
-	want := account.Actor{Kind: account.Token, ID: info.ID, Name: "ci", Org: owner.Org.ID, Scopes: account.Pull | account.Read, Expires: info.Expires}
+	want := account.Actor{Kind: account.Token, ID: info.ID, Name: "ci", Org: owner.Org.ID,
+		Scopes: account.Pull | account.Read, Expires: info.Expires}
 	if diff := cmp.Diff(want, actor); err != nil || diff != "" {
 		t.Errorf("actor %v, -want +got\n%s", err, diff)
 	}
@@ -169,7 +171,8 @@ func TestTokens(t *testing.T) {
 		_, err := k.Authenticate(ctx, wrong)
 		wantError(t, wrong, err, account.ErrToken)
 	}
-	if list, err := k.Tokens(ctx, by); err != nil || len(list) != 1 || list[0].MadeBy != "owner@example.com" || list[0].Used == nil {
+	if list, err := k.Tokens(ctx, by); err != nil || len(list) != 1 || list[0].MadeBy != "owner@example.com" ||
+		list[0].Used == nil {
 		t.Errorf("tokens %+v, %v", list, err)
 	}
 	k.pass(90*24*time.Hour - time.Second)
@@ -181,7 +184,8 @@ func TestTokens(t *testing.T) {
 	wantError(t, "expired", err, account.ErrToken)
 }
 
-// TestRevokeToken revokes here at once, and elsewhere within five seconds.
+// TestRevokeToken checks that a token is revoked at once on this node and within five seconds on
+// others.
 func TestRevokeToken(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -209,7 +213,7 @@ func TestRevokeToken(t *testing.T) {
 	k.wantVerb(owner.Org, "token.revoke")
 }
 
-// zone is a DNS.
+// zone is an in-memory DNS.
 type zone map[string][]string
 
 func (z zone) LookupTXT(_ context.Context, name string) ([]string, error) {
@@ -226,12 +230,14 @@ func TestHosts(t *testing.T) {
 	ctx := t.Context()
 	owner, _ := k.owner()
 	by, other := owner.Actor(), k.tenant("other").Actor()
-	for _, wrong := range []string{"", "localhost", "example", "192.0.2.1", "[::1]", "::1", "a.example.com:443", "https://a.example.com", "a_b.example.com", "queue.example.com", "QUEUE.example.com.", "1.2.3.4.", "0x7f.1", "a..b", "*.example.com"} {
+	for _, wrong := range []string{"", "localhost", "example", "192.0.2.1", "[::1]", "::1", "a.example.com:443",
+		"https://a.example.com", "a_b.example.com", "queue.example.com", "QUEUE.example.com.", "1.2.3.4.", "0x7f.1", "a..b", "*.example.com"} {
 		_, err := k.AddHost(ctx, by, wrong)
 		wantInvalid(t, wrong, err, "host")
 	}
 	h, err := k.AddHost(ctx, by, " Bücher.Example.com.")
-	if err != nil || h.Host != "xn--bcher-kva.example.com" || h.Record != "_proofline.xn--bcher-kva.example.com" || h.Verified != nil {
+	if err != nil || h.Host != "xn--bcher-kva.example.com" || h.Record != "_proofline.xn--bcher-kva.example.com" ||
+		h.Verified != nil {
 		t.Fatalf("host %+v, %v", h, err)
 	}
 	_, err = k.AddHost(ctx, by, h.Host)
@@ -240,7 +246,7 @@ func TestHosts(t *testing.T) {
 	dns[h.Record+"."] = []string{"v=spf1", "proofline-wrong"}
 	wantError(t, "another record", k.VerifyHost(ctx, by, h.Host), account.ErrUnverified)
 	if _, ok, err := k.HostOwner(ctx, h.Host); ok || err != nil {
-		t.Errorf("a host that is not verified has an owner, %v", err)
+		t.Errorf("an unverified host has an owner, %v", err)
 	}
 	dns[h.Record+"."] = []string{"v=spf1", h.Token}
 	if err := k.VerifyHost(ctx, by, h.Host); err != nil {
@@ -250,7 +256,7 @@ func TestHosts(t *testing.T) {
 		t.Errorf("owner %v, %t, %v", org, ok, err)
 	}
 
-	// Another organization claims it: with the DNS it gets it, without it does not.
+	// Another organization claims the host, and gets it once it shows the TXT record.
 	theirs, err := k.AddHost(ctx, other, h.Host)
 	if err != nil || theirs.Token == h.Token {
 		t.Fatalf("claim %+v, %v", theirs, err)
@@ -267,7 +273,8 @@ func TestHosts(t *testing.T) {
 		t.Errorf("hosts %+v, %v", list, err)
 	}
 
-	const room = `insert into rooms (room_id, slug, origin, title, org_id, host) values ($1, 'sale', 'o', 'Sale', $2, $3)`
+	const room = `insert into rooms (room_id, slug, origin, title, org_id, host)
+		values ($1, 'sale', 'o', 'Sale', $2, $3)`
 	if _, err := k.pool.Exec(ctx, room, uuid.New(), other.Org, h.Host); err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +306,7 @@ func TestTooMany(t *testing.T) {
 	wantError(t, "tokens", err, account.ErrTooMany)
 }
 
-// TestHostsWithoutDatabase answers from what is known while the database is away.
+// TestHostsWithoutDatabase checks that cached hosts are used while the database is down.
 func TestHostsWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	dns := zone{}
@@ -324,7 +331,7 @@ func TestHostsWithoutDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, ok, _ := elsewhere.HostOwner(ctx, h.Host); !ok {
-		t.Error("elsewhere it is read for every request")
+		t.Error("another node reads the database for every request")
 	}
 	k.pass(5 * time.Second)
 	if _, ok, err := elsewhere.HostOwner(ctx, h.Host); ok || err != nil {
@@ -336,6 +343,6 @@ func TestHostsWithoutDatabase(t *testing.T) {
 		t.Errorf("without the database: %v", err)
 	}
 	if _, _, err := account.New(k.Options).HostOwner(ctx, h.Host); err == nil {
-		t.Error("nothing is known and nothing wrong")
+		t.Error("no error without a cache")
 	}
 }

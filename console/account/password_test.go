@@ -8,7 +8,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 )
 
-// TestHash checks that the cost and the salt are in the text.
+// TestHash checks that cost and salt are part of the hash.
 func TestHash(t *testing.T) {
 	t.Parallel()
 	salt := []byte("0123456789abcdef")
@@ -21,8 +21,10 @@ func TestHash(t *testing.T) {
 		t.Errorf("parsed %v %x %x, %v", cost, gotSalt, key, err)
 	}
 	for _, wrong := range []string{
-		"", "$argon2i" + phc[9:], strings.Replace(phc, "v=19", "v=16", 1), strings.Replace(phc, "m=19456", "m=99999999", 1),
-		strings.Replace(phc, "t=2", "t=0", 1), strings.Replace(phc, "p=1", "p=0", 1), phc[:len(phc)-2], phc + "$", phc + "=", "plain",
+		"", "$argon2i" + phc[9:], strings.Replace(phc, "v=19", "v=16", 1), strings.Replace(phc, "m=19456",
+			"m=99999999", 1),
+		strings.Replace(phc, "t=2", "t=0", 1), strings.Replace(phc, "p=1", "p=0", 1), phc[:len(phc)-2], phc +
+			"$", phc + "=", "plain",
 	} {
 		if _, _, _, err := account.ParseHash(wrong); err == nil {
 			t.Errorf("%q is a hash", wrong)
@@ -35,7 +37,8 @@ func FuzzParseHash(f *testing.F) {
 	f.Add("$argon2id$v=19$m=64,t=1,p=1$$")
 	f.Fuzz(func(t *testing.T, phc string) {
 		cost, salt, key, err := account.ParseHash(phc)
-		if err == nil && (cost.Memory > 1<<20 || cost.Passes > 64 || cost.Threads == 0 || len(salt) < 8 || len(key) != 32) {
+		if err == nil && (cost.Memory > 1<<20 || cost.Passes > 64 || cost.Threads == 0 || len(salt) < 8 ||
+			len(key) != 32) {
 			t.Errorf("%q: %+v", phc, cost)
 		}
 	})
@@ -49,7 +52,8 @@ func TestPasswordProblem(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{
-		"", "elevenchars", "ünïcödéwörd", strings.Repeat("a long one ", 94), "xx BOX.OFFICE xx yy", "123456789012", "1234567890123456", "password1234",
+		"", "elevenchars", "ünïcödéwörd", strings.Repeat("a long one ",
+			94), "xx BOX.OFFICE xx yy", "123456789012", "1234567890123456", "password1234",
 		"Passw0rd!2026", "QWERTYuiop12", "aaaaaaaaaaaa", "abababababab", "iloveyou1234", "proofline-2026", "correcthorsebatterystaple", "long enough\xff",
 	} {
 		if problem := account.PasswordProblem(bad, "box.office@example.com"); problem == "" {
@@ -61,8 +65,7 @@ func TestPasswordProblem(t *testing.T) {
 	}
 }
 
-// TestRehash signs in with a hash made at another cost, and with a password
-// typed on another keyboard.
+// TestRehash signs in with a hash of another cost, and with a password typed on another keyboard.
 func TestRehash(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -108,7 +111,8 @@ func FuzzNormalEmail(f *testing.F) {
 		if !ok {
 			return
 		}
-		if again, ok := account.NormalEmail(email); !ok || again != email || len(email) > 254 || strings.ContainsAny(email, " \r\n<>\"") {
+		if again, ok := account.NormalEmail(email); !ok || again != email || len(email) > 254 ||
+			strings.ContainsAny(email, " \r\n<>\"") {
 			t.Errorf("%q: %q, then %q, %t", text, email, again, ok)
 		}
 	})
@@ -123,7 +127,8 @@ func FuzzNormalHost(f *testing.F) {
 		if !ok {
 			return
 		}
-		if again, ok := account.NormalHost(host); !ok || again != host || len(host) > 253 || strings.ContainsAny(host, " :/_*@\r\n") || host != strings.ToLower(host) {
+		if again, ok := account.NormalHost(host); !ok || again != host || len(host) > 253 ||
+			strings.ContainsAny(host, " :/_*@\r\n") || host != strings.ToLower(host) {
 			t.Errorf("%q: %q, then %q, %t", text, host, again, ok)
 		}
 	})

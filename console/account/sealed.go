@@ -6,16 +6,16 @@ import (
 	"fmt"
 )
 
-// sealJSON returns a value that only this server can read and write.
+// sealJSON returns v in a form that only this server can read and write.
 func (a *Accounts) sealJSON(purpose string, v any) (string, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return "", fmt.Errorf("write what is sealed: %w", err)
+		return "", fmt.Errorf("encode sealed value: %w", err)
 	}
 	return a.sealText(purpose, string(text)), nil
 }
 
-// openJSON reads what [Accounts.sealJSON] wrote.
+// openJSON decodes a result of [Accounts.sealJSON].
 func (a *Accounts) openJSON(purpose, sealed string, v any) error {
 	text, err := a.openText(purpose, sealed)
 	if err != nil {

@@ -10,38 +10,38 @@ import (
 	"github.com/proofline/proofline/console/account/pgaccount"
 )
 
-// How long sessions last, and a confirmation in one.
+// Lifetimes of sessions and of confirmations.
 const (
-	SessionLife   = 7 * 24 * time.Hour // in any case
+	SessionLife   = 7 * 24 * time.Hour // at most, however much the session is used
 	ConfirmedLife = 15 * time.Minute
 	sessionIdle   = 12 * time.Hour
 
-	seenEvery = time.Minute // how exactly the latest use is noted
+	seenInterval = time.Minute // precision of the time of last use
 )
 
-// Organization is whom rooms belong to.
+// Organization owns rooms, members and tokens.
 type Organization = pgaccount.Organization
 
-// Membership is an organization that a person belongs to, and the role there.
+// Membership is an organization of a person, with the person's role in it.
 type Membership = pgaccount.Membership
 
-// Session is a person who is signed in, in one organization at a time.
+// Session is a signed-in person, acting in one organization at a time.
 type Session struct {
 	ID          uuid.UUID
 	Person      uuid.UUID
 	Email       string
 	Name        string
 	HasPassword bool
-	HasFactor   bool         // a second factor
-	Org         Organization // the zero value for somebody who belongs to none
-	Role        Role         // there; empty for none
+	HasFactor   bool         // the person has a second factor
+	Org         Organization // zero value: the person has no organization
+	Role        Role         // in Org; empty if there is none
 	Created     time.Time
 	Seen        time.Time
-	Confirmed   time.Time // newest proof of who it is
+	Confirmed   time.Time // last time the person proved their identity
 }
 
-// Actor returns who the person is for operations. Somebody who lacks the second
-// factor that the organization requires may do nothing.
+// Actor returns the person as an actor. Persons without the second factor that their organization
+// requires have no permissions.
 func (s Session) Actor() Actor {
 	actor := Actor{Kind: Person, ID: s.Person, Name: s.Email, Org: s.Org.ID, Scopes: s.Role.Scopes()}
 	if s.MustEnrol() {
@@ -50,16 +50,15 @@ func (s Session) Actor() Actor {
 	return actor
 }
 
-// MustEnrol tells whether the organization requires a second factor that the
-// person has not.
+// MustEnrol reports whether the organization requires a second factor that the person lacks.
 func (s Session) MustEnrol() bool { return s.Org.RequireFactor && !s.HasFactor }
 
-// IsConfirmed tells whether the person has proven who it is a short time ago, as
-// sensitive acts want it: changes of members, tokens and hosts, of the second
-// factor, and whatever concerns the whole server.
+// IsConfirmed reports whether the person has recently proved their identity. Sensitive operations
+// require this: changing members, tokens, hosts and the second factor, and operations on the whole
+// server.
 func (s Session) IsConfirmed(now time.Time) bool { return now.Sub(s.Confirmed) < ConfirmedLife }
 
-// Session returns the session of a token; [ErrSignedOut].
+// Session returns the session of a token, or [ErrSignedOut].
 func (a *Accounts) Session(ctx context.Context, token string) (Session, error) {
 	if isSecret("", token) != nil {
 		return Session{}, ErrSignedOut
@@ -67,9 +66,9 @@ func (a *Accounts) Session(ctx context.Context, token string) (Session, error) {
 	now := a.Now()
 	h, err := a.Store.Holder(ctx, hashOf(token), now.Add(-SessionLife), now.Add(-sessionIdle))
 	if err != nil {
-		return Session{}, orElse(err, ErrSignedOut)
+		return Session{}, mapNotFound(err, ErrSignedOut)
 	}
-	if now.Sub(h.Seen) >= seenEvery {
+	if now.Sub(h.Seen) >= seenInterval {
 		if err := a.Store.Touch(ctx, h.ID, now); err != nil {
 			return Session{}, err
 		}
@@ -79,7 +78,8 @@ func (a *Accounts) Session(ctx context.Context, token string) (Session, error) {
 		Role: Role(h.Role), Created: h.Created, Seen: h.Seen, Confirmed: h.Confirmed,
 	}
 	if h.Role != "" {
-		s.Org = Organization{ID: h.Org, Slug: h.OrgSlug, Name: h.OrgName, RequireFactor: h.OrgRequires, Created: h.OrgCreated}
+		s.Org = Organization{ID: h.Org, Slug: h.OrgSlug, Name: h.OrgName, RequireFactor: h.OrgRequires,
+			Created: h.OrgCreated}
 	}
 	return s, nil
 }
@@ -100,33 +100,33 @@ func (a *Accounts) addSession(ctx context.Context, person, org uuid.UUID, c Clie
 	})
 }
 
-// rotate gives a session another token, after a proof of who it is.
+// rotate replaces a session's token after the person has proved their identity.
 func (a *Accounts) rotate(ctx context.Context, id uuid.UUID) (string, error) {
 	token, hash, err := a.secret("")
 	if err != nil {
 		return "", err
 	}
-	return token, orElse(a.Store.Rotate(ctx, id, hash, a.Now()), ErrSignedOut)
+	return token, mapNotFound(a.Store.Rotate(ctx, id, hash, a.Now()), ErrSignedOut)
 }
 
-// Confirm proves with the password who it is, and returns the token that the
-// session has from now on: [ErrCredentials], *[RateError]. People without a
-// password go to their issuer instead: [Accounts.StartOIDC].
+// Confirm checks the password and returns the session's new token. It returns [ErrCredentials] or a
+// *[RateError]. People without a password confirm through their issuer instead:
+// [Accounts.StartOIDC].
 func (a *Accounts) Confirm(ctx context.Context, s Session, password string) (token string, err error) {
-	if err := a.prove(ctx, s, password); err != nil {
+	if err := a.checkOwnPassword(ctx, s, password); err != nil {
 		return "", err
 	}
 	return a.rotate(ctx, s.ID)
 }
 
-// prove checks the password of somebody who is signed in.
-func (a *Accounts) prove(ctx context.Context, s Session, password string) error {
+// checkOwnPassword checks the password of a signed-in person.
+func (a *Accounts) checkOwnPassword(ctx context.Context, s Session, password string) error {
 	if _, err := a.attempt(ctx, confirmLimit, s.Person.String()); err != nil {
 		return err
 	}
 	p, err := a.Store.Person(ctx, s.Person)
 	if err != nil {
-		return orElse(err, ErrSignedOut)
+		return mapNotFound(err, ErrSignedOut)
 	}
 	ok, err := a.checkPassword(ctx, p.Password, password)
 	if err != nil {
@@ -138,7 +138,7 @@ func (a *Accounts) prove(ctx context.Context, s Session, password string) error 
 	return a.Store.Forget(ctx, confirmLimit.key(s.Person.String()))
 }
 
-// SignOut ends the session of a token. One that is over stays over.
+// SignOut ends the session of a token. A session that has already ended is not an error.
 func (a *Accounts) SignOut(ctx context.Context, token string) error {
 	s, err := a.Session(ctx, token)
 	if errors.Is(err, ErrSignedOut) {
@@ -153,16 +153,16 @@ func (a *Accounts) SignOut(ctx context.Context, token string) error {
 	return nil
 }
 
-// SessionInfo is a session in the list of a person.
+// SessionInfo is an entry in a person's list of sessions.
 type SessionInfo struct {
 	ID      uuid.UUID
 	Device  string // such as "Firefox on Linux"
 	Created time.Time
-	Seen    time.Time // to the minute
-	Current bool      // the one that asks
+	Seen    time.Time // with a precision of a minute
+	Current bool      // the session of the request
 }
 
-// Sessions returns the sessions of the person, latest use first.
+// Sessions returns the person's sessions, most recently used first.
 func (a *Accounts) Sessions(ctx context.Context, s Session) ([]SessionInfo, error) {
 	now := a.Now()
 	stored, err := a.Store.Sessions(ctx, s.Person, now.Add(-SessionLife), now.Add(-sessionIdle))
@@ -176,24 +176,25 @@ func (a *Accounts) Sessions(ctx context.Context, s Session) ([]SessionInfo, erro
 	return list, nil
 }
 
-// EndSession ends one session of the person; [ErrNotFound].
+// EndSession ends one of the person's sessions, or returns [ErrNotFound].
 func (a *Accounts) EndSession(ctx context.Context, s Session, id uuid.UUID) error {
-	return known(a.Store.EndSession(ctx, s.Person, id))
+	return mapError(a.Store.EndSession(ctx, s.Person, id))
 }
 
-// EndOtherSessions ends all sessions of the person but the one that asks.
+// EndOtherSessions ends all of the person's sessions except the current one.
 func (a *Accounts) EndOtherSessions(ctx context.Context, s Session) error {
 	return a.Store.EndOthers(ctx, s.Person, s.ID)
 }
 
-// Memberships returns the organizations of the person by name.
+// Memberships returns the person's organizations by name.
 func (a *Accounts) Memberships(ctx context.Context, s Session) ([]Membership, error) {
 	return a.Store.Memberships(ctx, s.Person)
 }
 
-// Switch goes to another organization of the person; [ErrNotFound].
+// Switch changes the session's organization. It returns [ErrNotFound] if the person is not a
+// member.
 func (a *Accounts) Switch(ctx context.Context, s Session, org uuid.UUID) error {
-	return known(a.Store.SetSessionOrg(ctx, s.ID, org))
+	return mapError(a.Store.SetSessionOrg(ctx, s.ID, org))
 }
 
 // Rename changes the person's display name.
@@ -202,18 +203,17 @@ func (a *Accounts) Rename(ctx context.Context, s Session, name string) error {
 	if !ok {
 		return invalid("name", wantName)
 	}
-	return known(a.Store.SetName(ctx, s.Person, name))
+	return mapError(a.Store.SetName(ctx, s.Person, name))
 }
 
-// ChangePassword gives the person another password, for the one that was
-// unless there was none, and ends all other sessions. It returns the token that
-// the session has from now on.
+// ChangePassword sets a new password and ends all other sessions. It requires the current password
+// if there is one, otherwise a recent confirmation. It returns the session's new token.
 func (a *Accounts) ChangePassword(ctx context.Context, s Session, current, next string) (token string, err error) {
 	if problem := passwordProblem(next, s.Email); problem != "" {
 		return "", invalid("password", problem)
 	}
 	if s.HasPassword {
-		if err := a.prove(ctx, s, current); err != nil {
+		if err := a.checkOwnPassword(ctx, s, current); err != nil {
 			return "", err
 		}
 	} else if !s.IsConfirmed(a.Now()) {
@@ -224,7 +224,7 @@ func (a *Accounts) ChangePassword(ctx context.Context, s Session, current, next 
 		return "", err
 	}
 	if err := a.Store.SetPassword(ctx, s.Person, phc, s.ID); err != nil {
-		return "", known(err)
+		return "", mapError(err)
 	}
 	if err := a.record(ctx, s.Actor(), "password.change", s.Email, nil); err != nil {
 		return "", err

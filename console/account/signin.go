@@ -13,53 +13,52 @@ import (
 	"github.com/proofline/proofline/console/account/pgaccount"
 )
 
-// Client is the browser that somebody signs in with.
+// Client is the browser of a request.
 type Client struct {
 	Addr      netip.Addr
 	UserAgent string
-	// Known is what an earlier [SignedIn] gave this browser to keep, for
-	// [KnownLife]; empty for nothing.
+	// Known is the value that an earlier [SignedIn] gave this browser to keep for [KnownLife];
+	// empty if none.
 	Known string
 }
 
-// How long what a browser keeps is good for.
+// Lifetimes of the values that browsers keep.
 const (
-	PendingLife = 10 * time.Minute     // to show the second factor
-	KnownLife   = 365 * 24 * time.Hour // to count as known
+	PendingLife = 10 * time.Minute     // to enter the second factor
+	KnownLife   = 365 * 24 * time.Hour // to count as a known browser
 )
 
-// SignedIn is what a sign-in leads to: a session, or the question for a code.
+// SignedIn is the result of a sign-in: a session, or the request for a code.
 type SignedIn struct {
-	Token   string // of the session, for the cookie; empty while a code is missing
-	Known   string // for the browser to keep
-	Pending string // for [Accounts.SignInCode], for [PendingLife]; empty with a Token
-	// TookOver tells that the account had a password until now, which the issuer's
-	// word has ended.
+	Token   string // session token for the cookie; empty while a code is missing
+	Known   string // value for the browser to keep
+	Pending string // argument of [Accounts.SignInCode], valid for [PendingLife]; empty with a Token
+	// TookOver reports whether the sign-in through the issuer removed the account's password.
 	TookOver bool
 }
 
-// Ways to sign in, as they are recorded.
+// Ways to sign in, as the activity log records them.
 const (
 	byPassword   = "password"
 	byOIDC       = "OpenID Connect"
 	byInvitation = "invitation"
 )
 
-// Purposes of what is sealed.
+// Sealing purposes.
 const (
 	sealPending = "account/pending"
 	sealKnown   = "account/known"
 	sealOIDC    = "account/oidc"
 )
 
-// SignIn signs in with a password: [ErrCredentials], *[RateError].
+// SignIn signs in with a password. It returns [ErrCredentials] or a *[RateError].
 func (a *Accounts) SignIn(ctx context.Context, email, password string, c Client) (SignedIn, error) {
 	email, ok := NormalEmail(email)
 	if !ok {
-		email = "" // nobody has it; what follows takes as long as ever
+		email = "" // no account has it; the check takes as long as any other
 	}
-	who := a.counted(email, c)
-	if err := a.begin(ctx, email, who, c); err != nil {
+	key := a.limitKey(email, c)
+	if err := a.countAttempt(ctx, email, key, c); err != nil {
 		return SignedIn{}, err
 	}
 	p, err := a.Store.PersonByEmail(ctx, email)
@@ -73,7 +72,7 @@ func (a *Accounts) SignIn(ctx context.Context, email, password string, c Client)
 	if !ok {
 		return SignedIn{}, ErrCredentials
 	}
-	if who == email {
+	if key == email {
 		if err := a.refund(ctx, networkLimit, network(c.Addr)); err != nil {
 			return SignedIn{}, err
 		}
@@ -86,17 +85,17 @@ func (a *Accounts) SignIn(ctx context.Context, email, password string, c Client)
 	if p.Factor != nil {
 		return a.pending(p, byPassword)
 	}
-	if err := a.forgive(ctx, email, who, c); err != nil {
+	if err := a.resetAttempts(ctx, email, key, c); err != nil {
 		return SignedIn{}, err
 	}
-	return a.open(ctx, p, c, byPassword)
+	return a.startSession(ctx, p, c, byPassword)
 }
 
-// begin counts an attempt: against a known browser alone, or against the network,
-// the account from that network, and the account.
-func (a *Accounts) begin(ctx context.Context, email, who string, c Client) error {
-	if who != email {
-		_, err := a.attempt(ctx, knownLimit, who)
+// countAttempt counts an attempt: against the browser if it is known, otherwise against the network, the
+// pair of account and network, and the account.
+func (a *Accounts) countAttempt(ctx context.Context, email, key string, c Client) error {
+	if key != email {
+		_, err := a.attempt(ctx, knownLimit, key)
 		return err
 	}
 	if _, err := a.attempt(ctx, networkLimit, network(c.Addr)); err != nil {
@@ -112,22 +111,21 @@ func (a *Accounts) begin(ctx context.Context, email, who string, c Client) error
 	return err
 }
 
-// refusalsReported is the level of an account's failed attempts that the log of
-// its organizations has.
+// refusalsReported is the level of failed attempts at which the activity log gets an entry.
 const refusalsReported = 10
 
-// pair is what attempts for an address from one network are counted under.
+// pair returns the key that counts attempts for an address from one network.
 func pair(email string, c Client) string { return email + " " + network(c.Addr) }
 
-// forgive forgets the attempts of somebody who has signed in.
-func (a *Accounts) forgive(ctx context.Context, email, who string, c Client) error {
-	if who != email {
-		return a.Store.Forget(ctx, knownLimit.key(who))
+// resetAttempts resets the counts of failed attempts after a sign-in.
+func (a *Accounts) resetAttempts(ctx context.Context, email, key string, c Client) error {
+	if key != email {
+		return a.Store.Forget(ctx, knownLimit.key(key))
 	}
 	return errors.Join(a.Store.Forget(ctx, accountLimit.key(email)), a.Store.Forget(ctx, pairLimit.key(pair(email, c))))
 }
 
-// reportRefusals records that sign-ins failed many times.
+// reportRefusals logs that many sign-ins have failed.
 func (a *Accounts) reportRefusals(ctx context.Context, email string, c Client) {
 	p, err := a.Store.PersonByEmail(ctx, email)
 	if errors.Is(err, pgaccount.ErrNotFound) {
@@ -137,12 +135,12 @@ func (a *Accounts) reportRefusals(ctx context.Context, email string, c Client) {
 		err = a.recordEverywhere(ctx, p, "sign-in.refused", map[string]any{"network": network(c.Addr)})
 	}
 	if err != nil {
-		a.Log.Error("refused sign-ins not recorded", "err", err)
+		a.Log.Error("cannot log refused sign-ins", "err", err)
 	}
 }
 
-// recordEverywhere records a deed about a person in all organizations of that
-// person.
+// recordEverywhere writes an activity log entry about a person to all of the person's
+// organizations.
 func (a *Accounts) recordEverywhere(ctx context.Context, p pgaccount.Person, verb string, detail map[string]any) error {
 	orgs, err := a.Store.Memberships(ctx, p.ID)
 	if err != nil {
@@ -157,7 +155,7 @@ func (a *Accounts) recordEverywhere(ctx context.Context, p pgaccount.Person, ver
 	return nil
 }
 
-// rehash hashes a password, which was right, at today's cost.
+// rehash stores the hash of a correct password with the current parameters.
 func (a *Accounts) rehash(ctx context.Context, p pgaccount.Person, password string) error {
 	phc, err := a.hashPassword(ctx, password)
 	if err != nil {
@@ -169,13 +167,13 @@ func (a *Accounts) rehash(ctx context.Context, p pgaccount.Person, password stri
 // pendingSignIn is a sign-in that waits for a code.
 type pendingSignIn struct {
 	Person uuid.UUID `json:"person"`
-	// State is a hash of password and factor: a change of either voids it.
+	// State is a hash of password and factor, so that changing either invalidates the sign-in.
 	State []byte `json:"state"`
 	By    string `json:"by"`
 	Until int64  `json:"until"` // Unix time
 }
 
-// signInState changes whenever password or factor do.
+// signInState returns a value that changes with the password and the factor.
 func signInState(p pgaccount.Person) []byte {
 	return hashOf(p.Password + "\x00" + string(p.Factor))
 }
@@ -186,9 +184,8 @@ func (a *Accounts) pending(p pgaccount.Person, by string) (SignedIn, error) {
 	return SignedIn{Pending: text}, err
 }
 
-// SignInCode completes a sign-in with a code of the second factor, or a
-// recovery code: [ErrCredentials], [ErrSignedOut] when it took too long,
-// *[RateError].
+// SignInCode completes a sign-in with a TOTP code or a recovery code. It returns [ErrCredentials],
+// [ErrSignedOut] if it took too long, or a *[RateError].
 func (a *Accounts) SignInCode(ctx context.Context, pending, code string, c Client) (SignedIn, error) {
 	var v pendingSignIn
 	if err := a.openJSON(sealPending, pending, &v); err != nil || a.Now().Unix() > v.Until {
@@ -196,37 +193,37 @@ func (a *Accounts) SignInCode(ctx context.Context, pending, code string, c Clien
 	}
 	p, err := a.Store.Person(ctx, v.Person)
 	if err != nil {
-		return SignedIn{}, orElse(err, ErrSignedOut)
+		return SignedIn{}, mapNotFound(err, ErrSignedOut)
 	}
 	if string(signInState(p)) != string(v.State) {
 		return SignedIn{}, ErrSignedOut
 	}
-	who := a.counted(p.Email, c)
-	recovery, err := a.useFactor(ctx, p, code, codeKey(p, who))
+	key := a.limitKey(p.Email, c)
+	recovery, err := a.useFactor(ctx, p, code, codeKey(p, key))
 	if err != nil {
 		return SignedIn{}, err
 	}
-	if err := a.forgive(ctx, p.Email, who, c); err != nil {
+	if err := a.resetAttempts(ctx, p.Email, key, c); err != nil {
 		return SignedIn{}, err
 	}
 	by := v.By + " and code"
 	if recovery {
 		by = v.By + " and recovery code"
 	}
-	return a.open(ctx, p, c, by)
+	return a.startSession(ctx, p, c, by)
 }
 
-// codeKey is what codes are counted under: the browser if it is known, so that an
-// attacker who has the password does not keep the person out, else the person.
-func codeKey(p pgaccount.Person, who string) string {
-	if who != p.Email {
-		return who
+// codeKey returns the key that counts attempts with codes: the browser if it is known, otherwise
+// the person. An attacker who has the password can therefore not lock the person out.
+func codeKey(p pgaccount.Person, key string) string {
+	if key != p.Email {
+		return key
 	}
 	return p.ID.String()
 }
 
-// open begins a session.
-func (a *Accounts) open(ctx context.Context, p pgaccount.Person, c Client, by string) (SignedIn, error) {
+// startSession starts a session.
+func (a *Accounts) startSession(ctx context.Context, p pgaccount.Person, c Client, by string) (SignedIn, error) {
 	org, err := a.homeOf(ctx, p.ID)
 	if err != nil {
 		return SignedIn{}, err
@@ -235,18 +232,19 @@ func (a *Accounts) open(ctx context.Context, p pgaccount.Person, c Client, by st
 	if err != nil {
 		return SignedIn{}, err
 	}
-	known, err := a.know(p.Email)
+	known, err := a.newKnown(p.Email)
 	if err != nil {
 		return SignedIn{}, err
 	}
 	if org != uuid.Nil {
 		actor := Actor{Kind: Person, ID: p.ID, Name: p.Email, Org: org}
-		err = a.record(ctx, actor, "sign-in", p.Email, map[string]any{"by": by, "device": device(c.UserAgent), "network": network(c.Addr)})
+		err = a.record(ctx, actor, "sign-in", p.Email,
+			map[string]any{"by": by, "device": device(c.UserAgent), "network": network(c.Addr)})
 	}
 	return SignedIn{Token: token, Known: known}, err
 }
 
-// homeOf returns an organization of a person, the zero value for none.
+// homeOf returns an organization of a person; the zero value if there is none.
 func (a *Accounts) homeOf(ctx context.Context, person uuid.UUID) (uuid.UUID, error) {
 	orgs, err := a.Store.Memberships(ctx, person)
 	if err != nil || len(orgs) == 0 {
@@ -255,10 +253,10 @@ func (a *Accounts) homeOf(ctx context.Context, person uuid.UUID) (uuid.UUID, err
 	return orgs[0].ID, nil
 }
 
-// know returns what a browser keeps to be known for an address: a random
-// value, so that each browser has a count of its own
+// newKnown returns the value that makes a browser known for an address. It is random, so that each
+// browser has its own count
 // (https://owasp.org/www-community/Slow_Down_Online_Guessing_Attacks_with_Device_Cookies).
-func (a *Accounts) know(email string) (string, error) {
+func (a *Accounts) newKnown(email string) (string, error) {
 	id, err := a.newID()
 	if err != nil {
 		return "", err
@@ -267,9 +265,9 @@ func (a *Accounts) know(email string) (string, error) {
 	return a.sealText(sealKnown, email+" "+id.String()+" "+until), nil
 }
 
-// counted is whom attempts for an address are counted against: the browser if
-// it is known for it, else the address.
-func (a *Accounts) counted(email string, c Client) string {
+// limitKey returns the key that counts attempts for an address: the browser if it is known for that
+// address, otherwise the address.
+func (a *Accounts) limitKey(email string, c Client) string {
 	text, err := a.openText(sealKnown, c.Known)
 	fields := strings.Fields(text)
 	if err != nil || len(fields) != 3 || fields[0] != email {

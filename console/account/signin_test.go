@@ -12,7 +12,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 )
 
-// wantWait checks that an attempt came too soon.
+// wantWait checks that an attempt was rejected as too early.
 func wantWait(t *testing.T, err error, wait time.Duration) {
 	t.Helper()
 	soon := (*account.RateError)(nil)
@@ -34,7 +34,8 @@ func TestSignIn(t *testing.T) {
 	if s.Person != owner.Person || s.ID == owner.ID || s.Name != "Owner" || !s.HasPassword || s.HasFactor {
 		t.Errorf("session %+v", s)
 	}
-	for _, try := range [][2]string{{"owner@example.com", "wrong"}, {"owner@example.com", ""}, {"member@example.com", password}, {"", password}, {"owner", password}} {
+	for _, try := range [][2]string{{"owner@example.com", "wrong"}, {"owner@example.com", ""},
+		{"member@example.com", password}, {"", password}, {"owner", password}} {
 		_, err := k.SignIn(ctx, try[0], try[1], browser)
 		if err == nil || err.Error() != account.ErrCredentials.Error() {
 			t.Errorf("%q: %v", try, err)
@@ -47,13 +48,13 @@ func TestSignIn(t *testing.T) {
 	k.wantVerb(owner.Org, "sign-in")
 }
 
-// stranger is a browser at the nth of many networks.
+// stranger returns a browser in the nth of many networks.
 func stranger(n int) account.Client {
 	return account.Client{Addr: netip.AddrFrom4([4]byte{203, 0, byte(n >> 8), byte(n)})}
 }
 
-// TestGuessesFromOneHost: whatever one host tries, and for however long, the
-// person gets in with a new browser from elsewhere, and the host has few guesses.
+// TestGuessesFromOneHost checks that a host that guesses for hours gets few guesses, and does not
+// lock the person out elsewhere.
 func TestGuessesFromOneHost(t *testing.T) {
 	t.Parallel()
 	for hours, most := range map[int]int{0: 10, 1: 20, 12: 130} {
@@ -61,7 +62,8 @@ func TestGuessesFromOneHost(t *testing.T) {
 		owner, _ := k.owner()
 		guesses := 0
 		for range hours*60*6 + 60 { // one every ten seconds
-			if _, err := k.SignIn(t.Context(), owner.Email, "wrong", stranger(1)); errors.Is(err, account.ErrCredentials) {
+			if _, err := k.SignIn(t.Context(), owner.Email, "wrong", stranger(1)); errors.Is(err,
+				account.ErrCredentials) {
 				guesses++
 			}
 			k.pass(10 * time.Second)
@@ -75,7 +77,7 @@ func TestGuessesFromOneHost(t *testing.T) {
 	}
 }
 
-// TestPairLimit: the guesses of one network at an account wait longer and longer.
+// TestPairLimit checks that guesses from one network at one account have to wait longer and longer.
 func TestPairLimit(t *testing.T) {
 	t.Parallel()
 	for _, email := range []string{"owner@example.com", "nobody@example.com"} {
@@ -88,7 +90,8 @@ func TestPairLimit(t *testing.T) {
 		for range 5 {
 			wantError(t, "guess", guess("wrong"), account.ErrCredentials)
 		}
-		for _, wait := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second} {
+		for _, wait := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second,
+			16 * time.Second} {
 			wantWait(t, guess(password), wait)
 			k.pass(wait)
 			wantError(t, "guess", guess("wrong"), account.ErrCredentials)
@@ -105,8 +108,8 @@ func TestPairLimit(t *testing.T) {
 	}
 }
 
-// TestAccountLimit guesses at one account from many networks: they have few
-// guesses together, and the person has two ways in.
+// TestAccountLimit guesses at one account from many networks: they share a small number of guesses,
+// and the person can still sign in in two ways.
 func TestAccountLimit(t *testing.T) {
 	t.Parallel()
 	for _, email := range []string{"owner@example.com", "nobody@example.com"} {
@@ -136,7 +139,7 @@ func TestAccountLimit(t *testing.T) {
 		known := browser
 		known.Known = in.Known
 		if _, err := k.SignIn(t.Context(), email, password, known); err != nil {
-			t.Errorf("the person's own browser is kept out: %v", err)
+			t.Errorf("the person's own browser is locked out: %v", err)
 		}
 		link, err := k.SignInLink(t.Context(), account.ServerActor(account.MainOrg), email)
 		if err != nil {
@@ -147,18 +150,18 @@ func TestAccountLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := k.SignIn(t.Context(), email, "wrong", unlocked); !errors.Is(err, account.ErrCredentials) {
-			t.Errorf("the link stands in for the password: %v", err)
+			t.Errorf("the link replaces the password: %v", err)
 		}
 		if _, err := k.SignIn(t.Context(), email, password, unlocked); err != nil {
-			t.Errorf("the browser that opened the link is kept out: %v", err)
+			t.Errorf("the browser that opened the link is locked out: %v", err)
 		}
 		_, err = k.SignIn(t.Context(), email, password, stranger(2001))
-		wantWait(t, err, time.Second) // others still are
+		wantWait(t, err, time.Second) // other browsers still have to wait
 	}
 }
 
-// TestSignInLink: a link works once, for an hour, for one address, and nobody but
-// the administrator makes one.
+// TestSignInLink checks that a link works once, for an hour and for one address, and that only the
+// administrator can create one.
 func TestSignInLink(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -187,12 +190,12 @@ func TestSignInLink(t *testing.T) {
 	_, err = k.SignInLink(ctx, owner.Actor(), owner.Email)
 	wantError(t, "an owner", err, account.ErrForbidden)
 	_, err = k.SignInLink(ctx, account.ServerActor(account.MainOrg), "nobody@example.com")
-	wantError(t, "of nobody", err, account.ErrNotFound)
+	wantError(t, "for an unknown address", err, account.ErrNotFound)
 	k.wantVerb(owner.Org, "sign-in.link")
 }
 
-// TestMailSignInLink mails a link to people who have an account, and shows nobody
-// who that is.
+// TestMailSignInLink mails links to people with an account, without revealing which addresses have
+// one.
 func TestMailSignInLink(t *testing.T) {
 	t.Parallel()
 	box := &mailbox{}
@@ -236,7 +239,8 @@ func TestNetworkLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	guess := func(addr string, i int) error {
-		_, err := k.SignIn(t.Context(), string(rune('a'+i%26))+string(rune('a'+i/26))+"@example.com", "wrong", account.Client{Addr: netip.MustParseAddr(addr)})
+		_, err := k.SignIn(t.Context(), string(rune('a'+i%26))+string(rune('a'+i/26))+"@example.com", "wrong",
+			account.Client{Addr: netip.MustParseAddr(addr)})
 		return err
 	}
 	for i := range 30 {
@@ -253,17 +257,18 @@ func TestNetworkLimit(t *testing.T) {
 	if _, err := k.SignIn(t.Context(), "owner@example.com", password, known); err != nil {
 		t.Errorf("a known browser behind the same address: %v", err)
 	}
-	if _, err := k.SignIn(t.Context(), "owner@example.com", password, account.Client{Addr: netip.MustParseAddr("192.0.2.2")}); err != nil {
+	if _, err := k.SignIn(t.Context(), "owner@example.com", password,
+		account.Client{Addr: netip.MustParseAddr("192.0.2.2")}); err != nil {
 		t.Errorf("a neighbour: %v", err)
 	}
-	for range 100 { // who signs in all the time is nobody who guesses
+	for range 100 { // frequent successful sign-ins are not guesses
 		if _, err := k.SignIn(t.Context(), "owner@example.com", password, browser); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// TestLimitTogether guesses at once.
+// TestLimitTogether makes concurrent guesses.
 func TestLimitTogether(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
@@ -271,7 +276,8 @@ func TestLimitTogether(t *testing.T) {
 	tried := make(chan error)
 	for range 40 {
 		go func() {
-			_, err := k.SignIn(t.Context(), "owner@example.com", "wrong", account.Client{Addr: netip.AddrFrom4([4]byte{10, 0, 0, 1})})
+			_, err := k.SignIn(t.Context(), "owner@example.com", "wrong",
+				account.Client{Addr: netip.AddrFrom4([4]byte{10, 0, 0, 1})})
 			tried <- err
 		}()
 	}
@@ -293,7 +299,7 @@ func TestConfirm(t *testing.T) {
 	owner, token := k.owner()
 	k.pass(account.ConfirmedLife)
 	if k.session(token).IsConfirmed(k.clock()) {
-		t.Error("confirmed for ever")
+		t.Error("the confirmation does not expire")
 	}
 	_, err := k.Confirm(ctx, owner, "wrong")
 	wantError(t, "wrong password", err, account.ErrCredentials)
@@ -324,7 +330,7 @@ func TestSessionEnds(t *testing.T) {
 		t.Errorf("seen %v", s.Seen)
 	}
 	k.pass(12*time.Hour - time.Second)
-	k.session(token) // it was seen
+	k.session(token) // marks the session as used
 	k.pass(12 * time.Hour)
 	_, err := k.Session(ctx, token)
 	wantError(t, "idle", err, account.ErrSignedOut)
@@ -384,7 +390,7 @@ func TestEndSessions(t *testing.T) {
 	_, err := k.Session(ctx, tokens[2])
 	wantError(t, "other", err, account.ErrSignedOut)
 	if list, _ := k.Sessions(ctx, member); len(list) != 1 {
-		t.Errorf("sessions of somebody else: %v", list)
+		t.Errorf("sessions of another person: %v", list)
 	}
 }
 

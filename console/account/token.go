@@ -11,28 +11,27 @@ import (
 	"github.com/proofline/proofline/console/account/pgaccount"
 )
 
-// TokenPrefix is what API tokens begin with, so that they are recognized where
-// they do not belong.
+// TokenPrefix begins every API token, so that scanners can find leaked ones.
 const TokenPrefix = "plt_" //nolint:gosec // a prefix
 
-// Lives of tokens.
+// Lifetimes of tokens.
 const (
-	TokenLife    = 90 * 24 * time.Hour  // unless asked otherwise
+	TokenLife    = 90 * 24 * time.Hour  // default
 	MaxTokenLife = 365 * 24 * time.Hour // a year
-	tokenKept    = 30 * 24 * time.Hour  // in lists after the end
+	tokenKept    = 30 * 24 * time.Hour  // expired tokens stay in lists this long
 )
 
-// maxTokens is how many tokens an organization has.
+// maxTokens is the number of tokens that an organization may have.
 const maxTokens = 100
 
-// TokenCached is how long what is known of a token is believed: a revoked token
-// works that much longer, on other servers than the one that revoked it.
+// TokenCached is how long a node uses a token without reading it again. A revoked token works that
+// much longer on other nodes.
 const TokenCached = 5 * time.Second
 
-// tokenUsedEvery is how exactly the latest use of a token is noted.
-const tokenUsedEvery = time.Minute
+// tokenUsedInterval is the precision of a token's time of last use.
+const tokenUsedInterval = time.Minute
 
-// TokenInfo is a token in the list of its organization, without its secret.
+// TokenInfo is a token without its secret.
 type TokenInfo struct {
 	ID      uuid.UUID
 	Name    string
@@ -40,22 +39,22 @@ type TokenInfo struct {
 	MadeBy  string
 	Created time.Time
 	Expires time.Time
-	Used    *time.Time // to the minute; nil for never
+	Used    *time.Time // to the minute; nil: never
 }
 
 func newTokenInfo(t pgaccount.Token) TokenInfo {
 	return TokenInfo{t.ID, t.Name, Scope(t.Scopes), t.MadeBy, t.Created, t.Expires, t.Used}
 }
 
-// NewToken is what is said about a token to be made.
+// NewToken describes a token to create.
 type NewToken struct {
 	Name   string
 	Scopes Scope
 	Life   time.Duration // 0: [TokenLife]
 }
 
-// MakeToken makes a token of the actor's organization, with no more scopes than
-// the actor has. The text is shown once: nobody can read it again.
+// MakeToken creates a token in the actor's organization, with no scopes that the actor lacks. The
+// text is shown only once and cannot be recovered.
 func (a *Accounts) MakeToken(ctx context.Context, by Actor, n NewToken) (text string, info TokenInfo, err error) {
 	if !by.May(Admin) {
 		return "", info, ErrForbidden
@@ -79,15 +78,17 @@ func (a *Accounts) MakeToken(ctx context.Context, by Actor, n NewToken) (text st
 		return "", info, err
 	}
 	now := a.Now()
-	t := pgaccount.Token{Org: by.Org, ID: id, Name: n.Name, Scopes: uint8(n.Scopes), MadeBy: by.Name, Created: now, Expires: now.Add(n.Life)}
+	t := pgaccount.Token{Org: by.Org, ID: id, Name: n.Name, Scopes: uint8(n.Scopes), MadeBy: by.Name, Created: now,
+		Expires: now.Add(n.Life)}
 	if err := a.Store.AddToken(ctx, t, hash); err != nil {
-		return "", info, known(err)
+		return "", info, mapError(err)
 	}
-	detail := map[string]any{"token_id": id.String(), "scopes": n.Scopes.List(), "expires": t.Expires.UTC().Format(time.RFC3339)}
+	detail := map[string]any{"token_id": id.String(), "scopes": n.Scopes.List(),
+		"expires": t.Expires.UTC().Format(time.RFC3339)}
 	return text, newTokenInfo(t), a.record(ctx, by, "token.make", n.Name, detail)
 }
 
-// checkToken fills in defaults and says what is wrong.
+// checkToken fills in defaults and validates n.
 func checkToken(n NewToken) (NewToken, error) {
 	var wrong complaints
 	name, ok := normalName(n.Name)
@@ -123,21 +124,21 @@ func (a *Accounts) Tokens(ctx context.Context, by Actor) ([]TokenInfo, error) {
 	return list, nil
 }
 
-// RevokeToken ends a token of the actor's organization, here at once and on
-// other servers within [TokenCached]; [ErrNotFound].
+// RevokeToken deletes a token of the actor's organization, effective at once on this node and
+// within [TokenCached] on others. It returns [ErrNotFound].
 func (a *Accounts) RevokeToken(ctx context.Context, by Actor, id uuid.UUID) error {
 	if !by.May(Admin) {
 		return ErrForbidden
 	}
 	name, err := a.Store.RemoveToken(ctx, by.Org, id)
 	if err != nil {
-		return known(err)
+		return mapError(err)
 	}
 	a.tokens.clear()
 	return a.record(ctx, by, "token.revoke", name, map[string]any{"token_id": id.String()})
 }
 
-// Authenticate returns who shows a bearer token; [ErrToken].
+// Authenticate returns the actor of a bearer token, or [ErrToken].
 func (a *Accounts) Authenticate(ctx context.Context, bearer string) (Actor, error) {
 	if isSecret(TokenPrefix, bearer) != nil {
 		return Actor{}, ErrToken
@@ -148,11 +149,11 @@ func (a *Accounts) Authenticate(ctx context.Context, bearer string) (Actor, erro
 		generation := a.tokens.generation()
 		stored, err := a.Store.TokenByHash(ctx, hash[:], now)
 		if err != nil {
-			return Actor{}, orElse(err, ErrToken)
+			return Actor{}, mapNotFound(err, ErrToken)
 		}
 		t = cachedToken{Token: stored, until: now.Add(TokenCached)}
 		a.tokens.put(hash, t, generation)
-		if t.Used == nil || now.Sub(*t.Used) >= tokenUsedEvery {
+		if t.Used == nil || now.Sub(*t.Used) >= tokenUsedInterval {
 			if err := a.Store.TouchToken(ctx, t.Org, t.ID, now); err != nil {
 				return Actor{}, err
 			}
@@ -164,20 +165,20 @@ func (a *Accounts) Authenticate(ctx context.Context, bearer string) (Actor, erro
 	return Actor{Kind: Token, ID: t.ID, Name: t.Name, Org: t.Org, Scopes: Scope(t.Scopes), Expires: t.Expires}, nil
 }
 
-// cachedToken is a token as it was in the database a short time ago.
+// cachedToken is a recently read token.
 type cachedToken struct {
 	pgaccount.Token
-	until time.Time // believed before
+	until time.Time // time from which the token must be read again
 }
 
 // maxCachedTokens bounds the memory of the cache.
 const maxCachedTokens = 10_000
 
-// tokenCache holds tokens that were found, by hash.
+// tokenCache holds recently read tokens by hash.
 type tokenCache struct {
 	mu      sync.Mutex
 	found   map[[32]byte]cachedToken
-	cleared int // how often
+	cleared int // number of calls of clear
 }
 
 func (c *tokenCache) get(hash [32]byte, now time.Time) (cachedToken, bool) {
@@ -187,15 +188,14 @@ func (c *tokenCache) get(hash [32]byte, now time.Time) (cachedToken, bool) {
 	return t, ok && now.Before(t.until)
 }
 
-// generation changes when the cache is cleared.
+// generation returns a number that changes when the cache is cleared.
 func (c *tokenCache) generation() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cleared
 }
 
-// put keeps a token that was read after generation was asked for, unless the
-// cache was cleared meanwhile.
+// put stores a token unless the cache was cleared since generation was read.
 func (c *tokenCache) put(hash [32]byte, t cachedToken, generation int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,18 +13,17 @@ import (
 	"github.com/proofline/proofline/console/account/pgaccount"
 )
 
-// SignInLinkLife is how long a link is good that makes a browser known.
+// SignInLinkLife is how long a sign-in link is valid.
 const SignInLinkLife = time.Hour
 
 const sealUnlock = "account/unlock"
 
-// HasMail reports whether people can have a link mailed to them.
+// HasMail reports whether sign-in links can be mailed.
 func (a *Accounts) HasMail() bool { return a.Mailer != nil }
 
-// SignInLink returns a one-time link that makes a browser known for an address,
-// so that guesses of others do not keep it out. Signing in still takes the
-// password. Only the server's administrator may ask for it: [ErrForbidden],
-// [ErrNotFound].
+// SignInLink returns a one-time link that makes a browser known for an address, so that others'
+// guesses do not lock it out. Signing in still requires the password. Only the server's
+// administrator may create one. It returns [ErrForbidden] or [ErrNotFound].
 func (a *Accounts) SignInLink(ctx context.Context, by Actor, email string) (string, error) {
 	if by.Kind != Server {
 		return "", ErrForbidden
@@ -35,7 +34,7 @@ func (a *Accounts) SignInLink(ctx context.Context, by Actor, email string) (stri
 	}
 	p, err := a.Store.PersonByEmail(ctx, normal)
 	if err != nil {
-		return "", known(err)
+		return "", mapError(err)
 	}
 	link, err := a.signInLink(normal)
 	if err != nil {
@@ -44,8 +43,8 @@ func (a *Accounts) SignInLink(ctx context.Context, by Actor, email string) (stri
 	return link, a.recordEverywhere(ctx, p, "sign-in.link", map[string]any{"by": by.Name})
 }
 
-// MailSignInLink mails such a link. What it returns, and when, is the same
-// whether the address has an account: *[RateError].
+// MailSignInLink mails a sign-in link. Its result and timing do not reveal whether the address has
+// an account. It returns a *[RateError].
 func (a *Accounts) MailSignInLink(ctx context.Context, email string, c Client) error {
 	email, ok := NormalEmail(email)
 	if !ok {
@@ -64,13 +63,13 @@ func (a *Accounts) MailSignInLink(ctx context.Context, email string, c Client) e
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), mailTime)
 		defer stop()
 		if err := a.mailSignInLink(ctx, email, c); err != nil {
-			a.Log.Warn("cannot mail a link to sign in", "err", err)
+			a.Log.Warn("cannot mail sign-in link", "err", err)
 		}
 	})
 	return nil
 }
 
-// mailTime bounds the sending of a mail after the answer.
+// mailTime bounds sending a mail in the background.
 const mailTime = time.Minute
 
 func (a *Accounts) mailSignInLink(ctx context.Context, email string, c Client) error {
@@ -94,7 +93,7 @@ func (a *Accounts) mailSignInLink(ctx context.Context, email string, c Client) e
 	return a.recordEverywhere(ctx, p, "sign-in.link", map[string]any{"network": network(c.Addr)})
 }
 
-// signInLink makes a link. It is sealed, so nothing is stored before it is used.
+// signInLink creates a link. The link is sealed, so nothing is stored until it is used.
 func (a *Accounts) signInLink(email string) (string, error) {
 	id, err := a.newID()
 	if err != nil {
@@ -104,8 +103,7 @@ func (a *Accounts) signInLink(email string) (string, error) {
 	return a.URL + "/console/invitation#t=" + a.sealText(sealUnlock, email+" "+id.String()+" "+until), nil
 }
 
-// Unlock uses a link up, and returns what the browser keeps to be known:
-// [ErrLink].
+// Unlock consumes a link and returns the value that makes the browser known, or [ErrLink].
 func (a *Accounts) Unlock(ctx context.Context, token string) (keep string, err error) {
 	text, err := a.openText(sealUnlock, token)
 	if err != nil {
@@ -124,10 +122,10 @@ func (a *Accounts) Unlock(ctx context.Context, token string) (keep string, err e
 		if before.Level > 0 {
 			return before, ErrLink
 		}
-		return pgaccount.Attempt{Level: 1, At: now, Next: now}, nil // kept for a day, longer than the link is good
+		return pgaccount.Attempt{Level: 1, At: now, Next: now}, nil // kept for a day, longer than the link is valid
 	})
 	if err != nil {
 		return "", err
 	}
-	return a.know(email)
+	return a.newKnown(email)
 }

@@ -48,7 +48,7 @@ type Options struct {
 	Rooms   *room.Rooms
 	Figures func(ctx context.Context, slug string) (live.Figures, error)
 	// Endings are the tokens whose end people are told of.
-	Endings func(ctx context.Context) ([]account.Ending, error)
+	Endings func(ctx context.Context) ([]account.ExpiringToken, error)
 	Teller  Teller
 	Log     *slog.Logger
 }

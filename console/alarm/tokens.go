@@ -32,7 +32,7 @@ func (a *Alarm) lookAtTokens(ctx context.Context) {
 }
 
 // tokenWords say that a token ends, whom that stops, and what to do.
-func (a *Alarm) tokenWords(e *account.Ending) string {
+func (a *Alarm) tokenWords(e *account.ExpiringToken) string {
 	const minute = "2 January 2006, 15:04 UTC"
 	verb, then := "ends", "Then"
 	if e.Left <= 0 {

@@ -40,19 +40,19 @@ func TestTokens(t *testing.T) {
 	org, other := uuid.New(), uuid.New()
 	id := uuid.MustParse("00000000-0000-8000-8000-0000000000aa")
 	used := time.Date(2026, 11, 22, 1, 30, 0, 0, time.UTC)
-	ending := func(of uuid.UUID, scopes account.Scope, notice account.Notice, left time.Duration) account.Ending {
+	ending := func(of uuid.UUID, scopes account.Scope, notice account.Notice, left time.Duration) account.ExpiringToken {
 		expires := used.Add(30*time.Minute + left)
-		return account.Ending{TokenInfo: account.TokenInfo{ID: id, Name: "shop", Scopes: scopes, Expires: expires, Used: &used}, Org: of, Notice: notice, Left: left}
+		return account.ExpiringToken{TokenInfo: account.TokenInfo{ID: id, Name: "shop", Scopes: scopes, Expires: expires, Used: &used}, Org: of, Notice: notice, Left: left}
 	}
-	people, endings, failure := &heard{org: org}, []account.Ending(nil), error(nil)
+	people, endings, failure := &heard{org: org}, []account.ExpiringToken(nil), error(nil)
 	a := New(Options{
 		Rooms: room.New(room.Options{PublicURL: "https://queue.example.com"}), Teller: people, Log: slog.New(slog.DiscardHandler),
-		Endings: func(context.Context) ([]account.Ending, error) { return endings, failure },
+		Endings: func(context.Context) ([]account.ExpiringToken, error) { return endings, failure },
 	})
 	const day = 24 * time.Hour
 	const todo = " Make the next one at https://queue.example.com/console/tokens, put it where this one is, and revoke this one."
 	for _, c := range []struct {
-		one  account.Ending
+		one  account.ExpiringToken
 		want string
 	}{
 		{
@@ -74,14 +74,14 @@ func TestTokens(t *testing.T) {
 			`ended|The token "shop" (operate) has ended: 22 November 2026, 02:00 UTC. It was last used 22 November 2026, 01:30 UTC. Since then whoever uses it has been refused.`,
 		},
 	} {
-		people.list, endings = nil, []account.Ending{ending(other, account.Connect, account.NoticeLast, day), c.one}
+		people.list, endings = nil, []account.ExpiringToken{ending(other, account.Connect, account.NoticeLast, day), c.one}
 		a.lookAtTokens(t.Context())
 		want := []string{org.String() + "|token_ends|token " + id.String() + " " + c.want + todo}
 		if !slices.Equal(people.list, want) {
 			t.Errorf("told\n%q, want\n%q", people.list, want)
 		}
 	}
-	people.list, people.fail, endings = nil, errors.New("no database"), []account.Ending{endings[1], endings[1]}
+	people.list, people.fail, endings = nil, errors.New("no database"), []account.ExpiringToken{endings[1], endings[1]}
 	if a.lookAtTokens(t.Context()); len(people.list) != 2 {
 		t.Errorf("after one that cannot be told, told %q", people.list)
 	}

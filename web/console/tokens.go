@@ -71,7 +71,7 @@ func nextToken(t account.TokenInfo) string {
 
 // endingToken is a token that connectors use, and that ends.
 type endingToken struct {
-	account.Ending
+	account.ExpiringToken
 	When string // "in 13 days"; empty: it has ended
 	Next string
 }
@@ -82,12 +82,12 @@ func (c *Console) endingTokens(ctx context.Context, by account.Actor) (list []en
 	if c.Accounts == nil { // nobody has tokens
 		return nil, nil
 	}
-	endings, err := c.Accounts.EndingTokens(ctx, by)
+	endings, err := c.Accounts.ExpiringTokens(ctx, by)
 	for _, e := range endings {
 		if !e.Scopes.Has(account.Connect) {
 			continue
 		}
-		one := endingToken{Ending: e, Next: nextToken(e.TokenInfo)}
+		one := endingToken{ExpiringToken: e, Next: nextToken(e.TokenInfo)}
 		if e.Left > 0 {
 			one.When = account.InDays(e.Left)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Host is a custom host that an organization claims.
+// Host is a custom host claimed by an organization.
 type Host struct {
 	Org      uuid.UUID
 	Host     string
@@ -19,22 +19,25 @@ type Host struct {
 
 const hostColumns = `org_id, host, token, verified_at`
 
-// AddHost stores a claim; [ErrExists] when the organization has made it.
+// AddHost stores a claim. It returns [ErrExists] if the organization has made it before.
 func (s *Store) AddHost(ctx context.Context, h Host) error {
-	return exec(ctx, s.pool, "store host", `insert into hosts (org_id, host, token) values ($1, $2, $3)`, h.Org, h.Host, h.Token)
+	return exec(ctx, s.pool, "store host", `insert into hosts (org_id, host, token) values ($1, $2, $3)`, h.Org,
+		h.Host, h.Token)
 }
 
-// Host returns one claim; [ErrNotFound].
+// Host returns one claim, or [ErrNotFound].
 func (s *Store) Host(ctx context.Context, org uuid.UUID, host string) (Host, error) {
-	return one[Host](ctx, s.pool, "read host", `select `+hostColumns+` from hosts where org_id = $1 and host = $2`, org, host)
+	return one[Host](ctx, s.pool, "read host", `select `+hostColumns+` from hosts where org_id = $1 and host = $2`,
+		org, host)
 }
 
 // Hosts returns the claims of an organization by name.
 func (s *Store) Hosts(ctx context.Context, org uuid.UUID) ([]Host, error) {
-	return all[Host](ctx, s.pool, "list hosts", `select `+hostColumns+` from hosts where org_id = $1 order by host`, org)
+	return all[Host](ctx, s.pool, "list hosts", `select `+hostColumns+` from hosts where org_id = $1 order by host`,
+		org)
 }
 
-// VerifiedHosts returns whose each verified host is.
+// VerifiedHosts maps verified hosts to their organizations.
 func (s *Store) VerifiedHosts(ctx context.Context) (map[string]uuid.UUID, error) {
 	rows, _ := s.pool.Query(ctx, `select host, org_id from hosts where verified_at is not null`)
 	owners := map[string]uuid.UUID{}
@@ -46,25 +49,28 @@ func (s *Store) VerifiedHosts(ctx context.Context) (map[string]uuid.UUID, error)
 	return owners, nil
 }
 
-// VerifyHost notes that an organization has shown its token: the host is its
-// own from now on, and nobody else's.
+// VerifyHost makes a host an organization's own, and voids the verification by any other.
 func (s *Store) VerifyHost(ctx context.Context, org uuid.UUID, host string, now time.Time) error {
 	return s.inTx(ctx, func(tx pgx.Tx) error {
-		if err := exec(ctx, tx, "take host", `update hosts set verified_at = null where host = $2 and org_id <> $1`, org, host); err != nil {
+		if err := exec(ctx, tx, "take host", `update hosts set verified_at = null where host = $2 and org_id <> $1`,
+			org, host); err != nil {
 			return err
 		}
-		return must(ctx, tx, "verify host", `update hosts set verified_at = $3 where org_id = $1 and host = $2`, org, host, now)
+		return must(ctx, tx, "verify host", `update hosts set verified_at = $3 where org_id = $1 and host = $2`, org,
+			host, now)
 	})
 }
 
-// RemoveHost takes a claim back; [ErrNotFound], [ErrInUse] while a room that
-// has not ended is published under the host.
+// RemoveHost deletes a claim. It returns [ErrNotFound], or [ErrInUse] while a room that has not
+// ended is published under the host.
 func (s *Store) RemoveHost(ctx context.Context, org uuid.UUID, host string) error {
 	return s.inTx(ctx, func(tx pgx.Tx) error {
-		if err := must(ctx, tx, "remove host", `delete from hosts where org_id = $1 and host = $2`, org, host); err != nil {
+		if err := must(ctx, tx, "remove host", `delete from hosts where org_id = $1 and host = $2`, org,
+			host); err != nil {
 			return err
 		}
-		used, err := value[bool](ctx, tx, "look for rooms of a host", `select exists (select from rooms where org_id = $1 and host = $2 and ended_at is null)`, org, host)
+		used, err := value[bool](ctx, tx, "look for rooms of a host", `select exists (select from rooms
+			where org_id = $1 and host = $2 and ended_at is null)`, org, host)
 		if err == nil && used {
 			return ErrInUse
 		}

@@ -13,9 +13,9 @@ type Invitation struct {
 	Org       uuid.UUID
 	ID        uuid.UUID
 	Role      string
-	Email     string // empty: of whoever has the link
+	Email     string // empty: the link is valid for any address
 	Setup     bool
-	Recovers  bool // gives a person who has the address a new password
+	Recovers  bool // resets the password of the person with that address
 	InvitedBy string
 	Created   time.Time
 	Expires   time.Time
@@ -23,11 +23,11 @@ type Invitation struct {
 
 const invitationColumns = `org_id, invitation_id, role, coalesce(email, ''), setup, recovers, invited_by, created_at, expires_at`
 
-// AddInvitation stores an invitation in place of earlier ones to the same
-// address.
+// AddInvitation stores an invitation and deletes earlier ones to the same address.
 func (s *Store) AddInvitation(ctx context.Context, v Invitation, hash []byte) error {
 	return s.inTx(ctx, func(tx pgx.Tx) error {
-		if err := exec(ctx, tx, "replace invitation", `delete from invitations where org_id = $1 and email = $2`, v.Org, v.Email); err != nil {
+		if err := exec(ctx, tx, "replace invitation", `delete from invitations where org_id = $1 and email = $2`,
+			v.Org, v.Email); err != nil {
 			return err
 		}
 		return exec(ctx, tx, "store invitation", `insert into invitations (org_id, invitation_id, hash, role, email, setup, recovers, invited_by, created_at, expires_at)
@@ -35,40 +35,41 @@ func (s *Store) AddInvitation(ctx context.Context, v Invitation, hash []byte) er
 	})
 }
 
-// Invitation returns the one of a token that has not expired; [ErrNotFound].
+// Invitation returns the unexpired invitation with that token hash, or [ErrNotFound].
 func (s *Store) Invitation(ctx context.Context, hash []byte, now time.Time) (Invitation, error) {
-	return one[Invitation](ctx, s.pool, "read invitation", `select `+invitationColumns+` from invitations where hash = $1 and expires_at > $2`, hash, now)
+	return one[Invitation](ctx, s.pool, "read invitation", `select `+invitationColumns+
+		` from invitations where hash = $1 and expires_at > $2`, hash, now)
 }
 
-// Invitations returns those of an organization that are open, newest first.
+// Invitations returns the open invitations of an organization, newest first.
 func (s *Store) Invitations(ctx context.Context, org uuid.UUID, now time.Time) ([]Invitation, error) {
 	return all[Invitation](ctx, s.pool, "list invitations", `select `+invitationColumns+` from invitations
 		where org_id = $1 and expires_at > $2 order by created_at desc, invitation_id`, org, now)
 }
 
-// CountInvitations returns how many of an organization are open.
+// CountInvitations returns the number of open invitations of an organization.
 func (s *Store) CountInvitations(ctx context.Context, org uuid.UUID, now time.Time) (int, error) {
-	return value[int](ctx, s.pool, "count invitations", `select count(*) from invitations where org_id = $1 and expires_at > $2`, org, now)
+	return value[int](ctx, s.pool, "count invitations", `select count(*) from invitations where org_id = $1
+		and expires_at > $2`, org, now)
 }
 
-// RemoveInvitation takes an invitation back and returns its address;
-// [ErrNotFound].
+// RemoveInvitation deletes an invitation and returns its address, or [ErrNotFound].
 func (s *Store) RemoveInvitation(ctx context.Context, org, id uuid.UUID) (email string, err error) {
-	return value[string](ctx, s.pool, "take back invitation", `delete from invitations where org_id = $1 and invitation_id = $2 returning coalesce(email, '')`, org, id)
+	return value[string](ctx, s.pool, "take back invitation", `delete from invitations where org_id = $1
+		and invitation_id = $2 returning coalesce(email, '')`, org, id)
 }
 
-// Joining is who becomes a member by an invitation.
+// Joining is the person who accepts an invitation.
 type Joining struct {
 	Person
-	// New stores the person, Recovered gives the one that exists its password
-	// and takes second factor and sessions away.
+	// New stores the person. Recovered sets the password of an existing person and removes their
+	// second factor and sessions.
 	New, Recovered bool
-	OrgName        string // for the organization, unless empty
+	OrgName        string // new name of the organization; empty: unchanged
 }
 
-// Accept uses an invitation up: its person becomes a member with its role.
-// [ErrNotFound] when the link is no good any more, [ErrExists] when the address
-// of a new person is taken.
+// Accept consumes an invitation: its person becomes a member with its role. It returns
+// [ErrNotFound] if the link is no longer valid, or [ErrExists] if a new person's address is taken.
 func (s *Store) Accept(ctx context.Context, hash []byte, j Joining, now time.Time) (Invitation, error) {
 	var v Invitation
 	err := s.inTx(ctx, func(tx pgx.Tx) (err error) {
@@ -76,10 +77,11 @@ func (s *Store) Accept(ctx context.Context, hash []byte, j Joining, now time.Tim
 		if err != nil {
 			return err
 		}
-		if err := lockOrg(ctx, tx, org); err != nil { // before the rows of invitations, so that nobody waits in a circle
+		if err := lockOrg(ctx, tx, org); err != nil { // before the rows of invitations, to avoid a deadlock
 			return err
 		}
-		v, err = one[Invitation](ctx, tx, "use invitation", `delete from invitations where hash = $1 and expires_at > $2 returning `+invitationColumns, hash, now)
+		v, err = one[Invitation](ctx, tx, "use invitation", `delete from invitations where hash = $1
+			and expires_at > $2 returning `+invitationColumns, hash, now)
 		if err != nil {
 			return err
 		}
@@ -94,12 +96,13 @@ func (s *Store) Accept(ctx context.Context, hash []byte, j Joining, now time.Tim
 		if err := addMember(ctx, tx, v.Org, j.ID, v.Role, now); err != nil || j.OrgName == "" {
 			return err
 		}
-		return must(ctx, tx, "name organization", `update organizations set name = $2 where org_id = $1`, v.Org, j.OrgName)
+		return must(ctx, tx, "name organization", `update organizations set name = $2 where org_id = $1`, v.Org,
+			j.OrgName)
 	})
 	return v, err
 }
 
-// store stores the person as far as that is needed.
+// store stores the changes to the person.
 func (j Joining) store(ctx context.Context, tx pgx.Tx) error {
 	switch {
 	case j.New:
@@ -116,8 +119,8 @@ func (j Joining) store(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// closeSetup ends the first start: all its links are void, and this one too
-// when somebody owns an organization already.
+// closeSetup deletes all setup links, and returns [ErrNotFound] if an organization already has an
+// owner.
 func closeSetup(ctx context.Context, tx pgx.Tx) error {
 	owned, err := value[bool](ctx, tx, "look for an owner", `select exists (select from members where role = 'owner')`)
 	if err != nil {

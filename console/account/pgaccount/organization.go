@@ -13,36 +13,41 @@ type Organization struct {
 	ID            uuid.UUID
 	Slug          string
 	Name          string
-	RequireFactor bool // of every member
+	RequireFactor bool // all members need a second factor
 	Created       time.Time
 }
 
 const orgColumns = `org_id, slug, name, require_second_factor, created_at`
 
-// AddOrganization stores an organization; [ErrExists].
+// AddOrganization stores an organization, or returns [ErrExists].
 func (s *Store) AddOrganization(ctx context.Context, o Organization) error {
-	return exec(ctx, s.pool, "store organization", `insert into organizations (org_id, slug, name, created_at) values ($1, $2, $3, $4)`,
+	return exec(ctx, s.pool, "store organization", `insert into organizations (org_id, slug, name, created_at)
+		values ($1, $2, $3, $4)`,
 		o.ID, o.Slug, o.Name, o.Created)
 }
 
-// Organization returns one; [ErrNotFound].
+// Organization returns one organization, or [ErrNotFound].
 func (s *Store) Organization(ctx context.Context, id uuid.UUID) (Organization, error) {
-	return one[Organization](ctx, s.pool, "read organization", `select `+orgColumns+` from organizations where org_id = $1`, id)
+	return one[Organization](ctx, s.pool, "read organization", `select `+orgColumns+
+		` from organizations where org_id = $1`, id)
 }
 
-// OrganizationBySlug returns one; [ErrNotFound].
+// OrganizationBySlug returns one organization, or [ErrNotFound].
 func (s *Store) OrganizationBySlug(ctx context.Context, slug string) (Organization, error) {
-	return one[Organization](ctx, s.pool, "read organization", `select `+orgColumns+` from organizations where slug = $1`, slug)
+	return one[Organization](ctx, s.pool, "read organization", `select `+orgColumns+
+		` from organizations where slug = $1`, slug)
 }
 
-// Organizations returns all by slug.
+// Organizations returns all organizations by slug.
 func (s *Store) Organizations(ctx context.Context) ([]Organization, error) {
-	return all[Organization](ctx, s.pool, "list organizations", `select `+orgColumns+` from organizations order by slug`)
+	return all[Organization](ctx, s.pool, "list organizations", `select `+orgColumns+
+		` from organizations order by slug`)
 }
 
 // SetOrganization stores the name and whether members need a second factor.
 func (s *Store) SetOrganization(ctx context.Context, id uuid.UUID, name string, requireFactor bool) error {
-	return must(ctx, s.pool, "change organization", `update organizations set name = $2, require_second_factor = $3 where org_id = $1`, id, name, requireFactor)
+	return must(ctx, s.pool, "change organization", `update organizations set name = $2, require_second_factor = $3
+		where org_id = $1`, id, name, requireFactor)
 }
 
 // Member is a person in an organization.
@@ -60,17 +65,19 @@ const memberColumns = `m.org_id, m.person_id, p.email, p.name, m.role, p.factor 
 
 // Members returns an organization's members, owners first.
 func (s *Store) Members(ctx context.Context, org uuid.UUID) ([]Member, error) {
-	return all[Member](ctx, s.pool, "list members", `select `+memberColumns+` from members m join people p using (person_id)
+	return all[Member](ctx, s.pool, "list members", `select `+memberColumns+
+		` from members m join people p using (person_id)
 		where m.org_id = $1 order by array_position(array['owner', 'operator', 'viewer'], m.role), p.email`, org)
 }
 
-// Member returns one member; [ErrNotFound].
+// Member returns one member, or [ErrNotFound].
 func (s *Store) Member(ctx context.Context, org, person uuid.UUID) (Member, error) {
-	return one[Member](ctx, s.pool, "read member", `select `+memberColumns+` from members m join people p using (person_id)
+	return one[Member](ctx, s.pool, "read member", `select `+memberColumns+
+		` from members m join people p using (person_id)
 		where m.org_id = $1 and m.person_id = $2`, org, person)
 }
 
-// Membership is an organization that a person belongs to.
+// Membership is an organization of a person, with the person's role in it.
 type Membership struct {
 	Organization
 	Role string
@@ -78,27 +85,28 @@ type Membership struct {
 
 // Memberships returns the organizations of a person by name.
 func (s *Store) Memberships(ctx context.Context, person uuid.UUID) ([]Membership, error) {
-	return all[Membership](ctx, s.pool, "list organizations of a person", `select o.org_id, o.slug, o.name, o.require_second_factor, o.created_at, m.role
+	return all[Membership](ctx, s.pool, "list organizations of a person",
+		`select o.org_id, o.slug, o.name, o.require_second_factor, o.created_at, m.role
 		from members m join organizations o using (org_id) where m.person_id = $1 order by o.name, o.slug`, person)
 }
 
-// SetRole changes what a member is; [ErrNotFound], [ErrLastOwner].
+// SetRole changes a member's role. It returns [ErrNotFound] or [ErrLastOwner].
 func (s *Store) SetRole(ctx context.Context, org, person uuid.UUID, role string) error {
 	return s.keepOwner(ctx, org, func(tx pgx.Tx) error {
-		return must(ctx, tx, "change role", `update members set role = $3 where org_id = $1 and person_id = $2`, org, person, role)
+		return must(ctx, tx, "change role", `update members set role = $3 where org_id = $1 and person_id = $2`, org,
+			person, role)
 	})
 }
 
-// RemoveMember takes a person out of an organization; [ErrNotFound],
-// [ErrLastOwner].
+// RemoveMember removes a person from an organization. It returns [ErrNotFound] or [ErrLastOwner].
 func (s *Store) RemoveMember(ctx context.Context, org, person uuid.UUID) error {
 	return s.keepOwner(ctx, org, func(tx pgx.Tx) error {
 		return must(ctx, tx, "remove member", `delete from members where org_id = $1 and person_id = $2`, org, person)
 	})
 }
 
-// keepOwner changes members unless the last owner would be lost. Changes of one
-// organization take turns.
+// keepOwner runs change and returns [ErrLastOwner] if it removes the last owner. Changes of one
+// organization are serialized.
 func (s *Store) keepOwner(ctx context.Context, org uuid.UUID, change func(pgx.Tx) error) error {
 	const owned = `select exists (select from members where org_id = $1 and role = 'owner')`
 	return s.inTx(ctx, func(tx pgx.Tx) error {
@@ -121,18 +129,20 @@ func (s *Store) keepOwner(ctx context.Context, org uuid.UUID, change func(pgx.Tx
 }
 
 func lockOrg(ctx context.Context, tx pgx.Tx, org uuid.UUID) error {
-	_, err := value[uuid.UUID](ctx, tx, "lock organization", `select org_id from organizations where org_id = $1 for update`, org)
+	_, err := value[uuid.UUID](ctx, tx, "lock organization", `select org_id from organizations
+		where org_id = $1 for update`, org)
 	return err
 }
 
-// HasOwner tells whether any organization has an owner.
+// HasOwner reports whether any organization has an owner.
 func (s *Store) HasOwner(ctx context.Context) (bool, error) {
 	return value[bool](ctx, s.pool, "look for an owner", `select exists (select from members where role = 'owner')`)
 }
 
-// addMember makes a person a member, or raises the role of one.
+// addMember adds a member, or raises the role of an existing one.
 func addMember(ctx context.Context, tx pgx.Tx, org, person uuid.UUID, role string, now time.Time) error {
-	return exec(ctx, tx, "add member", `insert into members (org_id, person_id, role, created_at) values ($1, $2, $3, $4)
+	return exec(ctx, tx, "add member", `insert into members (org_id, person_id, role, created_at)
+		values ($1, $2, $3, $4)
 		on conflict (org_id, person_id) do update set role = excluded.role where excluded.role = 'owner' or members.role = 'viewer'`,
 		org, person, role, now)
 }

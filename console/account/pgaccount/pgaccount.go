@@ -1,11 +1,10 @@
-// Package pgaccount keeps accounts in PostgreSQL: organizations and their
-// hosts, people, members, sessions, invitations, tokens and failed attempts. It
-// is the only package that knows the tables of migrations/0007_accounts.sql,
-// and those of 0006_organizations.sql but rooms.
+// Package pgaccount stores accounts in PostgreSQL: organizations and their hosts, people, members,
+// sessions, invitations, tokens and failed attempts. Only this package accesses the tables of
+// migrations/0007_accounts.sql and, except for rooms, those of 0006_organizations.sql.
 //
-// It stores what it is told and decides nothing but what must hold together:
-// an organization keeps an owner, a link and a code are good once, a host is
-// verified for one organization. Secrets arrive hashed or sealed.
+// Package account makes the decisions. This package enforces only what must hold within a
+// transaction: an organization needs an owner, links and codes work once, and a host is verified
+// for one organization. Secrets arrive hashed or sealed.
 package pgaccount
 
 import (
@@ -20,17 +19,17 @@ import (
 )
 
 var (
-	// ErrNotFound is returned when there is no such row.
-	ErrNotFound = errors.New("no such thing")
-	// ErrExists is returned when a name that is to be unique is taken.
-	ErrExists = errors.New("taken already")
+	// ErrNotFound is returned when the row does not exist.
+	ErrNotFound = errors.New("not found")
+	// ErrExists is returned when a unique name is taken.
+	ErrExists = errors.New("already taken")
 	// ErrLastOwner is returned when an organization would lose its last owner.
-	ErrLastOwner = errors.New("an organization keeps an owner")
-	// ErrInUse is returned when a host is removed that a room is published under.
+	ErrLastOwner = errors.New("an organization needs an owner")
+	// ErrInUse is returned when removing a host under which a room is published.
 	ErrInUse = errors.New("a room uses it")
 )
 
-// Store reads and writes accounts. Safe for concurrent use.
+// Store reads and writes accounts. It is safe for concurrent use.
 type Store struct{ pool *pgxpool.Pool }
 
 // NewStore returns a store on a migrated database.
@@ -42,7 +41,7 @@ type querier interface {
 	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
 }
 
-// exec runs a statement; what says what it does.
+// exec runs a statement; what describes it in errors.
 func exec(ctx context.Context, q querier, what, query string, args ...any) error {
 	_, err := changed(ctx, q, what, query, args...)
 	return err
@@ -57,7 +56,7 @@ func must(ctx context.Context, q querier, what, query string, args ...any) error
 	return err
 }
 
-// changed runs a statement and returns how many rows it changed.
+// changed runs a statement and returns the number of rows changed.
 func changed(ctx context.Context, q querier, what, query string, args ...any) (int64, error) {
 	tag, err := q.Exec(ctx, query, args...)
 	if err != nil {
@@ -68,7 +67,7 @@ func changed(ctx context.Context, q querier, what, query string, args ...any) (i
 
 // one returns the only row, or [ErrNotFound].
 func one[T any](ctx context.Context, q querier, what, query string, args ...any) (T, error) {
-	rows, _ := q.Query(ctx, query, args...) // its error is that of the rows
+	rows, _ := q.Query(ctx, query, args...) // rows reports the error, too
 	row, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[T])
 	if err != nil {
 		return row, wrap(what, err)
@@ -101,7 +100,7 @@ func (s *Store) inTx(ctx context.Context, f func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, s.pool, f)
 }
 
-// wrap says what failed, and gives the errors that callers know their names.
+// wrap adds what failed, and maps PostgreSQL's errors to those of this package.
 func wrap(what string, err error) error {
 	const uniqueViolation = "23505"
 	if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) && pg.Code == uniqueViolation {
@@ -113,15 +112,15 @@ func wrap(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// Attempt is what is known of the attempts under one key.
+// Attempt is the state of the attempts counted under one key.
 type Attempt struct {
 	Level float64
-	At    time.Time // of the newest one
-	Next  time.Time // none before
+	At    time.Time // of the latest attempt
+	Next  time.Time // earliest time of the next attempt
 }
 
-// Attempt locks what is stored under a key, and stores what decide makes of
-// it. What decide returns as an error is returned, and nothing is stored.
+// Attempt locks the state under a key and replaces it by the result of decide. If decide returns an
+// error, nothing is stored and Attempt returns that error.
 func (s *Store) Attempt(ctx context.Context, key [32]byte, now time.Time, decide func(Attempt) (Attempt, error)) error {
 	return s.inTx(ctx, func(tx pgx.Tx) error {
 		const lock = `insert into attempts (key, level, at, next_at) values ($1, 0, $2, $2)
@@ -134,16 +133,18 @@ func (s *Store) Attempt(ctx context.Context, key [32]byte, now time.Time, decide
 		if err != nil {
 			return err
 		}
-		return exec(ctx, tx, "store attempt", `update attempts set level = $2, at = $3, next_at = $4 where key = $1`, key[:], after.Level, after.At, after.Next)
+		return exec(ctx, tx, "store attempt", `update attempts set level = $2, at = $3, next_at = $4 where key = $1`,
+			key[:], after.Level, after.At, after.Next)
 	})
 }
 
-// Forget removes what is stored under a key.
+// Forget deletes the state under a key.
 func (s *Store) Forget(ctx context.Context, key [32]byte) error {
 	return exec(ctx, s.pool, "forget attempts", `delete from attempts where key = $1`, key[:])
 }
 
-// Tidy removes what is over: sessions begun or last seen by the given times, links and tokens that expired, attempts of the day before.
+// Tidy deletes sessions that began or were last used before the given times, expired links and
+// tokens, and attempts older than a day.
 func (s *Store) Tidy(ctx context.Context, now, begun, seen, expired time.Time) error {
 	batch := &pgx.Batch{}
 	batch.Queue(`delete from sessions where created_at <= $1 or seen_at <= $2`, begun, seen)

@@ -21,14 +21,14 @@ func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
 var mainOrg = uuid.MustParse("00000000-0000-8000-8000-000000000001")
 
-// store returns a store as the role the server works as, and its pool.
+// store returns a store with the permissions of the server's role, and its pool.
 func store(t *testing.T) (*pgaccount.Store, *pgxpool.Pool) {
 	t.Helper()
 	pool := servertest.Pool(t, pgtest.URL(t))
 	return pgaccount.NewStore(pool), pool
 }
 
-// owner makes a person who owns an organization.
+// owner creates a person who owns an organization.
 func owner(t *testing.T, s *pgaccount.Store, org uuid.UUID, email string) pgaccount.Person {
 	t.Helper()
 	now := time.Now()
@@ -39,7 +39,7 @@ func owner(t *testing.T, s *pgaccount.Store, org uuid.UUID, email string) pgacco
 	return p
 }
 
-// TestGrants checks what the server's role cannot do.
+// TestGrants checks which operations the server's role may not perform.
 func TestGrants(t *testing.T) {
 	t.Parallel()
 	_, pool := store(t)
@@ -54,7 +54,7 @@ func TestGrants(t *testing.T) {
 	}
 }
 
-// TestMainOrganization finds the organization that every server has.
+// TestMainOrganization checks that every server has the main organization.
 func TestMainOrganization(t *testing.T) {
 	t.Parallel()
 	s, _ := store(t)
@@ -62,7 +62,8 @@ func TestMainOrganization(t *testing.T) {
 	if err != nil || o.ID != mainOrg || o.RequireFactor {
 		t.Errorf("%+v, %v", o, err)
 	}
-	err = s.AddOrganization(t.Context(), pgaccount.Organization{ID: uuid.New(), Slug: "main", Name: "Other", Created: time.Now()})
+	err = s.AddOrganization(t.Context(), pgaccount.Organization{ID: uuid.New(), Slug: "main", Name: "Other",
+		Created: time.Now()})
 	if !errors.Is(err, pgaccount.ErrExists) {
 		t.Errorf("again: %v", err)
 	}
@@ -71,7 +72,7 @@ func TestMainOrganization(t *testing.T) {
 	}
 }
 
-// TestAttemptTogether counts attempts that come at once: none is lost.
+// TestAttemptTogether checks that no concurrent attempt is lost.
 func TestAttemptTogether(t *testing.T) {
 	t.Parallel()
 	s, _ := store(t)
@@ -114,14 +115,16 @@ func TestAcceptTogether(t *testing.T) {
 	s, pool := store(t)
 	ctx, now := t.Context(), time.Now()
 	hash := make([]byte, 32)
-	v := pgaccount.Invitation{Org: mainOrg, ID: uuid.New(), Role: "viewer", InvitedBy: "x", Created: now, Expires: now.Add(time.Hour)}
+	v := pgaccount.Invitation{Org: mainOrg, ID: uuid.New(), Role: "viewer", InvitedBy: "x", Created: now,
+		Expires: now.Add(time.Hour)}
 	if err := s.AddInvitation(ctx, v, hash); err != nil {
 		t.Fatal(err)
 	}
 	errs := make(chan error, 8)
 	for i := range cap(errs) {
 		go func() {
-			p := pgaccount.Person{ID: uuid.New(), Email: string(rune('a'+i)) + "@example.com", Name: "N", Password: "phc", Created: now}
+			p := pgaccount.Person{ID: uuid.New(), Email: string(rune('a'+i)) + "@example.com", Name: "N",
+				Password: "phc", Created: now}
 			_, err := s.Accept(context.WithoutCancel(ctx), hash, pgaccount.Joining{Person: p, New: true}, now)
 			errs <- err
 		}()
@@ -141,8 +144,8 @@ func TestAcceptTogether(t *testing.T) {
 	}
 }
 
-// TestHolder finds the organization that a session is in, while the person
-// belongs to it, and else another.
+// TestHolder checks that a session stays in its organization while the person is a member, and then
+// moves to another one.
 func TestHolder(t *testing.T) {
 	t.Parallel()
 	s, _ := store(t)
@@ -153,7 +156,8 @@ func TestHolder(t *testing.T) {
 	if err := s.AddOrganization(ctx, other); err != nil {
 		t.Fatal(err)
 	}
-	session := pgaccount.Session{ID: uuid.New(), Hash: make([]byte, 32), Person: p.ID, Org: mainOrg, Created: now, Seen: now, Confirmed: now}
+	session := pgaccount.Session{ID: uuid.New(), Hash: make([]byte, 32), Person: p.ID, Org: mainOrg, Created: now,
+		Seen: now, Confirmed: now}
 	if err := s.AddSession(ctx, session); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +175,8 @@ func TestHolder(t *testing.T) {
 		t.Errorf("to an organization of others: %v", err)
 	}
 	hash := append(make([]byte, 31), 1)
-	if err := s.AddInvitation(ctx, pgaccount.Invitation{Org: other.ID, ID: uuid.New(), Role: "viewer", Created: now, Expires: now.Add(time.Hour)}, hash); err != nil {
+	if err := s.AddInvitation(ctx, pgaccount.Invitation{Org: other.ID, ID: uuid.New(), Role: "viewer", Created: now,
+		Expires: now.Add(time.Hour)}, hash); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Accept(ctx, hash, pgaccount.Joining{Person: p}, now); err != nil {
@@ -183,7 +188,7 @@ func TestHolder(t *testing.T) {
 	if got := holder(); got != "other viewer" {
 		t.Errorf("in %s", got)
 	}
-	if err := s.RemoveMember(ctx, other.ID, p.ID); err != nil { // it has no owner, and need not have one
+	if err := s.RemoveMember(ctx, other.ID, p.ID); err != nil { // other organizations may have no owner
 		t.Fatal(err)
 	}
 	if got := holder(); got != "main owner" {
@@ -195,10 +200,12 @@ func TestHolder(t *testing.T) {
 	if got := holder(); got != " " {
 		t.Errorf("in %s", got)
 	}
-	if _, err := s.Holder(ctx, session.Hash, now.Add(time.Second), now.Add(-time.Hour)); !errors.Is(err, pgaccount.ErrNotFound) {
+	if _, err := s.Holder(ctx, session.Hash, now.Add(time.Second), now.Add(-time.Hour)); !errors.Is(err,
+		pgaccount.ErrNotFound) {
 		t.Errorf("begun too long ago: %v", err)
 	}
-	if _, err := s.Holder(ctx, session.Hash, now.Add(-time.Hour), now.Add(time.Second)); !errors.Is(err, pgaccount.ErrNotFound) {
+	if _, err := s.Holder(ctx, session.Hash, now.Add(-time.Hour), now.Add(time.Second)); !errors.Is(err,
+		pgaccount.ErrNotFound) {
 		t.Errorf("seen too long ago: %v", err)
 	}
 }

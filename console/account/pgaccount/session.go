@@ -23,13 +23,13 @@ const sessionColumns = `session_id, hash, person_id, org_id, device, created_at,
 
 // AddSession stores a session.
 func (s *Store) AddSession(ctx context.Context, v Session) error {
-	return exec(ctx, s.pool, "store session", `insert into sessions (`+sessionColumns+`) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+	return exec(ctx, s.pool, "store session", `insert into sessions (`+sessionColumns+
+		`) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		v.ID, v.Hash, v.Person, v.Org, v.Device, v.Created, v.Seen, v.Confirmed)
 }
 
-// Holder is a session with whom it belongs to, and where: the organization is
-// that of the session while the person is a member of it, else another one, and
-// the zero value when the person belongs to none.
+// Holder is a session with its person and organization: the session's organization while the person
+// is a member of it, else another one of the person, or the zero value if there is none.
 type Holder struct {
 	ID          uuid.UUID
 	Created     time.Time
@@ -43,13 +43,13 @@ type Holder struct {
 	Org         uuid.UUID
 	OrgSlug     string
 	OrgName     string
-	OrgRequires bool // a second factor
+	OrgRequires bool // members need a second factor
 	OrgCreated  time.Time
 	Role        string
 }
 
-// Holder returns the session of a token, begun and seen after the given times;
-// [ErrNotFound].
+// Holder returns the session of a token, or [ErrNotFound] if it began or was last used before the
+// given times.
 func (s *Store) Holder(ctx context.Context, hash []byte, begun, seen time.Time) (Holder, error) {
 	return one[Holder](ctx, s.pool, "read session", `
 		select s.session_id, s.created_at, s.seen_at, s.confirmed_at,
@@ -65,32 +65,33 @@ func (s *Store) Holder(ctx context.Context, hash []byte, begun, seen time.Time) 
 		where s.hash = $1 and s.created_at > $2 and s.seen_at > $3`, hash, begun, seen)
 }
 
-// Touch notes when a session was used.
+// Touch updates a session's time of last use.
 func (s *Store) Touch(ctx context.Context, id uuid.UUID, now time.Time) error {
-	return exec(ctx, s.pool, "touch session", `update sessions set seen_at = greatest(seen_at, $2) where session_id = $1`, id, now)
+	return exec(ctx, s.pool, "touch session", `update sessions set seen_at = greatest(seen_at, $2)
+		where session_id = $1`, id, now)
 }
 
-// Sessions returns a person's sessions begun and seen after the given times,
-// newest first.
+// Sessions returns a person's sessions that began and were used after the given times, newest
+// first.
 func (s *Store) Sessions(ctx context.Context, person uuid.UUID, begun, seen time.Time) ([]Session, error) {
 	return all[Session](ctx, s.pool, "list sessions", `select `+sessionColumns+` from sessions
 		where person_id = $1 and created_at > $2 and seen_at > $3 order by seen_at desc, session_id`, person, begun, seen)
 }
 
-// Rotate gives a session another token, and notes a proof of who it is;
+// Rotate replaces a session's token and sets the time of its confirmation. It returns
 // [ErrNotFound].
 func (s *Store) Rotate(ctx context.Context, id uuid.UUID, hash []byte, confirmed time.Time) error {
 	return must(ctx, s.pool, "rotate session", `update sessions set hash = $2, confirmed_at = $3, seen_at = greatest(seen_at, $3) where session_id = $1`, id, hash, confirmed)
 }
 
-// SetSessionOrg changes the organization of a session; [ErrNotFound] when the
-// person does not belong to it.
+// SetSessionOrg changes the organization of a session. It returns [ErrNotFound] if the person is
+// not a member.
 func (s *Store) SetSessionOrg(ctx context.Context, id, org uuid.UUID) error {
 	return must(ctx, s.pool, "switch organization", `update sessions set org_id = $2 where session_id = $1
 		and exists (select from members m where m.org_id = $2 and m.person_id = sessions.person_id)`, id, org)
 }
 
-// EndSession ends a person's session; [ErrNotFound].
+// EndSession ends a person's session, or returns [ErrNotFound].
 func (s *Store) EndSession(ctx context.Context, person, id uuid.UUID) error {
 	return must(ctx, s.pool, "end session", `delete from sessions where person_id = $1 and session_id = $2`, person, id)
 }

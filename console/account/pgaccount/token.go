@@ -27,35 +27,38 @@ func (s *Store) AddToken(ctx context.Context, t Token, hash []byte) error {
 		values ($1, $2, $3, $4, $5, $6, $7, $8)`, t.Org, t.ID, hash, t.Name, int16(t.Scopes), t.MadeBy, t.Created, t.Expires)
 }
 
-// TokenByHash returns a token that has not expired; [ErrNotFound].
+// TokenByHash returns an unexpired token, or [ErrNotFound].
 func (s *Store) TokenByHash(ctx context.Context, hash []byte, now time.Time) (Token, error) {
-	return one[Token](ctx, s.pool, "read token", `select `+tokenColumns+` from tokens where hash = $1 and expires_at > $2`, hash, now)
+	return one[Token](ctx, s.pool, "read token", `select `+tokenColumns+
+		` from tokens where hash = $1 and expires_at > $2`, hash, now)
 }
 
 // Tokens returns the tokens of an organization, newest first.
 func (s *Store) Tokens(ctx context.Context, org uuid.UUID) ([]Token, error) {
-	return all[Token](ctx, s.pool, "list tokens", `select `+tokenColumns+` from tokens where org_id = $1 order by created_at desc, token_id`, org)
+	return all[Token](ctx, s.pool, "list tokens", `select `+tokenColumns+
+		` from tokens where org_id = $1 order by created_at desc, token_id`, org)
 }
 
-// TokensEnding returns the tokens that were used and end after one moment and
-// not after another, of an organization or, for nil, of all, the first to end
-// first.
+// TokensEnding returns the used tokens that expire in the interval (after, until], earliest first.
+// A nil organization means all.
 func (s *Store) TokensEnding(ctx context.Context, org *uuid.UUID, after, until time.Time) ([]Token, error) {
 	return all[Token](ctx, s.pool, "list tokens that end", `select `+tokenColumns+` from tokens
 		where ($1::uuid is null or org_id = $1) and expires_at > $2 and expires_at <= $3 and used_at is not null order by expires_at, token_id`, org, after, until)
 }
 
-// CountTokens returns how many tokens an organization has.
+// CountTokens returns the number of tokens of an organization.
 func (s *Store) CountTokens(ctx context.Context, org uuid.UUID) (int, error) {
 	return value[int](ctx, s.pool, "count tokens", `select count(*) from tokens where org_id = $1`, org)
 }
 
-// TouchToken notes when a token was used.
+// TouchToken updates a token's time of last use.
 func (s *Store) TouchToken(ctx context.Context, org, id uuid.UUID, now time.Time) error {
-	return exec(ctx, s.pool, "touch token", `update tokens set used_at = $3 where org_id = $1 and token_id = $2`, org, id, now)
+	return exec(ctx, s.pool, "touch token", `update tokens set used_at = $3 where org_id = $1 and token_id = $2`, org,
+		id, now)
 }
 
-// RemoveToken revokes a token and returns its name; [ErrNotFound].
+// RemoveToken deletes a token and returns its name, or [ErrNotFound].
 func (s *Store) RemoveToken(ctx context.Context, org, id uuid.UUID) (name string, err error) {
-	return value[string](ctx, s.pool, "revoke token", `delete from tokens where org_id = $1 and token_id = $2 returning name`, org, id)
+	return value[string](ctx, s.pool, "revoke token", `delete from tokens where org_id = $1 and token_id = $2
+		returning name`, org, id)
 }

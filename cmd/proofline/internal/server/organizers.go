@@ -70,7 +70,7 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 	o.sites = site.New(site.Options{
 		Store: pgsite.NewStore(s.pool), Rooms: s.rooms, Sealer: s.masterKey, Acts: o.desk, HostOwner: o.accounts.HostOwner, Slug: s.slugOf,
 	})
-	bell := alarm.New(alarm.Options{Rooms: s.rooms, Figures: o.live.Figures, Endings: o.accounts.AllEndingTokens, Teller: o.hooks, Log: s.cfg.Log})
+	bell := alarm.New(alarm.Options{Rooms: s.rooms, Figures: o.live.Figures, Endings: o.accounts.AllExpiringTokens, Teller: o.hooks, Log: s.cfg.Log})
 	s.inBackground(o.live.Run, o.hooks.Run, bell.Run, s.tidy)
 	return nil
 }

@@ -8,20 +8,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// When people are told of the end of a token.
+// Times around a token's expiry.
 const (
 	day         = 24 * time.Hour
 	endsSoon    = 14 * day
 	endsAtLast  = 3 * day
-	hasEnded    = 7 * day  // after the end
-	inUse       = 30 * day // since its latest use a token counts as used
-	isConnected = 7 * day  // likewise, one with the scope connect
+	hasEnded    = 7 * day  // after the expiry
+	inUse       = 30 * day // a token used this recently is in use
+	isConnected = 7 * day  // the same for a token with the scope connect
 )
 
-// Notice is what is to be said of the end of a token.
+// Notice is a warning about a token's expiry.
 type Notice string
 
-// The notices, in the order in which they come.
+// The notices, in order of time.
 const (
 	NoNotice   Notice = ""
 	NoticeSoon Notice = "soon"  // two weeks before
@@ -29,9 +29,9 @@ const (
 	NoticeEnd  Notice = "ended" // in the week after
 )
 
-// Notice returns the notice that is due. There is none of a token that is not
-// used, and none of one whose life was not longer than the notice is early, or
-// than three days: whoever made it knows.
+// Notice returns the notice that is due. Tokens not in use get none. A token whose whole life is
+// shorter than the lead time of a notice skips that notice, and one that lives for three days or
+// less gets none: its maker knows.
 func (t *TokenInfo) Notice(now time.Time) Notice {
 	left, life := t.Expires.Sub(now), t.Expires.Sub(t.Created)
 	if !t.isUsed(now) {
@@ -50,7 +50,7 @@ func (t *TokenInfo) Notice(now time.Time) Notice {
 	return NoNotice
 }
 
-// isUsed tells whether somebody shows the token, or did until it ended.
+// isUsed reports whether the token is in use, or was until it expired.
 func (t *TokenInfo) isUsed(now time.Time) bool {
 	if t.Used == nil {
 		return false
@@ -64,36 +64,37 @@ func (t *TokenInfo) isUsed(now time.Time) bool {
 	return now.Sub(*t.Used) <= inUse
 }
 
-// Ending is a token in use that ends soon, or has ended.
-type Ending struct {
+// ExpiringToken is a token in use that is about to expire or has expired.
+type ExpiringToken struct {
 	TokenInfo
 	Org    uuid.UUID
 	Notice Notice
-	Left   time.Duration // until the end; below 0: since then
+	Left   time.Duration // until the expiry; negative afterwards
 }
 
-// EndingTokens returns the tokens of the actor's organization of whose end there
-// is something to say, the first to end first. Who may read may know: what
-// they let in is not among it.
-func (a *Accounts) EndingTokens(ctx context.Context, by Actor) ([]Ending, error) {
+// ExpiringTokens returns the tokens of the actor's organization with a notice due, earliest expiry
+// first. The scope read is enough, because the result contains no secret.
+func (a *Accounts) ExpiringTokens(ctx context.Context, by Actor) ([]ExpiringToken, error) {
 	if !by.May(Read) {
 		return nil, ErrForbidden
 	}
-	return a.endings(ctx, &by.Org)
+	return a.expiringTokens(ctx, &by.Org)
 }
 
-// AllEndingTokens returns those of all organizations, for whoever tells them.
-func (a *Accounts) AllEndingTokens(ctx context.Context) ([]Ending, error) { return a.endings(ctx, nil) }
+// AllExpiringTokens returns the tokens of all organizations with a notice due, for the alert.
+func (a *Accounts) AllExpiringTokens(ctx context.Context) ([]ExpiringToken, error) {
+	return a.expiringTokens(ctx, nil)
+}
 
-func (a *Accounts) endings(ctx context.Context, org *uuid.UUID) ([]Ending, error) {
+func (a *Accounts) expiringTokens(ctx context.Context, org *uuid.UUID) ([]ExpiringToken, error) {
 	now := a.Now()
 	stored, err := a.Store.TokensEnding(ctx, org, now.Add(-hasEnded), now.Add(endsSoon))
 	if err != nil {
 		return nil, err
 	}
-	var list []Ending
+	var list []ExpiringToken
 	for _, t := range stored {
-		e := Ending{TokenInfo: newTokenInfo(t), Org: t.Org, Left: t.Expires.Sub(now)}
+		e := ExpiringToken{TokenInfo: newTokenInfo(t), Org: t.Org, Left: t.Expires.Sub(now)}
 		if e.Notice = e.TokenInfo.Notice(now); e.Notice != NoNotice {
 			list = append(list, e)
 		}
@@ -101,7 +102,7 @@ func (a *Accounts) endings(ctx context.Context, org *uuid.UUID) ([]Ending, error
 	return list, nil
 }
 
-// InDays says how long it is until something, in days: "in 13 days".
+// InDays formats a duration in days, such as "in 13 days".
 func InDays(left time.Duration) string {
 	switch n := int(left / day); n {
 	case 0:

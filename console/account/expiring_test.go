@@ -10,7 +10,7 @@ import (
 
 const day = 24 * time.Hour
 
-// TestNotice says something of tokens in use alone, and in time.
+// TestNotice checks which tokens get a notice, and when.
 func TestNotice(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -19,7 +19,7 @@ func TestNotice(t *testing.T) {
 		scopes account.Scope
 		life   time.Duration
 		left   time.Duration
-		unused time.Duration // below 0: it was never used
+		unused time.Duration // since the last use; negative: never used
 		want   account.Notice
 	}{
 		{"long before", account.Connect, 90 * day, 14*day + time.Second, 0, account.NoNotice},
@@ -33,7 +33,8 @@ func TestNotice(t *testing.T) {
 		{"never used", account.Connect, 90 * day, day, -1, account.NoNotice},
 		{"a connector that was there a week ago", account.Connect, 90 * day, day, 7 * day, account.NoticeLast},
 		{"a connector that is away", account.Connect, 90 * day, day, 7*day + 1, account.NoNotice},
-		{"a connector that was there a week before the end", account.Connect, 90 * day, -2 * day, 9 * day, account.NoticeEnd},
+		{"a connector that was there a week before the end", account.Connect, 90 * day, -2 * day, 9 * day,
+			account.NoticeEnd},
 		{"a connector that was away at the end", account.Connect, 90 * day, -2 * day, 9*day + 1, account.NoNotice},
 		{"one that connects among others", account.Read | account.Connect, 90 * day, day, 8 * day, account.NoNotice},
 		{"a program that was there a month ago", account.Operate, 90 * day, day, 30 * day, account.NoticeLast},
@@ -55,9 +56,8 @@ func TestNotice(t *testing.T) {
 	}
 }
 
-// TestEndingTokens lists those of one organization to whoever reads there, and
-// all of them to the server.
-func TestEndingTokens(t *testing.T) {
+// TestExpiringTokens checks the lists for one organization and for the whole server.
+func TestExpiringTokens(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
 	ctx := t.Context()
@@ -77,22 +77,24 @@ func TestEndingTokens(t *testing.T) {
 	use(owner, "soon", 21*day)
 	use(owner, "ends", 19*day+time.Second)
 	use(other, "theirs", 20*day)
-	if _, _, err := k.MakeToken(ctx, owner.Actor(), account.NewToken{Name: "unused", Scopes: account.Connect, Life: 19 * day}); err != nil {
+	if _, _, err := k.MakeToken(ctx, owner.Actor(),
+		account.NewToken{Name: "unused", Scopes: account.Connect, Life: 19 * day}); err != nil {
 		t.Fatal(err)
 	}
 	k.pass(7 * day)
 	viewer := account.Actor{Kind: account.Person, Org: owner.Org.ID, Scopes: account.Viewer.Scopes()}
 	list := func(by *account.Actor) (names []string) {
 		t.Helper()
-		found, err := k.AllEndingTokens(ctx)
+		found, err := k.AllExpiringTokens(ctx)
 		if by != nil {
-			found, err = k.EndingTokens(ctx, *by)
+			found, err = k.ExpiringTokens(ctx, *by)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range found {
-			if e.Left != e.Expires.Sub(k.clock()) || e.Notice == account.NoNotice || (e.Org == other.Org.ID) != (e.Name == "theirs") {
+			if e.Left != e.Expires.Sub(k.clock()) || e.Notice == account.NoNotice ||
+				(e.Org == other.Org.ID) != (e.Name == "theirs") {
 				t.Errorf("listed %+v", e)
 			}
 			names = append(names, e.Name)
@@ -107,6 +109,6 @@ func TestEndingTokens(t *testing.T) {
 			t.Errorf("%s sees %q, want %q", what, got, c.want)
 		}
 	}
-	_, err := k.EndingTokens(ctx, account.Actor{Kind: account.Token, Org: owner.Org.ID, Scopes: account.Connect})
+	_, err := k.ExpiringTokens(ctx, account.Actor{Kind: account.Token, Org: owner.Org.ID, Scopes: account.Connect})
 	wantError(t, "a connector", err, account.ErrForbidden)
 }
