@@ -168,7 +168,7 @@ type Amend struct {
 	Change      Change
 	Outflow     Outflow        // outflow
 	Claims      bool           // pause: also stop claims of called visitors
-	Message     [HashSize]byte // message: SHA-256 of the text shown to visitors
+	Message     [HashSize]byte // message: SHA-256 of its canonical form, zero for none
 	Closes      Time           // windows
 	Windows     []WindowRule   // windows: in force from the first one's From
 	From, Until Time           // unguarded

@@ -19,7 +19,7 @@ create table room_keys (
   primary key (room_id, purpose)
 );
 
--- Texts whose hashes the transcript holds.
+-- Messages to visitors in their canonical form, by the hash in the transcript.
 create table room_messages (
   room_id uuid  not null,
   hash    bytea not null check (octet_length(hash) = 32),

@@ -29,7 +29,7 @@ func TestAmend(t *testing.T) {
 			t.Errorf("after %+v (-want +got):\n%s", a, diff)
 		}
 	}
-	title, message, closes := "Winter", "Soon\nÜnïcode \x01", opens.Add(3*time.Hour)
+	title, message, closes := "Winter", said("Soon\nÜnïcode"), opens.Add(3*time.Hour)
 	want.Title = title
 	amend(Amendment{Title: &title})
 	if n := count(t, url, r, fairness.KindAmend); n != 0 {
@@ -42,19 +42,27 @@ func TestAmend(t *testing.T) {
 	later := opens.Add(2 * time.Hour)
 	want.Windows = append(want.Windows, WindowRule{From: &later, Length: Duration(time.Second)})
 	amend(Amendment{Windows: want.Windows[1:]})
-	amend(Amendment{Message: &message})
-	if s := r.Snapshot(); s.Message != message || s.Title != title || !s.Closes.Equal(closes) || s.Outflow != fairness.Outflow(want.Outflow) {
+	amend(Amendment{Message: message})
+	amend(Amendment{Message: message}) // nothing changes, so it is no entry
+	now := message.At(r.Now())
+	if s := r.Snapshot(); !cmp.Equal(s.Message(r.Now()), &now) || s.Title != title || !s.Closes.Equal(closes) || s.Outflow != fairness.Outflow(want.Outflow) {
 		t.Errorf("snapshot %+v", s)
 	}
-	if got := replay(t, r).Message(); got != sha256.Sum256([]byte(message)) {
+	if got := replay(t, r).Message(); got != sha256.Sum256([]byte(now.Canonical())) {
 		t.Errorf("message %x in the transcript", got)
 	}
-	earlier, none := opens.Add(time.Hour), ""
+	brief := said("Briefly")
+	brief.For = Duration(time.Hour)
+	amend(Amendment{Message: brief})
+	if s := r.Snapshot(); s.Message(r.Now()) == nil || s.Message(r.Now().Add(time.Hour)) != nil {
+		t.Errorf("a message of an hour: %+v", s.message)
+	}
+	earlier := opens.Add(time.Hour)
 	want.Title, want.Closes, want.Outflow = "All", &later, Outflow{PerMinute: 1}
 	want.Windows[1] = WindowRule{From: &earlier, Length: Duration(time.Hour)}
-	amend(Amendment{Title: &want.Title, Message: &none, Outflow: &OutflowChange{&want.Outflow.PerMinute, &want.Outflow.MaxActive}, Windows: want.Windows[1:], Closes: &later})
-	if s := r.Snapshot(); s.Message != "" || s.Counts.Amends != 7 {
-		t.Errorf("message %q after %d amendments", s.Message, s.Counts.Amends)
+	amend(Amendment{Title: &want.Title, Message: &MessageChange{}, Outflow: &OutflowChange{&want.Outflow.PerMinute, &want.Outflow.MaxActive}, Windows: want.Windows[1:], Closes: &later})
+	if s := r.Snapshot(); s.message != nil || s.Counts.Amends != 8 {
+		t.Errorf("message %+v after %d amendments", s.message, s.Counts.Amends)
 	}
 	auditRoom(t, r)
 }
@@ -69,8 +77,8 @@ func TestAmendRefused(t *testing.T) {
 		Slug: "refused", Closes: at(time.Now().Add(3 * time.Hour)), Windows: []WindowRule{{Length: Duration(time.Hour)}},
 	})
 	before, size := r.Config(), r.Snapshot().Size
-	title, message := "Winter", "Soon"
-	good := Amendment{Title: &title, Message: &message, Outflow: &OutflowChange{PerMinute: new(uint32(9))}}
+	title, message := "Winter", said("Soon")
+	good := Amendment{Title: &title, Message: message, Outflow: &OutflowChange{PerMinute: new(uint32(9))}}
 	for name, test := range map[string]struct {
 		change func(*Amendment)
 		field  string
@@ -88,8 +96,12 @@ func TestAmendRefused(t *testing.T) {
 			a.Outflow = &OutflowChange{PerMinute: new(uint32)}
 			a.Windows = []WindowRule{{at(time.Now().Add(2 * time.Hour)), Duration(time.Minute)}}
 		}, "outflow.per_minute"},
-		"a long message": {func(a *Amendment) { long := strings.Repeat("x", maxMessage+1); a.Message = &long }, "message"},
-		"a NUL":          {func(a *Amendment) { nul := "a\x00"; a.Title = &nul }, "title"},
+		"a long message": {func(a *Amendment) { a.Message = said(strings.Repeat("x", maxMessage+1)) }, "message.texts.en"},
+		"a message that is over": {func(a *Amendment) {
+			a.Message = said("Soon")
+			a.Message.Until = at(time.Now().Add(-time.Second))
+		}, "message.until"},
+		"a NUL": {func(a *Amendment) { nul := "a\x00"; a.Title = &nul }, "title"},
 	} {
 		a := good
 		test.change(&a)
@@ -100,7 +112,7 @@ func TestAmendRefused(t *testing.T) {
 		if diff := cmp.Diff(before, r.Config()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if n := count(t, url, r, fairness.KindAmend); n != 0 || r.Snapshot().Size != size || r.Snapshot().Message != "" {
+		if n := count(t, url, r, fairness.KindAmend); n != 0 || r.Snapshot().Size != size || r.Snapshot().message != nil {
 			t.Errorf("%s: %d amendments are in the transcript", name, n)
 		}
 	}
@@ -185,8 +197,8 @@ func TestPauseAndEnd(t *testing.T) {
 	if err := r.Pause(t.Context()); !errors.As(err, &violation) || violation.Rule != fairness.RuleEnd {
 		t.Errorf("pause after the end: %v", err)
 	}
-	title, message := "Over", "Over"
-	if err := r.Amend(t.Context(), Amendment{Title: &title, Message: &message}); len(fieldsOf(t, err)) != 1 || r.Config().Title == title {
+	title, message := "Over", said("Over")
+	if err := r.Amend(t.Context(), Amendment{Title: &title, Message: message}); len(fieldsOf(t, err)) != 1 || r.Config().Title == title {
 		t.Errorf("amend after the end: %v, title %q", err, r.Config().Title)
 	}
 	if err := r.Amend(t.Context(), Amendment{Title: &title}); err != nil || r.Config().Title != title {
@@ -213,4 +225,15 @@ func TestTitleOfBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the title of another node is shown", func() bool { return r.Snapshot().Title == "Newest" })
+}
+
+// said is a message in English that stays.
+func said(words string) *MessageChange {
+	return &MessageChange{Message: Message{Texts: map[string]string{"en": words}}}
+}
+
+// says reports whether visitors see that text.
+func says(r *Room, words string) bool {
+	m := r.Snapshot().Message(r.Now())
+	return m != nil && m.Texts["en"] == words
 }

@@ -10,14 +10,12 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-const maxMessage = 2000 // characters
-
 // Amendment is what an organizer may change while a room lives; fields that
 // are nil stay as they are. Title and settings are no matter of the transcript.
 type Amendment struct {
 	Title   *string
 	Outflow *OutflowChange
-	Message *string
+	Message *MessageChange
 	Windows []WindowRule // hold from the first one's moment on
 	Closes  *time.Time
 	SettingsChange
@@ -44,7 +42,7 @@ func ParseAmendment(data []byte) (Amendment, error) {
 	var a Amendment
 	d := newFields(data, "title", "outflow", "message", "windows", "closes", "targets", "signed_return", "brand", "max_waiting", "time_zone")
 	read(d, "title", &a.Title, wantText)
-	read(d, "message", &a.Message, wantText)
+	a.Message = d.message()
 	read(d, "closes", &a.Closes, wantTime)
 	d.windows(&a.Windows)
 	if d.has("outflow") {
@@ -72,7 +70,7 @@ func (a Amendment) problems() []fairness.Problem {
 		list = append(list, textProblems("title", *a.Title, maxTitle)...)
 	}
 	if a.Message != nil {
-		list = append(list, textProblems("message", *a.Message, maxMessage)...)
+		list = append(list, a.Message.problems()...)
 	}
 	if o := a.Outflow; o != nil && o.PerMinute != nil && (*o.PerMinute < 1 || *o.PerMinute > fairness.MaxRate) {
 		list = append(list, fairness.Problem{Field: "outflow.per_minute", Detail: wantRate})
@@ -104,7 +102,7 @@ func (a Amendment) windowProblems() []fairness.Problem {
 // Check returns the [*InvalidError] that [Room.Amend] would return now, nil for
 // none. Nothing is changed.
 func (r *Room) Check(a Amendment) error {
-	if problems := a.problems(); len(problems) > 0 {
+	if problems := append(a.problems(), a.Message.untimely(r.Now())...); len(problems) > 0 {
 		return &InvalidError{problems}
 	}
 	now := fromTime(r.Now())
@@ -137,7 +135,7 @@ func (a Amendment) entries(now fairness.Time, s *fairness.State, message [fairne
 	if a.Outflow != nil && a.Outflow.on(s.Outflow()) != s.Outflow() { // what is so already is no entry
 		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeOutflow, Outflow: a.Outflow.on(s.Outflow())})
 	}
-	if a.Message != nil {
+	if a.Message != nil && message != s.Message() {
 		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeMessage, Message: message})
 	}
 	return list

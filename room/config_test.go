@@ -245,16 +245,12 @@ func snapshotOf(t *testing.T, p *fairness.Policy) *Snapshot {
 // named.
 func TestParseAmendment(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("é", maxMessage)
 	for _, test := range []struct {
 		json   string
 		fields []string
 	}{
-		{`{"title":"a","message":"","outflow":{"per_minute":1},"closes":"2030-05-01T12:00:00Z","windows":[{"from":"2030-05-01T12:00:00Z","length":"1m"}]}`, []string{"windows[0].from"}},
+		{`{"title":"a","message":null,"outflow":{"per_minute":1},"closes":"2030-05-01T12:00:00Z","windows":[{"from":"2030-05-01T12:00:00Z","length":"1m"}]}`, []string{"windows[0].from"}},
 		{`{"title":"","outflow":{"per_minute":10000000,"max_active":0},"windows":[{"from":"2030-05-01T12:00:00Z","length":"1m"}]}`, nil},
-		{`{"message":"` + long + `"}`, nil},
-		{`{"message":"` + long + `e"}`, []string{"message"}},
-		{`{"message":"\u0000"}`, []string{"message"}},
 		{`{"message":1,"title":"a\u0000"}`, []string{"message", "title"}},
 		{`{"outflow":null,"message":null,"title":null,"windows":null,"closes":null}`, nil},
 		{`{}`, []string{""}},
@@ -331,7 +327,7 @@ func withoutNulls(t *testing.T, text []byte) []byte {
 }
 
 func FuzzParseAmendment(f *testing.F) {
-	f.Add([]byte(`{"title":"a","message":"b","outflow":{"per_minute":1,"max_active":2},"closes":"2030-05-01T12:00:00Z","windows":[{"from":"2030-05-01T11:00:00Z","length":"1m"}]}`))
+	f.Add([]byte(`{"title":"a","message":{"texts":{"en":"b"},"for":"10m"},"outflow":{"per_minute":1,"max_active":2},"closes":"2030-05-01T12:00:00Z","windows":[{"from":"2030-05-01T11:00:00Z","length":"1m"}]}`))
 	f.Add([]byte(`{"windows":[{}],"outflow":[]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		a, err := ParseAmendment(data)

@@ -66,7 +66,7 @@ func TestConsult(t *testing.T) {
 			opens := time.Now().Add(24 * time.Hour)
 			first := node(func(uint64) error { return witness.ErrUnavailable })
 			r := create(t, first, Config{Slug: "known", Opens: &opens})
-			if err := r.Amend(t.Context(), Amendment{Message: new("more than one entry")}); err != nil {
+			if err := r.Amend(t.Context(), Amendment{Message: said("more than one entry")}); err != nil {
 				t.Fatal(err)
 			}
 			if err := first.Close(t.Context()); err != nil {

@@ -210,14 +210,14 @@ func TestCreateWhileAsked(t *testing.T) {
 func TestTitleOnOtherNode(t *testing.T) {
 	t.Parallel()
 	rooms := share(t, twoNodes(t), Config{Slug: "title"})
-	title, message := "Winter sale", "Soon"
-	if err := rooms[0].Amend(t.Context(), Amendment{Title: &title, Message: &message}); err != nil {
+	title := "Winter sale"
+	if err := rooms[0].Amend(t.Context(), Amendment{Title: &title, Message: said("Soon")}); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range rooms {
 		eventually(t, "both nodes show title and message", func() bool {
 			s := r.Snapshot()
-			return s.Title == title && s.Message == message && r.Config().Title == title
+			return s.Title == title && says(r, "Soon") && r.Config().Title == title
 		})
 	}
 }

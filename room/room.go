@@ -63,8 +63,8 @@ type Room struct {
 	snapshot atomic.Pointer[Snapshot]
 	title    atomic.Pointer[string]
 	settings atomic.Pointer[storedSettings]
-	message  atomic.Pointer[message] // the latest text read
-	lastUse  atomic.Int64            // Unix seconds
+	message  atomic.Pointer[storedMessage] // the latest that was read
+	lastUse  atomic.Int64                  // Unix seconds
 
 	queue queue
 	done  chan struct{} // closed when the sequencer has stopped
@@ -385,15 +385,18 @@ func (r *Room) End(ctx context.Context) error {
 	})
 }
 
-// Amend changes what a says. What is wrong, or refused by the rules, comes back as [*InvalidError]; nothing is changed then.
+// Amend applies an amendment. Invalid or refused changes return an
+// [*InvalidError] and have no effect.
 func (r *Room) Amend(ctx context.Context, a Amendment) error {
-	if problems := a.problems(); len(problems) > 0 {
+	now := r.Now()
+	if problems := append(a.problems(), a.Message.untimely(now)...); len(problems) > 0 {
 		return &InvalidError{problems}
 	}
 	var hash [fairness.HashSize]byte
-	if a.Message != nil && *a.Message != "" {
+	if a.Message != nil && !a.Message.IsNone() {
 		var err error
-		if hash, err = r.texts.AddMessage(ctx, r.ID, *a.Message); err != nil {
+		m := a.Message.At(now)
+		if hash, err = r.texts.AddMessage(ctx, r.ID, m.Canonical()); err != nil {
 			return err
 		}
 	}

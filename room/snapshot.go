@@ -2,6 +2,8 @@ package room
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -30,7 +32,6 @@ const shownWindows = 12
 type Snapshot struct {
 	Size    uint64 // entries of the transcript
 	Title   string
-	Message string // to visitors, may be empty
 	Opens   time.Time
 	Starts  time.Time
 	Closes  *time.Time // nil: never
@@ -48,9 +49,18 @@ type Snapshot struct {
 	// each by its first [withdrawnDigits] digits, so that pages notice.
 	Withdrawn []string
 
+	message    *Message  // the latest to visitors, nil for none
 	latest     time.Time // of the entries
 	schedule   *fairness.Schedule
-	incomplete bool // the text of the message could not be read yet
+	incomplete bool // the message could not be read yet
+}
+
+// Message returns what visitors are told at a moment, nil for nothing.
+func (s *Snapshot) Message(now time.Time) *Message {
+	if !s.message.isLive(now) {
+		return nil
+	}
+	return s.message
 }
 
 // Phase returns the phase at a moment.
@@ -183,35 +193,41 @@ func (r *Room) refresh(ctx context.Context) {
 		s.Closes = &t
 	}
 	var err error
-	if s.Message, err = r.messageText(ctx, hash); err != nil {
+	if s.message, err = r.readMessage(ctx, hash); err != nil {
 		r.log.Warn("message of the room cannot be read", "room", r.Slug, "err", err)
 		s.incomplete = true
 	}
 	r.snapshot.Store(s)
 }
 
-// message is a text with its hash.
-type message struct {
+// storedMessage is a message with its hash.
+type storedMessage struct {
 	hash [fairness.HashSize]byte
-	text string
+	Message
 }
 
 // messageTimeout bounds how long a message may hold up the room.
 const messageTimeout = 2 * time.Second
 
-// messageText returns the text whose hash is in the transcript, read once.
-func (r *Room) messageText(ctx context.Context, hash [fairness.HashSize]byte) (string, error) {
+// readMessage returns the message whose hash is in the transcript, nil for
+// none. It is read once.
+func (r *Room) readMessage(ctx context.Context, hash [fairness.HashSize]byte) (*Message, error) {
 	if hash == [fairness.HashSize]byte{} {
-		return "", nil
+		return nil, nil //nolint:nilnil // no message
 	}
 	if m := r.message.Load(); m != nil && m.hash == hash {
-		return m.text, nil
+		return &m.Message, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
 	defer cancel()
 	text, err := r.texts.Message(ctx, r.ID, hash)
-	if err == nil {
-		r.message.Store(&message{hash, text})
+	if err != nil {
+		return nil, err
 	}
-	return text, err
+	m := &storedMessage{hash: hash}
+	if err := json.Unmarshal([]byte(text), &m.Message); err != nil {
+		return nil, fmt.Errorf("read message: %w", err)
+	}
+	r.message.Store(m)
+	return &m.Message, nil
 }

@@ -202,17 +202,16 @@ func TestMessageLater(t *testing.T) {
 	url := pgtest.URL(t)
 	r := create(t, node(t, url, newMaster(t)), Config{Slug: "message"})
 	superuser(t, url, `revoke select on room_messages from proofline_server`)
-	message := "Soon"
-	if err := r.Amend(t.Context(), Amendment{Message: &message}); err != nil {
+	if err := r.Amend(t.Context(), Amendment{Message: said("Soon")}); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.Snapshot().Message; got != "" {
-		t.Errorf("message %q", got)
+	if got := r.Snapshot().message; got != nil {
+		t.Errorf("message %+v", got)
 	}
 	eventually(t, "the log is published", func() bool { return published(t, r) == r.Snapshot().Size })
 	time.Sleep(3 * tickEvery) // nothing else is left to do
 	superuser(t, url, `grant select on room_messages to proofline_server`)
-	eventually(t, "the message is read", func() bool { return r.Snapshot().Message == message })
+	eventually(t, "the message is read", func() bool { return says(r, "Soon") })
 }
 
 // TestRunStops checks that everything a server started ends with it.

@@ -137,9 +137,9 @@ func TestLostUpdates(t *testing.T) {
 		a.problem(http.StatusPreconditionFailed, "changed")
 	}
 	latest := s.get("/v1/rooms/sale").header.Get("ETag")
-	message := s.do("PATCH", "/v1/rooms/sale", `{"message":"Soon"}`, `If-Match: "other", `+latest).want(http.StatusOK).header.Get("ETag")
-	s.do("PATCH", "/v1/rooms/sale", `{"message":"Later"}`, "If-Match: "+latest).problem(http.StatusPreconditionFailed, "changed")
-	s.do("PATCH", "/v1/rooms/sale", `{"message":"Later"}`, "If-Match: *").want(http.StatusOK)
+	message := s.do("PATCH", "/v1/rooms/sale", `{"message":{"texts":{"en":"Soon"}}}`, `If-Match: "other", `+latest).want(http.StatusOK).header.Get("ETag")
+	s.do("PATCH", "/v1/rooms/sale", `{"message":{"texts":{"en":"Later"}}}`, "If-Match: "+latest).problem(http.StatusPreconditionFailed, "changed")
+	s.do("PATCH", "/v1/rooms/sale", `{"message":{"texts":{"en":"Later"}}}`, "If-Match: *").want(http.StatusOK)
 	if message == latest {
 		t.Error("a message did not change the ETag")
 	}

@@ -264,11 +264,11 @@ type (
 			Count  uint64   `json:"count"`
 			Latest []string `json:"latest"`
 		} `json:"withdrawn"`
-		Full     bool   `json:"full"`
-		Gate     string `json:"gate"`
-		Message  string `json:"message"`
-		Size     uint64 `json:"size"`
-		Arrivals uint64 `json:"arrivals"`
+		Full     bool          `json:"full"`
+		Gate     string        `json:"gate"`
+		Message  *room.Message `json:"message"`
+		Size     uint64        `json:"size"`
+		Arrivals uint64        `json:"arrivals"`
 		Outflow  struct {
 			PerMinute uint32 `json:"per_minute"`
 			MaxActive uint32 `json:"max_active"`

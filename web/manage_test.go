@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/web/manage"
+
+	"github.com/proofline/proofline/room"
 )
 
 // organizerJSON is a room as the management shows it; decode refuses more.
@@ -38,7 +40,7 @@ type organizerJSON struct {
 	Created    time.Time         `json:"created"`
 	Size       uint64            `json:"size"`
 	Counts     map[string]uint64 `json:"counts"`
-	Message    string            `json:"message"`
+	Message    *room.Message     `json:"message"`
 	Held       bool              `json:"held"`
 	Host       *string           `json:"host"`
 	Awaited    []awaitedJSON     `json:"awaited"`
@@ -112,8 +114,8 @@ func TestManage(t *testing.T) {
 	if got := decode[organizerJSON](s.get("/v1/rooms/sale").want(http.StatusOK)); got.Counts["arrivals"] != 1 || got.Size != 2 || got.VKey != made.VKey || !got.Created.Equal(made.Created) {
 		t.Errorf("shown %+v", got)
 	}
-	got := decode[organizerJSON](s.do("PATCH", "/v1/rooms/sale", `{"title":"Winter sale","message":"Soon","outflow":{"per_minute":30},"closes":"2198-01-01T00:00:00Z"}`).want(http.StatusOK))
-	if got.Title != "Winter sale" || got.Message != "Soon" || got.Outflow.PerMinute != 30 || got.Outflow.MaxActive != 50 || got.Closes.Year() != 2198 || got.Counts["amends"] != 3 {
+	got := decode[organizerJSON](s.do("PATCH", "/v1/rooms/sale", `{"title":"Winter sale","message":{"texts":{"en":"Soon"}},"outflow":{"per_minute":30},"closes":"2198-01-01T00:00:00Z"}`).want(http.StatusOK))
+	if got.Title != "Winter sale" || got.Message == nil || got.Message.Texts["en"] != "Soon" || got.Outflow.PerMinute != 30 || got.Outflow.MaxActive != 50 || got.Closes.Year() != 2198 || got.Counts["amends"] != 3 {
 		t.Errorf("amended %+v", got)
 	}
 	for _, step := range []struct{ action, phase string }{
@@ -167,7 +169,9 @@ func TestInvalidRooms(t *testing.T) {
 		{"POST", "/v1/rooms", `{"host":"a.example.com","slug":"twice","host":"b.example.com"}`, "host"},
 		{"POST", "/v1/rooms", `{"slug":"twice","windows":[{"length":"1m"},{"length":"1m","\u006cength":"2m"}]}`, "windows[1].length"},
 		{"POST", "/v1/rooms", `{"slug":"deep","brand":` + strings.Repeat(`{"a":`, 100) + `1` + strings.Repeat(`}`, 100) + `}`, "brand" + strings.Repeat(".a", 63)},
-		{"PATCH", "/v1/rooms/fine", `{"message":"a","message":"b"}`, "message"},
+		{"PATCH", "/v1/rooms/fine", `{"message":null,"message":null}`, "message"},
+		{"PATCH", "/v1/rooms/fine", `{"message":{"texts":{"en":"a","de":""},"default":"fr","until":"soon"}}`, "message.until message.texts.de message.default"},
+		{"PATCH", "/v1/rooms/fine", `{"message":{"texts":{"en":"a"},"until":"2020-01-01T00:00:00Z"}}`, "message.until"},
 		{"PATCH", "/v1/rooms/fine", `{"slug":"other"}`, "slug"},
 		{"PATCH", "/v1/rooms/fine", `{}`, ""},
 		{"PATCH", "/v1/rooms/fine", `{"outflow":{"per_minute":0},"windows":[{"length":"1m"}]}`, "outflow.per_minute windows[0].from"},

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -427,11 +428,41 @@ func TestState(t *testing.T) {
 		}
 	}
 	s.get("/r/state/state", `If-None-Match: "other"`).want(http.StatusOK)
-	s.do("PATCH", "/v1/rooms/state", `{"message":"Ünïcode\nand \u0001 \\ 😀"}`).want(http.StatusOK)
+	const words = "Ünïcode\nand \"\\ 😀"
+	s.do("PATCH", "/v1/rooms/state", `{"message":{"texts":{"en":"Ünïcode\nand \"\\ 😀","de":"Bald"},"default":"en","for":"3s"}}`).want(http.StatusOK)
+	var with answer
 	eventually(t, "the message is in the state", func() bool {
-		a := s.get("/r/state/state")
-		return decode[stateJSON](a).Message == "Ünïcode\nand \u0001 \\ 😀" && a.header.Get("ETag") != tag
+		with = s.get("/r/state/state")
+		m := decode[stateJSON](with).Message
+		return m != nil && m.Texts["en"] == words && m.Texts["de"] == "Bald" && with.header.Get("ETag") != tag
 	})
+	// What the state says is what the transcript has the hash of.
+	r, err := s.rooms.Get(t.Context(), "state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw struct{ Message json.RawMessage }
+	if err := json.Unmarshal([]byte(with.body), &raw); err != nil || string(raw.Message) != r.Snapshot().Message(r.Now()).Canonical() {
+		t.Errorf("state has the message %s: %v", raw.Message, err)
+	}
+	page := func(accept string) string {
+		return s.get("/r/state", "Accept: text/html", "Accept-Language: "+accept).want(http.StatusOK).body
+	}
+	for accept, want := range map[string]string{"de-AT": `lang="de">Bald</p>`, "fr": `lang="en">Ünïcode`, "nl, de;q=0.5": `lang="de">Bald</p>`, "ja": "<time"} {
+		if body := page(accept); !strings.Contains(body, want) {
+			t.Errorf("the page for %s lacks %s:\n%s", accept, want, body)
+		}
+	}
+	eventually(t, "the message vanishes by itself", func() bool {
+		a := s.get("/r/state/state")
+		return decode[stateJSON](a).Message == nil && a.header.Get("ETag") != with.header.Get("ETag")
+	})
+	if body := page("de"); strings.Contains(body, "Bald") {
+		t.Errorf("the page shows a message that is over:\n%s", body)
+	}
+	if n := r.Snapshot().Counts.Amends; n != 1 {
+		t.Errorf("%d amendments", n)
+	}
 }
 
 // TestStateShared renders seldom however many ask.

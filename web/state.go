@@ -148,7 +148,7 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 		o.text("gate", string(s.Gate))
 	}
 	o.withdrawn(s)
-	o.text("message", s.Message)
+	o.message(s.Message(now))
 	o.number("size", s.Size)
 	o.number("arrivals", s.Counts.Arrivals)
 	o.open("outflow")
@@ -165,6 +165,17 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 	o.close()
 	o.windows(s, now)
 	o.lanes(&s.Counts)
+}
+
+// message writes what visitors are told in its canonical form, whose hash the
+// transcript has.
+func (o *object) message(m *room.Message) {
+	if m == nil {
+		o.null("message")
+		return
+	}
+	o.name("message")
+	o.b = append(o.b, m.Canonical()...)
 }
 
 // withdrawn writes how many places the organizer took away, and the beginnings

@@ -226,7 +226,7 @@ func (s *Server) roomView(c echo.Context, r *room.Room, lang page.Lang) page.Roo
 	snapshot := r.Snapshot()
 	settings, stored := r.Settings()
 	version := strconv.FormatInt(stored, 10)
-	v := page.Room{Slug: r.Slug, Title: snapshot.Title, Message: snapshot.Message, Origin: r.Origin, VKey: r.VKey, URL: r.URL, Zone: settings.Zone()}
+	v := page.Room{Slug: r.Slug, Title: snapshot.Title, Message: messageView(c, snapshot.Message(r.Now()), lang, brand.Languages(&settings.Brand)), Origin: r.Origin, VKey: r.VKey, URL: r.URL, Zone: settings.Zone()}
 	if s.accounts != nil {
 		v.Organizer = s.accounts.PublicName(c.Request().Context(), r.Owner.Org)
 	}
@@ -240,6 +240,20 @@ func (s *Server) roomView(c echo.Context, r *room.Room, lang page.Lang) page.Roo
 	}
 	if brand.HasLooks(b) {
 		v.Brand = pathOf(r) + "/brand.css?v=" + version
+	}
+	return v
+}
+
+// messageView is the organizer's message for a visitor.
+func messageView(c echo.Context, m *room.Message, lang page.Lang, offered []page.Lang) page.Message {
+	v := page.Message{Wanted: page.Wanted(c.Request().Header.Get("Accept-Language"), lang, offered...)}
+	if m == nil {
+		return v
+	}
+	words, tag := m.For(v.Wanted)
+	v.Text = page.Text{Words: words, Lang: page.Lang(tag)}
+	if m.Until != nil {
+		v.Until = *m.Until
 	}
 	return v
 }

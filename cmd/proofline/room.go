@@ -46,7 +46,7 @@ of PROOFLINE_TOKEN, or of a file, which a server on this machine has written.`,
 	}
 	o.addFlags(c)
 	o.addOrganization(c)
-	c.AddCommand(o.createCommand(), o.applyCommand(), o.listCommand(), o.showCommand(), o.pauseCommand(), o.holdCommand(), o.resumeCommand(), o.amendCommand(),
+	c.AddCommand(o.createCommand(), o.applyCommand(), o.listCommand(), o.showCommand(), o.pauseCommand(), o.holdCommand(), o.resumeCommand(), o.amendCommand(), o.messageCommand(),
 		o.revokeCommand(), o.endCommand(), o.archiveCommand(), o.duplicateCommand(), o.draftsCommand())
 	return c
 }

@@ -17,28 +17,28 @@ import (
 
 // amendFlags are what an amendment can say without a file.
 type amendFlags struct {
-	outflow                api.Outflow
-	message, closes, title string
-	targets                []string
-	signedReturn           bool
-	maxWaiting             uint32
-	timeZone               string
-	color, background      string
-	logo                   string // file
+	outflow           api.Outflow
+	closes, title     string
+	targets           []string
+	signedReturn      bool
+	maxWaiting        uint32
+	timeZone          string
+	color, background string
+	logo              string // file
 }
 
 func (o *organizer) amendCommand() *cobra.Command {
 	var f amendFlags
 	c := &cobra.Command{
 		Use:   "amend SLUG [FILE.json]",
-		Short: "Change outflow, message, windows, closing time or looks",
-		Long: `Change what may change while a room lives: title, outflow, message to visitors,
-closing time, and the windows that have not opened. Give a JSON file, - for
-standard input, or flags; what is not given stays as it is. Outflow, message,
-windows and closing time are entries of the transcript; title, targets, signed
-returns, brand, time zone and the limit of people in line are not.`,
+		Short: "Change outflow, windows, closing time or looks",
+		Long: `Change what may change while a room lives: title, outflow, closing time, and
+the windows that have not opened. Give a JSON file, - for standard input, or
+flags; what is not given stays as it is. Outflow, windows and closing time are
+entries of the transcript; title, targets, signed returns, brand, time zone and
+the limit of people in line are not. The message to visitors has a command of
+its own: proofline room message.`,
 		Example: `  proofline room amend sale --per-minute 500
-  proofline room amend sale --message "The shop is slow, we let in fewer people." --per-minute 100
   proofline room amend sale --target https://shop.example.com --color '#c2185b' --logo logo.png
   proofline room amend sale --closes 2030-05-01T18:00:00Z
   echo '{"windows": [{"from": "2030-05-01T14:00:00Z", "length": "5m"}]}' | proofline room amend sale -`,
@@ -54,7 +54,6 @@ returns, brand, time zone and the limit of people in line are not.`,
 	flags := c.Flags()
 	flags.Uint32Var(&f.outflow.PerMinute, "per-minute", 0, "let in `N` people a minute")
 	flags.Uint32Var(&f.outflow.MaxActive, "max-active", 0, "at most `N` at once, 0 for no limit")
-	flags.StringVar(&f.message, "message", "", "show this `TEXT` to visitors, nothing if empty")
 	flags.StringVar(&f.closes, "closes", "", "take no more joins from this `TIME` on")
 	flags.StringVar(&f.title, "title", "", "call the room `TEXT`")
 	flags.StringArrayVar(&f.targets, "target", nil, "`URL` that admitted visitors may be sent to, the first by default; repeat it for more, give an empty one for none")
@@ -70,7 +69,7 @@ returns, brand, time zone and the limit of people in line are not.`,
 // amendment returns the JSON to send.
 func (o *organizer) amendment(c *cobra.Command, f *amendFlags, args []string) ([]byte, error) {
 	body := given(c, map[string]any{
-		"message": f.message, "closes": f.closes, "title": f.title, "max-waiting": f.maxWaiting, "signed-return": f.signedReturn, "time-zone": f.timeZone,
+		"closes": f.closes, "title": f.title, "max-waiting": f.maxWaiting, "signed-return": f.signedReturn, "time-zone": f.timeZone,
 		"target": slices.DeleteFunc(f.targets, func(target string) bool { return target == "" }),
 	})
 	outflow := given(c, map[string]any{"per-minute": f.outflow.PerMinute, "max-active": f.outflow.MaxActive})
@@ -109,7 +108,7 @@ func given(c *cobra.Command, values map[string]any) map[string]any {
 }
 
 var members = map[string]string{
-	"message": "message", "closes": "closes", "title": "title", "max-waiting": "max_waiting", "target": "targets", "signed-return": "signed_return", "time-zone": "time_zone",
+	"closes": "closes", "title": "title", "max-waiting": "max_waiting", "target": "targets", "signed-return": "signed_return", "time-zone": "time_zone",
 	"per-minute": "per_minute", "max-active": "max_active", "logo": "logo", "color": "color", "background": "background",
 }
 

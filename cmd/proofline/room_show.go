@@ -32,30 +32,30 @@ func (o *organizer) change(c *cobra.Command, method, path string, body []byte) e
 	return o.print(raw, func() error { return o.printRoom(&room) })
 }
 
+// localTime writes a moment in the time zone of the machine.
+func localTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
+
 func (o *organizer) printRoom(r *api.Room) error {
-	local := func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 	closes, most := "never", "any number at once"
 	if r.Closes != nil {
-		closes = local(*r.Closes)
+		closes = localTime(*r.Closes)
 	}
 	if r.Outflow.MaxActive > 0 {
 		most = fmt.Sprintf("at most %d at once", r.Outflow.MaxActive)
 	}
 	rows := [][]string{
 		{"room", r.Slug}, {"title", r.Title}, {"phase", r.Phase}, {"published", r.URL}, {"key", r.VKey},
-		{"opens", local(r.Opens)}, {"starts", local(r.Starts)}, {"closes", closes},
+		{"opens", localTime(r.Opens)}, {"starts", localTime(r.Starts)}, {"closes", closes},
 	}
 	for _, w := range r.Windows {
-		rows = append(rows, []string{"windows", fmt.Sprintf("of %s from %s", w.Length, local(w.From))})
+		rows = append(rows, []string{"windows", fmt.Sprintf("of %s from %s", w.Length, localTime(w.From))})
 	}
 	rows = append(rows, []string{"outflow", fmt.Sprintf("%d a minute, %s", r.Outflow.PerMinute, most)},
 		[]string{"claim", "within " + r.Claim}, []string{"session", r.Session}, []string{"beacon", beaconWords(r)})
 	if r.Quorum > 0 {
 		rows = append(rows, []string{"witnesses", fmt.Sprintf("%d or more should sign each freeze", r.Quorum)})
 	}
-	if r.Message != "" {
-		rows = append(rows, []string{"message", r.Message})
-	}
+	rows = append(rows, messageRows(r.Message)...)
 	if r.MaxWaiting > 0 {
 		rows = append(rows, []string{"in line", fmt.Sprintf("at most %d", r.MaxWaiting)})
 	}
@@ -74,7 +74,7 @@ func (o *organizer) printRoom(r *api.Room) error {
 			[]string{"called", fmt.Sprintf("%d: %d admitted, %d did not come, %d expected", n.Called, n.Admitted, n.NoShows, n.Waiting)})
 	}
 	for _, a := range r.Awaited {
-		what := fmt.Sprintf("window %d waits for beacon round %d, which appears at %s", a.Window, a.Round, local(a.Due))
+		what := fmt.Sprintf("window %d waits for beacon round %d, which appears at %s", a.Window, a.Round, localTime(a.Due))
 		if a.HasRound {
 			what = fmt.Sprintf("window %d waits for witnesses; %d have signed", a.Window, len(a.Cosigned))
 		}

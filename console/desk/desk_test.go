@@ -142,7 +142,7 @@ func TestActs(t *testing.T) {
 	d := newDesk(t)
 	r := create(t, d, owner, "sale")
 	rate := uint32(120)
-	message := "Sorry."
+	message := room.MessageChange{Message: room.Message{Texts: map[string]string{"en": "Sorry."}}}
 	for _, do := range []func() (*room.Room, error){
 		func() (*room.Room, error) { return d.Pause(t.Context(), owner, "sale") },
 		func() (*room.Room, error) { return d.Resume(t.Context(), owner, "sale") },

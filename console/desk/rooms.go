@@ -185,8 +185,11 @@ func amended(r *room.Room, a room.Amendment) map[string]any {
 			detail["max_active"] = []uint32{s.Outflow.MaxActive, *o.MaxActive}
 		}
 	}
-	if a.Message != nil {
-		detail["message"] = *a.Message
+	switch {
+	case a.Message != nil && a.Message.IsNone():
+		detail["message"] = nil
+	case a.Message != nil:
+		detail["message"] = a.Message.At(r.Now())
 	}
 	if len(a.Windows) > 0 {
 		detail["windows"] = a.Windows

@@ -90,7 +90,7 @@ func TestSale(t *testing.T) {
 	})
 	ctx := t.Context()
 	rate := uint32(1200)
-	message := "Please wait."
+	message := room.MessageChange{Message: room.Message{Texts: map[string]string{"en": "Please wait."}}}
 	for _, err := range []error{
 		r.Hold(ctx), r.Resume(ctx), r.Amend(ctx, room.Amendment{Outflow: &room.OutflowChange{PerMinute: &rate}, Message: &message}),
 		r.Revoke(ctx, people[25].ticket, fairness.Revoked), r.End(ctx),

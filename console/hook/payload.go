@@ -134,7 +134,7 @@ type change struct {
 	At      time.Time       `json:"at"`
 	Change  fairness.Change `json:"change"` // outflow, message or windows
 	Outflow *outflow        `json:"outflow,omitempty"`
-	Message string          `json:"message,omitempty"` // SHA-256 of the text, hex
+	Message string          `json:"message,omitempty"` // SHA-256 of its canonical form, hex
 	Closes  *time.Time      `json:"closes,omitempty"`  // with windows; missing for never
 }
 

@@ -19,34 +19,34 @@ const (
 // Figures are a room at a moment, as its organizer sees it. Null is what cannot
 // be said.
 type Figures struct {
-	At       time.Time  `json:"at"`
-	Slug     string     `json:"slug"`
-	Title    string     `json:"title"`
-	Phase    room.Phase `json:"phase"`
-	Message  string     `json:"message"`
-	Opens    time.Time  `json:"opens"`
-	Starts   time.Time  `json:"starts"`
-	Closes   *time.Time `json:"closes"` // null: never
-	Arrivals uint64     `json:"arrivals"`
-	Rate     *float64   `json:"arrival_rate"` // a second, over the last 5
-	Waiting  uint64     `json:"waiting"`      // in line and not called
-	Windows  []Window   `json:"windows"`      // the latest with arrivals, oldest first, at most 12
-	Earlier  uint64     `json:"earlier"`      // waiting people of windows before those
-	Drawn    uint64     `json:"drawn"`        // places
-	Called   uint64     `json:"called"`       // places
-	Expected uint64     `json:"expected"`     // called people who may still claim
-	Admitted uint64     `json:"admitted"`
-	NoShows  uint64     `json:"no_shows"`
-	Left     uint64     `json:"left"`
-	Revoked  uint64     `json:"revoked"`
-	Active   uint64     `json:"active"` // expected, or at the site
-	Inside   uint64     `json:"inside"` // at the site
-	Rates    NoShowRate `json:"no_show_rate"`
-	Joining  *Span      `json:"joining"` // when a visitor who joins now is called
-	Next     Next       `json:"next"`
-	Alarms   []Alarm    `json:"alarms"` // what the organizer should look at, the worst first
-	Outflow  Outflow    `json:"outflow"`
-	Gate     *Gate      `json:"gate"` // null: the room never had one
+	At       time.Time     `json:"at"`
+	Slug     string        `json:"slug"`
+	Title    string        `json:"title"`
+	Phase    room.Phase    `json:"phase"`
+	Message  *room.Message `json:"message"` // to visitors now, null for none
+	Opens    time.Time     `json:"opens"`
+	Starts   time.Time     `json:"starts"`
+	Closes   *time.Time    `json:"closes"` // null: never
+	Arrivals uint64        `json:"arrivals"`
+	Rate     *float64      `json:"arrival_rate"` // a second, over the last 5
+	Waiting  uint64        `json:"waiting"`      // in line and not called
+	Windows  []Window      `json:"windows"`      // the latest with arrivals, oldest first, at most 12
+	Earlier  uint64        `json:"earlier"`      // waiting people of windows before those
+	Drawn    uint64        `json:"drawn"`        // places
+	Called   uint64        `json:"called"`       // places
+	Expected uint64        `json:"expected"`     // called people who may still claim
+	Admitted uint64        `json:"admitted"`
+	NoShows  uint64        `json:"no_shows"`
+	Left     uint64        `json:"left"`
+	Revoked  uint64        `json:"revoked"`
+	Active   uint64        `json:"active"` // expected, or at the site
+	Inside   uint64        `json:"inside"` // at the site
+	Rates    NoShowRate    `json:"no_show_rate"`
+	Joining  *Span         `json:"joining"` // when a visitor who joins now is called
+	Next     Next          `json:"next"`
+	Alarms   []Alarm       `json:"alarms"` // what the organizer should look at, the worst first
+	Outflow  Outflow       `json:"outflow"`
+	Gate     *Gate         `json:"gate"` // null: the room never had one
 	// Unguarded are the latest times in which connectors let everybody in, newest
 	// first, at most 5.
 	Unguarded []Unguarded `json:"unguarded"`
@@ -230,7 +230,7 @@ func (t *track) encodeSeries() []byte {
 func (l *Live) figures(t *track, v *room.Vitals) Figures {
 	s, n := v.Snapshot, &v.Snapshot.Counts
 	f := Figures{
-		At: utc(v.Now), Slug: t.room.Slug, Title: s.Title, Phase: s.Phase(v.Now), Message: s.Message, Opens: utc(s.Opens), Starts: utc(s.Starts),
+		At: utc(v.Now), Slug: t.room.Slug, Title: s.Title, Phase: s.Phase(v.Now), Message: s.Message(v.Now), Opens: utc(s.Opens), Starts: utc(s.Starts),
 		Arrivals: n.Arrivals, Waiting: waiting(s), Drawn: n.Drawn, Called: n.Called, Expected: n.Waiting,
 		Admitted: n.Admitted, NoShows: n.NoShows, Left: n.Left, Revoked: n.Revoked, Active: v.Active,
 		Outflow: Outflow{PerMinute: s.Outflow.PerMinute, MaxActive: s.Outflow.MaxActive, Pull: s.Pull},

@@ -1,5 +1,5 @@
 // Package pgroom keeps in PostgreSQL what a room is beside its transcript:
-// slug, title, settings, sealed keys, sessions and the texts of its messages.
+// slug, title, settings, sealed keys, sessions and its messages to visitors.
 // It is the only package that knows the tables of migrations/0002_rooms.sql,
 // 0004_sessions.sql and 0012_gate.sql.
 package pgroom

@@ -12,6 +12,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/room"
 )
 
 // actRoutes are those of the log of what was done.
@@ -108,12 +109,34 @@ func isRoomAct(a pgdesk.Act) bool {
 	return a.Object != "" && uuid.Validate(a.Object) != nil
 }
 
+// messageDetail says what visitors were told, the default language first.
+func messageDetail(value map[string]any) string {
+	var m room.Message
+	text, _ := json.Marshal(value)
+	_ = json.Unmarshal(text, &m) // written by the desk
+	var parts []string
+	for _, tag := range m.Tags() {
+		parts = append(parts, fmt.Sprintf("%s: %s", languageName(tag), m.Texts[tag]))
+	}
+	if m.Until != nil {
+		parts = append(parts, "until "+momentWords(m.Until.UTC())+" UTC")
+	}
+	return "message: " + strings.Join(parts, "; ")
+}
+
 // detailWords says one detail, empty for what says nothing.
 func detailWords(name string, value any) string {
 	label := strings.ReplaceAll(name, "_", " ")
 	switch value := value.(type) {
 	case nil:
+		if name == "message" {
+			return "message taken away"
+		}
 		return ""
+	case map[string]any:
+		if name == "message" {
+			return messageDetail(value)
+		}
 	case string:
 		if value == "" {
 			return ""

@@ -70,8 +70,8 @@ func TestDetailWords(t *testing.T) {
 		{"size", 42.0, "after entry 41 of the transcript"},
 		{"pull", true, "pull"},
 		{"pull", false, ""},
-		{"message", "", ""},
-		{"message", "Sorry.", "message: Sorry."},
+		{"message", nil, "message taken away"},
+		{"message", map[string]any{"default": "en", "texts": map[string]any{"de": "Wir sind spät.", "en": "Sorry."}, "until": "2030-05-01T12:00:00Z"}, "message: English: Sorry.; German: Wir sind spät.; until 1 May 2030, 12:00 UTC"},
 		{"targets", []any{"https://a.example"}, `targets: ["https://a.example"]`},
 	} {
 		if got := detailWords(test.name, test.value); got != test.want {

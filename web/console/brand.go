@@ -82,13 +82,22 @@ func (b *brands) subject(ctx context.Context, x *request) (subject, error) {
 	s := r.Snapshot()
 	return subject{
 		Path: Path + "/rooms/" + r.Slug, Slug: r.Slug, Title: s.Title, config: r.Config(), now: r.Now(), saved: "brand-saved",
-		room: page.Room{Slug: r.Slug, Title: s.Title, Message: s.Message, Origin: r.Origin, VKey: r.VKey, Organizer: b.organizer(ctx, x)},
+		room: page.Room{Slug: r.Slug, Title: s.Title, Message: messageFor(s.Message(r.Now())), Origin: r.Origin, VKey: r.VKey, Organizer: b.organizer(ctx, x)},
 		save: func(ctx context.Context, sent room.Brand, base string) error {
 			_, err := b.Desk.Amend(ctx, x.Actor, r.Slug, room.Amendment{SettingsChange: room.SettingsChange{Brand: &sent}},
 				func(c room.Config) bool { return brandTag(c.Brand) == base })
 			return err
 		},
 	}, nil
+}
+
+// messageFor is a message for a visitor who reads its default language.
+func messageFor(m *room.Message) page.Message {
+	if m == nil {
+		return page.Message{}
+	}
+	words, tag := m.For(nil)
+	return page.Message{Text: page.Text{Words: words, Lang: page.Lang(tag)}}
 }
 
 // organizer is the name that visitors are shown.

@@ -173,51 +173,6 @@ func (c *Console) changeOutflow(x *request, r *room.Room) error {
 	return err
 }
 
-// message reads the form of the message.
-func message(x *request) (room.Amendment, error) {
-	return amendment(map[string]any{"message": strings.ReplaceAll(x.form("message"), "\r\n", "\n")})
-}
-
-func (c *Console) askMessage(x *request, r *room.Room) (question, error) {
-	a, err := message(x)
-	if err != nil {
-		return question{}, err
-	}
-	s := r.Snapshot()
-	if *a.Message == s.Message {
-		return question{}, problemAt("message", "Visitors see this message already.")
-	}
-	q := question{
-		Title: "Show this message?", Button: "Show the message",
-		Changes: []change{{"Message", lines(s.Message), lines(*a.Message)}},
-		Notes: []string{
-			people(inLine(s.Counts)) + " in line see it within seconds, and so do visitors who join later.",
-			"The public transcript records its hash, so you cannot deny it later.",
-		},
-	}
-	if *a.Message == "" {
-		q.Title = "Take the message away?"
-	}
-	return q, nil
-}
-
-// lines returns the lines of a text; one that says so for no text.
-func lines(text string) []string {
-	if text == "" {
-		return []string{"nothing"}
-	}
-	return strings.Split(text, "\n")
-}
-
-func (c *Console) broadcast(x *request, r *room.Room) error {
-	a, err := message(x)
-	if err != nil {
-		return err
-	}
-	_, err = c.Desk.Amend(x.Request().Context(), x.Actor, r.Slug, a, nil)
-	return err
-}
-
 // wantTicket says what a field for a ticket takes.
 const wantTicket = `Type a ticket, such as cda3f665-387e-8031-a3d9-8534adbd7fa3. Visitors find theirs under "Check my place", in the technical details.`
 

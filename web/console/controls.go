@@ -35,13 +35,14 @@ type control struct {
 }
 
 var controls = map[string]control{
-	"pause":   {(*Console).askPause, (*Console).pause, "paused"},
-	"hold":    {(*Console).askHold, (*Console).hold, "held"},
-	"resume":  {(*Console).askResume, (*Console).resume, "resumed"},
-	"outflow": {(*Console).askOutflow, (*Console).changeOutflow, "outflow-changed"},
-	"message": {(*Console).askMessage, (*Console).broadcast, "message-shown"},
-	"revoke":  {(*Console).askRevoke, (*Console).revokeTicket, "revoked"},
-	"end":     {(*Console).askEnd, (*Console).endRoom, "ended"},
+	"pause":        {(*Console).askPause, (*Console).pause, "paused"},
+	"hold":         {(*Console).askHold, (*Console).hold, "held"},
+	"resume":       {(*Console).askResume, (*Console).resume, "resumed"},
+	"outflow":      {(*Console).askOutflow, (*Console).changeOutflow, "outflow-changed"},
+	"message":      {(*Console).askMessage, (*Console).broadcast, "message-shown"},
+	"message-back": {(*Console).askTakeBack, (*Console).takeBack, "message-back"},
+	"revoke":       {(*Console).askRevoke, (*Console).revokeTicket, "revoked"},
+	"end":          {(*Console).askEnd, (*Console).endRoom, "ended"},
 }
 
 // controlView is what the forms of the controls show.
@@ -54,7 +55,7 @@ type controlView struct {
 	Ended       bool
 	PerMinute   uint32
 	MaxActive   uint32
-	Message     string
+	Message     messageView
 	Reasons     []reasonView
 
 	Only   string // the one control that a page of its own is about
@@ -79,7 +80,7 @@ func controlsOf(r *room.Room) controlView {
 	s := r.Snapshot()
 	return controlView{
 		Slug: r.Slug, Title: s.Title, Fair: r.URL + "/fair", Phase: s.Phase(r.Now()), Paused: s.Paused, Held: s.Held, Ended: s.Ended,
-		PerMinute: s.Outflow.PerMinute, MaxActive: s.Outflow.MaxActive, Message: s.Message, Reasons: reasonViews,
+		PerMinute: s.Outflow.PerMinute, MaxActive: s.Outflow.MaxActive, Message: newMessageView(r), Reasons: reasonViews,
 	}
 }
 
@@ -111,6 +112,10 @@ func (c *Console) doControl(name string, control control) func(*request) error {
 		if err != nil {
 			return err
 		}
+		if v := controlsOf(r); name == "message" && v.Message.edit(x) {
+			v.Only = name
+			return x.page("room-control", v)
+		}
 		q, err := control.ask(c, x, r)
 		if err == nil && !x.isConfirmed() {
 			return x.confirm(q, "/rooms/"+r.Slug)
@@ -137,10 +142,13 @@ func (c *Console) refuseControl(x *request, name string, err error) error {
 	if failed != nil {
 		return failed
 	}
-	for field, into := range map[string]*string{"ticket": &v.Ticket, "reason": &v.Reason, "message": &v.Message, "slug": &v.Typed} {
+	for field, into := range map[string]*string{"ticket": &v.Ticket, "reason": &v.Reason, "slug": &v.Typed} {
 		if sent := x.form(field); sent != "" {
 			*into = sent
 		}
+	}
+	if name == "message" {
+		v.Message.Form = readMessageForm(x.Request().PostForm)
 	}
 	return x.invalid("room-control", v, err)
 }

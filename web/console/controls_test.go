@@ -30,7 +30,11 @@ func TestControls(t *testing.T) {
 		{"hold", nil, "Stop entry?", r.IsHeld},
 		{"resume", nil, "Resume?", func() bool { return !r.Snapshot().Paused }},
 		{"outflow", []string{"per_minute", "120", "max_active", "7"}, "Change the outflow?", func() bool { return r.Snapshot().Outflow == fairness.Outflow{PerMinute: 120, MaxActive: 7} }},
-		{"message", []string{"message", "Sorry.\r\nWe are late."}, "Show this message?", func() bool { return r.Snapshot().Message == "Sorry.\nWe are late." }},
+		{"message", []string{"message[0].language", "English", "message[0].text", "Sorry.\r\nWe are late.", "ends", "10m"}, "Show this message?", func() bool {
+			m := r.Snapshot().Message(r.Now())
+			return m != nil && m.Texts["en"] == "Sorry.\nWe are late." && m.Until != nil
+		}},
+		{"message-back", nil, "Take the message back?", func() bool { return r.Snapshot().Message(r.Now()) == nil }},
 		{"revoke", []string{"ticket", joined.String(), "reason", "revoked-bot"}, "Take this place away?", func() bool {
 			st, _ := r.Standing(joined)
 			return st.Reason == fairness.RevokedBot
@@ -78,7 +82,14 @@ func TestControlProblems(t *testing.T) {
 		{"outflow", []string{"per_minute", "-5"}, "Type a whole number"},
 		{"outflow", nil, "changes nothing"},
 		{"outflow", []string{"per_minute", "60", "max_active", "0"}, "the pace and the limit already"},
-		{"message", []string{"message", strings.Repeat("x", 2001)}, "at most 2000 characters"},
+		{"message", []string{"message[0].language", "en", "message[0].text", strings.Repeat("x", 1001)}, "at most 1000 characters, not 1001"},
+		{"message", []string{"message[0].language", "en", "message[0].text", ""}, "needs a text"},
+		{"message", []string{"message[0].language", "nonsense!", "message[0].text", "<b>x</b>"}, "Choose a language"},
+		{"message", []string{"message[0].language", "German", "message[0].text", "a", "message[1].language", "de", "message[1].text", "b"}, "This language is there already."},
+		{"message", []string{"message[0].language", "en", "message[0].text", "a", "ends", "at"}, "Type when the message ends."},
+		{"message", []string{"message[0].language", "en", "message[0].text", "a", "ends", "at", "until", "2020-01-01T00:00"}, "must be later than now"},
+		{"message", nil, "Choose a language"},
+		{"message-back", nil, "Visitors see no message."},
 		{"revoke", []string{"ticket", "<b>x</b>"}, "Type a ticket"},
 		{"revoke", []string{"ticket", unknown, "reason", "revoked-bot"}, "This room has no such ticket."},
 		{"end", []string{"slug", "other"}, "to confirm that you mean this room"},

@@ -88,7 +88,7 @@ func TestControlsShowWhatChanges(t *testing.T) {
 		has(was("60"), is("1,200"), was("no limit"), is("at most 7"), "To call the 120 people in line", was("2 min at least"), is("6.0 s at least"))
 	s.post(operator, "/console/rooms/sale/pause").want(http.StatusOK).has(was("60 a minute"), is("none until you resume"), "120 people")
 	s.post(operator, "/console/rooms/sale/hold").want(http.StatusOK).has(was("open"), is("stopped until you resume"), "no visitor loses a place")
-	s.post(operator, "/console/rooms/sale/message", "message", "We are late.").want(http.StatusOK).has(was("nothing"), is("We are late."), "120 people in line")
+	s.post(operator, "/console/rooms/sale/message", "message[0].language", "en", "message[0].text", "We are late.").want(http.StatusOK).has(was("nothing"), is("We are late."), "120 people in line")
 	settings := s.get(operator, "/console/rooms/sale/settings").want(http.StatusOK)
 	base := regexp.MustCompile(`name="base" value="([^"]+)"`).FindStringSubmatch(settings.body)[1]
 	s.post(operator, "/console/rooms/sale/settings", "base", base, "title", "sale", "outflow.per_minute", "90", "outflow.max_active", "0", "targets", "https://shop.example.com/", "max_waiting", "", "do", "save").

@@ -32,7 +32,7 @@ func (c *Console) settingsRoutes() []route {
 
 // settingsForm is what is typed.
 type settingsForm struct {
-	Title, Message       string
+	Title                string
 	PerMinute, MaxActive string
 	Closes               string
 	MaxWaiting, Targets  string
@@ -43,19 +43,18 @@ type settingsForm struct {
 
 // published is a room as a form of settings is made from it.
 type published struct {
-	config  room.Config
-	message string
-	now     time.Time
-	fixed   []room.WindowRule // that have opened, or are about to
-	open    []room.WindowRule // that may change
-	from    time.Time         // from when on windows may change
-	over    bool              // nobody can join any more, so no windows can change
-	ended   bool
+	config room.Config
+	now    time.Time
+	fixed  []room.WindowRule // that have opened, or are about to
+	open   []room.WindowRule // that may change
+	from   time.Time         // from when on windows may change
+	over   bool              // nobody can join any more, so no windows can change
+	ended  bool
 }
 
 func newPublished(r *room.Room) published {
 	s, now := r.Snapshot(), r.Now()
-	p := published{config: r.Config(), message: s.Message, now: now, from: s.Opens, ended: s.Ended}
+	p := published{config: r.Config(), now: now, from: s.Opens, ended: s.Ended}
 	if window, ok := s.Window(now); ok {
 		p.from = time.UnixMilli(int64(window.To)).UTC()
 	}
@@ -74,12 +73,12 @@ func newPublished(r *room.Room) published {
 func (p *published) isOpen() bool { return len(p.fixed) > 0 }
 
 // version names the state of everything that the form changes.
-func (p *published) version() string { return settingsVersion(p.config, p.message) }
+func (p *published) version() string { return settingsVersion(p.config) }
 
 // settingsVersion is a digest: somebody's change of the brand does not matter here.
-func settingsVersion(c room.Config, message string) string {
+func settingsVersion(c room.Config) string {
 	c.Brand = room.Brand{}
-	text, err := json.Marshal([]any{c, message})
+	text, err := json.Marshal(c)
 	if err != nil {
 		return ""
 	}
@@ -91,7 +90,7 @@ func settingsVersion(c room.Config, message string) string {
 func (p *published) form() settingsForm {
 	c := p.config
 	f := settingsForm{
-		Title: c.Title, Message: p.message, PerMinute: fmt.Sprint(c.Outflow.PerMinute), MaxActive: fmt.Sprint(c.Outflow.MaxActive),
+		Title: c.Title, PerMinute: fmt.Sprint(c.Outflow.PerMinute), MaxActive: fmt.Sprint(c.Outflow.MaxActive),
 		MaxWaiting: fmt.Sprint(c.MaxWaiting), Targets: strings.Join(c.Targets, "\n"), SignedReturn: c.SignedReturn, TimeZone: c.TimeZone,
 	}
 	if c.Closes != nil {
@@ -106,7 +105,7 @@ func (p *published) form() settingsForm {
 func readSettingsForm(v url.Values) settingsForm {
 	f := readRoomForm(v)
 	return settingsForm{
-		Title: f.Title, Message: cleanText(v.Get("message")), PerMinute: f.PerMinute, MaxActive: f.MaxActive,
+		Title: f.Title, PerMinute: f.PerMinute, MaxActive: f.MaxActive,
 		Closes: f.Closes, MaxWaiting: f.MaxWaiting, Targets: f.Targets, SignedReturn: f.SignedReturn, TimeZone: f.TimeZone, Windows: f.Windows,
 	}
 }
@@ -124,9 +123,6 @@ func (f *settingsForm) amendment(p *published) (settingsChange, error) {
 	members := map[string]any{}
 	if f.Title != was.Title {
 		members["title"] = f.Title
-	}
-	if f.Message != strings.TrimSpace(was.Message) {
-		members["message"] = f.Message
 	}
 	if v := jsonNumber(f.MaxWaiting); f.MaxWaiting != was.MaxWaiting {
 		members["max_waiting"] = orZero(v)
@@ -324,7 +320,7 @@ func (p settingsPage) Rest() []fairness.Problem {
 	form := roomForm{Windows: p.Form.Windows}
 	var list []fairness.Problem
 	for _, problem := range p.Problems {
-		if problem.Field != "" && problem.Field != "message" && !form.shows(problem.Field) {
+		if problem.Field != "" && !form.shows(problem.Field) {
 			list = append(list, problem)
 		}
 	}
@@ -424,7 +420,7 @@ func (c *Console) saveSettings(ctx context.Context, x *request, r *room.Room, p 
 		return x.done("/rooms/"+r.Slug+"/settings", "settings-same")
 	}
 	same := func(now room.Config) bool {
-		return subtle.ConstantTimeCompare([]byte(settingsVersion(now, r.Snapshot().Message)), []byte(page.Base)) == 1
+		return subtle.ConstantTimeCompare([]byte(settingsVersion(now)), []byte(page.Base)) == 1
 	}
 	if wrong, ok := errors.AsType[*room.InvalidError](r.Check(a.Amendment)); ok && page.Base == p.version() {
 		return page.refused(x, p, &room.InvalidError{Problems: a.inForm(wrong.Problems)})
@@ -455,7 +451,7 @@ func settingsQuestion(was, now settingsForm) question {
 	for _, row := range differences(was.lines(), now.lines()) {
 		q.Changes = append(q.Changes, change{row.Label, lines(row.Theirs), lines(row.Yours)})
 	}
-	q.Notes = []string{"Changes of the message, the outflow, the windows and the close are recorded in the public transcript."}
+	q.Notes = []string{"Changes of the outflow, the windows and the close are recorded in the public transcript."}
 	return q
 }
 
@@ -488,7 +484,7 @@ func (f *settingsForm) lines() []line {
 		windows = append(windows, fmt.Sprintf("from %s: %s", momentLine(w.From), w.Length))
 	}
 	return []line{
-		{"Title", f.Title}, {"Message", f.Message}, {"People per minute", f.PerMinute}, {"At once", f.MaxActive}, {"Closes", momentLine(f.Closes)}, {"Time zone", f.TimeZone},
+		{"Title", f.Title}, {"People per minute", f.PerMinute}, {"At once", f.MaxActive}, {"Closes", momentLine(f.Closes)}, {"Time zone", f.TimeZone},
 		{"Windows that have not opened", strings.Join(windows, "\n")}, {"Most in line", f.MaxWaiting}, {"Addresses of the shop", f.Targets}, {"Back to signed pages alone", yesNo(f.SignedReturn)},
 	}
 }

@@ -79,7 +79,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("%+v, %d entries", c, size()-before)
 	}
 	save("outflow.per_minute", "7")
-	save("outflow.max_active", "70", "message", "Soon\nmore")
+	save("outflow.max_active", "70")
 	closes := opens.Add(3 * time.Hour)
 	save("closes", closes.Format("2006-01-02T15:04:05.999"))
 	later := opens.Add(90 * time.Minute)
@@ -89,14 +89,10 @@ func TestSettings(t *testing.T) {
 	if diff := cmp.Diff(want, c.Windows); diff != "" {
 		t.Errorf("windows (-want +got):\n%s", diff)
 	}
-	if c.Outflow != (room.Outflow{PerMinute: 7, MaxActive: 70}) || c.Closes == nil || !c.Closes.Equal(closes) || r.Snapshot().Message != "Soon\nmore" {
-		t.Errorf("%+v, message %q", c, r.Snapshot().Message)
+	if c.Outflow != (room.Outflow{PerMinute: 7, MaxActive: 70}) || c.Closes == nil || !c.Closes.Equal(closes) {
+		t.Errorf("%+v", c)
 	}
-	save("message", "")
-	if r.Snapshot().Message != "" {
-		t.Error("the message stays")
-	}
-	if got := r.Snapshot().Counts.Amends; got != 6 {
+	if got := r.Snapshot().Counts.Amends; got != 4 {
 		t.Errorf("%d amendments", got)
 	}
 }
@@ -157,14 +153,14 @@ func TestSettingsRefused(t *testing.T) {
 	page := s.get(owner, settingsPath).want(http.StatusOK)
 	early := time.Now().Add(-time.Minute).UTC().Format(momentForm)
 	for field, wrong := range map[string]string{
-		"title": strings.Repeat("x", 201), "message": strings.Repeat("x", 2001), "outflow.per_minute": "0", "outflow.max_active": "some", "closes": early,
+		"title": strings.Repeat("x", 201), "outflow.per_minute": "0", "outflow.max_active": "some", "closes": early,
 		"windows[0].length": "1 ms", "windows[0].from": early, "max_waiting": "-3", "targets": "javascript:alert(1)",
 	} {
 		s.post(owner, settingsPath, page.settingsOf(field, wrong)...).want(http.StatusBadRequest).has(`id="e-`+field+`"`, strings.TrimSuffix(wrong, "Z"))
 	}
 	s.post(owner, settingsPath, page.settingsOf("title", "")...).want(http.StatusBadRequest).has(`id="e-title"`)
 	s.post(owner, settingsPath, page.settingsOf("closes", "")...).want(http.StatusBadRequest).has(`id="e-closes"`)
-	s.post(owner, settingsPath, page.settingsOf("title", script, "message", script, "targets", script, "closes", script, "windows[0].from", script, "windows[0].length", script)...).want(http.StatusBadRequest).lacks("<script>alert")
+	s.post(owner, settingsPath, page.settingsOf("title", script, "targets", script, "closes", script, "windows[0].from", script, "windows[0].length", script)...).want(http.StatusBadRequest).lacks("<script>alert")
 	// A rule that is repeated shifts the others: the problem still stands at its row.
 	s.post(owner, settingsPath, page.settingsOf("windows[0].from", change.Add(10*time.Minute).Format(momentForm), "windows[0].length", "1 ms")...).want(http.StatusBadRequest).has(`id="e-windows[0].length"`)
 	if diff := cmp.Diff(before, r.Config()); diff != "" {

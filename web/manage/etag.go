@@ -44,8 +44,8 @@ func (c *call) ifMatch() (string, bool) {
 func roomTag(r *room.Room) string {
 	text, err := json.Marshal(struct {
 		Config  room.Config
-		Message string
-	}{r.Config(), r.Snapshot().Message})
+		Message *room.Message
+	}{r.Config(), r.Snapshot().Message(r.Now())})
 	if err != nil {
 		return ""
 	}

@@ -15,17 +15,17 @@ import (
 // roomJSON is a room as its organizer sees it.
 type roomJSON struct {
 	room.Config
-	Host    *string    `json:"host" doc:"Custom host that the room is published under; null for the server's own."`
-	Origin  string     `json:"origin" doc:"Name of the room's log."`
-	URL     string     `json:"url" doc:"Where the room is published."`
-	VKey    string     `json:"vkey" doc:"Verifies the log's checkpoints (C2SP signed note)."`
-	Phase   room.Phase `json:"phase"`
-	Created time.Time  `json:"created"`
-	Size    uint64     `json:"size" doc:"Entries of the transcript."`
-	Counts  countsJSON `json:"counts"`
-	Message string     `json:"message" doc:"To visitors; empty for none."`
-	Held    bool       `json:"held" doc:"Called people cannot go in for now, and their time to do so stands still."`
-	Awaited []awaited  `json:"awaited" doc:"Draws that wait for beacon or witnesses."`
+	Host    *string       `json:"host" doc:"Custom host that the room is published under; null for the server's own."`
+	Origin  string        `json:"origin" doc:"Name of the room's log."`
+	URL     string        `json:"url" doc:"Where the room is published."`
+	VKey    string        `json:"vkey" doc:"Verifies the log's checkpoints (C2SP signed note)."`
+	Phase   room.Phase    `json:"phase"`
+	Created time.Time     `json:"created"`
+	Size    uint64        `json:"size" doc:"Entries of the transcript."`
+	Counts  countsJSON    `json:"counts"`
+	Message *room.Message `json:"message" doc:"What visitors are told now; null for nothing."`
+	Held    bool          `json:"held" doc:"Called people cannot go in for now, and their time to do so stands still."`
+	Awaited []awaited     `json:"awaited" doc:"Draws that wait for beacon or witnesses."`
 }
 
 type awaited struct {
@@ -59,7 +59,7 @@ func newRoomJSON(r *room.Room) roomJSON {
 	return roomJSON{
 		Config: r.Config(), Host: r.Owner.Host, Origin: r.Origin, URL: r.URL, VKey: r.VKey,
 		Phase: s.Phase(r.Now()), Created: r.Created(), Size: s.Size,
-		Counts: countsJSON(s.Counts), Message: s.Message, Held: r.IsHeld(), Awaited: list,
+		Counts: countsJSON(s.Counts), Message: s.Message(r.Now()), Held: r.IsHeld(), Awaited: list,
 	}
 }
 
@@ -107,11 +107,11 @@ type createInput struct {
 
 // amendInput is what may change while a room lives.
 type amendInput struct {
-	Title   string            `json:"title"`
-	Outflow room.Outflow      `json:"outflow"`
-	Message string            `json:"message" doc:"To visitors; empty for none."`
-	Windows []room.WindowRule `json:"windows" doc:"Hold from the first one's moment on."`
-	Closes  time.Time         `json:"closes"`
+	Title   string              `json:"title"`
+	Outflow room.Outflow        `json:"outflow"`
+	Message *room.MessageChange `json:"message" doc:"To visitors; null takes it away."`
+	Windows []room.WindowRule   `json:"windows" doc:"Hold from the first one's moment on."`
+	Closes  time.Time           `json:"closes"`
 	room.Settings
 }
 
@@ -142,7 +142,7 @@ func (a *API) roomRoutes() []route {
 			method: http.MethodPatch, path: "rooms/{slug}", scope: account.Operate, name: "amendRoom", tag: tag,
 			summary: "Change a room that lives",
 			more:    "What is not said stays as it is. Outflow, message, windows and closing time are entries of the transcript; title, targets, brand and the limit of people in line are not. Members of a brand are all new.",
-			in:      amendInput{}, example: `{"outflow": {"per_minute": 120}, "message": "The shop is slow, we let in fewer people."}`,
+			in:      amendInput{}, example: `{"outflow": {"per_minute": 120}, "message": {"default": "en", "texts": {"en": "The shop is slow, we let in fewer people.", "de": "Der Shop ist langsam, wir lassen weniger Leute ein."}, "for": "30m"}}`,
 			out: roomJSON{}, tagged: true, matches: true, do: a.amendRoom,
 		},
 		{

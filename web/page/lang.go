@@ -32,6 +32,27 @@ func tags(langs []Lang) []language.Tag {
 // Languages returns the languages of the pages, the fallback first.
 func Languages() []Lang { return slices.Clone(languages) }
 
+// maxWanted is how many languages of a visitor count.
+const maxWanted = 10
+
+// Wanted lists the languages of a visitor, best first: those of the
+// Accept-Language header and that of the page, which comes first where the
+// visitor has chosen another than the browser would.
+func Wanted(acceptLanguage string, page Lang, offered ...Lang) []string {
+	accepted, _, err := language.ParseAcceptLanguage(acceptLanguage)
+	if err != nil {
+		accepted = nil
+	}
+	var list []string
+	for _, tag := range accepted[:min(len(accepted), maxWanted)] {
+		list = append(list, tag.String())
+	}
+	if Match(acceptLanguage, "", offered...) == page {
+		return append(list, string(page))
+	}
+	return append([]string{string(page)}, list...)
+}
+
 // Match returns the language for a visitor: the chosen one, if it is offered,
 // otherwise the best for an Accept-Language header. Offered are all, or those
 // that a room names, its own first.

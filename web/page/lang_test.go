@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/proofline/proofline/web/page"
@@ -63,5 +64,29 @@ func TestMatchOffered(t *testing.T) {
 		if got := page.Match(c.accept, c.chosen, c.offered...); got != c.want {
 			t.Errorf("Match(%q, %q, %v) = %s, want %s", c.accept, c.chosen, c.offered, got, c.want)
 		}
+	}
+}
+
+func TestWanted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		accept  string
+		page    page.Lang
+		offered []page.Lang
+		want    []string
+	}{
+		{"", "en", nil, []string{"en"}},
+		{"nl, en;q=0.5", "en", nil, []string{"nl", "en", "en"}},
+		{"nl, en;q=0.5", "ja", nil, []string{"ja", "nl", "en"}}, // chosen
+		{"fr", "de", []page.Lang{"de"}, []string{"fr", "de"}},
+		{"de-AT;q=0.5, pt-br", "pt", nil, []string{"pt-BR", "de-AT", "pt"}},
+		{`"><script>`, "en", nil, []string{"en"}},
+	} {
+		if got := page.Wanted(c.accept, c.page, c.offered...); !slices.Equal(got, c.want) {
+			t.Errorf("Wanted(%q, %q) = %q, want %q", c.accept, c.page, got, c.want)
+		}
+	}
+	if got := page.Wanted(strings.Repeat("de-x-a,", 50)+"de", "en"); len(got) > 11 {
+		t.Errorf("%d languages", len(got))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -37,6 +38,15 @@ func (p *linePage) Changes() bool {
 
 // In tells whether the page is in one of these states.
 func (p *linePage) In(states ...State) bool { return slices.Contains(states, p.View.State) }
+
+// Wanted are the visitor's languages, for scripts.
+func (p *linePage) Wanted() string { return strings.Join(p.View.Room.Message.Wanted, " ") }
+
+// HasMessage reports whether the organizer's message is shown: what people in
+// line are told is over with the line, and with the place.
+func (p *linePage) HasMessage() bool {
+	return p.View.Room.Message.Words != "" && !p.In(Ended, Revoked)
+}
 
 // Open returns the page as it is the moment the line opens.
 func (p *linePage) Open() *linePage {

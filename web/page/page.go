@@ -103,8 +103,8 @@ type Room struct {
 	// Organizer is the name of the organization that runs the line, empty for not
 	// known.
 	Organizer string
-	URL       string         // of the page; empty where it has none yet
-	Message   string         // of the organizer, may be empty, may have several lines
+	URL       string // of the page; empty where it has none yet
+	Message   Message
 	Origin    string         // name of the log
 	VKey      string         // verifier key of the log
 	Logo      string         // path of the image, empty for none
@@ -114,6 +114,14 @@ type Room struct {
 	// Offered are the languages to choose from, the room's own first; nil: all.
 	Offered []Lang
 	Texts   Texts // of the organizer, in the visitor's language or the room's
+}
+
+// Message is what the organizer tells everyone in line, in the language that
+// suits the visitor best; it may have several lines. Empty words: nothing.
+type Message struct {
+	Text
+	Until  time.Time // when it vanishes by itself, zero: it does not
+	Wanted []string  // languages of the visitor, best first, by which scripts choose from later messages
 }
 
 // Texts are the organizer's words; empty ones are left out.

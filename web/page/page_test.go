@@ -303,7 +303,7 @@ func TestEscapes(t *testing.T) {
 	p := newPages(t, manifest)
 	const attack = `"><script>alert(1)</script><p onclick="`
 	v := drawn()
-	v.Room = page.Room{Slug: attack, Title: attack, Message: attack, Origin: attack, VKey: attack, Logo: "javascript:alert(1)", Dark: "javascript:alert(1)", Brand: "javascript:alert(1)"}
+	v.Room = page.Room{Slug: attack, Title: attack, Message: page.Message{Text: page.Text{Words: attack, Lang: attack}, Wanted: []string{attack}}, Origin: attack, VKey: attack, Logo: "javascript:alert(1)", Dark: "javascript:alert(1)", Brand: "javascript:alert(1)"}
 	text := page.Text{Words: attack, Lang: attack}
 	v.Room.Texts = page.Texts{text, text, text, text, "javascript:alert(1)", " JaVaScRiPt:alert(1)", "data:text/html,<script>alert(1)</script>"}
 	v.Target = "javascript:alert(1)//" + attack

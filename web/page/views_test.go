@@ -27,7 +27,7 @@ var room = page.Room{
 
 // branded is a room in an organizer's colours, with a logo and a message.
 var branded = page.Room{
-	Slug: "concert", Title: "Summer concert: general sale", Message: "Doors open at 19:00.\nThere are tickets for everybody in this line.",
+	Slug: "concert", Title: "Summer concert: general sale", Message: page.Message{Text: page.Text{Words: "Doors open at 19:00.\nThere are tickets for everybody in this line.", Lang: "en"}, Until: at(40), Wanted: []string{"en"}},
 	Origin: room.Origin, VKey: room.VKey, Logo: "/r/concert/logo", Dark: "/r/concert/logo?scheme=dark", Brand: "/r/concert/brand.css",
 	Offered: []page.Lang{"de", "en"},
 	Texts: page.Texts{

@@ -40,6 +40,11 @@ export class Room {
     return this.server.ask("PATCH", `/v1/rooms/${this.slug}`, change);
   }
 
+  /** Tells everyone in line something, in English. */
+  say(text) {
+    return this.amend({ message: { texts: { en: text } } });
+  }
+
   pause() {
     return this.server.ask("POST", `/v1/rooms/${this.slug}/pause`);
   }

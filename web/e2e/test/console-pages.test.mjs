@@ -160,7 +160,7 @@ async function fill(filler) {
   const made = {};
   const room = await Room.create({ slug: "hostile", title: texts.title, opens: inSeconds(1), windows: [{ length: "1h" }] }, server);
   await room.open();
-  await room.amend({ message: texts.message });
+  await room.say(texts.message);
   const rules = [
     { name: texts.rule, when: { header: { x: { equals: texts.header } } }, action: "bypass" },
     { name: "rest", action: "queue hostile" },

@@ -171,9 +171,9 @@ async function gather(stage, operator, room, crowd) {
   await Promise.all([crowd.join(1500), fan.join(room), bot.join(room)]);
   await until("the dashboard counts", async () => (await watching.figures()).arrivals === 1502);
   await operator.go(`/rooms/${room.slug}`);
-  await operator.page.getByLabel("Message to everyone in line").fill("Doors open at seven.\nBring your ID.");
+  await operator.page.locator('[id="f-message[0].text"]').fill("Doors open at seven.\nBring your ID.");
   await operator.decide("Show the message");
-  await operator.told("Everyone in line sees the message now.");
+  await operator.told("The message is on its way");
   await fan.page.locator(".message", { hasText: "Bring your ID." }).waitFor();
   await operator.go(`/rooms/${room.slug}/ticket`);
   await operator.fill({ Ticket: await bot.ticket() });

@@ -73,7 +73,7 @@ scenes("states", () => {
       closes: inSeconds(7200),
       brand: looks,
     });
-    await room.amend({ message: "Doors open at 19:00.\nBring your ID." });
+    await room.say("Doors open at 19:00.\nBring your ID.");
     await everywhere(stage, "joinable", async (visitor) => {
       await (await visitor.visit(room)).is("joinable");
       await visitor.page.getByText("Bring your ID.").waitFor();

@@ -70,7 +70,7 @@ scenes("transitions", () => {
     try {
       const visitor = await stage.visitor({ size: "phone" }); // before the room, which opens soon
       const room = await stage.room({ slug: "way-whole", opens: inSeconds(12), windows: [{ length: "6s" }], starts: inSeconds(26), outflow: { per_minute: 60 }, targets: [shop.target] });
-      await room.amend({ message: broadcast });
+      await room.say(broadcast);
       await visitor.visit(room);
       await comes(visitor, "upcoming", "joinable");
       await visitor.main();
@@ -97,7 +97,7 @@ scenes("transitions", () => {
 
     scene(`${from}: paused, held, resumed, and ended`, async (stage) => {
       const room = await stage.room({ slug: `way-${from}-ended`, ...config });
-      await room.amend({ message: broadcast });
+      await room.say(broadcast);
       const visitor = await stage.visitor({ size: "phone" });
       await visitor.join(room);
       await comes(visitor, from);
@@ -115,7 +115,7 @@ scenes("transitions", () => {
 
     scene(`${from}: withdrawn in a pause`, async (stage) => {
       const room = await stage.room({ slug: `way-${from}-revoked`, ...config });
-      await room.amend({ message: broadcast });
+      await room.say(broadcast);
       const visitor = await stage.visitor({ size: "phone" });
       const other = await stage.visitor({ size: "desktop" });
       await visitor.join(room);
@@ -155,7 +155,7 @@ scenes("transitions", () => {
 
   scene("full, closed and ended to visitors without a place", async (stage) => {
     const room = await stage.room({ slug: "way-without", windows: [{ length: "1h" }], max_waiting: 3, closes: inSeconds(12), starts: later });
-    await room.amend({ message: broadcast });
+    await room.say(broadcast);
     const visitor = await stage.visitor({ size: "phone" });
     await visitor.visit(room);
     await comes(visitor, "joinable");

@@ -49,7 +49,7 @@ function placeOf(position: number): Place {
 
 function roomAt(now: number): Room {
   return {
-    size: 1, phase: "serving", paused: false, held: false, full: false, open: false, message: "", revoked: 0, withdrawn: [], opens: 0, starts: 0, closes: Infinity, perMinute, free: Infinity, firstFree: 0, freed: Infinity, drawn: Infinity,
+    size: 1, phase: "serving", paused: false, held: false, full: false, open: false, message: undefined, revoked: 0, withdrawn: [], opens: 0, starts: 0, closes: Infinity, perMinute, free: Infinity, firstFree: 0, freed: Infinity, drawn: Infinity,
     called: Math.floor((now / minute) * perMinute), groups: new Map(), after: 2000, most: 60_000, rest: 120_000, jitter: 0.3, listenAhead: 100, now,
   };
 }

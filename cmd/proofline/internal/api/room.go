@@ -17,13 +17,13 @@ type Room struct {
 		From   time.Time `json:"from"`
 		Length string    `json:"length"`
 	} `json:"windows"`
-	Outflow Outflow `json:"outflow"`
-	Claim   string  `json:"claim"`
-	Session string  `json:"session"`
-	Beacon  string  `json:"beacon"` // "none", or whose rounds decide the draws
-	Margin  string  `json:"margin"` // from a freeze to its round, at least
-	Quorum  uint32  `json:"quorum"` // witnesses who should sign a freeze
-	Message string  `json:"message"`
+	Outflow Outflow  `json:"outflow"`
+	Claim   string   `json:"claim"`
+	Session string   `json:"session"`
+	Beacon  string   `json:"beacon"`  // "none", or whose rounds decide the draws
+	Margin  string   `json:"margin"`  // from a freeze to its round, at least
+	Quorum  uint32   `json:"quorum"`  // witnesses who should sign a freeze
+	Message *Message `json:"message"` // nil: visitors are told nothing
 	Awaited []struct {
 		Window   uint64    `json:"window"`
 		Round    uint64    `json:"round"`
@@ -34,6 +34,13 @@ type Room struct {
 	Settings
 	Size   uint64  `json:"size"` // entries of the transcript
 	Counts *Counts `json:"counts"`
+}
+
+// Message is what visitors are told.
+type Message struct {
+	Default string            `json:"default"` // language of the text for visitors who read none of the others
+	Texts   map[string]string `json:"texts"`   // by language tag
+	Until   *time.Time        `json:"until"`   // nil: until it is taken back
 }
 
 // Outflow is how fast people are let in.

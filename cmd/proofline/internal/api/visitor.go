@@ -120,7 +120,7 @@ type WindowState struct {
 // State is what everybody may know about a room.
 type State struct {
 	Phase   string        `json:"phase"`
-	Message string        `json:"message"`
+	Message Message       `json:"message"`
 	Windows []WindowState `json:"windows"` // the latest with arrivals
 }
 

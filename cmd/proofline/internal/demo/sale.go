@@ -92,7 +92,7 @@ func (d *demo) interfere(ctx context.Context) error {
 	if err := sleepUntil(ctx, d.plan.starts.Add(pauseAt)); err != nil {
 		return err
 	}
-	if _, err := d.look(ctx, http.MethodPatch, "", fmt.Sprintf(`{"message":%q}`, message)); err != nil {
+	if _, err := d.look(ctx, http.MethodPatch, "", fmt.Sprintf(`{"message":{"texts":{"en":%q},"for":"1h"}}`, message)); err != nil {
 		return err
 	}
 	before, err := d.look(ctx, http.MethodPost, "/pause", "")
@@ -107,7 +107,7 @@ func (d *demo) interfere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.expect(state.Phase == "paused" && state.Message == message, "in the pause visitors see phase %q and the message %q", state.Phase, state.Message)
+	d.expect(state.Phase == "paused" && state.Message.Texts["en"] == message, "in the pause visitors see phase %q and the message %q", state.Phase, state.Message.Texts)
 	after, err := d.look(ctx, http.MethodGet, "", "")
 	if err != nil {
 		return err

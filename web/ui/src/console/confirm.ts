@@ -81,7 +81,7 @@ function showProblems(form: HTMLFormElement, page: Document): boolean {
   for (const field of form.querySelectorAll<HTMLElement>(".field")) {
     const id = field.querySelector("input, select, textarea")?.id;
     const fresh = id && page.getElementById(id)?.closest(".field");
-    if (fresh) field.replaceWith(document.importNode(fresh, true));
+    if (fresh && [field, fresh].some((one) => one.classList.contains("wrong"))) field.replaceWith(document.importNode(fresh, true));
   }
   form.querySelector(":scope > [data-problem]")?.remove();
   const first = form.querySelector<HTMLElement>("[aria-invalid=true]");

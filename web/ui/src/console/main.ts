@@ -3,6 +3,7 @@
 import { copyButton, followLink, printButton } from "./account.ts";
 import { brandForm, previewChoices } from "./brand.ts";
 import { confirmActs } from "./confirm.ts";
+import { messageControl } from "./message.ts";
 import { rehearsal } from "./rehearsal.ts";
 import { roomForm } from "./roomform.ts";
 import { siteCheck, siteRules } from "./sites.ts";
@@ -14,6 +15,7 @@ const islands: Record<string, Island> = {
   brand: brandForm,
   preview: previewChoices,
   link: followLink,
+  message: messageControl,
   copy: copyButton,
   print: printButton,
   rehearsal,

@@ -7,7 +7,7 @@ import { Listener } from "./listener.ts";
 import { Memory } from "./memory.ts";
 import { ahead, calledUpTo, hasMoved, isFinal, isLater, isLive, isNear, nextPoll, type Place, readPlace } from "./place.ts";
 import { type Next, Poller } from "./poll.ts";
-import { newer, readRoom, type Room } from "./room.ts";
+import { newer, readRoom, type Room, textFor } from "./room.ts";
 import { Screen } from "./screen.ts";
 import { fragmentOf } from "./secret.ts";
 import { Verdict } from "./verdict.ts";
@@ -170,7 +170,8 @@ export class LinePage {
     if (room.paused && !was.paused) this.#screen.announce(this.#screen.words('[data-show="paused"]'));
     if (room.open && !was.open) this.#screen.announce(this.#screen.words('[data-show="open"]'));
     if (!room.paused && was.paused) this.#screen.announce(this.#screen.words(".expected, [data-cause]"));
-    if (room.message !== was.message && room.phase !== "ended") this.#screen.announce(room.message);
+    const heard = this.#words(room)?.words ?? "";
+    if (heard !== this.#words(was)?.words && room.phase !== "ended") this.#screen.announce(heard);
     this.#milestone(ahead(this.#place, was).min, ahead(this.#place, room).min);
   }
 
@@ -224,10 +225,6 @@ export class LinePage {
       this.#screen.show('[data-show="paused"]', room.paused);
       this.#screen.show('[data-show="unpaused"]', !room.paused);
       this.#screen.show('[data-show="open"]', room.open);
-      const message = this.#screen.find("[data-message]");
-      this.#screen.text(message, room.message);
-      // What the organizer tells people in line is over with the line, and with the place.
-      if (message) message.hidden = room.message === "" || room.phase === "ended" || ["ended", "revoked"].includes(place.state);
     }
     if (room && place.ticket !== undefined) {
       this.#screen.count("ahead", ahead(place, room).min);
@@ -238,6 +235,29 @@ export class LinePage {
     }
     this.#sayExpected(now);
     this.#pass(now);
+  }
+
+  /** What the organizer tells this visitor in a room. */
+  #words(room: Room): ReturnType<typeof textFor> {
+    const wanted = this.#screen.find("[data-message]")?.dataset["wanted"] ?? "";
+    return textFor(room.message, wanted.split(" "), this.#clock.now());
+  }
+
+  /** Shows the organizer's message until it is over: with its time, the line or the place. */
+  #sayMessage(now: number): void {
+    const box = this.#screen.find("[data-message]");
+    const text = box?.querySelector<HTMLElement>("[data-said]");
+    if (!box || !text) return;
+    if (!this.#room) {
+      box.hidden ||= now >= Number(box.dataset["ends"] ?? Infinity);
+      return;
+    }
+    const message = this.#words(this.#room);
+    if (message) {
+      text.lang = message.lang;
+      this.#screen.text(text, message.words);
+    }
+    box.hidden = !message || this.#room.phase === "ended" || ["ended", "revoked"].includes(this.#place.state);
   }
 
   #expect(room: Room, now: number): void {
@@ -286,6 +306,7 @@ export class LinePage {
   #pass(now: number): void {
     const place = this.#place;
     this.#screen.pass(now);
+    this.#sayMessage(now);
     const countdown = this.#screen.find("[data-countdown]");
     const passed = place.paused ? 0 : now - place.now;
     if (countdown) this.#screen.countdown(countdown, place.state === "called" ? place.left - passed : place.opens - now);

@@ -6,7 +6,7 @@ export interface Room {
   held: boolean; // in a pause: nobody goes in
   full: boolean; // nobody more can join for now
   open: boolean; // the site lets people in without waiting
-  message: string;
+  message: Message | undefined;
   revoked: number; // places that the organizer took away
   withdrawn: string[]; // beginnings of the latest of their tickets
   opens: number; // milliseconds since the Unix epoch, as all moments here
@@ -27,6 +27,13 @@ export interface Room {
   now: number;
 }
 
+/** What the organizer tells everyone in line. */
+export interface Message {
+  fallback: string; // language of the text for visitors who read none of the others
+  texts: Map<string, string>; // by language tag
+  until: number; // Infinity: until it is taken back
+}
+
 /** How rarely to ask, in milliseconds, if a server does not say: one of an older version. */
 const rarely = 300_000;
 
@@ -42,7 +49,7 @@ export function readRoom(json: unknown): Room {
     held: doc.flag("held"),
     full: doc.flag("full"),
     open: doc.text("gate", "shut") === "open",
-    message: doc.text("message"),
+    message: messageOf(doc),
     ...withdrawnOf(doc),
     opens: doc.time("opens"),
     starts: doc.time("starts"),
@@ -61,6 +68,37 @@ export function readRoom(json: unknown): Room {
     listenAhead: poll.number("listen_ahead"),
     now: doc.time("now"),
   };
+}
+
+function messageOf(doc: Reader): Message | undefined {
+  if (!doc.has("message")) return undefined;
+  const message = doc.at("message");
+  return { fallback: message.text("default"), texts: message.at("texts").texts(), until: message.time("until", Infinity) };
+}
+
+/**
+ * The text of a message for a visitor who reads these languages, best first, and
+ * its language; undefined once it is over. The server chooses in the same way
+ * (room/message.go).
+ */
+export function textFor(message: Message | undefined, wanted: string[], now: number): { lang: string; words: string } | undefined {
+  if (!message || now >= message.until) return undefined;
+  const lang = languageFor(message, wanted);
+  return { lang, words: message.texts.get(lang) ?? "" };
+}
+
+function languageFor(message: Message, wanted: string[]): string {
+  const tags = [...message.texts.keys()].sort();
+  for (const want of wanted) {
+    const parts = want.toLowerCase().split("-");
+    for (let n = parts.length; n > 0; n--) {
+      const found = tags.find((tag) => tag.toLowerCase() === parts.slice(0, n).join("-"));
+      if (found !== undefined) return found;
+    }
+    const kin = tags.find((tag) => tag.toLowerCase().startsWith(`${parts[0]}-`));
+    if (kin !== undefined) return kin;
+  }
+  return message.fallback;
 }
 
 /** The places that the organizer took away; a room without any does not mention them. */
@@ -111,6 +149,13 @@ class Reader {
     const member = this.at(name);
     if (!Array.isArray(member.#value)) throw member.#wrong("a list");
     return member.#value.map((value: unknown, i) => new Reader(value, `${member.#name}[${i}]`));
+  }
+
+  /** The members of the object, which are texts. */
+  texts(): Map<string, string> {
+    const value = this.#value;
+    if (typeof value !== "object" || value === null) throw this.#wrong("an object");
+    return new Map(Object.keys(value).map((name) => [name, this.text(name)]));
   }
 
   /** A number; without it the value in its place, if there is one. */

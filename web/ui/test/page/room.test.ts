@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { readRoom } from "../../src/page/room.ts";
+import { sha256 } from "@noble/hashes/sha2.js";
+
+import { toHex } from "../../src/check/hex.ts";
+import { utf8 } from "../../src/check/bytes.ts";
+import { readRoom, textFor } from "../../src/page/room.ts";
 
 /** As the server writes it, without what pages do not need. */
 const document = {
-  size: 5, phase: "serving", paused: false, held: false, full: false, message: "Hello", opens: "2030-05-01T11:00:00.000Z", starts: "2030-05-01T12:00:00.000Z",
+  size: 5, phase: "serving", paused: false, held: false, full: false, message: null, opens: "2030-05-01T11:00:00.000Z", starts: "2030-05-01T12:00:00.000Z",
   closes: null, outflow: { per_minute: 60, max_active: 0 }, window: null,
   windows: [{ index: 3, from: "2030-05-01T11:03:00.000Z", to: "2030-05-01T11:04:00.000Z", arrivals: 7, frozen: true, drawn: true, first_position: 12 }],
   lanes: { general: { drawn: 18, called: 2 } }, poll: { after_ms: 2000, most_ms: 60_000, rest_ms: 120_000, jitter: 0.3, listen_ahead: 100 }, now: "2030-05-01T12:00:00.500Z",
@@ -13,7 +18,7 @@ const document = {
 
 test("a state document", () => {
   assert.deepEqual(readRoom(document), {
-    size: 5, phase: "serving", paused: false, held: false, full: false, open: false, message: "Hello", revoked: 0, withdrawn: [], opens: Date.UTC(2030, 4, 1, 11), starts: Date.UTC(2030, 4, 1, 12), closes: Infinity,
+    size: 5, phase: "serving", paused: false, held: false, full: false, open: false, message: undefined, revoked: 0, withdrawn: [], opens: Date.UTC(2030, 4, 1, 11), starts: Date.UTC(2030, 4, 1, 12), closes: Infinity,
     perMinute: 60, free: Infinity, firstFree: 0, freed: Infinity, drawn: 18, called: 2, groups: new Map([[3, 7]]), after: 2000, most: 60_000, rest: 120_000, jitter: 0.3, listenAhead: 100, now: Date.UTC(2030, 4, 1, 12) + 500,
   });
 });
@@ -51,8 +56,35 @@ test("what is not a state document is refused", () => {
   for (const broken of [
     null, [], "state", {}, { ...document, size: "5" }, { ...document, size: -1 }, { ...document, size: NaN }, { ...document, phase: 1 },
     { ...document, paused: 0 }, { ...document, held: undefined }, { ...document, opens: "soon" }, { ...document, windows: {} }, { ...document, windows: [3] },
-    { ...document, lanes: {} }, { ...document, poll: null }, { ...document, message: null },
+    { ...document, lanes: {} }, { ...document, poll: null }, { ...document, message: "Soon" }, { ...document, message: { default: "en", texts: { en: 1 } } },
   ]) {
     assert.throws(() => readRoom(broken), /^Error: state/, JSON.stringify(broken));
   }
+});
+
+interface Vectors {
+  messages: { canonical: string; sha256: string; readers: { wanted: string[]; lang: string }[] }[];
+}
+
+const vectors = JSON.parse(readFileSync("../../room/testdata/messages.json", "utf8")) as Vectors;
+
+test("messages have the hashes that the server gives them, and readers the same texts", () => {
+  assert.ok(vectors.messages.length >= 3);
+  for (const { canonical, sha256: hash, readers } of vectors.messages) {
+    const message = JSON.parse(canonical) as { texts: Record<string, string>; until?: string };
+    assert.equal(toHex(sha256(utf8(JSON.stringify(message)))), hash, canonical);
+    const room = readRoom({ ...document, message });
+    for (const { wanted, lang } of readers) {
+      assert.deepEqual(textFor(room.message, wanted, 0), { lang, words: message.texts[lang] }, wanted.join());
+    }
+  }
+});
+
+test("a message vanishes by itself", () => {
+  const until = Date.UTC(2030, 4, 1, 12, 10);
+  const { message } = readRoom({ ...document, message: { default: "en", texts: { en: "Soon" }, until: new Date(until).toISOString() } });
+  assert.deepEqual([textFor(message, ["en"], until - 1)?.words, textFor(message, ["en"], until)], ["Soon", undefined]);
+  const stays = readRoom({ ...document, message: { default: "en", texts: { en: "Soon" } } }).message;
+  assert.equal(textFor(stays, ["en"], until * 2)?.words, "Soon");
+  assert.equal(textFor(undefined, ["en"], 0), undefined);
 });

@@ -13,7 +13,7 @@ export function roomOf(change: Partial<Room> = {}): Room {
     held: false,
     full: false,
     open: false,
-    message: "",
+    message: undefined,
     revoked: 0,
     withdrawn: [],
     opens: noon - 60 * minute,

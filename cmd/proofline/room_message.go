@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
+)
+
+// messageFlags say for how long visitors see a message.
+type messageFlags struct {
+	length time.Duration
+	until  string
+	clear  bool
+}
+
+func (o *organizer) messageCommand() *cobra.Command {
+	var f messageFlags
+	c := &cobra.Command{
+		Use:   "message SLUG [LANGUAGE=TEXT...]",
+		Short: "Show a message to everyone in line, or take it back",
+		Long: `Show a message to everyone in line, in one language or several: each is given by
+its tag, such as en or pt-BR. Visitors read the text in their language, others
+the first one. It is shown until it is taken back, or until it vanishes by
+itself; the transcript records its hash. Without a text, print what visitors see.`,
+		Example: `  proofline room message sale en="The shop is slow. Your place is safe." --for 30m
+  proofline room message sale en="We start late." de="Wir fangen später an." --until 2030-05-01T12:30:00Z
+  proofline room message sale
+  proofline room message sale --clear`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: runs(func(c *cobra.Command, args []string) error {
+			body, err := f.body(args[1:])
+			switch {
+			case err != nil:
+				return err
+			case body == nil:
+				return o.showMessage(c, http.MethodGet, args[0], nil)
+			}
+			return o.showMessage(c, http.MethodPatch, args[0], body)
+		}),
+	}
+	flags := c.Flags()
+	flags.DurationVar(&f.length, "for", 0, "show the message for this `DURATION`, such as 30m")
+	flags.StringVar(&f.until, "until", "", "show the message until this `TIME`")
+	flags.BoolVar(&f.clear, "clear", false, "take the message back")
+	c.MarkFlagsMutuallyExclusive("for", "until", "clear")
+	return c
+}
+
+// body returns the JSON to send, nil for nothing to change.
+func (f *messageFlags) body(args []string) ([]byte, error) {
+	switch {
+	case f.clear && len(args) > 0:
+		return nil, usage(errors.New("--clear takes no text"), "give a text, or --clear")
+	case f.clear:
+		return []byte(`{"message":null}`), nil
+	case len(args) == 0 && (f.length != 0 || f.until != ""):
+		return nil, usage(errors.New("a text is missing"), `give one with its language, such as en="The shop is slow."`)
+	case len(args) == 0:
+		return nil, nil
+	}
+	texts, first := map[string]string{}, ""
+	for _, arg := range args {
+		tag, text, ok := strings.Cut(arg, "=")
+		if _, twice := texts[tag]; !ok || twice {
+			return nil, usage(fmt.Errorf("%q is not LANGUAGE=TEXT of a new language", arg), `give each text with its language, such as en="The shop is slow."`)
+		}
+		if first == "" {
+			first = tag
+		}
+		texts[tag] = text
+	}
+	message := map[string]any{"default": first, "texts": texts}
+	if f.length != 0 {
+		message["for"] = f.length.String()
+	}
+	if f.until != "" {
+		message["until"] = f.until
+	}
+	return json.Marshal(map[string]any{"message": message})
+}
+
+// showMessage sends a request that is answered with the room, and prints what
+// visitors see.
+func (o *organizer) showMessage(c *cobra.Command, method, slug string, body []byte) error {
+	var room api.Room
+	raw, err := o.ask(c, method, roomPath(slug, ""), body, &room)
+	if err != nil {
+		return err
+	}
+	rows := messageRows(room.Message)
+	if len(rows) == 0 {
+		rows = [][]string{{"message", "none"}}
+	}
+	return o.print(raw, func() error { return o.printTable(rows...) })
+}
+
+// messageRows are the lines of a table about a message, the default text first.
+func messageRows(m *api.Message) [][]string {
+	if m == nil {
+		return nil
+	}
+	tags := slices.DeleteFunc(slices.Sorted(maps.Keys(m.Texts)), func(tag string) bool { return tag == m.Default })
+	var rows [][]string
+	for _, tag := range append([]string{m.Default}, tags...) {
+		label := "message " + tag
+		for line := range strings.SplitSeq(m.Texts[tag], "\n") {
+			rows = append(rows, []string{label, line})
+			label = ""
+		}
+	}
+	end := "it is taken back"
+	if m.Until != nil {
+		end = localTime(*m.Until)
+	}
+	return append(rows, []string{"message until", end})
+}

@@ -1,0 +1,203 @@
+package room
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/language"
+
+	"github.com/proofline/proofline/fairness"
+)
+
+// Bounds of a message to visitors.
+const (
+	maxMessage          = 1000 // characters in each language
+	MaxMessageLanguages = 12
+)
+
+// Message is what the organizer tells everyone in line: one text a language,
+// shown until a moment or until it is taken back. fairness/RULES.md has the
+// canonical form, whose hash the transcript records.
+type Message struct {
+	Default string            `json:"default" doc:"Language of the text for visitors who read none of the others. Optional with one text."`
+	Texts   map[string]string `json:"texts" doc:"By BCP 47 language tag."`
+	Until   *time.Time        `json:"until,omitempty" doc:"When the message vanishes by itself. Absent: it stays until it is taken back."`
+}
+
+// MessageChange is a new message. One without texts takes the message away.
+type MessageChange struct {
+	Message
+	For Duration `json:"for" doc:"How long the message is shown, in the place of until."`
+}
+
+// IsNone reports whether the change takes the message away.
+func (c *MessageChange) IsNone() bool { return len(c.Texts) == 0 }
+
+// At returns the message that is shown from a moment on.
+func (c *MessageChange) At(now time.Time) Message {
+	m := c.Message
+	if m.Default == "" && len(m.Texts) == 1 {
+		m.Default = slices.Collect(maps.Keys(m.Texts))[0]
+	}
+	if c.For != 0 {
+		until := now.Add(time.Duration(c.For))
+		m.Until = &until
+	}
+	if m.Until != nil {
+		until := m.Until.UTC().Truncate(time.Millisecond)
+		m.Until = &until
+	}
+	return m
+}
+
+// isLive reports whether the message is shown at a moment.
+func (m *Message) isLive(now time.Time) bool {
+	return m != nil && (m.Until == nil || now.Before(*m.Until))
+}
+
+// Tags returns the languages of the message, the default first.
+func (m *Message) Tags() []string {
+	rest := slices.DeleteFunc(slices.Sorted(maps.Keys(m.Texts)), func(tag string) bool { return tag == m.Default })
+	return append([]string{m.Default}, rest...)
+}
+
+// For returns the text for a visitor who reads these languages, best first, and
+// its language. A language takes its own text, that of a more general tag, or
+// the first of its kin: de-AT reads de-AT, de or de-CH. The pages' script
+// chooses in the same way (web/ui/src/page/room.ts).
+func (m *Message) For(wanted []string) (words, tag string) {
+	tags := slices.Sorted(maps.Keys(m.Texts))
+	for _, want := range wanted {
+		want = strings.ToLower(want)
+		for prefix := want; prefix != ""; prefix = prefix[:max(0, strings.LastIndexByte(prefix, '-'))] {
+			if i := slices.IndexFunc(tags, func(tag string) bool { return strings.ToLower(tag) == prefix }); i >= 0 {
+				return m.Texts[tags[i]], tags[i]
+			}
+		}
+		base, _, _ := strings.Cut(want, "-")
+		if i := slices.IndexFunc(tags, func(tag string) bool { return strings.HasPrefix(strings.ToLower(tag), base+"-") }); i >= 0 {
+			return m.Texts[tags[i]], tags[i]
+		}
+	}
+	return m.Texts[m.Default], m.Default
+}
+
+// messageTime is how the canonical form writes a moment.
+const messageTime = "2006-01-02T15:04:05.000Z"
+
+// escapes are all that JSON needs in texts without control characters.
+var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
+// Canonical returns the canonical form (RFC 8785).
+func (m *Message) Canonical() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"default":"%s","texts":{`, m.Default)
+	for i, tag := range slices.Sorted(maps.Keys(m.Texts)) {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `"%s":"%s"`, tag, escapes.Replace(m.Texts[tag]))
+	}
+	b.WriteByte('}')
+	if m.Until != nil {
+		fmt.Fprintf(&b, `,"until":"%s"`, m.Until.UTC().Format(messageTime))
+	}
+	b.WriteByte('}')
+	return b.String()
+}
+
+// problems lists what is wrong at any time.
+func (c *MessageChange) problems() []fairness.Problem {
+	var list []fairness.Problem
+	wrong := func(field, detail string, args ...any) {
+		list = append(list, fairness.Problem{Field: "message" + field, Detail: fmt.Sprintf(detail, args...)})
+	}
+	if c.IsNone() {
+		if c.Default != "" || c.Until != nil || c.For != 0 {
+			wrong(".texts", "is needed; a message of null takes it away")
+		}
+		return list
+	}
+	if len(c.Texts) > MaxMessageLanguages {
+		wrong(".texts", "must be in at most %d languages, not %d", MaxMessageLanguages, len(c.Texts))
+		return list
+	}
+	for _, tag := range slices.Sorted(maps.Keys(c.Texts)) {
+		if detail := tagProblem(tag); detail != "" {
+			wrong(".texts", "%s", detail)
+		} else if detail := messageProblem(c.Texts[tag]); detail != "" {
+			wrong(".texts."+tag, "%s", detail)
+		}
+	}
+	if _, ok := c.Texts[c.Default]; !ok && (c.Default != "" || len(c.Texts) > 1) {
+		wrong(".default", "must be the language of one of the texts")
+	}
+	switch {
+	case c.For != 0 && c.Until != nil:
+		wrong(".for", "and until cannot both be given")
+	case c.For < 0:
+		wrong(".for", "must be longer than 0")
+	}
+	return list
+}
+
+// tagProblem says what is wrong with a language tag, empty for nothing.
+func tagProblem(tag string) string {
+	const longest = 35 // RFC 5646, section 4.4.1
+	parsed, err := language.Parse(tag)
+	if err != nil || len(tag) > longest || parsed == language.Und {
+		return fmt.Sprintf("%.40q is not a language tag such as en or pt-BR", tag)
+	}
+	if canonical := parsed.String(); canonical != tag {
+		return fmt.Sprintf("write the language %s as %s", tag, canonical)
+	}
+	return ""
+}
+
+// messageProblem says what is wrong with a text, empty for nothing.
+func messageProblem(text string) string {
+	odd := func(r rune) bool { return unicode.IsControl(r) && r != '\n' }
+	switch n := utf8.RuneCountInString(text); {
+	case strings.TrimSpace(text) == "":
+		return "needs a text"
+	case n > maxMessage:
+		return fmt.Sprintf("must be at most %d characters, not %d", maxMessage, n)
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, odd):
+		return "must be UTF-8 without control characters other than line breaks"
+	}
+	return ""
+}
+
+// untimely lists what is wrong at a moment.
+func (c *MessageChange) untimely(now time.Time) []fairness.Problem {
+	if c == nil || c.IsNone() || c.Until == nil || c.Until.Truncate(time.Millisecond).After(now) {
+		return nil
+	}
+	return []fairness.Problem{{Field: "message.until", Detail: "must be later than now, " + now.UTC().Format(messageTime)}}
+}
+
+// message reads the member "message": null takes the message away.
+func (d *fields) message() *MessageChange {
+	raw, ok := d.raw["message"]
+	if !ok {
+		return nil
+	}
+	c := &MessageChange{}
+	if !d.has("message") {
+		return c
+	}
+	in := d.inner("message", raw, "default", "texts", "until", "for")
+	read(in, "default", &c.Default, wantText)
+	read(in, "texts", &c.Texts, `must be an object with a text for each language, such as {"en": "We are late."}`)
+	read(in, "until", &c.Until, wantTime)
+	read(in, "for", &c.For, wantDuration)
+	if in.raw != nil && len(c.Texts) == 0 {
+		in.problem("texts", "is needed; a message of null takes it away")
+	}
+	return c
+}

@@ -1,0 +1,287 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+)
+
+// messageView is what the control of the message shows.
+type messageView struct {
+	Live      []messageRow // what visitors are told now, the default language first
+	Until     *time.Time   // when it vanishes by itself, nil: it does not
+	Form      messageForm
+	Languages []string // names to choose from
+	Ends      []option // how long a message is shown
+	Focus     int      // row that has just been added, -1 for none
+}
+
+// messageForm is a message as it is typed.
+type messageForm struct {
+	Rows  []messageRow // the first is the default
+	Ends  string       // a length, endsAt, or empty: until the message is taken back
+	Until string       // with endsAt
+}
+
+// messageRow is the text in one language, which is typed as a name or a tag.
+type messageRow struct{ Language, Text string }
+
+// endsAt says that a message is shown until a moment of its own.
+const endsAt = "at"
+
+// messageEnds are how long a message may be shown.
+var messageEnds = []option{
+	{"ends", "10m", "For 10 minutes", "", false}, {"ends", "30m", "For 30 minutes", "", false}, {"ends", "1h", "For 1 hour", "", false},
+	{"ends", "", "Until you take it back", "", false}, {"ends", endsAt, "Until a time", "", false},
+}
+
+// messageLanguages are the languages that the form suggests, those of the
+// pages first; any other may be typed as a tag.
+var messageLanguages = append(slices.Clone(room.Languages),
+	"nl", "pl", "tr", "uk", "ru", "ro", "cs", "sk", "hu", "el", "sv", "da", "nb", "fi", "hr", "sr", "sl", "bg", "lt", "lv", "et", "ca", "eu", "gl", "ga",
+	"he", "fa", "ur", "hi", "bn", "ta", "th", "vi", "id", "ms", "fil", "ko", "zh-Hans", "zh-Hant")
+
+// languageName is the English name of a language; the tag where there is none.
+func languageName(tag string) string {
+	if parsed, err := language.Parse(tag); err == nil {
+		if name := display.English.Tags().Name(parsed); name != "" {
+			return name
+		}
+	}
+	return tag
+}
+
+// languageTag returns the tag of a language that was typed; what is no language
+// stays as it was.
+func languageTag(typed string) string {
+	for _, tag := range messageLanguages {
+		if strings.EqualFold(typed, languageName(tag)) {
+			return tag
+		}
+	}
+	if tag, err := language.Parse(typed); err == nil {
+		return tag.String()
+	}
+	return typed
+}
+
+// Empty is a row to be filled, for scripts.
+func (messageView) Empty() messageRow { return messageRow{} }
+
+func newMessageView(r *room.Room) messageView {
+	v := messageView{Ends: messageEnds, Focus: -1}
+	for _, tag := range messageLanguages {
+		v.Languages = append(v.Languages, languageName(tag))
+	}
+	m := r.Snapshot().Message(r.Now())
+	if m == nil {
+		brand := r.Config().Brand
+		v.Form.Rows = []messageRow{{Language: languageName(defaultLanguage(&brand))}}
+		return v
+	}
+	for _, tag := range m.Tags() {
+		v.Live = append(v.Live, messageRow{languageName(tag), m.Texts[tag]})
+	}
+	v.Form.Rows, v.Until = slices.Clone(v.Live), m.Until
+	if m.Until != nil {
+		v.Form.Ends, v.Form.Until = endsAt, m.Until.Format(momentForm)
+	}
+	return v
+}
+
+// readMessageForm takes what was sent: at least one row, and at most one more
+// than a message may have, so that the excess is noticed.
+func readMessageForm(sent url.Values) messageForm {
+	f := messageForm{Ends: sent.Get("ends"), Until: readMoment(cleanText(sent.Get("until")))}
+	for i := 0; sent.Has(rowField(i, "text")) && i <= room.MaxMessageLanguages; i++ {
+		f.Rows = append(f.Rows, messageRow{cleanText(sent.Get(rowField(i, "language"))), cleanText(sent.Get(rowField(i, "text")))})
+	}
+	if len(f.Rows) == 0 {
+		f.Rows = []messageRow{{}}
+	}
+	return f
+}
+
+func rowField(i int, member string) string { return fmt.Sprintf("message[%d].%s", i, member) }
+
+// edit adds or removes a language, for browsers without scripts; false when
+// the form was sent for something else.
+func (v *messageView) edit(x *request) bool {
+	verb, argument, _ := strings.Cut(x.form("do"), ":")
+	f := readMessageForm(x.Request().PostForm)
+	switch i, err := strconv.Atoi(argument); {
+	case verb == "add-language":
+		f.Rows = append(f.Rows, messageRow{})
+		v.Focus = len(f.Rows) - 1
+	case verb == "remove-language" && err == nil && i > 0 && i < len(f.Rows):
+		f.Rows = slices.Delete(f.Rows, i, i+1)
+	default:
+		return false
+	}
+	v.Form = f
+	return true
+}
+
+// amendment reads the message that was typed. The error names the form's fields.
+func (f *messageForm) amendment(r *room.Room) (room.Amendment, error) {
+	texts, rows, problems := map[string]string{}, map[string]int{}, []fairness.Problem(nil)
+	for i, row := range f.Rows {
+		tag := languageTag(row.Language)
+		_, isThere := texts[tag]
+		switch _, err := language.Parse(tag); {
+		case err != nil:
+			problems = append(problems, fairness.Problem{Field: rowField(i, "language"), Detail: "Choose a language, or type a tag such as nl or pt-BR."})
+		case isThere:
+			problems = append(problems, fairness.Problem{Field: rowField(i, "language"), Detail: "This language is there already."})
+		}
+		texts[tag], rows[tag] = row.Text, i
+	}
+	message := map[string]any{"default": languageTag(f.Rows[0].Language), "texts": texts}
+	switch {
+	case f.Ends == endsAt && f.Until == "":
+		problems = append(problems, fairness.Problem{Field: "until", Detail: "Type when the message ends."})
+	case f.Ends == endsAt:
+		message["until"] = f.Until
+	case f.Ends != "":
+		message["for"] = f.Ends
+	}
+	if len(problems) > 0 {
+		return room.Amendment{}, &room.InvalidError{Problems: problems}
+	}
+	a, err := amendment(map[string]any{"message": message})
+	if err == nil {
+		err = r.Check(a)
+	}
+	if wrong, ok := errors.AsType[*room.InvalidError](err); ok {
+		err = &room.InvalidError{Problems: inMessageForm(wrong.Problems, rows)}
+	}
+	return a, err
+}
+
+// inMessageForm names the fields of the form in problems of the message.
+func inMessageForm(problems []fairness.Problem, rows map[string]int) []fairness.Problem {
+	list := slices.Clone(problems)
+	for i, p := range list {
+		if tag, ok := strings.CutPrefix(p.Field, "message.texts."); ok {
+			list[i].Field = rowField(rows[tag], "text")
+		} else if p.Field == "message.until" || p.Field == "message.for" {
+			list[i].Field = "until"
+		} else {
+			list[i].Field = "message.texts"
+		}
+	}
+	return list
+}
+
+func (c *Console) askMessage(x *request, r *room.Room) (question, error) {
+	f := readMessageForm(x.Request().PostForm)
+	a, err := f.amendment(r)
+	if err != nil {
+		return question{}, err
+	}
+	was, is := r.Snapshot().Message(r.Now()), a.Message.At(r.Now())
+	if was != nil && was.Canonical() == is.Canonical() {
+		return question{}, problemAt("message[0].text", "Visitors see this message already.")
+	}
+	q := question{
+		Title: "Show this message?", Button: "Show the message", Changes: messageChanges(was, &is),
+		Notes: []string{
+			people(inLine(r.Snapshot().Counts)) + " in line see it: within seconds where the turn is near, and elsewhere within about a minute. So do visitors who join later.",
+			"The public transcript records its hash, so you cannot deny it later.",
+		},
+	}
+	ends := change{"Shown until", nil, messageEnd(&is)}
+	if a.Message.For != 0 {
+		ends.Is = duration(a.Message.For) + " from now, then it vanishes by itself"
+	}
+	if was != nil {
+		ends.Was = messageEnd(was)
+	}
+	q.Changes = append(q.Changes, ends)
+	return q, nil
+}
+
+// messageChanges are the texts by language, the default first; a message that
+// is nil has none.
+func messageChanges(was, is *room.Message) []change {
+	var list []change
+	add := func(tag string) {
+		before, after := "", ""
+		if was != nil {
+			before = was.Texts[tag]
+		}
+		if is != nil {
+			after = is.Texts[tag]
+		}
+		label := languageName(tag)
+		if is != nil && tag == is.Default && len(is.Texts) > 1 {
+			label += ", main language"
+		}
+		list = append(list, change{label, lines(before), lines(after)})
+	}
+	if is != nil {
+		for _, tag := range is.Tags() {
+			add(tag)
+		}
+	}
+	if was != nil {
+		for _, tag := range was.Tags() {
+			if is == nil || is.Texts[tag] == "" {
+				add(tag)
+			}
+		}
+	}
+	return list
+}
+
+// messageEnd says when a message vanishes.
+func messageEnd(m *room.Message) any {
+	if m.Until == nil {
+		return "you take it back"
+	}
+	return *m.Until
+}
+
+// lines returns the lines of a text; one that says so for no text.
+func lines(text string) []string {
+	if text == "" {
+		return []string{"nothing"}
+	}
+	return strings.Split(text, "\n")
+}
+
+func (c *Console) broadcast(x *request, r *room.Room) error {
+	f := readMessageForm(x.Request().PostForm)
+	a, err := f.amendment(r)
+	if err != nil {
+		return err
+	}
+	_, err = c.Desk.Amend(x.Request().Context(), x.Actor, r.Slug, a, nil)
+	return err
+}
+
+func (c *Console) askTakeBack(_ *request, r *room.Room) (question, error) {
+	m := r.Snapshot().Message(r.Now())
+	if m == nil {
+		return question{}, problemAt("message", "Visitors see no message.")
+	}
+	return question{
+		Title: "Take the message back?", Button: "Take it back", Changes: messageChanges(m, nil),
+		Notes: []string{"It vanishes from pages within about a minute.", recorded},
+	}, nil
+}
+
+func (c *Console) takeBack(x *request, r *room.Room) error {
+	_, err := c.Desk.Amend(x.Request().Context(), x.Actor, r.Slug, room.Amendment{Message: &room.MessageChange{}}, nil)
+	return err
+}
