@@ -7,9 +7,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/proofline/proofline/internal/conns"
 )
 
 // Serve answers requests on l until ctx ends; it closes l. For a moment then,
@@ -21,6 +24,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	requests, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	var open atomic.Int64
+	share := conns.New(func(a netip.Addr) bool { return s.clients.isTrusted(a) || s.limits.IsExempt(a) }, s.log)
 	server := &http.Server{
 		Handler:        s,
 		ReadTimeout:    readTimeout,
@@ -29,7 +33,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes: maxHeader,
 		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		BaseContext:    func(net.Listener) context.Context { return requests },
-		ConnState:      counts(&open),
+		ConnState:      counts(&open, share),
 	}
 	server.RegisterOnShutdown(sync.OnceFunc(func() { close(s.closing) }))
 	drained := make(chan error, 1)
@@ -44,9 +48,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// counts returns a hook that counts the connections that are open.
-func counts(open *atomic.Int64) func(net.Conn, http.ConnState) {
-	return func(_ net.Conn, state http.ConnState) {
+// counts returns a hook that counts the connections that are open, all and those
+// of each network.
+func counts(open *atomic.Int64, share *conns.Share) func(net.Conn, http.ConnState) {
+	return func(conn net.Conn, state http.ConnState) {
+		share.Watch(conn, state)
 		switch state {
 		case http.StateNew:
 			open.Add(1)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/proofline/proofline/internal/conns"
 )
 
 // writeTimeout is how long a connection of HTTP/2 may take nothing of what
@@ -41,6 +43,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 		HTTP2:             &http.HTTP2Config{WriteByteTimeout: writeTimeout},
 		BaseContext:       func(net.Listener) context.Context { return requests },
 		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), // what clients do wrong
+		ConnState:         conns.New(o.trusts, o.Log).Watch,
 	}
 	checking, done := context.WithCancel(ctx)
 	defer done()

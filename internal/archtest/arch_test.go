@@ -81,7 +81,7 @@ func TestImports(t *testing.T) {
 		"connector/rules":        {module + "internal/jsontext", "golang.org/x/text/unicode/norm"},
 		"connector":              {module + "connector/rules", "github.com/golang-jwt/jwt/v5", "golang.org/x/mod/sumdb/note"},
 		"connector/metrics":      {module + "connector", "github.com/prometheus/client_golang/prometheus"},
-		"connector/proxy":        {module + "connector", "github.com/prometheus/client_golang/prometheus"},
+		"connector/proxy":        {module + "connector", module + "internal/conns", "github.com/prometheus/client_golang/prometheus"},
 		"connector/conformance":  {"github.com/golang-jwt/jwt/v5", "golang.org/x/mod/sumdb/note"},
 		"console/simulate":       {module + "fairness"},
 		"console/simulate/chart": {module + "console/simulate"},

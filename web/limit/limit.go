@@ -126,7 +126,7 @@ func (l *Limits) Join(addr netip.Addr, room string) error {
 func (l *Limits) NoTicket(addr netip.Addr, room string) { l.giveBack(addr, Tickets, room, 1) }
 
 func (l *Limits) take(addr netip.Addr, k Kind, room string, n int) error {
-	if l == nil || l.budgets[k].interval == 0 || l.isExempt(addr) {
+	if l == nil || l.budgets[k].interval == 0 || l.IsExempt(addr) {
 		return nil
 	}
 	wait := l.table.take(l.key(addr, k, room), l.budgets[k], time.Since(l.began), n)
@@ -137,7 +137,7 @@ func (l *Limits) take(addr netip.Addr, k Kind, room string, n int) error {
 }
 
 func (l *Limits) giveBack(addr netip.Addr, k Kind, room string, n int) {
-	if l == nil || n == 0 || l.budgets[k].interval == 0 || l.isExempt(addr) {
+	if l == nil || n == 0 || l.budgets[k].interval == 0 || l.IsExempt(addr) {
 		return
 	}
 	l.table.giveBack(l.key(addr, k, room), l.budgets[k], n)
@@ -149,7 +149,7 @@ const streamWait = time.Minute
 
 // OpenStream counts an open stream, until done is called.
 func (l *Limits) OpenStream(addr netip.Addr) (done func(), err error) {
-	if l == nil || l.streams == 0 || l.isExempt(addr) {
+	if l == nil || l.streams == 0 || l.IsExempt(addr) {
 		return func() {}, nil
 	}
 	network := networkOf(addr)
@@ -184,8 +184,9 @@ func (l *Limits) refuse(addr netip.Addr, k Kind, wait time.Duration) error {
 	return &Error{k, wait}
 }
 
-func (l *Limits) isExempt(addr netip.Addr) bool {
-	if len(l.exempt) == 0 {
+// IsExempt reports whether an address is of a network without limits.
+func (l *Limits) IsExempt(addr netip.Addr) bool {
+	if l == nil || len(l.exempt) == 0 {
 		return false
 	}
 	addr = addr.Unmap().WithZone("")

@@ -15,7 +15,7 @@ const turnsAtOnce = 16
 // many wait for each other, and others hardly for them. Whoever holds a turn must
 // not wait for its client, which could hold up its neighbours. Error: that of ctx.
 func (l *Limits) Turn(ctx context.Context, addr netip.Addr) (done func(), err error) {
-	if l == nil || l.isExempt(addr) {
+	if l == nil || l.IsExempt(addr) {
 		return func() {}, nil
 	}
 	network := networkOf(addr)
