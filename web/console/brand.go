@@ -79,10 +79,12 @@ func (b *brands) subject(ctx context.Context, x *request) (subject, error) {
 	if err != nil {
 		return subject{}, err
 	}
-	s := r.Snapshot()
+	s, c := r.Snapshot(), r.Config()
 	return subject{
-		Path: Path + "/rooms/" + r.Slug, Slug: r.Slug, Title: s.Title, config: r.Config(), now: r.Now(), saved: "brand-saved",
-		room: page.Room{Slug: r.Slug, Title: s.Title, Message: messageFor(s.Message(r.Now())), Origin: r.Origin, VKey: r.VKey, Organizer: b.organizer(ctx, x)},
+		Path: Path + "/rooms/" + r.Slug, Slug: r.Slug, Title: s.Title, config: c, now: r.Now(), saved: "brand-saved",
+		room: page.Room{
+			Slug: r.Slug, Title: s.Title, Message: messageFor(s.Message(r.Now())), Origin: r.Origin, VKey: r.VKey, Organizer: b.organizer(ctx, x), Zone: c.Zone(),
+		},
 		save: func(ctx context.Context, sent room.Brand, base string) error {
 			_, err := b.Desk.Amend(ctx, x.Actor, r.Slug, room.Amendment{SettingsChange: room.SettingsChange{Brand: &sent}},
 				func(c room.Config) bool { return brandTag(c.Brand) == base })
@@ -114,7 +116,7 @@ func (b *brands) draftSubject(ctx context.Context, x *request, d desk.Draft) sub
 	title := cmp.Or(c.Title, c.Slug, "New room")
 	return subject{
 		Path: Path + "/drafts/" + d.ID.String(), Slug: c.Slug, Title: title, Draft: true, config: c, now: b.Now(), saved: "draft-saved",
-		room: page.Room{Slug: c.Slug, Title: title, Organizer: b.organizer(ctx, x)},
+		room: page.Room{Slug: c.Slug, Title: title, Organizer: b.organizer(ctx, x), Zone: c.Zone()},
 		save: func(ctx context.Context, sent room.Brand, base string) error {
 			if brandTag(c.Brand) != base {
 				return desk.ErrChanged

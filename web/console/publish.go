@@ -33,8 +33,7 @@ func (c *Console) publishQuestion(config room.Config, f roomForm) question {
 			{"Opens", nil, opens},
 			{"Starts", nil, starts},
 			{"Closes", nil, closes},
-			{"Time zone", nil, zonePlace},
-			{"Time zone of the event", nil, cmp.Or(config.TimeZone, "UTC")},
+			{"Time zone", nil, zoneWords(cmp.Or(config.TimeZone, "UTC"))},
 			{"Windows", nil, scheduleWords(config.Windows)},
 			{"Pace", nil, perMinute(cmp.Or(config.Outflow.PerMinute, room.DefaultPerMinute))},
 			{"In the shop at once", nil, limitWords(config.Outflow.MaxActive)},
@@ -49,8 +48,12 @@ func (c *Console) publishQuestion(config room.Config, f roomForm) question {
 	}
 }
 
-// zonePlace is where the script names the browser's time zone.
-const zonePlace = template.HTML(`<span data-time-zone>UTC</span>`)
+// zoneWords names the event's time zone, and the one that times are written in if
+// that is another: the script names the browser's.
+func zoneWords(zone string) template.HTML {
+	zone = template.HTMLEscapeString(zone)
+	return template.HTML(zone + ` <span class="soft" data-unless-zone="` + zone + `">(times here: <span data-time-zone>UTC</span>)</span>`) //nolint:gosec // escaped
+}
 
 // publishWarnings name what people overlook.
 func publishWarnings(config room.Config, f roomForm, beacons []string) (list []string) {

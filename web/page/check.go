@@ -12,7 +12,10 @@ type checkPage struct {
 // Expects tells whether a check most likely ends with that sentence, for which the
 // page keeps room.
 func (p *checkPage) Expects(sentence string) bool {
-	if p.Chance == ChanceNone {
+	switch {
+	case p.Ticket == nil || p.Ticket.Position == 0:
+		return sentence == "neutral"
+	case p.Chance == ChanceNone:
 		return sentence == "level1"
 	}
 	return sentence == "green"

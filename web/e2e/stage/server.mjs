@@ -21,22 +21,25 @@ export class Server {
     return new Server(url, token);
   }
 
-  /** Starts one with a private PostgreSQL in a directory of its own. */
-  static async start() {
+  /** Starts one with a private PostgreSQL in a directory of its own, and with a beacon beside it if that is wanted. */
+  static async start({ beacon = false } = {}) {
     const data = await mkdtemp(join(tmpdir(), "proofline-e2e-"));
     await chmod(data, 0o711); // PostgreSQL refuses root, and runs as another user below it
-    const args = ["serve", "--addr", "127.0.0.1:0", "--data", data, "--log-level", "warn", "--beacon-relays", "none", "--limit-exempt", "127.0.0.0/8"];
+    const args = ["serve", "--addr", "127.0.0.1:0", "--data", data, "--log-level", "warn", "--limit-exempt", "127.0.0.0/8"];
+    const relay = beacon ? await startBeacon(data) : undefined;
+    args.push("--beacon-relays", ...(relay ? [relay.url, "--beacon-chain", relay.chain] : ["none"]));
     const { DATABASE_URL, ...env } = process.env;
     const child = spawn(program("proofline"), args, { env, stdio: ["ignore", "pipe", "inherit"] });
     const url = await greeting(child);
     const setup = (await readFile(join(data, "setup-link"), "utf8")).trim();
     const token = (await readFile(join(data, "admin-token"), "utf8")).trim();
-    return new Server(url, token, { setup, data, child });
+    return new Server(url, token, { setup, data, child, relay });
   }
 
   async stop() {
     const gone = new Promise((done) => this.child.once("exit", done));
     this.child.kill("SIGTERM");
+    this.relay?.child.kill("SIGTERM");
     await gone;
     await rm(this.data, { recursive: true, force: true });
   }
@@ -52,6 +55,20 @@ export class Server {
     if (!answer.ok) throw new Error(`${method} ${path}: status ${answer.status}: ${text}`);
     return JSON.parse(text);
   }
+}
+
+/** Starts a beacon in the place of drand's quicknet, whose name it has. */
+function startBeacon(data) {
+  const child = spawn(program("proofline"), ["beacon", "serve", "--addr", "127.0.0.1:0", "--key", join(data, "beacon-key"), "--id", "quicknet"], { stdio: ["ignore", "pipe", "ignore"] });
+  return new Promise((done, fail) => {
+    child.once("exit", (code) => fail(new Error(`proofline beacon exits with ${code}`)));
+    let chain;
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      chain ??= /^chain +([0-9a-f]+)$/.exec(line)?.[1];
+      const [, url] = /^listening on (\S+)$/.exec(line) ?? [];
+      if (url) done({ child, chain, url });
+    });
+  });
 }
 
 /** Where a new server says that it is, once it has said all. */

@@ -12,7 +12,7 @@ import { Server } from "../stage/server.mjs";
 let server;
 let kept; // the owner's cookies
 
-before(async () => (server = await Server.start()));
+before(async () => (server = await Server.start({ beacon: true })));
 after(() => server?.stop());
 
 async function owner(stage, options) {
@@ -52,13 +52,21 @@ scene("publishing checks the draft first, and shows what it makes", async (stage
   await dialog(organizer).waitFor();
   const shown = await changes(organizer);
   assert.deepEqual(shown.Title, ["Evening concert"]);
-  assert.deepEqual([shown["Time zone"], shown["Time zone of the event"]], [["Europe/Vienna"], ["Europe/Vienna"]]);
+  assert.deepEqual(shown["Time zone"], ["Europe/Vienna"]);
   assert.match(shown.Opens[0], /^\d{1,2} [A-Z][a-z]{2} \d{4}, \d\d:\d\d(:\d\d)?$/);
   assert.match(shown.Starts[0], /^\d{1,2} [A-Z][a-z]{2} \d{4}, \d\d:\d\d(:\d\d)?$/);
+  assert.deepEqual(shown.Beacon, ["drand:quicknet"]);
+  assert.equal(await dialog(organizer).locator(".warn").count(), 0, "public randomness by default leaves nothing to warn of");
   assert.deepEqual(shown.Pace, ["600 a minute"]);
   assert.deepEqual(shown.Shop, ["https://shop.example.com/tickets"]);
   await accessible(page, "the publish dialog");
   await organizer.view("publish-dialog");
+  await dialog(organizer).getByRole("link", { name: "Cancel" }).click();
+  await page.waitForURL(/\/drafts\//);
+  await organizer.fill({ "Time zone of the event": "Asia/Tokyo" });
+  await organizer.press("Publish");
+  await dialog(organizer).waitFor();
+  assert.deepEqual((await changes(organizer))["Time zone"], ["Asia/Tokyo (times here: Europe/Vienna)"]);
   await dialog(organizer).getByRole("link", { name: "Cancel" }).click();
   await page.waitForURL(/\/drafts\//);
   await organizer.decide("Publish");
