@@ -19,137 +19,144 @@ import (
 // Errors of [New].
 var (
 	// ErrKey is returned when the key for cookies is shorter than 32 bytes.
-	ErrKey = errors.New("the key for cookies must have at least 32 random bytes")
+	ErrKey = errors.New("the cookie key must have at least 32 random bytes")
 	// ErrRules is returned when there are no rules, or rules from two sources.
 	ErrRules = errors.New("exactly one of Site and Source must be given")
-	// ErrPage is returned when rules show the owner's page on failures, and there is none.
+	// ErrPage is returned when a room's failure mode is the owner's page, and there is no page.
 	ErrPage = errors.New(`a room's failure is "page": give the page`)
-	// ErrSource is returned when a source is neither a file nor a URL of https,
-	// or a file has what only goes with a URL.
-	ErrSource = errors.New("a source must be a file, or a URL of https (http on this machine), with which alone Keep and SiteKey go")
+	// ErrSource is returned for a source that is neither a file nor an https URL,
+	// and for a file with options that are for URLs only.
+	ErrSource = errors.New("a source must be a file or an https URL (http on this machine); " +
+		"Keep and SiteKey need a URL")
 	// ErrServer is returned when there is a token, but no server for it.
-	ErrServer = errors.New("the server must be an address without path, such as https://queue.example.com (http on this machine); it is that of the rules' URL unless it is said")
-	// ErrToken is returned when a token's file has no token, there are a token and
-	// a file, or the server of the rules refuses the token.
-	ErrToken = errors.New("the token for the server cannot be used")
-	// ErrReports is returned when rules need reports, and there is no token.
+	ErrServer = errors.New("the server must be an address without a path, such as https://queue.example.com " +
+		"(http on this machine); by default it is the server of the rules' URL")
+	// ErrToken is returned when the token's file holds no token, when both a token
+	// and a file are given, and when the rules' server refuses the token.
+	ErrToken = errors.New("the server token cannot be used")
+	// ErrReports is returned when a room's mode needs reports, and there is no token.
 	ErrReports = errors.New(`a room's mode is "safety-net": give the server, and a token with the scope connect`)
 )
 
-// Limits and waits.
+// Limits and intervals.
 const (
-	callTimeout         = 3 * time.Second  // of one request to a room
-	maxResponse         = 1 << 20          // bytes that are read of an answer
-	DefaultProbe        = 5 * time.Second  // how often rooms are asked whether they are there
-	keysInterval        = 10 * time.Second // between fetches of keys because of unknown ones
+	callTimeout         = 3 * time.Second  // request to a room
+	maxResponse         = 1 << 20          // bytes read of a response
+	DefaultProbe        = 5 * time.Second  // interval between polls of a room
+	keysInterval        = 10 * time.Second // between key fetches because of unknown key ids
 	touchInterval       = time.Minute      // between touches of a session
-	leeway              = 5 * time.Second  // of clocks, in passes
+	leeway              = 5 * time.Second  // for clock skew in passes
 	maxToken            = 2048             // bytes of a pass
-	maxQueued           = 100_000          // touches and releases under way
-	maxBatch            = 500              // of these in one request
-	batchInterval       = time.Second      // between requests with them, looks at sockets, and writings of unguarded times
-	maxUnrecorded       = 1_000            // openings that are not recorded yet
-	maxReportedFailOpen = 60               // of a room in a report
-	redeemRetryWindow   = 30 * time.Second // in which a room answers a client again about a used pass
-	maxPasses           = 100_000          // sessions known to be over, and passes to be used up
-	maxUnqueued         = 200_000          // free sessions of a room that are known here
-	maxReportIDs        = 2_000            // ids of a kind and room in a report
-	maxLengths          = 4                // times its length that a free session lasts at most
-	sweepInterval       = 10 * time.Second // between looks at which free sessions are over
-	replyTTL            = 5 * time.Second  // after which the latest answer to a report does not count
-	maxFailOpen         = 100              // remembered openings of a room
-	logInterval         = time.Minute      // between lines of the log about requests of one kind
+	maxQueued           = 100_000          // touches and releases to send
+	maxBatch            = 500              // touches and releases in one request
+	batchInterval       = time.Second      // between batches, socket checks and writes of the state file
+	maxUnrecorded       = 1_000            // fail-open intervals that the server has not recorded
+	maxReportedFailOpen = 60               // fail-open intervals of a room in one report
+	redeemRetryWindow   = 30 * time.Second // during which the room is asked again about a used pass
+	maxPasses           = 100_000          // remembered passes in each passSet
+	maxUnqueued         = 200_000          // known unqueued sessions of a room
+	maxReportIDs        = 2_000            // ids of one kind and room in a report
+	maxLengths          = 4                // longest unqueued session, in multiples of its length
+	sweepInterval       = 10 * time.Second // between removals of expired unqueued sessions
+	replyTTL            = 5 * time.Second  // of a reply to a report; then the gate's limits are shared by nodes
+	maxFailOpen         = 100              // remembered fail-open intervals of a room
+	logInterval         = time.Minute      // between log lines of one kind about requests
 )
 
-// Options is what [New] needs. Key and one of Site and Source must be given.
+// Options configures [New]. Key is required, and one of Site and Source.
 type Options struct {
-	Site   *rules.Site // rules that do not change
-	Source *Source     // rules that do
-	// Server is the Proofline server that is told of this connector, such as
-	// https://queue.example.com; empty: that of the source's URL. Without a Token
-	// nobody is.
+	Site   *rules.Site // fixed rules
+	Source *Source     // rules that may change
+	// Server is the Proofline server that reports go to, such as
+	// https://queue.example.com; empty: the server of the source's URL. Without a
+	// Token there are no reports.
 	Server string
-	// Token is an API token of the organization, with the scope connect. It goes
-	// to Server alone.
+	// Token is an API token of the organization with the scope connect. It is sent
+	// to Server only.
 	Token string
-	// TokenFile has the token instead. It is read each time, so that another
-	// token takes the place of one that ends.
+	// TokenFile is a file with the token instead. It is read before each use, so
+	// that the token can be replaced before it expires.
 	TokenFile string
-	// Kind and Version are what reports say that this program is; empty:
-	// middleware, and the version of this module.
+	// Kind and Version name this program in reports; empty: middleware, and this
+	// module's version.
 	Kind, Version string
-	// Key signs the cookies: 32 random bytes or more, the same on all nodes of
-	// a site. Another key ends all sessions here.
+	// Key signs the cookies: 32 random bytes or more, the same on all nodes of a
+	// site. A new key ends all sessions.
 	Key []byte
-	// Client speaks to rooms and to the source. nil: one that waits 3 s.
+	// Client sends requests to rooms and to the source. nil: one with a timeout of 3 s.
 	Client *http.Client
 	// TrustedProxies are the networks of the site's own proxies, whose
-	// X-Forwarded-For, -Proto and -Host are believed. None: the connection counts.
+	// X-Forwarded-For, -Proto and -Host are believed. Empty: only the connection counts.
 	TrustedProxies []netip.Prefix
-	// Page is what visitors see where a room's failure is "page": HTML.
+	// Page is the HTML page for rooms whose failure is "page".
 	Page []byte
-	// State is a file, of this process alone, that keeps times in which everybody
-	// was let through until the server has recorded them, so that a restart loses
-	// none, and the gates that are open, so that a restart while the server is away
-	// shuts none. Empty, or without a token: nothing is kept.
+	// State is a file of this process alone. It keeps fail-open intervals until the
+	// server has recorded them, and the gates that are open, so that gates stay open
+	// when the connector restarts while the server is away. Without a token it is not
+	// used. Empty: none.
 	State string
-	// Probe is how often rooms are asked whether they are there; 0: [DefaultProbe].
+	// Probe is the interval between polls of a room; 0: [DefaultProbe].
 	Probe time.Duration
-	Now   func() time.Time // nil: the system's clock
-	Log   *slog.Logger     // nil: the default one
+	Now   func() time.Time // nil: time.Now
+	Log   *slog.Logger     // nil: slog.Default
 
-	reportInterval, batchInterval time.Duration // between requests; 0: as it is documented; reportAgain below 0: only at the end
+	// 0: the documented default; a negative reportInterval reports only on Close.
+	reportInterval, batchInterval time.Duration
 }
 
-// Connector lets visitors with a pass through. Safe for concurrent use.
+// Connector admits visitors with a session or a pass. It is safe for concurrent use.
 type Connector struct {
 	options    Options
 	signer     *signer
-	clients    []byte // key of what a room is told of clients
+	clients    []byte // key of the client pseudonyms sent to rooms
 	node       string // our name in reports
 	current    atomic.Pointer[config]
-	ended      passSet // sessions that are over although their cookies are good
-	redeemed   passSet // passes that were used up: rooms need not be asked again
+	ended      passSet // sessions that ended before their cookies expire
+	redeemed   passSet // used passes
 	proven     proofs
 	holders    holders
-	denied     passSet     // such passes with the clients that rooms have denied them to
-	unrecorded unrecorded  // openings that the server has not recorded
-	saved      stateWriter // of them
+	denied     passSet     // used passes, with a client that the room has refused
+	unrecorded unrecorded  // fail-open intervals that the server has not recorded
+	saved      stateWriter // writes Options.State
 	touches    touchTimes
 	sockets    sockets
 	outbox     *outbox
-	probeNow   chan struct{} // rooms are to be asked whether they are there
-	reportNow  chan struct{} // the server is to be told of new rules
+	probeNow   chan struct{} // rooms should be probed now
+	reportNow  chan struct{} // new rules should be reported now
 	counts     counts
 	bearer     bearer
-	loading    *loader // nil: the rules are fixed
+	loading    *loader // nil: Options.Site
 
-	reporting      sync.Mutex   // held while a report is under way
-	hostLogged     atomic.Int64 // when a host was logged that is not in the rules, ms since 1970
-	networkLogged  atomic.Int64 // when a network was logged of which too many come
-	unsignedLogged atomic.Int64 // when it was logged that no way back is signed
+	reporting      sync.Mutex   // held while a report is being sent
+	hostLogged     atomic.Int64 // last log line about an unknown host, ms since 1970
+	networkLogged  atomic.Int64 // last log line about a network over its limit, ms since 1970
+	unsignedLogged atomic.Int64 // last log line about unsigned return URLs, ms since 1970
 
 	stop context.CancelFunc
 	done sync.WaitGroup
 }
 
-// state is what follows from the rules.
+// config is the rules in force, with their rooms.
 type config struct {
 	loadedRules
 	rooms  map[string]*room // by name
 	byURL  map[string]*room
-	states []*roomState // of all of them, each once, and of others that are reported
+	states []*roomState // each once; also of former rooms with something left to report
 }
 
-// New returns a connector that runs until [Connector.Close]. A source whose
-// server does not answer is no error: see [Connector.HasRules]. Errors: [ErrKey],
+// New returns a connector that runs until [Connector.Close]. It also does if the
+// server of the source does not respond: see [Connector.HasRules]. Errors: [ErrKey],
 // [ErrRules], [ErrPage], [ErrSource], [ErrServer], [ErrToken], [ErrReports],
-// [ErrSiteKey], and why the source gives no rules.
+// [ErrSiteKey], and errors of the source.
 func New(o Options) (*Connector, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	c := &Connector{options: o, signer: newSigner(o.Key), clients: derive(o.Key, clientLabel), node: newID(), outbox: newOutbox(), probeNow: make(chan struct{}, 1), reportNow: make(chan struct{}, 1), bearer: bearer{file: o.TokenFile, log: o.Log, text: o.Token}}
+	c := &Connector{
+		options: o, signer: newSigner(o.Key), clients: derive(o.Key, clientLabel), node: newID(), outbox: newOutbox(),
+		probeNow: make(chan struct{}, 1), reportNow: make(chan struct{}, 1),
+		bearer: bearer{file: o.TokenFile, log: o.Log, text: o.Token},
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stop = cancel
 	c.loadState()
@@ -162,31 +169,31 @@ func New(o Options) (*Connector, error) {
 	return c, nil
 }
 
-// begin starts the work in the background. With a token, visitors come only
-// once the server has answered or does not: else the first would be led to a line
-// that is not needed, or without a signed way back.
+// start starts the background work. With a token it waits for the reply to a first
+// report, or its failure. Otherwise the first visitors would be sent to a room
+// whose gate is open, or without a signed return URL.
 func (c *Connector) start(ctx context.Context) {
 	hasReported := c.options.Token != "" && (c.options.reportInterval >= 0 || c.hasGate())
 	if hasReported {
 		if _, err := c.sendReport(ctx, 0); err != nil {
-			c.options.Log.Error("the first report is not answered", "err", err)
+			c.options.Log.Error("cannot send the first report", "err", err)
 		}
 	}
-	c.goGuarded(ctx, "questions to rooms", c.probe)
-	c.goGuarded(ctx, "deliveries to rooms", c.deliver)
-	c.goGuarded(ctx, "the care of upgraded connections", c.watchSockets)
+	c.goGuarded(ctx, "probing rooms", c.probe)
+	c.goGuarded(ctx, "sending batches", c.deliver)
+	c.goGuarded(ctx, "watching upgraded connections", c.watchSockets)
 	if c.options.Token != "" {
-		c.goGuarded(ctx, "reports", func(ctx context.Context) { c.reports(ctx, hasReported) })
+		c.goGuarded(ctx, "reporting", func(ctx context.Context) { c.reports(ctx, hasReported) })
 	}
 	if c.saved.file != "" {
-		c.goGuarded(ctx, "the record of unguarded times", c.saveChanges)
+		c.goGuarded(ctx, "saving state", c.saveChanges)
 	}
 	if c.loading != nil {
-		c.goGuarded(ctx, "the search for rules", func(ctx context.Context) { c.loading.run(ctx, c) })
+		c.goGuarded(ctx, "loading rules", func(ctx context.Context) { c.loading.run(ctx, c) })
 	}
 }
 
-// fill checks options, and fills in what is not said.
+// fill validates the options and sets defaults.
 func (o *Options) fill() error {
 	if len(o.Key) < 32 {
 		return ErrKey
@@ -201,7 +208,8 @@ func (o *Options) fill() error {
 		o.Server = originOf(o.Source.URL)
 	}
 	o.Server = strings.TrimSuffix(o.Server, "/")
-	if o.Server != "" && (!isSafe(o.Server) || originOf(o.Server) != strings.ToLower(o.Server)) || o.Server == "" && o.Token != "" {
+	isOrigin := isSafe(o.Server) && originOf(o.Server) == strings.ToLower(o.Server)
+	if o.Server != "" && !isOrigin || o.Server == "" && o.Token != "" {
 		return ErrServer
 	}
 	o.Server = originOf(o.Server)
@@ -232,8 +240,8 @@ func (o *Options) fill() error {
 	return nil
 }
 
-// Close ends the work in the background, once what is queued has been told to
-// the rooms or one of them does not answer.
+// Close stops the background work, after sending what is queued as far as rooms
+// and server answer.
 func (c *Connector) Close() {
 	c.endAllFailOpen()
 	c.stop()
@@ -241,8 +249,8 @@ func (c *Connector) Close() {
 	c.saveState()
 }
 
-// use takes rules into force. Rooms that stay keep what is known of them.
-// Errors: [ErrPage], [ErrReports].
+// use puts rules into force. Rooms that stay keep their state. Errors: [ErrPage],
+// [ErrReports].
 func (c *Connector) use(f *loadedRules) error {
 	next := &config{loadedRules: *f, rooms: map[string]*room{}, byURL: map[string]*room{}}
 	links := map[string]*roomState{}
@@ -279,8 +287,8 @@ func (c *Connector) use(f *loadedRules) error {
 	return nil
 }
 
-// leave ends what goes on with rooms that the rules do not name any more. Of
-// those there may still be something to report.
+// dropRooms ends the fail-open intervals of rooms that the new rules do not name,
+// and keeps their states while there is something to report.
 func (c *Connector) dropRooms(old, next *config) {
 	for _, st := range old.states {
 		if !slices.Contains(next.states, st) {

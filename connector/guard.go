@@ -13,31 +13,31 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// Visitor is who is let through with a session.
+// Visitor is the visitor of a request that has a session.
 type Visitor struct {
-	Room   string // its name in the rules
-	Ticket string // as the room's transcript has it; empty: the visitor did not have to wait
+	Room   string // the room's name in the rules
+	Ticket string // as in the room's transcript; empty: the visitor did not have to wait
 }
 
 type visitorKey struct{}
 
 // VisitorOf returns the visitor of a request behind [Connector.Middleware].
-// False: the request needed no pass.
+// False: the request did not need a session.
 func VisitorOf(ctx context.Context) (Visitor, bool) {
 	v, ok := ctx.Value(visitorKey{}).(Visitor)
 	return v, ok
 }
 
-// Headers that the site gets, and one that it may answer with.
+// Headers between connector, site and room.
 const (
-	TicketHeader  = "X-Proofline-Ticket"
-	RoomHeader    = "X-Proofline-Room"
-	CommandHeader = "Proofline-Command" // "release": the visit is over
-	QueueHeader   = "Proofline-Queue"   // of answers to scripts: where to wait
-	ClientHeader  = "Proofline-Client"  // of our requests to rooms: who has the pass
+	TicketHeader  = "X-Proofline-Ticket" // request to the site: the visitor's ticket
+	RoomHeader    = "X-Proofline-Room"   // request to the site: the room's name in the rules
+	CommandHeader = "Proofline-Command"  // response of the site; "release" ends the session
+	QueueHeader   = "Proofline-Queue"    // response to a script: the room to wait in
+	ClientHeader  = "Proofline-Client"   // request to a room: pseudonym of the pass holder
 )
 
-// Middleware lets requests through to next that need no pass, or have one.
+// Middleware passes requests on to next if they have a session or do not need one.
 func (c *Connector) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := c.guard(&requestCheck{Connector: c, counts: &c.counts, w: w, r: r})
@@ -46,20 +46,19 @@ func (c *Connector) Middleware(next http.Handler) http.Handler {
 		}
 		out := &writer{ResponseWriter: w, c: c, admitted: v}
 		next.ServeHTTP(out, v.request)
-		out.finish() // of a site that said nothing
+		out.finish() // in case the site has written nothing
 	})
 }
 
-// Allows tells whether a request would be let through as it is. It writes
-// nothing but what goes with a visitor who is: the headers [TicketHeader] and
-// [RoomHeader], and the cookie of a session that slides. A pass in the URL is not
-// used up, and not enough: what is not allowed is for [Connector.Middleware] to
-// answer.
+// Allows reports whether a request may pass as it is. For one that may, it sets
+// in h the headers [TicketHeader] and [RoomHeader] and the renewed session
+// cookie. It does not redeem a pass in the URL, which is not enough to be
+// allowed: send refused requests to [Connector.Middleware], which answers them.
 func (c *Connector) Allows(h http.Header, r *http.Request) bool {
 	var own counts
 	v := c.guard(&requestCheck{Connector: c, counts: &own, w: discard{http.Header{}}, r: r, isDry: true})
 	if v == nil {
-		return false // counted when it is answered
+		return false // counted by the Middleware that answers it
 	}
 	c.counts.bypassed.Add(own.bypassed.Load())
 	c.counts.observed.Add(own.observed.Load())
@@ -76,24 +75,24 @@ func (c *Connector) Allows(h http.Header, r *http.Request) bool {
 	return true
 }
 
-// discard takes an answer that nobody gets.
+// discard drops the response.
 type discard struct{ header http.Header }
 
 func (d discard) Header() http.Header       { return d.header }
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 func (discard) WriteHeader(int)             {}
 
-// visit is a request that is under way to the site.
+// admittedRequest is a request on its way to the site.
 type admittedRequest struct {
 	request *http.Request
-	room    *room    // nil: no pass is needed
-	session *session // nil: without a pass
-	isDue   bool     // the session slides with the answer
-	isNew   bool     // the session begins with the answer
-	holder  uint64   // the client that has the session; 0: nobody counts them
+	room    *room    // nil: the request needs no session
+	session *session // nil: no session
+	isDue   bool     // the response renews the session
+	isNew   bool     // the response starts the session
+	holder  uint64   // client that uses the session; 0: not counted
 }
 
-// inquiry is a request that is looked at.
+// requestCheck is a request being checked.
 type requestCheck struct {
 	*Connector
 	counts     *counts
@@ -102,17 +101,17 @@ type requestCheck struct {
 	now        time.Time
 	client     netip.Addr
 	scheme     string
-	host       string   // that visitors come back to
-	hosts      []string // beside that of the request: those that a proxy of the site's own names
+	host       string   // that visitors return to
+	hosts      []string // further hosts named by headers of the site's own proxies
 	config     *config
 	decision   rules.Decision
-	isDry      bool   // no pass is used up
-	proofsRead int    // proofs that were looked at
-	holder     uint64 // the client that has the session that was found; 0: nobody counts them
+	isDry      bool   // do not redeem passes
+	proofsRead int    // limited by maxProofsRead
+	holder     uint64 // client that uses the session found; 0: not counted
 }
 
-// guard returns the request as the site gets it; nil: it is answered. A fault
-// of ours is a failure of the room, or of all while it is not known which.
+// guard returns the request as the site gets it; nil: it has been answered. A
+// panic counts as a failure of the room, or of all rooms if none is known yet.
 func (c *Connector) guard(q *requestCheck) (v *admittedRequest) {
 	r := q.r
 	defer func() {
@@ -150,7 +149,7 @@ func (c *Connector) guard(q *requestCheck) (v *admittedRequest) {
 	return q.admitOrQueue(q.config.rooms[q.decision.Room])
 }
 
-// afterFault does what is decided for failures.
+// afterFault applies the room's failure mode after a panic.
 func (q *requestCheck) afterFault() *admittedRequest {
 	if q.config != nil {
 		if rm, ok := q.config.rooms[q.decision.Room]; ok {
@@ -160,9 +159,9 @@ func (q *requestCheck) afterFault() *admittedRequest {
 	return q.retryLater()
 }
 
-// decide returns the strictest decision of all that the site may look at: the
-// address as it is passed on and as the client wrote it, for net/url writes some
-// bytes differently, and each host that a proxy of the site's own names.
+// decide returns the strictest decision for every reading that the site may take:
+// the address as passed on and as the client wrote it, because net/url re-encodes
+// some bytes, and each host that the site's own proxies name.
 func (q *requestCheck) decide() rules.Decision {
 	site, r := q.config.site, q.r
 	asked := &rules.Request{Method: r.Method, Host: r.Host, Target: targetOf(r), Header: r.Header, Client: q.client}
@@ -190,7 +189,8 @@ func targetOf(r *http.Request) string {
 	return path + "?" + r.URL.RawQuery
 }
 
-// wait lets a request through that has a session.
+// admitOrQueue admits a request that has a session or may start one at an open
+// gate, and sends others to the room.
 func (q *requestCheck) admitOrQueue(rm *room) *admittedRequest {
 	s := new(session)
 	if q.findSession(rm, s) {
@@ -217,7 +217,7 @@ func (q *requestCheck) admitOrQueue(rm *room) *admittedRequest {
 	return q.withoutPass(rm)
 }
 
-// withoutPass leads to the line, if there is one.
+// withoutPass sends the visitor to the room, unless the room is out of reach.
 func (q *requestCheck) withoutPass(rm *room) *admittedRequest {
 	if !rm.state.downAt().IsZero() {
 		return q.fail(rm)
@@ -225,7 +225,7 @@ func (q *requestCheck) withoutPass(rm *room) *admittedRequest {
 	return q.sendToRoom(rm)
 }
 
-// fail does what the rules say about a room that cannot be reached.
+// fail applies the room's failure mode.
 func (q *requestCheck) fail(rm *room) *admittedRequest {
 	if q.failsOpen(rm) {
 		q.counts.opened.Add(1)
@@ -237,15 +237,16 @@ func (q *requestCheck) fail(rm *room) *admittedRequest {
 	return q.retryLater()
 }
 
-// arrive takes a pass from the URL. It is done when the request is answered,
-// or goes to the site as it is; else it goes on without the pass.
+// redeemInURL redeems a pass in the URL. done: the request has been answered, or
+// is admitted as v. Otherwise the check goes on without the pass.
 func (q *requestCheck) redeemInURL(token, clean string) (done bool, v *admittedRequest) {
 	rm, ok := q.config.byURL[issuerOf(token)]
-	if own := q.config.rooms[q.decision.Room]; !ok || own != nil && own.URL == rm.URL { // of two names of a room that of this page
+	own := q.config.rooms[q.decision.Room]
+	if !ok || own != nil && own.URL == rm.URL { // a room can have several names: prefer this page's
 		rm = own
 	}
 	if rm == nil || q.decision.Outcome == rules.Bypass && !ok {
-		return false, nil // nobody's business here
+		return false, nil // not for a room of these rules
 	}
 	before := new(session)
 	hasSession := q.findSession(rm, before)
@@ -261,7 +262,7 @@ func (q *requestCheck) redeemInURL(token, clean string) (done bool, v *admittedR
 		var s *session
 		if s, err = q.redeem(q.r.Context(), rm, p, q.client, q.r.UserAgent()); err == nil && q.isActive(s, rm, q.now) {
 			q.counts.redeemed.Add(1)
-			if hasSession { // the visitor counts once
+			if hasSession { // count the visitor once
 				q.ended.add(before.pass, before.maxEnds, q.now.UnixMilli())
 				rm.state.gate.end(before)
 			}
@@ -270,7 +271,7 @@ func (q *requestCheck) redeemInURL(token, clean string) (done bool, v *admittedR
 			return true, nil
 		}
 	}
-	q.r = withQuery(q.r, clean) // neither the site nor the way back gets the pass
+	q.r = withQuery(q.r, clean) // neither the site nor the return URL gets the pass
 	switch {
 	case q.decision.Outcome == rules.Bypass:
 		q.redirectWithoutPass(clean)
@@ -284,21 +285,21 @@ func (q *requestCheck) redeemInURL(token, clean string) (done bool, v *admittedR
 	return false, nil
 }
 
-// unheard goes on when nobody can say what a pass is worth: it is done when the
-// request is answered. A pass of another room than this page's says nothing about
-// how this one fails: anybody can show one.
+// failUnverified handles a pass that cannot be verified now, with the results of
+// redeemInURL. A pass of another room than this page's must not trigger this
+// room's failure mode, because anyone can forge one.
 func (q *requestCheck) failUnverified(rm *room, hasSession bool) (done bool, v *admittedRequest) {
 	own := q.config.rooms[q.decision.Room]
 	switch {
 	case hasSession:
-		return false, nil // whoever is in goes on
+		return false, nil // an existing session is enough
 	case own.state != rm.state:
 		return true, q.retryLater()
 	}
 	return true, q.fail(own)
 }
 
-// withQuery returns a request with another query.
+// withQuery returns the request with another query.
 func withQuery(r *http.Request, query string) *http.Request {
 	out, u := *r, *r.URL
 	u.RawQuery = query
@@ -306,8 +307,8 @@ func withQuery(r *http.Request, query string) *http.Request {
 	return &out
 }
 
-// origin finds out the client and the host, from the site's own proxies where
-// they say so.
+// resolveClient sets client, scheme and host, from the headers of the site's own
+// proxies where there are some.
 func (q *requestCheck) resolveClient() {
 	r := q.r
 	q.host, q.scheme = r.Host, "http"
@@ -345,7 +346,7 @@ func (c *Connector) trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(c.options.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// last returns the last of the values in all lines of a header.
+// last returns the last value in all lines of a header.
 func last(lines []string) string {
 	if len(lines) == 0 {
 		return ""
@@ -354,19 +355,21 @@ func last(lines []string) string {
 	return strings.TrimSpace(line[strings.LastIndexByte(line, ',')+1:])
 }
 
-// isClaim tells whether a header is one that clients may not send: one of ours,
-// or one by which some sites would answer another path than was judged. Some
-// servers take _ for -.
+// isClaim reports whether clients may not send a header: one of ours, or one that
+// makes some sites serve another path than the one checked. Some servers treat _
+// as -.
 func isClaim(name string) bool {
-	if plain := strings.ReplaceAll(name, "_", "-"); strings.EqualFold(plain, "X-Original-Url") || strings.EqualFold(plain, "X-Rewrite-Url") {
+	plain := strings.ReplaceAll(name, "_", "-")
+	if strings.EqualFold(plain, "X-Original-Url") || strings.EqualFold(plain, "X-Rewrite-Url") {
 		return true
 	}
 	const prefix = "x-proofline-"
-	return len(name) >= len(prefix) && (name[1] == '-' || name[1] == '_') && (name[len(prefix)-1] == '-' || name[len(prefix)-1] == '_') &&
+	return len(name) >= len(prefix) && (name[1] == '-' || name[1] == '_') &&
+		(name[len(prefix)-1] == '-' || name[len(prefix)-1] == '_') &&
 		strings.EqualFold(name[:1], "x") && strings.EqualFold(name[2:len(prefix)-1], "proofline")
 }
 
-// withoutClaims returns the request without headers that only we may set.
+// withoutClaims returns the request without headers that clients may not send.
 func withoutClaims(r *http.Request) *http.Request {
 	for name := range r.Header {
 		if isClaim(name) {
@@ -384,7 +387,7 @@ func scrubbed(h http.Header) http.Header {
 	return out
 }
 
-// asVisitor returns the request as the site gets it from a visitor.
+// asVisitor returns the request with the visitor's headers.
 func asVisitor(r *http.Request, rm *room, s *session) *http.Request {
 	v := Visitor{Room: rm.name}
 	if !s.isUnqueued() {

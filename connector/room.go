@@ -21,24 +21,24 @@ import (
 )
 
 // errUnreachable is returned when a room's server does not answer, or answers
-// with a fault of its own (5xx).
+// with a server error (5xx).
 var errUnreachable = errors.New("room cannot be reached")
 
-// door is a room as the connector sees it.
+// room is a room of the rules, with what the connector knows about it.
 type room struct {
 	rules.Room
 	name   string
-	cookie string // of a session: its name and =
-	proof  string // of a proof, likewise
+	cookie string // session cookie: its name and =
+	proof  string // proof cookie: its name and =
 	tag    [8]byte
-	state  *roomState // the same as long as the room is
+	state  *roomState // survives new rules while the room keeps its URL and origin
 }
 
 func newRoom(name string, r rules.Room, st *roomState) *room {
 	return &room{r, name, CookiePrefix + name + "=", proofPrefix + name + "=", tagOf(r.URL, r.Origin), st}
 }
 
-// bindOf returns what sessions of a client are tied to.
+// bindOf returns the network or browser family that a client's sessions are tied to.
 func (rm *room) bindOf(client netip.Addr, agent string) [8]byte {
 	switch rm.Bind {
 	case rules.BindNetwork:
@@ -49,45 +49,45 @@ func (rm *room) bindOf(client netip.Addr, agent string) [8]byte {
 	return [8]byte{}
 }
 
-// link is what is known of a room's server.
+// roomState is what the connector knows about a room's server.
 type roomState struct {
 	url, origin string
 
-	keys    atomic.Pointer[map[string]ed25519.PublicKey] // by id; nil: never had
-	returns atomic.Pointer[returnSigning]                // nil: never had
+	keys    atomic.Pointer[map[string]ed25519.PublicKey] // by id; nil: never fetched
+	returns atomic.Pointer[returnSigning]                // nil: not received yet
 
-	fetching  sync.Mutex // held while keys are asked for because of an unknown one
-	fetchedAt time.Time  // guarded by asking
+	fetching  sync.Mutex // held while an unknown key id makes us fetch the keys
+	fetchedAt time.Time  // last such fetch; guarded by fetching
 
-	mu          sync.Mutex // guards what follows
-	downSince   time.Time  // out of reach since then; zero: it is not
-	confirmedAt time.Time  // of the failures since then that no visitor can bring about
-	lastWarning string     // what was logged last about the server's answers
+	mu          sync.Mutex // guards the fields up to the blank line
+	downSince   time.Time  // zero: reachable
+	confirmedAt time.Time  // last request not shaped by a visitor that confirmed this
+	lastWarning string     // last logged complaint about the server's replies
 	failOpen    []FailOpen
 
 	gate     gate     // has its own lock
-	observed observed // likewise
+	observed observed // has its own lock
 }
 
-// Opening is a time in which everybody was let through, as a room was out of
-// reach.
+// FailOpen is an interval in which requests were let through without a pass,
+// because the room was out of reach.
 type FailOpen struct {
 	From     time.Time
-	Until    time.Time // zero: it goes on
-	Requests uint64    // requests let through without a pass
+	Until    time.Time // zero: still open
+	Requests uint64    // let through without a pass
 
-	id [16]byte // in reports
+	id [16]byte // in reports and the state file
 }
 
-// down returns since when the room is out of reach; zero: it is not.
+// downAt returns since when the room is out of reach; zero: it is reachable.
 func (st *roomState) downAt() time.Time {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.downSince
 }
 
-// heard keeps whether the room answered. After the failure of a request that a
-// visitor has shaped, the room is asked at once whether it is there.
+// recordAnswer records whether the room answered. When a request that a visitor
+// has shaped fails, the room is probed at once.
 func (c *Connector) recordAnswer(st *roomState, err error, isShaped bool) {
 	now := c.options.Now()
 	st.mu.Lock()
@@ -109,11 +109,11 @@ func (c *Connector) recordAnswer(st *roomState, err error, isShaped bool) {
 	}
 }
 
-// lineAgain is logged when an opening ends as it should.
+// queueingAgain is logged when a fail-open interval ends because the room is back.
 const queueingAgain = "visitors wait in line again"
 
-// shut ends the opening that goes on, if one does, and logs why. The caller holds
-// the lock.
+// endFailOpen ends the current fail-open interval, if any, and logs why. The
+// caller holds the lock.
 func (c *Connector) endFailOpen(st *roomState, now time.Time, why string) {
 	n := len(st.failOpen)
 	if n == 0 || !st.failOpen[n-1].Until.IsZero() {
@@ -123,15 +123,15 @@ func (c *Connector) endFailOpen(st *roomState, now time.Time, why string) {
 	o.Until = now
 	c.options.Log.Warn(why, "room", st.url, "from", o.From, "let_through", o.Requests)
 	if c.options.Token != "" && !c.unrecorded.add(pastFailOpen{st.url, *o}) {
-		c.options.Log.Error("an opening is not recorded: there are too many", "room", st.url, "from", o.From)
+		c.options.Log.Error("cannot record a fail-open interval: too many are unreported", "room", st.url, "from", o.From)
 	}
 	notify(c.saved.changed)
 }
 
-// opens tells whether everybody is let through by now, and counts that one is.
-// The room must have failed to answer at the beginning and at the end of that
-// time, the second time to a request that no visitor has shaped: neither one
-// failure nor a visitor opens anything.
+// failsOpen reports whether requests are let through by now, and counts this one.
+// The room must have failed at the beginning and at the end of the delay, the
+// second time on a request that no visitor shaped. One failure does not open
+// anything, and neither can a visitor.
 func (c *Connector) failsOpen(rm *room) bool {
 	after, ok := rm.Failure.OpenAfter()
 	st, now := rm.state, c.options.Now()
@@ -145,35 +145,32 @@ func (c *Connector) failsOpen(rm *room) bool {
 		if len(st.failOpen) > maxFailOpen {
 			st.failOpen = st.failOpen[1:]
 		}
-		c.options.Log.Error("everybody is let through, for the room is out of reach", "room", rm.name, "since", st.downSince)
+		c.options.Log.Error("room is out of reach: letting requests through without a pass", "room", rm.name, "since", st.downSince)
 		notify(c.saved.changed)
 	}
 	st.failOpen[len(st.failOpen)-1].Requests++
 	return true
 }
 
-// request is what goes to a server of rooms.
+// request is a request to a room's server.
 type request struct {
 	method string
 	url    string
 	token  string // empty: none
-	client string // of a visitor, as the server is told; empty: nothing
+	client string // [ClientHeader]; empty: none
 	json   []byte // empty: no body
-	// isShaped is set where a visitor decides what is in the request, and so
-	// perhaps that it fails.
+	// isVisitorShaped: the visitor influences the request, and could make it fail.
 	isVisitorShaped bool
 }
 
-// call sends a request to a room and reads the answer. It remembers whether
-// there was one, even if the visitor no longer waits for it. Error:
-// errUnreachable.
+// call sends a request to a room and reads the response. It finishes even if the
+// visitor gives up, and records whether the room answered. Error: errUnreachable.
 func (c *Connector) call(ctx context.Context, st *roomState, req request) (status int, body []byte, err error) {
 	defer func() { c.recordAnswer(st, err, req.isVisitorShaped) }()
 	return c.exchange(ctx, req)
 }
 
-// exchange sends a request and reads the answer, whoever waits for it. Error:
-// errUnreachable.
+// exchange sends a request and reads the response. Error: errUnreachable.
 func (c *Connector) exchange(ctx context.Context, req request) (status int, body []byte, err error) {
 	if !c.guarded("a request to "+req.url, func() { status, body, err = c.roundTrip(ctx, req) }) {
 		return 0, nil, fmt.Errorf("ask %s: %w: %w", req.url, errUnreachable, errFault)
@@ -209,8 +206,8 @@ func (c *Connector) roundTrip(ctx context.Context, req request) (status int, bod
 	return answer.StatusCode, body, nil
 }
 
-// getJSON reads a document of a room. Errors: errUnreachable, and errPass when
-// there is no such document.
+// getJSON fetches a JSON document from a room. Errors: errUnreachable; errPass
+// when there is no such document.
 func (c *Connector) getJSON(ctx context.Context, rm *room, url string, into any) error {
 	status, body, err := c.call(ctx, rm.state, request{method: http.MethodGet, url: url})
 	if err != nil {
@@ -222,14 +219,17 @@ func (c *Connector) getJSON(ctx context.Context, rm *room, url string, into any)
 	return nil
 }
 
-// redeem uses a pass up and returns the session that begins. Errors: errPass,
-// errBusy, errUnreachable.
+// redeem redeems a pass and returns the new session. Errors: errPass, errBusy,
+// errUnreachable.
 func (c *Connector) redeem(ctx context.Context, rm *room, p passClaims, client netip.Addr, userAgent string) (*session, error) {
 	who := c.clientName(rm.URL, client, userAgent)
 	if c.isUsed(p.pass, who) {
 		return nil, errPass
 	}
-	status, body, err := c.call(ctx, rm.state, request{method: http.MethodPost, url: rm.URL + "/passes/" + p.jti + "/redeem", token: p.token, client: base64.RawURLEncoding.EncodeToString(who[:]), isVisitorShaped: true})
+	status, body, err := c.call(ctx, rm.state, request{
+		method: http.MethodPost, url: rm.URL + "/passes/" + p.jti + "/redeem", token: p.token,
+		client: base64.RawURLEncoding.EncodeToString(who[:]), isVisitorShaped: true,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +254,7 @@ func (c *Connector) redeem(ctx context.Context, rm *room, p passClaims, client n
 		Most time.Time `json:"ends_at_most"`
 	}
 	if json.Unmarshal(body, &said) != nil || said.Pass != p.jti || !said.Most.After(said.Ends) {
-		return nil, fmt.Errorf("redeem at %s: %w: the answer is none", rm.name, errPass)
+		return nil, fmt.Errorf("redeem at %s: %w: malformed response", rm.name, errPass)
 	}
 	s := &session{
 		room: rm.tag, ticket: p.ticket, pass: p.pass, token: p.token, bind: rm.bindOf(client, userAgent),
@@ -264,15 +264,15 @@ func (c *Connector) redeem(ctx context.Context, rm *room, p passClaims, client n
 	return s, nil
 }
 
-// isUsed tells whether a room need not be asked about a pass that is used up.
-// It must be for a while after the first time, as its answer may have been
-// lost on the way to this client.
+// isUsed reports whether a used pass can be refused without asking the room. For
+// a while after the first use the room is still asked, because its response may
+// have been lost on the way to this client.
 func (c *Connector) isUsed(pass, who [16]byte) bool {
 	since, ok := c.redeemed.since(pass)
 	return ok && c.options.Now().UnixMilli()-since >= redeemRetryWindow.Milliseconds() || c.denied.has(passAndClient(pass, who))
 }
 
-// together names a pass and a client.
+// passAndClient returns a key for a pass and a client.
 func passAndClient(pass, who [16]byte) [16]byte {
 	for i := range pass {
 		pass[i] ^= who[i]
@@ -280,8 +280,8 @@ func passAndClient(pass, who [16]byte) [16]byte {
 	return pass
 }
 
-// clientOf names a client to a room, so that it knows a visitor again whose
-// answer was lost: see rules/FORMAT.md.
+// clientName returns the pseudonym of a client that a room is sent, so that it
+// recognizes a visitor whose response was lost: see rules/FORMAT.md.
 func (c *Connector) clientName(url string, client netip.Addr, userAgent string) (who [16]byte) {
 	network := networkOf(client)
 	mac := hmac.New(sha256.New, c.clients)
@@ -290,28 +290,27 @@ func (c *Connector) clientName(url string, client netip.Addr, userAgent string) 
 	return who
 }
 
-// errBusy is returned when a room asks to come back later.
+// errBusy is returned when a room asks to retry later.
 var errBusy = errors.New("room is busy")
 
-// isAway asks a room for its keys, and tells whether it is out of reach.
+// probeRoom fetches a room's keys, and reports whether the room is out of reach.
 func (c *Connector) probeRoom(ctx context.Context, rm *room) bool {
 	err := c.fetchKeys(ctx, rm)
 	if err != nil && !errors.Is(err, errUnreachable) {
-		c.options.Log.Warn("no keys of the room", "room", rm.name, "err", err)
+		c.options.Log.Warn("cannot fetch the room's keys", "room", rm.name, "err", err)
 	}
 	return errors.Is(err, errUnreachable)
 }
 
-// probe asks the rooms again and again whether they are there, and so has
-// their keys before visitors come with passes. One that is not is asked every
-// second.
+// probe polls the rooms until ctx ends, so that outages are noticed and keys are
+// there before visitors come with passes. A room that is down is polled every second.
 func (c *Connector) probe(ctx context.Context) {
 	for {
 		var all sync.WaitGroup
 		var isDown atomic.Bool
 		for _, rm := range c.current.Load().rooms {
 			all.Go(func() {
-				c.guarded("a question to a room", func() {
+				c.guarded("a probe of a room", func() {
 					if c.probeRoom(ctx, rm) {
 						isDown.Store(true)
 					}

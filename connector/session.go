@@ -17,41 +17,40 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// CookiePrefix and the room's name are the name of a session's cookie.
+// CookiePrefix is followed by the room's name in the name of a session cookie.
 const CookiePrefix = "__Host-proofline-pass."
 
-// session is a visitor's time on the site, as the cookie says it. Times are
-// milliseconds since 1970.
+// session is the content of a session cookie. Times are milliseconds since 1970.
 type session struct {
-	room    [8]byte  // which room: see tagOf
-	ticket  [16]byte // whose; zero: of a free session
-	pass    [16]byte // of which pass; of a free session its own id
+	room    [8]byte  // see tagOf
+	ticket  [16]byte // zero: unqueued session
+	pass    [16]byte // id of the pass; of an unqueued session, its own id
 	issued  int64    // when this cookie was made
-	ends    int64    // unless the visitor is active
-	maxEnds int64    // beyond which nothing helps
-	length  int64    // how long it lasts from each touch on
-	bind    [8]byte  // the network or the family of browsers it is tied to, zero for none
-	key     [16]byte // the thumbprint of the browser's key, zero for none
-	token   string   // the pass, which touches and releases show; of a free session none
+	ends    int64    // unless extended
+	maxEnds int64    // latest end, however active the visitor is
+	length  int64    // duration after each touch, in ms
+	bind    [8]byte  // network or browser family; zero: not bound to one
+	key     [16]byte // thumbprint of the browser's key; zero: none
+	token   string   // the pass, sent with touches and releases; empty: unqueued session
 }
 
-// fixedSize is that of a session's members but the token.
+// fixedSize is the size of a session without its token.
 const fixedSize = 1 + 8 + 16 + 16 + 4*8 + 8 + 16
 
 // sessionVersion is the first byte of a cookie.
 const sessionVersion = 1
 
-// maxCookie is how long a cookie's value may be: what browsers keep.
+// maxCookie is the maximum length of a cookie's value, as browsers limit it.
 const maxCookie = 4000
 
-// tagOf tells rooms apart in cookies.
+// tagOf returns a room's identifier in cookies.
 func tagOf(url, origin string) (tag [8]byte) {
 	sum := sha256.Sum256([]byte("proofline room\n" + url + "\n" + origin))
 	copy(tag[:], sum[:])
 	return tag
 }
 
-// networkOf names a visitor's network, which is never zero.
+// networkOf returns an identifier of a client's network (/24 or /48); never zero.
 func networkOf(a netip.Addr) (name [8]byte) {
 	a = a.Unmap()
 	bits := 48
@@ -69,42 +68,41 @@ func networkOf(a netip.Addr) (name [8]byte) {
 // signer signs cookies and checks them.
 type signer struct{ buffers sync.Pool }
 
-// desk is what it takes to read or write one cookie.
+// cookieBuffer is pooled memory for reading or writing one cookie.
 type cookieBuffer struct {
 	mac  hash.Hash
-	text [maxCookie]byte // in base64url
+	text [maxCookie]byte // base64url
 	body [maxCookie]byte
 	sum  [sha256.Size]byte
 }
 
-// sign returns the signature of a cookie's bytes, in memory of the desk.
+// sign returns the signature of b, valid until the next call.
 func (d *cookieBuffer) sign(b []byte) []byte {
 	d.mac.Reset()
 	_, _ = d.mac.Write(b)
 	return d.mac.Sum(d.sum[:0])
 }
 
-// Labels of what is derived from the key.
+// Labels of the keys derived from [Options.Key].
 const (
 	sessionLabel = "proofline connector session 1"
 	clientLabel  = "proofline connector client 1"
 )
 
-// derive returns the key for one purpose.
+// derive derives the key for one purpose.
 func derive(key []byte, label string) []byte {
 	mac := hmac.New(sha256.New, key)
 	_, _ = mac.Write([]byte(label)) // never fails
 	return mac.Sum(nil)
 }
 
-// newSigner derives the key of cookies, so that the same key may serve
-// something else.
+// newSigner derives the cookie key, because the same key may serve other purposes.
 func newSigner(key []byte) *signer {
 	own := derive(key, sessionLabel)
 	return &signer{sync.Pool{New: func() any { return &cookieBuffer{mac: hmac.New(sha256.New, own)} }}}
 }
 
-// format returns a cookie's value.
+// format returns the cookie's value.
 func (s *signer) format(v *session) string {
 	d, _ := s.buffers.Get().(*cookieBuffer)
 	defer s.buffers.Put(d)
@@ -124,7 +122,7 @@ func (s *signer) format(v *session) string {
 
 var strict = base64.RawURLEncoding.Strict()
 
-// parse reads a cookie's value. False: it is not ours, or was changed.
+// parse reads a cookie's value. False: it was not signed by us.
 func (s *signer) parse(text string, v *session) bool {
 	if len(text) > maxCookie || len(text) < strict.EncodedLen(fixedSize+sha256.Size) {
 		return false
@@ -152,8 +150,8 @@ func (s *signer) parse(text string, v *session) bool {
 	return true
 }
 
-// find returns the request's session for a door, if one goes on and the request
-// shows that it comes from the browser that has it.
+// findSession finds the request's active session for a room, if the client may
+// use it.
 func (q *requestCheck) findSession(rm *room, v *session) bool {
 	found := false
 	q.eachSession(rm, v, func(v *session) bool {
@@ -163,8 +161,8 @@ func (q *requestCheck) findSession(rm *room, v *session) bool {
 	return found
 }
 
-// each reads the request's sessions of a door that go on into v, one after the
-// other, until one is taken.
+// eachSession calls take with each of the request's active sessions for a room,
+// until it returns true. Each is read into v.
 func (q *requestCheck) eachSession(rm *room, v *session, take func(*session) bool) {
 	for _, line := range q.r.Header["Cookie"] {
 		for line != "" {
@@ -178,15 +176,17 @@ func (q *requestCheck) eachSession(rm *room, v *session, take func(*session) boo
 	}
 }
 
-// hasCookie tells whether a request has a cookie of that name, which ends with =.
+// hasCookie reports whether a request has a cookie of that name. The name ends with =.
 func hasCookie(r *http.Request, name string) bool {
 	return slices.ContainsFunc(r.Header["Cookie"], func(line string) bool {
-		return slices.ContainsFunc(strings.Split(line, ";"), func(part string) bool { return strings.HasPrefix(strings.Trim(part, " \t"), name) })
+		return slices.ContainsFunc(strings.Split(line, ";"), func(part string) bool {
+			return strings.HasPrefix(strings.Trim(part, " \t"), name)
+		})
 	})
 }
 
-// goesOn reports whether a session is one of the door and not over. Whether the
-// client may use it is for isHolder to say.
+// isActive reports whether a session belongs to the room and has not ended. It
+// does not check the client: see mayUse.
 func (c *Connector) isActive(v *session, rm *room, now time.Time) bool {
 	if ms := now.UnixMilli(); v.room != rm.tag || ms >= v.maxEnds || ms >= v.ends && ms >= c.sockets.ends(v.pass) {
 		return false
@@ -197,27 +197,27 @@ func (c *Connector) isActive(v *session, rm *room, now time.Time) bool {
 	return !c.ended.has(v.pass)
 }
 
-// isFree tells whether the session is of a visitor who passed an open gate.
+// isUnqueued reports whether the session began without a pass, at an open gate.
 func (v *session) isUnqueued() bool { return v.ticket == [16]byte{} }
 
-// isDue tells whether it is time to tell the room that the visitor is there.
+// isDue reports whether the session should be touched and its cookie renewed.
 func (v *session) isDue(now time.Time) bool {
 	return now.UnixMilli()-v.issued >= min(touchInterval.Milliseconds(), v.length/3)
 }
 
-// slide makes a session last longer from now on.
+// slide extends a session from now on.
 func (v *session) slide(now time.Time) {
 	v.issued = now.UnixMilli()
 	v.ends = min(v.issued+v.length, v.maxEnds)
 }
 
-// cookieOf returns the Set-Cookie header of a session: until the browser
-// closes, for the cookie itself says how long it is good.
+// cookieOf returns the Set-Cookie header of a session. It has no Max-Age, because
+// the signed value says when the session ends.
 func (c *Connector) cookieOf(rm *room, v *session) string {
 	return rm.cookie + c.signer.format(v) + "; Path=/; HttpOnly; Secure; SameSite=Lax"
 }
 
-// noCookie returns the header that takes the cookie away.
+// noCookie returns the Set-Cookie header that removes the cookie.
 func noCookie(rm *room) string {
 	return rm.cookie + "; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax"
 }
@@ -233,7 +233,7 @@ func uuidText(id [16]byte) string {
 	return string(text[:])
 }
 
-// parseUUID reads the canonical text, and no other.
+// parseUUID parses the canonical text form, and no other.
 func parseUUID(text string) (id [16]byte, ok bool) {
 	if len(text) != 36 {
 		return id, false
