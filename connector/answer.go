@@ -11,11 +11,11 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// PassParameter is what a URL has a pass in.
+// PassParameter is the name of the query parameter with a pass.
 const PassParameter = "proofline_pass"
 
-// splitQuery takes the first pass out of a query, and all others. The rest
-// stays as it is, in its order. False: there is none.
+// splitQuery removes all passes from a query and returns the first. The other
+// parameters stay as they are. False: there is none.
 func splitQuery(query string) (token, rest string, ok bool) {
 	if !hasPass(query) {
 		return "", query, false
@@ -43,7 +43,8 @@ func hasPass(query string) bool {
 	return false
 }
 
-// passIn returns the value of a parameter that is a pass, however it is spelled.
+// passIn returns the value of a parameter that holds a pass, even if its name is
+// percent-encoded.
 func passIn(part string) (string, bool) {
 	name, value, _ := strings.Cut(part, "=")
 	if name != PassParameter {
@@ -61,21 +62,23 @@ func passIn(part string) (string, bool) {
 	return value, true
 }
 
-// isNavigation tells whether a browser opens a page, which can be led away.
-// Scripts that want a page say so in X-Requested-With, where apps have their
-// names as they open one.
+// isNavigation reports whether a browser loads a page, which can be redirected.
+// Scripts that fetch HTML send X-Requested-With: XMLHttpRequest; apps that show a
+// page send their own name there.
 func isNavigation(r *http.Request) bool {
-	if r.Header["Upgrade"] != nil || r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost {
+	isPageMethod := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodPost
+	if r.Header["Upgrade"] != nil || !isPageMethod {
 		return false
 	}
 	if mode := r.Header.Get("Sec-Fetch-Mode"); mode != "" {
 		return mode == "navigate"
 	}
-	return r.Method != http.MethodPost && strings.Contains(r.Header.Get("Accept"), "text/html") && !strings.EqualFold(r.Header.Get("X-Requested-With"), "XMLHttpRequest")
+	return r.Method != http.MethodPost && strings.Contains(r.Header.Get("Accept"), "text/html") &&
+		!strings.EqualFold(r.Header.Get("X-Requested-With"), "XMLHttpRequest")
 }
 
-// wanted returns the URL that a visitor is to come back to; empty: none. What
-// was sent with a POST is lost, so that the page before it is wanted.
+// returnURL returns the URL that the visitor should return to; empty: unknown. The
+// body of a POST is lost, so that visitors return to the page before it.
 func (q *requestCheck) returnURL() string {
 	if isNavigation(q.r) && q.r.Method != http.MethodPost {
 		return q.ownOrigin() + targetOf(q.r)
@@ -89,7 +92,7 @@ func (q *requestCheck) returnURL() string {
 	return before.String()
 }
 
-// lead sends a visitor to the room.
+// sendToRoom sends a visitor to the room: browsers by redirect, scripts by JSON.
 func (q *requestCheck) sendToRoom(rm *room) *admittedRequest {
 	q.counts.queued.Add(1)
 	page := q.returnURL()
@@ -113,15 +116,15 @@ func (q *requestCheck) sendToRoom(rm *room) *admittedRequest {
 	return q.sendJSON(http.StatusForbidden, map[string]string{"error": "queue", "room": rm.URL, "join": join})
 }
 
-// shut refuses a visitor of a closed room. Nobody is led there: whoever waited
-// would come back here.
+// refuseClosed refuses a visitor of a closed room. Sending them there would only
+// bring them back here.
 func (q *requestCheck) refuseClosed(rm *room) *admittedRequest {
 	q.counts.blocked.Add(1)
 	q.allowSiteOrigin(q.prepare())
 	return q.refuse(http.StatusForbidden, map[string]string{"error": "closed", "room": rm.URL})
 }
 
-// answer prepares an answer of ours, which nobody keeps.
+// prepare sets the headers of the connector's own responses.
 func (q *requestCheck) prepare() http.Header {
 	h := q.w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -132,14 +135,14 @@ func (q *requestCheck) prepare() http.Header {
 
 func (q *requestCheck) sendJSON(status int, body map[string]string) *admittedRequest {
 	q.prepare().Set("Content-Type", "application/json")
-	text, _ := json.Marshal(body) // texts always can be
+	text, _ := json.Marshal(body) // cannot fail: strings only
 	q.w.WriteHeader(status)
 	_, _ = q.w.Write(append(text, '\n'))
 	return nil
 }
 
-// cleaned leads to the same URL without the pass. The address is relative, and
-// cannot be read as one of another host.
+// redirectWithoutPass redirects to the same URL without the pass. The location is
+// relative, and cannot be read as another host's.
 func (q *requestCheck) redirectWithoutPass(query string) {
 	location := "/" + strings.TrimLeft(q.r.URL.EscapedPath(), `/\`)
 	if query != "" {
@@ -149,7 +152,7 @@ func (q *requestCheck) redirectWithoutPass(query string) {
 	q.w.WriteHeader(http.StatusSeeOther)
 }
 
-// block refuses a request for good.
+// block answers a request that the rules refuse.
 func (q *requestCheck) block() *admittedRequest {
 	q.counts.blocked.Add(1)
 	status, why := http.StatusForbidden, "blocked"
@@ -163,32 +166,35 @@ func (q *requestCheck) block() *admittedRequest {
 	return q.refuse(status, map[string]string{"error": why})
 }
 
-// tellCrowd logs a network of which too many come, for it may be a proxy of the
-// site that its owner forgot.
+// warnNetworkLimit logs a network over its limit, because it could be a proxy of
+// the site that is missing in [Options.TrustedProxies].
 func (q *requestCheck) warnNetworkLimit(rm *room) {
 	if mayLog(&q.networkLogged, q.now) {
-		q.options.Log.Warn("visitors of one network wait, for many of them got in within a minute; if it is a proxy of the site, it must be among the trusted ones", "room", rm.name, "client", q.client)
+		q.options.Log.Warn("visitors of one network must wait: it started too many sessions within a minute; "+
+			"if it is a proxy of the site, add it to the trusted proxies", "room", rm.name, "client", q.client)
 	}
 }
 
-// tellHost logs a host that is not in the rules, for it may be a name of the
-// site that its owner forgot.
+// warnHost logs a host that is not in the rules, because it could be a name of the
+// site that is missing there.
 func (q *requestCheck) warnHost() {
 	if mayLog(&q.hostLogged, q.now) {
-		q.options.Log.Warn("a request is blocked, for its host is not among the hosts of the rules", "host", q.host[:min(len(q.host), 100)])
+		q.options.Log.Warn("request blocked: its host is not in the hosts of the rules",
+			"host", q.host[:min(len(q.host), 100)])
 	}
 }
 
-// tellUnsigned logs that a room leads nobody back, for rules that name no hosts
-// have nothing signed.
+// warnUnsigned logs that a room needs signed return URLs, which rules without
+// hosts cannot have.
 func (q *requestCheck) warnUnsigned(rm *room) {
 	if mayLog(&q.unsignedLogged, q.now) {
-		q.options.Log.Warn("the room leads visitors to its first target alone, for it wants signed ways back, and nothing is signed until the rules name the hosts of the site", "room", rm.name)
+		q.options.Log.Warn("visitors return to the room's first target only: the room requires signed return URLs, "+
+			"and none are signed until the rules name the site's hosts", "room", rm.name)
 	}
 }
 
-// isTime tells whether something may be logged again, that was at that time
-// before, in ms since 1970.
+// mayLog reports whether logInterval has passed since the last log line of a kind,
+// and records the new one. logged is in ms since 1970.
 func mayLog(told *atomic.Int64, now time.Time) bool {
 	last, ms := told.Load(), now.UnixMilli()
 	return ms-last >= logInterval.Milliseconds() && told.CompareAndSwap(last, ms)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// job is something to tell a room about a session.
+// sessionUpdate is a touch or release of a session.
 type sessionUpdate struct {
 	state   *roomState
 	pass    [16]byte
@@ -19,22 +19,22 @@ type sessionUpdate struct {
 	token   string
 }
 
-// outbox is what rooms are to be told, by room.
+// outbox queues touches and releases by room.
 type outbox struct {
-	full chan struct{} // a room's batch is
+	full chan struct{} // signals that a room has a full batch
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	rooms map[*roomState]*roomQueue
-	n     int // in all of them
+	n     int // updates of all rooms
 }
 
-// letters are what one room is to be told, by pass.
+// roomQueue is the updates for one room, by pass.
 type roomQueue struct {
 	touch, release map[[16]byte]sessionUpdate
-	isSending      bool // a batch is
+	isSending      bool // a batch is being sent
 }
 
-// batch is letters as they are sent.
+// batch is the updates of one request.
 type batch struct{ touch, release []sessionUpdate }
 
 func newOutbox() *outbox {
@@ -45,7 +45,7 @@ func (l *roomQueue) size() int { return len(l.touch) + len(l.release) }
 
 func (b *batch) size() int { return len(b.touch) + len(b.release) }
 
-// of returns the letters to a room. The caller holds the lock.
+// queueOf returns the queue of a room. The caller holds the lock.
 func (o *outbox) queueOf(room *roomState) *roomQueue {
 	l := o.rooms[room]
 	if l == nil {
@@ -55,7 +55,7 @@ func (o *outbox) queueOf(room *roomState) *roomQueue {
 	return l
 }
 
-// add takes a job. False: there are too many.
+// add queues an update. False: the outbox is full.
 func (o *outbox) add(j sessionUpdate, isRelease bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -69,7 +69,7 @@ func (o *outbox) add(j sessionUpdate, isRelease bool) bool {
 	return true
 }
 
-// put keeps a job. Who is released is not touched. The caller holds the lock.
+// put queues an update; a release replaces a touch. The caller holds the lock.
 func (o *outbox) put(j sessionUpdate, isRelease bool) {
 	l := o.queueOf(j.state)
 	before := l.size()
@@ -82,7 +82,7 @@ func (o *outbox) put(j sessionUpdate, isRelease bool) {
 	o.n += l.size() - before
 }
 
-// ring has whoever waits for it go on at once.
+// notify signals a channel of capacity 1.
 func notify(bell chan struct{}) {
 	select {
 	case bell <- struct{}{}:
@@ -90,7 +90,7 @@ func notify(bell chan struct{}) {
 	}
 }
 
-// take returns a batch for each room that has none under way, releases first.
+// take returns a batch for each room that has none in flight, releases first.
 func (o *outbox) take() map[*roomState]batch {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -109,7 +109,7 @@ func (o *outbox) take() map[*roomState]batch {
 	return all
 }
 
-// some takes some of the jobs out.
+// takeSome removes and returns up to most updates.
 func takeSome(jobs map[[16]byte]sessionUpdate, most int) (list []sessionUpdate) {
 	for pass, j := range jobs {
 		if len(list) == most {
@@ -121,7 +121,7 @@ func takeSome(jobs map[[16]byte]sessionUpdate, most int) (list []sessionUpdate) 
 	return list
 }
 
-// back ends a batch; what was not told is kept.
+// done ends the sending of a batch, and requeues the updates in b.
 func (o *outbox) done(room *roomState, b batch) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -136,12 +136,12 @@ func (o *outbox) done(room *roomState, b batch) {
 	switch n := l.size(); {
 	case n == 0:
 		delete(o.rooms, room)
-	case n >= maxBatch && b.size() == 0: // it takes what it is told
+	case n >= maxBatch && b.size() == 0: // the room accepts batches
 		notify(o.full)
 	}
 }
 
-// empty forgets everything, and returns how much that was.
+// clear drops all updates, and returns their number.
 func (o *outbox) clear() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -150,8 +150,8 @@ func (o *outbox) clear() int {
 	return n
 }
 
-// touch has the room told that a visitor is there, at most once a minute for
-// each. False: there is too much to tell, or it was told just now.
+// touch queues a touch of a session, at most once in touchInterval. False: it was
+// touched within that time, or the outbox is full.
 func (c *Connector) touch(rm *room, s *session, now time.Time) bool {
 	again := min(touchInterval, time.Duration(s.length/3)*time.Millisecond)
 	if !c.touches.mayTouch(s.pass, now, again) {
@@ -164,7 +164,7 @@ func (c *Connector) touch(rm *room, s *session, now time.Time) bool {
 	return c.queue(sessionUpdate{rm.state, s.pass, s.maxEnds, s.token}, false)
 }
 
-// release ends a session here at once, and at the room as soon as it hears.
+// release ends a session here at once, and queues its release at the room.
 func (c *Connector) release(rm *room, s *session) {
 	c.ended.add(s.pass, s.maxEnds, c.options.Now().UnixMilli())
 	c.counts.released.Add(1)
@@ -175,8 +175,7 @@ func (c *Connector) release(rm *room, s *session) {
 	c.queue(sessionUpdate{rm.state, s.pass, s.maxEnds, s.token}, true)
 }
 
-// queue takes a job. Visitors do not wait for it: what does not fit is lost
-// and counted.
+// queue queues an update. It does not block: what does not fit is dropped and counted.
 func (c *Connector) queue(j sessionUpdate, isRelease bool) bool {
 	if c.outbox.add(j, isRelease) {
 		return true
@@ -185,8 +184,8 @@ func (c *Connector) queue(j sessionUpdate, isRelease bool) bool {
 	return false
 }
 
-// deliver tells the rooms what there is, once a second or when there is much,
-// until ctx ends, and then what is left as long as rooms answer.
+// deliver sends batches to the rooms, once per batchInterval or when one is full,
+// until ctx ends, and then sends the rest as long as rooms answer.
 func (c *Connector) deliver(ctx context.Context) {
 	tick := time.NewTicker(c.options.batchInterval)
 	defer tick.Stop()
@@ -206,11 +205,11 @@ func (c *Connector) deliver(ctx context.Context) {
 	}
 	if n := c.outbox.clear(); n > 0 {
 		c.counts.dropped.Add(uint64(n))
-		c.options.Log.Error("rooms were not told all, for they are out of reach", "lost", n)
+		c.options.Log.Error("cannot deliver session updates: rooms are out of reach", "lost", n)
 	}
 }
 
-// sendAll sends a batch to each room. False: there was none, or nobody answered.
+// sendAll sends a batch to each room. False: nothing to send, or no room answered.
 func (c *Connector) sendAll(ctx context.Context) bool {
 	var all sync.WaitGroup
 	var answered atomic.Bool
@@ -225,10 +224,10 @@ func (c *Connector) sendAll(ctx context.Context) bool {
 	return answered.Load()
 }
 
-// send tells a room one batch. If that is out of reach, it is told later.
+// sendBatch sends one batch to a room, and requeues it if the room is out of reach.
 func (c *Connector) sendBatch(ctx context.Context, st *roomState, b batch) bool {
-	err := errFault // such a batch is lost: it would fail again
-	c.guarded("a delivery", func() { err = c.postBatch(ctx, st, b) })
+	err := errFault // a batch that panics is dropped: it would do so again
+	c.guarded("sending a batch", func() { err = c.postBatch(ctx, st, b) })
 	if errors.Is(err, errUnreachable) {
 		c.outbox.done(st, b)
 		return false
@@ -236,34 +235,36 @@ func (c *Connector) sendBatch(ctx context.Context, st *roomState, b batch) bool 
 	c.outbox.done(st, batch{})
 	if err != nil {
 		c.counts.dropped.Add(uint64(b.size()))
-		c.options.Log.Error("room does not take what it is told", "room", st.url, "lost", b.size(), "err", err)
+		c.options.Log.Error("room refuses session updates", "room", st.url, "lost", b.size(), "err", err)
 	}
 	return true
 }
 
-// told is a batch as it is sent, and its answer: a word for each pass.
+// batchBody is the body of a batch request, with passes, and of its response, with
+// one word for each of them.
 type batchBody struct {
 	Touch   []string `json:"touch"`
 	Release []string `json:"release"`
 }
 
-// tell tells a room one batch. Sessions that it takes for over are over here.
+// postBatch sends a batch. Sessions that the room does not extend end here.
 // Errors: errUnreachable, errBatch.
 func (c *Connector) postBatch(ctx context.Context, st *roomState, b batch) error {
 	body, err := json.Marshal(batchBody{tokens(b.touch), tokens(b.release)})
 	if err != nil {
 		return errBatch
 	}
-	status, text, err := c.call(ctx, st, request{method: http.MethodPost, url: st.url + "/sessions/batch", json: body, isVisitorShaped: true})
+	req := request{method: http.MethodPost, url: st.url + "/sessions/batch", json: body, isVisitorShaped: true}
+	status, text, err := c.call(ctx, st, req)
 	if err != nil {
 		return err
 	}
 	switch status {
 	case http.StatusOK:
 	case http.StatusTooManyRequests, http.StatusRequestTimeout:
-		return errUnreachable // it is told later
+		return errUnreachable // retried with the next batch
 	default:
-		return fmt.Errorf("tell of sessions: status %d: %w", status, errBatch)
+		return fmt.Errorf("send session updates: status %d: %w", status, errBatch)
 	}
 	var said batchBody
 	if json.Unmarshal(text, &said) != nil || len(said.Touch) != len(b.touch) || len(said.Release) != len(b.release) {
@@ -280,9 +281,8 @@ func (c *Connector) postBatch(ctx context.Context, st *roomState, b batch) error
 	return nil
 }
 
-// errBatch is returned when a room answers a batch with something else than
-// words for it.
-var errBatch = errors.New("the answer is none")
+// errBatch is returned when a room's response to a batch does not match it.
+var errBatch = errors.New("malformed response")
 
 func tokens(jobs []sessionUpdate) []string {
 	list := make([]string, len(jobs))

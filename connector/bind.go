@@ -11,17 +11,17 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// BindPath is where a browser ties its session to a key, and proves that it has
-// the key. It is a page with a script, which then goes on to ?to=.
+// BindPath is a page whose script ties the browser's session to a key, or proves
+// possession of the key, and then goes on to ?to=.
 const BindPath = OwnPath + "bind"
 
 const bindScriptPath = OwnPath + "bind.js"
 
-// bindPolicy is that of the page.
+// bindPolicy is the Content-Security-Policy of the page at BindPath.
 var bindPolicy = pagePolicy + "; script-src 'self'; connect-src 'self'"
 
-// canProve reports whether the request opens a page and has a session of the room
-// that goes on, and whose key the browser may prove to have.
+// canProve reports whether the request loads a page, and has an active session for
+// the room that is tied to a key.
 func (q *requestCheck) canProve(rm *room) bool {
 	can := false
 	if rm.Bind == rules.BindBrowser && q.opensPage() {
@@ -33,8 +33,7 @@ func (q *requestCheck) canProve(rm *room) bool {
 	return can
 }
 
-// sendToBind sends a browser to the page that proves a key, and from there to
-// the page that it asked for.
+// sendToBind sends a browser to BindPath, and from there to the page requested.
 func (q *requestCheck) sendToBind(query string) {
 	to := localPath(q.r.URL.EscapedPath())
 	if query != "" {
@@ -44,21 +43,22 @@ func (q *requestCheck) sendToBind(query string) {
 	q.w.WriteHeader(http.StatusSeeOther)
 }
 
-// localPath returns a path that cannot be read as the address of another host.
+// localPath returns a path that cannot be read as another host's address.
 func localPath(path string) string { return "/" + strings.TrimLeft(path, `/\`) }
 
-// entered goes on to the page that was asked for, after a pass was used up:
-// browsers with scripts by way of a key.
+// redirectAfterPass redirects to the page requested after a pass was redeemed;
+// browsers with scripts via BindPath, to get a key.
 func (q *requestCheck) redirectAfterPass(rm *room, query string) {
 	h := q.r.Header
-	if rm.Bind == rules.BindBrowser && q.r.Method == http.MethodGet && h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" {
+	isPage := h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document"
+	if rm.Bind == rules.BindBrowser && q.r.Method == http.MethodGet && isPage {
 		q.sendToBind(query)
 		return
 	}
 	q.redirectWithoutPass(query)
 }
 
-// visitToProve is a session as the script of the page has it.
+// visitToProve describes a session to the script of the page.
 type visitToProve struct {
 	Name    string `json:"name"`
 	Subject string `json:"subject"`
@@ -66,15 +66,15 @@ type visitToProve struct {
 	IsBound bool   `json:"bound"`
 }
 
-// bind answers at [BindPath]: GET with the page, POST by tying each session of
-// the request that has no key to the key of its proof.
+// serveBind answers at [BindPath]: GET with the page, POST by tying the request's
+// sessions to the keys of its proofs.
 func (q *requestCheck) serveBind() {
 	switch q.r.Method {
 	case http.MethodGet, http.MethodHead:
 		q.serveBindPage()
 	case http.MethodPost:
 		if !q.isOwnPage() {
-			http.Error(q.w, "a page of another site may not do this", http.StatusForbidden)
+			http.Error(q.w, "only a page of this host may do this", http.StatusForbidden)
 			return
 		}
 		q.bindSessions()
@@ -84,7 +84,7 @@ func (q *requestCheck) serveBind() {
 	}
 }
 
-// tie ties sessions to keys.
+// bindSessions ties sessions without a key to the key of their proof.
 func (q *requestCheck) bindSessions() {
 	for _, rm := range q.config.rooms {
 		v := new(session)
@@ -99,11 +99,12 @@ func (q *requestCheck) bindSessions() {
 	q.w.WriteHeader(http.StatusNoContent)
 }
 
-// bindPage answers with the page. Without scripts it goes on by itself, unless
-// the session needs a proof.
+// serveBindPage sends the page. Without scripts it goes on to ?to=, unless a
+// session needs a proof.
 func (q *requestCheck) serveBindPage() {
 	to := q.r.URL.Query().Get("to")
-	if to == "" || to[0] != '/' || to != localPath(to) || strings.ContainsFunc(to, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+	isControl := func(c rune) bool { return c < ' ' || c == 0x7f }
+	if to == "" || to[0] != '/' || to != localPath(to) || strings.ContainsFunc(to, isControl) {
 		http.Error(q.w, "to must be a path of this site", http.StatusNotFound)
 		return
 	}
@@ -119,13 +120,14 @@ func (q *requestCheck) serveBindPage() {
 	}
 	next := `<noscript><meta http-equiv="refresh" content="0;url=` + escape.EscapeString(to) + `"></noscript>`
 	if slices.ContainsFunc(visits, func(v visitToProve) bool { return v.IsBound }) {
-		next = "" // it would be sent back here
+		next = "" // without a proof, to= would redirect back here
 	}
-	data, _ := json.Marshal(map[string]any{"to": to, "now": q.now.UnixMilli(), "visits": visits}) // texts always can be
+	data, _ := json.Marshal(map[string]any{"to": to, "now": q.now.UnixMilli(), "visits": visits}) // cannot fail
 	p, h := pageFor("bind", q.r.Header["Accept-Language"]), q.prepare()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Language", p.lang)
 	h.Set("Content-Security-Policy", bindPolicy)
 	q.w.WriteHeader(http.StatusOK)
-	_, _ = q.w.Write([]byte(strings.NewReplacer("{data}", escape.EscapeString(string(data)), "{go}", next).Replace(p.html)))
+	fill := strings.NewReplacer("{data}", escape.EscapeString(string(data)), "{go}", next)
+	_, _ = q.w.Write([]byte(fill.Replace(p.html)))
 }

@@ -3,7 +3,7 @@ package connector
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed" // for the script
+	_ "embed" // for the scripts
 	"encoding/hex"
 	"net/http"
 	"net/url"
@@ -14,21 +14,21 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// OwnPath is what paths begin with that connectors answer themselves, whatever
-// the rules say, when it is written like this. The site gets no such request.
+// OwnPath is the prefix of the paths that the connector answers itself, whatever
+// the rules say. An encoded form of the prefix does not count.
 const OwnPath = "/.proofline/"
 
-// ScriptPath is where a page of the site has the script that leads it to the
-// room when what it fetches has to wait: see client/README.md.
+// ScriptPath is the script for pages of the site that sends visitors to the room
+// when a fetch has to wait: see client/README.md.
 const ScriptPath = OwnPath + "wait.js"
 
-// ReleasePath is what the site's pages and its backend POST to when a visitor is
-// done: the sessions that the request shows end.
+// ReleasePath ends the sessions of a POST request. The site's pages and backend
+// call it when a visitor is done.
 const ReleasePath = OwnPath + "release"
 
-// EnterPath is where visitors come back to who need a session at this host for
-// a page at another one of the site, ?to= that page. With ?room= they go to the
-// room first.
+// EnterPath gives a visitor a session at this host for the page ?to= at another
+// host of the site: visitors return to it with a pass. With ?room= it sends them
+// to the room first.
 const EnterPath = OwnPath + "enter"
 
 //go:embed client/wait.js
@@ -44,13 +44,13 @@ func tagOfText(text []byte) string {
 	return `"` + hex.EncodeToString(sum[:8]) + `"`
 }
 
-// isOwn tells whether a request is for the connector itself.
+// isOwn reports whether a request is for the connector itself.
 func isOwn(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, OwnPath) && strings.HasPrefix(r.URL.EscapedPath(), OwnPath)
 }
 
-// own answers what is for the connector itself. What it has not, nobody has:
-// the site might read another path out of it.
+// serveOwn answers below OwnPath. Unknown paths are not passed on, because the
+// site could resolve them to another path.
 func (q *requestCheck) serveOwn() {
 	path, method := q.r.URL.Path, q.r.Method
 	h := q.prepare()
@@ -64,7 +64,7 @@ func (q *requestCheck) serveOwn() {
 		h.Set("Allow", "POST")
 		http.Error(q.w, "method not allowed", http.StatusMethodNotAllowed)
 	case path == ReleasePath && !q.isOwnPage():
-		http.Error(q.w, "a page of another site may not end a visit", http.StatusForbidden)
+		http.Error(q.w, "only a page of this host may end a session", http.StatusForbidden)
 	case path == ReleasePath:
 		q.serveRelease()
 	case method != http.MethodGet && method != http.MethodHead:
@@ -79,7 +79,7 @@ func (q *requestCheck) serveOwn() {
 	}
 }
 
-// script answers with a script that caches may keep for an hour.
+// serveScript sends a script that caches may keep for an hour.
 func (q *requestCheck) serveScript(text []byte, tag string) {
 	h := q.w.Header()
 	h.Set("Content-Type", "text/javascript; charset=utf-8")
@@ -88,7 +88,7 @@ func (q *requestCheck) serveScript(text []byte, tag string) {
 	http.ServeContent(q.w, q.r, "", time.Time{}, bytes.NewReader(text))
 }
 
-// enter uses up the pass, if there is one, and leads to the page, or to a room.
+// serveEnter redeems the pass, if there is one, and redirects to the page or a room.
 func (q *requestCheck) serveEnter() {
 	if token, clean, ok := splitQuery(q.r.URL.RawQuery); ok {
 		q.decision.Outcome = rules.Bypass
@@ -100,7 +100,7 @@ func (q *requestCheck) serveEnter() {
 	query := q.r.URL.Query()
 	to, ok := q.sitePage(query.Get("to"))
 	if !ok {
-		http.Error(q.w, "to must be a page of the site, whose host its rules name", http.StatusNotFound)
+		http.Error(q.w, "to must be a page on a host that the rules name", http.StatusNotFound)
 		return
 	}
 	if query.Has("room") {
@@ -111,8 +111,8 @@ func (q *requestCheck) serveEnter() {
 	q.w.WriteHeader(http.StatusSeeOther)
 }
 
-// isOwnPage tells whether a request is of a page of the very host it is for, or
-// of no page at all.
+// isOwnPage reports whether a request was made by a page of this very host, or
+// not by a page.
 func (q *requestCheck) isOwnPage() bool {
 	for _, site := range q.r.Header["Sec-Fetch-Site"] {
 		if site != "same-origin" && site != "none" {
@@ -127,20 +127,19 @@ func (q *requestCheck) isOwnPage() bool {
 	return true
 }
 
-// hostOf returns a host, or an origin, as it is compared: without the port that
-// the scheme has anyway.
+// hostOf normalizes a host or an origin: lower case, without the scheme's default
+// port.
 func hostOf(host, scheme string) string {
 	return strings.TrimSuffix(strings.ToLower(host), map[string]string{"http": ":80", "https": ":443"}[scheme])
 }
 
-// depart ends the sessions of the visitor, whatever room each is of, and takes
-// away the cookies that there are.
+// serveRelease ends the visitor's sessions of all rooms, and removes their cookies.
 func (q *requestCheck) serveRelease() {
 	for _, rm := range q.config.rooms {
 		if !hasCookie(q.r, rm.cookie) {
 			continue
 		}
-		q.eachSession(rm, new(session), func(v *session) bool { // the site's own program shows the cookie alone
+		q.eachSession(rm, new(session), func(v *session) bool { // a backend sends the cookie, but no proof
 			if rm.Bind != rules.BindNetwork || v.bind == rm.bindOf(q.client, "") {
 				q.release(rm, v)
 			}
@@ -151,8 +150,8 @@ func (q *requestCheck) serveRelease() {
 	q.w.WriteHeader(http.StatusNoContent)
 }
 
-// neighbour reads the address of a page of the site: by the same scheme, at a
-// host that the rules name without *.
+// sitePage parses the address of a page of the site: same scheme, on a host that
+// the rules name without a wildcard.
 func (q *requestCheck) sitePage(address string) (*url.URL, bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != q.scheme || u.User != nil || u.Opaque != "" || u.Hostname() == "" {
@@ -162,7 +161,7 @@ func (q *requestCheck) sitePage(address string) (*url.URL, bool) {
 	return u, slices.Contains(q.config.site.Hosts, host) && !strings.Contains(host, "*")
 }
 
-// allowNeighbour lets scripts of the site's other hosts see where to wait
+// allowSiteOrigin lets scripts on the site's other hosts read where to wait
 // (https://fetch.spec.whatwg.org/#http-cors-protocol).
 func (q *requestCheck) allowSiteOrigin(h http.Header) {
 	origin := q.r.Header.Get("Origin")

@@ -10,16 +10,16 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// earlyAgain is how often a URL is asked for rules while there never were any.
+// earlyInterval is the polling interval while no rules have been received.
 const earlyInterval = time.Second
 
-// errAway is returned when nobody answers who may have rules.
-var errNoResponse = errors.New("the server of the rules does not answer")
+// errNoResponse is returned when the rules' server does not respond.
+var errNoResponse = errors.New("the rules' server does not respond")
 
-// earlyRules are in force while there never were rules, for their server was
-// away from the start: nobody knows what waits. What the shipped rules let pass
-// at addresses of its own passes, such as health checks and webhooks of payment
-// providers; the rest is blocked, which stands for held.
+// earlyRules are in force until the first rules arrive, if their server does not
+// respond at the start. Default rules for specific paths, such as health checks
+// and webhooks of payment providers, let requests pass; the rest is answered with
+// the retry page.
 var earlyRules = sync.OnceValue(func() *loadedRules {
 	var s struct {
 		Version  int          `json:"version"`
@@ -36,21 +36,20 @@ var earlyRules = sync.OnceValue(func() *loadedRules {
 	s.Rules = append(s.Rules, rules.Rule{Name: "others", Action: "block"})
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // it is part of the program
+		panic(err) // built into the program
 	}
 	site, err := rules.Parse(text)
 	if err != nil {
-		panic(err) // likewise
+		panic(err) // built into the program
 	}
 	return &loadedRules{site: site, isEarly: true}
 })
 
-// HasRules tells whether there are rules. False: their server has not answered
-// since the connector began, and everybody is held whom the shipped rules do not
-// let pass.
+// HasRules reports whether there are rules. False: their server has not responded
+// since the start, and requests are held unless the default rules let them pass.
 func (c *Connector) HasRules() bool { return !c.current.Load().isEarly }
 
-// early answers while there never were rules.
+// guardWithoutRules is guard while there are no rules.
 func (q *requestCheck) guardWithoutRules() *admittedRequest {
 	if isOwn(q.r) {
 		if q.r.URL.Path == ScriptPath {

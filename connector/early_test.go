@@ -134,7 +134,7 @@ func TestAway(t *testing.T) {
 		if c, _, err := earlyShop(t, Options{Source: &Source{URL: gone.URL}, Client: client, Log: slog.New(slog.NewTextHandler(log, nil))}); err != nil || c.HasRules() {
 			t.Errorf("%s: %v", what, err)
 		}
-		if all := strings.Join(log.all(), ""); strings.Count(all, "there are no rules yet") != 1 {
+		if all := strings.Join(log.all(), ""); strings.Count(all, "cannot load any rules") != 1 {
 			t.Errorf("%s: the log says %s", what, all)
 		}
 	}

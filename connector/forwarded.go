@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// maxForwardedHosts is how many hosts may be named in one request. Of more, the
-// rest counts as one that is malformed.
+// maxForwardedHosts limits the hosts named in one request. The rest is replaced by
+// a malformed one.
 const maxForwardedHosts = 8
 
-// forwardedHosts returns the hosts that X-Forwarded-Host and Forwarded (RFC 7239)
-// name, other than that of the request. Proxies pass on what clients wrote there,
-// sites differ in which of them they believe, and some believe Host alone.
+// forwardedHosts returns the hosts in X-Forwarded-Host and Forwarded (RFC 7239)
+// that differ from the request's. Proxies pass on what clients wrote there, and
+// sites differ in which of them they believe.
 func forwardedHosts(r *http.Request) (hosts []string) {
 	add := func(host string) {
 		host = strings.Trim(strings.TrimSpace(host), `"`)
@@ -26,7 +26,8 @@ func forwardedHosts(r *http.Request) (hosts []string) {
 	}
 	for _, line := range r.Header["Forwarded"] {
 		for pair := range strings.FieldsFuncSeq(line, func(c rune) bool { return c == ',' || c == ';' }) {
-			if name, host, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && strings.EqualFold(strings.TrimSpace(name), "host") {
+			name, host, ok := strings.Cut(strings.TrimSpace(pair), "=")
+			if ok && strings.EqualFold(strings.TrimSpace(name), "host") {
 				add(host)
 			}
 		}

@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// Gates of rooms in mode safety-net, as [RoomStats] has them.
+// States of a gate in [RoomStats].
 const (
 	GateOpen = "open"
 	GateShut = "shut"
 )
 
-// gate is what a node knows of a room in mode safety-net: whether visitors get
-// in without waiting, how many of them may here, and who did.
+// gate is what a node knows of a gate: whether it is open, how many unqueued
+// sessions may begin here, and which did.
 type gate struct {
 	mu           sync.Mutex
-	reply        gateReply     // the latest answer to a report
-	replyAt      time.Time     // of it; zero: there was none
-	share        int           // free sessions that may begin until the next answer
-	startedSince int           // since the report under way was made
-	recent       recentCounts  // beginnings of the last minute
-	byNetwork    networkStarts // the same, by network
+	reply        gateReply     // in the latest reply to a report
+	replyAt      time.Time     // time of that reply; zero: none
+	share        int           // unqueued sessions that may begin until the next reply
+	startedSince int           // sessions that began since the current report was made
+	recent       recentCounts  // sessions that began in the last minute
+	byNetwork    networkStarts // sessions that began in the last minute, by network
 	unqueued     map[[16]byte]int64
-	sweptAt      time.Time // when live was rid of what is over
-	started      uint64    // since the connector began
+	sweptAt      time.Time // last removal of expired sessions from unqueued
+	started      uint64    // since the connector's start
 	turned       uint64
 	crowded      uint64
 
 	news gateNews
 }
 
-// notice is what the server says about a room.
+// gateReply is the server's view of a gate.
 type gateReply struct {
 	isOpen    bool
 	perMinute int
@@ -40,14 +40,14 @@ type gateReply struct {
 	length    int64 // of sessions, in ms
 }
 
-// news is what the server has not been told. Only the reporter takes from it,
-// and from its beginning.
+// gateNews is what the server has not been sent yet. The reporter removes ids from
+// the front.
 type gateNews struct {
 	started, active, ended [][16]byte
 	turned                 uint64
 }
 
-// hear takes the server's answer, and tells whether the gate is switched.
+// update stores the server's reply, and reports whether the gate was switched.
 func (g *gate) update(n gateReply, share int, now time.Time) (isSwitched bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -58,17 +58,17 @@ func (g *gate) update(n gateReply, share int, now time.Time) (isSwitched bool) {
 	return isSwitched
 }
 
-// refusal is why no free session begins.
+// refusal is the reason why no unqueued session begins.
 type refusal int
 
 const (
 	notRefused       refusal = iota
-	gateShut                 // or so long unheard of that the visitor waits
-	overShare                // the gate is open, but there are too many here
-	overNetworkLimit         // the gate is open, but there are too many of the visitor's network
+	gateShut                 // or no fresh reply, and over this node's part of the limits
+	overShare                // gate open, but this node's share is used up
+	overNetworkLimit         // gate open, but the client's network is over its limit
 )
 
-// refuses tells why no free session may begin now.
+// refusal returns why no unqueued session may begin now.
 func (g *gate) refusal(network [8]byte, now time.Time) refusal {
 	switch {
 	case g.replyAt.IsZero() || !g.reply.isOpen:
@@ -83,8 +83,8 @@ func (g *gate) refusal(network [8]byte, now time.Time) refusal {
 	return notRefused
 }
 
-// begin begins a free session, if one may; else it says why not, and counts that
-// unless the visitor asks again.
+// begin begins an unqueued session, or returns why none may begin. A refusal is
+// not counted on a dry run.
 func (g *gate) begin(rm *room, client netip.Addr, agent string, now time.Time, isDry bool) (s *session, why refusal) {
 	var network [8]byte
 	if client.IsValid() {
@@ -112,8 +112,8 @@ func (g *gate) begin(rm *room, client netip.Addr, agent string, now time.Time, i
 	return s, notRefused
 }
 
-// turn counts who is led to the line although the gate is open. Those of one
-// network do not count for the room: they could shut the gate for all.
+// countRefusal counts a visitor sent to the room although the gate is open. Those
+// over their network's limit are not reported: one network must not shut the gate.
 func (g *gate) countRefusal(why refusal) {
 	switch why {
 	case overShare:
@@ -124,8 +124,8 @@ func (g *gate) countRefusal(why refusal) {
 	}
 }
 
-// isWithin tells whether one more is within this node's part of the limits,
-// which it goes by while reports are not answered.
+// isWithinPart reports whether one more session fits into this node's part of the
+// limits, which applies while there is no fresh reply.
 func (g *gate) isWithinPart(now time.Time) bool {
 	if g.recent.count(now.Unix())+1 > nodePart(g.reply.perMinute, g.reply.nodes) {
 		return false
@@ -140,10 +140,10 @@ func (g *gate) isWithinPart(now time.Time) bool {
 	return len(g.unqueued) < most
 }
 
-// part is a node's part of all, rounded up.
+// nodePart returns a node's part of a limit, rounded up.
 func nodePart(all, nodes int) int { return (all + max(nodes, 1) - 1) / max(nodes, 1) }
 
-// stay notes that the visitor of a free session is active.
+// noteActive records that the visitor of an unqueued session is active.
 func (g *gate) noteActive(s *session, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -151,7 +151,7 @@ func (g *gate) noteActive(s *session, now time.Time) {
 	g.news.active = appendBounded(g.news.active, s.pass)
 }
 
-// end notes that a free session is over before its time.
+// end records that an unqueued session was ended.
 func (g *gate) end(s *session) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -159,7 +159,7 @@ func (g *gate) end(s *session) {
 	g.news.ended = appendBounded(g.news.ended, s.pass)
 }
 
-// forget notes that free sessions ended elsewhere.
+// forget removes unqueued sessions that ended elsewhere.
 func (g *gate) forget(over [][16]byte) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -168,8 +168,8 @@ func (g *gate) forget(over [][16]byte) {
 	}
 }
 
-// know keeps until when a free session goes on. When there are too many,
-// others are forgotten: they count at the server all the same.
+// remember stores when an unqueued session ends. Above maxUnqueued, others are
+// dropped here; the server still counts them.
 func (g *gate) remember(s *session, now time.Time) {
 	if g.unqueued == nil {
 		g.unqueued = map[[16]byte]int64{}
@@ -186,7 +186,7 @@ func (g *gate) remember(s *session, now time.Time) {
 	g.unqueued[s.pass] = min(now.UnixMilli()+s.length, s.maxEnds)
 }
 
-// sweep forgets the sessions that are over, at most so often.
+// sweep removes expired sessions, if the last sweep was at least every ago.
 func (g *gate) sweep(now time.Time, every time.Duration) {
 	if now.Sub(g.sweptAt) < every {
 		return
@@ -199,7 +199,7 @@ func (g *gate) sweep(now time.Time, every time.Duration) {
 	}
 }
 
-// stats says what is known of the gate; false: nothing.
+// stats fills in the gate's part of the stats.
 func (g *gate) stats(s *RoomStats) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -213,7 +213,7 @@ func (g *gate) stats(s *RoomStats) {
 	}
 }
 
-// take returns the first of the news, at most so many of each kind.
+// take returns up to most of the oldest news of each kind, and starts a new report.
 func (g *gate) take(most int) gateNews {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -225,8 +225,8 @@ func (g *gate) take(most int) gateNews {
 	return n
 }
 
-// drop forgets news that the server has been told, and tells whether there is
-// more to tell than fits into one report.
+// drop removes news that the server has received, and reports whether another full
+// report is waiting.
 func (g *gate) drop(told gateNews) (more bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -240,15 +240,15 @@ func (g *gate) drop(told gateNews) (more bool) {
 
 func (n *gateNews) size() int { return len(n.started) + len(n.active) + len(n.ended) }
 
-// hasNews tells whether there is something that the server has not been told.
+// hasNews reports whether there is something left to report.
 func (g *gate) hasNews() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.news.size() > 0
 }
 
-// kept appends an id, unless there are too many already: what is lost then
-// counts less than it should at the server, until its time is over.
+// appendBounded appends an id to a list that is not full. For a dropped id, the
+// server counts too few sessions until it would have ended.
 func appendBounded(list [][16]byte, id [16]byte) [][16]byte {
 	if len(list) >= maxUnqueued {
 		return list
@@ -256,9 +256,9 @@ func appendBounded(list [][16]byte, id [16]byte) [][16]byte {
 	return append(list, id)
 }
 
-// recent counts what happened in the last 60 seconds, or minutes, by each.
+// recentCounts counts events of the last 60 seconds, or minutes, one slot for each.
 type recentCounts struct {
-	at [60]int64 // of each slot, since 1970
+	at [60]int64 // second or minute that the slot counts, since 1970
 	n  [60]int
 }
 

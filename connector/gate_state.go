@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	maxGateAge        = time.Hour   // after the server was heard last a gate is not known any more to a node that starts
-	gateTimePrecision = time.Minute // how exactly it is kept when that was, so that little is written
+	maxGateAge        = time.Hour   // of the last reply; older saved gates are ignored
+	gateTimePrecision = time.Minute // of saved reply times, so that the file rarely changes
 	maxGates          = 1_000
 )
 
-// recordedGate is a gate that was open, in the file.
+// gateRecord is an open gate in the state file.
 type gateRecord struct {
 	Room      string `json:"room"`
 	At        int64  `json:"at"` // ms since 1970
@@ -22,10 +22,10 @@ type gateRecord struct {
 	SessionMS int64  `json:"session_ms"`
 }
 
-// keptGate is a gate that was open when the server was last heard. Those that
-// were not need not be kept: who knows nothing takes them for shut.
+// savedGate is a gate that was open in the last reply. Shut gates are not saved,
+// because a gate without a reply counts as shut.
 type savedGate struct {
-	room string // its URL
+	room string // URL
 	at   time.Time
 	gateReply
 }
@@ -34,11 +34,13 @@ func newGateRecord(g savedGate) gateRecord {
 	return gateRecord{g.room, g.at.UnixMilli(), g.perMinute, g.maxActive, g.nodes, g.length}
 }
 
-// gates reads the gates of the file, but for what is too old, or of tomorrow.
-// Error: errRecord.
+// gates parses the gates in the file, without those too old or in the future.
+// Error: errStateFile.
 func (all *stateFile) gates(now time.Time) (list []savedGate, err error) {
 	for _, g := range all.Gates {
-		said := roomReply{Gate: GateOpen, PerMinute: g.PerMinute, MaxActive: g.MaxActive, Nodes: g.Nodes, SessionMS: g.SessionMS}
+		said := roomReply{
+			Gate: GateOpen, PerMinute: g.PerMinute, MaxActive: g.MaxActive, Nodes: g.Nodes, SessionMS: g.SessionMS,
+		}
 		n, ok := said.gateReply()
 		if !ok || !isSafe(g.Room) || g.At < 1 || g.At > maxExact {
 			return nil, fmt.Errorf("%w: gate of %.100q", errStateFile, g.Room)
@@ -55,8 +57,7 @@ func (k savedGate) isFresh(now time.Time) bool {
 	return age >= 0 && age < maxGateAge
 }
 
-// recalledGates are the gates of before the start, until the rules name their
-// rooms.
+// savedGates are the gates of the state file that no room has taken over yet.
 type savedGates struct {
 	mu     sync.Mutex
 	byRoom map[string]savedGate
@@ -71,7 +72,7 @@ func (r *savedGates) set(list []savedGate) {
 	}
 }
 
-// take returns the gate of a room, once. False: there is none.
+// take removes and returns the gate of a room. False: none that is still fresh.
 func (r *savedGates) take(room string, now time.Time) (savedGate, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +81,7 @@ func (r *savedGates) take(room string, now time.Time) (savedGate, bool) {
 	return k, ok && k.isFresh(now)
 }
 
-// left returns the gates whose rooms the rules did not name.
+// remaining returns the gates that no room has taken over.
 func (r *savedGates) remaining() (list []savedGate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,8 +91,7 @@ func (r *savedGates) remaining() (list []savedGate) {
 	return list
 }
 
-// newLink returns what is known of a room, which is nothing unless there was a
-// gate before the start.
+// newRoomState returns the state of a room, with its saved gate if there is one.
 func (c *Connector) newRoomState(url, origin string) *roomState {
 	st, now := &roomState{url: url, origin: origin}, c.options.Now()
 	if k, ok := c.saved.gates.take(url, now); ok {
@@ -100,8 +100,8 @@ func (c *Connector) newRoomState(url, origin string) *roomState {
 	return st
 }
 
-// recall goes on by what the server said before the start, as by an answer that
-// is late: the node counts for itself.
+// restore sets the saved reply. It counts as an old reply, so that the node admits
+// its part of the limits only.
 func (g *gate) restore(k savedGate, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,7 +111,7 @@ func (g *gate) restore(k savedGate, now time.Time) {
 	}
 }
 
-// openGates returns the gates that are open, as far as a start could use them.
+// gatesToSave returns the open gates that are fresh enough to be restored.
 func (c *Connector) gatesToSave() (list []savedGate) {
 	now := c.options.Now()
 	for _, st := range c.current.Load().states {
@@ -125,7 +125,7 @@ func (c *Connector) gatesToSave() (list []savedGate) {
 	return append(list, c.saved.gates.remaining()...)
 }
 
-// kept returns what a start needs of a gate. False: it is not open.
+// saved returns the gate as it is saved. False: it is not open.
 func (g *gate) saved(room string) (savedGate, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

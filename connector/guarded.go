@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// restartAgain is how long work in the background rests after a fault.
+// restartDelay is the pause before background work restarts after a panic.
 const restartDelay = time.Second
 
-// errFault is returned where a fault of ours, or of what [Options] names, takes
-// the place of an answer.
-var errFault = errors.New("the connector failed")
+// errFault is returned when a panic, ours or of code in [Options], prevented a
+// result.
+var errFault = errors.New("the connector panicked")
 
-// keepUp has work in the background go on until ctx ends, which f must notice.
-// Nobody but us can recover from a fault there, and it would end the site.
-// After the end it has one more try, for what is left to do then.
+// goGuarded runs background work until ctx ends, which f must notice, and restarts
+// it after a panic: only the connector can recover there, and the site would crash.
+// After ctx ends f runs once more, for what is left to do.
 func (c *Connector) goGuarded(ctx context.Context, what string, f func(context.Context)) {
 	c.done.Go(func() {
 		for {
@@ -32,7 +32,7 @@ func (c *Connector) goGuarded(ctx context.Context, what string, f func(context.C
 	})
 }
 
-// guarded does something, and tells whether it ended without a fault.
+// guarded runs f, and reports whether it returned without a panic.
 func (c *Connector) guarded(what string, f func()) (ok bool) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -44,9 +44,9 @@ func (c *Connector) guarded(what string, f func()) (ok bool) {
 	return true
 }
 
-// failed counts and logs a fault, from where it is recovered.
+// logPanic counts and logs a recovered panic.
 func (c *Connector) logPanic(what string, fault any) {
 	c.counts.panics.Add(1)
-	defer func() { _ = recover() }() // it may be the log that fails
-	c.options.Log.Error("connector failed", "in", what, "fault", fault, "stack", string(debug.Stack()))
+	defer func() { _ = recover() }() // the logger itself may panic
+	c.options.Log.Error("the connector panicked", "in", what, "fault", fault, "stack", string(debug.Stack()))
 }

@@ -7,35 +7,34 @@ import (
 	"time"
 )
 
-// How many clients may share a session, and for how long each counts.
+// Limits of clients that share a session.
 const (
 	maxHolders = 8
 	holderTTL  = 10 * time.Minute
-	maxShared  = 50_000 // sessions whose clients are known
+	maxShared  = 50_000 // remembered sessions
 )
 
-// holders counts the clients of sessions at this node. A client is a network and
-// a family of browsers: a phone on its way has a few. The zero value is ready.
+// holders counts the clients of each session at this node. A client is a network
+// and a browser family; a phone that moves has several. The zero value is ready.
 type holders struct {
 	mu    sync.Mutex
 	known map[[16]byte]*clientSet
 }
 
-// holding is who uses a session.
+// clientSet is the recent clients of a session.
 type clientSet struct {
 	clients [maxHolders]uint64
-	seen    [maxHolders]int64 // when, in ms
+	seen    [maxHolders]int64 // last use, in ms
 	n       int
 }
 
-// clientID tells clients of a session apart.
+// clientID returns an identifier of a client.
 func clientID(client netip.Addr, agent string) uint64 {
 	network, family := networkOf(client), familyOf(agent)
 	return binary.BigEndian.Uint64(network[:])*31 + binary.BigEndian.Uint64(family[:])
 }
 
-// add notes that a client uses a session. It reports whether it may: false, if
-// there are too many others.
+// add records that a client uses a session. False: too many other clients do.
 func (h *holders) add(pass [16]byte, client uint64, now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,8 +75,7 @@ func (u *clientSet) add(client uint64, ms int64) bool {
 	return true
 }
 
-// shrink forgets sessions that nothing was seen of for a while, or else about a
-// tenth of all.
+// shrink removes sessions that have not been used recently, or else about a tenth.
 func (h *holders) shrink(ms int64) {
 	for pass, u := range h.known {
 		latest := int64(0)
@@ -96,7 +94,7 @@ func (h *holders) shrink(ms int64) {
 	}
 }
 
-// most returns the largest number of clients that used one session of late.
+// maxClients returns the largest number of recent clients of one session.
 func (h *holders) maxClients(now time.Time) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// passSet is a set of passes. What does not fit is forgotten, first what has
-// expired: then a room is asked or told again.
+// passSet is a bounded set of passes. It drops expired ones first, then others;
+// a room is asked again about those.
 type passSet struct {
 	mu    sync.RWMutex
 	known map[[16]byte]span
 }
 
-// span is since when a pass is in a set, and when it does not matter any more,
-// in ms.
+// span is when a pass was added, and until when it matters, in ms since 1970.
 type span struct{ since, until int64 }
 
 func (o *passSet) has(pass [16]byte) bool {
@@ -46,7 +45,7 @@ func (o *passSet) add(pass [16]byte, till, now int64) {
 	o.known[pass] = span{now, till}
 }
 
-// shrink forgets what has expired, or else about a tenth of all.
+// shrink removes expired passes, and others until a tenth is free.
 func (o *passSet) shrink(now int64) {
 	for pass, s := range o.known {
 		if s.until <= now {
@@ -61,13 +60,13 @@ func (o *passSet) shrink(now int64) {
 	}
 }
 
-// touchTimes is when sessions were touched here.
+// touchTimes are the times of the last touches.
 type touchTimes struct {
 	mu sync.Mutex
 	at map[[16]byte]time.Time
 }
 
-// begin tells whether a session is to be touched now.
+// mayTouch reports whether a session is due for a touch, and records it.
 func (t *touchTimes) mayTouch(pass [16]byte, now time.Time, again time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,18 +86,18 @@ func (t *touchTimes) mayTouch(pass [16]byte, now time.Time, again time.Duration)
 	return true
 }
 
-// past is the openings that are over and that the server has not recorded.
+// unrecorded is the past fail-open intervals that the server has not recorded.
 type unrecorded struct {
 	mu   sync.Mutex
 	list []pastFailOpen
 }
 
 type pastFailOpen struct {
-	room string // its URL
+	room string // URL
 	FailOpen
 }
 
-// add keeps an opening. False: there are too many.
+// add adds an interval. False: there are too many.
 func (p *unrecorded) add(o pastFailOpen) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,14 +108,14 @@ func (p *unrecorded) add(o pastFailOpen) bool {
 	return true
 }
 
-// all returns them.
+// all returns all intervals.
 func (p *unrecorded) all() []pastFailOpen {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.list)
 }
 
-// byRoom returns the first openings of each room.
+// byRoom returns the first intervals of each room, up to most.
 func (p *unrecorded) byRoom(most int) map[string][]FailOpen {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,7 +128,7 @@ func (p *unrecorded) byRoom(most int) map[string][]FailOpen {
 	return all
 }
 
-// drop forgets what the server has recorded, and tells whether there was some.
+// drop removes recorded intervals of a room, and reports whether there were any.
 func (p *unrecorded) drop(room string, recorded map[[16]byte]bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,12 +149,12 @@ func newRaw() (id [16]byte) {
 	return id
 }
 
-// newID returns a random id as it is written.
+// newID returns a random id as text.
 func newID() string { return idText(newRaw()) }
 
 func idText(id [16]byte) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
 
-// parseID reads an id.
+// parseID parses an id.
 func parseID(text string) (id [16]byte, ok bool) {
 	if len(text) != base64.RawURLEncoding.EncodedLen(len(id)) {
 		return id, false

@@ -2,34 +2,34 @@ package connector
 
 import "time"
 
-// What one network may begin at a node within a minute.
+// Limit for the sessions that one network may begin at a node within a minute.
 const (
-	minNetworkLimit  = 10     // free sessions, however few may begin
-	networkLimitPart = 5      // else one of so many of the node's part
-	maxNetworkStarts = 60_000 // beginnings that are known; before that many the oldest count no more
+	minNetworkLimit  = 10     // sessions, however small the node's part
+	networkLimitPart = 5      // a network may take 1/5 of the node's part
+	maxNetworkStarts = 60_000 // remembered; above it the oldest are dropped
 )
 
-// crowdOf returns how many free sessions of one network may begin at a node in a
-// minute.
+// networkLimit returns how many unqueued sessions a network may begin at a node
+// within a minute.
 func networkLimit(perMinute, nodes int) int {
 	return max(minNetworkLimit, perMinute/(networkLimitPart*max(nodes, 1)))
 }
 
-// crowd counts beginnings of the last minute by network. The zero value is
-// ready.
+// networkStarts counts session starts of the last minute by network. The zero
+// value is ready.
 type networkStarts struct {
-	starts []networkStart // the oldest first
+	starts []networkStart // oldest first
 	counts map[[8]byte]int
 }
 
-// beginning is when a free session began, and for whom.
+// networkStart is the start of an unqueued session.
 type networkStart struct {
 	network [8]byte
 	at      int64 // ms since 1970
 }
 
-// count returns how many began for a network. Clients whose address is not known
-// are of none, which is zero.
+// count returns the number of starts of a network. The zero network stands for
+// clients without an address, which are not counted.
 func (c *networkStarts) count(network [8]byte, now time.Time) int {
 	for len(c.starts) > 0 && !c.starts[0].isRecent(now) {
 		c.drop()
@@ -37,8 +37,8 @@ func (c *networkStarts) count(network [8]byte, now time.Time) int {
 	return c.counts[network]
 }
 
-// counts tells whether a beginning is of the last minute. One that is further
-// ahead is of a clock that was set back, and would count until then.
+// isRecent reports whether a start was in the last minute. A start further in the
+// future dates from before the clock was set back, and would otherwise count until then.
 func (b networkStart) isRecent(now time.Time) bool {
 	age := now.UnixMilli() - b.at
 	return max(age, -age) < time.Minute.Milliseconds()
@@ -58,7 +58,7 @@ func (c *networkStarts) add(network [8]byte, now time.Time) {
 	c.counts[network]++
 }
 
-// drop forgets the oldest.
+// drop removes the oldest start.
 func (c *networkStarts) drop() {
 	oldest := c.starts[0].network
 	if c.counts[oldest]--; c.counts[oldest] == 0 {

@@ -8,10 +8,10 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// observed counts the requests that would have waited for a room that is off.
+// observed counts requests that would have needed a session if the room were on.
 type observed struct {
 	mu   sync.Mutex
-	all  uint64       // since the connector began
+	all  uint64       // since the connector's start
 	hour recentCounts // of the last 60 minutes
 }
 
@@ -22,7 +22,7 @@ func (o *observed) add(now time.Time) {
 	o.hour.add(minuteOf(now))
 }
 
-// counts returns how many there were, and in the last hour.
+// counts returns the number since the start, and of the last hour.
 func (o *observed) counts(now time.Time) (all, hour uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -31,7 +31,7 @@ func (o *observed) counts(now time.Time) (all, hour uint64) {
 
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
-// observe counts a request that would have waited if its room were not off.
+// observe counts the request if it would have needed a session.
 func (q *requestCheck) observe() {
 	rm := q.config.rooms[q.decision.Room]
 	if rm == nil || rm.Mode != rules.Off || q.findSession(rm, new(session)) {
@@ -41,16 +41,15 @@ func (q *requestCheck) observe() {
 	rm.state.observed.add(q.now)
 }
 
-// Names of counts in reports that say what happened in the last 60 minutes end
-// with that of a room, as far as they fit.
+// Counts of the last 60 minutes are reported under this prefix and the room's name,
+// if that fits into the limits.
 const (
 	observedHour = "observed_hour_"
 	maxCountName = 50
 	maxCounts    = 100 // in a report
 )
 
-// addObserved adds to the counts of a report what rooms that are off would have
-// had to do in the last hour.
+// addObserved adds the hourly counts of rooms in mode off to a report's counts.
 func (s *config) addObserved(counts map[string]uint64, now time.Time) {
 	for name, rm := range s.rooms {
 		count := observedHour + strings.ReplaceAll(name, "-", "_")

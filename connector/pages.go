@@ -2,7 +2,7 @@ package connector
 
 import (
 	"crypto/sha256"
-	_ "embed" // for the page
+	_ "embed" // for pages.json
 	"encoding/base64"
 	"encoding/json"
 	"math/rand/v2"
@@ -13,28 +13,26 @@ import (
 	"strings"
 )
 
-// holdJSON has the pages that visitors see who do not get through, in all
-// languages, by what scripts are told instead; and, as "bind", the page of
-// [BindPath]. Connectors of every kind show
-// these. A line of the page stays out where there is no text for it. The
-// texts need no escaping.
+// pagesJSON holds the connector's own pages in all languages, by the error that
+// scripts get instead, and as "bind" the page at [BindPath]. All connectors use it.
+// A line without a text is left out. The texts need no escaping.
 //
 //go:embed pages.json
-var holdJSON []byte
+var pagesJSON []byte
 
-// page is a page in one language, with {wait} where the seconds go.
+// translatedPage is a page in one language; {wait} stands for seconds.
 type translatedPage struct{ lang, html string }
 
-// pages are what visitors see, by what scripts are told, the fallback first;
-// and the policy for all of them.
+// pages are the pages by error, the fallback language first; pagePolicy is their
+// Content-Security-Policy.
 var pages, pagePolicy = func() (pages map[string][]translatedPage, policy string) {
 	var shared struct {
 		Style string                         `json:"style"`
 		HTML  []string                       `json:"html"`
 		Texts map[string][]map[string]string `json:"texts"`
 	}
-	if err := json.Unmarshal(holdJSON, &shared); err != nil {
-		panic(err) // it is part of the program
+	if err := json.Unmarshal(pagesJSON, &shared); err != nil {
+		panic(err) // built into the program
 	}
 	pages = map[string][]translatedPage{}
 	for why, texts := range shared.Texts {
@@ -50,10 +48,12 @@ var pages, pagePolicy = func() (pages map[string][]translatedPage, policy string
 		}
 	}
 	sum := sha256.Sum256([]byte(shared.Style))
-	return pages, "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	hash := base64.StdEncoding.EncodeToString(sum[:])
+	return pages, "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; " +
+		"style-src 'sha256-" + hash + "'"
 }()
 
-// fill puts texts into the lines of a page, without the lines that lack one.
+// fill inserts texts into the lines of a page, and drops lines that lack one.
 func fill(lines []string, texts map[string]string) string {
 	var out []string
 	for _, line := range lines {
@@ -72,8 +72,8 @@ func fill(lines []string, texts map[string]string) string {
 
 var placeholder = regexp.MustCompile(`\{\w+\}`)
 
-// pageFor returns the page in the language that a visitor likes best, of those
-// there are: of equally liked ones the first.
+// pageFor returns the page in the language preferred by the visitor; among equal
+// ones, in the first.
 func pageFor(why string, acceptLanguage []string) translatedPage {
 	known := pages[why]
 	best, liked := 0, 0.0
@@ -95,8 +95,8 @@ func pageFor(why string, acceptLanguage []string) translatedPage {
 	return known[best]
 }
 
-// tell says why a request does not get through: on a page to visitors, and to
-// scripts as it is. {wait} is what the answer's Retry-After says.
+// refuse answers with the error's page, or to scripts with JSON. {wait} becomes the
+// response's Retry-After.
 func (q *requestCheck) refuse(status int, said map[string]string) *admittedRequest {
 	if !isNavigation(q.r) {
 		return q.sendJSON(status, said)
@@ -110,14 +110,14 @@ func (q *requestCheck) refuse(status int, said map[string]string) *admittedReque
 	return nil
 }
 
-// hold asks to come back, not everybody at once.
+// retryLater sends the retry page. The delay is random, to spread the retries.
 func (q *requestCheck) retryLater() *admittedRequest {
 	q.counts.held.Add(1)
 	q.prepare().Set("Retry-After", strconv.Itoa(10+rand.IntN(10)))
 	return q.refuse(http.StatusServiceUnavailable, map[string]string{"error": "unavailable"})
 }
 
-// ownPage shows the page of the site's owner.
+// sendOwnerPage sends the site owner's page.
 func (q *requestCheck) sendOwnerPage() *admittedRequest {
 	q.counts.held.Add(1)
 	h := q.prepare()

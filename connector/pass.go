@@ -13,20 +13,20 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// errPass is returned for passes that are none, or not of this room, or not
-// good any more.
+// errPass is returned for passes that are malformed, expired, used, or for another
+// room.
 var errPass = errors.New("no valid pass")
 
-// claims of a pass that is verified.
+// passClaims are the claims of a verified pass.
 type passClaims struct {
 	token  string
 	ticket [16]byte
 	pass   [16]byte
 	jti    string
-	ends   int64 // when it expires, in ms
+	ends   int64 // expiry, in ms since 1970
 }
 
-// issuerOf returns whom a token says that it is of. Nothing is verified.
+// issuerOf returns the issuer in a token without verifying it.
 func issuerOf(token string) string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 || len(token) > maxToken {
@@ -42,18 +42,19 @@ func issuerOf(token string) string {
 	return said.Issuer
 }
 
-// verify checks a pass by the room's public keys. Errors: errPass, and
-// errUnreachable when the keys are needed and cannot be had.
+// verify verifies a pass with the room's public keys. Errors: errPass;
+// errUnreachable if the keys are missing and cannot be fetched.
 func (c *Connector) verify(ctx context.Context, rm *room, token string) (passClaims, error) {
 	if len(token) > maxToken {
 		return passClaims{}, errPass
 	}
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithIssuer(rm.URL), jwt.WithAudience(rm.Origin),
-		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithNotBeforeRequired(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(c.options.Now), jwt.WithStrictDecoding())
+		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithNotBeforeRequired(), jwt.WithLeeway(leeway),
+		jwt.WithTimeFunc(c.options.Now), jwt.WithStrictDecoding())
 	var said jwt.RegisteredClaims
 	_, err := parser.ParseWithClaims(token, &said, func(t *jwt.Token) (any, error) {
 		for name := range t.Header {
-			if name != "alg" && name != "kid" && name != "typ" { // no key or its address comes from a token
+			if name != "alg" && name != "kid" && name != "typ" { // a token must not name its own key
 				return nil, errPass
 			}
 		}
@@ -79,8 +80,8 @@ func (c *Connector) verify(ctx context.Context, rm *room, token string) (passCla
 	return out, nil
 }
 
-// key returns a room's key. One that is unknown may be new: then the keys are
-// fetched, though not for every such token.
+// key returns a key of the room. An unknown id may be of a new key: then the keys
+// are fetched, at most once per keysInterval.
 func (c *Connector) key(ctx context.Context, rm *room, id string) (ed25519.PublicKey, error) {
 	st := rm.state
 	if k, ok := st.key(id); ok {
@@ -114,7 +115,7 @@ func (st *roomState) key(id string) (ed25519.PublicKey, bool) {
 	return nil, false
 }
 
-// fetchKeys asks a room for its keys.
+// fetchKeys fetches the room's keys.
 func (c *Connector) fetchKeys(ctx context.Context, rm *room) error {
 	var found struct {
 		Issuer string `json:"issuer"`
@@ -124,7 +125,7 @@ func (c *Connector) fetchKeys(ctx context.Context, rm *room) error {
 		return err
 	}
 	if found.Issuer != rm.URL || !strings.HasPrefix(found.Keys, rm.URL+"/") {
-		return fmt.Errorf("keys of %s: the room says that it is %q: %w", rm.URL, found.Issuer, errPass)
+		return fmt.Errorf("keys of %s: the room names itself %q: %w", rm.URL, found.Issuer, errPass)
 	}
 	var set keySet
 	if err := c.getJSON(ctx, rm, found.Keys, &set); err != nil {

@@ -16,32 +16,32 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// A session may be tied to a key that a browser has made and cannot give away
-// (rules/FORMAT.md, "Sessions and browsers"). Each proof that it has the key is a
-// cookie that scripts set: the time, the public key, and a signature.
+// A session may be tied to a key that a browser has made and cannot export
+// (rules/FORMAT.md, "Sessions and browsers"). A proof of possession is a cookie set
+// by a script: the time, the public key, and a signature.
 const (
 	proofPrefix = "__Host-proofline-proof."
 	proofLabel  = "proofline proof 1\n"
 	proofSize   = 8 + publicSize + 64
-	publicSize  = 65 // of a point on P-256 (SEC 1, 2.3.3), uncompressed
+	publicSize  = 65 // uncompressed point on P-256 (SEC 1, 2.3.3)
 )
 
-// How old a proof may be, and how far ahead.
+// Maximum age of a proof.
 const (
-	pageProofTTL = 2 * time.Minute  // where a page is opened, which can prove it anew
-	minProofTTL  = 10 * time.Minute // else; or as long as the session lasts from each activity on
+	pageProofTTL = 2 * time.Minute  // when loading a page, which can renew it
+	minProofTTL  = 10 * time.Minute // otherwise, or the session's length if that is longer
 	proofSkew    = time.Minute
 )
 
-// maxLooks is how many proofs of a request are looked at. A browser sends one for
-// each room; of more, the signatures would keep the processor busy.
+// maxProofsRead limits the proofs checked per request, because signatures cost CPU
+// time. A browser sends one per room.
 const maxProofsRead = 16
 
-// maxProofs is how many proofs are known to be right without another look.
+// maxProofs limits the remembered valid proofs.
 const maxProofs = 50_000
 
-// familyOf names the family of a browser: its User-Agent without versions, which
-// change while a browser runs. It is never zero.
+// familyOf returns an identifier of a browser family: a hash of the User-Agent
+// without version numbers, which change with updates. It is never zero.
 func familyOf(agent string) (name [8]byte) {
 	b := make([]byte, 0, 256)
 	b = append(b, "proofline browser\n"...)
@@ -56,14 +56,14 @@ func familyOf(agent string) (name [8]byte) {
 	return name
 }
 
-// subjectOf is what a browser's proofs of a session are about: the session, by a
-// name that tells nothing of the pass.
+// subjectOf returns the subject of a session's proofs: an identifier that does not
+// reveal the pass.
 func subjectOf(rm *room, v *session) string {
 	sum := sha256.Sum256(append([]byte("proofline visit\n"+rm.URL+"\n"), v.pass[:]...))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// proof is a proof as its cookie has it.
+// proof is a parsed proof cookie.
 type proof struct {
 	at     int64 // ms since 1970
 	public [publicSize]byte
@@ -84,14 +84,14 @@ func parseProof(text string) (p proof, ok bool) {
 	return p, true
 }
 
-// thumbprint names the key of a proof, as sessions do.
+// thumbprint returns the key's identifier in sessions.
 func (p *proof) thumbprint() (key [16]byte) {
 	sum := sha256.Sum256(p.public[:])
 	copy(key[:], sum[:])
 	return key
 }
 
-// isOf reports whether the proof is about a subject.
+// isOf reports whether the signature is valid for a subject.
 func (p *proof) isOf(subject string) bool {
 	public, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), p.public[:])
 	if err != nil {
@@ -101,20 +101,20 @@ func (p *proof) isOf(subject string) bool {
 	return ecdsa.Verify(public, hash[:], new(big.Int).SetBytes(p.sum[:32]), new(big.Int).SetBytes(p.sum[32:]))
 }
 
-// isWithin reports whether the proof was made at most so long ago.
+// isWithin reports whether the proof has at most the given age.
 func (p *proof) isWithin(age time.Duration, now time.Time) bool {
 	ms := now.UnixMilli()
 	return p.at <= ms+proofSkew.Milliseconds() && p.at > ms-age.Milliseconds()
 }
 
-// proofs remembers proofs that are right, so that each is looked at once. The
-// zero value is ready.
+// proofs remembers valid proofs, so that each signature is verified once. The zero
+// value is ready.
 type proofs struct {
 	mu    sync.Mutex
-	known map[knownProof]int64 // when it was made
+	known map[knownProof]int64 // time of the proof
 }
 
-// knownProof is the cookie of a proof, and the pass of the session.
+// knownProof is the cookie of a proof, with the session's pass.
 type knownProof struct {
 	text string
 	pass [16]byte
@@ -136,11 +136,11 @@ func (k *proofs) add(id knownProof, at int64, now time.Time) {
 	if len(k.known) >= maxProofs {
 		k.shrink(now.Add(-pageProofTTL).UnixMilli())
 	}
-	id.text = strings.Clone(id.text) // not the whole header
+	id.text = strings.Clone(id.text) // do not keep the whole header in memory
 	k.known[id] = at
 }
 
-// shrink forgets proofs from before a time, or else about a tenth of all.
+// shrink removes proofs from before a time, or else about a tenth.
 func (k *proofs) shrink(before int64) {
 	for id, at := range k.known {
 		if at < before {
@@ -155,8 +155,8 @@ func (k *proofs) shrink(before int64) {
 	}
 }
 
-// proves reports whether the request has a proof for a session that is at most so
-// old, by the session's key; a session without a key takes any.
+// proves reports whether the request has a proof for a session, of at most the
+// given age. A session without a key accepts any key.
 func (q *requestCheck) proves(rm *room, v *session, age time.Duration) (key [16]byte, ok bool) {
 	for _, line := range q.r.Header["Cookie"] {
 		for line != "" {
@@ -186,10 +186,10 @@ func (q *requestCheck) proves(rm *room, v *session, age time.Duration) (key [16]
 	return [16]byte{}, false
 }
 
-// isHolder reports whether the client may use a session: it proves that it has
-// the key that the session is tied to, or is of the network or the family, and
-// is not one of too many clients. Those with a key count as well, because a
-// program can hand out its key, or the proofs that it makes with it.
+// mayUse reports whether the client may use a session: it proves possession of the
+// session's key, or matches its network or browser family, and not too many clients
+// share the session. Sessions with a key are counted, too, because a program can
+// share its key or its proofs.
 func (q *requestCheck) mayUse(rm *room, v *session) bool {
 	agent := q.r.UserAgent()
 	if v.key != [16]byte{} && rm.Bind == rules.BindBrowser {
@@ -213,7 +213,7 @@ func (q *requestCheck) mayUse(rm *room, v *session) bool {
 	return false
 }
 
-// opensPage reports whether a request opens a page, and can be sent by another.
+// opensPage reports whether a request loads a page without a body.
 func (q *requestCheck) opensPage() bool {
 	return (q.r.Method == http.MethodGet || q.r.Method == http.MethodHead) && isNavigation(q.r)
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// How often the server is told of this connector.
+// Intervals and limits of reports.
 const (
-	gateReportInterval = time.Second      // while a room is in mode safety-net
-	idleReportInterval = 10 * time.Second // else
-	maxReported        = 30_000           // ids in a report, which thereby has less than 1 MiB
+	gateReportInterval = time.Second      // if a room is in mode safety-net
+	idleReportInterval = 10 * time.Second // otherwise
+	maxReported        = 30_000           // ids in a report, to keep it below 1 MiB
 	maxRooms           = 100              // in a report
 
-	minSessionMS, maxSessionMS = 60_000, 366 * 24 * 3600_000 // of sessions, in ms, that make sense
+	minSessionMS, maxSessionMS = 60_000, 366 * 24 * 3600_000 // accepted session lengths
 )
 
-// report is what a connector says of itself: see rules/FORMAT.md.
+// report is the body of a report: see rules/FORMAT.md.
 type report struct {
 	Node    string            `json:"node"`
 	Site    string            `json:"site"`
@@ -43,8 +43,8 @@ type roomReport struct {
 	Turned    uint64           `json:"turned,omitempty"`
 	Unguarded []failOpenReport `json:"unguarded,omitempty"`
 
-	state      *roomState // nil: there are past openings alone
-	news       gateNews   // as it is here
+	state      *roomState // nil: only past fail-open intervals
+	news       gateNews   // source of Started, Active, Ended and Turned
 	isAnswered bool
 }
 
@@ -55,7 +55,7 @@ type failOpenReport struct {
 	Requests uint64 `json:"requests"`
 }
 
-// reply is the server's answer.
+// reportReply is the server's reply to a report.
 type reportReply struct {
 	Rooms     []roomReply `json:"rooms"`
 	TokenEnds int64       `json:"token_ends"` // ms since 1970; 0: never
@@ -76,11 +76,11 @@ type roomReply struct {
 	Signed    bool     `json:"signed_return"`
 }
 
-// errReport is returned when the server does not take a report.
-var errReport = errors.New("the server does not take reports")
+// errReport is returned when the server refuses a report.
+var errReport = errors.New("the server refused the report")
 
-// reports tells the server of this connector until ctx ends, and then of what
-// is left. hasReported: it was told a moment ago.
+// reports sends reports until ctx ends, and then the rest. hasReported: a report
+// has just been sent.
 func (c *Connector) reports(ctx context.Context, hasReported bool) {
 	var before error
 	if hasReported || c.options.reportInterval < 0 {
@@ -91,9 +91,9 @@ func (c *Connector) reports(ctx context.Context, hasReported bool) {
 		more, err := c.sendReport(ctx, turn)
 		switch {
 		case err != nil && before == nil:
-			c.options.Log.Error("reports are not answered", "err", err)
+			c.options.Log.Error("cannot report to the server", "err", err)
 		case err == nil && before != nil:
-			c.options.Log.Info("reports are answered again")
+			c.options.Log.Info("the server accepts reports again")
 		}
 		if before = err; errors.Is(err, errUnreachable) {
 			notify(c.probeNow)
@@ -107,7 +107,7 @@ func (c *Connector) reports(ctx context.Context, hasReported bool) {
 	}
 }
 
-// pause waits until it is time for the next report; below 0: until the end.
+// pause waits until the next report is due; a negative wait lasts until ctx ends.
 func (c *Connector) pause(ctx context.Context, wait time.Duration) {
 	if wait < 0 {
 		<-ctx.Done()
@@ -130,7 +130,7 @@ func (c *Connector) reportWait() time.Duration {
 	return idleReportInterval
 }
 
-// hasGate tells whether a room is in mode safety-net.
+// hasGate reports whether a room is in mode safety-net.
 func (c *Connector) hasGate() bool {
 	for _, r := range c.current.Load().site.Rooms {
 		if r.Mode == rules.SafetyNet {
@@ -140,8 +140,8 @@ func (c *Connector) hasGate() bool {
 	return false
 }
 
-// sendReport sends one report and takes the answer. It tells whether there is
-// more to say at once. Errors: errUnreachable, errReport.
+// sendReport sends one report and applies the reply. more: there is enough left
+// for another report at once. Errors: errUnreachable, errReport.
 func (c *Connector) sendReport(ctx context.Context, turn int) (more bool, err error) {
 	c.reporting.Lock()
 	defer c.reporting.Unlock()
@@ -152,7 +152,8 @@ func (c *Connector) sendReport(ctx context.Context, turn int) (more bool, err er
 	}
 	token := c.bearer.current()
 	defer func() { c.bearer.warn(c.options.Now()) }()
-	status, text, err := c.exchange(ctx, request{method: http.MethodPost, url: c.options.Server + "/v1/connectors/report", token: token, json: body})
+	req := request{method: http.MethodPost, url: c.options.Server + "/v1/connectors/report", token: token, json: body}
+	status, text, err := c.exchange(ctx, req)
 	if err != nil {
 		return false, err
 	}
@@ -177,10 +178,10 @@ func (c *Connector) sendReport(ctx context.Context, turn int) (more bool, err er
 	return more, nil
 }
 
-// answered takes what the server says about a room.
+// takeReply applies the reply for one room.
 func (c *Connector) takeReply(said *roomReport, r *roomReply, now time.Time) (more bool) {
 	if r.Error != "" {
-		c.warnOnce(said.state, "the server does not know a room as one of the organization: "+r.Error)
+		c.warnOnce(said.state, "the server rejected this room in the report: "+r.Error)
 		return false
 	}
 	recorded := map[[16]byte]bool{}
@@ -206,7 +207,7 @@ func (c *Connector) takeReply(said *roomReport, r *roomReply, now time.Time) (mo
 	}
 	n, ok := r.gateReply()
 	if !ok {
-		c.warnOnce(said.state, "the server says nothing about a gate that can be understood")
+		c.warnOnce(said.state, "the server's reply has no valid gate for this room")
 		return false
 	}
 	c.warnOnce(said.state, "")
@@ -216,8 +217,8 @@ func (c *Connector) takeReply(said *roomReport, r *roomReply, now time.Time) (mo
 	return more
 }
 
-// hearOver refuses the cookies of sessions that ended elsewhere, as long as they
-// can be good.
+// takeEnded refuses the cookies of sessions that ended elsewhere, for as long as
+// the cookies could be valid.
 func (c *Connector) takeEnded(g *gate, r *roomReply, now time.Time) {
 	var over [][16]byte
 	till := now.UnixMilli() + maxLengths*min(max(r.SessionMS, minSessionMS), maxSessionMS)
@@ -230,7 +231,8 @@ func (c *Connector) takeEnded(g *gate, r *roomReply, now time.Time) {
 	g.forget(over)
 }
 
-// wonder logs what is strange about the server's answers, once.
+// warnOnce logs a complaint about the server's replies, unless it is the same as
+// the last one. Empty: all is well.
 func (c *Connector) warnOnce(st *roomState, what string) {
 	if st == nil {
 		return
@@ -243,19 +245,26 @@ func (c *Connector) warnOnce(st *roomState, what string) {
 	st.lastWarning = what
 }
 
-// notice returns what an answer says; false: it makes no sense.
+// gateReply returns the gate in a reply; false: it is malformed.
 func (r *roomReply) gateReply() (gateReply, bool) {
-	n := gateReply{isOpen: r.Gate == GateOpen, perMinute: r.PerMinute, maxActive: r.MaxActive, nodes: max(r.Nodes, 1), length: r.SessionMS}
+	n := gateReply{
+		isOpen: r.Gate == GateOpen, perMinute: r.PerMinute, maxActive: r.MaxActive,
+		nodes: max(r.Nodes, 1), length: r.SessionMS,
+	}
 	const most = 1 << 31
-	isFine := (n.isOpen || r.Gate == GateShut) && r.Share >= 0 && r.Share < most && n.perMinute > 0 && n.perMinute < most && n.maxActive >= 0 && n.maxActive < most &&
+	isFine := (n.isOpen || r.Gate == GateShut) && r.Share >= 0 && r.Share < most &&
+		n.perMinute > 0 && n.perMinute < most && n.maxActive >= 0 && n.maxActive < most &&
 		n.nodes < most && n.length > 0 && n.length < maxSessionMS
 	return n, isFine
 }
 
-// newReport returns what there is to say. Rooms take turns at being the first.
+// newReport returns the next report. The rooms take turns at being first.
 func (c *Connector) newReport(turn int) *report {
 	now := c.current.Load()
-	s := &report{Node: c.node, Site: now.name, Serial: now.serial, Kind: c.options.Kind, Version: c.options.Version, Counts: c.counts.byName(), Rooms: []roomReport{}}
+	s := &report{
+		Node: c.node, Site: now.name, Serial: now.serial, Kind: c.options.Kind, Version: c.options.Version,
+		Counts: c.counts.byName(), Rooms: []roomReport{},
+	}
 	now.addObserved(s.Counts, c.options.Now())
 	modes := map[*roomState]rules.Mode{}
 	for _, rm := range now.rooms {
@@ -265,13 +274,13 @@ func (c *Connector) newReport(turn int) *report {
 	}
 	past := c.unrecorded.byRoom(maxReportedFailOpen)
 	left := maxReported
-	for i := range min(len(now.states), maxRooms) { // those that are left out come first another time
+	for i := range min(len(now.states), maxRooms) { // later reports start with the rooms left out
 		st := now.states[(i+turn)%len(now.states)]
 		r := roomReport{Room: st.url, Mode: modes[st], state: st, Unguarded: failOpenReports(past[st.url])}
 		delete(past, st.url)
 		r.news = st.gate.take(min(maxReportIDs, left/3))
 		r.Started, r.Active, r.Ended, r.Turned = ids(r.news.started), ids(r.news.active), ids(r.news.ended), r.news.turned
-		if left -= r.news.size(); r.Mode == "" { // the rules do not name it any more
+		if left -= r.news.size(); r.Mode == "" { // no longer in the rules
 			r.Mode = rules.Off
 		}
 		s.Rooms = append(s.Rooms, r)
@@ -302,10 +311,10 @@ func failOpenReports(list []FailOpen) []failOpenReport {
 	return texts
 }
 
-// modulePath is that of this module.
+// modulePath is the path of this module.
 const modulePath = "github.com/proofline/proofline"
 
-// ownVersion returns the version of this module in the program.
+// ownVersion returns the version of this module in the running program.
 func ownVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -10,27 +10,29 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// ReturnHeader is of answers to scripts: how the page that asked may be the one to
-// come back to. It is the signature of its URL, or [ReturnByEnter].
+// ReturnHeader, in responses to scripts, says how to return to the page that asked:
+// the signature of its URL, or [ReturnByEnter].
 const ReturnHeader = "Proofline-Return"
 
-// ReturnByEnter is the [ReturnHeader] of pages that are not protected, where the
-// room wants signatures: they are come back to by [EnterPath].
+// ReturnByEnter is the value of [ReturnHeader] for a page without a signature of
+// its own, if the room requires one: visitors return via [EnterPath].
 const ReturnByEnter = "enter"
 
 const (
 	returnLabel = "proofline-to/v1\n"
-	returnSize  = 16 // bytes of a signature
+	returnSize  = 16 // bytes of a truncated signature
 )
 
-// returnKey is what a room and its connectors share: it signs where visitors may
-// come back to with a pass.
+// returnKey is shared by a room and its connectors, and signs the URLs to which
+// visitors may return with a pass.
 type returnKey [32]byte
 
-// parseReturnKey reads a key as answers to reports have it.
+// parseReturnKey parses a key from the reply to a report.
 func parseReturnKey(text string) (returnKey, bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) != len(returnKey{}) || len(text) != base64.RawURLEncoding.EncodedLen(len(b)) { // the decoder skips line breaks
+	// The decoder skips line breaks, so that the length must be checked, too.
+	isExact := len(text) == base64.RawURLEncoding.EncodedLen(len(b))
+	if err != nil || len(b) != len(returnKey{}) || !isExact {
 		return returnKey{}, false
 	}
 	return returnKey(b), true
@@ -43,19 +45,19 @@ func (k *returnKey) sign(room, to string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:returnSize])
 }
 
-// returns is what the server says about ways back from a room.
+// returnSigning is what the server says about return URLs of a room.
 type returnSigning struct {
 	key        returnKey
-	isRequired bool // the room leads nobody to what is not signed
+	isRequired bool // the room ignores unsigned return URLs
 }
 
-// wayBack is where a visitor comes back to.
+// returnTarget is a URL to return to.
 type returnTarget struct {
-	to  string // empty: to the room's first target
-	sig string // empty: there is none
+	to  string // empty: the room's first target
+	sig string // empty: unsigned
 }
 
-// join returns the link that leads a visitor to a room, and back.
+// join returns the URL of the room, with the return URL.
 func (w returnTarget) join(rm *room) string {
 	join := rm.URL
 	if w.to != "" {
@@ -67,9 +69,9 @@ func (w returnTarget) join(rm *room) string {
 	return join
 }
 
-// wayBack returns the way back from a room to a URL of this host. It is signed
-// where a pass is taken: at URLs that lead to this very room, and by
-// [EnterPath], which the others go by if the room wants signatures.
+// returnTarget returns how to come back from the room to a URL of this host. URLs
+// that wait for the room take a pass and are signed. Others go through [EnterPath]
+// if the room requires signatures.
 func (q *requestCheck) returnTarget(rm *room, to string) returnTarget {
 	said := rm.state.returns.Load()
 	switch {
@@ -85,27 +87,28 @@ func (q *requestCheck) returnTarget(rm *room, to string) returnTarget {
 	return returnTarget{to, ""}
 }
 
-// leadsTo tells whether who opens a URL is led to the room by the rules, which
-// name its host: anybody can ask us for a page of any other.
+// isQueuedFor reports whether the rules send visitors of a URL to the room. They
+// must name hosts: anyone can send us a request with another Host.
 func (q *requestCheck) isQueuedFor(rm *room, to string) bool {
 	if len(q.config.site.Hosts) == 0 {
 		return false
 	}
-	got := q.config.site.Decide(&rules.Request{Method: http.MethodGet, Host: q.host, Target: to, Header: q.r.Header, Client: q.client}, q.now)
+	visit := &rules.Request{Method: http.MethodGet, Host: q.host, Target: to, Header: q.r.Header, Client: q.client}
+	got := q.config.site.Decide(visit, q.now)
 	return got.Outcome == rules.Queue && q.config.rooms[got.Room].URL == rm.URL
 }
 
-// here is the address of this host.
+// ownOrigin returns the origin of this host.
 func (q *requestCheck) ownOrigin() string { return q.scheme + "://" + q.host }
 
-// hasEnter tells whether [EnterPath] at this host leads to its pages.
+// hasEnter reports whether [EnterPath] accepts pages of this host.
 func (q *requestCheck) hasEnter() bool {
 	_, ok := q.sitePage(q.ownOrigin())
 	return ok
 }
 
-// byEnter returns the way back by [EnterPath], where a pass is used up and taken
-// out of the URL, to a page of the site.
+// returnByEnter returns the way back to a page of the site via [EnterPath], which
+// redeems the pass and removes it from the URL.
 func (q *requestCheck) returnByEnter(rm *room, page string) returnTarget {
 	w := returnTarget{to: q.ownOrigin() + EnterPath + "?to=" + url.QueryEscape(page)}
 	if said := rm.state.returns.Load(); said != nil && q.hasEnter() {
@@ -114,7 +117,7 @@ func (q *requestCheck) returnByEnter(rm *room, page string) returnTarget {
 	return w
 }
 
-// returnHeader tells a script how its page is come back to; empty: as it likes.
+// returnHeader returns the [ReturnHeader] for the page of a script; empty: no header.
 func (q *requestCheck) returnHeader(rm *room, w returnTarget, page string) string {
 	said := rm.state.returns.Load()
 	switch {
@@ -126,13 +129,13 @@ func (q *requestCheck) returnHeader(rm *room, w returnTarget, page string) strin
 	return ""
 }
 
-// waitFor leads a visitor to a room, and back by [EnterPath]: a script asked that
-// knows the room's URL.
+// waitAndEnter redirects a visitor to a room, and back via [EnterPath], for a
+// script that knows the room's URL.
 func (q *requestCheck) waitAndEnter(room, page string) {
 	rm, ok := q.config.byURL[room]
 	switch {
 	case !ok:
-		http.Error(q.w, "room must be the URL of one that the rules name", http.StatusNotFound)
+		http.Error(q.w, "room must be the URL of a room in the rules", http.StatusNotFound)
 	case rm.Mode == rules.Closed:
 		q.refuseClosed(rm)
 	default:

@@ -145,7 +145,8 @@ func (c *Connector) failsOpen(rm *room) bool {
 		if len(st.failOpen) > maxFailOpen {
 			st.failOpen = st.failOpen[1:]
 		}
-		c.options.Log.Error("room is out of reach: letting requests through without a pass", "room", rm.name, "since", st.downSince)
+		c.options.Log.Error("room is out of reach: letting requests through without a pass",
+			"room", rm.name, "since", st.downSince)
 		notify(c.saved.changed)
 	}
 	st.failOpen[len(st.failOpen)-1].Requests++
@@ -221,7 +222,9 @@ func (c *Connector) getJSON(ctx context.Context, rm *room, url string, into any)
 
 // redeem redeems a pass and returns the new session. Errors: errPass, errBusy,
 // errUnreachable.
-func (c *Connector) redeem(ctx context.Context, rm *room, p passClaims, client netip.Addr, userAgent string) (*session, error) {
+func (c *Connector) redeem(
+	ctx context.Context, rm *room, p passClaims, client netip.Addr, userAgent string,
+) (*session, error) {
 	who := c.clientName(rm.URL, client, userAgent)
 	if c.isUsed(p.pass, who) {
 		return nil, errPass
@@ -269,7 +272,8 @@ func (c *Connector) redeem(ctx context.Context, rm *room, p passClaims, client n
 // have been lost on the way to this client.
 func (c *Connector) isUsed(pass, who [16]byte) bool {
 	since, ok := c.redeemed.since(pass)
-	return ok && c.options.Now().UnixMilli()-since >= redeemRetryWindow.Milliseconds() || c.denied.has(passAndClient(pass, who))
+	isOld := ok && c.options.Now().UnixMilli()-since >= redeemRetryWindow.Milliseconds()
+	return isOld || c.denied.has(passAndClient(pass, who))
 }
 
 // passAndClient returns a key for a pass and a client.

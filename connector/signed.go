@@ -13,15 +13,16 @@ import (
 
 // Errors of signed rules.
 var (
-	// ErrSiteKey is returned when the site key is none, or goes with something
-	// that is not the address of a site's rules.
-	ErrSiteKey = errors.New("the site key must be a verifier key (NAME+HASH+BASE64, as the console shows it), for a URL such as https://SERVER/v1/sites/NAME/rules")
+	// ErrSiteKey is returned when the site key is not a verifier key, or the URL
+	// is not that of a site's rules.
+	ErrSiteKey = errors.New("the site key must be a verifier key (NAME+HASH+BASE64, as the console shows it), " +
+		"for a URL such as https://SERVER/v1/sites/NAME/rules")
 	// ErrUnsigned is returned when rules are not signed by the site key.
 	ErrUnsigned = errors.New("the rules are not signed by the site key")
-	// ErrOtherSite is returned when signed rules are those of another site.
-	ErrOtherSite = errors.New("the rules are signed, but they are those of another site")
-	// ErrOlder is returned when signed rules are older than others that were
-	// seen, or others have the same serial.
+	// ErrOtherSite is returned when signed rules belong to another site.
+	ErrOtherSite = errors.New("the rules are signed for another site")
+	// ErrOlder is returned when signed rules are older than rules already seen, or
+	// have the same serial and another text.
 	ErrOlder = errors.New("the rules are signed, but newer ones were seen")
 	// ErrNeedsKey is returned when rules are signed, and there is no site key.
 	ErrNeedsKey = errors.New("the rules are signed: give the site key, as the console shows it")
@@ -30,7 +31,7 @@ var (
 // signedLine is the first line of signed rules.
 const signedLine = "proofline-rules/v1"
 
-// maxNote is how long signed rules may be, in bytes: longer notes are not opened.
+// maxNote is the maximum size of signed rules in bytes, as note.Open limits it.
 const maxNote = 1_000_000
 
 var (
@@ -38,7 +39,7 @@ var (
 	serialForm = regexp.MustCompile(`^[1-9][0-9]{0,18}$`)
 )
 
-// siteOf returns the name of the site whose rules are at a URL.
+// siteOf returns the site's name in the URL of its rules.
 func siteOf(address string) (name string, ok bool) {
 	u, err := url.Parse(address)
 	if err != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -51,15 +52,15 @@ func siteOf(address string) (name string, ok bool) {
 	return m[1], true
 }
 
-// seal checks the signed rules of one site, and remembers the newest.
+// rulesVerifier verifies the signed rules of one site, and refuses older ones.
 type rulesVerifier struct {
 	key    note.Verifier
 	name   string
-	serial uint64 // the largest that was seen
-	text   string // with it
+	serial uint64 // largest serial seen
+	text   string // of the rules with that serial
 }
 
-// newSeal returns what checks the rules at a URL. Error: ErrSiteKey.
+// newRulesVerifier returns a verifier for the rules at a URL. Error: ErrSiteKey.
 func newRulesVerifier(key, address string) (*rulesVerifier, error) {
 	v, err := note.NewVerifier(key)
 	if err != nil {
@@ -72,7 +73,7 @@ func newRulesVerifier(key, address string) (*rulesVerifier, error) {
 	return &rulesVerifier{key: v, name: name}, nil
 }
 
-// open returns the document of signed rules. Errors: ErrUnsigned,
+// open returns the rules document and its serial. Errors: ErrUnsigned,
 // ErrOtherSite, ErrOlder.
 func (s *rulesVerifier) open(text []byte) (document string, serial uint64, err error) {
 	if len(text) > maxNote {
@@ -84,7 +85,7 @@ func (s *rulesVerifier) open(text []byte) (document string, serial uint64, err e
 	}
 	lines := strings.SplitN(n.Text, "\n", 4)
 	if len(lines) != 4 || lines[0] != signedLine || !serialForm.MatchString(lines[2]) {
-		return "", 0, fmt.Errorf("%w: something else is", ErrUnsigned)
+		return "", 0, fmt.Errorf("%w: the signed text is not a rules document", ErrUnsigned)
 	}
 	if lines[1] != s.name {
 		return "", 0, fmt.Errorf("%w: %q, not %q", ErrOtherSite, lines[1], s.name)

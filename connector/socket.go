@@ -14,18 +14,17 @@ import (
 
 // sockets are the upgraded connections, by session. The zero value is ready.
 type sockets struct {
-	mu       sync.Mutex // guards what follows, and what is in it
+	mu       sync.Mutex // guards the fields below and their contents
 	sessions map[[16]byte]*upgradedSession
 }
 
-// sitting is a session with upgraded connections. Nobody writes a cookie for it
-// while there is nothing else, so that it is known here alone how long it goes
-// on.
+// upgradedSession is a session with upgraded connections. They extend it without a
+// cookie, so that its end is known here alone.
 type upgradedSession struct {
-	door     *room
+	room     *room
 	session  session
 	sockets  map[*socket]struct{}
-	hasMoved atomic.Bool // bytes went either way since the room was told of it
+	hasMoved atomic.Bool // data was transferred since the last touch
 }
 
 // socket is an upgraded connection.
@@ -33,10 +32,10 @@ type socket struct {
 	net.Conn
 	of      *sockets
 	session *upgradedSession
-	holder  uint64 // the client; 0: nobody counts them
+	holder  uint64 // the client; 0: not counted
 }
 
-// add has a connection end with the session at the latest.
+// add registers a connection, which ends with its session.
 func (s *sockets) add(conn net.Conn, of *admittedRequest) *socket {
 	v := of.session
 	s.mu.Lock()
@@ -46,7 +45,7 @@ func (s *sockets) add(conn net.Conn, of *admittedRequest) *socket {
 	}
 	all := s.sessions[v.pass]
 	if all == nil {
-		all = &upgradedSession{door: of.room, session: *v, sockets: map[*socket]struct{}{}}
+		all = &upgradedSession{room: of.room, session: *v, sockets: map[*socket]struct{}{}}
 		s.sessions[v.pass] = all
 	}
 	all.session.ends = max(all.session.ends, v.ends)
@@ -55,7 +54,7 @@ func (s *sockets) add(conn net.Conn, of *admittedRequest) *socket {
 	return one
 }
 
-// drop forgets a connection that is closed.
+// drop removes a closed connection.
 func (s *sockets) drop(one *socket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,8 +64,7 @@ func (s *sockets) drop(one *socket) {
 	}
 }
 
-// slide has connections go on for as long as a cookie says that their session
-// does.
+// slide extends the connections' session to match a new cookie.
 func (s *sockets) slide(v *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,8 +73,8 @@ func (s *sockets) slide(v *session) {
 	}
 }
 
-// ends returns when a session ends by what its connections do, in ms; 0: it has
-// none.
+// ends returns the end of a session with connections, in ms since 1970; 0: it has
+// no connections.
 func (s *sockets) ends(pass [16]byte) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +84,7 @@ func (s *sockets) ends(pass [16]byte) int64 {
 	return 0
 }
 
-// watch looks after upgraded connections until ctx ends.
+// watchSockets checks the upgraded connections until ctx ends.
 func (c *Connector) watchSockets(ctx context.Context) {
 	tick := time.NewTicker(c.options.batchInterval)
 	defer tick.Stop()
@@ -100,23 +98,23 @@ func (c *Connector) watchSockets(ctx context.Context) {
 	}
 }
 
-// lookAfterSockets closes the connections whose sessions are over, and has the
-// room told of those with something going on.
+// cutSockets closes connections whose session has ended, and touches the sessions
+// of those that transferred data.
 func (c *Connector) cutSockets(now time.Time) {
 	for _, one := range c.overdue(now) {
 		c.counts.cut.Add(1)
-		go c.guarded("the end of a connection", func() { _ = one.Close() }) // over TLS it says goodbye, which a client may not take for a while
+		// Over TLS, closing sends a last message, which a slow client can delay.
+		go c.guarded("closing a connection", func() { _ = one.Close() })
 	}
 }
 
-// overdue returns the connections whose sessions are over, and has the others go
-// on.
+// overdue returns the connections whose session has ended, and extends the others.
 func (c *Connector) overdue(now time.Time) (list []*socket) {
 	c.sockets.mu.Lock()
 	defer c.sockets.mu.Unlock()
 	for pass, of := range c.sockets.sessions {
 		for one := range of.sockets {
-			if one.holder != 0 { // who keeps a connection open has the session
+			if one.holder != 0 { // an open connection counts as use
 				c.holders.add(pass, one.holder, now)
 			}
 		}
@@ -125,8 +123,8 @@ func (c *Connector) overdue(now time.Time) (list []*socket) {
 			for one := range of.sockets {
 				list = append(list, one)
 			}
-			delete(c.sockets.sessions, pass) // each is counted once, however long it takes to close
-		case of.hasMoved.Load() && c.touch(of.door, &of.session, now):
+			delete(c.sockets.sessions, pass) // count each once, however long closing takes
+		case of.hasMoved.Load() && c.touch(of.room, &of.session, now):
 			of.hasMoved.Store(false)
 			of.session.slide(now)
 		}
@@ -138,14 +136,14 @@ func (c *Connector) overdue(now time.Time) (list []*socket) {
 func (s *socket) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
 	s.move(n)
-	return n, err //nolint:wrapcheck // it is that of the connection
+	return n, err //nolint:wrapcheck // the connection's error
 }
 
 // Write implements [net.Conn].
 func (s *socket) Write(b []byte) (int, error) {
 	n, err := s.Conn.Write(b)
 	s.move(n)
-	return n, err //nolint:wrapcheck // likewise
+	return n, err //nolint:wrapcheck // the connection's error
 }
 
 func (s *socket) move(n int) {
@@ -157,24 +155,24 @@ func (s *socket) move(n int) {
 // Close implements [net.Conn].
 func (s *socket) Close() error {
 	s.of.drop(s)
-	return s.Conn.Close() //nolint:wrapcheck // likewise
+	return s.Conn.Close() //nolint:wrapcheck // the connection's error
 }
 
-// CloseWrite ends one direction, which reverse proxies pass on. Error:
+// CloseWrite closes the write side, as reverse proxies do. Error:
 // [errors.ErrUnsupported].
 func (s *socket) CloseWrite() error {
 	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite() //nolint:wrapcheck // likewise
+		return half.CloseWrite() //nolint:wrapcheck // the connection's error
 	}
 	return errors.ErrUnsupported
 }
 
-// through has buffers that came with a connection read and write by way of the
-// socket. What is read already stays in them.
+// through redirects the buffers of a hijacked connection to the socket. Data
+// already read stays in them.
 func (s *socket) through(buffer *bufio.ReadWriter) {
-	_ = buffer.Flush() // its error comes again with the next byte
+	_ = buffer.Flush() // an error repeats with the next write
 	buffer.Writer.Reset(s)
-	head, _ := buffer.Peek(buffer.Reader.Buffered()) // is there
+	head, _ := buffer.Peek(buffer.Reader.Buffered()) // buffered, cannot fail
 	head = bytes.Clone(head)
 	buffer.Reader.Reset(io.MultiReader(bytes.NewReader(head), s))
 	_, _ = buffer.Peek(len(head))

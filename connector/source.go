@@ -19,54 +19,55 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// How often sources are looked at.
+// Polling intervals.
 const (
 	fileInterval = 2 * time.Second
 	urlInterval  = 10 * time.Second
 )
 
 // Source is where rules come from that may change while the connector runs.
-// New rules that are wrong are logged, and the ones before stay in force.
+// Invalid new rules are logged, and the current ones stay in force.
 type Source struct {
-	// File is looked at every 2 s.
+	// File is polled every 2 s.
 	File string
-	// URL is asked every 10 s.
+	// URL is polled every 10 s.
 	URL string
-	// SiteKey is what the rules at URL must be signed by, which then is such as
-	// https://SERVER/v1/sites/NAME/rules: see rules/FORMAT.md. Empty: URL gives
-	// plain JSON.
+	// SiteKey is the verifier key of the rules' signature. The URL must then be one
+	// such as https://SERVER/v1/sites/NAME/rules: see rules/FORMAT.md. Empty: plain
+	// JSON without a signature.
 	SiteKey string
-	// Keep is a file for the latest rules of URL, for a start without it. With a
-	// site key it is checked as they are, and remembers which are the newest.
+	// Keep is a file for a copy of the latest rules from URL, for starts while the
+	// URL does not respond. With a site key the copy's signature is checked, and
+	// rules older than the copy are refused. Empty: no copy.
 	Keep string
 }
 
-// loader gets rules.
+// loader loads rules.
 type loader struct {
 	Source
 	client *http.Client
-	bearer *bearer      // for the URL; nil: it needs none
-	logged atomic.Int64 // when the log said that there are no rules, in ms since 1970
+	bearer *bearer      // token for the URL; nil: none
+	logged atomic.Int64 // last log line about missing rules, ms since 1970
 
-	mu       sync.Mutex     // held while rules are looked for; guards what follows
+	mu       sync.Mutex     // held while loading; guards the fields below
 	verifier *rulesVerifier // nil: rules are not signed
-	changed  time.Time      // of the file
+	changed  time.Time      // modification time of the file
 	size     int64          // of the file
 	etag     string
-	text     []byte // of the rules that next returned last
+	text     []byte // of the latest rules from URL
 }
 
-// found is rules that came from somewhere.
+// loadedRules is rules with what their signature says.
 type loadedRules struct {
 	site   *rules.Site
-	name   string // of the site, if they are signed
-	serial uint64 // likewise; else 0
+	name   string // of the site; empty: not signed
+	serial uint64 // 0: not signed
 
-	isEarly bool // there never were rules
+	isEarly bool // earlyRules: none have been received yet
 }
 
-// load takes the first rules into force. If nobody answers who may have them, and
-// none were kept, these are few.
+// load puts the first rules into force: from the source, else from the copy, else
+// earlyRules if the server does not respond.
 func (c *Connector) load(ctx context.Context) error {
 	if c.options.Site != nil {
 		return c.use(&loadedRules{site: c.options.Site})
@@ -78,19 +79,19 @@ func (c *Connector) load(ctx context.Context) error {
 	c.loading = l
 	kept, keptErr := l.readCopy()
 	if keptErr != nil && !errors.Is(keptErr, os.ErrNotExist) {
-		c.options.Log.Error("the rules that were kept are not used", "err", keptErr)
+		c.options.Log.Error("cannot use the saved copy of the rules", "err", keptErr)
 	}
 	f, err := l.first(ctx, c)
 	switch {
 	case err != nil && kept != nil:
-		c.options.Log.Error("no rules from the URL: those kept before are used", "err", err)
+		c.options.Log.Error("cannot load the rules: using the saved copy", "err", err)
 		f, err = kept, nil
 	case errors.Is(err, errNoResponse):
 		l.logFailure(c, err)
 		f, err = earlyRules(), nil
 	}
 	if err == nil && f == nil {
-		err = fmt.Errorf("get rules from %s: the server says that they have not changed, but there are none", l.URL)
+		err = fmt.Errorf("get rules from %s: the server reports no change, but no rules were loaded before", l.URL)
 	}
 	if err == nil {
 		err = c.use(f)
@@ -102,17 +103,18 @@ func (c *Connector) load(ctx context.Context) error {
 	return nil
 }
 
-// first is next for the first time, when a fault is nothing but no answer.
+// first calls next for the first time; a panic counts as no response.
 func (l *loader) first(ctx context.Context, c *Connector) (f *loadedRules, err error) {
 	err = fmt.Errorf("%w: %w", errNoResponse, errFault)
-	c.guarded("the first rules", func() { f, err = l.next(ctx) })
+	c.guarded("loading the first rules", func() { f, err = l.next(ctx) })
 	return f, err
 }
 
-// newLoader returns what gets the rules. Errors: ErrSource, ErrSiteKey.
+// newLoader returns the loader of Options.Source. Errors: ErrSource, ErrSiteKey.
 func (c *Connector) newLoader() (*loader, error) {
 	s := *c.options.Source
-	if (s.File == "") == (s.URL == "") || s.URL != "" && !isSafe(s.URL) || s.URL == "" && (s.SiteKey != "" || s.Keep != "") {
+	isURL := s.URL != ""
+	if (s.File != "") == isURL || isURL && !isSafe(s.URL) || !isURL && (s.SiteKey != "" || s.Keep != "") {
 		return nil, ErrSource
 	}
 	l := &loader{Source: s, client: c.options.Client}
@@ -128,7 +130,7 @@ func (c *Connector) newLoader() (*loader, error) {
 	return l, nil
 }
 
-// isSafe tells whether nobody on the way can change what a URL gives.
+// isSafe reports whether a URL is protected on its way: https, or on this machine.
 func isSafe(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {
@@ -138,7 +140,7 @@ func isSafe(text string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// originOf returns the scheme and host of a URL; empty: it has none.
+// originOf returns the scheme and host of a URL; empty: malformed, or with a user.
 func originOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil {
@@ -147,7 +149,7 @@ func originOf(text string) string {
 	return strings.ToLower(u.Scheme + "://" + u.Host)
 }
 
-// run looks for new rules until ctx ends.
+// run polls the source until ctx ends.
 func (l *loader) run(ctx context.Context, c *Connector) {
 	for {
 		wait := fileInterval
@@ -166,7 +168,7 @@ func (l *loader) run(ctx context.Context, c *Connector) {
 	}
 }
 
-// renew takes new rules into force, if there are any.
+// reload puts new rules into force, if there are any.
 func (l *loader) reload(ctx context.Context, c *Connector) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,26 +186,27 @@ func (l *loader) reload(ctx context.Context, c *Connector) {
 	}
 }
 
-// complain logs why there are no new rules. While there are none at all, or
-// nobody answers who may have some, it does so once a minute.
+// logFailure logs why there are no new rules. While there are no rules at all, or
+// the server does not respond, it does so once a minute.
 func (l *loader) logFailure(c *Connector, err error) {
 	s := c.current.Load()
 	switch hasRules := s != nil && !s.isEarly; {
 	case hasRules && errors.Is(err, errNoResponse):
 		if mayLog(&l.logged, c.options.Now()) {
-			c.options.Log.Warn("no news of the rules: those that are in force stay", "err", err)
+			c.options.Log.Warn("cannot load the rules: keeping the current ones", "err", err)
 		}
 		return
 	case hasRules:
-		c.options.Log.Error("new rules are not used: the ones before stay", "err", err)
+		c.options.Log.Error("new rules are invalid: keeping the current ones", "err", err)
 		return
 	}
 	if mayLog(&l.logged, c.options.Now()) {
-		c.options.Log.Error("there are no rules yet, and none were kept: visitors are held, but for what the shipped rules let pass", "err", err)
+		c.options.Log.Error("cannot load any rules: holding all requests except those that the default rules let pass",
+			"err", err)
 	}
 }
 
-// next returns rules; nil: they have not changed.
+// next loads the rules; nil: they have not changed.
 func (l *loader) next(ctx context.Context) (*loadedRules, error) {
 	if l.File == "" {
 		return l.fetch(ctx)
@@ -231,15 +234,15 @@ func (l *loader) readFile(file string) (*loadedRules, error) {
 	return f, nil
 }
 
-// readKept returns the rules that were kept before; nil: there are none.
+// readCopy returns the saved copy; nil: Keep is not set.
 func (l *loader) readCopy() (*loadedRules, error) {
 	if l.Keep == "" {
-		return nil, nil //nolint:nilnil // nothing is kept
+		return nil, nil //nolint:nilnil // no copy is kept
 	}
 	return l.readFile(l.Keep)
 }
 
-// open reads rules, which are signed if there is a site key.
+// open parses rules, and verifies them if there is a site key.
 func (l *loader) open(text []byte) (*loadedRules, error) {
 	if l.verifier != nil {
 		document, serial, err := l.verifier.open(text)
@@ -256,7 +259,7 @@ func (l *loader) open(text []byte) (*loadedRules, error) {
 	return &loadedRules{site: site}, err
 }
 
-// pull asks the URL.
+// fetch loads the rules from the URL; nil: they have not changed.
 func (l *loader) fetch(ctx context.Context) (*loadedRules, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -298,10 +301,11 @@ func (l *loader) fetch(ctx context.Context) (*loadedRules, error) {
 	return f, nil
 }
 
-// noRules returns what a status says that comes without rules. Errors: errAway,
-// [ErrToken], others.
+// statusError returns the error for a response without rules: errNoResponse,
+// [ErrToken] or others.
 func (l *loader) statusError(status int) error {
-	if status >= http.StatusInternalServerError || status == http.StatusRequestTimeout || status == http.StatusTooManyRequests {
+	isTransient := status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
+	if isTransient || status >= http.StatusInternalServerError {
 		return fmt.Errorf("get rules from %s: %w: status %d", l.URL, errNoResponse, status)
 	}
 	if l.bearer != nil && (status == http.StatusUnauthorized || status == http.StatusForbidden) {
@@ -310,7 +314,7 @@ func (l *loader) statusError(status int) error {
 	return fmt.Errorf("get rules from %s: status %d%s", l.URL, status, hintOf(status))
 }
 
-// hintOf says what to do about a status of the server.
+// hintOf says what to do about a status of the server; empty: nothing special.
 func hintOf(status int) string {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -321,17 +325,17 @@ func hintOf(status int) string {
 	return ""
 }
 
-// keep has rules of a URL survive a restart.
+// saveCopy saves the latest rules to Keep.
 func (l *loader) saveCopy(c *Connector) {
 	if l.Keep == "" || l.text == nil {
 		return
 	}
 	if err := replaceFile(l.Keep, l.text); err != nil {
-		c.options.Log.Error("rules are not kept for a restart", "err", err)
+		c.options.Log.Error("cannot save a copy of the rules", "err", err)
 	}
 }
 
-// replaceFile writes all of a file or nothing.
+// replaceFile replaces a file atomically.
 func replaceFile(name string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".proofline-*")
 	if err != nil {

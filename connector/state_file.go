@@ -14,20 +14,19 @@ import (
 	"time"
 )
 
-// Bounds of the file.
+// Limits of the state file.
 const (
-	maxFailOpenAge = 30 * 24 * time.Hour // after its end an opening is not reported any more
+	maxFailOpenAge = 30 * 24 * time.Hour // since the end; older intervals are not reported
 	maxStateSize   = 4 << 20             // bytes
-	maxExact       = 1<<53 - 1           // a number that every reader of JSON can hold
+	maxExact       = 1<<53 - 1           // largest integer exact in every JSON reader
 	stateVersion   = 1
 )
 
-// errRecord is returned for a file that is none of ours.
-var errStateFile = errors.New("this is not a file that a connector keeps")
+// errStateFile is returned for a file that is not a state file.
+var errStateFile = errors.New("not a state file of a connector")
 
-// recordFile is the file [Options.State]. An opening that goes on is in it as one
-// that ended when it was written: should the process end, nobody is let through
-// from then on.
+// stateFile is the content of [Options.State]. A fail-open interval that is still
+// open is stored as ending now: if the process dies, no more requests are admitted.
 type stateFile struct {
 	Version  int              `json:"version"`
 	Openings []failOpenRecord `json:"openings"`
@@ -39,23 +38,23 @@ type failOpenRecord struct {
 	failOpenReport
 }
 
-// remembered is what is in the file.
+// savedState is the parsed state file.
 type savedState struct {
 	failOpen []pastFailOpen
 	gates    []savedGate
 }
 
-// record writes the file. The zero value does nothing.
+// stateWriter writes the state file. The zero value does nothing.
 type stateWriter struct {
 	gates   savedGates
 	file    string
-	changed chan struct{} // something has changed that must not be lost
+	changed chan struct{} // signals a change to be written at once
 
-	text   []byte       // of the file, as it was written last; the one who writes it alone uses it
-	logged atomic.Int64 // when the log said that it cannot be written, in ms since 1970
+	text   []byte       // content as last written; used by the writing goroutine alone
+	logged atomic.Int64 // last log line about a failed write, ms since 1970
 }
 
-// parseRecord reads the file, but for what is too old. Error: errRecord.
+// parseState parses the file, without entries that are too old. Error: errStateFile.
 func parseState(text []byte, now time.Time) (savedState, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -63,7 +62,9 @@ func parseState(text []byte, now time.Time) (savedState, error) {
 	if err := d.Decode(&all); err != nil {
 		return savedState{}, fmt.Errorf("%w: %w", errStateFile, err)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) || all.Version != stateVersion || len(all.Openings) > maxUnrecorded || len(all.Gates) > maxGates {
+	_, err := d.Token()
+	isTooLong := len(all.Openings) > maxUnrecorded || len(all.Gates) > maxGates
+	if !errors.Is(err, io.EOF) || all.Version != stateVersion || isTooLong {
 		return savedState{}, fmt.Errorf("%w, version %d", errStateFile, stateVersion)
 	}
 	openings, err := all.failOpen(now)
@@ -81,16 +82,17 @@ func (all *stateFile) failOpen(now time.Time) (list []pastFailOpen, err error) {
 	for _, o := range all.Openings {
 		id, ok := parseID(o.ID)
 		if !ok || !isSafe(o.Room) || o.From < 1 || o.From >= o.Until || o.Until > maxExact || o.Requests > maxExact {
-			return nil, fmt.Errorf("%w: opening %.40q", errStateFile, o.ID)
+			return nil, fmt.Errorf("%w: fail-open interval %.40q", errStateFile, o.ID)
 		}
 		if until := time.UnixMilli(o.Until); now.Sub(until) < maxFailOpenAge {
-			list = append(list, pastFailOpen{o.Room, FailOpen{From: time.UnixMilli(o.From), Until: until, Requests: o.Requests, id: id}})
+			past := FailOpen{From: time.UnixMilli(o.From), Until: until, Requests: o.Requests, id: id}
+			list = append(list, pastFailOpen{o.Room, past})
 		}
 	}
 	return list, nil
 }
 
-// formatRecord is the file.
+// formatState formats the file.
 func formatState(k savedState) []byte {
 	all := stateFile{Version: stateVersion, Openings: []failOpenRecord{}}
 	for _, o := range k.failOpen {
@@ -99,55 +101,55 @@ func formatState(k savedState) []byte {
 	for _, g := range k.gates {
 		all.Gates = append(all.Gates, newGateRecord(g))
 	}
-	text, _ := json.Marshal(all) // texts and numbers always can be
+	text, _ := json.Marshal(all) // cannot fail: strings and numbers only
 	return append(text, '\n')
 }
 
-// recall has the openings reported that were not when the process before ended,
-// and goes on by the gates that it knew of.
+// loadState loads the state file: fail-open intervals still to be reported, and
+// the last known open gates.
 func (c *Connector) loadState() {
 	c.saved = stateWriter{file: c.options.State, changed: make(chan struct{}, 1)}
 	if c.options.State == "" || c.options.Token == "" {
-		c.saved.file = "" // nobody is told
+		c.saved.file = "" // nothing is reported
 		return
 	}
 	before, err := readState(c.options.State, c.options.Now())
 	if err != nil {
-		c.options.Log.Error("the unguarded times and gates that were kept are not used", "err", err)
-		c.saved.text = formatState(savedState{}) // it stays until there is something else to keep
+		c.options.Log.Error("cannot load the state file", "err", err)
+		c.saved.text = formatState(savedState{}) // do not overwrite the file before there is something to save
 	}
 	for _, o := range before.failOpen {
 		c.unrecorded.add(o)
 	}
 	c.saved.gates.set(before.gates)
 	if n := len(before.failOpen); n > 0 {
-		c.options.Log.Warn("unguarded times of before the start are reported", "times", n)
+		c.options.Log.Warn("reporting fail-open intervals from before the start", "times", n)
 	}
 }
 
-// readRecord reads the file; nothing if it is not there.
+// readState reads the file; empty if it does not exist.
 func readState(file string, now time.Time) (savedState, error) {
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return savedState{}, nil
 	}
 	if err != nil {
-		return savedState{}, fmt.Errorf("read what was kept: %w", err)
+		return savedState{}, fmt.Errorf("read state: %w", err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxStateSize))
 	if err != nil {
-		return savedState{}, fmt.Errorf("read what was kept: %w", err)
+		return savedState{}, fmt.Errorf("read state: %w", err)
 	}
 	before, err := parseState(text, now)
 	if err != nil {
-		return savedState{}, fmt.Errorf("read what was kept from %s: %w", file, err)
+		return savedState{}, fmt.Errorf("read state from %s: %w", file, err)
 	}
 	return before, nil
 }
 
-// keepRecords writes what changes, and that an opening still goes on, until ctx
-// ends.
+// saveChanges saves the state until ctx ends: on every tick, because the end of an
+// open interval moves, and when signaled.
 func (c *Connector) saveChanges(ctx context.Context) {
 	tick := time.NewTicker(c.options.batchInterval)
 	defer tick.Stop()
@@ -162,8 +164,7 @@ func (c *Connector) saveChanges(ctx context.Context) {
 	}
 }
 
-// keepRecord writes the openings that the server has not recorded, and the gates
-// that are open, if they are others than before.
+// saveState writes the state file if it has changed.
 func (c *Connector) saveState() {
 	if c.saved.file == "" {
 		return
@@ -174,15 +175,16 @@ func (c *Connector) saveState() {
 	}
 	if err := replaceFile(c.saved.file, text); err != nil {
 		if mayLog(&c.saved.logged, c.options.Now()) {
-			c.options.Log.Error("unguarded times and gates do not survive a restart, for they cannot be kept", "file", c.saved.file, "err", err)
+			c.options.Log.Error("cannot write the state file: fail-open intervals and gates will not survive a restart",
+				"file", c.saved.file, "err", err)
 		}
 		return
 	}
 	c.saved.text = text
 }
 
-// unrecorded returns the openings that the server has not recorded, with those
-// that go on as if they ended now.
+// unrecordedFailOpen returns the fail-open intervals that the server has not
+// recorded, including those still open, as if they ended now.
 func (c *Connector) unrecordedFailOpen() []pastFailOpen {
 	now := c.options.Now()
 	var goOn []pastFailOpen
@@ -196,7 +198,7 @@ func (c *Connector) unrecordedFailOpen() []pastFailOpen {
 		st.mu.Unlock()
 	}
 	list := c.unrecorded.all()
-	for _, o := range goOn { // one may have ended meanwhile
+	for _, o := range goOn { // one may have ended in the meantime
 		if !slices.ContainsFunc(list, func(p pastFailOpen) bool { return p.id == o.id }) {
 			list = append(list, o)
 		}
@@ -204,11 +206,11 @@ func (c *Connector) unrecordedFailOpen() []pastFailOpen {
 	return list
 }
 
-// closeOpenings ends the openings that go on, so that the last report has them.
+// endAllFailOpen ends the open intervals, so that the last report includes them.
 func (c *Connector) endAllFailOpen() {
 	for _, st := range c.current.Load().states {
 		st.mu.Lock()
-		c.endFailOpen(st, c.options.Now(), "the connector ends while everybody is let through")
+		c.endFailOpen(st, c.options.Now(), "connector is shutting down during a fail-open interval")
 		st.mu.Unlock()
 	}
 }

@@ -162,12 +162,12 @@ func TestRecordThatIsNone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ file, text, want string }{
-		"no JSON":          {"a", "x", "not a file that a connector keeps"},
-		"of tomorrow":      {"b", `{"version":2,"openings":[]}`, "not a file that a connector keeps"},
+		"no JSON":          {"a", "x", "not a state file of a connector"},
+		"of tomorrow":      {"b", `{"version":2,"openings":[]}`, "not a state file of a connector"},
 		"not to be read":   {"c", "", "is a directory"},
-		"not to be kept":   {"d/e", "", "do not survive a restart"},
-		"nothing in it":    {"f", "", "not a file that a connector keeps"},
-		"followed by more": {"g", string(formatState(savedState{})) + "}", "not a file that a connector keeps"},
+		"not to be kept":   {"d/e", "", "will not survive a restart"},
+		"nothing in it":    {"f", "", "not a state file of a connector"},
+		"followed by more": {"g", string(formatState(savedState{})) + "}", "not a state file of a connector"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -214,7 +214,7 @@ func TestRecordSaysOnce(t *testing.T) {
 			s.saveState()
 		}
 		for _, line := range said.all() {
-			if strings.Contains(line, "do not survive a restart") && strings.Contains(line, file) {
+			if strings.Contains(line, "will not survive a restart") && strings.Contains(line, file) {
 				lines++
 			}
 		}

@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// tokenSoon is how long before its end the log begins to tell of a token, and
-// tokenAgain how often it does.
+// tokenWarnBefore is how long before the token's expiry warnings start, and
+// tokenLogInterval the time between them.
 const (
 	tokenWarnBefore  = 14 * 24 * time.Hour
 	tokenLogInterval = 24 * time.Hour
 )
 
-// bearer is the token that is shown to the server, and when it ends.
+// bearer is the token for the server, with its expiry.
 type bearer struct {
-	file string // that it is read from each time; empty: it does not change
+	file string // read before each use; empty: the token does not change
 	log  *slog.Logger
 
 	mu        sync.Mutex
 	text      string
-	ends      time.Time // zero: never, or the server did not say
-	warned    time.Time // when the log last told of the end
-	lastError string    // with the file, as it was logged
+	ends      time.Time // zero: never, or unknown
+	warned    time.Time // last warning about the expiry
+	lastError string    // last logged error of reading the file
 }
 
-// readToken reads the token of a file. Error: [ErrToken].
+// readToken reads a token from a file. Error: [ErrToken].
 func readToken(file string) (string, error) {
 	text, err := os.ReadFile(file) //nolint:gosec // the owner names the file
 	if err != nil {
@@ -36,12 +36,12 @@ func readToken(file string) (string, error) {
 	}
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 || bytes.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("%w: %s has none", ErrToken, file)
+		return "", fmt.Errorf("%w: %s holds no token", ErrToken, file)
 	}
 	return string(text), nil
 }
 
-// show returns the token. While its file cannot be read it is the one before.
+// current returns the token; if its file cannot be read, the previous one.
 func (b *bearer) current() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -53,18 +53,18 @@ func (b *bearer) current() string {
 		b.lastError = ""
 		if text != b.text {
 			b.text, b.ends, b.warned = text, time.Time{}, time.Time{}
-			b.log.Info("a new token", "file", b.file)
+			b.log.Info("using a new server token", "file", b.file)
 		}
 		return b.text
 	}
 	if what := err.Error(); what != b.lastError {
 		b.lastError = what
-		b.log.Error("the token's file cannot be read: the token before is used", "err", err)
+		b.log.Error("cannot read the token file: using the previous token", "err", err)
 	}
 	return b.text
 }
 
-// hear takes when the token ends that was shown; 0: never.
+// setEnd stores the expiry that the server reported for a token; 0: never.
 func (b *bearer) setEnd(shown string, ms int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,7 +77,7 @@ func (b *bearer) setEnd(shown string, ms int64) {
 	}
 }
 
-// warn logs once a day that the token ends soon, or has ended.
+// warn logs once a day that the token expires soon, or has expired.
 func (b *bearer) warn(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,26 +87,27 @@ func (b *bearer) warn(now time.Time) {
 	}
 	b.warned = now
 	if left <= 0 {
-		b.log.Error("the token has ended: rules stay as they are, and gates count for themselves, until there is another", "ended", b.ends.UTC())
+		b.log.Error("server token expired: rules and gates are not updated until there is a new token",
+			"ended", b.ends.UTC())
 		return
 	}
-	b.log.Warn("the token ends soon: give this connector another", "ends", b.ends.UTC(), "days", int(left/(24*time.Hour)))
+	b.log.Warn("server token expires soon: replace it", "ends", b.ends.UTC(), "days", int(left/(24*time.Hour)))
 }
 
-// end returns when the token ends; zero: never, or nobody said.
+// end returns the token's expiry; zero: never, or unknown.
 func (b *bearer) end() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ends
 }
 
-// fillToken finds the token. Error: [ErrToken].
+// fillToken sets Token from TokenFile. Error: [ErrToken].
 func (o *Options) fillToken() (err error) {
 	if o.TokenFile == "" {
 		return nil
 	}
 	if o.Token != "" {
-		return fmt.Errorf("%w: give Token or TokenFile", ErrToken)
+		return fmt.Errorf("%w: give either Token or TokenFile", ErrToken)
 	}
 	o.Token, err = readToken(o.TokenFile)
 	return err

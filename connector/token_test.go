@@ -113,7 +113,7 @@ func TestTokenEnds(t *testing.T) {
 	if _, err := s.sendReport(t.Context(), 1); !errors.Is(err, errReport) {
 		t.Errorf("the ended token: %v", err)
 	}
-	if lines := log.all(); len(lines) != 1 || !strings.Contains(lines[0], "has ended") {
+	if lines := log.all(); len(lines) != 1 || !strings.Contains(lines[0], "token expired") {
 		t.Errorf("a day after the end the log has %q", lines)
 	}
 	told.set(testToken, time.Time{})
@@ -157,7 +157,7 @@ func TestTokenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.report()
-	if lines := log.all(); told.latest() != "plt_one" || len(lines) != 1 || !strings.Contains(lines[0], "the token before is used") {
+	if lines := log.all(); told.latest() != "plt_one" || len(lines) != 1 || !strings.Contains(lines[0], "using the previous token") {
 		t.Errorf("without the file %q is shown, and the log has %q", told.latest(), lines)
 	}
 	write("plt_two")

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// writer looks at the headers of the site's answer before they are sent.
+// writer processes the headers of the site's response before they are sent.
 type writer struct {
 	http.ResponseWriter
 	c           *Connector
 	admitted    *admittedRequest
 	isDone      bool
-	isCookieSet bool // the session goes on
+	isCookieSet bool // keepSession is done
 }
 
-// finish does what the site says, and keeps the session going. It does so once.
+// finish obeys the site's command, or else keeps the session. It works once.
 func (w *writer) finish() {
 	if w.isDone {
 		return
@@ -41,14 +41,14 @@ func (w *writer) finish() {
 	w.keepSession(h)
 }
 
-// recover makes little of a fault of ours: the visitor gets the site's answer.
+// recover handles a panic of the connector; the visitor gets the site's response.
 func (w *writer) recover() {
 	if fault := recover(); fault != nil {
 		w.c.logPanic("an answer", fault)
 	}
 }
 
-// keep has the session begin or go on. It does so once.
+// keepSession starts or extends the session. It works once.
 func (w *writer) keepSession(h http.Header) {
 	v := w.admitted
 	if w.isCookieSet || v.session == nil {
@@ -64,8 +64,8 @@ func (w *writer) keepSession(h http.Header) {
 	}
 }
 
-// extend has a session go on from now, or for as long as its sockets have had it
-// go on already. False: it was told just now, and others have the cookie.
+// extend extends a session, or adopts the extension by its sockets. False: it was
+// extended just now, and another response has the cookie.
 func (c *Connector) extend(rm *room, v *session, now time.Time) bool {
 	if c.touch(rm, v, now) {
 		v.slide(now)
@@ -80,7 +80,8 @@ func (c *Connector) extend(rm *room, v *session, now time.Time) bool {
 	return true
 }
 
-// begin has a free session begin, or end at once where others would get it.
+// startSession sets the cookie of a new session. If caches may share the response,
+// the session ends instead.
 func (w *writer) startSession(h http.Header) {
 	if isShared(h) {
 		w.admitted.room.state.gate.end(w.admitted.session)
@@ -89,8 +90,8 @@ func (w *writer) startSession(h http.Header) {
 	h.Add("Set-Cookie", w.c.cookieOf(w.admitted.room, w.admitted.session))
 }
 
-// isShared tells whether caches may give an answer to others, who must not get
-// the cookie.
+// isShared reports whether caches may give the response to other clients, who must
+// not get the cookie.
 func isShared(h http.Header) bool {
 	return slices.ContainsFunc(h["Cache-Control"], func(line string) bool {
 		line = strings.ToLower(line)
@@ -112,7 +113,7 @@ func (w *writer) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// ReadFrom lets files be sent as fast as without us.
+// ReadFrom implements [io.ReaderFrom], so that files are sent without extra copies.
 func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 	w.finish()
 	return io.Copy(w.ResponseWriter, r)
@@ -121,12 +122,12 @@ func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 // Flush implements [http.Flusher].
 func (w *writer) Flush() {
 	w.finish()
-	_ = http.NewResponseController(w.ResponseWriter).Flush() // as Flusher has it, nobody learns
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // Flusher returns no error
 }
 
-// Hijack implements [http.Hijacker]. Whoever writes our headers then, as
-// reverse proxies do, sends the cookie; a command is found at the end. The
-// connection ends when the session does, at the latest.
+// Hijack implements [http.Hijacker]. A caller that then writes our headers, as
+// reverse proxies do, sends the cookie; commands are obeyed at the end. The
+// connection ends with the session.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	func() {
 		defer w.recover()
@@ -134,7 +135,7 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}()
 	conn, buffer, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err != nil || w.admitted.session == nil {
-		return conn, buffer, err //nolint:wrapcheck // it is that of the server
+		return conn, buffer, err //nolint:wrapcheck // the server's error
 	}
 	s := w.c.sockets.add(conn, w.admitted)
 	s.through(buffer)
