@@ -64,7 +64,8 @@ type Options struct {
 // may share a database.
 type Accounts struct {
 	Options
-	hashing  chan struct{} // semaphore: one value per password being hashed
+	hashing  chan struct{} // semaphore for the passwords of strangers, of size maxHashing
+	known    chan struct{} // the same for known browsers and signed-in people, who do not wait for strangers
 	dummy    string        // a hash that matches no password, for addresses without an account
 	tokens   tokenCache
 	hosts    cache[string, uuid.UUID]
@@ -90,7 +91,7 @@ func New(o Options) *Accounts {
 	if o.Cost == (Cost{}) {
 		o.Cost = DefaultCost
 	}
-	a := &Accounts{Options: o, hashing: make(chan struct{}, maxHashing)}
+	a := &Accounts{Options: o, hashing: make(chan struct{}, maxHashing), known: make(chan struct{}, 1)}
 	a.dummy = o.Cost.hash("", make([]byte, saltSize))
 	return a
 }

@@ -8,5 +8,17 @@ var (
 	Device          = device
 )
 
+// Occupy takes all turns of strangers until release is called.
+func (a *Accounts) Occupy() (release func()) {
+	for range cap(a.hashing) {
+		a.hashing <- struct{}{}
+	}
+	return func() {
+		for range cap(a.hashing) {
+			<-a.hashing
+		}
+	}
+}
+
 // Hash returns the PHC string of a password.
 func (c Cost) Hash(password string, salt []byte) string { return c.hash(password, salt) }

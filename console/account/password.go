@@ -34,8 +34,8 @@ type Cost struct {
 // are rare.
 var DefaultCost = Cost{Memory: 19 << 10, Passes: 2, Threads: 1}
 
-// maxHashing is the number of passwords hashed at once. However many people sign in, hashing takes
-// at most 38 MiB and leaves half of the processors to visitors.
+// maxHashing is the number of passwords of strangers hashed at once, beside one of a person whom the
+// server knows. However many sign in, hashing takes at most 57 MiB.
 var maxHashing = min(max(runtime.GOMAXPROCS(0)/2, 1), 2)
 
 const (
@@ -89,13 +89,13 @@ func (a *Accounts) hashPassword(ctx context.Context, password string) (phc strin
 	if _, err := io.ReadFull(a.Rand, salt); err != nil {
 		return "", fmt.Errorf("make salt: %w", err)
 	}
-	err = a.inTurn(ctx, func() { phc = a.Cost.hash(normalPassword(password), salt) })
+	err = inTurn(ctx, a.known, func() { phc = a.Cost.hash(normalPassword(password), salt) })
 	return phc, err
 }
 
 // checkPassword reports whether a password matches a hash. An empty hash matches nothing, and takes
-// as long to check.
-func (a *Accounts) checkPassword(ctx context.Context, phc, password string) (ok bool, err error) {
+// as long to check. The check takes one of turns.
+func (a *Accounts) checkPassword(ctx context.Context, turns chan struct{}, phc, password string) (ok bool, err error) {
 	against := phc
 	if against == "" {
 		against = a.dummy
@@ -107,7 +107,7 @@ func (a *Accounts) checkPassword(ctx context.Context, phc, password string) (ok 
 	if len(password) > maxPassword {
 		password = "" // longer than any stored password
 	}
-	err = a.inTurn(ctx, func() {
+	err = inTurn(ctx, turns, func() {
 		got := argon2.IDKey([]byte(normalPassword(password)), salt, cost.Passes, cost.Memory, cost.Threads, hashSize)
 		ok = subtle.ConstantTimeCompare(got, key) == 1
 	})
@@ -120,14 +120,14 @@ func (a *Accounts) isStale(phc string) bool {
 	return err != nil || cost != a.Cost
 }
 
-// inTurn runs hash once fewer than maxHashing others are running.
-func (a *Accounts) inTurn(ctx context.Context, hash func()) error {
+// inTurn runs hash once turns, a semaphore, has room.
+func inTurn(ctx context.Context, turns chan struct{}, hash func()) error {
 	select {
-	case a.hashing <- struct{}{}:
+	case turns <- struct{}{}:
 	case <-ctx.Done():
 		return fmt.Errorf("wait to hash password: %w", ctx.Err())
 	}
-	defer func() { <-a.hashing }()
+	defer func() { <-turns }()
 	hash()
 	return nil
 }

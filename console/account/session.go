@@ -128,7 +128,7 @@ func (a *Accounts) checkOwnPassword(ctx context.Context, s Session, password str
 	if err != nil {
 		return mapNotFound(err, ErrSignedOut)
 	}
-	ok, err := a.checkPassword(ctx, p.Password, password)
+	ok, err := a.checkPassword(ctx, a.known, p.Password, password)
 	if err != nil {
 		return err
 	}

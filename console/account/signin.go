@@ -65,7 +65,11 @@ func (a *Accounts) SignIn(ctx context.Context, email, password string, c Client)
 	if err != nil && !errors.Is(err, pgaccount.ErrNotFound) {
 		return SignedIn{}, err
 	}
-	ok, err = a.checkPassword(ctx, p.Password, password)
+	turns := a.hashing
+	if key != email {
+		turns = a.known
+	}
+	ok, err = a.checkPassword(ctx, turns, p.Password, password)
 	if err != nil {
 		return SignedIn{}, err
 	}

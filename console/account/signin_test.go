@@ -1,6 +1,7 @@
 package account_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -435,5 +436,36 @@ func TestRateError(t *testing.T) {
 		if got := (&account.RateError{Wait: wait}).Error(); got != "too many attempts: "+want {
 			t.Errorf("%v: %s", wait, got)
 		}
+	}
+}
+
+// TestKnownBrowserDoesNotWait signs in from a known browser, and confirms an identity, while strangers
+// keep the server busy with guesses.
+func TestKnownBrowserDoesNotWait(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	_, _ = k.owner()
+	in, err := k.SignIn(t.Context(), "owner@example.com", password, browser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Occupy()()
+	soon, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	known := account.Client{Addr: browser.Addr, UserAgent: browser.UserAgent, Known: in.Known}
+	if _, err := k.SignIn(soon, "owner@example.com", password, known); err != nil {
+		t.Errorf("from a known browser: %v", err)
+	}
+	s, err := k.Session(soon, in.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Confirm(soon, s, password); err != nil {
+		t.Errorf("confirm: %v", err)
+	}
+	now, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	if _, err := k.SignIn(now, "owner@example.com", password, browser); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("from another browser: %v, want it to wait", err)
 	}
 }
