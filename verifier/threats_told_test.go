@@ -130,14 +130,20 @@ func goneBeforeDraw(t *testing.T) {
 	room.Skip(due+1500, tickets[2], fairness.RevokedBot)
 	room.Draw(due + 2000)
 	room.Skip(due+3000, tickets[3], fairness.Left)
-	wantFound(t, found(t, keys, room), findings.Gone, 2, 0, "2 tickets left or were taken away after the operator could know",
+	wantFound(t, found(t, keys, room), findings.Gone, 2, 0, "1 ticket left and 1 was taken away after the operator could know where the draw put them",
 		"left, 0 ms after", "was taken away (revoked-bot), 1.5 s after")
 
 	without := roomtest.Open(keys, keys.Policy()) // known from the freeze on
 	tickets = without.Join(after(0), 2)
 	without.Freeze(after(60_000))
 	without.Skip(after(60_001), tickets[0], fairness.Left)
-	wantFound(t, found(t, keys, without), findings.Gone, 1, 0, "1 ticket left or was taken away")
+	revoked := roomtest.Open(keys, keys.Policy())
+	tickets = revoked.Join(after(0), 3)
+	revoked.Freeze(after(60_000))
+	revoked.Skip(after(60_001), tickets[0], fairness.Revoked)
+	revoked.Skip(after(60_001), tickets[2], fairness.RevokedFraud)
+	wantFound(t, found(t, keys, revoked), findings.Gone, 2, 0, "2 tickets were taken away after the operator could know where the draw put them")
+	wantFound(t, found(t, keys, without), findings.Gone, 1, 0, "1 ticket left after the operator could know where the draw put it")
 }
 
 func lateDraw(t *testing.T) {

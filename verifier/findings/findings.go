@@ -72,6 +72,7 @@ type Finder struct {
 	index   fairness.WindowIndex             // its index
 	last    fairness.Time
 	amended amended
+	revoked uint64 // of the tickets of Gone
 	ended   bool
 }
 
@@ -208,6 +209,7 @@ func (f *Finder) skip(s *fairness.State, e *fairness.Skip) {
 	}
 	what := "left"
 	if e.Reason.IsRevoked() {
+		f.revoked++
 		what = "was taken away (" + string(e.Reason) + ")"
 	}
 	f.add(Gone, s, "", "A ticket of window "+number(index)+" "+what+", "+span(fairness.Millis(e.Time-w.known))+" after the outcome of its draw could be known.", 0)

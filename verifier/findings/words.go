@@ -36,8 +36,8 @@ func (f *Finder) words(of *Finding) string {
 		return fmt.Sprintf("For %s in all, %s, the longest %s. The site's owner had decided beforehand that it opens then; how long it lasted is the operator's word.",
 			span(of.Total), numeral.Count(n, "time", "times"), span(of.Longest))
 	case Gone:
-		return fmt.Sprintf("%s left or %s taken away after the operator could know where the draw put %s and before it was published. A ticket keeps its place in the draw, so nobody else's place changed; who was told beforehand cannot be seen.",
-			numeral.Count(n, "ticket", "tickets"), choose(n, "was", "were"), choose(n, "it", "them"))
+		return fmt.Sprintf("%s after the operator could know where the draw put %s and before it was published. A ticket keeps its place in the draw, so nobody else's place changed; who was told beforehand cannot be seen.",
+			goneWords(n-f.revoked, f.revoked), choose(n, "it", "them"))
 	case LateDraw:
 		return fmt.Sprintf("%s more than %s after the outcome could be known, the longest %s. The outcome was fixed by then, but the operator could know it so long before everybody else.",
 			numeral.Count(n, "draw came", "draws came"), span(slack), span(of.Longest))
@@ -69,6 +69,18 @@ var kindWords = []struct{ kind, one, many string }{
 	{"pause", "pause", "pauses"}, {"hold", "hold", "holds"}, {"resume", "resumption", "resumptions"}, {"message", "message", "messages"},
 	{"open", "opening past the line", "openings past the line"}, {"shut", "end of one", "ends of one"},
 	{"unguarded", "time without the room", "times without the room"},
+}
+
+// goneWords says how many tickets left, and how many were revoked.
+func goneWords(left, revoked uint64) string {
+	away := choose(revoked, "was", "were") + " taken away"
+	switch {
+	case revoked == 0:
+		return numeral.Count(left, "ticket", "tickets") + " left"
+	case left == 0:
+		return numeral.Count(revoked, "ticket", "tickets") + " " + away
+	}
+	return numeral.Count(left, "ticket", "tickets") + " left and " + numeral.Group(revoked) + " " + away
 }
 
 func choose(n uint64, one, many string) string {
