@@ -412,7 +412,7 @@ func TestAdmissionsReachTheOutflow(t *testing.T) {
 // crowd is a room with visitors who come by themselves.
 type crowd struct {
 	*State
-	oracle fakeOracle
+	oracle  fakeOracle
 	random  *rand.Rand
 	claims  map[Time][]Ticket // by tick
 	noShows Position

@@ -76,10 +76,10 @@ func fakeProof(key [PublicKeySize]byte, alpha []byte) (proof [ProofSize]byte) {
 type script struct {
 	testing.TB
 	*State
-	twin    State
+	twin   State
 	oracle fakeOracle
-	texts   []string
-	joined  uint64 // tickets made
+	texts  []string
+	joined uint64 // tickets made
 }
 
 func newScript(t testing.TB, p Policy) *script {

@@ -229,7 +229,7 @@ type walk struct {
 	t       *testing.T
 	data    []byte
 	s       State
-	oracle fakeOracle
+	oracle  fakeOracle
 	entries []Entry // accepted
 	tickets []Ticket
 	now     Time

@@ -168,8 +168,8 @@ type story struct {
 	t *testing.T
 	State
 	oracle realOracle
-	key     *vrf.PrivateKey
-	out     roomVector
+	key    *vrf.PrivateKey
+	out    roomVector
 }
 
 func (s *story) must(e Entry) {

@@ -134,7 +134,7 @@ func TestValidRefuses(t *testing.T) {
 		"no key":        func(c *beacon.Chain) { c.PublicKey = [96]byte{} },
 		"identity key":  func(c *beacon.Chain) { c.PublicKey = [96]byte{0: 0xc0} },
 		"key off curve": func(c *beacon.Chain) { c.PublicKey = [96]byte{0: 0x80, 95: offCurveG2} },
-		"key oracle":   func(c *beacon.Chain) { c.PublicKey = [96]byte{0: 0x80, 95: outsideG2} },
+		"key oracle":    func(c *beacon.Chain) { c.PublicKey = [96]byte{0: 0x80, 95: outsideG2} },
 		"x of key too large": func(c *beacon.Chain) {
 			c.PublicKey = [96]byte{}
 			prime.FillBytes(c.PublicKey[:48])
