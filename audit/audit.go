@@ -1,24 +1,21 @@
-// Package audit is the transcript of a room as a transparency log: its
-// formats and its arithmetic, without storage, network or clock.
+// Package audit implements a room's transcript as a transparency log: its formats and arithmetic,
+// without storage, network or clock.
 //
-// A log is an append-only list of entries, opaque byte strings of at most
-// [MaxEntrySize] bytes, hashed into the Merkle tree of RFC 6962 with SHA-256.
-// The package reads and writes what a log publishes, each format as C2SP
-// defines it:
+// A log is an append-only list of entries, opaque byte strings of at most [MaxEntrySize] bytes,
+// hashed into the Merkle tree of RFC 6962 with SHA-256. The package reads and writes the formats
+// that a log publishes, as C2SP defines them:
 //
 //   - [Checkpoint]: the signed size and root (signed-note, tlog-checkpoint);
 //   - [Tile] and the entry bundles: the tree and the entries (tlog-tiles);
 //   - [Proof]: the receipt for one entry (tlog-proof).
 //
-// [Tree] grows a log by batches; the [Extension] of a batch proves each of its
-// entries without reading anything back. [ProveInclusion] and
-// [ProveConsistency] do the same from published tiles, checked against the
-// checkpoint as they are read; [VerifyInclusion], [VerifyConsistency] and
-// [Proof.Verify] are the other side.
+// [Tree] appends batches to a log; the [Extension] of a batch proves each of its entries without
+// reading anything back. [ProveInclusion] and [ProveConsistency] build proofs from published tiles,
+// which they check against the checkpoint; [VerifyInclusion], [VerifyConsistency] and
+// [Proof.Verify] check proofs.
 //
-// Every parser accepts only the bytes its counterpart would write. FORMAT.md
-// in this folder describes the same formats for a reader in another language,
-// with vectors in testdata.
+// Every parser accepts only the bytes that its counterpart would write. FORMAT.md in this folder
+// specifies the same formats for implementations in other languages; testdata has vectors.
 //
 // Specifications:
 //
@@ -37,12 +34,11 @@ import (
 )
 
 const (
-	// MaxEntrySize is the largest entry in bytes: a bundle stores lengths in 16 bits.
+	// MaxEntrySize is the maximum size of an entry in bytes: a bundle stores lengths in 16 bits.
 	MaxEntrySize = 1<<16 - 1
 
-	// MaxSize is the largest number of entries of a log that this package
-	// handles. No log reaches it; it keeps outside sizes clear of overflows
-	// in 64-bit tree arithmetic.
+	// MaxSize is the largest number of entries that this package handles. No real log reaches it; it
+	// protects 64-bit tree arithmetic from overflows by untrusted sizes.
 	MaxSize = 1 << 60
 
 	// TileWidth is the number of hashes of a full tile, and of entries of a full bundle.
@@ -54,18 +50,19 @@ const (
 var (
 	// ErrEntrySize is returned when an entry is longer than MaxEntrySize.
 	ErrEntrySize = errors.New("entry larger than 65535 bytes")
-	// ErrRange is returned when an index, a size or a subtree does not fit the tree it is used with.
+	// ErrRange is returned when an index, a size or a subtree lies outside its tree.
 	ErrRange = errors.New("outside the tree")
-	// ErrKey is returned when a signing key or the name of one cannot be used.
+	// ErrKey is returned when a signing key or its name is unusable.
 	ErrKey = errors.New("unusable key")
 	// ErrCheckpoint is returned when checkpoint text is malformed or not canonical.
 	ErrCheckpoint = errors.New("malformed checkpoint")
-	// ErrSignature is returned when a checkpoint is not signed by the log's
-	// key, or a known key's signature on it is wrong.
+	// ErrSignature is returned when a checkpoint lacks the log's signature, or has an invalid
+	// signature of a known key.
 	ErrSignature = errors.New("checkpoint not validly signed")
-	// ErrTilePath is returned when a path does not name a tile or bundle.
+	// ErrTilePath is returned for a path that is not that of a tile or bundle.
 	ErrTilePath = errors.New("malformed tile path")
-	// ErrBundle is returned when an entry bundle is truncated, or longer or shorter than its width.
+	// ErrBundle is returned when an entry bundle is truncated or has more or fewer entries than its
+	// width.
 	ErrBundle = errors.New("malformed entry bundle")
 	// ErrTile is returned when tiles do not hash to the root of the checkpoint.
 	ErrTile = errors.New("tiles do not match the checkpoint")
@@ -73,7 +70,7 @@ var (
 	ErrProof = errors.New("malformed proof")
 	// ErrInclusion is returned when an inclusion proof does not lead to the root.
 	ErrInclusion = errors.New("entry is not in the tree")
-	// ErrConsistency is returned when one tree is not shown to be the beginning of the other.
+	// ErrConsistency is returned when one tree is not proven to be a prefix of the other.
 	ErrConsistency = errors.New("histories differ")
 )
 

@@ -21,24 +21,23 @@ import (
 //
 // https://c2sp.org/tlog-checkpoint
 type Checkpoint struct {
-	Origin string // the log's name, which is also the name of its key
+	Origin string // name of the log and of its key
 	Size   uint64 // number of entries, at most MaxSize
 	Root   Hash   // Merkle tree hash of the entries
 }
 
-// Marshal returns the text that is signed: origin, decimal size and base64
-// root, each on a line of its own.
+// Marshal returns the text to sign: origin, decimal size and base64 root, each on its own line.
 func (c Checkpoint) Marshal() string {
 	return c.Origin + "\n" + strconv.FormatUint(c.Size, 10) + "\n" + c.Root.String() + "\n"
 }
 
-// ParseCheckpoint reads checkpoint text and fails with ErrCheckpoint on
-// anything [Checkpoint.Marshal] would not write, on an origin that cannot name
-// a key, and on an empty tree with another root than that of no entries.
+// ParseCheckpoint reads checkpoint text. It fails with ErrCheckpoint on any text that
+// [Checkpoint.Marshal] would not write, on an origin that cannot name a key, and on an empty tree
+// with a root other than the empty one.
 //
-// Extension lines are refused. The specification allows them, recommends
-// against them, and leaves them out of what ML-DSA witnesses sign; a log of
-// this product never writes one, so one in a signed checkpoint is a fault.
+// It rejects extension lines. The specification allows them, recommends against them, and leaves
+// them out of the text that ML-DSA witnesses sign. Logs of this product never write them, so an
+// extension line in a signed checkpoint is an error.
 func ParseCheckpoint(text string) (Checkpoint, error) {
 	lines := strings.Split(text, "\n")
 	if len(lines) != 4 {
@@ -64,9 +63,9 @@ func ParseCheckpoint(text string) (Checkpoint, error) {
 	return c, nil
 }
 
-// SignCheckpoint returns the signed checkpoint. The log's own signer comes
-// first and is named like the origin, or the error is ErrKey; a checkpoint
-// that [ParseCheckpoint] would refuse is not signed.
+// SignCheckpoint returns the signed checkpoint. The first signer is the log's and must have the
+// origin as its name, otherwise the error is ErrKey. It does not sign checkpoints that
+// [ParseCheckpoint] would reject.
 //
 // https://c2sp.org/signed-note
 func SignCheckpoint(c Checkpoint, signers ...note.Signer) ([]byte, error) {
@@ -83,10 +82,10 @@ func SignCheckpoint(c Checkpoint, signers ...note.Signer) ([]byte, error) {
 	return signed, nil
 }
 
-// OpenCheckpoint reads a signed checkpoint. The log must have signed it, and
-// its origin must be the name of the log's key. Signatures of the witnesses
-// are checked where there are any and then listed in the note's Sigs, those of
-// unknown keys in UnverifiedSigs. Of a known key there is one at most. Errors are ErrSignature and ErrCheckpoint.
+// OpenCheckpoint reads a signed checkpoint. The log must have signed it, and its origin must be the
+// name of the log's key. The note's Sigs list the verified signatures of the log and the given
+// witnesses, UnverifiedSigs those of unknown keys. Each known key may sign only once, and validly.
+// Errors are ErrSignature and ErrCheckpoint.
 func OpenCheckpoint(signed []byte, log note.Verifier, witnesses ...note.Verifier) (Checkpoint, *note.Note, error) {
 	known := note.VerifierList(append(slices.Clone(witnesses), log)...)
 	n, err := note.Open(signed, known)
@@ -110,9 +109,8 @@ func OpenCheckpoint(signed []byte, log note.Verifier, witnesses ...note.Verifier
 	return c, n, nil
 }
 
-// UnverifiedCheckpoint reads a signed checkpoint without a key: its form is
-// checked as [OpenCheckpoint] does, and its signatures are not. The error is
-// ErrCheckpoint.
+// UnverifiedCheckpoint reads a signed checkpoint without a key. It checks the form like
+// [OpenCheckpoint], but no signatures. The error is ErrCheckpoint.
 func UnverifiedCheckpoint(signed []byte) (Checkpoint, error) {
 	none := note.VerifierList()
 	_, err := note.Open(signed, none)
@@ -126,8 +124,8 @@ func UnverifiedCheckpoint(signed []byte) (Checkpoint, error) {
 	return ParseCheckpoint(unverified.Note.Text)
 }
 
-// checkLines refuses what note.Open lets pass: base64 with stray bits in any
-// signature line, and a second line of a known key, which is not verified.
+// checkLines rejects two cases that note.Open accepts: non-canonical base64 in a signature line,
+// and a second line of a known key, which note.Open does not verify.
 //
 // https://www.rfc-editor.org/rfc/rfc4648.html#section-3.5
 func checkLines(signed []byte, known note.Verifiers) error {
@@ -151,7 +149,7 @@ func checkLines(signed []byte, known note.Verifiers) error {
 	return nil
 }
 
-// decodeBase64 reads base64 in its one form.
+// decodeBase64 reads canonical base64.
 func decodeBase64(text string) ([]byte, error) {
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || base64.StdEncoding.EncodeToString(b) != text {
@@ -160,7 +158,7 @@ func decodeBase64(text string) ([]byte, error) {
 	return b, nil
 }
 
-// ParseKey reads the vkey of a log in its one form. The error is ErrKey.
+// ParseKey reads the canonical vkey of a log. The error is ErrKey.
 //
 // https://c2sp.org/signed-note#verifier-keys
 func ParseKey(vkey string) (note.Verifier, error) {
@@ -175,9 +173,9 @@ func ParseKey(vkey string) (note.Verifier, error) {
 	return key, nil
 }
 
-// NewSigner returns the signer and the vkey of a log whose Ed25519 private key
-// has the given seed of 32 bytes (RFC 8032). It fails with ErrKey on a seed of
-// another length and on an origin that cannot name a key.
+// NewSigner returns the signer and the vkey of a log whose Ed25519 private key has the given
+// 32-byte seed (RFC 8032). It fails with ErrKey on a seed of another length and on an origin that
+// cannot name a key.
 //
 // https://c2sp.org/signed-note#verifier-keys
 func NewSigner(origin string, seed []byte) (signer note.Signer, vkey string, err error) {
@@ -189,7 +187,7 @@ func NewSigner(origin string, seed []byte) (signer note.Signer, vkey string, err
 	if err != nil {
 		return nil, "", fmt.Errorf("new signer %q: %w", origin, err)
 	}
-	// The secret key that note reads is a vkey around the seed.
+	// note.NewSigner reads a secret key in the form of a vkey around the seed.
 	nameAndID := vkey[:len(origin)+len("+01234567+")]
 	const algEd25519 = "\x01"
 	secret := base64.StdEncoding.EncodeToString(append([]byte(algEd25519), seed...))
@@ -200,8 +198,8 @@ func NewSigner(origin string, seed []byte) (signer note.Signer, vkey string, err
 	return signer, vkey, nil
 }
 
-// validOrigin reports whether the origin can also be the name of a key: not
-// empty, UTF-8, without spaces, plus signs and control characters.
+// validOrigin reports whether the origin can also be the name of a key: non-empty UTF-8 without
+// spaces, plus signs and control characters.
 //
 // https://c2sp.org/signed-note#format
 func validOrigin(origin string) bool {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// Witness is the public key of a witness: a [note.Verifier] of its
-// cosignatures, for [OpenCheckpoint]. A cosignature does not sign the name:
-// two witnesses with one Key are one witness.
+// Witness is a witness's public key. It implements [note.Verifier] for cosignatures, for use with
+// [OpenCheckpoint]. A cosignature does not cover the name, so two witnesses with one Key are one
+// witness.
 //
 // https://c2sp.org/tlog-cosignature
 type Witness struct {
@@ -21,11 +21,11 @@ type Witness struct {
 	Key  [ed25519.PublicKeySize]byte
 }
 
-// Cosignature says that a checkpoint was the largest a witness had seen of the
-// log at a time: key ID, uint64 Unix time in seconds, Ed25519 signature.
+// Cosignature is a witness's statement that a checkpoint was the largest it had seen of the log at
+// a time: key ID, uint64 Unix time in seconds, Ed25519 signature.
 type Cosignature [4 + 8 + ed25519.SignatureSize]byte
 
-// NewWitness returns the witness with a public key of 32 bytes. The error is ErrKey.
+// NewWitness returns the witness with a 32-byte public key. The error is ErrKey.
 func NewWitness(name string, key ed25519.PublicKey) (Witness, error) {
 	if len(key) != ed25519.PublicKeySize || !validOrigin(name) {
 		return Witness{}, fmt.Errorf("witness %q: %w", name, ErrKey)
@@ -45,7 +45,7 @@ func ParseWitness(vkey string) (Witness, error) {
 	return w, nil
 }
 
-// typed returns the key as it is hashed and encoded.
+// typed returns the key with its type byte, as it is hashed and encoded.
 func (w Witness) typed() string { return "\x04" + string(w.Key[:]) }
 
 // String returns the vkey.
@@ -77,7 +77,7 @@ func (w Witness) VerifyCosignature(text string, c Cosignature) error {
 	return nil
 }
 
-// Cosign makes the cosignature of a checkpoint's text at a Unix time, which must be positive.
+// Cosign signs a checkpoint's text at a Unix time, which must be positive.
 func (w Witness) Cosign(private ed25519.PrivateKey, text string, time int64) (c Cosignature) {
 	binary.BigEndian.PutUint32(c[:], w.KeyHash())
 	binary.BigEndian.PutUint64(c[4:], uint64(time))
@@ -97,8 +97,8 @@ func (c Cosignature) Line(name string) string {
 	return "— " + name + " " + base64.StdEncoding.EncodeToString(c[:]) + "\n"
 }
 
-// Cosignature returns the witness's own of the signatures that
-// [OpenCheckpoint] verified.
+// Cosignature returns this witness's cosignature from a note that [OpenCheckpoint] verified; false
+// if it has none.
 func (w Witness) Cosignature(n *note.Note) (c Cosignature, ok bool) {
 	for _, s := range n.Sigs {
 		if b, _ := base64.StdEncoding.DecodeString(s.Base64); s.Name == w.name && s.Hash == w.KeyHash() {
@@ -108,9 +108,8 @@ func (w Witness) Cosignature(n *note.Note) (c Cosignature, ok bool) {
 	return c, false
 }
 
-// CosignedAt returns when the witness with a vkey cosigned a checkpoint, in
-// seconds of Unix time; 2^53 stands for later ones, so that milliseconds fit.
-// Errors are ErrKey and ErrSignature.
+// CosignedAt verifies a cosignature by the witness with the given vkey and returns its Unix time in
+// seconds, at most 2^53 so that milliseconds fit. Errors are ErrKey and ErrSignature.
 func (c Checkpoint) CosignedAt(vkey string, by Cosignature) (int64, error) {
 	w, err := ParseWitness(vkey)
 	if err != nil {

@@ -4,18 +4,18 @@ import (
 	"fmt"
 )
 
-// Extension is one batch of leaves appended to a tree: the leaves, the
-// interior nodes they completed, and the few older nodes their proofs touch.
-// It never changes and is safe for concurrent use.
+// Extension is one batch of leaves appended to a tree: the leaves, the interior nodes they
+// completed, and the few older nodes needed for proofs. It is immutable and safe for concurrent
+// use.
 type Extension struct {
 	start, size uint64
-	// levels[l] holds the nodes of level l from the parent of the first new
-	// leaf, or its left sibling, to the right edge of the tree. The last node
-	// may stand for fewer than 2^l leaves. The last level is the root alone.
+	// levels[l] holds the nodes of level l from the parent of the first new leaf, or its left sibling,
+	// to the right edge of the tree. The last node may cover fewer than 2^l leaves. The last level
+	// contains only the root.
 	levels [][]Hash
 }
 
-// Start returns the size of the tree before the batch, the index of its first leaf.
+// Start returns the size of the tree before the batch, which is the index of its first leaf.
 func (e *Extension) Start() uint64 { return e.start }
 
 // Size returns the size of the tree with the batch.
@@ -29,18 +29,17 @@ func (e *Extension) Root() Hash {
 	return e.levels[len(e.levels)-1][0]
 }
 
-// InclusionProof returns the hashes that lead from a leaf of the batch to the
-// root, the leaf's sibling first. It fails with ErrRange unless
-// Start() <= index < Size().
+// InclusionProof returns the inclusion proof of a leaf of the batch, the leaf's sibling first. It
+// fails with ErrRange unless Start() <= index < Size().
 //
 // https://www.rfc-editor.org/rfc/rfc6962.html#section-2.1.1
 func (e *Extension) InclusionProof(index uint64) ([]Hash, error) {
 	return e.appendPath(make([]Hash, 0, len(e.levels)), index)
 }
 
-// AppendProofText appends the receipt for a leaf of the batch to dst: what
-// [Proof.Append] writes, without building the proof on the heap. The
-// checkpoint is the signed one of this tree. Errors are those of InclusionProof.
+// AppendProofText appends the receipt for a leaf of the batch to dst. It writes the same text as
+// [Proof.Append] without building the proof on the heap. The checkpoint is the signed one of this
+// tree. Errors are those of InclusionProof.
 func (e *Extension) AppendProofText(dst []byte, index uint64, checkpoint []byte) ([]byte, error) {
 	var buf [64]Hash
 	path, err := e.appendPath(buf[:0], index)
@@ -50,9 +49,9 @@ func (e *Extension) AppendProofText(dst []byte, index uint64, checkpoint []byte)
 	return Proof{Index: index, Path: path, Checkpoint: checkpoint}.Append(dst), nil
 }
 
-// TileRoots visits the root of each tile of hashes that the batch completed,
-// lowest level first and from left to right: h becomes hash number index of
-// the tiles at that tile level, which is 1 or more.
+// TileRoots calls visit with the root of each tile of hashes that the batch completed, lowest level
+// first and from left to right. Each root is hash number index of the tiles at that level, which is
+// 1 or more.
 func (e *Extension) TileRoots(visit func(level uint8, index uint64, h Hash)) {
 	for tileLevel := uint8(1); int(tileLevel)*tileHeight < len(e.levels); tileLevel++ {
 		level := uint(tileLevel) * tileHeight
@@ -79,7 +78,7 @@ func (e *Extension) node(level uint, index uint64) Hash {
 	return e.levels[level][index-e.start>>level&^1]
 }
 
-// width returns the number of nodes of the whole tree at a level, the last one incomplete or not.
+// width returns the number of nodes of the whole tree at a level, including an incomplete last one.
 func (e *Extension) width(level uint) uint64 {
 	return (e.size + 1<<level - 1) >> level
 }

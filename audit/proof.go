@@ -18,12 +18,11 @@ import (
 // https://c2sp.org/tlog-proof#format
 const proofHeader = "c2sp.org/tlog-proof@v1\n"
 
-// Proof is a receipt: it shows offline, to anyone who has the log's key, that
-// an entry is in the log.
+// Proof is a receipt: with the log's key, it shows offline that an entry is in the log.
 //
 // https://c2sp.org/tlog-proof
 type Proof struct {
-	Extra      []byte // anything an application adds; nothing authenticates it
+	Extra      []byte // application data, not authenticated
 	Index      uint64 // index of the entry
 	Path       []Hash // inclusion proof, the leaf's sibling first
 	Checkpoint []byte // signed checkpoint, verbatim
@@ -51,8 +50,8 @@ func (p Proof) Append(dst []byte) []byte {
 	return append(dst, p.Checkpoint...)
 }
 
-// ParseProof reads what [Proof.Marshal] writes and fails with ErrProof on
-// anything else. It takes the checkpoint as it is: [Proof.Verify] reads that.
+// ParseProof reads the output of [Proof.Marshal] and fails with ErrProof on anything else. It does
+// not look into the checkpoint; [Proof.Verify] does.
 func ParseProof(b []byte) (Proof, error) {
 	head, checkpoint, ok := bytes.Cut(b, []byte("\n\n"))
 	rest, isProof := strings.CutPrefix(string(head), proofHeader)
@@ -86,10 +85,9 @@ func ParseProof(b []byte) (Proof, error) {
 	return p, nil
 }
 
-// Verify checks that the log's key signed the checkpoint and that the tree it
-// names has the leaf at the proof's index. Errors are those of
-// [OpenCheckpoint] and [VerifyInclusion]. Whoever needs cosignatures as well
-// opens the Checkpoint with the witnesses' keys.
+// Verify checks that the log's key signed the checkpoint and that the checkpoint's tree has the
+// leaf at the proof's index. Errors are those of [OpenCheckpoint] and [VerifyInclusion]. To check
+// cosignatures as well, open the Checkpoint with the witnesses' keys.
 //
 // https://c2sp.org/tlog-proof#verifying-a-tlog-proof
 func (p Proof) Verify(leaf Hash, log note.Verifier) (Checkpoint, error) {
@@ -103,8 +101,8 @@ func (p Proof) Verify(leaf Hash, log note.Verifier) (Checkpoint, error) {
 	return c, nil
 }
 
-// VerifyInclusion checks that the path leads from the leaf at index to the
-// root of the checkpoint. Errors are ErrRange and ErrInclusion.
+// VerifyInclusion checks an inclusion proof: that the path leads from the leaf at index to the root
+// of the checkpoint. Errors are ErrRange and ErrInclusion.
 //
 // https://www.rfc-editor.org/rfc/rfc6962.html#section-2.1.1
 func VerifyInclusion(c Checkpoint, index uint64, leaf Hash, path []Hash) error {
@@ -117,10 +115,9 @@ func VerifyInclusion(c Checkpoint, index uint64, leaf Hash, path []Hash) error {
 	return nil
 }
 
-// VerifyConsistency checks that the entries of the old checkpoint are the
-// beginning of those of the new one, in a log of the same origin. The proof is
-// empty when the old tree is, or when both have the same size. Errors are
-// ErrRange (the old tree is the larger one) and ErrConsistency.
+// VerifyConsistency checks that the log of the old checkpoint is a prefix of that of the new one,
+// with the same origin. The proof is empty if the old tree is empty or both have the same size.
+// Errors are ErrRange (the old tree is larger) and ErrConsistency.
 //
 // https://www.rfc-editor.org/rfc/rfc6962.html#section-2.1.2
 func VerifyConsistency(old, head Checkpoint, proof []Hash) error {
@@ -139,14 +136,13 @@ func VerifyConsistency(old, head Checkpoint, proof []Hash) error {
 	return nil
 }
 
-// TileFetcher returns the bytes of a tile of hashes, exactly 32*t.Width. A
-// source that has only the full tile left returns the beginning of it.
+// TileFetcher returns the bytes of a tile of hashes, exactly 32*t.Width. If only the full tile
+// still exists, it returns its beginning.
 type TileFetcher func(ctx context.Context, t Tile) ([]byte, error)
 
-// ProveInclusion builds the inclusion proof of an entry from tiles and checks
-// each tile against the checkpoint. It fails with ErrRange when the entry is
-// not in the tree, with ErrTile when the tiles belong to another tree, and
-// with the error of fetch.
+// ProveInclusion builds the inclusion proof of an entry from tiles and checks each tile against the
+// checkpoint. It fails with ErrRange if the entry is not in the tree, with ErrTile if the tiles
+// belong to another tree, and with the error of fetch.
 func ProveInclusion(ctx context.Context, fetch TileFetcher, c Checkpoint, index uint64) ([]Hash, error) {
 	if c.Size > MaxSize || index >= c.Size {
 		return nil, fmt.Errorf("prove entry %d of %d: %w", index, c.Size, ErrRange)
@@ -159,10 +155,9 @@ func ProveInclusion(ctx context.Context, fetch TileFetcher, c Checkpoint, index 
 	return path, nil
 }
 
-// ProveConsistency builds the consistency proof between two checkpoints of a
-// log from tiles of the new one. Errors are those of [ProveInclusion], and
-// ErrConsistency when the old checkpoint is of another history: the two signed
-// checkpoints together are then the evidence.
+// ProveConsistency builds the consistency proof between two checkpoints of a log from tiles of the
+// new one. Errors are those of [ProveInclusion], and ErrConsistency if the old checkpoint belongs
+// to a different history: the two signed checkpoints are then evidence of it.
 func ProveConsistency(ctx context.Context, fetch TileFetcher, old, head Checkpoint) ([]Hash, error) {
 	if head.Size > MaxSize || old.Size > head.Size {
 		return nil, fmt.Errorf("prove growth from %d to %d: %w", old.Size, head.Size, ErrRange)
@@ -182,11 +177,11 @@ func ProveConsistency(ctx context.Context, fetch TileFetcher, old, head Checkpoi
 	return proof, nil
 }
 
-// tileReader lets tlog read tiles through a TileFetcher, for one proof.
+// tileReader adapts a TileFetcher to tlog.TileReader, for one proof.
 type tileReader struct {
 	ctx   context.Context
 	fetch TileFetcher
-	err   error // of fetch; without one, tlog's error is about the content
+	err   error // error of fetch; nil: tlog's error is about the content
 }
 
 func (r *tileReader) reader(c Checkpoint) tlog.HashReader {
@@ -216,5 +211,5 @@ func (r *tileReader) ReadTiles(tiles []tlog.Tile) ([][]byte, error) {
 	return data, nil
 }
 
-// SaveTiles implements tlog.TileReader; a fetcher that caches does so itself.
+// SaveTiles implements tlog.TileReader; a caching fetcher saves tiles itself.
 func (r *tileReader) SaveTiles([]tlog.Tile, [][]byte) {}

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// Tile names a resource below the log's prefix: up to 256 consecutive hashes
-// of the tree, or the bundle of as many entries.
+// Tile identifies a resource below the log's prefix: up to 256 consecutive hashes of the tree, or a
+// bundle of as many entries.
 //
 // https://c2sp.org/tlog-tiles
 type Tile struct {
 	Level int8   // -1 entries, 0 leaf hashes, L the roots of full tiles of level L-1
 	Index uint64 // number of the tile within its level
-	Width int    // hashes or entries in it, 1 to TileWidth; fewer than TileWidth is a partial tile
+	Width int    // number of hashes or entries, 1 to TileWidth; fewer than TileWidth is a partial tile
 }
 
 // Path returns the tile's path relative to the log's prefix, such as
@@ -29,8 +29,8 @@ func (t Tile) Path() string {
 	return "tile/" + strings.TrimPrefix(path, "tile/8/")
 }
 
-// ParseTilePath reads what [Tile.Path] writes. It fails with ErrTilePath on
-// anything else and on tiles that no tree of up to MaxSize entries has.
+// ParseTilePath reads the output of [Tile.Path]. It fails with ErrTilePath on anything else and on
+// tiles that no tree of up to MaxSize entries has.
 func ParseTilePath(path string) (Tile, error) {
 	rest := strings.TrimPrefix(path, "tile/")
 	if entries, isBundle := strings.CutPrefix(rest, "entries/"); isBundle {
@@ -57,12 +57,12 @@ func (t Tile) In(size uint64) bool {
 // shift returns log2 of the number of entries under each hash of the tile.
 func (t Tile) shift() int { return tileHeight * int(max(t.Level, 0)) }
 
-// Tiles returns the name of every bundle and tile of a tree: the entries
-// first, then each level upwards, from left to right.
+// Tiles returns every bundle and tile of a tree: the entries first, then each level upwards, from
+// left to right.
 func Tiles(size uint64) iter.Seq[Tile] { return TilesFrom(0, size) }
 
-// TilesFrom returns those of [Tiles] that a copy of the tree at size old does
-// not have yet. A partial tile that has grown is among them, under its new width.
+// TilesFrom returns those of [Tiles] that a copy of the tree at size old lacks, including partial
+// tiles that have grown, with their new width.
 //
 // https://c2sp.org/tlog-tiles#partial-tiles
 func TilesFrom(old, size uint64) iter.Seq[Tile] {
@@ -94,10 +94,9 @@ func AppendBundle(dst, entry []byte) ([]byte, error) {
 	return append(dst, entry...), nil
 }
 
-// SplitBundle calls yield with each of the width entries of a bundle, slices
-// of it, and stops at the first error of yield. It fails with ErrBundle when
-// the bundle ends early or goes on after its last entry; yield has then seen
-// the entries before the fault.
+// SplitBundle calls yield with each of the width entries of a bundle, as slices of it, and stops at
+// the first error of yield. It fails with ErrBundle if the bundle ends early or has trailing bytes,
+// after yielding the entries before the error.
 func SplitBundle(bundle []byte, width int, yield func(entry []byte) error) error {
 	rest := bundle
 	for i := range width {

@@ -7,24 +7,24 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// Tree is the growing edge of a log: its size and the O(log n) hashes that
-// determine its root. The zero value is the empty tree. A Tree is not safe for
-// concurrent use; the extensions it returns are.
+// Tree is the right edge of a growing log: its size and the O(log n) hashes that determine its
+// root. The zero value is the empty tree. A Tree is not safe for concurrent use; the extensions it
+// returns are.
 type Tree struct {
 	size uint64
-	edge [64]Hash // edge[l] is the complete subtree of 2^l leaves that bit l of size stands for
+	edge [64]Hash // edge[l] is the root of the complete subtree of 2^l leaves if bit l of size is set
 }
 
 // Size returns the number of leaves.
 func (t *Tree) Size() uint64 { return t.size }
 
-// Clone returns a copy that grows on its own.
+// Clone returns an independent copy.
 func (t *Tree) Clone() *Tree {
 	c := *t
 	return &c
 }
 
-// Root returns the Merkle tree hash; for the empty tree SHA-256 of nothing.
+// Root returns the Merkle tree hash; for the empty tree, SHA-256 of the empty string.
 //
 // https://www.rfc-editor.org/rfc/rfc6962.html#section-2.1
 func (t *Tree) Root() Hash {
@@ -42,10 +42,9 @@ func (t *Tree) Root() Hash {
 // Append adds one leaf.
 func (t *Tree) Append(leaf Hash) { t.add(0, leaf) }
 
-// AppendSubtree adds 2^level leaves at once by the root of their subtree, so
-// that tiles can be hashed in parallel and appended in order (level 8 for a
-// full tile of leaves). It fails with ErrRange when the size is not a multiple
-// of 2^level or would exceed MaxSize.
+// AppendSubtree adds 2^level leaves at once by the root of their subtree, so that tiles can be
+// hashed in parallel and appended in order (level 8 for a full tile of leaves). It fails with
+// ErrRange if the size is not a multiple of 2^level or would exceed MaxSize.
 func (t *Tree) AppendSubtree(level uint, root Hash) error {
 	leaves := uint64(1) << level // 0 for a level of 64 or more
 	if leaves-1 >= MaxSize || t.size > MaxSize-leaves || t.size&(leaves-1) != 0 {
@@ -65,9 +64,9 @@ func (t *Tree) add(level uint, h Hash) {
 	t.size = size
 }
 
-// Extend appends all leaves and returns what changed: everything it takes to
-// prove any of them against the new root. It hashes every interior node once
-// and keeps 64 bytes per leaf; use [Tree.Append] where no proofs are needed.
+// Extend appends all leaves and returns the nodes needed to prove any of them against the new root.
+// It hashes every interior node once and keeps 64 bytes per leaf; use [Tree.Append] if no proofs
+// are needed.
 func (t *Tree) Extend(leaves []Hash) *Extension {
 	e := &Extension{start: t.size, size: t.size + uint64(len(leaves))}
 	e.levels = make([][]Hash, 0, bits.Len64(e.size)+1)
@@ -95,8 +94,8 @@ func (t *Tree) Extend(leaves []Hash) *Extension {
 	return e
 }
 
-// appendParents hashes the nodes of a level, the first of which is a left
-// sibling, in pairs. A last node without a sibling moves up as it is.
+// appendParents hashes the nodes of a level in pairs; the first node must be a left sibling. A last
+// node without a sibling moves up unchanged.
 func appendParents(dst, nodes []Hash) []Hash {
 	for ; len(nodes) >= 2; nodes = nodes[2:] {
 		dst = append(dst, tlog.NodeHash(nodes[0], nodes[1]))

@@ -84,7 +84,7 @@ func TestHealth(t *testing.T) {
 	r := create(t, rs, quick("health"))
 	used := r.lastUse.Load()
 	h := rs.Health()
-	if !h.Ready || !h.Answers || h.Took <= 0 || time.Since(h.Answered) > time.Minute || h.Rooms != 1 || h.Pool.Most < 1 || h.Ahead.Abs() > time.Minute {
+	if !h.Ready || !h.Answers || h.Took <= 0 || time.Since(h.Answered) > time.Minute || h.Rooms != 1 || h.Pool.Max < 1 || h.Ahead.Abs() > time.Minute {
 		t.Errorf("health %+v", h)
 	}
 	r.lastUse.Store(used - 100)

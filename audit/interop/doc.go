@@ -1,4 +1,4 @@
-// Package interop shows that a room's published log is read unchanged by
-// readers that nobody of this project wrote. All of it is tests; the module is
-// a nested one, so that the readers never become dependencies of the product.
+// Package interop tests that independent readers can read a room's published log unchanged. It
+// contains only tests; it is a nested module, so that the readers never become dependencies of the
+// product.
 package interop

@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// IsAway reports whether an error means that the database cannot do its work at
-// this moment, so that the same request may succeed a little later: it is
-// unreachable, starts, stops, recovers, is being compared, has become a standby, or
-// has no disk, memory or connection left. Context errors are the caller's own.
+// IsAway reports whether an error means that the database is temporarily unable to work, so that
+// the same request may succeed a little later: it is unreachable, starting, stopping, recovering,
+// being compared with the nodes' marks, a standby now, or out of disk, memory or connections.
+// Context errors belong to the caller and do not count.
 func IsAway(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -23,7 +23,7 @@ func IsAway(err error) bool {
 		return isAwayCode(refused.Code)
 	}
 	if _, isHTTP := errors.AsType[*url.Error](err); isHTTP {
-		return false // of another server
+		return false // from another server
 	}
 	_, unreachable := errors.AsType[*pgconn.ConnectError](err)
 	_, broken := errors.AsType[net.Error](err)
@@ -31,7 +31,7 @@ func IsAway(err error) bool {
 		errors.Is(err, net.ErrClosed)
 }
 
-// isAwayCode goes by https://www.postgresql.org/docs/current/errcodes-appendix.html.
+// isAwayCode follows https://www.postgresql.org/docs/current/errcodes-appendix.html.
 func isAwayCode(code string) bool {
 	for _, class := range []string{"08", "53", "57P", "58"} { // connection, resources, operator, system
 		if strings.HasPrefix(code, class) {

@@ -9,25 +9,25 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ClockView is what a server sees of the database's clock.
+// ClockView is one server's view of the database's clock.
 type ClockView struct {
 	Node   uuid.UUID
-	Raw    time.Time     // what that clock said
-	Step   time.Duration // by which it is beyond what the server expects; 0: it is not
-	Agrees bool          // the server's own wall clock agrees with it
+	Raw    time.Time     // time of that clock
+	Step   time.Duration // how far the clock is beyond the server's expectation; 0: within it
+	Agrees bool          // whether the server's own wall clock agrees with it
 }
 
-// clockFresh is how old the view of another server may be, by the clock that is
-// looked at. Servers that live tell theirs every second.
+// clockFresh is the maximum age of another server's view, by the database's clock. Running servers
+// report theirs every second.
 const clockFresh = 15 * time.Second
 
-// Stamp has the time of every append decided by the function: it gets what the
-// database's clock says and returns the time to use, or why nothing may be
-// appended now. It must be called before the first append.
+// Stamp sets the function that decides the time of every append: it gets the time of the database's
+// clock and returns the time to use, or an error to refuse the append. It must be called before the
+// first append.
 func (s *Store) Stamp(decide func(clock time.Time) (time.Time, error)) { s.stamp = decide }
 
-// ExchangeClock tells other servers what this one sees of the database's clock,
-// and returns what they see as of now, and the number of the latest confirmation.
+// ExchangeClock publishes this server's view of the database's clock. It returns the current views
+// of the other servers, and the number of the latest confirmation.
 func (s *Store) ExchangeClock(ctx context.Context, own ClockView) (others []ClockView, confirmed int64, err error) {
 	batch := &pgx.Batch{}
 	batch.Queue(`insert into clock_views (node_id, raw_ms, step_ms, agrees) values ($1, $2, $3, $4)
@@ -51,7 +51,7 @@ func (s *Store) ExchangeClock(ctx context.Context, own ClockView) (others []Cloc
 	return others, confirmed, nil
 }
 
-// ConfirmClock has all servers take the database's clock as it is.
+// ConfirmClock makes all servers accept the database's clock as it is.
 func (s *Store) ConfirmClock(ctx context.Context) error {
 	if _, err := s.pool.Exec(ctx, `insert into clock_confirmations default values`); err != nil {
 		return fmt.Errorf("confirm the clock: %w", err)

@@ -11,9 +11,8 @@ import (
 	"github.com/proofline/proofline/audit"
 )
 
-// Growth returns the root of the first size entries of a log, and the proof
-// that they continue the first old ones. Errors: [ErrNotFound], when the log
-// has fewer entries or old is larger than size.
+// Growth returns the root of the first size entries of a log, and the consistency proof from size
+// old. It returns [ErrNotFound] if the log has fewer entries or old is larger than size.
 func (s *Store) Growth(ctx context.Context, room uuid.UUID, old, size uint64) (root audit.Hash, proof []audit.Hash, err error) {
 	if old > size || size > audit.MaxSize {
 		return root, nil, ErrNotFound
@@ -31,12 +30,12 @@ func (s *Store) Growth(ctx context.Context, room uuid.UUID, old, size uint64) (r
 	return root, proof, nil
 }
 
-// hashes reads hashes of the tree by tlog's numbers.
+// hashes reads hashes of the tree by their tlog indexes.
 func (s *Store) hashes(ctx context.Context, room uuid.UUID, indexes []int64) ([]tlog.Hash, error) {
 	list := make([]tlog.Hash, len(indexes))
 	for i, index := range indexes {
 		level, n := tlog.SplitStoredHashIndex(index)
-		// A tile has every eighth level; those between are hashed from it.
+		// Tiles exist for every eighth level; hashes in between are computed from them.
 		lowest, count := uint64(n)<<(level%8), 1<<(level%8) //nolint:gosec // never negative
 		at := int(lowest % audit.TileWidth)
 		content, err := s.Tile(ctx, room, audit.Tile{Level: int8(level / 8), Index: lowest / audit.TileWidth, Width: at + count}) //nolint:gosec // at most 7
@@ -57,11 +56,11 @@ func (s *Store) hashes(ctx context.Context, room uuid.UUID, indexes []int64) ([]
 	return list, nil
 }
 
-// Cosign adds a witness's signature line to the published checkpoint, if that
-// is still the one of this size and has none of the witness: nodes that start
-// ask again and again, and readers of notes take no more than 100 signatures.
+// Cosign adds a witness's signature line to the published checkpoint, if that still has this size
+// and no line of the witness yet. Starting nodes request cosignatures repeatedly, and note readers
+// accept no more than 100 signatures.
 func (s *Store) Cosign(ctx context.Context, room uuid.UUID, size uint64, line string) error {
-	const keyed = 5 // whole characters of the key ID behind the name, in base64
+	const keyed = 5 // base64 characters after the name that depend on the key ID alone
 	key := line[:min(strings.LastIndexByte(line, ' ')+1+keyed, len(line))]
 	_, err := s.pool.Exec(ctx, `update log_heads set published = published || $3
 		where room_id = $1 and published_size = $2 and strpos(published, $4) = 0`, room, int64(size), line, "\n"+key) //nolint:gosec // at most MaxSize

@@ -17,22 +17,22 @@ import (
 	"github.com/proofline/proofline/audit"
 )
 
-// publishEvery is how long the published checkpoint may lag behind the log
-// while entries are appended. When they stop, [Store.Publish] catches up.
-const publishEvery = time.Second
+// publishInterval is how long the published checkpoint may lag behind the log during appends. After
+// the last one, [Store.Publish] catches up.
+const publishInterval = time.Second
 
-// appendTimeout bounds the work of an append, and its commit where that waits for
-// no standby. A database that takes longer is treated like one that is away.
+// appendTimeout is the time limit for the work of an append, and for its commit if that does not
+// wait for a standby. A slower database is treated as unavailable.
 const appendTimeout = 10 * time.Second
 
-// uniqueViolation is PostgreSQL's code for a row that exists already
+// uniqueViolation is PostgreSQL's code for a duplicate key
 // (https://www.postgresql.org/docs/current/errcodes-appendix.html).
 const uniqueViolation = "23505"
 
-// Log is a handle on one room's log. It remembers the tree as far as it has
-// read, so it belongs to one goroutine at a time. After an error of an append its
-// entries may be stored or not, and the handle does not have them: the next Tail
-// or Append reads them if they are. After [ErrCorrupt] drop it.
+// Log is a handle on one room's log. It holds the tree of the entries it has read or appended, and
+// may be used by one goroutine at a time. After a failed append its entries may be stored or not,
+// and the handle does not have them: the next Tail or Append reads them if they are. After
+// [ErrCorrupt] discard the handle.
 type Log struct {
 	store  *Store
 	room   uuid.UUID
@@ -40,8 +40,8 @@ type Log struct {
 	signer note.Signer
 	tree   *audit.Tree
 
-	recovers bool // appends although the log is held
-	held     bool // as of the latest read
+	recovers bool // may append to a held log
+	held     bool // whether the log was held at the latest read
 }
 
 // Open returns a handle that has read nothing yet.
@@ -49,28 +49,27 @@ func (s *Store) Open(room uuid.UUID, origin string, signer note.Signer) *Log {
 	return &Log{store: s, room: room, origin: origin, signer: signer, tree: &audit.Tree{}}
 }
 
-// Recover returns a handle that appends although the log is held.
+// Recover returns a handle that can append to a held log.
 func (s *Store) Recover(room uuid.UUID, origin string, signer note.Signer) *Log {
 	l := s.Open(room, origin, signer)
 	l.recovers = true
 	return l
 }
 
-// Reader takes the entries of a log in order. The entry is only valid during
-// the call.
+// Reader receives the entries of a log in order. The entry is only valid during the call.
 type Reader func(entry []byte) error
 
 // Root returns the root of the entries the handle has read or appended.
 func (l *Log) Root() audit.Hash { return l.tree.Root() }
 
-// IsHeld reports whether the log was held when it was read last; see [Store.Hold].
+// IsHeld reports whether the log was held at the latest read; see [Store.Hold].
 func (l *Log) IsHeld() bool { return l.held }
 
 // Size returns how many entries the handle has read or appended.
 func (l *Log) Size() uint64 { return l.tree.Size() }
 
-// Tail passes the entries the handle has not read yet to read, and checks
-// that they hash to the stored root: [ErrCorrupt] when not.
+// Tail passes all entries that the handle has not read yet to read. It returns [ErrCorrupt] if they
+// do not hash to the stored root.
 func (l *Log) Tail(ctx context.Context, read Reader) error {
 	conn, err := l.store.acquire(ctx, false)
 	if err != nil {
@@ -90,15 +89,15 @@ type Batch struct {
 	// under the room's lock, and never less than in an earlier append.
 	Now int64
 
-	text    []byte // all entries, one after the other
-	ends    []int  // of each entry in text
+	text    []byte // all entries, concatenated
+	ends    []int  // end of each entry in text
 	leaves  []audit.Hash
-	tree    *audit.Tree // before the batch, grown up to hashed leaves
+	tree    *audit.Tree // tree before the batch, plus the first hashed leaves
 	hashed  int
 	publish bool
 }
 
-// Add takes the next entry; the bytes are copied.
+// Add adds the next entry; it copies the bytes.
 func (b *Batch) Add(entry []byte) error {
 	if len(entry) > audit.MaxEntrySize {
 		return audit.ErrEntrySize
@@ -120,7 +119,7 @@ func (b *Batch) Root() audit.Hash {
 	return b.tree.Root()
 }
 
-// Publish asks for the batch's checkpoint to be published at once.
+// Publish requests that the batch's checkpoint be published at once.
 func (b *Batch) Publish() { b.publish = true }
 
 func (b *Batch) entry(i int) []byte {
@@ -131,21 +130,20 @@ func (b *Batch) entry(i int) []byte {
 	return b.text[from:b.ends[i]]
 }
 
-// Appended is a batch that is durable. Safe for concurrent use.
+// Appended is a durable batch. It is safe for concurrent use.
 type Appended struct {
 	*audit.Extension
-	Checkpoint []byte // signed, of the tree that ends with the batch
+	Checkpoint []byte // signed checkpoint of the tree that ends with the batch
 }
 
-// AppendReceipt appends the tlog-proof of an entry of the batch to dst.
+// AppendReceipt appends the tlog-proof of one of the batch's entries to dst.
 func (a *Appended) AppendReceipt(dst []byte, index uint64) ([]byte, error) {
 	return a.AppendProofText(dst, index, a.Checkpoint)
 }
 
-// Append runs one append: under the room's lock it passes entries that other
-// nodes appended to read, lets build add new ones, and stores them. It returns
-// nil when build added none. An error of build comes back wrapped, with nothing
-// stored; for any other error see [Log].
+// Append performs one append: under the room's lock it passes entries of other nodes to read, calls
+// build to add new ones, and stores them. It returns nil if build added none. An error of build is
+// returned wrapped, and nothing is stored; for any other error see [Log].
 func (l *Log) Append(ctx context.Context, read Reader, build func(*Batch) error) (*Appended, error) {
 	if err := l.store.await(ctx); err != nil {
 		return nil, fmt.Errorf("append to log: %w", err)
@@ -202,7 +200,7 @@ func (l *Log) append(ctx context.Context, conn *pgxpool.Conn, read Reader, build
 	}
 	ctx, cancel = context.WithTimeout(ctx, l.store.commitTimeout())
 	defer cancel()
-	publish := b.publish || h.now.Sub(h.published).Abs() >= publishEvery // the clock may have been set back
+	publish := b.publish || h.now.Sub(h.published).Abs() >= publishInterval // the clock may have been set back
 	if err := l.commit(ctx, conn, b.Now, ext, signed, publish); err != nil {
 		return nil, err
 	}
@@ -210,7 +208,7 @@ func (l *Log) append(ctx context.Context, conn *pgxpool.Conn, read Reader, build
 	return &Appended{ext, signed}, nil
 }
 
-// head is a row of log_heads and the clock at which it was read.
+// head is a row of log_heads and the database time when it was read.
 type head struct {
 	size      uint64
 	root      audit.Hash
@@ -232,10 +230,9 @@ func scanHead(row pgx.Row) (h head, err error) {
 	return h, nil
 }
 
-// lock begins the transaction and takes the room's lock. Only at this level
-// of isolation does whoever waited for the lock see what the one before it
-// stored. The clock is read outside the locking sub-select: inside, it would
-// be read before the wait.
+// lock begins the transaction and takes the room's lock. It needs this isolation level: only there
+// does a waiting transaction see the entries stored by the previous lock holder. The clock is read
+// outside the locking sub-select, because inside it would be read before the wait.
 func (l *Log) lock(ctx context.Context, conn *pgxpool.Conn) (head, error) {
 	defer l.store.stalls.watch(conn.Conn().PgConn().PID())()
 	batch := &pgx.Batch{}
@@ -246,14 +243,14 @@ func (l *Log) lock(ctx context.Context, conn *pgxpool.Conn) (head, error) {
 	results := conn.SendBatch(ctx, batch)
 	_, err := results.Exec()
 	h, errHead := scanHead(results.QueryRow())
-	return h, cmp.Or(err, errHead, results.Close()) // the first is the cause of the others
+	return h, cmp.Or(err, errHead, results.Close()) // the first error causes the others
 }
 
 // catchUp reads the entries up to h and compares the root.
 func (l *Log) catchUp(ctx context.Context, conn *pgx.Conn, h head, read Reader) error {
 	l.held = h.held
 	if h.size < l.tree.Size() {
-		return fmt.Errorf("%w: %w: %d entries where %d were seen", ErrCorrupt, ErrWentBack, h.size, l.tree.Size())
+		return fmt.Errorf("%w: %w: it has %d entries, but %d were seen before", ErrCorrupt, ErrWentBack, h.size, l.tree.Size())
 	}
 	if h.size > l.tree.Size() {
 		if err := l.readEntries(ctx, conn, h.size, read); err != nil {
@@ -261,7 +258,7 @@ func (l *Log) catchUp(ctx context.Context, conn *pgx.Conn, h head, read Reader) 
 		}
 	}
 	if l.tree.Size() != h.size || l.tree.Root() != h.root {
-		return fmt.Errorf("%w: %d entries with root %v, and the head says %d with %v", ErrCorrupt, l.tree.Size(), l.tree.Root(), h.size, h.root)
+		return fmt.Errorf("%w: %d entries with root %v, but the head has size %d and root %v", ErrCorrupt, l.tree.Size(), l.tree.Root(), h.size, h.root)
 	}
 	return nil
 }
@@ -291,14 +288,14 @@ func (l *Log) readEntries(ctx context.Context, conn *pgx.Conn, to uint64, read R
 
 // copy writes the entries of a batch.
 func (l *Log) copy(ctx context.Context, conn *pgx.Conn, b *Batch, start uint64) error {
-	row := []any{pgtype.UUID{Bytes: l.room, Valid: true}, nil, nil, nil} // uuid.UUID would be encoded by way of its text
+	row := []any{pgtype.UUID{Bytes: l.room, Valid: true}, nil, nil, nil} // pgx would encode uuid.UUID as text
 	_, err := conn.CopyFrom(ctx, pgx.Identifier{"log_entries"}, []string{"room_id", "index", "entry", "leaf"},
 		pgx.CopyFromSlice(b.Len(), func(i int) ([]any, error) {
 			row[1], row[2], row[3] = int64(start)+int64(i), b.entry(i), b.leaves[i][:] //nolint:gosec // below MaxSize
 			return row, nil
 		}))
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == uniqueViolation {
-		err = fmt.Errorf("%w: it has entries from %d on, where the head says it ends: %w", ErrCorrupt, start, err)
+		err = fmt.Errorf("%w: it has entries from %d on, but the head ends there: %w", ErrCorrupt, start, err)
 	}
 	if err != nil {
 		return fmt.Errorf("copy entries: %w", err)
@@ -327,7 +324,7 @@ func (l *Log) commit(ctx context.Context, conn *pgxpool.Conn, now int64, ext *au
 	return nil
 }
 
-// rollback ends the transaction; a broken connection has ended it already.
+// rollback ends the transaction, unless the broken connection has already ended it.
 func rollback(conn *pgxpool.Conn) error {
 	if conn.Conn().IsClosed() || conn.Conn().PgConn().TxStatus() == 'I' {
 		return nil

@@ -462,7 +462,7 @@ func TestProtocols(t *testing.T) {
 			if diff := cmp.Diff(want, heads); err != nil || diff != "" || time.Since(now).Abs() > time.Minute {
 				t.Errorf("heads (-want +got) at %v, %v\n%s", now, err, diff)
 			}
-			if use := tr.store.PoolUse(); use.Most < 1 || use.Open < 1 || use.InUse > use.Open {
+			if use := tr.store.PoolUse(); use.Max < 1 || use.Open < 1 || use.InUse > use.Open {
 				t.Errorf("pool %+v", use)
 			}
 		})

@@ -13,45 +13,43 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// The pool. A room appends on one connection at a time, so the number bounds
-// how many rooms append, and how many tiles are read, in the same instant.
+// Settings of the pool. A room appends on one connection at a time, so the number of connections
+// limits how many rooms can append and how many tiles can be read at once.
 const (
-	leastConns   = 16
+	minConns     = 16
 	connsPerCPU  = 4
 	maxIdle      = 5 * time.Minute
 	dialTimeout  = 5 * time.Second
 	healthPeriod = 15 * time.Second
 )
 
-// session prepares a connection: where the login role is not [Role], it gives up
-// the rights the server does not need, which reset role would bring back ([CheckRole]
-// reports that); it has a stalled node lose the room's lock, and insists on durable
-// commits where the database is set up without.
+// session prepares a connection. If the login role is not [Role], it gives up rights that the
+// server does not need; [CheckRole] reports whether reset role would bring them back. It makes a
+// stalled node lose the room's lock, and turns on durable commits if the database has them off.
 var session = `
 	set role ` + Role + `;
 	` + silence + `;
 	select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'`
 
-// silence has PostgreSQL give a node up that has gone without a word, in seconds
-// instead of hours: one that stalls inside a transaction, and one whose network
-// answers neither questions nor data. Over a Unix socket the last four say nothing.
+// silence makes PostgreSQL drop an unresponsive node within seconds instead of hours: one that
+// stalls inside a transaction, or whose network is gone. The last four settings have no effect on a
+// Unix socket.
 const silence = `set idle_in_transaction_session_timeout = '5s';
 	set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3;
 	set tcp_user_timeout = '10s'`
 
-// dialer finds out as soon when the database's machine has gone.
+// dialer detects just as fast that the database's machine is gone.
 var dialer = net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}}
 
-// PoolConfig returns how the server connects to the database that url names:
-// as [Role], losing the room's lock when it stalls, with durable commits. The
-// url's own pool_max_conns counts.
+// PoolConfig returns the configuration for connecting to the database at url: as [Role], losing the
+// room's lock when stalled, with durable commits. A pool_max_conns in the URL is respected.
 func PoolConfig(url string) (*pgxpool.Config, error) {
 	c, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("read database URL: %w", err)
 	}
 	if !strings.Contains(url, "pool_max_conns") {
-		c.MaxConns = int32(max(leastConns, connsPerCPU*runtime.NumCPU()))
+		c.MaxConns = int32(max(minConns, connsPerCPU*runtime.NumCPU()))
 	}
 	c.MaxConnIdleTime, c.HealthCheckPeriod = maxIdle, healthPeriod
 	c.ConnConfig.ConnectTimeout, c.ConnConfig.DialFunc = dialTimeout, dialer.DialContext
@@ -63,19 +61,19 @@ func PoolConfig(url string) (*pgxpool.Config, error) {
 		return identify(ctx, conn)
 	}
 	c.ConnConfig.OnNotice = noticeUnsure
-	if c.ConnConfig.ValidateConnect == nil { // of several hosts, the primary
+	if c.ConnConfig.ValidateConnect == nil { // with several hosts, selects the primary
 		c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	return c, nil
 }
 
-// PoolUse is how many of the pool's connections are in use.
+// PoolUse holds the number of connections in use, open and allowed.
 type PoolUse struct {
-	InUse, Open, Most int
-	Waited            int64 // acquisitions that had to wait for a connection, since the start
+	InUse, Open, Max int
+	Waited           int64 // acquisitions since the start that had to wait for a connection
 }
 
-// PoolUse returns how busy the connections are, as of now.
+// PoolUse returns the current use of the pool.
 func (s *Store) PoolUse() PoolUse {
 	stat := s.pool.Stat()
 	return PoolUse{int(stat.AcquiredConns()), int(stat.TotalConns()), int(stat.MaxConns()), stat.EmptyAcquireCount()}

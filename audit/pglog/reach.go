@@ -8,20 +8,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ErrPooler is returned when a connection string leads to a pooler that gives a
-// connection to another client after every transaction. Locks, roles and prepared
-// statements would not be the server's own there.
-var ErrPooler = errors.New("the database URL leads to a connection pooler that shares connections between transactions")
+// ErrPooler is returned when a database URL points to a pooler that gives a connection to another
+// client after every transaction. Locks, roles and prepared statements would leak between clients
+// there.
+var ErrPooler = errors.New("the database URL points to a connection pooler in transaction mode: use a session pooler or a direct connection")
 
-// Reach connects to the database that url names, and returns nil when a server can
-// work with it. IsAway then means that it may be there later. Errors: [ErrPooler],
-// and those of PostgreSQL.
+// Reach connects to the database at url and returns nil if a server can work with it. If isAway is
+// true, a later attempt may succeed. Errors are [ErrPooler] and those of PostgreSQL.
 func Reach(ctx context.Context, url string) (isAway bool, err error) {
 	config, err := PoolConfig(url)
 	if err != nil {
 		return false, err
 	}
-	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol // which poolers understand
+	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol // which poolers support
 	first, err := pgx.ConnectConfig(ctx, config.ConnConfig)
 	if err == nil {
 		defer closeSoon(first)
@@ -34,9 +33,9 @@ func Reach(ctx context.Context, url string) (isAway bool, err error) {
 	return false, nil
 }
 
-// refusePooler returns [ErrPooler] when another connection can get the backend of
-// the first one, as long as that is in no transaction. PostgreSQL itself says at
-// the start which backend a connection has, and a pooler does not know it then.
+// refusePooler returns [ErrPooler] if a second connection can get the backend of the first, which
+// is in no transaction. PostgreSQL sends the backend's process ID at connection start; a pooler
+// does not know it at that time, so the check ends early if they match.
 func refusePooler(ctx context.Context, first *pgx.Conn, config *pgx.ConnConfig) error {
 	backend, err := backendOf(ctx, first)
 	if err != nil || uint32(backend) == first.PgConn().PID() { //nolint:gosec // a process id

@@ -9,12 +9,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// RoleError reports that the server's login role can change the log, because
-// it is, or can become, a role that may.
+// RoleError is returned when the server's login role can change the log, because it is, or can
+// become, a role with that right.
 type RoleError struct {
-	Login string // the role in the connection string
-	Role  string // the role it can become, often itself
-	Power string // what that role may do
+	Login string // role in the database URL
+	Role  string // role that it can become, often itself
+	Power string // what that role may do, such as "is a superuser"
 }
 
 func (e *RoleError) Error() string {
@@ -24,9 +24,8 @@ func (e *RoleError) Error() string {
 	return fmt.Sprintf("the database role %s can become %s, which %s", e.Login, e.Role, e.Power)
 }
 
-// paths lists the roles that a session can take on with set role, reset role or
-// by granting itself, and that may change what is in the log. It asks about the
-// session's user, whatever role the session has at the moment.
+// paths finds a role that can change the log and that a session can take on with set role, reset
+// role or by granting it to itself. It checks the session's user, whatever its current role.
 const paths = `
 	select session_user, r.rolname, p.power
 	from pg_roles r, lateral (
@@ -49,8 +48,7 @@ const paths = `
 	order by not r.rolsuper, r.rolname <> session_user, r.rolname
 	limit 1`
 
-// CheckRole returns a [*RoleError] when a session of the pool could change
-// entries of the log.
+// CheckRole returns a [*RoleError] if a session of the pool could change entries of the log.
 func CheckRole(ctx context.Context, pool *pgxpool.Pool) error {
 	var e RoleError
 	err := pool.QueryRow(ctx, paths).Scan(&e.Login, &e.Role, &e.Power)

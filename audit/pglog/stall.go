@@ -13,31 +13,30 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// How long an append waits for a room's lock before it looks at the holder, how
-// often it looks, and how long the holder may keep the lock without a word from
-// its node before its connection is ended.
+// lockPatience is how long an append waits for a room's lock before it looks at the lock holder,
+// and stallInterval the time between looks. maxSilence is how long the holder may keep the lock
+// without a word from its node before its connection is terminated.
 const (
-	lockPatience = 500 * time.Millisecond
-	stallLook    = 250 * time.Millisecond
-	stallMost    = 2 * time.Second
-	stallTimeout = 3 * time.Second // of one look
+	lockPatience  = 500 * time.Millisecond
+	stallInterval = 250 * time.Millisecond
+	maxSilence    = 2 * time.Second
+	stallTimeout  = 3 * time.Second // limit for one look
 )
 
-// stalls ends connections that hold the lock of a room while PostgreSQL waits
-// for the node at their other end: one that froze, or that the network cut off.
-// PostgreSQL alone would keep the lock until its own timeouts. Safe for
-// concurrent use.
+// stalls terminates connections that hold a room's lock while PostgreSQL waits for the node at the
+// other end, because the node froze or lost its network. PostgreSQL alone would keep the lock until
+// its own timeouts. It is safe for concurrent use.
 type stalls struct {
-	pool *pgxpool.Pool // for its configuration alone: all its connections may be waiting
+	pool *pgxpool.Pool // used for its configuration only, because all its connections may be waiting
 	log  *slog.Logger
 
-	mu      sync.Mutex          // guards all below
+	mu      sync.Mutex          // guards the fields below
 	waiting map[uint32]struct{} // backends of this node that wait for a lock
-	looking bool                // a goroutine does
+	looking bool                // whether the goroutine runs
 }
 
-// watch notes that a backend of this node begins to wait for a lock. Stop must be
-// called when it waits no longer.
+// watch records that a backend of this node starts waiting for a lock. The caller must call stop
+// when the wait is over.
 func (s *stalls) watch(backend uint32) (stop func()) {
 	timer := time.AfterFunc(lockPatience, func() {
 		s.mu.Lock()
@@ -50,7 +49,7 @@ func (s *stalls) watch(backend uint32) (stop func()) {
 	})
 	return func() {
 		if timer.Stop() {
-			return // it never got to the map
+			return // the timer had not fired: nothing to delete
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -58,7 +57,7 @@ func (s *stalls) watch(backend uint32) (stop func()) {
 	}
 }
 
-// backends returns those that wait; when there are none, looking is over.
+// backends returns the waiting backends; if there are none, it ends the search.
 func (s *stalls) backends() []uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,11 +65,11 @@ func (s *stalls) backends() []uint32 {
 	return slices.Collect(maps.Keys(s.waiting))
 }
 
-// look looks at the holders of locks for as long as a backend waits for one.
+// look checks the lock holders for as long as a backend of this node waits.
 func (s *stalls) look() {
 	var conn *pgx.Conn
 	defer func() { closeSoon(conn) }()
-	seen := map[string]time.Time{} // when each holder was first seen as it is, by this node's clock
+	seen := map[string]time.Time{} // time of this node's clock when each holder was first seen in this silence
 	for backends := s.backends(); len(backends) > 0; backends = s.backends() {
 		err := error(nil)
 		if conn == nil || conn.IsClosed() {
@@ -80,13 +79,13 @@ func (s *stalls) look() {
 			err = s.lookOnce(conn, backends, seen)
 		}
 		if err != nil {
-			s.log.Warn("holder of a room's lock cannot be looked at", "err", err)
+			s.log.Warn("cannot check the holder of a room's lock", "err", err)
 		}
-		time.Sleep(stallLook)
+		time.Sleep(stallInterval)
 	}
 }
 
-// connect opens a connection beside the pool.
+// connect opens a connection outside the pool.
 func (s *stalls) connect() (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), stallTimeout)
 	defer cancel()
@@ -108,13 +107,13 @@ func closeSoon(conn *pgx.Conn) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stallTimeout)
 	defer cancel()
-	_ = conn.Close(ctx) // it is gone either way
+	_ = conn.Close(ctx) // it is unusable anyway
 }
 
-// lookOnce ends the holders that have been silent for too long, and remembers
-// the others. A holder is known by its backend and by when it fell silent, so
-// that one which is merely slow counts anew whenever it goes on. How long that
-// is says this node's clock: PostgreSQL's may jump.
+// lookOnce terminates the holders that have been silent for too long and records the others. A
+// holder is identified by its backend and the start of its silence, so a merely slow one starts
+// anew whenever it continues. This node's clock measures the silence, because PostgreSQL's may
+// jump.
 func (s *stalls) lookOnce(conn *pgx.Conn, backends []uint32, seen map[string]time.Time) error {
 	ctx, cancel := context.WithTimeout(context.Background(), stallTimeout)
 	defer cancel()
@@ -124,7 +123,7 @@ func (s *stalls) lookOnce(conn *pgx.Conn, backends []uint32, seen map[string]tim
 	}
 	tooLong := []string{}
 	for id, since := range seen {
-		if time.Since(since) >= stallMost {
+		if time.Since(since) >= maxSilence {
 			tooLong = append(tooLong, id)
 		}
 	}
@@ -136,7 +135,7 @@ func (s *stalls) lookOnce(conn *pgx.Conn, backends []uint32, seen map[string]tim
 	}
 	holders, err := pgx.CollectRows(rows, pgx.RowToStructByPos[holder])
 	if err != nil {
-		return fmt.Errorf("look at holders of locks: %w", err)
+		return fmt.Errorf("query lock holders: %w", err)
 	}
 	before := maps.Clone(seen)
 	clear(seen)
@@ -146,7 +145,8 @@ func (s *stalls) lookOnce(conn *pgx.Conn, backends []uint32, seen map[string]tim
 			since = time.Now()
 		}
 		if seen[h.ID] = since; h.Ended {
-			s.log.Warn("connection ended: it held a room's lock and its node was silent", "backend", h.PID, "silent_for", time.Since(since).Round(time.Millisecond))
+			s.log.Warn("terminated a connection that held a room's lock while its node was silent", "backend", h.PID,
+				"silent_for", time.Since(since).Round(time.Millisecond))
 		}
 	}
 	return nil

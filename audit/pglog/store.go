@@ -1,15 +1,14 @@
-// Package pglog keeps logs in PostgreSQL: one log a room, in the tables that
-// migrations/0001_log.sql makes. It is the only package that knows them.
+// Package pglog stores logs in PostgreSQL, one per room, in the tables created by
+// migrations/0001_log.sql. No other package uses these tables.
 //
-// An append is one transaction: lock the room's head row, read the database's
-// clock, catch up on what other nodes appended, build the new entries, extend
-// the tree, sign the checkpoint, COPY the entries, update the head, commit.
-// Whoever holds the row lock is the room's one sequencer, so any number of
-// nodes may append to the same room.
+// An append is one transaction: lock the room's head row, read the database's clock, catch up on
+// what other nodes appended, build the new entries, extend the tree, sign the checkpoint, COPY the
+// entries, update the head, commit. The holder of the row lock is the room's only sequencer, so any
+// number of nodes may append to the same room.
 //
-// Invariants: entries and tile roots are only ever inserted; a head's size,
-// root and checkpoint always belong together; a checkpoint leaves the package
-// only after its entries are durable; the published checkpoint never shrinks.
+// Invariants: entries and tile roots are only ever inserted; a head's size, root and checkpoint
+// always belong together; a checkpoint leaves the package only after its entries are durable; the
+// published checkpoint never shrinks.
 package pglog
 
 import (
@@ -29,50 +28,46 @@ import (
 )
 
 var (
-	// ErrNotFound is returned when the log, or the part of it asked for, does
-	// not exist.
+	// ErrNotFound is returned when the log, or the requested part of it, does not exist.
 	ErrNotFound = errors.New("not in the log")
 	// ErrExists is returned when a log is created twice.
-	ErrExists = errors.New("log exists already")
-	// ErrUnconfirmed is returned when PostgreSQL has kept a commit that gave up
-	// waiting for a synchronous standby. A failover may forget it.
+	ErrExists = errors.New("log already exists")
+	// ErrUnconfirmed is returned when PostgreSQL committed without waiting for a synchronous standby
+	// any longer. A failover may lose the commit.
 	ErrUnconfirmed = errors.New("the commit was not confirmed by a synchronous standby")
-	// ErrWentBack is returned, with ErrCorrupt, when a log lacks entries that the
-	// handle has read or appended.
+	// ErrWentBack is returned, together with ErrCorrupt, when a log lacks entries that the handle has
+	// read or appended.
 	ErrWentBack = errors.New("the log went back")
 	// ErrCorrupt is returned when stored entries do not hash to the stored root.
 	ErrCorrupt = errors.New("stored log is corrupt")
 )
 
-// Role is the database role the server works as: it cannot update or delete
-// entries.
+// Role is the database role that the server uses. It cannot update or delete entries.
 const Role = "proofline_server"
 
-// Store reads logs and makes handles to append to them. Safe for concurrent
-// use.
+// Store reads logs and creates handles to append to them. It is safe for concurrent use.
 type Store struct {
 	pool   *pgxpool.Pool
 	stalls *stalls
-	stamp  func(clock time.Time) (time.Time, error) // see [Store.Stamp]; nil: the clock as it is
+	stamp  func(clock time.Time) (time.Time, error) // see [Store.Stamp]; nil: the database's clock
 
 	guarded     atomic.Bool                 // see [Store.Guard]
 	accepted    atomic.Pointer[Incarnation] // nil: none yet
-	begun       chan struct{}               // closed once one is
+	begun       chan struct{}               // closed once an incarnation is accepted
 	synchronous atomic.Bool                 // commits wait for standbys, as of the latest Heads
 }
 
-// NewStore returns a store on a migrated database. It logs nothing before
-// [Store.LogTo].
+// NewStore returns a store on a migrated database. It logs nothing until [Store.LogTo] is called.
 func NewStore(pool *pgxpool.Pool) *Store {
 	return &Store{pool: pool, begun: make(chan struct{}), stalls: &stalls{pool: pool, log: slog.New(slog.DiscardHandler), waiting: map[uint32]struct{}{}}}
 }
 
-// LogTo has the store log what it does to other nodes' connections. It must be
-// called before the first append.
+// LogTo sets the logger for what the store does to other nodes' connections. It must be called
+// before the first append.
 func (s *Store) LogTo(log *slog.Logger) { s.stalls.log = log }
 
-// Create makes an empty log inside the caller's transaction; [ErrExists] when
-// there is one.
+// Create creates an empty log inside the caller's transaction. It returns [ErrExists] if the log
+// already exists.
 func (s *Store) Create(ctx context.Context, tx pgx.Tx, room uuid.UUID) error {
 	root := new(audit.Tree).Root()
 	tag, err := tx.Exec(ctx, `insert into log_heads (room_id, root) values ($1, $2) on conflict do nothing`, room, root[:])
@@ -85,8 +80,8 @@ func (s *Store) Create(ctx context.Context, tx pgx.Tx, room uuid.UUID) error {
 	return nil
 }
 
-// Checkpoint returns the published checkpoint, a signed note; [ErrNotFound]
-// before the first entry.
+// Checkpoint returns the published checkpoint, a signed note, or [ErrNotFound] before the first
+// entry.
 func (s *Store) Checkpoint(ctx context.Context, room uuid.UUID) ([]byte, error) {
 	var note string
 	err := s.pool.QueryRow(ctx, `select published from log_heads where room_id = $1 and published <> ''`, room).Scan(&note)
@@ -99,7 +94,7 @@ func (s *Store) Checkpoint(ctx context.Context, room uuid.UUID) ([]byte, error) 
 	return []byte(note), nil
 }
 
-// Publish makes the newest checkpoint of the log the published one.
+// Publish publishes the newest checkpoint of the log.
 func (s *Store) Publish(ctx context.Context, room uuid.UUID) error {
 	_, err := s.pool.Exec(ctx, `update log_heads
 		set published = checkpoint, published_size = size, published_at = clock_timestamp()
@@ -110,17 +105,17 @@ func (s *Store) Publish(ctx context.Context, room uuid.UUID) error {
 	return nil
 }
 
-// Head is the newest size of a log.
+// Head describes the end of a log.
 type Head struct {
 	Room        uuid.UUID
 	Size        uint64
 	Published   uint64    // size of the published checkpoint
-	PublishedAt time.Time // by the database's clock
+	PublishedAt time.Time // time of the database's clock
 	Held        bool      // see [Store.Hold] and [Store.Abandon]
 }
 
-// Heads returns the heads of those of the rooms that have a log, and the
-// database's clock. [ErrUnsettled] when that is another incarnation.
+// Heads returns the heads of those rooms that have a log, and the database's clock. It returns
+// [ErrUnsettled] if the database is another incarnation.
 func (s *Store) Heads(ctx context.Context, rooms []uuid.UUID) (heads []Head, now time.Time, err error) {
 	batch := &pgx.Batch{}
 	batch.Queue(`select room_id, size, published_size, published_at, held_size is not null or abandoned <> '' from log_heads where room_id = any($1::uuid[])`, uuid.UUIDs(rooms).Strings()).Query(func(rows pgx.Rows) (err error) {
@@ -141,8 +136,8 @@ func (s *Store) Heads(ctx context.Context, rooms []uuid.UUID) (heads []Head, now
 	return heads, now, nil
 }
 
-// Tile returns the content of a tile or entry bundle; [ErrNotFound] unless
-// the log has all of it.
+// Tile returns the content of a tile or entry bundle, or [ErrNotFound] unless the log has all of
+// it.
 func (s *Store) Tile(ctx context.Context, room uuid.UUID, t audit.Tile) ([]byte, error) {
 	if !t.In(audit.MaxSize) {
 		return nil, ErrNotFound
@@ -155,7 +150,7 @@ func (s *Store) Tile(ctx context.Context, room uuid.UUID, t audit.Tile) ([]byte,
 		query = `select hash from log_tile_roots where room_id = $1 and level = $2 and index >= $3 and index < $4 order by index`
 	}
 	first := t.Index * audit.TileWidth
-	rows, err := s.pool.Query(ctx, query, room, int16(level), int64(first), int64(first)+int64(t.Width)) //nolint:gosec // In bounds both
+	rows, err := s.pool.Query(ctx, query, room, int16(level), int64(first), int64(first)+int64(t.Width)) //nolint:gosec // both bounded by In
 	if err != nil {
 		return nil, fmt.Errorf("read tile: %w", err)
 	}
@@ -181,8 +176,7 @@ func (s *Store) Tile(ctx context.Context, room uuid.UUID, t audit.Tile) ([]byte,
 	return content, nil
 }
 
-// Receipt proves entry index against the newest checkpoint. Errors:
-// [ErrNotFound], [ErrCorrupt].
+// Receipt proves an entry against the newest checkpoint. Errors are [ErrNotFound] and [ErrCorrupt].
 func (s *Store) Receipt(ctx context.Context, room uuid.UUID, index uint64) ([]byte, error) {
 	var size int64
 	var root []byte
@@ -198,7 +192,7 @@ func (s *Store) Receipt(ctx context.Context, room uuid.UUID, index uint64) ([]by
 	fetch := func(ctx context.Context, t audit.Tile) ([]byte, error) { return s.Tile(ctx, room, t) }
 	path, err := audit.ProveInclusion(ctx, fetch, head, index)
 	if errors.Is(err, ErrNotFound) || errors.Is(err, audit.ErrTile) {
-		err = fmt.Errorf("%w: %s", ErrCorrupt, err.Error()) // not ErrNotFound: the head says that all of it is there
+		err = fmt.Errorf("%w: %s", ErrCorrupt, err.Error()) // not ErrNotFound: the log should have all tiles
 	}
 	if err != nil {
 		return nil, fmt.Errorf("prove entry %d: %w", index, err)

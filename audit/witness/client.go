@@ -20,38 +20,36 @@ import (
 
 // Defaults of a [Client].
 const (
-	// DefaultTimeout is that of one request, answer included.
+	// DefaultTimeout is the time limit for one request, answer included.
 	DefaultTimeout = 10 * time.Second
-	// DefaultMaxSkew is how far the time of a cosignature may be from ours.
+	// DefaultMaxSkew is the maximum difference between a cosignature's time and the client's.
 	DefaultMaxSkew = time.Minute
 
 	maxAnswer = MaxRequest
 	userAgent = "proofline (+https://github.com/proofline/proofline)"
 )
 
-// Client asks one witness for cosignatures. It is safe for concurrent use; its
-// fields must not change after the first request.
+// Client requests cosignatures from one witness. It is safe for concurrent use; its fields must not
+// change after the first request.
 type Client struct {
 	URL string           // submission prefix, such as https://witness.example.org
-	Key audit.Witness    // the only one whose cosignatures count
-	Now func() time.Time // what the time of a cosignature is compared with
+	Key audit.Witness    // key that must have made the cosignatures
+	Now func() time.Time // clock to compare cosignature times with
 
-	HTTP    *http.Client  // nil for http.DefaultClient; redirects are never followed
-	Timeout time.Duration // 0 for DefaultTimeout
-	MaxSkew time.Duration // 0 for DefaultMaxSkew
+	HTTP    *http.Client  // nil: http.DefaultClient; redirects are never followed
+	Timeout time.Duration // 0: DefaultTimeout
+	MaxSkew time.Duration // 0: DefaultMaxSkew
 }
 
-// AddCheckpoint asks for the cosignature of a signed checkpoint, best with the
-// log's signature alone since a witness may take no more than 16 kB, with the
-// consistency proof from the checkpoint of the old size, which the witness has.
-// The proof is empty for an old size of 0. A cosignature that is returned was
-// verified.
+// AddCheckpoint requests the cosignature of a signed checkpoint, with the consistency proof from
+// the checkpoint of size old, which the witness has. The proof is empty for an old size of 0. The
+// checkpoint should have only the log's signature, because a witness may accept no more than 16 kB.
+// The returned cosignature is verified.
 //
-// A *ConflictError tells the size to prove from instead. ErrUnavailable means
-// to ask again later; the answer is perhaps a [*RetryError], which says when.
-// ErrMalformed, ErrUnsigned, ErrUnknownLog, ErrInconsistent and ErrTooLarge
-// are what the witness says of the request, and ErrAnswer that it cannot be
-// relied on. The error of a context that is done is returned as it is.
+// A *ConflictError has the size from which the witness needs the proof. ErrUnavailable means to
+// retry later; it may be a [*RetryError], which says when. ErrMalformed, ErrUnsigned,
+// ErrUnknownLog, ErrInconsistent and ErrTooLarge mean that the witness rejected the request,
+// ErrAnswer that its answer is invalid. If ctx is done, its error is returned unchanged.
 //
 // https://c2sp.org/tlog-witness#add-checkpoint
 func (c *Client) AddCheckpoint(ctx context.Context, old uint64, proof []audit.Hash, signed []byte) (audit.Cosignature, error) {
@@ -62,10 +60,10 @@ func (c *Client) AddCheckpoint(ctx context.Context, old uint64, proof []audit.Ha
 	return cosignature, nil
 }
 
-// RetryError is an ErrUnavailable of a witness that says how long to wait.
+// RetryError is an ErrUnavailable with the time to wait.
 type RetryError struct {
-	Status int           // 429 or from 500
-	After  time.Duration // 0 if it does not say
+	Status int           // 429, 500 or above
+	After  time.Duration // 0: unknown
 }
 
 // Error names the status.
@@ -95,7 +93,7 @@ func (c *Client) addCheckpoint(ctx context.Context, r Request) (none audit.Cosig
 	return c.verify(string(r.Checkpoint[:end+1]), a.body)
 }
 
-// response is what a witness answered.
+// response is the answer of a witness.
 type response struct {
 	code   int
 	header http.Header
@@ -124,7 +122,7 @@ func (c *Client) post(ctx context.Context, body []byte) (*response, error) {
 	if err != nil {
 		return nil, passing(ctx, err)
 	}
-	defer func() { _ = resp.Body.Close() }() // only read from
+	defer func() { _ = resp.Body.Close() }() // only read
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
@@ -135,27 +133,27 @@ func (c *Client) post(ctx context.Context, body []byte) (*response, error) {
 	return &response{resp.StatusCode, resp.Header, answer}, nil
 }
 
-// passing returns the error of a request that did not get through.
+// passing returns the error of a request that got no answer.
 func passing(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var named *url.Error // says the address again
+	var named *url.Error // repeats the address
 	if errors.As(err, &named) {
 		err = named.Err
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// refusal returns the error a status stands for. The words of the witness are
-// left out: they might hold anything.
+// refusal returns the error for a status. It omits the witness's text, which could contain
+// anything.
 func (r *response) refusal() error {
 	code := r.code
 	if code == http.StatusConflict {
 		return r.conflict()
 	}
 	if code == http.StatusTooManyRequests || code >= 500 {
-		seconds, _ := strconv.ParseUint(r.header.Get("Retry-After"), 10, 16) // a date is not worth it
+		seconds, _ := strconv.ParseUint(r.header.Get("Retry-After"), 10, 16) // dates are not supported
 		return &RetryError{code, time.Duration(seconds) * time.Second}
 	}
 	for _, s := range statuses {
@@ -175,15 +173,15 @@ func (r *response) conflict() error {
 	return &ConflictError{size}
 }
 
-// verify returns the cosignature of the checkpoint's text among the signature
-// lines of an answer.
+// verify finds and checks the cosignature of the checkpoint's text among the signature lines of an
+// answer.
 func (c *Client) verify(text string, answer []byte) (none audit.Cosignature, err error) {
 	n, err := note.Open([]byte(text+"\n"+string(answer)), note.VerifierList(c.Key))
 	if err != nil {
 		return none, fmt.Errorf("%w: %w", ErrAnswer, err)
 	}
 	cosignature, ok := c.Key.Cosignature(n)
-	if !ok || n.Text != text { // the answer may have moved the end of the text
+	if !ok || n.Text != text { // the answer may contain another empty line
 		return none, fmt.Errorf("%w: cosignature of another checkpoint", ErrAnswer)
 	}
 	skew := c.MaxSkew

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// statuses are the HTTP statuses of errors, for both sides.
+// statuses maps errors to HTTP statuses, for client and handler.
 //
 // https://c2sp.org/tlog-witness#add-checkpoint
 var statuses = []struct {
@@ -37,9 +37,9 @@ const sizeType = "text/x.tlog.size"
 // Handler serves the witness below a path prefix, empty or such as /witness:
 //
 //	POST add-checkpoint     the protocol
-//	GET  <id>/checkpoint    newest checkpoint cosigned of a log, for monitors
-//	GET  healthz            whether the store is there
-//	GET  .                  who this is and what it follows, for people
+//	GET  <id>/checkpoint    latest cosigned checkpoint of a log, for monitors
+//	GET  healthz            whether the store is readable
+//	GET  .                  name, key and logs of the witness, for people
 //
 // https://c2sp.org/tlog-witness#http-interface
 func (w *Witness) Handler(prefix string) http.Handler {
@@ -98,7 +98,7 @@ func (w *Witness) refuse(ctx context.Context, rw http.ResponseWriter, err error)
 	text(rw, "text/plain; charset=utf-8", http.StatusInternalServerError, "internal error\n")
 }
 
-// checkpoint serves monitors.
+// checkpoint serves the latest cosigned checkpoint of a log to monitors.
 //
 // https://c2sp.org/tlog-witness#monitor-retrieval-mechanism
 func (w *Witness) checkpoint(rw http.ResponseWriter, r *http.Request) {
@@ -130,14 +130,14 @@ func (w *Witness) health(rw http.ResponseWriter, _ *http.Request) {
 func (w *Witness) index(rw http.ResponseWriter, _ *http.Request) {
 	var b strings.Builder
 	logs := *w.logs.Load()
-	fmt.Fprintf(&b, "This is the witness %s, as of https://c2sp.org/tlog-witness.\nIts key is\n\n  %s\n\nLogs it follows: %d\n",
+	fmt.Fprintf(&b, "This is the witness %s, following https://c2sp.org/tlog-witness.\nIts key is\n\n  %s\n\nLogs it follows: %d\n",
 		w.key.Name(), w.key, len(logs))
 	for _, origin := range slices.Sorted(maps.Keys(logs)) {
 		fmt.Fprintf(&b, "\n%s\n", origin)
 		latest, err := w.latest(origin)
 		switch {
 		case err != nil:
-			b.WriteString("  its state is damaged: nothing is cosigned\n")
+			b.WriteString("  its state is damaged: the witness cosigns nothing for this log\n")
 		case latest.signed == nil:
 			b.WriteString("  nothing cosigned yet\n")
 		default:
@@ -145,17 +145,17 @@ func (w *Witness) index(rw http.ResponseWriter, _ *http.Request) {
 				time.Unix(latest.time, 0).UTC().Format(time.RFC3339), LogID(origin))
 		}
 		if n := w.store.evidence(origin, fork); n > 0 {
-			fmt.Fprintf(&b, "  FORK: the log signed two histories; pairs of checkpoints that prove it: %d\n", n)
+			fmt.Fprintf(&b, "  FORK: the log signed two histories; checkpoint pairs that prove it: %d\n", n)
 		}
 	}
 	text(rw, "text/plain; charset=utf-8", http.StatusOK, b.String())
 }
 
-// text answers. That nobody reads it is no fault of the witness.
+// text writes an answer. Write errors are ignored: the client may be gone.
 func text(rw http.ResponseWriter, mediaType string, code int, body string) {
 	rw.Header().Set("Content-Type", mediaType)
 	rw.Header().Set("X-Content-Type-Options", "nosniff")
 	rw.Header().Set("Cache-Control", "no-cache")
 	rw.WriteHeader(code)
-	_, _ = io.WriteString(rw, body) //nolint:gosec // no browser takes text/plain for a page
+	_, _ = io.WriteString(rw, body) //nolint:gosec // browsers do not render text/plain as HTML
 }

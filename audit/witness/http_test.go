@@ -233,7 +233,7 @@ func TestPages(t *testing.T) {
 	got := get(t, client.URL)
 	for _, want := range []string{
 		h.Key().String(), testOrigin, "cosigned at size 10, 2023-03-20T12:25:47Z", LogID(testOrigin) + "/checkpoint",
-		"pairs of checkpoints that prove it: 1\n", "queue.example.com/r/quiet\n  nothing cosigned yet", "queue.example.com/r/broken\n  its state is damaged",
+		"checkpoint pairs that prove it: 1\n", "queue.example.com/r/quiet\n  nothing cosigned yet", "queue.example.com/r/broken\n  its state is damaged",
 	} {
 		if !strings.Contains(got.body, want) {
 			t.Errorf("lacks %q:\n%s", want, got.body)

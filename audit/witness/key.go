@@ -15,9 +15,9 @@ type Key struct {
 	private ed25519.PrivateKey
 }
 
-// NewKey returns the key of a name and a seed of 32 bytes (RFC 8032). It fails
-// with [audit.ErrKey] on a seed of another length, and on a name with spaces,
-// plus signs or control characters.
+// NewKey returns the key with the given name and 32-byte seed (RFC 8032). It fails with
+// [audit.ErrKey] on a seed of another length, and on a name with spaces, plus signs or control
+// characters.
 func NewKey(name string, seed []byte) (Key, error) {
 	if len(seed) != ed25519.SeedSize {
 		return Key{}, fmt.Errorf("seed of %d bytes: %w", len(seed), audit.ErrKey)
@@ -27,14 +27,13 @@ func NewKey(name string, seed []byte) (Key, error) {
 	return Key{w, private}, err
 }
 
-// Of a private key as text: before the name, and before the seed in base64.
+// Parts of a private key's text: the beginning, and the type byte before the seed.
 const (
 	privatePrefix = "PRIVATE+KEY+"
 	keyType       = "\x04"
 )
 
-// Marshal returns the private key as text, in the form that
-// golang.org/x/mod/sumdb/note has for its own:
+// Marshal returns the private key as text, in the form of golang.org/x/mod/sumdb/note:
 //
 //	"PRIVATE+KEY+" name "+" hex(key ID) "+" base64(0x04 || seed)
 func (k Key) Marshal() string {
@@ -42,8 +41,8 @@ func (k Key) Marshal() string {
 	return fmt.Sprintf("%s%s+%08x+%s", privatePrefix, k.Name(), k.KeyHash(), secret)
 }
 
-// ParseKey reads what [Key.Marshal] writes. The error is [audit.ErrKey], and
-// does not show the text.
+// ParseKey reads the output of [Key.Marshal]. The error is [audit.ErrKey]; it does not show the
+// text.
 func ParseKey(text string) (Key, error) {
 	rest, ok := strings.CutPrefix(text, privatePrefix)
 	name, rest, _ := strings.Cut(rest, "+")
@@ -59,8 +58,7 @@ func ParseKey(text string) (Key, error) {
 	return k, nil
 }
 
-// String returns the public key, as of an [audit.Witness]: no private key is
-// printed by accident.
+// String returns the public key, so that the private key is not printed by accident.
 func (k Key) String() string { return k.Witness.String() }
 
 // GoString does what String does, for %#v.

@@ -9,7 +9,7 @@ import (
 	"runtime"
 )
 
-// lockFile refuses: two processes with one store could cosign two histories.
+// lockFile always fails: without locks, two processes with one store could cosign two histories.
 func lockFile(string) (*os.File, error) {
-	return nil, fmt.Errorf("a witness needs file locks, which this program cannot take on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+	return nil, fmt.Errorf("a witness needs file locks, which are not supported on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// lockFile takes a lock that the system gives back when the process ends,
-// however it ends.
+// lockFile takes a lock that the operating system releases when the process ends, even if it
+// crashes.
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/proofline/proofline/audit"
 )
 
-// Logs are the keys that may sign the checkpoints of a log, by its origin.
-// Several are allowed: of a log that changes its key, both for a while.
+// Logs maps the origin of each followed log to the keys that may sign its checkpoints. A log that
+// changes its key has both for a while.
 type Logs map[string][]note.Verifier
 
-// NewLogs returns the logs with these vkeys; the origin of a log is the name of
-// its key. A vkey may stand twice. The error is [audit.ErrKey].
+// NewLogs returns the logs with these vkeys; the origin of a log is the name of its key. Repeated
+// vkeys are ignored. The error is [audit.ErrKey].
 func NewLogs(vkeys ...string) (Logs, error) {
 	logs := Logs{}
 	for _, vkey := range vkeys {

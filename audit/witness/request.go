@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// MaxRequest is the size in bytes of the largest request body: a proof,
-	// and a checkpoint with 24 ML-DSA signatures beside that of the log.
+	// MaxRequest is the maximum size of a request body in bytes: a proof, and a checkpoint with 24
+	// ML-DSA signatures besides the log's.
 	MaxRequest = 1 << 17
-	// MaxProof is the number of hashes a proof may have.
+	// MaxProof is the maximum number of hashes in a proof.
 	MaxProof = 63
 )
 
@@ -26,7 +26,7 @@ const (
 //
 // https://c2sp.org/tlog-witness#add-checkpoint
 type Request struct {
-	Old        uint64       // size of the checkpoint the witness has, 0 for none
+	Old        uint64       // size of the checkpoint that the witness has; 0: none
 	Proof      []audit.Hash // consistency proof from there, at most MaxProof
 	Checkpoint []byte       // signed, verbatim
 }
@@ -40,8 +40,8 @@ func (r Request) Marshal() []byte {
 	return append(append(b, "\n\n"...), r.Checkpoint...)
 }
 
-// ParseRequest reads what [Request.Marshal] writes and fails with ErrMalformed
-// on anything else. It takes the checkpoint as it is.
+// ParseRequest reads the output of [Request.Marshal] and fails with ErrMalformed on anything else.
+// It does not look into the checkpoint.
 func ParseRequest(body []byte) (Request, error) {
 	before, checkpoint, ok := bytes.Cut(body, []byte("\n\n"))
 	lines := strings.Split(string(before), "\n")
@@ -70,9 +70,9 @@ func ParseRequest(body []byte) (Request, error) {
 	return r, nil
 }
 
-// parseCheckpoint reads the text of a checkpoint of any log: unlike
-// [audit.ParseCheckpoint] it lets extension lines pass, and leaves the root of
-// an empty tree to the proof, for which the protocol has another status.
+// parseCheckpoint reads the checkpoint text of any log. Unlike [audit.ParseCheckpoint] it accepts
+// extension lines. It does not check the root of an empty tree either: the protocol has a different
+// status for that, so the consistency check does it.
 //
 // https://c2sp.org/tlog-checkpoint#note-text
 func parseCheckpoint(text string) (audit.Checkpoint, error) {
@@ -95,12 +95,11 @@ func parseCheckpoint(text string) (audit.Checkpoint, error) {
 	return c, nil
 }
 
-// verified returns a note with the signatures alone that were verified, and
-// their base64 in its one form.
+// verified returns a note with only its verified signatures, in canonical base64.
 func verified(n *note.Note) []byte {
 	b := append([]byte(n.Text), '\n')
 	for _, s := range n.Sigs {
-		sig, _ := base64.StdEncoding.DecodeString(s.Base64) // was decoded to be verified
+		sig, _ := base64.StdEncoding.DecodeString(s.Base64) // decoded before, when it was verified
 		b = append(b, "— "+s.Name+" "+base64.StdEncoding.EncodeToString(sig)+"\n"...)
 	}
 	return b

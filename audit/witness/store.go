@@ -12,45 +12,42 @@ import (
 	"strings"
 )
 
-// Kind is what two checkpoints of one log are evidence of.
+// Kind is the kind of evidence that two checkpoints of one log form.
 type Kind string
 
 const (
-	// fork: both have the same size and other roots. That proves, to anybody
-	// who has the log's key, that the log signed two histories.
+	// fork: both have the same size and different roots. With the log's key, this proves that the log
+	// signed two histories.
 	fork Kind = "fork"
-	// unproven: a later checkpoint came without a proof that it continues the
-	// earlier one. That proves nothing, since anybody may send a wrong proof
-	// with a checkpoint the log has published; but a log that cannot give a
-	// right one for these two has signed two histories.
+	// unproven: a later checkpoint came without a valid proof that it continues the earlier one. This
+	// proves nothing by itself, since any client may send a wrong proof with a published checkpoint;
+	// but a log that cannot provide a valid proof for the two has signed two histories.
 	unproven Kind = "unproven"
 )
 
-// maxKept is how many pairs of each kind are kept of a log: the first are
-// evidence enough, and nobody shall fill the disk.
+// maxKept is the maximum number of pairs kept per log and kind: the first ones are enough as
+// evidence, and clients must not be able to fill the disk.
 const maxKept = 64
 
-// Store is the memory of a witness, in a directory of its own:
+// Store is the persistent state of a witness, in a directory of its own:
 //
 //	lock                                      held while the store is open
-//	log/<id>.checkpoint                       newest checkpoint cosigned of a log, with both signatures
+//	log/<id>.checkpoint                       latest cosigned checkpoint of a log, with both signatures
 //	evidence/<id>/<kind>-<size>-<root>.kept     two checkpoints of one log: cosigned before,
 //	evidence/<id>/<kind>-<size>-<root>.offered  and refused
 //
-// <id> is the SHA-256 of the origin in hexadecimal. A directory of an older
-// time, from a backup for example, must never be used again: the witness would
-// cosign what contradicts its later cosignatures.
+// <id> is the SHA-256 of the origin in hexadecimal. An older copy of the directory, such as a
+// backup, must never be used: the witness would contradict its later cosignatures.
 //
-// Requests for one log must not call Swap at the same time.
+// Callers must not call Swap concurrently for one log.
 type Store struct {
 	dir  string
 	lock *os.File
-	// step is called before each step of writing a file; tests let it fail as
-	// a crash would.
+	// step is called before each step of writing a file; tests make it fail to simulate a crash.
 	step func(name string) error
 }
 
-// OpenStore opens or makes a store. It fails with ErrLocked when it is open already.
+// OpenStore opens or creates a store. It fails with ErrLocked if another process has it open.
 func OpenStore(dir string) (*Store, error) {
 	s := &Store{dir: dir, step: func(string) error { return nil }}
 	for _, d := range []string{s.dir, filepath.Join(dir, "log"), filepath.Join(dir, "evidence")} {
@@ -79,7 +76,7 @@ func LogID(origin string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Latest returns the newest checkpoint cosigned of a log, nil for none.
+// Latest returns the latest cosigned checkpoint of a log; nil if it has none.
 func (s *Store) Latest(origin string) ([]byte, error) { return s.latest(LogID(origin)) }
 
 func (s *Store) latest(id string) ([]byte, error) {
@@ -90,7 +87,7 @@ func (s *Store) latest(id string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read state: %w", err)
 	}
-	if len(b) == 0 { // as some file systems leave a file that was not synced
+	if len(b) == 0 { // some file systems leave an unsynced file like this
 		return nil, fmt.Errorf("%w: %s is empty", ErrState, s.path(id))
 	}
 	return b, nil
@@ -98,9 +95,9 @@ func (s *Store) latest(id string) ([]byte, error) {
 
 func (s *Store) path(id string) string { return filepath.Join(s.dir, "log", id+".checkpoint") }
 
-// Swap replaces the newest checkpoint of a log. When it returns, the new one
-// survives a power cut; if it fails, the store has either. It fails with
-// ErrChanged if the store does not hold the old one, nil for none.
+// Swap replaces the latest checkpoint of a log. It fails with ErrChanged if the store does not have
+// the old one (nil: none). Once it returns, the new checkpoint survives a power cut; if it fails,
+// the store has the old or the new one.
 func (s *Store) Swap(origin string, old, cosigned []byte) error {
 	there, err := s.Latest(origin)
 	if err != nil {
@@ -112,8 +109,8 @@ func (s *Store) Swap(origin string, old, cosigned []byte) error {
 	return s.write(s.path(LogID(origin)), cosigned)
 }
 
-// Keep stores two checkpoints as evidence, unless they are there, or enough
-// others of that kind are. It tells whether it did.
+// Keep stores two checkpoints as evidence, unless they or enough others of that kind are already
+// stored. It reports whether it stored them.
 func (s *Store) Keep(origin string, kind Kind, name string, kept, offered []byte) (isNew bool, err error) {
 	dir := filepath.Join(s.dir, "evidence", LogID(origin))
 	if _, err := os.Stat(filepath.Join(dir, name+".kept")); err == nil {
@@ -125,16 +122,16 @@ func (s *Store) Keep(origin string, kind Kind, name string, kept, offered []byte
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return false, fmt.Errorf("keep evidence: %w", err)
 	}
-	// The second file says that the first is there.
+	// The .kept file is written last: it marks the pair as complete.
 	return true, errors.Join(
 		syncDir(filepath.Dir(dir)),
 		s.write(filepath.Join(dir, name+".offered"), offered),
 		s.write(filepath.Join(dir, name+".kept"), kept))
 }
 
-// evidence counts the pairs of a kind that are kept of a log.
+// evidence returns the number of stored pairs of a kind for a log.
 func (s *Store) evidence(origin string, kind Kind) (n int) {
-	files, _ := os.ReadDir(filepath.Join(s.dir, "evidence", LogID(origin))) // is made with the first
+	files, _ := os.ReadDir(filepath.Join(s.dir, "evidence", LogID(origin))) // created with the first pair
 	for _, f := range files {
 		if strings.HasPrefix(f.Name(), string(kind)+"-") && strings.HasSuffix(f.Name(), ".kept") {
 			n++
@@ -143,7 +140,7 @@ func (s *Store) evidence(origin string, kind Kind) (n int) {
 	return n
 }
 
-// write replaces a file at once, and returns when a power cut cannot undo it.
+// write replaces a file atomically. Once it returns, the file survives a power cut.
 func (s *Store) write(path string, b []byte) (err error) {
 	temp := path + ".tmp"
 	defer func() {
@@ -174,7 +171,7 @@ func (s *Store) write(path string, b []byte) (err error) {
 	return syncDir(filepath.Dir(path))
 }
 
-// syncDir makes the names in a directory durable.
+// syncDir makes the directory's entries durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -86,7 +86,7 @@ func TestEvidenceFails(t *testing.T) {
 	h.cosigned(t, l.request(0, 10))
 	h.store.step = func(string) error { return errCrash }
 	h.refused(t, Request{10, nil, newLog(t, testOrigin, 1, 30, 5).signed(10)}, ErrInconsistent)
-	if !bytes.Contains(h.logged.Bytes(), []byte("evidence not kept")) {
+	if !bytes.Contains(h.logged.Bytes(), []byte("cannot store evidence")) {
 		t.Errorf("logged %s", h.logged)
 	}
 }

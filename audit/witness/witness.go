@@ -1,9 +1,8 @@
-// Package witness is both sides of the C2SP witness protocol: the witness,
-// which remembers the newest checkpoint of each log it follows and cosigns a
-// newer one only with a proof that it continues the old one, and the log's
-// client, which asks for cosignatures and believes none it has not verified.
+// Package witness implements both sides of the C2SP witness protocol: the witness, which remembers
+// the latest checkpoint of each log it follows and cosigns a newer one only with a proof that it
+// continues the old one, and the log's client, which requests cosignatures and verifies each.
 //
-// One request, on the way through the package:
+// The path of a request through the package:
 //
 //	log                          witness
 //	Client.AddCheckpoint  ---->  Handler          limits, status codes
@@ -12,13 +11,13 @@
 //	                             Store            compare, write, sync, rename, sync
 //	verify key, text, time <---- cosignature      only now
 //
-// What a witness has cosigned it never takes back: the [Store] has the new
-// checkpoint on disk before the cosignature leaves, a lock keeps other
-// processes out, and requests for one log wait for each other. A checkpoint it
-// refuses that nevertheless bears the log's signature is kept as evidence.
+// A witness never contradicts a cosignature: the [Store] has the new checkpoint on disk before the
+// cosignature is returned, a lock keeps other processes out, and requests for one log run one at a
+// time. If the witness refuses a checkpoint that bears the log's signature, it keeps it as
+// evidence.
 //
-// The witness cosigns with Ed25519. It accepts extension lines, as the
-// specification asks, and says nothing about them.
+// The witness cosigns with Ed25519. It accepts extension lines, as the specification requires, and
+// does not check them.
 //
 //	https://c2sp.org/tlog-witness
 //	https://c2sp.org/tlog-cosignature
@@ -44,50 +43,50 @@ var (
 	// ErrMalformed is returned when a request is not in the form of the
 	// protocol, or its old size is larger than its checkpoint. Status 400.
 	ErrMalformed = errors.New("malformed request")
-	// ErrUnsigned is returned when no key known for the log signed the
-	// checkpoint, or one did wrongly. Status 403.
+	// ErrUnsigned is returned when no known key of the log signed the checkpoint, or a signature is
+	// invalid. Status 403.
 	ErrUnsigned = errors.New("checkpoint not signed by a known key of the log")
 	// ErrUnknownLog is returned when the witness does not follow the log. Status 404.
 	ErrUnknownLog = errors.New("log not followed by the witness")
-	// ErrInconsistent is returned when the checkpoint is not shown to
-	// continue the one the witness has. Status 422.
+	// ErrInconsistent is returned when the request does not prove that the checkpoint continues the
+	// one the witness has. Status 422.
 	ErrInconsistent = errors.New("checkpoint does not continue the one the witness has")
 	// ErrTooLarge is returned when a request is larger than MaxRequest. Status 413.
 	ErrTooLarge = errors.New("request too large")
-	// ErrUnavailable is returned when the witness cannot answer now: asking
-	// again later may help. Status 429 or any from 500.
+	// ErrUnavailable is returned when the witness cannot answer now; retrying later may help. Status
+	// 429, 500 or above.
 	ErrUnavailable = errors.New("witness unavailable")
-	// ErrClock is returned when the clock of the witness is behind what it has
-	// signed. It is an ErrUnavailable to the log.
+	// ErrClock is returned when the clock of the witness is behind its latest cosignature. The log
+	// sees it as an ErrUnavailable.
 	ErrClock = errors.New("clock went backwards")
-	// ErrState is returned when what the store holds is not what the witness wrote.
+	// ErrState is returned when the store contains data that the witness did not write.
 	ErrState = errors.New("state is damaged")
-	// ErrLocked is returned when another process uses the store.
+	// ErrLocked is returned when another process has the store open.
 	ErrLocked = errors.New("in use by another process")
-	// ErrChanged is returned when the store holds another checkpoint than the one to be replaced.
+	// ErrChanged is returned when the stored checkpoint is not the one to be replaced.
 	ErrChanged = errors.New("state changed meanwhile")
-	// ErrAnswer is returned to the log when an answer is not one of the
-	// protocol, or its cosignature does not hold.
-	ErrAnswer = errors.New("unusable answer of the witness")
+	// ErrAnswer is returned by the client when an answer violates the protocol or its cosignature does
+	// not verify.
+	ErrAnswer = errors.New("invalid answer from the witness")
 )
 
-// ConflictError says that the witness has a checkpoint of another size than the
-// old one of the request. Status 409.
+// ConflictError is returned when the witness has a checkpoint of a different size than the old one
+// of the request. Status 409.
 type ConflictError struct {
-	Size uint64 // the size it has, from which the proof must be; 0 for none
+	Size uint64 // size that the witness has and needs a proof from; 0: none
 }
 
-// Error names the size that the witness has.
+// Error includes the size that the witness has.
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("the witness has a checkpoint of size %d", e.Size)
 }
 
 const (
-	// MaxStepBack is how far the clock may be set back before the witness
-	// stops: until it is right again, cosignatures repeat the latest time.
+	// MaxStepBack is how far the clock may be set back before the witness stops cosigning. Until the
+	// clock catches up, cosignatures repeat the latest time.
 	MaxStepBack = time.Minute
 
-	// maxWait is how long a request waits for those before it on the same log.
+	// maxWait is how long a request waits for earlier ones on the same log.
 	maxWait = 5 * time.Second
 )
 
@@ -100,11 +99,11 @@ type Witness struct {
 	logs  atomic.Pointer[Logs]
 
 	mu    sync.Mutex               // guards turns
-	turns map[string]chan struct{} // by origin: full while a request reads and writes the state of that log
+	turns map[string]chan struct{} // by origin; full while a request uses the state of that log
 }
 
-// New returns a witness that follows no logs yet. The store must have served
-// no other key.
+// New returns a witness that follows no logs yet. The store must not have been used with another
+// key.
 func New(key Key, store *Store, now func() time.Time, log *slog.Logger) *Witness {
 	w := &Witness{key: key, store: store, now: now, log: log, turns: map[string]chan struct{}{}}
 	w.Follow(Logs{})
@@ -114,8 +113,7 @@ func New(key Key, store *Store, now func() time.Time, log *slog.Logger) *Witness
 // Key returns the public key.
 func (w *Witness) Key() audit.Witness { return w.key.Witness }
 
-// Follow replaces the logs that are followed. What was cosigned of a log that
-// is left out is kept for when it comes back.
+// Follow replaces the set of followed logs. The state of a log that is left out stays in the store.
 func (w *Witness) Follow(logs Logs) { w.logs.Store(&logs) }
 
 // AddCheckpoint cosigns a checkpoint. Errors are ErrMalformed, ErrUnsigned,
@@ -129,7 +127,7 @@ func (w *Witness) AddCheckpoint(ctx context.Context, r Request) (audit.Cosignatu
 		return audit.Cosignature{}, err
 	}
 	if r.Old > offered.Size {
-		return audit.Cosignature{}, fmt.Errorf("%w: old size %d of a checkpoint of size %d", ErrMalformed, r.Old, offered.Size)
+		return audit.Cosignature{}, fmt.Errorf("%w: old size %d is larger than the checkpoint's, %d", ErrMalformed, r.Old, offered.Size)
 	}
 	done, err := w.turn(ctx, offered.Origin)
 	if err != nil {
@@ -155,14 +153,14 @@ func (w *Witness) AddCheckpoint(ctx context.Context, r Request) (audit.Cosignatu
 	return w.cosign(latest, offered)
 }
 
-// cosign writes the new state, and only then lets the cosignature out.
+// cosign stores the new state and then returns the cosignature.
 func (w *Witness) cosign(latest, offered head) (audit.Cosignature, error) {
 	now := w.now().Unix()
 	switch step := latest.time - now; {
 	case step == 0 && latest.text == offered.text:
-		return latest.cosignature, nil // nothing new to say in this second
+		return latest.cosignature, nil // already cosigned in this second
 	case now < 1 || step > int64(MaxStepBack/time.Second):
-		return audit.Cosignature{}, fmt.Errorf("%w: %w: it is %d, and %d is signed", ErrUnavailable, ErrClock, now, latest.time)
+		return audit.Cosignature{}, fmt.Errorf("%w: %w: now is %d, the latest cosignature is from %d", ErrUnavailable, ErrClock, now, latest.time)
 	}
 	c := w.key.cosign(offered.text, max(now, latest.time))
 	if err := w.store.Swap(offered.Origin, latest.signed, append(bytes.Clone(offered.signed), c.Line(w.key.Name())...)); err != nil {
@@ -172,7 +170,7 @@ func (w *Witness) cosign(latest, offered head) (audit.Cosignature, error) {
 	return c, nil
 }
 
-// turn waits until no other request works on the log.
+// turn waits until no other request uses the log.
 func (w *Witness) turn(ctx context.Context, origin string) (done func(), err error) {
 	w.mu.Lock()
 	turn, ok := w.turns[origin]
@@ -191,13 +189,13 @@ func (w *Witness) turn(ctx context.Context, origin string) (done func(), err err
 	}
 }
 
-// head is a signed checkpoint, taken apart.
+// head is a parsed signed checkpoint.
 type head struct {
 	audit.Checkpoint
-	text        string // what is signed: the checkpoint, and extension lines if there are any
-	signed      []byte // with the verified signatures alone; nil for no checkpoint
+	text        string // signed text: the checkpoint and any extension lines
+	signed      []byte // with only the verified signatures; nil: no checkpoint
 	cosignature audit.Cosignature
-	time        int64 // of the cosignature, Unix seconds; 0 if it has none
+	time        int64 // time of the cosignature, Unix seconds; 0: none
 }
 
 // open checks an offered checkpoint against the keys of its log.
@@ -226,7 +224,7 @@ func (w *Witness) open(signed []byte) (head, error) {
 	return head{Checkpoint: checkpoint, text: n.Text, signed: verified(n)}, nil
 }
 
-// latest returns what the witness cosigned last; the empty tree for nothing.
+// latest returns the checkpoint that the witness cosigned last; the empty tree if none.
 func (w *Witness) latest(origin string) (head, error) {
 	signed, err := w.store.Latest(origin)
 	if err != nil {
@@ -248,19 +246,19 @@ func (w *Witness) latest(origin string) (head, error) {
 	return head{checkpoint, n.Text, signed, c, c.Time()}, nil
 }
 
-// keep stores two checkpoints that both bear the log's signature. That it
-// cannot changes nothing about the answer.
+// keep stores two checkpoints signed by the log as evidence. A failure is only logged, because it
+// does not change the answer.
 func (w *Witness) keep(kind Kind, latest, offered head) {
 	root := offered.Root
 	name := fmt.Sprintf("%s-%d-%x", kind, offered.Size, root[:8])
 	isNew, err := w.store.Keep(offered.Origin, kind, name, latest.signed, offered.signed)
 	switch {
 	case err != nil:
-		w.log.Error("evidence not kept", "log", offered.Origin, "evidence", name, "error", err)
+		w.log.Error("cannot store evidence", "log", offered.Origin, "evidence", name, "error", err)
 	case isNew && kind == fork:
 		w.log.Error("FORK: the log signed two histories", "log", offered.Origin, "size", offered.Size, "evidence", name)
 	case isNew:
-		w.log.Warn("no proof that a signed checkpoint continues the one before", "log", offered.Origin,
+		w.log.Warn("signed checkpoint without a proof that it continues the one before", "log", offered.Origin,
 			"size", offered.Size, "old", latest.Size, "evidence", name)
 	}
 }

@@ -60,7 +60,7 @@ func TestNodesLostInCopy(t *testing.T) {
 	if pause := c.pause(one.url); pause > longestPause {
 		t.Errorf("joins paused for %s", pause)
 	}
-	if !strings.Contains(one.said(), "connection ended: it held a room's lock") {
+	if !strings.Contains(one.said(), "terminated a connection that held a room's lock") {
 		t.Errorf("the node that stayed ended no connection:\n%s", one.said())
 	}
 	finish()

@@ -426,7 +426,7 @@ func beaconOf(v *room.Vitals) *Beacon {
 
 func (l *Live) database() Database {
 	h := l.Rooms.Health()
-	d := Database{Answers: h.Answers, TookMS: millis(h.Took), AheadMS: h.Ahead.Milliseconds(), InUse: h.Pool.InUse, Most: h.Pool.Most}
+	d := Database{Answers: h.Answers, TookMS: millis(h.Took), AheadMS: h.Ahead.Milliseconds(), InUse: h.Pool.InUse, Most: h.Pool.Max}
 	if !h.Answered.IsZero() {
 		d.AgoMS = time.Since(h.Answered).Milliseconds()
 	}

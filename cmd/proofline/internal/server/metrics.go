@@ -114,7 +114,7 @@ var serverMetrics = []metric[health]{
 	gauge("database_answer_seconds", "How long the database's latest answer took.", func(h health) float64 { return h.Took.Seconds() }),
 	gauge("database_connections", "Open connections of the pool.", func(h health) float64 { return float64(h.Pool.Open) }),
 	gauge("database_connections_busy", "Connections of the pool in use.", func(h health) float64 { return float64(h.Pool.InUse) }),
-	gauge("database_connections_max", "Connections that the pool may open.", func(h health) float64 { return float64(h.Pool.Most) }),
+	gauge("database_connections_max", "Connections that the pool may open.", func(h health) float64 { return float64(h.Pool.Max) }),
 	counter("database_waits_total", "Uses of a connection that had to wait for one.", func(h health) float64 { return float64(h.Pool.Waited) }),
 	gauge("clock_ahead_seconds", "How far the time that rooms follow is ahead of this machine's clock.", func(h health) float64 { return h.Ahead.Seconds() }),
 	gauge("clock_step_seconds", "By how much the database's clock has jumped, which rooms do not follow; 0: it has not.", func(h health) float64 { return h.Step.Seconds() }),
