@@ -13,13 +13,14 @@ import (
 	"github.com/proofline/proofline/verifier/source"
 )
 
-// aboutFlags say what a page for people begins with, and no transcript has.
+// aboutFlags set the heading of a report page, which the transcript does not contain.
 type aboutFlags struct{ event, organizer, zone string }
 
 func (f *aboutFlags) define(c *cobra.Command) {
-	c.Flags().StringVar(&f.event, "event", "", "call the event `TEXT` on the page (default what the room calls itself)")
-	c.Flags().StringVar(&f.organizer, "organizer", "", "call its organizer `TEXT` on the page")
-	c.Flags().StringVar(&f.zone, "time-zone", "", "give times on the page in this `ZONE`, such as Europe/Vienna, beside UTC (default the room's)")
+	c.Flags().StringVar(&f.event, "event", "", "name of the event, as `TEXT` on the page (default: the room's title)")
+	c.Flags().StringVar(&f.organizer, "organizer", "", "name of the organizer, as `TEXT` on the page")
+	c.Flags().StringVar(&f.zone, "time-zone", "",
+		"time `ZONE` of the page, such as Europe/Vienna, shown besides UTC (default: the room's)")
 }
 
 func (f *aboutFlags) check() error {
@@ -29,14 +30,14 @@ func (f *aboutFlags) check() error {
 	return nil
 }
 
-// apply says on a page what the flags say, or else the room.
+// apply sets title, organizer and time zone of a page from the flags, or else from the room.
 func (f *aboutFlags) apply(ctx context.Context, src verifier.Source, a *report.Audit) {
 	about, err := source.ReadAbout(ctx, src)
 	if err != nil {
-		about = source.About{} // the page is as good without it
+		about = source.About{} // optional
 	}
 	a.Title, a.Organizer = cmp.Or(f.event, about.Title), f.organizer
 	if a.Zone, err = zone.Parse(cmp.Or(f.zone, about.TimeZone)); err != nil {
-		a.Zone = time.UTC // the room names none
+		a.Zone = time.UTC // the room has no time zone
 	}
 }

@@ -23,32 +23,32 @@ import (
 	"github.com/proofline/proofline/verifier/source"
 )
 
-// Files of a dossier. Below transcript, everything is as it was published.
+// Files of an archive. Everything below transcript is as it was published.
 const (
-	dossierReadme     = "README.txt"
-	dossierTranscript = "transcript/"
-	dossierKept       = "earlier-checkpoint.txt"
+	archiveReadme     = "README.txt"
+	archiveTranscript = "transcript/"
+	archiveKept       = "earlier-checkpoint.txt"
 )
 
-// sparse is from where on a file is stored as it is: archives that unpack to
-// much more than their size are refused as bombs.
-const sparse = 20
+// maxRatio is the compression ratio from which a file is stored uncompressed: readers refuse
+// archives that unpack to much more than their size as zip bombs.
+const maxRatio = 20
 
-type dossierFlags struct{ auditFlags }
+type archiveFlags struct{ auditFlags }
 
-func dossierCommand(t *terminal) *cobra.Command {
-	var f dossierFlags
+func archiveCommand(t *terminal) *cobra.Command {
+	var f archiveFlags
 	c := &cobra.Command{
 		Use:   "dossier URL|DIR OUT.zip",
 		Short: "Pack transcript, key, reports and instructions into one archive",
-		Long: `Pack all that it takes to check a room years later into one archive: the
-transcript as it was published, its key, its checkpoint, the report of an audit
-made now (as text, JSON and a page), and instructions.
+		Long: `Pack everything needed to check a room years later into one archive: the
+transcript as it was published, its key, its checkpoint, the report of a new
+audit (as text, JSON and an HTML page), and instructions.
 
 "proofline-verify audit OUT.zip" audits the archive offline, without unpacking
-it. The archive replaces no file.
+it. An existing file is never replaced.
 
-Exit code 0: verified and packed; 1: packed, and a check failed; 2: wrong usage;
+Exit code 0: verified and packed; 1: packed, but a check failed; 2: wrong usage;
 3: could not be read or written.`,
 		Example: `  proofline-verify dossier https://example.com/r/sale sale.zip --vkey @sale.vkey
   proofline-verify audit sale.zip --vkey @sale.vkey`,
@@ -59,12 +59,12 @@ Exit code 0: verified and packed; 1: packed, and a check failed; 2: wrong usage;
 	return c
 }
 
-func (f *dossierFlags) run(ctx context.Context, t *terminal, arg, out string) error {
+func (f *archiveFlags) run(ctx context.Context, t *terminal, arg, out string) error {
 	if !strings.EqualFold(filepath.Ext(out), ".zip") {
 		return usage(fmt.Errorf("%q does not end in .zip", out), "give the archive a name such as sale.zip")
 	}
 	if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
-		return usage(fmt.Errorf("%s is there already", out), "it may be evidence: give another name")
+		return usage(fmt.Errorf("%s already exists", out), "it may be evidence: give another name")
 	}
 	src, trust, keeper, err := f.prepare(ctx, t, arg)
 	if err != nil {
@@ -72,13 +72,13 @@ func (f *dossierFlags) run(ctx context.Context, t *terminal, arg, out string) er
 	}
 	dir, err := os.MkdirTemp("", "proofline-dossier-")
 	if err != nil {
-		return &exit{exitUnreadable, err, "a directory for temporary files is needed"}
+		return &exit{exitUnreadable, err, "cannot create a temporary directory: set TMPDIR to a writable one"}
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // was ours
+	defer func() { _ = os.RemoveAll(dir) }() // our temporary directory
 	bar := t.bar("tiles")
 	_, err = source.Store(ctx, src, dir, bar.show)
 	bar.clear()
-	if err != nil && !errors.Is(err, source.ErrMisfit) { // that is for the audit to say
+	if err != nil && !errors.Is(err, source.ErrMisfit) { // the audit reports misfits
 		return unreadable(err)
 	}
 	stored, err := source.Dir(dir)
@@ -91,31 +91,31 @@ func (f *dossierFlags) run(ctx context.Context, t *terminal, arg, out string) er
 	}
 	f.about.apply(ctx, src.Source, done)
 	done.Command = command(filepath.Base(out), trust)
-	sum, err := writeDossier(out, dir, done)
+	sum, err := writeArchive(out, dir, done)
 	if err != nil {
-		return &exit{exitUnreadable, fmt.Errorf("write %s: %w", out, err), "give another name, or make room"}
+		return &exit{exitUnreadable, fmt.Errorf("write %s: %w", out, err), "give another name, or free disk space"}
 	}
-	if err := t.printDossier(done, out, sum); err != nil {
+	if err := t.printArchive(done, out, sum); err != nil {
 		return unreadable(err)
 	}
 	if !done.Report.OK {
 		return &exit{code: exitFailed}
 	}
-	if !stranger(arg, done) {
+	if !unconfirmed(arg, done) {
 		keeper.save(src.checkpoint)
 	}
 	return nil
 }
 
-func (t *terminal) printDossier(a *report.Audit, out string, sum []byte) error {
+func (t *terminal) printArchive(a *report.Audit, out string, sum []byte) error {
 	head, _, _ := strings.Cut(verdict(a.Report, t.colour()), "\n")
-	_, err := fmt.Fprintf(t.out, "%s\n  %s of %s packed into %s\n  SHA-256 %x\n  write that down elsewhere, and check it with:\n    %s\n",
-		head, numeral.Count(a.Report.Entries, "entry", "entries"), printable(a.Report.Origin), out, sum, command(out, a.Trust))
+	_, err := fmt.Fprintf(t.out, "%s\n  %s of %s packed into %s\n  SHA-256 %x\n  keep a note of it elsewhere, and check the archive with:\n    %s\n",
+		head, numeral.Count(a.Report.Entries, "entry", "entries"), printable(a.Report.Origin), out, sum, command(out,
+			a.Trust))
 	return err
 }
 
-// writeDossier writes the archive as a whole or not at all, and returns its SHA-256.
-func writeDossier(out, transcript string, a *report.Audit) (sum []byte, err error) {
+func writeArchive(out, transcript string, a *report.Audit) (sum []byte, err error) {
 	file, err := os.CreateTemp(filepath.Dir(out), ".incomplete-*")
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func writeDossier(out, transcript string, a *report.Audit) (sum []byte, err erro
 	}()
 	hash := sha256.New()
 	p := &packer{zip: zip.NewWriter(io.MultiWriter(file, hash)), made: a.Time.UTC().Truncate(2 * time.Second)}
-	if p.flate, err = flate.NewWriter(&p.packed, flate.BestSpeed); err != nil { // most of it are ids, which no level makes smaller
+	if p.flate, err = flate.NewWriter(&p.packed, flate.BestSpeed); err != nil { // most content is random ids, which no level compresses better
 		return nil, err
 	}
 	if err := p.pack(transcript, a); err != nil {
@@ -136,16 +136,16 @@ func writeDossier(out, transcript string, a *report.Audit) (sum []byte, err erro
 	if err := errors.Join(p.zip.Close(), file.Chmod(0o644), file.Sync()); err != nil {
 		return nil, err
 	}
-	switch err := os.Link(file.Name(), out); { // replaces nothing
+	switch err := os.Link(file.Name(), out); { // fails if out exists
 	case errors.Is(err, fs.ErrExist):
 		return nil, err
-	case err != nil: // not every file system has links
+	case err != nil: // not all file systems support links
 		return hash.Sum(nil), errors.Join(file.Close(), os.Rename(file.Name(), out))
 	}
 	return hash.Sum(nil), errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
-// packer writes the files of a dossier.
+// packer writes the files of an archive.
 type packer struct {
 	zip    *zip.Writer
 	made   time.Time
@@ -155,7 +155,8 @@ type packer struct {
 
 func (p *packer) pack(transcript string, a *report.Audit) error {
 	var text, data, page bytes.Buffer
-	plain := &terminal{out: &text, env: func(string) string { return "" }, attached: func(io.Writer) bool { return false }}
+	plain := &terminal{out: &text, env: func(string) string { return "" },
+		attached: func(io.Writer) bool { return false }}
 	err := errors.Join(plain.printReport(a.Report, a.Findings), writeJSON(&data, jsonOf(a)), report.Write(&page, a))
 	if err != nil {
 		return err
@@ -164,8 +165,9 @@ func (p *packer) pack(transcript string, a *report.Audit) error {
 		name    string
 		content []byte
 	}{
-		{dossierReadme, instructions(a)}, {"report.txt", text.Bytes()}, {"report.json", data.Bytes()}, {"report.html", page.Bytes()},
-		{dossierKept, a.Trust.Kept},
+		{archiveReadme, instructions(a)}, {"report.txt", text.Bytes()}, {"report.json",
+			data.Bytes()}, {"report.html", page.Bytes()},
+		{archiveKept, a.Trust.Kept},
 	} {
 		if f.content == nil {
 			continue
@@ -182,15 +184,15 @@ func (p *packer) pack(transcript string, a *report.Audit) error {
 		if err != nil {
 			return err
 		}
-		content, err := os.ReadFile(name) //nolint:gosec // in the directory that was just written
+		content, err := os.ReadFile(name) //nolint:gosec // in our temporary directory
 		if err != nil {
 			return err
 		}
-		return p.add(dossierTranscript+filepath.ToSlash(below), content)
+		return p.add(archiveTranscript+filepath.ToSlash(below), content)
 	})
 }
 
-// add adds a file, compressed if that makes it smaller, and not by too much.
+// add adds a file, compressed if that makes it smaller but by less than maxRatio.
 func (p *packer) add(name string, content []byte) error {
 	p.packed.Reset()
 	p.flate.Reset(&p.packed)
@@ -200,9 +202,10 @@ func (p *packer) add(name string, content []byte) error {
 	if err := p.flate.Close(); err != nil {
 		return err
 	}
-	h := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: p.made, CRC32: crc32.ChecksumIEEE(content), UncompressedSize64: uint64(len(content))}
+	h := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: p.made, CRC32: crc32.ChecksumIEEE(content),
+		UncompressedSize64: uint64(len(content))}
 	body := p.packed.Bytes()
-	if len(body) >= len(content) || len(body) < len(content)/sparse {
+	if len(body) >= len(content) || len(body) < len(content)/maxRatio {
 		h.Method, body = zip.Store, content
 	}
 	h.CompressedSize64 = uint64(len(body))
@@ -214,7 +217,7 @@ func (p *packer) add(name string, content []byte) error {
 	return err
 }
 
-// instructions are for somebody who finds the archive and nothing else.
+// instructions returns the README for readers who find nothing but the archive.
 func instructions(a *report.Audit) []byte {
 	var b strings.Builder
 	head, _, _ := strings.Cut(verdict(a.Report, func(_ int, s string) string { return s }), "\n")
@@ -226,9 +229,9 @@ func instructions(a *report.Audit) []byte {
   with     %s
   result   %s
 
-What is in this archive
+Contents of this archive
 
-  report.html   the report of that audit, for people: open it in a browser
+  report.html   the report of that audit: open it in a browser
   report.txt    the same for a terminal
   report.json   the same for programs
   transcript/   the whole public record of the room, as it was published:
@@ -236,30 +239,31 @@ What is in this archive
                 that the record names)
 `, printable(a.Report.Origin), numeral.Group(a.Report.Entries), a.Time.UTC().Format("2006-01-02 15:04:05 UTC"), a.Program, head)
 	if a.Trust.Kept != nil {
-		fmt.Fprintf(&b, "  %s\n                the checkpoint of an earlier audit, which this one was compared with\n", dossierKept)
+		fmt.Fprintf(&b, "  %s\n                the checkpoint of an earlier audit, with which this one was compared\n", archiveKept)
 	}
 	fmt.Fprintf(&b, `
-Check it, without a network
+Check it offline
 
-  Do not believe the reports: anybody could have written them. Do not unpack the
+  Do not rely on the reports: they could have been forged. Do not unpack the
   archive; with the program proofline-verify
   (https://github.com/proofline/proofline), run
 
     %s
 
-  It derives everything again from transcript/, and must say the same. Get the
-  key of the room, and those of witnesses, from where you trust, not from here.
+  It recomputes everything from transcript/ and must give the same result. Get
+  the keys of the room and of its witnesses from a source that you trust, not
+  from this archive.
 
 Check it with other programs
 
   transcript/ is a transparency log: https://c2sp.org/tlog-tiles for the files,
   https://c2sp.org/tlog-checkpoint and https://c2sp.org/signed-note for the
   checkpoint, RFC 6962 for the tree. Any tool that reads those can check that the
-  entries are those that were signed. Entries are lines of text; by which rules
-  places follow from them is in fairness/RULES.md of the program's source.
+  entries are those that were signed. Entries are lines of text; the rules by
+  which places follow from them are in fairness/RULES.md of the program's source.
 
-  The draws rely on RFC 9381 (ECVRF-P256-SHA256-SSWU), SHA-256 and SHAKE256, and
-  on drand (https://docs.drand.love) if the first entry names a beacon.
+  The draws use RFC 9381 (ECVRF-P256-SHA256-SSWU), SHA-256 and SHAKE256, and
+  drand (https://docs.drand.love) if the first entry names a beacon.
 `, a.Command)
 	return []byte(b.String())
 }

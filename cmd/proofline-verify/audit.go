@@ -29,7 +29,7 @@ import (
 
 type auditFlags struct {
 	vkey   string
-	others othersFlags
+	trust  trustFlags
 	about  aboutFlags
 	json   bool
 	html   string
@@ -43,12 +43,12 @@ func auditCommand(t *terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit URL|DIR|ZIP",
 		Short: "Check a whole transcript and print a report",
-		Long: `Check a whole transcript: read it from the URL of a room, from a directory or
-from the archive of a dossier, derive everything again, and print numbered
-checks.
+		Long: `Check a whole transcript: read it from a room's URL, from a directory or from an
+archive made by "proofline-verify dossier", recompute everything, and print
+numbered checks.
 
-The last verified checkpoint of each room is kept, and the next audit checks
-that nothing before it was rewritten.`,
+The command keeps the last verified checkpoint of each room. The next audit
+checks that no earlier entry was rewritten.`,
 		Example: `  proofline-verify audit https://example.com/r/sale
   proofline-verify audit ./sale --vkey @sale.vkey --json
   proofline-verify audit https://example.com/r/sale --html report.html`,
@@ -57,18 +57,21 @@ that nothing before it was rewritten.`,
 	}
 	f.define(c)
 	c.Flags().BoolVar(&f.json, "json", false, "print the report as JSON")
-	c.Flags().StringVar(&f.html, "html", "", "write the report to this `FILE` too, as a page to read, print and pass on")
+	c.Flags().StringVar(&f.html, "html", "",
+		"also write the report to this `FILE`, as an HTML page to read, print and share")
 	return c
 }
 
-// define defines the flags of everything that audits.
+// define defines the flags shared by all commands that audit.
 func (f *auditFlags) define(c *cobra.Command) {
-	c.Flags().StringVar(&f.vkey, "vkey", "", "`KEY` of the log: the key itself, or @FILE (default the one the transcript names)")
-	f.others.define(c)
+	c.Flags().StringVar(&f.vkey, "vkey", "",
+		"`KEY` of the log: the key itself, or @FILE (default: the one in the transcript)")
+	f.trust.define(c)
 	f.about.define(c)
-	c.Flags().StringVar(&f.kept, "kept", "", "compare with the checkpoint in this `FILE`, not with the one kept")
-	c.Flags().StringVar(&f.state, "state", "", "keep checkpoints in this `DIR` (default $XDG_STATE_HOME/proofline-verify)")
-	c.Flags().BoolVar(&f.noKeep, "no-keep", false, "neither use nor keep checkpoints of other audits")
+	c.Flags().StringVar(&f.kept, "kept", "", "compare with the checkpoint in this `FILE` instead of the kept one")
+	c.Flags().StringVar(&f.state, "state", "",
+		"keep checkpoints in this `DIR` (default: $XDG_STATE_HOME/proofline-verify)")
+	c.Flags().BoolVar(&f.noKeep, "no-keep", false, "do not read or keep checkpoints")
 	c.MarkFlagsMutuallyExclusive("state", "no-keep")
 }
 
@@ -88,30 +91,34 @@ func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 		return &exit{exitUnreadable, err, "give another file with --html"}
 	}
 	if !done.Report.OK {
-		return &exit{exitFailed, rewritten(done.Report), fmt.Sprintf("prove it to others: proofline-verify compare %s %s; "+
-			"or remove %[1]s, if you made this room anew yourself", quoted(keeper.from()), quoted(arg))}
+		return &exit{exitFailed, rewritten(done.Report),
+			fmt.Sprintf("prove it to others: proofline-verify compare %s %s; "+
+				"or remove %[1]s, if you recreated this room yourself", quoted(keeper.from()), quoted(arg))}
 	}
-	if !stranger(arg, done) { // it would be held against the room whose name it has taken
+	if !unconfirmed(arg, done) { // otherwise the real room of that name would be compared with it
 		keeper.save(src.checkpoint)
 	}
 	return nil
 }
 
-// rewritten is an error if the history is not the one of an earlier audit.
+// rewritten returns an error if the history contradicts that of an earlier audit.
 func rewritten(r *verifier.Report) error {
-	if slices.ContainsFunc(r.Checks, func(c verifier.Check) bool { return c.ID == "append-only" && c.Status == verifier.Fail }) {
+	if slices.ContainsFunc(r.Checks, func(c verifier.Check) bool {
+		return c.ID == "append-only" &&
+			c.Status == verifier.Fail
+	}) {
 		return errors.New("the history is not the one of the earlier audit")
 	}
 	return nil
 }
 
-// prepare opens a transcript, and reads what the auditor knows beside it.
+// prepare opens a transcript and reads the flags and the kept checkpoint.
 func (f *auditFlags) prepare(ctx context.Context, t *terminal, arg string) (*pinned, verifier.Trust, *keeper, error) {
 	vkey, err := readVKey(f.vkey)
 	if err != nil {
 		return nil, verifier.Trust{}, nil, err
 	}
-	trust, err := f.others.trust()
+	trust, err := f.trust.parse()
 	if err == nil {
 		err = f.about.check()
 	}
@@ -132,16 +139,17 @@ func (f *auditFlags) prepare(ctx context.Context, t *terminal, arg string) (*pin
 	return pinned, trust, keeper, err
 }
 
-// audited audits, and listens to what the transcript tells if it is to be told.
-func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust verifier.Trust, tell bool) (*report.Audit, error) {
+// audited audits a transcript. If withStats, it also collects statistics for the page.
+func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust verifier.Trust,
+	withStats bool) (*report.Audit, error) {
 	done := &report.Audit{
 		Trust: trust, Checkpoint: src.checkpoint, Source: arg, Command: command(arg, trust),
 		Program: "proofline-verify " + version(), Time: time.Now(),
 	}
 	bar, recorder, from := t.bar("entries"), report.Record(src), verifier.Source(src)
-	heard := listen(recorder, stats.New(stats.Lists{}))
-	if tell {
-		from = heard
+	collecting := collect(recorder, stats.New(stats.Lists{}))
+	if withStats {
+		from = collecting
 	}
 	var finder findings.Finder
 	trust.Progress, trust.Heard = bar.show, finder.Hear
@@ -155,23 +163,24 @@ func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust ve
 	}
 	r.Seconds = time.Since(done.Time).Seconds()
 	done.Report, done.Story, done.Findings = r, recorder.Story(), finder.Findings()
-	if tell && r.OK {
-		if done.Statistics, err = heard.result(); err != nil {
-			return nil, err // of what the audit has passed
+	if withStats && r.OK {
+		if done.Statistics, err = collecting.result(); err != nil {
+			return nil, err // unexpected: the audit has accepted these entries
 		}
 	}
-	if stranger(arg, done) {
-		r.NotProven = append(r.NotProven, fmt.Sprintf("That this is the room at %s: it calls itself %s.", arg, printable(r.Origin)))
+	if unconfirmed(arg, done) {
+		r.NotProven = append(r.NotProven, fmt.Sprintf("That this is the room at %s: it calls itself %s.", arg,
+			printable(r.Origin)))
 	}
 	return done, nil
 }
 
-// stranger tells whether nothing says that the room is the one it calls itself.
-func stranger(arg string, a *report.Audit) bool {
+// unconfirmed reports whether neither a key nor the address confirms the room's origin.
+func unconfirmed(arg string, a *report.Audit) bool {
 	return a.Trust.VKey == "" && !named(arg, a.Report.Origin)
 }
 
-// command returns the line that makes an audit again.
+// command returns a command line that repeats the audit.
 func command(arg string, trust verifier.Trust) string {
 	words := []string{"proofline-verify", "audit", arg}
 	if trust.VKey != "" {
@@ -191,7 +200,7 @@ func command(arg string, trust verifier.Trust) string {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
 
-// quoted writes a word for a shell.
+// quoted quotes a word for a shell.
 func quoted(word string) string {
 	if plainWord.MatchString(word) {
 		return word
@@ -199,7 +208,7 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// writePage writes the report as a page, if it is asked for.
+// writePage writes the report as a page, if requested.
 func (f *auditFlags) writePage(ctx context.Context, src *pinned, a *report.Audit) error {
 	if f.html == "" {
 		return nil
@@ -226,14 +235,15 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// open opens a source; only a text that can be none is wrong usage.
+// open opens a source. Only an argument that cannot be an address is wrong usage.
 func open(arg string) (verifier.Source, error) {
 	src, err := source.Open(arg)
 	if errors.Is(err, source.ErrURL) {
 		return nil, usage(err, "give the address of the room, such as https://example.com/r/sale")
 	}
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, source.ErrNoTranscript) {
-		return nil, &exit{exitUnreadable, err, "give the address of the room, such as https://example.com/r/sale, or a directory that fetch has written"}
+		return nil, &exit{exitUnreadable, err,
+			"give the address of the room, such as https://example.com/r/sale, or a directory written by fetch"}
 	}
 	if err != nil {
 		return nil, unreadable(err)
@@ -242,55 +252,57 @@ func open(arg string) (verifier.Source, error) {
 }
 
 func unreadable(err error) *exit {
-	hint := "check the address and the connection, and try again; nothing is proven or disproven"
+	hint := "check the address and the connection, and try again; this proves and disproves nothing"
 	file := (*fs.PathError)(nil)
 	switch {
 	case errors.Is(err, context.Canceled):
-		hint = "interrupted; nothing is proven or disproven"
+		hint = "interrupted; this proves and disproves nothing"
 	case errors.As(err, &file) && errors.Is(err, os.ErrNotExist):
-		hint = "the copy is not complete: fetch the rest of it; nothing is proven or disproven"
+		hint = "the copy is not complete: fetch the rest; this proves and disproves nothing"
 	case errors.Is(err, os.ErrNotExist):
-		hint = "give the address of the room itself: it has a file named checkpoint below it"
+		hint = "give the address of the room itself, below which it serves the file checkpoint"
 	}
 	return &exit{exitUnreadable, err, hint}
 }
 
-// readVKey returns the key a flag gives, itself or @FILE.
+// readVKey returns the key of a flag, which is the key itself or @FILE.
 func readVKey(flag string) (string, error) {
 	text, err := readText("--vkey", flag)
 	if err != nil || flag == "" {
 		return "", err
 	}
 	if _, err := audit.ParseKey(text); err != nil {
-		return "", usage(fmt.Errorf("--vkey: %q is no verifier key", text), "a key looks like NAME+HASH+BASE64; the room's operator publishes it")
+		return "", usage(fmt.Errorf("--vkey: %q is not a verifier key", text),
+			"a key looks like NAME+HASH+BASE64; the room's operator publishes it")
 	}
 	return text, nil
 }
 
-// readText returns a flag's text, or that of the file it names.
+// readText returns a flag's text, or the content of the file it names.
 func readText(flag, text string) (string, error) {
 	if name, ok := strings.CutPrefix(text, "@"); ok {
-		b, err := os.ReadFile(name) //nolint:gosec // the user names it
+		b, err := os.ReadFile(name) //nolint:gosec // named by the user
 		if err != nil {
-			return "", usage(err, flag+" takes a key, or @ and the name of a file that holds one")
+			return "", usage(err, flag+" takes a key, or @ and the name of a file with a key")
 		}
 		text = string(b)
 	}
 	return strings.TrimSpace(text), nil
 }
 
-// named tells whether a URL is that of the room of an origin, its host and
-// path. A directory may hold any room.
+// named reports whether arg can be the room of that origin: a URL with the same host and path, or a
+// directory, which may contain any room.
 func named(arg, origin string) bool {
 	u, err := url.Parse(arg)
-	return err != nil || u.Host == "" || u.Host+strings.TrimRight(strings.TrimSuffix(u.Path, "/checkpoint"), "/") == origin
+	return err != nil || u.Host == "" || u.Host+strings.TrimRight(strings.TrimSuffix(u.Path, "/checkpoint"),
+		"/") == origin
 }
 
-// checkCopy adds a check to the report of a copy: that the files which an audit
-// does not read are those of the room, too.
+// checkCopy adds a check to the report of a copy: the files that the audit does not read must match
+// the room's, too.
 func checkCopy(ctx context.Context, src verifier.Source, r *verifier.Report) error {
 	if !r.OK || !source.IsCopy(src) {
-		return nil // what has failed is enough
+		return nil // a failed audit needs no further check
 	}
 	c := verifier.Check{ID: "copy", Title: "Every file of the copy is as the room published it", Status: verifier.Pass}
 	fit, unchecked, err := source.CheckCopy(ctx, src)
@@ -298,7 +310,7 @@ func checkCopy(ctx context.Context, src verifier.Source, r *verifier.Report) err
 	case err != nil && !errors.Is(err, source.ErrMisfit):
 		return err
 	case err != nil:
-		c.Status, c.Detail = verifier.Fail, err.Error()+": fetch it again, which replaces what does not fit"
+		c.Status, c.Detail = verifier.Fail, err.Error()+": fetch it again, which replaces wrong files"
 		r.OK, r.Level = false, verifier.LevelNone
 	default:
 		c.Detail = strings.Join(append([]string{numeral.Count(fit, "file", "files")}, unchecked...), "; ")
@@ -307,8 +319,8 @@ func checkCopy(ctx context.Context, src verifier.Source, r *verifier.Report) err
 	return nil
 }
 
-// pinned is a source whose checkpoint is read once, so that it is certain
-// which one was audited.
+// pinned is a source whose checkpoint is read only once, so that it is certain which one was
+// audited.
 type pinned struct {
 	verifier.Source
 	checkpoint []byte
@@ -325,7 +337,7 @@ func pin(ctx context.Context, src verifier.Source) (*pinned, error) {
 // Checkpoint implements [verifier.Source].
 func (p *pinned) Checkpoint(context.Context) ([]byte, error) { return p.checkpoint, nil }
 
-// origin returns what the log calls itself, empty for a malformed checkpoint.
+// origin returns the log's origin; "" if the checkpoint is malformed.
 func (p *pinned) origin() string {
 	head, err := verifier.Unverified(p.checkpoint)
 	if err != nil {

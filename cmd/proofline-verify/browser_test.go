@@ -122,9 +122,11 @@ func compareChecks(t *testing.T, script string, keys *roomtest.Keys, entries [][
 	rooms := []publishedRoom{
 		{"honest", entries, ""},
 		{"half", entries[:index(fairness.KindDraw)], ""},
-		{"no freeze", slices.Delete(slices.Clone(entries), index(fairness.KindFreeze), index(fairness.KindFreeze)+1), ticket.GroupLine},
+		{"no freeze", slices.Delete(slices.Clone(entries), index(fairness.KindFreeze), index(fairness.KindFreeze)+1),
+			ticket.GroupLine},
 		{"another end of the draw", with(index(fairness.KindDraw), flipped), ticket.DrawLine},
-		{"not UTF-8", with(index(fairness.KindDraw), func([]byte) []byte { return []byte("draw\xff") }), ticket.DrawLine},
+		{"not UTF-8", with(index(fairness.KindDraw), func([]byte) []byte { return []byte("draw\xff") }),
+			ticket.DrawLine},
 		{"no arrival", slices.Delete(slices.Clone(entries), 2, 3), ticket.RecordLine},
 	}
 	var questions []question
@@ -235,12 +237,14 @@ func ask(t *testing.T, keys *roomtest.Keys, original, published [][]byte) []ques
 		if err != nil {
 			t.Fatal(err)
 		}
-		signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: keys.Origin, Size: tree.Size(), Root: tree.Root()}, keys.Signer)
+		signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: keys.Origin, Size: tree.Size(),
+			Root: tree.Root()}, keys.Signer)
 		if err != nil {
 			t.Fatal(err)
 		}
 		receipt := audit.Proof{Index: uint64(i), Path: path, Checkpoint: signed}.Marshal()
-		questions = append(questions, question{server.URL + "/", keys.Origin, keys.VKey, arrive.Ticket.String(), string(receipt)})
+		questions = append(questions, question{server.URL + "/", keys.Origin, keys.VKey, arrive.Ticket.String(),
+			string(receipt)})
 	}
 	return questions
 }
@@ -259,7 +263,8 @@ func save(t *testing.T, script string, questions []question) []answer {
 		t.Fatalf("node: %v: %s", err, &stderr)
 	}
 	var answers []answer
-	if err := json.Unmarshal(stdout.Bytes(), &answers); err != nil || len(answers) != len(questions) || len(answers) == 0 {
+	if err := json.Unmarshal(stdout.Bytes(), &answers); err != nil || len(answers) != len(questions) ||
+		len(answers) == 0 {
 		t.Fatalf("%d answers to %d questions: %v: %s", len(answers), len(questions), err, &stderr)
 	}
 	return answers

@@ -68,13 +68,14 @@ func TestCompareReceipts(t *testing.T) {
 		kind string
 		want []string
 	}{
-		{later, his, "receipt-20", []string{"AN ARRIVAL IS GONE", "later.json, receipt"}},
-		{mine, hers, "receipt-15", []string{"AN ARRIVAL IS GONE", "mine.json, receipt", "named by " + mine}},
+		{later, his, "receipt-20", []string{"AN ARRIVAL IS MISSING", "later.json, receipt"}},
+		{mine, hers, "receipt-15", []string{"AN ARRIVAL IS MISSING", "mine.json, receipt", "named by " + mine}},
 		{receipt, hers, "fork-15", []string{"TWO HISTORIES", "mine.receipt, receipt"}},
 	} {
 		var stdout, stderr bytes.Buffer
 		env := func(string) string { return "" }
-		if code := run(t.Context(), []string{"compare", c.a, c.b, "--evidence", dir}, &stdout, &stderr, env); code != exitFailed {
+		if code := run(t.Context(), []string{"compare", c.a, c.b, "--evidence", dir}, &stdout, &stderr,
+			env); code != exitFailed {
 			t.Errorf("%s: exit code %d\n%s%s", c.a, code, &stdout, &stderr)
 		}
 		for _, text := range c.want {
@@ -84,7 +85,8 @@ func TestCompareReceipts(t *testing.T) {
 		}
 		file := filepath.Join(dir, "evidence-"+c.kind+".json")
 		stdout.Reset()
-		if code := run(t.Context(), []string{"evidence", file, "--vkey", keys.VKey}, &stdout, &stderr, env); code != exitFailed {
+		if code := run(t.Context(), []string{"evidence", file, "--vkey", keys.VKey}, &stdout, &stderr,
+			env); code != exitFailed {
 			t.Errorf("%s: exit code %d\n%s%s", c.kind, code, &stdout, &stderr)
 		}
 		if c.kind == "receipt-15" && !strings.Contains(stdout.String(), string(bundle.Ticket)) {
@@ -128,7 +130,8 @@ func TestEvidenceOfSavedProof(t *testing.T) {
 	}
 	var stdout, stderr bytes.Buffer
 	code := run(t.Context(), []string{"evidence", name}, &stdout, &stderr, func(string) string { return "" })
-	want := "proofline-verify: " + name + " is a saved proof, which is no evidence\nhint: check it with: proofline-verify ticket '" + name + "'\n"
+	want := "proofline-verify: " + name +
+		" is a saved proof, not evidence\nhint: check it with: proofline-verify ticket '" + name + "'\n"
 	if code != exitUnreadable || stderr.String() != want {
 		t.Errorf("exit code %d, said %q, want %q", code, &stderr, want)
 	}
@@ -156,10 +159,12 @@ func TestCompareCosigned(t *testing.T) {
 	}
 	var stdout, stderr bytes.Buffer
 	env := func(string) string { return "" }
-	if code := run(t.Context(), []string{"compare", pair[0], pair[1], "--vkey", keys.VKey, "--source", hers, "--evidence", dir}, &stdout, &stderr, env); code != exitFailed {
+	if code := run(t.Context(), []string{"compare", pair[0], pair[1], "--vkey", keys.VKey, "--source", hers,
+		"--evidence", dir}, &stdout, &stderr, env); code != exitFailed {
 		t.Fatalf("exit code %d\n%s%s", code, &stdout, &stderr)
 	}
-	if code := run(t.Context(), []string{"evidence", filepath.Join(dir, "evidence-fork-15.json"), "--vkey", keys.VKey}, &stdout, &stderr, env); code != exitFailed {
+	if code := run(t.Context(), []string{"evidence", filepath.Join(dir, "evidence-fork-15.json"), "--vkey",
+		keys.VKey}, &stdout, &stderr, env); code != exitFailed {
 		t.Errorf("exit code %d\n%s%s", code, &stdout, &stderr)
 	}
 }
@@ -210,7 +215,8 @@ func TestCompareReceiptProof(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries := audit.Tile{Level: -1, Width: int(head.Size)}.Path()
-	one[entries] = bytes.Replace(one[entries], entryOf(t, one, 10), bytes.Replace(entryOf(t, one, 10), []byte("arrive"), []byte("ARRIVE"), 1), 1)
+	one[entries] = bytes.Replace(one[entries], entryOf(t, one, 10),
+		bytes.Replace(entryOf(t, one, 10), []byte("arrive"), []byte("ARRIVE"), 1), 1)
 	if err := one.Write(changed); err != nil {
 		t.Fatal(err)
 	}
@@ -219,19 +225,24 @@ func TestCompareReceiptProof(t *testing.T) {
 		code int
 		want string
 	}{
-		"holds":             {[]string{good, room}, exitVerified, "proves entry 10, the arrival of the ticket " + string(bundle.Ticket)},
-		"with a source":     {[]string{good, signed, "--source", room}, exitVerified, "proves entry 10"},
-		"another index":     {[]string{write("moved.receipt", moved(11)), room}, exitFailed, "A RECEIPT DOES NOT HOLD"},
-		"no such entry":     {[]string{write("beyond.receipt", moved(head.Size)), signed, "--vkey", keys.VKey}, exitFailed, "A RECEIPT DOES NOT HOLD"},
-		"no transcript":     {[]string{filepath.Join(dir, "moved.receipt"), signed, "--vkey", keys.VKey}, exitVerified, "was not checked: add --source"},
-		"saved proof":       {[]string{write("moved.json", content), signed}, exitFailed, "A RECEIPT DOES NOT HOLD"},
-		"perhaps a fork":    {[]string{filepath.Join(dir, "moved.receipt"), short}, exitUnreadable, "may be of another history"},
+		"holds": {[]string{good, room}, exitVerified,
+			"proves entry 10, the arrival of the ticket " + string(bundle.Ticket)},
+		"with a source": {[]string{good, signed, "--source", room}, exitVerified, "proves entry 10"},
+		"another index": {[]string{write("moved.receipt", moved(11)), room}, exitFailed, "WRONG RECEIPT"},
+		"no such entry": {[]string{write("beyond.receipt", moved(head.Size)), signed, "--vkey", keys.VKey},
+			exitFailed, "WRONG RECEIPT"},
+		"no transcript": {[]string{filepath.Join(dir, "moved.receipt"), signed, "--vkey", keys.VKey},
+			exitVerified, "not checked against its entry: add a transcript"},
+		"saved proof": {[]string{write("moved.json", content), signed}, exitFailed, "WRONG RECEIPT"},
+		"perhaps a fork": {[]string{filepath.Join(dir, "moved.receipt"), short}, exitUnreadable,
+			"may have another history"},
 		"only a beginning":  {[]string{good, short}, exitUnreadable, "proves entry 10"},
-		"changed copy":      {[]string{good, changed}, exitVerified, "was not checked: verify entry 10"},
+		"changed copy":      {[]string{good, changed}, exitVerified, "not checked against its entry: verify entry 10"},
 		"one copy is right": {[]string{good, changed, "--source", room}, exitVerified, "proves entry 10"},
 	} {
 		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), append([]string{"compare", "--evidence", dir}, c.args...), &stdout, &stderr, func(string) string { return "" })
+		code := run(t.Context(), append([]string{"compare", "--evidence", dir}, c.args...), &stdout, &stderr,
+			func(string) string { return "" })
 		if out := strings.Join(strings.Fields(stdout.String()), " "); code != c.code || !strings.Contains(out, c.want) {
 			t.Errorf("%s: exit code %d, want %d and %q:\n%s%s", name, code, c.code, c.want, &stdout, &stderr)
 		}

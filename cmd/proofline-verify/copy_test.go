@@ -32,15 +32,18 @@ func TestCopyChanged(t *testing.T) {
 	}
 	audited := func() (int, string) {
 		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), []string{"audit", to, "--no-keep"}, &stdout, &stderr, func(string) string { return "" })
+		code := run(t.Context(), []string{"audit", to, "--no-keep"}, &stdout, &stderr,
+			func(string) string { return "" })
 		return code, stdout.String() + stderr.String()
 	}
 	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"fetch", from, to}, &stdout, &stderr, func(string) string { return "" }); code != exitVerified {
+	if code := run(t.Context(), []string{"fetch", from, to}, &stdout, &stderr,
+		func(string) string { return "" }); code != exitVerified {
 		t.Fatal(stdout.String(), stderr.String())
 	}
 	_, good := audited()
-	if code, said := audited(); code != exitVerified || !strings.Contains(said, "Every file of the copy is as the room published it") {
+	if code, said := audited(); code != exitVerified || !strings.Contains(said,
+		"Every file of the copy is as the room published it") {
 		t.Fatalf("exit code %d:\n%s", code, said)
 	}
 	changes := 0
@@ -69,7 +72,8 @@ func TestCopyChanged(t *testing.T) {
 			}
 			changes++
 			code, said := audited()
-			missing := changed == nil && filepath.Base(name) == "vkey" && strings.Contains(said, "there is no file vkey")
+			missing := changed == nil && filepath.Base(name) == "vkey" &&
+				strings.Contains(said, "there is no file vkey")
 			if code == exitVerified && !missing {
 				t.Errorf("%s, %d bytes instead of %d: exit code %d\n%s", name, len(changed), len(content), code, said)
 			}

@@ -16,13 +16,12 @@ func fetchCommand(t *terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:   "fetch URL DIR",
 		Short: "Store a transcript in a directory, to audit it offline",
-		Long: `Store a transcript in a directory, in the paths it is published under, so that
-any tlog-tiles reader can use the copy. Run it again to resume, or to add what
-the room has published since. Files that do not fit the checkpoint are fetched
-anew.
+		Long: `Store a transcript in a directory, under the same paths as published, so that
+any tlog-tiles reader can use the copy. Run it again to resume, or to add newer
+entries. Files that do not match the checkpoint are fetched again.
 
-Exit code 0: stored, and the entries are those of the checkpoint; 1: they are
-not, and the room has no others; 3: could not be read.`,
+Exit code 0: stored, and the entries match the checkpoint; 1: they do not match,
+even when fetched again; 3: could not be read.`,
 		Example: `  proofline-verify fetch https://example.com/r/sale ./sale
   proofline-verify audit ./sale`,
 		Args: cobra.ExactArgs(2),
@@ -39,15 +38,15 @@ func fetch(ctx context.Context, t *terminal, from, dir string) error {
 	head, err := source.Store(ctx, src, dir, bar.show)
 	bar.clear()
 	if errors.Is(err, source.ErrOtherLog) {
-		return &exit{exitUnreadable, err, "what is stored may be evidence: store into another directory"}
+		return &exit{exitUnreadable, err, "the stored transcript may be evidence: use another directory"}
 	}
 	if errors.Is(err, source.ErrMisfit) {
-		return &exit{exitFailed, err, "fetch into an empty directory and audit that: the audit says what is wrong"}
+		return &exit{exitFailed, err, "fetch into an empty directory and audit that: the audit shows what is wrong"}
 	}
 	if err != nil {
 		return unreadable(err)
 	}
-	_, err = fmt.Fprintf(t.out, "stored %s of %s in %s\nnot checked yet: proofline-verify audit %s\n",
+	_, err = fmt.Fprintf(t.out, "stored %s of %s in %s\ncheck it with: proofline-verify audit %s\n",
 		numeral.Count(head.Size, "entry", "entries"), printable(head.Origin), dir, dir)
 	if err != nil {
 		return unreadable(err)

@@ -11,13 +11,13 @@ import (
 	"github.com/proofline/proofline/verifier/report"
 )
 
-// Cases that are printed of a finding; a page and JSON list more.
+// Maximum numbers of cases printed per finding; the page and JSON list more.
 const (
-	mostCases   = 5
-	mostChanges = 20
+	maxCases   = 5
+	maxChanges = 20
 )
 
-// auditJSON is what --json prints of an audit.
+// auditJSON is the output of audit --json.
 type auditJSON struct {
 	*verifier.Report
 	Findings []findings.Finding `json:"findings"`
@@ -25,7 +25,7 @@ type auditJSON struct {
 
 func jsonOf(a *report.Audit) auditJSON { return auditJSON{a.Report, a.Findings} }
 
-// printGate prints on top for how long people went in past the line.
+// printGate prints at the top for how long visitors were admitted past the line.
 func printGate(b *strings.Builder, list []findings.Finding, colour func(int, string) string) {
 	for _, id := range []findings.ID{findings.Gate, findings.Unguarded} {
 		if f := findings.Of(list, id); f != nil {
@@ -34,7 +34,7 @@ func printGate(b *strings.Builder, list []findings.Finding, colour func(int, str
 	}
 }
 
-// printFindings prints what the rules allow and a reader should know.
+// printFindings prints events that the rules allow but a reader should know about.
 func printFindings(b *strings.Builder, list []findings.Finding) {
 	if len(list) == 0 {
 		return
@@ -43,13 +43,13 @@ func printFindings(b *strings.Builder, list []findings.Finding) {
 	b.WriteString("\nWorth knowing\n")
 	for _, f := range list {
 		printItem(b, "   - ", f.Title+". "+f.Text, plain)
-		most := mostCases
+		most := maxCases
 		if f.ID == findings.Amendments {
-			most = mostChanges
+			most = maxChanges
 		}
 		for _, item := range f.Items[:min(len(f.Items), most)] {
 			if f.Count == 1 && strings.HasPrefix(f.Text, item.Text) {
-				break // it says so already
+				break // the text already says so
 			}
 			at := time.UnixMilli(int64(item.Time)).UTC().Format("2006-01-02 15:04:05.999 UTC")
 			printItem(b, "     ", at+": "+item.Text, plain)

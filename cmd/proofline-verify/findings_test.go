@@ -79,7 +79,8 @@ func TestFindingsEverywhere(t *testing.T) {
 		t.Helper()
 		var out, failed bytes.Buffer
 		none := func(string) string { return "" }
-		if code := run(t.Context(), append([]string{"audit", dir, "--no-keep"}, args...), &out, &failed, none); code != 0 {
+		if code := run(t.Context(), append([]string{"audit", dir, "--no-keep"}, args...), &out, &failed,
+			none); code != 0 {
 			t.Fatalf("exit code %d: %s%s", code, failed.String(), out.String())
 		}
 		return out.String()
@@ -105,7 +106,8 @@ func TestFindingsEverywhere(t *testing.T) {
 		if !strings.Contains(plain, found.Title+". "+found.Text) {
 			t.Errorf("%s is not in the text: %s", id, found.Text)
 		}
-		if on := html.UnescapeString(string(written)); !strings.Contains(on, "<h3>"+found.Title+"</h3>\n<p>"+found.Text+"</p>") {
+		if on := html.UnescapeString(string(written)); !strings.Contains(on,
+			"<h3>"+found.Title+"</h3>\n<p>"+found.Text+"</p>") {
 			t.Errorf("%s is not on the page: %s", id, found.Text)
 		}
 	}
@@ -113,7 +115,8 @@ func TestFindingsEverywhere(t *testing.T) {
 		t.Errorf("%d findings", len(said.Findings))
 	}
 	for _, top := range said.Findings[:2] {
-		if !strings.Contains(strings.Split(plain, " Checks ")[0], top.Text) || !strings.Contains(strings.Split(html.UnescapeString(string(written)), "</header>")[0], top.Text) {
+		if !strings.Contains(strings.Split(plain, " Checks ")[0], top.Text) ||
+			!strings.Contains(strings.Split(html.UnescapeString(string(written)), "</header>")[0], top.Text) {
 			t.Errorf("not on top: %s", top.Text)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 // keeper keeps the last verified checkpoint of a room for the next audit.
 type keeper struct {
 	t     *terminal
-	given string // file to compare with instead
-	file  string // where the checkpoint is kept; empty for nowhere
+	given string // file to compare with instead; "": none
+	file  string // file of the kept checkpoint; "": do not keep
 }
 
 func newKeeper(f *auditFlags, t *terminal, origin string) *keeper {
@@ -29,15 +29,15 @@ func newKeeper(f *auditFlags, t *terminal, origin string) *keeper {
 	switch {
 	case f.noKeep || origin == "":
 	case dir == "":
-		t.warn("no place to keep the checkpoint: neither XDG_STATE_HOME nor HOME is set")
+		t.warn("cannot keep the checkpoint: neither XDG_STATE_HOME nor HOME is set")
 	default:
 		k.file = filepath.Join(dir, fileName(origin))
 	}
 	return k
 }
 
-// stateDir follows https://specifications.freedesktop.org/basedir-spec/: a
-// relative path does not count.
+// stateDir follows https://specifications.freedesktop.org/basedir-spec/, which ignores relative
+// paths.
 func stateDir(env func(string) string) string {
 	if dir := env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "proofline-verify")
@@ -48,7 +48,7 @@ func stateDir(env func(string) string) string {
 	return ""
 }
 
-// fileName returns the name of a room's file: readable, and its own.
+// fileName returns the name of a room's file, readable and unique.
 func fileName(origin string) string {
 	readable := strings.Map(func(r rune) rune {
 		switch {
@@ -61,13 +61,14 @@ func fileName(origin string) string {
 	return fmt.Sprintf("%s-%x.checkpoint", readable, sha256.Sum256([]byte(origin)))
 }
 
-// load returns the checkpoint to compare with, nil for none. One that is
-// there and cannot be read ends the audit: it must not pass for a first one.
+// load returns the checkpoint to compare with; nil if there is none. An unreadable checkpoint is an
+// error: the audit must not pass as the first one.
 func (k *keeper) load() ([]byte, error) {
 	if k.given != "" {
 		b, err := os.ReadFile(k.given)
 		if err != nil {
-			return nil, &exit{exitUnreadable, fmt.Errorf("read the earlier checkpoint: %w", err), "--kept takes the name of a file that holds a checkpoint"}
+			return nil, &exit{exitUnreadable, fmt.Errorf("read the earlier checkpoint: %w", err),
+				"--kept takes the name of a file with a checkpoint"}
 		}
 		return b, nil
 	}
@@ -79,7 +80,8 @@ func (k *keeper) load() ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &exit{exitUnreadable, fmt.Errorf("read the earlier checkpoint: %w", err), "repair the file, or audit with --no-keep"}
+		return nil, &exit{exitUnreadable, fmt.Errorf("read the earlier checkpoint: %w", err),
+			"repair the file, or audit with --no-keep"}
 	}
 	return b, nil
 }
@@ -92,8 +94,8 @@ func (k *keeper) from() string {
 	return k.file
 }
 
-// save keeps a verified checkpoint, unless a larger one of another run is
-// there meanwhile. That it cannot is no reason to doubt the audit.
+// save keeps a verified checkpoint, unless another run has stored a larger one meanwhile. Errors
+// are only warnings, because they do not affect the audit.
 func (k *keeper) save(signed []byte) {
 	if k.file == "" {
 		return
@@ -106,6 +108,6 @@ func (k *keeper) save(signed []byte) {
 		}
 	}
 	if err := source.WriteFile(k.file, signed); err != nil {
-		k.t.warn(fmt.Sprintf("the checkpoint could not be kept for the next audit: %v", err))
+		k.t.warn(fmt.Sprintf("cannot keep the checkpoint for the next audit: %v", err))
 	}
 }

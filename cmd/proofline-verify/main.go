@@ -1,6 +1,5 @@
-// Command proofline-verify audits a Proofline room from its published
-// transcript: it derives every draw, place, call and admission again, and
-// prints numbered checks and what they do not prove.
+// Command proofline-verify audits a Proofline room from its published transcript: it recomputes
+// every draw, place, call and admission, and prints numbered checks and what they do not prove.
 //
 //	proofline-verify audit https://example.com/r/sale
 //	proofline-verify fetch https://example.com/r/sale ./sale
@@ -42,18 +41,19 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the whole program, without its process.
+// run runs the program and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(string) string) int {
 	root := &cobra.Command{
 		Use:           "proofline-verify",
 		Short:         "Audit a waiting room from its published transcript",
 		Args:          cobra.NoArgs,
-		RunE:          func(*cobra.Command, []string) error { return errors.New("a command is missing") },
+		RunE:          func(*cobra.Command, []string) error { return errors.New("no command given") },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	t := &terminal{stdout, stderr, env, isTerminal}
-	root.AddCommand(auditCommand(t), fetchCommand(t), watchCommand(t), evidenceCommand(t), compareCommand(t), dossierCommand(t), ticketCommand(t), witnessCommand(t), statsCommand(t), versionCommand(t))
+	root.AddCommand(auditCommand(t), fetchCommand(t), watchCommand(t), evidenceCommand(t), compareCommand(t),
+		archiveCommand(t), ticketCommand(t), witnessCommand(t), statsCommand(t), versionCommand(t))
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -62,18 +62,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 	switch {
 	case err == nil:
 		return exitVerified
-	case !errors.As(err, &known): // cobra's own: flags, arguments, commands
+	case !errors.As(err, &known): // errors of cobra: flags, arguments, commands
 		known = usage(err, "run proofline-verify --help")
 	}
-	t.complain(known)
+	t.printError(known)
 	return known.code
 }
 
 // exit is an error that ends the program.
 type exit struct {
 	code int
-	err  error  // nil if everything is said
-	hint string // what to do about it, in one line
+	err  error  // nil: already printed
+	hint string // what the user can do, in one line
 }
 
 func (e *exit) Error() string { return fmt.Sprint(e.err) }

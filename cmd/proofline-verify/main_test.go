@@ -141,7 +141,8 @@ func reported(ts *testscript.TestScript, _ bool, args []string) {
 // on returns a terminal that writes into buffers.
 func on(attached bool, env map[string]string) (t *terminal, out, err *bytes.Buffer) {
 	out, err = &bytes.Buffer{}, &bytes.Buffer{}
-	return &terminal{out, err, func(name string) string { return env[name] }, func(io.Writer) bool { return attached }}, out, err
+	return &terminal{out, err, func(name string) string { return env[name] },
+		func(io.Writer) bool { return attached }}, out, err
 }
 
 func TestColour(t *testing.T) {
@@ -171,7 +172,8 @@ func TestBar(t *testing.T) {
 	b := term.bar("entries")
 	b.show(500, 1000)
 	b.show(501, 1000) // too soon to draw again
-	if want := "\r\x1b[K[" + strings.Repeat("#", 15) + strings.Repeat(".", 15) + "] 500 of 1,000 entries"; out.String() != want {
+	if want := "\r\x1b[K[" + strings.Repeat("#", 15) + strings.Repeat(".", 15) +
+		"] 500 of 1,000 entries"; out.String() != want {
 		t.Errorf("drew %q, want %q", out, want)
 	}
 	<-b.turns
@@ -238,7 +240,8 @@ func TestUnwritable(t *testing.T) {
 	if err := files.Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"audit", dir}, {"audit", dir, "--json"}, {"version"}, {"fetch", dir, t.TempDir()}} {
+	for _, args := range [][]string{{"audit", dir}, {"audit", dir, "--json"}, {"version"},
+		{"fetch", dir, t.TempDir()}} {
 		var stderr bytes.Buffer
 		env := func(string) string { return "" }
 		if code := run(context.Background(), args, broken{}, &stderr, env); code != exitUnreadable {
@@ -254,7 +257,8 @@ func (broken) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
 func TestFileName(t *testing.T) {
 	seen := map[string]bool{}
-	for _, origin := range []string{"a/b", "a_b", "../../etc/passwd", "..", ".", strings.Repeat("long", 60), "é/ü", "C:\\x"} {
+	for _, origin := range []string{"a/b", "a_b", "../../etc/passwd", "..", ".", strings.Repeat("long", 60), "é/ü",
+		"C:\\x"} {
 		name := fileName(origin)
 		if seen[name] || len(name) > 200 || strings.ContainsAny(name, `/\:`) || strings.HasPrefix(name, ".") {
 			t.Errorf("%q: %q", origin, name)
@@ -299,7 +303,7 @@ func TestFlagValues(t *testing.T) {
 	values := 0
 	for _, c := range []*cobra.Command{
 		auditCommand(term), fetchCommand(term), watchCommand(term), evidenceCommand(term), compareCommand(term),
-		dossierCommand(term), ticketCommand(term), witnessCommand(term), statsCommand(term), versionCommand(term),
+		archiveCommand(term), ticketCommand(term), witnessCommand(term), statsCommand(term), versionCommand(term),
 	} {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			value, _ := pflag.UnquoteUsage(f)

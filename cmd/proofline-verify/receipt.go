@@ -10,31 +10,32 @@ import (
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
-// standing is what became of the inclusion proof of a receipt.
-type standing struct {
+// receiptResult is the result of checking a receipt's inclusion proof.
+type receiptResult struct {
 	text string
-	err  error // the proof does not hold
+	err  error // the proof is wrong
 }
 
-// checkReceipts checks that receipts prove the entries that they are of. agree
-// says which exhibits are of one history; none are known to be of two.
-func (h *hearing) checkReceipts(ctx context.Context, agree [][]bool) {
-	for i := range h.exhibits {
-		if x := &h.exhibits[i]; x.receipt != nil {
-			x.standing = h.checkReceipt(ctx, x, agree[i])
+// checkReceipts checks that receipts prove their entries. agree says which inputs are of one
+// history; no two are known to contradict each other.
+func (c *comparison) checkReceipts(ctx context.Context, agree [][]bool) {
+	for i := range c.inputs {
+		if x := &c.inputs[i]; x.receipt != nil {
+			x.result = c.checkReceipt(ctx, x, agree[i])
 		}
 	}
 }
 
-func (h *hearing) checkReceipt(ctx context.Context, x *exhibit, agrees []bool) standing {
+func (c *comparison) checkReceipt(ctx context.Context, x *input, agrees []bool) receiptResult {
 	if x.receipt.Index >= x.head.Size {
-		return standing{err: fmt.Errorf("%s: of entry %d, and its checkpoint has %s", x.name, x.receipt.Index, numeral.Count(x.head.Size, "entry", "entries"))}
+		return receiptResult{err: fmt.Errorf("%s: for entry %d, but its checkpoint has %s", x.name, x.receipt.Index,
+			numeral.Count(x.head.Size, "entry", "entries"))}
 	}
 	if x.entry != nil {
 		return x.proves(x.entry)
 	}
-	unread := errors.New("add --source URL|DIR, which has the entry")
-	for i, from := range h.exhibits {
+	unread := errors.New("add a transcript that has the entry with --source URL|DIR")
+	for i, from := range c.inputs {
 		if from.src == nil || x.receipt.Index >= from.head.Size {
 			continue
 		}
@@ -44,17 +45,17 @@ func (h *hearing) checkReceipt(ctx context.Context, x *exhibit, agrees []bool) s
 			if s.err == nil || agrees[i] {
 				return s
 			}
-			err = fmt.Errorf("%s may be of another history: %w", from.name, s.err)
+			err = fmt.Errorf("%s may have another history: %w", from.name, s.err)
 		}
 		unread = err
 	}
-	return standing{text: fmt.Sprintf("what it proves was not checked: %v", unread)}
+	return receiptResult{text: fmt.Sprintf("not checked against its entry: %v", unread)}
 }
 
-// proves tells whether a receipt is one of an entry.
-func (x *exhibit) proves(entry []byte) standing {
+// proves checks that a receipt proves an entry.
+func (x *input) proves(entry []byte) receiptResult {
 	if err := audit.VerifyInclusion(x.head, x.receipt.Index, audit.LeafHash(entry), x.receipt.Path); err != nil {
-		return standing{err: fmt.Errorf("%s: %w", x.name, err)}
+		return receiptResult{err: fmt.Errorf("%s: %w", x.name, err)}
 	}
 	text := fmt.Sprintf("proves entry %d", x.receipt.Index)
 	if e, err := fairness.ParseEntry(entry); err == nil {
@@ -62,12 +63,12 @@ func (x *exhibit) proves(entry []byte) standing {
 			text += fmt.Sprintf(", the arrival of the ticket %v", arrive.Ticket)
 		}
 	}
-	return standing{text: text}
+	return receiptResult{text: text}
 }
 
-// published reads an entry of a transcript, and checks it against the signed
-// root: a copy that somebody changed says nothing about a receipt.
-func (x *exhibit) published(ctx context.Context, index uint64) (entry []byte, err error) {
+// published reads an entry of a transcript and checks it against the signed root, because a changed
+// copy would prove nothing about a receipt.
+func (x *input) published(ctx context.Context, index uint64) (entry []byte, err error) {
 	path, err := audit.ProveInclusion(ctx, x.src.Tile, x.head, index)
 	if err != nil {
 		return nil, err

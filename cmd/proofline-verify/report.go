@@ -20,19 +20,19 @@ const (
 	grey   = 90
 )
 
-// levels are the names of the assurance levels.
+// levels names the assurance levels.
 var levels = map[int]string{
 	verifier.LevelConsistent: "consistent", verifier.LevelUnpredictable: "unpredictable", verifier.LevelWitnessed: "witnessed",
 }
 
-// meanings say what each level adds to those below.
+// meanings describes what each level adds to those below.
 var meanings = map[int]string{
-	verifier.LevelUnpredictable: "Every draw used a round of a beacon that you trust, which was fixed\n  before it existed: nobody chose the outcome, if each freeze came first.",
+	verifier.LevelUnpredictable: "Every draw used a round of a beacon that you trust, which was fixed\n  before it existed: the outcome was not chosen, if each freeze came first.",
 	verifier.LevelWitnessed:     "Every freeze was signed by witnesses that you know before the round of\n  its draw existed: it came first, and all saw one history.",
 }
 
-// printReport prints a report for a person: the verdict, the checks, what was
-// found beside them (nil: not told), what is not proven.
+// printReport prints a report for people: the verdict, the checks, other findings (nil: omitted)
+// and what is not proven.
 func (t *terminal) printReport(r *verifier.Report, found []findings.Finding) error {
 	var b strings.Builder
 	colour := t.colour()
@@ -42,7 +42,7 @@ func (t *terminal) printReport(r *verifier.Report, found []findings.Finding) err
 	fmt.Fprintf(&b, "  read     %s, %s in %s,\n           %s, %s\n", numeral.Count(r.Entries, "entry", "entries"),
 		numeral.Count(r.Arrivals, "arrival", "arrivals"), numeral.Count(r.Windows, "window", "windows"),
 		numeral.Count(r.Assignments, "place", "places"), numeral.Count(r.Admissions, "admission", "admissions"))
-	for _, line := range others(r) {
+	for _, line := range independents(r) {
 		fmt.Fprintf(&b, "  %s\n", line)
 	}
 	fmt.Fprintf(&b, "  took     %.1f s\n\nChecks\n", r.Seconds)
@@ -58,8 +58,8 @@ func (t *terminal) printReport(r *verifier.Report, found []findings.Finding) err
 	return err
 }
 
-// others says on whom the draws rely, beside the operator.
-func others(r *verifier.Report) (lines []string) {
+// independents returns lines about the beacon and the witnesses that the draws rely on.
+func independents(r *verifier.Report) (lines []string) {
 	if r.Beacon == "" {
 		return []string{"beacon   none"}
 	}
@@ -83,13 +83,15 @@ func verdict(r *verifier.Report, colour func(int, string) string) string {
 	const followed = "\n  The history is intact, and every draw, place, call and admission follows\n  the published policy."
 	switch {
 	case r.OK && r.Level == verifier.LevelConsistent:
-		return colour(yellow, "✓ CONSISTENT, level 1: the record follows its rules") + followed + "\n  " + notChosen(r) + "\n\n"
+		return colour(yellow, "✓ CONSISTENT, level 1: the record follows its rules") + followed + "\n  " +
+			notChosen(r) + "\n\n"
 	case r.OK:
 		meaning := ""
 		for level := verifier.LevelUnpredictable; level <= r.Level; level++ {
 			meaning += "\n  " + meanings[level]
 		}
-		return colour(green, fmt.Sprintf("✓ VERIFIED, level %d: %s", r.Level, levels[r.Level])) + followed + meaning + "\n\n"
+		return colour(green, fmt.Sprintf("✓ VERIFIED, level %d: %s", r.Level, levels[r.Level])) + followed +
+			meaning + "\n\n"
 	}
 	failed := 0
 	for _, c := range r.Checks {
@@ -98,23 +100,23 @@ func verdict(r *verifier.Report, colour func(int, string) string) string {
 		}
 	}
 	return colour(red, fmt.Sprintf("✗ NOT VERIFIED: %d of %d checks failed", failed, len(r.Checks))) +
-		"\n  Keep what was published, and this report: it is the evidence.\n\n"
+		"\n  Keep the published files and this report as evidence.\n\n"
 }
 
-// notChosen says why a report of level 1 does not show that the outcome of the
-// draws was not chosen.
+// notChosen explains why a report of level 1 does not show that the outcome of the draws was not
+// chosen.
 func notChosen(r *verifier.Report) string {
 	switch {
 	case r.Draws == 0:
-		return "Nothing has been drawn yet, so there is no draw to vouch for."
+		return "Nothing has been drawn yet."
 	case r.Beacon == "":
 		return "Not proven: that the operator did not choose the outcome of the draws.\n  They used no public randomness, so it could have tried several."
 	}
-	return "Not proven: that the operator did not choose the outcome of the draws.\n  You have not said with --beacon that you trust their source of randomness."
+	return "Not proven: that the operator did not choose the outcome of the draws.\n  Their beacon is not one that you trust: name it with --beacon if you do."
 }
 
-// telling are the checks whose detail matters also when they pass.
-var telling = []string{"history", "signature", "append-only", "copy"}
+// detailed lists the checks whose detail is printed even if they pass.
+var detailed = []string{"history", "signature", "append-only", "copy"}
 
 func printCheck(b *strings.Builder, number int, c verifier.Check, colour func(int, string) string) {
 	mark, code := "–", grey
@@ -125,7 +127,7 @@ func printCheck(b *strings.Builder, number int, c verifier.Check, colour func(in
 		mark, code = "✗", red
 	}
 	fmt.Fprintf(b, "  %2d %s %s\n", number, colour(code, mark), strings.Join(wrapped(c.Title, 7), "\n       "))
-	if c.Status != verifier.Pass || slices.Contains(telling, c.ID) {
+	if c.Status != verifier.Pass || slices.Contains(detailed, c.ID) {
 		printItem(b, "       ", printable(c.Detail), func(s string) string { return colour(code, s) })
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 type statsFlags struct {
 	vkey    string
-	others  othersFlags
+	trust   trustFlags
 	json    bool
 	tickets string
 	group   string
@@ -30,15 +30,15 @@ func statsCommand(t *terminal) *cobra.Command {
 	var f statsFlags
 	c := &cobra.Command{
 		Use:   "stats URL|DIR",
-		Short: "Look for favours that no rule shows",
-		Long: `Look for favours that no rule shows: does a place in line depend on the moment
-of arrival, do neighbours stay together, do the people of a list stand further
-to the front? The transcript is audited first, in the same reading; no
-checkpoint is kept or compared with.
+		Short: "Look for favouritism that breaks no rule",
+		Long: `Look for favouritism that breaks no rule: do places in line depend on the time
+of arrival, do neighbours stay together, are the people on a list further to
+the front? The transcript is audited in the same run; no checkpoint is kept or
+compared.
 
-A list is a file with one ticket a line, or one secret (43 characters as in a
-resume link, or 64 hex digits), whose ticket in this room is then meant. Empty
-lines and lines that begin with # do not count.
+A list is a file with one ticket per line, or the secret of a ticket in this room
+(43 characters as in a resume link, or 64 hex digits). Empty lines and lines
+that begin with # are ignored.
 
 Exit code 0: nothing unusual, or too few arrivals to tell; 1: unusual, or the
 audit failed; 2: wrong usage; 3: the transcript could not be read.`,
@@ -47,15 +47,16 @@ audit failed; 2: wrong usage; 3: the transcript could not be read.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), t, args[0]) },
 	}
-	c.Flags().StringVar(&f.tickets, "tickets", "", "`FILE` with tickets of your own, which should stand anywhere")
-	c.Flags().StringVar(&f.group, "group", "", "`FILE` with tickets of people who may be favoured")
-	c.Flags().StringVar(&f.vkey, "vkey", "", "`KEY` of the log: the key itself, or @FILE (default the one the transcript names)")
-	f.others.define(c)
+	c.Flags().StringVar(&f.tickets, "tickets", "", "`FILE` with your own tickets, which should be spread over the line")
+	c.Flags().StringVar(&f.group, "group", "", "`FILE` with tickets of people who may have been favoured")
+	c.Flags().StringVar(&f.vkey, "vkey", "",
+		"`KEY` of the log: the key itself, or @FILE (default: the one in the transcript)")
+	f.trust.define(c)
 	c.Flags().BoolVar(&f.json, "json", false, "print the audit's report and the statistics as JSON")
 	return c
 }
 
-// statsOutput is what --json prints.
+// statsOutput is the output of --json.
 type statsOutput struct {
 	Audit      *verifier.Report `json:"audit"`
 	Statistics *stats.Result    `json:"statistics"` // null if the audit failed
@@ -66,7 +67,7 @@ func (f *statsFlags) run(ctx context.Context, t *terminal, arg string) error {
 	if err != nil {
 		return err
 	}
-	trust, err := f.others.trust()
+	trust, err := f.trust.parse()
 	if err != nil {
 		return err
 	}
@@ -82,20 +83,21 @@ func (f *statsFlags) run(ctx context.Context, t *terminal, arg string) error {
 	if err != nil {
 		return err
 	}
-	began, bar, heard := time.Now(), t.bar("entries"), listen(pinned, stats.New(lists))
+	began, bar, collecting := time.Now(), t.bar("entries"), collect(pinned, stats.New(lists))
 	trust.VKey, trust.Progress = vkey, bar.show
 	out := statsOutput{}
-	out.Audit, err = verifier.Audit(ctx, heard, trust)
+	out.Audit, err = verifier.Audit(ctx, collecting, trust)
 	bar.clear()
 	if err != nil {
 		return unreadable(err)
 	}
 	if vkey == "" && !named(arg, out.Audit.Origin) {
-		out.Audit.NotProven = append(out.Audit.NotProven, fmt.Sprintf("That this is the room at %s: it calls itself %s.", arg, printable(out.Audit.Origin)))
+		out.Audit.NotProven = append(out.Audit.NotProven,
+			fmt.Sprintf("That this is the room at %s: it calls itself %s.", arg, printable(out.Audit.Origin)))
 	}
 	if out.Audit.OK {
-		if out.Statistics, err = heard.result(); err != nil {
-			return unreadable(err) // of what the audit has passed
+		if out.Statistics, err = collecting.result(); err != nil {
+			return unreadable(err) // unexpected: the audit has accepted these entries
 		}
 	}
 	out.Audit.Seconds = time.Since(began).Seconds()
@@ -118,7 +120,7 @@ func (f *statsFlags) print(t *terminal, out statsOutput) error {
 	return e.Encode(out)
 }
 
-// lists reads the files of the flags. A secret makes a ticket of the room.
+// lists reads the files of the flags and converts secrets to tickets of the room.
 func (f *statsFlags) lists(origin string) (l stats.Lists, err error) {
 	if l.Own, err = readTickets("--tickets", f.tickets, origin); err != nil {
 		return l, err
@@ -133,7 +135,7 @@ func readTickets(flag, name, origin string) ([]fairness.Ticket, error) {
 	}
 	content, err := os.ReadFile(name)
 	if err != nil {
-		return nil, usage(err, flag+" takes the name of a file with one ticket or secret a line")
+		return nil, usage(err, flag+" takes the name of a file with one ticket or secret per line")
 	}
 	list, err := parseTickets(content, origin)
 	if err != nil {
@@ -145,8 +147,7 @@ func readTickets(flag, name, origin string) ([]fairness.Ticket, error) {
 
 var errTicketList = errors.New("neither a ticket nor a secret")
 
-// parseTickets reads a list. What is wrong in it is named by its line alone:
-// it may be a secret.
+// parseTickets reads a list. Errors name only the line number, because the line may be a secret.
 func parseTickets(content []byte, origin string) (list []fairness.Ticket, err error) {
 	number := 0
 	for line := range bytes.Lines(content) {
@@ -170,7 +171,7 @@ func parseTickets(content []byte, origin string) (list []fairness.Ticket, err er
 	return list, nil
 }
 
-// parseSecret reads a secret as a resume link has it, or in hex.
+// parseSecret reads a secret, in the form of a resume link or in hex.
 func parseSecret(text string) (secret [fairness.SecretSize]byte, ok bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if len(text) == hex.EncodedLen(len(secret)) {

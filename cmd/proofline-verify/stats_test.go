@@ -107,8 +107,10 @@ func TestOdds(t *testing.T) {
 		p    float64
 		want string
 	}{
-		{1, "nearly all"}, {0.994, "99 of 100"}, {0.5, "50 of 100"}, {0.0149, "1 of 100"}, {0.01, "1 of 100"}, {0.0051, "1 of 100"},
-		{0.005, "1 of 200"}, {0.00011, "1 of 9,000"}, {1e-6, "1 of 1,000,000"}, {1e-10, "less than 1 of 1,000,000,000"}, {0, "less than 1 of 1,000,000,000"},
+		{1, "nearly all"}, {0.994, "99 of 100"}, {0.5, "50 of 100"}, {0.0149, "1 of 100"}, {0.01,
+			"1 of 100"}, {0.0051, "1 of 100"},
+		{0.005, "1 of 200"}, {0.00011, "1 of 9,000"}, {1e-6, "1 of 1,000,000"}, {1e-10,
+			"less than 1 of 1,000,000,000"}, {0, "less than 1 of 1,000,000,000"},
 	} {
 		if got := odds(c.p); got != c.want {
 			t.Errorf("%v: %q, want %q", c.p, got, c.want)
@@ -136,7 +138,8 @@ func TestParseTickets(t *testing.T) {
 		{base64.StdEncoding.EncodeToString(secret[:]), 0, "line 1"},
 	} {
 		list, err := parseTickets([]byte(c.content), statsOrigin)
-		if (err == nil) != (c.failure == "") || err != nil && !strings.Contains(err.Error(), c.failure) || len(list) != c.tickets {
+		if (err == nil) != (c.failure == "") || err != nil && !strings.Contains(err.Error(), c.failure) ||
+			len(list) != c.tickets {
 			t.Errorf("%q: %v, %v", c.content, list, err)
 		}
 		for _, got := range list {
@@ -180,10 +183,11 @@ func TestListenerCollectsInOrder(t *testing.T) {
 	}
 	var tiles []audit.Tile
 	for next := uint64(0); next < head.Size; next += audit.TileWidth {
-		tiles = append(tiles, audit.Tile{Level: -1, Index: next / audit.TileWidth, Width: int(min(audit.TileWidth, head.Size-next))})
+		tiles = append(tiles, audit.Tile{Level: -1, Index: next / audit.TileWidth,
+			Width: int(min(audit.TileWidth, head.Size-next))})
 	}
-	collected := func(read func(*listener)) *stats.Result {
-		l := listen(files, stats.New(stats.Lists{}))
+	collected := func(read func(*collectingSource)) *stats.Result {
+		l := collect(files, stats.New(stats.Lists{}))
 		read(l)
 		if len(l.ahead) > 0 {
 			t.Errorf("%d bundles are held", len(l.ahead))
@@ -194,12 +198,12 @@ func TestListenerCollectsInOrder(t *testing.T) {
 		}
 		return r
 	}
-	tile := func(l *listener, tile audit.Tile) {
+	tile := func(l *collectingSource, tile audit.Tile) {
 		if _, err := l.Tile(context.Background(), tile); err != nil {
 			t.Error(err)
 		}
 	}
-	want := collected(func(l *listener) {
+	want := collected(func(l *collectingSource) {
 		for _, one := range tiles {
 			tile(l, one)
 		}
@@ -207,20 +211,20 @@ func TestListenerCollectsInOrder(t *testing.T) {
 	if want.Room.Arrivals != 900 || want.Room.Tested != 900 {
 		t.Fatalf("%+v", want.Room)
 	}
-	for name, read := range map[string]func(*listener){
-		"backwards": func(l *listener) {
+	for name, read := range map[string]func(*collectingSource){
+		"backwards": func(l *collectingSource) {
 			for _, one := range slices.Backward(tiles) {
 				tile(l, one)
 			}
 		},
-		"twice, and hashes between": func(l *listener) {
+		"twice, and hashes between": func(l *collectingSource) {
 			for _, one := range tiles {
 				tile(l, one)
 				tile(l, audit.Tile{Level: 0, Index: one.Index, Width: one.Width})
 				tile(l, tiles[0])
 			}
 		},
-		"at once": func(l *listener) {
+		"at once": func(l *collectingSource) {
 			var work sync.WaitGroup
 			for _, one := range tiles {
 				work.Go(func() { tile(l, one) })
@@ -242,7 +246,7 @@ func TestListenerStopsAtNonsense(t *testing.T) {
 	}
 	second := audit.Tile{Level: -1, Index: 1, Width: audit.TileWidth}
 	files[second.Path()] = []byte{0, 1, 'x'}
-	l := listen(files, stats.New(stats.Lists{}))
+	l := collect(files, stats.New(stats.Lists{}))
 	for i := range uint64(3) {
 		if _, err := l.Tile(t.Context(), audit.Tile{Level: -1, Index: 2 - i, Width: audit.TileWidth}); err != nil {
 			t.Fatal(err)
@@ -264,7 +268,8 @@ func TestStatsUnwritable(t *testing.T) {
 	}
 	for _, args := range [][]string{{"stats", dir}, {"stats", dir, "--json"}} {
 		var stderr bytes.Buffer
-		if code := run(t.Context(), args, broken{}, &stderr, func(string) string { return "" }); code != exitUnreadable {
+		if code := run(t.Context(), args, broken{}, &stderr,
+			func(string) string { return "" }); code != exitUnreadable {
 			t.Errorf("%v: exit code %d, %s", args, code, &stderr)
 		}
 	}

@@ -11,46 +11,51 @@ import (
 	"github.com/proofline/proofline/verifier/stats"
 )
 
-// printStats prints statistics for a person: the verdict, what was asked and
-// found, what would have been found, what happened, and what nobody can see.
+// printStats prints statistics for people: the verdict, the tests, what cheating they would have
+// detected, what happened, and what they cannot show.
 func (t *terminal) printStats(out statsOutput) error {
 	if out.Statistics == nil {
 		if err := t.printReport(out.Audit, nil); err != nil {
 			return err
 		}
-		_, err := fmt.Fprint(t.out, "\nNo statistics: they would say nothing about a room that fails its audit.\n")
+		_, err := fmt.Fprint(t.out, "\nNo statistics: they would be meaningless for a room that fails its audit.\n")
 		return err
 	}
 	var b strings.Builder
 	colour, r := t.colour(), out.Statistics
 	b.WriteString(statsVerdict(r, colour))
 	fmt.Fprintf(&b, "  room     %s\n", printable(out.Audit.Origin))
-	fmt.Fprintf(&b, "  audit    passed, level %d: %s; for its report: proofline-verify audit\n", out.Audit.Level, levels[out.Audit.Level])
-	fmt.Fprintf(&b, "  tested   %s of %s, in %s\n", numeral.Group(r.Room.Tested), numeral.Count(r.Room.Arrivals, "arrival", "arrivals"), numeral.Count(r.Room.Windows, "window", "windows"))
+	fmt.Fprintf(&b, "  audit    passed, level %d: %s; report: proofline-verify audit\n", out.Audit.Level,
+		levels[out.Audit.Level])
+	fmt.Fprintf(&b, "  tested   %s of %s, in %s\n", numeral.Group(r.Room.Tested),
+		numeral.Count(r.Room.Arrivals, "arrival", "arrivals"), numeral.Count(r.Room.Windows, "window", "windows"))
 	for _, l := range []struct {
 		name string
 		list *stats.List
 	}{{"tickets ", r.Own}, {"group   ", r.Group}} {
 		if l.list != nil {
-			fmt.Fprintf(&b, "  %s %s, of which %s arrived and %s have a place\n", l.name, numeral.Count(l.list.Tickets, "ticket", "tickets"), numeral.Group(l.list.Arrived), numeral.Group(l.list.Placed))
+			fmt.Fprintf(&b, "  %s %s, of which %s arrived and %s have a place\n", l.name,
+				numeral.Count(l.list.Tickets, "ticket",
+					"tickets"), numeral.Group(l.list.Arrived), numeral.Group(l.list.Placed))
 		}
 	}
 	fmt.Fprintf(&b, "  took     %.1f s\n\nTests\n", out.Audit.Seconds)
 	for i, test := range r.Tests {
 		printTest(&b, i+1, test, colour)
 	}
-	b.WriteString("\nWould have been seen\n")
+	b.WriteString("\nWould have been detected\n")
 	for _, p := range r.Power {
-		printItem(&b, "   - ", fmt.Sprintf("With probability %s, if %s. (%s)", numeral.Probability(p.Probability), p.Cheat, p.Basis), plain)
+		printItem(&b, "   - ", fmt.Sprintf("With probability %s, if %s. (%s)", numeral.Probability(p.Probability),
+			p.Cheat, p.Basis), plain)
 	}
 	if len(r.Power) == 0 {
-		printItem(&b, "   - ", "Nothing: there are too few arrivals with places.", plain)
+		printItem(&b, "   - ", "Nothing: too few arrivals have places.", plain)
 	}
 	b.WriteString("\nWhat happened, without a verdict\n")
 	for _, line := range happened(&r.Room) {
 		printItem(&b, "   - ", line, plain)
 	}
-	b.WriteString("\nCannot be seen\n")
+	b.WriteString("\nCannot be detected\n")
 	for _, text := range r.CannotSee {
 		printItem(&b, "   - ", text, plain)
 	}
@@ -76,8 +81,9 @@ func statsVerdict(r *stats.Result, colour func(int, string) string) string {
 		return colour(green, "✓ NOTHING UNUSUAL at "+level) +
 			fmt.Sprintf("\n  %s looked at places and arrivals. A fair room looks unusual to any of\n  them once in a hundred times, at most.\n\n", numeral.Count(uint64(made), "test", "tests"))
 	case stats.Unusual:
-		return colour(red, fmt.Sprintf("✗ UNUSUAL at %s: %d of %s", level, unusual, numeral.Count(uint64(made), "test", "tests"))) +
-			"\n  Chance does this to at most one fair room in a hundred. It is a reason to ask,\n  not a proof: the rules were kept.\n\n"
+		return colour(red, fmt.Sprintf("✗ UNUSUAL at %s: %d of %s", level, unusual,
+			numeral.Count(uint64(made), "test", "tests"))) +
+			"\n  Chance does this to at most one fair room in a hundred. It is a reason to ask,\n  not a proof: no rule was broken.\n\n"
 	}
 	return colour(grey, "– TOO FEW ARRIVALS TO TELL") + "\n  No test could be made.\n\n"
 }
@@ -99,7 +105,7 @@ func printTest(b *strings.Builder, number int, t stats.Test, colour func(int, st
 	printItem(b, "       ", finding, func(s string) string { return colour(code, s) })
 }
 
-// odds puts a chance into words.
+// odds formats a probability in words.
 func odds(p float64) string {
 	switch {
 	case p < 1e-9:
@@ -113,40 +119,46 @@ func odds(p float64) string {
 	return fmt.Sprintf("%.0f of 100", 100*p)
 }
 
-// moment writes a time as people read it.
-func moment(t fairness.Time) string {
+// formatTime formats a time for people.
+func formatTime(t fairness.Time) string {
 	return time.UnixMilli(int64(t)).UTC().Format("2006-01-02 15:04:05 UTC")
 }
 
-// happened puts the description of a room into words.
+// happened describes the events of a room.
 func happened(r *stats.Room) (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	say("%s with arrivals, %s drawn, each once, and %s without arrivals between them.", numeral.Count(r.Windows, "window", "windows"), numeral.Group(r.Draws), numeral.Group(r.Empty))
+	say("%s with arrivals, %s drawn, each once, and %s without arrivals between them.",
+		numeral.Count(r.Windows, "window", "windows"), numeral.Group(r.Draws), numeral.Group(r.Empty))
 	if r.Peak.Arrivals > 0 {
-		say("Most arrivals in one second: %s, at %s.", numeral.Group(r.Peak.Arrivals), moment(r.Peak.Time))
+		say("Most arrivals in one second: %s, at %s.", numeral.Group(r.Peak.Arrivals), formatTime(r.Peak.Time))
 	}
 	for _, m := range r.Bursts {
-		say("Burst: %s in the second of %s, after %.1f a second in the minute before.", numeral.Count(m.Arrivals, "arrival", "arrivals"), moment(m.Time), m.Usual)
+		say("Burst: %s in the second of %s, after %.1f a second in the minute before.",
+			numeral.Count(m.Arrivals, "arrival", "arrivals"), formatTime(m.Time), m.Usual)
 	}
 	for _, w := range r.Many {
-		say("Many arrivals: %s in window %d from %s on, and %.0f at the usual pace.", numeral.Group(w.Arrivals), w.Index, moment(w.From), w.Usual)
+		say("Many arrivals: %s in window %d from %s on, and %.0f at the usual pace.", numeral.Group(w.Arrivals),
+			w.Index, formatTime(w.From), w.Usual)
 	}
 	for _, w := range r.Few {
-		say("Few arrivals: %s in window %d from %s on, and %.0f at the usual pace.", numeral.Group(w.Arrivals), w.Index, moment(w.From), w.Usual)
+		say("Few arrivals: %s in window %d from %s on, and %.0f at the usual pace.", numeral.Group(w.Arrivals),
+			w.Index, formatTime(w.From), w.Usual)
 	}
 	if r.Late > 0 {
 		say("%s frozen more than 10 s after their end.", numeral.Count(r.Late, "window was", "windows were"))
 	}
 	for _, w := range r.LateFreezes {
-		say("Late freeze: window %d, %.1f s after its end at %s.", w.Index, float64(w.Late)/1000, moment(w.To))
+		say("Late freeze: window %d, %.1f s after its end at %s.", w.Index, float64(w.Late)/1000, formatTime(w.To))
 	}
-	say("%s, %s, %s, %s.", numeral.Count(r.Admissions, "admission", "admissions"), numeral.Count(r.NoShows, "no-show", "no-shows"),
-		numeral.Count(r.Left, "place given up", "places given up"), numeral.Count(r.Revoked, "place taken away", "places taken away"))
+	say("%s, %s, %s, %s.", numeral.Count(r.Admissions, "admission", "admissions"),
+		numeral.Count(r.NoShows, "no-show", "no-shows"),
+		numeral.Count(r.Left, "place given up", "places given up"), numeral.Count(r.Revoked, "place taken away",
+			"places taken away"))
 	if r.Amends > 0 {
 		say("%s:", numeral.Count(r.Amends, "amendment", "amendments"))
 	}
 	for _, a := range r.Amendments[:min(len(r.Amendments), 10)] {
-		say("Amended %s at %s.", a.Change, moment(a.Time))
+		say("Amended %s at %s.", a.Change, formatTime(a.Time))
 	}
 	if r.Amends > 10 {
 		say("And %s more.", numeral.Group(r.Amends-10))

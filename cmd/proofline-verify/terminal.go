@@ -13,14 +13,14 @@ import (
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
-// width is that of a report, in characters.
+// width is the width of reports in characters.
 const width = 80
 
-// terminal is where the program writes to, and what it may use there.
+// terminal is the program's output, with what the environment allows there.
 type terminal struct {
 	out, err io.Writer
 	env      func(string) string
-	attached func(io.Writer) bool // whether a person looks at what is written
+	attached func(io.Writer) bool // whether the writer is a terminal
 }
 
 func isTerminal(w io.Writer) bool {
@@ -28,11 +28,11 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// interactive tells whether w is a terminal that obeys control sequences.
+// interactive reports whether w is a terminal that supports control sequences.
 func (t *terminal) interactive(w io.Writer) bool { return t.attached(w) && t.env("TERM") != "dumb" }
 
-// colour returns what writes a text in an ANSI colour, or as it is: without a
-// terminal, or with https://no-color.org.
+// colour returns a function that colours text with ANSI codes, or leaves it unchanged without a
+// terminal or with https://no-color.org.
 func (t *terminal) colour() func(code int, s string) string {
 	if t.env("NO_COLOR") != "" || !t.interactive(t.out) {
 		return func(_ int, s string) string { return s }
@@ -40,8 +40,8 @@ func (t *terminal) colour() func(code int, s string) string {
 	return func(code int, s string) string { return fmt.Sprintf("\x1b[%dm%s\x1b[0m", code, s) }
 }
 
-// complain says why the program ends. Nothing can be done if that fails.
-func (t *terminal) complain(e *exit) {
+// printError prints why the program ends. Write errors are ignored.
+func (t *terminal) printError(e *exit) {
 	if e.err == nil {
 		return
 	}
@@ -53,15 +53,15 @@ func (t *terminal) warn(text string) {
 	_, _ = fmt.Fprintf(t.err, "proofline-verify: warning: %s\n", printable(text))
 }
 
-// bar is a progress bar. Its show may be called from several goroutines, and
-// only one in a hundred milliseconds draws.
+// bar is a progress bar. Its show may be called from several goroutines; it draws at most every 100
+// milliseconds.
 type bar struct {
-	w     io.Writer // nil for no bar
+	w     io.Writer // nil: no bar
 	noun  string
-	turns chan time.Time // holds the time of the next drawing; taken while drawing
+	turns chan time.Time // holds the time of the next drawing; empty while drawing
 }
 
-// bar returns a bar on standard error, which shows on a terminal only.
+// bar returns a progress bar on standard error, which only shows on a terminal.
 func (t *terminal) bar(noun string) *bar {
 	b := &bar{noun: noun, turns: make(chan time.Time, 1)}
 	b.turns <- time.Time{}
@@ -100,7 +100,7 @@ func (b *bar) clear() {
 	}
 }
 
-// printable replaces what a terminal might obey; texts come from servers.
+// printable replaces control characters, because texts come from servers.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {
@@ -110,8 +110,8 @@ func printable(s string) string {
 	}, s)
 }
 
-// wrapped breaks a text into lines that fit beside an indent; a word that is
-// too long for a line gets one of its own.
+// wrapped breaks a text into lines that fit after an indent; a word that is longer than a line gets
+// its own line.
 func wrapped(text string, indent int) []string {
 	var lines []string
 	line := ""

@@ -18,9 +18,9 @@ import (
 )
 
 type ticketFlags struct {
-	vkey   string
-	others othersFlags
-	json   bool
+	vkey  string
+	trust trustFlags
+	json  bool
 }
 
 func ticketCommand(t *terminal) *cobra.Command {
@@ -28,24 +28,25 @@ func ticketCommand(t *terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ticket FILE",
 		Short: "Check the place of one visitor from a saved proof",
-		Long: `Check the place of one visitor from the file that "Save my proof" on the
-room's page made: offline, without the room, and with another program than the
-page's. It says the same four lines as the page, and what they do not prove.
-FILE - is standard input.
+		Long: `Check the place of one visitor from the file that "Save my proof" on the room's
+page made: offline, without the room, and independently of the page's code. It
+prints the same four lines as the page, and what they do not prove. FILE - is
+standard input.
 
-The draw is right when a public beacon took part that the operator does not run:
-drand's quicknet, or one that you name with --beacon. Witnesses are those whom
-the room names; with --witness only those count whom you know.
+The draw line needs a public beacon that the operator does not run: drand's
+quicknet, or one that you name with --beacon. All witnesses of the room count;
+with --witness only those that you name.
 
-Exit code 0: nothing is wrong, at any level, though perhaps not everything is
-shown yet; 1: a line is wrong; 3: the file cannot be read, or is no saved proof.`,
+Exit code 0: nothing is wrong, though perhaps not everything is proven yet; 1: a
+line is wrong; 3: the file cannot be read, or is not a saved proof.`,
 		Example: `  proofline-verify ticket proofline-sale-cda3f665.json
   proofline-verify ticket proofline-sale-cda3f665.json --vkey @sale.vkey --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return f.run(t, c.InOrStdin(), args[0]) },
 	}
-	c.Flags().StringVar(&f.vkey, "vkey", "", "`KEY` of the log: the key itself, or @FILE (default the one in the file)")
-	f.others.define(c)
+	c.Flags().StringVar(&f.vkey, "vkey", "",
+		"`KEY` of the log: the key itself, or @FILE (default: the one in the file)")
+	f.trust.define(c)
 	c.Flags().BoolVar(&f.json, "json", false, "print the result as JSON")
 	return c
 }
@@ -55,7 +56,7 @@ func (f *ticketFlags) run(t *terminal, stdin io.Reader, name string) error {
 	if err != nil {
 		return err
 	}
-	others, err := f.others.trust()
+	others, err := f.trust.parse()
 	if err != nil {
 		return err
 	}
@@ -96,23 +97,23 @@ func readProof(stdin io.Reader, name string) (*ticket.Bundle, error) {
 		return nil, &exit{exitUnreadable, err, `give the file that "Save my proof" made, or - for standard input`}
 	}
 	if _, err := audit.ParseProof(content); err == nil {
-		return nil, &exit{exitUnreadable, fmt.Errorf("read %s: a receipt, which proves the arrival alone", name),
+		return nil, &exit{exitUnreadable, fmt.Errorf("read %s: a receipt, which only proves the arrival", name),
 			`compare it with the room: proofline-verify compare FILE URL; or save the whole proof on the room's page, "Check my place"`}
 	}
 	bundle, err := ticket.Parse(content)
 	if err != nil {
 		return nil, &exit{exitUnreadable, fmt.Errorf("read %s: %w", name, err),
-			"save the proof again and pass it on as it is: one that an editor has changed is refused"}
+			"save the proof again and pass it on unchanged: even changes by an editor make it invalid"}
 	}
 	return bundle, nil
 }
 
-// placeResult is what a check of a saved proof found, as it is printed.
+// placeResult is the result of checking a saved proof, as it is printed.
 type placeResult struct {
 	Origin    string        `json:"origin"`
 	Ticket    string        `json:"ticket"`
-	Key       string        `json:"vkey,omitempty"` // the one that was checked with
-	Status    ticket.Status `json:"status"`         // of the worst line
+	Key       string        `json:"vkey,omitempty"` // key used for the check
+	Status    ticket.Status `json:"status"`         // status of the worst line
 	Lines     []placeLine   `json:"lines"`
 	NotProven []string      `json:"not_proven"`
 }
@@ -146,7 +147,7 @@ func checkProof(b *ticket.Bundle, trust ticket.Trust) *placeResult {
 
 var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
 
-// spell puts facts into a text, in the form in which people read them.
+// spell inserts facts into a text, formatted for people.
 func spell(text string, facts ticket.Facts) string {
 	return placeholder.ReplaceAllStringFunc(text, func(name string) string {
 		fact := facts[name[1:len(name)-1]]
@@ -155,7 +156,7 @@ func spell(text string, facts ticket.Facts) string {
 		case name == "{cosigners}":
 			return printable(strings.ReplaceAll(fact, " ", ", "))
 		case err != nil:
-			return "?" // a seed, or no fact: the words ask for neither
+			return "?" // a seed or a missing fact, which no text uses
 		case name == "{round}":
 			return fact
 		case name == "{closed}", name == "{appears}":
@@ -165,7 +166,7 @@ func spell(text string, facts ticket.Facts) string {
 	})
 }
 
-// printPlace prints a result for a person.
+// printPlace prints a result for people.
 func (t *terminal) printPlace(r *placeResult) error {
 	codes := map[ticket.Status]int{ticket.Green: green, ticket.Neutral: grey, ticket.Amber: yellow, ticket.Red: red}
 	marks := map[ticket.Status]string{ticket.Green: "✓", ticket.Neutral: "·", ticket.Amber: "–", ticket.Red: "✗"}

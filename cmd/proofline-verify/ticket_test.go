@@ -20,8 +20,9 @@ import (
 
 func TestTicketScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:  "testdata/ticket",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "columns": columns, "proof": writeProof, "line": lineOf},
+		Dir: "testdata/ticket",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "columns": columns,
+			"proof": writeProof, "line": lineOf},
 		Setup: func(env *testscript.Env) error {
 			for name, operator := range map[string]string{"VKEY": "honest", "RIVAL": "rival"} {
 				keys, err := roomtest.NewKeys("queue.example.com/r/ticket", operator)
@@ -113,7 +114,8 @@ func TestTicketVectors(t *testing.T) {
 		}
 		print := func(args ...string) (string, int) {
 			var stdout, stderr bytes.Buffer
-			code := run(t.Context(), append([]string{"ticket", file}, args...), &stdout, &stderr, func(string) string { return "" })
+			code := run(t.Context(), append([]string{"ticket", file}, args...), &stdout, &stderr,
+				func(string) string { return "" })
 			if stderr.Len() > 0 {
 				t.Errorf("%s: %s", name, &stderr)
 			}
@@ -121,7 +123,8 @@ func TestTicketVectors(t *testing.T) {
 		}
 		text, code := print()
 		for line := range strings.Lines(text) {
-			if line = strings.TrimRight(line, "\n"); strings.Contains(line, "?") || len([]rune(line)) > width && len(strings.Fields(line)) > 1 {
+			if line = strings.TrimRight(line, "\n"); strings.Contains(line, "?") || len([]rune(line)) > width &&
+				len(strings.Fields(line)) > 1 {
 				t.Errorf("%s: %q", name, line)
 			}
 		}
@@ -131,7 +134,8 @@ func TestTicketVectors(t *testing.T) {
 			t.Errorf("%s: exit codes %d and %d, %v", name, code, again, err)
 		}
 		isRed := slices.ContainsFunc(r.Lines, func(l placeLine) bool { return l.Status == ticket.Red })
-		if want := map[bool]int{false: exitVerified, true: exitFailed}[isRed]; code != want || isRed != (r.Status == ticket.Red) {
+		if want := map[bool]int{false: exitVerified, true: exitFailed}[isRed]; code != want ||
+			isRed != (r.Status == ticket.Red) {
 			t.Errorf("%s: exit code %d, want %d, status %s", name, code, want, r.Status)
 		}
 		for _, line := range r.Lines {
@@ -153,7 +157,8 @@ func TestTicketUnwritable(t *testing.T) {
 	}
 	for _, args := range [][]string{{"ticket", file}, {"ticket", file, "--json"}} {
 		var stderr bytes.Buffer
-		if code := run(t.Context(), args, broken{}, &stderr, func(string) string { return "" }); code != exitUnreadable {
+		if code := run(t.Context(), args, broken{}, &stderr,
+			func(string) string { return "" }); code != exitUnreadable {
 			t.Errorf("%v: exit code %d, %s", args, code, &stderr)
 		}
 	}
@@ -161,7 +166,8 @@ func TestTicketUnwritable(t *testing.T) {
 
 // TestPlaceColours paints a line in the colour of its status.
 func TestPlaceColours(t *testing.T) {
-	for status, code := range map[ticket.Status]int{ticket.Green: 32, ticket.Neutral: 90, ticket.Amber: 33, ticket.Red: 31} {
+	for status, code := range map[ticket.Status]int{ticket.Green: 32, ticket.Neutral: 90, ticket.Amber: 33,
+		ticket.Red: 31} {
 		line := placeLine{ticket.Line{ID: ticket.PlaceLine, Status: status, Reason: ticket.Exact}, "Title", "Text"}
 		term, out, _ := on(true, nil)
 		lines := []placeLine{{}, {}, {}, line}

@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	// longestPause is how long a watch waits at most when it cannot read.
-	longestPause = time.Minute
-	// trailEvery is how often a checkpoint is kept for good.
-	trailEvery = time.Minute
+	// maxPause is the longest pause between failed attempts to read.
+	maxPause = time.Minute
+	// trailInterval is the time between checkpoints that are kept permanently.
+	trailInterval = time.Minute
 )
 
 type watchFlags struct {
@@ -43,31 +43,33 @@ func watchCommand(t *terminal) *cobra.Command {
 	var f watchFlags
 	c := &cobra.Command{
 		Use:   "watch URL|DIR",
-		Short: "Follow a live room, and write evidence of what is wrong",
+		Short: "Follow a live room, and write evidence of violations",
 		Long: `Follow a live room: check at every step that its checkpoint is signed and
-continues the one before, that every new entry keeps to the rules, and that
-windows freeze and draw in time. Say in one line what happens.
+continues the one before, that every new entry follows the rules, and that
+windows freeze and draw in time. Print a line for every event.
 
-What is wrong is written to a file that others can check offline with
-"proofline-verify evidence", and ends the watch with exit code 1. A network
-that fails is no evidence: the watch goes on, and ends with 3 only if nothing
-could ever be read. It ends with 0 when the room has ended, or the time is over.
+The first violation ends the watch with exit code 1, and is written to a file
+that others can check offline with "proofline-verify evidence". A network
+failure is no evidence: the watch goes on, and exits with 3 only if it could
+never read anything. It exits with 0 when the room has ended or time is up.
 
-Checkpoints are kept, the newest one for the next audit or watch, and one a
-minute beside it.`,
+The newest checkpoint is kept for the next audit or watch, and besides it one
+per minute.`,
 		Example: `  proofline-verify watch https://example.com/r/sale --vkey @sale.vkey
   proofline-verify watch https://example.com/r/sale --for 2h --evidence ./evidence`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), t, args[0]) },
 	}
-	c.Flags().StringVar(&f.vkey, "vkey", "", "`KEY` of the log: the key itself, or @FILE (default the one the room names)")
-	c.Flags().DurationVar(&f.every, "every", 5*time.Second, "`DURATION` from one look to the next, such as 30s")
-	c.Flags().DurationVar(&f.length, "for", 0, "end after this `DURATION`, such as 2h (default when the room ends)")
-	c.Flags().BoolVar(&f.once, "once", false, "look once")
-	c.Flags().DurationVar(&f.late, "late", time.Minute, "`DURATION` for which a freeze, a draw or a proof may be missing")
+	c.Flags().StringVar(&f.vkey, "vkey", "",
+		"`KEY` of the log: the key itself, or @FILE (default: the one in the transcript)")
+	c.Flags().DurationVar(&f.every, "every", 5*time.Second, "`DURATION` between checks, such as 30s")
+	c.Flags().DurationVar(&f.length, "for", 0, "end after this `DURATION`, such as 2h (default: when the room ends)")
+	c.Flags().BoolVar(&f.once, "once", false, "check once")
+	c.Flags().DurationVar(&f.late, "late", time.Minute, "`DURATION` that a freeze, a draw or a proof may be late")
 	c.Flags().StringVar(&f.evidence, "evidence", ".", "write evidence into this `DIR`")
-	c.Flags().StringVar(&f.state, "state", "", "keep checkpoints in this `DIR` (default $XDG_STATE_HOME/proofline-verify)")
-	c.Flags().BoolVar(&f.noKeep, "no-keep", false, "neither use nor keep checkpoints of other runs")
+	c.Flags().StringVar(&f.state, "state", "",
+		"keep checkpoints in this `DIR` (default: $XDG_STATE_HOME/proofline-verify)")
+	c.Flags().BoolVar(&f.noKeep, "no-keep", false, "do not read or keep checkpoints")
 	c.MarkFlagsMutuallyExclusive("state", "no-keep")
 	c.MarkFlagsMutuallyExclusive("for", "once")
 	return c
@@ -79,7 +81,8 @@ func (f *watchFlags) run(ctx context.Context, t *terminal, arg string) error {
 		return err
 	}
 	if f.every < 100*time.Millisecond || f.late < time.Second || f.length < 0 {
-		return usage(errors.New("--every, --late or --for is too short"), "look every 100ms at most, and let things be late by 1s at least")
+		return usage(errors.New("--every, --late or --for is too short"),
+			"--every must be at least 100ms, --late at least 1s, and --for positive")
 	}
 	src, err := open(arg)
 	if err != nil {
@@ -90,87 +93,88 @@ func (f *watchFlags) run(ctx context.Context, t *terminal, arg string) error {
 		defer cancel()
 		ctx = timed
 	}
-	p := &patrol{flags: f, t: t, arg: arg, src: src, vkey: vkey}
-	return p.run(ctx)
+	w := &watchRun{flags: f, t: t, arg: arg, src: src, vkey: vkey}
+	return w.run(ctx)
 }
 
-// patrol is one watch under way.
-type patrol struct {
+// watchRun is a watch under way.
+type watchRun struct {
 	flags *watchFlags
 	t     *terminal
 	arg   string
 	src   verifier.Source
 	vkey  string
 
-	watcher *watch.Watcher // nil until the first checkpoint is read
-	keeper  *keeper
-	trail   time.Time // when a checkpoint was kept for good
-	steps   int       // that read something
-	said    string    // the warning said last
+	watcher     *watch.Watcher // nil until the first checkpoint is read
+	keeper      *keeper
+	trail       time.Time // when a checkpoint was last kept permanently
+	steps       int       // number of successful steps
+	lastWarning string
 }
 
-func (p *patrol) run(ctx context.Context) error {
-	began, pause := time.Now(), p.flags.every
+func (w *watchRun) run(ctx context.Context) error {
+	began, pause := time.Now(), w.flags.every
 	for {
-		done, err := p.step(ctx)
+		done, err := w.step(ctx)
 		var over *exit
 		switch {
 		case errors.As(err, &over):
 			return over
 		case ctx.Err() != nil:
-			return p.end(ctx, began, nil)
-		case err != nil && p.flags.once:
-			return p.unreadable(err)
+			return w.end(ctx, began, nil)
+		case err != nil && w.flags.once:
+			return w.unreadable(err)
 		case done:
-			return errors.Join(p.end(ctx, began, nil), p.say("%s stopped: the room has ended, and nothing can follow", now()))
-		case p.flags.once:
-			return p.end(ctx, began, nil)
+			return errors.Join(w.end(ctx, began, nil), w.say("%s stopped: the room has ended", now()))
+		case w.flags.once:
+			return w.end(ctx, began, nil)
 		case err != nil:
-			p.warn(err)
-			pause = min(2*pause, max(longestPause, p.flags.every))
+			w.warn(err)
+			pause = min(2*pause, max(maxPause, w.flags.every))
 		default:
-			p.said, pause = "", p.flags.every
+			w.lastWarning, pause = "", w.flags.every
 		}
 		select {
 		case <-ctx.Done():
-			return p.end(ctx, began, err)
+			return w.end(ctx, began, err)
 		case <-time.After(pause):
 		}
 	}
 }
 
-// warn says once what cannot be read.
-func (p *patrol) warn(err error) {
-	if text := err.Error(); text != p.said {
-		p.said = text
-		p.t.warn(text)
+// warn prints an error, unless it is the same as the last one.
+func (w *watchRun) warn(err error) {
+	if text := err.Error(); text != w.lastWarning {
+		w.lastWarning = text
+		w.t.warn(text)
 	}
 }
 
-// end says what was seen; err is why the last step failed.
-func (p *patrol) end(ctx context.Context, began time.Time, err error) error {
-	if p.steps == 0 {
+// end prints a summary; err is the error of the last step.
+func (w *watchRun) end(ctx context.Context, began time.Time, err error) error {
+	if w.steps == 0 {
 		if err == nil {
-			err = fmt.Errorf("nothing could be read: %w", context.Cause(ctx))
+			err = fmt.Errorf("could not read anything: %w", context.Cause(ctx))
 		}
-		return p.unreadable(err)
+		return w.unreadable(err)
 	}
-	head := p.watcher.Head()
-	return p.say("%s looked %s in %s: nothing wrong up to %s of %s", now(), numeral.Count(uint64(p.steps), "time", "times"),
+	head := w.watcher.Head()
+	return w.say("%s checked %s in %s: nothing wrong up to %s of %s", now(),
+		numeral.Count(uint64(w.steps), "time", "times"),
 		time.Since(began).Round(time.Second), numeral.Count(head.Size, "entry", "entries"), printable(head.Origin))
 }
 
-// unreadable says what to do when nothing could be read, or nothing that fits.
-func (p *patrol) unreadable(err error) *exit {
+// unreadable returns the exit for a room that cannot be read or whose files do not match.
+func (w *watchRun) unreadable(err error) *exit {
 	over := unreadable(err)
 	if errors.Is(err, watch.ErrPoor) || errors.Is(err, watch.ErrNoRoom) {
-		over.hint = "it was changed, or is half of an older state: proofline-verify audit " + quoted(p.arg) + " says what is wrong"
+		over.hint = "it was changed, or is partly of an older state: to see what is wrong, run proofline-verify audit " + quoted(w.arg) + ""
 	}
 	return over
 }
 
-func (p *patrol) say(format string, args ...any) error {
-	if _, err := fmt.Fprintf(p.t.out, format+"\n", args...); err != nil {
+func (w *watchRun) say(format string, args ...any) error {
+	if _, err := fmt.Fprintf(w.t.out, format+"\n", args...); err != nil {
 		return unreadable(err)
 	}
 	return nil
@@ -178,88 +182,93 @@ func (p *patrol) say(format string, args ...any) error {
 
 func now() string { return time.Now().UTC().Format("15:04:05") }
 
-// step looks once, and tells whether there is nothing more to come. An error
-// that is an exit ends the watch.
-func (p *patrol) step(ctx context.Context) (done bool, err error) {
-	if p.watcher == nil {
-		if err := p.begin(ctx); err != nil {
+// step checks once and reports whether the room has ended. An error of type exit ends the watch.
+func (w *watchRun) step(ctx context.Context) (done bool, err error) {
+	if w.watcher == nil {
+		if err := w.begin(ctx); err != nil {
 			return false, err
 		}
 	}
-	s, err := p.watcher.Step(ctx, fairness.Time(time.Now().UnixMilli()))
+	s, err := w.watcher.Step(ctx, fairness.Time(time.Now().UnixMilli()))
 	if errors.Is(err, watch.ErrKept) {
-		return false, &exit{exitFailed, err, "the key was swapped, or this is another room: audit with the key you had before, --vkey KEY"}
+		return false, &exit{exitFailed, err,
+			"the key was replaced, or this is another room: audit with your earlier key, --vkey KEY"}
 	}
 	if err != nil {
 		return false, err
 	}
 	if s.Evidence != nil {
-		return true, p.accuse(s.Evidence)
+		return true, w.reportEvidence(s.Evidence)
 	}
-	if p.steps++; p.steps == 1 {
-		if err := p.say("%s watching %s with the key %s", now(), printable(p.watcher.Head().Origin), p.watcher.VKey()); err != nil {
+	if w.steps++; w.steps == 1 {
+		if err := w.say("%s watching %s with the key %s", now(), printable(w.watcher.Head().Origin),
+			w.watcher.VKey()); err != nil {
 			return false, err
 		}
 	}
 	for _, line := range s.Events {
-		if err := p.say("%s %s", now(), printable(line)); err != nil {
+		if err := w.say("%s %s", now(), printable(line)); err != nil {
 			return false, err
 		}
 	}
-	p.keep()
+	w.keep()
 	return s.Ended, nil
 }
 
-// begin finds out which room it is, to take up where an earlier run ended.
-func (p *patrol) begin(ctx context.Context) error {
-	first, err := pin(ctx, p.src)
+// begin reads the room's origin, to continue where an earlier run ended.
+func (w *watchRun) begin(ctx context.Context) error {
+	first, err := pin(ctx, w.src)
 	if err != nil {
 		return err
 	}
-	p.keeper = newKeeper(&auditFlags{state: p.flags.state, noKeep: p.flags.noKeep}, p.t, first.origin())
-	kept, err := p.keeper.load()
+	w.keeper = newKeeper(&auditFlags{state: w.flags.state, noKeep: w.flags.noKeep}, w.t, first.origin())
+	kept, err := w.keeper.load()
 	if err != nil {
 		return err
 	}
-	if p.vkey == "" && !named(p.arg, first.origin()) {
-		p.t.warn(fmt.Sprintf("this room calls itself %s, and nothing says that it is: give its key with --vkey", first.origin()))
-		p.keeper.file = "" // it would be held against the room whose name it has taken
+	if w.vkey == "" && !named(w.arg, first.origin()) {
+		w.t.warn(fmt.Sprintf("this room calls itself %s, which cannot be verified: give its key with --vkey",
+			first.origin()))
+		w.keeper.file = "" // otherwise the real room of that name would be compared with it
 	}
-	p.watcher = watch.New(p.src, watch.Config{VKey: p.vkey, Kept: kept, Late: fairness.Millis(p.flags.late.Milliseconds())})
+	w.watcher = watch.New(w.src, watch.Config{VKey: w.vkey, Kept: kept,
+		Late: fairness.Millis(w.flags.late.Milliseconds())})
 	return nil
 }
 
-// keep keeps the newest checkpoint for the next run, and one a minute for good.
-func (p *patrol) keep() {
-	signed := p.watcher.Seen()
-	p.keeper.save(signed)
-	if p.keeper.file == "" || time.Since(p.trail) < trailEvery {
+// keep keeps the newest checkpoint for the next run, and one per minute permanently.
+func (w *watchRun) keep() {
+	signed := w.watcher.Seen()
+	w.keeper.save(signed)
+	if w.keeper.file == "" || time.Since(w.trail) < trailInterval {
 		return
 	}
-	p.trail = time.Now()
-	dir := strings.TrimSuffix(p.keeper.file, ".checkpoint") + ".watched"
-	name := filepath.Join(dir, fmt.Sprintf("%012d.checkpoint", p.watcher.Head().Size))
+	w.trail = time.Now()
+	dir := strings.TrimSuffix(w.keeper.file, ".checkpoint") + ".watched"
+	name := filepath.Join(dir, fmt.Sprintf("%012d.checkpoint", w.watcher.Head().Size))
 	if _, err := os.Stat(name); err == nil {
 		return
 	}
 	if err := source.WriteFile(name, signed); err != nil {
-		p.t.warn(fmt.Sprintf("the checkpoint could not be kept: %v", err))
+		w.t.warn(fmt.Sprintf("cannot keep the checkpoint: %v", err))
 	}
 }
 
-// accuse writes evidence and ends the watch.
-func (p *patrol) accuse(e *evidence.Evidence) error {
-	if err := p.say("%s ✗ %s", now(), evidenceHeads[e.Kind]); err != nil {
+// reportEvidence writes the evidence to a file and ends the watch.
+func (w *watchRun) reportEvidence(e *evidence.Evidence) error {
+	if err := w.say("%s ✗ %s", now(), evidenceTitles[e.Kind]); err != nil {
 		return err
 	}
-	name, err := writeEvidence(p.flags.evidence, e)
+	name, err := writeEvidence(w.flags.evidence, e)
 	if err != nil {
-		return &exit{exitFailed, fmt.Errorf("something is wrong, and the evidence could not be written: %w", err), "watch again with --evidence DIR"}
+		return &exit{exitFailed, fmt.Errorf("found a violation, but cannot write the evidence: %w", err),
+			"watch again with --evidence DIR"}
 	}
-	return &exit{exitFailed, fmt.Errorf("evidence written to %s", name), "keep it, and check it with: proofline-verify evidence " + quoted(name)}
+	return &exit{exitFailed, fmt.Errorf("evidence written to %s", name),
+		"keep it, and check it with: proofline-verify evidence " + quoted(name)}
 }
 
-// writeEvidence writes a file that replaces no other.
+// writeEvidence writes evidence to a file without replacing another.
 func writeEvidence(dir string, e *evidence.Evidence) (string, error) {
 	content, err := e.Marshal()
 	if err != nil {
@@ -274,7 +283,7 @@ func writeEvidence(dir string, e *evidence.Evidence) (string, error) {
 		if n > 1 {
 			name = strings.TrimSuffix(name, ".json") + fmt.Sprintf("-%d.json", n)
 		}
-		there, err := os.ReadFile(name) //nolint:gosec // where the user said
+		there, err := os.ReadFile(name) //nolint:gosec // named by the user
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return name, source.WriteFile(name, content)

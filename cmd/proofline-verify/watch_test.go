@@ -86,7 +86,8 @@ func TestWatchFork(t *testing.T) {
 	if code := run(t.Context(), args, &stdout, &stderr, env); code != exitFailed {
 		t.Fatalf("exit code %d\n%s%s", code, &stdout, &stderr)
 	}
-	for _, text := range []string{"watching queue.example.com/r/sale", "read all of it: 15 entries, 14 arrivals", "✗ TWO HISTORIES"} {
+	for _, text := range []string{"watching queue.example.com/r/sale", "read all of it: 15 entries, 14 arrivals",
+		"✗ TWO HISTORIES"} {
 		if !strings.Contains(stdout.String(), text) {
 			t.Errorf("%q is not in %q", text, &stdout)
 		}
@@ -100,7 +101,8 @@ func TestWatchFork(t *testing.T) {
 		t.Errorf("checkpoints kept for good: %v, %v", kept, err)
 	}
 	stdout.Reset()
-	if code := run(t.Context(), []string{"evidence", name, "--vkey", keys.VKey}, &stdout, &stderr, env); code != exitFailed || !strings.Contains(stdout.String(), "✗ PROOF: TWO HISTORIES") {
+	if code := run(t.Context(), []string{"evidence", name, "--vkey", keys.VKey}, &stdout, &stderr,
+		env); code != exitFailed || !strings.Contains(stdout.String(), "✗ PROOF: TWO HISTORIES") {
 		t.Errorf("exit code %d\n%s", code, &stdout)
 	}
 	// The next watch finds the same, and does not write it twice.
@@ -122,23 +124,28 @@ func TestWatchNetwork(t *testing.T) {
 	env := func(string) string { return "" }
 	args := []string{"watch", s.URL, "--no-keep", "--every", "100ms", "--late", "876000h", "--for"}
 	var stdout, stderr spoken
-	if code := run(t.Context(), append(args, "1s"), &stdout, &stderr, env); code != exitUnreadable || stdout.Len() > 0 || strings.Count(stderr.String(), "warning") != 1 {
+	if code := run(t.Context(), append(args, "1s"), &stdout, &stderr, env); code != exitUnreadable ||
+		stdout.Len() > 0 || strings.Count(stderr.String(), "warning") != 1 {
 		t.Errorf("never read: exit code %d\n%s%s", code, &stdout, &stderr)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	stdout, stderr = spoken{word: "read all of it", do: cancel}, spoken{word: "warning", do: func() { room.files.Store(&one) }}
-	if code := run(ctx, append(args, "1h"), &stdout, &stderr, env); code != exitVerified || !strings.Contains(stdout.String(), "nothing wrong up to 15 entries") {
+	stdout, stderr = spoken{word: "read all of it", do: cancel}, spoken{word: "warning",
+		do: func() { room.files.Store(&one) }}
+	if code := run(ctx, append(args, "1h"), &stdout, &stderr, env); code != exitVerified ||
+		!strings.Contains(stdout.String(), "nothing wrong up to 15 entries") {
 		t.Errorf("read in the end: exit code %d\n%s%s", code, &stdout, &stderr)
 	}
 	stdout.Reset()
-	if code := run(t.Context(), append(args, "3s"), &stdout, &stderr, env); code != exitVerified || !strings.Contains(stdout.String(), "nothing wrong up to 15 entries") {
+	if code := run(t.Context(), append(args, "3s"), &stdout, &stderr, env); code != exitVerified ||
+		!strings.Contains(stdout.String(), "nothing wrong up to 15 entries") {
 		t.Errorf("until its time is over: exit code %d\n%s%s", code, &stdout, &stderr)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
 	stdout = spoken{word: "read all of it", do: cancel}
-	if code := run(ctx, args[:len(args)-1], &stdout, &stderr, env); code != exitVerified || !strings.Contains(stdout.String(), "nothing wrong") {
+	if code := run(ctx, args[:len(args)-1], &stdout, &stderr, env); code != exitVerified ||
+		!strings.Contains(stdout.String(), "nothing wrong") {
 		t.Errorf("interrupted: exit code %d\n%s%s", code, &stdout, &stderr)
 	}
 }

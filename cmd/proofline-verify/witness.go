@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// reloadEvery is how often the file of logs is read again, and rooms that
-	// could not be reached are asked for their key.
-	reloadEvery = 10 * time.Second
-	// graceful is how long requests under way may take when the program stops.
-	graceful = 10 * time.Second
+	// reloadInterval is the time between reads of the logs file, and between attempts to get the keys
+	// of rooms that could not be reached.
+	reloadInterval = 10 * time.Second
+	// shutdownTimeout is the time that requests have to finish when the program stops.
+	shutdownTimeout = 10 * time.Second
 )
 
 type witnessFlags struct {
@@ -41,44 +41,47 @@ func witnessCommand(t *terminal) *cobra.Command {
 		Use:   "witness",
 		Short: "Run a witness, which cosigns the checkpoints of rooms",
 		Long: `Run a witness: it remembers the newest checkpoint of each room it follows, and
-cosigns a newer one only with a proof that nothing before it was rewritten. A
-room that shows two histories gets no cosignature for the second, and both
-checkpoints are kept.
+cosigns a newer one only with a proof that no earlier entry was rewritten. A
+room that shows two histories gets no cosignature for the second, and the
+witness keeps both checkpoints as evidence.
 
-The first run makes a key and prints its public half: give that to the operator
-of the room, with the address under which this program can be reached. What the
-witness has seen is in the directory; never put back an older copy of it.
+The first run creates a key and prints the public key: give it to the operator
+of the room, with the address under which this program can be reached. The
+witness keeps its state in the directory; never restore an older copy of it.
 
-Rooms are given with --log, or in the file "logs" in the directory, one a line,
-which is read again when it changes: the verifier key of the room, or its
-address, whose key is read once and then pinned.
+Name rooms with --log, or in the file "logs" in the directory, one per line: the
+verifier key of a room, or its address, from which the key is read once and then
+pinned. Changes to the file take effect within seconds.
 
-Any log of https://c2sp.org/tlog-witness can be followed.`,
+The witness can follow any log that supports https://c2sp.org/tlog-witness.`,
 		Example: `  proofline-verify witness --name example.org/witness --addr :8091 \
     --log https://queue.example.com/r/sale`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), t) },
 	}
-	c.Flags().StringVar(&f.name, "name", "", "`NAME` of the witness, a URL without scheme; needed the first time")
-	c.Flags().StringVar(&f.dir, "dir", "", "keep key and state in this `DIR` (default $XDG_STATE_HOME/proofline-verify/witness)")
+	c.Flags().StringVar(&f.name, "name", "", "`NAME` of the witness, a URL without scheme; required the first time")
+	c.Flags().StringVar(&f.dir, "dir", "",
+		"keep key and state in this `DIR` (default: $XDG_STATE_HOME/proofline-verify/witness)")
 	c.Flags().StringVar(&f.addr, "addr", "localhost:8091", "`HOST:PORT` to listen on, for HTTP without TLS")
 	c.Flags().StringVar(&f.prefix, "prefix", "", "`PATH` below which to serve, such as /witness")
-	c.Flags().StringArrayVar(&f.logs, "log", nil, "log to follow, a `KEY|URL`: its verifier key, or the address of a room; may be repeated")
+	c.Flags().StringArrayVar(&f.logs, "log", nil,
+		"log to follow, a `KEY|URL`: its verifier key, or the address of a room; may be repeated")
 	c.Flags().BoolVar(&f.verbose, "verbose", false, "log every request")
 	return c
 }
 
-// prefixes are the paths a witness can be served below.
+// prefixes matches the path prefixes that a witness can be served under.
 var prefixes = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)*/?$`)
 
 func (f *witnessFlags) run(ctx context.Context, t *terminal) error {
 	if !prefixes.MatchString(f.prefix) {
-		return usage(fmt.Errorf("--prefix: %q is no path", f.prefix), "give a path such as /witness")
+		return usage(fmt.Errorf("--prefix: %q is not a path", f.prefix), "give a path such as /witness")
 	}
 	if f.dir == "" {
 		f.dir = stateDir(t.env)
 		if f.dir == "" {
-			return usage(errors.New("no place for the key: neither XDG_STATE_HOME nor HOME is set"), "give a directory with --dir")
+			return usage(errors.New("cannot store the key: neither XDG_STATE_HOME nor HOME is set"),
+				"give a directory with --dir")
 		}
 		f.dir = filepath.Join(f.dir, "witness")
 	}
@@ -87,7 +90,7 @@ func (f *witnessFlags) run(ctx context.Context, t *terminal) error {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(t.err, &slog.HandlerOptions{Level: level}))
-	follow := &follower{dir: f.dir, given: f.logs, log: log, told: map[string]string{}}
+	follow := &follower{dir: f.dir, given: f.logs, log: log, logged: map[string]string{}}
 	logs, err := follow.known()
 	var unread *fs.PathError
 	switch {
@@ -96,18 +99,19 @@ func (f *witnessFlags) run(ctx context.Context, t *terminal) error {
 	case err != nil:
 		return usage(err, "give a verifier key, NAME+HASH+BASE64, or the address of a room")
 	}
-	house, err := openHouse(f.dir, f.name)
+	witnessDir, err := openWitnessDir(f.dir, f.name)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = house.store.Close() }() // only lets go of the lock
-	w := witness.New(house.key, house.store, time.Now, log)
+	defer func() { _ = witnessDir.store.Close() }() // only releases the lock
+	w := witness.New(witnessDir.key, witnessDir.store, time.Now, log)
 	w.Follow(logs)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", f.addr)
 	if err != nil {
 		return &exit{exitUnreadable, err, "give another address with --addr"}
 	}
-	_, err = fmt.Fprintf(t.out, "witness %s\nkey     %s\naddress %s\n", w.Key().Name(), w.Key(), reached(listener.Addr(), f.prefix))
+	_, err = fmt.Fprintf(t.out, "witness %s\nkey     %s\naddress %s\n", w.Key().Name(), w.Key(),
+		reached(listener.Addr(), f.prefix))
 	if err != nil {
 		return errors.Join(unreadable(err), listener.Close())
 	}
@@ -115,8 +119,8 @@ func (f *witnessFlags) run(ctx context.Context, t *terminal) error {
 	return f.serve(ctx, w, listener, follow, log)
 }
 
-// reached says where a witness can be asked. To listen on all addresses is to
-// have none that others could use: then it is the name every machine has.
+// reached returns the address at which clients can reach a witness. If it listens on all addresses,
+// none can be named, so localhost stands for them.
 func reached(at net.Addr, prefix string) string {
 	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
 		return fmt.Sprintf("http://localhost:%d%s, and under every name of this machine", tcp.Port, prefix)
@@ -124,8 +128,9 @@ func reached(at net.Addr, prefix string) string {
 	return fmt.Sprintf("http://%v%s", at, prefix)
 }
 
-// serve answers until the context is done, and then those who ask already.
-func (f *witnessFlags) serve(ctx context.Context, w *witness.Witness, listener net.Listener, follow *follower, log *slog.Logger) error {
+// serve answers requests until ctx is done, and then finishes those under way.
+func (f *witnessFlags) serve(ctx context.Context, w *witness.Witness, listener net.Listener, follow *follower,
+	log *slog.Logger) error {
 	server := &http.Server{
 		Handler:           w.Handler(f.prefix),
 		ReadHeaderTimeout: 5 * time.Second,
@@ -148,11 +153,11 @@ func (f *witnessFlags) serve(ctx context.Context, w *witness.Witness, listener n
 	case <-ctx.Done():
 	}
 	log.Info("stopping")
-	timed, done := context.WithTimeout(context.WithoutCancel(ctx), graceful)
+	timed, done := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer done()
 	if err := server.Shutdown(timed); err != nil {
-		log.Warn("requests were cut off", "error", err)
-		_ = server.Close() // what is left is cut off
+		log.Warn("cut off requests at shutdown", "error", err)
+		_ = server.Close() // cuts off remaining requests
 	}
 	return nil
 }

@@ -22,46 +22,49 @@ import (
 	"github.com/proofline/proofline/verifier/source"
 )
 
-// Files in the directory of a witness. Beside them, store is its memory.
+// Files in the directory of a witness. The directory store next to them holds its state.
 const (
 	keyFile  = "key"  // private key, and a newline
-	logsFile = "logs" // what to follow, one a line; lines with # are comments
+	logsFile = "logs" // logs to follow, one per line; # begins a comment line
 	pinsFile = "pins" // keys of rooms given by their address: address, space, vkey
 )
 
-// house is the key and the memory of a witness.
-type house struct {
+// witnessDir holds the key and the state of a witness.
+type witnessDir struct {
 	key   witness.Key
 	store *witness.Store
 }
 
-// openHouse opens the directory of a witness, or makes it. A key without a
-// memory is refused: it may have cosigned what nobody remembers. So is a memory
-// without the key it is of.
-func openHouse(dir, name string) (*house, error) {
+// openWitnessDir opens or creates the directory of a witness. It refuses a key without state,
+// because the key may have signed cosignatures that the witness has forgotten, and state without
+// its key.
+func openWitnessDir(dir, name string) (*witnessDir, error) {
 	file, store := filepath.Join(dir, keyFile), filepath.Join(dir, "store")
 	key, err := readKey(file)
 	isNew := errors.Is(err, fs.ErrNotExist)
-	remembered, _ := filepath.Glob(filepath.Join(store, "log", "*")) // the pattern is right
+	remembered, _ := filepath.Glob(filepath.Join(store, "log", "*")) // the pattern is valid
 	switch {
 	case err != nil && !isNew:
-		return nil, &exit{exitUnreadable, fmt.Errorf("read the key: %w", err), "repair " + file + ", or use another directory"}
+		return nil, &exit{exitUnreadable, fmt.Errorf("read the key: %w", err),
+			"repair " + file + ", or use another directory"}
 	case isNew && len(remembered) > 0:
-		return nil, &exit{exitUnreadable, fmt.Errorf("the witness has a memory and no key: %w", err), "put back " + file + ", or use another directory"}
+		return nil, &exit{exitUnreadable, fmt.Errorf("the witness has state but no key: %w", err),
+			"restore " + file + ", or use another directory"}
 	case isNew && name == "":
 		return nil, usage(errors.New("a new witness needs a name"), "give one with --name, such as example.org/witness")
 	case !isNew && name != "" && name != key.Name():
-		return nil, usage(fmt.Errorf("the key in %s is of the witness %q", dir, key.Name()), "leave out --name, or use another directory")
+		return nil, usage(fmt.Errorf("the key in %s belongs to the witness %q", dir, key.Name()),
+			"leave out --name, or use another directory")
 	}
 	if isNew {
 		if key, err = newKey(name); err != nil {
 			return nil, usage(err, "a name has no spaces and no plus signs, such as example.org/witness")
 		}
 	} else if _, err := os.Stat(store); err != nil {
-		return nil, &exit{exitUnreadable, fmt.Errorf("the witness has a key and no memory: %w", err),
-			"it may have cosigned what it forgot: put back the newest state, or begin with a new key in another directory"}
+		return nil, &exit{exitUnreadable, fmt.Errorf("the witness has a key but no state: %w", err),
+			"it may have signed cosignatures that it forgot: restore the newest state, or start with a new key in another directory"}
 	}
-	h := &house{key: key}
+	h := &witnessDir{key: key}
 	if h.store, err = witness.OpenStore(store); err != nil {
 		hint := "give another directory with --dir"
 		if errors.Is(err, witness.ErrLocked) {
@@ -69,9 +72,10 @@ func openHouse(dir, name string) (*house, error) {
 		}
 		return nil, &exit{exitUnreadable, err, hint}
 	}
-	if isNew { // under the lock of the store, so that there is one
+	if isNew { // under the store's lock, so that only one process writes a key
 		if err := writeKey(file, key); err != nil {
-			return nil, errors.Join(&exit{exitUnreadable, fmt.Errorf("write the key: %w", err), "use another directory"}, h.store.Close())
+			return nil, errors.Join(&exit{exitUnreadable, fmt.Errorf("write the key: %w", err),
+				"use another directory"}, h.store.Close())
 		}
 	}
 	return h, nil
@@ -89,7 +93,7 @@ func readKey(file string) (witness.Key, error) {
 		return witness.Key{}, err
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return witness.Key{}, fmt.Errorf("others may read it: its mode is %04o, not 0600", info.Mode().Perm())
+		return witness.Key{}, fmt.Errorf("other users may read it: its mode is %04o, want 0600", info.Mode().Perm())
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -98,13 +102,13 @@ func readKey(file string) (witness.Key, error) {
 	return witness.ParseKey(strings.TrimSuffix(string(b), "\n"))
 }
 
-// writeKey writes a key that a power cut leaves whole, and replaces none.
+// writeKey writes a key file that survives a power cut, without replacing another.
 func writeKey(file string, key witness.Key) error {
-	f, err := os.CreateTemp(filepath.Dir(file), ".key-*") // mode 0600
+	f, err := os.CreateTemp(filepath.Dir(file), ".key-*") // created with mode 0600
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // the link stays
+	defer func() { _ = os.Remove(f.Name()) }() // the link remains
 	_, err = f.WriteString(key.Marshal() + "\n")
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
@@ -119,15 +123,15 @@ func writeKey(file string, key witness.Key) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// follower finds out which logs to follow.
+// follower determines which logs to follow.
 type follower struct {
-	dir   string
-	given []string // by flags: vkeys and addresses
-	log   *slog.Logger
-	told  map[string]string // what was logged last, by subject
+	dir    string
+	given  []string // vkeys and addresses from flags
+	log    *slog.Logger
+	logged map[string]string // last logged text by subject
 }
 
-// known returns the logs whose keys are at hand.
+// known returns the logs whose keys are known.
 func (f *follower) known() (witness.Logs, error) {
 	vkeys, _, err := f.read()
 	if err != nil {
@@ -136,14 +140,14 @@ func (f *follower) known() (witness.Logs, error) {
 	return witness.NewLogs(vkeys...)
 }
 
-// keep makes the witness follow what flags and file say, until the context is done.
+// keep updates the logs that the witness follows from flags and file, until ctx is done.
 func (f *follower) keep(ctx context.Context, w *witness.Witness) {
-	for tick := time.NewTicker(reloadEvery); ; {
+	for tick := time.NewTicker(reloadInterval); ; {
 		if logs, err := f.reload(ctx); err != nil {
-			f.tell(logsFile, "followed logs stay as they are", err)
+			f.logError(logsFile, "cannot update the followed logs", err)
 		} else {
 			w.Follow(logs)
-			f.tell(logsFile, "", nil)
+			f.logError(logsFile, "", nil)
 			f.count(len(logs))
 		}
 		select {
@@ -155,7 +159,7 @@ func (f *follower) keep(ctx context.Context, w *witness.Witness) {
 	}
 }
 
-// reload reads what to follow, and pins the keys of rooms that are new.
+// reload reads the logs to follow, and pins the keys of new rooms.
 func (f *follower) reload(ctx context.Context) (witness.Logs, error) {
 	_, unpinned, err := f.read()
 	if err != nil {
@@ -169,7 +173,7 @@ func (f *follower) reload(ctx context.Context) (witness.Logs, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		f.tell(address, "room not followed yet", err)
+		f.logError(address, "cannot follow the room yet", err)
 		if err == nil {
 			f.log.Info("pinned", "room", address, "key", vkey)
 		}
@@ -177,28 +181,28 @@ func (f *follower) reload(ctx context.Context) (witness.Logs, error) {
 	return f.known()
 }
 
-// tell logs an error once, until it changes.
-func (f *follower) tell(subject, text string, err error) {
+// logError logs an error, unless it is the same as the last one about that subject.
+func (f *follower) logError(subject, text string, err error) {
 	said := ""
 	if err != nil {
 		said = err.Error()
 	}
-	if said != f.told[subject] && err != nil && !errors.Is(err, context.Canceled) {
+	if said != f.logged[subject] && err != nil && !errors.Is(err, context.Canceled) {
 		f.log.Error(text, "about", subject, "error", err)
 	}
-	f.told[subject] = said
+	f.logged[subject] = said
 }
 
 func (f *follower) count(logs int) {
 	said := fmt.Sprint(logs)
-	if f.told["count"] != said {
+	if f.logged["count"] != said {
 		f.log.Info("following", "logs", logs)
 	}
-	f.told["count"] = said
+	f.logged["count"] = said
 }
 
-// read returns the keys that are given or pinned, and the addresses that have
-// none. Every text is one or the other, or the error says which is not.
+// read returns the keys that are given or pinned, and the addresses whose keys are still unknown. A
+// text that is neither a key nor an address is an error.
 func (f *follower) read() (vkeys, unpinned []string, err error) {
 	pins, err := f.pins()
 	if err != nil {
@@ -228,7 +232,8 @@ func (f *follower) read() (vkeys, unpinned []string, err error) {
 	return vkeys, unpinned, nil
 }
 
-// lines returns the lines of a file that say something, none if there is no file.
+// lines returns the lines of a file without empty and comment lines; none if the file does not
+// exist.
 func (f *follower) lines(name string) (lines []string, err error) {
 	b, err := os.ReadFile(filepath.Join(f.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -268,9 +273,8 @@ func (f *follower) pin(address, vkey string) error {
 	return source.WriteFile(filepath.Join(f.dir, pinsFile), []byte(b.String()))
 }
 
-// roomKey reads the key that a room names in its first entry and has signed its
-// checkpoint with. The room must be the one of the address: else anybody could
-// have a key of theirs pinned for somebody else's room.
+// roomKey returns the key that a room has in its first entry and signs its checkpoint with. The
+// origin must match the address: otherwise an impostor could have its own key pinned for the room.
 func roomKey(ctx context.Context, address string) (string, error) {
 	src, err := source.HTTP(address, nil)
 	if err != nil {
@@ -310,7 +314,7 @@ func roomKey(ctx context.Context, address string) (string, error) {
 	}
 	key, err := audit.ParseKey(room.LogKey)
 	if err != nil {
-		return "", fmt.Errorf("the room names the key %q: %w", room.LogKey, err)
+		return "", fmt.Errorf("the room has the invalid key %q: %w", room.LogKey, err)
 	}
 	if head, _, err = audit.OpenCheckpoint(signed, key); err != nil {
 		return "", err

@@ -263,7 +263,8 @@ func TestWitnessKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	var conflict *witness.ConflictError
-	if _, err := w.client.AddCheckpoint(t.Context(), 0, nil, signed); !errors.As(err, &conflict) || conflict.Size < c.most {
+	if _, err := w.client.AddCheckpoint(t.Context(), 0, nil, signed); !errors.As(err, &conflict) ||
+		conflict.Size < c.most {
 		t.Errorf("after %d: %v", c.most, err)
 	}
 	if err := w.cmd.Process.Signal(os.Interrupt); err != nil {
@@ -306,7 +307,8 @@ func TestPinning(t *testing.T) {
 	impostor, _ := newOperator(t, "queue.example.com/r/sale")
 	dir := t.TempDir()
 	var logged bytes.Buffer
-	f := &follower{dir: dir, given: []string{address, impostor.URL + "/r/sale"}, log: slog.New(slog.NewTextHandler(&logged, nil)), told: map[string]string{}}
+	f := &follower{dir: dir, given: []string{address, impostor.URL + "/r/sale"},
+		log: slog.New(slog.NewTextHandler(&logged, nil)), logged: map[string]string{}}
 	if logs, err := f.known(); err != nil || len(logs) != 0 {
 		t.Errorf("before: %v, %v", logs, err)
 	}
@@ -348,7 +350,8 @@ func TestRoomKeyFails(t *testing.T) {
 		}
 	}
 	empty := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
-		signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: "o", Root: (&audit.Tree{}).Root()}, newCosignable(t, 0, 0).named(t, "o"))
+		signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: "o", Root: (&audit.Tree{}).Root()},
+			newCosignable(t, 0, 0).named(t, "o"))
 		if err != nil {
 			t.Error(err)
 		}
@@ -375,7 +378,7 @@ func TestLogsFile(t *testing.T) {
 	l := newCosignable(t, 10, 10)
 	dir := t.TempDir()
 	var logged bytes.Buffer
-	f := &follower{dir: dir, log: slog.New(slog.NewTextHandler(&logged, nil)), told: map[string]string{}}
+	f := &follower{dir: dir, log: slog.New(slog.NewTextHandler(&logged, nil)), logged: map[string]string{}}
 	follows := func() int {
 		t.Helper()
 		logs, err := f.reload(t.Context())
@@ -385,7 +388,8 @@ func TestLogsFile(t *testing.T) {
 		return len(logs)
 	}
 	got := []int{follows()}
-	for _, content := range []string{"# none\n\n", "# one\n  " + l.vkey + "  \n" + l.vkey + "\n", "nonsense\n", l.vkey} {
+	for _, content := range []string{"# none\n\n", "# one\n  " + l.vkey + "  \n" + l.vkey + "\n", "nonsense\n",
+		l.vkey} {
 		if err := os.WriteFile(filepath.Join(dir, logsFile), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -406,7 +410,8 @@ func TestWitnessUnwritable(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code := run(t.Context(), []string{"witness", "--dir", file, "--name", "w"}, io.Discard, &stderr, func(string) string { return "" }); code != exitUnreadable {
+	if code := run(t.Context(), []string{"witness", "--dir", file, "--name", "w"}, io.Discard, &stderr,
+		func(string) string { return "" }); code != exitUnreadable {
 		t.Errorf("exit code %d, %s", code, &stderr)
 	}
 }

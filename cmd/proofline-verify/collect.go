@@ -10,41 +10,41 @@ import (
 	"github.com/proofline/proofline/verifier/stats"
 )
 
-// listener is a source that hands what an audit reads to a collector too, so
-// that both are about the same bytes. What it collects is worth something if
-// the audit passes. An audit reads ahead by some bundles, and so many are held.
-type listener struct {
+// collectingSource is a source that also passes everything an audit reads to a collector, so that
+// audit and statistics use the same bytes. The statistics are only meaningful if the audit passes.
+// An audit reads some bundles ahead; they are kept in memory.
+type collectingSource struct {
 	verifier.Source
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	collector *stats.Collector
 	parser    fairness.Parser
-	ahead     map[uint64]heard // bundles after next, by index
-	next      uint64           // the bundle to collect
-	err       error            // the first one
+	ahead     map[uint64]bundle // bundles after next, by index
+	next      uint64            // the bundle to collect
+	err       error             // first error
 }
 
-type heard struct {
+type bundle struct {
 	tile    audit.Tile
 	content []byte
 }
 
-func listen(src verifier.Source, c *stats.Collector) *listener {
-	return &listener{Source: src, collector: c, ahead: map[uint64]heard{}}
+func collect(src verifier.Source, c *stats.Collector) *collectingSource {
+	return &collectingSource{Source: src, collector: c, ahead: map[uint64]bundle{}}
 }
 
 // Tile implements [verifier.Source].
-func (l *listener) Tile(ctx context.Context, t audit.Tile) ([]byte, error) {
+func (l *collectingSource) Tile(ctx context.Context, t audit.Tile) ([]byte, error) {
 	content, err := l.Source.Tile(ctx, t)
 	if err == nil && t.Level < 0 {
-		l.hear(heard{t, content})
+		l.collect(bundle{t, content})
 	}
 	return content, err
 }
 
-// hear collects bundles in order, each once. It returns after the last one
-// that is at hand: when all have been read, all are collected.
-func (l *listener) hear(h heard) {
+// collect passes bundles to the collector in order, each once. Once all bundles have been read, all
+// are collected.
+func (l *collectingSource) collect(h bundle) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil || h.tile.Index < l.next {
@@ -67,7 +67,7 @@ func (l *listener) hear(h heard) {
 	}
 }
 
-func (l *listener) result() (*stats.Result, error) {
+func (l *collectingSource) result() (*stats.Result, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil {

@@ -39,7 +39,8 @@ func TestDossierAgain(t *testing.T) {
 	env := func(string) string { return "" }
 	trust := []string{"--no-keep", "--vkey", keys.VKey, "--witness", keys.Witnesses[0].String()}
 	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), append([]string{"dossier", room, out}, trust...), &stdout, &stderr, env); code != exitVerified {
+	if code := run(t.Context(), append([]string{"dossier", room, out}, trust...), &stdout, &stderr,
+		env); code != exitVerified {
 		t.Fatalf("exit code %d\n%s%s", code, &stdout, &stderr)
 	}
 	content, err := os.ReadFile(out)
@@ -59,7 +60,8 @@ func TestDossierAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	stdout.Reset()
-	if code := run(t.Context(), append([]string{"audit", out, "--json"}, trust...), &stdout, &stderr, env); code != exitVerified {
+	if code := run(t.Context(), append([]string{"audit", out, "--json"}, trust...), &stdout, &stderr,
+		env); code != exitVerified {
 		t.Fatalf("exit code %d\n%s%s", code, &stdout, &stderr)
 	}
 	if err := json.Unmarshal(stdout.Bytes(), &after); err != nil {
@@ -80,7 +82,8 @@ func TestDossierAgain(t *testing.T) {
 		stdout.Reset()
 		code := run(t.Context(), append([]string{"audit", file, "--json"}, trust...), &stdout, &stderr, env)
 		again := verifier.Report{}
-		if code == exitVerified && (json.Unmarshal(stdout.Bytes(), &again) != nil || again.Entries != after.Entries || !again.OK) {
+		if code == exitVerified && (json.Unmarshal(stdout.Bytes(), &again) != nil ||
+			again.Entries != after.Entries || !again.OK) {
 			t.Errorf("byte %d changed: %s", i, &stdout)
 		}
 	}
@@ -107,7 +110,8 @@ func TestDossierOfSparseRoom(t *testing.T) {
 	}
 	out := filepath.Join(dir, "room.zip")
 	env := func(string) string { return "" }
-	for _, args := range [][]string{{"dossier", filepath.Join(dir, "room"), out, "--no-keep"}, {"audit", out, "--no-keep"}} {
+	for _, args := range [][]string{{"dossier", filepath.Join(dir, "room"), out, "--no-keep"},
+		{"audit", out, "--no-keep"}} {
 		var stdout, stderr bytes.Buffer
 		if code := run(t.Context(), args, &stdout, &stderr, env); code != exitFailed || stderr.Len() > 0 {
 			t.Errorf("%v: exit code %d\n%s", args, code, &stderr)
