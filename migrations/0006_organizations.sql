@@ -5,7 +5,11 @@ create table organizations (
   org_id     uuid primary key,
   slug       text not null unique check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'),
   name       text not null,
-  created_at timestamptz not null default now()
+  created_at timestamptz not null default now(),
+  -- For pages of rooms without a logo of their own.
+  logo       text not null default '', -- version of the image, empty for none
+  logo_type  text,                     -- media type
+  logo_image bytea
 );
 
 insert into organizations (org_id, slug, name)

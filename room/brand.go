@@ -96,7 +96,7 @@ func (b Brand) Text(lang string, of func(Texts) string) (text, in string) {
 func (b Brand) stored() Brand {
 	for _, s := range []*Scheme{&b.Scheme, &b.Dark} {
 		if mediaType, image, ok := s.Image(); ok {
-			s.Logo = dataURLOf(mediaType, image)
+			s.Logo = DataURL(mediaType, image)
 		}
 	}
 	if sheet, problems := style.Parse(b.CSS); len(problems) == 0 {

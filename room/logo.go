@@ -69,11 +69,21 @@ func ReadLogo(file []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return dataURLOf(mediaType, image), nil
+	return DataURL(mediaType, image), nil
 }
 
-func dataURLOf(mediaType string, image []byte) string {
+// DataURL returns the data URL of an image.
+func DataURL(mediaType string, image []byte) string {
 	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(image)
+}
+
+// ImageOf returns the image of a logo that is a data URL, without its metadata;
+// nothing for the empty URL. The error says what is wrong.
+func ImageOf(logo string) (mediaType string, image []byte, err error) {
+	if logo == "" {
+		return "", nil, nil
+	}
+	return readLogo(logo)
 }
 
 // readLogo reads the data URL of a logo.

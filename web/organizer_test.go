@@ -1,7 +1,12 @@
 package web
 
 import (
+	"bytes"
+	"encoding/base64"
+	"image"
+	"image/png"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -38,6 +43,67 @@ func TestOrganizer(t *testing.T) {
 	rehearsal := s.make("rehearsal", s.other)
 	if a := s.get("/r/"+rehearsal, browser).want(http.StatusOK); !strings.Contains(a.body, "Organized by <bdi>The others</bdi>") {
 		t.Errorf("a rehearsal does not name its organization: %s", a.body)
+	}
+}
+
+// TestOrganizationLogo wants rooms without a logo of their own to show that of
+// their organization, and only theirs.
+func TestOrganizationLogo(t *testing.T) {
+	t.Parallel()
+	s := newTenants(t)
+	const browser = "Accept: text/html"
+	dot := func(width int) string {
+		var b bytes.Buffer
+		if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, 1))); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	url := func(image string) string {
+		return "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(image))
+	}
+	ours, branded, theirs := s.make("slug", s.main), s.make("slug", s.main), s.make("slug", s.other)
+	own, house, later := dot(3), dot(5), dot(7)
+	s.do("PATCH", "/v1/rooms/"+branded, `{"brand":{"logo":"`+url(own)+`"}}`).want(http.StatusOK)
+	s.get("/r/" + ours + "/logo").want(http.StatusNotFound)
+	for _, wrong := range []string{"https://example.com/logo.png", "data:image/png;base64,AAAA", "data:image/svg+xml;base64,PHN2Zy8+"} {
+		s.do("PATCH", "/v1/organization", `{"logo":"`+wrong+`"}`).problem(http.StatusBadRequest, "invalid")
+	}
+	shown := func(room string) string {
+		body := s.get("/r/"+room, browser).want(http.StatusOK).body
+		found := regexp.MustCompile(`<img src="([^"]+)"`).FindStringSubmatch(body)
+		if found == nil {
+			return ""
+		}
+		a := s.get(found[1]).want(http.StatusOK)
+		if got := a.header.Get("Content-Type"); got != "image/png" {
+			t.Errorf("%s is %s", found[1], got)
+		}
+		return a.body
+	}
+	versions := map[string]bool{}
+	for _, logo := range []string{house, later} {
+		if a := s.do("PATCH", "/v1/organization", `{"logo":"`+url(logo)+`"}`).want(http.StatusOK); !strings.Contains(a.body, `"has_logo":true`) {
+			t.Errorf("the organization: %s", a.body)
+		}
+		for _, path := range []string{"", "/check", "/fair"} {
+			body := s.get("/r/"+ours+path, browser).want(http.StatusOK).body
+			found := regexp.MustCompile(`src="/r/` + ours + `/logo\?v=([0-9a-f]{16})"`).FindStringSubmatch(body)
+			if found == nil {
+				t.Fatalf("/r/%s%s has no logo: %s", ours, path, body)
+			}
+			versions[found[1]] = true
+		}
+		if shown(ours) != logo || shown(branded) != own || shown(theirs) != "" {
+			t.Error("a room shows another logo than it should")
+		}
+	}
+	if len(versions) != 2 {
+		t.Errorf("versions %v of two images", versions)
+	}
+	s.get("/r/" + theirs + "/logo").want(http.StatusNotFound)
+	if a := s.do("PATCH", "/v1/organization", `{"logo":""}`).want(http.StatusOK); !strings.Contains(a.body, `"has_logo":false`) || shown(ours) != "" {
+		t.Errorf("a logo that was taken away is shown: %s", a.body)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/brand"
@@ -140,7 +141,8 @@ func (all *stylesheets) of(r *room.Room) ([]byte, error) {
 	return css, nil
 }
 
-// logo answers with the organizer's image, or the one for the dark.
+// logo answers with the room's image, or the one for the dark; without any, with
+// that of the organization.
 func (s *Server) logo(c echo.Context, r *room.Room) error {
 	settings, _ := r.Settings()
 	scheme := settings.Brand.Scheme
@@ -148,6 +150,13 @@ func (s *Server) logo(c echo.Context, r *room.Room) error {
 		scheme = settings.Brand.Dark
 	}
 	mediaType, image, ok := scheme.Image()
+	if !ok && s.accounts != nil && c.QueryParam("scheme") == "" {
+		logo, err := s.accounts.Logo(c.Request().Context(), r.Owner.Org)
+		if err != nil && !errors.Is(err, account.ErrNotFound) {
+			return err
+		}
+		mediaType, image, ok = logo.MediaType, logo.Image, err == nil
+	}
 	if !ok {
 		return echo.ErrNotFound
 	}
@@ -228,7 +237,11 @@ func (s *Server) roomView(c echo.Context, r *room.Room, lang page.Lang) page.Roo
 	version := strconv.FormatInt(stored, 10)
 	v := page.Room{Slug: r.Slug, Title: snapshot.Title, Message: messageView(c, snapshot.Message(r.Now()), lang, brand.Languages(&settings.Brand)), Origin: r.Origin, VKey: r.VKey, URL: r.URL, Zone: settings.Zone()}
 	if s.accounts != nil {
-		v.Organizer = s.accounts.PublicName(c.Request().Context(), r.Owner.Org)
+		ctx := c.Request().Context()
+		v.Organizer = s.accounts.PublicName(ctx, r.Owner.Org)
+		if logo := s.accounts.PublicLogo(ctx, r.Owner.Org); logo != "" {
+			v.Logo = pathOf(r) + "/logo?v=" + logo
+		}
 	}
 	b := &settings.Brand
 	v.Offered, v.Texts = brand.Languages(b), brand.Texts(b, lang)

@@ -69,7 +69,8 @@ type Accounts struct {
 	dummy    string        // a hash that matches no password, for addresses without an account
 	tokens   tokenCache
 	hosts    cache[string, uuid.UUID]
-	names    cache[uuid.UUID, string] // display names of organizations
+	shown    cache[uuid.UUID, Organization] // what visitors see of organizations
+	logos    sync.Map                       // of Logo, by version
 	provider provider
 	work     sync.WaitGroup // background work that outlives its request
 }

@@ -2,6 +2,8 @@ package account
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"regexp"
 
 	"github.com/google/uuid"
@@ -38,7 +40,7 @@ func (a *Accounts) CreateOrganization(ctx context.Context, by Actor, slug, name 
 	if err := a.Store.AddOrganization(ctx, o); err != nil {
 		return Organization{}, mapError(err)
 	}
-	a.names.forget()
+	a.shown.forget()
 	by.Org = o.ID
 	return o, a.record(ctx, by, "organization.create", slug, map[string]any{"name": name})
 }
@@ -78,29 +80,79 @@ const Unnamed = "My organization"
 // PublicName returns the organization's name for visitors; empty for [Unnamed] and when the
 // database cannot be read. It checks no permissions. Other nodes see a change within five seconds.
 func (a *Accounts) PublicName(ctx context.Context, org uuid.UUID) string {
-	names, err := a.names.get(a.Now, func() (map[uuid.UUID]string, error) {
+	if name := a.public(ctx, org).Name; name != Unnamed {
+		return name
+	}
+	return ""
+}
+
+// PublicLogo returns the version of the organization's logo, empty for none, like
+// [Accounts.PublicName].
+func (a *Accounts) PublicLogo(ctx context.Context, org uuid.UUID) string {
+	return a.public(ctx, org).Logo
+}
+
+// public returns what visitors see of an organization.
+func (a *Accounts) public(ctx context.Context, org uuid.UUID) Organization {
+	shown, err := a.shown.get(a.Now, func() (map[uuid.UUID]Organization, error) {
 		ctx, cancel := context.WithTimeout(ctx, cacheTimeout)
 		defer cancel()
 		all, err := a.Store.Organizations(ctx)
-		names := make(map[uuid.UUID]string, len(all))
+		shown := make(map[uuid.UUID]Organization, len(all))
 		for _, o := range all {
-			names[o.ID] = o.Name
+			shown[o.ID] = o
 		}
-		return names, err
+		return shown, err
 	})
 	if err != nil {
-		a.Log.Warn("cannot read the names of organizations", "err", err)
+		a.Log.Warn("cannot read organizations", "err", err)
 	}
-	if names[org] == Unnamed {
+	return shown[org]
+}
+
+// Logo is the image of an organization, which rooms without a logo of their own show.
+type Logo = pgaccount.Logo
+
+// maxLogos bounds the logos that a node keeps in memory.
+const maxLogos = 100
+
+// Logo returns the organization's logo, or [ErrNotFound]. It checks no permissions: pages show it.
+func (a *Accounts) Logo(ctx context.Context, org uuid.UUID) (Logo, error) {
+	version := a.PublicLogo(ctx, org)
+	if version == "" {
+		return Logo{}, ErrNotFound
+	}
+	if found, ok := a.logos.Load(version); ok {
+		logo, _ := found.(Logo)
+		return logo, nil
+	}
+	logo, err := a.Store.Logo(ctx, org)
+	if err != nil {
+		return Logo{}, mapError(err)
+	}
+	kept := 0
+	a.logos.Range(func(any, any) bool { kept++; return kept < maxLogos })
+	if kept >= maxLogos {
+		a.logos.Clear()
+	}
+	a.logos.Store(versionOf(logo), logo)
+	return logo, nil
+}
+
+// versionOf returns the version of a logo, empty for none.
+func versionOf(logo Logo) string {
+	if len(logo.Image) == 0 {
 		return ""
 	}
-	return names[org]
+	sum := sha256.Sum256(append([]byte(logo.MediaType+"\n"), logo.Image...))
+	return hex.EncodeToString(sum[:8])
 }
 
 // OrganizationChange lists changes to an organization. A nil field stays unchanged.
 type OrganizationChange struct {
 	Name          *string
 	RequireFactor *bool // whether members need a second factor
+	Logo          *Logo // checked by the caller; without an image: none
 }
 
 // ChangeOrganization changes the actor's organization. Only an owner with a second factor may
@@ -130,7 +182,17 @@ func (a *Accounts) ChangeOrganization(ctx context.Context, by Actor, c Organizat
 	if err := a.Store.SetOrganization(ctx, o.ID, o.Name, o.RequireFactor); err != nil {
 		return Organization{}, mapError(err)
 	}
-	a.names.forget()
+	if c.Logo != nil {
+		o.Logo = versionOf(*c.Logo)
+		if err := a.Store.SetLogo(ctx, o.ID, o.Logo, *c.Logo); err != nil {
+			return Organization{}, mapError(err)
+		}
+		detail["logo"] = "taken away"
+		if o.Logo != "" {
+			detail["logo"] = "changed"
+		}
+	}
+	a.shown.forget()
 	return o, a.record(ctx, by, "organization.change", o.Slug, detail)
 }
 

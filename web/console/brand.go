@@ -63,6 +63,8 @@ type subject struct {
 	config room.Config
 	now    time.Time
 	room   page.Room // but what the brand says
+	// inherited is the logo of the organization, as a data URL: the room's without one of its own.
+	inherited string
 	// save stores a brand unless another than that of the tag is there;
 	// [desk.ErrChanged].
 	save  func(ctx context.Context, b room.Brand, base string) error
@@ -85,6 +87,7 @@ func (b *brands) subject(ctx context.Context, x *request) (subject, error) {
 		room: page.Room{
 			Slug: r.Slug, Title: s.Title, Message: messageFor(s.Message(r.Now())), Origin: r.Origin, VKey: r.VKey, Organizer: b.organizer(ctx, x), Zone: c.Zone(),
 		},
+		inherited: b.inherited(ctx, x),
 		save: func(ctx context.Context, sent room.Brand, base string) error {
 			_, err := b.Desk.Amend(ctx, x.Actor, r.Slug, room.Amendment{SettingsChange: room.SettingsChange{Brand: &sent}},
 				func(c room.Config) bool { return brandTag(c.Brand) == base })
@@ -110,13 +113,26 @@ func (b *brands) organizer(ctx context.Context, x *request) string {
 	return b.Accounts.PublicName(ctx, x.Actor.Org)
 }
 
+// inherited is the organization's logo as a data URL, empty for none.
+func (b *brands) inherited(ctx context.Context, x *request) string {
+	if b.Accounts == nil {
+		return ""
+	}
+	logo, err := b.Accounts.Logo(ctx, x.Actor.Org)
+	if err != nil {
+		return "" // the preview does without
+	}
+	return room.DataURL(logo.MediaType, logo.Image)
+}
+
 // draftSubject is the same of a draft, which is not published.
 func (b *brands) draftSubject(ctx context.Context, x *request, d desk.Draft) subject {
 	c := d.Config()
 	title := cmp.Or(c.Title, c.Slug, "New room")
 	return subject{
 		Path: Path + "/drafts/" + d.ID.String(), Slug: c.Slug, Title: title, Draft: true, config: c, now: b.Now(), saved: "draft-saved",
-		room: page.Room{Slug: c.Slug, Title: title, Organizer: b.organizer(ctx, x), Zone: c.Zone()},
+		room:      page.Room{Slug: c.Slug, Title: title, Organizer: b.organizer(ctx, x), Zone: c.Zone()},
+		inherited: b.inherited(ctx, x),
 		save: func(ctx context.Context, sent room.Brand, base string) error {
 			if brandTag(c.Brand) != base {
 				return desk.ErrChanged
@@ -158,6 +174,9 @@ type brandView struct {
 	CSS       []style.Problem
 	Preview   previewView
 }
+
+// Inherits reports whether the room shows the organization's logo, having none.
+func (v brandView) Inherits() bool { return v.inherited != "" && v.Brand.Logo == "" }
 
 // logoView is one of the two logos.
 type logoView struct{ Name, Field, Label, URL, About string }

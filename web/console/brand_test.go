@@ -30,22 +30,30 @@ type file struct{ field, content string }
 // upload sends a form with files, of names and values in turn.
 func (s *site) upload(who, path string, files []file, pairs ...string) answer {
 	s.Helper()
-	var body bytes.Buffer
-	w := multipart.NewWriter(&body)
+	body, kind := multipartOf(s, files, pairs...)
+	return s.do(who, POST, path, body, "Content-Type: "+kind)
+}
+
+// multipartOf returns a form with files, of names and values in turn, and its
+// media type.
+func multipartOf(t testing.TB, files []file, pairs ...string) (body, mediaType string) {
+	t.Helper()
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		_ = w.WriteField(pairs[i], pairs[i+1])
 	}
 	for _, f := range files {
 		part, err := w.CreateFormFile(f.field, "image")
 		if err != nil {
-			s.Fatal(err)
+			t.Fatal(err)
 		}
 		_, _ = part.Write([]byte(f.content))
 	}
 	if err := w.Close(); err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
-	return s.do(who, POST, path, body.String(), "Content-Type: "+w.FormDataContentType())
+	return b.String(), w.FormDataContentType()
 }
 
 // dotOf is a PNG image.

@@ -2,10 +2,12 @@ package console
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/room"
 )
 
 // organizationRoutes are those of an organization: members, invitations, hosts.
@@ -13,6 +15,8 @@ func (c *Console) organizationRoutes() []route {
 	return []route{
 		{GET, "/organization", account.Read, c.showOrganization},
 		{POST, "/organization", account.Admin, c.sudo(c.changeOrganization)},
+		{POST, "/organization/logo", account.Admin, c.sudo(c.changeLogo)},
+		{GET, "/organization/logo", account.Read, c.showLogo},
 		{POST, "/organization/leave", SignedIn, c.leaveOrganization},
 		{POST, "/organization/members/:id/role", account.Admin, c.sudo(c.changeRole)},
 		{POST, "/organization/members/:id/remove", account.Admin, c.sudo(c.removeMember)},
@@ -87,6 +91,43 @@ func (c *Console) changeOrganization(x *request) error {
 		_, err := c.Accounts.ChangeOrganization(ctx, x.Actor, account.OrganizationChange{Name: &name, RequireFactor: &require})
 		return err
 	})
+}
+
+// changeLogo takes a new logo for rooms without one of their own, or takes the
+// logo away.
+func (c *Console) changeLogo(x *request) error {
+	if err := x.readUpload(); err != nil {
+		return err
+	}
+	if meant := x.form(organizationField); meant != "" && meant != x.Organization.Slug {
+		return ErrSwitched // other forms are checked before they come here
+	}
+	return x.onOrganization("logo", "organization-changed", func(ctx context.Context) error {
+		url, err := x.logo("logo")
+		if err != nil {
+			return problemAt("logo", "The image "+err.Error())
+		}
+		if url == "" && x.form("logo_remove") == "" {
+			return problemAt("logo", "Choose an image first.")
+		}
+		mediaType, image, err := room.ImageOf(url)
+		if err != nil {
+			return problemAt("logo", "The image "+err.Error())
+		}
+		_, err = c.Accounts.ChangeOrganization(ctx, x.Actor, account.OrganizationChange{Logo: &account.Logo{MediaType: mediaType, Image: image}})
+		return err
+	})
+}
+
+// showLogo answers with the logo, for the organization's page.
+func (c *Console) showLogo(x *request) error {
+	ctx, stop := x.wait()
+	defer stop()
+	logo, err := c.Accounts.Logo(ctx, x.Actor.Org)
+	if err != nil {
+		return err
+	}
+	return x.Blob(http.StatusOK, logo.MediaType, logo.Image)
 }
 
 // id returns the id in the path.

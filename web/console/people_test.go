@@ -22,6 +22,7 @@ import (
 	"github.com/proofline/proofline/internal/oidctest"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
+	"github.com/proofline/proofline/room"
 )
 
 const goodPassword = "correct battery horse"
@@ -483,6 +484,40 @@ func TestMustEnrol(t *testing.T) {
 	viewer.get("/console/organization").leadsTo("/console/account/second-factor?done=must-enrol")
 	viewer.get("/console/account/second-factor?done=must-enrol").want(http.StatusOK).has("requires a second factor")
 	viewer.get("/console/account").want(http.StatusOK)
+}
+
+// TestOrganizationLogo takes an image, shows it, and takes it away; a form of
+// another organization's page does nothing.
+func TestOrganizationLogo(t *testing.T) {
+	t.Parallel()
+	w := newTown(t)
+	w.create(owner, room.Config{Slug: "sale"})
+	owner := w.setup()
+	operator := owner.invite("member@example.com", "operator")
+	const path = "/console/organization"
+	send := func(v *visit, image string, pairs ...string) answer {
+		t.Helper()
+		body, kind := multipartOf(t, []file{{"logo_file", image}}, pairs...)
+		return v.do(POST, path+"/logo", body, "Content-Type: "+kind)
+	}
+	dot := dotOf(t, 3)
+	operator.get(path).want(http.StatusOK).lacks("logo_file")
+	send(operator, dot).want(http.StatusForbidden)
+	send(owner, dot, "in_organization", "other").want(http.StatusConflict)
+	send(owner, "no image").want(http.StatusBadRequest).has("The image", `id="e-logo"`)
+	send(owner, "").want(http.StatusBadRequest).has("Choose an image first.")
+	owner.get(path + "/logo").want(http.StatusNotFound)
+	send(owner, dot, "in_organization", "main").leadsTo(path + "?done=organization-changed")
+	owner.get(path).want(http.StatusOK).has(`alt="The logo of Halls"`, "Take it away")
+	if a := owner.get(path + "/logo").want(http.StatusOK); a.body != dot || a.header.Get("Content-Type") != "image/png" {
+		t.Errorf("the logo is %q, %s", a.body, a.header.Get("Content-Type"))
+	}
+	operator.get("/console/rooms/sale/brand").want(http.StatusOK).has("the room shows that of")
+	operator.get("/console/rooms/sale/preview/frame").want(http.StatusOK).has(`<img src="data:image/png;base64,`)
+	send(owner, "", "logo_remove", "1").leadsTo(path + "?done=organization-changed")
+	owner.get(path).want(http.StatusOK).lacks("Take it away")
+	operator.get("/console/rooms/sale/brand").want(http.StatusOK).lacks("the room shows that of")
+	operator.get("/console/rooms/sale/preview/frame").want(http.StatusOK).lacks("<img")
 }
 
 func TestMembersPage(t *testing.T) {

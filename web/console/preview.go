@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -85,7 +86,7 @@ func (b *brands) picture(x *request, of subject, shown room.Brand, chosen func(s
 		return err
 	}
 	v := newPreviewView(of, &shown, chosen("state"), chosen("lang"), chosen("scheme"))
-	in := page.Inline{Nonce: nonce, CSS: cssIn(&shown, style.Scheme(v.Scheme)), Logo: shown.Logo}
+	in := page.Inline{Nonce: nonce, CSS: cssIn(&shown, style.Scheme(v.Scheme)), Logo: cmp.Or(shown.Logo, of.inherited)}
 	if v.Scheme == string(style.Dark) && shown.Dark.Logo != "" {
 		in.Logo = shown.Dark.Logo
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/room"
 )
 
 // organizationJSON is a tenant of the server.
@@ -16,10 +17,11 @@ type organizationJSON struct {
 	Name          string    `json:"name"`
 	RequireFactor bool      `json:"require_second_factor" doc:"Whether members need a second factor."`
 	Created       time.Time `json:"created"`
+	HasLogo       bool      `json:"has_logo" doc:"There is a logo, which rooms without one of their own show."`
 }
 
 func newOrganizationJSON(o account.Organization) organizationJSON {
-	return organizationJSON{o.ID, o.Slug, o.Name, o.RequireFactor, o.Created.UTC()}
+	return organizationJSON{o.ID, o.Slug, o.Name, o.RequireFactor, o.Created.UTC(), o.Logo != ""}
 }
 
 func shownOrganization(o account.Organization, err error) (reply, error) {
@@ -41,6 +43,7 @@ type organizationInput struct {
 type organizationChangeInput struct {
 	Name          *string `json:"name"`
 	RequireFactor *bool   `json:"require_second_factor" doc:"Whether members need a second factor."`
+	Logo          *string `json:"logo" doc:"For rooms without one of their own: data URL of a PNG, JPEG or WebP image of at most 64 KiB. Empty for none."`
 }
 
 type ownerLinkInput struct {
@@ -67,7 +70,7 @@ func (a *API) organizationRoutes() []route {
 		},
 		{
 			method: http.MethodPatch, path: "organization", scope: account.Admin, name: "changeOrganization", tag: tag,
-			summary: "Change name or rules of the organization", in: organizationChangeInput{}, example: `{"name": "Example Tickets"}`,
+			summary: "Change name, logo or rules of the organization", in: organizationChangeInput{}, example: `{"name": "Example Tickets"}`,
 			out: organizationJSON{}, do: a.changeOrganization,
 		},
 		{
@@ -98,7 +101,15 @@ func (a *API) changeOrganization(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return shownOrganization(a.Accounts.ChangeOrganization(c, c.actor, account.OrganizationChange(in)))
+	change := account.OrganizationChange{Name: in.Name, RequireFactor: in.RequireFactor}
+	if in.Logo != nil {
+		mediaType, image, err := room.ImageOf(*in.Logo)
+		if err != nil {
+			return reply{}, invalid("logo", err.Error())
+		}
+		change.Logo = &account.Logo{MediaType: mediaType, Image: image}
+	}
+	return shownOrganization(a.Accounts.ChangeOrganization(c, c.actor, change))
 }
 
 func (a *API) listOrganizations(c *call) (reply, error) {

@@ -15,9 +15,28 @@ type Organization struct {
 	Name          string
 	RequireFactor bool // all members need a second factor
 	Created       time.Time
+	Logo          string // version of the logo, empty for none
 }
 
-const orgColumns = `org_id, slug, name, require_second_factor, created_at`
+const orgColumns = `org_id, slug, name, require_second_factor, created_at, logo`
+
+// Logo is an image for pages of rooms without a logo of their own.
+type Logo struct {
+	MediaType string
+	Image     []byte
+}
+
+// Logo returns the logo of an organization, or [ErrNotFound].
+func (s *Store) Logo(ctx context.Context, id uuid.UUID) (Logo, error) {
+	return one[Logo](ctx, s.pool, "read logo", `select logo_type, logo_image from organizations
+		where org_id = $1 and logo <> ''`, id)
+}
+
+// SetLogo stores a logo and its version, which is empty for none.
+func (s *Store) SetLogo(ctx context.Context, id uuid.UUID, version string, logo Logo) error {
+	return must(ctx, s.pool, "change logo", `update organizations set logo = $2, logo_type = $3, logo_image = $4
+		where org_id = $1`, id, version, logo.MediaType, logo.Image)
+}
 
 // AddOrganization stores an organization, or returns [ErrExists].
 func (s *Store) AddOrganization(ctx context.Context, o Organization) error {
@@ -86,7 +105,7 @@ type Membership struct {
 // Memberships returns the organizations of a person by name.
 func (s *Store) Memberships(ctx context.Context, person uuid.UUID) ([]Membership, error) {
 	return all[Membership](ctx, s.pool, "list organizations of a person",
-		`select o.org_id, o.slug, o.name, o.require_second_factor, o.created_at, m.role
+		`select o.org_id, o.slug, o.name, o.require_second_factor, o.created_at, o.logo, m.role
 		from members m join organizations o using (org_id) where m.person_id = $1 order by o.name, o.slug`, person)
 }
 
