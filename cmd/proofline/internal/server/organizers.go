@@ -16,7 +16,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/account/pgaccount"
-	"github.com/proofline/proofline/console/alarm"
+	"github.com/proofline/proofline/console/alert"
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/desk/pgdesk"
 	"github.com/proofline/proofline/console/hook"
@@ -70,8 +70,10 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 	o.sites = site.New(site.Options{
 		Store: pgsite.NewStore(s.pool), Rooms: s.rooms, Sealer: s.masterKey, Acts: o.desk, HostOwner: o.accounts.HostOwner, Slug: s.slugOf,
 	})
-	bell := alarm.New(alarm.Options{Rooms: s.rooms, Figures: o.live.Figures, Endings: o.accounts.AllExpiringTokens, Teller: o.hooks, Log: s.cfg.Log})
-	s.inBackground(o.live.Run, o.hooks.Run, bell.Run, s.tidy)
+	alerts := alert.New(alert.Options{
+		Rooms: s.rooms, Figures: o.live.Figures, ExpiringTokens: o.accounts.AllExpiringTokens, Sender: o.hooks, Log: s.cfg.Log,
+	})
+	s.inBackground(o.live.Run, o.hooks.Run, alerts.Run, s.tidy)
 	return nil
 }
 

@@ -1,0 +1,129 @@
+package alert
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/console/live"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/servertest"
+	"github.com/proofline/proofline/room"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
+
+// sent records alerts.
+type sent struct {
+	wants []hook.AlertKind
+	texts map[hook.AlertKind]string
+}
+
+func (s *sent) Wants(_ uuid.UUID, kind hook.AlertKind) bool { return slices.Contains(s.wants, kind) }
+func (s *sent) NoShowPercent(uuid.UUID) int                 { return 30 }
+func (s *sent) Alert(_ context.Context, org uuid.UUID, kind hook.AlertKind, slug, text string) error {
+	s.texts[kind] = org.String() + " " + slug + " " + text
+	return nil
+}
+
+func (s *sent) AlertOnce(context.Context, uuid.UUID, hook.AlertKind, string, string) error {
+	panic("no token is checked")
+}
+
+// TestRooms checks which alerts are sent for a room, and only to organizations that want them.
+func TestRooms(t *testing.T) {
+	t.Parallel()
+	rooms := servertest.Rooms(t, servertest.Pool(t, pgtest.URL(t)))
+	r, err := rooms.Create(t.Context(), room.Config{Slug: "sale", Settings: room.Settings{MaxWaiting: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	share := func(f float64) *float64 { return &f }
+	good := live.Figures{At: start, Phase: room.PhaseServing, Drawn: 500, Called: 100, Admitted: 90, NoShows: 10,
+		Outflow: live.Outflow{PerMinute: 60, Minute: share(59)}}
+	good.Rates.Recent = share(0.1)
+	var now live.Figures
+	alerts := &sent{texts: map[hook.AlertKind]string{}}
+	computed := 0
+	w := New(Options{
+		Rooms: rooms, Sender: alerts, Log: slog.New(slog.DiscardHandler),
+		Figures: func(context.Context, string) (live.Figures, error) { computed++; return now, nil },
+	})
+	check := func(f live.Figures, want ...hook.AlertKind) {
+		t.Helper()
+		now = f
+		clear(alerts.texts)
+		w.check(t.Context())
+		if got := slices.Sorted(maps.Keys(alerts.texts)); !slices.Equal(got, want) {
+			t.Errorf("alerts %q, want %q", got, want)
+		}
+	}
+	at := func(f live.Figures, after time.Duration) live.Figures { f.At = start.Add(after); return f }
+	few := good
+	few.Outflow.Minute = share(20)
+
+	check(few)
+	if computed != 0 {
+		t.Error("figures are computed although no alert is wanted")
+	}
+	alerts.wants = kinds
+	check(good)
+	check(few)
+	check(at(few, time.Minute))
+	check(at(few, 3*time.Minute), hook.AlertOutflowBehind)
+	if text := alerts.texts[hook.AlertOutflowBehind]; !strings.Contains(text,
+		"sale 20 people a minute are admitted, but the outflow is 60 a minute, since 12:00:00 UTC") {
+		t.Errorf("alert %q", text)
+	}
+	check(at(good, 4*time.Minute)) // recovered: the time starts again
+	check(at(few, 5*time.Minute))
+	for name, change := range map[string]func(*live.Figures){
+		"paused":      func(f *live.Figures) { f.Phase = room.PhasePaused },
+		"pulled":      func(f *live.Figures) { f.Outflow.Pull = true },
+		"full site":   func(f *live.Figures) { f.Outflow.MaxActive, f.Active = 50, 50 },
+		"none drawn":  func(f *live.Figures) { f.Called = f.Drawn },
+		"no rate yet": func(f *live.Figures) { f.Outflow.Minute = nil },
+	} {
+		f := at(few, time.Hour)
+		change(&f)
+		clear(w.behind)
+		w.behind[r.ID] = start
+		check(f)
+		if len(w.behind) != 0 {
+			t.Errorf("%s: still behind", name)
+		}
+	}
+	none := good
+	none.Rates.Recent = share(0.31)
+	check(none, hook.AlertNoShows)
+	none.Admitted, none.NoShows = 5, 5
+	check(none)
+	alerts.wants = []hook.AlertKind{hook.AlertOutflowBehind}
+	none.Admitted = 100
+	check(none)
+
+	alerts.wants = kinds
+	if _, err := r.Join(t.Context(), fairness.NewTicket(r.Origin, [fairness.SecretSize]byte{1})); err != nil {
+		t.Fatal(err)
+	}
+	for !r.IsFull() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	check(good, hook.AlertLineFull)
+	if err := r.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for !r.Snapshot().Ended {
+		time.Sleep(10 * time.Millisecond)
+	}
+	check(good)
+}
