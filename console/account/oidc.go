@@ -215,7 +215,8 @@ func (a *Accounts) identify(ctx context.Context, token *oidc.IDToken, said claim
 }
 
 // addIdentified creates an account for a person from a configured domain.
-func (a *Accounts) addIdentified(ctx context.Context, token *oidc.IDToken, email, name string) (pgaccount.Person, error) {
+func (a *Accounts) addIdentified(ctx context.Context, token *oidc.IDToken,
+	email, name string) (pgaccount.Person, error) {
 	_, domain, _ := strings.Cut(email, "@")
 	role, ok := a.OIDC.Domains[domain]
 	if !ok {

@@ -77,7 +77,8 @@ func TestOIDC(t *testing.T) {
 	_, err = k.SignIn(t.Context(), "newcomer@staff.example", "", browser)
 	wantError(t, "without a password", err, account.ErrCredentials)
 	for name, claims := range map[string]map[string]any{
-		"issuer": {"iss": "https://other.example"}, "audience": {"aud": "other"}, "expired": {"exp": 2}, "nonce": {"nonce": "other"},
+		"issuer": {"iss": "https://other.example"}, "audience": {"aud": "other"}, "expired": {"exp": 2},
+		"nonce": {"nonce": "other"},
 	} {
 		maps.Copy(claims, map[string]any{"sub": "1"})
 		_, err := k.through(i, nil, claims)

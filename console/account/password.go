@@ -135,8 +135,10 @@ func inTurn(ctx context.Context, turns chan struct{}, hash func()) error {
 // commonPrefixes lists the most frequent beginnings of leaked passwords of 12 or more characters.
 var commonPrefixes = []string{
 	"123456789", "1234567890", "0123456789", "987654321", "0987654321", "1q2w3e4r5t", "1qaz2wsx", "q1w2e3r4",
-	"qwertyuiop", "qwerty123", "asdfghjkl", "zxcvbnm", "abcdefgh", "abc123", "passwordpassword", "password1", "password!",
-	"passw0rd", "p@ssw0rd", "p@ssword", "iloveyou", "letmein", "welcome", "administrator", "admin123", "changeme", "default",
+	"qwertyuiop", "qwerty123", "asdfghjkl", "zxcvbnm", "abcdefgh", "abc123", "passwordpassword", "password1",
+	"password!",
+	"passw0rd", "p@ssw0rd", "p@ssword", "iloveyou", "letmein", "welcome", "administrator", "admin123", "changeme",
+	"default",
 	"football", "baseball", "superman", "princess", "sunshine", "dragon", "monkey", "trustno1", "whatever", "starwars",
 	"correcthorsebatterystaple", "correct horse battery staple", "proofline",
 }

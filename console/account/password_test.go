@@ -54,7 +54,8 @@ func TestPasswordProblem(t *testing.T) {
 	for _, bad := range []string{
 		"", "elevenchars", "ünïcödéwörd", strings.Repeat("a long one ",
 			94), "xx BOX.OFFICE xx yy", "123456789012", "1234567890123456", "password1234",
-		"Passw0rd!2026", "QWERTYuiop12", "aaaaaaaaaaaa", "abababababab", "iloveyou1234", "proofline-2026", "correcthorsebatterystaple", "long enough\xff",
+		"Passw0rd!2026", "QWERTYuiop12", "aaaaaaaaaaaa", "abababababab", "iloveyou1234", "proofline-2026",
+		"correcthorsebatterystaple", "long enough\xff",
 	} {
 		if problem := account.PasswordProblem(bad, "box.office@example.com"); problem == "" {
 			t.Errorf("%q is a good password", bad)
@@ -94,7 +95,8 @@ func TestNormalEmail(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		" Box.Office+x@Example.COM\n": "box.office+x@example.com", "a@b": "a@b",
-		"": "", "a": "", "@b": "", "a@": "", "a@b@c": "", "a b@c": "", "a@b..c": "", "a@-b": "", "\u00e4@b": "", "a@b.c\r\nBcc: x": "", "A <a@b>": "",
+		"": "", "a": "", "@b": "", "a@": "", "a@b@c": "", "a b@c": "", "a@b..c": "", "a@-b": "", "\u00e4@b": "",
+		"a@b.c\r\nBcc: x": "", "A <a@b>": "",
 		strings.Repeat("a", 65) + "@b": "", "a@" + strings.Repeat("b.", 130) + "c": "",
 	} {
 		got, ok := account.NormalEmail(text)

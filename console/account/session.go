@@ -96,7 +96,8 @@ func (a *Accounts) addSession(ctx context.Context, person, org uuid.UUID, c Clie
 	}
 	now := a.Now()
 	return token, a.Store.AddSession(ctx, pgaccount.Session{
-		ID: id, Hash: hash, Person: person, Org: org, Device: device(c.UserAgent), Created: now, Seen: now, Confirmed: now,
+		ID: id, Hash: hash, Person: person, Org: org, Device: device(c.UserAgent), Created: now, Seen: now,
+		Confirmed: now,
 	})
 }
 

@@ -431,7 +431,8 @@ func TestChangePassword(t *testing.T) {
 func TestRateError(t *testing.T) {
 	t.Parallel()
 	for wait, want := range map[time.Duration]string{
-		time.Millisecond: "wait 1 second", 16 * time.Second: "wait 16 seconds", time.Minute + 1: "wait 2 minutes", 6 * time.Minute: "wait 6 minutes",
+		time.Millisecond: "wait 1 second", 16 * time.Second: "wait 16 seconds", time.Minute + 1: "wait 2 minutes",
+		6 * time.Minute: "wait 6 minutes",
 	} {
 		if got := (&account.RateError{Wait: wait}).Error(); got != "too many attempts: "+want {
 			t.Errorf("%v: %s", wait, got)

@@ -8,33 +8,33 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// Alarm is something that the organizer should look at, in words.
+// Alarm is a condition that needs the organizer's attention.
 type Alarm struct {
 	Level Level  `json:"level"`
 	Text  string `json:"text"`
 }
 
-// Level is how serious something is.
+// Level is the severity of an alarm.
 type Level string
 
-// Levels.
+// The severities.
 const (
 	LevelNone Level = ""
 	LevelWarn Level = "warn"
 	LevelBad  Level = "bad"
 )
 
-// Shares of called visitors who do not come that are worth a look.
+// No-show rates from which an alarm is raised.
 const (
 	noShowWarn = 0.25
 	noShowBad  = 0.5
 )
 
-// lateBeacon is how late a round of the beacon may be without an alarm.
+// lateBeacon is how late a beacon round may be before an alarm.
 const lateBeacon = 10 * time.Second
 
-// Level returns how serious the share of no-shows is, the recent one if there is
-// one.
+// Level returns the severity of the recent no-show rate, or of the overall rate if there is no
+// recent one.
 func (r NoShowRate) Level() Level {
 	switch share := r.latest(); {
 	case share < noShowWarn:
@@ -45,7 +45,7 @@ func (r NoShowRate) Level() Level {
 	return LevelBad
 }
 
-// latest is the recent share, else the overall one, else 0.
+// latest returns the recent rate, else the overall one, else 0.
 func (r NoShowRate) latest() float64 {
 	switch {
 	case r.Recent != nil:
@@ -56,14 +56,15 @@ func (r NoShowRate) latest() float64 {
 	return 0
 }
 
-// alarms lists what the organizer should look at, the worst first.
+// alarms lists the current alarms, worst first.
 func (f *Figures) alarms() []Alarm {
 	list := []Alarm{}
 	if !f.Database.Answers {
 		list = append(list, Alarm{LevelBad, "The database does not answer. Visitors keep their places, but joins and calls wait."})
 	}
 	if level := f.Rates.Level(); level != LevelNone && f.Phase != room.PhaseEnded {
-		text := fmt.Sprintf("%.0f %% of the visitors who are called do not come. Check that the shop opens for them.", f.Rates.latest()*100)
+		text := fmt.Sprintf("%.0f %% of the visitors who are called do not come. Check that the shop opens for them.",
+			f.Rates.latest()*100)
 		list = append(list, Alarm{level, text})
 	}
 	if b := f.Beacon; b != nil && b.LateMS > lateBeacon.Milliseconds() {

@@ -7,7 +7,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// TestAlarms names what the organizer should look at, the worst first.
+// TestAlarms checks which alarms are raised, worst first.
 func TestAlarms(t *testing.T) {
 	t.Parallel()
 	share := func(f float64) *float64 { return &f }
@@ -16,13 +16,20 @@ func TestAlarms(t *testing.T) {
 		figures Figures
 		want    []string
 	}{
-		"all well":          {Figures{Database: well, Rates: NoShowRate{Recent: share(0.2), Overall: share(0.9)}, Nodes: []Node{{Name: "a", Healthy: true}}}, nil},
-		"some do not come":  {Figures{Database: well, Rates: NoShowRate{Recent: share(0.3)}}, []string{"warn 30 % of the visitors"}},
-		"most do not come":  {Figures{Database: well, Rates: NoShowRate{Recent: share(0.78)}}, []string{"bad 78 % of the visitors"}},
-		"no-shows at first": {Figures{Database: well, Rates: NoShowRate{Overall: share(0.5)}}, []string{"bad 50 % of the visitors"}},
-		"after the end":     {Figures{Database: well, Phase: room.PhaseEnded, Rates: NoShowRate{Recent: share(0.78)}}, nil},
-		"nearly all":        {Figures{Rates: NoShowRate{Recent: share(0.3)}, Beacon: &Beacon{LateMS: 34_400}, Nodes: []Node{{Name: "a", Lost: true, Healthy: true}, {Name: "b"}}}, []string{"bad The database", "warn 30 %", "warn The public randomness is 34s late", "warn Not ready: server a, b."}},
-		"a beacon in time":  {Figures{Database: well, Beacon: &Beacon{LateMS: 9_000}}, nil},
+		"no problem": {Figures{Database: well, Rates: NoShowRate{Recent: share(0.2), Overall: share(0.9)},
+			Nodes: []Node{{Name: "a", Healthy: true}}}, nil},
+		"some no-shows": {Figures{Database: well, Rates: NoShowRate{Recent: share(0.3)}},
+			[]string{"warn 30 % of the visitors"}},
+		"mostly no-shows": {Figures{Database: well, Rates: NoShowRate{Recent: share(0.78)}},
+			[]string{"bad 78 % of the visitors"}},
+		"no-shows at first": {Figures{Database: well, Rates: NoShowRate{Overall: share(0.5)}},
+			[]string{"bad 50 % of the visitors"}},
+		"after the end": {Figures{Database: well, Phase: room.PhaseEnded, Rates: NoShowRate{Recent: share(0.78)}},
+			nil},
+		"almost all alarms": {Figures{Rates: NoShowRate{Recent: share(0.3)}, Beacon: &Beacon{LateMS: 34_400},
+			Nodes: []Node{{Name: "a", Lost: true, Healthy: true}, {Name: "b"}}}, []string{"bad The database",
+			"warn 30 %", "warn The public randomness is 34s late", "warn Not ready: server a, b."}},
+		"a beacon in time": {Figures{Database: well, Beacon: &Beacon{LateMS: 9_000}}, nil},
 	} {
 		got := test.figures.alarms()
 		if len(got) != len(test.want) {

@@ -8,14 +8,14 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// BenchmarkFigures is what a second of a room costs that somebody watches: its
-// vitals, its sample and its document. It does not depend on how many people
-// are in line.
+// BenchmarkFigures measures the cost per second of a watched room: its vitals, its sample and its
+// document. It does not depend on the length of the line.
 func BenchmarkFigures(b *testing.B) {
 	for _, people := range []int{100, 10_000} {
 		b.Run(fmt.Sprint(people), func(b *testing.B) {
 			s := newServer(b)
-			r := create(b, s.rooms, room.Config{Slug: "bench", Windows: []room.WindowRule{{Length: room.Duration(24 * time.Hour)}}})
+			r := create(b, s.rooms, room.Config{Slug: "bench",
+				Windows: []room.WindowRule{{Length: room.Duration(24 * time.Hour)}}})
 			join(b, r, people)
 			t := s.live.track(r)
 			for i := range ringSize {

@@ -8,28 +8,27 @@ import (
 	"github.com/google/uuid"
 )
 
-// ErrOver is returned to those who watch when the room is not in memory any
-// more, or the node stops: come again.
-var ErrOver = errors.New("the room is not watched here any more")
+// ErrOver is returned to watchers when the room has left memory or the node stops. They should
+// connect again.
+var ErrOver = errors.New("this node no longer serves the room: connect again")
 
-// board shows one document to everybody who watches a room. What is posted
-// replaces what was there: who is slow misses some, and holds up nobody. The
-// zero value is ready.
+// board hands the latest document of a room to all its watchers. A new document replaces the
+// previous one, so slow watchers miss some and delay no others. The zero value is ready to use.
 type board struct {
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	watched int
 	latest  []byte
-	changed chan struct{} // closed with the next post; nil until somebody waits
+	changed chan struct{} // closed by the next post; nil while no watcher waits
 	closed  bool
 }
 
-func (b *board) isWatched() bool {
+func (b *board) hasWatchers() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.watched > 0
 }
 
-// post shows a document.
+// post publishes a document.
 func (b *board) post(document []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -37,7 +36,7 @@ func (b *board) post(document []byte) {
 	b.wake()
 }
 
-// close sends everybody away.
+// close ends all watches.
 func (b *board) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,12 +56,11 @@ func (b *board) watch(n int) {
 	defer b.mu.Unlock()
 	b.watched += n
 	if b.watched == 0 {
-		b.latest = nil // nobody should be shown it later
+		b.latest = nil // outdated for later watchers
 	}
 }
 
-// next waits for the post after the one that it returned before. Errors:
-// [ErrOver], and that of ctx.
+// next waits for the next post. It returns [ErrOver] or the error of ctx.
 func (b *board) next(ctx context.Context) ([]byte, error) {
 	b.mu.Lock()
 	if b.closed {
@@ -87,77 +85,77 @@ func (b *board) next(ctx context.Context) ([]byte, error) {
 	return b.latest, nil
 }
 
-// seats bounds how many watch.
-type seats struct {
-	most, own int
+// watcherLimit limits the number of watchers.
+type watcherLimit struct {
+	max, maxOwn int
 
-	mu   sync.Mutex // guards both below
-	all  int
-	whom map[uuid.UUID]int
+	mu       sync.Mutex // guards both maps
+	all      int
+	byHolder map[uuid.UUID]int
 }
 
-// take takes a seat for somebody, if there is one.
-func (s *seats) take(who uuid.UUID) bool {
+// acquire takes a seat for a person or token, and reports whether one was free.
+func (s *watcherLimit) acquire(holder uuid.UUID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all >= s.most || s.whom[who] >= s.own {
+	if s.all >= s.max || s.byHolder[holder] >= s.maxOwn {
 		return false
 	}
-	if s.whom == nil {
-		s.whom = map[uuid.UUID]int{}
+	if s.byHolder == nil {
+		s.byHolder = map[uuid.UUID]int{}
 	}
 	s.all++
-	s.whom[who]++
+	s.byHolder[holder]++
 	return true
 }
 
-func (s *seats) leave(who uuid.UUID) {
+func (s *watcherLimit) release(holder uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all--
-	if s.whom[who]--; s.whom[who] == 0 {
-		delete(s.whom, who)
+	if s.byHolder[holder]--; s.byHolder[holder] == 0 {
+		delete(s.byHolder, holder)
 	}
 }
 
-// Watch is somebody who watches a room.
+// Watch is a subscription to the figures of a room.
 type Watch struct {
-	live  *Live
-	track *track
-	who   uuid.UUID
-	once  sync.Once
+	live   *Live
+	track  *track
+	holder uuid.UUID
+	once   sync.Once
 }
 
-// Watch begins to watch a room, for a person or token. Errors: [ErrStreams], and
-// those of [room.Rooms.Get]. It must be closed.
-func (l *Live) Watch(ctx context.Context, slug string, who uuid.UUID) (*Watch, error) {
-	if !l.seats.take(who) {
+// Watch subscribes a person or token to the figures of a room. The result must be closed. It
+// returns [ErrStreams] or an error of [room.Rooms.Get].
+func (l *Live) Watch(ctx context.Context, slug string, holder uuid.UUID) (*Watch, error) {
+	if !l.watchers.acquire(holder) {
 		return nil, ErrStreams
 	}
 	t, err := l.find(ctx, slug)
 	if err != nil {
-		l.seats.leave(who)
+		l.watchers.release(holder)
 		return nil, err
 	}
 	t.board.watch(1)
-	return &Watch{live: l, track: t, who: who}, nil
+	return &Watch{live: l, track: t, holder: holder}, nil
 }
 
-// Now returns the present figures and those of the last 15 minutes, as JSON
-// documents: what a dashboard begins with.
+// Now returns the current figures and the series of the last 15 minutes as JSON, for the first view
+// of a dashboard.
 func (w *Watch) Now() (figures, past []byte) {
 	v := w.track.room.Vitals()
 	return w.live.encode(w.track, &v), w.track.encodeSeries()
 }
 
-// Next waits for the next figures, at most one a second, encoded once for all
-// who watch. Errors: [ErrOver], and that of ctx.
+// Next waits for the next figures, at most one document a second. All watchers get the same bytes.
+// It returns [ErrOver] or the error of ctx.
 func (w *Watch) Next(ctx context.Context) ([]byte, error) { return w.track.board.next(ctx) }
 
-// Close ends the watch. Closing again is no error.
+// Close ends the subscription. It may be called more than once.
 func (w *Watch) Close() {
 	w.once.Do(func() {
 		w.track.board.watch(-1)
-		w.live.seats.leave(w.who)
+		w.live.watchers.release(w.holder)
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestBoard has many watch a board that is posted to once a second: each gets
-// each post once, slow ones the latest, and all are sent away at the end.
+// TestBoard has many watchers of a board with one post per second. Each gets each post once, slow
+// ones get the latest, and closing the board ends all watches.
 func TestBoard(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestBoard(t *testing.T) {
 					}
 					got[i] = append(got[i], string(document))
 					if i == 0 {
-						time.Sleep(3500 * time.Millisecond) // it is slow
+						time.Sleep(3500 * time.Millisecond) // a slow watcher
 					}
 				}
 			}()
@@ -48,15 +48,15 @@ func TestBoard(t *testing.T) {
 			}
 		}
 		if want := "[0 4 8]"; fmt.Sprint(got[0]) != want {
-			t.Errorf("the slow one got %v, want %s", got[0], want)
+			t.Errorf("the slow watcher got %v, want %s", got[0], want)
 		}
 		for i, list := range got[1:] {
 			if fmt.Sprint(list) != "[0 1 2 3 4 5 6 7 8 9]" {
 				t.Errorf("%d got %v", i+1, list)
 			}
 		}
-		if b.isWatched() {
-			t.Error("it is watched by nobody")
+		if b.hasWatchers() {
+			t.Error("the board reports no watchers")
 		}
 		if _, err := b.next(t.Context()); !errors.Is(err, ErrOver) {
 			t.Errorf("next of a closed board: %v", err)
@@ -75,23 +75,23 @@ func TestBoardContext(t *testing.T) {
 
 func TestSeats(t *testing.T) {
 	t.Parallel()
-	s := seats{most: 5, own: 2}
+	s := watcherLimit{max: 5, maxOwn: 2}
 	one, two, three := uuid.New(), uuid.New(), uuid.New()
 	for i, test := range []struct {
 		who  uuid.UUID
 		want bool
 	}{{one, true}, {one, true}, {one, false}, {two, true}, {two, true}, {three, true}, {three, false}} {
-		if got := s.take(test.who); got != test.want {
+		if got := s.acquire(test.who); got != test.want {
 			t.Errorf("seat %d: %t", i, got)
 		}
 	}
-	s.leave(one)
-	if s.take(two) || !s.take(three) {
-		t.Error("a seat that was left is not the next one's")
+	s.release(one)
+	if s.acquire(two) || !s.acquire(three) {
+		t.Error("a released seat cannot be taken")
 	}
-	s.leave(three)
-	s.leave(three)
-	if len(s.whom) != 2 {
-		t.Errorf("%d people are remembered", len(s.whom))
+	s.release(three)
+	s.release(three)
+	if len(s.byHolder) != 2 {
+		t.Errorf("%d persons are still counted", len(s.byHolder))
 	}
 }

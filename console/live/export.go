@@ -13,18 +13,17 @@ import (
 	"unicode/utf8"
 )
 
-// Export is all that is known of a room's course: the document that people take
-// with them.
+// Export is the complete history of a room, for download.
 type Export struct {
 	Slug    string    `json:"slug"`
 	Title   string    `json:"title"`
-	At      time.Time `json:"at"`      // of the export
-	Minutes []Minute  `json:"minutes"` // of the last 30 days
+	At      time.Time `json:"at"`      // time of the export
+	Minutes []Minute  `json:"minutes"` // the last 30 days
 	Summary *Summary  `json:"summary"` // null: the room has not ended
 }
 
-// Export returns all that is known of a room's course. Errors: [ErrComputing],
-// and those of [Live.History].
+// Export returns the complete history of a room. It returns [ErrComputing] or an error of
+// [Live.History].
 func (l *Live) Export(ctx context.Context, slug string) (Export, error) {
 	record, err := l.record(ctx, slug)
 	if err != nil {
@@ -43,16 +42,17 @@ func (l *Live) Export(ctx context.Context, slug string) (Export, error) {
 	return e, nil
 }
 
-// Tables are CSV as RFC 4180 has it, with a header row, times as RFC 3339 in UTC.
-// Cells are numbers and times, but for texts that people wrote, which are
-// changed so that no spreadsheet takes them for a formula.
+// The tables are CSV (RFC 4180) with a header row and times in RFC 3339, UTC. Texts written by
+// people are escaped so that no spreadsheet evaluates them as formulas.
 
 // WriteMinutes writes a history as CSV.
 func WriteMinutes(w io.Writer, list []Minute) error {
-	t := newTable(w, "at", "arrivals", "drawn", "called", "admitted", "no_shows", "gone", "waiting", "active", "peak_arrivals", "per_minute", "max_active", "paused")
+	t := newTable(w, "at", "arrivals", "drawn", "called", "admitted", "no_shows", "gone", "waiting", "active",
+		"peak_arrivals", "per_minute", "max_active", "paused")
 	for i := range list {
 		m := &list[i]
-		t.row(m.At, m.Arrivals, m.Drawn, m.Called, m.Admitted, m.NoShows, m.Gone, m.Waiting, m.Active, m.Peak, m.PerMinute, m.MaxActive, m.Paused)
+		t.row(m.At, m.Arrivals, m.Drawn, m.Called, m.Admitted, m.NoShows, m.Gone, m.Waiting, m.Active, m.Peak,
+			m.PerMinute, m.MaxActive, m.Paused)
 	}
 	return t.finish()
 }
@@ -69,16 +69,21 @@ func WriteWindows(w io.Writer, list []WindowSummary) error {
 	return t.finish()
 }
 
-// WriteSummary writes the sums of a summary as CSV, one a row.
+// WriteSummary writes the totals of a summary as CSV, one per row.
 func WriteSummary(w io.Writer, title string, s Summary) error {
 	t := newTable(w, "figure", "value")
 	for _, row := range [][2]any{
-		{"slug", s.Slug}, {"title", title}, {"created", s.Created}, {"opens", s.Opens}, {"starts", s.Starts}, {"ended", s.Ended}, {"duration_s", s.Duration},
-		{"entries", s.Entries}, {"arrivals", s.Arrivals}, {"drawn", s.Drawn}, {"called", s.Called}, {"admitted", s.Admitted}, {"no_shows", s.NoShows},
-		{"left", s.Left}, {"revoked", s.Revoked}, {"draws", s.Draws}, {"changes", s.Changes}, {"no_show_rate", s.NoShowRate},
+		{"slug", s.Slug}, {"title", title}, {"created", s.Created}, {"opens", s.Opens}, {"starts", s.Starts}, {"ended",
+			s.Ended}, {"duration_s", s.Duration},
+		{"entries", s.Entries}, {"arrivals", s.Arrivals}, {"drawn", s.Drawn}, {"called", s.Called}, {"admitted",
+			s.Admitted}, {"no_shows", s.NoShows},
+		{"left", s.Left}, {"revoked", s.Revoked}, {"draws", s.Draws}, {"changes", s.Changes}, {"no_show_rate",
+			s.NoShowRate},
 		{"peak_at", s.Peak.At}, {"peak_arrivals", s.Peak.Arrivals},
-		{"call_p50_s", s.ToCall.P50}, {"call_p90_s", s.ToCall.P90}, {"call_p99_s", s.ToCall.P99}, {"call_most_s", s.ToCall.Most},
-		{"admission_p50_s", s.ToAdmission.P50}, {"admission_p90_s", s.ToAdmission.P90}, {"admission_p99_s", s.ToAdmission.P99}, {"admission_most_s", s.ToAdmission.Most},
+		{"call_p50_s", s.ToCall.P50}, {"call_p90_s", s.ToCall.P90}, {"call_p99_s", s.ToCall.P99}, {"call_most_s",
+			s.ToCall.Most},
+		{"admission_p50_s", s.ToAdmission.P50}, {"admission_p90_s", s.ToAdmission.P90}, {"admission_p99_s",
+			s.ToAdmission.P99}, {"admission_most_s", s.ToAdmission.Most},
 	} {
 		t.row(row[0], row[1])
 	}
@@ -94,7 +99,7 @@ type table struct {
 func newTable(w io.Writer, header ...string) *table {
 	t := &table{Writer: csv.NewWriter(w)}
 	t.UseCRLF = true
-	_ = t.Write(header) // finish tells
+	_ = t.Write(header) // finish returns the error
 	return t
 }
 
@@ -103,7 +108,7 @@ func (t *table) row(values ...any) {
 	for _, v := range values {
 		t.cells = append(t.cells, cell(v))
 	}
-	_ = t.Write(t.cells) // finish tells
+	_ = t.Write(t.cells) // finish returns the error
 }
 
 func (t *table) finish() error {
@@ -114,7 +119,7 @@ func (t *table) finish() error {
 	return nil
 }
 
-// cell returns a value as a cell has it; empty for null and for no time.
+// cell formats a value as a cell; empty for null and for the zero time.
 func cell(v any) string {
 	switch v := v.(type) {
 	case time.Time:
@@ -138,17 +143,17 @@ func cell(v any) string {
 	case string:
 		return harmless(v)
 	}
-	panic(fmt.Sprintf("no cell for %T", v)) // the callers are above
+	panic(fmt.Sprintf("no cell for %T", v)) // the callers are in this file
 }
 
-// formulas are what a formula begins with, in narrow and in wide letters.
+// formulas are the characters that begin a formula, in narrow and wide forms.
 const formulas = "=+-@|%\uff1d\uff0b\uff0d\uff20"
 
-// harmless puts an apostrophe before a text that a spreadsheet would take for a
-// formula, blanks before it left aside
-// (https://owasp.org/www-community/attacks/CSV_Injection).
+// harmless puts an apostrophe before a text that a spreadsheet would evaluate as a formula,
+// ignoring leading blanks (https://owasp.org/www-community/attacks/CSV_Injection).
 func harmless(text string) string {
-	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }))
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(text,
+		func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }))
 	if strings.ContainsRune(formulas, first) {
 		return "'" + text
 	}

@@ -10,45 +10,43 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// Spans that rates are taken over.
+// Time spans of rates.
 const (
-	rateSpan   = 5 * time.Second  // arrivals and entries a second
-	recentSpan = 10 * time.Minute // no-shows of late
+	rateSpan   = 5 * time.Second  // arrivals and entries per second
+	recentSpan = 10 * time.Minute // recent no-shows
 )
 
-// Figures are a room at a moment, as its organizer sees it. Null is what cannot
-// be said.
+// Figures describes a room at a moment for its organizer. Null means unknown.
 type Figures struct {
 	At       time.Time     `json:"at"`
 	Slug     string        `json:"slug"`
 	Title    string        `json:"title"`
 	Phase    room.Phase    `json:"phase"`
-	Message  *room.Message `json:"message"` // to visitors now, null for none
+	Message  *room.Message `json:"message"` // current message to visitors; null: none
 	Opens    time.Time     `json:"opens"`
 	Starts   time.Time     `json:"starts"`
 	Closes   *time.Time    `json:"closes"` // null: never
 	Arrivals uint64        `json:"arrivals"`
-	Rate     *float64      `json:"arrival_rate"` // a second, over the last 5
-	Waiting  uint64        `json:"waiting"`      // in line and not called
-	Windows  []Window      `json:"windows"`      // the latest with arrivals, oldest first, at most 12
-	Earlier  uint64        `json:"earlier"`      // waiting people of windows before those
-	Drawn    uint64        `json:"drawn"`        // places
-	Called   uint64        `json:"called"`       // places
-	Expected uint64        `json:"expected"`     // called people who may still claim
+	Rate     *float64      `json:"arrival_rate"` // per second, over the last 5 seconds
+	Waiting  uint64        `json:"waiting"`      // in line, not called yet
+	Windows  []Window      `json:"windows"`      // the latest 12 with arrivals, oldest first
+	Earlier  uint64        `json:"earlier"`      // people waiting from windows before those
+	Drawn    uint64        `json:"drawn"`        // places drawn
+	Called   uint64        `json:"called"`       // places called
+	Expected uint64        `json:"expected"`     // called visitors whose claim is still open
 	Admitted uint64        `json:"admitted"`
 	NoShows  uint64        `json:"no_shows"`
 	Left     uint64        `json:"left"`
 	Revoked  uint64        `json:"revoked"`
-	Active   uint64        `json:"active"` // expected, or at the site
-	Inside   uint64        `json:"inside"` // at the site
+	Active   uint64        `json:"active"` // expected plus inside
+	Inside   uint64        `json:"inside"` // sessions at the site
 	Rates    NoShowRate    `json:"no_show_rate"`
-	Joining  *Span         `json:"joining"` // when a visitor who joins now is called
+	Joining  *Span         `json:"joining"` // when a visitor who joins now can expect the call
 	Next     Next          `json:"next"`
-	Alarms   []Alarm       `json:"alarms"` // what the organizer should look at, the worst first
+	Alarms   []Alarm       `json:"alarms"` // what needs the organizer's attention, worst first
 	Outflow  Outflow       `json:"outflow"`
 	Gate     *Gate         `json:"gate"` // null: the room never had one
-	// Unguarded are the latest times in which connectors let everybody in, newest
-	// first, at most 5.
+	// Unguarded lists the latest 5 fail-open intervals, newest first.
 	Unguarded []Unguarded `json:"unguarded"`
 
 	Transcript Transcript `json:"transcript"`
@@ -58,25 +56,24 @@ type Figures struct {
 	Nodes      []Node     `json:"nodes"`
 }
 
-// Gate is whether the site lets people in who are not in line, and how many.
+// Gate is the state of a safety net's gate, with counts of free sessions.
 type Gate struct {
 	State   room.Gate `json:"state"`
 	Since   time.Time `json:"since"`
-	Started uint64    `json:"started"` // free sessions, in the last minute
-	Active  uint64    `json:"active"`  // free sessions that go on
-	Nodes   uint64    `json:"nodes"`   // connectors that share what may begin
+	Started uint64    `json:"started"` // free sessions started in the last minute
+	Active  uint64    `json:"active"`  // free sessions still active
+	Nodes   uint64    `json:"nodes"`   // connectors that share the quota of free sessions
 }
 
-// Unguarded is a time in which connectors could not reach the room, and let
-// everybody in.
+// Unguarded is a fail-open interval: connectors could not reach the room and let visitors in.
 type Unguarded struct {
-	At       time.Time `json:"at"` // when it was recorded
+	At       time.Time `json:"at"` // time of recording
 	From     time.Time `json:"from"`
 	Until    time.Time `json:"until"`
-	Requests uint64    `json:"requests"` // that were let in
+	Requests uint64    `json:"requests"` // requests let in
 }
 
-// shownUnguarded is how many of these figures show.
+// shownUnguarded is the number of fail-open intervals in the figures.
 const shownUnguarded = 5
 
 // Window is a window with arrivals.
@@ -85,86 +82,84 @@ type Window struct {
 	From     time.Time            `json:"from"`
 	To       time.Time            `json:"to"`
 	Arrivals uint64               `json:"arrivals"`
-	Waiting  uint64               `json:"waiting"` // places not called, given up ones included
+	Waiting  uint64               `json:"waiting"` // places not called yet, including those of visitors who left
 	Frozen   bool                 `json:"frozen"`
 	Drawn    bool                 `json:"drawn"`
 }
 
-// NoShowRate is the share of those who did not come, of all who were called and
-// whose claim is settled: 0 to 1.
+// NoShowRate is the share, from 0 to 1, of no-shows among called visitors whose claim is settled.
 type NoShowRate struct {
 	Recent  *float64 `json:"recent"` // in the last 10 minutes
 	Overall *float64 `json:"overall"`
 }
 
-// Span is when something is expected, if the outflow stays as it is: see
-// [room.Snapshot.Expected]. The earliest moment assumes the rate of no-shows so
-// far.
+// Span is the expected time of a call at the current outflow: see [room.Snapshot.Expected]. The
+// earliest time assumes that the no-show rate so far continues.
 type Span struct {
 	Earliest time.Time `json:"earliest"`
 	Latest   time.Time `json:"latest"`
 }
 
-// Next is what happens next, as far as it can be foreseen.
+// Next lists the next events of a room, as far as they can be predicted.
 type Next struct {
-	Window *time.Time `json:"window"` // when the open window ends; null: none is open
-	Draw   *time.Time `json:"draw"`   // when the next draw is due; null: none is
-	Called *Span      `json:"called"` // when the last visitor now in line is called; null: no visitor waits, or that cannot be said
+	Window *time.Time `json:"window"` // end of the open window; null: no window is open
+	Draw   *time.Time `json:"draw"`   // due time of the next draw; null: none is due
+	Called *Span      `json:"called"` // call of the last visitor now in line; null: nobody waits, or unknown
 }
 
-// Outflow is how fast people are let in, and how fast they should be.
+// Outflow compares admissions with the published pace.
 type Outflow struct {
-	PerMinute   uint32   `json:"per_minute"` // the target
+	PerMinute   uint32   `json:"per_minute"` // published pace
 	MaxActive   uint32   `json:"max_active"` // 0: no limit
-	Pull        bool     `json:"pull"`       // a backend calls
-	Minute      *float64 `json:"minute"`     // admitted a minute, over the last one
+	Pull        bool     `json:"pull"`       // a backend calls visitors
+	Minute      *float64 `json:"minute"`     // admissions per minute over the last minute
 	FiveMinutes *float64 `json:"five_minutes"`
 }
 
-// Transcript is how the room's log does.
+// Transcript is the state of the room's log on this node.
 type Transcript struct {
 	Entries   uint64     `json:"entries"`
-	Rate      *float64   `json:"entry_rate"` // a second, over the last 5
+	Rate      *float64   `json:"entry_rate"` // per second, over the last 5 seconds
 	Queued    int        `json:"queued"`     // requests that wait for an append
-	AppendMS  float64    `json:"append_ms"`  // what this node's latest append took
-	StoredMS  *int64     `json:"stored_ms"`  // how long ago this node stored something, or found that nothing was due
-	StuckMS   int64      `json:"stuck_ms"`   // for how long it has not stored what was due; 0: it does
-	Published uint64     `json:"published"`  // entries of the published checkpoint
-	AgeMS     *int64     `json:"age_ms"`     // of the published checkpoint
+	AppendMS  float64    `json:"append_ms"`  // duration of this node's latest append
+	StoredMS  *int64     `json:"stored_ms"`  // time since this node stored entries or had none to store
+	StuckMS   int64      `json:"stuck_ms"`   // time for which storing due entries has failed; 0: it works
+	Published uint64     `json:"published"`  // size of the published checkpoint
+	AgeMS     *int64     `json:"age_ms"`     // age of the published checkpoint
 	At        *time.Time `json:"published_at"`
 }
 
-// Beacon is what draws wait for.
+// Beacon is the state of the public randomness that draws wait for.
 type Beacon struct {
-	Waits  int        `json:"waits"`   // draws
-	Due    *time.Time `json:"due"`     // when the next one's round appears; null when none waits
-	IsHere bool       `json:"is_here"` // that round is
-	LateMS int64      `json:"late_ms"` // how long that round is overdue and not here
+	Waits  int        `json:"waits"`   // number of draws that wait
+	Due    *time.Time `json:"due"`     // due time of the next draw's round; null: no draw waits
+	IsHere bool       `json:"is_here"` // that round has arrived
+	LateMS int64      `json:"late_ms"` // how long that round is overdue
 }
 
-// Witness is how one witness does.
+// Witness is the record of one witness.
 type Witness struct {
 	Name     string `json:"name"`
-	Cosigned int    `json:"cosigned"` // of the latest draws, those whose freeze it signed in time
-	Draws    int    `json:"draws"`    // how many these are, at most 10
+	Cosigned int    `json:"cosigned"` // draws among these whose freeze it signed in time
+	Draws    int    `json:"draws"`    // number of latest draws considered, at most 10
 }
 
-// Database is how the database does, seen from this node.
+// Database is the state of the database as this node sees it.
 type Database struct {
 	Answers bool    `json:"answers"`
-	AgoMS   int64   `json:"ago_ms"` // since it answered
+	AgoMS   int64   `json:"ago_ms"` // since its latest answer
 	TookMS  float64 `json:"took_ms"`
-	AheadMS int64   `json:"ahead_ms"` // its clock, of this node's
+	AheadMS int64   `json:"ahead_ms"` // its clock minus this node's
 	InUse   int     `json:"connections_in_use"`
 	Most    int     `json:"connections_most"`
 }
 
-// Node is a server on the database.
+// Node is a server that uses the database.
 type Node struct {
 	Name       string    `json:"name"`
 	Version    string    `json:"version"`
-	Self       bool      `json:"self"` // the one that answers
-	Lost       bool      `json:"lost"` // it was not seen for a quarter of a minute
+	Self       bool      `json:"self"` // the node that serves this document
+	Lost       bool      `json:"lost"` // not seen for 15 seconds
 	Healthy    bool      `json:"healthy"`
 	Started    time.Time `json:"started"`
 	Seen       time.Time `json:"seen"`
@@ -172,12 +167,12 @@ type Node struct {
 	Goroutines int       `json:"goroutines"`
 	Heap       int64     `json:"heap"` // bytes
 	AheadMS    int64     `json:"ahead_ms"`
-	// Refused counts requests since the start, by the limit of their network that
-	// refused them: joins, tickets, pages, passes, streams.
+	// Refused counts the requests refused since the start, by the limit that refused them: joins,
+	// tickets, pages, passes, streams.
 	Refused map[string]uint64 `json:"refused"`
 }
 
-// AllRefused returns how many requests were refused by all limits together.
+// AllRefused returns the number of requests refused by all limits together.
 func (n Node) AllRefused() (sum uint64) {
 	for _, count := range n.Refused {
 		sum += count
@@ -185,7 +180,7 @@ func (n Node) AllRefused() (sum uint64) {
 	return sum
 }
 
-// Figures returns a room's figures. Errors are those of [room.Rooms.Get].
+// Figures returns a room's current figures. Its errors are those of [room.Rooms.Get].
 func (l *Live) Figures(ctx context.Context, slug string) (Figures, error) {
 	t, err := l.find(ctx, slug)
 	if err != nil {
@@ -195,8 +190,8 @@ func (l *Live) Figures(ctx context.Context, slug string) (Figures, error) {
 	return l.figures(t, &v), nil
 }
 
-// Recent returns the last 15 minutes of a room, as far as this node has them in
-// memory. Errors are those of [room.Rooms.Get].
+// Recent returns the series of the last 15 minutes, as far as this node has sampled them. Its
+// errors are those of [room.Rooms.Get].
 func (l *Live) Recent(ctx context.Context, slug string) (Series, error) {
 	t, err := l.find(ctx, slug)
 	if err != nil {
@@ -207,11 +202,11 @@ func (l *Live) Recent(ctx context.Context, slug string) (Series, error) {
 	return t.ring.series(), nil
 }
 
-// encode returns the figures as JSON.
+// encode returns the current figures as JSON.
 func (l *Live) encode(t *track, v *room.Vitals) []byte {
 	text, err := json.Marshal(l.figures(t, v))
 	if err != nil {
-		panic(err) // they are numbers, texts and times of this century
+		panic(err) // cannot happen: all fields can be encoded
 	}
 	return text
 }
@@ -222,7 +217,7 @@ func (t *track) encodeSeries() []byte {
 	t.mu.Unlock()
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // they are numbers
+		panic(err) // cannot happen: all values are finite numbers
 	}
 	return text
 }
@@ -230,7 +225,8 @@ func (t *track) encodeSeries() []byte {
 func (l *Live) figures(t *track, v *room.Vitals) Figures {
 	s, n := v.Snapshot, &v.Snapshot.Counts
 	f := Figures{
-		At: utc(v.Now), Slug: t.room.Slug, Title: s.Title, Phase: s.Phase(v.Now), Message: s.Message(v.Now), Opens: utc(s.Opens), Starts: utc(s.Starts),
+		At: utc(v.Now), Slug: t.room.Slug, Title: s.Title, Phase: s.Phase(v.Now), Message: s.Message(v.Now),
+		Opens: utc(s.Opens), Starts: utc(s.Starts),
 		Arrivals: n.Arrivals, Waiting: waiting(s), Drawn: n.Drawn, Called: n.Called, Expected: n.Waiting,
 		Admitted: n.Admitted, NoShows: n.NoShows, Left: n.Left, Revoked: n.Revoked, Active: v.Active,
 		Outflow: Outflow{PerMinute: s.Outflow.PerMinute, MaxActive: s.Outflow.MaxActive, Pull: s.Pull},
@@ -258,7 +254,7 @@ func (l *Live) figures(t *track, v *room.Vitals) Figures {
 	return f
 }
 
-// gate says how the gate does.
+// gate fills in the gate and the fail-open intervals.
 func (f *Figures) gate(v *room.Vitals) {
 	g := &v.Gate
 	if v.Snapshot.Gate != room.GateNone {
@@ -272,13 +268,13 @@ func (f *Figures) gate(v *room.Vitals) {
 	}
 }
 
-// utc is a moment as documents have it.
+// utc returns t in the form used in documents.
 func utc(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
-// windows lists the latest windows, and who waits in them.
+// windows fills in the latest windows and the number of people waiting in each.
 func (f *Figures) windows(s *room.Snapshot) {
 	f.Windows = make([]Window, 0, len(s.Windows))
-	places := s.Counts.Arrivals - s.Counts.Called // not called
+	places := s.Counts.Arrivals - s.Counts.Called // not called yet
 	for i := range s.Windows {
 		w := &s.Windows[i]
 		one := Window{
@@ -295,7 +291,7 @@ func (f *Figures) windows(s *room.Snapshot) {
 	f.Earlier = places
 }
 
-// rates takes what the ring says.
+// rates fills in the rates from the sampled ring.
 func (f *Figures) rates(r *ring) {
 	if from, to, ok := r.since(rateSpan); ok {
 		f.Rate = rate(perSecond(from, to, arrivals))
@@ -317,7 +313,7 @@ func rate(f float64) *float64 {
 	return &f
 }
 
-// share returns which share of people did not come; nil for nobody.
+// share returns stayed/(stayed+came), or nil if both are 0.
 func share(stayed, came uint64) *float64 {
 	if stayed+came == 0 {
 		return nil
@@ -326,12 +322,12 @@ func share(stayed, came uint64) *float64 {
 	return &f
 }
 
-// doubt is how many people the rate of no-shows starts with who all came, so
-// that the first few do not say much.
+// doubt is a number of imaginary admissions with which the no-show rate starts, so that the first
+// visitors do not distort it.
 const doubt = 20
 
-// joining returns when a visitor who joins now is called; nil when that cannot be
-// said, or joining is over.
+// joining returns when a visitor who joins now can expect the call; nil if that is unknown or
+// joining is over.
 func joining(s *room.Snapshot, now time.Time) *Span {
 	w, ok := s.Window(now)
 	if !ok {
@@ -346,7 +342,7 @@ func joining(s *room.Snapshot, now time.Time) *Span {
 	return expected(s, st, now)
 }
 
-// nextOf returns what happens next in a room.
+// nextOf returns the next events of a room.
 func nextOf(v *room.Vitals) Next {
 	var n Next
 	s := v.Snapshot
@@ -375,7 +371,7 @@ func nextOf(v *room.Vitals) Next {
 	return n
 }
 
-// expected returns when a standing is called; nil when that cannot be said.
+// expected returns the expected time of the call for a standing; nil if unknown.
 func expected(s *room.Snapshot, st fairness.Standing, now time.Time) *Span {
 	span, ok := s.Expected(st, now)
 	if !ok {
@@ -391,7 +387,8 @@ func expected(s *room.Snapshot, st fairness.Standing, now time.Time) *Span {
 }
 
 func transcriptOf(v *room.Vitals) Transcript {
-	t := Transcript{Entries: v.Snapshot.Size, Queued: v.Queued, AppendMS: millis(v.Appended), Published: v.Published.Size}
+	t := Transcript{Entries: v.Snapshot.Size, Queued: v.Queued, AppendMS: millis(v.Appended),
+		Published: v.Published.Size}
 	t.StuckMS = v.Stuck.Milliseconds()
 	if v.Stored >= 0 {
 		ago := v.Stored.Milliseconds()
@@ -426,14 +423,15 @@ func beaconOf(v *room.Vitals) *Beacon {
 
 func (l *Live) database() Database {
 	h := l.Rooms.Health()
-	d := Database{Answers: h.Answers, TookMS: millis(h.Took), AheadMS: h.Ahead.Milliseconds(), InUse: h.Pool.InUse, Most: h.Pool.Max}
+	d := Database{Answers: h.Answers, TookMS: millis(h.Took), AheadMS: h.Ahead.Milliseconds(), InUse: h.Pool.InUse,
+		Most: h.Pool.Max}
 	if !h.Answered.IsZero() {
 		d.AgoMS = time.Since(h.Answered).Milliseconds()
 	}
 	return d
 }
 
-// nodesSeen returns the nodes as of the latest heartbeat.
+// nodesSeen returns the nodes known since the latest heartbeat.
 func (l *Live) nodesSeen() []Node {
 	list := []Node{}
 	nodes := l.nodes.Load()
@@ -442,7 +440,8 @@ func (l *Live) nodesSeen() []Node {
 	}
 	for _, n := range *nodes {
 		list = append(list, Node{
-			Name: n.Name, Version: n.Version, Self: n.ID == l.id, Lost: n.Ago > lostAfter, Healthy: n.Healthy, Started: utc(n.Started), Seen: utc(n.Seen),
+			Name: n.Name, Version: n.Version, Self: n.ID == l.id, Lost: n.Ago > lostAfter, Healthy: n.Healthy,
+			Started: utc(n.Started), Seen: utc(n.Seen),
 			Rooms: n.Rooms, Goroutines: n.Goroutines, Heap: n.Heap, AheadMS: n.Ahead.Milliseconds(),
 			Refused: n.Refused,
 		})

@@ -11,8 +11,7 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// TestGate takes a gate from its opening until the end of the room, in figures
-// and in the summary.
+// TestGate follows a gate from its opening to the end of the room, in figures and summary.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -44,17 +43,24 @@ func TestGate(t *testing.T) {
 	if f.Gate == nil || f.Active != 3 {
 		t.Fatalf("figures %+v", f)
 	}
-	if diff := cmp.Diff(Gate{room.GateOpen, f.Gate.Since, 3, 3, 1}, *f.Gate); diff != "" || f.At.Sub(f.Gate.Since).Abs() > time.Minute {
+	if diff := cmp.Diff(Gate{room.GateOpen, f.Gate.Since, 3, 3, 1}, *f.Gate); diff != "" ||
+		f.At.Sub(f.Gate.Since).Abs() > time.Minute {
 		t.Errorf("the gate (-want +got):\n%s", diff)
 	}
 	report(room.Report{Started: []uuid.UUID{uuid.New()}})
-	eventually(t, "the gate is shut", func() bool { g := figures().Gate; return g.State == room.GateShut && g.Started == 4 })
+	eventually(t, "the gate is shut", func() bool {
+		g := figures().Gate
+		return g.State == room.GateShut &&
+			g.Started == 4
+	})
 
 	now := time.Now().Truncate(time.Millisecond).UTC()
 	var want []Unguarded
 	for i := range shownUnguarded + 2 {
-		u := Unguarded{From: now.Add(-time.Minute), Until: now.Add(time.Duration(i-30) * time.Second), Requests: uint64(i)}
-		report(room.Report{Unguarded: []pgroom.Unguarded{{ID: uuid.New(), From: u.From.UnixMilli(), Until: u.Until.UnixMilli(), Requests: int64(i)}}})
+		u := Unguarded{From: now.Add(-time.Minute), Until: now.Add(time.Duration(i-30) * time.Second),
+			Requests: uint64(i)}
+		report(room.Report{Unguarded: []pgroom.Unguarded{{ID: uuid.New(), From: u.From.UnixMilli(),
+			Until: u.Until.UnixMilli(), Requests: int64(i)}}})
 		want = append([]Unguarded{u}, want...)
 	}
 	got := figures().Unguarded
@@ -69,10 +75,12 @@ func TestGate(t *testing.T) {
 	}
 	eventually(t, "the room has ended", func() bool { return r.Snapshot().Ended })
 	sum, err := s.live.Summary(t.Context(), "sale")
-	if err != nil || len(sum.Switches) != 2 || len(sum.Unguarded) != shownUnguarded+2 || sum.Changes != 2+shownUnguarded+2 {
+	if err != nil || len(sum.Switches) != 2 || len(sum.Unguarded) != shownUnguarded+2 ||
+		sum.Changes != 2+shownUnguarded+2 {
 		t.Fatalf("summary %+v, %v", sum, err)
 	}
-	if a, b := sum.Switches[0], sum.Switches[1]; a.To != room.GateOpen || b.To != room.GateShut || a.Entry != 1 || b.Entry != 2 || b.At.Before(a.At) {
+	if a, b := sum.Switches[0], sum.Switches[1]; a.To != room.GateOpen || b.To != room.GateShut || a.Entry != 1 ||
+		b.Entry != 2 || b.At.Before(a.At) {
 		t.Errorf("switches %+v", sum.Switches)
 	}
 	if u := sum.Unguarded[0]; u.From != want[len(want)-1].From || u.Requests != 0 || u.At.Before(u.Until) {

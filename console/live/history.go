@@ -9,10 +9,10 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// Minute is a room in one step of its history. Sums are since the room was made,
-// as of the end of the step; what goes up and down is the highest of its minutes.
+// Minute is one step of a room's history. Sums count from the creation of the room to the end of
+// the step; other values are the maximum within the step.
 type Minute struct {
-	At        time.Time `json:"at"` // the step's begin
+	At        time.Time `json:"at"` // start of the step
 	Arrivals  int64     `json:"arrivals"`
 	Drawn     int64     `json:"drawn"`
 	Called    int64     `json:"called"`
@@ -27,17 +27,16 @@ type Minute struct {
 	Paused    bool      `json:"paused"`
 }
 
-// Bounds of a history.
+// Limits of a history.
 const (
-	stepMost  = 24 * time.Hour
-	chartMost = 1_000 // steps, when the step is ours to choose
+	maxStep       = 24 * time.Hour
+	maxChartSteps = 1_000 // steps, if the step is not given
 )
 
-// History returns a room between two moments, the second excluded, in steps of
-// whole minutes, oldest first. A step in which nothing changed, or no node ran
-// the room, is left out. Zero times are the last 30 days; a zero step is chosen so
-// that there are at most 1,000. The room need not be in memory. Errors:
-// [ErrSpan], [room.ErrNotFound], and those of the database.
+// History returns a room's history in the interval [from, to), in steps of whole minutes, oldest
+// first. It omits steps in which nothing changed or no node ran the room. Zero times mean the last
+// 30 days; a zero step means the smallest that yields at most 1,000 steps. The room need not be
+// loaded. It returns [ErrSpan], [room.ErrNotFound] or an error of the database.
 func (l *Live) History(ctx context.Context, slug string, from, to time.Time, step time.Duration) ([]Minute, error) {
 	record, err := l.record(ctx, slug)
 	if err != nil {
@@ -54,14 +53,16 @@ func (l *Live) History(ctx context.Context, slug string, from, to time.Time, ste
 	list := make([]Minute, 0, len(rows))
 	for _, m := range rows {
 		list = append(list, Minute{
-			At: m.At, Arrivals: m.Arrivals, Drawn: m.Drawn, Called: m.Called, Admitted: m.Admitted, NoShows: m.NoShows, Gone: m.Gone,
-			Waiting: m.Waiting, Active: m.Active, Peak: m.Peak, PerMinute: m.PerMinute, MaxActive: m.MaxActive, Paused: m.Paused,
+			At: m.At, Arrivals: m.Arrivals, Drawn: m.Drawn, Called: m.Called, Admitted: m.Admitted, NoShows: m.NoShows,
+			Gone:    m.Gone,
+			Waiting: m.Waiting, Active: m.Active, Peak: m.Peak, PerMinute: m.PerMinute, MaxActive: m.MaxActive,
+			Paused: m.Paused,
 		})
 	}
 	return list, nil
 }
 
-// record returns what the database has of a room beside its transcript.
+// record returns a room's row in the database.
 func (l *Live) record(ctx context.Context, slug string) (pgroom.Room, error) {
 	record, err := l.Rooms.Options.Rooms.Get(ctx, slug)
 	if errors.Is(err, pgroom.ErrNotFound) {
@@ -70,7 +71,7 @@ func (l *Live) record(ctx context.Context, slug string) (pgroom.Room, error) {
 	return record, err
 }
 
-// spanOf checks what a history is asked for, and says what was left open.
+// spanOf validates the interval and step of a history and fills in defaults.
 func spanOf(created, now, from, to time.Time, step time.Duration) (time.Time, time.Time, time.Duration, error) {
 	if to.IsZero() {
 		to = now.Truncate(time.Minute).Add(2 * time.Minute) // the database's clock may be ahead
@@ -83,19 +84,19 @@ func spanOf(created, now, from, to time.Time, step time.Duration) (time.Time, ti
 	}
 	switch {
 	case !from.Before(to):
-		return from, to, step, invalidSpan("it must begin before it ends")
-	case step < 0 || step%time.Minute != 0 || step > stepMost:
-		return from, to, step, invalidSpan("a step must be whole minutes, a day at most")
+		return from, to, step, invalidSpan("the start must be before the end")
+	case step < 0 || step%time.Minute != 0 || step > maxStep:
+		return from, to, step, invalidSpan("the step must be a number of whole minutes, at most a day")
 	case to.Sub(from) > 2*366*24*time.Hour:
-		return from, to, step, invalidSpan("it must not be longer than two years")
+		return from, to, step, invalidSpan("the interval must be at most two years")
 	}
 	if step == 0 {
-		step = min(max(ceil(to.Sub(from), chartMost), time.Minute), stepMost)
+		step = min(max(ceil(to.Sub(from), maxChartSteps), time.Minute), maxStep)
 	}
 	return from, to, step, nil
 }
 
-// ceil returns the whole minutes that so many of them make up at least d.
+// ceil returns d/steps, rounded up to whole minutes.
 func ceil(d time.Duration, steps int) time.Duration {
 	return (d/time.Duration(steps) + time.Minute - 1).Truncate(time.Minute)
 }

@@ -21,8 +21,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
-// server is a database with the rooms of one node and their figures, which
-// are not sampled unless the test does it or lets them run.
+// server is a database with the rooms of one node and their figures. Samples are taken only by the
+// test, or once it calls run.
 type server struct {
 	url    string
 	master *room.MasterKey
@@ -42,7 +42,8 @@ func (s *server) node(t testing.TB, name string) *server {
 	t.Helper()
 	pool := servertest.Pool(t, s.url)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	rooms := room.New(room.Options{Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: s.master, PublicURL: "https://example.com", Log: log, MaxClockStep: room.AnyClockStep})
+	rooms := room.New(room.Options{Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: s.master,
+		PublicURL: "https://example.com", Log: log, MaxClockStep: room.AnyClockStep})
 	run(t, rooms.Run)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -51,13 +52,14 @@ func (s *server) node(t testing.TB, name string) *server {
 			t.Error(err)
 		}
 	})
-	return &server{s.url, s.master, pool, rooms, New(Options{Rooms: rooms, Store: pglive.NewStore(pool), Name: name, Version: "v1.2.3", Log: log, Refused: refusals})}
+	return &server{s.url, s.master, pool, rooms, New(Options{Rooms: rooms, Store: pglive.NewStore(pool), Name: name,
+		Version: "v1.2.3", Log: log, Refused: refusals})}
 }
 
-// refusals are those of every node of the tests.
+// refusals are the refused requests reported by every node.
 func refusals() map[string]uint64 { return map[string]uint64{"joins": 7, "pages": 5} }
 
-// run lets something run until the end of the test.
+// run runs f until the end of the test.
 func run(t testing.TB, what func(context.Context)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -66,10 +68,11 @@ func run(t testing.TB, what func(context.Context)) {
 	t.Cleanup(func() { cancel(); <-stopped })
 }
 
-// quick is a room whose windows are short, and whose no-shows are so early.
+// quick returns a configuration with short windows and a short claim time.
 func quick(slug string) room.Config {
 	claim := room.Duration(time.Second)
-	return room.Config{Slug: slug, Title: "Title of " + slug, Windows: []room.WindowRule{{Length: room.Duration(200 * time.Millisecond)}}, Outflow: room.Outflow{PerMinute: 600_000}, Claim: &claim}
+	return room.Config{Slug: slug, Title: "Title of " + slug,
+		Windows: []room.WindowRule{{Length: room.Duration(200 * time.Millisecond)}}, Outflow: room.Outflow{PerMinute: 600_000}, Claim: &claim}
 }
 
 func create(t testing.TB, rooms *room.Rooms, c room.Config) *room.Room {
@@ -81,13 +84,13 @@ func create(t testing.TB, rooms *room.Rooms, c room.Config) *room.Room {
 	return r
 }
 
-// visitor is somebody with a secret.
+// visitor is a visitor with a secret.
 type visitor struct {
 	secret [fairness.SecretSize]byte
 	ticket fairness.Ticket
 }
 
-// join lets so many people join.
+// join lets n visitors join.
 func join(t testing.TB, r *room.Room, people int) []visitor {
 	t.Helper()
 	list := make([]visitor, people)
@@ -102,7 +105,7 @@ func join(t testing.TB, r *room.Room, people int) []visitor {
 	return list
 }
 
-// claim lets people in who are called.
+// claim returns a condition that claims for called visitors.
 func claim(t testing.TB, r *room.Room, people []visitor) {
 	t.Helper()
 	for _, v := range people {
@@ -112,7 +115,7 @@ func claim(t testing.TB, r *room.Room, people []visitor) {
 	}
 }
 
-// eventually waits until ok.
+// eventually waits until ok returns true.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {

@@ -1,20 +1,20 @@
-// Package live shows organizers what their rooms are doing, while they do it
-// and afterwards.
+// Package live provides the live figures of rooms for dashboards, and their history and summary
+// afterwards.
 //
 //	room.Vitals ─► once a second: ring of 15 minutes ─► Figures ─► encoded once ─► every watcher
 //	                    └► once a minute: a row in the database, kept 30 days ─► History
-//	transcript of a room that has ended ─► one pass ─► Summary, kept
+//	transcript of an ended room ─► one pass ─► Summary, stored
 //
-// What a look costs does not depend on how many people are in line, nor much on
-// how many look: figures are made once a second and room, and only while
-// somebody watches. Every node has its own ring and its own watchers; the rows
-// of minutes are sent by all nodes that run a room, and the first one stays.
+// The cost of a dashboard does not depend on the length of the line, and hardly on the number of
+// dashboards: figures are computed once per second and room, and only while someone watches. Every
+// node has its own ring and watchers. All nodes that run a room send its rows; the database keeps
+// the first of each minute.
 //
-// Times are the database's, in UTC. Rates are differences of sums, over the time
-// that passed between the two. A figure that does not exist, such as the rate of
-// no-shows before anybody could be one, is null and not 0.
+// Times are the database's, in UTC. Rates are differences of sums divided by the time between them.
+// An unknown value, such as the no-show rate before any claim has been settled, is null rather than
+// 0.
 //
-// Who may look is decided in front of this package.
+// Callers check permissions.
 package live
 
 import (
@@ -34,40 +34,39 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// How often things are looked at, and how long they are kept.
+// Intervals and limits.
 const (
-	sampleEvery = time.Second
-	kept        = 15 * time.Minute // in memory, a sample a second
-	Kept        = 30 * 24 * time.Hour
-	pruneEvery  = time.Hour
-	storeLimit  = 10 * time.Second // for one question to the database
-	minutesMost = 10_000           // rows that wait for the database, at most
+	sampleInterval = time.Second
+	ringSpan       = 15 * time.Minute // span of the ring in memory
+	Kept           = 30 * 24 * time.Hour
+	pruneInterval  = time.Hour
+	storeTimeout   = 10 * time.Second // timeout of one database query
+	maxWaitingRows = 10_000           // rows that may wait for the database
 )
 
 var (
-	// ErrStreams is returned when as many watch as may.
-	ErrStreams = errors.New("too many dashboards are open")
-	// ErrNotEnded is returned when a summary is asked for of a room that goes on.
+	// ErrStreams is returned when the limit of watchers has been reached.
+	ErrStreams = errors.New("too many dashboards are open: close one first")
+	// ErrNotEnded is returned for the summary of a room that has not ended.
 	ErrNotEnded = errors.New("the room has not ended")
-	// ErrComputing is returned when a summary is on its way: ask again.
-	ErrComputing = errors.New("the summary is being made")
-	// ErrSpan is returned when a history is asked for with times or a step that
-	// make none.
-	ErrSpan = errors.New("no span of time")
+	// ErrComputing is returned while a summary is being computed.
+	ErrComputing = errors.New("the summary is being computed: try again in a few seconds")
+	// ErrSpan is returned for an invalid interval or step of a history.
+	ErrSpan = errors.New("invalid time span")
 )
 
-// Options is what [New] needs. Rooms, Store and Log must be given.
+// Options configures [New]. Rooms, Store and Log are required.
 type Options struct {
 	Rooms   *room.Rooms
 	Store   *pglive.Store
-	Name    string // of this machine, for people
+	Name    string // of this machine, for display
 	Version string // of the program
 	Log     *slog.Logger
-	// Refused counts the requests that this node refused since its start, by the
-	// limit of their network; nil: it limits none.
+	// Refused returns the number of requests that this node has refused since its start, by limit;
+	// nil: no limits.
 	Refused func() map[string]uint64
-	// MaxStreams is how many watch at once on this node, and MaxOwn how many of
-	// them may be of one person or token; 0: [DefaultStreams], [DefaultOwn].
+	// MaxStreams is the limit of watchers on this node, and MaxOwn the limit per person or token;
+	// 0: [DefaultStreams], [DefaultOwn].
 	MaxStreams, MaxOwn int
 }
 
@@ -77,41 +76,41 @@ const (
 	DefaultOwn     = 10
 )
 
-// Live has the figures of the rooms of a node. Safe for concurrent use.
+// Live computes the figures of the rooms of a node. It is safe for concurrent use.
 type Live struct {
 	Options
 	id      uuid.UUID // of this node
 	started time.Time
 
-	work    sync.WaitGroup     // what Run does beside samples
-	group   singleflight.Group // makes a summary once
-	digests chan struct{}      // holds one token for each summary that is being made
-	seats   seats
+	work     sync.WaitGroup     // background work of Run
+	group    singleflight.Group // computes a summary once for concurrent callers
+	digests  chan struct{}      // semaphore: one value while a summary is computed
+	watchers watcherLimit
 
 	nodes   atomic.Pointer[[]pglive.Node] // as of the latest heartbeat
-	waiting []pglive.Minute               // for the database; the sampler alone uses it
-	sending []pglive.Minute               // on the way to it, nil for none; the sampler alone uses it
-	stored  chan error                    // answers of it; the sampler alone reads it
-	failing bool                          // and that is logged; the sampler alone uses it
+	waiting []pglive.Minute               // rows to store; used by the sampler only
+	sending []pglive.Minute               // rows being stored, nil if none; used by the sampler only
+	stored  chan error                    // results of storing; received by the sampler only
+	failing bool                          // storing failed, and that was logged; used by the sampler only
 
 	mu     sync.Mutex // guards tracks
 	tracks map[uuid.UUID]*track
 }
 
-// track is what is kept of one room as long as it is in memory.
+// track holds the samples and watchers of a loaded room.
 type track struct {
 	room  *room.Room
 	board board
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // guards the fields below
 	ring   ring
-	minute int64         // Unix minutes of the row that is being collected, 0 before the first sample
-	peak   int64         // in that minute
-	row    pglive.Minute // the latest one
-	ended  bool          // nothing is collected any more
+	minute int64         // minute of the row being collected, since the Unix epoch; 0 before the first sample
+	peak   int64         // peak arrivals per second in that minute
+	row    pglive.Minute // latest row
+	ended  bool          // the room has ended; no more rows are collected
 }
 
-// New returns the live figures of rooms. Run must be called.
+// New returns the live figures of rooms. The caller must call Run.
 func New(o Options) *Live {
 	if o.MaxStreams == 0 {
 		o.MaxStreams = DefaultStreams
@@ -121,23 +120,22 @@ func New(o Options) *Live {
 	}
 	return &Live{
 		Options: o, id: uuid.New(), started: time.Now(), digests: make(chan struct{}, 1), stored: make(chan error, 1),
-		seats: seats{most: o.MaxStreams, own: o.MaxOwn}, tracks: map[uuid.UUID]*track{},
+		watchers: watcherLimit{max: o.MaxStreams, maxOwn: o.MaxOwn}, tracks: map[uuid.UUID]*track{},
 	}
 }
 
-// Run takes samples, stores what is kept and says that this node is there, until
-// ctx ends.
+// Run samples rooms, stores rows and sends heartbeats of this node until ctx is done.
 func (l *Live) Run(ctx context.Context) {
 	defer l.work.Wait()
-	l.work.Go(func() { l.beat(ctx) })
+	l.work.Go(func() { l.heartbeat(ctx) })
 	l.work.Go(func() { l.prune(ctx) })
-	timer := time.NewTimer(sampleEvery) // no ticker: that would make up for a late sample by an early one
+	timer := time.NewTimer(sampleInterval) // not a ticker, which would follow a late sample by an early one
 	defer timer.Stop()
 	for {
 		select {
 		case <-timer.C:
 			l.sample(ctx)
-			timer.Reset(sampleEvery)
+			timer.Reset(sampleInterval)
 		case <-ctx.Done():
 			l.leave()
 			return
@@ -145,15 +143,14 @@ func (l *Live) Run(ctx context.Context) {
 	}
 }
 
-// sample looks at every room once, and lets go of those that are not in memory
-// any more.
+// sample samples every loaded room, and drops the tracks of rooms that have left memory.
 func (l *Live) sample(ctx context.Context) {
 	l.mu.Lock()
-	gone := maps.Clone(l.tracks) // from before the rooms are listed: more may be loaded meanwhile
+	gone := maps.Clone(l.tracks) // copied before listing the rooms, because more may be loaded meanwhile
 	l.mu.Unlock()
 	for _, r := range l.Rooms.Loaded() {
 		delete(gone, r.ID)
-		l.look(ctx, l.track(r))
+		l.sampleRoom(ctx, l.track(r))
 	}
 	l.mu.Lock()
 	for id, t := range gone {
@@ -164,7 +161,7 @@ func (l *Live) sample(ctx context.Context) {
 	l.send(ctx)
 }
 
-// track returns what is kept of a room, anew when the room was loaded anew.
+// track returns the track of a room, and replaces the track of an earlier load.
 func (l *Live) track(r *room.Room) *track {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,19 +177,18 @@ func (l *Live) track(r *room.Room) *track {
 	return t
 }
 
-// look takes a sample of one room, tells those who watch, and adds a row when a
-// minute is over.
-func (l *Live) look(ctx context.Context, t *track) {
+// sampleRoom samples one room, sends figures to its watchers, and adds a row when a minute is over.
+func (l *Live) sampleRoom(ctx context.Context, t *track) {
 	v := t.room.Vitals()
 	if ended := l.collect(t, &v); ended {
 		l.work.Go(func() { l.digestEnded(ctx, t.room) })
 	}
-	if t.board.isWatched() {
+	if t.board.hasWatchers() {
 		t.board.post(l.encode(t, &v))
 	}
 }
 
-// find returns a room, loaded if need be, and what is kept of it.
+// find returns the track of a room, loading the room if necessary.
 func (l *Live) find(ctx context.Context, slug string) (*track, error) {
 	r, err := l.Rooms.Get(ctx, slug)
 	if err != nil {
@@ -201,14 +197,14 @@ func (l *Live) find(ctx context.Context, slug string) (*track, error) {
 	return l.track(r), nil
 }
 
-// prune deletes what is too old, now and then.
+// prune deletes old rows once per interval.
 func (l *Live) prune(ctx context.Context) {
-	ticker := time.NewTicker(pruneEvery)
+	ticker := time.NewTicker(pruneInterval)
 	defer ticker.Stop()
 	for {
-		asked, cancel := context.WithTimeout(ctx, pruneEvery/2)
+		asked, cancel := context.WithTimeout(ctx, pruneInterval/2)
 		if _, err := l.Store.Prune(asked, time.Now().Add(-Kept)); err != nil && ctx.Err() == nil {
-			l.Log.Warn("history cannot be pruned", "err", err)
+			l.Log.Warn("cannot prune history", "err", err)
 		}
 		cancel()
 		select {

@@ -14,8 +14,8 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// TestFigures takes a room through its life: ten join, nine of whom have a place
-// drawn; two come, one leaves, the others do not come.
+// TestFigures follows a room: ten join, nine have a drawn place; two are admitted, one leaves, the
+// others are no-shows.
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -32,11 +32,12 @@ func TestFigures(t *testing.T) {
 		return f
 	}
 	f := figures()
-	if f.Slug != "sale" || f.Title != "Title of sale" || f.Phase != room.PhaseServing || f.Closes != nil || f.Rates.Recent != nil || f.Rates.Overall != nil || f.Rate != nil || f.Beacon != nil || f.Joining == nil {
+	if f.Slug != "sale" || f.Title != "Title of sale" || f.Phase != room.PhaseServing || f.Closes != nil ||
+		f.Rates.Recent != nil || f.Rates.Overall != nil || f.Rate != nil || f.Beacon != nil || f.Joining == nil {
 		t.Errorf("of an empty room %+v", f)
 	}
 	people := join(t, r, 3)
-	eventually(t, "three are called", func() bool { return r.Snapshot().Counts.Waiting == 3 })
+	eventually(t, "three visitors are called", func() bool { return r.Snapshot().Counts.Waiting == 3 })
 	if err := r.Pause(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,8 @@ func TestFigures(t *testing.T) {
 	}
 	f = figures()
 	want := Figures{Arrivals: 8, Waiting: 4, Called: 3, Expected: 1, Admitted: 2, Left: 1, Active: 3}
-	got := Figures{Arrivals: f.Arrivals, Waiting: f.Waiting, Called: f.Called, Expected: f.Expected, Admitted: f.Admitted, NoShows: f.NoShows, Left: f.Left, Active: f.Active}
+	got := Figures{Arrivals: f.Arrivals, Waiting: f.Waiting, Called: f.Called, Expected: f.Expected,
+		Admitted: f.Admitted, NoShows: f.NoShows, Left: f.Left, Active: f.Active}
 	if diff := cmp.Diff(want, got); diff != "" || f.Phase != room.PhasePaused || f.Joining != nil {
 		t.Errorf("in a pause (-want +got), joining %v\n%s", f.Joining, diff)
 	}
@@ -55,18 +57,19 @@ func TestFigures(t *testing.T) {
 	for _, w := range f.Windows {
 		inWindows += w.Waiting
 	}
-	if inWindows != 5 || f.Earlier != 0 { // who left keeps the place
+	if inWindows != 5 || f.Earlier != 0 { // a visitor who left keeps the place
 		t.Errorf("%d places wait in windows %+v, and %d in earlier ones", inWindows, f.Windows, f.Earlier)
 	}
 	if err := r.Resume(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "those who do not come are passed over", func() bool { return r.Snapshot().Counts.NoShows == 5 })
+	eventually(t, "no-shows are skipped", func() bool { return r.Snapshot().Counts.NoShows == 5 })
 	f = figures()
-	near(t, "no-shows overall", f.Rates.Overall, 5.0/7, 0.001)
-	near(t, "no-shows of late", f.Rates.Recent, 5.0/7, 0.001)
+	near(t, "overall no-show rate", f.Rates.Overall, 5.0/7, 0.001)
+	near(t, "recent no-show rate", f.Rates.Recent, 5.0/7, 0.001)
 	near(t, "admitted a minute", f.Outflow.Minute, 60, 60) // two, within some seconds
-	if f.Waiting != 0 || f.Transcript.Entries != r.Snapshot().Size || f.Transcript.AppendMS <= 0 || !f.Database.Answers || f.Database.Most < 1 {
+	if f.Waiting != 0 || f.Transcript.Entries != r.Snapshot().Size || f.Transcript.AppendMS <= 0 ||
+		!f.Database.Answers || f.Database.Most < 1 {
 		t.Errorf("in the end %+v", f)
 	}
 	text, err := json.Marshal(f)
@@ -79,8 +82,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestJoining: whoever joins now is expected behind everybody, the sooner the
-// more people do not come.
+// TestJoining checks that a visitor who joins now is expected behind all others, and earlier the
+// more no-shows there are.
 func TestJoining(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -94,17 +97,20 @@ func TestJoining(t *testing.T) {
 	snapshot.Counts.NoShows, snapshot.Counts.Admitted = 90, 90 // doubt is 20
 	some := joining(&snapshot, r.Now())
 	if none == nil || some == nil {
-		t.Fatalf("nobody is expected: %v, %v", none, some)
+		t.Fatalf("no expected time: %v, %v", none, some)
 	}
-	if none.Earliest.Before(starts) || none.Latest.Before(starts.Add(75*time.Second)) || none.Latest.After(starts.Add(80*time.Second)) {
+	if none.Earliest.Before(starts) || none.Latest.Before(starts.Add(75*time.Second)) ||
+		none.Latest.After(starts.Add(80*time.Second)) {
 		t.Errorf("expected from %v to %v, and the room starts at %v", none.Earliest, none.Latest, starts)
 	}
 	ahead := none.Earliest.Sub(starts)
-	if got, want := some.Earliest.Sub(starts), ahead*55/100; (got-want).Abs() > 2*time.Millisecond || !some.Latest.Equal(none.Latest) {
+	if got, want := some.Earliest.Sub(starts), ahead*55/100; (got-want).Abs() > 2*time.Millisecond ||
+		!some.Latest.Equal(none.Latest) {
 		t.Errorf("with no-shows at %v, without at %v, at the latest %v and %v", got, ahead, some.Latest, none.Latest)
 	}
 	for name, change := range map[string]func(*room.Snapshot){
-		"paused": func(s *room.Snapshot) { s.Paused = true }, "ended": func(s *room.Snapshot) { s.Ended = true }, "pulled": func(s *room.Snapshot) { s.Pull = true },
+		"paused": func(s *room.Snapshot) { s.Paused = true }, "ended": func(s *room.Snapshot) { s.Ended = true },
+		"pulled": func(s *room.Snapshot) { s.Pull = true },
 	} {
 		changed := *r.Snapshot()
 		change(&changed)
@@ -117,8 +123,8 @@ func TestJoining(t *testing.T) {
 	}
 }
 
-// TestMinutes collects samples of made-up times: a row a minute, none for a
-// minute in which nothing changed, and one when the room ends.
+// TestMinutes collects samples at simulated times: one row per minute, none for a minute without
+// changes, and one when the room ends.
 func TestMinutes(t *testing.T) {
 	t.Parallel()
 	l := New(Options{})
@@ -150,7 +156,8 @@ func TestMinutes(t *testing.T) {
 	}
 	row := func(minute int, arrivals, called, peak int64) pglive.Minute {
 		return pglive.Minute{
-			Room: tr.room.ID, At: begin.Add(time.Duration(minute) * time.Minute).UTC(), Arrivals: arrivals, Called: called, Waiting: arrivals - called, Active: called, Peak: peak, PerMinute: 60,
+			Room: tr.room.ID, At: begin.Add(time.Duration(minute) * time.Minute).UTC(), Arrivals: arrivals,
+			Called: called, Waiting: arrivals - called, Active: called, Peak: peak, PerMinute: 60,
 		}
 	}
 	want := []pglive.Minute{row(0, 98, 0, 40), row(1, 98, 0, 0), row(3, 98, 4, 0), row(5, 98, 4, 0)}
@@ -163,8 +170,8 @@ func TestMinutes(t *testing.T) {
 	}
 }
 
-// TestStored samples a room on two nodes until it has ended: its minutes are
-// stored once, and its summary is made.
+// TestStored samples a room on two nodes until it has ended: its minutes are stored once, and its
+// summary is computed.
 func TestStored(t *testing.T) {
 	t.Parallel()
 	one := newServer(t)
@@ -200,22 +207,24 @@ func TestStored(t *testing.T) {
 		return err == nil
 	})
 	s, err := two.live.Summary(t.Context(), "stored")
-	if err != nil || s.Slug != "stored" || s.Arrivals != 3 || s.Admitted != 3 || s.ToAdmission.People != 3 || s.Ended.IsZero() || s.Entries != r.Snapshot().Size {
+	if err != nil || s.Slug != "stored" || s.Arrivals != 3 || s.Admitted != 3 || s.ToAdmission.People != 3 ||
+		s.Ended.IsZero() || s.Entries != r.Snapshot().Size {
 		t.Errorf("summary %+v, %v", s, err)
 	}
 	e, err := one.live.Export(t.Context(), "stored")
-	if err != nil || e.Title != "Title of stored" || e.Summary == nil || len(e.Minutes) == 0 || !cmp.Equal(*e.Summary, s) {
+	if err != nil || e.Title != "Title of stored" || e.Summary == nil || len(e.Minutes) == 0 ||
+		!cmp.Equal(*e.Summary, s) {
 		t.Errorf("export %+v, %v", e, err)
 	}
 	eventually(t, "both nodes are seen", func() bool {
 		f, err := one.live.Figures(t.Context(), "stored")
-		return err == nil && len(f.Nodes) == 2 && f.Nodes[0].Self && f.Nodes[1].Name == "two" && f.Nodes[1].Healthy && !f.Nodes[1].Lost && f.Nodes[1].Version == "v1.2.3" &&
+		return err == nil && len(f.Nodes) == 2 && f.Nodes[0].Self && f.Nodes[1].Name == "two" && f.Nodes[1].Healthy &&
+			!f.Nodes[1].Lost && f.Nodes[1].Version == "v1.2.3" &&
 			f.Nodes[1].Refused["joins"] == 7 && f.Nodes[1].AllRefused() == 12
 	})
 }
 
-// TestSummaryAsked asks for the summary of a room that ended when nobody
-// sampled it: it is made then.
+// TestSummaryAsked requests the summary of a room that ended unsampled: it is computed then.
 func TestSummaryAsked(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -225,7 +234,8 @@ func TestSummaryAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if got, err := s.live.Summary(t.Context(), "asked"); err != nil || got.Arrivals != 2 || got.Admitted != 0 || got.ToCall.P50 != nil && got.Called == 0 {
+		if got, err := s.live.Summary(t.Context(), "asked"); err != nil || got.Arrivals != 2 || got.Admitted != 0 ||
+			got.ToCall.P50 != nil && got.Called == 0 {
 			t.Errorf("summary %+v, %v", got, err)
 		}
 	}
@@ -234,12 +244,12 @@ func TestSummaryAsked(t *testing.T) {
 	}
 }
 
-// TestWatch: who watches gets what others get, in the same bytes, and is sent
-// away when the room leaves memory.
+// TestWatch checks that all watchers get the same bytes, and that their watches end when the room
+// leaves memory.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	s.live.seats.own = 2
+	s.live.watchers.maxOwn = 2
 	r := create(t, s.rooms, quick("watched"))
 	who := somebody()
 	one, err := s.live.Watch(t.Context(), "watched", who)
@@ -261,7 +271,7 @@ func TestWatch(t *testing.T) {
 		t.Errorf("now %s, %s, %v", figures, past, err)
 	}
 	a, b := s.nextOf(t, one, two)
-	for range 20 { // the second may begin to wait after the first has got its figures
+	for range 20 { // the second watcher may start to wait after the first has got its figures
 		if bytes.Equal(a, b) {
 			break
 		}
@@ -277,12 +287,12 @@ func TestWatch(t *testing.T) {
 		t.Errorf("when the room is gone: %v", err)
 	}
 	one.Close()
-	if one.track.board.isWatched() || s.live.seats.all != 0 {
-		t.Errorf("%d seats are taken", s.live.seats.all)
+	if one.track.board.hasWatchers() || s.live.watchers.all != 0 {
+		t.Errorf("%d seats are taken", s.live.watchers.all)
 	}
 }
 
-// nextOf returns what two who watch get next.
+// nextOf returns the next figures of two watchers.
 func (s *server) nextOf(t *testing.T, one, two *Watch) (a, b []byte) {
 	t.Helper()
 	got := make(chan []byte, 2)
@@ -299,30 +309,31 @@ func (s *server) nextOf(t *testing.T, one, two *Watch) (a, b []byte) {
 	return <-got, <-got
 }
 
-// TestAway has the database go away while rows wait for it: they are kept, and
-// not more than may be.
+// TestAway takes the database down while rows are waiting: they are kept, up to the limit.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.pool.Close()
 	row := func(n int) pglive.Minute { return pglive.Minute{At: time.Unix(int64(n)*60, 0)} }
-	for n := range minutesMost + 10 {
+	for n := range maxWaitingRows + 10 {
 		s.live.waiting = latest(append(s.live.waiting, row(n)))
 	}
 	s.live.send(t.Context())
-	if len(s.live.waiting) != 0 || len(s.live.sending) != minutesMost {
+	if len(s.live.waiting) != 0 || len(s.live.sending) != maxWaitingRows {
 		t.Fatalf("%d wait, and %d are sent", len(s.live.waiting), len(s.live.sending))
 	}
-	s.live.waiting = append(s.live.waiting, row(minutesMost+10))
+	s.live.waiting = append(s.live.waiting, row(maxWaitingRows+10))
 	eventually(t, "they come back", func() bool {
 		s.live.send(t.Context())
 		return s.live.failing
 	})
 	kept := s.live.sending // and are sent again
-	if len(kept) != minutesMost || !kept[0].At.Equal(row(11).At) || !kept[minutesMost-1].At.Equal(row(minutesMost+10).At) {
+	if len(kept) != maxWaitingRows || !kept[0].At.Equal(row(11).At) ||
+		!kept[maxWaitingRows-1].At.Equal(row(maxWaitingRows+10).At) {
 		t.Errorf("%d are kept, from %v to %v", len(kept), kept[0].At, kept[len(kept)-1].At)
 	}
-	if _, err := s.live.History(t.Context(), "any", time.Time{}, time.Time{}, 0); err == nil || errors.Is(err, room.ErrNotFound) {
+	if _, err := s.live.History(t.Context(), "any", time.Time{}, time.Time{}, 0); err == nil ||
+		errors.Is(err, room.ErrNotFound) {
 		t.Errorf("history: %v", err)
 	}
 }
@@ -339,10 +350,14 @@ func TestSpan(t *testing.T) {
 		wantStep          time.Duration
 		ok                bool
 	}{
-		{"young", in(-time.Hour), time.Time{}, time.Time{}, 0, now.Truncate(time.Minute).Add(-time.Hour), now.Truncate(time.Minute).Add(2 * time.Minute), time.Minute, true},
-		{"old", in(-5000 * time.Hour), time.Time{}, time.Time{}, 0, now.Truncate(time.Minute).Add(2*time.Minute - Kept), now.Truncate(time.Minute).Add(2 * time.Minute), 44 * time.Minute, true},
-		{"asked", in(-time.Hour), in(-4 * time.Hour), in(-time.Hour), 5 * time.Minute, in(-4 * time.Hour), in(-time.Hour), 5 * time.Minute, true},
-		{"from later on", in(time.Hour), time.Time{}, in(-time.Hour), time.Hour, in(-time.Hour - Kept), in(-time.Hour), time.Hour, true},
+		{"young", in(-time.Hour), time.Time{}, time.Time{}, 0, now.Truncate(time.Minute).Add(-time.Hour),
+			now.Truncate(time.Minute).Add(2 * time.Minute), time.Minute, true},
+		{"old", in(-5000 * time.Hour), time.Time{}, time.Time{}, 0,
+			now.Truncate(time.Minute).Add(2*time.Minute - Kept), now.Truncate(time.Minute).Add(2 * time.Minute), 44 * time.Minute, true},
+		{"asked", in(-time.Hour), in(-4 * time.Hour), in(-time.Hour), 5 * time.Minute, in(-4 * time.Hour),
+			in(-time.Hour), 5 * time.Minute, true},
+		{"from later on", in(time.Hour), time.Time{}, in(-time.Hour), time.Hour, in(-time.Hour - Kept), in(-time.Hour),
+			time.Hour, true},
 		{"backwards", now, in(1), now, time.Minute, in(1), now, time.Minute, false},
 		{"empty", now, now, now, time.Minute, now, now, time.Minute, false},
 		{"half minutes", now, in(-time.Hour), now, 90 * time.Second, in(-time.Hour), now, 90 * time.Second, false},
@@ -351,7 +366,8 @@ func TestSpan(t *testing.T) {
 		{"ages", now, in(-100_000 * time.Hour), now, 0, in(-100_000 * time.Hour), now, 0, false},
 	} {
 		from, to, step, err := spanOf(test.created, now, test.from, test.to, test.step)
-		if !from.Equal(test.wantFrom) || !to.Equal(test.wantTo) || step != test.wantStep || (err == nil) != test.ok || err != nil && !errors.Is(err, ErrSpan) {
+		if !from.Equal(test.wantFrom) || !to.Equal(test.wantTo) || step != test.wantStep || (err == nil) != test.ok ||
+			err != nil && !errors.Is(err, ErrSpan) {
 			t.Errorf("%s: from %v to %v by %v, %v", test.name, from, to, step, err)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// collect takes a sample, and adds a row for the minute before when a new one
-// begins, and for the last one when the room has just ended, which it tells.
-// A room that had ended before it was loaded tells that too, without a row.
+// collect adds a sample to the ring. It adds a row when a minute is over and when the room has just
+// ended, and reports the latter. For a room that had ended before it was loaded it reports true
+// without a row.
 func (l *Live) collect(t *track, v *room.Vitals) (ended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -38,15 +38,18 @@ func (l *Live) collect(t *track, v *room.Vitals) (ended bool) {
 	return t.ended
 }
 
-// add makes the row of the minute that is being collected, unless nothing has
-// changed since the row before and it is not the last. While the database is away the oldest rows go
-// first. The track is locked.
+// add adds the row of the current minute, unless nothing has changed since the previous row and it
+// is not the last. While the database is down, the oldest rows are dropped first. The track must be
+// locked.
 func (l *Live) add(t *track, v *room.Vitals, isLast bool) {
 	n := &v.Snapshot.Counts
 	row := pglive.Minute{
-		Room: t.room.ID, At: time.Unix(t.minute*60, 0).UTC(), Arrivals: signed(n.Arrivals), Drawn: signed(n.Drawn), Called: signed(n.Called),
-		Admitted: signed(n.Admitted), NoShows: signed(n.NoShows), Gone: signed(n.Left + n.Revoked), Waiting: signed(waiting(v.Snapshot)),
-		Active: signed(v.Active), Peak: t.peak, PerMinute: int64(v.Snapshot.Outflow.PerMinute), MaxActive: int64(v.Snapshot.Outflow.MaxActive), Paused: v.Snapshot.Paused,
+		Room: t.room.ID, At: time.Unix(t.minute*60,
+			0).UTC(), Arrivals: signed(n.Arrivals), Drawn: signed(n.Drawn), Called: signed(n.Called),
+		Admitted: signed(n.Admitted), NoShows: signed(n.NoShows), Gone: signed(n.Left + n.Revoked),
+		Waiting: signed(waiting(v.Snapshot)),
+		Active:  signed(v.Active), Peak: t.peak, PerMinute: int64(v.Snapshot.Outflow.PerMinute),
+		MaxActive: int64(v.Snapshot.Outflow.MaxActive), Paused: v.Snapshot.Paused,
 	}
 	same := t.row
 	if same.At = row.At; same == row && !isLast {
@@ -56,13 +59,12 @@ func (l *Live) add(t *track, v *room.Vitals, isLast bool) {
 	l.waiting = latest(append(l.waiting, row))
 }
 
-// latest returns as many of the last rows as may wait.
-func latest(rows []pglive.Minute) []pglive.Minute { return rows[max(0, len(rows)-minutesMost):] }
+// latest returns the last rows, at most maxWaitingRows.
+func latest(rows []pglive.Minute) []pglive.Minute { return rows[max(0, len(rows)-maxWaitingRows):] }
 
 func signed(n uint64) int64 { return int64(n) } //nolint:gosec // people
 
-// send stores the rows that wait, apart from the samples, which go on meanwhile.
-// Rows that were not stored wait for the next time.
+// send stores the waiting rows in the background. Rows that could not be stored are sent again.
 func (l *Live) send(ctx context.Context) {
 	if l.sending != nil {
 		select {
@@ -78,19 +80,19 @@ func (l *Live) send(ctx context.Context) {
 	l.sending, l.waiting = l.waiting, nil
 	rows := l.sending
 	l.work.Go(func() {
-		asked, cancel := context.WithTimeout(ctx, storeLimit)
+		asked, cancel := context.WithTimeout(ctx, storeTimeout)
 		defer cancel()
 		l.stored <- l.Store.AddMinutes(asked, rows)
 	})
 }
 
-// settle takes the database's answer about the rows that were sent.
+// settle handles the result of storing rows.
 func (l *Live) settle(ctx context.Context, err error) {
 	if err != nil {
 		l.waiting = latest(append(l.sending, l.waiting...))
 	}
 	if err != nil && !l.failing && ctx.Err() == nil {
-		l.Log.Warn("history is not stored", "err", err)
+		l.Log.Warn("cannot store history", "err", err)
 	}
 	l.sending, l.failing = nil, err != nil
 }

@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	beatEvery = 5 * time.Second
-	lostAfter = 3 * beatEvery // a node that was not seen for so long is shown as lost
-	seenSince = time.Hour     // and is shown for so long
+	heartbeatInterval = 5 * time.Second
+	lostAfter         = 3 * heartbeatInterval // a node not seen for this long is shown as lost
+	lostShown         = time.Hour             // a lost node is shown for this long
 )
 
-// beat says that this node is there, and learns of the others.
-func (l *Live) beat(ctx context.Context) {
-	ticker := time.NewTicker(beatEvery)
+// heartbeat sends heartbeats of this node and reads those of the others.
+func (l *Live) heartbeat(ctx context.Context) {
+	ticker := time.NewTicker(heartbeatInterval)
 	defer ticker.Stop()
 	failing := false
 	for {
-		asked, cancel := context.WithTimeout(ctx, beatEvery)
-		nodes, err := l.Store.SeeNode(asked, l.self(), seenSince)
+		asked, cancel := context.WithTimeout(ctx, heartbeatInterval)
+		nodes, err := l.Store.SeeNode(asked, l.self(), lostShown)
 		cancel()
 		if err == nil {
 			l.nodes.Store(&nodes)
 		} else if ctx.Err() == nil && !failing {
-			l.Log.Warn("other nodes are not known", "err", err)
+			l.Log.Warn("cannot exchange heartbeats with other nodes", "err", err)
 		}
 		failing = err != nil
 		select {
@@ -38,14 +38,14 @@ func (l *Live) beat(ctx context.Context) {
 	}
 }
 
-// leave tells the others that this node stops in order.
+// leave removes this node from the list of nodes on shutdown.
 func (l *Live) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = l.Store.LeaveNode(ctx, l.id) // they see it anyway, a quarter of a minute later
+	_ = l.Store.LeaveNode(ctx, l.id) // without it, the others notice after 15 seconds
 }
 
-// self is this node.
+// self returns the heartbeat of this node.
 func (l *Live) self() pglive.Node {
 	h := l.Rooms.Health()
 	return pglive.Node{
@@ -55,7 +55,7 @@ func (l *Live) self() pglive.Node {
 	}
 }
 
-// refused is never nil.
+// refused returns the counts of refused requests, never nil.
 func (l *Live) refused() map[string]uint64 {
 	if l.Refused != nil {
 		if counts := l.Refused(); counts != nil {
@@ -65,8 +65,8 @@ func (l *Live) refused() map[string]uint64 {
 	return map[string]uint64{}
 }
 
-// heap returns how many bytes live objects, and dead ones not swept yet, take.
-// It stops nothing, unlike [runtime.ReadMemStats].
+// heap returns the size of heap objects in bytes, including dead ones not yet swept. Unlike
+// [runtime.ReadMemStats], it does not stop the world.
 func heap() int64 {
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(s)

@@ -6,8 +6,8 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// sample is a room in one second: what the figures need of the past, and no
-// more, for there are 900 of them a room. Sums are since the room was made.
+// sample is the state of a room in one second. It holds only what later figures need, because a
+// room keeps 900 of them. Sums count from the creation of the room.
 type sample struct {
 	at       int64 // milliseconds since the Unix epoch
 	arrivals uint32
@@ -16,21 +16,22 @@ type sample struct {
 	noShows  uint32
 	waiting  uint32
 	active   uint32
-	size     uint32 // entries, modulo 2^32: it is only ever subtracted
-	target   uint32 // people to let in a minute; 0 in a pause
-	limit    uint32 // people in the shop at once; 0 for none
+	size     uint32 // entries modulo 2^32; only differences are used
+	target   uint32 // outflow per minute; 0 while paused
+	limit    uint32 // maximum of active visitors; 0: no limit
 }
 
 func sampleOf(v *room.Vitals) sample {
 	n := &v.Snapshot.Counts
 	return sample{
-		at: v.Now.UnixMilli(), arrivals: narrow(n.Arrivals), called: narrow(n.Called), admitted: narrow(n.Admitted), noShows: narrow(n.NoShows),
+		at: v.Now.UnixMilli(), arrivals: narrow(n.Arrivals), called: narrow(n.Called), admitted: narrow(n.Admitted),
+		noShows: narrow(n.NoShows),
 		waiting: narrow(waiting(v.Snapshot)), active: narrow(v.Active), size: uint32(v.Snapshot.Size), //nolint:gosec // modulo 2^32
 		target: target(v.Snapshot), limit: v.Snapshot.Outflow.MaxActive,
 	}
 }
 
-// target returns how many people a minute the room lets in at this moment.
+// target returns the outflow in force, per minute.
 func target(s *room.Snapshot) uint32 {
 	if s.Paused {
 		return 0
@@ -38,26 +39,25 @@ func target(s *room.Snapshot) uint32 {
 	return s.Outflow.PerMinute
 }
 
-// narrow fits a number of people, who are fewer than 2^32 in a room.
+// narrow converts a number of people, of whom a room has fewer than 2^32.
 func narrow(n uint64) uint32 { return uint32(min(n, 1<<32-1)) } //nolint:gosec // bounded
 
-// waiting returns how many people are in line and not called.
+// waiting returns the number of visitors in line who have not been called.
 func waiting(s *room.Snapshot) uint64 {
 	n := &s.Counts
 	return n.Arrivals - n.Admitted - n.NoShows - n.Left - n.Revoked - n.Waiting
 }
 
-// ringSize is how many samples a ring holds.
-const ringSize = int(kept / sampleEvery)
+// ringSize is the number of samples in a full ring.
+const ringSize = int(ringSpan / sampleInterval)
 
-// ring is the latest samples. It grows as it is filled, up to 43 kB. Not safe for
-// concurrent use.
+// ring holds the latest samples. It grows to 43 kB. It is not safe for concurrent use.
 type ring struct {
 	samples []sample
-	next    int // where the next one goes, once it is full
+	next    int // index of the next sample once the ring is full
 }
 
-// add takes a sample unless its time is not after the latest one's: the
+// add appends a sample. It drops one that is not later than the previous sample, because the
 // database's clock may have been set back.
 func (r *ring) add(s sample) {
 	if r.len() > 0 && s.at <= r.at(r.len()-1).at {
@@ -73,7 +73,7 @@ func (r *ring) add(s sample) {
 
 func (r *ring) len() int { return len(r.samples) }
 
-// at returns sample i, the oldest one first.
+// at returns sample i, counted from the oldest.
 func (r *ring) at(i int) sample {
 	if len(r.samples) < ringSize {
 		return r.samples[i]
@@ -81,15 +81,15 @@ func (r *ring) at(i int) sample {
 	return r.samples[(r.next+i)%ringSize]
 }
 
-// since returns the latest sample and the one from that long before, or the
-// oldest; false when there are not two.
+// since returns the latest sample and the one d before it, or the oldest; false with fewer than two
+// samples.
 func (r *ring) since(d time.Duration) (from, to sample, ok bool) {
 	n := r.len()
 	if n < 2 {
 		return from, to, false
 	}
 	to = r.at(n - 1)
-	low, high := 0, n-1 // the first that is late enough
+	low, high := 0, n-1 // binary search for the first sample within d
 	for low < high {
 		if i := (low + high) / 2; r.at(i).at < to.at-d.Milliseconds() {
 			low = i + 1
@@ -103,7 +103,7 @@ func (r *ring) since(d time.Duration) (from, to sample, ok bool) {
 	return r.at(low), to, true
 }
 
-// perSecond returns how fast a sum grew from one sample to another.
+// perSecond returns the growth of a sum per second between two samples.
 func perSecond(from, to sample, sum func(sample) uint32) float64 {
 	return float64(sum(to)-sum(from)) * 1000 / float64(max(to.at-from.at, 1))
 }
@@ -113,25 +113,25 @@ func admitted(s sample) uint32 { return s.admitted }
 func noShows(s sample) uint32  { return s.noShows }
 func entries(s sample) uint32  { return s.size }
 
-// Series is the latest 15 minutes for charts, a value a second in each list.
+// Series is the data of the last 15 minutes for charts, with one value per second in each list.
 type Series struct {
 	At       []float64 `json:"at"`       // seconds since the Unix epoch
-	Arrivals []float64 `json:"arrivals"` // a second, over the second before
+	Arrivals []float64 `json:"arrivals"` // per second, over the preceding second
 	Waiting  []uint32  `json:"waiting"`
-	Admitted []float64 `json:"admitted"` // a minute, over the minute before
+	Admitted []float64 `json:"admitted"` // per minute, over the preceding minute
 	Active   []uint32  `json:"active"`
-	Target   []uint32  `json:"target"` // people a minute, as it was then; 0 in a pause
-	Limit    []uint32  `json:"limit"`  // of active, as it was then; 0 for none
+	Target   []uint32  `json:"target"` // outflow per minute at that time; 0 while paused
+	Limit    []uint32  `json:"limit"`  // maximum of active at that time; 0: no limit
 }
 
-// series returns what the ring holds; of the first sample there are no rates.
+// series returns the content of the ring, without the first sample, which has no rates.
 func (r *ring) series() Series {
 	n := max(r.len()-1, 0)
 	s := Series{
 		make([]float64, 0, n), make([]float64, 0, n), make([]uint32, 0, n), make([]float64, 0, n), make([]uint32, 0, n),
 		make([]uint32, 0, n), make([]uint32, 0, n),
 	}
-	minute := 0 // the sample of a minute before
+	minute := 0 // index of the sample one minute earlier
 	for i := 1; i < r.len(); i++ {
 		before, now := r.at(i-1), r.at(i)
 		for minute < i-1 && r.at(minute).at < now.at-time.Minute.Milliseconds() {
@@ -148,5 +148,5 @@ func (r *ring) series() Series {
 	return s
 }
 
-// round keeps one decimal, so that documents stay short.
+// round keeps one decimal, to keep documents short.
 func round(f float64) float64 { return float64(int64(f*10+0.5)) / 10 }

@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// filled is a ring with a sample a second: 3 arrivals a second, 2 in every
-// minute's last, one admission in two seconds.
+// filled returns a ring with one sample per second: 3 arrivals a second, but 2 in the last second
+// of every minute, and an admission every two seconds.
 func filled(samples int) *ring {
 	r := &ring{}
 	for i := range samples {
 		n := uint32(i) //nolint:gosec // few
-		r.add(sample{at: 1_000_000 + int64(i)*1000, arrivals: 3*n - n/60, admitted: n / 2, waiting: 7 + n, active: n % 5, size: ^uint32(0) - 10 + n})
+		r.add(sample{at: 1_000_000 + int64(i)*1000, arrivals: 3*n - n/60, admitted: n / 2, waiting: 7 + n,
+			active: n % 5, size: ^uint32(0) - 10 + n})
 	}
 	return r
 }
@@ -40,7 +41,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestSince compares the search with a walk through all samples.
+// TestSince compares the binary search with a linear search.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	if _, _, ok := filled(1).since(time.Minute); ok {
@@ -48,7 +49,8 @@ func TestSince(t *testing.T) {
 	}
 	for _, n := range []int{2, 5, ringSize, ringSize + 30} {
 		r := filled(n)
-		for _, d := range []time.Duration{0, time.Millisecond, time.Second, 1500 * time.Millisecond, time.Minute, time.Hour} {
+		for _, d := range []time.Duration{0, time.Millisecond, time.Second, 1500 * time.Millisecond, time.Minute,
+			time.Hour} {
 			from, to, ok := r.since(d)
 			want := r.len() - 2
 			for want > 0 && r.at(want-1).at >= to.at-d.Milliseconds() {
@@ -71,8 +73,10 @@ func TestSeries(t *testing.T) {
 		t.Errorf("of one sample %+v", s)
 	}
 	s := filled(200).series()
-	if len(s.At) != 199 || len(s.Arrivals) != 199 || len(s.Waiting) != 199 || len(s.Admitted) != 199 || len(s.Active) != 199 {
-		t.Fatalf("lists of %d, %d, %d, %d, %d", len(s.At), len(s.Arrivals), len(s.Waiting), len(s.Admitted), len(s.Active))
+	if len(s.At) != 199 || len(s.Arrivals) != 199 || len(s.Waiting) != 199 || len(s.Admitted) != 199 ||
+		len(s.Active) != 199 {
+		t.Fatalf("lists of %d, %d, %d, %d, %d", len(s.At), len(s.Arrivals), len(s.Waiting), len(s.Admitted),
+			len(s.Active))
 	}
 	for i, at := range s.At {
 		wantRate := 3.0
@@ -87,7 +91,8 @@ func TestSeries(t *testing.T) {
 	for i, target := range []uint32{60, 60, 90, 0, 60} {
 		r.add(sample{at: 2_000_000 + int64(i)*1000, target: target, limit: target / 30})
 	}
-	if got, limits := r.series().Target[2:], r.series().Limit[2:]; !slices.Equal(got, []uint32{60, 60, 90, 0, 60}) || !slices.Equal(limits, []uint32{2, 2, 3, 0, 2}) {
+	if got, limits := r.series().Target[2:], r.series().Limit[2:]; !slices.Equal(got, []uint32{60, 60, 90, 0, 60}) ||
+		!slices.Equal(limits, []uint32{2, 2, 3, 0, 2}) {
 		t.Errorf("targets %v with limits %v, want those of their time", got, limits)
 	}
 	if got := s.Admitted[198]; got < 29.5 || got > 30.5 {

@@ -15,7 +15,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// Summary is what became of a room, derived from its transcript.
+// Summary describes the course of an ended room, derived from its transcript.
 type Summary struct {
 	Slug     string    `json:"slug"`
 	Created  time.Time `json:"created"`
@@ -33,10 +33,10 @@ type Summary struct {
 	Left     uint64 `json:"left"`
 	Revoked  uint64 `json:"revoked"`
 	Draws    uint64 `json:"draws"`
-	Changes  uint64 `json:"changes"` // amendments
+	Changes  uint64 `json:"changes"` // number of amendments
 
-	Switches  []Switch    `json:"switches"`  // of the gate, the first 1,000
-	Unguarded []Unguarded `json:"unguarded"` // the first 1,000
+	Switches  []Switch    `json:"switches"`  // switches of the gate, the first 1,000
+	Unguarded []Unguarded `json:"unguarded"` // fail-open intervals, the first 1,000
 
 	NoShowRate *float64 `json:"no_show_rate"` // see [NoShowRate]
 	Peak       Peak     `json:"peak"`
@@ -46,24 +46,23 @@ type Summary struct {
 	Windows     []WindowSummary `json:"windows"`           // the first 5,000 with arrivals
 }
 
-// Switch is a switch of the gate.
+// Switch is one switch of the gate.
 type Switch struct {
 	At    time.Time `json:"at"`
 	To    room.Gate `json:"to"`
-	Entry uint64    `json:"entry"` // of the transcript
+	Entry uint64    `json:"entry"` // index in the transcript
 }
 
-// maxSwitches bounds the lists of switches and of unguarded times.
+// maxSwitches is the maximum length of the lists of switches and fail-open intervals.
 const maxSwitches = 1_000
 
-// Peak is the second with most arrivals; of several the first.
+// Peak is the first second with the most arrivals.
 type Peak struct {
-	At       time.Time `json:"at"` // its begin
+	At       time.Time `json:"at"` // start of the second
 	Arrivals uint64    `json:"arrivals"`
 }
 
-// Percentiles are waits in seconds that so many of every hundred people kept to:
-// the smallest wait that at least so many had. Null for nobody.
+// Percentiles are waits in seconds (nearest rank). They are null if no visitor waited.
 type Percentiles struct {
 	People int      `json:"people"`
 	P50    *float64 `json:"p50_s"`
@@ -72,7 +71,7 @@ type Percentiles struct {
 	Most   *float64 `json:"most_s"`
 }
 
-// WindowSummary is what became of the people of a window.
+// WindowSummary describes the visitors of one window.
 type WindowSummary struct {
 	Index       fairness.WindowIndex `json:"index"`
 	From        time.Time            `json:"from"`
@@ -86,12 +85,12 @@ type WindowSummary struct {
 	ToAdmission Percentiles          `json:"wait_to_admission"`
 }
 
-// summaryWait is how long a question for a summary waits for it to be made.
+// summaryWait is how long Summary waits for the computation.
 const summaryWait = 5 * time.Second
 
-// Summary returns what became of a room. It is made once, when the room has
-// ended or when somebody asks first, by one pass over the transcript. Errors:
-// [ErrNotEnded], [ErrComputing], and those of [room.Rooms.Get] and the database.
+// Summary returns the summary of an ended room. It is computed once, in one pass over the
+// transcript, when the room ends or at the first request. It returns [ErrNotEnded], [ErrComputing],
+// or an error of [room.Rooms.Get] or the database.
 func (l *Live) Summary(ctx context.Context, slug string) (Summary, error) {
 	record, err := l.record(ctx, slug)
 	if err != nil {
@@ -120,37 +119,36 @@ func (l *Live) Summary(ctx context.Context, slug string) (Summary, error) {
 	}
 }
 
-// digestEnded makes the summary of a room that has just ended, unless there is
-// one.
+// digestEnded computes the summary of a room that has just ended, unless it is stored already.
 func (l *Live) digestEnded(ctx context.Context, r *room.Room) {
 	_, err := l.storedSummary(ctx, r.ID)
 	if errors.Is(err, pglive.ErrNotFound) {
 		_, err, _ = l.group.Do(r.Slug, func() (any, error) { return l.makeSummary(ctx, r) })
 	}
 	if err != nil && ctx.Err() == nil {
-		l.Log.Warn("summary is not made", "room", r.Slug, "err", err)
+		l.Log.Warn("cannot compute summary", "room", r.Slug, "err", err)
 	}
 }
 
 func (l *Live) storedSummary(ctx context.Context, id uuid.UUID) (s Summary, err error) {
-	ctx, cancel := context.WithTimeout(ctx, storeLimit)
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	text, err := l.Store.Summary(ctx, id)
 	if err != nil {
 		return s, err
 	}
-	s.Switches, s.Unguarded = []Switch{}, []Unguarded{} // those of before lack them
+	s.Switches, s.Unguarded = []Switch{}, []Unguarded{} // not null if the document lacks them
 	if err := json.Unmarshal(text, &s); err != nil {
 		return s, fmt.Errorf("read summary of %s: %w", id, err)
 	}
 	return s, nil
 }
 
-// digestLimit bounds one pass.
-const digestLimit = 10 * time.Minute
+// digestTimeout bounds the computation of a summary.
+const digestTimeout = 10 * time.Minute
 
-// makeSummary makes a summary and stores it; one at a time, for it takes a core
-// and the memory of [digest].
+// makeSummary computes a summary and stores it. Only one runs at a time, because it takes a whole
+// core and the memory of [digest].
 func (l *Live) makeSummary(ctx context.Context, r *room.Room) (Summary, error) {
 	select {
 	case l.digests <- struct{}{}:
@@ -158,7 +156,7 @@ func (l *Live) makeSummary(ctx context.Context, r *room.Room) (Summary, error) {
 		return Summary{}, ctx.Err()
 	}
 	defer func() { <-l.digests }()
-	ctx, cancel := context.WithTimeout(ctx, digestLimit)
+	ctx, cancel := context.WithTimeout(ctx, digestTimeout)
 	defer cancel()
 	d := newDigest()
 	if err := r.ReadEntries(ctx, d.add); err != nil {
@@ -172,32 +170,31 @@ func (l *Live) makeSummary(ctx context.Context, r *room.Room) (Summary, error) {
 	return s, l.Store.AddSummary(ctx, r.ID, text)
 }
 
-// maxWindowsListed bounds the table of windows.
+// maxWindowsListed is the maximum length of the list of windows.
 const maxWindowsListed = 5_000
 
-// digest takes the entries of a room in order. It holds about 120 bytes for
-// each person who has joined and is not both called and settled, and 8 for each
-// of the others.
+// digest computes a summary from the entries of a transcript in order. It uses about 120 bytes for
+// each visitor who is not yet both called and settled, and 8 for each of the others.
 type digest struct {
 	Summary
-	schedule fairness.State // of policy and amendments alone: it knows the windows
+	schedule fairness.State // policy and amendments only, for the schedule of windows
 	people   map[fairness.Ticket]person
-	line     []fairness.Ticket // by place, those whose call is not noted
-	noted    uint64            // places whose call is noted
-	calls    []digestCall      // whose places are not all assigned yet
+	line     []fairness.Ticket // drawn places in order, from the first whose call is not noted
+	noted    uint64            // number of places whose call is noted
+	calls    []digestCall      // calls whose places have not all been assigned yet
 	windows  []windowDigest
 	now      Peak
 }
 
-// person is somebody whose call is not noted, or who is not settled.
+// person is a visitor who is not yet both called and settled.
 type person struct {
 	joined  fairness.Time
-	window  uint32 // into digest.windows
+	window  uint32 // index into digest.windows
 	called  bool   // the call is noted
-	settled uint64 // number of the entry that admits or skips; 0 without
+	settled uint64 // number of the entry that admits or skips; 0: not yet
 }
 
-// digestCall is a call; number is that of its entry.
+// digestCall is a call entry; number counts entries from 1.
 type digestCall struct {
 	number, upTo uint64
 	time         fairness.Time
@@ -205,14 +202,15 @@ type digestCall struct {
 
 type windowDigest struct {
 	WindowSummary
-	toCall, toAdmission []uint32 // waits in milliseconds, at most 49 days
+	toCall, toAdmission []uint32 // in milliseconds, at most 49 days
 }
 
 func newDigest() *digest {
-	return &digest{people: map[fairness.Ticket]person{}, Summary: Summary{Switches: []Switch{}, Unguarded: []Unguarded{}}}
+	return &digest{people: map[fairness.Ticket]person{},
+		Summary: Summary{Switches: []Switch{}, Unguarded: []Unguarded{}}}
 }
 
-// add takes the next entry of a transcript that follows the rules.
+// add processes the next entry of a valid transcript.
 func (d *digest) add(e fairness.Entry) error {
 	d.Entries++
 	switch e := e.(type) {
@@ -249,7 +247,7 @@ func (d *digest) add(e fairness.Entry) error {
 	return nil
 }
 
-// amend notes what a summary lists of amendments.
+// amend adds the switches and fail-open intervals of amendments to the summary.
 func (d *digest) amend(e *fairness.Amend) {
 	to := room.GateShut
 	switch e.Change {
@@ -269,14 +267,15 @@ func (d *digest) amend(e *fairness.Amend) {
 
 func moment(t fairness.Time) time.Time { return time.UnixMilli(int64(t)).UTC() }
 
-// wait returns how long that is in milliseconds.
+// wait returns the time between two entries in milliseconds.
 func wait(from, to fairness.Time) uint32 { return uint32(min(max(to-from, 0), 1<<32-1)) } //nolint:gosec // bounded
 
 func (d *digest) arrive(e *fairness.Arrive) {
 	d.Arrivals++
 	if n := len(d.windows); n == 0 || d.windows[n-1].Index != e.Window {
 		w, _ := d.schedule.Schedule().At(e.Time)
-		d.windows = append(d.windows, windowDigest{WindowSummary: WindowSummary{Index: e.Window, From: moment(w.From), To: moment(w.To)}})
+		d.windows = append(d.windows, windowDigest{WindowSummary: WindowSummary{Index: e.Window, From: moment(w.From),
+			To: moment(w.To)}})
 	}
 	number := len(d.windows) - 1
 	d.windows[number].Arrivals++
@@ -290,8 +289,8 @@ func (d *digest) arrive(e *fairness.Arrive) {
 	}
 }
 
-// noteCalls notes the waits of all who are called and whose places are known:
-// a call needs the draw, and its places may be assigned later.
+// noteCalls adds the waits of called visitors whose places are known. A call requires the draw, but
+// places may be assigned after the call.
 func (d *digest) noteCalls() {
 	for len(d.calls) > 0 {
 		c := d.calls[0]
@@ -307,7 +306,7 @@ func (d *digest) noteCalls() {
 	}
 }
 
-// noteCall notes the wait of somebody, unless passed over before the call.
+// noteCall adds the wait of a called visitor, unless they were skipped before the call.
 func (d *digest) noteCall(t fairness.Ticket, c digestCall) {
 	p, ok := d.people[t]
 	if !ok {
@@ -321,7 +320,7 @@ func (d *digest) noteCall(t fairness.Ticket, c digestCall) {
 	d.keep(t, p)
 }
 
-// settle takes somebody out of the line.
+// settle records a visitor's admission or skip.
 func (d *digest) settle(t fairness.Ticket, note func(*windowDigest, person)) {
 	if p, ok := d.people[t]; ok && p.settled == 0 {
 		note(&d.windows[p.window], p)
@@ -330,7 +329,7 @@ func (d *digest) settle(t fairness.Ticket, note func(*windowDigest, person)) {
 	}
 }
 
-// keep holds somebody of whom there is more to come.
+// keep stores a person, or drops one who is both called and settled.
 func (d *digest) keep(t fairness.Ticket, p person) {
 	if p.called && p.settled != 0 {
 		delete(d.people, t)
@@ -353,7 +352,7 @@ func (d *digest) skip(w *WindowSummary, why fairness.Reason) {
 	}
 }
 
-// finish returns the summary.
+// finish computes the summary.
 func (d *digest) finish(slug string) Summary {
 	s := d.Summary
 	s.Slug, s.Duration = slug, max(s.Ended.Sub(s.Opens), 0).Seconds()
@@ -372,14 +371,14 @@ func (d *digest) finish(slug string) Summary {
 	return s
 }
 
-// percentiles sorts the waits.
+// percentiles computes percentiles. It sorts waits.
 func percentiles(waits []uint32) Percentiles {
 	p := Percentiles{People: len(waits)}
 	if len(waits) == 0 {
 		return p
 	}
 	slices.Sort(waits)
-	of := func(percent int) *float64 { // the nearest rank, rounded up
+	of := func(percent int) *float64 { // nearest rank
 		seconds := float64(waits[(percent*len(waits)+99)/100-1]) / 1000
 		return &seconds
 	}

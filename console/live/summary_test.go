@@ -14,8 +14,7 @@ import (
 	"github.com/proofline/proofline/internal/roomtest"
 )
 
-// TestDigest scripts a room and derives its summary a second way, from lists of
-// everything.
+// TestDigest simulates a room and computes its summary a second way, from lists of all events.
 func TestDigest(t *testing.T) {
 	t.Parallel()
 	keys, err := roomtest.NewKeys("example.com/r/digest", "digest")
@@ -36,7 +35,7 @@ func TestDigest(t *testing.T) {
 	for second := range fairness.Time(50) {
 		come(opens+1000*second+100, 1+random.IntN(4))
 	}
-	come(opens+50_999, 30) // the peak, within a second, with those of 51.0
+	come(opens+50_999, 30) // the peak: one second, with the arrivals at 51.0
 	come(opens+51_000, 35)
 	r.Settle(opens + 60_000)
 	first := r.State().Counts().Arrivals
@@ -86,8 +85,10 @@ func TestDigest(t *testing.T) {
 	}
 	got := d.finish("digest")
 	n := r.State().Counts()
-	if got.Arrivals != n.Arrivals || got.Drawn != n.Drawn || got.Called != n.Called || got.Admitted != n.Admitted || got.NoShows != 0 ||
-		got.Left != 1 || got.Revoked != n.Revoked || got.Draws != 2 || got.Changes != 1 || got.Duration != 200 || got.Entries != uint64(len(r.Entries())) {
+	if got.Arrivals != n.Arrivals || got.Drawn != n.Drawn || got.Called != n.Called || got.Admitted != n.Admitted ||
+		got.NoShows != 0 ||
+		got.Left != 1 || got.Revoked != n.Revoked || got.Draws != 2 || got.Changes != 1 || got.Duration != 200 ||
+		got.Entries != uint64(len(r.Entries())) {
 		t.Errorf("summary %+v, want as in %+v", got, n)
 	}
 	if want := (Peak{time.UnixMilli(int64(opens) + 51_000).UTC(), 35}); got.Peak != want {
@@ -107,23 +108,27 @@ func TestDigest(t *testing.T) {
 	compare := func(what string, calls, admissions Percentiles, in func(fairness.Time) bool) {
 		t.Helper()
 		c, a := waits(in)
-		if diff := cmp.Diff([]Percentiles{slow(c), slow(a)}, []Percentiles{calls, admissions}); diff != "" || len(c) == 0 || len(a) == 0 {
+		if diff := cmp.Diff([]Percentiles{slow(c), slow(a)}, []Percentiles{calls, admissions}); diff != "" ||
+			len(c) == 0 || len(a) == 0 {
 			t.Errorf("%s (-want +got)\n%s", what, diff)
 		}
 	}
 	compare("all", got.ToCall, got.ToAdmission, func(fairness.Time) bool { return true })
-	if len(got.Windows) != 2 || got.Windows[0].Arrivals != first || got.Windows[1].Arrivals != 20 || !got.Windows[1].From.Equal(moment(opens+60_000)) || !got.Windows[1].To.Equal(moment(opens+70_000)) {
+	if len(got.Windows) != 2 || got.Windows[0].Arrivals != first || got.Windows[1].Arrivals != 20 ||
+		!got.Windows[1].From.Equal(moment(opens+60_000)) || !got.Windows[1].To.Equal(moment(opens+70_000)) {
 		t.Fatalf("windows %+v", got.Windows)
 	}
-	compare("first window", got.Windows[0].ToCall, got.Windows[0].ToAdmission, func(at fairness.Time) bool { return at < opens+60_000 })
-	compare("second window", got.Windows[1].ToCall, got.Windows[1].ToAdmission, func(at fairness.Time) bool { return at >= opens+60_000 })
+	compare("first window", got.Windows[0].ToCall, got.Windows[0].ToAdmission,
+		func(at fairness.Time) bool { return at < opens+60_000 })
+	compare("second window", got.Windows[1].ToCall, got.Windows[1].ToAdmission,
+		func(at fairness.Time) bool { return at >= opens+60_000 })
 	if len(d.people) != int(n.Arrivals-n.Admitted-n.Left-n.Revoked) {
 		t.Errorf("%d people are still held", len(d.people))
 	}
 }
 
-// TestDigestOfLateAssignments: calls and what follows them need the draw alone,
-// and may come before the places are assigned.
+// TestDigestOfLateAssignments has calls, admissions and skips before the places are assigned, as
+// they require only the draw.
 func TestDigestOfLateAssignments(t *testing.T) {
 	t.Parallel()
 	keys, err := roomtest.NewKeys("example.com/r/late", "late")
@@ -145,7 +150,7 @@ func TestDigestOfLateAssignments(t *testing.T) {
 	r.Skip(opens+60_100, line[1], fairness.Left) // before the call
 	r.Call(opens+61_000, 3)
 	r.Admit(opens+61_500, line[2])
-	r.Skip(opens+61_600, line[3], fairness.Revoked) // after it
+	r.Skip(opens+61_600, line[3], fairness.Revoked) // after the call
 	r.Assign(4)
 	r.Call(opens+71_000, 6)
 	r.Admit(opens+72_000, line[4])
@@ -178,7 +183,7 @@ func TestDigestOfLateAssignments(t *testing.T) {
 	}
 }
 
-// slow finds percentiles by counting, for each wait, how many are not longer.
+// slow computes percentiles by counting, for each wait, the waits that are not longer.
 func slow(waits []float64) Percentiles {
 	p := Percentiles{People: len(waits)}
 	if len(waits) == 0 {

@@ -30,8 +30,10 @@ func (s *Store) AddInvitation(ctx context.Context, v Invitation, hash []byte) er
 			v.Org, v.Email); err != nil {
 			return err
 		}
-		return exec(ctx, tx, "store invitation", `insert into invitations (org_id, invitation_id, hash, role, email, setup, recovers, invited_by, created_at, expires_at)
-			values ($1, $2, $3, $4, nullif($5, ''), $6, $7, $8, $9, $10)`, v.Org, v.ID, hash, v.Role, v.Email, v.Setup, v.Recovers, v.InvitedBy, v.Created, v.Expires)
+		return exec(ctx, tx, "store invitation", `insert into invitations (org_id, invitation_id, hash, role, email,
+			setup, recovers, invited_by, created_at, expires_at)
+			values ($1, $2, $3, $4, nullif($5, ''), $6, $7, $8, $9, $10)`,
+			v.Org, v.ID, hash, v.Role, v.Email, v.Setup, v.Recovers, v.InvitedBy, v.Created, v.Expires)
 	})
 }
 
@@ -108,7 +110,8 @@ func (j Joining) store(ctx context.Context, tx pgx.Tx) error {
 	case j.New:
 		return addPerson(ctx, tx, j.Person)
 	case j.Recovered:
-		if err := must(ctx, tx, "recover person", `update people set password = $2, factor = null, factor_pending = null where person_id = $1`, j.ID, j.Password); err != nil {
+		if err := must(ctx, tx, "recover person", `update people set password = $2, factor = null,
+			factor_pending = null where person_id = $1`, j.ID, j.Password); err != nil {
 			return err
 		}
 		if err := setCodes(ctx, tx, j.ID, nil); err != nil {

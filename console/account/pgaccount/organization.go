@@ -162,6 +162,7 @@ func (s *Store) HasOwner(ctx context.Context) (bool, error) {
 func addMember(ctx context.Context, tx pgx.Tx, org, person uuid.UUID, role string, now time.Time) error {
 	return exec(ctx, tx, "add member", `insert into members (org_id, person_id, role, created_at)
 		values ($1, $2, $3, $4)
-		on conflict (org_id, person_id) do update set role = excluded.role where excluded.role = 'owner' or members.role = 'viewer'`,
+		on conflict (org_id, person_id) do update set role = excluded.role
+		where excluded.role = 'owner' or members.role = 'viewer'`,
 		org, person, role, now)
 }

@@ -120,7 +120,8 @@ func setCodes(ctx context.Context, tx pgx.Tx, id uuid.UUID, codes [][]byte) erro
 		id); err != nil {
 		return err
 	}
-	return exec(ctx, tx, "store recovery codes", `insert into recovery_codes (person_id, hash) select $1, unnest($2::bytea[])`, id, codes)
+	return exec(ctx, tx, "store recovery codes", `insert into recovery_codes (person_id, hash) 
+		select $1, unnest($2::bytea[])`, id, codes)
 }
 
 // CountCodes returns the number of unused recovery codes.

@@ -44,7 +44,8 @@ func TestGrants(t *testing.T) {
 	t.Parallel()
 	_, pool := store(t)
 	for _, statement := range []string{
-		"delete from people", "delete from organizations", "drop table sessions", "truncate tokens", "alter table members add x int",
+		"delete from people", "delete from organizations", "drop table sessions", "truncate tokens",
+		"alter table members add x int",
 	} {
 		_, err := pool.Exec(t.Context(), statement)
 		const insufficientPrivilege = "42501"

@@ -81,7 +81,8 @@ func (s *Store) Sessions(ctx context.Context, person uuid.UUID, begun, seen time
 // Rotate replaces a session's token and sets the time of its confirmation. It returns
 // [ErrNotFound].
 func (s *Store) Rotate(ctx context.Context, id uuid.UUID, hash []byte, confirmed time.Time) error {
-	return must(ctx, s.pool, "rotate session", `update sessions set hash = $2, confirmed_at = $3, seen_at = greatest(seen_at, $3) where session_id = $1`, id, hash, confirmed)
+	return must(ctx, s.pool, "rotate session", `update sessions set hash = $2, confirmed_at = $3,
+		seen_at = greatest(seen_at, $3) where session_id = $1`, id, hash, confirmed)
 }
 
 // SetSessionOrg changes the organization of a session. It returns [ErrNotFound] if the person is

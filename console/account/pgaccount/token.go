@@ -23,7 +23,8 @@ const tokenColumns = `org_id, token_id, name, scopes, made_by, created_at, expir
 
 // AddToken stores a token.
 func (s *Store) AddToken(ctx context.Context, t Token, hash []byte) error {
-	return exec(ctx, s.pool, "store token", `insert into tokens (org_id, token_id, hash, name, scopes, made_by, created_at, expires_at)
+	return exec(ctx, s.pool, "store token", `insert into tokens (org_id, token_id, hash, name, scopes, made_by,
+		created_at, expires_at)
 		values ($1, $2, $3, $4, $5, $6, $7, $8)`, t.Org, t.ID, hash, t.Name, int16(t.Scopes), t.MadeBy, t.Created, t.Expires)
 }
 

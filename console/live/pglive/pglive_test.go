@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
-// store returns a store as the role the server works as, and its pool.
+// store returns a store with the permissions of the server's role, and its pool.
 func store(t *testing.T) (*pglive.Store, *pgxpool.Pool) {
 	t.Helper()
 	pool := servertest.Pool(t, pgtest.URL(t))
@@ -27,10 +27,11 @@ func store(t *testing.T) (*pglive.Store, *pgxpool.Pool) {
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// minute is minute n from noon on.
+// minute returns the row of minute n after noon.
 func minute(room uuid.UUID, n int64) pglive.Minute {
 	return pglive.Minute{
-		Room: room, At: noon.Add(time.Duration(n) * time.Minute), Arrivals: 100 * n, Drawn: 90 * n, Called: 80 * n, Admitted: 70 * n, NoShows: 6 * n, Gone: n,
+		Room: room, At: noon.Add(time.Duration(n) * time.Minute), Arrivals: 100 * n, Drawn: 90 * n, Called: 80 * n,
+		Admitted: 70 * n, NoShows: 6 * n, Gone: n,
 		Waiting: 1000 - 100*n, Active: 50 + n%3, Peak: 7 * (n % 4), PerMinute: 600 - n, MaxActive: n, Paused: n == 2,
 	}
 }
@@ -49,7 +50,7 @@ func TestMinutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := minute(a, 1)
-	late.Arrivals = 9999 // of another node, which is slower
+	late.Arrivals = 9999 // from a slower node
 	if err := s.AddMinutes(ctx, append([]pglive.Minute{late}, all...)); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,9 @@ func TestNodes(t *testing.T) {
 	t.Parallel()
 	s, pool := store(t)
 	ctx := t.Context()
-	one := pglive.Node{ID: uuid.New(), Name: "one", Version: "v1", Started: noon, Healthy: true, Rooms: 3, Goroutines: 40, Heap: 1 << 33, Ahead: -1500 * time.Millisecond, Refused: map[string]uint64{"joins": 7, "pages": 0}}
+	one := pglive.Node{ID: uuid.New(), Name: "one", Version: "v1", Started: noon, Healthy: true, Rooms: 3,
+		Goroutines: 40, Heap: 1 << 33, Ahead: -1500 * time.Millisecond, Refused: map[string]uint64{"joins": 7,
+			"pages": 0}}
 	two := one
 	two.ID, two.Name, two.Started = uuid.New(), "two", noon.Add(time.Hour)
 	var nodes []pglive.Node
@@ -138,8 +141,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestAway asks a database that is away: every answer is an error, and none
-// says that there is nothing.
+// TestAway checks that queries return errors, not empty results, while the database is down.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	s, pool := store(t)
@@ -149,7 +151,8 @@ func TestAway(t *testing.T) {
 	_, errSummary := s.Summary(ctx, id)
 	_, errNode := s.SeeNode(ctx, pglive.Node{ID: id}, time.Minute)
 	_, errPrune := s.Prune(ctx, noon)
-	for i, err := range []error{errMinutes, errSummary, errNode, errPrune, s.AddMinutes(ctx, []pglive.Minute{{}}), s.AddSummary(ctx, id, []byte("{}")), s.LeaveNode(ctx, id)} {
+	for i, err := range []error{errMinutes, errSummary, errNode, errPrune, s.AddMinutes(ctx, []pglive.Minute{{}}),
+		s.AddSummary(ctx, id, []byte("{}")), s.LeaveNode(ctx, id)} {
 		if err == nil || errors.Is(err, pglive.ErrNotFound) {
 			t.Errorf("question %d: %v", i, err)
 		}
