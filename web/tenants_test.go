@@ -233,7 +233,7 @@ func (s *tenants) make(what string, in account.Actor) string {
 	case "serial":
 		return "1" // of the site that was made before
 	case "rehearsal":
-		r, err := s.Desk().Rehearse(ctx, in, s.make("slug", in), rehearse.Plan{Visitors: rehearse.LeastVisitors})
+		r, err := s.Desk().Rehearse(ctx, in, s.make("slug", in), rehearse.Plan{Visitors: rehearse.MinVisitors})
 		fail(err)
 		return r.Slug
 	case "organization":

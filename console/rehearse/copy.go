@@ -11,26 +11,26 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// How a schedule is pressed together.
+// Limits on the schedule of a copy.
 const (
-	mostBefore = time.Minute      // from opening to start
-	mostWindow = 30 * time.Second // of windows after the start
-	mostGap    = 2 * time.Minute  // between two rules after the start
-	mostClaim  = time.Minute
-	minWindow  = 100 * time.Millisecond
+	maxBefore = time.Minute      // from opening to start
+	maxWindow = 30 * time.Second // length of windows after the start
+	maxGap    = 2 * time.Minute  // between two window rules after the start
+	maxClaim  = time.Minute
+	minWindow = 100 * time.Millisecond
 )
 
-// Bounds of what a copy is called.
+// Limits on slug and title of a copy.
 const (
-	mostSlug  = 63
-	mostTitle = 200 // characters
-	prefix    = "Rehearsal: "
+	maxSlug  = 63
+	maxTitle = 200 // characters
+	prefix   = "Rehearsal: "
 )
 
-// Copy returns the room to rehearse a configuration in, which opens at a moment.
-// The time before the start is pressed into at most before, with its windows in
-// proportion, so that one draw for all who come early stays one; windows after
-// the start last at most window. People may join until it ends. Beacon, witnesses, outflow, brand and targets are those of the room.
+// Copy returns the configuration of a rehearsal room that opens at opens. The time before the start
+// is compressed to at most before, with its windows in proportion, so that a single draw for early
+// visitors stays a single draw. Windows after the start are at most window long. Joining stays open
+// until ends. Beacon, witnesses, outflow, branding and targets are those of base.
 func Copy(base room.Config, opens, ends time.Time, before, window time.Duration) room.Config {
 	rules := SimulatedRoom(base)
 	c := base
@@ -39,24 +39,25 @@ func Copy(base room.Config, opens, ends time.Time, before, window time.Duration)
 	length := time.Duration(rules.Starts)
 	starts := opens.Add(min(length, before))
 	c.Opens, c.Starts, c.Closes, c.Windows = &opens, &starts, &ends, nil
-	claim := room.Duration(min(time.Duration(rules.Claim), mostClaim))
+	claim := room.Duration(min(time.Duration(rules.Claim), maxClaim))
 	c.Claim = &claim
 	at, last := starts, length
 	for _, w := range rules.Rules() {
 		from, each := opens, max(min(time.Duration(w.Length), window), minWindow)
 		if t := time.Duration(w.From); t < length { // before the start: in proportion
 			shrink := func(d time.Duration) time.Duration {
-				return time.Duration(float64(d) * float64(min(length, before)) / float64(length)).Round(time.Millisecond)
+				factor := float64(min(length, before)) / float64(length)
+				return time.Duration(float64(d) * factor).Round(time.Millisecond)
 			}
 			before := min(time.Duration(w.Length), length-t)
 			each = max(shrink(before)+min(time.Duration(w.Length)-before, window), minWindow)
 			from = opens.Add(shrink(t))
 		} else {
-			at = at.Add(min(t-last, mostGap))
+			at = at.Add(min(t-last, maxGap))
 			from, last = at, t
 		}
 		if n := len(c.Windows); n > 0 && !from.After(*c.Windows[n-1].From) {
-			c.Windows = c.Windows[:n-1] // pressed to nothing
+			c.Windows = c.Windows[:n-1] // compressed to nothing
 		}
 		if from.Before(ends) {
 			c.Windows = append(c.Windows, room.WindowRule{From: &from, Length: room.Duration(each)})
@@ -65,9 +66,8 @@ func Copy(base room.Config, opens, ends time.Time, before, window time.Duration)
 	return c
 }
 
-// SimulatedRoom returns what decides about the line of a room, in the words of
-// the simulator: with times that count from the opening. What a configuration
-// leaves open is the default of rooms.
+// SimulatedRoom converts a configuration for the simulator, with times relative to the opening and
+// the defaults of rooms.
 func SimulatedRoom(c room.Config) simulate.Room {
 	r := simulate.Room{
 		Outflow: simulate.Outflow{PerMinute: c.Outflow.PerMinute, MaxActive: c.Outflow.MaxActive},
@@ -104,8 +104,8 @@ func SimulatedRoom(c room.Config) simulate.Room {
 	return r
 }
 
-// opening is when a room opens, as far as its configuration says. One that
-// opens at once starts at once as well, unless it says when it starts.
+// opening returns the opening time of a configuration: if not given, that of its first window, or its
+// start. It is nil for a room that opens and starts at once.
 func opening(c room.Config) *time.Time {
 	switch {
 	case c.Opens != nil:
@@ -118,19 +118,19 @@ func opening(c room.Config) *time.Time {
 
 func copySlug(slug string) string {
 	const suffix = "-rehearsal-"
-	slug = slug[:min(len(slug), mostSlug-len(suffix)-4)]
+	slug = slug[:min(len(slug), maxSlug-len(suffix)-4)]
 	return strings.Trim(strings.TrimRight(slug, "-")+suffix+strings.ToLower(rand.Text()[:4]), "-")
 }
 
-// copyTitle says that the room is a rehearsal; of a copy of a copy once.
+// copyTitle marks a title as that of a rehearsal, once.
 func copyTitle(base room.Config) string {
 	title := base.Title
 	if title == "" {
 		title = base.Slug
 	}
 	title = prefix + strings.TrimPrefix(title, prefix)
-	if utf8.RuneCountInString(title) > mostTitle {
-		title = string(slices.Clone([]rune(title)[:mostTitle]))
+	if utf8.RuneCountInString(title) > maxTitle {
+		title = string(slices.Clone([]rune(title)[:maxTitle]))
 	}
 	return title
 }

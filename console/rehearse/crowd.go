@@ -11,41 +11,40 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// Bounds of a crowd.
+// Limits on the number of visitors.
 const (
-	LeastVisitors   = 10
-	MostVisitors    = 2_000
+	MinVisitors     = 10
+	MaxVisitors     = 2_000
 	DefaultVisitors = 200
 )
 
-// latest is when the last visitor comes, after the start: those of longer plans
-// come in proportion.
+// latest is when the last visitor arrives, after the start. Longer plans are compressed in
+// proportion.
 const latest = 5 * time.Minute
 
-// mostStay is how long a synthetic visitor keeps a place at the site.
-const mostStay = 30 * time.Second
+// maxStay is how long a synthetic visitor stays at the site.
+const maxStay = 30 * time.Second
 
-// Plan is who comes to a rehearsal.
+// Plan describes the visitors of a rehearsal.
 type Plan struct {
-	Visitors int // from [LeastVisitors] to [MostVisitors]; 0 for [DefaultVisitors]
-	// Crowd says when they come, how they behave, and how large a share are
-	// bots; its other fields do not matter. nil for people who come half of
-	// them before the start, and leave or do not come now and then.
+	Visitors int // from [MinVisitors] to [MaxVisitors]; 0: [DefaultVisitors]
+	// Crowd sets arrival times, behaviour and the share of bots; its other fields are ignored. nil:
+	// half of the visitors arrive before the start, and some leave or do not show up.
 	Crowd *simulate.Plan
-	// Before is the most time between opening and start, and Window the
-	// longest window after it; 0 for a minute, and 30 seconds.
+	// Before is the maximum time between opening and start, and Window the maximum length of a
+	// window after it; 0: a minute, and 30 seconds.
 	Before, Window time.Duration
 }
 
 func (p Plan) withDefaults() Plan {
 	p.Visitors = cmp.Or(p.Visitors, DefaultVisitors)
-	p.Before, p.Window = cmp.Or(p.Before, mostBefore), cmp.Or(p.Window, mostWindow)
+	p.Before, p.Window = cmp.Or(p.Before, maxBefore), cmp.Or(p.Window, maxWindow)
 	return p
 }
 
-// problems lists what is wrong with a plan.
+// problems lists the problems with a plan.
 func (p Plan) problems() (list []fairness.Problem) {
-	if p.Visitors < LeastVisitors || p.Visitors > MostVisitors {
+	if p.Visitors < MinVisitors || p.Visitors > MaxVisitors {
 		list = append(list, fairness.Problem{Field: "visitors", Detail: "must be between 10 and 2000"})
 	}
 	if p.Before < 0 || p.Before > lasts/2 {
@@ -62,7 +61,7 @@ func (p Plan) problems() (list []fairness.Problem) {
 	return list
 }
 
-// guests draws who comes to a copy.
+// guests draws the visitors for a copy.
 func (p Plan) guests(c room.Config) []simulate.Guest {
 	crowd := simulate.Default()
 	crowd.Visitors, crowd.Bots.Count, crowd.Seed = p.Visitors, p.Visitors/20, rand.Uint64()
@@ -77,13 +76,16 @@ func (p Plan) guests(c room.Config) []simulate.Guest {
 	list := crowd.Guests()
 	starts := crowd.Room.Starts
 	most := simulate.Duration(latest)
-	last := slices.MaxFunc(list, func(a, b simulate.Guest) int { return cmp.Compare(a.Arrives, b.Arrives) }).Arrives - starts
+	last := slices.MaxFunc(list, func(a, b simulate.Guest) int {
+		return cmp.Compare(a.Arrives,
+			b.Arrives)
+	}).Arrives - starts
 	for i := range list {
 		g := &list[i]
 		if g.Arrives > starts && last > most {
 			g.Arrives = starts + simulate.Duration(float64(g.Arrives-starts)/float64(last)*float64(most))
 		}
-		g.Stay = min(g.Stay, simulate.Duration(mostStay))
+		g.Stay = min(g.Stay, simulate.Duration(maxStay))
 	}
 	return list
 }

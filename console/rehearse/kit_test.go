@@ -37,7 +37,7 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-// eventually waits until ok.
+// eventually waits until ok returns true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {

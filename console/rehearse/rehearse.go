@@ -15,64 +15,63 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// Bounds of what goes on at once, in this process.
+// Limits on rehearsals in this process.
 const (
-	mostOfOrg = 1
-	mostOfAll = 4
-	mostKept  = 20 // rehearsals that are over, and still listed
+	maxPerOrg  = 1
+	maxRunning = 4
+	maxListed  = 20 // ended rehearsals that are still listed
 )
 
-// How long it takes until a copy opens, and how long a rehearsal lasts: at most,
-// and after its crowd is through.
+// lead is the time until a copy opens, lasts the maximum duration of a rehearsal, and lingers the
+// time for which the line must stay empty after all synthetic visitors are done.
 const (
 	lead    = 5 * time.Second
 	lasts   = 30 * time.Minute
 	lingers = time.Minute
 )
 
-// endTimeout is how long the end of a room may take.
+// endTimeout bounds ending a room.
 const endTimeout = 10 * time.Second
 
 var (
-	// ErrRunning is returned when the organization has a rehearsal under way.
-	ErrRunning = errors.New("a rehearsal of this organization is under way: stop it first, or wait for its end")
-	// ErrBusy is returned when the server has as many rehearsals as it takes.
-	ErrBusy = errors.New("too many rehearsals on this server: try again in some minutes")
-	// ErrUnknown is returned when no rehearsal under way has that slug.
-	ErrUnknown = errors.New("no such rehearsal under way")
+	// ErrRunning is returned when the organization already has a running rehearsal.
+	ErrRunning = errors.New("this organization already has a running rehearsal: stop it, or wait until it ends")
+	// ErrBusy is returned when the server's limit of running rehearsals is reached.
+	ErrBusy = errors.New("too many rehearsals on this server: try again in a few minutes")
+	// ErrUnknown is returned when no running rehearsal has that slug.
+	ErrUnknown = errors.New("no running rehearsal has this name")
 	// ErrStopping is returned while the server shuts down.
 	ErrStopping = errors.New("the server is stopping")
 )
 
-// Rehearsal is one rehearsal as it stands. The numbers are of the synthetic
-// visitors.
+// Rehearsal is the state of a rehearsal. The counts cover synthetic visitors only.
 type Rehearsal struct {
 	Slug, Title, URL string
 	Org              uuid.UUID
-	Of               *uuid.UUID // the room or draft
+	Of               *uuid.UUID // the rehearsed room or draft
 	Started          time.Time
 	Opens            time.Time
 	Starts           time.Time
-	Ends             time.Time // at the latest; when it did, once over
+	Ends             time.Time // deadline; once over, the actual end
 	Over             bool
 	Visitors         int
 	Progress
 }
 
-// Progress is how far a crowd has come.
+// Progress counts what the synthetic visitors have done.
 type Progress struct {
 	Joined   int
 	Called   int
 	Admitted int
-	Missed   int // were called, and did not claim
-	Left     int // gave the place up before
+	Missed   int // called, but did not claim
+	Left     int // left before being called
 	Failed   int // could not join
 }
 
-// through is how many have nothing more to do in the line.
+// through returns the number of visitors who have left the line.
 func (p Progress) through() int { return p.Admitted + p.Missed + p.Left + p.Failed }
 
-// Rehearsals are those of a server. Safe for concurrent use.
+// Rehearsals manages the rehearsals of a server. It is safe for concurrent use.
 type Rehearsals struct {
 	rooms   *room.Rooms
 	log     *slog.Logger
@@ -80,24 +79,24 @@ type Rehearsals struct {
 	lingers time.Duration
 	lasts   time.Duration
 
-	ctx    context.Context // ends all
+	ctx    context.Context // done when the server stops
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	mu     sync.Mutex // guards all below
-	runs   []*run     // oldest first; those that are over are kept for a while
+	mu     sync.Mutex // guards the fields below
+	runs   []*run     // oldest first; the latest ended ones stay listed
 	closed bool
 }
 
-// New returns a server's rehearsals.
+// New returns the rehearsals of a server.
 func New(rooms *room.Rooms, log *slog.Logger) *Rehearsals {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Rehearsals{rooms: rooms, log: log, lead: lead, lingers: lingers, lasts: lasts, ctx: ctx, cancel: cancel}
 }
 
-// Start makes a copy of a room and lets the crowd of a plan come to it. owner
-// says whose it is, and what it rehearses. Errors: [ErrRunning], [ErrBusy],
-// [ErrStopping], [*room.InvalidError], and those of the database.
+// Start makes a copy of a room and sends it the visitors of a plan. owner names the organization
+// and the rehearsed room. It returns [ErrRunning], [ErrBusy], [ErrStopping], an
+// [*room.InvalidError] or an error of the database.
 func (rs *Rehearsals) Start(ctx context.Context, owner pgroom.Owner, base room.Config, p Plan) (Rehearsal, error) {
 	p = p.withDefaults()
 	if problems := p.problems(); len(problems) > 0 {
@@ -109,7 +108,7 @@ func (rs *Rehearsals) Start(ctx context.Context, owner pgroom.Owner, base room.C
 	}
 	now := time.Now()
 	c := Copy(base, now.Add(rs.lead), now.Add(rs.lasts), p.Before, p.Window)
-	owner.Host = nil // a copy is the server's
+	owner.Host = nil // copies are published under the server's own host
 	r, err := rs.rooms.CreateFor(ctx, owner, c)
 	if err != nil {
 		rs.forget(one)
@@ -125,7 +124,7 @@ func (rs *Rehearsals) Start(ctx context.Context, owner pgroom.Owner, base room.C
 	return one.state(), nil
 }
 
-// reserve takes a place among the rehearsals under way.
+// reserve adds a run if the limits allow it.
 func (rs *Rehearsals) reserve(owner pgroom.Owner) (*run, error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -142,9 +141,9 @@ func (rs *Rehearsals) reserve(owner pgroom.Owner) (*run, error) {
 	switch {
 	case rs.closed:
 		return nil, ErrStopping
-	case own >= mostOfOrg:
+	case own >= maxPerOrg:
 		return nil, ErrRunning
-	case all >= mostOfAll:
+	case all >= maxRunning:
 		return nil, ErrBusy
 	}
 	one := newRun(rs.ctx, owner)
@@ -159,7 +158,7 @@ func (rs *Rehearsals) forget(one *run) {
 	rs.runs = slices.DeleteFunc(rs.runs, func(other *run) bool { return other == one })
 }
 
-// over marks a rehearsal, and forgets the oldest of those that are over.
+// over marks a run as over, and drops the oldest runs beyond maxListed.
 func (rs *Rehearsals) over(one *run) {
 	one.finish(time.Now())
 	rs.mu.Lock()
@@ -167,15 +166,15 @@ func (rs *Rehearsals) over(one *run) {
 	kept := 0
 	for i := len(rs.runs) - 1; i >= 0; i-- {
 		if rs.runs[i].isOver() {
-			if kept++; kept > mostKept {
+			if kept++; kept > maxListed {
 				rs.runs = slices.Delete(rs.runs, i, i+1)
 			}
 		}
 	}
 }
 
-// List returns an organization's rehearsals on this server, newest first: those
-// under way, and the latest that are over.
+// List returns an organization's rehearsals on this server, newest first: running ones and the
+// latest that have ended.
 func (rs *Rehearsals) List(org uuid.UUID) []Rehearsal {
 	var list []Rehearsal
 	for _, one := range slices.Backward(rs.of(org)) {
@@ -184,7 +183,7 @@ func (rs *Rehearsals) List(org uuid.UUID) []Rehearsal {
 	return list
 }
 
-// of returns an organization's rehearsals whose room is made, oldest first.
+// of returns an organization's runs whose room exists, oldest first.
 func (rs *Rehearsals) of(org uuid.UUID) (list []*run) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -196,8 +195,8 @@ func (rs *Rehearsals) of(org uuid.UUID) (list []*run) {
 	return list
 }
 
-// Stop ends a rehearsal and its room, and returns once both are over. Errors:
-// [ErrUnknown], and that of ctx.
+// Stop ends a rehearsal and its room, and waits until both have ended. It returns [ErrUnknown] or
+// the error of ctx.
 func (rs *Rehearsals) Stop(ctx context.Context, org uuid.UUID, slug string) error {
 	for _, one := range rs.of(org) {
 		if one.state().Slug != slug || one.isOver() {
@@ -214,8 +213,8 @@ func (rs *Rehearsals) Stop(ctx context.Context, org uuid.UUID, slug string) erro
 	return ErrUnknown
 }
 
-// Close stops all rehearsals and ends their rooms, as long as ctx lasts. It
-// comes before the rooms are closed.
+// Close stops all rehearsals and ends their rooms, waiting until ctx is done. Call it before
+// closing the rooms.
 func (rs *Rehearsals) Close(ctx context.Context) error {
 	rs.mu.Lock()
 	rs.closed = true

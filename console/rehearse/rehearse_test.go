@@ -13,19 +13,20 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// sale is a room that is far away, and calls quickly once it is there.
+// sale is a room that opens in the far future and calls quickly once it has started.
 func sale(slug string) room.Config {
 	opens := time.Now().AddDate(1, 0, 0)
 	starts := opens.Add(30 * time.Minute)
 	claim := room.Duration(1500 * time.Millisecond)
 	return room.Config{
 		Slug: slug, Title: "Summer sale", Opens: &opens, Starts: &starts,
-		Windows: []room.WindowRule{{From: &opens, Length: room.Duration(30 * time.Minute)}, {From: &starts, Length: room.Duration(time.Minute)}},
+		Windows: []room.WindowRule{{From: &opens, Length: room.Duration(30 * time.Minute)},
+			{From: &starts, Length: room.Duration(time.Minute)}},
 		Outflow: room.Outflow{PerMinute: 6_000}, Claim: &claim, Beacon: "none",
 	}
 }
 
-// quick is a crowd that takes seconds. Some do not come.
+// quick is a plan that takes seconds, with some no-shows.
 func quick() Plan {
 	p := simulate.Default()
 	p.Arrivals.Shape, p.Arrivals.HalfLife = simulate.Early, simulate.Duration(300*time.Millisecond)
@@ -36,7 +37,7 @@ func quick() Plan {
 
 func owner(org byte) pgroom.Owner { return pgroom.Owner{Org: uuid.UUID{15: org}} }
 
-// TestRehearsal plays a whole one, at its real pace.
+// TestRehearsal plays a whole rehearsal in real time.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -48,7 +49,8 @@ func TestRehearsal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(started.Slug, "sale-rehearsal-") || started.Title != "Rehearsal: Summer sale" || started.Over || started.Visitors != 60 {
+	if !strings.HasPrefix(started.Slug, "sale-rehearsal-") || started.Title != "Rehearsal: Summer sale" ||
+		started.Over || started.Visitors != 60 {
 		t.Errorf("%+v", started)
 	}
 	record, err := s.store.Get(t.Context(), started.Slug)
@@ -78,7 +80,7 @@ func TestRehearsal(t *testing.T) {
 	}
 }
 
-// TestVisitors plays four who are each sure to do one thing.
+// TestVisitors plays four visitors, each certain to do one thing.
 func TestVisitors(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -111,7 +113,7 @@ func TestVisitors(t *testing.T) {
 	}
 }
 
-// TestStop ends a rehearsal in its middle.
+// TestStop ends a running rehearsal.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -123,7 +125,7 @@ func TestStop(t *testing.T) {
 	if err := s.Stop(t.Context(), owner(2).Org, one.Slug); !errors.Is(err, ErrUnknown) {
 		t.Errorf("another organization: %v", err)
 	}
-	eventually(t, "somebody joins", func() bool { return s.List(who.Org)[0].Joined > 20 })
+	eventually(t, "visitors join", func() bool { return s.List(who.Org)[0].Joined > 20 })
 	if _, err := s.Start(t.Context(), who, sale("sale"), Plan{}); !errors.Is(err, ErrRunning) {
 		t.Errorf("a second one: %v", err)
 	}
@@ -145,7 +147,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestRoomEnds lets the organizer end the room.
+// TestRoomEnds has the organizer end the room.
 func TestRoomEnds(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -163,7 +165,7 @@ func TestRoomEnds(t *testing.T) {
 	eventually(t, "the rehearsal is over", func() bool { return s.List(owner(1).Org)[0].Over })
 }
 
-// TestTimeIsUp has a rehearsal whose crowd is far from through.
+// TestTimeIsUp has a rehearsal whose visitors are far from done.
 func TestTimeIsUp(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -174,18 +176,19 @@ func TestTimeIsUp(t *testing.T) {
 	eventually(t, "the rehearsal is over", func() bool { return s.List(owner(1).Org)[0].Over })
 }
 
-// TestLimits counts the rehearsals of a server, and closes it.
+// TestLimits checks the limits on rehearsals and closes the server's.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	if _, err := s.Start(t.Context(), owner(1), room.Config{Slug: "sale", Beacon: "drand:none-such"}, Plan{}); err == nil {
-		t.Error("a room was made with a beacon that the server does not know")
+	if _, err := s.Start(t.Context(), owner(1), room.Config{Slug: "sale", Beacon: "drand:none-such"},
+		Plan{}); err == nil {
+		t.Error("a room was created with an unknown beacon")
 	}
 	var first Rehearsal
-	for i := range byte(mostOfAll) {
+	for i := range byte(maxRunning) {
 		one, err := s.Start(t.Context(), owner(i+1), sale("sale"), Plan{})
 		if err != nil {
-			t.Fatal(err) // what failed above must not count
+			t.Fatal(err) // the failed start above must not count
 		}
 		if i == 0 {
 			first = one
@@ -211,7 +214,8 @@ func TestPlanProblems(t *testing.T) {
 	wrong := simulate.Default()
 	wrong.People.NoShow = 2
 	for field, p := range map[string]Plan{
-		"visitors": {Visitors: 9}, "before": {Before: time.Hour}, "window": {Window: time.Millisecond}, "crowd.people.no_show": {Crowd: &wrong},
+		"visitors": {Visitors: 9}, "before": {Before: time.Hour}, "window": {Window: time.Millisecond},
+		"crowd.people.no_show": {Crowd: &wrong},
 	} {
 		_, err := New(nil, nil).Start(t.Context(), owner(1), sale("sale"), p)
 		invalid, ok := errors.AsType[*room.InvalidError](err)
@@ -224,7 +228,7 @@ func TestPlanProblems(t *testing.T) {
 	}
 }
 
-// TestGuests checks that crowds of long plans come within minutes.
+// TestGuests checks that all visitors of long plans arrive within minutes.
 func TestGuests(t *testing.T) {
 	t.Parallel()
 	long := simulate.Default()
@@ -236,7 +240,7 @@ func TestGuests(t *testing.T) {
 		list := p.guests(c)
 		bots, early := 0, 0
 		for _, g := range list {
-			if time.Duration(g.Arrives) > p.Before+latest+time.Second || time.Duration(g.Stay) > mostStay {
+			if time.Duration(g.Arrives) > p.Before+latest+time.Second || time.Duration(g.Stay) > maxStay {
 				t.Fatalf("%s: %+v", what, g)
 			}
 			if g.Bot {

@@ -15,23 +15,23 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// What a crowd may ask of the server.
+// Limits on the requests of synthetic visitors.
 const (
-	joinRate  = 200 // a second
-	lookEvery = 500 * time.Millisecond
-	retry     = time.Second // after a join or claim that the server was too busy for
+	joinRate     = 200 // joins per second
+	pollInterval = 500 * time.Millisecond
+	retry        = time.Second // pause after a join or claim that the server was too busy to handle
 )
 
 // run is one rehearsal.
 type run struct {
 	owner  pgroom.Owner
-	ctx    context.Context // ends it
+	ctx    context.Context // done when the run is to end
 	cancel context.CancelFunc
-	done   chan struct{} // closed when it is over
+	done   chan struct{} // closed when the run is over
 	joins  *rate.Limiter
 
-	mu   sync.Mutex // guards all below
-	room *room.Room // nil until it is made
+	mu   sync.Mutex // guards the fields below
+	room *room.Room // nil until it has been created
 	now  Rehearsal
 }
 
@@ -41,7 +41,7 @@ func newRun(ctx context.Context, owner pgroom.Owner) *run {
 	return r
 }
 
-// begin takes the room that was made.
+// begin sets the created room.
 func (r *run) begin(made *room.Room, c room.Config, p Plan, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,14 +74,14 @@ func (r *run) finish(now time.Time) {
 	close(r.done)
 }
 
-// note counts what a visitor did.
+// note updates the progress.
 func (r *run) note(count func(*Progress)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	count(&r.now.Progress)
 }
 
-// play lets the crowd come, waits for its end, and ends the room.
+// play runs all visitors, waits for the end, and ends the room.
 func (r *run) play(rs *Rehearsals, guests []simulate.Guest) {
 	var crowd sync.WaitGroup
 	for _, g := range guests {
@@ -93,16 +93,16 @@ func (r *run) play(rs *Rehearsals, guests []simulate.Guest) {
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
 	if err := r.room.End(ctx); err != nil {
-		rs.log.Error("rehearsal cannot be ended", "room", r.room.Slug, "err", err)
+		rs.log.Error("cannot end rehearsal", "room", r.room.Slug, "err", err)
 	}
 }
 
-// watch returns when the rehearsal is over: it was stopped, its room has ended
-// or its time is up, or the crowd is through and for some time nobody waits.
+// watch returns when the run is stopped, the room has ended, the time is up, or all visitors are
+// done and the line has been empty for lingers.
 func (r *run) watch(lingers time.Duration) {
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
-	quiet := time.Now() // since when
+	quiet := time.Now() // start of the time with an empty line
 	for {
 		select {
 		case <-ticker.C:
@@ -121,7 +121,7 @@ func (r *run) watch(lingers time.Duration) {
 	}
 }
 
-// sleep waits, and tells whether the rehearsal goes on.
+// sleep waits, and reports whether the run goes on.
 func (r *run) sleep(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -133,7 +133,7 @@ func (r *run) sleep(d time.Duration) bool {
 	}
 }
 
-// visit plays one visitor, from before its arrival until it is gone.
+// visit plays one visitor, from before the arrival to the end of the session.
 func (r *run) visit(g simulate.Guest) {
 	opens := r.state().Opens
 	if !r.sleep(opens.Add(time.Duration(g.Arrives)).Sub(r.room.Now())) {
@@ -155,7 +155,7 @@ func (r *run) visit(g simulate.Guest) {
 	r.miss(ticket)
 }
 
-// join tries until it has joined, or cannot.
+// join retries until it has joined or the room is closed.
 func (r *run) join(t fairness.Ticket) bool {
 	for r.joins.Wait(r.ctx) == nil {
 		_, err := r.room.Join(r.ctx, t)
@@ -178,17 +178,16 @@ func (r *run) join(t fairness.Ticket) bool {
 	return false
 }
 
-// wait looks at the ticket until it is called, and gives it up when there is no
-// patience left.
+// wait polls until the ticket is called, and leaves the line when the patience is over.
 func (r *run) wait(t fairness.Ticket, secret [fairness.SecretSize]byte, patience time.Duration) (called bool) {
 	leaves := time.Now().Add(patience)
-	for r.sleep(lookEvery) {
+	for r.sleep(pollInterval) {
 		st, _ := r.room.Standing(t)
 		switch st.Status {
 		case fairness.StatusCalled:
 			r.note(func(p *Progress) { p.Called++ })
 			return true
-		case fairness.StatusSkipped: // by the organizer
+		case fairness.StatusSkipped: // revoked by the organizer
 			r.note(func(p *Progress) { p.Left++ })
 			return false
 		}
@@ -200,8 +199,7 @@ func (r *run) wait(t fairness.Ticket, secret [fairness.SecretSize]byte, patience
 	return false
 }
 
-// claim tries until there is a pass, and stays at the site for some time; false
-// when it is too late.
+// claim retries until it has a pass, then stays at the site; false if the claim came too late.
 func (r *run) claim(t fairness.Ticket, secret [fairness.SecretSize]byte, stay time.Duration) bool {
 	for {
 		pass, err := r.room.Claim(r.ctx, t, secret)
@@ -209,7 +207,7 @@ func (r *run) claim(t fairness.Ticket, secret [fairness.SecretSize]byte, stay ti
 		case err == nil:
 			r.note(func(p *Progress) { p.Admitted++ })
 			if r.sleep(stay) {
-				_, _ = r.room.Release(r.ctx, pass.Token) // the session ends by itself, too
+				_, _ = r.room.Release(r.ctx, pass.Token) // otherwise the session expires
 			}
 			return true
 		case errors.Is(err, room.ErrExpired) || !r.sleep(retry):
@@ -218,9 +216,9 @@ func (r *run) claim(t fairness.Ticket, secret [fairness.SecretSize]byte, stay ti
 	}
 }
 
-// miss looks at a ticket until it is passed over.
+// miss polls until a ticket is skipped.
 func (r *run) miss(t fairness.Ticket) {
-	for r.sleep(lookEvery) {
+	for r.sleep(pollInterval) {
 		if st, _ := r.room.Standing(t); st.Status == fairness.StatusSkipped {
 			r.note(func(p *Progress) { p.Missed++ })
 			return
