@@ -8,26 +8,37 @@ import (
 	"testing"
 )
 
-// Attack is a request that a stranger sends for a page of the line.
+// Attack is a hostile request for a protected page.
 type Attack struct {
 	Method string
 	Target string
 	Header []string
 }
 
-// oddHeaders are headers that servers refuse, or read differently.
+// oddHeaders are headers that servers reject or interpret differently.
 func oddHeaders() []string {
 	list := []string{
-		"X-A : b", " X-A: b", "X A: b", ": b", "X-A", "X-A:", "X\x01A: b", "X-\u00e9: b", "X-A: \u00e9", "X-A: \xff", "X-A: b\r\n c", "X-A: b\n\tc",
-		"Host: shop.example.com", "Host: other.example.com", "host: ", "Content-Length: 0", "Content-Length: -1", "Content-Length: 1x", "Content-Length: 5",
-		"Transfer-Encoding: chunked", "Transfer-Encoding: xchunked", "Transfer-Encoding: identity", "Content-Length: 0\r\nTransfer-Encoding: chunked",
-		"Expect: 100-continue", "Expect: 200-never", "Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAAQAAP__", "Upgrade: websocket\r\nConnection: upgrade",
-		"Connection: X-Original-URI, X-Original-Method", "Connection: Cookie, X-Forwarded-Host", "Connection: keep-alive, close", "Keep-Alive: timeout=0", "TE: trailers",
-		"X-Original-URI: /about", "X-Original-Method: OPTIONS", "X-Original-URL: /about", "X-Rewrite-URL: /about", "X_Original_URI: /about", "X-HTTP-Method-Override: OPTIONS",
-		"X-Proofline-Ticket: 00000000-0000-4000-8000-000000000001", "X-Proofline-Room: sale", "X_Proofline_Ticket: x", "X-Proofline-Status: 502", "Proofline-Command: release",
-		"X-Forwarded-Host: about.example.com", "X-Forwarded-Prefix: /about", "Forwarded: host=about.example.com", "X-Accel-Redirect: /about", "Authorization: Bearer x",
-		"Cookie: __Host-proofline-pass.sale=", "Cookie: __Host-proofline-pass.sale=" + strings.Repeat("A", 3000), "Cookie: " + strings.Repeat("a=b; ", 1500), "Range: bytes=0-0", "If-None-Match: *",
-		"Accept-Encoding: gzip", "Origin: null", "Referer: http://shop.example.com/" + strings.Repeat("x", 5000), "User-Agent: " + strings.Repeat("x", 6000),
+		"X-A : b", " X-A: b", "X A: b", ": b", "X-A", "X-A:", "X\x01A: b", "X-\u00e9: b", "X-A: \u00e9", "X-A: \xff",
+		"X-A: b\r\n c", "X-A: b\n\tc",
+		"Host: shop.example.com", "Host: other.example.com", "host: ", "Content-Length: 0", "Content-Length: -1",
+		"Content-Length: 1x", "Content-Length: 5",
+		"Transfer-Encoding: chunked", "Transfer-Encoding: xchunked", "Transfer-Encoding: identity",
+		"Content-Length: 0\r\nTransfer-Encoding: chunked",
+		"Expect: 100-continue", "Expect: 200-never",
+		"Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAAQAAP__",
+		"Upgrade: websocket\r\nConnection: upgrade",
+		"Connection: X-Original-URI, X-Original-Method", "Connection: Cookie, X-Forwarded-Host",
+		"Connection: keep-alive, close", "Keep-Alive: timeout=0", "TE: trailers",
+		"X-Original-URI: /about", "X-Original-Method: OPTIONS", "X-Original-URL: /about", "X-Rewrite-URL: /about",
+		"X_Original_URI: /about", "X-HTTP-Method-Override: OPTIONS",
+		"X-Proofline-Ticket: 00000000-0000-4000-8000-000000000001", "X-Proofline-Room: sale", "X_Proofline_Ticket: x",
+		"X-Proofline-Status: 502", "Proofline-Command: release",
+		"X-Forwarded-Host: about.example.com", "X-Forwarded-Prefix: /about", "Forwarded: host=about.example.com",
+		"X-Accel-Redirect: /about", "Authorization: Bearer x",
+		"Cookie: __Host-proofline-pass.sale=", "Cookie: __Host-proofline-pass.sale=" + strings.Repeat("A", 3000),
+		"Cookie: " + strings.Repeat("a=b; ", 1500), "Range: bytes=0-0", "If-None-Match: *",
+		"Accept-Encoding: gzip", "Origin: null", "Referer: http://shop.example.com/" + strings.Repeat("x", 5000),
+		"User-Agent: " + strings.Repeat("x", 6000),
 	}
 	for c := byte(0); c <= ' '; c++ {
 		if c != '\n' && c != '\r' && c != '\t' && c != ' ' {
@@ -40,31 +51,35 @@ func oddHeaders() []string {
 	for _, count := range []int{90, 110, 1100} {
 		list = append(list, strings.TrimSuffix(strings.Repeat("X-A: b\r\n", count), "\r\n"))
 	}
-	return append(list, "X-A: \x7f", "X-A: \x80", "X-A: a\x00b", "Cookie: a=\x01", "Accept: \x02", "User-Agent: \x03", "Cookie: a=\x7f\r\nCookie: b=\x1f")
+	return append(list, "X-A: \x7f", "X-A: \x80", "X-A: a\x00b", "Cookie: a=\x01", "Accept: \x02", "User-Agent: \x03",
+		"Cookie: a=\x7f\r\nCookie: b=\x1f")
 }
 
-// Climbs are targets that leave the folder of a site in some reading, with a page
-// of the line behind them.
+// Climbs returns targets that some servers resolve to a protected page outside of
+// the folder they begin in.
 func Climbs() []string {
 	var list []string
-	for _, up := range []string{"..", "%2e%2e", ".%2e", "%2E.", "..;", "..;a=b", "..%3b", "..%20", "%252e%252e", "\uff0e\uff0e", "..%00", "...", ".."} {
+	for _, up := range []string{"..", "%2e%2e", ".%2e", "%2E.", "..;", "..;a=b", "..%3b", "..%20", "%252e%252e",
+		"\uff0e\uff0e", "..%00", "...", ".."} {
 		for _, slash := range []string{"/", "//", "%2f", "%2F", `\`, "%5c", "%252f", "/./", "/;/", "%2f%2f", `\/`} {
 			for _, folder := range []string{"app/", ""} {
-				list = append(list, "/"+up+slash+folder+"tickets", "/about/"+up+slash+up+slash+folder+"tickets", "/about"+slash+up+slash+up+slash+folder+"tickets")
+				list = append(list, "/"+up+slash+folder+"tickets", "/about/"+up+slash+up+slash+folder+"tickets",
+					"/about"+slash+up+slash+up+slash+folder+"tickets")
 			}
 		}
 	}
 	return list
 }
 
-// Attacks returns the table: odd headers with a page of the line, and odd
+// Attacks returns hostile requests: a protected page with odd headers, and odd
 // methods and protocols.
 func Attacks() []Attack {
 	var list []Attack
 	for _, header := range oddHeaders() {
 		list = append(list, Attack{http.MethodGet, "/tickets", []string{"Accept: text/html", header}})
 	}
-	for _, method := range []string{"get", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "PRI", "X", "GE\x01T", "GET\t", "@"} {
+	for _, method := range []string{"get", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT",
+		"PROPFIND", "PRI", "X", "GE\x01T", "GET\t", "@"} {
 		list = append(list, Attack{method, "/tickets", []string{"Accept: text/html"}})
 	}
 	return list
@@ -75,8 +90,8 @@ func (a Attack) send(t testing.TB, addr string) reply {
 	return exchange(t, addr, Case{Method: a.Method, Target: a.Target, Header: a.Header})
 }
 
-// RunAttacks sends the table to an address in front of [Site], and reports what
-// reaches the site.
+// RunAttacks sends all attacks to a connector in front of [Site], and reports those
+// that reach the site.
 func RunAttacks(t *testing.T, addr string) {
 	t.Helper()
 	answers := map[int]int{}
@@ -90,9 +105,9 @@ func RunAttacks(t *testing.T, addr string) {
 	t.Logf("answers by status: %v", answers)
 }
 
-// RunClimbs sends every climbing target to an address in front of [Site], whose
-// pages are below a folder there, such as /app. Nothing may leave the folder, or
-// reach a page of the line, in any way that servers read what they get.
+// RunClimbs sends all climbs to a connector in front of [Site], whose pages are
+// below a folder such as /app. The site must not get a target that any server
+// resolves to a path outside of the folder, or to a protected page.
 func RunClimbs(t *testing.T, addr, folder string) {
 	t.Helper()
 	answers := map[int]int{}
@@ -111,7 +126,7 @@ func RunClimbs(t *testing.T, addr, folder string) {
 	t.Logf("answers by status: %v", answers)
 }
 
-// escapes says how some server reads a target that it should not have got.
+// escapes says how some server would misread a target; empty: none.
 func escapes(target, folder string) string {
 	for _, p := range Origins(target) {
 		below, ok := strings.CutPrefix(path.Clean("/"+p), folder)

@@ -1,9 +1,9 @@
-// Package conformance holds connectors of every kind to the same answers: it
-// sends the requests of connector/testdata/conformance.json to an address and
-// looks at what comes back. The server that a connector needs is part of it.
+// Package conformance tests that connectors of every kind answer alike. It sends
+// the requests of connector/testdata/conformance.json to a connector and checks the
+// responses. It includes the server that the connector needs.
 //
-// A connector under test is given [Room.RulesURL], [Room.SiteKey], [Token] and
-// [Page], and stands in front of [Site].
+// A connector under test is configured with [Room.RulesURL], [Room.SiteKey],
+// [Token] and [Page], and protects [Site].
 package conformance
 
 import (
@@ -20,77 +20,80 @@ import (
 	"time"
 )
 
-// Case is one request and what happens to it.
+// Case is a request with the expected response.
 type Case struct {
 	Name     string   `json:"name"`
 	Method   string   `json:"method"`
-	Target   string   `json:"target"`             // as it stands in the request line
+	Target   string   `json:"target"`             // as in the request line
 	Protocol string   `json:"protocol,omitempty"` // empty: HTTP/1.1
 	Header   []string `json:"header,omitempty"`   // such as "Accept: text/html"
-	// Gate is that of the room market, which stays as it is unless it is said:
-	// "open", "shut", "full" (open, but not for anybody else here), or "crowded"
-	// (open, but as many of our network have begun as may).
+	// Gate sets the gate of the room market: "open", "shut", "full" (open, but with no
+	// share left) or "crowded" (open, but our network is at its limit). Empty:
+	// unchanged.
 	Gate string `json:"gate,omitempty"`
-	// Rooms that may fail are "down" or "up" from now on; empty: as before.
+	// Rooms sets the rooms that can fail to "down" or "up"; empty: unchanged.
 	Rooms string `json:"rooms,omitempty"`
-	// Late is an answer that may take a while: connectors learn of failures when
-	// they ask.
+	// Late: the request is repeated until the response is right, because connectors
+	// notice failures with a delay.
 	Late bool `json:"late,omitempty"`
-	// From is the address that the request comes from; empty: 127.0.0.1.
+	// From is the client's address; empty: 127.0.0.1.
 	From string `json:"from,omitempty"`
-	// Want is "site", "room", "market" or another room's name (where the visitor is
-	// to wait), "held", "busy" or "own" (see failureKind), "entered" (a cookie, and
-	// 303 to Location), "begun" (the site, and the cookie of a free session), "left"
-	// (the site, and the cookie is taken away), "page" (4xx, with a page of the
-	// connector's own), "told" (4xx, with JSON for a script), "refused" (4xx of any
-	// kind, not to a room, or no answer at all), "fault" (5xx, of the server that the
-	// connector is in), "connector" (200, not from the site), "led" (303 to Location,
-	// without a cookie) or "ended" (204, not from the site, which takes away the
-	// cookies of Ends, and no others).
+	// Want is the kind of response: "room", "market" or another room's name (sent
+	// there to wait), a kind of failureKind, or one of these:
+	//
+	//	site       passed on to the site
+	//	entered    session cookie, and 303 to Location
+	//	begun      passed on, with the cookie of an unqueued session
+	//	left       passed on, and the cookie is removed
+	//	page       4xx with a page of the connector
+	//	told       4xx with JSON for a script
+	//	refused    any 4xx that does not send to a room, or no response
+	//	fault      5xx of the server that the connector runs in
+	//	connector  200 from the connector
+	//	led        303 to Location without a cookie
+	//	ended      204 from the connector, removing exactly the cookies in Ends
 	Want   string `json:"want"`
 	Status int    `json:"status"`
-	// Unlike is what some connectors answer in place of Want and Status, as "room
-	// 302", by the names of their platforms: servers differ in what they read
-	// before a connector does.
+	// Unlike replaces Want and Status for some platforms, in the form "room 302":
+	// servers differ in which requests they pass to a connector unchanged.
 	Unlike map[string]string `json:"unlike,omitempty"`
-	// Location is where it leads, without the signature; of a script, by join; empty: not
-	// looked at.
+	// Location is the expected location, or a script's join URL, without the
+	// signature; empty: any.
 	Location string `json:"location,omitempty"`
-	// Back is the way back of who is led to a room: "none", "open" (not signed), or
-	// nothing, when it must be signed if there is one.
+	// Back is the kind of return URL when sent to a room: "none", "open" (unsigned), or
+	// empty for signed, if there is one.
 	Back string `json:"back,omitempty"`
-	// Return is the header Proofline-Return of an answer to a script: "signed",
-	// "enter" or nothing.
+	// Return is the kind of Proofline-Return header sent to a script: "signed", "enter"
+	// or empty.
 	Return string `json:"return,omitempty"`
-	// Says stands in the body.
+	// Says is text in the body.
 	Says string `json:"says,omitempty"`
-	// Visitor is what the site is told: "ticket", of one with a pass, "free", of
-	// one without, or nothing.
+	// Visitor is what the site learns of the visitor: "ticket", with a pass; "free",
+	// with an unqueued session; or empty.
 	Visitor string `json:"visitor,omitempty"`
-	// Ends names sessions that the request ends, as the server hears.
+	// Ends names sessions that the request ends, as reported to the server.
 	Ends []string `json:"ends,omitempty"`
-	// Observed is said of what would have waited if its room were not off, as the
-	// server hears.
+	// Observed: the server is reported that the request would have needed a session if
+	// its room were not off.
 	Observed bool `json:"observed,omitempty"`
-	// Needs is "answers" of cases for connectors that see what the site answers.
+	// Needs is "answers" for connectors that see the site's responses.
 	Needs string `json:"needs,omitempty"`
 }
 
-// SiteHeader is in every answer of [Site].
+// SiteHeader is in every response of [Site].
 const SiteHeader = "X-Site"
 
-// Headers in which the site says what it was asked for: the request line, and
-// the path as a Go program reads it.
+// Headers with which the site reports what it received: the request line, and the
+// path as Go parses it.
 const (
 	seenTarget = "X-Seen-Target"
 	seenPath   = "X-Seen-Path"
 	seenLies   = "X-Seen-Lies"
 )
 
-// liesIn returns the headers of a request that say what a client made up about
-// itself or the address. In cases that is the word "forged", which nobody else
-// says.
-func liesIn(h http.Header) []string {
+// forgedIn returns the headers with claims of the client about itself or the
+// address. In cases, such headers contain the word "forged".
+func forgedIn(h http.Header) []string {
 	var names []string
 	for name, values := range h {
 		if name != "Cookie" && name != "User-Agent" && strings.Contains(strings.Join(values, " "), "forged") {
@@ -100,9 +103,8 @@ func liesIn(h http.Header) []string {
 	return names
 }
 
-// Site returns the site behind the connector: it answers with SiteHeader, and
-// with what it was told about the visitor. /tickets/leave and /market/leave end
-// the visit.
+// Site returns the protected site. It responds with SiteHeader and what it was told
+// of the visitor. /tickets/leave and /market/leave end the session.
 func Site() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(SiteHeader, "site")
@@ -111,7 +113,7 @@ func Site() http.Handler {
 		w.Header().Set("X-Seen-Upgrade", r.Header.Get("Upgrade"))
 		w.Header().Set(seenTarget, r.RequestURI)
 		w.Header().Set(seenPath, r.URL.EscapedPath())
-		w.Header().Set(seenLies, strings.Join(liesIn(r.Header), ", "))
+		w.Header().Set(seenLies, strings.Join(forgedIn(r.Header), ", "))
 		if strings.HasSuffix(r.URL.Path, "/leave") {
 			w.Header().Set("Proofline-Command", "release")
 		}
@@ -119,23 +121,23 @@ func Site() http.Handler {
 	})
 }
 
-// Run sends all cases to a connector that listens on addr. The server gives
-// forged rules from then on.
+// Run sends all cases to a connector that listens on addr. From then on the server
+// serves forged rules.
 func Run(t *testing.T, room *Room, addr string, cases []Case) {
 	t.Helper()
 	RunOn(t, Platform{}, room, addr, cases)
 }
 
-// RunOn is Run for a connector that runs on a platform.
+// RunOn is Run for a connector on a platform.
 func RunOn(t *testing.T, p Platform, room *Room, addr string, cases []Case) {
 	t.Helper()
 	s := &suite{Room: room, platform: p, addr: addr, begun: map[string]bool{}}
-	s.begin(t)
-	t.Run("sessions slide, up to their end", s.lengths)
+	s.enterAll(t)
+	t.Run("sessions slide, up to their end", s.sessionLengths)
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			if c.Gate != "" && c.Gate != s.at {
-				s.set(t, c.Gate)
+			if c.Gate != "" && c.Gate != s.gateState {
+				s.setGate(t, c.Gate)
 			}
 			fill := s.fill()
 			c.Target, c.Location, c.Says = fill(c.Target), fill(c.Location), fill(c.Says)
@@ -160,12 +162,12 @@ func RunOn(t *testing.T, p Platform, room *Room, addr string, cases []Case) {
 			s.check(t, &c, r)
 		})
 	}
-	t.Run("random addresses", s.strangers)
+	t.Run("random addresses", s.randomTargets)
 	t.Run("attacks", func(t *testing.T) { RunAttacks(t, addr) })
-	s.end(t)
+	s.checkReceived(t)
 }
 
-// answerOf reads what connectors of a platform answer.
+// answerOf parses an entry of Unlike.
 func answerOf(t *testing.T, text string) (want string, status int) {
 	t.Helper()
 	want, number, _ := strings.Cut(text, " ")
@@ -176,7 +178,7 @@ func answerOf(t *testing.T, text string) (want string, status int) {
 	return want, status
 }
 
-// ask sends the request of a case, and counts who gets in as a room fails.
+// ask sends the request of a case, and counts requests admitted while a room is down.
 func (s *suite) ask(t *testing.T, c Case) reply {
 	t.Helper()
 	r := exchange(t, s.addr, c)
@@ -186,10 +188,10 @@ func (s *suite) ask(t *testing.T, c Case) reply {
 	return r
 }
 
-// check compares an answer with what is wanted.
+// check compares a response with the case.
 func (s *suite) check(t *testing.T, c *Case, r reply) {
 	t.Helper()
-	location, back := s.way(r)
+	location, back := s.returnTarget(r)
 	got := s.kind(r)
 	if c.Want != got && (got == "page" || got == "told") {
 		got = "refused"
@@ -200,10 +202,10 @@ func (s *suite) check(t *testing.T, c *Case, r reply) {
 	if isKept := got == "entered" || got == "begun" || got == "left" || got == "ended"; !isKept && len(r.cookies) > 0 {
 		t.Errorf("cookies %v", r.cookies)
 	}
-	if !s.leadsHome(s.kind(r), location) {
+	if !s.staysOnSite(s.kind(r), location) {
 		t.Errorf("leads to %q", location)
 	}
-	if s.isLed(got) && back != c.Back && (c.Back != "" || back != "signed" && back != "none") {
+	if s.isSentToRoom(got) && back != c.Back && (c.Back != "" || back != "signed" && back != "none") {
 		t.Errorf("the way back is %q, want %q: %q", back, c.Back, location)
 	}
 	if how := s.returnHeader(r, location); how != c.Return {
@@ -217,11 +219,11 @@ func (s *suite) check(t *testing.T, c *Case, r reply) {
 	}
 	s.checkVisitor(t, c, r)
 	if r.header.Get("Proofline-Command") != "" {
-		t.Error("what the site tells the connector reaches the client")
+		t.Error("the site's command to the connector reaches the client")
 	}
 	switch got {
 	case "begun":
-		s.begun[freeID(t, r.cookies[0].Value)] = true
+		s.begun[parseUnqueuedID(t, r.cookies[0].Value)] = true
 	case "left":
 		s.left[c.Visitor] = true
 	case "entered":
@@ -229,13 +231,13 @@ func (s *suite) check(t *testing.T, c *Case, r reply) {
 	case "ended":
 		s.checkEnds(t, c, r)
 	case "market":
-		if s.at == "full" {
+		if s.gateState == "full" {
 			s.turned++
 		}
 	}
 }
 
-// kind says what an answer is.
+// kind returns the kind of a response, as in Want.
 func (s *suite) kind(r reply) string {
 	leads := r.header.Get("Location")
 	if r.status == http.StatusForbidden {
@@ -266,35 +268,38 @@ func (s *suite) kind(r reply) string {
 		return failureKind(r)
 	case isPage(r):
 		return "page"
-	case isTold(r):
+	case isScriptRefusal(r):
 		return "told"
 	case r.status != 0 && r.status < 400:
-		return "something else"
+		return "unknown"
 	case r.status >= 500 && r.status != http.StatusNotImplemented && r.status != http.StatusHTTPVersionNotSupported:
 		return "fault"
 	}
 	return "refused"
 }
 
-// isLed tells whether a kind of answer leads to a room.
-func (s *suite) isLed(kind string) bool {
+// isSentToRoom reports whether a kind of response sends the visitor to a room.
+func (s *suite) isSentToRoom(kind string) bool {
 	return kind == "room" || strings.Contains(rulesJSON, `    "`+kind+`": {"url"`)
 }
 
-// isPage tells whether an answer is a page that refuses, with nothing in it from
-// the request: no address, and no way on.
+// isPage reports whether a response is a refusal page that contains nothing of the
+// request: no address, and no link.
 func isPage(r reply) bool {
-	return r.status >= 400 && r.status < 500 && strings.HasPrefix(r.header.Get("Content-Security-Policy"), "default-src 'none'; ") && r.header.Get("Content-Type") == "text/html; charset=utf-8" &&
-		r.header.Get("Content-Language") != "" && r.header.Get("Cache-Control") == "no-store" && !strings.Contains(r.body, "//") && !strings.Contains(r.body, "refresh")
+	return r.status >= 400 && r.status < 500 && strings.HasPrefix(r.header.Get("Content-Security-Policy"),
+		"default-src 'none'; ") && r.header.Get("Content-Type") == "text/html; charset=utf-8" &&
+		r.header.Get("Content-Language") != "" && r.header.Get("Cache-Control") == "no-store" &&
+		!strings.Contains(r.body, "//") && !strings.Contains(r.body, "refresh")
 }
 
-// isTold tells whether an answer is one that refuses a script, and leads nowhere.
-func isTold(r reply) bool {
-	return r.status >= 400 && r.status < 500 && r.header.Get("Content-Type") == "application/json" && !strings.Contains(r.body, `"join"`)
+// isScriptRefusal reports whether a response refuses a script, without a link.
+func isScriptRefusal(r reply) bool {
+	return r.status >= 400 && r.status < 500 && r.header.Get("Content-Type") == "application/json" &&
+		!strings.Contains(r.body, `"join"`)
 }
 
-// checkEnds looks at which cookies are taken away, and remembers whose sessions
-// the server is to hear of.
+// checkEnds checks which cookies are removed, and remembers whose sessions must be
+// reported as ended.
 func (s *suite) checkEnds(t *testing.T, c *Case, r reply) {
 	t.Helper()
 	taken := map[string]bool{}
@@ -314,7 +319,7 @@ func (s *suite) checkEnds(t *testing.T, c *Case, r reply) {
 	}
 }
 
-// checkVisitor looks at what the site was told.
+// checkVisitor checks what the site was told of the visitor.
 func (s *suite) checkVisitor(t *testing.T, c *Case, r reply) {
 	t.Helper()
 	ticket, room := r.header.Get("X-Seen-Ticket"), r.header.Get("X-Seen-Room")
@@ -333,12 +338,12 @@ func (s *suite) checkVisitor(t *testing.T, c *Case, r reply) {
 	}
 }
 
-// ownHost is a name of the site.
+// ownHost matches the site's names.
 var ownHost = regexp.MustCompile(`^(?i:([a-z]+\.)?shop\.example\.com\.?)$`)
 
-// leadsHome tells whether nobody is led anywhere but to the site, and to a room
-// that leads back to the site.
-func (s *suite) leadsHome(kind, location string) bool {
+// staysOnSite reports whether a redirect goes to the site, or to a room that
+// returns to the site.
+func (s *suite) staysOnSite(kind, location string) bool {
 	u, err := url.Parse(location)
 	if err != nil || location == "" {
 		return err == nil
@@ -347,14 +352,15 @@ func (s *suite) leadsHome(kind, location string) bool {
 	case kind == "entered":
 		u, err = (&url.URL{Scheme: "http", Host: "shop.example.com", Path: "/"}).Parse(strings.ReplaceAll(location, `\`, "/"))
 		return err == nil && u.Host == "shop.example.com"
-	case s.isLed(kind):
+	case s.isSentToRoom(kind):
 		to, err := url.Parse(u.Query().Get("to"))
-		return err == nil && (to.Host == "" && to.Path == "" || to.Scheme == s.platform.scheme() && ownHost.MatchString(to.Hostname()))
+		return err == nil && (to.Host == "" && to.Path == "" || to.Scheme == s.platform.scheme() &&
+			ownHost.MatchString(to.Hostname()))
 	}
 	return true
 }
 
-// path returns a location as it is below the own host, which some servers add.
+// path returns a location relative to the site, because some servers make it absolute.
 func (s *suite) path(location string) string {
 	rest, ok := strings.CutPrefix(location, s.platform.scheme()+"://shop.example.com")
 	if ok {
@@ -363,7 +369,7 @@ func (s *suite) path(location string) string {
 	return location
 }
 
-// Parse reads cases.
+// Parse parses cases.
 func Parse(text []byte) ([]Case, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -379,8 +385,8 @@ func Parse(text []byte) ([]Case, error) {
 	return list, nil
 }
 
-// Unseen returns the cases for a connector that does not see what the site
-// answers: visits that the site ends go on, and its command reaches nobody.
+// Unseen returns the cases for a connector that does not see the site's responses:
+// sessions that the site ends go on, and its command is passed to the client.
 func Unseen(list []Case) []Case {
 	for i, c := range list {
 		if c.Needs == "answers" && c.Want == "left" {
@@ -390,7 +396,7 @@ func Unseen(list []Case) []Case {
 	return slices.DeleteFunc(list, func(c Case) bool { return c.Needs == "answers" })
 }
 
-// eventually waits until something holds.
+// eventually waits until ok returns true.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {

@@ -13,41 +13,43 @@ import (
 	"time"
 )
 
-// Platform is what a connector runs in. For the edge connector it is a program of
-// connector/edge, which npm installs.
+// Platform is where a connector runs. Those of the edge connector are programs in
+// connector/edge, with dependencies from npm.
 type Platform struct {
 	Name    string
 	command []string
-	// isBare is said of what runs without the front of its platform, which takes
-	// targets in other forms than a path apart.
+	// isBare: it runs without the platform's front end, which normalizes targets that
+	// are not paths.
 	isBare bool
-	// isHTTPS is said where all visitors come by https, or are taken to.
+	// isHTTPS: all visitors use https, or are redirected to it.
 	isHTTPS bool
-	// isSplit is said where what sees requests and what sees the site's answers
-	// know nothing of each other, and report nothing but what happens: a session
-	// that the site ends is over once a room has been asked about it, and the first
-	// visitor after answerLate has the gate asked about.
+	// isSplit: requests and responses are handled by separate functions that share no
+	// memory and report single events only. A session that the site ends is over once
+	// a room has been asked about it, and the gate is refreshed by the first visitor
+	// after replyTTL.
 	isSplit bool
 }
 
-// Nginx has a connector that answers its questions.
+// Nginx uses the connector by auth_request.
 var Nginx = Platform{Name: "nginx"}
 
-// answerLate is how long connectors believe the answer to a report.
-const answerLate = 5 * time.Second
+// replyTTL is how long connectors trust the reply to a report.
+const replyTTL = 5 * time.Second
 
-// Platforms of the edge connector. CloudFront is its functions alone, called by
-// a program that does with requests and answers what AWS documents.
+// Platforms of the edge connector. For CloudFront its functions are called by a
+// program that handles requests and responses as AWS documents it.
 var (
-	Workerd    = Platform{Name: "workerd", command: []string{"node", "test/serve.mjs"}, isBare: true}
-	Deno       = Platform{Name: "Deno", command: []string{"node_modules/.bin/deno", "run", "--no-prompt", "--allow-net", "test/serve-deno.mjs"}}
-	CloudFront = Platform{Name: "CloudFront", command: []string{"node", "test/serve-cloudfront.mjs"}, isBare: true, isHTTPS: true, isSplit: true}
+	Workerd = Platform{Name: "workerd", command: []string{"node", "test/serve.mjs"}, isBare: true}
+	Deno    = Platform{Name: "Deno", command: []string{"node_modules/.bin/deno", "run", "--no-prompt", "--allow-net",
+		"test/serve-deno.mjs"}}
+	CloudFront = Platform{Name: "CloudFront", command: []string{"node", "test/serve-cloudfront.mjs"}, isBare: true,
+		isHTTPS: true, isSplit: true}
 )
 
-// ofCloudFront are the methods that CloudFront knows.
+// ofCloudFront are the methods that CloudFront supports.
 var ofCloudFront = []string{"GET", "HEAD", "OPTIONS", "PUT", "PATCH", "POST", "DELETE"}
 
-// Answers tells whether the connector answers a case on the platform.
+// Answers reports whether a case applies to the platform.
 func (p Platform) Answers(c Case) bool {
 	switch {
 	case p.isBare && !strings.HasPrefix(c.Target, "/"):
@@ -58,7 +60,7 @@ func (p Platform) Answers(c Case) bool {
 	return p.Name != CloudFront.Name || slices.Contains(ofCloudFront, c.Method)
 }
 
-// scheme is that of the site's addresses.
+// scheme is the scheme of the site's addresses.
 func (p Platform) scheme() string {
 	if p.isHTTPS {
 		return "https"
@@ -66,7 +68,7 @@ func (p Platform) scheme() string {
 	return "http"
 }
 
-// NeedsNode skips tests that need what npm installs and builds.
+// NeedsNode skips tests if npm has not installed and built what they need.
 func NeedsNode(t testing.TB) {
 	t.Helper()
 	if os.Getenv("PROOFLINE_CONFORMANCE") == "" {
@@ -74,8 +76,8 @@ func NeedsNode(t testing.TB) {
 	}
 }
 
-// Edge runs the edge connector of connector/edge, which is dir, as the site's
-// owner has bound it, and returns its address.
+// Edge runs the edge connector in dir (connector/edge) with bindings, as a site's
+// owner does, and returns its address.
 func Edge(t testing.TB, dir string, p Platform, bindings map[string]string) string {
 	t.Helper()
 	in, out := Start(t, dir, p.command...)
@@ -89,12 +91,12 @@ func Edge(t testing.TB, dir string, p Platform, bindings map[string]string) stri
 	return strings.TrimSpace(addr)
 }
 
-// Start runs a program of connector/edge, which is dir, and returns its
-// streams. It is to stop when its input ends.
+// Start runs a program in dir (connector/edge), and returns its streams. The program
+// must stop when its input ends.
 func Start(t testing.TB, dir string, command ...string) (io.Writer, *bufio.Reader) {
 	t.Helper()
 	NeedsNode(t)
-	// Not killed when the test ends: it stops what it has started.
+	// Not killed when the test ends, because it stops its own child processes.
 	ctx, kill := context.WithCancel(context.WithoutCancel(t.Context()))
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Dir, c.Stderr = dir, t.Output()

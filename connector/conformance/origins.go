@@ -11,18 +11,19 @@ import (
 	"testing"
 )
 
-// strangers is how many random addresses are tried.
-const strangers = 2000
+// targetCount is the number of random targets tried.
+const targetCount = 2000
 
-// pieces are what random addresses are made of.
+// pieces are the parts of random targets.
 var pieces = []string{
-	"/", "/", "/", "//", "tickets", "tickets", "Tickets", "%74ickets", "staff", "x", "x:1", "u@x", ".", "..", "%2e", "%2E%2e", "%2f", "%2F", `\`, "%5c", ";", ";a=b", "%3b",
+	"/", "/", "/", "//", "tickets", "tickets", "Tickets", "%74ickets", "staff", "x", "x:1", "u@x", ".", "..", "%2e",
+	"%2E%2e", "%2f", "%2F", `\`, "%5c", ";", ";a=b", "%3b",
 	"#", "?", "%3f", "%23", "%25", "%252e", `"`, "|", "<", "^", "`", "{", "~", "+", "*", ":", "@", "&", "=", "'", "(", "$", ",", "!", "[", "]", "%c3%a4", "\u00e4", "%7c", "app.css",
 }
 
-// strange returns a random address, with a page of the line somewhere in it.
-func strange(r *rand.Rand) string {
-	text := some(r) + []string{"/tickets", "/tickets", "/Tickets", "tickets", `\tickets`, "%2ftickets", "/%74ickets"}[r.IntN(7)] + some(r)
+// randomTarget returns a random target with a protected page somewhere in it.
+func randomTarget(r *rand.Rand) string {
+	text := randomPiece(r) + []string{"/tickets", "/tickets", "/Tickets", "tickets", `\tickets`, "%2ftickets", "/%74ickets"}[r.IntN(7)] + randomPiece(r)
 	switch {
 	case r.IntN(30) == 0:
 		return "http://shop.example.com" + text
@@ -32,7 +33,7 @@ func strange(r *rand.Rand) string {
 	return text
 }
 
-func some(r *rand.Rand) string {
+func randomPiece(r *rand.Rand) string {
 	var b strings.Builder
 	for range r.IntN(5) {
 		b.WriteString(pieces[r.IntN(len(pieces))])
@@ -46,8 +47,8 @@ var (
 	absolute   = regexp.MustCompile(`^(?i:https?)://[^/\\]*`)
 )
 
-// Origins returns the paths that servers of different make may look up for a
-// request target. It knows nothing of how connectors read them.
+// Origins returns the paths that different servers may resolve a request target to,
+// independently of how connectors do it.
 func Origins(target string) []string {
 	target, _, _ = strings.Cut(target, "?")
 	target = absolute.ReplaceAllString(target, "")
@@ -72,7 +73,7 @@ func Origins(target string) []string {
 	return found
 }
 
-// decode decodes percent-escapes, and leaves those alone that are none.
+// decode decodes valid percent-escapes, and leaves others alone.
 func decode(p string) string {
 	if text, err := url.PathUnescape(p); err == nil {
 		return text
@@ -82,8 +83,8 @@ func decode(p string) string {
 
 func rooted(p string) string { return path.Clean("/" + p) }
 
-// isProtected tells whether some server would answer with a page of the line,
-// or one that is blocked.
+// isProtected reports whether some server would respond with a protected or blocked
+// page.
 func isProtected(target string) bool {
 	return slices.ContainsFunc(Origins(target), func(p string) bool {
 		first, _, _ := strings.Cut(strings.TrimPrefix(strings.ToLower(p), "/"), "/")
@@ -91,14 +92,14 @@ func isProtected(target string) bool {
 	})
 }
 
-// strangers tries random addresses. Whatever the site gets of them, no server
-// takes it for a page of the line.
-func (s *suite) strangers(t *testing.T) {
+// randomTargets tests that the site gets no random target that any server resolves to
+// a protected page.
+func (s *suite) randomTargets(t *testing.T) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(7, 11))
 	seen := map[string]int{}
-	for range strangers {
-		target := strange(r)
+	for range targetCount {
+		target := randomTarget(r)
 		got := exchange(t, s.addr, Case{Method: http.MethodGet, Target: target, Header: []string{"Accept: text/html"}})
 		kind := s.kind(got)
 		seen[kind]++
@@ -111,7 +112,7 @@ func (s *suite) strangers(t *testing.T) {
 			}
 		}
 	}
-	if seen["site"] < strangers/20 || seen["room"] < strangers/10 {
+	if seen["site"] < targetCount/20 || seen["room"] < targetCount/10 {
 		t.Errorf("random addresses say nothing: %v", seen)
 	}
 	t.Logf("%v", seen)

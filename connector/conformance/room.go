@@ -19,15 +19,15 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// Token is what connectors under test show to the server.
+// Token is the connectors' API token.
 const Token = "the-token-of-connectors"
 
-// grace is how long a pass may be redeemed again by who did.
+// grace is how long the same client may redeem a pass again.
 const grace = 30 * time.Second
 
-// Room is a server with rooms, whose passes are made on the spot, and the rules
-// of a site: sale, where all wait, market, in mode safety-net, and one for each
-// other mode, bond and failure.
+// Room is a server with rooms that issue passes at once, and with the rules of a
+// site: the room sale, where every visitor waits, the room market in mode
+// safety-net, and one for each other mode, bind and failure.
 type Room struct {
 	testing.TB
 	server  *httptest.Server
@@ -35,37 +35,37 @@ type Room struct {
 	signer  note.Signer
 	siteKey string
 
-	mu       sync.Mutex // guards what follows
-	used     map[string]redemption
-	gate     gate
-	over     map[string][]string // by the room's URL: sessions that ended elsewhere
-	reports  map[string]int      // of each node, since the gate was set
-	isForged bool
-	given    int  // forged rules, since they are
-	isDown   bool // rooms fail that can
-	told     told
+	mu           sync.Mutex // guards the fields below
+	used         map[string]redemption
+	gate         gate
+	ended        map[string][]string // sessions that ended at other nodes, by room URL
+	reports      map[string]int      // since the gate was set, by node
+	isForged     bool
+	forgedServed int  // forged rules served
+	isDown       bool // rooms that can fail do
+	received     received
 }
 
-// redemption is a pass that was used up.
+// redemption is the use of a pass.
 type redemption struct {
 	client string
 	at     time.Time
 }
 
-// gate is what reports are answered about market.
+// gate is the gate of market in replies to reports.
 type gate struct {
 	isOpen    bool
 	share     int
 	perMinute int
 }
 
-// told is what the server was told so far.
-type told struct {
-	started, ended    map[string]bool // free sessions
+// received is what connectors have reported so far.
+type received struct {
+	started, ended    map[string]bool // unqueued sessions
 	touched, released map[string]bool // passes
 	turned            uint64
-	opened            uint64            // requests let in while a room was out of reach
-	observed          map[string]uint64 // by node: requests in the last hour that would have waited for the room off
+	opened            uint64            // requests admitted while a room was out of reach
+	observed          map[string]uint64 // in the last hour, for the room that is off; by node
 }
 
 // NewRoom starts the server. The gate of market is open.
@@ -77,21 +77,24 @@ func NewRoom(t testing.TB) *Room {
 	}
 	r := &Room{
 		TB: t, private: private, used: map[string]redemption{}, gate: gateOpen, reports: map[string]int{},
-		told: told{observed: map[string]uint64{}, started: map[string]bool{}, ended: map[string]bool{}, touched: map[string]bool{}, released: map[string]bool{}},
+		received: received{observed: map[string]uint64{}, started: map[string]bool{}, ended: map[string]bool{},
+			touched: map[string]bool{}, released: map[string]bool{}},
 	}
 	r.signer, r.siteKey = newSigner(t)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /r/{name}/.well-known/openid-configuration", func(w http.ResponseWriter, q *http.Request) {
-		send(w, map[string]string{"issuer": r.room(q.PathValue("name")), "jwks_uri": r.room(q.PathValue("name")) + "/jwks.json"})
+		send(w, map[string]string{"issuer": r.room(q.PathValue("name")),
+			"jwks_uri": r.room(q.PathValue("name")) + "/jwks.json"})
 	})
 	mux.HandleFunc("GET /r/{name}/jwks.json", func(w http.ResponseWriter, _ *http.Request) {
-		send(w, map[string]any{"keys": []any{map[string]string{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": "k", "x": r.publicKey()}}})
+		send(w, map[string]any{"keys": []any{map[string]string{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig",
+			"kid": "k", "x": r.publicKey()}}})
 	})
 	mux.HandleFunc("POST /r/{name}/passes/{id}/redeem", r.redeem)
 	mux.HandleFunc("POST /r/{name}/sessions/batch", r.batch)
 	mux.HandleFunc("POST /v1/connectors/report", r.report)
 	mux.HandleFunc("GET /v1/sites/shop/rules", r.rules)
-	r.server = httptest.NewServer(r.failing(mux))
+	r.server = httptest.NewServer(r.withFailures(mux))
 	t.Cleanup(r.server.Close)
 	return r
 }
@@ -115,7 +118,7 @@ func (r *Room) publicKey() string {
 	return base64.RawURLEncoding.EncodeToString(public)
 }
 
-// redeem uses a pass up. The same client may do so again for a while.
+// redeem redeems a pass. The same client may repeat that for a while.
 func (r *Room) redeem(w http.ResponseWriter, q *http.Request) {
 	id, client, now := q.PathValue("id"), q.Header.Get("Proofline-Client"), time.Now()
 	r.mu.Lock()
@@ -133,9 +136,9 @@ func (r *Room) redeem(w http.ResponseWriter, q *http.Request) {
 	send(w, map[string]any{"pass_id": id, "ends": now.Add(length), "ends_at_most": now.Add(4 * length)})
 }
 
-// batch hears what happens to sessions.
+// batch receives touches and releases.
 func (r *Room) batch(w http.ResponseWriter, q *http.Request) {
-	if q.Header.Get("Content-Type") != "application/json" { // a server takes no other
+	if q.Header.Get("Content-Type") != "application/json" { // as the real server requires
 		w.WriteHeader(http.StatusUnsupportedMediaType)
 		return
 	}
@@ -148,11 +151,11 @@ func (r *Room) batch(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, token := range said.Touch {
-		r.told.touched[idOf(token)] = true
+		r.received.touched[idOf(token)] = true
 		answer["touch"] = append(answer["touch"], "ok")
 	}
 	for _, token := range said.Release {
-		r.told.released[idOf(token)] = true
+		r.received.released[idOf(token)] = true
 		answer["release"] = append(answer["release"], "ok")
 	}
 	send(w, answer)
@@ -161,19 +164,19 @@ func (r *Room) batch(w http.ResponseWriter, q *http.Request) {
 // idOf returns the id of a pass.
 func idOf(token string) string {
 	var said jwt.RegisteredClaims
-	_, _, _ = jwt.NewParser().ParseUnverified(token, &said) // none has no id
+	_, _, _ = jwt.NewParser().ParseUnverified(token, &said) // malformed: empty id
 	return said.ID
 }
 
-// roomReport is what a report says of a room.
+// roomReport is a room in a report.
 type roomReport struct {
 	Room, Mode             string
 	Started, Active, Ended []string
 	Turned                 uint64
-	Unguarded              []opening
+	Unguarded              []failOpen
 }
 
-// report hears what a connector says of itself.
+// report receives a connector's report.
 func (r *Room) report(w http.ResponseWriter, q *http.Request) {
 	var said struct {
 		Node, Site, Kind string
@@ -191,7 +194,7 @@ func (r *Room) report(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reports[said.Node]++
-	r.told.observed[said.Node] = said.Counts["observed_hour_off"]
+	r.received.observed[said.Node] = said.Counts["observed_hour_off"]
 	answer := []any{}
 	for _, room := range said.Rooms {
 		answer = append(answer, r.answer(room))
@@ -199,27 +202,30 @@ func (r *Room) report(w http.ResponseWriter, q *http.Request) {
 	send(w, map[string]any{"rooms": answer})
 }
 
-// answer hears what a report says of one room. The caller holds the lock.
+// answer applies a report about a room, and returns the reply. The caller holds the
+// lock.
 func (r *Room) answer(said roomReport) map[string]any {
 	for _, id := range said.Started {
-		r.told.started[id] = true
+		r.received.started[id] = true
 	}
 	for _, id := range said.Ended {
-		r.told.ended[id] = true
+		r.received.ended[id] = true
 	}
-	r.told.turned += said.Turned
+	r.received.turned += said.Turned
 	state := map[bool]string{true: "open", false: "shut"}
 	isOpen, key := r.gate.isOpen && said.Room == r.Net(), r.returnKey(said.Room)
 	return map[string]any{
-		"room": said.Room, "gate": state[isOpen], "share": r.gate.share, "per_minute": r.gate.perMinute, "max_active": 0, "nodes": 1, "session_ms": time.Hour.Milliseconds(),
-		"over": r.over[said.Room], "recorded": r.record(said), "return_key": base64.RawURLEncoding.EncodeToString(key[:]), "signed_return": said.Room == r.Net(),
+		"room": said.Room, "gate": state[isOpen], "share": r.gate.share, "per_minute": r.gate.perMinute,
+		"max_active": 0, "nodes": 1, "session_ms": time.Hour.Milliseconds(),
+		"over": r.ended[said.Room], "recorded": r.record(said), "return_key": base64.RawURLEncoding.EncodeToString(key[:]),
+		"signed_return": said.Room == r.Net(),
 	}
 }
 
-// serial is that of the site's rules.
+// serial is the serial of the site's rules.
 const serial = 7
 
-// rules gives the site's rules, or forged ones in which everybody passes.
+// rules serves the site's rules, or forged ones that admit every request.
 func (r *Room) rules(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -229,26 +235,27 @@ func (r *Room) rules(w http.ResponseWriter, q *http.Request) {
 	}
 	text := r.note(serial, r.document(), r.signer)
 	if r.isForged {
-		text = r.forge(r.given)
-		r.given++
+		text = r.forge(r.forgedServed)
+		r.forgedServed++
 	}
-	w.Header().Set("ETag", strconv.Quote(strconv.Itoa(r.given)))
+	w.Header().Set("ETag", strconv.Quote(strconv.Itoa(r.forgedServed)))
 	_, _ = w.Write([]byte(text))
 }
 
 // note signs rules.
 func (r *Room) note(serial uint64, document string, by note.Signer) string {
-	text, err := note.Sign(&note.Note{Text: fmt.Sprintf("proofline-rules/v1\nshop\n%d\n%s\n", serial, strings.TrimSpace(document))}, by)
+	text, err := note.Sign(&note.Note{Text: fmt.Sprintf("proofline-rules/v1\nshop\n%d\n%s\n", serial,
+		strings.TrimSpace(document))}, by)
 	if err != nil {
 		r.Error(err)
 	}
 	return string(text)
 }
 
-// free are rules by which everybody passes.
+// free are rules that admit every request.
 const free = `{"version": 1, "defaults": "off"}`
 
-// forge returns the n-th of notes that no connector may take.
+// forge returns the n-th of several notes that connectors must refuse.
 func (r *Room) forge(n int) string {
 	other, _ := newSigner(r.TB)
 	good := r.note(serial+1, r.document(), r.signer)
@@ -268,22 +275,21 @@ func (r *Room) document() string {
 	return strings.NewReplacer("{room}", r.URL(), "{net}", r.Net(), "{rooms}", r.room("")).Replace(rulesJSON)
 }
 
-// RulesURL is where the signed rules are that the cases are about. They need
-// [Token].
+// RulesURL returns the URL of the signed rules for the cases. It requires [Token].
 func (r *Room) RulesURL() string { return r.server.URL + "/v1/sites/shop/rules" }
 
-// SiteKey is what the rules are signed by.
+// SiteKey returns the verifier key of the rules.
 func (r *Room) SiteKey() string { return r.siteKey }
 
-// URL is the address of the room where all wait.
+// URL returns the address of the room sale.
 func (r *Room) URL() string { return r.room("sale") }
 
-// Net is the address of the room in mode safety-net.
+// Net returns the address of the room market, in mode safety-net.
 func (r *Room) Net() string { return r.room("market") }
 
 func (r *Room) room(name string) string { return r.server.URL + "/r/" + name }
 
-// claims returns those of a fresh pass of a room.
+// claims returns the claims of a new pass.
 func (r *Room) claims(room string) jwt.MapClaims {
 	now := time.Now()
 	return jwt.MapClaims{
@@ -292,7 +298,7 @@ func (r *Room) claims(room string) jwt.MapClaims {
 	}
 }
 
-// sign makes a token of claims.
+// sign signs claims as a token.
 func (r *Room) sign(method jwt.SigningMethod, key any, claims jwt.MapClaims, header map[string]any) string {
 	t := jwt.NewWithClaims(method, claims)
 	t.Header["kid"] = "k"
@@ -306,7 +312,7 @@ func (r *Room) sign(method jwt.SigningMethod, key any, claims jwt.MapClaims, hea
 	return text
 }
 
-// pass returns a fresh pass of a room.
+// pass returns a new pass of a room.
 func (r *Room) pass(room string) string {
 	return r.sign(jwt.SigningMethodEdDSA, r.private, r.claims(room), nil)
 }

@@ -18,33 +18,36 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// In targets and headers of cases stand for:
+// fill returns a function that replaces these placeholders in a case:
 //
-//	{room} {net}          the URLs of the rooms
-//	{rooms}               what those of the others begin with
-//	{pass} {netpass}      fresh passes of them
-//	{used}                a pass of sale that was used up by who sent no user agent
-//	{cookie} {netcookie}  the cookies of sessions with passes, as NAME=VALUE
-//	{free}                that of a free session of market
-//	{freechanging}        that of one whose visitor comes with a pass
-//	{leaving} {freeleaving}  those of sessions that the site ends
-//	{going} {freegoing}   those of sessions that the visitor ends
-//	{over} {freeover}     those of sessions that ended at another node, once the gate was set
-//	{tied}                that of a session that is tied to the network 127.0.0.0/24
-//	{held} {opened}       those of sessions of rooms that may fail
-//	{heldpass} {openedpass}  fresh passes of these
-//	{value} {netvalue} {freevalue}  the values of these cookies alone
-//	{foreign}             a pass of another key, and so on: see forged
+//	{room} {net}                    URLs of the rooms
+//	{rooms}                         prefix of the other rooms' URLs
+//	{pass} {netpass}                new passes of these rooms
+//	{used}                          pass of sale, redeemed by a client without a user agent
+//	{cookie} {netcookie}            cookies of sessions with passes, as NAME=VALUE
+//	{free}                          cookie of an unqueued session of market
+//	{freechanging}                  the same; its visitor comes back with a pass
+//	{leaving} {freeleaving}         cookies of sessions that the site ends
+//	{going} {freegoing}             cookies of sessions that the visitor ends
+//	{over} {freeover}               cookies of sessions ended at another node, once the gate was set
+//	{tied}                          cookie of a session bound to the network 127.0.0.0/24
+//	{held} {opened}                 cookies of sessions of rooms that can fail
+//	{heldpass} {openedpass}         new passes of these rooms
+//	{value} {netvalue} {freevalue}  values of these cookies
+//	{foreign}                       pass with another key; more of this kind: see forgeries
 func (s *suite) fill() func(string) string {
-	pairs := []string{"{room}", s.URL(), "{rooms}", s.room(""), "{net}", s.Net(), "{pass}", s.pass(s.URL()), "{netpass}", s.pass(s.Net()), "{used}", s.used, "{heldpass}", s.pass(s.room("holding")), "{openedpass}", s.pass(s.room("opening"))}
+	pairs := []string{"{room}", s.URL(), "{rooms}", s.room(""), "{net}", s.Net(), "{pass}", s.pass(s.URL()), "{netpass}",
+		s.pass(s.Net()), "{used}", s.used, "{heldpass}", s.pass(s.room("holding")), "{openedpass}", s.pass(s.room("opening"))}
 	for name, cookie := range s.cookies {
 		_, value, _ := strings.Cut(cookie, "=")
 		pairs = append(pairs, "{"+name+"}", cookie, "{"+strings.TrimSuffix(name, "cookie")+"value}", value)
 	}
 	if s.platform.isHTTPS {
 		pairs = append(pairs, "http%3A%2F%2Fshop.example.com", "https%3A%2F%2Fshop.example.com",
-			"http%253A%252F%252Fshop.example.com", "https%253A%252F%252Fshop.example.com", "Referer: http://shop.example.com", "Referer: https://shop.example.com",
-			"Origin: http://shop.example.com", "Origin: https://shop.example.com", "Origin: https://shop.example.com", "Origin: http://shop.example.com")
+			"http%253A%252F%252Fshop.example.com", "https%253A%252F%252Fshop.example.com", "Referer: http://shop.example.com",
+			"Referer: https://shop.example.com",
+			"Origin: http://shop.example.com", "Origin: https://shop.example.com", "Origin: https://shop.example.com",
+			"Origin: http://shop.example.com")
 	}
 	for name, token := range s.forged {
 		pairs = append(pairs, "{"+name+"}", token)
@@ -52,25 +55,25 @@ func (s *suite) fill() func(string) string {
 	return strings.NewReplacer(pairs...).Replace
 }
 
-// suite is a connector under test.
+// suite is the test of one connector.
 type suite struct {
 	*Room
-	platform Platform
-	addr     string
-	used     string
-	cookies  map[string]string
-	forged   map[string]string
-	at       string            // what the gate is
-	begun    map[string]bool   // ids of free sessions
-	passes   map[string]string // of sessions, by the names of their cookies
-	left     map[string]bool   // what ended: kinds of visitors, and names of sessions
-	turned   uint64            // visitors who were turned away
-	opened   uint64            // requests let in while a room was out of reach
-	observed uint64            // requests that would have waited for the room off
-	brief    string            // a pass whose session slid
+	platform  Platform
+	addr      string
+	used      string
+	cookies   map[string]string
+	forged    map[string]string
+	gateState string            // as in Case.Gate
+	begun     map[string]bool   // ids of unqueued sessions
+	passes    map[string]string // passes of sessions, by name of the cookie
+	left      map[string]bool   // ended sessions, by kind of visitor or name
+	turned    uint64            // visitors turned away at the open gate
+	opened    uint64            // requests admitted while a room was out of reach
+	observed  uint64            // requests for the room that is off
+	brief     string            // pass of a session that was extended
 }
 
-// What the gate may be. With gateCrowded one network may begin as little as ever.
+// Settings of the gate. gateCrowded has the lowest possible limit for a network.
 var (
 	gateOpen    = gate{true, 1000, 10_000}
 	gateFull    = gate{true, 0, 10_000}
@@ -78,11 +81,11 @@ var (
 	gateShut    = gate{false, 0, 10_000}
 )
 
-// crowd is how many free sessions of one network begin in a minute at least.
+// crowd is the lowest limit of unqueued sessions that a network may begin in a minute.
 const crowd = 10
 
-// begin has visitors with all kinds of sessions.
-func (s *suite) begin(t *testing.T) {
+// enterAll begins sessions of every kind.
+func (s *suite) enterAll(t *testing.T) {
 	t.Helper()
 	s.used, s.passes, s.left, s.forged = s.pass(s.URL()), map[string]string{}, map[string]bool{}, s.forgeries(t)
 	s.cookies = map[string]string{"cookie": enter(t, s.addr, s.used), "netcookie": enter(t, s.addr, s.pass(s.Net()))}
@@ -93,11 +96,11 @@ func (s *suite) begin(t *testing.T) {
 		s.passes[name] = s.pass(s.URL())
 		s.cookies[name] = enter(t, s.addr, s.passes[name])
 	}
-	s.set(t, "open")
+	s.setGate(t, "open")
 	for _, name := range []string{"free", "freeleaving", "freechanging", "freegoing", "freeover"} {
-		cookie, isBegun := s.start(t)
+		cookie, isBegun := s.enterUnqueued(t)
 		if !isBegun {
-			t.Fatal("no free session begins")
+			t.Fatal("no unqueued session begins")
 		}
 		s.cookies[name] = cookie
 	}
@@ -108,17 +111,17 @@ func (s *suite) begin(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.isForged = true
-	s.over = map[string][]string{s.URL(): {pass}, s.Net(): {s.freeID(t, "freeover")}}
+	s.ended = map[string][]string{s.URL(): {pass}, s.Net(): {s.unqueuedID(t, "freeover")}}
 }
 
-// start asks for a page of market, and returns the cookie of the free session if
-// one begins.
-func (s *suite) start(t testing.TB) (cookie string, isBegun bool) {
+// enterUnqueued requests a page of market, and returns the cookie if an unqueued
+// session begins.
+func (s *suite) enterUnqueued(t testing.TB) (cookie string, isBegun bool) {
 	t.Helper()
 	r := exchange(t, s.addr, Case{Method: http.MethodGet, Target: "/market", Header: []string{"Accept: text/html"}})
 	switch s.kind(r) {
 	case "begun":
-		s.begun[freeID(t, r.cookies[0].Value)] = true
+		s.begun[parseUnqueuedID(t, r.cookies[0].Value)] = true
 		return r.cookies[0].Name + "=" + r.cookies[0].Value, true
 	case "market":
 	default:
@@ -127,19 +130,19 @@ func (s *suite) start(t testing.TB) (cookie string, isBegun bool) {
 	return "", false
 }
 
-// freeID returns the id of the free session of a name.
-func (s *suite) freeID(t testing.TB, name string) string {
+// unqueuedID returns the id of the unqueued session with a name.
+func (s *suite) unqueuedID(t testing.TB, name string) string {
 	_, value, _ := strings.Cut(s.cookies[name], "=")
-	return freeID(t, value)
+	return parseUnqueuedID(t, value)
 }
 
-// base64ID returns the id of a pass as reports have it.
+// base64ID returns a pass's id in the form used in reports.
 func base64ID(id string) (string, error) {
 	b, err := hex.DecodeString(strings.ReplaceAll(id, "-", ""))
 	return base64.RawURLEncoding.EncodeToString(b), err
 }
 
-// forgeries are passes that are none.
+// forgeries returns invalid passes.
 func (s *suite) forgeries(t *testing.T) map[string]string {
 	t.Helper()
 	public, foreign, err := ed25519.GenerateKey(rand.Reader)
@@ -176,23 +179,23 @@ func (s *suite) forgeries(t *testing.T) map[string]string {
 	}
 }
 
-// set changes the gate, and waits until all nodes know: the report after the
-// one that is answered first was made by somebody who has read that answer.
-// Where nothing is reported the next visitor asks.
-func (s *suite) set(t testing.TB, to string) {
+// setGate sets the gate, and waits until all nodes know. A node's second report
+// after the change proves that it has read the reply to the first. Platforms that
+// send no reports learn of the change with the next visitor.
+func (s *suite) setGate(t testing.TB, to string) {
 	t.Helper()
 	s.mu.Lock()
-	s.at = to
+	s.gateState = to
 	for node := range s.reports {
 		s.reports[node] = 0
 	}
 	s.gate = map[string]gate{"open": gateOpen, "full": gateFull, "shut": gateShut, "crowded": gateCrowded}[to]
 	s.mu.Unlock()
 	if s.platform.isSplit {
-		time.Sleep(answerLate + 100*time.Millisecond)
+		time.Sleep(replyTTL + 100*time.Millisecond)
 		return
 	}
-	s.untilHeard(t, "the gate is "+to, func() bool {
+	s.untilReceived(t, "the gate is "+to, func() bool {
 		for _, reports := range s.reports {
 			if reports < 2 {
 				return false
@@ -201,25 +204,25 @@ func (s *suite) set(t testing.TB, to string) {
 		return len(s.reports) > 0
 	})
 	if to == "crowded" {
-		s.crowd(t)
+		s.fillNetwork(t)
 	}
 }
 
-// crowd has as many free sessions begin as one network may have, most of them
-// perhaps before.
-func (s *suite) crowd(t testing.TB) {
+// fillNetwork begins as many unqueued sessions as one network may, including those
+// begun before.
+func (s *suite) fillNetwork(t testing.TB) {
 	t.Helper()
 	for range crowd {
-		if _, isBegun := s.start(t); !isBegun {
+		if _, isBegun := s.enterUnqueued(t); !isBegun {
 			return
 		}
 	}
 }
 
-// untilHeard sends requests until the server has heard something: at the edge
-// nothing happens between them. Of two connectors behind one address, one gets
-// those with cookies.
-func (s *suite) untilHeard(t testing.TB, what string, ok func() bool) {
+// untilReceived sends requests until the server has received something: at the edge
+// nothing happens between requests. If there are two connectors behind an address,
+// one of them gets the requests with cookies.
+func (s *suite) untilReceived(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	eventually(t, what, func() bool {
 		for _, header := range [][]string{nil, {"Cookie: a=b"}} {
@@ -233,33 +236,34 @@ func (s *suite) untilHeard(t testing.TB, what string, ok func() bool) {
 	})
 }
 
-// end looks at what the server was told, and whether forged rules were taken.
-func (s *suite) end(t *testing.T) {
+// checkReceived checks what the server has received, and that forged rules are refused.
+func (s *suite) checkReceived(t *testing.T) {
 	t.Helper()
-	s.untilHeard(t, "all that happened", func() bool {
+	s.untilReceived(t, "all that happened", func() bool {
 		for id := range s.begun {
-			if !s.told.started[id] {
+			if !s.received.started[id] {
 				return false
 			}
 		}
-		return s.hasHeardOfEnds(t) && s.told.turned >= s.turned && s.told.opened >= s.opened && s.told.touched[idOf(s.brief)] && s.toldObserved() >= s.observed
+		isCounted := s.received.turned >= s.turned && s.received.opened >= s.opened && s.receivedObserved() >= s.observed
+		return isCounted && s.hasReceivedEnds(t) && s.received.touched[idOf(s.brief)]
 	})
 	s.mu.Lock()
-	observed := s.toldObserved()
+	observed := s.receivedObserved()
 	s.mu.Unlock()
 	if observed > s.observed {
 		t.Errorf("the server heard of %d that would have waited, but there were %d", observed, s.observed)
 	}
-	if s.told.opened != s.opened {
-		t.Errorf("the server heard of %d who were let in, but there were %d", s.told.opened, s.opened)
+	if s.received.opened != s.opened {
+		t.Errorf("the server heard of %d who were let in, but there were %d", s.received.opened, s.opened)
 	}
-	if s.told.turned > s.turned {
-		t.Errorf("the server heard of %d who were turned away, but there were %d", s.told.turned, s.turned)
+	if s.received.turned > s.turned {
+		t.Errorf("the server heard of %d who were turned away, but there were %d", s.received.turned, s.turned)
 	}
 	if testing.Short() {
 		return // rules are asked for every 10 s
 	}
-	s.untilHeard(t, "forged rules were had", func() bool { return s.given > 0 })
+	s.untilReceived(t, "forged rules were had", func() bool { return s.forgedServed > 0 })
 	for range 5 {
 		r := exchange(t, s.addr, Case{Method: http.MethodGet, Target: "/tickets", Header: []string{"Accept: text/html"}})
 		if s.kind(r) != "room" {
@@ -269,34 +273,36 @@ func (s *suite) end(t *testing.T) {
 	}
 }
 
-// toldObserved returns how many would have waited, as the server was told. The
-// caller holds the lock.
-func (s *suite) toldObserved() (all uint64) {
-	for _, n := range s.told.observed {
+// receivedObserved returns the reported number of requests for the room that is off.
+// The caller holds the lock.
+func (s *suite) receivedObserved() (all uint64) {
+	for _, n := range s.received.observed {
 		all += n
 	}
-	if s.platform.isSplit { // which reports what happens to sessions alone
+	if s.platform.isSplit { // does not report counts
 		return s.observed
 	}
 	return all
 }
 
-// hasHeardOfEnds tells whether the server knows of all sessions that ended. The
-// caller holds the lock.
-func (s *suite) hasHeardOfEnds(t testing.TB) bool {
-	for what, name := range map[string]string{"ticket": "leaving", "free": "freeleaving", "changed": "freechanging", "going": "going", "freegoing": "freegoing"} {
+// hasReceivedEnds reports whether the server has received the ends of all sessions
+// that ended. The caller holds the lock.
+func (s *suite) hasReceivedEnds(t testing.TB) bool {
+	for what, name := range map[string]string{"ticket": "leaving", "free": "freeleaving", "changed": "freechanging",
+		"going": "going", "freegoing": "freegoing"} {
 		if !s.left[what] {
 			continue
 		}
-		if pass, ok := s.passes[name]; ok && !s.told.released[idOf(pass)] || !ok && !s.told.ended[s.freeID(t, name)] {
+		if pass, ok := s.passes[name]; ok && !s.received.released[idOf(pass)] || !ok &&
+			!s.received.ended[s.unqueuedID(t, name)] {
 			return false
 		}
 	}
 	return true
 }
 
-// Enter comes to a connector with a fresh pass, and returns the cookie of the
-// session as NAME=VALUE.
+// Enter enters a connector with a new pass, and returns the session cookie as
+// NAME=VALUE.
 func (r *Room) Enter(t testing.TB, addr string) string {
 	t.Helper()
 	return enter(t, addr, r.pass(r.URL()))
@@ -304,16 +310,17 @@ func (r *Room) Enter(t testing.TB, addr string) string {
 
 func enter(t testing.TB, addr, pass string) string {
 	t.Helper()
-	first := exchange(t, addr, Case{Method: http.MethodGet, Target: "/tickets?proofline_pass=" + pass, Header: []string{"Accept: text/html"}})
+	first := exchange(t, addr, Case{Method: http.MethodGet, Target: "/tickets?proofline_pass=" + pass,
+		Header: []string{"Accept: text/html"}})
 	if len(first.cookies) != 1 {
 		t.Fatalf("nobody enters: status %d, header %v", first.status, first.header)
 	}
 	return first.cookies[0].Name + "=" + first.cookies[0].Value
 }
 
-// freeID returns the id of the free session in a cookie's value, which has no
-// ticket and no pass.
-func freeID(t testing.TB, value string) string {
+// parseUnqueuedID returns the id of an unqueued session in a cookie's value, which
+// has no ticket and no pass.
+func parseUnqueuedID(t testing.TB, value string) string {
 	t.Helper()
 	b, err := base64.RawURLEncoding.DecodeString(value)
 	if err != nil || len(b) != 97+32 || !bytes.Equal(b[9:25], make([]byte, 16)) {
@@ -323,15 +330,15 @@ func freeID(t testing.TB, value string) string {
 	return base64.RawURLEncoding.EncodeToString(b[25:41])
 }
 
-// reply is an answer; zero: there was none.
+// reply is a response; zero: none.
 type reply struct {
 	status  int
-	body    string // as much of it as is looked at
+	body    string // up to a limit
 	header  http.Header
 	cookies []*http.Cookie
 }
 
-// exchange sends a request as it is: no client would send all of them.
+// exchange sends a request as it is, because HTTP clients refuse to send some of them.
 func exchange(t testing.TB, addr string, c Case) reply {
 	t.Helper()
 	var d net.Dialer

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// returnKey is what signs the way back from a room.
+// returnKey returns the key that signs a room's return URLs.
 func (r *Room) returnKey(room string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(r.publicKey() + room))
 }
@@ -23,9 +23,9 @@ func (r *Room) signed(room, to string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// way returns where an answer leads, without the signature of the way back, and
-// what that way is: "signed", "open", "none" or "forged".
-func (s *suite) way(r reply) (location, back string) {
+// returnTarget returns where a response leads, without the signature, and the kind
+// of its return URL: "signed", "open", "none" or "forged".
+func (s *suite) returnTarget(r reply) (location, back string) {
 	link := r.header.Get("Location")
 	var said struct{ Join string }
 	if r.status == http.StatusForbidden && json.Unmarshal([]byte(r.body), &said) == nil {
@@ -44,7 +44,7 @@ func (s *suite) way(r reply) (location, back string) {
 	return location, "none"
 }
 
-// returnHeader returns how an answer has a script come back.
+// returnHeader returns the kind of a response's Proofline-Return header.
 func (s *suite) returnHeader(r reply, location string) string {
 	how := r.header.Get("Proofline-Return")
 	u, err := url.Parse(location)

@@ -1,9 +1,9 @@
-// Package metrics gives what a connector counts to Prometheus:
+// Package metrics exports a connector's counts to Prometheus:
 //
 //	registry.MustRegister(metrics.Collector(c))
 //
-// All names begin with proofline_connector_. Requests are counted by outcome,
-// what is known of rooms has the label room, the room's name in the rules.
+// All names begin with proofline_connector_. Requests are counted by outcome;
+// metrics of a room have the label room, its name in the rules.
 package metrics
 
 import (
@@ -22,34 +22,39 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	requests  = describe("requests_total", "Requests by what happened to them.", "outcome")
-	passes    = describe("passes_total", "Passes by whether they were good.", "result")
-	touches   = describe("touches_total", "Sessions told to go on.")
-	releases  = describe("releases_total", "Sessions ended by the site.")
-	dropped   = describe("dropped_total", "Touches and releases that were lost.")
-	copied    = describe("copied_total", "Requests with a session that too many clients share.")
-	sharing   = describe("session_clients_most", "The most clients that used one session without a key in the last 10 minutes.")
-	cut       = describe("cut_total", "Upgraded connections that were closed, as the session was over.")
-	faults    = describe("faults_total", "Faults of the connector itself.")
-	reports   = describe("reports_total", "Reports that the server answered.")
-	hasRules  = describe("rules_known", "Whether there are rules; 0: their server has not answered since the start, and visitors are held.")
+	requests  = describe("requests_total", "Requests by outcome.", "outcome")
+	passes    = describe("passes_total", "Passes by result.", "result")
+	touches   = describe("touches_total", "Sessions extended at their room.")
+	releases  = describe("releases_total", "Sessions ended by the site or the visitor.")
+	dropped   = describe("dropped_total", "Touches and releases that could not be delivered.")
+	copied    = describe("copied_total", "Requests refused because too many clients share the session.")
+	sharing   = describe("session_clients_most", "Largest number of clients of one session in the last 10 minutes.")
+	cut       = describe("cut_total", "Upgraded connections closed because the session ended.")
+	faults    = describe("faults_total", "Panics of the connector that were recovered.")
+	reports   = describe("reports_total", "Reports that the server accepted.")
+	hasRules  = describe("rules_known", "1 if there are rules; 0: none received since the start, visitors are held.")
 	serial    = describe("rules_serial", "Serial of the signed rules in force; 0: they are not signed.")
-	tokenLeft = describe("token_left_seconds", "Seconds until the token for the server ends; below 0: since then. Missing if it never does, or no report was answered.")
-	up        = describe("room_up", "Whether the room can be reached.", "room")
-	openings  = describe("room_openings", "Times in which everybody was let through, of those that are remembered.", "room")
-	unguarded = describe("room_unguarded_requests", "Requests let through in these times.", "room")
-	observed  = describe("room_observed_total", "Requests that would have waited, if the room were not off.", "room")
-	open      = describe("room_gate_open", "Whether the gate of a room in mode safety-net is open, as last heard.", "room")
-	heard     = describe("room_gate_heard_seconds", "When that was, in seconds since 1970.", "room")
-	free      = describe("room_free_sessions", "Free sessions that go on, as far as they were here.", "room")
-	started   = describe("room_free_sessions_started_total", "Free sessions that began here.", "room")
-	turned    = describe("room_turned_total", "Visitors led to the line as the gate was open, but not for more of them here.", "room")
-	crowded   = describe("room_crowded_total", "Visitors led to the line as the gate was open, but not for more of their network here.", "room")
+	tokenLeft = describe("token_left_seconds",
+		"Seconds until the server token expires, negative since then. Missing if it never does, or before the first reply.")
+	up        = describe("room_up", "1 if the room can be reached.", "room")
+	openings  = describe("room_openings", "Fail-open intervals, of those remembered.", "room")
+	unguarded = describe("room_unguarded_requests", "Requests admitted without a pass in these intervals.", "room")
+	observed  = describe("room_observed_total", "Requests that would have needed a session if the room were on.", "room")
+	open      = describe("room_gate_open", "1 if the gate of a safety-net room was open in the latest reply.", "room")
+	heard     = describe("room_gate_heard_seconds", "Time of the latest reply, in seconds since 1970.", "room")
+	free      = describe("room_free_sessions", "Active sessions known to this node that began without a pass.", "room")
+	started   = describe("room_free_sessions_started_total", "Sessions that began here without a pass.", "room")
+	turned    = describe("room_turned_total", "Visitors sent to the room because this node's share was used up.", "room")
+	crowded   = describe("room_crowded_total", "Visitors sent to the room because their network was over its limit.",
+		"room")
 )
 
 // Describe implements [prometheus.Collector].
 func (collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{requests, passes, touches, releases, dropped, copied, sharing, cut, faults, reports, hasRules, serial, tokenLeft, up, openings, unguarded, observed, open, heard, free, started, turned, crowded} {
+	for _, d := range []*prometheus.Desc{
+		requests, passes, touches, releases, dropped, copied, sharing, cut, faults, reports, hasRules, serial, tokenLeft,
+		up, openings, unguarded, observed, open, heard, free, started, turned, crowded,
+	} {
 		to <- d
 	}
 }
@@ -61,7 +66,8 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(d, kind, n, labels...)
 	}
 	for outcome, n := range map[string]uint64{
-		"bypassed": s.Bypassed, "passed": s.Passed, "started": s.Started, "queued": s.Queued, "blocked": s.Blocked, "held": s.Held, "opened": s.FailedOpen,
+		"bypassed": s.Bypassed, "passed": s.Passed, "started": s.Started, "queued": s.Queued, "blocked": s.Blocked,
+		"held": s.Held, "opened": s.FailedOpen,
 	} {
 		add(requests, prometheus.CounterValue, float64(n), outcome)
 	}

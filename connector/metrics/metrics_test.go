@@ -35,7 +35,7 @@ func TestCollector(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `
-# HELP proofline_connector_requests_total Requests by what happened to them.
+# HELP proofline_connector_requests_total Requests by outcome.
 # TYPE proofline_connector_requests_total counter
 proofline_connector_requests_total{outcome="blocked"} 1
 proofline_connector_requests_total{outcome="bypassed"} 2
@@ -92,25 +92,25 @@ func TestGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `
-# HELP proofline_connector_cut_total Upgraded connections that were closed, as the session was over.
+# HELP proofline_connector_cut_total Upgraded connections closed because the session ended.
 # TYPE proofline_connector_cut_total counter
 proofline_connector_cut_total 0
-# HELP proofline_connector_room_crowded_total Visitors led to the line as the gate was open, but not for more of their network here.
+# HELP proofline_connector_room_crowded_total Visitors sent to the room because their network was over its limit.
 # TYPE proofline_connector_room_crowded_total counter
 proofline_connector_room_crowded_total{room="sale"} 0
-# HELP proofline_connector_room_free_sessions Free sessions that go on, as far as they were here.
+# HELP proofline_connector_room_free_sessions Active sessions known to this node that began without a pass.
 # TYPE proofline_connector_room_free_sessions gauge
 proofline_connector_room_free_sessions{room="sale"} 1
-# HELP proofline_connector_room_gate_open Whether the gate of a room in mode safety-net is open, as last heard.
+# HELP proofline_connector_room_gate_open 1 if the gate of a safety-net room was open in the latest reply.
 # TYPE proofline_connector_room_gate_open gauge
 proofline_connector_room_gate_open{room="sale"} 1
-# HELP proofline_connector_room_turned_total Visitors led to the line as the gate was open, but not for more of them here.
+# HELP proofline_connector_room_turned_total Visitors sent to the room because this node's share was used up.
 # TYPE proofline_connector_room_turned_total counter
 proofline_connector_room_turned_total{room="sale"} 1
-# HELP proofline_connector_room_up Whether the room can be reached.
+# HELP proofline_connector_room_up 1 if the room can be reached.
 # TYPE proofline_connector_room_up gauge
 proofline_connector_room_up{room="sale"} 0
-# HELP proofline_connector_token_left_seconds Seconds until the token for the server ends; below 0: since then. Missing if it never does, or no report was answered.
+# HELP proofline_connector_token_left_seconds Seconds until the server token expires, negative since then. Missing if it never does, or before the first reply.
 # TYPE proofline_connector_token_left_seconds gauge
 proofline_connector_token_left_seconds -2
 `

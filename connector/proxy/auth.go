@@ -5,24 +5,23 @@ import (
 	"net/url"
 )
 
-// Headers in which nginx says what was asked, and the path of its question.
+// Path and headers of nginx's requests.
 const (
 	AuthPath   = "/.proofline/auth"
 	MethodName = "X-Original-Method"
-	TargetName = "X-Original-Uri" // as Go spells it
+	TargetName = "X-Original-Uri" // in Go's canonical form
 	HostName   = "X-Forwarded-Host"
 )
 
-// NewAuth returns what answers nginx. A request to [AuthPath] is the question
-// of auth_request: 204, with the headers of a visitor, or 401. Any other is one
-// that was refused, and gets its answer: to the room, "come back later", or
-// the cookie for a pass.
+// NewAuth returns the handler for nginx. A request to [AuthPath] is an auth_request
+// subrequest, answered with 204 and the visitor's headers, or with 401. Any other
+// request was refused that way before and is answered here: redirected to the
+// room, given the retry page, or given the cookie for its pass.
 //
-// Both come from nginx alone, so peers that are no trusted proxies are turned
-// away with 403.
+// Only nginx may send either: a peer that is not a trusted proxy gets 403.
 func NewAuth(o Options) *Proxy {
 	p := newProxy(o)
-	p.next = &auth{p, o.Connector.Middleware(http.HandlerFunc(again))}
+	p.next = &auth{p, o.Connector.Middleware(http.HandlerFunc(retryNow))}
 	return p
 }
 
@@ -33,8 +32,8 @@ type auth struct {
 
 // ServeHTTP implements [http.Handler].
 func (a *auth) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !a.options.trusts(peerOf(r)) {
-		http.Error(w, "this address is for nginx alone: add its network to the trusted proxies", http.StatusForbidden)
+	if !a.options.trusts(peerAddr(r)) {
+		http.Error(w, "only nginx may use this address: add its network to the trusted proxies", http.StatusForbidden)
 		return
 	}
 	isQuestion := r.URL.Path == AuthPath
@@ -51,8 +50,8 @@ func (a *auth) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// original returns the request that nginx asks about. Its host is the one that
-// nginx names: the Host header is that of the connector here.
+// original returns the request that nginx asks about. Its host is in a header,
+// because Host names the connector here.
 func original(r *http.Request) (*http.Request, bool) {
 	u, err := url.ParseRequestURI(r.Header.Get(TargetName))
 	if err != nil || len(r.Header[TargetName]) != 1 || len(r.Header[MethodName]) != 1 || len(r.Header[HostName]) > 1 {
@@ -69,9 +68,9 @@ func original(r *http.Request) (*http.Request, bool) {
 	return out, true
 }
 
-// again asks a visitor to come back at once, who was refused a moment ago and
-// is not any more.
-func again(w http.ResponseWriter, _ *http.Request) {
+// retryNow makes a visitor retry at once who was refused a moment ago, but may
+// pass now.
+func retryNow(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Retry-After", "1")
 	w.Header().Set("Refresh", "1")

@@ -9,29 +9,29 @@ import (
 	"time"
 )
 
-// certificateAgain is how often files are looked at, while there are handshakes.
-const certificateAgain = time.Second
+// certificateInterval is the time between checks of the files, during handshakes.
+const certificateInterval = time.Second
 
-// Certificate is one of TLS in two files, with its chain. When they change,
-// what is new counts from the next second on; files that are wrong are logged,
-// and the certificate before stays.
+// Certificate is a TLS certificate chain and its key, in two files. Changed files
+// are read again. If they are invalid, that is logged and the current certificate
+// stays in use.
 type Certificate struct {
 	certFile, keyFile string
 	log               *slog.Logger
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	current *tls.Certificate
 	looked  time.Time
-	seen    [2]stamp // of the files when they were read
+	seen    [2]fileStamp // of the files when last read
 }
 
-// stamp tells whether a file has changed.
-type stamp struct {
+// fileStamp identifies a version of a file.
+type fileStamp struct {
 	changed time.Time
 	size    int64
 }
 
-// LoadCertificate reads PEM files.
+// LoadCertificate reads a certificate from PEM files.
 func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, error) {
 	c := &Certificate{certFile: certFile, keyFile: keyFile, log: log, looked: time.Now()}
 	c.seen = c.stamps()
@@ -40,7 +40,7 @@ func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, 
 		return nil, err
 	}
 	if now := time.Now(); now.After(c.current.Leaf.NotAfter) || now.Before(c.current.Leaf.NotBefore) {
-		log.Warn("the certificate is not good now", "from", c.current.Leaf.NotBefore, "until", c.current.Leaf.NotAfter)
+		log.Warn("certificate is not valid now", "from", c.current.Leaf.NotBefore, "until", c.current.Leaf.NotAfter)
 	}
 	return c, nil
 }
@@ -68,30 +68,30 @@ func (c *Certificate) load() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// stamps returns those of both files, zero for one that is not there.
-func (c *Certificate) stamps() (list [2]stamp) {
+// stamps returns the stamps of both files, zero for a missing one.
+func (c *Certificate) stamps() (list [2]fileStamp) {
 	for i, name := range []string{c.certFile, c.keyFile} {
 		if info, err := os.Stat(name); err == nil {
-			list[i] = stamp{info.ModTime(), info.Size()}
+			list[i] = fileStamp{info.ModTime(), info.Size()}
 		}
 	}
 	return list
 }
 
-// get is for [tls.Config].
+// get implements GetCertificate of [tls.Config].
 func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := time.Now(); now.Sub(c.looked) >= certificateAgain {
+	if now := time.Now(); now.Sub(c.looked) >= certificateInterval {
 		c.looked = now
-		c.renew()
+		c.reload()
 	}
 	return c.current, nil
 }
 
-// renew reads files that have changed. The two are written one after the
-// other, so that they may not fit for a moment.
-func (c *Certificate) renew() {
+// reload reads changed files. They are written one after the other, so that for a
+// moment they may not match.
+func (c *Certificate) reload() {
 	seen := c.stamps()
 	if seen == c.seen {
 		return
@@ -99,7 +99,7 @@ func (c *Certificate) renew() {
 	c.seen = seen
 	next, err := c.load()
 	if err != nil {
-		c.log.Error("the new certificate is not used: the one before stays", "err", err)
+		c.log.Error("cannot load the new certificate: keeping the current one", "err", err)
 		return
 	}
 	c.current = next

@@ -20,26 +20,27 @@ import (
 
 // Errors of reading a request's body.
 var (
-	// errStalled is returned when a client stops sending.
+	// errStalled is returned when a client sends no more of a body.
 	errStalled = errors.New("the request's body has stalled")
-	// errBody is returned when a client goes away while it sends.
+	// errBody is returned when a client disconnects while sending a body.
 	errBody = errors.New("read the request's body")
 )
 
-// exchange is one request and its answer, which it watches and bounds.
+// exchange is a request with its response. It counts what is sent, and closes the
+// connection of a client that stalls.
 type exchange struct {
 	http.ResponseWriter
-	proxy    *Proxy
-	request  *http.Request
-	control  *http.ResponseController
-	began    time.Time
-	patience time.Time // until when the client may let a write wait
-	status   int
-	sent     int64
-	body     *incoming // nil: it has none
+	proxy         *Proxy
+	request       *http.Request
+	control       *http.ResponseController
+	began         time.Time
+	writeDeadline time.Time // for the client to accept written data
+	status        int
+	sent          int64
+	body          *requestBody // nil: none
 }
 
-func begin(p *Proxy, w http.ResponseWriter, r *http.Request) *exchange {
+func newExchange(p *Proxy, w http.ResponseWriter, r *http.Request) *exchange {
 	e := &exchange{ResponseWriter: w, proxy: p, request: r, control: http.NewResponseController(w), began: time.Now()}
 	if r.Body == nil || r.Body == http.NoBody {
 		return e
@@ -48,25 +49,25 @@ func begin(p *Proxy, w http.ResponseWriter, r *http.Request) *exchange {
 	if limit := p.options.Limits.Body; limit > 0 {
 		limited = http.MaxBytesReader(w, limited, limit)
 	}
-	e.body = &incoming{ReadCloser: limited, control: e.control, stall: p.options.Limits.Stall}
+	e.body = &requestBody{ReadCloser: limited, control: e.control, stall: p.options.Limits.Stall}
 	out := *r
 	out.Body = e.body
 	e.request = &out
 	return e
 }
 
-// end is called when the handler has returned or panics, as the reverse proxy
-// does when an answer breaks off.
-func (e *exchange) end() {
+// finish ends the exchange after the handler has returned, or has panicked as the
+// reverse proxy does when a response is cut short.
+func (e *exchange) finish() {
 	if e.body != nil {
 		e.body.leave()
 	}
 	if e.status == http.StatusSwitchingProtocols {
 		e.proxy.upgraded.add(-1)
 	} else {
-		e.bound()() // the server writes what is left
+		e.bound()() // for what the server still writes
 	}
-	e.proxy.note(e)
+	e.proxy.record(e)
 }
 
 // WriteHeader implements [http.ResponseWriter].
@@ -88,7 +89,7 @@ func (e *exchange) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// FlushError is for [http.ResponseController].
+// FlushError serves [http.ResponseController].
 func (e *exchange) FlushError() error {
 	defer e.bound()()
 	return e.control.Flush()
@@ -97,14 +98,14 @@ func (e *exchange) FlushError() error {
 // Flush implements [http.Flusher].
 func (e *exchange) Flush() { _ = e.FlushError() }
 
-// bound gives the client some time to take what is written now. Over HTTP/2 a
-// deadline that passes between writes ends the stream, so that it is taken back
-// by what is returned; on connections of HTTP/1 it counts for writes alone.
+// bound sets the write deadline, and returns how to clear it. Over HTTP/2, a
+// deadline that passes between writes would end the stream; over HTTP/1 it affects
+// writes only, and need not be cleared.
 func (e *exchange) bound() func() {
 	stall, isStream := e.proxy.options.Limits.Stall, e.request.ProtoMajor >= 2
-	if now := time.Now(); isStream || e.patience.Sub(now) < stall/2 {
-		e.patience = now.Add(stall)
-		_ = e.control.SetWriteDeadline(e.patience) // of writers that have none
+	if now := time.Now(); isStream || e.writeDeadline.Sub(now) < stall/2 {
+		e.writeDeadline = now.Add(stall)
+		_ = e.control.SetWriteDeadline(e.writeDeadline) // fails for writers without deadlines
 	}
 	if !isStream {
 		return func() {}
@@ -123,22 +124,22 @@ func (e *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buffer, nil
 }
 
-// incoming is the body of a request, of which some byte must come in time.
-type incoming struct {
+// requestBody is a request's body that must not stall.
+type requestBody struct {
 	io.ReadCloser
 	control *http.ResponseController
 	stall   time.Duration
 
-	mu     sync.Mutex // held while the deadline is set: the connection is ours to read from only until leave
+	mu     sync.Mutex // held while setting the deadline; after leave, the connection is the server's to read
 	isOver bool
 	until  time.Time
 
-	hasStalled atomic.Bool // the server cancels the request then, which says less
+	hasStalled atomic.Bool // remembered, because the server then only reports a canceled request
 }
 
 // Read implements [io.Reader]. Errors: errStalled, errBody, and
 // [http.MaxBytesError].
-func (b *incoming) Read(p []byte) (int, error) {
+func (b *requestBody) Read(p []byte) (int, error) {
 	b.wait()
 	n, err := b.ReadCloser.Read(p)
 	tooLarge := (*http.MaxBytesError)(nil)
@@ -146,7 +147,7 @@ func (b *incoming) Read(p []byte) (int, error) {
 	case err == nil:
 		return n, nil
 	case errors.Is(err, io.EOF) || errors.As(err, &tooLarge):
-		b.leave() // the server reads on by itself, for as long as the site takes
+		b.leave() // the server now reads ahead, for as long as the site takes
 		return n, err
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		b.hasStalled.Store(true)
@@ -155,22 +156,22 @@ func (b *incoming) Read(p []byte) (int, error) {
 	return n, fmt.Errorf("%w: %w", errBody, err)
 }
 
-func (b *incoming) wait() {
+func (b *requestBody) wait() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if now := time.Now(); !b.isOver && b.until.Sub(now) < b.stall/2 {
 		b.until = now.Add(b.stall)
-		_ = b.control.SetReadDeadline(b.until) // of readers that have none
+		_ = b.control.SetReadDeadline(b.until) // fails for readers without deadlines
 	}
 }
 
-func (b *incoming) leave() {
+func (b *requestBody) leave() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.isOver = true
 }
 
-// exchangeOf returns the exchange that a handler writes to.
+// exchangeOf returns the exchange behind a handler's writer.
 func exchangeOf(w http.ResponseWriter) *exchange {
 	for {
 		if e, ok := w.(*exchange); ok {
@@ -184,34 +185,35 @@ func exchangeOf(w http.ResponseWriter) *exchange {
 	}
 }
 
-// hasStalled tells whether the client stopped sending.
+// hasStalled reports whether the client has stalled while sending the body.
 func (e *exchange) hasStalled() bool { return e != nil && e.body != nil && e.body.hasStalled.Load() }
 
-// note has an exchange counted and logged.
-func (p *Proxy) note(e *exchange) {
+// record counts and logs the exchange.
+func (p *Proxy) record(e *exchange) {
 	took := time.Since(e.began)
-	p.figures.count(e.status, took)
+	p.counters.count(e.status, took)
 	log, r := p.options.AccessLog, e.request
 	if log == nil {
 		return
 	}
 	log.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelInfo, "request",
-		slog.String("client", p.options.clientOf(r).String()), slog.String("method", r.Method), slog.String("host", r.Host), slog.String("path", pathOf(r)),
-		slog.String("protocol", r.Proto), slog.Int("status", e.status), slog.Int64("bytes", e.sent), slog.Duration("took", took))
+		slog.String("client", p.options.clientOf(r).String()), slog.String("method", r.Method),
+		slog.String("host", r.Host), slog.String("path", pathOf(r)), slog.String("protocol", r.Proto),
+		slog.Int("status", e.status), slog.Int64("bytes", e.sent), slog.Duration("took", took))
 }
 
-// pathOf returns the path of a request as a log has it: without the query, for
-// there are passes and secrets of the site in it.
+// pathOf returns a request's path for the log, without the query, which may hold
+// passes and secrets of the site.
 func pathOf(r *http.Request) string {
 	const most = 1024
 	path := r.URL.EscapedPath()
 	return path[:min(len(path), most)]
 }
 
-// clientOf returns who asks: the last in X-Forwarded-For that is no proxy of
-// the site.
+// clientOf returns the client's address: the last in X-Forwarded-For that is not
+// one of the site's proxies.
 func (o *Options) clientOf(r *http.Request) netip.Addr {
-	client := peerOf(r)
+	client := peerAddr(r)
 	for _, line := range slices.Backward(r.Header["X-Forwarded-For"]) {
 		for _, text := range slices.Backward(strings.Split(line, ",")) {
 			if !o.trusts(client) {

@@ -7,20 +7,24 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// figures are what a proxy counts for Prometheus. Requests that it answers
-// itself, such as for [HealthPath], are not among them.
-type figures struct {
-	classes [6]prometheus.Counter // by the first digit of the status; 0: the client was gone
+// counters are the proxy's Prometheus metrics of requests. Those that the proxy
+// answers itself, such as for [HealthPath], are not counted.
+type counters struct {
+	classes [6]prometheus.Counter // by the first digit of the status; 0: the client went away
 	took    prometheus.Histogram
 	all     []prometheus.Collector
 }
 
-func newFigures() *figures {
-	f := &figures{took: prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "proofline_proxy_request_seconds", Help: "How long requests took until all of the answer was sent, but for upgraded connections.",
+func newCounters() *counters {
+	f := &counters{took: prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "proofline_proxy_request_seconds",
+		Help:    "Duration of requests until the response was sent, without upgraded connections.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 	})}
-	requests := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "proofline_proxy_requests_total", Help: "Requests by the class of the answer's status; gone: the client did not wait for one."}, []string{"class"})
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "proofline_proxy_requests_total",
+		Help: "Requests by status class; gone: the client did not wait for the response.",
+	}, []string{"class"})
 	for i, class := range []string{"gone", "1xx", "2xx", "3xx", "4xx", "5xx"} {
 		f.classes[i] = requests.WithLabelValues(class)
 	}
@@ -28,8 +32,8 @@ func newFigures() *figures {
 	return f
 }
 
-// count counts an exchange that is over.
-func (f *figures) count(status int, took time.Duration) {
+// count counts a finished exchange.
+func (f *counters) count(status int, took time.Duration) {
 	class := status / 100
 	if status == statusGone || class >= len(f.classes) {
 		class = 0
@@ -45,17 +49,17 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	descUpgraded = describe("upgraded_connections", "WebSockets that are open.")
-	descExpires  = describe("certificate_expires_seconds", "When the certificate in use expires, in seconds since 1970.")
-	descUp       = describe("address_up", "Whether an address of the site answers, as last seen.", "to")
-	descWaiting  = describe("address_waiting", "Requests that an address has not begun to answer.", "to")
+	descUpgraded = describe("upgraded_connections", "Open WebSockets.")
+	descExpires  = describe("certificate_expires_seconds", "Expiry of the certificate in use, in seconds since 1970.")
+	descUp       = describe("address_up", "1 if an address of the site is up.", "to")
+	descWaiting  = describe("address_waiting", "Requests that an address has not responded to yet.", "to")
 	descRequests = describe("address_requests_total", "Requests sent to an address.", "to")
-	descFailures = describe("address_failures_total", "Requests that an address did not answer.", "to")
+	descFailures = describe("address_failures_total", "Requests that an address failed to answer.", "to")
 )
 
 // Describe implements [prometheus.Collector].
 func (p *Proxy) Describe(to chan<- *prometheus.Desc) {
-	for _, c := range p.figures.all {
+	for _, c := range p.counters.all {
 		c.Describe(to)
 	}
 	for _, d := range []*prometheus.Desc{descUpgraded, descExpires, descUp, descWaiting, descRequests, descFailures} {
@@ -65,7 +69,7 @@ func (p *Proxy) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (p *Proxy) Collect(to chan<- prometheus.Metric) {
-	for _, c := range p.figures.all {
+	for _, c := range p.counters.all {
 		c.Collect(to)
 	}
 	add := func(d *prometheus.Desc, kind prometheus.ValueType, n float64, labels ...string) {
@@ -80,7 +84,7 @@ func (p *Proxy) Collect(to chan<- prometheus.Metric) {
 	}
 	for _, a := range p.site.addresses {
 		isUp := 0.0
-		if standing(a.standing.Load()) == up {
+		if health(a.health.Load()) == up {
 			isUp = 1
 		}
 		host := a.url.Host

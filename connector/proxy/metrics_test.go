@@ -30,7 +30,7 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	text := `
-# HELP proofline_proxy_requests_total Requests by the class of the answer's status; gone: the client did not wait for one.
+# HELP proofline_proxy_requests_total Requests by status class; gone: the client did not wait for the response.
 # TYPE proofline_proxy_requests_total counter
 proofline_proxy_requests_total{class="1xx"} 0
 proofline_proxy_requests_total{class="2xx"} 0
@@ -38,13 +38,13 @@ proofline_proxy_requests_total{class="3xx"} 1
 proofline_proxy_requests_total{class="4xx"} 0
 proofline_proxy_requests_total{class="5xx"} 2
 proofline_proxy_requests_total{class="gone"} 0
-# HELP proofline_proxy_address_failures_total Requests that an address did not answer.
+# HELP proofline_proxy_address_failures_total Requests that an address failed to answer.
 # TYPE proofline_proxy_address_failures_total counter
 proofline_proxy_address_failures_total{to="ADDRESS"} 2
-# HELP proofline_proxy_address_up Whether an address of the site answers, as last seen.
+# HELP proofline_proxy_address_up 1 if an address of the site is up.
 # TYPE proofline_proxy_address_up gauge
 proofline_proxy_address_up{to="ADDRESS"} 0
-# HELP proofline_proxy_upgraded_connections WebSockets that are open.
+# HELP proofline_proxy_upgraded_connections Open WebSockets.
 # TYPE proofline_proxy_upgraded_connections gauge
 proofline_proxy_upgraded_connections 0
 `

@@ -1,19 +1,19 @@
-// Package proxy puts a connector in front of a site that cannot carry it
-// itself: [New] is a reverse proxy, [NewAuth] answers the auth_request of nginx.
-// [Proxy.Serve] does so on a listener, until it is told to stop.
+// Package proxy runs a connector as a program of its own, in front of a site that
+// cannot use the middleware: [New] is a reverse proxy, and [NewAuth] answers the
+// auth_request subrequests of nginx. [Proxy.Serve] runs either on a listener.
 //
-// Neither believes X-Forwarded-* of clients. Both answer two paths themselves:
+// X-Forwarded-* headers are accepted from trusted proxies only. Both programs
+// answer two paths themselves:
 //
-//	GET /.proofline/healthz    200: the process is there
-//	GET /.proofline/readyz     200: there are rules, an address of the site answers, and it is not about to stop; else 503
+//	GET /.proofline/healthz    200 while the process runs
+//	GET /.proofline/readyz     200 with rules and a site that answers, unless stopping; else 503
 //
-// A site may have several addresses. Each is asked every 5 s whether it is
-// there. One that fails gets no requests until it answers again, unless none
-// does: then all are tried, for there is nothing to lose.
+// A site may have several addresses, which are checked every 5 s. One that fails
+// gets no requests until it answers again, unless all fail: then all are tried.
 //
-// What a connection is upgraded to is seen by nobody any more, so requests ask
-// for WebSockets, or for nothing: HTTP/2 on an upgraded connection would be a
-// way past the connector.
+// The connector cannot see requests on an upgraded connection. The site is
+// therefore asked for WebSockets only: HTTP/2 on an upgraded connection would
+// bypass the connector.
 package proxy
 
 import (
@@ -35,43 +35,43 @@ import (
 	"github.com/proofline/proofline/connector"
 )
 
-// Paths that are answered here.
+// Paths that the proxy answers itself.
 const (
 	HealthPath = "/.proofline/healthz"
 	ReadyPath  = "/.proofline/readyz"
 )
 
-// Options is what [New] and [NewAuth] need. Connector must be given.
+// Options configures [New] and [NewAuth]. Connector is required.
 type Options struct {
 	Connector *connector.Connector
-	// To is where the site is: addresses with a scheme, a host, and the same
-	// path, below which all others are. None for NewAuth.
+	// To is the site's addresses: each with a scheme, a host, and the same base
+	// path. Empty for NewAuth.
 	To []*url.URL
-	// Check is a path, with a query perhaps, that addresses answer with 2xx or
-	// 3xx when they are well. Empty: they are well when they accept connections.
+	// Check is a path, with or without a query, that a healthy address answers with
+	// 2xx or 3xx. Empty: an address that accepts connections is healthy.
 	Check string
-	// CheckHost is the Host header of checks. Empty: that of the address.
+	// CheckHost is the Host header of checks; empty: the address.
 	CheckHost string
-	// TrustedProxies are those of the connector: their X-Forwarded-* are passed on.
+	// TrustedProxies are as in connector.Options: their X-Forwarded-* are passed on.
 	TrustedProxies []netip.Prefix
-	Certificate    *Certificate // nil: without TLS
-	// Drain is how long it goes on when it is told to stop, but says that it is
-	// not ready, so that a balancer in front sends nothing new.
+	Certificate    *Certificate // nil: no TLS
+	// Drain is how long the proxy keeps serving after it is told to stop, but is not
+	// ready, so that a load balancer in front sends no new requests.
 	Drain     time.Duration
-	Grace     time.Duration // for what is under way when it stops; 0: DefaultGrace
+	Grace     time.Duration // for running requests to end after Drain; 0: DefaultGrace
 	Limits    Limits
-	AccessLog *slog.Logger // one line for each request; nil: none
-	Log       *slog.Logger // nil: the default one
+	AccessLog *slog.Logger // one line per request; nil: none
+	Log       *slog.Logger // nil: slog.Default
 }
 
-// Limits of a proxy. Of each, 0 is the default.
+// Limits of a proxy; 0: the default.
 type Limits struct {
-	HeaderSize int           // bytes of a request's header
-	HeaderTime time.Duration // until all of a request's header is there
+	HeaderSize int           // of a request's header, in bytes
+	HeaderTime time.Duration // for reading a request's header
 	Idle       time.Duration // of a connection between requests
-	Stall      time.Duration // in which no byte of a body moves
-	Answer     time.Duration // until the site begins to answer
-	Body       int64         // bytes of a request's body; 0: any
+	Stall      time.Duration // without progress, while a body is sent or received
+	Answer     time.Duration // until the site starts its response
+	Body       int64         // of a request's body, in bytes; 0: no limit
 }
 
 // Defaults of [Options] and [Limits].
@@ -84,23 +84,23 @@ const (
 	DefaultGrace      = 30 * time.Second
 )
 
-// flushAfter is how long a part of an answer may wait for more, if the site
-// said how long all of it is. Streams do not wait.
+// flushAfter is how long part of a response of known length may be buffered.
+// Streams are not delayed.
 const flushAfter = 20 * time.Millisecond
 
-// Proxy is an [http.Handler], and a prometheus.Collector of what it does. Safe
+// Proxy is an [http.Handler], and a prometheus.Collector of its metrics. It is safe
 // for concurrent use.
 type Proxy struct {
 	options  Options
-	site     *site // nil: it is for nginx
+	site     *site // nil: NewAuth
 	next     http.Handler
 	stopping atomic.Bool
 	upgraded tunnels
-	figures  *figures
+	counters *counters
 }
 
-// New returns a reverse proxy that lets through what the connector does. It
-// keeps the Host header, streams, and passes WebSockets.
+// New returns a reverse proxy for the requests that the connector admits. It keeps
+// the Host header, and supports streaming and WebSockets.
 func New(o Options) *Proxy {
 	p := newProxy(o)
 	p.site = newSite(&p.options)
@@ -109,7 +109,7 @@ func New(o Options) *Proxy {
 		FlushInterval: flushAfter,
 		Transport:     p.site,
 		BufferPool:    &buffers{},
-		ErrorHandler:  p.explain,
+		ErrorHandler:  p.handleError,
 		ErrorLog:      slog.NewLogLogger(p.options.Log.Handler(), slog.LevelWarn),
 	})
 	return p
@@ -126,7 +126,7 @@ func newProxy(o Options) *Proxy {
 	l.Stall = orDefault(l.Stall, DefaultStall)
 	l.Answer = orDefault(l.Answer, DefaultAnswer)
 	o.Grace = orDefault(o.Grace, DefaultGrace)
-	return &Proxy{options: o, figures: newFigures()}
+	return &Proxy{options: o, counters: newCounters()}
 }
 
 func orDefault[T comparable](value, fallback T) T {
@@ -138,11 +138,11 @@ func orDefault[T comparable](value, fallback T) T {
 
 // ServeHTTP implements [http.Handler].
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.HasPrefix(r.URL.Path, "/.proofline/") && p.answersItself(w, r) {
+	if strings.HasPrefix(r.URL.Path, "/.proofline/") && p.serveOwn(w, r) {
 		return
 	}
-	e := begin(p, w, r)
-	defer e.end()
+	e := newExchange(p, w, r)
+	defer e.finish()
 	if limit := p.options.Limits.Body; limit > 0 && r.ContentLength > limit {
 		refuse(e, http.StatusRequestEntityTooLarge, "The request is too large.")
 		return
@@ -156,17 +156,18 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const malformed = "The request is malformed."
 
-// isPlain reports whether a request can be written in HTTP/1.1 and be read in one
-// way. Over HTTP/2 clients can send a method that is no token, and a query with
-// spaces; such a request would fail here, and the site would count as away.
+// isPlain reports whether a request can be written in HTTP/1.1 without ambiguity.
+// HTTP/2 clients can send a method that is not a token, or a query with spaces.
+// Such a request would fail here, and count as a failure of the site.
 func isPlain(r *http.Request) bool {
 	isNoWord := func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c) }
 	isNoText := func(c rune) bool { return c < ' ' || c > '~' }
-	return !strings.ContainsFunc(r.Method, isNoWord) && !strings.Contains(r.URL.RawQuery, " ") && !strings.ContainsFunc(r.Header.Get("Upgrade"), isNoText)
+	return !strings.ContainsFunc(r.Method, isNoWord) && !strings.Contains(r.URL.RawQuery, " ") &&
+		!strings.ContainsFunc(r.Header.Get("Upgrade"), isNoText)
 }
 
-// answersItself answers the two paths of ours.
-func (p *Proxy) answersItself(w http.ResponseWriter, r *http.Request) bool {
+// serveOwn answers the paths of the proxy itself. False: it is another path.
+func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
@@ -178,8 +179,8 @@ func (p *Proxy) answersItself(w http.ResponseWriter, r *http.Request) bool {
 	case p.stopping.Load():
 		why = "stopping"
 	case !p.options.Connector.HasRules():
-		why = "there are no rules yet, as their server does not answer"
-	case p.site != nil && !p.site.answers():
+		why = "no rules yet: their server does not answer"
+	case p.site != nil && !p.site.isUp():
 		why = "the site does not answer"
 	}
 	if why != "" {
@@ -191,14 +192,14 @@ func (p *Proxy) answersItself(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// refuse answers with a few words, which nobody keeps.
+// refuse sends an error that must not be cached.
 func refuse(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Cache-Control", "no-store")
 	http.Error(w, text, status)
 }
 
-// explain answers when the site did not.
-func (p *Proxy) explain(w http.ResponseWriter, r *http.Request, err error) {
+// handleError sends the error for a request that failed at the site.
+func (p *Proxy) handleError(w http.ResponseWriter, r *http.Request, err error) {
 	tooLarge := (*http.MaxBytesError)(nil)
 	switch {
 	case errors.As(err, &tooLarge):
@@ -212,7 +213,7 @@ func (p *Proxy) explain(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, errBody):
 		refuse(w, http.StatusBadRequest, malformed)
 	case isTimeout(err):
-		p.options.Log.Error("site does not answer in time", "method", r.Method, "to", r.URL.Host, "err", err)
+		p.options.Log.Error("site timed out", "method", r.Method, "to", r.URL.Host, "err", err)
 		refuse(w, http.StatusGatewayTimeout, "The site takes too long to answer.")
 	default:
 		p.options.Log.Error("site cannot be reached", "method", r.Method, "to", r.URL.Host, "err", err)
@@ -220,8 +221,8 @@ func (p *Proxy) explain(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// statusGone is what logs and metrics say of a client that did not wait for
-// the answer; 499 is nginx's word for it. Nobody gets it.
+// statusGone is the status in logs and metrics if the client did not wait for the
+// response, as in nginx. It is never sent.
 const statusGone = 499
 
 func isTimeout(err error) bool {
@@ -229,23 +230,23 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// rewrite makes the request that the site gets. What Connection names is taken
-// away before, so our own headers are set again.
+// rewrite makes the site's request. The connector's headers are set again, because
+// the reverse proxy removes headers that Connection names.
 func (o *Options) rewrite(p *httputil.ProxyRequest) {
 	p.SetURL(o.To[0])
 	p.Out.Host = p.In.Host
-	p.Out.URL.RawQuery = p.In.URL.RawQuery // as it was sent
+	p.Out.URL.RawQuery = p.In.URL.RawQuery // unchanged
 	if upgrade := p.Out.Header.Get("Upgrade"); upgrade != "" && !strings.EqualFold(upgrade, "websocket") {
 		p.Out.Header.Del("Upgrade")
 		p.Out.Header.Del("Connection")
 	}
 	p.Out.Header.Del("Http2-Settings")
-	p.Out.Trailer = nil // what comes after a body is not passed on, for nobody has looked at it
-	isTrusted := o.trusts(peerOf(p.In))
+	p.Out.Trailer = nil // trailers are not checked, and therefore not passed on
+	isTrusted := o.trusts(peerAddr(p.In))
 	if isTrusted {
 		p.Out.Header["X-Forwarded-For"] = p.In.Header["X-Forwarded-For"]
 	} else {
-		maps.DeleteFunc(p.Out.Header, func(name string, _ []string) bool { return isProxys(name) })
+		maps.DeleteFunc(p.Out.Header, func(name string, _ []string) bool { return isProxyHeader(name) })
 	}
 	p.SetXForwarded()
 	for _, name := range []string{"X-Forwarded-Proto", "X-Forwarded-Host"} {
@@ -260,15 +261,15 @@ func (o *Options) rewrite(p *httputil.ProxyRequest) {
 	}
 }
 
-// isProxys tells whether a header is one in which proxies say for whom they ask.
-// Some servers take _ for -.
-func isProxys(name string) bool {
+// isProxyHeader reports whether proxies name the original client or host in a
+// header. Some servers treat _ as -.
+func isProxyHeader(name string) bool {
 	name = strings.ToLower(strings.ReplaceAll(name, "_", "-"))
 	return name == "forwarded" || name == "x-real-ip" || strings.HasPrefix(name, "x-forwarded-")
 }
 
-// peerOf returns who opened the connection.
-func peerOf(r *http.Request) netip.Addr {
+// peerAddr returns the address of the connection's peer.
+func peerAddr(r *http.Request) netip.Addr {
 	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return peer.Addr().Unmap()
 }
@@ -277,7 +278,7 @@ func (o *Options) trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(o.TrustedProxies, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// buffers are for copying answers.
+// buffers is a pool of buffers for copying responses.
 type buffers struct{ pool sync.Pool }
 
 const bufferSize = 32 << 10

@@ -16,21 +16,20 @@ import (
 	"github.com/proofline/proofline/internal/conns"
 )
 
-// writeTimeout is how long a connection of HTTP/2 may take nothing of what
-// waits to be sent.
+// writeTimeout is how long an HTTP/2 connection may accept no data.
 const writeTimeout = 30 * time.Second
 
-// Run asks the addresses of the site whether they are there until ctx ends.
-// Without it none is known to be, and the proxy never ready.
+// Run checks the site's addresses until ctx ends. Without it the proxy is never
+// ready.
 func (p *Proxy) Run(ctx context.Context) {
 	if p.site != nil {
-		p.site.watch(ctx)
+		p.site.checkAll(ctx)
 	}
 }
 
-// Serve answers on l until ctx ends, over TLS if there is a certificate. After
-// Options.Drain it then takes no more connections, and what is under way, upgraded connections
-// included, has Options.Grace to end by itself before it is cut off.
+// Serve serves l until ctx ends, over TLS if there is a certificate. After
+// Options.Drain it accepts no more connections. Running requests and upgraded
+// connections then have Options.Grace to end before they are closed.
 func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	o := &p.options
 	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
@@ -42,7 +41,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    o.Limits.HeaderSize,
 		HTTP2:             &http.HTTP2Config{WriteByteTimeout: writeTimeout},
 		BaseContext:       func(net.Listener) context.Context { return requests },
-		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), // what clients do wrong
+		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), // errors of clients
 		ConnState:         conns.New(o.trusts, o.Log).Watch,
 	}
 	checking, done := context.WithCancel(ctx)
@@ -70,7 +69,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// shutDown lets what is under way end, and cuts off what takes too long.
+// shutDown waits for running requests, and closes those that exceed the grace period.
 func (p *Proxy) shutDown(s *http.Server, cut context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.options.Grace)
 	defer cancel()
@@ -81,17 +80,17 @@ func (p *Proxy) shutDown(s *http.Server, cut context.CancelFunc) {
 	if err == nil {
 		return
 	}
-	p.options.Log.Warn("requests are cut off: they took longer than the grace", "grace", p.options.Grace, "upgraded", p.upgraded.count())
+	p.options.Log.Warn("closing requests that exceeded the grace period",
+		"grace", p.options.Grace, "upgraded", p.upgraded.count())
 	cut()
 	_ = s.Close()
 }
 
-// tunnels counts connections that were upgraded, which the server does not
-// know any more.
+// tunnels counts upgraded connections, which http.Server does not track.
 type tunnels struct {
 	mu   sync.Mutex
 	open int
-	none chan struct{} // closed when the last ends; nil: nobody waits
+	none chan struct{} // closed when the last one ends; nil: no waiter
 }
 
 func (t *tunnels) add(n int) {
@@ -109,7 +108,7 @@ func (t *tunnels) count() int {
 	return t.open
 }
 
-// wait returns nil when no connection is left, or the error of ctx.
+// wait waits until no connection is left. Error: that of ctx.
 func (t *tunnels) wait(ctx context.Context) error {
 	t.mu.Lock()
 	if t.open == 0 {
@@ -127,8 +126,8 @@ func (t *tunnels) wait(ctx context.Context) error {
 	}
 }
 
-// Redirect leads everybody who asks over plain HTTP to https, at the port of
-// the address given.
+// Redirect returns a handler that redirects plain HTTP to https, at the port of
+// the given address.
 func Redirect(to net.Addr) http.Handler {
 	port := ""
 	if tcp, ok := to.(*net.TCPAddr); ok && tcp.Port != 443 {
@@ -154,8 +153,8 @@ func Redirect(to net.Addr) http.Handler {
 	})
 }
 
-// hostname returns the host of a Host header without its port. False: it is
-// none that may stand in a URL.
+// hostname returns the host in a Host header without its port. False: it is not
+// valid in a URL.
 func hostname(host string) (string, bool) {
 	u, err := url.Parse("http://" + host)
 	if err != nil || u.Host != host || u.Hostname() == "" || strings.ContainsAny(host, `\%'"<>`) {

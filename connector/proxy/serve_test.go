@@ -528,7 +528,7 @@ func TestReadOn(t *testing.T) {
 	const stall = 100 * time.Millisecond
 	p := &Proxy{options: Options{Limits: Limits{Stall: stall}}}
 	addr := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		e := begin(p, w, r)
+		e := newExchange(p, w, r)
 		for range 3 {
 			_, _ = io.ReadAll(e.request.Body)
 			time.Sleep(stall)

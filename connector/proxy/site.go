@@ -14,88 +14,89 @@ import (
 	"time"
 )
 
-// Waits for a site.
+// Timeouts and intervals for a site.
 const (
-	dialTimeout  = 5 * time.Second
-	checkTimeout = 3 * time.Second
-	checkAgain   = 5 * time.Second
-	retryAgain   = time.Second
+	dialTimeout   = 5 * time.Second
+	checkTimeout  = 3 * time.Second
+	checkInterval = 5 * time.Second
+	retryInterval = time.Second
 )
 
-// idleAtSite is how long a connection is kept without a request: less than the
-// 5 s after which many servers (Node.js, Apache, uvicorn) close it, for what is
-// sent in that moment is lost.
+// idleAtSite is how long idle connections are kept: less than the 5 s after which
+// many servers (Node.js, Apache, uvicorn) close them and lose a request sent then.
 const idleAtSite = 4 * time.Second
 
-// failuresToDown is how many requests in a row an address may fail before it
-// gets no more. A check says so sooner.
+// failuresToDown is the number of consecutive failures after which an address is
+// down. A failed check is enough, too.
 const failuresToDown = 3
 
-// idlePerAddress is how many connections are kept for each address.
+// idlePerAddress is the number of idle connections kept for each address.
 const idlePerAddress = 1000
 
-// readBuffer takes most pages at once; it is there once for each connection.
+// readBuffer holds most pages; there is one per connection.
 const readBuffer = 16 << 10
 
-// standing is what is known of an address.
-type standing int32
+// health is the last known health of an address.
+type health int32
 
 const (
-	unknown standing = iota // not asked yet
+	unknown health = iota // not checked yet
 	up
-	down // gets nothing while another is not down
+	down // gets no requests while another address is not down
 )
 
-// address is one of a site.
+// address is an address of the site.
 type address struct {
-	url      *url.URL
-	standing atomic.Int32
-	inARow   atomic.Int64 // failures since it answered
-	waiting  atomic.Int64 // requests that it has not begun to answer
+	url           *url.URL
+	health        atomic.Int32
+	failuresInRow atomic.Int64 // since the last response
+	waiting       atomic.Int64 // requests that have no response yet
 
 	requests, failures atomic.Uint64
 }
 
-// site sends requests to its addresses.
+// site sends requests to the site's addresses.
 type site struct {
-	addresses []*address
-	turn      atomic.Uint64
-	transport *http.Transport
-	check     string // path; empty: a connection is enough
-	checkHost string
-	again     time.Duration // between checks of an address that is up
-	downAgain time.Duration // of one that is down
-	log       *slog.Logger
+	addresses    []*address
+	turn         atomic.Uint64
+	transport    *http.Transport
+	checkPath    string // empty: only connect
+	checkHost    string
+	interval     time.Duration // between checks of an address that is up
+	downInterval time.Duration // between checks of an address that is down
+	log          *slog.Logger
 }
 
 func newSite(o *Options) *site {
-	s := &site{check: o.Check, checkHost: o.CheckHost, again: checkAgain, downAgain: retryAgain, log: o.Log, transport: &http.Transport{
+	s := &site{checkPath: o.Check, checkHost: o.CheckHost, log: o.Log}
+	s.interval, s.downInterval = checkInterval, retryInterval
+	s.transport = &http.Transport{
 		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		TLSHandshakeTimeout:   dialTimeout,
 		ResponseHeaderTimeout: o.Limits.Answer,
 		MaxIdleConnsPerHost:   idlePerAddress,
 		IdleConnTimeout:       idleAtSite,
 		ReadBufferSize:        readBuffer,
-		DisableCompression:    true, // as the client asks for it
-	}}
+		DisableCompression:    true, // compression is between client and site
+	}
 	for _, u := range o.To {
 		s.addresses = append(s.addresses, &address{url: u})
 	}
 	return s
 }
 
-// answers tells whether an address is known to be there.
-func (s *site) answers() bool {
+// isUp reports whether an address is up.
+func (s *site) isUp() bool {
 	for _, a := range s.addresses {
-		if standing(a.standing.Load()) == up {
+		if health(a.health.Load()) == up {
 			return true
 		}
 	}
 	return false
 }
 
-// pick returns the address that is to get a request, none of tried: one that is
-// not down if there is any, and of those the one with the fewest that wait.
+// pick returns the address for a request, except those tried: one that is not down
+// if possible, and the one with the fewest waiting requests among those.
 func (s *site) pick(tried []*address) *address {
 	var best *address
 	start := int(s.turn.Add(1) % uint64(len(s.addresses)))
@@ -118,15 +119,15 @@ func isIn(a *address, list []*address) bool {
 }
 
 func (a *address) isBetter(b *address) bool {
-	isDown, otherDown := standing(a.standing.Load()) == down, standing(b.standing.Load()) == down
+	isDown, otherDown := health(a.health.Load()) == down, health(b.health.Load()) == down
 	if isDown != otherDown {
 		return otherDown
 	}
 	return a.waiting.Load() < b.waiting.Load()
 }
 
-// RoundTrip implements [http.RoundTripper] for requests of the proxy alone: it
-// changes them. A request that never reached an address is sent to the next.
+// RoundTrip implements [http.RoundTripper] for the proxy's own requests, which it
+// may modify. A request that could not be sent goes to the next address.
 func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 	if len(s.addresses) == 1 {
 		return s.send(r, s.addresses[0])
@@ -145,7 +146,7 @@ func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// send sends a request to an address, and remembers how that went.
+// send sends a request to an address, and updates its health.
 func (s *site) send(r *http.Request, a *address) (*http.Response, error) {
 	r.URL.Scheme, r.URL.Host = a.url.Scheme, a.url.Host
 	a.requests.Add(1)
@@ -154,45 +155,45 @@ func (s *site) send(r *http.Request, a *address) (*http.Response, error) {
 	a.waiting.Add(-1)
 	switch {
 	case err == nil:
-		if a.inARow.Load() != 0 {
-			a.inARow.Store(0)
+		if a.failuresInRow.Load() != 0 {
+			a.failuresInRow.Store(0)
 		}
 	case r.Context().Err() == nil && !isOfClient(err):
 		a.failures.Add(1)
-		if a.inARow.Add(1) >= failuresToDown {
+		if a.failuresInRow.Add(1) >= failuresToDown {
 			s.turnDown(a, err)
 		}
 	}
 	return answer, err
 }
 
-// isOfClient tells whether a request failed because of who sent it.
+// isOfClient reports whether the client caused a request to fail.
 func isOfClient(err error) bool {
 	tooLarge := (*http.MaxBytesError)(nil)
 	return errors.As(err, &tooLarge) || errors.Is(err, errStalled) || errors.Is(err, errBody)
 }
 
-// neverSent tells whether no byte of a request left.
+// neverSent reports whether a request failed before any of it was sent.
 func neverSent(err error) bool {
 	failed := (*net.OpError)(nil)
 	return errors.As(err, &failed) && failed.Op == "dial"
 }
 
 func (s *site) turnDown(a *address, err error) {
-	if a.standing.Swap(int32(down)) != int32(down) {
+	if a.health.Swap(int32(down)) != int32(down) {
 		s.log.Error("address of the site is down", "to", a.url.Host, "err", err)
 	}
 }
 
-// watch asks every address again and again whether it is there.
-func (s *site) watch(ctx context.Context) {
+// checkAll checks every address periodically until ctx ends.
+func (s *site) checkAll(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, a := range s.addresses {
 		all.Go(func() {
 			for {
-				wait := s.again
-				if s.look(ctx, a); standing(a.standing.Load()) == down {
-					wait = s.downAgain
+				wait := s.interval
+				if s.check(ctx, a); health(a.health.Load()) == down {
+					wait = s.downInterval
 				}
 				select {
 				case <-ctx.Done():
@@ -205,33 +206,33 @@ func (s *site) watch(ctx context.Context) {
 	all.Wait()
 }
 
-// look asks an address once.
-func (s *site) look(ctx context.Context, a *address) {
+// check checks an address once, and updates its health.
+func (s *site) check(ctx context.Context, a *address) {
 	asking, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	err := s.ask(asking, a)
+	err := s.probe(asking, a)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
 		s.turnDown(a, err)
 	default:
-		a.inARow.Store(0)
-		if before := standing(a.standing.Swap(int32(up))); before == down {
+		a.failuresInRow.Store(0)
+		if before := health(a.health.Swap(int32(up))); before == down {
 			s.log.Info("address of the site is up again", "to", a.url.Host)
 		}
 	}
 }
 
-// ask returns nil if an address is there.
-func (s *site) ask(ctx context.Context, a *address) error {
-	if s.check == "" {
+// probe returns nil if an address is healthy.
+func (s *site) probe(ctx context.Context, a *address) error {
+	if s.checkPath == "" {
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", hostPort(a.url))
 		if err != nil {
 			return err
 		}
 		return conn.Close()
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url.Scheme+"://"+a.url.Host+s.check, http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url.Scheme+"://"+a.url.Host+s.checkPath, http.NoBody)
 	if err != nil {
 		return fmt.Errorf("make a check: %w", err)
 	}
@@ -241,25 +242,25 @@ func (s *site) ask(ctx context.Context, a *address) error {
 	if err != nil {
 		return err
 	}
-	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10) // so that the connection is used again
+	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10) // lets the connection be reused
 	_ = answer.Body.Close()
 	if answer.StatusCode >= http.StatusBadRequest {
-		return fmt.Errorf("the check is answered with status %d", answer.StatusCode)
+		return fmt.Errorf("check failed with status %d", answer.StatusCode)
 	}
 	return nil
 }
 
-// hostPort returns where to connect.
+// hostPort returns the address to connect to.
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
-		port = u.Scheme // the names of services are those of the schemes
+		port = u.Scheme // net resolves http and https
 	}
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// body is a request's, which a failed attempt must not close: another may
-// follow, and the server closes it.
+// body is a request's body that a failed attempt does not close, because another
+// may follow. The server closes it.
 type body struct {
 	io.ReadCloser
 	isRead atomic.Bool

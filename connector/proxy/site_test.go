@@ -85,7 +85,7 @@ func TestAddresses(t *testing.T) {
 	if a.asked.Load() < 10 || b.asked.Load() < 10 {
 		t.Errorf("%d requests to one, %d to the other", a.asked.Load(), b.asked.Load())
 	}
-	if dead := p.site.addresses[1]; standing(dead.standing.Load()) != down || dead.requests.Load() != failuresToDown {
+	if dead := p.site.addresses[1]; health(dead.health.Load()) != down || dead.requests.Load() != failuresToDown {
 		t.Errorf("the address that is not there got %d requests", dead.requests.Load())
 	}
 }
@@ -112,7 +112,7 @@ func TestLeastWaiting(t *testing.T) {
 	t.Parallel()
 	s := &site{addresses: []*address{{}, {}, {}}}
 	s.addresses[0].waiting.Store(5)
-	s.addresses[2].standing.Store(int32(down))
+	s.addresses[2].health.Store(int32(down))
 	for range 10 {
 		if a := s.pick(nil); a != s.addresses[1] {
 			t.Fatal("not the one with the fewest that wait")
@@ -132,10 +132,10 @@ func TestChecks(t *testing.T) {
 	a, b := newServer(t, "a"), newServer(t, "b")
 	p := New(Options{Connector: newConnector(t, conformance.NewRoom(t)), To: to(t, a.addr(), b.addr()), Check: "/healthz?deep=1", CheckHost: "shop.example.com", Log: quiet})
 	for _, one := range p.site.addresses {
-		p.site.look(t.Context(), one)
+		p.site.check(t.Context(), one)
 	}
 	a.isBad.Store(true)
-	p.site.look(t.Context(), p.site.addresses[0])
+	p.site.check(t.Context(), p.site.addresses[0])
 	front, before := "http://"+start(t, p), a.asked.Load()
 	for range 10 {
 		if got := bodyOf(t, get(t, front+"/about")); got != "b /about " {
@@ -146,7 +146,7 @@ func TestChecks(t *testing.T) {
 		t.Error("an address that fails its check is asked")
 	}
 	b.isBad.Store(true)
-	p.site.look(t.Context(), p.site.addresses[1])
+	p.site.check(t.Context(), p.site.addresses[1])
 	if r := get(t, front+ReadyPath); r.StatusCode != http.StatusServiceUnavailable || bodyOf(t, r) != "the site does not answer\n" {
 		t.Errorf("ready with status %d although nothing is", r.StatusCode)
 	}
@@ -154,7 +154,7 @@ func TestChecks(t *testing.T) {
 		t.Errorf("status %d: when none is well all are tried", r.StatusCode)
 	}
 	a.isBad.Store(false)
-	p.site.look(t.Context(), p.site.addresses[0])
+	p.site.check(t.Context(), p.site.addresses[0])
 	if r := get(t, front+ReadyPath); r.StatusCode != http.StatusOK {
 		t.Errorf("ready: status %d", r.StatusCode)
 	}
@@ -172,14 +172,14 @@ func TestCheckRequest(t *testing.T) {
 		http.Redirect(w, r, "/elsewhere", http.StatusFound)
 	}))
 	s := newSite(&Options{To: to(t, addr), Check: "/healthz?deep=1", CheckHost: "shop.example.com"})
-	if err := s.ask(t.Context(), s.addresses[0]); err != nil {
+	if err := s.probe(t.Context(), s.addresses[0]); err != nil {
 		t.Error(err)
 	}
 	if r := <-seen; r.Method != http.MethodGet || r.RequestURI != "/healthz?deep=1" || r.Host != "shop.example.com" {
 		t.Errorf("%s %s of %s", r.Method, r.RequestURI, r.Host)
 	}
 	s.checkHost = ""
-	_ = s.ask(t.Context(), s.addresses[0])
+	_ = s.probe(t.Context(), s.addresses[0])
 	if r := <-seen; r.Host != addr {
 		t.Errorf("asked for %s", r.Host)
 	}
@@ -190,15 +190,15 @@ func TestWatch(t *testing.T) {
 	t.Parallel()
 	a := newServer(t, "a")
 	s := newSite(&Options{To: to(t, a.addr()), Check: "/", Log: quiet})
-	s.again, s.downAgain = time.Millisecond, time.Millisecond
+	s.interval, s.downInterval = time.Millisecond, time.Millisecond
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { s.watch(ctx); close(done) }()
-	eventually(t, "it is up", s.answers)
+	go func() { s.checkAll(ctx); close(done) }()
+	eventually(t, "it is up", s.isUp)
 	a.isBad.Store(true)
-	eventually(t, "it is down", func() bool { return !s.answers() })
+	eventually(t, "it is down", func() bool { return !s.isUp() })
 	a.isBad.Store(false)
-	eventually(t, "it is up again", s.answers)
+	eventually(t, "it is up again", s.isUp)
 	stop()
 	<-done
 }
@@ -211,9 +211,9 @@ func TestConnectionIsEnough(t *testing.T) {
 	a.isBad.Store(true)
 	s := newSite(&Options{To: to(t, a.addr(), freeAddr(t)), Log: quiet})
 	for _, one := range s.addresses {
-		s.look(t.Context(), one)
+		s.check(t.Context(), one)
 	}
-	if got := [2]standing{standing(s.addresses[0].standing.Load()), standing(s.addresses[1].standing.Load())}; got != [2]standing{up, down} {
+	if got := [2]health{health(s.addresses[0].health.Load()), health(s.addresses[1].health.Load())}; got != [2]health{up, down} {
 		t.Errorf("%v", got)
 	}
 	for text, want := range map[string]string{"http://a": "a:http", "https://a": "a:https", "http://a:3000": "a:3000", "http://[::1]:3000": "[::1]:3000", "https://[::1]": "[::1]:https"} {

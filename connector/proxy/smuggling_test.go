@@ -322,7 +322,7 @@ func TestOddOverHTTP2(t *testing.T) {
 	t.Parallel()
 	site := newServer(t, "a")
 	p := New(Options{Connector: newConnector(t, conformance.NewRoom(t)), To: to(t, site.addr()), Log: quiet})
-	p.site.look(t.Context(), p.site.addresses[0])
+	p.site.check(t.Context(), p.site.addresses[0])
 	asked := site.asked.Load()
 	for name, change := range map[string]func(*http.Request){
 		"method of two words":  func(r *http.Request) { r.Method = "GET /tickets" },
@@ -339,7 +339,7 @@ func TestOddOverHTTP2(t *testing.T) {
 			}
 		}
 	}
-	if !p.site.answers() || site.asked.Load() != asked {
+	if !p.site.isUp() || site.asked.Load() != asked {
 		t.Error("such requests reach the site, or make it count as away")
 	}
 }
