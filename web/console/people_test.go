@@ -614,7 +614,7 @@ func TestHostsPage(t *testing.T) {
 	v.post("/console/organization/hosts", "host", "192.0.2.1").want(http.StatusBadRequest).has(`id="e-host"`)
 	v.post("/console/organization/hosts", "host", "Queue.Halls.example").leadsTo("/console/organization?done=host-added")
 	page := v.get("/console/organization").want(http.StatusOK).has("_proofline.queue.halls.example", "not verified")
-	v.post("/console/organization/hosts/verify", "claimed", "queue.halls.example").want(http.StatusConflict).has("no such TXT record")
+	v.post("/console/organization/hosts/verify", "claimed", "queue.halls.example").want(http.StatusConflict).has("TXT record is not in the DNS yet")
 	dns["_proofline.queue.halls.example."] = regexp.MustCompile(`proofline-[a-z2-7]{32}`).FindAllString(page.body, 1)
 	stranger := w.tenant("other")
 	stranger.post("/console/organization/hosts/verify", "claimed", "queue.halls.example").want(http.StatusNotFound)
