@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// TestAddresses: an address that is not everybody's is refused, in every way to
-// write it.
+// TestAddresses checks that non-public addresses are refused in every notation.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	allowed := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd00:1::/32")}
@@ -24,7 +23,7 @@ func TestAddresses(t *testing.T) {
 		{"100.128.0.1", true, true},
 		{"127.0.0.1", false, false},
 		{"127.255.255.254", false, false},
-		{"169.254.169.254", false, false}, // metadata of clouds
+		{"169.254.169.254", false, false}, // metadata service of clouds
 		{"172.15.255.255", true, true},
 		{"172.16.0.1", false, false},
 		{"172.31.255.255", false, false},
@@ -79,14 +78,14 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestURLs: what is wrong with an endpoint is said when it is made.
+// TestURLs checks which URLs are refused when an endpoint is created.
 func TestURLs(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ url, wrong, wrongAllowed string }{
 		{"https://example.com/hooks?x=1", "", ""},
 		{"https://example.com:8443/", "", ""},
 		{"https://example.com:443", "", ""},
-		{"", "is needed", "is needed"},
+		{"", "is required", "is required"},
 		{"example.com", "must be a URL", "must be a URL"},
 		{"https://", "must be a URL", "must be a URL"},
 		{"https:example.com", "must be a URL", "must be a URL"},
@@ -121,10 +120,10 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// FuzzURL: no text that is taken leads to an address in clear view that is
-// refused, or carries a password.
+// FuzzURL checks that no accepted URL has a literal address that would be refused, or a password.
 func FuzzURL(f *testing.F) {
-	for _, text := range []string{"https://example.com", "https://127.0.0.1", "https://[::1]:443/x", "https://a:b@c", "http://x"} {
+	for _, text := range []string{"https://example.com", "https://127.0.0.1", "https://[::1]:443/x", "https://a:b@c",
+		"http://x"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -19,33 +19,32 @@ import (
 )
 
 const (
-	// AlertQuiet is for how long no alert of the same kind and room follows.
+	// AlertQuiet is the minimum interval between alerts of the same kind and room.
 	AlertQuiet = 15 * time.Minute
-	// DefaultNoShows is the share of people called who do not come that is worth
-	// an alert, in percent.
+	// DefaultNoShows is the default no-show rate for an alert, in percent.
 	DefaultNoShows = 30
 
 	maxEmails = 20
 	maxEmail  = 254 // characters, RFC 5321 section 4.5.3.1.3
 )
 
-// AlertSettings is who in an organization is told of what.
+// AlertSettings configures an organization's alerts.
 type AlertSettings struct {
 	Emails    []string    `json:"emails"`
 	Endpoints []uuid.UUID `json:"endpoints"` // get events of type "alert"
 	Kinds     []AlertKind `json:"kinds"`
-	// NoShowPercent is the share of people called who do not come that is worth
-	// an alert of the kind no_shows.
+	// NoShowPercent is the no-show rate for an alert of the kind no_shows.
 	NoShowPercent int `json:"no_show_percent"`
 }
 
-// normal returns the settings in the form that is stored.
+// normal returns the settings in their stored form.
 func (s AlertSettings) normal() AlertSettings {
 	for i, email := range s.Emails {
 		s.Emails[i] = strings.TrimSpace(email)
 	}
 	s.Emails = slices.Compact(slices.Sorted(slices.Values(s.Emails)))
-	s.Endpoints = slices.Compact(slices.SortedFunc(slices.Values(s.Endpoints), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }))
+	s.Endpoints = slices.Compact(slices.SortedFunc(slices.Values(s.Endpoints),
+		func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }))
 	s.Kinds = slices.Compact(slices.Sorted(slices.Values(s.Kinds)))
 	if s.NoShowPercent == 0 {
 		s.NoShowPercent = DefaultNoShows
@@ -53,11 +52,11 @@ func (s AlertSettings) normal() AlertSettings {
 	return s
 }
 
-// problems lists what is wrong, where these are the organization's endpoints.
+// problems lists the problems with the settings; endpoints are the organization's.
 func (s AlertSettings) problems(endpoints []pghook.Endpoint, hasMail bool) (list []fairness.Problem) {
 	refuse := func(field, detail string) { list = append(list, fairness.Problem{Field: field, Detail: detail}) }
 	if len(s.Emails) > 0 && !hasMail {
-		refuse("emails", "cannot be used: this server sends no mail; whoever runs it can set --smtp")
+		refuse("emails", "cannot be used: this server cannot send mail until its operator sets --smtp")
 	}
 	if len(s.Emails) > maxEmails {
 		refuse("emails", fmt.Sprintf("must be at most %d", maxEmails))
@@ -69,12 +68,12 @@ func (s AlertSettings) problems(endpoints []pghook.Endpoint, hasMail bool) (list
 	}
 	for _, id := range s.Endpoints {
 		if !slices.ContainsFunc(endpoints, func(e pghook.Endpoint) bool { return e.ID == id }) {
-			refuse("endpoints", "there is no webhook "+id.String())
+			refuse("endpoints", "unknown webhook "+id.String())
 		}
 	}
 	for _, k := range s.Kinds {
 		if !isAlert(k) {
-			refuse("kinds", fmt.Sprintf("%.40q is no kind of alert", k))
+			refuse("kinds", fmt.Sprintf("%.40q is not a kind of alert", k))
 		}
 	}
 	if s.NoShowPercent < 1 || s.NoShowPercent > 100 {
@@ -83,21 +82,22 @@ func (s AlertSettings) problems(endpoints []pghook.Endpoint, hasMail bool) (list
 	return list
 }
 
-// isEmail tells whether a text is an e-mail address and nothing else.
+// isEmail reports whether a text is a bare e-mail address.
 func isEmail(text string) bool {
 	a, err := mail.ParseAddress(text)
 	return err == nil && a.Name == "" && a.Address == text && len(text) <= maxEmail && isText(text)
 }
 
-// Alerts returns who in the actor's organization is told of what: nobody, and
-// all kinds, unless it was set. Errors: account.ErrForbidden.
+// Alerts returns the alert settings of the actor's organization. By default there are no
+// recipients, and all kinds are enabled. It returns account.ErrForbidden.
 func (h *Hooks) Alerts(ctx context.Context, a account.Actor) (AlertSettings, error) {
-	if err := may(a); err != nil {
+	if err := mayOperate(a); err != nil {
 		return AlertSettings{}, err
 	}
 	row, err := h.Store.Alerts(ctx, a.Org)
 	if errors.Is(err, pghook.ErrNotFound) {
-		return AlertSettings{Emails: []string{}, Endpoints: []uuid.UUID{}, Kinds: AlertKinds(), NoShowPercent: DefaultNoShows}, nil
+		return AlertSettings{Emails: []string{}, Endpoints: []uuid.UUID{}, Kinds: AlertKinds(),
+			NoShowPercent: DefaultNoShows}, nil
 	}
 	if err != nil {
 		return AlertSettings{}, err
@@ -109,10 +109,9 @@ func (h *Hooks) Alerts(ctx context.Context, a account.Actor) (AlertSettings, err
 	return s, nil
 }
 
-// SetAlerts says who is told of what. Errors: account.ErrForbidden,
-// [*room.InvalidError].
+// SetAlerts stores the alert settings. It returns account.ErrForbidden or an [*room.InvalidError].
 func (h *Hooks) SetAlerts(ctx context.Context, a account.Actor, s AlertSettings) error {
-	if err := may(a); err != nil {
+	if err := mayOperate(a); err != nil {
 		return err
 	}
 	endpoints, err := h.Store.Endpoints(ctx, a.Org)
@@ -123,12 +122,13 @@ func (h *Hooks) SetAlerts(ctx context.Context, a account.Actor, s AlertSettings)
 	if problems := s.problems(endpoints, h.Mail != nil); len(problems) > 0 {
 		return &room.InvalidError{Problems: problems}
 	}
-	row := pghook.Alerts{Org: a.Org, Emails: append([]string{}, s.Emails...), Endpoints: append([]uuid.UUID{}, s.Endpoints...), Kinds: []string{}, NoShows: s.NoShowPercent, Since: h.Now()}
+	row := pghook.Alerts{Org: a.Org, Emails: append([]string{}, s.Emails...),
+		Endpoints: append([]uuid.UUID{}, s.Endpoints...), Kinds: []string{}, NoShows: s.NoShowPercent, Since: h.Now()}
 	for _, k := range s.Kinds {
 		row.Kinds = append(row.Kinds, string(k))
 	}
 	if len(row.Emails)+len(row.Endpoints) == 0 && s.isDefault() {
-		err = h.Store.DeleteAlerts(ctx, a.Org) // a room that nobody hears of is not followed
+		err = h.Store.DeleteAlerts(ctx, a.Org) // without recipients, rooms need not be followed
 	} else {
 		err = h.Store.SetAlerts(ctx, row)
 	}
@@ -136,16 +136,16 @@ func (h *Hooks) SetAlerts(ctx context.Context, a account.Actor, s AlertSettings)
 		return err
 	}
 	h.signalListener()
-	return h.record(ctx, a, "alerts.changed", "", map[string]any{"emails": len(s.Emails), "endpoints": len(s.Endpoints), "kinds": s.Kinds})
+	return h.record(ctx, a, "alerts.changed", "", map[string]any{"emails": len(s.Emails),
+		"endpoints": len(s.Endpoints), "kinds": s.Kinds})
 }
 
-// isDefault tells whether the settings say nothing beside recipients.
+// isDefault reports whether the settings are the defaults, apart from recipients.
 func (s AlertSettings) isDefault() bool {
 	return s.NoShowPercent == DefaultNoShows && len(s.Kinds) == len(AlertKinds())
 }
 
-// NoShowPercent returns the share of people called who do not come that is worth
-// an alert in an organization, as of a second ago.
+// NoShowPercent returns an organization's no-show rate for an alert, up to a second old.
 func (h *Hooks) NoShowPercent(org uuid.UUID) int {
 	if o := h.listening.Load().byOrg[org]; o != nil && o.alerts.NoShows > 0 {
 		return o.alerts.NoShows
@@ -153,16 +153,16 @@ func (h *Hooks) NoShowPercent(org uuid.UUID) int {
 	return DefaultNoShows
 }
 
-// Wants tells whether an organization has somebody told of that kind, as of a
-// second ago: what need not be computed for nobody.
+// Wants reports whether an organization has recipients for a kind of alert, up to a second old.
+// Callers need not compute alerts that nobody wants.
 func (h *Hooks) Wants(org uuid.UUID, kind AlertKind) bool {
 	o := h.listening.Load().byOrg[org]
 	return o != nil && o.wants(kind)
 }
 
-// Alert tells those whom an organization has named for the kind, unless they
-// were told of the same kind and room within [AlertQuiet]. The room is a slug,
-// or "". The text is plain, and says what happened and what to do.
+// Alert sends an alert to an organization's recipients for its kind, unless one of the same kind
+// and room was sent within [AlertQuiet]. room is a slug or "". text is plain, and says what
+// happened and what to do.
 func (h *Hooks) Alert(ctx context.Context, org uuid.UUID, kind AlertKind, room, text string) error {
 	o, err := h.readListener(ctx, org)
 	if err != nil {
@@ -172,20 +172,19 @@ func (h *Hooks) Alert(ctx context.Context, org uuid.UUID, kind AlertKind, room, 
 	return h.sendAlert(ctx, alert, err)
 }
 
-// AlertOnce tells those whom an organization has named for the kind of something
-// that is no room, unless they were told of the same within [keepLog].
+// AlertOnce sends an alert that is not about a room, unless one about the same subject was sent
+// within [logAge].
 func (h *Hooks) AlertOnce(ctx context.Context, org uuid.UUID, kind AlertKind, about, text string) error {
 	o, err := h.readListener(ctx, org)
 	if err != nil {
 		return err
 	}
 	alert, err := h.alert(o, kind, where{}, text)
-	alert.About, alert.Quiet = about, keepLog
+	alert.About, alert.Quiet = about, logAge
 	return h.sendAlert(ctx, alert, err)
 }
 
-// sendAlert stores an alert that was made without an error, if there is somebody
-// to tell.
+// sendAlert stores an alert unless err is set or there are no recipients.
 func (h *Hooks) sendAlert(ctx context.Context, alert pghook.Alert, err error) error {
 	if err != nil || len(alert.Deliveries) == 0 {
 		return err
@@ -197,18 +196,18 @@ func (h *Hooks) sendAlert(ctx context.Context, alert pghook.Alert, err error) er
 	return nil
 }
 
-// TestAlert sends a test to everybody whom the settings name, at most once a
-// minute. Errors: account.ErrForbidden, account.ErrNotFound when they name
-// nobody.
+// TestAlert sends a test to all recipients, at most once a minute. It returns account.ErrForbidden,
+// or account.ErrNotFound if there are no recipients.
 func (h *Hooks) TestAlert(ctx context.Context, a account.Actor) error {
-	if err := may(a); err != nil {
+	if err := mayOperate(a); err != nil {
 		return err
 	}
 	o, err := h.readListener(ctx, a.Org)
 	if err != nil {
 		return err
 	}
-	alert, err := h.alert(o, alertTest, where{}, "This is a test of the alerts, asked for by "+a.Name+". There is nothing to do.")
+	alert, err := h.alert(o, alertTest, where{}, "This is a test of the alerts, requested by "+a.Name+
+		". No action is needed.")
 	if err != nil {
 		return err
 	}
@@ -223,7 +222,7 @@ func (h *Hooks) TestAlert(ctx context.Context, a account.Actor) error {
 	return h.record(ctx, a, "alerts.tested", "", nil)
 }
 
-// whereIs names a room by its slug, "" for none.
+// whereIs returns the room with a slug; "" means none.
 func (h *Hooks) whereIs(slug string) where {
 	if slug == "" {
 		return where{}
@@ -236,7 +235,7 @@ func (h *Hooks) whereIs(slug string) where {
 	return where{Room: slug, URL: h.Rooms.PublicURL + "/r/" + slug}
 }
 
-// alert makes the deliveries of an alert; none when nobody is to be told.
+// alert returns an alert with its deliveries, none if it has no recipients.
 func (h *Hooks) alert(o *listener, kind AlertKind, w where, text string) (alert pghook.Alert, err error) {
 	alert = pghook.Alert{Org: o.org, Kind: string(kind), About: w.Room, At: h.Now(), Quiet: AlertQuiet}
 	if kind != alertTest && !o.wants(kind) {

@@ -15,60 +15,60 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// DeliveryState is what became of a delivery.
+// DeliveryState is the state of a delivery.
 type DeliveryState string
 
 // The states of a delivery.
 const (
-	Waiting   DeliveryState = "waiting"   // for its next attempt
-	Delivered DeliveryState = "delivered" // the receiver took it
+	Waiting   DeliveryState = "waiting"   // for the next attempt
+	Delivered DeliveryState = "delivered" // accepted by the receiver
 	Failed    DeliveryState = "failed"    // given up
 )
 
 // Delivery is one message to one recipient.
 type Delivery struct {
-	ID        uuid.UUID     `json:"id"`         // webhook-id is "msg_" and this
-	Endpoint  *uuid.UUID    `json:"endpoint"`   // null for mail
+	ID        uuid.UUID     `json:"id"`         // webhook-id is "msg_" plus this
+	Endpoint  *uuid.UUID    `json:"endpoint"`   // null: mail
 	Recipient string        `json:"recipient"`  // URL or e-mail address
 	Type      EventKind     `json:"type"`       //
-	Room      string        `json:"room"`       // slug, "" for none
+	Room      string        `json:"room"`       // slug; "": none
 	Created   time.Time     `json:"created_at"` //
 	State     DeliveryState `json:"state"`      //
-	Attempts  int           `json:"attempts"`   // so far, with one that is under way
+	Attempts  int           `json:"attempts"`   // so far, including one in progress
 	Next      *time.Time    `json:"next_attempt_at,omitempty"`
 }
 
-// Attempt is one try to deliver.
+// Attempt is one attempt to deliver.
 type Attempt struct {
 	Number   int       `json:"number"` // from 1
 	At       time.Time `json:"at"`
 	TookMS   int64     `json:"took_ms"`
-	Status   int       `json:"status"`   // of HTTP or SMTP; 0 without an answer
-	Error    string    `json:"error"`    // "" for success
-	Response string    `json:"response"` // its beginning
+	Status   int       `json:"status"`   // HTTP or SMTP status; 0: no response
+	Error    string    `json:"error"`    // "": success
+	Response string    `json:"response"` // beginning of the response
 }
 
-// DeliveryDetail is a delivery with what was sent and every attempt.
+// DeliveryDetail is a delivery with its payload and attempts.
 type DeliveryDetail struct {
 	Delivery
 	Payload json.RawMessage `json:"payload"`
 	Log     []Attempt       `json:"log"` // oldest first; kept with the delivery for 30 days
 }
 
-// DeliveryFilter chooses deliveries; zero members do not.
+// DeliveryFilter selects deliveries. Zero fields select all.
 type DeliveryFilter struct {
-	Endpoint *uuid.UUID // uuid.Nil for mail
+	Endpoint *uuid.UUID // uuid.Nil: mail
 	State    DeliveryState
 	Type     EventKind
 	Room     string
-	After    string // the Next of a page
-	Limit    int    // 1 to 100; 0 for 50
+	After    string // Next of the previous page
+	Limit    int    // 1 to 100; 0: 50
 }
 
-// DeliveryPage is a part of a list, newest first.
+// DeliveryPage is one page of a list, newest first.
 type DeliveryPage struct {
 	Deliveries []Delivery `json:"deliveries"`
-	Next       string     `json:"next,omitempty"` // to go on with; "" at the end
+	Next       string     `json:"next,omitempty"` // After of the next page; "": last page
 }
 
 const (
@@ -76,13 +76,13 @@ const (
 	maxPage     = 100
 )
 
-// store returns the filter for the store, which gets one more than the page
-// has.
+// store converts the filter for the store. It asks for one delivery more than fits on the page.
 func (f DeliveryFilter) store() (pghook.Filter, error) {
 	invalid := func(field, detail string) error {
 		return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
 	}
-	p := pghook.Filter{Target: f.Endpoint, State: string(f.State), Type: string(f.Type), Room: f.Room, Limit: defaultPage + 1}
+	p := pghook.Filter{Target: f.Endpoint, State: string(f.State), Type: string(f.Type), Room: f.Room,
+		Limit: defaultPage + 1}
 	switch {
 	case f.Limit < 0 || f.Limit > maxPage:
 		return p, invalid("limit", fmt.Sprintf("must be from 1 to %d", maxPage))
@@ -92,17 +92,17 @@ func (f DeliveryFilter) store() (pghook.Filter, error) {
 	if f.After != "" {
 		before, err := uuid.Parse(f.After)
 		if err != nil || before == uuid.Nil {
-			return p, invalid("after", "must be the next of another page")
+			return p, invalid("after", "must be the value of next from another page")
 		}
 		p.Before = before
 	}
 	return p, nil
 }
 
-// Deliveries returns the log of the actor's organization, newest first. Errors:
-// account.ErrForbidden, [*room.InvalidError].
+// Deliveries returns the delivery log of the actor's organization, newest first. It returns
+// account.ErrForbidden or an [*room.InvalidError].
 func (h *Hooks) Deliveries(ctx context.Context, a account.Actor, f DeliveryFilter) (DeliveryPage, error) {
-	if err := may(a); err != nil {
+	if err := mayOperate(a); err != nil {
 		return DeliveryPage{}, err
 	}
 	filter, err := f.store()
@@ -135,37 +135,37 @@ func deliveryOf(d pghook.Delivery) Delivery {
 	return out
 }
 
-// Delivery returns one delivery. Errors: account.ErrForbidden,
-// account.ErrNotFound.
+// Delivery returns one delivery. It returns account.ErrForbidden or account.ErrNotFound.
 func (h *Hooks) Delivery(ctx context.Context, a account.Actor, id uuid.UUID) (DeliveryDetail, error) {
-	if err := may(a); err != nil {
+	if err := mayOperate(a); err != nil {
 		return DeliveryDetail{}, err
 	}
 	d, attempts, err := h.Store.Delivery(ctx, a.Org, id)
 	if err != nil {
-		return DeliveryDetail{}, known(err)
+		return DeliveryDetail{}, mapError(err)
 	}
 	detail := DeliveryDetail{Delivery: deliveryOf(d), Payload: json.RawMessage(d.Payload), Log: []Attempt{}}
 	for _, at := range attempts {
-		detail.Log = append(detail.Log, Attempt{at.Number, at.At.UTC(), at.Took.Milliseconds(), at.Status, at.Error, at.Response})
+		detail.Log = append(detail.Log, Attempt{at.Number, at.At.UTC(), at.Took.Milliseconds(), at.Status, at.Error,
+			at.Response})
 	}
 	return detail, nil
 }
 
-// Redeliver sends a delivery again, under the same id, with all retries. Errors:
-// account.ErrForbidden, account.ErrNotFound, [ErrDisabled].
+// Redeliver sends a delivery again under the same id, with all retries. It returns
+// account.ErrForbidden, account.ErrNotFound or [ErrDisabled].
 func (h *Hooks) Redeliver(ctx context.Context, a account.Actor, id uuid.UUID) error {
-	if err := may(a); err != nil {
+	if err := mayOperate(a); err != nil {
 		return err
 	}
 	d, _, err := h.Store.Delivery(ctx, a.Org, id)
 	if err != nil {
-		return known(err)
+		return mapError(err)
 	}
 	switch err := h.Store.Redeliver(ctx, a.Org, id, h.Now()); {
 	case errors.Is(err, pghook.ErrNotFound):
 		if e, err := h.Store.Endpoint(ctx, a.Org, d.Target); d.Target == pghook.Mail || err == nil && e.Disabled == "" {
-			return nil // it is under way just now
+			return nil // an attempt is in progress
 		}
 		return ErrDisabled
 	case err != nil:
@@ -175,7 +175,7 @@ func (h *Hooks) Redeliver(ctx context.Context, a account.Actor, id uuid.UUID) er
 	return h.record(ctx, a, "webhook.redelivered", siteOf(d.Recipient), map[string]any{"delivery": id, "type": d.Type})
 }
 
-// deliveryTo makes a delivery of an event.
+// deliveryTo returns the delivery of an event to a recipient.
 func (h *Hooks) deliveryTo(org, target uuid.UUID, recipient, room string, e *event) (pghook.Delivery, error) {
 	text, err := e.text()
 	if err != nil {
@@ -186,6 +186,7 @@ func (h *Hooks) deliveryTo(org, target uuid.UUID, recipient, room string, e *eve
 		return pghook.Delivery{}, fmt.Errorf("make delivery: %w", err)
 	}
 	return pghook.Delivery{
-		Org: org, ID: id, Target: target, Recipient: recipient, Type: string(e.kind), Room: room, Payload: text, Created: h.Now(),
+		Org: org, ID: id, Target: target, Recipient: recipient, Type: string(e.kind), Room: room, Payload: text,
+		Created: h.Now(),
 	}, nil
 }

@@ -17,55 +17,54 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// Bounds of endpoints.
+// Limits on endpoints.
 const (
-	MaxEndpoints   = 20 // of an organization
+	MaxEndpoints   = 20 // per organization
 	maxRooms       = 100
 	maxDescription = 200 // characters
 )
 
 var slugForm = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
-// Disabled says why nothing is sent to an endpoint.
+// Disabled is the reason why an endpoint is disabled.
 type Disabled string
 
-// The reasons; the empty one is that of an endpoint in use.
+// The reasons. An enabled endpoint has none.
 const (
 	Enabled          Disabled = ""
 	DisabledByHand   Disabled = "by hand"
-	DisabledGone     Disabled = "gone"     // it answered 410
-	DisabledFailing  Disabled = "failing"  // nothing succeeded for three days
-	DisabledOverfull Disabled = "overfull" // too many deliveries waited
+	DisabledGone     Disabled = "gone"     // it responded with 410
+	DisabledFailing  Disabled = "failing"  // all attempts failed for three days
+	DisabledOverfull Disabled = "overfull" // too many deliveries were waiting
 )
 
-// Endpoint is where an organization wants to hear of events. Its secret is
-// shown once, when it is made.
+// Endpoint is a URL to which an organization's events are sent. Its secret is shown only when it is
+// created.
 type Endpoint struct {
 	ID          uuid.UUID   `json:"id"`
 	URL         string      `json:"url"`
-	Events      []EventKind `json:"events"` // none for all
-	Rooms       []string    `json:"rooms"`  // slugs; none for all
+	Events      []EventKind `json:"events"` // empty: all
+	Rooms       []string    `json:"rooms"`  // slugs; empty: all
 	Description string      `json:"description"`
 	Enabled     bool        `json:"enabled"`
 	Disabled    Disabled    `json:"disabled_reason,omitempty"`
 	Created     time.Time   `json:"created_at"`
-	// Failures counts the attempts since the latest that succeeded; the first of
-	// them was at FailingSince.
+	// Failures counts the attempts since the last success. The first failed at FailingSince.
 	Failures     int        `json:"failures"`
 	FailingSince *time.Time `json:"failing_since,omitempty"`
-	// FormerUntil is until when the secret of before a rotation signs too.
+	// FormerUntil is the time until which the previous secret also signs.
 	FormerUntil *time.Time `json:"former_secret_until,omitempty"`
 }
 
-// EndpointConfig is what an organizer says about an endpoint.
+// EndpointConfig is the configurable part of an endpoint.
 type EndpointConfig struct {
 	URL         string      `json:"url"`
-	Events      []EventKind `json:"events"` // none for all
-	Rooms       []string    `json:"rooms"`  // slugs; none for all
+	Events      []EventKind `json:"events"` // empty: all
+	Rooms       []string    `json:"rooms"`  // slugs; empty: all
 	Description string      `json:"description"`
 }
 
-// EndpointChange is what is said anew; nil members stay as they are.
+// EndpointChange lists changes to an endpoint. A nil field stays unchanged.
 type EndpointChange struct {
 	URL         *string      `json:"url,omitempty"`
 	Events      *[]EventKind `json:"events,omitempty"`
@@ -74,7 +73,7 @@ type EndpointChange struct {
 	Enabled     *bool        `json:"enabled,omitempty"`
 }
 
-// normal returns the configuration in the form that is stored.
+// normal returns the configuration in its stored form.
 func (c EndpointConfig) normal() EndpointConfig {
 	c.URL, c.Description = strings.TrimSpace(c.URL), strings.TrimSpace(c.Description)
 	c.Events = slices.Compact(slices.Sorted(slices.Values(c.Events)))
@@ -82,7 +81,7 @@ func (c EndpointConfig) normal() EndpointConfig {
 	return c
 }
 
-// problems lists what is wrong.
+// problems lists the problems with a configuration.
 func (c EndpointConfig) problems(g guard) (list []fairness.Problem) {
 	refuse := func(field, detail string) { list = append(list, fairness.Problem{Field: field, Detail: detail}) }
 	if wrong := g.checkURL(c.URL); wrong != "" {
@@ -90,11 +89,11 @@ func (c EndpointConfig) problems(g guard) (list []fairness.Problem) {
 	}
 	for _, k := range c.Events {
 		if !isEvent(k) {
-			refuse("events", fmt.Sprintf("%.40q is no event that can be sent", k))
+			refuse("events", fmt.Sprintf("%.40q is not an event", k))
 		}
 	}
 	if len(c.Rooms) > maxRooms {
-		refuse("rooms", fmt.Sprintf("must be at most %d, or none for all", maxRooms))
+		refuse("rooms", fmt.Sprintf("must be at most %d, or empty for all rooms", maxRooms))
 	}
 	for _, slug := range c.Rooms {
 		if !slugForm.MatchString(slug) {
@@ -107,7 +106,7 @@ func (c EndpointConfig) problems(g guard) (list []fairness.Problem) {
 	return list
 }
 
-// isText tells whether a text is one printable line.
+// isText reports whether a text is one printable line.
 func isText(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
@@ -119,11 +118,11 @@ func (c EndpointConfig) check(g guard) error {
 	return nil
 }
 
-// CreateEndpoint adds an endpoint, and returns the secret that signs its
-// deliveries, which is never shown again. It hears of what happens from now on.
-// Errors: account.ErrForbidden, [*room.InvalidError], [ErrTooMany].
+// CreateEndpoint adds an endpoint and returns the secret that signs its deliveries, which is shown
+// only once. The endpoint gets events from now on. It returns account.ErrForbidden, an
+// [*room.InvalidError] or [ErrTooMany].
 func (h *Hooks) CreateEndpoint(ctx context.Context, a account.Actor, c EndpointConfig) (Endpoint, string, error) {
-	if err := may(a); err != nil {
+	if err := mayOperate(a); err != nil {
 		return Endpoint{}, "", err
 	}
 	c = c.normal()
@@ -142,13 +141,14 @@ func (h *Hooks) CreateEndpoint(ctx context.Context, a account.Actor, c EndpointC
 	e := pghook.Endpoint{Org: a.Org, ID: id, Secret: sealed, Created: now, Since: now}
 	c.on(&e)
 	if err := h.Store.InsertEndpoint(ctx, e, MaxEndpoints); err != nil {
-		return Endpoint{}, "", known(err)
+		return Endpoint{}, "", mapError(err)
 	}
 	h.signalListener()
-	return endpointOf(e), secret, h.record(ctx, a, "webhook.created", siteOf(c.URL), map[string]any{"id": id, "events": c.Events, "rooms": c.Rooms})
+	return endpointOf(e), secret, h.record(ctx, a, "webhook.created", siteOf(c.URL),
+		map[string]any{"id": id, "events": c.Events, "rooms": c.Rooms})
 }
 
-// on puts the configuration into a row.
+// on copies the configuration to a row.
 func (c EndpointConfig) on(e *pghook.Endpoint) {
 	e.URL, e.Description, e.Rooms = c.URL, c.Description, append([]string{}, c.Rooms...)
 	e.Events = make([]string, len(c.Events))
@@ -173,10 +173,10 @@ func eventsOf(names []string) []EventKind {
 	return list
 }
 
-// Endpoints returns the endpoints of the actor's organization, oldest first.
-// Errors: account.ErrForbidden.
+// Endpoints returns the endpoints of the actor's organization, oldest first. It returns
+// account.ErrForbidden.
 func (h *Hooks) Endpoints(ctx context.Context, a account.Actor) ([]Endpoint, error) {
-	if err := may(a); err != nil {
+	if err := mayOperate(a); err != nil {
 		return nil, err
 	}
 	rows, err := h.Store.Endpoints(ctx, a.Org)
@@ -187,25 +187,23 @@ func (h *Hooks) Endpoints(ctx context.Context, a account.Actor) ([]Endpoint, err
 	return list, err
 }
 
-// Endpoint returns one endpoint. Errors: account.ErrForbidden,
-// account.ErrNotFound.
+// Endpoint returns one endpoint. It returns account.ErrForbidden or account.ErrNotFound.
 func (h *Hooks) Endpoint(ctx context.Context, a account.Actor, id uuid.UUID) (Endpoint, error) {
-	if err := may(a); err != nil {
+	if err := mayOperate(a); err != nil {
 		return Endpoint{}, err
 	}
 	e, err := h.Store.Endpoint(ctx, a.Org, id)
 	if err != nil {
-		return Endpoint{}, known(err)
+		return Endpoint{}, mapError(err)
 	}
 	return endpointOf(e), nil
 }
 
-// UpdateEndpoint changes an endpoint. One that is disabled gets nothing, and
-// what waits for it is given up; one that is enabled again hears of what happens
-// from now on. Errors: account.ErrForbidden, account.ErrNotFound,
-// [*room.InvalidError].
+// UpdateEndpoint changes an endpoint. A disabled endpoint gets no events, and its waiting
+// deliveries are given up. An endpoint that is enabled again gets events from now on. It returns
+// account.ErrForbidden, account.ErrNotFound or an [*room.InvalidError].
 func (h *Hooks) UpdateEndpoint(ctx context.Context, a account.Actor, id uuid.UUID, c EndpointChange) (Endpoint, error) {
-	if err := may(a); err != nil {
+	if err := mayOperate(a); err != nil {
 		return Endpoint{}, err
 	}
 	e, err := h.Store.UpdateEndpoint(ctx, a.Org, id, func(e *pghook.Endpoint) error {
@@ -218,13 +216,14 @@ func (h *Hooks) UpdateEndpoint(ctx context.Context, a account.Actor, id uuid.UUI
 		return nil
 	})
 	if err != nil {
-		return Endpoint{}, known(err)
+		return Endpoint{}, mapError(err)
 	}
 	h.signalListener()
-	return endpointOf(e), h.record(ctx, a, "webhook.changed", siteOf(e.URL), map[string]any{"id": id, "enabled": e.Disabled == "", "events": e.Events, "rooms": e.Rooms})
+	return endpointOf(e), h.record(ctx, a, "webhook.changed", siteOf(e.URL),
+		map[string]any{"id": id, "enabled": e.Disabled == "", "events": e.Events, "rooms": e.Rooms})
 }
 
-// of returns the configuration of a row with the change.
+// of applies the change to the configuration of a row.
 func (c EndpointChange) of(e pghook.Endpoint) EndpointConfig {
 	config := EndpointConfig{e.URL, eventsOf(e.Events), e.Rooms, e.Description}
 	if c.URL != nil {
@@ -242,8 +241,7 @@ func (c EndpointChange) of(e pghook.Endpoint) EndpointConfig {
 	return config
 }
 
-// enable enables or disables an endpoint by hand, if that is asked for and
-// news.
+// enable enables or disables an endpoint at the request of an operator; nil leaves it unchanged.
 func (h *Hooks) enable(e *pghook.Endpoint, enabled *bool) {
 	switch {
 	case enabled == nil || *enabled == (e.Disabled == ""):
@@ -254,10 +252,10 @@ func (h *Hooks) enable(e *pghook.Endpoint, enabled *bool) {
 	}
 }
 
-// DeleteEndpoint removes an endpoint; the log of what was sent stays. Errors:
-// account.ErrForbidden, account.ErrNotFound.
+// DeleteEndpoint deletes an endpoint. Its delivery log stays. It returns account.ErrForbidden or
+// account.ErrNotFound.
 func (h *Hooks) DeleteEndpoint(ctx context.Context, a account.Actor, id uuid.UUID) error {
-	if err := may(a); err != nil {
+	if err := mayOperate(a); err != nil {
 		return err
 	}
 	e, err := h.Store.Endpoint(ctx, a.Org, id)
@@ -265,16 +263,16 @@ func (h *Hooks) DeleteEndpoint(ctx context.Context, a account.Actor, id uuid.UUI
 		err = h.Store.DeleteEndpoint(ctx, a.Org, id)
 	}
 	if err != nil {
-		return known(err)
+		return mapError(err)
 	}
 	return h.record(ctx, a, "webhook.deleted", siteOf(e.URL), map[string]any{"id": id})
 }
 
-// RotateSecret gives an endpoint a new secret, which is returned and never shown
-// again. The one of before signs too for 24 hours. Errors: account.ErrForbidden,
+// RotateSecret replaces the secret of an endpoint and returns the new one, which is shown only
+// once. The previous secret also signs for 24 hours. It returns account.ErrForbidden or
 // account.ErrNotFound.
 func (h *Hooks) RotateSecret(ctx context.Context, a account.Actor, id uuid.UUID) (string, error) {
-	if err := may(a); err != nil {
+	if err := mayOperate(a); err != nil {
 		return "", err
 	}
 	secret, sealed, err := h.newSecret(id)
@@ -287,25 +285,25 @@ func (h *Hooks) RotateSecret(ctx context.Context, a account.Actor, id uuid.UUID)
 		return nil
 	})
 	if err != nil {
-		return "", known(err)
+		return "", mapError(err)
 	}
 	return secret, h.record(ctx, a, "webhook.rotated", siteOf(e.URL), map[string]any{"id": id})
 }
 
-// Ping sends a test.ping, and returns the delivery, which is under way then.
-// Errors: account.ErrForbidden, account.ErrNotFound, [ErrDisabled].
+// Ping sends a test.ping and returns its delivery. It returns account.ErrForbidden,
+// account.ErrNotFound or [ErrDisabled].
 func (h *Hooks) Ping(ctx context.Context, a account.Actor, id uuid.UUID) (Delivery, error) {
-	if err := may(a); err != nil {
+	if err := mayOperate(a); err != nil {
 		return Delivery{}, err
 	}
 	e, err := h.Store.Endpoint(ctx, a.Org, id)
 	if err != nil {
-		return Delivery{}, known(err)
+		return Delivery{}, mapError(err)
 	}
 	if e.Disabled != "" {
 		return Delivery{}, ErrDisabled
 	}
-	test := event{TestPing, h.Now().UTC(), ping{"A test from Proofline, asked for by " + a.Name + "."}}
+	test := event{TestPing, h.Now().UTC(), ping{"A test from Proofline, requested by " + a.Name + "."}}
 	d, err := h.deliveryTo(e.Org, e.ID, e.URL, "", &test)
 	if err != nil {
 		return Delivery{}, err
@@ -318,8 +316,7 @@ func (h *Hooks) Ping(ctx context.Context, a account.Actor, id uuid.UUID) (Delive
 	return deliveryOf(d), h.record(ctx, a, "webhook.tested", siteOf(e.URL), map[string]any{"id": id})
 }
 
-// disable disables an endpoint that cannot go on, and alerts its organization,
-// once.
+// disable disables a failing endpoint, and alerts its organization once.
 func (h *Hooks) disable(ctx context.Context, org, id uuid.UUID, why Disabled) error {
 	isNew := false
 	e, err := h.Store.UpdateEndpoint(ctx, org, id, func(e *pghook.Endpoint) error {
@@ -329,14 +326,17 @@ func (h *Hooks) disable(ctx context.Context, org, id uuid.UUID, why Disabled) er
 		return nil
 	})
 	if err != nil || !isNew {
-		return known(err)
+		return mapError(err)
 	}
 	h.Log.Warn("webhook disabled", "endpoint", id, "why", string(why))
-	return h.Alert(ctx, org, AlertEndpointDisabled, "", disabledWords[why]+"\n\n"+e.URL)
+	return h.Alert(ctx, org, AlertEndpointDisabled, "", disabledTexts[why]+"\n\n"+e.URL)
 }
 
-var disabledWords = map[Disabled]string{
-	DisabledGone:     "The webhook below was disabled because it answered that it is gone (410). Nothing is sent to it any more.",
-	DisabledFailing:  "The webhook below was disabled because nothing that was sent to it succeeded for three days. Enable it once it works.",
-	DisabledOverfull: "The webhook below was disabled because 50,000 deliveries waited for it. They are given up. Enable it once it keeps up.",
+var disabledTexts = map[Disabled]string{
+	DisabledGone:     "The webhook below was disabled because it responded with 410 Gone. " +
+		"It gets no more events.",
+	DisabledFailing:  "The webhook below was disabled because all deliveries failed for three days. " +
+		"Enable it when it works again.",
+	DisabledOverfull: "The webhook below was disabled because 50,000 deliveries were waiting for it. " +
+		"They were given up. Enable it when it can keep up.",
 }

@@ -17,7 +17,7 @@ func isInvalid(err error) bool {
 	return ok
 }
 
-// fields names the fields that an error is about.
+// fields returns the names of the fields with problems.
 func fields(err error) string {
 	invalid, ok := errors.AsType[*room.InvalidError](err)
 	if !ok {
@@ -30,7 +30,7 @@ func fields(err error) string {
 	return strings.Join(names, " ")
 }
 
-// TestEndpointProblems: everything wrong with an endpoint is said at once.
+// TestEndpointProblems checks that all problems are reported at once.
 func TestEndpointProblems(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -39,7 +39,8 @@ func TestEndpointProblems(t *testing.T) {
 		want   string
 	}{
 		{EndpointConfig{}, "url"},
-		{EndpointConfig{URL: "https://example.com", Events: []EventKind{"room.exploded", RoomEnded, "alert"}}, "events events"},
+		{EndpointConfig{URL: "https://example.com", Events: []EventKind{"room.exploded", RoomEnded, "alert"}},
+			"events events"},
 		{EndpointConfig{URL: "https://example.com", Rooms: []string{"ok", "Not OK"}}, "rooms"},
 		{EndpointConfig{URL: "https://example.com", Rooms: many(101)}, "rooms"},
 		{EndpointConfig{URL: "x", Description: strings.Repeat("é", 201)}, "url description"},
@@ -57,7 +58,8 @@ func TestEndpointProblems(t *testing.T) {
 	for range MaxEndpoints - 1 {
 		b.endpoint("https://example.com")
 	}
-	if _, _, err := b.CreateEndpoint(t.Context(), operator, EndpointConfig{URL: "https://example.com"}); !errors.Is(err, ErrTooMany) {
+	if _, _, err := b.CreateEndpoint(t.Context(), operator,
+		EndpointConfig{URL: "https://example.com"}); !errors.Is(err, ErrTooMany) {
 		t.Errorf("one too many: %v", err)
 	}
 	if err := b.DeleteEndpoint(t.Context(), operator, e.ID); err != nil {
@@ -73,31 +75,36 @@ func many(n int) (list []string) {
 	return list
 }
 
-// TestEndpoints: what is changed is what is read, and said in the acts, without
-// secrets: everybody in an organization reads those, and what follows the host in
-// a URL lets one in at many receivers.
+// TestEndpoints checks changes of endpoints and their activity log entries. These must not contain
+// secrets, nor the path of a URL, which often is a secret, because all members of the organization
+// can read the log.
 func TestEndpoints(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	e, secret, err := b.CreateEndpoint(t.Context(), operator, EndpointConfig{
-		URL: " https://example.com/a ", Events: []EventKind{RoomEnded, Admitted, RoomEnded}, Rooms: []string{"b", "a"}, Description: " Shop ",
+		URL: " https://example.com/a ", Events: []EventKind{RoomEnded, Admitted, RoomEnded}, Rooms: []string{"b", "a"},
+		Description: " Shop ",
 	})
 	if err != nil || !strings.HasPrefix(secret, "whsec_") || len(secret) != 50 {
 		t.Fatal(secret, err)
 	}
-	if e.URL != "https://example.com/a" || fmt.Sprintln(e.Events, e.Rooms, e.Description) != "[room.admitted room.ended] [a b] Shop\n" || !e.Enabled {
+	if e.URL != "https://example.com/a" || fmt.Sprintln(e.Events, e.Rooms,
+		e.Description) != "[room.admitted room.ended] [a b] Shop\n" || !e.Enabled {
 		t.Errorf("created %+v", e)
 	}
 	url, no, none := "https://example.com/b", false, []EventKind{}
-	changed, err := b.UpdateEndpoint(t.Context(), operator, e.ID, EndpointChange{URL: &url, Enabled: &no, Events: &none})
-	if err != nil || changed.URL != url || changed.Enabled || changed.Disabled != DisabledByHand || len(changed.Events) != 0 || changed.Description != "Shop" {
+	changed, err := b.UpdateEndpoint(t.Context(), operator, e.ID,
+		EndpointChange{URL: &url, Enabled: &no, Events: &none})
+	if err != nil || changed.URL != url || changed.Enabled || changed.Disabled != DisabledByHand ||
+		len(changed.Events) != 0 || changed.Description != "Shop" {
 		t.Errorf("changed %+v, %v", changed, err)
 	}
 	rotated, err := b.RotateSecret(t.Context(), operator, e.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := b.Endpoints(t.Context(), operator); err != nil || len(list) != 1 || list[0].URL != url || list[0].FormerUntil == nil {
+	if list, err := b.Endpoints(t.Context(), operator); err != nil || len(list) != 1 || list[0].URL != url ||
+		list[0].FormerUntil == nil {
 		t.Errorf("list %+v, %v", list, err)
 	}
 	if err := b.DeleteEndpoint(t.Context(), operator, e.ID); err != nil {
@@ -107,13 +114,14 @@ func TestEndpoints(t *testing.T) {
 	if got := fmt.Sprint(b.acts.list); got != want {
 		t.Errorf("acts %s", got)
 	}
-	if strings.Contains(b.acts.text, secret) || strings.Contains(b.acts.text, rotated) || strings.Contains(b.acts.text, "whsec") {
+	if strings.Contains(b.acts.text, secret) || strings.Contains(b.acts.text, rotated) ||
+		strings.Contains(b.acts.text, "whsec") {
 		t.Error("a secret is in the acts")
 	}
 }
 
-// TestPermission: a viewer may nothing here, and another organization sees
-// nothing.
+// TestPermission checks that viewers are refused, and that endpoints of other organizations are
+// invisible.
 func TestPermission(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -137,10 +145,10 @@ func TestPermission(t *testing.T) {
 			t.Errorf("%s by a viewer: %v", name, err)
 		}
 		if err := do(account.Actor{}); !errors.Is(err, account.ErrForbidden) {
-			t.Errorf("%s by nobody: %v", name, err)
+			t.Errorf("%s by the zero actor: %v", name, err)
 		}
 		if err := do(stranger); !errors.Is(err, account.ErrNotFound) {
-			t.Errorf("%s by a stranger: %v", name, err)
+			t.Errorf("%s by another organization: %v", name, err)
 		}
 	}
 	for name, do := range map[string]func(a account.Actor) (int, error){
@@ -155,7 +163,7 @@ func TestPermission(t *testing.T) {
 			t.Errorf("%s by a viewer: %v", name, err)
 		}
 		if n, err := do(stranger); err != nil || n != 0 {
-			t.Errorf("%s by a stranger: %d, %v", name, n, err)
+			t.Errorf("%s by another organization: %d, %v", name, n, err)
 		}
 	}
 	if err := b.SetAlerts(ctx, viewer, AlertSettings{}); !errors.Is(err, account.ErrForbidden) {
@@ -164,7 +172,8 @@ func TestPermission(t *testing.T) {
 	if err := b.SetAlerts(ctx, stranger, AlertSettings{Endpoints: []uuid.UUID{e.ID}}); fields(err) != "endpoints" {
 		t.Errorf("another organization's endpoint: %v", err)
 	}
-	if now, err := b.Endpoint(ctx, operator, e.ID); err != nil || now.URL != "https://example.com" || now.FormerUntil != nil {
+	if now, err := b.Endpoint(ctx, operator, e.ID); err != nil || now.URL != "https://example.com" ||
+		now.FormerUntil != nil {
 		t.Errorf("afterwards %+v, %v", now, err)
 	}
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEventsDocumented: every event is explained, and its example is what would
-// be sent.
+// TestEventsDocumented checks that every event is documented and that its example matches the code.
 func TestEventsDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("EVENTS.md")

@@ -15,32 +15,30 @@ import (
 )
 
 const (
-	// scanMost is how many entries one transaction takes on.
-	scanMost = 1_000
-	// followers is how many rooms are followed at once.
-	followers = 4
-	// followTimeout bounds one look at all rooms.
+	// maxScan is the maximum number of entries processed per transaction.
+	maxScan = 1_000
+	// maxFollowed is the number of rooms followed concurrently.
+	maxFollowed = 4
+	// followTimeout bounds one pass over all rooms.
 	followTimeout = time.Minute
-	// beaconPatience is how long after its round was due a draw waits before
-	// that is told.
-	beaconPatience = 30 * time.Second
-	// forkQuiet is for how long the same witness is not told of again.
-	forkQuiet = time.Hour
-	// lookedLag is how much earlier than a second ago another node may have
-	// looked at a room.
-	lookedLag = 100 * time.Millisecond
+	// maxBeaconDelay is how long a draw may wait for its round before room.beacon_late is sent.
+	maxBeaconDelay = 30 * time.Second
+	// forkInterval is the interval at which room.fork_seen is repeated for one witness.
+	forkInterval = time.Hour
+	// claimLag tolerates that another node checked a room a little less than one interval ago.
+	claimLag = 100 * time.Millisecond
 )
 
-// follower follows the rooms once.
+// follower performs one pass over the rooms.
 type follower struct {
 	*Hooks
 	listening *listening
-	now       time.Time // by the database's clock
+	now       time.Time // the database's clock
 	loaded    map[uuid.UUID]*room.Room
 }
 
-// followAll follows every room that somebody listens to. With nobody it costs
-// one look at an empty table.
+// followAll follows all rooms that have listeners. Without listeners it costs one query of an empty
+// table.
 func (h *Hooks) followAll(ctx context.Context) error {
 	l, err := h.readListening(ctx)
 	h.noteDatabase(ctx, err)
@@ -71,16 +69,16 @@ func (h *Hooks) followAll(ctx context.Context) error {
 		sizes[head.Room] = head.Size
 	}
 	var group errgroup.Group
-	group.SetLimit(followers)
+	group.SetLimit(maxFollowed)
 	for _, r := range rooms {
-		if sizes[r.ID] > 0 { // it is published
+		if sizes[r.ID] > 0 { // published
 			group.Go(func() error { return f.follow(ctx, r, sizes[r.ID]) })
 		}
 	}
 	return group.Wait()
 }
 
-// follow follows one room to the end of its transcript.
+// follow processes a room's entries up to the end of its transcript.
 func (f *follower) follow(ctx context.Context, r pghook.Room, size uint64) error {
 	o := f.listening.byOrg[r.Org]
 	if r.Next == nil {
@@ -94,8 +92,8 @@ func (f *follower) follow(ctx context.Context, r pghook.Room, size uint64) error
 	if size <= uint64(*r.Next) && !news.any(&s) { //nolint:gosec // never negative
 		return nil
 	}
-	latest := f.Now().Add(-followEvery + lookedLag)
-	for more := true; more && ctx.Err() == nil; latest = f.Now().Add(followEvery) {
+	latest := f.Now().Add(-followInterval + claimLag)
+	for more := true; more && ctx.Err() == nil; latest = f.Now().Add(followInterval) {
 		was, ok, err := f.Store.Claim(ctx, r.ID, f.Now(), latest)
 		if err != nil || !ok {
 			return err
@@ -114,8 +112,8 @@ func (f *follower) follow(ctx context.Context, r pghook.Room, size uint64) error
 	return nil
 }
 
-// begin stores the first cursor of a room: at its beginning, if somebody
-// listened by then, else where it is now.
+// begin stores the first cursor of a room: at the start of the transcript if the organization
+// listened when the room was created, otherwise at its end.
 func (f *follower) begin(ctx context.Context, r pghook.Room, o *listener) error {
 	var s state
 	var next uint64
@@ -133,7 +131,7 @@ func (f *follower) begin(ctx context.Context, r pghook.Room, o *listener) error 
 	return f.Store.Begin(ctx, r, pghook.Cursor{Next: next, State: text, Done: s.Ended}, f.Now())
 }
 
-// stateOf returns what following a room up to its snapshot would have left.
+// stateOf returns the state that following a room up to its snapshot would have produced.
 func stateOf(s *room.Snapshot, now time.Time) (next uint64, _ state) {
 	people := map[fairness.WindowIndex]uint32{}
 	for _, w := range s.Windows {
@@ -142,53 +140,56 @@ func stateOf(s *room.Snapshot, now time.Time) (next uint64, _ state) {
 		}
 	}
 	return s.Size, state{
-		Opens: s.Opens.UnixMilli(), Opened: !now.Before(s.Opens), Called: fairness.Position(s.Counts.Called), People: people, Ended: s.Ended,
+		Opens: s.Opens.UnixMilli(), Opened: !now.Before(s.Opens), Called: fairness.Position(s.Counts.Called),
+		People: people, Ended: s.Ended,
 	}
 }
 
-// news is what the transcript does not tell.
-type news struct {
+// outsideNews holds changes of a room that are not in its transcript.
+type outsideNews struct {
 	now   time.Time
 	late  *room.Awaited
 	forks []room.Fork
 }
 
-// news returns what this node knows of a room beside its transcript.
-func (f *follower) news(r pghook.Room, s *state) news {
-	n := news{now: f.now}
+// news returns what this node knows of a room that is not in its transcript.
+func (f *follower) news(r pghook.Room, s *state) outsideNews {
+	n := outsideNews{now: f.now}
 	live, ok := f.loaded[r.ID]
 	if !ok {
 		return n
 	}
-	awaited := live.Awaited() // the others wait for the first
-	if len(awaited) > 0 && !awaited[0].HasRound && f.now.Sub(awaited[0].Due) > beaconPatience {
+	awaited := live.Awaited() // later ones wait for the first
+	if len(awaited) > 0 && !awaited[0].HasRound && f.now.Sub(awaited[0].Due) > maxBeaconDelay {
 		n.late = &awaited[0]
 	}
 	for _, seen := range live.Forks() {
-		if seen.Latest.Sub(s.Forks[seen.Witness]) > forkQuiet {
+		if seen.Latest.Sub(s.Forks[seen.Witness]) > forkInterval {
 			n.forks = append(n.forks, seen)
 		}
 	}
 	return n
 }
 
-// any tells whether there is something to tell.
-func (n *news) any(s *state) bool {
+// any reports whether there is anything to send.
+func (n *outsideNews) any(s *state) bool {
 	return n.opens(s) || n.late != nil && s.Late == nil || len(n.forks) > 0
 }
 
-// opens tells whether the room has opened, which was not told.
-func (n *news) opens(s *state) bool {
+// opens reports whether the room has opened since the last pass.
+func (n *outsideNews) opens(s *state) bool {
 	return !s.Opened && s.Opens > 0 && n.now.UnixMilli() >= s.Opens
 }
 
-// move takes on the next entries of a room, and what else is new.
-func (f *follower) move(ctx context.Context, r pghook.Room, o *listener, n news, c *pghook.Cursor) (out pghook.Outgoing, err error) {
+// move processes the next entries of a room and its news.
+func (f *follower) move(ctx context.Context, r pghook.Room, o *listener, n outsideNews,
+	c *pghook.Cursor) (out pghook.Outgoing, err error) {
 	var s state
 	if err := json.Unmarshal(c.State, &s); err != nil {
 		return out, err
 	}
-	entries, next, err := f.Rooms.Logs.Scan(ctx, r.ID, c.Next, scanMost, string(fairness.KindArrive), string(fairness.KindAssign))
+	entries, next, err := f.Rooms.Logs.Scan(ctx, r.ID, c.Next, maxScan, string(fairness.KindArrive),
+		string(fairness.KindAssign))
 	if err != nil {
 		return out, err
 	}
@@ -199,7 +200,7 @@ func (f *follower) move(ctx context.Context, r pghook.Room, o *listener, n news,
 	g := &gathering{state: &s, where: w}
 	for _, entry := range entries {
 		if err := g.take(entry); err != nil {
-			f.Log.Error("entry is left out of webhooks", "room", r.Slug, "entry", entry.Index, "err", err)
+			f.Log.Error("cannot parse entry for webhooks", "room", r.Slug, "entry", entry.Index, "err", err)
 		}
 	}
 	events := append(n.events(g), g.events()...)
@@ -210,19 +211,20 @@ func (f *follower) move(ctx context.Context, r pghook.Room, o *listener, n news,
 	return f.outgoing(r, o, w, events)
 }
 
-// events returns the news as events, and notes that they were told.
-func (n *news) events(g *gathering) (list []event) {
+// events returns the news as events, and marks them as sent.
+func (n *outsideNews) events(g *gathering) (list []event) {
 	if at := time.UnixMilli(g.Opens).UTC(); n.opens(g.state) && !g.endedBefore(at) {
 		g.Opened = true
 		list = append(list, event{RoomOpened, at, opened{g.where, at}})
 	}
 	if n.late != nil && g.Late == nil && !g.Ended && !g.wasDrawn(n.late.Window) {
 		g.Late = &n.late.Window
-		list = append(list, event{BeaconLate, n.now.UTC(), late{g.where, n.late.Window, n.late.Round, n.late.Due.UTC()}})
+		list = append(list, event{BeaconLate, n.now.UTC(),
+			late{g.where, n.late.Window, n.late.Round, n.late.Due.UTC()}})
 	}
 	for _, seen := range n.forks {
-		if seen.Latest.Sub(g.Forks[seen.Witness]) <= forkQuiet {
-			continue // another node told
+		if seen.Latest.Sub(g.Forks[seen.Witness]) <= forkInterval {
+			continue // sent by another node
 		}
 		if g.Forks == nil {
 			g.Forks = map[string]time.Time{}
@@ -233,19 +235,18 @@ func (n *news) events(g *gathering) (list []event) {
 	return list
 }
 
-// endedBefore tells whether the room has ended before a moment, by the entries
-// just gathered.
+// endedBefore reports whether the gathered entries end the room before t.
 func (g *gathering) endedBefore(t time.Time) bool {
 	end, ok := g.moments[RoomEnded]
 	return ok && end.At.Before(t)
 }
 
-// wasDrawn tells whether a window was drawn by the entries just gathered.
+// wasDrawn reports whether the gathered entries draw a window.
 func (g *gathering) wasDrawn(w fairness.WindowIndex) bool {
 	return len(g.windows) > 0 && g.windows[len(g.windows)-1].Window >= w
 }
 
-// outgoing returns what the events of a room give to send.
+// outgoing returns the deliveries and alerts for the events of a room.
 func (f *follower) outgoing(r pghook.Room, o *listener, w where, events []event) (out pghook.Outgoing, err error) {
 	for i := range events {
 		e := &events[i]
@@ -269,26 +270,32 @@ func (f *follower) outgoing(r pghook.Room, o *listener, w where, events []event)
 	return out, nil
 }
 
-// alertOf returns the alert that an event is worth, "" for none.
+// alertOf returns the alert for an event; "" if there is none.
 func alertOf(e *event) (AlertKind, string) {
 	switch data := e.data.(type) {
 	case late:
 		return AlertBeaconLate, fmt.Sprintf("The draw of window %d has waited for round %d of the beacon since %s. "+
-			"Nobody loses a place, and places are drawn as soon as the round is there. Are the relays of the beacon within the server's reach?",
+			"No visitor loses a place, and the draw takes place as soon as the round arrives. "+
+			"Check that the server can reach the beacon's relays.",
 			data.Window, data.Round, clock(data.Due))
 	case fork:
-		return AlertForkSeen, fmt.Sprintf("%s has seen another history of this room than the database has: %s. "+
-			"The servers hold the room: nobody joins, is called or goes in until it is recovered. "+
-			"Was a backup restored, did a standby take over that lagged behind, or do two servers run this room from different databases? "+
-			"Run proofline recover on the machine of a server: it shows what is missing, and how the room goes on.", data.Witness, data.Detail)
+		return AlertForkSeen, fmt.Sprintf("%s has seen a different history of this room from the one in the database: %s. "+
+			"The servers hold the room: until it is recovered, no visitor can join, is called or is admitted. "+
+			"Possible causes are a restored backup, a failover to a standby that lagged behind, or two servers that run "+
+			"this room on different databases. Run proofline recover on a server's machine: it shows what is missing "+
+			"and how to continue.", data.Witness, data.Detail)
 	case paused:
 		if data.Held {
-			return AlertPaused, "The room is held since " + clock(data.At) + ". People can still join. Nobody is called, and called people cannot go in, until the room is resumed. Their time to go in stands still."
+			return AlertPaused, "Calls and claims have been stopped since " + clock(data.At) +
+				". Visitors can still join. " +
+				"Until the room is resumed, no visitor is called and called visitors cannot claim. Claim times are suspended."
 		}
-		return AlertPaused, "Calls are paused since " + clock(data.At) + ". People can still join, and called people can go in. Nobody is called until the room is resumed."
+		return AlertPaused, "Calls have been paused since " + clock(data.At) +
+			". Visitors can still join, and called " +
+			"visitors can claim. No visitor is called until the room is resumed."
 	case moment:
 		if e.kind == RoomEnded {
-			return AlertEnded, "The room has ended at " + clock(data.At) + ". Nobody can join any more, and nobody is called."
+			return AlertEnded, "The room ended at " + clock(data.At) + ". No more visitors can join or are called."
 		}
 	}
 	return "", ""

@@ -24,7 +24,7 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// visitor is somebody with a secret.
+// visitor is a visitor with a secret.
 type visitor struct {
 	secret [fairness.SecretSize]byte
 	ticket fairness.Ticket
@@ -45,11 +45,12 @@ func join(t testing.TB, r *room.Room, n int) (list []visitor) {
 	return list
 }
 
-// open makes a room that draws twice a second.
+// open creates a room that draws twice a second.
 func open(t testing.TB, rooms *room.Rooms, slug string) *room.Room {
 	t.Helper()
 	r, err := rooms.Create(t.Context(), room.Config{
-		Slug: slug, Windows: []room.WindowRule{{Length: room.Duration(500 * time.Millisecond)}}, Outflow: room.Outflow{PerMinute: 6000}, Beacon: fairness.NoBeacon,
+		Slug: slug, Windows: []room.WindowRule{{Length: room.Duration(500 * time.Millisecond)}},
+		Outflow: room.Outflow{PerMinute: 6000}, Beacon: fairness.NoBeacon,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +58,7 @@ func open(t testing.TB, rooms *room.Rooms, slug string) *room.Room {
 	return r
 }
 
-// claim lets people in once they are called.
+// claim claims for people once they are called.
 func claim(t testing.TB, r *room.Room, people []visitor) {
 	t.Helper()
 	for _, v := range people {
@@ -65,11 +66,10 @@ func claim(t testing.TB, r *room.Room, people []visitor) {
 	}
 }
 
-// real has hooks use the clock of the rooms.
+// real makes hooks use the real clock, like the rooms.
 func real(o *Options) { o.Now = time.Now }
 
-// TestSale: what happens in a room is told, each entry once, whichever of two
-// servers does it.
+// TestSale checks that each entry of a sale is sent once, with two servers running.
 func TestSale(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, real)
@@ -92,14 +92,15 @@ func TestSale(t *testing.T) {
 	rate := uint32(1200)
 	message := room.MessageChange{Message: room.Message{Texts: map[string]string{"en": "Please wait."}}}
 	for _, err := range []error{
-		r.Hold(ctx), r.Resume(ctx), r.Amend(ctx, room.Amendment{Outflow: &room.OutflowChange{PerMinute: &rate}, Message: &message}),
+		r.Hold(ctx), r.Resume(ctx), r.Amend(ctx, room.Amendment{Outflow: &room.OutflowChange{PerMinute: &rate},
+			Message: &message}),
 		r.Revoke(ctx, people[25].ticket, fairness.Revoked), r.End(ctx),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the end is told", func() bool { return len(all.of(RoomEnded)) > 0 && len(ended.requests()) > 0 })
+	eventually(t, "the end is sent", func() bool { return len(all.of(RoomEnded)) > 0 && len(ended.requests()) > 0 })
 	eventually(t, "everything is delivered", func() bool {
 		p, err := b.Deliveries(ctx, operator, DeliveryFilter{State: Waiting})
 		return err == nil && len(p.Deliveries) == 0
@@ -115,7 +116,8 @@ func TestSale(t *testing.T) {
 	if got := all.of(RoomPaused); len(got) != 1 || got[0].Data["held"] != true {
 		t.Errorf("room.paused of a hold: %+v", got)
 	}
-	for kind, want := range map[EventKind]int{RoomOpened: 1, RoomPaused: 1, RoomResumed: 1, Revoked: 1, RoomEnded: 1, BeaconLate: 0, ForkSeen: 0, TestPing: 0} {
+	for kind, want := range map[EventKind]int{RoomOpened: 1, RoomPaused: 1, RoomResumed: 1, Revoked: 1, RoomEnded: 1,
+		BeaconLate: 0, ForkSeen: 0, TestPing: 0} {
 		if got := all.of(kind); len(got) != want {
 			t.Errorf("%d of %s, want %d", len(got), kind, want)
 		}
@@ -123,11 +125,11 @@ func TestSale(t *testing.T) {
 	if n := len(ended.requests()); n != 1 {
 		t.Errorf("%d deliveries to the one that listens to the end alone", n)
 	}
-	checkTold(t, all, people)
+	checkSent(t, all, people)
 }
 
-// checkTold checks that every admission, call, draw and change was told once.
-func checkTold(t *testing.T, r *receiver, people []visitor) {
+// checkSent checks that every admission, call, draw and change was sent once.
+func checkSent(t *testing.T, r *receiver, people []visitor) {
 	t.Helper()
 	var tickets []string
 	for _, req := range r.of(Admitted) {
@@ -177,14 +179,15 @@ func checkTold(t *testing.T, r *receiver, people []visitor) {
 	}
 }
 
-// TestRehearsal: what is played is told as such.
+// TestRehearsal checks that events of rehearsals are marked.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, real)
 	servertest.Run(t, b.Rooms)
 	in := newReceiver(t, nil)
 	e, _ := b.endpoint(in.URL, RoomPaused)
-	if err := b.SetAlerts(t.Context(), operator, AlertSettings{Endpoints: []uuid.UUID{e.ID}, Kinds: AlertKinds()}); err != nil {
+	if err := b.SetAlerts(t.Context(), operator, AlertSettings{Endpoints: []uuid.UUID{e.ID},
+		Kinds: AlertKinds()}); err != nil {
 		t.Fatal(err)
 	}
 	run(t, b.Hooks)
@@ -204,7 +207,7 @@ func TestRehearsal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "all are told", func() bool { return len(in.of(RoomPaused)) == 2 && len(in.of(alertEvent)) == 4 })
+	eventually(t, "all are sent", func() bool { return len(in.of(RoomPaused)) == 2 && len(in.of(alertEvent)) == 4 })
 	for _, req := range in.requests() {
 		if played := req.Data["rehearsal"] == true; played != (req.Data["room"] == "played") {
 			t.Errorf("%s of %v: rehearsal %v", req.Type, req.Data["room"], req.Data["rehearsal"])
@@ -215,8 +218,8 @@ func TestRehearsal(t *testing.T) {
 	}
 }
 
-// TestNobodyListens: a room that nobody listens to costs no row, and what
-// happened before somebody does is not told.
+// TestNobodyListens checks that a room without listeners has no cursor, and that earlier events are
+// not sent.
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, real)
@@ -234,7 +237,7 @@ func TestNobodyListens(t *testing.T) {
 	run(t, b.Hooks)
 	eventually(t, "the room is followed", func() bool { return b.rows("hook_cursors") == 1 })
 	claim(t, r, join(t, r, 2))
-	eventually(t, "the two are told", func() bool {
+	eventually(t, "the two are sent", func() bool {
 		n := 0
 		for _, req := range in.of(Admitted) {
 			n += int(req.Data["people"].(float64))
@@ -242,7 +245,7 @@ func TestNobodyListens(t *testing.T) {
 		return n >= 2
 	})
 	if n := len(in.of(RoomOpened)); n != 0 {
-		t.Errorf("the opening was told %d times", n)
+		t.Errorf("the opening was sent %d times", n)
 	}
 	for _, req := range in.of(RoomCalled) {
 		if req.Data["people"].(float64) > 2 {
@@ -258,7 +261,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 	before := len(in.requests())
 	claim(t, r, join(t, r, 1))
-	time.Sleep(followEvery / 2)
+	time.Sleep(followInterval / 2)
 	if _, err := b.UpdateEndpoint(t.Context(), operator, e.ID, EndpointChange{Enabled: &yes}); err != nil {
 		t.Fatal(err)
 	}
@@ -266,16 +269,16 @@ func TestNobodyListens(t *testing.T) {
 	if err := r.Pause(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the pause is told", func() bool { return len(in.of(RoomPaused)) == 1 })
+	eventually(t, "the pause is sent", func() bool { return len(in.of(RoomPaused)) == 1 })
 	for _, req := range in.requests()[before:] {
 		if req.Type == Admitted {
-			t.Error("an admission while it was disabled is told")
+			t.Error("an admission while it was disabled is sent")
 		}
 	}
 }
 
-// TestRestart: what happens while no server follows is told by the next one,
-// once, and parts have 500 tickets.
+// TestRestart checks that events from a time without servers are sent once by the next server, in
+// parts of 500 tickets.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, real)
@@ -297,7 +300,7 @@ func TestRestart(t *testing.T) {
 		list, err := b.Rooms.List(t.Context())
 		return err == nil && list[0].Ended != nil
 	})
-	for range 4 { // each as one server that is started
+	for range 4 { // each acts as a newly started server
 		if err := b.node(real, func(o *Options) { o.Rooms = b.Rooms }).followAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -318,7 +321,7 @@ func TestRestart(t *testing.T) {
 	}
 	for _, v := range people {
 		if seen[v.ticket.String()] != 1 {
-			t.Fatalf("a ticket was told %d times", seen[v.ticket.String()])
+			t.Fatalf("a ticket was sent %d times", seen[v.ticket.String()])
 		}
 	}
 	if len(seen) != n || parts > 5 || len(in.of(RoomEnded)) != 1 {
@@ -330,20 +333,21 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestOneConnection: followers hold no connection while they wait for another,
-// so they get on however few there are.
+// TestOneConnection checks that maxFollowed hold no connection while they wait for another, so that
+// they need only one.
 func TestOneConnection(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, real)
 	servertest.Run(t, b.Rooms)
 	in := newReceiver(t, nil)
 	b.endpoint(in.URL, RoomOpened)
-	for i := range 2 * followers {
+	for i := range 2 * maxFollowed {
 		open(t, b.Rooms, fmt.Sprintf("room-%d", i))
 	}
 	pool := connect(t, b.url, func(c *pgxpool.Config) { c.MaxConns = 1 })
 	h := New(Options{
-		Store: pghook.NewStore(pool), Rooms: room.New(room.Options{Logs: pglog.NewStore(pool), PublicURL: "https://example.com"}),
+		Store: pghook.NewStore(pool), Rooms: room.New(room.Options{Logs: pglog.NewStore(pool),
+			PublicURL: "https://example.com"}),
 		Sealer: b.key, Log: b.Log, Allowed: loopback,
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -356,12 +360,12 @@ func TestOneConnection(t *testing.T) {
 	for range 4 {
 		pass(t, h)
 	}
-	if n := len(in.of(RoomOpened)); n != 2*followers {
-		t.Errorf("%d openings told", n)
+	if n := len(in.of(RoomOpened)); n != 2*maxFollowed {
+		t.Errorf("%d openings sent", n)
 	}
 }
 
-// crowd lets many people join and go in at once.
+// crowd has n visitors join and claim at once.
 func crowd(t testing.TB, r *room.Room, n int) []visitor {
 	t.Helper()
 	people := make([]visitor, n)
@@ -372,7 +376,8 @@ func crowd(t testing.TB, r *room.Room, n int) []visitor {
 		v.ticket = fairness.NewTicket(r.Origin, v.secret)
 		go func() {
 			_, err := r.Join(t.Context(), v.ticket)
-			for end := time.Now().Add(time.Minute); err == nil && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			for end := time.Now().Add(time.Minute); err == nil &&
+				time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 				if _, err := r.Claim(t.Context(), v.ticket, v.secret); err == nil {
 					break
 				}
@@ -388,7 +393,7 @@ func crowd(t testing.TB, r *room.Room, n int) []visitor {
 	return people
 }
 
-// awayBeacon is a beacon whose rounds nobody gets.
+// awayBeacon is a beacon whose rounds cannot be fetched.
 type awayBeacon struct{ asked atomic.Int32 }
 
 func (b *awayBeacon) Wait(ctx context.Context, _ uint64) ([]byte, error) {
@@ -397,8 +402,7 @@ func (b *awayBeacon) Wait(ctx context.Context, _ uint64) ([]byte, error) {
 	return nil, ctx.Err()
 }
 
-// TestBeaconLate: a draw that waits for its round is told once, as event and as
-// alert.
+// TestBeaconLate checks that a late round causes one event and one alert.
 func TestBeaconLate(t *testing.T) {
 	t.Parallel()
 	chain, err := local.New(local.NewKey(), local.Config{ID: "test", Genesis: time.Now().Unix() - 1000, Period: 1})
@@ -410,11 +414,13 @@ func TestBeaconLate(t *testing.T) {
 	servertest.Run(t, b.Rooms)
 	in := newReceiver(t, nil)
 	e, _ := b.endpoint(in.URL, BeaconLate)
-	if err := b.SetAlerts(t.Context(), operator, AlertSettings{Endpoints: []uuid.UUID{e.ID}, Kinds: []AlertKind{AlertBeaconLate}}); err != nil {
+	if err := b.SetAlerts(t.Context(), operator, AlertSettings{Endpoints: []uuid.UUID{e.ID},
+		Kinds: []AlertKind{AlertBeaconLate}}); err != nil {
 		t.Fatal(err)
 	}
 	margin := room.Duration(time.Second)
-	r, err := b.Rooms.Create(t.Context(), room.Config{Slug: "dark", Windows: []room.WindowRule{{Length: room.Duration(500 * time.Millisecond)}}, Margin: &margin})
+	r, err := b.Rooms.Create(t.Context(), room.Config{Slug: "dark",
+		Windows: []room.WindowRule{{Length: room.Duration(500 * time.Millisecond)}}, Margin: &margin})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -425,7 +431,8 @@ func TestBeaconLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, now := range []time.Time{due.Add(beaconPatience), due.Add(beaconPatience + time.Second), due.Add(beaconPatience + time.Hour)} {
+	for _, now := range []time.Time{due.Add(maxBeaconDelay), due.Add(maxBeaconDelay + time.Second),
+		due.Add(maxBeaconDelay + time.Hour)} {
 		rooms, err := b.Store.Rooms(t.Context(), l.list())
 		if err != nil || len(rooms) != 1 {
 			t.Fatal(rooms, err)
@@ -444,25 +451,25 @@ func TestBeaconLate(t *testing.T) {
 		}
 		pass(t, b.Hooks)
 		want := 1
-		if now.Equal(due.Add(beaconPatience)) {
+		if now.Equal(due.Add(maxBeaconDelay)) {
 			want = 0
 		}
 		if got, alerts := in.of(BeaconLate), in.of(alertEvent); len(got) != want || len(alerts) != want {
-			t.Fatalf("%v after it was due: told %d times, alerted %d times", now.Sub(due), len(got), len(alerts))
+			t.Fatalf("%v after it was due: sent %d times, alerted %d times", now.Sub(due), len(got), len(alerts))
 		}
 	}
-	if got := in.of(alertEvent)[0].Data; got["kind"] != "beacon_late" || got["room"] != "dark" || !strings.Contains(got["text"].(string), "waited for round") {
+	if got := in.of(alertEvent)[0].Data; got["kind"] != "beacon_late" || got["room"] != "dark" ||
+		!strings.Contains(got["text"].(string), "waited for round") {
 		t.Errorf("alert %v", got)
 	}
 }
 
-// TestNews: what the transcript does not say is told once, and again when it is
-// new.
+// TestNews checks that events from outside the transcript are sent once per occurrence.
 func TestNews(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1_700_000_000_000).UTC()
 	s := &state{Opens: now.UnixMilli() + 1}
-	told := func(n news) string {
+	sent := func(n outsideNews) string {
 		g := &gathering{state: s, where: where{Room: "a", URL: "https://example.com/r/a"}}
 		n.now = now
 		was := n.any(s)
@@ -471,33 +478,33 @@ func TestNews(t *testing.T) {
 			kinds = append(kinds, string(e.kind))
 		}
 		if was != (len(kinds) > 0) {
-			t.Errorf("something to tell: %t, and told %v", was, kinds)
+			t.Errorf("any: %t, but sent %v", was, kinds)
 		}
 		return strings.Join(kinds, " ")
 	}
 	step := func(what, got, want string) {
 		t.Helper()
 		if got != want {
-			t.Errorf("%s: told %q, want %q", what, got, want)
+			t.Errorf("%s: sent %q, want %q", what, got, want)
 		}
 	}
-	step("before it opens", told(news{}), "")
+	step("before it opens", sent(outsideNews{}), "")
 	now = now.Add(time.Millisecond)
-	step("it opens", told(news{}), "room.opened")
-	step("open", told(news{}), "")
+	step("it opens", sent(outsideNews{}), "room.opened")
+	step("open", sent(outsideNews{}), "")
 	late := &room.Awaited{Window: 3, Round: 7, Due: now}
-	step("late", told(news{late: late}), "room.beacon_late")
-	step("still late", told(news{late: late}), "")
+	step("late", sent(outsideNews{late: late}), "room.beacon_late")
+	step("still late", sent(outsideNews{late: late}), "")
 	g := &gathering{state: s}
 	g.draw(9, &fairness.Draw{Window: 3})
-	step("late again", told(news{late: &room.Awaited{Window: 4, Round: 8, Due: now}}), "room.beacon_late")
+	step("late again", sent(outsideNews{late: &room.Awaited{Window: 4, Round: 8, Due: now}}), "room.beacon_late")
 	seen := []room.Fork{{Witness: "w.example.org", Latest: now, Detail: "x"}}
-	step("fork", told(news{forks: seen}), "room.fork_seen")
-	s.Forks = map[string]time.Time{"w.example.org": now.Add(-forkQuiet - 1)}
-	step("fork, an hour later", told(news{forks: seen}), "room.fork_seen")
+	step("fork", sent(outsideNews{forks: seen}), "room.fork_seen")
+	s.Forks = map[string]time.Time{"w.example.org": now.Add(-forkInterval - 1)}
+	step("fork, an hour later", sent(outsideNews{forks: seen}), "room.fork_seen")
 }
 
-// examples are entries as a transcript has them.
+// examples returns entries in the form of a transcript.
 func examples(t testing.TB) []pglog.Entry {
 	t.Helper()
 	seed, ticket := [32]byte{1, 2, 3}, fairness.NewTicket("example.com/r/sale", [32]byte{1})
@@ -514,12 +521,15 @@ func examples(t testing.TB) []pglog.Entry {
 		&fairness.Skip{Time: start + 6_000, Ticket: ticket, Reason: fairness.NoShow},
 		&fairness.Amend{Time: start + 7_000, Change: fairness.ChangePause},
 		&fairness.Amend{Time: start + 8_000, Change: fairness.ChangeResume},
-		&fairness.Amend{Time: start + 9_000, Change: fairness.ChangeOutflow, Outflow: fairness.Outflow{PerMinute: 600, MaxActive: 2000}},
+		&fairness.Amend{Time: start + 9_000, Change: fairness.ChangeOutflow,
+			Outflow: fairness.Outflow{PerMinute: 600, MaxActive: 2000}},
 		&fairness.Amend{Time: start + 9_000, Change: fairness.ChangeMessage, Message: seed},
-		&fairness.Amend{Time: start + 9_000, Change: fairness.ChangeWindows, Closes: start + 3_600_000, Windows: []fairness.WindowRule{{From: start + 60_000, Length: 60_000}}},
+		&fairness.Amend{Time: start + 9_000, Change: fairness.ChangeWindows, Closes: start + 3_600_000,
+			Windows: []fairness.WindowRule{{From: start + 60_000, Length: 60_000}}},
 		&fairness.Amend{Time: start + 9_200, Change: fairness.ChangeOpen},
 		&fairness.Amend{Time: start + 9_400, Change: fairness.ChangeShut},
-		&fairness.Amend{Time: start + 9_600, Change: fairness.ChangeUnguarded, From: start - 120_000, Until: start - 60_000, Requests: 42},
+		&fairness.Amend{Time: start + 9_600, Change: fairness.ChangeUnguarded, From: start - 120_000,
+			Until: start - 60_000, Requests: 42},
 		&fairness.End{Time: start + 10_000},
 	} {
 		list = append(list, pglog.Entry{Index: uint64(300 + i), Text: string(e.AppendEntry(nil))})
@@ -527,19 +537,23 @@ func examples(t testing.TB) []pglog.Entry {
 	return list
 }
 
-// payloads are the examples as events, by kind.
+// payloads returns example events by kind.
 func payloads(t testing.TB) map[EventKind]string {
 	t.Helper()
-	g := &gathering{state: &state{Called: 30, Opens: 1_767_261_600_000}, where: where{Room: "sale", URL: "https://example.com/r/sale"}}
+	g := &gathering{state: &state{Called: 30, Opens: 1_767_261_600_000},
+		where: where{Room: "sale", URL: "https://example.com/r/sale"}}
 	for _, entry := range examples(t) {
 		if err := g.take(entry); err != nil {
 			t.Fatal(err)
 		}
 	}
 	at := time.UnixMilli(1_767_261_660_000).UTC()
-	n := news{now: at, late: &room.Awaited{Window: 5, Round: 4_242, Due: at.Add(-31 * time.Second)}, forks: []room.Fork{{Witness: "witness.example.org", Latest: at, Detail: "ask witness witness.example.org: not consistent"}}}
-	events := append(g.events(), event{TestPing, at, ping{"A test from Proofline, asked for by you@example.com."}},
-		event{alertEvent, at, alerted{AlertLineFull, AlertLineFull.Title(), "sale", "https://example.com/r/sale", false, "The line is full: 50,000 people wait."}})
+	n := outsideNews{now: at, late: &room.Awaited{Window: 5, Round: 4_242, Due: at.Add(-31 * time.Second)},
+		forks: []room.Fork{{Witness: "witness.example.org", Latest: at,
+			Detail: "ask witness witness.example.org: not consistent"}}}
+	events := append(g.events(), event{TestPing, at, ping{"A test from Proofline, requested by you@example.com."}},
+		event{alertEvent, at, alerted{AlertLineFull, AlertLineFull.Title(), "sale", "https://example.com/r/sale",
+			false, "The line is full: 50,000 people wait."}})
 	g.Ended = false
 	events = append(events, n.events(g)...)
 	texts := map[EventKind]string{}
@@ -553,7 +567,7 @@ func payloads(t testing.TB) map[EventKind]string {
 	return texts
 }
 
-// TestGatherBad: an entry of another grammar is an error and no more.
+// TestGatherBad checks that unknown entries cause an error and nothing else.
 func TestGatherBad(t *testing.T) {
 	t.Parallel()
 	g := &gathering{state: &state{}}
@@ -567,7 +581,7 @@ func TestGatherBad(t *testing.T) {
 	}
 }
 
-// FuzzGather: no text makes the follower panic, or write what is no JSON.
+// FuzzGather checks that no entry causes a panic or invalid JSON.
 func FuzzGather(f *testing.F) {
 	for _, entry := range examples(f) {
 		f.Add(entry.Text)

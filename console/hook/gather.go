@@ -9,21 +9,21 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// partSize is how many tickets, windows, changes or times one event tells of at most.
+// partSize is the maximum number of tickets, windows, changes or times per event.
 const partSize = 500
 
-// state is what events need to know of entries before the cursor.
+// state is the state kept with a cursor.
 type state struct {
-	Opens  int64                           `json:"opens,omitempty"` // milliseconds; 0 as long as the policy was not read
+	Opens  int64                           `json:"opens,omitempty"` // milliseconds; 0: not known yet
 	Opened bool                            `json:"opened,omitempty"`
 	Called fairness.Position               `json:"called,omitempty"`
-	People map[fairness.WindowIndex]uint32 `json:"people,omitempty"` // of windows that are frozen and not drawn
-	Late   *fairness.WindowIndex           `json:"late,omitempty"`   // whose beacon is late, which was told
-	Forks  map[string]time.Time            `json:"forks,omitempty"`  // when that was told, by witness
+	People map[fairness.WindowIndex]uint32 `json:"people,omitempty"` // people in windows that are frozen and not drawn
+	Late   *fairness.WindowIndex           `json:"late,omitempty"`   // window for which room.beacon_late was sent
+	Forks  map[string]time.Time            `json:"forks,omitempty"`  // by witness: when room.fork_seen was sent
 	Ended  bool                            `json:"ended,omitempty"`
 }
 
-// gathering makes events of entries: one of each kind, as far as parts allow.
+// gathering collects entries into events, one of each kind as far as parts allow.
 type gathering struct {
 	*state
 	where  where
@@ -36,12 +36,11 @@ type gathering struct {
 	revoked  []revokedTicket
 	changes  []change
 	times    []unguardedTime
-	moments  map[EventKind]moment // the latest of a kind
-	isHold   bool                 // the latest pause is of claims as well as calls
+	moments  map[EventKind]moment // the latest of each kind
+	isHold   bool                 // the latest pause also stops claims
 }
 
-// take takes the next entry. One that is none of the grammar is an error, and
-// changes nothing.
+// take adds the next entry. An entry that cannot be parsed is an error and has no effect.
 func (g *gathering) take(entry pglog.Entry) error {
 	parsed, err := g.parser.Parse([]byte(entry.Text))
 	if err != nil {
@@ -82,7 +81,8 @@ func (g *gathering) note(k EventKind, index uint64, at fairness.Time) {
 }
 
 func (g *gathering) draw(index uint64, e *fairness.Draw) {
-	w := drawnWindow{Entry: index, At: timeOf(e.Time), Window: e.Window, Cosignatures: len(e.Cosignatures), Seed: hex.EncodeToString(e.Seed[:])}
+	w := drawnWindow{Entry: index, At: timeOf(e.Time), Window: e.Window, Cosignatures: len(e.Cosignatures),
+		Seed: hex.EncodeToString(e.Seed[:])}
 	if n, ok := g.People[e.Window]; ok {
 		w.People = &n
 		delete(g.People, e.Window)
@@ -134,7 +134,7 @@ func (g *gathering) amend(index uint64, e *fairness.Amend) {
 	g.changes = append(g.changes, c)
 }
 
-// events returns what was gathered.
+// events returns the collected events.
 func (g *gathering) events() (list []event) {
 	for part := range slices.Chunk(g.windows, partSize) {
 		list = append(list, event{WindowDrawn, part[len(part)-1].At, drawn{g.where, part}})

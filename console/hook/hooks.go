@@ -23,52 +23,50 @@ import (
 )
 
 var (
-	// ErrTooMany is returned when an organization has as many endpoints as it
-	// may.
-	ErrTooMany = errors.New("too many endpoints: delete one that is not needed")
-	// ErrDisabled is returned when something is to be sent to an endpoint that
-	// is disabled or deleted.
-	ErrDisabled = errors.New("the endpoint is disabled or deleted")
+	// ErrTooMany is returned when an organization has reached the limit of endpoints.
+	ErrTooMany = errors.New("too many endpoints: delete one first")
+	// ErrDisabled is returned when sending to an endpoint that is disabled or deleted.
+	ErrDisabled = errors.New("the endpoint is disabled or deleted: enable it first")
 )
 
-// Acts keeps what somebody did.
+// Acts writes the activity log.
 type Acts interface {
 	Record(ctx context.Context, a account.Actor, verb, object string, detail map[string]any) error
 }
 
-// Options is what [New] needs.
+// Options configures [New]. Store, Rooms, Sealer and Log are required.
 type Options struct {
 	Store  *pghook.Store
 	Rooms  *room.Rooms
 	Sealer Sealer
-	Acts   Acts // nil keeps nothing
+	Acts   Acts // nil: no activity log
 	Log    *slog.Logger
-	// Mail sends alerts by e-mail; nil where the server has no mail.
+	// Mail sends alerts by mail; nil if the server cannot send mail.
 	Mail *SMTP
-	// Allowed are networks that endpoints may be in beside public addresses.
+	// Allowed are networks that endpoints may be in, besides public addresses.
 	Allowed []netip.Prefix
 
-	Now    func() time.Time // nil for time.Now
-	Random io.Reader        // nil for crypto/rand.Reader
-	Jitter func() float64   // from 0 to below 1; nil for a random one
-	TLS    *tls.Config      // of requests to endpoints; nil for the default
+	Now    func() time.Time // nil: time.Now
+	Random io.Reader        // nil: crypto/rand.Reader
+	Jitter func() float64   // returns a value in [0, 1); nil: random
+	TLS    *tls.Config      // for requests to endpoints; nil: default
 }
 
-// Hooks sends webhooks and alerts. Safe for concurrent use.
+// Hooks sends webhooks and alerts. It is safe for concurrent use.
 type Hooks struct {
 	Options
 	guard   guard
 	clients map[string]*http.Client // by scheme
-	wake    chan struct{}           // something may be due
-	listen  chan struct{}           // somebody new listens
+	wake    chan struct{}           // signals that deliveries may be due
+	listen  chan struct{}           // signals that an organization has new recipients
 
 	listening atomic.Pointer[listening]
 	slots     slots
 	sending   sync.WaitGroup
-	trouble   trouble // the follower alone uses it
+	outage    outage // used by the follower only
 }
 
-// New returns the hooks of a server. Run must be called for them to work.
+// New returns the hooks of a server. The caller must call Run.
 func New(o Options) *Hooks {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -85,19 +83,19 @@ func New(o Options) *Hooks {
 	return h
 }
 
-// How often the parts of [Hooks.Run] look.
+// Intervals of the loops in [Hooks.Run].
 const (
-	followEvery   = time.Second
-	dispatchEvery = 500 * time.Millisecond
-	tidyEvery     = time.Minute
+	followInterval   = time.Second
+	dispatchInterval = 500 * time.Millisecond
+	tidyInterval     = time.Minute
 )
 
-// Run follows rooms and sends deliveries until ctx ends.
+// Run follows rooms and sends deliveries until ctx is done.
 func (h *Hooks) Run(ctx context.Context) {
 	var parts sync.WaitGroup
-	parts.Go(func() { h.every(ctx, followEvery, h.listen, h.followAll) })
-	parts.Go(func() { h.every(ctx, dispatchEvery, h.wake, h.dispatch) })
-	parts.Go(func() { h.every(ctx, tidyEvery, nil, h.tidy) })
+	parts.Go(func() { h.every(ctx, followInterval, h.listen, h.followAll) })
+	parts.Go(func() { h.every(ctx, dispatchInterval, h.wake, h.dispatch) })
+	parts.Go(func() { h.every(ctx, tidyInterval, nil, h.tidy) })
 	parts.Wait()
 	h.sending.Wait()
 	for _, c := range h.clients {
@@ -105,7 +103,7 @@ func (h *Hooks) Run(ctx context.Context) {
 	}
 }
 
-// every does something at once, then again and again, and when it is woken.
+// every calls do immediately, then at each interval and wake-up, until ctx is done.
 func (h *Hooks) every(ctx context.Context, d time.Duration, wake <-chan struct{}, do func(context.Context) error) {
 	ticker := time.NewTicker(d)
 	defer ticker.Stop()
@@ -116,7 +114,7 @@ func (h *Hooks) every(ctx context.Context, d time.Duration, wake <-chan struct{}
 			return
 		}
 		if err != nil && !isFailing {
-			h.Log.Error("webhooks and alerts are held up", "err", err)
+			h.Log.Error("cannot process webhooks and alerts", "err", err)
 		}
 		isFailing = err != nil
 		select {
@@ -128,10 +126,10 @@ func (h *Hooks) every(ctx context.Context, d time.Duration, wake <-chan struct{}
 	}
 }
 
-// signal has what is due looked at now.
+// signal wakes the dispatcher.
 func (h *Hooks) signal() { poke(h.wake) }
 
-// signalListener has rooms followed now: who listens from now on misses little.
+// signalListener wakes the follower, so that new recipients miss as little as possible.
 func (h *Hooks) signalListener() { poke(h.listen) }
 
 func poke(c chan<- struct{}) {
@@ -142,34 +140,34 @@ func poke(c chan<- struct{}) {
 }
 
 const (
-	keepLog   = 30 * 24 * time.Hour
-	pruneMost = 10_000
-	// overfull is for how many waiting deliveries an endpoint is disabled.
-	overfull = 50_000
+	logAge     = 30 * 24 * time.Hour
+	pruneBatch = 10_000
+	// maxWaiting is the number of waiting deliveries at which an endpoint is disabled.
+	maxWaiting = 50_000
 )
 
-// tidy removes old deliveries, and disables endpoints that too many wait for.
+// tidy deletes old deliveries, and disables endpoints with too many waiting deliveries.
 func (h *Hooks) tidy(ctx context.Context) error {
 	for ctx.Err() == nil {
-		n, err := h.Store.Prune(ctx, h.Now().Add(-keepLog), pruneMost)
+		n, err := h.Store.Prune(ctx, h.Now().Add(-logAge), pruneBatch)
 		if err != nil {
 			return err
 		}
-		if n < pruneMost {
+		if n < pruneBatch {
 			break
 		}
 	}
-	full, err := h.Store.Overfull(ctx, overfull)
+	full, err := h.Store.Overfull(ctx, maxWaiting)
 	for _, e := range full {
 		err = errors.Join(err, h.disable(ctx, e.Org, e.ID, DisabledOverfull))
 	}
 	return err
 }
 
-// newID makes the id of a delivery: they sort by time.
+// newID returns an id for a delivery. Ids sort by time.
 func (h *Hooks) newID() (uuid.UUID, error) { return uuid.NewV7FromReader(h.Random) }
 
-// record keeps what somebody did.
+// record writes an entry to the activity log.
 func (h *Hooks) record(ctx context.Context, a account.Actor, verb, object string, detail map[string]any) error {
 	if h.Acts == nil {
 		return nil
@@ -177,9 +175,9 @@ func (h *Hooks) record(ctx context.Context, a account.Actor, verb, object string
 	return h.Acts.Record(ctx, a, verb, object, detail)
 }
 
-// siteOf is what acts say of a recipient: of a URL its site alone. Path and query
-// are for many receivers the secret that lets one in, and everybody in the
-// organization reads acts.
+// siteOf returns the part of a recipient for the activity log: only scheme and host of a URL. All
+// members of the organization can read the log, and for many receivers the path or query is a
+// secret.
 func siteOf(recipient string) string {
 	u, err := url.Parse(recipient)
 	if err != nil || u.Host == "" {
@@ -188,16 +186,16 @@ func siteOf(recipient string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// may refuses who may not operate rooms.
-func may(a account.Actor) error {
+// mayOperate returns an error unless the actor mayOperate operate rooms.
+func mayOperate(a account.Actor) error {
 	if !a.May(account.Operate) {
 		return account.ErrForbidden
 	}
 	return nil
 }
 
-// known maps the store's errors to those that callers know.
-func known(err error) error {
+// mapError maps pghook's sentinel errors to those of this package's API.
+func mapError(err error) error {
 	switch {
 	case errors.Is(err, pghook.ErrNotFound):
 		return account.ErrNotFound

@@ -30,12 +30,15 @@ func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
 var (
 	loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
-	operator = account.Actor{Kind: account.Person, ID: uuid.New(), Name: "op@example.com", Org: account.MainOrg, Scopes: account.Operator.Scopes()}
-	viewer   = account.Actor{Kind: account.Person, ID: uuid.New(), Name: "view@example.com", Org: account.MainOrg, Scopes: account.Viewer.Scopes()}
-	stranger = account.Actor{Kind: account.Person, ID: uuid.New(), Name: "op@example.org", Org: uuid.New(), Scopes: account.Owner.Scopes()}
+	operator = account.Actor{Kind: account.Person, ID: uuid.New(), Name: "op@example.com", Org: account.MainOrg,
+		Scopes: account.Operator.Scopes()}
+	viewer = account.Actor{Kind: account.Person, ID: uuid.New(), Name: "view@example.com", Org: account.MainOrg,
+		Scopes: account.Viewer.Scopes()}
+	stranger = account.Actor{Kind: account.Person, ID: uuid.New(), Name: "op@example.org", Org: uuid.New(),
+		Scopes: account.Owner.Scopes()}
 )
 
-// clockwork is a clock that a test sets.
+// clockwork is a clock set by the test.
 type clockwork struct {
 	mu  sync.Mutex
 	now time.Time
@@ -53,10 +56,10 @@ func (c *clockwork) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// deed is what an [Acts] was told.
+// deed is an activity log entry.
 type deed struct{ Verb, Object string }
 
-// deeds keeps acts in memory.
+// deeds records activity log entries in memory.
 type deeds struct {
 	mu   sync.Mutex
 	list []deed
@@ -83,8 +86,7 @@ type bench struct {
 	key   *room.MasterKey
 }
 
-// newBench makes hooks that do nothing on their own. Rooms are not run unless a
-// test runs them.
+// newBench returns hooks that are not running. Rooms do not run either unless a test runs them.
 func newBench(t testing.TB, change ...func(*Options)) *bench {
 	t.Helper()
 	url := pgtest.URL(t)
@@ -95,11 +97,12 @@ func newBench(t testing.TB, change ...func(*Options)) *bench {
 	return b
 }
 
-// node makes the hooks of one more server on the same database.
+// node returns the hooks of another server on the same database.
 func (b *bench) node(change ...func(*Options)) *Hooks {
 	log := slog.New(slog.NewTextHandler(b.t.Output(), nil))
 	rooms := room.New(room.Options{
-		Logs: pglog.NewStore(b.pool), Rooms: pgroom.NewStore(b.pool), MasterKey: b.key, PublicURL: "https://example.com", Log: log, MaxClockStep: room.AnyClockStep,
+		Logs: pglog.NewStore(b.pool), Rooms: pgroom.NewStore(b.pool), MasterKey: b.key,
+		PublicURL: "https://example.com", Log: log, MaxClockStep: room.AnyClockStep,
 	})
 	o := Options{
 		Store: pghook.NewStore(b.pool), Rooms: rooms, Sealer: b.key, Acts: b.acts, Log: log, Allowed: loopback,
@@ -142,7 +145,7 @@ func run(t testing.TB, h *Hooks) {
 	t.Cleanup(func() { cancel(); <-stopped })
 }
 
-// request is one that a receiver got.
+// request is a request to a receiver.
 type request struct {
 	ID     string
 	Header http.Header
@@ -151,10 +154,10 @@ type request struct {
 	Data   map[string]any
 }
 
-// receiver is somebody's server.
+// receiver is a webhook receiver.
 type receiver struct {
 	*httptest.Server
-	answer func(n int, w http.ResponseWriter, r *http.Request) // nil for 204
+	answer func(n int, w http.ResponseWriter, r *http.Request) // nil: respond with 204
 
 	mu  sync.Mutex
 	got []request
@@ -188,7 +191,7 @@ func (r *receiver) serve(w http.ResponseWriter, req *http.Request) {
 	r.answer(n, w, req)
 }
 
-// requests returns what came so far.
+// requests returns the requests so far.
 func (r *receiver) requests() []request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -215,7 +218,7 @@ func verify(t testing.TB, secret string, r request) error {
 	return w.VerifyIgnoringTimestamp(r.Body, r.Header)
 }
 
-// endpoint makes an endpoint.
+// endpoint creates an endpoint.
 func (b *bench) endpoint(url string, events ...EventKind) (Endpoint, string) {
 	b.t.Helper()
 	e, secret, err := b.CreateEndpoint(b.t.Context(), operator, EndpointConfig{URL: url, Events: events})
@@ -225,7 +228,7 @@ func (b *bench) endpoint(url string, events ...EventKind) (Endpoint, string) {
 	return e, secret
 }
 
-// pass sends what is due once, and waits for the answers.
+// pass sends due deliveries once and waits for the responses.
 func pass(t testing.TB, h *Hooks) {
 	t.Helper()
 	if err := h.dispatch(t.Context()); err != nil {
@@ -244,7 +247,7 @@ func (b *bench) detail(id uuid.UUID) DeliveryDetail {
 	return d
 }
 
-// eventually waits until ok.
+// eventually waits until ok returns true.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {

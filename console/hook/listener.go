@@ -11,14 +11,14 @@ import (
 	"github.com/proofline/proofline/console/hook/pghook"
 )
 
-// listener is what an organization wants to hear.
+// listener is an organization with endpoints or alert recipients.
 type listener struct {
 	org       uuid.UUID
-	endpoints []pghook.Endpoint // that are enabled
-	alerts    pghook.Alerts     // zero for nobody
+	endpoints []pghook.Endpoint // enabled ones
+	alerts    pghook.Alerts     // zero value: no recipients
 }
 
-// listening is who wants to hear what, as last read.
+// listening holds all listeners as of the latest read.
 type listening struct{ byOrg map[uuid.UUID]*listener }
 
 func (l *listening) of(org uuid.UUID) *listener {
@@ -30,12 +30,12 @@ func (l *listening) of(org uuid.UUID) *listener {
 	return o
 }
 
-// wants tells whether somebody is to be told of a kind of alert.
+// wants reports whether a kind of alert has recipients.
 func (o *listener) wants(k AlertKind) bool {
 	return slices.Contains(o.alerts.Kinds, string(k)) && len(o.alerts.Emails)+len(o.alerts.Endpoints) > 0
 }
 
-// since returns from when on the organization listens.
+// since returns the time from which the organization gets events or alerts.
 func (o *listener) since() time.Time {
 	since := o.alerts.Since
 	for _, e := range o.endpoints {
@@ -46,7 +46,7 @@ func (o *listener) since() time.Time {
 	return since
 }
 
-// list returns the organizations that follow rooms.
+// list returns the organizations whose rooms must be followed.
 func (l *listening) list() []pghook.Listener {
 	var list []pghook.Listener
 	for org, o := range l.byOrg {
@@ -55,8 +55,7 @@ func (l *listening) list() []pghook.Listener {
 	return list
 }
 
-// readListening reads who wants to hear what, and remembers it for when the
-// database is away.
+// readListening reads all listeners, and keeps them for when the database is down.
 func (h *Hooks) readListening(ctx context.Context) (*listening, error) {
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
@@ -82,7 +81,7 @@ func (h *Hooks) readListening(ctx context.Context) (*listening, error) {
 	return l, nil
 }
 
-// readListener reads what one organization wants to hear.
+// readListener reads one organization's listener.
 func (h *Hooks) readListener(ctx context.Context, org uuid.UUID) (*listener, error) {
 	o := &listener{org: org}
 	endpoints, err := h.Store.Endpoints(ctx, org)
@@ -100,10 +99,10 @@ func (h *Hooks) readListener(ctx context.Context, org uuid.UUID) (*listener, err
 	return o, err
 }
 
-// deliveries returns what an event in a room gives to send.
+// deliveries returns the deliveries of an event in a room.
 func (h *Hooks) deliveries(o *listener, slug string, e *event) (list []pghook.Delivery, err error) {
 	for _, endpoint := range o.endpoints {
-		if !hears(&endpoint, slug, e) {
+		if !isSubscribed(&endpoint, slug, e) {
 			continue
 		}
 		d, err := h.deliveryTo(o.org, endpoint.ID, endpoint.URL, slug, e)
@@ -115,9 +114,9 @@ func (h *Hooks) deliveries(o *listener, slug string, e *event) (list []pghook.De
 	return list, nil
 }
 
-// hears tells whether an endpoint wants an event: of that kind, in that room,
-// since it listens.
-func hears(e *pghook.Endpoint, slug string, ev *event) bool {
+// isSubscribed reports whether an endpoint is subscribed to an event's kind and room, and existed at its
+// time.
+func isSubscribed(e *pghook.Endpoint, slug string, ev *event) bool {
 	return (len(e.Events) == 0 || slices.Contains(e.Events, string(ev.kind))) &&
 		(len(e.Rooms) == 0 || slices.Contains(e.Rooms, slug)) && !ev.at.Before(e.Since)
 }

@@ -16,27 +16,28 @@ import (
 	"github.com/proofline/proofline/console/hook/pghook"
 )
 
-// ErrSMTP is returned when a text names no way to send mail.
-var ErrSMTP = errors.New("not a mail server: want smtp://user:password@host:587?from=alerts@example.com, or smtps:// for TLS from the start")
+// ErrSMTP is returned for an invalid mail server URL.
+var ErrSMTP = errors.New("invalid mail server URL: want smtp://user:password@host:587?from=alerts@example.com, "+
+	"or smtps:// for TLS from the start")
 
-// SMTP is how mail is sent. Safe for concurrent use.
+// SMTP is a mail server. It is safe for concurrent use.
 type SMTP struct {
 	Host      string
 	Port      int
-	User      string // "" for none
+	User      string // "": none
 	Password  string
 	From      netmail.Address
 	IsSMTPS   bool // TLS from the start; otherwise STARTTLS
-	IsInClear bool // no TLS: the mail server is on this machine
+	IsInClear bool // no TLS, allowed only on a loopback address
 }
 
-// ParseSMTP reads smtp(s)://user:password@host:port?from=address. The port is
-// 587 by default, 465 for smtps. TLS is always used, and the certificate
-// checked, unless a smtp:// host is a loopback address. No error says the
-// password.
+// ParseSMTP parses smtp(s)://user:password@host:port?from=address. The port defaults to 587, or 465
+// for smtps. TLS is required, and the certificate checked, unless an smtp:// host is a loopback
+// address. Errors do not contain the password.
 func ParseSMTP(text string) (*SMTP, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.Fragment != "" {
+	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || u.Path != "" &&
+		u.Path != "/" || u.Fragment != "" {
 		return nil, ErrSMTP
 	}
 	s := &SMTP{Host: u.Hostname(), Port: 587, IsSMTPS: u.Scheme == "smtps"}
@@ -55,7 +56,7 @@ func ParseSMTP(text string) (*SMTP, error) {
 	}
 	from, err := netmail.ParseAddress(u.Query().Get("from"))
 	if err != nil {
-		return nil, fmt.Errorf("%w: from is needed, the address that mails come from", ErrSMTP)
+		return nil, fmt.Errorf("%w: from is required, the sender's address", ErrSMTP)
 	}
 	s.From, s.User = *from, u.User.Username()
 	s.Password, _ = u.User.Password()
@@ -70,7 +71,8 @@ func isLoopback(host string) bool {
 
 // String returns the URL without the password.
 func (s *SMTP) String() string {
-	u := url.URL{Scheme: "smtp", Host: net.JoinHostPort(s.Host, strconv.Itoa(s.Port)), RawQuery: url.Values{"from": {s.From.Address}}.Encode()}
+	u := url.URL{Scheme: "smtp", Host: net.JoinHostPort(s.Host, strconv.Itoa(s.Port)),
+		RawQuery: url.Values{"from": {s.From.Address}}.Encode()}
 	if s.IsSMTPS {
 		u.Scheme = "smtps"
 	}
@@ -80,12 +82,12 @@ func (s *SMTP) String() string {
 	return u.String()
 }
 
-// Send sends a plain text mail now, and tries once.
+// Send sends a plain text mail immediately, in a single attempt.
 func (s *SMTP) Send(ctx context.Context, to, subject, text string) error {
 	return s.send(ctx, to, subject, text, "")
 }
 
-// send sends a mail under an id, "" for a new one.
+// send sends a mail with a Message-ID; "": a new one.
 func (s *SMTP) send(ctx context.Context, to, subject, text, id string) error {
 	m := gomail.NewMsg()
 	if err := m.From(s.From.String()); err != nil {
@@ -126,7 +128,8 @@ func (s *SMTP) options() []gomail.Option {
 		if s.IsInClear {
 			auth = gomail.SMTPAuthPlainNoEnc
 		}
-		options = append(options, gomail.WithSMTPAuth(auth), gomail.WithUsername(s.User), gomail.WithPassword(s.Password))
+		options = append(options, gomail.WithSMTPAuth(auth), gomail.WithUsername(s.User),
+			gomail.WithPassword(s.Password))
 	}
 	return options
 }
@@ -145,7 +148,7 @@ func (h *Hooks) mail(ctx context.Context, d *pghook.Delivery) result {
 	if err == nil {
 		return result{status: 250}
 	}
-	r := result{failure: words(ctx, err)}
+	r := result{failure: failureText(ctx, err)}
 	if e, ok := errors.AsType[*gomail.SendError](err); ok {
 		r.status = e.ErrorCode()
 		r.isFinal = r.status >= 500 && !e.IsTemp()
@@ -154,20 +157,20 @@ func (h *Hooks) mail(ctx context.Context, d *pghook.Delivery) result {
 	return r
 }
 
-// letter writes an alert for people.
+// letter returns the mail of an alert.
 func letter(a *alerted, publicURL string) (subject, text string) {
 	subject, text = "Proofline: "+a.Title, a.Text+"\n"
 	if a.Room != "" {
 		subject = "Proofline: " + a.Room + ": " + a.Title
 		text += "\nRoom: " + a.URL + "\n"
 		if a.IsRehearsal {
-			text += "It is a rehearsal: the people are played.\n"
+			text += "This is a rehearsal with synthetic visitors.\n"
 		}
 	}
-	return subject, text + "\n-- \nWho gets these mails is set at " + publicURL + "/console/alerts\n"
+	return subject, text + "\n-- \nRecipients of these mails are configured at " + publicURL + "/console/alerts\n"
 }
 
-// domain returns what follows the @ of an address.
+// domain returns the part after the @ of an address.
 func domain(address string) string {
 	for i := len(address) - 1; i >= 0; i-- {
 		if address[i] == '@' {

@@ -18,10 +18,10 @@ import (
 	"github.com/proofline/proofline/console/account"
 )
 
-// mailServer is a real SMTP server that keeps what it gets.
+// mailServer is an SMTP server that records mails.
 type mailServer struct {
 	addr   string
-	refuse func(rcpt string) string // an answer to RCPT; "" to take it
+	refuse func(rcpt string) string // returns the response to RCPT; "": accept
 
 	mu   sync.Mutex
 	got  []letterGot
@@ -56,7 +56,7 @@ func newMailServer(t testing.TB) *mailServer {
 	return s
 }
 
-// serve speaks as much of RFC 5321 as a client needs.
+// serve implements as much of RFC 5321 as the client needs.
 func (s *mailServer) serve(c net.Conn) {
 	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
 	in := bufio.NewReader(c)
@@ -126,7 +126,7 @@ func (s *mailServer) letters() []letterGot {
 	return append([]letterGot(nil), s.got...)
 }
 
-// smtp is the way to the server.
+// smtp returns the configuration for sending to the server.
 func (s *mailServer) smtp(t testing.TB) *SMTP {
 	t.Helper()
 	m, err := ParseSMTP("smtp://user:pa%3Ass@" + s.addr + "?from=Alerts+<alerts@example.com>")
@@ -136,7 +136,7 @@ func (s *mailServer) smtp(t testing.TB) *SMTP {
 	return m
 }
 
-// TestAlertMail: an alert comes as a plain mail, once in a quarter of an hour.
+// TestAlertMail checks that an alert is sent as a plain text mail, at most once in 15 minutes.
 func TestAlertMail(t *testing.T) {
 	t.Parallel()
 	s := newMailServer(t)
@@ -144,7 +144,8 @@ func TestAlertMail(t *testing.T) {
 	in := newReceiver(t, nil)
 	e, secret := b.endpoint(in.URL, RoomEnded)
 	ctx := t.Context()
-	err := b.SetAlerts(ctx, operator, AlertSettings{Emails: []string{"b@example.com", "a@example.com", "b@example.com"}, Endpoints: []uuid.UUID{e.ID, e.ID}, Kinds: []AlertKind{AlertLineFull, AlertNoShows}})
+	err := b.SetAlerts(ctx, operator, AlertSettings{Emails: []string{"b@example.com", "a@example.com",
+		"b@example.com"}, Endpoints: []uuid.UUID{e.ID, e.ID}, Kinds: []AlertKind{AlertLineFull, AlertNoShows}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,8 +157,8 @@ func TestAlertMail(t *testing.T) {
 		pass(t, b.Hooks)
 	}
 	alert(AlertLineFull, "sale")
-	alert(AlertLineFull, "sale")   // like it
-	alert(AlertBeaconLate, "sale") // nobody wants it
+	alert(AlertLineFull, "sale")   // repeated
+	alert(AlertBeaconLate, "sale") // no recipients
 	letters := s.letters()
 	if len(letters) != 2 || len(in.of(alertEvent)) != 1 {
 		t.Fatalf("%d mails, %d webhooks", len(letters), len(in.of(alertEvent)))
@@ -166,11 +167,13 @@ func TestAlertMail(t *testing.T) {
 		t.Error(err)
 	}
 	for _, m := range letters {
-		if m.Header.Get("Subject") != "Proofline: sale: The line is full" || !strings.Contains(m.Header.Get("From"), "<alerts@example.com>") ||
-			!strings.HasPrefix(m.Header.Get("Content-Type"), "text/plain") || !strings.HasSuffix(m.Header.Get("Message-ID"), "@example.com>") {
+		if m.Header.Get("Subject") != "Proofline: sale: The line is full" ||
+			!strings.Contains(m.Header.Get("From"), "<alerts@example.com>") ||
+			!strings.HasPrefix(m.Header.Get("Content-Type"), "text/plain") ||
+			!strings.HasSuffix(m.Header.Get("Message-ID"), "@example.com>") {
 			t.Errorf("header %v", m.Header)
 		}
-		want := "Z\u00fcrich: 50,000 people wait.\r\n.\r\nA dot.\r\n\r\nRoom: https://example.com/r/sale\r\n\r\n-- \r\nWho gets these mails is set at https://example.com/console/alerts\r\n"
+		want := "Z\u00fcrich: 50,000 people wait.\r\n.\r\nA dot.\r\n\r\nRoom: https://example.com/r/sale\r\n\r\n-- \r\nRecipients of these mails are configured at https://example.com/console/alerts\r\n"
 		if strings.TrimRight(m.Text, "\r\n") != strings.TrimRight(want, "\r\n") {
 			t.Errorf("text %q", m.Text)
 		}
@@ -198,8 +201,8 @@ func TestAlertMail(t *testing.T) {
 	}
 }
 
-// TestAlertOnce tells of a thing once, on all nodes, and as soon as somebody wants
-// to be told.
+// TestAlertOnce checks that an alert is sent once by all nodes together, and as soon as there are
+// recipients.
 func TestAlertOnce(t *testing.T) {
 	t.Parallel()
 	s := newMailServer(t)
@@ -216,22 +219,23 @@ func TestAlertOnce(t *testing.T) {
 			t.Errorf("%s: %d mails, want %d", about, n, want)
 		}
 	}
-	alert(b.Hooks, "token 1 soon", 0) // nobody is to be told
-	if err := b.SetAlerts(ctx, operator, AlertSettings{Emails: []string{"a@example.com"}, Kinds: []AlertKind{AlertTokenEnds}}); err != nil {
+	alert(b.Hooks, "token 1 soon", 0) // no recipients yet
+	if err := b.SetAlerts(ctx, operator, AlertSettings{Emails: []string{"a@example.com"},
+		Kinds: []AlertKind{AlertTokenEnds}}); err != nil {
 		t.Fatal(err)
 	}
 	alert(b.Hooks, "token 1 soon", 1)
 	alert(second, "token 1 soon", 1)
 	alert(second, "token 1 last", 2)
 	alert(b.Hooks, "token 2 soon", 3)
-	b.clock.advance(keepLog - time.Second)
+	b.clock.advance(logAge - time.Second)
 	alert(b.Hooks, "token 1 soon", 3)
-	if m := s.letters()[0]; m.Header.Get("Subject") != "Proofline: A token ends" || strings.Contains(m.Text, "Room:") {
+	if m := s.letters()[0]; m.Header.Get("Subject") != "Proofline: Token expires" || strings.Contains(m.Text, "Room:") {
 		t.Errorf("mail %v %q", m.Header, m.Text)
 	}
 }
 
-// hasLog tells whether the log has so many deliveries in a state to a target.
+// hasLog reports whether the log has n deliveries in a state to a target.
 func (b *bench) hasLog(state DeliveryState, target uuid.UUID, n int) bool {
 	b.t.Helper()
 	p, err := b.Deliveries(b.t.Context(), operator, DeliveryFilter{State: state, Endpoint: &target})
@@ -241,8 +245,8 @@ func (b *bench) hasLog(state DeliveryState, target uuid.UUID, n int) bool {
 	return len(p.Deliveries) == n
 }
 
-// TestMailRetries: mail that is refused for now comes again, under the same id,
-// and what is refused for good does not.
+// TestMailRetries checks that temporarily rejected mail is sent again under the same id, and
+// permanently rejected mail is not.
 func TestMailRetries(t *testing.T) {
 	t.Parallel()
 	s := newMailServer(t)
@@ -258,7 +262,8 @@ func TestMailRetries(t *testing.T) {
 	}
 	b := newBench(t, func(o *Options) { o.Mail = s.smtp(t) })
 	ctx := t.Context()
-	if err := b.SetAlerts(ctx, operator, AlertSettings{Emails: []string{"a@example.com", "nobody@example.com"}, Kinds: AlertKinds()}); err != nil {
+	if err := b.SetAlerts(ctx, operator, AlertSettings{Emails: []string{"a@example.com", "nobody@example.com"},
+		Kinds: AlertKinds()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.TestAlert(ctx, operator); err != nil {
@@ -269,7 +274,8 @@ func TestMailRetries(t *testing.T) {
 		t.Error("one should wait, and one be given up")
 	}
 	p, _ := b.Deliveries(ctx, operator, DeliveryFilter{State: Failed})
-	if d := b.detail(p.Deliveries[0].ID); d.Recipient != "nobody@example.com" || d.Log[0].Status != 550 || !strings.Contains(d.Log[0].Error, "no such user") {
+	if d := b.detail(p.Deliveries[0].ID); d.Recipient != "nobody@example.com" || d.Log[0].Status != 550 ||
+		!strings.Contains(d.Log[0].Error, "no such user") {
 		t.Errorf("%+v", d.Log)
 	}
 	full = false
@@ -280,8 +286,8 @@ func TestMailRetries(t *testing.T) {
 	}
 }
 
-// TestParseSMTP: TLS is never left out but on the machine itself, and no text
-// shows the password.
+// TestParseSMTP checks that TLS is required except on loopback, and that no text contains the
+// password.
 func TestParseSMTP(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ url, want string }{
@@ -309,14 +315,18 @@ func TestParseSMTP(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.url, got, c.want)
 		}
 		again, err := ParseSMTP(s.String())
-		if err != nil || again.Host != s.Host || again.Port != s.Port || again.IsSMTPS != s.IsSMTPS || again.User != s.User {
+		if err != nil || again.Host != s.Host || again.Port != s.Port || again.IsSMTPS != s.IsSMTPS ||
+			again.User != s.User {
 			t.Errorf("%s: again %+v, %v", s, again, err)
 		}
 	}
 	for _, url := range []string{
-		"", "mail.example.com", "http://mail.example.com?from=a@example.com", "smtp://?from=a@example.com", "smtp://u:sesame@host",
-		"smtp://u:sesame@host?from=nobody", "smtp://u:sesame@host?from=a@example.com&tls=none", "smtp://u:sesame@host/x?from=a@example.com",
-		"smtp://u:sesame@host:0?from=a@example.com", "smtp://u:sesame@host:99999?from=a@example.com", "smtp://u:sesame@ho st?from=a@example.com",
+		"", "mail.example.com", "http://mail.example.com?from=a@example.com", "smtp://?from=a@example.com",
+		"smtp://u:sesame@host",
+		"smtp://u:sesame@host?from=nobody", "smtp://u:sesame@host?from=a@example.com&tls=none",
+		"smtp://u:sesame@host/x?from=a@example.com",
+		"smtp://u:sesame@host:0?from=a@example.com", "smtp://u:sesame@host:99999?from=a@example.com",
+		"smtp://u:sesame@ho st?from=a@example.com",
 	} {
 		if _, err := ParseSMTP(url); !errors.Is(err, ErrSMTP) || strings.Contains(err.Error(), "sesame") {
 			t.Errorf("%s: %v", url, err)
@@ -328,7 +338,7 @@ func TestParseSMTP(t *testing.T) {
 	}
 }
 
-// FuzzParseSMTP: whatever is taken is taken again as it is written.
+// FuzzParseSMTP checks that every accepted URL can be parsed again from its String.
 func FuzzParseSMTP(f *testing.F) {
 	f.Add("smtp://u:p@mail.example.com:25?from=a@example.com")
 	f.Add("smtps://[::1]?from=A <a@example.com>")
@@ -337,14 +347,15 @@ func FuzzParseSMTP(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := ParseSMTP(s.String()); err != nil || again.Host != s.Host || again.Port != s.Port || again.IsInClear != s.IsInClear {
+		if again, err := ParseSMTP(s.String()); err != nil || again.Host != s.Host || again.Port != s.Port ||
+			again.IsInClear != s.IsInClear {
 			t.Errorf("%q: %v, again %+v, %v", text, s, again, err)
 		}
 	})
 }
 
-// TestMailNeedsTLS: a mail server that offers no TLS gets nothing, nor one whose
-// certificate is not trusted.
+// TestMailNeedsTLS checks that mail servers without TLS, or with an untrusted certificate, get no
+// mail.
 func TestMailNeedsTLS(t *testing.T) {
 	t.Parallel()
 	s := newMailServer(t)
@@ -362,12 +373,13 @@ func TestMailNeedsTLS(t *testing.T) {
 	if err := m.Send(ctx, "a@example.com\r\nRCPT TO:<b@example.com>", "Hello", "World"); err == nil {
 		t.Error("an address of two lines is taken")
 	}
-	if err := m.Send(ctx, "a@example.com", "Hello\r\nBcc: b@example.com", "World"); err == nil && s.letters()[len(s.letters())-1].Header.Get("Bcc") != "" {
+	if err := m.Send(ctx, "a@example.com", "Hello\r\nBcc: b@example.com", "World"); err == nil &&
+		s.letters()[len(s.letters())-1].Header.Get("Bcc") != "" {
 		t.Error("a subject of two lines is a header")
 	}
 }
 
-// TestAlertProblems: everything wrong with the settings is said at once.
+// TestAlertProblems checks that all problems are reported at once.
 func TestAlertProblems(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -376,7 +388,8 @@ func TestAlertProblems(t *testing.T) {
 		want     string
 	}{
 		{AlertSettings{Emails: []string{"a@example.com"}}, "emails"}, // the server sends no mail
-		{AlertSettings{Endpoints: []uuid.UUID{uuid.New()}, Kinds: []AlertKind{"boredom"}, NoShowPercent: 101}, "endpoints kinds no_show_percent"},
+		{AlertSettings{Endpoints: []uuid.UUID{uuid.New()}, Kinds: []AlertKind{"boredom"}, NoShowPercent: 101},
+			"endpoints kinds no_show_percent"},
 		{AlertSettings{NoShowPercent: -1}, "no_show_percent"},
 	} {
 		if err := b.SetAlerts(t.Context(), operator, c.settings); fields(err) != c.want {
@@ -384,16 +397,19 @@ func TestAlertProblems(t *testing.T) {
 		}
 	}
 	withMail := b.node(func(o *Options) { o.Mail = &SMTP{} })
-	for _, email := range []string{"", "x", "A <a@example.com>", "a@example.com,b@example.com", "a@example.com\nb", "a@" + strings.Repeat("x", 260) + ".com"} {
-		if err := withMail.SetAlerts(t.Context(), operator, AlertSettings{Emails: []string{email}}); fields(err) != "emails" {
+	for _, email := range []string{"", "x", "A <a@example.com>", "a@example.com,b@example.com", "a@example.com\nb",
+		"a@" + strings.Repeat("x", 260) + ".com"} {
+		if err := withMail.SetAlerts(t.Context(), operator,
+			AlertSettings{Emails: []string{email}}); fields(err) != "emails" {
 			t.Errorf("%q: %v", email, err)
 		}
 	}
-	if err := withMail.SetAlerts(t.Context(), operator, AlertSettings{Emails: many(21)}); !strings.HasPrefix(fields(err), "emails") {
+	if err := withMail.SetAlerts(t.Context(), operator,
+		AlertSettings{Emails: many(21)}); !strings.HasPrefix(fields(err), "emails") {
 		t.Errorf("too many: %v", err)
 	}
 	if err := b.TestAlert(t.Context(), operator); !errors.Is(err, account.ErrNotFound) {
-		t.Errorf("a test to nobody: %v", err)
+		t.Errorf("a test without recipients: %v", err)
 	}
 	s, err := b.Alerts(t.Context(), operator)
 	if err != nil || len(s.Kinds) != len(AlertKinds()) || s.NoShowPercent != DefaultNoShows {
@@ -404,23 +420,26 @@ func TestAlertProblems(t *testing.T) {
 			t.Errorf("%s has no title", k)
 		}
 	}
-	want := AlertSettings{Emails: []string{"a@example.com"}, Endpoints: []uuid.UUID{}, Kinds: []AlertKind{AlertNoShows}, NoShowPercent: 55}
+	want := AlertSettings{Emails: []string{"a@example.com"}, Endpoints: []uuid.UUID{},
+		Kinds: []AlertKind{AlertNoShows}, NoShowPercent: 55}
 	if err := withMail.SetAlerts(t.Context(), operator, want); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := b.Alerts(t.Context(), operator); err != nil || fmt.Sprint(s) != fmt.Sprint(want) {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if _, err := b.readListening(t.Context()); err != nil || b.NoShowPercent(operator.Org) != 55 || b.NoShowPercent(uuid.New()) != DefaultNoShows {
+	if _, err := b.readListening(t.Context()); err != nil || b.NoShowPercent(operator.Org) != 55 ||
+		b.NoShowPercent(uuid.New()) != DefaultNoShows {
 		t.Errorf("share %d, %v", b.NoShowPercent(operator.Org), err)
 	}
-	if !b.Wants(operator.Org, AlertNoShows) || b.Wants(operator.Org, AlertLineFull) || b.Wants(uuid.New(), AlertNoShows) {
+	if !b.Wants(operator.Org, AlertNoShows) || b.Wants(operator.Org, AlertLineFull) ||
+		b.Wants(uuid.New(), AlertNoShows) {
 		t.Error("wants what it does not, or does not want what it does")
 	}
 }
 
-// TestDatabaseTrouble: while the database is away, people are told directly, now
-// and then, and when it is back.
+// TestDatabaseTrouble checks that alerts are sent directly while the database is down, at
+// intervals, and when it is back.
 func TestDatabaseTrouble(t *testing.T) {
 	t.Parallel()
 	s := newMailServer(t)
@@ -428,7 +447,8 @@ func TestDatabaseTrouble(t *testing.T) {
 	in := newReceiver(t, nil)
 	e, secret := b.endpoint(in.URL, RoomEnded)
 	ctx := t.Context()
-	if err := b.SetAlerts(ctx, operator, AlertSettings{Emails: []string{"a@example.com"}, Endpoints: []uuid.UUID{e.ID}, Kinds: []AlertKind{AlertDatabase}}); err != nil {
+	if err := b.SetAlerts(ctx, operator, AlertSettings{Emails: []string{"a@example.com"}, Endpoints: []uuid.UUID{e.ID},
+		Kinds: []AlertKind{AlertDatabase}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.readListening(ctx); err != nil {
@@ -440,8 +460,9 @@ func TestDatabaseTrouble(t *testing.T) {
 		err  error
 		want int
 	}{
-		{0, away, 0}, {databasePatience - time.Second, away, 0}, {time.Second, away, 1}, {time.Minute, away, 1},
-		{AlertQuiet, away, 2}, {time.Second, nil, 3}, {time.Second, nil, 3}, {time.Second, away, 3}, {time.Second, nil, 3},
+		{0, away, 0}, {minOutage - time.Second, away, 0}, {time.Second, away, 1}, {time.Minute, away, 1},
+		{AlertQuiet, away, 2}, {time.Second, nil, 3}, {time.Second, nil, 3}, {time.Second, away, 3},
+		{time.Second, nil, 3},
 	} {
 		b.clock.advance(c.wait)
 		b.noteDatabase(ctx, c.err)
@@ -456,7 +477,8 @@ func TestDatabaseTrouble(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if m := s.letters(); !strings.Contains(m[0].Text, "has not answered") || !strings.Contains(m[len(m)-1].Text, "answers again") {
+	if m := s.letters(); !strings.Contains(m[0].Text, "has not responded") ||
+		!strings.Contains(m[len(m)-1].Text, "responds again") {
 		t.Errorf("mails %+v", m)
 	}
 }

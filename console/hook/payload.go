@@ -15,15 +15,14 @@ type payload struct {
 	Data      any       `json:"data"`
 }
 
-// event is something that happened in a room.
+// event is an event in a room.
 type event struct {
 	kind EventKind
 	at   time.Time
 	data any
 }
 
-// text returns the body that tells of the event, whose time is in milliseconds
-// like that of entries.
+// text returns the body of the delivery. Its time has millisecond precision, like that of entries.
 func (e *event) text() (string, error) {
 	b, err := json.Marshal(payload{e.kind, e.at.UTC().Truncate(time.Millisecond), e.data})
 	if err != nil {
@@ -32,11 +31,11 @@ func (e *event) text() (string, error) {
 	return string(b), nil
 }
 
-// where names the room of an event; every event's data begins with it.
+// where identifies the room of an event. The data of every event begins with it.
 type where struct {
 	Room string `json:"room"` // slug
-	URL  string `json:"url"`  // of its page, and of its transcript
-	// IsRehearsal tells that the people are played.
+	URL  string `json:"url"`  // of the room's page and transcript
+	// IsRehearsal reports whether the visitors are synthetic.
 	IsRehearsal bool `json:"rehearsal,omitempty"`
 }
 
@@ -53,12 +52,13 @@ type drawn struct {
 }
 
 type drawnWindow struct {
-	Entry        uint64               `json:"entry"` // of the transcript
-	At           time.Time            `json:"at"`
-	Window       fairness.WindowIndex `json:"window"`
-	People       *uint32              `json:"people,omitempty"` // who got a place; missing if that was not followed
-	Cosignatures int                  `json:"cosignatures"`     // of witnesses, in time
-	Seed         string               `json:"seed"`             // hex
+	Entry  uint64               `json:"entry"` // index in the transcript
+	At     time.Time            `json:"at"`
+	Window fairness.WindowIndex `json:"window"`
+	// people in the window; missing if its freeze was not followed
+	People       *uint32 `json:"people,omitempty"`
+	Cosignatures int     `json:"cosignatures"` // witnesses that signed in time
+	Seed         string  `json:"seed"`         // hex
 }
 
 // called is the data of room.called.
@@ -66,7 +66,7 @@ type called struct {
 	where
 	Entry  uint64            `json:"entry"`
 	UpTo   fairness.Position `json:"up_to"`
-	People uint64            `json:"people"` // since the call before
+	People uint64            `json:"people"` // newly called
 }
 
 // admitted is the data of room.admitted.
@@ -80,7 +80,7 @@ type admittedTicket struct {
 	Entry  uint64    `json:"entry"`
 	At     time.Time `json:"at"`
 	Ticket string    `json:"ticket"`
-	Pass   string    `json:"pass"` // its id, jti; it lets nobody in
+	Pass   string    `json:"pass"` // the pass's id (jti), which admits no visitor
 }
 
 // revoked is the data of room.revoked.
@@ -104,10 +104,10 @@ type unguarded struct {
 
 type unguardedTime struct {
 	Entry    uint64    `json:"entry"`
-	At       time.Time `json:"at"` // when it was recorded
+	At       time.Time `json:"at"` // time of recording
 	From     time.Time `json:"from"`
 	Until    time.Time `json:"until"`
-	Requests uint64    `json:"requests"` // that were let in
+	Requests uint64    `json:"requests"` // requests let in
 }
 
 // moment is the data of room.resumed, room.ended, gate.opened and gate.shut.
@@ -120,7 +120,7 @@ type moment struct {
 // paused is the data of room.paused.
 type paused struct {
 	moment
-	Held bool `json:"held"` // called people cannot go in either
+	Held bool `json:"held"` // claims are stopped, too
 }
 
 // amended is the data of room.amended.
@@ -135,12 +135,12 @@ type change struct {
 	Change  fairness.Change `json:"change"` // outflow, message or windows
 	Outflow *outflow        `json:"outflow,omitempty"`
 	Message string          `json:"message,omitempty"` // SHA-256 of its canonical form, hex
-	Closes  *time.Time      `json:"closes,omitempty"`  // with windows; missing for never
+	Closes  *time.Time      `json:"closes,omitempty"`  // with windows; missing: never
 }
 
 type outflow struct {
 	PerMinute uint32 `json:"per_minute"`
-	MaxActive uint32 `json:"max_active"` // 0 for no limit
+	MaxActive uint32 `json:"max_active"` // 0: no limit
 }
 
 // late is the data of room.beacon_late.

@@ -14,11 +14,11 @@ import (
 const (
 	secretPrefix = "whsec_"
 	secretSize   = 32 // bytes; the specification asks for 24 to 64
-	// rotationOverlap is for how long the secret of before a rotation signs too.
+	// rotationOverlap is how long the previous secret also signs after a rotation.
 	rotationOverlap = 24 * time.Hour
 )
 
-// Sealer seals secrets for the database, such as room.MasterKey.
+// Sealer encrypts secrets for the database. [room.MasterKey] implements it.
 type Sealer interface {
 	Seal(purpose string, secret []byte) []byte
 	Open(purpose string, sealed []byte) ([]byte, error)
@@ -26,7 +26,7 @@ type Sealer interface {
 
 func purpose(endpoint uuid.UUID) string { return "hook/" + endpoint.String() }
 
-// newSecret makes a secret: what receivers are shown, and what is stored.
+// newSecret returns a new secret, as shown to people and as stored.
 func (h *Hooks) newSecret(endpoint uuid.UUID) (shown string, sealed []byte, err error) {
 	b := make([]byte, secretSize)
 	if _, err := h.Random.Read(b); err != nil {
@@ -35,8 +35,8 @@ func (h *Hooks) newSecret(endpoint uuid.UUID) (shown string, sealed []byte, err 
 	return secretPrefix + base64.StdEncoding.EncodeToString(b), h.Sealer.Seal(purpose(endpoint), b), nil
 }
 
-// sign returns the value of the header webhook-signature: one signature, and
-// one more while the secret of before the rotation counts.
+// sign returns the header webhook-signature: one signature, and a second one while the previous
+// secret is still valid.
 func (h *Hooks) sign(t *pghook.Taken, id string, now time.Time) (string, error) {
 	signature, err := h.signWith(t, t.Secret, id, now)
 	if err != nil || t.Former == nil || t.FormerUntil == nil || !now.Before(*t.FormerUntil) {

@@ -22,53 +22,53 @@ import (
 
 const (
 	attemptTimeout = 10 * time.Second
-	// lease is for how long a delivery is a node's: longer than an attempt takes.
+	// lease is how long a delivery is reserved for a node. It is longer than an attempt.
 	lease = time.Minute
 
-	perEndpoint = 4  // deliveries under way to one endpoint, on all nodes
-	atOnce      = 32 // deliveries under way on this node
-	atOnceBad   = 16 // of these, to endpoints whose latest attempt failed
+	perEndpoint       = 4  // concurrent deliveries to one endpoint, on all nodes
+	maxSending        = 32 // concurrent deliveries on this node
+	maxSendingFailing = 16 // of these, to endpoints whose latest attempt failed
 
-	readMost  = 4 << 10 // bytes of an answer
-	keepMost  = 512     // characters of it in the log
+	maxRead   = 4 << 10 // bytes read of a response
+	maxKept   = 512     // characters of a response kept in the log
 	userAgent = "proofline (+https://github.com/proofline/proofline)"
 
-	// An endpoint is disabled when nothing has succeeded for so long, in so many
-	// attempts: one that is seldom used is not judged by two.
-	failingTime = 3 * 24 * time.Hour
-	failingMost = 10
+	// An endpoint is disabled when no attempt has succeeded for minFailing and at least
+	// minFailures have failed. The minimum protects endpoints with few events.
+	minFailing  = 3 * 24 * time.Hour
+	minFailures = 10
 )
 
-// retries are how long after a failure the next attempt comes. After the last
-// one the delivery is given up.
+// retries are the delays after failed attempts. After the last one the delivery is given up.
 var retries = []time.Duration{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute,
 	time.Hour, 3 * time.Hour, 8 * time.Hour, 24 * time.Hour,
 }
 
-// client makes the client for one scheme.
+// client returns the HTTP client for one scheme.
 func (h *Hooks) client(isPlain bool) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			Proxy: nil, DialContext: h.guard.dialer(isPlain), TLSClientConfig: h.TLS, ForceAttemptHTTP2: true,
-			TLSHandshakeTimeout: attemptTimeout, ResponseHeaderTimeout: attemptTimeout, MaxResponseHeaderBytes: 64 << 10,
-			MaxIdleConns: 2 * atOnce, MaxIdleConnsPerHost: perEndpoint, IdleConnTimeout: 30 * time.Second,
+			TLSHandshakeTimeout: attemptTimeout, ResponseHeaderTimeout: attemptTimeout,
+			MaxResponseHeaderBytes: 64 << 10,
+			MaxIdleConns:           2 * maxSending, MaxIdleConnsPerHost: perEndpoint, IdleConnTimeout: 30 * time.Second,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// slots count what is under way on this node.
+// slots counts the deliveries in progress on this node.
 type slots struct {
-	mu             sync.Mutex // guards all below
+	mu             sync.Mutex // guards the fields below
 	healthy, wrong int
 }
 
-// free returns how many more may be under way.
+// free returns how many more deliveries may start.
 func (s *slots) free() (healthy, wrong int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return atOnce - s.healthy - s.wrong, min(atOnceBad-s.wrong, atOnce-s.healthy-s.wrong)
+	return maxSending - s.healthy - s.wrong, min(maxSendingFailing-s.wrong, maxSending-s.healthy-s.wrong)
 }
 
 func (s *slots) add(isRetry bool, n int) {
@@ -81,18 +81,18 @@ func (s *slots) add(isRetry bool, n int) {
 	}
 }
 
-// dispatch takes what is due and sends it.
+// dispatch takes due deliveries and sends them.
 func (h *Hooks) dispatch(ctx context.Context) error {
 	healthy, wrong := h.slots.free()
 	if healthy <= 0 {
-		return nil // whatever ends next wakes
+		return nil // the next delivery to end wakes the dispatcher
 	}
-	// What is taken while the server stops is given back, not lost until its
-	// lease ends.
+	// During shutdown, deliveries already taken are released, not left until their lease ends.
 	store, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
 	defer cancel()
 	now := h.Now()
-	taken, err := h.Store.Take(store, pghook.Limits{Now: now, Until: now.Add(lease), Lane: perEndpoint, Healthy: healthy, Failing: max(wrong, 0)})
+	taken, err := h.Store.Take(store, pghook.Limits{Now: now, Until: now.Add(lease), Lane: perEndpoint,
+		Healthy: healthy, Failing: max(wrong, 0)})
 	if err != nil {
 		return err
 	}
@@ -108,29 +108,30 @@ func (h *Hooks) dispatch(ctx context.Context) error {
 	return nil
 }
 
-// send makes one attempt and stores what became of it.
+// send makes one attempt and stores the result.
 func (h *Hooks) send(ctx context.Context, t *pghook.Taken) {
 	began := h.Now()
 	r := h.attempt(ctx, t)
 	store, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
 	defer cancel()
-	if ctx.Err() != nil && r.failure != "" { // the server stops, and another one goes on
-		h.logError("delivery cannot be given back", t, h.Store.Release(store, t.Delivery))
+	if ctx.Err() != nil && r.failure != "" { // shutting down: another node or the next start sends it
+		h.logError("cannot release delivery", t, h.Store.Release(store, t.Delivery))
 		return
 	}
-	a := pghook.Attempt{Number: t.Attempts, At: began, Took: h.Now().Sub(began), Status: r.status, Error: r.failure, Response: r.response}
+	a := pghook.Attempt{Number: t.Attempts, At: began, Took: h.Now().Sub(began), Status: r.status, Error: r.failure,
+		Response: r.response}
 	health, err := h.Store.Finish(store, t.Delivery, a, h.next(t, r))
-	if err != nil { // it is due again when the lease ends
-		h.logError("delivery cannot be noted", t, err)
+	if err != nil { // due again when the lease ends
+		h.logError("cannot store attempt", t, err)
 		return
 	}
 	switch {
 	case r.isGone:
 		err = h.disable(store, t.Org, t.Target, DisabledGone)
-	case health.Failures >= failingMost && h.Now().Sub(health.Since) >= failingTime:
+	case health.Failures >= minFailures && h.Now().Sub(health.Since) >= minFailing:
 		err = h.disable(store, t.Org, t.Target, DisabledFailing)
 	}
-	h.logError("endpoint cannot be disabled", t, err)
+	h.logError("cannot disable endpoint", t, err)
 }
 
 func (h *Hooks) logError(what string, t *pghook.Taken, err error) {
@@ -139,7 +140,7 @@ func (h *Hooks) logError(what string, t *pghook.Taken, err error) {
 	}
 }
 
-// next returns when the next attempt comes; nil for never.
+// next returns the time of the next attempt; nil if there is none.
 func (h *Hooks) next(t *pghook.Taken, r result) *time.Time {
 	if r.failure == "" || r.isFinal || t.Tries > len(retries) || t.Tries < 1 {
 		return nil
@@ -149,13 +150,13 @@ func (h *Hooks) next(t *pghook.Taken, r result) *time.Time {
 	return &due
 }
 
-// result is what became of an attempt.
+// result is the result of an attempt.
 type result struct {
 	status   int
-	failure  string // "" for success
+	failure  string // "": success
 	response string
-	isGone   bool // the endpoint wants nothing any more
-	isFinal  bool // to try again is of no use
+	isGone   bool // the endpoint responded with 410
+	isFinal  bool // retrying is pointless
 }
 
 // attempt sends a delivery once.
@@ -167,7 +168,7 @@ func (h *Hooks) attempt(ctx context.Context, t *pghook.Taken) result {
 	}
 	r, err := h.post(ctx, t)
 	if err != nil {
-		r.failure = words(ctx, err)
+		r.failure = failureText(ctx, err)
 	}
 	return r
 }
@@ -192,37 +193,38 @@ func (h *Hooks) post(ctx context.Context, t *pghook.Taken) (r result, err error)
 	if client == nil {
 		return r, ErrAddress
 	}
-	resp, err := client.Do(req) //nolint:gosec // the dialer checks where it leads
+	resp, err := client.Do(req) //nolint:gosec // the dialer checks the address
 	if err != nil {
 		return r, err
 	}
 	defer func() { _ = resp.Body.Close() }() // only read from
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, readMost))
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRead))
 	r = result{status: resp.StatusCode, response: printable(string(body)), isGone: resp.StatusCode == http.StatusGone}
 	r.isFinal = r.isGone
 	if resp.StatusCode/100 != 2 {
-		r.failure = "answered " + strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
+		r.failure = "responded with " + strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode,
+			http.StatusText(resp.StatusCode)))
 	}
 	return r, nil
 }
 
-// words says why an attempt failed. What the network here looks like is not
-// told: no address that a name resolved to.
-func words(ctx context.Context, err error) string {
+// failureText describes why an attempt failed, without revealing resolved addresses of the server's
+// network.
+func failureText(ctx context.Context, err error) string {
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, ErrAddress):
 		return ErrAddress.Error()
 	case errors.Is(ctx.Err(), context.DeadlineExceeded), isTimeout(err):
-		return "no answer within 10 seconds"
+		return "no response within 10 seconds"
 	case errors.As(err, &dns):
-		return "the host's name cannot be resolved"
+		return "the host name cannot be resolved"
 	case errors.As(err, &certificate):
-		return "the certificate of the host is not trusted"
+		return "the host's certificate is not trusted"
 	}
 	if _, ok := errors.AsType[*url.Error](err); ok {
-		return "no connection, or it broke"
+		return "the connection failed"
 	}
 	return err.Error()
 }
@@ -232,7 +234,7 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// printable returns the beginning of a text for the log.
+// printable returns the beginning of a response in printable form, for the log.
 func printable(s string) string {
 	clean := strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
@@ -240,8 +242,8 @@ func printable(s string) string {
 		}
 		return ' '
 	}, strings.ToValidUTF8(s, " "))
-	if runes := []rune(clean); len(runes) > keepMost {
-		clean = string(runes[:keepMost])
+	if runes := []rune(clean); len(runes) > maxKept {
+		clean = string(runes[:maxKept])
 	}
 	return strings.TrimSpace(clean)
 }

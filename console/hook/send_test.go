@@ -28,8 +28,8 @@ func (b *bench) ping(e Endpoint) uuid.UUID {
 	return d.ID
 }
 
-// TestSigned: a delivery is signed as Standard Webhooks says, and its log shows
-// the answer.
+// TestSigned checks that a delivery is signed according to Standard Webhooks and that the log
+// contains the response.
 func TestSigned(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -54,13 +54,13 @@ func TestSigned(t *testing.T) {
 	if d.State != Delivered || len(d.Log) != 1 || d.Log[0].Status != 200 || d.Log[0].Error != "" {
 		t.Errorf("delivery %+v", d)
 	}
-	if !strings.HasPrefix(d.Log[0].Response, "thanks    éé") || len([]rune(d.Log[0].Response)) != keepMost {
+	if !strings.HasPrefix(d.Log[0].Response, "thanks    éé") || len([]rune(d.Log[0].Response)) != maxKept {
 		t.Errorf("response %q", d.Log[0].Response)
 	}
 }
 
-// TestRetries: a delivery that fails comes again, under the same id, as the
-// schedule says, and is given up in the end. By hand it starts over.
+// TestRetries checks that a failing delivery is retried on schedule under the same id, then given
+// up, and that redelivery starts over.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -85,11 +85,12 @@ func TestRetries(t *testing.T) {
 			t.Fatalf("attempt %d: %s, next in %v, want %v", n+1, d.State, d.Next.Sub(b.clock.Now()), wait)
 		}
 		b.clock.advance(wait - time.Millisecond)
-		pass(t, b.Hooks) // not yet
+		pass(t, b.Hooks) // not due yet
 		b.clock.advance(2 * time.Millisecond)
 	}
 	d := b.detail(id)
-	if d.State != Failed || d.Next != nil || len(d.Log) != len(retries)+1 || d.Log[3].Error != "answered 500 Internal Server Error" || d.Log[3].Status != 500 {
+	if d.State != Failed || d.Next != nil || len(d.Log) != len(retries)+1 ||
+		d.Log[3].Error != "responded with 500 Internal Server Error" || d.Log[3].Status != 500 {
 		t.Fatalf("at the end %+v", d)
 	}
 	b.clock.advance(100 * 24 * time.Hour)
@@ -100,7 +101,8 @@ func TestRetries(t *testing.T) {
 	}
 	pass(t, b.Hooks)
 	got := r.requests()
-	if d := b.detail(id); d.State != Delivered || d.Attempts != len(retries)+2 || len(d.Log) != len(retries)+2 || len(got) != len(retries)+2 {
+	if d := b.detail(id); d.State != Delivered || d.Attempts != len(retries)+2 || len(d.Log) != len(retries)+2 ||
+		len(got) != len(retries)+2 {
 		t.Errorf("redelivered: %+v, %d requests", d, len(got))
 	}
 	for _, req := range got {
@@ -113,11 +115,12 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestJitter: retries are spread by a tenth to both sides.
+// TestJitter checks that retries vary by 10 % in both directions.
 func TestJitter(t *testing.T) {
 	t.Parallel()
 	clock := &clockwork{now: time.Now()}
-	for jitter, want := range map[float64]time.Duration{0: 4500 * time.Millisecond, 0.5: 5 * time.Second, 0.9999999: 5500 * time.Millisecond} {
+	for jitter, want := range map[float64]time.Duration{0: 4500 * time.Millisecond, 0.5: 5 * time.Second,
+		0.9999999: 5500 * time.Millisecond} {
 		h := &Hooks{Options: Options{Now: clock.Now, Jitter: func() float64 { return jitter }}}
 		due := h.next(&pghook.Taken{Delivery: pghook.Delivery{Tries: 1}}, result{failure: "x"})
 		if got := due.Sub(clock.now).Round(time.Millisecond); got != want {
@@ -126,8 +129,8 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// TestRefusedAddresses: a name is checked when it has been resolved, redirects
-// are not followed, and the log tells no address.
+// TestRefusedAddresses checks that resolved addresses are checked, redirects are not followed, and
+// the log contains no address.
 func TestRefusedAddresses(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32
@@ -149,30 +152,29 @@ func TestRefusedAddresses(t *testing.T) {
 	e, _ = b2.endpoint(out.URL)
 	id = b2.ping(e)
 	pass(t, b2.Hooks)
-	if d := b2.detail(id); reached.Load() != 0 || d.Log[0].Error != "answered 307 Temporary Redirect" {
+	if d := b2.detail(id); reached.Load() != 0 || d.Log[0].Error != "responded with 307 Temporary Redirect" {
 		t.Errorf("reached %d times: %+v", reached.Load(), d)
 	}
 	e, _ = b2.endpoint(inside.URL)
 	id = b2.ping(e)
 	pass(t, b2.Hooks)
-	if d := b2.detail(id); reached.Load() != 0 || d.Log[0].Error != "the certificate of the host is not trusted" {
+	if d := b2.detail(id); reached.Load() != 0 || d.Log[0].Error != "the host's certificate is not trusted" {
 		t.Errorf("reached %d times: %+v", reached.Load(), d)
 	}
 }
 
-// TestProxyIgnored: a proxy of the environment would resolve names itself.
+// TestProxyIgnored checks that no proxy is used, because a proxy resolves names itself.
 func TestProxyIgnored(t *testing.T) {
 	t.Parallel()
 	h := newBench(t).Hooks
 	for scheme, c := range h.clients {
 		if tr, ok := c.Transport.(*http.Transport); !ok || tr.Proxy != nil {
-			t.Errorf("%s goes by a proxy", scheme)
+			t.Errorf("%s uses a proxy", scheme)
 		}
 	}
 }
 
-// TestGone: an endpoint that answers 410 is disabled, and its organization is
-// alerted.
+// TestGone checks that a 410 response disables the endpoint and alerts its organization.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -196,7 +198,8 @@ func TestGone(t *testing.T) {
 			t.Errorf("delivery %+v", d)
 		}
 	}
-	if got := other.of(alertEvent); len(got) != 1 || got[0].Data["kind"] != string(AlertEndpointDisabled) || !strings.Contains(fmt.Sprint(got[0].Data["text"]), gone.URL) {
+	if got := other.of(alertEvent); len(got) != 1 || got[0].Data["kind"] != string(AlertEndpointDisabled) ||
+		!strings.Contains(fmt.Sprint(got[0].Data["text"]), gone.URL) {
 		t.Errorf("alerts %+v", got)
 	}
 	if _, err := b.Ping(t.Context(), operator, e.ID); !errors.Is(err, ErrDisabled) {
@@ -206,17 +209,21 @@ func TestGone(t *testing.T) {
 		t.Errorf("redeliver: %v", err)
 	}
 	yes := true
-	if now, err = b.UpdateEndpoint(t.Context(), operator, e.ID, EndpointChange{Enabled: &yes}); err != nil || !now.Enabled || now.Failures != 0 {
+	if now, err = b.UpdateEndpoint(t.Context(), operator, e.ID, EndpointChange{Enabled: &yes}); err != nil ||
+		!now.Enabled || now.Failures != 0 {
 		t.Errorf("enabled again: %+v, %v", now, err)
 	}
 }
 
-// TestFailingForDays: an endpoint is disabled when nothing succeeds for three
-// days, and not for one failure long ago.
+// TestFailingForDays checks that an endpoint is disabled when all attempts fail for three days, but
+// not for an old failure.
 func TestFailingForDays(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	r := newReceiver(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	r := newReceiver(t, func(_ int, w http.ResponseWriter,
+		_ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
 	e, _ := b.endpoint(r.URL)
 	b.ping(e)
 	pass(t, b.Hooks)
@@ -230,7 +237,7 @@ func TestFailingForDays(t *testing.T) {
 		b.clock.advance(time.Minute)
 		pass(t, b.Hooks)
 	}
-	if n := len(r.requests()); n != failingMost {
+	if n := len(r.requests()); n != minFailures {
 		t.Errorf("%d attempts", n)
 	}
 	if now, _ := b.Endpoint(t.Context(), operator, e.ID); now.Enabled || now.Disabled != DisabledFailing {
@@ -238,7 +245,7 @@ func TestFailingForDays(t *testing.T) {
 	}
 }
 
-// TestRotation: for a day both secrets verify, then the new one alone.
+// TestRotation checks that both secrets verify for a day, then only the new one.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -265,8 +272,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestSlowEndpoint: endpoints that never answer hold up no other, and get no
-// more than their share.
+// TestSlowEndpoint checks that endpoints that never respond delay no others and get only their
+// share.
 func TestSlowEndpoint(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -280,7 +287,7 @@ func TestSlowEndpoint(t *testing.T) {
 		}
 		<-stop
 	})
-	t.Cleanup(release) // before the receiver waits for its requests
+	t.Cleanup(release) // before the receiver's cleanup waits for its requests
 	quick := newReceiver(t, nil)
 	dead, _ := b.endpoint(slow.URL)
 	live, _ := b.endpoint(quick.URL)
@@ -309,8 +316,7 @@ func TestSlowEndpoint(t *testing.T) {
 	other.sending.Wait()
 }
 
-// TestFailingShare: endpoints that fail take half of the slots at most, one
-// each.
+// TestFailingShare checks that failing endpoints take at most half of the slots, one each.
 func TestFailingShare(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -318,12 +324,14 @@ func TestFailingShare(t *testing.T) {
 		e, _ := b.endpoint("http://127.0.0.1:9999")
 		b.ping(e)
 		b.ping(e)
-		if _, err := b.Store.UpdateEndpoint(t.Context(), operator.Org, e.ID, func(e *pghook.Endpoint) error { e.Failures = 1; return nil }); err != nil {
+		if _, err := b.Store.UpdateEndpoint(t.Context(), operator.Org, e.ID,
+			func(e *pghook.Endpoint) error { e.Failures = 1; return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
 	now := b.clock.Now()
-	limits := pghook.Limits{Now: now, Until: now.Add(lease), Lane: perEndpoint, Healthy: atOnce, Failing: atOnceBad}
+	limits := pghook.Limits{Now: now, Until: now.Add(lease), Lane: perEndpoint, Healthy: maxSending,
+		Failing: maxSendingFailing}
 	taken, err := b.Store.Take(t.Context(), limits)
 	if err != nil {
 		t.Fatal(err)
@@ -332,20 +340,20 @@ func TestFailingShare(t *testing.T) {
 	for _, d := range taken {
 		seen[d.Target]++
 	}
-	if len(taken) != atOnceBad || len(seen) != atOnceBad {
+	if len(taken) != maxSendingFailing || len(seen) != maxSendingFailing {
 		t.Errorf("%d taken of %d endpoints", len(taken), len(seen))
 	}
 	again, err := b.Store.Take(t.Context(), limits)
-	if err != nil || len(again) != MaxEndpoints-atOnceBad {
+	if err != nil || len(again) != MaxEndpoints-maxSendingFailing {
 		t.Errorf("then %d, error %v", len(again), err)
 	}
 	limits.Now = limits.Until.Add(time.Second)
-	if late, err := b.Store.Take(t.Context(), limits); err != nil || len(late) != atOnceBad {
+	if late, err := b.Store.Take(t.Context(), limits); err != nil || len(late) != maxSendingFailing {
 		t.Errorf("after the lease %d, error %v", len(late), err)
 	}
 }
 
-// TestLog: the log is read page by page, and pruned.
+// TestLog checks that the log is paged and pruned.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -358,7 +366,8 @@ func TestLog(t *testing.T) {
 	}
 	var got []uuid.UUID
 	for page, after := 0, ""; page < 10; page++ {
-		p, err := b.Deliveries(t.Context(), operator, DeliveryFilter{Limit: 3, After: after, Endpoint: &e.ID, State: Waiting, Type: TestPing})
+		p, err := b.Deliveries(t.Context(), operator,
+			DeliveryFilter{Limit: 3, After: after, Endpoint: &e.ID, State: Waiting, Type: TestPing})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -383,7 +392,7 @@ func TestLog(t *testing.T) {
 		}
 	}
 	pass(t, b.Hooks)
-	b.clock.advance(keepLog - 2*time.Second)
+	b.clock.advance(logAge - 2*time.Second)
 	if err := b.tidy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -402,7 +411,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// rows counts the rows of a table.
+// rows returns the number of rows in a table.
 func (b *bench) rows(table string) (n int) {
 	b.t.Helper()
 	if err := b.pool.QueryRow(b.t.Context(), "select count(*) from "+table).Scan(&n); err != nil {
@@ -411,7 +420,7 @@ func (b *bench) rows(table string) (n int) {
 	return n
 }
 
-// TestOverfull: an endpoint that falls behind too far is disabled.
+// TestOverfull checks that an endpoint with too many waiting deliveries is disabled.
 func TestOverfull(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -435,8 +444,8 @@ func TestOverfull(t *testing.T) {
 	}
 }
 
-// TestStopping: a delivery that the end of the server cuts off is due again at
-// once, and its attempt does not count.
+// TestStopping checks that a delivery interrupted by shutdown is due at once, and its attempt does
+// not count.
 func TestStopping(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -465,15 +474,15 @@ func TestStopping(t *testing.T) {
 	}
 }
 
-// TestUnreachable: what keeps a delivery from its receiver is said in words.
+// TestUnreachable checks the texts of connection failures.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	for url, want := range map[string]string{
-		closed.URL:                           "no connection, or it broke",
-		"https://no-such-host.invalid/hooks": "the host's name cannot be resolved",
+		closed.URL:                           "the connection failed",
+		"https://no-such-host.invalid/hooks": "the host name cannot be resolved",
 	} {
 		e, _ := b.endpoint(url)
 		id := b.ping(e)

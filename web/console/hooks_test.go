@@ -102,7 +102,7 @@ func TestWebhookPages(t *testing.T) {
 
 	tested := s.post(operator, path+"/test")
 	delivery, _, _ := strings.Cut(tested.want(http.StatusSeeOther).header.Get("Location"), "?")
-	s.until(operator, delivery, ">200<").has("test.ping", "&lt;b&gt;thanks&lt;/b&gt;", "msg_", "asked for by operator@example.com").lacks("<b>thanks", "whsec_")
+	s.until(operator, delivery, ">200<").has("test.ping", "&lt;b&gt;thanks&lt;/b&gt;", "msg_", "requested by operator@example.com").lacks("<b>thanks", "whsec_")
 	if got.Load() != 1 {
 		t.Errorf("%d requests", got.Load())
 	}

@@ -10,33 +10,32 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Listener is an organization that wants to hear of what happens from a moment
-// on.
+// Listener is an organization whose rooms are followed from a time on.
 type Listener struct {
 	Org   uuid.UUID
 	Since time.Time
 }
 
-// Room is a room to follow. Its cursor is nil as long as it has none.
+// Room is a room to follow, with its cursor if it has one.
 type Room struct {
 	ID      uuid.UUID
 	Org     uuid.UUID
 	Slug    string
 	Created time.Time
-	// IsRehearsal tells that the people are played.
+	// IsRehearsal reports whether the visitors are synthetic.
 	IsRehearsal bool
 	Next        *int64
 	State       []byte // JSON
 }
 
-// Rooms returns the rooms of the listeners that have not ended, or whose end
-// was not told.
+// Rooms returns the listeners' rooms whose end has not been processed.
 func (s *Store) Rooms(ctx context.Context, listeners []Listener) ([]Room, error) {
 	orgs, since := make([]uuid.UUID, len(listeners)), make([]time.Time, len(listeners))
 	for i, l := range listeners {
 		orgs[i], since[i] = l.Org, l.Since
 	}
-	rows, _ := s.pool.Query(ctx, `select r.room_id, r.org_id, r.slug, r.created_at, r.rehearsal_of is not null, c.next, c.state
+	rows, _ := s.pool.Query(ctx, `select r.room_id, r.org_id, r.slug, r.created_at, r.rehearsal_of is not null,
+		c.next, c.state
 		from unnest($1::uuid[], $2::timestamptz[]) as l (org_id, since)
 		join rooms r on r.org_id = l.org_id
 		left join hook_cursors c on c.room_id = r.room_id
@@ -48,18 +47,19 @@ func (s *Store) Rooms(ctx context.Context, listeners []Listener) ([]Room, error)
 	return list, nil
 }
 
-// Cursor is how far a room was followed.
+// Cursor is the position up to which a room has been followed.
 type Cursor struct {
 	Next  uint64
 	State []byte // JSON
 	Done  bool
 
-	looked time.Time // the claim, as it is stored
+	looked time.Time // time of the claim, as stored
 }
 
-// Begin stores the cursor of a room that has none.
+// Begin stores the first cursor of a room, unless it has one.
 func (s *Store) Begin(ctx context.Context, r Room, c Cursor, now time.Time) error {
-	_, err := s.pool.Exec(ctx, `insert into hook_cursors (room_id, org_id, next, state, done, looked_at) values ($1, $2, $3, $4, $5, $6)
+	_, err := s.pool.Exec(ctx, `insert into hook_cursors (room_id, org_id, next, state, done, looked_at)
+		values ($1, $2, $3, $4, $5, $6)
 		on conflict do nothing`, r.ID, r.Org, int64(c.Next), c.State, c.Done, now.Add(-time.Hour)) //nolint:gosec // below 2^63
 	if err != nil {
 		return fmt.Errorf("begin to follow: %w", err)
@@ -67,11 +67,12 @@ func (s *Store) Begin(ctx context.Context, r Room, c Cursor, now time.Time) erro
 	return nil
 }
 
-// Claim returns the cursor of a room, for [Store.Advance]. False: the room is
-// done, or a node has claimed it after the moment of latest.
+// Claim claims the cursor of a room for [Store.Advance]. It returns false if the room is done, or
+// was claimed by a node after latest.
 func (s *Store) Claim(ctx context.Context, room uuid.UUID, now, latest time.Time) (c Cursor, ok bool, err error) {
 	var next int64
-	err = s.pool.QueryRow(ctx, `update hook_cursors set looked_at = $2 where room_id = $1 and looked_at <= $3 and not done
+	err = s.pool.QueryRow(ctx, `update hook_cursors set looked_at = $2 where room_id = $1 and looked_at <= $3
+		and not done
 		returning next, state, looked_at`, room, now, latest).Scan(&next, &c.State, &c.looked)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return c, false, nil
@@ -83,9 +84,8 @@ func (s *Store) Claim(ctx context.Context, room uuid.UUID, now, latest time.Time
 	return c, true, nil
 }
 
-// Advance moves a cursor that was claimed, and stores what comes of the entries
-// in between, in one transaction. Nothing happens when another node has claimed
-// or moved it meanwhile: that is no error.
+// Advance moves a claimed cursor and stores the resulting deliveries and alerts in one transaction.
+// It has no effect if another node has claimed or moved the cursor since.
 func (s *Store) Advance(ctx context.Context, room uuid.UUID, was, c Cursor, out Outgoing) error {
 	return s.write(ctx, "follow room", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `update hook_cursors set next = $2, state = $3, done = $4
@@ -98,30 +98,31 @@ func (s *Store) Advance(ctx context.Context, room uuid.UUID, was, c Cursor, out 
 	})
 }
 
-// Outgoing is what is to be sent.
+// Outgoing holds deliveries and alerts to store.
 type Outgoing struct {
 	Deliveries []Delivery
 	Alerts     []Alert
 }
 
-// Alert is sent unless one of the same kind and room was not long ago.
+// Alert is sent unless one of the same kind and subject was sent within Quiet.
 type Alert struct {
 	Org        uuid.UUID
 	Kind       string
-	About      string // what is told of apart: a room's slug, or else; "" for nothing
+	About      string // subject of the alert, such as a room's slug; "": none
 	At         time.Time
-	Quiet      time.Duration // for how long none like it follows
+	Quiet      time.Duration // minimum interval between alerts about the same
 	Deliveries []Delivery
 }
 
-// insert stores what is to be sent.
+// insert stores the deliveries and alerts.
 func (o *Outgoing) insert(ctx context.Context, tx pgx.Tx) error {
 	if err := insertDeliveries(ctx, tx, o.Deliveries); err != nil {
 		return err
 	}
 	for _, a := range o.Alerts {
 		tag, err := tx.Exec(ctx, `insert into hook_alerted (org_id, kind, room, at) values ($1, $2, $3, $4)
-			on conflict (org_id, kind, room) do update set at = $4 where hook_alerted.at <= $5`, a.Org, a.Kind, a.About, a.At, a.At.Add(-a.Quiet))
+			on conflict (org_id, kind, room) do update set at = $4
+			where hook_alerted.at <= $5`, a.Org, a.Kind, a.About, a.At, a.At.Add(-a.Quiet))
 		if err != nil {
 			return err
 		}
@@ -135,7 +136,7 @@ func (o *Outgoing) insert(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// Send stores what is to be sent.
+// Send stores deliveries and alerts.
 func (s *Store) Send(ctx context.Context, o Outgoing) error {
 	return s.write(ctx, "store deliveries", func(tx pgx.Tx) error { return o.insert(ctx, tx) })
 }

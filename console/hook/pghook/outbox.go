@@ -9,66 +9,68 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Mail is the target of what goes to an e-mail address.
+// Mail is the target of deliveries by mail.
 var Mail uuid.UUID
 
 // Delivery is one message to one recipient.
 type Delivery struct {
 	Org       uuid.UUID
-	ID        uuid.UUID // of version 7
+	ID        uuid.UUID // version 7
 	Target    uuid.UUID // an endpoint, or [Mail]
 	Recipient string    // URL or e-mail address
 	Type      string
-	Room      string // slug, "" for none
+	Room      string // slug; "": none
 	Payload   string
 	Created   time.Time
 	State     string     // "waiting", "delivered" or "failed"
-	Tries     int        // of the schedule of retries
-	Attempts  int        // altogether
-	Due       *time.Time // the next attempt, while it waits
+	Tries     int        // position in the retry schedule
+	Attempts  int        // in total
+	Due       *time.Time // time of the next attempt while waiting
 }
 
 const deliveryColumns = `org_id, delivery_id, target, recipient, type, room, payload, created_at, state, tries, attempts, due_at`
 
-// insertDeliveries stores new deliveries, due at once.
+// insertDeliveries stores new deliveries that are due immediately.
 func insertDeliveries(ctx context.Context, tx pgx.Tx, list []Delivery) error {
 	batch := &pgx.Batch{}
 	for _, d := range list {
-		batch.Queue(`insert into hook_deliveries (org_id, delivery_id, target, recipient, type, room, payload, created_at, due_at)
-			values ($1, $2, $3, $4, $5, $6, $7, $8, $8)`, d.Org, d.ID, d.Target, d.Recipient, d.Type, d.Room, d.Payload, d.Created)
+		batch.Queue(`insert into hook_deliveries (org_id, delivery_id, target, recipient, type, room, payload,
+			created_at, due_at)
+			values ($1, $2, $3, $4, $5, $6, $7, $8,
+			$8)`, d.Org, d.ID, d.Target, d.Recipient, d.Type, d.Room, d.Payload, d.Created)
 	}
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-// Limits bound what [Store.Take] returns.
+// Limits are the limits for [Store.Take].
 type Limits struct {
 	Now     time.Time
 	Until   time.Time // end of the lease
-	Lane    int       // deliveries under way to one recipient, on all nodes
-	Healthy int       // deliveries to recipients that work
-	Failing int       // to those whose latest attempt failed, one each
+	Lane    int       // concurrent deliveries to one recipient, on all nodes
+	Healthy int       // deliveries to working recipients
+	Failing int       // deliveries to recipients whose latest attempt failed, one each
 }
 
-// Taken is a delivery with its endpoint, whose URL it goes to; for mail there is
-// none.
+// Taken is a leased delivery with the secrets of its endpoint; mail has none.
 type Taken struct {
 	Delivery
-	Secret, Former []byte // sealed; nil for none
+	Secret, Former []byte // sealed; nil: none
 	FormerUntil    *time.Time
-	Failing        bool // the latest attempt of the endpoint failed
+	Failing        bool // the endpoint's latest attempt failed
 }
 
-// take leases deliveries lane by lane, a lane being an endpoint or the mail of
-// an organization: so one with a long backlog holds up no other. Within a lane
-// the longest due goes first.
+// take leases deliveries per lane: an endpoint, or the mail of an organization. A long backlog in
+// one lane therefore delays no other. Within a lane the delivery due longest comes first.
 const take = `with lanes as (
-		select org_id, endpoint_id as target, failures > 0 as failing, case when failures > 0 then 1 else $3::int end as most
+		select org_id, endpoint_id as target, failures > 0 as failing,
+		case when failures > 0 then 1 else $3::int end as most
 		from hook_endpoints where disabled = ''
 		union all
 		select org_id, target, false, $3::int from (select distinct org_id, target from hook_deliveries
 			where target = '00000000-0000-0000-0000-000000000000' and due_at is not null) as mail
 	), due as (
-		select d.org_id, d.delivery_id, l.failing, row_number() over (partition by l.failing order by d.rank, random()) as place
+		select d.org_id, d.delivery_id, l.failing, row_number() over (partition by l.failing
+		order by d.rank, random()) as place
 		from lanes l
 		cross join lateral (
 			select count(*) as busy from hook_deliveries b
@@ -77,22 +79,24 @@ const take = `with lanes as (
 		cross join lateral (
 			select f.org_id, f.delivery_id, row_number() over () as rank from (
 				select org_id, delivery_id from hook_deliveries
-				where org_id = l.org_id and target = l.target and due_at <= $1 and (leased_until is null or leased_until <= $1)
+				where org_id = l.org_id and target = l.target and due_at <= $1
+				and (leased_until is null or leased_until <= $1)
 				order by due_at limit greatest(l.most - b.busy, 0) for update skip locked
 			) as f
 		) as d
 	), taken as (
 		update hook_deliveries u set leased_until = $2::timestamptz, tries = u.tries + 1, attempts = u.attempts + 1
-		from due where (u.org_id, u.delivery_id) = (due.org_id, due.delivery_id) and due.place <= case when due.failing then $5::int else $4::int end
+		from due where (u.org_id, u.delivery_id) = (due.org_id, due.delivery_id)
+		and due.place <= case when due.failing then $5::int else $4::int end
 		returning u.*
 	)
-	select t.org_id, t.delivery_id, t.target, coalesce(e.url, t.recipient), t.type, t.room, t.payload, t.created_at, t.state, t.tries, t.attempts, t.due_at,
+	select t.org_id, t.delivery_id, t.target, coalesce(e.url, t.recipient), t.type, t.room, t.payload, t.created_at,
+	t.state, t.tries, t.attempts, t.due_at,
 		e.secret, e.former_secret, e.former_until, coalesce(e.failures > 0, false)
 	from taken t left join hook_endpoints e on (e.org_id, e.endpoint_id) = (t.org_id, t.target)`
 
-// Take leases deliveries that are due, and counts the attempt. Nodes take turns,
-// each after what the one before it has taken: else they would all find the same
-// lane free.
+// Take leases due deliveries and counts the attempts. The lock serializes nodes, which would
+// otherwise all find the same lanes free.
 func (s *Store) Take(ctx context.Context, l Limits) (list []Taken, err error) {
 	err = s.write(ctx, "take deliveries", func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('proofline outbox of ' || current_schema(), 0))`); err != nil {
@@ -105,25 +109,25 @@ func (s *Store) Take(ctx context.Context, l Limits) (list []Taken, err error) {
 	return list, err
 }
 
-// Attempt is what became of one attempt.
+// Attempt is the result of one attempt.
 type Attempt struct {
 	Number   int // from 1
 	At       time.Time
-	Took     time.Duration // in milliseconds
-	Status   int           // of HTTP or SMTP; 0 without an answer
-	Error    string        // "" for success
-	Response string        // its beginning
+	Took     time.Duration // stored with millisecond precision
+	Status   int           // HTTP or SMTP status; 0: no response
+	Error    string        // "": success
+	Response string        // beginning of the response
 }
 
-// Health is how an endpoint does after an attempt.
+// Health is the state of an endpoint after an attempt.
 type Health struct {
 	Failures int
-	Since    time.Time // of the first of them
+	Since    time.Time // time of the first of these failures
 }
 
-// Finish stores an attempt and what follows: the delivery is delivered, due
-// again, or given up when due is nil. A delivery that was given up meanwhile
-// stays so, unless it was delivered.
+// Finish stores an attempt and the new state of the delivery: delivered, waiting until due, or
+// failed if due is nil. A delivery given up in the meantime stays failed unless this attempt
+// succeeded.
 func (s *Store) Finish(ctx context.Context, d Delivery, a Attempt, due *time.Time) (h Health, err error) {
 	state := "waiting"
 	switch {
@@ -133,13 +137,15 @@ func (s *Store) Finish(ctx context.Context, d Delivery, a Attempt, due *time.Tim
 		state = "failed"
 	}
 	err = s.write(ctx, "finish delivery", func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `insert into hook_attempts (org_id, delivery_id, number, at, took_ms, status, error, response)
+		if _, err := tx.Exec(ctx, `insert into hook_attempts (org_id, delivery_id, number, at, took_ms, status, error,
+			response)
 			values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`,
 			d.Org, d.ID, a.Number, a.At, a.Took.Milliseconds(), a.Status, a.Error, a.Response); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `update hook_deliveries set state = $3, due_at = $4, leased_until = null
-			where org_id = $1 and delivery_id = $2 and attempts = $5 and (state = 'waiting' or $3 = 'delivered')`, d.Org, d.ID, state, due, a.Number); err != nil {
+			where org_id = $1 and delivery_id = $2 and attempts = $5
+			and (state = 'waiting' or $3 = 'delivered')`, d.Org, d.ID, state, due, a.Number); err != nil {
 			return err
 		}
 		if d.Target == Mail {
@@ -151,14 +157,15 @@ func (s *Store) Finish(ctx context.Context, d Delivery, a Attempt, due *time.Tim
 	return h, err
 }
 
-// noteHealth counts the failures of an endpoint; one that was deleted has none.
+// noteHealth updates the failures of an endpoint.
 func noteHealth(ctx context.Context, tx pgx.Tx, d Delivery, a Attempt) (h Health, err error) {
 	if a.Error == "" {
 		_, err = tx.Exec(ctx, `update hook_endpoints set failures = 0, failing_since = null
 			where org_id = $1 and endpoint_id = $2 and failures > 0`, d.Org, d.Target)
 		return h, err
 	}
-	rows, _ := tx.Query(ctx, `update hook_endpoints set failures = failures + 1, failing_since = coalesce(failing_since, $3)
+	rows, _ := tx.Query(ctx, `update hook_endpoints
+		set failures = failures + 1, failing_since = coalesce(failing_since, $3)
 		where org_id = $1 and endpoint_id = $2 returning failures, failing_since`, d.Org, d.Target, a.At)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Health])
 	if len(list) > 0 {
@@ -167,9 +174,10 @@ func noteHealth(ctx context.Context, tx pgx.Tx, d Delivery, a Attempt) (h Health
 	return h, err
 }
 
-// Release gives back a delivery that was taken and not attempted.
+// Release returns a leased delivery that was not attempted.
 func (s *Store) Release(ctx context.Context, d Delivery) error {
-	_, err := s.pool.Exec(ctx, `update hook_deliveries set leased_until = null, tries = tries - 1, attempts = attempts - 1
+	_, err := s.pool.Exec(ctx, `update hook_deliveries
+		set leased_until = null, tries = tries - 1, attempts = attempts - 1
 		where org_id = $1 and delivery_id = $2 and attempts = $3 and due_at is not null`, d.Org, d.ID, d.Attempts)
 	if err != nil {
 		return fmt.Errorf("release delivery: %w", err)
@@ -177,19 +185,20 @@ func (s *Store) Release(ctx context.Context, d Delivery) error {
 	return nil
 }
 
-// Overfull returns the enabled endpoints that more deliveries wait for than
-// most.
-func (s *Store) Overfull(ctx context.Context, most int) ([]Endpoint, error) {
+// Overfull returns the enabled endpoints with more than limit waiting deliveries.
+func (s *Store) Overfull(ctx context.Context, limit int) ([]Endpoint, error) {
 	return s.endpoints(ctx, `e where disabled = '' and (select count(*) from (
-		select from hook_deliveries d where d.org_id = e.org_id and d.target = e.endpoint_id and d.due_at is not null limit $1) as waiting) >= $1`, most+1)
+		select from hook_deliveries d where d.org_id = e.org_id and d.target = e.endpoint_id and d.due_at is not null limit $1) as waiting) >= $1`, limit+1)
 }
 
-// Redeliver has a delivery sent again, from now on, with all retries;
-// [ErrNotFound] when it does not exist, or its endpoint is deleted or disabled.
+// Redeliver makes a delivery due now, with all retries. It returns [ErrNotFound] if the delivery
+// does not exist, or its endpoint is deleted or disabled.
 func (s *Store) Redeliver(ctx context.Context, org, id uuid.UUID, now time.Time) error {
-	tag, err := s.pool.Exec(ctx, `update hook_deliveries d set state = 'waiting', due_at = $3, tries = 0, leased_until = null
+	tag, err := s.pool.Exec(ctx, `update hook_deliveries d
+		set state = 'waiting', due_at = $3, tries = 0, leased_until = null
 		where org_id = $1 and delivery_id = $2 and (leased_until is null or leased_until <= $3)
-		and (target = $4 or exists (select from hook_endpoints e where e.org_id = d.org_id and e.endpoint_id = d.target and e.disabled = ''))`,
+		and (target = $4 or exists (select from hook_endpoints e where e.org_id = d.org_id
+		and e.endpoint_id = d.target and e.disabled = ''))`,
 		org, id, now, Mail)
 	if err != nil {
 		return fmt.Errorf("redeliver: %w", err)
@@ -200,13 +209,13 @@ func (s *Store) Redeliver(ctx context.Context, org, id uuid.UUID, now time.Time)
 	return nil
 }
 
-// Filter chooses deliveries; zero members do not.
+// Filter selects deliveries. Zero fields select all.
 type Filter struct {
 	Target *uuid.UUID
 	State  string
 	Type   string
 	Room   string
-	Before uuid.UUID // older than that delivery
+	Before uuid.UUID // only deliveries older than this one
 	Limit  int
 }
 
@@ -227,9 +236,10 @@ func (s *Store) Deliveries(ctx context.Context, org uuid.UUID, f Filter) ([]Deli
 	return list, nil
 }
 
-// Delivery returns a delivery with its attempts, oldest first; [ErrNotFound].
+// Delivery returns a delivery with its attempts, oldest first, or [ErrNotFound].
 func (s *Store) Delivery(ctx context.Context, org, id uuid.UUID) (Delivery, []Attempt, error) {
-	rows, _ := s.pool.Query(ctx, `select `+deliveryColumns+` from hook_deliveries where org_id = $1 and delivery_id = $2`, org, id)
+	rows, _ := s.pool.Query(ctx, `select `+deliveryColumns+
+		` from hook_deliveries where org_id = $1 and delivery_id = $2`, org, id)
 	d, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Delivery])
 	if err != nil {
 		return d, nil, fmt.Errorf("read delivery: %w", found(err))
@@ -243,9 +253,9 @@ func (s *Store) Delivery(ctx context.Context, org, id uuid.UUID) (Delivery, []At
 	return d, attempts, nil
 }
 
-// Prune removes deliveries from before a moment, at most so many, with their
-// attempts, and alerts that are as old. It returns how many deliveries went.
-func (s *Store) Prune(ctx context.Context, before time.Time, most int) (int, error) {
+// Prune deletes deliveries from before a time, at most limit of them, with their attempts and
+// alerts of the same age. It returns the number of deliveries deleted.
+func (s *Store) Prune(ctx context.Context, before time.Time, limit int) (int, error) {
 	tag, err := s.pool.Exec(ctx, `with old as (
 			select org_id, delivery_id from hook_deliveries where created_at < $1 order by created_at limit $2
 		), attempts as (
@@ -253,7 +263,8 @@ func (s *Store) Prune(ctx context.Context, before time.Time, most int) (int, err
 		), alerted as (
 			delete from hook_alerted where at < $1
 		)
-		delete from hook_deliveries d using old where (d.org_id, d.delivery_id) = (old.org_id, old.delivery_id)`, before, most)
+		delete from hook_deliveries d using old
+		where (d.org_id, d.delivery_id) = (old.org_id, old.delivery_id)`, before, limit)
 	if err != nil {
 		return 0, fmt.Errorf("prune deliveries: %w", err)
 	}

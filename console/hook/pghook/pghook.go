@@ -1,11 +1,9 @@
-// Package pghook keeps webhooks and alerts in PostgreSQL: endpoints, who is
-// alerted of what, how far transcripts were followed, and the outbox with its
-// log. It is the only package that knows the tables of
+// Package pghook stores webhooks and alerts in PostgreSQL: endpoints, alert settings, cursors into
+// transcripts, and the outbox with its log. Only this package accesses the tables of
 // migrations/0009_hooks.sql.
 //
-// A delivery is waiting until it is delivered or given up. Nodes share the
-// outbox: [Store.Take] leases what is due, and what a node that died had taken
-// is due again when the lease is over.
+// A delivery waits until it is delivered or given up. Nodes share the outbox: [Store.Take] leases
+// due deliveries, and those of a node that died become due again when the lease ends.
 package pghook
 
 import (
@@ -20,75 +18,77 @@ import (
 )
 
 var (
-	// ErrNotFound is returned when the organization has no such endpoint or
-	// delivery.
+	// ErrNotFound is returned when the organization has no such endpoint or delivery.
 	ErrNotFound = errors.New("no such endpoint or delivery")
-	// ErrTooMany is returned when an organization has as many endpoints as it
-	// may.
+	// ErrTooMany is returned when an organization has reached the limit of endpoints.
 	ErrTooMany = errors.New("too many endpoints")
 )
 
-// Store reads and writes what hooks need. Safe for concurrent use.
+// Store reads and writes. It is safe for concurrent use.
 type Store struct{ pool *pgxpool.Pool }
 
 // NewStore returns a store on a migrated database.
 func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
 
-// Endpoint is one row of the endpoints.
+// Endpoint is one row of hook_endpoints.
 type Endpoint struct {
 	Org          uuid.UUID
 	ID           uuid.UUID
 	URL          string
-	Events       []string // names; none for all
-	Rooms        []string // slugs; none for all
+	Events       []string // names; empty: all
+	Rooms        []string // slugs; empty: all
 	Description  string
 	Secret       []byte // sealed
-	Former       []byte // sealed; nil without a rotation
+	Former       []byte // sealed; nil: no rotation
 	FormerUntil  *time.Time
-	Disabled     string // why; "" for enabled
+	Disabled     string // reason; "": enabled
 	Created      time.Time
-	Since        time.Time // hears of what happens from then on
-	Failures     int       // attempts since the latest that succeeded
+	Since        time.Time // gets events from this time on
+	Failures     int       // attempts since the last success
 	FailingSince *time.Time
 }
 
 const endpointColumns = `org_id, endpoint_id, url, events, rooms, description, secret, former_secret, former_until, disabled, created_at, since, failures, failing_since`
 
-// forgetCursors removes the cursors of an organization that nobody listened
-// to: what happened meanwhile is not told.
+// forgetCursors deletes the cursors of an organization without endpoints and alert recipients, so
+// that events from that time are not sent later.
 const forgetCursors = `delete from hook_cursors where org_id = $1
 	and not exists (select from hook_endpoints where org_id = $1 and disabled = '')
 	and not exists (select from hook_alerts where org_id = $1 and cardinality(emails) + cardinality(endpoints) > 0)`
 
-// InsertEndpoint stores a new endpoint; [ErrTooMany] when the organization has
-// so many already.
-func (s *Store) InsertEndpoint(ctx context.Context, e Endpoint, most int) error {
+// InsertEndpoint stores a new endpoint, or returns [ErrTooMany] if the organization already has
+// limit endpoints.
+func (s *Store) InsertEndpoint(ctx context.Context, e Endpoint, limit int) error {
 	return s.write(ctx, "insert endpoint", func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('proofline hooks of ' || $1::text, 0))`, e.Org); err != nil {
 			return err
 		}
 		var n int
-		if err := tx.QueryRow(ctx, `select count(*) from hook_endpoints where org_id = $1`, e.Org).Scan(&n); err != nil {
+		if err := tx.QueryRow(ctx, `select count(*) from hook_endpoints where org_id = $1`,
+			e.Org).Scan(&n); err != nil {
 			return err
 		}
-		if n >= most {
+		if n >= limit {
 			return ErrTooMany
 		}
 		if _, err := tx.Exec(ctx, forgetCursors, e.Org); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `insert into hook_endpoints (`+endpointColumns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		_, err := tx.Exec(ctx, `insert into hook_endpoints (`+endpointColumns+
+			`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 			e.Org, e.ID, e.URL, e.Events, e.Rooms, e.Description, e.Secret, e.Former, e.FormerUntil, e.Disabled, e.Created, e.Since, e.Failures, e.FailingSince)
 		return err
 	})
 }
 
-// UpdateEndpoint reads an endpoint, lets change alter it, and stores it, with
-// nobody else in between. Errors: [ErrNotFound], and that of change. What waits
-// for one that is disabled is given up.
-func (s *Store) UpdateEndpoint(ctx context.Context, org, id uuid.UUID, change func(*Endpoint) error) (e Endpoint, err error) {
+// UpdateEndpoint reads an endpoint, lets change modify it and stores it, under a lock. If change
+// disables it, its waiting deliveries are given up. It returns [ErrNotFound] or the error of
+// change.
+func (s *Store) UpdateEndpoint(ctx context.Context, org, id uuid.UUID,
+	change func(*Endpoint) error) (e Endpoint, err error) {
 	err = s.write(ctx, "update endpoint", func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, `select `+endpointColumns+` from hook_endpoints where org_id = $1 and endpoint_id = $2 for update`, org, id)
+		rows, _ := tx.Query(ctx, `select `+endpointColumns+
+			` from hook_endpoints where org_id = $1 and endpoint_id = $2 for update`, org, id)
 		if e, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Endpoint]); err != nil {
 			return found(err)
 		}
@@ -101,8 +101,10 @@ func (s *Store) UpdateEndpoint(ctx context.Context, org, id uuid.UUID, change fu
 				return err
 			}
 		}
-		_, err := tx.Exec(ctx, `update hook_endpoints set url = $3, events = $4, rooms = $5, description = $6, secret = $7, former_secret = $8,
-			former_until = $9, disabled = $10, since = $11, failures = $12, failing_since = $13 where org_id = $1 and endpoint_id = $2`,
+		_, err := tx.Exec(ctx, `update hook_endpoints
+			set url = $3, events = $4, rooms = $5, description = $6, secret = $7, former_secret = $8,
+			former_until = $9, disabled = $10, since = $11, failures = $12, failing_since = $13 where org_id = $1
+			and endpoint_id = $2`,
 			org, id, e.URL, e.Events, e.Rooms, e.Description, e.Secret, e.Former, e.FormerUntil, e.Disabled, e.Since, e.Failures, e.FailingSince)
 		if err != nil || e.Disabled == "" {
 			return err
@@ -112,15 +114,15 @@ func (s *Store) UpdateEndpoint(ctx context.Context, org, id uuid.UUID, change fu
 	return e, err
 }
 
-// giveUp ends what waits for an endpoint.
+// giveUp gives up an endpoint's waiting deliveries.
 func giveUp(ctx context.Context, tx pgx.Tx, org, id uuid.UUID) error {
 	_, err := tx.Exec(ctx, `update hook_deliveries set state = 'failed', due_at = null, leased_until = null
 		where org_id = $1 and target = $2 and due_at is not null`, org, id)
 	return err
 }
 
-// DeleteEndpoint removes an endpoint, also from the alerts; [ErrNotFound].
-// What waits for it is given up, and the log stays.
+// DeleteEndpoint deletes an endpoint, also from the alert settings, and gives up its waiting
+// deliveries. The log stays. It returns [ErrNotFound].
 func (s *Store) DeleteEndpoint(ctx context.Context, org, id uuid.UUID) error {
 	return s.write(ctx, "delete endpoint", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `delete from hook_endpoints where org_id = $1 and endpoint_id = $2`, org, id)
@@ -128,7 +130,8 @@ func (s *Store) DeleteEndpoint(ctx context.Context, org, id uuid.UUID) error {
 			return ErrNotFound
 		}
 		if err == nil {
-			_, err = tx.Exec(ctx, `update hook_alerts set endpoints = array_remove(endpoints, $2) where org_id = $1`, org, id)
+			_, err = tx.Exec(ctx, `update hook_alerts set endpoints = array_remove(endpoints, $2) where org_id = $1`,
+				org, id)
 		}
 		if err != nil {
 			return err
@@ -142,7 +145,7 @@ func (s *Store) Endpoints(ctx context.Context, org uuid.UUID) ([]Endpoint, error
 	return s.endpoints(ctx, `where org_id = $1 order by created_at, endpoint_id`, org)
 }
 
-// Endpoint returns one endpoint; [ErrNotFound].
+// Endpoint returns one endpoint, or [ErrNotFound].
 func (s *Store) Endpoint(ctx context.Context, org, id uuid.UUID) (Endpoint, error) {
 	list, err := s.endpoints(ctx, `where org_id = $1 and endpoint_id = $2`, org, id)
 	if err == nil && len(list) == 0 {
@@ -154,7 +157,7 @@ func (s *Store) Endpoint(ctx context.Context, org, id uuid.UUID) (Endpoint, erro
 	return list[0], nil
 }
 
-// Enabled returns the endpoints of all organizations that are enabled.
+// Enabled returns the enabled endpoints of all organizations.
 func (s *Store) Enabled(ctx context.Context) ([]Endpoint, error) {
 	return s.endpoints(ctx, `where disabled = '' order by org_id, created_at, endpoint_id`)
 }
@@ -168,7 +171,7 @@ func (s *Store) endpoints(ctx context.Context, where string, args ...any) ([]End
 	return list, nil
 }
 
-// Alerts is who in an organization is told of what.
+// Alerts holds the alert settings of an organization.
 type Alerts struct {
 	Org       uuid.UUID
 	Emails    []string
@@ -180,7 +183,7 @@ type Alerts struct {
 
 const alertColumns = `org_id, emails, endpoints, kinds, no_shows, since`
 
-// Alerts returns who is told in an organization; [ErrNotFound] for nobody.
+// Alerts returns the alert settings of an organization, or [ErrNotFound].
 func (s *Store) Alerts(ctx context.Context, org uuid.UUID) (Alerts, error) {
 	rows, _ := s.pool.Query(ctx, `select `+alertColumns+` from hook_alerts where org_id = $1`, org)
 	a, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Alerts])
@@ -190,7 +193,7 @@ func (s *Store) Alerts(ctx context.Context, org uuid.UUID) (Alerts, error) {
 	return a, nil
 }
 
-// AllAlerts returns who is told, of all organizations.
+// AllAlerts returns the alert settings of all organizations.
 func (s *Store) AllAlerts(ctx context.Context) ([]Alerts, error) {
 	rows, _ := s.pool.Query(ctx, `select `+alertColumns+` from hook_alerts`)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Alerts])
@@ -200,8 +203,7 @@ func (s *Store) AllAlerts(ctx context.Context) ([]Alerts, error) {
 	return list, nil
 }
 
-// SetAlerts stores who is told. Since stays as it was when somebody was told
-// before.
+// SetAlerts stores alert settings. Since keeps its value if there already were recipients.
 func (s *Store) SetAlerts(ctx context.Context, a Alerts) error {
 	return s.write(ctx, "set alerts", func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, forgetCursors, a.Org); err != nil {
@@ -215,7 +217,7 @@ func (s *Store) SetAlerts(ctx context.Context, a Alerts) error {
 	})
 }
 
-// DeleteAlerts has nobody told any more.
+// DeleteAlerts deletes an organization's alert settings.
 func (s *Store) DeleteAlerts(ctx context.Context, org uuid.UUID) error {
 	if _, err := s.pool.Exec(ctx, `delete from hook_alerts where org_id = $1`, org); err != nil {
 		return fmt.Errorf("delete alerts: %w", err)
@@ -231,7 +233,7 @@ func (s *Store) write(ctx context.Context, what string, do func(pgx.Tx) error) e
 	return nil
 }
 
-// found maps the error of a row that is not there.
+// found maps pgx.ErrNoRows to [ErrNotFound].
 func found(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ErrNotFound

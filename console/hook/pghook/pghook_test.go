@@ -21,7 +21,7 @@ var (
 	now = time.Now().Truncate(time.Microsecond)
 )
 
-// store returns a store as the role the server works as.
+// store returns a store with the permissions of the server's role.
 func store(t *testing.T) *pghook.Store {
 	t.Helper()
 	pool := servertest.Pool(t, pgtest.URL(t))
@@ -29,14 +29,16 @@ func store(t *testing.T) *pghook.Store {
 }
 
 func endpoint(id uuid.UUID) pghook.Endpoint {
-	return pghook.Endpoint{Org: org, ID: id, URL: "https://example.com", Events: []string{}, Rooms: []string{}, Secret: []byte{1}, Created: now, Since: now}
+	return pghook.Endpoint{Org: org, ID: id, URL: "https://example.com", Events: []string{}, Rooms: []string{},
+		Secret: []byte{1}, Created: now, Since: now}
 }
 
 func delivery(target uuid.UUID) pghook.Delivery {
-	return pghook.Delivery{Org: org, ID: uuid.Must(uuid.NewV7()), Target: target, Recipient: "https://example.com", Type: "test.ping", Payload: "{}", Created: now}
+	return pghook.Delivery{Org: org, ID: uuid.Must(uuid.NewV7()), Target: target, Recipient: "https://example.com",
+		Type: "test.ping", Payload: "{}", Created: now}
 }
 
-// count returns how many deliveries there are.
+// count returns the number of deliveries.
 func count(t *testing.T, s *pghook.Store) int {
 	t.Helper()
 	list, err := s.Deliveries(t.Context(), org, pghook.Filter{Limit: 1000})
@@ -46,8 +48,8 @@ func count(t *testing.T, s *pghook.Store) int {
 	return len(list)
 }
 
-// TestAdvance: of all who follow a room from one place, one stores what comes of
-// it; and who has claimed late finds nothing to do.
+// TestAdvance checks that of several nodes following a room from the same position only one stores
+// deliveries, and that late claims find nothing to do.
 func TestAdvance(t *testing.T) {
 	t.Parallel()
 	s, r := store(t), pghook.Room{ID: uuid.New(), Org: org}
@@ -86,18 +88,19 @@ func TestAdvance(t *testing.T) {
 	done := quick
 	done.Done = true
 	another := pghook.Outgoing{Deliveries: []pghook.Delivery{delivery(uuid.New())}}
-	if err := errors.Join(s.Advance(t.Context(), r.ID, slow, slow, another), s.Advance(t.Context(), r.ID, quick, done, pghook.Outgoing{})); err != nil {
+	if err := errors.Join(s.Advance(t.Context(), r.ID, slow, slow, another),
+		s.Advance(t.Context(), r.ID, quick, done, pghook.Outgoing{})); err != nil {
 		t.Fatal(err)
 	}
 	if n := count(t, s); n != 1 {
-		t.Errorf("%d deliveries after one that was overtaken", n)
+		t.Errorf("%d deliveries after an overtaken node", n)
 	}
 	if _, ok, err := s.Claim(t.Context(), r.ID, now.Add(time.Hour), now.Add(time.Hour)); ok || err != nil {
 		t.Errorf("claimed after the end: %t, %v", ok, err)
 	}
 }
 
-// TestAlertsOnce: of all nodes that see the same trouble, one alerts.
+// TestAlertsOnce checks that of several nodes with the same problem only one alerts.
 func TestAlertsOnce(t *testing.T) {
 	t.Parallel()
 	s := store(t)
@@ -106,7 +109,8 @@ func TestAlertsOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
-				a := pghook.Alert{Org: org, Kind: kind, About: room, At: at, Quiet: time.Minute, Deliveries: []pghook.Delivery{delivery(pghook.Mail)}}
+				a := pghook.Alert{Org: org, Kind: kind, About: room, At: at, Quiet: time.Minute,
+					Deliveries: []pghook.Delivery{delivery(pghook.Mail)}}
 				if err := s.Send(t.Context(), pghook.Outgoing{Alerts: []pghook.Alert{a}}); err != nil {
 					t.Error(err)
 				}
@@ -129,14 +133,15 @@ func TestAlertsOnce(t *testing.T) {
 	}
 }
 
-// TestSince: alerts are of what happens since somebody is told, and following
-// begins anew then.
+// TestSince checks that alerts cover only the time with recipients, and that following restarts
+// when there are recipients again.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	s, r := store(t), pghook.Room{ID: uuid.New(), Org: org}
 	set := func(at time.Time, emails ...string) time.Time {
 		t.Helper()
-		a := pghook.Alerts{Org: org, Emails: append([]string{}, emails...), Endpoints: []uuid.UUID{}, Kinds: []string{"a"}, NoShows: 30, Since: at}
+		a := pghook.Alerts{Org: org, Emails: append([]string{}, emails...), Endpoints: []uuid.UUID{},
+			Kinds: []string{"a"}, NoShows: 30, Since: at}
 		if err := s.SetAlerts(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +183,7 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestMostEndpoints: many who add endpoints at once do not get beyond the limit.
+// TestMostEndpoints checks that concurrent additions do not exceed the limit of endpoints.
 func TestMostEndpoints(t *testing.T) {
 	t.Parallel()
 	s := store(t)
@@ -203,8 +208,8 @@ func TestMostEndpoints(t *testing.T) {
 	}
 }
 
-// TestTakeOnce: of all nodes that look for work, one gets each delivery, and
-// what it does not finish comes back with the end of the lease.
+// TestTakeOnce checks that each delivery is leased to one node, and that unfinished ones return
+// when the lease ends.
 func TestTakeOnce(t *testing.T) {
 	t.Parallel()
 	s, id := store(t), uuid.New()
@@ -249,13 +254,15 @@ func TestTakeOnce(t *testing.T) {
 	if fmt.Sprint(lanes[id], lanes[pghook.Mail]) != "4 4" {
 		t.Errorf("lanes %v", lanes)
 	}
-	for _, d := range taken { // one is finished late, when another node has it
-		again, err := s.Take(t.Context(), pghook.Limits{Now: limits.Until, Until: limits.Until.Add(time.Minute), Lane: 40, Healthy: 80})
+	for _, d := range taken { // one is finished late, while another node has it
+		again, err := s.Take(t.Context(), pghook.Limits{Now: limits.Until, Until: limits.Until.Add(time.Minute),
+			Lane: 40, Healthy: 80})
 		if err != nil || len(again) != 40 {
 			t.Fatalf("after the lease %d, %v", len(again), err)
 		}
 		due := now.Add(time.Hour)
-		if _, err := s.Finish(t.Context(), d.Delivery, pghook.Attempt{Number: 1, At: now, Error: "late"}, &due); err != nil {
+		if _, err := s.Finish(t.Context(), d.Delivery, pghook.Attempt{Number: 1, At: now, Error: "late"},
+			&due); err != nil {
 			t.Fatal(err)
 		}
 		if got, log, err := s.Delivery(t.Context(), org, d.ID); err != nil || !got.Due.Equal(now) || len(log) != 1 {

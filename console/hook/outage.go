@@ -10,62 +10,61 @@ import (
 )
 
 const (
-	// databaseTimeout is how long one question to the database may take before
-	// it counts as silent.
+	// databaseTimeout bounds a query of the database before it counts as unavailable.
 	databaseTimeout = 5 * time.Second
-	// databasePatience is how long the database may be silent before that is
-	// told.
-	databasePatience = 30 * time.Second
+	// minOutage is how long the database may be unavailable before an alert.
+	minOutage = 30 * time.Second
 )
 
-// trouble is the database not answering this node.
-type trouble struct {
-	since time.Time // zero while it answers
-	told  time.Time // zero as long as nobody was told
+// outage is the state of a database outage as seen by this node.
+type outage struct {
+	since time.Time // zero: the database responds
+	told  time.Time // time of the latest alert; zero: none
 }
 
-// noteDatabase takes whether the database answered, and tells people when it
-// has not for a while, and when it does again.
+// noteDatabase records whether the database responded, and sends alerts when an outage lasts and
+// when it ends.
 func (h *Hooks) noteDatabase(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	now, t := h.Now(), &h.trouble
+	now, t := h.Now(), &h.outage
 	if err == nil {
 		if !t.told.IsZero() {
-			h.tellAll(ctx, fmt.Sprintf("The database answers again. It did not from %s until %s.", clock(t.since), clock(now)))
+			h.tellAll(ctx, fmt.Sprintf("The database responds again. It was unavailable from %s until %s.",
+				clock(t.since), clock(now)))
 		}
-		*t = trouble{}
+		*t = outage{}
 		return
 	}
 	if t.since.IsZero() {
 		t.since = now
 	}
-	if now.Sub(t.since) < databasePatience || !t.told.IsZero() && now.Sub(t.told) < AlertQuiet {
+	if now.Sub(t.since) < minOutage || !t.told.IsZero() && now.Sub(t.told) < AlertQuiet {
 		return
 	}
 	t.told = now
-	text := fmt.Sprintf("The database has not answered this server since %s. Nobody can join, and nobody is called, until it does. "+
-		"Nothing that was confirmed is lost.", clock(t.since))
+	text := fmt.Sprintf("The database has not responded to this server since %s. Until it does, no visitor can join or is called. "+
+		"No confirmed entry is lost.", clock(t.since))
 	for _, o := range h.listening.Load().byOrg {
 		h.sending.Go(func() { h.tellDirectly(ctx, o, text) })
 	}
 }
 
-// tellAll alerts every organization that wants to know of the database.
+// tellAll sends an alert to every organization that wants alerts about the database.
 func (h *Hooks) tellAll(ctx context.Context, text string) {
 	for org, o := range h.listening.Load().byOrg {
 		if !o.wants(AlertDatabase) {
 			continue
 		}
 		if err := h.Alert(ctx, org, AlertDatabase, "", text); err != nil {
-			h.Log.Error("alert cannot be stored", "err", err)
+			h.Log.Error("cannot store alert", "err", err)
 		}
 	}
 }
 
-// tellDirectly sends an alert without the outbox, which is in the database. It
-// tries each recipient once.
+// tellDirectly sends an alert without the outbox, which is in the database. It tries each recipient
+// once.
 func (h *Hooks) tellDirectly(ctx context.Context, o *listener, text string) {
 	alert, err := h.alert(o, AlertDatabase, where{}, text)
 	for _, d := range alert.Deliveries {
@@ -80,6 +79,6 @@ func (h *Hooks) tellDirectly(ctx context.Context, o *listener, text string) {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		h.Log.Error("alert cannot be sent", "err", err)
+		h.Log.Error("cannot send alert", "err", err)
 	}
 }
