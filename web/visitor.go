@@ -99,7 +99,7 @@ func (s *Server) checkPage(c echo.Context, r *room.Room) error {
 	}
 	keepLanguage(c, v.Lang)
 	return s.sendPage(c, http.StatusOK, func(w io.Writer) error {
-		return s.pages.Check(w, page.CheckView{Room: v.Room, Lang: v.Lang, Now: v.Now, Ticket: v.Ticket, Chance: chanceOf(r)})
+		return s.pages.Check(w, page.CheckView{Room: v.Room, Lang: v.Lang, Now: v.Now, Ticket: v.Ticket})
 	})
 }
 
@@ -235,7 +235,7 @@ func (s *Server) roomView(c echo.Context, r *room.Room, lang page.Lang) page.Roo
 	snapshot := r.Snapshot()
 	settings, stored := r.Settings()
 	version := strconv.FormatInt(stored, 10)
-	v := page.Room{Slug: r.Slug, Title: snapshot.Title, Message: messageView(c, snapshot.Message(r.Now()), lang, brand.Languages(&settings.Brand)), Origin: r.Origin, VKey: r.VKey, URL: r.URL, Zone: settings.Zone()}
+	v := page.Room{Slug: r.Slug, Title: snapshot.Title, Message: messageView(c, snapshot.Message(r.Now()), lang, brand.Languages(&settings.Brand)), Origin: r.Origin, VKey: r.VKey, URL: r.URL, Zone: settings.Zone(), Chance: chanceOf(r)}
 	if s.accounts != nil {
 		ctx := c.Request().Context()
 		v.Organizer = s.accounts.PublicName(ctx, r.Owner.Org)

@@ -6,16 +6,20 @@ import "html/template"
 type checkPage struct {
 	frame
 	Ticket *Ticket
-	Chance Chance
 }
 
 // Expects tells whether a check most likely ends with that sentence, for which the
 // page keeps room.
-func (p *checkPage) Expects(sentence string) bool {
+func (p *checkPage) Expects(sentence string) bool { return p.Room.expects(p.Ticket, sentence) }
+
+// Expects is the same of the check beside the place.
+func (p *linePage) Expects(sentence string) bool { return p.View.Room.expects(p.View.Ticket, sentence) }
+
+func (r *Room) expects(t *Ticket, sentence string) bool {
 	switch {
-	case p.Ticket == nil || p.Ticket.Position == 0:
+	case t == nil || t.Position == 0:
 		return sentence == "neutral"
-	case p.Chance == ChanceNone:
+	case r.Chance == ChanceNone:
 		return sentence == "level1"
 	}
 	return sentence == "green"

@@ -111,6 +111,7 @@ type Room struct {
 	Dark      string         // path of another in the dark, empty for the same
 	Brand     string         // path of the stylesheet that [Brand.CSS] makes, empty for none
 	Zone      *time.Location // of the event; nil for UTC
+	Chance    Chance
 	// Offered are the languages to choose from, the room's own first; nil: all.
 	Offered []Lang
 	Texts   Texts // of the organizer, in the visitor's language or the room's
@@ -222,7 +223,6 @@ type CheckView struct {
 	Lang   Lang
 	Now    time.Time
 	Ticket *Ticket // nil when this browser has none
-	Chance Chance
 }
 
 // Kind is what went wrong, as far as it matters to a visitor.

@@ -123,7 +123,7 @@ func (s *set) check(w io.Writer, v CheckView) error {
 		return err
 	}
 	f.seconds = v.Ticket.isBrief()
-	return s.execute(w, f.Lang, "check", &checkPage{f, v.Ticket, v.Chance})
+	return s.execute(w, f.Lang, "check", &checkPage{f, v.Ticket})
 }
 
 func (s *set) failure(w io.Writer, v ErrorView) error {

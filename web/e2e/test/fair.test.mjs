@@ -68,6 +68,23 @@ scenes("was it fair?", () => {
     }
   });
 
+  scene("the page of a place moves little when its script comes late", async (stage, t) => {
+    const room = await stage.room({ slug: "still-line", windows: [{ length: "1s" }], starts: inSeconds(3600) });
+    const visitor = await stage.visitor({ size: "phone" });
+    await visitor.join(room);
+    await visitor.is("drawn");
+    await visitor.page.route("**/assets/page*.js", async (route) => {
+      await pause(600);
+      await route.continue();
+    });
+    await visitor.page.goto(room.url);
+    await visitor.page.locator("button[data-alert]").waitFor();
+    await visitor.page.locator("#line [data-verdict]:visible").waitFor();
+    const moved = await shift(visitor.page);
+    t.diagnostic(`layout shift of a place: ${moved.toFixed(3)}`);
+    assert.ok(moved < 0.1, `the layout shifts by ${moved}`);
+  });
+
   scene("the check moves nothing that is being read", async (stage, t) => {
     const room = await stage.room({ slug: "still-check", windows: [{ length: "1s" }], starts: inSeconds(3600) });
     for (const size of ["phone", "desktop"]) {
