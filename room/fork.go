@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -49,7 +48,7 @@ func (r *Room) Forks() []Fork {
 	r.forks.mu.Lock()
 	defer r.forks.mu.Unlock()
 	list := make([]Fork, 0, len(r.forks.byWitness))
-	if g := r.regression.Load(); g != nil && !strings.HasPrefix(g.By, witnessPrefix) {
+	if g := r.regression.Load(); g != nil && !g.ByWitness() {
 		list = append(list, Fork{g.By, g.Since, g.Error()})
 	}
 	for _, f := range r.forks.byWitness {

@@ -185,6 +185,9 @@ func (rec *Recovery) Overrule(ctx context.Context) error {
 	return rec.rooms.Logs.Release(ctx, rec.record.ID, rec.hold.Size)
 }
 
+// statementHead is how many lines of a statement come before the operator's words.
+const statementHead = 4
+
 // End ends the room for good with a statement, signed with the key of its log, and
 // returns it. The log itself stays as it is: to continue it would be a second
 // history.

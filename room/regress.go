@@ -47,6 +47,24 @@ func (g *Regression) Unwrap() error {
 	return ErrRegressed
 }
 
+// HasRoot reports whether it is known what was shown, and not only how much.
+func (g *Regression) HasRoot() bool {
+	return g.Had.Root != (audit.Hash{}) && g.Had.Root != pglog.OtherRoot
+}
+
+// ByWitness reports whether a witness has seen more, rather than a server.
+func (g *Regression) ByWitness() bool { return strings.HasPrefix(g.By, witnessPrefix) }
+
+// Words returns what the operator says in the statement: all but the lines that
+// [Recovery.End] puts before it, and the signature.
+func (g *Regression) Words() string {
+	text := g.Statement[:max(strings.LastIndex(g.Statement, "\n\n"), 0)]
+	for range statementHead {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	return text
+}
+
 // Regression returns how the room's transcript differs from what was shown; nil
 // when it does not.
 func (r *Room) Regression() *Regression { return r.regression.Load() }

@@ -22,6 +22,7 @@ const (
 	PhaseHeld     Phase = "held"     // nobody is called, and called visitors cannot go in
 	PhaseClosed   Phase = "closed"   // nobody can join any more, people are called
 	PhaseEnded    Phase = "ended"    // over
+	PhaseStopped  Phase = "stopped"  // records are missing: nothing happens before they are back; never of a snapshot
 )
 
 // shownWindows is how many of the latest windows a snapshot lists.

@@ -36,7 +36,7 @@ func (s *Server) sendErrorPage(c echo.Context, p problem) error {
 	if isCrowded(&p) {
 		return s.crowded.send(s, c, p.Status)
 	}
-	v := page.ErrorView{Lang: language(c), Kind: kindOf(p), RequestID: p.RequestID}
+	v := page.ErrorView{Lang: language(c), Kind: kindOf(p), RequestID: p.RequestID, Statement: page.Statement{Words: p.words, Signed: p.Statement}}
 	if r, ok := c.Get(roomKey).(*room.Room); ok {
 		settings, _ := r.Settings()
 		v.Lang = language(c, brand.Languages(&settings.Brand)...)

@@ -154,8 +154,12 @@ type problem struct {
 	Instance  string       `json:"instance"` // path of the request
 	RequestID string       `json:"request_id"`
 	Errors    []fieldError `json:"errors,omitempty"` // of the input
+	// Statement is signed with the room's key, by whoever ended the room for good
+	// because its records are lost.
+	Statement string `json:"statement,omitempty"`
 
 	retry time.Duration
+	words string // of the statement
 }
 
 // fieldError is one thing wrong with the input.
@@ -203,6 +207,9 @@ func (p *problem) add(err error) {
 	}
 	if network := (*limit.Error)(nil); errors.As(err, &network) {
 		p.retry = max(p.retry, network.Wait)
+	}
+	if lost := (*room.Regression)(nil); errors.As(err, &lost) && lost.Statement != "" {
+		p.Statement, p.words = lost.Statement, lost.Words()
 	}
 	if wrong := (*room.InvalidError)(nil); errors.As(err, &wrong) {
 		for _, field := range wrong.Problems[:min(len(wrong.Problems), maxErrors)] {

@@ -119,7 +119,11 @@ func (t *terminal) showRegression(slug string, rec *room.Recovery) error {
 	if rec.By == "" {
 		return t.printf("nothing is known to be missing\n")
 	}
-	if err := t.printf("%s has seen %d entries with root %v\n", printable(rec.By), rec.Had.Size, rec.Had.Root); err != nil {
+	root := ""
+	if rec.HasRoot() {
+		root = fmt.Sprintf(" with root %v", rec.Had.Root)
+	}
+	if err := t.printf("%s has seen %d entries%s\n", printable(rec.By), rec.Had.Size, root); err != nil {
 		return err
 	}
 	if rec.Had.Size > rec.Has.Size {

@@ -154,11 +154,11 @@ func (d *Desk) Room(ctx context.Context, actor account.Actor, slug string) (*roo
 // room finds a room that an actor may do something with.
 func (d *Desk) room(ctx context.Context, actor account.Actor, scope account.Scope, slug string) (*room.Room, error) {
 	r, err := d.Rooms.Get(ctx, slug)
+	if r != nil && r.Owner.Org != actor.Org {
+		return nil, room.ErrNotFound
+	}
 	if err != nil {
 		return nil, err
-	}
-	if r.Owner.Org != actor.Org {
-		return nil, room.ErrNotFound
 	}
 	if !actor.May(scope) {
 		return nil, account.ErrForbidden

@@ -26,7 +26,8 @@ type Filter struct {
 }
 
 // Summary is a room in a list. Of rooms that have ended the log is not read
-// for it: then Snapshot is nil.
+// for it, and that of rooms whose records are missing does not count: then
+// Snapshot is nil.
 type Summary struct {
 	pgroom.Room
 	URL      string
@@ -78,7 +79,13 @@ func (d *Desk) summary(ctx context.Context, record pgroom.Room) (Summary, error)
 		return s, nil
 	}
 	r, err := d.Rooms.Get(ctx, record.Slug)
-	if err != nil {
+	switch {
+	case errors.Is(err, room.ErrRegressed):
+		s.Phase = room.PhaseStopped
+		return s, nil
+	case errors.Is(err, room.ErrAbandoned):
+		return s, nil
+	case err != nil:
 		return s, err
 	}
 	s.Snapshot = r.Snapshot()

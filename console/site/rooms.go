@@ -115,10 +115,12 @@ func (s *Sites) warning(ctx context.Context, org uuid.UUID, d document, r rules.
 		return "has ended and lets nobody in: name another room, or set its mode to off", nil
 	}
 	live, err := s.Rooms.Get(ctx, at.record.Slug)
-	if errors.Is(err, room.ErrNotFound) { // its creation was not finished
+	switch {
+	case errors.Is(err, room.ErrNotFound): // its creation was not finished
 		return "is not there: " + r.URL, nil
-	}
-	if err != nil {
+	case errors.Is(err, room.ErrRegressed), errors.Is(err, room.ErrAbandoned):
+		return "is stopped and lets no visitor in: records of it are missing", nil
+	case err != nil:
 		return "", err
 	}
 	if r.Mode == rules.Closed && live.Snapshot().Phase(live.Now()) == room.PhaseServing {

@@ -389,13 +389,17 @@ func (c *Console) fail(x *request, err error) error {
 		return x.done("/account", "no-organization")
 	}
 	p := c.Describe(err)
-	if p.Status >= http.StatusInternalServerError {
+	page, data := "error", any(p)
+	lost := (*room.Regression)(nil)
+	if errors.As(err, &lost) && x.Param("slug") != "" {
+		page, data = "room-stopped", stoppedPage{x.Param("slug"), lost}
+	} else if p.Status >= http.StatusInternalServerError {
 		c.Log.Error("console request failed", "method", x.Request().Method, "path", x.Request().URL.Path, "err", err, "request_id", x.requestID())
 	}
 	if p.Retry > 0 {
 		x.Response().Header().Set("Retry-After", fmt.Sprint(int64((p.Retry+time.Second-1)/time.Second)))
 	}
-	return x.render(p.Status, "error", view{Data: p})
+	return x.render(p.Status, page, view{Data: data})
 }
 
 // leadTo answers with a redirect to a page that leads back here. What was

@@ -114,6 +114,7 @@ func newConsole(t testing.TB, change ...func(*Options)) *site {
 // describe says errors as the server does, as far as tests look.
 func describe(err error) Problem {
 	for target, status := range map[error]int{
+		room.ErrRegressed: http.StatusServiceUnavailable, room.ErrAbandoned: http.StatusGone,
 		room.ErrNotFound: http.StatusNotFound, desk.ErrDraftUnknown: http.StatusNotFound, account.ErrForbidden: http.StatusForbidden,
 		room.ErrExists: http.StatusConflict, desk.ErrChanged: http.StatusConflict, desk.ErrNotEnded: http.StatusConflict, live.ErrNotEnded: http.StatusConflict,
 		account.ErrNotFound: http.StatusNotFound, ErrCrossOrigin: http.StatusForbidden, ErrSwitched: http.StatusConflict, ErrTooLarge: http.StatusRequestEntityTooLarge, ErrSignIn: http.StatusUnauthorized,

@@ -56,6 +56,7 @@ var badges = map[room.Phase]badge{
 	room.PhaseHeld:     {"entry stopped", "bad"},
 	room.PhaseClosed:   {"closed to new visitors", "good"},
 	room.PhaseEnded:    {"ended", ""},
+	room.PhaseStopped:  {"records missing", "bad"},
 }
 
 func stateBadge(phase room.Phase) badge { return badges[phase] }

@@ -156,6 +156,8 @@ func (c *Console) roomsIn(ctx context.Context, x *request, s *rules.Site) (list 
 		found, err := c.Desk.Room(ctx, x.Actor, roomName(r.URL))
 		switch {
 		case errors.Is(err, room.ErrNotFound):
+		case errors.Is(err, room.ErrRegressed), errors.Is(err, room.ErrAbandoned):
+			view.Slug, view.Title, view.State, view.IsOver = roomName(r.URL), roomName(r.URL), badges[room.PhaseStopped], errors.Is(err, room.ErrAbandoned)
 		case err != nil:
 			return nil, err
 		case found.URL == r.URL:

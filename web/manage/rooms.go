@@ -82,7 +82,7 @@ type summaryJSON struct {
 	Created  time.Time   `json:"created"`
 	Ended    *time.Time  `json:"ended"`
 	Archived *time.Time  `json:"archived"`
-	Counts   *countsJSON `json:"counts,omitempty" doc:"Not of rooms that have ended."`
+	Counts   *countsJSON `json:"counts,omitempty" doc:"Not of rooms that have ended or stopped."`
 }
 
 func newSummary(s desk.Summary) summaryJSON {

@@ -249,6 +249,14 @@ type ErrorView struct {
 	Room      *Room // nil outside of rooms
 	RequestID string
 	Again     string // path to try again, empty if that makes no sense
+	Statement Statement
+}
+
+// Statement is what the organizer says about a line whose records are lost. The
+// zero value is none.
+type Statement struct {
+	Words  string
+	Signed string // the words with what is lost, and the signature of the line's key
 }
 
 // Pages renders views. Safe for concurrent use.

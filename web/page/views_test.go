@@ -154,6 +154,7 @@ var failures = map[string]page.ErrorView{
 	"error-early":     {Kind: page.Early, Room: &room},
 	"error-missing":   {Kind: page.Missing, Again: "/r/concert"},
 	"error-lost":      {Kind: page.Lost},
+	"error-statement": {Kind: page.Lost, Statement: page.Statement{Words: "The database was lost.\nAll tickets are refunded.", Signed: "proofline.dev/ended-with-loss\n"}},
 	"error-gone":      {Kind: page.Gone, Room: &room},
 	"error-refused":   {Kind: page.Refused, Room: &room, RequestID: "01J9ZK3VQ7"},
 	"error-failed":    {Kind: page.Failed, Again: "/r/concert", RequestID: "01J9ZK3VQ7"},

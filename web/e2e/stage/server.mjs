@@ -1,10 +1,13 @@
-import { spawn } from "node:child_process";
-import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { execFile, spawn } from "node:child_process";
+import { chmod, mkdtemp, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { promisify } from "node:util";
 
 import { program } from "./places.mjs";
+
+const run = promisify(execFile);
 
 /** A running server, and its management. */
 export class Server {
@@ -25,23 +28,44 @@ export class Server {
   static async start({ beacon = false } = {}) {
     const data = await mkdtemp(join(tmpdir(), "proofline-e2e-"));
     await chmod(data, 0o711); // PostgreSQL refuses root, and runs as another user below it
-    const args = ["serve", "--addr", "127.0.0.1:0", "--data", data, "--log-level", "warn", "--limit-exempt", "127.0.0.0/8"];
     const relay = beacon ? await startBeacon(data) : undefined;
-    args.push("--beacon-relays", ...(relay ? [relay.url, "--beacon-chain", relay.chain] : ["none"]));
-    const { DATABASE_URL, ...env } = process.env;
-    const child = spawn(program("proofline"), args, { env, stdio: ["ignore", "pipe", "inherit"] });
-    const url = await greeting(child);
+    const child = serve(data, "127.0.0.1:0", relay);
+    const url = await greeting(child, "make the first account ");
     const setup = (await readFile(join(data, "setup-link"), "utf8")).trim();
     const token = (await readFile(join(data, "admin-token"), "utf8")).trim();
     return new Server(url, token, { setup, data, child, relay });
   }
 
   async stop() {
+    await this.#end();
+    this.relay?.child.kill("SIGTERM");
+    await rm(this.data, { recursive: true, force: true });
+  }
+
+  async #end() {
     const gone = new Promise((done) => this.child.once("exit", done));
     this.child.kill("SIGTERM");
-    this.relay?.child.kill("SIGTERM");
     await gone;
-    await rm(this.data, { recursive: true, force: true });
+  }
+
+  /** Starts again where it was. */
+  async #again() {
+    this.child = serve(this.data, new URL(this.url).host, this.relay);
+    await greeting(this.child, "listening on ");
+  }
+
+  /** Has the database forget what is done from here on, as a restored backup does. */
+  async forget(act) {
+    const cluster = join(this.data, "postgres");
+    const backup = `${cluster}-backup`;
+    await this.#end();
+    await run("cp", ["-a", cluster, backup]);
+    await this.#again();
+    await act();
+    await this.#end();
+    await rm(cluster, { recursive: true });
+    await rename(backup, cluster);
+    await this.#again();
   }
 
   /** Asks the management. */
@@ -71,15 +95,22 @@ function startBeacon(data) {
   });
 }
 
-/** Where a new server says that it is, once it has said all. */
-function greeting(child) {
+function serve(data, addr, relay) {
+  const args = ["serve", "--addr", addr, "--data", data, "--log-level", "warn", "--limit-exempt", "127.0.0.0/8"];
+  args.push("--beacon-relays", ...(relay ? [relay.url, "--beacon-chain", relay.chain] : ["none"]));
+  const { DATABASE_URL, ...env } = process.env;
+  return spawn(program("proofline"), args, { env, stdio: ["ignore", "pipe", "inherit"] });
+}
+
+/** Where a server says that it is, once it has said a line that begins so. */
+function greeting(child, last) {
   return new Promise((done, fail) => {
     child.once("exit", (code) => fail(new Error(`proofline serve exits with ${code}`)));
     child.once("error", fail);
     let url;
     createInterface({ input: child.stdout }).on("line", (line) => {
       url ??= /^listening on (\S+)$/.exec(line)?.[1];
-      if (line.startsWith("make the first account ")) done(url);
+      if (line.startsWith(last)) done(url);
     });
   });
 }

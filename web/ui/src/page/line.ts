@@ -135,6 +135,7 @@ export class LinePage {
       const next = nextPoll(this.#place, room, this.#clock.now());
       return this.#listener.isHeard ? { ...next, after: Math.max(next.after, whileListening) } : next;
     } catch (failure) {
+      if (failure instanceof Refusal && failure.status === 410) location.reload(); // the records of the line are lost: the page says what the organizer says
       this.#failures++;
       if (this.#failures > 1 || !navigator.onLine) this.#notice(navigator.onLine ? "trouble" : "offline", true);
       throw failure;
