@@ -79,9 +79,9 @@ func (p *Policy) Problems() []Problem {
 		"lanes", `must be "general" alone: this version of the rules has no other lanes`)
 	c.check(p.Created >= 0 && p.Created <= p.Opens, "opens", "must not be in the past, before the room is created")
 	c.check(p.Opens < Never, "opens", "must be a time before the year 287396")
-	c.check(p.Starts >= p.Opens && p.Starts < Never, "starts", "must not be before opens")
-	c.check(p.Closes > p.Opens && p.Closes <= Never, "closes", "must be after opens")
-	c.check(len(p.Windows) == 0 || p.Windows[0].From == p.Opens, "windows[0].from", "must be the same as opens")
+	c.check(p.Starts >= p.Opens && p.Starts < Never, "starts", "must not be before the room opens")
+	c.check(p.Closes > p.Opens && p.Closes <= Never, "closes", "must be after the room opens")
+	c.check(len(p.Windows) == 0 || p.Windows[0].From == p.Opens, "windows[0].from", "must be the time at which the room opens")
 	c.windows(p.Windows, p.Closes)
 	c.check(len(p.Windows) > 0, "windows", "must have at least one rule")
 	c.outflow(p.Outflow)
@@ -126,8 +126,8 @@ func (c *complaints) windows(rules []WindowRule, closes Time) {
 	c.check(len(rules) <= MaxRules, "windows", fmt.Sprintf("must be at most %d rules", MaxRules))
 	for i, r := range rules {
 		at := fmt.Sprintf("windows[%d]", i)
-		c.check(r.Length >= MinWindow && r.Length <= MaxWindow, at+".length", "must be between 100ms and 744h")
-		c.check(r.From >= 0 && r.From < closes, at+".from", "must be before closes")
+		c.check(r.Length >= MinWindow && r.Length <= MaxWindow, at+".length", "must be between 100 ms and 31 days")
+		c.check(r.From >= 0 && r.From < closes, at+".from", "must be before the room closes")
 		c.check(i == 0 || r.From > rules[i-1].From, at+".from", "must be after the rule before it")
 	}
 }

@@ -130,7 +130,7 @@ func (w *Watcher) checkFigures(ctx context.Context, r *room.Room, f live.Figures
 	if since, ok := w.behindSince(r.ID, f); ok && f.At.Sub(since) >= minBehind {
 		send(hook.AlertOutflowBehind, fmt.Sprintf("%.0f people a minute are admitted, but the outflow is %d a minute, since %s. "+
 			"Check that visitors can reach the site and that it lets them in.",
-			*f.Outflow.Minute, f.Outflow.PerMinute, since.UTC().Format("15:04:05 UTC")))
+			*f.Outflow.Minute, f.Outflow.PerMinute, hook.Moment(since)))
 	}
 }
 

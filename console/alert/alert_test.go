@@ -81,7 +81,7 @@ func TestRooms(t *testing.T) {
 	check(at(few, time.Minute))
 	check(at(few, 3*time.Minute), hook.AlertOutflowBehind)
 	if text := alerts.texts[hook.AlertOutflowBehind]; !strings.Contains(text,
-		"sale 20 people a minute are admitted, but the outflow is 60 a minute, since 12:00:00 UTC") {
+		"sale 20 people a minute are admitted, but the outflow is 60 a minute, since 1 Jan 2030, 12:00 UTC") {
 		t.Errorf("alert %q", text)
 	}
 	check(at(good, 4*time.Minute)) // recovered: the time starts again

@@ -3,6 +3,7 @@ package alert
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/hook"
@@ -34,16 +35,15 @@ func (w *Watcher) checkTokens(ctx context.Context) {
 
 // tokenText says when a token expires, what stops working then, and what to do.
 func (w *Watcher) tokenText(e *account.ExpiringToken) string {
-	const minute = "2 January 2006, 15:04 UTC"
 	verb, then := "expires", "After that,"
 	if e.Left <= 0 {
 		verb, then = "expired", "Since then,"
 	}
-	text := fmt.Sprintf("The token %q (%s) %s on %s", e.Name, e.Scopes, verb, e.Expires.UTC().Format(minute))
+	text := fmt.Sprintf("The token %q (%s) %s on %s", e.Name, e.Scopes, verb, hook.Moment(e.Expires.Truncate(time.Minute)))
 	if e.Left > 0 {
 		text += ", " + account.InDays(e.Left)
 	}
-	text += fmt.Sprintf(". It was last used on %s. ", e.Used.UTC().Format(minute))
+	text += fmt.Sprintf(". It was last used on %s. ", hook.Moment(e.Used.Truncate(time.Minute)))
 	switch {
 	case e.Scopes&^account.Connect == 0 && e.Left > 0:
 		text += then + " connectors will keep their current rules, without updates, " +

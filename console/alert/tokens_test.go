@@ -58,25 +58,25 @@ func TestTokens(t *testing.T) {
 	}{
 		{
 			expiring(org, account.Connect, account.NoticeSoon, 13*day+time.Hour),
-			`soon|The token "shop" (connect) expires on 5 December 2026, 03:00 UTC, in 13 days. ` +
-				`It was last used on 22 November 2026, 01:30 UTC. ` +
+			`soon|The token "shop" (connect) expires on 5 Dec 2026, 03:00 UTC, in 13 days. ` +
+				`It was last used on 22 Nov 2026, 01:30 UTC. ` +
 				`After that, connectors will keep their current rules, without updates, and open and shut gates by their own counts.`,
 		},
 		{
 			expiring(org, account.Read|account.Pull, account.NoticeLast, day),
-			`last|The token "shop" (read pull) expires on 23 November 2026, 02:00 UTC, in a day. ` +
-				`It was last used on 22 November 2026, 01:30 UTC. After that, requests with it will be refused.`,
+			`last|The token "shop" (read pull) expires on 23 Nov 2026, 02:00 UTC, in a day. ` +
+				`It was last used on 22 Nov 2026, 01:30 UTC. After that, requests with it will be refused.`,
 		},
 		{
 			expiring(org, account.Connect, account.NoticeEnd, -time.Hour),
-			`ended|The token "shop" (connect) expired on 22 November 2026, 01:00 UTC. ` +
-				`It was last used on 22 November 2026, 01:30 UTC. ` +
+			`ended|The token "shop" (connect) expired on 22 Nov 2026, 01:00 UTC. ` +
+				`It was last used on 22 Nov 2026, 01:30 UTC. ` +
 				`Since then, connectors have kept their current rules, without updates, and opened and shut gates by their own counts.`,
 		},
 		{
 			expiring(org, account.Operate, account.NoticeEnd, 0),
-			`ended|The token "shop" (operate) expired on 22 November 2026, 02:00 UTC. ` +
-				`It was last used on 22 November 2026, 01:30 UTC. Since then, requests with it have been refused.`,
+			`ended|The token "shop" (operate) expired on 22 Nov 2026, 02:00 UTC. ` +
+				`It was last used on 22 Nov 2026, 01:30 UTC. Since then, requests with it have been refused.`,
 		},
 	} {
 		alerts.list, tokens = nil, []account.ExpiringToken{expiring(other, account.Connect, account.NoticeLast, day),

@@ -277,7 +277,7 @@ func alertOf(e *event) (AlertKind, string) {
 		return AlertBeaconLate, fmt.Sprintf("The draw of window %d has waited for round %d of the beacon since %s. "+
 			"No visitor loses a place, and the draw takes place as soon as the round arrives. "+
 			"Check that the server can reach the beacon's relays.",
-			data.Window, data.Round, clock(data.Due))
+			data.Window, data.Round, Moment(data.Due))
 	case fork:
 		return AlertForkSeen, fmt.Sprintf("%s has seen a different history of this room from the one in the database: %s. "+
 			"The servers hold the room: until it is recovered, no visitor can join, is called or is admitted. "+
@@ -286,19 +286,26 @@ func alertOf(e *event) (AlertKind, string) {
 			"and how to continue.", data.Witness, data.Detail)
 	case paused:
 		if data.Held {
-			return AlertPaused, "Calls and claims have been stopped since " + clock(data.At) +
+			return AlertPaused, "Calls and claims have been stopped since " + Moment(data.At) +
 				". Visitors can still join. " +
 				"Until the room is resumed, no visitor is called and called visitors cannot claim. Claim times are suspended."
 		}
-		return AlertPaused, "Calls have been paused since " + clock(data.At) +
+		return AlertPaused, "Calls have been paused since " + Moment(data.At) +
 			". Visitors can still join, and called " +
 			"visitors can claim. No visitor is called until the room is resumed."
 	case moment:
 		if e.kind == RoomEnded {
-			return AlertEnded, "The room ended at " + clock(data.At) + ". No more visitors can join or are called."
+			return AlertEnded, "The room ended at " + Moment(data.At) + ". No more visitors can join or are called."
 		}
 	}
 	return "", ""
 }
 
-func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+// Moment writes a moment for people, as the console does: 22 Nov 2026, 18:00 UTC, with
+// seconds unless they are 0.
+func Moment(t time.Time) string {
+	if t.Second() == 0 {
+		return t.UTC().Format("2 Jan 2006, 15:04 UTC")
+	}
+	return t.UTC().Format("2 Jan 2006, 15:04:05 UTC")
+}

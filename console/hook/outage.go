@@ -32,7 +32,7 @@ func (h *Hooks) noteDatabase(ctx context.Context, err error) {
 	if err == nil {
 		if !t.told.IsZero() {
 			h.tellAll(ctx, fmt.Sprintf("The database responds again. It was unavailable from %s until %s.",
-				clock(t.since), clock(now)))
+				Moment(t.since), Moment(now)))
 		}
 		*t = outage{}
 		return
@@ -45,7 +45,7 @@ func (h *Hooks) noteDatabase(ctx context.Context, err error) {
 	}
 	t.told = now
 	text := fmt.Sprintf("The database has not responded to this server since %s. Until it does, no visitor can join or is called. "+
-		"No confirmed entry is lost.", clock(t.since))
+		"No confirmed entry is lost.", Moment(t.since))
 	for _, o := range h.listening.Load().byOrg {
 		h.sending.Go(func() { h.tellDirectly(ctx, o, text) })
 	}

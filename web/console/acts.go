@@ -141,7 +141,7 @@ func detailWords(name string, value any) string {
 		if value == "" {
 			return ""
 		}
-		return label + ": " + value
+		return label + ": " + momentLine(value)
 	case bool:
 		if !value {
 			return ""
@@ -174,7 +174,10 @@ func windowWords(rules []any) string {
 		if !ok || !known {
 			continue
 		}
-		words = append(words, fmt.Sprintf("%s each from %s on", length, from))
+		if d, ok := readLength(length); ok {
+			length = duration(d)
+		}
+		words = append(words, fmt.Sprintf("%s each from %s on", length, momentLine(from)))
 	}
 	return "windows: " + strings.Join(words, ", ")
 }

@@ -65,7 +65,8 @@ func TestDetailWords(t *testing.T) {
 		want  string
 	}{
 		{"per_minute", []any{60.0, 120.0}, "per minute: 60 to 120"},
-		{"windows", []any{map[string]any{"from": "2030-05-01T12:00:00Z", "length": "30s"}, map[string]any{"from": "2030-05-01T13:00:00Z", "length": "1m0s"}}, "windows: 30s each from 2030-05-01T12:00:00Z on, 1m0s each from 2030-05-01T13:00:00Z on"},
+		{"windows", []any{map[string]any{"from": "2030-05-01T12:00:00Z", "length": "30s"}, map[string]any{"from": "2030-05-01T13:00:00Z", "length": "1m0s"}}, "windows: 30 s each from 1 May 2030, 12:00 UTC on, 1 min each from 1 May 2030, 13:00 UTC on"},
+		{"closes", "2030-05-01T18:00:00Z", "closes: 1 May 2030, 18:00 UTC"},
 		{"windows", []any{"odd"}, "windows: "},
 		{"size", 42.0, "after entry 41 of the transcript"},
 		{"pull", true, "pull"},

@@ -181,6 +181,7 @@ func functions(assets map[string]string) template.FuncMap {
 		"duration":  duration,
 		"below":     func(v view, prefix string) bool { return v.Path == prefix || strings.HasPrefix(v.Path, prefix+"/") },
 		"join":      strings.Join,
+		"fieldName": fieldName,
 		"hasPrefix": strings.HasPrefix,
 		"moment":    momentField,
 		"step":      momentStep,

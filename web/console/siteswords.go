@@ -48,7 +48,7 @@ func (s phrase) String() string {
 	var b strings.Builder
 	for _, w := range s {
 		if !w.Moment.IsZero() {
-			w.Text = w.Moment.UTC().Format("2006-01-02 15:04:05 UTC")
+			w.Text = momentWords(w.Moment.UTC()) + " UTC"
 		}
 		b.WriteString(w.Text)
 	}

@@ -177,7 +177,7 @@ func (p *editorPage) plan(most int) (simulate.Plan, []fairness.Problem) {
 		return plan, problems
 	}
 	for _, problem := range plan.Problems() {
-		problems = append(problems, fairness.Problem{Field: "simulation", Detail: strings.TrimPrefix(problem.Field, "room.") + " " + problem.Detail})
+		problems = append(problems, fairness.Problem{Field: "simulation", Detail: fieldName(strings.TrimPrefix(problem.Field, "room.")) + ": " + problem.Detail})
 	}
 	return plan, problems
 }

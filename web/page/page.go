@@ -211,6 +211,10 @@ type Window struct {
 	Arrivals uint32    // so far
 }
 
+// IsInstant reports whether the ticket's group begins and ends within a second, so
+// that its bounds look the same.
+func (t *Ticket) IsInstant() bool { return t.Window.To.Sub(t.Window.From) < time.Second }
+
 // isBrief reports whether minutes do not tell the ticket's group from others.
 func (t *Ticket) isBrief() bool { return t != nil && t.Window.To.Sub(t.Window.From) < time.Minute }
 

@@ -107,7 +107,7 @@ func checkPolicy(t *testing.T, name string, doc *element) {
 // isOrganizers tells whether a link is one that the organizer wrote.
 func isOrganizers(e *element) bool {
 	for ; e != nil; e = e.parent {
-		if e.attributes["class"] == "links" {
+		if e.attributes["class"] == "links" || e.has("data-help") {
 			return true
 		}
 	}
@@ -150,6 +150,9 @@ func TestStates(t *testing.T) {
 			"You are in the group that joined between 12:03 UTC and 12:04 UTC", "3,210 people are in earlier groups. Places are drawn at 12:04 UTC.",
 			"Your turn is likely between 12:20 UTC and 12:31 UTC.", "So far 412 people are in it.", "5 minutes", "Leave the line",
 		}, []string{"Your place is 4,211", "being drawn", "paused"}},
+		{"waiting-instant", []string{"You joined at 12:03:07 UTC", "at the same moment as you has the same chance"}, []string{"joined between", "Earlier groups go first"}},
+		{"drawn-instant", []string{"at the same moment as you had the same chance"}, []string{"joined between"}},
+		{"revoked-branded", []string{"ask the organizer and name your ticket", "Help"}, nil},
 		{"waiting-brief", []string{"You are in the group that joined between 12:03:05 UTC and 12:03:25 UTC", "drawn at 12:03:31 UTC."}, nil},
 		{"waiting-first", []string{"Nobody is in an earlier group.", "So far you are the only one in it.", "loads again every 30 seconds. Stop"}, nil},
 		{"waiting-paused", []string{"Letting people in is paused."}, []string{"likely between"}},
@@ -174,7 +177,7 @@ func TestStates(t *testing.T) {
 		{"missed", []string{"Your turn has passed", "ran out at 12:01 UTC.", "Nobody can join"}, []string{"Take a new place"}},
 		{"missed-again", []string{"Your turn has passed", "Take a new place"}, []string{"Nobody can join"}},
 		{"left", []string{"You left the line", "Take a new place"}, nil},
-		{"revoked", []string{"Your place was withdrawn", "at 12:01 UTC"}, []string{"Take a new place", "Nobody can join"}},
+		{"revoked", []string{"Your place was withdrawn", "at 12:01 UTC", "ask Fans & Friends and name your ticket: 6f9619ff-8b86-8011-b42d-00cf4fc964ff."}, []string{"Take a new place", "Nobody can join"}},
 		{"closed", []string{"This line is closed"}, nil},
 		{"ended", []string{"This line has ended", "Nobody is let in"}, []string{"Check my place"}},
 		{"ended-waiting", []string{"It ended before your turn came.", "Check my place"}, nil},

@@ -90,7 +90,15 @@ func (f frame) RunBy() (template.HTML, error) {
 	if f.Room == nil || f.Room.Organizer == "" {
 		return "", nil
 	}
-	return f.Say("organizer.by", "name", trusted("<bdi>"+template.HTMLEscapeString(f.Room.Organizer)+"</bdi>"))
+	return f.Say("organizer.by", "name", f.OrganizerName())
+}
+
+// OrganizerName is the name of the organization, empty for not known.
+func (f frame) OrganizerName() template.HTML {
+	if f.Room == nil || f.Room.Organizer == "" {
+		return ""
+	}
+	return trusted("<bdi>" + template.HTMLEscapeString(f.Room.Organizer) + "</bdi>")
 }
 
 // Offers tells whether visitors may choose a language.

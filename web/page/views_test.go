@@ -85,6 +85,12 @@ func change(v page.View, change func(v *page.View)) page.View {
 	return v
 }
 
+// instant has a ticket join in a window of 100 ms.
+func instant(v *page.View) {
+	v.Ticket.Window.From = noon.Add(-13 * time.Second)
+	v.Ticket.Window.To = v.Ticket.Window.From.Add(100 * time.Millisecond)
+}
+
 // lines are pages of a line, one or more for every state.
 var lines = map[string]page.View{
 	"upcoming": change(view(page.Upcoming), func(v *page.View) { v.Opens, v.Starts = at(27), at(57) }),
@@ -108,6 +114,9 @@ var lines = map[string]page.View{
 	"waiting-brief": change(withTicket(page.Waiting), func(v *page.View) {
 		v.Ticket.Window.From, v.Ticket.Window.To, v.Ticket.Window.Draws = noon.Add(-15*time.Second), noon.Add(5*time.Second), noon.Add(11*time.Second)
 	}),
+	"waiting-instant": change(withTicket(page.Waiting), instant),
+	"drawn-instant":   change(drawn(), instant),
+	"revoked-branded": change(settled(page.Revoked), func(v *page.View) { v.Room = branded }),
 	"waiting-paused":  change(withTicket(page.Waiting), func(v *page.View) { v.Paused, v.Ticket.Expected = true, nil }),
 	"waiting-drawing": change(withTicket(page.Waiting), func(v *page.View) { v.Ticket.Window.To, v.Ticket.Window.Draws = at(0.1), at(0.2) }),
 	"waiting-branded": change(withTicket(page.Waiting), func(v *page.View) { v.Room = branded }),
