@@ -333,9 +333,9 @@ func (h *Hooks) disable(ctx context.Context, org, id uuid.UUID, why Disabled) er
 }
 
 var disabledTexts = map[Disabled]string{
-	DisabledGone:     "The webhook below was disabled because it responded with 410 Gone. " +
+	DisabledGone: "The webhook below was disabled because it responded with 410 Gone. " +
 		"It gets no more events.",
-	DisabledFailing:  "The webhook below was disabled because all deliveries failed for three days. " +
+	DisabledFailing: "The webhook below was disabled because all deliveries failed for three days. " +
 		"Enable it when it works again.",
 	DisabledOverfull: "The webhook below was disabled because 50,000 deliveries were waiting for it. " +
 		"They were given up. Enable it when it can keep up.",

@@ -17,7 +17,7 @@ import (
 )
 
 // ErrSMTP is returned for an invalid mail server URL.
-var ErrSMTP = errors.New("invalid mail server URL: want smtp://user:password@host:587?from=alerts@example.com, "+
+var ErrSMTP = errors.New("invalid mail server URL: want smtp://user:password@host:587?from=alerts@example.com, " +
 	"or smtps:// for TLS from the start")
 
 // SMTP is a mail server. It is safe for concurrent use.
