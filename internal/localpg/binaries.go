@@ -121,10 +121,10 @@ func pick(found []installation, major int) (installation, error) {
 		}
 	}
 	if usable[0].major < major {
-		return installation{}, fmt.Errorf("%w: it was made by the newer PostgreSQL %d, found is %s: install PostgreSQL %d",
+		return installation{}, fmt.Errorf("%w: it was made by the newer PostgreSQL %d, but only %s was found: install PostgreSQL %d",
 			ErrVersion, major, usable[0], major)
 	}
-	return installation{}, fmt.Errorf("%w: it was made by PostgreSQL %d, found is %s: install PostgreSQL %d, "+
+	return installation{}, fmt.Errorf("%w: it was made by PostgreSQL %d, but only %s was found: install PostgreSQL %d, "+
 		"or move the data with pg_upgrade", ErrVersion, major, list(usable), major)
 }
 
@@ -132,7 +132,8 @@ func noneUsable(found []installation) error {
 	if len(found) == 0 {
 		return fmt.Errorf("%w: %s", ErrNoBinaries, installHint)
 	}
-	return fmt.Errorf("%w: found %s, needed is version %d or newer: %s", ErrNoBinaries, list(found), MinVersion, installHint)
+	return fmt.Errorf("%w: found %s, but version %d or newer is needed: %s", ErrNoBinaries, list(found), MinVersion,
+		installHint)
 }
 
 func list(found []installation) string {

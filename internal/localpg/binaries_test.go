@@ -67,10 +67,10 @@ func TestPick(t *testing.T) {
 		{found(17, 16, 15), 0, 17, nil, ""},
 		{found(17, 16, 15), 16, 16, nil, ""},
 		{found(17, 15, 13), 15, 15, nil, ""},
-		{found(14, 13), 0, 0, ErrNoBinaries, "PostgreSQL 14 in /pg/14 and PostgreSQL 13 in /pg/13, needed is version 15"},
+		{found(14, 13), 0, 0, ErrNoBinaries, "PostgreSQL 14 in /pg/14 and PostgreSQL 13 in /pg/13, but version 15"},
 		{found(), 0, 0, ErrNoBinaries, "apt install postgresql"},
-		{found(16), 17, 0, ErrVersion, "made by the newer PostgreSQL 17, found is PostgreSQL 16 in /pg/16"},
-		{found(17), 16, 0, ErrVersion, "made by PostgreSQL 16, found is PostgreSQL 17 in /pg/17"},
+		{found(16), 17, 0, ErrVersion, "made by the newer PostgreSQL 17, but only PostgreSQL 16 in /pg/16"},
+		{found(17), 16, 0, ErrVersion, "made by PostgreSQL 16, but only PostgreSQL 17 in /pg/17"},
 	} {
 		given := slices.Clone(test.found)
 		got, err := pick(test.found, test.cluster)
@@ -86,7 +86,7 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// fakePostgres makes a directory of programs that only know their version.
+// fakePostgres makes a directory of programs that only print their version.
 func fakePostgres(t *testing.T, versionLine string) string {
 	t.Helper()
 	dir := tempDir(t)
@@ -109,7 +109,7 @@ func TestBinaries(t *testing.T) {
 	other := fakePostgres(t, "mysqld 8.0")
 	for _, test := range []struct {
 		name, path, env, config string
-		want                    string // directory, or words of ErrNoBinaries
+		want                    string // directory, or part of the text of ErrNoBinaries
 	}{
 		{"installed", os.Getenv("PATH"), "", "", real[0].dir},
 		{"PATH", next + ":/usr/bin:/bin", "", "", next},

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// superuser is the one role of a new cluster, whatever the system user is called.
+// superuser is the only role of a new cluster, independent of the system user.
 const superuser = "postgres"
 
-// settings suit a log that is appended to in large transactions: every commit
-// durable, checkpoints rare. Operators change them with ALTER SYSTEM, which wins.
+// settings suit a log that is appended to in large transactions: commits are durable and
+// checkpoints rare. Settings made by operators with ALTER SYSTEM take precedence.
 const settings = `# Written by proofline at every start; use ALTER SYSTEM for changes.
 max_connections = 100
 shared_buffers = 128MB
@@ -32,15 +32,15 @@ log_checkpoints = off
 log_line_prefix = '%m [%p] '
 `
 
-// cluster is a data directory of PostgreSQL and what runs it.
+// cluster is a PostgreSQL data directory with the user and binaries to run it.
 type cluster struct {
 	dir   string
 	owner owner
 	bin   installation
-	major int // 0: there is no cluster yet
+	major int // 0: no cluster yet
 }
 
-// choose reads the version of the cluster, if there is one, and finds its binaries.
+// choose reads the version of the cluster, if there is one, and finds matching binaries.
 func (c *cluster) choose(ctx context.Context, binDir string) error {
 	major, err := readVersion(c.dir)
 	if errors.Is(err, errNoVersion) {
@@ -63,7 +63,7 @@ func (c *cluster) choose(ctx context.Context, binDir string) error {
 	return c.owner.checkReach(ctx, filepath.Dir(c.dir), c.bin)
 }
 
-// checkEmpty refuses a directory that is no cluster and holds something else.
+// checkEmpty returns an error if the directory contains files but no cluster.
 func (c *cluster) checkEmpty() error {
 	names, err := os.ReadDir(c.dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -75,8 +75,8 @@ func (c *cluster) checkEmpty() error {
 	return nil
 }
 
-// ensure makes the cluster if there is none. It is made under another name, so
-// that an interrupted initdb never looks like a cluster.
+// ensure makes the cluster if there is none. It is made under a temporary name, so that an
+// interrupted initdb never looks like a cluster.
 func (c *cluster) ensure(ctx context.Context, log *slog.Logger) error {
 	if c.major != 0 {
 		return nil
@@ -87,7 +87,8 @@ func (c *cluster) ensure(ctx context.Context, log *slog.Logger) error {
 		return fmt.Errorf("make cluster: %w", err)
 	}
 	for _, dir := range half {
-		_ = os.RemoveAll(dir) // an initdb that outlived its parent may still write there: try again next time
+		// an initdb that outlived its parent may still be writing there; the next start tries again
+		_ = os.RemoveAll(dir)
 	}
 	tmp, err := os.MkdirTemp(filepath.Dir(c.dir), filepath.Base(c.dir)+".init-*")
 	if err != nil {
@@ -97,7 +98,7 @@ func (c *cluster) ensure(ctx context.Context, log *slog.Logger) error {
 	if err := c.initdb(ctx, tmp); err != nil {
 		return fmt.Errorf("make cluster: %w", err)
 	}
-	if err := os.Remove(c.dir); err != nil && !errors.Is(err, os.ErrNotExist) { // it may exist, and be empty
+	if err := os.Remove(c.dir); err != nil && !errors.Is(err, os.ErrNotExist) { // an empty directory may exist
 		return fmt.Errorf("make cluster: %w", err)
 	}
 	if err := os.Rename(tmp, c.dir); err != nil {
@@ -107,7 +108,8 @@ func (c *cluster) ensure(ctx context.Context, log *slog.Logger) error {
 		return fmt.Errorf("make cluster: %w", err)
 	}
 	c.major = c.bin.major
-	log.Info("made a PostgreSQL cluster", "dir", c.dir, "version", c.major, "took", time.Since(begin).Round(time.Millisecond))
+	log.Info("made a PostgreSQL cluster", "dir", c.dir, "version", c.major, "took",
+		time.Since(begin).Round(time.Millisecond))
 	return nil
 }
 
@@ -131,8 +133,8 @@ func (c *cluster) initdb(ctx context.Context, dir string) error {
 	return errors.Join(err, conf.Sync(), conf.Close())
 }
 
-// configure writes proofline.conf. It replaces the file instead of writing to
-// it: the directory belongs to a user that root must not trust.
+// configure writes proofline.conf. It replaces the file instead of overwriting it, because the
+// directory belongs to a user that root must not trust.
 func (c *cluster) configure(extra []string) error {
 	f, err := os.CreateTemp(c.dir, "proofline.conf.*")
 	if err != nil {
@@ -148,9 +150,8 @@ func (c *cluster) configure(extra []string) error {
 	return nil
 }
 
-// command prepares a program of the installation to run as the owner of the
-// cluster, in a process group of its own and with an environment that holds
-// none of the product's secrets nor any PG* variable.
+// command prepares a program of the installation to run as the owner of the cluster, in its own
+// process group, with an environment without the product's secrets and PG* variables.
 func (c *cluster) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin.dir, name), args...)
 	cmd.Dir = filepath.Dir(c.dir)

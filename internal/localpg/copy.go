@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Copy makes a base backup of the running cluster in another data directory,
-// from which Start runs a server of its own. The directory must hold no cluster.
+// Copy makes a base backup of the running cluster in another data directory, from which Start can
+// run another server. The directory must not contain a cluster.
 func (s *Server) Copy(ctx context.Context, to string) error {
 	dir, owner, err := openDir(to)
 	if err == nil {
@@ -23,9 +23,11 @@ func (s *Server) Copy(ctx context.Context, to string) error {
 	if err != nil {
 		return fmt.Errorf("copy cluster: %w", err)
 	}
-	cmd := s.cluster.command(ctx, "pg_basebackup", "--pgdata="+filepath.Join(dir, "postgres"), "--checkpoint=fast", "--wal-method=stream",
+	cmd := s.cluster.command(ctx, "pg_basebackup", "--pgdata="+filepath.Join(dir, "postgres"), "--checkpoint=fast",
+		"--wal-method=stream",
 		"--no-sync", "--host="+s.socket.dir, "--port="+socketPort, "--username="+superuser)
-	cmd.Path, cmd.Err = filepath.Join(filepath.Dir(postgres), "pg_basebackup"), nil // where the packages have it
+	// in the same directory in all packages
+	cmd.Path, cmd.Err = filepath.Join(filepath.Dir(postgres), "pg_basebackup"), nil
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("copy cluster: %w: %s", err, out)
 	}
@@ -43,5 +45,5 @@ func (s *Server) Signal(sig syscall.Signal) error {
 	return nil
 }
 
-// Socket returns the directory and the port that connections are made to.
+// Socket returns the directory and port to connect to.
 func (s *Server) Socket() (dir, port string) { return s.socket.dir, socketPort }

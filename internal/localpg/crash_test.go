@@ -23,7 +23,7 @@ func TestCrashIsRepaired(t *testing.T) {
 	for crash := range 3 {
 		before, _ := s.cluster.postmaster()
 		if crash == 0 {
-			if err := syscall.Kill(before, syscall.SIGKILL); err != nil { // its children live on for a moment
+			if err := syscall.Kill(before, syscall.SIGKILL); err != nil { // its children survive for a moment
 				t.Fatal(err)
 			}
 		} else if err := s.Kill(); err != nil {
@@ -64,7 +64,7 @@ func TestHopelessRestart(t *testing.T) {
 		}
 	})
 	if err := s.Err(); !errors.Is(err, ErrDied) || !strings.Contains(err.Error(), "configuration file") {
-		t.Errorf("Err = %v, want ErrDied with the words of postgres", err)
+		t.Errorf("Err = %v, want ErrDied with the message of postgres", err)
 	}
 	if err := s.Stop(t.Context()); !errors.Is(err, ErrDied) {
 		t.Errorf("Stop = %v, want ErrDied", err)
@@ -96,8 +96,8 @@ func TestNoRestart(t *testing.T) {
 	}
 }
 
-// A pid file whose number now belongs to another program of the same user
-// makes postgres itself refuse to start.
+// TestStalePidFile has a pid file whose number now belongs to another program of the same user,
+// with which postgres itself refuses to start.
 func TestStalePidFile(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Dir: dataDir(t), NoRestart: true}
@@ -138,7 +138,7 @@ func TestStalePidFile(t *testing.T) {
 	}
 }
 
-// An orphan is a postgres that nobody supervises any more.
+// TestOrphanIsStopped starts on a cluster whose postgres has lost its supervisor.
 func TestOrphanIsStopped(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Dir: dataDir(t)}

@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// openDir makes the data directory if needed and returns its real path and who
-// owns the cluster in it. A directory made by root lets others pass through, as
-// the user postgres must.
+// openDir makes the data directory if needed, and returns its real path and the owner of the
+// cluster in it. If root made the directory, other users can traverse it, because the user postgres
+// must.
 func openDir(dir string) (string, owner, error) {
 	o, err := findOwner()
 	if err != nil {
@@ -23,7 +23,7 @@ func openDir(dir string) (string, owner, error) {
 		return "", o, fmt.Errorf("make data directory: %w", err)
 	}
 	if dir, err = filepath.Abs(dir); err == nil {
-		dir, err = filepath.EvalSymlinks(dir) // as the kernel will name it
+		dir, err = filepath.EvalSymlinks(dir) // the path as the kernel reports it
 	}
 	if err != nil {
 		return "", o, fmt.Errorf("find data directory: %w", err)
@@ -43,10 +43,10 @@ func makeDir(dir string, o owner) error {
 	if err := os.MkdirAll(dir, mode); err != nil {
 		return err
 	}
-	return os.Chmod(dir, mode) // whatever the umask
+	return os.Chmod(dir, mode) // independent of the umask
 }
 
-// lockDir takes the lock of the data directory, which ends with the process.
+// lockDir takes the lock of the data directory. The lock ends with the process.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -55,14 +55,14 @@ func lockDir(dir string) (*os.File, error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%w: another proofline runs in %s: stop it, or choose another directory with --data", ErrInUse, dir)
+			return nil, fmt.Errorf("%w: another proofline is running in %s: stop it, or choose another directory with --data", ErrInUse, dir)
 		}
 		return nil, fmt.Errorf("lock data directory: %w", err)
 	}
 	return f, nil
 }
 
-// syncDir makes the names in dir durable.
+// syncDir makes the directory entries in dir durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -1,28 +1,26 @@
 //go:build unix
 
-// Package localpg runs a private, real PostgreSQL for people who have no
-// DATABASE_URL: one storage engine everywhere, nothing to install by hand but
-// the binaries.
+// Package localpg runs a private PostgreSQL for operators without a DATABASE_URL. The product can
+// therefore use a single storage engine, and only PostgreSQL's programs must be installed.
 //
 // Everything lives in the data directory of the product:
 //
 //	DIR/lock           held with flock(2) by the process that runs the server
 //	DIR/postgres/      the cluster: UTF8, locale C, data checksums
-//	DIR/run/           the Unix socket, mode 0700; the only way in, there is no TCP
-//	DIR/postgres.log   what postgres says, at most 16 MiB; DIR/postgres.log.1 the 16 MiB before
+//	DIR/run/           the Unix socket, mode 0700; PostgreSQL does not listen on TCP
+//	DIR/postgres.log   the messages of postgres, at most 16 MiB; DIR/postgres.log.1: the previous 16 MiB
 //
-// A path that a socket cannot have, too long or with a comma, moves DIR/run to
-// a private temporary directory. Authentication is "trust": whoever can enter the socket
-// directory is already the user that runs postgres, or root.
+// If the socket's path would be too long or contain a comma, DIR/run moves to a private temporary
+// directory. Authentication is "trust": only root and the user that runs postgres can enter the
+// socket directory.
 //
-// PostgreSQL refuses to run as root. Under root it runs as the system user
-// postgres, which must be able to reach DIR; otherwise as the current user.
+// PostgreSQL refuses to run as root. Under root it runs as the system user postgres, which must be
+// able to reach DIR; otherwise it runs as the current user.
 //
-// The server is a child in its own process group, so that Ctrl-C in a terminal
-// reaches only the product, which stops it when its last batch is written.
-// A crashed postgres is started again. When the product itself is killed, Linux
-// asks postgres to shut down; elsewhere, or if that takes time, the next Start
-// finds the orphan on its cluster, stops it and waits.
+// PostgreSQL is a child process in its own process group, so that Ctrl-C in a terminal reaches only
+// the product, which stops PostgreSQL after writing its last batch. If PostgreSQL crashes, it is
+// started again. If the product is killed, Linux sends postgres a shutdown signal. On other
+// systems, or if the shutdown takes long, the next Start finds the orphan, stops it and waits.
 package localpg
 
 import (
@@ -39,66 +37,64 @@ import (
 	"time"
 )
 
-// MinVersion is the oldest major version of PostgreSQL the product runs on.
+// MinVersion is the oldest supported major version of PostgreSQL.
 const MinVersion = 15
 
 var (
 	// ErrNoBinaries is returned when no PostgreSQL of MinVersion or newer is found.
 	ErrNoBinaries = errors.New("no usable PostgreSQL on this machine")
-	// ErrInUse is returned when another living process runs a server in the directory.
+	// ErrInUse is returned when another process runs a server in the directory.
 	ErrInUse = errors.New("data directory is in use")
-	// ErrVersion is returned when the cluster was made by another major version
-	// than every PostgreSQL found.
+	// ErrVersion is returned when no PostgreSQL with the major version of the cluster is found.
 	ErrVersion = errors.New("cluster belongs to another PostgreSQL version")
-	// ErrUnreachable is returned under root when the user postgres cannot enter
-	// the data directory or the directory of the binaries.
+	// ErrUnreachable is returned under root when the user postgres cannot enter the data directory
+	// or that of the binaries.
 	ErrUnreachable = errors.New("directory is closed to the user postgres")
 	// ErrNoUser is returned under root when there is no system user postgres.
 	ErrNoUser = errors.New("no system user postgres to run PostgreSQL as")
 	// ErrNotCluster is returned when DIR/postgres holds files that are not a cluster.
 	ErrNotCluster = errors.New("not a PostgreSQL cluster")
-	// ErrDied is returned when postgres ended without being asked to.
+	// ErrDied is returned when postgres ended unexpectedly.
 	ErrDied = errors.New("postgres died")
 )
 
-// Config says where the server lives and how it is found.
+// Config configures a server.
 type Config struct {
-	// Dir is the data directory of the product, made if it does not exist.
+	// Dir is the product's data directory. It is created if needed.
 	Dir string
-	// BinDir holds initdb and postgres. Empty means PROOFLINE_PG_BIN, and if that
-	// is empty too, PATH and the places where packages install PostgreSQL.
+	// BinDir contains initdb and postgres. If empty, PROOFLINE_PG_BIN is used, then PATH and the
+	// usual installation directories.
 	BinDir string
-	// Log receives one record per event: first start, crash, restart, orphan. May be nil.
+	// Log receives one record per event: first start, crash, restart, orphan; may be nil.
 	Log *slog.Logger
-	// Settings are further lines of postgresql.conf, such as "fsync = off"; they
-	// win over the product's own.
+	// Settings are additional lines of postgresql.conf, such as "fsync = off". They override the
+	// product's own.
 	Settings []string
-	// NoRestart leaves a postgres that died dead: Done is closed instead.
+	// NoRestart disables restarts: Done is closed when postgres dies.
 	NoRestart bool
 }
 
 // Server is a running PostgreSQL. Its methods may be called concurrently.
 type Server struct {
 	cfg      Config
-	restarts int // how many in a row may fail
+	restarts int // restarts that may fail in a row
 	cluster  cluster
 	socket   socket
 	lock     *os.File
 	log      *logFile
 
-	ready    chan struct{} // closed when the server takes connections for the first time
-	stopping chan struct{} // closed by Stop: shut down, disconnecting clients
-	aborting chan struct{} // closed by Stop: shut down at once
-	done     chan struct{} // closed when the supervisor has ended; err is set before
+	ready    chan struct{} // closed when the server first accepts connections
+	stopping chan struct{} // closed by Stop for a shutdown that disconnects clients
+	aborting chan struct{} // closed by Stop for an immediate shutdown
+	done     chan struct{} // closed when the supervisor has ended, after setting err
 	err      error
 
 	stopOnce, abortOnce sync.Once
 }
 
-// Start makes the cluster if there is none, starts PostgreSQL on it and returns
-// when it takes connections; ctx bounds the start, not the life of the server.
-// Expect 1 to 3 seconds the first time, a tenth of that afterwards, and longer
-// when PostgreSQL has to recover from a crash.
+// Start makes the cluster if needed, starts PostgreSQL and waits until it accepts connections. ctx
+// bounds the start, not the life of the server. The first start takes 1 to 3 seconds, later ones a
+// tenth of that, and longer if PostgreSQL recovers from a crash.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return newServer(cfg).start(ctx)
 }
@@ -133,7 +129,7 @@ func (s *Server) start(ctx context.Context) (*Server, error) {
 	}
 }
 
-// prepare does all that comes before the first postgres process.
+// prepare does everything that precedes the first postgres process.
 func (s *Server) prepare(ctx context.Context) error {
 	dir, owner, err := openDir(s.cfg.Dir)
 	if err != nil {
@@ -170,8 +166,7 @@ func (s *Server) release() {
 	}
 }
 
-// URL returns the superuser's connection string, in the form that pgx and libpq
-// read. It stays the same when postgres is restarted.
+// URL returns the superuser's connection string for pgx and libpq. Restarts do not change it.
 func (s *Server) URL() string { return s.URLOf(superuser) }
 
 // URLOf returns the connection string of a role.
@@ -185,12 +180,12 @@ func (s *Server) URLOf(role string) string {
 	return "postgres:///postgres?" + strings.ReplaceAll(q.Encode(), "+", "%20") // libpq takes + literally
 }
 
-// Done is closed when postgres has ended for good: after Stop, or when it died
-// and could not be started again.
+// Done returns a channel that is closed when postgres has ended for good: after Stop, or when it
+// cannot be restarted.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Err returns nil before Done is closed and after Stop; otherwise why postgres
-// ended, which wraps ErrDied unless it could not even be tried again.
+// Err returns why postgres ended for good, or nil before that and after Stop. The error wraps ErrDied,
+// unless no restart could be attempted.
 func (s *Server) Err() error {
 	select {
 	case <-s.done:
@@ -200,9 +195,9 @@ func (s *Server) Err() error {
 	}
 }
 
-// Stop shuts PostgreSQL down, disconnecting clients, and waits for it. When ctx
-// ends first the shutdown is made immediate, which costs the next start a
-// recovery but no committed data. Stop may be called more than once.
+// Stop shuts PostgreSQL down, disconnecting clients, and waits for the end. If ctx is done first, the
+// shutdown becomes immediate: the next start must recover, but no committed data is lost. Stop may be
+// called more than once.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() { close(s.stopping) })
 	select {
@@ -219,9 +214,8 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
-// Kill ends postgres and all its processes with SIGKILL, as a power cut would,
-// and returns when they are gone. It is for tests of durability; unless the
-// server was started with NoRestart, postgres comes back as after any crash.
+// Kill ends postgres and all its processes with SIGKILL, like a power cut, and waits until they are
+// gone. It is for tests of durability. Without NoRestart, postgres is started again as after any crash.
 func (s *Server) Kill() error {
 	if err := s.cluster.kill(); err != nil {
 		return fmt.Errorf("kill local PostgreSQL: %w", err)

@@ -21,8 +21,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// helperDir, in the environment, makes the test binary a product that runs a
-// server there until it is killed.
+// helperDir is an environment variable that makes the test binary run a server in that directory
+// until it is killed.
 const helperDir = "LOCALPG_TEST_HELPER_DIR"
 
 func TestMain(m *testing.M) {
@@ -52,8 +52,8 @@ func helper(dir string) int {
 	return 0
 }
 
-// product runs the helper, as another user if credential is not nil, and
-// returns it with its standard input when its server is ready.
+// product starts the helper, as another user unless credential is nil, and returns it with its
+// standard input when its server is ready.
 func product(t *testing.T, dir string, credential *syscall.Credential) (*exec.Cmd, io.Closer, string) {
 	t.Helper()
 	binary := filepath.Join(tempDir(t), "helper")
@@ -84,7 +84,7 @@ func product(t *testing.T, dir string, credential *syscall.Credential) (*exec.Cm
 	return cmd, stdin, line
 }
 
-// tempDir makes a directory that any user can pass through.
+// tempDir makes a directory that any user can traverse.
 func tempDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "localpg-test-")
@@ -102,8 +102,8 @@ func tempDir(t *testing.T) string {
 	return dir
 }
 
-// prototypeDir is a data directory with a cluster that is down, made once by
-// makePrototype and copied by dataDir.
+// prototypeDir is a data directory with a stopped cluster, made once by makePrototype and copied by
+// dataDir.
 var prototypeDir string
 
 var makePrototype = sync.OnceValue(func() (err error) {
@@ -120,7 +120,7 @@ var makePrototype = sync.OnceValue(func() (err error) {
 	return s.Stop(context.Background())
 })
 
-// dataDir returns a data directory with a cluster that is down.
+// dataDir returns a data directory with a stopped cluster.
 func dataDir(t *testing.T) string {
 	t.Helper()
 	if err := makePrototype(); err != nil {
@@ -174,7 +174,7 @@ func mustQuery(t *testing.T, url, statement string) string {
 	return value
 }
 
-// eventually waits until ok, for as long as anything here may take.
+// eventually waits up to 30 seconds until ok returns true.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
@@ -184,7 +184,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// record collects a log.
+// record collects log records.
 type record struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -210,7 +210,7 @@ func TestStart(t *testing.T) {
 	if err := os.Mkdir(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PGPORT", "1") // neither postgres nor its clients may listen to these
+	t.Setenv("PGPORT", "1") // must be ignored by postgres and its clients
 	t.Setenv("PGUSER", "nobody")
 	t.Setenv("PGDATA", "/nowhere")
 	s := start(t, Config{Dir: dir, Settings: []string{"shared_buffers = 64MB", "work_mem = 5MB"}})
@@ -250,7 +250,7 @@ func TestStart(t *testing.T) {
 
 	mustQuery(t, s.URL(), "create table t as select 'kept' as v")
 	stop(t, s)
-	stop(t, s) // a second Stop is harmless
+	stop(t, s) // a second Stop does nothing
 	if err := s.Err(); err != nil {
 		t.Errorf("after Stop Err = %v", err)
 	}
@@ -311,7 +311,7 @@ func TestHalfMadeCluster(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(half, "PG_VERSION"), []byte("15\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(dir, "postgres"), 0o700); err != nil { // empty: to be used
+	if err := os.Mkdir(filepath.Join(dir, "postgres"), 0o700); err != nil { // empty directories are used
 		t.Fatal(err)
 	}
 	s := start(t, Config{Dir: dir})
@@ -338,7 +338,7 @@ func TestAwkwardPaths(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, path string
-		temp       bool // the socket goes elsewhere
+		temp       bool // the socket is in a temporary directory
 	}{
 		{"long", strings.Repeat("long/", 25), true},
 		{"comma", "a,b", true},
@@ -391,6 +391,6 @@ func TestBadSettingIsNamed(t *testing.T) {
 	t.Parallel()
 	_, err := Start(t.Context(), Config{Dir: dataDir(t), Settings: []string{"no_such_setting = 1"}})
 	if !errors.Is(err, ErrDied) || !strings.Contains(err.Error(), "proofline.conf") {
-		t.Errorf("got %v, want ErrDied with the words of postgres", err)
+		t.Errorf("got %v, want ErrDied with the message of postgres", err)
 	}
 }

@@ -11,14 +11,13 @@ import (
 	"strings"
 )
 
-// maxLog is the size in bytes at which the log file is moved aside.
+// maxLog is the size in bytes at which the log file is rotated.
 const maxLog = 16 << 20
 
-// logFile is the file that postgres writes its messages to. It is opened to
-// append, so that it can be truncated under the writers.
+// logFile is the log file of postgres. Writers append, so that it can be truncated while open.
 type logFile struct {
 	*os.File
-	start int64 // where the messages of the present run begin
+	start int64 // offset of the current run's first message
 }
 
 func openLog(path string) (*logFile, error) {
@@ -37,10 +36,9 @@ func (l *logFile) begin() {
 	}
 }
 
-// rotate moves a full log aside, over the one before. The file stays the same,
-// postgres holds it open: it is copied and emptied, and a message written in
-// between is lost. Failing is no reason to stop the database, so that the next
-// minute tries again.
+// rotate copies a full log over the previous one and truncates it. postgres keeps the file open, so
+// a message written in between is lost. An error must not stop the database; the next minute tries
+// again.
 func (l *logFile) rotate() {
 	info, err := l.Stat()
 	if err != nil || info.Size() < maxLog {
@@ -56,7 +54,7 @@ func (l *logFile) rotate() {
 	}
 }
 
-// reason returns the last fatal message of the present run, or "".
+// reason returns the last fatal message of the current run, or "".
 func (l *logFile) reason() string {
 	var last string
 	lines := bufio.NewScanner(io.NewSectionReader(l, l.start, maxLog))

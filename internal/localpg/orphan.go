@@ -17,14 +17,14 @@ import (
 
 const (
 	orphanPoll = 20 * time.Millisecond
-	orphanWait = 60 * time.Second // for an orphan to shut down in order
+	orphanWait = 60 * time.Second // for an orphan to shut down
 )
 
-// errLingers is returned when processes of the cluster do not go away.
+// errLingers is returned when processes of the cluster do not end.
 var errLingers = errors.New("processes of an earlier server do not end")
 
-// postmaster reads the process id and the status, such as "ready", from the
-// file postmaster.pid; pid is 0 when there is none.
+// postmaster reads the process id and the status, such as "ready", from postmaster.pid; pid is 0 if
+// the file is missing.
 // https://github.com/postgres/postgres/blob/REL_15_STABLE/src/include/utils/pidfile.h
 func (c *cluster) postmaster() (pid int, status string) {
 	text, err := os.ReadFile(filepath.Join(c.dir, "postmaster.pid"))
@@ -42,16 +42,15 @@ func (c *cluster) postmaster() (pid int, status string) {
 	return pid, status
 }
 
-// isReady reports whether the postmaster with this id takes connections, be it
-// as a standby.
+// isReady reports whether the postmaster with this id accepts connections, possibly as a standby.
 func (c *cluster) isReady(pid int) bool {
 	p, status := c.postmaster()
 	return p == pid && (status == "ready" || status == "standby")
 }
 
-// clear makes way for a new postmaster: it ends what an earlier one left
-// running and removes its pid file, whose number may meanwhile belong to
-// another program. The caller holds the lock of the data directory.
+// clear prepares for a new postmaster: it stops the processes of an earlier one and removes its pid
+// file, whose number may now belong to another program. The caller holds the lock of the data
+// directory.
 func (c *cluster) clear(log *slog.Logger) error {
 	if err := c.stopOrphans(log); err != nil {
 		return fmt.Errorf("clear cluster %s: %w", c.dir, err)
@@ -63,8 +62,8 @@ func (c *cluster) clear(log *slog.Logger) error {
 	return nil
 }
 
-// stopOrphans asks a living postmaster for a fast shutdown. Processes whose
-// postmaster is dead have nothing to save, they are told to quit at once.
+// stopOrphans requests a fast shutdown from a living postmaster. Processes whose postmaster is dead
+// have nothing to save and are told to quit immediately.
 func (c *cluster) stopOrphans(log *slog.Logger) error {
 	pids := c.processes()
 	if len(pids) == 0 {
@@ -88,12 +87,12 @@ func (c *cluster) stopOrphans(log *slog.Logger) error {
 	return fmt.Errorf("%w: %v", errLingers, c.processes())
 }
 
-// waitGone waits until no process of the cluster is left.
+// waitGone waits until all processes of the cluster have ended.
 func (c *cluster) waitGone(limit time.Duration) bool {
 	return c.waitUntil(limit, func(pids []int) bool { return len(pids) == 0 })
 }
 
-// waitUntil waits until the processes of the cluster satisfy ok.
+// waitUntil waits until ok returns true for the processes of the cluster.
 func (c *cluster) waitUntil(limit time.Duration, ok func(pids []int) bool) bool {
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(orphanPoll) {
 		if ok(c.processes()) {
@@ -103,8 +102,8 @@ func (c *cluster) waitUntil(limit time.Duration, ok func(pids []int) bool) bool 
 	return false
 }
 
-// kill ends the processes of the cluster and waits until they are gone. The
-// postmaster is frozen first: it cannot start a process that escapes.
+// kill kills the processes of the cluster and waits until they are gone. It stops the postmaster
+// first, so that it cannot start another process.
 func (c *cluster) kill() error {
 	if pid, _ := c.postmaster(); slices.Contains(c.processes(), pid) {
 		_ = syscall.Kill(pid, syscall.SIGSTOP)

@@ -27,7 +27,7 @@ func findOwner() (owner, error) {
 	}
 	u, err := user.Lookup("postgres")
 	if err != nil {
-		return owner{}, fmt.Errorf("%w, which refuses to run as root: run as another user or make one with useradd --system postgres", ErrNoUser)
+		return owner{}, fmt.Errorf("%w, which refuses to run as root: run as another user or create one with useradd --system postgres", ErrNoUser)
 	}
 	uid, err := strconv.ParseUint(u.Uid, 10, 32)
 	if err != nil {
@@ -40,7 +40,7 @@ func findOwner() (owner, error) {
 	return owner{&syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}, nil
 }
 
-// give makes the owner the only user of a directory.
+// give makes the owner the only user with access to a directory.
 func (o owner) give(dir string) error {
 	if o.credential != nil {
 		if err := os.Lchown(dir, int(o.credential.Uid), int(o.credential.Gid)); err != nil {
@@ -50,7 +50,7 @@ func (o owner) give(dir string) error {
 	return os.Chmod(dir, 0o700)
 }
 
-// giveFile makes the owner the only user of an open file.
+// giveFile makes the owner the only user with access to an open file.
 func (o owner) giveFile(f *os.File) error {
 	if o.credential == nil {
 		return nil
@@ -58,9 +58,9 @@ func (o owner) giveFile(f *os.File) error {
 	return f.Chown(int(o.credential.Uid), int(o.credential.Gid))
 }
 
-// checkReach tries whether the owner can enter dir and run the binaries. Only
-// when it cannot, the mode bits are read to name the directory in the way:
-// access control lists may allow what they deny.
+// checkReach tests whether the owner can enter dir and run the binaries. It reads mode bits only
+// after a failure, to name the directory in the way, because access control lists may grant what
+// mode bits deny.
 func (o owner) checkReach(ctx context.Context, dir string, bin installation) error {
 	if o.credential == nil {
 		return nil
@@ -82,8 +82,7 @@ func (o owner) checkReach(ctx context.Context, dir string, bin installation) err
 	return fmt.Errorf("run postgres as another user: %w", err)
 }
 
-// closedOn returns the first directory on the way to path that the owner
-// cannot traverse, or "".
+// closedOn returns the first directory on the path that the owner cannot traverse, or "".
 func (o owner) closedOn(path string) string {
 	at := "/"
 	for _, name := range append([]string{""}, strings.Split(path, "/")...) {

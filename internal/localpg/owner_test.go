@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// needsRoot ends a test that is about running as root when it is not.
+// needsRoot skips a test that must run as root.
 func needsRoot(t *testing.T) owner {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -39,10 +39,10 @@ func TestRunsAsUserPostgres(t *testing.T) {
 	}
 }
 
-// The whole life of a server as an ordinary user, in another process.
+// TestRunsAsOrdinaryUser runs a server as an ordinary user, in another process.
 func TestRunsAsOrdinaryUser(t *testing.T) {
 	t.Parallel()
-	needsRoot(t) // otherwise every other test is this one
+	needsRoot(t) // otherwise all other tests already run as an ordinary user
 	dir := tempDir(t)
 	nobody := &syscall.Credential{Uid: 65534, Gid: 65534}
 	if err := os.Chown(dir, int(nobody.Uid), int(nobody.Gid)); err != nil {
@@ -101,7 +101,8 @@ func TestClosedOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := (owner{test.user}).closedOn(inner); got != test.want {
-			t.Errorf("mode %o for user %d:%d: closedOn = %q, want %q", test.mode, test.user.Uid, test.user.Gid, got, test.want)
+			t.Errorf("mode %o for user %d:%d: closedOn = %q, want %q", test.mode, test.user.Uid, test.user.Gid, got,
+				test.want)
 		}
 	}
 	if got := (owner{stranger}).closedOn(filepath.Join(dir, "missing")); got != filepath.Join(dir, "missing") {

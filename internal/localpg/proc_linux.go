@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// processes returns the living processes of the cluster: a postgres has its
-// data directory as working directory, and so have its children.
+// processes returns the living processes of the cluster: those with the data directory as their
+// working directory, namely postgres and its children.
 func (c *cluster) processes() []int {
 	names, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well formed
 	var pids []int
@@ -28,6 +28,6 @@ func (c *cluster) processes() []int {
 	return pids
 }
 
-// dieWithParent has the kernel ask postgres for a fast shutdown when the
-// thread that starts it ends, and so when the product is killed.
+// dieWithParent has the kernel send postgres a fast shutdown signal when the thread that starts it
+// ends, and thus also when the product is killed.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGINT }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// On Linux a killed product takes postgres with it, so that nothing is left
-// running even if it is never started again.
+// TestKilledProductTakesPostgresWithIt checks that on Linux postgres ends with a killed product,
+// without another start.
 func TestKilledProductTakesPostgresWithIt(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t)

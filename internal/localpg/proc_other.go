@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// processes returns the postmaster of the cluster and its children, found by
-// the arguments it was started with; children without it are not recognised.
+// processes returns the postmaster of the cluster, found by its arguments, and its children.
+// Children without a postmaster are not found.
 func (c *cluster) processes() []int {
 	postmaster, _ := c.postmaster()
 	out, err := exec.CommandContext(context.Background(), "ps", "-axo", "pid=,ppid=,stat=,command=").Output()
@@ -39,6 +39,6 @@ func (c *cluster) processes() []int {
 	return pids
 }
 
-// dieWithParent does nothing: this system cannot tell a child that its parent
-// was killed. The next Start stops the orphan.
+// dieWithParent does nothing, because this system cannot signal a child when its parent is killed.
+// The next Start stops the orphan.
 func dieWithParent(*syscall.SysProcAttr) {}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Running returns a server that another process runs in a data directory, to
-// connect to: its URLs alone. False when none takes connections there.
+// Running returns a server that another process runs in a data directory; only its URLs can be
+// used. It returns false if none accepts connections.
 func Running(ctx context.Context, dir string) (*Server, bool) {
 	s := &Server{socket: socket{dir: filepath.Join(dir, "run")}}
 	dialer := net.Dialer{Timeout: time.Second}

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	socketPort = "5432" // names the socket file only, nothing listens on the network
+	socketPort = "5432" // names the socket file only; nothing listens on the network
 	socketFile = ".s.PGSQL." + socketPort
-	// maxSocketPath is the longest path of a Unix socket that every system takes,
-	// in bytes: 107 on Linux, 103 on macOS.
+	// maxSocketPath is the maximum length of a Unix socket's path on all systems, in bytes: 107 on
+	// Linux, 103 on macOS.
 	maxSocketPath = 103
 )
 
@@ -24,13 +24,13 @@ type socket struct {
 	temp bool
 }
 
-// makeSocket makes DIR/run, or a temporary directory if that name does not fit.
+// makeSocket makes DIR/run, or a temporary directory if that path does not fit.
 func makeSocket(dir string, o owner) (socket, error) {
 	s := socket{dir: filepath.Join(dir, "run")}
 	err := os.MkdirAll(s.dir, 0o700)
 	if err == nil && !s.fits() {
 		s.temp = true
-		s.dir, err = os.MkdirTemp("/tmp", "proofline-") // not TMPDIR, which may be long too
+		s.dir, err = os.MkdirTemp("/tmp", "proofline-") // not TMPDIR, whose path may be too long
 	}
 	if err == nil {
 		err = o.give(s.dir)
@@ -42,14 +42,14 @@ func makeSocket(dir string, o owner) (socket, error) {
 	return s, nil
 }
 
-// fits reports whether the path of the socket is short enough for the system
-// and free of commas, which separate the items of lists of hosts.
+// fits reports whether the path of the socket is short enough and has no commas, which separate
+// hosts in a connection string.
 func (s socket) fits() bool {
 	return len(s.dir)+len("/"+socketFile) <= maxSocketPath && !strings.Contains(s.dir, ",")
 }
 
-// clear removes what a killed postmaster left: its lock file names a process
-// id that may belong to another program by now.
+// clear removes the lock file of a killed postmaster. Its process id may now belong to another
+// program.
 func (s socket) clear() error {
 	for _, name := range []string{socketFile, socketFile + ".lock"} {
 		if err := os.Remove(filepath.Join(s.dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {

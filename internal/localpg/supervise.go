@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	readyPoll  = 10 * time.Millisecond  // how often a starting postgres is asked whether it is ready
-	logPoll    = time.Minute            // how often the log file is measured
+	readyPoll  = 10 * time.Millisecond  // interval of checks whether postgres is ready
+	logPoll    = time.Minute            // interval of checks of the log's size
 	firstDelay = 100 * time.Millisecond // before the first restart; doubled for each further one
 	maxDelay   = 5 * time.Second        // between restarts
 	abortWait  = 10 * time.Second       // for an immediate shutdown
 )
 
-// supervise keeps postgres running until Stop, or until it cannot be started for
-// the first time. After that it tries again and again: a disk that is full may
-// have room later, and until then the product answers that it is not ready.
+// supervise runs postgres until Stop, or until the first start fails. After a successful start it
+// keeps trying, because a full disk, for example, may get space later; meanwhile the product
+// reports that it is not ready.
 //
-// The goroutine keeps its thread: on Linux the death signal of a child is sent
-// when the thread that started it ends, not the process.
+// The goroutine is locked to its thread: on Linux, the death signal of a child is sent when the
+// thread that started it ends, not the process.
 // https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html
 func (s *Server) supervise() {
 	runtime.LockOSThread()
@@ -55,8 +55,7 @@ func (s *Server) supervise() {
 	}
 }
 
-// run starts postgres once and returns when it has ended, and whether it took
-// connections in between.
+// run starts postgres once and waits for its end. It reports whether postgres accepted connections.
 func (s *Server) run() (wasReady bool, err error) {
 	if err := s.cluster.clear(s.cfg.Log); err != nil {
 		return false, err
@@ -97,8 +96,8 @@ func (s *Server) run() (wasReady bool, err error) {
 	}
 }
 
-// command is the postgres process: the socket is given here, not in the
-// configuration, because no setting may open another way in.
+// command returns the postgres process. The socket is given here rather than in the configuration,
+// so that no setting can open another way in.
 func (s *Server) command() *exec.Cmd {
 	cmd := s.cluster.command(context.Background(), "postgres",
 		"-D", s.cluster.dir,
@@ -137,10 +136,10 @@ func (s *Server) isStopping() bool {
 	}
 }
 
-// exitError says how postgres ended and, if it said so, why.
+// exitError returns how postgres ended and, if its log has one, the reason.
 func (s *Server) exitError(err error) error {
 	if err == nil {
-		err = errors.New("shut down by somebody else")
+		err = errors.New("shut down by another process")
 	}
 	if reason := s.log.reason(); reason != "" {
 		err = fmt.Errorf("%w: %s", err, reason)

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// Clock is the clock of a schema, which a test puts forward: hours pass in no
-// time, and a window does not close because the machine is slow.
+// Clock is the clock of a schema, which a test can advance, so that hours pass instantly and no
+// window closes because the machine is slow.
 type Clock struct {
-	URL   string        // of the schema, for everybody who is to have this clock
-	Ahead time.Duration // of the true time
+	URL   string        // of the schema; all connections through it use this clock
+	Ahead time.Duration // ahead of the real time
 
 	t testing.TB
 }
 
-// NewClock returns the clock of a fresh, migrated schema. Its functions are
-// found before PostgreSQL's own.
+// NewClock returns the clock of a fresh, migrated schema. The schema's functions shadow
+// PostgreSQL's own.
 func NewClock(t testing.TB) *Clock {
 	t.Helper()
 	own := URL(t)
@@ -39,8 +39,7 @@ func NewClock(t testing.TB) *Clock {
 	return c
 }
 
-// Pass lets time pass; below 0 the clock goes back. Servers learn of it a little
-// later.
+// Pass advances the clock; a negative duration sets it back. Servers notice a little later.
 func (c *Clock) Pass(by time.Duration) {
 	c.t.Helper()
 	c.Ahead += by

@@ -1,19 +1,18 @@
 //go:build unix
 
-// Package pgtest gives tests a real PostgreSQL.
+// Package pgtest provides tests with a real PostgreSQL.
 //
 // A package that uses it has
 //
 //	func TestMain(m *testing.M) { pgtest.Main(m) }
 //
-// and each test calls URL for a migrated schema of its own. One PostgreSQL
-// serves the whole test process: it is started by the first call, in a
-// temporary directory, and removed at the end. PROOFLINE_TEST_DATABASE_URL
-// names another database to use instead.
+// and each test calls URL for a migrated schema of its own. One PostgreSQL serves the whole test
+// process: the first call starts it in a temporary directory, which is removed at the end.
+// PROOFLINE_TEST_DATABASE_URL names another database to use instead.
 //
-// A schema per test, because it takes a fifth of the time of a database copied
-// from a template. Roles, advisory locks and the channels of notifications are
-// therefore shared by the tests of a process.
+// Each test gets a schema, because creating one takes a fifth of the time of copying a database
+// from a template. The tests of a process therefore share roles, advisory locks and notification
+// channels.
 package pgtest
 
 import (
@@ -48,7 +47,7 @@ var shared struct {
 
 	start  sync.Once
 	url    string
-	err    error           // of the start
+	err    error           // of starting it
 	server *localpg.Server // nil with PROOFLINE_TEST_DATABASE_URL
 	dir    string          // "" with PROOFLINE_TEST_DATABASE_URL
 }
@@ -66,8 +65,8 @@ func Main(m *testing.M, settings ...string) {
 	os.Exit(code)
 }
 
-// URL returns the connection string of a fresh, migrated schema, which is
-// dropped when the test ends: by then it must have closed its connections.
+// URL returns the connection string of a fresh, migrated schema. The schema is dropped when the
+// test ends, and the test must have closed its connections by then.
 func URL(t testing.TB) string {
 	t.Helper()
 	if !shared.inMain {
@@ -94,10 +93,10 @@ func URL(t testing.TB) string {
 	return conn
 }
 
-// AsServer returns the connection string with which a server logs in to what
-// URL, NewClock or Start made: as its own role, which can add to the log and
-// never change it. A given database may not let that role in: there, and where
-// the user is not the superuser, it returns the string unchanged.
+// AsServer returns the connection string of the server's role for the result of URL, NewClock or
+// Start. This role can append to the log but never change it. If that role cannot log in, because
+// the database is a given one or its user is not the superuser, AsServer returns the string
+// unchanged.
 func AsServer(conn string) string {
 	u, err := url.Parse(conn)
 	if err != nil || u.Query().Get("user") != "postgres" || !strings.HasPrefix(u.Query().Get("host"), "/") {
@@ -109,7 +108,7 @@ func AsServer(conn string) string {
 	return u.String()
 }
 
-// dropSchema fails the test when one of its connections still holds a lock.
+// dropSchema fails the test if one of its connections still holds a lock.
 func dropSchema(t testing.TB, schema string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
@@ -119,7 +118,7 @@ func dropSchema(t testing.TB, schema string) {
 	}
 }
 
-// startShared starts PostgreSQL, or finds the one that is given.
+// startShared starts PostgreSQL, or uses the given database.
 func startShared() (err error) {
 	if shared.url = os.Getenv("PROOFLINE_TEST_DATABASE_URL"); shared.url != "" {
 		return nil
@@ -150,9 +149,8 @@ func stopShared() (err error) {
 	return err
 }
 
-// tempDir makes a directory that the user postgres can pass through, which it
-// cannot those of testing.T. The name holds the id of this process, so that a
-// later one can remove it should this one be killed.
+// tempDir makes a directory that the user postgres can traverse, unlike those of testing.T. Its
+// name contains the process id, so that a later process can remove it if this one is killed.
 func tempDir() (string, error) {
 	removeAbandoned()
 	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", dirPrefix, os.Getpid()))
@@ -162,7 +160,7 @@ func tempDir() (string, error) {
 	return dir, os.Chmod(dir, 0o711)
 }
 
-// removeAbandoned removes the directories of test processes that are gone.
+// removeAbandoned removes the directories of dead test processes.
 func removeAbandoned() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), dirPrefix+"*-*")) // the pattern is well formed
 	for _, dir := range dirs {
@@ -174,8 +172,7 @@ func removeAbandoned() {
 	}
 }
 
-// withSchema returns the connection string, in either form that libpq knows,
-// with another search_path.
+// withSchema returns the connection string, in either of libpq's forms, with another search_path.
 func withSchema(conn, schema string) (string, error) {
 	if !strings.Contains(conn, "://") {
 		return conn + " search_path=" + schema, nil

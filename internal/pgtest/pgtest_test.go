@@ -17,7 +17,7 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
-// abandon, in the environment, makes the test process die with a PostgreSQL running.
+// abandon is an environment variable that makes the test process die while PostgreSQL is running.
 const abandon = "PGTEST_TEST_ABANDON"
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
@@ -36,7 +36,7 @@ func query(t *testing.T, url, statement string) string {
 	return value
 }
 
-// Each test finds its own empty, migrated schema, whatever the others do.
+// TestURL checks that concurrent tests each get an empty, migrated schema.
 func TestURL(t *testing.T) {
 	t.Parallel()
 	seen := make(chan string, 8)
@@ -78,14 +78,15 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// A test puts its own clock forward and back, and nobody else's.
+// TestClock checks that a clock moves forward and back without affecting other schemas.
 func TestClock(t *testing.T) {
 	t.Parallel()
 	c, other := pgtest.NewClock(t), pgtest.NewClock(t)
 	for _, by := range []time.Duration{0, 26 * time.Hour, -27 * time.Hour, 1500 * time.Millisecond} {
 		c.Pass(by)
 		for _, function := range []string{"clock_timestamp()", "now()"} {
-			if got := query(t, c.URL, "select (abs(extract(epoch from "+function+" - pg_catalog."+function+") - "+fmt.Sprint(c.Ahead.Seconds())+") < 1)::text"); got != "true" {
+			if got := query(t, c.URL, "select (abs(extract(epoch from "+function+" - pg_catalog."+function+") - "+
+				fmt.Sprint(c.Ahead.Seconds())+") < 1)::text"); got != "true" {
 				t.Errorf("%s is not %v ahead", function, c.Ahead)
 			}
 		}
@@ -118,7 +119,8 @@ func TestGivenDatabase(t *testing.T) {
 	q := u.Query()
 	for _, given := range []string{
 		s.URL(),
-		fmt.Sprintf("host=%s port=%s user=%s dbname=postgres sslmode=disable", q.Get("host"), q.Get("port"), q.Get("user")),
+		fmt.Sprintf("host=%s port=%s user=%s dbname=postgres sslmode=disable", q.Get("host"), q.Get("port"),
+			q.Get("user")),
 	} {
 		if code := child(t, "TestURL", "PROOFLINE_TEST_DATABASE_URL="+given); code != 0 {
 			t.Errorf("with %s: exit code %d", given, code)
@@ -180,7 +182,7 @@ func TestKillHard(t *testing.T) {
 	query(t, s.URL(), "select 'ok'")
 }
 
-// A test process that dies leaves a directory, which the next one removes.
+// TestAbandoned checks that the directory of a dead test process is removed by the next one.
 func TestAbandoned(t *testing.T) {
 	if os.Getenv(abandon) != "" {
 		pgtest.URL(t)
@@ -203,7 +205,7 @@ func TestAbandoned(t *testing.T) {
 		t.Fatalf("the dead process left %v (%v), want its directory", left, err)
 	}
 	pidFile := filepath.Join(tmp, left[0].Name(), "postgres", "postmaster.pid")
-	for range 1000 { // Linux asks the orphan to shut down
+	for range 1000 { // on Linux, the kernel tells the orphan to shut down
 		if _, err := os.Stat(pidFile); errors.Is(err, os.ErrNotExist) {
 			break
 		}

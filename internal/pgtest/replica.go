@@ -45,7 +45,7 @@ func (s *Server) query(sql string, args, into []any) error {
 	return conn.QueryRow(ctx, sql, args...).Scan(into...)
 }
 
-// waitFor waits until a query of the superuser says true.
+// waitFor waits until a query by the superuser returns true.
 func (s *Server) waitFor(sql string) {
 	s.t.Helper()
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -57,8 +57,8 @@ func (s *Server) waitFor(sql string) {
 	s.t.Fatalf("pgtest: not within %s: %s", limit, sql)
 }
 
-// Replica starts a streaming standby, and returns when it has caught up. Its name
-// is what the primary's synchronous_standby_names knows it by.
+// Replica starts a streaming standby and waits until it has caught up. name is its name in the
+// primary's synchronous_standby_names.
 func (s *Server) Replica(name string) *Server {
 	s.t.Helper()
 	dir := s.Backup()
@@ -75,8 +75,8 @@ func (s *Server) Replica(name string) *Server {
 	return r
 }
 
-// Synchronous has commits wait for standbys, given as synchronous_standby_names;
-// an empty text ends that.
+// Synchronous makes commits wait for the named standbys, in the syntax of
+// synchronous_standby_names; an empty text turns that off.
 func (s *Server) Synchronous(names string) {
 	s.t.Helper()
 	s.Exec("alter system set synchronous_standby_names = '" + names + "'")
@@ -84,7 +84,7 @@ func (s *Server) Synchronous(names string) {
 	s.waitFor("select current_setting('synchronous_standby_names') = '" + names + "'")
 }
 
-// Detach has a standby receive nothing more, so that it falls behind.
+// Detach stops a standby from receiving changes, so that it falls behind.
 func (s *Server) Detach() {
 	s.t.Helper()
 	s.Exec("alter system set primary_conninfo = ''")
@@ -92,22 +92,21 @@ func (s *Server) Detach() {
 	s.waitFor("select count(*) = 0 from pg_stat_wal_receiver where status = 'streaming'")
 }
 
-// Attach has a standby that was detached follow its primary again.
+// Attach makes a detached standby follow its primary again.
 func (s *Server) Attach() {
 	s.t.Helper()
 	s.Exec("alter system reset primary_conninfo")
 	s.Exec("select pg_reload_conf()")
 }
 
-// Promote makes a standby a primary on a timeline of its own, and returns when
-// it takes writes.
+// Promote makes a standby the primary of a new timeline, and waits until it accepts writes.
 func (s *Server) Promote() {
 	s.t.Helper()
 	s.Exec("select pg_promote()")
 	s.waitFor("select not pg_is_in_recovery()")
 }
 
-// Backup returns a data directory with a copy of the cluster as it is now.
+// Backup returns a data directory with a copy of the cluster.
 func (s *Server) Backup() string {
 	s.t.Helper()
 	dir, err := tempDir()
@@ -123,9 +122,8 @@ func (s *Server) Backup() string {
 	return dir
 }
 
-// Restore replaces the cluster by a backup and starts it: the database goes back
-// to the moment of the backup. Connection strings stay the same. It returns the
-// cluster as it was before, running elsewhere.
+// Restore replaces the cluster by a backup and starts it, so the database goes back to the time of
+// the backup. Connection strings stay the same. It returns the previous cluster, running elsewhere.
 func (s *Server) Restore(backup string) (before *Server) {
 	s.t.Helper()
 	s.Stop()
@@ -149,8 +147,7 @@ func (s *Server) Restore(backup string) (before *Server) {
 	return before
 }
 
-// Pause freezes PostgreSQL and all its processes, as a machine that is suspended;
-// Resume lets them go on.
+// Pause freezes PostgreSQL and all its processes, like a suspended machine; Resume continues them.
 func (s *Server) Pause() { s.t.Helper(); s.signal(syscall.SIGSTOP) }
 
 // Resume ends a Pause.

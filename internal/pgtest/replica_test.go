@@ -12,8 +12,8 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
-// TestFailover: a detached standby that is promoted lacks what came later, the
-// switch leads to it, and a restored backup is as old as it was made.
+// TestFailover checks that a detached standby lacks later changes after its promotion, that the
+// switch connects to it, and that a restored backup has the state of its time.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	primary := pgtest.Start(t)
@@ -56,8 +56,8 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestSynchronousCommit: a commit waits for a standby that is named and silent.
-// One that is cancelled stays in the primary, which is what servers must expect.
+// TestSynchronousCommit checks that a commit waits for a named standby that does not respond. A
+// cancelled commit stays in the primary, and servers must expect that.
 func TestSynchronousCommit(t *testing.T) {
 	t.Parallel()
 	primary := pgtest.Start(t)
@@ -77,7 +77,7 @@ func TestSynchronousCommit(t *testing.T) {
 	if _, err := conn.Exec(waiting, "insert into seen values (2)"); err == nil {
 		t.Error("the commit does not wait")
 	}
-	for n := 0; n != 2; { // as soon as the backend has read that it is cancelled
+	for n := 0; n != 2; { // until the backend has processed the cancellation
 		primary.Get("select count(*) from seen", &n)
 	}
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/proofline/proofline/migrations"
 )
 
-// Server is a PostgreSQL that belongs to one test, which may kill it. Its
-// methods end the test when they fail, so only the test's goroutine calls them.
+// Server is a PostgreSQL that belongs to one test, which may kill it. Its methods fail the test
+// with Fatal, so only the test's goroutine may call them.
 type Server struct {
 	t      testing.TB
 	config localpg.Config
 	server *localpg.Server
 }
 
-// Start starts a PostgreSQL with a migrated database. It is durable unless the
-// settings, lines of postgresql.conf, say otherwise. When it dies it stays down
-// until Restart; it is stopped and removed when the test ends.
+// Start starts a PostgreSQL with a migrated database. It is durable unless settings, lines of
+// postgresql.conf, say otherwise. After a crash it stays down until Restart. It is stopped and
+// removed when the test ends.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	dir, err := tempDir()
@@ -47,12 +47,12 @@ func Start(t testing.TB, settings ...string) *Server {
 // URL returns the connection string. A restart does not change it.
 func (s *Server) URL() string { return s.server.URL() }
 
-// Dir returns the data directory, for a product that is to start PostgreSQL
-// there itself after Stop.
+// Dir returns the data directory, for tests in which the product starts PostgreSQL there itself
+// after Stop.
 func (s *Server) Dir() string { return s.config.Dir }
 
-// KillHard ends PostgreSQL and all its processes with SIGKILL, as a power cut
-// would, and returns when they are gone.
+// KillHard ends PostgreSQL and all its processes with SIGKILL, like a power cut, and waits until
+// they are gone.
 func (s *Server) KillHard() {
 	s.t.Helper()
 	if err := s.server.Kill(); err != nil {
@@ -61,7 +61,7 @@ func (s *Server) KillHard() {
 	<-s.server.Done()
 }
 
-// Stop shuts PostgreSQL down in order. It does nothing to one that is down.
+// Stop shuts PostgreSQL down cleanly. It does nothing if PostgreSQL is not running.
 func (s *Server) Stop() {
 	s.t.Helper()
 	select {
@@ -76,8 +76,7 @@ func (s *Server) Stop() {
 	}
 }
 
-// Restart starts PostgreSQL again after KillHard or Stop, and returns when it
-// has recovered and takes connections.
+// Restart starts PostgreSQL again after KillHard or Stop, and waits until it accepts connections.
 func (s *Server) Restart() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)

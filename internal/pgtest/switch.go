@@ -13,19 +13,18 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Switch is an address that leads to one PostgreSQL at a time, as a balancer or a
-// virtual address does: a failover moves it, and a fault cuts it off. Safe for
-// concurrent use.
+// Switch is an address that forwards to one PostgreSQL at a time, like a load balancer or virtual
+// IP address. A failover redirects it, and a fault cuts it off. It is safe for concurrent use.
 type Switch struct {
 	listener net.Listener
 
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards the fields below
 	to    *Server    // nil: cut off
 	conns map[net.Conn]struct{}
 	mute  chan struct{} // closed while bytes flow
 }
 
-// NewSwitch returns a switch that leads to a server.
+// NewSwitch returns a switch that forwards to a server.
 func NewSwitch(t testing.TB, to *Server) *Switch {
 	t.Helper()
 	var config net.ListenConfig
@@ -46,10 +45,10 @@ func (s *Switch) URL() string {
 	return "postgres://postgres@127.0.0.1:" + strconv.Itoa(port) + "/postgres?sslmode=disable"
 }
 
-// Cut ends all connections and refuses new ones, until Lead.
+// Cut closes all connections and refuses new ones until Lead is called.
 func (s *Switch) Cut() { s.Lead(nil) }
 
-// Lead ends all connections; new ones reach another server.
+// Lead closes all connections and forwards new ones to another server.
 func (s *Switch) Lead(to *Server) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,8 +59,8 @@ func (s *Switch) Lead(to *Server) {
 	clear(s.conns)
 }
 
-// Mute lets no byte through while connections stay, as a network that drops all
-// packets; Hear ends it.
+// Mute holds back all bytes while connections stay open, like a network that drops all packets.
+// Hear ends it.
 func (s *Switch) Mute() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +91,7 @@ func (s *Switch) accept() {
 	}
 }
 
-// connect passes bytes in both directions until one end closes.
+// connect copies bytes in both directions until one end closes.
 func (s *Switch) connect(client net.Conn, to *Server) {
 	defer client.Close()
 	if to == nil {
@@ -103,7 +102,8 @@ func (s *Switch) connect(client net.Conn, to *Server) {
 		return
 	}
 	var dialer net.Dialer
-	server, err := dialer.DialContext(context.Background(), "unix", config.Host+"/.s.PGSQL."+strconv.Itoa(int(config.Port)))
+	server, err := dialer.DialContext(context.Background(), "unix", config.Host+"/.s.PGSQL."+
+		strconv.Itoa(int(config.Port)))
 	if err != nil {
 		return
 	}
@@ -130,13 +130,13 @@ func (s *Switch) connect(client net.Conn, to *Server) {
 	delete(s.conns, server)
 }
 
-// valve is a connection that is written to only while its switch is not mute.
+// valve is a connection that holds back writes while its switch is muted.
 type valve struct {
 	s *Switch
 	net.Conn
 }
 
-// Write waits until bytes may flow.
+// Write waits until the switch is not muted.
 func (v *valve) Write(b []byte) (int, error) {
 	v.s.mu.Lock()
 	mute := v.s.mute

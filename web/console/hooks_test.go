@@ -157,7 +157,7 @@ func TestWebhookOfOthers(t *testing.T) {
 	s.post(stranger, delivery+"/redeliver").want(http.StatusNotFound)
 	s.get(stranger, "/console/webhooks").want(http.StatusOK).has("No webhooks yet")
 	s.get(stranger, "/console/webhooks/deliveries").want(http.StatusOK).has("Nothing was sent yet.")
-	s.post(stranger, "/console/alerts", "endpoint", strings.TrimPrefix(path, "/console/webhooks/"), "no_show_percent", "30").want(http.StatusBadRequest).has("there is no webhook").lacks(url)
+	s.post(stranger, "/console/alerts", "endpoint", strings.TrimPrefix(path, "/console/webhooks/"), "no_show_percent", "30").want(http.StatusBadRequest).has("unknown webhook").lacks(url)
 	s.get(operator, path).want(http.StatusOK).has("Disable")
 }
 
@@ -168,11 +168,11 @@ func TestAlertPages(t *testing.T) {
 	url, _ := receiver(t, http.StatusOK)
 	s.get(operator, "/console/alerts").want(http.StatusOK).has("Nobody is told yet.", "sends no mail", "There is no webhook yet.", `value="30"`).lacks(`name="emails"`)
 	s.post(operator, "/console/alerts/test").leadsTo("/console/alerts?done=alerts-nobody")
-	s.post(operator, "/console/alerts", "emails", "a@example.com", "no_show_percent", "30").want(http.StatusBadRequest).has("cannot be used: this server sends no mail")
+	s.post(operator, "/console/alerts", "emails", "a@example.com", "no_show_percent", "30").want(http.StatusBadRequest).has("cannot be used: this server cannot send mail")
 	s.Hooks.Mail = &hook.SMTP{Host: "127.0.0.1", Port: 1}
 	id := strings.TrimPrefix(s.post(operator, "/console/webhooks/new", "url", url, "description", "Shop").want(http.StatusOK).found(webhookPath), "/console/webhooks/")
 	s.post(operator, "/console/alerts", "emails", "a@example.com\nnobody", "kind", "line_full", "kind", "boredom", "endpoint", id, "no_show_percent", "200").want(http.StatusBadRequest).
-		has("is not an e-mail address", "is no kind of alert", "must be from 1 to 100", "a@example.com\nnobody", `value="line_full" checked`, `value="`+id+`" checked`)
+		has("is not an e-mail address", "is not a kind of alert", "must be from 1 to 100", "a@example.com\nnobody", `value="line_full" checked`, `value="`+id+`" checked`)
 	s.post(operator, "/console/alerts", "no_show_percent", "many", "endpoint", "x").want(http.StatusBadRequest).has("must be a whole number", "must be webhooks of the list")
 	s.post(operator, "/console/alerts", "emails", " b@example.com, a@example.com\r\n", "kind", "line_full", "endpoint", id, "no_show_percent", "45").leadsTo("/console/alerts?done=alerts-saved")
 	s.get(operator, "/console/alerts?done=alerts-saved").want(http.StatusOK).has("a@example.com\nb@example.com", `value="line_full" checked`, `value="`+id+`" checked`, `value="45"`, "The alerts are saved.").

@@ -29,7 +29,7 @@ func TestRehearsal(t *testing.T) {
 	s.post(stranger, path, "visitors", "10").want(http.StatusNotFound)
 	s.post(operator, path, "visitors", "10", "before", "1", "window", "1").leadsTo(path + "?done=rehearsal-started")
 	s.get(operator, path).want(http.StatusOK).has("under way", "Rehearsal: Sale").lacks("Begin the rehearsal")
-	s.post(operator, path, "visitors", "10").want(http.StatusBadRequest).has("is under way")
+	s.post(operator, path, "visitors", "10").want(http.StatusBadRequest).has("already has a running rehearsal")
 	running := s.desk.Rehearsals.List(r.Owner.Org)[0]
 	if running.Of == nil || *running.Of != pgroom.RoomID("sale") || !strings.HasPrefix(running.Slug, "sale-rehearsal-") {
 		t.Errorf("rehearsal %+v", running)
