@@ -114,6 +114,20 @@ describe("pages of the console", { concurrency: 1 }, () => {
     await literal(filler, named);
   });
 
+  scene("a card says what trying its room out says, on a phone", async (stage) => {
+    const organizer = await owner(stage, { size: "phone" });
+    const { page } = organizer;
+    await organizer.go("/rooms/new");
+    const card = page.locator(".preset", { hasText: "Windows of a minute" });
+    const promised = (await card.locator("p", { hasText: "Bots:" }).innerText()).replace(/^Bots:\s*/, "");
+    await card.getByRole("link").click();
+    await organizer.press("Try it out");
+    const verdict = page.locator("[data-trial] .verdict");
+    await verdict.waitFor();
+    assert.equal(await verdict.innerText(), promised);
+    await organizer.inspect("console-trial");
+  });
+
   scene("visitors see texts as they are", async (stage) => {
     stage.origins = [server.url];
     const room = await Room.at(server, "hostile");
