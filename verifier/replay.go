@@ -15,8 +15,8 @@ import (
 	"github.com/proofline/proofline/vrf"
 )
 
-// ahead is how many bundles are fetched and hashed before they are replayed:
-// it hides the way to a distant server. A bundle has 20 KB, at most 16 MB.
+// ahead is the number of bundles that are fetched and hashed before they are replayed, which hides
+// the latency of a distant server. A bundle has about 20 KB, at most 16 MB.
 const ahead = 32
 
 // auditor is one audit under way.
@@ -25,25 +25,25 @@ type auditor struct {
 	trust  Trust
 	signed []byte
 	head   audit.Checkpoint
-	key    note.Verifier // of the log; nil until known
+	key    note.Verifier // key of the log; nil: not known yet
 	report *Report
 
-	tree     audit.Tree  // of the bundles taken
-	fault    error       // what is malformed about the one after
+	tree     audit.Tree  // tree of the completed bundles
+	fault    error       // error of the next, malformed bundle
 	keptRoot *audit.Hash // root at the size of the kept checkpoint
 
-	block *block      // being taken
-	done  int         // entries of it applied
-	part  *audit.Tree // with the first entries of block, as far as asked for
+	block *block      // current bundle
+	done  int         // applied entries of block
+	part  *audit.Tree // tree including the first entries of block, as far as requested
 
 	parser fairness.Parser
 	state  fairness.State
 	broken bool // an entry broke a rule
 	seen   map[fairness.Kind]uint64
-	seeds  map[fairness.Seed]uint64 // the entry that used it
-	last   fairness.Assign          // the latest one
+	seeds  map[fairness.Seed]uint64 // first entry that used each seed
+	last   fairness.Assign          // latest assign entry
 
-	cosigners []string // of the draw being applied
+	cosigners []string // cosigners of the current draw
 }
 
 // block is one bundle, split and hashed.
@@ -51,13 +51,12 @@ type block struct {
 	tile    audit.Tile
 	entries [][]byte
 	leaves  []audit.Hash
-	root    audit.Hash // of the leaves
-	fault   error      // what is malformed; entries and leaves go up to there
-	err     error      // why it could not be read
+	root    audit.Hash // root of the leaves
+	fault   error      // parse error; entries and leaves end before it
+	err     error      // read error
 }
 
-// blocks yields the bundles of a log in order. Fetching and hashing run ahead
-// in parallel.
+// blocks yields the bundles of a log in order. It fetches and hashes ahead in parallel.
 func blocks(ctx context.Context, src Source, size uint64) iter.Seq[*block] {
 	return func(yield func(*block) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -97,8 +96,8 @@ func readBlock(ctx context.Context, src Source, t audit.Tile) *block {
 	return b
 }
 
-// read takes all bundles, up to a malformed one. After an entry that breaks a
-// rule it only hashes, so that the history has its own verdict.
+// read processes all bundles, up to a malformed one. After an entry that breaks a rule it only
+// hashes, so that the history still gets its own verdict.
 func (a *auditor) read(ctx context.Context) error {
 	kept, errKept := Unverified(a.trust.Kept)
 	for b := range blocks(ctx, a.src, a.head.Size) {
@@ -126,7 +125,7 @@ func (a *auditor) read(ctx context.Context) error {
 	return nil
 }
 
-// grow adds a bundle to the tree, a full one at once.
+// grow adds a bundle to the tree; a full one in one step.
 func (a *auditor) grow(b *block) {
 	if len(b.leaves) == audit.TileWidth && a.tree.AppendSubtree(8, b.root) == nil {
 		return
@@ -136,7 +135,7 @@ func (a *auditor) grow(b *block) {
 	}
 }
 
-// entry checks one entry: its form, two promises beside the rules, the rules.
+// entry checks one entry: its form, two redundant assertions, and the rules.
 func (a *auditor) entry(text []byte) {
 	e, err := a.parser.Parse(text)
 	if err != nil {
@@ -158,13 +157,13 @@ func (a *auditor) entry(text []byte) {
 	case e.Kind() == fairness.KindDraw:
 		a.countWitnesses()
 	}
-	if a.trust.Heard != nil && !a.broken {
-		a.trust.Heard(&a.state, e)
+	if a.trust.OnEntry != nil && !a.broken {
+		a.trust.OnEntry(&a.state, e)
 	}
 }
 
-// countWitnesses notes whether enough witnesses had cosigned the freeze of a
-// draw before its round: of the policy's, and of those that the auditor knows.
+// countWitnesses records whether enough witnesses had cosigned the freeze of a draw before its
+// round: of all witnesses in the policy, and of those the auditor knows.
 func (a *auditor) countWitnesses() {
 	quorum := int(a.state.Policy().Quorum)
 	known := 0
@@ -181,8 +180,8 @@ func (a *auditor) countWitnesses() {
 	}
 }
 
-// assert checks without the state what a mistake in it would hurt most: that
-// nobody overtakes an earlier window, and that no seed decides twice.
+// assert checks, independently of the state, two properties whose violation would be the worst: no
+// ticket overtakes an earlier window, and no seed decides twice.
 func (a *auditor) assert(e fairness.Entry, text []byte) {
 	switch e := e.(type) {
 	case *fairness.Assign:
@@ -198,20 +197,20 @@ func (a *auditor) assert(e fairness.Entry, text []byte) {
 	}
 }
 
-// breach fails a check because of the entry being applied.
+// breach fails a check because of the current entry.
 func (a *auditor) breach(check string, text []byte, detail string) {
 	a.broken = true
 	a.report.set(check, Fail, "%s: %s", quote(a.state.Size(), text), detail)
 }
 
-// quote names an entry and shows the beginning of its text, safe to print.
+// quote describes an entry by its index and the beginning of its text, safe to print.
 func quote(index uint64, text []byte) string { return fmt.Sprintf("entry %d %.120q", index, text) }
 
 // Root implements [fairness.Oracle] with the recomputed tree.
 func (a *auditor) Root() [fairness.HashSize]byte { return a.rootAfter(uint64(a.done)) }
 
-// rootAfter returns the root with the first n entries of the block, not fewer
-// than it was asked for before.
+// rootAfter returns the root with the first n entries of the block; n must not decrease between
+// calls.
 func (a *auditor) rootAfter(n uint64) audit.Hash {
 	if a.part == nil {
 		a.part = a.tree.Clone()

@@ -13,24 +13,25 @@ import (
 type Report struct {
 	OK          bool     `json:"ok"`          // every check passed; the append-only one may be skipped
 	Level       int      `json:"level"`       // assurance, [LevelNone] to [LevelWitnessed]
-	Origin      string   `json:"origin"`      // of the log, as its checkpoint says
-	Entries     uint64   `json:"entries"`     // as its checkpoint says
-	Arrivals    uint64   `json:"arrivals"`    // this and the following as replayed
-	Windows     uint64   `json:"windows"`     // with arrivals
-	Assignments uint64   `json:"assignments"` // places stated
+	Origin      string   `json:"origin"`      // origin of the log, from its checkpoint
+	Entries     uint64   `json:"entries"`     // number of entries, from its checkpoint
+	Arrivals    uint64   `json:"arrivals"`    // this and the following numbers come from the replay
+	Windows     uint64   `json:"windows"`     // windows with arrivals
+	Assignments uint64   `json:"assignments"` // published places
 	Admissions  uint64   `json:"admissions"`
-	Beacon      string   `json:"beacon"`    // hash of the drand chain, empty for none
-	Witnesses   []string `json:"witnesses"` // keys that the policy names
-	Quorum      uint32   `json:"quorum"`    // of them, by the policy
+	Beacon      string   `json:"beacon"`    // hash of the drand chain; "": no beacon
+	Witnesses   []string `json:"witnesses"` // keys from the policy
+	Quorum      uint32   `json:"quorum"`    // required cosignatures per freeze, from the policy
 	Draws       uint64   `json:"draws"`
-	Witnessed   uint64   `json:"witnessed"`  // draws whose freeze the policy's quorum of witnesses had cosigned before the round
-	Vouched     uint64   `json:"vouched"`    // the same by witnesses that the auditor knows
-	Checks      []Check  `json:"checks"`     // all of them, always in the same order
-	NotProven   []string `json:"not_proven"` // what nobody may conclude
-	Seconds     float64  `json:"seconds"`    // for the caller, who has a clock, to set
+	Witnessed   uint64   `json:"witnessed"`  // draws whose freeze a quorum of the policy's witnesses had cosigned before the round
+	Vouched     uint64   `json:"vouched"`    // the same, counting only witnesses that the auditor knows
+	Checks      []Check  `json:"checks"`     // all checks, always in the same order
+	NotProven   []string `json:"not_proven"` // conclusions that the report does not support
+	Seconds     float64  `json:"seconds"`    // set by the caller, who has a clock
 }
 
-// Assurance levels: what a stranger may conclude. Each includes those below.
+// Assurance levels: what a reader may conclude without trusting the operator. Each includes those
+// below.
 const (
 	LevelNone          = iota // nothing: a check failed
 	LevelConsistent           // the history is intact and follows the published policy
@@ -41,9 +42,9 @@ const (
 // Check is one check of a report.
 type Check struct {
 	ID     string `json:"id"`
-	Title  string `json:"title"` // what holds when it passes
+	Title  string `json:"title"` // what a pass means
 	Status Status `json:"status"`
-	Detail string `json:"detail"` // what was seen, or which entry fails it and why
+	Detail string `json:"detail"` // what was checked, or which entry fails the check and why
 }
 
 // Status is the outcome of one check.
@@ -58,7 +59,7 @@ const (
 
 const notReached = "not reached because an earlier check failed"
 
-// The checks that are no [fairness.Rule].
+// Checks that do not correspond to a [fairness.Rule].
 const (
 	checkHistory   = "history"
 	checkSignature = "signature"
@@ -69,10 +70,10 @@ const (
 	checkFIFO      = "fifo"
 )
 
-const ofLog fairness.Kind = "log" // of the checks that are about no entry
+const ofLog fairness.Kind = "log" // for checks that are not about entries
 
-// checks are those of every report, and the kind of entry they are about, if
-// it is one. A rule's check has the name of the rule.
+// checks lists the checks of every report, with the kind of entry they are about (empty: all
+// kinds). The check of a rule has the rule's name as its id.
 var checks = []struct {
 	id, title string
 	kind      fairness.Kind
@@ -122,14 +123,14 @@ func (r *Report) check(id string) *Check {
 	return &r.Checks[slices.IndexFunc(r.Checks, func(c Check) bool { return c.ID == id })]
 }
 
-// passing tells whether no check has failed so far. Only the comparison with
-// an earlier audit may be left out.
+// passing reports whether no check has failed so far. Only the comparison with an earlier audit may
+// be skipped.
 func (r *Report) passing() bool {
 	return !slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Status == Fail || c.Status == Skipped && c.ID != checkKept })
 }
 
-// finish decides the checks of entries that no entry has failed: they pass if
-// all entries keep to all rules. Then it sums up.
+// finish decides the checks that no entry has failed: they pass if all entries follow all rules.
+// Then it fills in the totals.
 func (a *auditor) finish() *Report {
 	r, n := a.report, a.state.Counts()
 	whole := a.state.Size() > 0 && a.state.Size() == a.head.Size
@@ -159,7 +160,7 @@ func (a *auditor) finish() *Report {
 	return r
 }
 
-// checkBeacon names the beacon, and tells whether the auditor trusts it.
+// checkBeacon records the beacon and reports whether the auditor trusts it.
 func (a *auditor) checkBeacon() bool {
 	b := a.state.Policy().Beacon
 	if b == nil {
@@ -170,7 +171,7 @@ func (a *auditor) checkBeacon() bool {
 	return hash == beacon.Quicknet().Hash() || slices.Contains(a.trust.Beacons, hash)
 }
 
-// notProven says in plain words what the report does not show.
+// notProven lists in plain words what the report does not prove.
 func (a *auditor) notProven() []string {
 	list := []string{
 		"That every arrival is a person of its own: fake arrivals push everybody else back alike, and give the party that holds them its share. Half of a window's tickets get half of its places, at the front as at the end.",

@@ -25,7 +25,7 @@ func found(t *testing.T, keys *roomtest.Keys, room *roomtest.Room) []findings.Fi
 	}
 	var finder findings.Finder
 	trust := knowing(keys)
-	trust.Heard = finder.Hear
+	trust.OnEntry = finder.Hear
 	if r := auditOf(t, publish(t, keys, room.Entries()), trust); !r.OK {
 		t.Fatalf("%+v", r.Checks)
 	}

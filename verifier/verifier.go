@@ -1,14 +1,13 @@
-// Package verifier audits a room from what it has published, and from nothing
-// else: it reads the transcript once, from the first entry to the last, and
-// derives everything again.
+// Package verifier audits a room from its published files alone: it reads the transcript once, from
+// the first entry to the last, and recomputes everything.
 //
 //	checkpoint ─► signature, size, root
 //	bundles ────► leaf hashes ─► tree ─► the same root?
 //	     └──────► entries ─► fairness.State.Apply ─► the same draws, places, calls?
 //
-// The result is a [Report] of numbered checks. The package is pure: it reads
-// through a [Source] and has no clock. It holds the state of the room, less
-// than 200 bytes an arrival, and a few bundles, never the log.
+// The result is a [Report] of numbered checks. The package is pure: it reads through a [Source] and
+// has no clock. It keeps the state of the room in memory, less than 200 bytes per arrival, and a
+// few bundles, but never the whole log.
 package verifier
 
 import (
@@ -19,31 +18,31 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Source is where a transcript is read from, as tlog-tiles lays it out. Its
-// methods are called concurrently and return when ctx ends.
+// Source provides a transcript in the layout of tlog-tiles. Its methods are called concurrently and
+// must return when ctx ends.
 type Source interface {
 	// Checkpoint returns the latest signed checkpoint.
 	Checkpoint(ctx context.Context) ([]byte, error)
-	// Tile returns the bytes of a tile of hashes or an entry bundle. A source
-	// that has only the full tile left returns the beginning of it.
+	// Tile returns the bytes of a tile of hashes or an entry bundle. If only the full tile still
+	// exists, it returns its beginning.
 	Tile(ctx context.Context, t audit.Tile) ([]byte, error)
 }
 
-// Trust is what the auditor knows beside the transcript.
+// Trust holds the facts that the auditor knows independently of the transcript.
 type Trust struct {
-	VKey      string                   // key of the log, signed-note form; empty takes the one the transcript names
-	Kept      []byte                   // checkpoint kept from an earlier audit of the room, nil for none
-	Beacons   [][32]byte               // hashes of drand chains that the operator does not run, beside that of [beacon.Quicknet]
+	VKey      string                   // key of the log, signed-note form; "": the key in the transcript
+	Kept      []byte                   // checkpoint of an earlier audit of the room; nil: none
+	Beacons   [][32]byte               // hashes of drand chains that the operator does not run, besides [beacon.Quicknet]
 	Witnesses []string                 // keys of witnesses that are independent of the operator and each other
-	Progress  func(done, total uint64) // told the entries done after each bundle, nil for not
-	// Heard is called after each entry that keeps to the rules, in order, nil for
-	// not. State and entry are valid during the call, and only to be read.
-	Heard func(s *fairness.State, e fairness.Entry)
+	Progress  func(done, total uint64) // called after each bundle with the number of entries done; may be nil
+	// OnEntry is called after each valid entry, in order; nil: not called. State and entry are valid
+	// during the call and must not be changed.
+	OnEntry func(s *fairness.State, e fairness.Entry)
 }
 
-// Audit checks the whole transcript. What is wrong with it is a failed check
-// of the report; the error says that it could not be read, and is returned
-// only as long as no check has failed.
+// Audit checks the whole transcript. Errors in the transcript become failed checks of the report.
+// The error means that the transcript could not be read, and is only returned if no check has
+// failed.
 func Audit(ctx context.Context, src Source, trust Trust) (*Report, error) {
 	signed, err := src.Checkpoint(ctx)
 	if err != nil {
@@ -69,7 +68,7 @@ func Audit(ctx context.Context, src Source, trust Trust) (*Report, error) {
 	return a.finish(), nil
 }
 
-// Unverified reads a signed checkpoint without looking at its signatures.
+// Unverified reads a signed checkpoint without verifying its signatures.
 func Unverified(signed []byte) (audit.Checkpoint, error) {
 	return audit.UnverifiedCheckpoint(signed)
 }
@@ -86,7 +85,7 @@ func (a *auditor) checkSignature(vkey, from string) {
 	a.report.set(checkSignature, Pass, "key %s, %s", vkey, from)
 }
 
-// checkIdentity compares what room entry, checkpoint and auditor say.
+// checkIdentity compares the origins and keys in room entry, checkpoint and Trust.
 func (a *auditor) checkIdentity(p *fairness.Policy) {
 	if a.trust.VKey == "" {
 		a.checkSignature(p.LogKey, "named by the transcript itself")
@@ -115,8 +114,8 @@ func (a *auditor) checkHistory(ctx context.Context, unread error) {
 	}
 }
 
-// locate names the first entry that is not the signed one, if the published
-// tiles of leaf hashes tell. The signed root proves the one it relies on.
+// locate describes the first entry that differs from the signed one, if the published tiles of leaf
+// hashes show it. The signed root authenticates the tile it relies on.
 func (a *auditor) locate(ctx context.Context) string {
 	for b := range blocks(ctx, a.src, a.head.Size) {
 		t := audit.Tile{Level: 0, Index: b.tile.Index, Width: b.tile.Width}
@@ -138,8 +137,8 @@ func (a *auditor) locate(ctx context.Context) string {
 	return ""
 }
 
-// checkKept compares with the checkpoint of an earlier audit. All entries are
-// at hand, so their root at that size is recomputed, not taken from a proof.
+// checkKept compares with the checkpoint of an earlier audit. Since all entries are available, it
+// recomputes their root at that size instead of relying on a proof.
 func (a *auditor) checkKept() {
 	if a.trust.Kept == nil || a.key == nil {
 		a.report.set(checkKept, Skipped, "no earlier checkpoint given, or no key to open it with")

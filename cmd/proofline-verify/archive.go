@@ -78,7 +78,7 @@ func (f *archiveFlags) run(ctx context.Context, t *terminal, arg, out string) er
 	bar := t.bar("tiles")
 	_, err = source.Store(ctx, src, dir, bar.show)
 	bar.clear()
-	if err != nil && !errors.Is(err, source.ErrMisfit) { // the audit reports misfits
+	if err != nil && !errors.Is(err, source.ErrMismatch) { // the audit reports misfits
 		return unreadable(err)
 	}
 	stored, err := source.Dir(dir)

@@ -152,7 +152,7 @@ func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust ve
 		from = collecting
 	}
 	var finder findings.Finder
-	trust.Progress, trust.Heard = bar.show, finder.Hear
+	trust.Progress, trust.OnEntry = bar.show, finder.Hear
 	r, err := verifier.Audit(ctx, from, trust)
 	bar.clear()
 	if err != nil {
@@ -307,7 +307,7 @@ func checkCopy(ctx context.Context, src verifier.Source, r *verifier.Report) err
 	c := verifier.Check{ID: "copy", Title: "Every file of the copy is as the room published it", Status: verifier.Pass}
 	fit, unchecked, err := source.CheckCopy(ctx, src)
 	switch {
-	case err != nil && !errors.Is(err, source.ErrMisfit):
+	case err != nil && !errors.Is(err, source.ErrMismatch):
 		return err
 	case err != nil:
 		c.Status, c.Detail = verifier.Fail, err.Error()+": fetch it again, which replaces wrong files"

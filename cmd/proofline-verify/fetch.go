@@ -40,7 +40,7 @@ func fetch(ctx context.Context, t *terminal, from, dir string) error {
 	if errors.Is(err, source.ErrOtherLog) {
 		return &exit{exitUnreadable, err, "the stored transcript may be evidence: use another directory"}
 	}
-	if errors.Is(err, source.ErrMisfit) {
+	if errors.Is(err, source.ErrMismatch) {
 		return &exit{exitFailed, err, "fetch into an empty directory and audit that: the audit shows what is wrong"}
 	}
 	if err != nil {

@@ -50,7 +50,7 @@ func TestFetchChanged(t *testing.T) {
 	alter(from)
 	empty := filepath.Join(dir, "empty")
 	said := verify(exitFailed, "fetch", from, empty)
-	if strings.Contains(said, "stored") || !strings.Contains(said, "does not fit its checkpoint") ||
+	if strings.Contains(said, "stored") || !strings.Contains(said, "does not match its checkpoint") ||
 		!strings.Contains(said, "hint: fetch into an empty directory") {
 		t.Errorf("said %s", said)
 	}

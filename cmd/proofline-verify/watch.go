@@ -167,7 +167,7 @@ func (w *watchRun) end(ctx context.Context, began time.Time, err error) error {
 // unreadable returns the exit for a room that cannot be read or whose files do not match.
 func (w *watchRun) unreadable(err error) *exit {
 	over := unreadable(err)
-	if errors.Is(err, watch.ErrPoor) || errors.Is(err, watch.ErrNoRoom) {
+	if errors.Is(err, watch.ErrMismatch) || errors.Is(err, watch.ErrNoRoom) {
 		over.hint = "it was changed, or is partly of an older state: to see what is wrong, run proofline-verify audit " + quoted(w.arg) + ""
 	}
 	return over

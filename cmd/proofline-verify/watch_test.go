@@ -77,7 +77,7 @@ func TestWatchFork(t *testing.T) {
 	s := httptest.NewServer(room)
 	defer s.Close()
 	dir := t.TempDir()
-	stdout := spoken{word: "read all of it", do: func() { room.files.Store(&two) }}
+	stdout := spoken{word: "read everything", do: func() { room.files.Store(&two) }}
 	var stderr bytes.Buffer
 	env := func(name string) string {
 		return map[string]string{"XDG_STATE_HOME": filepath.Join(dir, "state")}[name]
@@ -86,7 +86,7 @@ func TestWatchFork(t *testing.T) {
 	if code := run(t.Context(), args, &stdout, &stderr, env); code != exitFailed {
 		t.Fatalf("exit code %d\n%s%s", code, &stdout, &stderr)
 	}
-	for _, text := range []string{"watching queue.example.com/r/sale", "read all of it: 15 entries, 14 arrivals",
+	for _, text := range []string{"watching queue.example.com/r/sale", "read everything: 15 entries, 14 arrivals",
 		"✗ TWO HISTORIES"} {
 		if !strings.Contains(stdout.String(), text) {
 			t.Errorf("%q is not in %q", text, &stdout)
@@ -130,7 +130,7 @@ func TestWatchNetwork(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	stdout, stderr = spoken{word: "read all of it", do: cancel}, spoken{word: "warning",
+	stdout, stderr = spoken{word: "read everything", do: cancel}, spoken{word: "warning",
 		do: func() { room.files.Store(&one) }}
 	if code := run(ctx, append(args, "1h"), &stdout, &stderr, env); code != exitVerified ||
 		!strings.Contains(stdout.String(), "nothing wrong up to 15 entries") {
@@ -143,7 +143,7 @@ func TestWatchNetwork(t *testing.T) {
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
-	stdout = spoken{word: "read all of it", do: cancel}
+	stdout = spoken{word: "read everything", do: cancel}
 	if code := run(ctx, args[:len(args)-1], &stdout, &stderr, env); code != exitVerified ||
 		!strings.Contains(stdout.String(), "nothing wrong") {
 		t.Errorf("interrupted: exit code %d\n%s%s", code, &stdout, &stderr)

@@ -11,19 +11,19 @@ import (
 	"github.com/proofline/proofline/verifier/ticket"
 )
 
-// Finding is what a file shows.
+// Finding is the result of checking a file.
 type Finding struct {
 	Kind     Kind             `json:"kind"`
-	Proof    bool             `json:"proof"` // of misbehaviour; else an observation
+	Proof    bool             `json:"proof"` // proof of misbehaviour; otherwise an observation
 	Origin   string           `json:"origin"`
 	VKey     string           `json:"vkey"`
-	Shown    []string         `json:"shown"`     // follows from the room's key
-	NotShown []string         `json:"not_shown"` // is the word of whoever wrote the file, or of nobody
+	Shown    []string         `json:"shown"`     // facts that follow from the room's key
+	NotShown []string         `json:"not_shown"` // claims of the file's author, and questions left open
 	First    audit.Checkpoint `json:"-"`
 }
 
-// Check checks a file, against a key or, if that is empty, the one that the
-// file names. Errors are [ErrKey] and [ErrUnfounded].
+// Check checks a file against a key; an empty vkey means the key in the file. Errors are [ErrKey]
+// and [ErrUnfounded].
 func (e *Evidence) Check(vkey string) (*Finding, error) {
 	if vkey != "" && vkey != string(e.VKey) {
 		return nil, fmt.Errorf("%w: it names %.200q", ErrKey, string(e.VKey))
@@ -37,7 +37,7 @@ func (e *Evidence) Check(vkey string) (*Finding, error) {
 		return nil, fmt.Errorf("%w: the first checkpoint: %w", ErrUnfounded, err)
 	}
 	if vkey == "" {
-		f.NotShown = append(f.NotShown, "That this is the room's key: it is the one in the file. Compare it with the one that the organizer publishes; with another key this file shows nothing about the room.")
+		f.NotShown = append(f.NotShown, "That this is the room's key: it comes from the file. Compare it with the key that the organizer publishes; with another key this file shows nothing about the room.")
 	}
 	check, ok := map[Kind]func(*Finding, note.Verifier) error{
 		Fork: e.fork, Receipt: e.receipt, Shrink: e.shrink, Unproven: e.unproven,
@@ -50,9 +50,9 @@ func (e *Evidence) Check(vkey string) (*Finding, error) {
 		return nil, fmt.Errorf("%w: %w", ErrUnfounded, err)
 	}
 	if !f.Proof {
-		f.NotShown = append(f.NotShown, "That the operator did wrong: a broken network, a stale copy or a wrong clock on the side of whoever wrote this look the same. Audit the room, and ask others what they saw.")
+		f.NotShown = append(f.NotShown, "That the operator did wrong: a broken network, a stale copy or a wrong clock on the author's side look the same. Audit the room, and ask others what they saw.")
 		if e.Observed != nil {
-			f.NotShown = append(f.NotShown, fmt.Sprintf("What was seen, and when: at %s, %.500q.", moment(uint64(e.Observed.Time)), string(e.Observed.Detail)))
+			f.NotShown = append(f.NotShown, fmt.Sprintf("What was seen, and when: at %s, %.500q.", formatTime(uint64(e.Observed.Time)), string(e.Observed.Detail)))
 		}
 	}
 	return f, nil
@@ -62,7 +62,7 @@ func (f *Finding) show(format string, args ...any) {
 	f.Shown = append(f.Shown, fmt.Sprintf(format, args...))
 }
 
-// only refuses parts that a kind of evidence does not have.
+// only rejects parts that this kind of evidence does not have.
 func (e *Evidence) only(second, root, entry, instead bool) error {
 	for _, part := range []struct {
 		name      string
@@ -72,7 +72,7 @@ func (e *Evidence) only(second, root, entry, instead bool) error {
 		{"instead", instead, e.Instead != nil},
 	} {
 		if part.have && !part.may {
-			return fmt.Errorf("%q does not belong into evidence of this kind", part.name)
+			return fmt.Errorf("%q is not part of this kind of evidence", part.name)
 		}
 	}
 	return nil
@@ -104,7 +104,7 @@ func (e *Evidence) fork(f *Finding, key note.Verifier) error {
 		f.show("The same key signed %d entries with the root %v.", p.large.Size, p.large.Root)
 	} else {
 		if e.Root == nil || *e.Root == p.small.Root {
-			return errors.New("nothing shows that the smaller history is not the beginning of the larger")
+			return errors.New("nothing shows that the smaller history is not a prefix of the larger")
 		}
 		other := audit.Checkpoint{Origin: p.small.Origin, Size: p.small.Size, Root: *e.Root}
 		if err := audit.VerifyConsistency(other, p.large, e.Growth); err != nil {
@@ -132,12 +132,12 @@ func (e *Evidence) receipt(f *Finding, key note.Verifier) error {
 		return err
 	}
 	if e.Entry.Index != e.Instead.Index || string(e.Entry.Entry) == string(e.Instead.Entry) {
-		return errors.New("both histories have the same entry, or the entries are not at one place")
+		return errors.New("both histories have the same entry, or the entries have different indexes")
 	}
 	f.Proof = true
 	f.show("The key %s signed a history of %d entries in which entry %d is the arrival of ticket %v.", key.Name(), f.First.Size, uint64(e.Entry.Index), arrive.Ticket)
 	f.show("The same key signed a history of %d entries in which entry %d is %.120q.", head.Size, uint64(e.Instead.Index), []byte(e.Instead.Entry))
-	f.show("So the receipt of this visitor is of a history that the operator also denied: the arrival was dropped, moved or replaced.")
+	f.show("So the operator signed the history of this visitor's receipt, and also one that contradicts it: the arrival was dropped, moved or replaced.")
 	return nil
 }
 
@@ -150,10 +150,10 @@ func (e *Evidence) shrink(f *Finding, key note.Verifier) error {
 		return err
 	}
 	if head.Size >= f.First.Size || e.Observed == nil {
-		return errors.New("the second checkpoint is not the smaller one, or it is not said when it was seen")
+		return errors.New("the second checkpoint is not the smaller one, or the observation is missing")
 	}
 	f.show("The key %s signed a history of %d entries, and one of %d.", key.Name(), f.First.Size, head.Size)
-	f.NotShown = append(f.NotShown, "That the two contradict each other: the smaller may be the beginning of the larger, shown late.")
+	f.NotShown = append(f.NotShown, "That the two contradict each other: the smaller may be a prefix of the larger, shown late.")
 	return nil
 }
 
@@ -162,7 +162,7 @@ func (e *Evidence) unproven(f *Finding, key note.Verifier) error {
 		return err
 	}
 	if len(e.Second) == 0 || e.Observed == nil {
-		return errors.New("it is not said what was seen, and when")
+		return errors.New("the second checkpoint or the observation is missing")
 	}
 	f.show("The key %s signed a history of %d entries.", key.Name(), f.First.Size)
 	if head, err := e.second(key); err == nil {
@@ -179,7 +179,7 @@ func (e *Evidence) violation(f *Finding, key note.Verifier) error {
 		return err
 	}
 	if e.Observed == nil {
-		return errors.New("it is not said which rule is broken")
+		return errors.New("the observation with the broken rule is missing")
 	}
 	f.show("The key %s signed a history of %d entries.", key.Name(), f.First.Size)
 	if e.Entry != nil {
@@ -192,13 +192,13 @@ func (e *Evidence) violation(f *Finding, key note.Verifier) error {
 	return nil
 }
 
-// observedWindow begins what is said of a window that somebody watched.
+// observedWindow starts a finding about a window.
 func (e *Evidence) observedWindow(f *Finding, key note.Verifier) error {
 	if err := e.only(false, false, true, false); err != nil {
 		return err
 	}
 	if e.Observed == nil || e.Observed.Window == nil {
-		return errors.New("it is not said which window, and when")
+		return errors.New("the observation with its window is missing")
 	}
 	f.show("The key %s signed a history of %d entries.", key.Name(), f.First.Size)
 	return nil
@@ -218,7 +218,7 @@ func (e *Evidence) lateFreeze(f *Finding, key note.Verifier) error {
 		}
 		f.show("In it, ticket %v arrived in window %d.", arrive.Ticket, arrive.Window)
 	}
-	f.NotShown = append(f.NotShown, fmt.Sprintf("That window %d, over since %s, was not frozen then. When its freeze comes, its time in the transcript says how late it was.", uint64(*e.Observed.Window), moment(uint64(e.Observed.Since))))
+	f.NotShown = append(f.NotShown, fmt.Sprintf("That window %d, over since %s, was not frozen then. When its freeze comes, its time in the transcript says how late it was.", uint64(*e.Observed.Window), formatTime(uint64(e.Observed.Since))))
 	return nil
 }
 
@@ -234,13 +234,13 @@ func (e *Evidence) missingDraw(f *Finding, key note.Verifier) error {
 		if uint64(freeze.Window) != uint64(*e.Observed.Window) {
 			return errors.New("the freeze is of another window")
 		}
-		f.show("In it, window %d was frozen at %s, to be drawn with round %d.", freeze.Window, moment(uint64(freeze.Time)), freeze.Round)
+		f.show("In it, window %d was frozen at %s, to be drawn with round %d.", freeze.Window, formatTime(uint64(freeze.Time)), freeze.Round)
 	}
-	f.NotShown = append(f.NotShown, fmt.Sprintf("That window %d, which could be drawn since %s, was not drawn then.", uint64(*e.Observed.Window), moment(uint64(e.Observed.Since))))
+	f.NotShown = append(f.NotShown, fmt.Sprintf("That window %d, which could be drawn since %s, was not drawn then.", uint64(*e.Observed.Window), formatTime(uint64(e.Observed.Since))))
 	return nil
 }
 
-// entry returns a proven entry of a kind.
+// entry returns a proven entry of the given type.
 func entry[E fairness.Entry](head audit.Checkpoint, p *ticket.Proven) (found E, err error) {
 	if err := included(head, p); err != nil {
 		return found, err

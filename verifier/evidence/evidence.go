@@ -1,11 +1,9 @@
-// Package evidence keeps what somebody found wrong with a room in one file
-// that a third person can check offline: EVIDENCE.md in the folder above
-// describes it.
+// Package evidence reads and writes files with evidence of a room's misbehaviour, which third
+// parties can check offline. EVIDENCE.md in the folder above specifies them.
 //
-// Two kinds are proof: whoever has the room's key knows from the file alone
-// that the operator signed two histories. The others are observations: what
-// the file says about signed entries is checked, and that the server did not
-// show more at the time is the word of whoever wrote the file.
+// Two kinds are proof: with the room's key, the file alone shows that the operator signed two
+// histories. The others are observations: the signed entries in the file can be checked, but only
+// the file's author says what the server showed at the time.
 //
 // The package is pure: no clock, no network, no randomness.
 package evidence
@@ -21,60 +19,60 @@ import (
 	"github.com/proofline/proofline/verifier/ticket"
 )
 
-// MaxSize is the longest file in bytes.
+// MaxSize is the maximum size of a file in bytes.
 const MaxSize = 4 << 20
 
-// version is the one version of the file.
+// version is the only version of the file.
 const version = 1
 
 var (
-	// ErrFormat is returned when a file is no evidence in its one form.
-	ErrFormat = errors.New("no evidence file")
-	// ErrKey is returned when the file is about another key than the one given.
+	// ErrFormat is returned for a file that is not evidence in canonical form.
+	ErrFormat = errors.New("not an evidence file")
+	// ErrKey is returned for a file about another key than the given one.
 	ErrKey = errors.New("evidence about another key")
-	// ErrUnfounded is returned when a file does not show what it says.
-	ErrUnfounded = errors.New("the evidence does not hold")
+	// ErrUnfounded is returned for a file that does not show what it claims.
+	ErrUnfounded = errors.New("the evidence is wrong")
 )
 
-// Kind is what a file is evidence of.
+// Kind is the kind of evidence in a file.
 type Kind string
 
 // The kinds of evidence. Fork and Receipt are proof.
 const (
-	Fork        Kind = "fork"         // two signed checkpoints that cannot both be right
-	Receipt     Kind = "receipt"      // an arrival of one signed history has another entry in its place in another one
+	Fork        Kind = "fork"         // two signed checkpoints that contradict each other
+	Receipt     Kind = "receipt"      // an arrival in one signed history has a different entry in its place in another one
 	Shrink      Kind = "shrink"       // a smaller history was shown after a larger one
-	Unproven    Kind = "unproven"     // what was shown does not prove that it continues what was shown before
+	Unproven    Kind = "unproven"     // the later history is not proven to continue the earlier one
 	Violation   Kind = "violation"    // a signed entry that breaks a rule
-	LateFreeze  Kind = "late-freeze"  // a window is over for long, and not frozen
-	MissingDraw Kind = "missing-draw" // the round of a frozen window is out for long, and not drawn
+	LateFreeze  Kind = "late-freeze"  // a window ended long ago but is not frozen
+	MissingDraw Kind = "missing-draw" // the round of a frozen window appeared long ago, but the window is not drawn
 )
 
-// Evidence is one file. What is nil or empty is not in it; which kind has what
-// is in EVIDENCE.md.
+// Evidence is one file. Nil and empty members are not in it; EVIDENCE.md lists the members of each
+// kind.
 type Evidence struct {
 	Version  int            `json:"version"`
 	Kind     Kind           `json:"kind"`
-	VKey     ticket.Text    `json:"vkey"`             // of the log
+	VKey     ticket.Text    `json:"vkey"`             // key of the log
 	First    ticket.Bytes   `json:"first"`            // signed checkpoint, verbatim
-	Second   ticket.Bytes   `json:"second,omitempty"` // another one, shown later or to somebody else
-	Root     *audit.Hash    `json:"root,omitempty"`   // that the larger tree has at the size of the smaller
+	Second   ticket.Bytes   `json:"second,omitempty"` // another checkpoint, shown later or to another person
+	Root     *audit.Hash    `json:"root,omitempty"`   // root of the larger tree at the size of the smaller
 	Growth   ticket.Hashes  `json:"growth,omitzero"`  // consistency proof of Root
-	Entry    *ticket.Proven `json:"entry,omitempty"`  // in the tree of First
+	Entry    *ticket.Proven `json:"entry,omitempty"`  // entry in the tree of First
 	Instead  *ticket.Proven `json:"instead,omitempty"`
 	Observed *Observation   `json:"observed,omitempty"`
 }
 
-// Observation is the word of whoever wrote the file.
+// Observation is a claim of the file's author.
 type Observation struct {
-	Time   ticket.Number  `json:"time"`             // when, in milliseconds since the Unix epoch
-	Since  ticket.Number  `json:"since"`            // from when on it was wrong
-	Window *ticket.Number `json:"window,omitempty"` // which it is about
+	Time   ticket.Number  `json:"time"`             // time of the observation, in milliseconds since the Unix epoch
+	Since  ticket.Number  `json:"since"`            // time since which it was wrong
+	Window *ticket.Number `json:"window,omitempty"` // window in question
 	Detail ticket.Text    `json:"detail"`
 }
 
-// Parse reads a file. It is written again and must be the same bytes, so that
-// there is one file for one content. Everything else is [ErrFormat].
+// Parse reads a file. It writes the file again and compares the bytes, so that each content has
+// exactly one file. Any other file returns [ErrFormat].
 func Parse(file []byte) (*Evidence, error) {
 	if len(file) > MaxSize {
 		return nil, fmt.Errorf("%w: longer than %d bytes", ErrFormat, MaxSize)
@@ -93,12 +91,12 @@ func Parse(file []byte) (*Evidence, error) {
 		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	if again, err := e.Marshal(); err != nil || !bytes.Equal(again, file) {
-		return nil, fmt.Errorf("%w: not in the form it would be written", ErrFormat)
+		return nil, fmt.Errorf("%w: not in canonical form", ErrFormat)
 	}
 	return e, nil
 }
 
-// Marshal returns the file. It fails with [ErrFormat] on what no file can hold.
+// Marshal returns the file. It fails with [ErrFormat] if the content does not fit into a file.
 func (e *Evidence) Marshal() ([]byte, error) {
 	e.Version = version
 	var file bytes.Buffer

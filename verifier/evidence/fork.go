@@ -11,11 +11,10 @@ import (
 	"github.com/proofline/proofline/verifier/ticket"
 )
 
-// Contradict compares two checkpoints that the key with a vkey signed. It
-// returns the proof that they are of two histories, or nil if the smaller is
-// the beginning of the larger. For different sizes it reads tiles of the larger
-// tree, which are checked; its errors are those of [audit.ProveConsistency],
-// and of [audit.OpenCheckpoint] for a checkpoint that the key did not sign.
+// Contradict compares two checkpoints signed by the key vkey. It returns the proof that they belong
+// to two histories, or nil if the smaller is a prefix of the larger. For different sizes it reads
+// tiles of the larger tree and verifies them. Its errors are those of [audit.ProveConsistency], and
+// of [audit.OpenCheckpoint] for a checkpoint that the key did not sign.
 func Contradict(ctx context.Context, fetch audit.TileFetcher, vkey string, first, second []byte) (*Evidence, error) {
 	p, err := open(vkey, first, second)
 	if err != nil {
@@ -46,9 +45,9 @@ func Contradict(ctx context.Context, fetch audit.TileFetcher, vkey string, first
 	return e, nil
 }
 
-// Dropped says that a proven entry of the first checkpoint is not in the
-// second, which has another one in its place. nil if it has the same, or if
-// the second tree is too small to tell.
+// Dropped returns evidence that a proven entry of the first checkpoint is not in the second, which
+// has a different entry in its place. It returns nil if the entries are the same or the second tree
+// is too small to tell.
 func Dropped(ctx context.Context, fetch audit.TileFetcher, vkey string, first []byte, entry *ticket.Proven, second []byte) (*Evidence, error) {
 	key, err := audit.ParseKey(vkey)
 	if err != nil {
@@ -94,7 +93,7 @@ func Dropped(ctx context.Context, fetch audit.TileFetcher, vkey string, first []
 	return e, nil
 }
 
-// pair is two opened checkpoints.
+// pair holds two opened checkpoints.
 type pair struct{ first, second, small, large audit.Checkpoint }
 
 func open(vkey string, first, second []byte) (p pair, err error) {
@@ -115,8 +114,8 @@ func open(vkey string, first, second []byte) (p pair, err error) {
 	return p, nil
 }
 
-// rootAt returns the root of the first size entries of a tree, 0 < size <
-// head.Size, with the consistency proof of it.
+// rootAt returns the root of the first size entries of a tree, 0 < size < head.Size, with its
+// consistency proof.
 func rootAt(ctx context.Context, fetch audit.TileFetcher, head audit.Checkpoint, size uint64) (audit.Hash, []audit.Hash, error) {
 	reader := tlog.TileHashReader(tlog.Tree{N: int64(head.Size), Hash: head.Root}, tiles{ctx, fetch})
 	root, err := tlog.TreeHash(int64(size), reader)
@@ -130,7 +129,7 @@ func rootAt(ctx context.Context, fetch audit.TileFetcher, head audit.Checkpoint,
 	return root, growth, nil
 }
 
-// tiles lets tlog read through a fetcher.
+// tiles adapts a fetcher to tlog.TileReader.
 type tiles struct {
 	ctx   context.Context
 	fetch audit.TileFetcher

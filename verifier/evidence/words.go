@@ -2,7 +2,7 @@ package evidence
 
 import "time"
 
-// moment writes milliseconds since the Unix epoch.
-func moment(ms uint64) string {
+// formatTime formats milliseconds since the Unix epoch.
+func formatTime(ms uint64) string {
 	return time.UnixMilli(int64(min(ms, 1<<53))).UTC().Format("2006-01-02 15:04:05 UTC")
 }

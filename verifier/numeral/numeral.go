@@ -1,5 +1,4 @@
-// Package numeral writes numbers as people read them in English: in reports, on
-// terminals, in what statistics found.
+// Package numeral formats numbers for English texts, such as reports and terminal output.
 package numeral
 
 import (
@@ -7,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Group writes a number with a comma after each thousand.
+// Group formats a number with a comma after each group of thousands.
 func Group[T ~int | ~uint64](n T) string {
 	s := strconv.FormatUint(uint64(n), 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -16,7 +15,7 @@ func Group[T ~int | ~uint64](n T) string {
 	return s
 }
 
-// Count writes how many there are of something, which is called one or many.
+// Count formats a count with its noun, which has the form one or many.
 func Count(n uint64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -24,8 +23,7 @@ func Count(n uint64, one, many string) string {
 	return Group(n) + " " + many
 }
 
-// Probability writes how likely something is, from 0 to 1, in percent; never
-// that it is certain, or impossible.
+// Probability formats a probability from 0 to 1 as a percentage, never as certain or impossible.
 func Probability(p float64) string {
 	switch {
 	case p > 0.999:

@@ -39,7 +39,7 @@ func audited(t testing.TB, files roomtest.Files, trust verifier.Trust) *Audit {
 	recorder := Record(files)
 	var finder findings.Finder
 	listening := trust
-	listening.Heard = finder.Hear
+	listening.OnEntry = finder.Hear
 	r, err := verifier.Audit(t.Context(), recorder, listening)
 	if err != nil {
 		t.Fatal(err)

@@ -13,14 +13,14 @@ const (
 	maxState  = 64 << 10
 )
 
-// About is what a room says of itself beside its transcript. Nobody signs it, and
-// no audit relies on it.
+// About is unsigned information from the room's page, outside of its transcript. Audits do not rely
+// on it.
 type About struct {
-	Title    string `json:"title"`     // of the event
-	TimeZone string `json:"time_zone"` // where it is, by its IANA name; empty for UTC
+	Title    string `json:"title"`     // title of the event
+	TimeZone string `json:"time_zone"` // time zone of the event, as IANA name; "": UTC
 }
 
-// ReadAbout asks a room that is published at an address. A copy says nothing.
+// ReadAbout asks a room at an address. For a copy it returns an empty About.
 func ReadAbout(ctx context.Context, src verifier.Source) (a About, err error) {
 	s, ok := src.(*httpSource)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
-// copied is a source of files: a directory, or an archive.
+// copied is a file-based source: a directory or an archive.
 type copied interface {
 	verifier.Source
 	file(path string, bound int64) ([]byte, error)
@@ -26,10 +26,10 @@ func IsCopy(src verifier.Source) bool {
 	return ok
 }
 
-// CheckCopy checks the parts of a copy that an audit, which has passed, does not
-// read: the tiles of hashes, the file vkey, and the lines of witnesses in the checkpoint. It
-// returns how many files fit and, in plain words, what is not checked. It fails
-// with ErrMisfit on a file that is missing or is not what the room publishes.
+// CheckCopy checks the parts of a copy that an audit does not read: the tiles of hashes, the file
+// vkey, and the witnesses' lines in the checkpoint. The copy must have passed an audit. It returns
+// the number of matching files and, in plain words, what is not checked. It fails with ErrMismatch
+// on a file that is missing or wrong.
 func CheckCopy(ctx context.Context, src verifier.Source) (fit uint64, unchecked []string, err error) {
 	c, ok := src.(copied)
 	if !ok {
@@ -44,11 +44,11 @@ func CheckCopy(ctx context.Context, src verifier.Source) (fit uint64, unchecked 
 		return 0, nil, err
 	}
 	read := func(t audit.Tile) ([]byte, error) { return c.Tile(ctx, t) }
-	bad, err := misfitTiles(ctx, read, head)
+	bad, err := mismatchedTiles(ctx, read, head)
 	if err != nil {
 		for _, t := range bad {
 			if _, errRead := read(t); errors.Is(errRead, fs.ErrNotExist) {
-				return 0, nil, fmt.Errorf("%w: %s is missing", ErrMisfit, t.Path())
+				return 0, nil, fmt.Errorf("%w: %s is missing", ErrMismatch, t.Path())
 			}
 		}
 		return 0, nil, err
@@ -64,7 +64,7 @@ func CheckCopy(ctx context.Context, src verifier.Source) (fit uint64, unchecked 
 	case err != nil:
 		return 0, nil, err
 	case string(vkey) != policy.LogKey+"\n":
-		return 0, nil, fmt.Errorf("%w: the file vkey names another key than the room entry", ErrMisfit)
+		return 0, nil, fmt.Errorf("%w: the file vkey has a different key than the room entry", ErrMismatch)
 	default:
 		fit++
 	}
@@ -75,18 +75,18 @@ func CheckCopy(ctx context.Context, src verifier.Source) (fit uint64, unchecked 
 	return fit, unchecked, err
 }
 
-// checkLines checks the lines of a checkpoint by the log and by the witnesses
-// of the policy, and counts the others.
+// checkLines checks the signature lines of the log and of the policy's witnesses in a checkpoint,
+// and counts the other lines.
 func checkLines(signed []byte, vkey string, witnesses []string) (others int, err error) {
 	key, err := audit.ParseKey(vkey)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrMisfit, err)
+		return 0, fmt.Errorf("%w: %w", ErrMismatch, err)
 	}
 	var known []note.Verifier
 	for _, text := range witnesses {
 		w, err := audit.ParseWitness(text)
 		if err != nil {
-			continue // of another kind; the audit says so where it matters
+			continue // not an Ed25519 witness; the audit reports it where it matters
 		}
 		if !slices.ContainsFunc(known, func(k note.Verifier) bool { return k.Name() == w.Name() && k.KeyHash() == w.KeyHash() }) {
 			known = append(known, w)
@@ -94,7 +94,7 @@ func checkLines(signed []byte, vkey string, witnesses []string) (others int, err
 	}
 	_, n, err := audit.OpenCheckpoint(signed, key, known...)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrMisfit, err)
+		return 0, fmt.Errorf("%w: %w", ErrMismatch, err)
 	}
 	return len(n.UnverifiedSigs), nil
 }

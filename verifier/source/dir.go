@@ -13,21 +13,21 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
-// maxDepth is how far below a directory a transcript is looked for: an origin
-// such as host/r/room has three parts.
+// maxDepth is the maximum depth at which a transcript is searched below a directory: an origin such
+// as host/r/room has three parts.
 const maxDepth = 5
 
 type dirSource string
 
-// Dir returns the log published in a directory, or in the only directory
-// below it that has a checkpoint. The log may grow meanwhile.
+// Dir returns the log published in a directory, or in the only directory below it that has a
+// checkpoint. The log may grow while it is read.
 func Dir(path string) (verifier.Source, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("open transcript: %w", err)
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("open transcript: %s: %w: it is not a directory", path, ErrNoTranscript)
+		return nil, fmt.Errorf("open transcript: %s: %w: not a directory", path, ErrNoTranscript)
 	}
 	found, err := findLogs(path)
 	switch {
@@ -36,12 +36,12 @@ func Dir(path string) (verifier.Source, error) {
 	case len(found) == 0:
 		return nil, fmt.Errorf("open transcript: %s: %w: no checkpoint in it", path, ErrNoTranscript)
 	case len(found) > 1:
-		return nil, fmt.Errorf("open transcript: %s: %w: several, name one: %s", path, ErrNoTranscript, strings.Join(found, ", "))
+		return nil, fmt.Errorf("open transcript: %s: %w: there are several, choose one: %s", path, ErrNoTranscript, strings.Join(found, ", "))
 	}
 	return dirSource(found[0]), nil
 }
 
-// findLogs returns the directories with a checkpoint, not looking below one.
+// findLogs returns the directories with a checkpoint; it does not search below them.
 func findLogs(path string) ([]string, error) {
 	var found []string
 	err := filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
@@ -79,8 +79,8 @@ func (d dirSource) file(path string, bound int64) ([]byte, error) {
 	return readFile(string(d), path, bound)
 }
 
-// readFile reads a regular file of at most bound bytes. It looks before it
-// opens, as opening a pipe would wait for a writer.
+// readFile reads a regular file of at most bound bytes. It checks the type before opening, because
+// opening a pipe would wait for a writer.
 func readFile(dir, path string, bound int64) ([]byte, error) {
 	name := filepath.Join(dir, filepath.FromSlash(path))
 	info, err := os.Stat(name)
@@ -96,7 +96,7 @@ func readFile(dir, path string, bound int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // only read from
+	defer func() { _ = f.Close() }() // only read
 	b := make([]byte, info.Size())
 	if _, err := io.ReadFull(f, b); err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)

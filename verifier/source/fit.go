@@ -13,21 +13,20 @@ import (
 
 const (
 	hashSize = len(audit.Hash{})
-	levels   = 8 // of tiles, at most
+	levels   = 8 // maximum number of tile levels
 )
 
-// repair checks that the files of a directory are those of a checkpoint, and
-// fetches anew those that are not, except what an earlier checkpoint needs and
-// fits, nil for none: that may be evidence. A tile fetched anew shows which of
-// those below it are wrong. It fails with ErrMisfit.
+// repair checks that the files of a directory match a checkpoint, and fetches those again that do
+// not, except files that match the earlier checkpoint old (nil: none): they may be evidence. After
+// a tile is fetched again, it shows which files below it are wrong. It fails with ErrMismatch.
 func repair(ctx context.Context, src verifier.Source, dir string, old *audit.Checkpoint, head audit.Checkpoint) error {
 	stored := func(t audit.Tile) ([]byte, error) { return readFile(dir, t.Path(), bound(t)) }
-	bad, err := misfits(ctx, stored, head)
-	if err == nil || !errors.Is(err, ErrMisfit) {
+	bad, err := mismatches(ctx, stored, head)
+	if err == nil || !errors.Is(err, ErrMismatch) {
 		return err
 	}
 	if old != nil {
-		if _, errOld := misfits(ctx, stored, *old); errOld != nil {
+		if _, errOld := mismatches(ctx, stored, *old); errOld != nil {
 			old = nil
 		}
 	}
@@ -46,14 +45,14 @@ func repair(ctx context.Context, src verifier.Source, dir string, old *audit.Che
 		if !changed {
 			return err
 		}
-		if bad, err = misfits(ctx, stored, head); !errors.Is(err, ErrMisfit) {
+		if bad, err = mismatches(ctx, stored, head); !errors.Is(err, ErrMismatch) {
 			return err
 		}
 	}
 	return err
 }
 
-// storeAnew fetches a tile that is there, and tells whether it was another one.
+// storeAnew fetches an existing tile again and reports whether it was different.
 func storeAnew(ctx context.Context, src verifier.Source, dir string, t audit.Tile) (bool, error) {
 	b, err := fetchTile(ctx, src, t)
 	if err != nil {
@@ -65,20 +64,19 @@ func storeAnew(ctx context.Context, src verifier.Source, dir string, t audit.Til
 	return true, writeTile(dir, t, b)
 }
 
-// fitting hashes the entries of a copy, and compares every tile of hashes with
-// what is there.
-type fitting struct {
+// treeCheck hashes the entries of a copy and compares every tile of hashes with its file.
+type treeCheck struct {
 	read func(t audit.Tile) ([]byte, error)
 	tree audit.Tree
-	rows [levels][]byte // hashes of the tile that is being filled at each level
-	next [levels]uint64 // its index
+	rows [levels][]byte // hashes of the incomplete tile at each level
+	next [levels]uint64 // index of that tile
 	bad  []audit.Tile
 }
 
-// misfits fails with ErrMisfit if files are not those of a checkpoint, and
-// returns those that may be wrong.
-func misfits(ctx context.Context, read func(t audit.Tile) ([]byte, error), head audit.Checkpoint) ([]audit.Tile, error) {
-	f := &fitting{read: read}
+// mismatches fails with ErrMismatch if files do not match a checkpoint, and returns those that may
+// be wrong.
+func mismatches(ctx context.Context, read func(t audit.Tile) ([]byte, error), head audit.Checkpoint) ([]audit.Tile, error) {
+	f := &treeCheck{read: read}
 	for t := range audit.Tiles(head.Size) {
 		if t.Level >= 0 {
 			break
@@ -100,10 +98,10 @@ func misfits(ctx context.Context, read func(t audit.Tile) ([]byte, error), head 
 	return f.finish(head)
 }
 
-// misfitTiles is misfits without the entries, of which an audit has shown that
-// they are those of the checkpoint.
-func misfitTiles(ctx context.Context, read func(t audit.Tile) ([]byte, error), head audit.Checkpoint) ([]audit.Tile, error) {
-	f := &fitting{read: read}
+// mismatchedTiles is like mismatches, but does not read the entries, which an audit has already
+// checked.
+func mismatchedTiles(ctx context.Context, read func(t audit.Tile) ([]byte, error), head audit.Checkpoint) ([]audit.Tile, error) {
+	f := &treeCheck{read: read}
 	for t := range audit.Tiles(head.Size) {
 		if t.Level != 0 {
 			continue
@@ -113,7 +111,7 @@ func misfitTiles(ctx context.Context, read func(t audit.Tile) ([]byte, error), h
 		}
 		b, err := read(t)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && len(b) != t.Width*hashSize {
-			return []audit.Tile{t}, fmt.Errorf("%w: %s is missing, or has another length", ErrMisfit, t.Path())
+			return []audit.Tile{t}, fmt.Errorf("%w: %s is missing, or has another length", ErrMismatch, t.Path())
 		}
 		if err != nil {
 			return nil, err
@@ -125,15 +123,15 @@ func misfitTiles(ctx context.Context, read func(t audit.Tile) ([]byte, error), h
 	return f.finish(head)
 }
 
-// finish compares what is left of each level, and the root.
-func (f *fitting) finish(head audit.Checkpoint) ([]audit.Tile, error) {
+// finish compares the incomplete tile of each level, and the root.
+func (f *treeCheck) finish(head audit.Checkpoint) ([]audit.Tile, error) {
 	for level := range f.rows {
 		if len(f.rows[level]) > 0 {
 			f.compare(int8(level))
 		}
 	}
 	root := f.tree.Root()
-	if root != head.Root && len(f.bad) == 0 { // then the edge is wrong, or all
+	if root != head.Root && len(f.bad) == 0 { // then the right edge is wrong, or everything
 		for t := range audit.Tiles(head.Size) {
 			if t.Index == (head.Size-1)>>(8*max(t.Level, 0))/audit.TileWidth {
 				f.bad = append(f.bad, t)
@@ -142,15 +140,15 @@ func (f *fitting) finish(head audit.Checkpoint) ([]audit.Tile, error) {
 	}
 	switch {
 	case root != head.Root:
-		return f.bad, fmt.Errorf("%w: %d entries hash to %v, signed is %v", ErrMisfit, head.Size, root, head.Root)
+		return f.bad, fmt.Errorf("%w: %d entries hash to %v, signed is %v", ErrMismatch, head.Size, root, head.Root)
 	case len(f.bad) > 0:
-		return f.bad, fmt.Errorf("%w: %s does not have the hashes of what is below it", ErrMisfit, f.bad[0].Path())
+		return f.bad, fmt.Errorf("%w: %s does not match the hashes of the tiles below it", ErrMismatch, f.bad[0].Path())
 	}
 	return nil, nil
 }
 
 // push adds the next hash of a level.
-func (f *fitting) push(level int8, h audit.Hash) {
+func (f *treeCheck) push(level int8, h audit.Hash) {
 	f.rows[level] = append(f.rows[level], h[:]...)
 	if len(f.rows[level]) < audit.TileWidth*hashSize {
 		return
@@ -161,14 +159,14 @@ func (f *fitting) push(level int8, h audit.Hash) {
 	f.push(level+1, root)
 }
 
-// compare compares a tile with the file, and returns its root. What is below a
-// hash that differs may be wrong as well.
-func (f *fitting) compare(level int8) audit.Hash {
+// compare compares a tile with its file and returns its root. Below a hash that differs, files may
+// be wrong too.
+func (f *treeCheck) compare(level int8) audit.Hash {
 	row := f.rows[level]
 	t := audit.Tile{Level: level, Index: f.next[level], Width: len(row) / hashSize}
 	there, err := f.read(t)
 	if err != nil || !bytes.Equal(there, row) {
-		f.doubt(t)
+		f.suspect(t)
 	}
 	var sub audit.Tree
 	for i := range t.Width {
@@ -177,18 +175,18 @@ func (f *fitting) compare(level int8) audit.Hash {
 		if level == 0 && t.Width < audit.TileWidth {
 			f.tree.Append(h)
 		} else if level > 0 && len(there) == len(row) && audit.Hash(there[i*hashSize:]) != h {
-			f.doubt(audit.Tile{Level: level - 1, Index: t.Index*audit.TileWidth + uint64(i), Width: audit.TileWidth})
+			f.suspect(audit.Tile{Level: level - 1, Index: t.Index*audit.TileWidth + uint64(i), Width: audit.TileWidth})
 		}
 	}
 	root := sub.Root()
 	if level == 0 && t.Width == audit.TileWidth {
-		_ = f.tree.AppendSubtree(8, root) // all before it were full
+		_ = f.tree.AppendSubtree(8, root) // all earlier tiles are full
 	}
 	return root
 }
 
-// doubt says that a tile may be wrong, and so may the entries it is of.
-func (f *fitting) doubt(t audit.Tile) {
+// suspect records that a tile may be wrong, and so may its entries.
+func (f *treeCheck) suspect(t audit.Tile) {
 	f.bad = append(f.bad, t)
 	if t.Level == 0 {
 		f.bad = append(f.bad, audit.Tile{Level: -1, Index: t.Index, Width: t.Width})

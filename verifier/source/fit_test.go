@@ -83,7 +83,7 @@ func TestStoreMisfit(t *testing.T) {
 	files["tile/entries/000"] = bundle
 	dir := t.TempDir()
 	for range 2 {
-		if _, err := store(t, files, dir); !errors.Is(err, ErrMisfit) {
+		if _, err := store(t, files, dir); !errors.Is(err, ErrMismatch) {
 			t.Errorf("error %v", err)
 		}
 		if got := stored(t, dir); !bytes.Equal(got["tile/entries/000"], bundle) || got[checkpointPath] == nil {
@@ -104,7 +104,7 @@ func TestStoreKeepsHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := stored(t, dir)
-		if _, err := store(t, publish(t, keys, other[:size]), dir); !errors.Is(err, ErrMisfit) {
+		if _, err := store(t, publish(t, keys, other[:size]), dir); !errors.Is(err, ErrMismatch) {
 			t.Errorf("%d entries: error %v", size, err)
 		}
 		got := stored(t, dir)

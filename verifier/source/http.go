@@ -17,13 +17,13 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
-// Limits of reading over HTTP.
+// Limits for reading over HTTP.
 const (
-	attempts   = 4                      // of a request that fails in a way that may pass
-	timeout    = 30 * time.Second       // of one attempt, body included
-	firstPause = 250 * time.Millisecond // before the second attempt; then twice as long each time
-	longest    = 10 * time.Second       // that a server may ask for in Retry-After
-	parallel   = 64                     // idle connections kept to the server
+	attempts   = 4                      // attempts per request, for temporary failures
+	timeout    = 30 * time.Second       // limit for one attempt, body included
+	firstPause = 250 * time.Millisecond // pause before the second attempt; doubles each time
+	longest    = 10 * time.Second       // maximum Retry-After that is honoured
+	parallel   = 64                     // idle connections per server
 	userAgent  = "proofline-verify (+https://github.com/proofline/proofline)"
 )
 
@@ -34,9 +34,8 @@ type httpSource struct {
 	pause   time.Duration
 }
 
-// HTTP returns the log published below a URL. A nil client stands for one
-// with connections enough to fetch in parallel. Network errors and the
-// statuses 429 and 5xx are tried again, with growing pauses.
+// HTTP returns the log published below a URL. A nil client means one with enough connections to
+// fetch in parallel. Network errors and the statuses 429 and 5xx are retried with growing pauses.
 func HTTP(rawURL string, client *http.Client) (verifier.Source, error) {
 	u, err := url.Parse(rawURL)
 	switch {
@@ -66,7 +65,7 @@ func (s *httpSource) Tile(ctx context.Context, t audit.Tile) ([]byte, error) {
 	return tile(t, func(path string, bound int64) ([]byte, error) { return s.get(ctx, path, bound) })
 }
 
-// get reads one resource, with more attempts where that may help.
+// get reads one resource, and retries if that may help.
 func (s *httpSource) get(ctx context.Context, path string, bound int64) ([]byte, error) {
 	address := s.base + "/" + path
 	for attempt := 1; ; attempt++ {
@@ -88,10 +87,10 @@ func (s *httpSource) get(ctx context.Context, path string, bound int64) ([]byte,
 	}
 }
 
-// passing is an error that may be gone at the next attempt.
+// passing is a temporary error.
 type passing struct {
 	error
-	after time.Duration // how long the server asks to wait, 0 for nothing asked
+	after time.Duration // requested wait; 0: none
 }
 
 func (p *passing) Unwrap() error { return p.error }
@@ -106,13 +105,13 @@ func (s *httpSource) once(ctx context.Context, address string, bound int64) ([]b
 	req.Header.Set("User-Agent", userAgent)
 	resp, err := s.client.Do(req)
 	if err != nil {
-		var named *url.Error // says the address again
+		var named *url.Error // repeats the address
 		if errors.As(err, &named) {
 			err = named.Err
 		}
 		return nil, &passing{error: err}
 	}
-	defer func() { _ = resp.Body.Close() }() // only read from
+	defer func() { _ = resp.Body.Close() }() // only read
 	if err := status(resp); err != nil {
 		return nil, err
 	}
@@ -126,16 +125,16 @@ func (s *httpSource) once(ctx context.Context, address string, bound int64) ([]b
 	return body, nil
 }
 
-// status returns the error a response stands for.
+// status returns the error for a response.
 func status(resp *http.Response) error {
-	err := fmt.Errorf("%w: %d %s", ErrStatus, resp.StatusCode, http.StatusText(resp.StatusCode)) // its own words might hold anything
+	err := fmt.Errorf("%w: %d %s", ErrStatus, resp.StatusCode, http.StatusText(resp.StatusCode)) // omits the server's text, which could contain anything
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK:
 		return nil
 	case code == http.StatusNotFound || code == http.StatusGone:
 		return fmt.Errorf("%w: %w", err, fs.ErrNotExist)
 	case code == http.StatusTooManyRequests || code >= 500:
-		seconds, _ := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16) // a date is not worth it
+		seconds, _ := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16) // dates are not supported
 		return &passing{err, time.Duration(seconds) * time.Second}
 	}
 	return err

@@ -1,10 +1,9 @@
-// Package source reads published transcripts for package verifier: from a
-// server over HTTP, from a directory, or from a zip archive. All lay a room out as
-// tlog-tiles does (https://c2sp.org/tlog-tiles), and [Store] copies one to a directory.
+// Package source reads published transcripts for package verifier: from a server over HTTP, from a
+// directory, or from a zip archive. All use the layout of tlog-tiles (https://c2sp.org/tlog-tiles),
+// and [Store] copies a transcript to a directory.
 //
-// A source gives back what it was given, within bounds of size and time; to
-// judge it is the verifier's part. Errors name the URL or file, and wrap
-// [fs.ErrNotExist] when there is none.
+// A source returns the published bytes without judging them, within limits of size and time. Errors
+// contain the URL or file, and wrap [fs.ErrNotExist] if it does not exist.
 package source
 
 import (
@@ -21,30 +20,31 @@ import (
 )
 
 var (
-	// ErrURL is returned when a text is no URL a transcript can be below.
+	// ErrURL is returned for a text that cannot be the URL of a transcript.
 	ErrURL = errors.New("not the URL of a transcript")
-	// ErrNoTranscript is returned when a directory holds no transcript, or several.
-	ErrNoTranscript = errors.New("no transcript there")
-	// ErrTooLarge is returned when a response or file is larger than a log has any.
+	// ErrNoTranscript is returned when a directory contains no transcript, or several.
+	ErrNoTranscript = errors.New("no transcript found")
+	// ErrTooLarge is returned when a response or file is larger than any file of a log.
 	ErrTooLarge = errors.New("too large")
 	// ErrStatus is returned when a server answers with an error.
-	ErrStatus = errors.New("the server refused")
-	// ErrIncomplete is returned when a tile or bundle to store does not have its size.
-	ErrIncomplete = errors.New("not complete")
-	// ErrOtherLog is returned when the directory to store into holds another log, or a later state of the same.
+	ErrStatus = errors.New("the server returned an error")
+	// ErrIncomplete is returned when a tile or bundle to store has the wrong size.
+	ErrIncomplete = errors.New("incomplete")
+	// ErrOtherLog is returned when the target directory has another log, or a later state of the same
+	// log.
 	ErrOtherLog = errors.New("the directory holds another transcript")
-	// ErrMisfit is returned when what is stored is not what the checkpoint signs.
-	ErrMisfit = errors.New("the copy does not fit its checkpoint")
+	// ErrMismatch is returned when stored files do not match the checkpoint.
+	ErrMismatch = errors.New("the copy does not match its checkpoint")
 )
 
 const (
 	checkpointPath = "checkpoint"
-	maxCheckpoint  = 1 << 20 // the bound of a signed note, for room for many witnesses
+	maxCheckpoint  = 1 << 20 // limit for a signed note with room for many witnesses
 	maxBundle      = audit.TileWidth * (2 + audit.MaxEntrySize)
 )
 
-// Open returns the source an argument names: a URL that begins with http://
-// or https://, a zip archive, else a directory.
+// Open returns the source for an argument: a URL that begins with http:// or https://, a zip
+// archive, or a directory.
 func Open(arg string) (verifier.Source, error) {
 	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
 		return HTTP(arg, nil)
@@ -63,8 +63,8 @@ func bound(t audit.Tile) int64 {
 	return audit.TileWidth * int64(len(audit.Hash{}))
 }
 
-// tile reads a tile. A log may delete a partial tile once it has the full one,
-// so that is looked for next.
+// tile reads a tile. A log may delete a partial tile once it has the full one, so if it is missing,
+// tile reads the full one.
 //
 // https://c2sp.org/tlog-tiles#partial-tiles
 func tile(t audit.Tile, read func(path string, bound int64) ([]byte, error)) ([]byte, error) {
@@ -80,8 +80,8 @@ func tile(t audit.Tile, read func(path string, bound int64) ([]byte, error)) ([]
 	return b[:length(t, b)], nil
 }
 
-// length returns how many bytes of a full tile or bundle its first t.Width
-// elements have; all of them if it is malformed, for the verifier to say so.
+// length returns the size in bytes of the first t.Width elements of a full tile or bundle. For a
+// malformed bundle it returns the size of the whole, so that the verifier reports the error.
 func length(t audit.Tile, full []byte) int {
 	end := 0
 	for range t.Width {

@@ -16,21 +16,19 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
-// storers is how many tiles are fetched at once.
+// storers is the number of tiles fetched in parallel.
 const storers = 32
 
-// VKeyPath is where [Store] writes the key that the transcript names. It
-// proves nothing by itself: whoever made the transcript chose it.
+// VKeyPath is the file in which [Store] writes the key from the transcript. It proves nothing by
+// itself, because the transcript's author chose it.
 const VKeyPath = "vkey"
 
-// Store copies a log into a directory, in the paths it is published under,
-// so that any tlog-tiles reader can use the copy. Tiles that are there already
-// in their size are kept, so a broken copy is resumed and a grown log only
-// adds. Then all are compared with the checkpoint, and what does not fit is
-// fetched anew. The checkpoint comes last. ErrMisfit says that the copy is not
-// what the checkpoint signs, though it is as the source has it; one that was
-// there is kept then. Whether the transcript is right is for [verifier.Audit]
-// to say. The progress, nil for none, is told in tiles.
+// Store copies a log into a directory, under the same paths as published, so that any tlog-tiles
+// reader can use the copy. It keeps existing tiles of the right size, so it can resume a broken
+// copy or update an old one. It then compares all files with the checkpoint and fetches mismatched
+// ones again. The checkpoint is written last. ErrMismatch means that the source's own files do not
+// match its checkpoint; an earlier checkpoint is then kept. Whether the transcript follows the
+// rules is for [verifier.Audit] to decide. The progress counts tiles and may be nil.
 func Store(ctx context.Context, src verifier.Source, dir string, progress func(done, total uint64)) (audit.Checkpoint, error) {
 	signed, err := src.Checkpoint(ctx)
 	if err != nil {
@@ -40,16 +38,16 @@ func Store(ctx context.Context, src verifier.Source, dir string, progress func(d
 	if err != nil {
 		return head, fmt.Errorf("store transcript: %w", err)
 	}
-	old, err := fits(dir, head)
+	old, err := checkStored(dir, head)
 	if err != nil {
 		return head, fmt.Errorf("store transcript: %w", err)
 	}
 	if err := storeTiles(ctx, src, dir, head.Size, progress); err != nil {
 		return head, fmt.Errorf("store transcript: %w", err)
 	}
-	misfit := repair(ctx, src, dir, old, head)
-	if misfit != nil && (old != nil || !errors.Is(misfit, ErrMisfit)) {
-		return head, fmt.Errorf("store transcript: %w", misfit)
+	mismatch := repair(ctx, src, dir, old, head)
+	if mismatch != nil && (old != nil || !errors.Is(mismatch, ErrMismatch)) {
+		return head, fmt.Errorf("store transcript: %w", mismatch)
 	}
 	if err := storeKey(dir, head.Size); err != nil {
 		return head, fmt.Errorf("store transcript: %w", err)
@@ -57,16 +55,15 @@ func Store(ctx context.Context, src verifier.Source, dir string, progress func(d
 	if err := WriteFile(filepath.Join(dir, checkpointPath), signed); err != nil {
 		return head, fmt.Errorf("store transcript: %w", err)
 	}
-	if misfit != nil {
-		return head, fmt.Errorf("store transcript: %w", misfit)
+	if mismatch != nil {
+		return head, fmt.Errorf("store transcript: %w", mismatch)
 	}
 	return head, nil
 }
 
-// fits refuses a directory with another log, or with more of the same one:
-// what was signed once is evidence, not to be overwritten. It returns the
-// checkpoint that is there, nil for none.
-func fits(dir string, head audit.Checkpoint) (*audit.Checkpoint, error) {
+// checkStored rejects a directory with another log, or with a longer state of the same log: it is
+// evidence that must not be overwritten. It returns the stored checkpoint; nil if there is none.
+func checkStored(dir string, head audit.Checkpoint) (*audit.Checkpoint, error) {
 	signed, err := readFile(dir, checkpointPath, maxCheckpoint)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -81,7 +78,7 @@ func fits(dir string, head audit.Checkpoint) (*audit.Checkpoint, error) {
 	case stored.Origin != head.Origin:
 		return nil, fmt.Errorf("%w: %q, not %q", ErrOtherLog, stored.Origin, head.Origin)
 	case stored.Size > head.Size:
-		return nil, fmt.Errorf("%w: of %d entries, and the source has only %d", ErrOtherLog, stored.Size, head.Size)
+		return nil, fmt.Errorf("%w: it has %d entries, but the source has only %d", ErrOtherLog, stored.Size, head.Size)
 	}
 	return &stored, nil
 }
@@ -109,7 +106,7 @@ func storeTiles(ctx context.Context, src verifier.Source, dir string, size uint6
 	return ctx.Err()
 }
 
-// tiles counts what [audit.Tiles] yields.
+// tiles returns the number of tiles that [audit.Tiles] yields.
 func tiles(size uint64) (n uint64) {
 	n = (size + audit.TileWidth - 1) / audit.TileWidth // bundles
 	for ; size > 0; size /= audit.TileWidth {
@@ -141,8 +138,7 @@ func writeTile(dir string, t audit.Tile, b []byte) error {
 	return WriteFile(filepath.Join(dir, filepath.FromSlash(t.Path())), b)
 }
 
-// complete checks that a tile has as many hashes, or a bundle as many
-// entries, as it should.
+// complete checks that a tile or bundle has the right number of hashes or entries.
 func complete(t audit.Tile, b []byte) error {
 	if t.Level < 0 {
 		if err := audit.SplitBundle(b, t.Width, func([]byte) error { return nil }); err != nil {
@@ -156,7 +152,7 @@ func complete(t audit.Tile, b []byte) error {
 	return nil
 }
 
-// storeKey writes the key that the room entry names, if there is one.
+// storeKey writes the key from the room entry, if there is one.
 func storeKey(dir string, size uint64) error {
 	policy, err := policyOf(func(t audit.Tile) ([]byte, error) { return readFile(dir, t.Path(), maxBundle) }, size)
 	if policy == nil || err != nil {
@@ -165,8 +161,8 @@ func storeKey(dir string, size uint64) error {
 	return WriteFile(filepath.Join(dir, VKeyPath), []byte(policy.LogKey+"\n"))
 }
 
-// policyOf reads the room entry of a log, nil for none: a transcript that does
-// not begin with a room is for the audit to judge.
+// policyOf returns the policy in the room entry of a log; nil if the log does not begin with a
+// room, which the audit reports.
 func policyOf(read func(t audit.Tile) ([]byte, error), size uint64) (*fairness.Policy, error) {
 	if size == 0 {
 		return nil, nil
@@ -192,7 +188,7 @@ func policyOf(read func(t audit.Tile) ([]byte, error), size uint64) (*fairness.P
 	return &room.Policy, nil
 }
 
-// WriteFile writes a file as a whole or not at all, and its directory.
+// WriteFile writes a file atomically and creates its directory.
 func WriteFile(name string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // published data
 		return err

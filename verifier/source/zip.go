@@ -15,26 +15,25 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
-// ErrArchive is returned when an archive is not one that a transcript is packed
-// in: it is malformed, names files outside of itself or one file twice, or
-// would unpack to far more than a transcript does.
+// ErrArchive is returned for an archive that cannot be that of a transcript: it is malformed, has
+// paths outside of itself or one file twice, or would unpack to far more than a transcript.
 var ErrArchive = errors.New("not an archive of a transcript")
 
-// Limits of an archive. Hashes do not compress, and entries to about a third.
+// Limits for archives. Hashes do not compress, and entries compress to about a third.
 const (
-	maxArchived    = 2_000_000 // files; a transcript has one or two for 256 entries
-	maxCompression = 50        // bytes of content for one of the archive
+	maxArchived    = 2_000_000 // files; a transcript has one or two per 256 entries
+	maxCompression = 50        // bytes of content per byte of the archive
 )
 
 type zipSource struct {
 	name  string
-	files map[string]*zip.File // below the transcript
+	files map[string]*zip.File // by path relative to the transcript
 }
 
 // Zip returns the log in a zip archive, in its only directory with a
 // checkpoint. The file stays open as long as the source is in use.
 func Zip(name string) (verifier.Source, error) {
-	file, err := os.Open(name) //nolint:gosec // the user names it
+	file, err := os.Open(name) //nolint:gosec // named by the user
 	if err != nil {
 		return nil, fmt.Errorf("open archive: %w", err)
 	}
@@ -74,7 +73,7 @@ func readArchive(file *os.File, name string) (verifier.Source, error) {
 	return s, nil
 }
 
-// archived returns the files of an archive by their path, if it is sound.
+// archived returns the files of an archive by path, after checking its limits.
 func archived(archive *zip.Reader, size uint64) (map[string]*zip.File, error) {
 	if len(archive.File) > maxArchived {
 		return nil, fmt.Errorf("%w: %d files, at most %d", ErrArchive, len(archive.File), maxArchived)
@@ -96,16 +95,16 @@ func archived(archive *zip.Reader, size uint64) (map[string]*zip.File, error) {
 			return nil, fmt.Errorf("%w: %.200q is too large for it", ErrArchive, f.Name)
 		}
 		packed, unpacked = packed+f.CompressedSize64, unpacked+f.UncompressedSize64
-		if packed > size || unpacked > size*maxCompression { // files that overlap, or a bomb
-			return nil, fmt.Errorf("%w: it would unpack to far more than a transcript does", ErrArchive)
+		if packed > size || unpacked > size*maxCompression { // overlapping files, or a zip bomb
+			return nil, fmt.Errorf("%w: it would unpack to far more than a transcript", ErrArchive)
 		}
 		all[f.Name] = f
 	}
 	return all, nil
 }
 
-// findArchived returns the directory of the only transcript, with a slash at
-// its end unless it is the root.
+// findArchived returns the directory of the only transcript, with a trailing slash unless it is the
+// root.
 func findArchived(all map[string]*zip.File) (string, error) {
 	root, found := "", false
 	for name := range all {
@@ -139,7 +138,7 @@ func (s *zipSource) Tile(ctx context.Context, t audit.Tile) ([]byte, error) {
 // file implements copied.
 func (s *zipSource) file(path string, bound int64) ([]byte, error) { return s.read(path, bound) }
 
-// read reads a file of at most bound bytes; zip checks its sum.
+// read reads a file of at most bound bytes; the zip package checks its checksum.
 func (s *zipSource) read(path string, bound int64) ([]byte, error) {
 	f, ok := s.files[path]
 	if !ok {
@@ -152,13 +151,13 @@ func (s *zipSource) read(path string, bound int64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s in %s: %w", path, s.name, err)
 	}
-	defer func() { _ = r.Close() }() // only read from
+	defer func() { _ = r.Close() }() // only read
 	b := make([]byte, f.UncompressedSize64)
 	if _, err := io.ReadFull(r, b); err != nil {
 		return nil, fmt.Errorf("read %s in %s: %w", path, s.name, err)
 	}
-	if n, err := r.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) { // at the end the sum is checked
-		return nil, fmt.Errorf("read %s in %s: %w: it does not end, or its sum is wrong", path, s.name, errors.Join(ErrArchive, err))
+	if n, err := r.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) { // the checksum is checked at the end
+		return nil, fmt.Errorf("read %s in %s: %w: it is too long, or its checksum is wrong", path, s.name, errors.Join(ErrArchive, err))
 	}
 	return b, nil
 }

@@ -2,16 +2,16 @@ package stats
 
 import "math"
 
-// grid counts arrivals by moment and place: row i and column j have those who
-// arrived in part i of their window, and stand in part j of it. The parts are
-// of as equal numbers of arrivals as n allows.
+// grid counts arrivals by time and place: row i and column j count those that arrived in part i of
+// their window and have a place in part j of it. The parts have numbers of arrivals as equal as n
+// allows.
 type grid struct {
 	side     int
 	windows  uint64
 	arrivals uint64
 	counts   []uint64  // row by row
-	expected []float64 // over all permutations
-	variance []float64 // the same
+	expected []float64 // expected counts over all permutations
+	variance []float64 // variance of the counts over all permutations
 }
 
 func newGrid(side int) grid {
@@ -19,7 +19,7 @@ func newGrid(side int) grid {
 	return grid{side: side, counts: make([]uint64, cells), expected: make([]float64, cells), variance: make([]float64, cells)}
 }
 
-// add takes a window with at least as many arrivals as a side has parts.
+// add adds a window with at least as many arrivals as a side has parts.
 func (g *grid) add(order []uint32) {
 	n, side := uint64(len(order)), uint64(g.side)
 	g.windows++
@@ -39,15 +39,15 @@ func (g *grid) add(order []uint32) {
 	}
 }
 
-// part returns how many x of 0 to n-1 have floor(x side / n) = i.
+// part returns the number of x from 0 to n-1 with floor(x side / n) = i.
 func part(i, side, n uint64) float64 {
 	return float64(((i+1)*n+side-1)/side - (i*n+side-1)/side)
 }
 
-// square returns Pearson's chi-square with its degrees of freedom. It is scaled
-// so that its mean is that number: places are drawn without putting back, and
-// the parts of small windows are not quite equal (Rao, Scott,
-// Journal of the American Statistical Association 76, 1981).
+// square returns Pearson's chi-square with its degrees of freedom. It is scaled so that its mean
+// equals the degrees of freedom, because places are drawn without replacement and the parts of
+// small windows are not quite equal (Rao, Scott, Journal of the American Statistical Association
+// 76, 1981).
 func (g *grid) square() (x, df float64) {
 	df = float64((g.side - 1) * (g.side - 1))
 	mean := 0.0
@@ -59,7 +59,7 @@ func (g *grid) square() (x, df float64) {
 	return x * df / mean, df
 }
 
-// fullest returns the cell that most exceeds what chance gives.
+// fullest returns the cell that exceeds its expected count most.
 func (g *grid) fullest() (row, column int) {
 	most, at := math.Inf(-1), 0
 	for i, e := range g.expected {
@@ -70,8 +70,7 @@ func (g *grid) fullest() (row, column int) {
 	return at / g.side, at % g.side
 }
 
-// scan sums up the places of the arrivals of each short moment, one of as many
-// equal parts of the window.
+// scan sums the places of the arrivals in each of a number of equal parts of the window.
 type scan struct {
 	parts    int
 	arrivals uint64
@@ -80,7 +79,7 @@ type scan struct {
 
 func newScan(parts int) scan { return scan{parts: parts, moments: make([]labelled, parts)} }
 
-// add takes a window with at least as many arrivals as parts.
+// add adds a window with at least as many arrivals as parts.
 func (s *scan) add(order []uint32) {
 	n, parts := len(order), uint64(s.parts)
 	s.arrivals += uint64(n)
@@ -94,8 +93,8 @@ func (s *scan) add(order []uint32) {
 	}
 }
 
-// strangest returns the moment whose people stand furthest to the front or to
-// the back, for their number.
+// strangest returns the part whose arrivals are furthest to the front or to the back, relative to
+// their number.
 func (s *scan) strangest() (at int) {
 	for i := range s.moments {
 		if math.Abs(s.moments[i].z()) > math.Abs(s.moments[at].z()) {

@@ -7,36 +7,36 @@ import (
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
-// The cheats whose discovery is foretold.
+// Parameters of the cheats whose detection is predicted.
 const (
-	favoured  = 0.01 // share of the arrivals
+	favoured  = 0.01 // share of arrivals that are favoured
 	headStart = 0.10 // of the window
-	redraws   = 100  // tries a window
+	redraws   = 100  // tries per window
 	// mean and deviation of the largest of 100 standard normal variables
 	// (integrals of its density, in distribution_test.go)
 	bestMean      = 2.507594
 	bestDeviation = 0.429424
 )
 
-// Power is how likely a cheat would have been found in this very room, with
-// as many tests as were made.
+// Power is the probability of detecting a cheat in this room, with the number of tests that were
+// made.
 type Power struct {
 	ID          string  `json:"id"`
 	Cheat       string  `json:"cheat"`       // in plain words
-	Probability float64 `json:"probability"` // that the verdict would be [Unusual], at least
+	Probability float64 `json:"probability"` // lower bound for the probability of the verdict [Unusual]
 	Basis       string  `json:"basis"`       // how it was computed
 }
 
 // Ids of the cheats.
 const (
-	cheatTogether = "together" // favoured people who arrive at one moment
-	cheatListed   = "listed"   // the same, scattered, and the auditor has a list
+	cheatTogether = "together" // favoured people who arrive at one time
+	cheatListed   = "listed"   // the same, spread out, but on the auditor's list
 	cheatGroup    = "group"    // the group given
-	cheatRedraw   = "redraw"   // draws repeated for the group given
+	cheatRedraw   = "redraw"   // draws repeated in favour of the given group
 )
 
-// power foretells by formulas: a test sees a cheat if it would alone at the
-// strictest level that Holm's correction asks for.
+// power computes the detection probabilities with formulas: a test detects a cheat if it would do
+// so alone at the strictest level of Holm's correction.
 func (s *scores) power(m *scan, tests int) (list []Power) {
 	level := Level / float64(tests)
 	const byRanks = "formula: normal approximation of the rank sum"
@@ -54,7 +54,7 @@ func (s *scores) power(m *scan, tests int) (list []Power) {
 		list = append(list, Power{cheatGroup,
 			fmt.Sprintf("the %s of the list get a head start of 10 %% of the window", numeral.Count(uint64(m), "person", "people")),
 			seen(m, s.labels.variance, level), byRanks})
-		windows := s.spread / math.Sqrt(s.labels.variance) // square root of how many equal ones they are worth
+		windows := s.spread / math.Sqrt(s.labels.variance) // square root of the equivalent number of equal windows
 		list = append(list, Power{cheatRedraw,
 			fmt.Sprintf("every window was drawn %d times, and the draw that was best for the people of the list kept", redraws),
 			below((bestMean*windows - limit(level)) / bestDeviation),
@@ -63,12 +63,12 @@ func (s *scores) power(m *scan, tests int) (list []Power) {
 	return list
 }
 
-// seen returns the chance that the rank sum finds a head start of m people,
-// from its variance without.
+// seen returns the probability that the rank sum detects a head start of m people, given its
+// variance without one.
 func seen(m, variance, level float64) float64 {
-	// A share u of the window in front of somebody becomes max(0, u-h).
+	// A share u of the window in front of a favoured person becomes max(0, u-h).
 	const rest = 1 - headStart
 	const mean, square = rest * rest / 2, rest * rest * rest / 3 //nolint:staticcheck // a constant, which math.Pow is not
-	const spread = (square - mean*mean) * 12                     // of 1 without a head start
+	const spread = (square - mean*mean) * 12                     // relative to 1 without a head start
 	return below(((0.5-mean)*m/math.Sqrt(variance) - limit(level)) / math.Sqrt(spread))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
-// Level is how often a fair room is called unusual, at most.
+// Level is the maximum probability that a fair room is called unusual.
 const Level = 0.01
 
 // Verdict sums up the tests.
@@ -18,54 +18,54 @@ type Verdict string
 const (
 	Usual   Verdict = "nothing unusual"
 	Unusual Verdict = "unusual"
-	TooFew  Verdict = "too few arrivals to tell" // no test could be made
+	TooFew  Verdict = "too few arrivals to tell" // no test was possible
 )
 
-// Result is what the statistics of a room say.
+// Result is the result of the statistics of a room.
 type Result struct {
 	Verdict   Verdict  `json:"verdict"`
 	Level     float64  `json:"level"` // [Level]
 	Tests     []Test   `json:"tests"`
-	Grid      *Grid    `json:"grid"` // of all windows; null if there are too few arrivals
+	Grid      *Grid    `json:"grid"` // all windows; null if there are too few arrivals
 	Power     []Power  `json:"power"`
 	CannotSee []string `json:"cannot_see"` // in plain words
-	Own       *List    `json:"own"`        // of the auditor's tickets, null without any
-	Group     *List    `json:"group"`      // of the people who may be favoured, null without any
+	Own       *List    `json:"own"`        // the auditor's tickets; null without a list
+	Group     *List    `json:"group"`      // people who may have been favoured; null without a list
 	Room      Room     `json:"room"`
 }
 
-// Test is one question to the room.
+// Test is the result of one test.
 type Test struct {
 	ID      string  `json:"id"`
 	Title   string  `json:"title"`
-	Made    bool    `json:"made"`    // false for too few arrivals, and for lists not given
-	Finding string  `json:"finding"` // what came out, or why it was not made; in plain words
-	P       float64 `json:"p"`       // chance of such a result or a stranger one in a fair room; 1 if not made
-	// Adjusted is P after Holm's correction for the number of tests: that any
-	// of a fair room's is below [Level] has a chance of at most [Level].
+	Made    bool    `json:"made"`    // false if there are too few arrivals or no list
+	Finding string  `json:"finding"` // result, or why the test was not made; in plain words
+	P       float64 `json:"p"`       // probability of such a result or a more extreme one in a fair room; 1 if not made
+	// Adjusted is P after Holm's correction for the number of tests: in a fair room, the probability
+	// that any of them is at most [Level] is at most [Level].
 	Adjusted float64 `json:"adjusted"`
 	Unusual  bool    `json:"unusual"` // Adjusted is at most [Level]
 }
 
-// Grid counts arrivals by moment and place. Counts[i][j] are those who arrived
-// in part i of their window, 0 for the earliest, and stand in part j of it, 0 for
-// the front; the parts are of equal numbers of arrivals.
+// Grid counts arrivals by time and place. Counts[i][j] is the number of arrivals in part i of their
+// window (0: earliest) with a place in part j of it (0: front); the parts have equal numbers of
+// arrivals.
 type Grid struct {
 	Side     int         `json:"side"` // parts, 2 to 10
 	Windows  uint64      `json:"windows"`
 	Arrivals uint64      `json:"arrivals"`
 	Counts   [][]uint64  `json:"counts"`
-	Expected [][]float64 `json:"expected"` // by chance
+	Expected [][]float64 `json:"expected"` // expected counts in a fair room
 }
 
-// List says what became of a list of tickets.
+// List summarizes what became of a list of tickets.
 type List struct {
-	Tickets uint64 `json:"tickets"` // different ones given
+	Tickets uint64 `json:"tickets"` // number of different tickets given
 	Arrived uint64 `json:"arrived"`
-	Placed  uint64 `json:"placed"` // in windows whose places are all stated
+	Placed  uint64 `json:"placed"` // tickets in windows whose places are all published
 }
 
-// Ids of the tests, in their order.
+// Ids of the tests, in order.
 const (
 	testGrid       = "grid"
 	testMoments    = "moments"
@@ -77,14 +77,14 @@ const (
 	testGroup      = "group"
 )
 
-// What a window's own test looks at.
+// Tests of single windows, as named in findings.
 const (
 	whatGrid       = "who arrived when stands where"
 	whatOrder      = "early and late arrivals"
 	whatNeighbours = "neighbours who stay together"
 )
 
-// Result says what the entries so far show. More may be added.
+// Result returns the statistics of the entries added so far. More may be added.
 func (c *Collector) Result() (*Result, error) {
 	if c.err != nil {
 		return nil, c.err
@@ -118,8 +118,8 @@ func list(tickets int, l listed) *List {
 	return &List{uint64(tickets), l.seen, l.placed}
 }
 
-// holm adjusts the p-values of the tests that were made, and returns how many
-// those are (Holm, Scandinavian Journal of Statistics 6, 1979).
+// holm adjusts the p-values of the tests that were made, and returns their number (Holm,
+// Scandinavian Journal of Statistics 6, 1979).
 func holm(tests []Test) (made int) {
 	var order []int
 	for i, t := range tests {
@@ -149,9 +149,8 @@ func made(id, title string, p float64, format string, args ...any) Test {
 	return Test{ID: id, Title: title, Made: true, P: p, Finding: fmt.Sprintf(format, args...)}
 }
 
-// grid returns the grid of all windows: the finest whose fields expect ten
-// arrivals, and that leaves out less than half of the arrivals for being in
-// windows that are too small.
+// grid returns the grid of all windows: the finest whose cells expect ten arrivals and that leaves
+// out less than half of the arrivals because their windows are too small.
 func (s *scores) grid() *grid {
 	for i := len(s.grids) - 1; i >= 0; i-- {
 		g := &s.grids[i]
@@ -162,8 +161,7 @@ func (s *scores) grid() *grid {
 	return nil
 }
 
-// scan returns the finest scan whose moments have ten arrivals each, by the
-// same measure.
+// scan returns the finest scan whose parts have ten arrivals each, by the same criteria.
 func (s *scores) scan() *scan {
 	for i := len(s.scans) - 1; i >= 0; i-- {
 		m := &s.scans[i]
@@ -187,8 +185,8 @@ func gridTest(g *grid) Test {
 		row+1, g.side, numeral.Count(g.counts[at], "person", "people"), column+1, numeral.Group(uint64(math.Round(g.expected[at]))), x, df)
 }
 
-// momentsTest compares the people of each short moment with all others, by the
-// rank sum of [scores.groupTest].
+// momentsTest compares the arrivals of each part with all others, with the rank sum of
+// [scores.groupTest].
 func momentsTest(m *scan) Test {
 	const title = "No short moment of arrival is favoured, over all windows"
 	if m == nil {
@@ -202,8 +200,8 @@ func momentsTest(m *scan) Test {
 		at+1, m.parts, 100*l.sum/people, 100*limit(each(0.01, m.parts))*math.Sqrt(l.variance)/people)
 }
 
-// windowsTest adds up the windows' own grids: a favour that moves from window
-// to window does not cancel out.
+// windowsTest adds up the grids of single windows, so that a favour that moves from window to
+// window does not cancel out.
 func (s *scores) windowsTest() Test {
 	const title = "Places do not depend on the moment of arrival, in each window by itself"
 	if s.gridded == 0 {
@@ -232,7 +230,7 @@ func (s *scores) neighboursTest() Test {
 		"%s of neighbours by arrival are neighbours in line, and chance gives about %.0f.", numeral.Count(s.adjacent, "pair", "pairs"), s.expected)
 }
 
-// worstTest looks at the strangest window: among many, one is always strange.
+// worstTest tests the most unusual window, corrected for the number of windows.
 func (s *scores) worstTest() Test {
 	const title = "No single window is strange by itself"
 	if s.oddness == 0 {
@@ -242,7 +240,7 @@ func (s *scores) worstTest() Test {
 		s.worst.window, s.worst.what, s.worst.p, s.oddness)
 }
 
-// ownTest is that of Kolmogorov and Smirnov.
+// ownTest is the Kolmogorov-Smirnov test.
 func (s *scores) ownTest(l *List) Test {
 	const title = "The auditor's own tickets stand anywhere, evenly"
 	if t, ok := listMissing(testOwn, title, l); !ok {
@@ -258,7 +256,7 @@ func (s *scores) ownTest(l *List) Test {
 		numeral.Count(l.Placed, "ticket", "tickets"), 100*sum/float64(len(places)), d)
 }
 
-// groupTest is that of Wilcoxon, Mann and Whitney, stratified by window.
+// groupTest is the Wilcoxon-Mann-Whitney test, stratified by window.
 func (s *scores) groupTest(l *List) Test {
 	const title = "The listed people stand neither further to the front nor to the back"
 	if t, ok := listMissing(testGroup, title, l); !ok {
@@ -292,7 +290,7 @@ func (g *grid) publish() *Grid {
 	return p
 }
 
-// cannotSee says what these statistics do not show.
+// cannotSee lists what the statistics cannot show.
 func cannotSee(r *Result) []string {
 	l := []string{
 		"People who were favoured and have nothing in common by arrival, unless a list names them: without it they look like chance.",

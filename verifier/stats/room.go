@@ -6,40 +6,40 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Bounds of what a [Room] lists, and what makes something worth listing.
+// Limits of the lists in a [Room], and thresholds for listing something.
 const (
-	mostListed                    = 10  // of each kind, the most striking ones
-	maxSteps                      = 600 // of a series
+	maxListed                     = 10  // maximum per kind, the most extreme first
+	maxSteps                      = 600 // maximum steps of a series
 	lateFreeze    fairness.Millis = 10_000
-	burstArrivals                 = 20 // in a second, at least
+	burstArrivals                 = 20 // minimum arrivals in a second
 	burstTimes                    = 5  // the mean of the minute before
 	burstMinute                   = 60 // seconds
-	oddTimes                      = 10 // the median of the windows
+	oddTimes                      = 10 // times the median of the windows
 	second        fairness.Time   = 1000
 	maxAmendments                 = 100
 )
 
-// Room describes what happened, without a verdict: people do come in bursts,
-// and a server does stop for a while.
+// Room describes what happened, without a verdict: real visitors do arrive in bursts, and servers
+// do stop for a while.
 type Room struct {
 	Arrivals   uint64 `json:"arrivals"`
 	Windows    uint64 `json:"windows"`    // with arrivals
-	Empty      uint64 `json:"empty"`      // windows without any, between those
-	Draws      uint64 `json:"draws"`      // one a window: the audit has checked that
-	Tested     uint64 `json:"tested"`     // arrivals in windows whose places are all stated
-	Admissions uint64 `json:"admissions"` // this and the next as in the transcript
+	Empty      uint64 `json:"empty"`      // windows without arrivals between those
+	Draws      uint64 `json:"draws"`      // one per window, as checked by the audit
+	Tested     uint64 `json:"tested"`     // arrivals in windows whose places are all published
+	Admissions uint64 `json:"admissions"` // this and the following are counts of the transcript
 	NoShows    uint64 `json:"no_shows"`
 	Left       uint64 `json:"left"`
 	Revoked    uint64 `json:"revoked"`
 
 	Series Series   `json:"series"` // arrivals over time
-	Peak   Moment   `json:"peak"`   // the second with most arrivals
-	Bursts []Moment `json:"bursts"` // seconds with 20 arrivals or more, and over 5 times the mean of the minute before: the 10 largest
+	Peak   Moment   `json:"peak"`   // second with most arrivals
+	Bursts []Moment `json:"bursts"` // seconds with at least 20 arrivals and more than 5 times the mean of the minute before: the 10 largest
 
 	Late        uint64   `json:"late"`         // freezes more than 10 seconds after the end of their window
 	LateFreezes []Window `json:"late_freezes"` // the 10 latest of them
-	Many        []Window `json:"many"`         // windows with over 10 times the arrivals a second of the median window: the 10 most
-	Few         []Window `json:"few"`          // windows with under a tenth of that: the 10 fewest
+	Many        []Window `json:"many"`         // windows with more than 10 times the arrivals per second of the median window: the top 10
+	Few         []Window `json:"few"`          // windows with less than a tenth of that: the bottom 10
 
 	Amends     uint64      `json:"amends"`
 	Amendments []Amendment `json:"amendments"` // the first 100
@@ -48,28 +48,28 @@ type Room struct {
 // Series counts arrivals in steps of equal length.
 type Series struct {
 	From   fairness.Time   `json:"from"` // ms since the Unix epoch
-	Step   fairness.Millis `json:"step"` // a second, or a power of two of seconds: there are at most 600 steps
+	Step   fairness.Millis `json:"step"` // a second times a power of two, so that there are at most 600 steps
 	Counts []uint64        `json:"counts"`
 }
 
-// Moment is a second and its arrivals.
+// Moment is a second with its arrivals.
 type Moment struct {
-	Time     fairness.Time `json:"time"` // the second's begin
+	Time     fairness.Time `json:"time"` // start of the second
 	Arrivals uint64        `json:"arrivals"`
 	Usual    float64       `json:"usual"` // mean of the minute before
 }
 
-// Window is a window that is listed.
+// Window is a listed window.
 type Window struct {
 	Index    fairness.WindowIndex `json:"index"`
 	From     fairness.Time        `json:"from"`
 	To       fairness.Time        `json:"to"`
 	Arrivals uint64               `json:"arrivals"`
-	Usual    float64              `json:"usual"` // arrivals at the median window's pace; 0 for a late freeze
-	Late     fairness.Millis      `json:"late"`  // freeze after the end
+	Usual    float64              `json:"usual"` // arrivals at the pace of the median window; 0 for a late freeze
+	Late     fairness.Millis      `json:"late"`  // delay of the freeze after the window's end
 }
 
-// Hold is what a pause of claims as well as calls is called here.
+// Hold is the name used here for a pause of claims as well as calls.
 const Hold fairness.Change = "hold"
 
 // Amendment is one amendment.
@@ -78,19 +78,19 @@ type Amendment struct {
 	Change fairness.Change `json:"change"`
 }
 
-// description makes a [Room].
+// description collects a [Room].
 type description struct {
 	Room
 	opens fairness.Time
-	all   []pace // of frozen windows
+	all   []pace // frozen windows
 
-	now    Moment                  // the second of the latest arrival
-	minute [burstMinute + 1]uint64 // arrivals by second, modulo 61: the present one has a place of its own
+	now    Moment                  // second of the latest arrival
+	minute [burstMinute + 1]uint64 // arrivals by second, modulo 61, so that the current second has its own slot
 	first  fairness.WindowIndex    // with arrivals
 	last   fairness.WindowIndex
 }
 
-// pace is a window in short: there may be as many as arrivals.
+// pace is a compact record of a window, because there may be as many windows as arrivals.
 type pace struct {
 	index    fairness.WindowIndex
 	from     fairness.Time
@@ -98,7 +98,7 @@ type pace struct {
 	arrivals uint32
 }
 
-// perSecond is how many arrive in a second.
+// perSecond returns the arrivals per second.
 func (p pace) perSecond() float64 { return float64(p.arrivals) * 1000 / float64(p.length) }
 
 func (d *description) begin(p *fairness.Policy) {
@@ -117,10 +117,10 @@ func (d *description) arrive(t fairness.Time) {
 	d.Series.add(t)
 }
 
-// closeSecond judges the second that is over, and moves the minute on.
+// closeSecond checks the past second for a burst and advances the minute.
 func (d *description) closeSecond(next fairness.Time) {
 	passed := min((d.now.Time-d.opens)/second, burstMinute)
-	if passed >= 10 { // the rush of an opening is no burst
+	if passed >= 10 { // the rush at the opening is no burst
 		sum := uint64(0)
 		for _, n := range d.minute {
 			sum += n
@@ -140,7 +140,7 @@ func (d *description) closeSecond(next fairness.Time) {
 	d.now = Moment{Time: next}
 }
 
-// add counts an arrival, and halves the resolution when there is no room.
+// add counts an arrival, and halves the resolution if the series is full.
 func (s *Series) add(t fairness.Time) {
 	at := max(0, t-s.From)
 	for at/fairness.Time(s.Step) >= maxSteps {
@@ -204,7 +204,7 @@ func (d *description) finish(s *scores) Room {
 		after.Empty = uint64(d.last-d.first) + 1 - d.Windows
 	}
 	after.odd()
-	after.Bursts, after.LateFreezes = append([]Moment{}, after.Bursts...), append([]Window{}, after.LateFreezes...) // [] in JSON
+	after.Bursts, after.LateFreezes = append([]Moment{}, after.Bursts...), append([]Window{}, after.LateFreezes...) // [] instead of null in JSON
 	after.Many, after.Few = append([]Window{}, after.Many...), append([]Window{}, after.Few...)
 	after.Amendments, after.Series.Counts = append([]Amendment{}, after.Amendments...), append([]uint64{}, after.Series.Counts...)
 	return after.Room
@@ -212,7 +212,7 @@ func (d *description) finish(s *scores) Room {
 
 // odd lists the windows with many and few arrivals.
 func (d *description) odd() {
-	if len(d.all) < 3 { // no window is the usual one
+	if len(d.all) < 3 { // too few for a usual pace
 		return
 	}
 	paces := make([]float64, len(d.all))
@@ -232,16 +232,16 @@ func (d *description) odd() {
 	}
 }
 
-// keep adds x to a list of the ten largest, largest first. Among equals the
-// earlier one comes first.
+// keep adds x to a list of the ten largest, largest first; among equals the earlier one comes
+// first.
 func keep[T any](list []T, x T, size func(T) float64) []T {
 	i := len(list)
 	for i > 0 && size(list[i-1]) < size(x) {
 		i--
 	}
-	if i == mostListed {
+	if i == maxListed {
 		return list
 	}
 	list = slices.Insert(list, i, x)
-	return list[:min(len(list), mostListed)]
+	return list[:min(len(list), maxListed)]
 }

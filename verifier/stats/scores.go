@@ -6,35 +6,33 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// What a test needs at least, so that its p-value can be relied on. Each was
-// tried on fair rooms.
+// Minimum numbers for reliable p-values, determined with fair rooms.
 const (
-	minCell        = 10 // arrivals a field of a grid expects
-	minGrid        = 90 // arrivals of a window with a grid of its own, of 3 by 3
-	minCorrelated  = 50 // arrivals of a window with a correlation of its own
-	minNeighbours  = 10 // arrivals of a window whose neighbours are counted
-	minCorrelation = 30 // arrivals, less one for each window, for the correlation of all
+	minCell        = 10 // expected arrivals per cell of a grid
+	minGrid        = 90 // arrivals of a window for its own grid of 3 by 3
+	minCorrelated  = 50 // arrivals of a window for its own correlation
+	minNeighbours  = 10 // arrivals of a window to count neighbours
+	minCorrelation = 30 // arrivals, minus one per window, for the correlation of all windows
 	minListed      = 5  // tickets of a list
 	maxSide        = 10 // of a grid
 )
 
-// sides are those that the grid of all windows may have, and parts those that
-// its moments may be.
+// sides and parts are the possible sizes of the grid and of the scan of all windows.
 var (
 	sides = [...]int{2, 3, 5, maxSide}
 	parts = [...]int{20, 100}
 )
 
-// scores sum up the windows whose places are all stated.
+// scores accumulates the windows whose places are all published.
 type scores struct {
 	arrivals uint64
 	windows  uint64
 
-	grids   [len(sides)]grid // of windows with as many arrivals as a side has fields
-	scans   [len(parts)]scan // of windows with as many arrivals as parts
+	grids   [len(sides)]grid // for windows with at least as many arrivals as a grid's side has cells
+	scans   [len(parts)]scan // for windows with at least as many arrivals as parts
 	square  float64          // sum of the windows' own chi-squares
 	degrees float64
-	gridded uint64 // windows in it
+	gridded uint64 // number of windows in square
 
 	correlation float64 // weighted with n-1
 	weight      float64
@@ -44,13 +42,13 @@ type scores struct {
 	neighbours uint64 // windows
 
 	worst   oddity
-	oddness int // p-values that worst is the smallest of
+	oddness int // number of p-values of which worst is the smallest
 
 	own       listed
 	ownPlaces []float64
 	group     listed
 	labels    labelled // of the group
-	spread    float64  // sum of the standard deviations of the windows' sums of the group
+	spread    float64  // sum of the standard deviations of the group's rank sums by window
 }
 
 func newScores() (s scores) {
@@ -70,14 +68,14 @@ type oddity struct {
 	p      float64
 }
 
-// note takes the p-value of a window's own test.
+// note records the p-value of a single window's test.
 func (s *scores) note(w *window, p float64, what string) {
 	if s.oddness++; s.oddness == 1 || p < s.worst.p {
 		s.worst = oddity{w.Index, what, p}
 	}
 }
 
-// add takes a window whose places are all stated.
+// add adds a window whose places are all published.
 func (s *scores) add(w *window) {
 	n := w.count
 	s.arrivals += uint64(n)
@@ -123,8 +121,8 @@ func (s *scores) add(w *window) {
 	s.spread += math.Sqrt(w.group.variance)
 }
 
-// correlation returns Spearman's, of seq and place. Its variance over all
-// permutations is 1/(n-1).
+// correlation returns Spearman's correlation of seq and place. Its variance over all permutations
+// is 1/(n-1).
 func correlation(order []uint32) float64 {
 	n := float64(len(order))
 	middle, sum := (n-1)/2, 0.0
@@ -134,10 +132,9 @@ func correlation(order []uint32) float64 {
 	return sum / (n * (n*n - 1) / 12)
 }
 
-// neighbours counts the pairs that are next to each other by arrival and by
-// place. Over all permutations the mean is 2(n-1)/n, and the number close to a
-// Poisson variable, with fewer large values (Kaplansky,
-// Annals of Mathematical Statistics 16, 1945).
+// neighbours counts the pairs that are adjacent both by arrival and by place. Over all permutations
+// their mean is 2(n-1)/n, and their number is close to a Poisson variable, with fewer large values
+// (Kaplansky, Annals of Mathematical Statistics 16, 1945).
 func neighbours(order []uint32) (pairs uint64) {
 	for i := 1; i < len(order); i++ {
 		if a, b := order[i-1], order[i]; a+1 == b || b+1 == a {
@@ -156,9 +153,8 @@ func (l *listed) arrived(yes bool) {
 	}
 }
 
-// labelled sums up the places of listed tickets, each as the share of its
-// window that is in front of its middle: (place + 1/2) / n. With m of n tickets
-// in each window, the sum has the mean of m/2 and the variance of
+// labelled sums the places of listed tickets, each as the share of its window that is ahead of its
+// middle: (place + 1/2) / n. With m of n tickets in a window, the sum has mean m/2 and variance
 // m(n-m)(n+1)/(12 n²): the rank sum of Wilcoxon, Mann and Whitney, stratified.
 type labelled struct {
 	tickets  int
@@ -183,5 +179,5 @@ func (l *labelled) join(w labelled) {
 	l.variance += w.variance
 }
 
-// z is how far to the back the tickets stand, in standard deviations.
+// z returns how far to the back the tickets are, in standard deviations.
 func (l *labelled) z() float64 { return (l.sum - float64(l.tickets)/2) / math.Sqrt(l.variance) }

@@ -1,19 +1,16 @@
-// Package stats looks at an audited room for what replaying it cannot show:
-// arrivals favoured for their moment, neighbours kept together, a group whose
-// draws were tried until they pleased.
+// Package stats searches an audited room for favouritism that replaying it cannot show: arrivals
+// favoured by their time, neighbours kept together, draws repeated until they favoured a group.
 //
 //	entries ─► per window: arrival (seq) ─► place (from 0) ─► scores ─► p-values ─► Holm ─► verdict
 //
-// Where the draws are fair, each window's places are a random permutation of
-// its arrivals, and windows are independent. Every test here asks whether they
-// look like that, and needs nothing else: no model of how people arrive. The
-// moment of an arrival enters as its seq, the order of arrival, which has no
-// ties.
+// Where the draws are fair, each window's places are a random permutation of its arrivals, and
+// windows are independent. Every test here checks whether they look like that, without any model of
+// how people arrive. The time of an arrival is represented by its seq, the order of arrival, which
+// has no ties.
 //
-// The package is outside of the core: whoever does not use it can audit
-// without it. It is pure, and has no randomness: all p-values are formulas,
-// named where they stand. It holds the arrivals of windows whose places are
-// not all stated yet, about 60 bytes each, and of the others sums alone.
+// Audits work without this package. It is pure and uses no randomness: all p-values are formulas,
+// with references next to them. It keeps the arrivals of windows whose places are not all published
+// yet in memory, about 60 bytes each, and only sums of the others.
 package stats
 
 import (
@@ -25,22 +22,22 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// ErrUnaudited is returned when entries do not follow the rules: audit first.
+// ErrUnaudited is returned when entries do not follow the rules: audit the room first.
 var ErrUnaudited = errors.New("the entries are not those of a room that passes its audit")
 
-// Lists are tickets that somebody knows something about.
+// Lists are tickets about which the auditor knows something.
 type Lists struct {
-	Own   []fairness.Ticket // the auditor's own: are their places even?
-	Group []fairness.Ticket // people who may be favoured: do they stand further to the front?
+	Own   []fairness.Ticket // the auditor's own: are their places evenly spread?
+	Group []fairness.Ticket // people who may have been favoured: are they further to the front?
 }
 
-// Collector takes the entries of one room, from the first on. It refuses those
-// that make no sense and does not check the others: what it says holds for a
-// room that passes its audit. Not safe for concurrent use.
+// Collector collects the entries of one room, from the first on. It rejects inconsistent entries
+// but does not check the rules: its results are only valid for a room that passes its audit. It is
+// not safe for concurrent use.
 type Collector struct {
-	state   fairness.State // of policy and amendments alone: it knows the schedule
-	pending []*window      // with arrivals, not all of whose places are stated; oldest first
-	frozen  int            // how many of them are, the first ones
+	state   fairness.State // has only the policy and amendments, for the schedule
+	pending []*window      // windows with arrivals whose places are not all published, oldest first
+	frozen  int            // number of frozen windows at the start of pending
 	own     map[fairness.Ticket]bool
 	group   map[fairness.Ticket]bool
 
@@ -62,20 +59,19 @@ func set(list []fairness.Ticket) map[fairness.Ticket]bool {
 	return s
 }
 
-// window is one whose places are not all stated.
+// window is a window whose places are not all published.
 type window struct {
 	fairness.Window
 	count  int                        // arrivals
-	seqs   map[fairness.Ticket]uint32 // of those without a place
+	seqs   map[fairness.Ticket]uint32 // seqs of arrivals without a place
 	frozen bool
-	order  []uint32 // place → seq, as far as stated
+	order  []uint32 // place → seq, as far as published
 
-	own   []float64 // places of the auditor's tickets, as in [evenPlace]
+	own   []float64 // places of the auditor's tickets, see [evenPlace]
 	group labelled
 }
 
-// Add takes the next entry, which is not kept. After an error it returns the
-// same again.
+// Add adds the next entry, without retaining it. After an error it always returns the same error.
 func (c *Collector) Add(e fairness.Entry) error {
 	if c.err == nil {
 		c.err = c.add(e)
@@ -111,7 +107,7 @@ func (c *Collector) begin(e *fairness.Room) error {
 	return c.policy(e)
 }
 
-// policy follows the schedule, for the ends of windows.
+// policy applies policy and amendments to the schedule, for the ends of windows.
 func (c *Collector) policy(e fairness.Entry) error {
 	if err := c.state.Apply(e, nil); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnaudited, err)
@@ -156,8 +152,7 @@ func (c *Collector) freeze(e *fairness.Freeze) error {
 	return nil
 }
 
-// assign takes a place. Places are stated in order, so the window is the
-// oldest one.
+// assign adds a place. Places are published in order, so it belongs to the oldest window.
 func (c *Collector) assign(e *fairness.Assign) error {
 	if c.frozen == 0 || c.pending[0].Index != e.Window {
 		return fmt.Errorf("%w: place %d of window %d", ErrUnaudited, e.Position, e.Window)
@@ -165,7 +160,7 @@ func (c *Collector) assign(e *fairness.Assign) error {
 	w := c.pending[0]
 	seq, ok := w.seqs[e.Ticket]
 	if !ok {
-		return fmt.Errorf("%w: place %d, and its ticket has one or did not arrive", ErrUnaudited, e.Position)
+		return fmt.Errorf("%w: place %d: its ticket already has one or did not arrive", ErrUnaudited, e.Position)
 	}
 	delete(w.seqs, e.Ticket)
 	if w.order == nil {
@@ -180,15 +175,15 @@ func (c *Collector) assign(e *fairness.Assign) error {
 	w.order = append(w.order, seq)
 	if len(w.order) == w.count {
 		c.scores.add(w)
-		c.pending[0] = nil // to be freed
+		c.pending[0] = nil // lets the window be freed
 		c.pending, c.frozen = c.pending[1:], c.frozen-1
 	}
 	return nil
 }
 
-// evenPlace spreads place r of n, from 0, over the interval [r/n, (r+1)/n) by
-// a hash of the ticket: where the n places are equally likely, the result is
-// even over [0, 1) also for a small n, and anybody gets the same.
+// evenPlace maps place r of n, from 0, to a value in [r/n, (r+1)/n) by a hash of the ticket. If the
+// n places are equally likely, the result is uniform over [0, 1) even for a small n, and every
+// auditor gets the same.
 func evenPlace(r, n int, t fairness.Ticket) float64 {
 	sum := sha256.Sum256(append([]byte("proofline/stats/v1\x00"), t[:]...))
 	inside := float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)

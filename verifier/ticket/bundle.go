@@ -13,58 +13,55 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// MaxSize is the longest file in bytes.
+// MaxSize is the maximum size of a file in bytes.
 const MaxSize = 16 << 20
 
-// version is the one version of the file.
+// version is the only version of the file.
 const version = 1
 
-// ErrBundle is returned when a file is no proof in its one form.
+// ErrBundle is returned for a file that is not a saved proof in canonical form.
 var ErrBundle = errors.New("not a saved proof")
 
-// Bundle is a visitor's proof: what the visitor holds, and what the room has
-// published about it. What is nil is not in the file. A secret never is.
+// Bundle is a visitor's saved proof: what the visitor holds, and what the room has published about
+// it. Nil members are not in the file. The secret never is.
 type Bundle struct {
 	Version    int          `json:"version"`
-	Origin     Text         `json:"origin"`         // of the room
-	VKey       *Text        `json:"vkey,omitempty"` // key of the log, as the visitor was given it
-	Ticket     Text         `json:"ticket"`         // canonical
+	Origin     Text         `json:"origin"`         // origin of the room
+	VKey       *Text        `json:"vkey,omitempty"` // key of the log, as given to the visitor
+	Ticket     Text         `json:"ticket"`         // canonical ticket
 	Receipt    Bytes        `json:"receipt"`
-	Shown      *Number      `json:"shown,omitempty"` // the position that the visitor was shown
+	Shown      *Number      `json:"shown,omitempty"` // position that the visitor was shown
 	Checkpoint Bytes        `json:"checkpoint"`
 	Room       *Proven      `json:"room,omitempty"`
 	Arrive     *Proven      `json:"arrive,omitempty"`
-	Growth     Hashes       `json:"growth,omitzero"` // from the receipt's tree to the checkpoint's
-	Amends     List[Proven] `json:"amends"`          // of the schedule, as far as known
+	Growth     Hashes       `json:"growth,omitzero"` // consistency proof from the receipt's tree to the checkpoint's
+	Amends     List[Proven] `json:"amends"`          // amendments of the schedule, as far as known
 	Freeze     *Proven      `json:"freeze,omitempty"`
-	Frozen     Hashes       `json:"frozen,omitzero"` // from the tree that the freeze names to the checkpoint's
+	Frozen     Hashes       `json:"frozen,omitzero"` // consistency proof from the freeze's tree to the checkpoint's
 	Draw       *Proven      `json:"draw,omitempty"`
-	FirstPlace *Run         `json:"first_place,omitempty"` // from after the draw up to the window's first place
+	FirstPlace *Run         `json:"first_place,omitempty"` // entries from after the draw to the window's first place
 	Place      *Proven      `json:"place,omitempty"`
-	Earlier    List[Proven] `json:"earlier,omitzero"`    // the freezes of all earlier windows, if they are to be checked
-	Malformed  *Text        `json:"malformed,omitempty"` // what the page found malformed, in its words
-	GaveUp     bool         `json:"gave_up,omitempty"`   // a search ended before the log did
+	Earlier    List[Proven] `json:"earlier,omitzero"`    // freezes of all earlier windows, if they are to be checked
+	Malformed  *Text        `json:"malformed,omitempty"` // the page's description of a malformed file
+	GaveUp     bool         `json:"gave_up,omitempty"`   // whether a search stopped before the end of the log
 }
 
-// Proven is an entry with the inclusion proof that it stands at an index of
-// the checkpoint's tree.
+// Proven is an entry with its index and inclusion proof in the checkpoint's tree.
 type Proven struct {
 	Index Number `json:"index"`
 	Entry Bytes  `json:"entry"`
 	Path  Hashes `json:"path"`
 }
 
-// Run is entries without gaps, with the proof that they stand in the
-// checkpoint's tree from an index on.
+// Run is a gapless run of entries with the proof of its place in the checkpoint's tree.
 type Run struct {
 	First   Number      `json:"first"`
 	Entries List[Bytes] `json:"entries"`
 	Proof   Hashes      `json:"proof"`
 }
 
-// Parse reads a file. It is written again and must be the same bytes, so that
-// there is one file for one content: nothing twice, unknown, in other case or
-// after the end. Everything else is [ErrBundle].
+// Parse reads a file. It writes the file again and compares the bytes, so that each content has
+// exactly one file. Any other file returns [ErrBundle].
 func Parse(file []byte) (*Bundle, error) {
 	if len(file) > MaxSize {
 		return nil, fmt.Errorf("%w: longer than %d bytes", ErrBundle, MaxSize)
@@ -86,12 +83,12 @@ func Parse(file []byte) (*Bundle, error) {
 		return nil, fmt.Errorf("%w: %w", ErrBundle, err)
 	}
 	if again, err := b.Marshal(); err != nil || !bytes.Equal(again, file) {
-		return nil, fmt.Errorf("%w: not in the form it would be written", ErrBundle)
+		return nil, fmt.Errorf("%w: not in canonical form", ErrBundle)
 	}
 	return b, nil
 }
 
-// Marshal returns the file. It fails with [ErrBundle] on what no file can hold.
+// Marshal returns the file. It fails with [ErrBundle] if the content does not fit into a file.
 func (b *Bundle) Marshal() ([]byte, error) {
 	var file bytes.Buffer
 	e := json.NewEncoder(&file)
@@ -106,7 +103,7 @@ func (b *Bundle) Marshal() ([]byte, error) {
 	return file.Bytes(), nil
 }
 
-// Text is UTF-8, written like JSON.stringify of ECMAScript does.
+// Text is UTF-8, encoded like JSON.stringify of ECMAScript does.
 type Text string
 
 // MarshalJSON implements [json.Marshaler].
@@ -134,8 +131,8 @@ func (t Text) MarshalJSON() ([]byte, error) {
 
 var escapes = map[byte]byte{'\b': 'b', '\t': 't', '\n': 'n', '\f': 'f', '\r': 'r', '"': '"', '\\': '\\'}
 
-// Bytes are written as the text that they are. Those that are none, as a
-// server may send them, are an object with the one member "base64".
+// Bytes are encoded as a string if they are UTF-8, and otherwise, as a server might send them, as
+// an object with the one member "base64".
 type Bytes []byte
 
 // MarshalJSON implements [json.Marshaler].
@@ -162,8 +159,8 @@ func (b *Bytes) UnmarshalJSON(value []byte) error {
 	return err
 }
 
-// Number is an integer from 0 to 2^63-1, written as a text in decimal: not
-// every JSON reader holds such a number exactly.
+// Number is an integer from 0 to 2^63-1, encoded as a decimal string because some JSON readers
+// cannot hold such a number exactly.
 type Number uint64
 
 // MarshalJSON implements [json.Marshaler].
@@ -185,7 +182,7 @@ func (n *Number) UnmarshalJSON(value []byte) error {
 	return err
 }
 
-// List is written as an empty list when it is nil.
+// List is encoded as an empty list if it is nil.
 type List[T any] []T
 
 // MarshalJSON implements [json.Marshaler].
@@ -195,10 +192,10 @@ func (l List[T]) MarshalJSON() ([]byte, error) {
 	}
 	var list bytes.Buffer
 	e := json.NewEncoder(&list)
-	e.SetEscapeHTML(false) // which an encoder around this one does not see to
+	e.SetEscapeHTML(false) // the outer encoder's setting does not apply here
 	err := e.Encode([]T(l))
 	return list.Bytes(), err
 }
 
-// Hashes are written in base64.
+// Hashes are encoded in base64.
 type Hashes = List[audit.Hash]

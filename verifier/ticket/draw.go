@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/vrf"
 )
 
-// draw judges the seed.
+// draw checks the seed.
 func (j *judge) draw(facts Facts) Reason {
 	b, freeze := j.b, j.freeze
 	if !j.roundIsRight(facts) {
@@ -56,9 +56,8 @@ func (j *judge) draw(facts Facts) Reason {
 	return reason
 }
 
-// roundIsRight tells whether the freeze names the round that the policy gives.
-// The window ends before its freeze, as the group's line wants, so that alone
-// decides.
+// roundIsRight reports whether the freeze has the round required by the policy. The group line has
+// checked that the window ended before its freeze, so the freeze's time alone decides.
 func (j *judge) roundIsRight(facts Facts) bool {
 	at, chain := j.freeze.Time, j.room.Beacon
 	if chain == nil {
@@ -74,8 +73,8 @@ func (j *judge) roundIsRight(facts Facts) bool {
 	return true
 }
 
-// chance judges what the draw takes from outside: the beacon's round, and the
-// witnesses who signed the freeze before it.
+// chance checks the external inputs of the draw: the beacon's round, and the witnesses that signed
+// the freeze before it.
 func (j *judge) chance(draw *fairness.Draw, facts Facts) Reason {
 	room, round := j.room, j.freeze.Round
 	appears := int64(0)
@@ -106,9 +105,9 @@ func (j *judge) chance(draw *fairness.Draw, facts Facts) Reason {
 	return Unpredictable
 }
 
-// cosigners returns the keys of those who cosigned the freeze: witnesses of the
-// room, in their order, at most one cosignature of each, from before a moment in
-// seconds. It is false if one of the cosignatures is not that.
+// cosigners returns the keys of the witnesses that cosigned the freeze. It returns false unless the
+// cosignatures are by different witnesses of the room, in their order, and from before a time in
+// seconds.
 func (j *judge) cosigners(list []fairness.Cosignature, before int64) (signers []string, ok bool) {
 	sealed := audit.Checkpoint{Origin: j.room.Origin, Size: uint64(j.b.Freeze.Index) + 1, Root: j.b.Freeze.rootEnding(j.head.Size)}
 	rest := j.room.Witnesses
@@ -125,8 +124,8 @@ func (j *judge) cosigners(list []fairness.Cosignature, before int64) (signers []
 	return signers, true
 }
 
-// countCosigners returns how many count for the quorum: all of the room's, or,
-// where some are known to be independent, those.
+// countCosigners returns how many signers count for the quorum: all of the room's witnesses or, if
+// the auditor named some as independent, only those.
 func (j *judge) countCosigners(signers []string, facts Facts) int {
 	if len(j.room.Witnesses) == 0 {
 		return 0
@@ -149,8 +148,8 @@ func (j *judge) countCosigners(signers []string, facts Facts) int {
 	return known
 }
 
-// rootEnding returns the root of the tree that ends with a proven entry: the
-// siblings on the left of its path are all there was before it.
+// rootEnding returns the root of the tree that ends with a proven entry, computed from the siblings
+// on the left of its path.
 func (p *Proven) rootEnding(size uint64) audit.Hash {
 	rest := p.Path
 	var over func(index, size uint64) audit.Hash
@@ -159,7 +158,7 @@ func (p *Proven) rootEnding(size uint64) audit.Hash {
 			return audit.LeafHash(p.Entry)
 		}
 		k := split(size)
-		sibling := rest[len(rest)-1] // the root's child is last
+		sibling := rest[len(rest)-1] // the root's child comes last
 		rest = rest[:len(rest)-1]
 		if index < k {
 			return over(index, k)

@@ -8,7 +8,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// group judges the freeze of the visitor's window.
+// group checks the freeze of the visitor's window.
 func (j *judge) group(facts Facts) Reason {
 	b, head, arrive := j.b, j.head, j.arrive
 	facts.number("window", uint64(arrive.Window))
@@ -30,7 +30,7 @@ func (j *judge) group(facts Facts) Reason {
 		return Early
 	case f.Size != uint64(b.Freeze.Index):
 		return OtherSize
-	case arrive.Seq >= f.Lots, uint64(f.Lots) >= f.Size: // all entries before but the first can be arrivals
+	case arrive.Seq >= f.Lots, uint64(f.Lots) >= f.Size: // all earlier entries except the first can be arrivals
 		return OtherLots
 	case b.Frozen == nil && b.Malformed != nil:
 		return Malformed
@@ -49,11 +49,10 @@ func (j *judge) group(facts Facts) Reason {
 	return Closed
 }
 
-// schedule returns the windows of the policy after the amendments in the file;
-// false if one of these is not in the record. One that the rules do not allow
-// changes nothing.
+// schedule returns the windows of the policy after the amendments in the file; false if one of the
+// amendments is not in the record. An amendment that breaks the rules has no effect.
 func (j *judge) schedule() (*fairness.Schedule, bool) {
-	var state fairness.State // which knows the rules of amending
+	var state fairness.State // knows the rules for amendments
 	if state.Apply(j.room, nil) != nil {
 		return nil, false
 	}

@@ -7,11 +7,11 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// MaxLots is the most people in a group that are shuffled, as in the browser:
-// 80 MB, less than a second. An audit shuffles any number.
+// MaxLots is the maximum size of a group that is shuffled, as in the browser: 80 MB, less than a
+// second. An audit shuffles any size.
 const MaxLots = 20_000_000
 
-// place judges the position that the shuffle gives.
+// place checks that the shuffle gives the position.
 func (j *judge) place(facts Facts) Reason {
 	b, arrive, lots := j.b, j.arrive, j.freeze.Lots
 	facts.number("lots", uint64(lots))
@@ -57,9 +57,8 @@ func (j *judge) place(facts Facts) Reason {
 	return Exact
 }
 
-// firstPosition returns the position that the record gives to the first place
-// of the visitor's window: the first statement of one after the draw. The run
-// shows that none is before.
+// firstPosition returns the recorded position of the first place of the visitor's window, from the
+// window's first assign entry after the draw. The run shows that no earlier one exists.
 func (j *judge) firstPosition() (uint64, bool) {
 	run := j.b.FirstPlace
 	if uint64(run.First) != uint64(j.b.Draw.Index)+1 || !run.verify(j.head) {
@@ -79,9 +78,9 @@ func (j *judge) firstPosition() (uint64, bool) {
 	return 0, false
 }
 
-// beginsRightly: positions are counted on across windows, a lot each. Without
-// the earlier freezes it is known that the first window begins at 1, and that
-// no more people can be before it than there are arrivals before the visitor's.
+// beginsRightly checks the first position: positions continue across windows, one per lot. Without
+// the earlier freezes it only checks that the first window begins at 1, and that no more visitors
+// are ahead than arrivals were before the visitor's.
 func (j *judge) beginsRightly(first uint64) bool {
 	arrive, earlier := j.arrive, j.b.Earlier
 	if arrive.Window == 0 && first != 1 || first < 1 || first+uint64(arrive.Seq) > uint64(j.b.Arrive.Index) {
@@ -102,9 +101,9 @@ func (j *judge) beginsRightly(first uint64) bool {
 	return first == people+1
 }
 
-// verify tells whether the entries, without gaps, begin at their index of the
-// tree. The proof has the roots of the largest subtrees outside the run, from
-// left to right; RFC 6962 has no name for it.
+// verify reports whether the entries, without gaps, are in the tree from their index on. The proof
+// consists of the roots of the largest subtrees outside the run, from left to right; RFC 6962 has
+// no name for it.
 func (r *Run) verify(head audit.Checkpoint) bool {
 	end := uint64(r.First) + uint64(len(r.Entries))
 	if len(r.Entries) == 0 || end > head.Size {

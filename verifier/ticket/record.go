@@ -5,8 +5,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// record judges the visitor's arrival in the receipt's tree and in the
-// published one.
+// record checks the visitor's arrival in the receipt's tree and in the published one.
 func (j *judge) record(facts Facts) Reason {
 	b := j.b
 	noRoom := NoRoom
@@ -32,22 +31,21 @@ func (j *judge) record(facts Facts) Reason {
 	if j.room, ok = proven[*fairness.Room](j.head, b.Room); !ok || b.Room.Index != 0 {
 		return noRoom
 	}
-	if j.room.LogKey != vkey || len(j.room.Problems()) > 0 { // so its origin is the name of the key, and the visitor's
+	if j.room.LogKey != vkey || len(j.room.Problems()) > 0 { // so its origin is the key's name, and the visitor's
 		return NoRoom
 	}
 	reason := j.arrival()
 	arrive, ok := proven[*fairness.Arrive](j.head, b.Arrive)
 	if ok && arrive.Ticket.String() == string(b.Ticket) {
 		j.arrive = arrive
-		j.done++ // also where the receipt is of another history: the lines below are about this one
+		j.done++ // even if the receipt is from another history: the next lines are about this one
 		facts.number("index", uint64(b.Arrive.Index))
 		facts.number("window", uint64(arrive.Window))
 	}
 	return reason
 }
 
-// vkey returns the key of the log and where it comes from; false if two are
-// given and differ.
+// vkey returns the key of the log and its source; false if two different keys are given.
 func (j *judge) vkey() (vkey, from string, ok bool) {
 	inFile := j.b.VKey
 	switch {

@@ -1,15 +1,15 @@
-// Package ticket checks the place of one visitor from the file that the
-// room's page saves ("save my proof"), offline and without the room:
+// Package ticket checks the place of one visitor offline, from the file that the room's page saves
+// ("Save my proof"):
 //
 //	file ─► Parse ─► Bundle ─► Check ─► four lines: record, group, draw, place
 //
-// The page makes the same four lines in the browser, by another program in
-// another language; the vectors in testdata hold both to the same words. The
-// file is described by BUNDLE.md in this folder.
+// The page computes the same four lines in the browser, with an independent program in another
+// language; the vectors in testdata make sure that both agree. BUNDLE.md in this folder specifies
+// the file.
 //
-// Nothing in a file is believed. It may be made up altogether, by the operator
-// or by whoever shows it, and only what follows from the room's key is green.
-// The package is pure: no clock, no network, no randomness.
+// Nothing in a file is trusted. The operator or the person who shows it may have forged it, so only
+// facts that follow from the room's key are green. The package is pure: no clock, no network, no
+// randomness.
 package ticket
 
 import (
@@ -21,18 +21,18 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Trust is what somebody knows beside the file.
+// Trust holds what the checker knows independently of the file.
 type Trust struct {
-	VKey      string     // key of the log, signed-note form; empty takes the one in the file
-	Beacons   [][32]byte // hashes of drand chains that the operator does not run, beside that of [beacon.Quicknet]
-	Witnesses []string   // keys of witnesses that are independent of the operator and each other; none takes the room's word
+	VKey      string     // key of the log, signed-note form; "": the key in the file
+	Beacons   [][32]byte // hashes of drand chains that the operator does not run, besides [beacon.Quicknet]
+	Witnesses []string   // keys of witnesses that are independent of the operator and each other; nil: the room's
 }
 
-// Where the key of the log came from, [Facts] "key_from".
+// Sources of the log's key, in [Facts] "key_from".
 const (
-	KeyGiven   = "given"   // by [Trust]
-	KeyVisitor = "visitor" // the file names the one that the visitor was given
-	KeyLog     = "log"     // the first entry of the log names it
+	KeyGiven   = "given"   // from [Trust]
+	KeyVisitor = "visitor" // from the file, as given to the visitor
+	KeyLog     = "log"     // from the first entry of the log
 )
 
 // Line is one line of the result.
@@ -59,8 +59,8 @@ type Facts map[string]string
 
 func (f Facts) number(name string, n uint64) { f[name] = fmt.Sprint(n) }
 
-// Check judges a place. A line that needs what a line above could not show is
-// neutral, so that red is where the fault is.
+// Check checks a place. A line that depends on a line that could not be checked is neutral, so that
+// red marks the cause.
 func Check(b *Bundle, trust Trust) [4]Line {
 	j := &judge{b: b, trust: trust}
 	steps := [4]func(Facts) Reason{j.record, j.group, j.draw, j.place}
@@ -75,8 +75,7 @@ func Check(b *Bundle, trust Trust) [4]Line {
 	return lines
 }
 
-// judge is one check under way. A step that shows what the next one builds
-// upon counts up done.
+// judge is one check under way. Each step that establishes what the next one needs increments done.
 type judge struct {
 	b     *Bundle
 	trust Trust
@@ -85,12 +84,12 @@ type judge struct {
 	key    note.Verifier
 	head   audit.Checkpoint
 	room   *fairness.Room
-	arrive *fairness.Arrive // the visitor's own
+	arrive *fairness.Arrive // the visitor's arrival
 	freeze *fairness.Freeze
 	seed   fairness.Seed
 }
 
-// proven returns the entry of that form if the proof shows it in the tree.
+// proven returns the entry as type E if the proof shows that it is in the tree.
 func proven[E fairness.Entry](head audit.Checkpoint, p *Proven) (entry E, ok bool) {
 	if p == nil || !included(head, p) {
 		return entry, false
@@ -107,7 +106,7 @@ func included(head audit.Checkpoint, p *Proven) bool {
 	return audit.VerifyInclusion(head, uint64(p.Index), audit.LeafHash(p.Entry), p.Path) == nil
 }
 
-// missing says why a part of the evidence is not there.
+// missing returns the reason why a part of the evidence is missing.
 func (b *Bundle) missing() Reason {
 	switch {
 	case b.Malformed != nil:

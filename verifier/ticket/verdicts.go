@@ -7,13 +7,13 @@ type Status string
 
 // The colours of a line.
 const (
-	Green   Status = "green"   // it is so
-	Neutral Status = "neutral" // not yet: it is still to come, or the line above is not there yet
-	Amber   Status = "amber"   // nothing is wrong, and not everything is shown
-	Red     Status = "red"     // it is not so
+	Green   Status = "green"   // correct
+	Neutral Status = "neutral" // not yet: still to come, or the line above is not there yet
+	Amber   Status = "amber"   // nothing is wrong, but not everything could be checked
+	Red     Status = "red"     // wrong
 )
 
-// Worst returns the colour of a whole result.
+// Worst returns the worst colour of the lines.
 func Worst(lines []Line) Status {
 	order := []Status{Green, Neutral, Amber, Red}
 	worst := 0
@@ -23,9 +23,9 @@ func Worst(lines []Line) Status {
 	return order[worst]
 }
 
-// Level returns the assurance level that the line of a draw reaches, as an audit
-// counts it: 3 only with witnesses of [Trust], 2 with a public beacon, 1 if the
-// draw follows the rules, 0 if it does not show that.
+// Level returns the assurance level that the draw line reaches, counted like in an audit: 3 only
+// with witnesses of [Trust], 2 with a public beacon, 1 if the draw follows the rules, 0 if that
+// could not be shown.
 func Level(draw Line) int {
 	_, isKnown := draw.Facts["known"]
 	switch {
@@ -42,7 +42,7 @@ func Level(draw Line) int {
 // LineID names one of the four lines.
 type LineID string
 
-// The four lines, each with the one below it building upon it.
+// The four lines; each builds on the one before it.
 const (
 	RecordLine LineID = "record" // my arrival is in the record I have a receipt for, and in the one published now
 	GroupLine  LineID = "group"  // my group was closed before it was drawn, and the number of people in it was fixed
@@ -53,8 +53,8 @@ const (
 // Lines are the lines in their order.
 var Lines = [4]LineID{RecordLine, GroupLine, DrawLine, PlaceLine}
 
-// Reason is what can be said about a line. The same word under two lines means
-// something different under each.
+// Reason explains the colour of a line. The same reason can mean different things under different
+// lines.
 type Reason string
 
 // The reasons, in the order in which the lines first use them.
@@ -101,8 +101,8 @@ const (
 	OtherShown    Reason = "shown"
 )
 
-// Verdicts is everything that can be said about each line, and its colour: the
-// table of web/ui/src/check/verdicts.ts, written again. To be read only.
+// Verdicts has all possible reasons of each line, with their colours, like the table in
+// web/ui/src/check/verdicts.ts. It must not be changed.
 var Verdicts = map[LineID]map[Reason]Status{
 	RecordLine: {
 		Included:     Green,

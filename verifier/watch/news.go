@@ -10,8 +10,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// news are the entries of one step in plain words. What there may be thousands
-// of is counted.
+// news collects the events of one step in plain words. Frequent kinds of entries are only counted.
 type news struct {
 	list                     []string
 	arrivals, places, admits uint64
@@ -19,7 +18,7 @@ type news struct {
 	called                   bool
 }
 
-// maxNews is how many lines a step has at most, beside the counts.
+// maxNews is the maximum number of lines per step, besides the counts.
 const maxNews = 100
 
 func (n *news) say(format string, args ...any) {
@@ -28,7 +27,7 @@ func (n *news) say(format string, args ...any) {
 	}
 }
 
-// add tells of an entry that was applied.
+// add records an applied entry.
 func (n *news) add(e fairness.Entry, r *replay) {
 	switch e := e.(type) {
 	case *fairness.Arrive:
@@ -80,20 +79,20 @@ func amended(e *fairness.Amend) string {
 		return fmt.Sprintf("schedule of windows that have not opened, %d rules", len(e.Windows))
 	case fairness.ChangePause:
 		if e.Claims {
-			return "hold: nobody is called, and called people cannot go in"
+			return "hold: no calls, and called visitors cannot go in"
 		}
-		return "pause: nobody is called"
+		return "pause: no calls"
 	case fairness.ChangeOpen:
-		return "open: the site lets people in who are not in line"
+		return "open: the site admits visitors who are not in line"
 	case fairness.ChangeShut:
-		return "shut: the site lets nobody in past the line"
+		return "shut: the site admits only visitors who waited in line"
 	case fairness.ChangeUnguarded:
-		return fmt.Sprintf("unguarded: from %s to %s the site could not ask, and let %d requests in without a pass", clock(e.From), clock(e.Until), e.Requests)
+		return fmt.Sprintf("fail-open: from %s to %s the site could not reach the room, and admitted %d requests without a pass", clock(e.From), clock(e.Until), e.Requests)
 	}
 	return string(e.Change)
 }
 
-// lines returns the news of a step, with the counts first.
+// lines returns the events of a step, with the counts first.
 func (n *news) lines(s *fairness.State) []string {
 	var counts []string
 	for _, c := range []struct {
@@ -116,10 +115,10 @@ func (n *news) lines(s *fairness.State) []string {
 	return append([]string{strings.Join(counts, ", ")}, n.list...)
 }
 
-// summary says what was read when the watch began.
+// summary describes what was read when the watch began.
 func summary(s *fairness.State) string {
 	c := s.Counts()
-	return fmt.Sprintf("read all of it: %s, %s in %s, %s drawn, %s called, %s",
+	return fmt.Sprintf("read everything: %s, %s in %s, %s drawn, %s called, %s",
 		count(s.Size(), "entry"), count(c.Arrivals, "arrival"), count(c.Windows, "window"),
 		count(c.Drawn, "place"), count(c.Called, "place"), count(c.Admitted, "admission"))
 }

@@ -13,20 +13,20 @@ import (
 	"github.com/proofline/proofline/vrf"
 )
 
-// together is how many bundles are fetched at once.
+// together is the number of bundles fetched at once.
 const together = 32
 
-// replay derives the room from its entries. It is the oracle of its own state.
+// replay recomputes the room from its entries. It is the oracle of its own state.
 type replay struct {
-	origin  string // of the log
+	origin  string // origin of the log
 	vkey    string
 	tree    audit.Tree
 	state   fairness.State
 	parser  fairness.Parser
-	broken  *breach  // the first one; entries after it are only hashed
-	open    []marker // the first arrival of windows that are not frozen
-	pending []marker // the freeze of windows that are not drawn
-	signers int      // of the draw being applied
+	broken  *breach  // first broken rule; later entries are only hashed
+	open    []marker // first arrival of each window that is not frozen
+	pending []marker // freeze of each window that is not drawn
+	signers int      // number of cosigners of the current draw
 	news    news
 }
 
@@ -37,7 +37,7 @@ type breach struct {
 	why   string
 }
 
-// marker is an entry about a window that something should follow.
+// marker is an entry that another one should follow, such as a freeze.
 type marker struct {
 	window fairness.WindowIndex
 	index  uint64
@@ -45,34 +45,34 @@ type marker struct {
 	due    fairness.Time
 }
 
-// read replays up to the head. ErrPoor says that the entries are not those
-// that were signed; then everything is read again at the next step.
+// read replays up to the head. ErrMismatch means that the entries are not the signed ones; the next
+// step then reads everything again.
 func (w *Watcher) read(ctx context.Context, s *Step) error {
 	r := &w.replay
 	r.origin, r.vkey = w.head.Origin, w.vkey
 	for r.tree.Size() < w.head.Size {
 		if err := w.readSome(ctx); err != nil {
-			if errors.Is(err, ErrPoor) {
+			if errors.Is(err, ErrMismatch) {
 				w.forget()
 			}
 			return err
 		}
 	}
 	if r.tree.Root() != w.head.Root {
-		err := fmt.Errorf("%w: %d entries hash to %v, signed is %v", ErrPoor, w.head.Size, r.tree.Root(), w.head.Root)
+		err := fmt.Errorf("%w: %d entries hash to %v, signed is %v", ErrMismatch, w.head.Size, r.tree.Root(), w.head.Root)
 		w.forget()
 		return err
 	}
-	if w.caught {
+	if w.caughtUp {
 		s.Events = r.news.lines(&r.state)
 	} else {
 		s.Events = []string{summary(&r.state)}
 	}
-	w.caught, r.news = true, news{}
+	w.caughtUp, r.news = true, news{}
 	return nil
 }
 
-func (w *Watcher) forget() { w.replay, w.caught = replay{}, false }
+func (w *Watcher) forget() { w.replay, w.caughtUp = replay{}, false }
 
 // readSome replays the next bundles.
 func (w *Watcher) readSome(ctx context.Context) error {
@@ -86,14 +86,14 @@ func (w *Watcher) readSome(ctx context.Context) error {
 		}
 		index := list[i].Index * audit.TileWidth
 		err := audit.SplitBundle(b.content, list[i].Width, func(text []byte) error {
-			if index == w.replay.tree.Size() { // else it was read before
+			if index == w.replay.tree.Size() { // otherwise it was read before
 				w.replay.take(text)
 			}
 			index++
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("%w: %s: %w", ErrPoor, list[i].Path(), err)
+			return fmt.Errorf("%w: %s: %w", ErrMismatch, list[i].Path(), err)
 		}
 	}
 	return nil
@@ -114,7 +114,7 @@ func fetch(ctx context.Context, src verifier.Source, list []audit.Tile) []fetche
 	return results
 }
 
-// take applies one entry.
+// take hashes and applies one entry.
 func (r *replay) take(text []byte) {
 	if r.broken == nil {
 		r.apply(text)
@@ -129,7 +129,7 @@ func (r *replay) apply(text []byte) {
 		err = r.state.Apply(e, r)
 	}
 	if room, ok := e.(*fairness.Room); ok && err == nil && (room.Origin != r.origin || room.LogKey != r.vkey) {
-		err = fmt.Errorf("the room entry names the room %s and the key %s, and this is %s with the key %s", room.Origin, room.LogKey, r.origin, r.vkey)
+		err = fmt.Errorf("the room entry has the origin %s and the key %s, but this log is %s with the key %s", room.Origin, room.LogKey, r.origin, r.vkey)
 	}
 	if err != nil {
 		r.broken = &breach{r.tree.Size(), bytes.Clone(text), err.Error()}
@@ -139,7 +139,7 @@ func (r *replay) apply(text []byte) {
 	r.news.add(e, r)
 }
 
-// mark remembers what has to follow.
+// mark records which entries must follow.
 func (r *replay) mark(e fairness.Entry, text []byte) {
 	switch e := e.(type) {
 	case *fairness.Arrive:

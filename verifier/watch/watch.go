@@ -1,11 +1,10 @@
-// Package watch follows a live room, as an audit that never ends:
+// Package watch follows a live room with a continuous audit:
 //
 //	Step: checkpoint ─► signed? ─► continues the one before? ─► entries ─► rules ─► on time?
 //
-// Every step reads what is new and checks it; what is wrong becomes a file of
-// evidence. A network that fails proves nothing and is an error of the step.
-// The package has no clock: each step is told the time. It holds the state of
-// the room, less than 200 bytes an arrival.
+// Every step reads and checks the new entries; a violation becomes a file of evidence. A network
+// failure proves nothing and is an error of the step. The package has no clock: the caller passes
+// the time to each step. It keeps the state of the room in memory, less than 200 bytes per arrival.
 package watch
 
 import (
@@ -24,60 +23,60 @@ import (
 )
 
 var (
-	// ErrNoRoom is returned when a log does not begin with a room that names its key.
+	// ErrNoRoom is returned when a log does not begin with a room entry that has its key.
 	ErrNoRoom = errors.New("the log does not begin with a room")
-	// ErrKept is returned when the checkpoint kept from before is not of the room's key.
+	// ErrKept is returned when the room's key did not sign the kept checkpoint.
 	ErrKept = errors.New("the checkpoint kept from before is not signed by the room's key")
-	// ErrPoor is returned when what is published is not what was signed, which
-	// proves nothing. It becomes evidence when it does not pass.
-	ErrPoor = errors.New("what is published does not fit, which proves nothing yet")
+	// ErrMismatch is returned when the published files do not match the signed checkpoint, or the
+	// checkpoint itself is wrong. This proves nothing unless it persists; then it becomes evidence.
+	ErrMismatch = errors.New("the published files do not match, which proves nothing yet")
 )
 
-// Config is what the watcher knows beside the room.
+// Config holds what the watcher knows independently of the room.
 type Config struct {
-	VKey string          // key of the log; empty takes the one the room names at first
-	Kept []byte          // checkpoint of an earlier run, nil for none
-	Late fairness.Millis // how long what is due may be missing
+	VKey string          // key of the log; "": the key in the room's first entry
+	Kept []byte          // checkpoint of an earlier run; nil: none
+	Late fairness.Millis // how late a freeze, a draw or a proof may be
 }
 
-// Watcher follows one room. Not safe for concurrent use.
+// Watcher follows one room. It is not safe for concurrent use.
 type Watcher struct {
 	src    verifier.Source
 	config Config
 	vkey   string
-	key    note.Verifier // nil until known
+	key    note.Verifier // nil: not known yet
 
-	signed []byte // the newest checkpoint that continues all before; nil for none
-	head   audit.Checkpoint
-	poor   fairness.Time // since when the server's answers prove nothing; 0 for not now
+	signed        []byte // the newest checkpoint that continues all earlier ones; nil: none
+	head          audit.Checkpoint
+	mismatchSince fairness.Time // since when the published files do not match; 0: they match
 
-	replay replay
-	caught bool // up with the head once: what comes now is news
+	replay   replay
+	caughtUp bool // whether the watcher has reached the head once: later entries are news
 }
 
-// New returns a watcher that has seen nothing.
+// New returns a watcher that has not read anything yet.
 func New(src verifier.Source, config Config) *Watcher {
 	return &Watcher{src: src, config: config, vkey: config.VKey}
 }
 
-// Step is what a step found.
+// Step is the result of one step.
 type Step struct {
-	Events   []string           // news, one line each
-	Evidence *evidence.Evidence // of what is wrong; the watch is over then
-	Ended    bool               // the room has ended and is read to its end
+	Events   []string           // events, one line each
+	Evidence *evidence.Evidence // evidence of a violation, which ends the watch; nil: none
+	Ended    bool               // the room has ended and was read to the end
 }
 
-// Seen returns the newest checkpoint, nil for none yet.
+// Seen returns the newest checkpoint; nil if there is none yet.
 func (w *Watcher) Seen() []byte { return w.signed }
 
-// VKey returns the key of the log, empty until it is known.
+// VKey returns the key of the log; "" until it is known.
 func (w *Watcher) VKey() string { return w.vkey }
 
-// Head returns what the newest checkpoint says.
+// Head returns the newest checkpoint's content.
 func (w *Watcher) Head() audit.Checkpoint { return w.head }
 
-// Step reads what the room shows at a time, not before that of earlier steps.
-// After an error the next step may be tried.
+// Step reads the state of the room at now, which must not be before that of earlier steps. After an
+// error the next step may succeed.
 func (w *Watcher) Step(ctx context.Context, now fairness.Time) (*Step, error) {
 	s := &Step{}
 	signed, err := w.src.Checkpoint(ctx)
@@ -87,20 +86,20 @@ func (w *Watcher) Step(ctx context.Context, now fairness.Time) (*Step, error) {
 	s.Evidence, err = w.accept(ctx, signed, now)
 	if err == nil && s.Evidence == nil {
 		err = w.read(ctx, s)
-		if errors.Is(err, ErrPoor) {
-			s.Evidence, err = w.doubt(evidence.Unproven, signed, now, err)
+		if errors.Is(err, ErrMismatch) {
+			s.Evidence, err = w.suspect(evidence.Unproven, signed, now, err)
 		}
 	}
 	if err != nil || s.Evidence != nil {
 		return s, err
 	}
-	w.poor = 0
+	w.mismatchSince = 0
 	s.Evidence = w.judge(ctx, now)
 	s.Ended = w.replay.state.Ended()
 	return s, nil
 }
 
-// accept takes a checkpoint that continues the one before.
+// accept accepts a checkpoint that continues the one before.
 func (w *Watcher) accept(ctx context.Context, signed []byte, now fairness.Time) (*evidence.Evidence, error) {
 	if w.key == nil {
 		if err := w.begin(ctx, signed); err != nil {
@@ -109,17 +108,17 @@ func (w *Watcher) accept(ctx context.Context, signed []byte, now fairness.Time) 
 	}
 	head, _, err := audit.OpenCheckpoint(signed, w.key)
 	if err != nil {
-		return w.doubt(evidence.Unproven, signed, now, err)
+		return w.suspect(evidence.Unproven, signed, now, err)
 	}
 	if w.signed != nil && head != w.head {
 		found, err := evidence.Contradict(ctx, w.src.Tile, w.vkey, w.signed, signed)
 		switch {
 		case found != nil:
 			return found, nil
-		case head.Size < w.head.Size: // as an old copy in a cache is, for a while
-			return w.doubt(evidence.Shrink, signed, now, fmt.Errorf("%d entries after %d", head.Size, w.head.Size))
+		case head.Size < w.head.Size: // as a stale cache may show for a while
+			return w.suspect(evidence.Shrink, signed, now, fmt.Errorf("%d entries after %d", head.Size, w.head.Size))
 		case errors.Is(err, audit.ErrTile):
-			return w.doubt(evidence.Unproven, signed, now, err)
+			return w.suspect(evidence.Unproven, signed, now, err)
 		case err != nil:
 			return nil, err
 		}
@@ -130,7 +129,7 @@ func (w *Watcher) accept(ctx context.Context, signed []byte, now fairness.Time) 
 	return nil, nil
 }
 
-// begin finds out the key, and takes up where an earlier run ended.
+// begin determines the key, and continues where an earlier run ended.
 func (w *Watcher) begin(ctx context.Context, signed []byte) error {
 	if w.vkey == "" {
 		vkey, err := RoomKey(ctx, w.src, signed)
@@ -156,8 +155,8 @@ func (w *Watcher) begin(ctx context.Context, signed []byte) error {
 	return nil
 }
 
-// RoomKey returns the key that the first entry of a log names. It proves
-// nothing by itself: whoever made the log chose it.
+// RoomKey returns the key in the first entry of a log. It proves nothing by itself, because the
+// log's author chose it.
 func RoomKey(ctx context.Context, src verifier.Source, signed []byte) (string, error) {
 	head, err := verifier.Unverified(signed)
 	if err != nil {
@@ -191,20 +190,20 @@ func RoomKey(ctx context.Context, src verifier.Source, signed []byte) (string, e
 	return room.LogKey, nil
 }
 
-// doubt is an error as long as what is wrong may pass, and then evidence.
-func (w *Watcher) doubt(kind evidence.Kind, signed []byte, now fairness.Time, why error) (*evidence.Evidence, error) {
-	if w.poor == 0 {
-		w.poor = now
+// suspect returns an error as long as the problem may be temporary, and evidence after that.
+func (w *Watcher) suspect(kind evidence.Kind, signed []byte, now fairness.Time, why error) (*evidence.Evidence, error) {
+	if w.mismatchSince == 0 {
+		w.mismatchSince = now
 	}
-	if w.signed == nil || now-w.poor <= fairness.Time(w.config.Late) {
-		if !errors.Is(why, ErrPoor) {
-			why = fmt.Errorf("%w: %w", ErrPoor, why)
+	if w.signed == nil || now-w.mismatchSince <= fairness.Time(w.config.Late) {
+		if !errors.Is(why, ErrMismatch) {
+			why = fmt.Errorf("%w: %w", ErrMismatch, why)
 		}
 		return nil, why
 	}
 	return &evidence.Evidence{
 		Kind: kind, VKey: ticket.Text(w.vkey), First: w.signed, Second: signed,
-		Observed: observation(now, w.poor, fmt.Sprintf("%.500s", why)),
+		Observed: observation(now, w.mismatchSince, fmt.Sprintf("%.500s", why)),
 	}, nil
 }
 
@@ -212,7 +211,7 @@ func observation(now, since fairness.Time, detail string) *evidence.Observation 
 	return &evidence.Observation{Time: ticket.Number(max(now, 0)), Since: ticket.Number(max(since, 0)), Detail: ticket.Text(strings.ToValidUTF8(detail, "?"))}
 }
 
-// judge looks for what should be there and is not, and for a broken rule.
+// judge looks for broken rules, and for freezes and draws that are overdue.
 func (w *Watcher) judge(ctx context.Context, now fairness.Time) *evidence.Evidence {
 	r := &w.replay
 	e := &evidence.Evidence{VKey: ticket.Text(w.vkey), First: w.signed}
@@ -225,12 +224,12 @@ func (w *Watcher) judge(ctx context.Context, now fairness.Time) *evidence.Eviden
 		return nil
 	case len(r.pending) > 0 && now-r.pending[0].due > late:
 		p := r.pending[0]
-		e.Kind, e.Observed = evidence.MissingDraw, observation(now, p.due, fmt.Sprintf("window %d is frozen, and not drawn in %d entries", p.window, w.head.Size))
+		e.Kind, e.Observed = evidence.MissingDraw, observation(now, p.due, fmt.Sprintf("window %d is frozen, but not drawn in %d entries", p.window, w.head.Size))
 		e.Observed.Window = number(p.window)
 		w.prove(ctx, e, p.index, p.text)
 	case ok && len(r.open) > 0 && now-over > late:
 		p := r.open[0]
-		e.Kind, e.Observed = evidence.LateFreeze, observation(now, over, fmt.Sprintf("window %d is over, and not frozen in %d entries", p.window, w.head.Size))
+		e.Kind, e.Observed = evidence.LateFreeze, observation(now, over, fmt.Sprintf("window %d is over, but not frozen in %d entries", p.window, w.head.Size))
 		e.Observed.Window = number(p.window)
 		w.prove(ctx, e, p.index, p.text)
 	default:

@@ -131,7 +131,7 @@ func TestHonest(t *testing.T) {
 	}
 	for _, line := range []string{
 		"1 arrival", "window 0 is frozen with 8 arrivals", "window 0 is drawn", "1 place", "called up to place 4", "1 admission",
-		"1 skipped (left)", "1 skipped (no-show)", "amended: hold: nobody is called, and called people cannot go in", "amended: outflow of 300 a minute, at most 50 at once (0 for no limit)", "the room has ended",
+		"1 skipped (left)", "1 skipped (no-show)", "amended: hold: no calls, and called visitors cannot go in", "amended: outflow of 300 a minute, at most 50 at once (0 for no limit)", "the room has ended",
 	} {
 		if !slices.Contains(told, line) {
 			t.Errorf("%q is not in %q", line, told)
@@ -234,7 +234,7 @@ func TestShrink(t *testing.T) {
 	for round := range 2 {
 		src.show(entries[:20])
 		for _, seconds := range []int{1, 30, 61} {
-			if s, err := w.Step(t.Context(), at(1000*round+seconds)); !errors.Is(err, ErrPoor) {
+			if s, err := w.Step(t.Context(), at(1000*round+seconds)); !errors.Is(err, ErrMismatch) {
 				t.Fatalf("%+v, %v", s, err)
 			}
 		}
@@ -242,7 +242,7 @@ func TestShrink(t *testing.T) {
 		wantQuiet(t, step(t, w, 1000*round+62))
 	}
 	src.show(entries[:20])
-	if _, err := w.Step(t.Context(), at(2000)); !errors.Is(err, ErrPoor) {
+	if _, err := w.Step(t.Context(), at(2000)); !errors.Is(err, ErrMismatch) {
 		t.Fatal(err)
 	}
 	wantEvidence(t, step(t, w, 2061), keys.VKey, evidence.Shrink, false)
@@ -254,7 +254,7 @@ func TestNetwork(t *testing.T) {
 	src := &server{t: t, keys: keys, err: context.DeadlineExceeded}
 	w := New(src, Config{Late: late})
 	for seconds := range 300 {
-		if s, err := w.Step(t.Context(), at(seconds)); err == nil || errors.Is(err, ErrPoor) {
+		if s, err := w.Step(t.Context(), at(seconds)); err == nil || errors.Is(err, ErrMismatch) {
 			t.Fatalf("%+v, %v", s, err)
 		}
 	}
@@ -268,7 +268,7 @@ func TestNetwork(t *testing.T) {
 	}
 	w = New(src, Config{VKey: keys.VKey, Late: late})
 	for _, seconds := range []int{0, 100, 200} {
-		if s, err := w.Step(t.Context(), at(seconds)); err == nil || errors.Is(err, ErrPoor) {
+		if s, err := w.Step(t.Context(), at(seconds)); err == nil || errors.Is(err, ErrMismatch) {
 			t.Fatalf("%+v, %v", s, err)
 		}
 	}
@@ -295,7 +295,7 @@ func TestUnproven(t *testing.T) {
 			src.show(entries[:30])
 			spoil(src.files, "30")
 			for _, seconds := range []int{1, 61} {
-				if s, err := w.Step(t.Context(), at(seconds)); !errors.Is(err, ErrPoor) {
+				if s, err := w.Step(t.Context(), at(seconds)); !errors.Is(err, ErrMismatch) {
 					t.Fatalf("%+v, %v", s, err)
 				}
 			}
@@ -303,7 +303,7 @@ func TestUnproven(t *testing.T) {
 			wantQuiet(t, step(t, w, 62)) // it was a mistake
 			src.show(entries[:32])
 			spoil(src.files, "32")
-			if s, err := w.Step(t.Context(), at(100)); !errors.Is(err, ErrPoor) {
+			if s, err := w.Step(t.Context(), at(100)); !errors.Is(err, ErrMismatch) {
 				t.Fatalf("%+v, %v", s, err)
 			}
 			wantEvidence(t, step(t, w, 161), keys.VKey, evidence.Unproven, false)
