@@ -1,5 +1,5 @@
-// Package archtest holds the house to its plan: who may import whom, and how
-// much an auditor has to read.
+// Package archtest enforces the architecture: which packages may import which, and how much an
+// auditor has to read.
 package archtest
 
 import (
@@ -19,18 +19,17 @@ import (
 
 const module = "github.com/proofline/proofline/"
 
-// core is what an auditor reads: these packages and nothing else of ours.
+// core lists the packages that an auditor reads. They depend on no other package of this module.
 var core = []string{"vrf", "fairness", "fairness/beacon", "audit", "verifier"}
 
-// serverSide are files of the core that only a server needs: an auditor does
-// not read them, and his program compiles without them.
+// serverSide lists files of the core that only servers need. Auditors need not read them: the
+// auditor's program compiles without them.
 var serverSide = []string{"fairness/next.go", "fairness/standing.go", "fairness/undo.go"}
 
-// coreLines is how long the rest of the core may be, without tests and blank
-// lines.
+// coreLines is the maximum length of the rest of the core, without tests and blank lines.
 const coreLines = 3600
 
-// pkg is what go list says of a package.
+// pkg is a package in the output of go list.
 type pkg struct {
 	ImportPath string
 	Dir        string
@@ -42,7 +41,8 @@ type pkg struct {
 
 func list(t *testing.T, args ...string) map[string]pkg {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-json=ImportPath,Dir,GoFiles,Imports,Deps,Standard"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list",
+		"-json=ImportPath,Dir,GoFiles,Imports,Deps,Standard"}, args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -60,35 +60,45 @@ func list(t *testing.T, args ...string) map[string]pkg {
 	}
 }
 
-// TestImports pins who may import whom beside the standard library. A package
-// that is not listed may import anything.
+// TestImports checks which packages may import which others, besides the standard library. Packages
+// not listed may import anything.
 func TestImports(t *testing.T) {
 	allowed := map[string][]string{
-		"vrf":                    {"github.com/cloudflare/circl/group"},
-		"fairness":               {"github.com/cloudflare/circl/xof", module + "fairness/beacon"},
-		"fairness/beacon":        {"github.com/cloudflare/circl/sign/bls"},
-		"fairness/beacon/relay":  {module + "fairness/beacon"},
-		"fairness/beacon/local":  {module + "fairness/beacon", module + "fairness/beacon/relay", "github.com/cloudflare/circl/sign/bls"},
-		"audit":                  {"golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog", "github.com/transparency-dev/merkle/compact"},
-		"audit/witness":          {module + "audit", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
-		"verifier/ticket":        {module + "fairness", module + "fairness/beacon", module + "vrf", module + "audit", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
-		"verifier/numeral":       {},
-		"verifier/stats":         {module + "fairness", module + "verifier/numeral", "gonum.org/v1/gonum/mathext"},
-		"verifier/evidence":      {module + "fairness", module + "audit", module + "verifier/ticket", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
-		"verifier/watch":         {module + "fairness", module + "vrf", module + "audit", module + "verifier", module + "verifier/ticket", module + "verifier/evidence", "golang.org/x/mod/sumdb/note"},
-		"verifier/report":        {module + "fairness", module + "fairness/beacon", module + "audit", module + "verifier", module + "verifier/findings", module + "verifier/numeral", module + "verifier/stats"},
-		"verifier/findings":      {module + "fairness", module + "audit", module + "verifier/numeral"},
-		"connector/rules":        {module + "internal/jsontext", "golang.org/x/text/unicode/norm"},
-		"connector":              {module + "connector/rules", "github.com/golang-jwt/jwt/v5", "golang.org/x/mod/sumdb/note"},
-		"connector/metrics":      {module + "connector", "github.com/prometheus/client_golang/prometheus"},
-		"connector/proxy":        {module + "connector", module + "internal/conns", "github.com/prometheus/client_golang/prometheus"},
+		"vrf":                   {"github.com/cloudflare/circl/group"},
+		"fairness":              {"github.com/cloudflare/circl/xof", module + "fairness/beacon"},
+		"fairness/beacon":       {"github.com/cloudflare/circl/sign/bls"},
+		"fairness/beacon/relay": {module + "fairness/beacon"},
+		"fairness/beacon/local": {module + "fairness/beacon", module + "fairness/beacon/relay",
+			"github.com/cloudflare/circl/sign/bls"},
+		"audit": {"golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog",
+			"github.com/transparency-dev/merkle/compact"},
+		"audit/witness": {module + "audit", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
+		"verifier/ticket": {module + "fairness", module + "fairness/beacon", module + "vrf", module + "audit",
+			"golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
+		"verifier/numeral": {},
+		"verifier/stats":   {module + "fairness", module + "verifier/numeral", "gonum.org/v1/gonum/mathext"},
+		"verifier/evidence": {module + "fairness", module + "audit", module + "verifier/ticket",
+			"golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
+		"verifier/watch": {module + "fairness", module + "vrf", module + "audit", module + "verifier", module +
+			"verifier/ticket", module + "verifier/evidence", "golang.org/x/mod/sumdb/note"},
+		"verifier/report": {module + "fairness", module + "fairness/beacon", module + "audit", module +
+			"verifier", module + "verifier/findings", module + "verifier/numeral", module + "verifier/stats"},
+		"verifier/findings": {module + "fairness", module + "audit", module + "verifier/numeral"},
+		"connector/rules":   {module + "internal/jsontext", "golang.org/x/text/unicode/norm"},
+		"connector": {module + "connector/rules", "github.com/golang-jwt/jwt/v5",
+			"golang.org/x/mod/sumdb/note"},
+		"connector/metrics": {module + "connector", "github.com/prometheus/client_golang/prometheus"},
+		"connector/proxy": {module + "connector", module + "internal/conns",
+			"github.com/prometheus/client_golang/prometheus"},
 		"connector/conformance":  {"github.com/golang-jwt/jwt/v5", "golang.org/x/mod/sumdb/note"},
 		"console/simulate":       {module + "fairness"},
 		"console/simulate/chart": {module + "console/simulate"},
 		"room/style":             {"github.com/tdewolff/parse/v2", "github.com/tdewolff/parse/v2/css"},
 		"room/locale":            {},
-		"web/page":               {module + "room/locale", module + "room/style", "golang.org/x/text/feature/plural", "golang.org/x/text/language", "golang.org/x/text/message", "golang.org/x/text/number"},
-		"verifier":               {module + "fairness", module + "fairness/beacon", module + "vrf", module + "audit", "golang.org/x/mod/sumdb/note"},
+		"web/page": {module + "room/locale", module + "room/style", "golang.org/x/text/feature/plural",
+			"golang.org/x/text/language", "golang.org/x/text/message", "golang.org/x/text/number"},
+		"verifier": {module + "fairness", module + "fairness/beacon", module + "vrf", module + "audit",
+			"golang.org/x/mod/sumdb/note"},
 	}
 	packages := list(t, "../../...")
 	for name, may := range allowed {
@@ -104,14 +114,16 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestPure holds I/O, clocks and servers out of the packages that must give
-// the same answer everywhere, through all they depend on in this module.
+// TestPure keeps I/O, clocks and servers out of the packages that must give the same results
+// everywhere, including their dependencies in this module.
 func TestPure(t *testing.T) {
 	packages := list(t, "../../...")
-	const simulator = "console/simulate" // has dice, and a plan says how they fall
-	for _, name := range append(slices.Clone(core), "verifier/ticket", "verifier/numeral", "verifier/findings", "verifier/stats", "verifier/evidence", "verifier/watch", "verifier/report", "room/locale", "room/style", "web/page", "connector/rules", simulator, simulator+"/chart") {
+	const simulator = "console/simulate" // uses random numbers from a seed in the plan
+	for _, name := range append(slices.Clone(core), "verifier/ticket", "verifier/numeral", "verifier/findings",
+		"verifier/stats", "verifier/evidence", "verifier/watch", "verifier/report", "room/locale", "room/style", "web/page", "connector/rules", simulator, simulator+"/chart") {
 		for _, forbidden := range []string{"net/http", "log/slog", "os/exec", "math/rand/v2", "database/sql"} {
-			if slices.Contains(packages[name].Imports, forbidden) && (name != simulator || forbidden != "math/rand/v2") {
+			if slices.Contains(packages[name].Imports, forbidden) &&
+				(name != simulator || forbidden != "math/rand/v2") {
 				t.Errorf("%s imports %s", name, forbidden)
 			}
 		}
@@ -123,33 +135,37 @@ func TestPure(t *testing.T) {
 	}
 }
 
-// TestLayers keeps HTTP in web and below it, SQL in the packages that are named
-// for it, and the server out of everything an auditor runs.
+// TestLayers keeps HTTP in web and its subpackages, SQL in packages named pg, and the server out of
+// everything an auditor runs.
 func TestLayers(t *testing.T) {
 	packages := list(t, "../../...")
 	for name, p := range packages {
 		for _, imported := range p.Imports {
 			switch {
-			case strings.Contains(imported, "labstack/echo") && name != "web" && !strings.HasPrefix(name, "web/") && !strings.HasPrefix(name, "internal/"):
+			case strings.Contains(imported, "labstack/echo") && name != "web" && !strings.HasPrefix(name, "web/") &&
+				!strings.HasPrefix(name, "internal/"):
 				t.Errorf("%s imports echo: HTTP lives in web", name)
-			case strings.Contains(imported, "jackc/pgx") && !mayQuery(name) && (name != "room" || imported != "github.com/jackc/pgx/v5"):
+			case strings.Contains(imported, "jackc/pgx") && !mayQuery(name) &&
+				(name != "room" || imported != "github.com/jackc/pgx/v5"):
 				t.Errorf("%s imports pgx: SQL lives in packages named pg", name)
 			}
 		}
 	}
 	for _, dep := range packages["cmd/proofline-verify"].Deps {
-		if strings.Contains(dep, "jackc/pgx") || strings.Contains(dep, "labstack/echo") || dep == module+"room" || dep == module+"web" {
+		if strings.Contains(dep, "jackc/pgx") || strings.Contains(dep, "labstack/echo") || dep == module+"room" ||
+			dep == module+"web" {
 			t.Errorf("the auditor's program depends on %s", dep)
 		}
 	}
 }
 
-// mayQuery tells whether a package may speak to PostgreSQL.
+// mayQuery reports whether a package may access PostgreSQL.
 func mayQuery(name string) bool {
-	return strings.HasPrefix(path.Base(name), "pg") || name == "migrations" || strings.HasPrefix(name, "internal/") || strings.HasPrefix(name, "cmd/proofline")
+	return strings.HasPrefix(path.Base(name), "pg") || name == "migrations" || strings.HasPrefix(name, "internal/") ||
+		strings.HasPrefix(name, "cmd/proofline")
 }
 
-// TestCoreSize keeps the core short enough to be read.
+// TestCoreSize keeps the core short enough to read.
 func TestCoreSize(t *testing.T) {
 	packages, total := list(t, "../../..."), 0
 	for _, name := range core {
@@ -169,8 +185,7 @@ func TestCoreSize(t *testing.T) {
 	}
 }
 
-// TestAuditorWithoutServerSide compiles the auditor's program with these files
-// taken away.
+// TestAuditorWithoutServerSide compiles the auditor's program without the serverSide files.
 func TestAuditorWithoutServerSide(t *testing.T) {
 	var overlay struct{ Replace map[string]string }
 	overlay.Replace = map[string]string{}
@@ -192,7 +207,8 @@ func TestAuditorWithoutServerSide(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", file, "-o", os.DevNull, "../../cmd/proofline-verify").CombinedOutput() //nolint:gosec // our own
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", file, "-o", os.DevNull,
+		"../../cmd/proofline-verify").CombinedOutput() //nolint:gosec // our own
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -14,14 +14,13 @@ import (
 )
 
 var (
-	// depsRow is a row of a table of dependencies: what is named, and why.
+	// depsRow is a row of a table of dependencies: a name and a reason.
 	depsRow = regexp.MustCompile(`(?m)^\| (\[.*?) \| (.+) \|$`)
-	// depsLink is the name of one, as a link.
+	// depsLink is a dependency's name as a link.
 	depsLink = regexp.MustCompile(`\[([^\]]+)\]\(https://`)
 )
 
-// named returns what the tables of a text name, each with a reason, in lower
-// case.
+// named returns the dependencies listed in a text's tables, in lower case.
 func named(text string) map[string]bool {
 	found := map[string]bool{}
 	for _, row := range depsRow.FindAllStringSubmatch(text, -1) {
@@ -32,7 +31,7 @@ func named(text string) map[string]bool {
 	return found
 }
 
-// required returns what a go.mod needs directly, by the names of the README.
+// required returns the direct requirements of a go.mod, by the names that the README uses.
 func required(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -52,7 +51,7 @@ func required(t *testing.T, file string) []string {
 	return list
 }
 
-// installed returns what all package.json files here have npm install.
+// installed returns the npm dependencies in all package.json files.
 func installed(t *testing.T) (list []string) {
 	t.Helper()
 	files := 0
@@ -87,8 +86,7 @@ func installed(t *testing.T) (list []string) {
 	return list
 }
 
-// TestDependencies has the README name everything that this needs, with a
-// reason, and nothing that it does not.
+// TestDependencies checks that the README lists every dependency with a reason, and no others.
 func TestDependencies(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -112,8 +110,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// TestInteropDependencies has the README of audit/interop name what that module
-// needs and the product does not.
+// TestInteropDependencies checks that the README of audit/interop lists the dependencies that only
+// that module has.
 func TestInteropDependencies(t *testing.T) {
 	readme, err := os.ReadFile("../../audit/interop/README.md")
 	if err != nil {
@@ -127,7 +125,8 @@ func TestInteropDependencies(t *testing.T) {
 		if ours[name] {
 			continue
 		}
-		if foreign++; !strings.Contains(string(readme), "pkg.go.dev/github.com/"+name) && !strings.Contains(string(readme), "pkg.go.dev/"+name) {
+		if foreign++; !strings.Contains(string(readme), "pkg.go.dev/github.com/"+name) &&
+			!strings.Contains(string(readme), "pkg.go.dev/"+name) {
 			t.Errorf("the README of audit/interop does not name %s", name)
 		}
 	}
@@ -136,8 +135,8 @@ func TestInteropDependencies(t *testing.T) {
 	}
 }
 
-// withScripts are the npm packages that want to run a program of theirs when they
-// are installed, and why none of them has to: it never runs.
+// withScripts lists the npm packages with install scripts, and why their scripts need not run. They
+// never do.
 var withScripts = map[string]string{
 	"esbuild": "its program is in @esbuild/PLATFORM, an optional dependency; the script only saves the start of Node.js",
 	"deno":    "its program is in @deno/PLATFORM, an optional dependency, which the first call finds",
@@ -145,8 +144,8 @@ var withScripts = map[string]string{
 	"sharp":   "a part of miniflare for images, which no test uses",
 }
 
-// TestInstallScripts has npm run nothing of what it installs: a package that was
-// taken over would get to the machine of everybody who builds this.
+// TestInstallScripts checks that npm runs no install scripts, because a compromised package could
+// then run code on every developer's machine.
 func TestInstallScripts(t *testing.T) {
 	var projects, scripted []string
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
@@ -162,7 +161,8 @@ func TestInstallScripts(t *testing.T) {
 		t.Fatalf("projects %v, %v", projects, err)
 	}
 	for _, dir := range projects {
-		if text, err := os.ReadFile(filepath.Join(dir, ".npmrc")); err != nil || !strings.Contains("\n"+string(text), "\nignore-scripts=true\n") {
+		if text, err := os.ReadFile(filepath.Join(dir, ".npmrc")); err != nil ||
+			!strings.Contains("\n"+string(text), "\nignore-scripts=true\n") {
 			t.Errorf("%s/.npmrc does not say ignore-scripts=true (%v)", dir, err)
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "package-lock.json"))
@@ -182,7 +182,8 @@ func TestInstallScripts(t *testing.T) {
 			if p.HasInstallScript {
 				scripted = append(scripted, name)
 				if withScripts[name] == "" {
-					t.Errorf("%s wants to run a script when it is installed: say why it need not, or do without it", name)
+					t.Errorf("%s wants to run a script when it is installed: say why it need not, or do without it",
+						name)
 				}
 			}
 		}

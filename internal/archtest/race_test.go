@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestUnwatched: packages that make test keeps from the race detector start no
-// goroutine and share nothing.
+// TestUnwatched checks that the packages tested without the race detector start no goroutines and
+// share no state.
 func TestUnwatched(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../Makefile")

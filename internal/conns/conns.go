@@ -1,6 +1,6 @@
-// Package conns bounds how many connections one network, a /24 or, in IPv6, a /48,
-// has open with a server. Each takes one of the files that the process may open,
-// and without a bound one machine could have them all.
+// Package conns limits how many connections one network, an IPv4 /24 or an IPv6 /48, may have open
+// to a server. Each connection takes one of the process's file descriptors, and without a limit one
+// machine could use them all.
 package conns
 
 import (
@@ -12,36 +12,35 @@ import (
 	"time"
 )
 
-// part of the files that a process may open is what one network may have, but at
-// least as many as a proxy needs that nobody has named.
+// A network may use 1/part of the file descriptors, but at least the number of connections that a
+// reverse proxy outside of the list of trusted proxies needs.
 const (
 	part  = 4
 	least = 1_000
 )
 
-// logEvery is how often the log hears of it.
+// logEvery is the interval at which refused connections are logged.
 const logEvery = time.Minute
 
-// Share is what each network may have of a server's connections. Those that are
-// upgraded do not count any more.
+// Share limits each network's share of a server's connections. Upgraded connections no longer
+// count.
 type Share struct {
 	most   int
 	exempt func(netip.Addr) bool
 	log    *slog.Logger
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	open   map[netip.Prefix]int
 	logged time.Time
 }
 
-// New returns the share of a process. No limit is for addresses that are exempt,
-// such as those of proxies.
+// New returns the limits of a process. Exempt addresses, such as those of proxies, have no limit.
 func New(exempt func(netip.Addr) bool, log *slog.Logger) *Share {
 	return &Share{most: max(files()/part, least), exempt: exempt, log: log, open: map[netip.Prefix]int{}}
 }
 
-// Watch is for [http.Server.ConnState]. It closes a new connection of a network
-// that has its share.
+// Watch is for [http.Server.ConnState]. It closes a new connection of a network that has reached
+// its limit.
 func (s *Share) Watch(conn net.Conn, state http.ConnState) {
 	if state == http.StateActive || state == http.StateIdle {
 		return
@@ -52,7 +51,7 @@ func (s *Share) Watch(conn net.Conn, state http.ConnState) {
 	case !addr.IsValid() || s.exempt(addr):
 	case state == http.StateNew && s.add(network, 1) > s.most:
 		s.note(network)
-		_ = conn.Close() // the server notices, and says so as of any other
+		_ = conn.Close() // the server notices it like any closed connection
 	case state == http.StateClosed || state == http.StateHijacked:
 		s.add(network, -1)
 	}
@@ -74,11 +73,12 @@ func (s *Share) note(network netip.Prefix) {
 	defer s.mu.Unlock()
 	if now := time.Now(); now.Sub(s.logged) >= logEvery {
 		s.logged = now
-		s.log.Warn("a network has too many connections open: if it is a proxy of yours, see --trusted-proxies", "network", network, "most", s.most)
+		s.log.Warn("a network has too many connections open: if it is a proxy of yours, see --trusted-proxies",
+			"network", network, "most", s.most)
 	}
 }
 
-// addrOf returns the address of a connection's client, the zero Addr for none.
+// addrOf returns the address of a connection's client, or the zero Addr.
 func addrOf(conn net.Conn) netip.Addr {
 	peer, _ := netip.ParseAddrPort(conn.RemoteAddr().String())
 	return peer.Addr().Unmap().WithZone("")

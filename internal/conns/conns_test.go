@@ -16,17 +16,21 @@ import (
 	"time"
 )
 
-// TestShare: one network has a part of the connections and no more, others get in
-// meanwhile, and it has them again once they are closed.
+// TestShare checks that a network gets its share of the connections, that others can still connect,
+// and that closed connections no longer count.
 func TestShare(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	share := New(func(a netip.Addr) bool { return a == netip.MustParseAddr("127.0.2.1") }, slog.New(slog.NewTextHandler(&log, nil)))
+	share := New(func(a netip.Addr) bool { return a == netip.MustParseAddr("127.0.2.1") },
+		slog.New(slog.NewTextHandler(&log, nil)))
 	if share.most < 1 || share.most > 1<<18 {
 		t.Fatalf("%d connections", share.most)
 	}
 	share.most = 5
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		_, _ = io.WriteString(w, "ok")
+	}))
 	s.Config.ConnState = share.Watch
 	s.StartTLS()
 	defer s.Close()
@@ -36,7 +40,8 @@ func TestShare(t *testing.T) {
 		defer cancel()
 		config := s.Client().Transport.(*http.Transport).TLSClientConfig.Clone() //nolint:errcheck,forcetypeassert // a test server's
 		config.ServerName = "example.com"
-		conn, err := (&tls.Dialer{NetDialer: &dialer, Config: config}).DialContext(ctx, "tcp", s.Listener.Addr().String())
+		conn, err := (&tls.Dialer{NetDialer: &dialer, Config: config}).DialContext(ctx, "tcp",
+			s.Listener.Addr().String())
 		if err != nil {
 			return nil, err
 		}

@@ -2,5 +2,5 @@
 
 package conns
 
-// files returns how many files the process may open, where nobody says so.
+// files returns a default for the maximum number of open files, on systems that do not report it.
 func files() int { return 1 << 20 }

@@ -4,14 +4,14 @@ package conns
 
 import "syscall"
 
-// mostFiles is as many as counts where a process may open any number.
+// mostFiles is used where a process may open any number of files.
 const mostFiles = 1 << 20
 
-// files returns how many files the process may open.
+// files returns the maximum number of open files of the process.
 func files() int {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
 		return mostFiles
 	}
-	return int(min(uint64(limit.Cur), mostFiles)) //nolint:gosec // not more than that
+	return int(min(uint64(limit.Cur), mostFiles)) //nolint:gosec // at most mostFiles
 }

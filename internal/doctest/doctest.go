@@ -1,6 +1,5 @@
-// Package doctest reads documents as their readers do, so that tests run what
-// people are told to type: blocks of code, the commands in them, and commands
-// within sentences.
+// Package doctest extracts code from documents, so that tests can run what the documents tell
+// readers to type: code blocks, the commands in them, and commands within sentences.
 package doctest
 
 import (
@@ -22,17 +21,17 @@ func Read(t testing.TB, file string) string {
 	return string(text)
 }
 
-// Block is a block of code in a document.
+// Block is a code block of a document.
 type Block struct {
 	Language string // such as sh; empty: none
-	Text     string // its lines, each with its end
+	Text     string // lines, each with its newline
 }
 
-// block is one between fences at the beginning of lines.
+// block matches a fenced block that starts at the beginning of a line.
 var block = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 
-// Blocks returns the blocks of a language in a document, in their order. There
-// must be some.
+// Blocks returns the code blocks of a language in a document, in order. It fails the test if there
+// are none.
 func Blocks(t testing.TB, file, language string) []string {
 	t.Helper()
 	var list []string
@@ -47,7 +46,7 @@ func Blocks(t testing.TB, file, language string) []string {
 	return list
 }
 
-// All returns all blocks of a text.
+// All returns all code blocks of a text.
 func All(text string) []Block {
 	var list []Block
 	for _, found := range block.FindAllStringSubmatch(text, -1) {
@@ -56,8 +55,8 @@ func All(text string) []Block {
 	return list
 }
 
-// Commands returns the commands of a block of sh, one a line: without comments,
-// and with lines joined that end with a backslash.
+// Commands returns the commands of an sh block, one per line, without comments and with
+// continuation lines joined.
 func Commands(text string) []string {
 	var list []string
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
@@ -69,10 +68,10 @@ func Commands(text string) []string {
 	return list
 }
 
-// span is code within a sentence.
+// span matches code within a sentence.
 var span = regexp.MustCompile("`([^`\n]+)`")
 
-// Spans returns what is code within the sentences of a text.
+// Spans returns the code within the sentences of a text.
 func Spans(text string) []string {
 	var list []string
 	for _, found := range span.FindAllStringSubmatch(block.ReplaceAllString(text, ""), -1) {
@@ -81,8 +80,8 @@ func Spans(text string) []string {
 	return list
 }
 
-// Documents returns the files below a folder that people read, without what npm
-// installs and what says how things were.
+// Documents returns the documents below a folder, except those of installed npm packages and of the
+// past, such as changelogs.
 func Documents(t testing.TB, folder string) []string {
 	t.Helper()
 	var list []string

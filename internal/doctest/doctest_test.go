@@ -14,11 +14,13 @@ const text = "# A\n\nRun `a b` and `c`.\n\n```sh\nfirst    # why\n\n# alone\nsec
 
 func TestBlocks(t *testing.T) {
 	t.Parallel()
-	want := []doctest.Block{{Language: "sh", Text: "first    # why\n\n# alone\nsecond \\\n  more\n"}, {Language: "json", Text: "{\"a\": \"`d`\"}\n"}}
+	want := []doctest.Block{{Language: "sh", Text: "first    # why\n\n# alone\nsecond \\\n  more\n"},
+		{Language: "json", Text: "{\"a\": \"`d`\"}\n"}}
 	if diff := cmp.Diff(want, doctest.All(text)); diff != "" {
 		t.Error(diff)
 	}
-	if got := doctest.Blocks(t, "../../README.md", "json"); len(got) != 1 || !strings.HasPrefix(got[0], "{\n  \"slug\": \"sale\"") {
+	if got := doctest.Blocks(t, "../../README.md", "json"); len(got) != 1 ||
+		!strings.HasPrefix(got[0], "{\n  \"slug\": \"sale\"") {
 		t.Errorf("%q", got)
 	}
 }
@@ -46,7 +48,8 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("%s is not ours", name)
 		}
 	}
-	for name, want := range map[string]bool{"../../README.md": true, "../../connector/rules/FORMAT.md": true, "../../CHANGELOG.md": false} {
+	for name, want := range map[string]bool{"../../README.md": true, "../../connector/rules/FORMAT.md": true,
+		"../../CHANGELOG.md": false} {
 		if found[name] != want {
 			t.Errorf("%s: %t", name, found[name])
 		}

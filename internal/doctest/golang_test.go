@@ -13,36 +13,40 @@ import (
 	"github.com/proofline/proofline/internal/doctest"
 )
 
-// frame is what stands around Go code in a document: the packages that it uses,
-// and what else it takes for granted.
+// frame is the context of Go code in a document: its imports and the variables that it expects.
 type frame struct {
 	imports []string
 	given   string // parameters
-	leaves  string // variables that a reader goes on with
+	leaves  string // variables that later code in the document uses
 }
 
 const own = "github.com/proofline/proofline/"
 
-// frames of the blocks of documents, in their order.
+// frames of the Go blocks of documents, in order.
 var frames = map[string][]frame{
 	"../../connector/README.md": {
 		{[]string{"net/http", "os", own + "connector"}, "shop http.Handler", "c, err"},
 		{[]string{"os", own + "connector"}, "", "c, err"},
 	},
 	"../../verifier/README.md": {
-		{[]string{own + "verifier", own + "verifier/source"}, "ctx context.Context, key string, checkpoint []byte", "report, err"},
+		{[]string{own + "verifier", own + "verifier/source"}, "ctx context.Context, key string, checkpoint []byte",
+			"report, err"},
 	},
 }
 
-// lines are Go code within sentences of connector/README.md.
+// lines are the Go expressions within sentences of connector/README.md.
 var lines = map[string]frame{
-	"e.Pre(echo.WrapMiddleware(c.Middleware))":    {imports: []string{"github.com/labstack/echo/v4", own + "connector"}, given: "e *echo.Echo, c *connector.Connector"},
-	"r.Use(c.Middleware)":                         {imports: []string{"net/http", own + "connector"}, given: "r interface{ Use(...func(http.Handler) http.Handler) }, c *connector.Connector"},
-	"connector.VisitorOf(r.Context())":            {imports: []string{"net/http", own + "connector"}, given: "r *http.Request"},
-	"registry.MustRegister(metrics.Collector(c))": {imports: []string{"github.com/prometheus/client_golang/prometheus", own + "connector", own + "connector/metrics"}, given: "registry *prometheus.Registry, c *connector.Connector"},
+	"e.Pre(echo.WrapMiddleware(c.Middleware))": {imports: []string{"github.com/labstack/echo/v4", own +
+		"connector"}, given: "e *echo.Echo, c *connector.Connector"},
+	"r.Use(c.Middleware)": {imports: []string{"net/http", own + "connector"},
+		given: "r interface{ Use(...func(http.Handler) http.Handler) }, c *connector.Connector"},
+	"connector.VisitorOf(r.Context())": {imports: []string{"net/http", own + "connector"},
+		given: "r *http.Request"},
+	"registry.MustRegister(metrics.Collector(c))": {imports: []string{"github.com/prometheus/client_golang/prometheus",
+		own + "connector", own + "connector/metrics"}, given: "registry *prometheus.Registry, c *connector.Connector"},
 }
 
-// source returns the code within its frame.
+// source returns code completed by its frame.
 func (f frame) source(code string) string {
 	var s strings.Builder
 	fmt.Fprintln(&s, "package shown")
@@ -59,8 +63,7 @@ func (f frame) source(code string) string {
 	return s.String()
 }
 
-// TestGo compiles the Go code of all documents, in a package that is there for
-// the compiler alone.
+// TestGo compiles the Go code of all documents in a temporary package.
 func TestGo(t *testing.T) {
 	t.Parallel()
 	program, err := exec.LookPath("go")
@@ -104,7 +107,8 @@ func TestGo(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), program, "build", "-buildvcs=false", "-overlay", filepath.Join(dir, "overlay.json"), "./shown").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), program, "build", "-buildvcs=false", "-overlay",
+		filepath.Join(dir, "overlay.json"), "./shown").CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s\n%s", err, out, strings.Join(sources, "\n"))
 	}

@@ -31,7 +31,8 @@ func TestCheck(t *testing.T) {
 		{"twice, and long", `{"` + long + `": 1, "` + long + `": 1}`, long[:100] + "... must be there once"},
 		{"as deep as may be", `[[[[{"a":[[]]}]]]]`, ""},
 		{"deeper", `[0, [[[{"a":[[ [1] ]]}]]]]`, "[1][0][0][0].a[0][0] must not be nested deeper than 7 lists and objects"},
-		{"deeper, and no JSON", strings.Repeat("[", 8), "[0][0][0][0][0][0][0] must not be nested deeper than 7 lists and objects"},
+		{"deeper, and no JSON", strings.Repeat("[", 8),
+			"[0][0][0][0][0][0][0] must not be nested deeper than 7 lists and objects"},
 		{"ends too early", `{"a": {"b"`, ""},
 		{"ends in a string", `{"a\`, ""},
 		{"ends too often", `}]},,}`, ""},
@@ -46,7 +47,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestNames says where a name stands, whatever was read before it.
+// TestNames checks the names and paths passed to Name.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	var got []string
@@ -66,11 +67,11 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// reference finds what is twice by Go's decoder, token by token.
+// reference finds duplicate members with Go's decoder, token by token.
 func reference(d *json.Decoder, depth int) error {
 	token, err := d.Token()
 	if err != nil {
-		return nil //nolint:nilerr // it is not JSON
+		return nil //nolint:nilerr // not JSON
 	}
 	if _, isDelim := token.(json.Delim); !isDelim {
 		return nil
@@ -95,9 +96,10 @@ func reference(d *json.Decoder, depth int) error {
 	return nil
 }
 
-// FuzzCheck compares with what Go's decoder reads.
+// FuzzCheck compares Check with the reference.
 func FuzzCheck(f *testing.F) {
-	for _, text := range []string{`{"a": [{"b": 1, "b": 2}], "a": "\"{"}`, `[[[[1]]]]`, `{"\u0061": {}, "a": 1}`, "{\"\xff\": 1, \"\xfe\": [true, null]}", `{"a" "a" "a"}`, `{"\ud800":1,"\udc00":2}`} {
+	for _, text := range []string{`{"a": [{"b": 1, "b": 2}], "a": "\"{"}`, `[[[[1]]]]`, `{"\u0061": {}, "a": 1}`,
+		"{\"\xff\": 1, \"\xfe\": [true, null]}", `{"a" "a" "a"}`, `{"\ud800":1,"\udc00":2}`} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -111,8 +113,8 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// BenchmarkCheck reads a mebibyte of what connectors report, and what would cost
-// most: names, and depth.
+// BenchmarkCheck reads 1 MiB of a connector's report, and of the most expensive texts: names and
+// depth.
 func BenchmarkCheck(b *testing.B) {
 	members := make([]string, 50_000)
 	for i := range members {

@@ -1,6 +1,5 @@
-// Package oidctest is an OpenID Connect issuer for tests, which says what a
-// test wants it to say. It checks what a client shows: its secret, PKCE and the
-// address that people are sent back to.
+// Package oidctest is an OpenID Connect issuer for tests, with configurable claims. It verifies the
+// client's secret, PKCE and redirect URI.
 package oidctest
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// What the client is registered with.
+// The client's registration.
 const (
 	ClientID     = "proofline"
 	ClientSecret = "client secret"
@@ -30,7 +29,7 @@ const (
 
 const keyID = "1"
 
-// Issuer is a running issuer. Safe for concurrent use.
+// Issuer is a running issuer. It is safe for concurrent use.
 type Issuer struct {
 	URL string
 
@@ -39,11 +38,11 @@ type Issuer struct {
 
 	mu     sync.Mutex
 	claims map[string]any        // of the next ID token
-	codes  map[string]url.Values // what was asked for, by code
+	codes  map[string]url.Values // authorization requests by code
 	down   bool
 }
 
-// Start starts an issuer, which stops when the test ends.
+// Start starts an issuer that stops when the test ends.
 func Start(t testing.TB) *Issuer {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -61,21 +60,20 @@ func Start(t testing.TB) *Issuer {
 	return i
 }
 
-// SetDown makes the issuer refuse to say how it is spoken to, or not any more.
+// SetDown makes the discovery endpoint fail, or work again.
 func (i *Issuer) SetDown(down bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.down = down
 }
 
-// Authorize is what somebody does at the issuer who was sent to an address
-// there: it returns the query of the address that leads back. The ID token will
-// have these claims.
+// Authorize signs a person in at the issuer's address and returns the query of the redirect back.
+// The ID token will have these claims.
 func (i *Issuer) Authorize(address string, claims map[string]any) url.Values {
 	i.t.Helper()
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme+"://"+u.Host+u.Path != i.URL+"/authorize" {
-		i.t.Fatalf("%s is not where people sign in, %v", address, err)
+		i.t.Fatalf("%s is not the authorization endpoint, %v", address, err)
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -100,16 +98,18 @@ func (i *Issuer) discover(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	i.answer(w, http.StatusOK, map[string]any{
-		"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token", "jwks_uri": i.URL + "/keys",
+		"issuer": i.URL, "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token",
+		"jwks_uri":                              i.URL + "/keys",
 		"id_token_signing_alg_values_supported": []string{"ES256"},
 	})
 }
 
 func (i *Issuer) keys(w http.ResponseWriter, _ *http.Request) {
-	i.answer(w, http.StatusOK, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &i.key.PublicKey, KeyID: keyID, Algorithm: "ES256", Use: "sig"}}})
+	i.answer(w, http.StatusOK, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &i.key.PublicKey, KeyID: keyID,
+		Algorithm: "ES256", Use: "sig"}}})
 }
 
-// token gives an ID token for a code, once.
+// token exchanges a code for an ID token, once.
 func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -119,11 +119,13 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 		i.answer(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant"})
 		return
 	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: keyID}}, nil)
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256,
+		Key: jose.JSONWebKey{Key: i.key, KeyID: keyID}}, nil)
 	if err != nil {
 		i.t.Error(err)
 	}
-	claims := map[string]any{"iss": i.URL, "aud": ClientID, "nonce": asked.Get("nonce"), "iat": 1, "exp": int64(1) << 40}
+	claims := map[string]any{"iss": i.URL, "aud": ClientID, "nonce": asked.Get("nonce"), "iat": 1,
+		"exp": int64(1) << 40}
 	maps.Copy(claims, i.claims)
 	text, err := jwt.Signed(signer).Claims(claims).Serialize()
 	if err != nil {
@@ -132,12 +134,12 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	i.answer(w, http.StatusOK, map[string]any{"access_token": "a", "token_type": "Bearer", "id_token": text})
 }
 
-// isClient tells whether the client shows its secret, and what goes with the
-// question that it has asked.
+// isClient reports whether the request has the client's secret, redirect URI and PKCE verifier.
 func isClient(r *http.Request, asked url.Values) bool {
 	sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
 	challenge := base64.RawURLEncoding.EncodeToString(sum[:])
 	user, pass, _ := r.BasicAuth()
-	return user == ClientID && pass == url.QueryEscape(ClientSecret) && r.FormValue("redirect_uri") == asked.Get("redirect_uri") &&
+	return user == ClientID && pass == url.QueryEscape(ClientSecret) &&
+		r.FormValue("redirect_uri") == asked.Get("redirect_uri") &&
 		asked.Get("code_challenge") == challenge && asked.Get("code_challenge_method") == "S256"
 }

@@ -1,4 +1,4 @@
-// Package qrcode draws QR codes as paths of SVG.
+// Package qrcode draws QR codes as SVG paths.
 package qrcode
 
 import (
@@ -8,16 +8,16 @@ import (
 	"rsc.io/qr"
 )
 
-// Code is a QR code to be drawn by SVG in a box of Size times Size.
+// Code is a QR code, drawn in an SVG view box of Size by Size.
 type Code struct {
 	Size int
 	Path string // of the dark modules, for the attribute d
 }
 
-// quietZone is the white border that readers of QR codes need, in modules.
+// quietZone is the white border, in modules, that scanners need.
 const quietZone = 4
 
-// Encode returns the QR code of a text. Error: the text is too long for one.
+// Encode returns the QR code of a text, or an error if the text is too long.
 func Encode(text string) (Code, error) {
 	code, err := qr.Encode(text, qr.M)
 	if err != nil {

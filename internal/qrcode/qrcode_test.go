@@ -11,7 +11,7 @@ import (
 
 var run = regexp.MustCompile(`^M(\d+) (\d+)h(\d+)v1h-(\d+)z`)
 
-// TestEncode draws the path again, and compares every module with the code.
+// TestEncode draws the path and compares every module with the code.
 func TestEncode(t *testing.T) {
 	t.Parallel()
 	const text = "https://queue.example.com/r/evening-concert"

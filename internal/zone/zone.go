@@ -1,18 +1,17 @@
-// Package zone knows time zones by their names, on machines without a database
-// of them, too.
+// Package zone finds time zones by name, also on machines without a time zone database.
 package zone
 
 import (
 	"fmt"
 	"time"
-	_ "time/tzdata" // the database
+	_ "time/tzdata" // embeds the database
 )
 
-// Parse returns the time zone of a name of the IANA database, such as
-// Europe/Vienna. No name is UTC; the machine's own zone has none.
+// Parse returns the time zone with an IANA name, such as Europe/Vienna. The empty name is UTC. "Local"
+// is rejected.
 func Parse(name string) (*time.Location, error) {
 	if name == "Local" {
-		return nil, fmt.Errorf("%q names no time zone", name)
+		return nil, fmt.Errorf("%q is not an IANA time zone", name)
 	}
 	return time.LoadLocation(name)
 }

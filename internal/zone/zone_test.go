@@ -11,7 +11,8 @@ func TestParse(t *testing.T) {
 	t.Setenv("ZONEINFO", "/nowhere")
 	at := time.Date(2030, 7, 1, 10, 0, 0, 0, time.UTC)
 	for name, want := range map[string]string{
-		"": "10:00 UTC", "UTC": "10:00 UTC", "Europe/Vienna": "12:00 CEST", "America/New_York": "06:00 EDT", "Asia/Kathmandu": "15:45 +0545",
+		"": "10:00 UTC", "UTC": "10:00 UTC", "Europe/Vienna": "12:00 CEST", "America/New_York": "06:00 EDT",
+		"Asia/Kathmandu": "15:45 +0545",
 	} {
 		found, err := zone.Parse(name)
 		if err != nil {
