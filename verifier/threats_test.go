@@ -52,6 +52,7 @@ var threats = map[string]func(*testing.T){
 	"promoted friend":           promotedFriend,
 	"two audiences":             twoAudiences,
 	"rollback":                  rollback,
+	"forgotten entries":         forgottenEntries,
 	"swapped keys":              swappedKeys,
 	"own beacon":                ownBeacon,
 	"own witnesses":             ownWitnesses,
@@ -236,21 +237,7 @@ func twoAudiences(t *testing.T) {
 		room.Freeze(roomtest.Opens + 60_000)
 		return room
 	}
-	store, err := witness.OpenStore(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = store.Close() }()
-	key, err := witness.NewKey("witness.example.org", bytes.Repeat([]byte{7}, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := witness.New(key, store, func() time.Time { return time.UnixMilli(int64(roomtest.Opens) + 61_000) }, slog.New(slog.DiscardHandler))
-	logs, err := witness.NewLogs(keys.VKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Follow(logs)
+	w := newWitness(t, keys)
 	one, two := history(1), history(2)
 	files := publish(t, keys, one.Entries())
 	if _, err := w.AddCheckpoint(t.Context(), witness.Request{Checkpoint: files[roomtest.CheckpointPath]}); err != nil {
@@ -276,6 +263,64 @@ func rollback(t *testing.T) {
 	trust := knowing(keys)
 	trust.Kept = publish(t, keys, room.Entries())[roomtest.CheckpointPath]
 	wantFailed(t, auditOf(t, publish(t, keys, room.Entries()[:9]), trust), "append-only")
+}
+
+// forgottenEntries has a server without marks go on from a backup, so far that the log
+// is longer than the one that was shown.
+func forgottenEntries(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	backup := func() *roomtest.Room {
+		room := roomtest.Open(keys, keys.Witnessed())
+		room.Join(roomtest.Opens, 5)
+		return room
+	}
+	room := backup()
+	room.Join(roomtest.Opens+1000, 3)
+	shown := publish(t, keys, room.Entries())[roomtest.CheckpointPath] // in the receipt of the last one
+	w := newWitness(t, keys)
+	if _, err := w.AddCheckpoint(t.Context(), witness.Request{Checkpoint: shown}); err != nil {
+		t.Fatal(err)
+	}
+	restored := backup()
+	conflict := (*witness.ConflictError)(nil)
+	size := uint64(len(restored.Entries()))
+	request := witness.Request{Old: size, Checkpoint: publish(t, keys, restored.Entries())[roomtest.CheckpointPath]}
+	if _, err := w.AddCheckpoint(t.Context(), request); !errors.As(err, &conflict) || conflict.Size != size+3 {
+		t.Errorf("a server that asks the witness is told %v", err)
+	}
+	restored.Join(roomtest.Opens+30_000, 9)
+	restored.Settle(roomtest.Opens + 60_000)
+	restored.End(roomtest.Opens + 100_000)
+	if err := restored.Err(); err != nil {
+		t.Fatal(err)
+	}
+	files, trust := publish(t, keys, restored.Entries()), knowing(keys)
+	if r := auditOf(t, files, trust); r.Level != verifier.LevelWitnessed { // had the witnesses forgotten it, too
+		t.Errorf("%+v", r)
+	}
+	trust.Kept = shown
+	wantFailed(t, auditOf(t, files, trust), "append-only")
+}
+
+// newWitness is a witness that follows the log of keys.
+func newWitness(t *testing.T, keys *roomtest.Keys) *witness.Witness {
+	t.Helper()
+	store, err := witness.OpenStore(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	key, err := witness.NewKey("witness.example.org", bytes.Repeat([]byte{7}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs, err := witness.NewLogs(keys.VKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := witness.New(key, store, func() time.Time { return time.UnixMilli(int64(roomtest.Opens) + 61_000) }, slog.New(slog.DiscardHandler))
+	w.Follow(logs)
+	return w
 }
 
 func swappedKeys(t *testing.T) {
