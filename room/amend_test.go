@@ -54,7 +54,7 @@ func TestAmend(t *testing.T) {
 	brief := said("Briefly")
 	brief.For = Duration(time.Hour)
 	amend(Amendment{Message: brief})
-	if s := r.Snapshot(); s.Message(r.Now()) == nil || s.Message(r.Now().Add(time.Hour)) != nil {
+	if s := r.Snapshot(); s.Message(r.Now()) == nil || s.Message(r.Now().Add(time.Hour+time.Second)) != nil {
 		t.Errorf("a message of an hour: %+v", s.message)
 	}
 	earlier := opens.Add(time.Hour)

@@ -57,20 +57,19 @@ func TestMessageVectors(t *testing.T) {
 	}
 }
 
-// TestMessageAt wants the canonical form to be the same for all ways to say the
-// same thing.
+// TestMessageAt gives messages an end: a moment as it is, and a length up to a
+// whole second.
 func TestMessageAt(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2027, 1, 15, 9, 0, 0, 123_456_789, time.FixedZone("CET", 3600))
 	until := now.Add(10 * time.Minute)
-	want := `{"default":"en","texts":{"en":"Soon"},"until":"2027-01-15T08:10:00.123Z"}`
-	for _, c := range []MessageChange{
-		{Message: Message{Texts: map[string]string{"en": "Soon"}, Until: &until}},
-		{Message: Message{Default: "en", Texts: map[string]string{"en": "Soon"}}, For: Duration(10 * time.Minute)},
+	for want, c := range map[string]MessageChange{
+		"2027-01-15T08:10:00.123Z": {Message: Message{Texts: map[string]string{"en": "Soon"}, Until: &until}},
+		"2027-01-15T08:10:01.000Z": {Message: Message{Default: "en", Texts: map[string]string{"en": "Soon"}}, For: Duration(10 * time.Minute)},
 	} {
 		m := c.At(now)
-		if got := m.Canonical(); got != want {
-			t.Errorf("%s, want %s", got, want)
+		if got := m.Canonical(); got != `{"default":"en","texts":{"en":"Soon"},"until":"`+want+`"}` {
+			t.Errorf("%s, want until %s", got, want)
 		}
 	}
 }

@@ -335,7 +335,7 @@ func TestBrandStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := "/console/drafts/" + d.ID.String()
-	s.get(owner, path).want(http.StatusOK).has("<code>strange</code> is not known", `name="opens" type="datetime-local" value="2130-05-01T10:00:00"`)
+	s.get(owner, path).want(http.StatusOK).has("<strong>strange</strong>: is not known", `name="opens" type="datetime-local" value="2130-05-01T10:00:00"`)
 	s.post(owner, path, someForm("version", "1")...).leadsTo(path + "?done=draft-saved")
 	d, err = s.desk.Draft(t.Context(), who, d.ID)
 	if err != nil || !strings.Contains(string(d.Draft.Config), "#123456") {
