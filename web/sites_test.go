@@ -84,7 +84,7 @@ func TestSites(t *testing.T) {
 	}
 
 	a = s.post("/v1/sites/shop/check", `{"urls": ["https://shop.example.com/"], "rules": `+noRules+`}`).want(http.StatusOK)
-	if want := `{"findings":[{"url":"https://shop.example.com/","outcome":"bypass","room":"","rule":"","warnings":["no rule is for it: everybody gets in without waiting"]}]}` + "\n"; a.body != want {
+	if want := `{"findings":[{"url":"https://shop.example.com/","outcome":"bypass","room":"","rule":"","warnings":["no rule matches it: all visitors get in without waiting"]}]}` + "\n"; a.body != want {
 		t.Errorf("checked %s", a.body)
 	}
 	a = s.post("/v1/sites/shop/check", `{"urls": ["https://shop.example.com/"], "at": "2030-01-01T00:00:00Z", "rules": {"version": 1, "rooms": {"a": {"url": "https://example.com/r/a", "mode": "scheduled", "from": "2030-01-01T00:00:00Z"}},

@@ -12,7 +12,7 @@ import (
 	"github.com/proofline/proofline/connector"
 )
 
-// Collector returns a collector of [connector.Connector.Stats].
+// Collector returns a collector for [connector.Connector.Stats].
 func Collector(c *connector.Connector) prometheus.Collector { return collector{c} }
 
 type collector struct{ *connector.Connector }
@@ -33,7 +33,7 @@ var (
 	faults    = describe("faults_total", "Panics of the connector that were recovered.")
 	reports   = describe("reports_total", "Reports that the server accepted.")
 	hasRules  = describe("rules_known", "1 if there are rules; 0: none received since the start, visitors are held.")
-	serial    = describe("rules_serial", "Serial of the signed rules in force; 0: they are not signed.")
+	serial    = describe("rules_serial", "Version of the signed rules in force; 0: unsigned rules.")
 	tokenLeft = describe("token_left_seconds",
 		"Seconds until the server token expires, negative since then. Missing if it never does, or before the first reply.")
 	up        = describe("room_up", "1 if the room can be reached.", "room")

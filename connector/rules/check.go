@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// Finding says what the rules do with one URL.
+// Finding is the decision on one URL, with warnings.
 type Finding struct {
 	URL      string
 	Decision Decision
-	Warnings []string // addresses under which it may be passed, in words
+	Warnings []string // in words, such as unprotected addresses of the same page
 }
 
-// Check says which rule decides about each URL when a browser opens it, and
-// warns of addresses that often lead to the same page and are not protected.
-// Error: something is no URL of http or https.
+// Check returns the decision on each URL as a browser opens it, and warns of unprotected addresses
+// that often lead to the same page. It fails on a text that is not an http or https URL.
 func Check(s *Site, urls []string, now time.Time) ([]Finding, error) {
 	list := make([]Finding, len(urls))
 	for i, text := range urls {
@@ -29,9 +28,9 @@ func Check(s *Site, urls []string, now time.Time) ([]Finding, error) {
 		list[i] = Finding{text, d, nil}
 		switch {
 		case d.Outcome == Bypass && d.Rule == NoRule:
-			list[i].Warnings = []string{"no rule is for it: everybody gets in without waiting"}
+			list[i].Warnings = []string{"no rule matches it: all visitors get in without waiting"}
 		case d.Outcome == Bypass && d.Room != "":
-			list[i].Warnings = []string{fmt.Sprintf("room %s is off now: everybody gets in without waiting", d.Room)}
+			list[i].Warnings = []string{fmt.Sprintf("room %s is off now: all visitors get in without waiting", d.Room)}
 		case d.Outcome == Queue, d.Outcome == Shut:
 			list[i].Warnings = s.escapes(u, d, now)
 		}
@@ -39,18 +38,18 @@ func Check(s *Site, urls []string, now time.Time) ([]Finding, error) {
 	return list, nil
 }
 
-// open decides about a URL that a browser opens.
+// open decides about a URL as a browser opens it.
 func (s *Site) open(u *url.URL, now time.Time) Decision {
 	return s.Decide(&Request{Method: "GET", Host: u.Host, Target: u.RequestURI()}, now)
 }
 
-// escapes warns of addresses that are not protected although the URL is.
+// escapes returns warnings about unprotected addresses of a protected URL.
 func (s *Site) escapes(u *url.URL, d Decision, now time.Time) (list []string) {
 	for _, a := range aliases(u) {
 		if got := s.open(&a.url, now); got.Outcome == Bypass {
-			why := "no rule is for it"
+			why := "no rule matches it"
 			if got.Rule != NoRule {
-				why = fmt.Sprintf("rule %q lets it through", got.Rule)
+				why = fmt.Sprintf("rule %q exempts it", got.Rule)
 			}
 			list = append(list, fmt.Sprintf("%s is not protected (%s): %s", a.url.String(), a.what, why))
 		}
@@ -58,11 +57,11 @@ func (s *Site) escapes(u *url.URL, d Decision, now time.Time) (list []string) {
 	i := slices.IndexFunc(s.Rules, func(r Rule) bool { return r.Name == d.Rule })
 	switch w := s.Rules[i].When; {
 	case w.Method != nil:
-		list = append(list, fmt.Sprintf("rule %q tests the method: a site that honours X-HTTP-Method-Override or _method can be shown another", d.Rule))
+		list = append(list, fmt.Sprintf("rule %q tests the method: clients can fake it at sites that support X-HTTP-Method-Override or _method", d.Rule))
 	case w.UserAgent != nil, w.Header != nil, w.Cookie != nil:
-		list = append(list, fmt.Sprintf("rule %q tests what a visitor's browser says about itself: visitors can say something else", d.Rule))
+		list = append(list, fmt.Sprintf("rule %q tests what the browser says about itself: clients can send anything", d.Rule))
 	case w.Query != nil:
-		list = append(list, fmt.Sprintf("rule %q tests the query: leave it out if the page opens without", d.Rule))
+		list = append(list, fmt.Sprintf("rule %q tests the query: remove that test if the page opens without the query", d.Rule))
 	}
 	return list
 }
@@ -73,7 +72,7 @@ type alias struct {
 	url  url.URL
 }
 
-// locales are path prefixes of languages that sites often have.
+// locales are common path prefixes for languages.
 var locales = []string{"/en", "/de", "/fr", "/es", "/it", "/nl", "/en-us"}
 
 func aliases(u *url.URL) []alias {

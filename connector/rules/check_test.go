@@ -25,8 +25,8 @@ func TestCheck(t *testing.T) {
 			[]string{"TICKETS", "with a last slash", "http://shop"}},
 		{"https://shop.example.com/pay?x=1", Queue, "post", []string{"tests the method"}, []string{"x.css", "without query"}},
 		{"https://shop.example.com/gate", Queue, "tight", nil, []string{"not protected"}},
-		{"https://shop.example.com/free", Bypass, NoRule, []string{"no rule is for it: everybody"}, nil},
-		{"https://shop.example.com/app.css", Bypass, "default:assets", nil, []string{"everybody"}},
+		{"https://shop.example.com/free", Bypass, NoRule, []string{"no rule matches it: all visitors"}, nil},
+		{"https://shop.example.com/app.css", Bypass, "default:assets", nil, []string{"all visitors"}},
 		{"https://shop.example.com/all", Block, "rest", nil, []string{"not protected"}},
 		{"https://other.example.com/tickets", Block, WrongHost, nil, nil},
 	} {

@@ -7,48 +7,47 @@ import (
 	"time"
 )
 
-// Request is what a decision is about, as the client sent it. Nothing in it is
-// taken from headers that clients can invent, unless a proxy of the site's own
-// has set them.
+// Request is a client's request to decide about. Callers must not fill it from headers that clients
+// can forge, unless one of the site's own proxies has set them.
 type Request struct {
 	Method string
-	Host   string              // of the Host header; that of a target in absolute form counts more
-	Target string              // request target: path and query, or in absolute form
+	Host   string              // from the Host header; the host of an absolute target takes precedence
+	Target string              // request target: path and query, or absolute form
 	Header map[string][]string // by canonical name
 	Client netip.Addr
 }
 
-// Outcome is what happens to a request. The larger is the stricter.
+// Outcome is what happens to a request; larger values are stricter.
 type Outcome uint8
 
 // Outcomes.
 const (
 	Bypass Outcome = iota // to the site
-	Queue                 // to the site with a pass of the room, else to the room
-	Shut                  // the room is closed: nowhere
-	Block                 // nowhere
+	Queue                 // to the site with a pass of the room, otherwise to the room
+	Shut                  // refused: the room is closed
+	Block                 // refused
 )
 
-// String returns the outcome as FORMAT.md calls it.
+// String returns the outcome's name in FORMAT.md.
 func (o Outcome) String() string { return [...]string{"bypass", "queue", "closed", "block"}[o] }
 
-// Decision says what happens to a request, and why.
+// Decision is the outcome for a request, with its reason.
 type Decision struct {
 	Outcome Outcome
-	Room    string // with Queue and Shut; with Bypass that of a rule whose room is off
-	Rule    string // the name of the rule, or one of the constants below
+	Room    string // set for Queue and Shut, and for Bypass by a rule whose room is off
+	Rule    string // name of the rule, or one of the constants below
 }
 
-// Names of decisions that no rule makes.
+// Values of Decision.Rule for decisions not made by a rule.
 const (
-	NoRule    = ""                  // no rule is for the request: it passes
-	Malformed = "default:malformed" // it cannot be read: it is blocked
-	WrongHost = "default:hosts"     // its host is none of the site's: it is blocked
+	NoRule    = ""                  // no rule matches: the request passes
+	Malformed = "default:malformed" // the request is malformed and blocked
+	WrongHost = "default:hosts"     // the host is not one of the site's: blocked
 )
 
-// Decide says what happens to a request at a time. Where origins may read its
-// path differently the strictest decision of all readings counts, and of equal
-// ones that of the most thorough reading.
+// Decide returns what happens to a request at time now. Where origins may read its path
+// differently, it returns the strictest decision of all readings, and among equal ones that of the
+// first reading.
 func (s *Site) Decide(r *Request, now time.Time) Decision {
 	v, ok := viewOf(r)
 	if !ok {
@@ -77,7 +76,7 @@ func (s *Site) Decide(r *Request, now time.Time) Decision {
 	return strictest
 }
 
-// Stricter returns the stricter of two decisions, of equal ones the first.
+// Stricter returns the stricter of two decisions; if they are equal, the first.
 func (s *Site) Stricter(a, b Decision) Decision {
 	if s.isStricter(b, a) {
 		return b
@@ -85,9 +84,9 @@ func (s *Site) Stricter(a, b Decision) Decision {
 	return a
 }
 
-// isStricter tells whether a decision is stricter than another. To wait for a
-// room whose gate may be open is less than to wait in any case: else a free
-// session of the one would lead past the line of the other.
+// isStricter reports whether a decision is stricter than another. Waiting for a room in mode
+// safety-net is less strict than waiting in any other mode: otherwise a free session of the one
+// would bypass the line of the other.
 func (s *Site) isStricter(d, than Decision) bool {
 	if d.Outcome == Queue && than.Outcome == Queue {
 		return s.Rooms[d.Room].Mode != SafetyNet && s.Rooms[than.Room].Mode == SafetyNet
@@ -95,17 +94,17 @@ func (s *Site) isStricter(d, than Decision) bool {
 	return d.Outcome > than.Outcome
 }
 
-// Methods whose targets are other than those of the rest.
+// Methods with special request targets.
 const (
 	methodConnect = "CONNECT"
 	methodOptions = "OPTIONS"
 )
 
-// view is a request as rules look at it.
+// view is a request in the form that rules test.
 type view struct {
 	*Request
 	rawPath, rawQuery  string
-	host, path, method values // the path in one reading
+	host, path, method values // path is one reading of the path
 	client             values
 }
 
@@ -128,7 +127,7 @@ func (s *Site) answersTo(host string) bool {
 	return slices.ContainsFunc(s.Hosts, func(glob string) bool { return globs(host, strings.Split(glob, "*")) })
 }
 
-// first returns the decision of the first rule that is for the request.
+// first returns the decision of the first matching rule.
 func (s *Site) first(v *view, now time.Time) Decision {
 	for i := range s.list {
 		if c := &s.list[i]; c.isFor(v) {
@@ -142,7 +141,7 @@ func (s *Site) first(v *view, now time.Time) Decision {
 	return Decision{Bypass, "", NoRule}
 }
 
-// outcome is what happens now to requests that wait for the room.
+// outcome returns the outcome at time now for requests that wait for the room.
 func (r Room) outcome(now time.Time) Outcome {
 	switch {
 	case r.Mode == Off, r.From != nil && now.Before(*r.From), r.Until != nil && !now.Before(*r.Until):
@@ -182,7 +181,7 @@ func (v *values) add(text string) {
 	v.more = append(v.more, text)
 }
 
-// queryValues returns all values of a parameter.
+// queryValues returns all values of a query parameter.
 func (v *view) queryValues(name string) *values {
 	found := &values{none: true}
 	for part := range strings.SplitSeq(v.rawQuery, "&") {
@@ -194,7 +193,7 @@ func (v *view) queryValues(name string) *values {
 	return found
 }
 
-// decodeQuery decodes a part of a query. A bad escape stays as it is.
+// decodeQuery decodes a part of a query. Invalid escapes are left unchanged.
 func decodeQuery(s string) string {
 	if !strings.ContainsAny(s, "%+") {
 		return s

@@ -6,22 +6,22 @@ import (
 	"sync"
 )
 
-// defaultsJSON is the list that "defaults": "on" stands for in version 1 of the
-// format. It does not change: another list comes with another version.
+// defaultsJSON is the list of rules that "defaults": "on" enables in version 1 of the format. It
+// never changes: another list requires another version.
 //
 //go:embed defaults.json
 var defaultsJSON []byte
 
-// Defaults returns the shipped rules: what no site lets wait.
+// Defaults returns the shipped rules: requests that never wait at any site.
 func Defaults() []Rule {
 	var list []Rule
 	if err := json.Unmarshal(defaultsJSON, &list); err != nil {
-		panic(err) // it is part of the program
+		panic(err) // embedded: always valid
 	}
 	return list
 }
 
-// defaults returns the shipped rules as they are looked at.
+// defaults returns the compiled shipped rules.
 var defaults = sync.OnceValue(func() []compiled {
 	c := checker{site: &Site{}}
 	var list []compiled
@@ -29,7 +29,7 @@ var defaults = sync.OnceValue(func() []compiled {
 		list = append(list, c.compile(r.Name, r))
 	}
 	if len(c.problems) > 0 {
-		panic(c.problems) // they are part of the program
+		panic(c.problems) // embedded: always valid
 	}
 	return list
 })

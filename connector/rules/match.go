@@ -8,32 +8,32 @@ import (
 	"strings"
 )
 
-// compiled is a rule as it is looked at.
+// compiled is a rule prepared for matching.
 type compiled struct {
 	name   string
 	action Outcome
 	room   string
-	isWide bool // it is for no paths in particular
+	isWide bool // see [Rule.IsWide]
 
 	host, path, method, agent, network matcher
 	query, header, cookie              []named
 }
 
-// named is a test of all values with that name.
+// named is a test of all values with a name.
 type named struct {
 	name  string
 	match matcher
 }
 
-// matcher tests the values of something: of any positive test one value must
-// hold, so that "not" means that none does. nil: nothing is tested.
+// matcher tests a list of values. A positive test needs one value that matches, so "not" means that
+// none does. nil: no test.
 type matcher func(*values) bool
 
-// values are what is tested: texts in lower case, or an address.
+// values are the tested values: texts in lower case, or an address.
 type values struct {
 	one  string
-	more []string // beside the first; only when there is one
-	none bool     // there is no value
+	more []string // further values, if there are several
+	none bool     // no value
 	addr netip.Addr
 }
 
@@ -69,7 +69,7 @@ func (c *checker) compile(at string, r Rule) compiled {
 func (c *checker) named(at string, tests map[string]Test, spell func(string) string) (list []named) {
 	for name, t := range tests {
 		if !isASCII(name) {
-			c.add(at, "must have names of ASCII characters")
+			c.add(at, "must have ASCII names")
 		}
 		list = append(list, named{spell(name), c.test(at+"."+name, &t, ofText)})
 	}
@@ -81,7 +81,7 @@ func isASCII(s string) bool {
 	return s != "" && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }) < 0
 }
 
-// kind is what is tested.
+// kind is the kind of value that a test is for.
 type kind int
 
 const (
@@ -103,7 +103,7 @@ func (c *checker) deepTest(at string, t *Test, k kind, depth int) matcher {
 		return nil
 	}
 	if t.members() != 1 {
-		c.add(at, "must have exactly one of equals, prefix, suffix, glob, in, any and not, which is not empty")
+		c.add(at, "must have exactly one of equals, prefix, suffix, glob, in, any and not, and it must not be empty")
 		return nil
 	}
 	switch {
@@ -141,7 +141,7 @@ func (c *checker) networks(at string, list []string) matcher {
 	for i, text := range list {
 		p, err := netip.ParsePrefix(text)
 		if err != nil || p.Masked() != p || p.Addr().Is4In6() {
-			c.add(fmt.Sprintf("%s.in[%d]", at, i), "must be a network, such as 10.0.0.0/8 or 2001:db8::/32, with zeros behind its length")
+			c.add(fmt.Sprintf("%s.in[%d]", at, i), "must be a network, such as 10.0.0.0/8 or 2001:db8::/32, with zeros after its prefix length")
 		}
 		networks[i] = p
 	}
@@ -150,7 +150,7 @@ func (c *checker) networks(at string, list []string) matcher {
 	}
 }
 
-// text compiles a test of texts.
+// text compiles a test of a text.
 func (c *checker) text(at string, t *Test, k kind) matcher {
 	switch {
 	case t.Equals != nil:
@@ -170,8 +170,8 @@ func (c *checker) text(at string, t *Test, k kind) matcher {
 	return func(v *values) bool { return v.some(func(s string) bool { return globs(s, want) }) }
 }
 
-// pattern returns a text as requests are compared with it. A path must be
-// written as it is after normalisation, but for case and a last slash.
+// pattern returns a pattern in the form that requests are compared in. A path must already be
+// normalized, except for case and a trailing slash.
 func (c *checker) pattern(at, text string, k kind) string {
 	if k != ofPath {
 		return lower(text)
@@ -184,11 +184,11 @@ func (c *checker) pattern(at, text string, k kind) string {
 	return path
 }
 
-// escapePercent protects what is decoded already from being decoded again.
+// escapePercent protects decoded text from being decoded again.
 var escapePercent = strings.NewReplacer("%", "%25", " ", "%20").Replace
 
-// spelledOnce returns a path of a pattern as readings of requests are compared
-// with it. It reports false if there is more than one way to read the path.
+// spelledOnce returns a path pattern in the form that readings of requests are compared in. It
+// returns false if the path can be read in more than one way.
 func spelledOnce(text string) (string, bool) {
 	b, ok := decodePath(escapePercent(text))
 	if !ok {
@@ -201,13 +201,13 @@ func spelledOnce(text string) (string, bool) {
 	return (&reader{path: b}).read(0)
 }
 
-// isBelow tells whether a path is that of a folder, or in it.
+// isBelow reports whether a path is that of a folder or below it.
 func isBelow(path, folder string) bool {
 	rest, ok := strings.CutPrefix(path, folder)
 	return ok && (rest == "" || rest[0] == '/' || folder == "/")
 }
 
-// globs tells whether s is the parts with any characters between them.
+// globs reports whether s consists of the parts with any characters between them.
 func globs(s string, parts []string) bool {
 	if len(parts) == 1 {
 		return s == parts[0]
@@ -227,11 +227,11 @@ func globs(s string, parts []string) bool {
 	return true
 }
 
-// IsWide tells whether a rule is for no paths in particular. The shipped rules
-// stand before the first such rule that queues.
+// IsWide reports whether a rule is not limited to certain paths. The shipped rules come before the
+// first such rule that queues.
 func (r Rule) IsWide() bool { return r.When.Path == nil || isWide(*r.When.Path) }
 
-// isWide tells whether a test of the path is for more than certain folders.
+// isWide reports whether a path test matches more than certain folders.
 func isWide(t Test) bool {
 	switch {
 	case t.Equals != nil:
@@ -246,8 +246,8 @@ func isWide(t Test) bool {
 	return true
 }
 
-// lower returns a text with ASCII letters in lower case. The other letters
-// stay: no two languages of programs agree on them.
+// lower returns a text with ASCII letters in lower case. Other letters stay, because programming
+// languages convert them differently.
 func lower(s string) string {
 	for i := range len(s) {
 		if c := s[i]; 'A' <= c && c <= 'Z' {

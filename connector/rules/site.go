@@ -17,74 +17,74 @@ import (
 // Version is the version of the format.
 const Version = 1
 
-// Bounds of a document.
+// Limits of a document.
 const (
 	MaxSize  = 1 << 20 // bytes
 	maxRules = 1000
 	maxRooms = 100
-	maxDepth = 4 // of tests within tests
+	maxDepth = 4 // nesting of tests
 
-	maxProblems = 100 // that are said of a document
+	maxProblems = 100 // problems reported per document
 )
 
-// Site is what a site's owner wants to wait in line. It comes from [Parse] and
-// is not changed afterwards. Safe for concurrent use.
+// Site holds the rules of a site's owner. It comes from [Parse], must not be changed, and is safe
+// for concurrent use.
 type Site struct {
 	Version  int             `json:"version"`
-	Hosts    []string        `json:"hosts,omitempty"` // globs; others are blocked. Empty: any
+	Hosts    []string        `json:"hosts,omitempty"` // globs; other hosts are blocked. Empty: any host
 	Rooms    map[string]Room `json:"rooms"`
 	Defaults string          `json:"defaults,omitempty"` // "on" (the default) or "off"
 	Rules    []Rule          `json:"rules"`
 
-	list []compiled // the rules and the defaults, in the order they are looked at
+	list []compiled // rules and defaults, in the order of evaluation
 }
 
-// Room is a waiting room that a rule names.
+// Room is a waiting room that rules can name.
 type Room struct {
 	URL     string     `json:"url"`               // such as https://queue.example.com/r/sale
-	Origin  string     `json:"origin,omitempty"`  // of its passes; from the URL unless it is said
-	Mode    Mode       `json:"mode,omitempty"`    // [Always] unless it is said
+	Origin  string     `json:"origin,omitempty"`  // audience of its passes; "": derived from the URL
+	Mode    Mode       `json:"mode,omitempty"`    // "": [Always]
 	From    *time.Time `json:"from,omitempty"`    // with [Scheduled]
 	Until   *time.Time `json:"until,omitempty"`   // with [Scheduled]
-	Failure Failure    `json:"failure,omitempty"` // [Hold] unless it is said
-	Bind    Bind       `json:"bind,omitempty"`    // [BindBrowser] unless it is said
+	Failure Failure    `json:"failure,omitempty"` // "": [Hold]
+	Bind    Bind       `json:"bind,omitempty"`    // "": [BindBrowser]
 }
 
-// Mode is when a room keeps people waiting.
+// Mode says when visitors must wait for a room.
 type Mode string
 
 // Modes.
 const (
 	Always    Mode = "always"
-	Scheduled Mode = "scheduled"  // from From on and until Until
-	SafetyNet Mode = "safety-net" // while the room's gate is shut
-	Off       Mode = "off"        // its rules let everybody through
-	Closed    Mode = "closed"     // nobody gets in, with a pass or without
+	Scheduled Mode = "scheduled"  // from From until Until
+	SafetyNet Mode = "safety-net" // only while the room's gate is shut
+	Off       Mode = "off"        // never: its rules let all requests pass
+	Closed    Mode = "closed"     // no entry, with or without a pass
 )
 
-// Bind is what a visitor's session is tied to.
+// Bind says what a visitor's session is tied to.
 type Bind string
 
-// What sessions are tied to.
+// Values of Bind.
 const (
-	BindBrowser Bind = "browser" // a key in the browser where scripts run, else its family
+	BindBrowser Bind = "browser" // a key in the browser if scripts run, otherwise the browser family
 	BindNone    Bind = "none"
 	BindNetwork Bind = "network" // the visitor's /24 (IPv4) or /48 (IPv6)
 )
 
-// Failure is what happens while a room's server cannot be reached: "hold",
-// "page", or "open-after" and a duration.
+// Failure says what happens while a room cannot be reached: "hold", "page", or "open-after" and a
+// duration.
 type Failure string
 
-// Failures. The third is written such as "open-after 30s".
+// Values of Failure; the third is "open-after" and a duration, such as "open-after 30s".
 const (
-	Hold      Failure = "hold" // visitors see a page that tries again
-	Page      Failure = "page" // visitors see the owner's own page
+	Hold      Failure = "hold" // a page that retries
+	Page      Failure = "page" // the site owner's own page
 	openAfter         = "open-after "
 )
 
-// OpenAfter returns how long a room may be out of reach before everybody is
-// let through; false: for ever.
+// OpenAfter returns how long a room may be out of reach before the connector fails open; false:
+// never.
 func (f Failure) OpenAfter() (time.Duration, bool) {
 	text, ok := strings.CutPrefix(string(f), openAfter)
 	if !ok || !durationForm.MatchString(text) {
@@ -96,47 +96,46 @@ func (f Failure) OpenAfter() (time.Duration, bool) {
 
 var durationForm = regexp.MustCompile(`^[1-9][0-9]{0,5}(s|m|h)$`)
 
-// Rule says what happens to the requests that it is for.
+// Rule is an action with the requests it applies to.
 type Rule struct {
 	Name   string `json:"name"`
 	When   When   `json:"when,omitzero"`
 	Action string `json:"action"` // "queue ROOM", "bypass" or "block"
 }
 
-// When says which requests a rule is for: those of which everything that is
-// said holds. Nothing said: all requests.
+// When selects requests: those for which all given tests match. Without tests, all requests.
 type When struct {
 	Host      *Test           `json:"host,omitempty"`
 	Path      *Test           `json:"path,omitempty"`
 	Method    *Test           `json:"method,omitempty"`
 	UserAgent *Test           `json:"user_agent,omitempty"`
-	Network   *Test           `json:"network,omitempty"` // in, any and not alone
+	Network   *Test           `json:"network,omitempty"` // only in, any and not
 	Query     map[string]Test `json:"query,omitempty"`
 	Header    map[string]Test `json:"header,omitempty"`
 	Cookie    map[string]Test `json:"cookie,omitempty"`
 }
 
-// Test is a test of a text: exactly one member is there.
+// Test is a test of a text, with exactly one member.
 type Test struct {
 	Equals *string  `json:"equals,omitempty"`
-	Prefix *string  `json:"prefix,omitempty"` // of a path: whole segments
+	Prefix *string  `json:"prefix,omitempty"` // for paths: whole segments
 	Suffix *string  `json:"suffix,omitempty"`
-	Glob   *string  `json:"glob,omitempty"` // * stands for any characters
-	In     []string `json:"in,omitempty"`   // networks, such as 10.0.0.0/8
-	Any    []Test   `json:"any,omitempty"`  // one of them holds
+	Glob   *string  `json:"glob,omitempty"`
+	In     []string `json:"in,omitempty"`  // networks, such as 10.0.0.0/8
+	Any    []Test   `json:"any,omitempty"` // one of them matches
 	Not    *Test    `json:"not,omitempty"`
 }
 
-// InvalidError lists what is wrong with a document, the first hundred at most.
+// InvalidError lists the problems of a document, at most the first hundred.
 type InvalidError struct{ Problems []Problem }
 
-// Problem is one thing that is wrong.
+// Problem is one error in a document.
 type Problem struct {
 	Field  string // such as rules[2].action
 	Detail string
 }
 
-// Error names the problems.
+// Error lists the problems.
 func (e *InvalidError) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
@@ -145,7 +144,7 @@ func (e *InvalidError) Error() string {
 	return "invalid rules: " + strings.Join(lines, "; ")
 }
 
-// Parse reads a document. Error: [InvalidError].
+// Parse reads a document. The error is an [InvalidError].
 func Parse(text []byte) (*Site, error) {
 	if len(text) > MaxSize {
 		return nil, invalid("", "must be at most 1 MiB")
@@ -172,11 +171,11 @@ func Parse(text []byte) (*Site, error) {
 
 func invalid(field, detail string) error { return &InvalidError{[]Problem{{field, detail}}} }
 
-// form is what a document keeps to before it is decoded: tests have two levels
-// each, where they are in a list, and six around them.
+// form limits a document before it is decoded: each test takes two levels, if in a list, and there
+// are six levels around them.
 var form = jsontext.Form{Depth: 6 + 2*(maxDepth+1), Name: misnamed}
 
-// members are the names of all members, and those whose own are chosen freely.
+// members are the names of all members, and the members whose own member names are free.
 var members = map[string]bool{
 	"version": false, "hosts": false, "rooms": true, "defaults": false, "rules": false,
 	"url": false, "origin": false, "mode": false, "from": false, "until": false, "failure": false, "bind": false,
@@ -185,8 +184,8 @@ var members = map[string]bool{
 	"equals": false, "prefix": false, "suffix": false, "glob": false, "in": false, "any": false, "not": false,
 }
 
-// misnamed says what is wrong with the name of a member: that it is only nearly
-// a name, which Go takes and the rest of the world does not, or none at all.
+// misnamed returns what is wrong with a member's name: it has the wrong case, which only Go
+// accepts, or is unknown. "" if it is right.
 func misnamed(within []string, name string) string {
 	isFree := false
 	for _, outer := range within {
@@ -197,13 +196,13 @@ func misnamed(within []string, name string) string {
 	}
 	for known := range members {
 		if strings.EqualFold(known, name) {
-			return "is no member: names are in lower case"
+			return "is not a known member: names are in lower case"
 		}
 	}
-	return "is not known here"
+	return "is not a known member here"
 }
 
-// checker collects problems, fills in what is not said, and compiles.
+// checker collects problems, fills in defaults, and compiles.
 type checker struct {
 	site     *Site
 	problems []Problem
@@ -229,7 +228,7 @@ func (c *checker) check() {
 	}
 	for i, h := range s.Hosts {
 		if !hostGlob.MatchString(h) {
-			c.add(fmt.Sprintf("hosts[%d]", i), "must be a host name in lower case without port; * stands for any characters")
+			c.add(fmt.Sprintf("hosts[%d]", i), "must be a host name in lower case without port; * matches any characters")
 		}
 	}
 	c.rooms()
@@ -237,7 +236,7 @@ func (c *checker) check() {
 }
 
 var (
-	hostGlob = regexp.MustCompile(`^([a-z0-9*_-]([a-z0-9*._-]*[a-z0-9*_-])?|[0-9a-f:*]*:[0-9a-f:*]*[:*][0-9a-f:*.]*)$`) // a name, or an IPv6 address; never a port
+	hostGlob = regexp.MustCompile(`^([a-z0-9*_-]([a-z0-9*._-]*[a-z0-9*_-])?|[0-9a-f:*]*:[0-9a-f:*]*[:*][0-9a-f:*.]*)$`) // a name or an IPv6 address, without a port
 	nameForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	original = regexp.MustCompile(`^[\x21-\x7e]{1,255}$`)
 	loopback = regexp.MustCompile(`^(localhost|127\.[0-9]+\.[0-9]+\.[0-9]+|::1)$`)
@@ -268,7 +267,7 @@ func (c *checker) rooms() {
 	slices.SortFunc(c.problems, func(a, b Problem) int { return strings.Compare(a.Field, b.Field) })
 }
 
-// address checks where a room is, and returns its origin.
+// address checks a room's URL and returns its origin.
 func (c *checker) address(at string, r Room) string {
 	u, err := url.Parse(r.URL)
 	if err != nil || u.Host == "" || u.User != nil || strings.ContainsAny(r.URL, "?#%\\") || strings.HasSuffix(r.URL, "/") ||
@@ -296,7 +295,7 @@ func (c *checker) mode(at string, r Room) {
 	case r.Mode == Scheduled && !hasTime:
 		c.add(at+".mode", "needs from, until, or both")
 	case r.Mode != Scheduled && hasTime:
-		c.add(at+".mode", "must be scheduled when from or until is there")
+		c.add(at+".mode", "must be scheduled if from or until is present")
 	case r.From != nil && r.Until != nil && !r.From.Before(*r.Until):
 		c.add(at+".until", "must be after from")
 	}
@@ -315,11 +314,11 @@ func (c *checker) rules() {
 		return
 	}
 	seen := map[string]bool{}
-	wide := len(s.Rules) // where the defaults go
+	wide := len(s.Rules) // index at which the defaults are inserted
 	for i, r := range s.Rules {
 		at := fmt.Sprintf("rules[%d]", i)
 		if r.Name == "" || len(r.Name) > 100 || seen[r.Name] || strings.HasPrefix(r.Name, "default:") {
-			c.add(at+".name", "must be there, be another than those of other rules, have at most 100 bytes and not begin with default:")
+			c.add(at+".name", "must be present and unique, have at most 100 bytes and not begin with default:")
 		}
 		seen[r.Name] = true
 		rule := c.compile(at, r)
@@ -328,7 +327,7 @@ func (c *checker) rules() {
 			wide = i
 		}
 		if r.When.Host != nil && len(s.Hosts) == 0 {
-			c.add("hosts", "must be there when a rule tests the host, as %q does: visitors can invent others", r.Name)
+			c.add("hosts", "is required if a rule tests the host, as %q does: clients can send any host", r.Name)
 		}
 	}
 	if s.Defaults == "on" {

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// spellingsOf returns a decoded path as origins may spell it before they look it
-// up: as it is, with compatible characters and then with accented letters as
-// plain ones; and the same of the path decoded again, if that changes it. It
-// reports false if the path is malformed once it is decoded again.
+// spellingsOf returns the spellings under which origins may look up a decoded path: the path as it
+// is, with compatible characters normalized, and with accents removed; and the same for the path
+// decoded once more, if that changes it. It returns false if the path is malformed after the second
+// decoding.
 func spellingsOf(b []byte) ([][]byte, bool) {
 	list := folded(nil, b)
 	if !isTwice(b) {
@@ -22,7 +22,7 @@ func spellingsOf(b []byte) ([][]byte, bool) {
 	return folded(list, again), ok
 }
 
-// folded appends a path with its letters as they are, compatible and plain.
+// folded appends a path unchanged, in NFKC and without accents.
 func folded(list [][]byte, b []byte) [][]byte {
 	list = append(list, b)
 	if isAllASCII(b) {
@@ -42,15 +42,15 @@ func isAllASCII(b []byte) bool {
 	return !slices.ContainsFunc(b, func(c byte) bool { return c >= utf8.RuneSelf })
 }
 
-// compatible returns a path in the normalization form NFKC, which has one
-// spelling for a letter of full width, a ligature and a composed letter.
+// compatible returns a path in the normalization form NFKC, which unifies full-width letters,
+// ligatures and composed letters.
 func compatible(b []byte) []byte { return marked(norm.NFKC.Bytes(b)) }
 
-// dotless is an i for programs that put it in upper case and back.
+// dotless i becomes i in programs that convert to upper case and back.
 const dotless = 'ı'
 
-// plainLetters returns a path in NFKD without the accents, as some programs look
-// pages up by their titles.
+// plainLetters returns a path in NFKD without accents, because some programs look up pages by title
+// that way.
 func plainLetters(b []byte) []byte {
 	return marked(bytes.Map(func(r rune) rune {
 		switch {
@@ -63,8 +63,8 @@ func plainLetters(b []byte) []byte {
 	}, norm.NFKD.Bytes(b)))
 }
 
-// marked returns a normalized path in lower case, with the backslashes marked
-// that came out of other characters. Slashes that did are slashes.
+// marked returns a normalized path in lower case. Backslashes that normalization produced are
+// marked; slashes that it produced count as slashes.
 func marked(b []byte) []byte {
 	return []byte(lower(strings.ReplaceAll(string(b), `\`, string(rune(backslash)))))
 }
@@ -83,8 +83,8 @@ func isEscape(b []byte, i int) bool {
 	return b[i] == '%' && i+2 < len(b) && isHex(b[i+1]) && isHex(b[i+2])
 }
 
-// decodeAgain decodes the percent-escapes that a decoded path still has, as a
-// server does behind a proxy that has decoded once. What is no escape stays.
+// decodeAgain decodes the percent-escapes left in a decoded path, as a server does behind a proxy
+// that has already decoded once. Invalid escapes stay.
 func decodeAgain(b []byte) ([]byte, bool) {
 	out := make([]byte, 0, len(b))
 	for i := 0; i < len(b); i++ {

@@ -6,38 +6,37 @@ import (
 	"unicode/utf8"
 )
 
-// How long paths may be, in bytes, and those that can be read in rare ways.
+// Maximum sizes of paths in bytes: of all, and of those that can be read in rare ways.
 const (
 	maxTarget = 8192
 	maxRare   = 2048
 )
 
-// maxReadings is how many readings a path may have. Only attackers send paths
-// that have more.
+// maxReadings is the maximum number of readings of a path. Only attackers send paths with more.
 const maxReadings = 64
 
 // Ways in which origins read paths differently.
 const (
 	readSeparators = 1 << iota // \ and encoded slashes are slashes
-	readParameters             // what is behind ; in a segment is no part of it
-	readSlashes                // many slashes are one
+	readParameters             // the part of a segment from ; on is dropped
+	readSlashes                // several slashes count as one
 	readDots                   // dot segments are resolved
-	readAuthority              // what follows two slashes at the beginning is a host
-	readEarly                  // what is behind ; goes before encoded slashes are decoded
-	readTrimmed                // dots and spaces at the end of a segment are no part of it
+	readAuthority              // two slashes at the beginning are followed by a host
+	readEarly                  // the part from ; on is dropped before encoded slashes are decoded
+	readTrimmed                // dots and spaces at the end of a segment are dropped
 
 	rareWays = readAuthority | readEarly | readTrimmed
 )
 
-// Bytes that stand for separators in disguise in a decoded path, which has no
-// control characters else.
+// Bytes that mark disguised separators in a decoded path, which otherwise has no control
+// characters.
 const (
 	encodedSlash = 0x01
 	backslash    = 0x02
 )
 
-// splitTarget takes a request target apart: the host, if it is in absolute
-// form, the path and the query as sent. False: it is none.
+// splitTarget splits a request target into host (only in absolute form), path and query as sent;
+// false if it is malformed.
 func splitTarget(target string) (host, path, query string, ok bool) {
 	path, query, _ = strings.Cut(target, "?")
 	if strings.HasPrefix(path, "/") || path == "*" {
@@ -58,8 +57,7 @@ func splitTarget(target string) (host, path, query string, ok bool) {
 	return host, path, query, host != ""
 }
 
-// hostName returns a host without port and last dot, in lower case. False: it
-// is no name.
+// hostName returns a host without port and trailing dot, in lower case; false if it is malformed.
 func hostName(host string) (string, bool) {
 	if strings.HasPrefix(host, "[") {
 		end := strings.IndexByte(host, ']')
@@ -83,14 +81,14 @@ func hostName(host string) (string, bool) {
 	return host, true
 }
 
-// isPort tells whether a text is empty or a colon and digits.
+// isPort reports whether a text is empty or a colon and digits.
 func isPort(s string) bool {
 	return s == "" || s[0] == ':' && len(s) <= 6 && strings.Trim(s[1:], "0123456789") == ""
 }
 
-// readings returns a path in every way that origins might read it, the most
-// thorough way first: in lower case, without a last slash. It reports false for
-// paths that are malformed, among them those that climb above the root.
+// readings returns all ways in which origins might read a path, the most thorough first, in lower
+// case and without a trailing slash. It returns false for malformed paths, including those that
+// climb above the root.
 func readings(raw string) ([]string, bool) {
 	if path, ok := plain(raw); ok {
 		return []string{path}, true
@@ -116,12 +114,12 @@ func readings(raw string) ([]string, bool) {
 	return list, true
 }
 
-// appendReadings appends one spelling of a path, read in every subset of ways.
-// It reports false if the path climbs above the root in one of them.
+// appendReadings appends all readings of one spelling: one for every subset of ways. It returns
+// false if the path climbs above the root in one of them.
 func appendReadings(list []string, b []byte, ways int) ([]string, bool) {
 	often, rare := ways&^rareWays, ways&rareWays
 	r := reader{path: b}
-	for more := 0; ; more = (more - rare) & rare { // from none of them to all
+	for more := 0; ; more = (more - rare) & rare { // all subsets of the rare ways
 		for way := often; ; way = (way - 1) & often {
 			path, ok := r.read(way | more)
 			if !ok {
@@ -138,7 +136,7 @@ func appendReadings(list []string, b []byte, ways int) ([]string, bool) {
 	}
 }
 
-// plain returns a path that everybody reads alike, which most are.
+// plain returns the path if there is only one way to read it, which is true of most paths.
 func plain(raw string) (string, bool) {
 	if raw == "" || raw[0] != '/' || len(raw) > maxTarget {
 		return "", false
@@ -160,7 +158,7 @@ func plain(raw string) (string, bool) {
 	return raw, true
 }
 
-// decodePath decodes percent-encodings once, and marks separators in disguise.
+// decodePath decodes percent-escapes once, and marks disguised separators.
 func decodePath(raw string) ([]byte, bool) {
 	if raw == "*" {
 		raw = "/*"
@@ -204,7 +202,7 @@ func unhex(c byte) byte {
 	return c&^0x20 - 'A' + 10
 }
 
-// waysOf tells in which ways a decoded path can be read differently.
+// waysOf returns the ways in which a decoded path can be read differently.
 func waysOf(b []byte) (ways int) {
 	if strings.ContainsAny(string(b), "\x01\x02") {
 		ways |= readSeparators
@@ -234,8 +232,8 @@ func waysOf(b []byte) (ways int) {
 	return ways
 }
 
-// trimmed returns a segment as Windows reads it: without spaces and dots at its
-// end, unless it is a dot segment.
+// trimmed returns a segment as Windows reads it: without trailing spaces and dots, unless it is a
+// dot segment.
 func trimmed(segment string) string {
 	if s := strings.TrimRight(segment, " "); s == "." || s == ".." {
 		return s
@@ -243,7 +241,7 @@ func trimmed(segment string) string {
 	return strings.TrimRight(segment, " .")
 }
 
-// segmentsOf splits a decoded path behind its first slash.
+// segmentsOf splits a decoded path after its first slash.
 func segmentsOf(b []byte, way int) []string {
 	if way&readEarly != 0 {
 		b = []byte(strings.Join(withoutParameters(strings.Split(string(b), "/")), "/"))
@@ -280,8 +278,7 @@ func withoutParameters(segments []string) []string {
 	return segments
 }
 
-// withoutAuthority returns the segments behind the first slash without a host,
-// which is behind the second.
+// withoutAuthority returns the segments without a host after two leading slashes.
 func withoutAuthority(segments []string) []string {
 	if len(segments) == 0 || segments[0] != "" {
 		return segments
@@ -294,15 +291,15 @@ func withoutAuthority(segments []string) []string {
 	return segments
 }
 
-// reader reads a decoded path in several ways, and what they have in common once:
-// anybody can send a path that there are many ways to read.
+// reader reads a decoded path in several ways and shares their common work, because clients can
+// send paths with many readings.
 type reader struct {
 	path  []byte
-	split [readTrimmed << 1][]string // by the ways of splitting it
+	split [readTrimmed << 1][]string // by the ways that affect splitting
 	kept  []string
 }
 
-// splitWays are those in which a path is split.
+// splitWays are the ways that affect how a path is split.
 const splitWays = readSeparators | readParameters | readEarly | readTrimmed
 
 func (r *reader) segments(way int) []string {
@@ -313,8 +310,7 @@ func (r *reader) segments(way int) []string {
 	return r.split[way]
 }
 
-// read returns the path in one way of reading it. It reports false if the path
-// climbs above the root.
+// read returns one reading of the path; false if it climbs above the root.
 func (r *reader) read(way int) (string, bool) {
 	kept, segments := r.kept[:0], r.segments(way)
 	if segments[0] == "" {

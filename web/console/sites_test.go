@@ -192,9 +192,9 @@ func TestSiteJSONProblems(t *testing.T) {
 		"no JSON":        {"{\n  \"version\": 1,\n  \"hosts\": [}\n}", 3, "must be a JSON object"},
 		"cut off":        {"{\n  \"version\": 1,", 2, "must be a JSON object"},
 		"wrong type":     {"{\n  \"version\": 1,\n  \"hosts\": \"x\"\n}", 3, "must be a JSON object"},
-		"unknown member": {"{\n  \"version\": 1,\n  \"rules\": [],\n  \"hots\": []\n}", 4, "is not known here"},
+		"unknown member": {"{\n  \"version\": 1,\n  \"rules\": [],\n  \"hots\": []\n}", 4, "is not a known member here"},
 		"no such room":   {"{\n  \"version\": 1,\n  \"rules\": [\n    {\"name\": \"a\",\n     \"action\": \"queue b\"}\n  ]\n}", 5, "must name one of the rooms"},
-		"no name":        {"{\n  \"version\": 1,\n  \"rules\": [\n    {\n     \"action\": \"block\"}\n  ]\n}", 4, "must be there"},
+		"no name":        {"{\n  \"version\": 1,\n  \"rules\": [\n    {\n     \"action\": \"block\"}\n  ]\n}", 4, "must be present and unique"},
 		"twice":          {"{\n  \"version\": 1,\n  \"version\": 1\n}", 3, "must be there once"},
 		"no version":     {"{\n}", 0, "must be 1"},
 		"markup":         {"{\n  \"version\": 1,\n  \"rules\": [\n{\"name\": \"<script>\", \"action\": \"</textarea><script>alert(1)</script>\"}]}", 4, "must be"},
@@ -215,7 +215,7 @@ func TestSitePreview(t *testing.T) {
 	r := s.create(owner, shopConfig)
 	check := only(typed(r), "do", "check", "urls", "shop.example.com/tickets/1\nhttps://shop.example.com/about\nhttps://other.example.com/")
 	s.post(operator, "/console/new-site", check...).want(http.StatusOK).has(
-		"waits for sale", "Rule wait /tickets decides.", "no rule is for it", "Its host is none of the site", "https://shop.example.com/en/tickets/1 is not protected", "Paths below <code>/tickets</code>")
+		"waits for sale", "Rule wait /tickets decides.", "no rule matches it", "Its host is none of the site", "https://shop.example.com/en/tickets/1 is not protected", "Paths below <code>/tickets</code>")
 	s.post(operator, "/console/new-site", only(check, "urls", "ftp://shop.example.com/")...).want(http.StatusOK).has("ftp://shop.example.com/ must be a URL")
 	s.post(operator, "/console/new-site", only(check, "do", "json")...).want(http.StatusOK).has(`name="as" value="json"`, "&#34;open-after 90s&#34;")
 	s.addSite(owner, "shop", r)

@@ -130,7 +130,7 @@ class Checker {
     const all = this.members("", document, ["version", "hosts", "rooms", "defaults", "rules"]);
     const hosts = this.list("hosts", all["hosts"]).map((h, i) => {
       if (typeof h === "string" && hostGlob.test(h)) return h;
-      this.report(`hosts[${i}]`, "must be a host name in lower case without port; * stands for any characters");
+      this.report(`hosts[${i}]`, "must be a host name in lower case without port; * matches any characters");
       return "";
     });
     if (all["version"] !== 1) this.report("version", "must be 1");
@@ -199,7 +199,7 @@ class Checker {
     for (const [i, each] of list.entries()) {
       const rule = this.rule(site, `rules[${i}]`, each);
       if (rule.name === "" || utf8(rule.name).length > 100 || seen.has(rule.name) || rule.name.startsWith("default:")) {
-        this.report(`rules[${i}].name`, "must be there, be another than those of other rules, have at most 100 bytes and not begin with default:");
+        this.report(`rules[${i}].name`, "must be present and unique, have at most 100 bytes and not begin with default:");
       }
       seen.add(rule.name);
       site.list.push(rule);
@@ -219,7 +219,7 @@ class Checker {
     } else if (action === "block") out.action = "block";
     else if (action !== "bypass") this.report(`${at}.action`, 'must be "queue ROOM", "bypass" or "block"');
     if (when["host"] !== undefined && site.hosts.length === 0) {
-      this.report("hosts", `must be there when a rule tests the host, as "${name}" does: visitors can invent others`);
+      this.report("hosts", `is required if a rule tests the host, as "${name}" does: clients can send any host`);
     }
     return out;
   }

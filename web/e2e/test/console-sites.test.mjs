@@ -86,7 +86,7 @@ describe("sites", { concurrency: 1 }, () => {
     await page.locator(".finding", { hasText: "shop.example.com/tickets/1" }).first().waitFor();
     assert.equal(await page.locator("#e-paths").count(), 0);
     assert.match(await page.locator(".finding").first().innerText(), /^waits for sale/);
-    assert.match(await page.locator(".finding").last().innerText(), /no rule is for it/);
+    assert.match(await page.locator(".finding").last().innerText(), /no rule matches it/);
     assert.equal(await page.getByLabel("Paths, one a line").inputValue(), "/tickets");
     await page.locator("#preview").evaluate((one) => one.scrollIntoView());
     await first.view("site-tried");
