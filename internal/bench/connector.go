@@ -30,16 +30,16 @@ import (
 )
 
 const (
-	shopPage        = 8 << 10 // bytes of the site's answer
+	shopPage        = 8 << 10 // size of the site's response in bytes
 	connectorConns  = 64
-	connectorRounds = 7 // pairs of both proxies, in turn
+	connectorRounds = 7 // pairs of measurements, alternating
 	guardRounds     = 21
-	guardRequests   = 20_000 // a round
+	guardRequests   = 20_000 // requests per round
 )
 
-// connector measures a returning visitor's requests: through the proxy, beside
-// a reverse proxy as one writes it with the standard library in front of the
-// same site, and what the middleware adds to a handler.
+// connector measures a returning visitor's requests: through the connector's proxy, compared with a
+// standard library reverse proxy in front of the same site, and the cost that the middleware adds
+// to a handler.
 func (b *bench) connector() error {
 	queue, err := newBenchRoom()
 	if err != nil {
@@ -60,7 +60,8 @@ func (b *bench) connector() error {
 	if err := os.WriteFile(file, queue.rules(), 0o600); err != nil {
 		return err
 	}
-	subject, err := b.start("", b.binary("proofline"), "proxy", "--rules", file, "--to", "http://"+site.addr, "--listen", "127.0.0.1:0", "--key", filepath.Join(b.dir, "connector-key"))
+	subject, err := b.start("", b.binary("proofline"), "proxy", "--rules", file, "--to", "http://"+site.addr,
+		"--listen", "127.0.0.1:0", "--key", filepath.Join(b.dir, "connector-key"))
 	if err != nil {
 		return err
 	}
@@ -72,9 +73,11 @@ func (b *bench) connector() error {
 	load := func(s *server) func() (round, error) {
 		return func() (round, error) {
 			before, errBefore := s.cpu()
-			f, err := generator{ctx: b.ctx, addr: s.addr, conns: connectorConns, total: 1 << 40, until: roundLength / 2, request: visiting(cookie)}.run(200)
+			f, err := generator{ctx: b.ctx, addr: s.addr, conns: connectorConns, total: 1 << 40,
+				until: roundLength / 2, request: visiting(cookie)}.run(200)
 			after, errAfter := s.cpu()
-			return round{f.perSecond(), (after - before).Seconds() / float64(max(f.count, 1))}, errors.Join(errBefore, err, errAfter)
+			return round{f.perSecond(), (after - before).Seconds() / float64(max(f.count, 1))}, errors.Join(errBefore,
+				err, errAfter)
 		}
 	}
 	if err := b.proxies(load(bare), load(subject)); err != nil {
@@ -83,14 +86,14 @@ func (b *bench) connector() error {
 	return b.middleware(queue)
 }
 
-// round is what one proxy did for a while.
+// round is one measurement of a proxy.
 type round struct {
-	rate float64 // requests a second
-	cost float64 // seconds of CPU of the proxy for each
+	rate float64 // requests per second
+	cost float64 // CPU seconds of the proxy per request
 }
 
-// proxies compares the rates of both, and tells what CPU a request takes of
-// each: the site and the generator, on the same processors, are left out there.
+// proxies compares the rates of both proxies. It also reports the proxies' own CPU time per
+// request, because the site and the generator share the processors.
 func (b *bench) proxies(bare, subject func() (round, error)) error {
 	for _, warm := range []func() (round, error){bare, subject} {
 		if _, err := warm(); err != nil {
@@ -100,7 +103,7 @@ func (b *bench) proxies(bare, subject func() (round, error)) error {
 	var ratios, bares, subjects, bareCosts, costs []float64
 	for i := range connectorRounds {
 		first, second := bare, subject
-		if i%2 != 0 { // neither is always the second
+		if i%2 != 0 { // alternate the order
 			first, second = subject, bare
 		}
 		a, errA := first()
@@ -116,19 +119,20 @@ func (b *bench) proxies(bare, subject func() (round, error)) error {
 	}
 	ratio := median(ratios)
 	b.add(ratio >= 0.8, "a visitor's requests through the connector's proxy",
-		fmt.Sprintf("%.0f/s, %.2f (%.2f to %.2f) of a bare reverse proxy's %.0f/s; %.0f us of CPU, %.0f us", median(subjects), ratio, slices.Min(ratios), slices.Max(ratios), median(bares), 1e6*median(costs), 1e6*median(bareCosts)), "0.80 or more")
+		fmt.Sprintf("%.0f/s, %.2f (%.2f to %.2f) of a bare reverse proxy's %.0f/s; %.0f us of CPU, %.0f us",
+			median(subjects), ratio, slices.Min(ratios), slices.Max(ratios), median(bares), 1e6*median(costs), 1e6*median(bareCosts)), "0.80 or more")
 	return nil
 }
 
-// visiting is the request of a visitor with a session.
+// visiting returns the request of a visitor with a session.
 func visiting(cookie string) func([]byte, int) []byte {
 	text := "GET /tickets/7?row=2 HTTP/1.1\r\nHost: shop.example.com\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\r\n" +
 		"Accept: text/html,application/xhtml+xml\r\nAccept-Language: en-US,en;q=0.5\r\nAccept-Encoding: gzip, deflate, br\r\nCookie: basket=7f3a; " + cookie + "\r\n\r\n"
 	return func(dst []byte, _ int) []byte { return append(dst, text...) }
 }
 
-// middleware measures what the Go middleware adds, in one process and without
-// a network.
+// middleware measures what the Go middleware adds to a request, in one process and without a
+// network.
 func (b *bench) middleware(queue *benchRoom) error {
 	site, err := rules.Parse(queue.rules())
 	if err != nil {
@@ -151,7 +155,7 @@ func (b *bench) middleware(queue *benchRoom) error {
 	r.Host = "shop.example.com"
 	r.Header.Set("Cookie", "basket=7f3a; "+cookie)
 	w := &sink{header: http.Header{}}
-	timed := func(h http.Handler) (time.Duration, error) { // CPU of one request
+	timed := func(h http.Handler) (time.Duration, error) { // CPU time per request
 		before, err := ownCPU()
 		if err != nil {
 			return 0, err
@@ -173,13 +177,14 @@ func (b *bench) middleware(queue *benchRoom) error {
 		added = append(added, float64(with-without)/float64(time.Microsecond))
 	}
 	if w.status != http.StatusOK {
-		return fmt.Errorf("the middleware answers with status %d", w.status)
+		return fmt.Errorf("the middleware responds with status %d", w.status)
 	}
-	b.add(median(added) < 10, "what the middleware adds to a visitor's request", fmt.Sprintf("%.1f us (%.1f to %.1f)", median(added), slices.Min(added), slices.Max(added)), "under 10 us")
+	b.add(median(added) < 10, "what the middleware adds to a visitor's request",
+		fmt.Sprintf("%.1f us (%.1f to %.1f)", median(added), slices.Min(added), slices.Max(added)), "under 10 us")
 	return nil
 }
 
-// ownCPU returns how much time the processors have given to this program.
+// ownCPU returns the CPU time used by this process.
 func ownCPU() (time.Duration, error) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -188,7 +193,7 @@ func ownCPU() (time.Duration, error) {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
 }
 
-// sink takes answers.
+// sink discards a response.
 type sink struct {
 	header http.Header
 	status int
@@ -222,8 +227,8 @@ func serveSite() error {
 	}))
 }
 
-// serveReverseProxy is the baseline: the proxy of the standard library, which
-// keeps connections to the site for as many requests as come at once.
+// serveReverseProxy is the baseline: the standard library's proxy, with as many idle connections to
+// the site as there are concurrent requests.
 func serveReverseProxy(to string) error {
 	u, err := url.Parse(to)
 	if err != nil {
@@ -234,7 +239,7 @@ func serveReverseProxy(to string) error {
 		return errors.New("the default transport is another")
 	}
 	transport = transport.Clone()
-	transport.MaxIdleConnsPerHost = 2 * connectorConns // the default, 2, would make it slow
+	transport.MaxIdleConnsPerHost = 2 * connectorConns // the default, 2, would slow it down
 	return serveHere(&httputil.ReverseProxy{Transport: transport, Rewrite: func(p *httputil.ProxyRequest) {
 		p.SetURL(u)
 		p.SetXForwarded()
@@ -242,7 +247,7 @@ func serveReverseProxy(to string) error {
 }
 
 func serveHere(h http.Handler) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // until it is told to stop
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed with the process
 	if err != nil {
 		return err
 	}
@@ -250,7 +255,7 @@ func serveHere(h http.Handler) error {
 	return http.Serve(l, h) //nolint:gosec // this machine's own
 }
 
-// benchRoom is a room that gives passes to whoever asks.
+// benchRoom is a room that issues passes without waiting.
 type benchRoom struct {
 	*httptest.Server
 	private ed25519.PrivateKey
@@ -268,11 +273,13 @@ func newBenchRoom() (*benchRoom, error) {
 		answer(w, map[string]string{"issuer": q.room(), "jwks_uri": q.room() + "/jwks.json"})
 	})
 	mux.HandleFunc("GET /r/sale/jwks.json", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, map[string]any{"keys": []any{map[string]string{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": "k", "x": base64.RawURLEncoding.EncodeToString(public)}}})
+		answer(w, map[string]any{"keys": []any{map[string]string{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA",
+			"use": "sig", "kid": "k", "x": base64.RawURLEncoding.EncodeToString(public)}}})
 	})
 	mux.HandleFunc("POST /r/sale/passes/{id}/redeem", func(w http.ResponseWriter, r *http.Request) {
 		now := time.Now()
-		answer(w, map[string]any{"pass_id": r.PathValue("id"), "ends": now.Add(time.Hour), "ends_at_most": now.Add(4 * time.Hour)})
+		answer(w, map[string]any{"pass_id": r.PathValue("id"), "ends": now.Add(time.Hour),
+			"ends_at_most": now.Add(4 * time.Hour)})
 	})
 	q.Server = httptest.NewServer(mux)
 	return q, nil
@@ -286,11 +293,12 @@ func (q *benchRoom) rules() []byte {
 {"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`, q.room())
 }
 
-// enter comes to a connector with a pass, and returns the cookie.
+// enter visits a connector with a pass and returns the session cookie.
 func (q *benchRoom) enter(address string) (string, error) {
 	now := time.Now()
 	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{
-		"iss": q.room(), "aud": []string{strings.TrimPrefix(q.room(), "http://")}, "sub": uuid.NewString(), "jti": uuid.NewString(),
+		"iss": q.room(), "aud": []string{strings.TrimPrefix(q.room(), "http://")}, "sub": uuid.NewString(),
+		"jti": uuid.NewString(),
 		"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix(), "position": 1, "lane": "general",
 	})
 	t.Header["kid"] = "k"
@@ -311,7 +319,7 @@ func (q *benchRoom) enter(address string) (string, error) {
 	defer answer.Body.Close()
 	_, _ = io.Copy(io.Discard, answer.Body)
 	if len(answer.Cookies()) != 1 {
-		return "", fmt.Errorf("nobody enters: %s", answer.Status)
+		return "", fmt.Errorf("cannot enter with a pass: %s", answer.Status)
 	}
 	return answer.Cookies()[0].Name + "=" + answer.Cookies()[0].Value, nil
 }

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	dashboards  = 10      // open at once, as many as one person may
-	lookingOn   = 200_000 // people who wait
-	lookRounds  = 11      // pairs with and without dashboards, in turn
-	clockTicks  = 100.0   // a second, USER_HZ on Linux
+	dashboards  = 10      // open at once: the limit per person
+	lookingOn   = 200_000 // visitors in line
+	lookRounds  = 11      // pairs with and without dashboards, alternating
+	clockTicks  = 100.0   // per second, USER_HZ on Linux
 	sessionName = "__Host-proofline.session"
 	setupPath   = "/console/setup#"
 )
 
-// dashboard measures what open dashboards cost the server, with a long line of
-// people who wait, while more join as fast as they can.
+// dashboard measures the cost of open dashboards while a long line is waiting and more visitors
+// join at full speed.
 func (b *bench) dashboard() error {
 	s, err := b.product("dashboard")
 	if err != nil {
@@ -39,17 +39,19 @@ func (b *bench) dashboard() error {
 	if err != nil {
 		return err
 	}
-	if _, err := (generator{ctx: b.ctx, addr: s.addr, conns: connections, total: lookingOn, request: joining("seen", 0)}).run(201); err != nil {
+	if _, err := (generator{ctx: b.ctx, addr: s.addr, conns: connections, total: lookingOn,
+		request: joining("seen", 0)}).run(201); err != nil {
 		return err
 	}
 	run := 0
-	joins := func() (float64, error) { // CPU time of the server, for one join
+	joins := func() (float64, error) { // server CPU time per join
 		run++
 		before, err := s.cpu()
 		if err != nil {
 			return 0, err
 		}
-		f, err := generator{ctx: b.ctx, addr: s.addr, conns: connections, total: 1 << 40, until: roundLength, request: joining("seen", run)}.run(201)
+		f, err := generator{ctx: b.ctx, addr: s.addr, conns: connections, total: 1 << 40, until: roundLength,
+			request: joining("seen", run)}.run(201)
 		if err != nil {
 			return 0, err
 		}
@@ -62,7 +64,7 @@ func (b *bench) dashboard() error {
 	var alone, watched []float64
 	var events int64
 	for round := range lookRounds {
-		for _, isWatched := range []bool{round%2 == 0, round%2 != 0} { // neither is always the second
+		for _, isWatched := range []bool{round%2 == 0, round%2 != 0} { // alternate the order
 			var cost float64
 			if isWatched {
 				cost, err = s.watched(b.ctx, session, &events, joins)
@@ -77,13 +79,14 @@ func (b *bench) dashboard() error {
 		}
 	}
 	cost := median(watched)/median(alone) - 1
-	b.add(cost < 0.05 && events >= dashboards*lookRounds*int64(roundLength/time.Second)/2, fmt.Sprintf("CPU of a join with %d dashboards open, %d waiting", dashboards, lookingOn),
+	b.add(cost < 0.05 && events >= dashboards*lookRounds*int64(roundLength/time.Second)/2,
+		fmt.Sprintf("CPU of a join with %d dashboards open, %d waiting", dashboards, lookingOn),
 		fmt.Sprintf("%+.1f %%: %.1f us (%.1f to %.1f), without %.1f us (%.1f to %.1f)", 100*cost,
 			1e6*median(watched), 1e6*slices.Min(watched), 1e6*slices.Max(watched), 1e6*median(alone), 1e6*slices.Min(alone), 1e6*slices.Max(alone)), "under 5 % more")
 	return b.restingDashboard(s, session)
 }
 
-// restingDashboard measures the same dashboards while nobody joins.
+// restingDashboard measures the same dashboards while no visitor joins.
 func (b *bench) restingDashboard(s *server, session string) error {
 	var events int64
 	rest := func() (float64, error) { // share of a core
@@ -103,11 +106,12 @@ func (b *bench) restingDashboard(s *server, session string) error {
 	if err != nil {
 		return err
 	}
-	b.add(watched-alone < 0.05, fmt.Sprintf("%d dashboards of a line at rest", dashboards), fmt.Sprintf("%.2f %% of a core, %.2f %% without", 100*watched, 100*alone), "under 5 % of a core")
+	b.add(watched-alone < 0.05, fmt.Sprintf("%d dashboards of a line at rest", dashboards),
+		fmt.Sprintf("%.2f %% of a core, %.2f %% without", 100*watched, 100*alone), "under 5 % of a core")
 	return nil
 }
 
-// cpu returns how much time the processors have given to the server so far.
+// cpu returns the CPU time used by the server.
 func (s *server) cpu() (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid)) // proc_pid_stat(5)
 	if err != nil {
@@ -122,8 +126,8 @@ func (s *server) cpu() (time.Duration, error) {
 	return time.Duration((user + system) / clockTicks * float64(time.Second)), errors.Join(errUser, errSystem)
 }
 
-// signUp makes the first owner by the server's link, as a browser would, and
-// returns the token of the session.
+// signUp creates the first owner through the server's link, like a browser, and returns the session
+// token.
 func (s *server) signUp(ctx context.Context) (string, error) {
 	var link string
 	select {
@@ -138,9 +142,11 @@ func (s *server) signUp(ctx context.Context) (string, error) {
 		form url.Values
 	}{
 		{"/console/invitation", url.Values{"token": {link}}},
-		{"/console/invitation/accept", url.Values{"organization": {"Bench"}, "email": {"owner@bench.example"}, "name": {"Owner"}, "password": {"ten dashboards in a long line"}}},
+		{"/console/invitation/accept", url.Values{"organization": {"Bench"}, "email": {"owner@bench.example"},
+			"name": {"Owner"}, "password": {"ten dashboards in a long line"}}},
 	} {
-		q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addr+step.path, strings.NewReader(step.form.Encode()))
+		q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addr+step.path,
+			strings.NewReader(step.form.Encode()))
 		if err != nil {
 			return "", err
 		}
@@ -167,20 +173,21 @@ func (s *server) signUp(ctx context.Context) (string, error) {
 	return "", errors.New("make an account: no session")
 }
 
-// watched measures something while dashboards are open, and adds the events that
-// they got.
-func (s *server) watched(ctx context.Context, session string, events *int64, measure func() (float64, error)) (float64, error) {
+// watched runs a measurement while dashboards are open, and counts the events that they receive.
+func (s *server) watched(ctx context.Context, session string, events *int64,
+	measure func() (float64, error)) (float64, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	client := &http.Client{Transport: &http.Transport{}}
 	for range dashboards {
-		q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+"/console/rooms/seen/live", http.NoBody)
+		q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+"/console/rooms/seen/live",
+			http.NoBody)
 		if err != nil {
 			return 0, err
 		}
 		q.Header.Set("Accept", "text/event-stream")
 		q.Header.Set("Cookie", sessionName+"="+session)
-		answer, err := client.Do(q) //nolint:bodyclose // by whoever reads it
+		answer, err := client.Do(q) //nolint:bodyclose // closed by the reader
 		if err != nil {
 			return 0, err
 		}

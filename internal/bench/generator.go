@@ -15,21 +15,21 @@ import (
 	"time"
 )
 
-// A generator sends requests over kept-alive connections, written and read by
-// hand: on a machine that runs the server too, net/http's client would be most
-// of what is measured. Baseline and subject get the very same treatment.
+// A generator sends requests over persistent connections and parses responses by hand. On a machine
+// that also runs the server, net/http's client would dominate the measurement. Baseline and subject
+// are treated the same.
 type generator struct {
 	ctx     context.Context
 	addr    string // host:port
 	conns   int
-	rate    float64 // requests a second, each with its own due time; 0: as fast as answers come
+	rate    float64 // requests per second, each with its own due time; 0: as fast as possible
 	total   int
-	until   time.Duration                  // stop after this long, 0: never
+	until   time.Duration                  // duration; 0: unlimited
 	request func(dst []byte, i int) []byte // appends request i
 }
 
-// figures are what one run measured. Latencies count from the moment a request
-// was due, so a server that stalls is not excused.
+// figures are the results of one run. Latencies count from the time a request was due, so that they
+// include stalls of the server.
 type figures struct {
 	count     int
 	took      time.Duration
@@ -39,7 +39,7 @@ type figures struct {
 
 func (f figures) perSecond() float64 { return float64(f.count) / f.took.Seconds() }
 
-// quantile returns the latency that a share of the requests kept to.
+// quantile returns the latency that a share of the requests did not exceed.
 func (f figures) quantile(q float64) time.Duration {
 	if len(f.latencies) == 0 {
 		return 0
@@ -47,7 +47,7 @@ func (f figures) quantile(q float64) time.Duration {
 	return f.latencies[min(int(q*float64(len(f.latencies))), len(f.latencies)-1)]
 }
 
-// run drives the load and fails unless every answer has the status.
+// run generates the load. It fails unless every response has the expected status.
 func (g generator) run(status int) (figures, error) {
 	var next atomic.Int64
 	start := time.Now()
@@ -71,12 +71,12 @@ func (g generator) run(status int) (figures, error) {
 		return all, err
 	}
 	if all.statuses[status] != all.count {
-		return all, fmt.Errorf("answers by status: %v, want %d alone", all.statuses, status)
+		return all, fmt.Errorf("responses by status: %v, want only %d", all.statuses, status)
 	}
 	return all, nil
 }
 
-// connection sends every request that no other connection has taken yet.
+// connection sends requests that no other connection has taken.
 func (g generator) connection(next *atomic.Int64, start time.Time) (f figures, err error) {
 	conn, err := new(net.Dialer).DialContext(g.ctx, "tcp", g.addr)
 	if err != nil {
@@ -138,13 +138,13 @@ func readAnswer(in *bufio.Reader) (status int, err error) {
 		}
 	}
 	if length < 0 {
-		return 0, errors.New("answer without Content-Length")
+		return 0, errors.New("response without Content-Length")
 	}
 	_, err = io.CopyN(io.Discard, in, int64(length))
 	return status, err
 }
 
-// getting returns a generator's request for the path of each i.
+// getting returns the request function for GETs of a path per i.
 func getting(path func(i int) string) func([]byte, int) []byte {
 	return func(dst []byte, i int) []byte {
 		dst = append(dst, "GET "...)
@@ -153,7 +153,7 @@ func getting(path func(i int) string) func([]byte, int) []byte {
 	}
 }
 
-// post appends a POST of a JSON body.
+// post appends a POST request with a JSON body.
 func post(dst []byte, path, body string) []byte {
 	dst = append(dst, "POST "...)
 	dst = append(dst, path...)

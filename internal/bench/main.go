@@ -1,11 +1,10 @@
-// Command bench measures what the product promises, on real servers and a
-// real PostgreSQL, and prints each figure beside its promise. Speeds of the
-// server are ratios to a bare Echo handler that answers the same bytes to the
-// same generator in the same run, because machines differ and are noisy.
+// Command bench measures the product's performance on real servers and a real PostgreSQL, and
+// prints each result with its target. Server speeds are ratios to a bare Echo handler that returns
+// the same bytes to the same generator in the same run, because machines differ and are noisy.
 //
 //	go run ./internal/bench [-visitors 1000000] [-only joins,reads,dashboard,connector,window,replay,audit,page,polls,check]
 //
-// It exits 1 when a promise is not kept.
+// It exits with status 1 if a target is missed.
 package main
 
 import (
@@ -28,7 +27,7 @@ type row struct {
 // bench is one run.
 type bench struct {
 	ctx      context.Context
-	dir      string // scratch, removed at the end
+	dir      string // temporary, removed at the end
 	bin      string // directory of the binaries under test
 	visitors int
 	rows     []row
@@ -43,7 +42,8 @@ func main() {
 		return
 	}
 	visitors := flag.Int("visitors", 1_000_000, "visitors of the large rooms")
-	only := flag.String("only", "joins,reads,dashboard,connector,window,replay,audit,page,polls,check", "what to measure")
+	only := flag.String("only", "joins,reads,dashboard,connector,window,replay,audit,page,polls,check",
+		"what to measure")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -57,8 +57,8 @@ func main() {
 	}
 }
 
-// helper returns what this program does when it is started as a server beside
-// those under test; nil: it is the benchmark.
+// helper returns the function to run if this program was started as a helper server; nil: it is the
+// benchmark.
 func helper(args []string) func() error {
 	switch {
 	case len(args) == 2 && args[0] == "bare":
@@ -84,11 +84,12 @@ func run(ctx context.Context, visitors int, only []string) (kept bool, err error
 	if err := b.build(); err != nil {
 		return false, err
 	}
-	steps := map[string]func() error{"joins": b.joins, "reads": b.reads, "dashboard": b.dashboard, "connector": b.connector, "window": b.window, "replay": b.replay, "audit": b.audit, "page": b.firstLoad, "polls": b.polls, "check": b.check}
+	steps := map[string]func() error{"joins": b.joins, "reads": b.reads, "dashboard": b.dashboard,
+		"connector": b.connector, "window": b.window, "replay": b.replay, "audit": b.audit, "page": b.firstLoad, "polls": b.polls, "check": b.check}
 	for _, name := range only {
 		step, ok := steps[name]
 		if !ok {
-			return false, fmt.Errorf("no measurement is called %q", name)
+			return false, fmt.Errorf("unknown measurement %q", name)
 		}
 		b.say("measuring %s", name)
 		if err := step(); err != nil {
@@ -100,13 +101,13 @@ func run(ctx context.Context, visitors int, only []string) (kept bool, err error
 
 func (b *bench) say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+" ...\n", args...) }
 
-// add notes a figure.
+// add adds a result.
 func (b *bench) add(kept bool, what, measured, promise string) {
 	b.rows = append(b.rows, row{what, measured, promise, kept})
 	b.say("  %s: %s (%s)", what, measured, promise)
 }
 
-// table prints all figures and tells whether every promise was kept.
+// table prints all results and reports whether every target was met.
 func (b *bench) table() bool {
 	kept := true
 	fmt.Printf("\n%s, %d cores, %s, %s\n\n", machine(), runtime.NumCPU(), runtime.GOARCH, runtime.Version())
@@ -126,7 +127,7 @@ func (b *bench) table() bool {
 	return kept
 }
 
-// machine names the processor.
+// machine returns the name of the processor.
 func machine() string {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"strings"
 )
 
-// pageAssets are what a browser loads at once for a page.
+// pageAssets matches the assets that a browser loads immediately for a page.
 var pageAssets = regexp.MustCompile(`(?:src|href)="(/assets/[^"]+|/r/[^"]+/(?:brand\.css|logo)[^"]*)"`)
 
-// firstLoad measures what a phone loads to show the page of a line.
+// firstLoad measures what a phone downloads to show the page of a line.
 func (b *bench) firstLoad() error {
 	s, err := b.product("pages")
 	if err != nil {
@@ -43,12 +43,13 @@ func (b *bench) firstLoad() error {
 		bytesLoaded += size
 		requests++
 	}
-	b.add(bytesLoaded < 60_000 && requests > 2, "first load of the page of a line", fmt.Sprintf("%.1f kB in %d requests", float64(bytesLoaded)/1000, requests), "under 60 kB")
+	b.add(bytesLoaded < 60_000 && requests > 2, "first load of the page of a line",
+		fmt.Sprintf("%.1f kB in %d requests", float64(bytesLoaded)/1000, requests), "under 60 kB")
 	return nil
 }
 
-// load gets a resource as a browser does, and returns it and the size of the
-// answer's body as it comes over the wire.
+// load gets a resource like a browser, and returns it with the size of the response's body on the
+// wire.
 func (b *bench) load(url string) (body []byte, size int, err error) {
 	for _, encoding := range []string{"identity", "gzip"} {
 		req, err := http.NewRequestWithContext(b.ctx, http.MethodGet, url, http.NoBody)
@@ -76,7 +77,7 @@ func (b *bench) load(url string) (body []byte, size int, err error) {
 	return body, size, nil
 }
 
-// polls measures how often waiting pages ask, by their own scripts.
+// polls measures how often waiting pages poll, using their own scripts.
 func (b *bench) polls() error {
 	out, err := b.npm(filepath.Join("web", "ui"), "bench")
 	if err != nil {
@@ -94,25 +95,26 @@ func (b *bench) polls() error {
 		if last = line.Asked; first == 0 {
 			first = line.Asked
 		}
-		b.add(last <= first && line.Origin <= line.Asked, fmt.Sprintf("requests of a visitor a minute, %d in line", line.People),
-			fmt.Sprintf("%.2f, of them %.3f to the server behind a cache", line.Asked, line.Origin), "no more than in a short line")
+		b.add(last <= first && line.Origin <= line.Asked,
+			fmt.Sprintf("requests of a visitor a minute, %d in line", line.People),
+			fmt.Sprintf("%.2f, of them %.3f to the server behind a cache", line.Asked,
+				line.Origin), "no more than in a short line")
 	}
 	if first == 0 {
-		return errors.New("the scripts of the pages measured nothing")
+		return errors.New("the page scripts reported no measurement")
 	}
 	return nil
 }
 
-// checkFigures is the line in which the browser test says what it measured.
+// checkFigures matches the browser test's line with its measurement.
 var checkFigures = regexp.MustCompile(`checks of a place among 100000: ([0-9, ]+) ms`)
 
-// check measures the check of a place among 100,000 in Chromium, by the test
-// that drives it.
+// check measures the check of a place among 100,000 in Chromium, using the browser test.
 func (b *bench) check() error {
 	out, err := b.npm(filepath.Join("web", "e2e"), "test", "--", "test/cost.test.mjs")
 	found := checkFigures.FindSubmatch(out)
 	if found == nil {
-		return errors.Join(errors.New("the browser test says no figure: run make e2e once, which installs what it needs"), err)
+		return errors.Join(errors.New("the browser test reported no measurement: run make e2e once to install its dependencies"), err)
 	}
 	best := math.Inf(1)
 	for text := range strings.SplitSeq(string(found[1]), ", ") {
@@ -126,7 +128,7 @@ func (b *bench) check() error {
 	return nil
 }
 
-// npm runs a script of one of the Node.js packages, and returns what it prints.
+// npm runs a script of one of the Node.js packages and returns its output.
 func (b *bench) npm(dir, script string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(b.ctx, "npm", append([]string{"run", "--silent", script}, args...)...) //nolint:gosec // our own
 	cmd.Dir, cmd.Stderr = dir, os.Stderr

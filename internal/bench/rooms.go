@@ -28,14 +28,14 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
-// node is the product's rooms in this process, on a PostgreSQL of their own.
+// node is the product's rooms in this process, on their own PostgreSQL.
 type node struct {
 	rooms *room.Rooms
 	pool  *pgxpool.Pool
 	stop  func() error
 }
 
-// masterKey seals the rooms of one run.
+// masterKey seals the keys of the rooms in one run.
 var masterKey = room.NewMasterKey()
 
 func (b *bench) node(name string) (*node, error) {
@@ -60,7 +60,8 @@ func (b *bench) node(name string) (*node, error) {
 		return nil, err
 	}
 	rooms := room.New(room.Options{
-		Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: key, PublicURL: "http://bench.example", Log: log,
+		Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: key, PublicURL: "http://bench.example",
+		Log: log,
 	})
 	ctx, cancel := context.WithCancel(b.ctx)
 	go rooms.Run(ctx)
@@ -74,7 +75,7 @@ func (b *bench) node(name string) (*node, error) {
 	}}, nil
 }
 
-// window draws one window of a million people while others join the next.
+// window draws a window of a million visitors while others join the next one.
 func (b *bench) window() error {
 	n, err := b.node("window")
 	if err != nil {
@@ -115,14 +116,16 @@ func (b *bench) window() error {
 	slices.Sort(waits)
 	p99 := waits[len(waits)*99/100]
 	rate := float64(uint64(joined)-from) / took.Seconds()
-	b.add(known <= 500*time.Millisecond, fmt.Sprintf("positions of %d people known after the freeze", joined), ms(known), "within 500 ms")
+	b.add(known <= 500*time.Millisecond, fmt.Sprintf("positions of %d people known after the freeze", joined),
+		ms(known), "within 500 ms")
 	b.add(rate >= 150_000, "assignments appended", fmt.Sprintf("%.0f/s", rate), "150000/s or more")
 	b.add(p99 < 100*time.Millisecond, fmt.Sprintf("%d joins during that", len(waits)),
-		fmt.Sprintf("p50 %s, p99 %s, max %s", ms(waits[len(waits)/2]), ms(p99), ms(waits[len(waits)-1])), "p99 under 100 ms")
+		fmt.Sprintf("p50 %s, p99 %s, max %s", ms(waits[len(waits)/2]), ms(p99),
+			ms(waits[len(waits)-1])), "p99 under 100 ms")
 	return nil
 }
 
-// join lets so many people join, many at a time, until the deadline.
+// join has visitors join, many at a time, until the deadline.
 func join(ctx context.Context, r *room.Room, run, people int, until time.Time) (int, error) {
 	var next, joined atomic.Int64
 	var wg sync.WaitGroup
@@ -149,8 +152,7 @@ func join(ctx context.Context, r *room.Room, run, people int, until time.Time) (
 	return int(joined.Load()), nil
 }
 
-// trickle joins people at a steady rate until ctx ends and returns how long
-// each waited.
+// trickle has visitors join at a steady rate until ctx is done, and returns the latencies.
 func trickle(ctx context.Context, r *room.Room, rate int) []time.Duration {
 	var mu sync.Mutex
 	var waits []time.Duration
@@ -171,8 +173,8 @@ func trickle(ctx context.Context, r *room.Room, rate int) []time.Duration {
 	return waits
 }
 
-// drawn waits for the draw of the first window and returns how long after the
-// window's end, which is before its freeze, every position was known to readers.
+// drawn waits for the draw of the first window, and returns the time from the window's end, which
+// precedes its freeze, until readers knew every position.
 func (b *bench) drawn(r *room.Room, closed time.Time, people uint64) (time.Duration, error) {
 	for r.Snapshot().Counts.Drawn < people {
 		if b.ctx.Err() != nil {
@@ -187,7 +189,7 @@ func (b *bench) drawn(r *room.Room, closed time.Time, people uint64) (time.Durat
 	return now.Sub(closed), nil
 }
 
-// replay loads the room that window left behind.
+// replay loads the room that window created.
 func (b *bench) replay() error {
 	n, err := b.node("window")
 	if err != nil {
@@ -202,22 +204,24 @@ func (b *bench) replay() error {
 	}
 	took := time.Since(began)
 	rate := float64(r.Snapshot().Size) / took.Seconds()
-	b.add(rate >= 500_000, fmt.Sprintf("replay of %d entries at start", r.Snapshot().Size), fmt.Sprintf("%.0f/s (%s)", rate, took.Round(time.Millisecond)), "500000/s or more")
+	b.add(rate >= 500_000, fmt.Sprintf("replay of %d entries at start", r.Snapshot().Size),
+		fmt.Sprintf("%.0f/s (%s)", rate, took.Round(time.Millisecond)), "500000/s or more")
 	return nil
 }
 
-// auditWindows are the windows of the audited room, each with a VRF proof, a
-// beacon's round and three cosignatures to check.
+// auditWindows is the number of windows in the audited room. Each has a VRF proof, a beacon round
+// and three cosignatures to verify.
 const auditWindows = 60
 
-// audit runs the auditor's program on a published room.
+// audit runs proofline-verify on a published room.
 func (b *bench) audit() error {
 	keys, err := roomtest.NewKeys("bench.example/r/audit", "bench")
 	if err != nil {
 		return err
 	}
 	dir := filepath.Join(b.dir, "transcript")
-	if err := roomtest.Generate(keys, roomtest.Dir(dir), roomtest.Size{Visitors: b.visitors, Windows: auditWindows}); err != nil {
+	if err := roomtest.Generate(keys, roomtest.Dir(dir),
+		roomtest.Size{Visitors: b.visitors, Windows: auditWindows}); err != nil {
 		return err
 	}
 	args := []string{"audit", dir, "--json", "--no-keep", "--beacon", fmt.Sprintf("%x", keys.Chain.Chain().Hash())}
@@ -245,7 +249,8 @@ func (b *bench) audit() error {
 			memory = max(memory, usage.Maxrss>>10)
 		}
 	}
-	b.add(best <= 4*time.Second, fmt.Sprintf("audit of a room of %d visitors up to level 3", b.visitors), best.Round(time.Millisecond).String(), "within 4 s")
+	b.add(best <= 4*time.Second, fmt.Sprintf("audit of a room of %d visitors up to level 3", b.visitors),
+		best.Round(time.Millisecond).String(), "within 4 s")
 	b.add(memory < 400, "memory of that audit", fmt.Sprintf("%d MiB", memory), "under 400 MiB")
 	return nil
 }

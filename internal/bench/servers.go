@@ -19,7 +19,7 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// build makes the product's binaries.
+// build builds the product's binaries.
 func (b *bench) build() error {
 	b.say("building")
 	cmd := exec.CommandContext(b.ctx, "go", "build", "-o", b.bin, "./cmd/...")
@@ -36,11 +36,10 @@ type server struct {
 	addr string // host:port
 	dir  string // data directory of the product's server
 
-	setup chan string // the link that makes the first account, once it is printed
+	setup chan string // receives the link that creates the first account
 }
 
-// start runs a program that prints its address, http://host:port, in a line
-// of its standard output.
+// start starts a program that prints its address, http://host:port, to standard output.
 func (b *bench) start(dir, program string, args ...string) (*server, error) {
 	cmd := exec.CommandContext(b.ctx, program, args...)
 	cmd.Stderr = os.Stderr
@@ -61,10 +60,10 @@ func (b *bench) start(dir, program string, args ...string) (*server, error) {
 			return s, nil
 		}
 	}
-	return nil, errors.Join(fmt.Errorf("%s ended before it listened", program), cmd.Wait())
+	return nil, errors.Join(fmt.Errorf("%s exited before it was listening", program), cmd.Wait())
 }
 
-// read takes what the server prints until it ends.
+// read reads the server's output until it exits.
 func (s *server) read(lines *bufio.Scanner) {
 	for lines.Scan() {
 		for word := range strings.FieldsSeq(lines.Text()) {
@@ -82,21 +81,20 @@ func (s *server) stop() error {
 	return s.cmd.Wait()
 }
 
-// product starts the product's server on a data directory, with its private
-// PostgreSQL.
+// product starts the product's server on a data directory, with its private PostgreSQL.
 func (b *bench) product(name string) (*server, error) {
 	dir := filepath.Join(b.dir, name)
-	return b.start(dir, filepath.Join(b.bin, "proofline"), "serve", "--addr", "127.0.0.1:0", "--data", dir, "--log-level", "warn", "--beacon-relays", "none", "--limit-exempt", "127.0.0.0/8")
+	return b.start(dir, filepath.Join(b.bin, "proofline"), "serve", "--addr", "127.0.0.1:0", "--data", dir,
+		"--log-level", "warn", "--beacon-relays", "none", "--limit-exempt", "127.0.0.0/8")
 }
 
-// answer is what the baseline repeats: the header and size of an answer of the
-// product.
+// answer is a response of the product that the baseline repeats.
 type answer struct {
 	Header http.Header
 	Size   int
 }
 
-// probe asks the product once.
+// probe sends one request to the product.
 func (b *bench) probe(method, url, body string) (answer, error) {
 	req, err := http.NewRequestWithContext(b.ctx, method, url, strings.NewReader(body))
 	if err != nil {
@@ -115,7 +113,7 @@ func (b *bench) probe(method, url, body string) (answer, error) {
 	return answer{resp.Header, len(text)}, err
 }
 
-// bare starts the baseline, which answers every request alike.
+// bare starts the baseline, which sends the same response to every request.
 func (b *bench) bare(a answer) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -128,9 +126,8 @@ func (b *bench) bare(a answer) (*server, error) {
 	return b.start("", self, "bare", string(text))
 }
 
-// serveBare is the baseline: Echo, one handler, no middleware, no limits, no
-// database. Its answers are of the same bytes as the product's, header
-// included.
+// serveBare is the baseline: Echo with one handler, without middleware, limits or database. Its
+// responses have the same bytes as the product's, headers included.
 func serveBare(text string) error {
 	var a answer
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
@@ -165,7 +162,7 @@ func serveBare(text string) error {
 	return e.Start("127.0.0.1:0")
 }
 
-// create makes a room over the management API.
+// create creates a room through the management API.
 func (s *server) create(ctx context.Context, config map[string]any) error {
 	token, err := os.ReadFile(filepath.Join(s.dir, "admin-token"))
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	rounds      = 3               // pairs of baseline and subject, in turn
-	roundLength = 4 * time.Second // of each
+	rounds      = 3               // pairs of baseline and subject, alternating
+	roundLength = 4 * time.Second // duration of each
 	connections = 256
 )
 
-// ticket makes ticket number i of a run, as a browser would from a secret.
+// ticket returns ticket number i of a run.
 func ticket(run, i int) fairness.Ticket {
 	var n [16]byte
 	binary.BigEndian.PutUint64(n[:], uint64(run))
@@ -27,7 +27,7 @@ func ticket(run, i int) fairness.Ticket {
 	return fairness.NewTicket("bench", sha256.Sum256(n[:]))
 }
 
-// joining is the request of a new visitor.
+// joining returns the request of a new visitor.
 func joining(slug string, run int) func([]byte, int) []byte {
 	path := "/r/" + slug + "/join"
 	return func(dst []byte, i int) []byte {
@@ -35,12 +35,12 @@ func joining(slug string, run int) func([]byte, int) []byte {
 	}
 }
 
-// dayRoom is a room whose one window stays open.
+// dayRoom is a room with a single window that stays open.
 func dayRoom(slug string) map[string]any {
 	return map[string]any{"slug": slug, "windows": []any{map[string]any{"length": "24h"}}}
 }
 
-// pairs runs subject and baseline in turn and returns the rates of both.
+// pairs measures subject and baseline alternately, and returns the rates of both.
 func pairs(bare, subject func() (figures, error)) (ratios []float64, bareRate, rate float64, err error) {
 	var bares, subjects []float64
 	for range rounds {
@@ -71,7 +71,8 @@ func (b *bench) joins() error {
 	if err := s.create(b.ctx, dayRoom("joins")); err != nil {
 		return err
 	}
-	if _, err := (generator{ctx: b.ctx, addr: s.addr, conns: 64, total: 20_000, request: joining("joins", 0)}).run(201); err != nil {
+	if _, err := (generator{ctx: b.ctx, addr: s.addr, conns: 64, total: 20_000,
+		request: joining("joins", 0)}).run(201); err != nil {
 		return err
 	}
 	probe, err := b.probe(http.MethodPost, "http://"+s.addr+"/r/joins/join", `{"ticket":"`+ticket(-1, 0).String()+`"}`)
@@ -87,7 +88,8 @@ func (b *bench) joins() error {
 	load := func(addr string, status int) func() (figures, error) {
 		return func() (figures, error) {
 			run++
-			return generator{ctx: b.ctx, addr: addr, conns: connections, total: 1 << 40, until: roundLength, request: joining("joins", run)}.run(status)
+			return generator{ctx: b.ctx, addr: addr, conns: connections, total: 1 << 40, until: roundLength,
+				request: joining("joins", run)}.run(status)
 		}
 	}
 	ratios, bareRate, rate, err := pairs(load(bare.addr, 200), load(s.addr, 201))
@@ -95,9 +97,11 @@ func (b *bench) joins() error {
 		return err
 	}
 	ratio := median(ratios)
-	b.add(ratio >= 0.45, "durable joins with receipt", fmt.Sprintf("%.0f/s, %.2f of bare Echo's %.0f/s", rate, ratio, bareRate), "0.45 or more")
+	b.add(ratio >= 0.45, "durable joins with receipt",
+		fmt.Sprintf("%.0f/s, %.2f of bare Echo's %.0f/s", rate, ratio, bareRate), "0.45 or more")
 	run++
-	f, err := generator{ctx: b.ctx, addr: s.addr, conns: connections, rate: rate / 2, total: int(rate / 2 * 10), request: joining("joins", run)}.run(201)
+	f, err := generator{ctx: b.ctx, addr: s.addr, conns: connections, rate: rate / 2, total: int(rate / 2 * 10),
+		request: joining("joins", run)}.run(201)
 	if err != nil {
 		return err
 	}
@@ -109,7 +113,7 @@ func (b *bench) joins() error {
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
 
-// reads measures what waiting visitors ask again and again.
+// reads measures the polling requests of waiting visitors.
 func (b *bench) reads() error {
 	s, err := b.product("reads")
 	if err != nil {
@@ -120,7 +124,8 @@ func (b *bench) reads() error {
 		return err
 	}
 	const people = 100_000
-	if _, err := (generator{ctx: b.ctx, addr: s.addr, conns: connections, total: people, request: joining("reads", 0)}).run(201); err != nil {
+	if _, err := (generator{ctx: b.ctx, addr: s.addr, conns: connections, total: people,
+		request: joining("reads", 0)}).run(201); err != nil {
 		return err
 	}
 	state := func(int) string { return "/r/reads/state" }
@@ -144,7 +149,8 @@ func (b *bench) reading(s *server, what string, path func(i int) string, promise
 	defer func() { _ = bare.stop() }()
 	load := func(addr string) func() (figures, error) {
 		return func() (figures, error) {
-			return generator{ctx: b.ctx, addr: addr, conns: connections, total: 1 << 40, until: roundLength, request: getting(path)}.run(200)
+			return generator{ctx: b.ctx, addr: addr, conns: connections, total: 1 << 40, until: roundLength,
+				request: getting(path)}.run(200)
 		}
 	}
 	ratios, bareRate, rate, err := pairs(load(bare.addr), load(s.addr))
@@ -152,7 +158,8 @@ func (b *bench) reading(s *server, what string, path func(i int) string, promise
 		return err
 	}
 	ratio := median(ratios)
-	b.add(ratio >= promise, what, fmt.Sprintf("%.0f/s, %.2f of bare Echo's %.0f/s", rate, ratio, bareRate), fmt.Sprintf("%.2f or more", promise))
+	b.add(ratio >= promise, what, fmt.Sprintf("%.0f/s, %.2f of bare Echo's %.0f/s", rate, ratio, bareRate),
+		fmt.Sprintf("%.2f or more", promise))
 	return nil
 }
 

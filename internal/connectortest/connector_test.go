@@ -1,5 +1,4 @@
-// Package connectortest has visitors go through a real room to a site behind a
-// connector.
+// Package connectortest tests visits to a site behind a connector, with a real room.
 package connectortest
 
 import (
@@ -39,11 +38,11 @@ func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
 const token = "the-management-token"
 
-// server is a real one, which can be killed and come back.
+// server is a real server that can be stopped and restarted.
 type server struct {
 	testing.TB
 	address string
-	clock   *pgtest.Clock // of rooms
+	clock   *pgtest.Clock // of the rooms
 	pool    *pgxpool.Pool
 	key     *room.MasterKey
 	rooms   *room.Rooms // of the latest start
@@ -64,13 +63,14 @@ func newServer(t *testing.T) *server {
 		t.Fatal(err)
 	}
 	clock := pgtest.NewClock(t)
-	s := &server{TB: t, address: "http://" + l.Addr().String(), clock: clock, pool: servertest.Pool(t, clock.URL), key: servertest.MasterKey(t)}
+	s := &server{TB: t, address: "http://" + l.Addr().String(), clock: clock, pool: servertest.Pool(t, clock.URL),
+		key: servertest.MasterKey(t)}
 	s.run(l)
 	t.Cleanup(func() { s.stop() })
 	return s
 }
 
-// run has the server answer until it is stopped.
+// run serves until it is stopped.
 func (s *server) run(l net.Listener) {
 	s.Helper()
 	log := servertest.Log(s)
@@ -78,7 +78,8 @@ func (s *server) run(l net.Listener) {
 	s.rooms = rooms
 	counter := desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(s.pool), Log: log})
 	accounts := account.New(account.Options{
-		Store: pgaccount.NewStore(s.pool), Sealer: s.key, Acts: counter, URL: s.address, Host: l.Addr().String(), Log: log, Cost: account.Cost{Memory: 8, Passes: 1, Threads: 1},
+		Store: pgaccount.NewStore(s.pool), Sealer: s.key, Acts: counter, URL: s.address, Host: l.Addr().String(),
+		Log: log, Cost: account.Cost{Memory: 8, Passes: 1, Threads: 1},
 	})
 	sites := site.New(site.Options{
 		Store: pgsite.NewStore(s.pool), Rooms: rooms, Sealer: s.key, Acts: counter, HostOwner: accounts.HostOwner,
@@ -87,7 +88,8 @@ func (s *server) run(l net.Listener) {
 			return o.Slug, err
 		},
 	})
-	running := web.New(web.Options{Rooms: rooms, Desk: counter, Accounts: accounts, Sites: sites, AdminToken: token, Log: log})
+	running := web.New(web.Options{Rooms: rooms, Desk: counter, Accounts: accounts, Sites: sites, AdminToken: token,
+		Log: log})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- running.Serve(ctx, l) }()
@@ -113,7 +115,7 @@ func (s *server) comeBack() {
 	s.run(l)
 }
 
-// send sends a request and reads the answer. Nothing is followed.
+// send sends a request and reads the response. It follows no redirects.
 func send(t *testing.T, method, address, body string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
@@ -139,17 +141,20 @@ func send(t *testing.T, method, address, body string, headers ...string) (*http.
 
 const page = "Accept: text/html"
 
-// TestThroughTheRoom waits in a real line and buys, at a shop made with Echo.
+// TestThroughTheRoom waits in a real line and buys in a shop built with Echo.
 func TestThroughTheRoom(t *testing.T) {
 	t.Parallel()
 	queue := serve(t)
 	shop := httptest.NewServer(nil)
 	defer shop.Close()
-	config := `{"slug":"sale","windows":[{"length":"200ms"}],"outflow":{"per_minute":6000},"targets":["` + shop.URL + `/"]}`
-	if r, body := send(t, "POST", queue+"/v1/rooms", config, "Authorization: Bearer "+token, "Content-Type: application/json"); r.StatusCode != http.StatusCreated {
+	config := `{"slug":"sale","windows":[{"length":"200ms"}],"outflow":{"per_minute":6000},"targets":["` + shop.URL +
+		`/"]}`
+	if r, body := send(t, "POST", queue+"/v1/rooms", config, "Authorization: Bearer "+token,
+		"Content-Type: application/json"); r.StatusCode != http.StatusCreated {
 		t.Fatal(r.StatusCode, body)
 	}
-	site, err := rules.Parse([]byte(`{"version":1,"rooms":{"sale":{"url":"` + queue + `/r/sale"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`))
+	site, err := rules.Parse([]byte(`{"version":1,"rooms":{"sale":{"url":"` + queue +
+		`/r/sale"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,24 +172,27 @@ func TestThroughTheRoom(t *testing.T) {
 	}
 	ticket, location := wait(t, queue, to.Query())
 	if !strings.HasPrefix(location, shop.URL+"/tickets/7?row=2&proofline_pass=ey") {
-		t.Fatalf("the room leads to %q", location)
+		t.Fatalf("the room redirects to %q", location)
 	}
 	r, _ = send(t, "GET", location, "", page)
-	if got := r.Header.Get("Location"); r.StatusCode != http.StatusSeeOther || got != "/tickets/7?row=2" || len(r.Cookies()) != 1 {
+	if got := r.Header.Get("Location"); r.StatusCode != http.StatusSeeOther || got != "/tickets/7?row=2" ||
+		len(r.Cookies()) != 1 {
 		t.Fatalf("entered with %d to %q", r.StatusCode, got)
 	}
 	cookie := "Cookie: " + r.Cookies()[0].Name + "=" + r.Cookies()[0].Value
 	if _, body := send(t, "GET", shop.URL+"/tickets/7?row=2", "", page, cookie); body != "tickets for "+ticket {
 		t.Errorf("the shop says %q", body)
 	}
-	if r, _ := send(t, "GET", location, "", page, "User-Agent: another"); !strings.HasPrefix(r.Header.Get("Location"), queue) || len(r.Cookies()) != 0 {
-		t.Errorf("the pass is good twice: %d %v", r.StatusCode, r.Header)
+	if r, _ := send(t, "GET", location, "", page, "User-Agent: another"); !strings.HasPrefix(r.Header.Get("Location"),
+		queue) || len(r.Cookies()) != 0 {
+		t.Errorf("the pass works twice: %d %v", r.StatusCode, r.Header)
 	}
-	if r, body := send(t, "POST", shop.URL+"/tickets/bought", "", cookie); body != "thank you" || r.Header.Get("Proofline-Command") != "" || r.Cookies()[0].MaxAge >= 0 {
+	if r, body := send(t, "POST", shop.URL+"/tickets/bought", "", cookie); body != "thank you" ||
+		r.Header.Get("Proofline-Command") != "" || r.Cookies()[0].MaxAge >= 0 {
 		t.Errorf("bought: %q %v", body, r.Header)
 	}
 	_, pass, _ := strings.Cut(location, "proofline_pass=")
-	eventually(t, "the place is free", func() bool {
+	eventually(t, "the session is released", func() bool {
 		r, _ := send(t, "POST", queue+"/r/sale/sessions/touch", "", "Authorization: Bearer "+pass)
 		return r.StatusCode == http.StatusGone
 	})
@@ -193,8 +201,7 @@ func TestThroughTheRoom(t *testing.T) {
 	}
 }
 
-// withEcho is a shop made with Echo: the connector stands around all of it,
-// before Echo's routes.
+// withEcho is a shop built with Echo. The connector wraps all of it, including Echo's router.
 func withEcho(c *connector.Connector) http.Handler {
 	e := echo.New()
 	e.Pre(echo.WrapMiddleware(c.Middleware))
@@ -209,15 +216,16 @@ func withEcho(c *connector.Connector) http.Handler {
 	return e
 }
 
-// wait joins the line by a link with these parameters, waits for the call, and
-// returns where the claim leads.
+// wait joins the line with these query parameters, waits for the call, and returns the URL that the
+// claim redirects to.
 func wait(t *testing.T, queue string, link url.Values) (ticket, location string) {
 	t.Helper()
 	var secret [fairness.SecretSize]byte
 	_, _ = rand.Read(secret[:])
 	text := base64.RawURLEncoding.EncodeToString(secret[:])
 	ticket = fairness.NewTicket(strings.TrimPrefix(queue, "http://")+"/r/sale", secret).String()
-	if r, body := send(t, "POST", queue+"/r/sale/join", `{"ticket":"`+ticket+`"}`, "Content-Type: application/json"); r.StatusCode != http.StatusCreated {
+	if r, body := send(t, "POST", queue+"/r/sale/join", `{"ticket":"`+ticket+`"}`,
+		"Content-Type: application/json"); r.StatusCode != http.StatusCreated {
 		t.Fatal(r.StatusCode, body)
 	}
 	claim, err := json.Marshal(map[string]string{"secret": text, "to": link.Get("to"), "to_sig": link.Get("to_sig")})

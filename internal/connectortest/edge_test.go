@@ -12,8 +12,8 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// TestEdge has a gate open and shut at a real server for visitors of the edge
-// connector, and one of them come through the line.
+// TestEdge opens and shuts a gate on a real server for visitors of the edge connector, one of whom
+// waits in line.
 func TestEdge(t *testing.T) {
 	t.Parallel()
 	conformance.NeedsNode(t)
@@ -26,14 +26,17 @@ func TestEdge(t *testing.T) {
 	}))
 	defer site.Close()
 	key := textOf(t, s.manage(t, "GET", "site-key", "", http.StatusOK), "key")
-	secret := textOf(t, s.manage(t, "POST", "tokens", `{"name":"the shop","scopes":["connect"]}`, http.StatusCreated), "token")
+	secret := textOf(t, s.manage(t, "POST", "tokens", `{"name":"the shop","scopes":["connect"]}`, http.StatusCreated),
+		"token")
 	shop := "http://" + conformance.Edge(t, "../../connector/edge", conformance.Workerd, map[string]string{
-		"PROOFLINE_KEY": strings.Repeat("k", 32), "PROOFLINE_RULES_URL": s.address + "/v1/sites/shop/rules", "PROOFLINE_SITE_KEY": key, "PROOFLINE_TOKEN": secret, "PROOFLINE_ORIGIN": site.URL,
+		"PROOFLINE_KEY": strings.Repeat("k", 32), "PROOFLINE_RULES_URL": s.address + "/v1/sites/shop/rules",
+		"PROOFLINE_SITE_KEY": key, "PROOFLINE_TOKEN": secret, "PROOFLINE_ORIGIN": site.URL,
 	})
 	s.manage(t, "POST", "rooms", `{"slug":"sale","windows":[{"length":"200ms"}],"outflow":{"per_minute":6000,"max_active":3},"signed_return":true,"targets":["`+shop+`/else","`+shop+`/"]}`, http.StatusCreated)
-	s.manage(t, "POST", "sites", `{"name":"shop","rules":{"version":1,"hosts":["127.0.0.1"],"rooms":{"sale":{"url":"`+s.address+`/r/sale","mode":"safety-net"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}}`, http.StatusCreated)
+	s.manage(t, "POST", "sites", `{"name":"shop","rules":{"version":1,"hosts":["127.0.0.1"],"rooms":{"sale":{"url":"`+
+		s.address+`/r/sale","mode":"safety-net"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}}`, http.StatusCreated)
 
-	// It is open until three are in.
+	// The gate is open until three visitors are in.
 	var guests []*visitor
 	var late *http.Response
 	eventually(t, "three get in, and others wait", func() bool {
@@ -47,7 +50,7 @@ func TestEdge(t *testing.T) {
 	})
 	to, err := url.Parse(late.Header.Get("Location"))
 	if err != nil || !strings.HasPrefix(to.String(), s.address+"/r/sale?to=") {
-		t.Fatalf("led to %q, %v", to, err)
+		t.Fatalf("redirected to %q, %v", to, err)
 	}
 	if r, body := send(t, "GET", shop+"/tickets/7", "", page, guests[0].cookie); body != "sale " {
 		t.Errorf("with a free session: %d %q", r.StatusCode, body)
@@ -58,16 +61,17 @@ func TestEdge(t *testing.T) {
 		return err == nil && !isOpen(t, r.ReadEntries)
 	})
 
-	// They buy, so that the one who waits is called.
+	// They buy, so that the waiting visitor is called.
 	for _, v := range guests {
-		if r, _ := send(t, "POST", shop+"/tickets/bought", "", v.cookie); r.StatusCode != http.StatusOK || !strings.Contains(r.Header.Get("Set-Cookie"), "Max-Age=0") {
+		if r, _ := send(t, "POST", shop+"/tickets/bought", "", v.cookie); r.StatusCode != http.StatusOK ||
+			!strings.Contains(r.Header.Get("Set-Cookie"), "Max-Age=0") {
 			t.Errorf("bought: %d", r.StatusCode)
 		}
 	}
 	ticket, location := wait(t, s.address, to.Query())
 	v := &visitor{T: t, shop: shop}
 	if !strings.HasPrefix(location, shop+"/tickets/7?proofline_pass=") {
-		t.Errorf("the room leads to %q", location)
+		t.Errorf("the room redirects to %q", location)
 	}
 	if r := v.get(strings.TrimPrefix(location, shop)); r.StatusCode != http.StatusSeeOther || v.cookie == "" {
 		t.Fatalf("entered with %d", r.StatusCode)
@@ -76,8 +80,7 @@ func TestEdge(t *testing.T) {
 		t.Errorf("the site says %q", body)
 	}
 
-	// A pass that is used up again by the same visitor is the same session, and
-	// by another is none.
+	// A pass redeemed again by the same visitor is the same session; another visitor is refused.
 	if r, _ := send(t, "GET", location, "", page); r.StatusCode != http.StatusSeeOther {
 		t.Errorf("the pass again: %d", r.StatusCode)
 	}
@@ -88,7 +91,7 @@ func TestEdge(t *testing.T) {
 		t.Errorf("bought: %d", r.StatusCode)
 	}
 	_, pass, _ := strings.Cut(location, "proofline_pass=")
-	eventually(t, "the room hears that the visit is over", func() bool {
+	eventually(t, "the room knows that the visit is over", func() bool {
 		r, _ := send(t, "POST", s.address+"/r/sale/sessions/touch", "", "Authorization: Bearer "+pass)
 		return r.StatusCode == http.StatusGone
 	})
@@ -101,7 +104,7 @@ func TestEdge(t *testing.T) {
 	}
 }
 
-// isOpen tells whether the latest switch of a gate was to open.
+// isOpen reports whether the latest switch of the gate opened it.
 func isOpen(t *testing.T, read func(context.Context, func(fairness.Entry) error) error) bool {
 	t.Helper()
 	is := false

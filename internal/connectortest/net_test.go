@@ -19,10 +19,11 @@ import (
 	"github.com/proofline/proofline/verifier/source"
 )
 
-// manage calls the management API and returns the answer's members.
+// manage calls the management API and returns the members of the response.
 func (s *server) manage(t *testing.T, method, path, body string, status int) map[string]any {
 	t.Helper()
-	r, text := send(t, method, s.address+"/v1/"+path, body, "Authorization: Bearer "+token, "Content-Type: application/json")
+	r, text := send(t, method, s.address+"/v1/"+path, body, "Authorization: Bearer "+token,
+		"Content-Type: application/json")
 	var out map[string]any
 	if r.StatusCode != status || json.Unmarshal([]byte(text), &out) != nil {
 		t.Fatalf("%s %s: %d %s", method, path, r.StatusCode, text)
@@ -43,10 +44,10 @@ func textOf(t *testing.T, members map[string]any, name string) string {
 type visitor struct {
 	*testing.T
 	shop   string
-	cookie string // as a header
+	cookie string // Cookie header
 }
 
-// get opens a page and keeps the cookie. Nothing is followed.
+// get opens a page and keeps the cookie. It follows no redirects.
 func (v *visitor) get(path string) *http.Response {
 	v.Helper()
 	headers := []string{page}
@@ -60,20 +61,23 @@ func (v *visitor) get(path string) *http.Response {
 	return r
 }
 
-// protect makes a room and a site, and returns a connector that goes by them.
+// protect creates a room and a site, and returns a connector with the site's rules.
 func (s *server) protect(t *testing.T, shop, outflow string) func() *connector.Connector {
 	t.Helper()
 	config := `{"slug":"sale","windows":[{"length":"200ms"}],"outflow":` + outflow + `,"targets":["` + shop + `/"]}`
 	s.manage(t, "POST", "rooms", config, http.StatusCreated)
-	rules := `{"version":1,"rooms":{"sale":{"url":"` + s.address + `/r/sale","mode":"safety-net","failure":"open-after 1s"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`
+	rules := `{"version":1,"rooms":{"sale":{"url":"` + s.address +
+		`/r/sale","mode":"safety-net","failure":"open-after 1s"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`
 	s.manage(t, "POST", "sites", `{"name":"shop","rules":`+rules+`}`, http.StatusCreated)
 	key := textOf(t, s.manage(t, "GET", "site-key", "", http.StatusOK), "key")
-	secret := textOf(t, s.manage(t, "POST", "tokens", `{"name":"the shop","scopes":["connect"]}`, http.StatusCreated), "token")
+	secret := textOf(t, s.manage(t, "POST", "tokens", `{"name":"the shop","scopes":["connect"]}`, http.StatusCreated),
+		"token")
 	return func() *connector.Connector {
 		t.Helper()
 		c, err := connector.New(connector.Options{
-			Source: &connector.Source{URL: s.address + "/v1/sites/shop/rules", SiteKey: key, Keep: filepath.Join(t.TempDir(), "rules")},
-			Token:  secret, Key: []byte(strings.Repeat("k", 32)), Probe: 200 * time.Millisecond, Log: servertest.Log(t),
+			Source: &connector.Source{URL: s.address + "/v1/sites/shop/rules", SiteKey: key,
+				Keep: filepath.Join(t.TempDir(), "rules")},
+			Token: secret, Key: []byte(strings.Repeat("k", 32)), Probe: 200 * time.Millisecond, Log: servertest.Log(t),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -83,8 +87,7 @@ func (s *server) protect(t *testing.T, shop, outflow string) func() *connector.C
 	}
 }
 
-// TestTwoNodes has many visitors come to two nodes at once, which share what
-// the room lets begin.
+// TestTwoNodes has many visitors at two nodes at once, which share the room's quota.
 func TestTwoNodes(t *testing.T) {
 	t.Parallel()
 	const rate = 60
@@ -118,8 +121,8 @@ func TestTwoNodes(t *testing.T) {
 	}
 }
 
-// TestEndsEverywhere has visitors of one node say that they are done: the other
-// node refuses them as well, once it has heard.
+// TestEndsEverywhere has visitors of one node end their sessions: the other node refuses them, too,
+// once it is informed.
 func TestEndsEverywhere(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -138,7 +141,8 @@ func TestEndsEverywhere(t *testing.T) {
 	}
 	called := &visitor{T: t, shop: here.URL}
 	ticket, location := wait(t, s.address, url.Values{"to": {here.URL + "/tickets/7"}})
-	if r := called.get(strings.TrimPrefix(location, here.URL)); r.StatusCode != http.StatusSeeOther || called.cookie == "" {
+	if r := called.get(strings.TrimPrefix(location, here.URL)); r.StatusCode != http.StatusSeeOther ||
+		called.cookie == "" {
 		t.Fatalf("entered with %d", r.StatusCode)
 	}
 	for who, v := range map[string]*visitor{"": free, ticket: called} {
@@ -151,15 +155,16 @@ func TestEndsEverywhere(t *testing.T) {
 		}
 	}
 	for who, v := range map[string]*visitor{"": free, ticket: called} {
-		eventually(t, "the other node has heard", func() bool {
+		eventually(t, "the other node is informed", func() bool {
 			r, body := send(t, "GET", there.URL+"/tickets/7", "", page, v.cookie)
-			return r.StatusCode == http.StatusOK && body == "tickets for " && (who != "" || r.Header.Get("Set-Cookie") != "") // a new free session
+			return r.StatusCode == http.StatusOK && body == "tickets for " &&
+				(who != "" || r.Header.Get("Set-Cookie") != "") // a new free session
 		})
 	}
 }
 
-// TestSafetyNet has a gate open, goes on without the server, fills the site,
-// has visitors wait, and has the gate open again.
+// TestSafetyNet has a gate open, continue without the server, fill the site, make visitors wait,
+// and open again.
 func TestSafetyNet(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -169,14 +174,15 @@ func TestSafetyNet(t *testing.T) {
 	shop.Config.Handler = withEcho(c)
 	gate := func() string { return c.Stats().Rooms["sale"].Gate }
 
-	// It opens, and visitors get in without a ticket.
+	// The gate opens, and visitors get in without a ticket.
 	eventually(t, "the gate opens", func() bool { return gate() == connector.GateOpen && c.Stats().Serial == 1 })
 	first := &visitor{T: t, shop: shop.URL}
 	if r := first.get("/tickets/7"); r.StatusCode != http.StatusOK || first.cookie == "" {
 		t.Fatalf("open: %d", r.StatusCode)
 	}
 
-	// Without the server it goes on by its part, which is all, and opens at last.
+	// Without the server, the connector continues with its quota, which is the whole one, and
+	// finally fails open.
 	s.stop()
 	eventually(t, "the room is out of reach", func() bool { return !c.Stats().Rooms["sale"].DownSince.IsZero() })
 	eventually(t, "the answer is old", func() bool { return time.Since(c.Stats().Rooms["sale"].HeardAt) > 5500*time.Millisecond })
@@ -189,14 +195,17 @@ func TestSafetyNet(t *testing.T) {
 		guests = append(guests, v)
 	}
 	late := &visitor{T: t, shop: shop.URL}
-	eventually(t, "everybody is let through", func() bool { return late.get("/tickets/7").StatusCode == http.StatusOK })
+	eventually(t, "all visitors are let through", func() bool { return late.get("/tickets/7").StatusCode == http.StatusOK })
 	if r := first.get("/tickets/7"); r.StatusCode != http.StatusOK || late.cookie != "" {
 		t.Errorf("with a session: %d; without: %s", r.StatusCode, late.cookie)
 	}
 
-	// The server comes back, hears of all that, and shuts the gate.
+	// The server comes back, receives the reports, and shuts the gate.
 	s.comeBack()
-	eventually(t, "the gate shuts", func() bool { return gate() == connector.GateShut && c.Stats().Rooms["sale"].DownSince.IsZero() })
+	eventually(t, "the gate shuts", func() bool {
+		return gate() == connector.GateShut &&
+			c.Stats().Rooms["sale"].DownSince.IsZero()
+	})
 	r := late.get("/tickets/7")
 	to, err := url.Parse(r.Header.Get("Location"))
 	if err != nil || r.StatusCode != http.StatusFound || !strings.HasPrefix(to.String(), s.address+"/r/sale?to=") {
@@ -206,7 +215,7 @@ func TestSafetyNet(t *testing.T) {
 		t.Errorf("shut, with a session: %d", r.StatusCode)
 	}
 
-	// Who is inside buys, so that the one who waits is called.
+	// The visitors inside buy, so that the waiting one is called.
 	for _, v := range append(guests, first) {
 		if r, _ := send(t, "POST", v.shop+"/tickets/bought", "", v.cookie); r.StatusCode != http.StatusOK {
 			t.Fatalf("bought: %d", r.StatusCode)
@@ -220,7 +229,7 @@ func TestSafetyNet(t *testing.T) {
 		t.Errorf("the shop says %q", body)
 	}
 
-	// A minute later nobody has waited, and it opens again.
+	// The gate opens again after a minute without waiting visitors.
 	servertest.Pass(t, s.clock, time.Minute, s.rooms)
 	eventually(t, "the gate opens again", func() bool { return gate() == connector.GateOpen })
 	if r := (&visitor{T: t, shop: shop.URL}).get("/tickets/7"); r.StatusCode != http.StatusOK {
@@ -233,7 +242,7 @@ func TestSafetyNet(t *testing.T) {
 	}
 }
 
-// transcript audits the room, and looks for what happened to its gate.
+// transcript audits the room and checks the amendments about its gate.
 func (s *server) transcript(t *testing.T) {
 	t.Helper()
 	src, err := source.HTTP(s.address+"/r/sale", nil)
@@ -259,7 +268,8 @@ func (s *server) transcript(t *testing.T) {
 		return nil
 	})
 	open, shut, unguarded := fairness.ChangeOpen, fairness.ChangeShut, fairness.ChangeUnguarded
-	if err != nil || !slices.Equal(changes, []fairness.Change{open, unguarded, shut, open}) && !slices.Equal(changes, []fairness.Change{open, shut, unguarded, open}) {
+	if err != nil || !slices.Equal(changes, []fairness.Change{open, unguarded, shut, open}) &&
+		!slices.Equal(changes, []fairness.Change{open, shut, unguarded, open}) {
 		t.Errorf("the transcript has %v, %v", changes, err)
 	}
 }

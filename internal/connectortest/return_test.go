@@ -14,8 +14,7 @@ import (
 	"github.com/proofline/proofline/internal/servertest"
 )
 
-// logged is a site that writes the addresses of its pages to a log, as many do.
-// Its page /out leads on to wherever one wants.
+// logged is a site that logs the URLs of its pages, as many do. Its page /out is an open redirect.
 type logged struct {
 	mu  sync.Mutex
 	log []string
@@ -30,16 +29,16 @@ func (l *logged) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hasPass tells whether the log has one.
+// hasPass reports whether the log contains a pass.
 func (l *logged) hasPass() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Contains(strings.Join(l.log, "\n"), "proofline_pass")
 }
 
-// TestSignedReturn: with signed_return no link that a stranger made brings a
-// visitor's pass to a page that no connector protects, and visitors whom a
-// connector led away come back to where they were.
+// TestSignedReturn checks that with signed_return a stranger's link cannot send a visitor's pass to
+// an unprotected page, and that visitors redirected by a connector return to the page they came
+// from.
 func TestSignedReturn(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -51,22 +50,25 @@ func TestSignedReturn(t *testing.T) {
 	t.Cleanup(front.Close)
 	shop := front.URL
 	s.manage(t, "POST", "rooms", `{"slug":"sale","windows":[{"length":"200ms"}],"outflow":{"per_minute":6000},"signed_return":true,"targets":["`+shop+`/tickets","`+shop+`/"]}`, http.StatusCreated)
-	rules := `{"version":1,"hosts":["127.0.0.1"],"rooms":{"sale":{"url":"` + s.address + `/r/sale"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`
+	rules := `{"version":1,"hosts":["127.0.0.1"],"rooms":{"sale":{"url":"` + s.address +
+		`/r/sale"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`
 	s.manage(t, "POST", "sites", `{"name":"shop","rules":`+rules+`}`, http.StatusCreated)
 	c, err := connector.New(connector.Options{
-		Source: &connector.Source{URL: s.address + "/v1/sites/shop/rules", SiteKey: textOf(t, s.manage(t, "GET", "site-key", "", http.StatusOK), "key"), Keep: filepath.Join(t.TempDir(), "rules")},
-		Token:  textOf(t, s.manage(t, "POST", "tokens", `{"name":"the shop","scopes":["connect"]}`, http.StatusCreated), "token"),
-		Key:    []byte(strings.Repeat("k", 32)), Log: servertest.Log(t),
+		Source: &connector.Source{URL: s.address + "/v1/sites/shop/rules",
+			SiteKey: textOf(t, s.manage(t, "GET", "site-key", "", http.StatusOK),
+				"key"), Keep: filepath.Join(t.TempDir(), "rules")},
+		Token: textOf(t, s.manage(t, "POST", "tokens", `{"name":"the shop","scopes":["connect"]}`, http.StatusCreated),
+			"token"),
+		Key: []byte(strings.Repeat("k", 32)), Log: servertest.Log(t),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
 	mux.Handle("/", c.Middleware(site))
-	mux.Handle("/out", site) // the connector stands in front of the rest alone
+	mux.Handle("/out", site) // not protected by the connector
 
-	// come follows a link to the room, waits in line, and returns where the room leads
-	// to with the pass.
+	// come follows a link to the room, waits in line, and returns the URL with the pass.
 	come := func(link string) string {
 		t.Helper()
 		u, err := url.Parse(link)
@@ -76,7 +78,7 @@ func TestSignedReturn(t *testing.T) {
 		_, location := wait(t, s.address, u.Query())
 		return location
 	}
-	// enter opens an address with a pass, and returns where the visitor is in the end.
+	// enter opens a URL with a pass, and returns the final URL.
 	enter := func(location string) string {
 		t.Helper()
 		v := &visitor{T: t, shop: shop}
@@ -112,8 +114,9 @@ func TestSignedReturn(t *testing.T) {
 		"made by hand":                  {"to": {out}},
 		"with the signature of another": {"to": {out}, "to_sig": {mine.Query().Get("to_sig")}},
 	} {
-		if to := come(s.address + "/r/sale?" + link.Encode()); !strings.HasPrefix(to, shop+"/tickets?proofline_pass=ey") || enter(to) != shop+"/tickets" {
-			t.Errorf("a link %s leads to %q", name, to)
+		if to := come(s.address + "/r/sale?" + link.Encode()); !strings.HasPrefix(to, shop+
+			"/tickets?proofline_pass=ey") || enter(to) != shop+"/tickets" {
+			t.Errorf("a link %s redirects to %q", name, to)
 		}
 	}
 	if to := enter(come(led("/tickets/7?row=2", page))); to != shop+"/tickets/7?row=2" {

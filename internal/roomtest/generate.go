@@ -6,22 +6,21 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Size says how large a generated room is.
+// Size is the size of a generated room.
 type Size struct {
 	Visitors int
-	Windows  int // the visitors are spread evenly over so many; at least 1
+	Windows  int // windows over which the visitors are spread evenly; at least 1
 }
 
-// windowLength is long enough for a million visitors to arrive one by one.
+// windowLength is enough for a million visitors to arrive one at a time.
 const windowLength fairness.Millis = 60_000
 
-// callStep is how many people one call calls.
+// callStep is the number of places per call.
 const callStep = 500
 
-// Generate writes a finished room with beacon and witnesses into a store: every
-// visitor arrives, is assigned a place, is called and admitted, three entries
-// each. While one window fills, the people of the window before it are drawn
-// and let in.
+// Generate writes a finished room with beacon and witnesses to a store. Every visitor has three
+// entries: arrival, assignment and admission. While one window fills, the visitors of the previous
+// one are drawn, called and admitted.
 func Generate(keys *Keys, store Store, size Size) error {
 	policy := keys.Witnessed()
 	policy.Starts = policy.Opens
@@ -50,8 +49,8 @@ func Generate(keys *Keys, store Store, size Size) error {
 	return r.log.Close(keys)
 }
 
-// window writes one window: arrivals, mixed with the admission of the people
-// who wait, then freeze, draw and places.
+// window writes one window: arrivals mixed with admissions from earlier windows, then freeze, draw
+// and assignments.
 func (r *Room) window(from fairness.Time, people int) {
 	for i := range people {
 		now := from + fairness.Time(int64(i)*int64(windowLength)/int64(people))
@@ -69,7 +68,7 @@ func (r *Room) window(from fairness.Time, people int) {
 	}
 }
 
-// drawDue draws what is pending once its round has appeared.
+// drawDue draws the pending window once its round has appeared.
 func (r *Room) drawDue(now fairness.Time) {
 	if pending := r.state.Pending(); len(pending) > 0 && now >= pending[0].Due {
 		r.Draw(now)
@@ -77,8 +76,7 @@ func (r *Room) drawDue(now fairness.Time) {
 	}
 }
 
-// letIn calls and admits the next people who wait, and tells whether there
-// were any.
+// letIn calls and admits the next waiting visitors, and reports whether there were any.
 func (r *Room) letIn(now fairness.Time) bool {
 	called := fairness.Position(r.state.Counts().Called)
 	upTo := min(called+callStep, fairness.Position(len(r.line)))

@@ -11,16 +11,15 @@ import (
 	"github.com/proofline/proofline/audit"
 )
 
-// CheckpointPath is where a log publishes its checkpoint.
+// CheckpointPath is the path of a log's checkpoint.
 const CheckpointPath = "checkpoint"
 
-// Store takes the files of a log: path below its prefix, and content.
+// Store stores the files of a log by path.
 type Store interface {
 	Put(path string, content []byte) error
 }
 
-// Files is a published log in memory, by path. It is a source to audit; a
-// test changes what it likes.
+// Files is a published log in memory, by path. It is a source to audit, and tests may modify it.
 type Files map[string][]byte
 
 // Put implements [Store].
@@ -29,7 +28,8 @@ func (f Files) Put(path string, content []byte) error {
 	return nil
 }
 
-// Clone returns a copy to change. The contents are shared: replace them.
+// Clone returns a copy that can be modified. It shares the contents, which must be replaced, not
+// changed.
 func (f Files) Clone() Files { return maps.Clone(f) }
 
 // Checkpoint returns the signed checkpoint.
@@ -47,7 +47,7 @@ func (f Files) Get(path string) ([]byte, error) {
 	return b, nil
 }
 
-// Write writes the files below a directory.
+// Write writes the files to a directory.
 func (f Files) Write(dir string) error {
 	for path, content := range f {
 		if err := Dir(dir).Put(path, content); err != nil {
@@ -57,7 +57,7 @@ func (f Files) Write(dir string) error {
 	return nil
 }
 
-// Dir is a store below a directory.
+// Dir is a store in a directory.
 type Dir string
 
 // Put implements [Store].
@@ -69,8 +69,8 @@ func (d Dir) Put(path string, content []byte) error {
 	return os.WriteFile(name, content, 0o600)
 }
 
-// Log writes the tiles of a growing log into a store. Of a level it holds
-// only the tile that is not full.
+// Log writes the tiles of a growing log to a store. In memory it keeps only the partial tile of
+// each level.
 type Log struct {
 	store  Store
 	tree   audit.Tree
@@ -84,7 +84,7 @@ func NewLog(store Store) *Log { return &Log{store: store} }
 // Root returns the root of the entries so far.
 func (l *Log) Root() audit.Hash { return l.tree.Root() }
 
-// Append adds an entry, and writes the tiles it fills.
+// Append adds an entry, and writes the tiles that become full.
 func (l *Log) Append(entry []byte) error {
 	var err error
 	if l.bundle, err = audit.AppendBundle(l.bundle, entry); err != nil {
@@ -114,7 +114,7 @@ func (l *Log) add(level int, h audit.Hash) error {
 	return l.add(level+1, root.Root())
 }
 
-// put writes the last tile of a level, and of level 0 the bundle too.
+// put writes the last tile of a level, and for level 0 also the entry bundle.
 func (l *Log) put(level int) error {
 	tile := l.levels[level]
 	t := audit.Tile{Level: int8(level), Width: len(tile)}
@@ -150,8 +150,7 @@ func (l *Log) Close(keys *Keys) error {
 	return l.store.Put(CheckpointPath, signed)
 }
 
-// Publish returns the log of any entries at all, whether they keep to the
-// rules or not, signed by the operator.
+// Publish returns the log of arbitrary entries, valid or not, signed by the operator.
 func Publish(keys *Keys, entries [][]byte) (Files, error) {
 	files := Files{}
 	l := NewLog(files)

@@ -1,11 +1,8 @@
-// Package roomtest makes whole rooms without a server, for tests and
-// benchmarks: a [Room] writes a scripted transcript through
-// [fairness.State.Apply], with a real VRF and signed checkpoints, and [Files]
-// is the published log in memory or below a directory. [Generate] writes rooms
-// of millions of entries.
+// Package roomtest creates rooms without a server for tests and benchmarks. A [Room] writes a
+// scripted transcript through [fairness.State.Apply], with a real VRF and signed checkpoints;
+// [Files] is the published log in memory. [Generate] writes rooms with millions of entries.
 //
-// Everything is deterministic, keys and tickets included, so none of it is
-// fit for a room with real people.
+// Everything is deterministic, including keys and tickets, and therefore unsuitable for real rooms.
 package roomtest
 
 import (
@@ -23,29 +20,27 @@ import (
 	"github.com/proofline/proofline/vrf"
 )
 
-// Opens is when the rooms of this package open, 2026-01-01T00:00:00Z.
+// Opens is the opening time of the rooms in this package, 2026-01-01T00:00:00Z.
 const Opens fairness.Time = 1_767_225_600_000
 
-// Keys are the secrets of a room's operator.
+// Keys are the keys of a room's operator.
 type Keys struct {
 	Origin string
-	Signer note.Signer // of checkpoints
-	VKey   string      // the signer's public side
+	Signer note.Signer // signs checkpoints
+	VKey   string      // verifier key of Signer
 	VRF    *vrf.PrivateKey
-	// Chain is a beacon whose rounds are all known, and Witnesses are those
-	// of [Keys.Witnessed].
+	// Chain is a beacon with all rounds known. Witnesses are those of [Keys.Witnessed].
 	Chain     *local.Beacon
 	Witnesses []Witness
 }
 
-// Witness is somebody who cosigns.
+// Witness is a witness with its signing key.
 type Witness struct {
 	audit.Witness
 	Private ed25519.PrivateKey
 }
 
-// NewKeys derives the keys of an operator from a name: other names, other
-// keys.
+// NewKeys derives an operator's keys from a name.
 func NewKeys(origin, operator string) (*Keys, error) {
 	seed := sha256.Sum256([]byte("log key of " + operator))
 	signer, vkey, err := audit.NewSigner(origin, seed[:])
@@ -61,7 +56,7 @@ func NewKeys(origin, operator string) (*Keys, error) {
 	return k, k.addOthers(operator)
 }
 
-// addOthers makes the beacon and the witnesses.
+// addOthers adds the beacon and the witnesses.
 func (k *Keys) addOthers(operator string) (err error) {
 	secret, err := local.ParseKey(fmt.Sprintf("%x", sha256.Sum256([]byte("beacon key of "+operator))))
 	if err != nil {
@@ -69,7 +64,8 @@ func (k *Keys) addOthers(operator string) (err error) {
 	}
 	k.Chain, err = local.New(secret, local.Config{
 		ID: "roomtest", Genesis: int64(Opens)/1000 - 86_400, Period: 3,
-		Now: func() time.Time { return time.UnixMilli(int64(Opens)).AddDate(100, 0, 0) }, // has every round
+		// late enough for every round to have appeared
+		Now: func() time.Time { return time.UnixMilli(int64(Opens)).AddDate(100, 0, 0) },
 	})
 	if err != nil {
 		return fmt.Errorf("make keys: %w", err)
@@ -86,8 +82,8 @@ func (k *Keys) addOthers(operator string) (err error) {
 	return nil
 }
 
-// Witnessed returns the policy of [Keys.Policy] with beacon and witnesses, two
-// of whom should cosign.
+// Witnessed returns the policy of [Keys.Policy] with beacon and witnesses, of which two must
+// cosign.
 func (k *Keys) Witnessed() fairness.Policy {
 	p := k.Policy()
 	p.Beacon, p.Quorum = &fairness.Beacon{Chain: k.Chain.Chain(), Margin: 2000}, 2
@@ -97,8 +93,8 @@ func (k *Keys) Witnessed() fairness.Policy {
 	return p
 }
 
-// Policy returns a small policy with these keys: a first window of a minute,
-// then windows of ten seconds, until an hour after the opening.
+// Policy returns a small policy with these keys: a first window of one minute, then windows of ten
+// seconds until an hour after the opening.
 func (k *Keys) Policy() fairness.Policy {
 	return fairness.Policy{
 		Created: Opens - 3_600_000,
@@ -126,8 +122,8 @@ func Secret(n uint64) [fairness.SecretSize]byte {
 	return sha256.Sum256(binary.BigEndian.AppendUint64([]byte("visitor "), n))
 }
 
-// Room writes a transcript, entry by entry. After the first error every
-// further call does nothing; Err tells it. Not safe for concurrent use.
+// Room writes a transcript entry by entry. After an error, all further calls do nothing and Err
+// returns it. It is not safe for concurrent use.
 type Room struct {
 	keys  *Keys
 	state fairness.State
@@ -136,30 +132,29 @@ type Room struct {
 	all   [][]byte
 	text  []byte
 	next  uint64            // number of the next ticket
-	line  []fairness.Ticket // by place, from 1
+	line  []fairness.Ticket // by position, from 1
 	err   error
 
-	sealed audit.Hash // root after the latest freeze
+	sealed audit.Hash // root at the latest freeze
 }
 
-// Open begins a room in memory with its room entry.
+// Open creates a room in memory with its room entry.
 func Open(keys *Keys, policy fairness.Policy) *Room {
 	r := &Room{keys: keys, log: NewLog(Files{}), keep: true}
 	r.Append(&fairness.Room{Policy: policy})
 	return r
 }
 
-// Err returns the first error, nil for none.
+// Err returns the first error, or nil.
 func (r *Room) Err() error { return r.err }
 
-// State returns what the entries made of the room; to read only.
+// State returns the state of the room. Callers must not modify it.
 func (r *Room) State() *fairness.State { return &r.state }
 
-// Entries returns the texts of all entries so far.
+// Entries returns the texts of all entries.
 func (r *Room) Entries() [][]byte { return r.all }
 
-// Publish returns the log at its present size. The room may go on: what was
-// published stays.
+// Publish returns the log at its present size. Later entries do not change it.
 func (r *Room) Publish() (Files, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -167,7 +162,7 @@ func (r *Room) Publish() (Files, error) {
 	return Publish(r.keys, r.all)
 }
 
-// Append writes any entry the rules accept.
+// Append writes any entry that the rules accept.
 func (r *Room) Append(e fairness.Entry) {
 	if r.err != nil {
 		return
@@ -183,7 +178,7 @@ func (r *Room) Append(e fairness.Entry) {
 	r.err = r.log.Append(r.text)
 }
 
-// Join writes the arrival of n new tickets at a moment and returns them.
+// Join writes the arrivals of n new tickets at a time, and returns them.
 func (r *Room) Join(now fairness.Time, n int) []fairness.Ticket {
 	var tickets []fairness.Ticket
 	for range n {
@@ -200,7 +195,7 @@ func (r *Room) Join(now fairness.Time, n int) []fairness.Ticket {
 	return tickets
 }
 
-// Freeze writes the freeze that is due at a moment.
+// Freeze writes the freeze that is due at a time.
 func (r *Room) Freeze(now fairness.Time) {
 	if r.err != nil {
 		return
@@ -216,11 +211,11 @@ func (r *Room) Freeze(now fairness.Time) {
 	r.sealed = r.Root()
 }
 
-// Draw writes the draw that is pending, at a moment or, if that is later, when
-// its round appears. In a room with witnesses all cosign, a second before.
+// Draw writes the pending draw at now or, if later, when its round appears. In a room with
+// witnesses, all of them cosign one second earlier.
 func (r *Room) Draw(now fairness.Time) { r.DrawBy(now, r.keys.Witnesses...) }
 
-// DrawBy writes the draw with the cosignatures of these witnesses alone.
+// DrawBy writes the pending draw with the cosignatures of these witnesses only.
 func (r *Room) DrawBy(now fairness.Time, witnesses ...Witness) {
 	pending := r.state.Pending()
 	if len(pending) == 0 || r.err != nil {
@@ -252,7 +247,7 @@ func (r *Room) cosign(p fairness.Pending, witnesses []Witness) (list []fairness.
 	return list
 }
 
-// Assign writes at most n of the places that are due, all for n < 0.
+// Assign writes at most n of the due assignments, or all if n < 0.
 func (r *Room) Assign(n int) {
 	for ; n != 0 && r.err == nil; n-- {
 		e, due := r.state.NextAssign()
@@ -280,35 +275,38 @@ func (r *Room) Settle(now fairness.Time) {
 	r.Assign(-1)
 }
 
-// Call moves the serving pointer.
+// Call writes a call.
 func (r *Room) Call(now fairness.Time, upTo fairness.Position) {
 	r.Append(&fairness.Call{Time: now, Lane: fairness.General, UpTo: upTo})
 }
 
-// Admit gives a called ticket its pass.
+// Admit writes the admission of a called ticket.
 func (r *Room) Admit(now fairness.Time, t fairness.Ticket) {
 	r.Append(&fairness.Admit{Time: now, Ticket: t, Pass: fairness.NewPassID(r.keys.Origin, t)})
 }
 
-// Skip passes a ticket over.
+// Skip writes the skip of a ticket.
 func (r *Room) Skip(now fairness.Time, t fairness.Ticket, why fairness.Reason) {
 	r.Append(&fairness.Skip{Time: now, Ticket: t, Reason: why})
 }
 
-// End writes the last entry.
+// End writes the end entry.
 func (r *Room) End(now fairness.Time) { r.Append(&fairness.End{Time: now}) }
 
 // Root implements [fairness.Oracle].
 func (r *Room) Root() [fairness.HashSize]byte { return r.log.Root() }
 
 // VerifyProof implements [fairness.Oracle].
-func (r *Room) VerifyProof(_ [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
+func (r *Room) VerifyProof(_ [fairness.PublicKeySize]byte, alpha []byte,
+	proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
 	return r.keys.VRF.PublicKey().Verify(alpha, proof[:])
 }
 
 // VerifyCosignature implements [fairness.Oracle].
-func (r *Room) VerifyCosignature(witness string, size uint64, root [fairness.HashSize]byte, c fairness.Cosignature) (fairness.Time, error) {
-	seconds, err := audit.Checkpoint{Origin: r.keys.Origin, Size: size, Root: root}.CosignedAt(witness, audit.Cosignature(c))
+func (r *Room) VerifyCosignature(witness string, size uint64, root [fairness.HashSize]byte,
+	c fairness.Cosignature) (fairness.Time, error) {
+	seconds, err := audit.Checkpoint{Origin: r.keys.Origin, Size: size, Root: root}.CosignedAt(witness,
+		audit.Cosignature(c))
 	return fairness.Time(seconds * 1000), err
 }
 

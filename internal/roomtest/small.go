@@ -6,10 +6,9 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Small writes a finished room of about sixty entries: every kind the rules
-// accept, every reason of a skip, every change of an amendment, three drawn
-// windows, the first of them with a join among its assignments, and a window
-// without arrivals. A policy other than [Keys.Policy] keeps its times.
+// Small writes a finished room of about sixty entries, with every kind of entry, skip reason and
+// amendment. It has three drawn windows, the first with a join among its assignments, and a window
+// without arrivals. The times of a given policy are kept.
 func Small(keys *Keys, policy fairness.Policy) *Room {
 	at := func(seconds int) fairness.Time { return policy.Opens + fairness.Time(seconds)*1000 }
 	r := Open(keys, policy)
@@ -27,14 +26,15 @@ func Small(keys *Keys, policy fairness.Policy) *Room {
 	r.Admit(at(64), r.At(2))
 	r.Admit(at(65), r.At(1))
 	r.Skip(at(66), r.At(3), fairness.Left)
-	r.Append(&fairness.Amend{Time: at(67), Change: fairness.ChangeOutflow, Outflow: fairness.Outflow{PerMinute: 300, MaxActive: 50}})
+	r.Append(&fairness.Amend{Time: at(67), Change: fairness.ChangeOutflow,
+		Outflow: fairness.Outflow{PerMinute: 300, MaxActive: 50}})
 	r.Append(&fairness.Amend{Time: at(68), Change: fairness.ChangePause, Claims: true})
 	r.Append(&fairness.Amend{Time: at(69), Change: fairness.ChangeResume})
 	r.Settle(at(70))
 
 	r.Append(&fairness.Amend{Time: at(75), Change: fairness.ChangeWindows, Closes: fairness.Never,
 		Windows: []fairness.WindowRule{{From: at(100), Length: 5_000}}})
-	r.Skip(at(94), r.At(4), fairness.NoShow) // called at 63, 30 seconds to claim, one of pause
+	r.Skip(at(94), r.At(4), fairness.NoShow) // called at 63, with 30 seconds to claim and one second of pause
 	r.Skip(at(95), r.At(6), fairness.Revoked)
 	r.Call(at(96), 7)
 	r.Join(at(107), 4)

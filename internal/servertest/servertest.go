@@ -1,5 +1,5 @@
-// Package servertest gives tests what a server stands on: connections that work
-// as the server's role, and rooms whose clock goes.
+// Package servertest provides tests with database connections that have the server's role, and with
+// rooms whose clock runs.
 package servertest
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// How long the end of rooms may take, and a node to learn the time.
+// Timeouts for closing rooms and for learning the time.
 const (
 	closeTimeout = time.Minute
 	clockTimeout = time.Minute
 )
 
-// Pool connects to a database as a server does, until the test ends.
+// Pool returns a connection pool with the server's role, closed at the end of the test.
 func Pool(t testing.TB, url string) *pgxpool.Pool {
 	t.Helper()
 	config, err := pglog.PoolConfig(pgtest.AsServer(url))
@@ -37,7 +37,7 @@ func Pool(t testing.TB, url string) *pgxpool.Pool {
 	return pool
 }
 
-// MasterKey makes a new master key.
+// MasterKey returns a new master key.
 func MasterKey(t testing.TB) *room.MasterKey {
 	t.Helper()
 	key, err := room.ParseMasterKey(room.NewMasterKey())
@@ -47,15 +47,16 @@ func MasterKey(t testing.TB) *room.MasterKey {
 	return key
 }
 
-// Log writes to the output of the test.
+// Log returns a logger that writes to the test's output.
 func Log(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
 
-// Rooms are the rooms of a server, published below https://example.com unless
-// the options are changed. Their clock goes until the test ends.
+// Rooms returns a server's rooms, published under https://example.com by default. Their clock runs
+// until the test ends.
 func Rooms(t testing.TB, pool *pgxpool.Pool, change ...func(*room.Options)) *room.Rooms {
 	t.Helper()
 	o := room.Options{
-		Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), PublicURL: "https://example.com", Log: Log(t), MaxClockStep: room.AnyClockStep,
+		Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), PublicURL: "https://example.com", Log: Log(t),
+		MaxClockStep: room.AnyClockStep,
 	}
 	for _, f := range change {
 		f(&o)
@@ -68,18 +69,18 @@ func Rooms(t testing.TB, pool *pgxpool.Pool, change ...func(*room.Options)) *roo
 	return rooms
 }
 
-// Pass lets time pass on a database, and returns when rooms on it know.
+// Pass advances the clock of a database and waits until its rooms have noticed.
 func Pass(t testing.TB, c *pgtest.Clock, by time.Duration, rooms *room.Rooms) {
 	t.Helper()
 	c.Pass(by)
 	for end := time.Now().Add(clockTimeout); (rooms.Health().Ahead - c.Ahead).Abs() > 30*time.Second; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("the rooms do not follow the clock")
+			t.Fatal("the rooms did not notice the new time")
 		}
 	}
 }
 
-// Run does the clock's work of rooms until the test ends.
+// Run runs the clock of rooms until the test ends.
 func Run(t testing.TB, rooms *room.Rooms) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,7 +1,6 @@
-// Sbom writes a CycloneDX bill of materials of the files it is given: Go programs,
-// whose modules it reads from the build information inside, and package-lock.json
-// files, of which it takes what is shipped (not the development dependencies).
-// The same input gives the same bytes.
+// Sbom writes a CycloneDX bill of materials of the given files: Go programs, whose modules it reads
+// from their build information, and package-lock.json files, from which it takes the packages that
+// are shipped, not development dependencies. The output is reproducible.
 //
 //	go run ./internal/tools/sbom VERSION FILE... > proofline.cdx.json
 package main
@@ -59,13 +58,12 @@ func write(w io.Writer, version string, files []string) error {
 	return cdx.NewBOMEncoder(w, cdx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).Encode(bom)
 }
 
-// component is a library under its package URL
-// (https://github.com/package-url/purl-spec).
+// component returns a library with its package URL (https://github.com/package-url/purl-spec).
 func component(name, version, purl string) cdx.Component {
 	return cdx.Component{BOMRef: purl, Type: cdx.ComponentTypeLibrary, Name: name, Version: version, PackageURL: purl}
 }
 
-// program returns the modules that a Go program is made of, and Go's own library.
+// program returns the modules of a Go program and the standard library.
 func program(file string) ([]cdx.Component, error) {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {
@@ -84,13 +82,13 @@ func module(m *debug.Module) cdx.Component {
 		m = m.Replace
 	}
 	c := component(m.Path, m.Version, "pkg:golang/"+m.Path+"@"+m.Version)
-	if m.Sum != "" { // as in go.sum: not a hash of a file
+	if m.Sum != "" { // a go.sum hash, not a hash of a file
 		c.Properties = &[]cdx.Property{{Name: "go:sum", Value: m.Sum}}
 	}
 	return c
 }
 
-// lock returns the npm packages in a package-lock.json that are shipped.
+// lock returns the shipped npm packages in a package-lock.json.
 func lock(file string) ([]cdx.Component, error) {
 	text, err := os.ReadFile(file) //nolint:gosec // named on the command line
 	if err != nil {
@@ -108,7 +106,7 @@ func lock(file string) ([]cdx.Component, error) {
 	var list []cdx.Component
 	for path, p := range in.Packages {
 		at := strings.LastIndex(path, "node_modules/")
-		if at < 0 || p.Dev { // the project itself, or what only builds it
+		if at < 0 || p.Dev { // the project itself, or a development dependency
 			continue
 		}
 		name := path[at+len("node_modules/"):]
