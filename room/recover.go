@@ -195,7 +195,11 @@ func (rec *Recovery) End(ctx context.Context, words string) (string, error) {
 	if rec.By == "" {
 		return "", ErrComplete
 	}
-	text := fmt.Sprintf("proofline.dev/ended-with-loss\n%s\n%d %v\n%d %v\n%s\n", rec.record.Origin, rec.Has.Size, rec.Has.Root, rec.Had.Size, rec.Had.Root, words)
+	shown := "unknown"
+	if rec.HasRoot() {
+		shown = rec.Had.Root.String()
+	}
+	text := fmt.Sprintf("proofline.dev/ended-with-loss\n%s\n%d %v\n%d %s\n%s\n", rec.record.Origin, rec.Has.Size, rec.Has.Root, rec.Had.Size, shown, words)
 	signed, err := note.Sign(&note.Note{Text: text}, rec.keys.log)
 	if err != nil {
 		return "", fmt.Errorf("sign statement: %w", err)

@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"html"
 	"net/http"
 	"strings"
@@ -58,6 +59,7 @@ func TestRecordsMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	with(room.ErrAbandoned)
+	head := fmt.Sprintf("proofline.dev/ended-with-loss\n%s\n%d %v\n%d unknown\n", r.Origin, recovery.Has.Size, recovery.Has.Root, recovery.Has.Size+5)
 	lost := s.do(http.MethodGet, "/r/sale/state", "").want(http.StatusGone)
 	var said struct{ Statement string }
 	if err := json.Unmarshal([]byte(lost.body), &said); err != nil {
@@ -67,7 +69,7 @@ func TestRecordsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := note.Open([]byte(said.Statement), note.VerifierList(key)); err != nil {
+	if signed, err := note.Open([]byte(said.Statement), note.VerifierList(key)); err != nil || signed.Text != head+words+"\n" {
 		t.Errorf("%v: %s", err, said.Statement)
 	}
 	for language, heading := range map[string]string{"en": "What the organizer says", "de": "Was der Veranstalter sagt"} {
