@@ -1,8 +1,8 @@
 -- +goose Up
 
--- The server logs in as this role: it may add to the log and never change it.
--- It has no password, so PostgreSQL lets it in only where pg_hba.conf or a
--- password that the owner sets says so.
+-- The server logs in as this role, which can append to the log but never change it. The role has no
+-- password, so it can log in only where pg_hba.conf allows it or after the owner has set a
+-- password.
 -- +goose StatementBegin
 do $$
 begin
@@ -10,7 +10,7 @@ begin
     begin
       create role proofline_server login;
     exception when duplicate_object or unique_violation then
-      null; -- a server on another database of this cluster was quicker
+      null; -- a server on another database of this cluster created it first
     end;
   end if;
   if not pg_has_role(current_user, 'proofline_server', 'member') then
@@ -21,38 +21,37 @@ end
 $$;
 -- +goose StatementEnd
 
--- One row a room: the newest tree, and the newest one that is published.
--- Whoever holds the row's lock is the room's sequencer.
+-- One row per room: the newest tree, and the newest published one. The session that holds the row's
+-- lock is the room's sequencer.
 create table log_heads (
   room_id        uuid   primary key,
   size           bigint not null default 0 check (size >= 0),
   root           bytea  not null check (octet_length(root) = 32),
-  time_ms        bigint not null default 0,  -- of the newest entry; never goes back
+  time_ms        bigint not null default 0,  -- of the newest entry; never decreases
   checkpoint     text   not null default '', -- signed note of size and root; empty before the first entry
   published_size bigint not null default 0 check (published_size <= size),
   published      text   not null default '',
   published_at   timestamptz not null default now(),
 
-  -- A log that was seen here with more entries than it has, or with others: until
-  -- an operator has it recovered nothing is appended. No row is appended to while
-  -- held_size is not null.
+  -- Set if a node or witness has seen this log with more entries, or with different ones. While
+  -- held_size is not null, nothing is appended; an operator must recover the room.
   held_size      bigint,                     -- of the log that was seen
-  held_root      bytea  check (octet_length(held_root) = 32), -- null where a witness told the size alone
-  held_by        text   not null default '', -- the node or the witness that saw it
-  overruled      bigint not null default 0,  -- what witnesses say about sizes up to this does not count
+  held_root      bytea  check (octet_length(held_root) = 32), -- null if a witness reported only the size
+  held_by        text   not null default '', -- the node or witness that saw it
+  overruled      bigint not null default 0,  -- reports by witnesses about sizes up to this one are ignored
   abandoned      text   not null default ''  -- the operator's signed statement that the log ends here
 );
 
--- The servers of this database, and the history of it that each has compared with
--- what it remembers: see Incarnation in audit/pglog. Nothing is appended to a
--- database that was restored, or that took another's place, before all have.
+-- The nodes on this database, and the incarnation of the database that each has compared with its
+-- own memory: see Incarnation in audit/pglog. After a restore or failover, nothing is appended
+-- until all nodes have compared.
 create table log_nodes (
   node_id  uuid    primary key,
   compared text    not null default '',
-  settled  boolean not null default false -- the node appends
+  settled  boolean not null default false -- the node may append
 );
 
--- The transcript, readable: select entry from log_entries order by index.
+-- The transcript, readable with: select entry from log_entries order by index.
 create table log_entries (
   room_id uuid   not null,
   index   bigint not null check (index >= 0),
@@ -61,7 +60,7 @@ create table log_entries (
   primary key (room_id, index)
 );
 
--- Roots of full tiles: hash number index at a tile level of 1 or more.
+-- Roots of full tiles: the hash with number index at a tile level of 1 or more.
 create table log_tile_roots (
   room_id uuid     not null,
   level   smallint not null check (level >= 1),
@@ -73,14 +72,13 @@ create table log_tile_roots (
 grant select, insert on log_entries, log_tile_roots to proofline_server;
 grant select, insert, update on log_heads to proofline_server;
 grant select, insert, update, delete on log_nodes to proofline_server;
--- A server that may not migrate still asks whether the schema is up to date.
+-- Servers that may not migrate also check whether the schema is up to date.
 grant select on goose_db_version to proofline_server;
 
--- A server that waits for a room's lock may end the connection that holds it, if
--- that is a server's, too, and PostgreSQL waits for the node at its other end.
--- This is all it may do to others: the function runs as the owner of the schema.
--- A holder is named by its backend and since when it has been silent; those named
--- in too_long are ended.
+-- A server that waits for a room's lock may end the connection that holds it, if that connection
+-- belongs to a server, too, and PostgreSQL is waiting for its client. The function runs as the
+-- owner of the schema and allows nothing else. A holder is identified by its backend and the start
+-- of its silence; holders listed in too_long are ended.
 -- +goose StatementBegin
 create function stalled_holders(waiters int[], too_long text[]) returns table (holder text, pid int, ended boolean)
 language sql volatile security definer set search_path = pg_catalog, pg_temp as $$
@@ -98,14 +96,14 @@ $$;
 revoke execute on function stalled_holders from public;
 grant execute on function stalled_holders to proofline_server;
 
--- What the servers see of this database's clock, which gives entries their time:
--- one that jumps is not followed before they agree that it did, a row a process,
--- or a person confirms it.
+-- The database's clock, which gives entries their times, as seen by each server process. After a
+-- jump, the new time is used once the servers agree that the clock jumped, or an operator confirms
+-- it.
 create table clock_views (
   node_id uuid    primary key,
-  raw_ms  bigint  not null, -- what the clock said
-  step_ms bigint  not null, -- by which it is beyond what the server expects
-  agrees  boolean not null  -- the server's own clock agrees with it
+  raw_ms  bigint  not null, -- reading of the clock
+  step_ms bigint  not null, -- difference from the time the server expects
+  agrees  boolean not null  -- the server's own clock agrees with the reading
 );
 create table clock_confirmations (
   id           bigint generated always as identity primary key,

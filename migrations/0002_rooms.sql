@@ -1,7 +1,7 @@
 -- +goose Up
 
--- What a room is beside its transcript. The id is derived from the slug, so a
--- slug is taken once without a second index.
+-- The part of a room that is not in its transcript. The id is derived from the slug, so a slug is
+-- unique without a second index.
 create table rooms (
   room_id    uuid primary key,
   slug       text not null,
@@ -19,7 +19,7 @@ create table room_keys (
   primary key (room_id, purpose)
 );
 
--- Messages to visitors in their canonical form, by the hash in the transcript.
+-- Messages to visitors in canonical form, by their hash in the transcript.
 create table room_messages (
   room_id uuid  not null,
   hash    bytea not null check (octet_length(hash) = 32),
@@ -27,12 +27,12 @@ create table room_messages (
   primary key (room_id, hash)
 );
 
--- The organizer's audit report of a room that has ended, a page of HTML.
+-- The organizer's audit report of an ended room, an HTML page.
 create table room_reports (
   room_id uuid        primary key,
   made_at timestamptz not null default now(),
-  entries bigint      not null, -- of the transcript that was audited
-  level   smallint    not null, -- assurance, 0: a check failed
+  entries bigint      not null, -- size of the audited transcript
+  level   smallint    not null, -- assurance level; 0: a check failed
   html    bytea       not null  -- compressed with gzip
 );
 

@@ -1,8 +1,7 @@
 -- +goose Up
 
--- Keys of passes made by rotation, sealed as those of room_keys; the first one
--- is there. The newest signs, the others are published until no pass that they
--- signed is valid.
+-- Pass keys made by rotation, sealed like those of room_keys, which has the first one. The newest key
+-- signs; older keys are published while passes signed by them are valid.
 create table room_pass_keys (
   room_id    uuid  not null,
   key_id     text  not null, -- RFC 7638 thumbprint
@@ -11,29 +10,29 @@ create table room_pass_keys (
   primary key (room_id, key_id)
 );
 
--- What became of a pass after the admission. A session without a row ends when
--- its pass expires. Times are milliseconds since the Unix epoch.
+-- Sessions of passes. A session without a row ends when its pass expires. Times are in milliseconds
+-- since the Unix epoch.
 create table room_sessions (
   room_id     uuid   not null,
   pass_id     uuid   not null,
-  expires_ms  bigint not null, -- the pass
-  until_ms    bigint not null, -- the session
+  expires_ms  bigint not null, -- of the pass
+  until_ms    bigint not null, -- of the session
   redeemed_at timestamptz,
   released_at timestamptz,
   primary key (room_id, pass_id)
 );
 
--- The sessions that last longer or shorter than their passes say.
+-- Sessions that end earlier or later than their passes expire.
 create index room_sessions_shifted on room_sessions (room_id, greatest(expires_ms, until_ms)) where until_ms <> expires_ms;
 
--- Who calls: the clock where there is no row.
+-- The source of calls. No row: the room's clock.
 create table room_flow (
   room_id uuid    primary key,
-  pull    boolean not null -- only a backend that asks for people
+  pull    boolean not null -- only a backend calls visitors
 );
 
--- Places on their way to another device: the visitor's secret, sealed with a code
--- that is in the link alone. The latest of a ticket counts, and only once.
+-- Places on their way to another device: the visitor's secret, sealed with a code that only the
+-- link contains. Only a ticket's latest code is valid, once.
 create table room_transfers (
   room_id    uuid  not null,
   ticket     uuid  not null,

@@ -1,6 +1,6 @@
 -- +goose Up
 
--- Rounds of drand chains that draws wait for. Each proves itself.
+-- Beacon rounds that draws wait for. Each can be verified on its own.
 create table beacon_rounds (
   chain     bytea  not null check (octet_length(chain) = 32), -- hash
   round     bigint not null,
@@ -8,8 +8,7 @@ create table beacon_rounds (
   primary key (chain, round)
 );
 
--- What witnesses said of the checkpoints that end with a freeze, until the
--- draw takes it into the log.
+-- Cosignatures of checkpoints that end with a freeze, kept until the draw adds them to the log.
 create table freeze_cosignatures (
   room_id     uuid   not null,
   size        bigint not null, -- of the checkpoint

@@ -1,13 +1,13 @@
 -- +goose Up
 
--- Who rooms belong to. Every server has the first one.
+-- The owners of rooms. Every server has the first one.
 create table organizations (
   org_id     uuid primary key,
   slug       text not null unique check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'),
   name       text not null,
   created_at timestamptz not null default now(),
-  -- For pages of rooms without a logo of their own.
-  logo       text not null default '', -- version of the image, empty for none
+  -- Shown on pages of rooms without a logo of their own.
+  logo       text not null default '', -- version of the image; empty: none
   logo_type  text,                     -- media type
   logo_image bytea
 );
@@ -15,18 +15,18 @@ create table organizations (
 insert into organizations (org_id, slug, name)
 values ('00000000-0000-8000-8000-000000000001', 'main', 'My organization');
 
--- Rooms from before belong to the first one, and so do those that nobody
--- assigns. No foreign key: rooms are spread by room_id, organizations are not.
+-- Existing and unassigned rooms belong to the first organization. There is no foreign key, because
+-- rooms are distributed by room_id and organizations are not.
 alter table rooms
   add column org_id       uuid not null default '00000000-0000-8000-8000-000000000001',
   add column host         text,        -- custom host that the room is published under
-  add column archived_at  timestamptz, -- left out of lists from then on
-  add column rehearsal_of uuid;        -- the room or draft that this one rehearses
+  add column archived_at  timestamptz, -- left out of lists from this time on
+  add column rehearsal_of uuid;        -- the rehearsed room or draft
 
 create index rooms_by_org on rooms (org_id, created_at);
 
--- Custom hosts. One is used once its organization has shown the token in the
--- DNS: until then others may claim it as well.
+-- Custom hosts. A host is used once its organization has proven ownership in the DNS. Until then,
+-- other organizations may claim it, too.
 create table hosts (
   org_id      uuid not null,
   host        text not null, -- lower case, Punycode, without port

@@ -2,15 +2,15 @@
 
 alter table organizations add column require_second_factor boolean not null default false;
 
--- People sign in. Which organizations they belong to is in members.
+-- People with accounts. Their organizations are in members.
 create table people (
   person_id      uuid primary key,
   email          text not null unique check (email = lower(email)),
   name           text not null,
-  password       text,   -- argon2id, PHC string; null: signs in by OpenID Connect alone
+  password       text,   -- argon2id, PHC string; null: signs in by OpenID Connect only
   factor         bytea,  -- TOTP secret, sealed; null: none
-  factor_pending bytea,  -- one that no code has confirmed yet
-  factor_step    bigint not null default 0, -- of the newest code used: each is good once
+  factor_pending bytea,  -- not confirmed by a code yet
+  factor_step    bigint not null default 0, -- time step of the newest code used; each code works once
   created_at     timestamptz not null
 );
 
@@ -24,14 +24,14 @@ create table members (
 
 create index members_by_person on members (person_id);
 
--- Codes that stand in for the second factor, each once.
+-- Recovery codes, each of which replaces the second factor once.
 create table recovery_codes (
   person_id uuid  not null,
   hash      bytea not null check (octet_length(hash) = 32),
   primary key (person_id, hash)
 );
 
--- Who a person is at an OpenID Connect issuer: fixed by the first sign-in.
+-- Identities at OpenID Connect issuers, fixed by the first sign-in.
 create table identities (
   issuer    text not null,
   subject   text not null,
@@ -45,32 +45,32 @@ create table sessions (
   session_id   uuid  primary key,
   hash         bytea not null unique check (octet_length(hash) = 32),
   person_id    uuid  not null,
-  org_id       uuid  not null, -- that the person works in
+  org_id       uuid  not null, -- in which the person is working
   device       text  not null,
   created_at   timestamptz not null,
   seen_at      timestamptz not null, -- to the minute
-  confirmed_at timestamptz not null  -- newest proof of who it is
+  confirmed_at timestamptz not null  -- last proof of identity
 );
 
 create index sessions_by_person on sessions (person_id);
 
--- One-time links: who has the token may join with that role. The hash is
--- SHA-256 of the token.
+-- One-time links that add their holder to the organization with a role. The hash is the SHA-256 of
+-- the token.
 create table invitations (
   org_id        uuid not null,
   invitation_id uuid not null,
   hash          bytea not null unique check (octet_length(hash) = 32),
   role          text not null check (role in ('owner', 'operator', 'viewer')),
-  email         text,             -- null: of whoever has the link
-  setup         boolean not null, -- of the first start
-  recovers      boolean not null, -- gives a person who has the address a new password
+  email         text,             -- null: valid for any address
+  setup         boolean not null, -- for the first owner
+  recovers      boolean not null, -- resets the password of the person with that address
   invited_by    text not null,
   created_at    timestamptz not null,
   expires_at    timestamptz not null,
   primary key (org_id, invitation_id)
 );
 
--- Tokens of the management API. The hash is SHA-256 of the token.
+-- Tokens of the management API. The hash is the SHA-256 of the token.
 create table tokens (
   org_id     uuid not null,
   token_id   uuid not null,
@@ -84,13 +84,13 @@ create table tokens (
   primary key (org_id, token_id)
 );
 
--- Attempts to sign in that failed, by account and by network: key is SHA-256 of
--- either. The level falls with time.
+-- Failed sign-ins by account and by network; key is the SHA-256 of either. The level falls over
+-- time.
 create table attempts (
   key     bytea primary key check (octet_length(key) = 32),
   level   double precision not null,
   at      timestamptz not null,
-  next_at timestamptz not null -- no attempt before
+  next_at timestamptz not null -- earliest time of the next attempt
 );
 
 create index attempts_by_time on attempts (at);

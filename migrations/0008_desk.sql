@@ -1,24 +1,24 @@
 -- +goose Up
 
--- What people and programs did to the rooms of an organization. A deed is noted
--- before it is done, so that none lacks its note; the outcome follows.
+-- The activity log. An entry is written before the operation, so that no operation lacks one. Its
+-- outcome is added afterwards.
 create table acts (
   org_id     uuid not null,
-  act_id     uuid not null, -- version 7: in the order of time
+  act_id     uuid not null, -- version 7, sorted by time
   at         timestamptz not null default clock_timestamp(),
   actor_kind text not null check (actor_kind in ('person', 'token', 'server')),
   actor_id   uuid not null,
-  actor      text not null, -- e-mail address or name of the token, as it was then
+  actor      text not null, -- e-mail address or token name at that time
   verb       text not null, -- such as 'room.pause'
-  object     text not null, -- what it was done to, such as a room's slug
+  object     text not null, -- what was changed, such as a room's slug
   detail     jsonb not null default '{}',
-  outcome    text not null default '' check (outcome in ('', 'done', 'refused', 'failed')), -- empty: nobody knows
+  outcome    text not null default '' check (outcome in ('', 'done', 'refused', 'failed')), -- empty: unknown
   primary key (org_id, act_id)
 );
 
 create index acts_by_object on acts (org_id, object, act_id);
 
--- Rooms that are not published, as the JSON of their configuration.
+-- Unpublished rooms, as the JSON of their configuration.
 create table drafts (
   org_id     uuid   not null,
   draft_id   uuid   not null,
@@ -30,13 +30,13 @@ create table drafts (
   primary key (org_id, draft_id)
 );
 
--- Answers to requests of the management API that came with a key, so that
--- sending one again does nothing again.
+-- Responses of the management API to requests with an idempotency key, so that repeating a request
+-- has no further effect.
 create table idempotency_keys (
   org_id     uuid  not null,
   key        text  not null,
   request    bytea not null, -- SHA-256 of method, path and body
-  status     int,            -- null while it is under way
+  status     int,            -- null while in progress
   headers    jsonb,
   body       bytea,
   created_at timestamptz not null default now(),

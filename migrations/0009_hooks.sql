@@ -1,35 +1,36 @@
 -- +goose Up
 
--- Where organizations want to hear of events.
+-- Webhook endpoints.
 create table hook_endpoints (
   org_id        uuid   not null,
   endpoint_id   uuid   not null,
   url           text   not null,
-  events        text[] not null, -- names; empty for all
-  rooms         text[] not null, -- slugs; empty for all
+  events        text[] not null, -- names; empty: all
+  rooms         text[] not null, -- slugs; empty: all
   description   text   not null,
   secret        bytea  not null, -- sealed with the master key
-  former_secret bytea,           -- of before the rotation; signs too until former_until
+  former_secret bytea,           -- previous secret after a rotation; also signs until former_until
   former_until  timestamptz,
   disabled      text   not null default '' check (disabled in ('', 'by hand', 'gone', 'failing', 'overfull')),
   created_at    timestamptz not null,
-  since         timestamptz not null, -- hears of what happens from then on
-  failures      integer     not null default 0, -- attempts since the latest that succeeded
+  since         timestamptz not null, -- gets events from this time on
+  failures      integer     not null default 0, -- attempts since the last success
   failing_since timestamptz,
   primary key (org_id, endpoint_id)
 );
 
--- Who is told when something needs a person. No row: nobody.
+-- Alert settings. No row: no recipients.
 create table hook_alerts (
   org_id     uuid primary key,
   emails     text[]   not null,
   endpoints  uuid[]   not null,
   kinds      text[]   not null,
-  no_shows   smallint not null check (no_shows between 1 and 100), -- percent that are worth an alert
+  no_shows   smallint not null check (no_shows between 1 and 100), -- no-show rate for an alert, in percent
   since      timestamptz not null
 );
 
--- When an organization was last alerted of something in a room; '' for no room.
+-- The time of an organization's latest alert of a kind about a subject, such as a room; '': no
+-- subject.
 create table hook_alerted (
   org_id uuid not null,
   kind   text not null,
@@ -38,33 +39,33 @@ create table hook_alerted (
   primary key (org_id, kind, room)
 );
 
--- How far the transcripts were turned into deliveries.
+-- Positions up to which transcripts have been turned into deliveries.
 create table hook_cursors (
   room_id   uuid primary key,
   org_id    uuid    not null,
-  next      bigint  not null, -- the first entry that was not looked at
-  state     jsonb   not null, -- what later events need to know of earlier entries
+  next      bigint  not null, -- index of the next entry
+  state     jsonb   not null, -- what later events need to know about earlier entries
   done      boolean not null default false, -- the room has ended
   looked_at timestamptz not null
 );
 
 create index hook_cursors_by_org on hook_cursors (org_id);
 
--- The outbox and the log of it. The target is an endpoint; for mail it is zero.
+-- The outbox and its log. The target is an endpoint, or zero for mail.
 create table hook_deliveries (
   org_id       uuid    not null,
-  delivery_id  uuid    not null, -- of version 7: in the order of making
+  delivery_id  uuid    not null, -- version 7, sorted by time of creation
   target       uuid    not null,
   recipient    text    not null, -- URL or e-mail address
   type         text    not null,
-  room         text    not null, -- slug, '' for none
+  room         text    not null, -- slug; '': none
   payload      text    not null,
   created_at   timestamptz not null,
   state        text    not null default 'waiting' check (state in ('waiting', 'delivered', 'failed')),
-  tries        integer not null default 0, -- of the schedule of retries
-  attempts     integer not null default 0, -- altogether
-  due_at       timestamptz,                -- the next attempt; null unless waiting
-  leased_until timestamptz,                -- a node is at it
+  tries        integer not null default 0, -- position in the retry schedule
+  attempts     integer not null default 0, -- in total
+  due_at       timestamptz,                -- time of the next attempt; null unless waiting
+  leased_until timestamptz,                -- end of a node's reservation
   primary key (org_id, delivery_id),
   check ((state = 'waiting') = (due_at is not null))
 );
@@ -81,9 +82,9 @@ create table hook_attempts (
   number      integer not null, -- from 1
   at          timestamptz not null,
   took_ms     bigint  not null,
-  status      integer not null, -- of HTTP or SMTP; 0 without an answer
-  error       text    not null, -- '' for success
-  response    text    not null, -- its beginning, printable
+  status      integer not null, -- HTTP or SMTP status; 0: no response
+  error       text    not null, -- '': success
+  response    text    not null, -- beginning of the response, printable
   primary key (org_id, delivery_id, number)
 );
 

@@ -1,48 +1,47 @@
 -- +goose Up
 
--- In tokens.scopes 16 is connect.
+-- In tokens.scopes, 16 is connect.
 
--- What signs the rules of an organization's sites.
+-- The keys that sign the rules of an organization's sites.
 create table site_keys (
   org_id     uuid  primary key,
-  name       text  not null, -- of the key; connectors hold it, so it stays when the server's address changes
+  name       text  not null, -- of the key; connectors store it, so it does not change with the server's address
   sealed     bytea not null, -- Ed25519 seed, sealed with the master key
   created_at timestamptz not null default now()
 );
 
--- What organizations protect. The row of a site that is deleted stays: the
--- serials of the next one of that name go on where its own ended, for
--- connectors refuse smaller ones.
+-- Sites. The row of a deleted site stays, because a new site of the same name must continue its
+-- serials: connectors refuse smaller ones.
 create table sites (
   org_id     uuid   not null,
   site       text   not null check (site ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'),
-  serial     bigint not null check (serial >= 1), -- of the rules in force
-  hosts      text[] not null, -- that these rules name
-  rooms      text[] not null, -- URLs of rooms that they name
+  serial     bigint not null check (serial >= 1), -- of the current rules
+  hosts      text[] not null, -- named by these rules
+  rooms      text[] not null, -- URLs of rooms named by these rules
   deleted_at timestamptz,
   primary key (org_id, site)
 );
 
--- Rules, of now and of before.
+-- Current and previous rules.
 create table site_versions (
   org_id     uuid   not null,
   site       text   not null,
   serial     bigint not null,
-  rules      text   not null, -- JSON, as its owner wrote it
+  rules      text   not null, -- JSON, as written by the site's owner
   changed_at timestamptz not null default clock_timestamp(),
   changed_by text   not null,
   primary key (org_id, site, serial)
 );
 
--- Connectors that report, a row a process.
+-- Reporting connectors, one row per process.
 create table connectors (
   org_id  uuid   not null,
   node    text   not null, -- random, made by the process
-  site    text   not null, -- '' when its rules are of no site of this server
-  serial  bigint not null, -- of the rules that it goes by
+  site    text   not null, -- '': its rules belong to no site of this server
+  serial  bigint not null, -- of the rules in use
   kind    text   not null check (kind in ('middleware', 'proxy', 'nginx', 'edge')),
   version text   not null,
-  counts  jsonb  not null, -- by name, since the process began
+  counts  jsonb  not null, -- by name, since the start of the process
   seen_at timestamptz not null,
   primary key (org_id, node)
 );

@@ -1,9 +1,9 @@
-// Package migrations holds the database schema as numbered SQL files and
-// brings a database up to date with them.
+// Package migrations contains the database schema as numbered SQL files, and applies them to a
+// database.
 //
-// A file is named NNNN_name.sql, runs in one transaction, and never changes
-// once released. Names in it are not qualified: tables, and the table of
-// applied versions, come to live in the first schema of the search_path.
+// A file is named NNNN_name.sql, runs in one transaction, and never changes after a release. Names
+// in it are unqualified, so tables, including that of applied versions, are created in the first
+// schema of the search_path.
 package migrations
 
 import (
@@ -25,23 +25,22 @@ var (
 	// ErrNoSchema is returned when no schema of the search_path exists.
 	ErrNoSchema = errors.New("no schema of the search_path exists")
 	// ErrNewer is returned when the schema has migrations that are unknown here.
-	ErrNewer = errors.New("database belongs to a newer version of proofline")
-	// ErrOwner is returned when migrations are missing and the role in the
-	// connection string may not create tables.
-	ErrOwner = errors.New("only the owner of the schema can migrate it")
+	ErrNewer = errors.New("the database belongs to a newer version of proofline: update this one")
+	// ErrOwner is returned when migrations are missing and the connection's role may not create
+	// tables.
+	ErrOwner = errors.New("only the owner of the schema can migrate it: run this version once as the owner")
 )
 
-// Up applies every migration not yet applied to the database that url names,
-// a PostgreSQL connection string. Callers on the same schema take turns, in
-// one process or many; on different schemas they do not wait for each other.
-// When a migration fails, those before it stay applied. A role that may not
-// create tables gets [ErrOwner], unless there is nothing to apply.
+// Up applies all missing migrations to the database at url, a PostgreSQL connection string.
+// Concurrent calls for the same schema run one after another, also in different processes; calls
+// for different schemas are independent. If a migration fails, the earlier ones stay applied. Up
+// returns [ErrOwner] for a role that may not create tables, unless there is nothing to apply.
 func Up(ctx context.Context, url string) error {
 	return up(ctx, url, files)
 }
 
-// up applies the migrations in files. It takes the lock itself: goose looks for
-// its table, and makes it, before it takes one.
+// up applies the migrations in files. It takes its own lock, because goose looks for its table, and
+// creates it, before locking.
 func up(ctx context.Context, url string, files fs.FS) (err error) {
 	defer func() {
 		if err != nil {
@@ -69,7 +68,7 @@ func up(ctx context.Context, url string, files fs.FS) (err error) {
 	return apply(ctx, db, files)
 }
 
-// apply brings a locked schema up to date.
+// apply migrates a locked schema.
 func apply(ctx context.Context, db *sql.DB, files fs.FS) error {
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithDisableGlobalRegistry(true))
 	if err != nil {
@@ -80,7 +79,7 @@ func apply(ctx context.Context, db *sql.DB, files fs.FS) error {
 		return err
 	}
 	if applied > known {
-		return fmt.Errorf("%w: it is at migration %d, known are %d", ErrNewer, applied, known)
+		return fmt.Errorf("%w: it is at migration %d, and this version knows %d", ErrNewer, applied, known)
 	}
 	_, err = provider.Up(ctx)
 	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
@@ -89,7 +88,7 @@ func apply(ctx context.Context, db *sql.DB, files fs.FS) error {
 	return err
 }
 
-// check compares the version of the schema with the newest file, and changes nothing.
+// check compares the schema's version with the newest file, without changing anything.
 func check(ctx context.Context, db *sql.DB, files fs.FS) error {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
@@ -114,21 +113,20 @@ func check(ctx context.Context, db *sql.DB, files fs.FS) error {
 	case applied < known:
 		return fmt.Errorf("%w: it is at migration %d of %d", ErrOwner, applied, known)
 	case applied > known:
-		return fmt.Errorf("%w: it is at migration %d, known are %d", ErrNewer, applied, known)
+		return fmt.Errorf("%w: it is at migration %d, and this version knows %d", ErrNewer, applied, known)
 	}
 	return nil
 }
 
-// lockID derives the number of the advisory lock from the schema that the
-// migrations go into.
+// lockID derives the advisory lock's number from the schema to migrate.
 const lockID = `hashtextextended('proofline migrations into ' || current_schema(), 0)`
 
-// keepalive has PostgreSQL let go of the lock in seconds when the node that holds
-// it has vanished.
+// keepalive makes PostgreSQL release the lock within seconds when the node that holds it has
+// vanished.
 const keepalive = `set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3; `
 
-// lockSchema waits for the lock of the schema and holds it, on a connection of
-// its own, until unlock.
+// lockSchema waits for the schema's lock, and holds it on its own connection until unlock is
+// called.
 func lockSchema(ctx context.Context, db *sql.DB) (unlock func() error, err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
-// files makes a migration of each text, numbered from 1.
+// files returns one migration per text, numbered from 1.
 func files(texts ...string) fstest.MapFS {
 	fsys := fstest.MapFS{}
 	for i, text := range texts {
@@ -55,7 +55,7 @@ func value(t *testing.T, conn *pgx.Conn, expression string) string {
 	return v
 }
 
-// emptySchema returns a connection string whose schema has no table yet.
+// emptySchema returns a connection string whose schema has no tables.
 func emptySchema(t *testing.T) string {
 	t.Helper()
 	u, err := url.Parse(pgtest.URL(t))
@@ -113,10 +113,11 @@ func TestUpContinues(t *testing.T) {
 	first, broken, fixed := "create table a (); ", "create table b (); create table a ();", "create table b ();"
 	err := migrations.UpFS(t.Context(), url, files(first, broken))
 	if err == nil || !strings.Contains(err.Error(), "0002_test.sql") {
-		t.Fatalf("a broken migration: %v, want an error that names it", err)
+		t.Fatalf("a broken migration: %v, want an error with its name", err)
 	}
 	conn := connect(t, url)
-	if a, b := value(t, conn, "to_regclass('a') is not null"), value(t, conn, "to_regclass('b') is null"); a+b != "truetrue" {
+	if a, b := value(t, conn, "to_regclass('a') is not null"), value(t, conn,
+		"to_regclass('b') is null"); a+b != "truetrue" {
 		t.Error("the broken migration was not undone, or the one before was")
 	}
 	if err := migrations.UpFS(t.Context(), url, files(first, fixed)); err != nil {
@@ -145,7 +146,7 @@ func TestUpTogether(t *testing.T) {
 	}
 }
 
-// A migration waits for another one of its schema, and for no other.
+// TestLock checks that a migration waits for others of its schema only.
 func TestLock(t *testing.T) {
 	t.Parallel()
 	url, other := emptySchema(t), emptySchema(t)
@@ -174,7 +175,7 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := value(t, holder, "to_regclass('a') is not null"); got != "true" {
-		t.Error("after waiting nothing was applied")
+		t.Error("nothing was applied after waiting")
 	}
 	if got := value(t, holder, "pg_try_advisory_lock("+migrations.LockID+")"); got != "true" {
 		t.Error("Up left the lock behind")
@@ -196,12 +197,11 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("a missing schema: %v, want ErrNoSchema", err)
 	}
 	if err := migrations.Up(t.Context(), "not a connection string"); err == nil {
-		t.Error("a broken connection string was taken")
+		t.Error("a broken connection string was accepted")
 	}
 }
 
-// TestServerRole: the server's own role finds that there is nothing to migrate,
-// or that the owner has to.
+// TestServerRole checks that the server's role gets ErrOwner only if there is something to migrate.
 func TestServerRole(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
@@ -222,7 +222,8 @@ func TestServerRole(t *testing.T) {
 	}
 }
 
-// Standard output belongs to commands, whose output other programs parse.
+// TestUpIsSilent checks that nothing is printed, because other programs parse the output of
+// commands.
 func TestUpIsSilent(t *testing.T) {
 	url := emptySchema(t)
 	stdout, stderr := os.Stdout, os.Stderr
@@ -242,8 +243,8 @@ func TestUpIsSilent(t *testing.T) {
 	}
 }
 
-// TestTokenAlerts tells those of tokens that end who were told of all there was,
-// and nobody who had chosen.
+// TestTokenAlerts checks that the migration adds the new kind of alert only where all others were
+// enabled.
 func TestTokenAlerts(t *testing.T) {
 	t.Parallel()
 	url := emptySchema(t)
