@@ -64,13 +64,13 @@ type Options struct {
 // may share a database.
 type Accounts struct {
 	Options
-	hashing  chan struct{} // semaphore for the passwords of strangers, of size maxHashing
-	known    chan struct{} // the same for known browsers and signed-in people, who do not wait for strangers
+	hashing  chan struct{} // semaphore for unknown browsers, of size maxHashing
+	known    chan struct{} // semaphore for known browsers and signed-in people, of size 1
 	dummy    string        // a hash that matches no password, for addresses without an account
 	tokens   tokenCache
 	hosts    cache[string, uuid.UUID]
-	shown    cache[uuid.UUID, Organization] // what visitors see of organizations
-	logos    sync.Map                       // of Logo, by version
+	shown    cache[uuid.UUID, Organization] // names and logos of organizations
+	logos    sync.Map                       // Logo by version
 	provider provider
 	work     sync.WaitGroup // background work that outlives its request
 }

@@ -15,7 +15,8 @@
 // The first sign-in through an issuer to an account with a password removes the password and all
 // sessions: see [Accounts.FinishOIDC].
 //
-// Passwords are hashed with argon2id, at most two at a time. A failed attempt counts against the
+// Passwords are hashed with argon2id, at most three at a time. One of these places is reserved for known
+// browsers and signed-in people, so that guesses do not delay them. A failed attempt counts against the
 // network, and against the pair of account and network: after five failures each further attempt
 // must wait longer, and after ten only ten an hour are allowed. Guesses from one network therefore do
 // not lock the account for others. Guesses from many networks share an account limit: 50 are free,

@@ -8,7 +8,7 @@ var (
 	Device          = device
 )
 
-// Occupy takes all turns of strangers until release is called.
+// Occupy takes all hashing places for unknown browsers until release is called.
 func (a *Accounts) Occupy() (release func()) {
 	for range cap(a.hashing) {
 		a.hashing <- struct{}{}

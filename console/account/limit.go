@@ -80,7 +80,7 @@ func (a *Accounts) attempt(ctx context.Context, l limit, subject string) (level 
 	return level, err
 }
 
-// refund uncounts one attempt that succeeded, and keeps the count of others.
+// refund takes one successful attempt off the count.
 func (a *Accounts) refund(ctx context.Context, l limit, subject string) error {
 	return a.Store.Attempt(ctx, l.key(subject), a.Now(), func(before pgaccount.Attempt) (pgaccount.Attempt, error) {
 		before.Level = max(0, before.Level-1)

@@ -86,13 +86,13 @@ func (a *Accounts) PublicName(ctx context.Context, org uuid.UUID) string {
 	return ""
 }
 
-// PublicLogo returns the version of the organization's logo, empty for none, like
+// PublicLogo returns the version of the organization's logo, or "". Otherwise it is like
 // [Accounts.PublicName].
 func (a *Accounts) PublicLogo(ctx context.Context, org uuid.UUID) string {
 	return a.public(ctx, org).Logo
 }
 
-// public returns what visitors see of an organization.
+// public returns the public part of an organization: its name and logo.
 func (a *Accounts) public(ctx context.Context, org uuid.UUID) Organization {
 	shown, err := a.shown.get(a.Now, func() (map[uuid.UUID]Organization, error) {
 		ctx, cancel := context.WithTimeout(ctx, cacheTimeout)
@@ -110,13 +110,14 @@ func (a *Accounts) public(ctx context.Context, org uuid.UUID) Organization {
 	return shown[org]
 }
 
-// Logo is the image of an organization, which rooms without a logo of their own show.
+// Logo is an organization's logo, shown by rooms without a logo of their own.
 type Logo = pgaccount.Logo
 
-// maxLogos bounds the logos that a node keeps in memory.
+// maxLogos is the number of logos that a node keeps in memory.
 const maxLogos = 100
 
-// Logo returns the organization's logo, or [ErrNotFound]. It checks no permissions: pages show it.
+// Logo returns the organization's logo, or [ErrNotFound]. It checks no permissions, because public pages
+// show the logo.
 func (a *Accounts) Logo(ctx context.Context, org uuid.UUID) (Logo, error) {
 	version := a.PublicLogo(ctx, org)
 	if version == "" {
@@ -139,7 +140,7 @@ func (a *Accounts) Logo(ctx context.Context, org uuid.UUID) (Logo, error) {
 	return logo, nil
 }
 
-// versionOf returns the version of a logo, empty for none.
+// versionOf returns the version of a logo, or "" without an image.
 func versionOf(logo Logo) string {
 	if len(logo.Image) == 0 {
 		return ""
@@ -152,7 +153,7 @@ func versionOf(logo Logo) string {
 type OrganizationChange struct {
 	Name          *string
 	RequireFactor *bool // whether members need a second factor
-	Logo          *Logo // checked by the caller; without an image: none
+	Logo          *Logo // validated by the caller; without an image: removes the logo
 }
 
 // ChangeOrganization changes the actor's organization. Only an owner with a second factor may

@@ -34,8 +34,8 @@ type Cost struct {
 // are rare.
 var DefaultCost = Cost{Memory: 19 << 10, Passes: 2, Threads: 1}
 
-// maxHashing is the number of passwords of strangers hashed at once, beside one of a person whom the
-// server knows. However many sign in, hashing takes at most 57 MiB.
+// maxHashing is the number of passwords from unknown browsers that are hashed at once. One more, from a
+// known browser or a signed-in person, is hashed alongside, so hashing takes at most 57 MiB.
 var maxHashing = min(max(runtime.GOMAXPROCS(0)/2, 1), 2)
 
 const (

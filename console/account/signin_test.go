@@ -440,8 +440,8 @@ func TestRateError(t *testing.T) {
 	}
 }
 
-// TestKnownBrowserDoesNotWait signs in from a known browser, and confirms an identity, while strangers
-// keep the server busy with guesses.
+// TestKnownBrowserDoesNotWait signs in from a known browser, and confirms a session, while guesses from
+// unknown browsers keep the server busy.
 func TestKnownBrowserDoesNotWait(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)

@@ -56,20 +56,20 @@ func (c *clockwork) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// deed is an activity log entry.
-type deed struct{ Verb, Object string }
+// activity is an activity log entry.
+type activity struct{ Verb, Object string }
 
-// deeds records activity log entries in memory.
-type deeds struct {
+// activityLog records activity log entries in memory.
+type activityLog struct {
 	mu   sync.Mutex
-	list []deed
+	list []activity
 	text string
 }
 
-func (d *deeds) Record(_ context.Context, _ account.Actor, verb, object string, detail map[string]any) error {
+func (d *activityLog) Record(_ context.Context, _ account.Actor, verb, object string, detail map[string]any) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.list = append(d.list, deed{verb, object})
+	d.list = append(d.list, activity{verb, object})
 	b, err := json.Marshal(detail)
 	d.text += string(b)
 	return err
@@ -82,7 +82,7 @@ type bench struct {
 	url   string
 	pool  *pgxpool.Pool
 	clock *clockwork
-	acts  *deeds
+	acts  *activityLog
 	key   *room.MasterKey
 }
 
@@ -91,7 +91,7 @@ func newBench(t testing.TB, change ...func(*Options)) *bench {
 	t.Helper()
 	url := pgtest.URL(t)
 	key := servertest.MasterKey(t)
-	b := &bench{t: t, url: url, key: key, clock: &clockwork{now: time.Now()}, acts: &deeds{}}
+	b := &bench{t: t, url: url, key: key, clock: &clockwork{now: time.Now()}, acts: &activityLog{}}
 	b.pool = connect(t, url)
 	b.Hooks = b.node(change...)
 	return b

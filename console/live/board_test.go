@@ -78,10 +78,10 @@ func TestSeats(t *testing.T) {
 	s := watcherLimit{max: 5, maxOwn: 2}
 	one, two, three := uuid.New(), uuid.New(), uuid.New()
 	for i, test := range []struct {
-		who  uuid.UUID
-		want bool
+		holder uuid.UUID
+		want   bool
 	}{{one, true}, {one, true}, {one, false}, {two, true}, {two, true}, {three, true}, {three, false}} {
-		if got := s.acquire(test.who); got != test.want {
+		if got := s.acquire(test.holder); got != test.want {
 			t.Errorf("seat %d: %t", i, got)
 		}
 	}

@@ -126,7 +126,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	t.Fatalf("not within a minute: %s", what)
 }
 
-func somebody() uuid.UUID { return uuid.New() }
+func newHolder() uuid.UUID { return uuid.New() }
 
 func near(t testing.TB, what string, got *float64, want, within float64) {
 	t.Helper()

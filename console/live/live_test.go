@@ -251,16 +251,16 @@ func TestWatch(t *testing.T) {
 	s := newServer(t)
 	s.live.watchers.maxOwn = 2
 	r := create(t, s.rooms, quick("watched"))
-	who := somebody()
-	one, err := s.live.Watch(t.Context(), "watched", who)
-	two, err2 := s.live.Watch(t.Context(), "watched", who)
+	holder := newHolder()
+	one, err := s.live.Watch(t.Context(), "watched", holder)
+	two, err2 := s.live.Watch(t.Context(), "watched", holder)
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.live.Watch(t.Context(), "watched", who); !errors.Is(err, ErrStreams) {
+	if _, err := s.live.Watch(t.Context(), "watched", holder); !errors.Is(err, ErrStreams) {
 		t.Errorf("a third one of the same person: %v", err)
 	}
-	if _, err := s.live.Watch(t.Context(), "nowhere", somebody()); !errors.Is(err, room.ErrNotFound) {
+	if _, err := s.live.Watch(t.Context(), "nowhere", newHolder()); !errors.Is(err, room.ErrNotFound) {
 		t.Errorf("of no room: %v", err)
 	}
 	join(t, r, 4)

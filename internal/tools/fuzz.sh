@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs every fuzz target of the module, one after the other, each for the time
-# given as the first argument.
+# Runs every fuzz target of the module in turn, each for the time given as the
+# first argument.
 set -eu
 
 go list -f '{{.Dir}}' ./... | while read -r dir; do

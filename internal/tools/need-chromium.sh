@@ -1,16 +1,16 @@
 #!/bin/sh
-# Makes sure that Chromium, which the browser tests drive, is on this machine.
-# Only root on a Debian-like system gets it installed.
+# Checks for Chromium, which the browser tests use. On a Debian-like system, root
+# gets it installed.
 set -eu
 
-# found: CHROMIUM names it, or it is where Debian has it.
+# found: Chromium is at $CHROMIUM, or at its path in Debian.
 found() {
 	[ -x "${CHROMIUM:-/usr/bin/chromium}" ]
 }
 
 explain() {
 	cat >&2 <<-TEXT
-		Chromium is needed for the browser tests, and ${CHROMIUM:-/usr/bin/chromium} is none. Install it and try again:
+		The browser tests need Chromium, and there is none at ${CHROMIUM:-/usr/bin/chromium}. Install it and try again:
 		  Debian:   apt install chromium
 		  Fedora:   dnf install chromium
 		or set CHROMIUM to the path of a Chromium or Chrome.

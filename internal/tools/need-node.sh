@@ -1,12 +1,11 @@
 #!/bin/sh
-# Makes sure that Node.js and npm, which build the scripts of the visitor's
-# pages, are on this machine. Only root on a Debian-like system gets them
-# installed.
+# Checks for Node.js and npm, which build the scripts of the visitor's pages. On
+# a Debian-like system, root gets them installed.
 set -eu
 
-oldest=18 # Debian 12's: enough to build; the tests of the scripts want 20
+oldest=18 # Debian 12's: enough to build; the tests need 20
 
-# usable: there is a node, new enough, and an npm.
+# usable: npm and a sufficiently new node are installed.
 usable() {
 	command -v npm >/dev/null || return 1
 	major=$(node --version 2>/dev/null | sed -n 's/^v\([0-9]*\).*/\1/p')
@@ -15,8 +14,8 @@ usable() {
 
 explain() {
 	cat >&2 <<-TEXT
-		Node.js $oldest or newer and npm are needed, here is ${1:-none}. They build the scripts of
-		the visitor's pages. Install them and try again:
+		Node.js $oldest or newer and npm are needed to build the scripts of the visitor's pages, but
+		${1:-none} is installed. Install them and try again:
 		  Debian, Ubuntu:  apt install nodejs npm
 		  Fedora:          dnf install nodejs
 		  macOS:           brew install node

@@ -1,19 +1,19 @@
 #!/bin/sh
-# Makes sure that the PostgreSQL server binaries are on this machine: tests and
-# demo start a private PostgreSQL from them. Only root on a Debian-like system
-# gets them installed; no cluster is made and nothing is started.
+# Checks for the PostgreSQL server binaries, from which tests and demo start a
+# private PostgreSQL. On a Debian-like system, root gets them installed, without
+# a cluster and without starting a server.
 set -eu
 
 oldest=15
 
-# usable DIR: there is a PostgreSQL in DIR, new enough.
+# usable DIR: DIR has a sufficiently new PostgreSQL.
 usable() {
 	[ -x "$1/initdb" ] && [ -x "$1/postgres" ] || return 1
 	major=$("$1/postgres" --version 2>/dev/null | sed -n 's/^postgres (PostgreSQL) \([0-9]*\).*/\1/p')
 	[ "${major:-0}" -ge "$oldest" ]
 }
 
-# found: one of the places that internal/localpg looks into has one.
+# found: one of the directories that internal/localpg searches has one.
 found() {
 	if [ -n "${PROOFLINE_PG_BIN:-}" ]; then
 		usable "$PROOFLINE_PG_BIN"
@@ -46,7 +46,7 @@ explain() {
 install() {
 	echo "installing the PostgreSQL server binaries" >&2
 	export DEBIAN_FRONTEND=noninteractive
-	# Debian's package makes and starts a cluster unless it is told not to.
+	# Debian's package creates and starts a cluster unless it is configured not to.
 	conf=/etc/postgresql-common/createcluster.d/proofline.conf
 	mkdir -p "$(dirname "$conf")"
 	echo 'create_main_cluster = false' >"$conf"

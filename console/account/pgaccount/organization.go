@@ -15,12 +15,12 @@ type Organization struct {
 	Name          string
 	RequireFactor bool // all members need a second factor
 	Created       time.Time
-	Logo          string // version of the logo, empty for none
+	Logo          string // version of the logo; "": none
 }
 
 const orgColumns = `org_id, slug, name, require_second_factor, created_at, logo`
 
-// Logo is an image for pages of rooms without a logo of their own.
+// Logo is an organization's logo.
 type Logo struct {
 	MediaType string
 	Image     []byte
@@ -32,7 +32,7 @@ func (s *Store) Logo(ctx context.Context, id uuid.UUID) (Logo, error) {
 		where org_id = $1 and logo <> ''`, id)
 }
 
-// SetLogo stores a logo and its version, which is empty for none.
+// SetLogo stores a logo and its version; "" removes the logo.
 func (s *Store) SetLogo(ctx context.Context, id uuid.UUID, version string, logo Logo) error {
 	return must(ctx, s.pool, "change logo", `update organizations set logo = $2, logo_type = $3, logo_image = $4
 		where org_id = $1`, id, version, logo.MediaType, logo.Image)
