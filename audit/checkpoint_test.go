@@ -321,7 +321,7 @@ func FuzzOpenCheckpoint(f *testing.F) {
 	})
 }
 
-// TestLines signs a checkpoint, and has other lines beside the signature.
+// TestLines signs a checkpoint that has further lines besides the signature.
 func TestLines(t *testing.T) {
 	signer, vkey, err := NewSigner("o", bytes.Repeat([]byte{1}, 32))
 	if err != nil {

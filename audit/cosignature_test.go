@@ -29,7 +29,7 @@ func testCosigner(t testing.TB, name string, fill byte) (Witness, ed25519.Privat
 	return w, private
 }
 
-// Checkpoints of logs and witnesses nobody here wrote.
+// TestCosignatureVectors opens checkpoints of independent logs and witnesses.
 func TestCosignatureVectors(t *testing.T) {
 	var file struct {
 		Vectors []struct {
@@ -78,7 +78,7 @@ func TestCosignatureVectors(t *testing.T) {
 	}
 }
 
-// The example of the specification, whose key is not given: its layout.
+// TestCosignatureLayout checks the layout of the specification's example, whose key is unknown.
 //
 // https://c2sp.org/tlog-cosignature
 func TestCosignatureLayout(t *testing.T) {
@@ -114,7 +114,7 @@ func TestCosign(t *testing.T) {
 		t.Errorf("found %x, %v", got, ok)
 	}
 	if _, ok := other.Cosignature(n); ok {
-		t.Error("found a cosignature that nobody verified")
+		t.Error("found a cosignature that was not verified")
 	}
 	if _, n, err = OpenCheckpoint(signed, log, w, other); err != nil || len(n.Sigs) != 3 {
 		t.Fatalf("%v", err)
@@ -122,13 +122,13 @@ func TestCosign(t *testing.T) {
 	if got, ok := other.Cosignature(n); !ok || got.Time() != testTime+1 {
 		t.Errorf("found %x, %v", got, ok)
 	}
-	message := "cosignature/v1\ntime 1679315147\n" + text // what is signed, as the specification writes it
+	message := "cosignature/v1\ntime 1679315147\n" + text // signed text, as in the specification
 	if !ed25519.Verify(w.Key[:], []byte(message), c[12:]) {
 		t.Error("signed something else")
 	}
 }
 
-// Each attack is on a cosignature that verifies without it.
+// TestCosignatureAttacks changes a cosignature that verifies otherwise.
 func TestCosignatureAttacks(t *testing.T) {
 	w, private := testCosigner(t, testWitness, 1)
 	namesake, namesakePrivate := testCosigner(t, testWitness, 2)
@@ -201,7 +201,8 @@ func TestCosignatureMangled(t *testing.T) {
 	})
 }
 
-// The example in FORMAT.md, with the key of RFC 8032, section 7.1, test 2.
+// TestCosignatureInFormat checks the example in FORMAT.md, with the key of RFC 8032, section 7.1,
+// test 2.
 func TestCosignatureInFormat(t *testing.T) {
 	private := ed25519.NewKeyFromSeed(mustHex("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb"))
 	w, err := NewWitness("witness.example.org", private.Public().(ed25519.PublicKey))
@@ -278,7 +279,7 @@ func FuzzParseWitness(f *testing.F) {
 	})
 }
 
-// Only what the witness made verifies, under any text.
+// FuzzCosignature checks that only cosignatures made by the witness verify, under any text.
 func FuzzCosignature(f *testing.F) {
 	w, private := testCosigner(f, testWitness, 1)
 	text := testCheckpoint(13).Marshal()

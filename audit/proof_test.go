@@ -207,8 +207,8 @@ func TestProofExtra(t *testing.T) {
 	}
 }
 
-// TestProofMangled changes each byte of a proof: none verifies any more. With
-// extra data, which is not authenticated, each still reads only canonically.
+// TestProofMangled changes each byte of a proof: no change verifies. With extra data, which is not
+// authenticated, changed proofs may still parse, but only canonically.
 func TestProofMangled(t *testing.T) {
 	_, verifier := testKey(t, testOrigin, testSeed)
 	leaf := LeafHash(entryData(5))

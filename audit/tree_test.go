@@ -296,7 +296,7 @@ func TestTileRoots(t *testing.T) {
 	}
 }
 
-// TestExtendAllocations pins what 50,000 receipts a second cost the collector.
+// TestExtendAllocations limits the allocations of 50,000 receipts per second.
 func TestExtendAllocations(t *testing.T) {
 	batch := leaves(1000)
 	for _, start := range []int{0, 1, 129, 1000} {

@@ -389,7 +389,7 @@ func TestVectorsRefused(t *testing.T) {
 	}
 }
 
-// TestFormatExamples: what FORMAT.md shows is in the vectors.
+// TestFormatExamples checks that the examples of FORMAT.md are in the vectors.
 func TestFormatExamples(t *testing.T) {
 	format, err := os.ReadFile("FORMAT.md")
 	if err != nil {

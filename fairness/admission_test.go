@@ -123,8 +123,7 @@ func outflow(at Time, perMinute uint32) *Amend {
 	return &Amend{Time: at, Change: ChangeOutflow, Outflow: Outflow{PerMinute: perMinute}}
 }
 
-// limit checks how many people may be called at a moment, by [State.CallLimit]
-// and by trying.
+// limit checks how many visitors may be called at a time, by [State.CallLimit] and by trying.
 func (r *script) limit(at Time, want int) {
 	r.Helper()
 	called := r.called()
@@ -142,7 +141,7 @@ func (r *script) limit(at Time, want int) {
 	}
 }
 
-// callWouldBe tells what a call would answer, on a copy of what it changes.
+// callWouldBe returns the result of a call, applied to a copy of the state.
 func (r *script) callWouldBe(at Time, upTo Position) error {
 	s := *r.State
 	return s.Apply(&Call{at, General, upTo}, nil)
@@ -334,9 +333,8 @@ func TestRefund(t *testing.T) {
 	r.limit(start+hourOf, 101)
 }
 
-// TestNoCrowdAfterNoShows lets everybody of a first window stay away while
-// nobody is left to be called: the next window is still called at the
-// outflow, after one store's worth.
+// TestNoCrowdAfterNoShows makes all visitors of a first window stay away while no others are left
+// to call: calls of the next window must still follow the outflow, after one store's worth.
 func TestNoCrowdAfterNoShows(t *testing.T) {
 	p := testPolicy()
 	p.Closes = Never
@@ -399,7 +397,7 @@ func TestAdmissionsReachTheOutflow(t *testing.T) {
 				}
 			}
 			if r.Counts().Called == r.Counts().Drawn {
-				t.Fatal("nobody is left to call: the room is too small for this test")
+				t.Fatal("no visitors are left to call: the room is too small for this test")
 			}
 			got := float64(r.Counts().Admitted-before) / (float64(tc.measure) / float64(minute))
 			if want := float64(tc.perMinute); math.Abs(got-want) > 0.03*want {
@@ -409,7 +407,7 @@ func TestAdmissionsReachTheOutflow(t *testing.T) {
 	}
 }
 
-// crowd is a room with visitors who come by themselves.
+// crowd is a room with simulated visitors.
 type crowd struct {
 	*State
 	oracle  fakeOracle
@@ -438,7 +436,7 @@ func (c *crowd) open(t *testing.T, p Policy, visitors int) {
 	c.must(t, d)
 }
 
-// tick does what a server does: admit who claims, skip who is late, call.
+// tick acts like a server: it admits visitors who claim, skips late ones, and calls.
 func (c *crowd) tick(t *testing.T, now, every Time) {
 	for _, ticket := range c.claims[now] {
 		c.must(t, &Admit{now, ticket, NewPassID(c.policy.Origin, ticket)})

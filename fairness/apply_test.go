@@ -9,15 +9,15 @@ import (
 // every way the entry has. [script.refuse] checks the name of the rule and
 // that nothing of the refused entry stays.
 
-// inMinute is a room in its first minute: two arrivals in window 0.
+// inMinute returns a room in its first minute, with two arrivals in window 0.
 func inMinute(t testing.TB) *script {
 	r := newScript(t, testPolicy())
 	r.join(base+second, 2)
 	return r
 }
 
-// inSale is a room after its start: window 0 with four arrivals is drawn and
-// stated, one arrived in window 1. The tickets are those in order of place.
+// inSale returns a room after its start: window 0 with four arrivals is drawn and assigned, and one
+// visitor arrived in window 1. The tickets are in order of place.
 func inSale(t testing.TB) (r *script, line []Ticket) {
 	r = newScript(t, testPolicy())
 	r.join(base+second, 4)
@@ -361,7 +361,7 @@ func TestRuleCall(t *testing.T) {
 	r.must(&Amend{Time: now, Change: ChangePause})
 	r.refuse(RuleCall, &Call{now, General, 1})
 	r.must(&Amend{Time: now, Change: ChangeResume})
-	r.call(now, 1) // no place is stated yet: the draw is enough
+	r.call(now, 1) // no place is assigned yet: the draw is enough
 	r.refuse(RuleCall, &Call{now, General, 0})
 	r.refuse(RuleCall, &Call{now, General, 1})
 	r.call(now, 2)
@@ -484,9 +484,9 @@ func TestRuleAmend(t *testing.T) {
 	}
 }
 
-// TestRulePauseOfClaims plays every turn between running, paused and held: a
-// turn to what is so already is refused, the clock stands from the first pause
-// to the resume, and only a hold refuses admissions.
+// TestRulePauseOfClaims plays every transition between running, paused and claims paused:
+// transitions to the current state are refused, the clock stops from the first pause to the resume,
+// and only a pause of claims refuses admissions.
 func TestRulePauseOfClaims(t *testing.T) {
 	const running, paused, held = 0, 1, 2
 	turns := []func(Time) *Amend{resume, pause, hold}
@@ -544,12 +544,12 @@ func TestRuleAmendOpen(t *testing.T) {
 	gate := func(e *Amend, now Time) *Amend { return &Amend{Time: now, Change: e.Change} }
 	r := newScript(t, testPolicy())
 	r.refuse(RuleAmend, gate(shut, at-second))
-	r.must(gate(open, at-second)) // nobody ever came
+	r.must(gate(open, at-second)) // no arrivals yet
 	r.refuse(RuleAmend, gate(open, at-second))
 	if !r.IsOpen() {
 		t.Error("not open")
 	}
-	r.join(at, 3) // who joins while it is open is no reason to shut it
+	r.join(at, 3) // joins while the room is open do not require it to shut
 	r.must(gate(shut, at))
 	if r.IsOpen() {
 		t.Error("still open")
@@ -595,7 +595,7 @@ func TestRuleAmendUnguarded(t *testing.T) {
 		r.refuse(RuleAmend, e)
 	}
 	r.must(unguarded(now-1, now))
-	r.must(unguarded(0, now)) // reported late, twice: it is what connectors say
+	r.must(unguarded(0, now)) // reported late and twice, as connectors may
 	if r.IsOpen() {
 		t.Error("open, for the site was unguarded")
 	}

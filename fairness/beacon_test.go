@@ -172,7 +172,7 @@ func TestCosignedAtOnce(t *testing.T) {
 	r.must(e)
 }
 
-// TestDraws says when a window is drawn, before and after its freeze.
+// TestDraws checks the time of a draw, before and after its freeze.
 func TestDraws(t *testing.T) {
 	r, chain := withBeacon(t, 0, 0)
 	r.join(base+minute+6*second, 1)
@@ -189,8 +189,7 @@ func TestDraws(t *testing.T) {
 	}
 }
 
-// TestPolicyIsNotKept: what becomes of an entry after it was applied changes
-// nothing in the room.
+// TestPolicyIsNotKept: changing an entry after it was applied does not change the room.
 func TestPolicyIsNotKept(t *testing.T) {
 	p := testPolicy()
 	witnessed(&p, 2, 1)

@@ -35,8 +35,8 @@ func testPolicy() Policy {
 	}
 }
 
-// fakeOracle stands in for log and VRF: the root is whatever the test sets,
-// and the one proof of an input is derived from key and input.
+// fakeOracle replaces log and VRF: the test sets the root, and the only proof of an input is
+// derived from key and input.
 type fakeOracle struct{ root [HashSize]byte }
 
 func (o *fakeOracle) Root() [HashSize]byte { return o.root }
@@ -48,7 +48,7 @@ func (o *fakeOracle) VerifyProof(key [PublicKeySize]byte, alpha []byte, proof [P
 	return sha256.Sum256(proof[:]), nil
 }
 
-// VerifyCosignature takes what [fakeCosignature] makes.
+// VerifyCosignature accepts the output of [fakeCosignature].
 func (o *fakeOracle) VerifyCosignature(witness string, size uint64, root [HashSize]byte, c Cosignature) (Time, error) {
 	at := Time(binary.BigEndian.Uint64(c[4:]))
 	if c != fakeCosignature(witness, size, root, at) {
@@ -70,9 +70,8 @@ func fakeProof(key [PublicKeySize]byte, alpha []byte) (proof [ProofSize]byte) {
 	return proof
 }
 
-// script plays a room entry by entry. Every entry goes through its text, and
-// a twin takes only what was accepted, so that a refused entry that left a
-// trace in the state is seen.
+// script plays a room entry by entry. Every entry is encoded and parsed, and a twin state receives
+// only accepted entries, which reveals refused entries that left a trace.
 type script struct {
 	testing.TB
 	*State

@@ -105,11 +105,11 @@ func TestCallLimit(t *testing.T) {
 		}
 	}
 	if got, ok := r.CallLimit(now, 0); ok {
-		t.Errorf("for nobody: up to %d", got)
+		t.Errorf("for 0 visitors: up to %d", got)
 	}
 	r.call(now, 1)
 	if got, ok := r.CallLimit(now, 0); !ok || got != 3 {
-		t.Errorf("for nobody, with places given up ahead: up to %d, %v; want 3", got, ok)
+		t.Errorf("for 0 visitors, with places given up ahead: up to %d, %v; want 3", got, ok)
 	}
 	r.must(pause(now))
 	if got, ok := r.CallLimit(now+minute, 100); ok {
@@ -255,7 +255,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestArrivalsInPieces fills several pieces and looks everybody up.
+// TestArrivalsInPieces fills several pieces and looks up every ticket.
 func TestArrivalsInPieces(t *testing.T) {
 	var s State
 	oracle := &fakeOracle{}

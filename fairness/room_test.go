@@ -11,9 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// recount is what a transcript says, worked out a second time and slowly,
-// from entries that are known to follow the rules: the answer [State.Standing],
-// [State.Counts] and [State.Windows] must give.
+// recount recomputes a transcript's results independently and slowly, from valid entries:
+// [State.Standing], [State.Counts] and [State.Windows] must agree with it.
 type recount struct {
 	policy  Policy
 	tickets map[Ticket]*Standing
@@ -246,7 +245,7 @@ func (w *walk) pick(n int) int {
 	return v % n
 }
 
-// try applies an entry. What cannot be read again must not be accepted.
+// try applies an entry. An entry that cannot be parsed again must not be accepted.
 func (w *walk) try(e Entry) error {
 	w.t.Helper()
 	text := e.AppendEntry(nil)
@@ -293,7 +292,7 @@ func (w *walk) ticket() Ticket {
 	return w.tickets[w.pick(len(w.tickets))]
 }
 
-// detour takes steps, and undoes them.
+// detour takes steps and undoes them.
 func (w *walk) detour(steps int) {
 	mark, before := w.s.Mark(), *w
 	for range steps {
@@ -303,7 +302,7 @@ func (w *walk) detour(steps int) {
 	w.entries, w.tickets, w.oracle, w.now, w.noShows = before.entries, before.tickets, before.oracle, before.now, before.noShows
 }
 
-// step does one thing, and the opposite of what the state proposes.
+// step does one thing, and also tries the opposite of what the state proposes.
 func (w *walk) step() {
 	s := &w.s
 	switch w.pick(16) {
@@ -492,7 +491,7 @@ func (w *walk) anything() {
 	}
 }
 
-// walkThrough plays the bytes and checks what comes of them.
+// walkThrough plays the bytes and checks the result.
 func walkThrough(t *testing.T, data []byte) *walk {
 	w := &walk{t: t, data: data, now: base - second}
 	p := testPolicy()
@@ -537,7 +536,7 @@ func walkThrough(t *testing.T, data []byte) *walk {
 	}
 	for p := range w.s.Counts().Drawn {
 		if !places[Position(p+1)] {
-			t.Fatalf("place %d is nobody's", p+1)
+			t.Fatalf("place %d has no ticket", p+1)
 		}
 	}
 	if len(places) != int(w.s.Counts().Drawn) {

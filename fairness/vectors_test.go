@@ -88,7 +88,7 @@ type ruleVector struct {
 
 type atVector struct {
 	Time   Time          `json:"time"`
-	Window *windowVector `json:"window"` // null for none
+	Window *windowVector `json:"window"` // null: none
 }
 
 type windowVector struct {
@@ -97,8 +97,7 @@ type windowVector struct {
 	To    Time        `json:"to"`
 }
 
-// roomVector is the transcript of one room, with entries that could not stand
-// at some places of it.
+// roomVector is the transcript of one room, with entries that are invalid at certain places.
 type roomVector struct {
 	VRFKey   string            `json:"vrf_private_key"`
 	RoomHash string            `json:"room_hash"`
@@ -255,8 +254,8 @@ func (s *story) wrongFreezes(f Freeze) {
 	s.refuse(RuleProof, &bad)
 }
 
-// tell plays the room: eight people in the first window, nobody in the
-// second, four in the third, whose rule came by an amendment.
+// tell plays the room: eight arrivals in the first window, none in the second, four in the third,
+// whose rule was added by an amendment.
 func (s *story) tell(p Policy) {
 	place := func(n Position) Ticket { return s.at(n).ticket }
 	admit := func(at Time, n Position) *Admit { return &Admit{at, place(n), NewPassID(p.Origin, place(n))} }
@@ -314,7 +313,7 @@ func (s *story) tell(p Policy) {
 	s.must(hold(start + 52_000))
 	s.refuse(RuleAmend, hold(start+53_000))
 	s.refuse(RuleAdmission, admit(start+53_000, 12))
-	s.must(pause(start + 53_000)) // who is called may go in again
+	s.must(pause(start + 53_000)) // called visitors may claim again
 	s.refuse(RuleAmend, pause(start+54_000))
 	s.must(admit(start+54_000, 12))
 	s.must(hold(start + 54_000))
@@ -486,9 +485,8 @@ func readVectors(t *testing.T) *vectors {
 	return v
 }
 
-// TestVectorsReplayed reads the frozen file as a second implementation would:
-// the transcripts stand entry by entry, and each violation does not, where it
-// says.
+// TestVectorsReplayed reads the frozen file like a second implementation: the transcripts are
+// accepted entry by entry, and each violation is refused at its index.
 func TestVectorsReplayed(t *testing.T) {
 	v, rules := readVectors(t), map[Rule]bool{}
 	v.Room.replay(t, rules)

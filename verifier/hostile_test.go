@@ -114,7 +114,7 @@ func TestAbsurdSizes(t *testing.T) {
 	}
 }
 
-// What has failed is reported, also if the rest is withheld.
+// A failed check is reported even if the rest is withheld.
 func TestWithheldAfterAFailure(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, keys.Policy())
@@ -206,7 +206,7 @@ func TestStopped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			entries := transcript(room.Entries())
 			if name == "cancelled" {
-				entries = entries.drop(3) // so that a check has failed
+				entries = entries.drop(3) // makes a check fail
 			}
 			files := publish(t, keys, entries)
 			ctx, cancel := context.WithCancel(t.Context())

@@ -76,8 +76,7 @@ const hexDigits = "0123456789abcdef"
 
 func stranger() string { return roomtest.Ticket(origin, 1_000_000).String() }
 
-// attack is what an operator does to a transcript before signing it again.
-// The checks named must fail, at the entry whose index make returns.
+// attack is an operator's change of a transcript before signing it again.
 type attack struct {
 	name   string
 	make   func(tr transcript) (transcript, int)
@@ -127,7 +126,7 @@ func attacks() []attack {
 		{"a second room entry", twice(room, 0), []string{"policy"}},
 		{"a policy of another version", line("room 1", "room 2"), []string{"form"}},
 		{"a policy with a problem", line("claim 30000", "claim 1"), []string{"policy"}},
-		{"a beacon nobody checks", line("beacon none", "beacon drand:quicknet"), []string{"form"}},
+		{"an unknown beacon scheme", line("beacon none", "beacon drand:quicknet"), []string{"form"}},
 		{"a policy with windows out of order", line("window 1767225600000 60000\n", "window 1767225700000 60000\n"), []string{"policy"}},
 		{"an outflow raised before anybody joined", firstFreeze(func(tr transcript) transcript {
 			return tr.replace(0, strings.Replace(string(tr[0]), "outflow 600", "outflow 601", 1))
@@ -137,7 +136,7 @@ func attacks() []attack {
 		{"the last arrival of a window dropped", firstFreeze(func(tr transcript) transcript { return tr.drop(tr.index(arrive, 7)) }), []string{"freeze"}},
 		{"an arrival twice", twice(arrive, 0), []string{"arrival"}},
 		{"a ticket that joins again", on(arrive, 1, func(tr transcript, i int) transcript { return tr.set(i, 4, tr.field(i-1, 4)) }), []string{"ticket"}},
-		{"an arrival of somebody else", firstFreeze(func(tr transcript) transcript { return tr.set(tr.index(arrive, 3), 4, stranger()) }), []string{"freeze"}},
+		{"another visitor's arrival", firstFreeze(func(tr transcript) transcript { return tr.set(tr.index(arrive, 3), 4, stranger()) }), []string{"freeze"}},
 		{"an arrival slipped in", firstFreeze(func(tr transcript) transcript {
 			last := tr.index(arrive, 7)
 			return tr.insert(last+1, string(tr.add(last, 3, 1).set(last, 4, stranger())[last]))
@@ -224,7 +223,7 @@ func attacks() []attack {
 			return tr.insert(i, fmt.Sprintf("call %s general 5", tr.field(i, 1))), i
 		}, []string{"call"}},
 
-		{"an admission of somebody not called", on(admit, 0, func(tr transcript, i int) transcript {
+		{"an admission of an uncalled ticket", on(admit, 0, func(tr transcript, i int) transcript {
 			other := tr.field(tr.index(assign, 6), 4)
 			return tr.set(i, 2, other).set(i, 3, passOf(other))
 		}), []string{"admission"}},
@@ -355,7 +354,7 @@ func unsigned(t *testing.T, honest roomtest.Files, n int, entries [][]byte) room
 	return files
 }
 
-// firstDifference says what a report says of the first entry that differs.
+// firstDifference returns the report's description of the first entry that differs.
 func firstDifference(honest, tampered [][]byte) string {
 	for i := range honest {
 		switch {

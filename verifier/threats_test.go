@@ -18,7 +18,7 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
-// knowing is an auditor who trusts the room's beacon and witnesses.
+// knowing returns the trust of an auditor who knows the room's beacon and witnesses.
 func knowing(k *roomtest.Keys) verifier.Trust {
 	t := verifier.Trust{VKey: k.VKey, Beacons: [][32]byte{k.Chain.Chain().Hash()}}
 	for _, w := range k.Witnesses {
@@ -27,13 +27,13 @@ func knowing(k *roomtest.Keys) verifier.Trust {
 	return t
 }
 
-// caught plays an operator who signs again, against an auditor who knows all.
+// caught plays an operator who signs again, against an auditor who knows all keys.
 func caught(t *testing.T, keys *roomtest.Keys, tampered [][]byte, checks ...string) {
 	t.Helper()
 	wantFailed(t, auditOf(t, publish(t, keys, tampered), knowing(keys)), checks...)
 }
 
-// told audits a room that stands, and wants its level and a sentence.
+// told audits a valid room, and checks its level and a sentence of the report.
 func told(t *testing.T, r *verifier.Report, level int, sentence string) {
 	t.Helper()
 	if !r.OK || r.Level != level || !strings.Contains(strings.Join(r.NotProven, "\n"), sentence) {
@@ -203,7 +203,7 @@ func droppedAfterReceipt(t *testing.T) {
 	without.Settle(roomtest.Opens + 60_000)
 	files := publish(t, keys, without.Entries())
 	trust := knowing(keys)
-	if r := auditOf(t, files, trust); r.Level != verifier.LevelWitnessed { // nobody else can see it
+	if r := auditOf(t, files, trust); r.Level != verifier.LevelWitnessed { // only the witnesses can tell
 		t.Errorf("%+v", r)
 	}
 	trust.Kept = receipt
@@ -451,7 +451,7 @@ func fakeArrivals(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, keys.Witnessed())
 	room.Join(roomtest.Opens, 1)
-	room.Join(roomtest.Opens+1, 99) // of nobody
+	room.Join(roomtest.Opens+1, 99) // a fake arrival
 	room.Settle(roomtest.Opens + 60_000)
 	told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelWitnessed, "fake arrivals push everybody else back alike")
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/proofline/proofline/verifier/findings"
 )
 
-// This file plays what the rules allow: no check fails, and the report says
-// what was done, how often and for how long.
+// This file plays actions that the rules allow: no check fails, and the report lists them with
+// their number and duration.
 
-// found audits a room that stands, and returns what a reader should know of it.
+// found audits a valid room, and returns its findings.
 func found(t *testing.T, keys *roomtest.Keys, room *roomtest.Room) []findings.Finding {
 	t.Helper()
 	if err := room.Err(); err != nil {
@@ -125,7 +125,7 @@ func goneBeforeDraw(t *testing.T) {
 	tickets := room.Join(after(0), 6)
 	room.Freeze(after(60_000))
 	due := room.State().Pending()[0].Due
-	room.Skip(due-1, tickets[0], fairness.Left) // nobody can know
+	room.Skip(due-1, tickets[0], fairness.Left) // the outcome is still unknown
 	room.Skip(due, tickets[1], fairness.Left)
 	room.Skip(due+1500, tickets[2], fairness.RevokedBot)
 	room.Draw(due + 2000)

@@ -88,7 +88,7 @@ type text struct {
 	Args [][]byte `json:"args"`
 }
 
-// readers are how this program reads each kind, and what it answers.
+// readers parse each kind with this program and return its answer.
 var readers = map[string]func(args [][]byte) (string, error){
 	"vkey": func(a [][]byte) (string, error) {
 		v, err := audit.ParseKey(string(a[0]))

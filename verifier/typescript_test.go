@@ -47,7 +47,7 @@ for (const { dir, ...trust } of JSON.parse(readFileSync(0, "utf8"))) reports.pus
 process.stdout.write(JSON.stringify(reports));
 `
 
-// otherReport is what the second program says.
+// otherReport is the report of the second program.
 type otherReport struct {
 	verifier.Report
 	Witnesses int `json:"witnesses"`
@@ -57,7 +57,7 @@ type otherReport struct {
 	} `json:"breaches"`
 }
 
-// opinion is what both programs must agree about.
+// opinion is the part of a report on which both programs must agree.
 type opinion struct {
 	OK                                                              bool
 	Level                                                           int

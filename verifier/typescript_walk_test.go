@@ -38,7 +38,7 @@ const answers = JSON.parse(readFileSync(0, "utf8")).map((entries) => {
 process.stdout.write(JSON.stringify(answers));
 `
 
-// walk is a room that tries what comes to mind, as long as it likes.
+// walk is a room that tries random entries.
 type walk struct {
 	keys    *roomtest.Keys
 	state   fairness.State
@@ -62,7 +62,7 @@ func (w *walk) VerifyCosignature(string, uint64, [fairness.HashSize]byte, fairne
 	return 0, errors.New("there are no witnesses")
 }
 
-// try takes an entry or notes the rule that refuses it, and tells which.
+// try applies an entry and records the rule that refuses it, if any.
 func (w *walk) try(e fairness.Entry) bool {
 	text := e.AppendEntry(nil)
 	err := w.state.Apply(e, w)

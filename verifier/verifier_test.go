@@ -149,7 +149,7 @@ func TestKeptCheckpointOfAnySize(t *testing.T) {
 	}
 }
 
-func TestUnfinishedRoomSaysWhatIsOpen(t *testing.T) {
+func TestUnfinishedRoomListsOpenPoints(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, keys.Policy())
 	room.Join(roomtest.Opens, 3)
@@ -174,8 +174,8 @@ func TestUnfinishedRoomSaysWhatIsOpen(t *testing.T) {
 	}
 }
 
-// What the rules allow and people would not call fair is said.
-func TestWhatTheOperatorMayDoIsSaid(t *testing.T) {
+// Reports mention actions that the rules allow but people would consider unfair.
+func TestAllowedActionsAreReported(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	policy := keys.Policy()
 	policy.Outflow.MaxActive = 7
@@ -198,7 +198,7 @@ func TestWhatTheOperatorMayDoIsSaid(t *testing.T) {
 	}
 }
 
-// A window that is still open is none that should be frozen.
+// A window that is still open need not be frozen.
 func TestOpenWindowIsNotLate(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, keys.Policy())

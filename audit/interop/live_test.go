@@ -36,7 +36,7 @@ var config = map[string]any{
 	"claim":   "5m", "session": "5m",
 }
 
-// room is what the organizer knows of a room.
+// room is the organizer's view of a room.
 type room struct {
 	URL    string `json:"url"`
 	VKey   string `json:"vkey"`
@@ -197,7 +197,7 @@ func follow(t *testing.T, ctx context.Context, live published) (stop func() [][]
 	}
 }
 
-// reread reads the log, which must begin with what was read before.
+// reread reads the log and checks that it begins with the entries read before.
 func reread(ctx context.Context, r reader, live published, before [][]byte) ([][]byte, error) {
 	now, err := r.read(ctx, live)
 	if err != nil {
@@ -228,8 +228,8 @@ func checkKinds(t *testing.T, entries [][]byte) {
 	}
 }
 
-// checkReceipts opens every receipt with foreign code: it proves the visitor's
-// own entry, as it stands in the log, against a checkpoint that the log kept to.
+// checkReceipts opens every receipt with foreign code: it must prove the visitor's own entry, as in
+// the log, against a checkpoint that the log continued.
 func checkReceipts(t *testing.T, live published, all []visitor, entries [][]byte) {
 	t.Helper()
 	latest := head(t, live)

@@ -39,14 +39,14 @@ type published struct {
 	head   []byte // an earlier checkpoint, to read the log at its size; nil for the present one
 }
 
-// client gets what is published, over HTTP or from a directory.
+// client fetches published files, over HTTP or from a directory.
 var client = &http.Client{Transport: func() http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.RegisterProtocol("file", http.NewFileTransport(http.Dir("/")))
 	return t
 }()}
 
-// get reads one resource of the log; fs.ErrNotExist when there is none.
+// get reads one resource of the log; fs.ErrNotExist if it does not exist.
 func (p published) get(ctx context.Context, path string) ([]byte, error) {
 	if path == "checkpoint" && p.head != nil {
 		return p.head, nil

@@ -20,8 +20,8 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// A reader reads a whole log and checks it against the signed checkpoint with
-// foreign code. It returns the entries, or an error that says what is wrong.
+// A reader reads a whole log and checks it against the signed checkpoint with foreign code. It
+// returns the entries, or why the log is wrong.
 type reader struct {
 	name string
 	read func(context.Context, published) ([][]byte, error)
@@ -148,10 +148,9 @@ func checkRoot(tree *compact.Range, root []byte) error {
 // worker of fsck that finds a fault ends, and without workers fsck hangs.
 const fsckWorkers = 8
 
-// readFsck runs what the command fsck of tessera runs, with its leaf hasher.
-// The command itself exits 0 on a bad log, so the error is read here. Check is
-// bounded by time, because it does not end by its context, and a bundle with
-// entries missing makes it panic.
+// readFsck does the same as tessera's fsck command, with its leaf hasher. The command itself exits
+// 0 on a bad log, so this reads its error. Check has a time limit, because it does not end with its
+// context, and a bundle with missing entries makes it panic.
 func readFsck(ctx context.Context, p published) ([][]byte, error) {
 	f, err := fetcher(p)
 	if err != nil {

@@ -92,7 +92,7 @@ func build(t *testing.T, binary string) {
 	}
 }
 
-// firstLine gives the first line, empty if there is none, and drops the rest.
+// firstLine returns the first line, "" if there is none, and drops the rest.
 func firstLine(r io.Reader) <-chan string {
 	line := make(chan string, 1)
 	go func() {
@@ -104,7 +104,7 @@ func firstLine(r io.Reader) <-chan string {
 	return line
 }
 
-// listening waits for the line that says where the server listens.
+// listening waits for the line with the server's address.
 func listening(t *testing.T, lines <-chan string) (url string) {
 	t.Helper()
 	select {
@@ -129,7 +129,7 @@ func readToken(t *testing.T, data string) string {
 	return strings.TrimSpace(string(token))
 }
 
-// stop tells the program to stop, and kills it if it does not.
+// stop asks the program to stop, and kills it if it does not.
 func stop(t *testing.T, program *exec.Cmd, ended <-chan error) {
 	if err := program.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Error(err)

@@ -17,8 +17,7 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 )
 
-// TestRights tries, as the role the server works as, what could change
-// history.
+// TestRights tries, as the server's role, statements that could change history.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -136,7 +135,7 @@ func TestEntriesBeyondHead(t *testing.T) {
 	}
 }
 
-// TestCorruptReceipt changes what receipts are made of.
+// TestCorruptReceipt changes the data that receipts are made from.
 func TestCorruptReceipt(t *testing.T) {
 	t.Parallel()
 	for name, sql := range map[string]string{

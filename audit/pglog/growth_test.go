@@ -9,8 +9,8 @@ import (
 	"github.com/proofline/proofline/audit"
 )
 
-// TestCosign: a witness that is asked again and again about a room that rests
-// has one line. Readers of signed notes take no more than 100.
+// TestCosign: a witness that cosigns an idle room repeatedly has only one line. Readers of signed
+// notes accept no more than 100.
 func TestCosign(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)

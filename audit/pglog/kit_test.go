@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
 const origin = "example.com/r/test"
 
-// transcript is a log on a database, and what a test knows to be in it.
+// transcript is a log on a database, with the entries that a test expects in it.
 type transcript struct {
 	t        testing.TB
 	url      string // as the owner of the schema

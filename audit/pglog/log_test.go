@@ -100,7 +100,7 @@ func (tr *transcript) checkNoTile(tile audit.Tile) {
 	}
 }
 
-// tile is what a tile must be, from the entries.
+// tile returns a tile's expected content, from the entries.
 func (tr *transcript) tile(tile audit.Tile) (content []byte) {
 	span := 1
 	for range tile.Level {
@@ -291,8 +291,8 @@ func TestPublication(t *testing.T) {
 	want(5)
 }
 
-// TestPublishedNeverShrinks publishes and appends at the same time, while
-// somebody watches the checkpoint.
+// TestPublishedNeverShrinks publishes and appends concurrently, while a reader watches the
+// checkpoint.
 func TestPublishedNeverShrinks(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -370,8 +370,8 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// TestTwoHandles appends through two handles at once, as two nodes do: each
-// reads what the other appended, and both end with the same tree.
+// TestTwoHandles appends through two handles at once, like two nodes: each reads the entries of the
+// other, and both end with the same tree.
 func TestTwoHandles(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -469,8 +469,8 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// TestIsolation has one handle wait for another on a database that isolates
-// transactions more strictly by default: it must see what the other stored.
+// TestIsolation makes one handle wait for another on a database with a stricter default isolation
+// level: it must see the entries that the other stored.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t, func(c *pgxpool.Config) {

@@ -14,14 +14,15 @@ import (
 	"github.com/proofline/proofline/internal/servertest"
 )
 
-// waysBack are what a session can try to have more rights than it logged in with.
+// waysBack are statements with which a session could try to regain more rights than it logged in
+// with.
 var waysBack = []string{
 	"reset role", "set role none", "set role postgres", "set role owner_of_schema", "reset session authorization",
 	"set session authorization postgres", "grant postgres to proofline_server", "alter role proofline_server superuser",
 	"grant update, delete, truncate on log_entries, log_tile_roots to proofline_server", "discard all",
 }
 
-// changes are what no session of the server may do to the log.
+// changes are changes of the log that no session of the server may make.
 var changes = []string{
 	"update log_entries set entry = ''", "update log_entries set leaf = ''", "delete from log_entries", "truncate log_entries",
 	"update log_tile_roots set hash = ''", "delete from log_tile_roots", "truncate log_tile_roots", "drop table log_entries",
@@ -61,8 +62,8 @@ func TestRoleHasNoWayBack(t *testing.T) {
 	}
 }
 
-// TestServerEndsItsOwnSessions: a node must be able to end another node's
-// session that holds a room's lock, and no session of another role.
+// TestServerEndsItsOwnSessions: a node must be able to end a session of another node that holds a
+// room's lock, but no session of another role.
 func TestServerEndsItsOwnSessions(t *testing.T) {
 	database := pgtest.Start(t, "fsync = off")
 	pool := servertest.Pool(t, database.URL())
@@ -82,7 +83,7 @@ func TestServerEndsItsOwnSessions(t *testing.T) {
 	}
 }
 
-// TestCheckRole names what a login role could do beside what a server needs.
+// TestCheckRole checks that excessive rights of a login role are reported.
 func TestCheckRole(t *testing.T) {
 	database := pgtest.Start(t, "fsync = off")
 	owner, err := pgx.Connect(t.Context(), database.URL())

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestScan: entries of unwanted kinds are left out, and the places that were
-// looked at are passed over, however few entries come of it.
+// TestScan: entries of unwanted kinds are left out, and the index advances past all entries that
+// were looked at, even if few are returned.
 func TestScan(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)

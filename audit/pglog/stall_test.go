@@ -15,8 +15,8 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 )
 
-// TestStalledHolder has a node take the room's lock and fall silent. An append of
-// another one ends it after some two seconds, where it is a node that is silent.
+// TestStalledHolder makes a node take the room's lock and fall silent. An append of another node
+// must end the connection after about two seconds, if the holder is a node.
 func TestStalledHolder(t *testing.T) {
 	t.Parallel()
 	copying := func(ctx context.Context, conn *pgx.Conn) {
@@ -42,7 +42,7 @@ func TestStalledHolder(t *testing.T) {
 	}
 }
 
-// lines gets what is logged.
+// lines receives the log lines.
 type lines chan string
 
 func (l lines) Write(b []byte) (int, error) { l <- string(b); return len(b), nil }

@@ -45,7 +45,7 @@ func TestCrash(t *testing.T) {
 			h = h.again(t, l)
 			latest, err := h.latest(testOrigin)
 			want := before
-			if at == "sync directory" { // a power cut may still undo that, and nobody was told
+			if at == "sync directory" { // a power cut may still undo that, and the client got no answer yet
 				want = 12
 			}
 			if err != nil || latest.Size != uint64(want) {
@@ -59,8 +59,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// What a power cut cannot undo: the file is synced before it gets its name, and
-// the name before the cosignature leaves.
+// TestOrderOfSteps: the file is synced before it gets its name, and the name before the cosignature
+// leaves, so that a power cut cannot undo a cosignature.
 func TestOrderOfSteps(t *testing.T) {
 	l := newLog(t, testOrigin, 1, 30, 30)
 	h := newHouse(t, l)

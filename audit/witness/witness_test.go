@@ -292,7 +292,7 @@ func TestAttacksOnTheWitness(t *testing.T) {
 		r    Request
 		want error
 	}{
-		{"log nobody follows", other.request(0, 12), ErrUnknownLog},
+		{"a log that is not followed", other.request(0, 12), ErrUnknownLog},
 		{"key of a stranger", stranger.request(10, 12), ErrUnsigned},
 		{"forged signature", Request{10, l.proof(10, 12), badSignature}, ErrUnsigned},
 		{"text changed after signing", Request{10, l.proof(10, 12), bytes.Replace(l.signed(12), []byte("\n12\n"), []byte("\n13\n"), 1)}, ErrUnsigned},
@@ -322,7 +322,7 @@ func TestAttacksOnTheWitness(t *testing.T) {
 	if now, err := h.store.Latest(testOrigin); err != nil || !bytes.Equal(now, state) {
 		t.Errorf("an attack changed the state to %q, %v", now, err)
 	}
-	// One of several signatures is enough, and those of strangers are not kept.
+	// One of several signatures is enough; those of unknown keys are not kept.
 	h.cosigned(t, Request{10, l.proof(10, 12), bothSigned})
 	if now, err := h.store.Latest(testOrigin); err != nil || bytes.Count(now, []byte("— ")) != 2 {
 		t.Errorf("state %q, %v", now, err)
@@ -372,7 +372,7 @@ func TestForkIsKept(t *testing.T) {
 	h.cosigned(t, l.request(10, 20)) // the log's other customers are not punished
 }
 
-// Anybody may send a wrong proof, which must not fill the disk.
+// Any client may send a wrong proof, which must not fill the disk.
 func TestEvidenceIsBounded(t *testing.T) {
 	l := newLog(t, testOrigin, 1, 100, 100)
 	h := newHouse(t, l)

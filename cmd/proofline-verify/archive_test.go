@@ -24,9 +24,9 @@ func unpack(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.CopyFS(ts.MkAbs(args[1]), r))
 }
 
-// What a dossier says is what an audit of it says again, and it is not much
-// larger than its compressed entries.
-func TestDossierAgain(t *testing.T) {
+// TestArchiveAudit: an audit of an archive repeats its report, and the archive is not much larger
+// than its compressed entries.
+func TestArchiveAudit(t *testing.T) {
 	keys, err := roomtest.NewKeys("queue.example.com/r/sale", "honest")
 	if err != nil {
 		t.Fatal(err)

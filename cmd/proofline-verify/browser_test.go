@@ -50,7 +50,7 @@ await build({
 });
 `
 
-// question is what the script is asked about one visitor.
+// question is the script's input for one visitor.
 type question struct {
 	Prefix  string `json:"prefix"`
 	Origin  string `json:"origin"`
@@ -59,7 +59,7 @@ type question struct {
 	Receipt string `json:"receipt"`
 }
 
-// answer is what it says.
+// answer is the script's output.
 type answer struct {
 	Lines []ticket.Line `json:"lines"`
 	Proof string        `json:"proof"`
@@ -179,7 +179,7 @@ func (r publishedRoom) compare(t *testing.T, keys *roomtest.Keys, a answer, isFi
 	return lines
 }
 
-// buildSaving makes the script with what builds the pages.
+// buildSaving bundles the script with the tool that builds the pages.
 func buildSaving(t *testing.T) string {
 	t.Helper()
 	ui := filepath.Join("..", "..", "web", "ui")

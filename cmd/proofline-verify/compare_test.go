@@ -117,7 +117,8 @@ func allEntries(t *testing.T, files roomtest.Files) (entries [][]byte) {
 	return entries
 }
 
-// A saved proof is not evidence, and its owner hears what checks it.
+// TestEvidenceOfSavedProof: a saved proof is not evidence, and the hint names the command that
+// checks it.
 func TestEvidenceOfSavedProof(t *testing.T) {
 	keys, one, _ := fork(t)
 	content, err := saved(t, one, keys.VKey, entryOf(t, one, 10), 10).Marshal()

@@ -212,7 +212,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// What a server says is printed, and not obeyed.
+// Texts from servers must not control the terminal.
 func TestErrorsArePrintable(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("\x1b[2J\u202eorigin\n1\nroot\n\n"))
@@ -250,7 +250,7 @@ func TestUnwritable(t *testing.T) {
 	}
 }
 
-// broken is an output nobody reads.
+// broken is an output that fails.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, os.ErrClosed }
@@ -297,7 +297,7 @@ func TestWrapped(t *testing.T) {
 	}
 }
 
-// A flag says in capitals what it takes.
+// Flags name their argument in capitals.
 func TestFlagValues(t *testing.T) {
 	term, _, _ := on(false, nil)
 	values := 0

@@ -52,7 +52,7 @@ func (c *changing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b)
 }
 
-// spoken is what a watch says, and does something when it says a word.
+// spoken collects the output of a watch, and calls do when it contains a word.
 type spoken struct {
 	bytes.Buffer
 	word string

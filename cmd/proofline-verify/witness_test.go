@@ -47,7 +47,7 @@ func TestWitnessScripts(t *testing.T) {
 	})
 }
 
-// free sets ADDR to an address nobody listens on.
+// free sets ADDR to an address without a listener.
 func freeAddress(ts *testscript.TestScript, _ bool, _ []string) {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	ts.Check(err)
@@ -66,7 +66,7 @@ func healthy(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	ts.Fatalf("nobody answers at %s", args[0])
+	ts.Fatalf("no answer at %s", args[0])
 }
 
 // cosignable is a log of some entries, other ones from an index on.
@@ -102,7 +102,7 @@ func (l *cosignable) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return found, nil
 }
 
-// growth returns what a log sends to have a size cosigned.
+// growth returns a log's request to have a size cosigned.
 func (l *cosignable) growth(old, size uint64) (proof []audit.Hash, signed []byte, err error) {
 	if old > 0 {
 		if proof, err = tlog.ProveTree(int64(size), int64(old), l); err != nil {
@@ -162,7 +162,7 @@ func (r *running) kill(t *testing.T) {
 	_ = r.cmd.Wait() // killed
 }
 
-// crowd is several customers of one witness, some of whom lie.
+// crowd is several customers of one witness, some of which lie.
 type crowd struct {
 	honest, forked *cosignable
 	mu             sync.Mutex

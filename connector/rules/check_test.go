@@ -17,8 +17,8 @@ func TestCheck(t *testing.T) {
 		url     string
 		outcome Outcome
 		rule    string
-		warns   []string // what some warning says
-		silent  []string // what no warning says
+		warns   []string // parts of warnings
+		silent  []string // texts that no warning contains
 	}{
 		{"https://shop.example.com/tickets", Queue, "exact",
 			[]string{"https://www.shop.example.com/tickets", "/tickets/index.html", "/tickets.json", "/tickets/x.css", "/de/tickets"},
@@ -56,7 +56,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckWide sees what the defaults of a whole site let through.
+// TestCheckWide checks the exemptions of the defaults for a whole site.
 func TestCheckWide(t *testing.T) {
 	t.Parallel()
 	s := mustParse(t, `{"version":1,`+oneRoom+`,"rules":[{"name":"everything","action":"queue sale"}]}`)
@@ -71,9 +71,8 @@ func TestCheckWide(t *testing.T) {
 	}
 }
 
-// TestDecideStrange: a path that there are many ways to read costs not many times
-// as much as it is long, for anybody can send it. It is split once for each way of
-// splitting it, not for each reading.
+// TestDecideStrange: a path with many readings must not cost many times its length, because any
+// client can send it. It is split once for each way of splitting it, not for each reading.
 func TestDecideStrange(t *testing.T) {
 	s := mustParse(t, `{"version":1,`+oneRoom+`,"rules":[{"name":"t","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`)
 	r := &Request{Method: "GET", Host: "shop.example.com", Target: "//a;%2f/./" + strings.Repeat("a/", 1000)}

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// aliasSteps are other spellings of a path, each of which some origin takes
-// for the path.
+// aliasSteps are spellings of a path that some origin treats as the same path.
 var aliasSteps = []func(*rand.Rand, string) string{
 	func(r *rand.Rand, p string) string { return mapByte(r, p, "abcdefghijklmnopqrstuvwxyz", flipCase) },
 	func(r *rand.Rand, p string) string {
@@ -91,7 +90,7 @@ func mapByte(r *rand.Rand, p, among string, spell func(byte) string) string {
 	return p[:i] + spell(p[i]) + p[i+1:]
 }
 
-// FuzzAlias spells protected paths in other ways: every one must wait.
+// FuzzAlias spells protected paths differently: all of them must wait.
 func FuzzAlias(f *testing.F) {
 	for seed := range uint64(200) {
 		f.Add(seed, uint8(seed%9))
@@ -117,8 +116,8 @@ func FuzzAlias(f *testing.F) {
 	})
 }
 
-// FuzzDecide checks that what a thorough origin reads decides at least as
-// strictly as our answer.
+// FuzzDecide checks that the decision for a thorough origin's reading is at least as lenient as
+// ours.
 func FuzzDecide(f *testing.F) {
 	for _, c := range readVectors(f).Cases {
 		f.Add(c.Request.Host, c.Request.Target)
@@ -137,8 +136,7 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// FuzzParse checks that nothing makes the parser fail, and that what it takes
-// can be asked.
+// FuzzParse checks that the parser never panics, and that parsed rules can decide.
 func FuzzParse(f *testing.F) {
 	for _, d := range documents {
 		f.Add([]byte(d.text))

@@ -16,11 +16,10 @@ import (
 	"time"
 )
 
-// page is what the protected page of an origin says.
+// page is the content of the protected page.
 const page = "a page of the line"
 
-// spelledPaths are addresses that some server may take for /tickets, and some
-// that none should.
+// spelledPaths are addresses that some server may treat as /tickets, and some that none should.
 func spelledPaths() []string {
 	names := []string{
 		"tickets", "Tickets", "TICKETS", "%74ickets", "%2574ickets", "tickets.", "tickets..", "tickets%20", "tickets%2e", "tickets%00", "tickets%0a", "tickets~", "tickets::$DATA", "tickets;a=b", "tickets%3b",
@@ -36,9 +35,8 @@ func spelledPaths() []string {
 	return list
 }
 
-// TestOrigins asks real servers for many spellings of a page of the line. The
-// rules have every spelling wait, or blocked, for which one of them answers with
-// the page.
+// TestOrigins requests many spellings of a protected page from real servers. The rules must queue
+// or block every spelling for which one of them returns the page.
 func TestOrigins(t *testing.T) {
 	root := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "tickets"), 0o755); err != nil {

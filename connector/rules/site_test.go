@@ -79,8 +79,7 @@ var documents = []struct {
 	{"two objects", `{"version":1} {}`, "", false},
 }
 
-// TestTooDeep refuses what is nested deeper than any document before it is
-// decoded, which costs more with each level.
+// TestTooDeep rejects documents that are nested too deep before decoding them.
 func TestTooDeep(t *testing.T) {
 	t.Parallel()
 	for name, levels := range map[string][2]string{"not": {`{"not":`, `}`}, "any": {`{"any":[`, `]}`}, "lists": {`[`, `]`}} {
@@ -97,7 +96,7 @@ func TestTooDeep(t *testing.T) {
 	}
 }
 
-// BenchmarkParseDeep reads what is nested as deep as Go's decoder allows.
+// BenchmarkParseDeep reads a document as deep as Go's decoder allows.
 func BenchmarkParseDeep(b *testing.B) {
 	text := []byte(withRule(`"when":{"path":` + strings.Repeat(`{"not":`, 9000) + `{"equals":"/a"}` + strings.Repeat(`}`, 9000) + `}`))
 	for b.Loop() {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// vectors are what every connector must decide, with their sites.
+// vectors are the decisions that every connector must make, with their sites.
 type vectors struct {
 	Sites map[string]json.RawMessage `json:"sites"`
 	// Documents are texts that are rules, or are not.

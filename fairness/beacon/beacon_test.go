@@ -383,7 +383,7 @@ func TestTimesInvert(t *testing.T) {
 	for range 20_000 {
 		c := beacon.Chain{Genesis: random.Int64N(1 << 42), Period: 1 + random.Uint32N(31*24*3600)}
 		ms := random.Int64N(1 << 53)
-		if random.IntN(2) == 0 { // the very moment of a round, or beside it
+		if random.IntN(2) == 0 { // the time of a round, or next to it
 			ms = min(c.Emitted(1+random.Uint64N(1<<21))+random.Int64N(3)-1, 1<<53)
 		}
 		next := c.After(ms)
@@ -410,8 +410,7 @@ func FuzzEmitted(f *testing.F) {
 	})
 }
 
-// FuzzVerify finds no signature of round 42 but the one, and none under
-// another key.
+// FuzzVerify must find no other signature of round 42, and none under another key.
 func FuzzVerify(f *testing.F) {
 	good := round42(f)
 	key := beacon.Quicknet().PublicKey

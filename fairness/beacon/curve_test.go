@@ -23,7 +23,7 @@ func affine(t *testing.T, b []byte) *g1 {
 	return &g1{x, y}
 }
 
-// larger tells whether y > -y, the sign in the encoding.
+// larger reports whether y > -y, which is the sign in the encoding.
 func larger(y *big.Int) bool { return new(big.Int).Lsh(y, 1).Cmp(prime) > 0 }
 
 func (p *g1) compressed() []byte {

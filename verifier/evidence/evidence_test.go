@@ -169,7 +169,7 @@ func TestMangled(t *testing.T) {
 	}
 }
 
-// Whoever has no key of the room cannot accuse it.
+// Without the room's key, evidence against it cannot be forged.
 func TestForged(t *testing.T) {
 	keys, rival := newKeys(t, "honest"), newKeys(t, "rival")
 	e := fork(t, rival)
@@ -230,7 +230,7 @@ func TestKinds(t *testing.T) {
 	bad := map[string]Evidence{
 		"unknown":                   {Kind: "rumour", VKey: f.VKey, First: f.First},
 		"a draw and no freeze":      {Kind: MissingDraw, VKey: f.VKey, First: d.First, Entry: d.Entry, Observed: observed},
-		"late, and nobody saw it":   {Kind: LateFreeze, VKey: f.VKey, First: d.First, Entry: d.Entry},
+		"late, without observation": {Kind: LateFreeze, VKey: f.VKey, First: d.First, Entry: d.Entry},
 		"not smaller":               {Kind: Shrink, VKey: f.VKey, First: f.First, Second: f.Second, Observed: observed},
 		"a part of another kind":    {Kind: Shrink, VKey: f.VKey, First: f.Second, Second: f.First, Observed: observed, Entry: d.Entry},
 		"not signed":                {Kind: Shrink, VKey: f.VKey, First: f.Second, Second: []byte("x"), Observed: observed},

@@ -12,7 +12,7 @@ import (
 	"github.com/proofline/proofline/audit"
 )
 
-// A pipe nobody writes to would hold up whoever opens it.
+// Opening a pipe without a writer would block.
 func TestDirWithAPipe(t *testing.T) {
 	dir := t.TempDir()
 	write(t, logOf(t, 3), dir)

@@ -139,7 +139,7 @@ func TestPartialTileFromFull(t *testing.T) {
 	}
 }
 
-// What is malformed is handed on, for the verifier to judge.
+// Malformed files are passed on for the verifier to judge.
 func TestPartialOfMalformedFull(t *testing.T) {
 	bundle := audit.Tile{Level: -1, Width: 3}
 	hashes := audit.Tile{Level: 0, Width: 3}

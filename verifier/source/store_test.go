@@ -198,8 +198,8 @@ func TestStoreRefusesIncomplete(t *testing.T) {
 	}
 }
 
-// What is in the directory may be evidence.
-func TestStoreKeepsWhatIsThere(t *testing.T) {
+// Existing files may be evidence.
+func TestStoreKeepsExistingFiles(t *testing.T) {
 	dir := t.TempDir()
 	keys := newKeys(t, origin)
 	entries := entriesOf(t, keys, 10)

@@ -39,7 +39,7 @@ func toFront(order []uint32, share float64, favoured func(seq uint32) bool) []ui
 	return order
 }
 
-// scattered tells whether an arrival is one of 1 in n, at no special moment.
+// scattered reports whether an arrival is one of 1 in n, at no special time.
 func scattered(r room, w, n int, seq uint32) bool {
 	t := r.ticket(w, int(seq))
 	return (int(t[0])<<8|int(t[1]))%n == 0
@@ -92,7 +92,7 @@ func TestCheatsAreFound(t *testing.T) {
 		name  string
 		room  room
 		tests []string // that must find it
-		clean []string // that must not: it does not touch what they look at
+		clean []string // tests that must not detect it, because it does not affect what they look at
 	}{
 		{"favourites first, with a list", listed, []string{testGroup}, []string{testGrid, testOrder, testNeighbours}},
 		{"favourites first, and the auditor's tickets are some", shoppers, []string{testOwn}, []string{testGrid, testOrder}},
@@ -166,8 +166,8 @@ func TestCheatsAreFound(t *testing.T) {
 	}
 }
 
-// What the result says it cannot see, it does not: favourites who have nothing
-// in common, without a list of them.
+// The limits stated in the result are real: without a list, favourites with nothing in common are
+// not detected.
 func TestScatteredFavouritesNeedAList(t *testing.T) {
 	r := newRoom("favourites", 10, 500, nil)
 	r.cheat = func(w int, _ []fairness.Ticket, order []uint32) []uint32 {

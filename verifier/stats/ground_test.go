@@ -23,7 +23,7 @@ type operator struct {
 	tree audit.Tree              // of all entries
 }
 
-// message returns an amendment that nobody looks at twice.
+// message returns an inconspicuous amendment.
 func message(at fairness.Time, try int) *fairness.Amend {
 	return &fairness.Amend{Time: at, Change: fairness.ChangeMessage, Message: sha256.Sum256(fmt.Appendf(nil, "doors open soon %d", try))}
 }

@@ -125,7 +125,7 @@ func TestListedTickets(t *testing.T) {
 		}
 	}
 	if got := r.result(t).test(t, testGroup); got.Made || !strings.Contains(got.Finding, "Nobody else") {
-		t.Errorf("everybody: %+v", got)
+		t.Errorf("all: %+v", got)
 	}
 }
 
@@ -267,7 +267,7 @@ func TestAmendedWindows(t *testing.T) {
 	}
 }
 
-// No text makes the collector panic, and what it takes has a result.
+// FuzzCollector: no text makes the collector panic, and accepted entries have a result.
 func FuzzCollector(f *testing.F) {
 	keys, err := roomtest.NewKeys(origin, "honest")
 	if err != nil {

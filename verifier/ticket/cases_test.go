@@ -12,10 +12,10 @@ import (
 	"github.com/proofline/proofline/internal/roomtest"
 )
 
-// honest is what the four lines say where nothing is wrong.
+// honest is the result if everything is right.
 var honest = [4]Reason{Included, Closed, NoBeacon, Exact}
 
-// testCase is one file and what the lines must say.
+// testCase is a file with its expected lines.
 type testCase struct {
 	name   string
 	bundle *Bundle
@@ -43,7 +43,7 @@ func newStage(t testing.TB) *stage {
 	return stageOf(t, keys, scripted(t, keys))
 }
 
-// stageOf returns a room with somebody as seq 4 of window 1.
+// stageOf returns a room with a visitor as seq 4 of window 1.
 func stageOf(t testing.TB, keys *roomtest.Keys, room *roomtest.Room) *stage {
 	t.Helper()
 	log := newTree(keys, room.Entries())
@@ -69,7 +69,7 @@ func stageOf(t testing.TB, keys *roomtest.Keys, room *roomtest.Room) *stage {
 
 func (s *stage) bundle() *Bundle { return s.log.gather(s, s.receipt, s.arrive.Ticket, s.mine) }
 
-// with returns a file that somebody changed.
+// with returns a changed file.
 func (s *stage) with(change func(*Bundle)) *Bundle {
 	b := s.bundle()
 	change(b)
@@ -152,7 +152,7 @@ func (s *stage) goodCases() []testCase {
 		testCase{"an amendment before opening", s.amendedAt(created), [4]Reason{Included, OffSchedule, OtherSeed, Unchecked}},
 		testCase{"an amendment before the room", s.amendedAt(created - 1), [4]Reason{Included, Closed, OtherSeed, Unchecked}},
 		testCase{"an amended schedule", amended, honest},
-		testCase{"an amendment nobody knows of", late, unknown},
+		testCase{"an unknown amendment", late, unknown},
 		testCase{"an amendment that is not in the record", broken, unknown})
 }
 
@@ -217,7 +217,7 @@ func (s *stage) recordCases() []testCase {
 		{"a checkpoint that is none", s.with(func(b *Bundle) { b.Checkpoint = []byte("\xff\x00<\u2028>\x7f") }), only(NoCheckpoint)},
 		{"a checkpoint that is signed again wrongly", s.signed(s.line(func(b []byte) { b[20] ^= 1 })), only(NoCheckpoint)},
 		{"a checkpoint that is signed twice", s.signed(s.line(func([]byte) {})), only(NoCheckpoint)},
-		{"a checkpoint with a signature of somebody unknown", s.signed("— somebody.example AAAAAAA=\n"), honest},
+		{"a checkpoint with a signature of an unknown key", s.signed("— somebody.example AAAAAAA=\n"), honest},
 		{"a checkpoint with loose base64", s.signed("— somebody.example AAAAAAB=\n"), only(NoCheckpoint)},
 		{"a checkpoint with a signature of three words", s.signed("— somebody.example AAAA AAA=\n"), only(NoCheckpoint)},
 		{"a checkpoint with a signature too short", s.signed("— somebody.example AAAA\n"), only(NoCheckpoint)},
@@ -236,12 +236,12 @@ func (s *stage) recordCases() []testCase {
 		{"an arrival without proof", s.with(func(b *Bundle) { flip(b.Arrive) }), only(NoArrival)},
 		{"no growth", s.with(func(b *Bundle) { b.Growth = nil }), but(OtherHistory)},
 		{"wrong growth", s.with(func(b *Bundle) { b.Growth[0][0] ^= 1 }), but(OtherHistory)},
-		{"an earlier arrival of somebody else", entry(s, 2, func(a *fairness.Arrive) { a.Ticket = s.arrive.Ticket }), [4]Reason{OtherHistory, OtherRoot, Unchecked, Unchecked}},
+		{"an earlier arrival of another visitor", entry(s, 2, func(a *fairness.Arrive) { a.Ticket = s.arrive.Ticket }), [4]Reason{OtherHistory, OtherRoot, Unchecked, Unchecked}},
 		{"my arrival given to another", entry(s, s.mine, func(a *fairness.Arrive) { a.Ticket[0] ^= 1 }), only(OtherHistory)},
 		{"my arrival left out", s.without(s.mine, s.mine+1), only(OtherHistory)},
 		{"another VRF key", entry(s, 0, func(r *fairness.Room) { r.VRFKey[5] ^= 1 }), [4]Reason{OtherHistory, OtherRoot, Unchecked, Unchecked}},
 		{"a receipt with another path", s.with(func(b *Bundle) { b.Receipt = s.wrongPath() }), but(OtherReceipt)},
-		{"somebody else's ticket", s.with(func(b *Bundle) { b.Ticket = Text(roomtest.Ticket(origin, 0).String()) }), only(OtherTicket)},
+		{"another visitor's ticket", s.with(func(b *Bundle) { b.Ticket = Text(roomtest.Ticket(origin, 0).String()) }), only(OtherTicket)},
 	}
 }
 

@@ -116,7 +116,7 @@ func quicknet(t testing.TB) func(uint64) []byte {
 				return signature
 			}
 		}
-		t.Fatalf("nobody knows round %d", round)
+		t.Fatalf("round %d is unknown", round)
 		return nil
 	}
 }

@@ -26,7 +26,7 @@ type vectors struct {
 	Refused  []refusedVector              `json:"refused"`
 }
 
-// fileVector is a file and what its four lines say.
+// fileVector is a file with its expected lines.
 type fileVector struct {
 	Name  string  `json:"name"`
 	File  string  `json:"file"`

@@ -76,8 +76,8 @@ func TestNoRoundBeforeItsTime(t *testing.T) {
 	}
 }
 
-// TestSameAgain: a beacon that is started anew goes on as the same chain.
-func TestSameAgain(t *testing.T) {
+// TestRestart: after a restart a beacon continues the same chain.
+func TestRestart(t *testing.T) {
 	key, c := local.NewKey(), &clock{seconds: 100}
 	again, err := local.ParseKey(key.Encode())
 	if err != nil {
@@ -96,8 +96,8 @@ func TestSameAgain(t *testing.T) {
 	}
 }
 
-// TestChainsShareNothing: what one chain of a key has signed says nothing of
-// the rounds of another, whose clock may be slower.
+// TestChainsShareNothing: signatures of one chain of a key reveal no rounds of another, whose clock
+// may be slower.
 func TestChainsShareNothing(t *testing.T) {
 	key, late := local.NewKey(), func() time.Time { return time.Unix(genesis+1e6, 0) }
 	base := local.Config{ID: "test", Genesis: genesis, Period: 3, Now: late}

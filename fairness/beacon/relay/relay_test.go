@@ -103,8 +103,8 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// TestBadRelays: whatever a relay does, it is not believed, the error says what
-// it did, and another relay makes up for it.
+// TestBadRelays: a bad relay is never trusted, the error says what it did, and another relay
+// answers instead.
 func TestBadRelays(t *testing.T) {
 	good := serve(t, honest)
 	other, err := local.New(local.NewKey(), local.Config{Period: 3})
@@ -169,8 +169,8 @@ func TestDeadRelay(t *testing.T) {
 	}
 }
 
-// TestFineAgain: a failure is not remembered.
-func TestFineAgain(t *testing.T) {
+// TestFailureIsForgotten: a relay that failed is asked again.
+func TestFailureIsForgotten(t *testing.T) {
 	var asked atomic.Int64
 	r := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if asked.Add(1) == 1 {
@@ -232,7 +232,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestShared: callers who want the same round wait for the same answer.
+// TestShared: concurrent callers for the same round share one answer.
 func TestShared(t *testing.T) {
 	release := make(chan struct{})
 	r := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -262,8 +262,8 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestNobodyWaits: the request ends when the last caller leaves.
-func TestNobodyWaits(t *testing.T) {
+// TestLastCallerLeaves: the request is cancelled when the last caller leaves.
+func TestLastCallerLeaves(t *testing.T) {
 	asked, ended := make(chan struct{}), make(chan struct{})
 	r := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		close(asked)

@@ -16,7 +16,7 @@ import (
 	"github.com/proofline/proofline/fairness/beacon/relay"
 )
 
-// network is relays by host name, without sockets, so that time may be faked.
+// network maps host names to relays without sockets, so that tests can fake the time.
 type network map[string]http.HandlerFunc
 
 func (n network) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -54,7 +54,7 @@ func takes(d time.Duration, then http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// between fails if what began at start did not take so long.
+// between checks the time passed since start.
 func between(t *testing.T, start time.Time, low, high time.Duration) {
 	t.Helper()
 	if took := time.Since(start); took < low || took > high {
@@ -105,8 +105,8 @@ func TestFailuresCostNoTime(t *testing.T) {
 	})
 }
 
-// TestPrefersWhoAnswered: the relay that answered last is asked first.
-func TestPrefersWhoAnswered(t *testing.T) {
+// TestPrefersLastRelay: the relay that answered last is asked first.
+func TestPrefersLastRelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bad, good := 0, 0
 		_, c := fake(t, func(honest http.HandlerFunc) network {
@@ -170,7 +170,7 @@ func TestFutureRound(t *testing.T) {
 	}
 }
 
-// TestWait asks nobody before the round's moment, and has it soon after.
+// TestWait sends no request before the round's time, and gets the round soon after.
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, genesis := 0, time.Now().Add(100*time.Second)
@@ -198,8 +198,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// TestWaitThroughOutage: an hour without relays delays the round and nothing else,
-// and nobody is asked too often meanwhile.
+// TestWaitThroughOutage: an hour without relays only delays the round, and the relays are not asked
+// too often meanwhile.
 func TestWaitThroughOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, start := 0, time.Now()
@@ -228,7 +228,7 @@ func TestWaitThroughOutage(t *testing.T) {
 	})
 }
 
-// TestWaitEnds with its context, and says what it waited for.
+// TestWaitEnds with its context, and the error says why.
 func TestWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := fake(t, func(http.HandlerFunc) network { return network{"one": says(500, "")} }, "one")
@@ -248,8 +248,7 @@ func TestWaitEnds(t *testing.T) {
 	})
 }
 
-// TestWaitForever: a round that never appears is waited for, and no longer than
-// one likes.
+// TestWaitForever: waiting for a round that never appears ends with the context.
 func TestWaitForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := fake(t, func(http.HandlerFunc) network { return network{} }, "one")
