@@ -83,9 +83,10 @@ func (p *linePage) Countdown() string {
 	return fmt.Sprintf("%d:%02d", int(left.Minutes()), int(left.Seconds())%60)
 }
 
-// Expected returns the range to show for the call, nil for none.
+// Expected returns the range to show for the call, nil for none: while a draw is
+// late, nobody knows when it comes.
 func (p *linePage) Expected() *Span {
-	if p.View.Ticket == nil || p.View.Ticket.Expected == nil || p.View.Ticket.Grows {
+	if p.View.Ticket == nil || p.View.Ticket.Expected == nil || p.View.Ticket.Grows || p.In(Waiting) && !p.View.Now.Before(p.Late()) {
 		return nil
 	}
 	s := p.round(*p.View.Ticket.Expected)

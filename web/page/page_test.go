@@ -157,6 +157,7 @@ func TestStates(t *testing.T) {
 		{"waiting-first", []string{"Nobody is in an earlier group.", "So far you are the only one in it.", "loads again every 30 seconds. Stop"}, nil},
 		{"waiting-paused", []string{"Letting people in is paused."}, []string{"likely between"}},
 		{"waiting-drawing", []string{"Your group is closed. Its places are being drawn."}, []string{"Places are drawn at", "So far"}},
+		{"waiting-late", []string{"The draw is taking longer than planned."}, []string{"likely between", "still growing"}},
 		{"drawn", []string{"Your place is 4,211", "1,020 people are ahead of you.", "Places up to 3,190 have been called.", "likely between 12:20 UTC and 12:31 UTC."}, []string{"paused", "slowly"}},
 		{"drawn-next", []string{"You are next.", "likely between 12:03 UTC and 12:04 UTC."}, nil},
 		{"drawn-slower", []string{"more slowly than announced"}, nil},

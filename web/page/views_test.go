@@ -118,6 +118,7 @@ var lines = map[string]page.View{
 	"drawn-instant":   change(drawn(), instant),
 	"revoked-branded": change(settled(page.Revoked), func(v *page.View) { v.Room = branded }),
 	"waiting-paused":  change(withTicket(page.Waiting), func(v *page.View) { v.Paused, v.Ticket.Expected = true, nil }),
+	"waiting-late":    change(withTicket(page.Waiting), func(v *page.View) { v.Ticket.Window.To, v.Ticket.Window.Draws = at(-1), at(-0.5) }),
 	"waiting-drawing": change(withTicket(page.Waiting), func(v *page.View) { v.Ticket.Window.To, v.Ticket.Window.Draws = at(0.1), at(0.2) }),
 	"waiting-branded": change(withTicket(page.Waiting), func(v *page.View) { v.Room = branded }),
 	"drawn":           drawn(),

@@ -17,7 +17,7 @@ export type Cause = "paused" | "slower" | "behind";
  * says. Undefined when nobody can say.
  */
 export function expect(place: Place, room: Room, now: number): Range | undefined {
-  if (room.paused || (place.state !== "waiting" && place.state !== "drawn")) return undefined;
+  if (room.paused || isOverdue(place, now) || (place.state !== "waiting" && place.state !== "drawn")) return undefined;
   const { min, max } = ahead(place, room);
   const from = Math.max(now, room.starts, place.state === "waiting" ? place.draws : 0);
   return {
@@ -39,6 +39,14 @@ const minute = 60_000;
 /** Reports whether people can still join the group of a place: then nobody knows how many will be ahead of it. */
 export function grows(place: Place, now: number): boolean {
   return place.state === "waiting" && now < place.closes;
+}
+
+/** How long after its time a draw is said to be late. */
+const lateAfter = 30_000;
+
+/** Reports whether a draw is late: then nobody knows when it comes. */
+export function isOverdue(place: Place, now: number): boolean {
+  return place.state === "waiting" && now >= place.draws + lateAfter;
 }
 
 /** Widens a range to whole steps: the further away it is, the coarser. */

@@ -1,6 +1,6 @@
 import { Alert } from "./alert.ts";
 import { ServerClock } from "./clock.ts";
-import { type Basis, Expectation, expect, grows, type Range, round } from "./expected.ts";
+import { type Basis, Expectation, expect, grows, isOverdue, type Range, round } from "./expected.ts";
 import { Holder, type Joined } from "./holder.ts";
 import { getPublic, Refusal } from "./http.ts";
 import { Listener } from "./listener.ts";
@@ -234,6 +234,7 @@ export class LinePage {
       this.#screen.progress("line", calledUpTo(place, room), place.position ?? 1);
       this.#expect(room, now);
     }
+    if (isOverdue(place, now)) this.#forgetExpected();
     this.#sayExpected(now);
     this.#pass(now);
   }
@@ -269,6 +270,15 @@ export class LinePage {
     this.#expectation.update(expect(this.#place, room, now), basis, now);
     const { said } = this.#expectation;
     if (said && said !== was && this.#place.ticket !== undefined) this.#memory.keep(this.#place.ticket, { said });
+  }
+
+  /** Takes back what was expected: after a late draw it starts anew. */
+  #forgetExpected(): void {
+    if (!this.#expectation.said || this.#place.ticket === undefined) return;
+    this.#expectation = new Expectation();
+    this.#memory.keep(this.#place.ticket, { said: undefined });
+    this.#screen.show("[data-expected]", false);
+    this.#screen.choose("data-cause", undefined);
   }
 
   #sayExpected(now: number): void {
@@ -311,6 +321,7 @@ export class LinePage {
     const countdown = this.#screen.find("[data-countdown]");
     const passed = place.paused ? 0 : now - place.now;
     if (countdown) this.#screen.countdown(countdown, place.state === "called" ? place.left - passed : place.opens - now);
+    if (!grows(place, now)) this.#screen.show("[data-soonest]", false);
     if (place.state === "waiting") this.#screen.progress("draw", now - place.joined, place.draws - place.joined);
     if (place.state === "upcoming" && now >= place.opens) this.#open();
   }

@@ -6,7 +6,7 @@ export interface Kept {
   receipt?: string; // as given when joining
   vkey?: string; // the log's key, as first seen
   position?: number; // as first shown
-  said?: Said;
+  said?: Said | undefined;
 }
 
 /** Keeps things of one room. Storage that is full or blocked is no failure. */

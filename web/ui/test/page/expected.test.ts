@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type Basis, Expectation, expect, grows, type Range, round } from "../../src/page/expected.ts";
+import { type Basis, Expectation, expect, grows, isOverdue, type Range, round } from "../../src/page/expected.ts";
 import { drawnOf, minute, noon, placeOf, roomOf } from "./rooms.ts";
 
 const at = (minutes: number): number => noon + minutes * minute;
@@ -107,6 +107,15 @@ test("a cause is stated for five minutes", () => {
 
 test("the range never lies in the past", () => {
   assert.deepEqual(say([[0, range(1, 10), basis()], [5.5, range(5.6, 8), basis()]])[1], [5, 8, undefined]);
+});
+
+test("nothing is expected while a draw is late", () => {
+  const place = placeOf({ draws: at(1) });
+  assert.equal(isOverdue(place, at(1.49)), false);
+  assert.notEqual(expect(place, roomOf(), at(1.49)), undefined);
+  assert.equal(isOverdue(place, at(1.5)), true);
+  assert.equal(expect(place, roomOf(), at(1.5)), undefined);
+  assert.equal(isOverdue(drawnOf(7, { draws: at(1) }), at(9)), false);
 });
 
 test("a group grows until it closes, and no longer", () => {
