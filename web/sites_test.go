@@ -48,7 +48,7 @@ func TestSites(t *testing.T) {
 	if string(made.Rules) != shopRules || len(made.Hosts) != 1 || len(made.Rooms) != 1 || made.Rooms[0] != "https://example.com/r/sale" {
 		t.Errorf("made %s", a.body)
 	}
-	if len(made.Warnings) != 1 || made.Warnings[0].Field != "rooms.sale" || !strings.HasPrefix(made.Warnings[0].Detail, "does not lead visitors back to shop.example.com") {
+	if len(made.Warnings) != 1 || made.Warnings[0].Field != "rooms.sale" || !strings.HasPrefix(made.Warnings[0].Detail, "does not send visitors back to shop.example.com") {
 		t.Errorf("warnings %+v", made.Warnings)
 	}
 	s.do("PATCH", "/v1/rooms/sale", `{"targets":["https://shop.example.com"]}`).want(http.StatusOK)

@@ -20,7 +20,7 @@ func (o *organizer) applySiteCommand() *cobra.Command {
 again does nothing. What may be a mistake is said:
 
   + site shop: created, serial 1
-    ! rooms.sale does not lead visitors back to shop.example.com: ...
+    ! rooms.sale does not send visitors back to shop.example.com: ...
   ~ site shop: serial 1 -> 2
   = site shop: nothing to change
 

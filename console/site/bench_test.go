@@ -8,8 +8,7 @@ import (
 	"github.com/proofline/proofline/console/site"
 )
 
-// BenchmarkSigned is what a connector costs that asks whether there are new
-// rules, of 1,000 rules: signed anew, or before.
+// BenchmarkSigned measures a connector's poll for 1,000 rules, with and without a cached note.
 func BenchmarkSigned(b *testing.B) {
 	s := newServer(b)
 	list := make([]string, 1000)
@@ -23,19 +22,19 @@ func BenchmarkSigned(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	b.Run("anew", func(b *testing.B) {
+	b.Run("uncached", func(b *testing.B) {
 		for b.Loop() {
 			ask(b, s.again())
 		}
 	})
-	b.Run("before", func(b *testing.B) {
+	b.Run("cached", func(b *testing.B) {
 		for b.Loop() {
 			ask(b, s.Sites)
 		}
 	})
 }
 
-// BenchmarkSeen is what a report costs, of those each second that write nothing.
+// BenchmarkSeen measures repeated reports, which write nothing.
 func BenchmarkSeen(b *testing.B) {
 	s := newServer(b)
 	n := site.Node{ID: nodeID(1), Kind: "proxy", Counts: map[string]uint64{"passed": 1}}

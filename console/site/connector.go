@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	nodeSize      = 16              // bytes of a node's id
-	maxNodes      = 2000            // of an organization
-	maxCounts     = 100             // of a node
+	nodeSize      = 16              // bytes of a node ID
+	maxNodes      = 2000            // per organization
+	maxCounts     = 100             // per node
 	maxVersion    = 100             // bytes
-	seenEvery     = 5 * time.Second // how exactly it is known when a node was heard of
+	seenInterval  = 5 * time.Second // minimum time between writes for an unchanged node
 	nodeForgotten = 24 * time.Hour  // after the latest report
 )
 
-// Node is what a connector says of itself.
+// Node is a connector's description of itself.
 type Node struct {
-	ID      string            // 22 characters of base64url, random at the start of the process
-	Site    string            // whose rules it goes by; empty when they are of no site of this server
+	ID      string            // 22 characters of base64url, chosen at random when the process starts
+	Site    string            // site whose rules it runs; empty: rules that belong to no site of this server
 	Serial  uint64            // of these rules
 	Kind    string            // middleware, proxy, nginx or edge
 	Version string            // of the program
-	Counts  map[string]uint64 // what it did, by name, since it began
+	Counts  map[string]uint64 // counters since the process started
 }
 
 var (
@@ -42,7 +42,7 @@ var (
 	printed   = regexp.MustCompile(`^[ -~]*$`)
 )
 
-// check says what is wrong with what a node says.
+// check returns a [room.InvalidError] that lists all invalid fields.
 func (n *Node) check() error {
 	var wrong []fairness.Problem
 	add := func(isWrong bool, field, detail string) {
@@ -59,7 +59,7 @@ func (n *Node) check() error {
 	add(len(n.Counts) > maxCounts, "counts", "must be at most 100")
 	for name := range n.Counts {
 		if !countForm.MatchString(name) {
-			add(true, "counts", "must be named with a-z, 0-9 and _, at most 50 of them")
+			add(true, "counts", "must be named with 1 to 50 characters: a-z, 0-9 and _")
 			break
 		}
 	}
@@ -69,11 +69,10 @@ func (n *Node) check() error {
 	return nil
 }
 
-// wantName says how sites are named.
+// wantName is the error text for an invalid site name.
 const wantName = "must be 1 to 63 of a-z, 0-9 and -, and neither begin nor end with -"
 
-// Seen notes that a connector of an organization has reported. Errors:
-// [*room.InvalidError], [account.ErrTooMany].
+// Seen records a report from a connector. Errors: [*room.InvalidError], [account.ErrTooMany].
 func (s *Sites) Seen(ctx context.Context, org uuid.UUID, n Node) error {
 	if err := n.check(); err != nil {
 		return err
@@ -81,27 +80,26 @@ func (s *Sites) Seen(ctx context.Context, org uuid.UUID, n Node) error {
 	if n.Counts == nil {
 		n.Counts = map[string]uint64{}
 	}
-	err := s.Store.Seen(ctx, org, pgsite.Connector{Node: n.ID, Site: n.Site, Serial: n.Serial, Kind: n.Kind, Version: n.Version, Counts: n.Counts}, seenEvery, maxNodes)
+	err := s.Store.Seen(ctx, org, pgsite.Connector{Node: n.ID, Site: n.Site, Serial: n.Serial, Kind: n.Kind, Version: n.Version, Counts: n.Counts}, seenInterval, maxNodes)
 	if errors.Is(err, pgsite.ErrTooMany) {
 		return account.ErrTooMany
 	}
 	return err
 }
 
-// connectedFor is how long after its latest report a connector counts as there.
+// connectedFor is how long a connector counts as connected after a report.
 const connectedFor = time.Minute
 
-// Connector is a node that reports.
+// Connector is a node that has reported within a day.
 type Connector struct {
 	Node
-	Seen        time.Time // to 5 s
-	IsConnected bool      // heard of in the last minute
-	IsBehind    bool      // goes by older rules than those in force
+	Seen        time.Time // time of the latest report, accurate to 5 s
+	IsConnected bool      // reported in the last minute
+	IsBehind    bool      // runs older rules than the current ones
 }
 
-// Connectors returns those that went by the rules of a site at their latest
-// report, within a day, the latest heard of first. For the empty name they are
-// those whose rules are of no site, such as rules in files.
+// Connectors returns the connectors that run the rules of a site, latest report first. An empty name
+// selects those whose rules belong to no site, such as rules in files.
 func (s *Sites) Connectors(ctx context.Context, by account.Actor, name string) ([]Connector, error) {
 	if !by.May(account.Read) {
 		return nil, account.ErrForbidden
@@ -114,8 +112,7 @@ func (s *Sites) Connectors(ctx context.Context, by account.Actor, name string) (
 	return asConnectors(s.Store.Connectors(ctx, by.Org, name, connectedFor))
 }
 
-// AllConnectors returns those of the actor's organization, whatever rules they
-// go by.
+// AllConnectors returns all connectors of the actor's organization.
 func (s *Sites) AllConnectors(ctx context.Context, by account.Actor) ([]Connector, error) {
 	if !by.May(account.Read) {
 		return nil, account.ErrForbidden
@@ -134,6 +131,5 @@ func asConnectors(stored []pgsite.Connector, err error) ([]Connector, error) {
 	return list, nil
 }
 
-// Tidy forgets connectors that were not heard of for a day. Somebody calls it
-// once in a while.
+// Tidy deletes connectors that have not reported for a day. The server calls it from time to time.
 func (s *Sites) Tidy(ctx context.Context) error { return s.Store.ForgetConnectors(ctx, nodeForgotten) }

@@ -15,7 +15,7 @@ import (
 	"github.com/proofline/proofline/console/site"
 )
 
-// nodeID returns the id of a node.
+// nodeID returns the ID of test node n.
 func nodeID(n int) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%016d", n))
 }
@@ -27,7 +27,7 @@ func (s *server) seen(by account.Actor, n site.Node) {
 	}
 }
 
-// age makes everything that was heard older.
+// age moves all recorded reports into the past.
 func (s *server) age(by time.Duration) {
 	s.Helper()
 	if _, err := s.pool.Exec(s.Context(), `update connectors set seen_at = seen_at - $1::interval`, by); err != nil {
@@ -35,7 +35,7 @@ func (s *server) age(by time.Duration) {
 	}
 }
 
-// TestConnectors: who reports is listed, by site, and forgotten after a day.
+// TestConnectors checks that reporting connectors are listed by site, and forgotten after a day.
 func TestConnectors(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -65,7 +65,7 @@ func TestConnectors(t *testing.T) {
 		t.Errorf("connectors\n%s", diff)
 	}
 	if got := list(viewer, ""); len(got) != 1 || got[0].ID != nodeID(3) {
-		t.Errorf("connectors of no site %+v", got)
+		t.Errorf("connectors without a site: %+v", got)
 	}
 	if len(list(another, "shop")) != 0 {
 		t.Error("another organization sees them")
@@ -80,7 +80,7 @@ func TestConnectors(t *testing.T) {
 		t.Errorf("a connector sees others: %v", err)
 	}
 
-	// New rules: one follows at once, the other is behind.
+	// New rules: one connector adopts them at once, the other is behind.
 	if _, err := s.Update(t.Context(), owner, "shop", 0, []byte(`{"version": 1}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestConnectors(t *testing.T) {
 	}
 }
 
-// TestSeenSeldom: reports each second are noted every five.
+// TestSeenSeldom checks that reports of every second are stored every five seconds.
 func TestSeenSeldom(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -132,19 +132,19 @@ func TestSeenSeldom(t *testing.T) {
 	s.seen(owner, n)
 	n.Counts["passed"] = 2
 	if s.seen(owner, n); passed() != 1 {
-		t.Error("noted at once")
+		t.Error("stored again at once")
 	}
 	s.age(5 * time.Second)
 	if s.seen(owner, n); passed() != 2 {
-		t.Error("not noted after five seconds")
+		t.Error("not stored after five seconds")
 	}
 	n.Counts["passed"], n.Version = 3, "1.1"
 	if s.seen(owner, n); passed() != 3 {
-		t.Error("another version is not noted at once")
+		t.Error("another version is not stored at once")
 	}
 }
 
-// TestTooManyNodes: the ids that a token can invent have a bound.
+// TestTooManyNodes checks that a token can make up only so many node IDs.
 func TestTooManyNodes(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -181,8 +181,8 @@ func TestNodes(t *testing.T) {
 		refused(t, s.Seen(t.Context(), owner.Org, n), field, "must be")
 	}
 	refused(t, s.Seen(t.Context(), owner.Org, site.Node{ID: nodeID(1), Kind: "proxy", Counts: many}), "counts", "must be at most 100")
-	refused(t, s.Seen(t.Context(), owner.Org, site.Node{ID: strings.Repeat("A", 21) + "B", Kind: "proxy"}), "node", "22 characters") // bits that no byte has
+	refused(t, s.Seen(t.Context(), owner.Org, site.Node{ID: strings.Repeat("A", 21) + "B", Kind: "proxy"}), "node", "22 characters") // has unused bits set
 	if list, err := s.Connectors(t.Context(), owner, ""); err != nil || len(list) != 0 {
-		t.Errorf("noted %+v, %v", list, err)
+		t.Errorf("stored %+v, %v", list, err)
 	}
 }

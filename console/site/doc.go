@@ -1,20 +1,18 @@
-// Package site is what organizations protect: the rules of their sites, signed
-// for the connectors that go by them, and which connectors there are. It has no
-// HTTP. Every operation takes the [account.Actor] that does it; a site of another
-// organization is to an actor as one that does not exist.
+// Package site manages the sites that organizations protect: their rules, the signed form in which
+// connectors fetch them, and the connectors that report. It has no HTTP. Every operation takes the
+// [account.Actor] that performs it; a site of another organization does not exist for the actor.
 //
 // # Rules
 //
-// A site has a name and a document of rules (connector/rules/FORMAT.md). It is
-// kept as its owner wrote it, but for what no signed note can hold: carriage
-// returns and tabs, which JSON has between its values alone. Each change gets the
-// next serial, from 1 on. A site that is deleted leaves its serials behind: the
-// next one of that name goes on after them, for connectors refuse smaller ones.
-// The latest [MaxVersions] documents are kept, and can be put back.
+// A site has a name and a rules document (connector/rules/FORMAT.md). The document is kept as its
+// owner wrote it, except for characters that a signed note cannot hold: carriage returns and tabs,
+// which JSON allows only between values. Each change gets the next serial, starting at 1. Serials
+// survive deletion: a new site of the same name continues after them, because connectors refuse
+// smaller ones. The latest [MaxVersions] documents are kept and can be restored.
 //
-// A document is refused unless connectors take it, and unless every room in it
-// that is on this server is one of the organization. What may be a mistake, such
-// as a room that does not lead visitors back to the site, is a [Warning].
+// A document is refused unless connectors accept it, and unless every room in it that is on this
+// server belongs to the organization. A likely mistake, such as a room that does not send visitors
+// back to the site, is a [Warning].
 //
 // # What connectors get
 //
@@ -27,15 +25,14 @@
 //
 //	- queue.example.com/o/main Az3g...
 //
-// (with an em dash in the last line). It is signed with Ed25519 by the
-// organization's key, which is made when it is first needed, and sealed at rest.
-// [Sites.Key] is what connectors check it with. The key stays, with its name, and
-// is not rotated: who has the master key has the keys of rooms, too.
+// (with an em dash in the last line). It is signed with the organization's Ed25519 key, which is
+// created on first use and sealed at rest. Connectors verify it with [Sites.Key]. Neither the key
+// nor its name ever changes; an attacker with the master key has the keys of the rooms, too.
 //
 // # Connectors
 //
-// [Sites.Seen] notes that one reports: to 5 s, and until it was not heard of for a
-// day.
+// [Sites.Seen] records a connector's report, with a resolution of 5 s. A connector is forgotten a
+// day after its latest report.
 //
 // Errors are [account.ErrNotFound], [account.ErrForbidden], [account.ErrExists],
 // [account.ErrTooMany], [desk.ErrChanged], and *[room.InvalidError] for input.

@@ -20,35 +20,35 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// maxDocument is the most bytes of a document: with what stands around it, its
-// note is within the 1,000,000 bytes that connectors take.
+// maxDocument is the maximum size of a document in bytes. With the header and the signature its
+// note stays within the 1,000,000 bytes that connectors accept.
 const maxDocument = 999_000
 
-// maxHosts is the most bytes of all hosts that a document names: lists of sites
-// have them.
+// maxHosts is the maximum total size in bytes of a document's hosts, because lists of sites include
+// them.
 const maxHosts = 32_000
 
-// normal is a document as it is kept: without what a signed note cannot hold.
-// Strings of JSON have neither tabs nor ends of lines, so it says the same.
+// normal returns a document without the characters that a signed note cannot hold. Its meaning stays
+// the same, since JSON strings contain neither tabs nor line breaks.
 func normal(document []byte) string {
 	text := strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", "  ").Replace(string(document))
 	return strings.TrimRight(text, " \n") + "\n"
 }
 
-// fingerprint is what acts say of a document: enough to tell which one it was.
+// fingerprint returns the activity-log detail that identifies a document.
 func fingerprint(document []byte) map[string]any {
 	sum := sha256.Sum256([]byte(normal(document)))
 	return map[string]any{"sha256": hex.EncodeToString(sum[:])}
 }
 
-// document is one that was read.
+// document is a parsed rules document and the text to store.
 type document struct {
 	*rules.Site
 	text string
 }
 
-// parse reads a document as connectors do: as it was written, for what is kept
-// would pass with a tab in a text. The error is a *[room.InvalidError].
+// parse parses a document the way connectors do. It parses the original text, because [normal] would
+// hide an invalid tab inside a string. The error is a *[room.InvalidError].
 func parse(text []byte) (document, error) {
 	kept := normal(text)
 	if len(kept) > maxDocument || len(text) > rules.MaxSize {
@@ -66,12 +66,12 @@ func parse(text []byte) (document, error) {
 		size += len(host)
 	}
 	if size > maxHosts {
-		return document{}, invalid("hosts", "must have at most %d bytes altogether; * stands for any characters", maxHosts)
+		return document{}, invalid("hosts", "must have at most %d bytes in total; * matches any characters", maxHosts)
 	}
 	return document{read, kept}, nil
 }
 
-// asInvalid says what is wrong with a document as this server says it.
+// asInvalid converts errors of the rules package to a [room.InvalidError].
 func asInvalid(err error) error {
 	wrong, ok := errors.AsType[*rules.InvalidError](err)
 	if !ok {
@@ -87,7 +87,7 @@ func asInvalid(err error) error {
 	return out
 }
 
-// read parses a document, and looks at its rooms.
+// read parses a document and checks the rooms that it names.
 func (s *Sites) read(ctx context.Context, org uuid.UUID, text []byte) (document, error) {
 	d, err := parse(text)
 	if err != nil {
@@ -103,8 +103,8 @@ func (s *Sites) read(ctx context.Context, org uuid.UUID, text []byte) (document,
 		switch {
 		case place.refusal != "":
 			wrong = append(wrong, fairness.Problem{Field: "rooms." + name + ".url", Detail: place.refusal})
-		case place.isHere && named.Origin != place.record.Origin: // every pass would be refused
-			wrong = append(wrong, fairness.Problem{Field: "rooms." + name + ".origin", Detail: "must be that of the room: " + place.record.Origin})
+		case place.isHere && named.Origin != place.record.Origin: // otherwise every pass would be refused
+			wrong = append(wrong, fairness.Problem{Field: "rooms." + name + ".origin", Detail: "must be the room's origin: " + place.record.Origin})
 		}
 	}
 	if len(wrong) > 0 {
@@ -113,13 +113,13 @@ func (s *Sites) read(ctx context.Context, org uuid.UUID, text []byte) (document,
 	return d, nil
 }
 
-// names are those of the rooms, in order.
+// names returns the names of the rooms, sorted.
 func (d document) names() []string { return slices.Sorted(maps.Keys(d.Rooms)) }
 
-// hosts are those that the document names, in its order.
+// hosts returns the hosts in document order, never nil.
 func (d document) hosts() []string { return append([]string{}, d.Hosts...) }
 
-// rooms are the URLs of all rooms, each once.
+// rooms returns the URLs of all rooms, sorted and without duplicates.
 func (d document) rooms() []string {
 	urls := []string{}
 	for _, r := range d.Rooms {
@@ -129,9 +129,8 @@ func (d document) rooms() []string {
 	return slices.Compact(urls)
 }
 
-// Check says which rule of a site decides about each URL when a browser opens it
-// at a time, and what is not protected. A document that is not nil is looked at
-// in the place of the site's own.
+// Check reports which rule decides about each URL when a browser opens it at the given time, and
+// which URLs are unprotected. A document that is not nil is checked instead of the site's rules.
 func (s *Sites) Check(ctx context.Context, by account.Actor, name string, document []byte, urls []string, at time.Time) ([]rules.Finding, error) {
 	site, err := s.Site(ctx, by, name)
 	if err != nil {
@@ -143,14 +142,14 @@ func (s *Sites) Check(ctx context.Context, by account.Actor, name string, docume
 	return Check(document, urls, at)
 }
 
-// Bounds of what is checked at once.
+// Limits for one check.
 const (
 	MaxURLs     = 100
 	maxURL      = 2000   // bytes
-	maxMatching = 10_000 // rules times URLs: about a second of work at worst
+	maxMatching = 10_000 // rules times URLs: about a second of work
 )
 
-// Check is [Sites.Check] of a document that is of no site yet. The error is a
+// Check is [Sites.Check] for a document that belongs to no site yet. The error is a
 // *[room.InvalidError].
 func Check(document []byte, urls []string, at time.Time) ([]rules.Finding, error) {
 	d, err := parse(document)
@@ -158,7 +157,7 @@ func Check(document []byte, urls []string, at time.Time) ([]rules.Finding, error
 		return nil, err
 	}
 	if most := min(MaxURLs, maxMatching/max(1, len(d.Site.Rules))); len(urls) == 0 || len(urls) > most {
-		return nil, invalid("urls", "must be 1 to %d, for so many rules", most)
+		return nil, invalid("urls", "must be 1 to %d URLs for this number of rules", most)
 	}
 	var list []rules.Finding
 	for i, one := range urls {

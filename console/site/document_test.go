@@ -17,7 +17,7 @@ import (
 
 var when = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// TestRefused: what is wrong with rules is said, and nothing is stored.
+// TestRefused checks that invalid rules are refused with the reason, and that nothing is stored.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -32,16 +32,16 @@ func TestRefused(t *testing.T) {
 		{"a misspelled rule", strings.Replace(rulesFor(saleURL), "queue sale", "queue sal", 1), "rules[0].action", ""},
 		{"a tab in a text", "{\"version\": 1, \"hosts\": [\"a\tb\"]}", "rules", "must be a JSON object"},
 		{"too large", `{"version": 1, "hosts": ["` + strings.Repeat("a", 999_000) + `"]}`, "rules", "must be at most 999000 bytes"},
-		{"many hosts", `{"version": 1, "hosts": ["` + strings.Repeat(strings.Repeat("a", 99)+`","`, 330) + `b"]}`, "hosts", "must have at most 32000 bytes altogether"},
-		{"no room", rulesFor("https://queue.example.com/r/nothing"), "rooms.sale.url", "must be the URL of a room of this organization"},
-		{"another's room", rulesFor("https://queue.example.com/r/theirs"), "rooms.sale.url", "must be the URL of a room of this organization"},
-		{"no room's URL", rulesFor("https://queue.example.com"), "rooms.sale.url", "must be the URL of a room of this organization"},
-		{"another origin", strings.Replace(rulesFor(saleURL), `r/sale"`, `r/sale", "origin": "queue.example.com/r/other"`, 1), "rooms.sale.origin", "must be that of the room: queue.example.com/r/sale"},
-		{"another path", rulesFor("https://queue.example.com/sale"), "rooms.sale.url", "must be as the room is published: " + saleURL},
-		{"another spelling", rulesFor("https://QUEUE.example.com:443/r/sale"), "rooms.sale.url", "must be as the room is published: " + saleURL},
-		{"another host of ours", rulesFor("https://" + tickets + "/r/sale"), "rooms.sale.url", "must be as the room is published: " + saleURL},
-		{"not the custom host", rulesFor("https://queue.example.com/r/custom"), "rooms.sale.url", "must be as the room is published: https://" + tickets + "/r/custom"},
-		{"no room of the custom host", rulesFor("https://" + tickets + "/r/nothing"), "rooms.sale.url", "must be the URL of a room of this organization"},
+		{"many hosts", `{"version": 1, "hosts": ["` + strings.Repeat(strings.Repeat("a", 99)+`","`, 330) + `b"]}`, "hosts", "must have at most 32000 bytes in total"},
+		{"unknown room", rulesFor("https://queue.example.com/r/nothing"), "rooms.sale.url", "must be the URL of a room of this organization"},
+		{"room of another organization", rulesFor("https://queue.example.com/r/theirs"), "rooms.sale.url", "must be the URL of a room of this organization"},
+		{"not a room URL", rulesFor("https://queue.example.com"), "rooms.sale.url", "must be the URL of a room of this organization"},
+		{"another origin", strings.Replace(rulesFor(saleURL), `r/sale"`, `r/sale", "origin": "queue.example.com/r/other"`, 1), "rooms.sale.origin", "must be the room's origin: queue.example.com/r/sale"},
+		{"another path", rulesFor("https://queue.example.com/sale"), "rooms.sale.url", "must be the published URL of the room: " + saleURL},
+		{"another spelling", rulesFor("https://QUEUE.example.com:443/r/sale"), "rooms.sale.url", "must be the published URL of the room: " + saleURL},
+		{"another host of ours", rulesFor("https://" + tickets + "/r/sale"), "rooms.sale.url", "must be the published URL of the room: " + saleURL},
+		{"not the custom host", rulesFor("https://queue.example.com/r/custom"), "rooms.sale.url", "must be the published URL of the room: https://" + tickets + "/r/custom"},
+		{"unknown room on the custom host", rulesFor("https://" + tickets + "/r/nothing"), "rooms.sale.url", "must be the URL of a room of this organization"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := s.Create(t.Context(), owner, "shop", []byte(test.rules))
@@ -53,7 +53,7 @@ func TestRefused(t *testing.T) {
 	}
 	for _, verb := range s.verbs(owner, "shop") {
 		if verb != "site.create refused" {
-			t.Errorf("act %q", verb)
+			t.Errorf("activity log entry %q", verb)
 		}
 	}
 	for _, name := range []string{"", "Shop", "-shop", "shop-", strings.Repeat("a", 64), "a/b", "a\x00"} {
@@ -65,7 +65,7 @@ func TestRefused(t *testing.T) {
 	s.create(owner, strings.Repeat("a", 63), rulesFor("https://queue.example.com:8443/r/sale")) // another server
 }
 
-// TestWarnings: what may be a mistake is said of the rooms as they are now.
+// TestWarnings checks the warnings against the current state of the rooms.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -75,7 +75,7 @@ func TestWarnings(t *testing.T) {
 	if _, err := s.desk.End(t.Context(), owner, "over"); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // noted after the end
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // the end is stored asynchronously
 		page, err := s.desk.Rooms.Options.Rooms.Get(t.Context(), "over")
 		if err != nil || time.Now().After(deadline) {
 			t.Fatal("the room does not end", err)
@@ -88,14 +88,14 @@ func TestWarnings(t *testing.T) {
 		"fine":            {`"shop.example.com"`, saleURL, "", ""},
 		"fine by pattern": {`"*.example.com", "www.*"`, saleURL, "", ""},
 		"no hosts":        {``, saleURL, "", ""},
-		"one missing":     {`"shop.example.com", "other.example.com"`, saleURL, "does not lead visitors back to other.example.com: add its address to the room's targets", ""},
-		"two missing":     {`"*.example.org", "example.com"`, saleURL, "does not lead visitors back to *.example.org, example.com: add their addresses to the room's targets", ""},
-		"no targets":      {``, "https://queue.example.com/r/nowhere", "leads admitted visitors nowhere: add the address of the site to the room's targets", ""},
-		"ended":           {``, "https://queue.example.com/r/over", "has ended and lets nobody in: name another room, or set its mode to off", ""},
-		"elsewhere":       {``, "https://elsewhere.example.com/r/sale", "is on another server: nobody here sees whether it exists, and whether it leads visitors back to the site", ""},
-		"net elsewhere":   {``, "https://elsewhere.example.com/r/sale", "is on another server: connectors that go by these rules report to this one, so its gate never opens for them", "safety-net"},
-		"closed":          {``, saleURL, "is closed by these rules and calls people all the same, whom the site does not let in: pause the room, or end it", "closed"},
-		"closed and over": {``, "https://queue.example.com/r/over", "has ended and lets nobody in: name another room, or set its mode to off", "closed"},
+		"one missing":     {`"shop.example.com", "other.example.com"`, saleURL, "does not send visitors back to other.example.com: add its address to the room's targets", ""},
+		"two missing":     {`"*.example.org", "example.com"`, saleURL, "does not send visitors back to *.example.org, example.com: add their addresses to the room's targets", ""},
+		"no targets":      {``, "https://queue.example.com/r/nowhere", "has nowhere to send admitted visitors: add the site's address to the room's targets", ""},
+		"ended":           {``, "https://queue.example.com/r/over", "has ended and admits no visitors: name another room, or set its mode to off", ""},
+		"elsewhere":       {``, "https://elsewhere.example.com/r/sale", "is on another server: this server cannot check that it exists and sends visitors back to the site", ""},
+		"net elsewhere":   {``, "https://elsewhere.example.com/r/sale", "is on another server: connectors with these rules report to this server, so the room's gate never opens for them", "safety-net"},
+		"closed":          {``, saleURL, "is closed by these rules but still calls visitors, and the site turns them away: pause or end the room", "closed"},
+		"closed and over": {``, "https://queue.example.com/r/over", "has ended and admits no visitors: name another room, or set its mode to off", "closed"},
 	} {
 		made := s.create(owner, strings.ReplaceAll(name, " ", "-"), `{"version": 1, "hosts": [`+test.hosts+`], "rooms": {"one": {"url": "`+test.url+`", "mode": "`+cmp.Or(test.mode, "always")+`"}}}`)
 		list, err := s.Warnings(t.Context(), made)
@@ -111,7 +111,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestCheck says which rule decides.
+// TestCheck checks URLs against saved and unsaved rules.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -143,13 +143,13 @@ func TestCheck(t *testing.T) {
 	}
 	document := []byte(`{"version": 1, "rules": [` + strings.Join(many, ",") + `]}`)
 	_, err = site.Check(document, make([]string, 11), when)
-	refused(t, err, "urls", "must be 1 to 10, for so many rules")
+	refused(t, err, "urls", "must be 1 to 10 URLs for this number of rules")
 	if got, err := site.Check(document, slices.Repeat(urls[:1], 10), when); err != nil || len(got) != 10 || got[9].Decision.Rule != "0" {
 		t.Errorf("found %+v, %v", got, err)
 	}
 }
 
-// TestOthersRooms: rules of an organization are of no use in another.
+// TestOthersRooms checks that rules cannot use sites and rooms of another organization.
 func TestOthersRooms(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -159,9 +159,9 @@ func TestOthersRooms(t *testing.T) {
 		t.Fatal(err)
 	}
 	theirs := made
-	theirs.Org = another.Org // as if the room had gone to them
+	theirs.Org = another.Org // as if the room had changed hands
 	list, err := s.Warnings(t.Context(), theirs)
-	if err != nil || len(list) != 1 || list[0].Detail != "is not there any more: "+saleURL {
+	if err != nil || len(list) != 1 || list[0].Detail != "no longer exists: "+saleURL {
 		t.Errorf("warnings %+v, %v", list, err)
 	}
 	_, err = s.Update(t.Context(), another, "shop", 0, made.Rules)

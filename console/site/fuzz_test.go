@@ -15,8 +15,8 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// FuzzDocument: what is kept of a document says the same as what was written,
-// and its note opens to it.
+// FuzzDocument checks that the stored form of a document has the meaning of the original, and that
+// its note can be verified and parsed.
 func FuzzDocument(f *testing.F) {
 	f.Add("{\"version\": 1}")
 	f.Add("\r\n{\t\"version\": 1,\r\"hosts\": [\"a.example.com\"]\n\n}\n \n")
@@ -40,14 +40,14 @@ func FuzzDocument(f *testing.F) {
 		}
 		written, err := rules.Parse([]byte(text))
 		if err != nil {
-			t.Fatalf("%q is kept, and no connector takes it: %v", text, err)
+			t.Fatalf("%q is stored, but connectors refuse it: %v", text, err)
 		}
 		kept, err := rules.Parse([]byte(d.text))
 		if diff := cmp.Diff(written, kept, cmpopts.IgnoreUnexported(rules.Site{})); err != nil || diff != "" {
-			t.Fatalf("%q is kept as %q, %v\n%s", text, d.text, err, diff)
+			t.Fatalf("%q is stored as %q, %v\n%s", text, d.text, err, diff)
 		}
 		if again := normal([]byte(d.text)); again != d.text {
-			t.Errorf("%q is kept as %q, and that as %q", text, d.text, again)
+			t.Errorf("%q is stored as %q, and that as %q", text, d.text, again)
 		}
 		signed, err := sites.sign(t.Context(), Site{Org: org, Name: "shop", Serial: 7, Rules: []byte(d.text)})
 		if err != nil {
@@ -60,7 +60,7 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
-// BenchmarkCheck checks the most addresses by the most rules.
+// BenchmarkCheck checks the maximum number of URLs against the maximum number of rules.
 func BenchmarkCheck(b *testing.B) {
 	var list []string
 	for range 999 {

@@ -30,10 +30,10 @@ var (
 	stranger  = account.Actor{Kind: account.Person, Name: "owner@example.net", Org: uuid.MustParse("00000000-0000-8000-8000-0000000000cc"), Scopes: account.Owner.Scopes()}
 )
 
-// tickets is a host of the first organization.
+// tickets is a custom host of the first organization.
 const tickets = "tickets.example.com"
 
-// server is a server's sites, with what they stand on.
+// server bundles a server's sites with their dependencies.
 type server struct {
 	testing.TB
 	*site.Sites
@@ -55,7 +55,7 @@ func newServer(t testing.TB) *server {
 	return s
 }
 
-// again returns the same sites as another node of the server has them.
+// again returns the sites as seen by another node of the server.
 func (s *server) again() *site.Sites {
 	return site.New(site.Options{
 		Store: pgsite.NewStore(s.pool), Rooms: s.desk.Rooms, Sealer: s.key, Acts: s.desk,
@@ -68,7 +68,7 @@ func (s *server) again() *site.Sites {
 	})
 }
 
-// room makes a room that leads visitors to targets.
+// room creates a room with the given targets.
 func (s *server) room(by account.Actor, slug, host string, targets ...string) {
 	s.Helper()
 	_, err := s.desk.Create(s.Context(), by, room.Config{Slug: slug, Beacon: "none", Settings: room.Settings{Targets: targets}}, desk.Place{Host: host})
@@ -77,7 +77,7 @@ func (s *server) room(by account.Actor, slug, host string, targets ...string) {
 	}
 }
 
-// create makes a site.
+// create creates a site.
 func (s *server) create(by account.Actor, name, document string) site.Site {
 	s.Helper()
 	made, err := s.Create(s.Context(), by, name, []byte(document))
@@ -87,7 +87,7 @@ func (s *server) create(by account.Actor, name, document string) site.Site {
 	return made
 }
 
-// verbs are what acts say was done to a site, the latest first.
+// verbs returns the verbs and outcomes of a site's activity log, latest first.
 func (s *server) verbs(by account.Actor, name string) []string {
 	s.Helper()
 	page, err := s.desk.Acts(s.Context(), by, "site/"+name, uuid.Nil, 0)
@@ -101,7 +101,7 @@ func (s *server) verbs(by account.Actor, name string) []string {
 	return list
 }
 
-// want compares lists of texts.
+// want compares lists of strings.
 func want(t testing.TB, what string, got []string, want ...string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
@@ -109,22 +109,22 @@ func want(t testing.TB, what string, got []string, want ...string) {
 	}
 }
 
-// refused ends the test unless the error names this field, and says this of it.
+// refused fails the test unless the error reports this detail for this field.
 func refused(t testing.TB, err error, field, detail string) {
 	t.Helper()
 	wrong, ok := errors.AsType[*room.InvalidError](err)
 	if !ok {
-		t.Fatalf("%v, and not that %s %s", err, field, detail)
+		t.Fatalf("error %v, want %s: %s", err, field, detail)
 	}
 	for _, p := range wrong.Problems {
 		if p.Field == field && strings.Contains(p.Detail, detail) {
 			return
 		}
 	}
-	t.Errorf("%v, and not that %s %s", err, field, detail)
+	t.Errorf("error %v, want %s: %s", err, field, detail)
 }
 
-// rulesFor are rules of a site with one room.
+// rulesFor returns rules that queue for the room at url.
 func rulesFor(url string) string {
 	return `{
   "version": 1,

@@ -16,21 +16,21 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// place is what is known of a room that rules name.
+// place is the result of looking up a room that rules name.
 type place struct {
 	isHere  bool        // on this server
-	record  pgroom.Room // of a room of the organization, if it is here
-	refusal string      // why rules cannot name it; empty: they can
+	record  pgroom.Room // set if the room is here and belongs to the organization
+	refusal string      // why rules must not name it; empty: they may
 }
 
-// notOurs is said of rooms of others as of rooms that there are not.
-const notOurs = "must be the URL of a room of this organization: there is none at this address of this server"
+// notOurs is the refusal both for rooms of other organizations and for rooms that do not exist.
+const notOurs = "must be the URL of a room of this organization: this server has none at this address"
 
 // locate finds the room at a URL.
 func (s *Sites) locate(ctx context.Context, org uuid.UUID, text string) (place, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return place{refusal: notOurs}, nil //nolint:nilerr // the parser of rules lets none through
+		return place{refusal: notOurs}, nil //nolint:nilerr // the rules parser refuses such URLs
 	}
 	isHere, err := s.isHere(ctx, u)
 	if err != nil || !isHere {
@@ -45,18 +45,17 @@ func (s *Sites) locate(ctx context.Context, org uuid.UUID, text string) (place, 
 	case record.Org != org:
 		return place{isHere: true, refusal: notOurs}, nil
 	}
-	if at := s.Rooms.URL(record); at != text {
-		return place{isHere: true, refusal: "must be as the room is published: " + at}, nil
+	if published := s.Rooms.URL(record); published != text {
+		return place{isHere: true, refusal: "must be the published URL of the room: " + published}, nil
 	}
 	return place{isHere: true, record: record}, nil
 }
 
-// isHere tells whether this server answers at a URL: under its own host, or a
-// custom one.
+// isHere reports whether this server answers at a URL, under its own host or a custom one.
 func (s *Sites) isHere(ctx context.Context, u *url.URL) (bool, error) {
 	own, err := url.Parse(s.Rooms.PublicURL)
 	if err != nil || portOf(u) != portOf(own) {
-		return false, nil //nolint:nilerr // a server that has no address is not there
+		return false, nil //nolint:nilerr // a server without an address serves no URL
 	}
 	if isOwn := strings.EqualFold(u.Hostname(), own.Hostname()); isOwn || s.HostOwner == nil {
 		return isOwn, nil
@@ -65,7 +64,7 @@ func (s *Sites) isHere(ctx context.Context, u *url.URL) (bool, error) {
 	return isHere, err
 }
 
-// portOf is the port of a URL, which it may leave out.
+// portOf returns the port of a URL, or the default port of its scheme.
 func portOf(u *url.URL) string {
 	if port := u.Port(); port != "" {
 		return port
@@ -73,13 +72,13 @@ func portOf(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// Warning is something about rules that may be a mistake.
+// Warning describes a likely mistake in the rules.
 type Warning = fairness.Problem
 
-// Warnings says what may be wrong with the rules of a site, as its rooms are now.
+// Warnings checks the rules of a site against the current state of its rooms.
 func (s *Sites) Warnings(ctx context.Context, site Site) ([]Warning, error) {
 	d, err := parse(site.Rules)
-	if err != nil { // rules of an earlier version of the format
+	if err != nil { // written for an earlier version of the format
 		wrong, ok := errors.AsType[*room.InvalidError](err)
 		if !ok {
 			return nil, err
@@ -99,51 +98,52 @@ func (s *Sites) Warnings(ctx context.Context, site Site) ([]Warning, error) {
 	return list, nil
 }
 
-// warning is what may be wrong with one room of a document; empty for nothing.
+// warning returns the likely mistake in one room of a document, or "".
 func (s *Sites) warning(ctx context.Context, org uuid.UUID, d document, r rules.Room) (string, error) {
 	at, err := s.locate(ctx, org, r.URL)
 	switch {
 	case err != nil:
 		return "", err
 	case !at.isHere && r.Mode == rules.SafetyNet:
-		return "is on another server: connectors that go by these rules report to this one, so its gate never opens for them", nil
+		return "is on another server: connectors with these rules report to this server, so the room's gate never opens for them", nil
 	case !at.isHere:
-		return "is on another server: nobody here sees whether it exists, and whether it leads visitors back to the site", nil
+		return "is on another server: this server cannot check that it exists and sends visitors back to the site", nil
 	case at.refusal != "":
-		return "is not there any more: " + r.URL, nil
+		return "no longer exists: " + r.URL, nil
 	case at.record.Ended != nil:
-		return "has ended and lets nobody in: name another room, or set its mode to off", nil
+		return "has ended and admits no visitors: name another room, or set its mode to off", nil
 	}
 	live, err := s.Rooms.Get(ctx, at.record.Slug)
 	switch {
 	case errors.Is(err, room.ErrNotFound): // its creation was not finished
-		return "is not there: " + r.URL, nil
+		return "does not exist: " + r.URL, nil
 	case errors.Is(err, room.ErrRegressed), errors.Is(err, room.ErrAbandoned):
-		return "is stopped and lets no visitor in: records of it are missing", nil
+		return "is stopped and admits no visitors: some of its records are missing", nil
 	case err != nil:
 		return "", err
 	}
 	if r.Mode == rules.Closed && live.Snapshot().Phase(live.Now()) == room.PhaseServing {
-		return "is closed by these rules and calls people all the same, whom the site does not let in: pause the room, or end it", nil
+		return "is closed by these rules but still calls visitors, and the site turns them away: pause or end the room", nil
 	}
 	return untargeted(d.Hosts, live.Config().Targets), nil
 }
 
-// untargeted says which hosts of a site a room does not lead visitors back to.
+// untargeted returns a warning that lists the hosts of a site that no target of a room matches, or
+// "".
 func untargeted(hosts, targets []string) string {
-	var names []string // of hosts that it does lead to
+	var names []string // hosts of the targets
 	for _, target := range targets {
 		if u, err := url.Parse(target); err == nil {
 			names = append(names, u.Hostname())
 		}
 	}
 	if len(hosts) == 0 && len(names) == 0 {
-		return "leads admitted visitors nowhere: add the address of the site to the room's targets"
+		return "has nowhere to send admitted visitors: add the site's address to the room's targets"
 	}
 	var missing []string
 	for _, host := range hosts {
 		isMet := slices.ContainsFunc(names, func(name string) bool {
-			ok, _ := path.Match(host, name) // stars alone are special, and hosts have no slash
+			ok, _ := path.Match(host, name) // * is the only special character, since hosts are validated
 			return ok
 		})
 		if !isMet {
@@ -154,7 +154,7 @@ func untargeted(hosts, targets []string) string {
 	case 0:
 		return ""
 	case 1:
-		return "does not lead visitors back to " + missing[0] + ": add its address to the room's targets"
+		return "does not send visitors back to " + missing[0] + ": add its address to the room's targets"
 	}
-	return "does not lead visitors back to " + strings.Join(missing, ", ") + ": add their addresses to the room's targets"
+	return "does not send visitors back to " + strings.Join(missing, ", ") + ": add their addresses to the room's targets"
 }

@@ -18,20 +18,20 @@ import (
 	"github.com/proofline/proofline/console/site/pgsite"
 )
 
-// noteHeader is the first line of a signed document of rules.
+// noteHeader is the first line of a signed rules document.
 const noteHeader = "proofline-rules/v1"
 
-// key is what an organization signs rules with.
+// key is the key with which an organization signs its rules.
 type key struct {
 	signer note.Signer
-	public string // as connectors are given it
+	public string // verifier key in the text form of the note package
 }
 
 // purpose binds a sealed key to its organization.
 func purpose(org uuid.UUID) string { return "site/" + org.String() }
 
-// Key returns the key that connectors check the rules of the actor's organization
-// with, in the text form of the note package: NAME+HASH+BASE64.
+// Key returns the key with which connectors verify the rules of the actor's organization, in the text
+// form of the note package: NAME+HASH+BASE64.
 func (s *Sites) Key(ctx context.Context, by account.Actor) (string, error) {
 	if !by.May(account.Read) {
 		return "", account.ErrForbidden
@@ -40,7 +40,7 @@ func (s *Sites) Key(ctx context.Context, by account.Actor) (string, error) {
 	return k.public, err
 }
 
-// key returns that of an organization, and makes it when there is none.
+// key returns the key of an organization, and creates it on first use.
 func (s *Sites) key(ctx context.Context, org uuid.UUID) (key, error) {
 	s.mu.Lock()
 	k, ok := s.keys[org]
@@ -68,8 +68,8 @@ func (s *Sites) key(ctx context.Context, org uuid.UUID) (key, error) {
 	return k, nil
 }
 
-// newKey makes the key of an organization. Of several that are made at once one
-// stays.
+// newKey creates the key of an organization. If several nodes create one at once, all return the one
+// that was stored.
 func (s *Sites) newKey(ctx context.Context, org uuid.UUID) (pgsite.Key, error) {
 	slug, err := s.Slug(ctx, org)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Sites) newKey(ctx context.Context, org uuid.UUID) (pgsite.Key, error) {
 	return s.Store.AddKey(ctx, org, pgsite.Key{Name: public.Host + "/o/" + slug, Sealed: s.Sealer.Seal(purpose(org), seed)})
 }
 
-// Signed is what connectors get.
+// Signed is a rules document as connectors fetch it.
 type Signed struct {
 	Serial uint64
 	Note   []byte // C2SP signed note, of at most 1,000,000 bytes
@@ -126,8 +126,7 @@ func (s *Sites) Signed(ctx context.Context, by account.Actor, name string) (Sign
 	return out, nil
 }
 
-// sign makes the note of a site. It is the same on all nodes: Ed25519 has no
-// random part.
+// sign makes the note of a site. All nodes produce the same bytes, since Ed25519 is deterministic.
 func (s *Sites) sign(ctx context.Context, site Site) (Signed, error) {
 	k, err := s.key(ctx, site.Org)
 	if err != nil {
@@ -142,19 +141,19 @@ func (s *Sites) sign(ctx context.Context, site Site) (Signed, error) {
 	return Signed{site.Serial, signed, `"` + base64.RawURLEncoding.EncodeToString(sum[:15]) + `"`}, nil
 }
 
-// maxNotes bounds the memory that notes take, in bytes.
+// maxNotes limits the total size of cached notes, in bytes.
 const maxNotes = 64 << 20
 
-// noteID says of which site a note is.
+// noteID identifies the site of a note.
 type noteID struct {
 	org  uuid.UUID
 	name string
 }
 
-// notes are those that were signed last, by site.
+// notes caches the latest note of each site.
 type notes map[noteID]Signed
 
-// put keeps a note, and forgets all others when they would be too large.
+// put stores a note. If the cache would exceed [maxNotes], it drops all other notes first.
 func (n notes) put(id noteID, s Signed) {
 	size := len(s.Note)
 	for other, kept := range n {

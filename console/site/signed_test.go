@@ -12,7 +12,7 @@ import (
 	"github.com/proofline/proofline/console/site"
 )
 
-// verify opens a note as a connector does.
+// verify verifies a note as a connector does.
 func verify(text []byte, key string) (string, error) {
 	v, err := note.NewVerifier(key)
 	if err != nil {
@@ -25,7 +25,7 @@ func verify(text []byte, key string) (string, error) {
 	return n.Text, nil
 }
 
-// TestSigned: a note says the rules in force, and nothing else passes for it.
+// TestSigned checks that a note has the current rules, and that altered notes are rejected.
 func TestSigned(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -45,17 +45,17 @@ func TestSigned(t *testing.T) {
 		t.Errorf("text %q, %v, want %q", text, err, want)
 	}
 	passed := 0
-	for i := range first.Note { // every byte counts, but for bits of base64 that stand for nothing
+	for i := range first.Note { // every byte matters, except unused bits of base64
 		bad := bytes.Clone(first.Note)
 		bad[i] ^= 1
 		if got, err := verify(bad, key); err == nil && got == text {
 			passed++
 		} else if err == nil {
-			t.Errorf("byte %d is another, and passes: %q", i, got)
+			t.Errorf("note with another byte %d is accepted: %q", i, got)
 		}
 	}
 	if passed > 1 {
-		t.Errorf("%d bytes may be others", passed)
+		t.Errorf("%d bytes can be altered", passed)
 	}
 	again, err := s.Signed(ctx, connector, "shop")
 	if err != nil || again.ETag != first.ETag || &again.Note[0] != &first.Note[0] {
@@ -75,14 +75,14 @@ func TestSigned(t *testing.T) {
 	}
 }
 
-// TestKeys: each organization has one key, which stays, and no other opens it.
+// TestKeys checks that each organization has one permanent key, and that notes verify with no other.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	nodes := []*site.Sites{s.Sites, s.again(), s.again(), s.again()}
 	keys := make([]string, len(nodes))
 	var all sync.WaitGroup
-	for i, n := range nodes { // at once: one of them makes it
+	for i, n := range nodes { // concurrently: one of them creates it
 		all.Go(func() {
 			var err error
 			if keys[i], err = n.Key(t.Context(), owner); err != nil {
@@ -106,12 +106,12 @@ func TestKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := verify(signed.Note, keys[0]); err == nil {
-		t.Error("rules of another organization pass")
+		t.Error("rules of another organization verify")
 	}
 	if _, err := verify(signed.Note, theirs); err != nil {
 		t.Error(err)
 	}
-	// A key is of no use in the place of another's.
+	// A sealed key cannot be opened for another organization.
 	if _, err := s.pool.Exec(t.Context(), `insert into site_keys (org_id, name, sealed) select $1, name, sealed from site_keys where org_id = $2`, stranger.Org, owner.Org); err != nil {
 		t.Fatal(err)
 	}

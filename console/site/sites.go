@@ -18,11 +18,11 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// Bounds of what an organization has.
+// Limits for an organization.
 const (
-	MaxSites    = 100 // that are not deleted
-	maxNames    = 1000
-	MaxVersions = 100 // of the rules of a site
+	MaxSites    = 100  // sites, not counting deleted ones
+	maxNames    = 1000 // site names, including those of deleted sites
+	MaxVersions = 100  // kept rules of a site
 )
 
 // Sealer seals secrets for the database, such as [room.MasterKey].
@@ -31,31 +31,32 @@ type Sealer interface {
 	Open(purpose string, sealed []byte) ([]byte, error)
 }
 
-// Acts notes what somebody is about to do, and what came of it; [desk.Desk] does.
+// Acts records an operation in the activity log, before and after it runs. Implemented by
+// [desk.Desk].
 type Acts interface {
 	Do(ctx context.Context, by account.Actor, verb, object string, detail map[string]any, do func() error) error
 }
 
-// Options is what [New] needs. All of it must be given unless it says otherwise.
+// Options configures [New]. Every field is required unless its comment says otherwise.
 type Options struct {
 	Store  *pgsite.Store
 	Rooms  *room.Rooms
 	Sealer Sealer
 	Acts   Acts
-	// Slug returns that of an organization, for the name of its key.
+	// Slug returns the slug of an organization, which becomes part of its key's name.
 	Slug func(ctx context.Context, org uuid.UUID) (string, error)
-	// HostOwner returns the organization that has shown a custom host to be its
-	// own; nil: there are no such hosts.
+	// HostOwner returns the organization that has proved that it owns a custom host; nil: the server
+	// has no custom hosts.
 	HostOwner func(ctx context.Context, host string) (org uuid.UUID, ok bool, err error)
-	Rand      io.Reader // nil for crypto/rand.Reader
+	Rand      io.Reader // nil: crypto/rand.Reader
 }
 
-// Sites are those of all organizations of a server. Safe for concurrent use;
-// any number of servers share a database.
+// Sites manages the sites of all organizations of a server. Safe for concurrent use; any number of
+// nodes can share a database.
 type Sites struct {
 	Options
 
-	mu    sync.Mutex // guards both below
+	mu    sync.Mutex // guards the fields below
 	keys  map[uuid.UUID]key
 	notes notes
 }
@@ -68,16 +69,16 @@ func New(o Options) *Sites {
 	return &Sites{Options: o, keys: map[uuid.UUID]key{}, notes: notes{}}
 }
 
-// Site is what is protected, as its rules stand.
+// Site is a site with one version of its rules.
 type Site struct {
 	Org     uuid.UUID
-	Name    string // as slugs of rooms are
-	Rules   []byte // JSON as its owner wrote it, ended by one newline
-	Serial  uint64 // of the rules, from 1
+	Name    string // same form as a room's slug
+	Rules   []byte // JSON as its owner wrote it, ending in one newline
+	Serial  uint64 // version number of the rules, from 1
 	Changed time.Time
-	By      string // who changed them
+	By      string // name of the actor that made the change
 	Hosts   []string
-	Rooms   []string // URLs, each once
+	Rooms   []string // distinct URLs
 }
 
 func newSite(org uuid.UUID, s pgsite.Site) Site {
@@ -87,11 +88,11 @@ func newSite(org uuid.UUID, s pgsite.Site) Site {
 // Summary is a site in a list, without its rules.
 type Summary struct {
 	Site
-	Connectors int // heard of in the last minute
-	Behind     int // of these: go by older rules
+	Connectors int // number that reported in the last minute
+	Behind     int // number of Connectors that run older rules
 }
 
-// List returns the sites of the actor's organization, by name.
+// List returns the sites of the actor's organization, sorted by name, without their rules.
 func (s *Sites) List(ctx context.Context, by account.Actor) ([]Summary, error) {
 	if !by.May(account.Read) {
 		return nil, account.ErrForbidden
@@ -123,7 +124,7 @@ func (s *Sites) site(ctx context.Context, org uuid.UUID, name string) (Site, err
 	return known(org)(s.Store.Site(ctx, org, name))
 }
 
-// known gives what the database says the names that callers know.
+// known returns a function that maps pgsite's result and errors to those of this package.
 func known(org uuid.UUID) func(pgsite.Site, error) (Site, error) {
 	return func(stored pgsite.Site, err error) (Site, error) {
 		for from, to := range map[error]error{
@@ -140,10 +141,10 @@ func known(org uuid.UUID) func(pgsite.Site, error) (Site, error) {
 	}
 }
 
-// object is what acts say that something was done to.
+// object returns the activity-log object name of a site.
 func object(name string) string { return "site/" + name }
 
-// Create makes a site of the actor's organization.
+// Create adds a site to the actor's organization.
 func (s *Sites) Create(ctx context.Context, by account.Actor, name string, document []byte) (made Site, err error) {
 	if !by.May(account.Operate) {
 		return Site{}, account.ErrForbidden
@@ -165,7 +166,7 @@ func (s *Sites) Create(ctx context.Context, by account.Actor, name string, docum
 	return made, err
 }
 
-// change is what becomes of a document that is right.
+// change validates a rules document and returns the row to store.
 func (s *Sites) change(ctx context.Context, by account.Actor, name string, document []byte) (pgsite.Change, error) {
 	read, err := s.read(ctx, by.Org, document)
 	if err != nil {
@@ -174,9 +175,8 @@ func (s *Sites) change(ctx context.Context, by account.Actor, name string, docum
 	return pgsite.Change{Name: name, Rules: read.text, Hosts: read.hosts(), Rooms: read.rooms(), By: by.Name}, nil
 }
 
-// Update replaces the rules of a site. A serial other than 0 is that of the rules
-// which the actor has read: [desk.ErrChanged] if it is no longer theirs. Rules
-// that are in force already stay as they are.
+// Update replaces the rules of a site. A serial other than 0 must be that of the current rules,
+// else Update returns [desk.ErrChanged]. If the document equals the current rules, nothing changes.
 func (s *Sites) Update(ctx context.Context, by account.Actor, name string, serial uint64, document []byte) (Site, error) {
 	before, err := s.changeable(ctx, by, name, serial)
 	if err != nil {
@@ -190,7 +190,8 @@ func (s *Sites) Update(ctx context.Context, by account.Actor, name string, seria
 	return s.update(ctx, by, "site.update", name, serial, detail, document)
 }
 
-// changeable returns a site that the actor may change.
+// changeable returns a site after checking that the actor may change it and that serial, unless 0,
+// is current.
 func (s *Sites) changeable(ctx context.Context, by account.Actor, name string, serial uint64) (Site, error) {
 	if !by.May(account.Operate) {
 		return Site{}, account.ErrForbidden
@@ -214,7 +215,7 @@ func (s *Sites) update(ctx context.Context, by account.Actor, verb, name string,
 	return after, err
 }
 
-// Delete deletes a site. Connectors stay with the rules they have.
+// Delete deletes a site. Connectors keep the rules they have.
 func (s *Sites) Delete(ctx context.Context, by account.Actor, name string) error {
 	before, err := s.changeable(ctx, by, name, 0)
 	if err != nil {
@@ -226,16 +227,15 @@ func (s *Sites) Delete(ctx context.Context, by account.Actor, name string) error
 	})
 }
 
-// Version is one document of a site's history.
+// Version describes one document in a site's history.
 type Version struct {
 	Serial  uint64
 	Changed time.Time
 	By      string
-	Size    int // bytes of the document
+	Size    int // of the document, in bytes
 }
 
-// History returns the documents that a site has and had, the newest first, at
-// most [MaxVersions].
+// History returns the current and former documents of a site, newest first, at most [MaxVersions].
 func (s *Sites) History(ctx context.Context, by account.Actor, name string) ([]Version, error) {
 	if _, err := s.Site(ctx, by, name); err != nil {
 		return nil, err
@@ -251,7 +251,7 @@ func (s *Sites) History(ctx context.Context, by account.Actor, name string) ([]V
 	return list, nil
 }
 
-// Version returns a site as it was with that serial.
+// Version returns a site with the rules of the given serial.
 func (s *Sites) Version(ctx context.Context, by account.Actor, name string, serial uint64) (Site, error) {
 	if _, err := s.Site(ctx, by, name); err != nil {
 		return Site{}, err
@@ -259,8 +259,8 @@ func (s *Sites) Version(ctx context.Context, by account.Actor, name string, seri
 	return known(by.Org)(s.Store.Version(ctx, by.Org, name, serial))
 }
 
-// Restore puts the rules of an earlier serial back, under a new one. As for
-// [Sites.Update], seen is that of the rules which the actor has read, or 0.
+// Restore makes the rules of an earlier serial current again, under a new serial. Seen is the serial
+// of the rules that the actor has read, or 0, as in [Sites.Update].
 func (s *Sites) Restore(ctx context.Context, by account.Actor, name string, seen, serial uint64) (Site, error) {
 	before, err := s.changeable(ctx, by, name, seen)
 	if err != nil {

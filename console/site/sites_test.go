@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/console/site"
 )
 
-// TestLife takes a site through its life, and another one of its name.
+// TestLife takes a site from creation to deletion, and creates another of the same name.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -42,10 +42,10 @@ func TestLife(t *testing.T) {
 		t.Errorf("the same again %+v, %v", same, err)
 	}
 	if _, err := s.Update(ctx, owner, "shop", 1, []byte(open)); !errors.Is(err, desk.ErrChanged) {
-		t.Errorf("changed what was changed: %v", err)
+		t.Errorf("update of an old serial: %v", err)
 	}
 	if _, err := s.Update(ctx, owner, "other", 0, []byte(open)); !errors.Is(err, account.ErrNotFound) {
-		t.Errorf("changed nothing: %v", err)
+		t.Errorf("update of an unknown site: %v", err)
 	}
 	former, err := s.Version(ctx, viewer, "shop", 1)
 	if diff := cmp.Diff(string(made.Rules), string(former.Rules)); err != nil || diff != "" || former.Serial != 1 {
@@ -55,10 +55,10 @@ func TestLife(t *testing.T) {
 		t.Errorf("restored %+v, %v", back, err)
 	}
 	if _, err := s.Restore(ctx, owner, "shop", 2, 1); !errors.Is(err, desk.ErrChanged) {
-		t.Errorf("restored what was changed: %v", err)
+		t.Errorf("restore over an old serial: %v", err)
 	}
 	if _, err := s.Restore(ctx, owner, "shop", 0, 9); !errors.Is(err, account.ErrNotFound) {
-		t.Errorf("restored nothing: %v", err)
+		t.Errorf("restored an unknown serial: %v", err)
 	}
 
 	if err := s.Delete(ctx, owner, "shop"); err != nil {
@@ -93,7 +93,7 @@ func TestLife(t *testing.T) {
 	want(t, "acts", s.verbs(viewer, "shop"), "site.create done", "site.delete done", "site.restore done", "site.update done", "site.create refused", "site.create done")
 }
 
-// TestLostUpdate: of changes of the same rules at once one is done.
+// TestLostUpdate checks that of concurrent changes to the same serial one succeeds.
 func TestLostUpdate(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -120,7 +120,7 @@ func TestLostUpdate(t *testing.T) {
 	}
 }
 
-// TestUpdates: changes without a condition are all done, one after the other.
+// TestUpdates checks that concurrent unconditional changes all succeed, one after the other.
 func TestUpdates(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -145,7 +145,7 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// operations are everything that somebody can want of a site.
+// operations lists all operations on one site, by the scope that they need.
 func (s *server) operations(name string) map[account.Scope]map[string]func(account.Actor) error {
 	ctx := s.Context()
 	second := func(_ any, err error) error { return err }
@@ -170,7 +170,8 @@ func (s *server) operations(name string) map[account.Scope]map[string]func(accou
 	}
 }
 
-// TestScopes: whoever may not, cannot; and to others a site does not exist.
+// TestScopes checks that each operation needs its scope, and that sites of other organizations do
+// not exist for an actor.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -192,13 +193,13 @@ func TestScopes(t *testing.T) {
 	for scope, list := range s.operations("nothing") {
 		for name, do := range list {
 			if err := do(owner); !errors.Is(err, account.ErrNotFound) {
-				t.Errorf("%s of nothing, which needs %s: %v", name, scope, err)
+				t.Errorf("%s of an unknown site, which needs %s: %v", name, scope, err)
 			}
 		}
 	}
 	for name, do := range s.operations("no name\x00")[account.Read] {
 		if err := do(owner); !errors.Is(err, account.ErrNotFound) {
-			t.Errorf("%s of what is no name: %v", name, err)
+			t.Errorf("%s of an invalid name: %v", name, err)
 		}
 	}
 	for _, a := range []account.Actor{viewer, connector, {}} {
@@ -213,7 +214,7 @@ func TestScopes(t *testing.T) {
 		t.Errorf("a connector asks for the key: %v", err)
 	}
 	if got, err := s.Site(t.Context(), owner, "shop"); err != nil || got.Serial != made.Serial {
-		t.Errorf("somebody changed the site: %+v, %v", got, err)
+		t.Errorf("the site was changed: %+v, %v", got, err)
 	}
 	theirs := s.create(another, "shop", open)
 	if list, err := s.List(t.Context(), viewer); err != nil || len(list) != 1 || cmp.Diff(list[0].Changed, made.Changed) != "" || list[0].Rules != nil {
@@ -225,7 +226,7 @@ func TestScopes(t *testing.T) {
 	want(t, "their acts", s.verbs(another, "shop"), "site.create done")
 }
 
-// TestBounds: an organization has so many sites, and so many versions of each.
+// TestBounds checks the limits on sites, and on versions of a site.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -233,10 +234,10 @@ func TestBounds(t *testing.T) {
 		s.create(owner, fmt.Sprint("shop-", i), open)
 	}
 	if _, err := s.Create(t.Context(), owner, "more", []byte(open)); !errors.Is(err, account.ErrTooMany) {
-		t.Errorf("one more: %v", err)
+		t.Errorf("one site too many: %v", err)
 	}
 	if _, err := s.Create(t.Context(), owner, "shop-1", []byte(open)); !errors.Is(err, account.ErrExists) {
-		t.Errorf("one that is there: %v", err)
+		t.Errorf("an existing site: %v", err)
 	}
 	s.create(another, "more", open)
 	if err := s.Delete(t.Context(), owner, "shop-0"); err != nil {

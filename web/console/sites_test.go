@@ -320,7 +320,7 @@ func TestSiteWarnings(t *testing.T) {
 	s := newConsole(t)
 	r := s.create(owner, room.Config{Slug: "sale", Settings: room.Settings{Targets: []string{"https://other.example.com/"}}})
 	s.addSite(owner, "shop", r)
-	s.get(viewer, "/console/sites/shop").want(http.StatusOK).has("What may be a mistake", "does not lead visitors back to shop.example.com").lacks("Settings of the room")
+	s.get(viewer, "/console/sites/shop").want(http.StatusOK).has("What may be a mistake", "does not send visitors back to shop.example.com").lacks("Settings of the room")
 	s.get(operator, "/console/sites/shop").has(`<a href="/console/rooms/sale/settings">Settings of the room</a>`)
 	s.addSite(owner, "new", r) // no name of a site is that of another page
 	s.get(viewer, "/console/sites/new").want(http.StatusOK).has("Paths below")

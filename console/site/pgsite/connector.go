@@ -10,28 +10,28 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Connector is a process that reports.
+// Connector is a connector process and its latest report.
 type Connector struct {
 	Node    string
-	Site    string // empty: its rules are of no site
+	Site    string // empty: its rules belong to no site
 	Serial  uint64
 	Kind    string
 	Version string
 	Counts  map[string]uint64
 	Seen    time.Time
-	// Set by [Store.Connectors]:
-	IsRecent bool // heard of lately
-	IsBehind bool // goes by older rules than those in force
+	// Set only when read:
+	IsRecent bool // reported within the time given to [Store.Connectors]
+	IsBehind bool // runs older rules than the current ones
 }
 
-// Seen notes what a connector says of itself. One that says what it said less
-// than every ago is left as it is, so that reports each second write little.
-// [ErrTooMany] when the organization has so many others.
-func (s *Store) Seen(ctx context.Context, org uuid.UUID, c Connector, every time.Duration, most int) error {
+// Seen records a report from a connector. It writes nothing if the connector's description is
+// unchanged and the last write is less than minInterval ago, since connectors report every second.
+// A new connector gets [ErrTooMany] if the organization already has max of them.
+func (s *Store) Seen(ctx context.Context, org uuid.UUID, c Connector, minInterval time.Duration, max int) error {
 	var known, fresh bool
 	err := s.pool.QueryRow(ctx, `
 		select true, site = $3 and serial = $4 and kind = $5 and version = $6 and seen_at > clock_timestamp() - $7::interval
-		from connectors where org_id = $1 and node = $2`, org, c.Node, c.Site, c.Serial, c.Kind, c.Version, every).Scan(&known, &fresh)
+		from connectors where org_id = $1 and node = $2`, org, c.Node, c.Site, c.Serial, c.Kind, c.Version, minInterval).Scan(&known, &fresh)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return fmt.Errorf("look for connector: %w", err)
 	}
@@ -43,7 +43,7 @@ func (s *Store) Seen(ctx context.Context, org uuid.UUID, c Connector, every time
 		select $1, $2, $3, $4, $5, $6, $7, clock_timestamp()
 		where $8 or (select count(*) from connectors where org_id = $1) < $9
 		on conflict (org_id, node) do update set site = $3, serial = $4, kind = $5, version = $6, counts = $7, seen_at = clock_timestamp()`,
-		org, c.Node, c.Site, c.Serial, c.Kind, c.Version, c.Counts, known, most)
+		org, c.Node, c.Site, c.Serial, c.Kind, c.Version, c.Counts, known, max)
 	if err != nil {
 		return fmt.Errorf("note connector: %w", err)
 	}
@@ -53,13 +53,13 @@ func (s *Store) Seen(ctx context.Context, org uuid.UUID, c Connector, every time
 	return nil
 }
 
-// Connectors returns those of a site, the latest heard of first. Lately is within
-// a time.
+// Connectors returns the connectors of a site, latest report first. IsRecent is set on those that
+// reported within the given time.
 func (s *Store) Connectors(ctx context.Context, org uuid.UUID, site string, within time.Duration) ([]Connector, error) {
 	return s.connectors(ctx, org, &site, within)
 }
 
-// AllConnectors returns those of an organization, as [Store.Connectors] does.
+// AllConnectors returns all connectors of an organization, like [Store.Connectors].
 func (s *Store) AllConnectors(ctx context.Context, org uuid.UUID, within time.Duration) ([]Connector, error) {
 	return s.connectors(ctx, org, nil, within)
 }
@@ -70,7 +70,7 @@ func (s *Store) connectors(ctx context.Context, org uuid.UUID, site *string, wit
 		  k.seen_at > clock_timestamp() - $3::interval, coalesce(k.serial < s.serial, false)
 		from connectors k left join sites s on s.org_id = k.org_id and s.site = k.site and s.deleted_at is null
 		where k.org_id = $1 and ($2::text is null or k.site = $2)
-		order by k.seen_at desc, k.node`, org, site, within) // its error is that of the rows
+		order by k.seen_at desc, k.node`, org, site, within) // the rows carry the error
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Connector])
 	if err != nil {
 		return nil, fmt.Errorf("list connectors: %w", err)
@@ -78,7 +78,7 @@ func (s *Store) connectors(ctx context.Context, org uuid.UUID, site *string, wit
 	return list, nil
 }
 
-// ForgetConnectors deletes those that were not heard of for so long.
+// ForgetConnectors deletes connectors whose latest report is older than the given time.
 func (s *Store) ForgetConnectors(ctx context.Context, after time.Duration) error {
 	if _, err := s.pool.Exec(ctx, `delete from connectors where seen_at < clock_timestamp() - $1::interval`, after); err != nil {
 		return fmt.Errorf("forget connectors: %w", err)

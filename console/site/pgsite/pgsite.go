@@ -1,5 +1,5 @@
-// Package pgsite keeps sites, their rules and their connectors in PostgreSQL. It
-// is the only package that knows the tables of migrations/0011_sites.sql.
+// Package pgsite stores sites, their rules and their connectors in PostgreSQL. Only this package uses
+// the tables of migrations/0011_sites.sql.
 package pgsite
 
 import (
@@ -14,14 +14,13 @@ import (
 )
 
 var (
-	// ErrNotFound is returned when there is no such site, version or key.
+	// ErrNotFound means that the site, version or key does not exist.
 	ErrNotFound = errors.New("no such site")
-	// ErrExists is returned when there is a site of that name.
-	ErrExists = errors.New("there is a site of this name")
-	// ErrChanged is returned when a site is not as it was when it was read.
-	ErrChanged = errors.New("somebody has changed it in the meantime")
-	// ErrTooMany is returned when an organization has as many of something as it
-	// may.
+	// ErrExists means that the organization already has a site of this name.
+	ErrExists = errors.New("a site of this name exists")
+	// ErrChanged means that the site has changed since the caller read it.
+	ErrChanged = errors.New("the site was changed in the meantime")
+	// ErrTooMany means that the organization has reached a limit.
 	ErrTooMany = errors.New("too many")
 )
 
@@ -31,26 +30,26 @@ type Store struct{ pool *pgxpool.Pool }
 // NewStore returns a store on a migrated database.
 func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
 
-// Site is a site with rules of one serial.
+// Site is a site with one version of its rules.
 type Site struct {
 	Name    string
 	Serial  uint64
-	Hosts   []string // of the rules in force, as Rooms
+	Hosts   []string // of the current rules, like Rooms
 	Rooms   []string
 	Changed time.Time
 	By      string
 	Rules   string
 }
 
-// Listed is a site in a list, whose Rules are empty.
+// Listed is a site in a list. Its Rules are empty.
 type Listed struct {
 	Site
-	Connectors int // heard of lately
-	Behind     int // of these: go by older rules
+	Connectors int // number that reported recently
+	Behind     int // number of Connectors that run older rules
 }
 
-// Sites returns those of an organization, by name, with how many connectors were
-// heard of within a time.
+// Sites returns the sites of an organization, sorted by name. Connectors counts those that reported
+// within the given time.
 func (s *Store) Sites(ctx context.Context, org uuid.UUID, within time.Duration) ([]Listed, error) {
 	rows, _ := s.pool.Query(ctx, `
 		select s.site, s.serial, s.hosts, s.rooms, v.changed_at, v.changed_by, '',
@@ -60,7 +59,7 @@ func (s *Store) Sites(ctx context.Context, org uuid.UUID, within time.Duration) 
 		left join connectors k on k.org_id = s.org_id and k.site = s.site and k.seen_at > clock_timestamp() - $2::interval
 		where s.org_id = $1 and s.deleted_at is null
 		group by s.org_id, s.site, v.changed_at, v.changed_by
-		order by s.site`, org, within) // its error is that of the rows
+		order by s.site`, org, within) // the rows carry the error
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Listed])
 	if err != nil {
 		return nil, fmt.Errorf("list sites: %w", err)
@@ -72,17 +71,17 @@ const siteColumns = `s.site, v.serial, s.hosts, s.rooms, v.changed_at, v.changed
 	from sites s join site_versions v on v.org_id = s.org_id and v.site = s.site
 	where s.org_id = $1 and s.site = $2 and s.deleted_at is null`
 
-// Site returns a site with the rules in force; [ErrNotFound].
+// Site returns a site with its current rules; [ErrNotFound].
 func (s *Store) Site(ctx context.Context, org uuid.UUID, name string) (Site, error) {
 	return one(s.pool.Query(ctx, `select `+siteColumns+` and v.serial = s.serial`, org, name))
 }
 
-// Version returns a site with the rules of one serial; [ErrNotFound].
+// Version returns a site with the rules of the given serial; [ErrNotFound].
 func (s *Store) Version(ctx context.Context, org uuid.UUID, name string, serial uint64) (Site, error) {
 	return one(s.pool.Query(ctx, `select `+siteColumns+` and v.serial = $3`, org, name, serial))
 }
 
-func one(rows pgx.Rows, _ error) (Site, error) { // the error is that of the rows
+func one(rows pgx.Rows, _ error) (Site, error) { // the rows carry the error
 	site, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Site])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Site{}, ErrNotFound
@@ -93,12 +92,12 @@ func one(rows pgx.Rows, _ error) (Site, error) { // the error is that of the row
 	return site, nil
 }
 
-// Serial returns that of the rules in force; [ErrNotFound].
+// Serial returns the serial of the current rules; [ErrNotFound].
 func (s *Store) Serial(ctx context.Context, org uuid.UUID, name string) (uint64, error) {
 	return serialOf(ctx, s.pool, org, name)
 }
 
-// querier is a pool or a transaction.
+// querier is implemented by pools and transactions.
 type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
@@ -114,16 +113,16 @@ func serialOf(ctx context.Context, q querier, org uuid.UUID, name string) (seria
 	return serial, nil
 }
 
-// Change is what becomes of a site.
+// Change is a new version of a site.
 type Change struct {
 	Name, Rules  string
 	Hosts, Rooms []string
 	By           string
 }
 
-// Add adds a site, of which there may be so many, with all that were deleted so
-// many names. Errors: [ErrExists], [ErrTooMany].
-func (s *Store) Add(ctx context.Context, org uuid.UUID, c Change, most, names int) (Site, error) {
+// Add adds a site. MaxSites limits existing sites; maxNames also counts deleted ones.
+// Errors: [ErrExists], [ErrTooMany].
+func (s *Store) Add(ctx context.Context, org uuid.UUID, c Change, maxSites, maxNames int) (Site, error) {
 	var out Site
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var serial uint64
@@ -133,7 +132,7 @@ func (s *Store) Add(ctx context.Context, org uuid.UUID, c Change, most, names in
 			where (select count(*) filter (where deleted_at is null) < $5 and count(*) filter (where site <> $2) < $6 from sites where org_id = $1)
 			on conflict (org_id, site) do update set serial = sites.serial + 1, hosts = $3, rooms = $4, deleted_at = null
 			where sites.deleted_at is not null
-			returning serial`, org, c.Name, c.Hosts, c.Rooms, most, names).Scan(&serial)
+			returning serial`, org, c.Name, c.Hosts, c.Rooms, maxSites, maxNames).Scan(&serial)
 		if errors.Is(err, pgx.ErrNoRows) {
 			_, err := serialOf(ctx, tx, org, c.Name)
 			if err == nil {
@@ -150,10 +149,10 @@ func (s *Store) Add(ctx context.Context, org uuid.UUID, c Change, most, names in
 		out, err = keep(ctx, tx, org, serial, c)
 		return err
 	})
-	return out, err //nolint:wrapcheck // of the function
+	return out, err //nolint:wrapcheck // already wrapped in the function
 }
 
-// keep stores the rules of a serial.
+// keep stores the rules of one serial.
 func keep(ctx context.Context, tx pgx.Tx, org uuid.UUID, serial uint64, c Change) (Site, error) {
 	out := Site{Name: c.Name, Serial: serial, Hosts: c.Hosts, Rooms: c.Rooms, By: c.By, Rules: c.Rules}
 	err := tx.QueryRow(ctx, `insert into site_versions (org_id, site, serial, rules, changed_by) values ($1, $2, $3, $4, $5) returning changed_at`,
@@ -164,9 +163,8 @@ func keep(ctx context.Context, tx pgx.Tx, org uuid.UUID, serial uint64, c Change
 	return out, nil
 }
 
-// Change gives a site new rules, and keeps so many of its former ones. A serial
-// other than 0 must be that of the rules in force. Errors: [ErrNotFound],
-// [ErrChanged].
+// Change stores new rules for a site and keeps the latest versions of them. A serial other than 0
+// must be that of the current rules. Errors: [ErrNotFound], [ErrChanged].
 func (s *Store) Change(ctx context.Context, org uuid.UUID, serial uint64, c Change, versions int) (Site, error) {
 	var out Site
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -192,10 +190,10 @@ func (s *Store) Change(ctx context.Context, org uuid.UUID, serial uint64, c Chan
 		}
 		return nil
 	})
-	return out, err //nolint:wrapcheck // of the function
+	return out, err //nolint:wrapcheck // already wrapped in the function
 }
 
-// Delete deletes a site, but for its serials and rules; [ErrNotFound].
+// Delete marks a site as deleted; its serials and rules stay. Error: [ErrNotFound].
 func (s *Store) Delete(ctx context.Context, org uuid.UUID, name string) error {
 	tag, err := s.pool.Exec(ctx, `update sites set deleted_at = clock_timestamp() where org_id = $1 and site = $2 and deleted_at is null`, org, name)
 	if err != nil {
@@ -207,19 +205,19 @@ func (s *Store) Delete(ctx context.Context, org uuid.UUID, name string) error {
 	return nil
 }
 
-// Version is one document of rules that a site has or had.
+// Version describes one document in a site's history.
 type Version struct {
 	Serial  uint64
 	Changed time.Time
 	By      string
-	Size    int // bytes
+	Size    int // of the document, in bytes
 }
 
-// Versions returns those of a site, the newest first.
+// Versions returns the stored versions of a site, newest first.
 func (s *Store) Versions(ctx context.Context, org uuid.UUID, name string) ([]Version, error) {
 	rows, _ := s.pool.Query(ctx, `
 		select serial, changed_at, changed_by, octet_length(rules) from site_versions
-		where org_id = $1 and site = $2 order by serial desc`, org, name) // its error is that of the rows
+		where org_id = $1 and site = $2 order by serial desc`, org, name) // the rows carry the error
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Version])
 	if err != nil {
 		return nil, fmt.Errorf("list rules: %w", err)
@@ -227,13 +225,13 @@ func (s *Store) Versions(ctx context.Context, org uuid.UUID, name string) ([]Ver
 	return list, nil
 }
 
-// Key is what signs the rules of an organization.
+// Key is an organization's signing key for rules.
 type Key struct {
 	Name   string
 	Sealed []byte
 }
 
-// Key returns that of an organization; [ErrNotFound].
+// Key returns the key of an organization; [ErrNotFound].
 func (s *Store) Key(ctx context.Context, org uuid.UUID) (k Key, err error) {
 	err = s.pool.QueryRow(ctx, `select name, sealed from site_keys where org_id = $1`, org).Scan(&k.Name, &k.Sealed)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -245,8 +243,7 @@ func (s *Store) Key(ctx context.Context, org uuid.UUID) (k Key, err error) {
 	return k, nil
 }
 
-// AddKey stores the key of an organization, unless it has one, and returns the
-// one that it has.
+// AddKey stores a key for an organization, unless it has one, and returns the stored key.
 func (s *Store) AddKey(ctx context.Context, org uuid.UUID, k Key) (Key, error) {
 	if _, err := s.pool.Exec(ctx, `insert into site_keys (org_id, name, sealed) values ($1, $2, $3) on conflict do nothing`, org, k.Name, k.Sealed); err != nil {
 		return Key{}, fmt.Errorf("store site key: %w", err)
