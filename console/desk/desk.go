@@ -1,16 +1,15 @@
-// Package desk is what organizers do with their rooms, whether by the console
-// or by the management API: each operation takes an [account.Actor], looks at
-// its scopes and its organization, notes the act, and does it.
+// Package desk implements what organizers do with their rooms, for the console and the management
+// API. Each operation takes an [account.Actor], checks its scopes and its organization, records the
+// operation in the activity log, and performs it.
 //
-// A room of another organization is to an actor as one that does not exist.
+// A room of another organization does not exist for the actor.
 //
-// # Two records of what was done
+// # Activity log and transcript
 //
-// Every change is noted as an act, with who and when, before it is done; so
-// none is without its note. What touches fairness is in the room's public
-// transcript as well, without who: outflow, pause, windows, message, revoked
-// tickets and the end. The act's detail has the sizes of the transcript before
-// and after, between which the entry stands.
+// Every change is recorded in the activity log, with actor and time, before it is made; so no change
+// goes unrecorded. Changes that concern fairness are in the room's public transcript as well, without
+// the actor: outflow, pause, windows, message, revoked tickets and the end. The log entry has the
+// sizes of the transcript before and after, and so locates the transcript's entry.
 package desk
 
 import (
@@ -34,42 +33,42 @@ import (
 )
 
 var (
-	// ErrChanged is returned when something is not as it was when it was read.
-	ErrChanged = errors.New("somebody has changed it in the meantime: load it again")
-	// ErrDraftUnknown is returned when there is no such draft.
+	// ErrChanged means that something has changed since the caller read it.
+	ErrChanged = errors.New("it was changed in the meantime: load it again")
+	// ErrDraftUnknown means that there is no such draft.
 	ErrDraftUnknown = errors.New("no such draft")
-	// ErrNotEnded is returned when a room that lives is to be archived.
+	// ErrNotEnded means that the room to archive has not ended.
 	ErrNotEnded = errors.New("only a room that has ended can be archived")
 )
 
-// finishTimeout bounds how long the note of an outcome may take.
+// finishTimeout limits the time for recording an outcome.
 const finishTimeout = 5 * time.Second
 
-// Options is what [New] needs.
+// Options configures [New].
 type Options struct {
 	Rooms *room.Rooms
 	Store *pgdesk.Store
-	// OwnsHost tells whether an organization may publish rooms under a custom
-	// host; nil: none may.
+	// OwnsHost reports whether an organization may publish rooms under a custom host; nil: no
+	// organization may.
 	OwnsHost func(ctx context.Context, org uuid.UUID, host string) (bool, error)
-	// OrganizerName returns the public name of an organization, empty for none;
-	// nil: reports name no organizer.
+	// OrganizerName returns the public name of an organization, or ""; nil: reports name no
+	// organizer.
 	OrganizerName func(ctx context.Context, org uuid.UUID) string
-	// Rehearsals are those of the server; nil: nothing is rehearsed.
+	// Rehearsals runs the rehearsals of this server; nil: there are none, and they cannot be started.
 	Rehearsals *rehearse.Rehearsals
 	Log        *slog.Logger
 }
 
-// Desk does what organizers want. Safe for concurrent use.
+// Desk performs organizers' operations. Safe for concurrent use.
 type Desk struct {
 	Options
-	auditing atomic.Bool // an audit for a report is under way
+	auditing atomic.Bool // whether an audit for a report is running
 }
 
 // New returns a desk.
 func New(o Options) *Desk { return &Desk{Options: o} }
 
-// Record notes an act that is done, for packages that note nothing before.
+// Record adds an activity log entry for something already done.
 func (d *Desk) Record(ctx context.Context, actor account.Actor, verb, object string, detail map[string]any) error {
 	act, err := newAct(actor, verb, object, detail)
 	if err != nil {
@@ -86,29 +85,29 @@ func newAct(actor account.Actor, verb, object string, detail map[string]any) (pg
 	if err != nil {
 		return pgdesk.Act{}, fmt.Errorf("write act: %w", err)
 	}
-	object = strings.ToValidUTF8(strings.ReplaceAll(object, "\x00", unshown), unshown)
+	object = strings.ToValidUTF8(strings.ReplaceAll(object, "\x00", replacement), replacement)
 	return pgdesk.Act{ActorKind: actor.Kind.String(), ActorID: actor.ID, Actor: actor.Name, Verb: verb, Object: object, Detail: storable(text)}, nil
 }
 
-// unshown is in the place of what the database does not hold. An act is noted
-// before anybody looks whether its input is right.
-const unshown = "\uFFFD"
+// replacement replaces characters that the database cannot store. Input is recorded before it is
+// validated.
+const replacement = "\uFFFD"
 
-// escapes are what a backslash of JSON begins.
+// escapes matches the escape sequences of JSON strings.
 var escapes = regexp.MustCompile(`\\(u0000|.)`)
 
-// storable replaces NULs in JSON.
+// storable replaces escaped NULs in JSON.
 func storable(text []byte) []byte {
 	return escapes.ReplaceAllFunc(text, func(escape []byte) []byte {
 		if string(escape) == `\u0000` {
-			return []byte(unshown)
+			return []byte(replacement)
 		}
 		return escape
 	})
 }
 
-// Do notes what is about to be done, does it, and notes the outcome; for packages
-// that do things themselves, too.
+// Do adds an activity log entry, runs do, and records the outcome. Other packages use it for their
+// own operations.
 func (d *Desk) Do(ctx context.Context, actor account.Actor, verb, object string, detail map[string]any, do func() error) error {
 	note, err := newAct(actor, verb, object, detail)
 	if err != nil {
@@ -122,12 +121,12 @@ func (d *Desk) Do(ctx context.Context, actor account.Actor, verb, object string,
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 	if err := d.Store.Finish(late, actor.Org, id, outcomeOf(done)); err != nil {
-		d.Log.Error("outcome of an act is not noted", "verb", verb, "object", object, "err", err)
+		d.Log.Error("cannot record the outcome of an operation", "verb", verb, "object", object, "err", err)
 	}
 	return done
 }
 
-// outcomeOf is what an error says about an act.
+// outcomeOf returns the outcome for an operation's error.
 func outcomeOf(err error) pgdesk.Outcome {
 	if err == nil {
 		return pgdesk.Done
@@ -151,7 +150,7 @@ func (d *Desk) Room(ctx context.Context, actor account.Actor, slug string) (*roo
 	return d.room(ctx, actor, account.Read, slug)
 }
 
-// room finds a room that an actor may do something with.
+// room returns a room after checking that the actor has the scope for it.
 func (d *Desk) room(ctx context.Context, actor account.Actor, scope account.Scope, slug string) (*room.Room, error) {
 	r, err := d.Rooms.Get(ctx, slug)
 	if r != nil && r.Owner.Org != actor.Org {
@@ -166,20 +165,21 @@ func (d *Desk) room(ctx context.Context, actor account.Actor, scope account.Scop
 	return r, nil
 }
 
-// Acts is one page of acts, newest first.
+// Acts is one page of the activity log, newest first.
 type Acts struct {
 	List []pgdesk.Act
-	Next uuid.UUID // pass as before for the next page; zero: there is none
+	Next uuid.UUID // pass as before to get the next page; zero: last page
 }
 
-// Bounds of lists.
+// Page sizes of lists.
 const (
 	DefaultPage = 50
 	MaxPage     = 200
 )
 
-// Acts lists what was done in the actor's organization, to one object unless
-// that is empty, before an act unless that is zero.
+// Acts returns a page of the activity log of the actor's organization. An object that is not empty
+// selects the entries about it; before, unless zero, is the ID of the entry after which the page
+// begins.
 func (d *Desk) Acts(ctx context.Context, actor account.Actor, object string, before uuid.UUID, most int) (Acts, error) {
 	if !actor.May(account.Read) {
 		return Acts{}, account.ErrForbidden
@@ -196,7 +196,7 @@ func (d *Desk) Acts(ctx context.Context, actor account.Actor, object string, bef
 	return page, nil
 }
 
-// pageSize bounds how many items of a list somebody wants.
+// pageSize returns the page size for a requested maximum; 0 or less requests the default.
 func pageSize(most int) int {
 	if most <= 0 {
 		return DefaultPage

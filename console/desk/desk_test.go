@@ -30,7 +30,7 @@ var (
 	another = account.Actor{Kind: account.Person, Name: "owner@example.org", Org: uuid.MustParse("00000000-0000-8000-8000-0000000000bb"), Scopes: account.Owner.Scopes()}
 )
 
-// newDesk returns a desk on a database of its own.
+// newDesk returns a desk with its own database.
 func newDesk(t *testing.T) *desk.Desk {
 	t.Helper()
 	pool := servertest.Pool(t, pgtest.URL(t))
@@ -51,7 +51,7 @@ func create(t *testing.T, d *desk.Desk, actor account.Actor, slug string) *room.
 	return r
 }
 
-// operations are all that changes a room.
+// operations returns all operations that change a room.
 func operations(t *testing.T, d *desk.Desk, slug string) map[string]func(account.Actor) error {
 	ctx, title := t.Context(), "New"
 	second := func(_ any, err error) error { return err }
@@ -72,7 +72,8 @@ func operations(t *testing.T, d *desk.Desk, slug string) map[string]func(account
 	}
 }
 
-// TestScopes: whoever may not, cannot; and to others a room does not exist.
+// TestScopes checks that each operation needs its scope, and that rooms of other organizations do
+// not exist for an actor.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -94,7 +95,7 @@ func TestScopes(t *testing.T) {
 	}
 	for name, do := range operations(t, d, "nothing") {
 		if err := do(owner); !errors.Is(err, room.ErrNotFound) {
-			t.Errorf("%s of no room: %v", name, err)
+			t.Errorf("%s of an unknown room: %v", name, err)
 		}
 	}
 	if _, err := d.Create(t.Context(), viewer, room.Config{Slug: "mine"}, desk.Place{}); !errors.Is(err, account.ErrForbidden) {
@@ -110,7 +111,7 @@ func TestScopes(t *testing.T) {
 		t.Errorf("a viewer reads: %v", err)
 	}
 	if _, err := d.SetPull(t.Context(), puller, "sale", true); err != nil {
-		t.Errorf("a backend says who calls: %v", err)
+		t.Errorf("a backend switches to pull mode: %v", err)
 	}
 	if _, err := d.Pull(t.Context(), puller, "sale", 1); err != nil {
 		t.Errorf("a backend calls: %v", err)
@@ -119,7 +120,7 @@ func TestScopes(t *testing.T) {
 		t.Errorf("a viewer calls: %v", err)
 	}
 	if r.Snapshot().Size != size || r.Config().Title != "sale" {
-		t.Error("somebody changed the room")
+		t.Error("the room was changed")
 	}
 	acts, err := d.Acts(t.Context(), another, "", uuid.Nil, 0)
 	if err != nil {
@@ -127,16 +128,16 @@ func TestScopes(t *testing.T) {
 	}
 	for _, a := range acts.List {
 		if a.Verb != "room.create" || a.Outcome != pgdesk.Refused {
-			t.Errorf("the other organization has the act %+v", a)
+			t.Errorf("the other organization has the activity log entry %+v", a)
 		}
 	}
 	if _, err := d.Acts(t.Context(), puller, "", uuid.Nil, 0); !errors.Is(err, account.ErrForbidden) {
-		t.Errorf("a backend reads the acts: %v", err)
+		t.Errorf("a backend reads the activity log: %v", err)
 	}
 }
 
-// TestActs: every deed is noted, with who and what came of it, and what touches
-// fairness is in the transcript.
+// TestActs checks that every operation is recorded with its actor and outcome, and that changes
+// that concern fairness are in the transcript.
 func TestActs(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -157,7 +158,7 @@ func TestActs(t *testing.T) {
 		}
 	}
 	if _, err := d.Revoke(t.Context(), owner, "sale", fairness.Ticket{}, fairness.RevokedBot); !errors.Is(err, room.ErrTicketUnknown) {
-		t.Errorf("revoked nobody: %v", err)
+		t.Errorf("revoked an unknown ticket: %v", err)
 	}
 	var got []string
 	for before := uuid.Nil; ; { // page by page
@@ -184,7 +185,7 @@ func TestActs(t *testing.T) {
 	}
 }
 
-// TestLostUpdate refuses a change of what somebody else changed in between.
+// TestLostUpdate checks that of concurrent changes to the same version one succeeds.
 func TestLostUpdate(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -196,7 +197,7 @@ func TestLostUpdate(t *testing.T) {
 		return err
 	}
 	results := make(chan error)
-	for i := range 8 { // at once: one of them is first
+	for i := range 8 { // concurrently: one of them is first
 		go func() { results <- amend(fmt.Sprintf("Title %d", i)) }()
 	}
 	changed := 0
@@ -213,7 +214,7 @@ func TestLostUpdate(t *testing.T) {
 	}
 }
 
-// TestDrafts writes, finishes, publishes and deletes drafts.
+// TestDrafts creates, completes, publishes and deletes drafts.
 func TestDrafts(t *testing.T) {
 	t.Parallel()
 	d, ctx := newDesk(t), t.Context()
@@ -272,11 +273,11 @@ func TestDrafts(t *testing.T) {
 	}
 }
 
-// TestDuplicate keeps the hour and the weekday.
+// TestDuplicate checks that a copy keeps the hour and the weekday.
 func TestDuplicate(t *testing.T) {
 	t.Parallel()
 	d, ctx := newDesk(t), t.Context()
-	opens := time.Now().Add(4 * time.Second).Truncate(time.Second).UTC() // time for a busy machine to make the room
+	opens := time.Now().Add(4 * time.Second).Truncate(time.Second).UTC() // leaves a busy machine time to create the room
 	starts := opens.Add(time.Hour)
 	if _, err := d.Create(ctx, owner, room.Config{Slug: "weekly", Opens: &opens, Starts: &starts}, desk.Place{}); err != nil {
 		t.Fatal(err)
@@ -293,7 +294,7 @@ func TestDuplicate(t *testing.T) {
 	}
 }
 
-// TestList pages through an organization's rooms, searches and archives.
+// TestList checks pages, search and archiving of an organization's rooms.
 func TestList(t *testing.T) {
 	t.Parallel()
 	d, ctx := newDesk(t), t.Context()
@@ -304,7 +305,7 @@ func TestList(t *testing.T) {
 	var got []string
 	cursor := ""
 	for {
-		page, err := d.List(ctx, viewer, desk.Filter{Most: 2, Cursor: cursor})
+		page, err := d.List(ctx, viewer, desk.Filter{Max: 2, Cursor: cursor})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -319,10 +320,10 @@ func TestList(t *testing.T) {
 		t.Errorf("rooms %q, want %q", got, want)
 	}
 	if _, err := d.List(ctx, viewer, desk.Filter{Cursor: "!"}); err == nil {
-		t.Error("a broken cursor is taken")
+		t.Error("an invalid cursor is accepted")
 	}
 	if _, err := d.Archive(ctx, owner, "room-3", true); !errors.Is(err, desk.ErrNotEnded) {
-		t.Errorf("a living room is archived: %v", err)
+		t.Errorf("a room that has not ended is archived: %v", err)
 	}
 	if _, err := d.End(ctx, owner, "room-3"); err != nil {
 		t.Fatal(err)
@@ -341,7 +342,7 @@ func TestList(t *testing.T) {
 	if err := copied.End(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for ended := false; !ended; time.Sleep(10 * time.Millisecond) { // the ticker notes it
+	for ended := false; !ended; time.Sleep(10 * time.Millisecond) { // the room's ticker stores the end
 		record, err := d.Rooms.Options.Rooms.Get(ctx, copied.Slug)
 		if err != nil {
 			t.Fatal(err)
@@ -358,9 +359,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestAmendManyAtOnce: changes that are to be of what was read hold a connection
-// each while they need another one. More of them than there are connections
-// must not wait for each other.
+// TestAmendManyAtOnce checks that more conditional amendments than there are connections do not
+// deadlock, although each holds a connection while it needs another.
 func TestAmendManyAtOnce(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -385,7 +385,7 @@ func TestAmendManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestManyDrafts: a list has all drafts of an organization, so there is a limit.
+// TestManyDrafts checks the limit on drafts.
 func TestManyDrafts(t *testing.T) {
 	t.Parallel()
 	d, ctx := newDesk(t), t.Context()
@@ -399,15 +399,15 @@ func TestManyDrafts(t *testing.T) {
 		}
 	}
 	if err := save(owner); !errors.Is(err, account.ErrTooMany) {
-		t.Errorf("one more: %v", err)
+		t.Errorf("one draft too many: %v", err)
 	}
 	if err := save(another); err != nil {
-		t.Errorf("of another organization: %v", err)
+		t.Errorf("draft of another organization: %v", err)
 	}
 }
 
-// TestActsOfAnything: what is wrong is refused as that, though it is noted before
-// somebody looks at it.
+// TestActsOfAnything checks that invalid input is refused as invalid, although it is recorded in
+// the activity log before it is validated.
 func TestActsOfAnything(t *testing.T) {
 	t.Parallel()
 	d, ctx := newDesk(t), t.Context()
@@ -435,26 +435,25 @@ func isInvalid(err error) bool {
 	return ok
 }
 
-// TestRests: while people are in line, a simulation takes at most half of a
-// processor.
+// TestRests checks that a simulation uses at most half a processor while visitors are in line.
 func TestRests(t *testing.T) {
 	t.Parallel()
 	d, ctx := newDesk(t), t.Context()
 	r := create(t, d, owner, "sale")
 	if d.IsServing() {
-		t.Error("serves nobody")
+		t.Error("visitors are reported in line")
 	}
 	if _, err := r.Join(ctx, fairness.Ticket(uuid.MustParse("00000000-0000-8000-8000-0000000000cc"))); err != nil {
 		t.Fatal(err)
 	}
 	if !d.IsServing() {
-		t.Error("somebody is in line")
+		t.Error("no visitors are reported in line")
 	}
 	if _, err := d.End(ctx, owner, "sale"); err != nil {
 		t.Fatal(err)
 	}
 	if d.IsServing() {
-		t.Error("the room has ended")
+		t.Error("visitors are reported in line after the end")
 	}
 	rest, began := desk.Rests(), time.Now()
 	for range 3 {

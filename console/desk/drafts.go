@@ -15,37 +15,35 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// maxDraft is the most bytes of a draft's JSON.
+// maxDraft is the maximum size of a draft's JSON, in bytes.
 const maxDraft = 256 << 10
 
-// Draft is a room that is not published: nobody sees it, and it has no
-// transcript.
+// Draft is an unpublished room: visitors cannot see it, and it has no transcript.
 type Draft struct {
 	pgdesk.Draft
-	// Slug and Title are those of the configuration, as far as they can be read.
+	// Slug and Title are those of the configuration, or empty if it cannot be parsed.
 	Slug, Title string
 	Host        string
-	// Problems are what keeps it from being published now.
+	// Problems prevent the draft from being published now.
 	Problems []fairness.Problem
 }
 
-// draftJSON is what a draft is stored as: a room's configuration, and where it
-// belongs.
+// draftJSON is the stored form of a draft.
 type draftJSON struct {
 	Host   string          `json:"host,omitempty"`
 	Config json.RawMessage `json:"config"`
 }
 
-// Config reads the configuration; of what cannot be read the zero value.
+// Config returns the configuration, or the zero value if it cannot be parsed.
 func (d Draft) Config() room.Config {
 	c, _ := room.ParseConfig(d.Draft.Config)
 	return c
 }
 
-// draft reads what is stored.
+// draft converts a stored draft, and finds its problems.
 func (d *Desk) draft(stored pgdesk.Draft) Draft {
 	var in draftJSON
-	_ = json.Unmarshal(stored.Config, &in) // written by encode
+	_ = json.Unmarshal(stored.Config, &in) // always valid, since encode wrote it
 	out := Draft{Draft: stored, Host: in.Host}
 	out.Draft.Config = in.Config
 	c, err := room.ParseConfig(in.Config)
@@ -69,7 +67,7 @@ func (in draftJSON) encode() (json.RawMessage, error) {
 	return json.Marshal(in)
 }
 
-// Drafts lists the drafts of the actor's organization, the latest changed first.
+// Drafts returns the drafts of the actor's organization, latest change first.
 func (d *Desk) Drafts(ctx context.Context, actor account.Actor) ([]Draft, error) {
 	if !actor.May(account.Read) {
 		return nil, account.ErrForbidden
@@ -109,10 +107,9 @@ func (d *Desk) asDraft(stored pgdesk.Draft, err error) (Draft, error) {
 	return d.draft(stored), nil
 }
 
-// SaveDraft stores a configuration as it is, finished or not: a new draft when
-// id is zero, else the version of it that was read. Errors: [*room.InvalidError]
-// when it is no JSON object, [ErrDraftUnknown], [ErrChanged],
-// [account.ErrTooMany], [account.ErrForbidden].
+// SaveDraft stores a configuration as it is, complete or not. A zero id creates a draft; otherwise
+// version is that of the draft that the actor has read. Errors: [*room.InvalidError] if config is
+// not a JSON object, [ErrDraftUnknown], [ErrChanged], [account.ErrTooMany], [account.ErrForbidden].
 func (d *Desk) SaveDraft(ctx context.Context, actor account.Actor, id uuid.UUID, version int64, host string, config json.RawMessage) (Draft, error) {
 	if !actor.May(account.Operate) {
 		return Draft{}, account.ErrForbidden
@@ -145,11 +142,10 @@ func (d *Desk) DeleteDraft(ctx context.Context, actor account.Actor, id uuid.UUI
 	})
 }
 
-// SlugTaken is the problem of an address that another room has.
+// SlugTaken is the problem of a slug that another room has.
 const SlugTaken = "is taken: another room has this address"
 
-// Publishable returns nil if the draft can be published now, as far as that can
-// be known, else an [*room.InvalidError].
+// Publishable returns nil if the draft could be published now, else an [*room.InvalidError].
 func (d *Desk) Publishable(ctx context.Context, actor account.Actor, draft Draft) error {
 	problems := draft.Problems
 	switch _, err := d.Rooms.Options.Rooms.Get(ctx, draft.Slug); {
@@ -174,8 +170,8 @@ func (d *Desk) Publishable(ctx context.Context, actor account.Actor, draft Draft
 	return nil
 }
 
-// Publish makes a room of a draft, which is gone then. Errors: those of
-// [Desk.Draft] and [Desk.Create]; the draft stays after any.
+// Publish turns a draft into a room and deletes the draft. After any error the draft stays. Errors:
+// those of [Desk.Draft] and [Desk.Create].
 func (d *Desk) Publish(ctx context.Context, actor account.Actor, id uuid.UUID, version int64) (*room.Room, error) {
 	draft, err := d.Draft(ctx, actor, id)
 	if err != nil {
@@ -193,13 +189,13 @@ func (d *Desk) Publish(ctx context.Context, actor account.Actor, id uuid.UUID, v
 		return nil, err
 	}
 	if err := d.Store.DeleteDraft(ctx, actor.Org, id); err != nil && !errors.Is(err, pgdesk.ErrNotFound) {
-		d.Log.Error("draft of a published room is left over", "draft", id, "err", err)
+		d.Log.Error("cannot delete the draft of a published room", "draft", id, "err", err)
 	}
 	return r, nil
 }
 
-// Duplicate makes a draft of a room: its times are moved by whole weeks, so
-// that it opens in the future at the same time of the same weekday.
+// Duplicate creates a draft from a room. All times move by whole weeks, so that the copy opens in the
+// future at the same time of the same weekday.
 func (d *Desk) Duplicate(ctx context.Context, actor account.Actor, slug string) (Draft, error) {
 	r, err := d.room(ctx, actor, account.Operate, slug)
 	if err != nil {
@@ -219,7 +215,7 @@ func (d *Desk) Duplicate(ctx context.Context, actor account.Actor, slug string) 
 	return d.SaveDraft(ctx, actor, uuid.Nil, 0, host, config)
 }
 
-// copyName returns a slug for a copy; an end is cut off where it would be too long.
+// copyName returns a slug for a copy, shortened if it would be too long.
 func copyName(slug string) string {
 	const suffix, most = "-copy", 63
 	return slug[:min(len(slug), most-len(suffix))] + suffix
@@ -227,8 +223,8 @@ func copyName(slug string) string {
 
 const week = 7 * 24 * time.Hour
 
-// moveAhead moves all times of a configuration by the fewest whole weeks after
-// which it opens in the future.
+// moveAhead moves all times of a configuration by the smallest number of whole weeks after which it
+// opens in the future.
 func moveAhead(c *room.Config, now time.Time) {
 	if c.Opens == nil || c.Opens.After(now) {
 		return

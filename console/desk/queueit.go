@@ -7,8 +7,8 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// SetQueueIt has a room speak to connectors of queue-it; see [room.Room.SetQueueIt].
-// The secret key is in no act. Errors: [account.ErrForbidden], [room.ErrNotFound],
+// SetQueueIt makes a room compatible with Queue-it connectors; see [room.Room.SetQueueIt]. The secret
+// key is not recorded in the activity log. Errors: [account.ErrForbidden], [room.ErrNotFound],
 // [*room.InvalidError].
 func (d *Desk) SetQueueIt(ctx context.Context, actor account.Actor, slug string, q room.QueueIt, secretKey string) (*room.Room, error) {
 	detail := map[string]any{"customer_id": q.CustomerID, "extend": q.Extend, "with_pass": q.WithPass}
@@ -18,7 +18,7 @@ func (d *Desk) SetQueueIt(ctx context.Context, actor account.Actor, slug string,
 	return d.control(ctx, actor, account.Operate, "room.queue-it", slug, detail, func(r *room.Room) error { return r.SetQueueIt(ctx, q, secretKey) })
 }
 
-// ClearQueueIt ends that.
+// ClearQueueIt ends a room's compatibility with Queue-it connectors.
 func (d *Desk) ClearQueueIt(ctx context.Context, actor account.Actor, slug string) error {
 	_, err := d.control(ctx, actor, account.Operate, "room.queue-it", slug, map[string]any{"ended": true}, func(r *room.Room) error { return r.ClearQueueIt(ctx) })
 	return err

@@ -11,8 +11,8 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// Rehearse lets a synthetic crowd come to a copy of a room. Errors: those of
-// [Desk.Room] and [rehearse.Rehearsals.Start].
+// Rehearse starts a rehearsal: simulated visitors join a copy of a room. Errors: those of [Desk.Room]
+// and [rehearse.Rehearsals.Start].
 func (d *Desk) Rehearse(ctx context.Context, actor account.Actor, slug string, p rehearse.Plan) (rehearse.Rehearsal, error) {
 	r, err := d.room(ctx, actor, account.Operate, slug)
 	if err != nil {
@@ -21,8 +21,8 @@ func (d *Desk) Rehearse(ctx context.Context, actor account.Actor, slug string, p
 	return d.rehearse(ctx, actor, slug, r.ID, r.Config(), p)
 }
 
-// RehearseDraft does it with a room that is not published yet. Errors: also
-// [ErrDraftUnknown], and [*room.InvalidError] when the draft has problems.
+// RehearseDraft starts a rehearsal of an unpublished room. Errors: also [ErrDraftUnknown], and
+// [*room.InvalidError] if the draft has problems.
 func (d *Desk) RehearseDraft(ctx context.Context, actor account.Actor, id uuid.UUID, p rehearse.Plan) (rehearse.Rehearsal, error) {
 	if !actor.May(account.Operate) {
 		return rehearse.Rehearsal{}, account.ErrForbidden
@@ -46,8 +46,8 @@ func (d *Desk) rehearse(ctx context.Context, actor account.Actor, object string,
 	return started, err
 }
 
-// ListRehearsals lists the rehearsals of the actor's organization on this
-// server, those that are over for a while too.
+// ListRehearsals returns the rehearsals of the actor's organization on this server, including those
+// that ended recently.
 func (d *Desk) ListRehearsals(actor account.Actor) ([]rehearse.Rehearsal, error) {
 	if !actor.May(account.Read) {
 		return nil, account.ErrForbidden

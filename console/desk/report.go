@@ -17,27 +17,26 @@ import (
 )
 
 const (
-	// auditTimeout bounds one audit on the server.
+	// auditTimeout limits the duration of an audit on the server.
 	auditTimeout = 10 * time.Minute
-	// MaxAudited is the longest transcript that a server audits itself: an audit
-	// needs some 100 bytes of memory an entry.
+	// MaxAudited is the size of the longest transcript that a server audits itself, because an audit
+	// needs about 100 bytes of memory per entry.
 	MaxAudited = 5_000_000 // entries
 )
 
 var (
-	// ErrNotOver is returned when a room that lives is to be audited for good.
+	// ErrNotOver means that the room to report on has not ended.
 	ErrNotOver = errors.New("only a room that has ended can be audited and reported on")
-	// ErrAuditing is returned while another audit is under way: a server makes
-	// one at a time.
-	ErrAuditing = errors.New("another audit is under way: try again when it is done")
-	// ErrTooLong is returned for a transcript longer than [MaxAudited].
+	// ErrAuditing means that another audit is running: a server runs one at a time.
+	ErrAuditing = errors.New("another audit is running: try again when it is done")
+	// ErrTooLong means that a transcript is longer than [MaxAudited].
 	ErrTooLong = errors.New("the transcript is too long to be audited on the server: run proofline-verify audit on another machine")
 )
 
-// PublishReport begins to audit a room that has ended, from what it has
-// published and by the program that auditors run, and publishes the report below
-// the room's address. The channel gets the outcome. Errors: [account.ErrForbidden],
-// [room.ErrNotFound], [ErrNotOver], [ErrAuditing], [ErrTooLong].
+// PublishReport starts an audit of a room that has ended, and publishes the report below the room's
+// address. The audit uses the room's published data and the auditors' program. The channel receives
+// the outcome. Errors: [account.ErrForbidden], [room.ErrNotFound], [ErrNotOver], [ErrAuditing],
+// [ErrTooLong].
 func (d *Desk) PublishReport(ctx context.Context, actor account.Actor, slug string) (<-chan error, error) {
 	r, err := d.room(ctx, actor, account.Operate, slug)
 	if err != nil {
@@ -54,7 +53,7 @@ func (d *Desk) PublishReport(ctx context.Context, actor account.Actor, slug stri
 	done := make(chan error, 1)
 	go func() {
 		defer d.auditing.Store(false)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout) // the browser may leave meanwhile
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout) // the audit goes on when the request ends
 		defer cancel()
 		err := d.Do(ctx, actor, "room.report", slug, nil, func() error { return d.report(ctx, r) })
 		if err != nil {
@@ -65,8 +64,7 @@ func (d *Desk) PublishReport(ctx context.Context, actor account.Actor, slug stri
 	return done, nil
 }
 
-// Report returns when the report of a room was made, and its level; false if
-// there is none.
+// Report returns the time and level of a room's report, and whether the room has one.
 func (d *Desk) Report(ctx context.Context, r *room.Room) (pgroom.Report, bool, error) {
 	head, err := d.Rooms.Options.Rooms.ReportHead(ctx, r.ID)
 	if errors.Is(err, pgroom.ErrNotFound) {
@@ -110,7 +108,7 @@ func (d *Desk) report(ctx context.Context, r *room.Room) error {
 	})
 }
 
-// published is what a room has published, as of one checkpoint.
+// published is a room's published data as of one checkpoint.
 type published struct {
 	*room.Room
 	checkpoint []byte

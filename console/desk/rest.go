@@ -6,7 +6,7 @@ import (
 	"github.com/proofline/proofline/console/simulate"
 )
 
-// IsServing tells whether some room of this node has people in line.
+// IsServing reports whether a room of this node has visitors in line.
 func (d *Desk) IsServing() bool {
 	for _, r := range d.Rooms.Loaded() {
 		s := r.Snapshot()
@@ -18,8 +18,8 @@ func (d *Desk) IsServing() bool {
 	return false
 }
 
-// Rests is for a simulation on a machine that serves people: it rests as long as
-// it has worked, at each report, which comes every thousand steps or so.
+// Rests returns a [simulate.Progress] that slows a simulation down on a machine that serves visitors:
+// at each report, every thousand steps or so, it sleeps as long as the simulation has worked.
 func Rests() simulate.Progress {
 	since := time.Now()
 	return func(int, int, int) {

@@ -17,17 +17,16 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// Filter is which rooms a list has.
+// Filter selects the rooms of a list.
 type Filter struct {
-	Search   string // in slug or title; empty for all
-	Archived bool   // those that are archived, and rehearsals that are over, rather than the others
-	Cursor   string // [RoomPage.Next] of the page before; empty for the first
-	Most     int    // 0: [DefaultPage]
+	Search   string // text in slug or title; empty: all rooms
+	Archived bool   // true: archived rooms and ended rehearsals; false: all other rooms
+	Cursor   string // [RoomPage.Next] of the previous page; empty: the first page
+	Max      int    // 0: [DefaultPage]
 }
 
-// Summary is a room in a list. Of rooms that have ended the log is not read
-// for it, and that of rooms whose records are missing does not count: then
-// Snapshot is nil.
+// Summary is a room in a list. Snapshot is nil for rooms that have ended, whose log is not loaded for
+// a list, and for rooms whose records are missing.
 type Summary struct {
 	pgroom.Room
 	URL      string
@@ -38,10 +37,10 @@ type Summary struct {
 // RoomPage is one page of rooms, newest first.
 type RoomPage struct {
 	List []Summary
-	Next string // cursor of the next page; empty: there is none
+	Next string // cursor of the next page; empty: last page
 }
 
-// List lists rooms of the actor's organization.
+// List returns a page of the actor's organization's rooms.
 func (d *Desk) List(ctx context.Context, actor account.Actor, f Filter) (RoomPage, error) {
 	if !actor.May(account.Read) {
 		return RoomPage{}, account.ErrForbidden
@@ -50,20 +49,20 @@ func (d *Desk) List(ctx context.Context, actor account.Actor, f Filter) (RoomPag
 	if err != nil {
 		return RoomPage{}, err
 	}
-	most := pageSize(f.Most)
-	records, err := d.Rooms.Options.Rooms.ListOf(ctx, pgroom.Selection{Org: actor.Org, Search: strings.TrimSpace(f.Search), Archived: f.Archived, Before: before, Most: most + 1})
+	limit := pageSize(f.Max)
+	records, err := d.Rooms.Options.Rooms.ListOf(ctx, pgroom.Selection{Org: actor.Org, Search: strings.TrimSpace(f.Search), Archived: f.Archived, Before: before, Most: limit + 1})
 	if err != nil {
 		return RoomPage{}, err
 	}
 	var page RoomPage
-	if len(records) > most {
-		records = records[:most]
-		page.Next = cursorOf(records[most-1])
+	if len(records) > limit {
+		records = records[:limit]
+		page.Next = cursorOf(records[limit-1])
 	}
 	for _, record := range records {
 		s, err := d.summary(ctx, record)
 		if errors.Is(err, room.ErrNotFound) {
-			continue // its creation was not finished
+			continue // it was never fully created
 		}
 		if err != nil {
 			return RoomPage{}, err
@@ -93,12 +92,12 @@ func (d *Desk) summary(ctx context.Context, record pgroom.Room) (Summary, error)
 	return s, nil
 }
 
-// cursorOf names the place after a room in a list.
+// cursorOf returns the cursor for the page that begins after a room.
 func cursorOf(r pgroom.Room) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(r.Created.UnixMicro(), 10) + " " + r.Slug))
 }
 
-// parseCursor reads what cursorOf made; nil for the empty one.
+// parseCursor parses a cursor made by cursorOf; nil if it is empty.
 func parseCursor(text string) (*pgroom.Room, error) {
 	if text == "" {
 		return nil, nil
@@ -107,7 +106,7 @@ func parseCursor(text string) (*pgroom.Room, error) {
 	micros, slug, _ := strings.Cut(string(b), " ")
 	at, numberErr := strconv.ParseInt(micros, 10, 64)
 	if err != nil || numberErr != nil || slug == "" || strings.ContainsRune(slug, 0) || !utf8.ValidString(slug) {
-		return nil, invalid("cursor", "must be that of another page of this list")
+		return nil, invalid("cursor", "must be the next cursor of a page of this list")
 	}
 	return &pgroom.Room{Created: time.UnixMicro(at), Slug: slug}, nil
 }
@@ -116,10 +115,10 @@ func invalid(field, detail string) error {
 	return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
 }
 
-// Place is where a new room belongs beside its configuration.
+// Place describes where a new room belongs.
 type Place struct {
 	Host        string     // custom host to publish it under; empty for the server's own
-	RehearsalOf *uuid.UUID // the room or draft that it rehearses
+	RehearsalOf *uuid.UUID // room or draft that it rehearses; nil: it is not a rehearsal
 }
 
 // Create publishes a room. Errors: [account.ErrForbidden], [*room.InvalidError],
@@ -152,8 +151,8 @@ func (d *Desk) checkHost(ctx context.Context, org uuid.UUID, host string) error 
 	return invalid("host", "must be a host that the organization has shown to be its own")
 }
 
-// Amend changes a room. A match that is not nil must be true of the room as it
-// is, by the database: then nobody's change is lost under this one. Errors:
+// Amend applies an amendment to a room. If match is not nil, it must hold for the room's latest
+// configuration in the database, so that concurrent changes are not lost. Errors:
 // [account.ErrForbidden], [room.ErrNotFound], [ErrChanged], [*room.InvalidError].
 func (d *Desk) Amend(ctx context.Context, actor account.Actor, slug string, a room.Amendment, match func(room.Config) bool) (*room.Room, error) {
 	r, err := d.room(ctx, actor, account.Operate, slug)
@@ -176,8 +175,8 @@ func (d *Desk) Amend(ctx context.Context, actor account.Actor, slug string, a ro
 	})
 }
 
-// amended is what an act says of an amendment: what changes, and figures
-// before and after. Images and style sheets are not repeated.
+// amended returns the activity-log detail of an amendment: the changed fields, and numbers before and
+// after. It leaves out images and style sheets.
 func amended(r *room.Room, a room.Amendment) map[string]any {
 	s := r.Snapshot()
 	detail := map[string]any{"size": s.Size}
@@ -222,7 +221,7 @@ func amended(r *room.Room, a room.Amendment) map[string]any {
 	return detail
 }
 
-// control does one thing to a room.
+// control performs one operation on a room.
 func (d *Desk) control(ctx context.Context, actor account.Actor, scope account.Scope, verb, slug string, detail map[string]any, do func(*room.Room) error) (*room.Room, error) {
 	r, err := d.room(ctx, actor, scope, slug)
 	if err != nil {
@@ -235,17 +234,17 @@ func (d *Desk) control(ctx context.Context, actor account.Actor, scope account.S
 	return r, d.Do(ctx, actor, verb, slug, detail, func() error { return do(r) })
 }
 
-// Pause stops calls; joins and claims go on.
+// Pause stops calling visitors; joins and claims go on.
 func (d *Desk) Pause(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
 	return d.control(ctx, actor, account.Operate, "room.pause", slug, nil, func(r *room.Room) error { return r.Pause(ctx) })
 }
 
-// Hold stops calls and claims: called visitors wait outside.
+// Hold stops calls and freezes claims: called visitors wait, and no claim time runs out.
 func (d *Desk) Hold(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
 	return d.control(ctx, actor, account.Operate, "room.hold", slug, nil, func(r *room.Room) error { return r.Hold(ctx) })
 }
 
-// Resume ends a pause or a hold.
+// Resume ends a pause or a freeze.
 func (d *Desk) Resume(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
 	return d.control(ctx, actor, account.Operate, "room.resume", slug, nil, func(r *room.Room) error { return r.Resume(ctx) })
 }
@@ -255,13 +254,13 @@ func (d *Desk) End(ctx context.Context, actor account.Actor, slug string) (*room
 	return d.control(ctx, actor, account.Operate, "room.end", slug, nil, func(r *room.Room) error { return r.End(ctx) })
 }
 
-// Revoke takes a visitor's place away, for a reason of a class.
+// Revoke revokes a visitor's ticket.
 func (d *Desk) Revoke(ctx context.Context, actor account.Actor, slug string, t fairness.Ticket, reason fairness.Reason) (*room.Room, error) {
 	detail := map[string]any{"ticket": t.String(), "reason": reason}
 	return d.control(ctx, actor, account.Operate, "room.revoke", slug, detail, func(r *room.Room) error { return r.Revoke(ctx, t, reason) })
 }
 
-// RotateKeys makes a new key for passes.
+// RotateKeys creates a new signing key for passes and returns its ID.
 func (d *Desk) RotateKeys(ctx context.Context, actor account.Actor, slug string) (r *room.Room, id string, err error) {
 	r, err = d.control(ctx, actor, account.Operate, "room.rotate-keys", slug, nil, func(r *room.Room) error {
 		id, err = r.RotatePassKey(ctx)
@@ -270,13 +269,13 @@ func (d *Desk) RotateKeys(ctx context.Context, actor account.Actor, slug string)
 	return r, id, err
 }
 
-// SetPull says who calls: a backend, or the clock.
+// SetPull sets whether a backend calls visitors, or the room's own clock does.
 func (d *Desk) SetPull(ctx context.Context, actor account.Actor, slug string, pull bool) (*room.Room, error) {
 	return d.control(ctx, actor, account.Pull, "room.calls", slug, map[string]any{"pull": pull}, func(r *room.Room) error { return r.SetPull(ctx, pull) })
 }
 
-// Pull calls people. A backend does it every few seconds, and the transcript
-// has every call: so it is no act.
+// Pull calls n visitors. It is not recorded in the activity log, since a backend pulls every few
+// seconds and the transcript has every call.
 func (d *Desk) Pull(ctx context.Context, actor account.Actor, slug string, n uint64) (room.Pulled, error) {
 	r, err := d.Puller(ctx, actor, slug)
 	if err != nil {
@@ -285,14 +284,13 @@ func (d *Desk) Pull(ctx context.Context, actor account.Actor, slug string, n uin
 	return r.Pull(ctx, n)
 }
 
-// Puller returns a room for somebody who may call people in it.
+// Puller returns a room after checking that the actor may call its visitors.
 func (d *Desk) Puller(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
 	return d.room(ctx, actor, account.Pull, slug)
 }
 
-// Archive leaves a room that has ended out of lists, or takes it in again. Its
-// transcript stays where it is published. Errors: [ErrNotEnded] and those of
-// [Desk.Room].
+// Archive hides a room that has ended from lists, or shows it again. Its transcript stays published.
+// Errors: [ErrNotEnded] and those of [Desk.Room].
 func (d *Desk) Archive(ctx context.Context, actor account.Actor, slug string, archived bool) (*room.Room, error) {
 	verb := "room.archive"
 	if !archived {

@@ -175,7 +175,7 @@ func (c *Console) roomsIn(ctx context.Context, x *request, s *rules.Site) (list 
 // roomChoices are the rooms that rules can name, the newest first, and one that
 // they name already.
 func (c *Console) roomChoices(ctx context.Context, x *request, named string) (list []siteRoom, err error) {
-	page, err := c.Desk.List(ctx, x.Actor, desk.Filter{Most: desk.MaxPage})
+	page, err := c.Desk.List(ctx, x.Actor, desk.Filter{Max: desk.MaxPage})
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ func (a *API) listActs(c *call) (reply, error) {
 	var before uuid.UUID
 	if cursor := c.query("cursor"); cursor != "" {
 		if before, err = uuid.Parse(cursor); err != nil {
-			return reply{}, invalid("cursor", "must be that of another page of this list")
+			return reply{}, invalid("cursor", "must be the next cursor of a page of this list")
 		}
 	}
 	page, err := a.Desk.Acts(c, c.actor, c.query("object"), before, most)

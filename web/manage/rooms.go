@@ -164,7 +164,7 @@ func (a *API) listRooms(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	page, err := a.Desk.List(c, c.actor, desk.Filter{Search: c.query("search"), Archived: archived, Cursor: c.query("cursor"), Most: most})
+	page, err := a.Desk.List(c, c.actor, desk.Filter{Search: c.query("search"), Archived: archived, Cursor: c.query("cursor"), Max: most})
 	if err != nil {
 		return reply{}, err
 	}

@@ -13,25 +13,25 @@ import (
 )
 
 var (
-	// ErrKeyReused is returned when a key came with another request before.
-	ErrKeyReused = errors.New("key of another request")
-	// ErrKeyUnderWay is returned when the first request with a key has no answer.
+	// ErrKeyReused means that the key came with a different request before.
+	ErrKeyReused = errors.New("key was used for another request")
+	// ErrKeyUnderWay means that the first request with the key has no answer yet.
 	ErrKeyUnderWay = errors.New("request under way")
 )
 
-// KeyLife is how long a key is known.
+// KeyLife is how long a key is remembered.
 const KeyLife = 24 * time.Hour
 
-// Answer is what was answered to a request that came with a key.
+// Answer is the answer to a request with a key.
 type Answer struct {
 	Status  int
 	Headers map[string]string
-	Body    []byte // nil when it is not kept
+	Body    []byte // nil: not kept
 }
 
-// ClaimKey takes a key for a request, given by its hash. It returns nil when the
-// request is the first one with it, and the answer of that one afterwards.
-// Errors: [ErrKeyReused], [ErrKeyUnderWay].
+// ClaimKey claims a key for a request, which is given by its hash. It returns nil for the first
+// request with the key, and for the same request later the stored answer. Errors: [ErrKeyReused],
+// [ErrKeyUnderWay].
 func (s *Store) ClaimKey(ctx context.Context, org uuid.UUID, key string, request []byte) (*Answer, error) {
 	tag, err := s.pool.Exec(ctx, `
 		insert into idempotency_keys as k (org_id, key, request) values ($1, $2, $3)
@@ -52,7 +52,7 @@ func (s *Store) ClaimKey(ctx context.Context, org uuid.UUID, key string, request
 	err = s.pool.QueryRow(ctx, `select request, status, headers, body from idempotency_keys where org_id = $1 and key = $2`, org, key).
 		Scan(&before, &status, &headers, &a.Body)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows): // released in between
+	case errors.Is(err, pgx.ErrNoRows): // released since the insert
 		return nil, ErrKeyUnderWay
 	case err != nil:
 		return nil, fmt.Errorf("read key: %w", err)
@@ -68,7 +68,7 @@ func (s *Store) ClaimKey(ctx context.Context, org uuid.UUID, key string, request
 	return &a, nil
 }
 
-// KeepAnswer keeps what was answered to the request that claimed a key.
+// KeepAnswer stores the answer to the request that claimed a key.
 func (s *Store) KeepAnswer(ctx context.Context, org uuid.UUID, key string, a Answer) error {
 	headers, err := json.Marshal(a.Headers)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Store) KeepAnswer(ctx context.Context, org uuid.UUID, key string, a Ans
 	return nil
 }
 
-// ReleaseKey gives a key back whose request did nothing.
+// ReleaseKey releases a key whose request had no effect.
 func (s *Store) ReleaseKey(ctx context.Context, org uuid.UUID, key string) error {
 	if _, err := s.pool.Exec(ctx, `delete from idempotency_keys where org_id = $1 and key = $2 and status is null`, org, key); err != nil {
 		return fmt.Errorf("release key: %w", err)
@@ -89,7 +89,7 @@ func (s *Store) ReleaseKey(ctx context.Context, org uuid.UUID, key string) error
 	return nil
 }
 
-// PruneKeys forgets all keys that are older than [KeyLife].
+// PruneKeys deletes all keys that are older than [KeyLife].
 func (s *Store) PruneKeys(ctx context.Context) error {
 	if _, err := s.pool.Exec(ctx, `delete from idempotency_keys where created_at < now() - $1::interval`, KeyLife); err != nil {
 		return fmt.Errorf("prune keys: %w", err)

@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
-// TestKeys takes a key through its life.
+// TestKeys takes a key from its claim to its expiry.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	pool := servertest.Pool(t, pgtest.URL(t))
@@ -29,7 +29,7 @@ func TestKeys(t *testing.T) {
 		return a
 	}
 	if a := claim("k", one, nil); a != nil {
-		t.Errorf("a new key has the answer %+v", a)
+		t.Errorf("answer for a new key: %+v", a)
 	}
 	claim("k", one, ErrKeyUnderWay)
 	claim("k", other, ErrKeyReused)
@@ -44,7 +44,7 @@ func TestKeys(t *testing.T) {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}
 	claim("k", other, ErrKeyReused)
-	if err := s.ReleaseKey(ctx, org, "k"); err != nil { // nothing to release any more
+	if err := s.ReleaseKey(ctx, org, "k"); err != nil { // has no effect on an answered key
 		t.Fatal(err)
 	}
 	if claim("k", one, nil) == nil {
@@ -55,10 +55,10 @@ func TestKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := claim("free", other, nil); a != nil {
-		t.Errorf("a released key has the answer %+v", a)
+		t.Errorf("answer for a released key: %+v", a)
 	}
 
-	// A day later keys are as new, pruned or not.
+	// After a day a key is free again, pruned or not.
 	old := func(key string) {
 		t.Helper()
 		if _, err := pool.Exec(ctx, `update idempotency_keys set created_at = now() - $3::interval where org_id = $1 and key = $2`, org, key, KeyLife+time.Second); err != nil {
@@ -67,7 +67,7 @@ func TestKeys(t *testing.T) {
 	}
 	old("k")
 	if a := claim("k", other, nil); a != nil {
-		t.Errorf("an old key has the answer %+v", a)
+		t.Errorf("answer for an expired key: %+v", a)
 	}
 	old("k")
 	if err := s.PruneKeys(ctx); err != nil {

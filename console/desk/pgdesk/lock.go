@@ -9,11 +9,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Locked runs do while nobody else runs one for the same room, on any node.
+// Locked runs do while holding the lock of a room, which excludes other calls for the room on all
+// nodes.
 //
-// It holds a connection while do works with others, and while another node
-// works on the room. So those of one node take turns before they get one: there
-// are always connections left for what do needs, and for everybody else.
+// It occupies a connection while it waits for another node and while do runs, which uses further
+// connections. So the calls of one node take turns before they get a connection: some are always left
+// for do and for other requests.
 func (s *Store) Locked(ctx context.Context, roomID uuid.UUID, do func(context.Context) error) error {
 	leave, err := s.turns.take(ctx, roomID)
 	if err != nil {
@@ -26,32 +27,32 @@ func (s *Store) Locked(ctx context.Context, roomID uuid.UUID, do func(context.Co
 		}
 		return do(ctx)
 	})
-	return err //nolint:wrapcheck // of do, or wrapped
+	return err //nolint:wrapcheck // already wrapped, or from do
 }
 
-// lockedShare is which part of the connections may hold locks.
+// lockedShare is the divisor for the share of connections that may hold locks.
 const lockedShare = 4
 
-// turns are those of one node. Safe for concurrent use.
+// turns orders the calls of one node. Safe for concurrent use.
 type turns struct {
-	places chan struct{} // holds one value for each room that is worked on
+	places chan struct{} // holds one value per room that is locked
 
-	mu    sync.Mutex // guards both below
+	mu    sync.Mutex // guards rooms
 	rooms map[uuid.UUID]*turn
 }
 
-// turn is that of one room.
+// turn orders the calls for one room.
 type turn struct {
-	taken chan struct{} // holds a value while somebody has it
-	wants int           // have it, or wait for it
+	taken chan struct{} // holds a value while a call has the turn
+	wants int           // number of calls that have the turn or wait for it
 }
 
 func newTurns(conns int32) *turns {
 	return &turns{places: make(chan struct{}, max(1, conns/lockedShare)), rooms: map[uuid.UUID]*turn{}}
 }
 
-// take waits for the turn of a room, and then for a place: however many want the
-// same room, it takes one place.
+// take waits for the turn of a room, and then for a place. However many calls want the same room,
+// they occupy one place.
 func (t *turns) take(ctx context.Context, roomID uuid.UUID) (leave func(), err error) {
 	one := t.queue(roomID)
 	select {

@@ -1,6 +1,7 @@
-// Package pgdesk keeps in PostgreSQL what the desk needs beside the rooms: acts
-// and drafts, and answers to requests that came with a key. It is the only
-// package that knows the tables of migrations/0008_desk.sql.
+// Package pgdesk stores in PostgreSQL what the desk needs besides the rooms: the activity log,
+// drafts,
+// and answers to requests with an idempotency key. Only this package uses the tables of
+// migrations/0008_desk.sql.
 package pgdesk
 
 import (
@@ -18,18 +19,19 @@ import (
 )
 
 var (
-	// ErrNotFound is returned when there is no such draft.
+	// ErrNotFound means that there is no such draft.
 	ErrNotFound = errors.New("no such draft")
-	// ErrChanged is returned when a draft is not as it was when it was read.
-	ErrChanged = errors.New("somebody has changed it in the meantime")
-	// ErrTooMany is returned when an organization has [MaxDrafts] drafts.
+	// ErrChanged means that a draft has changed since the caller read it.
+	ErrChanged = errors.New("the draft was changed in the meantime")
+	// ErrTooMany means that the organization has [MaxDrafts] drafts.
 	ErrTooMany = errors.New("too many drafts")
-	// ErrUnstorable is returned for JSON that the database cannot hold, such as
-	// half of a surrogate pair, or a number of a million digits.
-	ErrUnstorable = errors.New("not what a database can hold")
+	// ErrUnstorable means that the database cannot store the JSON, for example half of a surrogate
+	// pair
+	// or a number with a million digits.
+	ErrUnstorable = errors.New("the database cannot store this JSON")
 )
 
-// Store reads and writes what the desk keeps. Safe for concurrent use.
+// Store reads and writes the desk's data. Safe for concurrent use.
 type Store struct {
 	pool  *pgxpool.Pool
 	turns *turns
@@ -38,17 +40,17 @@ type Store struct {
 // NewStore returns a store on a migrated database.
 func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool, newTurns(pool.Config().MaxConns)} }
 
-// Outcome is what became of an act.
+// Outcome is the outcome of an operation.
 type Outcome string
 
-// The outcomes. Empty means that nobody knows: the server stopped in between.
+// The outcomes. Empty means unknown: the server stopped before it could record one.
 const (
 	Done    Outcome = "done"
-	Refused Outcome = "refused" // by the rules, or because the input was wrong
+	Refused Outcome = "refused" // by the rules, or because the input was invalid
 	Failed  Outcome = "failed"  // for a reason on the server's side
 )
 
-// Act is one deed of a person or a program.
+// Act is one entry of the activity log.
 type Act struct {
 	ID        uuid.UUID // version 7: later acts have larger ones
 	At        time.Time
@@ -56,17 +58,17 @@ type Act struct {
 	ActorID   uuid.UUID
 	Actor     string
 	Verb      string // such as "room.pause"
-	Object    string // what it was done to, such as a room's slug
+	Object    string // object of the operation, such as a room's slug
 	Detail    json.RawMessage
 	Outcome   Outcome
 }
 
-// Begin notes an act before it is done. ID, time and outcome are set here.
+// Begin adds an entry before its operation runs. It sets ID, time and outcome.
 func (s *Store) Begin(ctx context.Context, org uuid.UUID, a Act) (uuid.UUID, error) {
 	return s.insert(ctx, org, a, "")
 }
 
-// Note notes an act that is done.
+// Note adds an entry for something already done.
 func (s *Store) Note(ctx context.Context, org uuid.UUID, a Act) error {
 	_, err := s.insert(ctx, org, a, Done)
 	return err
@@ -85,7 +87,7 @@ func (s *Store) insert(ctx context.Context, org uuid.UUID, a Act, outcome Outcom
 	return id, nil
 }
 
-// Finish notes what became of an act.
+// Finish records the outcome of an entry.
 func (s *Store) Finish(ctx context.Context, org, act uuid.UUID, outcome Outcome) error {
 	if _, err := s.pool.Exec(ctx, `update acts set outcome = $3 where org_id = $1 and act_id = $2`, org, act, outcome); err != nil {
 		return fmt.Errorf("note outcome of act: %w", err)
@@ -93,13 +95,14 @@ func (s *Store) Finish(ctx context.Context, org, act uuid.UUID, outcome Outcome)
 	return nil
 }
 
-// Acts returns acts of an organization, the newest first: those on one object
-// unless that is empty, before one act unless that is zero, and at most so many.
-func (s *Store) Acts(ctx context.Context, org uuid.UUID, object string, before uuid.UUID, most int) ([]Act, error) {
+// Acts returns entries of an organization's activity log, newest first and at most max. An object
+// that is not empty selects the entries about it; before, unless zero, selects entries older than
+// that one.
+func (s *Store) Acts(ctx context.Context, org uuid.UUID, object string, before uuid.UUID, max int) ([]Act, error) {
 	rows, _ := s.pool.Query(ctx, `
 		select act_id, at, actor_kind, actor_id, actor, verb, object, detail, outcome from acts
 		where org_id = $1 and ($2 = '' or object = $2) and ($3 or act_id < $4)
-		order by act_id desc limit $5`, org, object, before == uuid.Nil, before, most) // its error is that of the rows
+		order by act_id desc limit $5`, org, object, before == uuid.Nil, before, max) // the rows carry the error
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Act])
 	if err != nil {
 		return nil, fmt.Errorf("list acts: %w", err)
@@ -107,19 +110,19 @@ func (s *Store) Acts(ctx context.Context, org uuid.UUID, object string, before u
 	return list, nil
 }
 
-// Draft is a room that is not published.
+// Draft is an unpublished room.
 type Draft struct {
 	ID      uuid.UUID
 	Config  json.RawMessage // an object, as the organizer wrote it
-	Version int64           // counts the changes, from 1
+	Version int64           // incremented with each change, from 1
 	Created time.Time
 	Changed time.Time
-	By      string // who changed it last
+	By      string // name of the actor that changed it last
 }
 
 const draftColumns = `draft_id, config, version, created_at, changed_at, changed_by`
 
-// Drafts returns the drafts of an organization, the latest changed first.
+// Drafts returns the drafts of an organization, latest change first.
 func (s *Store) Drafts(ctx context.Context, org uuid.UUID) ([]Draft, error) {
 	rows, _ := s.pool.Query(ctx, `select `+draftColumns+` from drafts where org_id = $1 order by changed_at desc, draft_id`, org)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Draft])
@@ -134,8 +137,8 @@ func (s *Store) Draft(ctx context.Context, org, id uuid.UUID) (Draft, error) {
 	return s.draft(ctx, `select `+draftColumns+` from drafts where org_id = $1 and draft_id = $2`, org, id)
 }
 
-// MaxDrafts is how many drafts an organization has: a list has all of them, with
-// what they say.
+// MaxDrafts is the maximum number of drafts of an organization. It is small because a list has all
+// drafts with their contents.
 const MaxDrafts = 100
 
 // AddDraft stores a new draft. Errors: [ErrTooMany], [ErrUnstorable].
@@ -152,8 +155,8 @@ func (s *Store) AddDraft(ctx context.Context, org uuid.UUID, config json.RawMess
 	return d, err
 }
 
-// ChangeDraft replaces the version of a draft that was read. Errors:
-// [ErrNotFound], [ErrChanged], [ErrUnstorable].
+// ChangeDraft replaces a draft if it still has the given version. Errors: [ErrNotFound],
+// [ErrChanged], [ErrUnstorable].
 func (s *Store) ChangeDraft(ctx context.Context, org, id uuid.UUID, version int64, config json.RawMessage, by string) (Draft, error) {
 	d, err := s.draft(ctx, `update drafts set config = $4, version = version + 1, changed_at = now(), changed_by = $5
 		where org_id = $1 and draft_id = $2 and version = $3 returning `+draftColumns, org, id, version, config, by)
@@ -179,12 +182,12 @@ func (s *Store) DeleteDraft(ctx context.Context, org, id uuid.UUID) error {
 }
 
 func (s *Store) draft(ctx context.Context, query string, args ...any) (Draft, error) {
-	rows, _ := s.pool.Query(ctx, query, args...) // its error is that of the rows
+	rows, _ := s.pool.Query(ctx, query, args...) // the rows carry the error
 	d, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Draft])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Draft{}, ErrNotFound
 	}
-	const dataException = "22" // the class
+	const dataException = "22" // class of SQLSTATE codes
 	if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) && strings.HasPrefix(pg.Code, dataException) {
 		return Draft{}, fmt.Errorf("draft: %w: %w", ErrUnstorable, err)
 	}
