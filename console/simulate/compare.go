@@ -8,8 +8,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Lengths are window lengths worth comparing, from first come first served to
-// five minutes.
+// Lengths returns the window lengths to compare, from first come, first served to five minutes.
 func Lengths() []Duration {
 	return []Duration{
 		Duration(fairness.MinWindow) * Duration(time.Millisecond), Duration(time.Second), Duration(10 * time.Second),
@@ -17,16 +16,16 @@ func Lengths() []Duration {
 	}
 }
 
-// Row is a plan with other windows, and what became of it.
+// Row is the result of a plan with other windows.
 type Row struct {
 	Label  string   `json:"label"`
-	Length Duration `json:"length"` // of all windows; 0 for the windows of the plan
+	Length Duration `json:"length"` // length of all windows; 0: windows of the plan
 	Result *Result  `json:"result"`
 }
 
-// Compare simulates the plan as it is, with windows of each length from the
-// opening on, and with one draw for everybody. The same people come each time.
-// progress, which may be nil, is told the row as well. Errors: as [Run].
+// Compare simulates the plan as it is, with windows of each length from the opening on, and with one
+// draw for all visitors. The same people come each time. Progress, which may be nil, returns the
+// callback for a row. Errors: those of [Run].
 func Compare(ctx context.Context, p Plan, lengths []Duration, progress func(row, rows int, label string) Progress) ([]Row, error) {
 	rows := p.rows(lengths)
 	if problems := p.Problems(); len(problems) > 0 {
@@ -53,8 +52,7 @@ func Compare(ctx context.Context, p Plan, lengths []Duration, progress func(row,
 	return rows, nil
 }
 
-// rows are what is compared. The plan's own windows stand first, and are left
-// out below.
+// rows returns the rows to compare. The plan's own windows are first and are not repeated.
 func (p *Plan) rows(lengths []Duration) []Row {
 	rows := []Row{{Label: "as planned"}}
 	own := Duration(0)
@@ -77,8 +75,8 @@ func (p *Plan) rows(lengths []Duration) []Row {
 	return rows
 }
 
-// oneDraw is a window that nearly everybody reaches: until the start, where
-// people come before it, else until the crowd has come.
+// oneDraw returns the length of a window that includes nearly all visitors: it lasts until the start,
+// if people come before it, else until the crowd has arrived.
 func (p *Plan) oneDraw() Duration {
 	a := &p.Arrivals
 	last := a.Over

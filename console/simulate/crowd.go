@@ -11,14 +11,14 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Spreads of the log-normal delays: of their logarithm, the standard
-// deviation. With 0.6 a tenth takes more than twice the median.
+// Spreads of the log-normal delays: standard deviations of their logarithms. With 0.6, a tenth takes
+// more than twice the median.
 const (
 	humanSpread = 0.6
 	botSpread   = 0.5
 )
 
-// kind is what a visitor is.
+// kind is the kind of a visitor.
 type kind uint8
 
 const (
@@ -27,12 +27,12 @@ const (
 	bot
 )
 
-// status is what became of a visitor.
+// status is the state of a visitor.
 type status uint8
 
 const (
-	away     status = iota // has not come yet
-	refused                // came when the room was closed
+	away     status = iota // has not arrived yet
+	refused                // arrived when the room was closed
 	inLine                 // joined
 	summoned               // called
 	admitted
@@ -40,26 +40,26 @@ const (
 	left
 )
 
-// visitor is one ticket of the line: what it will do, drawn beforehand so that
-// the same people come whatever the room's windows are, and what became of it.
+// visitor is one ticket in the line. Its behaviour is drawn in advance, so that the same people come
+// whatever the room's windows are.
 type visitor struct {
 	arrives  fairness.Time
 	called   fairness.Time
-	gone     fairness.Time // admitted, or left
+	gone     fairness.Time // time of admission or leaving
 	position fairness.Position
-	patience fairness.Millis // after which a place that is not called is given up
-	claims   fairness.Millis // after the call
-	stay     fairness.Millis // after the admission
+	patience fairness.Millis // time in line after which it gives up, unless called
+	claims   fairness.Millis // time from the call to the claim
+	stay     fairness.Millis // time from admission until its session ends
 	kind     kind
 	status   status
 	buys     bool
 	bought   bool
 }
 
-// forever is a patience without end, and a claim that never comes.
+// forever is the patience of visitors that never give up, and the claim delay of no-shows.
 const forever fairness.Millis = math.MaxInt32
 
-// newCrowd draws everybody who comes, in the order of arrival.
+// newCrowd draws all visitors, in the order of arrival.
 func newCrowd(p *Plan) []visitor {
 	d := &dice{rand.New(rand.NewPCG(p.Seed, 1))}
 	people := p.Visitors - p.Bots.Count
@@ -69,7 +69,7 @@ func newCrowd(p *Plan) []visitor {
 		v := d.person(p)
 		v.arrives = moments(d, n, people, v.kind)
 		if v.patience < forever {
-			v.patience += fairness.Millis(max(p.Room.Starts.after()-v.arrives, 0)) // it begins with the calls
+			v.patience += fairness.Millis(max(p.Room.Starts.after()-v.arrives, 0)) // patience counts from the first calls
 		}
 		crowd = append(crowd, v)
 	}
@@ -80,20 +80,19 @@ func newCrowd(p *Plan) []visitor {
 	return crowd
 }
 
-// Guest is a visitor to be played elsewhere than in a simulation.
+// Guest is a visitor for use outside of a simulation.
 type Guest struct {
-	Arrives  Duration // after the opening
-	Patience Duration // after which a place that is not called is given up; [Forever]
-	Claims   Duration // after the call; [Forever] for a no-show
-	Stay     Duration // after the admission
+	Arrives  Duration // time after the opening
+	Patience Duration // time in line after which it gives up, unless called; [Forever]: it never does
+	Claims   Duration // time from the call to the claim; [Forever]: a no-show
+	Stay     Duration // time from admission until its session ends
 	Bot      bool
 }
 
-// Forever is a patience without end, and a claim that never comes.
+// Forever is the patience of visitors that never give up, and the claim delay of no-shows.
 const Forever = Duration(forever) * Duration(time.Millisecond)
 
-// Guests draws everybody who comes to a plan without problems, in the order of
-// arrival.
+// Guests draws all visitors of a valid plan, in the order of arrival.
 func (p *Plan) Guests() []Guest {
 	crowd := newCrowd(p)
 	list := make([]Guest, len(crowd))
@@ -103,21 +102,20 @@ func (p *Plan) Guests() []Guest {
 	return list
 }
 
-// dice draws what people do.
+// dice draws the behaviour of visitors.
 type dice struct{ *rand.Rand }
 
-// chance is true with that probability. It takes one number whatever that is:
-// another no-show rate changes nobody's arrival.
+// chance returns true with probability p. It always draws one number, so that another no-show rate
+// does not change arrivals.
 func (d *dice) chance(p float64) bool { return d.Float64() < p }
 
-// delay draws from a log-normal distribution with that median.
+// delay draws from a log-normal distribution with the given median.
 func (d *dice) delay(median Duration, spread float64) fairness.Millis {
 	ms := float64(median.millis()) * math.Exp(spread*d.NormFloat64())
 	return fairness.Millis(min(math.Round(ms), float64(forever-1)))
 }
 
-// patience draws how long somebody stays in line of whom a share leaves within
-// the hour.
+// patience draws how long a visitor stays in line, if the share leave of them gives up per hour.
 func (d *dice) patience(leave float64) fairness.Millis {
 	x := d.ExpFloat64()
 	if leave <= 0 {
@@ -139,7 +137,7 @@ func (d *dice) person(p *Plan) visitor {
 	return v
 }
 
-// bot joins as soon as the room opens.
+// bot draws a bot, which joins as soon as the room opens.
 func (d *dice) bot(p *Plan) visitor {
 	latency := p.Bots.Latency
 	return visitor{
@@ -148,8 +146,8 @@ func (d *dice) bot(p *Plan) visitor {
 	}
 }
 
-// stay draws how long an admitted visitor keeps a place at the site. Touching
-// a pass lets it live four times as long, and no longer.
+// stay draws how long an admitted visitor's session lasts. Extending a pass lets it live at most four
+// times as long.
 func (d *dice) stay(p *Plan) fairness.Millis {
 	if p.People.Stay == 0 {
 		return p.Room.Session.millis()
@@ -157,7 +155,7 @@ func (d *dice) stay(p *Plan) fairness.Millis {
 	return min(d.delay(p.People.Stay, humanSpread), 4*p.Room.Session.millis())
 }
 
-// newMoments returns what draws the arrival of person n of so many.
+// newMoments returns the function that draws the arrival of the n-th of so many people.
 func newMoments(p *Plan) func(d *dice, n, of int, k kind) fairness.Time {
 	a, starts := &p.Arrivals, p.Room.Starts.after()
 	react := func(d *dice, k kind) fairness.Time {
@@ -194,12 +192,12 @@ func newMoments(p *Plan) func(d *dice, n, of int, k kind) fairness.Time {
 	return func(d *dice, _, _ int, k kind) fairness.Time { return burst(d, k) }
 }
 
-// tape is a recording to draw arrivals from.
+// tape is a recording from which arrivals are drawn.
 type tape struct {
 	buckets []Bucket
-	before  []int // arrivals before each bucket
+	before  []int // number of arrivals before each bucket
 	total   int
-	width   fairness.Time // of a bucket: the smallest distance of two
+	width   fairness.Time // width of a bucket: the smallest gap between two
 }
 
 func newTape(list []Bucket) *tape {
@@ -217,8 +215,8 @@ func newTape(list []Bucket) *tape {
 	return t
 }
 
-// moment spreads the n-th of so many people over the recording: with as many as
-// were recorded each comes in the bucket of the recorded one.
+// moment spreads the n-th of so many people over the recording. With as many people as were recorded,
+// each arrives in the bucket of its recorded counterpart.
 func (t *tape) moment(d *dice, n, of int, _ kind) fairness.Time {
 	at := (float64(n) + d.Float64()) / float64(of) * float64(t.total)
 	i, found := slices.BinarySearch(t.before, int(at))
@@ -226,19 +224,18 @@ func (t *tape) moment(d *dice, n, of int, _ kind) fairness.Time {
 		i--
 	}
 	for i+1 < len(t.before) && t.before[i+1] <= int(at) {
-		i++ // past those without arrivals
+		i++ // skip empty buckets
 	}
 	within := (at - float64(t.before[i])) / float64(max(t.buckets[i].Count, 1))
 	return t.buckets[i].At.after() + fairness.Time(math.Floor(min(within, 1)*float64(t.width)*0.999999))
 }
 
-// ticket is that of the visitor with a number, in the form the rules want.
-// Nobody's secret is behind it.
+// ticket returns a valid ticket for a visitor's number. It has no secret.
 func ticket(number uint32) (t fairness.Ticket) {
 	binary.BigEndian.PutUint32(t[:], number)
 	t[6], t[8] = 0x80, 0x80
 	return t
 }
 
-// number is that of a ticket's visitor.
+// number returns the number of a ticket's visitor.
 func number(t fairness.Ticket) uint32 { return binary.BigEndian.Uint32(t[:]) }

@@ -1,20 +1,18 @@
-// Package simulate tries a sale out before it is published: it sends a crowd,
-// invented or recorded, through the real rules of a room and says who got what.
+// Package simulate tries out a sale before it is published: it sends a made-up or recorded crowd
+// through the real rules of a room and reports which visitors got what.
 //
 //	Plan ─► crowd (seed) ─► fairness.State.Apply ─► Result ─► findings
 //	                             arrive freeze draw assign call admit skip
 //
-// The line is made by package fairness and by nothing else: every arrival,
-// freeze, draw, place, call, admission and skip is an entry that the rules
-// accept. What is invented is the crowd, and the randomness of the draws: a
-// hash stands in for VRF and beacon, which matters as little as which fair coin
-// is tossed. README.md says what the crowd is made of, and what it is not.
+// Only package fairness orders the line: every arrival, freeze, draw, place, call, admission and skip
+// is an entry that the rules accept. The crowd is made up, and so is the randomness of the draws: a
+// hash replaces the VRF and the beacon, which makes no difference, since both are uniform. README.md
+// describes the crowd and its limits.
 //
-// Shapes and units: times count in milliseconds from the room's opening, in
-// JSON as "1m30s"; shares and chances are from 0 to 1; a ticket, here, is what
-// is on sale. A plan with the same seed gives the same result everywhere.
+// Units: times are milliseconds since the room's opening, in JSON "1m30s"; shares and chances are
+// from 0 to 1; a ticket, here, is an item on sale. The same plan and seed give the same result on
+// every machine.
 //
-// Errors: [*InvalidError] lists everything wrong with a plan, [ErrArrivals]
-// says what is wrong with a recording. The package is pure: no clock, no I/O,
-// and no randomness but the plan's seed.
+// Errors: an [*InvalidError] lists all problems of a plan, [ErrArrivals] means that a recording is
+// invalid. The package is pure: no clock, no I/O, and no randomness except the plan's seed.
 package simulate

@@ -8,11 +8,10 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Duration is a time.Duration in whole milliseconds that is written "1m30s" in
-// JSON.
+// Duration is a time.Duration in whole milliseconds with the JSON form "1m30s".
 type Duration time.Duration
 
-// String writes the duration without units that are zero: "1m", not "1m0s".
+// String formats the duration without trailing zero units: "1m", not "1m0s".
 func (d Duration) String() string {
 	s := time.Duration(d).String()
 	if strings.HasSuffix(s, "m0s") {
@@ -24,10 +23,10 @@ func (d Duration) String() string {
 	return s
 }
 
-// MarshalText writes what String does.
+// MarshalText implements [encoding.TextMarshaler].
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads what time.ParseDuration reads, in whole milliseconds.
+// UnmarshalText parses durations of [time.ParseDuration] in whole milliseconds.
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil || v%time.Millisecond != 0 {
@@ -41,8 +40,8 @@ func (d Duration) millis() fairness.Millis {
 	return fairness.Millis(time.Duration(d).Milliseconds())
 }
 
-// after is the moment so long after the opening.
+// after returns the time this long after the opening.
 func (d Duration) after() fairness.Time { return fairness.Time(d.millis()) }
 
-// since is the time from the opening to a moment.
+// since returns the duration from the opening to t.
 func since(t fairness.Time) Duration { return Duration(time.Duration(t) * time.Millisecond) }

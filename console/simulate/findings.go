@@ -9,8 +9,8 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Findings says what a result means, in sentences: the verdict first. rows, which
-// may be empty, are those of [Compare] for the same plan.
+// Findings describes a result in sentences, the verdict first. Rows, which may be empty, are those of
+// [Compare] for the same plan.
 func Findings(p *Plan, r *Result, rows []Row) []string {
 	list := []string{Verdict(r), outcome(r)}
 	list = append(list, waits(r)...)
@@ -20,7 +20,7 @@ func Findings(p *Plan, r *Result, rows []Row) []string {
 	return append(list, tradeOff(r, rows)...)
 }
 
-// Verdict says in a line whether the sale is fair to people.
+// Verdict says in one line whether the sale is fair to people.
 func Verdict(r *Result) string {
 	switch robots, ok := r.Group(Machines); {
 	case !r.Finished:
@@ -31,7 +31,7 @@ func Verdict(r *Result) string {
 	return BotGain(r)
 }
 
-// BotGain says in a sentence or two what a bot gains over a person.
+// BotGain describes in a sentence or two what a bot gains over a person.
 func BotGain(r *Result) string {
 	robots, people, ok := both(r, Machines, Humans)
 	if !ok {
@@ -51,28 +51,28 @@ func BotGain(r *Result) string {
 	return text
 }
 
-// isLuck reports whether luck alone could make the difference between two groups.
+// isLuck reports whether luck alone could explain the difference between two groups.
 func isLuck(a, b Group) bool {
 	x, ok := edge(a, b)
 	return ok && math.Abs(math.Log(x)) < luck(a, b)
 }
 
-// luck is how far luck alone can move the logarithm of what [edge] returns.
+// luck returns how far luck alone can move the logarithm of [edge].
 func luck(a, b Group) float64 {
 	return sure * math.Sqrt(1/float64(max(a.Wait.Called, 1))+1/float64(max(b.Wait.Called, 1)))
 }
 
-// slight is an advantage below which there is none to speak of.
+// slight is the factor below which an advantage is negligible.
 const slight = 1.4
 
-// gainsNothing reports whether one group has no advantage over another: none that
-// luck could not make, and with bad luck none but a slight one either.
+// gainsNothing reports whether group a has no advantage over b: none beyond luck, and even with bad
+// luck at most a slight one.
 func gainsNothing(a, b Group) bool {
 	x, ok := edge(a, b)
 	return ok && (x <= 1 || isLuck(a, b)) && x*math.Exp(luck(a, b)) < slight
 }
 
-// outcome says how the sale went.
+// outcome describes how the sale went.
 func outcome(r *Result) string {
 	in := fmt.Sprintf("%s of %s visitors were let in", Count(r.Admitted), Count(r.Visitors))
 	switch {
@@ -85,9 +85,9 @@ func outcome(r *Result) string {
 		}
 		return fmt.Sprintf("The %s tickets are sold %s after the opening: %s, and %s were still in line%s.", Count(r.Sold), r.Ends.Words(), in, Count(r.InVain), late)
 	case r.Tickets > 0:
-		return fmt.Sprintf("%s of %s tickets are sold, for nobody else came: everybody was through %s after the opening.", Count(r.Sold), Count(r.Tickets), r.Ends.Words())
+		return fmt.Sprintf("%s of %s tickets are sold: there were no more buyers, and the line was empty %s after the opening.", Count(r.Sold), Count(r.Tickets), r.Ends.Words())
 	}
-	return fmt.Sprintf("Everybody is through %s after the opening: %s.", r.Ends.Words(), in)
+	return fmt.Sprintf("The line is empty %s after the opening: %s.", r.Ends.Words(), in)
 }
 
 func waits(r *Result) []string {
@@ -98,21 +98,21 @@ func waits(r *Result) []string {
 		r.Wait.Median.Words(), r.Wait.P90.Words(), Count(r.Peak))}
 }
 
-// sure is how many standard errors are no luck: among ten comparisons of a
-// result, one in a hundred results has a wrong one (Bonferroni's bound).
+// sure is the number of standard errors beyond which a difference is not luck. With ten comparisons
+// in a result, one result in a hundred has a wrong one (Bonferroni bound).
 const sure = 3.3
 
-// likely compares who is called in time, while there are tickets. A difference
-// that luck alone could make is called so, with both counts as if Poisson's.
+// likely compares the chances of being called while there are tickets. It says so if luck alone could
+// explain the difference, taking both counts as Poisson distributed.
 func likely(who, whom string, a, b Group) string {
 	x, _ := edge(a, b)
 	switch {
 	case a.Wait.Called == 0 && b.Wait.Called == 0:
 		return fmt.Sprintf("neither %s nor %s is called in time", who, whom)
 	case a.Wait.Called == 0:
-		return fmt.Sprintf("%s is never called in time, as against %s", who, whom)
+		return fmt.Sprintf("%s is never called in time, unlike %s", who, whom)
 	case b.Wait.Called == 0:
-		return fmt.Sprintf("%s is called in time, and %s never", who, whom)
+		return fmt.Sprintf("%s is called in time, but %s never is", who, whom)
 	case x >= 100:
 		return fmt.Sprintf("%s is more than 100 times as likely as %s to be called in time", who, whom)
 	case Figure(x) == "1":
@@ -123,14 +123,14 @@ func likely(who, whom string, a, b Group) string {
 	return fmt.Sprintf("%s is %s times as likely as %s to be called in time", who, Figure(x), whom)
 }
 
-// edge is how many times as likely somebody of one group is to be called as one
-// of another; false when that is no number.
+// edge returns how many times as likely a visitor of group a is to be called as one of b; false if
+// the ratio is undefined.
 func edge(a, b Group) (float64, bool) {
 	return a.Turn / b.Turn, b.Turn > 0
 }
 
-// Edge is how many times as likely somebody of one group is to be called in
-// time as one of another; false when that is no number, or everybody is.
+// Edge returns how many times as likely a visitor of group a is to be called in time as one of b;
+// false if the ratio is undefined, or if all visitors are called.
 func (r *Result) Edge(a, b Name) (float64, bool) {
 	one, other, ok := both(r, a, b)
 	if !ok {
@@ -139,8 +139,8 @@ func (r *Result) Edge(a, b Name) (float64, bool) {
 	return edge(one, other)
 }
 
-// both returns two groups of a sale that sold out; false when there is nothing
-// to compare, for where everybody gets in nobody has an advantage.
+// both returns two groups of a sale that sold out. It returns false if there is nothing to compare:
+// when all visitors get in, none has an advantage.
 func both(r *Result, a, b Name) (Group, Group, bool) {
 	one, ok := r.Group(a)
 	other, found := r.Group(b)
@@ -154,7 +154,7 @@ func bots(p *Plan, r *Result) []string {
 	}
 	why := ""
 	if gainsNothing(robots, people) && robots.Advantage > robots.Head {
-		why = ", for they come and buy whenever they are called, and people do not"
+		why = ", because they always come and buy when called, and people do not"
 	}
 	list := []string{fmt.Sprintf("%s. Bots are %s of the visitors and get %s of the tickets%s.", sentence(likely("a bot", "a person", robots, people)),
 		Percent(float64(robots.Visitors)/float64(r.Visitors)), Percent(float64(robots.Sold)/float64(r.Sold)), why)}
@@ -165,11 +165,11 @@ func bots(p *Plan, r *Result) []string {
 	return list
 }
 
-// hurry says what it was worth to be early, and to be fast.
+// hurry describes the advantage of being early, and of being fast.
 func hurry(r *Result) []string {
 	var list []string
 	if early, late, ok := both(r, First, Last); ok {
-		list = append(list, sentence(likely("somebody of the first third of the people to arrive", "one of the last third", early, late))+".")
+		list = append(list, sentence(likely("a person in the first third to arrive", "one in the last third", early, late))+".")
 	}
 	if quick, others, ok := both(r, Fast, Slow); ok {
 		list = append(list, sentence(likely("a person with a fast connection", "one without", quick, others))+".")
@@ -177,14 +177,14 @@ func hurry(r *Result) []string {
 	return list
 }
 
-// pace says what the outflow was used for.
+// pace describes how the outflow was used.
 func pace(p *Plan, r *Result) []string {
 	var list []string
 	if r.Idle >= 0.1 {
-		list = append(list, fmt.Sprintf("%s of the outflow lets nobody in: the line is empty, its windows are not drawn, or the limit of people at the site is reached.", Percent(r.Idle)))
+		list = append(list, fmt.Sprintf("%s of the outflow is unused: the line is empty, its windows are not drawn, or the limit of people at the site is reached.", Percent(r.Idle)))
 	}
 	if r.NoShows*20 > r.Called {
-		list = append(list, fmt.Sprintf("%s of those called did not come in time. Others are called for them, %s after the call.", Percent(float64(r.NoShows)/float64(r.Called)), p.Room.Claim.Words()))
+		list = append(list, fmt.Sprintf("%s of those called did not come in time. Others are called in their place %s after the call.", Percent(float64(r.NoShows)/float64(r.Called)), p.Room.Claim.Words()))
 	}
 	if r.Away > 0 {
 		list = append(list, fmt.Sprintf("%s visitors came after the room closed.", Count(r.Away)))
@@ -192,13 +192,12 @@ func pace(p *Plan, r *Result) []string {
 	return list
 }
 
-// tradeOff says for each of several windows what a bot gains, and what that
-// costs in time.
+// tradeOff describes, for each row, what a bot gains and how much later the sale ends.
 func tradeOff(r *Result, rows []Row) []string {
 	var list []string
 	for _, row := range rows {
 		robots, people, ok := both(row.Result, Machines, Humans)
-		if !ok || row.Length == 0 { // the plan's own are spoken of above
+		if !ok || row.Length == 0 { // the plan's own windows are described above
 			continue
 		}
 		list = append(list, fmt.Sprintf("%s: %s%s.", sentence(row.Label), likely("a bot", "a person", robots, people), later(row.Result.Ends-r.Ends)))
@@ -206,8 +205,7 @@ func tradeOff(r *Result, rows []Row) []string {
 	return list
 }
 
-// later says how much later a sale ends than the planned one, where that is
-// worth a word.
+// later describes how much later a sale ends than the planned one, if at all.
 func later(d Duration) string {
 	switch {
 	case d >= Duration(10*time.Second):
@@ -225,7 +223,7 @@ func sentence(s string) string {
 	return string(s[0]-'a'+'A') + s[1:]
 }
 
-// Words writes a duration for people, in at most two units.
+// Words formats a duration for readers, in at most two units.
 func (d Duration) Words() string {
 	ms := d.millis()
 	unit := func(n fairness.Millis, name string) string {
@@ -257,7 +255,7 @@ func (d Duration) Words() string {
 	return two(day, "day", hour, "hour")
 }
 
-// Figure writes a number with two or three digits that count.
+// Figure formats a number with two or three significant digits.
 func Figure(x float64) string {
 	switch {
 	case x > 0 && x < 0.001:
@@ -272,7 +270,7 @@ func Figure(x float64) string {
 	return Count(int(math.Round(x)))
 }
 
-// Percent writes a share.
+// Percent formats a share as a percentage.
 func Percent(share float64) string {
 	if share > 0 && share < 0.1 {
 		return strconv.FormatFloat(math.Round(share*1000)/10, 'f', -1, 64) + "%"
@@ -280,7 +278,7 @@ func Percent(share float64) string {
 	return strconv.FormatFloat(math.Round(share*100), 'f', -1, 64) + "%"
 }
 
-// Count writes a number with commas.
+// Count formats a number with thousands separators.
 func Count(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {

@@ -16,7 +16,7 @@ var (
 	textBlock = regexp.MustCompile("(?ms)^```text\n(.*?)^```$")
 )
 
-// TestReadme runs the example of the README, and compares every sentence.
+// TestReadme runs the README's example and compares every sentence.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("README.md")
@@ -48,8 +48,8 @@ func TestLikely(t *testing.T) {
 		want string
 	}{
 		{group(100, 0), group(100, 0), "neither A nor B is called in time"},
-		{group(100, 0), group(100, 9), "A is never called in time, as against B"},
-		{group(100, 9), group(100, 0), "A is called in time, and B never"},
+		{group(100, 0), group(100, 9), "A is never called in time, unlike B"},
+		{group(100, 9), group(100, 0), "A is called in time, but B never is"},
 		{group(100, 100), group(10_000, 90), "A is more than 100 times as likely as B to be called in time"},
 		{group(1000, 500), group(10_000, 500), "A is 10 times as likely as B to be called in time"},
 		{group(1000, 505), group(1000, 500), "A is about as likely as B to be called in time (1.01 times in this crowd, too little to tell it from luck)"},
@@ -69,14 +69,14 @@ func TestEdge(t *testing.T) {
 	if x, ok := r.Edge(Machines, Humans); x != 2 || !ok {
 		t.Errorf("got %g, %t", x, ok)
 	}
-	for _, whom := range []Name{Last, Fast} { // never called; not there
+	for _, whom := range []Name{Last, Fast} { // never called; empty group
 		if x, ok := r.Edge(Machines, whom); ok {
 			t.Errorf("%s: got %g", whom, x)
 		}
 	}
 	r.SoldOut = false
 	if x, ok := r.Edge(Machines, Humans); ok {
-		t.Errorf("everybody is called, and got %g", x)
+		t.Errorf("all visitors are called: got %g", x)
 	}
 }
 
@@ -88,8 +88,8 @@ func TestOutcome(t *testing.T) {
 		"Two weeks after the last arrival people are still in line: 5 of 1,000 visitors were let in. The outflow is too low for this crowd.": {Visitors: 1000, Admitted: 5},
 		"The 3 tickets are sold 1 hour after the opening: 5 of 1,000 visitors were let in, and 900 were still in line.":                      {Visitors: 1000, Admitted: 5, Sold: 3, SoldOut: true, Finished: true, Ends: hour, InVain: 900},
 		"The 3 tickets are sold 1 hour after the opening: 5 of 1,000 visitors were let in, and 900 were still in line; 12 came later.":       {Visitors: 1000, Admitted: 5, Sold: 3, SoldOut: true, Finished: true, Ends: hour, InVain: 900, Late: 12},
-		"3 of 9 tickets are sold, for nobody else came: everybody was through 1 hour after the opening.":                                     {Visitors: 1000, Admitted: 5, Sold: 3, Tickets: 9, Finished: true, Ends: hour},
-		"Everybody is through 1 hour after the opening: 1,000 of 1,000 visitors were let in.":                                                {Visitors: 1000, Admitted: 1000, Finished: true, Ends: hour},
+		"3 of 9 tickets are sold: there were no more buyers, and the line was empty 1 hour after the opening.":                               {Visitors: 1000, Admitted: 5, Sold: 3, Tickets: 9, Finished: true, Ends: hour},
+		"The line is empty 1 hour after the opening: 1,000 of 1,000 visitors were let in.":                                                   {Visitors: 1000, Admitted: 1000, Finished: true, Ends: hour},
 	} {
 		if got := Findings(&p, r, nil); got[1] != want || got[2] != "No person was called." {
 			t.Errorf("got %q, want %q", got, want)
@@ -120,7 +120,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestBotGain: a bot gains nothing only where the crowd is large enough to tell.
+// TestBotGain checks that a verdict of no gain requires a crowd that is large enough to tell.
 func TestBotGain(t *testing.T) {
 	t.Parallel()
 	group := func(name Name, visitors, called int) Group {
@@ -149,8 +149,8 @@ func TestBotGain(t *testing.T) {
 	}
 }
 
-// TestVerdictAgrees plays sales, and wants no verdict that another sentence or a
-// figure of the same result contradicts.
+// TestVerdictAgrees simulates sales and checks that no other sentence or figure of a result
+// contradicts its verdict.
 func TestVerdictAgrees(t *testing.T) {
 	t.Parallel()
 	for _, visitors := range []int{500, 5000, 30_000} {
@@ -168,7 +168,7 @@ func TestVerdictAgrees(t *testing.T) {
 			robots, _ := r.Group(Machines)
 			if nothing := strings.HasPrefix(list[0], "A bot gains nothing"); nothing && (!ok || x > slight) {
 				t.Errorf("%d visitors, %v: %s, and it is %.2f times as likely as a person", visitors, window, list[0], x)
-			} else if nothing && robots.Advantage > slight && !strings.Contains(strings.Join(list, " "), "for they come and buy whenever they are called") {
+			} else if nothing && robots.Advantage > slight && !strings.Contains(strings.Join(list, " "), "because they always come and buy when called") {
 				t.Errorf("%d visitors, %v: bots get %.2f of their share, and nothing says why: %q", visitors, window, robots.Advantage, list)
 			}
 			if strings.HasPrefix(list[0], "A bot is ") && !strings.Contains(list[3], strings.TrimSuffix(strings.SplitAfter(list[0], " in time")[0], ".")) {

@@ -20,13 +20,13 @@ const (
 	wantBuckets  = `must be a list of {"at": duration, "count": number}`
 )
 
-// unsaid is a number that a plan does not give.
+// unsaid marks a number that a plan leaves out.
 const unsaid = math.MinInt
 
-// ParsePlan reads the JSON of a plan. What it does not say is as [Default] has
-// it, but that a tenth of the visitors are bots, whatever their number, and
-// that a recording brings as many as it has, and no bots. The error is an [*InvalidError] that lists every field that is unknown,
-// cannot be read or is wrong.
+// ParsePlan parses the JSON of a plan. Missing fields have the values of [Default], except that a
+// tenth of the visitors are bots, whatever their number, and that a recording brings as many visitors
+// as it has, and no bots. The error is an [*InvalidError] that lists every field that is unknown,
+// unreadable or invalid.
 func ParsePlan(data []byte) (Plan, error) {
 	p := Default()
 	p.Visitors, p.Bots.Count = unsaid, unsaid
@@ -43,7 +43,7 @@ func ParsePlan(data []byte) (Plan, error) {
 	return p, nil
 }
 
-// fill gives the numbers that were not said.
+// fill sets the numbers that the plan leaves out.
 func (p *Plan) fill() {
 	recorded := p.Arrivals.Shape == Recorded
 	switch bots := &p.Bots.Count; {
@@ -64,12 +64,12 @@ func (p *Plan) fill() {
 	}
 }
 
-// object reads the members of a JSON object one by one, so that every problem
-// is found and not only the first.
+// object reads the members of a JSON object one by one, in order to find all problems and not only
+// the first.
 type object struct {
 	prefix   string
 	raw      map[string]json.RawMessage
-	known    []string // asked for
+	known    []string // names of the members read so far
 	problems *[]fairness.Problem
 }
 
@@ -84,7 +84,7 @@ func (o *object) open(data []byte) {
 	}
 }
 
-// maxProblems is how many problems of a plan are listed.
+// maxProblems is the maximum number of reported problems.
 const maxProblems = 100
 
 func (o *object) problem(name, detail string) {
@@ -94,7 +94,7 @@ func (o *object) problem(name, detail string) {
 	*o.problems = append(*o.problems, fairness.Problem{Field: strings.Trim(o.prefix+name, "."), Detail: detail})
 }
 
-// has tells whether a member is there and not null.
+// has reports whether a member is present and not null.
 func (o *object) has(name string) bool {
 	o.known = append(o.known, name)
 	raw, ok := o.raw[name]
@@ -107,7 +107,7 @@ func (o *object) read(name string, into any, want string) {
 	}
 }
 
-// inside reads the members of a member, if it is there.
+// inside reads the members of an object member, if it is present.
 func (o *object) inside(name string, members func(*object)) {
 	if o.has(name) {
 		o.element(name, o.raw[name], members)
@@ -130,11 +130,11 @@ func (o *object) list(name, want string, each func(in *object)) {
 	}
 }
 
-// close complains about members that nobody asked for.
+// close reports members that were not read.
 func (o *object) close() {
 	for _, name := range slices.Sorted(maps.Keys(o.raw)) {
 		if !slices.Contains(o.known, name) {
-			o.problem(name, "is not known; known are "+strings.Join(o.known, ", "))
+			o.problem(name, "is unknown; known fields are "+strings.Join(o.known, ", "))
 		}
 	}
 }

@@ -9,102 +9,101 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// MaxVisitors is how many may come to a simulated sale. A visitor takes about
-// 250 bytes of memory.
+// MaxVisitors is the maximum number of visitors of a simulated sale. Each takes about 250 bytes of
+// memory.
 const MaxVisitors = 2_000_000
 
-// longest is how long after the opening anything may happen.
+// longest is the maximum time of an event after the opening.
 const longest = Duration(31 * 24 * time.Hour)
 
-// Plan is a sale to try out: a room, what it sells, and who comes.
+// Plan describes a sale to simulate: the room, the tickets and the crowd.
 type Plan struct {
 	Room     Room     `json:"room"`
-	Visitors int      `json:"visitors"` // who join, bots included; 1 to [MaxVisitors]
-	Tickets  int      `json:"tickets"`  // on sale; 0: enough for everybody
+	Visitors int      `json:"visitors"` // number of visitors who join, including bots; 1 to [MaxVisitors]
+	Tickets  int      `json:"tickets"`  // number on sale; 0: no limit
 	Arrivals Arrivals `json:"arrivals"`
 	People   People   `json:"people"`
 	Bots     Bots     `json:"bots"`
-	Seed     uint64   `json:"seed"` // another one: another crowd and other draws
+	Seed     uint64   `json:"seed"` // seed of the crowd and the draws
 }
 
 // Room is the part of a room's policy that decides about the line.
 type Room struct {
-	Starts  Duration     `json:"starts"`           // calls begin
-	Closes  *Duration    `json:"closes,omitempty"` // joins end; default: never
-	Windows []WindowRule `json:"windows"`          // default: one until starts, then a minute each
+	Starts  Duration     `json:"starts"`           // time at which calls begin
+	Closes  *Duration    `json:"closes,omitempty"` // time at which joins end; nil: never
+	Windows []WindowRule `json:"windows"`          // empty: one window until Starts, then one per minute
 	Outflow Outflow      `json:"outflow"`
-	Claim   Duration     `json:"claim"`   // how long a called visitor may claim
-	Session Duration     `json:"session"` // how long a pass lasts
-	Draw    Duration     `json:"draw"`    // from the end of a window until its places are known
+	Claim   Duration     `json:"claim"`   // time that a called visitor has to claim
+	Session Duration     `json:"session"` // lifetime of a pass
+	Draw    Duration     `json:"draw"`    // time from the end of a window until its places are known
 }
 
-// WindowRule opens windows of one length from a moment on.
+// WindowRule defines windows of one length from a given time on.
 type WindowRule struct {
 	From   Duration `json:"from"`
 	Length Duration `json:"length"`
 }
 
-// Outflow is how fast people are let in.
+// Outflow limits admissions.
 type Outflow struct {
 	PerMinute uint32 `json:"per_minute"`
 	MaxActive uint32 `json:"max_active"` // 0: no limit
 }
 
-// Shape is how arrivals are spread over time.
+// Shape is the distribution of arrivals over time.
 type Shape string
 
 // The shapes of a crowd.
 const (
-	// Burst is a crowd that waits for the opening, and a stream after it that
-	// halves with every half-life.
+	// Burst: a share of the crowd waits for the opening, the rest arrives at a rate that halves with
+	// every half-life.
 	Burst Shape = "burst"
-	// Steady is a stream that stays the same for some time.
+	// Steady: arrivals have a constant rate for some time.
 	Steady Shape = "steady"
-	// Early is a share that comes at any time between opening and start, and
-	// a burst at the start.
+	// Early: a share arrives at any time between opening and start, the rest in a burst at the start.
 	Early Shape = "early"
-	// Recorded is what another sale has seen.
+	// Recorded: arrivals follow a recording of another sale.
 	Recorded Shape = "recorded"
 )
 
-// Arrivals say when people come.
+// Arrivals describes the arrivals of people.
 type Arrivals struct {
 	Shape    Shape    `json:"shape"`
 	HalfLife Duration `json:"half_life"` // of a burst
-	Ready    float64  `json:"ready"`     // share of a burst that waits for its moment, and then reacts
-	Over     Duration `json:"over"`      // how long a steady stream lasts
-	Early    float64  `json:"early"`     // share that comes before the start
+	Ready    float64  `json:"ready"`     // share of a burst that waits for the opening or start and reacts to it
+	Over     Duration `json:"over"`      // duration of a steady stream
+	Early    float64  `json:"early"`     // share that arrives before the start
 	Buckets  []Bucket `json:"buckets,omitempty"`
 }
 
-// Bucket is a number of arrivals from a moment on.
+// Bucket is a number of arrivals from a given time on.
 type Bucket struct {
 	At    Duration `json:"at"`
 	Count int      `json:"count"`
 }
 
-// People say how those behave who are no bots. Delays are log-normal, and
-// given by their median.
+// People describes the behaviour of human visitors. Delays are log-normal; the fields give their
+// medians.
 type People struct {
-	Reaction     Duration `json:"reaction"`      // to an opening or a start
-	Fast         float64  `json:"fast"`          // share with a fast connection and a quick hand
-	FastReaction Duration `json:"fast_reaction"` // theirs
-	Claims       Duration `json:"claims"`        // from the call to the claim
+	Reaction     Duration `json:"reaction"`      // delay after the opening or the start
+	Fast         float64  `json:"fast"`          // share of people with a fast connection and quick reactions
+	FastReaction Duration `json:"fast_reaction"` // delay of the fast share
+	Claims       Duration `json:"claims"`        // delay from the call to the claim
 	NoShow       float64  `json:"no_show"`       // share that never claims
-	Leave        float64  `json:"leave"`         // share of those in line that gives its place up, by the hour
-	Buys         float64  `json:"buys"`          // share of those let in that buys
-	Stay         Duration `json:"stay"`          // from the admission until the site lets them go; 0: as long as the pass
+	Leave        float64  `json:"leave"`         // share of people in line who give up their place per hour
+	Buys         float64  `json:"buys"`          // share of admitted people who buy
+	Stay         Duration `json:"stay"`          // time from admission until the site releases the pass; 0: lifetime of the pass
 }
 
-// Bots join at the opening, claim at once, and always buy.
+// Bots describes the bots, which join at the opening, claim at once, and always buy.
 type Bots struct {
-	Count       int      `json:"count"`   // of the visitors
-	Latency     Duration `json:"latency"` // of a request; log-normal, its median
+	Count       int      `json:"count"`   // number of bots among the visitors
+	Latency     Duration `json:"latency"` // median delay of a request, log-normal
 	PerOperator int      `json:"per_operator"`
 }
 
-// Default returns a sale of 5,000 tickets that 50,000 visitors want, 5,000 of
-// them bots, in a room with the product's defaults and 600 admissions a minute.
+// Default returns a sale of 5,000 tickets to 50,000 visitors, 5,000 of them bots, in a room with the
+// product's defaults and 600 admissions a minute.
 func Default() Plan {
 	return Plan{
 		Room: Room{
@@ -122,7 +121,7 @@ func Default() Plan {
 	}
 }
 
-// Rules returns the windows of the room, or the default of rooms.
+// Rules returns the windows of the room, or the default windows.
 func (r *Room) Rules() []WindowRule {
 	switch {
 	case len(r.Windows) > 0:
@@ -133,8 +132,9 @@ func (r *Room) Rules() []WindowRule {
 	return []WindowRule{{0, r.Starts}, {r.Starts, Duration(time.Minute)}}
 }
 
-// policy returns the room as the rules know it. It opens at 0, and has no
-// beacon: how long a draw takes is the plan's to say.
+// policy converts the room to a fairness policy. The room opens at 0 and has no beacon, since the
+// plan
+// gives the duration of draws.
 func (r *Room) policy() fairness.Policy {
 	p := fairness.Policy{
 		Origin: "simulation", LogKey: "simulation+", VRFKey: [fairness.PublicKeySize]byte{2},
@@ -151,10 +151,10 @@ func (r *Room) policy() fairness.Policy {
 	return p
 }
 
-// InvalidError lists everything wrong with a plan.
+// InvalidError lists all problems of a plan.
 type InvalidError struct{ Problems []fairness.Problem }
 
-// Error names every field, none for the whole, and what is wrong with it.
+// Error joins all problems, each with its field, if it concerns one.
 func (e *InvalidError) Error() string {
 	parts := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
@@ -163,12 +163,12 @@ func (e *InvalidError) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// Problems lists everything wrong with the plan, nil for nothing.
+// Problems returns all problems of the plan, or nil.
 func (p *Plan) Problems() []fairness.Problem {
 	var c complaints
 	c.room(&p.Room)
 	c.check(p.Visitors >= 1 && p.Visitors <= MaxVisitors, "visitors", fmt.Sprintf("must be between 1 and %d", MaxVisitors))
-	c.check(p.Tickets >= 0, "tickets", "must not be below 0; 0 is enough for everybody")
+	c.check(p.Tickets >= 0, "tickets", "must be 0 or more; 0 means no limit")
 	c.arrivals(&p.Arrivals)
 	c.share(p.People.Fast, "people.fast")
 	c.share(p.People.NoShow, "people.no_show")
@@ -196,12 +196,12 @@ func (c *complaints) share(x float64, field string) {
 	c.check(x >= 0 && x <= 1, field, "must be a share from 0 to 1, such as 0.1 for 10%")
 }
 
-func (c *complaints) within(d Duration, least, most time.Duration, field string) {
-	c.check(time.Duration(d) >= least && time.Duration(d) <= most, field, fmt.Sprintf("must be between %s and %s", Duration(least), Duration(most)))
+func (c *complaints) within(d Duration, lo, hi time.Duration, field string) {
+	c.check(time.Duration(d) >= lo && time.Duration(d) <= hi, field, fmt.Sprintf("must be between %s and %s", Duration(lo), Duration(hi)))
 }
 
-// room lets the rules say what is wrong with the policy. An opening is no
-// field of a plan: what a start or window before it has wrong is said below.
+// room validates the policy with the rules of package fairness. Since a plan has no field for the
+// opening, problems with times before it are reported for other fields.
 func (c *complaints) room(r *Room) {
 	c.within(r.Starts, 0, time.Duration(longest), "room.starts")
 	c.within(r.Draw, 0, time.Hour, "room.draw")
@@ -211,7 +211,7 @@ func (c *complaints) room(r *Room) {
 		case "windows[0].from":
 			problem.Detail = "must be 0s: the first windows begin with the opening"
 		case "starts":
-			continue // said above
+			continue // reported by the check of room.starts
 		}
 		c.check(slices.ContainsFunc(*c, func(k fairness.Problem) bool { return k.Field == "room."+problem.Field }), "room."+problem.Field, problem.Detail)
 	}
@@ -225,14 +225,14 @@ func (c *complaints) arrivals(a *Arrivals) {
 	c.share(a.Ready, "arrivals.ready")
 	c.share(a.Early, "arrivals.early")
 	if a.Shape != Recorded {
-		c.check(len(a.Buckets) == 0, "arrivals.buckets", `are for the shape "recorded"`)
+		c.check(len(a.Buckets) == 0, "arrivals.buckets", `must be empty unless the shape is "recorded"`)
 		return
 	}
 	c.check(len(a.Buckets) > 0, "arrivals.buckets", `must be a list of {"at": duration, "count": number}`)
 	for i, b := range a.Buckets {
 		at := fmt.Sprintf("arrivals.buckets[%d]", i)
 		ok := b.Count >= 0 && b.Count <= MaxVisitors && b.At >= 0 && b.At <= longest && (i == 0 || b.At > a.Buckets[i-1].At)
-		c.check(ok, at, fmt.Sprintf("must come after the one before, at most %s after the opening, with a count from 0 to %d", longest, MaxVisitors))
+		c.check(ok, at, fmt.Sprintf("must be later than the one before, at most %s after the opening, with a count from 0 to %d", longest, MaxVisitors))
 		if !ok {
 			return
 		}

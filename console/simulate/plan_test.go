@@ -116,7 +116,7 @@ func TestPlanProblems(t *testing.T) {
 	}
 }
 
-// FuzzParsePlan reads plans that are written again the same, or refused.
+// FuzzParsePlan checks that parsed plans survive a round trip.
 func FuzzParsePlan(f *testing.F) {
 	for _, p := range []Plan{Default(), small()} {
 		text, err := json.Marshal(p)
@@ -158,7 +158,7 @@ func TestDurationText(t *testing.T) {
 	}
 	for _, text := range []string{"", "1", "1us", "a minute"} {
 		if new(Duration).UnmarshalText([]byte(text)) == nil {
-			t.Errorf("%q was read", text)
+			t.Errorf("%q was accepted", text)
 		}
 	}
 }
@@ -185,15 +185,15 @@ func TestReadArrivals(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                    "there are none",
-		"time,count\n":        "there are none",
-		"0,0\n":               "there are none",
-		"0,1\nsoon,1\n":       `line 2: "soon" is no time`,
-		"0,1\n1,-1\n":         `line 2: "-1" is no count`,
-		"0,1\n1,1.5\n":        "no count",
+		"":                    "it is empty",
+		"time,count\n":        "it is empty",
+		"0,0\n":               "it is empty",
+		"0,1\nsoon,1\n":       `line 2: "soon" is not a time`,
+		"0,1\n1,-1\n":         `line 2: "-1" is not a count`,
+		"0,1\n1,1.5\n":        "not a count",
 		"0,2000000\n1,1\n":    "more than 2000000",
-		"-5,1\n":              "is no time",
-		"NaN,1\n":             "is no time",
+		"-5,1\n":              "is not a time",
+		"NaN,1\n":             "is not a time",
 		"0,1\n1767225600,1\n": "mixes",
 		"0,1\n800h,1\n":       "more than 31 days",
 		"0,\"1\n":             "line 1",
@@ -215,7 +215,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// FuzzReadArrivals reads recordings that a plan takes, or refuses them.
+// FuzzReadArrivals checks that every recording that can be read makes a valid plan.
 func FuzzReadArrivals(f *testing.F) {
 	for _, text := range []string{"0,10\n1,20\n", "time,count\n2030-05-01T12:00:01Z,5", "\ufeffcount,time\n1,1m", "1767225600000\n\"1767225600250\"\n# x\n"} {
 		f.Add(text)
@@ -236,7 +236,7 @@ func FuzzReadArrivals(f *testing.F) {
 	})
 }
 
-// TestRecordedCrowd replays a recording as it was, and at another size.
+// TestRecordedCrowd replays a recording at its own and at another size.
 func TestRecordedCrowd(t *testing.T) {
 	t.Parallel()
 	second := Duration(time.Second)
@@ -251,7 +251,7 @@ func TestRecordedCrowd(t *testing.T) {
 				return v.arrives >= b.At.after() && v.arrives < (b.At+second).after()
 			})
 			if i < 0 {
-				t.Fatalf("somebody came at %d", v.arrives)
+				t.Fatalf("arrival at %d", v.arrives)
 			}
 			got[i]++
 		}
@@ -265,7 +265,7 @@ func TestRecordedCrowd(t *testing.T) {
 	}
 }
 
-// TestCrowd compares what people do with what was asked for.
+// TestCrowd compares the behaviour of a crowd with its plan.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	p := Default()
@@ -318,7 +318,7 @@ func TestCrowd(t *testing.T) {
 	near("leave within the hour", float64(gone), 9_000, 0.06)
 }
 
-// TestGuests compares those who play elsewhere with those of a simulation.
+// TestGuests compares guests with the visitors of a simulation.
 func TestGuests(t *testing.T) {
 	t.Parallel()
 	p := small()
@@ -327,7 +327,7 @@ func TestGuests(t *testing.T) {
 	for i, g := range p.Guests() {
 		v := crowd[i]
 		if g.Arrives.after() != v.arrives || g.Claims.millis() != v.claims || g.Stay.millis() != v.stay || g.Bot != (v.kind == bot) || g.Patience != Forever {
-			t.Fatalf("%+v plays %+v", g, v)
+			t.Fatalf("guest %+v differs from visitor %+v", g, v)
 		}
 		if g.Claims == Forever {
 			lost++
@@ -341,8 +341,7 @@ func TestGuests(t *testing.T) {
 	}
 }
 
-// TestSamePeople checks that another no-show rate, or other windows, bring the
-// same people at the same time.
+// TestSamePeople checks that neither the no-show rate nor the windows change arrivals.
 func TestSamePeople(t *testing.T) {
 	t.Parallel()
 	p, q := small(), small()

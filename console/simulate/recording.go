@@ -12,15 +12,14 @@ import (
 	"time"
 )
 
-// ErrArrivals is returned when a text is no recording of arrivals.
+// ErrArrivals means that a text is not a recording of arrivals.
 var ErrArrivals = errors.New("not a recording of arrivals")
 
-// ReadArrivals reads arrivals as comma-separated values: a time, and how many
-// came from then on, 1 where that is missing. A first line with names, "time"
-// and "count" among others, says which columns they are. A time is RFC 3339,
-// seconds since 1970 (milliseconds from 100,000,000,000 on), or counts from the
-// opening: seconds such as 12.5, or a duration such as 1m30s. For moments of a
-// calendar the first is the opening. The order does not matter.
+// ReadArrivals reads arrivals from comma-separated values: a time, and the number of arrivals from
+// then on, 1 if it is missing. A header line with the names "time" and "count", among others, selects
+// the columns. A time is RFC 3339, or seconds since 1970 (milliseconds from 100,000,000,000 on), or
+// relative to the opening: seconds such as 12.5, or a duration such as 1m30s. With absolute times the
+// first arrival is the opening. Lines can be in any order.
 func ReadArrivals(r io.Reader) ([]Bucket, error) {
 	in := csv.NewReader(r)
 	in.FieldsPerRecord, in.Comment, in.TrimLeadingSpace, in.ReuseRecord = -1, '#', true, true
@@ -43,11 +42,11 @@ func ReadArrivals(r io.Reader) ([]Bucket, error) {
 	}
 }
 
-// table is a recording being read.
+// table is a recording while it is read.
 type table struct {
-	time, count int  // columns
-	headed      bool // the first line has been seen
-	calendar    bool // times are moments, not counted from an opening
+	time, count int  // column numbers
+	headed      bool // whether the first line has been read
+	calendar    bool // whether times are absolute rather than relative to the opening
 	rows        []row
 	total       int
 }
@@ -71,14 +70,14 @@ func (t *table) add(record []string) error {
 		return err
 	}
 	if len(t.rows) > 0 && calendar != t.calendar {
-		return errors.New("mixes moments of a calendar with times since the opening")
+		return errors.New("mixes absolute times with times since the opening")
 	}
 	t.calendar = calendar
 	count := 1
 	if len(record) > t.count {
 		text := strings.TrimSpace(record[t.count])
 		if count, err = strconv.Atoi(text); err != nil || count < 0 || count > MaxVisitors {
-			return fmt.Errorf("%q is no count from 0 to %d", text, MaxVisitors)
+			return fmt.Errorf("%q is not a count from 0 to %d", text, MaxVisitors)
 		}
 	}
 	if t.total += count; t.total > MaxVisitors || len(t.rows) == MaxVisitors {
@@ -88,11 +87,11 @@ func (t *table) add(record []string) error {
 	return nil
 }
 
-// names takes a first line that says what the columns are.
+// names reports whether a first line is a header, and sets the columns if so.
 func (t *table) names(record []string) bool {
 	column := func(name string) int {
 		return slices.IndexFunc(record, func(s string) bool {
-			return strings.EqualFold(strings.Trim(s, " \ufeff"), name) // spreadsheets begin with a byte order mark
+			return strings.EqualFold(strings.Trim(s, " \ufeff"), name) // spreadsheets start with a byte order mark
 		})
 	}
 	if column("time") < 0 {
@@ -105,8 +104,7 @@ func (t *table) names(record []string) bool {
 	return true
 }
 
-// parseTime returns a time in milliseconds, and whether it is one of a
-// calendar.
+// parseTime returns a time in milliseconds, and whether it is absolute.
 func parseTime(text string) (at int64, calendar bool, err error) {
 	if moment, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return moment.UnixMilli(), true, nil
@@ -117,7 +115,7 @@ func parseTime(text string) (at int64, calendar bool, err error) {
 	x, err := strconv.ParseFloat(text, 64)
 	switch {
 	case err != nil || !(x >= 0 && x < 1<<53):
-		return 0, false, fmt.Errorf("%q is no time such as 2030-05-01T12:00:00Z, 12.5 or 1m30s", text)
+		return 0, false, fmt.Errorf("%q is not a time such as 2030-05-01T12:00:00Z, 12.5 or 1m30s", text)
 	case x >= 1e11:
 		return int64(x), true, nil
 	case x >= 1e9:
@@ -128,7 +126,7 @@ func parseTime(text string) (at int64, calendar bool, err error) {
 
 func (t *table) buckets() ([]Bucket, error) {
 	if t.total == 0 {
-		return nil, fmt.Errorf("%w: there are none", ErrArrivals)
+		return nil, fmt.Errorf("%w: it is empty", ErrArrivals)
 	}
 	slices.SortFunc(t.rows, func(a, b row) int { return int(max(-1, min(1, a.at-b.at))) })
 	opens := int64(0)
@@ -139,7 +137,7 @@ func (t *table) buckets() ([]Bucket, error) {
 	last := int64(-1)
 	for _, r := range t.rows {
 		if r.at-opens > int64(longest.millis()) {
-			return nil, fmt.Errorf("%w: they go on for more than 31 days", ErrArrivals)
+			return nil, fmt.Errorf("%w: it lasts more than 31 days", ErrArrivals)
 		}
 		if r.at != last {
 			list = append(list, Bucket{At: Duration(time.Duration(r.at-opens) * time.Millisecond)})
@@ -150,7 +148,7 @@ func (t *table) buckets() ([]Bucket, error) {
 	return list, nil
 }
 
-// total is how many arrivals a recording has, as far as they may be counted.
+// total returns the number of arrivals of a recording, limited so that it cannot overflow.
 func total(list []Bucket) (n int) {
 	for _, b := range list {
 		n = min(n+min(max(b.Count, 0), MaxVisitors), math.MaxInt32)
@@ -158,8 +156,7 @@ func total(list []Bucket) (n int) {
 	return n
 }
 
-// Record makes the people of the plan those of a recording, with some bots on
-// top.
+// Record replaces the people of the plan by those of a recording, and adds bots.
 func (p *Plan) Record(list []Bucket, bots int) {
 	p.Arrivals.Shape, p.Arrivals.Buckets = Recorded, list
 	p.Visitors, p.Bots.Count = total(list)+bots, bots

@@ -8,43 +8,40 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Result is what became of a simulated sale.
+// Result is the result of a simulated sale.
 type Result struct {
-	Visitors  int `json:"visitors"`  // who came, bots included
-	Bots      int `json:"bots"`      // of them
-	Operators int `json:"operators"` // of the bots
-	Away      int `json:"away"`      // came when the room was closed
-	Tickets   int `json:"tickets"`   // on sale; 0: enough for everybody
+	Visitors  int `json:"visitors"`  // number of visitors that joined, including bots
+	Bots      int `json:"bots"`      // number of bots among them
+	Operators int `json:"operators"` // number of the bots' operators
+	Away      int `json:"away"`      // number of visitors that arrived when the room was closed
+	Tickets   int `json:"tickets"`   // number on sale; 0: no limit
 	Sold      int `json:"sold"`
 	Called    int `json:"called"`
 	Admitted  int `json:"admitted"`
 	NoShows   int `json:"no_shows"`
-	Left      int `json:"left"`    // gave the place up before the call
-	InVain    int `json:"in_vain"` // in line when the last ticket was sold, called or not
-	Late      int `json:"late"`    // came after that
-	Windows   int `json:"windows"` // with arrivals
+	Left      int `json:"left"`    // number of visitors that gave up before their call
+	InVain    int `json:"in_vain"` // number of visitors in line when the last ticket was sold, called or not
+	Late      int `json:"late"`    // number of visitors that arrived after that
+	Windows   int `json:"windows"` // number of windows with arrivals
 
-	// Ends is when the last ticket was sold, or everybody was through.
+	// Ends is when the last ticket was sold, or all visitors were settled.
 	Ends     Duration `json:"ends"`
 	SoldOut  bool     `json:"sold_out"`
-	Finished bool     `json:"finished"` // false when people were still in line two weeks after the last arrival
-	// Idle is the share of the published outflow, from the start until the
-	// end, that let nobody in.
+	Finished bool     `json:"finished"` // false: people were still in line two weeks after the last arrival
+	// Idle is the unused share of the published outflow between start and end.
 	Idle float64 `json:"idle"`
-	Peak int     `json:"peak"` // most people in line at once
-	// Order is the share of all pairs of places whose earlier arrival is
-	// before the later one: 1 is strictly first come, first served, 0.5 is one
-	// draw for everybody.
+	Peak int     `json:"peak"` // maximum number of people in line at once
+	// Order is the share of pairs of places in which the earlier arrival has the earlier place: 1 is
+	// strictly first come, first served, 0.5 is one draw for all.
 	Order float64 `json:"order"`
 
-	Wait    Wait     `json:"wait"` // of the people who were called
+	Wait    Wait     `json:"wait"` // waits of called people
 	Groups  []Group  `json:"groups"`
-	Buckets []Span   `json:"buckets"` // people by the time of their arrival
-	Line    []Moment `json:"line"`    // the room over time
+	Buckets []Span   `json:"buckets"` // people by time of arrival
+	Line    []Moment `json:"line"`    // state of the room over time
 }
 
-// Wait sums up how long people waited from their arrival until they were
-// called; all zero when nobody was.
+// Wait sums up the times from arrival to call; zero if no visitor was called.
 type Wait struct {
 	Called int      `json:"called"`
 	P10    Duration `json:"p10"`
@@ -52,11 +49,11 @@ type Wait struct {
 	P90    Duration `json:"p90"`
 }
 
-// Name says who is in a group.
+// Name is the name of a group.
 type Name string
 
-// The groups. Slow and fast people are all people, and so are the thirds by
-// arrival. Where nobody is fast nobody is slow.
+// The groups. Slow and fast people add up to all people, and so do the thirds by arrival. If nobody
+// is fast, Slow is empty.
 const (
 	Humans   Name = "people"
 	Slow     Name = "slow"
@@ -69,24 +66,26 @@ const (
 
 var names = [...]Name{Humans, Slow, Fast, First, Middle, Last, Machines}
 
-// Group is what some of the visitors got.
+// Group is the result for a group of visitors.
 type Group struct {
 	Name     Name    `json:"name"`
 	Visitors int     `json:"visitors"`
 	Sold     int     `json:"sold"`
-	Chance   float64 `json:"chance"` // of a visitor to get a ticket
-	// Advantage is the share of the tickets sold over the share of the
-	// visitors: 1 is the fair share.
+	Chance   float64 `json:"chance"` // probability that a visitor gets a ticket
+	// Advantage is the group's share of the tickets sold divided by its share of the visitors: 1 is
+	// the
+	// fair share.
 	Advantage float64 `json:"advantage"`
-	// Turn is the chance to be called before the end, and Head what Advantage
-	// is for calls. It is all that a room decides: who is called and does not
-	// come, or does not buy, has had a turn.
+	// Turn is the probability of being called before the end, and Head the advantage in calls. The
+	// room
+	// decides only about turns: visitors that are called have had theirs, whether they come and buy
+	// or not.
 	Turn float64 `json:"turn"`
 	Head float64 `json:"head_start"`
-	Wait Wait    `json:"wait"` // of those who were called
+	Wait Wait    `json:"wait"` // waits of the called visitors
 }
 
-// Span is what became of the people who came from one moment until another.
+// Span is the result for the people that arrived in a span of time.
 type Span struct {
 	From     Duration `json:"from"`
 	To       Duration `json:"to"`
@@ -96,15 +95,15 @@ type Span struct {
 	Wait     Wait     `json:"wait"`
 }
 
-// Moment is the room at a time.
+// Moment is the state of the room at one time.
 type Moment struct {
 	At       Duration `json:"at"`
-	Waiting  int      `json:"waiting"` // in line, and not called
-	Called   int      `json:"called"`  // so far
-	Admitted int      `json:"admitted"`
+	Waiting  int      `json:"waiting"`  // in line and not called
+	Called   int      `json:"called"`   // total so far
+	Admitted int      `json:"admitted"` // total so far
 }
 
-// Group returns a group by name; false for none.
+// Group returns a group by name; false if it is empty.
 func (r *Result) Group(name Name) (Group, bool) {
 	i := slices.IndexFunc(r.Groups, func(g Group) bool { return g.Name == name })
 	if i < 0 || r.Groups[i].Visitors == 0 {
@@ -134,7 +133,7 @@ func (s *sale) result() *Result {
 	return r
 }
 
-// tally collects what a group got.
+// tally accumulates the result of a group.
 type tally struct {
 	visitors, sold int
 	waits          []fairness.Millis
@@ -164,7 +163,7 @@ func (t *tally) turn() float64 {
 	return float64(len(t.waits)) / float64(t.visitors)
 }
 
-// wait sorts the waits.
+// wait sorts the waits and sums them up.
 func (t *tally) wait() Wait {
 	n := len(t.waits)
 	if n == 0 {
@@ -177,7 +176,7 @@ func (t *tally) wait() Wait {
 	return Wait{Called: n, P10: at(0.1), Median: at(0.5), P90: at(0.9)}
 }
 
-// group sums up who got what, and the people by arrival.
+// group computes the groups, and the people by arrival.
 func (s *sale) group(r *Result) {
 	var all tally
 	groups := map[Name]*tally{}
@@ -225,9 +224,8 @@ func (s *sale) group(r *Result) {
 	r.Buckets = spans.list()
 }
 
-// people returns those who are no bots and were not refused, in the order of
-// arrival. Who comes after the last ticket is one of them: to be late is what
-// a window is about.
+// people returns the human visitors that were not refused, in the order of arrival. It includes those
+// that arrive after the last ticket, since the windows decide what being late costs.
 func (s *sale) people() []*visitor {
 	var list []*visitor
 	for i := range s.crowd {
@@ -238,8 +236,7 @@ func (s *sale) people() []*visitor {
 	return list
 }
 
-// order counts the pairs of places that are in the order of arrival, by
-// sorting them.
+// order returns the share of pairs of places that are in the order of arrival.
 func (s *sale) order() float64 {
 	places := make([]fairness.Position, 0, len(s.line))
 	for _, n := range s.joined {
@@ -254,7 +251,7 @@ func (s *sale) order() float64 {
 	return 1 - float64(inversions(places, make([]fairness.Position, len(places))))/(n*(n-1)/2)
 }
 
-// inversions sorts a list and returns how many of its pairs were not in order.
+// inversions sorts a list and returns how many of its pairs were out of order.
 func inversions(list, spare []fairness.Position) (n int) {
 	if len(list) < 2 {
 		return 0
@@ -274,13 +271,13 @@ func inversions(list, spare []fairness.Position) (n int) {
 	return n
 }
 
-// Sizes of what is reported over time.
+// Maximum numbers of reported spans and moments.
 const (
-	mostSpans   = 40
-	mostMoments = 120
+	maxSpans   = 40
+	maxMoments = 120
 )
 
-// steps are widths that people can read.
+// steps are the widths that read well.
 var steps = []Duration{
 	Duration(100 * time.Millisecond), Duration(200 * time.Millisecond), Duration(500 * time.Millisecond),
 	Duration(time.Second), Duration(2 * time.Second), Duration(5 * time.Second), Duration(10 * time.Second), Duration(15 * time.Second), Duration(30 * time.Second),
@@ -289,7 +286,7 @@ var steps = []Duration{
 	Duration(24 * time.Hour), Duration(48 * time.Hour), Duration(7 * 24 * time.Hour),
 }
 
-// stepFor returns the smallest width that covers a length in so many steps.
+// stepFor returns the smallest width with which so many steps cover a length.
 func stepFor(length fairness.Time, most int) fairness.Time {
 	for _, d := range steps {
 		if d.after()*fairness.Time(most) >= length {
@@ -299,11 +296,11 @@ func stepFor(length fairness.Time, most int) fairness.Time {
 	return (length + fairness.Time(most) - 1) / fairness.Time(most)
 }
 
-// spans are people by arrival, in steps of one width from the first one's. The
-// last takes the few who come much later.
+// spans groups people by arrival, in steps of one width from the first arrival. The last span also
+// includes the few who arrive much later.
 type spans struct {
 	from, width fairness.Time
-	last        fairness.Time // arrival
+	last        fairness.Time // latest arrival
 	tallies     []tally
 }
 
@@ -312,7 +309,7 @@ func newSpans(people []*visitor) *spans {
 		return &spans{}
 	}
 	first, most := people[0].arrives, people[int(0.95*float64(len(people)-1))].arrives
-	width := stepFor(most-first+1, mostSpans-1)
+	width := stepFor(most-first+1, maxSpans-1)
 	first -= first % width
 	n := int((most-first)/width) + 1
 	last := people[len(people)-1].arrives
@@ -340,9 +337,9 @@ func (s *spans) list() []Span {
 	return list
 }
 
-// timeline counts the line again, from what became of each visitor.
+// timeline computes the state of the room over time from the results of the visitors.
 func (s *sale) timeline(r *Result) {
-	width := stepFor(s.now+1, mostMoments)
+	width := stepFor(s.now+1, maxMoments)
 	bins := make([]Moment, s.now/width+2)
 	bin := func(t fairness.Time) *Moment { return &bins[(t+width-1)/width] }
 	for _, n := range s.joined {

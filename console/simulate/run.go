@@ -12,26 +12,25 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// callEvery is how many milliseconds a server lets pass between two calls.
-const callEvery fairness.Time = 250
+// callInterval is the interval between a server's calls, in milliseconds.
+const callInterval fairness.Time = 250
 
-// skips is how many no-shows it passes over at once.
+// skips is the maximum number of no-shows that a server skips at once.
 const skips = 1_000
 
-// patience is how long after the last arrival a simulation gives up: who would
-// wait so long, waits for another sale.
+// patience is how long after the last arrival a simulation gives up.
 const patience = Duration(14 * 24 * time.Hour)
 
-// checkEvery is how many moments go by between two looks at the context.
-const checkEvery = 1024
+// checkInterval is the number of steps between checks of the context.
+const checkInterval = 1024
 
-// Progress is told how many visitors have joined, and how many of them are
-// through: admitted, or passed over.
+// Progress receives the number of visitors that have joined, and of those that are settled: admitted,
+// skipped or gone.
 type Progress func(joined, settled, visitors int)
 
-// Run simulates a plan. It ends when the tickets are sold or everybody was
-// admitted or passed over. progress may be nil. Errors: [*InvalidError], and
-// that of ctx.
+// Run simulates a plan until the tickets are sold out or all visitors are settled. Progress may be
+// nil.
+// Errors: [*InvalidError], and that of ctx.
 func Run(ctx context.Context, p Plan, progress Progress) (*Result, error) {
 	if problems := p.Problems(); len(problems) > 0 {
 		return nil, &InvalidError{problems}
@@ -39,15 +38,14 @@ func Run(ctx context.Context, p Plan, progress Progress) (*Result, error) {
 	return run(ctx, &p, newCrowd(&p), progress, nil)
 }
 
-// run simulates a plan with a crowd, which it changes. observe is shown every
-// entry.
+// run simulates a plan with a crowd, which it modifies. It passes every entry to observe.
 func run(ctx context.Context, p *Plan, crowd []visitor, progress Progress, observe func(fairness.Entry)) (*Result, error) {
-	s := &sale{plan: p, crowd: crowd, outside: outside{seed: p.Seed}, observe: observe, served: -callEvery}
+	s := &sale{plan: p, crowd: crowd, oracle: oracle{seed: p.Seed}, observe: observe, served: -callInterval}
 	s.line = make([]uint32, 0, len(crowd))
 	last := crowd[len(crowd)-1].arrives + patience.after()
 	s.put(&fairness.Room{Policy: p.Room.policy()})
 	for n := 0; s.err == nil; n++ {
-		if n%checkEvery == 0 {
+		if n%checkInterval == 0 {
 			if err := ctx.Err(); err != nil {
 				return nil, fmt.Errorf("simulate: %w", err)
 			}
@@ -70,55 +68,54 @@ func run(ctx context.Context, p *Plan, crowd []visitor, progress Progress, obser
 	return s.result(), nil
 }
 
-// sale is a simulation under way. After the first error nothing more happens.
+// sale is a running simulation. After the first error it does nothing more.
 type sale struct {
 	plan    *Plan
 	state   fairness.State
-	outside outside
+	oracle  oracle
 	observe func(fairness.Entry)
 	now     fairness.Time
 	err     error
 
 	crowd  []visitor
-	next   int      // crowd[:next] have come
-	joined []uint32 // visitors by number, in the order of arrival
-	line   []uint32 // visitors by position - 1
+	next   int      // crowd[:next] have arrived
+	joined []uint32 // visitor numbers in the order of arrival
+	line   []uint32 // visitor numbers by position - 1
 
-	draws   []fairness.Time // when the frozen windows will be drawn
+	draws   []fairness.Time // due times of the draws of frozen windows
 	events  events
-	served  fairness.Time     // the latest moment of calls and no-shows
-	passed  fairness.Position // no-shows before it are passed over
+	served  fairness.Time     // time of the latest calls and skips
+	passed  fairness.Position // no-shows before this position have been skipped
 	late    []fairness.Ticket
-	active  int // people at the site
+	active  int // number of people at the site
 	sold    int
 	soldOut bool
-	away    int // who came when the room was closed
-	waiting int // in line, and not called
-	peak    int // most that waited
+	away    int // number of visitors that arrived when the room was closed
+	waiting int // number of visitors in line and not called
+	peak    int // maximum of waiting
 
-	arrive fairness.Arrive // kept, for an entry costs no allocation then
+	arrive fairness.Arrive // reused to avoid an allocation per entry
 	assign fairness.Assign
 }
 
-// put writes an entry. The rules refuse none: what they do not allow is not
-// tried.
+// put applies an entry. The rules refuse none, since the simulation only attempts what they allow.
 func (s *sale) put(e fairness.Entry) {
 	if s.err != nil {
 		return
 	}
-	if s.err = s.state.Apply(e, &s.outside); s.err == nil && s.observe != nil {
+	if s.err = s.state.Apply(e, &s.oracle); s.err == nil && s.observe != nil {
 		s.observe(e)
 	}
 }
 
-// isOver tells whether the tickets are sold, or everybody has come and is
-// through: patience that runs out later, and sessions, do not count.
+// isOver reports whether the tickets are sold out, or all visitors have arrived and are settled.
+// Remaining sessions do not matter.
 func (s *sale) isOver() bool {
 	c := s.state.Counts()
 	return s.soldOut || s.next == len(s.crowd) && c.Admitted+c.NoShows+c.Left == c.Arrivals
 }
 
-// nextMoment returns when something happens next, never for no more.
+// nextMoment returns the time of the next event, or [fairness.Never].
 func (s *sale) nextMoment() fairness.Time {
 	next := fairness.Never
 	if s.next < len(s.crowd) {
@@ -139,18 +136,18 @@ func (s *sale) nextMoment() fairness.Time {
 	return max(next, s.now)
 }
 
-// isServing tells whether the clock has people to call or to pass over.
+// isServing reports whether there are visitors to call or to skip.
 func (s *sale) isServing() bool {
 	c := s.state.Counts()
 	return c.Waiting > 0 || c.Called < c.Drawn
 }
 
 func (s *sale) nextService() fairness.Time {
-	return max(s.served+callEvery, s.plan.Room.Starts.after())
+	return max(s.served+callInterval, s.plan.Room.Starts.after())
 }
 
-// step does what is due now, in the order of a server: windows that are over
-// freeze before anybody joins the next, and no-shows make room for calls.
+// step performs what is due now in the order of a server: windows that have ended are frozen before
+// visitors join the next, and no-shows are skipped before calls.
 func (s *sale) step() {
 	s.drawWindows()
 	for s.next < len(s.crowd) && s.crowd[s.next].arrives <= s.now {
@@ -158,7 +155,7 @@ func (s *sale) step() {
 		s.next++
 	}
 	for len(s.events) > 0 && s.events[0].at <= s.now {
-		s.act(heap.Pop(&s.events).(event)) //nolint:errcheck // the heap holds nothing else
+		s.act(heap.Pop(&s.events).(event)) //nolint:errcheck // the heap contains only events
 	}
 	if s.isServing() && s.now >= s.nextService() {
 		s.served = s.now
@@ -167,15 +164,14 @@ func (s *sale) step() {
 	}
 }
 
-// drawWindows freezes the windows that are over, and draws those whose time
-// has come.
+// drawWindows freezes the windows that have ended, and draws those that are due.
 func (s *sale) drawWindows() {
 	for {
-		e, alpha, due := s.state.NextFreeze(s.now, s.outside.Root())
+		e, alpha, due := s.state.NextFreeze(s.now, s.oracle.Root())
 		if !due || s.err != nil {
 			break
 		}
-		e.Proof = s.outside.prove(alpha)
+		e.Proof = s.oracle.prove(alpha)
 		s.put(e)
 		s.draws = append(s.draws, s.now+s.plan.Room.Draw.after())
 	}
@@ -214,7 +210,7 @@ func (s *sale) join(n uint32) {
 	}
 }
 
-// act lets a visitor do what it planned.
+// act performs an event of a visitor.
 func (s *sale) act(e event) {
 	v := &s.crowd[e.visitor]
 	switch {
@@ -250,7 +246,7 @@ func (s *sale) skipNoShows() {
 	}
 }
 
-// call calls as many as outflow and capacity allow.
+// call calls as many visitors as outflow and capacity allow.
 func (s *sale) call() {
 	upTo, ok := s.state.CallLimit(s.now, s.capacity())
 	if !ok {
@@ -271,7 +267,7 @@ func (s *sale) call() {
 	}
 }
 
-// capacity returns how many more may come before max_active is reached.
+// capacity returns how many more visitors max_active allows.
 func (s *sale) capacity() uint64 {
 	most := uint64(s.plan.Room.Outflow.MaxActive)
 	if most == 0 {
@@ -284,7 +280,7 @@ func (s *sale) after(d fairness.Millis, what action, n uint32) {
 	heap.Push(&s.events, event{s.now + fairness.Time(d), what, n})
 }
 
-// action is what a visitor does on its own.
+// action is the kind of an event.
 type action uint8
 
 const (
@@ -293,15 +289,15 @@ const (
 	release
 )
 
-// event is something that a visitor will do.
+// event is a future action of a visitor.
 type event struct {
 	at      fairness.Time
 	what    action
 	visitor uint32
 }
 
-// events is a heap, the next one first. What happens at the same moment has an
-// order too, so that a plan has one result.
+// events is a heap ordered by time. Simultaneous events have a defined order, too, so that a plan has
+// one result.
 type events []event
 
 func (l events) Len() int      { return len(l) }
@@ -317,43 +313,41 @@ func (l events) Less(i, j int) bool {
 	return a.visitor < b.visitor
 }
 
-// Push adds an event, for package heap.
-func (l *events) Push(e any) { *l = append(*l, e.(event)) } //nolint:errcheck // nothing else is pushed
+// Push implements [heap.Interface].
+func (l *events) Push(e any) { *l = append(*l, e.(event)) } //nolint:errcheck // only events are pushed
 
-// Pop takes the last event, for package heap.
+// Pop implements [heap.Interface].
 func (l *events) Pop() any {
 	e := (*l)[len(*l)-1]
 	*l = (*l)[:len(*l)-1]
 	return e
 }
 
-// outside answers what the rules ask beside the transcript. A proof is a hash
-// of its input and the plan's seed, for of VRF and beacon only that their draws
-// are uniform matters here: nobody in a simulation tries to know them before.
-type outside struct{ seed uint64 }
+// oracle is the oracle for the rules. Its proofs are hashes of the input and the plan's seed: the
+// draws only have to be uniform here, since no simulated visitor tries to predict them.
+type oracle struct{ seed uint64 }
 
 // Root implements [fairness.Oracle].
-func (o *outside) Root() (root [fairness.HashSize]byte) {
+func (o *oracle) Root() (root [fairness.HashSize]byte) {
 	binary.BigEndian.PutUint64(root[:], o.seed)
 	return root
 }
 
-func (o *outside) prove(alpha []byte) (proof [fairness.ProofSize]byte) {
+func (o *oracle) prove(alpha []byte) (proof [fairness.ProofSize]byte) {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(alpha, o.seed))
 	copy(proof[:], sum[:])
 	return proof
 }
 
 // VerifyProof implements [fairness.Oracle].
-func (o *outside) VerifyProof(_ [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) (beta [fairness.BetaSize]byte, err error) {
+func (o *oracle) VerifyProof(_ [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) (beta [fairness.BetaSize]byte, err error) {
 	if proof != o.prove(alpha) {
-		return beta, errors.New("not the proof of this window")
+		return beta, errors.New("proof does not match this window")
 	}
 	return [fairness.BetaSize]byte(proof[:]), nil
 }
 
-// VerifyCosignature implements [fairness.Oracle]. A simulated room has no
-// witnesses.
-func (o *outside) VerifyCosignature(string, uint64, [fairness.HashSize]byte, fairness.Cosignature) (fairness.Time, error) {
+// VerifyCosignature implements [fairness.Oracle].
+func (o *oracle) VerifyCosignature(string, uint64, [fairness.HashSize]byte, fairness.Cosignature) (fairness.Time, error) {
 	return 0, errors.New("a simulated room has no witnesses")
 }

@@ -14,9 +14,8 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// small is a sale of which every part happens: people who leave, who do not
-// come and who do not buy, a limit of people at the site, a start after the
-// opening, and windows of two lengths.
+// small is a sale in which everything occurs: people who leave, no-shows, people who do not buy, a
+// limit of people at the site, a start after the opening, and windows of two lengths.
 func small() Plan {
 	p := Default()
 	p.Visitors, p.Tickets, p.Bots.Count = 2_000, 300, 200
@@ -29,7 +28,7 @@ func small() Plan {
 	return p
 }
 
-// entries runs a plan and returns what it wrote.
+// entries runs a plan and returns its entries.
 func entries(t *testing.T, p Plan) (*Result, []fairness.Entry) {
 	t.Helper()
 	var list []fairness.Entry
@@ -39,7 +38,7 @@ func entries(t *testing.T, p Plan) (*Result, []fairness.Entry) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		copied, err := fairness.ParseEntry(again.AppendEntry(nil)) // a parser reuses its entries
+		copied, err := fairness.ParseEntry(again.AppendEntry(nil)) // the simulation reuses its entries
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,8 +54,7 @@ func entries(t *testing.T, p Plan) (*Result, []fairness.Entry) {
 	return r, list
 }
 
-// TestRules replays what a simulation wrote, as an auditor would, and counts
-// it a second time.
+// TestRules replays the entries of a simulation as an auditor would, and compares the counts.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	p := small()
@@ -65,7 +63,7 @@ func TestRules(t *testing.T) {
 	kinds := map[fairness.Kind]int{}
 	reasons := map[fairness.Reason]int{}
 	for i, e := range list {
-		if err := state.Apply(e, &outside{seed: p.Seed}); err != nil {
+		if err := state.Apply(e, &oracle{seed: p.Seed}); err != nil {
 			t.Fatalf("entry %d: %v", i, err)
 		}
 		kinds[e.Kind()]++
@@ -82,7 +80,7 @@ func TestRules(t *testing.T) {
 	}
 	for _, kind := range []fairness.Kind{fairness.KindRoom, fairness.KindArrive, fairness.KindFreeze, fairness.KindDraw, fairness.KindAssign, fairness.KindCall, fairness.KindAdmit, fairness.KindSkip, fairness.KindEnd} {
 		if kinds[kind] == 0 {
-			t.Errorf("the sale has no %s", kind)
+			t.Errorf("the sale has no %s entry", kind)
 		}
 	}
 	if reasons[fairness.NoShow] == 0 || reasons[fairness.Left] == 0 || !r.SoldOut || r.Sold != p.Tickets {
@@ -109,7 +107,7 @@ func TestTimeline(t *testing.T) {
 			if at := timeOf(list[i]); at > want.At.after() {
 				break
 			}
-			if err := state.Apply(list[i], &outside{seed: 1}); err != nil {
+			if err := state.Apply(list[i], &oracle{seed: 1}); err != nil {
 				t.Fatal(err)
 			}
 			switch e := list[i].(type) {
@@ -145,7 +143,7 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// timeOf is the time of an entry, 0 for one without.
+// timeOf returns the time of an entry, or 0 if it has none.
 func timeOf(e fairness.Entry) fairness.Time {
 	switch e := e.(type) {
 	case *fairness.Arrive:
@@ -201,7 +199,7 @@ func TestMaxActive(t *testing.T) {
 	}
 }
 
-// TestSums checks that groups, times of arrival and totals say the same.
+// TestSums checks that groups, spans of arrival and totals agree.
 func TestSums(t *testing.T) {
 	t.Parallel()
 	for _, shape := range []Shape{Burst, Steady, Early} {
@@ -237,7 +235,7 @@ func TestSums(t *testing.T) {
 			}
 		}
 		if people.Visitors+robots.Visitors != r.Visitors || people.Sold+robots.Sold != r.Sold || r.Visitors != p.Visitors {
-			t.Errorf("%s: people and bots are not everybody: %+v %+v %d %d", shape, people, robots, r.Visitors, r.Sold)
+			t.Errorf("%s: people and bots do not add up: %+v %+v %d %d", shape, people, robots, r.Visitors, r.Sold)
 		}
 		fair := people.Advantage*float64(people.Visitors) + robots.Advantage*float64(robots.Visitors)
 		if math.Abs(fair/float64(r.Visitors)-1) > 1e-9 {
@@ -246,8 +244,8 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// TestWindows pins what the simulator is for: speed wins where windows are
-// short, and nothing where all are drawn together.
+// TestWindows checks the simulator's main result: speed wins with short windows, and is worth
+// nothing when all visitors are drawn together.
 func TestWindows(t *testing.T) {
 	t.Parallel()
 	p := Default()
@@ -277,7 +275,7 @@ func TestWindows(t *testing.T) {
 		t.Errorf("one draw: bots %f, order %f", e, order["one draw (7 minutes)"])
 	}
 	if len(rows) != 6 {
-		t.Errorf("%d rows; the planned minute should not be there twice", len(rows))
+		t.Errorf("%d rows; the planned length should not be repeated", len(rows))
 	}
 }
 
@@ -338,7 +336,7 @@ func TestBots(t *testing.T) {
 	}
 }
 
-// TestUnfinished has an outflow that no crowd can live with.
+// TestUnfinished simulates an outflow that is too low for its crowd.
 func TestUnfinished(t *testing.T) {
 	t.Parallel()
 	p := small()

@@ -1,16 +1,15 @@
-// Package chart draws what a simulation found: figures of HTML and SVG without
-// scripts, inline styles or anything from elsewhere, so that they stand in a
-// page with a strict Content-Security-Policy as well as in a file.
+// Package chart draws the result of a simulation as HTML and SVG figures. They have no scripts,
+// inline
+// styles or external resources, so they work in a page with a strict Content-Security-Policy as well
+// as in a file.
 //
 //	Result ─► Waits, Turns, Line          rows of Compare ─► Advantage
 //	Report ─► WritePage: one file with all of them, the findings and the plan
 //
-// Every figure has a title, a description for those who do not see it, a
-// legend, and its numbers as a table below. The box of a picture is stretched
-// to its page, and what is written beside it is text, so that it can be read on
-// a phone. Colours are the page's: [Style] names the variables, and has its own
-// where the page has none. Ids begin with the one that is given: another for
-// every figure of a page.
+// Every figure has a title, a text description, a legend, and its numbers as a table. The picture
+// stretches to the width of the page, but its labels are HTML text, so that they stay readable on a
+// phone. Colours come from the page's variables, which [Style] lists and sets by default. All element
+// IDs begin with the figure's ID, which must be unique in the page.
 package chart
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/proofline/proofline/console/simulate"
 )
 
-// The box of a picture.
+// Size of a picture.
 const (
 	width  = 1000
 	height = 320
@@ -49,7 +48,7 @@ type figure struct {
 	Bars             []barGroup
 	Head             []string
 	Rows             [][]string
-	Empty            string // said instead of a picture
+	Empty            string // text shown instead of a picture
 }
 
 // shape is a path with the class that colours it.
@@ -61,24 +60,24 @@ type barGroup struct {
 	Bars  []bar
 }
 
-// bar is a value, drawn as long as Width, of width, with the mark of a fair
-// share.
+// bar is a value with the length of its bar and the position of the fair-share mark, in units of the
+// picture's width.
 type bar struct {
 	Class, Name, Value string
 	Width, Fair        int
 }
 
-// html writes the figure. The template has been tried with every kind.
+// html renders the figure.
 func (f *figure) html() template.HTML {
 	f.Width, f.Height = width, height
 	var b strings.Builder
 	if err := figureTemplate.Execute(&b, f); err != nil {
-		panic("chart: " + err.Error()) // a fault of the template alone
+		panic("chart: " + err.Error()) // only a faulty template fails
 	}
-	return template.HTML(b.String()) //nolint:gosec // html/template made it
+	return template.HTML(b.String()) //nolint:gosec // output of html/template
 }
 
-// scale maps from 0 to most onto the length of a side.
+// scale maps the range from 0 to most onto the length of a side.
 func scale(x, most float64, side int) int {
 	if most <= 0 {
 		return 0
@@ -86,14 +85,14 @@ func scale(x, most float64, side int) int {
 	return int(min(max(x/most, 0), 1)*float64(side) + 0.5)
 }
 
-// Waits shows how long people waited, by the time of their arrival: the median,
-// and the band in which eight of ten are.
+// Waits shows how long people waited, by the time of their arrival: the median, and the band of the
+// middle eighty percent.
 func Waits(id string, r *simulate.Result) template.HTML {
 	f := &figure{
 		ID: id, Title: "Wait by time of arrival", Legend: true,
-		About: "From the arrival until the call, of the people who were called: half waited less than the line shows, and eight of ten as long as the band.",
+		About: "From the arrival until the call, of the people who were called: half waited less than the line shows, and eight of ten between the edges of the band.",
 		Head:  []string{"Arrived after", "People", "Called", "Shortest tenth", "Median", "Longest tenth"},
-		Empty: "Nobody was called.",
+		Empty: "No person was called.",
 	}
 	most := simulate.Duration(0)
 	for _, b := range r.Buckets {
@@ -128,18 +127,18 @@ func Waits(id string, r *simulate.Result) template.HTML {
 	return f.html()
 }
 
-// column returns where a bar of several begins and ends.
+// column returns the start and end of the i-th of several bars.
 func column(i, of int) (from, to int) {
 	return scale(float64(i), float64(of), width), scale(float64(i+1), float64(of), width)
 }
 
-// axis labels the times of arrival.
+// axis returns the labels of the arrival times.
 func axis(r *simulate.Result) []string {
 	n := len(r.Buckets)
 	return []string{r.Buckets[0].From.Words(), r.Buckets[n/2].From.Words(), r.Buckets[n-1].From.Words() + " and later"}
 }
 
-// Turns shows who was called at all, by the time of arrival.
+// Turns shows the share of people that were called at all, by time of arrival.
 func Turns(id string, r *simulate.Result) template.HTML {
 	f := &figure{
 		ID: id, Title: "Who is called, by time of arrival",
@@ -168,15 +167,14 @@ func Turns(id string, r *simulate.Result) template.HTML {
 	return f.html()
 }
 
-// Line shows the room over time: people who wait, and those called and admitted
-// so far.
+// Line shows the room over time: the people in line, and the totals of those called and admitted.
 func Line(id string, r *simulate.Result) template.HTML {
 	f := &figure{
 		ID: id, Title: "The line over time", Legend: true,
-		About: fmt.Sprintf("At most %s were in line at once. %s were called until the end, and %s of them came in.",
+		About: fmt.Sprintf("At most %s were in line at once. %s were called in total, and %s of them were admitted.",
 			simulate.Count(r.Peak), simulate.Count(r.Called), simulate.Count(r.Admitted)),
 		Head:  []string{"After", "In line", "Called", "Admitted"},
-		Empty: "Nobody came.",
+		Empty: "No visitors came.",
 	}
 	most, last := 0, simulate.Duration(0)
 	for _, m := range r.Line {
@@ -204,14 +202,14 @@ func Line(id string, r *simulate.Result) template.HTML {
 	return f.html()
 }
 
-// Advantage shows, for several windows, what it is worth to be fast, early or a
-// bot: the share of each group that is called in time over that of everybody.
+// Advantage shows what being fast, early or a bot is worth with several windows: the share of each
+// group that is called in time, relative to that of all visitors.
 func Advantage(id string, rows []simulate.Row) template.HTML {
 	f := &figure{
 		ID: id, Title: "Who gains from which windows",
-		About: "How many times as likely as a visitor on average somebody is to be called in time. The mark is 1, the fair share.",
+		About: "How likely a member of each group is to be called in time, relative to the average visitor. The mark is 1, the fair share.",
 		Head:  []string{"Windows"},
-		Empty: "There is nothing to compare: nobody was called, or everybody.",
+		Empty: "There is nothing to compare: all visitors were called, or none.",
 	}
 	series := []struct {
 		class, name string

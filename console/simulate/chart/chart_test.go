@@ -13,7 +13,7 @@ import (
 	"github.com/proofline/proofline/console/simulate"
 )
 
-// report simulates a small sale.
+// report simulates a small sale for a page.
 func report(t *testing.T, change func(*simulate.Plan)) *Report {
 	t.Helper()
 	p := simulate.Default()
@@ -28,9 +28,8 @@ func report(t *testing.T, change func(*simulate.Plan)) *Report {
 	return &Report{Plan: p, Result: rows[0].Result, Rows: rows, Program: "proofline <test>"}
 }
 
-// check reads a fragment as XML, which html/template's output of these
-// templates is but for the doctype, and looks for what a page with a strict
-// policy refuses, and for ids and what they name.
+// check parses a fragment as XML, which these templates produce except for the doctype. It fails on
+// anything that a strict Content-Security-Policy refuses, on duplicate IDs and on missing labels.
 func check(t *testing.T, html string) {
 	t.Helper()
 	html = strings.TrimPrefix(html, "<!doctype html>\n")
@@ -59,7 +58,7 @@ func check(t *testing.T, html string) {
 				t.Errorf("<%s %s>", start.Name.Local, name)
 			case name == "id":
 				if ids[a.Value] {
-					t.Errorf("id %s is there twice", a.Value)
+					t.Errorf("duplicate id %s", a.Value)
 				}
 				ids[a.Value] = true
 			case name == "aria-labelledby":
@@ -88,7 +87,7 @@ func TestPage(t *testing.T) {
 		"People, first third", "proofline &lt;test&gt;", "10% do not come when called", `class="chart-bar chart-3"`, "prefers-color-scheme: dark",
 	} {
 		if !strings.Contains(page, want) {
-			t.Errorf("the page does not say %q", want)
+			t.Errorf("the page lacks %q", want)
 		}
 	}
 	if strings.Contains(page, "ZgotmplZ") || len(page) > 200_000 {
@@ -98,7 +97,7 @@ func TestPage(t *testing.T) {
 		t.Error("figures are missing")
 	}
 	if err := WritePage(failing{}, r); err == nil {
-		t.Error("an error of the file was lost")
+		t.Error("a write error was lost")
 	}
 }
 
@@ -106,8 +105,7 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
 
-// TestBars compares lengths with values: as long as the advantage says, with
-// the mark at the fair share.
+// TestBars checks that the length of a bar is its advantage, and that the mark is at the fair share.
 func TestBars(t *testing.T) {
 	t.Parallel()
 	group := func(name simulate.Name, head float64) simulate.Group {
@@ -152,7 +150,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestLine draws three sums over time.
+// TestLine draws the three curves.
 func TestLine(t *testing.T) {
 	t.Parallel()
 	second := simulate.Duration(time.Second)
@@ -162,7 +160,7 @@ func TestLine(t *testing.T) {
 	check(t, html)
 	for _, want := range []string{
 		`class="chart-line chart-1" d="M0 320L250 0L1000 160"`, `class="chart-line chart-2" d="M0 320L250 320L1000 160"`, `class="chart-line chart-3" d="M0 320L250 320L1000 240"`,
-		`<p class="chart-x"><span>opening</span><span>10 s</span><span>20 s</span></p>`, "At most 8 were in line at once. 4 were called until the end, and 3 of them came in.",
+		`<p class="chart-x"><span>opening</span><span>10 s</span><span>20 s</span></p>`, "At most 8 were in line at once. 4 were called in total, and 3 of them were admitted.",
 	} {
 		if !strings.Contains(html, want) {
 			t.Errorf("%s is not in\n%s", want, html)
@@ -170,12 +168,12 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestEmpty draws rooms in which nothing happened.
+// TestEmpty draws rooms without visitors or calls.
 func TestEmpty(t *testing.T) {
 	t.Parallel()
 	empty := &simulate.Result{}
 	for want, html := range map[string]string{
-		"Nobody was called.": string(Waits("a", empty)), "No person was called.": string(Turns("a", empty)), "Nobody came.": string(Line("a", empty)),
+		"No person was called.": string(Waits("a", empty)) + string(Turns("b", empty)), "No visitors came.": string(Line("a", empty)),
 		"There is nothing to compare": string(Advantage("a", []simulate.Row{{Label: "all", Result: empty}})),
 	} {
 		check(t, html)

@@ -17,15 +17,15 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"count": simulate.Count, "percent": simulate.Percent, "figure": simulate.Figure,
 }).Parse(pageText))
 
-// Report is what a page is about.
+// Report is the content of a page.
 type Report struct {
 	Plan    simulate.Plan
 	Result  *simulate.Result
-	Rows    []simulate.Row // of a comparison; may be empty
-	Program string         // name and version
+	Rows    []simulate.Row // rows of a comparison; may be empty
+	Program string         // name and version of the program
 }
 
-// page is what the template shows.
+// page is the data of the template.
 type page struct {
 	*Report
 	Style    template.CSS
@@ -40,7 +40,7 @@ type group struct {
 	simulate.Group
 }
 
-// WritePage writes a report as one page that needs nothing else.
+// WritePage writes a report as one self-contained HTML page.
 func WritePage(w io.Writer, r *Report) error {
 	p := &page{Report: r, Style: template.CSS(Style), Findings: simulate.Findings(&r.Plan, r.Result, r.Rows), Facts: facts(&r.Plan)} //nolint:gosec // our own
 	if len(r.Rows) > 0 {
@@ -67,14 +67,14 @@ var titles = map[simulate.Name]string{
 	simulate.First: "People, first third", simulate.Middle: "People, middle third", simulate.Last: "People, last third",
 }
 
-// facts say what was simulated.
+// facts describes the simulated plan.
 func facts(p *simulate.Plan) [][2]string {
 	list := [][2]string{
 		{"Visitors", fmt.Sprintf("%s, %s of them bots", simulate.Count(p.Visitors), simulate.Count(p.Bots.Count))},
 		{"Tickets", simulate.Count(p.Tickets)},
 	}
 	if p.Tickets == 0 {
-		list[1][1] = "enough for everybody"
+		list[1][1] = "unlimited"
 	}
 	for _, w := range p.Room.Rules() {
 		list = append(list, [2]string{"Windows", fmt.Sprintf("of %s, from %s after the opening on", w.Length.Words(), w.From.Words())})
@@ -89,7 +89,7 @@ func facts(p *simulate.Plan) [][2]string {
 		{"Claim within", p.Room.Claim.Words()},
 		{"Arrivals", arrivals(p)},
 		{"People", fmt.Sprintf("%s do not come when called, %s leave within an hour, %s of those let in buy", simulate.Percent(p.People.NoShow), simulate.Percent(p.People.Leave), simulate.Percent(p.People.Buys))},
-		{"Reaction", fmt.Sprintf("%s, and %s of the fast %s", p.People.Reaction.Words(), p.People.FastReaction.Words(), simulate.Percent(p.People.Fast))},
+		{"Reaction", fmt.Sprintf("%s; %s for the fast %s", p.People.Reaction.Words(), p.People.FastReaction.Words(), simulate.Percent(p.People.Fast))},
 		{"Seed", fmt.Sprint(p.Seed)},
 	}...)
 }
