@@ -106,12 +106,12 @@ func newTenants(t testing.TB) *tenants {
 		return ok && owner == org, err
 	}, OrganizerName: func(ctx context.Context, org uuid.UUID) string { return out.accounts.PublicName(ctx, org) }})
 	out.accounts = account.New(account.Options{
-		Store: pgaccount.NewStore(pool), Sealer: rooms.MasterKey, Acts: counter, URL: publicURL, Host: "example.com", Resolver: out.names, Now: out.clock.now, Log: log,
+		Store: pgaccount.NewStore(pool), Sealer: rooms.MasterKey, ActivityLog: counter, URL: publicURL, Host: "example.com", Resolver: out.names, Now: out.clock.now, Log: log,
 		Cost: account.Cost{Memory: 8, Passes: 1, Threads: 1},
 	})
 	figures := live.New(live.Options{Rooms: rooms, Store: pglive.NewStore(pool), Name: "node", Version: "test", Log: log})
 	run(t, figures.Run)
-	out.hooks = hook.New(hook.Options{Store: pghook.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, Acts: counter, Log: log})
+	out.hooks = hook.New(hook.Options{Store: pghook.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, ActivityLog: counter, Log: log})
 	out.sites = sites.New(sites.Options{
 		Store: pgsite.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, Acts: counter, HostOwner: out.accounts.HostOwner,
 		Slug: func(ctx context.Context, org uuid.UUID) (string, error) {

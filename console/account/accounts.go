@@ -25,8 +25,8 @@ type Sealer interface {
 	Open(purpose string, sealed []byte) ([]byte, error)
 }
 
-// Acts writes the activity log of operators. Details must not contain secrets.
-type Acts interface {
+// ActivityLog writes the activity log of operators. Details must not contain secrets.
+type ActivityLog interface {
 	Record(ctx context.Context, by Actor, verb, object string, detail map[string]any) error
 }
 
@@ -42,9 +42,9 @@ type Resolver interface {
 
 // Options configures [New]. Store, Sealer and URL are required.
 type Options struct {
-	Store  *pgaccount.Store
-	Sealer Sealer
-	Acts   Acts // nil: no activity log
+	Store       *pgaccount.Store
+	Sealer      Sealer
+	ActivityLog ActivityLog // nil: no activity log
 	// URL is the base URL of the server without a trailing slash, such as
 	// "https://queue.example.com".
 	URL string
@@ -108,10 +108,10 @@ func (a *Accounts) Tidy(ctx context.Context) error {
 
 // record writes an entry to the activity log.
 func (a *Accounts) record(ctx context.Context, by Actor, verb, object string, detail map[string]any) error {
-	if a.Acts == nil {
+	if a.ActivityLog == nil {
 		return nil
 	}
-	if err := a.Acts.Record(ctx, by, verb, object, detail); err != nil {
+	if err := a.ActivityLog.Record(ctx, by, verb, object, detail); err != nil {
 		return fmt.Errorf("record %s: %w", verb, err)
 	}
 	return nil

@@ -92,7 +92,7 @@ func newKit(t *testing.T, with ...func(*account.Options)) *kit {
 	master := servertest.MasterKey(t)
 	k := &kit{t: t, pool: pool, acts: &acts{}, mail: &mailbox{}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	o := account.Options{
-		Store: pgaccount.NewStore(pool), Sealer: master, Acts: k.acts, URL: "https://queue.example.com",
+		Store: pgaccount.NewStore(pool), Sealer: master, ActivityLog: k.acts, URL: "https://queue.example.com",
 		Host: "queue.example.com:443",
 		Now:  k.clock, Cost: account.Cost{Memory: 64, Passes: 1, Threads: 1},
 	}

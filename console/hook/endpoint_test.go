@@ -112,11 +112,11 @@ func TestEndpoints(t *testing.T) {
 	}
 	want := "[{webhook.created https://example.com} {webhook.changed https://example.com} {webhook.rotated https://example.com} {webhook.deleted https://example.com}]"
 	if got := fmt.Sprint(b.acts.list); got != want {
-		t.Errorf("acts %s", got)
+		t.Errorf("activity log %s", got)
 	}
 	if strings.Contains(b.acts.text, secret) || strings.Contains(b.acts.text, rotated) ||
 		strings.Contains(b.acts.text, "whsec") {
-		t.Error("a secret is in the acts")
+		t.Error("a secret is in the activity log")
 	}
 }
 

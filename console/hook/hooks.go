@@ -29,18 +29,18 @@ var (
 	ErrDisabled = errors.New("the endpoint is disabled or deleted: enable it first")
 )
 
-// Acts writes the activity log.
-type Acts interface {
+// ActivityLog writes the activity log.
+type ActivityLog interface {
 	Record(ctx context.Context, a account.Actor, verb, object string, detail map[string]any) error
 }
 
 // Options configures [New]. Store, Rooms, Sealer and Log are required.
 type Options struct {
-	Store  *pghook.Store
-	Rooms  *room.Rooms
-	Sealer Sealer
-	Acts   Acts // nil: no activity log
-	Log    *slog.Logger
+	Store       *pghook.Store
+	Rooms       *room.Rooms
+	Sealer      Sealer
+	ActivityLog ActivityLog // nil: no activity log
+	Log         *slog.Logger
 	// Mail sends alerts by mail; nil if the server cannot send mail.
 	Mail *SMTP
 	// Allowed are networks that endpoints may be in, besides public addresses.
@@ -78,7 +78,7 @@ func New(o Options) *Hooks {
 		o.Jitter = mathrand.Float64
 	}
 	h := &Hooks{Options: o, guard: guard{o.Allowed}, wake: make(chan struct{}, 1), listen: make(chan struct{}, 1)}
-	h.clients = map[string]*http.Client{"http": h.client(true), "https": h.client(false)}
+	h.clients = map[string]*http.Client{"http": h.client("http"), "https": h.client("https")}
 	h.listening.Store(&listening{})
 	return h
 }
@@ -169,10 +169,10 @@ func (h *Hooks) newID() (uuid.UUID, error) { return uuid.NewV7FromReader(h.Rando
 
 // record writes an entry to the activity log.
 func (h *Hooks) record(ctx context.Context, a account.Actor, verb, object string, detail map[string]any) error {
-	if h.Acts == nil {
+	if h.ActivityLog == nil {
 		return nil
 	}
-	return h.Acts.Record(ctx, a, verb, object, detail)
+	return h.ActivityLog.Record(ctx, a, verb, object, detail)
 }
 
 // siteOf returns the part of a recipient for the activity log: only scheme and host of a URL. All

@@ -105,7 +105,7 @@ func (b *bench) node(change ...func(*Options)) *Hooks {
 		PublicURL: "https://example.com", Log: log, MaxClockStep: room.AnyClockStep,
 	})
 	o := Options{
-		Store: pghook.NewStore(b.pool), Rooms: rooms, Sealer: b.key, Acts: b.acts, Log: log, Allowed: loopback,
+		Store: pghook.NewStore(b.pool), Rooms: rooms, Sealer: b.key, ActivityLog: b.acts, Log: log, Allowed: loopback,
 		Now: b.clock.Now, Jitter: func() float64 { return 0.5 },
 	}
 	for _, c := range change {

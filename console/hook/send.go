@@ -46,10 +46,10 @@ var retries = []time.Duration{
 }
 
 // client returns the HTTP client for one scheme.
-func (h *Hooks) client(isPlain bool) *http.Client {
+func (h *Hooks) client(scheme string) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
-			Proxy: nil, DialContext: h.guard.dialer(isPlain), TLSClientConfig: h.TLS, ForceAttemptHTTP2: true,
+			Proxy: nil, DialContext: h.guard.dialer(scheme == "http"), TLSClientConfig: h.TLS, ForceAttemptHTTP2: true,
 			TLSHandshakeTimeout: attemptTimeout, ResponseHeaderTimeout: attemptTimeout,
 			MaxResponseHeaderBytes: 64 << 10,
 			MaxIdleConns:           2 * maxSending, MaxIdleConnsPerHost: perEndpoint, IdleConnTimeout: 30 * time.Second,

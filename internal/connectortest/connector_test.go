@@ -78,7 +78,7 @@ func (s *server) run(l net.Listener) {
 	s.rooms = rooms
 	counter := desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(s.pool), Log: log})
 	accounts := account.New(account.Options{
-		Store: pgaccount.NewStore(s.pool), Sealer: s.key, Acts: counter, URL: s.address, Host: l.Addr().String(),
+		Store: pgaccount.NewStore(s.pool), Sealer: s.key, ActivityLog: counter, URL: s.address, Host: l.Addr().String(),
 		Log: log, Cost: account.Cost{Memory: 8, Passes: 1, Threads: 1},
 	})
 	sites := site.New(site.Options{

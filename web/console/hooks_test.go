@@ -31,7 +31,7 @@ func newHooks(t testing.TB, d *desk.Desk, pool *pgxpool.Pool) *hook.Hooks {
 		t.Fatal(err)
 	}
 	return hook.New(hook.Options{
-		Store: pghook.NewStore(pool), Rooms: d.Rooms, Sealer: key, Acts: d,
+		Store: pghook.NewStore(pool), Rooms: d.Rooms, Sealer: key, ActivityLog: d,
 		Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 }

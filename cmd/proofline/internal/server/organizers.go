@@ -50,9 +50,11 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 	o := &s.organizers
 	rehearsals := rehearse.New(s.rooms, s.cfg.Log)
 	s.atStop(rehearsals.Close)
-	o.desk = desk.New(desk.Options{Rooms: s.rooms, Store: pgdesk.NewStore(s.pool), OwnsHost: s.ownsHost, OrganizerName: s.organizerName, Rehearsals: rehearsals, Log: s.cfg.Log})
+	o.desk = desk.New(desk.Options{Rooms: s.rooms, Store: pgdesk.NewStore(s.pool), OwnsHost: s.ownsHost,
+		OrganizerName: s.organizerName, Rehearsals: rehearsals, Log: s.cfg.Log})
 	o.accounts = account.New(account.Options{
-		Store: pgaccount.NewStore(s.pool), Sealer: s.masterKey, Acts: o.desk, URL: s.cfg.PublicURL, Host: public.Host,
+		Store: pgaccount.NewStore(s.pool), Sealer: s.masterKey, ActivityLog: o.desk, URL: s.cfg.PublicURL,
+		Host:   public.Host,
 		Mailer: s.mailer(), OIDC: s.cfg.OIDC, Log: s.cfg.Log, OnSetup: s.removeSetupLink,
 	})
 	s.atStop(func(context.Context) error {
@@ -60,18 +62,22 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 		return nil
 	})
 	name, _ := os.Hostname() // empty where it has none
-	o.live = live.New(live.Options{Rooms: s.rooms, Store: pglive.NewStore(s.pool), Name: name, Version: s.cfg.Version, Log: s.cfg.Log, Refused: s.limits.Refused})
+	o.live = live.New(live.Options{Rooms: s.rooms, Store: pglive.NewStore(s.pool), Name: name, Version: s.cfg.Version,
+		Log: s.cfg.Log, Refused: s.limits.Refused})
 	if err := s.keepSetupLink(ctx); err != nil {
 		return fmt.Errorf("link for the first owner: %w", err)
 	}
 	o.hooks = hook.New(hook.Options{
-		Store: pghook.NewStore(s.pool), Rooms: s.rooms, Sealer: s.masterKey, Acts: o.desk, Log: s.cfg.Log, Mail: s.cfg.Mail, Allowed: s.cfg.WebhookNetworks,
+		Store: pghook.NewStore(s.pool), Rooms: s.rooms, Sealer: s.masterKey, ActivityLog: o.desk, Log: s.cfg.Log,
+		Mail: s.cfg.Mail, Allowed: s.cfg.WebhookNetworks,
 	})
 	o.sites = site.New(site.Options{
-		Store: pgsite.NewStore(s.pool), Rooms: s.rooms, Sealer: s.masterKey, Acts: o.desk, HostOwner: o.accounts.HostOwner, Slug: s.slugOf,
+		Store: pgsite.NewStore(s.pool), Rooms: s.rooms, Sealer: s.masterKey, Acts: o.desk,
+		HostOwner: o.accounts.HostOwner, Slug: s.slugOf,
 	})
 	alerts := alert.New(alert.Options{
-		Rooms: s.rooms, Figures: o.live.Figures, ExpiringTokens: o.accounts.AllExpiringTokens, Sender: o.hooks, Log: s.cfg.Log,
+		Rooms: s.rooms, Figures: o.live.Figures, ExpiringTokens: o.accounts.AllExpiringTokens, Sender: o.hooks,
+		Log: s.cfg.Log,
 	})
 	s.inBackground(o.live.Run, o.hooks.Run, alerts.Run, s.tidy)
 	return nil
