@@ -21,7 +21,7 @@ import (
 	"github.com/proofline/proofline/connector/conformance"
 )
 
-// TestForgedPasses shows passes that are none.
+// TestForgedPasses tests that invalid passes are refused.
 func TestForgedPasses(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -129,9 +129,9 @@ func TestForgedPasses(t *testing.T) {
 	}
 }
 
-// TestLostAnswer loses what the room answers to a pass: the same client enters
-// with it for a while, at every node, and nobody else.
-func TestLostAnswer(t *testing.T) {
+// TestLostResponse loses the room's response to a pass: for a while the same client
+// enters with it, at every node, and other clients do not.
+func TestLostResponse(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "", func(o *Options) { o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")} })
 	const agent, from = "User-Agent: phone", "X-Forwarded-For: 203.0.113.5"
@@ -168,8 +168,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// TestClientVector is how rooms are told of clients, for connectors in other
-// languages.
+// TestClientVector tests the client pseudonym that connectors in all languages share.
 func TestClientVector(t *testing.T) {
 	t.Parallel()
 	c := &Connector{clients: derive(testKey, clientLabel)}
@@ -180,7 +179,7 @@ func TestClientVector(t *testing.T) {
 	}
 }
 
-// TestUnknownKeys has the keys fetched again, though not for every forged pass.
+// TestUnknownKeys tests that keys are fetched again, but not for every forged pass.
 func TestUnknownKeys(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -203,7 +202,7 @@ func TestUnknownKeys(t *testing.T) {
 	}
 }
 
-// TestTamperedCookies changes every byte of a cookie, and shows it elsewhere.
+// TestTamperedCookies tests that no cookie is accepted with a changed byte, or elsewhere.
 func TestTamperedCookies(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -236,7 +235,7 @@ func TestTamperedCookies(t *testing.T) {
 	s.isQueued("signed for another room", s.get("/tickets", "Cookie: "+name+"="+s.signer.format(&v)))
 }
 
-// TestTricks asks for a protected page in ways that might be let through.
+// TestTricks requests a protected page in ways that could bypass the check.
 func TestTricks(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -262,7 +261,7 @@ func TestTricks(t *testing.T) {
 	}
 }
 
-// TestOpenRedirect never leads to another host than the room's and the own.
+// TestOpenRedirect tests that redirects go to the room or the own host only.
 func TestOpenRedirect(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -306,7 +305,7 @@ func TestSplitQuery(t *testing.T) {
 	}
 }
 
-// FuzzPass shows passes that are changed.
+// FuzzPass tests that changed passes are refused.
 func FuzzPass(f *testing.F) {
 	s := newShop(f, "")
 	good := s.queue.pass()
@@ -325,8 +324,8 @@ func FuzzPass(f *testing.F) {
 	})
 }
 
-// FuzzRequest sends whatever the HTTP server parses: a site that reads paths
-// as the standard library does never sees a protected one.
+// FuzzRequest tests that a site that reads paths like the standard library gets no
+// protected one, whatever the HTTP server accepts.
 func FuzzRequest(f *testing.F) {
 	for _, target := range []string{"/tickets", "/x/../tickets", "/tickets%2f..%2fx", "//tickets/;/..", "http://a/tickets", "/free?proofline_pass=x", "*", "//x/tickets", "/tickets#x", "/;%2F{/tickets", "/;%2fx/%2ftickets", `/\x/tickets`} {
 		f.Add("GET " + target + " HTTP/1.1\r\nHost: shop.example.com\r\nAccept: text/html\r\n\r\n")
@@ -354,7 +353,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// lowerASCII leaves other letters alone, as origins do.
+// lowerASCII lowers only ASCII letters, as servers do.
 func lowerASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -364,7 +363,7 @@ func lowerASCII(s string) string {
 	}, s)
 }
 
-// FuzzCookie reads what anybody might send, and what it takes it writes alike.
+// FuzzCookie tests that an accepted cookie is formatted like the original.
 func FuzzCookie(f *testing.F) {
 	own := newSigner(testKey)
 	f.Add(own.format(&session{token: "eyJ"}))
@@ -377,7 +376,7 @@ func FuzzCookie(f *testing.F) {
 	})
 }
 
-// FuzzQuery takes passes out of queries.
+// FuzzQuery tests that no pass stays in a query.
 func FuzzQuery(f *testing.F) {
 	f.Add("a=1&proofline_pass=x&b")
 	f.Add("proofline%5Fpass=%")
@@ -392,7 +391,7 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// TestSecretsStayOut looks for passes where they must not be.
+// TestSecretsStayOut tests that passes appear neither in the log nor at the site.
 func TestSecretsStayOut(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// many returns sessions that were never looked at.
+// many returns new sessions.
 func many(rm *room, n int) []*session {
 	list := make([]*session, n)
 	for i := range list {
@@ -18,7 +18,7 @@ func many(rm *room, n int) []*session {
 	return list
 }
 
-// count returns how many sessions the room heard of.
+// count returns the number of sessions in the room's updates.
 func (q *queue) count(what string) int {
 	return len(slices.DeleteFunc(q.said(), func(p string) bool { return p != "/sessions/"+what }))
 }
@@ -29,7 +29,7 @@ func (q *queue) sent() int {
 	return q.batches
 }
 
-// TestBatches tells a room of many sessions in few requests.
+// TestBatches tests that updates of many sessions need few requests.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "", func(o *Options) { o.batchInterval = time.Hour })
@@ -57,7 +57,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestBatchesLater keeps what a room is to be told while it is out of reach.
+// TestBatchesLater tests that updates are kept while the room is out of reach.
 func TestBatchesLater(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -79,8 +79,8 @@ func TestBatchesLater(t *testing.T) {
 	}
 }
 
-// TestBatchesAtClose tells rooms what is left, and gives up one that does not
-// answer.
+// TestBatchesAtClose tests that Close sends the rest, and gives up a room that does
+// not respond.
 func TestBatchesAtClose(t *testing.T) {
 	t.Parallel()
 	for name, isDown := range map[string]bool{"there": false, "out of reach": true} {
@@ -101,7 +101,7 @@ func TestBatchesAtClose(t *testing.T) {
 	}
 }
 
-// TestRefusedBatch drops what a room does not take.
+// TestRefusedBatch tests that a refused batch is dropped.
 func TestRefusedBatch(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -117,7 +117,7 @@ func TestRefusedBatch(t *testing.T) {
 	}
 }
 
-// TestOutbox stays small, and tells a pass once.
+// TestOutbox tests that the outbox is bounded, and that a pass is in it once.
 func TestOutbox(t *testing.T) {
 	t.Parallel()
 	o, st := newOutbox(), new(roomState)
@@ -150,7 +150,7 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// TestBatchSize has the largest batch fit into what rooms take.
+// TestBatchSize tests that the largest batch is within the room's limit.
 func TestBatchSize(t *testing.T) {
 	t.Parallel()
 	if most := maxBatch*(maxToken+len(`"",`)) + len(`{"touch":[],"release":[]}`); most > 1<<20 {
@@ -158,9 +158,9 @@ func TestBatchSize(t *testing.T) {
 	}
 }
 
-// TestUnguardedReports reports openings once they are over, until they are
-// recorded.
-func TestUnguardedReports(t *testing.T) {
+// TestFailOpenReports tests that fail-open intervals are reported once they are over,
+// until they are recorded.
+func TestFailOpenReports(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateShut, 0)
@@ -216,7 +216,7 @@ func TestUnguardedReports(t *testing.T) {
 	}
 }
 
-// TestReport says who reports.
+// TestReport tests the connector's data in a report.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
@@ -238,7 +238,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestLargestReport has less than a server takes.
+// TestLargestReport tests that the largest report is within the server's limit.
 func TestLargestReport(t *testing.T) {
 	t.Parallel()
 	var rooms []string
@@ -261,7 +261,7 @@ func TestLargestReport(t *testing.T) {
 	for range maxUnrecorded {
 		s.unrecorded.add(pastFailOpen{s.current.Load().states[0].url, FailOpen{From: s.clock.now(), Until: s.clock.now(), Requests: 1 << 60}})
 	}
-	s.report() // the kit looks at its size
+	s.report() // the test server checks its size
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	last, ids := n.reports[len(n.reports)-1].Rooms, 0

@@ -29,13 +29,13 @@ const (
 	laptop  = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 )
 
-// opens are headers of a browser that opens a page.
+// opens are the headers of a browser that loads a page.
 var opens = []string{"Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"}
 
-// fetches are headers of a page's script.
+// fetches are the headers of a page's script.
 var fetches = []string{"Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty", "Sec-Fetch-Site: same-origin"}
 
-// browser has a key that cannot leave it, as the script of the connector does.
+// browser is a browser with a key, like one with the connector's script.
 type browser struct {
 	*shop
 	key     *ecdsa.PrivateKey
@@ -43,7 +43,7 @@ type browser struct {
 	subject string
 }
 
-// prove returns the cookie of a proof that was made at a time.
+// prove returns a proof cookie with a time.
 func (b *browser) prove(at time.Time) string {
 	b.Helper()
 	hash := sha256.Sum256([]byte("proofline proof 1\n" + b.subject + "\n" + strconv.FormatInt(at.UnixMilli(), 10)))
@@ -62,7 +62,7 @@ func (b *browser) prove(at time.Time) string {
 	return "Cookie: __Host-proofline-proof.sale=" + base64.RawURLEncoding.EncodeToString(whole)
 }
 
-// visitsOn returns what the script of a page is given.
+// visitsOn returns the data for the script of a page.
 func visitsOn(t testing.TB, body string) (visits []visitToProve) {
 	t.Helper()
 	m := regexp.MustCompile(`data-visit="([^"]*)"`).FindStringSubmatch(body)
@@ -78,7 +78,7 @@ func visitsOn(t testing.TB, body string) (visits []visitToProve) {
 	return said.Visits
 }
 
-// arrives has a browser come back with a pass and tie its session to a key.
+// arrives returns a browser that has entered with a pass and tied its session to a key.
 func (s *shop) arrives() *browser {
 	s.Helper()
 	r := s.get("/tickets?a=1&proofline_pass="+s.queue.pass(), append(opens, phone)...)
@@ -105,7 +105,7 @@ func (s *shop) arrives() *browser {
 	return b
 }
 
-// isSentToBind reports an error unless the browser is to prove its key.
+// isSentToBind fails unless the browser is redirected to prove its key.
 func (s *shop) isSentToBind(what string, r *http.Response) {
 	s.Helper()
 	if r.StatusCode != http.StatusSeeOther || !strings.HasPrefix(r.Header.Get("Location"), BindPath+"?to=") || len(s.got) > 0 {
@@ -114,8 +114,7 @@ func (s *shop) isSentToBind(what string, r *http.Response) {
 	s.got = nil
 }
 
-// TestBrowserKey ties a session to a key: a copied cookie is worth nothing
-// without it, wherever it is used.
+// TestBrowserKey tests that a copied cookie is worthless without the browser's key.
 func TestBrowserKey(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -158,8 +157,8 @@ func TestBrowserKey(t *testing.T) {
 	}
 }
 
-// TestSharedKey lets few clients in with one session, although a program hands out
-// its proofs, or ties the session to a key for each of them.
+// TestSharedKey tests the limit of clients of a session, even if a program shares its
+// proofs, or ties the session to a key for each client.
 func TestSharedKey(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -197,7 +196,7 @@ func TestSharedKey(t *testing.T) {
 	}
 }
 
-// TestManyProofs looks at no more proofs than a browser sends.
+// TestManyProofs tests the limit of proofs read per request.
 func TestManyProofs(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -217,7 +216,7 @@ func TestManyProofs(t *testing.T) {
 	s.isSentToBind("too many", s.get("/tickets", append(headers, proof)...))
 }
 
-// TestProofsAreExact refuses all but the one spelling of a proof.
+// TestProofsAreExact tests that a proof has one spelling.
 func TestProofsAreExact(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -240,8 +239,8 @@ func TestProofsAreExact(t *testing.T) {
 	s.isThrough("as it is", s.get("/tickets", append(opens, phone, b.session, proof)...))
 }
 
-// TestWithoutScripts lets browsers on that run no scripts, and counts the clients
-// of their sessions.
+// TestWithoutScripts tests that browsers without scripts keep their sessions, whose
+// clients are counted.
 func TestWithoutScripts(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -267,7 +266,7 @@ func TestWithoutScripts(t *testing.T) {
 	s.isThrough("another network, later", s.get("/tickets", phone, cookie, someone(2000)))
 }
 
-// TestBindGoesOnHere leads from the page of the key to pages of this host alone.
+// TestBindGoesOnHere tests that BindPath redirects to pages of this host only.
 func TestBindGoesOnHere(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -287,7 +286,7 @@ func TestBindGoesOnHere(t *testing.T) {
 	}
 }
 
-// TestBindVectors reads what connectors of all kinds must make alike.
+// TestBindVectors tests the vectors that all connectors share.
 func TestBindVectors(t *testing.T) {
 	t.Parallel()
 	var v struct {

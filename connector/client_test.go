@@ -18,7 +18,7 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// TestScript gives out the script whatever the rules say, and lets caches keep it.
+// TestScript tests that the script is served whatever the rules say, and can be cached.
 func TestScript(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -62,7 +62,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// TestScriptIsBuilt compares both files with the sum that their build leaves.
+// TestScriptIsBuilt compares the built files with the hash of their sources.
 func TestScriptIsBuilt(t *testing.T) {
 	t.Parallel()
 	sources, err := filepath.Glob("client/src/*.ts")
@@ -91,8 +91,8 @@ func TestScriptIsBuilt(t *testing.T) {
 	}
 }
 
-// TestEnter gives a session at this host to who comes back for a page of
-// another one, and leads nowhere but to the site's own.
+// TestEnter tests that EnterPath gives a visitor a session for a page at another host,
+// and redirects to hosts of the site only.
 func TestEnter(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "", func(o *Options) { o.Site.Hosts = []string{"shop.example.com", "www.example.com", "*.example.net"} })
@@ -131,9 +131,9 @@ func TestEnter(t *testing.T) {
 	}
 }
 
-// TestNeighboursSeeWhereToWait lets scripts of the site's other hosts read the
-// header, and no others.
-func TestNeighboursSeeWhereToWait(t *testing.T) {
+// TestSiteOrigins tests that scripts of the site's other hosts can read where to wait,
+// and no others.
+func TestSiteOrigins(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "", func(o *Options) { o.Site.Hosts = []string{"shop.example.com", "www.example.com", "*.example.net"} })
 	for origin, want := range map[string]string{
@@ -149,10 +149,10 @@ func TestNeighboursSeeWhereToWait(t *testing.T) {
 	}
 }
 
-// FuzzNeighbour leads to no host but the site's own, as browsers read what is
-// sent to them (https://url.spec.whatwg.org/#url-parsing): \ is / to them, and
-// tabs and line ends are nothing.
-func FuzzNeighbour(f *testing.F) {
+// FuzzSitePage tests that redirects go to the site's hosts only, as browsers parse
+// them (https://url.spec.whatwg.org/#url-parsing): they read \ as / and ignore tabs
+// and line ends.
+func FuzzSitePage(f *testing.F) {
 	for _, seed := range []string{"http://www.example.com/a?b#c", `http://evil.example.org\@www.example.com/`, "http://www.example.com:80@evil.example.org", "http://www.example.com\t.evil.example.org/", "http://WWW.example.com", "http://[::1]/", "http://%77ww.example.com/"} {
 		f.Add(seed)
 	}

@@ -62,8 +62,8 @@ func TestVisit(t *testing.T) {
 	}
 }
 
-// TestAnswers asks in other ways than by opening a page.
-func TestAnswers(t *testing.T) {
+// TestResponses tests responses to requests other than page loads.
+func TestResponses(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
 	home := s.queue.url()
@@ -117,9 +117,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestFree takes nothing of what clients invent to the site, and no commands
-// to clients.
-func TestFree(t *testing.T) {
+// TestBypass tests that forged headers do not reach the site, nor commands the client.
+func TestBypass(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
 	s.answer = func(w http.ResponseWriter, _ *http.Request) {
@@ -146,7 +145,7 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// TestSliding keeps a session going as long as the room says.
+// TestSliding tests that a session is extended as long as the room allows.
 func TestSliding(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -181,8 +180,8 @@ func TestSliding(t *testing.T) {
 	}
 }
 
-// TestOver refuses sessions that the room takes for over.
-func TestOver(t *testing.T) {
+// TestEnded tests that sessions are refused once the room says they are over.
+func TestEnded(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
 	cookie := s.enter(s.queue.pass())
@@ -201,7 +200,7 @@ func TestOver(t *testing.T) {
 	})
 }
 
-// TestBind ties a session to a network.
+// TestBind tests sessions bound to a network.
 func TestBind(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, `,"bind":"network"`, func(o *Options) { o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")} })
@@ -216,7 +215,7 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// TestClosed lets nobody in, with a session or without.
+// TestClosed tests that a closed room refuses all requests, with or without a session.
 func TestClosed(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -235,7 +234,7 @@ func TestClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.isThrough("open again", s.get("/tickets", cookie))
-	s.enter(pass) // was not used up
+	s.enter(pass) // not redeemed before
 }
 
 func TestNewErrors(t *testing.T) {
@@ -261,14 +260,14 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
-// TestOtherKey ends sessions.
+// TestOtherKey tests that another key ends sessions.
 func TestOtherKey(t *testing.T) {
 	t.Parallel()
 	s, other := newShop(t, ""), newShop(t, "", func(o *Options) { o.Key = []byte(strings.Repeat("k", 32)) })
 	s.isQueued("cookie of another key", s.get("/tickets", other.enter(other.queue.pass())))
 }
 
-// TestStreams passes what a site streams, and hijacked connections.
+// TestStreams tests streamed responses, and hijacked connections.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -296,7 +295,7 @@ func TestStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Cookie", strings.TrimPrefix(cookie, "Cookie: "))
-		r.Header.Set("User-Agent", "") // as the visitor who has the session
+		r.Header.Set("User-Agent", "") // as in the visitor's other requests
 		answer, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
@@ -308,7 +307,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestAllows asks without using anything up.
+// TestAllows tests that Allows redeems nothing.
 func TestAllows(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -347,7 +346,7 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// TestPassSet stays small.
+// TestPassSet tests that a passSet is bounded.
 func TestPassSet(t *testing.T) {
 	t.Parallel()
 	var o passSet
@@ -376,7 +375,7 @@ func TestPassSet(t *testing.T) {
 	}
 }
 
-// BenchmarkPassed is what a returning visitor's pass costs.
+// BenchmarkPassed measures the request of a returning visitor.
 func BenchmarkPassed(b *testing.B) {
 	s := newShop(b, "")
 	cookie := s.enter(s.queue.pass())
@@ -404,7 +403,7 @@ func BenchmarkPassed(b *testing.B) {
 	}
 }
 
-// loggedLines is a log, line by line.
+// loggedLines receives the lines of a log.
 type loggedLines chan string
 
 func (l loggedLines) Write(line []byte) (int, error) {
@@ -412,8 +411,8 @@ func (l loggedLines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestStrangeHost: whoever forgot a name of the site finds it in the log.
-func TestStrangeHost(t *testing.T) {
+// TestUnknownHost tests that the log names a host that is missing in the rules.
+func TestUnknownHost(t *testing.T) {
 	t.Parallel()
 	log := make(loggedLines, 100)
 	s := newShop(t, "", func(o *Options) {
@@ -436,8 +435,8 @@ func TestStrangeHost(t *testing.T) {
 	}
 }
 
-// TestTwoNames has a room by two names in the rules: a pass is good for the page
-// that it is shown at.
+// TestTwoNames tests a room with two names in the rules: a pass is redeemed for the
+// name of the page.
 func TestTwoNames(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")

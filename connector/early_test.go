@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// earlyShop is a site whose connector asks a server for rules.
+// earlyShop is a site whose connector loads its rules from a server.
 func earlyShop(t *testing.T, o Options) (*Connector, http.Handler, error) {
 	t.Helper()
 	o.Key = testKey
@@ -39,7 +39,7 @@ func ask(h http.Handler, method, target string, headers ...string) *httptest.Res
 	return w
 }
 
-// TestEarly starts without the server of the rules, and none that were kept.
+// TestEarly tests a start while the rules' server is away, without a saved copy.
 func TestEarly(t *testing.T) {
 	t.Parallel()
 	s, server := newSignatory(t), newHost(t)
@@ -99,8 +99,7 @@ func TestEarly(t *testing.T) {
 	}
 }
 
-// TestAway tells a server that is away from one that has no rules for us: what
-// is set up wrongly is an error at the start.
+// TestAway tests that a start fails if the server refuses, but not if it is away.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -140,7 +139,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// TestEarlyGate has rules with a gate come late: it is known a moment after.
+// TestEarlyGate tests that a gate is known at once when its rules arrive late.
 func TestEarlyGate(t *testing.T) {
 	t.Parallel()
 	n, server := newNetted(t), newHost(t)

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// failed makes the room fail: to the connector's own question, and to a visitor
-// with a pass.
+// failed makes the room fail for a probe, and for a visitor with a pass.
 func (s *shop) failed() *http.Response {
 	s.Helper()
 	s.queue.isDown.Store(true)
@@ -99,8 +98,8 @@ func TestOpenAfter(t *testing.T) {
 	}
 }
 
-// TestVisitorsOpenNothing has requests fail that visitors shape, while the room
-// is there: however long they do, visitors wait.
+// TestVisitorsOpenNothing tests that failing requests of visitors never open the site
+// while the room is up.
 func TestVisitorsOpenNothing(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, `,"failure":"open-after 1s"`)
@@ -124,9 +123,9 @@ func TestVisitorsOpenNothing(t *testing.T) {
 	}
 }
 
-// TestOpeningOfAnotherRoom: passes of a room whose failure lets everybody through
-// open no page of another room.
-func TestOpeningOfAnotherRoom(t *testing.T) {
+// TestFailOpenOfAnotherRoom tests that passes of a room that fails open do not open
+// pages of another room.
+func TestFailOpenOfAnotherRoom(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, `,"failure":"open-after 1s"`)
 	rooms := fmt.Sprintf(`{"version":1,"rooms":{"sale":{"url":%q,"failure":"open-after 1s"},"drop":{"url":"%s/r/drop"},"again":{"url":%[1]q}},"rules":[
@@ -147,7 +146,7 @@ func TestOpeningOfAnotherRoom(t *testing.T) {
 	}
 }
 
-// TestRefusalsNeverOpen: a room that answers is there, whatever it answers.
+// TestRefusalsNeverOpen tests that a refusal counts as a response.
 func TestRefusalsNeverOpen(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, `,"failure":"open-after 1s"`)
@@ -170,8 +169,8 @@ func TestRefusalsNeverOpen(t *testing.T) {
 	}
 }
 
-// TestImpatientVisitor leaves before the room has answered, which says nothing
-// about the room.
+// TestImpatientVisitor tests that a visitor who gives up does not count as a failure of
+// the room.
 func TestImpatientVisitor(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, `,"failure":"open-after 1s"`)
@@ -185,7 +184,7 @@ func TestImpatientVisitor(t *testing.T) {
 	}
 }
 
-// TestFault is a fault of our own.
+// TestFault tests a panic in the connector.
 func TestFault(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")

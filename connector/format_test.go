@@ -12,10 +12,10 @@ import (
 	"github.com/proofline/proofline/internal/doctest"
 )
 
-// described are members that FORMAT.md has in its sentences.
+// described are members that FORMAT.md mentions in its text only.
 var described = []string{"token_ends", "error"}
 
-// membersOf returns the names of all members that a type has in JSON.
+// membersOf returns the names of a type's JSON members.
 func membersOf(t reflect.Type) (list []string) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice:
@@ -32,8 +32,8 @@ func membersOf(t reflect.Type) (list []string) {
 	return list
 }
 
-// TestFormatOfReports: the report and its answer in FORMAT.md have the members
-// that this connector sends and reads, and no others.
+// TestFormatOfReports tests that the report and the reply in FORMAT.md have exactly the
+// members that this connector sends and reads.
 func TestFormatOfReports(t *testing.T) {
 	t.Parallel()
 	found := 0
@@ -70,7 +70,7 @@ func TestFormatOfReports(t *testing.T) {
 	}
 }
 
-// TestScriptSize: the script for pages is as large as its documents say.
+// TestScriptSize tests the size of the script in the documents.
 func TestScriptSize(t *testing.T) {
 	t.Parallel()
 	kB := fmt.Sprintf("%.0f kB", float64(len(doctest.Read(t, "client/wait.js")))/1000)

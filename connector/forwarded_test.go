@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestForwardedHosts has a balancer pass on what a client wrote: the strictest
-// decision of all hosts counts, for the site may believe any of them.
+// TestForwardedHosts tests that the strictest decision counts if a load balancer passes
+// on a client's header, because the site may believe any host.
 func TestForwardedHosts(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "", func(o *Options) { o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")} })

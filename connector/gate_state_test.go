@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// restarted is a node that has begun while the server is away, some time after
-// one whose gate was open ended.
+// restarted returns a node that starts while the server is away, some time after a node
+// with a gate has ended.
 func restarted(t *testing.T, gate string, after time.Duration) (*netted, *shop) {
 	t.Helper()
 	n := newNetted(t)
@@ -23,9 +23,9 @@ func restarted(t *testing.T, gate string, after time.Duration) (*netted, *shop) 
 	return n, n.shop("", state)
 }
 
-// TestRecallGate: a node that has just started goes on by itself if the gate was
-// open, within its part of the limits.
-func TestRecallGate(t *testing.T) {
+// TestRestoreGate tests that a restarted node admits visitors within its part of the
+// limits if the gate was open.
+func TestRestoreGate(t *testing.T) {
 	t.Parallel()
 	for what, after := range map[string]time.Duration{"at once": 0, "after a while": 50 * time.Minute} {
 		t.Run(what, func(t *testing.T) {
@@ -51,8 +51,9 @@ func TestRecallGate(t *testing.T) {
 	}
 }
 
-// TestRecallNothing: what is too old, was shut or is of tomorrow opens nothing.
-func TestRecallNothing(t *testing.T) {
+// TestRestoreNothing tests that a gate that was shut, or a reply too old or in the
+// future, is not restored.
+func TestRestoreNothing(t *testing.T) {
 	t.Parallel()
 	for what, c := range map[string]struct {
 		gate  string
@@ -69,9 +70,9 @@ func TestRecallNothing(t *testing.T) {
 	}
 }
 
-// TestRecallWrites: reports each second write nothing while the gate is as it was,
-// but when that was is known to a minute.
-func TestRecallWrites(t *testing.T) {
+// TestRestoreWrites tests that reports do not rewrite the file while the gate stays the
+// same, except once a minute.
+func TestRestoreWrites(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateOpen, 100)
@@ -91,8 +92,8 @@ func TestRecallWrites(t *testing.T) {
 	}
 }
 
-// TestRecallEarly: gates are not lost while nobody has rules.
-func TestRecallEarly(t *testing.T) {
+// TestRestoreEarly tests that saved gates are kept while there are no rules.
+func TestRestoreEarly(t *testing.T) {
 	t.Parallel()
 	n, server := newNetted(t), newHost(t)
 	n.says(GateOpen, 100)

@@ -19,7 +19,7 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// netted is a room in mode safety-net: what it says is what a test wants.
+// netted is a room in mode safety-net with replies set by the test.
 type netted struct {
 	*queue
 	said *roomReply // to reports; nil: 500
@@ -46,7 +46,7 @@ func newNetted(t testing.TB) *netted {
 	return n
 }
 
-// says has the server answer so from now on.
+// says sets the reply.
 func (n *netted) says(gate string, share int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -59,7 +59,7 @@ func (n *netted) fails() {
 	n.said = nil
 }
 
-// latest returns what the last report says of the room.
+// latest returns the room in the latest report.
 func (n *netted) latest() roomReport {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -73,7 +73,7 @@ func (n *netted) shop(members string, change ...func(*Options)) *shop {
 	return newShopAt(n.TB, n.queue, `,"mode":"safety-net"`+members, append([]func(*Options){reports}, change...)...)
 }
 
-// report reports now.
+// report sends a report now.
 func (s *shop) report() {
 	s.Helper()
 	if _, err := s.sendReport(s.Context(), 1); err != nil {
@@ -81,8 +81,8 @@ func (s *shop) report() {
 	}
 }
 
-// free asks for a page, and fails unless a free session begins, whose cookie
-// it returns as a header.
+// free requests a page, fails unless an unqueued session begins, and returns its cookie
+// as a header.
 func (s *shop) free(what string, headers ...string) string {
 	s.Helper()
 	r := s.get("/tickets", headers...)
@@ -147,7 +147,7 @@ func TestOpenGate(t *testing.T) {
 	}
 }
 
-// TestPassAtOpenGate has passes count while the gate is open, too.
+// TestPassAtOpenGate tests that passes are redeemed while the gate is open.
 func TestPassAtOpenGate(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
@@ -167,9 +167,9 @@ func TestPassAtOpenGate(t *testing.T) {
 	}
 }
 
-// TestPassForFree uses up the pass of a visitor who has a free session, which
-// ends: the room counts the visitor once.
-func TestPassForFree(t *testing.T) {
+// TestPassForUnqueued tests that a pass ends the visitor's unqueued session, so that the
+// room counts the visitor once.
+func TestPassForUnqueued(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateOpen, 2)
@@ -195,9 +195,8 @@ func TestPassForFree(t *testing.T) {
 	}
 }
 
-// TestLeftRoom reports what is left to say of a room that the rules change, or
-// do not name any more.
-func TestLeftRoom(t *testing.T) {
+// TestFormerRoom tests reports about a room that the rules change, or no longer name.
+func TestFormerRoom(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateOpen, 9)
@@ -239,8 +238,7 @@ func TestLeftRoom(t *testing.T) {
 	}
 }
 
-// FuzzReply takes what a server may answer. Whatever it is, no more begin than
-// it says.
+// FuzzReply tests that a node begins no more sessions than the reply allows.
 func FuzzReply(f *testing.F) {
 	f.Add([]byte(`{"rooms":[{"room":"R","gate":"open","share":3,"per_minute":60,"max_active":9,"nodes":2,"session_ms":60000,"recorded":["AAAAAAAAAAAAAAAAAAAAAA"]}]}`))
 	f.Add([]byte(`{"rooms":[{"room":"R","gate":"open","share":1e3,"session_ms":-1},{"room":"R","error":"unknown"}]}`))
@@ -277,8 +275,8 @@ func FuzzReply(f *testing.F) {
 	})
 }
 
-// TestFreeSliding follows a free session to its end.
-func TestFreeSliding(t *testing.T) {
+// TestUnqueuedSliding follows an unqueued session to its end.
+func TestUnqueuedSliding(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateOpen, 9)
@@ -317,8 +315,8 @@ func TestFreeSliding(t *testing.T) {
 	}
 }
 
-// TestFreeRelease ends a free session when the site says so, at once or later.
-func TestFreeRelease(t *testing.T) {
+// TestUnqueuedRelease tests the release of an unqueued session, at once or later.
+func TestUnqueuedRelease(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateOpen, 9)
@@ -360,8 +358,8 @@ func TestFreeRelease(t *testing.T) {
 	}
 }
 
-// TestFreeElsewhere shows free sessions where they count for nothing.
-func TestFreeElsewhere(t *testing.T) {
+// TestUnqueuedElsewhere tests that unqueued sessions are ignored in other rooms and modes.
+func TestUnqueuedElsewhere(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateOpen, 9)
@@ -394,9 +392,9 @@ func TestFreeElsewhere(t *testing.T) {
 	foreign.isQueued("at another room", foreign.get("/tickets", cookie))
 }
 
-// TestFreeSocket has a free session begin with a socket behind a reverse proxy,
-// and end with it.
-func TestFreeSocket(t *testing.T) {
+// TestUnqueuedSocket tests an unqueued session that begins with a socket behind a reverse
+// proxy, and ends with it.
+func TestUnqueuedSocket(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateOpen, 1)
@@ -439,8 +437,8 @@ func TestFreeSocket(t *testing.T) {
 	}
 }
 
-// TestFreeBind ties free sessions to a network.
-func TestFreeBind(t *testing.T) {
+// TestUnqueuedBind tests unqueued sessions bound to a network.
+func TestUnqueuedBind(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateOpen, 1)
@@ -456,9 +454,8 @@ func TestFreeBind(t *testing.T) {
 	}
 }
 
-// TestOwnPart has a node go on by its part of the limits while reports are not
-// answered.
-func TestOwnPart(t *testing.T) {
+// TestNodePart tests a node's part of the limits, without replies to reports.
+func TestNodePart(t *testing.T) {
 	t.Parallel()
 	begin := func(s *shop) (begun int) {
 		for i := range 1000 {
@@ -510,8 +507,8 @@ func TestOwnPart(t *testing.T) {
 	}
 }
 
-// TestNeverAnswered treats the gate as shut until a report is answered.
-func TestNeverAnswered(t *testing.T) {
+// TestNoReply tests that the gate is shut until the first reply.
+func TestNoReply(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	s := n.shop(`,"failure":"open-after 30s"`)
@@ -535,7 +532,7 @@ func TestNeverAnswered(t *testing.T) {
 		n.said = re
 		n.mu.Unlock()
 		s.report()
-		s.enter(s.queue.pass()) // it is there
+		s.enter(s.queue.pass()) // the room is up
 		s.isQueued(what, s.get("/tickets"))
 	}
 	n.says(GateOpen, 1)
@@ -543,7 +540,7 @@ func TestNeverAnswered(t *testing.T) {
 	s.free("answered at last")
 }
 
-// TestShareUnderWay takes off what began while a report was under way.
+// TestShareUnderWay tests that sessions begun during a report reduce the next share.
 func TestShareUnderWay(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
@@ -562,7 +559,7 @@ func TestShareUnderWay(t *testing.T) {
 	}
 }
 
-// TestLostReport says again what was not answered.
+// TestLostReport tests that a report without a reply is repeated.
 func TestLostReport(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
@@ -588,8 +585,8 @@ func TestLostReport(t *testing.T) {
 	}
 }
 
-// TestManyFree is more than fits into one report, and than is remembered.
-func TestManyFree(t *testing.T) {
+// TestManyUnqueued tests more sessions than fit into a report, or into memory.
+func TestManyUnqueued(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateOpen, 1<<30)
@@ -616,8 +613,8 @@ func TestManyFree(t *testing.T) {
 	}
 }
 
-// TestFreeAtOnce has many visitors come at once, of whom as many begin as may.
-func TestFreeAtOnce(t *testing.T) {
+// TestConcurrentStarts tests that concurrent visitors begin no more sessions than allowed.
+func TestConcurrentStarts(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateOpen, 500)
@@ -645,7 +642,7 @@ func TestFreeAtOnce(t *testing.T) {
 	}
 }
 
-// TestBounded keeps memory small whatever comes.
+// TestBounded tests that memory is bounded.
 func TestBounded(t *testing.T) {
 	t.Parallel()
 	var g gate
@@ -666,8 +663,8 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestAllowsFree asks for nginx, which asks a second time when it is refused.
-func TestAllowsFree(t *testing.T) {
+// TestAllowsUnqueued tests Allows for nginx, which sends a refused request again.
+func TestAllowsUnqueued(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateOpen, 1)
@@ -686,7 +683,7 @@ func TestAllowsFree(t *testing.T) {
 	}
 }
 
-// BenchmarkStarted is what a visitor costs who passes an open gate.
+// BenchmarkStarted measures a visitor's request at an open gate.
 func BenchmarkStarted(b *testing.B) {
 	n := newNetted(b)
 	n.said = &roomReply{Gate: GateOpen, Share: 1 << 30, PerMinute: 1 << 30, Nodes: 1, SessionMS: 600_000}

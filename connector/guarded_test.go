@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// faulty is a client's transport that fails worse than servers do.
+// faulty is an http.RoundTripper that panics.
 type faulty struct {
 	isFaulty atomic.Bool
 	asked    atomic.Int64 // while it was
@@ -25,8 +25,7 @@ func (f *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestFaultyClient has everything fail that is done in the background, where
-// nobody else would recover from it.
+// TestFaultyClient tests that panics in background work are recovered.
 func TestFaultyClient(t *testing.T) {
 	t.Parallel()
 	f := &faulty{}
@@ -38,7 +37,7 @@ func TestFaultyClient(t *testing.T) {
 	f.isFaulty.Store(true)
 	before := f.asked.Load()
 	s.clock.pass(2 * time.Minute)
-	s.isThrough("with a session", s.get("/tickets", cookie)) // which the room is to be told of
+	s.isThrough("with a session", s.get("/tickets", cookie)) // queues a touch
 	if r := s.get("/tickets?proofline_pass=" + s.queue.pass()); r.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("with a pass: %d", r.StatusCode)
 	}
@@ -59,7 +58,7 @@ func TestFaultyClient(t *testing.T) {
 	eventually(t, "the room can be reached", func() bool { return s.Stats().Rooms["sale"].DownSince.IsZero() })
 }
 
-// TestFaultyStart begins with a client that fails.
+// TestFaultyStart tests a start with a client that panics.
 func TestFaultyStart(t *testing.T) {
 	t.Parallel()
 	f := &faulty{}
@@ -75,7 +74,7 @@ func TestFaultyStart(t *testing.T) {
 	}
 }
 
-func TestKeepUp(t *testing.T) {
+func TestGoGuarded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := &Connector{options: Options{Log: slog.New(brokenLog{})}}
@@ -103,7 +102,7 @@ func TestKeepUp(t *testing.T) {
 	})
 }
 
-// brokenLog is a log that fails, too.
+// brokenLog is a log handler that panics.
 type brokenLog struct{ slog.Handler }
 
 func (brokenLog) Enabled(context.Context, slog.Level) bool { panic("the log") }

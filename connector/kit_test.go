@@ -24,8 +24,8 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// queue is a server of one room that says what a test wants. What the real one
-// says is tested in internal/connectortest.
+// queue is a server with one room, whose responses a test sets. The real one is tested in
+// internal/connectortest.
 type queue struct {
 	testing.TB
 	*httptest.Server
@@ -38,7 +38,7 @@ type queue struct {
 	clients  []string       // what the POSTs say of clients
 	batches  int
 	reports  []report                                         // that were heard
-	reply    func(said *report) (status int, re *reportReply) // to reports; nil: 404
+	reply    func(said *report) (status int, re *reportReply) // for reports; nil: 404
 	status   int                                              // of answers to POSTs; 0: as it should be
 	isDown   atomic.Bool                                      // 503 to everything
 	isPicky  atomic.Bool                                      // 503 to what visitors shape
@@ -122,7 +122,7 @@ func (q *queue) post(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// report takes what the connector says of itself.
+// report receives a report.
 func (q *queue) report(w http.ResponseWriter, r *http.Request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -146,7 +146,7 @@ func (q *queue) report(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(re)
 }
 
-// batch takes what the connector tells of sessions. It is heard one by one.
+// batch receives updates, and records them one by one.
 func (q *queue) batch(w http.ResponseWriter, r *http.Request) {
 	var b batchBody
 	if err := json.NewDecoder(r.Body).Decode(&b); err != nil || len(b.Touch)+len(b.Release) > 500 || r.Header.Get("Authorization") != "" {
@@ -173,7 +173,7 @@ func (q *queue) batch(w http.ResponseWriter, r *http.Request) {
 func (q *queue) url() string    { return q.URL + "/r/sale" }
 func (q *queue) origin() string { return strings.TrimPrefix(q.URL, "http://") + "/r/sale" }
 
-// said returns the POSTs that were heard so far.
+// said returns the paths of the POST requests so far.
 func (q *queue) said() []string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -186,7 +186,7 @@ func (q *queue) answers(status int) {
 	q.status = status
 }
 
-// claims returns those of a fresh pass.
+// claims returns the claims of a new pass.
 func (q *queue) claims() jwt.MapClaims {
 	now := q.clock.now()
 	return jwt.MapClaims{
@@ -201,7 +201,7 @@ func newUUID() string {
 	return uuidText(id)
 }
 
-// sign returns a pass with these claims and headers.
+// sign returns a pass with claims and headers.
 func (q *queue) sign(claims jwt.MapClaims, header map[string]any) string {
 	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)
 	t.Header["kid"] = q.kid
@@ -220,7 +220,7 @@ func (q *queue) sign(claims jwt.MapClaims, header map[string]any) string {
 
 func (q *queue) pass() string { return q.sign(q.claims(), nil) }
 
-// clock is set by tests.
+// clock is a clock that tests set.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -255,14 +255,14 @@ const testToken = "the-token-of-the-organization"
 
 var testKey = []byte("0123456789abcdef0123456789abcdef")
 
-// newShop protects /tickets, with other members of the room if wanted.
+// newShop returns a site that protects /tickets, with further members of the room.
 func newShop(t testing.TB, members string, change ...func(*Options)) *shop {
 	t.Helper()
 	k := newClock()
 	return newShopAt(t, newQueue(t, k), members, change...)
 }
 
-// site returns rules that have /tickets wait, with other members of the room.
+// site returns rules that protect /tickets, with further members of the room.
 func (q *queue) site(members string) *rules.Site {
 	q.Helper()
 	return mustSite(q, fmt.Sprintf(`{"version":1,"rooms":{"sale":{"url":%q%s}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"},{"name":"secret","when":{"path":{"prefix":"/secret"}},"action":"block"}]}`, q.url(), members))
@@ -277,7 +277,7 @@ func mustSite(t testing.TB, text string) *rules.Site {
 	return site
 }
 
-// newShopAt is newShop for a room that is there.
+// newShopAt is newShop for an existing room.
 func newShopAt(t testing.TB, q *queue, members string, change ...func(*Options)) *shop {
 	t.Helper()
 	k := q.clock
@@ -303,8 +303,8 @@ func newShopAt(t testing.TB, q *queue, members string, change ...func(*Options))
 	return s
 }
 
-// send sends a request; headers are "Name: value", and "Client: ADDRESS" is who
-// does.
+// send sends a request. Headers are "Name: value"; "Client: ADDRESS" sets the client's
+// address.
 func (s *shop) send(method, target string, headers ...string) *http.Response {
 	s.Helper()
 	r := httptest.NewRequest(method, target, nil)
@@ -327,7 +327,7 @@ func (s *shop) send(method, target string, headers ...string) *http.Response {
 	return w.Result()
 }
 
-// someone returns a client of a network of its own, as a header.
+// someone returns a client in a network of its own, as a header.
 func someone(n int) string { return "Client: " + addressOf(n).String() }
 
 // addressOf returns an address of the nth network.
@@ -337,13 +337,13 @@ func addressOf(n int) netip.Addr {
 
 const html = "Accept: text/html"
 
-// get opens a page.
+// get loads a page.
 func (s *shop) get(target string, headers ...string) *http.Response {
 	s.Helper()
 	return s.send("GET", target, append(headers, html)...)
 }
 
-// enter comes back with a pass, and returns the cookie as a header.
+// enter enters with a pass, and returns the cookie as a header.
 func (s *shop) enter(pass string) string {
 	s.Helper()
 	r := s.get("/tickets?proofline_pass=" + pass)
@@ -353,7 +353,7 @@ func (s *shop) enter(pass string) string {
 	return "Cookie: " + r.Cookies()[0].Name + "=" + r.Cookies()[0].Value
 }
 
-// isQueued fails unless an answer leads to the room, and to nowhere else.
+// isQueued fails unless a response sends the visitor to the room.
 func (s *shop) isQueued(what string, r *http.Response) {
 	s.Helper()
 	to := r.Header.Get("Location")
@@ -369,7 +369,7 @@ func (s *shop) isQueued(what string, r *http.Response) {
 	}
 }
 
-// isThrough fails unless the site answered.
+// isThrough fails unless the site responded.
 func (s *shop) isThrough(what string, r *http.Response) *http.Request {
 	s.Helper()
 	if len(s.got) != 1 {
@@ -390,7 +390,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	t.Fatalf("not within a minute: %s", what)
 }
 
-// bodyOf reads an answer.
+// bodyOf returns a response's body.
 func bodyOf(t testing.TB, r *http.Response) string {
 	t.Helper()
 	b, err := io.ReadAll(r.Body)
@@ -400,7 +400,7 @@ func bodyOf(t testing.TB, r *http.Response) string {
 	return string(b)
 }
 
-// toOf returns the URL that a visitor led away wants to come back to.
+// toOf returns the return URL in a redirect to the room.
 func toOf(t testing.TB, r *http.Response) string {
 	t.Helper()
 	u, err := url.Parse(r.Header.Get("Location"))

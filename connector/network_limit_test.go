@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestCrowd has visitors of one network wait when many of them got in, whom the
-// room does not count as turned away.
-func TestCrowd(t *testing.T) {
+// TestNetworkLimit tests that a network over its limit waits, and does not count as
+// turned away.
+func TestNetworkLimit(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		perMinute, nodes int
@@ -46,8 +46,9 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestCrowdClock has a clock that is set back cost a network no more than a minute.
-func TestCrowdClock(t *testing.T) {
+// TestNetworkLimitClock tests that setting the clock back delays a network for a minute
+// at most.
+func TestNetworkLimitClock(t *testing.T) {
 	t.Parallel()
 	var c networkStarts
 	network, now := [8]byte{1}, time.UnixMilli(1_800_000_000_000)
@@ -65,9 +66,9 @@ func TestCrowdClock(t *testing.T) {
 	}
 }
 
-// TestCrowdShuts has one network not be turned away, whose visitors wait anyway,
-// when nobody else gets in either.
-func TestCrowdShuts(t *testing.T) {
+// TestNetworkLimitAtShutGate tests that visitors over the limit are not counted while the
+// gate is shut.
+func TestNetworkLimitAtShutGate(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.said = &roomReply{Gate: GateOpen, Share: minNetworkLimit, PerMinute: 1, Nodes: 1, SessionMS: 600_000}
@@ -88,8 +89,8 @@ func TestCrowdShuts(t *testing.T) {
 	}
 }
 
-// TestCrowdIPv6 takes a /48 for a network, and nobody for one who is not known.
-func TestCrowdIPv6(t *testing.T) {
+// TestNetworkLimitIPv6 tests that a network is a /48, and that unknown clients have none.
+func TestNetworkLimitIPv6(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.said = &roomReply{Gate: GateOpen, Share: 1000, PerMinute: 10, Nodes: 1, SessionMS: 600_000}
@@ -104,8 +105,8 @@ func TestCrowdIPv6(t *testing.T) {
 	}
 }
 
-// TestCrowdMemory forgets the oldest beginnings when there are too many.
-func TestCrowdMemory(t *testing.T) {
+// TestNetworkLimitMemory tests that the oldest starts are dropped.
+func TestNetworkLimitMemory(t *testing.T) {
 	t.Parallel()
 	var c networkStarts
 	now := newClock().now()

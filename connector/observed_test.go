@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestObserved has a room that is off, and says what would have waited.
+// TestObserved tests the counts of a room that is off.
 func TestObserved(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
@@ -40,7 +40,7 @@ func TestObserved(t *testing.T) {
 	}
 }
 
-// TestObservedSession has a visitor who got in before the room was off.
+// TestObservedSession tests that a visitor with a session is not counted.
 func TestObservedSession(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -55,7 +55,7 @@ func TestObservedSession(t *testing.T) {
 	}
 }
 
-// TestObservedNames has rooms whose names do not fit, and more than do.
+// TestObservedNames tests names that are too long, and too many names.
 func TestObservedNames(t *testing.T) {
 	t.Parallel()
 	now := newClock().now()

@@ -10,11 +10,11 @@ import (
 	"github.com/proofline/proofline/room/locale"
 )
 
-// styles are the styles of a page, which have braces of their own.
+// styles matches the styles of a page, which contain braces.
 var styles = regexp.MustCompile(`<style>[^<]*</style>`)
 
-// TestHoldLanguages shows the page to visitors of all languages.
-func TestHoldLanguages(t *testing.T) {
+// TestRetryPageLanguages tests the retry page in all languages.
+func TestRetryPageLanguages(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
 	s.failed()
@@ -35,8 +35,8 @@ func TestHoldLanguages(t *testing.T) {
 	}
 }
 
-// TestPages checks what stands in the texts: every page has all languages, no
-// two say the same, and nothing in them is markup.
+// TestPages tests that every page has all languages, no two languages have the same text,
+// and no text contains markup.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	paragraphs := map[string]int{"unavailable": 2, "closed": 1, "blocked": 0, "malformed": 0, "host": 0, "bind": 1}
@@ -63,8 +63,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestRefusals refuses visitors on a page and scripts as they read it. Nothing of
-// the request is in either.
+// TestRefusals tests that visitors get a page and scripts get JSON, both without anything
+// from the request.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, `,"mode":"closed"`, func(o *Options) { o.Site.Hosts = []string{"shop.example.com"} })

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestRelease ends the visits of who asks for it, of all rooms.
+// TestRelease tests that a visitor can end the own sessions, in all rooms.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
@@ -49,7 +49,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestReleaseOfAll ends the visits of several rooms at once.
+// TestReleaseOfAll tests ending sessions of several rooms at once.
 func TestReleaseOfAll(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -69,8 +69,8 @@ func TestReleaseOfAll(t *testing.T) {
 	}
 }
 
-// TestReleaseOfMany ends all visits of one room that a request shows, whichever of
-// them counts for pages.
+// TestReleaseOfMany tests that all sessions of a room in a request end, whichever of them
+// is used for pages.
 func TestReleaseOfMany(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
@@ -87,7 +87,7 @@ func TestReleaseOfMany(t *testing.T) {
 	}
 }
 
-// TestReleaseByOthers lets nobody end the visits of others.
+// TestReleaseByOthers tests that pages of other origins cannot end sessions.
 func TestReleaseByOthers(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, `,"bind":"network"`)
@@ -132,7 +132,7 @@ func TestReleaseByOthers(t *testing.T) {
 	}
 }
 
-// newRequest returns one of the visitor that send has.
+// newRequest returns a request of the same visitor as send.
 func newRequest(method, target, cookie string) *http.Request {
 	r, _ := http.NewRequest(method, target, http.NoBody) //nolint:noctx // it is not sent
 	r.RemoteAddr, r.Host = "198.51.100.7:1", "shop.example.com"
@@ -140,8 +140,8 @@ func newRequest(method, target, cookie string) *http.Request {
 	return r
 }
 
-// TestOverElsewhere refuses the sessions that ended at another node.
-func TestOverElsewhere(t *testing.T) {
+// TestEndedElsewhere tests that sessions ended at another node are refused.
+func TestEndedElsewhere(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.said = &roomReply{Gate: GateOpen, Share: 3, PerMinute: 600, MaxActive: 100, Nodes: 2, SessionMS: 600_000}
@@ -172,8 +172,8 @@ func TestOverElsewhere(t *testing.T) {
 	s.isQueued("later, a free one", s.get("/tickets", free))
 }
 
-// TestOverMost takes a bounded number of sessions that ended elsewhere.
-func TestOverMost(t *testing.T) {
+// TestEndedElsewhereLimit tests that only a bounded number of them is accepted.
+func TestEndedElsewhereLimit(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateOpen, 1)

@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// TestSign goes by the vectors that the room and the edge go by, too.
+// TestSign tests the vectors that the room and the edge share.
 func TestSign(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/return-vectors.json")
@@ -33,7 +33,7 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// FuzzParseReturnKey: a key is what is written as one, in one way.
+// FuzzParseReturnKey tests that a key has one spelling.
 func FuzzParseReturnKey(f *testing.F) {
 	good := base64.RawURLEncoding.EncodeToString(testKey)
 	for _, seed := range []string{"", good, good + "=", good[:42], good + "AAAA", good[:20] + "\n" + good[20:], good[:42] + "~", good[:42] + "9", strings.Repeat("+", 43)} {
@@ -47,14 +47,14 @@ func FuzzParseReturnKey(f *testing.F) {
 	})
 }
 
-// signing is a server that gives a key for ways back.
+// signing is a server that sends a return key.
 type signing struct {
 	*shop
 	key returnKey
 }
 
-// newSigning protects a site of two rooms: /tickets waits for sale, /other for
-// the other room; another page is free. The key is there when members say so.
+// newSigning protects a site with two rooms: /tickets waits for sale, /other for the other
+// room; other pages pass. members set the room's part of the reply.
 func newSigning(t testing.TB, members, hosts string) *signing {
 	t.Helper()
 	q := newQueue(t, newClock())
@@ -86,7 +86,7 @@ const ownHosts = `["shop.example.com", "www.shop.example.com"]`
 
 var withKey = `{"return_key":"` + base64.RawURLEncoding.EncodeToString(testKey) + `"`
 
-// way is what a link to a room says of the way back.
+// way is the return URL in a link to a room.
 type way struct{ to, by string } // by: "signed", "" or a signature that is wrong
 
 func (s *signing) wayOf(link string) way {
@@ -103,9 +103,9 @@ func (s *signing) wayOf(link string) way {
 	return w
 }
 
-// TestWayBack: what is signed are URLs that lead to the room and nothing else,
-// whatever the request says.
-func TestWayBack(t *testing.T) {
+// TestReturnTarget tests that only URLs that wait for the room are signed, whatever the
+// request contains.
+func TestReturnTarget(t *testing.T) {
 	t.Parallel()
 	const site = "http://shop.example.com"
 	byEnter := func(page string) string { return site + EnterPath + "?to=" + url.QueryEscape(page) }
@@ -166,9 +166,9 @@ func TestWayBack(t *testing.T) {
 	}
 }
 
-// TestWayBackWithoutKey: who is told of no key signs nothing, and who was told of
-// another goes on with the latest.
-func TestWayBackWithoutKey(t *testing.T) {
+// TestReturnTargetWithoutKey tests that nothing is signed without a key, and that the
+// latest key is used.
+func TestReturnTargetWithoutKey(t *testing.T) {
 	t.Parallel()
 	for _, members := range []string{`{}`, `{"return_key":""}`, `{"return_key":"AAAA"}`, withKey[:len(withKey)-1] + `="}`, `{"signed_return":true}`, withKey + `,"error":"unknown"}`} {
 		s := newSigning(t, members, ownHosts)
@@ -202,9 +202,9 @@ func TestWayBackWithoutKey(t *testing.T) {
 	}
 }
 
-// TestWaitFor leads scripts of other hosts to a room of the rules, and back by
-// this host.
-func TestWaitFor(t *testing.T) {
+// TestWaitAndEnter tests that scripts of other hosts are sent to a room of the rules, and
+// back via this host.
+func TestWaitAndEnter(t *testing.T) {
 	t.Parallel()
 	s := newSigning(t, withKey+`}`, ownHosts)
 	room, page := s.queue.url(), "http://www.shop.example.com/cart?a=1&b=%2F"
@@ -239,9 +239,9 @@ func TestWaitFor(t *testing.T) {
 	}
 }
 
-// TestWayBackOfAnyHost: where the rules do not name this host, there is no way
-// back by it.
-func TestWayBackOfAnyHost(t *testing.T) {
+// TestReturnTargetOfUnknownHost tests that visitors do not return via a host that the rules
+// do not name.
+func TestReturnTargetOfUnknownHost(t *testing.T) {
 	t.Parallel()
 	s := newSigning(t, withKey+`,"signed_return":true}`, `["*.example.com"]`)
 	r := s.send("POST", "/tickets", "Sec-Fetch-Mode: navigate", "Referer: http://shop.example.com/cart")
@@ -253,9 +253,9 @@ func TestWayBackOfAnyHost(t *testing.T) {
 	}
 }
 
-// TestWayBackWithoutHosts: where the rules name no hosts, anybody could have pages
-// of any signed, at which no connector takes a pass.
-func TestWayBackWithoutHosts(t *testing.T) {
+// TestReturnTargetWithoutHosts tests that nothing is signed if the rules name no hosts,
+// because clients can send any host.
+func TestReturnTargetWithoutHosts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		hosts string
@@ -275,8 +275,8 @@ func TestWayBackWithoutHosts(t *testing.T) {
 	}
 }
 
-// FuzzWayBack tries to have a URL signed that does not lead to the room.
-func FuzzWayBack(f *testing.F) {
+// FuzzReturnTarget tests that no URL is signed that does not wait for the room.
+func FuzzReturnTarget(f *testing.F) {
 	for _, seed := range [][4]string{
 		{"GET", "/tickets", "", "shop.example.com"}, {"POST", "/tickets", "http://shop.example.com/out?url=x", "shop.example.com"}, {"POST", "/tickets", "http://shop.example.com/tickets/../out", "shop.example.com"},
 		{"POST", "/tickets", "http://shop.example.com/tickets%2f..%2fout", "shop.example.com"}, {"POST", "/tickets", "http://shop.example.com\\@evil.example.net/tickets", "shop.example.com"},

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// signatory signs rules as a server does.
+// signatory signs rules like a server.
 type signatory struct {
 	testing.TB
 	note.Signer
@@ -39,7 +39,7 @@ func newSignatory(t testing.TB) *signatory {
 	return &signatory{t, signer, public}
 }
 
-// sign returns a note with a text.
+// sign returns a signed note.
 func (s *signatory) sign(text string) string {
 	s.Helper()
 	signed, err := note.Sign(&note.Note{Text: text}, s.Signer)
@@ -54,7 +54,7 @@ func (s *signatory) rules(name string, serial int, path string) string {
 	return s.sign(fmt.Sprintf("proofline-rules/v1\n%s\n%d\n%s\n", name, serial, strings.Replace(smallRules, "PATH", path, 1)))
 }
 
-// host answers with what it is told to, and remembers what it was asked with.
+// host is a server with responses set by the test, and remembers requests.
 type host struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -89,7 +89,7 @@ func (h *host) has(text string, status ...int) {
 	}
 }
 
-// heard returns the headers of what it was asked so far.
+// heard returns the headers of the requests so far.
 func (h *host) heard() []http.Header {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -164,7 +164,7 @@ func TestSigned(t *testing.T) {
 	}
 }
 
-// TestKeptRules starts without the server, and with one that goes back.
+// TestKeptRules tests starts without the server, and with one that has older rules.
 func TestKeptRules(t *testing.T) {
 	t.Parallel()
 	s, h := newSignatory(t), newHost(t)
@@ -221,7 +221,7 @@ func TestKeptRules(t *testing.T) {
 	}
 }
 
-// TestTokenStays sends the token nowhere but to the server.
+// TestTokenStays tests that the token is sent to the server only.
 func TestTokenStays(t *testing.T) {
 	t.Parallel()
 	s, h, other := newSignatory(t), newHost(t), newHost(t)
@@ -287,7 +287,7 @@ func TestSourceErrors(t *testing.T) {
 	}
 }
 
-// TestEveryByte changes signed rules at every place.
+// TestEveryByte tests that signed rules are refused with any changed byte.
 func TestEveryByte(t *testing.T) {
 	t.Parallel()
 	s := newSignatory(t)
@@ -309,7 +309,7 @@ func TestEveryByte(t *testing.T) {
 	}
 }
 
-// FuzzSigned opens what anybody might send: only what was signed is opened.
+// FuzzSigned tests that only signed rules are opened.
 func FuzzSigned(f *testing.F) {
 	s := newSignatory(f)
 	good := s.rules("shop", 7, "one")

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// answering is a site that answers every line on an upgraded connection, by way
-// of the buffers or not.
+// answering is a site that answers every line on an upgraded connection, with or without
+// the buffers.
 func answering(w http.ResponseWriter, _ *http.Request) {
 	conn, buffer, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -35,7 +35,7 @@ func answering(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// plug is an upgraded connection of a visitor.
+// plug is a visitor's upgraded connection.
 type plug struct {
 	testing.TB
 	net.Conn
@@ -74,7 +74,7 @@ func (p *plug) hears(want string) {
 	}
 }
 
-// ends fails unless the connection is closed, and nobody has to say so.
+// ends fails unless the connection is closed without further data.
 func (p *plug) ends(what string) {
 	p.Helper()
 	if b, err := p.read.ReadByte(); err == nil || os.IsTimeout(err) {
@@ -82,7 +82,7 @@ func (p *plug) ends(what string) {
 	}
 }
 
-// isCut fails unless the connection is closed, whatever is heard before.
+// isCut fails unless the connection is closed.
 func (p *plug) isCut(what string) {
 	p.Helper()
 	if text, err := io.ReadAll(p.read); os.IsTimeout(err) {
@@ -90,8 +90,8 @@ func (p *plug) isCut(what string) {
 	}
 }
 
-// fronts are sites behind the connector that upgrade connections: themselves, and
-// by a reverse proxy.
+// fronts returns sites behind the connector that upgrade connections themselves, or by a
+// reverse proxy.
 func fronts(t *testing.T, s *shop) map[string]string {
 	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(answering))
@@ -109,7 +109,7 @@ func fronts(t *testing.T, s *shop) map[string]string {
 	return addrs
 }
 
-// atFronts tests with each front, a queue, and a visitor with a pass.
+// atFronts runs a test for each front.
 func atFronts(t *testing.T, test func(t *testing.T, s *shop, addr, cookie string)) {
 	t.Helper()
 	names := fronts(t, newShop(t, ""))
@@ -122,8 +122,7 @@ func atFronts(t *testing.T, test func(t *testing.T, s *shop, addr, cookie string
 	}
 }
 
-// TestSocketEnds closes upgraded connections when nothing can have the session go
-// on, though visitor and site talk.
+// TestSocketEnds tests that connections are closed at the latest end of their session.
 func TestSocketEnds(t *testing.T) {
 	t.Parallel()
 	atFronts(t, func(t *testing.T, s *shop, addr, cookie string) {
@@ -145,15 +144,15 @@ func TestSocketEnds(t *testing.T) {
 	})
 }
 
-// size is how many sessions have connections.
+// size returns the number of sessions with connections.
 func (s *sockets) size() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.sessions)
 }
 
-// TestSocketIdle closes connections on which nothing happens when the session
-// ends for that, and not as long as the visitor does something else.
+// TestSocketIdle tests that an idle connection is closed when its session ends, unless the
+// visitor is active elsewhere.
 func TestSocketIdle(t *testing.T) {
 	t.Parallel()
 	atFronts(t, func(t *testing.T, s *shop, addr, cookie string) {
@@ -175,8 +174,8 @@ func TestSocketIdle(t *testing.T) {
 	})
 }
 
-// TestSocketReleased closes connections of sessions that are over: by the
-// visitor, as the room says, and as the server heard.
+// TestSocketReleased tests that connections are closed when their session is ended by the
+// visitor, the room, or at another node.
 func TestSocketReleased(t *testing.T) {
 	t.Parallel()
 	atFronts(t, func(t *testing.T, s *shop, addr, cookie string) {
@@ -190,7 +189,7 @@ func TestSocketReleased(t *testing.T) {
 		p.says("hello")
 		s.queue.answers(http.StatusGone)
 		s.clock.pass(time.Minute)
-		_, _ = io.WriteString(p.Conn, "still there\n") // which may end before the site has answered
+		_, _ = io.WriteString(p.Conn, "still there\n") // may fail, if the connection is closed already
 		p.isCut("the room says that it is over")
 	})
 	n := newNetted(t)
@@ -210,8 +209,8 @@ func TestSocketReleased(t *testing.T) {
 	eventually(t, "the server hears of it", func() bool { s.report(); return len(n.latest().Active) == 1 })
 }
 
-// TestSocketsAlone has a visitor who does nothing but talk on a connection come
-// back with a cookie that is long over.
+// TestSocketsAlone tests that the cookie of a visitor who is active only on a connection is
+// renewed after its end.
 func TestSocketsAlone(t *testing.T) {
 	t.Parallel()
 	atFronts(t, func(t *testing.T, s *shop, addr, cookie string) {
@@ -237,8 +236,7 @@ func TestSocketsAlone(t *testing.T) {
 	})
 }
 
-// TestSocketsShared lets no more clients have connections of one session at the
-// same time than may share it: those that are open count, however old they are.
+// TestSocketsShared tests that clients with open connections count, however old these are.
 func TestSocketsShared(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -258,7 +256,7 @@ func TestSocketsShared(t *testing.T) {
 		for _, p := range open {
 			p.says("still there")
 		}
-		time.Sleep(50 * time.Millisecond) // some looks
+		time.Sleep(50 * time.Millisecond) // a few checks
 	}
 	s.isQueued("one more", s.get("/tickets", cookie, someone(100)))
 	s.isThrough("one of them", s.get("/tickets", cookie, someone(3)))
@@ -281,8 +279,7 @@ func TestSocketsShared(t *testing.T) {
 	s.isThrough("another in place of one that is gone", s.get("/tickets", cookie, someone(101)))
 }
 
-// TestSocketEarly gives the site what came with the request, from where it looks
-// for it.
+// TestSocketEarly tests that data sent with the request reaches the site.
 func TestSocketEarly(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -292,7 +289,7 @@ func TestSocketEarly(t *testing.T) {
 	p.says("three")
 }
 
-// TestSocketHalves passes on that one side has nothing more to say.
+// TestSocketHalves tests that closing one direction is passed on.
 func TestSocketHalves(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
@@ -312,8 +309,8 @@ func TestSocketHalves(t *testing.T) {
 	}
 }
 
-// TestSocketNobody leaves connections alone of who needs no pass.
-func TestSocketNobody(t *testing.T) {
+// TestSocketBypass tests that connections of requests without a session are left alone.
+func TestSocketBypass(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
 	front := httptest.NewServer(s.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -330,7 +327,7 @@ func TestSocketNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Cookie", strings.TrimPrefix(s.enter(s.queue.pass()), "Cookie: "))
-		r.Header.Set("User-Agent", "") // as the visitor who has the session
+		r.Header.Set("User-Agent", "") // as in the visitor's other requests
 		answer, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)

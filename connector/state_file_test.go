@@ -14,14 +14,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// recorded is a node that keeps unguarded times in a file.
+// recorded returns a node with a state file.
 func (n *netted) recorded(file string, change ...func(*Options)) *shop {
 	n.Helper()
 	state := func(o *Options) { o.State = file }
 	return n.shop(`,"failure":"open-after 30s"`, append([]func(*Options){state}, change...)...)
 }
 
-// open has everybody let through, three times.
+// open lets three requests through while the room is out of reach.
 func (s *shop) open() {
 	s.Helper()
 	s.failed()
@@ -31,8 +31,8 @@ func (s *shop) open() {
 	s.isThrough("open", s.get("/tickets"))
 }
 
-// openingsIn returns what a file has, without ids.
-func openingsIn(t testing.TB, file string, now time.Time) []failOpenReport {
+// failOpenIn returns the intervals in a file, without ids.
+func failOpenIn(t testing.TB, file string, now time.Time) []failOpenReport {
 	t.Helper()
 	before, err := readState(file, now)
 	if err != nil {
@@ -47,8 +47,8 @@ func openingsIn(t testing.TB, file string, now time.Time) []failOpenReport {
 	return all
 }
 
-// toldOpenings returns the openings that were reported so far.
-func (n *netted) toldOpenings() (all []failOpenReport) {
+// reportedFailOpen returns the intervals reported so far.
+func (n *netted) reportedFailOpen() (all []failOpenReport) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, said := range n.reports {
@@ -59,22 +59,21 @@ func (n *netted) toldOpenings() (all []failOpenReport) {
 	return all
 }
 
-// TestRecordOfCrash reports an opening that went on when the process ended, as
-// far as it was kept.
-func TestRecordOfCrash(t *testing.T) {
+// TestStateAfterCrash tests that an interval open at a crash is reported up to the last save.
+func TestStateAfterCrash(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateShut, 0)
 	file, crashed := filepath.Join(t.TempDir(), "unguarded"), filepath.Join(t.TempDir(), "unguarded")
 	s := n.recorded(file)
-	if got := openingsIn(t, file, s.clock.now()); len(got) != 0 {
+	if got := failOpenIn(t, file, s.clock.now()); len(got) != 0 {
 		t.Errorf("at the start %+v", got)
 	}
 	began := s.clock.now()
 	s.open()
 	s.clock.pass(20 * time.Second)
 	want := []failOpenReport{{From: began.Add(31 * time.Second).UnixMilli(), Until: began.Add(51 * time.Second).UnixMilli(), Requests: 3}}
-	eventually(t, "it is kept", func() bool { return cmp.Equal(want, openingsIn(t, file, s.clock.now())) })
+	eventually(t, "it is kept", func() bool { return cmp.Equal(want, failOpenIn(t, file, s.clock.now())) })
 	text, err := os.ReadFile(file)
 	if err == nil {
 		err = os.WriteFile(crashed, text, 0o600)
@@ -85,7 +84,7 @@ func TestRecordOfCrash(t *testing.T) {
 	s.queue.isDown.Store(false)
 	s.clock.pass(time.Hour)
 	again := n.recorded(crashed)
-	said := n.toldOpenings()
+	said := n.reportedFailOpen()
 	if len(said) != 1 || said[0].ID != idText(s.current.Load().states[0].failOpen[0].id) {
 		t.Fatalf("reported %+v", said)
 	}
@@ -93,15 +92,15 @@ func TestRecordOfCrash(t *testing.T) {
 	if diff := cmp.Diff(want, said); diff != "" {
 		t.Error(diff)
 	}
-	eventually(t, "what is recorded is not kept", func() bool { return len(openingsIn(t, crashed, s.clock.now())) == 0 })
-	if again.report(); len(n.toldOpenings()) != 1 {
+	eventually(t, "what is recorded is not kept", func() bool { return len(failOpenIn(t, crashed, s.clock.now())) == 0 })
+	if again.report(); len(n.reportedFailOpen()) != 1 {
 		t.Errorf("reported again %+v", n.latest())
 	}
 }
 
-// TestRecordOfEnd reports an opening that went on when the connector was closed:
-// with the last report, or else after the next start.
-func TestRecordOfEnd(t *testing.T) {
+// TestStateAfterClose tests that an interval open at Close is in the last report, or else
+// in the first after a restart.
+func TestStateAfterClose(t *testing.T) {
 	t.Parallel()
 	for name, isThere := range map[string]bool{"the server is there": true, "the server is away": false} {
 		t.Run(name, func(t *testing.T) {
@@ -116,26 +115,26 @@ func TestRecordOfEnd(t *testing.T) {
 			s.queue.isDown.Store(!isThere)
 			s.Close()
 			if isThere {
-				if said := n.latest().Unguarded; len(said) != 1 || len(openingsIn(t, file, s.clock.now())) != 0 {
-					t.Errorf("reported %+v, kept %v", said, openingsIn(t, file, s.clock.now()))
+				if said := n.latest().Unguarded; len(said) != 1 || len(failOpenIn(t, file, s.clock.now())) != 0 {
+					t.Errorf("reported %+v, kept %v", said, failOpenIn(t, file, s.clock.now()))
 				}
 				return
 			}
-			if diff := cmp.Diff(want, openingsIn(t, file, s.clock.now())); diff != "" {
+			if diff := cmp.Diff(want, failOpenIn(t, file, s.clock.now())); diff != "" {
 				t.Error(diff)
 			}
 			s.queue.isDown.Store(false)
 			n.recorded(file)
-			if said := n.toldOpenings(); len(said) != 1 || said[0].Requests != 3 {
+			if said := n.reportedFailOpen(); len(said) != 1 || said[0].Requests != 3 {
 				t.Errorf("reported %+v", said)
 			}
 		})
 	}
 }
 
-// TestRecordOfOthers reports openings of rooms that the rules do not name any
-// more, and none from long ago.
-func TestRecordOfOthers(t *testing.T) {
+// TestStateOfFormerRooms tests that intervals of rooms that the rules no longer name are
+// reported, unless they are too old.
+func TestStateOfFormerRooms(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateShut, 0)
@@ -156,9 +155,9 @@ func TestRecordOfOthers(t *testing.T) {
 	}
 }
 
-// TestRecordThatIsNone says so, leaves the file alone until there is something to
-// keep, and works.
-func TestRecordThatIsNone(t *testing.T) {
+// TestInvalidState tests that an invalid file is logged, and kept until there is something
+// to save.
+func TestInvalidState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ file, text, want string }{
@@ -201,8 +200,8 @@ func TestRecordThatIsNone(t *testing.T) {
 	}
 }
 
-// TestRecordSaysOnce: what cannot be kept is said once a minute, with the file.
-func TestRecordSaysOnce(t *testing.T) {
+// TestStateLoggedOnce tests that a failed write is logged once a minute, with the file.
+func TestStateLoggedOnce(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateShut, 0)
@@ -229,8 +228,8 @@ func TestRecordSaysOnce(t *testing.T) {
 	}
 }
 
-// TestRecordOfNobody keeps nothing when nobody is told.
-func TestRecordOfNobody(t *testing.T) {
+// TestStateWithoutToken tests that no file is written without a token.
+func TestStateWithoutToken(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "unguarded")
 	s := newShop(t, `,"failure":"open-after 30s"`, func(o *Options) { o.State = file })
@@ -244,7 +243,7 @@ func TestRecordOfNobody(t *testing.T) {
 	}
 }
 
-func FuzzRecord(f *testing.F) {
+func FuzzState(f *testing.F) {
 	now := newClock().now()
 	some := []pastFailOpen{{"https://queue.example.com/r/sale", FailOpen{From: now.Add(-time.Hour), Until: now, Requests: 1 << 40, id: [16]byte{1, 2}}}}
 	f.Add(formatState(savedState{}))

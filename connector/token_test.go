@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// teller is a server that says when tokens end.
+// teller is a server that reports when tokens expire.
 type teller struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -56,7 +56,7 @@ func (s *teller) latest() string {
 	return s.shown
 }
 
-// all returns the lines of the log up to now.
+// all returns the log lines so far.
 func (l loggedLines) all() (lines []string) {
 	for {
 		select {
@@ -68,7 +68,7 @@ func (l loggedLines) all() (lines []string) {
 	}
 }
 
-// TestTokenEnds: the log tells of it once a day, from two weeks before.
+// TestTokenEnds tests that the expiry is logged once a day, from two weeks before.
 func TestTokenEnds(t *testing.T) {
 	t.Parallel()
 	told, log := newTeller(t), make(loggedLines, 100)
@@ -123,7 +123,7 @@ func TestTokenEnds(t *testing.T) {
 	}
 }
 
-// TestTokenFile takes the token that the file has at the time.
+// TestTokenFile tests that the current token in the file is used.
 func TestTokenFile(t *testing.T) {
 	t.Parallel()
 	told, log, file := newTeller(t), make(loggedLines, 100), filepath.Join(t.TempDir(), "token")
@@ -167,7 +167,7 @@ func TestTokenFile(t *testing.T) {
 	}
 }
 
-// TestTokenFileOfRules asks for rules with the token that the file has.
+// TestTokenFileOfRules tests that rules are loaded with the current token in the file.
 func TestTokenFileOfRules(t *testing.T) {
 	t.Parallel()
 	s, h, file := newSignatory(t), newHost(t), filepath.Join(t.TempDir(), "token")

@@ -1,6 +1,6 @@
-// Makes wait.js and bind.js, which connectors serve, and wait.mjs, which a site
-// may bundle. All end with a sum over what they were made of, which a Go test computes
-// again. With --check nothing is written: it fails if the files are others.
+// Builds wait.js and bind.js, which connectors serve, and wait.mjs, which a site
+// may bundle. All end with a hash of their sources, which a Go test computes
+// again. With --check it writes nothing, and fails if the files differ.
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";

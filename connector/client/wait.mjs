@@ -82,7 +82,7 @@ function watch({ mode, hosts = [] } = {}) {
         (r) => look(r.url, r.status, (name) => r.headers.get(name)),
         () => {
         }
-        // is for the page
+        // the page handles errors
       );
       return answer;
     }
@@ -183,4 +183,4 @@ export {
   leave,
   watch
 };
-// 9f197fc7701b848a
+// 5447973fead89b5b

@@ -1,14 +1,14 @@
-// The script of /.proofline/bind: it ties a visit to a key of this browser, or
+// The script of /.proofline/bind: it ties a session to a key of this browser, or
 // proves that the browser has the key, and goes on to the page.
 import { again, begin, type Visit } from "./proof.ts";
 
-const memory = "proofline-bind"; // in the storage of the tab: where this page sent it last, and when
-const soon = 5_000; // milliseconds in which nobody comes back here for the same page
+const memory = "proofline-bind"; // key in sessionStorage: where this page last sent the tab, and when
+const soon = 5_000; // milliseconds in which a return for the same page is a loop
 
 const { to, now, visits } = JSON.parse(document.currentScript?.dataset["visit"] ?? "{}") as { to: string; now: number; visits: Visit[] };
 const ahead = now - Date.now();
 
-/** tie ties a visit to a key, or proves the key. False: another browser has it. */
+/** tie ties a session to a key, or proves the key. False: another browser has it. */
 async function tie(visit: Visit): Promise<boolean> {
   if (visit.bound) return again(visit, ahead);
   await begin(visit, ahead);
@@ -23,7 +23,7 @@ function isBack(): boolean {
   return isSame;
 }
 
-/** elsewhere shows that the visit goes on in another browser, and the way to the line. */
+/** elsewhere shows that another browser has the session, and the link to the room. */
 function elsewhere(room: string): void {
   const text = document.getElementById("elsewhere");
   if (!text) return;
@@ -35,7 +35,7 @@ async function run(): Promise<void> {
   let isUnbound = false;
   for (const visit of visits) {
     isUnbound ||= !visit.bound;
-    const isHere = await tie(visit).catch(() => !visit.bound); // without a key the visit goes on as it is
+    const isHere = await tie(visit).catch(() => !visit.bound); // without a key the session goes on unchanged
     if (!isHere || (visit.bound && isBack())) return elsewhere(visit.room);
   }
   if (isUnbound) await fetch("/.proofline/bind", { method: "POST" }).catch(() => undefined);

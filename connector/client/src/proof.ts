@@ -1,19 +1,19 @@
 // Proofs that this browser has the key of a session: see
 // connector/rules/FORMAT.md, "Sessions and browsers".
 
-/** Visit is a session, as the connector names it. */
+/** Visit is a session, as the connector describes it. */
 export interface Visit {
   name: string; // of the room
   subject: string;
-  room: string; // its URL
-  bound: boolean; // to a key
+  room: string; // URL
+  bound: boolean; // tied to a key
 }
 
-/** Kept is what the browser keeps of a visit. The private key cannot leave it. */
+/** Kept is what the browser stores for a session. The private key cannot leave it. */
 interface Kept {
   name: string;
   subject: string;
-  ahead: number; // how far the server's clock is ahead of this one, in milliseconds
+  ahead: number; // lead of the server's clock over this one, in milliseconds
   keys: CryptoKeyPair;
 }
 
@@ -32,7 +32,7 @@ async function store(mode: IDBTransactionMode): Promise<IDBObjectStore> {
   return (await request(opened)).transaction("visits", mode).objectStore("visits");
 }
 
-/** begin makes a key for a visit, keeps it, and proves it. */
+/** begin creates, stores and proves a key for a session. */
 export async function begin({ name, subject }: Visit, ahead: number): Promise<void> {
   const keys = await crypto.subtle.generateKey(algorithm, false, ["sign"]);
   const kept = { name, subject, ahead, keys };
@@ -40,7 +40,7 @@ export async function begin({ name, subject }: Visit, ahead: number): Promise<vo
   await prove(kept);
 }
 
-/** again proves the key of a visit. False: this browser does not have it. */
+/** again proves the key of a session. False: this browser does not have it. */
 export async function again({ name, subject }: Visit, ahead: number): Promise<boolean> {
   const kept = (await request<Kept | undefined>((await store("readonly")).get(name))) ?? undefined;
   if (kept?.subject !== subject) return false;
@@ -50,7 +50,7 @@ export async function again({ name, subject }: Visit, ahead: number): Promise<bo
   return true;
 }
 
-/** renew proves the keys of all visits that this browser keeps. */
+/** renew proves all stored keys. */
 export async function renew(): Promise<void> {
   for (const kept of await request<Kept[]>((await store("readonly")).getAll())) await prove(kept);
 }

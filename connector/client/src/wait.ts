@@ -1,29 +1,29 @@
-// Leads a page to its waiting room when what it fetches has to wait there: see
+// Sends a page to its waiting room when something that it fetches has to wait: see
 // README.md.
 import type { Options, Queue } from "../wait.mjs";
 import { renew } from "./proof.ts";
 import { wordsFor } from "./words.ts";
 
-/** Memory is what a tab knows when a page is loaded again: the page that was left, or when the visitor came back. */
+/** Memory is what a tab remembers across page loads: the page that was left, or when the visitor came back. */
 interface Memory {
   page?: string;
   hash?: string;
   back?: number;
 }
 
-const memoryName = "proofline-wait"; // in the storage of the tab
-const watched = Symbol.for(memoryName); // a member of the window when watch was called
-const soon = 600_000; // milliseconds after a return in which nobody is led away unasked
-const slow = 30_000; // milliseconds after which a way that was not taken is forgotten
+const memoryName = "proofline-wait"; // key in sessionStorage
+const watched = Symbol.for(memoryName); // set on the window by watch
+const soon = 600_000; // milliseconds after a return in which the dialog asks first
+const slow = 30_000; // milliseconds after which a navigation that did not happen is forgotten
 
-const renewAgain = 45_000; // milliseconds between proofs that this browser has the keys of its visits
+const renewAgain = 45_000; // milliseconds between proofs of the browser's keys
 
 let isAsking = false;
-let isDressed = false; // the page has the looks of the dialog
+let isDressed = false; // the page has the dialog's styles
 let isTaken = false; // the visitor is on the way to a room
-let isQuiet = false; // the visitor does not want to, and has done nothing since
+let isQuiet = false; // the visitor declined, and has not done anything since
 
-/** watch looks at what fetch and XMLHttpRequest get, from now on. Another call changes nothing. */
+/** watch watches the responses to fetch and XMLHttpRequest from now on. Further calls have no effect. */
 export function watch({ mode, hosts = [] }: Options = {}): void {
   if (Object.hasOwn(window, watched)) return;
   Object.defineProperty(window, watched, {});
@@ -31,7 +31,7 @@ export function watch({ mode, hosts = [] }: Options = {}): void {
   keepProving();
   addEventListener("pageshow", ({ persisted }) => {
     if (!persisted) return;
-    isTaken = false; // the back button shows the page as it was
+    isTaken = false; // the back button restored the page
     arrive();
   });
 
@@ -53,7 +53,7 @@ export function watch({ mode, hosts = [] }: Options = {}): void {
       const answer = Reflect.apply(send, self, args) as Promise<Response>;
       answer.then(
         (r) => look(r.url, r.status, (name) => r.headers.get(name)),
-        () => {}, // is for the page
+        () => {}, // the page handles errors
       );
       return answer;
     },
@@ -68,18 +68,18 @@ export function watch({ mode, hosts = [] }: Options = {}): void {
 }
 
 /**
- * leave ends the visit of somebody who is done: the sessions at this host end, and the room calls the next visitor.
- * False: the connector did not answer, or refused.
+ * leave ends the visitor's sessions at this host, so that the room calls the next visitor.
+ * False: the connector did not respond, or refused.
  */
 export async function leave(): Promise<boolean> {
   const answer = await fetch("/.proofline/release", { method: "POST", keepalive: true }).catch(() => undefined);
   return answer?.status === 204;
 }
 
-/** page is the address that the visitor is to come back to. Rooms take none with a fragment. */
+/** page returns the address to return to, without its fragment, which rooms do not accept. */
 const page = (): string => location.href.replace(/#.*/, "");
 
-/** joinURL returns where to join: at the room, or at the connector, which leads there; undefined: a room cannot be there. */
+/** joinURL returns the URL of the room, or of the connector that redirects there; undefined: not a room's URL. */
 function joinURL(address: string, members: Record<string, string>): string | undefined {
   try {
     const url = new URL(address);
@@ -116,13 +116,13 @@ function ask(join: string): void {
   dialog.showModal();
 }
 
-// looks are those of the dialog. Without specificity: whatever a site's style sheets say of it, of p and of button counts more.
+// looks are the dialog's styles. They have no specificity: any rule of the site overrides them, also rules for p and button.
 const looks = `
 :where(.proofline-queue) { box-sizing: border-box; max-width: min(24em, 100% - 2em); padding: 1.25em; border: 1px solid; border-radius: .75em; font: 1rem/1.5 system-ui, sans-serif }
 :where(.proofline-queue p) { margin: 0 0 1em }
 :where(.proofline-queue button) { min-height: 2.75em; margin: 0 0 .25em; padding: .5em 1em; font: inherit }`;
 
-/** dress gives the page the looks, once, in a way that no content security policy forbids. */
+/** dress adds the styles to the page, once, in a way that every content security policy allows. */
 function dress(): void {
   if (isDressed || !("adoptedStyleSheets" in document)) return;
   isDressed = true;
@@ -137,17 +137,17 @@ function make<K extends keyof HTMLElementTagNameMap>(name: K, what: Partial<HTML
 
 const button = (textContent: string, onclick: () => void): HTMLElement => make("button", { type: "button", textContent, onclick });
 
-/** keepProving has fresh proofs while the page is seen, so that connectors need not ask for one. */
+/** keepProving renews proofs while the page is visible, so that connectors need not ask for one. */
 function keepProving(): void {
   const prove = (): void => {
-    if (document.visibilityState === "visible") renew().catch(() => undefined); // of browsers that keep no keys
+    if (document.visibilityState === "visible") renew().catch(() => undefined); // some browsers store no keys
   };
   prove();
   setInterval(prove, renewAgain);
   for (const kind of ["visibilitychange", "pageshow", "submit"]) addEventListener(kind, prove, { capture: true });
 }
 
-/** arrive keeps that the visitor is back, and gives the address its fragment again. */
+/** arrive remembers that the visitor is back, and restores the fragment of the address. */
 function arrive(): void {
   const left = recall();
   if (!left?.page) return;
@@ -155,13 +155,13 @@ function arrive(): void {
   keep({ back: Date.now() });
 }
 
-/** isSoon tells whether the visitor came back a moment ago, or nobody can know. */
+/** isSoon reports whether the visitor came back recently, or that is unknown. */
 function isSoon(): boolean {
   const memory = recall();
   return !memory || Date.now() - (memory.back ?? 0) < soon;
 }
 
-/** recall returns what the tab knows; undefined: it may keep nothing. */
+/** recall returns what the tab remembers; undefined: it has no storage. */
 function recall(): Memory | undefined {
   try {
     return JSON.parse(sessionStorage.getItem(memoryName) ?? "{}") as Memory;
@@ -174,6 +174,6 @@ function keep(memory: Memory): void {
   try {
     sessionStorage.setItem(memoryName, JSON.stringify(memory));
   } catch {
-    // nothing can be kept: the visitor was asked for that
+    // no storage: the visitor was asked first
   }
 }

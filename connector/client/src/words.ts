@@ -1,6 +1,6 @@
-// What the dialog says, in the languages of the visitors' pages.
+// The dialog's texts, in the languages of the connector's pages.
 
-/** Words is the dialog in one language. */
+/** Words is the dialog's texts in one language. */
 export type Words = readonly [question: string, yes: string, no: string];
 
 const english: Words = ["There is a waiting line. Join it?", "Join the line", "Not now"];
@@ -15,7 +15,7 @@ const others: Record<string, Words> = {
   ar: ["يوجد طابور انتظار. هل تريد الانضمام إليه؟", "الانضمام إلى الطابور", "ليس الآن"],
 };
 
-/** wordsFor returns the dialog in a language such as "de-AT", or in English, and the language it is in. */
+/** wordsFor returns the texts for a language such as "de-AT", or in English, with their language. */
 export function wordsFor(tag: string): readonly [lang: string, ...Words] {
   const lang = tag.slice(0, 2).toLowerCase();
   const words = others[lang];

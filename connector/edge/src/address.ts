@@ -1,15 +1,15 @@
-// Addresses of clients, and networks.
+// Client addresses and networks.
 
-/** Address is four or sixteen bytes. IPv4 in IPv6 is IPv4. */
+/** Address is four or sixteen bytes. IPv4 in IPv6 counts as IPv4. */
 export type Address = readonly number[];
 
-/** Network is the addresses that begin with the first bits of one. */
+/** Network is the addresses with a common prefix. */
 export interface Network {
   base: Address;
   bits: number;
 }
 
-/** parseAddress reads an address; undefined: it is none, or has a zone. */
+/** parseAddress parses an address; undefined: malformed, or with a zone. */
 export function parseAddress(text: string): Address | undefined {
   return unmapped(parseV4(text) ?? parseV6(text));
 }
@@ -38,7 +38,7 @@ function parseV6(text: string): Address | undefined {
   return [...head, ...new Array<number>(missing).fill(0), ...tail];
 }
 
-/** groups reads one side of ::, at whose very end IPv4 may stand. */
+/** groups parses one side of ::, which may end with IPv4. */
 function groups(text: string, isEnd: boolean): number[] | undefined {
   if (text === "") return [];
   const bytes: number[] = [];
@@ -52,7 +52,7 @@ function groups(text: string, isEnd: boolean): number[] | undefined {
   return bytes;
 }
 
-/** parseNetwork reads a network with zeros behind its length; undefined: it is none. */
+/** parseNetwork parses a network whose bits after the prefix are zero; undefined: malformed. */
 export function parseNetwork(text: string): Network | undefined {
   const [address = "", length = "", more] = text.split("/");
   const base = parseV4(address) ?? parseV6(address);
@@ -61,12 +61,12 @@ export function parseNetwork(text: string): Network | undefined {
   return masked(base, bits).every((b, i) => b === base[i]) ? { base, bits } : undefined;
 }
 
-/** masked returns an address with zeros behind its first bits. */
+/** masked returns an address with zeros after its prefix. */
 export function masked(address: Address, bits: number): Address {
   return address.map((b, i) => b & (0xff00 >> Math.min(8, Math.max(0, bits - 8 * i))));
 }
 
-/** contains tells whether an address is of a network. */
+/** contains reports whether an address is in a network. */
 export function contains(network: Network, address: Address): boolean {
   return network.base.length === address.length && masked(address, network.bits).every((b, i) => b === network.base[i]);
 }

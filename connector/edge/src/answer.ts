@@ -1,11 +1,11 @@
-// What visitors are answered who do not get through.
+// Responses to visitors who are not admitted.
 import { decodeQuery, hasBadEscape, utf8 } from "./bytes.ts";
 import { cut } from "./target.ts";
 
 export const passParameter = "proofline_pass";
 export const queueHeader = "Proofline-Queue";
 
-/** splitQuery takes the first pass out of a query, and all others. The rest stays as it is, in its order. */
+/** splitQuery removes all passes from a query and returns the first. The other parameters stay as they are. */
 export function splitQuery(query: string): { token: string | undefined; rest: string } {
   let token: string | undefined;
   const kept = query.split("&").filter((part) => {
@@ -18,9 +18,9 @@ export function splitQuery(query: string): { token: string | undefined; rest: st
 }
 
 /**
- * isNavigation tells whether a browser opens a page, which can be led away.
- * Scripts that want a page say so in X-Requested-With, where apps have their
- * names as they open one.
+ * isNavigation reports whether a browser loads a page, which can be redirected.
+ * Scripts that fetch HTML send X-Requested-With: XMLHttpRequest; apps that show a
+ * page send their own name there.
  */
 export function isNavigation(r: Request): boolean {
   if (r.headers.has("upgrade") || !["GET", "HEAD", "POST"].includes(r.method)) return false;
@@ -30,7 +30,7 @@ export function isNavigation(r: Request): boolean {
   return r.method !== "POST" && !isScript && (r.headers.get("accept") ?? "").includes("text/html");
 }
 
-/** opensPage reports whether a request opens a page, and can be sent by another. */
+/** opensPage reports whether a request loads a page without a body. */
 export function opensPage(r: Request): boolean {
   return (r.method === "GET" || r.method === "HEAD") && isNavigation(r);
 }
@@ -41,23 +41,23 @@ export function agentOf(r: Request): string {
   return /[^\0-\xff]/.test(value) ? utf8(value) : value;
 }
 
-/** escape encodes a part of a query as forms do. */
+/** escape encodes part of a query as HTML forms do. */
 export function escape(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`).replaceAll("%20", "+");
 }
 
-/** own returns an answer of ours, which nobody keeps. */
+/** own returns a response of the connector, which must not be cached. */
 export function own(r: Request, status: number, headers: Record<string, string>, body: string | null = null): Response {
   const common = { "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer" };
   return new Response(r.method === "HEAD" ? null : body, { status, headers: { ...common, ...headers } });
 }
 
-/** json returns an answer for scripts. */
+/** json returns a response for scripts. */
 export function json(r: Request, status: number, body: Record<string, string>, headers: Record<string, string> = {}): Response {
   return own(r, status, { ...headers, "Content-Type": "application/json" }, JSON.stringify(body) + "\n");
 }
 
-/** ownPage shows the page of the site's owner. */
+/** ownPage sends the site owner's page. */
 export function ownPage(r: Request, page: string): Response {
   return own(r, 503, { "Retry-After": "30", "Content-Type": "text/html; charset=utf-8" }, page);
 }

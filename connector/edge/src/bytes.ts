@@ -1,5 +1,5 @@
-// Texts whose characters are bytes, as the connectors in other languages have
-// them: what a percent-escape stands for need not be UTF-8.
+// Strings whose characters are bytes, as in the connectors in other languages:
+// percent-escapes need not stand for UTF-8.
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -9,24 +9,24 @@ export function utf8(text: string): string {
   return /^[\0-\x7f]*$/.test(text) ? text : fromBytes(encoder.encode(text));
 }
 
-/** toBytes returns the bytes that a text's characters are. */
+/** toBytes converts characters to bytes. */
 export function toBytes(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(text, (c) => c.charCodeAt(0));
 }
 
-/** fromBytes returns the text whose characters are the bytes. */
+/** fromBytes converts bytes to characters. */
 export function fromBytes(bytes: Uint8Array): string {
   let text = "";
   for (const b of bytes) text += String.fromCharCode(b);
   return text;
 }
 
-/** fromUTF8 returns the text that valid UTF-8 bytes are. */
+/** fromUTF8 decodes valid UTF-8. */
 export function fromUTF8(bytes: string): string {
   return decoder.decode(toBytes(bytes));
 }
 
-/** isUTF8 tells whether bytes are UTF-8. */
+/** isUTF8 reports whether bytes are valid UTF-8. */
 export function isUTF8(text: string): boolean {
   try {
     decoder.decode(toBytes(text));
@@ -36,17 +36,17 @@ export function isUTF8(text: string): boolean {
   }
 }
 
-/** lower returns a text with the letters A-Z in lower case, and no others. */
+/** lower lowers the letters A-Z, and no others. */
 export function lower(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-/** decodeQuery decodes a part of a query. A bad escape stays as it is. */
+/** decodeQuery decodes part of a query. An invalid escape stays as it is. */
 export function decodeQuery(text: string): string {
   return text.replace(/\+/g, " ").replace(/%([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
 }
 
-/** hasBadEscape tells whether a % is no percent-escape. */
+/** hasBadEscape reports whether a % does not begin a percent-escape. */
 export function hasBadEscape(text: string): boolean {
   return /%(?![0-9a-fA-F]{2})/.test(text);
 }
@@ -58,7 +58,7 @@ export function base64url(bytes: Uint8Array): string {
   return btoa(fromBytes(bytes)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
 }
 
-/** fromBase64url decodes what base64url encodes, and nothing else. */
+/** fromBase64url decodes canonical base64url; undefined: anything else. */
 export function fromBase64url(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (!alphabet.test(text) || text.length % 4 === 1) return undefined;
   const bytes = toBytes(atob(text.replace(/-/g, "+").replace(/_/g, "/")));

@@ -1,9 +1,8 @@
-// The shim for Amazon CloudFront: two functions of Lambda@Edge, which see a
-// request on its way to the site and the answer on its way back, in CloudFront's
-// own form.
+// The adapter for Amazon CloudFront: two Lambda@Edge functions, for requests on
+// their way to the site and responses on their way back, in CloudFront's format.
 import { begunHeader, type Connector } from "./connector.ts";
 
-/** CloudFrontHeaders are a request's or an answer's, by name in lower case. */
+/** CloudFrontHeaders are headers by name in lower case. */
 export type CloudFrontHeaders = Record<string, { key?: string; value: string }[]>;
 
 /** CloudFrontRequest is a viewer's request. */
@@ -15,7 +14,7 @@ export interface CloudFrontRequest {
   headers: CloudFrontHeaders;
 }
 
-/** CloudFrontResponse is an answer, of the site or of a function. */
+/** CloudFrontResponse is a response of the site or of a function. */
 export interface CloudFrontResponse {
   status: string;
   statusDescription?: string;
@@ -23,12 +22,12 @@ export interface CloudFrontResponse {
   body?: string;
 }
 
-/** CloudFrontEvent is what a function is called with. */
+/** CloudFrontEvent is a function's argument. */
 export interface CloudFrontEvent {
   Records: { cf: { request: CloudFrontRequest; response?: CloudFrontResponse } }[];
 }
 
-/** cloudFront returns the functions of the viewer request and the viewer response. */
+/** cloudFront returns the functions for the viewer request and the viewer response. */
 export function cloudFront(connector: Connector): {
   viewerRequest: (event: CloudFrontEvent) => Promise<CloudFrontRequest | CloudFrontResponse>;
   viewerResponse: (event: CloudFrontEvent) => Promise<CloudFrontResponse>;
@@ -39,13 +38,13 @@ export function cloudFront(connector: Connector): {
         const { request } = recordOf(event);
         const asked = requestOf(request);
         if (!asked) return fromResponse(await connector.malformed(new Request("https://malformed.invalid/")));
-        const outcome = await connector.guard(asked, { client: request.clientIp, waitUntil, isShort: true, isKept: true });
+        const outcome = await connector.guard(asked, { client: request.clientIp, waitUntil, endsWithRequest: true, isReused: true });
         return outcome instanceof Response ? fromResponse(outcome) : withRequest(request, outcome.request, await connector.beginning(outcome));
       }),
     viewerResponse: (event) =>
       settled(async (waitUntil) => {
         const { request, response = { status: "500", headers: {} } } = recordOf(event);
-        const context = { client: request.clientIp, waitUntil, isShort: true };
+        const context = { client: request.clientIp, waitUntil, endsWithRequest: true };
         const { "proofline-command": command = [], ...rest } = response.headers;
         const answer = new Response(null, { headers: toHeaders({ "proofline-command": command, "cache-control": rest["cache-control"] ?? [] }) }); // no more is looked at, and the rest may be what Headers refuse
         const { headers } = await connector.finish(await connector.resume(toRequest(request), context), answer, context);
@@ -55,17 +54,17 @@ export function cloudFront(connector: Connector): {
   };
 }
 
-/** settled waits for all work: a function stops when it has answered. */
+/** settled waits for all work, because a function stops when it has responded. */
 async function settled<T>(run: (waitUntil: (work: Promise<unknown>) => void) => Promise<T>): Promise<T> {
-  const under: Promise<unknown>[] = [];
-  const answer = await run((work) => under.push(work));
-  await Promise.allSettled(under);
+  const waitUntil: Promise<unknown>[] = [];
+  const answer = await run((work) => waitUntil.push(work));
+  await Promise.allSettled(waitUntil);
   return answer;
 }
 
 function recordOf(event: CloudFrontEvent): CloudFrontEvent["Records"][0]["cf"] {
   const [record] = event.Records;
-  if (!record) throw new Error("an event of CloudFront has a record");
+  if (!record) throw new Error("a CloudFront event must have a record");
   return record.cf;
 }
 
@@ -78,7 +77,7 @@ function toHeaders(all: CloudFrontHeaders): Headers {
   return headers;
 }
 
-/** requestOf is toRequest; undefined: the host, the method or a header is none. */
+/** requestOf is toRequest; undefined: the host, the method or a header is malformed. */
 function requestOf(r: CloudFrontRequest): Request | undefined {
   try {
     return toRequest(r);
@@ -87,13 +86,13 @@ function requestOf(r: CloudFrontRequest): Request | undefined {
   }
 }
 
-/** toRequest returns a request without its body, which no rule looks at. */
+/** toRequest returns a request without its body, which no rule needs. */
 function toRequest(r: CloudFrontRequest): Request {
   const host = r.headers["host"]?.[0]?.value ?? "";
   return new Request(`https://${host}${r.uri}${r.querystring ? `?${r.querystring}` : ""}`, { method: r.method, headers: toHeaders(r.headers) });
 }
 
-/** withRequest returns a request as the site is to get it: what was decided about, and what the connector says. */
+/** withRequest returns the request for the site: the one checked, with the connector's headers. */
 function withRequest(r: CloudFrontRequest, decided: Request, begun: string | undefined): CloudFrontRequest {
   const url = new URL(decided.url);
   const headers = Object.fromEntries(Object.entries(r.headers).filter(([name]) => decided.headers.has(name) || name === "host"));

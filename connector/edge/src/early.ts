@@ -1,7 +1,6 @@
-// Rules for the time in which there never were any, for their server does not
-// answer: nobody knows what waits. What the shipped rules let pass at addresses
-// of its own passes, such as health checks and webhooks of payment providers; the
-// rest is blocked, which stands for held.
+// Rules in force until the first rules arrive, if their server does not respond.
+// Default rules for specific paths, such as health checks and webhooks of payment
+// providers, let requests pass; the rest is held.
 import shipped from "../../rules/defaults.json";
 import { isWide } from "./match.ts";
 import { parse, type Site } from "./rules.ts";

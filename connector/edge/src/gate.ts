@@ -1,15 +1,15 @@
-// The gate of a room in mode safety-net, as this isolate knows it: open, and
-// visitors begin free sessions, or shut, and they wait in line. See "The safety
-// net" of connector/rules/FORMAT.md. Times are milliseconds since 1970.
-import { Crowd, crowdOf } from "./crowd.ts";
+// A room's gate, as this isolate knows it. While it is open, visitors begin
+// unqueued sessions; while it is shut, they wait. See "The safety net" of
+// connector/rules/FORMAT.md. Times are milliseconds since 1970.
+import { NetworkStarts, networkLimit } from "./limit.ts";
 
-const answerLate = 5000; // after which the latest answer to a report does not count
-const maxKept = 20_000; // free sessions that are known here, and of each kind of news
-const maxNews = 2000; // of each kind of news in one report
-export const maxSlides = 4; // times its length that a free session lasts at most
+const replyTTL = 5000; // of a reply; then the node decides alone
+const maxKept = 20_000; // known unqueued sessions, and unreported ids of each kind
+const maxNews = 2000; // ids of each kind in a report
+export const maxSlides = 4; // longest unqueued session, in multiples of its length
 
-/** Notice is what the server says about a room. */
-export interface Notice {
+/** GateReply is the server's view of a gate. */
+export interface GateReply {
   isOpen: boolean;
   perMinute: number; // of all nodes
   maxActive: number; // of all nodes; 0: no limit
@@ -17,8 +17,8 @@ export interface Notice {
   length: number; // of sessions
 }
 
-/** News is what the server has not been told: ids of free sessions, and how many visitors were turned away. */
-export interface News {
+/** GateNews is what the server has not received yet: ids of unqueued sessions, and visitors turned away. */
+export interface GateNews {
   started: string[];
   active: string[];
   ended: string[];
@@ -28,42 +28,45 @@ export interface News {
 const kinds = ["started", "active", "ended"] as const;
 
 export class Gate {
-  told: Notice | undefined; // the latest answer
-  at = -Infinity; // when it came
-  tried = -Infinity; // when a report was answered, or was not
-  #share = 0; // free sessions that may begin until the next answer
-  #begun = 0; // since the report under way was made
-  readonly #recent = new Map<number, number>(); // beginnings of the last minute, by second
-  readonly #crowd = new Crowd();
-  readonly #live = new Map<string, number>(); // when free sessions end, the latest active last
-  #news: News = { started: [], active: [], ended: [], turned: 0 };
+  reply: GateReply | undefined; // the latest one
+  at = -Infinity; // time of the reply
+  tried = -Infinity; // time of the latest report, successful or not
+  #share = 0; // sessions that may begin until the next reply
+  #begun = 0; // sessions begun since the current report was made
+  readonly #recent = new Map<number, number>(); // sessions begun in the last minute, by second
+  readonly #networkStarts = new NetworkStarts();
+  readonly #live = new Map<string, number>(); // ends of unqueued sessions, the most recently active last
+  #news: GateNews = { started: [], active: [], ended: [], turned: 0 };
 
-  /** isKnown tells whether the gate can be decided about without asking first. */
+  /** isKnown reports whether a decision needs no report first. */
   isKnown(now: number): boolean {
-    return now - this.tried <= answerLate;
+    return now - this.tried <= replyTTL;
   }
 
-  /** passes decides about a visitor without a session: a free one begins, or the visitor waits; turned, as there are too many here, or crowded, as there are of that network. */
+  /**
+   * passes decides about a visitor without a session: one begins, or the visitor
+   * waits; turned: the share is used up; crowded: the network is over its limit.
+   */
   passes(now: number, network: string): "begins" | "waits" | "turned" | "crowded" {
-    if (!this.told?.isOpen) return "waits";
-    if (this.#crowd.count(network, now) >= crowdOf(this.told)) return "crowded";
-    if (now - this.at > answerLate) return this.#isWithin(this.told, now) ? "begins" : "waits";
+    if (!this.reply?.isOpen) return "waits";
+    if (this.#networkStarts.count(network, now) >= networkLimit(this.reply)) return "crowded";
+    if (now - this.at > replyTTL) return this.#isWithin(this.reply, now) ? "begins" : "waits";
     if (this.#share > 0) return "begins";
     this.#news.turned++;
     return "turned";
   }
 
-  /** isWithin tells whether one more is within this node's part of the limits, by which it goes while reports are not answered. */
-  #isWithin({ perMinute, maxActive, nodes }: Notice, now: number): boolean {
+  /** isWithin reports whether one more fits into this node's part of the limits, which applies without a fresh reply. */
+  #isWithin({ perMinute, maxActive, nodes }: GateReply, now: number): boolean {
     const part = (all: number): number => Math.ceil(all / Math.max(1, nodes));
     this.#sweep(now);
     const starts = [...this.#recent.values()].reduce((a, b) => a + b, 0);
     return starts + 1 <= part(perMinute) && (maxActive === 0 || this.#live.size < Math.min(part(maxActive), maxKept));
   }
 
-  /** begin notes a free session that begins. */
+  /** begin records a new unqueued session. */
   begin(id: string, ends: number, now: number, network: string): void {
-    this.#crowd.add(network, now);
+    this.#networkStarts.add(network, now);
     const second = Math.floor(now / 1000);
     this.#share--;
     this.#begun++;
@@ -72,24 +75,24 @@ export class Gate {
     this.#note("started", id);
   }
 
-  /** stay notes that the visitor of a free session is active. */
+  /** stay records that the visitor of an unqueued session is active. */
   stay(id: string, ends: number, now: number): void {
     this.#know(id, ends, now);
     this.#note("active", id);
   }
 
-  /** end notes that a free session is over before its time. */
+  /** end records that an unqueued session was ended. */
   end(id: string): void {
     this.#live.delete(id);
     this.#note("ended", id);
   }
 
-  /** forget notes that a session is over of which the server has said so. */
+  /** forget removes a session that ended elsewhere. */
   forget(id: string): void {
     this.#live.delete(id);
   }
 
-  /** know keeps until when a free session goes on. Others are forgotten when there are too many: they count at the server all the same. */
+  /** know stores when an unqueued session ends. Above the limit the oldest are dropped; the server still counts them. */
   #know(id: string, ends: number, now: number): void {
     this.#sweep(now);
     this.#live.delete(id);
@@ -100,7 +103,7 @@ export class Gate {
     }
   }
 
-  /** sweep forgets what is over, of sessions those at the beginning. */
+  /** sweep removes expired entries; of sessions only those at the front. */
   #sweep(now: number): void {
     for (const second of this.#recent.keys()) if (second <= Math.floor(now / 1000) - 60) this.#recent.delete(second);
     for (const [id, ends] of this.#live) {
@@ -109,33 +112,33 @@ export class Gate {
     }
   }
 
-  /** note keeps an id, unless there are too many already: what is lost counts less than it should at the server, until its time is over. */
+  /** note adds an id to a list that is not full. For a dropped id the server counts too few sessions until its end. */
   #note(kind: (typeof kinds)[number], id: string): void {
     if (this.#news[kind].length < maxKept) this.#news[kind].push(id);
   }
 
-  /** hasNews tells whether there is something to tell. */
+  /** hasNews reports whether there is something to report. */
   hasNews(): boolean {
     return this.#news.turned > 0 || kinds.some((kind) => this.#news[kind].length > 0);
   }
 
-  /** take returns what a report is to say, with so many ids at most. */
-  take(ids: number): News {
+  /** take returns the news for a report, with at most the given number of ids. */
+  take(ids: number): GateNews {
     const { started, active, ended, turned } = this.#news;
     const most = Math.min(maxNews, Math.floor(ids / kinds.length));
     this.#begun = 0;
     return { started: started.slice(0, most), active: active.slice(0, most), ended: ended.slice(0, most), turned };
   }
 
-  /** heard takes an answer, and forgets the news that it is about. */
-  heard(notice: Notice, share: number, news: News, now: number): void {
-    [this.told, this.at, this.tried] = [notice, now, now];
+  /** heard stores a reply, and removes the news that the server has received. */
+  heard(reply: GateReply, share: number, news: GateNews, now: number): void {
+    [this.reply, this.at, this.tried] = [reply, now, now];
     this.#share = share - this.#begun;
     for (const kind of kinds) this.#news[kind] = this.#news[kind].slice(news[kind].length);
     this.#news.turned -= news.turned;
   }
 
-  /** count returns how many free sessions go on, as far as they were here. */
+  /** count returns the number of active unqueued sessions known here. */
   count(now: number): number {
     this.#sweep(now);
     return this.#live.size;

@@ -1,21 +1,21 @@
-// Clients of sessions, as this isolate sees them.
+// Clients that share a session, as this isolate sees them.
 
-const maxHolders = 8; // clients that may share a session
-const holderLasts = 600_000; // milliseconds for which each counts
-const maxShared = 10_000; // sessions whose clients are known
+const maxHolders = 8; // clients of a session
+const holderTTL = 600_000; // milliseconds that a client counts
+const maxShared = 10_000; // remembered sessions
 
-/** Holders counts the clients of sessions. A phone on its way has a few. */
+/** Holders counts the clients of sessions. A phone that moves has several. */
 export class Holders {
   readonly #known = new Map<string, Map<string, number>>();
 
-  /** add notes that a client uses a session. False: there are too many others. */
+  /** add records that a client uses a session. False: too many other clients do. */
   add(pass: string, client: string, now: number): boolean {
     const clients = this.#known.get(pass) ?? new Map<string, number>();
-    this.#known.delete(pass); // the latest is the last
+    this.#known.delete(pass); // moves it to the end
     this.#known.set(pass, clients);
     if (this.#known.size > maxShared) this.#known.delete(this.#known.keys().next().value ?? "");
     if (!clients.has(client) && clients.size >= maxHolders) {
-      for (const [other, seen] of clients) if (now - seen >= holderLasts) clients.delete(other);
+      for (const [other, seen] of clients) if (now - seen >= holderTTL) clients.delete(other);
       if (clients.size >= maxHolders) return false;
     }
     clients.set(client, now);

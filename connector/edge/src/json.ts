@@ -1,9 +1,9 @@
-// What JSON.parse lets pass: it takes the last of several members of one name,
-// and others take the first.
+// Duplicate members, which JSON.parse accepts: it uses the last one, other programs
+// use the first.
 
-/** duplicate returns the name of a member that is twice in one object of a JSON text; undefined: there is none. */
+/** duplicate returns the name of a duplicate member of an object in a JSON text; undefined: none. */
 export function duplicate(text: string): string | undefined {
-  const open: (Set<string> | undefined)[] = []; // the names of objects, undefined for lists
+  const open: (Set<string> | undefined)[] = []; // names of open objects; undefined for lists
   const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g;
   for (let found = tokens.exec(text); found; found = tokens.exec(text)) {
     const [token] = found;
@@ -20,7 +20,7 @@ export function duplicate(text: string): string | undefined {
   return undefined;
 }
 
-/** isName tells whether a colon is what comes next. */
+/** isName reports whether a colon follows. */
 function isName(text: string, at: number): boolean {
   while (/[ \t\r\n]/.test(text.charAt(at))) at++;
   return text[at] === ":";

@@ -1,9 +1,9 @@
-// The latest rules of a URL, kept for isolates that begin while it does not
-// answer.
+// A copy of the latest rules of a URL, for isolates that start while it does not
+// respond.
 
-/** Keep has a text outlive isolates. What is kept is checked like what was just received. */
+/** Keep stores a text that outlives isolates. It is verified like a received one. */
 export interface Keep {
-  /** get returns the text that was put last; undefined: there is none. */
+  /** get returns the stored text; undefined: none. */
   get: () => Promise<string | undefined>;
   put: (text: string) => Promise<void>;
 }
@@ -11,9 +11,9 @@ export interface Keep {
 const year = 31_536_000; // seconds
 
 /**
- * inCache keeps a text in the cache that Workers have in each data center. The
- * address is one of the Worker's own host, as Cloudflare wants it, and nobody
- * gets there: connectors answer what begins like this themselves.
+ * inCache stores a text in the data center's cache for Workers. The key must be an
+ * address of the Worker's own host; nobody can request this one, because connectors
+ * answer all paths that begin like it.
  */
 export function inCache(origin: string, rulesURL: string): Keep {
   const at = `${origin}/.proofline/rules?${encodeURIComponent(rulesURL)}`;

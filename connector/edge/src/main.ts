@@ -1,6 +1,6 @@
-// The module's exports. The default one is for Cloudflare Workers; others call
-// connector with what their platform has: see README.md.
-import { hold } from "./hold.ts";
+// The module's exports. The default export is for Cloudflare Workers; on other
+// platforms programs create a Connector: see README.md.
+import { retryLater } from "./pages.ts";
 import { toBytes, utf8 } from "./bytes.ts";
 import { Connector, type Context, type Options } from "./connector.ts";
 import { inCache } from "./keep.ts";
@@ -10,19 +10,19 @@ export { cloudFront } from "./cloudfront.ts";
 export { decide, InvalidError, parse } from "./rules.ts";
 export { utf8 };
 
-/** Env is what the site's owner binds. */
+/** Env is the bindings of a Worker. */
 export interface Env {
-  PROOFLINE_KEY?: string; // whose bytes are the key, as in the other connectors
+  PROOFLINE_KEY?: string; // its bytes are the key, as in the other connectors
   PROOFLINE_RULES?: string;
   PROOFLINE_RULES_URL?: string;
-  PROOFLINE_SITE_KEY?: string; // what the rules of the URL are signed by
+  PROOFLINE_SITE_KEY?: string; // verifier key of the rules at the URL
   PROOFLINE_TOKEN?: string; // with the scope connect
-  PROOFLINE_SERVER?: string; // of reports; without it, that of the URL
-  PROOFLINE_ORIGIN?: string; // where the site is; without it, behind the route
+  PROOFLINE_SERVER?: string; // for reports; default: the server of the URL
+  PROOFLINE_ORIGIN?: string; // the site's address; default: behind the route
   PROOFLINE_PAGE?: string;
 }
 
-/** optionsOf reads what the site's owner has bound. */
+/** optionsOf returns the options in the bindings. */
 export function optionsOf(env: Env): Options {
   return {
     key: toBytes(utf8((env.PROOFLINE_KEY ?? "").trim())),
@@ -39,7 +39,7 @@ export function optionsOf(env: Env): Options {
 /** siteAt sends requests to a site at another address, such as https://origin.example.com. */
 export function siteAt(origin: string, send: (request: Request) => Promise<Response> = (request) => fetch(request)): Options["site"] {
   const base = new URL(origin);
-  if (base.pathname !== "/" || base.search || base.username) throw new Error("PROOFLINE_ORIGIN must be as https://origin.example.com, without path");
+  if (base.pathname !== "/" || base.search || base.username) throw new Error("PROOFLINE_ORIGIN must be an origin such as https://origin.example.com, without a path");
   return async (request) => {
     const asked = new URL(request.url);
     const to = requestTo(base.origin + asked.pathname + asked.search, request);
@@ -50,7 +50,7 @@ export function siteAt(origin: string, send: (request: Request) => Promise<Respo
   };
 }
 
-/** requestTo returns a request to another address; undefined: it is one that cannot be sent from here, such as TRACE. */
+/** requestTo returns a request to another address; undefined: fetch cannot send it, such as TRACE. */
 function requestTo(url: string, request: Request): Request | undefined {
   try {
     return new Request(url, request);
@@ -60,9 +60,9 @@ function requestTo(url: string, request: Request): Request | undefined {
 }
 
 const names = ["PROOFLINE_KEY", "PROOFLINE_RULES", "PROOFLINE_RULES_URL", "PROOFLINE_SITE_KEY", "PROOFLINE_TOKEN", "PROOFLINE_SERVER", "PROOFLINE_ORIGIN", "PROOFLINE_PAGE"] as const;
-let made: { from: string; connector: Connector } | undefined; // of this isolate
+let made: { from: string; connector: Connector } | undefined; // one per isolate
 
-/** connectorOf returns the isolate's connector, a new one when something else is bound. */
+/** connectorOf returns the isolate's connector, and creates a new one when the bindings change. */
 function connectorOf(env: Env, { url }: Request): Connector {
   const from = JSON.stringify(names.map((name) => env[name]));
   const keep = env.PROOFLINE_RULES_URL === undefined ? {} : { keep: inCache(new URL(url).origin, env.PROOFLINE_RULES_URL) };
@@ -77,7 +77,7 @@ export default {
       connector = connectorOf(env, request);
     } catch (error) {
       console.error("proofline: nobody gets in until this is put right:", String(error));
-      return hold(request);
+      return retryLater(request);
     }
     const client = request.headers.get("CF-Connecting-IP") ?? "";
     return connector.fetch(request, { client, waitUntil: (promise) => ctx.waitUntil(promise) });

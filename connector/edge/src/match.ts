@@ -1,4 +1,4 @@
-// Tests of a rule, compiled. A test in a document is read from unknown JSON.
+// Compiled tests of a rule. A test in a document is parsed from unknown JSON.
 import { contains, parseNetwork, type Address, type Network } from "./address.ts";
 import { lower, utf8 } from "./bytes.ts";
 import { spelledOnce } from "./target.ts";
@@ -12,22 +12,22 @@ export interface Values {
 export type Matcher = (v: Values) => boolean;
 export type Kind = "text" | "path" | "network";
 
-/** Report collects what is wrong with a document. */
+/** Report collects the problems of a document. */
 export type Report = (field: string, detail: string) => void;
 
-const maxDepth = 4; // of tests within tests
+const maxDepth = 4; // of nested tests
 const members = ["equals", "prefix", "suffix", "glob", "in", "any", "not"];
 const never: Matcher = () => false;
 
-/** Json is what a member of an object may be. */
+/** Json is the value of a member. */
 export type Json = Record<string, unknown>;
 
-/** isObject tells objects from lists and the rest. */
+/** isObject reports whether a value is an object and not a list. */
 export function isObject(v: unknown): v is Json {
   return typeof v === "object" && v !== null && !Array.isArray(v);
 }
 
-/** compileTest reads a test. */
+/** compileTest parses and compiles a test. */
 export function compileTest(at: string, test: unknown, kind: Kind, report: Report, depth = 0): Matcher {
   if (depth === maxDepth) {
     report(at, `must not be nested deeper than ${maxDepth} tests`);
@@ -68,7 +68,7 @@ function networks(at: string, list: unknown[], report: Report): Matcher {
   return ({ address }) => address !== undefined && found.some((network) => contains(network, address));
 }
 
-/** textTest compiles a test of texts, one of which must pass. */
+/** textTest compiles a test of texts, one of which must match. */
 function textTest(at: string, name: string, text: string, kind: Kind, report: Report): Matcher {
   const isPattern = kind === "path" && (name === "equals" || name === "prefix");
   const want = isPattern ? pathPattern(`${at}.${name}`, text, report) : lower(utf8(text));
@@ -82,7 +82,7 @@ function textTest(at: string, name: string, text: string, kind: Kind, report: Re
   return ({ texts }) => texts.some(test);
 }
 
-/** pathPattern returns a path as requests are compared with it. */
+/** pathPattern returns a path in the form that requests are compared with. */
 function pathPattern(at: string, text: string, report: Report): string {
   const path = spelledOnce(text);
   if (path !== undefined && text.startsWith("/") && !/[?#]/.test(text)) return path;
@@ -90,13 +90,13 @@ function pathPattern(at: string, text: string, report: Report): string {
   return text;
 }
 
-/** isBelow tells whether a path is that of a folder, or in it. */
+/** isBelow reports whether a path is equal to a folder's, or below it. */
 function isBelow(path: string, folder: string): boolean {
   const rest = path.slice(folder.length);
   return path.startsWith(folder) && (rest === "" || rest[0] === "/" || folder === "/");
 }
 
-/** globs tells whether a text is the parts with any characters between them. */
+/** globs reports whether a text consists of the parts with any characters between them. */
 export function globs(s: string, parts: string[]): boolean {
   const [first = "", last = ""] = [parts[0], parts[parts.length - 1]];
   if (parts.length === 1) return s === first;
@@ -111,7 +111,7 @@ export function globs(s: string, parts: string[]): boolean {
   return true;
 }
 
-/** isWide tells whether a test of the path is for more than certain folders. */
+/** isWide reports whether a test of the path is not limited to certain folders. */
 export function isWide(test: unknown): boolean {
   if (!isObject(test)) return true;
   const { equals, prefix, glob, any } = test;

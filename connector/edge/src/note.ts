@@ -1,31 +1,31 @@
-// Signed notes (https://c2sp.org/signed-note), in which a site's rules come:
-// see "Signed rules" of connector/rules/FORMAT.md.
+// Signed notes (https://c2sp.org/signed-note), the format of signed rules: see
+// "Signed rules" of connector/rules/FORMAT.md.
 import { fromBytes, toBytes, utf8 } from "./bytes.ts";
 import type { Ed25519 } from "./pass.ts";
 
-/** NoteError is why a note is not used. */
+/** NoteError is the reason why a note is refused. */
 export class NoteError extends Error {}
 
-/** SiteKey checks the signatures of one name. */
+/** SiteKey is a verifier key. */
 export interface SiteKey {
   name: string;
-  id: string; // four bytes, which signatures begin with
+  id: string; // four bytes at the beginning of a signature
   key: Uint8Array<ArrayBuffer>;
 }
 
 const ed25519Type = "\x01";
 
-/** named is a key's name, which has no + and none of Unicode's spaces. */
+/** named matches a key's name, without + and Unicode spaces. */
 const named = String.raw`([^+\x09-\x0d \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+)`;
 const keyForm = new RegExp(String.raw`^${named}\+([0-9a-f]{8})\+(.+)$`);
 const lineForm = new RegExp(String.raw`^\u2014 ${named} (\S+)$`);
 
-/** fromBase64 decodes the standard alphabet with padding. */
+/** fromBase64 decodes standard base64 with padding. */
 function fromBase64(text: string): string | undefined {
   return text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text) ? atob(text) : undefined;
 }
 
-/** parseSiteKey reads NAME+HASH+BASE64. It throws a NoteError. */
+/** parseSiteKey parses NAME+HASH+BASE64. It throws a NoteError. */
 export async function parseSiteKey(text: string): Promise<SiteKey> {
   const parts = keyForm.exec(text);
   const [, name = "", hash = "", encoded = ""] = parts ?? [];
@@ -37,7 +37,7 @@ export async function parseSiteKey(text: string): Promise<SiteKey> {
   return { name, id, key: toBytes(bytes.slice(1)) };
 }
 
-/** open returns the text of a note that the key has signed. It throws a NoteError. */
+/** open verifies a note and returns its text. It throws a NoteError. */
 export async function open(note: string, { name, id, key }: SiteKey, ed25519: Ed25519): Promise<string> {
   const end = note.lastIndexOf("\n\n");
   const [text, marks] = [note.slice(0, end + 1), note.slice(end + 2)];
@@ -51,7 +51,7 @@ export async function open(note: string, { name, id, key }: SiteKey, ed25519: Ed
   return text;
 }
 
-/** SignedRules is what a note says. */
+/** SignedRules is the content of a note. */
 export interface SignedRules {
   serial: bigint;
   document: string;
@@ -59,7 +59,7 @@ export interface SignedRules {
 
 export const firstLine = "proofline-rules/v1\n";
 
-/** readRules reads the text of a note with the rules of a site. It throws a NoteError. */
+/** readRules parses the text of a note with a site's rules. It throws a NoteError. */
 export function readRules(text: string, site: string): SignedRules {
   const parts = /^proofline-rules\/v1\n([^\n]*)\n([1-9][0-9]{0,18})\n([^]*)\n$/.exec(text);
   const [, name, serial = "0", document = ""] = parts ?? [];

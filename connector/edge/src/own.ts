@@ -1,24 +1,24 @@
-// What the connector answers itself, whatever the rules say: paths that begin,
-// as they are written, with /.proofline/.
+// Responses that do not depend on the rules' decisions: to paths that begin, as
+// written, with /.proofline/.
 import type { Site } from "./rules.ts";
 import { isWeb, urlOf } from "./target.ts";
 import bindScript from "../../client/bind.js" with { type: "text" };
 import script from "../../client/wait.js" with { type: "text" };
 
 export const ownPath = "/.proofline/";
-export const scriptPath = `${ownPath}wait.js`; // what connector/client/README.md is about
+export const scriptPath = `${ownPath}wait.js`; // see connector/client/README.md
 
-export const enterPath = `${ownPath}enter`; // where visitors come back to for a page at another host of the site
-export const releasePath = `${ownPath}release`; // where visitors, or the site for them, say that they are done
+export const enterPath = `${ownPath}enter`; // gives a visitor a session at this host for a page at another host of the site
+export const releasePath = `${ownPath}release`; // ends the visitor's sessions
 
-export const bindPath = `${ownPath}bind`; // where a browser ties its session to a key, and proves that it has the key
+export const bindPath = `${ownPath}bind`; // where a browser ties its session to a key, and proves possession of it
 const bindScriptPath = `${ownPath}bind.js`;
 
 const scripts: Record<string, string> = { [scriptPath]: script, [bindScriptPath]: bindScript };
 
 const methods: Record<string, string[]> = { [scriptPath]: ["GET", "HEAD"], [bindScriptPath]: ["GET", "HEAD"], [bindPath]: ["GET", "HEAD", "POST"], [enterPath]: ["GET", "HEAD"], [releasePath]: ["POST"] };
 
-/** headersOf are those of a script, with the sum that its build leaves. */
+/** headersOf returns the headers of a script, with the hash from its build as ETag. */
 const headersOf = (text: string) => ({
   "Content-Type": "text/javascript; charset=utf-8",
   "Cache-Control": "public, max-age=3600, stale-while-revalidate=86400",
@@ -26,7 +26,7 @@ const headersOf = (text: string) => ({
   ETag: `"${text.trimEnd().slice(-16)}"`,
 });
 
-/** serveOwn answers what is for the connector itself; undefined: it is for the site, or needs the rules. What it has not, nobody has. */
+/** serveOwn answers requests to the connector; undefined: for the site, or the rules are needed. Unknown paths get 404. */
 export function serveOwn(request: Request): Response | undefined {
   const { pathname, origin } = new URL(request.url);
   if (!pathname.startsWith(ownPath)) return undefined;
@@ -46,22 +46,22 @@ function text(status: number, body: string, more: Record<string, string>): Respo
   return new Response(body, { status, headers: { "Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff", ...more } });
 }
 
-/** isOwnPage tells whether no page of another site, or of another host of this one, has a browser send a request. */
+/** isOwnPage reports whether a request was made by a page of this very host, or not by a page. */
 function isOwnPage(request: Request, own: string): boolean {
   const [from, origin] = [request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")];
   return (from === null || from === "same-origin" || from === "none") && (origin === null || urlOf(origin)?.origin === own);
 }
 
-/** neighbour reads the address of a page of the site: by the same scheme, at a host that the rules name without *. */
-export function neighbour(site: Site, here: URL, address: string): URL | undefined {
+/** sitePage parses the address of a page of the site: same scheme, on a host that the rules name without a wildcard. */
+export function sitePage(site: Site, here: URL, address: string): URL | undefined {
   const url = urlOf(address);
   if (!url || !isWeb(url) || url.protocol !== here.protocol || url.username || url.password) return undefined;
   return site.hosts.includes(url.hostname) && !url.hostname.includes("*") ? url : undefined;
 }
 
-/** allowNeighbour returns the headers that let scripts of the site's other hosts see where to wait. */
-export function allowNeighbour(site: Site, here: URL, origin: string | null): Record<string, string> {
-  if (!origin || !neighbour(site, here, origin)) return {};
+/** allowSiteOrigin returns the headers that let scripts on the site's other hosts read where to wait. */
+export function allowSiteOrigin(site: Site, here: URL, origin: string | null): Record<string, string> {
+  if (!origin || !sitePage(site, here, origin)) return {};
   return {
     "Access-Control-Allow-Origin": origin,
     "Access-Control-Allow-Credentials": "true",

@@ -4,19 +4,19 @@ import { isObject, type Json } from "./match.ts";
 import { parseUUID } from "./session.ts";
 
 export const maxToken = 2048; // characters
-const leeway = 5; // seconds, of clocks
+const leeway = 5; // seconds, for clock skew
 
-/** Ed25519 checks a signature: key of 32 bytes, signature of 64. */
+/** Ed25519 verifies a signature: key of 32 bytes, signature of 64. */
 export type Ed25519 = (key: Uint8Array<ArrayBuffer>, signature: Uint8Array<ArrayBuffer>, text: Uint8Array<ArrayBuffer>) => Promise<boolean>;
 
-/** webEd25519 is that of the platform. */
+/** webEd25519 is the platform's own Ed25519. */
 export const webEd25519: Ed25519 = async (key, signature, text) =>
   crypto.subtle.verify("Ed25519", await crypto.subtle.importKey("raw", key, "Ed25519", false, ["verify"]), signature, text);
 
 /** Keys are a room's public keys by id. */
 export type Keys = Map<string, Uint8Array<ArrayBuffer>>;
 
-/** Pass is one that is verified. */
+/** Pass is a verified pass. */
 export interface Pass {
   token: string;
   ticket: string; // 16 bytes
@@ -34,7 +34,7 @@ function readPart(part: string): Json | undefined {
   }
 }
 
-/** issuerOf returns whom a token says that it is of. Nothing is verified. */
+/** issuerOf returns the issuer in a token without verifying it. */
 export function issuerOf(token: string): string {
   const parts = token.split(".");
   const issuer = parts.length === 3 && token.length <= maxToken ? readPart(parts[1] ?? "")?.["iss"] : undefined;
@@ -42,8 +42,8 @@ export function issuerOf(token: string): string {
 }
 
 /**
- * verify checks a pass of the room; undefined: it is none, or not good any
- * more. What key throws is not caught.
+ * verify verifies a pass of the room; undefined: invalid or expired. Exceptions of
+ * key are passed on.
  */
 export async function verify(token: string, room: { url: string; origin: string }, now: number, key: (id: string) => Promise<Uint8Array<ArrayBuffer> | undefined>, ed25519: Ed25519): Promise<Pass | undefined> {
   const parts = token.split(".");
@@ -52,7 +52,7 @@ export async function verify(token: string, room: { url: string; origin: string 
   const [header, claims, signature] = [readPart(head), readPart(body), fromBase64url(mark)];
   if (!header || !claims || signature?.length !== 64) return undefined;
   const id = header["kid"];
-  // No key, and no address of one, comes from a token.
+  // A token must not name its own key.
   if (header["alg"] !== "EdDSA" || typeof id !== "string" || !Object.keys(header).every((name) => ["alg", "kid", "typ"].includes(name))) return undefined;
   const found = await key(id);
   if (!found || !(await ed25519(found, signature, toBytes(`${head}.${body}`)))) return undefined;
@@ -69,14 +69,14 @@ function isFor(audience: unknown, origin: string): boolean {
   return audience === origin || (Array.isArray(audience) && audience.length === 1 && audience[0] === origin);
 }
 
-/** isCurrent checks the times, which are whole seconds. */
+/** isCurrent checks the times, in whole seconds. */
 function isCurrent(claims: Json, now: number): boolean {
   const { exp, nbf, iat } = claims;
   if (typeof exp !== "number" || typeof nbf !== "number" || (iat !== undefined && typeof iat !== "number")) return false;
   return now < Math.trunc(exp) + leeway && now >= Math.trunc(nbf) - leeway && now >= Math.trunc(iat ?? 0) - leeway;
 }
 
-/** usableKeys returns the keys of a JSON Web Key Set that sign passes. */
+/** usableKeys returns the keys of a JSON Web Key Set that can sign passes. */
 export function usableKeys(set: unknown): Keys {
   const keys: Keys = new Map();
   const list = isObject(set) && Array.isArray(set["keys"]) ? (set["keys"] as unknown[]) : [];

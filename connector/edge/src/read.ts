@@ -1,6 +1,6 @@
-// Answers of servers, of which no more is read than they may have.
+// Reading responses of servers, up to a limit.
 
-/** read returns the text of an answer. It throws when there are more than so many bytes, or they are not UTF-8. */
+/** read returns the text of a response. It throws if the text is too long, or not UTF-8. */
 export async function read(response: Response, most: number): Promise<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   const reader = response.body?.getReader();
@@ -11,7 +11,7 @@ export async function read(response: Response, most: number): Promise<string> {
     size += chunk.value.byteLength;
     if (size > most) {
       await reader.cancel();
-      throw new Error(`the answer has more than ${most} bytes`);
+      throw new Error(`the response has more than ${most} bytes`);
     }
     text += decoder.decode(chunk.value, { stream: true });
   }

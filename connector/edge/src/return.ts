@@ -1,5 +1,5 @@
-// Where visitors come back to from a room, signed where a connector takes a
-// pass: see "The way back" of connector/rules/FORMAT.md.
+// URLs that visitors return to from a room, signed if a connector redeems passes
+// there: see "The way back" of connector/rules/FORMAT.md.
 import { escape } from "./answer.ts";
 import { base64url, fromBase64url, toBytes, utf8 } from "./bytes.ts";
 
@@ -9,23 +9,23 @@ const label = "proofline-to/v1\n";
 const keySize = 32;
 const sigSize = 16;
 
-/** Returns is what the server says about ways back from a room. */
-export interface Returns {
+/** ReturnSigning is what the server says about return URLs of a room. */
+export interface ReturnSigning {
   key: Uint8Array<ArrayBuffer>;
-  isNeeded: boolean; // the room leads nobody to what is not signed
+  isRequired: boolean; // the room ignores unsigned return URLs
 }
 
-/** WayBack is where a visitor comes back to. */
-export interface WayBack {
-  to: string; // empty: to the room's first target
-  sig: string; // empty: there is none
+/** ReturnTarget is a URL to return to. */
+export interface ReturnTarget {
+  to: string; // empty: the room's first target
+  sig: string; // empty: unsigned
 }
 
-/** returnsOf reads what an answer to a report says of a room; undefined: nothing. */
-export function returnsOf(said: Record<string, unknown>): Returns | undefined {
-  const { return_key: text, signed_return: isNeeded } = said;
+/** returnsOf parses the return signing in a reply; undefined: none. */
+export function returnsOf(said: Record<string, unknown>): ReturnSigning | undefined {
+  const { return_key: text, signed_return: isRequired } = said;
   const key = typeof text === "string" ? fromBase64url(text) : undefined;
-  return key?.length === keySize ? { key, isNeeded: isNeeded === true } : undefined;
+  return key?.length === keySize ? { key, isRequired: isRequired === true } : undefined;
 }
 
 /** signReturn returns the signature of a URL for a room. */
@@ -35,7 +35,7 @@ export async function signReturn(key: Uint8Array<ArrayBuffer>, room: string, to:
   return base64url(new Uint8Array(sum).slice(0, sigSize));
 }
 
-/** joinURL returns the link that leads a visitor to a room, and back. */
-export function joinURL(room: string, { to, sig }: WayBack): string {
+/** joinURL returns the URL of the room, with the return URL. */
+export function joinURL(room: string, { to, sig }: ReturnTarget): string {
   return room + (to && `?to=${escape(to)}`) + (sig && `&to_sig=${sig}`);
 }

@@ -1,5 +1,5 @@
-// Which requests of a site wait in line, as package connector/rules decides it:
-// connector/rules/FORMAT.md is the specification of both.
+// Which requests of a site have to wait. It works like package connector/rules;
+// connector/rules/FORMAT.md specifies both.
 import shipped from "../../rules/defaults.json";
 import { parseAddress } from "./address.ts";
 import { decodeQuery, lower, utf8 } from "./bytes.ts";
@@ -12,7 +12,7 @@ export const maxSize = 1 << 20; // bytes of a document
 const maxRules = 1000;
 const maxRooms = 100;
 
-/** Room is a waiting room that a rule names. Times are milliseconds since 1970. */
+/** Room is a waiting room in the rules. Times are milliseconds since 1970. */
 export interface Room {
   url: string;
   origin: string;
@@ -24,7 +24,7 @@ export interface Room {
   bind: "browser" | "network" | "none";
 }
 
-/** Request is what a decision is about. Texts are bytes (bytes.ts), names of headers in lower case. */
+/** Request is what is decided about. Strings are bytes (bytes.ts), header names are in lower case. */
 export interface Request {
   method: string;
   host: string;
@@ -35,7 +35,7 @@ export interface Request {
 
 export type Outcome = "bypass" | "queue" | "closed" | "block";
 
-/** Decision says what happens to a request, and why. */
+/** Decision is what happens to a request, and why. */
 export interface Decision {
   outcome: Outcome;
   room: string;
@@ -45,11 +45,11 @@ export interface Decision {
 export const malformed = "default:malformed";
 export const wrongHost = "default:hosts";
 
-/** Site is what a site's owner wants to wait in line. */
+/** Site is the rules of a site. */
 export interface Site {
   hosts: string[];
   rooms: Map<string, Room>;
-  list: Rule[]; // the rules and the defaults, in the order they are looked at
+  list: Rule[]; // rules and default rules, in the order in which they are tried
 }
 
 interface Rule {
@@ -60,7 +60,7 @@ interface Rule {
   tests: ((v: View) => boolean)[];
 }
 
-/** InvalidError lists what is wrong with a document. */
+/** InvalidError lists the problems of a document. */
 export class InvalidError extends Error {
   readonly problems: { field: string; detail: string }[];
   constructor(problems: { field: string; detail: string }[]) {
@@ -69,7 +69,7 @@ export class InvalidError extends Error {
   }
 }
 
-/** parse reads a document. It throws an InvalidError. */
+/** parse parses a document. It throws an InvalidError. */
 export function parse(text: string): Site {
   if (utf8(text).length > maxSize) throw new InvalidError([{ field: "", detail: "must be at most 1 MiB" }]);
   let document: unknown;
@@ -92,12 +92,12 @@ const addressForm = /^(https|http):\/\/([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-
 const loopback = /^(localhost|127\.[0-9]+\.[0-9]+\.[0-9]+|\[::1\])$/;
 const unit = { s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Checker collects problems, fills in what is not said, and compiles. */
+/** Checker validates a document, sets defaults, and compiles it. */
 class Checker {
   readonly problems: { field: string; detail: string }[] = [];
   readonly report: Report = (field, detail) => this.problems.push({ field, detail });
 
-  /** members returns an object without nulls, which stand for nothing. */
+  /** members returns an object without its null members, which count as missing. */
   members(at: string, v: unknown, names: string[]): Json {
     if (!isObject(v)) {
       this.report(at, "must be a JSON object");
@@ -107,7 +107,7 @@ class Checker {
     return Object.fromEntries(Object.entries(v).filter(([, each]) => each !== null));
   }
 
-  /** texts checks that members are texts. */
+  /** texts checks that members are strings. */
   texts(at: string, v: Json, names: string[]): Record<string, string | undefined> {
     const out: Record<string, string | undefined> = {};
     for (const name of names) {
@@ -165,7 +165,7 @@ class Checker {
     return room;
   }
 
-  /** origin checks where a room is, and returns the audience of its passes. */
+  /** origin validates a room's URL and returns the audience of its passes. */
   origin(at: string, url: string, said: string | undefined): string {
     const parts = addressForm.exec(url);
     const isSafe = parts !== null && (lower(parts[1] ?? "") === "https" || loopback.test(parts[2] ?? ""));
@@ -195,7 +195,7 @@ class Checker {
 
   rules(site: Site, list: unknown[], hasDefaults: boolean): void {
     const seen = new Set<string>();
-    let wide = list.length; // where the defaults go
+    let wide = list.length; // position of the default rules
     for (const [i, each] of list.entries()) {
       const rule = this.rule(site, `rules[${i}]`, each);
       if (rule.name === "" || utf8(rule.name).length > 100 || seen.has(rule.name) || rule.name.startsWith("default:")) {
@@ -262,11 +262,11 @@ function openAfter(failure: string): number | undefined {
   return time <= 24 * unit.h ? time : undefined;
 }
 
-/** View is a request as rules look at it. */
+/** View is a request in the form that rules test. */
 interface View {
   request: Request;
   host: string;
-  path: string; // in one reading
+  path: string; // one reading of it
   query: string;
   method: string;
   address: ReturnType<typeof parseAddress>;
@@ -274,7 +274,7 @@ interface View {
 
 const strictness: Outcome[] = ["bypass", "queue", "closed", "block"];
 
-/** decide says what happens to a request at a time in milliseconds since 1970. */
+/** decide decides about a request at a time in milliseconds since 1970. */
 export function decide(site: Site, request: Request, now: number): Decision {
   const target = splitTarget(request.target);
   const host = target && hostName(target.host || request.host);
@@ -287,12 +287,12 @@ export function decide(site: Site, request: Request, now: number): Decision {
   const paths = readings(target.path);
   if (!paths) return { outcome: "block", room: "", rule: malformed };
   const view: View = { request, host, path: "", query: target.query, method: lower(request.method), address: parseAddress(request.client) };
-  // To wait for a room whose gate may be open is less than to wait in any case.
+  // Waiting at a gate that may be open is less strict than waiting in any case.
   const rank = ({ outcome, room }: Decision): number => 2 * strictness.indexOf(outcome) + (outcome === "queue" && site.rooms.get(room)?.mode !== "safety-net" ? 1 : 0);
   return paths.map((path) => first(site, { ...view, path }, now)).reduce((a, b) => (rank(b) > rank(a) ? b : a));
 }
 
-/** first returns the decision of the first rule that is for the request. */
+/** first returns the decision of the first matching rule. */
 function first(site: Site, view: View, now: number): Decision {
   const rule = site.list.find(({ tests }) => tests.every((test) => test(view)));
   if (!rule) return { outcome: "bypass", room: "", rule: "" };
@@ -300,7 +300,7 @@ function first(site: Site, view: View, now: number): Decision {
   return { outcome: rule.action === "queue" && room ? outcomeOf(room, now) : rule.action, room: rule.room, rule: rule.name };
 }
 
-/** outcomeOf is what happens now to requests that wait for a room. */
+/** outcomeOf returns what a room's mode means for requests now. */
 function outcomeOf(r: Room, now: number): Outcome {
   if (r.mode === "off" || (r.from !== undefined && now < r.from) || (r.until !== undefined && now >= r.until)) return "bypass";
   return r.mode === "closed" ? "closed" : "queue";

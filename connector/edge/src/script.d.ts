@@ -1,4 +1,4 @@
-// Files that are bundled as texts.
+// Files that are bundled as strings.
 declare module "*/client/bind.js" {
   const text: string;
   export default text;

@@ -1,11 +1,11 @@
-// A visitor's time on the site, in a cookie that all connectors of a site with
-// one key read: see session.go of package connector. Members of fixed length
-// are texts of bytes (bytes.ts), times milliseconds since 1970.
+// Session cookies, which all connectors of a site with the same key can read: see
+// session.go of package connector. Members of fixed length are strings of bytes
+// (bytes.ts), times are milliseconds since 1970.
 import { masked, parseAddress } from "./address.ts";
 import { base64url, fromBase64url, fromBytes, toBytes, utf8 } from "./bytes.ts";
 
 export const cookiePrefix = "__Host-proofline-pass.";
-const maxCookie = 4000; // characters of a value, which browsers keep
+const maxCookie = 4000; // characters of a value, as browsers limit it
 const fixedSize = 1 + 8 + 16 + 16 + 4 * 8 + 8 + 16;
 const version = "\x01";
 
@@ -14,20 +14,20 @@ export const noKey = "\0".repeat(16);
 export const noTicket = "\0".repeat(16);
 
 export interface Session {
-  room: string; // which room: see tagOf
-  ticket: string; // whose; zeros: of a free session
-  pass: string; // of which pass; of a free session its own id
+  room: string; // see tagOf
+  ticket: string; // zeros: unqueued session
+  pass: string; // id of the pass; of an unqueued session, its own id
   issued: number; // when this cookie was made
-  ends: number; // unless the visitor is active
-  most: number; // beyond which nothing helps
-  length: number; // how long it lasts from each touch on
-  bind: string; // the network or the family of browsers it is tied to, zeros for none
-  key: string; // the thumbprint of the browser's key, zeros for none
-  token: string; // the pass, which touches and releases show; of a free session none
+  ends: number; // unless extended
+  most: number; // latest end, however active the visitor is
+  length: number; // duration after each touch
+  bind: string; // network or browser family; zeros: not bound to one
+  key: string; // thumbprint of the browser's key; zeros: none
+  token: string; // the pass, sent with touches and releases; empty: unqueued session
 }
 
-/** isFree tells whether a session is of a visitor who passed an open gate. */
-export function isFree(s: Session): boolean {
+/** isUnqueued reports whether the session began without a pass, at an open gate. */
+export function isUnqueued(s: Session): boolean {
   return s.ticket === noTicket;
 }
 
@@ -35,18 +35,18 @@ async function digest(text: string): Promise<string> {
   return fromBytes(new Uint8Array(await crypto.subtle.digest("SHA-256", toBytes(text))));
 }
 
-/** tagOf tells rooms apart in cookies. */
+/** tagOf returns a room's identifier in cookies. */
 export async function tagOf(url: string, origin: string): Promise<string> {
   return (await digest(utf8(`proofline room\n${url}\n${origin}`))).slice(0, 8);
 }
 
-/** prefixOf returns a visitor's network: 4 or 16 bytes, or none of an address that is not known. */
+/** prefixOf returns a client's network: 4 or 16 bytes; empty: unknown address. */
 export function prefixOf(client: string): string {
   const address = parseAddress(client);
   return fromBytes(Uint8Array.from(address ? masked(address, address.length === 4 ? 24 : 48) : []));
 }
 
-/** networkOf names a visitor's network, which is never zero. */
+/** networkOf returns an identifier of a client's network; never zero. */
 export async function networkOf(client: string): Promise<string> {
   const name = (await digest("proofline network\n" + prefixOf(client))).slice(0, 8);
   return String.fromCharCode(name.charCodeAt(0) | 1) + name.slice(1);
@@ -62,7 +62,7 @@ export class Signer {
     this.#secret = secret;
   }
 
-  /** key is derived, so that the same secret may serve something else. */
+  /** key is derived, because the same secret may serve other purposes. */
   async #key(): Promise<CryptoKey> {
     this.#cookies ??= await this.#derived("proofline connector session 1");
     return this.#cookies;
@@ -73,7 +73,7 @@ export class Signer {
     return hmacKey(new Uint8Array(own));
   }
 
-  /** clientOf names a visitor to a room, so that an answer that was lost can be had again. The user agent's characters are bytes. */
+  /** clientOf returns the client's pseudonym for a room, so that a lost response can be repeated. The user agent's characters are bytes. */
   async clientOf(url: string, client: string, agent: string): Promise<string> {
     this.#clients ??= await this.#derived("proofline connector client 1");
     const network = Array.from(await networkOf(client), (c) => c.charCodeAt(0).toString(16).padStart(2, "0")).join("");
@@ -81,7 +81,7 @@ export class Signer {
     return base64url(new Uint8Array(sum).slice(0, 16));
   }
 
-  /** format returns a cookie's value. */
+  /** format returns the cookie's value. */
   async format(s: Session): Promise<string> {
     const times = [s.issued, s.ends, s.most, s.length].map(int64).join("");
     const body = version + s.room + s.ticket + s.pass + times + s.bind + s.key + s.token;
@@ -89,7 +89,7 @@ export class Signer {
     return base64url(toBytes(body + fromBytes(new Uint8Array(sum))));
   }
 
-  /** parse reads a cookie's value; undefined: it is not ours, or was changed. */
+  /** parse parses a cookie's value; undefined: it was not signed by us. */
   async parse(text: string): Promise<Session | undefined> {
     if (text.length > maxCookie) return undefined;
     const bytes = fromBase64url(text);
@@ -119,7 +119,7 @@ export function uuidText(id: string): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
-/** parseUUID reads the canonical text, and no other. */
+/** parseUUID parses the canonical text form, and no other. */
 export function parseUUID(text: string): string | undefined {
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text)) return undefined;
   return text.replaceAll("-", "").replace(/../g, (hex) => String.fromCharCode(parseInt(hex, 16)));

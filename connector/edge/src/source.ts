@@ -1,7 +1,7 @@
-// Where the rules come from: bound with the connector, or asked for, plain or
-// signed. See "Signed rules" of connector/rules/FORMAT.md.
+// Where the rules come from: bound with the connector, or loaded from a URL, plain
+// or signed. See "Signed rules" of connector/rules/FORMAT.md.
 import { utf8 } from "./bytes.ts";
-import { outgoing, type World } from "./door.ts";
+import { outgoing, type Runtime } from "./room.ts";
 import type { Keep } from "./keep.ts";
 import { firstLine, NoteError, open, parseSiteKey, readRules, type SiteKey } from "./note.ts";
 import type { Ed25519 } from "./pass.ts";
@@ -12,58 +12,58 @@ import { urlOf } from "./target.ts";
 const maxNote = 1_000_000; // bytes of signed rules
 const sitePath = /^\/v1\/sites\/([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)\/rules$/;
 
-/** SourceOptions is where rules come from. */
+/** SourceOptions is the source of the rules. */
 export interface SourceOptions {
   rules?: string | undefined;
   rulesURL?: string | undefined;
   siteKey?: string | undefined;
   token?: string | undefined;
   server?: string | undefined;
-  /** keep has the rules of rulesURL outlive this instance. */
+  /** keep stores the rules of rulesURL beyond this instance. */
   keep?: Keep | undefined;
 }
 
-/** Found is rules that came from somewhere. */
+/** Found is loaded rules. */
 export interface Found {
   site: Site;
-  serial: bigint; // if they are signed, else 0
+  serial: bigint; // 0: not signed
 }
 
-/** isSafe tells whether nobody on the way can change what a URL gives. */
+/** isSafe reports whether a URL is protected on its way: https, or on this machine. */
 function isSafe({ protocol, hostname, username }: URL): boolean {
   return username === "" && (protocol === "https:" || (protocol === "http:" && /^(localhost|127\.[0-9.]+|\[::1\])$/.test(hostname)));
 }
 
-/** serverOf returns where the token goes: what is said, or where the rules are. */
+/** serverOf returns the server for the token: the option, or the server of the rules. */
 export function serverOf({ server, rulesURL }: SourceOptions): string | undefined {
   const url = urlOf(server ?? rulesURL ?? "");
   if (server !== undefined && (!url || !isSafe(url) || url.pathname !== "/" || url.search !== "")) {
-    throw new Error("the server must be a URL of https (http on this machine) without path, such as https://queue.example.com");
+    throw new Error("the server must be an https URL (http on this machine) without a path, such as https://queue.example.com");
   }
   return url?.origin;
 }
 
 export class Source {
-  readonly name: string; // of the site; empty: the rules are not signed
-  readonly bound: Site | undefined; // rules that are there from the start
+  readonly name: string; // of the site; empty: rules are not signed
+  readonly bound: Site | undefined; // rules given as an option
   readonly #options: SourceOptions;
-  readonly #world: World;
+  readonly #runtime: Runtime;
   readonly #ed25519: Ed25519;
   #key: SiteKey | undefined;
-  #serial = 0n; // the largest that was seen
-  #text = ""; // with it
+  #serial = 0n; // largest serial seen
+  #text = ""; // of the rules with that serial
   #etag = "";
-  #latest = ""; // what the URL gave
-  #kept: string | undefined; // what is kept, as far as that is known
+  #latest = ""; // latest text from the URL
+  #kept: string | undefined; // stored text, if known
 
-  constructor(options: SourceOptions, world: World, ed25519: Ed25519) {
+  constructor(options: SourceOptions, runtime: Runtime, ed25519: Ed25519) {
     const { rules, rulesURL, siteKey } = options;
     const url = urlOf(rulesURL ?? "");
     if (rules === undefined && rulesURL === undefined) throw new Error("rules or rulesURL must be given");
-    if (rulesURL !== undefined && (!url || !isSafe(url))) throw new Error("rulesURL must be a URL of https (http on this machine)");
+    if (rulesURL !== undefined && (!url || !isSafe(url))) throw new Error("rulesURL must be an https URL (http on this machine)");
     const name = url && url.search === "" ? sitePath.exec(url.pathname)?.[1] : undefined;
-    if (siteKey !== undefined && name === undefined) throw new Error("the site key goes with a rulesURL such as https://SERVER/v1/sites/NAME/rules");
-    [this.#options, this.#world, this.#ed25519] = [options, world, ed25519];
+    if (siteKey !== undefined && name === undefined) throw new Error("the site key needs a rulesURL such as https://SERVER/v1/sites/NAME/rules");
+    [this.#options, this.#runtime, this.#ed25519] = [options, runtime, ed25519];
     this.name = siteKey === undefined ? "" : (name ?? "");
     if (rules !== undefined && !this.#isNote(rules)) this.bound = parse(rules);
   }
@@ -72,7 +72,7 @@ export class Source {
     return this.#options.siteKey !== undefined && text.startsWith(firstLine);
   }
 
-  /** first returns the rules that are kept or bound, the newest if they are signed; undefined: there are none. */
+  /** first returns the stored or bound rules, the newest if they are signed; undefined: none. */
   async first(): Promise<Found | undefined> {
     const { rules } = this.#options;
     const bound = this.bound ? { site: this.bound, serial: 0n } : await this.#tried(rules);
@@ -83,32 +83,32 @@ export class Source {
     return text === undefined ? undefined : this.#opened(text).catch((error: unknown) => this.#unused(error));
   }
 
-  /** saved returns what is kept. */
+  /** saved returns the stored rules. */
   async #saved(): Promise<string | undefined> {
     this.#kept = await this.#options.keep?.get().catch((error: unknown) => this.#unused(error));
     return this.#kept;
   }
 
   #unused(error: unknown): undefined {
-    this.#world.log("error", "rules that are bound or kept are not used", { error: String(error) });
+    this.#runtime.log("error", "cannot use the bound or saved rules", { error: String(error) });
   }
 
-  /** save keeps what the URL gave last. */
+  /** save stores the latest rules from the URL. */
   async save(): Promise<void> {
     const { keep } = this.#options;
     if (!keep || this.#latest === this.#kept) return;
     this.#kept = this.#latest;
-    await keep.put(this.#latest).catch((error: unknown) => this.#world.log("warn", "rules cannot be kept", { error: String(error) }));
+    await keep.put(this.#latest).catch((error: unknown) => this.#runtime.log("warn", "cannot save a copy of the rules", { error: String(error) }));
   }
 
-  /** pull asks the URL; undefined: nothing has changed. */
+  /** pull loads the rules from the URL; undefined: unchanged. */
   async pull(url: string): Promise<Found | undefined> {
     const { token } = this.#options;
     const headers: Record<string, string> = this.#etag ? { "If-None-Match": this.#etag } : {};
     if (token !== undefined && serverOf(this.#options) === new URL(url).origin) headers["Authorization"] = `Bearer ${token}`;
-    const answer = await this.#world.ask(outgoing(url, { headers }));
+    const answer = await this.#runtime.ask(outgoing(url, { headers }));
     if (answer.status === 304) return undefined;
-    if (answer.status === 401 || answer.status === 403) throw new Error(`get rules from ${url}: status ${answer.status}: the token must be one of the organization, with the scope connect`);
+    if (answer.status === 401 || answer.status === 403) throw new Error(`get rules from ${url}: status ${answer.status}: the token must belong to the organization and have the scope connect`);
     if (answer.status !== 200) throw new Error(`get rules from ${url}: status ${answer.status}`);
     const text = await read(answer, maxSize);
     const found = await this.#opened(text);
@@ -118,7 +118,7 @@ export class Source {
     return found;
   }
 
-  /** opened reads rules, which are signed if there is a site key. */
+  /** opened parses rules, and verifies them if there is a site key. */
   async #opened(text: string): Promise<Found> {
     const { siteKey } = this.#options;
     if (siteKey !== undefined) return this.#verified(text, siteKey);
@@ -126,7 +126,7 @@ export class Source {
     return { site: parse(text), serial: 0n };
   }
 
-  /** verified reads signed rules, and remembers the newest. */
+  /** verified verifies signed rules, and refuses older ones. */
   async #verified(note: string, siteKey: string): Promise<Found> {
     this.#key ??= await parseSiteKey(siteKey);
     if (utf8(note).length > maxNote) throw new NoteError(`these rules have more than ${maxNote} bytes`);

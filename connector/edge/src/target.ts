@@ -1,28 +1,28 @@
-// How a request's address is read: see connector/rules/FORMAT.md. All texts are
+// How a request's address is read: see connector/rules/FORMAT.md. All strings are
 // bytes (bytes.ts).
 import { hasBadEscape, isUTF8, lower, utf8 } from "./bytes.ts";
 import { backslash, compatible, encodedSlash, isTwice, spellingsOf } from "./spelling.ts";
 
-// How long paths may be, in bytes, and those that can be read in rare ways.
+// Maximum length of paths in bytes, and of those with rare readings.
 const maxTarget = 8192;
 const maxRare = 2048;
 
-// How many readings a path may have. Only attackers send paths that have more.
+// Maximum number of readings of a path. Only attackers send paths with more.
 const maxReadings = 64;
 
-// Ways in which origins read paths differently.
+// Ways in which servers read paths differently.
 const separators = 1; // \ and encoded slashes are slashes
-const parameters = 2; // what is behind ; in a segment is no part of it
-const slashes = 4; // many slashes are one
+const parameters = 2; // ; and everything after it is removed from a segment
+const slashes = 4; // repeated slashes count as one
 const dots = 8; // dot segments are resolved
-const authority = 16; // what follows two slashes at the beginning is a host
-const early = 32; // what is behind ; goes before encoded slashes are decoded
-const trimming = 64; // dots and spaces at the end of a segment are no part of it
+const authority = 16; // two slashes at the beginning are followed by a host
+const early = 32; // ; is handled before encoded slashes are decoded
+const trimming = 64; // dots and spaces at the end of a segment are removed
 const rareWays = authority | early | trimming;
 
-/** Target is a request target in its parts. */
+/** Target is a parsed request target. */
 export interface Target {
-  host: string; // of absolute form, else empty
+  host: string; // of a target in absolute form; else empty
   path: string;
   query: string;
 }
@@ -33,7 +33,7 @@ export function cut(text: string, separator: string): [string, string] {
   return i < 0 ? [text, ""] : [text.slice(0, i), text.slice(i + separator.length)];
 }
 
-/** splitTarget takes a request target apart; undefined: it is none. */
+/** splitTarget parses a request target; undefined: malformed. */
 export function splitTarget(target: string): Target | undefined {
   const [path, query] = cut(target, "?");
   if (path.startsWith("/") || path === "*") return { host: "", path, query };
@@ -41,7 +41,7 @@ export function splitTarget(target: string): Target | undefined {
   return absolute ? { host: absolute[1] ?? "", path: absolute[2] || "/", query } : undefined;
 }
 
-/** urlOf reads a URL; undefined: it is none. Not all platforms have URL.canParse. */
+/** urlOf parses a URL; undefined: malformed. Some platforms lack URL.canParse. */
 export function urlOf(text: string): URL | undefined {
   try {
     return new URL(text);
@@ -50,12 +50,12 @@ export function urlOf(text: string): URL | undefined {
   }
 }
 
-/** isWeb tells whether a URL is one that browsers open pages by. */
+/** isWeb reports whether a URL is http or https. */
 export function isWeb({ protocol }: URL): boolean {
   return protocol === "https:" || protocol === "http:";
 }
 
-/** hostName returns a host without port and last dot, in lower case; undefined: it is no name. */
+/** hostName returns a host without port and trailing dot, in lower case; undefined: malformed. */
 export function hostName(host: string): string | undefined {
   const parts = /^(?:\[([^\]]*)\]|([^:]*))(?::[0-9]{0,5})?$/.exec(host);
   if (!parts || (parts[1] === undefined && host.startsWith("["))) return undefined;
@@ -64,8 +64,8 @@ export function hostName(host: string): string | undefined {
 }
 
 /**
- * readings returns a path in every way that origins might read it, the most
- * thorough way first: in lower case, without a last slash; undefined: it is
+ * readings returns a path in every way that servers might read it, the most
+ * thorough way first: in lower case, without a trailing slash; undefined: it is
  * malformed, or climbs above the root.
  */
 export function readings(raw: string): string[] | undefined {
@@ -83,7 +83,7 @@ export function readings(raw: string): string[] | undefined {
   return list;
 }
 
-/** subsets returns how many subsets a set of bits has. */
+/** subsets returns the number of subsets of a set of bits. */
 function subsets(bits: number): number {
   return 2 ** bits.toString(2).replaceAll("0", "").length;
 }
@@ -93,7 +93,7 @@ function readingsOf(path: string, ways: number): string[] | undefined {
   const often = ways & ~rareWays;
   const rare = ways & rareWays;
   const list: string[] = [];
-  const split = new Map<number, string[]>(); // by the ways of splitting it: anybody can send a path that there are many ways to read
+  const split = new Map<number, string[]>(); // cache by way of splitting, because attackers send paths with many readings
   for (let more = 0; ; more = (more - rare) & rare) {
     for (let way = often; ; way = (way - 1) & often) {
       const by = (way | more) & (separators | parameters | early | trimming);
@@ -108,7 +108,7 @@ function readingsOf(path: string, ways: number): string[] | undefined {
   }
 }
 
-/** spelledOnce returns a path of a pattern as readings of requests are compared with it; undefined: there is more than one way to read it. */
+/** spelledOnce returns a pattern's path in the form that readings of requests are compared with; undefined: it has several readings. */
 export function spelledOnce(text: string): string | undefined {
   const decoded = decodePath(utf8(text).replaceAll("%", "%25").replaceAll(" ", "%20"));
   if (decoded === undefined) return undefined;
@@ -116,7 +116,7 @@ export function spelledOnce(text: string): string | undefined {
   return waysOf(path) & ~trimming ? undefined : read(segmentsOf(path, 0), 0);
 }
 
-/** decodePath decodes percent-escapes once, and marks separators in disguise. */
+/** decodePath decodes percent-escapes once, and marks disguised separators. */
 function decodePath(raw: string): string | undefined {
   if (raw === "*") raw = "/*";
   if (!/^[/\\]/.test(raw) || raw.length > maxTarget || hasBadEscape(raw) || /[\0-\x20\x7f#]/.test(raw)) return undefined;
@@ -126,7 +126,7 @@ function decodePath(raw: string): string | undefined {
   return isUTF8(path) ? lower(path) : undefined;
 }
 
-/** waysOf tells in which ways a decoded path can be read differently. */
+/** waysOf returns the ways in which a decoded path can be read differently. */
 function waysOf(path: string): number {
   let ways = 0;
   if (path.includes(encodedSlash) || path.includes(backslash)) ways |= separators;
@@ -150,7 +150,7 @@ function segmentsOf(path: string, way: number): string[] {
   return way & trimming ? list.map(trimmed) : list;
 }
 
-/** trimmed returns a segment as Windows reads it: without spaces and dots at its end, unless it is a dot segment. */
+/** trimmed returns a segment as Windows reads it: without trailing spaces and dots, unless it is a dot segment. */
 function trimmed(segment: string): string {
   const s = segment.replace(/ +$/, "");
   return s === "." || s === ".." ? s : segment.replace(/[ .]+$/, "");
@@ -160,7 +160,7 @@ function withoutParameters(segments: string[]): string[] {
   return segments.map((s) => cut(s, ";")[0]);
 }
 
-/** withoutAuthority returns the segments behind the first slash without a host, which is behind the second. */
+/** withoutAuthority returns the segments after the first slash without a host, which follows a second one. */
 function withoutAuthority(segments: string[]): string[] {
   if (segments[0] !== "") return segments;
   return segments.slice(segments.findIndex((s) => s !== "") + 1);

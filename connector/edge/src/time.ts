@@ -1,6 +1,6 @@
 const form = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:Z|([+-])(\d\d):(\d\d))$/;
 
-/** parseTime reads a time of RFC 3339 as milliseconds since 1970; undefined: it is none. */
+/** parseTime parses an RFC 3339 time as milliseconds since 1970; undefined: malformed. */
 export function parseTime(text: string, round: (n: number) => number): number | undefined {
   const parts = form.exec(text);
   if (!parts) return undefined;

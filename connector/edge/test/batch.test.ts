@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Batches, type Kind } from "../src/batch.ts";
-import { Door, type World } from "../src/door.ts";
+import { RoomClient, type Runtime } from "../src/room.ts";
 import { parse } from "../src/rules.ts";
 import { tagOf, type Session } from "../src/session.ts";
 
@@ -19,8 +19,8 @@ class Bench {
   now = 0;
   under: Promise<unknown>[] = [];
   readonly batches: Batches;
-  readonly #world: World;
-  door!: Door;
+  readonly #world: Runtime;
+  door!: RoomClient;
 
   constructor() {
     this.#world = {
@@ -42,7 +42,7 @@ class Bench {
   async open(): Promise<this> {
     const room = parse(`{"version":1,"rooms":{"sale":{"url":"https://queue.example.com/r/sale"}}}`).rooms.get("sale");
     assert.ok(room);
-    this.door = Door.make("sale", room, await tagOf(room.url, room.origin), undefined, this.#world);
+    this.door = RoomClient.make("sale", room, await tagOf(room.url, room.origin), undefined, this.#world);
     return this;
   }
 

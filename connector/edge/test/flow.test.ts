@@ -227,11 +227,11 @@ withShop("open after 30 s", async (s) => {
   assert.equal(s.isThrough(answer).headers["x-proofline-ticket"], undefined);
   assert.equal(answer.headers["set-cookie"], undefined);
   const { rooms } = await s.counts();
-  assert.ok((rooms["sale"]?.openings[0]?.let ?? 0) >= 2);
+  assert.ok((rooms["sale"]?.failOpen[0]?.let ?? 0) >= 2);
   s.queue.isDown = false;
   s.later(1001);
   await eventually("closed again", async () => (await s.get("/tickets")).status === 302);
-  assert.ok((await s.counts()).rooms["sale"]?.openings[0]?.until);
+  assert.ok((await s.counts()).rooms["sale"]?.failOpen[0]?.until);
 }, ',"failure":"open-after 30s"');
 
 test("a pass of another room opens nothing by how that room fails", async () => {
@@ -260,10 +260,10 @@ test("the log names a host that is not in the rules, once a minute", async () =>
   const logged: string[] = [];
   let now = 0;
   const connector = new Connector({
-    key: new Uint8Array(32), now: () => now, log: (level, text, { host }) => logged.push(`${level} ${text.slice(0, 20)} ${String(host)}`), site: async () => new Response("site"),
+    key: new Uint8Array(32), now: () => now, log: (level, text, { host }) => logged.push(`${level} ${text.slice(0, 15)} ${String(host)}`), site: async () => new Response("site"),
     rules: `{"version":1,"hosts":["shop.example.com"]}`,
   });
-  for (const [at, host, want] of [[0, "shop.example.com", []], [0, "www.example.com", ["warn a request is blocked www.example.com"]], [59_999, "b.example.com", []], [60_000, "b.example.com", ["warn a request is blocked b.example.com"]]] as const) {
+  for (const [at, host, want] of [[0, "shop.example.com", []], [0, "www.example.com", ["warn request blocked www.example.com"]], [59_999, "b.example.com", []], [60_000, "b.example.com", ["warn request blocked b.example.com"]]] as const) {
     now = at;
     await connector.fetch(new Request(`https://${host}/`), { client: "192.0.2.1" });
     assert.deepEqual(logged.splice(0), want, `${host} at ${at}`);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Connector } from "../src/connector.ts";
-import { Crowd, crowdOf } from "../src/crowd.ts";
+import { NetworkStarts, networkLimit } from "../src/limit.ts";
 import { Gate } from "../src/gate.ts";
 import { cookieOf, eventually, withShop, type Queue, type Report, type Shop } from "./kit.ts";
 
@@ -157,9 +157,9 @@ withNet("one network does not begin them all, nor shut the gate for others", asy
 
 test("what a network may begin", () => {
   for (const [perMinute, nodes, want] of [[0, 1, 10], [50, 1, 10], [59, 1, 11], [600, 2, 60], [599, 3, 39], [12, 1, 10], [600, 1000, 10], [600, 0, 120]] as const) {
-    assert.equal(crowdOf({ perMinute, nodes }), want, `${perMinute} at ${nodes}`);
+    assert.equal(networkLimit({ perMinute, nodes }), want, `${perMinute} at ${nodes}`);
   }
-  const crowd = new Crowd();
+  const crowd = new NetworkStarts();
   for (let i = 0; i < 3; i++) crowd.add("a", i * 1000);
   crowd.add("b", 2000);
   crowd.add("", 2000);
@@ -182,7 +182,7 @@ test("the log tells once that the server does not know a room, however often it 
     key: new Uint8Array(32), rules: `{"version":1,"rooms":{"sale":{"url":"${room}"}}}`, token: "secret", server: "https://queue.example.com", now: () => now,
     ask: async () => Response.json({ rooms: [said] }),
     site: async () => new Response("site"),
-    log: (_, text, detail) => text.startsWith("the server says nothing") && logged.push(detail["error"]),
+    log: (_, text, detail) => text.startsWith("the server's reply") && logged.push(detail["error"]),
   });
   for (const [answer, want] of [
     [{ room, error: "unknown" }, ["unknown"]], [{ room, error: "unknown" }, []], [{ room }, ["no gate"]], [{ room }, []], [known, []], [{ room, error: "unknown" }, ["unknown"]],

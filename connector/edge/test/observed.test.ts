@@ -18,7 +18,7 @@ test("rooms that are off are among the counts, if their names fit", () => {
   const door = (name: string, mode = "off") => {
     const observed = new Observed();
     observed.add(start);
-    return { name, room: { mode }, link: { observed } };
+    return { name, room: { mode }, roomState: { observed } };
   };
   const fits = "r".repeat(36);
   const counts = withObserved({ passed: 7 }, [door("a-b"), door("c", "always"), door(fits), door(`${fits}r`)], start);

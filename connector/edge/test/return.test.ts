@@ -25,7 +25,7 @@ test("signatures are those of the vectors", async () => {
 
 test("a key is what is written as one", () => {
   const good = secret.toString("base64url");
-  assert.deepEqual(returnsOf({ return_key: good, signed_return: true }), { key: new Uint8Array(secret), isNeeded: true });
+  assert.deepEqual(returnsOf({ return_key: good, signed_return: true }), { key: new Uint8Array(secret), isRequired: true });
   for (const bad of [undefined, "", "AAAA", `${good}=`, `${good}AAAA`, `${good.slice(0, 20)}\n${good.slice(20)}`, good.slice(0, 42) + "~", 7, null, { length: 32 }]) assert.equal(returnsOf({ return_key: bad }), undefined, String(bad));
 });
 
@@ -46,7 +46,7 @@ const cors = { "Sec-Fetch-Mode": "cors" };
 const byEnter = (page: string): string => `${site}/.proofline/enter?to=${encodeURIComponent(page)}`;
 
 /** open protects /tickets by a room that wants signatures or does not. */
-async function open(isNeeded: boolean, hosts = ["shop.example.com", "www.shop.example.com"], more: object = { return_key: secret.toString("base64url") }): Promise<Shop> {
+async function open(isRequired: boolean, hosts = ["shop.example.com", "www.shop.example.com"], more: object = { return_key: secret.toString("base64url") }): Promise<Shop> {
   const rules = [
     { name: "tickets", when: { path: { prefix: "/tickets" } }, action: "queue sale" },
     { name: "again", when: { path: { prefix: "/again" } }, action: "queue again" },
@@ -58,15 +58,15 @@ async function open(isNeeded: boolean, hosts = ["shop.example.com", "www.shop.ex
     const rooms = { sale: { url }, again: { url }, other: { url: `${url}2` }, over: { url: `${url}3`, mode: "closed" } };
     return { PROOFLINE_RULES: JSON.stringify({ version: 1, hosts, rooms, rules }), PROOFLINE_TOKEN: "connect-token", PROOFLINE_SERVER: home };
   });
-  shop.queue.gate = { ...shut, ...more, ...(isNeeded && { signed_return: true }) };
+  shop.queue.gate = { ...shut, ...more, ...(isRequired && { signed_return: true }) };
   return shop;
 }
 
 test("what is signed are URLs that lead to the room and nothing else", async () => {
-  for (const isNeeded of [false, true]) {
-    const shop = await open(isNeeded);
-    const free = (page: string): [string, string] => (isNeeded ? [byEnter(page), "signed"] : [page, ""]);
-    const how = isNeeded ? "enter" : undefined;
+  for (const isRequired of [false, true]) {
+    const shop = await open(isRequired);
+    const free = (page: string): [string, string] => (isRequired ? [byEnter(page), "signed"] : [page, ""]);
+    const how = isRequired ? "enter" : undefined;
     try {
       for (const [name, method, target, headers, want, script] of [
         ["the first visitor of an isolate", "GET", "/tickets/7?a=%20b&c=+d", nav, [`${site}/tickets/7?a=%20b&c=+d`, "signed"], undefined],
@@ -84,9 +84,9 @@ test("what is signed are URLs that lead to the room and nothing else", async () 
         ["a script at another host", "GET", "/tickets/left", { ...cors, Origin: "http://www.shop.example.com", Referer: "http://www.shop.example.com/" }, ["", ""], how],
       ] as const) {
         const answer = await shop.send(method, target, headers);
-        assert.deepEqual(wayOf(shop.queue, linkOf(answer)), want, `${name}, needed ${isNeeded}`);
+        assert.deepEqual(wayOf(shop.queue, linkOf(answer)), want, `${name}, needed ${isRequired}`);
         const said = answer.headers["proofline-return"];
-        assert.equal(said === signOf(shop.queue, want[0]) ? "signed" : said, script, `${name}, needed ${isNeeded}: header`);
+        assert.equal(said === signOf(shop.queue, want[0]) ? "signed" : said, script, `${name}, needed ${isRequired}: header`);
       }
       assert.equal(shop.got.length, 0);
     } finally {
@@ -163,7 +163,7 @@ test("where instances end with the request, nobody waits for a key, and where th
       const answer = await connector().fetch(new Request(`${site}/tickets`, { headers: { Accept: "text/html" } }), context);
       return wayOf(queue, answer.headers.get("Location") ?? "");
     };
-    assert.deepEqual(await led({ client: "198.51.100.7", isShort: true }), [`${site}/tickets`, ""]);
+    assert.deepEqual(await led({ client: "198.51.100.7", endsWithRequest: true }), [`${site}/tickets`, ""]);
     assert.equal(queue.reports.length, 0);
     assert.deepEqual(await led({ client: "198.51.100.7" }), [`${site}/tickets`, "signed"]);
     const headers = { host: [{ key: "host", value: "shop.example.com" }], accept: [{ key: "accept", value: "text/html" }] };

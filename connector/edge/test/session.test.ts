@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { toBytes } from "../src/bytes.ts";
-import { isFree, noBind, noKey, noTicket, Signer } from "../src/session.ts";
+import { isUnqueued, noBind, noKey, noTicket, Signer } from "../src/session.ts";
 
 const signer = new Signer(toBytes("0123456789abcdef0123456789abcdef"));
 
@@ -19,5 +19,5 @@ test("a free session in a cookie", async () => {
   const text = await signer.format(session);
   const read = await signer.parse(text);
   assert.deepEqual(read, session);
-  assert.ok(read && isFree(read) && !isFree({ ...read, ticket: "\x01".padStart(16, "\0") }));
+  assert.ok(read && isUnqueued(read) && !isUnqueued({ ...read, ticket: "\x01".padStart(16, "\0") }));
 });

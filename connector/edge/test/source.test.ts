@@ -184,7 +184,7 @@ test("rules that are kept outlive an instance", async () => {
   four.web.text = us.sign(rules(7));
   assert.equal((await four.source.pull(address))?.serial, 7n);
   await four.source.save();
-  assert.match(four.logged.join(), /not used.*broken.*cannot be kept.*broken/);
+  assert.match(four.logged.join(), /cannot use.*broken.*cannot save.*broken/);
 });
 
 test("visitors go on by rules that are kept while the server does not answer", async () => {
@@ -231,8 +231,8 @@ test("options that do not go together", () => {
   const net = `{"version":1,"rooms":{"sale":{"url":"https://queue.example.com/r/sale","mode":"safety-net"}}}`;
   for (const [more, why] of [
     [{}, /rules or rulesURL/], [{ rulesURL: "http://queue.example.com/" }, /https/], [{ rulesURL: "https://me@queue.example.com/" }, /https/], [{ rules: net }, /safety-net needs a server and a token/],
-    [{ rules: net, token: "secret" }, /needs the server/], [{ rules: net, server: "https://queue.example.com" }, /safety-net needs/],
-    [{ rulesURL: "https://queue.example.com/rules.json", siteKey: us.key }, /site key goes with/], [{ rulesURL: `${address}?x=1`, siteKey: us.key }, /site key goes with/], [{ rules: net, siteKey: us.key }, /site key goes with/],
+    [{ rules: net, token: "secret" }, /give the server/], [{ rules: net, server: "https://queue.example.com" }, /safety-net needs/],
+    [{ rulesURL: "https://queue.example.com/rules.json", siteKey: us.key }, /site key needs/], [{ rulesURL: `${address}?x=1`, siteKey: us.key }, /site key needs/], [{ rules: net, siteKey: us.key }, /site key needs/],
   ] as [SourceOptions, RegExp][]) assert.throws(() => new Connector({ ...options, ...more }), { message: why });
   new Connector({ ...options, rules: net, token: "secret", server: "https://queue.example.com" });
 });
@@ -259,5 +259,5 @@ test("rules with a bad signature are never used", async () => {
     }
   }
   assert.equal(connector.stats().serial, "2");
-  assert.equal(failing.filter((line) => line.startsWith("new rules are not used")).length, 5, failing.join("\n"));
+  assert.equal(failing.filter((line) => line.startsWith("new rules are invalid")).length, 5, failing.join("\n"));
 });

@@ -20,7 +20,7 @@ test("the log tells of a token once a day, from two weeks before its end", async
     const under: Promise<unknown>[] = [];
     await connector.fetch(new Request("https://shop.example.com/"), { client: "192.0.2.1", waitUntil: (work) => under.push(work) });
     await Promise.all(under);
-    return logged.splice(0).filter((line) => line.startsWith('the token ends soon: give this connector another {"ends":"2027-06-15T00:00:00.000Z"}')).length;
+    return logged.splice(0).filter((line) => line.startsWith('server token expires soon: replace it {"ends":"2027-06-15T00:00:00.000Z"}')).length;
   };
   assert.equal(await report(ends - 20 * day), 0);
   assert.equal(connector.stats().tokenEnds, ends);

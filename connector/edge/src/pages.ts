@@ -1,5 +1,4 @@
-// The pages that visitors see who do not get through, as all connectors have
-// them.
+// The connector's own pages, the same in all connectors.
 import shared from "../../pages.json";
 import { isNavigation, json, own } from "./answer.ts";
 import { base64url, lower, toBytes } from "./bytes.ts";
@@ -7,12 +6,12 @@ import { cut } from "./target.ts";
 
 const { style, html, texts } = shared;
 
-/** Why is what scripts are told instead. */
+/** Why is the error that scripts get instead. */
 type Why = keyof typeof texts; // and "bind"
 
 type Text = { lang: string } & Record<string, string>;
 
-/** pageOf returns a page in one language, without the lines that it has no text for. */
+/** pageOf returns a page in one language, without the lines that lack a text. */
 function pageOf(text: Record<string, string>): string {
   const isWhole = (line: string) => [...line.matchAll(placeholder)].every(([, name = ""]) => name in text);
   return html.filter(isWhole).map((line) => line.replace(placeholder, (_, name: string) => text[name] ?? "")).join("\n");
@@ -20,7 +19,7 @@ function pageOf(text: Record<string, string>): string {
 
 const placeholder = /\{(\w+)\}/g;
 
-/** textFor returns the texts in the language that a visitor likes best, of those there are: of equally liked ones the first. */
+/** textFor returns the texts in the language preferred by the visitor; among equal ones, in the first. */
 function textFor(why: Why, acceptLanguage: string): Text {
   const known: Text[] = texts[why];
   let [best, liked]: [Text | undefined, number] = [known[0], 0];
@@ -35,8 +34,8 @@ function textFor(why: Why, acceptLanguage: string): Text {
   return best;
 }
 
-/** tell says why a request does not get through: on a page to visitors, and to scripts as it is. */
-export async function tell(r: Request, status: number, said: { error: Why } & Record<string, string>, headers: Record<string, string> = {}): Promise<Response> {
+/** refuse answers with the error's page, or to scripts with JSON. */
+export async function refuse(r: Request, status: number, said: { error: Why } & Record<string, string>, headers: Record<string, string> = {}): Promise<Response> {
   if (!isNavigation(r)) return json(r, status, said, headers);
   const text = textFor(said.error, r.headers.get("Accept-Language") ?? "");
   const policy = await pagePolicy();
@@ -50,15 +49,15 @@ async function pagePolicy(): Promise<string> {
   return `default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; style-src 'sha256-${sum}='`;
 }
 
-/** VisitToProve is a session as the script of the page has it. */
+/** VisitToProve describes a session to the script of the page. */
 export interface VisitToProve {
   name: string; // of the room
   subject: string;
-  room: string; // its URL
-  bound: boolean; // to a key
+  room: string; // URL
+  bound: boolean; // tied to a key
 }
 
-/** bindPage is where a browser proves keys. Without scripts it goes on by itself, unless a session needs a proof: it would be sent back here. */
+/** bindPage is where a browser proves possession of keys. Without scripts it goes on, unless a session needs a proof. */
 export async function bindPage(r: Request, to: string, now: number, visits: VisitToProve[]): Promise<Response> {
   const text = textFor("bind", r.headers.get("Accept-Language") ?? "");
   const policy = `${await pagePolicy()}; script-src 'self'; connect-src 'self'`;
@@ -71,7 +70,7 @@ function escapeHTML(text: string): string {
   return text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 }
 
-/** hold asks to come back, not everybody at once. */
-export function hold(r: Request): Promise<Response> {
-  return tell(r, 503, { error: "unavailable" }, { "Retry-After": String(10 + Math.floor(Math.random() * 10)) });
+/** retryLater sends the retry page. The delay is random, to spread the retries. */
+export function retryLater(r: Request): Promise<Response> {
+  return refuse(r, 503, { error: "unavailable" }, { "Retry-After": String(10 + Math.floor(Math.random() * 10)) });
 }

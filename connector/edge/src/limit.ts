@@ -1,22 +1,22 @@
-// How many free sessions one network began at this isolate within a minute, so
-// that nobody shuts a gate for all from one. Times are milliseconds since 1970.
+// How many unqueued sessions a network began at this isolate within a minute, so
+// that one network cannot shut a gate. Times are milliseconds since 1970.
+const least = 10; // sessions a minute that any network may begin
+const part = 5; // a network may take 1/5 of the node's part
 const minute = 60_000;
-const least = 10; // that a network may begin in a minute, however few there are
-const part = 5; // else one of so many of the node's part
-const maxKnown = 60_000; // beginnings; before that many the oldest count no more
+const maxKnown = 60_000; // remembered starts; above it the oldest are dropped
 
-/** crowdOf returns how many free sessions of one network may begin at a node in a minute. */
-export function crowdOf({ perMinute, nodes }: { perMinute: number; nodes: number }): number {
+/** networkLimit returns how many unqueued sessions a network may begin at a node within a minute. */
+export function networkLimit({ perMinute, nodes }: { perMinute: number; nodes: number }): number {
   return Math.max(least, Math.floor(perMinute / (part * Math.max(1, nodes))));
 }
 
-/** Crowd counts beginnings of the last minute by network. */
-export class Crowd {
-  #begun: { network: string; at: number }[] = []; // the oldest first
-  #gone = 0; // how many of them, the first, count no more
+/** NetworkStarts counts session starts of the last minute by network. */
+export class NetworkStarts {
+  #begun: { network: string; at: number }[] = []; // oldest first
+  #gone = 0; // number of dropped entries at the front
   readonly #counts = new Map<string, number>();
 
-  /** count returns how many began for a network. Clients whose address is not known are of none, which is empty. */
+  /** count returns the number of starts of a network. Clients without an address have the empty network, and are not counted. */
   count(network: string, now: number): number {
     for (let oldest; (oldest = this.#begun[this.#gone]) && Math.abs(now - oldest.at) >= minute; ) this.#drop(oldest.network); // or of a clock that was set back
     return this.#counts.get(network) ?? 0;
@@ -30,7 +30,7 @@ export class Crowd {
     this.#counts.set(network, (this.#counts.get(network) ?? 0) + 1);
   }
 
-  /** drop forgets the oldest, which is of that network. */
+  /** drop removes the oldest start, which is of that network. */
   #drop(network: string): void {
     const left = (this.#counts.get(network) ?? 0) - 1;
     if (left > 0) this.#counts.set(network, left);
@@ -40,7 +40,7 @@ export class Crowd {
     [this.#begun, this.#gone] = [this.#begun.slice(this.#gone), 0];
   }
 
-  /** size returns how many networks are known. */
+  /** size returns the number of known networks. */
   get size(): number {
     return this.#counts.size;
   }

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test from "node:test";
 import shared from "../../pages.json";
-import { hold, tell } from "../src/hold.ts";
+import { retryLater, refuse } from "../src/pages.ts";
 
-const ask = (accept: string) => hold(new Request("https://shop.example.com/tickets", { headers: { Accept: "text/html", "Accept-Language": accept } }));
+const ask = (accept: string) => retryLater(new Request("https://shop.example.com/tickets", { headers: { Accept: "text/html", "Accept-Language": accept } }));
 
 test("the page speaks the visitor's language", async () => {
   const wanted: Record<string, string> = {
@@ -31,16 +31,16 @@ test("pages that refuse say so in all languages, and nothing else", async () => 
   for (const error of ["closed", "blocked", "malformed", "host"] as const) {
     for (const { lang, dir, title } of shared.texts[error]) {
       const request = (method: string) => new Request("https://shop.example.com/evil?x=evil", { method, headers: { "Sec-Fetch-Mode": "navigate", "Accept-Language": lang } });
-      const answer = await tell(request("GET"), 403, { error, room: "evil" });
+      const answer = await refuse(request("GET"), 403, { error, room: "evil" });
       const page = await answer.text();
       assert.deepEqual([answer.status, answer.headers.get("Content-Language"), answer.headers.get("Retry-After")], [403, lang, null]);
       assert.ok(page.includes(`<html lang="${lang}" dir="${dir}">`) && page.includes(`<h1>${title}</h1>`), page);
       assert.ok(!/refresh|evil|undefined|\{\w+\}|<p><\/p>/.test(page) && page.includes("<p>") === (error === "closed"), page);
       assert.match(answer.headers.get("Content-Security-Policy") ?? "", /^default-src 'none'; .*style-src 'sha256-/);
-      assert.equal(await (await tell(request("HEAD"), 403, { error })).text(), "");
+      assert.equal(await (await refuse(request("HEAD"), 403, { error })).text(), "");
       titles.add(title);
     }
-    const script = await tell(new Request("https://shop.example.com/"), 403, { error, room: "there" });
+    const script = await refuse(new Request("https://shop.example.com/"), 403, { error, room: "there" });
     assert.equal(await script.text(), `{"error":"${error}","room":"there"}\n`);
   }
   assert.equal(titles.size, 32);
