@@ -137,16 +137,19 @@ func TestLostResponse(t *testing.T) {
 	const agent, from = "User-Agent: phone", "X-Forwarded-For: 203.0.113.5"
 	pass := s.queue.pass()
 	s.queue.isLost.Store(true)
-	if r := s.get("/tickets?proofline_pass="+pass, agent, from); r.StatusCode != http.StatusServiceUnavailable || len(s.got) > 0 {
+	if r := s.get("/tickets?proofline_pass="+pass, agent, from); r.StatusCode != http.StatusServiceUnavailable ||
+		len(s.got) > 0 {
 		t.Fatalf("status %d", r.StatusCode)
 	}
-	for what, headers := range map[string][]string{"another program": {"User-Agent: other", from}, "another network": {agent, "X-Forwarded-For: 203.0.112.5"}} {
+	for what, headers := range map[string][]string{"another program": {"User-Agent: other", from},
+		"another network": {agent, "X-Forwarded-For: 203.0.112.5"}} {
 		s.queue.isDown.Store(false)
 		s.isQueued(what, s.get("/tickets?proofline_pass="+pass, headers...))
 	}
 	s.clock.pass(10 * time.Second)
 	for range 2 { // the second of these as the answer to us was lost
-		if r := s.get("/tickets?proofline_pass="+pass, agent, "X-Forwarded-For: 203.0.113.77"); r.StatusCode != http.StatusSeeOther || len(r.Cookies()) != 1 {
+		if r := s.get("/tickets?proofline_pass="+pass, agent,
+			"X-Forwarded-For: 203.0.113.77"); r.StatusCode != http.StatusSeeOther || len(r.Cookies()) != 1 {
 			t.Errorf("the same client: status %d", r.StatusCode)
 		}
 	}
@@ -172,8 +175,10 @@ func TestLostResponse(t *testing.T) {
 func TestClientVector(t *testing.T) {
 	t.Parallel()
 	c := &Connector{clients: derive(testKey, clientLabel)}
-	for address, want := range map[string]string{"198.51.100.7": "vfEqlNafQbCz2B71wOYCIw", "198.51.100.200": "vfEqlNafQbCz2B71wOYCIw", "2001:db8:1:2::3": "IswYhhsbXmupm_v4fEEcPQ"} {
-		if got := idText(c.clientName("https://queue.example.com/r/sale", netip.MustParseAddr(address), "Mozilla/5.0")); got != want {
+	for address, want := range map[string]string{"198.51.100.7": "vfEqlNafQbCz2B71wOYCIw",
+		"198.51.100.200": "vfEqlNafQbCz2B71wOYCIw", "2001:db8:1:2::3": "IswYhhsbXmupm_v4fEEcPQ"} {
+		if got := idText(c.clientName("https://queue.example.com/r/sale", netip.MustParseAddr(address),
+			"Mozilla/5.0")); got != want {
 			t.Errorf("%s: %q, want %q", address, got, want)
 		}
 	}
@@ -190,7 +195,8 @@ func TestUnknownKeys(t *testing.T) {
 	s.queue.mu.Unlock()
 	s.enter(s.queue.pass())
 	for range 20 {
-		s.isQueued("wrong kid", s.get("/tickets?proofline_pass="+s.queue.sign(s.queue.claims(), map[string]any{"kid": newUUID()})))
+		s.isQueued("wrong kid",
+			s.get("/tickets?proofline_pass="+s.queue.sign(s.queue.claims(), map[string]any{"kid": newUUID()})))
 	}
 	if n := s.queue.fetched.Load() - before; n != 1 {
 		t.Errorf("keys were fetched %d times", n)
@@ -265,14 +271,16 @@ func TestTricks(t *testing.T) {
 func TestOpenRedirect(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
-	for _, target := range []string{"//evil.example.net/x/%2e%2e/tickets", "///evil.example.net/x/../tickets", `/%5cevil.example.net/x/../tickets`, "/tickets//evil.example.net", "http://evil.example.net/tickets"} {
+	for _, target := range []string{"//evil.example.net/x/%2e%2e/tickets", "///evil.example.net/x/../tickets",
+		`/%5cevil.example.net/x/../tickets`, "/tickets//evil.example.net", "http://evil.example.net/tickets"} {
 		r := s.get(target + "?to=https://evil.example.net&proofline_pass=" + s.queue.pass())
 		location := r.Header.Get("Location")
 		u, err := url.Parse("http://shop.example.com/")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u, err = u.Parse(strings.ReplaceAll(location, `\`, "/")); err != nil || u.Host != "shop.example.com" || r.StatusCode != http.StatusSeeOther {
+		if u, err = u.Parse(strings.ReplaceAll(location, `\`, "/")); err != nil || u.Host != "shop.example.com" ||
+			r.StatusCode != http.StatusSeeOther {
 			t.Errorf("%s: %d to %q", target, r.StatusCode, location)
 		}
 	}
@@ -298,7 +306,8 @@ func TestSplitQuery(t *testing.T) {
 			t.Errorf("%q: %q, %q, %t", query, token, rest, ok)
 		}
 	}
-	for _, query := range []string{"", "a=proofline_pass=b", "Proofline_Pass=a", "proofline_passes=a", "%zzproofline_pass=a"} {
+	for _, query := range []string{"", "a=proofline_pass=b", "Proofline_Pass=a", "proofline_passes=a",
+		"%zzproofline_pass=a"} {
 		if _, rest, ok := splitQuery(query); ok || rest != query {
 			t.Errorf("%q has a pass", query)
 		}
@@ -327,7 +336,9 @@ func FuzzPass(f *testing.F) {
 // FuzzRequest tests that a site that reads paths like the standard library gets no
 // protected one, whatever the HTTP server accepts.
 func FuzzRequest(f *testing.F) {
-	for _, target := range []string{"/tickets", "/x/../tickets", "/tickets%2f..%2fx", "//tickets/;/..", "http://a/tickets", "/free?proofline_pass=x", "*", "//x/tickets", "/tickets#x", "/;%2F{/tickets", "/;%2fx/%2ftickets", `/\x/tickets`} {
+	for _, target := range []string{"/tickets", "/x/../tickets", "/tickets%2f..%2fx", "//tickets/;/..",
+		"http://a/tickets", "/free?proofline_pass=x", "*", "//x/tickets", "/tickets#x", "/;%2F{/tickets",
+		"/;%2fx/%2ftickets", `/\x/tickets`} {
 		f.Add("GET " + target + " HTTP/1.1\r\nHost: shop.example.com\r\nAccept: text/html\r\n\r\n")
 	}
 	f.Add("POST /tickets HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 127.0.0.1\r\nUpgrade: websocket\r\nX-Proofline-Ticket: a\r\nCookie: __Host-proofline-pass.sale=AAAA\r\n\r\n")

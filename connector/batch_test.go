@@ -187,7 +187,8 @@ func TestFailOpenReports(t *testing.T) {
 		}
 	}
 	first := n.latest().Unguarded
-	if len(first) != 1 || first[0].From != began.Add(31*time.Second).UnixMilli() || first[0].Until < first[0].From || first[0].Until > began.Add(91*time.Second).UnixMilli() || first[0].Requests != 2 || len(first[0].ID) != 22 {
+	if len(first) != 1 || first[0].From != began.Add(31*time.Second).UnixMilli() || first[0].Until < first[0].From ||
+		first[0].Until > began.Add(91*time.Second).UnixMilli() || first[0].Requests != 2 || len(first[0].ID) != 22 {
 		t.Fatalf("reported %+v", first)
 	}
 	n.says(GateShut, 0)
@@ -205,7 +206,8 @@ func TestFailOpenReports(t *testing.T) {
 	}
 	s.queue.isDown.Store(false)
 	s.report()
-	if said := n.latest(); said.Room != s.queue.url() || len(said.Unguarded) != 1 || said.Unguarded[0].ID == first[0].ID || said.Unguarded[0].Until <= said.Unguarded[0].From {
+	if said := n.latest(); said.Room != s.queue.url() || len(said.Unguarded) != 1 ||
+		said.Unguarded[0].ID == first[0].ID || said.Unguarded[0].Until <= said.Unguarded[0].From {
 		t.Errorf("of a room that the rules do not name any more: %+v", said)
 	}
 	s.report()
@@ -228,7 +230,9 @@ func TestReport(t *testing.T) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	last := n.reports[len(n.reports)-1]
-	if _, ok := parseID(last.Node); !ok || last.Node != n.reports[0].Node || last.Kind != "proxy" || last.Version != "1.2.3" || last.Site != "" || last.Serial != 0 || last.Counts["started"] != 1 || last.Counts["bypassed"] != 1 {
+	if _, ok := parseID(last.Node); !ok || last.Node != n.reports[0].Node || last.Kind != "proxy" ||
+		last.Version != "1.2.3" || last.Site != "" || last.Serial != 0 || last.Counts["started"] != 1 ||
+		last.Counts["bypassed"] != 1 {
 		t.Errorf("report %+v", last)
 	}
 	for name := range last.Counts {
@@ -249,7 +253,8 @@ func TestLargestReport(t *testing.T) {
 	n.says(GateOpen, 1)
 	s := n.shop("")
 	s.free("of a room that the rules do not name any more")
-	if err := s.use(&loadedRules{site: mustSite(t, `{"version":1,"rooms":{`+strings.Join(rooms, ",")+`}}`), name: strings.Repeat("s", 63), serial: 1 << 62}); err != nil {
+	if err := s.use(&loadedRules{site: mustSite(t, `{"version":1,"rooms":{`+strings.Join(rooms, ",")+`}}`),
+		name: strings.Repeat("s", 63), serial: 1 << 62}); err != nil {
 		t.Fatal(err)
 	}
 	for _, rm := range s.current.Load().rooms {
@@ -259,7 +264,8 @@ func TestLargestReport(t *testing.T) {
 		}
 	}
 	for range maxUnrecorded {
-		s.unrecorded.add(pastFailOpen{s.current.Load().states[0].url, FailOpen{From: s.clock.now(), Until: s.clock.now(), Requests: 1 << 60}})
+		s.unrecorded.add(pastFailOpen{s.current.Load().states[0].url,
+			FailOpen{From: s.clock.now(), Until: s.clock.now(), Requests: 1 << 60}})
 	}
 	s.report() // the test server checks its size
 	n.mu.Lock()

@@ -82,14 +82,16 @@ func visitsOn(t testing.TB, body string) (visits []visitToProve) {
 func (s *shop) arrives() *browser {
 	s.Helper()
 	r := s.get("/tickets?a=1&proofline_pass="+s.queue.pass(), append(opens, phone)...)
-	if to := r.Header.Get("Location"); r.StatusCode != http.StatusSeeOther || to != "/.proofline/bind?to="+url.QueryEscape("/tickets?a=1") {
+	if to := r.Header.Get("Location"); r.StatusCode != http.StatusSeeOther ||
+		to != "/.proofline/bind?to="+url.QueryEscape("/tickets?a=1") {
 		s.Fatalf("a browser with a pass: status %d to %q", r.StatusCode, to)
 	}
 	b := &browser{shop: s, session: "Cookie: " + strings.Split(r.Header.Get("Set-Cookie"), ";")[0]}
 	page := s.get(r.Header.Get("Location"), append(opens, phone, b.session)...)
 	body := bodyOf(s, page)
 	visits := visitsOn(s, body)
-	if len(visits) != 1 || visits[0].Name != "sale" || visits[0].IsBound || !strings.Contains(body, `<noscript><meta http-equiv="refresh" content="0;url=/tickets?a=1"></noscript>`) {
+	if len(visits) != 1 || visits[0].Name != "sale" || visits[0].IsBound ||
+		!strings.Contains(body, `<noscript><meta http-equiv="refresh" content="0;url=/tickets?a=1"></noscript>`) {
 		s.Fatalf("the page has %+v: %s", visits, body)
 	}
 	b.subject = visits[0].Subject
@@ -108,8 +110,10 @@ func (s *shop) arrives() *browser {
 // isSentToBind fails unless the browser is redirected to prove its key.
 func (s *shop) isSentToBind(what string, r *http.Response) {
 	s.Helper()
-	if r.StatusCode != http.StatusSeeOther || !strings.HasPrefix(r.Header.Get("Location"), BindPath+"?to=") || len(s.got) > 0 {
-		s.Errorf("%s: status %d to %q, and the site got %d requests", what, r.StatusCode, r.Header.Get("Location"), len(s.got))
+	if r.StatusCode != http.StatusSeeOther || !strings.HasPrefix(r.Header.Get("Location"), BindPath+"?to=") ||
+		len(s.got) > 0 {
+		s.Errorf("%s: status %d to %q, and the site got %d requests", what, r.StatusCode, r.Header.Get("Location"),
+			len(s.got))
 	}
 	s.got = nil
 }
@@ -122,7 +126,8 @@ func TestBrowserKey(t *testing.T) {
 	proof := b.prove(s.clock.now())
 	s.isThrough("the browser", s.get("/tickets", append(opens, phone, b.session, proof)...))
 	s.isThrough("its scripts", s.get("/tickets", append(fetches, phone, b.session, proof)...))
-	s.isThrough("after an update, in another network", s.get("/tickets", append(opens, updated, b.session, proof, someone(1))...))
+	s.isThrough("after an update, in another network", s.get("/tickets",
+		append(opens, updated, b.session, proof, someone(1))...))
 	for i := range 100 {
 		thief := []string{phone, b.session, someone(i)}
 		s.isSentToBind("a copy", s.get("/tickets", append(opens, thief...)...))
@@ -175,7 +180,8 @@ func TestSharedKey(t *testing.T) {
 		t.Errorf("counts %+v", n)
 	}
 	s.clock.pass(holderTTL)
-	s.isThrough("another network, later", s.get("/tickets", append(opens, phone, b.session, b.prove(s.clock.now()), someone(2000))...))
+	s.isThrough("another network, later", s.get("/tickets",
+		append(opens, phone, b.session, b.prove(s.clock.now()), someone(2000))...))
 
 	r := s.get("/tickets?proofline_pass="+s.queue.pass(), append(opens, phone)...)
 	untied := "Cookie: " + strings.Split(r.Header.Get("Set-Cookie"), ";")[0]
@@ -234,7 +240,8 @@ func TestProofsAreExact(t *testing.T) {
 		spellings = append(spellings, base64.RawURLEncoding.EncodeToString(changed))
 	}
 	for _, text := range spellings {
-		s.isSentToBind(fmt.Sprintf("the proof %q", text), s.get("/tickets", append(opens, phone, b.session, "Cookie: "+name+"="+text)...))
+		s.isSentToBind(fmt.Sprintf("the proof %q", text), s.get("/tickets",
+			append(opens, phone, b.session, "Cookie: "+name+"="+text)...))
 	}
 	s.isThrough("as it is", s.get("/tickets", append(opens, phone, b.session, proof)...))
 }
@@ -270,16 +277,19 @@ func TestWithoutScripts(t *testing.T) {
 func TestBindGoesOnHere(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
-	for _, to := range []string{"", "tickets", "//evil.example.net/", `/\evil.example.net`, "https://evil.example.net/", "/tickets\n", "javascript:alert(1)"} {
+	for _, to := range []string{"", "tickets", "//evil.example.net/", `/\evil.example.net`, "https://evil.example.net/",
+		"/tickets\n", "javascript:alert(1)"} {
 		if r := s.get(BindPath+"?to="+url.QueryEscape(to), opens...); r.StatusCode != http.StatusNotFound {
 			t.Errorf("to %q: status %d", to, r.StatusCode)
 		}
 	}
 	r := s.get(BindPath+"?to="+url.QueryEscape(`/x"><script>alert(1)</script>`), opens...)
-	if body := bodyOf(t, r); r.StatusCode != http.StatusOK || strings.Contains(body, "<script>alert") || !strings.Contains(r.Header.Get("Content-Security-Policy"), "script-src 'self'; connect-src 'self'") {
+	if body := bodyOf(t, r); r.StatusCode != http.StatusOK || strings.Contains(body, "<script>alert") ||
+		!strings.Contains(r.Header.Get("Content-Security-Policy"), "script-src 'self'; connect-src 'self'") {
 		t.Errorf("status %d, %v: %s", r.StatusCode, r.Header, body)
 	}
-	for header, want := range map[string]int{"Sec-Fetch-Site: cross-site": http.StatusForbidden, "Origin: http://evil.example.net": http.StatusForbidden, "Sec-Fetch-Site: same-origin": http.StatusNoContent} {
+	for header, want := range map[string]int{"Sec-Fetch-Site: cross-site": http.StatusForbidden,
+		"Origin: http://evil.example.net": http.StatusForbidden, "Sec-Fetch-Site: same-origin": http.StatusNoContent} {
 		if r := s.send(http.MethodPost, BindPath, header); r.StatusCode != want {
 			t.Errorf("%s: status %d", header, r.StatusCode)
 		}
@@ -300,12 +310,14 @@ func TestBindVectors(t *testing.T) {
 	}
 	rm := newRoom("sale", rules.Room{URL: v.Room, Origin: v.Origin, Bind: rules.BindBrowser}, nil)
 	s, read := newSigner([]byte(v.Key)), new(session)
-	if !s.parse(v.Cookie, read) || read.room != rm.tag || hex.EncodeToString(read.pass[:]) != v.Pass || s.format(read) != v.Cookie {
+	if !s.parse(v.Cookie, read) || read.room != rm.tag || hex.EncodeToString(read.pass[:]) != v.Pass ||
+		s.format(read) != v.Cookie {
 		t.Errorf("the cookie is %+v", read)
 	}
 	p, ok := parseProof(v.Proof)
 	key := p.thumbprint()
-	if !ok || p.at != v.At || subjectOf(rm, read) != v.Subject || !p.isOf(v.Subject) || p.isOf("x") || key != read.key || base64.RawURLEncoding.EncodeToString(key[:]) != v.Thumbprint {
+	if !ok || p.at != v.At || subjectOf(rm, read) != v.Subject || !p.isOf(v.Subject) || p.isOf("x") || key != read.key ||
+		base64.RawURLEncoding.EncodeToString(key[:]) != v.Thumbprint {
 		t.Errorf("the proof is %+v", p)
 	}
 	for agent, want := range v.Families {

@@ -25,7 +25,9 @@ func TestScript(t *testing.T) {
 	first := s.send(http.MethodGet, ScriptPath)
 	body, err := io.ReadAll(first.Body)
 	h := first.Header
-	if err != nil || first.StatusCode != http.StatusOK || !bytes.Equal(body, script) || h.Get("Content-Type") != "text/javascript; charset=utf-8" || !strings.HasPrefix(h.Get("Cache-Control"), "public, max-age=") {
+	if err != nil || first.StatusCode != http.StatusOK || !bytes.Equal(body, script) ||
+		h.Get("Content-Type") != "text/javascript; charset=utf-8" ||
+		!strings.HasPrefix(h.Get("Cache-Control"), "public, max-age=") {
 		t.Fatalf("status %d, header %v, %d bytes: %v", first.StatusCode, h, len(body), err)
 	}
 	for name, tt := range map[string]struct {
@@ -50,7 +52,8 @@ func TestScript(t *testing.T) {
 	if n := s.Stats(); len(s.got) != 0 || n.Blocked+n.Bypassed+n.Passed+n.Queued != 0 {
 		t.Errorf("the site got %d requests: %+v", len(s.got), n)
 	}
-	for _, other := range []string{"/%2eproofline/wait.js", "/.Proofline/wait.js", "/.proofline", "/x/../.proofline/wait.js"} {
+	for _, other := range []string{"/%2eproofline/wait.js", "/.Proofline/wait.js", "/.proofline",
+		"/x/../.proofline/wait.js"} {
 		before := len(s.got)
 		if s.send(http.MethodGet, other); len(s.got) != before+1 {
 			t.Errorf("%s is not for the rules", other)
@@ -85,7 +88,8 @@ func TestScriptIsBuilt(t *testing.T) {
 		}
 		body, last, _ := bytes.Cut(text, []byte("\n// "+string(text[max(0, len(text)-17):])))
 		sum.Write(append(body, '\n'))
-		if want := hex.EncodeToString(sum.Sum(nil))[:16]; len(last) != 0 || strings.TrimSpace(string(text[len(text)-17:])) != want {
+		if want := hex.EncodeToString(sum.Sum(nil))[:16]; len(last) != 0 ||
+			strings.TrimSpace(string(text[len(text)-17:])) != want {
 			t.Errorf("%s is not what its sources make: cd connector/client && npm ci && npm run build", name)
 		}
 	}
@@ -99,18 +103,22 @@ func TestEnter(t *testing.T) {
 	page := "http://www.example.com/cart?a=1&b=%2F"
 	enter := EnterPath + "?to=" + url.QueryEscape(page)
 	entered := s.send(http.MethodGet, enter+"&proofline_pass="+s.queue.pass())
-	if to := entered.Header.Get("Location"); entered.StatusCode != http.StatusSeeOther || to != enter || len(entered.Cookies()) != 1 {
+	if to := entered.Header.Get("Location"); entered.StatusCode != http.StatusSeeOther || to != enter ||
+		len(entered.Cookies()) != 1 {
 		t.Fatalf("with a pass: status %d, to %q, %v", entered.StatusCode, to, entered.Cookies())
 	}
 	cookie := "Cookie: " + entered.Cookies()[0].Name + "=" + entered.Cookies()[0].Value
-	if led := s.send(http.MethodGet, enter, cookie); led.StatusCode != http.StatusSeeOther || led.Header.Get("Location") != page {
+	if led := s.send(http.MethodGet, enter, cookie); led.StatusCode != http.StatusSeeOther ||
+		led.Header.Get("Location") != page {
 		t.Errorf("with a session: status %d, to %q", led.StatusCode, led.Header.Get("Location"))
 	}
-	if got := s.send(http.MethodGet, "/tickets", cookie, "Origin: http://www.example.com"); got.StatusCode != http.StatusOK || len(s.got) != 1 {
+	if got := s.send(http.MethodGet, "/tickets", cookie,
+		"Origin: http://www.example.com"); got.StatusCode != http.StatusOK || len(s.got) != 1 {
 		t.Errorf("the session: status %d", got.StatusCode)
 	}
 	for _, bad := range []string{s.queue.pass() + "x", "", "x"} {
-		if got := s.send(http.MethodGet, enter+"&proofline_pass="+bad); got.Header.Get("Location") != enter || len(got.Cookies()) != 0 {
+		if got := s.send(http.MethodGet, enter+"&proofline_pass="+bad); got.Header.Get("Location") != enter ||
+			len(got.Cookies()) != 0 {
 			t.Errorf("a pass that is none: status %d, to %q, %v", got.StatusCode, got.Header.Get("Location"), got.Cookies())
 		}
 	}
@@ -119,7 +127,8 @@ func TestEnter(t *testing.T) {
 		"http://evil.example.org#@www.example.com/", `http://evil.example.org\@www.example.com/`, `http://www.example.com\@evil.example.org/`, "http://user@www.example.com/",
 		"http:www.example.com/", "http:///www.example.com/", "javascript://www.example.com/%0aalert(1)", "http://a.example.net/", "http://*.example.net/", "http://www.example.com:x/", "http://www.example.com./",
 	} {
-		if got := s.send(http.MethodGet, EnterPath+"?to="+url.QueryEscape(to)); got.StatusCode != http.StatusNotFound || got.Header.Get("Location") != "" {
+		if got := s.send(http.MethodGet, EnterPath+"?to="+url.QueryEscape(to)); got.StatusCode != http.StatusNotFound ||
+			got.Header.Get("Location") != "" {
 			t.Errorf("to %q: status %d, to %q", to, got.StatusCode, got.Header.Get("Location"))
 		}
 	}
@@ -142,7 +151,8 @@ func TestSiteOrigins(t *testing.T) {
 	} {
 		got := s.send(http.MethodGet, "/tickets", "Sec-Fetch-Mode: cors", "Origin: "+origin)
 		h := got.Header
-		if got.StatusCode != http.StatusForbidden || h.Get(QueueHeader) == "" || h.Get("Access-Control-Allow-Origin") != want ||
+		if got.StatusCode != http.StatusForbidden || h.Get(QueueHeader) == "" ||
+			h.Get("Access-Control-Allow-Origin") != want ||
 			(h.Get("Access-Control-Expose-Headers") == QueueHeader) != (want != "") || (h.Get("Access-Control-Allow-Credentials") == "true") != (want != "") {
 			t.Errorf("%q: status %d, header %v", origin, got.StatusCode, h)
 		}
@@ -153,7 +163,9 @@ func TestSiteOrigins(t *testing.T) {
 // them (https://url.spec.whatwg.org/#url-parsing): they read \ as / and ignore tabs
 // and line ends.
 func FuzzSitePage(f *testing.F) {
-	for _, seed := range []string{"http://www.example.com/a?b#c", `http://evil.example.org\@www.example.com/`, "http://www.example.com:80@evil.example.org", "http://www.example.com\t.evil.example.org/", "http://WWW.example.com", "http://[::1]/", "http://%77ww.example.com/"} {
+	for _, seed := range []string{"http://www.example.com/a?b#c", `http://evil.example.org\@www.example.com/`,
+		"http://www.example.com:80@evil.example.org", "http://www.example.com\t.evil.example.org/", "http://WWW.example.com",
+		"http://[::1]/", "http://%77ww.example.com/"} {
 		f.Add(seed)
 	}
 	site, err := rules.Parse([]byte(`{"version":1,"hosts":["www.example.com","*.example.net"]}`))

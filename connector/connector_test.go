@@ -25,7 +25,8 @@ func TestVisit(t *testing.T) {
 	s := newShop(t, "")
 	r := s.get("/tickets/7?row=2&seat=%C3%A9")
 	s.isQueued("first request", r)
-	if want := "http://shop.example.com/tickets/7?row=2&seat=%C3%A9"; r.StatusCode != http.StatusFound || toOf(t, r) != want || r.Header.Get("Cache-Control") != "no-store" {
+	if want := "http://shop.example.com/tickets/7?row=2&seat=%C3%A9"; r.StatusCode != http.StatusFound ||
+		toOf(t, r) != want || r.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("status %d, back to %q, %v", r.StatusCode, toOf(t, r), r.Header)
 	}
 	claims := s.queue.claims()
@@ -34,7 +35,8 @@ func TestVisit(t *testing.T) {
 		t.Errorf("entered with %d, to %q", r.StatusCode, got)
 	}
 	raw := r.Header.Get("Set-Cookie")
-	if !strings.HasPrefix(raw, "__Host-proofline-pass.sale=") || !strings.HasSuffix(raw, "; Path=/; HttpOnly; Secure; SameSite=Lax") {
+	if !strings.HasPrefix(raw, "__Host-proofline-pass.sale=") ||
+		!strings.HasSuffix(raw, "; Path=/; HttpOnly; Secure; SameSite=Lax") {
 		t.Errorf("cookie %q", raw)
 	}
 	cookie := "Cookie: a=b; " + r.Cookies()[0].Name + "=" + r.Cookies()[0].Value
@@ -43,7 +45,8 @@ func TestVisit(t *testing.T) {
 	if v, ok := VisitorOf(got.Context()); !ok || v != want {
 		t.Errorf("visitor %+v", v)
 	}
-	if h := got.Header; h.Get(TicketHeader) != want.Ticket || h.Get(RoomHeader) != "sale" || h["X_proofline_room"] != nil || h.Get("X-Other") != "kept" || len(h[TicketHeader]) != 1 {
+	if h := got.Header; h.Get(TicketHeader) != want.Ticket || h.Get(RoomHeader) != "sale" ||
+		h["X_proofline_room"] != nil || h.Get("X-Other") != "kept" || len(h[TicketHeader]) != 1 {
 		t.Errorf("header %v", h)
 	}
 	s.answer = func(w http.ResponseWriter, _ *http.Request) {
@@ -52,7 +55,8 @@ func TestVisit(t *testing.T) {
 	}
 	r = s.get("/tickets/done", cookie)
 	s.isThrough("release", r)
-	if c := r.Cookies(); r.Header.Get("Proofline-Command") != "" || len(c) != 1 || c[0].MaxAge != -1 || c[0].Value != "" || r.StatusCode != http.StatusCreated {
+	if c := r.Cookies(); r.Header.Get("Proofline-Command") != "" || len(c) != 1 || c[0].MaxAge != -1 ||
+		c[0].Value != "" || r.StatusCode != http.StatusCreated {
 		t.Errorf("status %d, header %v", r.StatusCode, r.Header)
 	}
 	s.isQueued("after the release", s.get("/tickets/7", cookie))
@@ -109,7 +113,8 @@ func TestResponses(t *testing.T) {
 		}
 	}
 	s.isThrough("free page", s.send("POST", "/free", "X-Proofline-Ticket: forged"))
-	if r := s.send("GET", "/secret"); r.StatusCode != http.StatusForbidden || bodyOf(t, r) != "{\"error\":\"blocked\"}\n" || len(s.got) > 0 {
+	if r := s.send("GET", "/secret"); r.StatusCode != http.StatusForbidden ||
+		bodyOf(t, r) != "{\"error\":\"blocked\"}\n" || len(s.got) > 0 {
 		t.Errorf("blocked with %d", r.StatusCode)
 	}
 	if r := s.get("/tickets%00"); r.StatusCode != http.StatusBadRequest || len(s.got) > 0 {
@@ -130,7 +135,8 @@ func TestBypass(t *testing.T) {
 	if got.Header["X-Original-Url"] != nil || got.Header["X_rewrite_url"] != nil {
 		t.Errorf("site got another path: %v", got.Header)
 	}
-	if got.Header.Get(TicketHeader) != "" || got.Header.Get("X-Proofline-Anything") != "" || got.URL.RawQuery != "proofline_pass=other" {
+	if got.Header.Get(TicketHeader) != "" || got.Header.Get("X-Proofline-Anything") != "" ||
+		got.URL.RawQuery != "proofline_pass=other" {
 		t.Errorf("site got %v %v", got.URL, got.Header)
 	}
 	if r.Header.Get("Proofline-Command") != "" || len(r.Cookies()) != 0 {
@@ -225,8 +231,10 @@ func TestClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	pass := s.queue.pass()
-	for what, r := range map[string]*http.Response{"with a session": s.get("/tickets", cookie), "with a pass": s.get("/tickets?proofline_pass=" + pass), "a form": s.send("POST", "/tickets", cookie)} {
-		if r.StatusCode != http.StatusForbidden || r.Header.Get("Location")+r.Header.Get(QueueHeader) != "" || len(s.got) > 0 {
+	for what, r := range map[string]*http.Response{"with a session": s.get("/tickets", cookie),
+		"with a pass": s.get("/tickets?proofline_pass=" + pass), "a form": s.send("POST", "/tickets", cookie)} {
+		if r.StatusCode != http.StatusForbidden || r.Header.Get("Location")+r.Header.Get(QueueHeader) != "" ||
+			len(s.got) > 0 {
 			t.Errorf("%s: status %d, %v", what, r.StatusCode, r.Header)
 		}
 	}
@@ -322,7 +330,8 @@ func TestAllows(t *testing.T) {
 		h := http.Header{}
 		return h, s.Allows(h, r)
 	}
-	for _, target := range []string{"/tickets", "/tickets?proofline_pass=" + pass, "/free?proofline_pass=" + pass, "/secret", "/tickets%00"} {
+	for _, target := range []string{"/tickets", "/tickets?proofline_pass=" + pass, "/free?proofline_pass=" + pass,
+		"/secret", "/tickets%00"} {
 		if h, ok := ask(target); ok || len(h) > 0 {
 			t.Errorf("%s is allowed, with %v", target, h)
 		}
@@ -334,7 +343,8 @@ func TestAllows(t *testing.T) {
 		t.Errorf("a free page: %t, %v", ok, h)
 	}
 	cookie := s.enter(pass)
-	if h, ok := ask("/tickets", cookie); !ok || len(h.Get(TicketHeader)) != 36 || h.Get(RoomHeader) != "sale" || h.Get("Set-Cookie") != "" {
+	if h, ok := ask("/tickets", cookie); !ok || len(h.Get(TicketHeader)) != 36 || h.Get(RoomHeader) != "sale" ||
+		h.Get("Set-Cookie") != "" {
 		t.Errorf("a visitor: %t, %v", ok, h)
 	}
 	s.clock.pass(2 * time.Minute)
@@ -366,7 +376,8 @@ func TestPassSet(t *testing.T) {
 	var at touchTimes
 	now := time.Now()
 	for i := range maxPasses + 10 {
-		if id := [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}; !at.mayTouch(id, now, time.Minute) || at.mayTouch(id, now, time.Minute) {
+		if id := [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}; !at.mayTouch(id, now, time.Minute) ||
+			at.mayTouch(id, now, time.Minute) {
 			t.Fatal("not touched once")
 		}
 	}

@@ -24,7 +24,10 @@ func earlyShop(t *testing.T, o Options) (*Connector, http.Handler, error) {
 		return nil, nil, err
 	}
 	t.Cleanup(c.Close)
-	return c, c.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "shop") })), nil
+	return c, c.Middleware(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, "shop")
+	})), nil
 }
 
 func ask(h http.Handler, method, target string, headers ...string) *httptest.ResponseRecorder {
@@ -63,11 +66,13 @@ func TestEarly(t *testing.T) {
 		{"GET", ScriptPath, 200}, {"GET", EnterPath + "?to=http%3A%2F%2Fshop.example.com%2F", 503}, {"POST", ReleasePath, 503}, {"GET", OwnPath + "other", 503},
 	} {
 		w := ask(shop, what.method, what.target, "Accept: text/html")
-		if w.Code != what.status || (w.Code == http.StatusServiceUnavailable) != (w.Header().Get("Retry-After") != "") || w.Header().Get("Location") != "" {
+		if w.Code != what.status || (w.Code == http.StatusServiceUnavailable) != (w.Header().Get("Retry-After") != "") ||
+			w.Header().Get("Location") != "" {
 			t.Errorf("%s %s: %d, want %d, %v", what.method, what.target, w.Code, what.status, w.Header())
 		}
 	}
-	if w := ask(shop, "GET", "/tickets", "Accept: text/html", "Accept-Language: de"); !strings.Contains(w.Body.String(), `http-equiv="refresh"`) || w.Header().Get("Content-Language") != "de" {
+	if w := ask(shop, "GET", "/tickets", "Accept: text/html", "Accept-Language: de"); !strings.Contains(w.Body.String(),
+		`http-equiv="refresh"`) || w.Header().Get("Content-Language") != "de" {
 		t.Errorf("a page: %q", w.Body)
 	}
 	if w := ask(shop, "GET", "/tickets", "Sec-Fetch-Mode: cors"); w.Body.String() != "{\"error\":\"unavailable\"}\n" {
@@ -80,7 +85,8 @@ func TestEarly(t *testing.T) {
 	}
 	server.has(s.rules("shop", 7, "one"))
 	eventually(t, "rules are asked for again", c.HasRules)
-	if n := c.Stats(); !n.HasRules || n.Serial != 7 || !isBlocked(c, "/one") || ask(shop, "GET", "/tickets").Code != http.StatusOK {
+	if n := c.Stats(); !n.HasRules || n.Serial != 7 || !isBlocked(c, "/one") ||
+		ask(shop, "GET", "/tickets").Code != http.StatusOK {
 		t.Errorf("rules are not in force: %+v", n)
 	}
 	eventually(t, "they are kept for a start", func() bool { _, err := os.Stat(c.options.Source.Keep); return err == nil })
@@ -121,7 +127,8 @@ func TestAway(t *testing.T) {
 	}
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	t.Cleanup(slow.Close)
-	if c, _, err := earlyShop(t, Options{Source: &Source{URL: slow.URL}, Client: &http.Client{Timeout: 50 * time.Millisecond}}); err != nil || c.HasRules() {
+	if c, _, err := earlyShop(t, Options{Source: &Source{URL: slow.URL},
+		Client: &http.Client{Timeout: 50 * time.Millisecond}}); err != nil || c.HasRules() {
 		t.Errorf("no answer: %v", err)
 	}
 	gone := httptest.NewServer(nil)
@@ -130,7 +137,8 @@ func TestAway(t *testing.T) {
 	f.isFaulty.Store(true)
 	for what, client := range map[string]*http.Client{"nobody there": nil, "a fault": {Transport: f}} {
 		log := make(loggedLines, 100)
-		if c, _, err := earlyShop(t, Options{Source: &Source{URL: gone.URL}, Client: client, Log: slog.New(slog.NewTextHandler(log, nil))}); err != nil || c.HasRules() {
+		if c, _, err := earlyShop(t, Options{Source: &Source{URL: gone.URL}, Client: client,
+			Log: slog.New(slog.NewTextHandler(log, nil))}); err != nil || c.HasRules() {
 			t.Errorf("%s: %v", what, err)
 		}
 		if all := strings.Join(log.all(), ""); strings.Count(all, "cannot load any rules") != 1 {

@@ -33,12 +33,14 @@ func TestHold(t *testing.T) {
 	cookie := s.enter(s.queue.pass())
 	for what, r := range map[string]*http.Response{"with a pass": s.failed(), "without": s.get("/tickets")} {
 		body := bodyOf(t, r)
-		if r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") < "10" || r.Header.Get("Retry-After") > "19" || !strings.Contains(body, `http-equiv="refresh"`) ||
+		if r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") < "10" ||
+			r.Header.Get("Retry-After") > "19" || !strings.Contains(body, `http-equiv="refresh"`) ||
 			strings.Contains(body, "://") || !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") || len(s.got) > 0 {
 			t.Errorf("%s: status %d, %v\n%s", what, r.StatusCode, r.Header, body)
 		}
 	}
-	if r := s.send("GET", "/tickets", "Sec-Fetch-Mode: cors"); r.StatusCode != http.StatusServiceUnavailable || bodyOf(t, r) != "{\"error\":\"unavailable\"}\n" {
+	if r := s.send("GET", "/tickets", "Sec-Fetch-Mode: cors"); r.StatusCode != http.StatusServiceUnavailable ||
+		bodyOf(t, r) != "{\"error\":\"unavailable\"}\n" {
 		t.Errorf("a script: %d", r.StatusCode)
 	}
 	s.isThrough("with a session", s.get("/tickets", cookie))
@@ -58,10 +60,12 @@ func TestHold(t *testing.T) {
 func TestOwnPage(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, `,"failure":"page"`, func(o *Options) { o.Page = []byte("<p>Sorry") })
-	if r := s.failed(); r.StatusCode != http.StatusServiceUnavailable || bodyOf(t, r) != "<p>Sorry" || r.Header.Get("Retry-After") == "" {
+	if r := s.failed(); r.StatusCode != http.StatusServiceUnavailable || bodyOf(t, r) != "<p>Sorry" ||
+		r.Header.Get("Retry-After") == "" {
 		t.Errorf("status %d", r.StatusCode)
 	}
-	if r := s.send("POST", "/tickets"); r.StatusCode != http.StatusServiceUnavailable || !strings.HasPrefix(bodyOf(t, r), "{") {
+	if r := s.send("POST", "/tickets"); r.StatusCode != http.StatusServiceUnavailable ||
+		!strings.HasPrefix(bodyOf(t, r), "{") {
 		t.Errorf("a script: %d", r.StatusCode)
 	}
 }
@@ -109,7 +113,8 @@ func TestVisitorsOpenNothing(t *testing.T) {
 	}
 	s.queue.isPicky.Store(true)
 	for range 5 {
-		if r := s.get("/tickets?proofline_pass=" + s.queue.pass()); r.StatusCode != http.StatusServiceUnavailable || len(s.got) > 0 {
+		if r := s.get("/tickets?proofline_pass=" + s.queue.pass()); r.StatusCode != http.StatusServiceUnavailable ||
+			len(s.got) > 0 {
 			t.Errorf("with a pass that fails: status %d, and the site got %d requests", r.StatusCode, len(s.got))
 		}
 		s.clock.pass(time.Minute)
@@ -140,7 +145,8 @@ func TestFailOpenOfAnotherRoom(t *testing.T) {
 	s.got = nil
 	s.isThrough("the room's own page", s.get("/tickets?proofline_pass="+s.queue.pass()))
 	for _, path := range []string{"/drop", "/again"} {
-		if r := s.get(path + "?proofline_pass=" + s.queue.pass()); r.StatusCode != http.StatusServiceUnavailable || len(s.got) > 0 {
+		if r := s.get(path + "?proofline_pass=" + s.queue.pass()); r.StatusCode != http.StatusServiceUnavailable ||
+			len(s.got) > 0 {
 			t.Errorf("%s: status %d, and the site got %d requests", path, r.StatusCode, len(s.got))
 		}
 	}
@@ -160,7 +166,8 @@ func TestRefusalsNeverOpen(t *testing.T) {
 	s.queue.answers(429)
 	for range 3 {
 		s.clock.pass(2 * time.Second)
-		if r := s.get("/tickets?proofline_pass=" + s.queue.pass()); r.StatusCode != http.StatusServiceUnavailable || len(s.got) > 0 {
+		if r := s.get("/tickets?proofline_pass=" + s.queue.pass()); r.StatusCode != http.StatusServiceUnavailable ||
+			len(s.got) > 0 {
 			t.Errorf("busy: %d", r.StatusCode)
 		}
 	}

@@ -74,7 +74,8 @@ func TestFormatOfReports(t *testing.T) {
 func TestScriptSize(t *testing.T) {
 	t.Parallel()
 	kB := fmt.Sprintf("%.0f kB", float64(len(doctest.Read(t, "client/wait.js")))/1000)
-	for document, says := range map[string]string{"../README.md": "[a script of " + kB + "](connector/client/README.md)", "client/README.md": "It is " + kB + ", needs nothing"} {
+	for document, says := range map[string]string{"../README.md": "[a script of " + kB + "](connector/client/README.md)",
+		"client/README.md": "It is " + kB + ", needs nothing"} {
 		if !strings.Contains(doctest.Read(t, document), says) {
 			t.Errorf("%s does not say %q", document, says)
 		}

@@ -18,13 +18,15 @@ func TestForwardedHosts(t *testing.T) {
 	if err := s.use(&loadedRules{site: site}); err != nil {
 		t.Fatal(err)
 	}
-	s.isThrough("a host that needs no pass", s.get("/tickets", "Host: static.example.com", "X-Forwarded-Host: static.example.com"))
+	s.isThrough("a host that needs no pass", s.get("/tickets", "Host: static.example.com",
+		"X-Forwarded-Host: static.example.com"))
 	for _, header := range []string{
 		"X-Forwarded-Host: static.example.com", "X-Forwarded-Host: static.example.com, shop.example.com", "X-Forwarded-Host: shop.example.com, static.example.com",
 		"Forwarded: host=static.example.com", `Forwarded: for=192.0.2.1;Host="static.example.com";proto=https`,
 	} {
 		s.isQueued(header, s.get("/tickets", header))
-		if r := s.get("/tickets", "Host: static.example.com", "X-Forwarded-Host: shop.example.com", header); r.StatusCode == http.StatusOK || len(s.got) > 0 {
+		if r := s.get("/tickets", "Host: static.example.com", "X-Forwarded-Host: shop.example.com",
+			header); r.StatusCode == http.StatusOK || len(s.got) > 0 {
 			t.Errorf("the other way round, %s: status %d, and the site got %d requests", header, r.StatusCode, len(s.got))
 		}
 	}
@@ -43,5 +45,6 @@ func TestForwardedHosts(t *testing.T) {
 	if r := s.get("/tickets", many); r.StatusCode != http.StatusBadRequest {
 		t.Errorf("many hosts: status %d", r.StatusCode)
 	}
-	s.isThrough("another client's word", s.get("/tickets", "Client: 192.0.2.1", "Host: static.example.com", "X-Forwarded-Host: staff.example.com"))
+	s.isThrough("another client's word", s.get("/tickets", "Client: 192.0.2.1", "Host: static.example.com",
+		"X-Forwarded-Host: staff.example.com"))
 }

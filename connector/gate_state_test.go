@@ -87,7 +87,8 @@ func TestRestoreWrites(t *testing.T) {
 	}
 	s.clock.pass(time.Second)
 	s.report()
-	if list := s.gatesToSave(); len(list) != 1 || !list[0].at.Equal(s.clock.now().Truncate(time.Minute)) || list[0].at.Equal(first[0].at) {
+	if list := s.gatesToSave(); len(list) != 1 || !list[0].at.Equal(s.clock.now().Truncate(time.Minute)) ||
+		list[0].at.Equal(first[0].at) {
 		t.Errorf("a minute later %+v", list)
 	}
 }

@@ -100,11 +100,13 @@ func TestOpenGate(t *testing.T) {
 	s := n.shop("")
 	r := s.get("/tickets?a=1", "X-Proofline-Ticket: forged", "X-Proofline-Room: forged")
 	got := s.isThrough("first request", r)
-	if v, ok := VisitorOf(got.Context()); !ok || v != (Visitor{Room: "sale"}) || got.Header[TicketHeader] != nil || got.Header.Get(RoomHeader) != "sale" || got.URL.RawQuery != "a=1" {
+	if v, ok := VisitorOf(got.Context()); !ok || v != (Visitor{Room: "sale"}) || got.Header[TicketHeader] != nil ||
+		got.Header.Get(RoomHeader) != "sale" || got.URL.RawQuery != "a=1" {
 		t.Errorf("the site got %+v, %v", v, got.Header)
 	}
 	raw := r.Header.Get("Set-Cookie")
-	if !strings.HasPrefix(raw, "__Host-proofline-pass.sale=") || !strings.HasSuffix(raw, "; Path=/; HttpOnly; Secure; SameSite=Lax") {
+	if !strings.HasPrefix(raw, "__Host-proofline-pass.sale=") ||
+		!strings.HasSuffix(raw, "; Path=/; HttpOnly; Secure; SameSite=Lax") {
 		t.Errorf("cookie %q", raw)
 	}
 	cookie := "Cookie: " + r.Cookies()[0].Name + "=" + r.Cookies()[0].Value
@@ -123,7 +125,8 @@ func TestOpenGate(t *testing.T) {
 	s.isQueued("fifth", s.send("POST", "/tickets"))
 	s.isThrough("with the cookie still", s.get("/tickets", cookie))
 	s.report()
-	if said := n.latest(); len(said.Started) != 3 || said.Turned != 2 || said.Mode != rules.SafetyNet || len(said.Active)+len(said.Ended) != 0 || said.Room != s.queue.url() {
+	if said := n.latest(); len(said.Started) != 3 || said.Turned != 2 || said.Mode != rules.SafetyNet ||
+		len(said.Active)+len(said.Ended) != 0 || said.Room != s.queue.url() {
 		t.Errorf("reported %+v", said)
 	}
 	s.free("with the new share")
@@ -190,7 +193,8 @@ func TestPassForUnqueued(t *testing.T) {
 	n.says(GateShut, 0)
 	s.report()
 	s.isQueued("with the session that ended", s.get("/tickets", free))
-	if r := s.get("/tickets?proofline_pass=forged", other); s.isThrough("a forged pass beside a free session", r) == nil || s.Stats().Refused != 1 {
+	if r := s.get("/tickets?proofline_pass=forged", other); s.isThrough("a forged pass beside a free session",
+		r) == nil || s.Stats().Refused != 1 {
 		t.Errorf("counts %+v", s.Stats())
 	}
 }
@@ -326,7 +330,8 @@ func TestUnqueuedRelease(t *testing.T) {
 	s.report()
 	s.answer = func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Proofline-Command", "release") }
 	r := s.get("/tickets", cookie)
-	if s.isThrough("release", r); len(r.Cookies()) != 1 || r.Cookies()[0].MaxAge != -1 || r.Header.Get("Proofline-Command") != "" {
+	if s.isThrough("release", r); len(r.Cookies()) != 1 || r.Cookies()[0].MaxAge != -1 ||
+		r.Header.Get("Proofline-Command") != "" {
 		t.Errorf("header %v", r.Header)
 	}
 	s.isQueued("after that", s.get("/tickets", cookie))
@@ -336,7 +341,8 @@ func TestUnqueuedRelease(t *testing.T) {
 	}
 	n.says(GateOpen, 9)
 	s.report()
-	if r := s.get("/tickets"); s.isThrough("released at once", r) == nil || len(r.Cookies()) != 1 || r.Cookies()[0].Value != "" {
+	if r := s.get("/tickets"); s.isThrough("released at once", r) == nil || len(r.Cookies()) != 1 ||
+		r.Cookies()[0].Value != "" {
 		t.Errorf("cookies %v", r.Cookies())
 	}
 	s.answer = func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Cache-Control", "public, max-age=60") }
@@ -344,7 +350,8 @@ func TestUnqueuedRelease(t *testing.T) {
 		t.Errorf("cookies %v", r.Cookies())
 	}
 	s.report()
-	if said := n.latest(); len(said.Started) != 2 || !slices.Equal(said.Ended, said.Started) || s.Stats().Rooms["sale"].Unqueued != 0 {
+	if said := n.latest(); len(said.Started) != 2 || !slices.Equal(said.Ended, said.Started) ||
+		s.Stats().Rooms["sale"].Unqueued != 0 {
 		t.Errorf("reported %+v", said)
 	}
 	s.answer = func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }
@@ -426,7 +433,8 @@ func TestUnqueuedSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	if got := bodyOf(t, answer); answer.StatusCode != http.StatusSwitchingProtocols || len(answer.Cookies()) != 1 || got != "hello" {
+	if got := bodyOf(t, answer); answer.StatusCode != http.StatusSwitchingProtocols || len(answer.Cookies()) != 1 ||
+		got != "hello" {
 		t.Errorf("status %d, %v, %q", answer.StatusCode, answer.Header, got)
 	}
 	answer.Body.Close()
@@ -549,7 +557,8 @@ func TestShareUnderWay(t *testing.T) {
 	said := s.newReport(1)
 	s.free("under way")
 	s.free("under way, too")
-	s.takeReply(&said.Rooms[0], &roomReply{Gate: GateOpen, Share: 3, PerMinute: 60, Nodes: 1, SessionMS: 60_000}, s.clock.now())
+	s.takeReply(&said.Rooms[0], &roomReply{Gate: GateOpen, Share: 3, PerMinute: 60, Nodes: 1, SessionMS: 60_000},
+		s.clock.now())
 	s.free("one is left")
 	s.isQueued("none is left", s.get("/tickets"))
 	n.says(GateOpen, 9)
@@ -576,7 +585,8 @@ func TestLostReport(t *testing.T) {
 	first := n.latest()
 	n.says(GateOpen, 1)
 	s.report()
-	if diff := cmp.Diff(first.Started, n.latest().Started); diff != "" || len(first.Started) != 1 || n.latest().Turned != 1 {
+	if diff := cmp.Diff(first.Started, n.latest().Started); diff != "" || len(first.Started) != 1 ||
+		n.latest().Turned != 1 {
 		t.Errorf("reported %+v", n.latest())
 	}
 	s.report()
@@ -670,7 +680,9 @@ func TestAllowsUnqueued(t *testing.T) {
 	n.says(GateOpen, 1)
 	s := n.shop("")
 	h := http.Header{}
-	if !s.Allows(h, httptest.NewRequest(http.MethodGet, "/tickets", nil)) || !strings.HasPrefix(h.Get("Set-Cookie"), "__Host-proofline-pass.sale=") || h.Get(RoomHeader) != "sale" || h[TicketHeader] != nil {
+	if !s.Allows(h, httptest.NewRequest(http.MethodGet, "/tickets", nil)) ||
+		!strings.HasPrefix(h.Get("Set-Cookie"), "__Host-proofline-pass.sale=") || h.Get(RoomHeader) != "sale" ||
+		h[TicketHeader] != nil {
 		t.Errorf("header %v", h)
 	}
 	if s.Allows(http.Header{}, httptest.NewRequest(http.MethodGet, "/tickets", nil)) {

@@ -149,7 +149,8 @@ func (q *queue) report(w http.ResponseWriter, r *http.Request) {
 // batch receives updates, and records them one by one.
 func (q *queue) batch(w http.ResponseWriter, r *http.Request) {
 	var b batchBody
-	if err := json.NewDecoder(r.Body).Decode(&b); err != nil || len(b.Touch)+len(b.Release) > 500 || r.Header.Get("Authorization") != "" {
+	if err := json.NewDecoder(r.Body).Decode(&b); err != nil || len(b.Touch)+len(b.Release) > 500 ||
+		r.Header.Get("Authorization") != "" {
 		q.Errorf("a batch of %d and %d, %v, %v", len(b.Touch), len(b.Release), err, r.Header)
 	}
 	q.batches++
@@ -360,7 +361,8 @@ func (s *shop) isQueued(what string, r *http.Response) {
 	if r.StatusCode == http.StatusForbidden {
 		to = r.Header.Get(QueueHeader)
 	}
-	if base, _, _ := strings.Cut(to, "?"); base != s.queue.url() || r.StatusCode != http.StatusFound && r.StatusCode != http.StatusSeeOther && r.StatusCode != http.StatusForbidden {
+	if base, _, _ := strings.Cut(to, "?"); base != s.queue.url() || r.StatusCode != http.StatusFound &&
+		r.StatusCode != http.StatusSeeOther && r.StatusCode != http.StatusForbidden {
 		s.Errorf("%s: status %d, to %q", what, r.StatusCode, to)
 	}
 	if len(s.got) > 0 {

@@ -34,7 +34,9 @@ func TestNetworkLimit(t *testing.T) {
 			s.isThrough("with a session", s.get("/tickets", cookie))
 			s.free("another network", "Client: 198.51.101.7")
 			s.report()
-			if said, all := n.latest(), s.Stats(); said.Turned != 0 || all.Turned != 0 || all.Crowded != 3 || all.Rooms["sale"].Crowded != 3 || len(said.Started) != c.want+1 || n.reports[len(n.reports)-1].Counts["crowded"] != 3 {
+			if said, all := n.latest(), s.Stats(); said.Turned != 0 || all.Turned != 0 || all.Crowded != 3 ||
+				all.Rooms["sale"].Crowded != 3 || len(said.Started) != c.want+1 ||
+				n.reports[len(n.reports)-1].Counts["crowded"] != 3 {
 				t.Errorf("reported %+v, counts %+v", said, all)
 			}
 			s.clock.pass(time.Minute - time.Millisecond)

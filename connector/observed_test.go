@@ -29,13 +29,15 @@ func TestObserved(t *testing.T) {
 		t.Error("nginx is told to refuse")
 	}
 	s.clock.pass(2 * time.Minute)
-	if n := s.Stats(); n.Observed != 5 || n.Bypassed != 6 || n.Blocked != 1 || n.Rooms["sale"].Observed != 5 || n.Rooms["sale"].ObservedHour != 2 {
+	if n := s.Stats(); n.Observed != 5 || n.Bypassed != 6 || n.Blocked != 1 || n.Rooms["sale"].Observed != 5 ||
+		n.Rooms["sale"].ObservedHour != 2 {
 		t.Errorf("counts %+v", n)
 	}
 	s.report()
 	counts := n.reports[len(n.reports)-1].Counts
 	maps.DeleteFunc(counts, func(name string, n uint64) bool { return n == 0 })
-	if diff := cmp.Diff(map[string]uint64{"bypassed": 6, "observed": 5, "observed_hour_sale": 2, "blocked": 1}, counts); diff != "" {
+	if diff := cmp.Diff(map[string]uint64{"bypassed": 6, "observed": 5, "observed_hour_sale": 2, "blocked": 1},
+		counts); diff != "" {
 		t.Errorf("reported (-want +got)\n%s", diff)
 	}
 }
@@ -62,12 +64,14 @@ func TestObservedNames(t *testing.T) {
 	long := "r1234567-10-234567-20-234567-30-234567"
 	s := &config{rooms: map[string]*room{}}
 	for _, name := range []string{"a-b", long, long[:36]} {
-		s.rooms[name] = newRoom(name, mustSite(t, `{"version":1,"rooms":{"a":{"url":"https://queue.example.com/r/a","mode":"off"}}}`).Rooms["a"], &roomState{})
+		s.rooms[name] = newRoom(name, mustSite(t,
+			`{"version":1,"rooms":{"a":{"url":"https://queue.example.com/r/a","mode":"off"}}}`).Rooms["a"], &roomState{})
 		s.rooms[name].state.observed.add(now)
 	}
 	got := map[string]uint64{}
 	s.addObserved(got, now)
-	if diff := cmp.Diff(map[string]uint64{"observed_hour_a_b": 1, "observed_hour_r1234567_10_234567_20_234567_30_2345": 1}, got); diff != "" {
+	if diff := cmp.Diff(map[string]uint64{"observed_hour_a_b": 1,
+		"observed_hour_r1234567_10_234567_20_234567_30_2345": 1}, got); diff != "" {
 		t.Errorf("counts (-want +got)\n%s", diff)
 	}
 	full := map[string]uint64{}

@@ -25,7 +25,9 @@ func TestRetryPageLanguages(t *testing.T) {
 	} {
 		r := s.get("/tickets", "Accept-Language: "+accept)
 		body, dir := bodyOf(t, r), map[bool]string{true: "rtl", false: "ltr"}[want == "ar"]
-		if r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Content-Language") != want || !strings.Contains(body, `<html lang="`+want+`" dir="`+dir+`">`) || strings.ContainsAny(styles.ReplaceAllString(body, ""), "{}") {
+		if r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Content-Language") != want ||
+			!strings.Contains(body, `<html lang="`+want+`" dir="`+dir+`">`) ||
+			strings.ContainsAny(styles.ReplaceAllString(body, ""), "{}") {
 			t.Errorf("%q: status %d in %q, want %q\n%s", accept, r.StatusCode, r.Header.Get("Content-Language"), want, body)
 		}
 		seen[want] = true
@@ -44,11 +46,13 @@ func TestPages(t *testing.T) {
 		var said, langs []string
 		for _, p := range list {
 			langs = append(langs, p.lang)
-			if n, ok := paragraphs[why]; !ok || strings.Count(p.html, "<h1>") != 1 || strings.Count(p.html, "<p>") != n || strings.Contains(p.html, "refresh") != (n == 2) {
+			if n, ok := paragraphs[why]; !ok || strings.Count(p.html, "<h1>") != 1 || strings.Count(p.html, "<p>") != n ||
+				strings.Contains(p.html, "refresh") != (n == 2) {
 				t.Errorf("%s in %s: %s", why, p.lang, p.html)
 			}
 			for _, m := range regexp.MustCompile(`<(?:h1|p)>(.*)</`).FindAllStringSubmatch(p.html, -1) {
-				if strings.ContainsAny(m[1], `<>&"{}`) || len(m[1]) < 8 || slices.Contains(said, m[0]) && (why != "unavailable" && why != "bind" || strings.HasPrefix(m[0], "<p>")) {
+				if strings.ContainsAny(m[1], `<>&"{}`) || len(m[1]) < 8 || slices.Contains(said, m[0]) &&
+					(why != "unavailable" && why != "bind" || strings.HasPrefix(m[0], "<p>")) {
 					t.Errorf("%s in %s says %q", why, p.lang, m[1])
 				}
 				said = append(said, m[0])
@@ -84,10 +88,13 @@ func TestRefusals(t *testing.T) {
 			s.send("POST", c.target, "Host: "+c.host, "Accept-Language: de", "Sec-Fetch-Mode: navigate"),
 		} {
 			body := bodyOf(t, r)
-			if r.StatusCode != c.status || r.Header.Get("Content-Language") != "de" || !strings.Contains(body, "<h1>"+c.title+"</h1>") || strings.Contains(body, "evil") || strings.Contains(body, s.queue.url()) {
+			if r.StatusCode != c.status || r.Header.Get("Content-Language") != "de" ||
+				!strings.Contains(body, "<h1>"+c.title+"</h1>") || strings.Contains(body, "evil") ||
+				strings.Contains(body, s.queue.url()) {
 				t.Errorf("%s at %s: status %d, %v\n%s", c.target, c.host, r.StatusCode, r.Header, body)
 			}
-			if !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") || r.Header.Get("Cache-Control") != "no-store" || r.Header.Get("Retry-After") != "" {
+			if !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") ||
+				r.Header.Get("Cache-Control") != "no-store" || r.Header.Get("Retry-After") != "" {
 				t.Errorf("%s at %s: %v", c.target, c.host, r.Header)
 			}
 		}

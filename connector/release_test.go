@@ -25,14 +25,16 @@ func TestRelease(t *testing.T) {
 		"a forged visit": {"Cookie: __Host-proofline-pass.sale=x"},
 	} {
 		r := s.send(http.MethodPost, ReleasePath, headers...)
-		if want := map[bool]int{true: 1}[name == "a forged visit"]; r.StatusCode != http.StatusNoContent || len(r.Cookies()) != want || r.Header.Get("Cache-Control") != "no-store" {
+		if want := map[bool]int{true: 1}[name == "a forged visit"]; r.StatusCode != http.StatusNoContent ||
+			len(r.Cookies()) != want || r.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: status %d, %v", name, r.StatusCode, r.Header)
 		}
 	}
 	for _, cookie := range []string{pass, free} {
 		s.isThrough("before", s.get("/tickets", cookie))
 		r := s.send(http.MethodPost, ReleasePath, cookie, "Sec-Fetch-Site: same-origin")
-		if c := r.Cookies(); r.StatusCode != http.StatusNoContent || len(c) != 1 || c[0].Name != CookiePrefix+"sale" || c[0].MaxAge >= 0 || !c[0].Secure || c[0].Path != "/" {
+		if c := r.Cookies(); r.StatusCode != http.StatusNoContent || len(c) != 1 || c[0].Name != CookiePrefix+"sale" ||
+			c[0].MaxAge >= 0 || !c[0].Secure || c[0].Path != "/" {
 			t.Errorf("status %d, %v", r.StatusCode, r.Header)
 		}
 	}
@@ -44,7 +46,8 @@ func TestRelease(t *testing.T) {
 	s.isQueued("after a visit with a pass", s.get("/tickets", pass))
 	s.isQueued("after a free visit", s.get("/tickets", free))
 	eventually(t, "the room hears of it", func() bool { return slices.Contains(s.queue.said(), "/sessions/release") })
-	if r := s.send(http.MethodPost, ReleasePath, pass); r.StatusCode != http.StatusNoContent || s.Stats().Released != 2 || len(s.got) != 0 {
+	if r := s.send(http.MethodPost, ReleasePath, pass); r.StatusCode != http.StatusNoContent || s.Stats().Released != 2 ||
+		len(s.got) != 0 {
 		t.Errorf("again: status %d, %+v", r.StatusCode, s.Stats())
 	}
 }
@@ -79,7 +82,8 @@ func TestReleaseOfMany(t *testing.T) {
 	pass, free, other := s.enter(s.queue.pass()), s.free("free"), s.free("other")
 	n.says(GateShut, 0)
 	s.report()
-	if r := s.send(http.MethodPost, ReleasePath, pass, free, pass, other); len(r.Cookies()) != 1 || s.Stats().Released != 3 {
+	if r := s.send(http.MethodPost, ReleasePath, pass, free, pass, other); len(r.Cookies()) != 1 ||
+		s.Stats().Released != 3 {
 		t.Errorf("status %d, %v, %+v", r.StatusCode, r.Header, s.Stats())
 	}
 	for _, cookie := range []string{pass, free, other} {

@@ -36,7 +36,8 @@ func TestSign(t *testing.T) {
 // FuzzParseReturnKey tests that a key has one spelling.
 func FuzzParseReturnKey(f *testing.F) {
 	good := base64.RawURLEncoding.EncodeToString(testKey)
-	for _, seed := range []string{"", good, good + "=", good[:42], good + "AAAA", good[:20] + "\n" + good[20:], good[:42] + "~", good[:42] + "9", strings.Repeat("+", 43)} {
+	for _, seed := range []string{"", good, good + "=", good[:42], good + "AAAA", good[:20] + "\n" + good[20:],
+		good[:42] + "~", good[:42] + "9", strings.Repeat("+", 43)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -170,9 +171,11 @@ func TestReturnTarget(t *testing.T) {
 // latest key is used.
 func TestReturnTargetWithoutKey(t *testing.T) {
 	t.Parallel()
-	for _, members := range []string{`{}`, `{"return_key":""}`, `{"return_key":"AAAA"}`, withKey[:len(withKey)-1] + `="}`, `{"signed_return":true}`, withKey + `,"error":"unknown"}`} {
+	for _, members := range []string{`{}`, `{"return_key":""}`, `{"return_key":"AAAA"}`, withKey[:len(withKey)-1] + `="}`,
+		`{"signed_return":true}`, withKey + `,"error":"unknown"}`} {
 		s := newSigning(t, members, ownHosts)
-		if got := s.wayOf(s.get("/tickets?a=1").Header.Get("Location")); got != (way{"http://shop.example.com/tickets?a=1", ""}) {
+		if got := s.wayOf(s.get("/tickets?a=1").Header.Get("Location")); got != (way{"http://shop.example.com/tickets?a=1",
+			""}) {
 			t.Errorf("%s: %+v", members, got)
 		}
 		if r := s.send("GET", "/tickets", "Sec-Fetch-Mode: cors"); r.Header.Get(ReturnHeader) != "" {
@@ -213,22 +216,26 @@ func TestWaitAndEnter(t *testing.T) {
 	}
 	r := s.get(link(room, page))
 	want := way{"http://shop.example.com" + EnterPath + "?to=" + url.QueryEscape(page), "signed"}
-	if base, _, _ := strings.Cut(r.Header.Get("Location"), "?"); r.StatusCode != http.StatusSeeOther || base != room || s.wayOf(r.Header.Get("Location")) != want || r.Header.Get("Cache-Control") != "no-store" {
+	if base, _, _ := strings.Cut(r.Header.Get("Location"), "?"); r.StatusCode != http.StatusSeeOther || base != room ||
+		s.wayOf(r.Header.Get("Location")) != want || r.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("status %d to %q, %v", r.StatusCode, r.Header.Get("Location"), r.Header)
 	}
 	back := s.get(strings.TrimPrefix(want.to, "http://shop.example.com") + "&proofline_pass=" + s.queue.pass())
 	if len(back.Cookies()) != 1 {
 		t.Errorf("back with a pass: status %d, %v", back.StatusCode, back.Cookies())
 	}
-	if led := s.get(back.Header.Get("Location")); led.StatusCode != http.StatusSeeOther || led.Header.Get("Location") != page {
+	if led := s.get(back.Header.Get("Location")); led.StatusCode != http.StatusSeeOther ||
+		led.Header.Get("Location") != page {
 		t.Errorf("and on: status %d to %q", led.StatusCode, led.Header.Get("Location"))
 	}
-	for _, bad := range []string{link("", page), link(room+"x", page), link("https://evil.example.net/r/sale", page), link("sale", page), link(room, "http://evil.example.net/"), link(room, "")} {
+	for _, bad := range []string{link("", page), link(room+"x", page), link("https://evil.example.net/r/sale", page),
+		link("sale", page), link(room, "http://evil.example.net/"), link(room, "")} {
 		if got := s.get(bad); got.StatusCode != http.StatusNotFound || got.Header.Get("Location") != "" {
 			t.Errorf("%s: status %d to %q", bad, got.StatusCode, got.Header.Get("Location"))
 		}
 	}
-	if got := s.get(link(room+"3", page)); got.StatusCode != http.StatusForbidden || got.Header.Get("Location") != "" || !strings.Contains(bodyOf(t, got), "Closed") {
+	if got := s.get(link(room+"3", page)); got.StatusCode != http.StatusForbidden || got.Header.Get("Location") != "" ||
+		!strings.Contains(bodyOf(t, got), "Closed") {
 		t.Errorf("a closed room: status %d", got.StatusCode)
 	}
 	if got := s.get(link(room, page), "Host: evil.example.net"); s.wayOf(got.Header.Get("Location")).by != "" {
@@ -269,7 +276,8 @@ func TestReturnTargetWithoutHosts(t *testing.T) {
 		if got := s.wayOf(s.get("/tickets").Header.Get("Location")); got != want {
 			t.Errorf("hosts %s: %+v", c.hosts, got)
 		}
-		if r := s.send("GET", "/tickets", "Sec-Fetch-Mode: cors", "Referer: http://shop.example.com/tickets"); (r.Header.Get(ReturnHeader) != "") != c.isIn {
+		if r := s.send("GET", "/tickets", "Sec-Fetch-Mode: cors",
+			"Referer: http://shop.example.com/tickets"); (r.Header.Get(ReturnHeader) != "") != c.isIn {
 			t.Errorf("hosts %s: header %q", c.hosts, r.Header.Get(ReturnHeader))
 		}
 	}
@@ -308,7 +316,8 @@ func FuzzReturnTarget(f *testing.F) {
 			t.Fatalf("the signature of %q is none", to)
 		}
 		back, err := url.Parse(to)
-		if err != nil || back.Scheme != "http" || back.Hostname() != "shop.example.com" && !strings.EqualFold(strings.TrimSuffix(back.Hostname(), "."), "shop.example.com") || back.User != nil {
+		if err != nil || back.Scheme != "http" || back.Hostname() != "shop.example.com" &&
+			!strings.EqualFold(strings.TrimSuffix(back.Hostname(), "."), "shop.example.com") || back.User != nil {
 			t.Fatalf("signed %q", to)
 		}
 		got := site.Decide(&rules.Request{Method: "GET", Host: back.Host, Target: back.RequestURI()}, c.options.Now())

@@ -51,7 +51,8 @@ func (s *signatory) sign(text string) string {
 
 // rules returns signed rules that block one path.
 func (s *signatory) rules(name string, serial int, path string) string {
-	return s.sign(fmt.Sprintf("proofline-rules/v1\n%s\n%d\n%s\n", name, serial, strings.Replace(smallRules, "PATH", path, 1)))
+	return s.sign(fmt.Sprintf("proofline-rules/v1\n%s\n%d\n%s\n", name, serial,
+		strings.Replace(smallRules, "PATH", path, 1)))
 }
 
 // host is a server with responses set by the test, and remembers requests.
@@ -241,11 +242,13 @@ func TestTokenStays(t *testing.T) {
 		t.Errorf("asked with %v, and %v", h.heard(), other.heard())
 	}
 	h.has("", http.StatusFound)
-	if _, err := New(Options{Key: testKey, Log: quiet(), Source: source, Token: testToken}); err == nil || !strings.Contains(err.Error(), "status 302") {
+	if _, err := New(Options{Key: testKey, Log: quiet(), Source: source, Token: testToken}); err == nil ||
+		!strings.Contains(err.Error(), "status 302") {
 		t.Errorf("led elsewhere: %v", err)
 	}
 	h.has("", http.StatusForbidden)
-	if _, err := New(Options{Key: testKey, Log: quiet(), Source: source, Token: testToken}); !errors.Is(err, ErrToken) || !strings.Contains(err.Error(), "scope connect") || strings.Contains(err.Error(), testToken) {
+	if _, err := New(Options{Key: testKey, Log: quiet(), Source: source, Token: testToken}); !errors.Is(err, ErrToken) ||
+		!strings.Contains(err.Error(), "scope connect") || strings.Contains(err.Error(), testToken) {
 		t.Errorf("refused: %v", err)
 	}
 }
@@ -280,7 +283,9 @@ func TestSourceErrors(t *testing.T) {
 	if name, ok := siteOf("https://queue.example.com/v1/sites/my-shop/rules"); !ok || name != "my-shop" {
 		t.Errorf("site %q", name)
 	}
-	for _, address := range []string{"https://a/v1/sites/A/rules", "https://a/v1/sites/a/rules/", "https://a/x/v1/sites/a/rules", "https://a/v1/sites/a%2Fb/rules", "https://a/v1/sites//rules", ":", "https://a/v1/sites/a/rules#x"} {
+	for _, address := range []string{"https://a/v1/sites/A/rules", "https://a/v1/sites/a/rules/",
+		"https://a/x/v1/sites/a/rules", "https://a/v1/sites/a%2Fb/rules", "https://a/v1/sites//rules", ":",
+		"https://a/v1/sites/a/rules#x"} {
 		if name, ok := siteOf(address); ok {
 			t.Errorf("%s is of site %q", address, name)
 		}
@@ -302,7 +307,8 @@ func TestEveryByte(t *testing.T) {
 			if changed[i] = b; b == text[i] {
 				continue
 			}
-			if got, serial, err := own.open(changed); err == nil && (i < strings.LastIndex(text, " ") || got != strings.Replace(smallRules, "PATH", "one", 1)+"\n" || serial != 7) {
+			if got, serial, err := own.open(changed); err == nil &&
+				(i < strings.LastIndex(text, " ") || got != strings.Replace(smallRules, "PATH", "one", 1)+"\n" || serial != 7) {
 				t.Fatalf("byte %d may be %q: %q, %d", i, b, got, serial) // of the signature's text the last bits do not count
 			}
 		}

@@ -101,7 +101,8 @@ func fronts(t *testing.T, s *shop) map[string]string {
 		t.Fatal(err)
 	}
 	addrs := map[string]string{}
-	for name, h := range map[string]http.Handler{"the site itself": http.HandlerFunc(answering), "a reverse proxy": httputil.NewSingleHostReverseProxy(to)} {
+	for name, h := range map[string]http.Handler{"the site itself": http.HandlerFunc(answering),
+		"a reverse proxy": httputil.NewSingleHostReverseProxy(to)} {
 		front := httptest.NewServer(s.Middleware(h))
 		t.Cleanup(front.Close)
 		addrs[name] = front.Listener.Addr().String()

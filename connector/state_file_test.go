@@ -141,16 +141,20 @@ func TestStateOfFormerRooms(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "unguarded")
 	now := n.clock.now()
 	opening := func(ago time.Duration) pastFailOpen {
-		return pastFailOpen{"https://queue.example.com/r/other", FailOpen{From: now.Add(-ago - time.Minute), Until: now.Add(-ago), Requests: 7, id: newRaw()}}
+		return pastFailOpen{"https://queue.example.com/r/other",
+			FailOpen{From: now.Add(-ago - time.Minute), Until: now.Add(-ago), Requests: 7, id: newRaw()}}
 	}
-	if err := os.WriteFile(file, formatState(savedState{failOpen: []pastFailOpen{opening(maxFailOpenAge), opening(maxFailOpenAge - time.Minute)}}), 0o600); err != nil {
+	if err := os.WriteFile(file,
+		formatState(savedState{failOpen: []pastFailOpen{opening(maxFailOpenAge), opening(maxFailOpenAge - time.Minute)}}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	n.recorded(file)
 	n.mu.Lock()
 	rooms := n.reports[0].Rooms
 	n.mu.Unlock()
-	if len(rooms) != 2 || rooms[1].Room != "https://queue.example.com/r/other" || len(rooms[1].Unguarded) != 1 || rooms[1].Unguarded[0].Requests != 7 {
+	if len(rooms) != 2 || rooms[1].Room != "https://queue.example.com/r/other" || len(rooms[1].Unguarded) != 1 ||
+		rooms[1].Unguarded[0].Requests != 7 {
 		t.Errorf("reported %+v", rooms)
 	}
 }
@@ -257,7 +261,8 @@ func FuzzState(f *testing.F) {
 			return
 		}
 		again, err := parseState(formatState(list), now)
-		if diff := cmp.Diff(list, again, cmp.AllowUnexported(savedState{}, pastFailOpen{}, FailOpen{}, savedGate{}, gateReply{})); err != nil || diff != "" {
+		if diff := cmp.Diff(list, again, cmp.AllowUnexported(savedState{}, pastFailOpen{}, FailOpen{}, savedGate{},
+			gateReply{})); err != nil || diff != "" {
 			t.Errorf("%v %s", err, diff)
 		}
 	})

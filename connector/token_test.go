@@ -99,7 +99,8 @@ func TestTokenEnds(t *testing.T) {
 		log.all()
 		s.report()
 		lines := log.all()
-		if step.want == "" && len(lines) > 0 || step.want != "" && (len(lines) != 1 || !strings.Contains(lines[0], step.want)) {
+		if step.want == "" && len(lines) > 0 || step.want != "" &&
+			(len(lines) != 1 || !strings.Contains(lines[0], step.want)) {
 			t.Errorf("%s: the log has %q, want %q", step.name, lines, step.want)
 		}
 		if n := s.Stats(); !n.TokenEnds.Equal(ends) || n.TokenLeft != ends.Sub(s.clock.now()) {
@@ -157,12 +158,14 @@ func TestTokenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.report()
-	if lines := log.all(); told.latest() != "plt_one" || len(lines) != 1 || !strings.Contains(lines[0], "using the previous token") {
+	if lines := log.all(); told.latest() != "plt_one" || len(lines) != 1 ||
+		!strings.Contains(lines[0], "using the previous token") {
 		t.Errorf("without the file %q is shown, and the log has %q", told.latest(), lines)
 	}
 	write("plt_two")
 	s.report()
-	if lines := log.all(); told.latest() != "plt_two" || !s.Stats().TokenEnds.IsZero() || len(lines) != 1 || strings.Contains(lines[0], "plt_") {
+	if lines := log.all(); told.latest() != "plt_two" || !s.Stats().TokenEnds.IsZero() || len(lines) != 1 ||
+		strings.Contains(lines[0], "plt_") {
 		t.Errorf("shown %q, which ends at %v; the log has %q", told.latest(), s.Stats().TokenEnds, lines)
 	}
 }

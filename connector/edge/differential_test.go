@@ -180,7 +180,8 @@ func (w writer) doubled(text []byte) []byte {
 	if w.IntN(8) == 0 {
 		name = pick(w, "name", "Name", "url", "x")
 	}
-	return slices.Insert(text, at[0], []byte(`"`+name+`"`+pick(w, ":", " :", "\n:\t")+pick(w, `""`, "null", "1", "{}", "[]")+",")...)
+	return slices.Insert(text, at[0],
+		[]byte(`"`+name+`"`+pick(w, ":", " :", "\n:\t")+pick(w, `""`, "null", "1", "{}", "[]")+",")...)
 }
 
 func (w writer) when() map[string]any {

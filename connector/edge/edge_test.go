@@ -96,7 +96,8 @@ func TestSessionsOfBoth(t *testing.T) {
 	first := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://shop.example.com/about", nil)
 	first.RequestURI = ""
 	atEdge.ServeHTTP(httptest.NewRecorder(), first)
-	for name, way := range map[string][2]http.Handler{"from Go to the edge": {inGo, atEdge}, "from the edge to Go": {atEdge, inGo}} {
+	for name, way := range map[string][2]http.Handler{"from Go to the edge": {inGo, atEdge},
+		"from the edge to Go": {atEdge, inGo}} {
 		t.Run(name, func(t *testing.T) {
 			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Query().Has(connector.PassParameter) || r.Header.Get("Cookie") == "" {

@@ -54,7 +54,8 @@ func TestDenoProgram(t *testing.T) {
 	})
 	for path, want := range map[string]int{"/": http.StatusOK, "/tickets": http.StatusFound} {
 		r := get(t, "http://"+addr+path)
-		if leads := r.Header.Get("Location"); r.StatusCode != want || strings.HasPrefix(leads, queue.URL()+"?to=") != (want == http.StatusFound) {
+		if leads := r.Header.Get("Location"); r.StatusCode != want ||
+			strings.HasPrefix(leads, queue.URL()+"?to=") != (want == http.StatusFound) {
 			t.Errorf("%s: status %d to %q, want %d", path, r.StatusCode, leads, want)
 		}
 	}

@@ -45,7 +45,8 @@ proofline_connector_requests_total{outcome="passed"} 0
 proofline_connector_requests_total{outcome="queued"} 0
 proofline_connector_requests_total{outcome="started"} 0
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "proofline_connector_requests_total"); err != nil {
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want),
+		"proofline_connector_requests_total"); err != nil {
 		t.Error(err)
 	}
 	if n, err := testutil.GatherAndCount(registry); err != nil || n != 23 {

@@ -9,7 +9,8 @@ import (
 
 // FuzzHostname has a Host header lead to that host or nowhere.
 func FuzzHostname(f *testing.F) {
-	for _, text := range []string{"shop.example.com", "shop.example.com:80", "[::1]:8080", "a@b", "a/b", "a?b", "a#b", `a\b`, "a%2fb", "", ":80", "[::1", "a:b"} {
+	for _, text := range []string{"shop.example.com", "shop.example.com:80", "[::1]:8080", "a@b", "a/b", "a?b", "a#b",
+		`a\b`, "a%2fb", "", ":80", "[::1", "a:b"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -18,7 +19,8 @@ func FuzzHostname(f *testing.F) {
 			return
 		}
 		u, err := url.Parse("https://" + host + ":8443/path")
-		if err != nil || u.Host != host+":8443" || u.User != nil || u.Path != "/path" || u.RawQuery != "" || u.Fragment != "" {
+		if err != nil || u.Host != host+":8443" || u.User != nil || u.Path != "/path" || u.RawQuery != "" ||
+			u.Fragment != "" {
 			t.Errorf("%q leads to %q: %+v, %v", text, host, u, err)
 		}
 	})
@@ -27,7 +29,8 @@ func FuzzHostname(f *testing.F) {
 // FuzzOriginal reads what nginx says that was asked: what is judged is what
 // was sent, and nothing of the question is left in it.
 func FuzzOriginal(f *testing.F) {
-	for _, text := range []string{"/tickets?a=b", "//tickets", "/a%2f..;/b", "http://other.example.com/", "*", "", "/a b", "/\x00"} {
+	for _, text := range []string{"/tickets?a=b", "//tickets", "/a%2f..;/b", "http://other.example.com/", "*", "", "/a b",
+		"/\x00"} {
 		f.Add(text, "GET")
 	}
 	f.Fuzz(func(t *testing.T, target, method string) {
@@ -36,7 +39,8 @@ func FuzzOriginal(f *testing.F) {
 		if !ok {
 			return
 		}
-		if asked.RequestURI != target || asked.Method != method || asked.URL == r.URL || len(asked.Header) != 1 || len(r.Header) != 3 {
+		if asked.RequestURI != target || asked.Method != method || asked.URL == r.URL || len(asked.Header) != 1 ||
+			len(r.Header) != 3 {
 			t.Errorf("%s %q is read as %s %q, %v", method, target, asked.Method, asked.RequestURI, asked.Header)
 		}
 	})
@@ -44,7 +48,8 @@ func FuzzOriginal(f *testing.F) {
 
 // FuzzClient finds out who asks: nobody whom only the client names.
 func FuzzClient(f *testing.F) {
-	for _, text := range []string{"", "192.0.2.1", "192.0.2.1, 127.0.0.9", "unknown", "::ffff:192.0.2.1", "127.0.0.1, 127.0.0.2", ", ,", "192.0.2.1:80"} {
+	for _, text := range []string{"", "192.0.2.1", "192.0.2.1, 127.0.0.9", "unknown", "::ffff:192.0.2.1",
+		"127.0.0.1, 127.0.0.2", ", ,", "192.0.2.1:80"} {
 		f.Add(text)
 	}
 	o := &Options{TrustedProxies: loopback}

@@ -50,9 +50,11 @@ proofline_proxy_upgraded_connections 0
 `
 	names := []string{"proofline_proxy_requests_total", "proofline_proxy_address_failures_total", "proofline_proxy_address_up", "proofline_proxy_upgraded_connections"}
 	eventually(t, "what is answered is counted", func() bool {
-		return testutil.GatherAndCompare(registry, strings.NewReader(strings.ReplaceAll(text, "ADDRESS", dead)), names...) == nil
+		return testutil.GatherAndCompare(registry, strings.NewReader(strings.ReplaceAll(text, "ADDRESS", dead)),
+			names...) == nil
 	})
-	if n, err := testutil.GatherAndCount(registry, "proofline_proxy_certificate_expires_seconds", "proofline_proxy_request_seconds"); n != 2 || err != nil {
+	if n, err := testutil.GatherAndCount(registry, "proofline_proxy_certificate_expires_seconds",
+		"proofline_proxy_request_seconds"); n != 2 || err != nil {
 		t.Errorf("%d series, %v", n, err)
 	}
 }

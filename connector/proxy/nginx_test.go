@@ -100,7 +100,8 @@ http {
 func behindNginx(t *testing.T, site http.Handler, changes ...string) (plain, secure string) {
 	t.Helper()
 	room := conformance.NewRoom(t)
-	return nginx{site: start(t, site), auth: start(t, forNginx(newConnector(t, room, loopback...))), changes: changes}.start(t)
+	return nginx{site: start(t, site), auth: start(t, forNginx(newConnector(t, room, loopback...))),
+		changes: changes}.start(t)
 }
 
 func TestConformanceOfNginx(t *testing.T) {
@@ -117,7 +118,8 @@ func TestNginxAlone(t *testing.T) {
 	t.Parallel()
 	closed := nginx{site: start(t, conformance.Site()), auth: freeAddr(t)}
 	addr, _ := closed.start(t)
-	if r := get(t, "http://"+addr+"/tickets"); r.StatusCode != http.StatusServiceUnavailable || r.Header.Get(conformance.SiteHeader) != "" || r.Header.Get("Retry-After") == "" {
+	if r := get(t, "http://"+addr+"/tickets"); r.StatusCode != http.StatusServiceUnavailable ||
+		r.Header.Get(conformance.SiteHeader) != "" || r.Header.Get("Retry-After") == "" {
 		t.Errorf("status %d, %v", r.StatusCode, r.Header)
 	}
 	open := closed
@@ -176,7 +178,8 @@ func TestNginxOpensOnlyWhenAway(t *testing.T) {
 		}
 	}))
 	addr, _ := nginx{site: start(t, conformance.Site()), auth: auth, isOpen: true}.start(t)
-	for status, want := range map[int]int{400: 400, 404: 400, 413: 400, 421: 400, 429: 400, 431: 400, 500: 503, 501: 503, 503: 503, 302: 503, 502: 200, 504: 200, 204: 200} {
+	for status, want := range map[int]int{400: 400, 404: 400, 413: 400, 421: 400, 429: 400, 431: 400, 500: 503, 501: 503,
+		503: 503, 302: 503, 502: 200, 504: 200, 204: 200} {
 		go func() { answer <- status }()
 		if status == http.StatusBadGateway {
 			go func() { answer <- status }() // nginx asks again
@@ -247,7 +250,8 @@ func TestNginxFlood(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.StatusCode == http.StatusTooManyRequests {
-			if slowed++; r.Header.Get("Retry-After") != "10" || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") || r.Header.Get("Cache-Control") != "no-store" {
+			if slowed++; r.Header.Get("Retry-After") != "10" || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") ||
+				r.Header.Get("Cache-Control") != "no-store" {
 				t.Fatalf("slowed down with %v", r.Header)
 			}
 		} else if r.StatusCode != http.StatusOK {
@@ -255,8 +259,10 @@ func TestNginxFlood(t *testing.T) {
 		}
 	}
 	took := time.Since(began)
-	if most := 302 + int64(took.Seconds()*30); asked.Load() > most || asked.Load() < 300 || slowed != 600-int(asked.Load()) {
-		t.Errorf("in %v the site was asked %d times, at most %d were to be; %d were slowed down", took, asked.Load(), most, slowed)
+	if most := 302 + int64(took.Seconds()*30); asked.Load() > most || asked.Load() < 300 ||
+		slowed != 600-int(asked.Load()) {
+		t.Errorf("in %v the site was asked %d times, at most %d were to be; %d were slowed down", took, asked.Load(), most,
+			slowed)
 	}
 	if r, err := ask(t.Context(), from(t, "127.0.0.3"), addr, "/about"); err != nil || r.StatusCode != http.StatusOK {
 		t.Errorf("another address: %+v, %v", r, err)
@@ -318,7 +324,8 @@ func TestNginxFull(t *testing.T) {
 		return r.StatusCode
 	}
 	hold("127.0.0.2", 100)
-	if one, other := status("127.0.0.2"), status("127.0.0.3"); one != http.StatusServiceUnavailable || other != http.StatusOK {
+	if one, other := status("127.0.0.2"), status("127.0.0.3"); one != http.StatusServiceUnavailable ||
+		other != http.StatusOK {
 		t.Errorf("the address with 100 requests: %d, another: %d", one, other)
 	}
 	hold("127.0.0.3", 20)
@@ -410,7 +417,8 @@ func TestNginxRelease(t *testing.T) {
 	} {
 		cookie := room.Enter(t, plain)
 		r := send(http.MethodPost, c.base+"/.proofline/release", cookie, c.headers...)
-		if isOver := c.want == http.StatusNoContent; r.StatusCode != c.want || isOver != (len(r.Cookies()) == 1 && r.Cookies()[0].MaxAge < 0) {
+		if isOver := c.want == http.StatusNoContent; r.StatusCode != c.want ||
+			isOver != (len(r.Cookies()) == 1 && r.Cookies()[0].MaxAge < 0) {
 			t.Errorf("%s: status %d, %v", name, r.StatusCode, r.Header)
 		}
 		want := map[int]int{http.StatusNoContent: http.StatusFound, http.StatusForbidden: http.StatusOK}[c.want]

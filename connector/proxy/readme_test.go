@@ -27,7 +27,8 @@ func TestUnits(t *testing.T) {
 			t.Errorf("%s starts something else", name)
 		}
 		file := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(file, []byte(strings.Replace(unit, "/usr/local/bin/proofline", "/bin/true", 1)), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(strings.Replace(unit, "/usr/local/bin/proofline", "/bin/true", 1)),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		said, err := exec.CommandContext(t.Context(), program, "verify", "--man=no", file).CombinedOutput()

@@ -75,7 +75,8 @@ func writeCertificate(t *testing.T, dir, name string) (cert, key string) {
 		t.Fatal(err)
 	}
 	cert, key = filepath.Join(dir, "site.pem"), filepath.Join(dir, "site.key")
-	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: text}} {
+	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der},
+		key: {Type: "PRIVATE KEY", Bytes: text}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -394,7 +395,8 @@ func TestLimits(t *testing.T) {
 			_, _ = io.WriteString(conn, c.sent)
 			_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 			got, err := io.ReadAll(conn) // until it is closed
-			if os.IsTimeout(err) || !strings.HasPrefix(string(got), c.want) || c.want == "" && len(got) > 0 && !strings.HasPrefix(string(got), "HTTP/1.1 408") {
+			if os.IsTimeout(err) || !strings.HasPrefix(string(got), c.want) || c.want == "" && len(got) > 0 &&
+				!strings.HasPrefix(string(got), "HTTP/1.1 408") {
 				t.Errorf("%.200q, %v; want %q", got, err, c.want)
 			}
 		})
@@ -429,7 +431,8 @@ func TestAccessLog(t *testing.T) {
 	get(t, "http://"+addr+HealthPath)
 	want := `msg=request client=198.51.100.7 method=GET host=shop.example.com path=/tickets protocol=HTTP/1.1 status=302 bytes=0 took=`
 	eventually(t, "the request is logged", func() bool { return text.Len() > 0 })
-	if got := text.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, want) || strings.Contains(got, "secret") {
+	if got := text.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, want) ||
+		strings.Contains(got, "secret") {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }

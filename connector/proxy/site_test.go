@@ -102,7 +102,8 @@ func TestNoSecondChance(t *testing.T) {
 		}))
 	}
 	addr := start(t, New(Options{Connector: newConnector(t, conformance.NewRoom(t)), To: to(t, broken(), broken()), Log: quiet}))
-	if r := send(t, http.MethodPost, "http://"+addr+"/about", "buy"); r.StatusCode != http.StatusBadGateway || asked.Load() != 1 {
+	if r := send(t, http.MethodPost, "http://"+addr+"/about", "buy"); r.StatusCode != http.StatusBadGateway ||
+		asked.Load() != 1 {
 		t.Errorf("status %d, asked %d times", r.StatusCode, asked.Load())
 	}
 }
@@ -147,7 +148,8 @@ func TestChecks(t *testing.T) {
 	}
 	b.isBad.Store(true)
 	p.site.check(t.Context(), p.site.addresses[1])
-	if r := get(t, front+ReadyPath); r.StatusCode != http.StatusServiceUnavailable || bodyOf(t, r) != "the site does not answer\n" {
+	if r := get(t, front+ReadyPath); r.StatusCode != http.StatusServiceUnavailable ||
+		bodyOf(t, r) != "the site does not answer\n" {
 		t.Errorf("ready with status %d although nothing is", r.StatusCode)
 	}
 	if r := get(t, front+"/about"); r.StatusCode != http.StatusInternalServerError {
@@ -213,10 +215,12 @@ func TestConnectionIsEnough(t *testing.T) {
 	for _, one := range s.addresses {
 		s.check(t.Context(), one)
 	}
-	if got := [2]health{health(s.addresses[0].health.Load()), health(s.addresses[1].health.Load())}; got != [2]health{up, down} {
+	if got := [2]health{health(s.addresses[0].health.Load()), health(s.addresses[1].health.Load())}; got != [2]health{up,
+		down} {
 		t.Errorf("%v", got)
 	}
-	for text, want := range map[string]string{"http://a": "a:http", "https://a": "a:https", "http://a:3000": "a:3000", "http://[::1]:3000": "[::1]:3000", "https://[::1]": "[::1]:https"} {
+	for text, want := range map[string]string{"http://a": "a:http", "https://a": "a:https", "http://a:3000": "a:3000",
+		"http://[::1]:3000": "[::1]:3000", "https://[::1]": "[::1]:https"} {
 		u, err := url.Parse(text)
 		if err != nil || hostPort(u) != want {
 			t.Errorf("%s: connects to %s, %v", text, hostPort(u), err)

@@ -213,7 +213,8 @@ func (w *witness) isPlain(t *testing.T, answer string) {
 		}
 		body := strings.HasPrefix(head, "POST ")
 		lower := strings.ToLower(head)
-		if strings.Count(lower, "\r\nhost:") != 1 || strings.Count(lower, "\r\ncontent-length:")+strings.Count(lower, "\r\ntransfer-encoding:") > 1 ||
+		if strings.Count(lower, "\r\nhost:") != 1 || strings.Count(lower, "\r\ncontent-length:")+strings.Count(lower,
+			"\r\ntransfer-encoding:") > 1 ||
 			strings.Contains(head, "\r\n ") || strings.Contains(head, "\r\n\t") || strings.Count(head, "\n") != strings.Count(head, "\r\n") {
 			t.Errorf("the site got %q", head)
 		}
@@ -230,7 +231,8 @@ func TestSmugglingIsSeen(t *testing.T) {
 	site := newWitness(t, well)
 	answer := talk(t, site.addr, func(got string) bool { return strings.Count(got, "X-Site") == 2 }, "POST /about HTTP/1.1\r\nHost: shop.example.com\r\nContent-Length: 0\r\n\r\n"+hidden)
 	text, requests := site.seen()
-	if len(requests) != 2 || requests[1].URL.Path != "/tickets" || !strings.Contains(text, hidden) || strings.Count(answer, "X-Site") != 2 {
+	if len(requests) != 2 || requests[1].URL.Path != "/tickets" || !strings.Contains(text, hidden) ||
+		strings.Count(answer, "X-Site") != 2 {
 		t.Errorf("%d requests, %q", len(requests), text)
 	}
 }
@@ -284,7 +286,8 @@ func TestUpgrade(t *testing.T) {
 			if isThrough := strings.Contains(text, preface) || strings.Contains(text, "/tickets"); isThrough != c.tunnel {
 				t.Errorf("the site got %q", text)
 			}
-			if !c.tunnel && c.want != "HTTP/1.1 502" && c.want != "HTTP/1.1 426" && strings.Contains(strings.ToLower(text), "h2c") {
+			if !c.tunnel && c.want != "HTTP/1.1 502" && c.want != "HTTP/1.1 426" &&
+				strings.Contains(strings.ToLower(text), "h2c") {
 				t.Errorf("the site was asked to switch: %q", text)
 			}
 			if strings.Contains(text, "Settings") {
@@ -300,7 +303,8 @@ func TestPriorKnowledge(t *testing.T) {
 	site := newWitness(t, well)
 	addr := start(t, New(Options{Connector: newConnector(t, conformance.NewRoom(t)), To: to(t, site.addr)}))
 	answer := talk(t, addr, answered, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+"\x00\x00\x00\x04\x00\x00\x00\x00\x00")
-	if text, _ := site.seen(); text != "" || !strings.HasPrefix(answer, "HTTP/1.1 4") && !strings.HasPrefix(answer, "HTTP/1.1 5") {
+	if text, _ := site.seen(); text != "" || !strings.HasPrefix(answer, "HTTP/1.1 4") &&
+		!strings.HasPrefix(answer, "HTTP/1.1 5") {
 		t.Errorf("answer %q, the site got %q", answer, text)
 	}
 }
