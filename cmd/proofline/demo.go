@@ -19,12 +19,12 @@ func demoCommand(t *terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Run a whole sale, audit it, and try to forge it",
-		Long: `Run a whole sale on this machine in less than a minute: a real server with a
-PostgreSQL of its own, visitors who join, wait and claim over HTTP, some of them
-on their way into a shop behind the real proxy, and the standalone verifier,
-which checks what was published and finds a forgery.
+		Long: `Run a whole sale on this machine in less than a minute: a server with its own
+PostgreSQL, a shop behind the real proxy, visitors who join, wait and claim over
+HTTP, and the standalone verifier, which checks the published transcript and
+finds a forgery.
 
-It exits with 0 only if everything was as it must be.`,
+It exits with 0 only if everything was as expected.`,
 		Example: `  proofline demo
   proofline demo --visitors 10000
   proofline demo --keep
@@ -33,11 +33,11 @@ It exits with 0 only if everything was as it must be.`,
 		RunE: runs(func(c *cobra.Command, _ []string) error { return runDemo(c, t, o) }),
 	}
 	flags := c.Flags()
-	flags.IntVar(&o.Visitors, "visitors", 2000, "`N` visitors come")
-	flags.StringVar(&o.Addr, "addr", "127.0.0.1:0", "the server listens on this `HOST:PORT`")
-	flags.StringVar(&o.Data, "data", "", "keep the data in this `DIR` (default one that is removed at the end)")
-	flags.BoolVar(&o.Shop, "shop", false, "instead, open the shop for a browser, until Ctrl-C")
-	flags.BoolVar(&o.Keep, "keep", false, "keep the data, and the server running, until Ctrl-C")
+	flags.IntVar(&o.Visitors, "visitors", 2000, "send `N` visitors")
+	flags.StringVar(&o.Addr, "addr", "127.0.0.1:0", "let the server listen on `HOST:PORT`")
+	flags.StringVar(&o.Data, "data", "", "keep the data in `DIR` (default: a temporary directory)")
+	flags.BoolVar(&o.Shop, "shop", false, "open the shop for a browser until Ctrl-C, instead of the sale")
+	flags.BoolVar(&o.Keep, "keep", false, "keep the data, and the server running until Ctrl-C")
 	c.MarkFlagsMutuallyExclusive("shop", "visitors")
 	c.MarkFlagsMutuallyExclusive("shop", "keep")
 	return c
@@ -45,7 +45,8 @@ It exits with 0 only if everything was as it must be.`,
 
 func runDemo(c *cobra.Command, t *terminal, o demo.Options) (err error) {
 	if o.Visitors < demo.MinVisitors || o.Visitors > demo.MaxVisitors {
-		return usage(fmt.Errorf("--visitors must be between %d and %d", demo.MinVisitors, demo.MaxVisitors), "for more there is proofline load")
+		return usage(fmt.Errorf("--visitors must be between %d and %d", demo.MinVisitors, demo.MaxVisitors),
+			"for a larger crowd use proofline load")
 	}
 	if o.Verifier, err = findVerifier(); err != nil {
 		return err
@@ -53,7 +54,7 @@ func runDemo(c *cobra.Command, t *terminal, o demo.Options) (err error) {
 	if o.Program, err = os.Executable(); err != nil {
 		return failed(err, "")
 	}
-	o.Complaints = t.err
+	o.ProxyLog = t.err
 	if o.Log, err = t.logger("text", "warn"); err != nil {
 		return err
 	}
@@ -70,7 +71,7 @@ func runDemo(c *cobra.Command, t *terminal, o demo.Options) (err error) {
 	return explain(err)
 }
 
-// findVerifier finds the standalone verifier beside this program or in PATH.
+// findVerifier finds the standalone verifier next to this program or in PATH.
 func findVerifier() (string, error) {
 	if self, err := os.Executable(); err == nil {
 		if self, err = filepath.EvalSymlinks(self); err == nil {
@@ -81,7 +82,7 @@ func findVerifier() (string, error) {
 	}
 	found, err := exec.LookPath(verifierName)
 	if err != nil {
-		return "", failed(fmt.Errorf("the auditor's program is missing: %w", err), "build both programs: make build")
+		return "", failed(fmt.Errorf("proofline-verify is missing: %w", err), "build both programs: make build")
 	}
 	return found, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/apply"
 )
 
-// applying is one run of room apply.
+// applying is one run of "room apply".
 type applying struct {
 	*organizer
 	client *api.Client
@@ -26,14 +26,14 @@ func (o *organizer) applyCommand() *cobra.Command {
 	var dryRun bool
 	c := &cobra.Command{
 		Use:   "apply -f FILE",
-		Short: "Make rooms what a file says",
-		Long: `Make rooms what a file says, and say what was done: a room that does not exist
-is created, and one that does is amended where it differs. What the file does
-not say stays as it is. Running it again does nothing.
+		Short: "Create and amend rooms to match a file",
+		Long: `Create and amend rooms to match a file: rooms that do not exist are created, and
+others are amended where they differ. Members that the file leaves out do not
+change. Running it again does nothing.
 
-The file is YAML or JSON, of one room or of several with --- between them, with
-the members that room create takes, and "host". Nothing is done at all when it
-has a mistake, or wants what cannot change once a room is published:
+The file is YAML or JSON, with one room or several separated by ---. Rooms have
+the members that "room create" takes, and "host". If the file has a mistake, or
+asks for a change that a published room does not allow, nothing is done:
 
   + room sale: create
   ~ room sale: outflow.per_minute: 60 -> 120
@@ -58,7 +58,7 @@ has a mistake, or wants what cannot change once a room is published:
 		}),
 	}
 	c.Flags().StringVarP(&file, "file", "f", "", "`FILE` of rooms, - for standard input")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done, and do nothing")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "print the changes without making them")
 	return c
 }
 
@@ -94,7 +94,7 @@ func (o *organizer) apply(c *cobra.Command, file string, dryRun bool) error {
 	return done
 }
 
-// compare asks for a room and says what has to be done to it.
+// compare fetches a room and returns the step that makes it match the file.
 func (a *applying) compare(c *cobra.Command, w *apply.Wanted) (apply.Step, error) {
 	answer, err := a.client.Do(c.Context(), http.MethodGet, roomPath(w.Config.Slug, ""), nil)
 	if err != nil {
@@ -110,14 +110,14 @@ func (a *applying) compare(c *cobra.Command, w *apply.Wanted) (apply.Step, error
 	if answer.Status != http.StatusOK {
 		return apply.Step{}, a.explain(answer.Problem())
 	}
-	var present apply.Present
-	if err := json.Unmarshal(answer.Body, &present); err != nil {
+	var current apply.Current
+	if err := json.Unmarshal(answer.Body, &current); err != nil {
 		return apply.Step{}, failed(fmt.Errorf("%w: %w", api.ErrAnswer, err), "check --server")
 	}
-	return apply.Compare(w, present, answer.Header.Get("ETag"))
+	return apply.Compare(w, current, answer.Header.Get("ETag"))
 }
 
-// printPlan says what has to be done.
+// printPlan prints the steps.
 func (a *applying) printPlan(steps []apply.Step) error {
 	for _, s := range steps {
 		name := "room " + s.Slug
@@ -144,12 +144,12 @@ func (a *applying) printPlan(steps []apply.Step) error {
 	return nil
 }
 
-// do does the steps in their order, up to the first that fails.
+// do runs the steps in order, up to the first one that fails.
 func (a *applying) do(c *cobra.Command, steps []apply.Step) error {
 	for _, s := range steps {
 		if s.Action == apply.Refuse {
-			return failed(fmt.Errorf("room %s cannot become what the file says; nothing was done", s.Slug),
-				"make the file say what the room has, or publish another room")
+			return failed(fmt.Errorf("room %s cannot be changed to match the file; nothing was done", s.Slug),
+				"undo the changes marked with ! in the file, or publish another room")
 		}
 	}
 	if a.dryRun {
@@ -163,8 +163,8 @@ func (a *applying) do(c *cobra.Command, steps []apply.Step) error {
 	return nil
 }
 
-// step creates or amends one room. One that somebody has changed since it was
-// compared is left alone.
+// step creates or amends one room. It fails if the room has changed since it was
+// compared.
 func (a *applying) step(c *cobra.Command, s apply.Step) error {
 	method, path, body, client := http.MethodPost, "/v1/rooms", s.Wanted.JSON, *a.client
 	switch s.Action {

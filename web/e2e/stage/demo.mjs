@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 
 import { program } from "./places.mjs";
 
-/** The demo's shop, which stands behind the real proxy: proofline demo --shop. */
+/** The demo's shop behind the real proxy: proofline demo --shop. */
 export class Demo {
   static async open() {
     const demo = new Demo();
@@ -15,7 +15,7 @@ export class Demo {
       createInterface({ input: demo.child.stdout }).on("line", (line) => {
         demo.origin ??= /^ {2}(\S+) {2}the shop/.exec(line)?.[1];
         demo.room ??= /^ {2}(\S+) {2}its line/.exec(line)?.[1];
-        if (line.includes("must not be")) demo.surprise = line;
+        if (line.includes("✗ unexpected")) demo.surprise = line;
         if (line.startsWith("Press Ctrl-C")) done();
       });
     });

@@ -1,5 +1,5 @@
-// Package api speaks to a Proofline server over HTTP: as an organizer with the
-// management token, and as a visitor without.
+// Package api is a client of a Proofline server's HTTP API: the management API with
+// a token, and the visitors' API without.
 package api
 
 import (
@@ -17,30 +17,30 @@ import (
 )
 
 var (
-	// ErrUnreachable is returned when no answer came.
+	// ErrUnreachable is returned when the server does not answer.
 	ErrUnreachable = errors.New("the server cannot be reached")
-	// ErrAnswer is returned when an answer is not what a Proofline server says.
+	// ErrAnswer is returned when a Proofline server would not answer like that.
 	ErrAnswer = errors.New("not the answer of a proofline server")
 )
 
 const (
 	timeout   = 30 * time.Second
-	maxAnswer = 16 << 20 // bytes
+	maxAnswer = 16 << 20 // in bytes
 )
 
 // Client sends requests to one server. Safe for concurrent use.
 type Client struct {
-	// Base is the URL that paths are below, without a slash at the end.
+	// Base is the URL that paths are appended to, without a trailing slash.
 	Base string
-	// Token is the management token, empty for none.
+	// Token is the management token; empty: no Authorization header.
 	Token string
-	// Header is sent with every request, beside what is needed anyway.
+	// Header is sent with every request, in addition to the usual fields.
 	Header http.Header
-	// HTTP sends the requests; nil for a client of its own with a timeout.
+	// HTTP sends the requests; nil: a client with a timeout.
 	HTTP *http.Client
 }
 
-// Answer is what the server said.
+// Answer is the server's response.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -58,28 +58,28 @@ type Problem struct {
 		Detail string `json:"detail"`
 	} `json:"errors"`
 
-	RetryAfter time.Duration `json:"-"` // 0: not said
+	RetryAfter time.Duration `json:"-"` // 0: the answer has no Retry-After
 }
 
-// Error says the problem, and below it what is wrong with each field.
+// Error returns the problem on one line, and each field's error on a line below.
 func (p *Problem) Error() string {
 	text := p.Title
 	if p.Detail != "" && len(p.Errors) == 0 {
 		text += ": " + p.Detail
 	}
-	text = fmt.Sprintf("the server says %d, %s", p.Status, text)
+	text = fmt.Sprintf("the server answers %d, %s", p.Status, text)
 	for _, e := range p.Errors {
 		field := e.Field
 		if field == "" {
-			field = "the whole"
+			field = "body"
 		}
 		text += fmt.Sprintf("\n  %s: %s", field, e.Detail)
 	}
 	return text
 }
 
-// Do sends a request and returns the answer, whatever its status; a body is
-// JSON. Errors are [ErrUnreachable] and that of ctx.
+// Do sends a request and returns the answer with any status. The body is JSON or
+// empty. Errors: [ErrUnreachable] and that of ctx.
 func (c *Client) Do(ctx context.Context, method, path string, body []byte) (Answer, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.Base+path, bytes.NewReader(body))
 	if err != nil {
@@ -111,8 +111,8 @@ func (c *Client) Do(ctx context.Context, method, path string, body []byte) (Answ
 	return a, nil
 }
 
-// Call sends a request and decodes the answer into result, and returns its
-// status. An answer of status 400 and above is a [*Problem].
+// Call sends a request, decodes the answer into result and returns its status. For
+// status 400 and above the error is a [*Problem].
 func (c *Client) Call(ctx context.Context, method, path string, body []byte, result any) (int, error) {
 	a, err := c.Do(ctx, method, path, body)
 	if err != nil {
@@ -130,8 +130,8 @@ func (c *Client) Call(ctx context.Context, method, path string, body []byte, res
 	return a.Status, nil
 }
 
-// Problem reads the answer as an error document. One that is none, as a proxy
-// might send, still has its status.
+// Problem parses the answer as an error document. Any other document, such as a
+// proxy's error page, gives a problem with the status alone.
 func (a Answer) Problem() *Problem {
 	p := &Problem{}
 	if !strings.HasPrefix(a.Header.Get("Content-Type"), "application/problem+json") || json.Unmarshal(a.Body, p) != nil {

@@ -2,17 +2,17 @@ package api
 
 import "time"
 
-// Room is a room as its organizer sees it.
+// Room is a room in the management API.
 type Room struct {
 	Slug    string     `json:"slug"`
 	Title   string     `json:"title"`
-	URL     string     `json:"url"` // where it is published
+	URL     string     `json:"url"` // of the room's page and transcript
 	VKey    string     `json:"vkey"`
 	Phase   string     `json:"phase"`
 	Created time.Time  `json:"created"`
 	Opens   time.Time  `json:"opens"`
 	Starts  time.Time  `json:"starts"`
-	Closes  *time.Time `json:"closes"` // nil: never
+	Closes  *time.Time `json:"closes"` // end of joining; nil: never
 	Windows []struct {
 		From   time.Time `json:"from"`
 		Length string    `json:"length"`
@@ -20,46 +20,46 @@ type Room struct {
 	Outflow Outflow  `json:"outflow"`
 	Claim   string   `json:"claim"`
 	Session string   `json:"session"`
-	Beacon  string   `json:"beacon"`  // "none", or whose rounds decide the draws
-	Margin  string   `json:"margin"`  // from a freeze to its round, at least
-	Quorum  uint32   `json:"quorum"`  // witnesses who should sign a freeze
-	Message *Message `json:"message"` // nil: visitors are told nothing
+	Beacon  string   `json:"beacon"`  // hash of the chain that decides the draws, or "none"
+	Margin  string   `json:"margin"`  // minimum time from a freeze to its round
+	Quorum  uint32   `json:"quorum"`  // witnesses that should cosign a freeze
+	Message *Message `json:"message"` // nil: no message
 	Awaited []struct {
 		Window   uint64    `json:"window"`
 		Round    uint64    `json:"round"`
 		Due      time.Time `json:"due"`
 		HasRound bool      `json:"has_round"`
 		Cosigned []string  `json:"cosigned"`
-	} `json:"awaited"` // draws that wait for beacon or witnesses
+	} `json:"awaited"` // draws waiting for the beacon or witnesses
 	Settings
-	Size   uint64  `json:"size"` // entries of the transcript
+	Size   uint64  `json:"size"` // of the transcript, in entries
 	Counts *Counts `json:"counts"`
 }
 
-// Message is what visitors are told.
+// Message is the organizer's message on the room's page.
 type Message struct {
-	Default string            `json:"default"` // language of the text for visitors who read none of the others
+	Default string            `json:"default"` // language for visitors who read none of the others
 	Texts   map[string]string `json:"texts"`   // by language tag
-	Until   *time.Time        `json:"until"`   // nil: until it is taken back
+	Until   *time.Time        `json:"until"`   // nil: until the organizer takes it back
 }
 
-// Outflow is how fast people are let in.
+// Outflow is the published pace of admissions.
 type Outflow struct {
 	PerMinute uint32 `json:"per_minute"`
 	MaxActive uint32 `json:"max_active"` // 0: no limit
 }
 
-// Settings are what a room's pages show and where they lead.
+// Settings are the parts of a room that can change and are not in its transcript.
 type Settings struct {
-	Targets      []string `json:"targets"`       // where admitted visitors may be sent
-	SignedReturn bool     `json:"signed_return"` // only where a connector has signed it
+	Targets      []string `json:"targets"`       // URLs that admitted visitors may be sent to
+	SignedReturn bool     `json:"signed_return"` // only to URLs that a connector has signed
 	Brand        Brand    `json:"brand"`
-	MaxWaiting   uint32   `json:"max_waiting"` // people in line at once, 0: no limit
-	TimeZone     string   `json:"time_zone"`   // of the event, empty for UTC
+	MaxWaiting   uint32   `json:"max_waiting"` // visitors in line at once; 0: no limit
+	TimeZone     string   `json:"time_zone"`   // of the event; empty: UTC
 }
 
-// Brand is what a room's pages look like, by member: these commands change a
-// few of them and leave the others as they are.
+// Brand is the look of a room's pages. It is a map so that commands can change some
+// members and send the others back unchanged.
 type Brand map[string]any
 
 // Counts sum up a room.
@@ -83,7 +83,7 @@ type Draft struct {
 	Problems []struct {
 		Field  string `json:"field"`
 		Detail string `json:"detail"`
-	} `json:"problems"` // what keeps it from being published
+	} `json:"problems"` // to mend before publishing
 }
 
 // Token is a token of the management API, without its secret.
@@ -94,5 +94,5 @@ type Token struct {
 	MadeBy  string     `json:"made_by"`
 	Expires time.Time  `json:"expires"`
 	Used    *time.Time `json:"used"`   // nil: never
-	Notice  string     `json:"notice"` // in use, and soon, last or ended; empty: nothing is to be said of its end
+	Notice  string     `json:"notice"` // "soon", "last" or "ended" if a token in use expires; else empty
 }

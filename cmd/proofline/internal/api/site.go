@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Site is a site as its organization sees it.
+// Site is a site in the management API.
 type Site struct {
 	Name     string          `json:"name"`
-	URL      string          `json:"url"` // where connectors get its rules
-	Serial   uint64          `json:"serial"`
+	URL      string          `json:"url"`    // of the rules, for connectors
+	Serial   uint64          `json:"serial"` // version of the rules
 	Changed  time.Time       `json:"changed"`
 	By       string          `json:"changed_by"`
 	Hosts    []string        `json:"hosts"`
 	Rooms    []string        `json:"rooms"`
 	Warnings []Warning       `json:"warnings"`
-	Rules    json.RawMessage `json:"rules"` // as they were written
+	Rules    json.RawMessage `json:"rules"` // as their author wrote them
 
-	// Of those in a list.
-	Connectors int `json:"connectors"` // heard of in the last minute
-	Behind     int `json:"behind"`     // of these: go by older rules
+	// Only in lists of sites.
+	Connectors int `json:"connectors"` // that reported within the last minute
+	Behind     int `json:"behind"`     // of Connectors: those with older rules
 }
 
-// Warning is something about rules that may be a mistake.
+// Warning is a possible mistake in rules.
 type Warning struct {
 	Field  string `json:"field"`
 	Detail string `json:"detail"`
 }
 
-// SiteVersion is a document that a site has or had.
+// SiteVersion is a current or former version of a site's rules.
 type SiteVersion struct {
 	Serial  uint64          `json:"serial"`
 	Changed time.Time       `json:"changed"`
@@ -37,10 +37,10 @@ type SiteVersion struct {
 	Rules   json.RawMessage `json:"rules"`
 }
 
-// Connector is a process that goes by the rules of a site.
+// Connector is a connector process that reported to the server.
 type Connector struct {
 	Node      string    `json:"node"`
-	Site      string    `json:"site"` // empty: its rules are of none
+	Site      string    `json:"site"` // empty: its rules belong to no site of this server
 	Kind      string    `json:"kind"`
 	Version   string    `json:"version"`
 	Serial    uint64    `json:"serial"`

@@ -12,10 +12,11 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// ErrNotCalled is returned when a ticket is claimed before its turn.
+// ErrNotCalled is returned when a ticket is claimed before it is called.
 var ErrNotCalled = errors.New("not called yet")
 
-// The methods below are a visitor's: the client's Base is the room's URL.
+// The methods in this file are the visitors' API: the client's Base is the room's
+// URL.
 
 // Joined is the answer to a join.
 type Joined struct {
@@ -27,11 +28,11 @@ type Joined struct {
 	Seq        uint32    `json:"seq"`
 	Time       time.Time `json:"time"`
 	Receipt    string    `json:"receipt"`
-	Secret     string    `json:"secret"` // base64url, when the server made the ticket
-	Again      bool      `json:"-"`      // the ticket had joined before
+	Secret     string    `json:"secret"` // base64url; empty unless the server made the ticket
+	Again      bool      `json:"-"`      // whether the ticket had joined before
 }
 
-// Entry returns the text of the arrive entry, as the answer says it is.
+// Entry returns the text of the arrive entry that the answer describes.
 func (j *Joined) Entry() ([]byte, error) {
 	ticket, err := fairness.ParseTicket(j.Ticket)
 	if err != nil {
@@ -44,7 +45,7 @@ func (j *Joined) Entry() ([]byte, error) {
 	return arrive.AppendEntry(nil), nil
 }
 
-// Join asks to join; an empty ticket has the server make one, and a secret.
+// Join joins the line. For an empty ticket the server makes ticket and secret.
 func (c *Client) Join(ctx context.Context, ticket string) (Joined, error) {
 	var body []byte
 	if ticket != "" {
@@ -56,43 +57,45 @@ func (c *Client) Join(ctx context.Context, ticket string) (Joined, error) {
 	return j, err
 }
 
-// Place is where a ticket stands.
+// Place is a ticket's status and position.
 type Place struct {
 	Status    string `json:"status"`
-	Reason    string `json:"reason"`   // when skipped
-	Position  uint64 `json:"position"` // 0 until drawn
+	Reason    string `json:"reason"`   // of a skip; else empty
+	Position  uint64 `json:"position"` // 0: not drawn yet
 	PollAfter int64  `json:"poll_after_ms"`
 }
 
-// Place asks where a ticket stands.
+// Place returns a ticket's place.
 func (c *Client) Place(ctx context.Context, ticket string) (Place, error) {
 	var p Place
 	_, err := c.Call(ctx, http.MethodGet, "/tickets/"+ticket, nil, &p)
 	return p, err
 }
 
-// Pass is what an admitted visitor gets.
+// Pass is the answer to a successful claim.
 type Pass struct {
 	Pass     string `json:"pass"` // JWT
 	Position uint64 `json:"position"`
-	Location string `json:"location"` // where to go with it
+	Location string `json:"location"` // URL to visit next, with the pass
 }
 
-// WayBack is where a visitor wants to go in the end; the zero one is nowhere in
+// ReturnURL is the URL that a visitor wants to return to; the zero value: no URL in
 // particular.
-type WayBack struct {
-	To  string // a URL
-	Sig string // of the connector that led the visitor to the room
+type ReturnURL struct {
+	To  string
+	Sig string // of the connector that sent the visitor to the room
 }
 
-// Claim shows the secret of a ticket for its pass; [ErrNotCalled] before its
-// turn.
+// Claim exchanges a ticket and its secret for a pass; [ErrNotCalled] before the
+// ticket is called.
 func (c *Client) Claim(ctx context.Context, ticket string, secret [fairness.SecretSize]byte) (Pass, error) {
-	return c.ClaimTo(ctx, ticket, secret, WayBack{})
+	return c.ClaimTo(ctx, ticket, secret, ReturnURL{})
 }
 
-// ClaimTo is Claim of who wants to go somewhere.
-func (c *Client) ClaimTo(ctx context.Context, ticket string, secret [fairness.SecretSize]byte, back WayBack) (Pass, error) {
+// ClaimTo is Claim for a visitor that wants to return to a URL.
+func (c *Client) ClaimTo(
+	ctx context.Context, ticket string, secret [fairness.SecretSize]byte, back ReturnURL,
+) (Pass, error) {
 	var p Pass
 	members := map[string]string{"secret": base64.RawURLEncoding.EncodeToString(secret[:])}
 	if back.To != "" {
@@ -114,17 +117,17 @@ type WindowState struct {
 	Index    uint64 `json:"index"`
 	Arrivals uint32 `json:"arrivals"`
 	Drawn    bool   `json:"drawn"`
-	First    uint64 `json:"first_position"` // once drawn
+	First    uint64 `json:"first_position"` // 0: not drawn yet
 }
 
-// State is what everybody may know about a room.
+// State is a room's public state.
 type State struct {
 	Phase   string        `json:"phase"`
 	Message Message       `json:"message"`
-	Windows []WindowState `json:"windows"` // the latest with arrivals
+	Windows []WindowState `json:"windows"` // the latest ones with arrivals
 }
 
-// State asks for the room's public document.
+// State returns the room's public state.
 func (c *Client) State(ctx context.Context) (State, error) {
 	var s State
 	_, err := c.Call(ctx, http.MethodGet, "/state", nil, &s)

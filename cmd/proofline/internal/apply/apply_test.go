@@ -30,8 +30,8 @@ brand: {texts: {en: &words {headline: Hello}, de: *words}}
 		list[0].Config.Opens.Year() != 2030 || list[0].Config.Brand.Texts["de"].Headline != "Hello" || list[1].Config.Outflow.MaxActive != 7 || list[1].Line != 9 {
 		t.Errorf("read %+v", list)
 	}
-	if list[1].Says("outflow.per_minute") || !list[1].Says("outflow.max_active") || list[0].Says("outflow") {
-		t.Errorf("said %v", list[1].lines)
+	if list[1].Sets("outflow.per_minute") || !list[1].Sets("outflow.max_active") || list[0].Sets("outflow") {
+		t.Errorf("lines %v", list[1].lines)
 	}
 	var sent map[string]any
 	if err := json.Unmarshal(list[0].JSON, &sent); err != nil || sent["host"] != "tickets.example.com" || sent["title"] != "2030-05-01" {
@@ -39,7 +39,7 @@ brand: {texts: {en: &words {headline: Hello}, de: *words}}
 	}
 }
 
-// TestMistakes finds everything that is wrong, and where.
+// TestMistakes: Read reports all mistakes with their lines.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -47,11 +47,11 @@ func TestMistakes(t *testing.T) {
 		"slug: sale\nwindows:\n- length: 1m\n- length: x\n  width: 3": "line 4: windows[1].length: must be a duration|line 5: windows[1].width: is not known",
 		"slug: sale\nslug: other":                                     "already defined at line 1|slug: is given twice",
 		"slug: sale\n---\nslug: sale":                                 "line 3: slug: room sale is on line 1 already",
-		"title: no name":                                              "line 1: slug: is needed",
-		"- slug: sale":                                                "line 1: the room: must be a room",
+		"title: no name":                                              "line 1: slug: is required",
+		"- slug: sale":                                                "line 1: the room: must be a mapping",
 		"slug: [":                                                     "neither YAML nor JSON",
-		"":                                                            "there is none",
-		"slug: sale\nhost: 7":                                         "line 2: host: must be a text",
+		"":                                                            "it has no room",
+		"slug: sale\nhost: 7":                                         "line 2: host: must be a string",
 		"slug: sale\nsigned_return: 1":                                "line 2: signed_return: must be true or false",
 		"slug: sale\nmax_waiting: 0x10":                               "line 2: max_waiting: cannot be \"0x10\"",
 		"slug: sale\nmax_waiting: .inf":                               "line 2: max_waiting: cannot be \".inf\"",
@@ -64,7 +64,7 @@ func TestMistakes(t *testing.T) {
 			continue
 		}
 		if !errors.Is(err, ErrSyntax) && !errors.Is(err, ErrInvalid) {
-			t.Errorf("%q: %v is of no kind", text, err)
+			t.Errorf("%q: %v, want ErrSyntax or ErrInvalid", text, err)
 		}
 		found := false
 		for alternative := range strings.SplitSeq(want, "|") {
@@ -80,33 +80,33 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestBomb: aliases cannot multiply a file without end.
+// TestBomb: aliases cannot expand a file without limit.
 func TestBomb(t *testing.T) {
 	t.Parallel()
 	text := "slug: sale\na: &a [x,x,x,x,x,x,x,x,x,x]\n"
 	for i := 'b'; i < 'k'; i++ {
 		text += string(i) + ": &" + string(i) + " [" + strings.Repeat("*"+string(i-1)+",", 10) + "]\n"
 	}
-	if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "too much") {
+	if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("%.200v", err)
 	}
 	if _, err := Read(strings.NewReader("slug: &a [*a]")); err == nil {
-		t.Error("a list holds itself")
+		t.Error("read a list that contains itself")
 	}
 }
 
-// present is a room as a server says it.
-const present = `{"slug":"sale","title":"Sale","opens":"2030-05-01T11:30:00Z","starts":"2030-05-01T12:00:00Z",
+// sale is a room in a server's answer.
+const sale = `{"slug":"sale","title":"Sale","opens":"2030-05-01T11:30:00Z","starts":"2030-05-01T12:00:00Z",
 	"windows":[{"from":"2030-05-01T11:30:00Z","length":"30m0s"},{"from":"2030-05-01T12:00:00Z","length":"1m0s"}],
 	"outflow":{"per_minute":60,"max_active":0},"claim":"5m0s","session":"15m0s","beacon":"none","targets":["https://shop.example.com"],"host":null,"phase":"upcoming"}`
 
-// TestCompare finds what differs, and what may change.
+// TestCompare: Compare finds all differences, and which ones are allowed.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text      string
 		action    Action
-		changes   string // marks and words
+		changes   string // ~ allowed, ! not allowed
 		amendment string
 	}{
 		{"slug: sale", Keep, "", `{}`},
@@ -119,7 +119,7 @@ func TestCompare(t *testing.T) {
 		{"{slug: sale, targets: []}", Change, `~targets: ["https://shop.example.com"] -> []`, `{"targets":[]}`},
 		{"{slug: sale, signed_return: false}", Keep, "", `{}`},
 		{"{slug: sale, signed_return: true}", Change, "~signed_return: false -> true", `{"signed_return":true}`},
-		{"{slug: sale, brand: {color: '#112233'}, max_waiting: 5}", Change, "~brand: is not the same ~max_waiting: 0 -> 5", `{"brand":{"color":"#112233"},"max_waiting":5}`},
+		{"{slug: sale, brand: {color: '#112233'}, max_waiting: 5}", Change, "~brand: differs ~max_waiting: 0 -> 5", `{"brand":{"color":"#112233"},"max_waiting":5}`},
 		{"{slug: sale, windows: [{length: 30m}, {from: 2030-05-01T12:00:00Z, length: 1m}, {from: 2030-05-01T12:10:00Z, length: 60s}]}", Keep, "", `{}`},
 		{
 			"{slug: sale, windows: [{length: 30m}, {from: 2030-05-01T12:00:00Z, length: 5m}]}", Change,
@@ -143,8 +143,8 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s: %v", c.text, err)
 			continue
 		}
-		var p Present
-		if err := json.Unmarshal([]byte(present), &p); err != nil {
+		var p Current
+		if err := json.Unmarshal([]byte(sale), &p); err != nil {
 			t.Fatal(err)
 		}
 		s, err := Compare(&list[0], p, `"tag"`)
@@ -168,7 +168,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestMissing: a room that cannot be is found before anything is done.
+// TestMissing: an invalid configuration of a missing room is an error.
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -184,15 +184,15 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestEnded: nothing of a room that has ended can change.
+// TestEnded: a room that has ended cannot change.
 func TestEnded(t *testing.T) {
 	t.Parallel()
 	list, err := Read(strings.NewReader("{slug: sale, title: Other}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var p Present
-	if err := json.Unmarshal([]byte(strings.Replace(present, "upcoming", "ended", 1)), &p); err != nil {
+	var p Current
+	if err := json.Unmarshal([]byte(strings.Replace(sale, "upcoming", "ended", 1)), &p); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := Compare(&list[0], p, ""); err != nil || s.Action != Refuse || !s.Ended {
@@ -200,7 +200,7 @@ func TestEnded(t *testing.T) {
 	}
 	list[0].lines = lines{}
 	if s, err := Compare(&list[0], p, ""); err != nil || s.Action != Keep {
-		t.Errorf("nothing said: %+v, %v", s, err)
+		t.Errorf("a file that sets nothing: %+v, %v", s, err)
 	}
 }
 
@@ -217,12 +217,12 @@ func FuzzRead(f *testing.F) {
 			if !json.Valid(w.JSON) || w.Config.Slug == "" || w.Line < 1 {
 				t.Errorf("%q: %+v", text, w)
 			}
-			var p Present
+			var p Current
 			if err := json.Unmarshal(w.JSON, &p); err != nil {
 				t.Fatalf("%q: %v", text, err)
 			}
 			if s, err := Compare(&w, p, ""); err == nil && s.Action == Refuse && p.Opens != nil && p.Starts != nil {
-				t.Errorf("%q cannot become itself: %+v", text, s)
+				t.Errorf("%q differs from itself: %+v", text, s)
 			}
 		}
 	})

@@ -1,9 +1,10 @@
-// Package apply makes rooms what files say: it reads the files, compares them
-// with the rooms that a server has, and says what has to be done.
+// Package apply plans the changes of "proofline room apply": it reads a file of
+// rooms, compares each with the server's room, and returns the steps that would make
+// them equal.
 //
-// A file is YAML or JSON, of one room or of several with "---" between them. A
-// room says what the configuration of a new room says, and "host". What it does
-// not say is left as it is.
+// A file is YAML or JSON with one room, or several separated by "---". A room has
+// the members of a new room's configuration, and "host". Members that it leaves out
+// do not change.
 package apply
 
 import (
@@ -23,33 +24,33 @@ import (
 var (
 	// ErrSyntax is returned when a file is neither YAML nor JSON.
 	ErrSyntax = errors.New("neither YAML nor JSON")
-	// ErrInvalid is returned when a file does not say rooms.
-	ErrInvalid = errors.New("not the rooms of a file")
+	// ErrInvalid is returned when a file's rooms are invalid.
+	ErrInvalid = errors.New("not a valid file of rooms")
 )
 
-// Bounds of what aliases may make of a file.
+// Limits on a file's values once its aliases are expanded.
 const (
 	maxValues = 100_000
-	maxPath   = 500 // bytes of a field's name
+	maxPath   = 500 // of a field's name, in bytes
 )
 
-// Wanted is a room as a file has it.
+// Wanted is a room in a file.
 type Wanted struct {
 	Config room.Config
 	Host   string
-	Line   int // where it begins
-	JSON   []byte
+	Line   int    // of its beginning in the file
+	JSON   []byte // request body that creates it
 	lines  lines
 }
 
-// Says tells whether the file says a member, such as "outflow.max_active".
-func (w *Wanted) Says(member string) bool { return w.lines[member] > 0 }
+// Sets reports whether the file sets a member, such as "outflow.max_active".
+func (w *Wanted) Sets(member string) bool { return w.lines[member] > 0 }
 
-// lines are where fields are, such as "outflow.max_active"; the room as a whole
-// is "".
+// lines has each field's line in the file, by names such as "outflow.max_active";
+// "" is the whole room.
 type lines map[string]int
 
-// of is where a field is, or else what it is in.
+// of returns the line of a field, or of the innermost field around it.
 func (l lines) of(field string) int {
 	for {
 		if line, ok := l[field]; ok || field == "" {
@@ -59,7 +60,7 @@ func (l lines) of(field string) int {
 	}
 }
 
-// Read reads a file. The error lists everything wrong, with its line.
+// Read reads a file. The error lists all mistakes with their lines.
 func Read(in io.Reader) ([]Wanted, error) {
 	var list []Wanted
 	var wrong []error
@@ -74,7 +75,7 @@ func Read(in io.Reader) ([]Wanted, error) {
 			return nil, fmt.Errorf("%w: %s", ErrSyntax, strings.TrimPrefix(err.Error(), "yaml: "))
 		}
 		if len(document.Content) == 0 || document.Content[0].Tag == "!!null" {
-			continue // nothing between two lines of ---
+			continue // an empty document
 		}
 		w, err := readRoom(document.Content[0])
 		if err != nil {
@@ -91,7 +92,7 @@ func Read(in io.Reader) ([]Wanted, error) {
 		return nil, fmt.Errorf("%w:\n%w", ErrInvalid, errors.Join(wrong...))
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%w: there is none", ErrInvalid)
+		return nil, fmt.Errorf("%w: it has no room", ErrInvalid)
 	}
 	return list, nil
 }
@@ -103,7 +104,7 @@ func readRoom(n *yaml.Node) (Wanted, error) {
 	value := c.value("", n)
 	members, ok := value.(map[string]any)
 	if !ok && len(c.wrong) == 0 {
-		c.complain(n.Line, "", "must be a room: lines such as slug: sale")
+		c.fail(n.Line, "", "must be a mapping, with lines such as slug: sale")
 	}
 	if len(c.wrong) > 0 {
 		return w, errors.Join(c.wrong...)
@@ -116,11 +117,11 @@ func readRoom(n *yaml.Node) (Wanted, error) {
 	w.Config, err = room.ParseConfig(text)
 	if invalid, ok := errors.AsType[*room.InvalidError](err); ok {
 		for _, p := range invalid.Problems {
-			c.complain(c.lines.of(p.Field), p.Field, p.Detail)
+			c.fail(c.lines.of(p.Field), p.Field, p.Detail)
 		}
 	}
 	if w.Config.Slug == "" && len(c.wrong) == 0 {
-		c.complain(n.Line, "slug", "is needed: it is the name in the room's address")
+		c.fail(n.Line, "slug", "is required: it is the room's name in its address")
 	}
 	if w.Host != "" {
 		members["host"] = w.Host
@@ -129,27 +130,27 @@ func readRoom(n *yaml.Node) (Wanted, error) {
 	return w, errors.Join(append(c.wrong, err)...)
 }
 
-// host takes the host out of the members: it is not of the configuration.
+// host moves the host out of the members, as it is not part of the configuration.
 func (w *Wanted) host(c *converter, members map[string]any) {
 	value, ok := members["host"]
 	if !ok {
 		return
 	}
 	if w.Host, ok = value.(string); !ok && value != nil {
-		c.complain(c.lines.of("host"), "host", "must be a text")
+		c.fail(c.lines.of("host"), "host", "must be a string")
 	}
 	delete(members, "host")
 }
 
-// converter turns YAML into what JSON has, and knows where everything was.
+// converter converts YAML nodes to JSON values, and records their lines.
 type converter struct {
 	lines lines
 	wrong []error
-	left  int  // values
-	full  bool // that was said
+	left  int  // values that it may still read
+	full  bool // whether the limits were exceeded and reported
 }
 
-func (c *converter) complain(line int, field, detail string) {
+func (c *converter) fail(line int, field, detail string) {
 	if field == "" {
 		field = "the room"
 	}
@@ -159,7 +160,7 @@ func (c *converter) complain(line int, field, detail string) {
 func (c *converter) value(field string, n *yaml.Node) any {
 	if c.left--; c.left < 0 || len(field) > maxPath {
 		if !c.full {
-			c.complain(n.Line, field[:min(len(field), 40)], "is too much")
+			c.fail(n.Line, field[:min(len(field), 40)], "is too large")
 		}
 		c.full = true
 		return nil
@@ -190,7 +191,7 @@ func (c *converter) mapping(field string, n *yaml.Node) any {
 			name = field + "." + name
 		}
 		if _, twice := out[key.Value]; twice {
-			c.complain(key.Line, name, "is given twice")
+			c.fail(key.Line, name, "is given twice")
 			continue
 		}
 		c.lines[name] = key.Line
@@ -199,11 +200,10 @@ func (c *converter) mapping(field string, n *yaml.Node) any {
 	return out
 }
 
-// number is how JSON writes one.
+// number matches JSON numbers.
 var number = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
-// scalar reads a single value. Times stay as they are written: a room's title
-// may look like one.
+// scalar reads a single value. Times stay strings: a room's title may look like one.
 func (c *converter) scalar(field string, n *yaml.Node) any {
 	switch n.Tag {
 	case "!!null":
@@ -217,11 +217,11 @@ func (c *converter) scalar(field string, n *yaml.Node) any {
 	case "!!str", "!!timestamp":
 		return n.Value
 	}
-	c.complain(n.Line, field, fmt.Sprintf("cannot be %.40q: put a text into quotes", n.Value))
+	c.fail(n.Line, field, fmt.Sprintf("cannot be %.40q: quote it if it is text", n.Value))
 	return nil
 }
 
-// same tells whether two values are the same in JSON.
+// same reports whether two values have the same JSON.
 func same(a, b any) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)

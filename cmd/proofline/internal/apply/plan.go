@@ -13,46 +13,46 @@ import (
 	"github.com/proofline/proofline/room/style"
 )
 
-// Action is what has to be done to a room.
+// Action is the kind of a step.
 type Action string
 
 // The actions.
 const (
 	Create Action = "create"
 	Change Action = "change"
-	Refuse Action = "refuse" // what the file wants cannot be: nothing is done
-	Keep   Action = "keep"   // it is as the file says
+	Refuse Action = "refuse" // the file asks for a change that is not possible: nothing is done
+	Keep   Action = "keep"   // the room equals the file
 )
 
-// Step is what has to be done to one room.
+// Step is the change that makes one room equal to the file.
 type Step struct {
 	Slug    string       `json:"slug"`
 	Action  Action       `json:"action"`
 	Changes []Difference `json:"changes"`
-	Ended   bool         `json:"ended"` // nothing can change any more
+	Ended   bool         `json:"ended"` // the room has ended and cannot change
 
 	Wanted    *Wanted         `json:"-"`
-	ETag      string          `json:"-"` // of the room as it was compared
-	Amendment json.RawMessage `json:"-"` // what to send
+	ETag      string          `json:"-"` // of the room that was compared
+	Amendment json.RawMessage `json:"-"` // request body of a change
 }
 
-// Difference is one member that is not as the file says.
+// Difference is a member whose value on the server differs from the file's.
 type Difference struct {
 	Field   string `json:"field"`
 	From    any    `json:"from"`
 	To      any    `json:"to"`
-	Allowed bool   `json:"allowed"` // false: it cannot change once a room is published
+	Allowed bool   `json:"allowed"` // false: it cannot change once the room is published
 }
 
-// Present is a room as the server says it.
-type Present struct {
+// Current is a room in the server's answer.
+type Current struct {
 	room.Config
 	Host  *string `json:"host"`
 	Phase string  `json:"phase"`
 }
 
-// Missing is the step for a room that does not exist; [ErrInvalid] when there
-// can be none like that.
+// Missing returns the step for a room that does not exist; [ErrInvalid] if its
+// configuration is invalid.
 func Missing(w *Wanted, now time.Time) (Step, error) {
 	problems := w.Config.Problems(now)
 	if len(problems) == 0 {
@@ -65,14 +65,17 @@ func Missing(w *Wanted, now time.Time) (Step, error) {
 	return Step{}, fmt.Errorf("%w:\n%w", ErrInvalid, errors.Join(list...))
 }
 
-// Compare returns the step that makes a room what a file says.
-func Compare(w *Wanted, present Present, etag string) (Step, error) {
-	s := Step{Slug: w.Config.Slug, Action: Keep, Changes: []Difference{}, Wanted: w, ETag: etag, Ended: present.Phase == string(room.PhaseEnded)}
+// Compare returns the step that makes an existing room equal to a file's.
+func Compare(w *Wanted, current Current, etag string) (Step, error) {
+	s := Step{
+		Slug: w.Config.Slug, Action: Keep, Changes: []Difference{}, Wanted: w, ETag: etag,
+		Ended: current.Phase == string(room.PhaseEnded),
+	}
 	amendment := map[string]any{}
-	s.fixed(w, present)
-	s.outflow(w, present, amendment)
-	s.settings(w, present, amendment)
-	s.windows(w, present, amendment)
+	s.fixed(w, current)
+	s.outflow(w, current, amendment)
+	s.settings(w, current, amendment)
+	s.windows(w, current, amendment)
 	for _, d := range s.Changes {
 		switch {
 		case !d.Allowed || s.Ended:
@@ -90,35 +93,35 @@ func (s *Step) differ(field string, from, to any, allowed bool) {
 	s.Changes = append(s.Changes, Difference{field, from, to, allowed})
 }
 
-// fixed compares what is published once and for all.
-func (s *Step) fixed(w *Wanted, present Present) {
+// fixed compares the members that cannot change after publication.
+func (s *Step) fixed(w *Wanted, current Current) {
 	host := ""
-	if present.Host != nil {
-		host = *present.Host
+	if current.Host != nil {
+		host = *current.Host
 	}
 	for _, m := range []struct {
 		name     string
 		from, to any
 	}{
 		{"host", host, w.Host},
-		{"opens", instant(present.Opens), instant(w.Config.Opens)},
-		{"starts", instant(present.Starts), instant(w.Config.Starts)},
-		{"claim", present.Claim, w.Config.Claim},
-		{"session", present.Session, w.Config.Session},
-		{"beacon", present.Beacon, w.Config.Beacon},
-		{"margin", present.Margin, w.Config.Margin},
-		{"quorum", present.Quorum, w.Config.Quorum},
+		{"opens", instant(current.Opens), instant(w.Config.Opens)},
+		{"starts", instant(current.Starts), instant(w.Config.Starts)},
+		{"claim", current.Claim, w.Config.Claim},
+		{"session", current.Session, w.Config.Session},
+		{"beacon", current.Beacon, w.Config.Beacon},
+		{"margin", current.Margin, w.Config.Margin},
+		{"quorum", current.Quorum, w.Config.Quorum},
 	} {
-		if w.Says(m.name) && !isNothing(m.to) && !same(m.from, m.to) {
+		if w.Sets(m.name) && !isNothing(m.to) && !same(m.from, m.to) {
 			s.differ(m.name, m.from, m.to, false)
 		}
 	}
 }
 
-// isNothing tells whether a member says that the default will do.
+// isNothing reports whether a value leaves the member at its default.
 func isNothing(v any) bool { return same(v, nil) || same(v, "") }
 
-// instant is a moment as transcripts have it.
+// instant rounds a time to the resolution of transcripts.
 func instant(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
@@ -127,50 +130,48 @@ func instant(t *time.Time) *time.Time {
 	return &cut
 }
 
-func (s *Step) outflow(w *Wanted, present Present, amendment map[string]any) {
+func (s *Step) outflow(w *Wanted, current Current, amendment map[string]any) {
 	change := map[string]any{}
 	compare := func(name string, from, to uint32) {
-		if w.Says("outflow."+name) && from != to {
+		if w.Sets("outflow."+name) && from != to {
 			s.differ("outflow."+name, from, to, true)
 			change[name] = to
 		}
 	}
 	if w.Config.Outflow.PerMinute > 0 {
-		compare("per_minute", present.Outflow.PerMinute, w.Config.Outflow.PerMinute)
+		compare("per_minute", current.Outflow.PerMinute, w.Config.Outflow.PerMinute)
 	}
-	compare("max_active", present.Outflow.MaxActive, w.Config.Outflow.MaxActive)
+	compare("max_active", current.Outflow.MaxActive, w.Config.Outflow.MaxActive)
 	if len(change) > 0 {
 		amendment["outflow"] = change
 	}
 }
 
-// settings compares title, closing time, targets, signed returns, brand, the
-// limit of people and the time zone.
-func (s *Step) settings(w *Wanted, present Present, amendment map[string]any) {
+// settings compares the members that can change, but for outflow and windows.
+func (s *Step) settings(w *Wanted, current Current, amendment map[string]any) {
 	compare := func(name string, from, to, send any) {
-		if w.Says(name) && !same(from, to) {
+		if w.Sets(name) && !same(from, to) {
 			s.differ(name, from, to, true)
 			amendment[name] = send
 		}
 	}
 	if w.Config.Title != "" {
-		compare("title", present.Title, w.Config.Title, w.Config.Title)
+		compare("title", current.Title, w.Config.Title, w.Config.Title)
 	}
-	if w.Says("closes") {
-		s.closes(w, present, amendment)
+	if w.Sets("closes") {
+		s.closes(w, current, amendment)
 	}
 	targets := append([]string{}, w.Config.Targets...)
-	compare("targets", append([]string{}, present.Targets...), targets, targets)
-	compare("signed_return", present.SignedReturn, w.Config.SignedReturn, w.Config.SignedReturn)
-	compare("brand", stored(present.Brand), stored(w.Config.Brand), w.Config.Brand)
-	compare("max_waiting", present.MaxWaiting, w.Config.MaxWaiting, w.Config.MaxWaiting)
-	compare("time_zone", present.TimeZone, w.Config.TimeZone, w.Config.TimeZone)
+	compare("targets", append([]string{}, current.Targets...), targets, targets)
+	compare("signed_return", current.SignedReturn, w.Config.SignedReturn, w.Config.SignedReturn)
+	compare("brand", stored(current.Brand), stored(w.Config.Brand), w.Config.Brand)
+	compare("max_waiting", current.MaxWaiting, w.Config.MaxWaiting, w.Config.MaxWaiting)
+	compare("time_zone", current.TimeZone, w.Config.TimeZone, w.Config.TimeZone)
 }
 
-// closes compares when joins end. A room that closes cannot stay open for ever
-// again.
-func (s *Step) closes(w *Wanted, present Present, amendment map[string]any) {
-	from, to := instant(present.Closes), instant(w.Config.Closes)
+// closes compares the closing times. A closing time can move, but not be removed.
+func (s *Step) closes(w *Wanted, current Current, amendment map[string]any) {
+	from, to := instant(current.Closes), instant(w.Config.Closes)
 	if same(from, to) {
 		return
 	}
@@ -180,13 +181,13 @@ func (s *Step) closes(w *Wanted, present Present, amendment map[string]any) {
 	}
 }
 
-// windows compares the rules. Those that hold from the first difference on are
-// what an amendment says; the server knows which have begun.
-func (s *Step) windows(w *Wanted, present Present, amendment map[string]any) {
+// windows compares the window rules. An amendment has the rules from the first
+// difference on; the server knows which ones have begun.
+func (s *Step) windows(w *Wanted, current Current, amendment map[string]any) {
 	if len(w.Config.Windows) == 0 {
 		return
 	}
-	from, to := plain(present.Config.Windows, present.Opens), plain(w.Config.Windows, present.Opens)
+	from, to := plain(current.Config.Windows, current.Opens), plain(w.Config.Windows, current.Opens)
 	if same(from, to) {
 		return
 	}
@@ -196,14 +197,13 @@ func (s *Step) windows(w *Wanted, present Present, amendment map[string]any) {
 		first++
 	}
 	rest := to[first:]
-	if len(rest) == 0 { // the rule before goes on where another one began
+	if len(rest) == 0 { // the file drops the last rules: the one before them goes on
 		rest = []room.WindowRule{{From: from[first].From, Length: to[first-1].Length}}
 	}
 	amendment["windows"] = rest
 }
 
-// plain returns rules with every moment said, and without those that change
-// nothing.
+// plain returns rules with explicit times, and without those that change nothing.
 func plain(rules []room.WindowRule, opens *time.Time) []room.WindowRule {
 	var list []room.WindowRule
 	for _, r := range rules {
@@ -223,7 +223,7 @@ func plain(rules []room.WindowRule, opens *time.Time) []room.WindowRule {
 	return list
 }
 
-// ruleWords are rules in short.
+// ruleWords returns a short text of rules.
 func ruleWords(rules []room.WindowRule) string {
 	words := make([]string, len(rules))
 	for i, r := range rules {
@@ -232,8 +232,8 @@ func ruleWords(rules []room.WindowRule) string {
 	return strings.Join(words, ", ")
 }
 
-// stored returns a brand as a server keeps it: logos without their metadata,
-// and CSS as it is understood.
+// stored returns a brand as a server stores it: logos without metadata, and CSS
+// normalized.
 func stored(b room.Brand) room.Brand {
 	for _, scheme := range []*room.Scheme{&b.Scheme, &b.Dark} {
 		if mediaType, image, ok := scheme.Image(); ok {
@@ -247,15 +247,15 @@ func stored(b room.Brand) room.Brand {
 	return b
 }
 
-// Words says one difference for people, at most a line long.
+// Words describes the difference on one line.
 func (d Difference) Words() string {
 	if d.Field == "brand" {
-		return "brand: is not the same"
+		return "brand: differs"
 	}
 	return fmt.Sprintf("%s: %s -> %s", d.Field, short(d.From), short(d.To))
 }
 
-// maxWords is how much of a value is shown, in characters.
+// maxWords is the maximum length of a value in [Difference.Words], in characters.
 const maxWords = 120
 
 func short(v any) string {

@@ -15,11 +15,12 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
-// audit runs the standalone verifier against the published transcript, once
-// for people and once for the figures.
+// audit runs the standalone verifier on the published transcript: once to show its
+// report, once to check its numbers.
 func (d *demo) audit(ctx context.Context) error {
-	args := append([]string{"audit", d.room.URL, "--vkey", d.room.VKey, "--kept", d.kept, "--no-keep"}, d.outsiders.trust()...)
-	d.Narrator.Say("Now somebody who trusts nobody runs the standalone verifier:")
+	args := []string{"audit", d.room.URL, "--vkey", d.room.VKey, "--kept", d.kept, "--no-keep"}
+	args = append(args, d.thirdParties.trust()...)
+	d.Narrator.Say("Now an auditor who does not trust the server runs the standalone verifier:")
 	d.Narrator.Print("\n  $ proofline-verify audit %s --vkey ... --beacon ... --witness ... --witness ...\n\n", d.room.URL)
 	code, err := d.verify(ctx, d.Narrator.out, args...)
 	if err != nil {
@@ -32,21 +33,24 @@ func (d *demo) audit(ctx context.Context) error {
 		return err
 	}
 	n, missing := uint64(len(d.crowd)), uint64(d.having(absent)) //nolint:gosec // not negative
-	d.expect(code == 0 && report.OK && report.Level == verifier.LevelWitnessed, "the audit exits with %d, verified: %t, level %d", code, report.OK, report.Level)
+	d.expect(code == 0 && report.OK && report.Level == verifier.LevelWitnessed,
+		"the audit exits with %d, verified: %t, level %d", code, report.OK, report.Level)
 	d.expect(report.Entries == d.size && report.Arrivals == n && report.Assignments == n && report.Admissions == n-missing,
-		"the audit counts %d entries, %d arrivals, %d places, %d admissions", report.Entries, report.Arrivals, report.Assignments, report.Admissions)
-	d.Narrator.Say("Level 3 stands on the word of who runs it: the beacon and both witnesses are local, which this auditor knows.")
+		"the audit counts %d entries, %d arrivals, %d places, %d admissions",
+		report.Entries, report.Arrivals, report.Assignments, report.Admissions)
+	d.Narrator.Say("This auditor chose to trust the local beacon and witnesses: level 3 is worth as much as they are.")
 	stranger, code, err := d.report(ctx, "audit", d.room.URL, "--vkey", d.room.VKey, "--no-keep")
 	if err != nil {
 		return err
 	}
-	d.expect(code == 0 && stranger.OK && stranger.Level == verifier.LevelConsistent, "the audit of a stranger exits with %d, level %d", code, stranger.Level)
-	d.Narrator.Say("A stranger, who knows none of them, is told level %d.", stranger.Level)
+	d.expect(code == 0 && stranger.OK && stranger.Level == verifier.LevelConsistent,
+		"without trusted witnesses the audit exits with %d, level %d", code, stranger.Level)
+	d.Narrator.Say("An auditor who knows neither beacon nor witnesses gets level %d.", stranger.Level)
 	return nil
 }
 
-// forge stores a copy of the transcript, changes one byte of it, and has the
-// verifier look again.
+// forge changes one byte in a copy of the transcript, and checks that the verifier
+// finds it.
 func (d *demo) forge(ctx context.Context) error {
 	dir := filepath.Join(d.dir, d.room.Slug+".transcript")
 	if code, err := d.verify(ctx, io.Discard, "fetch", d.room.URL, dir); err != nil || code != 0 {
@@ -66,7 +70,8 @@ func (d *demo) forge(ctx context.Context) error {
 	for _, c := range report.Checks {
 		if c.Status == verifier.Fail {
 			d.Narrator.Print("  ✗ %s\n    %s\n", c.Title, c.Detail)
-			named = named || bytes.Contains([]byte(c.Detail), fmt.Appendf(nil, "#%d ", victim.joined.Index)) ||
+			named = named ||
+				bytes.Contains([]byte(c.Detail), fmt.Appendf(nil, "#%d ", victim.joined.Index)) ||
 				bytes.Contains([]byte(c.Detail), fmt.Appendf(nil, "entry %d", victim.joined.Index))
 		}
 	}
@@ -77,14 +82,14 @@ func (d *demo) forge(ctx context.Context) error {
 	return nil
 }
 
-// changeByte changes the last digit of a ticket in the bundle of an entry.
+// changeByte changes the last digit of an entry's ticket in the entry's bundle.
 func changeByte(dir string, index, size uint64, ticket string) error {
 	bundle := audit.Tile{Level: -1, Index: index / audit.TileWidth, Width: audit.TileWidth}
 	if !bundle.In(size) {
 		bundle.Width = int(size % audit.TileWidth)
 	}
 	name := filepath.Join(dir, filepath.FromSlash(bundle.Path()))
-	content, err := os.ReadFile(name) //nolint:gosec // of the copy just made
+	content, err := os.ReadFile(name) //nolint:gosec // in the copy just made
 	if err != nil {
 		return err
 	}
@@ -101,7 +106,7 @@ func changeByte(dir string, index, size uint64, ticket string) error {
 	return os.WriteFile(name, content, 0o644) //nolint:gosec // published
 }
 
-// report runs an audit for its JSON.
+// report runs an audit and returns its JSON report.
 func (d *demo) report(ctx context.Context, args ...string) (*verifier.Report, int, error) {
 	var out bytes.Buffer
 	code, err := d.verify(ctx, &out, append(args, "--json")...)
@@ -115,17 +120,17 @@ func (d *demo) report(ctx context.Context, args ...string) (*verifier.Report, in
 	return r, code, nil
 }
 
-// verify runs the verifier and returns how it exits.
+// verify runs the verifier and returns its exit code.
 func (d *demo) verify(ctx context.Context, out io.Writer, args ...string) (int, error) {
-	var complaint bytes.Buffer
+	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, d.Verifier, args...) //nolint:gosec // our own binary
-	cmd.Stdout, cmd.Stderr = out, &complaint
+	cmd.Stdout, cmd.Stderr = out, &stderr
 	err := cmd.Run()
-	if exited := (*exec.ExitError)(nil); errors.As(err, &exited) && exited.Exited() && complaint.Len() == 0 {
+	if exited := (*exec.ExitError)(nil); errors.As(err, &exited) && exited.Exited() && stderr.Len() == 0 {
 		return exited.ExitCode(), nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("run %s: %w: %s", d.Verifier, err, complaint.Bytes())
+		return 0, fmt.Errorf("run %s: %w: %s", d.Verifier, err, stderr.Bytes())
 	}
 	return 0, nil
 }

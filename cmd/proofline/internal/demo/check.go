@@ -14,10 +14,10 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// publishTime is how long the end may take to be published.
-const publishTime = 10 * time.Second
+// publishTimeout bounds how long the server may take to publish the last entries.
+const publishTimeout = 10 * time.Second
 
-// checkVisitors holds against each other what visitors were told.
+// checkVisitors checks that the server's answers to the visitors agree.
 func (d *demo) checkVisitors(ctx context.Context) error {
 	key, err := d.passKey(ctx)
 	if err != nil {
@@ -28,17 +28,19 @@ func (d *demo) checkVisitors(ctx context.Context) error {
 		d.expect(v.settled, "ticket %s is neither admitted nor skipped", v.ticket)
 		other, taken := places[v.place.Position]
 		d.expect(!taken, "%s and %s have the place %d", v.ticket, other, v.place.Position)
-		d.expect(v.place.Position >= 1 && v.place.Position <= uint64(len(d.crowd)), "%s has the place %d", v.ticket, v.place.Position)
+		inRange := v.place.Position >= 1 && v.place.Position <= uint64(len(d.crowd))
+		d.expect(inRange, "%s has the place %d", v.ticket, v.place.Position)
 		places[v.place.Position] = v.ticket
 		if v.habit != absent {
-			d.expect(v.pass.Position == v.place.Position, "%s has the place %d and a pass for %d", v.ticket, v.place.Position, v.pass.Position)
+			d.expect(v.pass.Position == v.place.Position,
+				"%s has the place %d and a pass for %d", v.ticket, v.place.Position, v.pass.Position)
 			d.checkPass(v, key)
 		}
 	}
 	return nil
 }
 
-// passKey reads the key that a protected site would verify passes with.
+// passKey fetches the key with which a protected site verifies passes.
 func (d *demo) passKey(ctx context.Context) (ed25519.PublicKey, error) {
 	var set struct {
 		Keys []struct{ X string }
@@ -47,23 +49,24 @@ func (d *demo) passKey(ctx context.Context) (ed25519.PublicKey, error) {
 		return nil, err
 	}
 	if len(set.Keys) != 1 {
-		return nil, fmt.Errorf("read key of passes: %d keys", len(set.Keys))
+		return nil, fmt.Errorf("read pass key: %d keys, want 1", len(set.Keys))
 	}
 	key, err := base64.RawURLEncoding.DecodeString(set.Keys[0].X)
 	if err != nil || len(key) != ed25519.PublicKeySize {
-		return nil, fmt.Errorf("read key of passes: %q", set.Keys[0].X)
+		return nil, fmt.Errorf("read pass key: %q is not an Ed25519 key", set.Keys[0].X)
 	}
 	return key, nil
 }
 
 func (d *demo) checkPass(v *visitor, key ed25519.PublicKey) {
 	token, err := jwt.Parse(v.pass.Pass, func(*jwt.Token) (any, error) { return key, nil },
-		jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithIssuer(d.room.URL), jwt.WithSubject(v.ticket), jwt.WithExpirationRequired())
+		jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithIssuer(d.room.URL), jwt.WithSubject(v.ticket),
+		jwt.WithExpirationRequired())
 	d.expect(err == nil && token.Valid, "the pass of %s does not verify: %v", v.ticket, err)
 }
 
-// checkTranscript reads what was published and looks for everything that
-// visitors were told.
+// checkTranscript compares the published transcript with the answers that visitors
+// received.
 func (d *demo) checkTranscript(ctx context.Context) error {
 	t, err := d.published(ctx)
 	if err != nil {
@@ -79,23 +82,24 @@ func (d *demo) checkTranscript(ctx context.Context) error {
 		return err
 	}
 	d.checkEntries(entries)
-	if d.seen.count() == 0 {
-		d.Narrator.Say("Every receipt verifies, and its arrival stands in the published transcript where it says.")
+	if d.tally.failures() == 0 {
+		d.Narrator.Say("Every receipt verifies, and its arrival is in the published transcript at the index it names.")
 	}
 	return nil
 }
 
-// published waits until the end is published, and reads the transcript.
+// published waits until the whole transcript is published, and reads it.
 func (d *demo) published(ctx context.Context) (*transcript.Transcript, error) {
-	for deadline := time.Now().Add(publishTime); ; {
+	for deadline := time.Now().Add(publishTimeout); ; {
 		t, err := transcript.Read(ctx, d.room.URL, d.room.VKey)
 		if err != nil || t.Checkpoint.Size == d.size {
 			return t, err
 		}
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("of %d entries only %d are published after %s", d.size, t.Checkpoint.Size, publishTime)
+			return nil, fmt.Errorf("only %d of %d entries are published after %s",
+				t.Checkpoint.Size, d.size, publishTimeout)
 		}
-		if err := sleepUntil(ctx, time.Now().Add(watchEvery)); err != nil {
+		if err := sleepUntil(ctx, time.Now().Add(watchInterval)); err != nil {
 			return nil, err
 		}
 	}
@@ -112,8 +116,8 @@ func parse(texts [][]byte) ([]fairness.Entry, error) {
 	return entries, nil
 }
 
-// checkEntries counts the entries of each kind, and holds places and
-// admissions against what the visitors were told.
+// checkEntries checks the number of entries of each kind, and compares places and
+// admissions with the answers that visitors received.
 func (d *demo) checkEntries(entries []fairness.Entry) {
 	kinds, places, admitted := map[fairness.Kind]int{}, map[string]uint64{}, map[string]bool{}
 	for _, e := range entries {
@@ -126,7 +130,8 @@ func (d *demo) checkEntries(entries []fairness.Entry) {
 		}
 	}
 	for _, v := range d.crowd {
-		d.expect(places[v.ticket] == v.place.Position, "%s has the place %d, and was told %d", v.ticket, places[v.ticket], v.place.Position)
+		d.expect(places[v.ticket] == v.place.Position,
+			"%s has the place %d, but the server answered %d", v.ticket, places[v.ticket], v.place.Position)
 		d.expect(admitted[v.ticket] == (v.habit != absent), "%s is admitted: %t", v.ticket, admitted[v.ticket])
 	}
 	n, missing := len(d.crowd), d.having(absent)
@@ -137,14 +142,15 @@ func (d *demo) checkEntries(entries []fairness.Entry) {
 		d.expect(kinds[kind] == want, "the transcript has %d %s entries, not %d", kinds[kind], kind, want)
 	}
 	d.windows = kinds[fairness.KindFreeze]
-	d.expect(d.windows >= 2 && kinds[fairness.KindDraw] == d.windows, "%d windows are frozen and %d drawn", d.windows, kinds[fairness.KindDraw])
-	d.inStead = instead(entries)
-	d.expect(d.inStead > 0, "nobody was called in the place of those who did not come")
+	d.expect(d.windows >= 2 && kinds[fairness.KindDraw] == d.windows,
+		"%d windows are frozen and %d drawn", d.windows, kinds[fairness.KindDraw])
+	d.replacements = replacements(entries)
+	d.expect(d.replacements > 0, "no visitor was called in place of a no-show")
 }
 
-// instead returns how many people were called beyond what time alone allows at
-// the outflow: in the place of others, whose calls came to nothing.
-func instead(entries []fairness.Entry) (most int) {
+// replacements returns how many visitors were called in place of no-shows: those
+// beyond the number that the outflow alone allows.
+func replacements(entries []fairness.Entry) (most int) {
 	room, _ := entries[0].(*fairness.Room)
 	var paused, pauseBegan fairness.Time
 	isPaused := false

@@ -14,11 +14,11 @@ import (
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
-// releaseTime is how long the room may take to hear that visits are over.
-const releaseTime = 5 * time.Second
+// releaseTimeout bounds how long the proxy may take to report ended sessions to the
+// room.
+const releaseTimeout = 5 * time.Second
 
-// checkShop holds against each other what shoppers did, what the shop sold and
-// what the room knows of their visits.
+// checkShop checks that shoppers, the shop, the proxy and the room agree.
 func (d *demo) checkShop(ctx context.Context) error {
 	bought := map[string]int{}
 	for _, o := range d.front.shop.Sold() {
@@ -32,38 +32,39 @@ func (d *demo) checkShop(ctx context.Context) error {
 		}
 	}
 	d.expect(len(bought) == len(passes), "the shop sold to %d visitors of %d", len(bought), len(passes))
-	strays := d.front.shop.Strays()
-	d.expect(strays == 0, "%d requests reached the shop without having waited", strays)
+	bypassed := d.front.shop.Bypassed()
+	d.expect(bypassed == 0, "%d requests reached the shop without having waited", bypassed)
 	over, err := d.over(ctx, passes)
 	if err != nil {
 		return err
 	}
-	d.expect(over == len(passes), "of %d visits the room takes %d for over", len(passes), over)
+	d.expect(over == len(passes), "the room considers %d of %d sessions over", over, len(passes))
 	if err := d.checkProxy(ctx, len(passes)); err != nil {
 		return err
 	}
-	if d.seen.count() == 0 {
+	if d.tally.failures() == 0 {
 		n := numeral.Group(len(passes))
-		d.Narrator.Say("%s came for a seat. The proxy let %s in, the shop sold %s, and the room knows of %s visits that are over:", n, n, n, n)
-		d.Narrator.Say("all four agree. The proxy goes by rules that the server signed, and has told it so.")
+		d.Narrator.Say("%s came for a seat. The proxy let in %s, the shop sold %s seats, and the room counts %s ended sessions:",
+			n, n, n, n)
+		d.Narrator.Say("all four agree. The proxy follows rules that the server signed, and has reported their version.")
 	}
 	return nil
 }
 
-// checkProxy compares what the proxy counted, and what the server knows of it.
+// checkProxy checks the proxy's metrics, and what it reported to the server.
 func (d *demo) checkProxy(ctx context.Context, shoppers int) error {
 	for _, f := range []struct {
 		name string
 		want int
 	}{
 		{`proofline_connector_passes_total{result="redeemed"}`, shoppers},
-		{`proofline_connector_passes_total{result="refused"}`, forgedPasses},
+		{`proofline_connector_passes_total{result="refused"}`, badPasses},
 		{`proofline_connector_releases_total`, shoppers},
 		{`proofline_connector_dropped_total`, 0},
 		{`proofline_connector_faults_total`, 0},
 		{`proofline_connector_rules_serial`, 1},
 	} {
-		got, err := d.front.figure(ctx, f.name)
+		got, err := d.front.metric(ctx, f.name)
 		if err != nil {
 			return err
 		}
@@ -74,19 +75,19 @@ func (d *demo) checkProxy(ctx context.Context, shoppers int) error {
 		return err
 	}
 	d.expect(len(list.Connectors) == 1 && list.Connectors[0].Kind == "proxy" && list.Connectors[0].Connected && !list.Connectors[0].Behind,
-		"the server knows of the connectors %+v", list.Connectors)
+		"the server has the connectors %+v, want one up-to-date proxy", list.Connectors)
 	return nil
 }
 
-// figure returns what the proxy counted under a name.
-func (f *front) figure(ctx context.Context, name string) (int, error) {
+// metric returns the value of one of the proxy's metrics.
+func (f *front) metric(ctx context.Context, name string) (int, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, f.metrics, nil)
 	if err != nil {
-		return 0, fmt.Errorf("read figures of the proxy: %w", err)
+		return 0, fmt.Errorf("read the proxy's metrics: %w", err)
 	}
 	w, err := f.http.Do(r)
 	if err != nil {
-		return 0, fmt.Errorf("read figures of the proxy: %w", err)
+		return 0, fmt.Errorf("read the proxy's metrics: %w", err)
 	}
 	defer func() { _ = w.Body.Close() }() // only read from
 	for lines := bufio.NewScanner(w.Body); lines.Scan(); {
@@ -94,35 +95,37 @@ func (f *front) figure(ctx context.Context, name string) (int, error) {
 			return strconv.Atoi(value)
 		}
 	}
-	return 0, fmt.Errorf("read figures of the proxy: there is no %s", name)
+	return 0, fmt.Errorf("read the proxy's metrics: no %s", name)
 }
 
-// over returns how many visits the room takes for over, once it has heard of all.
+// over returns how many of the passes' sessions are over, once all are or the
+// timeout ends.
 func (d *demo) over(ctx context.Context, passes []string) (n int, err error) {
-	for deadline := time.Now().Add(releaseTime); ; {
+	for deadline := time.Now().Add(releaseTimeout); ; {
 		n, err = d.overNow(ctx, passes)
 		if err != nil || n == len(passes) || time.Now().After(deadline) {
 			return n, err
 		}
-		if err := sleepUntil(ctx, time.Now().Add(watchEvery)); err != nil {
+		if err := sleepUntil(ctx, time.Now().Add(watchInterval)); err != nil {
 			return n, err
 		}
 	}
 }
 
-// overNow asks the room about passes.
+// overNow asks the room how many of the passes' sessions are over.
 func (d *demo) overNow(ctx context.Context, passes []string) (over int, err error) {
-	const most = 500 // in one request
-	for from := 0; from < len(passes); from += most {
-		body, err := json.Marshal(map[string][]string{"touch": passes[from:min(from+most, len(passes))], "release": {}})
+	const batch = 500 // passes in one request
+	for from := 0; from < len(passes); from += batch {
+		touch := passes[from:min(from+batch, len(passes))]
+		body, err := json.Marshal(map[string][]string{"touch": touch, "release": {}})
 		if err != nil {
 			return 0, err
 		}
-		var said struct{ Touch []string }
-		if _, err := d.visitor.Call(ctx, http.MethodPost, "/sessions/batch", body, &said); err != nil {
-			return 0, fmt.Errorf("ask the room about visits: %w", err)
+		var answer struct{ Touch []string }
+		if _, err := d.visitor.Call(ctx, http.MethodPost, "/sessions/batch", body, &answer); err != nil {
+			return 0, fmt.Errorf("ask the room about sessions: %w", err)
 		}
-		for _, s := range said.Touch {
+		for _, s := range answer.Touch {
 			if s == "over" {
 				over++
 			}

@@ -1,8 +1,8 @@
-// Package demo runs a whole sale: a real server on a PostgreSQL of its own,
-// visitors who join, wait and claim over HTTP, an organizer who interferes, an
-// auditor who checks what was published, and a forger who is found out. It
-// narrates in plain words, and holds everything it sees against what must be.
-// Some of the visitors come from a shop, which stands behind the real proxy.
+// Package demo runs and narrates a whole sale on this machine, and checks everything
+// it sees. It starts a server with its own PostgreSQL, a beacon, two witnesses, and a
+// shop behind the real proxy. A crowd of visitors joins, waits and claims over HTTP,
+// an organizer pauses the sale, the standalone verifier audits the transcript, and
+// finds the forged byte in a copy of it.
 package demo
 
 import (
@@ -19,55 +19,54 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 )
 
-// ErrFailed is returned when something was not as it must be. What it was has
-// been narrated.
-var ErrFailed = errors.New("the demo saw what must not be")
+// ErrFailed is returned when a check failed. The narrator has told which one.
+var ErrFailed = errors.New("checks of the demo failed")
 
-// Bounds of the number of visitors.
+// Limits on the number of visitors.
 const (
 	MinVisitors = 50
 	MaxVisitors = 20_000
 )
 
-// limit is how long the sale and its audit may take.
-const limit = 2 * time.Minute
+// timeout bounds the sale and its audit.
+const timeout = 2 * time.Minute
 
-// Options say what to show.
+// Options configure a demo.
 type Options struct {
 	Visitors int    // MinVisitors to MaxVisitors
-	Addr     string // where the server listens
-	Data     string // data directory; empty for one that is removed at the end
+	Addr     string // of the server, host:port
+	Data     string // data directory; empty: a temporary one
 	Keep     bool   // keep data and server until the context ends
-	Shop     bool   // instead of a sale, a shop for a browser until the context ends
-	Program  string // this binary, which is the proxy too
-	Verifier string // the binary proofline-verify
+	Shop     bool   // instead of a sale, open the shop for a browser until the context ends
+	Program  string // path of this binary, which also runs the proxy
+	Verifier string // path of proofline-verify
 	Narrator *Narrator
 	Log      *slog.Logger
-
-	Complaints io.Writer // gets what the proxy logs
+	ProxyLog io.Writer
 }
 
 // demo is one run. The fields below the options are set chapter by chapter.
 type demo struct {
 	Options
-	dir       string // of the data
-	outsiders outsiders
-	server    *server.Server
-	organizer *api.Client
-	visitor   *api.Client // its base is the room
-	room      api.Room
-	front     front
-	plan      plan
-	crowd     []*visitor
-	kept      string // file of a checkpoint from the middle of the sale
-	size      uint64 // of the transcript at the end
-	inStead   int    // called in the place of people who did not come
-	windows   int    // with arrivals
-	seen      seen
+	dir          string // data directory
+	thirdParties thirdParties
+	server       *server.Server
+	organizer    *api.Client
+	visitor      *api.Client // with the room as its base
+	room         api.Room
+	front        front
+	plan         plan
+	crowd        []*visitor
+	kept         string // file with a checkpoint from the middle of the sale
+	size         uint64 // of the transcript at the end, in entries
+	windows      int    // with arrivals
+	tally        tally
+
+	replacements int // visitors called in place of no-shows
 }
 
-// Run shows the sale, or opens the shop. It returns [ErrFailed] when something was not as it must
-// be, and other errors when the sale could not go on.
+// Run runs the sale, or opens the shop. It returns [ErrFailed] when a check failed,
+// and other errors when the sale could not continue.
 func Run(ctx context.Context, o Options) (err error) {
 	d := &demo{Options: o}
 	cleanup, err := d.makeDir()
@@ -75,14 +74,16 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer cleanup()
-	defer d.outsiders.stop()
-	if err := d.startOutsiders(); err != nil {
+	defer d.thirdParties.stop()
+	if err := d.startThirdParties(); err != nil {
 		return err
 	}
-	d.Narrator.Say("A server starts, on a PostgreSQL of its own in %s,", d.dir)
-	d.Narrator.Say("and beside it a beacon and two witnesses. In a real sale none of these three may be the organizer's.")
-	// It has no limits by network: the whole crowd comes from this machine.
-	d.server, err = server.Start(ctx, server.Config{Addr: o.Addr, Data: d.dir, Log: o.Log, Chains: d.outsiders.chains, Witnesses: d.outsiders.asked})
+	d.Narrator.Say("A server starts, with its own PostgreSQL in %s,", d.dir)
+	d.Narrator.Say("along with a beacon and two witnesses. In a real sale these three must not be run by the organizer.")
+	// Without limits per network, as the whole crowd comes from this machine.
+	d.server, err = server.Start(ctx, server.Config{
+		Addr: o.Addr, Data: d.dir, Log: o.Log, Chains: d.thirdParties.chains, Witnesses: d.thirdParties.asked,
+	})
 	if err != nil {
 		return err
 	}
@@ -101,8 +102,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// makeDir makes the data directory. A temporary one is closed to others but
-// for passing through, as the user that runs PostgreSQL must under root.
+// makeDir makes the data directory. Other users may enter a temporary one but not
+// list it: under root another user runs PostgreSQL inside it.
 func (d *demo) makeDir() (cleanup func(), err error) {
 	if d.dir = d.Data; d.dir != "" {
 		d.dir, err = filepath.Abs(d.dir)
@@ -118,14 +119,14 @@ func (d *demo) makeDir() (cleanup func(), err error) {
 	return cleanup, os.Chmod(d.dir, 0o711) //nolint:gosec // see above
 }
 
-// play is the sale and its audit, chapter by chapter.
+// play runs the sale and its audit, chapter by chapter.
 func (d *demo) play(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the sale is not over after %s", limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the sale is not over after %s", timeout))
 	defer cancel()
 	ctx, fail := context.WithCancelCause(ctx)
 	go func() {
 		if err := d.server.Wait(ctx); err != nil {
-			fail(fmt.Errorf("the server died: %w", err))
+			fail(fmt.Errorf("the server failed: %w", err))
 		}
 	}()
 	defer fail(nil)
@@ -133,7 +134,9 @@ func (d *demo) play(ctx context.Context) error {
 		return err
 	}
 	go d.front.watch(ctx, fail)
-	for _, chapter := range []func(context.Context) error{d.comeTooEarly, d.sell, d.intrude, d.end, d.checkVisitors, d.checkShop, d.checkTranscript, d.audit, d.forge} {
+	for _, chapter := range []func(context.Context) error{
+		d.joinTooEarly, d.sell, d.tryBypasses, d.end, d.checkVisitors, d.checkShop, d.checkTranscript, d.audit, d.forge,
+	} {
 		if err := chapter(ctx); err != nil {
 			if cause := context.Cause(ctx); cause != nil {
 				return cause
@@ -142,8 +145,8 @@ func (d *demo) play(ctx context.Context) error {
 		}
 	}
 	d.summarize()
-	if n := d.seen.count(); n > 0 {
-		return fmt.Errorf("%w: %d times", ErrFailed, n)
+	if n := d.tally.failures(); n > 0 {
+		return fmt.Errorf("%w: %d, see above", ErrFailed, n)
 	}
 	return nil
 }

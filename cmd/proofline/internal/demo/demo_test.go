@@ -13,8 +13,8 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// TestArrivals has everybody come while the room is open, and enough people
-// in both parts of the sale.
+// TestArrivals: all visitors arrive while the room is open, and enough of them in
+// both parts of the sale.
 func TestArrivals(t *testing.T) {
 	opens := time.Now()
 	p := plan{opens: opens, starts: opens.Add(early), lastJoin: opens.Add(early + late)}
@@ -23,18 +23,18 @@ func TestArrivals(t *testing.T) {
 	for range 10_000 {
 		at := p.arrival(r)
 		if !at.After(p.opens) || !at.Before(p.lastJoin) {
-			t.Fatalf("somebody comes %v after the opening", at.Sub(p.opens))
+			t.Fatalf("a visitor arrives %v after the opening", at.Sub(p.opens))
 		}
 		if at.Before(p.starts) {
 			before++
 		}
 	}
 	if before < 5_700 || before > 6_300 {
-		t.Errorf("%d of 10000 come before the start, want about 6000", before)
+		t.Errorf("%d of 10000 arrive before the start, want about 6000", before)
 	}
 }
 
-// TestInvite gives out every habit, and each visitor a ticket.
+// TestInvite: each habit has its share of visitors, and each visitor a ticket.
 func TestInvite(t *testing.T) {
 	for _, n := range []int{MinVisitors, 1_000, 5_000} {
 		opens := time.Now()
@@ -55,21 +55,23 @@ func TestInvite(t *testing.T) {
 	}
 }
 
-// TestSized gives everybody a habit, and few enough shoppers.
+// TestSized: the habits' shares leave plain visitors, and shoppers stay within their
+// limit.
 func TestSized(t *testing.T) {
 	for _, n := range []int{MinVisitors, 2_000, MaxVisitors} {
 		sum := 0
 		for _, s := range share {
 			sum += sized(n, s.habit, s.percent)
 		}
-		if shoppers := sized(n, shopper, 30); shoppers < 1 || shoppers > mostShoppers || sum >= n {
+		if shoppers := sized(n, shopper, 30); shoppers < 1 || shoppers > maxShoppers || sum >= n {
 			t.Errorf("of %d visitors %d shop, and %d have a habit", n, shoppers, sum)
 		}
 	}
 }
 
-// TestInstead counts calls that time alone does not allow; a pause does not.
-func TestInstead(t *testing.T) {
+// TestReplacements counts calls beyond those that the outflow allows. The time of a
+// pause allows none.
+func TestReplacements(t *testing.T) {
 	room := &fairness.Room{Policy: fairness.Policy{Starts: 1_000, Outflow: fairness.Outflow{PerMinute: 600}}} // 1 in 100 ms
 	call := func(at, upTo int) fairness.Entry {
 		return &fairness.Call{Time: fairness.Time(at), UpTo: fairness.Position(upTo)}
@@ -86,14 +88,14 @@ func TestInstead(t *testing.T) {
 		"instead of three": {[]fairness.Entry{room, call(2_000, 14), call(9_000, 15)}, 3},
 		"time in a pause":  {[]fairness.Entry{room, amend(1_000, fairness.ChangePause), amend(2_000, fairness.ChangeResume), call(2_000, 2)}, 1},
 	} {
-		if got := instead(tt.entries); got != tt.want {
+		if got := replacements(tt.entries); got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)
 		}
 	}
 }
 
-// TestChangeByte changes one digit of one ticket, in full and partial bundles,
-// and leaves a ticket of the same form.
+// TestChangeByte: one digit of one ticket changes, in full and partial bundles, and
+// the entry stays well-formed.
 func TestChangeByte(t *testing.T) {
 	const size = audit.TileWidth + 3
 	for index, path := range map[uint64]string{7: "tile/entries/000", audit.TileWidth + 1: "tile/entries/001.p/3"} {
@@ -128,16 +130,16 @@ func TestChangeByte(t *testing.T) {
 	}
 }
 
-// TestNarrator writes plain lines into a file, and a changing one on a terminal.
+// TestNarrator writes plain lines to a file, and a status line on a terminal.
 func TestNarrator(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		var out bytes.Buffer
 		n := NewNarrator(&out, live)
-		n.told = n.told.Add(-plainEvery)
-		n.Figures("%d joined", 1)
-		n.Figures("%d joined", 2)
+		n.printed = n.printed.Add(-plainInterval)
+		n.Status("%d joined", 1)
+		n.Status("%d joined", 2)
 		n.Say("the %s opens", "room")
-		n.EndFigures()
+		n.ClearStatus()
 		n.Print("end\n")
 		got := out.String()
 		if strings.Contains(got, "\x1b") != live || strings.Contains(got, "2 joined") != live {

@@ -2,6 +2,6 @@ package demo
 
 import "syscall"
 
-// dies has the kernel end the proxy with the thread that starts it, so that it
-// does not outlive a demo that is killed.
-func dies() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} }
+// diesWithParent makes the kernel end the proxy together with the thread that starts
+// it, so that the proxy does not outlive a killed demo.
+func diesWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} }

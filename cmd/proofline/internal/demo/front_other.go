@@ -4,5 +4,5 @@ package demo
 
 import "syscall"
 
-// dies does nothing here: a demo that is killed leaves its proxy behind.
-func dies() *syscall.SysProcAttr { return nil }
+// diesWithParent does nothing here: a killed demo leaves its proxy running.
+func diesWithParent() *syscall.SysProcAttr { return nil }

@@ -11,49 +11,52 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 )
 
-// TestFrontStarts takes the address from what the proxy prints, and says so
-// when there is none.
+// TestFrontStarts: start reads the address from the proxy's output, and fails when
+// the proxy ends without one.
 func TestFrontStarts(t *testing.T) {
 	t.Parallel()
 	var f front
-	var complaints strings.Builder
-	if err := f.start(t.Context(), "sh", []string{"-c", "echo hello; echo listening on http://127.0.0.1:7; exec sleep 60"}, &complaints); err != nil || f.url != "http://127.0.0.1:7" {
+	var stderr strings.Builder
+	script := []string{"-c", "echo hello; echo listening on http://127.0.0.1:7; exec sleep 60"}
+	if err := f.start(t.Context(), "sh", script, &stderr); err != nil || f.url != "http://127.0.0.1:7" {
 		t.Errorf("%q, %v", f.url, err)
 	}
 	if err := f.close(); err == nil || !strings.Contains(err.Error(), "signal: terminated") {
 		t.Errorf("stopped: %v", err)
 	}
 	var broken front
-	err := broken.start(t.Context(), "sh", []string{"-c", "echo no key >&2; exit 3"}, &complaints)
-	if err == nil || !strings.Contains(err.Error(), "does not listen: exit status 3") || complaints.String() != "no key\n" {
-		t.Errorf("%v, %q", err, complaints.String())
+	err := broken.start(t.Context(), "sh", []string{"-c", "echo no key >&2; exit 3"}, &stderr)
+	if err == nil || !strings.Contains(err.Error(), "before it listened: exit status 3") || stderr.String() != "no key\n" {
+		t.Errorf("%v, %q", err, stderr.String())
 	}
-	if err := new(front).start(t.Context(), "/nowhere/proofline", nil, &complaints); err == nil {
-		t.Error("a program that is not there starts")
+	if err := new(front).start(t.Context(), "/nowhere/proofline", nil, &stderr); err == nil {
+		t.Error("started a program that does not exist")
 	}
 	if err := new(front).close(); err != nil {
-		t.Errorf("one that never started: %v", err)
+		t.Errorf("close of a proxy that never started: %v", err)
 	}
 }
 
-// TestFrontDies tells that the proxy is gone, whoever waits.
-func TestFrontDies(t *testing.T) {
+// TestFrontEnds: both watch and close return the error of a proxy that ended by
+// itself.
+func TestFrontEnds(t *testing.T) {
 	t.Parallel()
 	var f front
-	if err := f.start(t.Context(), "sh", []string{"-c", "echo listening on http://127.0.0.1:7; exit 2"}, t.Output()); err != nil {
+	script := []string{"-c", "echo listening on http://127.0.0.1:7; exit 2"}
+	if err := f.start(t.Context(), "sh", script, t.Output()); err != nil {
 		t.Fatal(err)
 	}
-	var told error
-	f.watch(t.Context(), func(err error) { told = err })
-	if told == nil || !strings.Contains(told.Error(), "the proxy died: exit status 2") {
-		t.Errorf("%v", told)
+	var reported error
+	f.watch(t.Context(), func(err error) { reported = err })
+	if reported == nil || !strings.Contains(reported.Error(), "the proxy ended: exit status 2") {
+		t.Errorf("%v", reported)
 	}
 	if err := f.close(); err == nil {
-		t.Error("it is stopped in order")
+		t.Error("close returns no error after the proxy failed")
 	}
 }
 
-func TestLed(t *testing.T) {
+func TestIsQueued(t *testing.T) {
 	t.Parallel()
 	d := &demo{room: api.Room{URL: "http://queue.example/r/demo"}}
 	for name, tt := range map[string]struct {
@@ -63,19 +66,19 @@ func TestLed(t *testing.T) {
 		"a page":         {answer{status: http.StatusFound, to: "http://queue.example/r/demo?to=x"}, true},
 		"a form":         {answer{status: http.StatusSeeOther, to: "http://queue.example/r/demo"}, true},
 		"a script":       {answer{status: http.StatusForbidden, queue: "http://queue.example/r/demo"}, true},
-		"through":        {answer{status: http.StatusOK}, false},
-		"entered":        {answer{status: http.StatusSeeOther, to: "/tickets"}, false},
+		"admitted":       {answer{status: http.StatusOK}, false},
+		"session begins": {answer{status: http.StatusSeeOther, to: "/tickets"}, false},
 		"another room":   {answer{status: http.StatusFound, to: "http://queue.example/r/demo2?to=x"}, false},
 		"refused":        {answer{status: http.StatusForbidden}, false},
-		"shown, and led": {answer{status: http.StatusOK, to: "http://queue.example/r/demo"}, false},
+		"shown":          {answer{status: http.StatusOK, to: "http://queue.example/r/demo"}, false},
 	} {
-		if got := d.led(tt.answer); got != tt.want {
+		if got := d.isQueued(tt.answer); got != tt.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
 }
 
-// TestForged signs the same claims by another key.
+// TestForged: a forged pass has the same claims, signed with another key.
 func TestForged(t *testing.T) {
 	t.Parallel()
 	public, private, err := ed25519.GenerateKey(nil)
@@ -91,16 +94,16 @@ func TestForged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Split(text, ".")[1] != strings.Split(pass, ".")[1] {
-		t.Errorf("%s says something else than %s", text, pass)
+		t.Errorf("%s has other claims than %s", text, pass)
 	}
 	key := func(*jwt.Token) (any, error) { return public, nil }
 	if _, err := jwt.Parse(pass, key); err != nil {
 		t.Error(err)
 	}
 	if _, err := jwt.Parse(text, key); err == nil {
-		t.Error("it is good")
+		t.Error("the forged pass verifies")
 	}
 	if _, err := forged("pass"); err == nil {
-		t.Error("no pass is forged")
+		t.Error("forged a text that is not a pass")
 	}
 }

@@ -7,28 +7,27 @@ import (
 	"time"
 )
 
-// plainEvery is how often the figures are told where no line can change.
-const plainEvery = 4 * time.Second
+// plainInterval is the time between two status lines when out is not a terminal.
+const plainInterval = 4 * time.Second
 
-// Narrator tells the story line by line, each with the seconds since the
-// beginning. On a terminal one line below shows figures as they change. Safe
-// for concurrent use.
+// Narrator prints lines with the seconds since its start. On a terminal, a status
+// line below them changes in place. Safe for concurrent use.
 type Narrator struct {
 	out   io.Writer
 	live  bool
 	began time.Time
 
-	mu     sync.Mutex
-	figure string    // on the changing line
-	told   time.Time // of the latest plain line with figures
+	mu      sync.Mutex
+	status  string    // of the status line on a terminal
+	printed time.Time // of the latest status line elsewhere
 }
 
-// NewNarrator returns a narrator; live says that out is a terminal.
+// NewNarrator returns a narrator. Live means that out is a terminal.
 func NewNarrator(out io.Writer, live bool) *Narrator {
-	return &Narrator{out: out, live: live, began: time.Now(), told: time.Now()}
+	return &Narrator{out: out, live: live, began: time.Now(), printed: time.Now()}
 }
 
-// Say tells one line.
+// Say prints one line with its time.
 func (n *Narrator) Say(format string, args ...any) {
 	n.Print("%5.1f s  %s\n", time.Since(n.began).Seconds(), fmt.Sprintf(format, args...))
 }
@@ -38,41 +37,41 @@ func (n *Narrator) Print(format string, args ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.erase()
-	_, _ = fmt.Fprintf(n.out, format, args...) // a narrator without listeners
+	_, _ = fmt.Fprintf(n.out, format, args...) // the demo goes on without output
 	n.draw()
 }
 
-// Figures changes the line below.
-func (n *Narrator) Figures(format string, args ...any) {
+// Status changes the status line.
+func (n *Narrator) Status(format string, args ...any) {
 	text := fmt.Sprintf("%5.1f s  ", time.Since(n.began).Seconds()) + fmt.Sprintf(format, args...)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.live {
 		n.erase()
-		n.figure = text
+		n.status = text
 		n.draw()
-	} else if time.Since(n.told) >= plainEvery {
-		n.told = time.Now()
+	} else if time.Since(n.printed) >= plainInterval {
+		n.printed = time.Now()
 		_, _ = fmt.Fprintln(n.out, text)
 	}
 }
 
-// EndFigures removes the line below.
-func (n *Narrator) EndFigures() {
+// ClearStatus removes the status line.
+func (n *Narrator) ClearStatus() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.erase()
-	n.figure = ""
+	n.status = ""
 }
 
 func (n *Narrator) erase() {
-	if n.figure != "" {
+	if n.status != "" {
 		_, _ = fmt.Fprint(n.out, "\r\x1b[K")
 	}
 }
 
 func (n *Narrator) draw() {
-	if n.figure != "" {
-		_, _ = fmt.Fprint(n.out, n.figure)
+	if n.status != "" {
+		_, _ = fmt.Fprint(n.out, n.status)
 	}
 }

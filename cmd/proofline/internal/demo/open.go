@@ -8,18 +8,19 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/demo/shop"
 )
 
-// The open shop: others keep the line from being empty.
+// The open shop. Simulated visitors keep its line from being empty.
 const (
 	openRows   = 10
 	openWindow = 5 * time.Second
 	openClaim  = 2 * time.Minute
-	openRate   = 20                      // people a minute who are let in
-	openKept   = 40                      // seats that the others leave
-	others     = 8                       // who wait when it opens
-	otherEvery = 3500 * time.Millisecond // between those who come later: some fewer than are let in
+	openRate   = 20 // admissions a minute
+	openKept   = 40 // seats that the simulated visitors do not buy
+	others     = 8  // simulated visitors at the opening
+
+	otherInterval = 3500 * time.Millisecond // between later ones: slower than admissions
 )
 
-// open opens the shop to whoever comes with a browser, until ctx ends.
+// open opens the shop for a browser until ctx ends.
 func (d *demo) open(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -36,8 +37,8 @@ func (d *demo) open(ctx context.Context) error {
 		}
 	}()
 	p := d.Narrator.Print
-	p("\nThe shop is open. Some others come, wait, buy and leave.\n\n")
-	p("  %s  the shop, for Chrome, Edge or Firefox: others take no cookie without https\n", d.front.atLocalhost())
+	p("\nThe shop is open. Simulated visitors come, wait, buy and leave.\n\n")
+	p("  %s  the shop, for Chrome, Edge or Firefox: other browsers need https for its cookie\n", d.front.atLocalhost())
 	p("  %s  its line\n", d.room.URL)
 	if link := d.server.SetupLink; link != "" {
 		p("  %s  the organizer's console\n", link)
@@ -51,28 +52,29 @@ func (d *demo) open(ctx context.Context) error {
 	return nil
 }
 
-// openRoom is a room that is open now and lets people in slowly.
+// openRoom returns the configuration of a room that is open now and admits slowly.
 func openRoom() map[string]any {
 	return map[string]any{
-		"title": "Summer evening", "signed_return": true, "windows": []map[string]any{{"length": openWindow.String()}},
+		"title": "Summer evening", "signed_return": true,
+		"windows": []map[string]any{{"length": openWindow.String()}},
 		"outflow": map[string]any{"per_minute": openRate, "max_active": 0},
 		"claim":   openClaim.String(), "session": session.String(), "margin": margin.String(), "quorum": len(witnessNames),
 	}
 }
 
-// bringOthers lets people come, wait and buy, until ctx ends.
+// bringOthers sends simulated visitors, who wait and buy, until ctx ends.
 func (d *demo) bringOthers(ctx context.Context) {
 	come := func() {
 		v := newVisitor(d.origin(), time.Now())
 		v.habit = shopper
 		if err := d.visit(ctx, v); err != nil && ctx.Err() == nil {
-			d.Log.Warn("a visitor of the demo gave up", "err", err)
+			d.Log.Warn("simulated visitor failed", "err", err)
 		}
 	}
 	for range others {
 		go come()
 	}
-	for sleepUntil(ctx, time.Now().Add(otherEvery)) == nil {
+	for sleepUntil(ctx, time.Now().Add(otherInterval)) == nil {
 		if len(d.front.shop.Sold()) < openRows*shop.SeatsInRow-openKept {
 			go come()
 		}

@@ -16,16 +16,16 @@ import (
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
-// watchEvery is how often the organizer looks at the room.
-const watchEvery = 250 * time.Millisecond
+// watchInterval is the time between two looks at the room.
+const watchInterval = 250 * time.Millisecond
 
-// origin is the name of the room's log.
+// origin returns the name of the room's log.
 func (d *demo) origin() string {
 	_, origin, _ := strings.Cut(d.room.URL, "://")
 	return origin
 }
 
-// sell lets the crowd in and returns when everybody is through.
+// sell runs the sale, and returns when all visitors are admitted or skipped.
 func (d *demo) sell(ctx context.Context) error {
 	d.invite(d.origin())
 	group, ctx := errgroup.WithContext(ctx)
@@ -37,31 +37,31 @@ func (d *demo) sell(ctx context.Context) error {
 			return nil
 		})
 	}
-	group.Go(func() error { return d.annoy(ctx) })
-	group.Go(func() error { return d.interfere(ctx) })
+	group.Go(func() error { return d.sendMalformed(ctx) })
+	group.Go(func() error { return d.pause(ctx) })
 	group.Go(func() error { return d.watch(ctx) })
 	if err := sleepUntil(ctx, d.plan.opens); err == nil {
 		d.Narrator.Say("The room is open. %s visitors are on their way.", numeral.Group(d.Visitors))
 	}
 	err := group.Wait()
-	d.Narrator.EndFigures()
+	d.Narrator.ClearStatus()
 	return err
 }
 
-// look asks for the room as the organizer sees it, or changes it.
-func (d *demo) look(ctx context.Context, method, action string, body string) (room api.Room, err error) {
+// manage sends a request about the room to the management API, and returns the room.
+func (d *demo) manage(ctx context.Context, method, action string, body string) (room api.Room, err error) {
 	_, err = d.organizer.Call(ctx, method, "/v1/rooms/"+d.room.Slug+action, []byte(body), &room)
 	return room, err
 }
 
-// watch tells what happens until everybody is admitted or skipped.
+// watch narrates the sale until all visitors are admitted or skipped.
 func (d *demo) watch(ctx context.Context) error {
-	told := map[uint64]bool{}
+	told := map[uint64]bool{} // windows
 	for {
-		if err := sleepUntil(ctx, time.Now().Add(watchEvery)); err != nil {
+		if err := sleepUntil(ctx, time.Now().Add(watchInterval)); err != nil {
 			return err
 		}
-		room, err := d.look(ctx, http.MethodGet, "", "")
+		room, err := d.manage(ctx, http.MethodGet, "", "")
 		if err != nil {
 			return err
 		}
@@ -80,26 +80,28 @@ func (d *demo) watch(ctx context.Context) error {
 		if n.Admitted+n.NoShows == uint64(d.Visitors) {
 			return nil
 		}
-		d.Narrator.Figures("%s joined, %s have a place, %s called, %s admitted, %s did not come",
-			numeral.Group(n.Arrivals), numeral.Group(n.Drawn), numeral.Group(n.Called), numeral.Group(n.Admitted), numeral.Group(n.NoShows))
+		d.Narrator.Status("%s joined, %s have a position, %s called, %s admitted, %s no-shows",
+			numeral.Group(n.Arrivals), numeral.Group(n.Drawn), numeral.Group(n.Called),
+			numeral.Group(n.Admitted), numeral.Group(n.NoShows))
 	}
 }
 
-// interfere pauses the sale for a moment, and keeps a checkpoint as an auditor
-// might who came by.
-func (d *demo) interfere(ctx context.Context) error {
-	const message = "We have a short break, your place is safe."
+// pause pauses the sale for a moment. Meanwhile it stores a checkpoint, as a passing
+// auditor might.
+func (d *demo) pause(ctx context.Context) error {
+	const message = "A short break: your place is safe."
 	if err := sleepUntil(ctx, d.plan.starts.Add(pauseAt)); err != nil {
 		return err
 	}
-	if _, err := d.look(ctx, http.MethodPatch, "", fmt.Sprintf(`{"message":{"texts":{"en":%q},"for":"1h"}}`, message)); err != nil {
+	body := fmt.Sprintf(`{"message":{"texts":{"en":%q},"for":"1h"}}`, message)
+	if _, err := d.manage(ctx, http.MethodPatch, "", body); err != nil {
 		return err
 	}
-	before, err := d.look(ctx, http.MethodPost, "/pause", "")
+	before, err := d.manage(ctx, http.MethodPost, "/pause", "")
 	if err != nil {
 		return err
 	}
-	d.Narrator.Say("The organizer pauses the sale and tells visitors: %q", message)
+	d.Narrator.Say("The organizer pauses the sale and shows visitors: %q", message)
 	if err := sleepUntil(ctx, time.Now().Add(pauseFor)); err != nil {
 		return err
 	}
@@ -107,19 +109,21 @@ func (d *demo) interfere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.expect(state.Phase == "paused" && state.Message.Texts["en"] == message, "in the pause visitors see phase %q and the message %q", state.Phase, state.Message.Texts)
-	after, err := d.look(ctx, http.MethodGet, "", "")
+	d.expect(state.Phase == "paused" && state.Message.Texts["en"] == message,
+		"during the pause visitors see phase %q and the message %q", state.Phase, state.Message.Texts)
+	after, err := d.manage(ctx, http.MethodGet, "", "")
 	if err != nil {
 		return err
 	}
-	d.expect(after.Counts.Called == before.Counts.Called, "%d are called in the pause", after.Counts.Called-before.Counts.Called)
+	called := after.Counts.Called - before.Counts.Called
+	d.expect(called == 0, "%d visitors are called during the pause", called)
 	if err := d.keepCheckpoint(ctx); err != nil {
 		return err
 	}
-	if _, err := d.look(ctx, http.MethodPost, "/resume", ""); err != nil {
+	if _, err := d.manage(ctx, http.MethodPost, "/resume", ""); err != nil {
 		return err
 	}
-	d.Narrator.Say("Nobody was called meanwhile. The sale goes on.")
+	d.Narrator.Say("No visitor was called meanwhile. The sale goes on.")
 	return nil
 }
 
@@ -132,19 +136,19 @@ func (d *demo) keepCheckpoint(ctx context.Context) error {
 	return os.WriteFile(d.kept, a.Body, 0o644) //nolint:gosec // published
 }
 
-// end ends the room, after which nobody joins.
+// end ends the room, and checks that joins are refused and the counts are right.
 func (d *demo) end(ctx context.Context) error {
-	room, err := d.look(ctx, http.MethodPost, "/end", "")
+	room, err := d.manage(ctx, http.MethodPost, "/end", "")
 	if err != nil {
 		return err
 	}
-	d.Narrator.Say("Everybody is through. The organizer ends the room.")
+	d.Narrator.Say("All visitors are admitted or skipped. The organizer ends the room.")
 	_, err = d.visitor.Join(ctx, "")
 	d.expectStatus(err, http.StatusGone, "a join after the end")
 	absent, all := uint64(d.having(absent)), uint64(d.Visitors)
 	want := api.Counts{Arrivals: all, Drawn: all, Assigned: all, Called: all, Admitted: all - absent, NoShows: absent}
 	if room.Counts == nil {
-		return errors.New("the server does not count")
+		return errors.New("the server's answer has no counts")
 	}
 	d.expect(*room.Counts == want, "the counts at the end are %+v, not %+v", *room.Counts, want)
 	d.size = room.Size

@@ -13,20 +13,20 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 )
 
-// looksAround is how long a shopper takes at most to choose a seat.
-const looksAround = time.Second
+// maxChoosing is the longest time that a shopper takes to choose a seat.
+const maxChoosing = time.Second
 
-// answer is what the shop's front said.
+// answer is the proxy's response.
 type answer struct {
 	status int
 	to     string // Location
 	queue  string // Proofline-Queue
-	cookie string // NAME=VALUE of the only one; empty: none, or it is taken away
-	isGone bool   // the cookie is taken away
+	cookie string // NAME=VALUE; empty: no cookie, or it is deleted
+	isGone bool   // whether the cookie is deleted
 	body   string
 }
 
-// ask sends a request to the shop's front, as a browser does that opens a page.
+// ask sends the request of a browser that opens a page of the shop.
 func (f *front) ask(ctx context.Context, method, path string, header ...string) (a answer, err error) {
 	r, err := http.NewRequestWithContext(ctx, method, f.url+path, nil)
 	if err != nil {
@@ -47,7 +47,9 @@ func (f *front) ask(ctx context.Context, method, path string, header ...string) 
 	if err != nil {
 		return a, fmt.Errorf("ask the shop: %w", err)
 	}
-	a = answer{status: w.StatusCode, to: w.Header.Get("Location"), queue: w.Header.Get("Proofline-Queue"), body: string(body)}
+	a = answer{
+		status: w.StatusCode, to: w.Header.Get("Location"), queue: w.Header.Get("Proofline-Queue"), body: string(body),
+	}
 	if c := w.Cookies(); len(c) == 1 {
 		if a.isGone = c[0].MaxAge < 0; !a.isGone {
 			a.cookie = c[0].Name + "=" + c[0].Value
@@ -56,15 +58,15 @@ func (f *front) ask(ctx context.Context, method, path string, header ...string) 
 	return a, nil
 }
 
-// led tells whether somebody is led to the line.
-func (d *demo) led(a answer) bool {
+// isQueued reports whether an answer sends the visitor to the room.
+func (d *demo) isQueued(a answer) bool {
 	room, _, _ := strings.Cut(a.to, "?")
 	return room == d.room.URL && (a.status == http.StatusFound || a.status == http.StatusSeeOther) ||
 		a.status == http.StatusForbidden && a.queue == d.room.URL
 }
 
-// comeToShop looks at the shop's front page, wants a ticket, and is led to the
-// line, with a signed way back.
+// comeToShop opens the shop's front page and its tickets, from which the proxy
+// redirects to the room with a signed return URL.
 func (d *demo) comeToShop(ctx context.Context, v *visitor) error {
 	home, err := d.front.ask(ctx, http.MethodGet, "/")
 	if err != nil {
@@ -76,28 +78,30 @@ func (d *demo) comeToShop(ctx context.Context, v *visitor) error {
 		return err
 	}
 	join, sig, isSigned := strings.Cut(tickets.to, "&to_sig=")
-	v.back = api.WayBack{To: d.front.url + "/tickets", Sig: sig}
-	isLed := tickets.status == http.StatusFound && join == d.room.URL+"?to="+url.QueryEscape(v.back.To)
-	d.expect(isLed && isSigned, "who wants a ticket is answered with %d and led to %q", tickets.status, tickets.to)
+	v.back = api.ReturnURL{To: d.front.url + "/tickets", Sig: sig}
+	isRedirect := tickets.status == http.StatusFound && join == d.room.URL+"?to="+url.QueryEscape(v.back.To)
+	d.expect(isRedirect && isSigned, "a shopper without a pass is answered with %d, to %q", tickets.status, tickets.to)
 	return nil
 }
 
-// buy comes back with the pass, buys a seat, and is out again.
+// buy returns to the shop with the pass and buys a seat, which ends the session.
 func (d *demo) buy(ctx context.Context, v *visitor) error {
 	path, isBack := strings.CutPrefix(v.pass.Location, d.front.url)
-	d.expect(isBack && path == "/tickets?proofline_pass="+v.pass.Pass, "the line leads back to %q", v.pass.Location)
+	d.expect(isBack && path == "/tickets?proofline_pass="+v.pass.Pass, "the room sends a shopper to %q", v.pass.Location)
 	entered, err := d.front.ask(ctx, http.MethodGet, path)
 	if err != nil {
 		return err
 	}
 	v.cookie = entered.cookie
-	d.expect(entered.status == http.StatusSeeOther && entered.to == "/tickets" && v.cookie != "", "a pass is answered with %d, to %q, and %t cookie", entered.status, entered.to, v.cookie != "")
+	d.expect(entered.status == http.StatusSeeOther && entered.to == "/tickets" && v.cookie != "",
+		"a pass is answered with %d, to %q, with a cookie: %t", entered.status, entered.to, v.cookie != "")
 	seats, err := d.front.ask(ctx, http.MethodGet, "/tickets", "Cookie: "+v.cookie)
 	if err != nil {
 		return err
 	}
-	d.expect(seats.status == http.StatusOK && strings.Contains(seats.body, v.ticket), "the shop answers %s with %d", v.ticket, seats.status)
-	choosing := time.Duration(mathrand.Int64N(int64(looksAround))) //nolint:gosec // no secret
+	d.expect(seats.status == http.StatusOK && strings.Contains(seats.body, v.ticket),
+		"the shop answers %s with %d", v.ticket, seats.status)
+	choosing := time.Duration(mathrand.Int64N(int64(maxChoosing))) //nolint:gosec // no secret
 	if err := sleepUntil(ctx, time.Now().Add(choosing)); err != nil {
 		return err
 	}
@@ -106,14 +110,14 @@ func (d *demo) buy(ctx context.Context, v *visitor) error {
 		return err
 	}
 	d.expect(bought.status == http.StatusSeeOther && strings.HasPrefix(bought.to, "/orders/") && bought.isGone,
-		"a purchase is answered with %d, to %q, and the cookie is taken away: %t", bought.status, bought.to, bought.isGone)
+		"a purchase is answered with %d, to %q, with the cookie deleted: %t", bought.status, bought.to, bought.isGone)
 	order, err := d.front.ask(ctx, http.MethodGet, bought.to)
 	if err != nil {
 		return err
 	}
 	d.expect(order.status == http.StatusOK, "the order of %s is answered with %d", v.ticket, order.status)
 	d.front.told.Do(func() {
-		d.Narrator.Say("The first shopper is back in the shop with a pass, buys a seat, and makes room for the next one.")
+		d.Narrator.Say("The first shopper is back in the shop with a pass, buys a seat, and makes room for the next visitor.")
 	})
 	return nil
 }

@@ -13,39 +13,39 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// habit is what sets a visitor apart from the others.
+// habit is a visitor's behavior.
 type habit int
 
 const (
 	plain    habit = iota
 	absent         // never claims
 	twice          // joins again with the same ticket
-	simple         // has no script to make a secret, so the server makes it
-	impostor       // shows a wrong secret first
-	eager          // claims before the turn
+	simple         // has no script to make a secret, so the server makes one
+	impostor       // sends a wrong secret first
+	eager          // claims before being called
 	greedy         // claims again
 	shopper        // comes from the shop, and buys there
 )
 
-// share is how many in a hundred visitors have a habit.
+// share is the percentage of visitors with a habit.
 var share = []struct {
 	habit   habit
 	percent int
 }{{absent, 12}, {twice, 5}, {simple, 4}, {impostor, 2}, {eager, 2}, {greedy, 2}, {shopper, 30}}
 
-// mostShoppers is how many there are at most: each is shown all seats.
-const mostShoppers = 500
+// maxShoppers limits the shoppers, as the shop shows all seats to each of them.
+const maxShoppers = 500
 
-// sized returns how many of n visitors have a habit.
+// sized returns the number of visitors with a habit, of n visitors.
 func sized(n int, h habit, percent int) int {
 	n = max(1, n*percent/100)
 	if h == shopper {
-		return min(n, mostShoppers)
+		return min(n, maxShoppers)
 	}
 	return n
 }
 
-// visitor is one of the crowd. Its goroutine alone uses it until the sale is over.
+// visitor is one of the crowd. Until the sale is over only its own goroutine uses it.
 type visitor struct {
 	habit   habit
 	arrives time.Time
@@ -53,14 +53,14 @@ type visitor struct {
 	ticket  string
 
 	joined  api.Joined
-	place   api.Place // as last seen
-	settled bool      // admitted, or given up on purpose
+	place   api.Place // the latest
+	settled bool      // admitted, or skipped on purpose
 	pass    api.Pass
-	back    api.WayBack // as the shop's front has signed it
-	cookie  string      // that it gave for the pass
+	back    api.ReturnURL // signed by the proxy
+	cookie  string        // session cookie from the proxy
 }
 
-// invite makes the crowd: who has which habit, and when they come.
+// invite makes the crowd, with habits and arrival times.
 func (d *demo) invite(origin string) {
 	r := mathrand.New(mathrand.NewPCG(mathrand.Uint64(), 0)) //nolint:gosec // arrivals, no secrets
 	d.crowd = make([]*visitor, d.Visitors)
@@ -94,7 +94,7 @@ func (d *demo) having(h habit) (n int) {
 	return n
 }
 
-// first returns one of the visitors with a habit: everybody has one.
+// first returns the first visitor with a habit; every habit has one.
 func (d *demo) first(h habit) *visitor {
 	for _, v := range d.crowd {
 		if v.habit == h {
@@ -104,15 +104,17 @@ func (d *demo) first(h habit) *visitor {
 	return nil
 }
 
-// visitorsHTTP is what all visitors send through.
+// visitorsHTTP returns the HTTP client that all visitors share.
 func visitorsHTTP() *http.Client {
 	const connections = 64
-	t := &http.Transport{MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections, IdleConnTimeout: time.Minute}
+	t := &http.Transport{
+		MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections, IdleConnTimeout: time.Minute,
+	}
 	return &http.Client{Transport: t, Timeout: 20 * time.Second}
 }
 
-// visit is one visitor's sale, from arrival to pass. What the server says is
-// held against what it must say; an error means that there is no going on.
+// visit is one visitor's sale, from arrival to pass or purchase. It checks the
+// server's answers; an error means that the visitor cannot continue.
 func (d *demo) visit(ctx context.Context, v *visitor) error {
 	if err := sleepUntil(ctx, v.arrives); err != nil {
 		return err
@@ -127,7 +129,7 @@ func (d *demo) visit(ctx context.Context, v *visitor) error {
 	}
 	if v.habit == eager {
 		_, err := d.visitor.Claim(ctx, v.ticket, v.secret)
-		d.expect(errors.Is(err, api.ErrNotCalled), "an early claim is answered %v", err)
+		d.expect(errors.Is(err, api.ErrNotCalled), "an early claim is answered with %v", err)
 	}
 	if err := d.wait(ctx, v); err != nil {
 		return err
@@ -149,45 +151,48 @@ func (d *demo) join(ctx context.Context, v *visitor) (err error) {
 	if v.joined, err = d.visitor.Join(ctx, ask); err != nil {
 		return err
 	}
-	d.seen.join(time.Now())
+	d.tally.join(time.Now())
 	if v.habit == simple {
-		if err := v.take(d.origin()); err != nil {
+		if err := v.takeSecret(d.origin()); err != nil {
 			return err
 		}
 	}
 	j := &v.joined
-	d.expect(j.Ticket == v.ticket && !j.Again, "ticket %s joins first and is answered as %s, again: %t", v.ticket, j.Ticket, j.Again)
-	d.expect(!j.Time.Before(j.WindowFrom) && j.Time.Before(j.WindowTo), "ticket %s of %s is in the window from %s to %s", v.ticket, j.Time, j.WindowFrom, j.WindowTo)
+	d.expect(j.Ticket == v.ticket && !j.Again,
+		"the first join of %s is answered with %s, again: %t", v.ticket, j.Ticket, j.Again)
+	d.expect(!j.Time.Before(j.WindowFrom) && j.Time.Before(j.WindowTo),
+		"ticket %s arrived at %s in the window from %s to %s", v.ticket, j.Time, j.WindowFrom, j.WindowTo)
 	if v.habit == twice {
 		again, err := d.visitor.Join(ctx, v.ticket)
 		if err != nil {
 			return err
 		}
-		d.expect(again.Again && again.Index == j.Index && again.Window == j.Window && again.Seq == j.Seq && again.Time.Equal(j.Time),
-			"ticket %s joins again and gets another arrival", v.ticket)
+		isSame := again.Index == j.Index && again.Window == j.Window && again.Seq == j.Seq && again.Time.Equal(j.Time)
+		d.expect(again.Again && isSame, "ticket %s joins again and gets another arrival", v.ticket)
 	}
 	return nil
 }
 
-// take keeps the secret that the server made.
-func (v *visitor) take(origin string) error {
+// takeSecret takes over the secret that the server made.
+func (v *visitor) takeSecret(origin string) error {
 	b, err := base64.RawURLEncoding.DecodeString(v.joined.Secret)
 	if err != nil || len(b) != len(v.secret) {
-		return errors.New("a join without a ticket is answered without a secret")
+		return errors.New("the answer to a join without a ticket has no secret")
 	}
 	v.secret = [fairness.SecretSize]byte(b)
 	v.ticket = fairness.NewTicket(origin, v.secret).String()
 	return nil
 }
 
-// wait asks as often as the server tells until the ticket is called.
+// wait polls as often as the server asks, until the ticket is called.
 func (d *demo) wait(ctx context.Context, v *visitor) (err error) {
 	for {
 		earlier := v.place.Position
 		if v.place, err = d.visitor.Place(ctx, v.ticket); err != nil {
 			return err
 		}
-		d.expect(earlier == 0 || v.place.Position == earlier, "place of %s moves from %d to %d", v.ticket, earlier, v.place.Position)
+		d.expect(earlier == 0 || v.place.Position == earlier,
+			"the position of %s changes from %d to %d", v.ticket, earlier, v.place.Position)
 		switch v.place.Status {
 		case string(fairness.StatusWaiting), string(fairness.StatusDrawn):
 		case string(fairness.StatusCalled):
@@ -197,14 +202,14 @@ func (d *demo) wait(ctx context.Context, v *visitor) (err error) {
 			return nil
 		}
 		pause := time.Duration(v.place.PollAfter) * time.Millisecond
-		pause += time.Duration(mathrand.Float64() * 0.3 * float64(pause)) //nolint:gosec // as pages vary it
+		pause += time.Duration(mathrand.Float64() * 0.3 * float64(pause)) //nolint:gosec // jitter, as on pages
 		if err := sleepUntil(ctx, time.Now().Add(pause)); err != nil {
 			return err
 		}
 	}
 }
 
-// miss lets the time go by, then tries anyway.
+// miss lets the claim time run out, and then tries to claim.
 func (d *demo) miss(ctx context.Context, v *visitor) error {
 	for {
 		place, err := d.visitor.Place(ctx, v.ticket)
@@ -222,7 +227,7 @@ func (d *demo) miss(ctx context.Context, v *visitor) error {
 	}
 	d.expect(v.place.Reason == string(fairness.NoShow), "a no-show is skipped as %q", v.place.Reason)
 	_, err := d.visitor.Claim(ctx, v.ticket, v.secret)
-	d.expectStatus(err, http.StatusGone, "a claim after the time")
+	d.expectStatus(err, http.StatusGone, "a claim after the claim time")
 	v.settled = true
 	return nil
 }
@@ -241,7 +246,7 @@ func (d *demo) claim(ctx context.Context, v *visitor) (err error) {
 		d.expect(err == nil && again == v.pass, "a second claim is answered with %v and another pass", err)
 	}
 	if v == d.first(shopper) {
-		return d.mislead(ctx, v)
+		return d.tryForgedReturn(ctx, v)
 	}
 	return nil
 }

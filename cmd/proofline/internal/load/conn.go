@@ -15,19 +15,18 @@ import (
 	"time"
 )
 
-// ErrAnswer is returned when what a server sends is not HTTP/1.1 as far as
-// this package reads it.
+// ErrAnswer is returned when an answer is not in the part of HTTP/1.1 that this
+// package understands.
 var ErrAnswer = errors.New("cannot read the answer")
 
 const (
 	requestTimeout = 30 * time.Second
-	maxBody        = 1 << 20 // bytes of an answer
+	maxBody        = 1 << 20 // of an answer, in bytes
 )
 
-// conn sends requests over one kept-alive connection, written and read by
-// hand: with net/http's client the generator would cost several times what
-// the server does, and they often share a machine. It connects at the first
-// request and again after an error.
+// conn sends requests over one kept-alive connection. It does not use net/http,
+// whose client would cost several times the server's CPU time, and the two often
+// share a machine. It connects at the first request and again after an error.
 type conn struct {
 	target *url.URL
 
@@ -37,10 +36,10 @@ type conn struct {
 	body []byte
 }
 
-// answer is what a server said. The body is valid until the next request.
+// answer is a server's response. The body is valid until the next request.
 type answer struct {
 	status int
-	retry  time.Duration // Retry-After, 0 for none
+	retry  time.Duration // Retry-After; 0: none
 	body   []byte
 }
 
@@ -107,7 +106,7 @@ func (c *conn) write(method string, path, body []byte) {
 	c.out = append(append(b, "\r\n"...), body...)
 }
 
-// read reads one answer, and whether another may follow on the connection.
+// read reads one answer, and reports whether the connection stays open.
 //
 // https://www.rfc-editor.org/rfc/rfc9112.html#section-6.3
 func (c *conn) read() (a answer, keep bool, err error) {
@@ -116,7 +115,7 @@ func (c *conn) read() (a answer, keep bool, err error) {
 		return a, false, err
 	}
 	if len(line) < len("HTTP/1.1 200") || !bytes.HasPrefix(line, []byte("HTTP/1.1 ")) {
-		return a, false, fmt.Errorf("%w: it begins with %.40q", ErrAnswer, line)
+		return a, false, fmt.Errorf("%w: want HTTP/1.1, it begins with %.40q", ErrAnswer, line)
 	}
 	if a.status, err = strconv.Atoi(string(line[9:12])); err != nil {
 		return a, false, fmt.Errorf("%w: status %.40q", ErrAnswer, line)
@@ -132,16 +131,16 @@ func (c *conn) read() (a answer, keep bool, err error) {
 	case h.length >= 0:
 		a.body, err = c.more(c.body[:0], h.length)
 	case a.status != 204 && a.status != 304:
-		return a, false, fmt.Errorf("%w: it does not say how long it is", ErrAnswer)
+		return a, false, fmt.Errorf("%w: no Content-Length", ErrAnswer)
 	}
 	return a, !h.last, err
 }
 
-// header is what matters of an answer's header.
+// header has the fields of an answer's header that matter here.
 type header struct {
-	length  int // -1: not given
+	length  int // of the body; -1: not given
 	chunked bool
-	last    bool // the server closes the connection
+	last    bool // whether the server closes the connection after this answer
 	retry   time.Duration
 }
 
@@ -164,18 +163,17 @@ func (c *conn) header() (header, error) {
 		case bytes.EqualFold(name, []byte("Connection")):
 			h.last = bytes.EqualFold(value, []byte("close"))
 		case bytes.EqualFold(name, []byte("Retry-After")):
-			seconds, _ := strconv.ParseUint(string(value), 10, 16) // a date is not worth it
+			seconds, _ := strconv.ParseUint(string(value), 10, 16) // a date counts as 0
 			h.retry = time.Duration(seconds) * time.Second
 		}
 	}
 }
 
-// line reads up to the end of a line, which it leaves out. It is valid until
-// the next read.
+// line reads one line, without its end. The result is valid until the next read.
 func (c *conn) line() ([]byte, error) {
 	line, err := c.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
-		return nil, fmt.Errorf("%w: a line of more than %d bytes", ErrAnswer, len(line))
+		return nil, fmt.Errorf("%w: line longer than %d bytes", ErrAnswer, len(line))
 	}
 	return bytes.TrimRight(line, "\r\n"), err
 }
@@ -193,7 +191,7 @@ func (c *conn) chunks() ([]byte, error) {
 		size, _, _ := bytes.Cut(line, []byte(";"))
 		n, err := strconv.ParseUint(string(bytes.TrimSpace(size)), 16, 31)
 		if err != nil {
-			return nil, fmt.Errorf("%w: chunk of %.20q", ErrAnswer, size)
+			return nil, fmt.Errorf("%w: chunk size %.20q", ErrAnswer, size)
 		}
 		if n == 0 {
 			_, err := c.header() // the trailer
@@ -203,16 +201,17 @@ func (c *conn) chunks() ([]byte, error) {
 			return nil, err
 		}
 		if line, err = c.line(); err != nil || len(line) > 0 {
-			return nil, errors.Join(err, fmt.Errorf("%w: a chunk does not end", ErrAnswer))
+			return nil, errors.Join(err, fmt.Errorf("%w: chunk without an end", ErrAnswer))
 		}
 	}
 }
 
-// more appends n bytes of body to dst, and keeps the memory for the next one.
+// more reads n bytes of the body, appends them to dst and keeps the buffer for the
+// next answer.
 func (c *conn) more(dst []byte, n int) ([]byte, error) {
 	at := len(dst)
 	if n > maxBody-at {
-		return nil, fmt.Errorf("%w: a body of more than %d bytes", ErrAnswer, maxBody)
+		return nil, fmt.Errorf("%w: body longer than %d bytes", ErrAnswer, maxBody)
 	}
 	dst = append(dst, make([]byte, n)...)
 	c.body = dst

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestConn sends requests of all kinds to a server of net/http, over one
-// connection as long as the server lets it.
+// TestConn sends requests of all kinds to a net/http server. They share one
+// connection until the server closes it.
 func TestConn(t *testing.T) {
 	clients := map[string]bool{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +72,7 @@ func TestConn(t *testing.T) {
 	}
 }
 
-// TestAnswersRefused feeds what is no answer, or one too large.
+// TestAnswersRefused reads malformed answers and ones that are too large.
 func TestAnswersRefused(t *testing.T) {
 	for _, text := range []string{
 		"SSH-2.0-OpenSSH\r\n",
@@ -98,8 +98,8 @@ func TestAnswersRefused(t *testing.T) {
 	}
 }
 
-// FuzzAnswer reads any bytes as an answer. Where net/http understands them as
-// well, both read the same.
+// FuzzAnswer reads arbitrary bytes as an answer. If net/http can read them too, both
+// must read the same.
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
 	f.Add([]byte("HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\nok\r\n0\r\nA: b\r\n\r\n"))

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Steps of the histogram: each power of two of microseconds is divided into
-// subSteps, so a quantile is at most 1/subSteps, 1.6 %, too high.
+// Steps of the histogram: each power of two in microseconds has subSteps steps, so a
+// quantile is at most 1/subSteps (1.6 %) too high.
 const (
 	subBits  = 6
 	subSteps = 1 << subBits
 	steps    = (32 - subBits + 1) * subSteps // up to 2^32 microseconds, over an hour
 )
 
-// histogram counts latencies in memory that does not grow. The zero value is
-// empty. Not safe for concurrent use.
+// histogram counts latencies in constant memory. The zero value is empty. Not safe
+// for concurrent use.
 type histogram struct {
 	counts [steps]uint64
 	total  uint64
@@ -27,7 +27,7 @@ func (h *histogram) add(d time.Duration) {
 	h.max = max(h.max, d)
 }
 
-// merge adds what other counted.
+// merge adds the counts of other.
 func (h *histogram) merge(other *histogram) {
 	for i, n := range other.counts {
 		h.counts[i] += n
@@ -36,8 +36,8 @@ func (h *histogram) merge(other *histogram) {
 	h.max = max(h.max, other.max)
 }
 
-// quantile returns the latency that a share q of all kept to, 0 if there are
-// none.
+// quantile returns the latency that a share q of all latencies did not exceed; 0 if
+// the histogram is empty.
 func (h *histogram) quantile(q float64) time.Duration {
 	rank, seen := uint64(q*float64(h.total)), uint64(0)
 	for i, n := range h.counts {
@@ -48,7 +48,7 @@ func (h *histogram) quantile(q float64) time.Duration {
 	return 0
 }
 
-// step returns the step that a latency falls into.
+// step returns the step of a latency.
 func step(d time.Duration) int {
 	us := uint64(max(d, 0) / time.Microsecond)
 	us = min(us, 1<<32-1)

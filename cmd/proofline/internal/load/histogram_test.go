@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestSteps walks through latencies of all sizes: steps rise with them, and
-// none is rounded up by more than promised.
+// TestSteps: steps rise with latencies, and no latency is rounded up by more than
+// the documented share.
 func TestSteps(t *testing.T) {
 	last := -1
 	for d := time.Duration(0); d < 2*time.Hour; d += max(time.Microsecond, d/1000) {
@@ -29,7 +29,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestQuantiles compares with sorting.
+// TestQuantiles compares quantiles with those of a sorted list.
 func TestQuantiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var whole histogram

@@ -1,11 +1,11 @@
-// Package load sends a crowd to a room: visitors with tickets of their own
-// join at a given rate, wait as the server tells them to, and claim when they
-// are called. It measures what they experience.
+// Package load sends a crowd of visitors to a room and measures what they
+// experience. Each visitor joins with its own ticket, polls as often as the server
+// asks, and claims when it is called.
 //
-// Every connection serves a fixed part of the visitors, one request at a time,
-// so nothing is shared while it runs. With a rate, latency counts from the
-// moment a request was due: a server that stalls is not excused by the
-// requests that waited behind.
+// Every connection serves a fixed share of the visitors, one request at a time, so
+// connections share no state during a run. With a rate, latency counts from the
+// moment a request was due, so that a stall of the server counts against all
+// requests that it delays.
 package load
 
 import (
@@ -23,47 +23,47 @@ import (
 )
 
 var (
-	// ErrUnreachable is returned when the room does not answer at all.
+	// ErrUnreachable is returned when the room does not answer.
 	ErrUnreachable = errors.New("the room cannot be reached")
-	// ErrNoRoom is returned when there is no room under the URL.
+	// ErrNoRoom is returned when the URL is not that of a room.
 	ErrNoRoom = errors.New("no room there")
 )
 
-// Options say what crowd to send.
+// Options configure a run.
 type Options struct {
-	// URL of the room, http://host/r/slug.
+	// URL is the room's URL, http://host/r/slug.
 	URL *url.URL
-	// Visitors is how many come.
+	// Visitors is the number of visitors.
 	Visitors int
-	// Rate is how many come a second; 0 for as fast as the server answers.
+	// Rate is the number of visitors that arrive per second; 0: as fast as the server
+	// answers.
 	Rate float64
 	// Concurrency is the number of connections.
 	Concurrency int
-	// Duration is when those who still wait give up.
+	// Duration is the time after which visitors who still wait give up.
 	Duration time.Duration
-	// Progress is called about twice a second; nil for no calls.
+	// Progress is called about twice a second; nil: no calls.
 	Progress func(Progress)
 }
 
-// Progress is how far a run has come.
+// Progress has the counts of a run so far.
 type Progress struct{ Joined, Admitted, Errors int64 }
 
-const progressEvery = 500 * time.Millisecond
+const progressInterval = 500 * time.Millisecond
 
-// run is what the workers of a run share.
+// run is the state that workers share.
 type run struct {
 	Options
 	origin string
-	path   string   // of the room
-	key    [32]byte // makes the secrets of all visitors
+	path   string   // of the room's URL
+	key    [32]byte // from which the visitors' secrets are derived
 	start  time.Time
 
 	joined, admitted, failed atomic.Int64
 }
 
-// Run sends the crowd and returns when everybody is done or has given up.
-// Errors are [ErrUnreachable] and [ErrNoRoom]; what fails later is counted in
-// the report.
+// Run sends the crowd and returns when all visitors are done or have given up.
+// Errors: [ErrUnreachable] and [ErrNoRoom]; the report counts later failures.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	r := &run{Options: o, path: strings.TrimRight(o.URL.EscapedPath(), "/")}
 	_, _ = rand.Read(r.key[:]) // never fails
@@ -74,23 +74,25 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	r.start = time.Now()
 	ctx, cancel := context.WithTimeout(ctx, o.Duration)
 	defer cancel()
-	var working, telling sync.WaitGroup
+	var working, reporting sync.WaitGroup
 	done := make(chan struct{})
-	telling.Go(func() { r.tell(done) })
+	reporting.Go(func() { r.reportProgress(done) })
 	for _, w := range workers {
 		working.Go(func() { w.work(ctx) })
 	}
 	working.Wait()
 	close(done)
-	telling.Wait()
+	reporting.Wait()
 	return r.report(workers), nil
 }
 
-// connect opens all connections and learns the room's origin.
+// connect opens all connections and reads the room's origin from its checkpoint.
 func (r *run) connect(ctx context.Context) ([]*worker, error) {
 	workers := make([]*worker, min(r.Concurrency, r.Visitors))
 	for i := range workers {
-		workers[i] = &worker{run: r, next: i, step: len(workers), conn: conn{target: r.URL}, failures: map[failure]uint64{}}
+		workers[i] = &worker{
+			run: r, next: i, step: len(workers), conn: conn{target: r.URL}, failures: map[failure]uint64{},
+		}
 		if err := workers[i].conn.dial(ctx); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 		}
@@ -107,11 +109,11 @@ func (r *run) connect(ctx context.Context) ([]*worker, error) {
 	return workers, nil
 }
 
-func (r *run) tell(done <-chan struct{}) {
+func (r *run) reportProgress(done <-chan struct{}) {
 	if r.Progress == nil {
 		return
 	}
-	ticker := time.NewTicker(progressEvery)
+	ticker := time.NewTicker(progressInterval)
 	defer ticker.Stop()
 	for {
 		select {

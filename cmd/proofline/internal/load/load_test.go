@@ -16,12 +16,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// room plays a room whose answers are scripted by ticket and request: the
-// n-th request of a kind gets the n-th answer, the last one again and again.
+// scripted is a room with scripted answers: a ticket's n-th request of a kind gets
+// the n-th answer, and all later ones the last.
 type scripted struct {
 	mu      sync.Mutex
 	answers map[string][]string
-	asked   map[string]int // by ticket and request
+	asked   map[string]int // requests by kind and ticket
 	tickets map[string]bool
 }
 
@@ -60,7 +60,7 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, body)
 }
 
-// play sends a crowd to a scripted room.
+// play runs a crowd against a scripted room.
 func play(t *testing.T, o Options, answers map[string][]string) (*Report, *scripted) {
 	t.Helper()
 	s := &scripted{answers: answers, asked: map[string]int{}, tickets: map[string]bool{}}
@@ -77,8 +77,8 @@ func play(t *testing.T, o Options, answers map[string][]string) (*Report, *scrip
 	return report, s
 }
 
-// TestRun has visitors who come too early, ask for their places through errors,
-// and claim too early.
+// TestRun: visitors join too early, meet errors when they ask for their places, and
+// claim too early; all are admitted in the end.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	report, s := play(t, Options{Visitors: 5, Concurrency: 2, Duration: 30 * time.Second}, map[string][]string{
@@ -99,12 +99,13 @@ func TestRun(t *testing.T) {
 			t.Errorf("latency of %s: %+v", kind, l)
 		}
 	}
-	if n := report.Latency["state"].Count; n < 6 { // one document for all, the second answer for most
+	if n := report.Latency["state"].Count; n < 6 { // 5 visitors share the script; the first one asks twice
 		t.Errorf("%d states", n)
 	}
 }
 
-// TestRunRefused has visitors whom the room does not want, or not any more.
+// TestRunRefused: visitors are counted right when the room is full or has ended, and
+// when it skips or refuses them.
 func TestRunRefused(t *testing.T) {
 	t.Parallel()
 	drawn := []string{`200 {"status":"drawn","position":1,"poll_after_ms":10}`}
@@ -130,21 +131,22 @@ func TestRunRefused(t *testing.T) {
 	}
 }
 
-// TestRunRate keeps to the rate, and stops when the time is over. A busy
-// machine may make it slower, and nothing faster.
+// TestRunRate: a run keeps its rate and stops in time. A busy machine may make it
+// slower, but never faster.
 func TestRunRate(t *testing.T) {
 	t.Parallel()
 	waiting := map[string][]string{"join": {`201 {}`}, "ticket": {`200 {"status":"waiting","poll_after_ms":100}`}}
-	var told []Progress
+	var reported []Progress
 	report, _ := play(t, Options{
 		Visitors: 1000, Rate: 50, Concurrency: 4, Duration: 1500 * time.Millisecond,
-		Progress: func(p Progress) { told = append(told, p) },
+		Progress: func(p Progress) { reported = append(reported, p) },
 	}, waiting)
-	if most := 1 + 50*report.Seconds; report.Joined < 25 || float64(report.Joined) > most || report.Seconds < 1.5 || report.Seconds > 15 {
+	if most := 1 + 50*report.Seconds; report.Joined < 25 || float64(report.Joined) > most ||
+		report.Seconds < 1.5 || report.Seconds > 15 {
 		t.Errorf("%d joined in %v s at 50 a second for 1.5 s", report.Joined, report.Seconds)
 	}
-	if len(told) == 0 || told[len(told)-1].Joined == 0 {
-		t.Errorf("progress: %+v", told)
+	if len(reported) == 0 || reported[len(reported)-1].Joined == 0 {
+		t.Errorf("progress: %+v", reported)
 	}
 }
 
@@ -166,7 +168,7 @@ func TestRunErrors(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Run(ctx, o); err == nil {
-		t.Error("run with a context that has ended")
+		t.Error("Run succeeds with a canceled context")
 	}
 }
 

@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// Report is what a crowd experienced.
+// Report has the results of a run.
 type Report struct {
 	URL         string  `json:"url"`
 	Visitors    int     `json:"visitors"`
-	Rate        float64 `json:"rate"` // asked for, a second; 0: as fast as answers come
+	Rate        float64 `json:"rate"` // requested visitors per second; 0: as fast as the server answers
 	Concurrency int     `json:"concurrency"`
 	Seconds     float64 `json:"seconds"`
 
 	Joined         int64   `json:"joined"`
-	JoinsPerSecond float64 `json:"joins_per_second"` // until the last one joined
-	Again          uint64  `json:"joined_again"`     // of those joined, known from an attempt without answer
+	JoinsPerSecond float64 `json:"joins_per_second"` // mean until the last join
+	Again          uint64  `json:"joined_again"`     // of Joined: repeated after an attempt without an answer
 	Admitted       int64   `json:"admitted"`
-	Expired        uint64  `json:"expired"`    // called, and not claimed in time
-	Unfinished     int64   `json:"unfinished"` // gave up, or were refused
+	Expired        uint64  `json:"expired"`    // called visitors who did not claim in time
+	Unfinished     int64   `json:"unfinished"` // visitors who gave up or were refused
 
 	// Latency is by kind of request: join, ticket, state, claim.
 	Latency map[string]Latency `json:"latency"`
-	// Errors counts by kind of request, then by status; "network" is no answer.
+	// Errors counts failures by kind of request, then by status; "network": no answer.
 	Errors map[string]map[string]uint64 `json:"errors"`
 }
 
-// Latency sums up how long answers took, in milliseconds, within 2 %.
+// Latency sums up response times in milliseconds, to within 2 %.
 type Latency struct {
 	Count uint64  `json:"count"`
 	P50   float64 `json:"p50_ms"`
@@ -85,5 +85,5 @@ func (h *histogram) sum() Latency {
 	return Latency{h.total, ms(h.quantile(0.5)), ms(h.quantile(0.9)), ms(h.quantile(0.99)), ms(h.max)}
 }
 
-// round keeps three decimals.
+// round rounds to three decimals.
 func round(x float64) float64 { return math.Round(x*1000) / 1000 }

@@ -15,17 +15,17 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Pauses of visitors where the server asks for none.
+// Pauses of visitors when the server gives none.
 const (
 	retryPause = time.Second // after an error
 	pollPause  = 2 * time.Second
 )
 
-// jitter is the part of a pause that pages vary, so that they do not all ask
-// at once.
+// jitter is the maximum share by which pages lengthen a pause at random, so that
+// they do not all ask at once.
 const jitter = 0.3
 
-// kind is what a request is for.
+// kind is a kind of request.
 type kind int
 
 const (
@@ -39,18 +39,18 @@ const (
 // String returns the name, as in a [Report].
 func (k kind) String() string { return [...]string{"join", "ticket", "state", "claim"}[k] }
 
-// failure is a way in which a request can fail.
+// failure is the key under which failed requests are counted.
 type failure struct {
 	kind   kind
-	status int // of the answer, 0 when there was none
+	status int // of the answer; 0: no answer
 }
 
-// visitor is one of the crowd: what to do next, and when.
+// visitor is a visitor with its next request.
 type visitor struct {
-	due      time.Duration // since the start
+	due      time.Duration // when to send the request, since the start of the run
 	number   int
-	does     kind
-	position uint64 // once drawn
+	next     kind
+	position uint64 // 0: not drawn yet
 }
 
 // worker is one connection and the visitors it serves.
@@ -58,19 +58,19 @@ type worker struct {
 	*run
 	conn    conn
 	next    int // number of the next visitor to arrive
-	step    int // to the one after
+	step    int // from one arriving visitor's number to the next
 	waiting queue
 
 	latency  [kinds]histogram
 	lastJoin time.Duration
-	again    uint64 // joins answered as known
+	again    uint64 // joins of tickets that had joined before
 	expired  uint64
 	failures map[failure]uint64
 
-	path, body []byte // of the request, to use again
+	path, body []byte // buffers for requests
 }
 
-// queue is a heap of visitors, the first due on top.
+// queue is a heap of visitors, the one due first on top.
 type queue []visitor
 
 // Len implements heap.Interface.
@@ -83,7 +83,7 @@ func (q queue) Less(i, j int) bool { return q[i].due < q[j].due }
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
 // Push implements heap.Interface.
-func (q *queue) Push(v any) { *q = append(*q, v.(visitor)) } //nolint:errcheck // always one
+func (q *queue) Push(v any) { *q = append(*q, v.(visitor)) } //nolint:errcheck // always a visitor
 
 // Pop implements heap.Interface.
 func (q *queue) Pop() any {
@@ -92,7 +92,7 @@ func (q *queue) Pop() any {
 	return v
 }
 
-// work serves the visitors until nobody waits any more or ctx ends.
+// work serves the visitors until all are done or ctx ends.
 func (w *worker) work(ctx context.Context) {
 	defer w.conn.close()
 	timer := time.NewTimer(0)
@@ -114,7 +114,8 @@ func (w *worker) work(ctx context.Context) {
 	}
 }
 
-// take returns who is due next: the next to arrive, or one who waits.
+// take returns the visitor that is due next, arriving or waiting; false when none
+// is left.
 func (w *worker) take() (visitor, bool) {
 	arrival := visitor{number: w.next}
 	if w.Rate > 0 {
@@ -131,7 +132,7 @@ func (w *worker) take() (visitor, bool) {
 	return v, true
 }
 
-// serve makes the visitor's request, and has it come back if it is not done.
+// serve sends the visitor's request, and queues the visitor again if it is not done.
 func (w *worker) serve(ctx context.Context, v visitor) {
 	began := time.Since(w.start)
 	if w.Rate > 0 {
@@ -146,8 +147,8 @@ func (w *worker) serve(ctx context.Context, v visitor) {
 		}
 		return
 	}
-	w.latency[v.does].add(took)
-	switch v.does {
+	w.latency[v.next].add(took)
+	switch v.next {
 	case join:
 		w.joinAnswered(v, a, began+took)
 	case ticket:
@@ -159,12 +160,12 @@ func (w *worker) serve(ctx context.Context, v visitor) {
 	}
 }
 
-// request sends what the visitor does next.
+// request sends the visitor's next request.
 func (w *worker) request(ctx context.Context, v *visitor) (answer, error) {
 	secret := w.secret(v.number)
 	own := fairness.NewTicket(w.origin, secret).String()
 	w.path = append(w.path[:0], w.run.path...)
-	switch v.does {
+	switch v.next {
 	case join:
 		w.body = append(w.body[:0], `{"ticket":"`...)
 		w.body = append(append(w.body, own...), `"}`...)
@@ -173,7 +174,7 @@ func (w *worker) request(ctx context.Context, v *visitor) (answer, error) {
 		return w.conn.do(ctx, "GET", append(w.path, "/state"...), nil)
 	}
 	w.path = append(append(w.path, "/tickets/"...), own...)
-	if v.does == ticket {
+	if v.next == ticket {
 		return w.conn.do(ctx, "GET", w.path, nil)
 	}
 	w.body = append(w.body[:0], `{"secret":"`...)
@@ -182,8 +183,8 @@ func (w *worker) request(ctx context.Context, v *visitor) (answer, error) {
 	return w.conn.do(ctx, "POST", append(w.path, "/claim"...), w.body)
 }
 
-// secret makes the visitor's secret anew: keeping millions would need more
-// memory than the server does.
+// secret derives the visitor's secret each time: storing millions would take more
+// memory than the server uses.
 func (w *worker) secret(number int) [fairness.SecretSize]byte {
 	var b [40]byte
 	copy(b[:], w.key[:])
@@ -199,15 +200,15 @@ func (w *worker) joinAnswered(v visitor, a answer, at time.Duration) {
 	case http.StatusCreated:
 		w.joined.Add(1)
 		w.lastJoin = at
-		v.does = ticket
+		v.next = ticket
 		w.later(v, pollPause)
 	default:
 		w.refused(v, a)
 	}
 }
 
-// ticketAnswered looks for the place. A page needs its ticket until then, and
-// the shared state after.
+// ticketAnswered looks for the position. Like a page, the visitor polls its ticket
+// until it has one, and the shared state from then on.
 func (w *worker) ticketAnswered(v visitor, a answer) {
 	if a.status != http.StatusOK {
 		w.refused(v, a)
@@ -216,13 +217,13 @@ func (w *worker) ticketAnswered(v visitor, a answer) {
 	pause := pauseOf(a.body, "poll_after_ms")
 	switch {
 	case bytes.Contains(a.body, []byte(`"status":"called"`)):
-		v.does, pause = claim, 0
+		v.next, pause = claim, 0
 	case bytes.Contains(a.body, []byte(`"status":"skipped"`)):
 		w.expired++
 		return
 	default:
 		if position, ok := number(a.body, "position"); ok {
-			v.does, v.position = state, position
+			v.next, v.position = state, position
 		}
 	}
 	w.later(v, pause)
@@ -236,7 +237,7 @@ func (w *worker) stateAnswered(v visitor, a answer) {
 	pause := pauseOf(a.body, "after_ms")
 	switch called, ok := number(a.body, "called"); {
 	case ok && called >= v.position:
-		v.does, pause = claim, 0
+		v.next, pause = claim, 0
 	case bytes.Contains(a.body, []byte(`"phase":"ended"`)):
 		return
 	}
@@ -247,7 +248,7 @@ func (w *worker) claimAnswered(v visitor, a answer) {
 	switch a.status {
 	case http.StatusOK:
 		w.admitted.Add(1)
-	case http.StatusAccepted: // the state was ahead of the ticket
+	case http.StatusAccepted: // the public state was ahead of the ticket's
 		w.later(v, retryPause)
 	case http.StatusGone:
 		w.expired++
@@ -256,26 +257,28 @@ func (w *worker) claimAnswered(v visitor, a answer) {
 	}
 }
 
-// refused counts an error, and has the visitor try again where that may help.
+// refused counts an error, and queues the visitor again if a retry may help.
 func (w *worker) refused(v visitor, a answer) {
 	w.fail(v, a.status)
-	if a.status == http.StatusConflict || a.status == http.StatusTooManyRequests || a.status >= http.StatusInternalServerError {
+	if a.status == http.StatusConflict || a.status == http.StatusTooManyRequests ||
+		a.status >= http.StatusInternalServerError {
 		w.later(v, max(a.retry, retryPause))
 	}
 }
 
-// later has the visitor come back after a pause, which pages vary.
+// later queues the visitor again after a pause with jitter.
 func (w *worker) later(v visitor, pause time.Duration) {
-	v.due = time.Since(w.start) + pause + time.Duration(rand.Float64()*jitter*float64(pause)) //nolint:gosec // no secret
+	pause += time.Duration(rand.Float64() * jitter * float64(pause)) //nolint:gosec // no secret
+	v.due = time.Since(w.start) + pause
 	heap.Push(&w.waiting, v)
 }
 
 func (w *worker) fail(v visitor, status int) {
-	w.failures[failure{v.does, status}]++
+	w.failures[failure{v.next, status}]++
 	w.failed.Add(1)
 }
 
-// pauseOf reads when to ask again.
+// pauseOf returns the pause in an answer's member, or pollPause.
 func pauseOf(body []byte, name string) time.Duration {
 	if ms, ok := number(body, name); ok {
 		return time.Duration(ms) * time.Millisecond //nolint:gosec // a pause
@@ -283,8 +286,8 @@ func pauseOf(body []byte, name string) time.Duration {
 	return pollPause
 }
 
-// number finds a member of a JSON object by its name and reads a whole number.
-// Reading all of the object would cost more than the request.
+// number returns a JSON member that is a whole number. It searches the text for the
+// name: decoding the object would cost more than the request.
 func number(body []byte, name string) (uint64, bool) {
 	at := bytes.Index(body, append(append([]byte{'"'}, name...), '"', ':'))
 	if at < 0 {

@@ -1,4 +1,5 @@
-// Package secret keeps secrets in files that only their owner may read.
+// Package secret stores secrets in files that only their owner may read, and
+// refuses to read others.
 package secret
 
 import (
@@ -14,14 +15,14 @@ import (
 )
 
 var (
-	// ErrExposed is returned when others may read or change a secret's file.
+	// ErrExposed is returned when other users may read or change a secret's file.
 	ErrExposed = errors.New("others on this machine may read it")
-	// ErrNotSecret is returned when a file cannot be a secret: not a regular
-	// file, empty, or larger than any secret is.
+	// ErrNotSecret is returned when a file cannot hold a secret: it is not a regular
+	// file, is empty, or is larger than any secret.
 	ErrNotSecret = errors.New("holds no secret")
 )
 
-const maxSize = 4 << 10 // bytes of a secret's file
+const maxSize = 4 << 10 // of a secret's file, in bytes
 
 // NewToken returns 32 random bytes in base64url without padding.
 func NewToken() string {
@@ -30,8 +31,8 @@ func NewToken() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// Read returns the secret in a file, without white space around it. Errors are
-// [ErrExposed], [ErrNotSecret] and those of the file system.
+// Read returns the secret in a file, without surrounding white space. Errors:
+// [ErrExposed], [ErrNotSecret] and file system errors.
 func Read(path string) (string, error) {
 	f, err := os.Open(path) //nolint:gosec // the operator names it
 	if err != nil {
@@ -43,9 +44,9 @@ func Read(path string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("read secret: %w", err)
 	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("read secret: %s %w: it is not a file", path, ErrNotSecret)
+		return "", fmt.Errorf("read secret: %s %w: not a regular file", path, ErrNotSecret)
 	case info.Mode().Perm()&0o077 != 0:
-		return "", fmt.Errorf("read secret: %s: %w (mode %04o)", path, ErrExposed, info.Mode().Perm())
+		return "", fmt.Errorf("read secret: %s has mode %04o, %w", path, info.Mode().Perm(), ErrExposed)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxSize+1))
 	if err != nil {
@@ -58,8 +59,8 @@ func Read(path string) (string, error) {
 	return secret, nil
 }
 
-// Create writes a secret to a new file, mode 0600, durably and whole or not at
-// all. A file that is there stays as it is: the error is [fs.ErrExist].
+// Create writes a secret durably to a new file of mode 0600, whole or not at all.
+// It leaves an existing file alone and returns [fs.ErrExist].
 func Create(path, secret string) (err error) {
 	defer func() {
 		if err != nil {
@@ -71,19 +72,19 @@ func Create(path, secret string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // the link stays
+	defer func() { _ = os.Remove(f.Name()) }() // the link below stays
 	_, err = f.WriteString(secret + "\n")
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Link(f.Name(), path); err != nil { // unlike a rename it replaces nothing
+	if err := os.Link(f.Name(), path); err != nil { // unlike a rename, a link replaces no file
 		return err
 	}
 	return syncDir(dir)
 }
 
-// Ensure returns the secret in a file, which is made with what newSecret
-// returns if it does not exist.
+// Ensure returns the secret in a file. If the file does not exist, Ensure creates it
+// with the secret that newSecret returns.
 func Ensure(path string, newSecret func() (string, error)) (string, error) {
 	secret, err := Read(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -98,7 +99,7 @@ func Ensure(path string, newSecret func() (string, error)) (string, error) {
 	return Read(path) // another process was quicker
 }
 
-// Replace writes a secret to a file as [Create] does, in place of one that is there.
+// Replace writes a secret to a file as [Create] does, and replaces an existing file.
 func Replace(path, secret string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("replace secret: %w", err)
@@ -106,9 +107,9 @@ func Replace(path, secret string) error {
 	return Create(path, secret)
 }
 
-// syncDir makes the names in a directory durable.
+// syncDir makes the file names in a directory durable.
 func syncDir(dir string) error {
-	d, err := os.Open(dir) //nolint:gosec // of the file just written
+	d, err := os.Open(dir) //nolint:gosec // the directory of the file just written
 	if err != nil {
 		return err
 	}

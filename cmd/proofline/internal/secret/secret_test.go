@@ -28,11 +28,11 @@ func TestCreateAndRead(t *testing.T) {
 		t.Errorf("create again: %v, want ErrExist", err)
 	}
 	if got, _ := Read(path); got != want {
-		t.Errorf("replaced by %q", got)
+		t.Errorf("Create replaced the secret by %q", got)
 	}
 	names, err := os.ReadDir(dir)
 	if err != nil || len(names) != 1 {
-		t.Errorf("left in the directory: %v, %v", names, err)
+		t.Errorf("files in the directory: %v, %v, want only the secret's", names, err)
 	}
 }
 
@@ -40,7 +40,8 @@ func TestReadRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for mode, want := range map[fs.FileMode]error{
 		0o600: nil, 0o400: nil, 0o700: nil,
-		0o640: ErrExposed, 0o604: ErrExposed, 0o620: ErrExposed, 0o602: ErrExposed, 0o610: ErrExposed, 0o601: ErrExposed, 0o666: ErrExposed,
+		0o640: ErrExposed, 0o604: ErrExposed, 0o620: ErrExposed, 0o602: ErrExposed, 0o610: ErrExposed, 0o601: ErrExposed,
+		0o666: ErrExposed,
 	} {
 		path := filepath.Join(dir, mode.String())
 		if err := os.WriteFile(path, []byte("secret\n"), 0o600); err != nil {
@@ -53,7 +54,9 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("mode %v: %q, %v, want %v", mode, got, err, want)
 		}
 	}
-	for name, content := range map[string]string{"empty": "", "blank": " \n\t\n", "large": strings.Repeat("x", maxSize+1)} {
+	for name, content := range map[string]string{
+		"empty": "", "blank": " \n\t\n", "large": strings.Repeat("x", maxSize+1),
+	} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -70,8 +73,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestEnsureOnce has many ask for a secret that does not exist: all get the
-// one that was kept.
+// TestEnsureOnce: concurrent calls for a missing secret all return the one that was
+// stored.
 func TestEnsureOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")
 	got := make([]string, 20)
@@ -91,12 +94,12 @@ func TestEnsureOnce(t *testing.T) {
 	}
 	for i := range got {
 		if got[i] != kept {
-			t.Errorf("%d got %q, kept is %q", i, got[i], kept)
+			t.Errorf("call %d returned %q, the file has %q", i, got[i], kept)
 		}
 	}
 	failing := errors.New("no")
 	if _, err := Ensure(path+"2", func() (string, error) { return "", failing }); !errors.Is(err, failing) {
-		t.Errorf("ensure with a failing maker: %v", err)
+		t.Errorf("ensure when newSecret fails: %v", err)
 	}
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/proofline/proofline/migrations"
 )
 
-// openDatabase brings up the database, migrates it as its owner and opens the
-// pool, whose connections can add to the log and never change it.
+// openDatabase starts or reaches the database, migrates it as its owner and opens
+// the pool, whose connections can add to the log but never change it.
 func (s *Server) openDatabase(ctx context.Context) error {
 	login, owner := s.cfg.DatabaseURL, cmp.Or(s.cfg.OwnerURL, s.cfg.DatabaseURL)
 	if login == "" {
@@ -33,10 +33,10 @@ func (s *Server) openDatabase(ctx context.Context) error {
 	if err := s.awaitDatabase(ctx, owner); err != nil {
 		return err
 	}
-	if err := migrations.Up(ctx, owner); err != nil { // on connections of its own, closed when it returns
+	if err := migrations.Up(ctx, owner); err != nil { // opens and closes its own connections
 		return err
 	}
-	if _, err := reach(ctx, login); err != nil { // whose role the owner's migrations make
+	if _, err := reach(ctx, login); err != nil { // only now: the migrations create its role
 		return err
 	}
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
@@ -49,33 +49,35 @@ func (s *Server) openDatabase(ctx context.Context) error {
 	return s.checkRole(ctx)
 }
 
-// checkRole warns when the server could change the log. It does not refuse: on
-// some platforms the owner is the only role there is.
+// checkRole warns when the server could change the log. It is no error: some
+// platforms offer no role but the owner's.
 func (s *Server) checkRole(ctx context.Context) error {
 	err := pglog.CheckRole(ctx, s.pool)
 	var role *pglog.RoleError
 	if !errors.As(err, &role) {
 		return err
 	}
-	s.cfg.Log.Warn("this server could change its transcripts: its database role can do more than add to them; "+
-		"let it log in as "+pglog.Role+", and give the owner's URL with --owner-database-url (README.md, Your own PostgreSQL)",
+	s.cfg.Log.Warn("this server could change its transcripts: its database role may do more than append; "+
+		"let it log in as "+pglog.Role+" and pass the owner's URL with --owner-database-url "+
+		"(README.md, Your own PostgreSQL)",
 		"login", role.Login, "role", role.Role, "power", role.Power)
 	return nil
 }
 
-// goneTimeout is how long a stop waits for what a database that is away holds up.
-const goneTimeout = 500 * time.Millisecond
+// downTimeout bounds how long Stop waits for work that hangs because the database
+// is down.
+const downTimeout = 500 * time.Millisecond
 
-// gone returns when a stop need not wait for the database any longer; never while
-// that answers.
-func (s *Server) gone() <-chan time.Time {
+// databaseDown returns a channel that fires when Stop need not wait for the
+// database any longer; nil while the database answers.
+func (s *Server) databaseDown() <-chan time.Time {
 	if s.rooms == nil || s.rooms.Answers() {
 		return nil
 	}
-	return time.After(goneTimeout)
+	return time.After(downTimeout)
 }
 
-// closePool closes the connections, those in use once they are given back.
+// closePool closes the connections; those in use once they are returned.
 func (s *Server) closePool(ctx context.Context) error {
 	closed := make(chan struct{})
 	go func() {
@@ -85,7 +87,7 @@ func (s *Server) closePool(ctx context.Context) error {
 	select {
 	case <-closed:
 		return nil
-	case <-s.gone():
+	case <-s.databaseDown():
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("close database: %w", ctx.Err())

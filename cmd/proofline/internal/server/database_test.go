@@ -20,10 +20,10 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
-// TestPrivateDatabase: no session of a server with a private PostgreSQL comes
-// back to the superuser that made it.
+// TestPrivateDatabase: a session at the private PostgreSQL cannot regain the role
+// of the superuser that created it.
 func TestPrivateDatabase(t *testing.T) {
-	database := pgtest.Start(t, "fsync = off") // for a directory that the user postgres can enter
+	database := pgtest.Start(t, "fsync = off") // only for its directory, which the user postgres can enter
 	database.Stop()
 	var log bytes.Buffer
 	s, err := Start(t.Context(), Config{Addr: "127.0.0.1:0", Data: database.Dir(), Log: slog.New(slog.NewTextHandler(&log, nil))})
@@ -35,8 +35,12 @@ func TestPrivateDatabase(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	for _, way := range []string{"reset role", "set role postgres", "set session authorization postgres", "reset session authorization"} {
-		for _, change := range []string{"update log_entries set entry = ''", "delete from log_entries", "truncate log_entries, log_tile_roots"} {
+	for _, way := range []string{
+		"reset role", "set role postgres", "set session authorization postgres", "reset session authorization",
+	} {
+		for _, change := range []string{
+			"update log_entries set entry = ''", "delete from log_entries", "truncate log_entries, log_tile_roots",
+		} {
 			err := pgx.BeginFunc(t.Context(), s.pool, func(tx pgx.Tx) error {
 				_, _ = tx.Exec(t.Context(), "savepoint before")
 				if _, err := tx.Exec(t.Context(), way); err != nil {
@@ -47,17 +51,17 @@ func TestPrivateDatabase(t *testing.T) {
 			})
 			var refused *pgconn.PgError
 			if !errors.As(err, &refused) || refused.Code != "42501" { // insufficient_privilege
-				t.Errorf("%s; %s: %v, want it refused", way, change, err)
+				t.Errorf("%s; %s: %v, want insufficient privilege", way, change, err)
 			}
 		}
 	}
 	if strings.Contains(log.String(), "could change its transcripts") {
-		t.Errorf("the log warns of the server's own role: %s", log.String())
+		t.Errorf("the server warns about the role that it created itself: %s", log.String())
 	}
 }
 
-// TestSetupLink: the link for the first owner is in a file of its own, which only
-// the owner of the data may read, until it is used.
+// TestSetupLink: until it is used, the link for the first owner is in a file that
+// only the data directory's owner may read.
 func TestSetupLink(t *testing.T) {
 	url, dir := pgtest.URL(t), t.TempDir()
 	start := func() *Server {
@@ -76,39 +80,41 @@ func TestSetupLink(t *testing.T) {
 	}
 	first := start()
 	stop(first)
-	s := start() // an earlier link is replaced
+	s := start() // replaces the earlier link
 	defer stop(s)
-	kept, err := secret.Read(filepath.Join(dir, SetupFile)) // refuses what others can read
+	kept, err := secret.Read(filepath.Join(dir, SetupFile)) // refuses files that others can read
 	if err != nil || kept != s.SetupLink || kept == first.SetupLink || s.SetupFile != filepath.Join(dir, SetupFile) {
 		t.Fatalf("%s has %q, %v, want %q", s.SetupFile, kept, err, s.SetupLink)
 	}
 	_, token, _ := strings.Cut(kept, "#t=")
-	owner := account.NewPerson{OrgName: "Halls", Email: "owner@example.com", Name: "Owner", Password: "correct battery horse"}
+	owner := account.NewPerson{
+		OrgName: "Halls", Email: "owner@example.com", Name: "Owner", Password: "correct battery horse",
+	}
 	if _, err := s.organizers.accounts.Accept(t.Context(), token, owner, account.Client{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(s.SetupFile); !os.IsNotExist(err) {
-		t.Errorf("the file of the used link is still there: %v", err)
+		t.Errorf("the link was used, but its file still exists: %v", err)
 	}
-	if err := secret.Create(s.SetupFile, "of another node"); err != nil {
+	if err := secret.Create(s.SetupFile, "another node's link"); err != nil {
 		t.Fatal(err)
 	}
 	again := start()
 	defer stop(again)
 	if _, err := os.Stat(s.SetupFile); !os.IsNotExist(err) || again.SetupLink != "" {
-		t.Errorf("with an owner there is a file (%v) or a link (%q)", err, again.SetupLink)
+		t.Errorf("the organization has an owner, but there is a file (%v) or a link (%q)", err, again.SetupLink)
 	}
 }
 
 var masterKey = room.NewMasterKey()
 
-// TestOwnDatabase warns of a login role that can change the log, and not of one
-// that cannot, with the owner's URL for migrations.
+// TestOwnDatabase: the server warns about a login role that can change the log, but
+// not about one that cannot and leaves migrations to the owner.
 func TestOwnDatabase(t *testing.T) {
 	url := pgtest.URL(t)
 	server := pgtest.AsServer(url)
 	if server == url {
-		t.Skip("the given database lets the server's role in with a password alone")
+		t.Skip("in the given database the server's role needs a password")
 	}
 	for _, test := range []struct {
 		login, owner string
@@ -116,8 +122,8 @@ func TestOwnDatabase(t *testing.T) {
 	}{{url, "", true}, {server, url, false}, {server, "", false}} {
 		var log bytes.Buffer
 		s, err := Start(t.Context(), Config{
-			Addr: "127.0.0.1:0", Data: t.TempDir(), DatabaseURL: test.login, OwnerURL: test.owner, MasterKey: room.NewMasterKey(),
-			Log: slog.New(slog.NewTextHandler(&log, nil)),
+			Addr: "127.0.0.1:0", Data: t.TempDir(), DatabaseURL: test.login, OwnerURL: test.owner,
+			MasterKey: room.NewMasterKey(), Log: slog.New(slog.NewTextHandler(&log, nil)),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -129,7 +135,8 @@ func TestOwnDatabase(t *testing.T) {
 			t.Errorf("as %s: warns %v, want %v: %s", test.login, got, test.warns, log.String())
 		}
 	}
-	if _, err := Start(t.Context(), Config{Addr: "127.0.0.1:0", Data: t.TempDir(), OwnerURL: url, Log: slog.New(slog.DiscardHandler)}); !errors.Is(err, ErrNoDatabase) {
-		t.Errorf("an owner's URL alone: %v", err)
+	ownerOnly := Config{Addr: "127.0.0.1:0", Data: t.TempDir(), OwnerURL: url, Log: slog.New(slog.DiscardHandler)}
+	if _, err := Start(t.Context(), ownerOnly); !errors.Is(err, ErrNoDatabase) {
+		t.Errorf("an owner's URL alone: %v, want ErrNoDatabase", err)
 	}
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/proofline/proofline/web/limit"
 )
 
-// ErrMetricsAddr is returned when the address of the metrics cannot be listened on.
+// ErrMetricsAddr is returned when the server cannot listen on the metrics address.
 var ErrMetricsAddr = errors.New("cannot serve metrics")
 
-// listenForMetrics takes the address of the metrics, if there is one.
+// listenForMetrics listens on the metrics address, if there is one.
 func (s *Server) listenForMetrics(ctx context.Context) (err error) {
 	if s.cfg.MetricsAddr == "" {
 		return nil
@@ -34,8 +34,8 @@ func (s *Server) listenForMetrics(ctx context.Context) (err error) {
 	return nil
 }
 
-// serveMetrics answers /metrics and /debug/pprof/ on an address of its own, which
-// asks for no credentials and is therefore off by default.
+// serveMetrics answers /metrics and /debug/pprof/ on their own address. It asks for
+// no credentials and is therefore off by default.
 func (s *Server) serveMetrics(context.Context) error {
 	if s.metrics == nil {
 		return nil
@@ -44,11 +44,13 @@ func (s *Server) serveMetrics(context.Context) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(s.metrics) }()
 	s.atStop(func(context.Context) error {
-		_ = server.Close() // a profile under way is of no use any more
+		_ = server.Close() // without waiting for a running profile
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
@@ -76,13 +78,14 @@ func metricsHandler(rooms *room.Rooms, limits *limit.Limits) (http.Handler, erro
 	return mux, nil
 }
 
-// metrics collects how a server and the rooms in its memory do.
+// metrics collects metrics of the server and of the rooms in its memory.
 type metrics struct {
 	rooms  *room.Rooms
 	limits *limit.Limits
 }
 
-// metric is one family: its help, type, and how it is read from a source.
+// metric is one metric family: its description, its type, and a function that reads
+// its value from a source.
 type metric[S any] struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
@@ -115,12 +118,12 @@ var serverMetrics = []metric[health]{
 	gauge("database_connections", "Open connections of the pool.", func(h health) float64 { return float64(h.Pool.Open) }),
 	gauge("database_connections_busy", "Connections of the pool in use.", func(h health) float64 { return float64(h.Pool.InUse) }),
 	gauge("database_connections_max", "Connections that the pool may open.", func(h health) float64 { return float64(h.Pool.Max) }),
-	counter("database_waits_total", "Uses of a connection that had to wait for one.", func(h health) float64 { return float64(h.Pool.Waited) }),
-	gauge("clock_ahead_seconds", "How far the time that rooms follow is ahead of this machine's clock.", func(h health) float64 { return h.Ahead.Seconds() }),
-	gauge("clock_step_seconds", "By how much the database's clock has jumped, which rooms do not follow; 0: it has not.", func(h health) float64 { return h.Step.Seconds() }),
-	gauge("marks_kept", "Whether marks of the logs are written to the data directory.", func(h health) float64 { return bit(h.Marked) }),
+	counter("database_waits_total", "Times that a query had to wait for a connection.", func(h health) float64 { return float64(h.Pool.Waited) }),
+	gauge("clock_ahead_seconds", "How far the rooms' time is ahead of this machine's clock.", func(h health) float64 { return h.Ahead.Seconds() }),
+	gauge("clock_step_seconds", "Jump of the database's clock that rooms do not follow; 0: none.", func(h health) float64 { return h.Step.Seconds() }),
+	gauge("marks_kept", "Whether the server writes marks of the logs to the data directory.", func(h health) float64 { return bit(h.Marked) }),
 	gauge("rooms_loaded", "Rooms in memory.", func(h health) float64 { return float64(h.Rooms) }),
-	gauge("rooms_stuck", "Rooms that cannot store what is due.", func(h health) float64 { return float64(h.Stuck) }),
+	gauge("rooms_stuck", "Rooms that cannot store entries that are due.", func(h health) float64 { return float64(h.Stuck) }),
 	gauge("rooms_held", "Rooms whose database lacks entries that were published.", func(h health) float64 { return float64(h.Held) }),
 }
 
@@ -135,15 +138,15 @@ var roomMetrics = []metric[vitals]{
 	gauge("room_active", "Visitors called or at the site.", func(v vitals) float64 { return float64(v.Active) }, "room"),
 	gauge("room_entries", "Entries of the transcript.", func(v vitals) float64 { return float64(v.Snapshot.Size) }, "room"),
 	gauge("room_published_entries", "Entries that the published checkpoint covers.", func(v vitals) float64 { return float64(v.Published.Size) }, "room"),
-	gauge("room_queued", "Requests that wait for an append.", func(v vitals) float64 { return float64(v.Queued) }, "room"),
+	gauge("room_queued", "Requests waiting for an append.", func(v vitals) float64 { return float64(v.Queued) }, "room"),
 	gauge("room_append_seconds", "How long the latest append of this server took.", func(v vitals) float64 { return v.Appended.Seconds() }, "room"),
-	gauge("room_stuck_seconds", "For how long this server has not stored what is due; 0: it does.", func(v vitals) float64 { return v.Stuck.Seconds() }, "room"),
-	gauge("room_draws_pending", "Draws that wait for a round of the beacon.", func(v vitals) float64 { return float64(v.Pending) }, "room"),
+	gauge("room_stuck_seconds", "How long this server has failed to store entries that are due; 0: it stores them.", func(v vitals) float64 { return v.Stuck.Seconds() }, "room"),
+	gauge("room_draws_pending", "Draws waiting for a beacon round.", func(v vitals) float64 { return float64(v.Pending) }, "room"),
 	gauge("room_paused", "Whether calls are paused.", func(v vitals) float64 { return bit(v.Snapshot.Paused) }, "room"),
 	gauge("room_ended", "Whether the room has ended.", func(v vitals) float64 { return bit(v.Snapshot.Ended) }, "room"),
 }
 
-var refused = prometheus.NewDesc("proofline_refused_total", "Requests refused because their network had used a budget up.", []string{"budget"}, nil)
+var refused = prometheus.NewDesc("proofline_refused_total", "Requests refused because their network had used up a budget.", []string{"budget"}, nil)
 
 // Describe implements [prometheus.Collector].
 func (metrics) Describe(to chan<- *prometheus.Desc) {

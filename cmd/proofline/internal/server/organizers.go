@@ -28,10 +28,10 @@ import (
 	"github.com/proofline/proofline/console/site/pgsite"
 )
 
-// tidyEvery is how often what nobody needs any more is deleted.
-const tidyEvery = 10 * time.Minute
+// cleanupInterval is the time between two deletions of expired rows and files.
+const cleanupInterval = 10 * time.Minute
 
-// organizers is what a server has for those who run rooms.
+// organizers holds the services behind the console and the management API.
 type organizers struct {
 	desk     *desk.Desk
 	accounts *account.Accounts
@@ -40,8 +40,8 @@ type organizers struct {
 	sites    *site.Sites
 }
 
-// openOrganizers brings up accounts, desk and figures, and makes the link with
-// which the first owner is made.
+// openOrganizers starts the services for organizers, and creates the setup link for
+// the first owner.
 func (s *Server) openOrganizers(ctx context.Context) error {
 	public, err := url.Parse(s.cfg.PublicURL)
 	if err != nil {
@@ -50,8 +50,10 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 	o := &s.organizers
 	rehearsals := rehearse.New(s.rooms, s.cfg.Log)
 	s.atStop(rehearsals.Close)
-	o.desk = desk.New(desk.Options{Rooms: s.rooms, Store: pgdesk.NewStore(s.pool), OwnsHost: s.ownsHost,
-		OrganizerName: s.organizerName, Rehearsals: rehearsals, Log: s.cfg.Log})
+	o.desk = desk.New(desk.Options{
+		Rooms: s.rooms, Store: pgdesk.NewStore(s.pool), OwnsHost: s.ownsHost, OrganizerName: s.organizerName,
+		Rehearsals: rehearsals, Log: s.cfg.Log,
+	})
 	o.accounts = account.New(account.Options{
 		Store: pgaccount.NewStore(s.pool), Sealer: s.masterKey, ActivityLog: o.desk, URL: s.cfg.PublicURL,
 		Host:   public.Host,
@@ -61,9 +63,11 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 		o.accounts.Close()
 		return nil
 	})
-	name, _ := os.Hostname() // empty where it has none
-	o.live = live.New(live.Options{Rooms: s.rooms, Store: pglive.NewStore(s.pool), Name: name, Version: s.cfg.Version,
-		Log: s.cfg.Log, Refused: s.limits.Refused})
+	name, _ := os.Hostname() // may be empty
+	o.live = live.New(live.Options{
+		Rooms: s.rooms, Store: pglive.NewStore(s.pool), Name: name, Version: s.cfg.Version, Log: s.cfg.Log,
+		Refused: s.limits.Refused,
+	})
 	if err := s.keepSetupLink(ctx); err != nil {
 		return fmt.Errorf("link for the first owner: %w", err)
 	}
@@ -79,13 +83,13 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 		Rooms: s.rooms, Figures: o.live.Figures, ExpiringTokens: o.accounts.AllExpiringTokens, Sender: o.hooks,
 		Log: s.cfg.Log,
 	})
-	s.inBackground(o.live.Run, o.hooks.Run, alerts.Run, s.tidy)
+	s.inBackground(o.live.Run, o.hooks.Run, alerts.Run, s.cleanUp)
 	return nil
 }
 
-// keepSetupLink makes the link for the first owner, and keeps it in a file: what a
-// server prints stays in the journal of the machine for longer than the link is
-// meant to be seen. With an owner a file from before is removed.
+// keepSetupLink creates the link for the first owner and writes it to a file: the
+// machine's journal would keep it long after its use. Once there is an owner it
+// removes the file.
 func (s *Server) keepSetupLink(ctx context.Context) (err error) {
 	if s.SetupLink, err = s.organizers.accounts.SetupLink(ctx); err != nil {
 		return err
@@ -103,7 +107,7 @@ func (s *Server) keepSetupLink(ctx context.Context) (err error) {
 
 func (s *Server) removeSetupLink() {
 	if err := os.Remove(filepath.Join(s.cfg.Data, SetupFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.cfg.Log.Warn("cannot remove the link for the first owner, which is used up", "err", err)
+		s.cfg.Log.Warn("cannot remove the file of the used setup link: delete it by hand", "err", err)
 	}
 }
 
@@ -111,7 +115,7 @@ func (s *Server) organizerName(ctx context.Context, org uuid.UUID) string {
 	return s.organizers.accounts.PublicName(ctx, org)
 }
 
-// mailer sends invitations, where the server has mail.
+// mailer returns the sender of invitations; nil when the server has no mail.
 func (s *Server) mailer() account.Mailer {
 	if s.cfg.Mail == nil {
 		return nil
@@ -119,7 +123,7 @@ func (s *Server) mailer() account.Mailer {
 	return s.cfg.Mail
 }
 
-// inBackground runs parts until the server stops.
+// inBackground runs functions until the server stops.
 func (s *Server) inBackground(parts ...func(context.Context)) {
 	running, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -135,28 +139,28 @@ func (s *Server) inBackground(parts ...func(context.Context)) {
 		}()
 		select {
 		case <-ended:
-		case <-s.gone():
+		case <-s.databaseDown():
 		case <-ctx.Done():
 		}
 		return nil
 	})
 }
 
-// tidy deletes what nobody needs any more, now and then.
-func (s *Server) tidy(ctx context.Context) {
-	ticker := time.NewTicker(tidyEvery)
+// cleanUp deletes expired rows, and a setup link that was used, at intervals.
+func (s *Server) cleanUp(ctx context.Context) {
+	ticker := time.NewTicker(cleanupInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
 			if err := s.organizers.accounts.Tidy(ctx); err != nil && ctx.Err() == nil {
-				s.cfg.Log.Warn("old sessions and links are not deleted", "err", err)
+				s.cfg.Log.Warn("cannot delete expired sessions and links", "err", err)
 			}
-			if owned, err := s.organizers.accounts.HasOwner(ctx); err == nil && owned { // another node's link was used
+			if owned, err := s.organizers.accounts.HasOwner(ctx); err == nil && owned { // possibly by another node's link
 				s.removeSetupLink()
 			}
 			if err := s.organizers.sites.Tidy(ctx); err != nil && ctx.Err() == nil {
-				s.cfg.Log.Warn("old connectors are not forgotten", "err", err)
+				s.cfg.Log.Warn("cannot delete connectors that stopped reporting", "err", err)
 			}
 		case <-ctx.Done():
 			return
@@ -164,13 +168,13 @@ func (s *Server) tidy(ctx context.Context) {
 	}
 }
 
-// ownsHost tells whether an organization has shown that a host is its own.
+// ownsHost reports whether an organization has proven that it owns a host.
 func (s *Server) ownsHost(ctx context.Context, org uuid.UUID, host string) (bool, error) {
 	owner, ok, err := s.organizers.accounts.HostOwner(ctx, host)
 	return ok && owner == org, err
 }
 
-// slugOf returns that of an organization.
+// slugOf returns an organization's slug.
 func (s *Server) slugOf(ctx context.Context, org uuid.UUID) (string, error) {
 	o, err := s.organizers.accounts.Organization(ctx, account.ServerActor(org))
 	return o.Slug, err

@@ -21,8 +21,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// Recover opens the database of a server, which may be running, for the recovery
-// of its rooms. Close must be called.
+// Recover opens a server's database to recover its rooms. The server may be
+// running. The caller must call closeAll.
 func Recover(ctx context.Context, cfg Config) (rooms *room.Rooms, closeAll func() error, err error) {
 	s := &Server{cfg: cfg}
 	defer func() {
@@ -50,12 +50,14 @@ func Recover(ctx context.Context, cfg Config) (rooms *room.Rooms, closeAll func(
 	if err != nil {
 		return nil, nil, err
 	}
-	return room.New(room.Options{Logs: pglog.NewStore(s.pool), Rooms: pgroom.NewStore(s.pool), MasterKey: s.masterKey, Log: cfg.Log, Marks: marks}), s.Stop, nil
+	return room.New(room.Options{
+		Logs: pglog.NewStore(s.pool), Rooms: pgroom.NewStore(s.pool), MasterKey: s.masterKey, Log: cfg.Log, Marks: marks,
+	}), s.Stop, nil
 }
 
 // CopyOf opens a copy of a room's transcript: a directory or archive that
-// proofline-verify has fetched, the URL of the room on a server that still shows
-// it, or another database, such as the primary before a failover.
+// proofline-verify fetched, the room's URL on a server that still publishes it, or
+// another database, such as the primary before a failover.
 func CopyOf(from, slug, vkey string) (room.Copy, error) {
 	if strings.HasPrefix(from, "postgres://") || strings.HasPrefix(from, "postgresql://") {
 		return copyOfDatabase(from, slug), nil
@@ -109,7 +111,7 @@ func copyOfSource(src verifier.Source, key note.Verifier) room.Copy {
 			}
 		}
 		if tree.Root() != head.Root {
-			return fmt.Errorf("%w: its entries are not what its checkpoint signs", room.ErrOtherHistory)
+			return fmt.Errorf("%w: the copy's entries do not match its checkpoint", room.ErrOtherHistory)
 		}
 		return nil
 	}

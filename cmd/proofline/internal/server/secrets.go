@@ -14,7 +14,8 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// openSecrets reads the management token and the master key, or makes them.
+// openSecrets reads the management token and the master key, and creates those that
+// are missing.
 func (s *Server) openSecrets(ctx context.Context) error {
 	file := cmp.Or(s.cfg.TokenFile, filepath.Join(s.cfg.Data, TokenFile))
 	err := os.MkdirAll(filepath.Dir(file), 0o700)
@@ -37,20 +38,21 @@ func (s *Server) openSecrets(ctx context.Context) error {
 func (s *Server) masterKeyText(ctx context.Context) (string, error) {
 	given := s.cfg.MasterKey
 	if given == "" {
-		return secret.Ensure(filepath.Join(s.cfg.Data, MasterKeyFile), func() (string, error) { return s.newMasterKey(ctx) })
+		file := filepath.Join(s.cfg.Data, MasterKeyFile)
+		return secret.Ensure(file, func() (string, error) { return s.newMasterKey(ctx) })
 	}
 	if _, err := room.ParseMasterKey(given); err == nil {
 		return given, nil
 	}
 	text, err := secret.Read(given)
-	if errors.Is(err, fs.ErrNotExist) { // it may be a mistyped key: not to be repeated
-		return "", fmt.Errorf("%w: what is given is neither a key nor the name of a file", room.ErrMasterKey)
+	if errors.Is(err, fs.ErrNotExist) { // it may be a mistyped key, so the error must not quote it
+		return "", fmt.Errorf("%w: the given value is neither a key nor the name of a file", room.ErrMasterKey)
 	}
 	return text, err
 }
 
-// newMasterKey makes a key for a database without rooms. With rooms the file
-// was lost, and a new key would only hide that.
+// newMasterKey creates a key for a database without rooms. If there are rooms, the
+// key's file was lost, and a new key would only hide that.
 func (s *Server) newMasterKey(ctx context.Context) (string, error) {
 	rooms, err := pgroom.NewStore(s.pool).List(ctx)
 	if err == nil && len(rooms) > 0 {

@@ -1,5 +1,6 @@
-// Package server runs Proofline from one [Config]: its database, its rooms and
-// their HTTP.
+// Package server starts and stops a Proofline server from one [Config]: database,
+// secrets, rooms, organizers' services, HTTP. Each step registers how it is undone,
+// and [Server.Stop] does that in reverse order.
 package server
 
 import (
@@ -29,67 +30,69 @@ import (
 )
 
 var (
-	// ErrNoMasterKey is returned when a database is given without the master
-	// key that goes with it.
+	// ErrNoMasterKey is returned when a database URL is given without the master
+	// key of its rooms.
 	ErrNoMasterKey = errors.New("a database URL needs a master key")
-	// ErrNoDatabase is returned when a database's owner is given without the
-	// database URL that the server works with.
+	// ErrNoDatabase is returned when the owner's database URL is given without the
+	// server's own.
 	ErrNoDatabase = errors.New("an owner's database URL needs a database URL")
-	// ErrKeyLost is returned when the private PostgreSQL has rooms, and the
-	// file of their master key is not there.
+	// ErrKeyLost is returned when the private PostgreSQL has rooms, but the file of
+	// their master key is missing.
 	ErrKeyLost = errors.New("the file of the master key is gone")
-	// ErrPublicURL is returned when a text is no URL to publish rooms below.
+	// ErrPublicURL is returned when a text is not a URL that rooms can be published
+	// under.
 	ErrPublicURL = errors.New("not a public URL")
 )
 
-// Config says what to run.
+// Config configures a server.
 type Config struct {
-	// Addr is where to listen, host:port; port 0 takes any that is free.
+	// Addr is the address to listen on, host:port; port 0 picks a free one.
 	Addr string
-	// MetricsAddr is where /metrics and /debug/pprof/ are served, host:port, to
-	// anyone who reaches it; empty: nowhere.
+	// MetricsAddr is the address that serves /metrics and /debug/pprof/, host:port,
+	// to every client that reaches it; empty: off.
 	MetricsAddr string
-	// Data is the directory of the secrets and, without DatabaseURL, of a
-	// private PostgreSQL. It is made if it does not exist.
+	// Data is the directory of the secrets and, without DatabaseURL, of a private
+	// PostgreSQL. Start creates it if it does not exist.
 	Data string
-	// PublicURL is what visitors reach the server under, such as
-	// https://example.com; empty means Addr. New rooms are named after it.
+	// PublicURL is the URL at which visitors reach the server, such as
+	// https://example.com; empty: Addr. New rooms are named after it.
 	PublicURL string
-	// DatabaseURL names a PostgreSQL; empty starts a private one.
+	// DatabaseURL is the URL of a PostgreSQL database; empty: start a private one.
 	DatabaseURL string
-	// OwnerURL names the same database as the owner of its schema, which migrates
-	// it at the start; empty means DatabaseURL.
+	// OwnerURL is the URL of the same database for the owner of its schema, which
+	// runs the migrations; empty: DatabaseURL.
 	OwnerURL string
-	// DatabaseWait is how long a database that does not answer is waited for at the
-	// start; 0: for as long as it takes.
+	// DatabaseWait is how long Start waits for a database that does not answer;
+	// 0: no limit.
 	DatabaseWait time.Duration
-	// MasterKey is the key that seals the rooms' keys, or its file. Empty means
-	// Data/master-key, which is made for a private PostgreSQL.
+	// MasterKey is the key that seals the rooms' keys, or the name of its file;
+	// empty: Data/master-key, which is created for a private PostgreSQL.
 	MasterKey string
-	// TokenFile holds the management token; empty means Data/admin-token. It
-	// is made if it does not exist.
+	// TokenFile is the file of the management token; empty: Data/admin-token. Start
+	// creates it if it does not exist.
 	TokenFile string
-	// Chains are the beacons that rooms may use, and Witnesses those who are
-	// asked to cosign.
+	// Chains are the beacons that rooms may use, and Witnesses the witnesses that
+	// are asked to cosign.
 	Chains    []room.Chain
 	Witnesses []room.Witness
-	// Contacts are URIs for reports of vulnerabilities; none: there is no security.txt.
+	// Contacts are URIs for vulnerability reports; empty: no security.txt.
 	Contacts []string
-	// MaxStreams is how many streams of events are open at most.
+	// MaxStreams is the maximum number of open event streams.
 	MaxStreams int
 	// TrustedProxies are the networks whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
-	// Limits are the budgets of networks; its zero value limits nothing.
+	// Limits are the request budgets per network; the zero value limits nothing.
 	Limits limit.Options
-	// OIDC is how organizers sign in with OpenID Connect; nil: they do not.
+	// OIDC configures sign-in with OpenID Connect; nil: off.
 	OIDC *account.OIDCConfig
-	// WebhookNetworks are those that webhooks may lead to beside public addresses.
+	// WebhookNetworks are the networks, besides public addresses, that webhooks may
+	// call.
 	WebhookNetworks []netip.Prefix
-	// Mail sends alerts and invitations; nil: nobody does.
+	// Mail sends alerts and invitations; nil: no mail.
 	Mail *hook.SMTP
-	// Version is the program's.
+	// Version is the program's version.
 	Version string
-	// Log receives what happens. Never nil.
+	// Log must not be nil.
 	Log *slog.Logger
 }
 
@@ -97,28 +100,28 @@ type Config struct {
 const (
 	MasterKeyFile = "master-key"
 	TokenFile     = "admin-token"
-	SetupFile     = "setup-link" // until there is an owner
-	AddressFile   = "address"    // URL on this machine, of the latest start
+	SetupFile     = "setup-link" // exists until there is an owner
+	AddressFile   = "address"    // the server's URL on this machine, since its latest start
 	MarksDir      = "marks"
 )
 
-// stopTime is how long a stop may take. Requests get most of it: [web.Server]
-// gives them 8 s. Should PostgreSQL need more than is left it is shut down at
-// once, which loses nothing.
-const stopTime = 9 * time.Second
+// stopTimeout bounds Stop. Open requests get most of it: [web.Server] gives them
+// 8 s. If PostgreSQL needs more than what is left, it is shut down at once, which
+// loses nothing.
+const stopTimeout = 9 * time.Second
 
-const readyPoll = 5 * time.Millisecond
+const readyInterval = 5 * time.Millisecond
 
 // Server is a running server.
 type Server struct {
 	// URL is where the server listens.
 	URL string
-	// MetricsURL is where metrics are served; empty: nowhere.
+	// MetricsURL is where metrics are served; empty: off.
 	MetricsURL string
 	// Token is the management token.
 	Token string
-	// SetupLink makes the first owner, and is in the file SetupFile until one is
-	// made; both are empty when there is an owner.
+	// SetupLink is the link that creates the first owner, and SetupFile the file
+	// that holds it. Both are empty once there is an owner.
 	SetupLink, SetupFile string
 
 	cfg       Config
@@ -129,14 +132,14 @@ type Server struct {
 	masterKey *room.MasterKey
 	rooms     *room.Rooms
 	limits    *limit.Limits
-	served    chan error // gets the end of HTTP
+	served    chan error // receives the HTTP server's result
 
 	organizers organizers
 
-	stops []func(context.Context) error // what Stop does, in reverse order
+	stops []func(context.Context) error // called by Stop, last one first
 }
 
-// Start brings everything up and returns when rooms can be joined.
+// Start starts all parts of the server, and returns when visitors can join rooms.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	cfg.Limits.Log = cfg.Log
 	s := &Server{cfg: cfg, limits: limit.New(cfg.Limits), served: make(chan error, 1)}
@@ -146,7 +149,10 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.OwnerURL != "" && cfg.DatabaseURL == "" {
 		return nil, ErrNoDatabase
 	}
-	for _, step := range []func(context.Context) error{s.listen, s.listenForMetrics, s.openDatabase, s.openSecrets, s.openRooms, s.serveMetrics, s.openOrganizers, s.keepAddress, s.serve} {
+	for _, step := range []func(context.Context) error{
+		s.listen, s.listenForMetrics, s.openDatabase, s.openSecrets, s.openRooms,
+		s.serveMetrics, s.openOrganizers, s.keepAddress, s.serve,
+	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Stop())
 		}
@@ -154,10 +160,10 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Stop answers the requests under way, finishes what rooms have queued and
-// closes the database, within ten seconds.
+// Stop answers open requests, stores the rooms' queued entries and closes the
+// database, within ten seconds.
 func (s *Server) Stop() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	var errs []error
 	for i := len(s.stops) - 1; i >= 0; i-- {
@@ -167,7 +173,7 @@ func (s *Server) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Wait returns nil when ctx ends, and an error when the server cannot go on.
+// Wait returns nil when ctx ends, and an error when the server has failed.
 func (s *Server) Wait(ctx context.Context) error {
 	var died <-chan struct{}
 	if s.local != nil {
@@ -185,8 +191,8 @@ func (s *Server) Wait(ctx context.Context) error {
 
 func (s *Server) atStop(stop func(context.Context) error) { s.stops = append(s.stops, stop) }
 
-// listen takes the address before anything slow happens. Who connects already
-// waits until requests are served.
+// listen opens the listener before the slow steps, so that early clients wait
+// instead of being refused.
 func (s *Server) listen(ctx context.Context) (err error) {
 	var lc net.ListenConfig
 	if s.listener, err = lc.Listen(ctx, "tcp", s.cfg.Addr); err != nil {
@@ -201,7 +207,7 @@ func (s *Server) listen(ctx context.Context) (err error) {
 	return err
 }
 
-// closed is the error of closing a listener, which HTTP may have closed as well.
+// closed drops the error of a listener that the HTTP server has closed already.
 func closed(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		return nil
@@ -209,8 +215,8 @@ func closed(err error) error {
 	return err
 }
 
-// keepAddress writes where this server listens into its data directory, so that
-// programs that are given the directory find the server.
+// keepAddress writes the server's URL into its data directory, where commands that
+// are given the directory look for it.
 func (s *Server) keepAddress(context.Context) error {
 	if err := os.MkdirAll(s.cfg.Data, 0o700); err != nil {
 		return fmt.Errorf("make data directory: %w", err)
@@ -222,7 +228,8 @@ func (s *Server) keepAddress(context.Context) error {
 	return nil
 }
 
-// address is where this machine reaches what listens on a.
+// address returns the host:port at which programs on this machine reach a listener
+// on a.
 func address(a net.Addr) string {
 	host, port, err := net.SplitHostPort(a.String())
 	if err != nil {
@@ -234,8 +241,8 @@ func address(a net.Addr) string {
 	return net.JoinHostPort(host, port)
 }
 
-// ParsePublicURL checks a URL that rooms are published below, and returns it
-// without a slash at the end.
+// ParsePublicURL checks a URL that rooms are to be published under, and returns it
+// without trailing slashes.
 func ParsePublicURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -247,7 +254,7 @@ func ParsePublicURL(text string) (string, error) {
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
-// openRooms lets the clock do its work in the rooms there are.
+// openRooms opens the rooms and starts their clock.
 func (s *Server) openRooms(ctx context.Context) error {
 	marks := s.openMarks()
 	s.rooms = room.New(room.Options{
@@ -276,21 +283,21 @@ func (s *Server) openRooms(ctx context.Context) error {
 	return nil
 }
 
-// openMarks opens the marks of how far this server has seen each log. Without a
-// place for them it starts all the same, for they only matter once the database has
-// gone wrong; but it says so.
+// openMarks opens the stored marks of how far this node has seen each log. If it
+// cannot store them, the server warns and starts all the same: they only matter
+// once the database has lost entries.
 func (s *Server) openMarks() *mark.Store {
 	marks, err := mark.Open(filepath.Join(s.cfg.Data, MarksDir))
 	if err != nil {
-		s.cfg.Log.Warn("no marks are kept: after a restart this server cannot notice that its database went back; "+
-			"give it a data directory that stays, with --data (README.md, Your own PostgreSQL)", "err", err)
+		s.cfg.Log.Warn("cannot store marks: after a restart this server cannot notice that its database lost entries; "+
+			"give it a persistent data directory with --data (README.md, Your own PostgreSQL)", "err", err)
 		return mark.Memory()
 	}
 	return marks
 }
 
-// tryKey opens the newest room, to say at the start rather than in its answers
-// that the master key is another one's.
+// tryKey opens the newest room, so that a wrong master key fails the start rather
+// than later requests.
 func (s *Server) tryKey(ctx context.Context) error {
 	list, err := s.rooms.List(ctx)
 	if err != nil || len(list) == 0 {
@@ -302,7 +309,7 @@ func (s *Server) tryKey(ctx context.Context) error {
 	return nil
 }
 
-// serve answers requests, and returns once rooms can be joined.
+// serve starts answering requests, and returns once visitors can join rooms.
 func (s *Server) serve(ctx context.Context) error {
 	serving, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -310,7 +317,8 @@ func (s *Server) serve(ctx context.Context) error {
 	handler := web.New(web.Options{
 		Limits: s.limits,
 		Rooms:  s.rooms, Desk: o.desk, Accounts: o.accounts, Live: o.live, Hooks: o.hooks, Sites: o.sites,
-		AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, Contacts: s.cfg.Contacts, TrustedProxies: s.cfg.TrustedProxies, Version: s.cfg.Version, Log: s.cfg.Log,
+		AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, Contacts: s.cfg.Contacts,
+		TrustedProxies: s.cfg.TrustedProxies, Version: s.cfg.Version, Log: s.cfg.Log,
 	})
 	go func() {
 		defer close(ended)
@@ -322,13 +330,13 @@ func (s *Server) serve(ctx context.Context) error {
 		select {
 		case err := <-s.served:
 			return err
-		default: // Wait has told
+		default: // Wait has returned it
 			return nil
 		}
 	})
 	for !s.rooms.Ready() {
 		select {
-		case <-time.After(readyPoll):
+		case <-time.After(readyInterval):
 		case <-ctx.Done():
 			return ctx.Err()
 		}

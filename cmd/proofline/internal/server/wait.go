@@ -9,19 +9,17 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 )
 
-// How often a database that does not answer at the start is tried, and how often
-// the log says so.
 const (
-	reachEvery   = time.Second
-	reachTimeout = 10 * time.Second
-	sayEvery     = 30 * time.Second
+	reachInterval = time.Second      // between two attempts to reach the database
+	reachTimeout  = 10 * time.Second // of one attempt
+	warnInterval  = 30 * time.Second // between two warnings
 )
 
-// awaitDatabase waits until the database answers, and says so. Meanwhile requests
-// are answered with 503, and /livez with 200. What waiting does not mend, such as a
-// wrong password, is an error at once.
+// awaitDatabase waits until the database answers, and logs that it waits. Meanwhile
+// the server answers requests with 503, and /livez with 200. Errors that waiting
+// does not cure, such as a wrong password, are returned at once.
 func (s *Server) awaitDatabase(ctx context.Context, url string) error {
-	began, said := time.Now(), time.Time{}
+	began, warned := time.Now(), time.Time{}
 	stop := func() {}
 	defer func() { stop() }()
 	for {
@@ -30,15 +28,16 @@ func (s *Server) awaitDatabase(ctx context.Context, url string) error {
 		if err == nil || !isAway || s.cfg.DatabaseWait > 0 && waited >= s.cfg.DatabaseWait {
 			return err
 		}
-		if said.IsZero() {
+		if warned.IsZero() {
 			stop = s.answerWaiting()
 		}
-		if time.Since(said) >= sayEvery {
-			said = time.Now()
-			s.cfg.Log.Warn("database does not answer: the server waits for it", "waited", waited.Round(time.Second), "err", err)
+		if time.Since(warned) >= warnInterval {
+			warned = time.Now()
+			s.cfg.Log.Warn("database does not answer: the server waits for it",
+				"waited", waited.Round(time.Second), "err", err)
 		}
 		select {
-		case <-time.After(reachEvery):
+		case <-time.After(reachInterval):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -52,7 +51,8 @@ func reach(ctx context.Context, url string) (isAway bool, err error) {
 	return isAway || err != nil && bounded.Err() != nil && ctx.Err() == nil, err
 }
 
-// answerWaiting answers requests until stop, and leaves the listener open.
+// answerWaiting answers requests with [waitingAnswer] until stop is called, which
+// leaves the listener open.
 func (s *Server) answerWaiting() (stop func()) {
 	l, ok := s.listener.(*net.TCPListener)
 	if !ok {
@@ -62,7 +62,7 @@ func (s *Server) answerWaiting() (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = waiting.Serve(lent{l}) // it ends when stopped
+		_ = waiting.Serve(lent{l}) // until stop
 	}()
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -75,10 +75,11 @@ func (s *Server) answerWaiting() (stop func()) {
 	}
 }
 
-// lent is a listener that others go on with when it is closed here.
+// lent is a listener whose Close leaves the underlying listener open for the next
+// server.
 type lent struct{ *net.TCPListener }
 
-// Close ends Accept.
+// Close makes Accept return.
 func (l lent) Close() error { return l.SetDeadline(time.Now()) }
 
 func waitingAnswer(w http.ResponseWriter, r *http.Request) {
@@ -92,5 +93,5 @@ func waitingAnswer(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Retry-After", "5")
 	w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = w.Write([]byte("The server waits for its database.\n"))
+	_, _ = w.Write([]byte("The server is waiting for its database.\n"))
 }

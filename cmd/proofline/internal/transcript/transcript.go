@@ -1,5 +1,5 @@
-// Package transcript reads what a room has published, whole, and compares it
-// with what visitors were told. It trusts the server no more than they do.
+// Package transcript downloads a room's whole transcript and compares it with the
+// answers that visitors received. It trusts the server no more than a visitor does.
 package transcript
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/proofline/proofline/verifier/source"
 )
 
-// ErrMismatch is returned when the transcript is not what a visitor was told.
-var ErrMismatch = errors.New("not what the visitor was told")
+// ErrMismatch is returned when the transcript contradicts an answer to a visitor.
+var ErrMismatch = errors.New("the transcript contradicts the answer to the visitor")
 
 // Transcript is a published log.
 type Transcript struct {
@@ -26,8 +26,8 @@ type Transcript struct {
 	key        note.Verifier
 }
 
-// Read reads the transcript published at a URL and checks its signature
-// against the key. Whether it keeps to the rules is for an audit to say.
+// Read downloads the transcript published at a URL and verifies its signature with
+// the key. It does not check the rules: an audit does.
 func Read(ctx context.Context, url, vkey string) (*Transcript, error) {
 	src, err := source.HTTP(url, nil)
 	if err != nil {
@@ -70,9 +70,9 @@ func (t *Transcript) readEntries(ctx context.Context, src verifier.Source) error
 	return nil
 }
 
-// CheckReceipt checks that the receipt of a join proves, under the room's key,
-// the arrival that the answer describes, and that the transcript has that
-// arrival in that place.
+// CheckReceipt checks that a join's receipt proves, under the room's key, the
+// arrival in the server's answer, and that the transcript has that arrival at the
+// same index.
 func (t *Transcript) CheckReceipt(j *api.Joined) error {
 	entry, err := j.Entry()
 	if err != nil {
@@ -86,9 +86,11 @@ func (t *Transcript) CheckReceipt(j *api.Joined) error {
 	case err != nil:
 		return fmt.Errorf("%w: receipt of %s: %w", ErrMismatch, j.Ticket, err)
 	case proof.Index != j.Index:
-		return fmt.Errorf("%w: receipt of %s is for entry %d, the answer says %d", ErrMismatch, j.Ticket, proof.Index, j.Index)
+		return fmt.Errorf("%w: receipt of %s is for entry %d, the answer says %d",
+			ErrMismatch, j.Ticket, proof.Index, j.Index)
 	case j.Index >= uint64(len(t.Entries)):
-		return fmt.Errorf("%w: the transcript has %d entries, and %s is entry %d", ErrMismatch, len(t.Entries), j.Ticket, j.Index)
+		return fmt.Errorf("%w: the transcript has %d entries, but %s is entry %d",
+			ErrMismatch, len(t.Entries), j.Ticket, j.Index)
 	case !bytes.Equal(t.Entries[j.Index], entry):
 		return fmt.Errorf("%w: entry %d is %q, the answer says %q", ErrMismatch, j.Index, t.Entries[j.Index], entry)
 	}

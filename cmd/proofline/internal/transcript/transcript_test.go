@@ -16,8 +16,8 @@ import (
 
 const origin = "example.com/r/demo"
 
-// publish serves a log of arrivals over HTTP, and returns the answers to the
-// joins with it.
+// publish serves a log of arrivals over HTTP, and returns the answers to their
+// joins.
 func publish(t *testing.T, operator string, arrivals int) (url string, keys *roomtest.Keys, answers []api.Joined) {
 	t.Helper()
 	keys, err := roomtest.NewKeys(origin, operator)
@@ -28,7 +28,8 @@ func publish(t *testing.T, operator string, arrivals int) (url string, keys *roo
 	var leaves []audit.Hash
 	for i := range arrivals {
 		answers = append(answers, api.Joined{
-			Ticket: roomtest.Ticket(origin, uint64(i)).String(), Index: uint64(i), Window: 2, Seq: uint32(i), Time: time.UnixMilli(int64(1000 + i)),
+			Ticket: roomtest.Ticket(origin, uint64(i)).String(), Index: uint64(i), Window: 2, Seq: uint32(i),
+			Time: time.UnixMilli(int64(1000 + i)),
 		})
 		entry, err := answers[i].Entry()
 		if err != nil {
@@ -64,8 +65,7 @@ func publish(t *testing.T, operator string, arrivals int) (url string, keys *roo
 	return s.URL, keys, answers
 }
 
-// TestCheckReceipt takes every honest answer, and none that differs in
-// anything.
+// TestCheckReceipt: every honest answer passes, and no answer with any change does.
 func TestCheckReceipt(t *testing.T) {
 	url, keys, answers := publish(t, "honest", 300)
 	tr, err := Read(t.Context(), url, keys.VKey)
@@ -97,11 +97,12 @@ func TestCheckReceipt(t *testing.T) {
 	}
 	short := &Transcript{Entries: tr.Entries[:7], key: tr.key}
 	if err := short.CheckReceipt(&answers[7]); !errors.Is(err, ErrMismatch) {
-		t.Errorf("an arrival that was dropped: %v, want ErrMismatch", err)
+		t.Errorf("dropped arrival: %v, want ErrMismatch", err)
 	}
-	forged := &Transcript{Entries: append(append([][]byte{}, tr.Entries[:7]...), tr.Entries[8:]...), key: tr.key}
+	without := append(append([][]byte{}, tr.Entries[:7]...), tr.Entries[8:]...)
+	forged := &Transcript{Entries: without, key: tr.key}
 	if err := forged.CheckReceipt(&answers[7]); !errors.Is(err, ErrMismatch) {
-		t.Errorf("an arrival that was replaced: %v, want ErrMismatch", err)
+		t.Errorf("replaced arrival: %v, want ErrMismatch", err)
 	}
 }
 
@@ -112,14 +113,14 @@ func TestReadRefuses(t *testing.T) {
 		t.Errorf("another operator's key: %v, want ErrSignature", err)
 	}
 	if _, err := Read(t.Context(), url+"/below", keys.VKey); err == nil {
-		t.Error("no transcript there, and it was read")
+		t.Error("read a transcript from a URL that has none")
 	}
 	if _, err := Read(t.Context(), url, "key"); err == nil {
-		t.Error("no key, and it was taken")
+		t.Error("accepted a malformed key")
 	}
 }
 
-// TestEntry says an arrival as the transcript does.
+// TestEntry: the answer to a join gives the arrival's entry in the transcript.
 func TestEntry(t *testing.T) {
 	j := api.Joined{Ticket: roomtest.Ticket(origin, 1).String(), Window: 3, Seq: 4, Time: time.UnixMilli(5)}
 	text, err := j.Entry()
@@ -128,6 +129,6 @@ func TestEntry(t *testing.T) {
 	}
 	j.Ticket = "nobody"
 	if _, err := j.Entry(); !errors.Is(err, fairness.ErrTicket) {
-		t.Errorf("no ticket: %v, want ErrTicket", err)
+		t.Errorf("malformed ticket: %v, want ErrTicket", err)
 	}
 }

@@ -1,13 +1,13 @@
-// Package shop is the site of the demo: a small shop that sells the tickets of
-// one evening. It knows nothing of waiting lines, but for two headers: it sells
-// to whom X-Proofline-Ticket names, and answers with Proofline-Command when
-// somebody has bought.
+// Package shop is the site that the demo protects: a small shop that sells seats for
+// one concert. It knows two headers of the connector in front of it: it sells to
+// requests with X-Proofline-Ticket, and answers a purchase with Proofline-Command to
+// end the session.
 //
-//	GET  /              what is sold, for everybody
-//	GET  /tickets       the seats, who waited
+//	GET  /              front page, needs no ticket
+//	GET  /tickets       the seats
 //	GET  /tickets/left  {"left": 199}
-//	POST /tickets/buy   seat=C7, or none for any: 303 to the order, and the visit is over
-//	GET  /orders/ID     the order, for who knows its address
+//	POST /tickets/buy   seat=C7, or any seat without it: 303 to the order
+//	GET  /orders/ID     the order, needs no ticket
 package shop
 
 import (
@@ -27,20 +27,21 @@ var files embed.FS
 
 var pages = template.Must(template.ParseFS(files, "page.html"))
 
-// SeatsInRow is how many seats a row has.
+// SeatsInRow is the number of seats in a row.
 const SeatsInRow = 20
 
-const maxForm = 1 << 10 // bytes
+const maxForm = 1 << 10 // in bytes
 
-// policy is strict, but says nothing of forms: browsers hold their redirects
-// against it, and who sends one too late is led to the line.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
+// policy has no form-action, because browsers apply that to redirects of forms too,
+// and the connector redirects a form that is sent too late to the room.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
+	"base-uri 'none'; frame-ancestors 'none'"
 
 // Order is a seat that was sold.
 type Order struct {
 	ID     string
 	Seat   string
-	Ticket string // of the line
+	Ticket string // of the waiting room
 }
 
 // Shop sells seats. Safe for concurrent use.
@@ -48,11 +49,12 @@ type Shop struct {
 	mux *http.ServeMux
 
 	mu     sync.Mutex
-	seats  []string          // all, in their order
+	seats  []string          // all, in order
 	taken  map[string]bool   // by seat
-	orders map[string]*Order // by id
-	sold   []Order           // the oldest first
-	strays int               // requests below /tickets of nobody
+	orders map[string]*Order // by ID
+	sold   []Order           // oldest first
+
+	bypassed int // requests below /tickets without a ticket
 }
 
 // New returns a shop with rows of seats.
@@ -73,7 +75,7 @@ func New(rows int) *Shop {
 	return s
 }
 
-// rowName counts A to Z, AA, AB.
+// rowName returns the names A to Z, AA, AB and so on.
 func rowName(row int) string {
 	name := string(rune('A' + row%26)) //nolint:gosec // a letter
 	if row >= 26 {
@@ -91,37 +93,37 @@ func (s *Shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// Sold returns what was sold, the oldest first.
+// Sold returns all orders, oldest first.
 func (s *Shop) Sold() []Order {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Order(nil), s.sold...)
 }
 
-// Strays returns how many requests below /tickets came from somebody who was
-// not let in. Behind a connector there are none.
-func (s *Shop) Strays() int {
+// Bypassed returns the number of requests below /tickets without a ticket. Behind a
+// connector it is 0.
+func (s *Shop) Bypassed() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.strays
+	return s.bypassed
 }
 
-// visitors turns away who was not let in, which only the connector can know.
+// visitors refuses requests without the ticket that the connector adds.
 func (s *Shop) visitors(next func(w http.ResponseWriter, r *http.Request, ticket string)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ticket := r.Header.Get("X-Proofline-Ticket")
 		if ticket == "" {
 			s.mu.Lock()
-			s.strays++
+			s.bypassed++
 			s.mu.Unlock()
-			http.Error(w, "This shop stands behind proofline proxy.", http.StatusForbidden)
+			http.Error(w, "This page is only for visitors who come through proofline proxy.", http.StatusForbidden)
 			return
 		}
 		next(w, r, ticket)
 	}
 }
 
-// seat is one of a row, as its page shows it.
+// seat is a seat on the seats page.
 type seat struct {
 	Name    string
 	IsTaken bool
@@ -161,11 +163,11 @@ func (s *Shop) buy(w http.ResponseWriter, r *http.Request, ticket string) {
 		s.show(w, "gone", nil)
 		return
 	}
-	w.Header().Set("Proofline-Command", "release") // the next one may come in
+	w.Header().Set("Proofline-Command", "release") // makes room for the next visitor
 	http.Redirect(w, r, "/orders/"+order.ID, http.StatusSeeOther)
 }
 
-// sell sells a seat; the first that is free if none is wanted.
+// sell sells the wanted seat, or the first free one if wanted is empty.
 func (s *Shop) sell(wanted, ticket string) (Order, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +194,7 @@ func (s *Shop) order(w http.ResponseWriter, r *http.Request) {
 	s.show(w, "order", o)
 }
 
-// show writes a page.
+// show renders a page.
 func (s *Shop) show(w http.ResponseWriter, name string, data any) {
 	var page strings.Builder
 	if err := pages.ExecuteTemplate(&page, name, data); err != nil {

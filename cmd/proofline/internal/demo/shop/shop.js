@@ -1,5 +1,5 @@
-// Asks for what waits in line. Who has not waited gets 403, and wait.js asks
-// whether to join.
+// Requests a protected resource. Visitors who have not waited get 403, and wait.js
+// then asks whether to join the line.
 const left = document.getElementById("left");
 document.getElementById("ask")?.addEventListener("click", async () => {
   const answer = await fetch("/tickets/left");

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// ask sends a request as the connector would pass it on; an empty ticket is
-// nobody's.
+// ask sends a request as a connector would forward it; an empty ticket: without the
+// header.
 func ask(t *testing.T, s *Shop, ticket, method, target string, form url.Values) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(form.Encode()))
@@ -34,7 +34,7 @@ func TestShop(t *testing.T) {
 		t.Errorf("seats: status %d, %s", w.Code, w.Body)
 	}
 	if w := ask(t, s, `<b>"`, "GET", "/tickets", nil); strings.Contains(w.Body.String(), "<b>") {
-		t.Error("a ticket is no markup")
+		t.Error("the page contains a ticket's markup")
 	}
 	bought := ask(t, s, "one", "POST", "/tickets/buy", url.Values{"seat": {"B7"}})
 	to := bought.Header().Get("Location")
@@ -53,7 +53,7 @@ func TestShop(t *testing.T) {
 		}
 	}
 	if w := ask(t, s, "two", "POST", "/tickets/buy", url.Values{"seat": {"Z1"}}); w.Code != http.StatusConflict || len(s.Sold()) != 1 {
-		t.Errorf("a seat that there is not: status %d", w.Code)
+		t.Errorf("a seat that does not exist: status %d", w.Code)
 	}
 	if w := ask(t, s, "two", "POST", "/tickets/buy", nil); w.Code != http.StatusSeeOther || s.Sold()[1] != (Order{s.Sold()[1].ID, "A1", "two"}) {
 		t.Errorf("any seat: status %d, %+v", w.Code, s.Sold())
@@ -62,20 +62,20 @@ func TestShop(t *testing.T) {
 		t.Errorf("left: %s", w.Body)
 	}
 	if w := ask(t, s, "two", "GET", "/orders/else", nil); w.Code != http.StatusNotFound {
-		t.Errorf("another order: status %d", w.Code)
+		t.Errorf("an unknown order: status %d", w.Code)
 	}
-	if n := s.Strays(); n != 0 {
-		t.Errorf("%d strays", n)
+	if n := s.Bypassed(); n != 0 {
+		t.Errorf("%d requests bypassed the line, want none", n)
 	}
 	for i, target := range []string{"GET /tickets", "GET /tickets/left", "POST /tickets/buy"} {
 		method, path, _ := strings.Cut(target, " ")
-		if w := ask(t, s, "", method, path, nil); w.Code != http.StatusForbidden || s.Strays() != i+1 {
-			t.Errorf("%s by nobody: status %d, %d strays", target, w.Code, s.Strays())
+		if w := ask(t, s, "", method, path, nil); w.Code != http.StatusForbidden || s.Bypassed() != i+1 {
+			t.Errorf("%s without a ticket: status %d, %d bypassed", target, w.Code, s.Bypassed())
 		}
 	}
 }
 
-// TestSell sells each seat once, whoever is at it at the same time.
+// TestSell: concurrent purchases sell each seat once.
 func TestSell(t *testing.T) {
 	t.Parallel()
 	s := New(30)

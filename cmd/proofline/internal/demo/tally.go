@@ -9,25 +9,25 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 )
 
-// mostTold is how many surprises are told one by one.
-const mostTold = 20
+// maxTold is the number of failed checks that are narrated.
+const maxTold = 20
 
-// seen collects what all visitors saw. Safe for concurrent use.
-type seen struct {
+// tally counts what all visitors saw. Safe for concurrent use.
+type tally struct {
 	mu        sync.Mutex
-	surprises int
+	failed    int // checks
 	joins     int
-	refused   int
+	refused   int           // requests that were refused as expected
 	perSecond map[int64]int // joins by Unix second
 }
 
-func (s *seen) count() int {
+func (s *tally) failures() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.surprises
+	return s.failed
 }
 
-func (s *seen) join(at time.Time) {
+func (s *tally) join(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.perSecond == nil {
@@ -37,14 +37,14 @@ func (s *seen) join(at time.Time) {
 	s.perSecond[at.Unix()]++
 }
 
-func (s *seen) refuse() {
+func (s *tally) refuse() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refused++
 }
 
-// joined returns how many joined, and how many in the busiest second.
-func (s *seen) joined() (total, peak int) {
+// joined returns the number of joins, in total and in the busiest second.
+func (s *tally) joined() (total, peak int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, n := range s.perSecond {
@@ -53,26 +53,26 @@ func (s *seen) joined() (total, peak int) {
 	return s.joins, peak
 }
 
-// expect tells of what is not as it must be.
+// expect counts and narrates a failed check, unless ok.
 func (d *demo) expect(ok bool, format string, args ...any) {
 	if ok {
 		return
 	}
-	d.seen.mu.Lock()
-	d.seen.surprises++
-	n := d.seen.surprises
-	d.seen.mu.Unlock()
-	if n <= mostTold {
-		d.Narrator.Say("✗ must not be: %s", fmt.Sprintf(format, args...))
+	d.tally.mu.Lock()
+	d.tally.failed++
+	n := d.tally.failed
+	d.tally.mu.Unlock()
+	if n <= maxTold {
+		d.Narrator.Say("✗ unexpected: %s", fmt.Sprintf(format, args...))
 	}
 }
 
-// expectStatus wants the server to refuse with a status.
+// expectStatus checks that err is a refusal with the given status.
 func (d *demo) expectStatus(err error, status int, what string) {
 	p := (*api.Problem)(nil)
 	if !errors.As(err, &p) || p.Status != status {
 		d.expect(false, "%s is answered with %v, not with %d", what, err, status)
 		return
 	}
-	d.seen.refuse()
+	d.tally.refuse()
 }

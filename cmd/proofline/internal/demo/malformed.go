@@ -12,34 +12,46 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 )
 
-// strangers send what no page does. Each is refused, and leaves no trace.
-var strangers = []struct {
+// malformed are requests that no page sends. Each is refused and leaves no entry.
+var malformed = []struct {
 	what, method, path, media, body string
 	status                          int
 }{
 	{"half a body", "POST", "/join", "application/json", `{"ticket":`, 400},
 	{"a list", "POST", "/join", "application/json", `["ticket"]`, 400},
 	{"a number for a ticket", "POST", "/join", "application/json", `{"ticket":42}`, 400},
-	{"a random UUID for a ticket", "POST", "/join", "application/json", `{"ticket":"0b7f0d4c-6c1f-4d55-9a52-6b0a4a8b6f11"}`, 400},
-	{"a ticket in upper case", "POST", "/join", "application/json", `{"ticket":"0B7F0D4C-6C1F-8D55-9A52-6B0A4A8B6F11"}`, 400},
-	{"a wish for a lane", "POST", "/join", "application/json", `{"ticket":"0b7f0d4c-6c1f-8d55-9a52-6b0a4a8b6f11","lane":"vip"}`, 400},
+	{
+		"a random UUID for a ticket", "POST", "/join", "application/json",
+		`{"ticket":"0b7f0d4c-6c1f-4d55-9a52-6b0a4a8b6f11"}`, 400,
+	},
+	{
+		"a ticket in upper case", "POST", "/join", "application/json",
+		`{"ticket":"0B7F0D4C-6C1F-8D55-9A52-6B0A4A8B6F11"}`, 400,
+	},
+	{
+		"a join with a lane", "POST", "/join", "application/json",
+		`{"ticket":"0b7f0d4c-6c1f-8d55-9a52-6b0a4a8b6f11","lane":"vip"}`, 400,
+	},
 	{"a form", "POST", "/join", "application/x-www-form-urlencoded", "ticket=0b7f0d4c-6c1f-8d55-9a52-6b0a4a8b6f11", 415},
 	{"a body of 64 KiB", "POST", "/join", "application/json", `{"ticket":"` + strings.Repeat("0", 64<<10) + `"}`, 413},
 	{"a GET of the join", "GET", "/join", "", "", 405},
-	{"a ticket nobody has", "GET", "/tickets/0b7f0d4c-6c1f-8d55-9a52-6b0a4a8b6f11", "", "", 404},
+	{"an unknown ticket", "GET", "/tickets/0b7f0d4c-6c1f-8d55-9a52-6b0a4a8b6f11", "", "", 404},
 	{"a path for a ticket", "GET", "/tickets/..%2f..%2fetc", "", "", 400},
-	{"a claim without a secret", "POST", "/tickets/0b7f0d4c-6c1f-8d55-9a52-6b0a4a8b6f11/claim", "application/json", `{}`, 400},
+	{
+		"a claim without a secret", "POST", "/tickets/0b7f0d4c-6c1f-8d55-9a52-6b0a4a8b6f11/claim", "application/json",
+		`{}`, 400,
+	},
 }
 
-// annoy sends what strangers send, spread over the sale.
-func (d *demo) annoy(ctx context.Context) error {
-	rounds := max(1, d.Visitors/(50*len(strangers)))
-	pause := d.plan.lastJoin.Sub(d.plan.opens) / time.Duration(rounds*len(strangers)+1)
-	for i := range rounds * len(strangers) {
+// sendMalformed sends the malformed requests, spread over the sale.
+func (d *demo) sendMalformed(ctx context.Context) error {
+	rounds := max(1, d.Visitors/(50*len(malformed)))
+	pause := d.plan.lastJoin.Sub(d.plan.opens) / time.Duration(rounds*len(malformed)+1)
+	for i := range rounds * len(malformed) {
 		if err := sleepUntil(ctx, d.plan.opens.Add(pause*time.Duration(i+1))); err != nil {
 			return err
 		}
-		s := strangers[i%len(strangers)]
+		s := malformed[i%len(malformed)]
 		req, err := http.NewRequestWithContext(ctx, s.method, d.room.URL+s.path, strings.NewReader(s.body))
 		if err != nil {
 			return err
@@ -60,13 +72,13 @@ func (d *demo) annoy(ctx context.Context) error {
 	return nil
 }
 
-// comeTooEarly has somebody join before the room opens.
-func (d *demo) comeTooEarly(ctx context.Context) error {
+// joinTooEarly joins before the room opens.
+func (d *demo) joinTooEarly(ctx context.Context) error {
 	_, err := d.visitor.Join(ctx, "")
 	d.expectStatus(err, http.StatusConflict, "a join before the opening")
 	if p := (*api.Problem)(nil); errors.As(err, &p) {
-		d.expect(p.RetryAfter > 0, "who comes too early is not told when to come again")
-		d.Narrator.Say("Somebody comes too early, and is told to come again in %s.", p.RetryAfter)
+		d.expect(p.RetryAfter > 0, "the answer to an early join has no Retry-After")
+		d.Narrator.Say("A visitor comes too early, and is asked to come back in %s.", p.RetryAfter)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package demo
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,12 +15,12 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// witnessNames are those of the witnesses of the demo.
+// witnessNames are the names of the demo's witnesses.
 var witnessNames = []string{"first.witness.example", "second.witness.example"}
 
-// outsiders are those whom a sale should not run itself, and who here run on
-// the same machine, each behind HTTP as a stranger would be.
-type outsiders struct {
+// thirdParties are the beacon and the witnesses, which others run in a real sale.
+// Here they run on the same machine, and the server reaches them over HTTP as usual.
+type thirdParties struct {
 	beacon    *local.Beacon
 	witnesses []*witness.Witness
 	chains    []room.Chain
@@ -29,9 +28,9 @@ type outsiders struct {
 	stops     []func()
 }
 
-// startOutsiders starts a beacon and two witnesses.
-func (d *demo) startOutsiders() (err error) {
-	o := &d.outsiders
+// startThirdParties starts a beacon and two witnesses.
+func (d *demo) startThirdParties() (err error) {
+	o := &d.thirdParties
 	o.beacon, err = local.New(local.NewKey(), local.Config{ID: "demo", Genesis: time.Now().Unix() - 60, Period: 1})
 	if err != nil {
 		return fmt.Errorf("start beacon: %w", err)
@@ -51,7 +50,7 @@ func (d *demo) startOutsiders() (err error) {
 }
 
 func (d *demo) startWitness(name string) error {
-	o, seed := &d.outsiders, make([]byte, 32)
+	o, seed := &d.thirdParties, make([]byte, 32)
 	_, _ = rand.Read(seed) // never fails
 	key, err := witness.NewKey(name, seed)
 	if err != nil {
@@ -72,8 +71,8 @@ func (d *demo) startWitness(name string) error {
 	return nil
 }
 
-// listen serves on a free port of this machine.
-func (o *outsiders) listen(h http.Handler) (url string, err error) {
+// listen serves a handler on a free port of this machine.
+func (o *thirdParties) listen(h http.Handler) (url string, err error) {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
@@ -82,7 +81,7 @@ func (o *outsiders) listen(h http.Handler) (url string, err error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = server.Serve(l) // until it is closed
+		_ = server.Serve(l) // until stop closes it
 	}()
 	o.stops = append(o.stops, func() {
 		_ = server.Close()
@@ -91,11 +90,11 @@ func (o *outsiders) listen(h http.Handler) (url string, err error) {
 	return "http://" + l.Addr().String(), nil
 }
 
-// follow has the witnesses follow the room, as their operators would decide.
-func (o *outsiders) follow(vkey string) error {
+// follow adds the room's log to the witnesses, as their operators would.
+func (o *thirdParties) follow(vkey string) error {
 	logs, err := witness.NewLogs(vkey)
 	if err != nil {
-		return errors.Join(errors.New("let witnesses follow the room"), err)
+		return fmt.Errorf("add the room's log to the witnesses: %w", err)
 	}
 	for _, w := range o.witnesses {
 		w.Follow(logs)
@@ -103,14 +102,14 @@ func (o *outsiders) follow(vkey string) error {
 	return nil
 }
 
-func (o *outsiders) stop() {
+func (o *thirdParties) stop() {
 	for i := len(o.stops) - 1; i >= 0; i-- {
 		o.stops[i]()
 	}
 }
 
-// trust are the flags of an auditor who takes them for independent.
-func (o *outsiders) trust() []string {
+// trust returns the flags of an auditor who trusts beacon and witnesses.
+func (o *thirdParties) trust() []string {
 	flags := []string{"--beacon", fmt.Sprintf("%x", o.beacon.Chain().Hash())}
 	for _, w := range o.witnesses {
 		flags = append(flags, "--witness", w.Key().String())

@@ -13,18 +13,18 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 )
 
-// intrusion is a way past the line that there must not be.
-type intrusion struct {
+// bypass is a request that tries to get past the line.
+type bypass struct {
 	what, method, path string
 	header             []string
 }
 
-// forgedPasses is how many of the intrusions show a pass, in the place of one.
-const forgedPasses = 4
+// badPasses is the number of bypasses with a pass in the proofline_pass parameter.
+const badPasses = 4
 
-// intrusions are what somebody tries who has seen everything of a shopper's
-// visit, which is over.
-func (d *demo) intrusions(v *visitor) ([]intrusion, error) {
+// bypasses returns the requests of an attacker who has seen all traffic of a
+// shopper's ended session.
+func (d *demo) bypasses(v *visitor) ([]bypass, error) {
 	another, err := forged(v.pass.Pass)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (d *demo) intrusions(v *visitor) ([]intrusion, error) {
 	unsigned := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + parts[1] + "."
 	name, _, _ := strings.Cut(v.cookie, "=")
 	const get, post, pass = http.MethodGet, http.MethodPost, "/tickets?proofline_pass="
-	return []intrusion{
+	return []bypass{
 		{"no pass", get, "/tickets", nil},
 		{"a purchase without a pass", post, "/tickets/buy", nil},
 		{"a script without a pass", get, "/tickets/left", []string{"Sec-Fetch-Mode: cors"}},
@@ -43,19 +43,21 @@ func (d *demo) intrusions(v *visitor) ([]intrusion, error) {
 		{"an address with dots", get, "/orders/../tickets", nil},
 		{"an address with a parameter", get, "/tickets;a=b", nil},
 		{"another method in a header", post, "/tickets/buy", []string{"X-HTTP-Method-Override: OPTIONS"}},
-		{"the ticket of somebody who is in", get, "/tickets", []string{"X-Proofline-Ticket: " + v.ticket, "X-Proofline-Room: sale"}},
+		{"an admitted visitor's ticket in a header", get, "/tickets", []string{
+			"X-Proofline-Ticket: " + v.ticket, "X-Proofline-Room: sale",
+		}},
 		{"a pass that was used", get, pass + v.pass.Pass, nil},
 		{"a pass of another key", get, pass + another, nil},
 		{"a pass without a signature", get, pass + unsigned, nil},
 		{"half a pass", get, pass + v.pass.Pass[:len(v.pass.Pass)/2], nil},
 		{"a pass in a header", get, "/tickets", []string{"Authorization: Bearer " + v.pass.Pass}},
-		{"the cookie of a visit that is over", get, "/tickets", []string{"Cookie: " + v.cookie}},
-		{"a cookie made up", get, "/tickets", []string{"Cookie: " + name + "=AAAA"}},
-		{"a cookie that was changed", get, "/tickets", []string{"Cookie: " + v.cookie[:len(v.cookie)-4] + "AAAA"}},
+		{"the cookie of an ended session", get, "/tickets", []string{"Cookie: " + v.cookie}},
+		{"an invented cookie", get, "/tickets", []string{"Cookie: " + name + "=AAAA"}},
+		{"an altered cookie", get, "/tickets", []string{"Cookie: " + v.cookie[:len(v.cookie)-4] + "AAAA"}},
 	}, nil
 }
 
-// forged returns a pass that says the same, signed by a key of somebody else.
+// forged returns a pass with the same claims, signed with another key.
 func forged(pass string) (string, error) {
 	token, _, err := jwt.NewParser().ParseUnverified(pass, jwt.MapClaims{})
 	if err != nil {
@@ -72,13 +74,14 @@ func forged(pass string) (string, error) {
 	return text, nil
 }
 
-// intrude tries every way past the line. None leads past it.
-func (d *demo) intrude(ctx context.Context) error {
+// tryBypasses sends all requests that try to get past the line, and checks that each
+// is sent to the room.
+func (d *demo) tryBypasses(ctx context.Context) error {
 	v := d.first(shopper)
 	if v.cookie == "" {
-		return nil // which was told
+		return nil // buy has reported it
 	}
-	all, err := d.intrusions(v)
+	all, err := d.bypasses(v)
 	if err != nil {
 		return err
 	}
@@ -87,25 +90,25 @@ func (d *demo) intrude(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("try %s: %w", i.what, err)
 		}
-		d.expect(d.led(a), "%s is answered with %d, to %q", i.what, a.status, a.to)
-		d.seen.refuse()
+		d.expect(d.isQueued(a), "%s is answered with %d, to %q", i.what, a.status, a.to)
+		d.tally.refuse()
 	}
-	d.Narrator.Say("Somebody tries %d ways past the line: without a pass, with a used or a forged one, by other", len(all)+1)
-	d.Narrator.Say("spellings, with a copied cookie, by a link with a forged way back. The shop hears of none.")
+	d.Narrator.Say("An attacker tries %d ways past the line: no pass, used and forged passes, other spellings of the", len(all)+1)
+	d.Narrator.Say("address, a copied cookie, a link with a forged return URL. None of them reaches the shop.")
 	return nil
 }
 
-// mislead has a visitor, who has claimed a pass a moment ago, come by a link that
-// somebody else made, to a page of the shop that needs no pass: it would be in
-// that page's address.
-func (d *demo) mislead(ctx context.Context, v *visitor) error {
-	forged := api.WayBack{To: d.front.url + "/orders/1", Sig: v.back.Sig}
+// tryForgedReturn repeats a visitor's claim with a return URL that no connector
+// signed. It names a page of the shop that needs no pass, in whose address the pass
+// would stay.
+func (d *demo) tryForgedReturn(ctx context.Context, v *visitor) error {
+	forged := api.ReturnURL{To: d.front.url + "/orders/1", Sig: v.back.Sig}
 	p, err := d.visitor.ClaimTo(ctx, v.ticket, v.secret, forged)
 	if err != nil {
-		return fmt.Errorf("try a forged way back: %w", err)
+		return fmt.Errorf("try a forged return URL: %w", err)
 	}
-	first := d.front.url + "/?proofline_pass=" // of the room's targets
-	d.expect(strings.HasPrefix(p.Location, first), "a forged way back leads to %q", p.Location)
-	d.seen.refuse()
+	first := d.front.url + "/?proofline_pass=" // the room's first target
+	d.expect(strings.HasPrefix(p.Location, first), "a claim with a forged return URL is sent to %q", p.Location)
+	d.tally.refuse()
 	return nil
 }
