@@ -11,9 +11,9 @@ func accountCommand(t *terminal) *cobra.Command {
 	o := &organizer{terminal: t, missing: missingOrganization}
 	c := &cobra.Command{
 		Use:   "account",
-		Short: "Let people into a server's console",
-		Long: `Let people into the console of a running server, with the server's own
-management token, which it has written to DIR/admin-token.`,
+		Short: "Give people access to a server's console",
+		Long: `Give people access to the console of a running server. This takes the server's
+own management token, which it has written to DIR/admin-token.`,
 		Example:           "  proofline account link --email owner@example.com",
 		Args:              cobra.NoArgs,
 		RunE:              func(*cobra.Command, []string) error { return errors.New("a command is missing after account") },
@@ -28,11 +28,11 @@ func (o *organizer) linkCommand() *cobra.Command {
 	organization, email := "main", ""
 	c := &cobra.Command{
 		Use:   "link",
-		Short: "Make a one-time link for an owner, also one who has lost the password",
-		Long: `Make a one-time link that makes an owner of an organization, for a day. With
---email it is for that person alone. Somebody who has an account, and has lost
-the password or the second factor, chooses a new password by it: that ends all
-sessions and takes the second factor away.`,
+		Short: "Make a one-time link for an owner, or for a lost password",
+		Long: `Make a link, valid once within a day, that makes its user an owner of an
+organization. With --email only that person can use it. A person who has an
+account, and has lost the password or the second factor, sets a new password
+with it: that ends all sessions and removes the second factor.`,
 		Example: "  proofline account link\n  proofline account link --organization arena --email owner@example.com",
 		Args:    cobra.NoArgs,
 		RunE: runs(func(c *cobra.Command, _ []string) error {
@@ -41,7 +41,7 @@ sessions and takes the second factor away.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&organization, "organization", organization, "`SLUG` of the organization")
-	flags.StringVar(&email, "email", email, "e-mail `ADDRESS` of the person that the link is for")
+	flags.StringVar(&email, "email", email, "e-mail `ADDRESS` of the only person who can use the link")
 	return c
 }
 
@@ -50,10 +50,9 @@ func (o *organizer) signInLinkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sign-in-link",
 		Short: "Make a one-time link that lets a browser sign in despite failed attempts",
-		Long: `Make a one-time link for a person who cannot sign in because others guess at the
-account. The browser that opens it within an hour may sign in, with the password
-as usual. Nothing else changes: for a lost password make a link with
-"proofline account link".`,
+		Long: `Make a one-time link for a person who cannot sign in because others are guessing
+the account's password. The browser that opens the link within an hour may sign
+in with the password as usual. For a lost password use "proofline account link".`,
 		Example: "  proofline account sign-in-link --email owner@example.com",
 		Args:    cobra.NoArgs,
 		RunE: runs(func(c *cobra.Command, _ []string) error {
@@ -67,10 +66,11 @@ as usual. Nothing else changes: for a lost password make a link with
 				return err
 			}
 			return o.print(raw, func() error {
-				return o.printf("the browser that opens this link may sign in as %s, with the password; it works once, for an hour:\n%s\n", email, made.Link)
+				return o.printf("the browser that opens this link may sign in as %s with the password; it works once, within an hour:\n%s\n",
+					email, made.Link)
 			})
 		}),
 	}
-	c.Flags().StringVar(&email, "email", email, "e-mail `ADDRESS` of the person that the link is for")
+	c.Flags().StringVar(&email, "email", email, "e-mail `ADDRESS` of the person's account")
 	return c
 }

@@ -16,7 +16,7 @@ import (
 func connectorCommand(t *terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "connector",
-		Short:   "Look at the rules of a site's connector",
+		Short:   "Check the rules of a site's connector",
 		Example: "  proofline connector check -f rules.json https://shop.example.com/tickets",
 		Args:    cobra.NoArgs,
 		RunE:    func(*cobra.Command, []string) error { return errors.New("a command is missing after connector") },
@@ -34,13 +34,13 @@ func connectorCheckCommand(t *terminal) *cobra.Command {
 	var f connectorCheckFlags
 	c := &cobra.Command{
 		Use:   "check -f RULES URL...",
-		Short: "Say which rule decides about each address, and what is not protected",
-		Long: `Say which rule decides when a browser opens each address, and warn of others
-that often lead to the same page and do not wait: with www., with index.html, in a
-language. Nothing is sent anywhere.
+		Short: "Show which rule decides about each address, and find unprotected ones",
+		Long: `Show which rule decides when a browser opens each address, and warn about similar
+addresses that often show the same page but do not wait: with www., with
+index.html, in a language. No request is sent.
 
-The exit code is 1 when the rules are wrong, and with --strict also when there
-is any warning.`,
+The exit code is 1 when the rules are invalid, and with --strict also when there
+is a warning.`,
 		Example: `  proofline connector check -f rules.json https://shop.example.com/tickets
   proofline connector check -f rules.json --at 2027-01-01T10:00:00Z --strict https://shop.example.com/ https://shop.example.com/tickets`,
 		Args: cobra.MinimumNArgs(1),
@@ -49,10 +49,10 @@ is any warning.`,
 	flags := c.Flags()
 	flags.StringVarP(&f.file, "file", "f", "", "`FILE` with the rules; - for standard input")
 	flags.StringVar(&f.at, "at", "", "`TIME` at which the addresses are opened (default now)")
-	flags.BoolVar(&f.strict, "strict", false, "fail when there is a warning")
+	flags.BoolVar(&f.strict, "strict", false, "fail if there is a warning")
 	flags.BoolVar(&f.json, "json", false, "print findings as JSON")
 	if err := c.MarkFlagRequired("file"); err != nil {
-		panic(err) // it was defined above
+		panic(err) // the flag is defined above
 	}
 	return c
 }
@@ -71,7 +71,7 @@ func (f *connectorCheckFlags) run(t *terminal, urls []string) error {
 	}
 	findings, err := rules.Check(site, urls, at)
 	if err != nil {
-		return usage(err, "give addresses as browsers show them")
+		return usage(err, "give addresses as a browser shows them")
 	}
 	if err := f.print(t, findings); err != nil {
 		return err
@@ -83,19 +83,19 @@ func (f *connectorCheckFlags) run(t *terminal, urls []string) error {
 	return strictly(f.strict, warnings)
 }
 
-// strictly fails when there are warnings, and there must be none.
+// strictly returns an error if strict is set and there are warnings.
 func strictly(strict bool, warnings int) error {
 	if strict && warnings > 0 {
-		return failed(fmt.Errorf("%d warnings", warnings), "name these addresses in rules, or run it without --strict")
+		return failed(fmt.Errorf("%d warnings", warnings), "name these addresses in rules, or leave out --strict")
 	}
 	return nil
 }
 
-// parseTime reads the time that a flag says.
+// parseTime parses the value of a time flag.
 func parseTime(flag, text string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return at, usage(fmt.Errorf("%s: %q is no time", flag, text), "give one such as 2027-01-01T10:00:00Z")
+		return at, usage(fmt.Errorf("%s: %q is not an RFC 3339 time", flag, text), "give one such as 2027-01-01T10:00:00Z")
 	}
 	return at, nil
 }
@@ -108,13 +108,13 @@ func (t *terminal) readRules(file string) (*rules.Site, error) {
 	}
 	site, err := rules.Parse(text)
 	if invalid := (*rules.InvalidError)(nil); errors.As(err, &invalid) {
-		err = fmt.Errorf("%s is no document of rules:", file)
+		err = fmt.Errorf("%s is not a valid rules document:", file)
 		for _, p := range invalid.Problems {
-			err = fmt.Errorf("%w\n  %s %s", err, cmp.Or(p.Field, "the whole"), p.Detail)
+			err = fmt.Errorf("%w\n  %s %s", err, cmp.Or(p.Field, "the document"), p.Detail)
 		}
 	}
 	if err != nil {
-		return nil, failed(err, "connector/rules/FORMAT.md says what rules look like")
+		return nil, failed(err, "connector/rules/FORMAT.md describes rules")
 	}
 	return site, nil
 }
@@ -127,12 +127,12 @@ func (t *terminal) readText(file string) (text []byte, err error) {
 		text, err = os.ReadFile(file)
 	}
 	if err != nil {
-		return nil, failed(err, "name a file of rules that you may read, or - for standard input")
+		return nil, failed(err, "name a readable rules file, or - for standard input")
 	}
 	return text, nil
 }
 
-// foundJSON is what --json prints of an address.
+// foundJSON is the finding about one address that --json prints.
 type foundJSON struct {
 	URL      string   `json:"url"`
 	Outcome  string   `json:"outcome"`
@@ -144,7 +144,8 @@ type foundJSON struct {
 func (f *connectorCheckFlags) print(t *terminal, findings []rules.Finding) error {
 	list := make([]foundJSON, len(findings))
 	for i, found := range findings {
-		list[i] = foundJSON{found.URL, found.Decision.Outcome.String(), found.Decision.Room, found.Decision.Rule, append([]string{}, found.Warnings...)}
+		d := found.Decision
+		list[i] = foundJSON{found.URL, d.Outcome.String(), d.Room, d.Rule, append([]string{}, found.Warnings...)}
 	}
 	if f.json {
 		return t.printJSON(list)
@@ -152,7 +153,7 @@ func (f *connectorCheckFlags) print(t *terminal, findings []rules.Finding) error
 	return t.printFound(list)
 }
 
-// printFound says what the rules do with addresses.
+// printFound prints the outcome for each address.
 func (t *terminal) printFound(list []foundJSON) error {
 	for _, l := range list {
 		rule := "no rule"

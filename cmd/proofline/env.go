@@ -10,16 +10,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// envKey marks a flag that the environment may give; its value is the names
-// of the variables, the first that is set counts.
+// envKey is the annotation of a flag that the environment can set. Its value lists
+// the variables: the first one that is set counts.
 const envKey = "environment"
 
-// inEnv lets flags be given as PROOFLINE_*, --master-key as PROOFLINE_MASTER_KEY.
+// inEnv allows flags to be set by PROOFLINE_* variables, such as --master-key by
+// PROOFLINE_MASTER_KEY.
 func inEnv(flags *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		variables := []string{"PROOFLINE_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))}
 		if name == "database-url" {
-			variables = append(variables, "DATABASE_URL") // the name that platforms set
+			variables = append(variables, "DATABASE_URL") // which hosting platforms set
 		}
 		f := flags.Lookup(name)
 		f.Usage += " [$" + strings.Join(variables, ", $") + "]"
@@ -27,8 +28,8 @@ func inEnv(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
-// fromEnv gives flags that are not on the command line what the environment
-// says. It is a PreRunE.
+// fromEnv sets the flags that are missing on the command line from the environment.
+// It is a PreRunE.
 func (t *terminal) fromEnv(c *cobra.Command, _ []string) (err error) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		for _, variable := range f.Annotations[envKey] {
@@ -36,8 +37,8 @@ func (t *terminal) fromEnv(c *cobra.Command, _ []string) (err error) {
 			if f.Changed || value == "" {
 				continue
 			}
-			if f.Value.Set(value) != nil && err == nil { // the value may be secret
-				err = fmt.Errorf("%s cannot be the value of --%s", variable, f.Name)
+			if f.Value.Set(value) != nil && err == nil { // the value may be secret, so it is not quoted
+				err = fmt.Errorf("the value of %s is not valid for --%s", variable, f.Name)
 			}
 			return
 		}
@@ -45,7 +46,7 @@ func (t *terminal) fromEnv(c *cobra.Command, _ []string) (err error) {
 	return err
 }
 
-// dataDir is where a server keeps its data unless it is told.
+// dataDir returns the default data directory.
 //
 // https://specifications.freedesktop.org/basedir-spec/
 func (t *terminal) dataDir() string {

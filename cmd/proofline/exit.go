@@ -16,11 +16,11 @@ const (
 	exitUnreachable = 3
 )
 
-// exit is an error that ends the program.
+// exit is an error with the exit code of the program.
 type exit struct {
 	code int
-	err  error  // nil if everything is said
-	hint string // what to do about it, in one line; may be empty
+	err  error  // nil: nothing to print
+	hint string // what to do about it, on one line; may be empty
 }
 
 func (e *exit) Error() string { return fmt.Sprint(e.err) }
@@ -31,8 +31,8 @@ func failed(err error, hint string) *exit { return &exit{exitFailed, err, hint} 
 
 func usage(err error, hint string) *exit { return &exit{exitUsage, err, hint} }
 
-// runs is a command's RunE. An error of its own work is a failure; errors
-// that cobra makes before, about flags and arguments, are wrong usage.
+// runs returns a RunE that turns errors of work into failures. Cobra's own errors,
+// about flags and arguments, come earlier and are wrong usage.
 func runs(work func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		err := work(c, args)
@@ -43,7 +43,7 @@ func runs(work func(*cobra.Command, []string) error) func(*cobra.Command, []stri
 	}
 }
 
-// exitCode says why the program ends, if a command was not done.
+// exitCode prints a command's error, if there is one, and returns the exit code.
 func (t *terminal) exitCode(err error, command string) int {
 	if err == nil {
 		return exitOK
@@ -53,14 +53,13 @@ func (t *terminal) exitCode(err error, command string) int {
 		known = usage(err, "run "+command+" --help")
 	}
 	if known.err != nil {
-		t.complain(known)
+		t.printError(known)
 	}
 	return known.code
 }
 
-// complain prints an error, which may quote a server. Nothing can be done if
-// that fails.
-func (t *terminal) complain(e *exit) {
+// printError prints an error and its hint. The error may quote a server.
+func (t *terminal) printError(e *exit) {
 	lines := strings.Split("proofline: "+e.err.Error(), "\n")
 	for _, line := range lines {
 		_, _ = fmt.Fprintln(t.err, printable(line))

@@ -13,7 +13,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/load"
 )
 
-// Bounds of a run.
+// Limits of a run.
 const (
 	maxVisitors    = 10_000_000
 	maxConcurrency = 10_000
@@ -30,13 +30,13 @@ func loadCommand(t *terminal) *cobra.Command {
 	var f loadFlags
 	c := &cobra.Command{
 		Use:   "load ROOM",
-		Short: "Send a crowd to a room, and measure what it experiences",
-		Long: `Send a crowd to a room: visitors join at a rate, ask for their places when the
-server tells them to, and claim when they are called.
+		Short: "Send a crowd to a room, and measure what its visitors experience",
+		Long: `Send a crowd to a room: visitors join at a rate, poll as often as the server asks,
+and claim when they are called.
 
-It is for servers of your own. Anything but this machine is refused unless you
-say that it is yours. ROOM is the last part of the room's address, such as sale,
-or the whole address.`,
+Use it for servers of your own. It refuses other machines than this one unless
+you say that the site is yours. ROOM is the last part of the room's address, such
+as sale, or the whole address.`,
 		Example: `  proofline load sale --visitors 10000 --rate 500
   proofline load sale --server http://127.0.0.1:8080 --visitors 100000 --rate 0 --duration 30s --json`,
 		Args:              cobra.ExactArgs(1),
@@ -45,11 +45,11 @@ or the whole address.`,
 	}
 	flags := c.Flags()
 	addServer(flags, t, &f.server, &f.data)
-	flags.IntVar(&f.Visitors, "visitors", 1000, "`N` that come")
-	flags.Float64Var(&f.Rate, "rate", 100, "`N` that come a second; 0 for as fast as the server answers")
+	flags.IntVar(&f.Visitors, "visitors", 1000, "send `N` visitors")
+	flags.Float64Var(&f.Rate, "rate", 100, "send `N` visitors a second; 0: as fast as the server answers")
 	flags.IntVar(&f.Concurrency, "concurrency", 64, "use `N` connections")
-	flags.DurationVar(&f.Duration, "duration", time.Minute, "`TIME` after which those who still wait give up")
-	flags.BoolVar(&f.mine, "i-own-this-site", false, "let the target be another machine")
+	flags.DurationVar(&f.Duration, "duration", time.Minute, "`TIME` after which visitors who still wait give up")
+	flags.BoolVar(&f.mine, "i-own-this-site", false, "allow another machine as the target")
 	flags.BoolVar(&f.json, "json", false, "print JSON")
 	return c
 }
@@ -68,7 +68,7 @@ func (f *loadFlags) run(c *cobra.Command, t *terminal, room string) error {
 	case errors.Is(err, load.ErrUnreachable):
 		return &exit{exitUnreachable, err, "is the server running? proofline serve; or name another with --server"}
 	case err != nil:
-		return failed(err, "see the rooms there are: proofline room list")
+		return failed(err, "list the rooms: proofline room list")
 	}
 	if f.json {
 		err = t.printJSON(report)
@@ -78,9 +78,11 @@ func (f *loadFlags) run(c *cobra.Command, t *terminal, room string) error {
 	if err == nil && report.Joined < int64(report.Visitors) && c.Context().Err() == nil {
 		hint := ""
 		if report.Errors["join"]["429"] > 0 {
-			hint = "the server limits joins by network: start it with --limit-exempt and the network of this machine, such as 127.0.0.0/8"
+			hint = "the server limits joins per network: start it with --limit-exempt and this machine's network, " +
+				"such as 127.0.0.0/8"
 		}
-		err = failed(fmt.Errorf("%d of %d visitors did not join", int64(report.Visitors)-report.Joined, report.Visitors), hint)
+		missing := int64(report.Visitors) - report.Joined
+		err = failed(fmt.Errorf("%d of %d visitors did not join", missing, report.Visitors), hint)
 	}
 	return err
 }
@@ -92,11 +94,12 @@ func (f *loadFlags) target(room string) (*url.URL, error) {
 		if err != nil {
 			return nil, err
 		}
-		return url.Parse(u.JoinPath("r", room).String()) // the path of a URL without one would begin without a slash
+		return url.Parse(u.JoinPath("r", room).String()) // parsed again so that the path begins with a slash
 	}
 	u, err := url.Parse(room)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
-		return nil, usage(fmt.Errorf("%q is not the address of a room", room), "give one such as sale or http://127.0.0.1:8080/r/sale")
+		return nil, usage(fmt.Errorf("%q is not the address of a room", room),
+			"give one such as sale or http://127.0.0.1:8080/r/sale")
 	}
 	return u, nil
 }
@@ -110,14 +113,15 @@ func (f *loadFlags) check(room string) error {
 	switch {
 	case f.Visitors < 1 || f.Visitors > maxVisitors:
 		return usage(fmt.Errorf("--visitors must be between 1 and %d", maxVisitors), "")
-	case !(f.Rate >= 0): // NaN, too
+	case !(f.Rate >= 0): // or NaN
 		return usage(errors.New("--rate must not be below 0"), "")
 	case f.Concurrency < 1 || f.Concurrency > maxConcurrency:
 		return usage(fmt.Errorf("--concurrency must be between 1 and %d", maxConcurrency), "")
 	case f.Duration <= 0 || f.Duration > maxDuration:
 		return usage(fmt.Errorf("--duration must be above 0 and at most %s", maxDuration), "")
 	case !f.mine && !isLoopback(u.Hostname()):
-		return usage(fmt.Errorf("%s is not this machine", u.Hostname()), "a load on somebody else's site is an attack; say --i-own-this-site if it is yours")
+		return usage(fmt.Errorf("%s is not this machine", u.Hostname()),
+			"load on a site of others is an attack; give --i-own-this-site if it is yours")
 	}
 	return nil
 }
@@ -134,7 +138,7 @@ func (t *terminal) printLoad(r *load.Report) error {
 	return errors.Join(err, t.printTable(rows...))
 }
 
-// errorList writes how often which status came.
+// errorList lists how often each status occurred.
 func errorList(byStatus map[string]uint64) string {
 	var list []string
 	for status, n := range byStatus {

@@ -13,10 +13,10 @@ import (
 func masterKeyCommand(t *terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:   "master-key [FILE]",
-		Short: "Make a key that seals the rooms' keys in a database",
-		Long: `Make a random master key and write it to a new file that only you may read, or
-print it without a file. Keep a copy in a safe place: without it the rooms of a
-database cannot go on.`,
+		Short: "Make the key that encrypts the rooms' keys in a database",
+		Long: `Make a random master key. It is written to a new file that only you may read, or
+printed if no file is given. Keep a copy in a safe place: without it a server
+cannot open the rooms of its database.`,
 		Example: `  proofline master-key /etc/proofline/master-key
   PROOFLINE_MASTER_KEY=$(proofline master-key)`,
 		Args: cobra.MaximumNArgs(1),
@@ -26,7 +26,7 @@ database cannot go on.`,
 			}
 			err := secret.Create(args[0], room.NewMasterKey())
 			if errors.Is(err, fs.ErrExist) {
-				return failed(err, "a key that is replaced is lost, and the rooms with it: choose another file")
+				return failed(err, "replacing a key would lose it, and the rooms with it: choose another file")
 			}
 			return err
 		}),

@@ -9,23 +9,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// organizationInfo is an organization as the server says it.
+// organizationInfo is an organization in the server's answer.
 type organizationInfo struct {
 	Slug    string    `json:"slug"`
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
 }
 
-const missingOrganization = "see the organizations there are: proofline organization list"
+const missingOrganization = "list the organizations: proofline organization list"
 
 func organizationCommand(t *terminal) *cobra.Command {
 	o := &organizer{terminal: t, missing: missingOrganization}
 	c := &cobra.Command{
 		Use:   "organization",
-		Short: "Make and list the organizations of a server",
-		Long: `Make and list the organizations of a running server. What one has, its members,
-rooms and tokens, others cannot see. Every server has one, called main. It takes
-the server's own management token, which it has written to DIR/admin-token.`,
+		Short: "Create and list the organizations of a server",
+		Long: `Create and list the organizations of a running server. An organization's members,
+rooms and tokens are invisible to others. Every server has one called main. This
+takes the server's own management token, which it has written to DIR/admin-token.`,
 		Example:           "  proofline organization create arena --name 'The Arena'",
 		Args:              cobra.NoArgs,
 		RunE:              func(*cobra.Command, []string) error { return errors.New("a command is missing after organization") },
@@ -40,7 +40,7 @@ func (o *organizer) createOrganizationCommand() *cobra.Command {
 	name := ""
 	c := &cobra.Command{
 		Use:     "create SLUG",
-		Short:   "Make an organization, and a one-time link for its first owner",
+		Short:   "Create an organization, and a one-time link for its first owner",
 		Example: "  proofline organization create arena --name 'The Arena'",
 		Args:    cobra.ExactArgs(1),
 		RunE: runs(func(c *cobra.Command, args []string) error {
@@ -74,7 +74,7 @@ func (o *organizer) printOwnerLink(c *cobra.Command, slug, email string) error {
 		return err
 	}
 	return o.print(raw, func() error {
-		return o.printf("who opens this link becomes an owner of %s; it works once, for a day:\n%s\n", slug, made.Link)
+		return o.printf("this link makes its user an owner of %s; it works once, within a day:\n%s\n", slug, made.Link)
 	})
 }
 

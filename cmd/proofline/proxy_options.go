@@ -22,7 +22,7 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// read makes options of the flags, and reads the files that they name.
+// read turns the flags into options, and reads the files that they name.
 func (f *proxyFlags) read(t *terminal) error {
 	log, err := t.logger(f.logFormat, f.logLevel)
 	if err != nil {
@@ -35,11 +35,15 @@ func (f *proxyFlags) read(t *terminal) error {
 	l := &f.proxy.Limits
 	for _, wait := range []time.Duration{l.HeaderTime, l.Idle, l.Stall, l.Answer, f.proxy.Grace} {
 		if wait <= 0 {
-			return usage(errors.New("a timeout that is not longer than 0"), "give times such as 30s or 5m, or leave the flag out")
+			return usage(errors.New("a timeout must be longer than 0"), "give times such as 30s or 5m, or leave the flag out")
 		}
 	}
 	l.Body, l.HeaderSize = int64(f.maxBody), int(f.maxHeader)
-	for _, step := range []func() error{func() error { return f.readRules(t) }, f.readSite, f.readProxies, f.readPage, func() error { return f.readKey(t) }, func() error { return f.readState(t) }, func() error { return f.readCertificate(log) }} {
+	for _, step := range []func() error{
+		func() error { return f.readRules(t) }, f.readSite, f.readProxies, f.readPage,
+		func() error { return f.readKey(t) }, func() error { return f.readState(t) },
+		func() error { return f.readCertificate(log) },
+	} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -47,20 +51,21 @@ func (f *proxyFlags) read(t *terminal) error {
 	return nil
 }
 
-// readRules finds where the rules come from, and who is told of us.
+// readRules reads the flags about the source of the rules and the server to report
+// to.
 func (f *proxyFlags) readRules(t *terminal) error {
 	isURL := f.site != "" || strings.Contains(f.rules, "://")
 	switch {
 	case (f.rules == "") == (f.site == ""):
-		return usage(errors.New("exactly one of --rules and --site is needed"), "connector/README.md begins with a file of rules")
+		return usage(errors.New("exactly one of --rules and --site is needed"), "connector/README.md begins with a rules file")
 	case f.noKeep && f.keep != "":
 		return usage(errors.New("--keep and --no-keep contradict each other"), "leave one of them out")
 	case !isURL && f.keep != "":
-		return usage(errors.New("--keep is for rules of a URL"), "leave it out: the file of --rules is there at the next start too")
+		return usage(errors.New("--keep is for rules of a URL"), "leave it out: a file of --rules needs no copy")
 	case f.site == "" && f.siteKey != "":
-		return usage(errors.New("--site-key is the key of rules that --site names"), "leave it out, or give --site in place of --rules")
+		return usage(errors.New("--site-key needs --site"), "leave it out, or give --site instead of --rules")
 	case f.site != "" && f.siteKey == "":
-		return usage(errors.New("--site needs --site-key"), "proofline site key prints it")
+		return usage(errors.New("--site needs --site-key"), "get it with: proofline site key")
 	}
 	f.connector.Source = &connector.Source{File: f.rules}
 	if isURL {
@@ -70,8 +75,8 @@ func (f *proxyFlags) readRules(t *terminal) error {
 	return f.readToken(t)
 }
 
-// keepFile returns where the rules of a URL are kept, of each in a file of its
-// own; empty: nowhere. If that cannot be written, the log says so.
+// keepFile returns the name of the file for the copy of a URL's rules, one per URL;
+// empty: no copy.
 func (f *proxyFlags) keepFile(t *terminal) string {
 	if f.keep != "" || f.noKeep {
 		return f.keep
@@ -80,26 +85,28 @@ func (f *proxyFlags) keepFile(t *terminal) string {
 	return filepath.Join(f.stateDir(t), "connector-rules-"+hex.EncodeToString(sum[:8]))
 }
 
-const tokenHint = "make one with: proofline token create NAME --scope connect; give it with --token-file FILE or in PROOFLINE_TOKEN"
+const tokenHint = "make one with: proofline token create NAME --scope connect; " +
+	"give it with --token-file FILE or in PROOFLINE_TOKEN"
 
-// readToken finds the token for the server, if one is asked or told.
+// readToken reads the token for the server, if there is a server.
 func (f *proxyFlags) readToken(t *terminal) (err error) {
 	if f.site == "" && f.reportTo == "" {
 		if f.tokenFile != "" {
-			return usage(errors.New("--token-file is for a server that --site or --report-to names"), "leave it out, or name the server with --report-to")
+			return usage(errors.New("--token-file needs --site or --report-to"),
+				"leave it out, or name the server with --report-to")
 		}
 		return nil
 	}
 	if f.tokenFile == "" {
 		if f.connector.Token = t.env("PROOFLINE_TOKEN"); f.connector.Token == "" {
-			return usage(errors.New("a token is needed for the server"), tokenHint)
+			return usage(errors.New("the server needs a token"), tokenHint)
 		}
 		return nil
 	}
-	f.connector.TokenFile = f.tokenFile // which is read again: another token needs no restart
+	f.connector.TokenFile = f.tokenFile // read again on changes, so that a new token needs no restart
 	_, err = secret.Read(f.tokenFile)
 	if errors.Is(err, secret.ErrExposed) {
-		return failed(err, "make it yours alone: chmod 600 "+f.tokenFile)
+		return failed(err, "restrict it to its owner: chmod 600 "+f.tokenFile)
 	}
 	if err != nil {
 		return failed(err, tokenHint)
@@ -107,46 +114,48 @@ func (f *proxyFlags) readToken(t *terminal) (err error) {
 	return nil
 }
 
-// explainConnector says what can be done about rules that are not used.
+// explainConnector adds a hint to an error of connector.New.
 func (f *proxyFlags) explainConnector(err error) error {
 	switch {
 	case errors.Is(err, connector.ErrReports):
-		return failed(err, "name the server with --report-to, or have it keep the rules: --site; "+tokenHint)
+		return failed(err, "name the server with --report-to, or store the rules there and use --site; "+tokenHint)
 	case errors.Is(err, connector.ErrServer):
 		return usage(err, "give an address such as https://queue.example.com with --report-to")
 	case errors.Is(err, connector.ErrSiteKey), errors.Is(err, connector.ErrUnsigned), errors.Is(err, connector.ErrNeedsKey):
-		return failed(err, "proofline site key prints the key of the organization's sites")
+		return failed(err, "get the key of the organization's sites with: proofline site key")
 	case errors.Is(err, connector.ErrToken):
 		return failed(err, tokenHint)
 	case errors.Is(err, connector.ErrKey):
-		return failed(err, "openssl rand -hex 32 prints one for the file of --key, and one is made where there is no file")
+		return failed(err, "openssl rand -hex 32 prints one for the file of --key; a missing file is created")
 	case errors.Is(err, connector.ErrPage):
 		return failed(err, "give it with --page FILE")
 	case errors.Is(err, connector.ErrOlder):
-		return failed(err, "if the server was restored from a backup, delete the file of --keep, or change the rules there")
+		return failed(err, "if the server was restored from a backup, delete the file of --keep or change the rules there")
 	case errors.As(err, new(*rules.InvalidError)):
-		return failed(err, "proofline connector check says more about rules")
+		return failed(err, "check the rules with: proofline connector check")
 	case f.site != "":
-		return failed(err, "proofline site show prints the address")
+		return failed(err, "get the address with: proofline site show")
 	}
-	return failed(err, "name rules that can be read with --rules")
+	return failed(err, "name a readable file or URL with --rules")
 }
 
-// readSite finds where the site is.
+// readSite parses the site's addresses.
 func (f *proxyFlags) readSite() error {
 	if f.authOnly != (len(f.to) == 0) {
-		return usage(errors.New("exactly one of --to, with a URL, and --auth-only is needed"), "give the site's own address, such as --to http://127.0.0.1:3000")
+		return usage(errors.New("exactly one of --to, with a URL, and --auth-only is needed"),
+			"give the site's own address, such as --to http://127.0.0.1:3000")
 	}
 	for _, text := range f.to {
 		u, err := url.Parse(text)
-		if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil ||
+			u.RawQuery != "" || u.Fragment != "" {
 			return usage(fmt.Errorf("--to: %.100q is not the address of a site", text), "give one such as http://127.0.0.1:3000")
 		}
 		if len(f.proxy.To) > 0 && u.Path != f.proxy.To[0].Path {
-			return usage(errors.New("--to: the addresses have different paths"), "a path must mean the same at each of them")
+			return usage(errors.New("--to: the addresses have different paths"), "give addresses with the same path")
 		}
 		if slices.ContainsFunc(f.proxy.To, func(other *url.URL) bool { return other.Host == u.Host }) {
-			return usage(fmt.Errorf("--to: %s is there twice", u.Host), "")
+			return usage(fmt.Errorf("--to: %s is given twice", u.Host), "")
 		}
 		f.proxy.To = append(f.proxy.To, u)
 	}
@@ -178,7 +187,7 @@ func (f *proxyFlags) readPage() (err error) {
 		return nil
 	}
 	if f.connector.Page, err = os.ReadFile(f.page); err != nil {
-		return failed(err, "name a file that you may read with --page")
+		return failed(err, "name a readable file with --page")
 	}
 	return nil
 }
@@ -186,13 +195,14 @@ func (f *proxyFlags) readPage() (err error) {
 func (f *proxyFlags) readKey(t *terminal) error {
 	if f.key == "" {
 		f.key = filepath.Join(t.dataDir(), connectorKeyFile)
-		if err := os.MkdirAll(t.dataDir(), 0o711); err != nil { //nolint:gosec // a server run by root has a PostgreSQL of another user below it
+		//nolint:gosec // under root another user runs the private PostgreSQL inside it
+		if err := os.MkdirAll(t.dataDir(), 0o711); err != nil {
 			return failed(err, "choose another file with --key")
 		}
 	}
 	key, err := secret.Ensure(f.key, func() (string, error) { return secret.NewToken(), nil })
 	if errors.Is(err, secret.ErrExposed) {
-		return failed(err, "make it yours alone: chmod 600 "+f.key)
+		return failed(err, "restrict it to its owner: chmod 600 "+f.key)
 	}
 	if err != nil {
 		return failed(err, "choose another file with --key")
@@ -201,22 +211,22 @@ func (f *proxyFlags) readKey(t *terminal) error {
 	return nil
 }
 
-// readState finds where unguarded times and gates are kept. If they cannot be, the
-// connector says so, and works.
+// readState sets the file that keeps fail-open intervals and gates over a restart.
+// The connector warns if it cannot write the file.
 func (f *proxyFlags) readState(t *terminal) error {
-	isTold := f.site != "" || f.reportTo != ""
+	reports := f.site != "" || f.reportTo != ""
 	switch {
-	case f.state != "" && !isTold:
-		return usage(errors.New("--state is for what a server is told that --site or --report-to names"), "leave it out, or name the server with --report-to")
-	case f.state == "" && isTold:
+	case f.state != "" && !reports:
+		return usage(errors.New("--state needs --site or --report-to"), "leave it out, or name the server with --report-to")
+	case f.state == "" && reports:
 		f.state = f.defaultState(f.stateDir(t))
 	}
 	f.connector.State = f.state
 	return nil
 }
 
-// defaultState is a file of this proxy alone, or none where nothing tells it from
-// others of the directory.
+// defaultState returns the name of a state file for this proxy alone. It is empty if
+// the address does not distinguish it from others that share the directory.
 func (f *proxyFlags) defaultState(dir string) string {
 	host, port, err := net.SplitHostPort(f.listen)
 	if err != nil || port == "0" {
@@ -226,7 +236,7 @@ func (f *proxyFlags) defaultState(dir string) string {
 	return filepath.Join(dir, strings.ReplaceAll(name, "--", "-"))
 }
 
-// stateDir is where a proxy keeps what it is not told where to: beside its key.
+// stateDir returns the directory of files without a flag: that of the key.
 func (f *proxyFlags) stateDir(t *terminal) string {
 	if f.key != "" {
 		return filepath.Dir(f.key)
@@ -239,17 +249,18 @@ func (f *proxyFlags) readCertificate(log *slog.Logger) (err error) {
 	case (f.tlsCert == "") != (f.tlsKey == ""):
 		return usage(errors.New("--tls-cert and --tls-key are needed together"), "")
 	case f.tlsCert == "" && f.redirect != "":
-		return usage(errors.New("--redirect-http leads to https, which needs --tls-cert and --tls-key"), "leave it out if something else ends TLS")
+		return usage(errors.New("--redirect-http redirects to https, which needs --tls-cert and --tls-key"),
+			"leave it out if another program terminates TLS")
 	case f.tlsCert == "":
 		return nil
 	}
 	if f.proxy.Certificate, err = proxy.LoadCertificate(f.tlsCert, f.tlsKey, log); err != nil {
-		return failed(err, "give PEM files that belong together, the server's certificate first")
+		return failed(err, "give the PEM files of a certificate and its key, the server's certificate first")
 	}
 	return nil
 }
 
-// byteSize is a number of bytes as people write it: 65536, 64k, 20m, 1g.
+// byteSize is a number of bytes that flags write as 65536, 64k, 20m or 1g.
 type byteSize int64
 
 const maxByteSize = 1 << 50

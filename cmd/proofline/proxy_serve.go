@@ -20,7 +20,7 @@ import (
 	"github.com/proofline/proofline/connector/proxy"
 )
 
-// serve answers on all listeners until ctx ends.
+// serve serves on all listeners until ctx ends.
 func (f *proxyFlags) serve(ctx context.Context, t *terminal, l listeners) error {
 	build, scheme, greeting := proxy.New, "http", ""
 	if f.authOnly {
@@ -38,7 +38,7 @@ func (f *proxyFlags) serve(ctx context.Context, t *terminal, l listeners) error 
 		all.Go(func() error { return serveSmall(ctx, l.own, handler) })
 	}
 	if l.plain != nil {
-		greeting += fmt.Sprintf("leading to https on http://%s\n", reachable(l.plain.Addr()))
+		greeting += fmt.Sprintf("redirecting to https on http://%s\n", reachable(l.plain.Addr()))
 		all.Go(func() error { return serveSmall(ctx, l.plain, proxy.Redirect(l.main.Addr())) })
 	}
 	if f.proxy.Certificate != nil {
@@ -49,8 +49,8 @@ func (f *proxyFlags) serve(ctx context.Context, t *terminal, l listeners) error 
 	return all.Wait()
 }
 
-// listeners are for visitors, for plain HTTP, and for machines that watch; the
-// latter two are nil if they are not wanted.
+// listeners are for visitors, for plain HTTP, and for metrics. The latter two may be
+// nil.
 type listeners struct{ main, plain, own net.Listener }
 
 func (l *listeners) close() {
@@ -61,7 +61,7 @@ func (l *listeners) close() {
 	}
 }
 
-// listeners opens what the flags name.
+// listeners opens the listeners that the flags name.
 func (f *proxyFlags) listeners(ctx context.Context) (l listeners, err error) {
 	for _, one := range []struct {
 		into       *net.Listener
@@ -78,10 +78,13 @@ func (f *proxyFlags) listeners(ctx context.Context) (l listeners, err error) {
 	return l, nil
 }
 
-// metricsOf returns what machines ask that watch a proxy.
+// metricsOf returns the handler of metrics and health checks.
 func metricsOf(c *connector.Connector, p *proxy.Proxy) (http.Handler, error) {
 	registry := prometheus.NewRegistry()
-	for _, one := range []prometheus.Collector{metrics.Collector(c), p, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
+	for _, one := range []prometheus.Collector{
+		metrics.Collector(c), p, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	} {
 		if err := registry.Register(one); err != nil {
 			return nil, fmt.Errorf("collect metrics: %w", err)
 		}
@@ -93,7 +96,7 @@ func metricsOf(c *connector.Connector, p *proxy.Proxy) (http.Handler, error) {
 	return mux, nil
 }
 
-// listenTo listens on the address of a flag.
+// listenTo listens on an address that a flag gives.
 func listenTo(ctx context.Context, addr, flag string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)
@@ -101,14 +104,18 @@ func listenTo(ctx context.Context, addr, flag string) (net.Listener, error) {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, failed(err, "another program listens there: choose another address with "+flag)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, failed(err, "ports below 1024 need a right: CAP_NET_BIND_SERVICE, see connector/proxy/README.md; or choose another with "+flag)
+		return nil, failed(err, "ports below 1024 need CAP_NET_BIND_SERVICE, see connector/proxy/README.md; "+
+			"or choose another with "+flag)
 	case err != nil:
 		return nil, failed(fmt.Errorf("%s: %w", flag, err), "give HOST:PORT, such as 127.0.0.1:8081")
 	}
 	return l, nil
 }
 
-// serveSmall answers what has no bodies to speak of.
+// serveSmall serves requests without large bodies.
 func serveSmall(ctx context.Context, l net.Listener, handler http.Handler) error {
-	return serveHTTP(ctx, l, time.Second, &http.Server{Handler: handler, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 64 << 10})
+	return serveHTTP(ctx, l, time.Second, &http.Server{
+		Handler: handler, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 30 * time.Second,
+		MaxHeaderBytes: 64 << 10,
+	})
 }

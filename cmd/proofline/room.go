@@ -20,24 +20,24 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 )
 
-// organizer is what the room commands share.
+// organizer has the flags of commands that use the management API.
 type organizer struct {
 	*terminal
 	server       string
 	data         string
 	tokenFile    string
-	organization string // empty for that of the token, or main
+	organization string // empty: that of the token, or main
 	json         bool
-	missing      string // what to do about something that does not exist
+	missing      string // hint for status 404
 }
 
 func roomCommand(t *terminal) *cobra.Command {
-	o := &organizer{terminal: t, missing: "see the rooms there are: proofline room list"}
+	o := &organizer{terminal: t, missing: "list the rooms: proofline room list"}
 	c := &cobra.Command{
 		Use:   "room",
-		Short: "Make and manage rooms on a server",
-		Long: `Make and manage the rooms of a running server, with its management token: that
-of PROOFLINE_TOKEN, or of a file, which a server on this machine has written.`,
+		Short: "Create and manage rooms on a server",
+		Long: `Create and manage the rooms of a running server. This takes a management token,
+from PROOFLINE_TOKEN or from a file: a server on this machine has written one.`,
 		Example: `  proofline room create sale.json
   proofline room pause sale --server https://queue.example.com --token-file ./token`,
 		Args:              cobra.NoArgs,
@@ -46,12 +46,15 @@ of PROOFLINE_TOKEN, or of a file, which a server on this machine has written.`,
 	}
 	o.addFlags(c)
 	o.addOrganization(c)
-	c.AddCommand(o.createCommand(), o.applyCommand(), o.listCommand(), o.showCommand(), o.pauseCommand(), o.holdCommand(), o.resumeCommand(), o.amendCommand(), o.messageCommand(),
-		o.revokeCommand(), o.endCommand(), o.archiveCommand(), o.duplicateCommand(), o.draftsCommand())
+	c.AddCommand(
+		o.createCommand(), o.applyCommand(), o.listCommand(), o.showCommand(), o.pauseCommand(), o.holdCommand(),
+		o.resumeCommand(), o.amendCommand(), o.messageCommand(), o.revokeCommand(), o.endCommand(), o.archiveCommand(),
+		o.duplicateCommand(), o.draftsCommand(),
+	)
 	return c
 }
 
-// addFlags adds the flags that say which server, and as whom.
+// addFlags adds the flags for server, token and output.
 func (o *organizer) addFlags(c *cobra.Command) {
 	flags := c.PersistentFlags()
 	addServer(flags, o.terminal, &o.server, &o.data)
@@ -60,7 +63,7 @@ func (o *organizer) addFlags(c *cobra.Command) {
 	inEnv(flags, "token-file")
 }
 
-// addServer adds the flags that say which server.
+// addServer adds the flags that name the server.
 func addServer(flags *pflag.FlagSet, t *terminal, address, data *string) {
 	flags.StringVar(address, "server", "", "`URL` of the server (default: that of DIR, else "+defaultServer+")")
 	flags.StringVar(data, "data", t.dataDir(), "data `DIR` of a server on this machine")
@@ -79,19 +82,21 @@ func serverURL(address, data string) (*url.URL, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
-		return nil, usage(fmt.Errorf("--server: %q is not the URL of a server", address), "give one such as https://queue.example.com")
+		return nil, usage(fmt.Errorf("--server: %q is not the URL of a server", address),
+			"give one such as https://queue.example.com")
 	}
 	return u, nil
 }
 
-// addOrganization adds the flag that says in which organization.
+// addOrganization adds the flag that names the organization.
 func (o *organizer) addOrganization(c *cobra.Command) {
 	flags := c.PersistentFlags()
-	flags.StringVar(&o.organization, "organization", "", "`SLUG` of the organization, for the server's own token (default main)")
+	flags.StringVar(&o.organization, "organization", "",
+		"`SLUG` of the organization, with the server's own token (default main)")
 	inEnv(flags, "organization")
 }
 
-// client returns the way to the server.
+// client returns a client of the server that the flags name.
 func (o *organizer) client(c *cobra.Command) (*api.Client, error) {
 	u, err := serverURL(o.server, o.data)
 	if err != nil {
@@ -102,7 +107,7 @@ func (o *organizer) client(c *cobra.Command) (*api.Client, error) {
 		return nil, err
 	}
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
-		o.warn("the token crosses the network in the clear: give an https URL if there is one")
+		o.warn("the token is sent over the network unencrypted: use an https URL if there is one")
 	}
 	client := &api.Client{Base: strings.TrimRight(u.String(), "/"), Token: token, Header: http.Header{}}
 	if o.organization != "" {
@@ -111,8 +116,8 @@ func (o *organizer) client(c *cobra.Command) (*api.Client, error) {
 	return client, nil
 }
 
-// token returns the management token: of a flag, else of the environment,
-// else of the file that a server on this machine has made.
+// token returns the management token: that of the flag, else of the environment, else
+// of the file that a server on this machine has written.
 func (o *organizer) token(c *cobra.Command) (string, error) {
 	if token := o.env("PROOFLINE_TOKEN"); token != "" && !c.Flags().Changed("token-file") {
 		return token, nil
@@ -124,21 +129,22 @@ func (o *organizer) token(c *cobra.Command) (string, error) {
 	token, err := secret.Read(file)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return "", usage(err, "give the management token with --token-file FILE or in PROOFLINE_TOKEN, or the server's --data")
+		return "", usage(err, "give the management token with --token-file FILE or in PROOFLINE_TOKEN, "+
+			"or the server's data directory with --data")
 	case errors.Is(err, secret.ErrExposed):
-		return "", failed(err, "make it yours alone: chmod 600 "+file)
+		return "", failed(err, "restrict it to its owner: chmod 600 "+file)
 	}
 	return token, err
 }
 
-// isLoopback tells whether a host is this machine.
+// isLoopback reports whether a host is this machine.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// ask sends a management request and returns the server's answer as it is,
-// decoded into result too.
+// ask sends a management request, decodes the answer into result, and also returns
+// it verbatim.
 func (o *organizer) ask(c *cobra.Command, method, path string, body []byte, result any) (json.RawMessage, error) {
 	client, err := o.client(c)
 	if err != nil {
@@ -154,12 +160,12 @@ func (o *organizer) ask(c *cobra.Command, method, path string, body []byte, resu
 	return raw, nil
 }
 
-// explain gives an error of the server its exit code and hint.
+// explain adds exit code and hint to an error of a management request.
 func (o *organizer) explain(err error) error {
 	problem := (*api.Problem)(nil)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return failed(errors.New("interrupted; the server may have done it or not"), "")
+		return failed(errors.New("interrupted; the server may or may not have done it"), "")
 	case errors.Is(err, api.ErrUnreachable):
 		return &exit{exitUnreachable, err, "is the server running? proofline serve; or name another with --server"}
 	case !errors.As(err, &problem):
@@ -170,7 +176,7 @@ func (o *organizer) explain(err error) error {
 	case http.StatusUnauthorized:
 		hint = "the token is another server's: give the right one with --token-file or in PROOFLINE_TOKEN"
 	case http.StatusForbidden:
-		hint = "the token lacks the scope: see those there are with proofline token list"
+		hint = "the token lacks the scope: see the tokens' scopes with proofline token list"
 	case http.StatusPreconditionFailed:
 		hint = "run it again"
 	case http.StatusNotFound:
@@ -187,15 +193,15 @@ func (o *organizer) explain(err error) error {
 	return failed(err, hint)
 }
 
-// roomPath is where a room is managed.
+// roomPath returns the path of a room in the management API.
 func roomPath(slug, action string) string {
 	return "/v1/rooms/" + url.PathEscape(slug) + action
 }
 
-// print prints the server's answer as JSON, or says it for a person.
-func (o *organizer) print(raw json.RawMessage, say func() error) error {
+// print prints the server's answer as JSON, or calls text to print it for people.
+func (o *organizer) print(raw json.RawMessage, text func() error) error {
 	if o.json {
 		return o.printJSON(raw)
 	}
-	return say()
+	return text()
 }

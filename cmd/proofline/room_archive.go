@@ -12,24 +12,24 @@ func (o *organizer) archiveCommand() *cobra.Command {
 	var undo bool
 	c := &cobra.Command{
 		Use:   "archive SLUG",
-		Short: "Leave a room that has ended out of lists",
-		Long: `Leave a room that has ended out of lists. Its transcript stays where it is
-published. "room list --archived" shows such rooms.`,
+		Short: "Hide a room that has ended from lists",
+		Long: `Hide a room that has ended from lists. Its transcript stays published, and
+"room list --archived" shows the room.`,
 		Example: "  proofline room archive sale\n  proofline room archive sale --undo",
 		Args:    cobra.ExactArgs(1),
 		RunE: runs(func(c *cobra.Command, args []string) error {
-			action, said := "/archive", "room %s is archived\n"
+			action, done := "/archive", "room %s is archived\n"
 			if undo {
-				action, said = "/unarchive", "room %s is in lists again\n"
+				action, done = "/unarchive", "room %s is in lists again\n"
 			}
 			var room api.Room
 			raw, err := o.ask(c, http.MethodPost, roomPath(args[0], action), nil, &room)
 			if err != nil {
 				return err
 			}
-			return o.print(raw, func() error { return o.printf(said, room.Slug) })
+			return o.print(raw, func() error { return o.printf(done, room.Slug) })
 		}),
 	}
-	c.Flags().BoolVar(&undo, "undo", false, "take it into lists again")
+	c.Flags().BoolVar(&undo, "undo", false, "show the room in lists again")
 	return c
 }

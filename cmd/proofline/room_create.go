@@ -11,15 +11,15 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 )
 
-const maxFile = 1 << 20 // bytes of a room's file
+const maxFile = 1 << 20 // of a room's file, in bytes
 
 func (o *organizer) createCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "create FILE.json",
-		Short: "Make a room from a file, or from standard input with -",
-		Long: `Make a room from a JSON file. Only the slug must be said; the rest has defaults.
-Times are RFC 3339, durations such as "30s". Its policy is published at once, and
-what is not an amendment can never be changed.`,
+		Short: "Create a room from a file, or from standard input with -",
+		Long: `Create a room from a JSON file. Only the slug is required; the rest has defaults.
+Times are RFC 3339, durations such as "30s". The room's policy is published at
+once: later only an amendment can change it.`,
 		Example: `  proofline room create sale.json
 
   sale.json:
@@ -33,7 +33,7 @@ what is not an amendment can never be changed.`,
     "targets": ["https://shop.example.com"]
   }
 
-  A room also takes "closes", "brand", "beacon", "margin", "quorum",
+  A room can also have "closes", "brand", "beacon", "margin", "quorum",
   "signed_return" and "time_zone"; the README has a table of all.`,
 		Args: cobra.ExactArgs(1),
 		RunE: runs(func(c *cobra.Command, args []string) error {
@@ -47,7 +47,7 @@ what is not an amendment can never be changed.`,
 				return err
 			}
 			return o.print(raw, func() error {
-				return o.printf("room %s is at %s\nits transcript is signed with %s\n", room.Slug, room.URL, room.VKey)
+				return o.printf("room %s is at %s\nthe key of its transcript is %s\n", room.Slug, room.URL, room.VKey)
 			})
 		}),
 	}
@@ -69,7 +69,7 @@ func (o *organizer) readFile(name string) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	if strings.TrimSpace(string(body)) == "" {
-		return nil, usage(fmt.Errorf("%s is empty", name), "see proofline room create --help for what a room says")
+		return nil, usage(fmt.Errorf("%s is empty", name), "see an example with proofline room create --help")
 	}
 	return body, nil
 }

@@ -13,10 +13,10 @@ import (
 func (o *organizer) duplicateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "duplicate SLUG",
-		Short: "Make a draft of a room",
-		Long: `Make a draft of a room, with its times moved by whole weeks, so that it opens in
-the future at the same time of the same weekday. The console edits and publishes
-drafts.`,
+		Short: "Copy a room into a draft",
+		Long: `Copy a room into a draft. Its times move by whole weeks, so that the draft opens
+in the future, at the same time on the same weekday. Use the console to edit and
+publish drafts.`,
 		Example: "  proofline room duplicate sale",
 		Args:    cobra.ExactArgs(1),
 		RunE: runs(func(c *cobra.Command, args []string) error {
@@ -25,7 +25,9 @@ drafts.`,
 			if err != nil {
 				return err
 			}
-			return o.print(raw, func() error { return o.printf("draft %s is a copy of %s\n", draft.ID, printable(args[0])) })
+			return o.print(raw, func() error {
+				return o.printf("draft %s is a copy of %s\n", draft.ID, printable(args[0]))
+			})
 		}),
 	}
 }
@@ -33,7 +35,7 @@ drafts.`,
 func (o *organizer) draftsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "drafts",
-		Short:   "List the rooms that are not published, the latest changed first",
+		Short:   "List the drafts, latest change first",
 		Example: "  proofline room drafts\n  proofline room drafts --json",
 		Args:    cobra.NoArgs,
 		RunE: runs(func(c *cobra.Command, _ []string) error {
@@ -49,7 +51,7 @@ func (o *organizer) draftsCommand() *cobra.Command {
 
 func (o *organizer) printDrafts(drafts []api.Draft) error {
 	if len(drafts) == 0 {
-		return o.printf("no drafts: proofline room duplicate makes one of a room\n")
+		return o.printf("no drafts: make one with proofline room duplicate\n")
 	}
 	rows := [][]string{{"DRAFT", "ROOM", "CHANGED", "BY", "PROBLEMS", "TITLE"}}
 	for _, d := range drafts {

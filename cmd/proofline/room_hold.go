@@ -9,10 +9,10 @@ import (
 func (o *organizer) holdCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "hold SLUG",
-		Short: "Pause, and let called visitors wait outside as well",
-		Long: `Pause a room, and keep called visitors from going in as well: the brake for when
-the site behind it is down. Their time to go in stands still. "room resume" ends
-it.`,
+		Short: "Pause, and freeze the claims of called visitors too",
+		Long: `Pause a room and freeze claims: called visitors cannot enter either, and their
+claim time stands still. Use it when the site behind the room is down. "room
+resume" ends it.`,
 		Example: "  proofline room hold sale",
 		Args:    cobra.ExactArgs(1),
 		RunE: runs(func(c *cobra.Command, args []string) error {

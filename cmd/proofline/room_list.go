@@ -24,7 +24,13 @@ func (o *organizer) listCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.print(raw, func() error { return o.printRooms(list, archived || search != "") })
+			return o.print(raw, func() error {
+				none := "no rooms yet: proofline room create --help"
+				if archived || search != "" {
+					none = "no rooms match"
+				}
+				return o.printRooms(list, none)
+			})
 		}),
 	}
 	c.Flags().BoolVar(&archived, "archived", false, "list archived rooms instead")
@@ -32,14 +38,13 @@ func (o *organizer) listCommand() *cobra.Command {
 	return c
 }
 
-// pageSize is how many rooms are asked for at once.
+// pageSize is the number of rooms in one request.
 const pageSize = "200"
 
-// allRooms asks for a list, page by page, and returns it as the server says it
-// too.
+// allRooms fetches a list page by page. It also returns the list's JSON.
 func (o *organizer) allRooms(c *cobra.Command, query url.Values) (list []api.Room, raw json.RawMessage, err error) {
 	query.Set("limit", pageSize)
-	said := []json.RawMessage{}
+	rooms := []json.RawMessage{}
 	for {
 		var page struct {
 			Rooms []json.RawMessage `json:"rooms"`
@@ -48,13 +53,13 @@ func (o *organizer) allRooms(c *cobra.Command, query url.Values) (list []api.Roo
 		if _, err := o.ask(c, "GET", "/v1/rooms?"+query.Encode(), nil, &page); err != nil {
 			return nil, nil, err
 		}
-		said = append(said, page.Rooms...)
+		rooms = append(rooms, page.Rooms...)
 		if page.Next == nil {
 			break
 		}
 		query.Set("cursor", *page.Next)
 	}
-	if raw, err = json.Marshal(map[string]any{"rooms": said}); err != nil {
+	if raw, err = json.Marshal(map[string]any{"rooms": rooms}); err != nil {
 		return nil, nil, err
 	}
 	var all struct{ Rooms []api.Room }
@@ -62,16 +67,13 @@ func (o *organizer) allRooms(c *cobra.Command, query url.Values) (list []api.Roo
 	return all.Rooms, raw, err
 }
 
-func (o *organizer) printRooms(rooms []api.Room, chosen bool) error {
-	if len(rooms) == 0 && chosen {
-		return o.printf("no such rooms\n")
-	}
+func (o *organizer) printRooms(rooms []api.Room, none string) error {
 	if len(rooms) == 0 {
-		return o.printf("no rooms yet: proofline room create --help\n")
+		return o.printf("%s\n", none)
 	}
 	rows := [][]string{{"ROOM", "PHASE", "JOINED", "ADMITTED", "CREATED", "TITLE"}}
 	for _, r := range rooms {
-		joined, admitted := "-", "-" // not counted once a room has ended
+		joined, admitted := "-", "-" // the server has no counts of some rooms
 		if r.Counts != nil {
 			joined, admitted = strconv.FormatUint(r.Counts.Arrivals, 10), strconv.FormatUint(r.Counts.Admitted, 10)
 		}

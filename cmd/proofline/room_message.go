@@ -15,7 +15,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 )
 
-// messageFlags say for how long visitors see a message.
+// messageFlags are the flags of "room message".
 type messageFlags struct {
 	length time.Duration
 	until  string
@@ -26,11 +26,12 @@ func (o *organizer) messageCommand() *cobra.Command {
 	var f messageFlags
 	c := &cobra.Command{
 		Use:   "message SLUG [LANGUAGE=TEXT...]",
-		Short: "Show a message to everyone in line, or take it back",
-		Long: `Show a message to everyone in line, in one language or several: each is given by
-its tag, such as en or pt-BR. Visitors read the text in their language, others
-the first one. It is shown until it is taken back, or until it vanishes by
-itself; the transcript records its hash. Without a text, print what visitors see.`,
+		Short: "Show a message to all visitors, or take it back",
+		Long: `Show a message to all visitors of a room, in one language or several: each is
+named by its tag, such as en or pt-BR. Visitors see the text in their language,
+or else the first one. The message stays until you take it back, or until the
+given time. The transcript records its hash. Without a text, print the current
+message.`,
 		Example: `  proofline room message sale en="The shop is slow. Your place is safe." --for 30m
   proofline room message sale en="We start late." de="Wir fangen später an." --until 2030-05-01T12:30:00Z
   proofline room message sale
@@ -55,7 +56,7 @@ itself; the transcript records its hash. Without a text, print what visitors see
 	return c
 }
 
-// body returns the JSON to send, nil for nothing to change.
+// body returns the request body; nil: show the message without changing it.
 func (f *messageFlags) body(args []string) ([]byte, error) {
 	switch {
 	case f.clear && len(args) > 0:
@@ -71,7 +72,8 @@ func (f *messageFlags) body(args []string) ([]byte, error) {
 	for _, arg := range args {
 		tag, text, ok := strings.Cut(arg, "=")
 		if _, twice := texts[tag]; !ok || twice {
-			return nil, usage(fmt.Errorf("%q is not LANGUAGE=TEXT of a new language", arg), `give each text with its language, such as en="The shop is slow."`)
+			return nil, usage(fmt.Errorf("%q is not LANGUAGE=TEXT, or repeats a language", arg),
+				`give each text with its language, such as en="The shop is slow."`)
 		}
 		if first == "" {
 			first = tag
@@ -88,8 +90,8 @@ func (f *messageFlags) body(args []string) ([]byte, error) {
 	return json.Marshal(map[string]any{"message": message})
 }
 
-// showMessage sends a request that is answered with the room, and prints what
-// visitors see.
+// showMessage sends a request that is answered with the room, and prints the room's
+// message.
 func (o *organizer) showMessage(c *cobra.Command, method, slug string, body []byte) error {
 	var room api.Room
 	raw, err := o.ask(c, method, roomPath(slug, ""), body, &room)
@@ -103,7 +105,7 @@ func (o *organizer) showMessage(c *cobra.Command, method, slug string, body []by
 	return o.print(raw, func() error { return o.printTable(rows...) })
 }
 
-// messageRows are the lines of a table about a message, the default text first.
+// messageRows returns table rows about a message, the default text first.
 func messageRows(m *api.Message) [][]string {
 	if m == nil {
 		return nil
@@ -117,7 +119,7 @@ func messageRows(m *api.Message) [][]string {
 			label = ""
 		}
 	}
-	end := "it is taken back"
+	end := "you take it back"
 	if m.Until != nil {
 		end = localTime(*m.Until)
 	}

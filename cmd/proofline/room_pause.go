@@ -9,9 +9,9 @@ import (
 func (o *organizer) pauseCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "pause SLUG",
-		Short: "Hold all calls; people can still join",
-		Long: `Hold all calls of a room. People can still join, the time to claim a call stands
-still, and the pause is an entry of the transcript.`,
+		Short: "Stop calling visitors; joining stays open",
+		Long: `Stop calling visitors of a room. Visitors can still join, the claim time stands
+still, and the pause is an entry in the transcript.`,
 		Example: "  proofline room pause sale",
 		Args:    cobra.ExactArgs(1),
 		RunE: runs(func(c *cobra.Command, args []string) error {
@@ -23,7 +23,7 @@ still, and the pause is an entry of the transcript.`,
 func (o *organizer) resumeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "resume SLUG",
-		Short:   "Let calls go on after a pause",
+		Short:   "Continue after a pause or hold",
 		Example: "  proofline room resume sale",
 		Args:    cobra.ExactArgs(1),
 		RunE: runs(func(c *cobra.Command, args []string) error {

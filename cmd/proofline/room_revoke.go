@@ -13,9 +13,10 @@ func (o *organizer) revokeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "revoke SLUG TICKET",
 		Short: "Take a visitor's place away",
-		Long: `Take the place of a ticket away for good. It is an entry of the transcript that
-everybody can see; the visitor's page says that it was the organizer's decision. A reason stands there as well: bot, duplicate
-(one of several places of somebody), fraud, or request (the visitor's own).`,
+		Long: `Take the place of a ticket away for good. This is an entry in the public
+transcript, and the visitor's page says that it was the organizer's decision. Both
+name the reason if there is one: bot, duplicate (one of a visitor's several
+places), fraud, or request (the visitor's own).`,
 		Example: "  proofline room revoke sale cda3f665-387e-8031-a3d9-8534adbd7fa3 --reason bot",
 		Args:    cobra.ExactArgs(2),
 		RunE: runs(func(c *cobra.Command, args []string) error {
@@ -29,14 +30,14 @@ everybody can see; the visitor's page says that it was the organizer's decision.
 			if err != nil {
 				return err
 			}
-			return o.print(raw, func() error { return o.printf("ticket %s has no place any more\n", ticket.Ticket) })
+			return o.print(raw, func() error { return o.printf("the place of ticket %s is revoked\n", ticket.Ticket) })
 		}),
 	}
-	c.Flags().StringVar(&reason, "reason", "", "`CLASS` of reason: bot, duplicate, fraud or request (default none of these)")
+	c.Flags().StringVar(&reason, "reason", "", "`REASON`: bot, duplicate, fraud or request (default unspecified)")
 	return c
 }
 
-// revocation is the body of a request to take a place away.
+// revocation returns the body of a request that revokes a place.
 func revocation(reason string) ([]byte, error) {
 	switch reason {
 	case "":
@@ -44,5 +45,5 @@ func revocation(reason string) ([]byte, error) {
 	case "bot", "duplicate", "fraud", "request":
 		return []byte(`{"reason":"revoked-` + reason + `"}`), nil
 	}
-	return nil, usage(fmt.Errorf("--reason: %q is no class of reason", reason), "give bot, duplicate, fraud or request")
+	return nil, usage(fmt.Errorf("--reason: %q is not a known reason", reason), "give bot, duplicate, fraud or request")
 }

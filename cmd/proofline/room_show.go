@@ -13,7 +13,7 @@ import (
 func (o *organizer) showCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "show SLUG",
-		Short:   "Show how a room is set up and how far it has come",
+		Short:   "Show a room's configuration and progress",
 		Example: "  proofline room show sale\n  proofline room show sale --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: runs(func(c *cobra.Command, args []string) error {
@@ -32,16 +32,16 @@ func (o *organizer) change(c *cobra.Command, method, path string, body []byte) e
 	return o.print(raw, func() error { return o.printRoom(&room) })
 }
 
-// localTime writes a moment in the time zone of the machine.
+// localTime formats a time in the machine's time zone.
 func localTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
 func (o *organizer) printRoom(r *api.Room) error {
-	closes, most := "never", "any number at once"
+	closes, maxActive := "never", "any number at once"
 	if r.Closes != nil {
 		closes = localTime(*r.Closes)
 	}
 	if r.Outflow.MaxActive > 0 {
-		most = fmt.Sprintf("at most %d at once", r.Outflow.MaxActive)
+		maxActive = fmt.Sprintf("at most %d at once", r.Outflow.MaxActive)
 	}
 	rows := [][]string{
 		{"room", r.Slug}, {"title", r.Title}, {"phase", r.Phase}, {"published", r.URL}, {"key", r.VKey},
@@ -50,10 +50,10 @@ func (o *organizer) printRoom(r *api.Room) error {
 	for _, w := range r.Windows {
 		rows = append(rows, []string{"windows", fmt.Sprintf("of %s from %s", w.Length, localTime(w.From))})
 	}
-	rows = append(rows, []string{"outflow", fmt.Sprintf("%d a minute, %s", r.Outflow.PerMinute, most)},
+	rows = append(rows, []string{"outflow", fmt.Sprintf("%d a minute, %s", r.Outflow.PerMinute, maxActive)},
 		[]string{"claim", "within " + r.Claim}, []string{"session", r.Session}, []string{"beacon", beaconWords(r)})
 	if r.Quorum > 0 {
-		rows = append(rows, []string{"witnesses", fmt.Sprintf("%d or more should sign each freeze", r.Quorum)})
+		rows = append(rows, []string{"witnesses", fmt.Sprintf("%d or more should cosign each freeze", r.Quorum)})
 	}
 	rows = append(rows, messageRows(r.Message)...)
 	if r.MaxWaiting > 0 {
@@ -66,27 +66,28 @@ func (o *organizer) printRoom(r *api.Room) error {
 		rows = append(rows, []string{"target", target})
 	}
 	if r.SignedReturn {
-		rows = append(rows, []string{"way back", "where a connector has signed it, else to the first target"})
+		rows = append(rows, []string{"return URL", "only if a connector has signed it, else the first target"})
 	}
 	if n := r.Counts; n != nil {
 		rows = append(rows,
-			[]string{"joined", fmt.Sprintf("%d, of them %d have a place", n.Arrivals, n.Drawn)},
-			[]string{"called", fmt.Sprintf("%d: %d admitted, %d did not come, %d expected", n.Called, n.Admitted, n.NoShows, n.Waiting)})
+			[]string{"joined", fmt.Sprintf("%d, %d with a position", n.Arrivals, n.Drawn)},
+			[]string{"called", fmt.Sprintf("%d: %d admitted, %d no-shows, %d with time to claim",
+				n.Called, n.Admitted, n.NoShows, n.Waiting)})
 	}
 	for _, a := range r.Awaited {
-		what := fmt.Sprintf("window %d waits for beacon round %d, which appears at %s", a.Window, a.Round, localTime(a.Due))
+		draw := fmt.Sprintf("window %d waits for beacon round %d, due at %s", a.Window, a.Round, localTime(a.Due))
 		if a.HasRound {
-			what = fmt.Sprintf("window %d waits for witnesses; %d have signed", a.Window, len(a.Cosigned))
+			draw = fmt.Sprintf("window %d waits for witnesses; %d have cosigned", a.Window, len(a.Cosigned))
 		}
-		rows = append(rows, []string{"draw", what})
+		rows = append(rows, []string{"draw", draw})
 	}
 	return o.printTable(append(rows, []string{"transcript", fmt.Sprintf("%d entries", r.Size)})...)
 }
 
-// beaconWords say what decides a room's draws, beside its own key.
+// beaconWords describes the beacon of a room's draws.
 func beaconWords(r *api.Room) string {
 	if r.Beacon == "none" {
-		return "none: auditors cannot tell that nobody chose the outcome"
+		return "none: auditors cannot tell whether the operator chose the outcome"
 	}
 	return fmt.Sprintf("%s, a round at least %s after the freeze", r.Beacon, r.Margin)
 }
