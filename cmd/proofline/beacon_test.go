@@ -13,8 +13,7 @@ import (
 	"github.com/proofline/proofline/fairness/beacon/relay"
 )
 
-// TestBeaconServe runs a beacon, uses it as any client of drand would, and runs
-// it again.
+// TestBeaconServe runs a beacon, uses it like any drand client, and restarts it.
 func TestBeaconServe(t *testing.T) {
 	t.Parallel()
 	key := filepath.Join(t.TempDir(), "key")

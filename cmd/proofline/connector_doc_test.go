@@ -25,17 +25,17 @@ import (
 
 const connectorDocs = "../../connector/"
 
-// documented does what the documents of connectors say, on this machine.
+// documented is a test setup that runs the commands in the connectors' documents.
 type documented struct {
 	*testing.T
-	dir   string // where commands run
+	dir   string // working directory of commands
 	queue *process
 	env   []string
 	here  *strings.Replacer
-	proxy *process // of the shop
+	proxy *process // in front of the shop
 }
 
-// newDocumented starts a server with the room of the documents, and a shop.
+// newDocumented starts a shop, and a server with the documents' room.
 func newDocumented(t *testing.T) *documented {
 	t.Helper()
 	dir := tempDir(t)
@@ -58,7 +58,7 @@ func newDocumented(t *testing.T) *documented {
 	return d
 }
 
-// write makes a file of what a document shows.
+// write writes a file that a document shows.
 func (d *documented) write(name, text string) {
 	d.Helper()
 	if err := os.WriteFile(filepath.Join(d.dir, name), []byte(d.here.Replace(text)), 0o600); err != nil {
@@ -66,7 +66,7 @@ func (d *documented) write(name, text string) {
 	}
 }
 
-// run runs a command to its end, and returns what it prints.
+// run runs a command to its end, and returns its output.
 func (d *documented) run(line string, env ...string) string {
 	d.Helper()
 	cmd := exec.CommandContext(d.Context(), "sh", "-euc", d.here.Replace(line))
@@ -80,7 +80,7 @@ func (d *documented) run(line string, env ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// start starts a proxy as a command says, and returns its address.
+// start starts a proxy with a document's command, and returns its address.
 func (d *documented) start(line string, env ...string) *process {
 	d.Helper()
 	p := &process{t: d, exited: make(chan error, 1), cmd: exec.Command("sh", "-euc", "exec "+d.here.Replace(line))}
@@ -95,7 +95,7 @@ func (d *documented) start(line string, env ...string) *process {
 	return p
 }
 
-// ask sends a request for the shop to a proxy.
+// ask sends a request for a page of the shop to a proxy.
 func (d *documented) ask(p *process, path string, headers ...string) (status int, location, body string) {
 	d.Helper()
 	r, err := http.NewRequestWithContext(d.Context(), http.MethodGet, p.url+path, nil)
@@ -120,8 +120,8 @@ func (d *documented) ask(p *process, path string, headers ...string) (status int
 	return answer.StatusCode, answer.Header.Get("Location"), string(text)
 }
 
-// guards looks whether a proxy that a command has started leads to the room who
-// has to wait, and nobody else.
+// guards checks that a proxy sends requests to the room if the rules queue them, and
+// no others.
 func (d *documented) guards(p *process) {
 	d.Helper()
 	if status, _, body := d.ask(p, "/"); status != http.StatusOK || body != "shop" {
@@ -132,7 +132,7 @@ func (d *documented) guards(p *process) {
 	}
 }
 
-// judges looks whether a program that answers nginx allows what it has to.
+// judges checks the answers of a proxy with --auth-only.
 func (d *documented) judges(p *process) {
 	d.Helper()
 	for path, want := range map[string]int{"/": http.StatusNoContent, "/tickets": http.StatusUnauthorized} {
@@ -142,8 +142,8 @@ func (d *documented) judges(p *process) {
 	}
 }
 
-// TestConnectorDocs runs the commands that the documents of connectors have, with
-// a real server and in front of a shop.
+// TestConnectorDocs runs the commands in the connectors' documents with a real server
+// and a shop.
 func TestConnectorDocs(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"sh", "curl", "openssl"} {
@@ -167,7 +167,7 @@ func TestConnectorDocs(t *testing.T) {
 	d.queue.stop()
 }
 
-// follow does what one command is for.
+// follow runs a document's command and checks its effect.
 func (d *documented) follow(line string) {
 	d.Helper()
 	switch {
@@ -199,13 +199,13 @@ func (d *documented) follow(line string) {
 			d.Errorf("%s\n%s", line, out)
 		}
 	case strings.HasPrefix(line, "npx wrangler "), strings.HasPrefix(line, "cd connector/edge && npm "):
-		// Of others, and tested with the module.
+		// Commands of other programs, which the module's own tests run.
 	default:
 		d.Errorf("nobody knows what %q is for", line)
 	}
 }
 
-// look asks for the head of a page of the shop, as a command does.
+// look runs a document's curl command for the header of a page of the shop.
 func (d *documented) look(line string) {
 	d.Helper()
 	want := "HTTP/1.1 200 "
@@ -218,13 +218,13 @@ func (d *documented) look(line string) {
 	}
 }
 
-// What a unit of systemd starts, and which variable it sets.
+// Lines of a systemd unit: the command that it starts, and the variables that it sets.
 var (
 	unitStarts    = regexp.MustCompile(`(?m)^ExecStart=(.*)$`)
 	unitVariables = regexp.MustCompile(`(?m)^Environment=(\w+)=`)
 )
 
-// units starts what the units of systemd start.
+// units runs the commands of the systemd units.
 func (d *documented) units() {
 	d.Helper()
 	d.run("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout shop.key -out shop.pem -days 2 -subj /CN=shop.example.com 2>&1")
@@ -250,7 +250,7 @@ func (d *documented) units() {
 	}
 }
 
-// scripts compares what a script is told with what its document shows.
+// scripts compares the answer to a script with the one in its document.
 func (d *documented) scripts() {
 	d.Helper()
 	var shown, told map[string]string
@@ -314,14 +314,14 @@ func (d *documented) reports() {
 	}
 }
 
-// ourCommand is one of our programs, with what follows it.
+// ourCommand matches one of our programs with its arguments.
 var ourCommand = regexp.MustCompile(`(?:^|[\s;&|(])(?:bin/)?(proofline(?:-verify)?)((?:[ \t]+[^\s;&|<>()]+)*)`)
 
-// TestCommandsOfDocs has our programs read every command of every document:
-// there is such a command, and it has these options.
+// TestCommandsOfDocs checks all commands of our programs in all documents: each
+// command exists and has the given flags.
 func TestCommandsOfDocs(t *testing.T) {
 	t.Parallel()
-	lines := map[string]string{} // and where they stand
+	lines := map[string]string{} // their documents, by command
 	for _, document := range doctest.Documents(t, "../..") {
 		text := doctest.Read(t, document)
 		var candidates []string
@@ -353,7 +353,7 @@ func TestCommandsOfDocs(t *testing.T) {
 		if _, more, isGroup := strings.Cut(stdout, "\nUsage:\n  "); isGroup && strings.Contains(stdout, "\nAvailable Commands:\n") && len(words) > 1 {
 			usage, _, _ := strings.Cut(more, " [")
 			if rest := strings.TrimPrefix(line, usage); strings.TrimSpace(rest) != "" && !strings.HasPrefix(strings.TrimSpace(rest), "-") {
-				t.Errorf("%s: %s: there is no such command", document, line)
+				t.Errorf("%s: %s: no such command", document, line)
 			}
 		}
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
-// alive is how long things run between two crashes.
+// alive is the time between two crashes.
 const alive = 800 * time.Millisecond
 
-// rounds is how often things crash: PROOFLINE_TEST_CRASHES, or a few.
+// rounds returns the number of crashes: PROOFLINE_TEST_CRASHES, or a few.
 func rounds(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("PROOFLINE_TEST_CRASHES")
@@ -24,14 +24,14 @@ func rounds(t *testing.T) int {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		t.Fatalf("PROOFLINE_TEST_CRASHES=%q is no number of crashes", text)
+		t.Fatalf("PROOFLINE_TEST_CRASHES=%q is not a number of crashes", text)
 	}
 	return n
 }
 
-// TestCrashServer kills the server with SIGKILL while people join, again and
-// again, and once stops it in order. Every receipt it ever gave must be in the
-// transcript at the end.
+// TestCrashServer kills the server with SIGKILL again and again while visitors join,
+// and stops it gracefully once. At the end the transcript must have the arrivals of
+// all receipts.
 func TestCrashServer(t *testing.T) {
 	t.Parallel()
 	dir, addr := tempDir(t), "127.0.0.1:"+freePort(t)
@@ -51,13 +51,13 @@ func TestCrashServer(t *testing.T) {
 	time.Sleep(alive)
 	c.finish(t, organizer)
 	if c.failures() == 0 {
-		t.Error("no request ever failed: nothing was killed under way")
+		t.Error("no request failed: no crash hit an open request")
 	}
 	p.stop()
 }
 
-// TestCrashPostgres kills all processes of PostgreSQL with SIGKILL while
-// people join, again and again. The server must live on and lose nothing.
+// TestCrashPostgres kills all PostgreSQL processes with SIGKILL again and again while
+// visitors join. The server must keep running and lose no arrival.
 func TestCrashPostgres(t *testing.T) {
 	t.Parallel()
 	database, dir := pgtest.Start(t), tempDir(t)
@@ -76,13 +76,13 @@ func TestCrashPostgres(t *testing.T) {
 	time.Sleep(alive)
 	c.finish(t, organizer)
 	if !strings.Contains(p.said(), "append is tried again") {
-		t.Error("no append ever failed: nothing was killed under way")
+		t.Error("no append failed: no crash hit an open append")
 	}
 	p.stop()
 }
 
-// TestNodes has two servers on one database serve one room at once: every
-// visitor talks to both. One of them is killed and comes back.
+// TestNodes: two servers on one database serve a room together. Visitors use both,
+// and one of them is killed and restarted.
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	database, dir := pgtest.Start(t), tempDir(t)

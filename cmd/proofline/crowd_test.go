@@ -19,32 +19,35 @@ import (
 
 const (
 	joiners = 8
-	loyal   = 2 // of these
+	loyal   = 2 // joiners that only use the first node
 	retry   = 25 * time.Millisecond
-	settle  = 40 * time.Second // for requests under way at the end
+	settle  = 40 * time.Second // for open requests at the end
 )
 
-// crowd joins and claims without pause, tries again until it is answered, and
-// remembers every answer.
+// crowd joins and claims without pause, retries until it gets an answer, and records
+// all answers.
 type crowd struct {
 	room  api.Room
 	nodes []*api.Client
 	halt  chan struct{}
 	wg    sync.WaitGroup
 
-	mu       sync.Mutex // guards all below
+	mu       sync.Mutex // guards the fields below
 	joined   []api.Joined
 	admitted []string // tickets
 	byNode   map[string]int
-	through  []string             // the node of each that joined
-	last     map[string]time.Time // when somebody joined through a node at last
+	through  []string             // the node of each join
+	last     map[string]time.Time // time of the latest join through each node
 	longest  map[string]time.Duration
 	failed   int
 }
 
 // gather starts a crowd on a room that the nodes serve.
 func gather(t *testing.T, room api.Room, nodes ...string) *crowd {
-	c := &crowd{room: room, halt: make(chan struct{}), byNode: map[string]int{}, last: map[string]time.Time{}, longest: map[string]time.Duration{}}
+	c := &crowd{
+		room: room, halt: make(chan struct{}),
+		byNode: map[string]int{}, last: map[string]time.Time{}, longest: map[string]time.Duration{},
+	}
 	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: joiners}}
 	for _, url := range nodes {
 		c.nodes = append(c.nodes, &api.Client{Base: url + "/r/" + room.Slug, HTTP: client})
@@ -56,7 +59,7 @@ func gather(t *testing.T, room api.Room, nodes ...string) *crowd {
 	return c
 }
 
-// stop has the crowd finish what it began.
+// stop stops the crowd once its open requests are answered.
 func (c *crowd) stop() {
 	c.mu.Lock()
 	select {
@@ -68,8 +71,8 @@ func (c *crowd) stop() {
 	c.wg.Wait()
 }
 
-// visit is one visitor after the other: each joins, then claims. Who is loyal
-// only uses the first node.
+// visit joins and claims for one visitor after the other. A loyal one only uses the
+// first node.
 func (c *crowd) visit(t *testing.T, turn int, isLoyal bool) {
 	_, origin, _ := strings.Cut(c.room.URL, "://")
 	for ; ; turn++ {
@@ -97,9 +100,9 @@ func (c *crowd) visit(t *testing.T, turn int, isLoyal bool) {
 	}
 }
 
-var errNotYet = errors.New("not called yet, and the crowd goes home")
+var errNotYet = errors.New("not called before the crowd stopped")
 
-// insist asks one node after the other until there is an answer.
+// insist asks one node after the other until it gets an answer.
 func (c *crowd) insist(t *testing.T, nodes []*api.Client, turn int, ask func(context.Context, *api.Client) error) bool {
 	ctx := t.Context()
 	var end <-chan time.Time
@@ -211,7 +214,7 @@ func (c *crowd) all() []api.Joined {
 	return slices.Clone(c.joined)
 }
 
-// latest returns the tickets that joined through a node at last.
+// latest returns the n latest tickets that joined through a node.
 func (c *crowd) latest(url string, n int) (tickets []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -223,8 +226,8 @@ func (c *crowd) latest(url string, n int) (tickets []string) {
 	return tickets
 }
 
-// finish sends the crowd home, ends the room, and holds the transcript against
-// every answer that anybody got.
+// finish stops the crowd, ends the room, and compares the transcript with all
+// answers.
 func (c *crowd) finish(t *testing.T, organizer *api.Client) {
 	t.Helper()
 	c.stop()
@@ -249,7 +252,7 @@ func (c *crowd) finish(t *testing.T, organizer *api.Client) {
 	}
 	for _, ticket := range c.admitted {
 		if !admitted[ticket] {
-			t.Errorf("%s has a pass, and the transcript does not admit it", ticket)
+			t.Errorf("%s has a pass, but the transcript has no admission of it", ticket)
 		}
 	}
 	if len(c.joined) < 50 || len(c.admitted) == 0 || len(places) == 0 {
@@ -258,8 +261,8 @@ func (c *crowd) finish(t *testing.T, organizer *api.Client) {
 	t.Logf("%d joined, %d admitted, %d places, %d requests failed meanwhile", len(c.joined), len(c.admitted), len(places), c.failed)
 }
 
-// read counts a transcript by its text. No position may come twice, and no
-// ticket.
+// read counts a transcript's entries from their text, and checks that no position
+// and no ticket occurs twice.
 func (c *crowd) read(t *testing.T, published *transcript.Transcript) (arrivals int, places map[string]string, admitted map[string]bool) {
 	t.Helper()
 	places, admitted = map[string]string{}, map[string]bool{}
@@ -274,7 +277,7 @@ func (c *crowd) read(t *testing.T, published *transcript.Transcript) (arrivals i
 			arrived[f[4]] = true
 		case "assign": // assign window lane position ticket
 			if other, taken := places[f[3]]; taken {
-				t.Errorf("entry %d: place %s of %s is given to %s, too", i, f[3], other, f[4])
+				t.Errorf("entry %d: position %s of %s is also given to %s", i, f[3], other, f[4])
 			}
 			places[f[3]] = f[4]
 		case "admit": // admit time ticket pass

@@ -17,8 +17,8 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
-// TestE2E is a sale by command line alone: serve, room create, load, audit,
-// and a stop in order.
+// TestE2E runs a sale from the command line: serve, room create, load, audit, and a
+// graceful stop.
 func TestE2E(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
@@ -31,7 +31,7 @@ func TestE2E(t *testing.T) {
 	var found struct {
 		Rooms []struct{ URL string } `json:"rooms"`
 	}
-	runJSON(t, "", &found, "room", "list", "--data", dir, "--json") // its file says the port
+	runJSON(t, "", &found, "room", "list", "--data", dir, "--json") // reads the port from the directory
 	if len(found.Rooms) != 1 || found.Rooms[0].URL != made.URL {
 		t.Errorf("--data alone finds %+v, want %s", found, made.URL)
 	}
@@ -50,7 +50,7 @@ func TestE2E(t *testing.T) {
 	p.stop()
 }
 
-// runJSON runs a command that prints JSON.
+// runJSON runs a command and decodes the JSON that it prints.
 func runJSON(t testing.TB, stdin string, result any, args ...string) {
 	t.Helper()
 	stdout, stderr, code := proofline(t, stdin, args...)
@@ -62,8 +62,8 @@ func runJSON(t testing.TB, stdin string, result any, args ...string) {
 	}
 }
 
-// auditUntil audits a room, once its newest entries are published, and wants
-// the audit to pass.
+// auditUntil audits a room once its newest entries are published, and checks that
+// the audit passes.
 func auditUntil(t testing.TB, url, vkey string, size uint64) *verifier.Report {
 	t.Helper()
 	report := &verifier.Report{}
@@ -83,7 +83,7 @@ func auditUntil(t testing.TB, url, vkey string, size uint64) *verifier.Report {
 	return report
 }
 
-// TestE2EDemo runs the demo as a person would, smaller, and looks around after it.
+// TestE2EDemo runs a small demo, and audits the room that it leaves running.
 func TestE2EDemo(t *testing.T) {
 	t.Parallel()
 	p := launch(t, nil, "demo", "--visitors", "200", "--keep")
@@ -98,7 +98,7 @@ func TestE2EDemo(t *testing.T) {
 			t.Errorf("the demo does not say %q:\n%s", want, said)
 		}
 	}
-	complaints := regexp.MustCompile(`.*assets are not built.*`).ReplaceAllString(said, "") // npm need not have run for this
+	complaints := regexp.MustCompile(`.*assets are not built.*`).ReplaceAllString(said, "") // the demo works without them
 	if strings.Contains(complaints, "✗ unexpected") || strings.Contains(complaints, "level=") {
 		t.Errorf("the demo reports a problem:\n%s", said)
 	}
@@ -106,17 +106,18 @@ func TestE2EDemo(t *testing.T) {
 	url := p.until(`  proofline-verify audit (\S+)`, time.Second)
 	stdout, stderr, code := command(t, "", "proofline-verify", "audit", url, "--no-keep", "--json")
 	if err := json.Unmarshal([]byte(stdout), report); err != nil || code != 0 || report.Arrivals != 200 {
-		t.Errorf("the audit of what stayed exits with %d: %v: %s%s", code, err, stdout, stderr)
+		t.Errorf("the audit after the demo exits with %d: %v: %s%s", code, err, stdout, stderr)
 	}
 	p.stop()
 	dir := p.until(`The data is in (\S+)\.`, time.Second)
 	t.Cleanup(func() { removeAll(t, dir) })
 	if _, err := os.Stat(filepath.Join(dir, server.TokenFile)); err != nil {
-		t.Errorf("the data did not stay: %v", err)
+		t.Errorf("the data was not kept: %v", err)
 	}
 }
 
-// TestE2EDemoShop opens the shop for a browser, and looks in at its door.
+// TestE2EDemoShop opens the shop for a browser: its front page is open, and its
+// tickets redirect to the room.
 func TestE2EDemoShop(t *testing.T) {
 	t.Parallel()
 	p := launch(t, nil, "demo", "--shop")
@@ -136,7 +137,8 @@ func TestE2EDemoShop(t *testing.T) {
 		_ = resp.Body.Close()
 		got, _, isSigned := strings.Cut(resp.Header.Get("Location"), "&to_sig=")
 		if got != want || isSigned != (want != "") || want == "" && resp.StatusCode != http.StatusOK {
-			t.Errorf("%q is answered with %d and leads to %q, signed %t, want %q", path, resp.StatusCode, got, isSigned, want)
+			t.Errorf("%q is answered with %d and redirected to %q, signed %t, want %q",
+				path, resp.StatusCode, got, isSigned, want)
 		}
 	}
 	p.until(`.*(The first shopper) is back in the shop.*`, time.Minute)
@@ -146,7 +148,8 @@ func TestE2EDemoShop(t *testing.T) {
 	p.stop()
 }
 
-// TestE2EDemoWithoutVerifier says what is missing before it does anything.
+// TestE2EDemoWithoutVerifier: without the verifier the demo fails at once, with a
+// hint.
 func TestE2EDemoWithoutVerifier(t *testing.T) {
 	lonely := t.TempDir()
 	self, err := os.ReadFile(lookPath(t, "proofline"))

@@ -20,12 +20,12 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
-// longestPause is how long a fault of one node may hold up the joins at another:
-// a silent holder of a room's lock is ended after some 2.75 s.
+// longestPause bounds how long a fault of one node may hold up joins at another: a
+// silent connection that holds a room's lock is terminated after about 2.75 s.
 const longestPause = 6 * time.Second
 
-// twoNodes starts two servers on one database, the second one over a link, and
-// a crowd that uses both.
+// twoNodes starts two servers on one database, the second one through a link, and a
+// crowd that uses both.
 func twoNodes(t *testing.T, slug string) (one, two *process, l *link, c *crowd, finish func()) {
 	t.Helper()
 	database, dir := pgtest.Start(t), tempDir(t)
@@ -45,8 +45,8 @@ func twoNodes(t *testing.T, slug string) (one, two *process, l *link, c *crowd, 
 	return one, two, l, c, func() { c.finish(t, organizer) }
 }
 
-// TestNodesLostInCopy loses a node, and all it would still send, in the middle
-// of an append: between the beginning of its COPY and the end.
+// TestNodesLostInCopy loses a node in the middle of an append, between the beginning
+// and the end of its COPY.
 func TestNodesLostInCopy(t *testing.T) {
 	t.Parallel()
 	one, two, l, c, finish := twoNodes(t, "lost")
@@ -61,14 +61,14 @@ func TestNodesLostInCopy(t *testing.T) {
 		t.Errorf("joins paused for %s", pause)
 	}
 	if !strings.Contains(one.said(), "terminated a connection that held a room's lock") {
-		t.Errorf("the node that stayed ended no connection:\n%s", one.said())
+		t.Errorf("the other node terminated no connection:\n%s", one.said())
 	}
 	finish()
 	one.stop()
 }
 
-// TestNodesCutOff cuts a node off from the database for a while. It must not say
-// no about tickets of the other node, and must say that it is not ready.
+// TestNodesCutOff cuts a node off from the database for a while. It must report that
+// it is not ready, and must not deny tickets of the other node.
 func TestNodesCutOff(t *testing.T) {
 	t.Parallel()
 	one, two, l, c, finish := twoNodes(t, "cut")
@@ -104,9 +104,9 @@ func TestNodesCutOff(t *testing.T) {
 	two.stop()
 }
 
-// TestNodesClockStep has the clock of the database jump by an hour for eight
-// seconds: joins go on, by the time before, and nobody who was called is skipped.
-// Then it jumps for good, and a person confirms it.
+// TestNodesClockStep: the database's clock jumps by an hour for eight seconds. Joins
+// continue with the earlier time, and no called visitor is skipped. Then it jumps for
+// good, and the operator confirms it.
 func TestNodesClockStep(t *testing.T) {
 	t.Parallel()
 	database, dir := pgtest.Start(t), tempDir(t)
@@ -143,7 +143,7 @@ func TestNodesClockStep(t *testing.T) {
 			t.Fatalf("a join is recorded %s ago", off)
 		}
 	}
-	c.stop() // whoever is called then has missed it an hour later
+	c.stop() // an hour later its called visitors have missed their claim time
 	set(time.Hour)
 	waitFor(t, "the jump is logged again", func() bool { return strings.Count(one.said(), "database's clock has jumped") == 2 })
 	if _, stderr, code := proofline(t, "", "clock", "confirm", "--server", one.url, "--token-file", filepath.Join(dir, server.TokenFile)); code != 0 {
@@ -165,8 +165,8 @@ func TestNodesClockStep(t *testing.T) {
 	two.stop()
 }
 
-// steppedClock gives a database a clock that a test sets ahead: functions that
-// are found before PostgreSQL's own when the search path says so.
+// steppedClock gives a database a clock that the test can set ahead: its functions
+// precede PostgreSQL's own in the search path.
 func steppedClock(t *testing.T, url string) (set func(ahead time.Duration)) {
 	t.Helper()
 	exec := func(sql string, args ...any) {
@@ -194,8 +194,8 @@ func steppedClock(t *testing.T, url string) (set func(ahead time.Duration)) {
 	}
 }
 
-// TestCrashFrozen stops all processes of PostgreSQL for a while, which refuse
-// nothing then and answer nothing.
+// TestCrashFrozen stops all PostgreSQL processes with SIGSTOP for a while, so that
+// requests are neither refused nor answered.
 func TestCrashFrozen(t *testing.T) {
 	t.Parallel()
 	database, dir := pgtest.Start(t), tempDir(t)
@@ -228,7 +228,7 @@ func TestCrashFrozen(t *testing.T) {
 	p.stop()
 }
 
-// status asks for a resource.
+// status returns the status of a GET request.
 func status(t *testing.T, url string) int {
 	t.Helper()
 	client := http.Client{Timeout: 5 * time.Second}
@@ -241,7 +241,7 @@ func status(t *testing.T, url string) int {
 		t.Errorf("%s is 503 without Retry-After", url)
 	}
 	if text, err := io.ReadAll(r.Body); strings.HasSuffix(url, "/readyz") && (err != nil || !json.Valid(text)) {
-		t.Errorf("%s is no JSON: %s", url, text)
+		t.Errorf("%s is not JSON: %s", url, text)
 	}
 	return r.StatusCode
 }
@@ -259,7 +259,7 @@ func processesOf(t *testing.T, dir string) []int {
 		t.Fatal(err)
 	}
 	list := []int{postmaster}
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // fails only for malformed patterns
 	for _, file := range stats {
 		var pid, parent int
 		var name, state string

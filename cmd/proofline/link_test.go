@@ -10,24 +10,24 @@ import (
 	"testing"
 )
 
-// link is the network between a node and its PostgreSQL. It can stand still,
-// and it can lose the node: then nothing gets through any more and the
-// connections at PostgreSQL stay open, as when a machine has vanished.
+// link is a network between a node and its PostgreSQL. It can freeze, and it can lose
+// the node: then it drops all traffic but keeps the connections to PostgreSQL open,
+// as if the node's machine had vanished.
 type link struct {
-	URL string // of the database, through the link
+	URL string // of the database through the link
 
-	target string // PostgreSQL's socket
+	target string // path of PostgreSQL's socket
 
-	mu     sync.Mutex // guards all below
-	moves  *sync.Cond // frozen or lost changed
+	mu     sync.Mutex // guards the fields below
+	moves  *sync.Cond // signals changes of frozen and lost
 	frozen bool
 	lost   bool
-	at     []byte        // the node is lost once it has sent this
-	gone   chan struct{} // closed then
+	at     []byte        // text after which the node is lost; empty: never
+	gone   chan struct{} // closed when the node is lost
 	ends   []io.Closer
 }
 
-// newLink makes a link to the database that conn names.
+// newLink opens a link to the database that conn names.
 func newLink(t *testing.T, conn string) *link {
 	t.Helper()
 	u, err := url.Parse(conn)
@@ -81,7 +81,7 @@ func (l *link) join(node net.Conn) {
 	l.pump(node, database, false)
 }
 
-// pump carries what is sent one way, and the end of it.
+// pump copies one direction of a connection, including its end.
 func (l *link) pump(to, from net.Conn, fromNode bool) {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -96,7 +96,8 @@ func (l *link) pump(to, from net.Conn, fromNode bool) {
 	}
 }
 
-// passes carries a piece once the link moves; false when the node is lost.
+// passes waits while the link is frozen, and then writes the data; it returns false
+// when the node is lost.
 func (l *link) passes(piece []byte, to net.Conn, fromNode bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,14 +116,14 @@ func (l *link) passes(piece []byte, to net.Conn, fromNode bool) bool {
 	return true
 }
 
-// loseAfter loses the node in the moment in which it has sent a text.
+// loseAfter loses the node as soon as it has sent a text.
 func (l *link) loseAfter(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.at = []byte(text)
 }
 
-// freeze has the link stand still, or move again.
+// freeze freezes the link, or unfreezes it.
 func (l *link) freeze(frozen bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,7 +131,7 @@ func (l *link) freeze(frozen bool) {
 	l.moves.Broadcast()
 }
 
-// listens reports whether something does on a port of this machine.
+// listens reports whether a program listens on a port of this machine.
 func listens(port string) bool {
 	conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", port))
 	return err == nil && conn.Close() == nil

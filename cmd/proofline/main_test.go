@@ -22,8 +22,8 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 )
 
-// TestMain builds both programs and puts them first in PATH: all tests here
-// drive the real binaries.
+// TestMain builds both programs and puts them first in PATH, so that all tests here
+// run the real binaries.
 func TestMain(m *testing.M) { os.Exit(withBinaries(m)) }
 
 func withBinaries(m *testing.M) int {
@@ -38,26 +38,26 @@ func withBinaries(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "%v: %s\n", err, out)
 		return 1
 	}
-	for _, e := range os.Environ() { // nothing from outside decides
+	for _, e := range os.Environ() { // the environment must not influence tests
 		if name, _, _ := strings.Cut(e, "="); name == "DATABASE_URL" || strings.HasPrefix(name, "PROOFLINE_") && !strings.HasPrefix(name, "PROOFLINE_TEST_") && name != "PROOFLINE_PG_BIN" {
 			_ = os.Unsetenv(name)
 		}
 	}
-	_ = os.Setenv("PROOFLINE_BEACON_RELAYS", noRelays)             // unless a test wants some: no test leaves this machine
-	_ = os.Setenv("PROOFLINE_LIMIT_EXEMPT", "127.0.0.0/8,::1/128") // crowds of tests come from this machine
+	_ = os.Setenv("PROOFLINE_BEACON_RELAYS", noRelays)             // so that no test sends requests to other machines
+	_ = os.Setenv("PROOFLINE_LIMIT_EXEMPT", "127.0.0.0/8,::1/128") // the tests' crowds come from this machine
 	_ = os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return m.Run()
 }
 
-// startTime is how long a server may take to be ready: initdb and recovery
-// take their time on a busy machine.
+// startTime bounds the start of a server: on a busy machine initdb and recovery are
+// slow.
 const startTime = time.Minute
 
-// stopTime is what the product promises.
+// stopTime bounds the stop of a server, as documented.
 const stopTime = 10 * time.Second
 
-// tempDir makes a data directory that the user postgres can pass through under
-// root, which it cannot those of testing.T.
+// tempDir makes a data directory. Unlike those of testing.T the user postgres can
+// enter it when the tests run as root.
 func tempDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "proofline-test-")
@@ -71,8 +71,8 @@ func tempDir(t *testing.T) string {
 	return dir
 }
 
-// removeAll removes a directory, in which the PostgreSQL of a server that was
-// killed may still be shutting down.
+// removeAll removes a directory. The PostgreSQL of a killed server may still be
+// shutting down in it.
 func removeAll(t *testing.T, dir string) {
 	waitFor(t, "PostgreSQL is gone from "+dir, func() bool {
 		for _, below := range []string{"", "data"} {
@@ -88,14 +88,14 @@ func removeAll(t *testing.T, dir string) {
 type process struct {
 	t      testing.TB
 	cmd    *exec.Cmd
-	url    string // of its server
+	url    string // of the server or proxy
 	exited chan error
 
 	mu     sync.Mutex // guards output
 	output bytes.Buffer
 }
 
-// launch starts a command that goes on. Environment is NAME=VALUE.
+// launch starts a command in the background. The environment is a list of NAME=VALUE.
 func launch(t testing.TB, env []string, args ...string) *process {
 	t.Helper()
 	return launchProgram(t, "proofline", env, args...)
@@ -115,8 +115,8 @@ func launchProgram(t testing.TB, program string, env []string, args ...string) *
 	return p
 }
 
-// until waits until the process says a line that matches, and returns what the
-// first group does.
+// until waits until the process prints a line that matches, and returns its first
+// group.
 func (p *process) until(line string, limit time.Duration) string {
 	p.t.Helper()
 	want := regexp.MustCompile("(?m)^" + line + "$")
@@ -131,11 +131,11 @@ func (p *process) until(line string, limit time.Duration) string {
 		default:
 		}
 	}
-	p.t.Fatalf("%q does not say %q within %s\n%s", p.cmd.Args, line, limit, p.said())
+	p.t.Fatalf("%q does not print %q within %s\n%s", p.cmd.Args, line, limit, p.said())
 	return ""
 }
 
-// serve starts a server and returns when it says that it listens.
+// serve starts a server and waits until it prints that it listens.
 func serve(t testing.TB, env []string, args ...string) *process {
 	t.Helper()
 	p := launch(t, env, append([]string{"serve"}, args...)...)
@@ -143,34 +143,34 @@ func serve(t testing.TB, env []string, args ...string) *process {
 	return p
 }
 
-// listens waits until a server says where it listens.
+// listens waits until a server prints its address.
 func (p *process) listens() {
 	p.t.Helper()
 	p.url = p.until(`listening on (http://\S+)`, startTime)
 }
 
-// Write collects what the process says.
+// Write collects the process's output.
 func (p *process) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.output.Write(b)
 }
 
-// said returns all that the process has written so far.
+// said returns the process's output so far.
 func (p *process) said() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.output.String()
 }
 
-// kill ends the process with SIGKILL and waits for it. It may be gone already.
+// kill kills the process with SIGKILL and waits for it. It may have ended already.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	err := <-p.exited
 	p.exited <- err
 }
 
-// stop ends the process with SIGTERM, and wants it to exit with 0 in time.
+// stop ends the process with SIGTERM, and checks that it exits with 0 in time.
 func (p *process) stop() {
 	p.t.Helper()
 	began := time.Now()
@@ -184,11 +184,11 @@ func (p *process) stop() {
 			p.t.Fatalf("after SIGTERM: %v\n%s", err, p.said())
 		}
 	case <-time.After(stopTime):
-		p.t.Fatalf("still there %s after SIGTERM\n%s", time.Since(began), p.said())
+		p.t.Fatalf("still running %s after SIGTERM\n%s", time.Since(began), p.said())
 	}
 }
 
-// proofline runs a command to its end.
+// proofline runs a command to its end and returns its output.
 func proofline(t testing.TB, stdin string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	return command(t, stdin, "proofline", args...)
@@ -218,7 +218,7 @@ func manager(t testing.TB, p *process, dir string) *api.Client {
 	return &api.Client{Base: p.url, Token: strings.TrimSpace(string(token))}
 }
 
-// createRoom makes a room whose windows, claim time and outflow suit a test.
+// createRoom creates a room with windows, claim time and outflow that suit tests.
 func createRoom(t testing.TB, c *api.Client, slug string) api.Room {
 	t.Helper()
 	var room api.Room
@@ -229,7 +229,7 @@ func createRoom(t testing.TB, c *api.Client, slug string) api.Room {
 	return room
 }
 
-// freePort returns a port that nothing listens on.
+// freePort returns a free port.
 func freePort(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -21,8 +21,8 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
-// TestE2EPooler leads a server to PgBouncer: one that shares connections between
-// transactions is refused with what to do, one that does not is none of a matter.
+// TestE2EPooler starts a server behind PgBouncer. Transaction pooling is refused with
+// a hint, and session pooling works.
 func TestE2EPooler(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("pgbouncer"); err != nil {
@@ -39,7 +39,7 @@ func TestE2EPooler(t *testing.T) {
 	p.stop()
 }
 
-// poolerOf runs PgBouncer before a database and returns its URL.
+// poolerOf runs PgBouncer in front of a database and returns its URL.
 func poolerOf(t *testing.T, conn, mode string) string {
 	t.Helper()
 	u, err := url.Parse(conn)
@@ -54,7 +54,7 @@ func poolerOf(t *testing.T, conn, mode string) string {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("pgbouncer", file)
-	if os.Getuid() == 0 { // which PgBouncer refuses to run as, and PostgreSQL's socket is for its owner
+	if os.Getuid() == 0 { // PgBouncer refuses to run as root, and only its owner can use PostgreSQL's socket
 		owner, err := user.Lookup("postgres")
 		if err != nil {
 			t.Fatal(err)
@@ -74,31 +74,33 @@ func poolerOf(t *testing.T, conn, mode string) string {
 	return u.String()
 }
 
-// TestE2EStartWithoutDatabase starts a server before its database: it waits, says
-// so, and answers meanwhile.
+// TestE2EStartWithoutDatabase starts a server before its database. It waits, logs
+// that, and answers requests meanwhile.
 func TestE2EStartWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	database, dir := pgtest.Start(t), tempDir(t)
 	key, port := newKeyFile(t, dir), freePort(t)
 	database.Stop()
 	p := launch(t, nil, "serve", "--data", dir, "--addr", "127.0.0.1:"+port, "--master-key", key, "--database-url", database.URL())
-	waitFor(t, "the server says that it waits", func() bool { return strings.Contains(p.said(), "the server waits for it") })
+	waitFor(t, "the server logs that it waits", func() bool {
+		return strings.Contains(p.said(), "the server waits for it")
+	})
 	waitFor(t, "it is alive", func() bool { return status(t, "http://127.0.0.1:"+port+"/livez") == http.StatusOK })
 	if s := status(t, "http://127.0.0.1:"+port+"/r/any/state"); s != http.StatusServiceUnavailable {
-		t.Errorf("without a database the state of a room is %d", s)
+		t.Errorf("without a database a room's state is answered with %d", s)
 	}
 	database.Restart()
 	p.listens()
 	if s := status(t, p.url+"/readyz"); s != http.StatusOK {
-		t.Errorf("then the server is %d", s)
+		t.Errorf("with the database the server answers %d", s)
 	}
 	joinOnce(t, createRoom(t, manager(t, p, dir), "late").URL)
 	p.stop()
 }
 
-// TestE2EStopWithoutDatabase stops a server whose database is frozen, while people
-// join: it ends within seconds, and every request gets an answer, the next one of a
-// connection that was kept, too.
+// TestE2EStopWithoutDatabase stops a server while its database is frozen and visitors
+// join. It ends within seconds, and answers every request, including the next one on
+// a kept-alive connection.
 func TestE2EStopWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	database, dir := pgtest.Start(t), tempDir(t)
@@ -141,14 +143,16 @@ func TestE2EStopWithoutDatabase(t *testing.T) {
 			}
 		})
 	}
-	waitFor(t, "the server is not ready", func() bool { return sent.Load() == 60 && status(t, p.url+"/readyz") == http.StatusServiceUnavailable })
+	waitFor(t, "the server is not ready", func() bool {
+		return sent.Load() == 60 && status(t, p.url+"/readyz") == http.StatusServiceUnavailable
+	})
 	began := time.Now()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(300 * time.Millisecond)
 	if a, err := ask(kept, http.MethodGet, "/livez"); err != nil || !a.Close {
-		t.Errorf("a kept connection is answered with %+v, %v, want the last answer", a, err)
+		t.Errorf("a kept-alive connection is answered with %+v, %v, want a last answer", a, err)
 	}
 	select {
 	case err := <-p.exited:
@@ -157,7 +161,7 @@ func TestE2EStopWithoutDatabase(t *testing.T) {
 			t.Errorf("the server exits with %v:\n%s", err, p.said())
 		}
 	case <-time.After(stopTime):
-		t.Fatalf("still there %s after SIGTERM", stopTime)
+		t.Fatalf("still running %s after SIGTERM", stopTime)
 	}
 	people.Wait()
 	t.Logf("the server stopped in %s", time.Since(began).Round(time.Millisecond))
@@ -166,9 +170,8 @@ func TestE2EStopWithoutDatabase(t *testing.T) {
 	}
 }
 
-// TestCrashDiskFull fills the disk of a private PostgreSQL for longer than it used
-// to be tried again. The server answers that it is not ready, and goes on when
-// there is room.
+// TestCrashDiskFull fills the disk of a private PostgreSQL for a while. The server
+// reports that it is not ready, and continues once there is space.
 func TestCrashDiskFull(t *testing.T) {
 	if os.Getenv("PROOFLINE_TEST_SLOW") == "" {
 		t.Skip("a minute with a full disk: make e2e")
@@ -186,16 +189,16 @@ func TestCrashDiskFull(t *testing.T) {
 	p := serve(t, nil, "--data", data, "--addr", "127.0.0.1:0")
 	organizer := manager(t, p, data)
 	c := gather(t, createRoom(t, organizer, "full"), p.url)
-	waitFor(t, "people join", func() bool { return c.count() > 50 })
+	waitFor(t, "visitors join", func() bool { return c.count() > 50 })
 	filler := filepath.Join(data, "filler")
 	fill := exec.Command("dd", "if=/dev/zero", "of="+filler, "bs=64k")
 	_ = fill.Run() // it ends when the disk is full
 	full := time.Now()
 	pid := processesOf(t, data)[0]
-	_ = syscall.Kill(pid, syscall.SIGKILL) // it cannot recover without room
+	_ = syscall.Kill(pid, syscall.SIGKILL) // it cannot recover without disk space
 	for time.Since(full) < 50*time.Second {
 		if s := status(t, p.url+"/livez"); s != http.StatusOK {
-			t.Fatalf("the server is %d after %s\n%s", s, time.Since(full), p.said())
+			t.Fatalf("the server answers %d after %s\n%s", s, time.Since(full), p.said())
 		}
 		_ = exec.Command("dd", "if=/dev/zero", "of="+filler, "bs=64k", "oflag=append", "conv=notrunc").Run()
 		time.Sleep(500 * time.Millisecond)
@@ -204,7 +207,7 @@ func TestCrashDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := c.count()
-	waitFor(t, "people join again", func() bool { return c.count() > before+50 })
+	waitFor(t, "visitors join again", func() bool { return c.count() > before+50 })
 	c.finish(t, organizer)
 	p.stop()
 }

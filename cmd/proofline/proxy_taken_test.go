@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestProxyAddressTaken leaves what is kept by an address to the proxy that has
-// it: another one reports nothing of that, and writes nothing.
+// TestProxyAddressTaken: the state file of an address belongs to the proxy that
+// listens on it. Another proxy neither reports nor changes its contents.
 func TestProxyAddressTaken(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestProxyOptions has the README know every option of the proxy, and no other.
+// TestProxyOptions: the README lists all flags of the proxy, and no others.
 func TestProxyOptions(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../connector/proxy/README.md")
@@ -33,16 +33,16 @@ func TestProxyOptions(t *testing.T) {
 	flags := proxyCommand(&terminal{env: func(string) string { return "" }}).Flags()
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !known[f.Name] {
-			t.Errorf("the README does not have --%s", f.Name)
+			t.Errorf("the README lacks --%s", f.Name)
 		}
 		delete(known, f.Name)
 	})
 	for name := range known {
-		t.Errorf("there is no --%s", name)
+		t.Errorf("the README has --%s, which does not exist", name)
 	}
 }
 
-// TestDefaultState gives each address that one may listen at a file of its own.
+// TestDefaultState: each listen address has its own state file.
 func TestDefaultState(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{"": true}

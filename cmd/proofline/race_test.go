@@ -2,5 +2,5 @@
 
 package main
 
-// The binaries under test are built as the tests are.
+// The binaries under test are built with the same -race as the tests.
 const raceFlag = "-race=true"

@@ -14,8 +14,8 @@ import (
 	"github.com/proofline/proofline/internal/doctest"
 )
 
-// TestReadme runs the commands of the README in their order, on a server of
-// its own and with fewer people and shorter windows.
+// TestReadme runs the README's commands in order on its own server, with fewer
+// visitors and shorter windows.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	const readme = "../../README.md"
@@ -34,8 +34,8 @@ func TestReadme(t *testing.T) {
 		for _, line := range doctest.Commands(block) {
 			switch target, isMake := strings.CutPrefix(line, "make "); {
 			case isMake && !strings.Contains(makefile, "\n"+target+":"):
-				t.Errorf("the README says %q, and the Makefile has no such target", line)
-			case isMake, strings.Contains(line, "proofline serve"): // the server above is the one
+				t.Errorf("the README has %q, but the Makefile has no such target", line)
+			case isMake, strings.Contains(line, "proofline serve"): // the server above is used instead
 			default:
 				shell(t, dir, p.url, here.Replace(line))
 				ran++
@@ -43,7 +43,7 @@ func TestReadme(t *testing.T) {
 		}
 	}
 	if ran < 8 {
-		t.Errorf("only %d commands were found in the README", ran)
+		t.Errorf("found only %d commands in the README", ran)
 	}
 	p.stop()
 }
@@ -58,8 +58,8 @@ func shell(t *testing.T, dir, server, line string) {
 	}
 }
 
-// TestOrganizersReadme runs the commands that organizers are told, on a server
-// of its own with a sale that is over.
+// TestOrganizersReadme runs the commands in the organizers' documents on its own
+// server, which has a sale that is over.
 func TestOrganizersReadme(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
@@ -77,7 +77,7 @@ func TestOrganizersReadme(t *testing.T) {
 	for _, name := range []string{"README", "ACCOUNTS", "SALE"} {
 		for _, block := range doctest.Blocks(t, "../../web/console/"+name+".md", "sh") {
 			for _, line := range doctest.Commands(block) {
-				if strings.Contains(line, "proofline serve") { // the server above is the one
+				if strings.Contains(line, "proofline serve") { // the server above is used instead
 					continue
 				}
 				shell(t, dir, p.url, here.Replace(line))
@@ -86,16 +86,17 @@ func TestOrganizersReadme(t *testing.T) {
 		}
 	}
 	if ran < 4 {
-		t.Errorf("only %d commands were found", ran)
+		t.Errorf("found only %d commands", ran)
 	}
 	p.stop()
 }
 
-// makeOwner makes the account of owner@example.com, as its owner does with the
-// link that the server's administrator sends.
+// makeOwner creates the account of owner@example.com with an owner link.
 func makeOwner(t *testing.T, server, data string) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "proofline", "account", "link", "--data", data, "--email", "owner@example.com", "--json").Output()
+	link := exec.CommandContext(t.Context(), "proofline", "account", "link", "--data", data, "--email", "owner@example.com",
+		"--json")
+	out, err := link.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,10 @@ func makeOwner(t *testing.T, server, data string) {
 		form url.Values
 	}{
 		{"/console/invitation", url.Values{"token": {made.Link}}},
-		{"/console/invitation/accept", url.Values{"organization": {"Halls"}, "email": {"owner@example.com"}, "name": {"Owner"}, "password": {"a long enough password of a test"}}},
+		{"/console/invitation/accept", url.Values{
+			"organization": {"Halls"}, "email": {"owner@example.com"}, "name": {"Owner"},
+			"password": {"a long enough password of a test"},
+		}},
 	} {
 		answer, err := browser.PostForm(server+step.path, step.form)
 		if err != nil {

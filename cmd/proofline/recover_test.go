@@ -18,14 +18,14 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
-// guests are visitors of a room, and what they hold.
+// guests are visitors of a room, with their answers.
 type guests struct {
 	t      *testing.T
 	room   api.Room
 	joined []api.Joined
 }
 
-// join has more visitors join through a server.
+// join joins n more visitors through a server.
 func (g *guests) join(node *process, n int) {
 	g.t.Helper()
 	for range n {
@@ -41,7 +41,7 @@ func (g *guests) at(node *process) *api.Client {
 	return &api.Client{Base: node.url + "/r/" + g.room.Slug}
 }
 
-// refused waits until a server answers with a problem of this title.
+// refused waits until a server answers joins with a problem of this title.
 func (g *guests) refused(node *process, title string) {
 	g.t.Helper()
 	waitFor(g.t, title, func() bool {
@@ -51,11 +51,11 @@ func (g *guests) refused(node *process, title string) {
 	})
 }
 
-// goOn waits until a server lets visitors join, and wants every receipt that was
-// given in the transcript.
+// goOn waits until visitors can join through a server again, and checks that the
+// transcript has the arrivals of all receipts.
 func (g *guests) goOn(node *process) {
 	g.t.Helper()
-	waitFor(g.t, "the room goes on", func() bool {
+	waitFor(g.t, "visitors can join", func() bool {
 		_, err := g.at(node).Place(g.t.Context(), g.joined[0].Ticket)
 		return err == nil
 	})
@@ -78,7 +78,7 @@ func (g *guests) goOn(node *process) {
 	})
 }
 
-// copyDir copies a directory with its owners.
+// copyDir copies a directory and keeps file owners.
 func copyDir(t *testing.T, from, to string) {
 	t.Helper()
 	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
@@ -86,9 +86,9 @@ func copyDir(t *testing.T, from, to string) {
 	}
 }
 
-// TestNodesRecoverPrivate sets a private PostgreSQL back by a copy of its files, and
-// recovers one room from a directory, one from a server that still shows it, and
-// ends one for which no copy is left.
+// TestNodesRecoverPrivate restores an old copy of a private PostgreSQL's files. It
+// recovers one room from a directory and one from a server that still publishes it,
+// and ends one without any copy.
 func TestNodesRecoverPrivate(t *testing.T) {
 	slow(t)
 	t.Parallel()
@@ -129,7 +129,7 @@ func TestNodesRecoverPrivate(t *testing.T) {
 			t.Errorf("recover says %s", said)
 		}
 	}
-	q := run(newer) // where the rooms are still shown
+	q := run(newer) // still publishes the rooms
 	fetched := filepath.Join(dir, "fetched")
 	waitFor(t, "a copy has all entries", func() bool {
 		if _, stderr, code := command(t, "", "proofline-verify", "fetch", q.url+"/r/copied", fetched); code != 0 {
@@ -146,7 +146,7 @@ func TestNodesRecoverPrivate(t *testing.T) {
 	rooms["copied"].goOn(p)
 
 	if stdout, stderr, code := proofline(t, "", "recover", "shown", "--data", data, "--from", fetched, "--yes"); code == 0 {
-		t.Errorf("a room is recovered from another one's copy: %s%s", stdout, stderr)
+		t.Errorf("recovered a room from another room's copy: %s%s", stdout, stderr)
 	}
 	recovers("shown", "--from", q.url+"/r/shown", "--yes")
 	q.stop()
@@ -176,12 +176,12 @@ func TestNodesRecoverPrivate(t *testing.T) {
 	p.stop()
 }
 
-// witnessedRoom is a room with a witness, in a database that is set back to a
-// moment before the last that the witness has cosigned.
+// witnessedRoom is a room with a witness, whose database is restored to an earlier
+// state than the witness has cosigned.
 type witnessedRoom struct {
 	guests
 	database, before *pgtest.Server
-	size             int64 // of the log in the database that was set back
+	size             int64 // of the log in the restored database
 	key, args        []string
 	witness          *process
 	address, state   string
@@ -209,7 +209,7 @@ func newWitnessedRoom(t *testing.T, slug string) *witnessedRoom {
 	r.join(first, 3)
 	backup := r.database.Backup()
 	r.database.Get("select size from log_heads", &r.size)
-	waitFor(t, "the witness cosigns what comes after the backup", func() bool {
+	waitFor(t, "the witness cosigns entries after the backup", func() bool {
 		r.join(first, 1)
 		var size int64
 		r.database.Get("select case when published like '%one.example.org%' then published_size else 0 end from log_heads", &size)
@@ -221,7 +221,7 @@ func newWitnessedRoom(t *testing.T, slug string) *witnessedRoom {
 	return r
 }
 
-// serve starts a server with a data directory of its own.
+// serve starts a server with its own data directory.
 func (r *witnessedRoom) serve(name string) *process {
 	r.t.Helper()
 	return serve(r.t, nil, append([]string{"--data", filepath.Join(r.dir, name)}, r.args...)...)
@@ -242,8 +242,9 @@ func (r *witnessedRoom) recovers(name string, args ...string) string {
 	return stdout
 }
 
-// TestNodesNewServer starts a server that has no marks on a database that went back:
-// the witness tells it before it appends anything, and it goes on from a copy.
+// TestNodesNewServer starts a server without marks on a database that was restored
+// from a backup. It learns of the loss from the witness before it appends an entry,
+// and continues from a copy.
 func TestNodesNewServer(t *testing.T) {
 	slow(t)
 	t.Parallel()
@@ -253,7 +254,7 @@ func TestNodesNewServer(t *testing.T) {
 		t.Errorf("a visitor joins a second history: %+v", j)
 	}
 	r.refused(node, "Records missing")
-	time.Sleep(time.Second) // nothing is to happen
+	time.Sleep(time.Second) // in which the log must not grow
 	var size int64
 	if r.database.Get("select size from log_heads", &size); size != r.size {
 		t.Errorf("the log grew from %d to %d entries", r.size, size)
@@ -266,24 +267,24 @@ func TestNodesNewServer(t *testing.T) {
 	node.stop()
 }
 
-// TestNodesWitnessRefuses starts such a server while the witness is away: it goes on
-// and says so, is held when the witness is back and refuses, and goes on again when
-// the operator overrules the witness.
+// TestNodesWitnessRefuses starts such a server while the witness is away. It logs a
+// warning and continues, holds the room when the witness is back and refuses, and
+// continues when the operator overrules the witness.
 func TestNodesWitnessRefuses(t *testing.T) {
 	slow(t)
 	t.Parallel()
 	r := newWitnessedRoom(t, "refused")
 	r.witness.stop()
 	node := r.serve("new")
-	r.joined = r.joined[:3] // whom the database knows
+	r.joined = r.joined[:3] // those in the database
 	r.join(node, 3)
 	if !strings.Contains(node.said(), "witness does not say what it has seen of a room") {
-		t.Errorf("the server does not say that it goes on without the witness:\n%s", node.said())
+		t.Errorf("no warning that the witness is away:\n%s", node.said())
 	}
 	r.attend()
 	r.refused(node, "Records missing")
 	if !strings.Contains(node.said(), `shown_to="witness one.example.org"`) {
-		t.Errorf("the server does not say who has seen more:\n%s", node.said())
+		t.Errorf("no log line names the witness with more entries:\n%s", node.said())
 	}
 	again := r.serve("another")
 	r.refused(again, "Records missing")
@@ -292,7 +293,7 @@ func TestNodesWitnessRefuses(t *testing.T) {
 	r.recovers("new", "--overrule-witness", "--yes")
 	r.goOn(node)
 	r.goOn(again)
-	third := r.serve("third") // asks the witness, whose word does not count
+	third := r.serve("third") // asks the witness, which has been overruled
 	r.goOn(third)
 	for _, p := range []*process{node, again, third} {
 		p.stop()

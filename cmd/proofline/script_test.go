@@ -13,8 +13,8 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 )
 
-// TestScripts runs what people type. Scripts share a server: SERVER, DATA and
-// TOKEN_FILE in their environment.
+// TestScripts runs command lines. The scripts share a server, which SERVER, DATA and
+// TOKEN_FILE in their environment describe.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
@@ -36,7 +36,7 @@ func TestScripts(t *testing.T) {
 	p.stop()
 }
 
-// exits is "exits CODE PROGRAM ARGS...".
+// exits implements "exits CODE PROGRAM ARGS...", which checks an exit code.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE PROGRAM ARGS...")
@@ -55,7 +55,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// mode is "mode 0600 FILE".
+// mode implements "mode 0600 FILE", which checks a file's mode.
 func mode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: mode MODE FILE")

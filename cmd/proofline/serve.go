@@ -32,7 +32,7 @@ import (
 	"github.com/proofline/proofline/web"
 )
 
-// chainTimeout bounds the question which chain relays serve.
+// chainTimeout bounds the request for the relays' chain.
 const chainTimeout = 20 * time.Second
 
 type serveFlags struct {
@@ -53,13 +53,14 @@ func serveCommand(t *terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a server",
-		Long: `Run a server of waiting rooms until it is told to stop.
+		Long: `Run a server of waiting rooms until it is interrupted.
 
 Without a database URL it starts a private PostgreSQL in the data directory. The
-first start writes the management token to DIR/admin-token, the key that seals
-the rooms' keys to DIR/master-key, and the link that makes the first account to
-DIR/setup-link, until it is used. With a database URL, give a master key
-made by "proofline master-key": every server of one database needs the same.`,
+first start writes the management token to DIR/admin-token, the key that encrypts
+the rooms' keys to DIR/master-key, and the link that creates the first account to
+DIR/setup-link, where it stays until it is used. With a database URL, also give a
+master key made by "proofline master-key": all servers of a database need the
+same one.`,
 		Example: `  proofline serve
   proofline serve --addr :8080 --public-url https://queue.example.com
   DATABASE_URL=postgres://db.example.com/proofline proofline serve --master-key /etc/proofline/master-key`,
@@ -68,27 +69,41 @@ made by "proofline master-key": every server of one database needs the same.`,
 		RunE:    runs(func(c *cobra.Command, _ []string) error { return f.run(c.Context(), t) }),
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.Addr, "addr", "127.0.0.1:8080", "listen on this `HOST:PORT`; port 0 takes any that is free")
-	flags.StringVar(&f.MetricsAddr, "metrics-addr", "", "serve /metrics for Prometheus and /debug/pprof/ on this `HOST:PORT`, to anyone who reaches it (default off)")
+	flags.StringVar(&f.Addr, "addr", "127.0.0.1:8080", "listen on this `HOST:PORT`; port 0 picks a free one")
+	flags.StringVar(&f.MetricsAddr, "metrics-addr", "",
+		"serve /metrics for Prometheus and /debug/pprof/ on this `HOST:PORT`, to every client that reaches it (default off)")
 	flags.StringVar(&f.Data, "data", t.dataDir(), "keep data and secrets in this `DIR`")
-	flags.StringVar(&f.PublicURL, "public-url", "", "`URL` that visitors reach the server under (default http:// and the address)")
-	flags.StringVar(&f.DatabaseURL, "database-url", "", "`URL` of a PostgreSQL (default a private one in the data directory)")
-	flags.StringVar(&f.OwnerURL, "owner-database-url", "", "`URL` of that database for the owner of its schema, who migrates it at the start (default the database URL)")
-	flags.DurationVar(&f.DatabaseWait, "database-wait", 0, "wait at the start at most this `TIME` for a database that does not answer (default as long as it takes)")
-	flags.StringVar(&f.MasterKey, "master-key", "", "`FILE` of the key that seals the rooms' keys; the variable may hold the key itself (default DIR/master-key)")
+	flags.StringVar(&f.PublicURL, "public-url", "",
+		"`URL` at which visitors reach the server (default http:// and the address)")
+	flags.StringVar(&f.DatabaseURL, "database-url", "",
+		"`URL` of a PostgreSQL database (default a private one in the data directory)")
+	flags.StringVar(&f.OwnerURL, "owner-database-url", "",
+		"`URL` of that database for the owner of its schema, who runs the migrations (default the database URL)")
+	flags.DurationVar(&f.DatabaseWait, "database-wait", 0,
+		"maximum `TIME` that a start waits for a database that does not answer (default no limit)")
+	flags.StringVar(&f.MasterKey, "master-key", "",
+		"`FILE` of the key that encrypts the rooms' keys; the variable may hold the key itself (default DIR/master-key)")
 	flags.StringVar(&f.TokenFile, "admin-token-file", "", "`FILE` of the management token (default DIR/admin-token)")
-	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "`NETWORKS` whose X-Forwarded-For is believed, such as 10.0.0.0/8")
-	flags.StringSliceVar(&f.relays, "beacon-relays", relay.Public(), "`URLS` of drand relays, from which draws get public randomness; "+noRelays+" turns it off: rooms then reach level 1 at most")
+	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil,
+		"`NETWORKS` whose X-Forwarded-For is believed, such as 10.0.0.0/8")
+	flags.StringSliceVar(&f.relays, "beacon-relays", relay.Public(),
+		"`URLS` of drand relays, the source of public randomness for draws; "+noRelays+
+			" turns it off: rooms then reach level 1 at most")
 	flags.StringVar(&f.chain, "beacon-chain", "", "`HASH` of the relays' drand chain (default quicknet)")
-	flags.StringSliceVar(&f.witnesses, "witnesses", nil, "`KEY=URL` of each witness who is asked to cosign, its verifier key and address")
-	flags.IntVar(&f.MaxStreams, "max-streams", web.DefaultStreams, "tell at most `N` visitors near the front of every change at once; the others ask")
-	flags.StringSliceVar(&f.Contacts, "security-contact", nil, "`URIS` for reports of vulnerabilities, such as mailto:security@example.com, which /.well-known/security.txt names (default no such file)")
+	flags.StringSliceVar(&f.witnesses, "witnesses", nil,
+		"`KEY=URL` of each witness to ask for cosignatures: its verifier key and address")
+	flags.IntVar(&f.MaxStreams, "max-streams", web.DefaultStreams,
+		"push changes at once to at most `N` visitors near the front; the others poll")
+	flags.StringSliceVar(&f.Contacts, "security-contact", nil,
+		"`URIS` for vulnerability reports in /.well-known/security.txt, such as mailto:security@example.com (default no file)")
 	f.limits.add(flags, &f.Limits)
 	f.oidc.add(flags)
 	f.hooks.add(flags)
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
-	inEnv(flags, "addr", "metrics-addr", "data", "public-url", "database-url", "owner-database-url", "database-wait", "master-key", "admin-token-file", "trusted-proxies", "beacon-relays", "beacon-chain", "witnesses", "max-streams", "security-contact", "log-format", "log-level")
+	inEnv(flags, "addr", "metrics-addr", "data", "public-url", "database-url", "owner-database-url", "database-wait",
+		"master-key", "admin-token-file", "trusted-proxies", "beacon-relays", "beacon-chain", "witnesses", "max-streams",
+		"security-contact", "log-format", "log-level")
 	return c
 }
 
@@ -101,7 +116,7 @@ func (f *serveFlags) run(ctx context.Context, t *terminal) error {
 	}
 	s, err := server.Start(ctx, f.Config)
 	if err != nil && ctx.Err() != nil {
-		return nil //nolint:nilerr // told to stop before it was up
+		return nil //nolint:nilerr // interrupted during the start
 	}
 	if err != nil {
 		return explain(err)
@@ -114,8 +129,9 @@ func (f *serveFlags) run(ctx context.Context, t *terminal) error {
 	return errors.Join(err, s.Stop())
 }
 
-// greet says where the server is, and how to begin as long as it has no owner. The
-// link itself is printed to a terminal alone: other output is kept and read.
+// greet prints the server's address and, until there is an owner, how to create the
+// first account. It prints the link itself only to a terminal: other output may be
+// stored and read by others.
 func (t *terminal) greet(s *server.Server) error {
 	if err := t.printf("listening on %s\n", s.URL); err != nil {
 		return err
@@ -129,12 +145,12 @@ func (t *terminal) greet(s *server.Server) error {
 		return nil
 	}
 	if t.interactive(t.out) {
-		return t.printf("make the first account at %s - this link works once, for a day\n", s.SetupLink)
+		return t.printf("create the first account at %s - this link works once, within a day\n", s.SetupLink)
 	}
-	return t.printf("make the first account with the link in %s, which works once, for a day\n", s.SetupFile)
+	return t.printf("create the first account with the link in %s, which works once, within a day\n", s.SetupFile)
 }
 
-// check reads the flags that are more than texts.
+// check parses the flags into the configuration.
 func (f *serveFlags) check(t *terminal) (err error) {
 	if f.Log, err = t.logger(f.logFormat, f.logLevel); err != nil {
 		return usage(err, "run proofline serve --help")
@@ -151,7 +167,7 @@ func (f *serveFlags) check(t *terminal) (err error) {
 		return err
 	}
 	if f.Witnesses, err = parseWitnesses(f.witnesses); err != nil {
-		return usage(fmt.Errorf("--witnesses: %w", err), "give each as KEY=URL, as proofline-verify witness prints them")
+		return usage(fmt.Errorf("--witnesses: %w", err), "give each as KEY=URL, as printed by proofline-verify witness")
 	}
 	if err = checkContacts(f.Contacts); err != nil {
 		return err
@@ -167,19 +183,20 @@ func (f *serveFlags) check(t *terminal) (err error) {
 	return err
 }
 
-// contactForm is what RFC 9116 takes for a contact, in one line.
+// contactForm matches the contacts of RFC 9116.
 var contactForm = regexp.MustCompile(`^(mailto:[^\s@]+@[^\s@]+|https://\S+|tel:\+?[0-9-]+)$`)
 
 func checkContacts(list []string) error {
 	for _, contact := range list {
 		if !contactForm.MatchString(contact) {
-			return usage(fmt.Errorf("--security-contact: %.200q is no contact", contact), "give mailto:ADDRESS, an https URL or tel:NUMBER")
+			return usage(fmt.Errorf("--security-contact: %.200q is not a contact URI", contact),
+				"give mailto:ADDRESS, an https URL or tel:NUMBER")
 		}
 	}
 	return nil
 }
 
-// parseNetworks reads networks in the notation of CIDR.
+// parseNetworks parses networks in CIDR notation.
 func parseNetworks(flag string, list []string) (networks []netip.Prefix, err error) {
 	for _, text := range list {
 		network, err := netip.ParsePrefix(strings.TrimSpace(text))
@@ -191,23 +208,23 @@ func parseNetworks(flag string, list []string) (networks []netip.Prefix, err err
 	return networks, nil
 }
 
-// parseWitnesses reads KEY=URL of witnesses.
+// parseWitnesses parses the KEY=URL of witnesses.
 func parseWitnesses(list []string) (witnesses []room.Witness, err error) {
 	for _, text := range list {
 		vkey, address, ok := strings.Cut(text, "=")
 		u, err := url.Parse(address)
 		if !ok || err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-			return nil, fmt.Errorf("%.100q has no address of a witness", text)
+			return nil, fmt.Errorf("%.100q is not KEY=URL", text)
 		}
 		key, err := audit.ParseWitness(vkey)
 		if err != nil {
 			return nil, err
 		}
 		if slices.ContainsFunc(witnesses, func(w room.Witness) bool { return w.Key.Key == key.Key }) {
-			return nil, fmt.Errorf("%s has the key of another one", key.Name())
+			return nil, fmt.Errorf("%s has the same key as another witness", key.Name())
 		}
 		if len(witnesses) == fairness.MaxWitnesses {
-			return nil, fmt.Errorf("there are more than %d", fairness.MaxWitnesses)
+			return nil, fmt.Errorf("more than %d witnesses", fairness.MaxWitnesses)
 		}
 		client := &witness.Client{URL: address, Key: key, Now: time.Now}
 		witnesses = append(witnesses, room.Witness{Key: key, Cosigner: client})
@@ -218,14 +235,14 @@ func parseWitnesses(list []string) (witnesses []room.Witness, err error) {
 // noRelays is the value of --beacon-relays that turns the beacon off.
 const noRelays = "none"
 
-// findChain finds the beacon of the relays. Quicknet is known; any other chain
-// is asked for, and vouched for by its hash.
+// findChain finds the relays' chain. Quicknet is built in; any other chain is
+// fetched from the relays and checked against its hash.
 func (f *serveFlags) findChain(ctx context.Context) error {
 	if len(f.relays) == 0 || slices.Equal(f.relays, []string{noRelays}) {
 		if f.chain != "" {
-			return usage(errors.New("--beacon-chain: there are no --beacon-relays to have it from"), "give the URLs of its relays")
+			return usage(errors.New("--beacon-chain needs --beacon-relays"), "give the URLs of its relays")
 		}
-		f.Log.Warn("public randomness is off: draws of new rooms could be chosen by the operator, and an audit says so (level 1)")
+		f.Log.Warn("public randomness is off: the operator could choose the draws of new rooms, and audits say so (level 1)")
 		return nil
 	}
 	client := &relay.Client{Chain: beacon.Quicknet(), Log: f.Log}
@@ -239,7 +256,8 @@ func (f *serveFlags) findChain(ctx context.Context) error {
 	if f.chain != "" {
 		hash, err := hex.DecodeString(f.chain)
 		if err != nil || len(hash) != 32 {
-			return usage(errors.New("--beacon-chain: not the hash of a chain"), "give 64 hex digits, as relays and proofline beacon serve say them")
+			return usage(errors.New("--beacon-chain: not the hash of a chain"),
+				"give the 64 hex digits that relays and proofline beacon serve print")
 		}
 		ctx, cancel := context.WithTimeout(ctx, chainTimeout)
 		defer cancel()
@@ -257,28 +275,28 @@ func (f *serveFlags) findChain(ctx context.Context) error {
 	return nil
 }
 
-// reportRelays logs whether the relays of a chain can be reached. A server
-// starts without them, because they may come back.
+// reportRelays logs whether the relays of a chain can be reached. A server also
+// starts without them, as they may come back.
 func (f *serveFlags) reportRelays(ctx context.Context, client *relay.Client, err error) {
 	log := f.Log.With("chain", client.Chain.ID)
 	if err == nil {
-		log.Info("relays of the beacon answer")
+		log.Info("beacon relays answer")
 		return
 	}
 	if _, other := client.Info(ctx); errors.Is(other, relay.ErrChain) {
-		log.Error("no relay serves this chain: name the chain that they serve with --beacon-chain", "err", other)
+		log.Error("no relay serves this chain: give the chain that they serve with --beacon-chain", "err", other)
 		return
 	}
-	log.Warn("cannot reach the relays of the beacon: draws wait for one, and a new room must name its beacon or none; "+
+	log.Warn("cannot reach the beacon relays: draws wait for one, and new rooms must name a beacon or none; "+
 		"to work without public randomness, start with --beacon-relays "+noRelays, "err", err)
 }
 
-// logger returns the structured log to standard error.
+// logger returns a logger that writes to standard error.
 func (t *terminal) logger(format, level string) (*slog.Logger, error) {
 	var options slog.HandlerOptions
 	var parsed slog.Level
 	if err := parsed.UnmarshalText([]byte(level)); err != nil {
-		return nil, fmt.Errorf("--log-level: %q is none of debug, info, warn, error", level)
+		return nil, fmt.Errorf("--log-level: %q is not one of debug, info, warn, error", level)
 	}
 	options.Level = parsed
 	switch format {
@@ -290,24 +308,25 @@ func (t *terminal) logger(format, level string) (*slog.Logger, error) {
 	return nil, fmt.Errorf("--log-format: %q is neither text nor json", format)
 }
 
-// explain says what can be done about a server that does not start.
+// explain adds exit code and hint to an error of a server's start.
 func explain(err error) error {
 	var unreachable *pgconn.ConnectError
 	switch {
 	case errors.Is(err, server.ErrNoMasterKey):
-		return usage(err, "make one with: proofline master-key FILE; then give it with --master-key FILE, or its text in PROOFLINE_MASTER_KEY")
+		return usage(err, "make one with: proofline master-key FILE; "+
+			"then give it with --master-key FILE, or its text in PROOFLINE_MASTER_KEY")
 	case errors.Is(err, server.ErrNoDatabase):
-		return usage(err, "give --database-url, the URL that the server works with, too")
+		return usage(err, "also give --database-url, the URL for the server's own role")
 	case errors.Is(err, migrations.ErrOwner):
 		return failed(err, "start once with --owner-database-url, the URL of the schema's owner")
 	case errors.Is(err, room.ErrMasterKey) || errors.Is(err, server.ErrKeyLost):
-		return failed(err, "rooms open only with the key they were made with; bring it back from your backup")
+		return failed(err, "rooms open only with the key they were created with: restore it from your backup")
 	case errors.Is(err, secret.ErrExposed):
-		return failed(err, "make it yours alone: chmod 600 FILE")
+		return failed(err, "restrict it to its owner: chmod 600 FILE")
 	case errors.Is(err, pglog.ErrPooler):
 		return failed(err, "give the address of PostgreSQL itself, or of a pool with pool_mode = session")
 	case errors.As(err, &unreachable):
-		return &exit{exitUnreachable, err, "check the database URL, and that the database runs"}
+		return &exit{exitUnreachable, err, "check the database URL, and that the database is running"}
 	case errors.Is(err, server.ErrMetricsAddr):
 		return failed(err, "choose another address with --metrics-addr, such as 127.0.0.1:9090")
 	case errors.Is(err, syscall.EADDRINUSE):

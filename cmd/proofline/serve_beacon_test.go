@@ -17,8 +17,8 @@ import (
 	"github.com/proofline/proofline/fairness/beacon/relay"
 )
 
-// TestReportRelays wants relays of another chain, and relays that do not
-// answer, to be reported at the start and not when the first draw waits.
+// TestReportRelays: relays of another chain, and relays that do not answer, are
+// logged at the start, before any draw waits for them.
 func TestReportRelays(t *testing.T) {
 	t.Parallel()
 	own, err := local.New(local.NewKey(), local.Config{ID: "local", Genesis: 1, Period: 1})
@@ -49,9 +49,8 @@ func TestReportRelays(t *testing.T) {
 	}
 }
 
-// TestServeBeaconDefault wants public relays by default, and the choice spelled
-// out where they cannot be reached: no room gets a beacon that its server
-// cannot read without its organizer having said so.
+// TestServeBeaconDefault: public relays are the default. If they cannot be reached,
+// a new room must name its beacon or none.
 func TestServeBeaconDefault(t *testing.T) {
 	t.Parallel()
 	help, _, _ := proofline(t, "", "serve", "--help")
@@ -82,7 +81,7 @@ func TestServeBeaconDefault(t *testing.T) {
 	}
 	p.stop()
 
-	// With a beacon in reach the same file makes a room of level 2.
+	// With a reachable beacon the same file creates a room of level 2.
 	b := launch(t, nil, "beacon", "serve", "--addr", "127.0.0.1:"+port, "--period", "1s", "--key", key)
 	b.listens()
 	chain := b.until(`chain +([0-9a-f]{64})`, startTime)

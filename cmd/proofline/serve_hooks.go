@@ -13,24 +13,26 @@ import (
 	"github.com/proofline/proofline/console/hook"
 )
 
-// hookFlags say where webhooks may lead, and how mail is sent.
+// hookFlags are the flags for webhooks and mail.
 type hookFlags struct {
 	networks []string
 	smtp     string
 }
 
 func (f *hookFlags) add(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.networks, "webhook-networks", nil, "`NETWORKS` that webhooks may lead to beside public addresses, such as 10.0.0.0/8; only there without TLS")
-	flags.StringVar(&f.smtp, "smtp", "", "mail server, smtp(s)://USER:PASSWORD@HOST:PORT?from=ADDRESS, or a `FILE` that says so; with it alerts and invitations are mailed")
+	flags.StringSliceVar(&f.networks, "webhook-networks", nil,
+		"`NETWORKS` that webhooks may call besides public addresses, such as 10.0.0.0/8; only these also without TLS")
+	flags.StringVar(&f.smtp, "smtp", "",
+		"mail server for alerts and invitations, smtp(s)://USER:PASSWORD@HOST:PORT?from=ADDRESS, or a `FILE` with that URL")
 	inEnv(flags, "webhook-networks", "smtp")
 }
 
-// check reads the flags into the configuration.
+// check parses the flags into the configuration.
 func (f *hookFlags) check(c *server.Config) error {
 	for _, text := range f.networks {
 		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			return usage(fmt.Errorf("--webhook-networks: %q is no network", text), "give networks such as 10.0.0.0/8")
+			return usage(fmt.Errorf("--webhook-networks: %q is not a network", text), "give networks such as 10.0.0.0/8")
 		}
 		c.WebhookNetworks = append(c.WebhookNetworks, prefix.Masked())
 	}
@@ -41,12 +43,13 @@ func (f *hookFlags) check(c *server.Config) error {
 	if !strings.HasPrefix(text, "smtp://") && !strings.HasPrefix(text, "smtps://") {
 		var err error
 		if text, err = secret.Read(f.smtp); err != nil {
-			return usage(errors.New("--smtp: neither a URL of smtp nor the name of a file that can be read"), "give such as smtps://user:password@mail.example.com?from=alerts@example.com")
+			return usage(errors.New("--smtp: neither an smtp URL nor the name of a readable file"),
+				"give a URL such as smtps://user:password@mail.example.com?from=alerts@example.com")
 		}
 	}
 	mail, err := hook.ParseSMTP(strings.TrimSpace(text))
 	if err != nil {
-		return usage(fmt.Errorf("--smtp: %w", err), "check the URL; its password is not repeated here")
+		return usage(fmt.Errorf("--smtp: %w", err), "check the URL")
 	}
 	c.Mail = mail
 	return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 )
 
-// oidcFlags say how organizers sign in with OpenID Connect.
+// oidcFlags are the flags for sign-in with OpenID Connect.
 type oidcFlags struct {
 	issuer, clientID, secretFile, name string
 	domains                            []string
@@ -21,13 +21,14 @@ type oidcFlags struct {
 func (f *oidcFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.issuer, "oidc-issuer", "", "`URL` of an OpenID Connect issuer that organizers sign in with")
 	flags.StringVar(&f.clientID, "oidc-client-id", "", "`ID` of this server at the issuer")
-	flags.StringVar(&f.secretFile, "oidc-client-secret", "", "`FILE` of the secret that goes with it")
+	flags.StringVar(&f.secretFile, "oidc-client-secret", "", "`FILE` of the client secret")
 	flags.StringVar(&f.name, "oidc-name", "", "`NAME` of the issuer on the sign-in page (default its host)")
-	flags.StringSliceVar(&f.domains, "oidc-domains", nil, "`DOMAIN=ROLE` of e-mail addresses whose people get an account when they first sign in, such as example.com=viewer")
+	flags.StringSliceVar(&f.domains, "oidc-domains", nil,
+		"`DOMAIN=ROLE` for people who get an account on their first sign-in, by e-mail address, such as example.com=viewer")
 	inEnv(flags, "oidc-issuer", "oidc-client-id", "oidc-client-secret", "oidc-name", "oidc-domains")
 }
 
-// config reads the flags; nil when there are none.
+// config parses the flags; it returns nil if none is set.
 func (f *oidcFlags) config() (*account.OIDCConfig, error) {
 	if f.issuer == "" {
 		if f.clientID != "" || f.secretFile != "" || f.name != "" || len(f.domains) > 0 {
@@ -36,22 +37,26 @@ func (f *oidcFlags) config() (*account.OIDCConfig, error) {
 		return nil, nil
 	}
 	u, err := url.Parse(f.issuer)
-	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || u.Hostname() != "127.0.0.1" && u.Hostname() != "localhost") || u.Host == "" || u.User != nil {
-		return nil, usage(errors.New("--oidc-issuer: not a URL of https"), "give the issuer's URL, such as https://login.example.com")
+	isLocal := err == nil && u.Scheme == "http" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "localhost")
+	if err != nil || u.Scheme != "https" && !isLocal || u.Host == "" || u.User != nil {
+		return nil, usage(errors.New("--oidc-issuer: not an https URL"),
+			"give the issuer's URL, such as https://login.example.com")
 	}
 	if f.clientID == "" || f.secretFile == "" {
-		return nil, usage(errors.New("--oidc-issuer needs --oidc-client-id and --oidc-client-secret"), "register this server at the issuer, with the redirect URL PUBLIC-URL"+account.OIDCPath)
+		return nil, usage(errors.New("--oidc-issuer needs --oidc-client-id and --oidc-client-secret"),
+			"register this server at the issuer, with the redirect URL PUBLIC-URL"+account.OIDCPath)
 	}
 	c := &account.OIDCConfig{Issuer: f.issuer, ClientID: f.clientID, Name: f.name, Domains: map[string]account.Role{}}
 	for _, text := range f.domains {
 		domain, role, _ := strings.Cut(text, "=")
 		if c.Domains[strings.ToLower(domain)], err = account.ParseRole(role); err != nil || !strings.Contains(domain, ".") {
-			return nil, usage(fmt.Errorf("--oidc-domains: %q is not DOMAIN=ROLE", text), "give such as example.com=viewer; roles are owner, operator and viewer")
+			return nil, usage(fmt.Errorf("--oidc-domains: %q is not DOMAIN=ROLE", text),
+				"give values such as example.com=viewer; roles are owner, operator and viewer")
 		}
 	}
 	text, err := secret.Read(f.secretFile)
 	if err != nil {
-		return nil, failed(fmt.Errorf("--oidc-client-secret: %w", err), "the file holds the secret alone")
+		return nil, failed(fmt.Errorf("--oidc-client-secret: %w", err), "the file must contain only the secret")
 	}
 	c.ClientSecret = strings.TrimSpace(text)
 	return c, nil

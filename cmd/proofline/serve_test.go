@@ -20,7 +20,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// TestServeTwice starts a server on a new directory and again on the same.
+// TestServeTwice starts a server on a new directory, and then again on the same one.
 func TestServeTwice(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(tempDir(t), "data") // does not exist yet
@@ -49,8 +49,8 @@ func TestServeTwice(t *testing.T) {
 	again.stop()
 }
 
-// TestServeLimits: a server limits each network unless it is told otherwise, and
-// says which proxy it does not trust.
+// TestServeLimits: by default a server limits each network, and logs proxies that it
+// does not trust.
 func TestServeLimits(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
@@ -62,7 +62,7 @@ func TestServeLimits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		request.Header.Set("X-Forwarded-For", rand.Text()) // a client's word
+		request.Header.Set("X-Forwarded-For", rand.Text()) // must be ignored
 		answer, err := http.DefaultClient.Do(request)
 		if err != nil {
 			t.Fatal(err)
@@ -78,13 +78,13 @@ func TestServeLimits(t *testing.T) {
 	}
 	for _, line := range []string{"network=127.0.0.0/24 limit=tickets", "X-Forwarded-For is not believed"} {
 		if !strings.Contains(p.said(), line) {
-			t.Errorf("the log does not say %q: %s", line, p.said())
+			t.Errorf("the log lacks %q: %s", line, p.said())
 		}
 	}
 	p.stop()
 }
 
-// readSecrets reads the files of a data directory that only their owner may.
+// readSecrets reads the secret files of a data directory, and checks their mode.
 func readSecrets(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -117,8 +117,8 @@ func joinOnce(t *testing.T, roomURL string) api.Joined {
 	return j
 }
 
-// checkStopped checks what a server in order leaves behind: its address and where
-// the link for the first account is on standard output, a log that is JSON, and no PostgreSQL.
+// checkStopped checks a stopped server: it has printed its address and the file of
+// the setup link, logged JSON, and left no PostgreSQL running.
 func checkStopped(t *testing.T, p *process, dir string) {
 	t.Helper()
 	said := p.said()
@@ -126,17 +126,18 @@ func checkStopped(t *testing.T, p *process, dir string) {
 		t.Errorf("the server said %q", said)
 	}
 	for line := range strings.Lines(said) {
-		isSaid := strings.HasPrefix(line, "listening on http://127.0.0.1:") || line == "make the first account with the link in "+filepath.Join(dir, server.SetupFile)+", which works once, for a day\n"
-		if !isSaid && !json.Valid([]byte(line)) {
+		isGreeting := strings.HasPrefix(line, "listening on http://127.0.0.1:") ||
+			strings.HasPrefix(line, "create the first account with the link in "+filepath.Join(dir, server.SetupFile)+", ")
+		if !isGreeting && !json.Valid([]byte(line)) {
 			t.Errorf("neither the address, the link nor JSON: %q", line)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "postgres", "postmaster.pid")); !os.IsNotExist(err) {
-		t.Errorf("PostgreSQL still runs: %v", err)
+		t.Errorf("PostgreSQL is still running: %v", err)
 	}
 }
 
-// TestServeLostKey refuses to start without the key of the rooms, and with
+// TestServeLostKey: a server refuses to start without the rooms' master key, or with
 // another one.
 func TestServeLostKey(t *testing.T) {
 	t.Parallel()
@@ -155,13 +156,13 @@ func TestServeLostKey(t *testing.T) {
 	}
 	refused(t, dir, 1, "the file of the master key is gone: 1 rooms need "+key)
 	if _, err := os.Stat(key); !os.IsNotExist(err) {
-		t.Errorf("a new key was made: %v", err)
+		t.Errorf("the server created a new key: %v", err)
 	}
 	refused(t, dir, 1, "wrong master key", "PROOFLINE_MASTER_KEY="+room.NewMasterKey())
 	refused(t, dir, 1, "neither a key nor the name of a file", "PROOFLINE_MASTER_KEY=mistyped-"+room.NewMasterKey())
 }
 
-// refused wants a server not to start, to say why, and not to say its key.
+// refused checks that a server does not start, prints why, and does not print its key.
 func refused(t *testing.T, dir string, code int, why string, env ...string) {
 	t.Helper()
 	cmd := exec.Command("proofline", "serve", "--data", dir, "--addr", "127.0.0.1:0")
@@ -177,7 +178,7 @@ func refused(t *testing.T, dir string, code int, why string, env ...string) {
 	}
 }
 
-// TestServeAddressTaken fails before PostgreSQL is started.
+// TestServeAddressTaken: a taken address fails the start before PostgreSQL starts.
 func TestServeAddressTaken(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -191,12 +192,12 @@ func TestServeAddressTaken(t *testing.T) {
 		t.Errorf("serve exits with %d and says %q", code, stderr)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("the data directory was made: %v", err)
+		t.Errorf("the server created the data directory: %v", err)
 	}
 }
 
-// TestServeMetrics reads the metrics of a server with a room, and a profile, on an
-// address of their own: visitors' address has neither.
+// TestServeMetrics reads the metrics of a server with a room, and a profile. They
+// have their own address: the visitors' address serves neither.
 func TestServeMetrics(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
@@ -234,12 +235,13 @@ func TestServeMetrics(t *testing.T) {
 	}
 	_, stderr, code := proofline(t, "", "serve", "--data", filepath.Join(dir, "other"), "--addr", "127.0.0.1:0", "--metrics-addr", strings.TrimPrefix(p.url, "http://"))
 	if code != 1 || !strings.Contains(stderr, "hint: choose another address with --metrics-addr") {
-		t.Errorf("with an address that is taken serve exits with %d and says %q", code, stderr)
+		t.Errorf("with a taken address serve exits with %d and prints %q", code, stderr)
 	}
 	p.stop()
 }
 
-// TestServeSecondSignal leaves at once when told twice, whatever is under way.
+// TestServeSecondSignal: a second signal ends the server at once, despite open
+// requests.
 func TestServeSecondSignal(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
@@ -250,7 +252,7 @@ func TestServeSecondSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	// Half a request keeps the first signal waiting.
+	// The first signal waits for half a request.
 	if _, err := conn.Write([]byte("POST /r/slow/join HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{")); err != nil {
 		t.Fatal(err)
 	}
@@ -271,11 +273,11 @@ func TestServeSecondSignal(t *testing.T) {
 			t.Errorf("the server exits with %v and says %q", err, p.said())
 		}
 	case <-time.After(time.Minute):
-		t.Errorf("still there after two signals: %s", p.said())
+		t.Errorf("still running after two signals: %s", p.said())
 	}
 }
 
-// waitFor waits until ok.
+// waitFor waits until ok returns true.
 func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {

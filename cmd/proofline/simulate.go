@@ -19,8 +19,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// maxPlan is how long a plan may be; one with a recording is.
-const maxPlan = 64 << 20 // bytes
+const maxPlan = 64 << 20 // of a plan, which may contain a recording, in bytes
 
 type simulateFlags struct {
 	file, room         string
@@ -38,13 +37,13 @@ func simulateCommand(t *terminal) *cobra.Command {
 	var f simulateFlags
 	c := &cobra.Command{
 		Use:   "simulate",
-		Short: "Try a sale out: who is called when, and what bots gain",
-		Long: `Try a sale out before its room is published. A crowd, invented or recorded, goes
-through the real rules of a room; what comes out is how long people wait, and
-what it is worth to be early, to be fast, or to be a bot.
+		Short: "Simulate a sale: when visitors are called, and what bots gain",
+		Long: `Simulate a sale before its room is published. A crowd, generated or recorded, goes
+through the real rules of a room. The result shows how long people wait, and how
+much it helps to be early, to be fast, or to be a bot.
 
-A plan says more than the flags: console/simulate/README.md lists its fields, and
---json prints the one that was simulated. Flags change what the plan says.`,
+A plan has more options than the flags: console/simulate/README.md lists its
+fields, and --json prints the simulated plan. Flags override the plan.`,
 		Example: `  proofline simulate --visitors 50000 --tickets 5000 --bots 10% --window 1m --compare
   proofline simulate --starts 30m --shape early --outflow 300 --html sale.html
   proofline simulate --room sale.json --visitors 20000 --tickets 2000 --compare
@@ -55,25 +54,28 @@ A plan says more than the flags: console/simulate/README.md lists its fields, an
 	}
 	flags := c.Flags()
 	flags.StringVarP(&f.file, "file", "f", "", "`FILE` with the plan, JSON or YAML; - for standard input")
-	flags.StringVar(&f.room, "room", "", "`FILE` with the JSON of a room, whose rules are tried")
-	flags.IntVar(&f.visitors, "visitors", simulate.Default().Visitors, "`N` that come, bots included")
-	flags.IntVar(&f.tickets, "tickets", simulate.Default().Tickets, "`N` on sale; 0 for enough for everybody")
-	flags.StringVar(&f.bots, "bots", "10%", "`N` of the visitors, or a share such as 10%")
-	flags.DurationVar(&f.window, "window", 0, "`TIME` that every window lasts (default a minute, and one until --starts)")
+	d := simulate.Default()
+	flags.StringVar(&f.room, "room", "", "`FILE` with the JSON of a room whose rules are used")
+	flags.IntVar(&f.visitors, "visitors", d.Visitors, "`N` visitors, bots included")
+	flags.IntVar(&f.tickets, "tickets", d.Tickets, "`N` tickets on sale; 0: enough for all")
+	flags.StringVar(&f.bots, "bots", "10%", "`N` bots among the visitors, or a share such as 10%")
+	flags.DurationVar(&f.window, "window", 0, "`TIME` that every window lasts (default 1m, and one window until --starts)")
 	flags.DurationVar(&f.starts, "starts", 0, "`TIME` from the opening until calls begin")
-	flags.Uint32Var(&f.outflow, "outflow", simulate.Default().Room.Outflow.PerMinute, "`N` admissions a minute")
-	flags.Uint32Var(&f.maxActive, "max-active", 0, "`N` people at the site at once; 0 for no limit")
-	flags.StringVar(&f.shape, "shape", string(simulate.Burst), "`SHAPE` of the crowd: burst, steady or early, which is the default of a room that starts after its opening")
-	flags.DurationVar(&f.halfLife, "half-life", time.Duration(simulate.Default().Arrivals.HalfLife), "`TIME` in which a burst halves")
-	flags.StringVar(&f.arrivals, "arrivals", "", "`FILE` with recorded arrivals (CSV: time,count), or URL or directory of a transcript")
-	flags.Uint64Var(&f.seed, "seed", 1, "`N` that decides crowd and draws")
-	flags.BoolVar(&f.compare, "compare", false, "try windows of other lengths with the same crowd")
+	flags.Uint32Var(&f.outflow, "outflow", d.Room.Outflow.PerMinute, "`N` admissions a minute")
+	flags.Uint32Var(&f.maxActive, "max-active", 0, "`N` visitors at the site at once; 0: no limit")
+	flags.StringVar(&f.shape, "shape", string(simulate.Burst),
+		"`SHAPE` of the arrivals: burst, steady or early, the default if calls begin after the opening")
+	flags.DurationVar(&f.halfLife, "half-life", time.Duration(d.Arrivals.HalfLife), "`TIME` in which a burst halves")
+	flags.StringVar(&f.arrivals, "arrivals", "",
+		"`FILE` with recorded arrivals (CSV: time,count), or the URL or directory of a transcript")
+	flags.Uint64Var(&f.seed, "seed", 1, "`N` that determines crowd and draws")
+	flags.BoolVar(&f.compare, "compare", false, "also simulate windows of other lengths with the same crowd")
 	flags.StringVar(&f.html, "html", "", "write a page with charts to `FILE`")
 	flags.BoolVar(&f.json, "json", false, "print plan, result and findings as JSON")
 	return c
 }
 
-// simulated is what --json prints.
+// simulated is the output of --json.
 type simulated struct {
 	Plan     simulate.Plan    `json:"plan"`
 	Result   *simulate.Result `json:"result"`
@@ -90,11 +92,12 @@ func (f *simulateFlags) run(c *cobra.Command, t *terminal) error {
 	live := t.live()
 	progress := func(label string) simulate.Progress {
 		return func(joined, settled, visitors int) {
-			live.show("%s: %d of %d joined, %d through", label, joined, visitors, settled)
+			live.show("%s: %d of %d joined, %d done", label, joined, visitors, settled)
 		}
 	}
 	if f.compare {
-		s.Rows, err = simulate.Compare(c.Context(), p, simulate.Lengths(), func(_, _ int, label string) simulate.Progress { return progress(label) })
+		perRow := func(_, _ int, label string) simulate.Progress { return progress(label) }
+		s.Rows, err = simulate.Compare(c.Context(), p, simulate.Lengths(), perRow)
 	} else {
 		s.Result, err = simulate.Run(c.Context(), p, progress("simulating"))
 	}
@@ -117,20 +120,20 @@ func (f *simulateFlags) run(c *cobra.Command, t *terminal) error {
 	return t.printSimulated(&s)
 }
 
-// asUsage says what is wrong with a plan, one field a line.
+// asUsage turns an invalid plan into a usage error, with one field a line.
 func asUsage(err error) error {
 	wrong := (*simulate.InvalidError)(nil)
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	lines := []string{"this cannot be simulated:"}
+	lines := []string{"the plan is invalid:"}
 	for _, p := range wrong.Problems {
 		lines = append(lines, "  "+strings.TrimSpace(p.Field+" "+p.Detail))
 	}
 	return usage(errors.New(strings.Join(lines, "\n")), "console/simulate/README.md lists the fields of a plan")
 }
 
-// plan reads the file, and takes the flags on top of it.
+// plan reads the plan's file, and applies the flags to it.
 func (f *simulateFlags) plan(c *cobra.Command, t *terminal) (simulate.Plan, error) {
 	p := simulate.Default()
 	if f.file != "" {
@@ -175,14 +178,14 @@ func (f *simulateFlags) read(t *terminal) (p simulate.Plan, err error) {
 	return p, asUsage(err)
 }
 
-// readRoom reads what proofline room create would.
+// readRoom reads a file for "proofline room create".
 func (f *simulateFlags) readRoom(t *terminal) (c room.Config, err error) {
 	text, err := t.readPlan(f.room)
 	if err != nil {
 		return c, err
 	}
 	if c, err = room.ParseConfig(text); err != nil {
-		return c, usage(fmt.Errorf("%s: %w", f.room, err), "see proofline room create --help for what a room says")
+		return c, usage(fmt.Errorf("%s: %w", f.room, err), "see an example with proofline room create --help")
 	}
 	return c, nil
 }
@@ -205,7 +208,7 @@ func (t *terminal) readPlan(name string) ([]byte, error) {
 	return text, nil
 }
 
-// change takes the flags that are on the command line.
+// change applies the flags on the command line to the plan.
 func (f *simulateFlags) change(p *simulate.Plan, flags *pflag.FlagSet) {
 	for name, take := range map[string]func(){
 		"visitors":   func() { p.Visitors = f.visitors },
@@ -227,9 +230,8 @@ func (f *simulateFlags) change(p *simulate.Plan, flags *pflag.FlagSet) {
 	}
 }
 
-// changeBots takes the number of bots. Without one they are as many as the
-// plan says, and a tenth of the visitors of a crowd that no plan describes. On
-// top of a recording of people come bots that are asked for.
+// changeBots sets the number of bots. Without the flag it is that of the plan's file
+// or recording, else a tenth of the visitors. Bots are added to a recording.
 func (f *simulateFlags) changeBots(p *simulate.Plan, flags *pflag.FlagSet) error {
 	recorded := f.arrivals != ""
 	switch {
@@ -246,7 +248,7 @@ func (f *simulateFlags) changeBots(p *simulate.Plan, flags *pflag.FlagSet) error
 		n = int(percent / 100 * float64(p.Visitors))
 	}
 	if err != nil {
-		return usage(fmt.Errorf("--bots: %q is no number of bots", f.bots), "give one such as 500, or a share such as 10%")
+		return usage(fmt.Errorf("--bots: %q is not a number", f.bots), "give one such as 500, or a share such as 10%")
 	}
 	if p.Bots.Count = n; recorded && !flags.Changed("visitors") {
 		p.Visitors += n
@@ -259,14 +261,13 @@ func (s *simulated) writePage(name string) error {
 	if err != nil {
 		return usage(err, "give a file to write the page to")
 	}
-	return errors.Join(
-		chart.WritePage(file, &chart.Report{Plan: s.Plan, Result: s.Result, Rows: s.Rows, Program: "proofline " + versionText()}),
-		file.Close())
+	report := &chart.Report{Plan: s.Plan, Result: s.Result, Rows: s.Rows, Program: "proofline " + versionText()}
+	return errors.Join(chart.WritePage(file, report), file.Close())
 }
 
 var groupTitles = map[simulate.Name]string{
-	simulate.Humans: "people", simulate.Slow: "  slow", simulate.Fast: "  fast", simulate.First: "  first third", simulate.Middle: "  middle third",
-	simulate.Last: "  last third", simulate.Machines: "bots",
+	simulate.Humans: "people", simulate.Slow: "  slow", simulate.Fast: "  fast", simulate.First: "  first third",
+	simulate.Middle: "  middle third", simulate.Last: "  last third", simulate.Machines: "bots",
 }
 
 func (t *terminal) printSimulated(s *simulated) error {
@@ -274,7 +275,10 @@ func (t *terminal) printSimulated(s *simulated) error {
 	rows := [][]string{{"GROUP", "VISITORS", "CALLED IN TIME", "TICKETS", "OVER FAIR SHARE", "MEDIAN WAIT"}}
 	for _, g := range s.Result.Groups {
 		if g.Visitors > 0 {
-			rows = append(rows, []string{groupTitles[g.Name], simulate.Count(g.Visitors), simulate.Percent(g.Turn), simulate.Count(g.Sold), simulate.Figure(g.Advantage), waited(g.Wait)})
+			rows = append(rows, []string{
+				groupTitles[g.Name], simulate.Count(g.Visitors), simulate.Percent(g.Turn), simulate.Count(g.Sold),
+				simulate.Figure(g.Advantage), waited(g.Wait),
+			})
 		}
 	}
 	err := errors.Join(t.printf("%s\n\n", verdict), t.printTable(rows...))
@@ -288,20 +292,22 @@ func (t *terminal) printSimulated(s *simulated) error {
 	return err
 }
 
-// comparison has a row for each of several windows.
+// comparison returns a table with a row for each window length.
 func comparison(rows []simulate.Row) [][]string {
-	table := [][]string{{"WINDOWS", "BOT : PERSON", "FAST : SLOW", "FIRST : LAST THIRD", "IN ORDER", "MEDIAN WAIT", "ENDS AFTER"}}
+	table := [][]string{{
+		"WINDOWS", "BOT : PERSON", "FAST : SLOW", "FIRST : LAST THIRD", "IN ORDER", "MEDIAN WAIT", "ENDS AFTER",
+	}}
 	for _, row := range rows {
 		r := row.Result
 		table = append(table, []string{
-			row.Label, edge(r, simulate.Machines, simulate.Humans), edge(r, simulate.Fast, simulate.Slow), edge(r, simulate.First, simulate.Last),
-			simulate.Percent(r.Order), waited(r.Wait), r.Ends.Words(),
+			row.Label, edge(r, simulate.Machines, simulate.Humans), edge(r, simulate.Fast, simulate.Slow),
+			edge(r, simulate.First, simulate.Last), simulate.Percent(r.Order), waited(r.Wait), r.Ends.Words(),
 		})
 	}
 	return table
 }
 
-// edge says how many times as likely one is to be called in time as another.
+// edge returns how many times as likely group a is called in time as group b.
 func edge(r *simulate.Result, a, b simulate.Name) string {
 	if x, ok := r.Edge(a, b); ok {
 		return simulate.Figure(x)

@@ -15,7 +15,7 @@ import (
 	"github.com/proofline/proofline/verifier/source"
 )
 
-// recording reads arrivals from a file, or from a transcript.
+// recording reads arrivals from a CSV file or a transcript.
 func recording(ctx context.Context, arg string) ([]simulate.Bucket, error) {
 	const hint = "give a file with lines such as 2030-05-01T12:00:00Z,120, or the URL or directory of a transcript"
 	info, err := os.Stat(arg)
@@ -42,8 +42,8 @@ func recording(ctx context.Context, arg string) ([]simulate.Bucket, error) {
 	return list, err
 }
 
-// transcriptArrivals reads when people came to a room. Whether the transcript
-// keeps to the rules is for an audit to say.
+// transcriptArrivals reads the arrivals of a transcript. It does not check the rules:
+// an audit does.
 func transcriptArrivals(ctx context.Context, src verifier.Source) ([]simulate.Bucket, error) {
 	signed, err := src.Checkpoint(ctx)
 	if err != nil {
@@ -67,12 +67,12 @@ func transcriptArrivals(ctx context.Context, src verifier.Source) ([]simulate.Bu
 		}
 	}
 	if len(found.list) == 0 {
-		return nil, errors.New("nobody has joined")
+		return nil, errors.New("no visitor has joined")
 	}
 	return found.list, nil
 }
 
-// arrivals collects those of a transcript, whose times never fall.
+// arrivals collects a transcript's arrivals, which are in the order of time.
 type arrivals struct {
 	parser fairness.Parser
 	opens  fairness.Time

@@ -15,14 +15,14 @@ import (
 )
 
 func siteCommand(t *terminal) *cobra.Command {
-	o := &organizer{terminal: t, missing: "see the sites there are: proofline site list"}
+	o := &organizer{terminal: t, missing: "list the sites: proofline site list"}
 	c := &cobra.Command{
 		Use:   "site",
-		Short: "Say which addresses of a site wait in line",
-		Long: `Give the sites of an organization their rules, on a running server, and see which
-connectors go by them. Connectors get the rules from the server, signed: they
-need the address that "site show" has, the key of "site key", and a token made
-with "token create NAME --scope connect".`,
+		Short: "Manage the rules of sites on a server",
+		Long: `Manage the rules of an organization's sites on a running server, and see which
+connectors use them. Connectors fetch the signed rules from the server: they need
+the address that "site show" prints, the key that "site key" prints, and a token
+made with "token create NAME --scope connect".`,
 		Example: `  proofline site apply shop rules.json
   proofline site check shop https://shop.example.com/tickets
   proofline site connectors shop`,
@@ -32,18 +32,20 @@ with "token create NAME --scope connect".`,
 	}
 	o.addFlags(c)
 	o.addOrganization(c)
-	c.AddCommand(o.listSitesCommand(), o.showSiteCommand(), o.applySiteCommand(), o.checkSiteCommand(), o.siteConnectorsCommand(),
-		o.siteHistoryCommand(), o.restoreSiteCommand(), o.deleteSiteCommand(), o.siteKeyCommand())
+	c.AddCommand(
+		o.listSitesCommand(), o.showSiteCommand(), o.applySiteCommand(), o.checkSiteCommand(), o.siteConnectorsCommand(),
+		o.siteHistoryCommand(), o.restoreSiteCommand(), o.deleteSiteCommand(), o.siteKeyCommand(),
+	)
 	return c
 }
 
-// sitePath is where a site is managed.
+// sitePath returns the path of a site in the management API.
 func sitePath(name, rest string) string { return "/v1/sites/" + url.PathEscape(name) + rest }
 
 func (o *organizer) listSitesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
-		Short:   "List the sites, and how many connectors go by their rules",
+		Short:   "List the sites, and how many connectors use their rules",
 		Example: "  proofline site list\n  proofline site list --json",
 		Args:    cobra.NoArgs,
 		RunE: runs(func(c *cobra.Command, _ []string) error {
@@ -67,7 +69,9 @@ func (o *organizer) printSites(sites []api.Site) error {
 		if s.Behind > 0 {
 			connectors += fmt.Sprintf(", %d behind", s.Behind)
 		}
-		rows = append(rows, []string{s.Name, serialWords(s.Serial), connectors, s.Changed.Local().Format(time.DateTime), s.By, hostWords(s.Hosts)})
+		rows = append(rows, []string{
+			s.Name, serialWords(s.Serial), connectors, s.Changed.Local().Format(time.DateTime), s.By, hostWords(s.Hosts),
+		})
 	}
 	return o.printTable(rows...)
 }
@@ -86,7 +90,7 @@ func (o *organizer) showSiteCommand() *cobra.Command {
 	var bare bool
 	c := &cobra.Command{
 		Use:   "show NAME",
-		Short: "Show a site, and what may be a mistake in its rules",
+		Short: "Show a site, with warnings about its rules",
 		Example: `  proofline site show shop
   proofline site show shop --rules > rules.json
   proofline site show shop --serial 3`,
@@ -108,8 +112,8 @@ func (o *organizer) showSiteCommand() *cobra.Command {
 			})
 		}),
 	}
-	c.Flags().BoolVar(&bare, "rules", false, "print the rules alone, as they were written")
-	c.Flags().Uint64Var(&serial, "serial", 0, "print rules of before instead, named by their `SERIAL`")
+	c.Flags().BoolVar(&bare, "rules", false, "print only the rules, as they were written")
+	c.Flags().Uint64Var(&serial, "serial", 0, "print the rules with this `SERIAL`, current or former")
 	return c
 }
 
@@ -133,7 +137,7 @@ func (o *organizer) printSite(s *api.Site) error {
 	return errors.Join(o.printTable(rows...), o.printWarnings(s.Warnings))
 }
 
-// printWarnings says what may be a mistake.
+// printWarnings prints warnings about rules.
 func (o *organizer) printWarnings(list []api.Warning) error {
 	for _, w := range list {
 		if err := o.printf("  ! %s %s\n", printable(w.Field), printable(w.Detail)); err != nil {
@@ -147,8 +151,8 @@ func (o *organizer) deleteSiteCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete NAME",
 		Short: "Delete a site",
-		Long: `Delete a site. Its connectors stay with the rules they have. A site of the same
-name that is made later goes on counting its rules, and has this one's history.`,
+		Long: `Delete a site. Its connectors keep their rules. If you create a site of the same
+name later, it has this one's history, and its serials continue.`,
 		Example: "  proofline site delete shop",
 		Args:    cobra.ExactArgs(1),
 		RunE: runs(func(c *cobra.Command, args []string) error {
@@ -158,12 +162,12 @@ name that is made later goes on counting its rules, and has this one's history.`
 			if o.json {
 				return o.printJSON(map[string]string{"deleted": args[0]})
 			}
-			return o.printf("site %s is deleted; connectors stay with the rules they have\n", printable(args[0]))
+			return o.printf("site %s is deleted; its connectors keep their rules\n", printable(args[0]))
 		}),
 	}
 }
 
-// remove deletes something, which is answered with nothing.
+// remove sends a DELETE, whose answer has no body.
 func (o *organizer) remove(c *cobra.Command, path string) error {
 	client, err := o.client(c)
 	if err != nil {
@@ -182,10 +186,10 @@ func (o *organizer) remove(c *cobra.Command, path string) error {
 func (o *organizer) siteKeyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "key",
-		Short: "Print the key that connectors verify rules with",
-		Long: `Print the key that connectors verify the rules of all sites of the organization
-with. It is public: give it to connectors as their site key, over a way that you
-trust.`,
+		Short: "Print the key with which connectors verify rules",
+		Long: `Print the key with which connectors verify the rules of all sites of the
+organization. It is public: configure it in connectors as their site key, through
+a channel that you trust.`,
 		Example: "  proofline site key",
 		Args:    cobra.NoArgs,
 		RunE: runs(func(c *cobra.Command, _ []string) error {
@@ -202,7 +206,7 @@ trust.`,
 func (o *organizer) siteConnectorsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "connectors [NAME]",
-		Short:   "List the connectors of the last day, or those that go by the rules of a site",
+		Short:   "List the connectors that reported in the last day, of all sites or one",
 		Example: "  proofline site connectors\n  proofline site connectors shop --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: runs(func(c *cobra.Command, args []string) error {
@@ -222,9 +226,10 @@ func (o *organizer) siteConnectorsCommand() *cobra.Command {
 
 func (o *organizer) printConnectors(list []api.Connector) error {
 	if len(list) == 0 {
-		return o.printf("no connector has reported in the last day: each needs a token, made with proofline token create NAME --scope connect\n")
+		return o.printf("no connector has reported in the last day: " +
+			"each needs a token, made with proofline token create NAME --scope connect\n")
 	}
-	rows := [][]string{{"NODE", "SITE", "KIND", "VERSION", "RULES", "HEARD OF"}}
+	rows := [][]string{{"NODE", "SITE", "KIND", "VERSION", "RULES", "LAST REPORT"}}
 	for _, n := range list {
 		name, rules, seen := n.Site, serialWords(n.Serial), n.Seen.Local().Format(time.DateTime)
 		if name == "" {

@@ -15,17 +15,17 @@ import (
 func (o *organizer) applySiteCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "apply NAME FILE.json",
-		Short: "Give a site the rules of a file, or of standard input with -",
-		Long: `Give a site the rules of a file, and make the site if there is none. Running it
-again does nothing. What may be a mistake is said:
+		Short: "Set a site's rules from a file, or from standard input with -",
+		Long: `Set a site's rules from a file, and create the site if it does not exist. Running
+it again does nothing. Possible mistakes are printed as warnings:
 
   + site shop: created, serial 1
     ! rooms.sale does not send visitors back to shop.example.com: ...
   ~ site shop: serial 1 -> 2
   = site shop: nothing to change
 
-connector/rules/FORMAT.md describes rules. A room in them that is on this server
-must be one of the organization.`,
+connector/rules/FORMAT.md describes rules. If a room in them is on this server, it
+must belong to the organization.`,
 		Example: `  proofline site apply shop rules.json
 
   rules.json:
@@ -54,15 +54,17 @@ func (o *organizer) applySite(c *cobra.Command, name, file string) error {
 		return o.explain(err)
 	}
 	var before, after api.Site
-	// The document is sent as it is written, layout and all.
-	body, method, path := slices.Concat([]byte(`{"rules": `), document, []byte("}")), http.MethodPut, sitePath(name, "")
+	// The document is sent verbatim, to keep its layout.
+	body := slices.Concat([]byte(`{"rules": `), document, []byte("}"))
+	method, path := http.MethodPut, sitePath(name, "")
 	switch problem := answer.Problem(); {
 	case answer.Status == http.StatusNotFound && problem.Title == "Not found":
 		quoted, err := json.Marshal(name)
 		if err != nil {
 			return err
 		}
-		body, method, path = slices.Concat([]byte(`{"name": `), quoted, []byte(", "), body[1:]), http.MethodPost, "/v1/sites"
+		body = slices.Concat([]byte(`{"name": `), quoted, []byte(", "), body[1:])
+		method, path = http.MethodPost, "/v1/sites"
 	case answer.Status != http.StatusOK:
 		return o.explain(problem)
 	default:
@@ -81,19 +83,19 @@ func (o *organizer) applySite(c *cobra.Command, name, file string) error {
 	return o.print(raw, func() error { return o.printApplied(before.Serial, &after) })
 }
 
-// readJSON reads a file of JSON, or standard input for "-".
+// readJSON reads a JSON file, or standard input for "-".
 func (o *organizer) readJSON(file string) ([]byte, error) {
 	text, err := o.readText(file)
 	if err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(text, new(any)); err != nil {
-		return nil, failed(fmt.Errorf("%s is no JSON: %w", file, err), "connector/rules/FORMAT.md says what rules look like")
+		return nil, failed(fmt.Errorf("%s is not JSON: %w", file, err), "connector/rules/FORMAT.md describes rules")
 	}
 	return text, nil
 }
 
-// printApplied says what became of a site; it had no rules if before is 0.
+// printApplied prints the change from the serial before; 0: the site is new.
 func (o *organizer) printApplied(before uint64, s *api.Site) error {
 	var err error
 	switch before {

@@ -16,42 +16,42 @@ func (o *organizer) checkSiteCommand() *cobra.Command {
 	var f siteCheckFlags
 	c := &cobra.Command{
 		Use:   "check NAME URL...",
-		Short: "Say which rule of a site decides about each address, and what is not protected",
-		Long: `Say which rule decides when a browser opens each address, and warn of others
-that often lead to the same page and do not wait. Nothing is sent to them. With
--f it is rules in a file that are looked at, before they are applied.
+		Short: "Show which of a site's rules decides about each address, and find unprotected ones",
+		Long: `Show which rule decides when a browser opens each address, and warn about similar
+addresses that often show the same page but do not wait. No request is sent to
+the site. With -f it checks the rules in a file before you apply them.
 
-The exit code is 1 when the rules are wrong, and with --strict also when there
-is any warning.`,
+The exit code is 1 when the rules are invalid, and with --strict also when there
+is a warning.`,
 		Example: `  proofline site check shop https://shop.example.com/tickets
   proofline site check shop -f rules.json --strict https://shop.example.com/tickets`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: runs(func(c *cobra.Command, args []string) error { return o.checkSite(c, args[0], args[1:], f) }),
 	}
 	flags := c.Flags()
-	flags.StringVarP(&f.file, "file", "f", "", "`FILE` with rules to look at instead; - for standard input")
+	flags.StringVarP(&f.file, "file", "f", "", "`FILE` with rules to check instead; - for standard input")
 	flags.StringVar(&f.at, "at", "", "`TIME` at which the addresses are opened (default now)")
-	flags.BoolVar(&f.strict, "strict", false, "fail when there is a warning")
+	flags.BoolVar(&f.strict, "strict", false, "fail if there is a warning")
 	return c
 }
 
 func (o *organizer) checkSite(c *cobra.Command, name string, urls []string, f siteCheckFlags) error {
-	wanted := map[string]any{"urls": urls}
+	request := map[string]any{"urls": urls}
 	if f.at != "" {
 		at, err := parseTime("--at", f.at)
 		if err != nil {
 			return err
 		}
-		wanted["at"] = at
+		request["at"] = at
 	}
 	if f.file != "" {
 		document, err := o.readJSON(f.file)
 		if err != nil {
 			return err
 		}
-		wanted["rules"] = json.RawMessage(document)
+		request["rules"] = json.RawMessage(document)
 	}
-	body, err := json.Marshal(wanted)
+	body, err := json.Marshal(request)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -14,7 +15,7 @@ import (
 func (o *organizer) siteHistoryCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "history NAME",
-		Short: "List the rules that a site has and had, the newest first",
+		Short: "List a site's current and former rules, newest first",
 		Example: `  proofline site history shop
   proofline site show shop --serial 3
   proofline site restore shop 3`,
@@ -28,7 +29,8 @@ func (o *organizer) siteHistoryCommand() *cobra.Command {
 			return o.print(raw, func() error {
 				rows := [][]string{{"RULES", "CHANGED", "BY", "BYTES"}}
 				for _, v := range list.Versions {
-					rows = append(rows, []string{serialWords(v.Serial), v.Changed.Local().Format(time.DateTime), v.By, strconv.Itoa(v.Size)})
+					changed := v.Changed.Local().Format(time.DateTime)
+					rows = append(rows, []string{serialWords(v.Serial), changed, v.By, strconv.Itoa(v.Size)})
 				}
 				return o.printTable(rows...)
 			})
@@ -39,24 +41,24 @@ func (o *organizer) siteHistoryCommand() *cobra.Command {
 func (o *organizer) restoreSiteCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "restore NAME SERIAL",
-		Short:   "Put rules of before back, under a new serial",
+		Short:   "Restore former rules as a new serial",
 		Example: "  proofline site restore shop 3",
 		Args:    cobra.ExactArgs(2),
 		RunE: runs(func(c *cobra.Command, args []string) error {
 			serial, err := strconv.ParseUint(args[1], 10, 63)
 			if err != nil {
-				return usage(fmt.Errorf("%q is no serial", printable(args[1])), "see those there are: proofline site history "+printable(args[0]))
+				return usage(fmt.Errorf("%q is not a serial", printable(args[1])),
+					"list its serials: proofline site history "+printable(args[0]))
 			}
 			var site api.Site
-			raw, err := o.ask(c, http.MethodPost, sitePath(args[0], "/history/"+strconv.FormatUint(serial, 10)+"/restore"), nil, &site)
+			path := sitePath(args[0], "/history/"+strconv.FormatUint(serial, 10)+"/restore")
+			raw, err := o.ask(c, http.MethodPost, path, nil, &site)
 			if err != nil {
 				return err
 			}
 			return o.print(raw, func() error {
-				if err := o.printf("site %s has the rules of serial %d again, under serial %d\n", site.Name, serial, site.Serial); err != nil {
-					return err
-				}
-				return o.printWarnings(site.Warnings)
+				err := o.printf("site %s has the rules of serial %d again, as serial %d\n", site.Name, serial, site.Serial)
+				return errors.Join(err, o.printWarnings(site.Warnings))
 			})
 		}),
 	}

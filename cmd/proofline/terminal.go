@@ -12,14 +12,14 @@ import (
 	"golang.org/x/term"
 )
 
-// terminal is what the program talks to.
+// terminal has the program's streams and environment.
 type terminal struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(string) string
 }
 
-// interactive tells whether a person is at the other end of a stream.
+// interactive reports whether a stream is a terminal.
 func (t *terminal) interactive(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && t.env("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
@@ -44,12 +44,12 @@ func (t *terminal) printTable(rows ...[]string) error {
 		for i, cell := range row {
 			row[i] = printable(cell)
 		}
-		_, _ = fmt.Fprintln(w, strings.Join(row, "\t")) // Flush tells
+		_, _ = fmt.Fprintln(w, strings.Join(row, "\t")) // Flush returns the error
 	}
 	return w.Flush()
 }
 
-// printable replaces what a terminal might obey.
+// printable replaces control characters, which a terminal might obey.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {
@@ -59,17 +59,18 @@ func printable(s string) string {
 	}, s)
 }
 
-// warn says what is no reason to stop.
+// warn prints a warning.
 func (t *terminal) warn(text string) {
 	_, _ = fmt.Fprintf(t.err, "proofline: warning: %s\n", text)
 }
 
-// note says something beside what was asked for.
+// note prints additional information to standard error.
 func (t *terminal) note(text string) {
 	_, _ = fmt.Fprintln(t.err, printable(text))
 }
 
-// live is a line on standard error that changes, on a terminal only.
+// live is a line on standard error that changes in place. It is only shown on a
+// terminal.
 type live struct{ w io.Writer }
 
 func (t *terminal) live() live {

@@ -16,21 +16,21 @@ import (
 )
 
 func tokenCommand(t *terminal) *cobra.Command {
-	o := &organizer{terminal: t, missing: "see the tokens there are: proofline token list"}
+	o := &organizer{terminal: t, missing: "list the tokens: proofline token list"}
 	c := &cobra.Command{
 		Use:   "token",
-		Short: "Make and revoke tokens of the management API",
-		Long: `Make and revoke tokens of an organization, with which programs use the
-management API of a running server. A token has scopes and a day on which it
-ends, and is shown once.
+		Short: "Create and revoke tokens of the management API",
+		Long: `Create and revoke an organization's tokens, with which programs use the
+management API of a running server. A token has scopes and an expiry, and is
+shown once.
 
-  read     see everything of the organization
-  pull     call people, as a backend does
-  connect  read the rules of sites and report, as a connector does
-  operate  create, amend and control rooms, and what goes with them
-  admin    members, tokens, hosts and the organization itself
+  read     read everything in the organization
+  pull     call visitors from a backend
+  connect  fetch the rules of sites and report, as a connector
+  operate  create, amend and control rooms, sites and webhooks
+  admin    manage members, tokens, hosts and the organization itself
 
-Operate implies read, pull and connect, admin implies all.`,
+Operate implies read, pull and connect; admin implies all.`,
 		Example:           "  proofline token create 'shop backend' --scope pull\n  proofline token list",
 		Args:              cobra.NoArgs,
 		RunE:              func(*cobra.Command, []string) error { return errors.New("a command is missing after token") },
@@ -46,17 +46,19 @@ func (o *organizer) createTokenCommand() *cobra.Command {
 	var scopes []string
 	var life time.Duration
 	c := &cobra.Command{
-		Use:     "create NAME",
-		Short:   "Make a token, and print it once",
-		Long:    "Make a token and print it, once: nobody can read it again. Its name and its end go\nto standard error.",
-		Example: "  proofline token create 'shop backend' --scope pull --life 720h\n  (umask 077; proofline token create shop --scope connect > connector-token)",
-		Args:    cobra.ExactArgs(1),
+		Use:   "create NAME",
+		Short: "Create a token, and print it once",
+		Long: `Create a token and print it. It cannot be shown again. Its name and expiry are
+printed to standard error.`,
+		Example: `  proofline token create 'shop backend' --scope pull --life 720h
+  (umask 077; proofline token create shop --scope connect > connector-token)`,
+		Args: cobra.ExactArgs(1),
 		RunE: runs(func(c *cobra.Command, args []string) error {
-			said := map[string]any{"name": args[0], "scopes": scopes}
+			request := map[string]any{"name": args[0], "scopes": scopes}
 			if c.Flags().Changed("life") {
-				said["life"] = life.String()
+				request["life"] = life.String()
 			}
-			body, err := json.Marshal(said)
+			body, err := json.Marshal(request)
 			if err != nil {
 				return err
 			}
@@ -69,13 +71,15 @@ func (o *organizer) createTokenCommand() *cobra.Command {
 				return err
 			}
 			return o.print(raw, func() error {
-				o.note("token " + made.Name + ", id " + made.ID + ", is good until " + made.Expires.Local().Format(time.DateTime) + "; it is not shown again:")
+				expires := made.Expires.Local().Format(time.DateTime)
+				o.note("token " + made.Name + ", id " + made.ID + ", expires " + expires + "; it is not shown again:")
 				return o.printf("%s\n", made.Text)
 			})
 		}),
 	}
-	c.Flags().StringSliceVar(&scopes, "scope", []string{"read"}, "`SCOPE` of read, pull, connect, operate and admin; repeat it for more")
-	c.Flags().DurationVar(&life, "life", 0, "how long it is good, such as 720h, at most a year (default 90 days)")
+	c.Flags().StringSliceVar(&scopes, "scope", []string{"read"},
+		"`SCOPE`: read, pull, connect, operate or admin; repeat the flag for several")
+	c.Flags().DurationVar(&life, "life", 0, "time until the token expires, such as 720h, at most a year (default 90 days)")
 	return c
 }
 
@@ -107,47 +111,51 @@ func (o *organizer) printTokens(tokens []api.Token) error {
 		if one.Used != nil {
 			used = one.Used.Local().Format(time.DateTime)
 		}
-		rows = append(rows, []string{one.ID, strings.Join(one.Scopes, " "), tokenEnd(one, now), used, one.MadeBy, one.Name})
+		rows = append(rows, []string{
+			one.ID, strings.Join(one.Scopes, " "), tokenEnd(one, now), used, one.MadeBy, one.Name,
+		})
 	}
 	if err := o.printTable(rows...); err != nil {
 		return err
 	}
 	for _, one := range tokens {
 		if one.Notice != "" {
-			o.note(fmt.Sprintf("hint: %s is in use and %s; make the next one with: proofline token create %s --scope %s", one.Name, endWords(one, now), quoted(one.Name), strings.Join(one.Scopes, ",")))
+			o.note(fmt.Sprintf("hint: %s is in use and %s; replace it with: proofline token create %s --scope %s",
+				one.Name, endWords(one, now), quoted(one.Name), strings.Join(one.Scopes, ",")))
 		}
 	}
 	return nil
 }
 
-// tokenEnd says when a token ends, and aloud when that is soon.
+// tokenEnd returns a token's expiry, and in how many days that is if it is soon.
 func tokenEnd(one api.Token, now time.Time) string {
 	text := one.Expires.Local().Format(time.DateTime)
 	switch left := one.Expires.Sub(now); {
 	case left <= 0:
-		text += ", ended"
+		text += ", expired"
 	case one.Notice != "":
 		text += ", " + account.InDays(left)
 	}
 	return text
 }
 
-// endWords say when a token ends, or that it has.
+// endWords says when a token expires, or that it has expired.
 func endWords(one api.Token, now time.Time) string {
 	if left := one.Expires.Sub(now); left > 0 {
-		return "ends " + account.InDays(left)
+		return "expires " + account.InDays(left)
 	}
-	return "has ended"
+	return "has expired"
 }
 
-// quoted writes a word as shells read it.
+// quoted quotes a word for a shell.
 func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 func (o *organizer) revokeTokenCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "revoke ID",
-		Short:   "End a token",
-		Long:    "End a token, named by the id that the list shows. Other nodes of the server know\nwithin five seconds.",
+		Use:   "revoke ID",
+		Short: "Revoke a token",
+		Long: `Revoke a token, named by its id in the list. The server's other nodes follow
+within five seconds.`,
 		Example: "  proofline token revoke 7f0c2b7e-54bb-4f8f-9b3a-d1d3a3c3a2f1",
 		Args:    cobra.ExactArgs(1),
 		RunE: runs(func(c *cobra.Command, args []string) error {

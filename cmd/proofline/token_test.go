@@ -9,30 +9,38 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 )
 
-// TestPrintTokens says aloud what ends soon, and how the next one is made in a
-// shell, whatever the token is called.
+// TestPrintTokens: the list marks tokens that expire soon, with a shell command that
+// replaces each, whatever its name.
 func TestPrintTokens(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	in := func(left time.Duration, name, notice string) api.Token {
-		return api.Token{ID: "id", Name: name, Scopes: []string{"read", "pull"}, Expires: time.Now().Add(left), Notice: notice}
+		expires := time.Now().Add(left)
+		return api.Token{ID: "id", Name: name, Scopes: []string{"read", "pull"}, Expires: expires, Notice: notice}
 	}
 	var out, note bytes.Buffer
 	o := &organizer{terminal: &terminal{out: &out, err: &note}}
-	list := []api.Token{in(80*day, "later", ""), in(5*day, "unused", ""), in(13*day+time.Hour, "the shop's $(reboot)", "soon"), in(time.Hour, "short", "last"), in(-time.Hour, "over", "ended"), in(-9*day, "long over", "")}
+	list := []api.Token{
+		in(80*day, "later", ""), in(5*day, "unused", ""), in(13*day+time.Hour, "the shop's $(reboot)", "soon"),
+		in(time.Hour, "short", "last"), in(-time.Hour, "over", "ended"), in(-9*day, "long over", ""),
+	}
 	if err := o.printTokens(list); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	for i, want := range []string{"EXPIRES", "", "", ", in 13 days ", ", in less than a day ", ", ended ", ", ended "} {
+	for i, want := range []string{
+		"EXPIRES", "", "", ", in 13 days ", ", in less than a day ", ", expired ", ", expired ",
+	} {
 		if !strings.Contains(lines[i], want) || want == "" && strings.Contains(lines[i], ",") {
 			t.Errorf("line %q, want %q", lines[i], want)
 		}
 	}
 	hint := func(name, end, quoted string) string {
-		return "hint: " + name + " is in use and " + end + "; make the next one with: proofline token create " + quoted + " --scope read,pull\n"
+		return "hint: " + name + " is in use and " + end + "; replace it with: proofline token create " + quoted +
+			" --scope read,pull\n"
 	}
-	want := hint("the shop's $(reboot)", "ends in 13 days", `'the shop'\''s $(reboot)'`) + hint("short", "ends in less than a day", "'short'") + hint("over", "has ended", "'over'")
+	want := hint("the shop's $(reboot)", "expires in 13 days", `'the shop'\''s $(reboot)'`) +
+		hint("short", "expires in less than a day", "'short'") + hint("over", "has expired", "'over'")
 	if note.String() != want {
 		t.Errorf("notes\n%s\nwant\n%s", note.String(), want)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker; empty takes what Go recorded.
+// version is set by the linker; empty: use the version that Go recorded.
 var version string
 
 func versionCommand(t *terminal) *cobra.Command {

@@ -21,9 +21,8 @@ func runWitness(t *testing.T, name, dir string, args ...string) (p *process, key
 	return p, key, p.until(`address +(http://\S+)`, startTime)
 }
 
-// TestE2EWitnessed is a sale among strangers: a beacon, two witnesses, the
-// server and the auditor, each a process of its own. One witness is killed in
-// the middle and comes back.
+// TestE2EWitnessed runs a sale with a beacon, two witnesses, the server and the
+// auditor as separate processes. One witness is killed during the sale and restarted.
 func TestE2EWitnessed(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
@@ -56,7 +55,7 @@ func TestE2EWitnessed(t *testing.T) {
 	runJSON(t, "", &crowd, "load", made.URL, "--visitors", "100", "--rate", "100", "--duration", "50s", "--json")
 	running[1].kill()
 	restart(1)
-	time.Sleep(time.Second) // so that the server leaves it alone no longer
+	time.Sleep(time.Second) // until the server asks it again
 	runJSON(t, "", &crowd, "load", made.URL, "--visitors", "100", "--rate", "100", "--duration", "50s", "--json")
 	runJSON(t, "", &ended, append([]string{"room", "end", "sale", "--yes"}, at...)...)
 	if ended.Counts.Admitted != 200 {
@@ -75,13 +74,13 @@ func TestE2EWitnessed(t *testing.T) {
 		return report
 	}
 	if r := audit("--beacon", chain, "--witness", keys[0], "--witness", keys[1]); r.Level != verifier.LevelWitnessed || r.Draws < 2 {
-		t.Errorf("who knows all: level %d, %d draws, %d witnessed", r.Level, r.Draws, r.Witnessed)
+		t.Errorf("with beacon and witnesses: level %d, %d draws, %d witnessed", r.Level, r.Draws, r.Witnessed)
 	}
 	if r := audit("--beacon", chain, "--witness", keys[0]); r.Level != verifier.LevelUnpredictable {
-		t.Errorf("who knows one witness: level %d", r.Level)
+		t.Errorf("with one witness: level %d", r.Level)
 	}
 	if r := audit(); r.Level != verifier.LevelConsistent {
-		t.Errorf("who knows nobody: level %d", r.Level)
+		t.Errorf("without beacon and witnesses: level %d", r.Level)
 	}
 	p.stop()
 }

@@ -30,7 +30,7 @@ export class Server {
     await chmod(data, 0o711); // PostgreSQL refuses root, and runs as another user below it
     const relay = beacon ? await startBeacon(data) : undefined;
     const child = serve(data, "127.0.0.1:0", relay);
-    const url = await greeting(child, "make the first account ");
+    const url = await greeting(child, "create the first account ");
     const setup = (await readFile(join(data, "setup-link"), "utf8")).trim();
     const token = (await readFile(join(data, "admin-token"), "utf8")).trim();
     return new Server(url, token, { setup, data, child, relay });
