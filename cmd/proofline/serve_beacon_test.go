@@ -34,7 +34,7 @@ func TestReportRelays(t *testing.T) {
 		url   string
 		want  string
 	}{
-		"right":   {own.Chain(), ours.URL, "level=INFO.*relays of the beacon answer.*chain=local"},
+		"right":   {own.Chain(), ours.URL, "level=INFO.*beacon relays answer.*chain=local"},
 		"another": {beacon.Quicknet(), ours.URL, "level=ERROR.*--beacon-chain.*chain=quicknet"},
 		"dead":    {beacon.Quicknet(), dead.URL, "level=WARN.*draws wait.*--beacon-relays none.*chain=quicknet"},
 	} {
@@ -62,7 +62,7 @@ func TestServeBeaconDefault(t *testing.T) {
 	key := filepath.Join(dir, "beacon-key")
 	port := freePort(t)
 	p := serve(t, nil, "--data", data, "--addr", "127.0.0.1:0", "--beacon-relays", "http://127.0.0.1:"+port)
-	p.until(`(.*level=WARN.*cannot reach the relays of the beacon.*)`, startTime)
+	p.until(`(.*level=WARN.*cannot reach the beacon relays.*)`, startTime)
 	at := []string{"--server", p.url, "--token-file", filepath.Join(data, server.TokenFile), "--json"}
 	create := append([]string{"room", "create", "-"}, at...)
 
