@@ -54,31 +54,31 @@ func TestLevels(t *testing.T) {
 		"all that there can be": {
 			all, func(k *roomtest.Keys) verifier.Trust {
 				return verifier.Trust{Beacons: [][32]byte{k.Chain.Chain().Hash()}, Witnesses: vkeys(k, 3)}
-			}, verifier.LevelWitnessed, 2, 2, "several tickets", "foreseen",
+			}, verifier.LevelWitnessed, 2, 2, "only one ticket", "draws were unpredictable",
 		},
 		"just the quorum": {
 			all, func(k *roomtest.Keys) verifier.Trust {
 				return verifier.Trust{Beacons: [][32]byte{k.Chain.Chain().Hash()}, Witnesses: vkeys(k, 2)}
-			}, verifier.LevelWitnessed, 2, 2, "several tickets", "same history",
+			}, verifier.LevelWitnessed, 2, 2, "only one ticket", "same history",
 		},
 		"too few are known": {
 			all, func(k *roomtest.Keys) verifier.Trust {
 				return verifier.Trust{Beacons: [][32]byte{k.Chain.Chain().Hash()}, Witnesses: append(vkeys(k, 1), vkeys(stranger, 3)...)}
-			}, verifier.LevelUnpredictable, 2, 0, "for 2 of 2 draws too few witnesses", "foreseen",
+			}, verifier.LevelUnpredictable, 2, 0, "for 2 of 2 draws too few witnesses", "draws were unpredictable",
 		},
 		"one of two cosigned the second": {
 			func(k *roomtest.Keys) []roomtest.Witness { return k.Witnesses[1:2] }, func(k *roomtest.Keys) verifier.Trust {
 				return verifier.Trust{Beacons: [][32]byte{k.Chain.Chain().Hash()}, Witnesses: vkeys(k, 3)}
-			}, verifier.LevelUnpredictable, 1, 1, "for 1 of 2 draws too few witnesses", "foreseen",
+			}, verifier.LevelUnpredictable, 1, 1, "for 1 of 2 draws too few witnesses", "draws were unpredictable",
 		},
 		"a beacon that is not known": {
 			all, func(k *roomtest.Keys) verifier.Trust { return verifier.Trust{Witnesses: vkeys(k, 3)} },
-			verifier.LevelConsistent, 2, 2, "you have not said that you trust it", "without a beacon",
+			verifier.LevelConsistent, 2, 2, "it is not one that you trust", "without a beacon",
 		},
 		"another beacon": {
 			all, func(k *roomtest.Keys) verifier.Trust {
 				return verifier.Trust{Beacons: [][32]byte{stranger.Chain.Chain().Hash()}, Witnesses: vkeys(k, 3)}
-			}, verifier.LevelConsistent, 2, 2, "you have not said that you trust it", "without a beacon",
+			}, verifier.LevelConsistent, 2, 2, "it is not one that you trust", "without a beacon",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -174,35 +174,35 @@ func (a *auditor) checkBeacon() bool {
 // notProven lists in plain words what the report does not prove.
 func (a *auditor) notProven() []string {
 	list := []string{
-		"That every arrival is a person of its own: fake arrivals push everybody else back alike, and give the party that holds them its share. Half of a window's tickets get half of its places, at the front as at the end.",
-		"That nobody was turned away: refusing a join leaves no receipt.",
-		"That nobody holds several tickets.",
-		"That nobody entered the site past the line: how its doors are kept is not in the transcript, but when they were open is, as the operator says.",
-		"That people were called as fast as the policy allows.",
-		"That the times are true: they are the operator's word.",
+		"That every arrival is a different person: fake arrivals push all others back alike, and give their holder its share. Half of a window's tickets get half of its places, at the front as well as at the end.",
+		"That no visitor was turned away: a refused join leaves no receipt.",
+		"That each person holds only one ticket.",
+		"That no visitor got into the site without waiting: the transcript does not show how the site is protected, only when it was open, as stated by the operator.",
+		"That visitors were called as fast as the policy allows.",
+		"That the times are true: they are the operator's claims.",
 	}
 	add := func(yes bool, format string, args ...any) {
 		if yes {
 			list = append(list, fmt.Sprintf(format, args...))
 		}
 	}
-	add(a.trust.VKey == "", "That the log is the operator's: its key was taken from the transcript itself. Get the key elsewhere.")
-	add(a.trust.Kept == nil, "That nothing was rewritten before now: no checkpoint of an earlier audit was given.")
+	add(a.trust.VKey == "", "That the log is the operator's: its key was taken from the transcript itself. Get the key from another source.")
+	add(a.trust.Kept == nil, "That nothing was rewritten before this audit: no earlier checkpoint was given.")
 	s, n, p, r := &a.state, a.state.Counts(), a.state.Policy(), a.report
-	add(p.Beacon == nil, "That the draws could not be foreseen: without a beacon the operator could have tried out outcomes before each freeze.")
-	add(p.Beacon != nil && !a.checkBeacon(), "That the draws could not be foreseen: whoever runs the beacon %.16s knows its rounds in advance, and you have not said that you trust it.", r.Beacon)
-	add(r.Draws > r.Vouched && p.Beacon != nil, "That each freeze came before its beacon round: for %d of %d draws too few witnesses that you know had cosigned it, so its time is the operator's word.", r.Draws-r.Vouched, r.Draws)
+	add(p.Beacon == nil, "That the draws were unpredictable: without a beacon the operator could have tried out outcomes before each freeze.")
+	add(p.Beacon != nil && !a.checkBeacon(), "That the draws were unpredictable: the operator of the beacon %.16s knows its rounds in advance, and it is not one that you trust.", r.Beacon)
+	add(r.Draws > r.Vouched && p.Beacon != nil, "That each freeze came before its beacon round: for %d of %d draws too few witnesses that you know had cosigned it, so its time is only the operator's claim.", r.Draws-r.Vouched, r.Draws)
 	add(r.Draws > r.Vouched || r.Draws == 0, "That others are shown the same history: too few witnesses that you know have signed all of it. Compare checkpoints with other people.")
-	add(r.Level >= LevelUnpredictable, "That beacon and witnesses are independent of the operator, and of each other: that rests on what you know of them.")
-	add(n.Amends > 0, "That the policy stayed what it was at first: it was amended, and the findings list each of the %d changes with its time and what it meant.", n.Amends)
-	add(n.Left > 0, "That all who left did so themselves, %d in number: leaving needs no proof.", n.Left)
-	add(n.Revoked > 0, "Why the organizer took places away, %d in number.", n.Revoked)
-	add(s.Outflow().MaxActive > 0, "That never more than %d people were in at once: visits end outside of the transcript.", s.Outflow().MaxActive)
-	add(s.Ended() && n.Called < n.Drawn, "Why the room ended before %d people with a place were called.", n.Drawn-n.Called)
+	add(r.Level >= LevelUnpredictable, "That beacon and witnesses are independent of the operator, and of each other: only you can judge that.")
+	add(n.Amends > 0, "That the policy stayed the same: it was amended, and the findings list each of the %d changes with its time and effect.", n.Amends)
+	add(n.Left > 0, "That those who left (%d) did so themselves: leaving needs no proof.", n.Left)
+	add(n.Revoked > 0, "Why the organizer took places away (%d).", n.Revoked)
+	add(s.Outflow().MaxActive > 0, "That never more than %d visitors were at the site at once: visits end outside of the transcript.", s.Outflow().MaxActive)
+	add(s.Ended() && n.Called < n.Drawn, "Why the room ended before %d visitors with a place were called.", n.Drawn-n.Called)
 	due, over := s.FreezeDue()
-	add(!s.Ended(), "How the room goes on: it has not ended at this checkpoint.")
-	add(n.Arrivals > n.Drawn, "Where %d arrivals will stand: their windows are not drawn at this checkpoint.", n.Arrivals-n.Drawn)
-	add(over && due < s.Now(), "That windows freeze at once: one was over %d ms before the latest entry, and is not frozen.", s.Now()-due)
-	add(n.Drawn > n.Assigned, "That every place drawn is written down: %d follow from the seeds alone.", n.Drawn-n.Assigned)
+	add(!s.Ended(), "How the room continues: it has not ended at this checkpoint.")
+	add(n.Arrivals > n.Drawn, "Which places %d arrivals will get: their windows are not drawn at this checkpoint.", n.Arrivals-n.Drawn)
+	add(over && due < s.Now(), "That windows freeze at once: one ended %d ms before the latest entry, but is not frozen.", s.Now()-due)
+	add(n.Drawn > n.Assigned, "That every drawn place is published: %d follow only from the seeds.", n.Drawn-n.Assigned)
 	return list
 }

@@ -68,7 +68,7 @@ var threats = map[string]func(*testing.T){
 	"another room":              anotherRoom,
 	"fake arrivals":             fakeArrivals,
 	"refused joins":             alwaysTold("leaves no receipt"),
-	"many tickets":              alwaysTold("holds several tickets"),
+	"many tickets":              alwaysTold("holds only one ticket"),
 	"quiet amendments":          quietAmendments,
 	"held claims":               heldClaims,
 	"gone before the draw":      goneBeforeDraw,
@@ -182,7 +182,7 @@ func backdatedFreeze(t *testing.T) {
 	caught(t, keys, append(slices.Clone(room.Entries()), draw.AppendEntry(nil)), "witness")
 	room, _ = open()
 	room.DrawBy(now)
-	told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelUnpredictable, "its time is the operator's word")
+	told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelUnpredictable, "its time is only the operator's claim")
 }
 
 func frozenTwice(t *testing.T) {
@@ -344,7 +344,7 @@ func ownBeacon(t *testing.T) {
 	keys, room := witnessed(t, all)
 	trust := knowing(keys)
 	trust.Beacons = nil
-	told(t, auditOf(t, publish(t, keys, room.Entries()), trust), verifier.LevelConsistent, "whoever runs the beacon")
+	told(t, auditOf(t, publish(t, keys, room.Entries()), trust), verifier.LevelConsistent, "the operator of the beacon")
 }
 
 func ownWitnesses(t *testing.T) {
@@ -453,7 +453,7 @@ func fakeArrivals(t *testing.T) {
 	room.Join(roomtest.Opens, 1)
 	room.Join(roomtest.Opens+1, 99) // a fake arrival
 	room.Settle(roomtest.Opens + 60_000)
-	told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelWitnessed, "fake arrivals push everybody else back alike")
+	told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelWitnessed, "fake arrivals push all others back alike")
 }
 
 func alwaysTold(sentence string) func(*testing.T) {

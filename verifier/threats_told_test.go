@@ -25,7 +25,7 @@ func found(t *testing.T, keys *roomtest.Keys, room *roomtest.Room) []findings.Fi
 	}
 	var finder findings.Finder
 	trust := knowing(keys)
-	trust.OnEntry = finder.Hear
+	trust.OnEntry = finder.Add
 	if r := auditOf(t, publish(t, keys, room.Entries()), trust); !r.OK {
 		t.Fatalf("%+v", r.Checks)
 	}
@@ -93,11 +93,11 @@ func quietAmendments(t *testing.T) {
 	list := found(t, keys, room)
 	wantFound(t, list, findings.Amendments, 7, 0,
 		"7 changes of the published rules: 1 change of the pace, 1 change of the schedule, 2 pauses, 1 hold, 1 resumption, 1 message.",
-		"People were called more slowly: at most 30 a minute instead of 600; at the site at once: at most 7 instead of any number.",
-		"Nobody was called; people who were called could go in, for 3 s. No called person lost time by it.",
-		"Nobody was called, and nobody who was called could go in, for 4 s. No called person lost time by it.",
-		"People could join for longer: without an end instead of until ",
-		"Nobody was called; people who were called could go in, for 1 min up to the end of the room.")
+		"Visitors were called more slowly: at most 30 a minute instead of 600; at the site at once: at most 7 instead of any number.",
+		"No visitors were called; called visitors could go in, for 3 s. Called visitors lost no time to claim.",
+		"No visitors were called, and called visitors could not go in, for 4 s. Called visitors lost no time to claim.",
+		"Visitors could join for longer: without an end instead of until ",
+		"No visitors were called; called visitors could go in, for 1 min up to the end of the room.")
 	if item := list[0].Items[2]; item.Kind != "hold" || item.Time != after(5000) || item.Entry != 3 {
 		t.Errorf("%+v", item)
 	}
@@ -212,7 +212,7 @@ func hastyClaim(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	policy := patient(keys)
 	policy.Claim = 59_999
-	wantFound(t, found(t, keys, roomtest.Open(keys, policy)), findings.ShortClaim, 1, 0, "Called people have 59.999 s to go in.")
+	wantFound(t, found(t, keys, roomtest.Open(keys, policy)), findings.ShortClaim, 1, 0, "Called visitors have 59.999 s to go in.")
 }
 
 func endInsteadOfDraw(t *testing.T) {
@@ -233,8 +233,8 @@ func endInsteadOfDraw(t *testing.T) {
 	}
 	room.End(end)
 	wantFound(t, found(t, keys, room), findings.Undrawn, 3, 0, "3 groups were never drawn",
-		fmt.Sprintf("Window 0, 3 people: closed and not drawn, though its outcome could be known for %d", (end-known)/1000),
-		"Window 1, 4 people: closed and not drawn; its round had not appeared.", "Window 7, 5 people: not closed and not drawn.")
+		fmt.Sprintf("Window 0, 3 people: closed but not drawn, although its outcome could be known for %d", (end-known)/1000),
+		"Window 1, 4 people: closed but not drawn; its round had not appeared.", "Window 7, 5 people: not closed and not drawn.")
 }
 
 func openGate(t *testing.T) {
@@ -247,7 +247,7 @@ func openGate(t *testing.T) {
 	room.Join(after(40_000), 1)
 	list := found(t, keys, room)
 	wantFound(t, list, findings.Gate, 2, 20_000, "For 30 s in all, 2 times, the longest 20 s.", "for 20 s.", "for 10 s up to the latest entry.")
-	wantFound(t, list, findings.Unguarded, 1, 3000, "let in 1,234 requests without a pass")
+	wantFound(t, list, findings.Unguarded, 1, 3000, "admitted 1,234 requests without a pass")
 	if list[0].ID != findings.Gate || list[1].ID != findings.Unguarded {
 		t.Errorf("on top are %s and %s", list[0].ID, list[1].ID)
 	}
@@ -269,7 +269,7 @@ func stuffed(t *testing.T) {
 			}
 		}
 		if i == 0 {
-			told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelConsistent, "give the party that holds them its share. Half of a window's tickets get half of its places")
+			told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelConsistent, "give their holder its share. Half of a window's tickets get half of its places")
 		}
 	}
 	if theirs < 365 || theirs > 435 { // 400 of 500 are expected, with a standard deviation of 8.6

@@ -106,8 +106,8 @@ func TestHonestRoomIsVerified(t *testing.T) {
 	if !r.OK || r.Level != verifier.LevelConsistent || r.Origin != origin || !slices.Equal(got, want) {
 		t.Errorf("ok %v, level %d, origin %q, counts %v, want %v", r.OK, r.Level, r.Origin, got, want)
 	}
-	if text := strings.Join(r.NotProven, "\n"); len(r.NotProven) != 13 || !strings.Contains(text, "operator's word") ||
-		!strings.Contains(text, fmt.Sprintf("each of the %d changes", counts.Amends)) || !strings.Contains(text, fmt.Sprintf("all who left did so themselves, %d in number", counts.Left)) {
+	if text := strings.Join(r.NotProven, "\n"); len(r.NotProven) != 13 || !strings.Contains(text, "operator's claims") ||
+		!strings.Contains(text, fmt.Sprintf("each of the %d changes", counts.Amends)) || !strings.Contains(text, fmt.Sprintf("That those who left (%d) did so themselves", counts.Left)) {
 		t.Errorf("not proven: %q", r.NotProven)
 	}
 }
@@ -164,9 +164,9 @@ func TestUnfinishedRoomListsOpenPoints(t *testing.T) {
 	}
 	text := strings.Join(r.NotProven, "\n")
 	for _, want := range []string{
-		"Half of a window's tickets get half of its places", "leaves no receipt", "several tickets", "without a beacon", "too few witnesses",
-		"taken from the transcript itself", "no checkpoint of an earlier audit",
-		"has not ended", "Where 2 arrivals will stand", "over 7 ms before", "2 follow from the seeds",
+		"Half of a window's tickets get half of its places", "leaves no receipt", "only one ticket", "without a beacon", "too few witnesses",
+		"taken from the transcript itself", "no earlier checkpoint was given",
+		"has not ended", "Which places 2 arrivals will get", "ended 7 ms before", "2 follow only from the seeds",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("not proven lacks %q:\n%s", want, text)
@@ -186,12 +186,12 @@ func TestAllowedActionsAreReported(t *testing.T) {
 	room.End(roomtest.Opens + 60_002)
 	r := auditOf(t, publish(t, keys, room.Entries()), verifier.Trust{VKey: keys.VKey})
 	text := strings.Join(r.NotProven, "\n")
-	for _, want := range []string{"took places away, 1 in number", "more than 7 people", "before 3 people with a place were called"} {
+	for _, want := range []string{"took places away (1)", "more than 7 visitors", "before 3 visitors with a place were called"} {
 		if !r.OK || !strings.Contains(text, want) {
 			t.Errorf("ok %v, not proven lacks %q:\n%s", r.OK, want, text)
 		}
 	}
-	for _, none := range []string{"amended", "all who left"} {
+	for _, none := range []string{"amended", "those who left"} {
 		if strings.Contains(text, none) {
 			t.Errorf("not proven has %q:\n%s", none, text)
 		}

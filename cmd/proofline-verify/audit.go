@@ -152,7 +152,7 @@ func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust ve
 		from = collecting
 	}
 	var finder findings.Finder
-	trust.Progress, trust.OnEntry = bar.show, finder.Hear
+	trust.Progress, trust.OnEntry = bar.show, finder.Add
 	r, err := verifier.Audit(ctx, from, trust)
 	bar.clear()
 	if err != nil {

@@ -90,7 +90,7 @@ func (d *Desk) report(ctx context.Context, r *room.Room) error {
 	}
 	recorder := report.Record(published{r, checkpoint})
 	var finder findings.Finder
-	trust.OnEntry = finder.Hear
+	trust.OnEntry = finder.Add
 	if made.Report, err = verifier.Audit(ctx, recorder, trust); err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}

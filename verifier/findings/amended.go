@@ -7,24 +7,24 @@ import (
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
-// amended is what amendments have made of the policy so far.
+// amended is the effect of amendments on the policy so far.
 type amended struct {
 	outflow fairness.Outflow
 	closes  fairness.Time
 	kinds   map[string]uint64
 
 	open   *stretch // the gate, while it is open
-	paused *stretch // the room, while it is
+	paused *stretch // the pause, while the room is paused
 }
 
-// stretch is a time that has begun, and its place in a finding's items.
+// stretch is an interval that has begun, with its item in a finding.
 type stretch struct {
 	from fairness.Time
-	item *Item // nil for one that is not listed
+	item *Item // nil: not listed
 	held bool
 }
 
-// amend takes an amendment. What it changes for people is its text.
+// amend adds an amendment, described by its effect on visitors.
 func (f *Finder) amend(s *fairness.State, e *fairness.Amend) {
 	a := &f.amended
 	kind, text := string(e.Change), ""
@@ -42,36 +42,36 @@ func (f *Finder) amend(s *fairness.State, e *fairness.Amend) {
 		f.pause(s, e)
 		return
 	case fairness.ChangeOpen:
-		text = "From here on the site let people in who were not in line."
+		text = "From here on the site admitted visitors who were not in line."
 		f.add(Gate, s, "open", "", 0)
 		a.open = &stretch{from: e.Time, item: f.latest(Gate)}
 	case fairness.ChangeShut:
-		text = "From here on the site let nobody in past the line."
+		text = "From here on the site admitted only visitors who waited in line."
 		a.shut(f, e.Time, "")
 	case fairness.ChangeUnguarded:
 		length := fairness.Millis(e.Until - e.From)
-		text = fmt.Sprintf("From %s, for %s, the site could not reach the room and let in %s without a pass, as its connectors say.",
+		text = fmt.Sprintf("From %s, for %s, the site could not reach the room and admitted %s without a pass, as reported by its connectors.",
 			moment(e.From), span(length), numeral.Count(e.Requests, "request", "requests"))
 		f.add(Unguarded, s, kind, text, length)
 	}
 	f.note(s, kind, text)
 }
 
-// pause takes a pause, a hold, or the end of one.
+// pause adds a pause, a hold, or the end of one.
 func (f *Finder) pause(s *fairness.State, e *fairness.Amend) {
 	a := &f.amended
 	was := a.paused
 	a.still(e.Time, "")
 	switch {
 	case e.Change == fairness.ChangeResume && was != nil && was.held:
-		f.note(s, "resume", "Calls and claims went on.")
+		f.note(s, "resume", "Calls and claims continued.")
 	case e.Change == fairness.ChangeResume:
-		f.note(s, "resume", "Calls went on.")
+		f.note(s, "resume", "Calls continued.")
 	case e.Claims:
-		f.note(s, "hold", "Nobody was called, and nobody who was called could go in")
+		f.note(s, "hold", "No visitors were called, and called visitors could not go in")
 		a.paused = &stretch{from: e.Time, item: f.latest(Amendments), held: true}
 	default:
-		f.note(s, "pause", "Nobody was called; people who were called could go in")
+		f.note(s, "pause", "No visitors were called; called visitors could go in")
 		a.paused = &stretch{from: e.Time, item: f.latest(Amendments)}
 	}
 }
@@ -85,30 +85,30 @@ func (f *Finder) note(s *fairness.State, kind, text string) {
 	f.add(Amendments, s, kind, text, 0)
 }
 
-// latest returns the item that was listed last, nil if the list is full.
+// latest returns the item that was listed last; nil if the list is full.
 func (f *Finder) latest(id ID) *Item {
 	found := f.found[id]
 	if found.Count > maxItems {
 		return nil
 	}
-	if cap(found.Items) < maxItems { // items are pointed at from here on
+	if cap(found.Items) < maxItems { // must not move: pointers to items exist from here on
 		found.Items = append(make([]Item, 0, maxItems), found.Items...)
 	}
 	return &found.Items[len(found.Items)-1]
 }
 
-// still ends a pause at a time, and says how long it was.
+// still ends a pause at a time, and adds its length to the text.
 func (a *amended) still(at fairness.Time, more string) {
 	if a.paused == nil {
 		return
 	}
 	if item := a.paused.item; item != nil {
-		item.Text += ", for " + span(fairness.Millis(at-a.paused.from)) + more + ". No called person lost time by it."
+		item.Text += ", for " + span(fairness.Millis(at-a.paused.from)) + more + ". Called visitors lost no time to claim."
 	}
 	a.paused = nil
 }
 
-// shut ends a time in which the gate was open.
+// shut ends an interval in which the gate was open.
 func (a *amended) shut(f *Finder, at fairness.Time, more string) {
 	if a.open == nil {
 		return
@@ -122,7 +122,7 @@ func (a *amended) shut(f *Finder, at fairness.Time, more string) {
 	a.open = nil
 }
 
-// close ends what still goes on where the transcript ends.
+// close ends the intervals still open at the end of the transcript.
 func (a *amended) close(f *Finder) {
 	until := " up to the latest entry"
 	if f.ended {
@@ -136,9 +136,9 @@ func outflowWords(was, is fairness.Outflow) string {
 	text := ""
 	switch {
 	case is.PerMinute > was.PerMinute:
-		text = fmt.Sprintf("People could be called faster: %s a minute instead of %s", rate(is.PerMinute), rate(was.PerMinute))
+		text = fmt.Sprintf("Visitors could be called faster: %s a minute instead of %s", rate(is.PerMinute), rate(was.PerMinute))
 	case is.PerMinute < was.PerMinute:
-		text = fmt.Sprintf("People were called more slowly: at most %s a minute instead of %s", rate(is.PerMinute), rate(was.PerMinute))
+		text = fmt.Sprintf("Visitors were called more slowly: at most %s a minute instead of %s", rate(is.PerMinute), rate(was.PerMinute))
 	default:
 		text = fmt.Sprintf("The pace of calls stayed at %s a minute", rate(is.PerMinute))
 	}
@@ -161,11 +161,11 @@ func windowWords(was fairness.Time, e *fairness.Amend) string {
 	text := ""
 	switch {
 	case e.Closes > was:
-		text = "People could join for longer: " + until(e.Closes) + " instead of " + until(was)
+		text = "Visitors could join for longer: " + until(e.Closes) + " instead of " + until(was)
 	case e.Closes < was:
-		text = "People could not join for as long: " + until(e.Closes) + " instead of " + until(was)
+		text = "Visitors could not join for as long: " + until(e.Closes) + " instead of " + until(was)
 	default:
-		text = "People could join " + until(e.Closes) + ", as before"
+		text = "Visitors could join " + until(e.Closes) + ", as before"
 	}
 	for i, r := range e.Windows {
 		if i == 4 {

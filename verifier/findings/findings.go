@@ -1,13 +1,12 @@
-// Package findings lists what a room's rules allow and a reader should know:
-// changes made while people waited, draws and freezes that came late, tickets
-// that left between a round and its draw, time in which the site let people in
-// past the line.
+// Package findings lists events that a room's rules allow but a reader should know about: changes
+// made while visitors waited, late draws and freezes, tickets that left between a round and its
+// draw, times in which the site admitted visitors past the line.
 //
-//	verifier.Audit ─► Trust.Heard ─► Finder.Hear ─► Finder.Findings
+//	verifier.Audit ─► Trust.OnEntry ─► Finder.Add ─► Finder.Findings
 //
-// A finding is no fault: an audit passes with all of them. It says what the
-// operator could have done, not that it did. The package has no clock, and holds
-// as much as a page can show, however large the room is.
+// A finding does not fail an audit. It shows what the operator could have done, not that it did.
+// The package has no clock, and its memory is limited to the cases that a page can show, however
+// large the room is.
 package findings
 
 import (
@@ -17,30 +16,30 @@ import (
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
-// maxItems is how many cases one finding lists.
+// maxItems is the maximum number of cases listed per finding.
 const maxItems = 800
 
-// slack is how late a freeze or a draw may be before it is a finding: servers
-// are stopped and restarted, and rounds take a second or two to arrive.
+// slack is how late a freeze or a draw may be before it becomes a finding: servers restart, and
+// rounds take a second or two to arrive.
 const slack = fairness.Millis(10_000)
 
-// Finding is one thing that a reader should know.
+// Finding is one kind of event that a reader should know about.
 type Finding struct {
 	ID    ID     `json:"id"`
-	Title string `json:"title"` // what it is
-	Text  string `json:"text"`  // how much of it there was, and what it means
-	Count uint64 `json:"count"` // cases
-	// Longest is the length of the longest case in milliseconds, and Total that
-	// of all together; 0 where cases have no length.
+	Title string `json:"title"` // headline
+	Text  string `json:"text"`  // number and meaning of the cases
+	Count uint64 `json:"count"` // number of cases
+	// Longest is the length of the longest case in milliseconds, and Total the sum of all; 0 if cases
+	// have no length.
 	Longest fairness.Millis `json:"longest_ms,omitempty"`
 	Total   fairness.Millis `json:"total_ms,omitempty"`
-	Items   []Item          `json:"items"` // the first cases
+	Items   []Item          `json:"items"` // first cases, at most maxItems
 }
 
 // Item is one case of a finding.
 type Item struct {
 	Entry uint64        `json:"entry"` // index
-	Time  fairness.Time `json:"time"`  // of the entry, milliseconds since the Unix epoch
+	Time  fairness.Time `json:"time"`  // time of the entry, milliseconds since the Unix epoch
 	Kind  string        `json:"kind"`  // of an amendment: outflow, pause, hold, resume, message, windows, open, shut, unguarded
 	Text  string        `json:"text"`
 }
@@ -50,29 +49,29 @@ type ID string
 
 // The findings, in the order in which they are listed.
 const (
-	Gate        ID = "gate"         // the site let people in who were not in line
-	Unguarded   ID = "unguarded"    // its connectors could not reach the room, and let people in
+	Gate        ID = "gate"         // the site admitted visitors who were not in line
+	Unguarded   ID = "unguarded"    // its connectors could not reach the room, and admitted visitors
 	Gone        ID = "gone"         // tickets left or were revoked between a round and its draw
-	LateDraw    ID = "late-draw"    // a draw came late after its round
-	LateFreeze  ID = "late-freeze"  // a freeze came late after its window
+	LateDraw    ID = "late-draw"    // a draw was late after its round
+	LateFreeze  ID = "late-freeze"  // a freeze was late after its window
 	EarlyCosign ID = "early-cosign" // a cosignature is dated before its freeze
-	Undrawn     ID = "undrawn"      // the room ended while windows were closed and not drawn
+	Undrawn     ID = "undrawn"      // the room ended while windows were closed but not drawn
 	Single      ID = "single"       // a window had one arrival
-	ShortClaim  ID = "short-claim"  // called people had less than a minute
-	Amendments  ID = "amendments"   // what the operator changed
+	ShortClaim  ID = "short-claim"  // called visitors had less than a minute
+	Amendments  ID = "amendments"   // the operator changed the published rules
 )
 
 var order = []ID{Gate, Unguarded, Gone, LateDraw, LateFreeze, EarlyCosign, Undrawn, Single, ShortClaim, Amendments}
 
-// Finder listens to an audit. The zero value is ready.
+// Finder collects findings during an audit. The zero value is ready to use.
 type Finder struct {
 	found   map[ID]*Finding
-	windows map[fairness.WindowIndex]*window // with arrivals, and not drawn
-	newest  *window                          // of them, nil for none
+	windows map[fairness.WindowIndex]*window // windows with arrivals that are not drawn
+	newest  *window                          // latest of windows; nil: none
 	index   fairness.WindowIndex             // its index
 	last    fairness.Time
 	amended amended
-	revoked uint64 // of the tickets of Gone
+	revoked uint64 // number of revoked tickets in Gone
 	ended   bool
 }
 
@@ -80,13 +79,12 @@ type Finder struct {
 type window struct {
 	to     fairness.Time
 	people uint64
-	frozen fairness.Time // 0 for not yet
-	known  fairness.Time // when the operator can know the order: the round appears, or without a beacon the freeze
+	frozen fairness.Time // 0: not yet
+	known  fairness.Time // time from which the operator can know the order: its round or, without a beacon, the freeze
 }
 
-// Hear takes the next entry, and the room's state with it: it is a
-// [verifier.Trust]'s Heard.
-func (f *Finder) Hear(s *fairness.State, e fairness.Entry) {
+// Add adds the next entry, with the state after it. Use it as a [verifier.Trust]'s OnEntry.
+func (f *Finder) Add(s *fairness.State, e fairness.Entry) {
 	f.last = s.Now()
 	switch e := e.(type) {
 	case *fairness.Room:
@@ -106,7 +104,7 @@ func (f *Finder) Hear(s *fairness.State, e fairness.Entry) {
 	}
 }
 
-// add adds a case; the length is 0 where it has none.
+// add adds a case; length is 0 for cases without a length.
 func (f *Finder) add(id ID, s *fairness.State, kind, text string, length fairness.Millis) {
 	if f.found == nil {
 		f.found = map[ID]*Finding{}
@@ -123,8 +121,7 @@ func (f *Finder) add(id ID, s *fairness.State, kind, text string, length fairnes
 	}
 }
 
-// Findings returns what was found so far, in a fixed order. It may be called
-// once only.
+// Findings returns the findings so far, in a fixed order. It may be called only once.
 func (f *Finder) Findings() []Finding {
 	f.amended.close(f)
 	list := []Finding{}
@@ -137,7 +134,7 @@ func (f *Finder) Findings() []Finding {
 	return list
 }
 
-// Of returns the finding of that id, nil for none.
+// Of returns the finding with that id; nil if there is none.
 func Of(list []Finding, id ID) *Finding {
 	i := slices.IndexFunc(list, func(f Finding) bool { return f.ID == id })
 	if i < 0 {
@@ -151,7 +148,7 @@ func (f *Finder) room(s *fairness.State) {
 	f.amended.outflow, f.amended.closes = p.Outflow, p.Closes
 	f.windows = map[fairness.WindowIndex]*window{}
 	if p.Claim < 60_000 {
-		f.add(ShortClaim, s, "", "Called people have "+span(p.Claim)+" to go in.", 0)
+		f.add(ShortClaim, s, "", "Called visitors have "+span(p.Claim)+" to go in.", 0)
 	}
 }
 
@@ -191,9 +188,9 @@ func (f *Finder) draw(s *fairness.State, e *fairness.Draw) {
 		f.add(LateDraw, s, "", "Window "+number(e.Window)+", "+numeral.Count(w.people, "person", "people")+": drawn "+span(late)+" after its outcome could be known.", late)
 	}
 	for _, c := range e.Cosignatures {
-		signed := fairness.Time(1000 * min(seconds(c)+1, 1<<53/1000)) // a time in seconds is cut off
+		signed := fairness.Time(1000 * min(seconds(c)+1, 1<<53/1000)) // the time is truncated to seconds
 		if early := fairness.Millis(w.frozen - signed); early > 0 {
-			f.add(EarlyCosign, s, "", "Window "+number(e.Window)+": a witness signed at least "+span(early)+" before the time that its freeze states.", early)
+			f.add(EarlyCosign, s, "", "Window "+number(e.Window)+": a witness signed at least "+span(early)+" before the time stated in its freeze.", early)
 		}
 	}
 }
@@ -223,9 +220,9 @@ func (f *Finder) end(s *fairness.State, e *fairness.End) {
 		case w.frozen == 0:
 			f.add(Undrawn, s, "", "Window "+number(index)+", "+numeral.Count(w.people, "person", "people")+": not closed and not drawn.", 0)
 		case e.Time >= w.known:
-			f.add(Undrawn, s, "", "Window "+number(index)+", "+numeral.Count(w.people, "person", "people")+": closed and not drawn, though its outcome could be known for "+span(fairness.Millis(e.Time-w.known))+".", 0)
+			f.add(Undrawn, s, "", "Window "+number(index)+", "+numeral.Count(w.people, "person", "people")+": closed but not drawn, although its outcome could be known for "+span(fairness.Millis(e.Time-w.known))+".", 0)
 		default:
-			f.add(Undrawn, s, "", "Window "+number(index)+", "+numeral.Count(w.people, "person", "people")+": closed and not drawn; its round had not appeared.", 0)
+			f.add(Undrawn, s, "", "Window "+number(index)+", "+numeral.Count(w.people, "person", "people")+": closed but not drawn; its round had not appeared.", 0)
 		}
 	}
 }

@@ -13,19 +13,19 @@ import (
 )
 
 var titles = map[ID]string{
-	Gate:        "The site let people in who were not in line",
-	Unguarded:   "The site let people in while it could not reach the room",
-	Gone:        "Tickets went between the outcome and its publication",
+	Gate:        "The site admitted visitors who were not in line",
+	Unguarded:   "The site admitted visitors while it could not reach the room",
+	Gone:        "Tickets left between the outcome and its publication",
 	LateDraw:    "Draws were published late",
 	LateFreeze:  "Groups were closed late",
-	EarlyCosign: "Witnesses signed before the time that the operator states",
-	Undrawn:     "The room ended before everybody who had joined was drawn",
+	EarlyCosign: "Witnesses signed before the time stated by the operator",
+	Undrawn:     "The room ended before all arrivals were drawn",
 	Single:      "Groups of one",
-	ShortClaim:  "Called people had less than a minute to go in",
-	Amendments:  "What the operator changed",
+	ShortClaim:  "Called visitors had less than a minute to go in",
+	Amendments:  "Changes by the operator",
 }
 
-// words says how much of something there was, and what it means.
+// words describes the number and meaning of a finding's cases.
 func (f *Finder) words(of *Finding) string {
 	n := of.Count
 	switch of.ID {
@@ -36,23 +36,23 @@ func (f *Finder) words(of *Finding) string {
 		return fmt.Sprintf("For %s in all, %s, the longest %s. The site's owner had decided beforehand that it opens then; how long it lasted is the operator's word.",
 			span(of.Total), numeral.Count(n, "time", "times"), span(of.Longest))
 	case Gone:
-		return fmt.Sprintf("%s after the operator could know where the draw put %s and before it was published. A ticket keeps its place in the draw, so nobody else's place changed; who was told beforehand cannot be seen.",
+		return fmt.Sprintf("%s after the operator could know where the draw put %s and before it was published. A ticket keeps its place in the draw, so no other place changed; the record does not show who knew the outcome in advance.",
 			goneWords(n-f.revoked, f.revoked), choose(n, "it", "them"))
 	case LateDraw:
-		return fmt.Sprintf("%s more than %s after the outcome could be known, the longest %s. The outcome was fixed by then, but the operator could know it so long before everybody else.",
+		return fmt.Sprintf("%s more than %s after the outcome could be known, the longest %s. The outcome was fixed by then, but the operator could know it that much earlier than all others.",
 			numeral.Count(n, "draw came", "draws came"), span(slack), span(of.Longest))
 	case LateFreeze:
-		return fmt.Sprintf("%s closed more than %s after its end, the longest %s. Nobody could join it any more; the randomness of its draw comes after the closing, so a late closing chooses a later round.",
+		return fmt.Sprintf("%s closed more than %s after its end, the longest %s. No visitor could join it any more; the randomness of its draw comes after the closing, so a late closing selects a later round.",
 			numeral.Count(n, "group was", "groups were"), span(slack), span(of.Longest))
 	case EarlyCosign:
-		return fmt.Sprintf("%s dated before the freeze that %s, the longest %s. A second or two is a difference of clocks. More means that the operator dated the freeze ahead, and so chose its round.",
+		return fmt.Sprintf("%s dated before the freeze that %s, the longest %s. A second or two may be clock differences. More means that the operator dated the freeze ahead, and so chose its round.",
 			numeral.Count(n, "signature is", "signatures are"), choose(n, "it signs", "they sign"), span(of.Longest))
 	case Undrawn:
 		return numeral.Count(n, "group was", "groups were") + " never drawn. Where the outcome could be known, the operator could see it and end the room instead of publishing it."
 	case Single:
-		return numeral.Count(n, "group had one arrival", "groups had one arrival each") + ". There is nothing to draw in such a group: its place depends on the moment of arrival alone."
+		return numeral.Count(n, "group had one arrival", "groups had one arrival each") + ". There is nothing to draw in such a group: its place depends only on the time of arrival."
 	case ShortClaim:
-		return of.Items[0].Text + " Somebody who looks away for a moment loses the place, and it counts as a no-show."
+		return of.Items[0].Text + " A visitor who looks away for a moment loses the place, and it counts as a no-show."
 	}
 	var kinds []string
 	for _, k := range kindWords {
@@ -60,10 +60,10 @@ func (f *Finder) words(of *Finding) string {
 			kinds = append(kinds, numeral.Count(n, k.one, k.many))
 		}
 	}
-	return numeral.Count(n, "change", "changes") + " of the published rules: " + strings.Join(kinds, ", ") + ". Each is in the record with its time, and held from then on."
+	return numeral.Count(n, "change", "changes") + " of the published rules: " + strings.Join(kinds, ", ") + ". Each is in the record with its time, and applied from then on."
 }
 
-// kindWords are what amendments are called.
+// kindWords name the kinds of amendments.
 var kindWords = []struct{ kind, one, many string }{
 	{"outflow", "change of the pace", "changes of the pace"}, {"windows", "change of the schedule", "changes of the schedule"},
 	{"pause", "pause", "pauses"}, {"hold", "hold", "holds"}, {"resume", "resumption", "resumptions"}, {"message", "message", "messages"},
@@ -71,7 +71,7 @@ var kindWords = []struct{ kind, one, many string }{
 	{"unguarded", "time without the room", "times without the room"},
 }
 
-// goneWords says how many tickets left, and how many were revoked.
+// goneWords describes how many tickets left and how many were revoked.
 func goneWords(left, revoked uint64) string {
 	away := choose(revoked, "was", "were") + " taken away"
 	switch {
@@ -104,12 +104,12 @@ func until(t fairness.Time) string {
 	return "until " + moment(t)
 }
 
-// moment writes a time of the room.
+// moment formats a time of the room.
 func moment(t fairness.Time) string {
 	return time.UnixMilli(int64(t)).UTC().Format("2006-01-02 15:04:05.999 UTC")
 }
 
-// span writes a duration in its two largest units.
+// span formats a duration in its two largest units.
 func span(m fairness.Millis) string {
 	units := []struct {
 		length fairness.Millis

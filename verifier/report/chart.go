@@ -8,25 +8,25 @@ import (
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
-// The charts are drawn in a box of these units and stretched to the page; what
-// is written beside them is text of the page, so that it stays readable.
+// Charts are drawn in a box of these units and stretched to the page; their labels are text of the
+// page, so that they stay readable.
 const (
 	chartWidth  = 1000
 	chartHeight = 320
-	// maxBands is how many windows are told apart by shades.
+	// maxBands is the maximum number of windows distinguished by shades.
 	maxBands = 200
-	// fewPoints is how many dots can be large.
+	// fewPoints is the maximum number of dots that are drawn large.
 	fewPoints = 500
 )
 
-// chart is one picture, in SVG paths.
+// chart is a picture, in SVG paths.
 type chart struct {
 	Title, About string
 	Width        int
 	Height       int
 	Bands        string // every second window
 	Shapes       []shape
-	Legend       bool // for several shapes
+	Legend       bool // whether there are several shapes
 	Top, Bottom  string
 	Left, Middle string // below
 	Right        string
@@ -35,7 +35,7 @@ type chart struct {
 // shape is one path with the class that colours it.
 type shape struct{ Class, Path, Name string }
 
-// scale maps from 0 to most onto the length of a side.
+// scale maps 0 to most onto the length of a side.
 func scale(n, most uint64, side int) int {
 	if most == 0 {
 		return 0
@@ -63,14 +63,14 @@ func arrivalChart(s *Story, m moments) *chart {
 			continue
 		}
 		from, to := scale(uint64(i), uint64(len(t.bins)), chartWidth), scale(uint64(i+1), uint64(len(t.bins)), chartWidth)
-		height := max(scale(b[arrived], most, chartHeight), 2) // seen at all
+		height := max(scale(b[arrived], most, chartHeight), 2) // at least visible
 		fmt.Fprintf(&path, "M%d %dV%dH%dV%dz", from, chartHeight, chartHeight-height, to, chartHeight)
 	}
 	c.Shapes = []shape{{"bar", path.String(), "arrivals"}}
 	return c
 }
 
-// admissionChart shows how many people were called, admitted and skipped by when.
+// admissionChart shows how many visitors were called, admitted and skipped over time.
 func admissionChart(s *Story, m moments) *chart {
 	t := &s.Times
 	most := max(t.sum(called), t.sum(admitted), t.sum(skipped))
@@ -91,7 +91,7 @@ func admissionChart(s *Story, m moments) *chart {
 	return c
 }
 
-// stairs draws the sum so far, bin by bin.
+// stairs draws the running sum, bin by bin.
 func stairs(t *Times, what series, most uint64) string {
 	var path strings.Builder
 	fmt.Fprintf(&path, "M0 %d", chartHeight)
@@ -114,7 +114,7 @@ func newTimeChart(t *Times, m moments, title string) *chart {
 	}
 }
 
-// timeBands shades every second window, if they are few enough to be told apart.
+// timeBands shades every second window, if there are few enough to distinguish.
 func timeBands(s *Story) string {
 	if len(s.Windows)+int(min(s.Untold, maxBands)) > maxBands {
 		return ""
@@ -143,8 +143,8 @@ func positionChart(s *Story) *chart {
 		Top: "place 1", Bottom: "place " + numeral.Group(s.Arrivals),
 		Left: "first arrival", Right: "last arrival",
 	}
-	c.About = fmt.Sprintf("Each dot is an arrival that has a place: from left to right the order in which people came, from top to bottom the places they got. "+
-		"Windows follow each other from the upper left to the lower right. Inside a window dots should look like rain, for the draw does not care who came first. Shown: %s of %s.",
+	c.About = fmt.Sprintf("Each dot is an arrival with a place: from left to right in order of arrival, from top to bottom in order of place. "+
+		"Windows follow each other from the upper left to the lower right. Inside a window dots should look like rain, because the draw ignores who came first. Shown: %s of %s.",
 		numeral.Count(uint64(len(s.Points)), "arrival", "arrivals"), numeral.Group(s.Arrivals))
 	if len(s.Points) < int(min(s.Arrivals, maxPoints/4)) {
 		c.About += " Others have no place yet."

@@ -7,13 +7,13 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// moments writes times as the clocks at the event show them, with UTC beside.
-type moments struct{ zone *time.Location } // nil: UTC alone
+// moments formats times in the event's time zone, with UTC next to them.
+type moments struct{ zone *time.Location } // nil: UTC only
 
-// isLocal tells whether there are clocks that show anything but UTC.
+// isLocal reports whether the time zone differs from UTC.
 func (m moments) isLocal() bool { return m.zone != nil && m.zone.String() != time.UTC.String() }
 
-// in returns a moment on the event's clocks.
+// in returns a time in the event's time zone.
 func (m moments) in(t time.Time) time.Time {
 	if m.isLocal() {
 		return t.In(m.zone)
@@ -21,7 +21,7 @@ func (m moments) in(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// moment writes a time of the room.
+// moment formats a time of the room.
 func (m moments) moment(t fairness.Time) string {
 	if t >= fairness.Never {
 		return "never"
@@ -49,7 +49,7 @@ func (m moments) beside(t time.Time) string {
 
 var utcMoment = regexp.MustCompile(`\b\d{4,6}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,3})? UTC\b`)
 
-// text writes local times into a sentence that has moments in UTC.
+// text converts UTC times in a sentence to local ones.
 func (m moments) text(s string) string {
 	if !m.isLocal() {
 		return s
@@ -57,13 +57,13 @@ func (m moments) text(s string) string {
 	return utcMoment.ReplaceAllStringFunc(s, func(moment string) string {
 		t, err := time.Parse(day+" "+second+" UTC", moment)
 		if err != nil {
-			return moment // no moment after all
+			return moment // not a time
 		}
 		return m.beside(t)
 	})
 }
 
-// clock writes a time beside an axis, with the day where the axis has several.
+// clock formats a time for an axis, with the day if the axis has several.
 func (m moments) clock(t fairness.Time, days bool) string {
 	format := "15:04:05"
 	if days {
@@ -72,12 +72,12 @@ func (m moments) clock(t fairness.Time, days bool) string {
 	return m.in(time.UnixMilli(int64(t))).Format(format)
 }
 
-// lastClock is clock with the name of the zone: UTC or another.
+// lastClock is clock with the name of the time zone.
 func (m moments) lastClock(t fairness.Time, days bool) string {
 	return m.clock(t, days) + " " + m.in(time.UnixMilli(int64(t))).Format("MST")
 }
 
-// period writes a time from and to, in words.
+// period formats an interval in words.
 func (m moments) period(from, to fairness.Time) string {
 	const day, minute = "2 January 2006", "15:04"
 	first, last := m.in(time.UnixMilli(int64(from))), m.in(time.UnixMilli(int64(to)))

@@ -196,7 +196,7 @@ func TestLocalTimes(t *testing.T) {
 	page := written(t, a)
 	for _, want := range []string{
 		"<dt>When</dt><dd>1 January 2026, 01:00 to 2 January 2026, 00:01</dd>", "<dt>In UTC</dt><dd>1 January 2026, 00:00 to 23:01</dd>",
-		"<dt>Times</dt><dd>Those of Europe/Vienna, where the event is, with UTC beside them</dd>",
+		"<dt>Times</dt><dd>In the time zone of the event, Europe/Vienna, with UTC next to them</dd>",
 		"<td>2026-01-02 00:01:40 CET (2026-01-01 23:01:40 UTC)</td>", "Open from 2026-01-01 01:00:01 CET (00:00:01 UTC), for 10 s.",
 		`<td data-name="from">2026-01-01 01:00:00 CET (00:00:00 UTC)</td>`, " CET</span></p>",
 		"<dt>Made</dt><dd>2026-01-02 04:04:05 CET (03:04:05 UTC)",

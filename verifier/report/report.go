@@ -1,12 +1,11 @@
-// Package report writes the report of an audit as one page that a journalist
-// can read, quote and print: HTML without scripts, with its style and charts
-// inside, that asks nobody for anything.
+// Package report writes the report of an audit as one page that a journalist can read, quote and
+// print: HTML without scripts, with embedded styles and charts, that makes no requests.
 //
 //	src ─► Record ─► verifier.Audit ─► Report ─┐
 //	          └────► Story ────────────────────┴─► Write ─► page
 //
-// Nothing a transcript says gets into the page unescaped, and no transcript
-// makes it longer than [MaxSize]. The package has no clock.
+// All text from the transcript is escaped, and no transcript makes the page longer than [MaxSize].
+// The package has no clock.
 package report
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/proofline/proofline/verifier/stats"
 )
 
-// MaxSize is the longest page in bytes.
+// MaxSize is the maximum size of a page in bytes.
 const MaxSize = 1_500_000
 
 //go:embed page.html
@@ -31,21 +30,21 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// Audit is what the page is about.
+// Audit is the content of the page.
 type Audit struct {
 	Report     *verifier.Report
 	Story      *Story
-	Findings   []findings.Finding // what the rules allow and a reader should know
-	Statistics *stats.Result      // nil for none
-	Trust      verifier.Trust     // as the audit was given it
-	Checkpoint []byte             // that was audited, verbatim
-	Title      string             // of the event, as the publisher of the report names it; empty: not known
-	Organizer  string             // the same of its organizer
-	Zone       *time.Location     // of the event; nil for UTC
-	Source     string             // where the transcript was read from: URL, directory or archive
-	Command    string             // that makes the same audit again
+	Findings   []findings.Finding // events that the rules allow but a reader should know about
+	Statistics *stats.Result      // nil: none
+	Trust      verifier.Trust     // as given to the audit
+	Checkpoint []byte             // audited checkpoint, verbatim
+	Title      string             // title of the event, given by the publisher of the report; "": unknown
+	Organizer  string             // the event's organizer, likewise
+	Zone       *time.Location     // time zone of the event; nil: UTC
+	Source     string             // source of the transcript: URL, directory or archive
+	Command    string             // command line that repeats the audit
 	Program    string             // name and version
-	Time       time.Time          // of the audit
+	Time       time.Time          // time of the audit
 }
 
 // Write writes the page.

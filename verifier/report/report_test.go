@@ -39,7 +39,7 @@ func audited(t testing.TB, files roomtest.Files, trust verifier.Trust) *Audit {
 	recorder := Record(files)
 	var finder findings.Finder
 	listening := trust
-	listening.OnEntry = finder.Hear
+	listening.OnEntry = finder.Add
 	r, err := verifier.Audit(t.Context(), recorder, listening)
 	if err != nil {
 		t.Fatal(err)
@@ -164,10 +164,10 @@ func TestWords(t *testing.T) {
 	}{
 		{"witnessed", witnessed(t), []string{
 			"Verified: the queue followed its published rules", "Level 3 of 3: witnessed", "all 14 places in 3 draws",
-			"<strong>witness0.example.org</strong>, whom the auditor knows as independent; signed for 3 draws",
-			"<strong>witness2.example.org</strong>, <strong>named by the room alone</strong>",
-			"The beacon “roomtest”. Whoever made this audit says", "nobody who was called could go in, for 1 s. No called person lost time by it.", "At least 2 of them had signed in time for 3 of 3 draws, and at least 2 whom the auditor knows for 3 of these.", "at most 300 a minute instead of 600; at the site at once: at most 50 instead of any number.",
-			"given to this audit from elsewhere", "place 1", `<a href="https://queue.example.com/r/sale/tile/entries/000.p/`,
+			"<strong>witness0.example.org</strong>, which the auditor knows to be independent; signed for 3 draws",
+			"<strong>witness2.example.org</strong>, <strong>named only by the room</strong>",
+			"The beacon “roomtest”. The auditor states", "called visitors could not go in, for 1 s. Called visitors lost no time to claim.", "At least 2 of them had signed in time for 3 of 3 draws, and at least 2 that the auditor knows for 3 of these.", "at most 300 a minute instead of 600; at the site at once: at most 50 instead of any number.",
+			"given to this audit from another source", "place 1", `<a href="https://queue.example.com/r/sale/tile/entries/000.p/`,
 		}, []string{"Not verified", "What failed", "from the record itself"}},
 		{"level 1", consistent(t), []string{
 			"Consistent: the record follows its published rules, but the draws could have been chosen", "Level 1 of 3: consistent", `class="verdict partly"`,
@@ -175,7 +175,7 @@ func TestWords(t *testing.T) {
 		}, []string{"Verified"}},
 		{"broken", broken(t), []string{
 			"Not verified:", "1 of 26 checks failed", "Nothing about the fairness of this room",
-			"<strong>Arrivals are inside their windows, numbered without gaps</strong> does not hold.",
+			"<strong>Arrivals are inside their windows, numbered without gaps</strong>: failed.",
 			"bundle with entry 3</a>", "do not rely on them", "<strong>from the record itself</strong>",
 		}, []string{"Level 1", "What is proven</h2>\n<ul"}},
 	} {

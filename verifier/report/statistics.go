@@ -7,7 +7,7 @@ import (
 	"github.com/proofline/proofline/verifier/stats"
 )
 
-// statsView is what the page shows of the statistics.
+// statsView is the page's view of the statistics.
 type statsView struct {
 	Verdict, Words string
 	Unusual        bool
@@ -22,7 +22,7 @@ type testView struct {
 	Unusual                bool
 }
 
-// gridView shows who arrived when stands where: darker is more than by chance.
+// gridView shows places by time of arrival; darker cells exceed the expected count.
 type gridView struct {
 	Side  int
 	Cells []cell
@@ -42,13 +42,13 @@ func newStatsView(r *stats.Result) *statsView {
 	switch r.Verdict {
 	case stats.Usual:
 		v.Verdict = "Nothing unusual"
-		v.Words = fmt.Sprintf("Places do not depend on what they should not depend on, as far as the tests below can see. A fair room looks unusual to any of them in at most %g of 100 cases.", 100*r.Level)
+		v.Words = fmt.Sprintf("As far as the tests below can detect, places are random. A fair room looks unusual to any of them in at most %g of 100 cases.", 100*r.Level)
 	case stats.Unusual:
 		v.Verdict = "Unusual"
 		v.Words = fmt.Sprintf("Chance does this to at most %g of 100 fair rooms. It is a reason to ask, not a proof.", 100*r.Level)
 	default:
 		v.Verdict = "Too few arrivals to tell"
-		v.Words = "No test could be made."
+		v.Words = "No test was possible."
 	}
 	for _, t := range r.Tests {
 		one := testView{Title: t.Title, Finding: clip(t.Finding, 1000), Result: "not made", Unusual: t.Unusual}
@@ -66,7 +66,7 @@ func newStatsView(r *stats.Result) *statsView {
 	return v
 }
 
-// chance writes how likely it is that a fair room looks so.
+// chance formats the probability that a fair room looks like this.
 func chance(p float64) string {
 	switch {
 	case p < 1e-6:

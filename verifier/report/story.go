@@ -12,78 +12,78 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
-// Bounds of a story, so that a room of any size fits into a page.
+// Limits of a story, so that a room of any size fits into a page.
 const (
 	maxWindows = 50_000
 	maxLanes   = 16
 	maxPoints  = 5_000
 )
 
-// Story is what a transcript tells beyond a verdict, as published: whether it
-// may be believed is for the report to say.
+// Story summarizes a transcript as published, without judging it; the report says whether it is
+// valid.
 type Story struct {
-	Policy   *fairness.Policy // nil if the transcript does not begin with one
-	Entries  uint64           // listened to
-	Last     fairness.Time    // of the latest entry with a time
-	Ended    uint64           // index of the end entry, 0 for none
+	Policy   *fairness.Policy // nil: the transcript does not begin with a room
+	Entries  uint64           // entries recorded
+	Last     fairness.Time    // time of the latest entry
+	Ended    uint64           // index of the end entry; 0: none
 	Arrivals uint64
-	Windows  []Window // with arrivals, in order; at most maxWindows
-	Untold   uint64   // windows with arrivals after those
+	Windows  []Window // windows with arrivals, in order; at most maxWindows
+	Untold   uint64   // number of further windows with arrivals
 	Amends   uint64
 	Skips    map[fairness.Reason]uint64
 	Lanes    map[fairness.Lane]*Lane
-	Cosigned map[uint32]uint64 // draws by the key id of a witness who cosigned their freeze
-	Points   []Point           // of a sample of the arrivals that have a place, by arrival
+	Cosigned map[uint32]uint64 // number of draws by key id of the witness that cosigned the freeze
+	Points   []Point           // sample of the arrivals with a place, by arrival
 	Times    Times
 }
 
-// Window is what became of one window.
+// Window summarizes one window.
 type Window struct {
 	fairness.Window        // From and To are 0 if the schedule does not have it
 	Before          uint64 // arrivals in earlier windows
 	Arrivals        uint64
-	Freeze          *Milestone // nil for not yet
+	Freeze          *Milestone // nil: not yet
 	Draw            *Milestone
-	Round           uint64 // of the beacon, 0 for none
+	Round           uint64 // beacon round; 0: none
 	Cosignatures    int
 }
 
-// Milestone is an entry at a time.
+// Milestone is an entry and its time.
 type Milestone struct {
 	Entry uint64
 	Time  fairness.Time
 }
 
-// Lane is what happened in a lane.
+// Lane summarizes a lane.
 type Lane struct {
 	Arrivals, Places uint64
 	Called           fairness.Position
 }
 
-// Point is an arrival, counted from 1 in the whole room, and its place.
+// Point is an arrival, counted from 1 in the whole room, with its place.
 type Point struct {
 	Arrival  uint64
 	Position fairness.Position
 }
 
-// Recorder is a source that listens while it is audited: it hands on what it
-// reads, and sums up every entry once, in order. It holds bundles only while
-// one before them is under way.
+// Recorder is a source that records a story while it is audited: it passes on all data, and
+// processes every entry once, in order. It keeps a bundle in memory only while an earlier one is
+// being read.
 type Recorder struct {
 	verifier.Source
 
 	mu      sync.Mutex
-	waiting map[uint64]bundle // by index
+	waiting map[uint64]bundle // bundles by index
 	next    uint64            // index of the bundle to take
-	deaf    bool              // after what is malformed
+	stopped bool              // whether recording has stopped at a malformed entry
 
 	parser  fairness.Parser
-	state   fairness.State // of policy and amended schedules alone
+	state   fairness.State // only policy and amended schedules
 	story   Story
-	frozen  int // story.Windows that are frozen
+	frozen  int // number of frozen story.Windows
 	drawn   int
 	sample  map[fairness.Ticket]*Point
-	highest uint64 // sampleKey of the tickets in the sample
+	highest uint64 // largest sampleKey in the sample
 }
 
 type bundle struct {
@@ -91,7 +91,7 @@ type bundle struct {
 	width   int
 }
 
-// Record returns a source that reads from another one and listens.
+// Record returns a source that records what is read from another one.
 func Record(src verifier.Source) *Recorder {
 	return &Recorder{
 		Source: src, waiting: map[uint64]bundle{}, sample: map[fairness.Ticket]*Point{}, highest: 1<<48 - 1,
@@ -103,12 +103,12 @@ func Record(src verifier.Source) *Recorder {
 func (r *Recorder) Tile(ctx context.Context, t audit.Tile) ([]byte, error) {
 	content, err := r.Source.Tile(ctx, t)
 	if err == nil && t.Level < 0 {
-		r.hear(t, content)
+		r.record(t, content)
 	}
 	return content, err
 }
 
-// Story returns what was heard. It is called when the audit is over.
+// Story returns the recorded story. Call it after the audit.
 func (r *Recorder) Story() *Story {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,18 +122,18 @@ func (r *Recorder) Story() *Story {
 	return &r.story
 }
 
-// hear takes the bundles in order; they are read in parallel.
-func (r *Recorder) hear(t audit.Tile, content []byte) {
+// record processes bundles in order, although they are read in parallel.
+func (r *Recorder) record(t audit.Tile, content []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.deaf || t.Index < r.next {
+	if r.stopped || t.Index < r.next {
 		return
 	}
 	r.waiting[t.Index] = bundle{content, t.Width}
-	for b, ok := r.waiting[r.next]; ok && !r.deaf; b, ok = r.waiting[r.next] {
+	for b, ok := r.waiting[r.next]; ok && !r.stopped; b, ok = r.waiting[r.next] {
 		delete(r.waiting, r.next)
 		r.next++
-		r.deaf = audit.SplitBundle(b.content, b.width, func(text []byte) error {
+		r.stopped = audit.SplitBundle(b.content, b.width, func(text []byte) error {
 			e, err := r.parser.Parse(text)
 			if err == nil {
 				r.entry(e)
@@ -141,7 +141,7 @@ func (r *Recorder) hear(t audit.Tile, content []byte) {
 			return err
 		}) != nil
 	}
-	if r.deaf {
+	if r.stopped {
 		clear(r.waiting)
 	}
 }
@@ -183,13 +183,13 @@ func (r *Recorder) entry(e fairness.Entry) {
 	}
 }
 
-// at counts something at a time.
+// at counts n events of a series at time t.
 func (s *Story) at(t fairness.Time, what series, n uint64) {
 	s.Last = t
 	s.Times.add(t, what, n)
 }
 
-// lane returns what is known of a lane, nil for one too many.
+// lane returns the summary of a lane; nil if there are too many.
 func (s *Story) lane(name fairness.Lane) *Lane {
 	if s.Lanes[name] == nil && len(s.Lanes) < maxLanes {
 		s.Lanes[name] = &Lane{}
@@ -228,12 +228,12 @@ func (r *Recorder) arrive(e *fairness.Arrive) {
 		}
 		s.Windows = append(s.Windows, w)
 	}
-	r.take(e.Ticket)
+	r.addToSample(e.Ticket)
 }
 
-// take keeps an arrival for the plot if its ticket is among the lowest. That is
-// as good as chance, for tickets are hashes, and needs no second reading.
-func (r *Recorder) take(t fairness.Ticket) {
+// addToSample keeps an arrival for the plot if its ticket is among the lowest. As tickets are hashes
+// this is a random sample, and needs no second reading.
+func (r *Recorder) addToSample(t fairness.Ticket) {
 	if sampleKey(t) > r.highest {
 		return
 	}
@@ -245,7 +245,7 @@ func (r *Recorder) take(t fairness.Ticket) {
 				delete(r.sample, t)
 			}
 		}
-		if r.highest == 0 { // only made-up tickets can be so alike
+		if r.highest == 0 { // only forged tickets can be that similar
 			clear(r.sample)
 		}
 	}
@@ -281,6 +281,6 @@ func (r *Recorder) amend(e *fairness.Amend) {
 	r.story.Last = e.Time
 	r.story.Amends++
 	if e.Change == fairness.ChangeWindows {
-		_ = r.state.Apply(e, nil) // what the rules refuse fails the audit
+		_ = r.state.Apply(e, nil) // an invalid amendment fails the audit
 	}
 }

@@ -2,7 +2,7 @@ package report
 
 import "github.com/proofline/proofline/fairness"
 
-// series is something that is counted over time.
+// series is something counted over time.
 type series int
 
 const (
@@ -13,12 +13,12 @@ const (
 	allSeries
 )
 
-// maxBins is how fine the counts over time are at most.
+// maxBins is the maximum number of bins over time.
 const maxBins = 400
 
-// Times counts over time in bins of equal length, which grow with the room.
+// Times counts over time in bins of equal length, which grows with the room.
 type Times struct {
-	start fairness.Time // of the first bin; what is before is counted in it
+	start fairness.Time // start of the first bin, which also counts everything earlier
 	width fairness.Time
 	bins  [][allSeries]uint64
 }
@@ -37,7 +37,7 @@ func (t *Times) add(at fairness.Time, what series, n uint64) {
 	t.bins[i][what] += n
 }
 
-// halve joins pairs of bins.
+// halve merges pairs of bins.
 func (t *Times) halve() {
 	half := make([][allSeries]uint64, (len(t.bins)+1)/2, maxBins)
 	for i, b := range t.bins {
@@ -51,7 +51,7 @@ func (t *Times) halve() {
 // end returns the end of the last bin.
 func (t *Times) end() fairness.Time { return t.start + t.width*fairness.Time(len(t.bins)) }
 
-// most returns the largest count of a bin.
+// most returns the largest count of any bin.
 func (t *Times) most(what series) (n uint64) {
 	for _, b := range t.bins {
 		n = max(n, b[what])
@@ -59,7 +59,7 @@ func (t *Times) most(what series) (n uint64) {
 	return n
 }
 
-// sum returns the count of all bins.
+// sum returns the total count of all bins.
 func (t *Times) sum(what series) (n uint64) {
 	for _, b := range t.bins {
 		n += b[what]

@@ -19,19 +19,19 @@ import (
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
-// Rows of the longest tables of a page.
+// Maximum numbers of rows in the longest tables.
 const (
 	maxWindowRows = 600
 	maxChangeRows = 800
-	maxCaseRows   = 40 // of other findings
-	maxNamed      = 3  // entries of a check that are linked
+	maxCaseRows   = 40 // other findings
+	maxNamed      = 3  // linked entries per check
 )
 
-// page is what the template shows.
+// page is the data of the template.
 type page struct {
 	*Audit
 	moments
-	base string // URL of the log, empty for not known
+	base string // URL of the log; "": unknown
 
 	Headline, Quote string
 	LevelName       string
@@ -46,7 +46,7 @@ type page struct {
 	Charts          []*chart
 	Windows         []windowView
 	MoreWindows     string
-	OnTop           []findings.Finding // the same as in Found
+	OnTop           []findings.Finding // also in Found
 	Found           []foundView
 	Lanes           []laneView
 	Skips           []fact
@@ -60,7 +60,7 @@ type page struct {
 
 type fact struct{ Name, Value string }
 
-// Address is where the room is published, empty if that is not known.
+// Address returns the room's address; "" if it is unknown.
 func (p *page) Address() string { return p.base }
 
 // IsRemote reports whether the transcript was read from an address to link to.
@@ -68,10 +68,10 @@ func (p *page) IsRemote() bool {
 	return p.base != "" && (strings.HasPrefix(p.Source, "http://") || strings.HasPrefix(p.Source, "https://"))
 }
 
-// Period is from the opening of the line to its latest entry.
+// Period returns the time from the opening of the line to its latest entry.
 func (p *page) Period() string { return p.lasted(p.moments) }
 
-// PeriodUTC is the same in UTC, empty where Period is in UTC.
+// PeriodUTC returns the same in UTC; "" if Period is already in UTC.
 func (p *page) PeriodUTC() string {
 	if !p.isLocal() {
 		return ""
@@ -87,7 +87,7 @@ func (p *page) lasted(m moments) string {
 	return m.period(from, to)
 }
 
-// ZoneName is the name of the event's time zone, empty for UTC.
+// ZoneName returns the name of the event's time zone; "" for UTC.
 func (p *page) ZoneName() string {
 	if !p.isLocal() {
 		return ""
@@ -98,17 +98,17 @@ func (p *page) ZoneName() string {
 // entryView is an entry to look up.
 type entryView struct {
 	Index   string
-	Address string // of its bundle; empty if not known
+	Address string // address of its bundle; "": unknown
 }
 
 type windowView struct {
 	Index, From, Length, Arrivals string
-	Frozen, Drawn                 string // when, or what is missing
+	Frozen, Drawn                 string // when, or "not yet"
 	Freeze, Draw                  *entryView
 	Cosigned                      string
 }
 
-// foundView is a finding; its rows are some of its cases.
+// foundView is a finding with some of its cases.
 type foundView struct {
 	Title, Text string
 	Rows        []rowView
@@ -126,13 +126,13 @@ type checkView struct {
 	Number         int
 	ID, Title      string
 	Status, Detail string
-	Entries        []*entryView // that the detail names
+	Entries        []*entryView // entries named in the detail
 }
 
 type beaconView struct {
 	Hash, ID string
 	Public   bool // quicknet
-	Given    bool // by the auditor, or public
+	Given    bool // trusted by the auditor, or public
 }
 
 type witnessView struct {
@@ -178,7 +178,7 @@ func newPage(a *Audit) *page {
 	return p
 }
 
-// trust says on whom the verdict relies.
+// trust lists the parties that the verdict relies on.
 func (p *page) trust() {
 	p.Key, p.KeyGiven = p.Trust.VKey, p.Trust.VKey != ""
 	policy := p.Story.Policy
@@ -204,7 +204,7 @@ func (p *page) trust() {
 	}
 }
 
-// tables fills in everything that is counted and listed.
+// tables fills in the numbers and lists.
 func (p *page) tables() {
 	r, s := p.Report, p.Story
 	p.Numbers = []fact{
@@ -222,7 +222,7 @@ func (p *page) tables() {
 		p.Lanes = append(p.Lanes, laneView{string(name), numeral.Group(l.Arrivals), numeral.Group(l.Places), numeral.Group(uint64(l.Called))})
 	}
 	p.Skips = []fact{
-		{"no-show: called, and not claimed in time", numeral.Group(s.Skips[fairness.NoShow])},
+		{"no-show: called, but not claimed in time", numeral.Group(s.Skips[fairness.NoShow])},
 		{"left: the visitor gave the place up", numeral.Group(s.Skips[fairness.Left])},
 		{"revoked: the organizer took the place away", numeral.Group(s.Skips[fairness.Revoked])},
 	}
@@ -233,19 +233,18 @@ func (p *page) tables() {
 	}
 }
 
-// revocations are the classes of reasons for which organizers take places away.
+// revocations are the organizers' reasons for taking places away.
 var revocations = []struct {
 	reason fairness.Reason
 	words  string
 }{
-	{fairness.RevokedBot, "the organizer says that it was a program's"},
-	{fairness.RevokedDuplicate, "the organizer says that it was one of several of somebody"},
-	{fairness.RevokedFraud, "the organizer says that there was fraud"},
-	{fairness.RevokedRequest, "the organizer says that the visitor asked for it"},
+	{fairness.RevokedBot, "the organizer claims that it belonged to a bot"},
+	{fairness.RevokedDuplicate, "the organizer claims that the visitor held several"},
+	{fairness.RevokedFraud, "the organizer claims fraud"},
+	{fairness.RevokedRequest, "the organizer claims that the visitor asked for it"},
 }
 
-// findings fills in what the rules allow and a reader should know: on top, for
-// how long people went in past the line.
+// findings fills in the findings; times in which visitors got in past the line come first.
 func (p *page) findings() {
 	for i := range p.Audit.Findings {
 		f := &p.Audit.Findings[i]
@@ -258,7 +257,7 @@ func (p *page) findings() {
 		}
 		for _, item := range f.Items[:min(len(f.Items), most)] {
 			if f.Count == 1 && strings.HasPrefix(f.Text, item.Text) {
-				break // it says so already
+				break // the text already says so
 			}
 			v.Rows = append(v.Rows, rowView{p.moment(item.Time), clip(p.text(item.Text), 600), p.entry(item.Entry)})
 		}
@@ -267,7 +266,7 @@ func (p *page) findings() {
 	}
 }
 
-// more counts what a table leaves out, empty for nothing.
+// more returns the number of rows that a table leaves out; "" for 0.
 func more(n uint64) string {
 	if n == 0 {
 		return ""
@@ -318,18 +317,17 @@ func (p *page) check(i int, c verifier.Check) checkView {
 	return v
 }
 
-// Witnessed says how many draws enough witnesses cosigned: of all that the
-// rules name, and of those among them that the auditor knows.
+// Witnessed describes how many draws had enough cosignatures: by all witnesses of the policy, and
+// by those of them that the auditor knows.
 func (p *page) Witnessed() string {
 	r := p.Report
-	return fmt.Sprintf("The rules ask for %d of %d. At least %[1]d of them had signed in time for %[3]d of %[4]s, and at least %[1]d whom the auditor knows for %[5]d of these.",
+	return fmt.Sprintf("The policy requires %d of %d. At least %[1]d of them had signed in time for %[3]d of %[4]s, and at least %[1]d that the auditor knows for %[5]d of these.",
 		r.Quorum, len(r.Witnesses), r.Witnessed, numeral.Count(r.Draws, "draw", "draws"), r.Vouched)
 }
 
 var published = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*$`)
 
-// base returns the URL of a log: the one it was read from, or the one it calls
-// itself.
+// base returns the URL of a log: its source, or else the address in its origin.
 func base(source, origin string) string {
 	if u, err := url.Parse(source); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
 		return strings.TrimRight(strings.TrimSuffix(source, "/checkpoint"), "/")

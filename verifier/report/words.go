@@ -12,22 +12,22 @@ import (
 	"github.com/proofline/proofline/verifier/stats"
 )
 
-// levelNames are the assurance levels, by number.
+// levelNames names the assurance levels.
 var levelNames = map[int]string{
 	verifier.LevelConsistent: "consistent", verifier.LevelUnpredictable: "unpredictable", verifier.LevelWitnessed: "witnessed",
 }
 
-// levelWords say what each level adds to those below.
+// levelWords describes what each level adds to those below.
 var levelWords = []struct {
 	level int
 	text  string
 }{
-	{verifier.LevelConsistent, "The published history is intact and signed. Every draw, place, call and admission follows the rules that were published before anybody could join."},
-	{verifier.LevelUnpredictable, "Every draw used public randomness that did not exist when the list of people in it was closed. Nobody chose the outcome, if the lists were closed when the operator says."},
-	{verifier.LevelWitnessed, "Independent witnesses signed each closed list before the randomness of its draw existed. The lists were closed first, and everybody was shown the same history."},
+	{verifier.LevelConsistent, "The published history is intact and signed. Every draw, place, call and admission follows the rules that were published before the first visitor could join."},
+	{verifier.LevelUnpredictable, "Every draw used public randomness that did not exist when the list of people in it was closed. So the outcome could not be chosen, if the lists were closed at the times stated by the operator."},
+	{verifier.LevelWitnessed, "Independent witnesses signed each closed list before the randomness of its draw existed. The lists were closed first, and all readers were shown the same history."},
 }
 
-// verdict is the headline and what may be quoted.
+// verdict returns the headline and a text to quote.
 func (p *page) verdict() (headline, quote string) {
 	r, s := p.Report, p.Story
 	day := p.in(p.Time).Format("2 January 2006")
@@ -40,15 +40,15 @@ func (p *page) verdict() (headline, quote string) {
 		record, day, numeral.Count(r.Assignments, "place", "places"), numeral.Count(r.Draws, "draw", "draws"))
 	switch {
 	case r.Level == verifier.LevelWitnessed:
-		quote += " Independent witnesses confirm that each list of people was closed before the randomness of its draw existed, so nobody could choose the outcome."
+		quote += " Independent witnesses confirm that each list of people was closed before the randomness of its draw existed, so the outcome could not be chosen."
 	case r.Level == verifier.LevelUnpredictable:
-		quote += " Each draw used public randomness that nobody could choose. That each list was closed before, only the operator says."
+		quote += " Each draw used public randomness that could not be chosen. Only the operator vouches that each list was closed first."
 	case r.Beacon != "":
 		quote += " The draws used a source of randomness that this auditor does not know to be independent of the operator."
 	case r.Draws == 0:
 		quote += " Nothing had been drawn yet."
 	default:
-		quote += " The draws used no public randomness: the operator could have tried out outcomes beforehand, and this audit could not tell."
+		quote += " The draws used no public randomness: the operator could have tried out outcomes in advance, which this audit could not detect."
 	}
 	if p.Statistics != nil && p.Statistics.Verdict == stats.Unusual {
 		quote += " But the places are distributed in an unusual way, which is a reason to ask."
@@ -62,7 +62,7 @@ func (p *page) verdict() (headline, quote string) {
 	return "Verified: the queue followed its published rules", quote
 }
 
-// span writes a duration.
+// span formats a duration.
 func span(m fairness.Millis) string {
 	if m > fairness.Millis(1<<63-1)/1_000_000 {
 		return numeral.Group(uint64(m)) + " ms"
@@ -76,10 +76,10 @@ func span(m fairness.Millis) string {
 	return strings.TrimSpace(units.Replace(text))
 }
 
-// units sets the units of a duration apart, as in 1 min 30 s.
+// units separates the units of a duration, as in 1 min 30 s.
 var units = strings.NewReplacer("ms", " ms", "h", " h ", "m", " min ", "s", " s")
 
-// clip shortens a text that a stranger wrote, and replaces what does not show.
+// clip shortens a text from the transcript, and replaces invisible characters.
 func clip(s string, most int) string {
 	var b strings.Builder
 	n := 0
