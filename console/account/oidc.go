@@ -163,7 +163,7 @@ func (a *Accounts) exchange(ctx context.Context, flow oidcFlow, code string) (*o
 		return nil, said, fmt.Errorf("%w: %w", ErrOIDC, err)
 	}
 	if token.Nonce != flow.Nonce {
-		return nil, said, fmt.Errorf("%w: another nonce", ErrOIDC)
+		return nil, said, fmt.Errorf("%w: the nonce differs", ErrOIDC)
 	}
 	if err := token.Claims(&said); err != nil {
 		return nil, said, fmt.Errorf("%w: %w", ErrOIDC, err)
@@ -188,7 +188,7 @@ func (a *Accounts) identify(ctx context.Context, token *oidc.IDToken, said claim
 	}
 	email, ok := NormalEmail(said.Email)
 	if !ok || !said.Verified {
-		return p, false, fmt.Errorf("%w: it gives no verified e-mail address", ErrOIDC)
+		return p, false, fmt.Errorf("%w: no verified e-mail address", ErrOIDC)
 	}
 	p, err = a.Store.PersonByEmail(ctx, email)
 	if errors.Is(err, pgaccount.ErrNotFound) {
@@ -203,7 +203,7 @@ func (a *Accounts) identify(ctx context.Context, token *oidc.IDToken, said claim
 		link = a.Store.AddIdentity
 	}
 	if err := link(ctx, p.ID, token.Issuer, token.Subject); errors.Is(err, pgaccount.ErrExists) {
-		return p, false, fmt.Errorf("%w: this address belongs to another account there now", ErrOIDC)
+		return p, false, fmt.Errorf("%w: this address now belongs to another account there", ErrOIDC)
 	} else if err != nil {
 		return p, false, err
 	}
@@ -273,8 +273,8 @@ func (a *Accounts) issuer(ctx context.Context) (*oauth2.Config, *oidc.IDTokenVer
 	// The provider fetches keys later with this context.
 	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), issuerClient), a.OIDC.Issuer)
 	if err != nil {
-		a.Log.Warn("identity provider does not answer", "issuer", a.OIDC.Issuer, "err", err)
-		p.failed, p.retryAt = fmt.Errorf("%w: it does not answer", ErrOIDC), now.Add(issuerPause)
+		a.Log.Warn("cannot reach the identity provider", "issuer", a.OIDC.Issuer, "err", err)
+		p.failed, p.retryAt = fmt.Errorf("%w: no response", ErrOIDC), now.Add(issuerPause)
 		return nil, nil, p.failed
 	}
 	p.config = &oauth2.Config{

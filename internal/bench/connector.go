@@ -236,7 +236,7 @@ func serveReverseProxy(to string) error {
 	}
 	transport, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
-		return errors.New("the default transport is another")
+		return errors.New("unexpected default transport")
 	}
 	transport = transport.Clone()
 	transport.MaxIdleConnsPerHost = 2 * connectorConns // the default, 2, would slow it down

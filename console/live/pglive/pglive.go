@@ -156,7 +156,7 @@ func (s *Store) SeeNode(ctx context.Context, n Node, since time.Duration) (nodes
 		return err
 	})
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, fmt.Errorf("see node: %w", err)
+		return nil, fmt.Errorf("exchange heartbeats: %w", err)
 	}
 	return nodes, nil
 }
