@@ -1,7 +1,6 @@
-// Bundles the connector into proofline-edge.js, one module that runs on Web
-// APIs alone; with --tests, every test into node_modules/.cache/tests and
-// the worker that they run, and what edge_test.go asks about notes, beside
-// them instead.
+// Bundles the connector into proofline-edge.js, a single module that needs only Web
+// APIs. With --tests it instead builds the tests into node_modules/.cache/tests, with
+// the worker that they run and the program that notes_test.go runs.
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { build } from "esbuild";

@@ -15,19 +15,19 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// Sites and requests of the comparison.
+// Numbers of sites and requests compared.
 const (
 	sites    = 4000
-	requests = 25 // of each site
+	requests = 25 // per site
 )
 
-// question is a document and requests, as test/decide.mjs reads them.
+// question is a document and requests, in the form that test/decide.mjs reads.
 type question struct {
 	Document []byte  `json:"document"`
 	Requests []asked `json:"requests"`
 }
 
-// asked is a request of which texts are bytes.
+// asked is a request whose texts are bytes.
 type asked struct {
 	Method       string
 	Host, Target []byte
@@ -43,12 +43,12 @@ func (a asked) request() *rules.Request {
 			header[name] = append(header[name], string(line))
 		}
 	}
-	client, _ := netip.ParseAddr(a.Client) // none decides like one that is in no network
+	client, _ := netip.ParseAddr(a.Client) // an invalid one is in no network
 	return &rules.Request{Method: a.Method, Host: string(a.Host), Target: string(a.Target), Header: header, Client: client}
 }
 
-// TestDecisions compares the decisions of both implementations on random sites
-// and requests, made of what either might read differently.
+// TestDecisions compares both implementations on random sites and requests, made of parts
+// that either might read differently.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	in, out := conformance.Start(t, ".", "node", "test/decide.mjs")
@@ -94,12 +94,12 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// writer makes things up.
+// writer writes random documents and requests.
 type writer struct{ *rand.Rand }
 
 func pick[T any](w writer, list ...T) T { return list[w.IntN(len(list))] }
 
-// text is a few parts, one behind the other.
+// text returns a few random parts.
 func (w writer) text(most int, parts ...string) string {
 	var b strings.Builder
 	for range w.IntN(most + 1) {
@@ -119,7 +119,7 @@ var (
 	times      = []string{"2027-01-01T10:00:00Z", "2027-01-01T11:00:00.0005+01:00", "2027-01-02T10:00:00.25Z", "2027-02-29T10:00:00Z", "2027-01-01", "2027-01-01t10:00:00z"}
 )
 
-// document is one with a bit of everything, often with one thing wrong.
+// document returns a random document, often with one error.
 func (w writer) document() []byte {
 	rooms := map[string]any{"sale": map[string]any{"url": "https://queue.example.com/r/sale"}}
 	if w.IntN(3) == 0 {
@@ -165,11 +165,10 @@ func (w writer) document() []byte {
 	return text
 }
 
-// names of members, of objects and others.
+// names are names of members, valid and invalid.
 var names = regexp.MustCompile(`"([a-z_]+)":`)
 
-// doubled writes a member in front of one, often with the same name, which may
-// be escaped.
+// doubled inserts a member before another, often with the same name, which may be escaped.
 func (w writer) doubled(text []byte) []byte {
 	all := names.FindAllSubmatchIndex(text, -1)
 	at := pick(w, all...)
@@ -208,7 +207,7 @@ func (w writer) when() map[string]any {
 	return when
 }
 
-// test is one of texts, or of networks when there are none.
+// test returns a random test of texts, or of networks if there are no texts.
 func (w writer) test(texts []string, depth int) any {
 	switch n := w.IntN(8); {
 	case n == 0 && depth < 4:

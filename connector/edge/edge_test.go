@@ -1,4 +1,4 @@
-// Package edge_test holds the edge connector to the answers of the others.
+// Package edge_test tests that the edge connector answers like the others.
 package edge_test
 
 import (
@@ -24,10 +24,10 @@ func worker(t *testing.T, p conformance.Platform, room *conformance.Room, site s
 	})
 }
 
-// key is that of all connectors of the site.
+// key is the key of all connectors of the site.
 var key = strings.Repeat("k", 32)
 
-// cases returns those of the table that fit.
+// cases returns the cases that apply to a platform.
 func cases(t *testing.T, fits func(conformance.Case) bool) (list []conformance.Case) {
 	t.Helper()
 	text, err := os.ReadFile("../testdata/conformance.json")
@@ -53,7 +53,7 @@ func site(t *testing.T) string {
 	return s.URL
 }
 
-// TestConformance sends the requests of all connectors to one on each platform.
+// TestConformance runs all cases on each platform.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	conformance.NeedsNode(t)
@@ -70,8 +70,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestSessionsOfBoth enters through one connector and goes on through the
-// other, both ways.
+// TestSessionsOfBoth enters through one connector and continues through the other, both ways.
 func TestSessionsOfBoth(t *testing.T) {
 	t.Parallel()
 	conformance.NeedsNode(t)
@@ -91,8 +90,8 @@ func TestSessionsOfBoth(t *testing.T) {
 	if len(list) < 8 {
 		t.Fatalf("%d cases", len(list))
 	}
-	// What has just begun believes signed rules that are old, and the cases are
-	// about what has seen newer ones.
+	// A new connector accepts old signed rules; the cases are about one that has seen newer
+	// rules.
 	first := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://shop.example.com/about", nil)
 	first.RequestURI = ""
 	atEdge.ServeHTTP(httptest.NewRecorder(), first)

@@ -18,14 +18,13 @@ import (
 	"github.com/proofline/proofline/connector/conformance"
 )
 
-// forger writes notes with the rules of a site, most of which have something
-// wrong.
+// forger makes random notes with a site's rules, most of them invalid.
 type forger struct {
 	writer
 	own, other note.Signer
 }
 
-// mostly returns what is right, or now and then something else.
+// mostly returns the valid value, or now and then another.
 func (f forger) mostly(right string, others ...string) string {
 	if f.IntN(6) > 0 {
 		return right
@@ -33,7 +32,7 @@ func (f forger) mostly(right string, others ...string) string {
 	return pick(f.writer, others...)
 }
 
-// note returns one.
+// note returns a random note.
 func (f forger) note(t *testing.T) []byte {
 	t.Helper()
 	document := f.mostly(`{"version":1}`, "{\n\n\"version\": 1\n}", `{"version":1,"hosts":["a"]}`, `{"version":1,"version":1}`, `{"version":2}`, "", "{\"version\":1,\n\"rules\":[{\"name\":\"\u00e9\",\"action\":\"block\"}]}", `{"version":1,"hosts":["\u0000"]}`)
@@ -51,13 +50,13 @@ func (f forger) note(t *testing.T) []byte {
 	return signed
 }
 
-// changed has a note with something else at one place.
+// changed returns a note with one change.
 func (f forger) changed(b []byte) []byte {
 	if len(b) == 0 {
 		return b
 	}
 	at := f.IntN(len(b))
-	if f.IntN(2) == 0 { // near the end, where the signatures are
+	if f.IntN(2) == 0 { // near the end, among the signatures
 		at = max(0, len(b)-1-f.IntN(100))
 	}
 	part := pick(f.writer, "", "", "A", "\n", "\n\n", " ", "+", "=", "\t", "\r", "\x00", "\x7f", "\xff", "\u2014 ", "\u2014 x AAAAAAA=\n", "\u2014 x AAA=\n", "\ufeff", "\u2028")
@@ -65,7 +64,7 @@ func (f forger) changed(b []byte) []byte {
 	return []byte(string(b[:at]) + part + string(b[end:]))
 }
 
-// TestNotes has both implementations read random notes.
+// TestNotes compares both implementations on random notes.
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	in, out := conformance.Start(t, ".", "node", "node_modules/.cache/notes/notes.js")

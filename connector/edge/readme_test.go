@@ -15,7 +15,7 @@ import (
 	"github.com/proofline/proofline/internal/doctest"
 )
 
-// TestDenoProgram runs the program that the README has for Deno, as it says.
+// TestDenoProgram runs the README's program for Deno with the command given there.
 func TestDenoProgram(t *testing.T) {
 	t.Parallel()
 	conformance.NeedsNode(t)
@@ -61,7 +61,7 @@ func TestDenoProgram(t *testing.T) {
 	}
 }
 
-// freeAddr returns an address that nothing listens on.
+// freeAddr returns an unused address.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -72,7 +72,7 @@ func freeAddr(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// get asks for a page of the shop, until somebody listens.
+// get requests a page of the shop, until the server listens.
 func get(t *testing.T, url string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -57,7 +57,7 @@ proofline_connector_requests_total{outcome="started"} 0
 	}
 }
 
-// TestGate has figures of a room whose gate is open.
+// TestGate tests the metrics of a room with an open gate.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	var address string

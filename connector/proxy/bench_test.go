@@ -11,9 +11,9 @@ import (
 	"github.com/proofline/proofline/connector/conformance"
 )
 
-// BenchmarkVisitor has a visitor with a session ask for a page: through the
-// proxy, and through one of the standard library in front of the same site.
-// internal/bench measures the same over the network.
+// BenchmarkVisitor measures a request with a session through the proxy, and through
+// one of the standard library in front of the same site. internal/bench measures the
+// same over the network.
 func BenchmarkVisitor(b *testing.B) {
 	page := bytes.Repeat([]byte("x"), 8<<10)
 	site := start(b, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) }))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// FuzzHostname has a Host header lead to that host or nowhere.
+// FuzzHostname tests that a redirect goes to the request's host or nowhere.
 func FuzzHostname(f *testing.F) {
 	for _, text := range []string{"shop.example.com", "shop.example.com:80", "[::1]:8080", "a@b", "a/b", "a?b", "a#b",
 		`a\b`, "a%2fb", "", ":80", "[::1", "a:b"} {
@@ -26,8 +26,8 @@ func FuzzHostname(f *testing.F) {
 	})
 }
 
-// FuzzOriginal reads what nginx says that was asked: what is judged is what
-// was sent, and nothing of the question is left in it.
+// FuzzOriginal tests that the request checked for nginx is the original one, without
+// the headers of the subrequest.
 func FuzzOriginal(f *testing.F) {
 	for _, text := range []string{"/tickets?a=b", "//tickets", "/a%2f..;/b", "http://other.example.com/", "*", "", "/a b",
 		"/\x00"} {
@@ -46,7 +46,7 @@ func FuzzOriginal(f *testing.F) {
 	})
 }
 
-// FuzzClient finds out who asks: nobody whom only the client names.
+// FuzzClient tests that clients cannot choose their address.
 func FuzzClient(f *testing.F) {
 	for _, text := range []string{"", "192.0.2.1", "192.0.2.1, 127.0.0.9", "unknown", "::ffff:192.0.2.1",
 		"127.0.0.1, 127.0.0.2", ", ,", "192.0.2.1:80"} {

@@ -21,15 +21,15 @@ import (
 	"github.com/proofline/proofline/internal/doctest"
 )
 
-// nginx is Debian's, with the configuration of the README.
+// nginx is Debian's nginx with the configuration of the README.
 type nginx struct {
 	site, auth string   // addresses
-	changes    []string // pairs: what is written there, and what counts here
+	changes    []string // pairs of a text in the README and its replacement
 	also       string   // another address to listen on
-	isOpen     bool     // without the connector everybody gets in
+	isOpen     bool     // the variant that fails open
 }
 
-// start returns the addresses where nginx listens: plain HTTP, and TLS.
+// start starts nginx and returns its addresses for plain HTTP and TLS.
 func (n nginx) start(t *testing.T) (plain, secure string) {
 	t.Helper()
 	program, err := exec.LookPath("nginx")
@@ -96,7 +96,7 @@ http {
 	return plain, secure
 }
 
-// behindNginx starts all three, and returns where nginx listens.
+// behindNginx starts a site and a connector behind nginx, and returns nginx's address.
 func behindNginx(t *testing.T, site http.Handler, changes ...string) (plain, secure string) {
 	t.Helper()
 	room := conformance.NewRoom(t)
@@ -108,12 +108,13 @@ func TestConformanceOfNginx(t *testing.T) {
 	t.Parallel()
 	room := conformance.NewRoom(t)
 	auth := start(t, forNginx(newConnector(t, room, loopback...)))
-	manyCases := []string{"burst=300", "burst=3000"} // TestNginxFlood is about that
+	manyCases := []string{"burst=300", "burst=3000"} // TestNginxFlood tests the limit
 	addr, _ := nginx{site: start(t, conformance.Site()), auth: auth, changes: manyCases}.start(t)
-	conformance.RunOn(t, conformance.Nginx, room, addr, conformance.Unseen(cases(t))) // nginx keeps them to itself
+	// Behind nginx the connector does not see the site's responses.
+	conformance.RunOn(t, conformance.Nginx, room, addr, conformance.Unseen(cases(t)))
 }
 
-// TestNginxAlone has nginx answer while the connector does not run.
+// TestNginxAlone tests nginx while the connector does not run.
 func TestNginxAlone(t *testing.T) {
 	t.Parallel()
 	closed := nginx{site: start(t, conformance.Site()), auth: freeAddr(t)}
@@ -144,8 +145,8 @@ func TestNginxAlone(t *testing.T) {
 	}
 }
 
-// TestNginxAttacks has strangers send what the connector refuses. That it does
-// must not look as if it were away, in either variant.
+// TestNginxAttacks tests that a request refused by the connector does not look as if
+// the connector were away, in either variant.
 func TestNginxAttacks(t *testing.T) {
 	t.Parallel()
 	for _, isOpen := range []bool{false, true} {
@@ -162,15 +163,15 @@ func TestNginxAttacks(t *testing.T) {
 	}
 }
 
-// TestNginxOpensOnlyWhenAway lets visitors in where the connector cannot be
-// reached or does not answer in time, and not where it answers something odd.
+// TestNginxOpensOnlyWhenAway tests that the open variant admits requests if the connector
+// is out of reach or too slow, but not after any other response.
 func TestNginxOpensOnlyWhenAway(t *testing.T) {
 	t.Parallel()
 	answer := make(chan int)
 	auth := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch status := <-answer; status {
 		case http.StatusGatewayTimeout:
-			<-r.Context().Done() // nginx gives up
+			<-r.Context().Done() // until nginx gives up
 		case http.StatusBadGateway:
 			panic(http.ErrAbortHandler)
 		default:
@@ -182,7 +183,7 @@ func TestNginxOpensOnlyWhenAway(t *testing.T) {
 		503: 503, 302: 503, 502: 200, 504: 200, 204: 200} {
 		go func() { answer <- status }()
 		if status == http.StatusBadGateway {
-			go func() { answer <- status }() // nginx asks again
+			go func() { answer <- status }() // for nginx's next attempt
 		}
 		if r := get(t, "http://"+addr+"/tickets"); r.StatusCode != want {
 			t.Errorf("the connector answers %d: status %d, want %d", status, r.StatusCode, want)
@@ -190,7 +191,7 @@ func TestNginxOpensOnlyWhenAway(t *testing.T) {
 	}
 }
 
-// TestNginxCaches gives no session away with answers that caches may share.
+// TestNginxCaches tests that responses that caches may share have no session cookie.
 func TestNginxCaches(t *testing.T) {
 	t.Parallel()
 	site := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -212,7 +213,7 @@ func TestNginxCaches(t *testing.T) {
 	}
 }
 
-// from returns a client with an address of its own.
+// from returns a client with its own address.
 func from(t *testing.T, ip string) *http.Client {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}
@@ -221,7 +222,7 @@ func from(t *testing.T, ip string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// ask sends a request for a page that nobody waits for.
+// ask requests an unprotected page.
 func ask(ctx context.Context, client *http.Client, addr, path string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+path, nil)
 	if err != nil {
@@ -236,7 +237,7 @@ func ask(ctx context.Context, client *http.Client, addr, path string) (*http.Res
 	return answer, answer.Body.Close()
 }
 
-// TestNginxFlood has one address ask too often: it is slowed down, and others
+// TestNginxFlood tests that an address with too many requests is slowed down, and others
 // are not.
 func TestNginxFlood(t *testing.T) {
 	t.Parallel()
@@ -269,7 +270,7 @@ func TestNginxFlood(t *testing.T) {
 	}
 }
 
-// TestNginxFloodIPv6 counts clients with IPv6 too.
+// TestNginxFloodIPv6 tests the same for IPv6.
 func TestNginxFloodIPv6(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "[::1]:0")
@@ -293,8 +294,7 @@ func TestNginxFloodIPv6(t *testing.T) {
 	t.Errorf("the last of 30 requests at once: status %d", last)
 }
 
-// TestNginxFull has an address, and then all of them, ask for much at the same
-// time.
+// TestNginxFull tests the limits of concurrent requests, for one address and for all.
 func TestNginxFull(t *testing.T) {
 	t.Parallel()
 	var held sync.WaitGroup
@@ -339,8 +339,7 @@ func TestNginxFull(t *testing.T) {
 	}
 }
 
-// TestNginxUpgrade passes WebSockets, and nothing else that a connection may be
-// upgraded to.
+// TestNginxUpgrade tests that only WebSockets are passed on.
 func TestNginxUpgrade(t *testing.T) {
 	t.Parallel()
 	plain, _ := behindNginx(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -368,8 +367,8 @@ func TestNginxUpgrade(t *testing.T) {
 	}
 }
 
-// TestNginxRelease ends the visits of who is done: by the site's own program,
-// and by a page, over TLS.
+// TestNginxRelease tests that sessions can be ended by the site's backend, and by a page
+// over TLS.
 func TestNginxRelease(t *testing.T) {
 	t.Parallel()
 	room := conformance.NewRoom(t)
@@ -393,7 +392,7 @@ func TestNginxRelease(t *testing.T) {
 		}
 		r.Host = "shop.example.com"
 		r.Header.Set("Cookie", cookie)
-		r.Header.Set("User-Agent", "") // as the visitor who has the session
+		r.Header.Set("User-Agent", "") // as in the visitor's other requests
 		r.Header.Set("Accept", "text/html")
 		for i := 0; i < len(headers); i += 2 {
 			r.Header.Set(headers[i], headers[i+1])
@@ -431,7 +430,7 @@ func TestNginxRelease(t *testing.T) {
 	}
 }
 
-// TestNginxHTTP2 goes through the check over HTTP/2 too.
+// TestNginxHTTP2 tests the check over HTTP/2.
 func TestNginxHTTP2(t *testing.T) {
 	t.Parallel()
 	_, secure := behindNginx(t, conformance.Site())
@@ -458,7 +457,7 @@ func TestNginxHTTP2(t *testing.T) {
 	}
 }
 
-// TestNginxKeepsConnections asks the connector over few connections.
+// TestNginxKeepsConnections tests that nginx reuses connections to the connector.
 func TestNginxKeepsConnections(t *testing.T) {
 	t.Parallel()
 	var opened atomic.Int64
@@ -472,7 +471,7 @@ func TestNginxKeepsConnections(t *testing.T) {
 	}
 }
 
-// newCounting serves a handler and counts the connections to it.
+// newCounting serves a handler and counts connections.
 func newCounting(t *testing.T, h http.Handler, opened *atomic.Int64) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -56,7 +56,7 @@ func to(t testing.TB, addresses ...string) (list []*url.URL) {
 	return list
 }
 
-// forNginx returns what answers nginx on this machine.
+// forNginx returns a handler for nginx on this machine.
 func forNginx(c *connector.Connector) http.Handler {
 	return NewAuth(Options{Connector: c, TrustedProxies: loopback})
 }
@@ -90,10 +90,10 @@ func TestConformanceOfProxy(t *testing.T) {
 	conformance.Run(t, room, start(t, New(Options{Connector: newConnector(t, room), To: to(t, site)})), cases(t))
 }
 
-// given has the addresses that freeAddr returned: none is given twice.
+// given are the addresses that freeAddr has returned.
 var given sync.Map
 
-// freeAddr returns an address on which nothing listens.
+// freeAddr returns an unused address, each once.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	for {
@@ -128,7 +128,7 @@ func get(t *testing.T, address string, headers ...string) *http.Response {
 	return answer
 }
 
-// others returns the names of other headers that proxies set.
+// others returns the names of other proxy headers.
 func others(h http.Header) []string {
 	var names []string
 	for name := range h {
@@ -140,7 +140,7 @@ func others(h http.Header) []string {
 	return names
 }
 
-// TestForwarded looks at what the site is told.
+// TestForwarded tests the headers that the site gets.
 func TestForwarded(t *testing.T) {
 	t.Parallel()
 	room := conformance.NewRoom(t)
@@ -163,7 +163,7 @@ func TestForwarded(t *testing.T) {
 	}
 }
 
-// TestSocket passes a WebSocket.
+// TestSocket tests a WebSocket.
 func TestSocket(t *testing.T) {
 	t.Parallel()
 	room := conformance.NewRoom(t)
@@ -195,7 +195,7 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// TestSiteIsDown answers for a site that does not, and for itself.
+// TestSiteIsDown tests the proxy's responses while the site is down.
 func TestSiteIsDown(t *testing.T) {
 	t.Parallel()
 	addr := "http://" + start(t, New(Options{Connector: newConnector(t, conformance.NewRoom(t)), To: to(t, freeAddr(t)), Log: slog.New(slog.DiscardHandler)}))
@@ -207,7 +207,7 @@ func TestSiteIsDown(t *testing.T) {
 	}
 }
 
-// TestAuthIsForNginx turns others away, and what nginx would not ask.
+// TestAuthIsForNginx tests that other peers and malformed subrequests are refused.
 func TestAuthIsForNginx(t *testing.T) {
 	t.Parallel()
 	room := conformance.NewRoom(t)
@@ -237,7 +237,7 @@ func TestAuthIsForNginx(t *testing.T) {
 	}
 }
 
-// TestBasePath keeps requests below the path of --to, and behind the line there.
+// TestBasePath tests that requests stay below the path of --to, and are checked there.
 func TestBasePath(t *testing.T) {
 	t.Parallel()
 	to, err := url.Parse("http://" + start(t, conformance.Site()) + "/app")

@@ -10,7 +10,7 @@ import (
 	"github.com/proofline/proofline/internal/doctest"
 )
 
-// TestUnits holds the units of the README to systemd, where it is installed.
+// TestUnits verifies the README's units with systemd, if it is installed.
 func TestUnits(t *testing.T) {
 	t.Parallel()
 	blocks := doctest.Blocks(t, "README.md", "ini")

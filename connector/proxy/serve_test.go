@@ -27,12 +27,12 @@ import (
 	"github.com/proofline/proofline/connector/conformance"
 )
 
-// running is a proxy that serves on a listener of its own.
+// running is a proxy that serves its own listener.
 type running struct {
 	*Proxy
 	addr string
 	stop context.CancelFunc
-	done chan error // what Serve returned
+	done chan error // result of Serve
 }
 
 // run serves a proxy in front of a site until the test ends.
@@ -58,7 +58,7 @@ func run(t *testing.T, site http.Handler, change func(*Options)) *running {
 	return r
 }
 
-// writeCertificate makes one for a name.
+// writeCertificate writes a certificate for a name.
 func writeCertificate(t *testing.T, dir, name string) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -84,7 +84,7 @@ func writeCertificate(t *testing.T, dir, name string) (cert, key string) {
 	return cert, key
 }
 
-// TestTLS speaks HTTP/2 and HTTP/1.1 over TLS 1.2 and newer.
+// TestTLS tests HTTP/2 and HTTP/1.1 over TLS 1.2 and newer.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile := writeCertificate(t, t.TempDir(), "shop.example.com")
@@ -121,7 +121,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestNewCertificate takes one into use while it runs, and none that is wrong.
+// TestNewCertificate tests that a renewed certificate is used, and an invalid one is not.
 func TestNewCertificate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -131,7 +131,7 @@ func TestNewCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := func() string {
-		c.looked = time.Time{} // a second has passed
+		c.looked = time.Time{} // as if a second had passed
 		got, err := c.get(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func TestNewCertificate(t *testing.T) {
 	}
 }
 
-// TestLoadCertificateRefuses says which file is wrong.
+// TestLoadCertificateRefuses tests that errors name the file.
 func TestLoadCertificateRefuses(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile := writeCertificate(t, t.TempDir(), "a.example.com")
@@ -185,7 +185,7 @@ func TestLoadCertificateRefuses(t *testing.T) {
 	}
 }
 
-// TestRedirect leads to the same address with https.
+// TestRedirect tests redirects to https at the same address.
 func TestRedirect(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -213,7 +213,7 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// TestStop lets what is under way end: a request, and a WebSocket.
+// TestStop tests that running requests and WebSockets may end.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	entered, finish := make(chan bool), make(chan bool)
@@ -261,7 +261,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// fetch returns what is answered, or why nothing is.
+// fetch returns the status and body of a response, or the error.
 func fetch(address string) string {
 	r, err := http.NewRequest(http.MethodGet, address, nil)
 	if err != nil {
@@ -277,7 +277,7 @@ func fetch(address string) string {
 	return string(text)
 }
 
-// TestGrace cuts off what does not end.
+// TestGrace tests that requests are closed after the grace period.
 func TestGrace(t *testing.T) {
 	t.Parallel()
 	entered := make(chan bool)
@@ -308,7 +308,7 @@ func TestGrace(t *testing.T) {
 	<-pending
 }
 
-// TestDrain goes on for a while, and says that it will not.
+// TestDrain tests that the proxy serves while draining, but is not ready.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	p := run(t, conformance.Site(), func(o *Options) { o.Drain = 4 * time.Second })
@@ -324,7 +324,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// echo is a site's socket.
+// echo is the site's end of a WebSocket.
 func echo(w http.ResponseWriter) {
 	conn, buffer, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -358,11 +358,10 @@ func openSocket(t *testing.T, addr string) (net.Conn, *bufio.Reader) {
 	return conn, reader
 }
 
-// TestLimits refuses headers and bodies that are too large, and clients that
-// are too slow to send or to take them.
+// TestLimits tests limits for headers, bodies and slow clients.
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	const stall = 2 * time.Second // a busy machine is not a slow client
+	const stall = 2 * time.Second // so that a busy machine does not look like a slow client
 	big := bytes.Repeat([]byte("x"), 1<<20)
 	p := run(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err == nil && r.URL.Path == "/big" {
@@ -394,7 +393,7 @@ func TestLimits(t *testing.T) {
 			defer conn.Close()
 			_, _ = io.WriteString(conn, c.sent)
 			_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
-			got, err := io.ReadAll(conn) // until it is closed
+			got, err := io.ReadAll(conn) // until the proxy closes it
 			if os.IsTimeout(err) || !strings.HasPrefix(string(got), c.want) || c.want == "" && len(got) > 0 &&
 				!strings.HasPrefix(string(got), "HTTP/1.1 408") {
 				t.Errorf("%.200q, %v; want %q", got, err, c.want)
@@ -417,7 +416,7 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// TestAccessLog has a line for each request, and no secret in it.
+// TestAccessLog tests that each request is logged, without secrets.
 func TestAccessLog(t *testing.T) {
 	t.Parallel()
 	var text bytes.Buffer
@@ -437,7 +436,7 @@ func TestAccessLog(t *testing.T) {
 	}
 }
 
-// TestStream passes on what the site has said so far.
+// TestStream tests that partial responses are passed on.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	for what, header := range map[string][2]string{
@@ -464,7 +463,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestPause has a site be silent for longer than a client may be.
+// TestPause tests a site that pauses for longer than clients may.
 func TestPause(t *testing.T) {
 	t.Parallel()
 	certFile, keyFile := writeCertificate(t, t.TempDir(), "shop.example.com")
@@ -523,9 +522,9 @@ func pause(t *testing.T, addr string, h2 bool) {
 	_ = writing.Close()
 }
 
-// TestReadOn reads on behind the end of a body, late, as the transport does on a
-// slow machine: the server, which by then waits for the client to go away, is not
-// disturbed.
+// TestReadOn tests a transport that reads on after the end of a body, late, as on a slow
+// machine. It must not disturb the server, which by then waits for the client to
+// disconnect.
 func TestReadOn(t *testing.T) {
 	t.Parallel()
 	const stall = 100 * time.Millisecond

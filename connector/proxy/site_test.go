@@ -16,14 +16,14 @@ import (
 	"github.com/proofline/proofline/connector/conformance"
 )
 
-// quiet is the log of tests in which much goes wrong.
+// quiet is a log for tests with many errors.
 var quiet = slog.New(slog.DiscardHandler)
 
-// server is an address of a site that says its name.
+// server is an address of a site that responds with its name.
 type server struct {
 	*httptest.Server
 	name  string
-	isBad atomic.Bool // 500 to everything
+	isBad atomic.Bool // responds with 500
 	asked atomic.Int64
 }
 
@@ -69,8 +69,8 @@ func send(t *testing.T, method, address, body string) *http.Response {
 	return answer
 }
 
-// TestAddresses has all addresses get requests, and those that never reached
-// one go to another, body included.
+// TestAddresses tests that requests go to all addresses, and that those that could not be
+// sent go to the next one, body included.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	a, b := newServer(t, "a"), newServer(t, "b")
@@ -90,7 +90,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestNoSecondChance sends a request once that may have reached the site.
+// TestNoSecondChance tests that a request is not repeated if it may have reached the site.
 func TestNoSecondChance(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -108,7 +108,7 @@ func TestNoSecondChance(t *testing.T) {
 	}
 }
 
-// TestLeastWaiting spares an address that is slow to answer.
+// TestLeastWaiting tests that a slow address gets fewer requests.
 func TestLeastWaiting(t *testing.T) {
 	t.Parallel()
 	s := &site{addresses: []*address{{}, {}, {}}}
@@ -127,7 +127,7 @@ func TestLeastWaiting(t *testing.T) {
 	}
 }
 
-// TestChecks has an address out while its check fails, and back afterwards.
+// TestChecks tests that an address gets no requests while its check fails.
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	a, b := newServer(t, "a"), newServer(t, "b")
@@ -165,7 +165,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestCheckRequest looks at what a check asks.
+// TestCheckRequest tests the request of a check.
 func TestCheckRequest(t *testing.T) {
 	t.Parallel()
 	seen := make(chan *http.Request, 1)
@@ -187,7 +187,7 @@ func TestCheckRequest(t *testing.T) {
 	}
 }
 
-// TestWatch finds out by itself that an address is gone, and that it is back.
+// TestWatch tests that checks notice an address that goes down and comes back.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	a := newServer(t, "a")
@@ -205,8 +205,8 @@ func TestWatch(t *testing.T) {
 	<-done
 }
 
-// TestConnectionIsEnough takes an address for well that accepts connections,
-// whatever it answers.
+// TestConnectionIsEnough tests that an address without a check path is healthy if it accepts
+// connections.
 func TestConnectionIsEnough(t *testing.T) {
 	t.Parallel()
 	a := newServer(t, "a")

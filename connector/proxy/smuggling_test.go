@@ -18,7 +18,7 @@ import (
 	"github.com/proofline/proofline/connector/conformance"
 )
 
-// witness is a site that keeps every byte it gets.
+// witness is a site that records every byte it gets.
 type witness struct {
 	addr string
 
@@ -27,8 +27,8 @@ type witness struct {
 	requests []*http.Request
 }
 
-// newWitness answers each request with what reply returns; what comes after an
-// answer with 101 is kept too.
+// newWitness answers each request with the result of reply. It also records what follows a
+// 101 response.
 func newWitness(t *testing.T, reply func(*http.Request) string) *witness {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -93,8 +93,8 @@ const wellAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Site: site\r\n\r\n
 
 func well(*http.Request) string { return wellAnswer }
 
-// talk sends bytes and returns all that comes back until it is enough and the
-// other side is silent.
+// talk sends data, and returns what comes back until it is enough and the other side is
+// silent.
 func talk(t *testing.T, addr string, enough func(got string) bool, parts ...string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -104,7 +104,7 @@ func talk(t *testing.T, addr string, enough func(got string) bool, parts ...stri
 	defer conn.Close()
 	var got bytes.Buffer
 	for _, part := range parts {
-		_, _ = io.WriteString(conn, part) // it may be closed by now
+		_, _ = io.WriteString(conn, part) // fails if the connection is closed already
 		for isSilent, block := false, make([]byte, 1<<16); !isSilent; {
 			wait := 150 * time.Millisecond
 			if !enough(got.String()) {
@@ -121,17 +121,16 @@ func talk(t *testing.T, addr string, enough func(got string) bool, parts ...stri
 	return got.String()
 }
 
-// answered tells whether there is an answer that is not of those before one.
+// answered reports whether there is a further response after a number of responses.
 func answered(got string) bool { return final.MatchString(got) }
 
 var final = regexp.MustCompile(`HTTP/1\.[01] ([2-5]|101)`)
 
-// hidden is a request for a protected page, in the body of another.
+// hidden is a request for a protected page in another request's body.
 const hidden = "GET /tickets HTTP/1.1\r\nHost: shop.example.com\r\n\r\n"
 
-// TestSmuggling sends what parsers read in different ways. Whatever becomes of
-// it, the site gets nothing that two parsers could read in two ways, and no
-// request for a protected page.
+// TestSmuggling sends requests that parsers read differently. The site must not get any
+// ambiguous request, or one for a protected page.
 func TestSmuggling(t *testing.T) {
 	t.Parallel()
 	const head = "POST /about HTTP/1.1\r\nHost: shop.example.com\r\n"
@@ -190,8 +189,7 @@ func TestSmuggling(t *testing.T) {
 	}
 }
 
-// isPlain fails unless all that the site got was for pages that nobody waits
-// for, and in one form alone.
+// isPlain fails unless the site got only unambiguous requests for unprotected pages.
 func (w *witness) isPlain(t *testing.T, answer string) {
 	t.Helper()
 	text, requests := w.seen()
@@ -219,13 +217,12 @@ func (w *witness) isPlain(t *testing.T, answer string) {
 			t.Errorf("the site got %q", head)
 		}
 		if body || strings.Contains(lower, "content-length") {
-			return // what follows is framed by one of the two
+			return // the framing of the rest is ambiguous
 		}
 	}
 }
 
-// TestSmugglingIsSeen holds the witness to what it must see: a test that
-// cannot fail shows nothing.
+// TestSmugglingIsSeen tests that the witness detects smuggled requests.
 func TestSmugglingIsSeen(t *testing.T) {
 	t.Parallel()
 	site := newWitness(t, well)
@@ -237,8 +234,8 @@ func TestSmugglingIsSeen(t *testing.T) {
 	}
 }
 
-// TestUpgrade asks for other protocols, on whose connections requests would
-// travel that nobody looks at.
+// TestUpgrade tests that connections cannot be upgraded to protocols that would carry
+// unchecked requests.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -252,10 +249,10 @@ func TestUpgrade(t *testing.T) {
 	}
 	ask := func(lines string) string { return "GET /about HTTP/1.1\r\nHost: shop.example.com\r\n" + lines + "\r\n" }
 	for name, c := range map[string]struct {
-		lines  string // of the request that asks
+		lines  string // of the request
 		reply  func(*http.Request) string
-		want   string // how the answer begins
-		tunnel bool   // what follows goes to the site as it is
+		want   string // beginning of the response
+		tunnel bool   // what follows is passed on unchanged
 	}{
 		"websocket":                 {"Connection: Upgrade\r\nUpgrade: websocket\r\n", switching("websocket"), "HTTP/1.1 101", true},
 		"WebSocket":                 {"Connection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n", switching("websocket"), "HTTP/1.1 101", true},
@@ -297,7 +294,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// TestPriorKnowledge speaks HTTP/2 at once, without TLS.
+// TestPriorKnowledge tests HTTP/2 without TLS and without an upgrade.
 func TestPriorKnowledge(t *testing.T) {
 	t.Parallel()
 	site := newWitness(t, well)
@@ -309,7 +306,7 @@ func TestPriorKnowledge(t *testing.T) {
 	}
 }
 
-// TestTrailers sends after a body what only the connector may say.
+// TestTrailers tests that a trailer cannot forge the connector's headers.
 func TestTrailers(t *testing.T) {
 	t.Parallel()
 	site := newWitness(t, well)
@@ -320,8 +317,8 @@ func TestTrailers(t *testing.T) {
 	}
 }
 
-// TestOddOverHTTP2 sends what HTTP/2 can carry and HTTP/1.1 cannot: it is the
-// client's fault, so the site stays there for the others.
+// TestOddOverHTTP2 tests requests that HTTP/1.1 cannot carry: the site must not count as down
+// because of them.
 func TestOddOverHTTP2(t *testing.T) {
 	t.Parallel()
 	site := newServer(t, "a")

@@ -85,7 +85,7 @@ func (s *Site) Stricter(a, b Decision) Decision {
 }
 
 // isStricter reports whether a decision is stricter than another. Waiting for a room in mode
-// safety-net is less strict than waiting in any other mode: otherwise a free session of the one
+// safety-net is less strict than waiting in any other mode: otherwise an unqueued session of the one
 // would bypass the line of the other.
 func (s *Site) isStricter(d, than Decision) bool {
 	if d.Outcome == Queue && than.Outcome == Queue {

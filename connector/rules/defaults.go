@@ -12,7 +12,7 @@ import (
 //go:embed defaults.json
 var defaultsJSON []byte
 
-// Defaults returns the shipped rules: requests that never wait at any site.
+// Defaults returns the default rules: requests that never wait at any site.
 func Defaults() []Rule {
 	var list []Rule
 	if err := json.Unmarshal(defaultsJSON, &list); err != nil {
@@ -21,7 +21,7 @@ func Defaults() []Rule {
 	return list
 }
 
-// defaults returns the compiled shipped rules.
+// defaults returns the compiled default rules.
 var defaults = sync.OnceValue(func() []compiled {
 	c := checker{site: &Site{}}
 	var list []compiled

@@ -227,7 +227,7 @@ func globs(s string, parts []string) bool {
 	return true
 }
 
-// IsWide reports whether a rule is not limited to certain paths. The shipped rules come before the
+// IsWide reports whether a rule is not limited to certain paths. The default rules come before the
 // first such rule that queues.
 func (r Rule) IsWide() bool { return r.When.Path == nil || isWide(*r.When.Path) }
 

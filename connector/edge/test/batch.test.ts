@@ -1,4 +1,4 @@
-// What rooms are told in batches.
+// Batches of session updates.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Batches, type Kind } from "../src/batch.ts";
@@ -11,7 +11,7 @@ interface Batch {
   release: string[];
 }
 
-/** Bench is a room that hears batches, and what waits for it. */
+/** Bench is a room that receives batches, and the queue for it. */
 class Bench {
   heard: Batch[] = [];
   told: string[] = [];
@@ -115,7 +115,7 @@ test("a room that is out of reach is told later, as much as can be kept", async 
 test("work that the platform has stopped is done by another request", async () => {
   const b = await new Bench().open();
   b.add("touch", "a", 300);
-  b.under = []; // nobody waits for it
+  b.under = []; // no request waits for it
   b.add("touch", "b");
   assert.equal(b.under.length, 0);
   b.now += 5301;

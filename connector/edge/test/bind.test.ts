@@ -1,4 +1,4 @@
-// A session that is tied to a key in the browser, as package connector does it.
+// Sessions that are tied to a key in the browser.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
@@ -46,7 +46,7 @@ const phone = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) Safari/604
 const opens = { "User-Agent": phone, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document" };
 const fetches = { "User-Agent": phone, "Sec-Fetch-Mode": "cors", "Sec-Fetch-Site": "same-origin" };
 
-/** Shop is a connector in front of a site, with a room. */
+/** Shop is a connector between a room and a site. */
 async function shop(): Promise<{ send: (path: string, headers: Record<string, string>, client?: string, method?: string) => Promise<Response>; queue: Queue; later: (ms: number) => void; now: () => number; connector: Connector }> {
   const queue = await new Queue().start();
   let ahead = 0;

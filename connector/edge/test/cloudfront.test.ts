@@ -1,4 +1,4 @@
-// The shim, with events as CloudFront sends them, in Node.js as Lambda@Edge has it.
+// The adapter, with CloudFront's events, in Node.js like Lambda@Edge.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { cloudFront, type CloudFrontHeaders, type CloudFrontRequest, type CloudFrontResponse } from "../src/cloudfront.ts";
@@ -71,7 +71,7 @@ test("free sessions at CloudFront", async () => {
     rules: `{"version":1,"rooms":{"sale":{"url":"${queue.url}","mode":"safety-net"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`,
     site: () => Promise.reject(new Error("CloudFront asks the site")),
   };
-  // An instance for each of the two: they need not be the same.
+  // One instance for each function, as at CloudFront.
   const [{ viewerRequest }, { viewerResponse }] = [cloudFront(new Connector(options)), cloudFront(new Connector(options))];
   const page = { status: "200", headers: { "content-type": [{ key: "Content-Type", value: "text/html" }] } };
   try {

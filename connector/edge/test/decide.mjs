@@ -1,6 +1,5 @@
-// Answers each line of the standard input, a document and requests of it whose
-// texts are base64 of bytes, with a line: the decisions, or null for a document
-// that is refused.
+// Reads lines with a document and requests, whose texts are base64 of bytes, and
+// answers each with a line: the decisions, or null for an invalid document.
 import { createInterface } from "node:readline";
 import { decide, parse } from "../proofline-edge.js";
 

@@ -1,4 +1,4 @@
-// While there never were rules, for nobody answers who has them.
+// Starts without rules, while their server does not respond.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Connector } from "../src/connector.ts";

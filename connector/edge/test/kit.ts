@@ -14,14 +14,14 @@ export async function serve(listener: RequestListener): Promise<{ server: Server
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 }
 
-/** Answer is what a client gets. */
+/** Answer is a client's response. */
 export interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
   body: string;
 }
 
-/** Report is what a connector reports. */
+/** Report is a connector's report. */
 export interface Report {
   node: string;
   site: string;
@@ -32,7 +32,7 @@ export interface Report {
   rooms: { room: string; mode: string; started?: string[]; active?: string[]; ended?: string[]; turned?: number; unguarded?: { id: string; from: number; until: number; requests: number }[] }[];
 }
 
-/** textOf reads all of a request. */
+/** textOf returns a request's body. */
 async function textOf(r: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of r) chunks.push(chunk);
@@ -41,28 +41,28 @@ async function textOf(r: AsyncIterable<Buffer>): Promise<string> {
 
 const encode = (v: unknown): string => Buffer.from(JSON.stringify(v)).toString("base64url");
 
-/** Claims of a pass. */
+/** Claims are the claims of a pass. */
 export type Claims = Record<string, unknown>;
 
-/** Queue is a room's server that says what a test wants. */
+/** Queue is a room's server, whose responses a test sets. */
 export class Queue {
   url = "";
-  ahead = 0; // of its clock, in milliseconds
-  isDown = false; // 503 to everything
-  status = 0; // of answers to POSTs; 0: as it should be
-  life = 900_000; // of sessions, in milliseconds
+  ahead = 0; // lead of its clock, in milliseconds
+  isDown = false; // responds with 503
+  status = 0; // of responses to POST; 0: the normal one
+  life = 900_000; // length of sessions, in milliseconds
   kid = "k1";
   keys = generateKeyPairSync("ed25519");
-  heard: string[] = []; // what POSTs were about: paths, touch and release for each session
-  clients: (string | undefined)[] = []; // who redeemed
-  said = "ok"; // about sessions, in batches
+  heard: string[] = []; // POST requests: paths, and touch or release for each session
+  clients: (string | undefined)[] = []; // pseudonyms of redeeming clients
+  said = "ok"; // word for sessions in batches
   reports: Report[] = [];
-  gate: Record<string, unknown> | undefined; // that reports are answered with; undefined: the room is unknown
-  signed = ""; // what /v1/sites/shop/rules gives
-  tokens: (string | undefined)[] = []; // that the server was shown
-  asked = 0; // for keys
-  isLost = false; // answers to redeeming
-  readonly used = new Map<string, string>(); // passes, and by whom
+  gate: Record<string, unknown> | undefined; // in replies to reports; undefined: the room is unknown
+  signed = ""; // text at /v1/sites/shop/rules
+  tokens: (string | undefined)[] = []; // received
+  asked = 0; // requests for keys
+  isLost = false; // responses to redemptions get lost
+  readonly used = new Map<string, string>(); // redeeming client by pass
   server: Server | undefined;
 
   async start(): Promise<this> {
@@ -98,7 +98,7 @@ export class Queue {
     return this;
   }
 
-  /** post answers batches and reports, which must say that they are JSON. */
+  /** post answers batches and reports, which must be declared as JSON. */
   #post(path: string, headers: IncomingHttpHeaders, body: string, answer: (status: number, body?: unknown) => void): void {
     if (headers["content-type"] !== "application/json") return answer(415);
     if (path === "/v1/connectors/report") {
@@ -115,24 +115,24 @@ export class Queue {
     answer(this.status || 200, { touch: touch.map(() => this.said), release: release.map(() => this.said) });
   }
 
-  /** home is where reports go. */
+  /** home is the URL for reports. */
   get home(): string {
     return this.url.slice(0, -"/r/sale".length);
   }
 
-  /** claims returns those of a fresh pass. */
+  /** claims returns the claims of a new pass. */
   claims(): Claims {
     const now = Math.floor((Date.now() + this.ahead) / 1000);
     return { iss: this.url, aud: [this.url.slice(7)], sub: randomUUID(), jti: randomUUID(), iat: now, nbf: now, exp: now + 900, position: 1, lane: "general" };
   }
 
-  /** pass signs claims, fresh ones unless others are given. */
+  /** pass returns a pass, with new claims by default. */
   pass(claims: Claims = this.claims(), header: Claims = {}, key: KeyObject = this.keys.privateKey): string {
     const text = `${encode({ alg: "EdDSA", typ: "JWT", kid: this.kid, ...header })}.${encode(claims)}`;
     return `${text}.${sign(null, Buffer.from(text), key).toString("base64url")}`;
   }
 
-  /** symmetric signs with the public key as if it were a secret. */
+  /** symmetric returns a pass signed with the public key as an HMAC secret. */
   symmetric(): string {
     const text = `${encode({ alg: "HS256", kid: this.kid })}.${encode(this.claims())}`;
     const { x = "" } = this.keys.publicKey.export({ format: "jwk" });
@@ -140,20 +140,20 @@ export class Queue {
   }
 }
 
-/** Bindings are those of a test, which may depend on the room. */
+/** Bindings are a test's bindings, which may depend on the room. */
 export type Bindings = Record<string, string> | ((queue: Queue) => Record<string, string>);
 
 /** Shop is a site behind a connector. */
 export class Shop {
   readonly queue = new Queue();
-  got: { url: string; headers: IncomingHttpHeaders; body: string }[] = []; // that the site saw
-  answer: Record<string, string> = {}; // headers of the site
-  ahead = 0; // of the connector's clock
+  got: { url: string; headers: IncomingHttpHeaders; body: string }[] = []; // requests that reached the site
+  answer: Record<string, string> = {}; // headers of the site's responses
+  ahead = 0; // lead of the connector's clock
   address = new URL("http://127.0.0.1");
   #worker: Miniflare | undefined;
   #site: Server | undefined;
 
-  /** open protects /tickets, with other members of the room, other bindings and more rules if wanted. */
+  /** open protects /tickets, with further members of the room, bindings and rules. */
   static async open(members = "", bindings: Bindings = {}, more = ""): Promise<Shop> {
     const shop = new Shop();
     await shop.queue.start();
@@ -187,13 +187,13 @@ export class Shop {
     this.queue.server?.close();
   }
 
-  /** later lets time pass. */
+  /** later advances the clocks. */
   later(ms: number): void {
     this.ahead += ms;
     this.queue.ahead += ms;
   }
 
-  /** send sends a request as it is. */
+  /** send sends a request unchanged. */
   send(method: string, path: string, headers: Record<string, string> = {}, body = ""): Promise<Answer> {
     const all = { Host: "shop.example.com", "CF-Connecting-IP": "198.51.100.7", "X-Test-Ahead": String(this.ahead), ...headers };
     return new Promise((done, fail) => {
@@ -211,12 +211,12 @@ export class Shop {
     });
   }
 
-  /** get opens a page. */
+  /** get loads a page. */
   get(path: string, headers: Record<string, string> = {}): Promise<Answer> {
     return this.send("GET", path, { Accept: "text/html", ...headers });
   }
 
-  /** enter comes back with a pass and returns the headers of the session. */
+  /** enter enters with a pass and returns the headers of the session. */
   async enter(pass = this.queue.pass()): Promise<Record<string, string>> {
     const answer = await this.get(`/tickets?proofline_pass=${pass}`);
     assert.equal(answer.status, 303, answer.body);
@@ -227,14 +227,14 @@ export class Shop {
     return JSON.parse((await this.send("GET", "/counts")).body) as never;
   }
 
-  /** isQueued fails unless an answer leads to the room, and the site saw nothing. */
+  /** isQueued fails unless a response sends the visitor to the room, and the site got nothing. */
   isQueued(answer: Answer, what = ""): void {
     const to = answer.status === 403 ? answer.headers["proofline-queue"] : answer.headers.location;
     assert.equal(String(to).split("?")[0], this.queue.url, `${what}: status ${answer.status} ${answer.body}`);
     assert.equal(this.got.length, 0, what);
   }
 
-  /** isThrough fails unless the site answered, and returns what it saw. */
+  /** isThrough fails unless the site responded, and returns the request it got. */
   isThrough(answer: Answer, what = ""): { url: string; headers: IncomingHttpHeaders; body: string } {
     const got = this.got.splice(0);
     assert.equal(got.length, 1, `${what}: status ${answer.status} ${answer.body}`);
@@ -242,7 +242,7 @@ export class Shop {
   }
 }
 
-/** cookieOf returns the one cookie that an answer sets, as NAME=VALUE. */
+/** cookieOf returns the only cookie that a response sets, as NAME=VALUE. */
 export function cookieOf(answer: Answer): string {
   const cookies = answer.headers["set-cookie"] ?? [];
   assert.equal(cookies.length, 1, `status ${answer.status}`);
@@ -250,7 +250,7 @@ export function cookieOf(answer: Answer): string {
   return cookies[0]?.split(";")[0] ?? "";
 }
 
-/** withShop runs a test with a shop of its own. */
+/** withShop runs a test with a new shop. */
 export function withShop(name: string, run: (shop: Shop) => Promise<void>, members = "", bindings: Bindings = {}, more = ""): void {
   test(name, async () => {
     const shop = await Shop.open(members, bindings, more);
@@ -262,7 +262,7 @@ export function withShop(name: string, run: (shop: Shop) => Promise<void>, membe
   });
 }
 
-/** eventually waits until something holds. */
+/** eventually waits until a condition holds. */
 export async function eventually(what: string, ok: () => boolean | Promise<boolean>): Promise<void> {
   for (let i = 0; i < 2000; i++) {
     if (await ok()) return;

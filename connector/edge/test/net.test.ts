@@ -1,4 +1,4 @@
-// Rooms in mode safety-net, in workerd: visitors without tickets, and reports.
+// Rooms in mode safety-net, in workerd: unqueued sessions, and reports.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Connector } from "../src/connector.ts";
@@ -11,14 +11,14 @@ const bindings = (queue: Queue) => ({ PROOFLINE_TOKEN: token, PROOFLINE_SERVER: 
 const open = { gate: "open", share: 5, per_minute: 60, max_active: 0, nodes: 1, session_ms: 600_000 };
 const withNet = (name: string, run: (s: Shop) => Promise<void>, more = "") => withShop(name, run, `,"mode":"safety-net"${more}`, bindings);
 
-/** roomOf returns what all reports so far say of the room: a late one may say it again. */
+/** roomOf merges the room's data of all reports so far, because a late report may repeat some. */
 function roomOf(reports: Report[]) {
   const rooms = reports.flatMap((report) => report.rooms);
   const all = (of: (room: Report["rooms"][0]) => string[] | undefined) => rooms.flatMap((room) => of(room) ?? []);
   return { started: [...new Set(all((r) => r.started))], active: all((r) => r.active), ended: [...new Set(all((r) => r.ended))], turned: rooms.reduce((n, r) => n + (r.turned ?? 0), 0) };
 }
 
-/** tells waits until reports, which requests bring about, say something. */
+/** tells waits until reports, which requests cause, satisfy a condition. */
 async function tells(s: Shop, what: string, ok: (said: ReturnType<typeof roomOf>) => boolean): Promise<ReturnType<typeof roomOf>> {
   await eventually(what, async () => {
     s.later(1001);
@@ -29,7 +29,7 @@ async function tells(s: Shop, what: string, ok: (said: ReturnType<typeof roomOf>
   return roomOf(s.queue.reports);
 }
 
-/** idIn returns the id of the free session in a cookie. */
+/** idIn returns the id of the unqueued session in a cookie. */
 function idIn(cookie: string): string {
   const bytes = Buffer.from(cookie.split("=")[1] ?? "", "base64url");
   assert.deepEqual([...bytes.subarray(9, 25)], new Array(16).fill(0), "it has a ticket");

@@ -1,6 +1,5 @@
-// Answers each line of the standard input, what the URL of a site's rules gives
-// (base64) and the site key, with a line: the serial of the rules, or null if
-// they are refused.
+// Reads lines with the response of a site's rules URL (base64) and the site key, and
+// answers each with a line: the serial of the rules, or null if they are refused.
 import { createInterface } from "node:readline";
 import { webEd25519 } from "../src/pass.ts";
 import { Source } from "../src/source.ts";

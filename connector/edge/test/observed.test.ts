@@ -1,4 +1,4 @@
-// What would have waited for rooms that are off.
+// Counts of rooms in mode off.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Observed, withObserved } from "../src/observed.ts";

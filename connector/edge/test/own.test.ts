@@ -1,4 +1,4 @@
-// What the connector answers itself, in workerd.
+// The connector's own paths, in workerd.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";

@@ -1,4 +1,4 @@
-// The pages for those who do not get through.
+// The connector's own pages.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test from "node:test";

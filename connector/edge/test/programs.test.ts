@@ -1,5 +1,5 @@
-// The programs of README.md are checked against the module's types, with what
-// their platforms have beside Web APIs. And how large the module is.
+// The programs in README.md have the module's types, and those that platforms add to
+// Web APIs. And the size of the module.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -24,7 +24,7 @@ declare module "*/rules.js" {
 }
 `;
 
-/** programOf returns a block as a file; one that begins with an option stands for what new Connector gets. */
+/** programOf returns a block as a file; a block that begins with an option is passed to new Connector. */
 function programOf(block: string): string {
   if (/^\w+:/.test(block)) return `import type { Options } from "../../../src/main.ts";\nexport const options: Partial<Options> = {\n${block}};\n`;
   return `${block.replaceAll("./proofline-edge.js", "../../../src/main.ts")}export {};\n`;

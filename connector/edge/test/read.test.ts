@@ -1,4 +1,4 @@
-// Answers that are too large, or no text.
+// Responses that are too large, or not text.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { read } from "../src/read.ts";

@@ -1,4 +1,4 @@
-// What README.md tells owners to write is what the connector takes.
+// The configurations in README.md work.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -30,7 +30,7 @@ test("all that can be bound, and nothing else", () => {
 
 const rules = '{"version":1,"rooms":{"sale":{"url":"http://127.0.0.1:1/r/sale"}},"rules":[{"name":"staff","when":{"path":{"prefix":"/staff"}},"action":"block"}]}';
 
-/** written puts the first program of a section of README.md beside the module, with other texts in it. */
+/** written writes the first program of a section of README.md next to the module, with changes. */
 function written(section: string, changes: Record<string, string>): string {
   const dir = mkdtempSync(join(tmpdir(), "proofline-edge-"));
   let [, program = ""] = new RegExp(`\n## ${section}\n[^]*?\`\`\`js\n([^]*?)\`\`\``).exec(readme) ?? [];
@@ -59,7 +59,7 @@ test("the functions for CloudFront", async () => {
 });
 
 test("the program for Deno", async (t) => {
-  const has = spawnSync("node_modules/.bin/deno", ["--version"]); // which puts the program in its place
+  const has = spawnSync("node_modules/.bin/deno", ["--version"]); // installs the binary
   const program = resolve("node_modules/deno/deno");
   if (has.status !== 0 || !existsSync(program)) return t.skip("npm has no Deno for this machine");
   const [, options = ""] = /`deno run (.*) main\.js`/.exec(readme) ?? [];

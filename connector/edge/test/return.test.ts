@@ -1,5 +1,4 @@
-// Where visitors come back to: signed as the other connectors do it, and nothing
-// else signed.
+// Return URLs: signed like in the other connectors, and nothing else is signed.
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -29,7 +28,7 @@ test("a key is what is written as one", () => {
   for (const bad of [undefined, "", "AAAA", `${good}=`, `${good}AAAA`, `${good.slice(0, 20)}\n${good.slice(20)}`, good.slice(0, 42) + "~", 7, null, { length: 32 }]) assert.equal(returnsOf({ return_key: bad }), undefined, String(bad));
 });
 
-/** wayOf returns what a link to the room says of the way back: "signed" if it is. */
+/** wayOf returns the kind of a link's return URL: "signed", or another. */
 function wayOf(queue: Queue, link: string): [to: string, sig: string] {
   const url = new URL(link);
   const [to, sig] = [url.searchParams.get("to") ?? "", url.searchParams.get("to_sig") ?? ""];
@@ -45,7 +44,7 @@ const nav = { "Sec-Fetch-Mode": "navigate" };
 const cors = { "Sec-Fetch-Mode": "cors" };
 const byEnter = (page: string): string => `${site}/.proofline/enter?to=${encodeURIComponent(page)}`;
 
-/** open protects /tickets by a room that wants signatures or does not. */
+/** open protects /tickets with a room that requires signatures or does not. */
 async function open(isRequired: boolean, hosts = ["shop.example.com", "www.shop.example.com"], more: object = { return_key: secret.toString("base64url") }): Promise<Shop> {
   const rules = [
     { name: "tickets", when: { path: { prefix: "/tickets" } }, action: "queue sale" },

@@ -1,4 +1,4 @@
-// The vectors and documents that every connector must agree on.
+// The vectors and documents that all connectors share.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";

@@ -1,5 +1,5 @@
-// Runs proofline-edge.js in Deno, set up by the standard input's first line
-// (JSON), and prints the address. Ends with the standard input.
+// Runs proofline-edge.js in Deno with the options in the first line of standard input
+// (JSON), and prints the address. Ends with standard input.
 import { Connector, optionsOf } from "../proofline-edge.js";
 
 const read = Deno.stdin.readable.pipeThrough(new TextDecoderStream()).getReader();

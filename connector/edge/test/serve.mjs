@@ -1,5 +1,5 @@
-// Runs proofline-edge.js in workerd, bound to what the standard input's first
-// line says (JSON), and prints the address. Ends with the standard input.
+// Runs proofline-edge.js in workerd with the bindings in the first line of standard
+// input (JSON), and prints the address. Ends with standard input.
 import { createInterface } from "node:readline";
 import { Miniflare } from "miniflare";
 

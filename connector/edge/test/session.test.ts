@@ -1,4 +1,4 @@
-// What all connectors of a site must make alike.
+// Formats that all connectors of a site share.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { toBytes } from "../src/bytes.ts";

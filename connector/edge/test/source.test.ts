@@ -1,4 +1,4 @@
-// Signed rules: what is taken, what is refused, and where the token goes.
+// Signed rules: which are accepted and refused, and where the token is sent.
 import assert from "node:assert/strict";
 import { createHash, generateKeyPairSync, sign } from "node:crypto";
 import test from "node:test";
@@ -9,7 +9,7 @@ import { serverOf, Source, type SourceOptions } from "../src/source.ts";
 
 const keyName = "queue.example.com/o/shop";
 
-/** Signer signs notes as a server does. */
+/** Signer signs notes like a server. */
 class Signer {
   readonly #keys = generateKeyPairSync("ed25519");
   readonly #name: string;
@@ -58,7 +58,7 @@ test("notes", async () => {
   };
   for (const [what, note] of Object.entries(bad)) await assert.rejects(open(note, key, webEd25519), { message: /^these rules/ }, what);
   for (let i = 0; i < good.length; i++) {
-    if (i === good.length - 3) continue; // two of its bits say nothing
+    if (i === good.length - 3) continue; // two of its bits are unused
     const changed = good.slice(0, i) + (good[i] === "A" ? "B" : "A") + good.slice(i + 1);
     await assert.rejects(open(changed, key, webEd25519), Error, `character ${i}`);
   }
@@ -76,7 +76,7 @@ test("the texts of notes", () => {
   }
 });
 
-/** Web is all servers: it answers what a test wants, and remembers requests. */
+/** Web is all servers: its responses are set by the test, and it remembers requests. */
 class Web {
   status = 200;
   text = "";
@@ -138,7 +138,7 @@ test("a note that is bound is checked, and says which are the newest", async () 
   }
 });
 
-/** Shelf keeps rules as a platform would. */
+/** Shelf stores rules like a platform. */
 class Shelf {
   text: string | undefined;
   puts = 0;

@@ -1,4 +1,4 @@
-// The end of the token for the server.
+// The expiry of the server token.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Connector } from "../src/connector.ts";

@@ -1,5 +1,5 @@
-// The connector in workerd with a clock that tests set: X-Test-Ahead is how many
-// milliseconds it is ahead from now on. /counts answers with what it counted.
+// The connector in workerd with a clock that tests set: X-Test-Ahead is its lead in
+// milliseconds from now on. /counts responds with the counts.
 import { Connector, optionsOf, siteAt, type Env } from "../src/main.ts";
 
 let ahead = 0;
