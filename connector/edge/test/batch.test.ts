@@ -59,7 +59,7 @@ class Bench {
   }
 }
 
-test("what comes within a second goes at once", async () => {
+test("updates within a second share a batch", async () => {
   const b = await new Bench().open();
   b.add("touch", "a");
   b.add("release", "b");
@@ -74,7 +74,7 @@ test("what comes within a second goes at once", async () => {
   assert.deepEqual(b.heard[1], { touch: ["d"], release: [] });
 });
 
-test("five hundred do not wait, and there are never more in one request", async () => {
+test("a full batch is sent at once", async () => {
   const b = await new Bench().open();
   for (let i = 0; i < 499; i++) b.add("touch", `${i}`, 60_000);
   await new Promise((done) => setTimeout(done, 100));
@@ -87,7 +87,7 @@ test("five hundred do not wait, and there are never more in one request", async 
   assert.deepEqual(b.sizes, [500, 500, 500, 300]);
 });
 
-test("a room that is out of reach is told later, as much as can be kept", async () => {
+test("updates for a room that is out of reach are sent later, up to a limit", async () => {
   const b = await new Bench().open();
   b.status = 503;
   b.add("touch", "a");
@@ -112,7 +112,7 @@ test("a room that is out of reach is told later, as much as can be kept", async 
   assert.equal(b.told.length, 3 + 5000);
 });
 
-test("work that the platform has stopped is done by another request", async () => {
+test("another request takes over work that the platform has stopped", async () => {
   const b = await new Bench().open();
   b.add("touch", "a", 300);
   b.under = []; // no request waits for it
@@ -124,7 +124,7 @@ test("work that the platform has stopped is done by another request", async () =
   assert.deepEqual(b.heard, [{ touch: ["a", "b", "c"], release: [] }]);
 });
 
-test("a room that does not know batches", async () => {
+test("a room without batches", async () => {
   const b = await new Bench().open();
   b.status = 404;
   b.add("touch", "a");

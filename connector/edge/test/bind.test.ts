@@ -22,7 +22,7 @@ interface Vectors {
 
 const vectors = JSON.parse(readFileSync("../testdata/bind-vectors.json", "utf8")) as Vectors;
 
-test("cookie, proof and families as other connectors make them", async () => {
+test("the vectors of cookies, proofs and families", async () => {
   const signer = new Signer(toBytes(vectors.key));
   const session = await signer.parse(vectors.cookie);
   assert.ok(session);
@@ -62,7 +62,7 @@ async function shop(): Promise<{ send: (path: string, headers: Record<string, st
 
 const cookieOf = (answer: Response): string => answer.headers.get("Set-Cookie")?.split(";")[0] ?? "";
 
-test("a copied cookie is worth nothing without the key", async () => {
+test("a copied cookie is worthless without the key", async () => {
   const { send, queue, later, now, connector } = await shop();
   try {
     const back = await send(`/tickets?proofline_pass=${queue.pass()}`, opens);
@@ -109,7 +109,7 @@ test("a copied cookie is worth nothing without the key", async () => {
   }
 });
 
-test("without scripts a session is of a family of browsers, and of a few clients", async () => {
+test("without scripts a session is limited to a browser family and a few clients", async () => {
   const { send, queue, connector } = await shop();
   try {
     const back = await send(`/tickets?proofline_pass=${queue.pass()}`, { "User-Agent": phone, Accept: "text/html" });

@@ -63,7 +63,7 @@ test("CloudFront", async () => {
   }
 });
 
-test("free sessions at CloudFront", async () => {
+test("unqueued sessions at CloudFront", async () => {
   const queue = await new Queue().start();
   queue.gate = { gate: "open", share: 3, per_minute: 60, max_active: 0, nodes: 1, session_ms: 600_000 };
   const options = {
@@ -99,7 +99,7 @@ test("free sessions at CloudFront", async () => {
   }
 });
 
-test("what CloudFront passes on that is no request", async () => {
+test("malformed requests from CloudFront", async () => {
   const connector = new Connector({
     key: new Uint8Array(32).fill(7), log: () => {}, site: () => Promise.reject(new Error("CloudFront asks the site")), rules: '{"version":1}',
   });

@@ -10,7 +10,7 @@ import { Connector } from "../src/connector.ts";
 import { siteAt } from "../src/main.ts";
 import { cookieOf, eventually, Queue, serve, Shop, withShop } from "./kit.ts";
 
-withShop("who has no pass is led to the room", async (s) => {
+withShop("a visitor without a pass is sent to the room", async (s) => {
   const page = await s.get("/tickets?a=1&b=2");
   s.isQueued(page);
   assert.equal(page.status, 302);
@@ -29,7 +29,7 @@ withShop("who has no pass is led to the room", async (s) => {
   s.isThrough(await s.get("/about?x=/tickets"), "a free page");
 });
 
-withShop("a pass opens, once, and the URL is clean again", async (s) => {
+withShop("a pass is redeemed once, and removed from the URL", async (s) => {
   const claims = s.queue.claims();
   const pass = s.queue.pass(claims);
   const answer = await s.get(`/tickets/7?b=2&proofline_pass=${pass}&a=%20x&proofline%5Fpass=y&c`);
@@ -52,7 +52,7 @@ withShop("a pass opens, once, and the URL is clean again", async (s) => {
   assert.equal((await s.get(`//evil.example.net/%2e%2e/tickets?proofline_pass=${s.queue.pass()}`)).headers.location?.startsWith("//"), false);
 });
 
-withShop("an answer of the room that is lost costs nobody the pass", async (s) => {
+withShop("a lost response of the room does not cost the pass", async (s) => {
   const pass = s.queue.pass();
   s.queue.isLost = true;
   assert.equal((await s.get(`/tickets?proofline_pass=${pass}`)).status, 503);
@@ -63,7 +63,7 @@ withShop("an answer of the room that is lost costs nobody the pass", async (s) =
   assert.equal(new Set(s.queue.clients).size, 1);
 });
 
-test("a fault while an answer is finished leaves the visitor the site's", async () => {
+test("an exception after the site's response leaves that response unchanged", async () => {
   const queue = await new Queue().start();
   let isBroken = false;
   const connector = new Connector({
@@ -95,7 +95,7 @@ withShop("a socket", async (s) => {
   assert.equal(s.isThrough(answer).headers["x-proofline-room"], "sale");
 });
 
-withShop("passes that are none", async (s) => {
+withShop("invalid passes", async (s) => {
   const other = generateKeyPairSync("ed25519").privateKey;
   const now = Math.floor(Date.now() / 1000);
   const changed = (more: Record<string, unknown>) => s.queue.pass({ ...s.queue.claims(), ...more });
@@ -123,7 +123,7 @@ withShop("passes that are none", async (s) => {
   await s.enter(changed({ exp: now - 3, aud: s.queue.url.slice(7) }));
 });
 
-withShop("cookies that are none", async (s) => {
+withShop("malformed cookies", async (s) => {
   const { Cookie: good = "" } = await s.enter();
   const [name = "", value = ""] = good.split("=");
   const flipped = (i: number) => value.slice(0, i) + (value[i] === "A" ? "B" : "A") + value.slice(i + 1);
@@ -142,7 +142,7 @@ withShop("a session of another room", async (s) => {
   assert.ok(s.got.length === 0 && other.status !== 200, `status ${other.status}`);
 }, '},"other":{"url":"http://127.0.0.1:1/r/other"', {}, '{"name":"other","when":{"path":{"prefix":"/other"}},"action":"queue other"},');
 
-withShop("sessions slide, up to their end", async (s) => {
+withShop("sessions slide, up to their latest end", async (s) => {
   let session = await s.enter();
   s.later(59_000);
   assert.equal((await s.get("/tickets", session)).headers["set-cookie"], undefined);
@@ -162,7 +162,7 @@ withShop("sessions slide, up to their end", async (s) => {
   s.isQueued(await s.get("/tickets", session), "after four times its length");
 });
 
-withShop("a session that the room takes for over is over", async (s) => {
+withShop("a session ends when the room says so", async (s) => {
   const session = await s.enter();
   s.later(61_000);
   s.queue.said = "over";
@@ -182,7 +182,7 @@ withShop("the site ends a session", async (s) => {
   assert.equal((await s.get("/about")).headers["proofline-command"], undefined);
 });
 
-withShop("hold", async (s) => {
+withShop("the retry page", async (s) => {
   const session = await s.enter();
   s.queue.isDown = true;
   for (const answer of [await s.get(`/tickets?proofline_pass=${s.queue.pass()}`), await s.get("/tickets")]) {
@@ -201,7 +201,7 @@ withShop("hold", async (s) => {
   assert.equal((await s.counts()).rooms["sale"]?.downSince, undefined);
 });
 
-withShop("the first visitor of an isolate learns that the room is gone", async (s) => {
+withShop("the first visitor of an isolate notices that the room is down", async (s) => {
   s.queue.isDown = true;
   assert.equal((await s.get("/tickets")).status, 503);
 });
@@ -234,7 +234,7 @@ withShop("open after 30 s", async (s) => {
   assert.ok((await s.counts()).rooms["sale"]?.failOpen[0]?.until);
 }, ',"failure":"open-after 30s"');
 
-test("a pass of another room opens nothing by how that room fails", async () => {
+test("a pass of another room does not trigger that room's failure mode", async () => {
   const queue = await new Queue().start();
   let ahead = 0;
   const rooms = `"sale":{"url":"${queue.url}","failure":"open-after 1s"},"drop":{"url":"${queue.home}/r/drop"},"again":{"url":"${queue.url}"}`;
@@ -270,7 +270,7 @@ test("the log names a host that is not in the rules, once a minute", async () =>
   }
 });
 
-test("addresses that some platforms make of what is none", async () => {
+test("malformed addresses, as some platforms rewrite them", async () => {
   const connector = new Connector({
     key: new Uint8Array(32).fill(7), log: () => {}, site: async () => new Response("site"),
     rules: `{"version":1,"hosts":["shop.example.com"],"rules":[{"name":"staff","when":{"path":{"prefix":"/staff"}},"action":"block"}]}`,
@@ -285,7 +285,7 @@ test("addresses that some platforms make of what is none", async () => {
   }
 });
 
-test("addresses that are none, as Deno passes them on", async () => {
+test("malformed addresses, as Deno passes them on", async () => {
   const connector = new Connector({ key: new Uint8Array(32).fill(7), log: () => {}, site: async () => new Response("site"), rules: '{"version":1}' });
   for (const url of ["http://[/", "http://shop.example.com:99999/", "http://a b/", "http://%/.proofline/enter", ""]) {
     const request = Object.defineProperty(new Request("https://shop.example.com/"), "url", { value: url });
@@ -295,7 +295,7 @@ test("addresses that are none, as Deno passes them on", async () => {
   assert.deepEqual([connector.counts.blocked, connector.counts.faults], [5, 0]);
 });
 
-test("methods that cannot be sent to the site", async () => {
+test("methods that fetch cannot send", async () => {
   const sent: string[] = [];
   const site = siteAt("https://origin.example.com", async ({ method, url }) => (sent.push(`${method} ${url}`), new Response("site")));
   for (const [method, want] of [["GET", 200], ["PROPFIND", 200], ["TRACE", 501], ["TRACK", 501]] as const) {
@@ -314,14 +314,14 @@ withShop("refusals open nothing", async (s) => {
   assert.equal((await s.get(`/tickets?proofline_pass=${s.queue.pass()}`)).status, 503);
 }, ',"failure":"open-after 1s"');
 
-withShop("a new key is taken", async (s) => {
+withShop("a new key is used", async (s) => {
   await s.enter();
   [s.queue.keys, s.queue.kid] = [generateKeyPairSync("ed25519"), "k2"];
   s.later(10_001);
   await s.enter();
 });
 
-withShop("sessions tied to a network", async (s) => {
+withShop("sessions bound to a network", async (s) => {
   const session = await s.enter();
   s.isThrough(await s.get("/tickets", { ...session, "CF-Connecting-IP": "198.51.100.200" }));
   s.isThrough(await s.get("/tickets", { ...session, "CF-Connecting-IP": "::ffff:198.51.100.1" }));
@@ -340,7 +340,7 @@ withShop("a closed room", async (s) => {
   assert.deepEqual([blocked, queued], [2, 0]);
 }, ',"mode":"closed"');
 
-test("rules from a URL, of which the last good ones stay", async () => {
+test("rules from a URL; the last valid ones stay", async () => {
   let [text, version, status, asked] = ["", 1, 200, 0];
   const { server, url } = await serve((r, w) => {
     asked++;
@@ -375,7 +375,7 @@ test("rules from a URL, of which the last good ones stay", async () => {
   }
 });
 
-test("rules that are bound count until the URL answers", async () => {
+test("bound rules apply until the URL responds", async () => {
   const { server, url } = await serve((_, w) => w.writeHead(500).end());
   const s = await Shop.open("", { PROOFLINE_RULES_URL: url });
   try {
@@ -387,7 +387,7 @@ test("rules that are bound count until the URL answers", async () => {
   }
 });
 
-test("what is bound wrongly lets nobody in", async () => {
+test("invalid bindings admit no requests", async () => {
   const rules = '{"version":1,"rooms":{"sale":{"url":"http://127.0.0.1:1/r/sale","failure":"page"}}}';
   const key = "0123456789abcdef0123456789abcdef";
   const wrong: Record<string, string>[] = [
@@ -403,7 +403,7 @@ test("what is bound wrongly lets nobody in", async () => {
   }
 });
 
-test("an isolate that begins while nobody answers goes by the rules that the data center keeps", async () => {
+test("an isolate that starts while the server is down uses the data center's copy", async () => {
   let isDown = false;
   const rules = '{"version":1,"rules":[{"name":"staff","when":{"path":{"prefix":"/staff"}},"action":"block"}]}';
   const { server, url } = await serve((_, w) => (isDown ? w.writeHead(500).end() : w.end(rules)));

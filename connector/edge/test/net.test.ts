@@ -37,7 +37,7 @@ function idIn(cookie: string): string {
   return bytes.subarray(25, 41).toString("base64url");
 }
 
-withNet("who comes while the gate is open gets in, and stays", async (s) => {
+withNet("visitors get in while the gate is open, and stay", async (s) => {
   s.queue.gate = open;
   const first = await s.get("/tickets", { "X-Proofline-Ticket": "forged" });
   const seen = s.isThrough(first);
@@ -61,7 +61,7 @@ withNet("who comes while the gate is open gets in, and stays", async (s) => {
   assert.deepEqual([started, rooms["sale"]?.gate, rooms["sale"]?.free], [2, "open", 2]);
 });
 
-withNet("the share is all that gets in", async (s) => {
+withNet("no more than the share get in", async (s) => {
   s.queue.gate = { ...open, share: 2 };
   for (let i = 0; i < 2; i++) cookieOf(await s.get("/tickets"));
   s.got = [];
@@ -106,7 +106,7 @@ withNet("passes while the gate is open", async (s) => {
   assert.deepEqual(roomOf(s.queue.reports).active, []);
 });
 
-withNet("a pass takes the place of a free session, and is used up", async (s) => {
+withNet("a pass replaces an unqueued session, and is redeemed", async (s) => {
   s.queue.gate = open;
   const free = { Cookie: cookieOf(await s.get("/tickets")) };
   s.got = [];
@@ -124,7 +124,7 @@ withNet("a pass takes the place of a free session, and is used up", async (s) =>
   s.isQueued(await s.get("/tickets", free), "with the free session");
 });
 
-test("many at once get no more than the share", async () => {
+test("concurrent visitors get no more than the share", async () => {
   const url = "https://queue.example.com/r/sale";
   const reply = JSON.stringify({ rooms: [{ room: url, ...open, share: 3 }] });
   const connector = new Connector({
@@ -141,7 +141,7 @@ test("many at once get no more than the share", async () => {
   assert.equal(all.filter((status) => status === 200).length, 3);
 });
 
-withNet("one network does not begin them all, nor shut the gate for others", async (s) => {
+withNet("one network cannot use up the share, or shut the gate", async (s) => {
   s.queue.gate = { ...open, share: 1000, per_minute: 80 };
   const from = async (client: string) => (await s.get("/tickets", { "CF-Connecting-IP": client })).status;
   for (let i = 0; i < 16; i++) assert.equal(await from(`198.51.100.${i}`), 200);
@@ -155,7 +155,7 @@ withNet("one network does not begin them all, nor shut the gate for others", asy
   assert.equal(await from("198.51.100.99"), 200);
 });
 
-test("what a network may begin", () => {
+test("the limit of a network", () => {
   for (const [perMinute, nodes, want] of [[0, 1, 10], [50, 1, 10], [59, 1, 11], [600, 2, 60], [599, 3, 39], [12, 1, 10], [600, 1000, 10], [600, 0, 120]] as const) {
     assert.equal(networkLimit({ perMinute, nodes }), want, `${perMinute} at ${nodes}`);
   }
@@ -173,7 +173,7 @@ test("what a network may begin", () => {
   assert.deepEqual([199_999, 140_001, 140_000].map((now) => crowd.count("a", now)), [1, 1, 0], "a clock that was set back");
 });
 
-test("the log tells once that the server does not know a room, however often it is asked", async () => {
+test("an unknown room is logged once", async () => {
   const room = "https://queue.example.com/r/sale";
   const known = { room, gate: "shut", share: 0, per_minute: 60, max_active: 0, nodes: 1, session_ms: 600_000 };
   let [now, said]: [number, object] = [Date.UTC(2027, 0, 1), {}];
@@ -195,7 +195,7 @@ test("the log tells once that the server does not know a room, however often it 
   }
 });
 
-test("a gate and a crowd", () => {
+test("a gate and network limits", () => {
   const gate = new Gate();
   const hear = (share: number) => gate.heard({ isOpen: true, perMinute: 1, maxActive: 0, nodes: 1, length: 1000 }, share, gate.take(0), 0);
   hear(11);
@@ -207,7 +207,7 @@ test("a gate and a crowd", () => {
   assert.deepEqual([gate.passes(6000, "a"), gate.passes(6000, "b")], ["crowded", "waits"], "nobody answers");
 });
 
-withNet("a session that ended elsewhere is over here", async (s) => {
+withNet("a session that ended at another node is refused", async (s) => {
   s.queue.gate = open;
   const free = { Cookie: cookieOf(await s.get("/tickets")) };
   const stays = { Cookie: cookieOf(await s.get("/tickets")) };
@@ -223,7 +223,7 @@ withNet("a session that ended elsewhere is over here", async (s) => {
   assert.deepEqual(roomOf(s.queue.reports).ended, [], "whoever said so knows");
 });
 
-withNet("free sessions slide, and end", async (s) => {
+withNet("unqueued sessions slide, and end", async (s) => {
   s.queue.gate = open;
   let session = { Cookie: cookieOf(await s.get("/tickets")) };
   const id = idIn(session.Cookie);
@@ -246,7 +246,7 @@ withNet("free sessions slide, and end", async (s) => {
   s.isQueued(await s.get("/tickets", session));
 });
 
-withNet("free sessions end at four times their length", async (s) => {
+withNet("unqueued sessions end at four times their length", async (s) => {
   s.queue.gate = open;
   let cookie = cookieOf(await s.get("/tickets"));
   s.queue.gate = { ...open, gate: "shut" };
@@ -260,7 +260,7 @@ withNet("free sessions end at four times their length", async (s) => {
   s.isQueued(await s.get("/tickets", { Cookie: cookie }));
 });
 
-withNet("answers that caches keep get no cookie", async (s) => {
+withNet("cacheable responses get no cookie", async (s) => {
   s.queue.gate = open;
   s.answer = { "Cache-Control": "public, max-age=60" };
   const answer = await s.get("/tickets");
@@ -270,7 +270,7 @@ withNet("answers that caches keep get no cookie", async (s) => {
   assert.deepEqual(ended, started);
 });
 
-withNet("no report was ever answered", async (s) => {
+withNet("no reply to any report", async (s) => {
   s.isQueued(await s.get("/tickets"), "the room is unknown to the server");
   s.queue.status = 401;
   s.later(6000);
@@ -285,7 +285,7 @@ withNet("no report was ever answered", async (s) => {
   s.isThrough(await s.get("/tickets"), "now one is");
 });
 
-withNet("reports that are not answered are sent again, and the node goes on by itself", async (s) => {
+withNet("without replies, reports are repeated, and the node decides alone", async (s) => {
   s.queue.gate = { ...open, share: 100, per_minute: 10, max_active: 7, nodes: 2 };
   const cookies = [cookieOf(await s.get("/tickets"))];
   s.queue.status = 500;
@@ -322,7 +322,7 @@ withNet("reports that are not answered are sent again, and the node goes on by i
   s.isQueued(await s.get("/tickets"), "it was shut when the server was heard last");
 });
 
-withShop("times in which everybody was let through are reported", async (s) => {
+withShop("fail-open intervals are reported", async (s) => {
   s.queue.gate = open;
   s.isQueued(await s.get("/tickets"));
   s.queue.isDown = true;

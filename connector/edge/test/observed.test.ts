@@ -14,7 +14,7 @@ test("an hour is 60 minutes", () => {
   assert.deepEqual([observed.hour(start + 59 * minute), observed.hour(start + 60 * minute), observed.hour(start + 200 * minute), observed.all], [3, 1, 0, 3]);
 });
 
-test("rooms that are off are among the counts, if their names fit", () => {
+test("rooms in mode off are counted, if their names fit", () => {
   const door = (name: string, mode = "off") => {
     const observed = new Observed();
     observed.add(start);

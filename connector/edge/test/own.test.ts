@@ -30,7 +30,7 @@ test("the script for pages, whatever the rules say", async () => {
   }
 });
 
-test("visitors come back for a page at another host of the site, and to no other", async () => {
+test("visitors return for a page at another host of the site, and at no other", async () => {
   const rules = { version: 1, hosts: ["shop.example.com", "www.example.com", "*.example.net"], rules: [{ name: "tickets", when: { path: { prefix: "/tickets" } }, action: "queue sale" }] };
   const shop = await Shop.open("", ({ url }) => ({ PROOFLINE_RULES: JSON.stringify({ ...rules, rooms: { sale: { url } } }) }));
   try {
@@ -69,7 +69,7 @@ test("visitors come back for a page at another host of the site, and to no other
 
 const open = { gate: "open", share: 5, per_minute: 60, max_active: 0, nodes: 1, session_ms: 600_000 };
 
-withShop("visitors say that they are done", async (s) => {
+withShop("visitors end their sessions", async (s) => {
   s.queue.gate = open;
   const session = await s.enter();
   const free = { Cookie: cookieOf(await s.get("/tickets")) };

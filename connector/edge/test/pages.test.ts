@@ -7,7 +7,7 @@ import { retryLater, refuse } from "../src/pages.ts";
 
 const ask = (accept: string) => retryLater(new Request("https://shop.example.com/tickets", { headers: { Accept: "text/html", "Accept-Language": accept } }));
 
-test("the page speaks the visitor's language", async () => {
+test("the page is in the visitor's language", async () => {
   const wanted: Record<string, string> = {
     "": "en", "*": "en", xx: "en", en: "en", "de-AT,de;q=0.9,en;q=0.8": "de", es: "es", "FR-ca": "fr", "it;q=0.5": "it", "pt-BR": "pt", ja: "ja", "ar-EG": "ar",
     "xx,ja;q=0.2,de;q=0.3": "de", "de;q=0": "en", "de;q=2,fr;q=0.1": "fr", "de;q=x": "de", "de , fr": "de", ";;,;q=1,-": "en", german: "en",
@@ -26,7 +26,7 @@ test("the page speaks the visitor's language", async () => {
   assert.equal(pages.size, 8);
 });
 
-test("pages that refuse say so in all languages, and nothing else", async () => {
+test("refusal pages in all languages", async () => {
   const titles = new Set<string>();
   for (const error of ["closed", "blocked", "malformed", "host"] as const) {
     for (const { lang, dir, title } of shared.texts[error]) {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { read } from "../src/read.ts";
 
-test("answers are read up to a bound", async () => {
+test("responses are read up to a limit", async () => {
   assert.equal(await read(new Response("\ufeff\u00e9x"), 6), "\ufeff\u00e9x");
   assert.equal(await read(new Response(null), 0), "");
   assert.equal(await read(new Response("a".repeat(100_000)), 100_000), "a".repeat(100_000));

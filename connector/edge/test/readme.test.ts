@@ -21,7 +21,7 @@ test("the rules of wrangler.toml", () => {
   assert.deepEqual([ask("/tickets/7"), ask("/")], ["queue", "bypass"]);
 });
 
-test("all that can be bound, and nothing else", () => {
+test("the bindings, and no others", () => {
   const [, env = ""] = /export interface Env \{\n([^]*?)\n\}/.exec(readFileSync("src/main.ts", "utf8")) ?? [];
   const bound = [...env.matchAll(/^ {2}(PROOFLINE_\w+)\?/gm)].map(([, name]) => name);
   assert.ok(bound.length >= 8);

@@ -12,7 +12,7 @@ const secret = Buffer.from("0123456789abcdef0123456789abcdef");
 const shut = { gate: "shut", share: 0, per_minute: 60, max_active: 0, nodes: 1, session_ms: 600_000 };
 const site = "http://shop.example.com";
 
-test("signatures are those of the vectors", async () => {
+test("signatures match the vectors", async () => {
   const vectors = JSON.parse(readFileSync("../testdata/return-vectors.json", "utf8")) as Record<"name" | "key" | "room" | "to" | "sig", string>[];
   assert.ok(vectors.length > 0);
   for (const { name, key, room, to, sig } of vectors) {
@@ -22,7 +22,7 @@ test("signatures are those of the vectors", async () => {
   }
 });
 
-test("a key is what is written as one", () => {
+test("a key has one spelling", () => {
   const good = secret.toString("base64url");
   assert.deepEqual(returnsOf({ return_key: good, signed_return: true }), { key: new Uint8Array(secret), isRequired: true });
   for (const bad of [undefined, "", "AAAA", `${good}=`, `${good}AAAA`, `${good.slice(0, 20)}\n${good.slice(20)}`, good.slice(0, 42) + "~", 7, null, { length: 32 }]) assert.equal(returnsOf({ return_key: bad }), undefined, String(bad));
@@ -61,7 +61,7 @@ async function open(isRequired: boolean, hosts = ["shop.example.com", "www.shop.
   return shop;
 }
 
-test("what is signed are URLs that lead to the room and nothing else", async () => {
+test("only URLs that wait for the room are signed", async () => {
   for (const isRequired of [false, true]) {
     const shop = await open(isRequired);
     const free = (page: string): [string, string] => (isRequired ? [byEnter(page), "signed"] : [page, ""]);
@@ -94,7 +94,7 @@ test("what is signed are URLs that lead to the room and nothing else", async () 
   }
 });
 
-test("scripts of other hosts are led to a room of the rules, and back by this host", async () => {
+test("scripts of other hosts are sent to a room in the rules, and return via this host", async () => {
   const shop = await open(false);
   const [room, page] = [shop.queue.url, "http://www.shop.example.com/cart?a=1&b=%2F"];
   const link = (to: string, back: string): string => `/.proofline/enter?room=${encodeURIComponent(to)}&to=${encodeURIComponent(back)}`;
@@ -114,7 +114,7 @@ test("scripts of other hosts are led to a room of the rules, and back by this ho
   }
 });
 
-test("without a key nothing is signed, and nobody waits for one twice", async () => {
+test("without a key nothing is signed, and no visitor waits for one twice", async () => {
   for (const [hosts, more] of [
     [["shop.example.com"], {}],
     [["shop.example.com"], { return_key: "AAAA" }],
@@ -134,7 +134,7 @@ test("without a key nothing is signed, and nobody waits for one twice", async ()
   }
 });
 
-test("where the rules name no hosts nothing is signed, for anybody can ask for pages of any", async () => {
+test("without hosts in the rules nothing is signed", async () => {
   for (const [hosts, sig] of [[[], ""], [["*"], "signed"], [["*.example.com"], "signed"]] as const) {
     const shop = await open(true, [...hosts]);
     try {
@@ -145,7 +145,7 @@ test("where the rules name no hosts nothing is signed, for anybody can ask for p
   }
 });
 
-test("where instances end with the request, nobody waits for a key, and where they go on the first one does", async () => {
+test("the first visitor waits for a return key, unless the instance ends with the request", async () => {
   const queue = await new Queue().start();
   queue.gate = { ...shut, return_key: secret.toString("base64url") };
   const connector = (): Connector =>

@@ -97,7 +97,7 @@ function sourceOf(options: SourceOptions) {
   return { web, logged, source: new Source(options, { ask: web.ask, now: Date.now, log }, webEd25519) };
 }
 
-test("signed rules are taken, older ones and others are not", async () => {
+test("signed rules are accepted, older ones and others are refused", async () => {
   const { web, source } = sourceOf({ rulesURL: address, siteKey: us.key, token: "secret" });
   const pull = (text: string) => ((web.text = text), source.pull(address));
   web.headers = { ETag: '"7"' };
@@ -125,7 +125,7 @@ test("signed rules are taken, older ones and others are not", async () => {
   }
 });
 
-test("a note that is bound is checked, and says which are the newest", async () => {
+test("a bound note is verified, and older rules are refused", async () => {
   const { web, source } = sourceOf({ rulesURL: address, siteKey: us.key, rules: us.sign(rules(5)) });
   assert.equal(source.bound, undefined);
   assert.equal((await source.first())?.serial, 5n);
@@ -151,7 +151,7 @@ class Shelf {
   };
 }
 
-test("rules that are kept outlive an instance", async () => {
+test("saved rules outlive an instance", async () => {
   const keep = new Shelf();
   const begin = (more: SourceOptions = {}) => sourceOf({ rulesURL: address, siteKey: us.key, keep, ...more });
   const one = begin();
@@ -187,7 +187,7 @@ test("rules that are kept outlive an instance", async () => {
   assert.match(four.logged.join(), /cannot use.*broken.*cannot save.*broken/);
 });
 
-test("visitors go on by rules that are kept while the server does not answer", async () => {
+test("saved rules are used while the server does not respond", async () => {
   const keep = new Shelf();
   const web = new Web();
   const begin = () => new Connector({ key: new Uint8Array(32), rulesURL: address, siteKey: us.key, ask: web.ask, keep, log: () => {}, site: () => Promise.resolve(new Response("site")) });
@@ -201,7 +201,7 @@ test("visitors go on by rules that are kept while the server does not answer", a
   assert.equal(await get(begin(), "/"), 503, "nobody knows the rules");
 });
 
-test("rules that are signed need a key", async () => {
+test("signed rules need a key", async () => {
   const { web, source } = sourceOf({ rulesURL: address });
   web.text = us.sign(rules(1));
   await assert.rejects(source.pull(address), { message: /give the site key/ });
@@ -210,7 +210,7 @@ test("rules that are signed need a key", async () => {
   assert.equal(source.name, "");
 });
 
-test("the token goes to the server alone", async () => {
+test("the token is sent to the server only", async () => {
   for (const [url, server, isShown] of [
     [address, undefined, true], [address, "https://queue.example.com", true], [address, "https://queue.example.com:443/", true], [address, "https://other.example.com", false],
     ["https://rules.example.com/v1/sites/shop/rules", "https://queue.example.com", false], ["https://queue.example.com:8443/rules.json", "https://queue.example.com", false],
@@ -226,7 +226,7 @@ test("the token goes to the server alone", async () => {
   }
 });
 
-test("options that do not go together", () => {
+test("conflicting options", () => {
   const options = { key: new Uint8Array(32), site: () => Promise.reject(new Error("no site")) };
   const net = `{"version":1,"rooms":{"sale":{"url":"https://queue.example.com/r/sale","mode":"safety-net"}}}`;
   for (const [more, why] of [
@@ -237,7 +237,7 @@ test("options that do not go together", () => {
   new Connector({ ...options, rules: net, token: "secret", server: "https://queue.example.com" });
 });
 
-test("rules with a bad signature are never used", async () => {
+test("rules with an invalid signature are never used", async () => {
   const web = new Web();
   let now = 0;
   const failing: string[] = [];

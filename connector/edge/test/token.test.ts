@@ -5,7 +5,7 @@ import { Connector } from "../src/connector.ts";
 
 const day = 86_400_000;
 
-test("the log tells of a token once a day, from two weeks before its end", async () => {
+test("the log warns of a token's expiry once a day, from two weeks before", async () => {
   const ends = Date.UTC(2027, 5, 15);
   let [now, said]: [number, unknown] = [ends - 20 * day, ends];
   const logged: string[] = [];
