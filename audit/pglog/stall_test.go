@@ -83,7 +83,7 @@ func testStalledHolder(t *testing.T, application string, hold func(context.Conte
 		tr.entries = append(tr.entries, entries...)
 		select {
 		case line := <-said:
-			if !strings.Contains(line, "connection ended") {
+			if !strings.Contains(line, "terminated a connection") {
 				t.Errorf("the store logs %q", line)
 			}
 		case <-time.After(3 * time.Second):
