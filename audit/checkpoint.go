@@ -104,7 +104,8 @@ func OpenCheckpoint(signed []byte, log note.Verifier, witnesses ...note.Verifier
 		return Checkpoint{}, nil, fmt.Errorf("open checkpoint: %w", err)
 	}
 	if c.Origin != log.Name() {
-		return Checkpoint{}, nil, fmt.Errorf("open checkpoint: %w: origin %q, key %q", ErrSignature, c.Origin, log.Name())
+		return Checkpoint{}, nil, fmt.Errorf("open checkpoint: %w: origin %q, key %q", ErrSignature,
+			c.Origin, log.Name())
 	}
 	return c, n, nil
 }

@@ -101,7 +101,8 @@ func (e *Call) apply(s *State, _ Oracle) error {
 	}
 	next := s.pace.at(e.Time)
 	if next.credit < present*creditPerCall {
-		return violation(RuleOutflow, "%d visitors are called, but the outflow allows %d", present, next.credit/creditPerCall)
+		return violation(RuleOutflow, "%d visitors are called, but the outflow allows %d", present,
+			next.credit/creditPerCall)
 	}
 	next.credit -= present * creditPerCall
 	s.pace = next

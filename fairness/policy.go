@@ -41,7 +41,8 @@ type Policy struct {
 // Beacon is the public randomness of a room's draws.
 type Beacon struct {
 	beacon.Chain
-	Margin Millis // minimum time between a freeze and its round: allows for clock differences, and for witnesses to cosign
+	// minimum time between a freeze and its round: allows for clock differences, and for witnesses to cosign
+	Margin Millis
 }
 
 // Round returns the round that decides the draw of a window that ends at to and is frozen at
@@ -81,7 +82,8 @@ func (p *Policy) Problems() []Problem {
 	c.check(p.Opens < Never, "opens", "must be a time before the year 287396")
 	c.check(p.Starts >= p.Opens && p.Starts < Never, "starts", "must not be before the room opens")
 	c.check(p.Closes > p.Opens && p.Closes <= Never, "closes", "must be after the room opens")
-	c.check(len(p.Windows) == 0 || p.Windows[0].From == p.Opens, "windows[0].from", "must be the time at which the room opens")
+	c.check(len(p.Windows) == 0 || p.Windows[0].From == p.Opens, "windows[0].from",
+		"must be the time at which the room opens")
 	c.windows(p.Windows, p.Closes)
 	c.check(len(p.Windows) > 0, "windows", "must have at least one rule")
 	c.outflow(p.Outflow)

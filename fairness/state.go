@@ -305,7 +305,8 @@ func (e *Draw) checkCosignatures(s *State, w *window, oracle Oracle) error {
 		}
 		switch {
 		case next == len(p.Witnesses):
-			return violation(RuleWitness, "cosignature %d does not sign the freeze with the key of a further witness", i)
+			return violation(RuleWitness,
+				"cosignature %d does not sign the freeze with the key of a further witness", i)
 		case int64(at) >= p.Beacon.Emitted(w.round):
 			return violation(RuleWitness, "cosignature %d is from %d, after round %d appeared", i, at, w.round)
 		}

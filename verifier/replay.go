@@ -186,7 +186,8 @@ func (a *auditor) assert(e fairness.Entry, text []byte) {
 	switch e := e.(type) {
 	case *fairness.Assign:
 		if e.Position != a.last.Position+1 || e.Window < a.last.Window {
-			a.breach(checkFIFO, text, fmt.Sprintf("place %d of window %d follows place %d of window %d", e.Position, e.Window, a.last.Position, a.last.Window))
+			a.breach(checkFIFO, text, fmt.Sprintf("place %d of window %d follows place %d of window %d", e.Position,
+				e.Window, a.last.Position, a.last.Window))
 		}
 		a.last = *e
 	case *fairness.Draw:

@@ -23,20 +23,23 @@ type Report struct {
 	Witnesses   []string `json:"witnesses"` // keys from the policy
 	Quorum      uint32   `json:"quorum"`    // required cosignatures per freeze, from the policy
 	Draws       uint64   `json:"draws"`
-	Witnessed   uint64   `json:"witnessed"`  // draws whose freeze a quorum of the policy's witnesses had cosigned before the round
-	Vouched     uint64   `json:"vouched"`    // the same, counting only witnesses that the auditor knows
-	Checks      []Check  `json:"checks"`     // all checks, always in the same order
-	NotProven   []string `json:"not_proven"` // conclusions that the report does not support
-	Seconds     float64  `json:"seconds"`    // set by the caller, who has a clock
+	// draws whose freeze a quorum of the policy's witnesses had cosigned before the round
+	Witnessed uint64   `json:"witnessed"`
+	Vouched   uint64   `json:"vouched"`    // the same, counting only witnesses that the auditor knows
+	Checks    []Check  `json:"checks"`     // all checks, always in the same order
+	NotProven []string `json:"not_proven"` // conclusions that the report does not support
+	Seconds   float64  `json:"seconds"`    // set by the caller, who has a clock
 }
 
 // Assurance levels: what a reader may conclude without trusting the operator. Each includes those
 // below.
 const (
-	LevelNone          = iota // nothing: a check failed
-	LevelConsistent           // the history is intact and follows the published policy
-	LevelUnpredictable        // and every draw uses a round of a beacon that the auditor trusts, fixed before it existed if the freeze came first
-	LevelWitnessed            // and witnesses that the auditor knows cosigned every freeze before its round: it did come first, and all saw one history
+	LevelNone       = iota // nothing: a check failed
+	LevelConsistent        // the history is intact and follows the published policy
+	// and every draw uses a round of a beacon that the auditor trusts, fixed before it existed if the freeze came first
+	LevelUnpredictable
+	// and witnesses that the auditor knows cosigned every freeze before its round: it did come first, and all saw one history
+	LevelWitnessed
 )
 
 // Check is one check of a report.
@@ -94,7 +97,8 @@ var checks = []struct {
 	{string(fairness.RuleDraw), "Windows are drawn once, in order, after their freeze", fairness.KindDraw},
 	{string(fairness.RuleSeed), "Each draw's seed follows from the freeze and its proof", fairness.KindDraw},
 	{string(fairness.RuleBeacon), "Draws use the beacon as the policy says", fairness.KindDraw},
-	{string(fairness.RuleWitness), "Cosignatures in draws are by the witnesses, of the freeze, before its round", fairness.KindDraw},
+	{string(fairness.RuleWitness), "Cosignatures in draws are by the witnesses, of the freeze, before its round",
+		fairness.KindDraw},
 	{checkSeeds, "No seed is used twice", fairness.KindDraw},
 	{string(fairness.RuleAssign), "Each place is the one the shuffle gives", fairness.KindAssign},
 	{checkFIFO, "Earlier windows stand before later ones, without gaps", fairness.KindAssign},
@@ -190,18 +194,23 @@ func (a *auditor) notProven() []string {
 	add(a.trust.Kept == nil, "That nothing was rewritten before this audit: no earlier checkpoint was given.")
 	s, n, p, r := &a.state, a.state.Counts(), a.state.Policy(), a.report
 	add(p.Beacon == nil, "That the draws were unpredictable: without a beacon the operator could have tried out outcomes before each freeze.")
-	add(p.Beacon != nil && !a.checkBeacon(), "That the draws were unpredictable: the operator of the beacon %.16s knows its rounds in advance, and it is not one that you trust.", r.Beacon)
-	add(r.Draws > r.Vouched && p.Beacon != nil, "That each freeze came before its beacon round: for %d of %d draws too few witnesses that you know had cosigned it, so its time is only the operator's claim.", r.Draws-r.Vouched, r.Draws)
-	add(r.Draws > r.Vouched || r.Draws == 0, "That others are shown the same history: too few witnesses that you know have signed all of it. Compare checkpoints with other people.")
+	add(p.Beacon != nil && !a.checkBeacon(),
+		"That the draws were unpredictable: the operator of the beacon %.16s knows its rounds in advance, and it is not one that you trust.", r.Beacon)
+	add(r.Draws > r.Vouched && p.Beacon != nil,
+		"That each freeze came before its beacon round: for %d of %d draws too few witnesses that you know had cosigned it, so its time is only the operator's claim.", r.Draws-r.Vouched, r.Draws)
+	add(r.Draws > r.Vouched || r.Draws == 0,
+		"That others are shown the same history: too few witnesses that you know have signed all of it. Compare checkpoints with other people.")
 	add(r.Level >= LevelUnpredictable, "That beacon and witnesses are independent of the operator, and of each other: only you can judge that.")
 	add(n.Amends > 0, "That the policy stayed the same: it was amended, and the findings list each of the %d changes with its time and effect.", n.Amends)
 	add(n.Left > 0, "That those who left (%d) did so themselves: leaving needs no proof.", n.Left)
 	add(n.Revoked > 0, "Why the organizer took places away (%d).", n.Revoked)
 	add(s.Outflow().MaxActive > 0, "That never more than %d visitors were at the site at once: visits end outside of the transcript.", s.Outflow().MaxActive)
-	add(s.Ended() && n.Called < n.Drawn, "Why the room ended before %d visitors with a place were called.", n.Drawn-n.Called)
+	add(s.Ended() && n.Called < n.Drawn, "Why the room ended before %d visitors with a place were called.",
+		n.Drawn-n.Called)
 	due, over := s.FreezeDue()
 	add(!s.Ended(), "How the room continues: it has not ended at this checkpoint.")
-	add(n.Arrivals > n.Drawn, "Which places %d arrivals will get: their windows are not drawn at this checkpoint.", n.Arrivals-n.Drawn)
+	add(n.Arrivals > n.Drawn, "Which places %d arrivals will get: their windows are not drawn at this checkpoint.",
+		n.Arrivals-n.Drawn)
 	add(over && due < s.Now(), "That windows freeze at once: one ended %d ms before the latest entry, but is not frozen.", s.Now()-due)
 	add(n.Drawn > n.Assigned, "That every drawn place is published: %d follow only from the seeds.", n.Drawn-n.Assigned)
 	return list

@@ -30,9 +30,10 @@ type Source interface {
 
 // Trust holds the facts that the auditor knows independently of the transcript.
 type Trust struct {
-	VKey      string                   // key of the log, signed-note form; "": the key in the transcript
-	Kept      []byte                   // checkpoint of an earlier audit of the room; nil: none
-	Beacons   [][32]byte               // hashes of drand chains that the operator does not run, besides [beacon.Quicknet]
+	VKey string // key of the log, signed-note form; "": the key in the transcript
+	Kept []byte // checkpoint of an earlier audit of the room; nil: none
+	// hashes of drand chains that the operator does not run, besides [beacon.Quicknet]
+	Beacons   [][32]byte
 	Witnesses []string                 // keys of witnesses that are independent of the operator and each other
 	Progress  func(done, total uint64) // called after each bundle with the number of entries done; may be nil
 	// OnEntry is called after each valid entry, in order; nil: not called. State and entry are valid
@@ -94,7 +95,8 @@ func (a *auditor) checkIdentity(p *fairness.Policy) {
 	case p.Origin != a.head.Origin:
 		a.report.set(checkIdentity, Fail, "the room entry is of %q, the checkpoint of %q", p.Origin, a.head.Origin)
 	case a.trust.VKey != "" && a.trust.VKey != p.LogKey:
-		a.report.set(checkIdentity, Fail, "the room entry names the key %s, the key given is %s", p.LogKey, a.trust.VKey)
+		a.report.set(checkIdentity, Fail, "the room entry names the key %s, the key given is %s",
+			p.LogKey, a.trust.VKey)
 	default:
 		a.report.set(checkIdentity, Pass, "%s", p.Origin)
 	}
@@ -108,7 +110,8 @@ func (a *auditor) checkHistory(ctx context.Context, unread error) {
 	case a.fault != nil:
 		a.report.set(checkHistory, Fail, "%v%s", a.fault, a.locate(ctx))
 	case root != a.head.Root:
-		a.report.set(checkHistory, Fail, "%d entries hash to %v, signed is %v%s", a.head.Size, root, a.head.Root, a.locate(ctx))
+		a.report.set(checkHistory, Fail, "%d entries hash to %v, signed is %v%s", a.head.Size, root, a.head.Root,
+			a.locate(ctx))
 	default:
 		a.report.set(checkHistory, Pass, "%d entries hash to %v", a.head.Size, root)
 	}
@@ -151,7 +154,8 @@ func (a *auditor) checkKept() {
 	case kept.Size > a.head.Size:
 		a.report.set(checkKept, Fail, "%d entries were signed before, and only %d are now", kept.Size, a.head.Size)
 	case a.keptRoot != nil && *a.keptRoot != kept.Root:
-		a.report.set(checkKept, Fail, "the first %d entries hash to %v, and to %v before", kept.Size, *a.keptRoot, kept.Root)
+		a.report.set(checkKept, Fail, "the first %d entries hash to %v, and to %v before", kept.Size,
+			*a.keptRoot, kept.Root)
 	case a.report.check(checkHistory).Status != Pass:
 		a.report.set(checkKept, Skipped, notReached)
 	default:

@@ -250,7 +250,8 @@ func (l *Log) lock(ctx context.Context, conn *pgxpool.Conn) (head, error) {
 func (l *Log) catchUp(ctx context.Context, conn *pgx.Conn, h head, read Reader) error {
 	l.held = h.held
 	if h.size < l.tree.Size() {
-		return fmt.Errorf("%w: %w: it has %d entries, but %d were seen before", ErrCorrupt, ErrWentBack, h.size, l.tree.Size())
+		return fmt.Errorf("%w: %w: it has %d entries, but %d were seen before", ErrCorrupt, ErrWentBack, h.size,
+			l.tree.Size())
 	}
 	if h.size > l.tree.Size() {
 		if err := l.readEntries(ctx, conn, h.size, read); err != nil {
@@ -258,7 +259,8 @@ func (l *Log) catchUp(ctx context.Context, conn *pgx.Conn, h head, read Reader) 
 		}
 	}
 	if l.tree.Size() != h.size || l.tree.Root() != h.root {
-		return fmt.Errorf("%w: %d entries with root %v, but the head has size %d and root %v", ErrCorrupt, l.tree.Size(), l.tree.Root(), h.size, h.root)
+		return fmt.Errorf("%w: %d entries with root %v, but the head has size %d and root %v", ErrCorrupt,
+			l.tree.Size(), l.tree.Root(), h.size, h.root)
 	}
 	return nil
 }

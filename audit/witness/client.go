@@ -66,7 +66,7 @@ type RetryError struct {
 	After  time.Duration // 0: unknown
 }
 
-// Error names the status.
+// Error includes the status.
 func (e *RetryError) Error() string {
 	return fmt.Sprintf("%v: status %d", ErrUnavailable, e.Status)
 }

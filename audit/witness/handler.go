@@ -104,7 +104,8 @@ func (w *Witness) refuse(ctx context.Context, rw http.ResponseWriter, err error)
 func (w *Witness) checkpoint(rw http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	if b, err := hex.DecodeString(id); err != nil || hex.EncodeToString(b) != id || len(b) != 32 {
-		text(rw, "text/plain; charset=utf-8", http.StatusNotFound, "want the SHA-256 of an origin in lower-case hexadecimal\n")
+		text(rw, "text/plain; charset=utf-8", http.StatusNotFound,
+			"want the SHA-256 of an origin in lower-case hexadecimal\n")
 		return
 	}
 	signed, err := w.store.latest(id)

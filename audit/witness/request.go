@@ -47,7 +47,8 @@ func ParseRequest(body []byte) (Request, error) {
 	lines := strings.Split(string(before), "\n")
 	size, isOld := strings.CutPrefix(lines[0], "old ")
 	if !ok || !isOld {
-		return Request{}, fmt.Errorf("%w: want a line with the old size, a proof, an empty line, a checkpoint", ErrMalformed)
+		return Request{}, fmt.Errorf("%w: want a line with the old size, a proof, an empty line, a checkpoint",
+			ErrMalformed)
 	}
 	if len(lines)-1 > MaxProof {
 		return Request{}, fmt.Errorf("%w: a proof of %d hashes", ErrMalformed, len(lines)-1)
@@ -78,7 +79,8 @@ func ParseRequest(body []byte) (Request, error) {
 func parseCheckpoint(text string) (audit.Checkpoint, error) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(lines) < 3 || slices.Contains(lines, "") {
-		return audit.Checkpoint{}, fmt.Errorf("%w: checkpoint of %d lines, or with an empty one", ErrMalformed, len(lines))
+		return audit.Checkpoint{}, fmt.Errorf("%w: checkpoint of %d lines, or with an empty one",
+			ErrMalformed, len(lines))
 	}
 	size, err := strconv.ParseUint(lines[1], 10, 64)
 	if err != nil || size > audit.MaxSize {

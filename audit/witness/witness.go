@@ -127,7 +127,8 @@ func (w *Witness) AddCheckpoint(ctx context.Context, r Request) (audit.Cosignatu
 		return audit.Cosignature{}, err
 	}
 	if r.Old > offered.Size {
-		return audit.Cosignature{}, fmt.Errorf("%w: old size %d is larger than the checkpoint's, %d", ErrMalformed, r.Old, offered.Size)
+		return audit.Cosignature{}, fmt.Errorf("%w: old size %d is larger than the checkpoint's, %d", ErrMalformed,
+			r.Old, offered.Size)
 	}
 	done, err := w.turn(ctx, offered.Origin)
 	if err != nil {
@@ -160,7 +161,8 @@ func (w *Witness) cosign(latest, offered head) (audit.Cosignature, error) {
 	case step == 0 && latest.text == offered.text:
 		return latest.cosignature, nil // already cosigned in this second
 	case now < 1 || step > int64(MaxStepBack/time.Second):
-		return audit.Cosignature{}, fmt.Errorf("%w: %w: now is %d, the latest cosignature is from %d", ErrUnavailable, ErrClock, now, latest.time)
+		return audit.Cosignature{}, fmt.Errorf("%w: %w: now is %d, the latest cosignature is from %d",
+			ErrUnavailable, ErrClock, now, latest.time)
 	}
 	c := w.key.cosign(offered.text, max(now, latest.time))
 	if err := w.store.Swap(offered.Origin, latest.signed, append(bytes.Clone(offered.signed), c.Line(w.key.Name())...)); err != nil {

@@ -141,7 +141,8 @@ func (c *checker) networks(at string, list []string) matcher {
 	for i, text := range list {
 		p, err := netip.ParsePrefix(text)
 		if err != nil || p.Masked() != p || p.Addr().Is4In6() {
-			c.add(fmt.Sprintf("%s.in[%d]", at, i), "must be a network, such as 10.0.0.0/8 or 2001:db8::/32, with zeros after its prefix length")
+			c.add(fmt.Sprintf("%s.in[%d]", at, i),
+				"must be a network, such as 10.0.0.0/8 or 2001:db8::/32, with zeros after its prefix length")
 		}
 		networks[i] = p
 	}
@@ -239,7 +240,8 @@ func isWide(t Test) bool {
 	case t.Prefix != nil:
 		return *t.Prefix == "/"
 	case t.Glob != nil:
-		return !slices.ContainsFunc(strings.Split(*t.Glob, "/"), func(segment string) bool { return segment != "" && segment[0] != '*' })
+		return !slices.ContainsFunc(strings.Split(*t.Glob, "/"),
+			func(segment string) bool { return segment != "" && segment[0] != '*' })
 	case t.Any != nil:
 		return slices.ContainsFunc(t.Any, isWide)
 	}

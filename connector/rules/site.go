@@ -228,7 +228,8 @@ func (c *checker) check() {
 	}
 	for i, h := range s.Hosts {
 		if !hostGlob.MatchString(h) {
-			c.add(fmt.Sprintf("hosts[%d]", i), "must be a host name in lower case without port; * matches any characters")
+			c.add(fmt.Sprintf("hosts[%d]", i),
+				"must be a host name in lower case without port; * matches any characters")
 		}
 	}
 	c.rooms()
@@ -236,7 +237,8 @@ func (c *checker) check() {
 }
 
 var (
-	hostGlob = regexp.MustCompile(`^([a-z0-9*_-]([a-z0-9*._-]*[a-z0-9*_-])?|[0-9a-f:*]*:[0-9a-f:*]*[:*][0-9a-f:*.]*)$`) // a name or an IPv6 address, without a port
+	// a name or an IPv6 address, without a port
+	hostGlob = regexp.MustCompile(`^([a-z0-9*_-]([a-z0-9*._-]*[a-z0-9*_-])?|[0-9a-f:*]*:[0-9a-f:*]*[:*][0-9a-f:*.]*)$`)
 	nameForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	original = regexp.MustCompile(`^[\x21-\x7e]{1,255}$`)
 	loopback = regexp.MustCompile(`^(localhost|127\.[0-9]+\.[0-9]+\.[0-9]+|::1)$`)
@@ -270,7 +272,8 @@ func (c *checker) rooms() {
 // address checks a room's URL and returns its origin.
 func (c *checker) address(at string, r Room) string {
 	u, err := url.Parse(r.URL)
-	if err != nil || u.Host == "" || u.User != nil || strings.ContainsAny(r.URL, "?#%\\") || strings.HasSuffix(r.URL, "/") ||
+	if err != nil || u.Host == "" || u.User != nil || strings.ContainsAny(r.URL, "?#%\\") ||
+		strings.HasSuffix(r.URL, "/") ||
 		u.Scheme != "https" && (u.Scheme != "http" || !loopback.MatchString(u.Hostname())) || len(r.URL) > 500 {
 		c.add(at+".url", "must be a room's URL, such as https://queue.example.com/r/sale, with https unless it is on this machine")
 		return r.Origin

@@ -52,7 +52,8 @@ func (e *Evidence) Check(vkey string) (*Finding, error) {
 	if !f.Proof {
 		f.NotShown = append(f.NotShown, "That the operator did wrong: a broken network, a stale copy or a wrong clock on the author's side look the same. Audit the room, and ask others what they saw.")
 		if e.Observed != nil {
-			f.NotShown = append(f.NotShown, fmt.Sprintf("What was seen, and when: at %s, %.500q.", formatTime(uint64(e.Observed.Time)), string(e.Observed.Detail)))
+			f.NotShown = append(f.NotShown, fmt.Sprintf("What was seen, and when: at %s, %.500q.",
+				formatTime(uint64(e.Observed.Time)), string(e.Observed.Detail)))
 		}
 	}
 	return f, nil
@@ -68,7 +69,8 @@ func (e *Evidence) only(second, root, entry, instead bool) error {
 		name      string
 		may, have bool
 	}{
-		{"second", second, len(e.Second) > 0}, {"root", root, e.Root != nil || e.Growth != nil}, {"entry", entry, e.Entry != nil},
+		{"second", second, len(e.Second) > 0}, {"root", root, e.Root != nil || e.Growth != nil},
+		{"entry", entry, e.Entry != nil},
 		{"instead", instead, e.Instead != nil},
 	} {
 		if part.have && !part.may {
@@ -110,7 +112,8 @@ func (e *Evidence) fork(f *Finding, key note.Verifier) error {
 		if err := audit.VerifyConsistency(other, p.large, e.Growth); err != nil {
 			return err
 		}
-		f.show("The same key signed %d entries with the root %v. The first %d of them have the root %v.", p.large.Size, p.large.Root, p.small.Size, *e.Root)
+		f.show("The same key signed %d entries with the root %v. The first %d of them have the root %v.",
+			p.large.Size, p.large.Root, p.small.Size, *e.Root)
 	}
 	f.show("So the first %d entries of the room are signed in two versions: two histories, of which different people were shown one each, or the one was replaced by the other.", p.small.Size)
 	return nil
@@ -135,8 +138,10 @@ func (e *Evidence) receipt(f *Finding, key note.Verifier) error {
 		return errors.New("both histories have the same entry, or the entries have different indexes")
 	}
 	f.Proof = true
-	f.show("The key %s signed a history of %d entries in which entry %d is the arrival of ticket %v.", key.Name(), f.First.Size, uint64(e.Entry.Index), arrive.Ticket)
-	f.show("The same key signed a history of %d entries in which entry %d is %.120q.", head.Size, uint64(e.Instead.Index), []byte(e.Instead.Entry))
+	f.show("The key %s signed a history of %d entries in which entry %d is the arrival of ticket %v.", key.Name(),
+		f.First.Size, uint64(e.Entry.Index), arrive.Ticket)
+	f.show("The same key signed a history of %d entries in which entry %d is %.120q.", head.Size,
+		uint64(e.Instead.Index), []byte(e.Instead.Entry))
 	f.show("So the operator signed the history of this visitor's receipt, and also one that contradicts it: the arrival was dropped, moved or replaced.")
 	return nil
 }
@@ -234,9 +239,11 @@ func (e *Evidence) missingDraw(f *Finding, key note.Verifier) error {
 		if uint64(freeze.Window) != uint64(*e.Observed.Window) {
 			return errors.New("the freeze is of another window")
 		}
-		f.show("In it, window %d was frozen at %s, to be drawn with round %d.", freeze.Window, formatTime(uint64(freeze.Time)), freeze.Round)
+		f.show("In it, window %d was frozen at %s, to be drawn with round %d.", freeze.Window,
+			formatTime(uint64(freeze.Time)), freeze.Round)
 	}
-	f.NotShown = append(f.NotShown, fmt.Sprintf("That window %d, which could be drawn since %s, was not drawn then.", uint64(*e.Observed.Window), formatTime(uint64(e.Observed.Since))))
+	f.NotShown = append(f.NotShown, fmt.Sprintf("That window %d, which could be drawn since %s, was not drawn then.",
+		uint64(*e.Observed.Window), formatTime(uint64(e.Observed.Since))))
 	return nil
 }
 

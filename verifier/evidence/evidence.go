@@ -39,8 +39,9 @@ type Kind string
 
 // The kinds of evidence. Fork and Receipt are proof.
 const (
-	Fork        Kind = "fork"         // two signed checkpoints that contradict each other
-	Receipt     Kind = "receipt"      // an arrival in one signed history has a different entry in its place in another one
+	Fork Kind = "fork" // two signed checkpoints that contradict each other
+	// an arrival in one signed history has a different entry in its place in another one
+	Receipt     Kind = "receipt"
 	Shrink      Kind = "shrink"       // a smaller history was shown after a larger one
 	Unproven    Kind = "unproven"     // the later history is not proven to continue the earlier one
 	Violation   Kind = "violation"    // a signed entry that breaks a rule

@@ -103,7 +103,8 @@ func (a *amended) still(at fairness.Time, more string) {
 		return
 	}
 	if item := a.paused.item; item != nil {
-		item.Text += ", for " + span(fairness.Millis(at-a.paused.from)) + more + ". Called visitors lost no time to claim."
+		item.Text += ", for " + span(fairness.Millis(at-a.paused.from)) + more +
+			". Called visitors lost no time to claim."
 	}
 	a.paused = nil
 }
@@ -136,9 +137,11 @@ func outflowWords(was, is fairness.Outflow) string {
 	text := ""
 	switch {
 	case is.PerMinute > was.PerMinute:
-		text = fmt.Sprintf("Visitors could be called faster: %s a minute instead of %s", rate(is.PerMinute), rate(was.PerMinute))
+		text = fmt.Sprintf("Visitors could be called faster: %s a minute instead of %s", rate(is.PerMinute),
+			rate(was.PerMinute))
 	case is.PerMinute < was.PerMinute:
-		text = fmt.Sprintf("Visitors were called more slowly: at most %s a minute instead of %s", rate(is.PerMinute), rate(was.PerMinute))
+		text = fmt.Sprintf("Visitors were called more slowly: at most %s a minute instead of %s", rate(is.PerMinute),
+			rate(was.PerMinute))
 	default:
 		text = fmt.Sprintf("The pace of calls stayed at %s a minute", rate(is.PerMinute))
 	}

@@ -40,8 +40,9 @@ type Finding struct {
 type Item struct {
 	Entry uint64        `json:"entry"` // index
 	Time  fairness.Time `json:"time"`  // time of the entry, milliseconds since the Unix epoch
-	Kind  string        `json:"kind"`  // of an amendment: outflow, pause, hold, resume, message, windows, open, shut, unguarded
-	Text  string        `json:"text"`
+	// of an amendment: outflow, pause, hold, resume, message, windows, open, shut, unguarded
+	Kind string `json:"kind"`
+	Text string `json:"text"`
 }
 
 // ID names a finding.
@@ -185,7 +186,8 @@ func (f *Finder) draw(s *fairness.State, e *fairness.Draw) {
 	}
 	delete(f.windows, e.Window)
 	if late := fairness.Millis(e.Time - w.known); late > slack {
-		f.add(LateDraw, s, "", "Window "+number(e.Window)+", "+numeral.Count(w.people, "person", "people")+": drawn "+span(late)+" after its outcome could be known.", late)
+		f.add(LateDraw, s, "", "Window "+number(e.Window)+", "+numeral.Count(w.people, "person",
+			"people")+": drawn "+span(late)+" after its outcome could be known.", late)
 	}
 	for _, c := range e.Cosignatures {
 		signed := fairness.Time(1000 * min(seconds(c)+1, 1<<53/1000)) // the time is truncated to seconds
@@ -218,11 +220,14 @@ func (f *Finder) end(s *fairness.State, e *fairness.End) {
 		w := f.windows[index]
 		switch {
 		case w.frozen == 0:
-			f.add(Undrawn, s, "", "Window "+number(index)+", "+numeral.Count(w.people, "person", "people")+": not closed and not drawn.", 0)
+			f.add(Undrawn, s, "", "Window "+number(index)+", "+numeral.Count(w.people, "person",
+				"people")+": not closed and not drawn.", 0)
 		case e.Time >= w.known:
-			f.add(Undrawn, s, "", "Window "+number(index)+", "+numeral.Count(w.people, "person", "people")+": closed but not drawn, although its outcome could be known for "+span(fairness.Millis(e.Time-w.known))+".", 0)
+			f.add(Undrawn, s, "", "Window "+number(index)+", "+numeral.Count(w.people, "person",
+				"people")+": closed but not drawn, although its outcome could be known for "+span(fairness.Millis(e.Time-w.known))+".", 0)
 		default:
-			f.add(Undrawn, s, "", "Window "+number(index)+", "+numeral.Count(w.people, "person", "people")+": closed but not drawn; its round had not appeared.", 0)
+			f.add(Undrawn, s, "", "Window "+number(index)+", "+numeral.Count(w.people, "person",
+				"people")+": closed but not drawn; its round had not appeared.", 0)
 		}
 	}
 }

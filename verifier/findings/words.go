@@ -48,9 +48,11 @@ func (f *Finder) words(of *Finding) string {
 		return fmt.Sprintf("%s dated before the freeze that %s, the longest %s. A second or two may be clock differences. More means that the operator dated the freeze ahead, and so chose its round.",
 			numeral.Count(n, "signature is", "signatures are"), choose(n, "it signs", "they sign"), span(of.Longest))
 	case Undrawn:
-		return numeral.Count(n, "group was", "groups were") + " never drawn. Where the outcome could be known, the operator could see it and end the room instead of publishing it."
+		return numeral.Count(n, "group was", "groups were") +
+			" never drawn. Where the outcome could be known, the operator could see it and end the room instead of publishing it."
 	case Single:
-		return numeral.Count(n, "group had one arrival", "groups had one arrival each") + ". There is nothing to draw in such a group: its place depends only on the time of arrival."
+		return numeral.Count(n, "group had one arrival", "groups had one arrival each") +
+			". There is nothing to draw in such a group: its place depends only on the time of arrival."
 	case ShortClaim:
 		return of.Items[0].Text + " A visitor who looks away for a moment loses the place, and it counts as a no-show."
 	}
@@ -60,12 +62,14 @@ func (f *Finder) words(of *Finding) string {
 			kinds = append(kinds, numeral.Count(n, k.one, k.many))
 		}
 	}
-	return numeral.Count(n, "change", "changes") + " of the published rules: " + strings.Join(kinds, ", ") + ". Each is in the record with its time, and applied from then on."
+	return numeral.Count(n, "change", "changes") + " of the published rules: " + strings.Join(kinds, ", ") +
+		". Each is in the record with its time, and applied from then on."
 }
 
 // kindWords name the kinds of amendments.
 var kindWords = []struct{ kind, one, many string }{
-	{"outflow", "change of the pace", "changes of the pace"}, {"windows", "change of the schedule", "changes of the schedule"},
+	{"outflow", "change of the pace", "changes of the pace"}, {"windows", "change of the schedule",
+		"changes of the schedule"},
 	{"pause", "pause", "pauses"}, {"hold", "hold", "holds"}, {"resume", "resumption", "resumptions"}, {"message", "message", "messages"},
 	{"open", "opening past the line", "openings past the line"}, {"shut", "end of one", "ends of one"},
 	{"unguarded", "time without the room", "times without the room"},

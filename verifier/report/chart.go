@@ -80,7 +80,8 @@ func admissionChart(s *Story, m moments) *chart {
 	c := newTimeChart(t, m, "Called, admitted and skipped over time")
 	c.Top = numeral.Group(most)
 	c.About = fmt.Sprintf("How many by then: %s of the line called, %s admitted, %s skipped.",
-		numeral.Count(t.sum(called), "place", "places"), numeral.Count(t.sum(admitted), "person", "people"), numeral.Count(t.sum(skipped), "ticket", "tickets"))
+		numeral.Count(t.sum(called), "place", "places"), numeral.Count(t.sum(admitted), "person",
+			"people"), numeral.Count(t.sum(skipped), "ticket", "tickets"))
 	c.Legend = true
 	for _, line := range []struct {
 		what  series

@@ -34,7 +34,7 @@ const (
 	second = "15:04:05.999"
 )
 
-// beside writes a moment.
+// beside formats a time in the event's time zone, followed by UTC.
 func (m moments) beside(t time.Time) string {
 	utc, local := t.UTC(), m.in(t)
 	if !m.isLocal() {

@@ -58,7 +58,8 @@ func newStatsView(r *stats.Result) *statsView {
 		v.Tests = append(v.Tests, one)
 	}
 	for _, p := range r.Power {
-		v.Seen = append(v.Seen, fmt.Sprintf("With a probability of %s, if %s.", numeral.Probability(p.Probability), p.Cheat))
+		v.Seen = append(v.Seen, fmt.Sprintf("With a probability of %s, if %s.",
+			numeral.Probability(p.Probability), p.Cheat))
 	}
 	if r.Grid != nil {
 		v.Grid = newGridView(r.Grid)

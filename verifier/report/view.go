@@ -275,7 +275,8 @@ func more(n uint64) string {
 }
 
 func (p *page) window(w *Window) windowView {
-	v := windowView{Index: numeral.Group(uint64(w.Index)), Arrivals: numeral.Group(w.Arrivals), Frozen: "not yet", Drawn: "not yet"}
+	v := windowView{Index: numeral.Group(uint64(w.Index)), Arrivals: numeral.Group(w.Arrivals), Frozen: "not yet",
+		Drawn: "not yet"}
 	if w.To > 0 {
 		v.From, v.Length = p.moment(w.From), span(fairness.Millis(w.To-w.From))
 	}

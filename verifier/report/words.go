@@ -31,10 +31,12 @@ var levelWords = []struct {
 func (p *page) verdict() (headline, quote string) {
 	r, s := p.Report, p.Story
 	day := p.in(p.Time).Format("2 January 2006")
-	record := fmt.Sprintf("The public record of the waiting room “%s”, %s", clip(r.Origin, 300), numeral.Count(r.Entries, "entry", "entries"))
+	record := fmt.Sprintf("The public record of the waiting room “%s”, %s", clip(r.Origin, 300),
+		numeral.Count(r.Entries, "entry", "entries"))
 	if !r.OK {
 		return "Not verified: the record breaks its own rules or its signature",
-			fmt.Sprintf("%s, does not pass. An audit on %s found that %d of %d checks failed.", record, day, p.Failed, len(r.Checks))
+			fmt.Sprintf("%s, does not pass. An audit on %s found that %d of %d checks failed.", record, day,
+				p.Failed, len(r.Checks))
 	}
 	quote = fmt.Sprintf("%s, was audited in full on %s. Its history is intact, and all %s in %s were given by the published rules.",
 		record, day, numeral.Count(r.Assignments, "place", "places"), numeral.Count(r.Draws, "draw", "draws"))

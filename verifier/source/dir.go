@@ -36,7 +36,8 @@ func Dir(path string) (verifier.Source, error) {
 	case len(found) == 0:
 		return nil, fmt.Errorf("open transcript: %s: %w: no checkpoint in it", path, ErrNoTranscript)
 	case len(found) > 1:
-		return nil, fmt.Errorf("open transcript: %s: %w: there are several, choose one: %s", path, ErrNoTranscript, strings.Join(found, ", "))
+		return nil, fmt.Errorf("open transcript: %s: %w: there are several, choose one: %s", path, ErrNoTranscript,
+			strings.Join(found, ", "))
 	}
 	return dirSource(found[0]), nil
 }

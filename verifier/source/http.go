@@ -127,7 +127,8 @@ func (s *httpSource) once(ctx context.Context, address string, bound int64) ([]b
 
 // status returns the error for a response.
 func status(resp *http.Response) error {
-	err := fmt.Errorf("%w: %d %s", ErrStatus, resp.StatusCode, http.StatusText(resp.StatusCode)) // omits the server's text, which could contain anything
+	// omits the server's text, which could contain anything
+	err := fmt.Errorf("%w: %d %s", ErrStatus, resp.StatusCode, http.StatusText(resp.StatusCode))
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK:
 		return nil

@@ -81,7 +81,8 @@ func archived(archive *zip.Reader, size uint64) (map[string]*zip.File, error) {
 	all := map[string]*zip.File{}
 	var packed, unpacked uint64
 	for _, f := range archive.File {
-		if strings.HasSuffix(f.Name, "/") && fs.ValidPath(strings.TrimSuffix(f.Name, "/")) && f.UncompressedSize64 == 0 {
+		if strings.HasSuffix(f.Name, "/") && fs.ValidPath(strings.TrimSuffix(f.Name, "/")) &&
+			f.UncompressedSize64 == 0 {
 			continue
 		}
 		switch {
@@ -145,7 +146,8 @@ func (s *zipSource) read(path string, bound int64) ([]byte, error) {
 		return nil, fmt.Errorf("read %s in %s: %w", path, s.name, fs.ErrNotExist)
 	}
 	if f.UncompressedSize64 > uint64(bound) {
-		return nil, fmt.Errorf("read %s in %s: %w: %d bytes, at most %d", path, s.name, ErrTooLarge, f.UncompressedSize64, bound)
+		return nil, fmt.Errorf("read %s in %s: %w: %d bytes, at most %d", path, s.name, ErrTooLarge,
+			f.UncompressedSize64, bound)
 	}
 	r, err := f.Open()
 	if err != nil {
@@ -157,7 +159,8 @@ func (s *zipSource) read(path string, bound int64) ([]byte, error) {
 		return nil, fmt.Errorf("read %s in %s: %w", path, s.name, err)
 	}
 	if n, err := r.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) { // the checksum is checked at the end
-		return nil, fmt.Errorf("read %s in %s: %w: it is too long, or its checksum is wrong", path, s.name, errors.Join(ErrArchive, err))
+		return nil, fmt.Errorf("read %s in %s: %w: it is too long, or its checksum is wrong", path, s.name,
+			errors.Join(ErrArchive, err))
 	}
 	return b, nil
 }

@@ -52,7 +52,8 @@ func (s *scores) power(m *scan, tests int) (list []Power) {
 	}
 	if m := float64(s.labels.tickets); m >= minListed && s.labels.variance > 0 {
 		list = append(list, Power{cheatGroup,
-			fmt.Sprintf("the %s of the list get a head start of 10 %% of the window", numeral.Count(uint64(m), "person", "people")),
+			fmt.Sprintf("the %s of the list get a head start of 10 %% of the window",
+				numeral.Count(uint64(m), "person", "people")),
 			seen(m, s.labels.variance, level), byRanks})
 		windows := s.spread / math.Sqrt(s.labels.variance) // square root of the equivalent number of equal windows
 		list = append(list, Power{cheatRedraw,

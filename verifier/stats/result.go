@@ -190,7 +190,8 @@ func gridTest(g *grid) Test {
 func momentsTest(m *scan) Test {
 	const title = "No short moment of arrival is favoured, over all windows"
 	if m == nil {
-		return notMade(testMoments, title, fmt.Sprintf("Needs windows of %d arrivals, and %d in all.", parts[0], minCell*parts[0]))
+		return notMade(testMoments, title, fmt.Sprintf("Needs windows of %d arrivals, and %d in all.", parts[0],
+			minCell*parts[0]))
 	}
 	at := m.strangest()
 	l := &m.moments[at]
@@ -227,7 +228,8 @@ func (s *scores) neighboursTest() Test {
 		return notMade(testNeighbours, title, fmt.Sprintf("Needs a window of %d arrivals with places.", minNeighbours))
 	}
 	return made(testNeighbours, title, poissonTail(s.adjacent, s.expected),
-		"%s of neighbours by arrival are neighbours in line, and chance gives about %.0f.", numeral.Count(s.adjacent, "pair", "pairs"), s.expected)
+		"%s of neighbours by arrival are neighbours in line, and chance gives about %.0f.", numeral.Count(s.adjacent,
+			"pair", "pairs"), s.expected)
 }
 
 // worstTest tests the most unusual window, corrected for the number of windows.
@@ -236,7 +238,8 @@ func (s *scores) worstTest() Test {
 	if s.oddness == 0 {
 		return notMade(testWorst, title, fmt.Sprintf("Needs a window of %d arrivals with places.", minNeighbours))
 	}
-	return made(testWorst, title, smallest(s.worst.p, s.oddness), "The strangest is window %d, by %s: by itself p = %.2g, the smallest of %d such numbers.",
+	return made(testWorst, title, smallest(s.worst.p, s.oddness),
+		"The strangest is window %d, by %s: by itself p = %.2g, the smallest of %d such numbers.",
 		s.worst.window, s.worst.what, s.worst.p, s.oddness)
 }
 
@@ -276,7 +279,8 @@ func listMissing(id, title string, l *List) (Test, bool) {
 	case l == nil:
 		return notMade(id, title, "No list given."), false
 	case l.Placed < minListed:
-		return notMade(id, title, fmt.Sprintf("Needs %d tickets with places, and %d of %d have one.", minListed, l.Placed, l.Tickets)), false
+		return notMade(id, title, fmt.Sprintf("Needs %d tickets with places, and %d of %d have one.", minListed,
+			l.Placed, l.Tickets)), false
 	}
 	return Test{}, true
 }

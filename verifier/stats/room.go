@@ -32,14 +32,16 @@ type Room struct {
 	Left       uint64 `json:"left"`
 	Revoked    uint64 `json:"revoked"`
 
-	Series Series   `json:"series"` // arrivals over time
-	Peak   Moment   `json:"peak"`   // second with most arrivals
-	Bursts []Moment `json:"bursts"` // seconds with at least 20 arrivals and more than 5 times the mean of the minute before: the 10 largest
+	Series Series `json:"series"` // arrivals over time
+	Peak   Moment `json:"peak"`   // second with most arrivals
+	// seconds with at least 20 arrivals and more than 5 times the mean of the minute before: the 10 largest
+	Bursts []Moment `json:"bursts"`
 
 	Late        uint64   `json:"late"`         // freezes more than 10 seconds after the end of their window
 	LateFreezes []Window `json:"late_freezes"` // the 10 latest of them
-	Many        []Window `json:"many"`         // windows with more than 10 times the arrivals per second of the median window: the top 10
-	Few         []Window `json:"few"`          // windows with less than a tenth of that: the bottom 10
+	// windows with more than 10 times the arrivals per second of the median window: the top 10
+	Many []Window `json:"many"`
+	Few  []Window `json:"few"` // windows with less than a tenth of that: the bottom 10
 
 	Amends     uint64      `json:"amends"`
 	Amendments []Amendment `json:"amendments"` // the first 100
@@ -204,7 +206,8 @@ func (d *description) finish(s *scores) Room {
 		after.Empty = uint64(d.last-d.first) + 1 - d.Windows
 	}
 	after.odd()
-	after.Bursts, after.LateFreezes = append([]Moment{}, after.Bursts...), append([]Window{}, after.LateFreezes...) // [] instead of null in JSON
+	// [] instead of null in JSON
+	after.Bursts, after.LateFreezes = append([]Moment{}, after.Bursts...), append([]Window{}, after.LateFreezes...)
 	after.Many, after.Few = append([]Window{}, after.Many...), append([]Window{}, after.Few...)
 	after.Amendments, after.Series.Counts = append([]Amendment{}, after.Amendments...), append([]uint64{}, after.Series.Counts...)
 	return after.Room

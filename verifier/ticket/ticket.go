@@ -43,8 +43,7 @@ type Line struct {
 	Facts  Facts  `json:"facts,omitempty"`
 }
 
-// Facts are what a line is about, as far as it is known and proven, by name;
-// numbers are decimal.
+// Facts are the known and proven facts of a line, by name; numbers are decimal.
 //
 //	key_from               where the log's key comes from
 //	size, index, window    of what is published, of the arrival, its window

@@ -46,8 +46,9 @@ type LineID string
 const (
 	RecordLine LineID = "record" // my arrival is in the record I have a receipt for, and in the one published now
 	GroupLine  LineID = "group"  // my group was closed before it was drawn, and the number of people in it was fixed
-	DrawLine   LineID = "draw"   // the draw follows from the room's key, what the freeze fixed, and a round of the room's beacon
-	PlaceLine  LineID = "place"  // my place is exactly what the shuffle gives
+	// the draw follows from the room's key, what the freeze fixed, and a round of the room's beacon
+	DrawLine  LineID = "draw"
+	PlaceLine LineID = "place" // my place is exactly what the shuffle gives
 )
 
 // Lines are the lines in their order.
@@ -106,14 +107,14 @@ const (
 var Verdicts = map[LineID]map[Reason]Status{
 	RecordLine: {
 		Included:     Green,
-		Behind:       Neutral, // what is published does not reach the receipt yet
+		Behind:       Neutral, // the published record does not reach the receipt yet
 		WrongKey:     Red,     // the key is malformed, of another room, or not the one in the file
-		NoCheckpoint: Red,     // what is published is not signed by the key
-		Malformed:    Red,     // the page met a published file that is not in its form
-		NoRoom:       Red,     // the first entry is no policy, one against the rules, or of another room or key
+		NoCheckpoint: Red,     // the published checkpoint is not signed by the key
+		Malformed:    Red,     // the page found a malformed published file
+		NoRoom:       Red,     // the first entry is not a valid policy of this room and key
 		BadReceipt:   Red,     // the receipt is malformed, or not signed by the key
-		NoArrival:    Red,     // the arrival is not in what is published
-		OtherHistory: Red,     // what is published does not continue what the receipt was given for
+		NoArrival:    Red,     // the published record lacks the arrival
+		OtherHistory: Red,     // the published record does not continue the receipt's
 		OtherReceipt: Red,     // the receipt is for another entry
 		OtherTicket:  Red,     // the entry is not of the ticket
 	},
@@ -124,31 +125,34 @@ var Verdicts = map[LineID]map[Reason]Status{
 		NotFound:    Amber,   // no freeze within a reasonable distance
 		Malformed:   Red,
 		OffSchedule: Amber, // the schedule, as far as known, has the arrival in another group or open for longer
-		NoFreeze:    Red,   // the entry that closes the group is not in what is published
+		NoFreeze:    Red,   // the published record lacks the entry that closes the group
 		OtherWindow: Red,   // it closes another group
 		Early:       Red,   // it is before the arrival
-		OtherSize:   Red,   // it counts other entries before it than there are
+		OtherSize:   Red,   // it has a wrong number of entries before it
 		OtherLots:   Red,   // it counts fewer people than the visitor, or more than there are entries
-		OtherRoot:   Red,   // it names another history before it
+		OtherRoot:   Red,   // it names a different history
 	},
 	DrawLine: {
-		Witnessed:     Green, // it follows, the freeze names a round of a public beacon, and enough witnesses signed it before
-		Unpredictable: Green, // it follows, and the freeze names a round of a public beacon, which did not exist by the operator's clock
-		OwnBeacon:     Amber, // it follows, but whoever runs the room's beacon knows its rounds before
-		NoBeacon:      Amber, // it follows, but the operator could have tried outcomes before
+		// it follows, the freeze names a round of a public beacon, and enough witnesses signed it before
+		Witnessed: Green,
+		// it follows, and the freeze names a round of a public beacon, which did not exist by the operator's clock
+		Unpredictable: Green,
+		OwnBeacon:     Amber, // it follows, but the beacon's operator knows its rounds in advance
+		NoBeacon:      Amber, // it follows, but the operator could have tried outcomes in advance
 		Unchecked:     Neutral,
 		Pending:       Neutral, // not drawn yet
 		NotFound:      Amber,
 		Malformed:     Red,
 		OtherRound:    Red, // the freeze names another round than the policy gives
 		BadProof:      Red, // the proof in the freeze is not the key's
-		NoDraw:        Red, // the draw is not in what is published
+		NoDraw:        Red, // the published record lacks the draw
 		OtherWindow:   Red, // it is of another group
 		Early:         Red, // it is before the freeze
 		TooSoon:       Red, // it is before its round
-		BadBeacon:     Red, // what it uses is not what the room's beacon signed for that round
-		BadWitness:    Red, // a cosignature is not by a witness of the room, not of this freeze, or not from before the round
-		OtherSeed:     Red, // the seed does not follow from the proof
+		BadBeacon:     Red, // its signature is not the beacon's signature of that round
+		// a cosignature is not by a witness of the room, not of this freeze, or not from before the round
+		BadWitness: Red,
+		OtherSeed:  Red, // the seed does not follow from the proof
 	},
 	PlaceLine: {
 		Exact:         Green,
@@ -157,9 +161,9 @@ var Verdicts = map[LineID]map[Reason]Status{
 		NotFound:      Amber,
 		Malformed:     Red,
 		TooLarge:      Amber, // the group is larger than MaxLots
-		NoPlaces:      Red,   // the places of the group are not in what is published, or not of the group
+		NoPlaces:      Red,   // the published record lacks the group's places, or has another group's
 		OtherFirst:    Red,   // the group does not begin where the groups before it end
-		NoPlace:       Red,   // the place is not in what is published
+		NoPlace:       Red,   // the published record lacks the place
 		OtherTicket:   Red,   // it is given to another ticket
 		OtherPosition: Red,   // it is another one
 		OtherShown:    Red,   // the visitor is shown another one

@@ -72,7 +72,8 @@ func signedBy(r *replay) string {
 func amended(e *fairness.Amend) string {
 	switch e.Change {
 	case fairness.ChangeOutflow:
-		return fmt.Sprintf("outflow of %d a minute, at most %d at once (0 for no limit)", e.Outflow.PerMinute, e.Outflow.MaxActive)
+		return fmt.Sprintf("outflow of %d a minute, at most %d at once (0 for no limit)", e.Outflow.PerMinute,
+			e.Outflow.MaxActive)
 	case fairness.ChangeMessage:
 		return fmt.Sprintf("message to visitors with the SHA-256 %x", e.Message)
 	case fairness.ChangeWindows:

@@ -59,7 +59,8 @@ func (w *Watcher) read(ctx context.Context, s *Step) error {
 		}
 	}
 	if r.tree.Root() != w.head.Root {
-		err := fmt.Errorf("%w: %d entries hash to %v, signed is %v", ErrMismatch, w.head.Size, r.tree.Root(), w.head.Root)
+		err := fmt.Errorf("%w: %d entries hash to %v, signed is %v", ErrMismatch, w.head.Size,
+			r.tree.Root(), w.head.Root)
 		w.forget()
 		return err
 	}
@@ -129,7 +130,8 @@ func (r *replay) apply(text []byte) {
 		err = r.state.Apply(e, r)
 	}
 	if room, ok := e.(*fairness.Room); ok && err == nil && (room.Origin != r.origin || room.LogKey != r.vkey) {
-		err = fmt.Errorf("the room entry has the origin %s and the key %s, but this log is %s with the key %s", room.Origin, room.LogKey, r.origin, r.vkey)
+		err = fmt.Errorf("the room entry has the origin %s and the key %s, but this log is %s with the key %s",
+			room.Origin, room.LogKey, r.origin, r.vkey)
 	}
 	if err != nil {
 		r.broken = &breach{r.tree.Size(), bytes.Clone(text), err.Error()}

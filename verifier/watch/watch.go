@@ -72,7 +72,7 @@ func (w *Watcher) Seen() []byte { return w.signed }
 // VKey returns the key of the log; "" until it is known.
 func (w *Watcher) VKey() string { return w.vkey }
 
-// Head returns the newest checkpoint's content.
+// Head returns the newest checkpoint.
 func (w *Watcher) Head() audit.Checkpoint { return w.head }
 
 // Step reads the state of the room at now, which must not be before that of earlier steps. After an
@@ -224,12 +224,14 @@ func (w *Watcher) judge(ctx context.Context, now fairness.Time) *evidence.Eviden
 		return nil
 	case len(r.pending) > 0 && now-r.pending[0].due > late:
 		p := r.pending[0]
-		e.Kind, e.Observed = evidence.MissingDraw, observation(now, p.due, fmt.Sprintf("window %d is frozen, but not drawn in %d entries", p.window, w.head.Size))
+		e.Kind, e.Observed = evidence.MissingDraw, observation(now, p.due,
+			fmt.Sprintf("window %d is frozen, but not drawn in %d entries", p.window, w.head.Size))
 		e.Observed.Window = number(p.window)
 		w.prove(ctx, e, p.index, p.text)
 	case ok && len(r.open) > 0 && now-over > late:
 		p := r.open[0]
-		e.Kind, e.Observed = evidence.LateFreeze, observation(now, over, fmt.Sprintf("window %d is over, but not frozen in %d entries", p.window, w.head.Size))
+		e.Kind, e.Observed = evidence.LateFreeze, observation(now, over,
+			fmt.Sprintf("window %d is over, but not frozen in %d entries", p.window, w.head.Size))
 		e.Observed.Window = number(p.window)
 		w.prove(ctx, e, p.index, p.text)
 	default:

@@ -62,9 +62,11 @@ func ParseInfo(data []byte) (beacon.Chain, error) {
 	case i.Scheme != beacon.Scheme:
 		return beacon.Chain{}, fmt.Errorf("%w: its scheme is %.99q, want %s", ErrChain, i.Scheme, beacon.Scheme)
 	case copy(c.PublicKey[:], i.PublicKey) != len(i.PublicKey) || len(i.PublicKey) != len(c.PublicKey):
-		return beacon.Chain{}, fmt.Errorf("%w: its key has %d bytes, want %d", ErrChain, len(i.PublicKey), len(c.PublicKey))
+		return beacon.Chain{}, fmt.Errorf("%w: its key has %d bytes, want %d", ErrChain, len(i.PublicKey),
+			len(c.PublicKey))
 	case copy(c.GroupHash[:], i.GroupHash) != len(i.GroupHash) || len(i.GroupHash) != len(c.GroupHash):
-		return beacon.Chain{}, fmt.Errorf("%w: its groupHash has %d bytes, want %d", ErrChain, len(i.GroupHash), len(c.GroupHash))
+		return beacon.Chain{}, fmt.Errorf("%w: its groupHash has %d bytes, want %d", ErrChain, len(i.GroupHash),
+			len(c.GroupHash))
 	}
 	if err := c.Valid(); err != nil {
 		return beacon.Chain{}, fmt.Errorf("%w: %w", ErrChain, err)

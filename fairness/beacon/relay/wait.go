@@ -26,7 +26,8 @@ func (c *Client) Wait(ctx context.Context, n uint64) ([]byte, error) {
 	}
 	moment := time.UnixMilli(c.Chain.Emitted(n))
 	if !sleepUntil(ctx, moment) {
-		return nil, fmt.Errorf("wait for round %d, which appears at %s: %w", n, moment.UTC().Format(time.RFC3339), ctx.Err())
+		return nil, fmt.Errorf("wait for round %d, which appears at %s: %w", n,
+			moment.UTC().Format(time.RFC3339), ctx.Err())
 	}
 	var last error // ignores failures after ctx ended
 	pause := firstPause
