@@ -17,6 +17,10 @@ func (c *Console) beaconWarnings(config room.Config) (list []string) {
 	return list
 }
 
+// beaconPages are where an organizer chooses a room's beacon, or is about to. The
+// live page of a room says by itself when its draws wait.
+var beaconPages = []string{"rooms", "room-new", "room-editor"}
+
 // beaconTrouble says that the relays of public randomness cannot be reached, and
 // what the organizer can choose between; empty when nothing is wrong.
 func (c *Console) beaconTrouble() string {

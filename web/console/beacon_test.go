@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -35,5 +36,21 @@ func TestBeaconTrouble(t *testing.T) {
 				t.Errorf("relays fail with %v: %q, want %q", err, text, want)
 			}
 		}
+	}
+}
+
+// TestBeaconPages wants the choice on the pages where a room's beacon is chosen,
+// and not above the controls of a sale.
+func TestBeaconPages(t *testing.T) {
+	t.Parallel()
+	s := newConsole(t, func(o *Options) {
+		o.Desk.Rooms.Chains = []room.Chain{{Chain: beacon.Quicknet(), Reach: unreachable{errors.New("no route")}}}
+	})
+	s.create(owner, room.Config{Slug: "sale", Beacon: "none"})
+	for _, path := range []string{"/console/rooms", "/console/rooms/new", "/console/rooms/new?preset=queue"} {
+		s.get(owner, path).want(http.StatusOK).has("cannot reach the public randomness")
+	}
+	for _, path := range []string{"/console/rooms/sale", "/console/rooms/sale/settings", "/console/guide", "/console/sites"} {
+		s.get(owner, path).want(http.StatusOK).lacks("cannot reach the public randomness")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -99,7 +100,9 @@ func (x *request) render(status int, name string, v view) error {
 	v.Identity, v.Path, v.Version, v.Now = x.Identity, x.Request().URL.Path, x.console.Version, x.console.Now()
 	v.Notice = notices[x.QueryParam("done")]
 	if v.SignedIn() {
-		v.Beacon = x.console.beaconTrouble()
+		if slices.Contains(beaconPages, name) {
+			v.Beacon = x.console.beaconTrouble()
+		}
 		v.Held = x.heldRoom()
 	}
 	var b bytes.Buffer
