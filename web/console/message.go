@@ -61,11 +61,11 @@ func languageName(tag string) string {
 	return tag
 }
 
-// languageTag returns the tag of a language that was typed; what is no language
-// stays as it was.
+// languageTag returns the tag of a language whose English or own name, or tag, was
+// typed; other text is returned unchanged.
 func languageTag(typed string) string {
 	for _, tag := range messageLanguages {
-		if strings.EqualFold(typed, languageName(tag)) {
+		if strings.EqualFold(typed, languageName(tag)) || strings.EqualFold(typed, display.Self.Name(language.Make(tag))) {
 			return tag
 		}
 	}

@@ -53,7 +53,7 @@ func TestMessageControl(t *testing.T) {
 // TestMessageLanguages reads names and tags, and writes names.
 func TestMessageLanguages(t *testing.T) {
 	t.Parallel()
-	for typed, want := range map[string]string{"english": "en", "German": "de", "pt-br": "pt-BR", "Brazilian": "Brazilian", "Simplified Chinese": "zh-Hans", "EN": "en", "": ""} {
+	for typed, want := range map[string]string{"english": "en", "German": "de", "pt-br": "pt-BR", "Brazilian": "Brazilian", "Simplified Chinese": "zh-Hans", "EN": "en", "Deutsch": "de", "fran\u00e7ais": "fr", "": ""} {
 		if got := languageTag(typed); got != want {
 			t.Errorf("%q is %q, want %q", typed, got, want)
 		}
