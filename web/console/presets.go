@@ -49,12 +49,12 @@ var presets = []preset{
 	},
 	{
 		Name: "minutes", Title: "Windows of a minute",
-		Suits:   "Releases at a fixed moment without a time to gather: a slow connection costs nothing, a minute costs a minute.",
+		Suits:   "Releases at a fixed time, with no line before it: a slow connection costs nothing, and arriving a minute later costs a minute.",
 		windows: []presetWindow{{0, time.Minute}},
 	},
 	{
 		Name: "queue", Title: "First come, first served",
-		Suits:   "Sites that are full now and then, without a moment that visitors wait for.",
+		Suits:   "Sites that are full now and then, with no fixed time that visitors wait for.",
 		windows: []presetWindow{{0, 100 * time.Millisecond}},
 	},
 	{

@@ -64,7 +64,11 @@ func publishWarnings(config room.Config, f roomForm, beacons []string) (list []s
 		list = append(list, "No address of the shop is given: visitors who are called stay on the waiting page with a pass.")
 	}
 	if chosen := cmp.Or(f.Beacon, beacons[0]); chosen == fairness.NoBeacon {
-		list = append(list, "Without a beacon of public randomness no visitor can check that you did not choose the outcome of the draws (level 1). The operator of this server can add one.")
+		warning := "Without a beacon of public randomness no visitor can check that you did not choose the outcome of the draws (level 1)."
+		if len(beacons) == 1 {
+			warning += " The operator of this server can add one."
+		}
+		list = append(list, warning)
 	}
 	return list
 }

@@ -238,7 +238,7 @@ func TestDraftProblems(t *testing.T) {
 		"margin": "soon",
 	} {
 		path := s.draftOf(someForm(field, wrong)...)
-		page := s.get(owner, path).want(http.StatusOK).has("keep", `id="e-`+field+`"`)
+		page := s.get(owner, path).want(http.StatusOK).has("cannot be published yet", `id="e-`+field+`"`)
 		shown := strings.ReplaceAll(wrong, "\n", "")
 		if field == "targets" {
 			shown = "ftp://shop.example.com"

@@ -65,6 +65,7 @@ async function publish(owner) {
   await owner.fill({ Title: "Evening concert" });
   assert.equal(await page.getByLabel("Address, last part", { exact: true }).inputValue(), "evening-concert");
   await timeline(owner);
+  await startFollowed(owner);
   await owner.fill({ "People per minute": "many", "Time to go in": "45 s", "Time in the shop": "2 min" });
   await owner.press("Save draft");
   await page.locator('[id="e-outflow.per_minute"]').waitFor();
@@ -103,6 +104,15 @@ async function timeline(owner) {
   const span = Date.parse(`${moved}Z`) - Date.parse(`${dragged}Z`);
   assert.equal(span, 61_000, `moved from ${dragged} to ${moved}`);
   await until("the sentences follow", async () => (await meaning.innerText()).includes(`Visitors can join from ${moved.slice(11).replace(/^(..:..):00$/, "$1")} on.`));
+}
+
+/** A room that opens when it is published: its windows change at the start that is typed. */
+async function startFollowed({ page }) {
+  const field = (label) => page.getByLabel(label, { exact: true }).and(page.locator("input"));
+  await field("Opens").fill("");
+  const moved = typed(Date.parse(`${await field("Starts").inputValue()}Z`) + 3_600_000);
+  await field("Starts").fill(moved);
+  assert.equal(Date.parse(await field("From").inputValue()), Date.parse(moved));
 }
 
 /** Types the times of the sale. */

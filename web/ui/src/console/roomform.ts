@@ -34,7 +34,7 @@ class WindowFields {
   constructor(form: HTMLFormElement) {
     this.#moments = localMoments(form, {
       begins: () => {
-        const plan = this.plan();
+        const plan = this.plan(this.isAtOnce ? Date.now() : undefined);
         this.#before = isPlan(plan) ? plan : undefined;
       },
       changes: (name) => this.#typed(name),
@@ -48,10 +48,10 @@ class WindowFields {
     for (const field of this.#lengths) field.addEventListener("input", () => this.#tell());
   }
 
-  /** The room's times as they are typed; without rules when they cannot be read. */
-  plan(): Plan {
+  /** The room's times as they are typed, with this opening where none is typed; without rules when they cannot be read. */
+  plan(opening?: number): Plan {
     const none = { starts: 0, closes: 0, rules: [] };
-    const opens = this.#moments.get("opens")?.get();
+    const opens = this.#moments.get("opens")?.get() ?? opening;
     if (opens === undefined) return none;
     const starts = this.#or("starts", opens);
     const closes = this.#or("closes", never);
@@ -147,7 +147,7 @@ function sayWindows(form: HTMLFormElement, windows: WindowFields): void {
   if (!list) return;
   const say = (): void => {
     const sentences = outline(windows.plan(), localClock);
-    if (sentences.length === 0) sentences.push(windows.isAtOnce ? atOnce : "As soon as the times and windows can be read, examples stand here.");
+    if (sentences.length === 0) sentences.push(windows.isAtOnce ? atOnce : "Examples appear here once the times and windows are complete.");
     while (list.children.length > sentences.length) list.lastElementChild?.remove();
     for (const [i, sentence] of sentences.entries()) {
       const item = list.children[i] ?? list.appendChild(document.createElement("li"));

@@ -176,7 +176,7 @@ export const atOnce = "It opens when it is published. Say when it opens to see i
 
 /** Says how many windows there are, in a sentence. */
 export function summary(plan: Plan): string {
-  if (!isPlan(plan)) return "These times do not go together: see what is wrong beside the fields.";
+  if (!isPlan(plan)) return "The timeline cannot be drawn yet: see the messages beside the fields.";
   const parts = plan.rules.map(({ length }, i) => {
     const n = Math.ceil(gap(plan, i) / length);
     const last = i === plan.rules.length - 1 && plan.closes === never;
