@@ -40,7 +40,7 @@ func TestStopped(t *testing.T) {
 			lacks("--overrule-witness")
 	}
 	s.get(owner, "/console/rooms").want(http.StatusOK).has(">records missing<", ">Fine<")
-	s.get(owner, "/console/sites/shop").want(http.StatusOK).has(">records missing<", "is stopped and lets no visitor in")
+	s.get(owner, "/console/sites/shop").want(http.StatusOK).has(">records missing<", "is stopped and admits no visitors")
 	s.get(owner, "/console/sites").want(http.StatusOK)
 	s.get(stranger, "/console/rooms/stopped").want(http.StatusNotFound).lacks("data-stopped", root.String())
 
