@@ -17,14 +17,14 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// passParameter is what the target's URL has the pass in.
+// passParameter is the query parameter with the pass in the target's URL.
 const passParameter = "proofline_pass"
 
 const wantTo = "must be one of the room's targets, or below one"
 
-// crossOrigin refuses what pages of other sites send with a visitor's cookies.
-// The server's own address counts as the same site even where a proxy hides it
-// from requests. Error: the address is none.
+// crossOrigin returns the protection against requests that pages of other sites send with a visitor's
+// cookies. The server's own address counts as the same site even if a proxy hides it. It returns an
+// error if publicURL is not an origin.
 func crossOrigin(publicURL string) (*http.CrossOriginProtection, error) {
 	protection := http.NewCrossOriginProtection()
 	u, err := url.Parse(publicURL)
@@ -34,7 +34,7 @@ func crossOrigin(publicURL string) (*http.CrossOriginProtection, error) {
 	return protection, protection.AddTrustedOrigin(u.Scheme + "://" + u.Host)
 }
 
-// acts is the handler of what a visitor does on a page, in a form or by its
+// acts wraps the handler of a visitor's action on a page, submitted by a form or by the page's
 // script.
 func (s *Server) acts(handle func(echo.Context, *room.Room, *submission) error) echo.HandlerFunc {
 	return s.inLine(func(c echo.Context, r *room.Room) error {
@@ -49,16 +49,16 @@ func (s *Server) acts(handle func(echo.Context, *room.Room, *submission) error) 
 	})
 }
 
-// submission is what a page sends.
+// submission is the content of such a request.
 type submission struct {
 	isJSON bool
-	secret *[fairness.SecretSize]byte // nil for none
-	again  bool                       // a new place is wanted
-	code   string                     // of a place to take over
-	to     room.Wanted                // where a claim should lead
+	secret *[fairness.SecretSize]byte // nil: none given
+	again  bool                       // the visitor wants a new place
+	code   string                     // transfer code of a place to take over
+	to     room.Wanted                // target to redirect to after a claim
 }
 
-// readSubmission reads a form, or JSON. No error says what was in it.
+// readSubmission reads a form or JSON. Errors do not repeat its content.
 func readSubmission(r *http.Request) (*submission, error) {
 	body, err := readAll(r, nil, visitorBody)
 	if err != nil {
@@ -89,7 +89,7 @@ func parseSubmission(body []byte) (*submission, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if len(body) > 0 && (d.Decode(&in) != nil || d.Decode(new(any)) != io.EOF) { //nolint:errorlint // never wrapped
-		return nil, invalid("", `must be a JSON object of at most "secret", "code", "to" and "to_sig", texts, and "again", true or false`)
+		return nil, invalid("", `must be a JSON object with only "secret", "code", "to" and "to_sig", strings, and "again", true or false`)
 	}
 	out := &submission{isJSON: true, again: in.Again, code: in.Code, to: room.Wanted{To: in.To, Sig: in.Sig}}
 	if in.Secret != nil {
@@ -102,8 +102,7 @@ func parseSubmission(body []byte) (*submission, error) {
 	return out, nil
 }
 
-// holder returns who is meant: whose cookie it is, or who shows a secret
-// without one.
+// holder returns the holder from the cookie or, without one, from the submitted secret.
 func (in *submission) holder(c echo.Context, r *room.Room) (holder, error) {
 	if own, ok := holderOf(c, r); ok {
 		return own, nil
@@ -114,8 +113,7 @@ func (in *submission) holder(c echo.Context, r *room.Room) (holder, error) {
 	return newHolder(r, *in.secret), nil
 }
 
-// line takes a visitor into the line, who keeps an earlier place as long as it
-// is good for something.
+// line adds a visitor to the line, or keeps the visitor's earlier place if it is still usable.
 func (s *Server) line(c echo.Context, r *room.Room, in *submission) error {
 	own, kept := in.joiner(c, r)
 	if err := s.chargeJoin(c, r); err != nil {
@@ -125,7 +123,7 @@ func (s *Server) line(c echo.Context, r *room.Room, in *submission) error {
 	joined, err := r.Join(ctx, own.ticket)
 	s.settleJoin(c, r, &joined, err)
 	if _, unsure := tookTooLong(err); err == nil || unsure {
-		own.keep(c, r) // what is not sure to be recorded is tried again with the same secret
+		own.keep(c, r) // a join of unknown outcome is repeated with the same secret
 	}
 	if err != nil {
 		return err
@@ -142,7 +140,7 @@ func (s *Server) line(c echo.Context, r *room.Room, in *submission) error {
 	return w.sendArrived(c, &joined)
 }
 
-// joiner returns who joins, and whether that is by the cookie.
+// joiner returns the holder that joins, and whether it comes from the cookie.
 func (in *submission) joiner(c echo.Context, r *room.Room) (own holder, kept bool) {
 	var other holder
 	if in.secret != nil {
@@ -159,7 +157,7 @@ func (in *submission) joiner(c echo.Context, r *room.Room) (own holder, kept boo
 	_, otherJoined := r.Standing(other.ticket)
 	if !joined && otherJoined {
 		_, err := r.Place(c.Request().Context(), own.ticket)
-		joined = !errors.Is(err, room.ErrTicketUnknown) // a node that is out of date leaves it to the join
+		joined = !errors.Is(err, room.ErrTicketUnknown) // a node that is out of date lets Join decide
 	}
 	isOver := func() bool {
 		return st.Status == fairness.StatusSkipped && !st.Reason.IsRevoked() || st.Status == fairness.StatusAdmitted && !r.IsIn(c.Request().Context(), st)
@@ -170,7 +168,7 @@ func (in *submission) joiner(c echo.Context, r *room.Room) (own holder, kept boo
 	return own, true
 }
 
-// enter claims the place of a visitor who was called, and leads to the target.
+// enter claims a called visitor's place and redirects to the target.
 func (s *Server) enter(c echo.Context, r *room.Room, in *submission) error {
 	own, err := in.holder(c, r)
 	if err != nil {
@@ -187,7 +185,7 @@ func (s *Server) enter(c echo.Context, r *room.Room, in *submission) error {
 	pass, err := r.Claim(c.Request().Context(), own.ticket, own.secret)
 	st, _ := r.Standing(own.ticket)
 	switch hasRunOut := errors.Is(err, room.ErrExpired) && st.Status == fairness.StatusAdmitted; {
-	case err != nil && (!hasRunOut || !ok || !r.IsIn(c.Request().Context(), st)): // who is in needs no pass
+	case err != nil && (!hasRunOut || !ok || !r.IsIn(c.Request().Context(), st)): // an admitted visitor needs no new pass
 		return err
 	case ok:
 		if location, err = landing(c.Request().Context(), r, *target, st, pass); err != nil {
@@ -205,8 +203,8 @@ func (s *Server) enter(c echo.Context, r *room.Room, in *submission) error {
 	return back(c, r)
 }
 
-// withParameter adds a parameter to a URL, in place of any that it has, as
-// connectors read them: of several these take the first, even one that is no value.
+// withParameter sets a parameter of a URL and removes existing ones of the same name, since
+// connectors read only the first, even if it is invalid.
 func withParameter(u url.URL, name, value string) url.URL {
 	var parts []string
 	for part := range strings.SplitSeq(u.RawQuery, "&") {
@@ -219,7 +217,7 @@ func withParameter(u url.URL, name, value string) url.URL {
 	return u
 }
 
-// leave gives a visitor's place up.
+// leave gives up a visitor's place.
 func (s *Server) leave(c echo.Context, r *room.Room, in *submission) error {
 	own, err := in.holder(c, r)
 	if err != nil {
@@ -234,8 +232,9 @@ func (s *Server) leave(c echo.Context, r *room.Room, in *submission) error {
 	return back(c, r)
 }
 
-// link tells a visitor a link that takes the place to another device, once.
-// Browsers do not send the part of it behind the #.
+// link returns a link with a transfer code, which takes the place to another device, once. The code
+// is
+// in the fragment, which browsers do not send.
 func (s *Server) link(c echo.Context, r *room.Room, in *submission) error {
 	if !in.isJSON {
 		return errMediaType
@@ -255,8 +254,8 @@ func (s *Server) link(c echo.Context, r *room.Room, in *submission) error {
 	return c.JSON(http.StatusOK, map[string]any{"link": r.URL + "#t=" + code, "seconds": int(room.TransferLasts.Seconds())})
 }
 
-// take gives a visitor, who has confirmed it, the place that a link is for. A
-// browser that has a place in the line keeps that one, and the link stays good.
+// take gives a visitor the place of a transfer link; the page has asked for confirmation. A browser
+// that already has a place in the line keeps that one, and the link stays valid.
 func (s *Server) take(c echo.Context, r *room.Room, in *submission) error {
 	if !in.isJSON {
 		return errMediaType
@@ -283,5 +282,5 @@ func (s *Server) take(c echo.Context, r *room.Room, in *submission) error {
 	return c.JSON(http.StatusOK, map[string]any{"ticket": own.ticket.String(), "secret": own.text(), "kept": false})
 }
 
-// back leads a browser back to the page.
+// back redirects a browser to the room's page.
 func back(c echo.Context, r *room.Room) error { return c.Redirect(http.StatusSeeOther, pathOf(r)) }

@@ -430,8 +430,8 @@ func TestNotBuilt(t *testing.T) {
 	t.Parallel()
 	for name, assets := range map[string]fstest.MapFS{
 		"assets are not built":    {},
-		"assets cannot be used":   {"manifest.json": {Data: []byte(`{"page.js":"page.js"}`)}},
-		"assets cannot be used: ": {"manifest.json": {Data: []byte(`not JSON`)}},
+		"cannot load assets":   {"manifest.json": {Data: []byte(`{"page.js":"page.js"}`)}},
+		"cannot load assets: ": {"manifest.json": {Data: []byte(`not JSON`)}},
 	} {
 		log := &safeBuffer{}
 		s := newSite(t, func(o *Options) { o.Assets, o.Log = assets, slog.New(slog.NewTextHandler(log, nil)) })

@@ -11,16 +11,16 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// clients finds the address of a request's client: the connection's, or, when
-// that is a trusted proxy's, the last one in X-Forwarded-For that no trusted
-// proxy has. What stands before it was written by the client itself.
+// clients determines the address of a request's client. It is the connection's address or, if that
+// belongs to a trusted proxy, the last address in X-Forwarded-For that does not. Earlier addresses in
+// the header are written by the client itself.
 type clients struct {
 	trusted []netip.Prefix
 	log     *slog.Logger
-	warned  [2]atomic.Bool // of unknown proxies: at public addresses, at private ones
+	warned  [2]atomic.Bool // whether unknown proxies were logged, at public and at private addresses
 }
 
-// of returns the address, the zero Addr when there is none.
+// of returns the client's address, or the zero Addr if it is unknown.
 func (cs *clients) of(r *http.Request) netip.Addr {
 	peer := addressOf(r.RemoteAddr)
 	forwarded := r.Header["X-Forwarded-For"]
@@ -52,7 +52,7 @@ func (cs *clients) of(r *http.Request) netip.Addr {
 	return last
 }
 
-// addressOf reads an address with or without port; the zero Addr: it is neither.
+// addressOf parses an address with or without port; the zero Addr if it is neither.
 func addressOf(text string) netip.Addr {
 	if p, err := netip.ParseAddrPort(text); err == nil {
 		return p.Addr().Unmap().WithZone("")
@@ -73,21 +73,21 @@ func (cs *clients) isTrusted(addr netip.Addr) bool {
 	return false
 }
 
-// warn logs the first request that a proxy seems to have passed on without being
-// trusted. Clients can send the header as well, from public addresses: so what
-// comes from a private one, which is hardly a visitor's, is logged in any case.
+// warn logs the first X-Forwarded-For header from an untrusted address, which may be the operator's
+// own proxy. Clients with public addresses can send the header as well, so an address from a private
+// network, which is hardly a visitor's, is logged separately and as a warning.
 func (cs *clients) warn(peer netip.Addr) {
 	level, which := slog.LevelInfo, &cs.warned[0]
 	if peer.IsLoopback() || peer.IsPrivate() || peer.IsLinkLocalUnicast() || !peer.IsValid() {
 		level, which = slog.LevelWarn, &cs.warned[1]
 	}
 	if !which.Load() && which.CompareAndSwap(false, true) {
-		cs.log.Log(context.Background(), level, "X-Forwarded-For is not believed: if this is a proxy of yours, name its network with --trusted-proxies, "+
-			"or all its visitors share the limits of one network", "peer", peer)
+		cs.log.Log(context.Background(), level, "ignoring X-Forwarded-For from an untrusted address: if it is your proxy, add its network to --trusted-proxies, "+
+			"otherwise all its visitors share the limits of one network", "peer", peer)
 	}
 }
 
-// extractor is of, for echo, which would believe what a client says about itself.
+// extractor adapts of to echo, whose own extractor trusts the client's headers.
 func (cs *clients) extractor() echo.IPExtractor {
 	return func(r *http.Request) string {
 		if addr := cs.of(r); addr.IsValid() {

@@ -19,11 +19,11 @@ const assetsPath = "/assets/"
 
 const manifestFile = "manifest.json"
 
-// noManifest is in place of the manifest when there are no built files. Pages
-// do without scripts and styles then: these links lead nowhere.
+// noManifest replaces the manifest if the assets are not built. Pages then have no scripts and
+// styles: these links return 404.
 const noManifest = `{"page.js": "page.js", "checker.js": "checker.js", "page.css": "page.css", "icon.svg": "icon.svg"}`
 
-// assetTypes are the files that are served, by the end of their name.
+// assetTypes maps the extensions of served files to their media types.
 var assetTypes = map[string][]string{
 	".js":    {"text/javascript; charset=utf-8"},
 	".css":   {"text/css; charset=utf-8"},
@@ -32,14 +32,14 @@ var assetTypes = map[string][]string{
 	".woff2": {"font/woff2"},
 }
 
-// asset is a built file. Its name holds a hash of its content.
+// asset is a built file whose name contains a hash of its content.
 type asset struct {
 	contentType []string
 	plain       []byte
-	gzip        []byte // nil when it is no shorter
+	gzip        []byte // nil if it is not shorter
 }
 
-// loadAssets reads the built files into memory, and compresses them once.
+// loadAssets reads all built files into memory and compresses them.
 func loadAssets(dist fs.FS) (map[string]*asset, error) {
 	all := map[string]*asset{}
 	err := fs.WalkDir(dist, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -57,11 +57,11 @@ func loadAssets(dist fs.FS) (map[string]*asset, error) {
 	return all, err
 }
 
-// shorter compresses b as well as it goes, nil if that does not make it shorter.
+// shorter returns b compressed, or nil if that is not shorter.
 func shorter(b []byte) []byte {
 	var out bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // a valid level
-	_, _ = w.Write(b)                                       // into memory
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is valid
+	_, _ = w.Write(b)                                       // memory writes do not fail
 	_ = w.Close()
 	if out.Len() >= len(b) {
 		return nil
@@ -69,9 +69,8 @@ func shorter(b []byte) []byte {
 	return out.Bytes()
 }
 
-// loadPages prepares the pages and what they refer to. Without built files,
-// and with some that do not go with the pages, they work without scripts and
-// styles, and the log says so.
+// loadPages loads the pages and their assets. If the assets are missing or do not match the pages, it
+// logs that and returns pages without scripts and styles.
 func loadPages(dist fs.FS, log *slog.Logger) (*page.Pages, map[string]*asset, error) {
 	pages, all, err := loadBuilt(dist)
 	if err == nil {
@@ -80,7 +79,7 @@ func loadPages(dist fs.FS, log *slog.Logger) (*page.Pages, map[string]*asset, er
 	if errors.Is(err, fs.ErrNotExist) {
 		log.Warn("assets are not built: pages have no scripts and styles; run make build")
 	} else {
-		log.Error("assets cannot be used: pages have no scripts and styles; run make build", "err", err)
+		log.Error("cannot load assets: pages have no scripts and styles; run make build", "err", err)
 	}
 	pages, err = page.New([]byte(noManifest))
 	return pages, nil, err
@@ -99,11 +98,11 @@ func loadBuilt(dist fs.FS) (*page.Pages, map[string]*asset, error) {
 	return pages, all, err
 }
 
-// assetPolicy lets the checker read the log: a worker keeps to the policy that
-// its own script came with (https://www.w3.org/TR/CSP3/#initialize-global-object-csp).
+// assetPolicy lets the checker fetch the log: a worker has the policy of its own script
+// (https://www.w3.org/TR/CSP3/#initialize-global-object-csp).
 var assetPolicy = []string{"default-src 'none'; connect-src 'self'; frame-ancestors 'none'"}
 
-// asset answers with a built file, which never changes under its name.
+// asset serves a built file, whose content never changes under its name.
 func (s *Server) asset(c echo.Context) error {
 	a, ok := s.assets[c.Param("*")]
 	if !ok {

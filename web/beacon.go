@@ -10,9 +10,8 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// beaconRound takes a round of the room's beacon, in the JSON in which drand's
-// relays answer, from anybody: it proves itself, and helps when the server
-// cannot reach the relays.
+// beaconRound accepts a round of the room's beacon in the JSON of drand relays, from any client: the
+// round's signature proves it. This helps when the server cannot reach the relays.
 func (s *Server) beaconRound(c echo.Context, r *room.Room) error {
 	body, err := readBody(c.Request(), nil, visitorBody)
 	if err != nil {

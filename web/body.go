@@ -19,12 +19,12 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// visitorBody is the most bytes of a body.
+// visitorBody is the maximum size of a visitor's request body, in bytes.
 const visitorBody = 4 << 10
 
-// scratch is memory that one request uses and a later one takes over.
+// scratch holds buffers that are reused from request to request.
 type scratch struct {
-	body    []byte // of the request
+	body    []byte // request body
 	receipt []byte
 	answer  object
 }
@@ -36,12 +36,11 @@ func borrow() *scratch {
 	return s
 }
 
-// giveBack must come after the answer is written.
+// giveBack returns the buffers to the pool; call it after the answer is written.
 func (s *scratch) giveBack() { scratches.Put(s) }
 
-// readBody appends the body of a request to dst. An empty body may be declared
-// as anything, any other only as JSON. Errors: errMediaType and those of
-// readAll.
+// readBody appends a request's body to dst. A body that is not empty must be declared as JSON.
+// Errors: errMediaType and those of readAll.
 func readBody(r *http.Request, dst []byte, limit int) ([]byte, error) {
 	dst, err := readAll(r, dst, limit)
 	if err == nil && len(dst) > 0 && !isJSON(r.Header.Get("Content-Type")) {
@@ -50,8 +49,8 @@ func readBody(r *http.Request, dst []byte, limit int) ([]byte, error) {
 	return dst, err
 }
 
-// readAll appends the body of a request to dst, whatever it is declared as.
-// Errors: errTooLarge, and *room.InvalidError when the body ends early.
+// readAll appends a request's body to dst, whatever its declared type. Errors: errTooLarge, and
+// *room.InvalidError if the body ends early.
 func readAll(r *http.Request, dst []byte, limit int) ([]byte, error) {
 	if r.ContentLength > int64(limit) {
 		return dst, errTooLarge
@@ -81,9 +80,8 @@ func isJSON(contentType string) bool {
 	return err == nil && media == "application/json"
 }
 
-// readText reads a JSON object that has at most one member, a text. Without
-// it, or when it is null, the result is empty. Anything else is an
-// [*room.InvalidError] that lists all that is wrong.
+// readText parses a JSON object with at most one member, a string. It returns "" if the member is
+// missing or null. The error is an [*room.InvalidError] that lists all problems.
 func readText(body []byte, name string) (string, error) {
 	if text, ok := plainMember(body, name); ok {
 		return text, nil
@@ -92,8 +90,7 @@ func readText(body []byte, name string) (string, error) {
 	return texts[name], err
 }
 
-// plainMember reads the usual form of such an object, {"name":"text"}, in
-// which nothing is escaped.
+// plainMember parses the usual form of such an object, {"name":"text"} without escapes.
 func plainMember(body []byte, name string) (string, bool) {
 	rest, isObject := bytes.CutPrefix(body, []byte(`{"`))
 	rest, isNamed := bytes.CutPrefix(rest, []byte(name))
@@ -110,8 +107,7 @@ func plainMember(body []byte, name string) (string, bool) {
 	return string(rest), true
 }
 
-// anyMembers reads any form of a JSON object that has at most these members,
-// which are texts or null.
+// anyMembers parses a JSON object of any form whose members are among names, and are strings or null.
 func anyMembers(body []byte, names ...string) (map[string]string, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if start, _ := d.Token(); !json.Valid(body) || start != json.Delim('{') {
@@ -120,7 +116,7 @@ func anyMembers(body []byte, names ...string) (map[string]string, error) {
 	wrong := &room.InvalidError{}
 	texts := map[string]string{}
 	for d.More() {
-		key, _ := d.Token() // valid as a whole, so the parts are
+		key, _ := d.Token() // no error, since the body is valid JSON
 		var value any
 		_ = d.Decode(&value)
 		text, isText := value.(string)
@@ -128,7 +124,7 @@ func anyMembers(body []byte, names ...string) (map[string]string, error) {
 		_, seen := texts[name]
 		switch {
 		case !slices.Contains(names, name):
-			wrong.Problems = append(wrong.Problems, fairness.Problem{Field: name, Detail: "is not known; known is " + strings.Join(names, ", ")})
+			wrong.Problems = append(wrong.Problems, fairness.Problem{Field: name, Detail: "is unknown; known fields are " + strings.Join(names, ", ")})
 		case seen:
 			wrong.Problems = append(wrong.Problems, fairness.Problem{Field: name, Detail: "is given twice"})
 		case !isText && value != nil:
@@ -142,7 +138,7 @@ func anyMembers(body []byte, names ...string) (map[string]string, error) {
 	return texts, nil
 }
 
-// send answers with a body. The values of contentType may be shared.
+// send sends an answer with a body. The slice contentType may be shared.
 func send(c echo.Context, status int, contentType []string, body []byte) error {
 	h := c.Response().Header()
 	h["Content-Type"] = contentType

@@ -13,14 +13,14 @@ import (
 	"github.com/proofline/proofline/web/console"
 )
 
-// openConsole adds the organizer's pages, on a server that has accounts.
+// openConsole adds the organizers' pages if the server has accounts.
 func (s *Server) openConsole(o Options) {
 	if o.Accounts == nil {
 		return
 	}
 	manifest, err := fs.ReadFile(o.Assets, manifestFile)
 	if err != nil {
-		manifest = nil // that pages have no scripts and styles is logged already
+		manifest = nil // pages without scripts and styles; openPages has logged it
 	}
 	c, err := console.New(console.Options{
 		Identify: console.IdentifyBy(o.Accounts), Accounts: o.Accounts, Describe: s.explain, Desk: o.Desk, Hosts: console.VerifiedHosts(o.Accounts), Live: o.Live, Hooks: o.Hooks, Sites: o.Sites, Closing: s.closing,
@@ -32,7 +32,7 @@ func (s *Server) openConsole(o Options) {
 	c.Register(s.echo)
 }
 
-// explain says an error in words for the organizer's pages.
+// explain describes an error for the organizers' pages.
 func (s *Server) explain(err error) console.Problem {
 	p := s.describe(err)
 	if p.Title == "" {
@@ -41,7 +41,7 @@ func (s *Server) explain(err error) console.Problem {
 	return console.Problem{Status: p.Status, Title: p.Title, Detail: p.Detail, Retry: p.retry}
 }
 
-// hostname is a request's host as custom hosts are named.
+// hostname returns the request's host in the form of custom hosts: lower case, without port.
 func hostname(r *http.Request) string {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -50,8 +50,8 @@ func hostname(r *http.Request) string {
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }
 
-// isForeign tells whether a request came under the custom host of an
-// organization, where rooms alone are.
+// isForeign reports whether a request was made to an organization's custom host, which serves rooms
+// only.
 func (s *Server) isForeign(r *http.Request) bool {
 	if s.accounts == nil || hostname(r) == s.publicHost {
 		return false
@@ -60,8 +60,8 @@ func (s *Server) isForeign(r *http.Request) bool {
 	return err == nil && foreign
 }
 
-// checkHost refuses a room under a custom host that is not its own: to whoever
-// comes by that host, other rooms do not exist.
+// checkHost returns an error if the request was made to a custom host that is not the room's: such a
+// host serves no other rooms.
 func (s *Server) checkHost(r *http.Request, found *room.Room) error {
 	host := hostname(r)
 	switch {
@@ -80,9 +80,8 @@ func (s *Server) checkHost(r *http.Request, found *room.Room) error {
 	return err
 }
 
-// hasLost tells whether another organization has shown since that the host of a
-// room is its own. A host that nobody has any more stays the room's: what was
-// published keeps its address.
+// hasLost reports whether another organization has since verified the room's host. A host that no
+// organization owns any more stays the room's, because published rooms keep their addresses.
 func (s *Server) hasLost(ctx context.Context, found *room.Room) bool {
 	if s.accounts == nil || found.Owner.Host == nil {
 		return false
@@ -91,8 +90,7 @@ func (s *Server) hasLost(ctx context.Context, found *room.Room) bool {
 	return err == nil && taken && org != found.Owner.Org
 }
 
-// atHome answers a page that is asked for under the server's own host though
-// its room has another with a redirect there.
+// atHome redirects requests for a page on the server's own host if the room has a custom host.
 func (s *Server) atHome(handle func(echo.Context, *room.Room) error) func(echo.Context, *room.Room) error {
 	return func(c echo.Context, r *room.Room) error {
 		if r.Owner.Host == nil || hostname(c.Request()) != s.publicHost || s.publicHost == *r.Owner.Host || s.hasLost(c.Request().Context(), r) {

@@ -13,24 +13,23 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
-// Names of cookies. Browsers take the prefix for a promise that nobody but
-// this host has set them
-// (https://www.rfc-editor.org/rfc/rfc6265bis#name-the-__host-prefix). A slug has
-// no dots, so no room's cookie can be mistaken for another.
+// Names of cookies. Browsers accept the __Host- prefix only in cookies that this host has set
+// (https://www.rfc-editor.org/rfc/rfc6265bis#name-the-__host-prefix). Since a slug contains no dots,
+// the names cannot collide.
 const (
-	secretCookie   = "__Host-proofline-"    //nolint:gosec // a name; with the slug, of the cookie that holds the visitor's secret in base64url
-	targetCookie   = "__Host-proofline.to." // and the slug: where the visitor wants to go in the end
+	secretCookie   = "__Host-proofline-"    //nolint:gosec // a name prefix, before the slug; the cookie holds the visitor's secret in base64url
+	targetCookie   = "__Host-proofline.to." // before the slug; the cookie holds the visitor's target
 	languageCookie = "__Host-proofline.lang"
 )
 
-// How long browsers keep cookies.
+// Lifetimes of cookies.
 const (
 	secretAge   = 30 * 24 * time.Hour
 	languageAge = 365 * 24 * time.Hour
 )
 
-// setCookie sets a cookie that scripts and other sites cannot read, until the
-// browser is closed when age is 0.
+// setCookie sets a cookie that scripts and other sites cannot read. With age 0 it lasts until the
+// browser is closed.
 func setCookie(c echo.Context, name, value string, age time.Duration) {
 	c.SetCookie(&http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: int(age.Seconds()),
@@ -38,7 +37,7 @@ func setCookie(c echo.Context, name, value string, age time.Duration) {
 	})
 }
 
-// cookie returns the value of a cookie, empty for none.
+// cookie returns the value of a cookie, or "".
 func cookie(r *http.Request, name string) string {
 	found, err := r.Cookie(name)
 	if err != nil {
@@ -47,7 +46,7 @@ func cookie(r *http.Request, name string) string {
 	return found.Value
 }
 
-// holder is whoever shows a secret, and the ticket that goes with it.
+// holder is a visitor's secret and the ticket derived from it.
 type holder struct {
 	secret [fairness.SecretSize]byte
 	ticket fairness.Ticket
@@ -57,7 +56,7 @@ func newHolder(r *room.Room, secret [fairness.SecretSize]byte) holder {
 	return holder{secret, fairness.NewTicket(r.Origin, secret)}
 }
 
-// holderOf reads the room's cookie. One that is malformed is as good as none.
+// holderOf reads the room's secret cookie; false if it is missing or malformed.
 func holderOf(c echo.Context, r *room.Room) (holder, bool) {
 	secret, err := parseSecret(cookie(c.Request(), secretCookie+r.Slug))
 	if err != nil {
@@ -66,16 +65,16 @@ func holderOf(c echo.Context, r *room.Room) (holder, bool) {
 	return newHolder(r, secret), true
 }
 
-// keep puts the secret into the room's cookie.
+// keep stores the secret in the room's cookie.
 func (h holder) keep(c echo.Context, r *room.Room) {
 	setCookie(c, secretCookie+r.Slug, h.text(), secretAge)
 }
 
 func (h holder) text() string { return base64.RawURLEncoding.EncodeToString(h.secret[:]) }
 
-// language returns the language for a request: that of the link, that chosen
-// earlier, or the best for the browser's settings, among those that a room
-// offers, its own first; none for all.
+// language returns the language of the answer, among those that a room offers, its own first; none
+// means all. The link's language comes first, then the one in the cookie, then the browser's
+// settings.
 func language(c echo.Context, offered ...page.Lang) page.Lang {
 	accepted := c.Request().Header.Get("Accept-Language")
 	if chosen := page.Lang(c.QueryParam("lang")); chosen != "" && page.Match("", string(chosen), offered...) == chosen {
@@ -84,31 +83,31 @@ func language(c echo.Context, offered ...page.Lang) page.Lang {
 	return page.Match(accepted, cookie(c.Request(), languageCookie), offered...)
 }
 
-// keepLanguage remembers the language of a page, if a link chose it.
+// keepLanguage stores the page's language in a cookie if a link chose it.
 func keepLanguage(c echo.Context, l page.Lang) {
 	if c.QueryParam("lang") == string(l) && cookie(c.Request(), languageCookie) != string(l) {
 		setCookie(c, languageCookie, string(l), languageAge)
 	}
 }
 
-// sigSize is how long signatures are; what is of another length is none.
+// sigSize is the length of signatures; values of other lengths are not signatures.
 const sigSize = 22
 
-// linked returns where the link of a request says that the visitor wants to go.
+// linked returns the target in the request's link.
 func linked(c echo.Context) room.Wanted {
 	return room.Wanted{To: c.QueryParam("to"), Sig: c.QueryParam("to_sig")}
 }
 
-// keepTarget remembers where the visitor wants to go in the end, if the room
-// takes it. A link that asks for more than that leads to the room as any other.
+// keepTarget stores the link's target in a cookie if the room allows it. Links with other targets
+// still open the room.
 func keepTarget(c echo.Context, r *room.Room) {
 	if w := linked(c); r.Takes(w) {
 		setCookie(c, targetCookie+r.Slug, formatWanted(w), 0)
 	}
 }
 
-// formatWanted returns the value of a cookie: the URL, which has no line breaks,
-// and on a line of its own the signature.
+// formatWanted returns the cookie value of a target: the URL, which has no line breaks, and the
+// signature on a second line.
 func formatWanted(w room.Wanted) string {
 	text := w.To
 	if len(w.Sig) == sigSize {
@@ -117,15 +116,15 @@ func formatWanted(w room.Wanted) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
-// parseWanted reads the value of a cookie. What is malformed is no target.
+// parseWanted parses the cookie value of a target; the zero value if it is malformed.
 func parseWanted(value string) room.Wanted {
 	text, _ := base64.RawURLEncoding.DecodeString(value)
 	to, sig, _ := strings.Cut(string(text), "\n")
 	return room.Wanted{To: to, Sig: sig}
 }
 
-// wantedTarget returns where the visitor wants to go, as the link says now or as
-// remembered, that the room takes; zero for nowhere in particular.
+// wantedTarget returns the visitor's target from the link or else the cookie, if the room allows it;
+// zero if there is none.
 func wantedTarget(c echo.Context, r *room.Room) room.Wanted {
 	for _, w := range []room.Wanted{linked(c), parseWanted(cookie(c.Request(), targetCookie+r.Slug))} {
 		if r.Takes(w) {

@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// deadlines hands out contexts that end [answerTimeout] after they were asked
-// for, up to a second later. All requests of a second share one: a timer of its
-// own would cost a join more than all else the server does for it. They do not
-// end with the request: what has begun to be recorded is recorded.
+// deadlines provides contexts that end [answerTimeout] after the call, or up to a second later. All
+// requests of a second share one, since a timer per request would cost a join more than the rest of
+// its handling. They do not end with the request: an entry that is being recorded gets recorded.
 type deadlines struct {
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	current context.Context
-	fresh   time.Time // current is handed out until then
+	fresh   time.Time // current is in use until then
 }
 
 func (d *deadlines) next() context.Context {

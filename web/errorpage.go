@@ -12,10 +12,9 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
-// wantsPage tells whether an error goes to somebody who sees it: a browser
-// that asked for a page or sent a form, not a script. Of what is no page, only
-// a path that does not exist is seen, by whoever mistyped it, and a link made
-// for queue-it that leads nowhere.
+// wantsPage reports whether to send an error as a page, because a visitor will see it: the browser
+// asked for a page or sent a form, and not by a script. Other paths get an error page only if they do
+// not exist, since a visitor may have mistyped them, or come from a link made for Queue-it.
 func wantsPage(c echo.Context, p problem) bool {
 	r := c.Request()
 	accept := r.Header.Get("Accept")
@@ -28,7 +27,7 @@ func wantsPage(c echo.Context, p problem) bool {
 	return !isScript && !isData
 }
 
-// sendErrorPage answers with an error for people.
+// sendErrorPage sends an error as a page.
 func (s *Server) sendErrorPage(c echo.Context, p problem) error {
 	for _, shared := range []string{"Access-Control-Allow-Origin", "Access-Control-Expose-Headers"} {
 		delete(c.Response().Header(), shared)
@@ -52,7 +51,7 @@ func (s *Server) sendErrorPage(c echo.Context, p problem) error {
 	return s.sendPage(c, p.Status, func(w io.Writer) error { return s.pages.Error(w, v) })
 }
 
-// kindOf is what a problem means to a visitor.
+// kindOf maps a problem to the kind of error page.
 func kindOf(p problem) page.Kind {
 	switch strings.TrimPrefix(p.Type, problemTypes) {
 	case "full":

@@ -11,21 +11,20 @@ import (
 )
 
 const (
-	// DefaultStreams is how many streams of events a server keeps open at most.
+	// DefaultStreams is the default maximum number of open event streams.
 	DefaultStreams = 2_000
-	// streamAhead is how many people may be ahead of a visitor whose page
-	// should listen instead of asking: further away a few seconds do not matter.
+	// streamAhead is the maximum number of people ahead of a visitor whose page should use the stream
+	// instead of polling: further back a few seconds do not matter.
 	streamAhead = 100
-	// streamLook is how often a stream looks for news.
+	// streamLook is the interval at which a stream checks for changes.
 	streamLook = 500 * time.Millisecond
 )
 
-// errStreams is returned when the server keeps as many streams open as it may.
-var errStreams = errors.New("too many listen at this moment: ask for the state instead")
+// errStreams means that the maximum number of streams is open.
+var errStreams = errors.New("too many streams are open: poll the state instead")
 
-// events sends the room's state whenever it has changed, as server-sent
-// events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
-// What is sent is the document that [Server.state] answers with.
+// events sends the room's state document whenever it has changed, as server-sent events
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html).
 func (s *Server) events(c echo.Context, r *room.Room) error {
 	done, err := s.limits.OpenStream(s.clients.of(c.Request()))
 	if err != nil {
@@ -55,7 +54,7 @@ func (s *Server) events(c echo.Context, r *room.Room) error {
 			err = out.Alive()
 		}
 		if err != nil {
-			return nil //nolint:nilerr // nobody listens any more
+			return nil //nolint:nilerr // the client has disconnected
 		}
 		select {
 		case <-look.C:

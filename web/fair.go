@@ -16,11 +16,10 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
-// reportPolicy is what an audit report may load: nothing but the style in it.
+// reportPolicy is the Content-Security-Policy of audit reports, which need only their own styles.
 const reportPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// fairPage answers with the page that says what a room proves and how to check
-// it.
+// fairPage serves the page about what a room proves and how to check it.
 func (s *Server) fairPage(c echo.Context, r *room.Room) error {
 	settings, _ := r.Settings()
 	lang := language(c, brand.Languages(&settings.Brand)...)
@@ -36,7 +35,7 @@ func (s *Server) fairPage(c echo.Context, r *room.Room) error {
 	return s.sendPage(c, http.StatusOK, func(w io.Writer) error { return s.pages.Fair(w, v) })
 }
 
-// chanceOf returns where the draws of a room get their randomness from.
+// chanceOf returns the source of randomness of a room's draws.
 func chanceOf(r *room.Room) page.Chance {
 	b := r.Policy().Beacon
 	switch {
@@ -48,7 +47,7 @@ func chanceOf(r *room.Room) page.Chance {
 	return page.ChanceOther
 }
 
-// report answers with the organizer's audit report.
+// report serves the organizer's audit report.
 func (s *Server) report(c echo.Context, r *room.Room) error {
 	stored, err := s.rooms.Options.Rooms.Report(c.Request().Context(), r.ID)
 	if errors.Is(err, pgroom.ErrNotFound) {

@@ -22,7 +22,7 @@ const (
 	publicPath     = "/r/"
 )
 
-// Header values that many answers share. They are never changed.
+// Header values shared by many answers; they must not be modified.
 var (
 	jsonText     = []string{"application/json"}
 	plainText    = []string{"text/plain; charset=utf-8"}
@@ -35,17 +35,16 @@ var (
 	noContent    = []string{"default-src 'none'; frame-ancestors 'none'"}
 	anyOrigin    = []string{"*"}
 	exposed      = []string{"Retry-After"}
-	corsHeaders  = []string{"Content-Type, Authorization"} // the latter for passes: the management is not shared
+	corsHeaders  = []string{"Content-Type, Authorization"} // Authorization is for passes; the management API has no CORS
 	corsLifetime = []string{"86400"}
 )
 
-// frame is around every handler: it gives the request an id, sets the headers
-// that all answers have, guards the management, answers errors and panics,
-// and writes the log. It is one function because each middleware costs the
-// hot paths an allocation. For the same reason public answers have at most
-// eight headers: with the ninth, net/http's two maps of them grow, and the
-// request takes 2 us longer. They are data, not pages that could refer to
-// anything, so they go without a Referrer-Policy.
+// frame wraps every handler: it gives the request an ID, sets the headers that all answers have,
+// guards the management API, answers errors and panics, and writes the log. It is one function
+// because
+// each middleware costs the hot paths an allocation. For the same reason public answers have at most
+// eight headers: with the ninth, net/http's two header maps grow, and the request takes 2 us longer.
+// Public answers are data that cannot link anywhere, so they have no Referrer-Policy.
 func (s *Server) frame(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
@@ -77,15 +76,14 @@ func (s *Server) frame(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// isBelow tells whether the request is for something below prefix: by the
-// route that was found, whatever the path looked like, and by the path when
-// none was.
+// isBelow reports whether the request is for something below prefix. It checks the matched route, and
+// the path for requests without a route.
 func isBelow(c echo.Context, prefix string) bool {
 	return strings.HasPrefix(c.Path(), prefix) || strings.HasPrefix(c.Request().URL.Path, prefix)
 }
 
-// share lets pages of every origin use a resource. Nothing but our pages looks
-// at cookies, so there is nothing to steal. Echo answers OPTIONS itself.
+// share lets pages of every origin use a resource. That is safe because only our own pages use
+// cookies. Echo answers OPTIONS itself.
 func share(c echo.Context, h http.Header) {
 	h["Access-Control-Allow-Origin"] = anyOrigin
 	if c.Request().Method != http.MethodOptions {
@@ -98,29 +96,29 @@ func share(c echo.Context, h http.Header) {
 	}
 }
 
-// askAgain says when to come back, to pages of other origins too.
+// askAgain sets Retry-After, readable by pages of other origins too.
 func askAgain(h http.Header, after time.Duration) {
 	seconds := int64((after + time.Second - 1) / time.Second)
 	h["Retry-After"] = []string{strconv.FormatInt(seconds, 10)}
 	h["Access-Control-Expose-Headers"] = exposed
 }
 
-// panicError is a handler's panic.
+// panicError is the error for a handler's panic.
 type panicError struct {
 	value any
 	stack []byte
 }
 
-// Error says what the handler panicked with.
+// Error returns the panic's value.
 func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-// Unwrap makes it an internal error.
+// Unwrap makes the panic an internal error.
 func (p *panicError) Unwrap() error { return errInternal }
 
-// guard turns a panic into an error.
+// guard calls the handler and converts a panic to an error.
 func guard(next echo.HandlerFunc, c echo.Context) (err error) {
 	defer func() {
-		if v := recover(); v == http.ErrAbortHandler { //nolint:errorlint // net/http compares it like this, too
+		if v := recover(); v == http.ErrAbortHandler { //nolint:errorlint // net/http compares it in the same way
 			panic(v)
 		} else if v != nil {
 			err = &panicError{v, debug.Stack()}
@@ -129,14 +127,14 @@ func guard(next echo.HandlerFunc, c echo.Context) (err error) {
 	return next(c)
 }
 
-// logAccess never writes query, headers or body: they may hold secrets.
+// logAccess logs a request without query, headers and body, which may contain secrets.
 func (s *Server) logAccess(c echo.Context, began time.Time) {
 	r := c.Request()
 	s.log.Debug("request", "method", r.Method, "path", r.URL.Path, "status", c.Response().Status,
 		"bytes", c.Response().Size, "took", time.Since(began), "ip", c.RealIP(), "request_id", requestID(c))
 }
 
-// requestIDs numbers the requests of this process, under a random prefix.
+// requestIDs numbers the requests of this process, with a random prefix.
 type requestIDs struct {
 	prefix string
 	last   *atomic.Uint64
@@ -146,7 +144,7 @@ func newRequestIDs() requestIDs {
 	return requestIDs{strings.ToLower(rand.Text()[:10]) + "-", new(atomic.Uint64)}
 }
 
-// of returns the id a proxy in front has given to the request, or a new one.
+// of returns the request ID set by a proxy, or a new one.
 func (ids requestIDs) of(r *http.Request) string {
 	if given := r.Header["X-Request-Id"]; len(given) == 1 && requestIDForm.MatchString(given[0]) {
 		return given[0]
@@ -156,7 +154,7 @@ func (ids requestIDs) of(r *http.Request) string {
 	return string(strconv.AppendUint(b, ids.last.Add(1), 36))
 }
 
-// requestIDForm is what an id from outside must be like, to do no harm in a log.
+// requestIDForm matches request IDs that are safe to log.
 var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 func requestID(c echo.Context) string { return c.Response().Header()["X-Request-Id"][0] }

@@ -10,27 +10,27 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// live answers for as long as the process does: a server that waits for its
-// database must not be started again for that.
+// live answers as long as the process runs: a server that waits for its database must not be
+// restarted for that.
 func (s *Server) live(c echo.Context) error {
 	c.Response().Header()["Cache-Control"] = noStore
 	return send(c, http.StatusOK, plainText, []byte("ok\n"))
 }
 
-// readiness is how the server does, for balancers and monitors. It names no room.
+// readiness is the server's health, for load balancers and monitoring. It names no room.
 type readiness struct {
 	Status   string   `json:"status"`      // "ok", "rooms cannot store", "clock jumped" or "rooms lack records"
-	Database int64    `json:"database_ms"` // how long ago the database was asked what it answered last
-	Rooms    int      `json:"rooms"`       // in memory
-	Stuck    int      `json:"rooms_stuck"` // of these, those with something due that this server cannot store
-	Held     int      `json:"rooms_held"`  // of these, those whose transcript lacks entries that were shown
+	Database int64    `json:"database_ms"` // time since the database last answered
+	Rooms    int      `json:"rooms"`       // number of rooms in memory
+	Stuck    int      `json:"rooms_stuck"` // number of rooms with due entries that this server cannot store
+	Held     int      `json:"rooms_held"`  // number of rooms whose database lacks published entries
 	Longest  *float64 `json:"longest_stuck_s"`
-	Step     float64  `json:"clock_step_s"` // by which the database's clock has jumped, which rooms do not follow
+	Step     float64  `json:"clock_step_s"` // jump of the database's clock, which rooms ignore
 }
 
-// readyz answers 200 while the database answers and the rooms are loaded. A room
-// that cannot store anything is reported, and takes no server out of service: the
-// others go on, and another server could not store it either.
+// readyz answers 200 while the database answers and the rooms are loaded. A room that cannot store
+// entries is reported but does not make the server unready: the other rooms work, and another server
+// could not store its entries either.
 func (s *Server) readyz(c echo.Context) error {
 	if s.draining.Load() {
 		return room.ErrStopping

@@ -14,12 +14,11 @@ import (
 	"github.com/proofline/proofline/web/picture"
 )
 
-// robots keeps search engines from what is not for them. Rooms are not in it:
-// their pages say that they are not to be listed, and messengers that respect this
-// file could not show what a link leads to.
+// robots excludes pages that are not for search engines. Rooms are missing on purpose: their pages
+// have a noindex tag, and messengers that respect this file could not preview links to them.
 const robots = "User-agent: *\nDisallow: /console\nDisallow: /v1/\n"
 
-// home answers people at the server's own address.
+// home serves the page at the server's own address.
 func (s *Server) home(c echo.Context) error {
 	if err := s.chargePage(c); err != nil {
 		return err
@@ -32,17 +31,17 @@ func (s *Server) home(c echo.Context) error {
 	return s.sendPage(c, http.StatusOK, func(w io.Writer) error { return s.pages.Home(w, v) })
 }
 
-// robotsText answers search engines.
+// robotsText serves robots.txt.
 func (s *Server) robotsText(c echo.Context) error {
 	c.Response().Header()["Cache-Control"] = brandCache
 	return send(c, http.StatusOK, plainText, []byte(robots))
 }
 
-// iconCache is for pictures, whose names stay the same.
+// iconCache is the Cache-Control of pictures, whose names do not change.
 var iconCache = []string{"public, max-age=86400"}
 
-// pictures are the images that have names of their own: browsers and messengers
-// look for them there, or take no SVG.
+// pictures are the images with fixed names, for browsers and messengers that expect them there or do
+// not support SVG.
 var pictures = map[string]struct {
 	contentType []string
 	draw        func() []byte
@@ -52,17 +51,17 @@ var pictures = map[string]struct {
 	"/preview.png":          {[]string{"image/png"}, sync.OnceValue(picture.Preview)},
 }
 
-// picture answers with one of [pictures].
+// picture serves one of [pictures].
 func (s *Server) picture(c echo.Context) error {
 	p := pictures[c.Path()]
 	c.Response().Header()["Cache-Control"] = iconCache
 	return send(c, http.StatusOK, p.contentType, p.draw())
 }
 
-// contactLife is how long security.txt holds: RFC 9116 wants less than a year.
+// contactLife is the validity of security.txt; RFC 9116 recommends less than a year.
 const contactLife = 90 * 24 * time.Hour
 
-// securityText tells people who found a vulnerability whom to write to
+// securityText serves security.txt, the contacts for reports of vulnerabilities
 // (https://www.rfc-editor.org/rfc/rfc9116).
 func (s *Server) securityText(c echo.Context) error {
 	if len(s.contacts) == 0 {

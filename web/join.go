@@ -12,8 +12,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// join records an arrival. A visitor who brings no ticket gets a secret, and
-// the ticket it makes.
+// join records an arrival. A visitor that sends no ticket gets a new secret and its ticket.
 func (s *Server) join(c echo.Context, r *room.Room) (err error) {
 	w := borrow()
 	defer w.giveBack()
@@ -43,7 +42,7 @@ func (s *Server) join(c echo.Context, r *room.Room) (err error) {
 	return w.sendArrived(c, &joined)
 }
 
-// arrived begins the answer to a join: the arrival and its receipt.
+// arrived writes the start of the answer to a join: the arrival and its receipt.
 func (s *scratch) arrived(ctx context.Context, joined *room.Joined) (err error) {
 	if s.receipt, err = joined.AppendReceipt(ctx, s.receipt[:0]); err != nil {
 		return err
@@ -56,7 +55,7 @@ func (s *scratch) arrived(ctx context.Context, joined *room.Joined) (err error) 
 	return nil
 }
 
-// sendArrived ends that answer and sends it.
+// sendArrived completes the answer and sends it.
 func (s *scratch) sendArrived(c echo.Context, joined *room.Joined) error {
 	s.answer.close()
 	status := http.StatusCreated
@@ -66,8 +65,7 @@ func (s *scratch) sendArrived(c echo.Context, joined *room.Joined) error {
 	return send(c, status, jsonText, s.answer.b)
 }
 
-// ticketOf reads the body of a join, and makes a secret and its ticket when
-// there is none in it.
+// ticketOf parses the body of a join. Without a ticket it creates a secret and the ticket.
 func ticketOf(body []byte, origin string) (t fairness.Ticket, secret string, err error) {
 	var text string
 	if len(body) > 0 {
@@ -92,7 +90,7 @@ func parseTicket(text string) (fairness.Ticket, error) {
 	return t, nil
 }
 
-// arrival writes what never changes about a ticket.
+// arrival writes the members of a ticket that never change.
 func (o *object) arrival(ticket string, st *fairness.Standing) {
 	o.text("ticket", ticket)
 	o.number("index", uint64(st.Index))

@@ -6,14 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// object writes JSON member by member, without reflection. Names are constants
-// of this package that need no escapes.
+// object writes JSON member by member, without reflection. Names are constants that need no escaping.
 type object struct{ b []byte }
 
-// reset begins an empty object in the same memory.
+// reset starts an empty object in the same buffer.
 func (o *object) reset() { o.b = append(o.b[:0], '{') }
 
-// name begins a member; the empty name begins an element of a list.
+// name starts a member, or with the empty name an element of a list.
 func (o *object) name(name string) {
 	if last := o.b[len(o.b)-1]; last != '{' && last != '[' {
 		o.b = append(o.b, ',')
@@ -25,7 +24,7 @@ func (o *object) name(name string) {
 	}
 }
 
-// open begins a member that is an object, until close.
+// open starts a member that is an object, which close ends.
 func (o *object) open(name string) {
 	o.name(name)
 	o.b = append(o.b, '{')
@@ -33,7 +32,7 @@ func (o *object) open(name string) {
 
 func (o *object) close() { o.b = append(o.b, '}') }
 
-// list begins a member that is a list, until closeList.
+// list starts a member that is a list, which closeList ends.
 func (o *object) list(name string) {
 	o.name(name)
 	o.b = append(o.b, '[')
@@ -51,7 +50,7 @@ func (o *object) number(name string, value uint64) {
 	o.b = strconv.AppendUint(o.b, value, 10)
 }
 
-// decimal writes a number that is not whole, to the thousandth.
+// decimal writes a number with three decimals.
 func (o *object) decimal(name string, value float64) {
 	o.name(name)
 	o.b = strconv.AppendFloat(o.b, value, 'f', 3, 64)
@@ -74,11 +73,11 @@ func (o *object) time(name string, value time.Time) {
 	o.b = append(o.b, '"')
 }
 
-// millis writes a moment of the transcript.
+// millis writes a time of the transcript.
 func (o *object) millis(name string, value int64) { o.time(name, time.UnixMilli(value)) }
 
-// appendTime appends a time of the years 0 to 9999 in the form
-// 2006-01-02T15:04:05.000Z, in a third of the time that AppendFormat takes.
+// appendTime appends a time of the years 0 to 9999 in the form 2006-01-02T15:04:05.000Z. It takes a
+// third of the time of AppendFormat.
 func appendTime(dst []byte, t time.Time) []byte {
 	year, month, day := t.Date()
 	hour, minute, second := t.Clock()
@@ -91,7 +90,7 @@ func appendTime(dst []byte, t time.Time) []byte {
 	return appendDigits(dst, t.Nanosecond()/int(time.Millisecond), 3, 'Z')
 }
 
-// appendDigits appends n digits of v and what follows them.
+// appendDigits appends n digits of v and the byte after.
 func appendDigits(dst []byte, v, n int, after byte) []byte {
 	dst = append(dst, "0000"[:n]...)
 	for i := len(dst) - 1; n > 0; i, n = i-1, n-1 {
@@ -101,7 +100,7 @@ func appendDigits(dst []byte, v, n int, after byte) []byte {
 	return append(dst, after)
 }
 
-// appendText appends a JSON string. What is not UTF-8 becomes U+FFFD.
+// appendText appends a JSON string. Invalid UTF-8 becomes U+FFFD.
 func appendText[T string | []byte](dst []byte, text T) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')

@@ -15,8 +15,8 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// A tile never changes, whatever its width: the width is part of its name, and
-// a log only grows. So partial tiles may be kept as long as full ones.
+// Tiles of any width are immutable: the width is part of the name, and a log only grows. So partial
+// tiles are cached as long as full ones.
 var (
 	immutable      = []string{"public, max-age=31536000, immutable"}
 	discoveryCache = []string{"public, max-age=3600"}
@@ -24,7 +24,7 @@ var (
 	gzipped        = []string{"gzip"}
 )
 
-// checkpoint answers with the published checkpoint.
+// checkpoint serves the published checkpoint.
 //
 // https://c2sp.org/tlog-tiles#checkpoints
 func (s *Server) checkpoint(c echo.Context, r *room.Room) error {
@@ -44,8 +44,8 @@ func (s *Server) checkpoint(c echo.Context, r *room.Room) error {
 	return send(c, http.StatusOK, plainText, note)
 }
 
-// tile answers with a tile of hashes or a bundle of entries. Hashes do not
-// compress; entries do.
+// tile serves a tile of hashes or a bundle of entries. Only entries are compressed, since hashes do
+// not shrink.
 //
 // https://c2sp.org/tlog-tiles#merkle-tree
 func (s *Server) tile(c echo.Context, r *room.Room) error {
@@ -69,7 +69,7 @@ func (s *Server) tile(c echo.Context, r *room.Room) error {
 	return send(c, http.StatusOK, octets, content)
 }
 
-// acceptsGzip reads Accept-Encoding headers
+// acceptsGzip reports whether Accept-Encoding headers allow gzip
 // (https://www.rfc-editor.org/rfc/rfc9110#section-12.5.3).
 func acceptsGzip(headers []string) bool {
 	for coding := range strings.SplitSeq(strings.Join(headers, ","), ",") {
@@ -89,14 +89,14 @@ func compress(content []byte) []byte {
 	w, _ := compressors.Get().(*gzip.Writer)
 	defer compressors.Put(w)
 	w.Reset(&b)
-	_, _ = w.Write(content) // to memory, never fails
+	_, _ = w.Write(content) // memory writes do not fail
 	_ = w.Close()
 	return b.Bytes()
 }
 
-// passKeys answers with the keys that verify the room's passes, as a JSON Web
-// Key Set (https://www.rfc-editor.org/rfc/rfc7517#section-5). Caches ask each
-// time: a new key signs at once.
+// passKeys serves the keys that verify the room's passes, as a JSON Web Key Set
+// (https://www.rfc-editor.org/rfc/rfc7517#section-5). Caches must revalidate it, because a new key
+// signs at once.
 func (s *Server) passKeys(c echo.Context, r *room.Room) error {
 	c.Response().Header()["Cache-Control"] = noCache
 	return c.JSON(http.StatusOK, map[string]any{"keys": r.PassKeys()})

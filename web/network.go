@@ -13,7 +13,7 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
-// chargeJoin counts a join against its network's budgets.
+// chargeJoin charges a join to its network's budgets.
 func (s *Server) chargeJoin(c echo.Context, r *room.Room) error {
 	if s.limits == nil {
 		return nil
@@ -21,8 +21,8 @@ func (s *Server) chargeJoin(c echo.Context, r *room.Room) error {
 	return s.limits.Join(s.clients.of(c.Request()), r.Slug)
 }
 
-// settleJoin takes back what a join that recorded no ticket was charged. One
-// whose outcome is not known counts.
+// settleJoin refunds the charge for a ticket if the join recorded none. A join of unknown outcome
+// stays charged.
 func (s *Server) settleJoin(c echo.Context, r *room.Room, joined *room.Joined, err error) {
 	if _, unsure := tookTooLong(err); s.limits == nil || unsure || err == nil && !joined.Again {
 		return
@@ -30,8 +30,9 @@ func (s *Server) settleJoin(c echo.Context, r *room.Room, joined *room.Joined, e
 	s.limits.NoTicket(s.clients.of(c.Request()), r.Slug)
 }
 
-// inTurn does something in the database when it is the network's turn. It must not
-// wait for the client: the body is read before, and the answer written after.
+// inTurn runs do, which uses the database, in the network's turn. It must not wait for the client:
+// the
+// body is read before, and the answer is written after.
 func (s *Server) inTurn(c echo.Context, do func() error) error {
 	done, err := s.limits.Turn(c.Request().Context(), s.clients.of(c.Request()))
 	if err != nil {
@@ -41,7 +42,7 @@ func (s *Server) inTurn(c echo.Context, do func() error) error {
 	return do()
 }
 
-// chargePage counts a page that is about to be rendered.
+// chargePage charges a page that is about to be rendered.
 func (s *Server) chargePage(c echo.Context) error {
 	if s.limits == nil {
 		return nil
@@ -49,8 +50,8 @@ func (s *Server) chargePage(c echo.Context) error {
 	return s.limits.Take(s.clients.of(c.Request()), limit.Pages, 1)
 }
 
-// chargeErrorPage counts the page of an error, unless it is kept. An error on
-// which the network may spend nothing is answered as a problem document.
+// chargeErrorPage charges an error page, unless it is cached. If the network has no budget left, the
+// error is sent as a problem document.
 func (s *Server) chargeErrorPage(c echo.Context, p *problem) error {
 	if isCrowded(p) {
 		return nil
@@ -58,7 +59,7 @@ func (s *Server) chargeErrorPage(c echo.Context, p *problem) error {
 	return s.chargePage(c)
 }
 
-// pageOf is the handler of a page that is rendered for each request.
+// pageOf wraps the handler of a page that is rendered for each request.
 func (s *Server) pageOf(handle func(echo.Context, *room.Room) error) echo.HandlerFunc {
 	return s.inLine(s.atHome(func(c echo.Context, r *room.Room) error {
 		if err := s.chargePage(c); err != nil {
@@ -68,14 +69,14 @@ func (s *Server) pageOf(handle func(echo.Context, *room.Room) error) echo.Handle
 	}))
 }
 
-// crowdedPages keep the page of a network that has used its budget up, in each
-// language: it must cost less than what is refused.
+// crowdedPages caches the error page for a network that has used up its budget, in each language: it
+// must cost less than the refused request.
 type crowdedPages struct{ byLang sync.Map } // of []byte
 
-// crowdedRoom stands for the room in a kept page. No room has such a slug.
+// crowdedRoom is the placeholder for the slug in a cached page. It is not a valid slug.
 const crowdedRoom = "-room-"
 
-// send answers with the page.
+// send sends the page.
 func (p *crowdedPages) send(s *Server, c echo.Context, status int) error {
 	slug, offered := c.Param("slug"), []page.Lang(nil)
 	if r, ok := c.Get(roomKey).(*room.Room); ok {
@@ -100,8 +101,7 @@ func (p *crowdedPages) send(s *Server, c echo.Context, status int) error {
 	return send(c, status, htmlText, bytes.ReplaceAll(body, []byte(crowdedRoom), []byte(slug)))
 }
 
-// isCrowded reports whether a request that failed was refused because of its
-// network.
+// isCrowded reports whether a request was refused because of its network's limit.
 func isCrowded(p *problem) bool {
 	return p.Status == http.StatusTooManyRequests && p.Type == problemTypes+crowded
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// discovery is what a site's token library needs to check passes, in the place
-// and with the names of OpenID Connect Discovery
-// (https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata).
-// Rooms are no identity providers: nobody logs in, so no endpoint is named.
+// discovery tells a site's token library how to verify passes, at the address and in the format of
+// OpenID Connect Discovery
+// (https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata). It names no
+// endpoints, since rooms are not identity providers.
 type discovery struct {
 	Issuer     string   `json:"issuer"`
 	Keys       string   `json:"jwks_uri"`
@@ -31,8 +31,8 @@ func (s *Server) discovery(c echo.Context, r *room.Room) error {
 	})
 }
 
-// onPass is the handler of a request that shows a pass as its bearer token.
-// The token is neither in the path nor in the body: both are logged somewhere.
+// onPass wraps the handler of a request with a pass as its bearer token. The token is neither in the
+// path nor in the body, because those may be logged.
 func (s *Server) onPass(do func(*room.Room, context.Context, string) (room.Session, error)) func(echo.Context, *room.Room) error {
 	return func(c echo.Context, r *room.Room) error {
 		c.Response().Header()["Cache-Control"] = noStore
@@ -48,12 +48,12 @@ func (s *Server) onPass(do func(*room.Room, context.Context, string) (room.Sessi
 	}
 }
 
-// clientHeader says for whom a pass is redeemed: who got no answer asks again
-// with the same value.
+// clientHeader identifies the client for whom a pass is redeemed. A client that got no answer repeats
+// the request with the same value.
 const clientHeader = "Proofline-Client"
 
-// redeem uses a pass up. The path names it, so that a site's log tells which
-// one, and nobody redeems another than the one that is meant.
+// redeem redeems a pass. The path names the pass, so that it appears in the site's log and a mixed-up
+// token is refused.
 func (s *Server) redeem(c echo.Context, r *room.Room) error {
 	id, client := c.Param("jti"), c.Request().Header.Get(clientHeader)
 	return s.onPass(func(r *room.Room, ctx context.Context, token string) (room.Session, error) {
@@ -61,7 +61,7 @@ func (s *Server) redeem(c echo.Context, r *room.Room) error {
 	})(c, r)
 }
 
-// bearer returns the bearer token of a request; without one, the empty text.
+// bearer returns a request's bearer token, or "".
 func bearer(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -70,7 +70,7 @@ func bearer(r *http.Request) string {
 	return token
 }
 
-// sendSession answers with a session: the same members whatever was done.
+// sendSession sends a session, with the same members for every operation.
 func sendSession(c echo.Context, s room.Session) error {
 	w := borrow()
 	defer w.giveBack()

@@ -7,43 +7,42 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// Bounds of the time after which a page should ask again. Far from the front
-// little changes, and a moment too late costs little.
+// Limits of polling intervals. Far from the front little changes, and polling a moment too late costs
+// little.
 const (
 	minPoll = 2 * time.Second
 	maxPoll = time.Minute
-	// minRest is how often a page may ask whose visitor waits for nothing, such
-	// as somebody who missed the call.
+	// minRest is the minimum interval for pages whose visitors wait for nothing, for example because
+	// they missed their call.
 	minRest = 2 * time.Minute
 )
 
-// restRate is how many requests a second all pages together make whose visitors
-// wait for nothing, however many there are. It is what 60,000 people cost who wait.
+// restRate is the total number of requests per second from pages whose visitors wait for nothing. It
+// equals the load of 60,000 visitors that wait.
 const restRate = 1000
 
-// pollJitter is the part of the time by which pages should vary it, so that
-// they do not all ask at once.
+// pollJitter is the share by which pages should vary the interval, so that they do not all ask at
+// once.
 const pollJitter = "0.3"
 
-// mostPoll is how rarely a page may ask at all: so often that whoever is called
-// the moment after an answer, because the organizer lets many more people in,
-// still has half of the time to go in, whatever the jitter.
-func mostPoll(s *room.Snapshot) time.Duration { return min(max(s.Claim/3, minPoll), maxPoll) }
+// maxPollOf returns the longest polling interval of a room. A visitor that is called right after an
+// answer, because the organizer raised the outflow, still has half of the claim time left, whatever
+// the jitter.
+func maxPollOf(s *room.Snapshot) time.Duration { return min(max(s.Claim/3, minPoll), maxPoll) }
 
-// restPoll returns when a page asks again on which something may still change,
-// though nobody is called there: that the line ends, or that the site lets people
-// in. The more there are who missed their call or left, the more rarely.
+// restPoll returns the interval for pages that only wait for the end of the line or an open gate. It
+// grows with the number of visitors that missed their call or left.
 func restPoll(s *room.Snapshot) time.Duration {
 	people := s.Counts.NoShows + s.Counts.Left
 	return max(minRest, time.Duration(people)*time.Second/restRate) //nolint:gosec // at most fairness.MaxArrivals
 }
 
-// pollBefore returns when to ask again about something that happens in d.
+// pollBefore returns the interval for pages that wait for an event in d.
 func pollBefore(s *room.Snapshot, d time.Duration) time.Duration {
-	return min(max(d/4, minPoll), mostPoll(s))
+	return min(max(d/4, minPoll), maxPollOf(s))
 }
 
-// roomPoll returns when to ask again for a room's state.
+// roomPoll returns the interval for polling a room's state.
 func roomPoll(s *room.Snapshot, now time.Time) time.Duration {
 	switch s.Phase(now) {
 	case room.PhaseUpcoming:
@@ -56,7 +55,7 @@ func roomPoll(s *room.Snapshot, now time.Time) time.Duration {
 	return minPoll
 }
 
-// ticketPoll returns when to ask again where a ticket stands.
+// ticketPoll returns the interval for polling a ticket's state.
 func ticketPoll(st *fairness.Standing, s *room.Snapshot, now time.Time) time.Duration {
 	span, expected := s.Expected(*st, now)
 	switch {

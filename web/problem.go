@@ -23,36 +23,35 @@ import (
 )
 
 var (
-	// errTooLarge and errMediaType are of the management, too.
+	// errTooLarge and errMediaType are shared with the management API.
 	errTooLarge  = manage.ErrTooLarge
 	errMediaType = manage.ErrMediaType
-	// errCrossOrigin is returned when a page of another site sends something
-	// with a visitor's cookies.
+	// errCrossOrigin means that a page of another site sent a request with a visitor's cookies.
 	errCrossOrigin = errors.New("the request comes from another site")
-	// errNoPlace is returned when a visitor shows no secret.
-	errNoPlace = errors.New("there is no place without the visitor's cookie or secret")
-	// errNotReady is returned until the server can take joins.
+	// errNoPlace means that a visitor sent no secret.
+	errNoPlace = errors.New("the request has neither the visitor's cookie nor a secret")
+	// errNotReady means that the server cannot accept joins yet.
 	errNotReady = errors.New("the server is starting, or its database is away")
-	// errInternal stands for everything that is nobody else's business.
-	errInternal = errors.New("something went wrong here; the log has more under the request_id")
+	// errInternal is the public form of all errors that are not in the table.
+	errInternal = errors.New("internal error; the server's log has details under the request_id")
 )
 
-// crowded is the problem of a network that has used a budget up.
+// crowded is the problem type for a network that has used up a budget.
 const crowded = "network-limit"
 
 // problemTypes is where PROBLEMS.md describes each type.
 const problemTypes = documentation + "/blob/main/web/PROBLEMS.md#"
 
-// kind is a kind of error and how it is answered.
+// kind is a kind of error and its answer.
 type kind struct {
 	match  func(error) (detail string, ok bool)
 	status int
-	name   string // last part of the type
+	name   string // last part of the type URI
 	title  string
-	retry  time.Duration // Retry-After, 0 for none
+	retry  time.Duration // Retry-After; 0: none
 }
 
-// kinds is the one place that knows which error has which status.
+// kinds maps all errors to their answers.
 var kinds = []kind{
 	{as[*room.InvalidError], http.StatusBadRequest, "invalid", "Invalid input", 0},
 	{is(manage.ErrToken, console.ErrSignIn), http.StatusUnauthorized, "unauthorized", "Not authorized", 0},
@@ -69,9 +68,9 @@ var kinds = []kind{
 	{as[*room.EarlyError], http.StatusConflict, "too-early", "Not open yet", time.Second},
 	{is(room.ErrFull), http.StatusConflict, "full", "Line full", 0},
 	{is(room.ErrNotCalled), http.StatusConflict, "not-called", "Not called yet", minPoll},
-	{is(room.ErrHeld), http.StatusConflict, "held", "Held for a moment", minPoll},
+	{is(room.ErrHeld), http.StatusConflict, "held", "Claims frozen", minPoll},
 	{is(room.ErrExists), http.StatusConflict, "room-exists", "Room exists", 0},
-	{is(account.ErrExists), http.StatusConflict, "exists", "Taken already", 0},
+	{is(account.ErrExists), http.StatusConflict, "exists", "Already taken", 0},
 	{is(account.ErrLastOwner), http.StatusConflict, "last-owner", "Last owner", 0},
 	{is(account.ErrTooMany, hook.ErrTooMany), http.StatusConflict, "too-many", "Too many", 0},
 	{is(account.ErrInUse), http.StatusConflict, "in-use", "In use", 0},
@@ -83,7 +82,7 @@ var kinds = []kind{
 	{is(manage.ErrKeyDone), http.StatusConflict, "key-done", "Request done", 0},
 	{is(room.ErrPassUsed), http.StatusConflict, "pass-used", "Pass used", 0},
 	{is(room.ErrPassUnredeemed), http.StatusConflict, "pass-unredeemed", "Pass not redeemed", 0},
-	{is(room.ErrRound), http.StatusConflict, "round", "Not that round", 0},
+	{is(room.ErrRound), http.StatusConflict, "round", "Wrong round", 0},
 	{is(room.ErrNotPull), http.StatusConflict, "not-pull", "Not called by pull", 0},
 	{is(console.ErrSwitched), http.StatusConflict, "switched", "Another organization", 0},
 	{as[*fairness.Violation], http.StatusConflict, "against-the-rules", "Against the rules of the room", 0},
@@ -94,11 +93,11 @@ var kinds = []kind{
 	{is(desk.ErrChanged), http.StatusPreconditionFailed, "changed", "Changed in the meantime", 0},
 	{is(errTooLarge, console.ErrTooLarge), http.StatusRequestEntityTooLarge, "too-large", "Body too large", 0},
 	{is(errMediaType), http.StatusUnsupportedMediaType, "media-type", "Unsupported media type", 0},
-	{is(manage.ErrKeyReused), http.StatusUnprocessableEntity, "key-reused", "Key of another request", 0},
+	{is(manage.ErrKeyReused), http.StatusUnprocessableEntity, "key-reused", "Key used for another request", 0},
 	{as[*account.RateError], http.StatusTooManyRequests, "rate-limited", "Too many attempts", time.Second},
-	{as[*limit.Error], http.StatusTooManyRequests, crowded, "Too much from one network", time.Second},
+	{as[*limit.Error], http.StatusTooManyRequests, crowded, "Network limit reached", time.Second},
 	{is(manage.ErrSimulating), http.StatusServiceUnavailable, "simulating", "Simulating already", 2 * time.Second},
-	{is(live.ErrComputing), http.StatusServiceUnavailable, "computing", "Being made", time.Second},
+	{is(live.ErrComputing), http.StatusServiceUnavailable, "computing", "Being computed", time.Second},
 	{is(desk.ErrTooLong), http.StatusConflict, "too-long", "Too long", 0},
 	{is(room.ErrBusy, rehearse.ErrBusy, desk.ErrAuditing), http.StatusServiceUnavailable, "busy", "Busy", time.Second},
 	{is(errStreams, live.ErrStreams), http.StatusServiceUnavailable, "too-many-streams", "Too many streams", maxPoll},
@@ -112,8 +111,7 @@ var kinds = []kind{
 	{is(errInternal), http.StatusInternalServerError, "internal", "Internal error", 0},
 }
 
-// is matches errors that wrap one of the targets. What they say beside it stays
-// inside.
+// is matches errors that wrap one of the targets, and returns the target's text only.
 func is(targets ...error) func(error) (string, bool) {
 	return func(err error) (string, bool) {
 		for _, target := range targets {
@@ -133,16 +131,16 @@ func as[T error](err error) (string, bool) {
 	return target.Error(), true
 }
 
-// notReady matches what the database says while it is away, too.
+// notReady also matches the errors of an unreachable database.
 func notReady(err error) (string, bool) {
 	return errNotReady.Error(), errors.Is(err, errNotReady) || room.IsAway(err)
 }
 
 func tookTooLong(err error) (string, bool) {
-	return "the server did not get to it in time", errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	return "the request timed out before the server could handle it", errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// noType is of problems that their status says all about.
+// noType is the type of problems that the status describes completely.
 const noType = "about:blank"
 
 // problem is the body of every error (https://www.rfc-editor.org/rfc/rfc9457).
@@ -153,29 +151,29 @@ type problem struct {
 	Detail    string       `json:"detail,omitempty"`
 	Instance  string       `json:"instance"` // path of the request
 	RequestID string       `json:"request_id"`
-	Errors    []fieldError `json:"errors,omitempty"` // of the input
-	// Statement is signed with the room's key, by whoever ended the room for good
-	// because its records are lost.
+	Errors    []fieldError `json:"errors,omitempty"` // one per invalid field
+	// Statement is signed with the room's key by the operator that ended the room because its records
+	// are lost.
 	Statement string `json:"statement,omitempty"`
 
 	retry time.Duration
-	words string // of the statement
+	words string // text of the statement
 }
 
-// fieldError is one thing wrong with the input.
+// fieldError is one problem of the input.
 type fieldError struct {
 	Field  string `json:"field"` // empty: the body as a whole
 	Detail string `json:"detail"`
 }
 
-// invalid says what is wrong with one field.
+// invalid returns an error for one field.
 func invalid(field, detail string) error {
 	return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
 }
 
-// describe says an error to a stranger: what is not in the table is internal.
+// describe converts an error to its public form; errors that are not in the table are internal.
 func (s *Server) describe(err error) problem {
-	if routing := (*echo.HTTPError)(nil); errors.As(err, &routing) { // of echo's router
+	if routing := (*echo.HTTPError)(nil); errors.As(err, &routing) { // from echo's router
 		return problem{Type: noType, Title: http.StatusText(routing.Code), Status: routing.Code}
 	}
 	for _, k := range kinds {
@@ -191,10 +189,10 @@ func (s *Server) describe(err error) problem {
 	return s.describe(errInternal)
 }
 
-// maxErrors is how many things wrong with an input are listed.
+// maxErrors is the maximum number of listed input errors.
 const maxErrors = 100
 
-// add takes what an error carries beside its words.
+// add copies the details that an error carries besides its text.
 func (p *problem) add(err error) {
 	if early := (*room.EarlyError)(nil); errors.As(err, &early) {
 		p.retry = max(p.retry, early.Wait)
@@ -218,12 +216,12 @@ func (p *problem) add(err error) {
 	}
 }
 
-// fail answers with a problem document.
+// fail sends an error, as a page or a problem document.
 func (s *Server) fail(c echo.Context, err error) {
 	p := s.describe(err)
 	s.logFailure(c, p.Status, err)
 	if c.Response().Committed {
-		return // too late, or the client is gone
+		return // too late to send one
 	}
 	h := c.Response().Header()
 	if p.retry > 0 {
@@ -238,7 +236,7 @@ func (s *Server) fail(c echo.Context, err error) {
 		send = s.sendErrorPage
 	}
 	if err := send(c, p); err != nil {
-		s.log.Debug("problem not sent", "err", err, "request_id", requestID(c))
+		s.log.Debug("cannot send the problem", "err", err, "request_id", requestID(c))
 	}
 }
 
@@ -250,8 +248,9 @@ func (s *Server) sendProblem(c echo.Context, p problem) error {
 	return send(c, p.Status, []string{"application/problem+json"}, body)
 }
 
-// logFailure logs what is the server's own fault. That the database is away
-// is said once by the rooms, not once a request.
+// logFailure logs errors of the server itself. Unavailability is logged at debug level only, since
+// the
+// rooms log once that the database is unreachable.
 func (s *Server) logFailure(c echo.Context, status int, err error) {
 	level := slog.LevelError
 	switch {

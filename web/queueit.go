@@ -16,27 +16,27 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
-// queueItParameter is what the target's URL has the token in that connectors of
-// queue-it look for.
+// queueItParameter is the query parameter in the target's URL in which Queue-it connectors expect the
+// token.
 const queueItParameter = "queueittoken"
 
-// queueItLink is where a link leads that was made for queue-it: by one of its
-// connectors (KnownUser V3) or by hand. QUEUE-IT.md says which there are.
+// queueItLink is a link made for Queue-it, by one of its connectors (KnownUser V3) or by hand.
+// QUEUE-IT.md lists the forms.
 type queueItLink struct {
 	customer string
 	event    string // slug of the room
-	target   string // where the visitor wants to go, or go on to
+	target   string // URL that the visitor wants to go to
 	culture  string // language such as de-AT
 }
 
-// Forms of what a link may say. An event is a slug: KnownUser compares it
-// letter by letter, so that none is as good as another.
+// Valid forms of parameters. An event is a slug: KnownUser compares it case-sensitively, so other
+// spellings are invalid.
 var (
 	eventForm   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	cultureForm = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$`)
 )
 
-// parseQueueItLink reads the parameters of a link into a line; false: it is none.
+// parseQueueItLink parses the parameters of a link into a line; false if it is not one.
 func parseQueueItLink(query url.Values) (queueItLink, bool) {
 	l := queueItLink{customer: query.Get("c"), event: query.Get("e"), target: query.Get("t"), culture: query.Get("cid")}
 	if !cultureForm.MatchString(l.culture) {
@@ -45,9 +45,9 @@ func parseQueueItLink(query url.Values) (queueItLink, bool) {
 	return l, l.customer != "" && eventForm.MatchString(l.event)
 }
 
-// parseQueueItCancel reads a link that ends a visit, below /cancel/: of one
-// event, customer/event with or without an id, or of several,
-// multiple/customer?wrl=event~id_event~id, of which the first counts.
+// parseQueueItCancel parses a link that ends a visit, below /cancel/. It has one event,
+// customer/event with or without an ID, or several, multiple/customer?wrl=event~id_event~id, of which
+// only the first counts.
 func parseQueueItCancel(path string, query url.Values) (queueItLink, bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if len(parts) < 2 || len(parts) > 3 {
@@ -62,7 +62,7 @@ func parseQueueItCancel(path string, query url.Values) (queueItLink, bool) {
 	return l, l.customer != "" && eventForm.MatchString(l.event)
 }
 
-// queueItRoutes are the paths of such links. That at the root is in index.
+// queueItRoutes adds the routes of such links, except the one at the root, which index serves.
 func (s *Server) queueItRoutes() {
 	read := []string{http.MethodGet, http.MethodHead}
 	join := func(c echo.Context) error {
@@ -91,12 +91,11 @@ func (s *Server) queueItRoutes() {
 	}))
 }
 
-// fromLink is where the context of a request by such a link has the event:
-// whoever sends it is a visitor, whom an error is shown as a page.
+// fromLink is the context key of the event in a request by such a link. Errors of these requests are
+// sent as pages, since they come from visitors.
 const fromLink = "queue-it event"
 
-// roomOf finds the room of a link. Errors: [room.ErrNotFound], for another
-// customer's as well.
+// roomOf returns the room of a link, or [room.ErrNotFound], also if the link is for another customer.
 func (s *Server) roomOf(c echo.Context, l *queueItLink) (*room.Room, error) {
 	c.Set(fromLink, l.event)
 	c.Response().Header()["Cache-Control"] = noStore
@@ -110,8 +109,7 @@ func (s *Server) roomOf(c echo.Context, l *queueItLink) (*room.Room, error) {
 	return r, s.checkHost(c.Request(), r)
 }
 
-// followToLine leads to the room, with target and language. What the room does
-// not allow or offer is left out, as in any other link.
+// followToLine redirects to the room, with target and language if the room allows them.
 func (s *Server) followToLine(c echo.Context, l queueItLink) error {
 	r, err := s.roomOf(c, &l)
 	if err != nil {
@@ -132,11 +130,11 @@ func (s *Server) followToLine(c echo.Context, l queueItLink) error {
 	return c.Redirect(http.StatusSeeOther, location)
 }
 
-// refusals are the codes by which a site says why it refuses a token.
+// refusals are the codes with which a site reports that it refuses a token.
 var refusals = map[string]bool{"hash": true, "eventid": true, "timestamp": true, "ip": true, "qidlimit": true, "connector/sessionstate": true}
 
-// noteRefusal logs that a site refuses what its visitors came back with, once a
-// minute: anybody can make such a link.
+// noteRefusal logs that a site refuses its visitors' tokens, at most once a minute, since any client
+// can forge such a link.
 func (s *Server) noteRefusal(code, event string) {
 	now, last := time.Now().UnixNano(), s.refusal.Load()
 	if refusals[code] && now-last >= int64(time.Minute) && s.refusal.CompareAndSwap(last, now) {
@@ -144,9 +142,8 @@ func (s *Server) noteRefusal(code, event string) {
 	}
 }
 
-// followFromLine leads on to where the visitor wants to go after a visit, if
-// the room allows it, else to the room. The link shows no secret, and anybody
-// can make one, so nothing ends by it.
+// followFromLine redirects to the link's target after a visit, if the room allows it, else to the
+// room. It does not end the session, because any client can forge such a link.
 func (s *Server) followFromLine(c echo.Context, l queueItLink) error {
 	r, err := s.roomOf(c, &l)
 	if err != nil {
@@ -159,8 +156,8 @@ func (s *Server) followFromLine(c echo.Context, l queueItLink) error {
 	return c.Redirect(http.StatusSeeOther, pathOf(r))
 }
 
-// languageOf returns the language of a culture among those that are offered,
-// none for all; false when it is not.
+// languageOf returns the offered language that matches a culture; false if there is none. No offered
+// languages means all.
 func languageOf(culture string, offered []page.Lang) (page.Lang, bool) {
 	if len(offered) == 0 {
 		offered = page.Languages()
@@ -174,8 +171,8 @@ func languageOf(culture string, offered []page.Lang) (page.Lang, bool) {
 	return "", false
 }
 
-// landing is where an admitted visitor is led: the target, with what the site's
-// connector looks for. The pass is zero when it has run out.
+// landing returns the URL to redirect an admitted visitor to: the target with the parameters that the
+// site's connector expects. The pass is zero if it has expired.
 func landing(ctx context.Context, r *room.Room, target url.URL, st fairness.Standing, pass room.Pass) (string, error) {
 	token, err := r.QueueItToken(ctx, st)
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/proofline/proofline/internal/conns"
 )
 
-// Serve answers requests on l until ctx ends; it closes l. For a moment then,
-// every answer tells its client to connect anew, elsewhere. Requests under way
-// are answered before it returns nil, those that wait for a database that is away
-// with 503; an error says that some took longer than 8 s. The rooms must still
-// run, and are the caller's to close.
+// Serve answers requests on l until ctx ends, and closes l. It then tells clients for a moment to
+// reconnect elsewhere, and answers open requests before it returns nil; requests that wait for an
+// unreachable database get 503. An error means that some took longer than 8 s. The rooms must still
+// be
+// running; the caller closes them.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	requests, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
@@ -48,8 +48,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// counts returns a hook that counts the connections that are open, all and those
-// of each network.
+// counts returns a hook that counts open connections, in total and per network.
 func counts(open *atomic.Int64, share *conns.Share) func(net.Conn, http.ConnState) {
 	return func(conn net.Conn, state http.ConnState) {
 		share.Watch(conn, state)
@@ -64,9 +63,9 @@ func counts(open *atomic.Int64, share *conns.Share) func(net.Conn, http.ConnStat
 
 const drainPoll = 20 * time.Millisecond
 
-// drain answers what is under way. A client that keeps its connection for the next
-// request is told so with an answer: a connection that is closed without a word
-// may lose a request that is on its way.
+// drain answers the open requests. Idle connections are closed with an answer to their next request
+// if
+// possible, because closing one silently may lose a request in flight.
 func (s *Server) drain(ctx context.Context, server *http.Server, open *atomic.Int64, abandon func()) error {
 	s.draining.Store(true)
 	ended := make(chan struct{})
@@ -80,8 +79,8 @@ func (s *Server) drain(ctx context.Context, server *http.Server, open *atomic.In
 	return server.Shutdown(ctx)
 }
 
-// refuseWaiting refuses requests that wait for a database that does not answer, while
-// there is time to say so.
+// refuseWaiting ends requests that wait for a database that does not answer, while there is time to
+// send an error.
 func (s *Server) refuseWaiting(ended <-chan struct{}, abandon func()) {
 	if s.rooms == nil {
 		return

@@ -14,26 +14,27 @@ import (
 	"github.com/proofline/proofline/web/limit"
 )
 
-// sessionsBody is the most bytes of a body that names many passes.
+// sessionsBody is the maximum size of a request body with many passes, in bytes.
 const sessionsBody = 1 << 20
 
-// sessionChanges are the passes whose sessions are touched or released.
+// sessionChanges lists the passes whose sessions to touch or release.
 type sessionChanges struct {
 	Touch   []string `json:"touch"`
 	Release []string `json:"release"`
 }
 
-// sessionOutcomes are what came of them, in the same order.
+// sessionOutcomes lists their outcomes, in the same order.
 type sessionOutcomes struct {
 	Touch   []room.Outcome `json:"touch"`
 	Release []room.Outcome `json:"release"`
 }
 
-// changeSessions touches and releases many sessions at once. Passes prove
-// themselves, so whoever has one may: a connector that gathered them.
+// changeSessions touches and releases many sessions at once. The passes authorize the request, so a
+// connector can collect them.
 //
-// A forged pass costs as much to refuse as a valid one. So the network pays for
-// all before they are verified, and gets back what was valid.
+// A forged pass costs as much to verify as a valid one. So the network pays for all passes in
+// advance,
+// and gets back the charge for the valid ones.
 func (s *Server) changeSessions(c echo.Context, r *room.Room) error {
 	c.Response().Header()["Cache-Control"] = noStore
 	body, err := readBody(c.Request(), nil, sessionsBody)
@@ -50,7 +51,7 @@ func (s *Server) changeSessions(c echo.Context, r *room.Room) error {
 	}
 	var touched, released []room.Outcome
 	err = s.inTurn(c, func() (err error) {
-		// A client that goes away does not end it: else forged passes would cost nothing.
+		// a client must not be able to cancel this, or forged passes would cost it nothing
 		touched, released, err = r.ChangeSessions(s.deadlines.next(), in.Touch, in.Release)
 		return err
 	})
@@ -76,8 +77,8 @@ func invalidPasses(lists ...[]room.Outcome) (n int) {
 	return n
 }
 
-// parseSessionChanges reads a body. The error is an [*room.InvalidError], which
-// does not say what a pass was.
+// parseSessionChanges parses a body. The error is an [*room.InvalidError] that does not repeat
+// passes.
 func parseSessionChanges(body []byte) (in sessionChanges, err error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
@@ -85,7 +86,7 @@ func parseSessionChanges(body []byte) (in sessionChanges, err error) {
 		return in, invalid("", `must be a JSON object of "touch" and "release", lists of passes`)
 	}
 	if n := len(in.Touch) + len(in.Release); n > room.MaxChanges {
-		return in, invalid("", fmt.Sprintf("has %d passes, and at most %d are taken at once", n, room.MaxChanges))
+		return in, invalid("", fmt.Sprintf("has %d passes: send at most %d at once", n, room.MaxChanges))
 	}
 	return in, nil
 }

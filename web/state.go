@@ -17,9 +17,8 @@ import (
 	"github.com/proofline/proofline/web/manage"
 )
 
-// A document is rendered again when the room has changed and it is at least
-// minAge old, and in any case when it is maxAge old, because the clock moves
-// on without entries.
+// A document is rendered again when the room has changed and the document is at least minAge old. At
+// maxAge it is rendered in any case, since it contains the time.
 const (
 	minAge = 250 * time.Millisecond
 	maxAge = time.Second
@@ -27,7 +26,7 @@ const (
 
 var stateCache = []string{"public, max-age=1, stale-while-revalidate=5"}
 
-// document is the state of a room as it goes over the wire.
+// document is the rendered state of a room.
 type document struct {
 	snapshot *room.Snapshot
 	rendered time.Time
@@ -36,20 +35,19 @@ type document struct {
 	etag     []string
 }
 
-// documents keeps the latest document of each room, so that a visitor's poll
-// costs no more than sending it.
+// documents caches the latest document of each room, so that a poll costs only sending it.
 type documents struct {
 	bySlug      sync.Map // of *rendering
-	listenAhead uint64   // see [streamAhead], 0 for nobody
+	listenAhead uint64   // see [streamAhead]; 0: pages do not use the stream
 }
 
 type rendering struct {
-	mu     sync.Mutex // held while one renders
+	mu     sync.Mutex // held while rendering
 	latest atomic.Pointer[document]
 }
 
-// state answers with what everybody may know about a room: the same bytes for
-// everybody, without cookies, so that any cache can answer in its place.
+// state serves the public state of a room. All clients get the same bytes, without cookies, so any
+// cache can serve them.
 func (s *Server) state(c echo.Context, r *room.Room) error {
 	d := s.documents.of(r)
 	h := c.Response().Header()
@@ -66,15 +64,15 @@ func (s *Server) state(c echo.Context, r *room.Room) error {
 	return err
 }
 
-// isKnown tells whether the client has the version of that entity tag, by the
-// weak comparison (https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2).
+// isKnown reports whether the client has the version with this entity tag, by weak comparison
+// (https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2).
 func isKnown(r *http.Request, etag string) bool {
 	known := r.Header["If-None-Match"]
 	return len(known) > 0 && (known[0] == "*" || strings.Contains(known[0], strings.TrimPrefix(etag, "W/")))
 }
 
-// of returns the document of a room. While one caller renders, the others are
-// answered with the one before, unless it is too old.
+// of returns a room's document. While one caller renders it, the others get the previous one, unless
+// that is too old.
 func (ds *documents) of(r *room.Room) *document {
 	found, ok := ds.bySlug.Load(r.Slug)
 	if !ok {
@@ -113,9 +111,10 @@ func render(r *room.Room, listenAhead uint64) *document {
 	o.reset()
 	now := r.Now()
 	o.state(r, d.snapshot, now)
-	o.poll(roomPoll(d.snapshot, now), mostPoll(d.snapshot), restPoll(d.snapshot), listenAhead)
-	// The time of rendering is not part of the tag: nobody needs to fetch a
-	// quiet room again for it.
+	o.poll(roomPoll(d.snapshot, now), maxPollOf(d.snapshot), restPoll(d.snapshot), listenAhead)
+	// The tag does not include the time of rendering, so that clients need not fetch an unchanged
+	// room
+	// again.
 	sum := sha256.Sum256(o.b)
 	d.etag = []string{`W/"` + hex.EncodeToString(sum[:8]) + `"`}
 	o.time("now", now)
@@ -124,7 +123,7 @@ func render(r *room.Room, listenAhead uint64) *document {
 	return d
 }
 
-// state writes what everybody may know.
+// state writes the public state.
 func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 	o.text("slug", r.Slug)
 	o.text("title", s.Title)
@@ -144,7 +143,7 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 	o.flag("paused", s.Paused)
 	o.flag("held", r.IsHeld())
 	o.flag("full", r.IsFull())
-	if s.Gate != room.GateNone { // open: the site lets people in without waiting; absent: it never did
+	if s.Gate != room.GateNone { // open: visitors get in without waiting; absent: the room has no gate
 		o.text("gate", string(s.Gate))
 	}
 	o.withdrawn(s)
@@ -167,8 +166,7 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 	o.lanes(&s.Counts)
 }
 
-// message writes what visitors are told in its canonical form, whose hash the
-// transcript has.
+// message writes the organizer's message in its canonical form, whose hash is in the transcript.
 func (o *object) message(m *room.Message) {
 	if m == nil {
 		o.null("message")
@@ -178,8 +176,8 @@ func (o *object) message(m *room.Message) {
 	o.b = append(o.b, m.Canonical()...)
 }
 
-// withdrawn writes how many places the organizer took away, and the beginnings
-// of the latest of their tickets, by which a page learns that it shows one.
+// withdrawn writes the number of revoked tickets and prefixes of the latest ones, from which a page
+// learns that its ticket may be revoked.
 func (o *object) withdrawn(s *room.Snapshot) {
 	if s.Counts.Revoked == 0 {
 		return
@@ -197,19 +195,19 @@ func (o *object) withdrawn(s *room.Snapshot) {
 	o.close()
 }
 
-// poll writes when pages should ask again, and who should listen instead.
-func (o *object) poll(after, most, rest time.Duration, listenAhead uint64) {
+// poll writes the polling intervals, and up to which place pages should use the stream.
+func (o *object) poll(after, maximum, rest time.Duration, listenAhead uint64) {
 	o.open("poll")
-	o.number("after_ms", uint64(after.Milliseconds())) //nolint:gosec // not negative
-	o.number("most_ms", uint64(most.Milliseconds()))   //nolint:gosec // not negative
-	o.number("rest_ms", uint64(rest.Milliseconds()))   //nolint:gosec // not negative
+	o.number("after_ms", uint64(after.Milliseconds()))  //nolint:gosec // not negative
+	o.number("most_ms", uint64(maximum.Milliseconds())) //nolint:gosec // not negative
+	o.number("rest_ms", uint64(rest.Milliseconds()))    //nolint:gosec // not negative
 	o.name("jitter")
 	o.b = append(o.b, pollJitter...)
 	o.number("listen_ahead", listenAhead)
 	o.close()
 }
 
-// windows writes the open window and the latest that somebody joined in.
+// windows writes the open window and the latest windows with arrivals.
 func (o *object) windows(s *room.Snapshot, now time.Time) {
 	if w, ok := s.Window(now); ok {
 		o.open("window")
@@ -243,7 +241,7 @@ func (o *object) window(w *fairness.WindowSum) {
 	o.number("arrivals", uint64(w.Arrivals))
 }
 
-// lanes writes how far each line has come.
+// lanes writes the counts of each lane.
 func (o *object) lanes(n *fairness.Counts) {
 	o.open("lanes")
 	o.open(string(fairness.General))

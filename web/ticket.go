@@ -12,7 +12,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// ticket says where a ticket stands.
+// ticket serves the state of a ticket.
 func (s *Server) ticket(c echo.Context, r *room.Room) error {
 	st, err := standing(c, r)
 	if err != nil {
@@ -21,7 +21,7 @@ func (s *Server) ticket(c echo.Context, r *room.Room) error {
 	return sendStanding(c, http.StatusOK, r, &st)
 }
 
-// standing finds the ticket that the path names.
+// standing returns the state of the ticket in the path.
 func standing(c echo.Context, r *room.Room) (fairness.Standing, error) {
 	c.Response().Header()["Cache-Control"] = noStore
 	t, err := parseTicket(c.Param("ticket"))
@@ -41,7 +41,7 @@ func sendStanding(c echo.Context, status int, r *room.Room, st *fairness.Standin
 	return send(c, status, jsonText, o.b)
 }
 
-// standing writes where a ticket stands.
+// standing writes the state of a ticket.
 func (o *object) standing(ticket string, st *fairness.Standing, s *room.Snapshot, now time.Time) {
 	o.arrival(ticket, st)
 	o.text("lane", string(st.Lane))
@@ -68,7 +68,7 @@ func (o *object) standing(ticket string, st *fairness.Standing, s *room.Snapshot
 	o.number("poll_after_ms", uint64(ticketPoll(st, s, now).Milliseconds())) //nolint:gosec // not negative
 }
 
-// expected writes when the ticket will be called, as far as anybody can say.
+// expected writes the expected time of the call, or null if it is unknown.
 func (o *object) expected(st *fairness.Standing, s *room.Snapshot, now time.Time) {
 	span, ok := s.Expected(*st, now)
 	if !ok {
@@ -85,8 +85,8 @@ func (o *object) expected(st *fairness.Standing, s *room.Snapshot, now time.Time
 	o.close()
 }
 
-// claimTime writes how long a called ticket may be claimed. In a pause that
-// time stands still, and nobody knows the moment.
+// claimTime writes the time left to claim a called ticket. In a pause that time stands still, so the
+// deadline is unknown.
 func (o *object) claimTime(st *fairness.Standing, s *room.Snapshot, now time.Time) {
 	o.number("left_ms", uint64(st.Left)) //nolint:gosec // not negative
 	if s.Paused {
@@ -96,7 +96,7 @@ func (o *object) claimTime(st *fairness.Standing, s *room.Snapshot, now time.Tim
 	}
 }
 
-// receipt proves that the ticket's arrival is in the newest tree.
+// receipt serves the proof that the ticket's arrival is in the newest tree.
 func (s *Server) receipt(c echo.Context, r *room.Room) error {
 	st, err := standing(c, r)
 	if err != nil {
@@ -109,8 +109,8 @@ func (s *Server) receipt(c echo.Context, r *room.Room) error {
 	return send(c, http.StatusOK, plainText, receipt)
 }
 
-// claim exchanges the secret of a called ticket for its pass, and says where to
-// go with it. The secret is in the body because paths are logged everywhere.
+// claim exchanges a called ticket's secret for its pass, and returns the URL to redirect to. The
+// secret is in the body because paths are logged.
 func (s *Server) claim(c echo.Context, r *room.Room) (err error) {
 	w := borrow()
 	defer w.giveBack()
@@ -137,7 +137,7 @@ func (s *Server) claim(c echo.Context, r *room.Room) (err error) {
 	if err != nil {
 		return err
 	}
-	st, _ := r.Standing(t) // admitted, so it is there
+	st, _ := r.Standing(t) // admitted, so it exists
 	o := &w.answer
 	o.reset()
 	o.text("ticket", t.String())
@@ -159,7 +159,7 @@ func (s *Server) claim(c echo.Context, r *room.Room) (err error) {
 	return send(c, http.StatusOK, jsonText, o.b)
 }
 
-// giveUp gives the place of a ticket up, for its secret.
+// giveUp gives up a ticket's place, authorized by its secret.
 func (s *Server) giveUp(c echo.Context, r *room.Room) error {
 	c.Response().Header()["Cache-Control"] = noStore
 	t, err := parseTicket(c.Param("ticket"))
@@ -188,15 +188,15 @@ func (s *Server) giveUp(c echo.Context, r *room.Room) error {
 	return sendStanding(c, http.StatusOK, r, &st)
 }
 
-// notCalled tells a claim that came too soon where its ticket stands.
+// notCalled sends the ticket's state to a client that claims too early.
 func notCalled(c echo.Context, r *room.Room, t fairness.Ticket) error {
-	st, _ := r.Standing(t) // not called, so it is there
+	st, _ := r.Standing(t) // known, though not called
 	askAgain(c.Response().Header(), ticketPoll(&st, r.Snapshot(), r.Now()))
 	return sendStanding(c, http.StatusAccepted, r, &st)
 }
 
-// readClaim reads the body of a claim: the secret, and where to go, if that is
-// said. No error says what was in it.
+// readClaim parses the body of a claim: the secret, and optionally the target. Errors do not repeat
+// its content.
 func readClaim(body []byte) (secret [fairness.SecretSize]byte, to room.Wanted, err error) {
 	text, ok := plainMember(body, "secret")
 	if !ok {

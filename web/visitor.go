@@ -20,8 +20,7 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
-// Header values of pages. They look at cookies, so other origins may not read
-// them, and what they show is nobody else's business.
+// Header values of pages. Since pages use cookies, other origins must not read them.
 var (
 	htmlText    = []string{"text/html; charset=utf-8"}
 	cssText     = []string{"text/css; charset=utf-8"}
@@ -30,11 +29,11 @@ var (
 	brandCache  = []string{"public, max-age=300"}
 )
 
-// contentPolicy is what a page may load and where its forms may lead. A form's
-// redirects count, so the targets of the room are named.
+// contentPolicy is the Content-Security-Policy of pages without a room. Pages of a room add its
+// targets to form-action, which also applies to redirects.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
 
-// isPage tells whether a route is a page, or what a page's form is sent to.
+// isPage reports whether a route serves a page or handles a page's form.
 func isPage(route string) bool {
 	switch route {
 	case publicPath + ":slug", publicPath + ":slug/check", publicPath + ":slug/fair", publicPath + ":slug/report", publicPath + ":slug/brand.css", publicPath + ":slug/logo",
@@ -44,7 +43,7 @@ func isPage(route string) bool {
 	return false
 }
 
-// shelter sets the headers that all answers of pages have.
+// shelter sets the headers of all pages.
 func shelter(h http.Header) {
 	h["Cache-Control"] = noStore
 	h["Referrer-Policy"] = sameOrigin
@@ -52,10 +51,10 @@ func shelter(h http.Header) {
 	h["Permissions-Policy"] = permissions
 }
 
-// roomKey is where a request's context has the room, for the page of an error.
+// roomKey is the context key of a request's room, for error pages.
 const roomKey = "room"
 
-// inLine finds the room of a page.
+// inLine passes the room of a page to handle, and to error pages.
 func (s *Server) inLine(handle func(echo.Context, *room.Room) error) echo.HandlerFunc {
 	return bounded(s.inRoom(func(c echo.Context, r *room.Room) error {
 		c.Set(roomKey, r)
@@ -63,7 +62,7 @@ func (s *Server) inLine(handle func(echo.Context, *room.Room) error) echo.Handle
 	}))
 }
 
-// linePage answers with the page of a line, or its <main> alone.
+// linePage serves the page of a line, or only its <main>.
 func (s *Server) linePage(c echo.Context, r *room.Room) error {
 	fragment := c.QueryParam("fragment") == "1"
 	own, known := holderOf(c, r)
@@ -90,7 +89,7 @@ func (s *Server) linePage(c echo.Context, r *room.Room) error {
 	return s.sendPage(c, http.StatusOK, func(w io.Writer) error { return s.pages.Visitor(w, v) })
 }
 
-// checkPage answers with the page that checks the visitor's own place.
+// checkPage serves the page that checks the visitor's own place.
 func (s *Server) checkPage(c echo.Context, r *room.Room) error {
 	own, _ := holderOf(c, r)
 	v, err := s.view(c, r, own.ticket)
@@ -103,7 +102,7 @@ func (s *Server) checkPage(c echo.Context, r *room.Room) error {
 	})
 }
 
-// brandStyle answers with the organizer's looks.
+// brandStyle serves the organizer's style sheet.
 func (s *Server) brandStyle(c echo.Context, r *room.Room) error {
 	settings, _ := r.Settings()
 	if !brand.HasLooks(&settings.Brand) {
@@ -117,8 +116,7 @@ func (s *Server) brandStyle(c echo.Context, r *room.Room) error {
 	return send(c, http.StatusOK, cssText, css)
 }
 
-// stylesheets keeps the stylesheet of each room: own CSS takes milliseconds to
-// read.
+// stylesheets caches the style sheet of each room, because parsing custom CSS takes milliseconds.
 type stylesheets struct{ bySlug sync.Map } // of *stylesheet
 
 type stylesheet struct {
@@ -141,8 +139,7 @@ func (all *stylesheets) of(r *room.Room) ([]byte, error) {
 	return css, nil
 }
 
-// logo answers with the room's image, or the one for the dark; without any, with
-// that of the organization.
+// logo serves the room's image, optionally the one for dark mode, or else the organization's.
 func (s *Server) logo(c echo.Context, r *room.Room) error {
 	settings, _ := r.Settings()
 	scheme := settings.Brand.Scheme
@@ -164,7 +161,7 @@ func (s *Server) logo(c echo.Context, r *room.Room) error {
 	return send(c, http.StatusOK, []string{mediaType}, image)
 }
 
-// sendPage answers with a page, whole or not at all.
+// sendPage renders a page and sends it; if rendering fails, it sends nothing.
 func (s *Server) sendPage(c echo.Context, status int, write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
@@ -174,14 +171,14 @@ func (s *Server) sendPage(c echo.Context, status int, write func(io.Writer) erro
 	h["Content-Security-Policy"] = []string{policyOf(c)}
 	h["Vary"] = acceptEncoding
 	body := b.Bytes()
-	if acceptsGzip(c.Request().Header["Accept-Encoding"]) { // a page holds no secret whose length could tell it
+	if acceptsGzip(c.Request().Header["Accept-Encoding"]) { // no secret in a page could leak by its compressed length
 		h["Content-Encoding"] = gzipped
 		body = compress(body)
 	}
 	return send(c, status, htmlText, body)
 }
 
-// policyOf returns the content security policy of a page in its room.
+// policyOf returns the Content-Security-Policy of a page, with the targets of its room.
 func policyOf(c echo.Context) string {
 	r, ok := c.Get(roomKey).(*room.Room)
 	if !ok {
@@ -191,10 +188,11 @@ func policyOf(c echo.Context) string {
 	return strings.Join(append([]string{contentPolicy}, settings.Origins()...), " ")
 }
 
-// view is the page of a line, for a ticket that may not have joined it: the zero
-// ticket is of a visitor who shows none. Error: [*room.StaleError].
+// view returns the data of a line's page for a ticket that may not have joined; the zero ticket is
+// for
+// visitors without one. Error: [*room.StaleError].
 func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (page.View, error) {
-	snapshot := r.Snapshot() // before the standing: what was called by then is not more than the standing knows of
+	snapshot := r.Snapshot() // taken before the standing, so that it does not have more calls than the standing
 	var st fairness.Standing
 	joined := ticket != fairness.Ticket{}
 	if joined {
@@ -230,7 +228,7 @@ func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (pag
 	return v, nil
 }
 
-// roomView is what every page of a room shows.
+// roomView returns the data that every page of a room shows.
 func (s *Server) roomView(c echo.Context, r *room.Room, lang page.Lang) page.Room {
 	snapshot := r.Snapshot()
 	settings, stored := r.Settings()
@@ -257,7 +255,7 @@ func (s *Server) roomView(c echo.Context, r *room.Room, lang page.Lang) page.Roo
 	return v
 }
 
-// messageView is the organizer's message for a visitor.
+// messageView returns the organizer's message in the visitor's language.
 func messageView(c echo.Context, m *room.Message, lang page.Lang, offered []page.Lang) page.Message {
 	v := page.Message{Wanted: page.Wanted(c.Request().Header.Get("Accept-Language"), lang, offered...)}
 	if m == nil {
@@ -274,7 +272,7 @@ func messageView(c echo.Context, m *room.Message, lang page.Lang, offered []page
 // pathOf returns the path of a room's page.
 func pathOf(r *room.Room) string { return publicPath + url.PathEscape(r.Slug) }
 
-// stateWithout is the state of the page for somebody without a place.
+// stateWithout returns the page's state for a visitor without a place.
 func stateWithout(r *room.Room, now time.Time) page.State {
 	s := r.Snapshot()
 	switch {
@@ -290,7 +288,7 @@ func stateWithout(r *room.Room, now time.Time) page.State {
 	return page.Joinable
 }
 
-// stateOf is the state of the page for a ticket.
+// stateOf returns the page's state for a ticket.
 func stateOf(st *fairness.Standing, s *room.Snapshot) page.State {
 	switch {
 	case st.Status == fairness.StatusAdmitted:
@@ -317,14 +315,13 @@ func skipState(reason fairness.Reason) page.State {
 	return page.Revoked
 }
 
-// reasons are the classes of reasons for which places are taken away, as pages
-// name them.
+// reasons maps the reasons for revoking tickets to those of the pages.
 var reasons = map[fairness.Reason]page.Reason{
 	fairness.RevokedBot: page.ReasonBot, fairness.RevokedDuplicate: page.ReasonDuplicate,
 	fairness.RevokedFraud: page.ReasonFraud, fairness.RevokedRequest: page.ReasonRequest,
 }
 
-// ticketView is the visitor's own place.
+// ticketView returns the data of the visitor's own place.
 func ticketView(st *fairness.Standing, s *room.Snapshot, now time.Time) *page.Ticket {
 	t := &page.Ticket{
 		ID: st.Ticket.String(), Joined: time.UnixMilli(int64(st.Joined)),
@@ -332,7 +329,7 @@ func ticketView(st *fairness.Standing, s *room.Snapshot, now time.Time) *page.Ti
 		AheadMin: st.AheadMin, AheadMax: st.AheadMax, Left: time.Duration(st.Left) * time.Millisecond,
 	}
 	if st.Status == fairness.StatusDrawn {
-		t.Called = t.Position - 1 - t.AheadMin // the snapshot may be a moment older
+		t.Called = t.Position - 1 - t.AheadMin // the snapshot may be slightly older
 	}
 	if st.Reason.IsRevoked() {
 		t.Reason = reasons[st.Reason]
@@ -347,7 +344,7 @@ func ticketView(st *fairness.Standing, s *room.Snapshot, now time.Time) *page.Ti
 	return t
 }
 
-// windowView is the group of a ticket.
+// windowView returns the data of a ticket's window.
 func windowView(st *fairness.Standing, s *room.Snapshot) page.Window {
 	to := time.UnixMilli(int64(st.Window.To))
 	w := page.Window{Index: uint64(st.Window.Index), From: time.UnixMilli(int64(st.Window.From)), To: to, Draws: s.Draws(st.Window)}
@@ -362,13 +359,13 @@ func windowView(st *fairness.Standing, s *room.Snapshot) page.Window {
 	return w
 }
 
-// Bounds of the time after which a page without scripts loads itself anew.
+// Limits of the refresh interval of a page without scripts.
 const (
 	minRefresh = 15 * time.Second
 	maxRefresh = 10 * time.Minute
 )
 
-// refresh returns the time that a visitor has chosen, 0 for none.
+// refresh returns the refresh interval that the visitor has chosen; 0: none.
 func refresh(c echo.Context) time.Duration {
 	seconds, err := strconv.ParseUint(c.QueryParam("refresh"), 10, 16)
 	if err != nil || seconds == 0 {

@@ -1,35 +1,33 @@
-// Package web is the HTTP interface of the server: the public resources of
-// every room below /r/{slug}, and the management of rooms below /v1.
+// Package web is the HTTP interface of the server: the public resources of every room below
+// /r/{slug}, the management API below /v1, and the pages for visitors and organizers.
 //
-// Bodies are JSON, the resources of the log are what C2SP says they are, and
-// every error is a problem document (RFC 9457, see PROBLEMS.md). Times are
-// RFC 3339 in UTC with milliseconds.
+// Bodies are JSON, the resources of the log follow C2SP, and every error is a problem document (RFC
+// 9457, see PROBLEMS.md). Times are RFC 3339 in UTC with milliseconds.
 //
 //	GET  /r/{slug}/checkpoint, tile/...            the log (https://c2sp.org/tlog-tiles)
-//	GET  /r/{slug}/state                           what everybody may know, cacheable
-//	GET  /r/{slug}/events                          the same whenever it changes, to few
+//	GET  /r/{slug}/state                           the room's public state, cacheable
+//	GET  /r/{slug}/events                          the state whenever it changes, as a stream; limited in number
 //	POST /r/{slug}/join                            record an arrival, answered with its receipt
-//	GET  /r/{slug}/tickets/{ticket}[/receipt]      where one ticket stands
-//	POST /r/{slug}/beacon                          a round that a draw waits for, from anybody
-//	POST /r/{slug}/tickets/{ticket}/claim          a called ticket's pass, for its secret
-//	POST /r/{slug}/tickets/{ticket}/leave          give a place up, for its secret
+//	GET  /r/{slug}/tickets/{ticket}[/receipt]      the state of one ticket
+//	POST /r/{slug}/beacon                          a beacon round that a draw waits for, from any client
+//	POST /r/{slug}/tickets/{ticket}/claim          a called ticket's pass, in exchange for its secret
+//	POST /r/{slug}/tickets/{ticket}/leave          give up a place, authorized by its secret
 //	GET  /r/{slug}/jwks.json                       keys that verify passes
-//	GET  /r/{slug}/.well-known/openid-configuration where a site finds them
-//	POST /r/{slug}/passes/{jti}/redeem             use a pass up, by the site
-//	POST /r/{slug}/sessions/touch, release, batch  whether visitors are still there
+//	GET  /r/{slug}/.well-known/openid-configuration discovery of these keys
+//	POST /r/{slug}/passes/{jti}/redeem             redeem a pass, for the site
+//	POST /r/{slug}/sessions/touch, release, batch  extend or end sessions, for the site
 //	     /v1/...                                   management, with a bearer token, see package manage
 //	GET  /r/{slug}[/check|/fair|/report], /assets/ pages for visitors, see package page
-//	POST /r/{slug}/line|claim|leave|link           what visitors do on them
-//	GET  /?c=CUSTOMER&e=SLUG, /cancel/...          links made for queue-it, see QUEUE-IT.md
-//	GET  /.well-known/security.txt                 whom to tell of a vulnerability, if the server was told
+//	POST /r/{slug}/line|claim|leave|link|take      actions of visitors on these pages
+//	GET  /?c=CUSTOMER&e=SLUG, /cancel/...          links made for Queue-it, see QUEUE-IT.md
+//	GET  /.well-known/security.txt                 contacts for reports of vulnerabilities, if configured
 //	GET  /livez                                    200 while the process answers
-//	GET  /readyz                                   200 while the server can take joins, and how it does
+//	GET  /readyz                                   200 while the server can accept joins, with its health
 //
-// What is polled by every visitor is served from memory: the state document is
-// rendered a few times a second however many ask, and answers to joins and
-// ticket queries are written without reflection into memory that is used
-// again. Whoever has a ticket's number may see where it stands; the secret
-// behind it is the only credential, and neither stored nor logged.
+// Resources that every visitor polls are served from memory: the state document is rendered at most
+// a few times a second however many clients ask, and answers to joins and ticket queries are written
+// without reflection into reused buffers. A ticket's number is enough to query its state. The secret
+// behind it is the only credential, and is neither stored nor logged.
 package web
 
 import (
@@ -57,50 +55,50 @@ import (
 	"github.com/proofline/proofline/web/ui"
 )
 
-// Limits of a connection, and of what one request may take.
+// Limits of connections and requests.
 const (
-	readTimeout     = 10 * time.Second // from the first byte of a request to its last; its header has no limit of its own
+	readTimeout     = 10 * time.Second // for a whole request, with its header
 	writeTimeout    = 60 * time.Second
 	idleTimeout     = 2 * time.Minute
-	answerTimeout   = 15 * time.Second // for what waits on the database
-	lastWords       = time.Second      // in which a server that stops tells clients to connect anew
-	shutdownTimeout = 7 * time.Second  // for requests under way after that
+	answerTimeout   = 15 * time.Second // for a request that needs the database
+	lastWords       = time.Second      // time in which a stopping server asks clients to reconnect
+	shutdownTimeout = 7 * time.Second  // for open requests after that
 	maxHeader       = 16 << 10         // bytes
 )
 
-// Options is what [New] needs. Rooms, AdminToken and Log must be given.
+// Options configures [New]. Rooms, AdminToken and Log are required.
 type Options struct {
 	Rooms *room.Rooms
-	// Desk does what the management API wants; nil: there is none.
+	// Desk serves the management API; nil: there is none.
 	Desk *desk.Desk
-	// AdminToken is the server's own bearer token of the management routes,
-	// which acts in any organization. Without one it is nobody's.
+	// AdminToken is the server's own bearer token for the management API, valid in every
+	// organization.
+	// Empty: no token has this role.
 	AdminToken string
-	// Accounts are those of the organizers' pages, of tokens and of custom hosts;
-	// nil: there is none of them.
+	// Accounts serves the organizers' pages, API tokens and custom hosts; nil: there are none.
 	Accounts *account.Accounts
-	// Live are the figures of rooms; nil: nobody sees any.
+	// Live serves the rooms' metrics; nil: there are none.
 	Live *live.Live
-	// Hooks are webhooks and alerts; nil: there are none.
+	// Hooks serves webhooks and alerts; nil: there are none.
 	Hooks *hook.Hooks
-	// Sites are what organizations protect; nil: there are none.
+	// Sites serves the organizations' sites; nil: there are none.
 	Sites *sites.Sites
-	// Version is the program's, for pages to show.
+	// Version is the program's version, shown on pages.
 	Version string
-	// Ready tells whether joins can be taken; nil: [room.Rooms.Ready].
+	// Ready reports whether the server can accept joins; nil: [room.Rooms.Ready].
 	Ready func() bool
-	// Assets are the built files of the pages; nil: those in the program.
+	// Assets has the built files of the pages; nil: those embedded in the program.
 	Assets fs.FS
-	// MaxStreams is how many streams of events are open at most, such as
-	// [DefaultStreams]; 0 for none.
+	// MaxStreams is the maximum number of open event streams, such as [DefaultStreams]; 0: no
+	// streams.
 	MaxStreams int
-	// TrustedProxies are the networks whose X-Forwarded-For header is
-	// believed. None: the connection's address counts.
+	// TrustedProxies are the networks of proxies whose X-Forwarded-For header is used. Empty: the
+	// connection's address counts.
 	TrustedProxies []netip.Prefix
-	// Contacts are URIs for reports of vulnerabilities, which security.txt names;
-	// none: there is no such file.
+	// Contacts are URIs for reports of vulnerabilities, published in security.txt; empty: there is no
+	// such file.
 	Contacts []string
-	// Limits are the budgets of networks; nil: none is limited.
+	// Limits has the budgets of networks; nil: no limits.
 	Limits *limit.Limits
 	Log    *slog.Logger
 }
@@ -120,23 +118,23 @@ type Server struct {
 	limits    *limit.Limits
 	crowded   crowdedPages
 
-	refusal    atomic.Int64 // Unix time in nanoseconds of the latest note of a site's refusal
+	refusal    atomic.Int64 // Unix time in nanoseconds of the latest log line about a site's refusal
 	maxStreams int
-	streams    atomic.Int64  // open
+	streams    atomic.Int64  // number of open streams
 	closing    chan struct{} // closed when the server stops
-	draining   atomic.Bool   // every answer is the last one of its connection
+	draining   atomic.Bool   // set while stopping: every answer closes its connection
 
-	accounts   *account.Accounts // nil for none
-	publicHost string            // the server's own
-	site       string            // the server's own origin, empty for not known
-	contacts   []string          // for reports of vulnerabilities
+	accounts   *account.Accounts // nil: none
+	publicHost string            // host of the server's own address, without port
+	site       string            // the server's own origin; empty: unknown
+	contacts   []string          // URIs for reports of vulnerabilities
 
 	pages       *page.Pages
 	assets      map[string]*asset // by name
 	crossOrigin *http.CrossOriginProtection
 }
 
-// New returns a server of the rooms.
+// New returns a server for the given rooms.
 func New(o Options) *Server {
 	s := &Server{
 		rooms: o.Rooms, ready: o.Ready, log: o.Log,
@@ -163,7 +161,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// openAPI prepares the management.
+// openAPI sets up the management API.
 func (s *Server) openAPI(o Options) {
 	m := manage.Options{
 		Desk: o.Desk, Accounts: o.Accounts, Live: o.Live, Hooks: o.Hooks, Sites: o.Sites, ServerToken: o.AdminToken,
@@ -173,12 +171,12 @@ func (s *Server) openAPI(o Options) {
 		m.PublicURL = o.Rooms.PublicURL
 	}
 	s.api = manage.New(m)
-	for _, r := range s.api.Routes() { // frame lets nobody without a token near these
+	for _, r := range s.api.Routes() { // frame rejects requests without a valid token
 		s.echo.Add(r.Method, r.Path, bounded(r.Handle))
 	}
 }
 
-// openPages prepares what visitors see.
+// openPages sets up the visitors' pages.
 func (s *Server) openPages(o *Options) {
 	if o.Assets == nil {
 		o.Assets = ui.Dist()
@@ -192,11 +190,11 @@ func (s *Server) openPages(o *Options) {
 		publicURL = o.Rooms.PublicURL
 	}
 	if s.crossOrigin, err = crossOrigin(publicURL); err != nil {
-		o.Log.Error("public URL is no origin: forms may be refused", "err", err)
+		o.Log.Error("cannot use the public URL as an origin: forms may be refused", "err", err)
 	}
 }
 
-// publicHost is the host of the server's own address, without port.
+// publicHost returns the host of the server's own address, without port.
 func publicHost(o Options) string {
 	if o.Rooms == nil {
 		return ""
@@ -252,10 +250,10 @@ func (s *Server) routes() {
 	s.queueItRoutes()
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
 
-// inRoom finds the room that the path names.
+// inRoom passes the room named in the path to handle.
 func (s *Server) inRoom(handle func(echo.Context, *room.Room) error) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r, err := s.rooms.Get(c.Request().Context(), c.Param("slug"))
@@ -281,8 +279,8 @@ func bounded(next echo.HandlerFunc) echo.HandlerFunc {
 
 const documentation = "https://github.com/proofline/proofline"
 
-// index leads people to the organizer's pages, those with a link made for
-// queue-it to their room, and says to programs what this is.
+// index redirects links made for Queue-it to their room, shows browsers the home page, and describes
+// the server to programs.
 func (s *Server) index(c echo.Context) error {
 	if l, ok := parseQueueItLink(c.QueryParams()); ok {
 		return s.followToLine(c, l)

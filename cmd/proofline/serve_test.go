@@ -76,7 +76,7 @@ func TestServeLimits(t *testing.T) {
 	if want := []int{201, 201, 201, 201, 201, 429, 429}; !slices.Equal(statuses, want) {
 		t.Errorf("joins answered with %v, want %v", statuses, want)
 	}
-	for _, line := range []string{"network=127.0.0.0/24 limit=tickets", "X-Forwarded-For is not believed"} {
+	for _, line := range []string{"network=127.0.0.0/24 limit=tickets", "ignoring X-Forwarded-For from an untrusted address"} {
 		if !strings.Contains(p.said(), line) {
 			t.Errorf("the log lacks %q: %s", line, p.said())
 		}

@@ -12,34 +12,34 @@ import (
 	"github.com/proofline/proofline/console/desk/pgdesk"
 )
 
-// actJSON is one deed of a person or a program.
+// actJSON is one entry of the activity log.
 type actJSON struct {
 	ID      uuid.UUID       `json:"id"`
 	At      time.Time       `json:"at"`
 	By      actorJSON       `json:"by"`
-	Verb    string          `json:"verb" doc:"Such as room.pause."`
-	Object  string          `json:"object" doc:"What it was done to, such as a room's slug."`
-	Detail  json.RawMessage `json:"detail" doc:"More about it; which members there are depends on the verb."`
-	Outcome pgdesk.Outcome  `json:"outcome" doc:"Empty: nobody knows, for the server stopped in between."`
+	Verb    string          `json:"verb" doc:"Operation, such as room.pause."`
+	Object  string          `json:"object" doc:"Object of the operation, such as a room's slug."`
+	Detail  json.RawMessage `json:"detail" doc:"Details, depending on the verb."`
+	Outcome pgdesk.Outcome  `json:"outcome" doc:"Empty: unknown, because the server stopped in between."`
 }
 
 type actorJSON struct {
 	Kind string    `json:"kind" enum:"person,token,server"`
-	ID   uuid.UUID `json:"id" doc:"All zero for the server's own token."`
-	Name string    `json:"name" doc:"E-mail address or name of the token, as it was then."`
+	ID   uuid.UUID `json:"id" doc:"Zero for the server's own token."`
+	Name string    `json:"name" doc:"E-mail address, or name of the token, at that time."`
 }
 
 type actList struct {
 	Acts []actJSON `json:"acts"`
-	Next *string   `json:"next" doc:"The cursor of the next page; null at the end."`
+	Next *string   `json:"next" doc:"Cursor of the next page; null on the last page."`
 }
 
 func (a *API) actRoutes() []route {
 	return []route{{
 		method: http.MethodGet, path: "acts", scope: account.Read, name: "listActs", tag: "acts",
-		summary: "List what people and programs did, newest first",
+		summary: "List the activity log, newest first",
 		query: append(paged(desk.MaxPage),
-			parameter{name: "object", about: "Only what was done to this, such as a room's slug.", schema: schema{"type": "string"}}),
+			parameter{name: "object", about: "Only entries about this object, such as a room's slug.", schema: schema{"type": "string"}}),
 		out: actList{}, do: a.listActs,
 	}}
 }

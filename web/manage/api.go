@@ -20,55 +20,52 @@ import (
 	"github.com/proofline/proofline/console/site"
 )
 
-// Prefix is what the paths of all routes begin with.
+// Prefix is the path prefix of all routes.
 const Prefix = "/v1/"
 
 var (
-	// ErrToken is returned when a request has no or a wrong token.
-	ErrToken = errors.New("give a management token as Authorization: Bearer TOKEN")
-	// ErrOrganization is returned when the header Proofline-Organization names
-	// an organization that the token cannot act in.
-	ErrOrganization = errors.New("there is no such organization, or the token is not for it")
-	// ErrTooLarge is returned when a body is larger than its route takes.
+	// ErrToken means that a request has no token or an invalid one.
+	ErrToken = errors.New("the request needs a valid management token: send Authorization: Bearer TOKEN")
+	// ErrOrganization means that the header Proofline-Organization names an organization in which the
+	// token cannot act.
+	ErrOrganization = errors.New("the organization does not exist, or the token cannot act in it")
+	// ErrTooLarge means that a body exceeds its route's limit.
 	ErrTooLarge = errors.New("the body is too large")
-	// ErrMediaType is returned when a body is not declared as JSON.
+	// ErrMediaType means that a body is not declared as JSON.
 	ErrMediaType = errors.New("the body must be JSON, with Content-Type: application/json")
-	// ErrKeyReused is returned when an idempotency key comes with another
-	// request than before.
-	ErrKeyReused = errors.New("this idempotency key came with another request before: use a new one")
-	// ErrKeyUnderWay is returned when the request that brought a key first has
-	// not been answered.
-	ErrKeyUnderWay = errors.New("the first request with this idempotency key has no answer yet, or never got one: see whether it was done before you use another key")
-	// ErrKeyDone is returned when a request was done whose answer had a secret,
-	// which nobody keeps.
-	ErrKeyDone = errors.New("the request with this idempotency key was done, and its answer held a secret that is shown once: revoke what it made if the answer was lost")
-	// ErrSimulating is returned when as many simulations run as may.
+	// ErrKeyReused means that an idempotency key was used for a different request before.
+	ErrKeyReused = errors.New("this idempotency key was used for another request: use a new one")
+	// ErrKeyUnderWay means that the first request with an idempotency key has no answer yet.
+	ErrKeyUnderWay = errors.New("the first request with this idempotency key has no answer yet, or its outcome is unknown: check whether it took effect before you use another key")
+	// ErrKeyDone means that the first request succeeded, but its answer had a secret and was not
+	// stored.
+	ErrKeyDone = errors.New("the request with this idempotency key has succeeded, and its secret is shown only once: revoke the secret if you did not get the answer")
+	// ErrSimulating means that the maximum number of simulations is running.
 	ErrSimulating = errors.New("another simulation is running")
 )
 
-// Options is what [New] needs. Of what is nil there are no routes.
+// Options configures [New]. Services that are nil have no routes.
 type Options struct {
 	Desk     *desk.Desk
 	Accounts *account.Accounts
 	Live     *live.Live
 	Hooks    *hook.Hooks
 	Sites    *site.Sites
-	// ServerToken is the server's own bearer token, which acts in any
-	// organization; empty: none does.
+	// ServerToken is the server's own bearer token, valid in every organization; empty: none.
 	ServerToken string
-	// PublicURL is what the server is reached under, without a slash at its end.
+	// PublicURL is the server's base URL, without a trailing slash.
 	PublicURL string
-	// Status is how an error is answered.
+	// Status returns the HTTP status for an error.
 	Status func(error) int
 }
 
 // API is the management API. Safe for concurrent use.
 type API struct {
 	Options
-	token      [sha256.Size]byte // of the server's token
+	token      [sha256.Size]byte // hash of the server's token
 	routes     []route
 	document   func() []byte
-	simulating chan struct{} // holds one value for each simulation that runs
+	simulating chan struct{} // one value per running simulation
 	pruned     clock
 }
 
@@ -103,13 +100,13 @@ func New(o Options) *API {
 	return a
 }
 
-// Route is one route, for whoever dispatches requests.
+// Route is a route in the form that a router needs.
 type Route struct {
-	Method, Path string // as Echo writes it: /v1/rooms/:slug
+	Method, Path string // path in Echo's syntax: /v1/rooms/:slug
 	Handle       echo.HandlerFunc
 }
 
-// Routes returns the routes, to which [API.Guard] must be applied.
+// Routes returns all routes. The caller must wrap them in [API.Guard].
 func (a *API) Routes() []Route {
 	list := []Route{{http.MethodGet, documentPath, a.sendDocument}}
 	for i := range a.routes {
@@ -119,15 +116,15 @@ func (a *API) Routes() []Route {
 	return list
 }
 
-// Needs is what a route takes, for those who test who may use it.
+// Needs describes a route's requirements, for tests of access control.
 type Needs struct {
-	Method, Path string        // the path as in the document: /v1/rooms/{slug}
-	Scope        account.Scope // that the actor must have
-	Server       bool          // it is for the server's own token alone
-	Example      string        // of a body, empty for none
+	Method, Path string        // path in the document's syntax: /v1/rooms/{slug}
+	Scope        account.Scope // required scope
+	Server       bool          // whether it requires the server's own token
+	Example      string        // example body; empty: none
 }
 
-// Needs returns what each route takes.
+// Needs returns the requirements of all routes.
 func (a *API) Needs() []Needs {
 	list := make([]Needs, len(a.routes))
 	for i, r := range a.routes {
@@ -136,11 +133,11 @@ func (a *API) Needs() []Needs {
 	return list
 }
 
-// actorKey is where the context of a request has its actor.
+// actorKey is the context key of a request's actor.
 const actorKey = "proofline.actor"
 
-// Guard lets nobody without a token near anything below [Prefix], routes or
-// not, but the public document.
+// Guard rejects requests without a valid token for any path below [Prefix], whether a route exists or
+// not. The OpenAPI document is public.
 func (a *API) Guard(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if c.Path() == documentPath && c.Request().Method == http.MethodGet {
@@ -155,11 +152,11 @@ func (a *API) Guard(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// OrganizationHeader names the organization that a token acts in. Only the
-// server's own token has a choice.
+// OrganizationHeader names the organization in which a token acts. Only the server's own token can
+// act in several.
 const OrganizationHeader = "Proofline-Organization"
 
-// authenticate returns who sends a request.
+// authenticate returns the actor for the request's token.
 func (a *API) authenticate(r *http.Request) (account.Actor, error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if token == "" || !strings.EqualFold(scheme, "Bearer") {
@@ -186,8 +183,8 @@ func (a *API) authenticate(r *http.Request) (account.Actor, error) {
 	return actor, err
 }
 
-// isServer compares the server's token. Hashes are compared, so that the time
-// tells neither the token nor its length.
+// isServer reports whether token is the server's token. It compares hashes, so that timing reveals
+// neither the token nor its length.
 func (a *API) isServer(token string) bool {
 	sum := sha256.Sum256([]byte(token))
 	return subtle.ConstantTimeCompare(sum[:], a.token[:]) == 1 && a.ServerToken != ""

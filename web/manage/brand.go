@@ -15,31 +15,31 @@ type brandInput struct {
 	Brand room.Brand `json:"brand" need:"true"`
 }
 
-// brandCheck is what becomes of a brand on the pages.
+// brandCheck is the result of checking a brand.
 type brandCheck struct {
-	Problems []draftProblem    `json:"problems" doc:"What keeps it from being used, by field."`
-	CSS      []style.Problem   `json:"css" doc:"What is left out of the CSS, and where."`
-	Contrast []contrastFinding `json:"contrast" doc:"What becomes of the colours that were chosen."`
+	Problems []draftProblem    `json:"problems" doc:"Problems that prevent its use, by field."`
+	CSS      []style.Problem   `json:"css" doc:"Parts of the CSS that are left out, with their positions."`
+	Contrast []contrastFinding `json:"contrast" doc:"Contrast of the chosen colours."`
 }
 
 type contrastFinding struct {
 	Scheme   string  `json:"scheme" enum:"light,dark"`
-	Pair     string  `json:"pair" doc:"What stands on what."`
-	Where    string  `json:"where" doc:"On the page."`
-	Given    string  `json:"given" doc:"Colour that was chosen, or ours."`
+	Pair     string  `json:"pair" doc:"Foreground and background."`
+	Where    string  `json:"where" doc:"Place on the page."`
+	Given    string  `json:"given" doc:"Chosen colour, or the default."`
 	Ground   string  `json:"ground"`
-	Ratio    float64 `json:"ratio" doc:"Of these two, from 1 to 21."`
+	Ratio    float64 `json:"ratio" doc:"Contrast ratio of these two, from 1 to 21."`
 	Required float64 `json:"required"`
 	Shown    string  `json:"shown" doc:"Colour that is shown."`
-	Then     float64 `json:"then" doc:"Ratio of that."`
-	Repaired bool    `json:"repaired" doc:"Another colour is shown than was given."`
+	Then     float64 `json:"then" doc:"Contrast ratio of the shown colour."`
+	Repaired bool    `json:"repaired" doc:"The shown colour differs from the given one."`
 	Good     bool    `json:"good"`
 }
 
 func (a *API) brandRoutes() []route {
 	return []route{{
 		method: http.MethodPost, path: "brand-checks", scope: account.Read, name: "checkBrand", tag: "rooms",
-		summary: "Check a brand, and whether its colours can be read", more: "Nothing is stored.",
+		summary: "Check a brand and the contrast of its colours", more: "Nothing is stored.",
 		in: brandInput{}, example: `{"brand": {"color": "#c2185b", "background": "#ffffff"}}`, out: brandCheck{}, do: checkBrand,
 	}}
 }
@@ -51,7 +51,7 @@ func checkBrand(c *call) (reply, error) {
 	}
 	for name := range members {
 		if name != "brand" {
-			return reply{}, invalid(name, "is not known here")
+			return reply{}, invalid(name, "is unknown")
 		}
 	}
 	amendment, err := room.ParseAmendment(c.body)
@@ -68,7 +68,7 @@ func checkBrand(c *call) (reply, error) {
 	if _, found := style.Parse(amendment.Brand.CSS); len(found) > 0 {
 		out.CSS = found
 	}
-	findings, _ := looks.Looks(amendment.Brand).Contrast() // of colours that can be read
+	findings, _ := looks.Looks(amendment.Brand).Contrast() // of valid colours
 	for _, f := range findings {
 		out.Contrast = append(out.Contrast, contrastFinding{string(f.Scheme), f.Pair, f.Where, f.Given, f.Ground, f.Ratio, f.Required, f.Shown, f.Then, f.Repaired, f.Good()})
 	}

@@ -28,14 +28,14 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// maxBody is the most bytes of a body: a room with two logos, and texts in
+// maxBody is the default maximum size of a body in bytes. It fits a room with two logos and texts in
 // every language.
 const maxBody = 512 << 10
 
-// maxNested is how many lists and objects of a body may be within each other.
+// maxNested is the maximum nesting depth of a JSON body.
 const maxNested = 64
 
-// call is one request to a route.
+// call is a request to a route.
 type call struct {
 	context.Context
 	echo  echo.Context
@@ -43,22 +43,21 @@ type call struct {
 	body  []byte
 }
 
-// reply is what a route answers.
+// reply is the answer of a route.
 type reply struct {
-	body      any    // JSON; nil for none
-	raw       []byte // instead of body, of another media type
+	body      any    // JSON; nil: no body
+	raw       []byte // body of another media type, instead of body
 	mediaType string
-	location  string // of what was made
+	location  string // URL of the created object
 	etag      string
-	cache     string  // Cache-Control; empty: nobody keeps it
-	next      *string // cursor of the next page
-	status    int     // 0: that of the route
+	cache     string  // Cache-Control; empty: no-store
+	next      *string // cursor of the next page; nil: none
+	status    int     // 0: status of the route
 }
 
 func answer(body any) (reply, error) { return reply{body: body}, nil }
 
-// readBody reads the body of a request. An empty one may be declared as
-// anything, any other only as JSON.
+// readBody reads a request's body. A body that is not empty must be declared as JSON.
 func readBody(r *http.Request, most int) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, int64(most)))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
@@ -77,12 +76,12 @@ func readBody(r *http.Request, most int) ([]byte, error) {
 	return body, nil
 }
 
-// invalid says what is wrong with one field.
+// invalid returns an error for one field.
 func invalid(field, detail string) error {
 	return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
 }
 
-// checkText refuses what no text is, in path or query: a database would.
+// checkText rejects parameters that are not valid text, since the database cannot store them.
 func (c *call) checkText() error {
 	for i, name := range c.echo.ParamNames() {
 		if !isText(c.echo.ParamValues()[i]) {
@@ -103,7 +102,7 @@ func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune
 
 func (c *call) param(name string) string { return c.echo.Param(name) }
 
-// id reads a UUID of the path. What is none names nothing.
+// id parses a UUID in the path. For an invalid one it returns [account.ErrNotFound].
 func (c *call) id(name string) (uuid.UUID, error) {
 	id, err := uuid.Parse(c.param(name))
 	if err != nil || id == uuid.Nil {
@@ -114,7 +113,7 @@ func (c *call) id(name string) (uuid.UUID, error) {
 
 func (c *call) query(name string) string { return c.echo.QueryParam(name) }
 
-// limit reads how many items a page is to have; 0 when it is not said.
+// limit parses the page size; 0 if it is missing.
 func (c *call) limit(most int) (int, error) {
 	text := c.query("limit")
 	if text == "" {
@@ -127,7 +126,7 @@ func (c *call) limit(most int) (int, error) {
 	return n, nil
 }
 
-// flag reads a parameter that is true or false, or not there.
+// flag parses an optional boolean parameter.
 func (c *call) flag(name string) (bool, error) {
 	switch c.query(name) {
 	case "", "false":
@@ -138,7 +137,7 @@ func (c *call) flag(name string) (bool, error) {
 	return false, invalid(name, "must be true or false")
 }
 
-// time reads a moment; the zero time when it is not said.
+// time parses an optional time parameter; the zero time if it is missing.
 func (c *call) time(name string) (time.Time, error) {
 	text := c.query(name)
 	if text == "" {
@@ -151,7 +150,7 @@ func (c *call) time(name string) (time.Time, error) {
 	return t, nil
 }
 
-// decode reads the body of a request. The error is an [*room.InvalidError].
+// decode parses the request's body. The error is an [*room.InvalidError].
 func decode[T any](c *call) (in T, err error) {
 	if wrong := (jsontext.Form{Depth: maxNested, Name: misnamed(reflect.TypeFor[T]())}).Check(c.body); wrong != nil {
 		return in, invalid(wrong.Field, wrong.Detail)
@@ -168,8 +167,8 @@ func decode[T any](c *call) (in T, err error) {
 	return in, nil
 }
 
-// misnamed returns what says that a member is only nearly called as one of a
-// type: Go's decoder takes it, even where the right one is there too.
+// misnamed returns a check for member names that differ from those of type t only in case, because
+// Go's decoder accepts them, even next to the right one.
 func misnamed(t reflect.Type) func(within []string, name string) string {
 	return func(within []string, name string) string {
 		at := t
@@ -182,18 +181,19 @@ func misnamed(t reflect.Type) func(within []string, name string) string {
 		}
 		for right := range known {
 			if strings.EqualFold(right, name) {
-				return "is not known here; " + right + " is"
+				return "is unknown; the field is called " + right
 			}
 		}
 		return ""
 	}
 }
 
-// membersOf keeps what members returns: a body may have many of one type.
+// membersOf caches the results of members, because a body may have many values of one type.
 var membersOf sync.Map // by reflect.Type
 
-// members are those that a struct, or a list of it, has in JSON, with their types;
-// nil of other types.
+// members returns the JSON members, with their types, of a struct or of the elements of a list; nil
+// for
+// other types.
 func members(t reflect.Type) map[string]reflect.Type {
 	kept, ok := membersOf.Load(t)
 	if !ok {
@@ -219,21 +219,21 @@ func readMembers(t reflect.Type) map[string]reflect.Type {
 	return list
 }
 
-// unreadable says what kept a body from being read.
+// unreadable converts a decoding error to an [*room.InvalidError].
 func unreadable(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		return invalid(wrong.Field, "cannot be a "+wrong.Value)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return invalid(strings.Trim(name, `"`), "is not known here")
+		return invalid(strings.Trim(name, `"`), "is unknown")
 	}
 	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return invalid("", fmt.Sprintf("must be a JSON object; after %d bytes: %v", wrong.Offset, wrong))
 	}
-	return invalid("", "must be a JSON object as the document of the API has it")
+	return invalid("", "must be a JSON object as described in the OpenAPI document")
 }
 
-// encode writes the body of an answer.
+// encode encodes the body of an answer.
 func (r reply) encode() (mediaType string, body []byte, err error) {
 	switch {
 	case r.raw != nil:
@@ -250,10 +250,10 @@ func (r reply) encode() (mediaType string, body []byte, err error) {
 	return "application/json", b.Bytes(), nil
 }
 
-// statusOf is the status of an answer to a route.
+// statusOf returns the status of the answer.
 func (r reply) statusOf(to *route) int { return cmp.Or(r.status, to.status, http.StatusOK) }
 
-// send answers a request.
+// send sends the answer.
 func (r reply) send(c echo.Context, status int) error {
 	mediaType, body, err := r.encode()
 	if err != nil {
@@ -281,15 +281,14 @@ func write(c echo.Context, status int, mediaType string, body []byte) error {
 	return c.Blob(status, mediaType, body)
 }
 
-// nextLink is the header that leads to the next page
-// (https://www.rfc-editor.org/rfc/rfc8288).
+// nextLink returns the Link header of the next page (https://www.rfc-editor.org/rfc/rfc8288).
 func nextLink(u *url.URL, cursor string) string {
 	query := u.Query()
 	query.Set("cursor", cursor)
 	return "<" + u.EscapedPath() + "?" + query.Encode() + `>; rel="next"`
 }
 
-// cursorOf is the cursor of the next page as answers have it: null for none.
+// cursorOf returns the cursor of the next page in the form of answers; nil if there is none.
 func cursorOf(next string) *string {
 	if next == "" {
 		return nil

@@ -9,8 +9,8 @@ import (
 func (a *API) clockRoutes() []route {
 	return []route{{
 		method: http.MethodPost, path: "clock/confirm", scope: account.Admin, server: true, name: "confirmClock", tag: "server",
-		summary: "Say that the database's clock is right after it jumped",
-		more:    "Only with the server's token. All servers of the database go by that clock within a second; without a jump nothing happens.",
+		summary: "Confirm the database's clock after a jump",
+		more:    "Only with the server's token. All servers of the database follow that clock within a second; without a jump nothing happens.",
 		status:  http.StatusNoContent, key: keyKept,
 		do: func(c *call) (reply, error) { return reply{}, a.Desk.Rooms.ConfirmClock(c) },
 	}}

@@ -9,29 +9,29 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// keysJSON are the keys of a room's passes.
+// keysJSON lists the keys of a room's passes.
 type keysJSON struct {
-	ID   string         `json:"kid" doc:"Of the key that signs from now on."`
-	Keys []room.PassKey `json:"keys" doc:"All that passes are out of, newest first."`
+	ID   string         `json:"kid" doc:"ID of the key that signs from now on."`
+	Keys []room.PassKey `json:"keys" doc:"Keys of all valid passes, newest first."`
 }
 
-// callsJSON says who calls the people of a room.
+// callsJSON sets what calls a room's visitors.
 type callsJSON struct {
-	By string `json:"by" enum:"rate,pull" need:"true" doc:"rate: the clock, at the pace of the outflow; pull: a backend that asks for people, up to that pace."`
+	By string `json:"by" enum:"rate,pull" need:"true" doc:"rate: the room's clock calls visitors at the pace of the outflow; pull: a backend calls them, up to that pace."`
 }
 
-// Who calls.
+// Values of callsJSON.By.
 const (
-	ByRate = "rate" // the clock, at the pace of the outflow
-	ByPull = "pull" // a backend that asks for people, up to that pace
+	ByRate = "rate" // the room's clock, at the pace of the outflow
+	ByPull = "pull" // a backend, up to that pace
 )
 
-// pulledJSON is what came of a pull.
+// pulledJSON is the result of a pull.
 type pulledJSON struct {
-	Called  uint64 `json:"called" doc:"People, by this pull."`
-	UpTo    uint64 `json:"up_to" doc:"The serving pointer now."`
-	Waiting uint64 `json:"waiting" doc:"Called, not admitted yet and expected."`
-	Active  uint64 `json:"active" doc:"These, and those at the site."`
+	Called  uint64 `json:"called" doc:"Number of visitors called by this pull."`
+	UpTo    uint64 `json:"up_to" doc:"Position up to which visitors are called now."`
+	Waiting uint64 `json:"waiting" doc:"Visitors who are called, can still claim, and have not yet."`
+	Active  uint64 `json:"active" doc:"Waiting visitors, plus those at the site."`
 }
 
 func (a *API) controlRoutes() []route {
@@ -43,30 +43,30 @@ func (a *API) controlRoutes() []route {
 		a.control("end", "endRoom", "End a room for good", "Nobody can join any more, nobody is called, and nothing can follow in the transcript.", a.Desk.End),
 		{
 			method: http.MethodPost, path: "rooms/{slug}/rotate-keys", scope: account.Operate, name: "rotateKeys", tag: tag,
-			summary: "Make a new key for passes",
+			summary: "Create a new signing key for passes",
 			more:    "It signs from now on; the old one stays in jwks.json until its last pass has expired.",
 			out:     keysJSON{}, key: keyKept, do: a.rotateKeys,
 		},
 		{
 			method: http.MethodGet, path: "rooms/{slug}/calls", scope: account.Pull, name: "showCalls", tag: tag,
-			summary: "Show who calls people", out: callsJSON{},
+			summary: "Show whether the clock or a backend calls visitors", out: callsJSON{},
 			do: func(c *call) (reply, error) { return callsOf(a.Desk.Puller(c, c.actor, c.param("slug"))) },
 		},
 		{
 			method: http.MethodPut, path: "rooms/{slug}/calls", scope: account.Pull, name: "setCalls", tag: tag,
-			summary: "Say who calls people", in: callsJSON{}, example: `{"by": "pull"}`, out: callsJSON{}, do: a.setCalls,
+			summary: "Set whether the clock or a backend calls visitors", in: callsJSON{}, example: `{"by": "pull"}`, out: callsJSON{}, do: a.setCalls,
 		},
 		{
 			method: http.MethodPost, path: "rooms/{slug}/pull", scope: account.Pull, name: "pull", tag: tag,
-			summary: "Call people now",
-			more:    "As many as are wanted, or as are drawn, as `max_active` leaves and as the outflow has credit for. A pull without an answer may have happened: send it with an Idempotency-Key.",
-			query:   []parameter{{name: "n", about: "How many.", schema: schema{"type": "integer", "minimum": 1, "maximum": room.MaxPull}, needed: true}},
+			summary: "Call visitors now",
+			more:    "Calls up to n visitors, as far as they are drawn and `max_active` and the outflow allow. A pull without an answer may have happened: send it with an Idempotency-Key.",
+			query:   []parameter{{name: "n", about: "Maximum number of visitors to call.", schema: schema{"type": "integer", "minimum": 1, "maximum": room.MaxPull}, needed: true}},
 			out:     pulledJSON{}, key: keyKept, do: a.pull,
 		},
 	}
 }
 
-// control is the route of something that is done to a room as a whole.
+// control returns the route of an operation on a room as a whole.
 func (a *API) control(verb, name, summary, more string, do func(context.Context, account.Actor, string) (*room.Room, error)) route {
 	return route{
 		method: http.MethodPost, path: "rooms/{slug}/" + verb, scope: account.Operate, name: name, tag: "control",
@@ -108,7 +108,7 @@ func (a *API) setCalls(c *call) (reply, error) {
 func (a *API) pull(c *call) (reply, error) {
 	n, err := strconv.ParseUint(c.query("n"), 10, 32)
 	if err != nil || n < 1 || n > room.MaxPull {
-		return reply{}, invalid("n", "must be in the query, a whole number from 1 to "+strconv.Itoa(room.MaxPull))
+		return reply{}, invalid("n", "must be a query parameter, a whole number from 1 to "+strconv.Itoa(room.MaxPull))
 	}
 	p, err := a.Desk.Pull(c, c.actor, c.param("slug"), n)
 	if err != nil {

@@ -1,26 +1,24 @@
-// Package manage is the management API: everything that organizers do in the
-// console, for programs, below /v1. API.md explains it to those who use it.
+// Package manage implements the management API below /v1: everything that organizers do in the
+// console, for programs. API.md is its user documentation.
 //
-// One table has every route: who may use it, what it takes, what it answers and
-// what does it. Requests are checked against it, and the OpenAPI 3.1 document at
-// /v1/openapi.json is made of it, with the schemas of the Go types that are read
-// and written; so the document says what the program does. Tests compare every
-// answer that they see with it.
+// One table lists every route: its scope, parameters, body, answer and handler. Requests are checked
+// against it, and the OpenAPI 3.1 document at /v1/openapi.json is generated from it and from the Go
+// types of bodies, so the document matches the program. Tests validate every answer that they see
+// against it.
 //
 //	Guard: token -> actor      serve: scope, body, Idempotency-Key -> handler -> reply
 //
-// Handlers ask [desk.Desk], [account.Accounts] and their neighbours, which look
-// at the actor's organization and note the act. What belongs to another
-// organization is answered exactly as what does not exist.
+// Handlers call [desk.Desk], [account.Accounts] and similar services, which check the actor's
+// organization and write the activity log. Requests for anything of another organization get the same
+// answer as for something that does not exist.
 //
 // Bodies are JSON. Errors are returned, and become problem documents in package
 // web. Times are RFC 3339, durations such as "30s".
 //
-// # Again, and at the same time
+// # Retries and concurrent changes
 //
-// A POST that makes or does something may come with an Idempotency-Key, for its
-// organization: the first request with it is done, and others with the same
-// method, path and body get its answer for a day. Answers with secrets are not
-// kept. What can be changed has an ETag, and If-Match keeps a change from
-// overwriting somebody else's.
+// A POST that creates or does something accepts an Idempotency-Key, which is scoped to the
+// organization: the first request with it is performed, and later ones with the same method, path and
+// body get its answer for a day. Answers with secrets are not stored. Everything that can be changed
+// has an ETag, and If-Match keeps a change from overwriting a concurrent one.
 package manage

@@ -11,18 +11,18 @@ import (
 	"github.com/proofline/proofline/console/desk"
 )
 
-// draftJSON is a room that is not published.
+// draftJSON is an unpublished room.
 type draftJSON struct {
 	ID       uuid.UUID       `json:"id"`
-	Slug     string          `json:"slug" doc:"As far as the configuration says it."`
+	Slug     string          `json:"slug" doc:"Empty if the configuration has none."`
 	Title    string          `json:"title"`
-	Host     string          `json:"host" doc:"Custom host to publish it under; empty for the server's own."`
-	Config   json.RawMessage `json:"config" doc:"The configuration of a room, finished or not."`
-	Version  int64           `json:"version" doc:"Counts the changes."`
+	Host     string          `json:"host" doc:"Custom host to publish it under; empty: the server's own host."`
+	Config   json.RawMessage `json:"config" doc:"Configuration of a room, complete or not."`
+	Version  int64           `json:"version" doc:"Version number, incremented with each change."`
 	Created  time.Time       `json:"created"`
 	Changed  time.Time       `json:"changed"`
 	By       string          `json:"changed_by"`
-	Problems []draftProblem  `json:"problems" doc:"What keeps it from being published now."`
+	Problems []draftProblem  `json:"problems" doc:"Problems that prevent publishing it now."`
 }
 
 type draftProblem struct {
@@ -45,10 +45,10 @@ type draftList struct {
 	Drafts []draftJSON `json:"drafts"`
 }
 
-// draftInput is what is stored as it is.
+// draftInput is stored as it is.
 type draftInput struct {
-	Host   string          `json:"host" doc:"Custom host to publish it under; empty for the server's own."`
-	Config json.RawMessage `json:"config" need:"true" doc:"The configuration of a room, finished or not: any JSON object."`
+	Host   string          `json:"host" doc:"Custom host to publish it under; empty: the server's own host."`
+	Config json.RawMessage `json:"config" need:"true" doc:"Configuration of a room, complete or not: any JSON object."`
 }
 
 func (a *API) draftRoutes() []route {
@@ -57,11 +57,11 @@ func (a *API) draftRoutes() []route {
 	return []route{
 		{
 			method: http.MethodGet, path: "drafts", scope: account.Read, name: "listDrafts", tag: tag,
-			summary: "List the drafts, the latest changed first", out: draftList{}, do: a.listDrafts,
+			summary: "List the drafts, latest change first", out: draftList{}, do: a.listDrafts,
 		},
 		{
 			method: http.MethodPost, path: "drafts", scope: account.Operate, name: "createDraft", tag: tag,
-			summary: "Store a room that is not published", in: draftInput{}, example: example,
+			summary: "Create a draft", in: draftInput{}, example: example,
 			out: draftJSON{}, status: http.StatusCreated, key: keyKept, tagged: true, do: a.createDraft,
 		},
 		{
@@ -78,7 +78,7 @@ func (a *API) draftRoutes() []route {
 		},
 		{
 			method: http.MethodPost, path: "drafts/{draft}/publish", scope: account.Operate, name: "publishDraft", tag: tag,
-			summary: "Make a room of a draft, which is gone then", more: "The draft stays after any error.",
+			summary: "Publish a draft as a room, and delete the draft", more: "The draft stays after any error.",
 			out: roomJSON{}, status: http.StatusCreated, key: keyKept, tagged: true, matches: true, do: a.publish,
 		},
 	}
@@ -117,7 +117,7 @@ func (a *API) createDraft(c *call) (reply, error) {
 	return a.madeDraft(a.Desk.SaveDraft(c, c.actor, uuid.Nil, 0, in.Host, in.Config))
 }
 
-// draft finds the draft that the path names.
+// draft returns the draft in the path.
 func (a *API) draft(c *call) (desk.Draft, error) {
 	id, err := c.id("draft")
 	if err != nil {
@@ -128,8 +128,8 @@ func (a *API) draft(c *call) (desk.Draft, error) {
 
 func (a *API) showDraft(c *call) (reply, error) { return shownDraft(a.draft(c)) }
 
-// expectedVersion is the version of a draft that a request is about: the
-// present one, or none that there is.
+// expectedVersion returns the version of a draft that a request expects: the current one, or one that
+// cannot exist.
 func (c *call) expectedVersion(d desk.Draft) int64 {
 	if condition, ok := c.ifMatch(); ok && !matches(condition, draftTag(d)) {
 		return 0

@@ -11,8 +11,8 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// matches tells whether an If-Match header allows for a current tag. There is
-// none that says nothing: callers look first.
+// matches reports whether an If-Match header includes the current tag. Callers first check that the
+// request has the header.
 //
 // https://www.rfc-editor.org/rfc/rfc9110#section-13.1.1
 func matches(header, current string) bool {
@@ -24,8 +24,8 @@ func matches(header, current string) bool {
 	return false
 }
 
-// isKnown tells whether a client has what a tag is of: proxies that compress
-// make tags weak, and here that counts as the same.
+// isKnown reports whether the client already has the version with this tag. Weak tags count as equal,
+// because proxies that compress make tags weak.
 //
 // https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2
 func (c *call) isKnown(tag string) bool {
@@ -33,14 +33,13 @@ func (c *call) isKnown(tag string) bool {
 	return header != "" && matches(strings.ReplaceAll(header, `W/"`, `"`), tag)
 }
 
-// ifMatch returns the condition of a request; false when it has none.
+// ifMatch returns the If-Match header; false if there is none.
 func (c *call) ifMatch() (string, bool) {
 	values := c.echo.Request().Header.Values("If-Match")
 	return strings.Join(values, ","), len(values) > 0
 }
 
-// roomTag is the ETag of a room: of what can be changed about it, not of what
-// happens in it.
+// roomTag returns the ETag of a room. It covers what can be changed about the room, not its progress.
 func roomTag(r *room.Room) string {
 	text, err := json.Marshal(struct {
 		Config  room.Config

@@ -11,27 +11,27 @@ import (
 )
 
 type historyJSON struct {
-	Minutes []live.Minute `json:"minutes" doc:"Steps in which something changed, oldest first."`
+	Minutes []live.Minute `json:"minutes" doc:"Steps with changes, oldest first."`
 }
 
 func (a *API) figureRoutes() []route {
 	const tag = "figures"
-	csv := parameter{name: "format", about: "json, or csv for a table.", schema: schema{"type": "string", "enum": []string{"json", "csv"}}}
+	csv := parameter{name: "format", about: "Format of the answer: json, or csv for a table.", schema: schema{"type": "string", "enum": []string{"json", "csv"}}}
 	return []route{
 		{
 			method: http.MethodGet, path: "rooms/{slug}/figures", scope: account.Read, name: "showFigures", tag: tag,
-			summary: "Show what a room is doing now", more: "They change once a second.", out: live.Figures{}, do: a.showFigures,
+			summary: "Show a room's current metrics", more: "They are updated once a second.", out: live.Figures{}, do: a.showFigures,
 		},
 		{
 			method: http.MethodGet, path: "rooms/{slug}/recent", scope: account.Read, name: "showRecent", tag: tag,
-			summary: "Show the last 15 minutes of a room, second by second", more: "As far as the node that answers has them in memory.", out: live.Series{}, do: a.showRecent,
+			summary: "Show the last 15 minutes of a room, second by second", more: "Limited to what the answering node has in memory.", out: live.Series{}, do: a.showRecent,
 		},
 		{
 			method: http.MethodGet, path: "rooms/{slug}/history", scope: account.Read, name: "showHistory", tag: tag,
 			summary: "Show a room minute by minute",
 			query: []parameter{
-				{name: "from", about: "Begin; default: 30 days ago.", schema: schema{"type": "string", "format": "date-time"}},
-				{name: "to", about: "End, which is not part of it; default: now.", schema: schema{"type": "string", "format": "date-time"}},
+				{name: "from", about: "Start; default: 30 days ago.", schema: schema{"type": "string", "format": "date-time"}},
+				{name: "to", about: "End, exclusive; default: now.", schema: schema{"type": "string", "format": "date-time"}},
 				{name: "step", about: "Length of a step in whole minutes, such as 5m; by default there are at most 1,000.", schema: schema{"type": "string"}},
 				csv,
 			},
@@ -39,18 +39,18 @@ func (a *API) figureRoutes() []route {
 		},
 		{
 			method: http.MethodGet, path: "rooms/{slug}/summary", scope: account.Read, name: "showSummary", tag: tag,
-			summary: "Show what became of a room that has ended",
-			more:    "It is derived from the transcript when somebody asks first: 503 computing says that this takes a moment.",
+			summary: "Show the summary of a room that has ended",
+			more:    "It is computed from the transcript on the first request, which may get 503 computing for a moment.",
 			query:   []parameter{csv}, out: live.Summary{}, csv: true, do: a.showSummary,
 		},
 		{
 			method: http.MethodGet, path: "rooms/{slug}/export", scope: account.Read, name: "exportRoom", tag: tag,
-			summary: "Export all that is known of a room's course", out: live.Export{}, do: a.export,
+			summary: "Export all metrics of a room", out: live.Export{}, do: a.export,
 		},
 	}
 }
 
-// mayLook tells whether a room is the actor's: package live does not ask.
+// mayLook checks that the room is the actor's, which package live does not do.
 func (a *API) mayLook(c *call) error {
 	_, err := a.Desk.Room(c, c.actor, c.param("slug"))
 	return err
@@ -78,7 +78,7 @@ func (a *API) showRecent(c *call) (reply, error) {
 	return answer(s)
 }
 
-// wantsCSV reads which format is wanted.
+// wantsCSV parses the requested format.
 func (c *call) wantsCSV() (bool, error) {
 	switch c.query("format") {
 	case "", "json":

@@ -7,12 +7,12 @@ import (
 	"github.com/proofline/proofline/console/account"
 )
 
-// hostJSON is a custom host that the organization claims.
+// hostJSON is a custom host that the organization has claimed.
 type hostJSON struct {
 	Host     string     `json:"host"`
-	Record   string     `json:"record" doc:"Name of the TXT record that shows whose it is."`
-	Value    string     `json:"value" doc:"What the record says."`
-	Verified *time.Time `json:"verified" doc:"Null: not yet, or another organization has shown its own since."`
+	Record   string     `json:"record" doc:"Name of the TXT record that proves ownership."`
+	Value    string     `json:"value" doc:"Content of the record."`
+	Verified *time.Time `json:"verified" doc:"Time of verification. Null: not verified, or another organization has verified the host since."`
 }
 
 func newHostJSON(h account.Host) hostJSON {
@@ -51,7 +51,7 @@ func (a *API) hostRoutes() []route {
 		},
 		{
 			method: http.MethodDelete, path: "hosts/{host}", scope: account.Admin, name: "removeHost", tag: tag,
-			summary: "Give a host up", status: http.StatusNoContent,
+			summary: "Release a custom host", status: http.StatusNoContent,
 			do: func(c *call) (reply, error) { return reply{}, a.Accounts.RemoveHost(c, c.actor, c.param("host")) },
 		},
 	}

@@ -13,24 +13,24 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// Headers of requests that may be sent again
+// Headers of idempotent requests
 // (https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/).
 const (
 	KeyHeader      = "Idempotency-Key"
 	ReplayedHeader = "Idempotency-Replayed"
 )
 
-// keyForm is a key: in quotes, as the draft wants it, or without.
+// keyForm matches a key, with the quotes that the draft requires or without.
 var keyForm = regexp.MustCompile(`^(?:"([!#-~]{1,200})"|([!#-~]{1,200}))$`)
 
-// keepTimeout bounds how long the note of an answer may take.
+// keepTimeout limits the time for storing an answer.
 const keepTimeout = 5 * time.Second
 
-// once does what a request wants, once for all requests with the same key.
+// once performs a request, once for all requests with the same key.
 //
-// A request that is refused gives its key back, for nothing was done. One whose
-// outcome nobody knows keeps it, and so does one that the server did not
-// outlive: whoever sends it again is told so, rather than having it done twice.
+// A request that is refused releases its key, since it had no effect. A request whose outcome is
+// unknown keeps it, also if the server stopped meanwhile: a retry is then told so, rather than being
+// performed a second time.
 func (a *API) once(r *route, c *call, do func() (reply, error)) (reply, error) {
 	header := c.echo.Request().Header.Get(KeyHeader)
 	if header == "" || r.key == keyIgnored {
@@ -38,7 +38,7 @@ func (a *API) once(r *route, c *call, do func() (reply, error)) (reply, error) {
 	}
 	form := keyForm.FindStringSubmatch(header)
 	if form == nil {
-		return reply{}, invalid(KeyHeader, "must be 1 to 200 printable ASCII characters without spaces, best a UUID")
+		return reply{}, invalid(KeyHeader, "must be 1 to 200 printable ASCII characters without spaces, preferably a UUID")
 	}
 	key := form[1] + form[2]
 	a.prune(c)
@@ -65,13 +65,13 @@ func (a *API) once(r *route, c *call, do func() (reply, error)) (reply, error) {
 		return out, err
 	}
 	kept, err := out.kept(r)
-	if err == nil { // without the answer, whoever sends it again is told that nobody knows
+	if err == nil { // if storing fails, a retry is told that the outcome is unknown
 		_ = a.Desk.Store.KeepAnswer(late, c.actor.Org, key, kept)
 	}
 	return out, err
 }
 
-// requestHash says which request it is.
+// requestHash returns a hash that identifies the request.
 func requestHash(c *call) []byte {
 	r := c.echo.Request()
 	h := sha256.New()
@@ -82,12 +82,12 @@ func requestHash(c *call) []byte {
 	return h.Sum(nil)
 }
 
-// didNothing tells whether an error says that nothing was done.
+// didNothing reports whether an error means that the request had no effect.
 func (a *API) didNothing(err error) bool {
 	return a.Status(err) < http.StatusInternalServerError || errors.Is(err, room.ErrBusy) || errors.Is(err, room.ErrStopping)
 }
 
-// kept is what is stored of an answer.
+// kept returns the stored form of an answer.
 func (r reply) kept(to *route) (pgdesk.Answer, error) {
 	out := pgdesk.Answer{Status: r.statusOf(to), Headers: map[string]string{}}
 	if to.key == keySecret {
@@ -103,7 +103,7 @@ func (r reply) kept(to *route) (pgdesk.Answer, error) {
 	return out, err
 }
 
-// replayed is an answer from before.
+// replayed returns the reply for a stored answer.
 func replayed(c *call, a *pgdesk.Answer) reply {
 	c.echo.Response().Header().Set(ReplayedHeader, "true")
 	out := reply{status: a.Status, location: a.Headers["Location"], etag: a.Headers["ETag"]}
@@ -113,30 +113,30 @@ func replayed(c *call, a *pgdesk.Answer) reply {
 	return out
 }
 
-// pruneEvery is how often old keys are forgotten, at most.
-const pruneEvery = time.Hour
+// pruneInterval is the minimum time between deletions of old keys.
+const pruneInterval = time.Hour
 
-// clock says when something was done last. Safe for concurrent use.
+// clock limits how often something is done. Safe for concurrent use.
 type clock struct {
 	mu   sync.Mutex
 	last time.Time
 }
 
-// due tells one caller in every so much time that it is.
-func (c *clock) due(now time.Time, every time.Duration) bool {
+// due reports whether the interval has passed; if so, it starts again.
+func (c *clock) due(now time.Time, interval time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now.Sub(c.last) < every {
+	if now.Sub(c.last) < interval {
 		return false
 	}
 	c.last = now
 	return true
 }
 
-// prune forgets old keys once in a while. That it fails is tried again later,
-// and is no matter of the request that came just then.
+// prune deletes old keys from time to time. Errors do not matter to the current request: the next
+// prune tries again.
 func (a *API) prune(ctx context.Context) {
-	if a.pruned.due(time.Now(), pruneEvery) {
+	if a.pruned.due(time.Now(), pruneInterval) {
 		_ = a.Desk.Store.PruneKeys(ctx)
 	}
 }

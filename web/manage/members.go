@@ -9,9 +9,9 @@ import (
 	"github.com/proofline/proofline/console/account"
 )
 
-// memberJSON is a person in the organization.
+// memberJSON is a member of the organization.
 type memberJSON struct {
-	ID        uuid.UUID `json:"id" doc:"Of the person."`
+	ID        uuid.UUID `json:"id" doc:"ID of the person."`
 	Email     string    `json:"email"`
 	Name      string    `json:"name"`
 	Role      string    `json:"role" enum:"owner,operator,viewer"`
@@ -27,10 +27,10 @@ type roleInput struct {
 	Role account.Role `json:"role" need:"true" enum:"owner,operator,viewer"`
 }
 
-// invitationJSON is an invitation that is open.
+// invitationJSON is an open invitation.
 type invitationJSON struct {
 	ID        uuid.UUID `json:"id"`
-	Email     string    `json:"email" doc:"Empty: of whoever has the link."`
+	Email     string    `json:"email" doc:"Empty: the link works for anyone who has it."`
 	Role      string    `json:"role" enum:"owner,operator,viewer"`
 	InvitedBy string    `json:"invited_by"`
 	Created   time.Time `json:"created"`
@@ -47,8 +47,8 @@ type invitationInput struct {
 }
 
 type invitedJSON struct {
-	Link   string `json:"link" doc:"One-time link that makes a member of whoever the address belongs to. It is shown once."`
-	Mailed bool   `json:"mailed" doc:"It was sent by mail. Otherwise somebody has to pass it on."`
+	Link   string `json:"link" doc:"One-time link by which the invited person becomes a member. It is shown once."`
+	Mailed bool   `json:"mailed" doc:"Whether it was sent by mail; if not, pass it on yourself."`
 }
 
 func (a *API) memberRoutes() []route {
@@ -64,16 +64,16 @@ func (a *API) memberRoutes() []route {
 		},
 		{
 			method: http.MethodDelete, path: "members/{member}", scope: account.Admin, name: "removeMember", tag: tag,
-			summary: "Take somebody out of the organization", more: "Tokens that the person has made stay.", status: http.StatusNoContent,
+			summary: "Remove a member from the organization", more: "Tokens that the person has created stay valid.", status: http.StatusNoContent,
 			do: a.onID("member", func(c *call, id uuid.UUID) error { return a.Accounts.RemoveMember(c, c.actor, id) }),
 		},
 		{
 			method: http.MethodGet, path: "invitations", scope: account.Admin, name: "listInvitations", tag: tag,
-			summary: "List the invitations that are open", out: invitationList{}, do: a.listInvitations,
+			summary: "List the open invitations", out: invitationList{}, do: a.listInvitations,
 		},
 		{
 			method: http.MethodPost, path: "invitations", scope: account.Admin, name: "invite", tag: tag,
-			summary: "Invite somebody", more: "It replaces an earlier invitation of the same address, and is good for three days.",
+			summary: "Invite a person", more: "It replaces an earlier invitation of the same address, and is valid for three days.",
 			in: invitationInput{}, example: `{"email": "operator@example.com", "role": "operator"}`, out: invitedJSON{}, status: http.StatusCreated, key: keySecret, do: a.invite,
 		},
 		{
@@ -84,7 +84,7 @@ func (a *API) memberRoutes() []route {
 	}
 }
 
-// onID is the handler of something that is done to what a UUID in the path names.
+// onID returns the handler of an operation on the object whose UUID is in the path.
 func (a *API) onID(name string, do func(*call, uuid.UUID) error) func(*call) (reply, error) {
 	return func(c *call) (reply, error) {
 		id, err := c.id(name)

@@ -17,11 +17,12 @@ import (
 
 const documentPath = Prefix + "openapi.json"
 
-// apiVersion is the version of the document, which rises with the API.
+// apiVersion is the version of the API and its document.
 const apiVersion = "1.0.0"
 
-// sendDocument answers with the OpenAPI document, which is public: a client
-// needs it before it has a token.
+// sendDocument serves the OpenAPI document, which is public because clients need it before they
+// have a
+// token.
 func (a *API) sendDocument(c echo.Context) error {
 	h := c.Response().Header()
 	h.Set("Cache-Control", "public, max-age=300")
@@ -29,12 +30,12 @@ func (a *API) sendDocument(c echo.Context) error {
 	return write(c, http.StatusOK, "application/json", a.document())
 }
 
-// Document is the OpenAPI 3.1 document of the routes. A strict one, for tests,
-// says that answers have no members but those that it names: clients should
-// take more, for later versions add some.
+// Document returns the OpenAPI 3.1 document of the routes. The strict one, for tests, allows no
+// unknown
+// members in answers; clients must allow them, because later versions may add members.
 func (a *API) Document(strict bool) []byte { return a.describe(strict) }
 
-// describe makes the document of the route table.
+// describe generates the document from the route table.
 //
 // https://spec.openapis.org/oas/v3.1.0
 func (a *API) describe(strict bool) []byte {
@@ -59,10 +60,10 @@ func (a *API) describe(strict bool) []byte {
 		"paths":   paths,
 		"components": schema{
 			"schemas":         s.named,
-			"securitySchemes": schema{"token": schema{"type": "http", "scheme": "bearer", "description": "A token of the organization, or the server's own."}},
+			"securitySchemes": schema{"token": schema{"type": "http", "scheme": "bearer", "description": "A token of the organization, or the server's own token."}},
 			"parameters":      sharedParameters,
 			"responses": schema{"Problem": schema{
-				"description": "What is wrong, as https://github.com/proofline/proofline/blob/main/web/PROBLEMS.md describes it.",
+				"description": "A problem document; https://github.com/proofline/proofline/blob/main/web/PROBLEMS.md describes the types.",
 				"content":     schema{"application/problem+json": schema{"schema": schema{"$ref": "#/components/schemas/Problem"}}},
 			}},
 		},
@@ -70,12 +71,12 @@ func (a *API) describe(strict bool) []byte {
 	}
 	text, err := json.Marshal(document)
 	if err != nil {
-		panic(err) // made of constants
+		panic(err) // made of constants, cannot fail
 	}
 	return text
 }
 
-// tags are the areas of the API, in the order of the routes.
+// tags returns the areas of the API, in the order of the routes.
 func (a *API) tags() []any {
 	var names []string
 	for _, r := range a.routes {
@@ -95,20 +96,20 @@ var problemSchema = schema{
 	"type":     "object",
 	"required": []string{"type", "title", "status", "instance", "request_id"},
 	"properties": schema{
-		"type":       schema{"type": "string", "description": "A URL of PROBLEMS.md, or about:blank."},
+		"type":       schema{"type": "string", "description": "A URL in PROBLEMS.md, or about:blank."},
 		"title":      schema{"type": "string"},
 		"status":     schema{"type": "integer"},
 		"detail":     schema{"type": "string"},
 		"instance":   schema{"type": "string", "description": "Path of the request."},
-		"request_id": schema{"type": "string", "description": "As in the server's log."},
+		"request_id": schema{"type": "string", "description": "ID of the request in the server's log."},
 		"errors": schema{"type": "array", "items": schema{
 			"type": "object", "required": []string{"field", "detail"},
-			"properties": schema{"field": schema{"type": "string", "description": "Empty: the body as a whole."}, "detail": schema{"type": "string"}},
+			"properties": schema{"field": schema{"type": "string", "description": "Invalid field; empty: the body as a whole."}, "detail": schema{"type": "string"}},
 		}},
 	},
 }
 
-// sharedParameters are headers that many requests may have.
+// sharedParameters are headers that many requests accept.
 var sharedParameters = schema{
 	"Organization": schema{
 		"name": OrganizationHeader, "in": "header", "schema": schema{"type": "string"},
@@ -116,15 +117,15 @@ var sharedParameters = schema{
 	},
 	"Key": schema{
 		"name": KeyHeader, "in": "header", "schema": schema{"type": "string", "maxLength": 202},
-		"description": "Any text, best a UUID. The same request with the same key is done once, and answered the same for 24 hours.",
+		"description": "A unique text, preferably a UUID. A request repeated with the same key within 24 hours is performed once and gets the same answer.",
 	},
 	"IfMatch": schema{
 		"name": "If-Match", "in": "header", "schema": schema{"type": "string"},
-		"description": "The ETag of what is to be changed, as it was read: 412 if somebody has changed it since.",
+		"description": "ETag of the version to change. 412: it has changed since.",
 	},
 	"IfNoneMatch": schema{
 		"name": "If-None-Match", "in": "header", "schema": schema{"type": "string"},
-		"description": "The ETag of what the client has: 304 if it is still the one.",
+		"description": "ETag of the client's version. 304: it has not changed.",
 	},
 }
 
@@ -136,7 +137,7 @@ func (s *schemas) operation(r *route) schema {
 	}
 	out["description"] = strings.TrimSpace(r.more + "\n\n" + r.needs())
 	if r.cached {
-		out["responses"].(schema)[strconv.Itoa(http.StatusNotModified)] = schema{"description": "It is the one with this ETag."}
+		out["responses"].(schema)[strconv.Itoa(http.StatusNotModified)] = schema{"description": "Not modified since the version with this ETag."}
 	}
 	if r.in != nil {
 		content := schema{"schema": s.of(reflect.TypeOf(r.in), true)}
@@ -148,7 +149,7 @@ func (s *schemas) operation(r *route) schema {
 	return out
 }
 
-// needs says in words who may.
+// needs describes the required scope in words.
 func (r *route) needs() string {
 	if r.server {
 		return "Needs the server's own token."
@@ -178,10 +179,10 @@ func (s *schemas) success(r *route) schema {
 		headers[name] = schema{"description": about, "schema": schema{"type": "string"}}
 	}
 	if r.tagged {
-		text("ETag", "Changes with what can be changed.")
+		text("ETag", "Changes whenever the object is changed.")
 	}
 	if r.key == keyKept {
-		text(ReplayedHeader, "true when it is the answer from before.")
+		text(ReplayedHeader, "true if this is the stored answer to an earlier request.")
 	}
 	if slices.ContainsFunc(r.query, func(p parameter) bool { return p.name == "cursor" }) {
 		text("Link", `The next page, rel="next".`)
@@ -192,13 +193,13 @@ func (s *schemas) success(r *route) schema {
 	return out
 }
 
-// pathParameters describes the names in paths.
+// pathParameters describes the path parameters.
 var pathParameters = map[string]schema{
-	"slug":         {"description": "Of the room.", "schema": schema{"type": "string"}},
+	"slug":         {"description": "Slug of the room.", "schema": schema{"type": "string"}},
 	"ticket":       {"description": "A ticket: a UUID of version 8.", "schema": schema{"type": "string", "format": "uuid"}},
 	"rehearsal":    {"description": "Slug of the copy.", "schema": schema{"type": "string"}},
 	"site":         {"description": "Name of the site.", "schema": schema{"type": "string"}},
-	"serial":       {"description": "Of rules.", "schema": schema{"type": "integer", "minimum": 1}},
+	"serial":       {"description": "Serial number of the rules.", "schema": schema{"type": "integer", "minimum": 1}},
 	"host":         {"description": "A host name.", "schema": schema{"type": "string"}},
 	"organization": {"description": "Slug of the organization.", "schema": schema{"type": "string"}},
 }

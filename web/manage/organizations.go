@@ -10,14 +10,14 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// organizationJSON is a tenant of the server.
+// organizationJSON is an organization.
 type organizationJSON struct {
 	ID            uuid.UUID `json:"id"`
 	Slug          string    `json:"slug"`
 	Name          string    `json:"name"`
 	RequireFactor bool      `json:"require_second_factor" doc:"Whether members need a second factor."`
 	Created       time.Time `json:"created"`
-	HasLogo       bool      `json:"has_logo" doc:"There is a logo, which rooms without one of their own show."`
+	HasLogo       bool      `json:"has_logo" doc:"Whether the organization has a logo, which rooms without their own show."`
 }
 
 func newOrganizationJSON(o account.Organization) organizationJSON {
@@ -43,19 +43,19 @@ type organizationInput struct {
 type organizationChangeInput struct {
 	Name          *string `json:"name"`
 	RequireFactor *bool   `json:"require_second_factor" doc:"Whether members need a second factor."`
-	Logo          *string `json:"logo" doc:"For rooms without one of their own: data URL of a PNG, JPEG or WebP image of at most 64 KiB. Empty for none."`
+	Logo          *string `json:"logo" doc:"Logo for rooms without their own: data URL of a PNG, JPEG or WebP image of at most 64 KiB. Empty: none."`
 }
 
 type ownerLinkInput struct {
-	Email string `json:"email" doc:"Of the person that the link is for. Somebody who has lost the password gets a new one by it. Empty: it is for whoever has it."`
+	Email string `json:"email" doc:"E-mail address of the person that the link is for, who can set a new password with it. Empty: the link works for anyone who has it."`
 }
 
-// signInLinkInput says whom a link is for.
+// signInLinkInput is the request for a sign-in link.
 type signInLinkInput struct {
-	Email string `json:"email" doc:"Of the person that the link is for."`
+	Email string `json:"email" doc:"E-mail address of the person that the link is for."`
 }
 
-// linkJSON is a one-time link, which is shown once.
+// linkJSON has a one-time link, which is shown once.
 type linkJSON struct {
 	Link string `json:"link" doc:"One-time link. It is shown once."`
 }
@@ -75,22 +75,22 @@ func (a *API) organizationRoutes() []route {
 		},
 		{
 			method: http.MethodGet, path: "organizations", scope: account.Read, name: "listOrganizations", tag: tag,
-			summary: "List the organizations", more: "All of them with the server's token, the own one with any other.", out: organizationList{}, do: a.listOrganizations,
+			summary: "List the organizations", more: "All of them with the server's token, otherwise only the token's own.", out: organizationList{}, do: a.listOrganizations,
 		},
 		{
 			method: http.MethodPost, path: "organizations", scope: account.Admin, server: true, name: "createOrganization", tag: tag,
-			summary: "Make an organization", more: "Only with the server's token.",
+			summary: "Create an organization", more: "Only with the server's token.",
 			in: organizationInput{}, example: `{"slug": "example", "name": "Example Tickets"}`,
 			out: organizationJSON{}, status: http.StatusCreated, key: keyKept, do: a.createOrganization,
 		},
 		{
 			method: http.MethodPost, path: "organizations/{organization}/owner-link", scope: account.Admin, server: true, name: "makeOwnerLink", tag: tag,
-			summary: "Make a one-time link that makes an owner", more: "Only with the server's token. The link is good for a day.",
+			summary: "Create a one-time link that makes a person an owner", more: "Only with the server's token. The link is valid for a day.",
 			in: ownerLinkInput{}, blank: true, example: `{"email": "owner@example.com"}`, out: linkJSON{}, status: http.StatusCreated, key: keySecret, do: a.makeOwnerLink,
 		},
 		{
 			method: http.MethodPost, path: "sign-in-links", scope: account.Admin, server: true, name: "makeSignInLink", tag: tag,
-			summary: "Make a one-time link that lets a browser sign in despite failed attempts", more: "Only with the server's token. The link is good for an hour, and signing in still takes the password.",
+			summary: "Create a one-time link that lets a browser sign in despite failed attempts", more: "Only with the server's token. The link is valid for an hour, and signing in still requires the password.",
 			in: signInLinkInput{}, example: `{"email": "owner@example.com"}`, out: linkJSON{}, status: http.StatusCreated, key: keySecret, do: a.makeSignInLink,
 		},
 	}

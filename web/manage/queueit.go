@@ -7,20 +7,20 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// queueItJSON is how a room speaks to connectors of queue-it.
+// queueItJSON is a room's compatibility with Queue-it connectors.
 type queueItJSON struct {
 	Enabled    bool   `json:"enabled"`
-	CustomerID string `json:"customer_id" doc:"Whose links lead to the room."`
-	Extend     bool   `json:"extend" doc:"The site's configuration says how long visitors stay; else they stay as long as their passes are valid."`
-	WithPass   bool   `json:"with_pass" doc:"Visitors come with a pass as well."`
+	CustomerID string `json:"customer_id" doc:"Customer ID of links that open the room."`
+	Extend     bool   `json:"extend" doc:"Whether the site's configuration determines how long visitors stay; if not, they stay as long as their passes are valid."`
+	WithPass   bool   `json:"with_pass" doc:"Whether visitors get a pass as well."`
 }
 
-// queueItInput is how it should.
+// queueItInput changes it.
 type queueItInput struct {
-	CustomerID string `json:"customer_id" need:"true" doc:"Whose links lead to the room: 1 to 63 of A-Z, a-z, 0-9 and -."`
-	SecretKey  string `json:"secret_key" doc:"Signs tokens; the same as in the site's connector, 32 to 200 visible characters of ASCII. It is sealed and never shown. Without it, that of before stays."`
-	Extend     bool   `json:"extend" doc:"Leave it to the site's configuration how long visitors stay. Default: they stay as long as their passes are valid."`
-	WithPass   bool   `json:"with_pass" doc:"Give visitors a pass as well, for a site that moves to a connector of ours."`
+	CustomerID string `json:"customer_id" need:"true" doc:"Customer ID of links that open the room: 1 to 63 of A-Z, a-z, 0-9 and -."`
+	SecretKey  string `json:"secret_key" doc:"Key that signs tokens, the same as in the site's connector: 32 to 200 visible ASCII characters. It is stored sealed and never shown. If it is missing, the previous key stays."`
+	Extend     bool   `json:"extend" doc:"Let the site's configuration determine how long visitors stay. Default: they stay as long as their passes are valid."`
+	WithPass   bool   `json:"with_pass" doc:"Give visitors a pass as well, for a site that is moving to a Proofline connector."`
 }
 
 func (a *API) queueItRoutes() []route {
@@ -28,19 +28,19 @@ func (a *API) queueItRoutes() []route {
 	return []route{
 		{
 			method: http.MethodGet, path: path, scope: account.Read, name: "showQueueIt", tag: tag,
-			summary: "Show how a room speaks to connectors of queue-it", out: queueItJSON{},
+			summary: "Show a room's settings for Queue-it connectors", out: queueItJSON{},
 			do: func(c *call) (reply, error) { return queueItOf(a.Desk.Room(c, c.actor, c.param("slug"))) },
 		},
 		{
 			method: http.MethodPut, path: path, scope: account.Operate, name: "setQueueIt", tag: tag,
-			summary: "Have a room speak to connectors of queue-it",
-			more:    "Admitted visitors are led to the target with a queueittoken that KnownUser V3 takes. QUEUE-IT.md in web says what that means.",
+			summary: "Make a room compatible with Queue-it connectors",
+			more:    "Admitted visitors are redirected to the target with a queueittoken that KnownUser V3 accepts. web/QUEUE-IT.md describes this.",
 			in:      queueItInput{}, example: `{"customer_id": "arena", "secret_key": "a-key-that-nobody-else-knows-of-72-characters-as-those-of-queue-it-are"}`,
 			out: queueItJSON{}, do: a.setQueueIt,
 		},
 		{
 			method: http.MethodDelete, path: path, scope: account.Operate, name: "clearQueueIt", tag: tag,
-			summary: "End that, and forget the secret key", status: http.StatusNoContent,
+			summary: "End the compatibility with Queue-it connectors, and delete the secret key", status: http.StatusNoContent,
 			do: func(c *call) (reply, error) { return reply{}, a.Desk.ClearQueueIt(c, c.actor, c.param("slug")) },
 		},
 	}

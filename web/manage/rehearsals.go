@@ -10,24 +10,24 @@ import (
 	"github.com/proofline/proofline/console/rehearse"
 )
 
-// rehearsalJSON is a rehearsal as it stands. Numbers are of synthetic visitors.
+// rehearsalJSON is the state of a rehearsal. Numbers count simulated visitors.
 type rehearsalJSON struct {
-	Slug     string     `json:"slug" doc:"Of the copy."`
+	Slug     string     `json:"slug" doc:"Slug of the copy."`
 	Title    string     `json:"title"`
-	URL      string     `json:"url" doc:"Where people may join it as well."`
-	Of       *uuid.UUID `json:"of" doc:"The room or the draft that it rehearses."`
+	URL      string     `json:"url" doc:"Address at which people can join it, too."`
+	Of       *uuid.UUID `json:"of" doc:"ID of the room or draft that it rehearses."`
 	Started  time.Time  `json:"started"`
 	Opens    time.Time  `json:"opens"`
 	Starts   time.Time  `json:"starts"`
-	Ends     time.Time  `json:"ends" doc:"At the latest; when it did, once over."`
+	Ends     time.Time  `json:"ends" doc:"Latest end, or the actual end once it is over."`
 	Over     bool       `json:"over"`
 	Visitors int        `json:"visitors"`
 	Joined   int        `json:"joined"`
 	Called   int        `json:"called"`
 	Admitted int        `json:"admitted"`
-	Missed   int        `json:"missed" doc:"Were called, and did not claim."`
+	Missed   int        `json:"missed" doc:"Number of visitors that were called but did not claim."`
 	Left     int        `json:"left"`
-	Failed   int        `json:"failed" doc:"Could not join."`
+	Failed   int        `json:"failed" doc:"Number of visitors that could not join."`
 }
 
 func newRehearsalJSON(r rehearse.Rehearsal) rehearsalJSON {
@@ -42,14 +42,14 @@ type rehearsalList struct {
 }
 
 type rehearsalInput struct {
-	Visitors int `json:"visitors" doc:"From 10 to 2000. Default: 200."`
+	Visitors int `json:"visitors" doc:"Number of simulated visitors, from 10 to 2000. Default: 200."`
 }
 
 func (a *API) rehearsalRoutes() []route {
 	const tag = "rehearsals"
 	start := route{
 		method: http.MethodPost, path: "rooms/{slug}/rehearsals", scope: account.Operate, name: "rehearseRoom", tag: tag,
-		summary: "Rehearse a room", more: "A copy of it opens at once, in minutes instead of hours, and synthetic visitors come to it. One at a time.",
+		summary: "Rehearse a room", more: "A copy of it opens at once, with hours shortened to minutes, and simulated visitors join it. One rehearsal runs at a time.",
 		in: rehearsalInput{}, blank: true, example: `{"visitors": 10}`, out: rehearsalJSON{}, status: http.StatusCreated, key: keyKept, do: a.rehearseRoom,
 	}
 	draft := start
@@ -80,7 +80,7 @@ func (a *API) listRehearsals(c *call) (reply, error) {
 	return answer(out)
 }
 
-// crowd reads who comes to a rehearsal.
+// crowd parses the crowd of a rehearsal.
 func (c *call) crowd() (rehearse.Plan, error) {
 	if len(c.body) == 0 {
 		return rehearse.Plan{}, nil

@@ -19,71 +19,72 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// Bounds of reports.
+// Limits of reports.
 const (
 	maxReport        = 1 << 20 // bytes
 	maxReportRooms   = 100
-	reportsTogether  = 8 // rooms of a report that are looked after at once
+	reportsTogether  = 8 // number of rooms of a report that are processed concurrently
 	maxReportedCount = 1<<53 - 1
-	maxReportedOver  = 30_000 // ids in an answer: connectors read a million bytes of it
+	maxReportedOver  = 30_000 // number of IDs in an answer: connectors read at most a million bytes of it
 )
 
-// reportInput is what a connector reports.
+// reportInput is a connector's report.
 type reportInput struct {
-	Node    string            `json:"node" need:"true" doc:"Random, made when the node starts: 16 bytes as 22 characters of base64url, like every id here."`
-	Site    string            `json:"site" doc:"Whose rules it goes by; empty when they are of no site of this server."`
-	Serial  uint64            `json:"serial" doc:"Of these rules."`
+	Node    string            `json:"node" need:"true" doc:"Random ID made when the node starts: 16 bytes as 22 characters of base64url, like every ID here."`
+	Site    string            `json:"site" doc:"Site whose rules it runs; empty if they belong to no site of this server."`
+	Serial  uint64            `json:"serial" doc:"Serial number of these rules."`
 	Kind    string            `json:"kind" need:"true" enum:"middleware,proxy,nginx,edge"`
-	Version string            `json:"version" need:"true" doc:"Of the program."`
-	Counts  map[string]uint64 `json:"counts" doc:"What it did, by name, since it began."`
-	Rooms   []roomReportInput `json:"rooms" doc:"At most 100."`
+	Version string            `json:"version" need:"true" doc:"Version of the program."`
+	Counts  map[string]uint64 `json:"counts" doc:"Counters by name, since it started."`
+	Rooms   []roomReportInput `json:"rooms" doc:"Reports on rooms, at most 100."`
 }
 
-// roomReportInput is what a connector reports of a room.
+// roomReportInput is the part of a report about one room.
 type roomReportInput struct {
-	Room      string           `json:"room" need:"true" doc:"The URL."`
-	Mode      string           `json:"mode" enum:"always,scheduled,off,closed,safety-net" doc:"Of the room in the rules."`
-	Started   []string         `json:"started" doc:"Ids of free sessions that began, since the latest report that was answered; of this and the next two at most 2,000 each."`
-	Active    []string         `json:"active" doc:"In which somebody was active."`
-	Ended     []string         `json:"ended" doc:"That the site ended."`
-	Turned    uint64           `json:"turned" doc:"Visitors led to the line because the share was used up, since the latest report that was answered."`
-	Unguarded []unguardedInput `json:"unguarded" doc:"Times that are over in which everybody was let in because the room was out of reach; at most 100."`
+	Room      string           `json:"room" need:"true" doc:"URL of the room."`
+	Mode      string           `json:"mode" enum:"always,scheduled,off,closed,safety-net" doc:"Mode of the room in the rules."`
+	Started   []string         `json:"started" doc:"IDs of unqueued sessions that began since the latest answered report. This and the next two lists have at most 2,000 IDs each."`
+	Active    []string         `json:"active" doc:"IDs of sessions with activity."`
+	Ended     []string         `json:"ended" doc:"IDs of sessions that the site ended."`
+	Turned    uint64           `json:"turned" doc:"Number of visitors sent to the line because the share was used up, since the latest answered report."`
+	Unguarded []unguardedInput `json:"unguarded" doc:"Finished fail-open intervals, in which all visitors were let in because the room was out of reach; at most 100."`
 }
 
 type unguardedInput struct {
 	ID       string `json:"id" need:"true"`
 	From     int64  `json:"from" need:"true" doc:"Milliseconds since 1970."`
 	Until    int64  `json:"until" need:"true" doc:"Milliseconds since 1970."`
-	Requests int64  `json:"requests" need:"true" doc:"That were let in."`
+	Requests int64  `json:"requests" need:"true" doc:"Number of requests that were let in."`
 }
 
-// reportedJSON is what connectors go by until their next report.
+// reportedJSON is the answer to a report, which holds until the next one.
 type reportedJSON struct {
-	Rooms     []reportedRoomJSON `json:"rooms" doc:"In the order of the report."`
-	TokenEnds int64              `json:"token_ends,omitempty" doc:"When the token that was shown ends, in milliseconds since 1970; missing if never."`
+	Rooms     []reportedRoomJSON `json:"rooms" doc:"Rooms in the order of the report."`
+	TokenEnds int64              `json:"token_ends,omitempty" doc:"Expiry of the request's token, in milliseconds since 1970; missing if it never expires."`
 }
 
-// reportedRoomJSON is what holds for one room; with an error, nothing else does.
+// reportedRoomJSON is the part of the answer about one room. If Error is set, the other fields are
+// not.
 type reportedRoomJSON struct {
-	Room      string    `json:"room" doc:"The URL, as it was reported."`
-	Error     string    `json:"error,omitempty" enum:"unknown" doc:"There is no such room of the organization."`
-	Gate      string    `json:"gate,omitempty" enum:"open,shut" doc:"open: visitors pass without waiting."`
-	Share     *uint64   `json:"share,omitempty" doc:"How many free sessions may begin on this node until its next report."`
-	PerMinute *uint32   `json:"per_minute,omitempty" doc:"Free sessions that may begin a minute, on all nodes."`
-	MaxActive *uint32   `json:"max_active,omitempty" doc:"Sessions at once, those with passes too; 0 for no limit."`
-	Nodes     *uint64   `json:"nodes,omitempty" doc:"Among which what is left is shared: those heard of in the last 10 s."`
-	SessionMS *int64    `json:"session_ms,omitempty" doc:"How long a free session lasts from each activity on."`
-	Recorded  *[]string `json:"recorded,omitempty" doc:"Unguarded times that are in the transcript, or were kept because the room had ended."`
-	Over      *[]string `json:"over,omitempty" doc:"Sessions, by pass or by their own id, that the site ended in the last 30 s; the latest 2,000, or fewer of each room in a report of more than 15. Their cookies are to be refused."`
-	ReturnKey string    `json:"return_key,omitempty" doc:"Signs where visitors come back to: 32 bytes of base64url."`
-	Signed    bool      `json:"signed_return,omitempty" doc:"The room leads nobody to what is not signed."`
+	Room      string    `json:"room" doc:"URL of the room, as reported."`
+	Error     string    `json:"error,omitempty" enum:"unknown" doc:"unknown: the organization has no such room."`
+	Gate      string    `json:"gate,omitempty" enum:"open,shut" doc:"open: visitors get in without waiting."`
+	Share     *uint64   `json:"share,omitempty" doc:"Number of unqueued sessions that may begin on this node until its next report."`
+	PerMinute *uint32   `json:"per_minute,omitempty" doc:"Unqueued sessions that may begin per minute, on all nodes together."`
+	MaxActive *uint32   `json:"max_active,omitempty" doc:"Maximum number of sessions at once, including those with passes; 0: no limit."`
+	Nodes     *uint64   `json:"nodes,omitempty" doc:"Number of nodes that share the remaining capacity: those that reported in the last 10 s."`
+	SessionMS *int64    `json:"session_ms,omitempty" doc:"Length of an unqueued session after its latest activity."`
+	Recorded  *[]string `json:"recorded,omitempty" doc:"IDs of fail-open intervals that are in the transcript, or were stored after the room had ended."`
+	Over      *[]string `json:"over,omitempty" doc:"Sessions, by pass or by their own ID, that the site ended in the last 30 s: the latest 2,000, or fewer per room in a report on more than 15 rooms. Refuse their cookies."`
+	ReturnKey string    `json:"return_key,omitempty" doc:"Key that signs return URLs: 32 bytes in base64url."`
+	Signed    bool      `json:"signed_return,omitempty" doc:"Whether the room redirects only to signed URLs."`
 }
 
 func (a *API) reportRoutes() []route {
 	return []route{{
 		method: http.MethodPost, path: "connectors/report", scope: account.Connect, name: "report", tag: "sites",
-		summary: "Report what a connector does, and learn what its visitors may do",
-		more:    "A report without an answer may be sent again with what came since: ids make that harmless.",
+		summary: "Report a connector's activity, and get the state of its rooms",
+		more:    "A report without an answer can be sent again, extended by what happened since: IDs make that safe.",
 		in:      reportInput{}, most: maxReport, example: `{"node": "AAAAAAAAAAAAAAAAAAAAAA", "kind": "proxy", "version": "1.0"}`, out: reportedJSON{}, do: a.report,
 	}}
 }
@@ -98,7 +99,7 @@ func (a *API) report(c *call) (reply, error) {
 		return reply{}, err
 	}
 	err = a.Sites.Seen(c, c.actor.Org, site.Node{ID: in.Node, Site: in.Site, Serial: in.Serial, Kind: in.Kind, Version: in.Version, Counts: in.Counts})
-	if err != nil && !errors.Is(err, account.ErrTooMany) { // one that is not listed works as well
+	if err != nil && !errors.Is(err, account.ErrTooMany) { // a connector that is not listed works as well
 		return reply{}, err
 	}
 	out := reportedJSON{Rooms: make([]reportedRoomJSON, len(list))}
@@ -119,8 +120,7 @@ func (a *API) report(c *call) (reply, error) {
 	return answer(out)
 }
 
-// reportRoom takes what is reported of one room, and names so many sessions that
-// ended at most.
+// reportRoom processes the report about one room. The answer lists at most mostOver ended sessions.
 func (a *API) reportRoom(ctx context.Context, by account.Actor, address string, in room.Report, mostOver int) (reportedRoomJSON, error) {
 	r, err := a.roomAt(ctx, by, address)
 	if errors.Is(err, room.ErrNotFound) {
@@ -149,8 +149,7 @@ func idTexts(ids []uuid.UUID) []string {
 	return texts
 }
 
-// roomAt returns the room of the actor's organization that is published at an
-// address; [room.ErrNotFound].
+// roomAt returns the room of the actor's organization with the given URL; [room.ErrNotFound].
 func (a *API) roomAt(ctx context.Context, by account.Actor, address string) (*room.Room, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -163,11 +162,11 @@ func (a *API) roomAt(ctx context.Context, by account.Actor, address string) (*ro
 	return r, err
 }
 
-// reports reads what is reported of rooms. The error is an [*room.InvalidError]
-// with everything wrong.
+// reports parses the rooms of the report. The error is an [*room.InvalidError] that lists all
+// problems.
 func (in *reportInput) reports() ([]room.Report, error) {
 	if n := len(in.Rooms); n > maxReportRooms {
-		return nil, invalid("rooms", fmt.Sprintf("has %d, and at most %d are taken", n, maxReportRooms))
+		return nil, invalid("rooms", fmt.Sprintf("has %d elements: send at most %d", n, maxReportRooms))
 	}
 	p := reportParser{}
 	node := p.id("node", in.Node)
@@ -182,7 +181,7 @@ func (in *reportInput) reports() ([]room.Report, error) {
 	return list, nil
 }
 
-// reportParser collects what is wrong with a report.
+// reportParser collects the problems of a report.
 type reportParser struct{ wrong []fairness.Problem }
 
 func (p *reportParser) add(field, detail string) {
@@ -200,13 +199,13 @@ func (p *reportParser) room(field string, in *roomReportInput) room.Report {
 		Started: p.ids(field+"started", in.Started), Active: p.ids(field+"active", in.Active), Ended: p.ids(field+"ended", in.Ended),
 	}
 	if len(in.Unguarded) > room.MaxUnguarded {
-		p.add(field+"unguarded", fmt.Sprintf("has %d, and at most %d are taken at once", len(in.Unguarded), room.MaxUnguarded))
+		p.add(field+"unguarded", fmt.Sprintf("has %d elements: send at most %d", len(in.Unguarded), room.MaxUnguarded))
 		return out
 	}
 	for i, u := range in.Unguarded {
 		field := fmt.Sprintf("%sunguarded[%d]", field, i)
 		if u.From < 1 || u.From >= u.Until || u.Until > maxReportedCount || u.Requests < 0 || u.Requests > maxReportedCount {
-			p.add(field, "must be from one moment until a later one, in milliseconds since 1970, and how many requests that were")
+			p.add(field, "must have from, a later until, both in milliseconds since 1970, and the number of requests")
 		}
 		out.Unguarded = append(out.Unguarded, pgroom.Unguarded{ID: p.id(field+".id", u.ID), From: u.From, Until: u.Until, Requests: u.Requests})
 	}
@@ -215,14 +214,14 @@ func (p *reportParser) room(field string, in *roomReportInput) room.Report {
 
 func (p *reportParser) ids(field string, list []string) []uuid.UUID {
 	if len(list) > room.MaxTold {
-		p.add(field, fmt.Sprintf("has %d, and at most %d are taken at once", len(list), room.MaxTold))
+		p.add(field, fmt.Sprintf("has %d elements: send at most %d", len(list), room.MaxTold))
 		return nil
 	}
 	ids := make([]uuid.UUID, len(list))
 	for i, text := range list {
 		before := len(p.wrong)
 		if ids[i] = p.id(field, text); len(p.wrong) > before {
-			return nil // once is enough
+			return nil // one problem is enough
 		}
 	}
 	return ids

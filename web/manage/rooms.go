@@ -15,38 +15,38 @@ import (
 // roomJSON is a room as its organizer sees it.
 type roomJSON struct {
 	room.Config
-	Host    *string       `json:"host" doc:"Custom host that the room is published under; null for the server's own."`
+	Host    *string       `json:"host" doc:"Custom host that the room is published under; null: the server's own host."`
 	Origin  string        `json:"origin" doc:"Name of the room's log."`
-	URL     string        `json:"url" doc:"Where the room is published."`
-	VKey    string        `json:"vkey" doc:"Verifies the log's checkpoints (C2SP signed note)."`
+	URL     string        `json:"url" doc:"URL of the room."`
+	VKey    string        `json:"vkey" doc:"Key that verifies the log's checkpoints (C2SP signed note)."`
 	Phase   room.Phase    `json:"phase"`
 	Created time.Time     `json:"created"`
-	Size    uint64        `json:"size" doc:"Entries of the transcript."`
+	Size    uint64        `json:"size" doc:"Number of entries in the transcript."`
 	Counts  countsJSON    `json:"counts"`
-	Message *room.Message `json:"message" doc:"What visitors are told now; null for nothing."`
-	Held    bool          `json:"held" doc:"Called people cannot go in for now, and their time to do so stands still."`
-	Awaited []awaited     `json:"awaited" doc:"Draws that wait for beacon or witnesses."`
+	Message *room.Message `json:"message" doc:"Message shown to visitors now; null: none."`
+	Held    bool          `json:"held" doc:"Whether claims are frozen: called visitors cannot claim for now, and their claim time stands still."`
+	Awaited []awaited     `json:"awaited" doc:"Draws that wait for the beacon or for witnesses."`
 }
 
 type awaited struct {
 	Window   uint64    `json:"window"`
-	Round    uint64    `json:"round" doc:"Of the beacon."`
-	Due      time.Time `json:"due" doc:"When the round appears."`
-	HasRound bool      `json:"has_round" doc:"The round is here."`
-	Cosigned []string  `json:"cosigned" doc:"Names of the witnesses who have signed."`
+	Round    uint64    `json:"round" doc:"Number of the beacon's round."`
+	Due      time.Time `json:"due" doc:"Time at which the round appears."`
+	HasRound bool      `json:"has_round" doc:"Whether the server has the round."`
+	Cosigned []string  `json:"cosigned" doc:"Names of the witnesses that have signed."`
 }
 
 type countsJSON struct {
 	Arrivals uint64 `json:"arrivals"`
-	Drawn    uint64 `json:"drawn" doc:"Arrivals whose window was drawn."`
+	Drawn    uint64 `json:"drawn" doc:"Number of arrivals in drawn windows."`
 	Assigned uint64 `json:"assigned" doc:"Places."`
 	Called   uint64 `json:"called"`
 	Admitted uint64 `json:"admitted"`
 	NoShows  uint64 `json:"no_shows"`
-	Left     uint64 `json:"left" doc:"Gave their places up."`
+	Left     uint64 `json:"left" doc:"Number of visitors who gave up their places."`
 	Revoked  uint64 `json:"revoked"`
-	Waiting  uint64 `json:"waiting" doc:"Called, not admitted yet and expected."`
-	InLine   uint64 `json:"in_line" doc:"Neither called nor passed over."`
+	Waiting  uint64 `json:"waiting" doc:"Visitors who are called, can still claim, and have not yet."`
+	InLine   uint64 `json:"in_line" doc:"Number of visitors neither called nor skipped."`
 	Windows  uint64 `json:"windows"`
 	Amends   uint64 `json:"amends"`
 }
@@ -63,7 +63,7 @@ func newRoomJSON(r *room.Room) roomJSON {
 	}
 }
 
-// shown answers with a room, unless something went wrong.
+// shown answers with a room, unless err is set.
 func shown(r *room.Room, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err
@@ -71,8 +71,7 @@ func shown(r *room.Room, err error) (reply, error) {
 	return reply{body: newRoomJSON(r), etag: roomTag(r)}, nil
 }
 
-// summaryJSON is a room in the list. Rooms that have ended are not read from
-// their logs for it.
+// summaryJSON is a room in a list. The logs of rooms that have ended are not read for it.
 type summaryJSON struct {
 	Slug     string      `json:"slug"`
 	Title    string      `json:"title"`
@@ -82,7 +81,7 @@ type summaryJSON struct {
 	Created  time.Time   `json:"created"`
 	Ended    *time.Time  `json:"ended"`
 	Archived *time.Time  `json:"archived"`
-	Counts   *countsJSON `json:"counts,omitempty" doc:"Not of rooms that have ended or stopped."`
+	Counts   *countsJSON `json:"counts,omitempty" doc:"Missing for rooms that have ended or stopped."`
 }
 
 func newSummary(s desk.Summary) summaryJSON {
@@ -96,21 +95,21 @@ func newSummary(s desk.Summary) summaryJSON {
 
 type roomList struct {
 	Rooms []summaryJSON `json:"rooms"`
-	Next  *string       `json:"next" doc:"The cursor of the next page; null at the end."`
+	Next  *string       `json:"next" doc:"Cursor of the next page; null on the last page."`
 }
 
-// createInput is a room's configuration, and where it belongs.
+// createInput is a new room's configuration and host.
 type createInput struct {
 	room.Config
-	Host string `json:"host" doc:"A custom host of the organization, to publish the room under. It stays."`
+	Host string `json:"host" doc:"Custom host of the organization to publish the room under. It cannot be changed later."`
 }
 
-// amendInput is what may change while a room lives.
+// amendInput lists what can be changed in a published room.
 type amendInput struct {
 	Title   string              `json:"title"`
 	Outflow room.Outflow        `json:"outflow"`
-	Message *room.MessageChange `json:"message" doc:"To visitors; null takes it away."`
-	Windows []room.WindowRule   `json:"windows" doc:"Hold from the first one's moment on."`
+	Message *room.MessageChange `json:"message" doc:"Message to visitors; null removes it."`
+	Windows []room.WindowRule   `json:"windows" doc:"Windows, which replace the old ones from the first one's start."`
 	Closes  time.Time           `json:"closes"`
 	room.Settings
 }
@@ -123,32 +122,32 @@ func (a *API) roomRoutes() []route {
 			summary: "List the rooms of the organization, newest first",
 			query: append(paged(desk.MaxPage),
 				parameter{name: "search", about: "Only rooms with this text in slug or title.", schema: schema{"type": "string"}},
-				parameter{name: "archived", about: "Only rooms that are archived, rather than the others.", schema: schema{"type": "boolean"}}),
+				parameter{name: "archived", about: "true: only archived rooms; false: only the others.", schema: schema{"type": "boolean"}}),
 			out: roomList{}, do: a.listRooms,
 		},
 		{
 			method: http.MethodPost, path: "rooms", scope: account.Operate, name: "createRoom", tag: tag,
 			summary: "Publish a room",
-			more:    "Its policy is the first entry of its transcript: what is no amendment can never be changed.",
+			more:    "Its policy is the first entry of its transcript and can only be changed by amendments.",
 			in:      createInput{}, example: `{"slug": "sale", "title": "Summer sale", "opens": "2030-05-01T11:30:00Z", "starts": "2030-05-01T12:00:00Z", "outflow": {"per_minute": 300}, "targets": ["https://shop.example.com"]}`,
 			out: roomJSON{}, status: http.StatusCreated, key: keyKept, tagged: true, do: a.createRoom,
 		},
 		{
 			method: http.MethodGet, path: "rooms/{slug}", scope: account.Read, name: "showRoom", tag: tag,
-			summary: "Show how a room is set up and how far it has come",
+			summary: "Show the settings and the state of a room",
 			out:     roomJSON{}, tagged: true, do: func(c *call) (reply, error) { return shown(a.Desk.Room(c, c.actor, c.param("slug"))) },
 		},
 		{
 			method: http.MethodPatch, path: "rooms/{slug}", scope: account.Operate, name: "amendRoom", tag: tag,
-			summary: "Change a room that lives",
-			more:    "What is not said stays as it is. Outflow, message, windows and closing time are entries of the transcript; title, targets, brand and the limit of people in line are not. Members of a brand are all new.",
+			summary: "Amend a room",
+			more:    "Missing members stay unchanged. Outflow, message, windows and closing time are recorded in the transcript; title, targets, brand and the limit of visitors in line are not. A brand is replaced as a whole.",
 			in:      amendInput{}, example: `{"outflow": {"per_minute": 120}, "message": {"default": "en", "texts": {"en": "The shop is slow, we let in fewer people.", "de": "Der Shop ist langsam, wir lassen weniger Leute ein."}, "for": "30m"}}`,
 			out: roomJSON{}, tagged: true, matches: true, do: a.amendRoom,
 		},
 		{
 			method: http.MethodPost, path: "rooms/{slug}/duplicate", scope: account.Operate, name: "duplicateRoom", tag: tag,
-			summary: "Make a draft of a room",
-			more:    "Its times are moved by whole weeks, so that it opens in the future at the same time of the same weekday.",
+			summary: "Copy a room to a draft",
+			more:    "Its times move by whole weeks, so that it opens in the future at the same time of the same weekday.",
 			out:     draftJSON{}, status: http.StatusCreated, key: keyKept, tagged: true, do: a.duplicate,
 		},
 		a.archiveRoute(true), a.archiveRoute(false),
@@ -192,21 +191,22 @@ func (a *API) createRoom(c *call) (reply, error) {
 	return out, err
 }
 
-// location is the address of what was made.
+// location returns the URL of a created object.
 func (a *API) location(folder, name string) string {
 	return a.PublicURL + Prefix + folder + "/" + url.PathEscape(name)
 }
 
-// splitHost takes the host out of a room's JSON. What cannot be read is left to
-// whoever reads the rest.
+// splitHost removes the host from a room's JSON. It ignores JSON that cannot be parsed, since the
+// parser
+// of the rest reports that.
 func splitHost(body []byte) (host string, config []byte, err error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil || members["host"] == nil {
-		return "", body, nil //nolint:nilerr // see above
+		return "", body, nil //nolint:nilerr // reported by the parser of the rest
 	}
 	var text *string
 	if json.Unmarshal(members["host"], &text) != nil {
-		return "", nil, invalid("host", "must be a text")
+		return "", nil, invalid("host", "must be a string")
 	}
 	delete(members, "host")
 	config, err = json.Marshal(members)
@@ -236,11 +236,11 @@ func (a *API) amendRoom(c *call) (reply, error) {
 func (a *API) archiveRoute(archived bool) route {
 	r := route{
 		method: http.MethodPost, path: "rooms/{slug}/archive", scope: account.Operate, name: "archiveRoom", tag: "rooms",
-		summary: "Leave a room that has ended out of lists", more: "Its transcript stays where it is published.",
+		summary: "Archive a room that has ended", more: "Lists no longer show it; its transcript stays published.",
 		out: roomJSON{}, tagged: true,
 	}
 	if !archived {
-		r.path, r.name, r.summary, r.more = "rooms/{slug}/unarchive", "unarchiveRoom", "Take an archived room into lists again", ""
+		r.path, r.name, r.summary, r.more = "rooms/{slug}/unarchive", "unarchiveRoom", "Show an archived room in lists again", ""
 	}
 	r.do = func(c *call) (reply, error) { return shown(a.Desk.Archive(c, c.actor, c.param("slug"), archived)) }
 	return r
@@ -251,7 +251,7 @@ func (a *API) duplicate(c *call) (reply, error) {
 	return a.madeDraft(d, err)
 }
 
-// ticketOf reads the ticket that the path names.
+// ticketOf parses the ticket in the path.
 func (c *call) ticketOf() (fairness.Ticket, error) {
 	t, err := fairness.ParseTicket(c.param("ticket"))
 	if err != nil {

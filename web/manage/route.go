@@ -6,45 +6,44 @@ import (
 	"github.com/proofline/proofline/console/account"
 )
 
-// route is one operation: who may do it, what it takes and answers, and what
-// does it. The document of the API is made of the same.
+// route describes one operation. The OpenAPI document is generated from it.
 type route struct {
 	method string
-	path   string // below Prefix, names of parameters in braces
+	path   string // below Prefix, with parameter names in braces
 	scope  account.Scope
-	server bool // for the server's own token alone
+	server bool // requires the server's own token
 
 	name    string // operationId
 	tag     string
 	summary string
-	more    string // a few sentences, may be empty
+	more    string // description in a few sentences; may be empty
 	query   []parameter
-	in      any    // zero value of the body; nil: none is read
-	blank   bool   // the body may be left out
+	in      any    // zero value of the body type; nil: no body
+	blank   bool   // whether the body is optional
 	example string // of the body
-	out     any    // zero value of the answer's body; nil: there is none
-	csv     bool   // answers as CSV as well
-	text    bool   // answers as text/plain, rather than as out says
-	most    int    // bytes of the body; 0: maxBody
-	status  int    // of success; 0: 200
+	out     any    // zero value of the answer's body type; nil: no body
+	csv     bool   // whether the answer is available as CSV
+	text    bool   // whether the answer is text/plain rather than JSON
+	most    int    // maximum size of the body in bytes; 0: maxBody
+	status  int    // status of success; 0: 200
 	key     keyMode
-	tagged  bool // answers have an ETag
-	matches bool // If-Match is honoured
-	cached  bool // If-None-Match is honoured
+	tagged  bool // whether answers have an ETag
+	matches bool // whether If-Match is supported
+	cached  bool // whether If-None-Match is supported
 
 	do func(*call) (reply, error)
 }
 
-// keyMode says what an Idempotency-Key does for a route.
+// keyMode is the effect of an Idempotency-Key on a route.
 type keyMode uint8
 
 const (
-	keyIgnored keyMode = iota // sending it again does no harm
-	keyKept                   // the answer is kept, and given again
-	keySecret                 // the answer has a secret, so only that it was done is kept
+	keyIgnored keyMode = iota // repeating the request does no harm
+	keyKept                   // the answer is stored and sent again
+	keySecret                 // the answer has a secret, so only its status is stored
 )
 
-// parameter is one of a query.
+// parameter is a query parameter.
 type parameter struct {
 	name, about string
 	schema      schema
@@ -53,12 +52,12 @@ type parameter struct {
 
 func (r *route) fullPath() string { return Prefix + r.path }
 
-// echoPath writes the path as Echo does: {slug} is :slug.
+// echoPath returns the path in Echo's syntax, with :slug for {slug}.
 func (r *route) echoPath() string {
 	return strings.NewReplacer("{", ":", "}", "").Replace(r.fullPath())
 }
 
-// parameters returns the names of those in the path.
+// parameters returns the names of the path parameters.
 func (r *route) parameters() (names []string) {
 	for segment := range strings.SplitSeq(r.path, "/") {
 		if name, ok := strings.CutPrefix(segment, "{"); ok {
@@ -68,7 +67,7 @@ func (r *route) parameters() (names []string) {
 	return names
 }
 
-// paged are the parameters of a list.
+// paged returns the query parameters of a paged list.
 func paged(most int) []parameter {
 	return []parameter{
 		{name: "limit", about: "How many items a page has at most.", schema: schema{"type": "integer", "minimum": 1, "maximum": most}},

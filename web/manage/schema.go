@@ -17,16 +17,16 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// schema is a JSON Schema of the dialect 2020-12, as OpenAPI 3.1 has it.
+// schema is a JSON Schema of dialect 2020-12, which OpenAPI 3.1 uses.
 type schema = map[string]any
 
-// schemas makes the schemas of Go types: their JSON tags say the names, "doc"
-// describes a member, "enum" lists its values, and "need" marks what a body
-// must have.
+// schemas generates the schemas of Go types. JSON tags give the names, "doc" describes a member,
+// "enum"
+// lists its values, and "need" marks required members of a body.
 type schemas struct {
-	strict bool // answers have no members but these
+	strict bool // answers have no other members
 	named  map[string]schema
-	types  map[string]reflect.Type // whose schemas these are
+	types  map[string]reflect.Type // types by schema name
 }
 
 func enum[T ~string](values ...T) schema {
@@ -37,10 +37,10 @@ func enum[T ~string](values ...T) schema {
 	return schema{"type": "string", "enum": list}
 }
 
-// wantDuration describes how durations are written.
+// wantDuration describes the format of durations.
 const wantDuration = "A duration such as 30s, 5m or 1h30m."
 
-// known are the types whose JSON is not that of their parts.
+// known lists the types whose JSON does not follow from their structure.
 var known = map[reflect.Type]schema{
 	reflect.TypeFor[time.Time]():         {"type": "string", "format": "date-time"},
 	reflect.TypeFor[uuid.UUID]():         {"type": "string", "format": "uuid"},
@@ -54,7 +54,7 @@ var known = map[reflect.Type]schema{
 	reflect.TypeFor[simulate.Shape]():    enum(simulate.Burst, simulate.Steady, simulate.Early, simulate.Recorded),
 }
 
-// of returns the schema of a type, in a body that is sent or in an answer.
+// of returns the schema of a type, in a request body if sent, else in an answer.
 func (s *schemas) of(t reflect.Type, sent bool) schema {
 	if fixed, ok := known[t]; ok {
 		return clone(fixed)
@@ -88,24 +88,23 @@ func clone(s schema) schema {
 	return out
 }
 
-// reference names the schema of a struct, and makes it if need be.
+// reference returns a reference to the schema of a struct, and generates the schema if needed.
 func (s *schemas) reference(t reflect.Type, sent bool) schema {
 	name := nameOf(t)
 	if sent && !strings.HasSuffix(name, "Input") {
 		name += "Input"
 	}
 	if other, ok := s.types[name]; ok && other != t {
-		panic("two types are called " + name) // in the table of routes
+		panic("two types are called " + name) // an error in the route table
 	} else if !ok {
 		s.types[name] = t
-		s.named[name] = nil // a type may hold itself
+		s.named[name] = nil // a type may contain itself
 		s.named[name] = s.object(t, sent)
 	}
 	return schema{"$ref": "#/components/schemas/" + name}
 }
 
-// nameOf is what the schema of a struct is called: roomJSON is Room, and
-// live.Figures is LiveFigures.
+// nameOf returns the schema name of a struct: roomJSON is Room, and live.Figures is LiveFigures.
 func nameOf(t reflect.Type) string {
 	name := strings.TrimSuffix(t.Name(), "JSON")
 	folder := t.PkgPath()[strings.LastIndexByte(t.PkgPath(), '/')+1:]
@@ -144,16 +143,16 @@ func (s *schemas) object(t reflect.Type, sent bool) schema {
 	return out
 }
 
-// memberOf returns how a field is written; false when it is not.
+// memberOf returns the JSON name of a field; false if it is not encoded.
 func memberOf(f reflect.StructField) (name string, optional, ok bool) {
 	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if !f.IsExported() || name == "-" || name == "" {
-		return "", false, false // embedded structs are written by their fields
+		return "", false, false // fields of embedded structs are visited themselves
 	}
 	return name, strings.Contains(options, "omit"), true
 }
 
-// member is the schema of one field. A pointer that is always written may be null.
+// member returns the schema of one field. A pointer without omitempty may be null.
 func (s *schemas) member(f reflect.StructField, in reflect.Type, sent, optional bool) schema {
 	out := s.of(f.Type, sent)
 	if values := f.Tag.Get("enum"); values != "" {
@@ -176,32 +175,33 @@ func (s *schemas) member(f reflect.StructField, in reflect.Type, sent, optional 
 	return out
 }
 
-// described are members of types of other packages, by the name of the type
-// and by that of the member alone.
+// described has descriptions of members of other packages' types, by type and member name, or by
+// member
+// name alone.
 var described = map[string]string{
-	"opens":          "Joins begin. Default: with the first window, or at once.",
-	"starts":         "Calls begin. Default: opens.",
-	"closes":         "Joins end. Default: never.",
+	"opens":          "Time at which joins begin. Default: start of the first window, or at once.",
+	"starts":         "Time at which calls begin. Default: opens.",
+	"closes":         "Time at which joins end. Default: never.",
 	"slug":           "Name in the address: 1 to 63 of a-z, 0-9 and -.",
-	"title":          "What people see.",
-	"windows":        "From each moment on, one window of that length after the other. Default: one until starts, then a minute each.",
-	"per_minute":     "People let in a minute.",
-	"max_active":     "People called or admitted at once; 0 for no limit.",
-	"claim":          "How long a called visitor may claim. Default: 5m.",
-	"session":        "How long a session lasts from the admission, and from its latest touch on. A pass must be redeemed in this time, and within five minutes. Default: 15m.",
-	"beacon":         "Public randomness that decides the draws: a drand chain that the server has relays of, such as drand:quicknet, or none.",
-	"margin":         "How long after a freeze the beacon's round appears, at least. Default: 3s.",
-	"quorum":         "How many of the server's witnesses should sign each freeze. Default: more than half of them.",
-	"targets":        "URLs that admitted visitors may be sent to, the first by default.",
-	"signed_return":  "Admitted visitors are sent only where a connector of the site has signed that it takes a pass, others to the first target.",
-	"brand":          "What the pages look like.",
-	"max_waiting":    "People in line at once, about; 0 for no limit. Default of a new room: 1000000.",
-	"time_zone":      "Where the event is, as a name of the IANA time zone database: reports and pages without scripts give times in it. Default: UTC.",
+	"title":          "Title shown to visitors.",
+	"windows":        "From each time on, consecutive windows of that length. Default: one window until starts, then one per minute.",
+	"per_minute":     "Admissions per minute.",
+	"max_active":     "Visitors called or admitted at the same time; 0: no limit.",
+	"claim":          "Time that a called visitor has to claim. Default: 5m.",
+	"session":        "Length of a session after the admission or its latest touch. A pass must be redeemed in this time, and within five minutes. Default: 15m.",
+	"beacon":         "Source of public randomness for draws: a drand chain for which the server has relays, such as drand:quicknet, or none.",
+	"margin":         "Minimum time between a freeze and the beacon's round. Default: 3s.",
+	"quorum":         "Number of the server's witnesses that should sign each freeze. Default: more than half of them.",
+	"targets":        "URLs that admitted visitors may be sent to, the first is the default.",
+	"signed_return":  "Visitors are sent only to URLs that a connector of the site has signed, otherwise to the first target.",
+	"brand":          "Appearance of the pages.",
+	"max_waiting":    "Approximate maximum number of visitors in line; 0: no limit. Default for a new room: 1000000.",
+	"time_zone":      "Time zone of the event (IANA name), used by reports and by pages without scripts. Default: UTC.",
 	"logo":           "Data URL of a PNG, JPEG or WebP image of at most 64 KiB.",
-	"color":          "Of buttons and links, #rrggbb.",
-	"background":     "#rrggbb.",
-	"css":            "Own CSS, in the subset of THEMING.md.",
-	"texts":          "By language.",
-	"languages":      "That visitors may choose from, the first unless they prefer another; none: all.",
-	"RoomBrand.dark": "What is different in the dark.",
+	"color":          "Colour of buttons and links, #rrggbb.",
+	"background":     "Background colour, #rrggbb.",
+	"css":            "Custom CSS, in the subset that THEMING.md describes.",
+	"texts":          "Texts by language.",
+	"languages":      "Languages that visitors can choose; the first is the default. Empty: all.",
+	"RoomBrand.dark": "Settings that differ in dark mode.",
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// Bounds of simulations: they run on the machine that serves visitors.
+// Limits of simulations, which run on the machine that serves visitors.
 const (
-	maxSimulating   = 1       // at once
-	maxCrowd        = 200_000 // visitors of all runs of a request
+	maxSimulating   = 1       // running at once
+	maxCrowd        = 200_000 // total visitors of all runs of a request
 	simulateTimeout = 12 * time.Second
 )
 
-// simulationJSON is what became of a plan.
+// simulationJSON is the result of a simulation.
 type simulationJSON struct {
 	Result   *simulate.Result `json:"result"`
-	Findings []string         `json:"findings" doc:"What it means, in sentences."`
+	Findings []string         `json:"findings" doc:"The result in sentences."`
 	// Comparison is empty unless asked for.
 	Comparison []simulate.Row `json:"comparison" doc:"The same crowd with windows of other lengths; empty unless asked for."`
 }
@@ -31,9 +31,9 @@ type simulationJSON struct {
 func (a *API) simulationRoutes() []route {
 	return []route{{
 		method: http.MethodPost, path: "simulations", scope: account.Read, name: "simulate", tag: "simulations",
-		summary: "Try a sale out before it is published",
-		more:    fmt.Sprintf("What the plan does not say has defaults. At most %d visitors take part in all runs of a request; `proofline simulate` takes more. The same plan gives the same result everywhere.", maxCrowd),
-		query:   []parameter{{name: "compare", about: "Whether windows of other lengths are tried as well: that is as many runs more.", schema: schema{"type": "boolean"}}},
+		summary: "Simulate a sale before it is published",
+		more:    fmt.Sprintf("Missing fields of the plan have defaults. All runs of a request together have at most %d visitors; `proofline simulate` allows more. The same plan always gives the same result.", maxCrowd),
+		query:   []parameter{{name: "compare", about: "Whether to simulate windows of other lengths as well, each in another run.", schema: schema{"type": "boolean"}}},
 		in:      simulate.Plan{}, example: `{"visitors": 2000, "tickets": 200, "room": {"outflow": {"per_minute": 100}}, "bots": {"count": 100}}`,
 		out: simulationJSON{}, do: a.simulate,
 	}}
@@ -80,7 +80,7 @@ func (a *API) simulate(c *call) (reply, error) {
 	return answer(out)
 }
 
-// planProblems gives what is wrong with a plan the form of all input.
+// planProblems converts the errors of a plan to a [room.InvalidError].
 func planProblems(err error) error {
 	if wrong, ok := errors.AsType[*simulate.InvalidError](err); ok {
 		return &room.InvalidError{Problems: wrong.Problems}

@@ -14,20 +14,20 @@ import (
 	"github.com/proofline/proofline/console/site"
 )
 
-// maxSiteBody is the most bytes of a body with rules.
+// maxSiteBody is the maximum size of a body with rules, in bytes.
 const maxSiteBody = rules.MaxSize + 64<<10
 
-// siteJSON is a site as it is protected now. Rules are its last member.
+// siteJSON is a site with its current rules. Rules must be its last member.
 type siteJSON struct {
 	Name     string          `json:"name"`
-	URL      string          `json:"url" doc:"Where connectors get its rules."`
-	Serial   uint64          `json:"serial" doc:"Of the rules: counts their changes."`
+	URL      string          `json:"url" doc:"URL at which connectors fetch its rules."`
+	Serial   uint64          `json:"serial" doc:"Serial number of the rules, incremented with each change."`
 	Changed  time.Time       `json:"changed"`
 	By       string          `json:"changed_by"`
-	Hosts    []string        `json:"hosts" doc:"That the rules name; none: any."`
-	Rooms    []string        `json:"rooms" doc:"URLs of the rooms that the rules name."`
-	Warnings []warningJSON   `json:"warnings" doc:"What may be a mistake, as the rooms are now."`
-	Rules    json.RawMessage `json:"rules" doc:"As they were written, white space too; tabs are two spaces."`
+	Hosts    []string        `json:"hosts" doc:"Hosts in the rules; empty: any host."`
+	Rooms    []string        `json:"rooms" doc:"URLs of the rooms in the rules."`
+	Warnings []warningJSON   `json:"warnings" doc:"Likely mistakes, given the current state of the rooms."`
+	Rules    json.RawMessage `json:"rules" doc:"The rules as they were written, including white space; tabs are two spaces."`
 }
 
 type warningJSON struct {
@@ -35,16 +35,16 @@ type warningJSON struct {
 	Detail string `json:"detail"`
 }
 
-// siteSummaryJSON is a site in the list.
+// siteSummaryJSON is a site in a list.
 type siteSummaryJSON struct {
 	Name       string    `json:"name"`
-	Serial     uint64    `json:"serial" doc:"Of the rules: counts their changes."`
+	Serial     uint64    `json:"serial" doc:"Serial number of the rules, incremented with each change."`
 	Changed    time.Time `json:"changed"`
 	By         string    `json:"changed_by"`
-	Hosts      []string  `json:"hosts" doc:"That the rules name; none: any."`
-	Rooms      []string  `json:"rooms" doc:"URLs of the rooms that the rules name."`
-	Connectors int       `json:"connectors" doc:"Heard of in the last minute."`
-	Behind     int       `json:"behind" doc:"Of these: go by older rules."`
+	Hosts      []string  `json:"hosts" doc:"Hosts in the rules; empty: any host."`
+	Rooms      []string  `json:"rooms" doc:"URLs of the rooms in the rules."`
+	Connectors int       `json:"connectors" doc:"Number of connectors that reported in the last minute."`
+	Behind     int       `json:"behind" doc:"Number of these that run older rules."`
 }
 
 type siteList struct {
@@ -53,43 +53,43 @@ type siteList struct {
 
 type siteInput struct {
 	Name  string          `json:"name" need:"true" doc:"1 to 63 of a-z, 0-9 and -. It stays."`
-	Rules json.RawMessage `json:"rules" need:"true" doc:"FORMAT.md in connector/rules describes them."`
+	Rules json.RawMessage `json:"rules" need:"true" doc:"Rules document; connector/rules/FORMAT.md describes it."`
 }
 
 type siteRulesInput struct {
-	Rules json.RawMessage `json:"rules" need:"true" doc:"FORMAT.md in connector/rules describes them."`
+	Rules json.RawMessage `json:"rules" need:"true" doc:"Rules document; connector/rules/FORMAT.md describes it."`
 }
 
-// siteVersionJSON is a document that a site has or had. Rules are its last member.
+// siteVersionJSON is one version of a site's rules. Rules must be its last member.
 type siteVersionJSON struct {
 	Serial  uint64          `json:"serial"`
 	Changed time.Time       `json:"changed"`
 	By      string          `json:"changed_by"`
-	Rules   json.RawMessage `json:"rules" doc:"As they were written, white space too."`
+	Rules   json.RawMessage `json:"rules" doc:"The rules as they were written, including white space."`
 }
 
 type siteVersionSummary struct {
 	Serial  uint64    `json:"serial"`
 	Changed time.Time `json:"changed"`
 	By      string    `json:"changed_by"`
-	Size    int       `json:"size" doc:"Bytes of the rules."`
+	Size    int       `json:"size" doc:"Size of the rules in bytes."`
 }
 
 type siteHistoryJSON struct {
 	Versions []siteVersionSummary `json:"versions"`
 }
 
-// connectorJSON is a process that reports.
+// connectorJSON is a connector process that reports.
 type connectorJSON struct {
-	Node      string            `json:"node" doc:"Random, made when the process began."`
-	Site      string            `json:"site" doc:"Whose rules it goes by; empty when they are of no site of this server."`
+	Node      string            `json:"node" doc:"Random ID made when the process started."`
+	Site      string            `json:"site" doc:"Site whose rules it runs; empty if they belong to no site of this server."`
 	Kind      string            `json:"kind" enum:"middleware,proxy,nginx,edge"`
 	Version   string            `json:"version"`
-	Serial    uint64            `json:"serial" doc:"Of the rules that it goes by."`
-	Behind    bool              `json:"behind" doc:"There are newer rules."`
-	Connected bool              `json:"connected" doc:"It was heard of in the last minute."`
-	Seen      time.Time         `json:"seen" doc:"To 5 seconds."`
-	Counts    map[string]uint64 `json:"counts" doc:"What it did since it began, by name."`
+	Serial    uint64            `json:"serial" doc:"Serial number of the rules that it runs."`
+	Behind    bool              `json:"behind" doc:"Whether there are newer rules."`
+	Connected bool              `json:"connected" doc:"Whether it reported in the last minute."`
+	Seen      time.Time         `json:"seen" doc:"Time of the latest report, accurate to 5 seconds."`
+	Counts    map[string]uint64 `json:"counts" doc:"Counters by name, since it started."`
 }
 
 type connectorList struct {
@@ -97,17 +97,17 @@ type connectorList struct {
 }
 
 type siteCheckInput struct {
-	URLs  []string        `json:"urls" need:"true" doc:"As browsers show them, at most 100; fewer for more than 100 rules."`
-	At    *time.Time      `json:"at" doc:"When they are opened. Default: now."`
-	Rules json.RawMessage `json:"rules" doc:"To be looked at in the place of the rules of the site."`
+	URLs  []string        `json:"urls" need:"true" doc:"URLs as browsers show them, at most 100; fewer if there are more than 100 rules."`
+	At    *time.Time      `json:"at" doc:"Time at which they are opened. Default: now."`
+	Rules json.RawMessage `json:"rules" doc:"Rules to check instead of the site's."`
 }
 
 type findingJSON struct {
 	URL      string   `json:"url"`
 	Outcome  string   `json:"outcome" enum:"bypass,queue,closed,block"`
-	Room     string   `json:"room" doc:"As the rules call it; empty for none."`
-	Rule     string   `json:"rule" doc:"That decides; empty: none does."`
-	Warnings []string `json:"warnings" doc:"Addresses that often lead to the same page and do not wait."`
+	Room     string   `json:"room" doc:"Name of the room in the rules; empty: none."`
+	Rule     string   `json:"rule" doc:"Name of the deciding rule; empty: none."`
+	Warnings []string `json:"warnings" doc:"Addresses that often lead to the same page but are not protected."`
 }
 
 type siteCheckJSON struct {
@@ -115,7 +115,7 @@ type siteCheckJSON struct {
 }
 
 type siteKeyJSON struct {
-	Key string `json:"key" doc:"Verifies the rules of all sites of the organization (C2SP signed note). Connectors are given it."`
+	Key string `json:"key" doc:"Key with which connectors verify the rules of all the organization's sites (C2SP signed note)."`
 }
 
 const rulesExample = `{"version": 1, "hosts": ["shop.example.com"],
@@ -131,68 +131,68 @@ func (a *API) siteRoutes() []route {
 		},
 		{
 			method: http.MethodPost, path: "sites", scope: account.Operate, name: "createSite", tag: tag,
-			summary: "Protect a site", more: "Rooms of this server that the rules name must be rooms of the organization.",
+			summary: "Create a site", more: "Rooms of this server that the rules name must belong to the organization.",
 			in: siteInput{}, most: maxSiteBody, example: `{"name": "shop", "rules": ` + rulesExample + `}`,
 			out: siteJSON{}, status: http.StatusCreated, key: keyKept, tagged: true, do: a.createSite,
 		},
 		{
 			method: http.MethodGet, path: "sites/{site}", scope: account.Read, name: "showSite", tag: tag,
-			summary: "Show a site, its rules, and what may be a mistake in them", out: siteJSON{}, tagged: true, do: a.showSite,
+			summary: "Show a site, its rules, and likely mistakes in them", out: siteJSON{}, tagged: true, do: a.showSite,
 		},
 		{
 			method: http.MethodPut, path: "sites/{site}", scope: account.Operate, name: "changeSite", tag: tag,
-			summary: "Replace the rules of a site", more: "They get the next serial, unless they are those in force.",
+			summary: "Replace the rules of a site", more: "They get the next serial, unless they equal the current rules.",
 			in: siteRulesInput{}, most: maxSiteBody, example: `{"rules": ` + rulesExample + `}`, out: siteJSON{}, tagged: true, matches: true, do: a.changeSite,
 		},
 		{
 			method: http.MethodDelete, path: "sites/{site}", scope: account.Operate, name: "deleteSite", tag: tag,
-			summary: "Delete a site", more: "Connectors stay with the rules they have.", status: http.StatusNoContent,
+			summary: "Delete a site", more: "Connectors keep the rules they have.", status: http.StatusNoContent,
 			do: func(c *call) (reply, error) { return reply{}, a.Sites.Delete(c, c.actor, c.param("site")) },
 		},
 		{
 			method: http.MethodGet, path: "sites/{site}/rules", scope: account.Connect, name: "signedRules", tag: tag,
-			summary: "Get the rules of a site, signed, as connectors do",
-			more:    "A C2SP signed note of the site key: the lines proofline-rules/v1, name and serial, and the rules as they were written.",
+			summary: "Get the signed rules of a site, as connectors do",
+			more:    "A C2SP note signed with the site key: the lines proofline-rules/v1, name and serial, and the rules as they were written.",
 			text:    true, tagged: true, cached: true, do: a.signedRules,
 		},
 		{
 			method: http.MethodPost, path: "sites/{site}/check", scope: account.Read, name: "checkSite", tag: tag,
-			summary: "Say which rule decides about addresses, and what is not protected", more: "Nothing is sent to them.",
+			summary: "Show which rules decide about URLs, and which URLs are unprotected", more: "No requests are sent to the URLs.",
 			in: siteCheckInput{}, most: maxSiteBody, example: `{"urls": ["https://shop.example.com/tickets"]}`, out: siteCheckJSON{}, do: a.checkSite,
 		},
 		{
 			method: http.MethodGet, path: "sites/{site}/connectors", scope: account.Read, name: "listSiteConnectors", tag: tag,
-			summary: "List the connectors that go by the rules of a site, the latest heard of first", more: "Those not heard of for a day are forgotten.",
+			summary: "List the connectors that run the rules of a site, latest report first", more: "Connectors that have not reported for a day are removed.",
 			out: connectorList{},
 			do:  func(c *call) (reply, error) { return shownConnectors(a.Sites.Connectors(c, c.actor, c.param("site"))) },
 		},
 		{
 			method: http.MethodGet, path: "sites/{site}/history", scope: account.Read, name: "listSiteHistory", tag: tag,
-			summary: "List the rules that a site has and had, the newest first", more: "The latest 100 are kept.", out: siteHistoryJSON{}, do: a.listSiteHistory,
+			summary: "List the versions of a site's rules, newest first", more: "The latest 100 are kept.", out: siteHistoryJSON{}, do: a.listSiteHistory,
 		},
 		{
 			method: http.MethodGet, path: "sites/{site}/history/{serial}", scope: account.Read, name: "showSiteVersion", tag: tag,
-			summary: "Show rules that a site has or had", out: siteVersionJSON{}, do: a.showSiteVersion,
+			summary: "Show one version of a site's rules", out: siteVersionJSON{}, do: a.showSiteVersion,
 		},
 		{
 			method: http.MethodPost, path: "sites/{site}/history/{serial}/restore", scope: account.Operate, name: "restoreSite", tag: tag,
-			summary: "Put rules of before back, under a new serial", out: siteJSON{}, tagged: true, matches: true, do: a.restoreSite,
+			summary: "Restore earlier rules, under a new serial", out: siteJSON{}, tagged: true, matches: true, do: a.restoreSite,
 		},
 		{
 			method: http.MethodGet, path: "connectors", scope: account.Read, name: "listConnectors", tag: tag,
-			summary: "List all connectors of the organization, the latest heard of first", more: "Those not heard of for a day are forgotten.", out: connectorList{},
+			summary: "List all connectors of the organization, latest report first", more: "Connectors that have not reported for a day are removed.", out: connectorList{},
 			do: func(c *call) (reply, error) { return shownConnectors(a.Sites.AllConnectors(c, c.actor)) },
 		},
 		{
 			method: http.MethodGet, path: "site-key", scope: account.Read, name: "showSiteKey", tag: tag,
-			summary: "Show the key that connectors verify rules with", out: siteKeyJSON{}, do: a.showSiteKey,
+			summary: "Show the key with which connectors verify rules", out: siteKeyJSON{}, do: a.showSiteKey,
 		},
 	}
 }
 
 func siteTag(serial uint64) string { return `"` + strconv.FormatUint(serial, 10) + `"` }
 
-// shownSite answers with a site, unless something went wrong.
+// shownSite answers with a site, unless err is set.
 func (a *API) shownSite(c *call, s site.Site, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err
@@ -210,8 +210,8 @@ func (a *API) shownSite(c *call, s site.Site, err error) (reply, error) {
 	return r, err
 }
 
-// withRules answers with a body whose last member are rules, as they were
-// written: encoding/json would take their white space out.
+// withRules answers with a body whose last member is the rules in their original form, because
+// encoding/json would remove their white space.
 func withRules(body any, rules []byte) (reply, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -249,8 +249,8 @@ func (a *API) showSite(c *call) (reply, error) {
 	return a.shownSite(c, s, err)
 }
 
-// seenSerial is the serial that a change of a site is about: 0 for whichever
-// there is. [desk.ErrChanged] when If-Match says that it was another.
+// seenSerial returns the serial that a change expects, or 0 without If-Match. It returns
+// [desk.ErrChanged] if If-Match names another one.
 func (a *API) seenSerial(c *call) (uint64, error) {
 	s, err := a.Sites.Site(c, c.actor, c.param("site"))
 	if err != nil {
@@ -334,7 +334,7 @@ func (a *API) listSiteHistory(c *call) (reply, error) {
 	return answer(out)
 }
 
-// serial reads the serial of the path. What is none names nothing.
+// serial parses the serial in the path. For an invalid one it returns [account.ErrNotFound].
 func (c *call) serial() (uint64, error) {
 	n, err := strconv.ParseUint(c.param("serial"), 10, 64)
 	if err != nil || n > math.MaxInt64 {

@@ -9,24 +9,24 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// ticketJSON is where a ticket stands.
+// ticketJSON is the state of a ticket.
 type ticketJSON struct {
 	Ticket     string          `json:"ticket"`
-	Index      uint64          `json:"index" doc:"Of its arrival in the transcript."`
+	Index      uint64          `json:"index" doc:"Index of its arrival in the transcript."`
 	Joined     time.Time       `json:"joined"`
 	Window     uint64          `json:"window"`
 	WindowFrom time.Time       `json:"window_from"`
 	WindowTo   time.Time       `json:"window_to"`
-	Seq        uint32          `json:"seq" doc:"Which arrival of its window."`
+	Seq        uint32          `json:"seq" doc:"Number of the arrival within its window."`
 	Lane       string          `json:"lane"`
 	Status     fairness.Status `json:"status"`
-	Reason     fairness.Reason `json:"reason,omitempty" doc:"Why it was skipped."`
+	Reason     fairness.Reason `json:"reason,omitempty" doc:"Reason for which it was skipped."`
 	Position   *uint64         `json:"position" doc:"Null until drawn."`
-	Ahead      aheadJSON       `json:"ahead" doc:"Bounds of the places before its own that are not called."`
-	ETA        *spanJSON       `json:"eta" doc:"When it will be called if the outflow stays as it is; null when nobody can say."`
-	LeftMS     *int64          `json:"left_ms,omitempty" doc:"When called: time left to claim."`
-	Settled    *time.Time      `json:"settled,omitempty" doc:"When it was admitted or skipped."`
-	SettledAt  *uint64         `json:"settled_index,omitempty" doc:"The entry that says so."`
+	Ahead      aheadJSON       `json:"ahead" doc:"Minimum and maximum number of uncalled places ahead of it."`
+	ETA        *spanJSON       `json:"eta" doc:"Expected time of the call at the current outflow; null: unknown."`
+	LeftMS     *int64          `json:"left_ms,omitempty" doc:"Time left to claim, if called."`
+	Settled    *time.Time      `json:"settled,omitempty" doc:"Time at which it was admitted or skipped."`
+	SettledAt  *uint64         `json:"settled_index,omitempty" doc:"Index of the entry that settled it."`
 }
 
 type aheadJSON struct {
@@ -36,7 +36,7 @@ type aheadJSON struct {
 
 type spanJSON struct {
 	Earliest time.Time  `json:"earliest"`
-	Latest   *time.Time `json:"latest" doc:"Null while people can still join the group."`
+	Latest   *time.Time `json:"latest" doc:"Null while visitors can still join the window."`
 }
 
 func newTicketJSON(r *room.Room, st fairness.Standing) ticketJSON {
@@ -66,12 +66,12 @@ func newTicketJSON(r *room.Room, st fairness.Standing) ticketJSON {
 	return out
 }
 
-// timeOf converts a moment of the transcript.
+// timeOf converts a time of the transcript.
 func timeOf(t fairness.Time) time.Time { return time.UnixMilli(int64(t)).UTC() }
 
-// revokeInput says why a place is taken away.
+// revokeInput is the reason for revoking a ticket.
 type revokeInput struct {
-	Reason fairness.Reason `json:"reason" enum:"revoked,revoked-bot,revoked-duplicate,revoked-fraud,revoked-request" doc:"A class of reason, which stands in the transcript. Default: revoked, for none of the others."`
+	Reason fairness.Reason `json:"reason" enum:"revoked,revoked-bot,revoked-duplicate,revoked-fraud,revoked-request" doc:"Class of the reason, which is recorded in the transcript. Default: revoked, any other reason."`
 }
 
 func (a *API) ticketRoutes() []route {
@@ -79,11 +79,11 @@ func (a *API) ticketRoutes() []route {
 	return []route{
 		{
 			method: http.MethodGet, path: "rooms/{slug}/tickets/{ticket}", scope: account.Read, name: "showTicket", tag: tag,
-			summary: "Show where a ticket stands", out: ticketJSON{}, do: a.showTicket,
+			summary: "Show the state of a ticket", out: ticketJSON{}, do: a.showTicket,
 		},
 		{
 			method: http.MethodPost, path: "rooms/{slug}/tickets/{ticket}/revoke", scope: account.Operate, name: "revokeTicket", tag: tag,
-			summary: "Take a visitor's place away", more: "It is an entry of the transcript that everybody can see. Again is no error, and no second entry.",
+			summary: "Revoke a ticket", more: "It is recorded in the public transcript. Revoking a ticket again succeeds without a second entry.",
 			in: revokeInput{}, blank: true, example: `{"reason": "revoked-bot"}`, out: ticketJSON{}, key: keyKept, do: a.revoke,
 		},
 	}

@@ -14,12 +14,12 @@ import (
 type tokenJSON struct {
 	ID      uuid.UUID  `json:"id"`
 	Name    string     `json:"name"`
-	Scopes  []string   `json:"scopes" doc:"Of read, pull, connect, operate and admin."`
+	Scopes  []string   `json:"scopes" doc:"Scopes: any of read, pull, connect, operate and admin."`
 	MadeBy  string     `json:"made_by"`
 	Created time.Time  `json:"created"`
 	Expires time.Time  `json:"expires"`
-	Used    *time.Time `json:"used" doc:"Latest use, to the minute; null for never."`
-	Notice  string     `json:"notice,omitempty" enum:"soon,last,ended" doc:"Of a token in use: it ends within two weeks, within three days, or has ended within a week. People are alerted of each."`
+	Used    *time.Time `json:"used" doc:"Time of the latest use, to the minute; null: never."`
+	Notice  string     `json:"notice,omitempty" enum:"soon,last,ended" doc:"For a token in use: it expires within two weeks, within three days, or has expired within the last week. An alert is sent for each."`
 }
 
 func newTokenJSON(t account.TokenInfo, now time.Time) tokenJSON {
@@ -37,13 +37,13 @@ type tokenList struct {
 
 type tokenInput struct {
 	Name   string         `json:"name" need:"true"`
-	Scopes []string       `json:"scopes" need:"true" doc:"Of read, pull, connect, operate and admin: no more than the token that asks has. Operate implies connect, pull and read, admin implies all."`
-	Life   *room.Duration `json:"life" doc:"How long it is good, at most a year. Default: 90 days."`
+	Scopes []string       `json:"scopes" need:"true" doc:"Any of read, pull, connect, operate and admin that the requesting token has. Operate implies connect, pull and read; admin implies all."`
+	Life   *room.Duration `json:"life" doc:"Lifetime, at most a year. Default: 90 days."`
 }
 
 type madeTokenJSON struct {
 	tokenJSON
-	Token string `json:"token" doc:"The bearer token. It is shown once."`
+	Token string `json:"token" doc:"Bearer token. It is shown once."`
 }
 
 func (a *API) tokenRoutes() []route {
@@ -55,12 +55,12 @@ func (a *API) tokenRoutes() []route {
 		},
 		{
 			method: http.MethodPost, path: "tokens", scope: account.Admin, name: "createToken", tag: tag,
-			summary: "Make a token", in: tokenInput{}, example: `{"name": "shop backend", "scopes": ["pull"], "life": "720h"}`,
+			summary: "Create a token", in: tokenInput{}, example: `{"name": "shop backend", "scopes": ["pull"], "life": "720h"}`,
 			out: madeTokenJSON{}, status: http.StatusCreated, key: keySecret, do: a.createToken,
 		},
 		{
 			method: http.MethodDelete, path: "tokens/{token}", scope: account.Admin, name: "revokeToken", tag: tag,
-			summary: "Revoke a token", more: "Here at once, on other nodes within five seconds.", status: http.StatusNoContent,
+			summary: "Revoke a token", more: "It takes effect at once on this node, and within five seconds on others.", status: http.StatusNoContent,
 			do: a.onID("token", func(c *call, id uuid.UUID) error { return a.Accounts.RevokeToken(c, c.actor, id) }),
 		},
 	}

@@ -13,22 +13,22 @@ type endpointList struct {
 	Endpoints []hook.Endpoint `json:"endpoints"`
 }
 
-// madeEndpoint is an endpoint with its secret.
+// madeEndpoint is a new endpoint with its secret.
 type madeEndpoint struct {
 	hook.Endpoint
-	Secret string `json:"secret" doc:"Signs its deliveries (Standard Webhooks). It is shown once."`
+	Secret string `json:"secret" doc:"Secret that signs its deliveries (Standard Webhooks). It is shown once."`
 }
 
 type secretJSON struct {
-	Secret string `json:"secret" doc:"Signs deliveries from now on; the one of before signs too for 24 hours. It is shown once."`
+	Secret string `json:"secret" doc:"Secret that signs deliveries from now on; the previous one also signs for 24 hours. It is shown once."`
 }
 
 type deliveryList struct {
 	Deliveries []hook.Delivery `json:"deliveries"`
-	Next       *string         `json:"next" doc:"The cursor of the next page; null at the end."`
+	Next       *string         `json:"next" doc:"Cursor of the next page; null on the last page."`
 }
 
-// maxDeliveries is how many deliveries a page has at most.
+// maxDeliveries is the maximum page size of the delivery log.
 const maxDeliveries = 100
 
 func (a *API) hookRoutes() []route {
@@ -36,11 +36,11 @@ func (a *API) hookRoutes() []route {
 	return []route{
 		{
 			method: http.MethodGet, path: "webhooks", scope: account.Operate, name: "listWebhooks", tag: tag,
-			summary: "List where the organization hears of events, oldest first", out: endpointList{}, do: a.listEndpoints,
+			summary: "List the organization's webhooks, oldest first", out: endpointList{}, do: a.listEndpoints,
 		},
 		{
 			method: http.MethodPost, path: "webhooks", scope: account.Operate, name: "createWebhook", tag: tag,
-			summary: "Add a webhook", more: "It hears of what happens from now on. EVENTS.md in console/hook describes events and signatures.",
+			summary: "Add a webhook", more: "It receives events from now on. console/hook/EVENTS.md describes events and signatures.",
 			in: hook.EndpointConfig{}, example: `{"url": "https://shop.example.com/hooks/proofline", "events": ["room.ended"], "rooms": [], "description": "The shop"}`,
 			out: madeEndpoint{}, status: http.StatusCreated, key: keySecret, do: a.createEndpoint,
 		},
@@ -51,18 +51,18 @@ func (a *API) hookRoutes() []route {
 		},
 		{
 			method: http.MethodPatch, path: "webhooks/{webhook}", scope: account.Operate, name: "changeWebhook", tag: tag,
-			summary: "Change a webhook", more: "One that is disabled gets nothing, and what waits for it is given up.",
+			summary: "Change a webhook", more: "A disabled webhook receives nothing, and its pending deliveries are dropped.",
 			in: hook.EndpointChange{}, example: `{"description": "The new shop"}`, out: hook.Endpoint{},
 			do: a.byID("webhook", a.changeEndpoint),
 		},
 		{
 			method: http.MethodDelete, path: "webhooks/{webhook}", scope: account.Operate, name: "deleteWebhook", tag: tag,
-			summary: "Remove a webhook", more: "The log of what was sent stays.", status: http.StatusNoContent,
+			summary: "Remove a webhook", more: "The delivery log stays.", status: http.StatusNoContent,
 			do: a.onID("webhook", func(c *call, id uuid.UUID) error { return a.Hooks.DeleteEndpoint(c, c.actor, id) }),
 		},
 		{
 			method: http.MethodPost, path: "webhooks/{webhook}/rotate-secret", scope: account.Operate, name: "rotateWebhookSecret", tag: tag,
-			summary: "Give a webhook a new secret", out: secretJSON{}, key: keySecret, do: a.byID("webhook", a.rotateSecret),
+			summary: "Rotate the secret of a webhook", out: secretJSON{}, key: keySecret, do: a.byID("webhook", a.rotateSecret),
 		},
 		{
 			method: http.MethodPost, path: "webhooks/{webhook}/ping", scope: account.Operate, name: "pingWebhook", tag: tag,
@@ -71,22 +71,22 @@ func (a *API) hookRoutes() []route {
 		},
 		{
 			method: http.MethodGet, path: "deliveries", scope: account.Operate, name: "listDeliveries", tag: tag,
-			summary: "List what was sent, newest first; it is kept for 30 days",
+			summary: "List deliveries, newest first; they are kept for 30 days",
 			query: append(paged(maxDeliveries),
-				parameter{name: "webhook", about: "Only to this one; all zero for mail.", schema: schema{"type": "string", "format": "uuid"}},
-				parameter{name: "state", about: "Only in this state.", schema: enum(hook.Waiting, hook.Delivered, hook.Failed)},
-				parameter{name: "type", about: "Only events of this kind.", schema: schema{"type": "string"}},
-				parameter{name: "room", about: "Only of this room.", schema: schema{"type": "string"}}),
+				parameter{name: "webhook", about: "Only deliveries to this webhook; the zero UUID selects mail.", schema: schema{"type": "string", "format": "uuid"}},
+				parameter{name: "state", about: "Only deliveries in this state.", schema: enum(hook.Waiting, hook.Delivered, hook.Failed)},
+				parameter{name: "type", about: "Only events of this type.", schema: schema{"type": "string"}},
+				parameter{name: "room", about: "Only events of this room.", schema: schema{"type": "string"}}),
 			out: deliveryList{}, do: a.listDeliveries,
 		},
 		{
 			method: http.MethodGet, path: "deliveries/{delivery}", scope: account.Operate, name: "showDelivery", tag: tag,
-			summary: "Show what was sent, and every attempt", out: hook.DeliveryDetail{},
+			summary: "Show a delivery and all its attempts", out: hook.DeliveryDetail{},
 			do: a.byID("delivery", func(c *call, id uuid.UUID) (any, error) { return a.Hooks.Delivery(c, c.actor, id) }),
 		},
 		{
 			method: http.MethodPost, path: "deliveries/{delivery}/redeliver", scope: account.Operate, name: "redeliver", tag: tag,
-			summary: "Send something again", more: "Under the same id, with all retries.", status: http.StatusNoContent, key: keyKept,
+			summary: "Repeat a delivery", more: "It keeps its ID, and has all retries again.", status: http.StatusNoContent, key: keyKept,
 			do: a.onID("delivery", func(c *call, id uuid.UUID) error { return a.Hooks.Redeliver(c, c.actor, id) }),
 		},
 	}
@@ -97,23 +97,23 @@ func (a *API) alertRoutes() []route {
 	return []route{
 		{
 			method: http.MethodGet, path: "alerts", scope: account.Operate, name: "showAlerts", tag: tag,
-			summary: "Show who is told when something needs a person", out: hook.AlertSettings{}, do: a.showAlerts,
+			summary: "Show the recipients of alerts", out: hook.AlertSettings{}, do: a.showAlerts,
 		},
 		{
 			method: http.MethodPut, path: "alerts", scope: account.Operate, name: "setAlerts", tag: tag,
-			summary: "Say who is told when something needs a person", in: hook.AlertSettings{},
+			summary: "Set the recipients of alerts", in: hook.AlertSettings{},
 			example: `{"emails": [], "endpoints": [], "kinds": ["beacon_late", "no_shows"], "no_show_percent": 30}`, out: hook.AlertSettings{}, do: a.setAlerts,
 		},
 		{
 			method: http.MethodPost, path: "alerts/test", scope: account.Operate, name: "testAlerts", tag: tag,
-			summary: "Send a test to everybody who is told of alerts", more: "At most once a minute. 404: nobody is.", status: http.StatusNoContent,
+			summary: "Send a test alert to all recipients", more: "At most once a minute. 404: there are no recipients.", status: http.StatusNoContent,
 			do: func(c *call) (reply, error) { return reply{}, a.Hooks.TestAlert(c, c.actor) },
 		},
 	}
 }
 
-// byID is the handler of something that a UUID in the path names, which answers
-// with a body.
+// byID returns the handler of an operation on the object whose UUID is in the path. It answers with a
+// body.
 func (a *API) byID(name string, do func(*call, uuid.UUID) (any, error)) func(*call) (reply, error) {
 	return func(c *call) (reply, error) {
 		id, err := c.id(name)
