@@ -1,5 +1,5 @@
-// Package brand turns what an organizer said about the looks of a room into
-// what its pages show: settings of package room in, views of package page out.
+// Package brand converts a room's brand settings (package room) to the views of its pages (package
+// page).
 package brand
 
 import (
@@ -8,13 +8,14 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
-// HasLooks tells whether the pages have another stylesheet than ours.
+// HasLooks reports whether the pages need a style sheet besides the default one.
 func HasLooks(b *room.Brand) bool {
 	return b.Color != "" || b.Background != "" || b.Dark.Color != "" || b.Dark.Background != "" || b.Font != "" || b.Corners != "" || b.CSS != ""
 }
 
-// Looks returns what that stylesheet is made of. Own CSS that is not allowed,
-// or not any more, is left out.
+// Looks returns the content of that style sheet. Custom CSS that is not allowed, or no longer, is
+// left
+// out.
 func Looks(b *room.Brand) page.Brand {
 	looks := page.Brand{Colors: colors(b.Scheme), Dark: colors(b.Dark), Font: b.Font, Corners: b.Corners}
 	if b.CSS != "" {
@@ -25,8 +26,7 @@ func Looks(b *room.Brand) page.Brand {
 
 func colors(s room.Scheme) page.Colors { return page.Colors{Color: s.Color, Background: s.Background} }
 
-// Languages returns the languages that visitors may choose from, the room's
-// own first; nil for all.
+// Languages returns the languages that visitors can choose, the room's own first; nil means all.
 func Languages(b *room.Brand) []page.Lang {
 	var list []page.Lang
 	for _, l := range b.Languages {
@@ -35,7 +35,7 @@ func Languages(b *room.Brand) []page.Lang {
 	return list
 }
 
-// Texts returns the organizer's words for a visitor who reads that language.
+// Texts returns the organizer's texts in a visitor's language.
 func Texts(b *room.Brand, lang page.Lang) page.Texts {
 	if len(b.Texts) == 0 {
 		return page.Texts{}

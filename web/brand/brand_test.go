@@ -13,7 +13,7 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
-// TestLanguages wants pages to offer what a room names, in its order.
+// TestLanguages checks that pages offer the room's languages, in its order.
 func TestLanguages(t *testing.T) {
 	t.Parallel()
 	all := room.Brand{Languages: room.Languages}
@@ -25,8 +25,7 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// TestLooks wants every member of the looks to reach the stylesheet, and
-// HasLooks to know of each.
+// TestLooks checks that every setting reaches the style sheet and is covered by HasLooks.
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	for want, b := range map[string]room.Brand{
@@ -44,7 +43,7 @@ func TestLooks(t *testing.T) {
 		}
 	}
 	if b := (room.Brand{Languages: []string{"de"}}); brand.HasLooks(&b) {
-		t.Error("languages are looks")
+		t.Error("HasLooks reports true for languages")
 	}
 	b := room.Brand{CSS: "h2{position:fixed}"}
 	if css, err := brand.Looks(&b).CSS(); err != nil || strings.Contains(string(css), "fixed") {
@@ -79,7 +78,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// BenchmarkLooks reads the longest own CSS.
+// BenchmarkLooks parses custom CSS of the maximum length.
 func BenchmarkLooks(b *testing.B) {
 	rule := "main > section h2:hover, .lead {margin: 0 0.5rem; background: linear-gradient(#ffffff, #eeeeee); color: #222222}\n"
 	longest := room.Brand{CSS: strings.Repeat(rule, style.MaxSource/len(rule))}

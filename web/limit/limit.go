@@ -1,14 +1,12 @@
-// Package limit bounds what one network may have a server do.
+// Package limit restricts what one network can make a server do.
 //
-// A network is the /24 of an IPv4 address or the /48 of an IPv6 one: about what
-// one household, company, campus or cloud customer has at least. People who share
-// a carrier's address or a campus share its budgets too, so those are wide: what
-// thousands of visitors do in the minutes around an opening passes, and what one
-// machine can do in the same time does not.
+// A network is the /24 of an IPv4 address or the /48 of an IPv6 one: about the smallest range of a
+// household, company, campus or cloud customer. People behind one carrier or campus address share its
+// budgets, so these are wide: thousands of visitors in the minutes around an opening pass, but one
+// machine sending all it can does not.
 //
-// A budget is a token bucket, kept as the one moment at which it is full again
-// (GCRA). Memory is bounded: when there are more networks than fit, the budget
-// that is nearest to full is forgotten.
+// A budget is a token bucket, stored as the one time at which it is full again (GCRA). Memory is
+// limited: when there are more budgets than fit, the one that is nearest to full is dropped.
 package limit
 
 import (
@@ -19,59 +17,58 @@ import (
 	"time"
 )
 
-// Kind is what is counted.
+// Kind is a kind of limited event.
 type Kind uint8
 
-// The kinds. Streams are counted while they are open, the others as they happen.
+// The kinds. Streams are counted while they are open, the others when they happen.
 const (
-	Joins   Kind = iota // arrivals, wanted or recorded
-	Tickets             // tickets recorded, in one room
-	Pages               // pages rendered
+	Joins   Kind = iota // join requests, recorded or not
+	Tickets             // tickets recorded in one room
+	Pages               // rendered pages
 	Passes              // invalid passes in batches
-	Streams             // streams of events
+	Streams             // event streams
 	kinds
 )
 
-// String returns the name under which a kind is counted.
+// String returns the name of the kind, used in metrics and errors.
 func (k Kind) String() string {
 	return [...]string{"joins", "tickets", "pages", "passes", "streams"}[k]
 }
 
-// Options are the budgets of one network. 0: no limit.
+// Options has the budgets of one network. 0: no limit.
 type Options struct {
-	Joins   int // a minute, and twice as many at once
-	Tickets int // in one room within a day
-	Pages   int // a minute, and twice as many at once
-	Passes  int // invalid ones a minute, and ten times as many at once
-	Streams int // open at once
-	// Exempt are networks without limits, such as that of a load test.
+	Joins   int // per minute; twice as many at once
+	Tickets int // per room and day
+	Pages   int // per minute; twice as many at once
+	Passes  int // invalid passes per minute; ten times as many at once
+	Streams int // number open at once
+	// Exempt lists networks without limits, such as that of a load test.
 	Exempt []netip.Prefix
-	// Log hears of limits that are reached, once a minute for each kind. Never nil.
+	// Log receives a warning about reached limits, once a minute per kind. Required.
 	Log *slog.Logger
 }
 
-// Default returns the budgets that suit a sale with tens of thousands of visitors.
+// Default returns budgets for a sale with tens of thousands of visitors.
 func Default() Options {
 	return Options{Joins: 1_500, Tickets: 10_000, Pages: 4_000, Passes: 1_000, Streams: 200}
 }
 
-// passBurst is how many minutes' worth of invalid passes may come at once: each
-// batch is charged in full before its passes are verified, and given back the
-// valid ones afterwards.
+// passBurst is the burst of invalid passes in minutes' worth of budget. It is large because each
+// batch
+// is charged in full before its passes are verified, and the valid ones are refunded afterwards.
 const passBurst = 10
 
-// Error reports that a network has used a budget up.
+// Error means that a network has used up a budget.
 type Error struct {
 	Kind Kind
-	Wait time.Duration // until there is room again
+	Wait time.Duration // time until the budget suffices again
 }
 
 func (e *Error) Error() string {
 	return fmt.Sprintf("your network has reached its limit of %s: try again later", e.Kind)
 }
 
-// Limits keeps the budgets of all networks. Safe for concurrent use. A nil
-// *Limits limits nothing.
+// Limits keeps the budgets of all networks. Safe for concurrent use. A nil *Limits has no limits.
 type Limits struct {
 	budgets [kinds]budget
 	streams int
@@ -83,11 +80,12 @@ type Limits struct {
 	queues  queues
 
 	refused [kinds]atomic.Uint64
-	logged  [kinds]atomic.Int64 // when, as time since began
+	logged  [kinds]atomic.Int64 // time of the latest log line, since began
 }
 
-// budget is a token bucket: a token comes every interval, and at most burst are
-// saved up. The zero budget is no limit.
+// budget is a token bucket: it gains a token every interval and holds at most burst. The zero
+// budget is
+// unlimited.
 type budget struct{ interval, burst time.Duration }
 
 func perMinute(n int, minutes float64) budget {
@@ -98,7 +96,7 @@ func perMinute(n int, minutes float64) budget {
 	return budget{interval, time.Duration(minutes * float64(time.Minute))}
 }
 
-// New returns limits with full budgets.
+// New returns Limits with full budgets.
 func New(o Options) *Limits {
 	l := &Limits{streams: o.Streams, exempt: o.Exempt, log: o.Log, began: time.Now(), table: newTable(), open: newOpenStreams(), queues: queues{of: map[uint64]*queue{}}}
 	l.budgets[Joins], l.budgets[Pages], l.budgets[Passes] = perMinute(o.Joins, 2), perMinute(o.Pages, 2), perMinute(o.Passes, passBurst)
@@ -108,13 +106,13 @@ func New(o Options) *Limits {
 	return l
 }
 
-// Take uses n tokens of a network's budget, or none and returns an [*Error].
+// Take takes n tokens from a network's budget, or takes none and returns an [*Error].
 func (l *Limits) Take(addr netip.Addr, k Kind, n int) error { return l.take(addr, k, "", n) }
 
-// GiveBack returns tokens that turned out not to be needed.
+// GiveBack refunds n tokens.
 func (l *Limits) GiveBack(addr netip.Addr, k Kind, n int) { l.giveBack(addr, k, "", n) }
 
-// Join counts a join of a room, and the ticket that comes of it.
+// Join charges a join and the ticket that it records in a room.
 func (l *Limits) Join(addr netip.Addr, room string) error {
 	if err := l.take(addr, Joins, "", 1); err != nil {
 		return err
@@ -122,7 +120,7 @@ func (l *Limits) Join(addr netip.Addr, room string) error {
 	return l.take(addr, Tickets, room, 1)
 }
 
-// NoTicket takes a ticket back of a join that recorded none.
+// NoTicket refunds the ticket of a join that recorded none.
 func (l *Limits) NoTicket(addr netip.Addr, room string) { l.giveBack(addr, Tickets, room, 1) }
 
 func (l *Limits) take(addr netip.Addr, k Kind, room string, n int) error {
@@ -143,11 +141,12 @@ func (l *Limits) giveBack(addr netip.Addr, k Kind, room string, n int) {
 	l.table.giveBack(l.key(addr, k, room), l.budgets[k], n)
 }
 
-// streamWait is when a page whose stream was refused may try again. It asks for
-// the room's state in the meantime.
+// streamWait is the time after which a page whose stream was refused may try again. Meanwhile it
+// polls
+// the room's state.
 const streamWait = time.Minute
 
-// OpenStream counts an open stream, until done is called.
+// OpenStream counts an open stream until done is called.
 func (l *Limits) OpenStream(addr netip.Addr) (done func(), err error) {
 	if l == nil || l.streams == 0 || l.IsExempt(addr) {
 		return func() {}, nil
@@ -171,20 +170,20 @@ func (l *Limits) Refused() map[string]uint64 {
 	return counts
 }
 
-// logEvery is how often the log hears of a kind.
-const logEvery = time.Minute
+// logInterval is the minimum time between warnings about a kind.
+const logInterval = time.Minute
 
 func (l *Limits) refuse(addr netip.Addr, k Kind, wait time.Duration) error {
 	count := l.refused[k].Add(1)
 	now, last := int64(time.Since(l.began)), l.logged[k].Load()
-	if (last == 0 || now-last >= int64(logEvery)) && l.logged[k].CompareAndSwap(last, max(now, 1)) {
-		l.log.Warn("a network has reached its limit: if it is a proxy or a load test of yours, see --trusted-proxies and --limit-exempt",
+	if (last == 0 || now-last >= int64(logInterval)) && l.logged[k].CompareAndSwap(last, max(now, 1)) {
+		l.log.Warn("a network has reached its limit: if it is your own proxy or load test, see --trusted-proxies and --limit-exempt",
 			"network", Network(addr), "limit", k.String(), "refused_so_far", count)
 	}
 	return &Error{k, wait}
 }
 
-// IsExempt reports whether an address is of a network without limits.
+// IsExempt reports whether an address belongs to a network without limits.
 func (l *Limits) IsExempt(addr netip.Addr) bool {
 	if l == nil || len(l.exempt) == 0 {
 		return false
@@ -198,14 +197,13 @@ func (l *Limits) IsExempt(addr netip.Addr) bool {
 	return false
 }
 
-// Bits of an address that name a network.
+// Prefix lengths of networks.
 const (
 	bits4 = 24
 	bits6 = 48
 )
 
-// Network returns the network that an address is counted with; the invalid
-// prefix for an invalid address.
+// Network returns the network of an address; the invalid prefix for an invalid address.
 func Network(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap().WithZone("")
 	bits := bits6
@@ -219,7 +217,7 @@ func Network(addr netip.Addr) netip.Prefix {
 	return network
 }
 
-// networkOf is Network as a number. All addresses that are not known share one.
+// networkOf returns Network as a number. All invalid addresses share one.
 func networkOf(addr netip.Addr) uint64 {
 	const is4, is6 = 1 << 62, 1 << 63
 	switch {

@@ -15,7 +15,7 @@ var quiet = slog.New(slog.DiscardHandler)
 
 func addr(text string) netip.Addr { return netip.MustParseAddr(text) }
 
-// attempts counts how many of n joins of a room are let through.
+// attempts returns how many of n joins of a room are allowed.
 func attempts(l *Limits, a netip.Addr, room string, n int) (passed int) {
 	for range n {
 		if l.Join(a, room) == nil {
@@ -25,8 +25,8 @@ func attempts(l *Limits, a netip.Addr, room string, n int) (passed int) {
 	return passed
 }
 
-// TestOpening: one machine that takes 121,231 tickets a minute is cut to a few per
-// cent, and 5,000 visitors behind one /24 get in within two minutes of the opening.
+// TestOpening checks that a machine that requests 121,231 tickets a minute gets a few percent of them,
+// while 5,000 visitors behind one /24 all join within two minutes of the opening.
 func TestOpening(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := Default()
@@ -36,12 +36,12 @@ func TestOpening(t *testing.T) {
 		taken, honest := 0, 0
 		for second := range 600 {
 			taken += attempts(l, attacker, "sale", 121_231/60)
-			if second < 120 { // half of them in the first ten seconds, the others spread
+			if second < 120 { // half of them in the first ten seconds, the rest spread out
 				n := 22
 				if second < 10 {
 					n = 258
 				}
-				for range n { // each from an address of its own, who tries again a second later if it must
+				for range n { // each from its own address, trying again a second later if refused
 					if l.Join(campus.Next(), "sale") == nil {
 						honest++
 					}
@@ -53,7 +53,7 @@ func TestOpening(t *testing.T) {
 			}
 		}
 		if taken > o.Tickets+o.Tickets/100 {
-			t.Errorf("one address took %d tickets in ten minutes, and may have %d a day", taken, o.Tickets)
+			t.Errorf("one address took %d tickets in ten minutes, want at most %d a day", taken, o.Tickets)
 		}
 		if want := 10*258 + 110*22; honest != want {
 			t.Errorf("%d of %d honest visitors joined", honest, want)
@@ -61,7 +61,7 @@ func TestOpening(t *testing.T) {
 	})
 }
 
-// TestNetworks: addresses of one network share a budget, however they are written.
+// TestNetworks checks that the addresses of a network share a budget, however they are written.
 func TestNetworks(t *testing.T) {
 	for _, test := range []struct {
 		a, b string
@@ -86,14 +86,14 @@ func TestNetworks(t *testing.T) {
 		}
 	}
 	if l := New(Options{Pages: 1, Log: quiet}); l.Take(netip.Addr{}, Pages, 3) != nil || l.Take(netip.Addr{}, Pages, 1) == nil {
-		t.Error("addresses that are not known do not share a budget")
+		t.Error("invalid addresses do not share a budget")
 	}
 	if Network(netip.Addr{}).IsValid() {
-		t.Error("an unknown address has a network")
+		t.Error("an invalid address has a network")
 	}
 }
 
-// TestWait: what an error says to wait is enough, and no more than that.
+// TestWait checks that the wait of an error is sufficient and minimal.
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Options{Joins: 60, Tickets: 100, Log: quiet})
@@ -103,18 +103,18 @@ func TestWait(t *testing.T) {
 		}
 		var e *Error
 		if err := l.Join(a, "sale"); !errors.As(err, &e) || e.Kind != Joins || e.Wait <= 0 {
-			t.Fatalf("%v, want its joins used up", err)
+			t.Fatalf("%v, want an error for joins", err)
 		}
 		time.Sleep(10 * time.Minute)
 		if err := l.Join(a, "sale"); !errors.As(err, &e) || e.Kind != Tickets {
-			t.Fatalf("%v, want its tickets used up", err)
+			t.Fatalf("%v, want an error for tickets", err)
 		}
 		if err := l.Join(a, "other"); err != nil {
 			t.Errorf("tickets of another room: %v", err)
 		}
 		l.NoTicket(a, "sale")
 		if err := l.Join(a, "sale"); err != nil {
-			t.Errorf("with a ticket given back: %v", err)
+			t.Errorf("after a refund: %v", err)
 		}
 		if err := l.Join(a, "sale"); !errors.As(err, &e) {
 			t.Fatal(err)
@@ -133,8 +133,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// TestBatches: a batch larger than what is left is refused before any of it is
-// verified, and what is given back can be used again.
+// TestBatches checks that a batch larger than the remaining budget is refused before it is verified,
+// and that refunds can be used again.
 func TestBatches(t *testing.T) {
 	l := New(Options{Passes: 100, Log: quiet})
 	a := addr("192.0.2.1")
@@ -152,7 +152,7 @@ func TestBatches(t *testing.T) {
 		t.Errorf("%d invalid passes at once, want 1,000", taken)
 	}
 	if err := New(Options{Passes: 1, Log: quiet}).Take(a, Passes, 500); err != nil {
-		t.Errorf("a batch larger than the budget is never taken: %v", err)
+		t.Errorf("a batch larger than the budget is never allowed: %v", err)
 	}
 }
 
@@ -167,20 +167,20 @@ func TestStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := l.OpenStream(a); err == nil {
-		t.Error("a third stream is opened")
+		t.Error("a third stream was allowed")
 	}
 	if _, err := l.OpenStream(b); err != nil {
 		t.Errorf("another network's stream: %v", err)
 	}
 	done()
 	if done, err = l.OpenStream(a); err != nil {
-		t.Errorf("in place of one that ended: %v", err)
+		t.Errorf("after another stream has ended: %v", err)
 	}
 	done()
 }
 
-// TestMemory: an attacker with 300,000 networks takes no more memory than one
-// with a hundred thousand, and does not get its own budget back.
+// TestMemory checks that memory is limited even for an attacker with 300,000 networks, who also does
+// not regain a used budget this way.
 func TestMemory(t *testing.T) {
 	l := New(Options{Joins: 1, Log: quiet})
 	a := netip.MustParseAddr("2001:db8::").As16()
@@ -196,14 +196,14 @@ func TestMemory(t *testing.T) {
 		size += len(s.full)
 	}
 	if size > shards*perShard || size < shards*perShard/2 {
-		t.Errorf("%d budgets are kept, and at most %d should be", size, shards*perShard)
+		t.Errorf("%d budgets are stored, want at most %d", size, shards*perShard)
 	}
 	if l.Take(held, Joins, 1) == nil {
-		t.Error("the flood has made the server forget a budget that was used up")
+		t.Error("the flood displaced a budget that was used up")
 	}
 }
 
-// TestExempt: a network without limits has none of any kind.
+// TestExempt checks that an exempt network has no limits of any kind.
 func TestExempt(t *testing.T) {
 	l := New(Options{Joins: 1, Tickets: 1, Pages: 1, Passes: 1, Streams: 1, Log: quiet, Exempt: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	for range 100 {
@@ -218,11 +218,11 @@ func TestExempt(t *testing.T) {
 	}
 	var none *Limits
 	if none.Take(addr("192.0.2.1"), Passes, 1_000_000) != nil || none.Join(addr("192.0.2.1"), "sale") != nil || none.Refused() != nil {
-		t.Error("no limits limit something")
+		t.Error("nil Limits refuse something")
 	}
 }
 
-// TestLog: the log hears of a limit once a minute.
+// TestLog checks that a reached limit is logged once a minute.
 func TestLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Bounds of the table: about 8 MB when it is full.
+// Size of the table, which takes about 8 MB when it is full.
 const (
 	shards   = 64
 	perShard = 2048
-	sample   = 8 // budgets of which the fullest is forgotten
+	sample   = 8 // number of budgets from which the fullest is dropped
 )
 
-// key names a budget.
+// key identifies a budget.
 type key struct {
 	network uint64
 	use     uint64 // kind, and hash of the room
@@ -30,7 +30,7 @@ func (l *Limits) key(addr netip.Addr, k Kind, room string) key {
 	return key{networkOf(addr), use}
 }
 
-// table holds, for each budget that is not full, when it will be.
+// table has the times at which budgets will be full again, for those that are not.
 type table [shards]*shard
 
 type shard struct {
@@ -49,8 +49,9 @@ func (t *table) of(k key) *shard {
 	return t[((k.network^k.use)*0x9e3779b97f4a7c15)>>58]
 }
 
-// take uses n tokens, or none and returns how long to wait for them. More than
-// the budget ever has are taken when it is full.
+// take takes n tokens, or takes none and returns the time to wait for them. A request for more than
+// the
+// burst is granted when the budget is full.
 func (t *table) take(k key, b budget, now time.Duration, n int) (wait time.Duration) {
 	s := t.of(k)
 	s.mu.Lock()
@@ -77,8 +78,9 @@ func (t *table) giveBack(k key, b budget, n int) {
 	}
 }
 
-// forget removes budgets that are full again among a few, which come in random
-// order, and at least the one that is nearest to it.
+// forget examines a few budgets in random order and drops those that are full, or else the one that
+// is
+// nearest to full.
 func (s *shard) forget(now time.Duration) {
 	var nearest key
 	seen, removed := 0, false
@@ -98,8 +100,7 @@ func (s *shard) forget(now time.Duration) {
 	}
 }
 
-// openStreams counts the open streams of networks. Its size is bounded by the
-// number of streams.
+// openStreams counts the open streams of networks. Its size is limited by the number of streams.
 type openStreams struct {
 	mu    *sync.Mutex // guards count
 	count map[uint64]int

@@ -7,13 +7,15 @@ import (
 	"sync"
 )
 
-// turnsAtOnce is how many turns a network has at the same time.
+// turnsAtOnce is the number of simultaneous turns of a network.
 const turnsAtOnce = 16
 
-// Turn waits until few enough requests of the network are with the database, and
-// counts one more until done is called. So those of one network that sends very
-// many wait for each other, and others hardly for them. Whoever holds a turn must
-// not wait for its client, which could hold up its neighbours. Error: that of ctx.
+// Turn waits for one of the network's turns to use the database, and holds it until done is called.
+// So
+// the requests of a network that sends very many wait for each other, and hardly delay other
+// networks.
+// A caller must not wait for its client during a turn, since a slow client would block the others.
+// Error: that of ctx.
 func (l *Limits) Turn(ctx context.Context, addr netip.Addr) (done func(), err error) {
 	if l == nil || l.IsExempt(addr) {
 		return func() {}, nil
@@ -21,7 +23,7 @@ func (l *Limits) Turn(ctx context.Context, addr netip.Addr) (done func(), err er
 	network := networkOf(addr)
 	at := l.queues.join(network)
 	done = func() { <-at.turns; l.queues.leave(network) }
-	select { // a turn that is free is had even at the last moment
+	select { // a free turn is granted even if ctx has ended
 	case at.turns <- struct{}{}:
 		return done, nil
 	default:
@@ -35,15 +37,15 @@ func (l *Limits) Turn(ctx context.Context, addr netip.Addr) (done func(), err er
 	}
 }
 
-// queues are those of networks that have, or wait for, a turn.
+// queues are the queues of networks that have or wait for a turn.
 type queues struct {
 	mu sync.Mutex // guards of
 	of map[uint64]*queue
 }
 
 type queue struct {
-	turns chan struct{} // has one for each request that has a turn
-	n     int           // requests that have or wait for one
+	turns chan struct{} // one value per request that has a turn
+	n     int           // number of requests that have or wait for a turn
 }
 
 func (q *queues) join(network uint64) *queue {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestTurns: those of one network that sends very many wait for each other, and
-// those of another do not.
+// TestTurns checks that many requests of one network wait for each other, and do not delay another
+// network.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Options{Log: quiet})
@@ -41,14 +41,14 @@ func TestTurns(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		if _, err := l.Turn(ctx, addr("192.0.2.8")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a neighbour who does not wait so long: %v", err)
+			t.Errorf("a request with a short deadline: %v", err)
 		}
 		all.Wait()
 		if took := time.Since(began); served != 2_000 || took != 2_000/turnsAtOnce*time.Second {
 			t.Errorf("%d served in %v", served, took)
 		}
 		if n := len(l.queues.of); n != 0 {
-			t.Errorf("%d queues are kept", n)
+			t.Errorf("%d queues are left", n)
 		}
 	})
 	var none *Limits

@@ -7,38 +7,36 @@ import (
 	"github.com/proofline/proofline/room/style"
 )
 
-// Brand is the organizer's looks; empty members leave ours.
+// Brand is the organizer's appearance settings; empty members mean the defaults.
 type Brand struct {
 	Colors
-	Dark    Colors // what is different in the dark
+	Dark    Colors // colours that differ in dark mode
 	Font    string // system, serif, rounded or mono
 	Corners string // round or square
 	Own     *style.Sheet
 }
 
-// Colors are an organizer's colours, as #rrggbb.
+// Colors are an organizer's colours, in the form #rrggbb.
 type Colors struct {
-	Color      string // of buttons, links and the line
+	Color      string // of buttons, links and the progress line
 	Background string // of the page
 }
 
-// ErrColor is returned for a colour that is not of the form #rrggbb.
+// ErrColor means that a colour does not have the form #rrggbb.
 var ErrColor = style.ErrColor
 
-// fonts are families that come with the devices of visitors.
+// fonts are font families that devices have installed.
 var fonts = map[string]string{
 	"serif":   `ui-serif,Georgia,Cambria,"Noto Serif",serif`,
 	"rounded": `ui-rounded,"SF Pro Rounded","Hiragino Maru Gothic ProN",Quicksand,Nunito,system-ui,sans-serif`,
 	"mono":    `ui-monospace,Menlo,Consolas,"Noto Sans Mono",monospace`,
 }
 
-// CSS returns the stylesheet that puts the looks in place of ours. Text
-// colours are moved towards black or white until they contrast by 4.5 to 1
-// with what they stand on. Error: [ErrColor].
+// CSS returns the style sheet for the brand. It moves text colours towards black or white until they
+// contrast by 4.5 to 1 with their background. Error: [ErrColor].
 func (b Brand) CSS() ([]byte, error) { return b.In(style.Any) }
 
-// In is CSS in one scheme, whatever the device prefers, unless it is
-// [style.Any].
+// In is CSS for one colour scheme, whatever the device prefers. [style.Any] follows the device.
 func (b Brand) In(scheme style.Scheme) ([]byte, error) {
 	light, dark, err := b.palettes()
 	if err != nil {
@@ -67,7 +65,7 @@ func (b Brand) In(scheme style.Scheme) ([]byte, error) {
 	return []byte(css.String()), nil
 }
 
-// palettes returns the colours of a light and of a dark page.
+// palettes returns the colours of the light and the dark page.
 func (b Brand) palettes() (light, dark style.Palette, err error) {
 	day, night := style.LightPage, style.DarkPage
 	background, err := parseColors(b.Background, b.Dark.Background)
@@ -93,7 +91,7 @@ func (b Brand) palettes() (light, dark style.Palette, err error) {
 	return style.NewPalette(day, accents[0]), style.NewPalette(night, accents[1]), nil
 }
 
-// parseColors reads colours; nil for those that are empty.
+// parseColors parses colours; nil for empty ones.
 func parseColors(texts ...string) ([]*style.Color, error) {
 	list := make([]*style.Color, len(texts))
 	for i, text := range texts {
@@ -109,28 +107,27 @@ func parseColors(texts ...string) ([]*style.Color, error) {
 	return list, nil
 }
 
-// Finding is one pair of colours: what was chosen, what it needs, and what is
-// shown in its place.
+// Finding is the contrast of one pair of colours: the chosen one, and the one shown instead.
 type Finding struct {
 	Scheme   style.Scheme // light or dark
-	Pair     string       // what stands on what, in English
-	Where    string       // on the page
-	Given    string       // colour that was chosen, or ours
-	Ground   string       // what it stands on
-	Ratio    float64      // of these two, from 1 to 21
+	Pair     string       // foreground and background, in English
+	Where    string       // place on the page
+	Given    string       // chosen colour, or the default
+	Ground   string       // background colour
+	Ratio    float64      // contrast of Given and Ground, from 1 to 21
 	Required float64
 	Shown    string // colour that is shown
 	Then     float64
-	// Repaired tells that another colour is shown than was given. One that is
-	// not, with too low a ratio, is left to whoever chose it.
+	// Repaired is set if Shown differs from Given. If it is not set and the contrast is too low, the
+	// organizer must choose another colour.
 	Repaired bool
 }
 
-// Good tells whether what is shown can be seen well.
+// Good reports whether the shown colour has enough contrast.
 func (f Finding) Good() bool { return f.Then >= f.Required }
 
-// Contrast returns what becomes of the colours that were chosen, the same
-// pairs for light and dark. Error: [ErrColor].
+// Contrast returns the contrast of the brand's colours, the same pairs for light and dark. Error:
+// [ErrColor].
 func (b Brand) Contrast() ([]Finding, error) {
 	light, dark, err := b.palettes()
 	if err != nil {

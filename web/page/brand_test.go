@@ -14,14 +14,14 @@ import (
 
 var property = regexp.MustCompile(`--([a-z-]+):(#[0-9a-f]{6})[;}]`)
 
-// readable is which colours have to be readable on which.
+// readable lists which colours must be readable on which.
 var readable = map[string][]string{
 	"ink": {"page", "card"}, "soft": {"page", "card"}, "accent-ink": {"page", "card"}, "on-accent": {"accent"},
 	"good": {"page", "card"}, "open": {"page", "card"}, "bad": {"page", "card"},
 }
 
-// TestBrandContrast reads what the stylesheet sets, and wants every text to be
-// readable on everything it stands on, whatever colours an organizer chose.
+// TestBrandContrast checks that all text of the style sheet is readable on its backgrounds, whatever
+// colours an organizer chose.
 func TestBrandContrast(t *testing.T) {
 	levels := []int{0, 51, 102, 118, 153, 204, 255}
 	colors := []string{"", "#767676", "#777777", "#2d3034"}
@@ -93,7 +93,7 @@ func contrastOf(a, b string) (float64, error) {
 	return x.Contrast(y), err
 }
 
-// TestContrast compares with values that are known.
+// TestContrast compares contrasts with known values.
 func TestContrast(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
@@ -107,7 +107,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// TestStyleContrast holds our own colours to the same, as page.css has them.
+// TestStyleContrast checks the default colours in page.css in the same way.
 func TestStyleContrast(t *testing.T) {
 	css, err := os.ReadFile("../ui/src/style/page.css")
 	if err != nil {
@@ -135,13 +135,13 @@ func TestStyleContrast(t *testing.T) {
 			}
 		}
 	}
-	// The brand's stylesheet starts from the same pages.
+	// Brands start from the same page colours.
 	if values["page"] != style.DarkPage.String() {
 		t.Errorf("page.css has --page: %s in the dark, the brand %s", values["page"], style.DarkPage.String())
 	}
 }
 
-// TestLooks reads what fonts, corners, dark colours and own CSS become.
+// TestLooks checks the CSS for fonts, corners, dark colours and custom CSS.
 func TestLooks(t *testing.T) {
 	own, problems := style.Parse("h2{gap:0}@media (prefers-color-scheme:dark){h2{gap:1rem}}")
 	if len(problems) > 0 {
@@ -180,7 +180,7 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestFindings wants to know what becomes of colours that cannot be read.
+// TestFindings checks the findings for unreadable colours.
 func TestFindings(t *testing.T) {
 	list, err := page.Brand{Colors: page.Colors{Color: "#ffee00"}, Dark: page.Colors{Background: "#ffffff"}}.Contrast()
 	if err != nil || len(list) != 12 {

@@ -8,11 +8,11 @@ type checkPage struct {
 	Ticket *Ticket
 }
 
-// Expects tells whether a check most likely ends with that sentence, for which the
-// page keeps room.
+// Expects reports whether a check will probably end with that sentence, for which the page reserves
+// space.
 func (p *checkPage) Expects(sentence string) bool { return p.Room.expects(p.Ticket, sentence) }
 
-// Expects is the same of the check beside the place.
+// Expects reports the same for the check on the page of the line.
 func (p *linePage) Expects(sentence string) bool { return p.View.Room.expects(p.View.Ticket, sentence) }
 
 func (r *Room) expects(t *Ticket, sentence string) bool {
@@ -25,31 +25,30 @@ func (r *Room) expects(t *Ticket, sentence string) bool {
 	return sentence == "green"
 }
 
-// checkLine is one line of the result, with everything that may be said.
+// checkLine is one line of the check's result, with all its possible texts.
 type checkLine struct {
 	ID      string
 	Title   string // message
 	Reasons []reason
 }
 
-// IsDrawn reports whether the line is about something that comes with the draw.
+// IsDrawn reports whether the line is known only after the draw.
 func (l checkLine) IsDrawn() bool { return l.ID != "record" }
 
-// DrawTime is the part of the second reading of the templates that writes when
-// the visitor's group is drawn.
+// DrawTime returns the template action that writes the time of the draw.
 func (*translation) DrawTime() template.HTML { return "{{$.Time $.Ticket.Window.Draws}}" }
 
-// ProofOrigin is where a script writes which line a saved proof is of.
+// ProofOrigin returns the element in which a script writes the origin of a saved proof.
 func (*translation) ProofOrigin() template.HTML { return `<code dir="ltr" data-proof-origin></code>` }
 
-// reason is one thing that may be said about a line.
+// reason is a possible text of a line.
 type reason struct {
-	Name string // as the checker names it; "red" stands for all red ones
+	Name string // name that the checker uses; "red" covers all failures
 	Text template.HTML
 }
 
-// reasons are what the checker may find, line by line: its name for it, the
-// message, and what is counted or named in the message.
+// reasons lists the checker's possible results for each line: their name, the message, and the number
+// that the message contains, if any.
 var reasons = []struct {
 	line    string
 	reasons [][3]string
@@ -87,7 +86,7 @@ var reasons = []struct {
 	}},
 }
 
-// Lines returns the four lines.
+// Lines returns the four lines of the result.
 func (t *translation) Lines() ([]checkLine, error) {
 	list := make([]checkLine, len(reasons))
 	for i, r := range reasons {
@@ -103,7 +102,7 @@ func (t *translation) Lines() ([]checkLine, error) {
 	return list, nil
 }
 
-// reason returns a message, with room for the number that a script puts there.
+// reason returns a message, with space for the number that a script writes.
 func (t *translation) reason(key, live string) (template.HTML, error) {
 	switch live {
 	case "":
@@ -114,12 +113,12 @@ func (t *translation) reason(key, live string) (template.HTML, error) {
 	return t.Count(key, live, 0)
 }
 
-// Command is what checks a proof elsewhere.
+// Command returns the command that checks a proof elsewhere.
 func (*translation) Command() template.HTML {
 	return `<code dir="ltr">proofline-verify ticket FILE</code>`
 }
 
-// CompareCommand is what checks a receipt elsewhere. URL is the room's address.
+// CompareCommand returns the command that checks a receipt elsewhere. URL is the room's address.
 func (*translation) CompareCommand() template.HTML {
 	return `<code dir="ltr">proofline-verify compare receipt.txt URL</code>`
 }

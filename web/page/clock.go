@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// isoMillis is how a <time> says a moment to scripts.
+// isoMillis is the layout of the datetime attribute.
 const isoMillis = "2006-01-02T15:04:05.000Z"
 
-// clock writes moments as clocks show them: to the minute, or to the second where
-// minutes say too little. Without scripts they are in the event's time zone, and
-// say so; a script writes them anew in the visitor's time zone and manner.
+// clock formats times to the minute, or to the second where minutes are too coarse. Without scripts
+// times are in the event's time zone, which is named; scripts rewrite them in the visitor's time zone
+// and format.
 type clock struct {
 	now     time.Time
-	zone    *time.Location // of the event; nil for UTC
-	seconds bool           // the visitor's group is of a window shorter than a minute
+	zone    *time.Location // of the event; nil: UTC
+	seconds bool           // show seconds, because the visitor's window is shorter than a minute
 }
 
-// Time writes a moment, with the date where it is not today's.
+// Time formats a time, with the date if it is not today.
 func (c clock) Time(t time.Time) template.HTML {
 	if !c.seconds {
 		t = t.Truncate(time.Minute)
@@ -27,7 +27,7 @@ func (c clock) Time(t time.Time) template.HTML {
 	return c.element("", t)
 }
 
-// By writes a deadline: with seconds, too, where it would be over to the minute.
+// By formats a deadline, with seconds if rounding to the minute would put it in the past.
 func (c clock) By(t time.Time) template.HTML {
 	if t.Truncate(time.Minute).Before(c.now.Add(time.Minute)) {
 		c.seconds = true
@@ -35,7 +35,7 @@ func (c clock) By(t time.Time) template.HTML {
 	return c.Time(t)
 }
 
-// Named is Time for scripts that put another moment there.
+// Named is Time with a name by which scripts can update it.
 func (c clock) Named(name string, t time.Time) template.HTML {
 	return c.element(` data-moment="`+template.HTMLEscapeString(name)+`"`, t)
 }
@@ -59,12 +59,12 @@ func (c clock) element(attribute string, t time.Time) template.HTML {
 
 func sameDay(a, b time.Time) bool { return a.YearDay() == b.YearDay() && a.Year() == b.Year() }
 
-// Until is the attribute of what is said before a moment: scripts hide it then.
+// Until returns the attribute of an element that is shown before t; scripts hide it then.
 func (c clock) Until(t time.Time) template.HTMLAttr {
 	return c.border("data-until", t, !c.now.Before(t))
 }
 
-// Since is the attribute of what is said from a moment on.
+// Since returns the attribute of an element that is shown from t on.
 func (c clock) Since(t time.Time) template.HTMLAttr {
 	return c.border("data-since", t, c.now.Before(t))
 }
@@ -77,7 +77,7 @@ func (c clock) border(name string, t time.Time, hidden bool) template.HTMLAttr {
 	return template.HTMLAttr(attribute) //nolint:gosec // put together from constants and a number
 }
 
-// step is how exactly an expected moment is said: the further away, the less.
+// step returns the rounding step of an expected time: the further away, the coarser.
 func step(ahead time.Duration) time.Duration {
 	switch {
 	case ahead < time.Hour:

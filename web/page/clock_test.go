@@ -31,7 +31,7 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// TestZone wants moments of the day that it is at the event.
+// TestZone checks that times use the date in the event's time zone.
 func TestZone(t *testing.T) {
 	tokyo, err := zone.Parse("Asia/Tokyo")
 	if err != nil {
@@ -45,7 +45,7 @@ func TestZone(t *testing.T) {
 	}
 }
 
-// TestBy wants a deadline that is not over already to the minute.
+// TestBy checks that rounding never puts a deadline in the past.
 func TestBy(t *testing.T) {
 	c := page.At(page.View{Now: noon})
 	for left, want := range map[time.Duration]string{30 * time.Second: "12:03:50 UTC", 80 * time.Second: "12:04:40 UTC", 5 * time.Minute: "12:08 UTC"} {
@@ -55,7 +55,7 @@ func TestBy(t *testing.T) {
 	}
 }
 
-// TestRound has the same cases as the script's test of the same.
+// TestRound has the same cases as the script's test of rounding.
 func TestRound(t *testing.T) {
 	c := page.At(page.View{Now: noon})
 	minutes := func(m float64) time.Time { return noon.Add(time.Duration(m * float64(time.Minute))) }

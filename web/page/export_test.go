@@ -11,8 +11,7 @@ func (p *Pages) Messages(l Lang) map[string]map[string]string {
 	return all
 }
 
-// Without returns the pages without one message in one language; the error
-// says that the templates cannot do without it.
+// Without returns the pages without one message in one language, or an error if the templates need it.
 func (p *Pages) Without(l Lang, key string) (*Pages, error) {
 	speaker := *p.set.speakers[l]
 	speaker.catalog = maps.Clone(speaker.catalog)
@@ -30,7 +29,7 @@ func (p *Pages) Count(l Lang, key string, n uint64) (string, error) {
 	return string(html), err
 }
 
-// Form returns the name of that form.
+// Form returns the name of the form for a number.
 func (p *Pages) Form(l Lang, key string, n uint64) string {
 	return p.set.speakers[l].form(p.set.speakers[l].catalog[key], n)
 }
@@ -43,8 +42,8 @@ var (
 	Round = clock.round
 )
 
-// Clock is a clock.
+// Clock exports clock.
 type Clock = clock
 
-// At returns a clock that stands.
+// At returns a fixed clock.
 func At(v View) Clock { return clock{now: v.Now, zone: v.Room.Zone, seconds: v.Ticket.isBrief()} }

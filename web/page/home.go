@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// HomeView is the page at the address of the server itself.
+// HomeView is the data of the page at the server's own address.
 type HomeView struct {
 	Lang    Lang
-	Console string // path of the organizers' pages, empty for none
-	Site    string // origin of the server
+	Console string // path of the organizers' pages; empty: none
+	Site    string // the server's origin
 }
 
-// homePage is that page.
+// homePage is the template data of that page.
 type homePage struct {
 	frame
 	Console string
 }
 
-// Home writes the page at the address of the server itself.
+// Home renders the page at the server's own address.
 func (p *Pages) Home(w io.Writer, v HomeView) error {
 	f, err := p.set.frame(v.Lang, time.Time{}, nil, "title.home")
 	if err != nil {

@@ -15,11 +15,10 @@ type element struct {
 	attributes map[string]string
 	parent     *element
 	children   []*element
-	words      string // of a text, which is an element named #text
+	words      string // of a text node, which is an element named #text
 }
 
-// parseHTML reads a page, and fails where an element is not closed or closed
-// twice.
+// parseHTML parses a page, and fails if an element is not closed exactly once.
 func parseHTML(t *testing.T, name, html string) *element {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(html))
@@ -55,7 +54,7 @@ func parseHTML(t *testing.T, name, html string) *element {
 	}
 }
 
-// all returns the elements below that match, those of templates apart.
+// all returns the matching elements below, except those in templates.
 func (e *element) all(match func(*element) bool) []*element {
 	var found []*element
 	for _, c := range e.children {
@@ -73,13 +72,13 @@ func (e *element) named(names ...string) []*element {
 	return e.all(func(c *element) bool { return slices.Contains(names, c.name) })
 }
 
-// has tells whether the element has an attribute.
+// has reports whether the element has an attribute.
 func (e *element) has(attribute string) bool {
 	_, ok := e.attributes[attribute]
 	return ok
 }
 
-// isShown tells whether neither the element nor one around it is hidden.
+// isShown reports whether neither the element nor a parent is hidden.
 func (e *element) isShown() bool {
 	for ; e != nil; e = e.parent {
 		if e.has("hidden") || e.name == "template" || e.attributes["type"] == "hidden" {
@@ -89,7 +88,7 @@ func (e *element) isShown() bool {
 	return true
 }
 
-// text returns the words that are shown, with single spaces.
+// text returns the visible text, with single spaces.
 func (e *element) text() string {
 	var b strings.Builder
 	e.write(&b)

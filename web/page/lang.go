@@ -8,10 +8,10 @@ import (
 	"github.com/proofline/proofline/room/locale"
 )
 
-// Lang is a language of the pages, by its tag.
+// Lang is the language tag of a language of the pages.
 type Lang string
 
-// Languages of the pages, the fallback first.
+// languages of the pages, the fallback first.
 var languages = func() (all []Lang) {
 	for _, tag := range locale.Tags() {
 		all = append(all, Lang(tag))
@@ -32,12 +32,11 @@ func tags(langs []Lang) []language.Tag {
 // Languages returns the languages of the pages, the fallback first.
 func Languages() []Lang { return slices.Clone(languages) }
 
-// maxWanted is how many languages of a visitor count.
+// maxWanted is the maximum number of a visitor's languages that are considered.
 const maxWanted = 10
 
-// Wanted lists the languages of a visitor, best first: those of the
-// Accept-Language header and that of the page, which comes first where the
-// visitor has chosen another than the browser would.
+// Wanted returns the languages of a visitor, best first: those of the Accept-Language header and that
+// of the page. The page's language is first if the visitor chose it over the browser's.
 func Wanted(acceptLanguage string, page Lang, offered ...Lang) []string {
 	accepted, _, err := language.ParseAcceptLanguage(acceptLanguage)
 	if err != nil {
@@ -53,9 +52,8 @@ func Wanted(acceptLanguage string, page Lang, offered ...Lang) []string {
 	return append([]string{string(page)}, list...)
 }
 
-// Match returns the language for a visitor: the chosen one, if it is offered,
-// otherwise the best for an Accept-Language header. Offered are all, or those
-// that a room names, its own first.
+// Match returns the language for a visitor: the chosen one, if it is offered, else the best match for
+// an Accept-Language header. Offered lists the room's languages, its own first; empty means all.
 func Match(acceptLanguage, chosen string, offered ...Lang) Lang {
 	if len(offered) == 0 {
 		offered = languages

@@ -42,7 +42,7 @@ func TestLanguagesIsACopy(t *testing.T) {
 	}
 }
 
-// TestMatchOffered never leaves the languages that a room offers.
+// TestMatchOffered checks that only offered languages are chosen.
 func TestMatchOffered(t *testing.T) {
 	all := page.Languages()
 	slices.Reverse(all)

@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// linePage is the page of a line.
+// linePage is the data of a line's page.
 type linePage struct {
 	frame
 	View *View
 }
 
-// warnAt is how much time to go in is left when the page warns.
+// warnAt is the remaining claim time at which the page warns.
 const warnAt = time.Minute
 
-// lateAfter is how long after its time a draw is said to be late.
+// lateAfter is the delay after which the page says that a draw is late.
 const lateAfter = 30 * time.Second
 
-// TicketCode is the visitor's ticket, to be named to the organizer.
+// TicketCode returns the visitor's ticket, for the visitor to quote to the organizer.
 func (p *linePage) TicketCode() template.HTML {
 	return trusted(`<code dir="ltr">` + template.HTMLEscapeString(p.View.Ticket.ID) + `</code>`)
 }
 
-// Changes tells whether anything can still happen to what the page shows.
+// Changes reports whether the state shown by the page can still change.
 func (p *linePage) Changes() bool {
 	switch p.View.State {
 	case Upcoming, Joinable, Full, Waiting, Drawn, Called:
@@ -36,32 +36,32 @@ func (p *linePage) Changes() bool {
 	return false
 }
 
-// In tells whether the page is in one of these states.
+// In reports whether the page is in one of these states.
 func (p *linePage) In(states ...State) bool { return slices.Contains(states, p.View.State) }
 
-// Wanted are the visitor's languages, for scripts.
+// Wanted returns the visitor's languages, for scripts.
 func (p *linePage) Wanted() string { return strings.Join(p.View.Room.Message.Wanted, " ") }
 
-// HasMessage reports whether the organizer's message is shown: what people in
-// line are told is over with the line, and with the place.
+// HasMessage reports whether to show the organizer's message. It is for visitors in line, so it is
+// hidden when the line or the place is over.
 func (p *linePage) HasMessage() bool {
 	return p.View.Room.Message.Words != "" && !p.In(Ended, Revoked)
 }
 
-// Open returns the page as it is the moment the line opens.
+// Open returns the page as it is at the opening of the line.
 func (p *linePage) Open() *linePage {
 	v := *p.View
 	v.State = Joinable
 	return &linePage{frame: p.frame, View: &v}
 }
 
-// Base is how many people have joined in earlier groups.
+// Base returns the number of people who joined in earlier windows.
 func (p *linePage) Base() uint64 { return p.View.Ticket.Called + p.View.Ticket.AheadMin }
 
-// Scripted is the attribute of what scripts show.
+// Scripted returns the attribute of elements that scripts show.
 func (p *linePage) Scripted() template.HTMLAttr { return hidden(p.Inline == nil) }
 
-// Static is the attribute of what scripts hide.
+// Static returns the attribute of elements that scripts hide.
 func (p *linePage) Static() template.HTMLAttr { return hidden(p.Inline != nil) }
 
 func hidden(is bool) template.HTMLAttr {
@@ -71,7 +71,7 @@ func hidden(is bool) template.HTMLAttr {
 	return ""
 }
 
-// Countdown is the time to go, where no script writes it.
+// Countdown returns the remaining time in previews, where no script writes it.
 func (p *linePage) Countdown() string {
 	if p.Inline == nil {
 		return ""
@@ -83,8 +83,9 @@ func (p *linePage) Countdown() string {
 	return fmt.Sprintf("%d:%02d", int(left.Minutes()), int(left.Seconds())%60)
 }
 
-// Expected returns the range to show for the call, nil for none: while a draw is
-// late, nobody knows when it comes.
+// Expected returns the expected time of the call, or nil if there is none to show, for example
+// because
+// the draw is late.
 func (p *linePage) Expected() *Span {
 	if p.View.Ticket == nil || p.View.Ticket.Expected == nil || p.View.Ticket.Grows || p.In(Waiting) && !p.View.Now.Before(p.Late()) {
 		return nil
@@ -93,8 +94,9 @@ func (p *linePage) Expected() *Span {
 	return &s
 }
 
-// Soonest returns the earliest moment of the call while the visitor's group still
-// grows, when there is no latest one; nil otherwise.
+// Soonest returns the earliest time of the call while the visitor's window still grows and there is
+// no
+// latest one; otherwise nil.
 func (p *linePage) Soonest() *time.Time {
 	if p.View.Ticket == nil || p.View.Ticket.Expected == nil || !p.View.Ticket.Grows {
 		return nil
@@ -103,10 +105,10 @@ func (p *linePage) Soonest() *time.Time {
 	return &earliest
 }
 
-// Deadline is when the time to go in is over, if there is no pause.
+// Deadline returns the end of the claim time, unless the room is paused.
 func (p *linePage) Deadline() time.Time { return p.View.Now.Add(p.View.Ticket.Left) }
 
-// Warning is the attribute of what is said when little time is left.
+// Warning returns the attribute of the warning that little time is left.
 func (p *linePage) Warning() template.HTMLAttr {
 	if p.View.Paused && p.View.Ticket.Left > warnAt {
 		return " hidden"
@@ -114,7 +116,7 @@ func (p *linePage) Warning() template.HTMLAttr {
 	return p.Since(p.Deadline().Add(-warnAt))
 }
 
-// Host is the host of the target, which people can read.
+// Host returns the host of the target, for display.
 func (p *linePage) Host() string {
 	if u, err := url.Parse(p.View.Target); err == nil && u.Host != "" {
 		return u.Host
@@ -122,29 +124,29 @@ func (p *linePage) Host() string {
 	return p.View.Target
 }
 
-// Heading is the message that heads a settled place.
+// Heading returns the key of the heading of a settled place.
 func (p *linePage) Heading() string { return string(p.View.State) + ".heading" }
 
-// Lead is the message below it.
+// Lead returns the key of the text below the heading.
 func (p *linePage) Lead() string { return string(p.View.State) + ".lead" }
 
-// Group is how many people are in the visitor's group.
+// Group returns the number of people in the visitor's window.
 func (p *linePage) Group() uint64 { return uint64(p.View.Ticket.Window.Arrivals) }
 
-// Late is when the draw of the visitor's group is later than it takes to draw.
+// Late returns the time from which the draw of the visitor's window counts as late.
 func (p *linePage) Late() time.Time { return p.View.Ticket.Window.Draws.Add(lateAfter) }
 
-// Figure is a number that stands out.
+// Figure formats a highlighted number.
 func (p *linePage) Figure(n uint64) template.HTML {
 	return trusted("<b>" + template.HTMLEscapeString(p.Number(n)) + "</b>")
 }
 
-// DrawTime is how long the way from joining to the draw is, in milliseconds.
+// DrawTime returns the time from the join to the draw, in milliseconds.
 func (p *linePage) DrawTime() int64 {
 	return max(1, p.View.Ticket.Window.Draws.Sub(p.View.Ticket.Joined).Milliseconds())
 }
 
-// DrawTimePassed is how much of it is behind.
+// DrawTimePassed returns the part of DrawTime that has passed.
 func (p *linePage) DrawTimePassed() int64 {
 	if p.View.Ticket.Position > 0 {
 		return p.DrawTime()
@@ -152,11 +154,11 @@ func (p *linePage) DrawTimePassed() int64 {
 	return min(max(0, p.View.Now.Sub(p.View.Ticket.Joined).Milliseconds()), p.DrawTime())
 }
 
-// Every is the chosen interval of loading anew, in seconds.
+// Every returns the chosen reload interval in seconds.
 func (p *linePage) Every() uint64 { return uint64(max(0, p.Refresh)) }
 
-// Link is the path of the page in the same language, loading itself anew after
-// so many seconds, 0 for never.
+// Link returns the path of the page in the same language with a reload interval in seconds, 0 for
+// none.
 func (p *linePage) Link(refresh int) string {
 	link := p.View.Room.Path() + "?lang=" + string(p.Lang)
 	if refresh > 0 {

@@ -20,20 +20,21 @@ import (
 //go:embed messages/*.json
 var messageFiles embed.FS
 
-// errMessage is returned when a page asks for a message that is not there, or
-// gives it other values than it has placeholders.
+// errMessage means that a page uses a message that does not exist, or with values that do not match
+// its
+// placeholders.
 var errMessage = errors.New("page: message")
 
-// message is a text by plural form: a category of
-// https://cldr.unicode.org/index/cldr-spec/plural-rules, or "=7" for exactly
-// seven. One without plural forms has "other" alone. Values stand in braces.
+// message has the texts of a message by plural form: a category of
+// https://cldr.unicode.org/index/cldr-spec/plural-rules, or "=7" for exactly seven. A message without
+// plural forms has only "other". Placeholders are in braces.
 type message struct {
 	texts map[string]string
 	html  map[string]string // the same, escaped
-	forms string            // all of them for scripts: JSON, escaped for an attribute
+	forms string            // all texts for scripts: JSON, escaped for an attribute
 }
 
-// UnmarshalJSON reads a text, or an object of forms.
+// UnmarshalJSON parses a string, or an object of forms.
 func (m *message) UnmarshalJSON(data []byte) error {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
@@ -50,10 +51,10 @@ func (m *message) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// catalog is the messages of one language.
+// catalog has the messages of one language.
 type catalog map[string]message
 
-// speaker says things in one language.
+// speaker formats texts and numbers in one language.
 type speaker struct {
 	Lang    Lang
 	catalog catalog
@@ -61,7 +62,7 @@ type speaker struct {
 	printer *xmessage.Printer
 }
 
-// speakers reads the messages of every language.
+// speakers loads the messages of every language.
 func speakers() (map[Lang]*speaker, error) {
 	all := map[Lang]*speaker{}
 	for _, l := range languages {
@@ -73,14 +74,14 @@ func speakers() (map[Lang]*speaker, error) {
 		if err := json.Unmarshal(data, &s.catalog); err != nil {
 			return nil, fmt.Errorf("read messages of %s: %w", l, err)
 		}
-		// Numbers stand beside times, links and codes in Western digits.
+		// Western digits, since numbers appear next to times, links and codes.
 		s.printer = xmessage.NewPrinter(language.MustParse(string(l) + "-u-nu-latn"))
 		all[l] = s
 	}
 	return all, nil
 }
 
-// Dir returns the direction of writing.
+// Dir returns the text direction.
 func (s *speaker) Dir() string {
 	if s.Lang == "ar" {
 		return "rtl"
@@ -88,7 +89,7 @@ func (s *speaker) Dir() string {
 	return "ltr"
 }
 
-// Number writes a whole number.
+// Number formats a whole number.
 func (s *speaker) Number(n uint64) string { return s.printer.Sprint(number.Decimal(n)) }
 
 // message returns a message by its key.
@@ -100,8 +101,9 @@ func (s *speaker) message(key string) (message, error) {
 	return m, nil
 }
 
-// Say returns a message as HTML, also fit for attributes, with values: names
-// and what stands for them, which is HTML or a text to be escaped.
+// Say returns a message as HTML, which is valid in attributes, too. Values are pairs of a
+// placeholder's
+// name and its value, which is HTML, or a string to escape.
 func (s *speaker) Say(key string, values ...any) (template.HTML, error) {
 	m, err := s.message(key)
 	if err != nil {
@@ -110,8 +112,9 @@ func (s *speaker) Say(key string, values ...any) (template.HTML, error) {
 	return expand(key, m.html["other"], values)
 }
 
-// Count returns the form of a message for a number. With a name for what is
-// counted, scripts find it by that name, with all forms to choose from.
+// Count returns the form of a message for a number. If live is not empty, scripts find the text by
+// that
+// name, with all forms to choose from.
 func (s *speaker) Count(key, live string, n uint64) (template.HTML, error) {
 	m, err := s.message(key)
 	if err != nil {
@@ -142,13 +145,13 @@ func (s *speaker) form(m message, n uint64) string {
 // category returns the plural category of a number.
 func (s *speaker) category(n uint64) string {
 	const million = 1_000_000
-	if n > million { // only the last digits decide in the languages we have
+	if n > million { // the last digits decide in the supported languages
 		n = million + n%million
 	}
 	return categories[plural.Cardinal.MatchPlural(s.tag, int(n), 0, 0, 0, 0)] //nolint:gosec // below two million
 }
 
-// expand puts values in the place of the names in braces.
+// expand replaces the placeholders of a text.
 func expand(key, text string, values []any) (template.HTML, error) {
 	var out strings.Builder
 	for {
@@ -167,7 +170,7 @@ func expand(key, text string, values []any) (template.HTML, error) {
 	}
 }
 
-// valueOf finds what stands for a name, as HTML.
+// valueOf returns the value of a placeholder as HTML.
 func valueOf(name string, values []any) (string, bool) {
 	for i := 0; i+1 < len(values); i += 2 {
 		if values[i] != name {
@@ -183,11 +186,10 @@ func valueOf(name string, values []any) (string, bool) {
 	return "", false
 }
 
-// trusted marks HTML that was put together from our own text and escaped values.
+// trusted marks HTML that consists of our own text and escaped values.
 func trusted(s string) template.HTML { return template.HTML(s) } //nolint:gosec // see above
 
-// Duration says how long something takes: in full minutes, or in seconds when
-// that says much more.
+// Duration formats a duration in whole minutes, or in seconds if it is short.
 func (s *speaker) Duration(d time.Duration) (template.HTML, error) {
 	seconds := uint64(max(d, 0) / time.Second)
 	if seconds >= 120 || seconds == 60 {

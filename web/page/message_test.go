@@ -14,8 +14,7 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
-// TestMessagesComplete says which message is missing in which language, or
-// there without being in English.
+// TestMessagesComplete checks that all languages have the same messages as English.
 func TestMessagesComplete(t *testing.T) {
 	p := newPages(t, manifest)
 	want := slices.Sorted(maps.Keys(p.Messages("en")))
@@ -33,7 +32,7 @@ func TestMessagesComplete(t *testing.T) {
 	}
 }
 
-// TestMessagesUsed takes each message away: some page must miss it.
+// TestMessagesUsed checks that each message is used, by removing it: some page must fail.
 func TestMessagesUsed(t *testing.T) {
 	whole := newPages(t, manifest)
 	for key := range whole.Messages("en") {
@@ -43,7 +42,7 @@ func TestMessagesUsed(t *testing.T) {
 	}
 }
 
-// rendersAll tells whether every page can be rendered in English.
+// rendersAll reports whether every page can be rendered in English.
 func rendersAll(p *page.Pages) bool {
 	var b bytes.Buffer
 	for _, v := range lines {
@@ -82,7 +81,7 @@ func rendersAll(p *page.Pages) bool {
 
 var placeholder = regexp.MustCompile(`\{[a-z]*\}`)
 
-// placeholders returns what stands in braces, once each.
+// placeholders returns the placeholders of a text, without duplicates.
 func placeholders(text string) []string {
 	found := placeholder.FindAllString(text, -1)
 	slices.Sort(found)
@@ -107,7 +106,7 @@ func TestMessagePlaceholders(t *testing.T) {
 	}
 }
 
-// isSingle tells whether a form stands for one number only.
+// isSingle reports whether a form is for a single number.
 func isSingle(p *page.Pages, l page.Lang, form string) bool {
 	if strings.HasPrefix(form, "=") {
 		return true
@@ -121,13 +120,13 @@ func isSingle(p *page.Pages, l page.Lang, form string) bool {
 	return of == 1 || form == "one" // "one" is 0 as well in French and Portuguese; the number tells
 }
 
-// TestMessageForms wants a form for every number, and a number for every form.
+// TestMessageForms checks that every number has a form, and every form a number.
 func TestMessageForms(t *testing.T) {
 	p := newPages(t, manifest)
 	for _, l := range page.Languages() {
 		for key, m := range p.Messages(l) {
 			if len(m) == 1 && (l != "ja" || len(p.Messages("en")[key]) == 1) {
-				continue // not about a number
+				continue // no plural forms
 			}
 			unused := maps.Clone(m)
 			for n := range uint64(1000) {

@@ -1,67 +1,70 @@
-// Package page renders what a visitor sees of a waiting room: the page of the
-// line in all its states, the check of one's own place, and errors. It is pure:
-// views in, HTML out; no clock, no network, no HTTP.
+// Package page renders the pages that visitors of a waiting room see: the page of the line in all its
+// states, the check of the visitor's own place, and errors. It is pure: it turns views into HTML
+// without clock, network or HTTP.
 //
-// # One truth for words
+// # All texts are rendered here
 //
-// Every word is rendered here, in eight languages (messages/*.json). Scripts
-// hold none: where a visitor's state changes they fetch the fragment, which is
-// the same template, and put it in the place of <main>; in between they replace
-// numbers and times in place, and show sentences that are in the page already,
-// hidden. A sentence that changes with a number brings its plural forms along
-// as data.
+// Every text is rendered here, in eight languages (messages/*.json). Scripts contain no texts. When a
+// visitor's state changes, they fetch the fragment, which is the same template, and replace <main>
+// with
+// it. In between they update numbers and times in place, and show sentences that are already in the
+// page, hidden. A sentence that changes with a number has its plural forms as data.
 //
-// # What the handlers owe the pages
+// # Routes that the handlers provide
 //
 //	GET  /r/{slug}                       Visitor: the page, state by cookie. no-store
 //	GET  /r/{slug}?fragment=1            Fragment: <main> alone, state by cookie. no-store
-//	GET  /r/{slug}?fragment=1&ticket=ID  the same by ticket, which is public anyway; 404 when
-//	                                     unknown. Mostly asked without credentials
+//	GET  /r/{slug}?fragment=1&ticket=ID  the same by ticket, which is public; 404 if unknown. Mostly
+//	                                     requested without credentials
 //	     &lang=de                        language, in every request of a script; View.Lang
 //	     ?refresh=30                     View.Refresh, 15 to 600 seconds, chosen by a visitor
 //	                                     without scripts
-//	     ?to=URL                         where a claim should lead in the end, when that is one of the
-//	                                     room's targets or below one; kept in a cookie
-//	     &to_sig=SIG                     that a connector has signed it, which the room may insist on
+//	     ?to=URL                         where to redirect after a claim, if it is one of the room's
+//	                                     targets or below one; stored in a cookie
+//	     &to_sig=SIG                     a connector's signature of it, which the room may require
 //	GET  /r/{slug}/check                 Check. no-store
 //	GET  /r/{slug}/fair                  Fair. no-store
 //	GET  /r/{slug}/report                the organizer's audit report, a page of its own
 //	GET  /r/{slug}/brand.css             Brand.CSS, when Room.Brand is set
-//	GET  /r/{slug}/logo?scheme=dark      the image for the dark, when Room.Dark is set
+//	GET  /r/{slug}/logo?scheme=dark      the image for dark mode, when Room.Dark is set
 //	POST /r/{slug}/line                  join
-//	POST /r/{slug}/claim                 go in
-//	POST /r/{slug}/leave                 give the place up
-//	POST /r/{slug}/link                  a link that takes the place to another device, once, within ten minutes
-//	POST /r/{slug}/take                  the place of such a link
+//	POST /r/{slug}/claim                 claim a pass
+//	POST /r/{slug}/leave                 give up the place
+//	POST /r/{slug}/link                  get a link that takes the place to another device, once, within ten minutes
+//	POST /r/{slug}/take                  take the place of such a link
 //
-// The first three POSTs take a form, sent by a browser without scripts, and answer
-// 303 to the page (claim: to the target with the pass). All five take and give
-// JSON, when the request's Content-Type is application/json; the body is an object:
+// The first three POSTs accept a form, sent by a browser without scripts, and answer 303 to the page
+// (claim: to the target with the pass). All five accept and return JSON if the request's
+// Content-Type is
+// application/json. The body is an object:
 //
-//	{"secret": "base64url"}      counts when there is no cookie: made by the script (line),
+//	{"secret": "base64url"}      used if there is no cookie: created by the script (line),
 //	                             or kept by it where cookies are blocked (claim, leave, link)
-//	{"code": "base64url"}        take only: from behind the # of the link
-//	{"to": "URL"}                claim only, form too: where it should lead; 400 when not allowed
+//	{"code": "base64url"}        take only: the fragment of the link
+//	{"to": "URL"}                claim only, form too: where to redirect; 400 if not allowed
 //	{"to_sig": "SIG"}            with to: a connector's signature of it
-//	{"again": true}              with secret, line only, form: again=1: a new place, when that
-//	                             of the cookie is good for nothing (over, missed, left); else the cookie counts
+//	{"again": true}              line only, form: again=1: join anew if the cookie's place is
+//	                             over, missed or left; otherwise the cookie is used
 //
-//	line   201 or 200 {"ticket", ..., "receipt", "kept": the cookie's secret counted, not the body's}
-//	claim  200 {"location": URL with the pass, without it when the visit goes on and the pass has run out; null when the room has no target}
+//	line   201 or 200 {"ticket", ..., "receipt", "kept": whether the cookie's secret was used, not the body's}
+//	claim  200 {"location": URL with the pass, or without it if the visit goes on and the pass has expired;
+//	       null if the room has no target}
 //	leave  200 {}
-//	link   200 {"link": URL#t=code, "seconds": how long it is good}
-//	take   200 {"ticket", "secret", "kept": false}; or, of a browser that has a place, {"ticket", "kept": true}: the link stays good
+//	link   200 {"link": URL#t=code, "seconds": validity of the link}
+//	take   200 {"ticket", "secret", "kept": false}; or, if the browser already has a place,
+//	       {"ticket", "kept": true}: the link stays valid
 //
-// Failures are problem documents for JSON and for ?fragment=1, and the Error
-// page otherwise; 409 and 503 carry Retry-After. Content security policy:
-// there is no inline script, style or handler; images are the logo alone, from
-// the room's own path.
+// Failures are problem documents for JSON and for ?fragment=1, and otherwise the Error page; 409
+// and 503
+// have Retry-After. For the Content-Security-Policy, there are no inline scripts, styles or
+// handlers, and
+// the logo, from the room's own path, is the only image.
 //
-// # What scripts and tests find in the page
+// # Hooks for scripts and tests
 //
-// <main id="line" data-state="..." data-ticket="..."> is the fragment; data-state
-// is the [State]. Everything a script changes has a data attribute named for
-// what it shows.
+// <main id="line" data-state="..." data-ticket="..."> is the fragment; data-state is the [State].
+// Every
+// element that a script changes has a data attribute named after its content.
 package page
 
 import (
@@ -71,128 +74,131 @@ import (
 )
 
 var (
-	// ErrManifest is returned when the built files lack one that the pages need.
+	// ErrManifest means that the manifest lacks a built file that the pages need.
 	ErrManifest = errors.New("page: file missing from the manifest")
 )
 
-// State is what the page of a line is about.
+// State is the state of a line's page.
 type State string
 
-// The states, in the order of a visit. A pause is no state of its own: it is
-// said on top of any of them, by [View.Paused].
+// The states, in the order of a visit. A pause is not a state: it is shown in addition to any of
+// them,
+// see [View.Paused].
 const (
 	Upcoming State = "upcoming" // not open yet
-	Joinable State = "joinable" // open, and no place yet
-	Full     State = "full"     // open, and nobody can join for now
-	Waiting  State = "waiting"  // in a group that is not drawn
+	Joinable State = "joinable" // open; the visitor has no place yet
+	Full     State = "full"     // open, but no visitor can join for now
+	Waiting  State = "waiting"  // in a window that is not drawn
 	Drawn    State = "drawn"    // has a position
-	Called   State = "called"   // may go in
-	Admitted State = "admitted" // went in
-	Over     State = "over"     // went in, and that visit is over
-	Missed   State = "missed"   // was called and did not go in
-	Left     State = "left"     // gave the place up
-	Revoked  State = "revoked"  // lost the place by the organizer's decision
-	Closed   State = "closed"   // no place, and nobody can join any more
-	Ended    State = "ended"    // the room is over; with a ticket: without a turn
+	Called   State = "called"   // may claim
+	Admitted State = "admitted" // has claimed
+	Over     State = "over"     // has claimed, and the visit is over
+	Missed   State = "missed"   // was called but did not claim
+	Left     State = "left"     // gave up the place
+	Revoked  State = "revoked"  // the organizer revoked the place
+	Closed   State = "closed"   // without a place; no visitor can join any more
+	Ended    State = "ended"    // the room has ended; with a ticket: before its call
 )
 
-// Room is what every page of a room shows.
+// Room is the data that every page of a room shows.
 type Room struct {
 	Slug  string
 	Title string
-	// Organizer is the name of the organization that runs the line, empty for not
-	// known.
+	// Organizer is the name of the organization that runs the line; empty: unknown.
 	Organizer string
-	URL       string // of the page; empty where it has none yet
+	URL       string // address of the page; empty: it has none yet
 	Message   Message
 	Origin    string         // name of the log
 	VKey      string         // verifier key of the log
-	Logo      string         // path of the image, empty for none
-	Dark      string         // path of another in the dark, empty for the same
-	Brand     string         // path of the stylesheet that [Brand.CSS] makes, empty for none
-	Zone      *time.Location // of the event; nil for UTC
+	Logo      string         // path of the image; empty: none
+	Dark      string         // path of the image for dark mode; empty: same as Logo
+	Brand     string         // path of the style sheet of [Brand.CSS]; empty: none
+	Zone      *time.Location // time zone of the event; nil: UTC
 	Chance    Chance
-	// Offered are the languages to choose from, the room's own first; nil: all.
+	// Offered lists the languages to choose from, the room's own first; nil: all.
 	Offered []Lang
-	Texts   Texts // of the organizer, in the visitor's language or the room's
+	Texts   Texts // the organizer's texts, in the visitor's language or the room's
 }
 
-// Message is what the organizer tells everyone in line, in the language that
-// suits the visitor best; it may have several lines. Empty words: nothing.
+// Message is the organizer's message to visitors, in the language that suits the visitor best; it may
+// have several lines. Empty words: none.
 type Message struct {
 	Text
-	Until  time.Time // when it vanishes by itself, zero: it does not
-	Wanted []string  // languages of the visitor, best first, by which scripts choose from later messages
+	Until  time.Time // time at which it disappears; zero: never
+	Wanted []string  // the visitor's languages, best first, from which scripts choose for later messages
 }
 
-// Texts are the organizer's words; empty ones are left out.
+// Texts are the organizer's texts; empty ones are left out.
 type Texts struct {
 	Headline Text // below the title
-	Intro    Text // for those without a place; may have several lines
-	Help     Text // where to turn to with questions; may have several lines
-	Footer   Text // below everything; may have several lines
-	// URLs of https or mailto.
+	Intro    Text // for visitors without a place; may have several lines
+	Help     Text // contact for questions; may have several lines
+	Footer   Text // at the bottom; may have several lines
+	// URLs with the scheme https or mailto.
 	HelpURL, PrivacyURL, ImprintURL string
 }
 
-// Text is words in a language of their own.
+// Text is a text and its language.
 type Text struct {
 	Words string
 	Lang  Lang
 }
 
-// View is the page of a line, as one visitor sees it.
+// View is the data of a line's page for one visitor.
 type View struct {
 	Room   Room
 	Lang   Lang
 	State  State
 	Now    time.Time // by the server's clock
 	Opens  time.Time
-	Starts time.Time     // when people are let in
+	Starts time.Time     // start of calls
 	Closes time.Time     // zero: never
-	Claim  time.Duration // that a called visitor has to go in
-	Paused bool          // calls are held
-	// Held tells, in a pause, that those who are called cannot go in for now either.
+	Claim  time.Duration // time that a called visitor has to claim
+	Paused bool          // no visitors are called
+	// Held is set if, in a pause, claims are frozen too.
 	Held   bool
-	Slower bool // fewer people are let in than the room announced at first
-	// Rehearsal tells that the line leads nowhere.
+	Slower bool // the outflow is lower than first announced
+	// Rehearsal is set if the room is a rehearsal, which has no target.
 	Rehearsal bool
-	// Without is the state of the page without the ticket: whoever missed or left a place,
-	// or has been in, may take a new one when that is Joinable.
+	// Without is the state of the page without the ticket. A visitor who missed or left a place, or
+	// whose
+	// visit is over, may join again if it is Joinable.
 	Without State
-	// Target is the origin of where a claim leads, such as "https://shop.example.com"; empty
-	// when the room has none: then the page is all there is to see.
+	// Target is the origin to which a claim redirects, such as "https://shop.example.com"; empty if
+	// the room
+	// has none, and the visitor stays on the page.
 	Target string
-	// HasGate tells whether the site sometimes lets people in without waiting, and
-	// Open whether it does now; Way is the URL that leads there, empty for none.
+	// HasGate is set if the site sometimes lets visitors in without waiting, and Open if it does so
+	// now. Way
+	// is the URL of the site; empty: unknown.
 	HasGate, Open bool
 	Way           string
-	// Cookie tells whether the request brought the secret of a visitor as a cookie. After a
-	// join the script learns from it whether this browser keeps cookies.
+	// Cookie is set if the request had the visitor's secret as a cookie. After a join the script
+	// learns from
+	// it whether the browser keeps cookies.
 	Cookie  bool
-	Ticket  *Ticket       // nil in upcoming, joinable, full and closed, and in ended for strangers
-	Poll    time.Duration // when to ask for the room's state first
-	Refresh time.Duration // by which the page loads itself anew, 0 unless the visitor chose it
+	Ticket  *Ticket       // nil if upcoming, joinable, full or closed, and if ended for visitors without a place
+	Poll    time.Duration // time until the first poll of the room's state
+	Refresh time.Duration // reload interval; 0 unless the visitor chose one
 }
 
-// Ticket is the visitor's own place.
+// Ticket is the data of the visitor's own place.
 type Ticket struct {
 	ID       string
 	Joined   time.Time
 	Window   Window
-	Called   uint64 // how far the line has been called: the serving pointer
+	Called   uint64 // position up to which visitors are called
 	Position uint64 // 0 until drawn
-	// AheadMin and AheadMax bound the people not yet called before this one;
-	// equal once drawn.
+	// AheadMin and AheadMax bound the number of uncalled people ahead; equal once drawn.
 	AheadMin, AheadMax uint64
-	Expected           *Span         // of the call, nil when nobody can say
-	Grows              bool          // people can still join the group: the latest of Expected is no bound
-	Left               time.Duration // when called: to go in
-	Reason             Reason        // when revoked; empty: none was given
-	Settled            time.Time     // when admitted, over (the same moment), missed, left or revoked
+	Expected           *Span         // expected time of the call; nil: unknown
+	Grows              bool          // visitors can still join the window, so Expected.Latest is not a bound
+	Left               time.Duration // remaining claim time, if called
+	Reason             Reason        // reason of the revocation; empty: none was given
+	Settled            time.Time     // time of admission, no-show, leaving or revocation
 }
 
-// Reason is the class of reason for which the organizer took a place away.
+// Reason is the class of the reason for which the organizer revoked a place.
 type Reason string
 
 // The classes of reasons; empty for none.
@@ -203,64 +209,63 @@ const (
 	ReasonRequest   Reason = "request"
 )
 
-// Window is the group of a ticket.
+// Window is the data of a ticket's window.
 type Window struct {
 	Index    uint64
 	From, To time.Time
-	Draws    time.Time // when places are drawn if all goes well, at or after To
+	Draws    time.Time // expected time of the draw, at or after To
 	Arrivals uint32    // so far
 }
 
-// IsInstant reports whether the ticket's group begins and ends within a second, so
-// that its bounds look the same.
+// IsInstant reports whether the ticket's window is shorter than a second, so that its start and end
+// look the same.
 func (t *Ticket) IsInstant() bool { return t.Window.To.Sub(t.Window.From) < time.Second }
 
-// isBrief reports whether minutes do not tell the ticket's group from others.
+// isBrief reports whether the ticket's window is shorter than a minute, so that times need seconds.
 func (t *Ticket) isBrief() bool { return t != nil && t.Window.To.Sub(t.Window.From) < time.Minute }
 
-// Span is a range of moments.
+// Span is a range of times.
 type Span struct{ Earliest, Latest time.Time }
 
-// CheckView is the page on which a visitor checks a place.
+// CheckView is the data of the page on which a visitor checks a place.
 type CheckView struct {
 	Room   Room
 	Lang   Lang
 	Now    time.Time
-	Ticket *Ticket // nil when this browser has none
+	Ticket *Ticket // nil if this browser has none
 }
 
-// Kind is what went wrong, as far as it matters to a visitor.
+// Kind is the kind of an error, as far as it matters to visitors.
 type Kind string
 
 // The kinds of errors.
 const (
 	NotFound Kind = "not-found" // no such room or page
-	Busy     Kind = "busy"      // overloaded or starting: again in a moment
-	NoRoom   Kind = "full"      // nobody more can join for now
-	Crowded  Kind = "crowded"   // too much from the visitor's network: again in a moment
-	Early    Kind = "early"     // what was asked for is not possible yet
-	Missing  Kind = "missing"   // entries of the room's transcript are missing: again in some minutes
-	Lost     Kind = "lost"      // they are lost, and the room has ended
-	Gone     Kind = "gone"      // what was asked for is not possible any more
-	Refused  Kind = "refused"   // the request came from another site, or is malformed
-	Failed   Kind = "failed"    // our fault
+	Busy     Kind = "busy"      // overloaded or starting; try again in a moment
+	NoRoom   Kind = "full"      // no more visitors can join for now
+	Crowded  Kind = "crowded"   // too many requests from the visitor's network; try again in a moment
+	Early    Kind = "early"     // the request comes too early
+	Missing  Kind = "missing"   // entries of the room's transcript are missing; try again in some minutes
+	Lost     Kind = "lost"      // entries are lost, and the room has ended
+	Gone     Kind = "gone"      // the request comes too late
+	Refused  Kind = "refused"   // the request comes from another site, or is malformed
+	Failed   Kind = "failed"    // internal error
 )
 
-// ErrorView is an error for people.
+// ErrorView is the data of an error page.
 type ErrorView struct {
 	Lang      Lang
 	Kind      Kind
 	Room      *Room // nil outside of rooms
 	RequestID string
-	Again     string // path to try again, empty if that makes no sense
+	Again     string // path for another attempt; empty: none
 	Statement Statement
 }
 
-// Statement is what the organizer says about a line whose records are lost. The
-// zero value is none.
+// Statement is the organizer's statement about a line whose records are lost. The zero value is none.
 type Statement struct {
 	Words  string
-	Signed string // the words with what is lost, and the signature of the line's key
+	Signed string // the words, the lost records, and the signature by the line's key
 }
 
 // Pages renders views. Safe for concurrent use.
@@ -268,8 +273,8 @@ type Pages struct {
 	set *set
 }
 
-// New returns the pages. The manifest is the manifest.json of the built files,
-// which are served below /assets/. Error: [ErrManifest].
+// New returns the pages for a manifest.json of built files, which are served below /assets/. Error:
+// [ErrManifest].
 func New(manifest []byte) (*Pages, error) {
 	s, err := parse(manifest)
 	if err != nil {
@@ -278,22 +283,22 @@ func New(manifest []byte) (*Pages, error) {
 	return &Pages{s}, nil
 }
 
-// Visitor writes the page of a line.
+// Visitor renders the page of a line.
 func (p *Pages) Visitor(w io.Writer, v View) error { return p.set.visitor(w, v) }
 
-// Fragment writes the <main> of that page alone.
+// Fragment renders only the <main> of that page.
 func (p *Pages) Fragment(w io.Writer, v View) error { return p.set.fragment(w, v) }
 
-// Preview writes the page of a line for looking at: as it is with scripts, but
-// without any, and with nothing that can be done. Room's Logo, Dark and Brand
-// are left alone.
+// Preview renders the page of a line for display only: it looks as with scripts, but has none, and
+// its
+// controls do nothing. It ignores Logo, Dark and Brand of the room.
 func (p *Pages) Preview(w io.Writer, v View, in Inline) error {
 	v.Room.Brand = ""
 	return p.set.preview(w, v, &in)
 }
 
-// Check writes the page on which a visitor checks a place.
+// Check renders the page on which a visitor checks a place.
 func (p *Pages) Check(w io.Writer, v CheckView) error { return p.set.check(w, v) }
 
-// Error writes an error page.
+// Error renders an error page.
 func (p *Pages) Error(w io.Writer, v ErrorView) error { return p.set.failure(w, v) }

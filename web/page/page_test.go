@@ -15,7 +15,7 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
-// TestEveryPage holds every page in every language to what all pages promise.
+// TestEveryPage checks the common properties of all pages in every language.
 func TestEveryPage(t *testing.T) {
 	p := newPages(t, manifest)
 	for _, l := range page.Languages() {
@@ -32,8 +32,7 @@ func TestEveryPage(t *testing.T) {
 	}
 }
 
-// withoutForms leaves out the sentences that are there for scripts, with
-// their placeholders.
+// withoutForms removes the sentences for scripts, which have placeholders.
 func withoutForms(html string) string {
 	return regexp.MustCompile(` data-forms="[^"]*"`).ReplaceAllString(html, "")
 }
@@ -64,7 +63,7 @@ func checkFrame(t *testing.T, name string, l page.Lang, doc *element) {
 	}
 }
 
-// checkPolicy refuses what the content security policy forbids.
+// checkPolicy fails on anything that the Content-Security-Policy forbids.
 func checkPolicy(t *testing.T, name string, doc *element) {
 	t.Helper()
 	for _, e := range doc.all(func(*element) bool { return true }) {
@@ -104,7 +103,7 @@ func checkPolicy(t *testing.T, name string, doc *element) {
 	}
 }
 
-// isOrganizers tells whether a link is one that the organizer wrote.
+// isOrganizers reports whether a link comes from the organizer's settings.
 func isOrganizers(e *element) bool {
 	for ; e != nil; e = e.parent {
 		if e.attributes["class"] == "links" || e.has("data-help") {
@@ -114,7 +113,7 @@ func isOrganizers(e *element) bool {
 	return false
 }
 
-// checkNames wants words for everything that can be operated.
+// checkNames checks that every control has an accessible name.
 func checkNames(t *testing.T, name string, doc *element) {
 	t.Helper()
 	for _, e := range doc.named("button", "a", "summary", "input", "img", "nav", "aside", "progress") {
@@ -125,7 +124,7 @@ func checkNames(t *testing.T, name string, doc *element) {
 				t.Errorf("%s has an image without alt", name)
 			}
 		case e.name == "progress":
-			if e.attributes["aria-hidden"] != "true" { // the numbers are in words beside it
+			if e.attributes["aria-hidden"] != "true" { // the same numbers are in words next to it
 				t.Errorf("%s has a progress bar without name", name)
 			}
 		case e.isShown() && label == "":
@@ -134,7 +133,7 @@ func checkNames(t *testing.T, name string, doc *element) {
 	}
 }
 
-// TestStates wants the words of each state, in English.
+// TestStates checks the texts of each state, in English.
 func TestStates(t *testing.T) {
 	p := newPages(t, manifest)
 	pages := all(t, p, "en")
@@ -200,7 +199,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestStatesOfTheLine wants a page of every state among those that are looked at.
+// TestStatesOfTheLine checks that the test pages include every state.
 func TestStatesOfTheLine(t *testing.T) {
 	for _, s := range []page.State{
 		page.Upcoming, page.Joinable, page.Full, page.Waiting, page.Drawn, page.Called, page.Admitted, page.Over,
@@ -212,7 +211,7 @@ func TestStatesOfTheLine(t *testing.T) {
 	}
 }
 
-// TestNoPositionBeforeDraw looks for a position where none is drawn.
+// TestNoPositionBeforeDraw checks that no position is shown before the draw.
 func TestNoPositionBeforeDraw(t *testing.T) {
 	p := newPages(t, manifest)
 	for name, html := range all(t, p, "en") {
@@ -227,7 +226,7 @@ func TestNoPositionBeforeDraw(t *testing.T) {
 	}
 }
 
-// TestForms wants the right thing to press in each state, and no other.
+// TestForms checks that each state has the right buttons and no others.
 func TestForms(t *testing.T) {
 	p := newPages(t, manifest)
 	forms := map[page.State][]string{
@@ -255,7 +254,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestFragment wants the fragment to be the <main> of the page, byte by byte.
+// TestFragment checks that the fragment equals the <main> of the page, byte for byte.
 func TestFragment(t *testing.T) {
 	p := newPages(t, manifest)
 	for name, v := range lines {
@@ -269,8 +268,7 @@ func TestFragment(t *testing.T) {
 	}
 }
 
-// TestRefresh wants a timed reload only where a visitor chose it and something
-// can still happen.
+// TestRefresh checks that a page reloads itself only if the visitor chose it and the state can change.
 func TestRefresh(t *testing.T) {
 	p := newPages(t, manifest)
 	for name, v := range lines {
@@ -289,7 +287,7 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestOpening wants the page before opening to bring along what is shown then.
+// TestOpening checks that the page before the opening contains the page at the opening.
 func TestOpening(t *testing.T) {
 	p := newPages(t, manifest)
 	html := all(t, p, "de")["upcoming"]
@@ -302,7 +300,7 @@ func TestOpening(t *testing.T) {
 	}
 }
 
-// TestEscapes gives what comes from outside the form of an attack.
+// TestEscapes checks that hostile values are escaped.
 func TestEscapes(t *testing.T) {
 	p := newPages(t, manifest)
 	const attack = `"><script>alert(1)</script><p onclick="`
@@ -330,7 +328,7 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// failingWriter fails.
+// failingWriter fails on every write.
 type failingWriter struct{}
 
 var errFull = errors.New("full")
@@ -366,7 +364,7 @@ func TestUnknownLanguage(t *testing.T) {
 	}
 }
 
-// TestConcurrent renders in all languages at once, for the race detector.
+// TestConcurrent renders in all languages concurrently, for the race detector.
 func TestConcurrent(t *testing.T) {
 	p := newPages(t, manifest)
 	var rendering sync.WaitGroup
@@ -398,8 +396,7 @@ func BenchmarkVisitor(b *testing.B) {
 	}
 }
 
-// TestGate: that the site lets people in is said as long as it does, with the
-// way there if there is one.
+// TestGate checks that the page says when the gate is open, with a link to the site if it is known.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	p := newPages(t, manifest)

@@ -8,24 +8,23 @@ import (
 	"time"
 )
 
-// Sample is what a preview is made of: a room that may not exist yet.
+// Sample is the data for previews of a room, which may not exist yet.
 type Sample struct {
 	Room   Room
 	Lang   Lang
 	Now    time.Time
-	Claim  time.Duration // that a called visitor has to go in
-	Target string        // origin of where a claim leads, empty for none
+	Claim  time.Duration // time that a called visitor has to claim
+	Target string        // origin to which a claim redirects; empty: none
 }
 
-// Inline is what a preview has in itself, because it is stored nowhere yet.
+// Inline is data that a preview page embeds, because it is not stored yet.
 type Inline struct {
-	Nonce string // that the content security policy allows this style by
-	CSS   []byte // of [Brand.In]
-	Logo  string // data URL of an image, empty for none
+	Nonce string // nonce of the style in the Content-Security-Policy
+	CSS   []byte // output of [Brand.In]
+	Logo  string // data URL of an image; empty: none
 }
 
-// Style is the stylesheet, which this program wrote; nothing at all if it could
-// end its element.
+// Style returns the style sheet, which this program generated; nothing if it could close its element.
 func (in *Inline) Style() template.CSS {
 	if bytes.IndexByte(in.CSS, '<') >= 0 {
 		return ""
@@ -33,7 +32,7 @@ func (in *Inline) Style() template.CSS {
 	return template.CSS(in.CSS) //nolint:gosec // see above
 }
 
-// Image is the logo, if it is an image in base64.
+// Image returns the logo if it is a base64 image.
 func (in *Inline) Image() template.URL {
 	if !imageForm.MatchString(in.Logo) {
 		return ""
@@ -43,14 +42,14 @@ func (in *Inline) Image() template.URL {
 
 var imageForm = regexp.MustCompile(`^data:image/(png|jpeg|webp);base64,[A-Za-z0-9+/]+=*$`)
 
-// Example is one page to look at.
+// Example is one preview page.
 type Example struct {
 	Name  string // "drawn-paused"
-	About string // what it shows, in English
+	About string // description in English
 	View  View
 }
 
-// Figures of the examples.
+// Numbers in the examples.
 const (
 	samplePlace   = 4211
 	sampleCalled  = 3190
@@ -58,8 +57,8 @@ const (
 	sampleGroup   = 412
 )
 
-// Previews returns every page that a visitor of the room may see, in the order
-// of a visit, with sample figures.
+// Previews returns every page that a visitor of the room can see, in the order of a visit, with sample
+// numbers.
 func Previews(s Sample) []Example {
 	now := s.Now.Truncate(time.Minute).Add(20 * time.Second)
 	bare := func(state State) View {
@@ -108,7 +107,7 @@ func Previews(s Sample) []Example {
 	}
 }
 
-// PreviewOf returns the example of that name, or the first of all.
+// PreviewOf returns the example with the given name, or the first one.
 func PreviewOf(s Sample, name string) Example {
 	all := Previews(s)
 	if i := slices.IndexFunc(all, func(e Example) bool { return e.Name == name }); i >= 0 {
@@ -117,7 +116,7 @@ func PreviewOf(s Sample, name string) Example {
 	return all[0]
 }
 
-// sampleTicket is nobody's: no visitor's ticket is all zeros.
+// sampleTicket belongs to no visitor: no real ticket is all zeros.
 const sampleTicket = "00000000-0000-8000-8000-000000000000"
 
 func sampleWaiting(v View) View {

@@ -14,8 +14,8 @@ func sample(l page.Lang) page.Sample {
 	return page.Sample{Room: branded, Lang: l, Now: noon, Claim: 5 * time.Minute, Target: "https://shop.example.com"}
 }
 
-// TestPreviews wants every state in every language, as scripts leave the page,
-// with nothing that can be done.
+// TestPreviews checks the previews of every state in every language: they look as with scripts, and
+// their controls do nothing.
 func TestPreviews(t *testing.T) {
 	p := newPages(t, manifest)
 	for _, l := range page.Languages() {
@@ -48,7 +48,7 @@ func TestPreviews(t *testing.T) {
 	}
 }
 
-// TestPreviewFigures wants figures that go with one another.
+// TestPreviewFigures checks that the sample numbers are consistent.
 func TestPreviewFigures(t *testing.T) {
 	p := newPages(t, manifest)
 	for name, want := range map[string][]string{
@@ -58,7 +58,7 @@ func TestPreviewFigures(t *testing.T) {
 		"called-late": {"0:41", "Less than a minute left."},
 		"called-held": {"4:30", "Going in is stopped for a moment"},
 		"rehearsal":   {"This is a rehearsal."},
-		"nonsense":    {"12:34"}, // the first of all
+		"nonsense":    {"12:34"}, // falls back to the first example
 	} {
 		var b bytes.Buffer
 		if err := p.Preview(&b, page.PreviewOf(sample("en"), name).View, page.Inline{}); err != nil {
@@ -73,8 +73,7 @@ func TestPreviewFigures(t *testing.T) {
 	}
 }
 
-// TestInline wants style and logo of a preview in the page itself, and nothing
-// else by that way.
+// TestInline checks that the style and the logo of a preview are embedded, and nothing else.
 func TestInline(t *testing.T) {
 	p := newPages(t, manifest)
 	render := func(in page.Inline) string {

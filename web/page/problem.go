@@ -2,13 +2,13 @@ package page
 
 import "html/template"
 
-// errorPage is an error for people.
+// errorPage is the data of an error page.
 type errorPage struct {
 	frame
 	Error *ErrorView
 }
 
-// Heading is what happened, in a few words.
+// Heading says in a few words what happened.
 func (p *errorPage) Heading() (template.HTML, error) {
 	return p.Say("error." + string(p.Error.Kind) + ".heading")
 }

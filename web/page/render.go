@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// frame is what every page has around its <main>.
+// frame is the data around the <main> of every page.
 type frame struct {
 	*speaker
 	clock
 	Room    *Room   // nil outside of rooms
-	Title   string  // of the document
-	Refresh int     // seconds after which the page loads itself anew, 0 for never
-	Site    string  // origin of the server, for link previews; empty for none
-	Inline  *Inline // of a page for looking at; nil for all others
+	Title   string  // title of the document
+	Refresh int     // reload interval in seconds; 0: never
+	Site    string  // the server's origin, for link previews; empty: none
+	Inline  *Inline // set in previews
 }
 
 func (s *set) frame(l Lang, now time.Time, r *Room, title string) (frame, error) {
@@ -41,7 +41,7 @@ func (r *Room) zone() *time.Location {
 	return r.Zone
 }
 
-// site returns the origin of the room's page, empty for a room without an address.
+// site returns the origin of the room's page, or "" if the room has no address.
 func (r *Room) site() string {
 	if r == nil {
 		return ""
@@ -53,7 +53,7 @@ func (r *Room) site() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Address is what a link to the page should be, empty for not known.
+// Address returns the canonical URL of the page, or "" if unknown.
 func (f frame) Address() string {
 	if f.Room == nil {
 		return f.Site
@@ -61,7 +61,7 @@ func (f frame) Address() string {
 	return f.Room.URL
 }
 
-// execute writes a page whole or not at all.
+// execute renders a page and writes it; if rendering fails, it writes nothing.
 func (s *set) execute(w io.Writer, l Lang, name string, data any) error {
 	var page bytes.Buffer
 	if err := s.templates[l].ExecuteTemplate(&page, name, data); err != nil {
@@ -76,8 +76,7 @@ func (s *set) execute(w io.Writer, l Lang, name string, data any) error {
 // Path returns the path of the room's page.
 func (r *Room) Path() string { return "/r/" + url.PathEscape(r.Slug) }
 
-// HasLogo reports whether the header shows a logo, which stands for the name of
-// the organization.
+// HasLogo reports whether the header shows a logo, which replaces the name of the organization.
 func (f frame) HasLogo() bool {
 	if f.Inline != nil {
 		return f.Inline.Image() != ""
@@ -85,7 +84,7 @@ func (f frame) HasLogo() bool {
 	return f.Room != nil && f.Room.Logo != ""
 }
 
-// RunBy names the organization that runs the line, empty for not known.
+// RunBy returns the text that names the organization, or "" if unknown.
 func (f frame) RunBy() (template.HTML, error) {
 	if f.Room == nil || f.Room.Organizer == "" {
 		return "", nil
@@ -93,7 +92,7 @@ func (f frame) RunBy() (template.HTML, error) {
 	return f.Say("organizer.by", "name", f.OrganizerName())
 }
 
-// OrganizerName is the name of the organization, empty for not known.
+// OrganizerName returns the name of the organization, or "" if unknown.
 func (f frame) OrganizerName() template.HTML {
 	if f.Room == nil || f.Room.Organizer == "" {
 		return ""
@@ -101,7 +100,7 @@ func (f frame) OrganizerName() template.HTML {
 	return trusted("<bdi>" + template.HTMLEscapeString(f.Room.Organizer) + "</bdi>")
 }
 
-// Offers tells whether visitors may choose a language.
+// Offers reports whether visitors can choose language l.
 func (f frame) Offers(l Lang) bool {
 	return f.Room == nil || len(f.Room.Offered) == 0 || slices.Contains(f.Room.Offered, l)
 }

@@ -9,15 +9,15 @@ import (
 	texttemplate "text/template"
 )
 
-// The templates are read in two steps. What stands in [[ ]] depends on the
-// language alone and is put in once, when the program starts; what stands in
-// {{ }} depends on the visit. Most words of a page are of the first kind, and
-// cost nothing when it is rendered.
+// The templates are executed in two steps. Actions in [[ ]] depend only on the language and are
+// executed
+// once, when the program starts; those in {{ }} depend on the visit. Most texts of a page are of the
+// first kind, and cost nothing at rendering.
 //
 //go:embed templates/*.html
 var templateFiles embed.FS
 
-// The built files that pages refer to.
+// Built files that the pages use.
 const (
 	scriptFile  = "page.js"
 	checkerFile = "checker.js"
@@ -25,9 +25,9 @@ const (
 	iconFile    = "icon.svg"
 )
 
-// set is the parsed templates of each language, and who speaks it.
+// set has the parsed templates and the messages of each language.
 type set struct {
-	files     map[string]string // built files by their plain names
+	files     map[string]string // names of built files by their plain names
 	speakers  map[Lang]*speaker
 	templates map[Lang]*template.Template
 }
@@ -73,7 +73,7 @@ func (s *set) translate(to *speaker) (*template.Template, error) {
 	return all, nil
 }
 
-// translation is what the templates refer to in [[ ]].
+// translation is the data of the actions in [[ ]].
 type translation struct {
 	*speaker
 	set *set
@@ -82,7 +82,7 @@ type translation struct {
 // File returns the path of a built file.
 func (t *translation) File(name string) string { return "/assets/" + t.set.files[name] }
 
-// Choices lists the languages to choose from, each by who speaks it.
+// Choices returns the languages to choose from.
 func (t *translation) Choices() []*speaker {
 	list := make([]*speaker, len(languages))
 	for i, l := range languages {

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the lists of THEMING.md anew")
 
-// lists are what THEMING.md says of the package style, between its marks.
+// lists are the generated lists in THEMING.md, between its marks.
 func lists() map[string]string {
 	hooks := func(name string, list []style.Hook, prefix string) string {
 		b := strings.Builder{}
@@ -35,8 +35,7 @@ func lists() map[string]string {
 	}
 }
 
-// TestTheming holds THEMING.md to the package style; go test -update writes
-// its lists.
+// TestTheming checks that THEMING.md agrees with package style; go test -update rewrites its lists.
 func TestTheming(t *testing.T) {
 	text, err := os.ReadFile("THEMING.md")
 	if err != nil {
@@ -61,7 +60,7 @@ func TestTheming(t *testing.T) {
 	}
 }
 
-// TestThemingExamples wants the examples to be accepted.
+// TestThemingExamples checks that the examples are accepted.
 func TestThemingExamples(t *testing.T) {
 	text, err := os.ReadFile("THEMING.md")
 	if err != nil {
@@ -78,10 +77,10 @@ func TestThemingExamples(t *testing.T) {
 	}
 }
 
-// TestHooks wants every class of the pages of a line to be a hook, and every
-// hook to be in some page.
+// TestHooks checks that every class in the pages of a line is a documented hook, and that every hook
+// occurs in a page.
 func TestHooks(t *testing.T) {
-	ours := []string{"unseen", "done"} // nobody else's
+	ours := []string{"unseen", "done"} // not for organizers
 	p := newPages(t, manifest)
 	classes, elements := map[string]bool{}, map[string]bool{}
 	for name, html := range all(t, p, "en") {

@@ -13,7 +13,7 @@ import (
 
 var preview = flag.String("preview", "", "directory to write every page to, for looking at it; served as a site, with the built files below /assets")
 
-// noon is when all pages of these tests are seen.
+// noon is the current time in all these tests.
 var noon = time.Date(2030, 5, 1, 12, 3, 20, 0, time.UTC)
 
 func at(minutes float64) time.Time {
@@ -85,7 +85,7 @@ func change(v page.View, change func(v *page.View)) page.View {
 	return v
 }
 
-// instant has a ticket join in a window of 100 ms.
+// instant puts a ticket into a window of 100 ms.
 func instant(v *page.View) {
 	v.Ticket.Window.From = noon.Add(-13 * time.Second)
 	v.Ticket.Window.To = v.Ticket.Window.From.Add(100 * time.Millisecond)
@@ -148,14 +148,14 @@ var lines = map[string]page.View{
 	"ended-waiting":    withTicket(page.Ended),
 }
 
-// checks are the pages that check a place.
+// checks are the pages on which a visitor checks a place.
 var checks = map[string]page.CheckView{
 	"check":         {Room: room, Now: noon, Ticket: drawn().Ticket},
 	"check-waiting": {Room: room, Now: noon, Ticket: withTicket(page.Waiting).Ticket},
 	"check-none":    {Room: room, Now: noon},
 }
 
-// failures are the pages of errors, one for every kind.
+// failures are the error pages, one for every kind.
 var failures = map[string]page.ErrorView{
 	"error-not-found": {Kind: page.NotFound},
 	"error-busy":      {Kind: page.Busy, Again: "/r/concert"},
@@ -209,8 +209,7 @@ func all(t *testing.T, p *page.Pages, l page.Lang) map[string]string {
 	return pages
 }
 
-// TestPreview renders every page in every language, and shows them to people
-// with -preview.
+// TestPreview renders every page in every language, and serves them with -preview.
 func TestPreview(t *testing.T) {
 	dir, files := t.TempDir(), manifest
 	if *preview != "" {

@@ -1,7 +1,6 @@
 // Package sse writes server-sent events
-// (https://html.spec.whatwg.org/multipage/server-sent-events.html): the headers
-// that keep proxies from holding them back, and a bound on how long a listener
-// may take for one.
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html). It sets headers that keep proxies
+// from buffering them, and limits the time that a client may take to receive one.
 package sse
 
 import (
@@ -14,19 +13,19 @@ import (
 )
 
 const (
-	// Idle is when a stream without news shows that it is alive.
+	// Idle is the time without events after which a stream sends a comment.
 	Idle = 15 * time.Second
-	// Life is how long a stream lasts, so that the load moves on to servers that
-	// were added. Browsers come back by themselves.
+	// Life is the maximum duration of a stream. Browsers reconnect by themselves, so the load moves
+	// on to
+	// new servers.
 	Life = 10 * time.Minute
-	// patience is how long a listener may take for one event beyond what the
-	// connection holds back for it, which is several. A server that stops waits
-	// no longer for those who do not read.
+	// patience is the time that a client may take for one event once the connection's buffers,
+	// which hold
+	// several events, are full. A stopping server does not wait longer for clients that do not read.
 	patience = 3 * time.Second
 )
 
-// ErrBody is returned when the request has a body, which net/http would wait
-// for before it answers.
+// ErrBody means that the request has a body, which net/http would read before it answers.
 var ErrBody = errors.New("must be empty")
 
 var (
@@ -36,14 +35,14 @@ var (
 	closed      = []string{"close"}
 )
 
-// Stream is an answer that is a stream of events. Not safe for concurrent use.
+// Stream is an answer that consists of events. Not safe for concurrent use.
 type Stream struct {
 	*http.ResponseController
 	to *echo.Response
-	b  []byte // of one event
+	b  []byte // buffer of one event
 }
 
-// Open begins the answer. Error: [ErrBody], with nothing answered.
+// Open starts the answer. If it returns [ErrBody], nothing has been sent.
 func Open(c echo.Context) (*Stream, error) {
 	s := &Stream{ResponseController: http.NewResponseController(c.Response().Writer), to: c.Response()}
 	h := s.to.Header()
@@ -53,14 +52,14 @@ func Open(c echo.Context) (*Stream, error) {
 		return nil, ErrBody
 	}
 	h["Content-Type"], h["Cache-Control"] = eventStream, unstored
-	h["X-Accel-Buffering"] = unbuffered // by nginx in front
+	h["X-Accel-Buffering"] = unbuffered // for nginx
 	s.to.WriteHeader(http.StatusOK)
-	_ = s.SetReadDeadline(time.Time{}) // of the whole request: it is read
+	_ = s.SetReadDeadline(time.Time{}) // the request has been read
 	return s, nil
 }
 
-// Send writes an event, of a name unless that is empty. An error says that
-// nobody listens any more.
+// Send writes an event, with a name unless that is empty. An error means that the client has
+// disconnected.
 func (s *Stream) Send(name string, data []byte) error {
 	s.b = s.b[:0]
 	if name != "" {
@@ -72,7 +71,7 @@ func (s *Stream) Send(name string, data []byte) error {
 	return s.write(append(s.b, '\n'))
 }
 
-// Alive writes a comment, so that nobody takes the stream for a broken one.
+// Alive writes a comment, which shows that the connection still works.
 func (s *Stream) Alive() error { return s.write(append(s.b[:0], ": still here\n\n"...)) }
 
 func (s *Stream) write(b []byte) error {
