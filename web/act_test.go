@@ -429,7 +429,7 @@ func TestTexts(t *testing.T) {
 func TestNotBuilt(t *testing.T) {
 	t.Parallel()
 	for name, assets := range map[string]fstest.MapFS{
-		"assets are not built":    {},
+		"assets are not built": {},
 		"cannot load assets":   {"manifest.json": {Data: []byte(`{"page.js":"page.js"}`)}},
 		"cannot load assets: ": {"manifest.json": {Data: []byte(`not JSON`)}},
 	} {
