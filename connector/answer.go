@@ -195,7 +195,7 @@ func (q *requestCheck) warnUnsigned(rm *room) {
 
 // mayLog reports whether logInterval has passed since the last log line of a kind,
 // and records the new one. logged is in ms since 1970.
-func mayLog(told *atomic.Int64, now time.Time) bool {
-	last, ms := told.Load(), now.UnixMilli()
-	return ms-last >= logInterval.Milliseconds() && told.CompareAndSwap(last, ms)
+func mayLog(logged *atomic.Int64, now time.Time) bool {
+	last, ms := logged.Load(), now.UnixMilli()
+	return ms-last >= logInterval.Milliseconds() && logged.CompareAndSwap(last, ms)
 }

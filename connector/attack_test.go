@@ -263,7 +263,7 @@ func TestTricks(t *testing.T) {
 	}
 	r := s.get("/tickets", "X-Forwarded-Host: evil.example.net", "X-Forwarded-Proto: https")
 	if got := toOf(t, r); got != "http://shop.example.com/tickets" {
-		t.Errorf("an untrusted header leads back to %q", got)
+		t.Errorf("an untrusted header sets the return URL %q", got)
 	}
 }
 

@@ -73,7 +73,7 @@ func TestBatchesLater(t *testing.T) {
 	s.queue.isDown.Store(false)
 	eventually(t, "the room is busy", func() bool { return s.queue.sent() > 0 })
 	s.queue.answers(0)
-	eventually(t, "all are told", func() bool { return s.queue.count("touch") >= len(list)-1 && s.queue.count("release") == 1 })
+	eventually(t, "all updates are sent", func() bool { return s.queue.count("touch") >= len(list)-1 && s.queue.count("release") == 1 })
 	if n := s.Stats(); n.Dropped != 0 {
 		t.Errorf("counts %+v", n)
 	}
@@ -93,9 +93,9 @@ func TestBatchesAtClose(t *testing.T) {
 			}
 			s.queue.isDown.Store(isDown)
 			s.Close()
-			told, lost := s.queue.count("touch"), int(s.Stats().Dropped)
-			if told+lost != 3*maxBatch/2 || !isDown && lost > 0 {
-				t.Errorf("%d told, %d lost", told, lost)
+			sent, lost := s.queue.count("touch"), int(s.Stats().Dropped)
+			if sent+lost != 3*maxBatch/2 || !isDown && lost > 0 {
+				t.Errorf("%d sent, %d lost", sent, lost)
 			}
 		})
 	}
@@ -111,7 +111,7 @@ func TestRefusedBatch(t *testing.T) {
 	eventually(t, "it is lost", func() bool { return s.Stats().Dropped == 1 })
 	s.queue.answers(0)
 	s.touch(rm, many(rm, 2)[1], s.clock.now())
-	eventually(t, "the next is told", func() bool { return s.Stats().Touches == 1 })
+	eventually(t, "the next update is sent", func() bool { return s.Stats().Touches == 1 })
 	if s.ended.has(many(rm, 1)[0].pass) {
 		t.Error("the visitor is thrown out")
 	}

@@ -108,9 +108,9 @@ func TestEnter(t *testing.T) {
 		t.Fatalf("with a pass: status %d, to %q, %v", entered.StatusCode, to, entered.Cookies())
 	}
 	cookie := "Cookie: " + entered.Cookies()[0].Name + "=" + entered.Cookies()[0].Value
-	if led := s.send(http.MethodGet, enter, cookie); led.StatusCode != http.StatusSeeOther ||
-		led.Header.Get("Location") != page {
-		t.Errorf("with a session: status %d, to %q", led.StatusCode, led.Header.Get("Location"))
+	if next := s.send(http.MethodGet, enter, cookie); next.StatusCode != http.StatusSeeOther ||
+		next.Header.Get("Location") != page {
+		t.Errorf("with a session: status %d, to %q", next.StatusCode, next.Header.Get("Location"))
 	}
 	if got := s.send(http.MethodGet, "/tickets", cookie,
 		"Origin: http://www.example.com"); got.StatusCode != http.StatusOK || len(s.got) != 1 {
@@ -119,7 +119,7 @@ func TestEnter(t *testing.T) {
 	for _, bad := range []string{s.queue.pass() + "x", "", "x"} {
 		if got := s.send(http.MethodGet, enter+"&proofline_pass="+bad); got.Header.Get("Location") != enter ||
 			len(got.Cookies()) != 0 {
-			t.Errorf("a pass that is none: status %d, to %q, %v", got.StatusCode, got.Header.Get("Location"), got.Cookies())
+			t.Errorf("an invalid pass: status %d, to %q, %v", got.StatusCode, got.Header.Get("Location"), got.Cookies())
 		}
 	}
 	for _, to := range []string{
@@ -180,7 +180,7 @@ func FuzzSitePage(f *testing.F) {
 			return
 		}
 		if to := u.String(); !after.MatchString(to) || strings.ContainsAny(to, "\t\r\n\\ ") {
-			t.Errorf("%q leads to %q", address, to)
+			t.Errorf("%q redirects to %q", address, to)
 		}
 	})
 }

@@ -60,7 +60,7 @@ func TestVisit(t *testing.T) {
 		t.Errorf("status %d, header %v", r.StatusCode, r.Header)
 	}
 	s.isQueued("after the release", s.get("/tickets/7", cookie))
-	eventually(t, "the room hears of the release", func() bool { return slices.Contains(s.queue.said(), "/sessions/release") })
+	eventually(t, "the room receives the release", func() bool { return slices.Contains(s.queue.said(), "/sessions/release") })
 	if n := s.Stats(); n.Queued != 2 || n.Redeemed != 1 || n.Passed != 2 || n.Released != 1 || n.Refused != 0 {
 		t.Errorf("counts %+v", n)
 	}

@@ -80,7 +80,7 @@ func TestEarly(t *testing.T) {
 	}
 	for target, want := range map[string]bool{"/tickets": false, "/robots.txt": true} { // as nginx asks
 		if got := c.Allows(http.Header{}, httptest.NewRequest(http.MethodGet, target, nil)); got != want {
-			t.Errorf("nginx is told %t of %s", got, target)
+			t.Errorf("Allows is %t for %s", got, target)
 		}
 	}
 	server.has(s.rules("shop", 7, "one"))
@@ -118,12 +118,12 @@ func TestAway(t *testing.T) {
 	for _, status := range []int{301, 400, 401, 403, 404, 410} {
 		h.has("", status)
 		if _, _, err := earlyShop(t, Options{Source: &Source{URL: h.url()}}); err == nil {
-			t.Errorf("status %d is none to begin with", status)
+			t.Errorf("a start succeeds with status %d", status)
 		}
 	}
 	h.has("no rules")
 	if _, _, err := earlyShop(t, Options{Source: &Source{URL: h.url()}}); err == nil {
-		t.Error("an answer that is none is one")
+		t.Error("malformed rules are accepted")
 	}
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	t.Cleanup(slow.Close)
@@ -135,7 +135,7 @@ func TestAway(t *testing.T) {
 	gone.Close()
 	f := &faulty{}
 	f.isFaulty.Store(true)
-	for what, client := range map[string]*http.Client{"nobody there": nil, "a fault": {Transport: f}} {
+	for what, client := range map[string]*http.Client{"no server": nil, "a panic": {Transport: f}} {
 		log := make(loggedLines, 100)
 		if c, _, err := earlyShop(t, Options{Source: &Source{URL: gone.URL}, Client: client,
 			Log: slog.New(slog.NewTextHandler(log, nil))}); err != nil || c.HasRules() {

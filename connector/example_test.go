@@ -11,7 +11,7 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// A shop keeps visitors of its tickets waiting.
+// A shop lets visitors of its ticket pages wait.
 func Example() {
 	site, err := rules.Parse([]byte(`{
 		"version": 1,
@@ -25,7 +25,7 @@ func Example() {
 	c, err := connector.New(connector.Options{
 		Site: site,
 		Key:  []byte("32 random bytes, the same on all"), // os.Getenv("CONNECTOR_KEY")
-		// The room of this example does not answer; a real program leaves this out.
+		// The room in this example does not respond; a real program does not need this.
 		Client: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) { return nil, os.ErrDeadlineExceeded })},
 	})
 	if err != nil {
@@ -47,8 +47,7 @@ func Example() {
 	// Output: shop
 }
 
-// Rules that live at the server are signed, and the server is told of the
-// connector.
+// Rules kept by the server are signed, and the connector reports to the server.
 func ExampleNew_signed() {
 	_, err := connector.New(connector.Options{
 		Source: &connector.Source{
@@ -67,7 +66,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A site ends a visit when the visitor has bought, so that the next is called.
+// A site ends the session of a visitor who has bought, so that the next one is called.
 func Example_release() {
 	shop := http.NewServeMux()
 	shop.HandleFunc("POST /tickets/bought", func(w http.ResponseWriter, _ *http.Request) {

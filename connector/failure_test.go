@@ -98,7 +98,7 @@ func TestOpenAfter(t *testing.T) {
 	s.isQueued("there again", s.get("/tickets"))
 	o := s.Stats().Rooms["sale"].FailOpen[0]
 	if o.Requests != 2 || !o.From.Equal(began.Add(31*time.Second)) || !o.Until.Equal(began.Add(91*time.Second)) {
-		t.Errorf("opening %+v", o)
+		t.Errorf("fail-open interval %+v", o)
 	}
 }
 

@@ -227,14 +227,14 @@ func (g *gate) take(most int) gateNews {
 
 // drop removes news that the server has received, and reports whether another full
 // report is waiting.
-func (g *gate) drop(told gateNews) (more bool) {
+func (g *gate) drop(sent gateNews) (more bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := &g.news
-	n.started = append([][16]byte(nil), n.started[len(told.started):]...)
-	n.active = append([][16]byte(nil), n.active[len(told.active):]...)
-	n.ended = append([][16]byte(nil), n.ended[len(told.ended):]...)
-	n.turned -= told.turned
+	n.started = append([][16]byte(nil), n.started[len(sent.started):]...)
+	n.active = append([][16]byte(nil), n.active[len(sent.active):]...)
+	n.ended = append([][16]byte(nil), n.ended[len(sent.ended):]...)
+	n.turned -= sent.turned
 	return max(len(n.started), len(n.active), len(n.ended)) >= maxReportIDs
 }
 

@@ -31,7 +31,7 @@ func TestRestoreGate(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			n, s := restarted(t, GateOpen, after)
-			for i := range 50 { // of 100, for there are two nodes
+			for i := range 50 { // half of 100: there are two nodes
 				s.isThrough("within our part", s.get("/tickets", someone(i)))
 			}
 			s.isQueued("beyond", s.get("/tickets", someone(50)))

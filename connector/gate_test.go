@@ -193,7 +193,7 @@ func TestPassForUnqueued(t *testing.T) {
 	n.says(GateShut, 0)
 	s.report()
 	s.isQueued("with the session that ended", s.get("/tickets", free))
-	if r := s.get("/tickets?proofline_pass=forged", other); s.isThrough("a forged pass beside a free session",
+	if r := s.get("/tickets?proofline_pass=forged", other); s.isThrough("a forged pass with an unqueued session",
 		r) == nil || s.Stats().Refused != 1 {
 		t.Errorf("counts %+v", s.Stats())
 	}
@@ -224,21 +224,21 @@ func TestFormerRoom(t *testing.T) {
 	s.report()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	told := map[string]rules.Mode{}
+	reported := map[string]rules.Mode{}
 	var modes []rules.Mode
 	for _, r := range n.reports {
 		for _, room := range r.Rooms {
 			for _, id := range room.Started {
-				if _, isKnown := told[id]; isKnown {
-					t.Errorf("%s is told twice", id)
+				if _, isKnown := reported[id]; isKnown {
+					t.Errorf("%s is reported twice", id)
 				}
-				told[id] = room.Mode
+				reported[id] = room.Mode
 				modes = append(modes, room.Mode)
 			}
 		}
 	}
 	if !slices.Equal(modes, []rules.Mode{rules.Always, rules.Off}) {
-		t.Errorf("sessions are told in modes %v: %v", modes, n.reports)
+		t.Errorf("sessions are reported in modes %v: %v", modes, n.reports)
 	}
 }
 

@@ -49,7 +49,7 @@ func TestFaultyClient(t *testing.T) {
 		return r.StatusCode == http.StatusOK
 	})
 	f.isFaulty.Store(false)
-	eventually(t, "the room is told", func() bool { return len(s.queue.said()) == 2 && s.queue.said()[1] == "/sessions/touch" })
+	eventually(t, "the touch is sent", func() bool { return len(s.queue.said()) == 2 && s.queue.said()[1] == "/sessions/touch" })
 	eventually(t, "reports are sent again", func() bool {
 		s.queue.mu.Lock()
 		defer s.queue.mu.Unlock()

@@ -85,7 +85,7 @@ func TestNetworkLimitAtShutGate(t *testing.T) {
 	}
 	n.fails()
 	s.clock.pass(replyTTL + time.Second)
-	s.isQueued("crowded while nobody answers", s.get("/tickets"))
+	s.isQueued("over the limit, without replies", s.get("/tickets"))
 	if got := s.Stats(); got.Crowded != 2 || got.Turned != 1 {
 		t.Errorf("counts %+v", got)
 	}
@@ -103,7 +103,7 @@ func TestNetworkLimitIPv6(t *testing.T) {
 	s.isQueued("the same network", s.get("/tickets", "Client: [2001:db8:1:ffff::8]"))
 	s.free("another", "Client: [2001:db8:2::7]")
 	for range minNetworkLimit + 5 {
-		s.free("nobody knows who", "Client: @")
+		s.free("unknown client", "Client: @")
 	}
 }
 

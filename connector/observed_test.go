@@ -26,7 +26,7 @@ func TestObserved(t *testing.T) {
 	s.isThrough("later", s.get("/tickets"))
 	r := httptest.NewRequest(http.MethodGet, "/tickets", nil)
 	if !s.Allows(http.Header{}, r) {
-		t.Error("nginx is told to refuse")
+		t.Error("Allows refuses")
 	}
 	s.clock.pass(2 * time.Minute)
 	if n := s.Stats(); n.Observed != 5 || n.Bypassed != 6 || n.Blocked != 1 || n.Rooms["sale"].Observed != 5 ||

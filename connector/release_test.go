@@ -17,7 +17,7 @@ func TestRelease(t *testing.T) {
 	s := n.shop("")
 	pass, free := s.enter(s.queue.pass()), s.free("free")
 	for name, headers := range map[string][]string{
-		"nobody":         {},
+		"no cookie":      {},
 		"other cookies":  {"Cookie: a=b; __Host-proofline-pass.other=x"},
 		"a page":         {"Sec-Fetch-Site: same-origin", "Origin: http://shop.example.com"},
 		"by hand":        {"Sec-Fetch-Site: none"},
@@ -45,7 +45,7 @@ func TestRelease(t *testing.T) {
 	}
 	s.isQueued("after a visit with a pass", s.get("/tickets", pass))
 	s.isQueued("after a free visit", s.get("/tickets", free))
-	eventually(t, "the room hears of it", func() bool { return slices.Contains(s.queue.said(), "/sessions/release") })
+	eventually(t, "the room receives it", func() bool { return slices.Contains(s.queue.said(), "/sessions/release") })
 	if r := s.send(http.MethodPost, ReleasePath, pass); r.StatusCode != http.StatusNoContent || s.Stats().Released != 2 ||
 		len(s.got) != 0 {
 		t.Errorf("again: status %d, %+v", r.StatusCode, s.Stats())

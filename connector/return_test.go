@@ -120,7 +120,7 @@ func TestReturnTarget(t *testing.T) {
 	}{
 		{"a page", "GET", "/tickets/7?a=%20b&c=+d", nil, way{site + "/tickets/7?a=%20b&c=+d", "signed"}, way{site + "/tickets/7?a=%20b&c=+d", "signed"}, "", ""},
 		{"a page, head", "HEAD", "/tickets", nil, way{site + "/tickets", "signed"}, way{site + "/tickets", "signed"}, "", ""},
-		{"a page with a pass that is none", "GET", "/tickets?a=1&proofline_pass=x", nil, way{site + "/tickets?a=1", "signed"}, way{site + "/tickets?a=1", "signed"}, "", ""},
+		{"a page with an invalid pass", "GET", "/tickets?a=1&proofline_pass=x", nil, way{site + "/tickets?a=1", "signed"}, way{site + "/tickets?a=1", "signed"}, "", ""},
 		{"by another name of the room", "GET", "/again", nil, way{site + "/again", "signed"}, way{site + "/again", "signed"}, "", ""},
 		{"a form on a page that waits", "POST", "/tickets", []string{"Referer: " + site + "/tickets/form?a=1"}, way{site + "/tickets/form?a=1", "signed"}, way{site + "/tickets/form?a=1", "signed"}, "", ""},
 		{"a form on a page that waits for it by another name", "POST", "/tickets", []string{"Referer: " + site + "/again"}, way{site + "/again", "signed"}, way{site + "/again", "signed"}, "", ""},
@@ -200,7 +200,7 @@ func TestReturnTargetWithoutKey(t *testing.T) {
 		s.report()
 		s.key = c.key
 		if got := s.wayOf(s.get("/tickets").Header.Get("Location")); got.by != "signed" {
-			t.Errorf("told of %q: %+v", c.said, got)
+			t.Errorf("after %q: %+v", c.said, got)
 		}
 	}
 }
@@ -224,9 +224,9 @@ func TestWaitAndEnter(t *testing.T) {
 	if len(back.Cookies()) != 1 {
 		t.Errorf("back with a pass: status %d, %v", back.StatusCode, back.Cookies())
 	}
-	if led := s.get(back.Header.Get("Location")); led.StatusCode != http.StatusSeeOther ||
-		led.Header.Get("Location") != page {
-		t.Errorf("and on: status %d to %q", led.StatusCode, led.Header.Get("Location"))
+	if next := s.get(back.Header.Get("Location")); next.StatusCode != http.StatusSeeOther ||
+		next.Header.Get("Location") != page {
+		t.Errorf("and on: status %d to %q", next.StatusCode, next.Header.Get("Location"))
 	}
 	for _, bad := range []string{link("", page), link(room+"x", page), link("https://evil.example.net/r/sale", page),
 		link("sale", page), link(room, "http://evil.example.net/"), link(room, "")} {
@@ -239,7 +239,7 @@ func TestWaitAndEnter(t *testing.T) {
 		t.Errorf("a closed room: status %d", got.StatusCode)
 	}
 	if got := s.get(link(room, page), "Host: evil.example.net"); s.wayOf(got.Header.Get("Location")).by != "" {
-		t.Errorf("at a host that is none of the site's: %q", got.Header.Get("Location"))
+		t.Errorf("at a host outside of the site's: %q", got.Header.Get("Location"))
 	}
 	if len(s.got) > 0 {
 		t.Errorf("the site got %d requests", len(s.got))
@@ -306,14 +306,14 @@ func FuzzReturnTarget(f *testing.F) {
 		w := httptest.NewRecorder()
 		r := &http.Request{Method: method, URL: u, Host: host, Header: http.Header{"Referer": {referer}, "Sec-Fetch-Mode": {"navigate"}}, RemoteAddr: "198.51.100.7:1234"}
 		c.guard(&requestCheck{Connector: c, counts: new(counts), w: w, r: r.WithContext(t.Context())})
-		led, err := url.Parse(w.Header().Get("Location"))
-		if err != nil || led.Query().Get("to_sig") == "" {
+		next, err := url.Parse(w.Header().Get("Location"))
+		if err != nil || next.Query().Get("to_sig") == "" {
 			return
 		}
-		to := led.Query().Get("to")
+		to := next.Query().Get("to")
 		key := returnKey(testKey)
-		if led.Query().Get("to_sig") != key.sign(rm.URL, to) {
-			t.Fatalf("the signature of %q is none", to)
+		if next.Query().Get("to_sig") != key.sign(rm.URL, to) {
+			t.Fatalf("the signature of %q is invalid", to)
 		}
 		back, err := url.Parse(to)
 		if err != nil || back.Scheme != "http" || back.Hostname() != "shop.example.com" &&

@@ -244,7 +244,7 @@ func TestTokenStays(t *testing.T) {
 	h.has("", http.StatusFound)
 	if _, err := New(Options{Key: testKey, Log: quiet(), Source: source, Token: testToken}); err == nil ||
 		!strings.Contains(err.Error(), "status 302") {
-		t.Errorf("led elsewhere: %v", err)
+		t.Errorf("redirected elsewhere: %v", err)
 	}
 	h.has("", http.StatusForbidden)
 	if _, err := New(Options{Key: testKey, Log: quiet(), Source: source, Token: testToken}); !errors.Is(err, ErrToken) ||
@@ -262,18 +262,18 @@ func TestSourceErrors(t *testing.T) {
 		o    Options
 		want error
 	}{
-		"no site key":             {Options{Source: &Source{URL: h.url()}}, ErrNeedsKey},
-		"a site key that is none": {Options{Source: &Source{URL: h.url(), SiteKey: "shop"}}, ErrSiteKey},
-		"a changed site key":      {Options{Source: &Source{URL: h.url(), SiteKey: s.key[:len(s.key)-2] + "AA"}}, ErrSiteKey},
-		"not the address":         {Options{Source: &Source{URL: h.URL + "/rules.json", SiteKey: s.key}}, ErrSiteKey},
-		"with a query":            {Options{Source: &Source{URL: h.url() + "?a", SiteKey: s.key}}, ErrSiteKey},
-		"a file with a site key":  {Options{Source: &Source{File: "x", SiteKey: s.key}}, ErrSource},
-		"a file that is kept":     {Options{Source: &Source{File: "x", Keep: "y"}}, ErrSource},
-		"a token for nobody":      {Options{Source: &Source{File: "x"}, Token: testToken}, ErrServer},
-		"a server without TLS":    {Options{Source: &Source{File: "x"}, Token: testToken, Server: "http://queue.example.com"}, ErrServer},
-		"a server with a path":    {Options{Source: &Source{File: "x"}, Token: testToken, Server: "https://queue.example.com/v1"}, ErrServer},
-		"a server with a user":    {Options{Source: &Source{File: "x"}, Token: testToken, Server: "https://a:b@queue.example.com"}, ErrServer},
-		"no token":                {Options{Site: net.site(`,"mode":"safety-net"`)}, ErrReports},
+		"no site key":            {Options{Source: &Source{URL: h.url()}}, ErrNeedsKey},
+		"a malformed site key":   {Options{Source: &Source{URL: h.url(), SiteKey: "shop"}}, ErrSiteKey},
+		"a changed site key":     {Options{Source: &Source{URL: h.url(), SiteKey: s.key[:len(s.key)-2] + "AA"}}, ErrSiteKey},
+		"not the address":        {Options{Source: &Source{URL: h.URL + "/rules.json", SiteKey: s.key}}, ErrSiteKey},
+		"with a query":           {Options{Source: &Source{URL: h.url() + "?a", SiteKey: s.key}}, ErrSiteKey},
+		"a file with a site key": {Options{Source: &Source{File: "x", SiteKey: s.key}}, ErrSource},
+		"a file that is kept":    {Options{Source: &Source{File: "x", Keep: "y"}}, ErrSource},
+		"a token without server": {Options{Source: &Source{File: "x"}, Token: testToken}, ErrServer},
+		"a server without TLS":   {Options{Source: &Source{File: "x"}, Token: testToken, Server: "http://queue.example.com"}, ErrServer},
+		"a server with a path":   {Options{Source: &Source{File: "x"}, Token: testToken, Server: "https://queue.example.com/v1"}, ErrServer},
+		"a server with a user":   {Options{Source: &Source{File: "x"}, Token: testToken, Server: "https://a:b@queue.example.com"}, ErrServer},
+		"no token":               {Options{Site: net.site(`,"mode":"safety-net"`)}, ErrReports},
 	} {
 		c.o.Key, c.o.Log = testKey, quiet()
 		if _, err := New(c.o); !errors.Is(err, c.want) {

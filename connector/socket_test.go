@@ -131,7 +131,7 @@ func TestSocketEnds(t *testing.T) {
 		for minute := range 59 {
 			s.clock.pass(time.Minute)
 			p.says(fmt.Sprint(minute))
-			eventually(t, "the room hears of it", func() bool { return len(s.queue.said()) >= 2+minute }) // and of the redemption
+			eventually(t, "the room receives it", func() bool { return len(s.queue.said()) >= 2+minute }) // and of the redemption
 		}
 		idle.says("I am here, too")
 		s.clock.pass(time.Minute)
@@ -140,7 +140,7 @@ func TestSocketEnds(t *testing.T) {
 		eventually(t, "both are counted", func() bool { return s.Stats().Cut == 2 })
 		eventually(t, "nothing is kept", func() bool { return s.sockets.size() == 0 })
 		if n := len(s.queue.said()); n != 60 {
-			t.Errorf("the room heard %d times, for one visitor in an hour", n)
+			t.Errorf("the room received %d updates of one visitor in an hour", n)
 		}
 	})
 }
@@ -159,17 +159,17 @@ func TestSocketIdle(t *testing.T) {
 	atFronts(t, func(t *testing.T, s *shop, addr, cookie string) {
 		p := plugIn(t, addr, cookie, "")
 		p.says("hello")
-		eventually(t, "the room hears of it", func() bool { return len(s.queue.said()) == 2 })
+		eventually(t, "the room receives it", func() bool { return len(s.queue.said()) == 2 })
 		s.clock.pass(10 * time.Minute)
 		r := s.get("/tickets", cookie)
 		s.isThrough("another request", r)
 		if len(r.Cookies()) != 1 {
 			t.Fatalf("cookies %v", r.Cookies())
 		}
-		eventually(t, "the room hears of that too", func() bool { return len(s.queue.said()) == 3 }) // two words at once are one
+		eventually(t, "the room receives that, too", func() bool { return len(s.queue.said()) == 3 }) // two at once are one update
 		s.clock.pass(14*time.Minute + 59*time.Second)
 		p.says("still there")
-		eventually(t, "the room hears of it", func() bool { return len(s.queue.said()) == 4 })
+		eventually(t, "the room receives it", func() bool { return len(s.queue.said()) == 4 })
 		s.clock.pass(15 * time.Minute)
 		p.ends("nothing happened for a quarter of an hour")
 	})
@@ -220,7 +220,7 @@ func TestSocketsAlone(t *testing.T) {
 		for minute := range 20 {
 			s.clock.pass(time.Minute)
 			p.says("still there")
-			eventually(t, "the room hears of it", func() bool { return len(s.queue.said()) >= 2+minute })
+			eventually(t, "the room receives it", func() bool { return len(s.queue.said()) >= 2+minute })
 		}
 		r := s.get("/tickets", cookie)
 		if s.isThrough("with the connection", r); len(r.Cookies()) != 1 {

@@ -73,7 +73,7 @@ func TestStateAfterCrash(t *testing.T) {
 	s.open()
 	s.clock.pass(20 * time.Second)
 	want := []failOpenReport{{From: began.Add(31 * time.Second).UnixMilli(), Until: began.Add(51 * time.Second).UnixMilli(), Requests: 3}}
-	eventually(t, "it is kept", func() bool { return cmp.Equal(want, failOpenIn(t, file, s.clock.now())) })
+	eventually(t, "it is saved", func() bool { return cmp.Equal(want, failOpenIn(t, file, s.clock.now())) })
 	text, err := os.ReadFile(file)
 	if err == nil {
 		err = os.WriteFile(crashed, text, 0o600)
@@ -140,12 +140,12 @@ func TestStateOfFormerRooms(t *testing.T) {
 	n.says(GateShut, 0)
 	file := filepath.Join(t.TempDir(), "unguarded")
 	now := n.clock.now()
-	opening := func(ago time.Duration) pastFailOpen {
+	past := func(ago time.Duration) pastFailOpen {
 		return pastFailOpen{"https://queue.example.com/r/other",
 			FailOpen{From: now.Add(-ago - time.Minute), Until: now.Add(-ago), Requests: 7, id: newRaw()}}
 	}
 	if err := os.WriteFile(file,
-		formatState(savedState{failOpen: []pastFailOpen{opening(maxFailOpenAge), opening(maxFailOpenAge - time.Minute)}}),
+		formatState(savedState{failOpen: []pastFailOpen{past(maxFailOpenAge), past(maxFailOpenAge - time.Minute)}}),
 		0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -165,11 +165,11 @@ func TestInvalidState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ file, text, want string }{
-		"no JSON":          {"a", "x", "not a state file of a connector"},
-		"of tomorrow":      {"b", `{"version":2,"openings":[]}`, "not a state file of a connector"},
-		"not to be read":   {"c", "", "is a directory"},
-		"not to be kept":   {"d/e", "", "will not survive a restart"},
-		"nothing in it":    {"f", "", "not a state file of a connector"},
+		"not JSON":         {"a", "x", "not a state file of a connector"},
+		"future version":   {"b", `{"version":2,"openings":[]}`, "not a state file of a connector"},
+		"unreadable":       {"c", "", "is a directory"},
+		"unwritable":       {"d/e", "", "will not survive a restart"},
+		"empty":            {"f", "", "not a state file of a connector"},
 		"followed by more": {"g", string(formatState(savedState{})) + "}", "not a state file of a connector"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -179,9 +179,9 @@ func TestInvalidState(t *testing.T) {
 			file := filepath.Join(dir, c.file)
 			var err error
 			switch name {
-			case "not to be read":
+			case "unreadable":
 				err = os.Mkdir(file, 0o700)
-			case "not to be kept":
+			case "unwritable":
 			default:
 				err = os.WriteFile(file, []byte(c.text), 0o600)
 			}
@@ -198,7 +198,7 @@ func TestInvalidState(t *testing.T) {
 			}
 			s.open()
 			if c.text != "" {
-				eventually(t, "it is kept", func() bool { text, _ := os.ReadFile(file); return bytes.Contains(text, []byte(`"requests":3`)) })
+				eventually(t, "it is saved", func() bool { text, _ := os.ReadFile(file); return bytes.Contains(text, []byte(`"requests":3`)) })
 			}
 		})
 	}
@@ -224,11 +224,11 @@ func TestStateLoggedOnce(t *testing.T) {
 		return lines
 	}
 	if got := count(); got != 1 {
-		t.Errorf("said %d times at the start", got)
+		t.Errorf("logged %d times at the start", got)
 	}
 	s.clock.pass(time.Minute)
 	if got := count(); got != 1 {
-		t.Errorf("said %d times a minute later", got)
+		t.Errorf("logged %d times a minute later", got)
 	}
 }
 

@@ -71,20 +71,20 @@ func (l loggedLines) all() (lines []string) {
 // TestTokenEnds tests that the expiry is logged once a day, from two weeks before.
 func TestTokenEnds(t *testing.T) {
 	t.Parallel()
-	told, log := newTeller(t), make(loggedLines, 100)
+	server, log := newTeller(t), make(loggedLines, 100)
 	s := newShop(t, "", func(o *Options) {
-		o.Server, o.Token, o.Log = told.URL, testToken, slog.New(slog.NewTextHandler(log, nil))
+		o.Server, o.Token, o.Log = server.URL, testToken, slog.New(slog.NewTextHandler(log, nil))
 	})
 	if n := s.Stats(); !n.TokenEnds.IsZero() || n.TokenLeft != 0 {
 		t.Errorf("before the first report the token ends at %v, in %v", n.TokenEnds, n.TokenLeft)
 	}
 	const day = 24 * time.Hour
 	ends := s.clock.now().Add(15 * day)
-	told.set(testToken, ends)
+	server.set(testToken, ends)
 	for _, step := range []struct {
 		name string
 		wait time.Duration
-		want string // in the only line; empty: there is none
+		want string // in the only line; empty: no line
 	}{
 		{"fifteen days before", 0, ""},
 		{"fourteen days before", day, "days=14"},
@@ -108,16 +108,16 @@ func TestTokenEnds(t *testing.T) {
 		}
 	}
 	s.clock.pass(day)
-	told.mu.Lock()
-	delete(told.ends, testToken)
-	told.mu.Unlock()
+	server.mu.Lock()
+	delete(server.ends, testToken)
+	server.mu.Unlock()
 	if _, err := s.sendReport(t.Context(), 1); !errors.Is(err, errReport) {
 		t.Errorf("the ended token: %v", err)
 	}
 	if lines := log.all(); len(lines) != 1 || !strings.Contains(lines[0], "token expired") {
 		t.Errorf("a day after the end the log has %q", lines)
 	}
-	told.set(testToken, time.Time{})
+	server.set(testToken, time.Time{})
 	s.report()
 	if n := s.Stats(); !n.TokenEnds.IsZero() {
 		t.Errorf("a token that never ends does at %v", n.TokenEnds)
@@ -127,7 +127,7 @@ func TestTokenEnds(t *testing.T) {
 // TestTokenFile tests that the current token in the file is used.
 func TestTokenFile(t *testing.T) {
 	t.Parallel()
-	told, log, file := newTeller(t), make(loggedLines, 100), filepath.Join(t.TempDir(), "token")
+	server, log, file := newTeller(t), make(loggedLines, 100), filepath.Join(t.TempDir(), "token")
 	write := func(text string) {
 		t.Helper()
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -136,13 +136,13 @@ func TestTokenFile(t *testing.T) {
 	}
 	write("plt_one\n")
 	s := newShop(t, "", func(o *Options) {
-		o.Server, o.TokenFile, o.Log = told.URL, file, slog.New(slog.NewTextHandler(log, nil))
+		o.Server, o.TokenFile, o.Log = server.URL, file, slog.New(slog.NewTextHandler(log, nil))
 	})
-	told.set("plt_one", s.clock.now().Add(time.Hour))
-	told.set("plt_two", time.Time{})
+	server.set("plt_one", s.clock.now().Add(time.Hour))
+	server.set("plt_two", time.Time{})
 	s.report()
-	if got := told.latest(); got != "plt_one" || s.Stats().TokenEnds.IsZero() {
-		t.Errorf("shown %q, which ends at %v", got, s.Stats().TokenEnds)
+	if got := server.latest(); got != "plt_one" || s.Stats().TokenEnds.IsZero() {
+		t.Errorf("sent %q, which ends at %v", got, s.Stats().TokenEnds)
 	}
 	log.all()
 	for _, wrong := range []string{"", " \n", "two\nlines", "a b", "\x00", "caf\u00e9"} {
@@ -150,23 +150,23 @@ func TestTokenFile(t *testing.T) {
 		for range 2 {
 			s.report()
 		}
-		if lines := log.all(); told.latest() != "plt_one" || len(lines) > 1 {
-			t.Errorf("with %q in the file %q is shown, and the log has %q", wrong, told.latest(), lines)
+		if lines := log.all(); server.latest() != "plt_one" || len(lines) > 1 {
+			t.Errorf("with %q in the file %q is sent, and the log has %q", wrong, server.latest(), lines)
 		}
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
 	s.report()
-	if lines := log.all(); told.latest() != "plt_one" || len(lines) != 1 ||
+	if lines := log.all(); server.latest() != "plt_one" || len(lines) != 1 ||
 		!strings.Contains(lines[0], "using the previous token") {
-		t.Errorf("without the file %q is shown, and the log has %q", told.latest(), lines)
+		t.Errorf("without the file %q is sent, and the log has %q", server.latest(), lines)
 	}
 	write("plt_two")
 	s.report()
-	if lines := log.all(); told.latest() != "plt_two" || !s.Stats().TokenEnds.IsZero() || len(lines) != 1 ||
+	if lines := log.all(); server.latest() != "plt_two" || !s.Stats().TokenEnds.IsZero() || len(lines) != 1 ||
 		strings.Contains(lines[0], "plt_") {
-		t.Errorf("shown %q, which ends at %v; the log has %q", told.latest(), s.Stats().TokenEnds, lines)
+		t.Errorf("sent %q, which ends at %v; the log has %q", server.latest(), s.Stats().TokenEnds, lines)
 	}
 }
 

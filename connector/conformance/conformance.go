@@ -103,8 +103,8 @@ func forgedIn(h http.Header) []string {
 	return names
 }
 
-// Site returns the protected site. It responds with SiteHeader and what it was told
-// of the visitor. /tickets/leave and /market/leave end the session.
+// Site returns the protected site. It responds with SiteHeader and what it got
+// about the visitor. /tickets/leave and /market/leave end the session.
 func Site() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(SiteHeader, "site")
@@ -203,7 +203,7 @@ func (s *suite) check(t *testing.T, c *Case, r reply) {
 		t.Errorf("cookies %v", r.cookies)
 	}
 	if !s.staysOnSite(s.kind(r), location) {
-		t.Errorf("leads to %q", location)
+		t.Errorf("redirects to %q", location)
 	}
 	if s.isSentToRoom(got) && back != c.Back && (c.Back != "" || back != "signed" && back != "none") {
 		t.Errorf("the way back is %q, want %q: %q", back, c.Back, location)
@@ -319,7 +319,7 @@ func (s *suite) checkEnds(t *testing.T, c *Case, r reply) {
 	}
 }
 
-// checkVisitor checks what the site was told of the visitor.
+// checkVisitor checks what the site got about the visitor.
 func (s *suite) checkVisitor(t *testing.T, c *Case, r reply) {
 	t.Helper()
 	ticket, room := r.header.Get("X-Seen-Ticket"), r.header.Get("X-Seen-Room")
@@ -331,10 +331,10 @@ func (s *suite) checkVisitor(t *testing.T, c *Case, r reply) {
 		got = "free"
 	}
 	if lies := r.header.Get(seenLies); lies != "" {
-		t.Errorf("the site was told %q, which the client made up", lies)
+		t.Errorf("the site got the forged header %q", lies)
 	}
 	if want := c.Visitor; got != want || strings.Contains(ticket+room, "forged") {
-		t.Errorf("the site was told of ticket %q and room %q, want %q", ticket, room, want)
+		t.Errorf("the site got ticket %q and room %q, want %q", ticket, room, want)
 	}
 }
 

@@ -53,7 +53,7 @@ func (r *Room) record(said roomReport) (ids []string) {
 	for _, o := range said.Unguarded {
 		if said.Room != r.room("opening") || len(o.ID) != 22 || o.Until < o.From ||
 			o.From < time.Now().Add(-time.Hour).UnixMilli() || o.Requests == 0 {
-			r.Errorf("opening %+v of %s", o, said.Room)
+			r.Errorf("fail-open interval %+v of %s", o, said.Room)
 		}
 		r.received.opened += o.Requests
 		ids = append(ids, o.ID)

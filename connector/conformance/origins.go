@@ -108,7 +108,7 @@ func (s *suite) randomTargets(t *testing.T) {
 		}
 		for _, name := range []string{seenTarget, seenPath} {
 			if at := got.header.Get(name); isProtected(at) {
-				t.Errorf("%q leads to the site as %q, and some server reads one of %q", target, at, Origins(at))
+				t.Errorf("%q reaches the site as %q, which some server resolves to one of %q", target, at, Origins(at))
 			}
 		}
 	}

@@ -227,7 +227,7 @@ func (s *suite) untilReceived(t testing.TB, what string, ok func() bool) {
 	eventually(t, what, func() bool {
 		for _, header := range [][]string{nil, {"Cookie: a=b"}} {
 			if r := exchange(t, s.addr, Case{Method: http.MethodGet, Target: "/about", Header: header}); s.kind(r) != "site" {
-				t.Fatalf("a free page: status %d, header %v", r.status, r.header)
+				t.Fatalf("an unprotected page: status %d, header %v", r.status, r.header)
 			}
 		}
 		s.mu.Lock()
@@ -239,7 +239,7 @@ func (s *suite) untilReceived(t testing.TB, what string, ok func() bool) {
 // checkReceived checks what the server has received, and that forged rules are refused.
 func (s *suite) checkReceived(t *testing.T) {
 	t.Helper()
-	s.untilReceived(t, "all that happened", func() bool {
+	s.untilReceived(t, "all events", func() bool {
 		for id := range s.begun {
 			if !s.received.started[id] {
 				return false
@@ -252,18 +252,18 @@ func (s *suite) checkReceived(t *testing.T) {
 	observed := s.receivedObserved()
 	s.mu.Unlock()
 	if observed > s.observed {
-		t.Errorf("the server heard of %d that would have waited, but there were %d", observed, s.observed)
+		t.Errorf("the server received %d observed requests, want %d", observed, s.observed)
 	}
 	if s.received.opened != s.opened {
-		t.Errorf("the server heard of %d who were let in, but there were %d", s.received.opened, s.opened)
+		t.Errorf("the server received %d fail-open requests, want %d", s.received.opened, s.opened)
 	}
 	if s.received.turned > s.turned {
-		t.Errorf("the server heard of %d who were turned away, but there were %d", s.received.turned, s.turned)
+		t.Errorf("the server received %d turned away, want at most %d", s.received.turned, s.turned)
 	}
 	if testing.Short() {
 		return // rules are asked for every 10 s
 	}
-	s.untilReceived(t, "forged rules were had", func() bool { return s.forgedServed > 0 })
+	s.untilReceived(t, "forged rules were served", func() bool { return s.forgedServed > 0 })
 	for range 5 {
 		r := exchange(t, s.addr, Case{Method: http.MethodGet, Target: "/tickets", Header: []string{"Accept: text/html"}})
 		if s.kind(r) != "room" {
@@ -313,7 +313,7 @@ func enter(t testing.TB, addr, pass string) string {
 	first := exchange(t, addr, Case{Method: http.MethodGet, Target: "/tickets?proofline_pass=" + pass,
 		Header: []string{"Accept: text/html"}})
 	if len(first.cookies) != 1 {
-		t.Fatalf("nobody enters: status %d, header %v", first.status, first.header)
+		t.Fatalf("cannot enter: status %d, header %v", first.status, first.header)
 	}
 	return first.cookies[0].Name + "=" + first.cookies[0].Value
 }
@@ -324,7 +324,7 @@ func parseUnqueuedID(t testing.TB, value string) string {
 	t.Helper()
 	b, err := base64.RawURLEncoding.DecodeString(value)
 	if err != nil || len(b) != 97+32 || !bytes.Equal(b[9:25], make([]byte, 16)) {
-		t.Errorf("%q is no cookie of a free session", value)
+		t.Errorf("%q is not the cookie of an unqueued session", value)
 		return ""
 	}
 	return base64.RawURLEncoding.EncodeToString(b[25:41])

@@ -21,7 +21,7 @@ func FuzzHostname(f *testing.F) {
 		u, err := url.Parse("https://" + host + ":8443/path")
 		if err != nil || u.Host != host+":8443" || u.User != nil || u.Path != "/path" || u.RawQuery != "" ||
 			u.Fragment != "" {
-			t.Errorf("%q leads to %q: %+v, %v", text, host, u, err)
+			t.Errorf("%q redirects to %q: %+v, %v", text, host, u, err)
 		}
 	})
 }

@@ -152,7 +152,7 @@ func TestForwarded(t *testing.T) {
 		trusted []netip.Prefix
 		want    string
 	}{
-		"by nobody known":   {nil, "shop.example.com|127.0.0.1|http|shop.example.com||/about;x//y?a=%20;b|[]"},
+		"unknown proxy":     {nil, "shop.example.com|127.0.0.1|http|shop.example.com||/about;x//y?a=%20;b|[]"},
 		"by the site's own": {loopback, "shop.example.com|192.0.2.1, 127.0.0.1|https|www.shop.example.com||/about;x//y?a=%20;b|[X-Forwarded-Prefix X-Real-Ip X_real_ip]"},
 	} {
 		addr := start(t, New(Options{Connector: newConnector(t, room, c.trusted...), To: to(t, site), TrustedProxies: c.trusted}))
