@@ -10,9 +10,9 @@ func clockCommand(t *terminal) *cobra.Command {
 	o := &organizer{terminal: t, missing: missingOrganization}
 	c := &cobra.Command{
 		Use:   "clock",
-		Short: "Say which time is right after the database's clock has jumped",
-		Long: `Say which time is right after the database's clock has jumped. It takes the
-management token of a running server, which it has written to DIR/admin-token.`,
+		Short: "Confirm the database's clock after it has jumped",
+		Long: `Confirm the database's clock after it has jumped. This takes the server's own
+management token, which it has written to DIR/admin-token.`,
 		Example:           "  proofline clock confirm",
 		Args:              cobra.NoArgs,
 		RunE:              func(*cobra.Command, []string) error { return errors.New("a command is missing after clock") },
@@ -26,12 +26,12 @@ management token of a running server, which it has written to DIR/admin-token.`,
 func (o *organizer) confirmClockCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "confirm",
-		Short: "Have all servers go by the database's clock again",
-		Long: `Have all servers go by the database's clock again, which has jumped by more than
-five seconds. Until then rooms go on by the time before the jump. Confirm it only
-when that clock is right now: entries get their time by it. A clock that is set
-back needs no confirmation, and one that agrees with the clocks of all servers for
-half a minute is taken without.`,
+		Short: "Make all servers follow the database's clock again",
+		Long: `Make all servers follow the database's clock again after it has jumped by more
+than five seconds. Until then rooms continue with the time from before the jump.
+Confirm the clock only if it is right: entries get their times from it. If the
+clock returns to the right time, or agrees with the clocks of all servers for half
+a minute, no confirmation is needed.`,
 		Example: "  proofline clock confirm",
 		Args:    cobra.NoArgs,
 		RunE: runs(func(c *cobra.Command, _ []string) error {
@@ -42,7 +42,7 @@ half a minute is taken without.`,
 			if _, err := client.Call(c.Context(), "POST", "/v1/clock/confirm", nil, nil); err != nil {
 				return o.explain(err)
 			}
-			return o.printf("all servers go by the database's clock within a second\n")
+			return o.printf("all servers follow the database's clock within a second\n")
 		}),
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// shownTickets is how many tickets of each kind are listed.
-const shownTickets = 20
+// maxTickets is the number of tickets of each kind that are listed.
+const maxTickets = 20
 
 type recoverFlags struct {
 	server.Config
@@ -30,23 +30,23 @@ func recoverCommand(t *terminal) *cobra.Command {
 	var f recoverFlags
 	c := &cobra.Command{
 		Use:   "recover SLUG",
-		Short: "Recover a room whose database went back",
-		Long: `Recover a room that its servers hold, because its database lacks entries of the
-transcript that were shown to visitors: after a backup was restored, or after a
-standby took over that lagged behind.
+		Short: "Recover a room whose database lost entries",
+		Long: `Recover a held room: its database lacks entries of the transcript that were
+published, because a backup was restored, or because a standby that lagged behind
+took over.
 
-Without options it shows what is missing. With --from it shows what a copy has of
-that, and with --yes as well it stores the missing entries, exactly as they were,
-and lets the room go on. A copy is a directory that proofline-verify has fetched,
-the URL of the room on a server that still shows it, or the URL of a database that
+Without flags the command shows what is missing. With --from it shows which of the
+missing entries a copy has; with --yes as well it stores them exactly as they were,
+and the room continues. A copy is a directory that proofline-verify has fetched,
+the room's URL on a server that still publishes it, or the URL of a database that
 has the entries, such as the primary before the failover.
 
 If no copy is left, --end-with ends the room for good with your words, in a
-statement signed with the room's key. The transcript is never continued without
-the missing entries: that would be a second history under the same key.
+statement signed with the room's key. The transcript never continues without the
+missing entries: that would be a second history under the same key.
 
-Run it on the machine of a server, with the options that server has; the servers
-may run on. With a private PostgreSQL only --data is needed.`,
+Run it on the machine of a server, with that server's flags; the servers can keep
+running. With a private PostgreSQL only --data is needed.`,
 		Example: `  proofline recover sale
   proofline recover sale --from ./sale-copy
   proofline recover sale --from postgres://old-primary.example.com/proofline --yes
@@ -57,13 +57,17 @@ may run on. With a private PostgreSQL only --data is needed.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.Data, "data", t.dataDir(), "the server's data `DIR`")
-	flags.StringVar(&f.DatabaseURL, "database-url", "", "`URL` of the server's PostgreSQL (default the private one in the data directory)")
-	flags.StringVar(&f.OwnerURL, "owner-database-url", "", "`URL` of that database for the owner of its schema (default the database URL)")
-	flags.StringVar(&f.MasterKey, "master-key", "", "`FILE` of the key that seals the rooms' keys; the variable may hold the key itself (default DIR/master-key)")
-	flags.StringVar(&f.from, "from", "", "`COPY` that has the missing entries: a directory, a room's URL, or a database's URL")
+	flags.StringVar(&f.DatabaseURL, "database-url", "",
+		"`URL` of the server's PostgreSQL (default the private one in the data directory)")
+	flags.StringVar(&f.OwnerURL, "owner-database-url", "",
+		"`URL` of that database for the owner of its schema (default the database URL)")
+	flags.StringVar(&f.MasterKey, "master-key", "",
+		"`FILE` of the key that encrypts the rooms' keys; the variable may hold the key itself (default DIR/master-key)")
+	flags.StringVar(&f.from, "from", "", "`COPY` with the missing entries: a directory, a room's URL, or a database's URL")
 	flags.StringVar(&f.statement, "end-with", "", "end the room for good with these `WORDS` to its visitors")
-	flags.BoolVar(&f.overrule, "overrule-witness", false, "let the room go on although a witness says that it has seen another history; only if you know that the witness is wrong")
-	flags.BoolVar(&f.yes, "yes", false, "do it, and do not only show it")
+	flags.BoolVar(&f.overrule, "overrule-witness", false,
+		"continue the room although a witness has seen another history; only if you know that the witness is wrong")
+	flags.BoolVar(&f.yes, "yes", false, "make the change instead of only showing it")
 	inEnv(flags, "data", "database-url", "owner-database-url", "master-key")
 	c.MarkFlagsMutuallyExclusive("from", "end-with", "overrule-witness")
 	return c
@@ -96,19 +100,19 @@ func (f *recoverFlags) run(ctx context.Context, t *terminal, slug string) (err e
 		}
 		return t.printf("The room has ended, with this statement:\n\n%s", signed)
 	case f.statement != "":
-		return t.printf("With --yes the room ends for good, with a signed statement.\n")
+		return t.printf("With --yes the room ends for good with a signed statement.\n")
 	case f.overrule && f.yes:
 		if err := rec.Overrule(ctx); err != nil {
 			return err
 		}
-		return t.printf("The room goes on. What that witness says about its first %d entries does not count.\n", rec.Had.Size)
+		return t.printf("The room continues. It ignores that witness's view of its first %d entries.\n", rec.Had.Size)
 	case f.overrule:
-		return t.printf("With --yes the room goes on against the word of that witness.\n")
+		return t.printf("With --yes the room continues despite that witness.\n")
 	}
 	return nil
 }
 
-// showRegression says what is missing, as far as that is known without a copy.
+// showRegression prints what is missing, as far as it is known without a copy.
 func (t *terminal) showRegression(slug string, rec *room.Recovery) error {
 	if rec.Statement != "" {
 		return t.printf("room %s has ended with a statement:\n\n%s", printable(slug), printable(rec.Statement))
@@ -117,7 +121,7 @@ func (t *terminal) showRegression(slug string, rec *room.Recovery) error {
 		return err
 	}
 	if rec.By == "" {
-		return t.printf("nothing is known to be missing\n")
+		return t.printf("no entries are known to be missing\n")
 	}
 	root := ""
 	if rec.HasRoot() {
@@ -127,9 +131,10 @@ func (t *terminal) showRegression(slug string, rec *room.Recovery) error {
 		return err
 	}
 	if rec.Had.Size > rec.Has.Size {
-		return t.printf("missing: the entries %d to %d. Find a copy that has them, and give it with --from.\n", rec.Has.Size, rec.Had.Size-1)
+		return t.printf("missing: the entries %d to %d. Find a copy that has them, and give it with --from.\n",
+			rec.Has.Size, rec.Had.Size-1)
 	}
-	return t.printf("the database has another history than the one that was shown; find the database or a copy with the one that was shown\n")
+	return t.printf("the database has another history than the published one: find the right database or a copy\n")
 }
 
 func (f *recoverFlags) recoverFrom(ctx context.Context, t *terminal, slug string, rec *room.Recovery) error {
@@ -147,15 +152,16 @@ func (f *recoverFlags) recoverFrom(ctx context.Context, t *terminal, slug string
 		return failed(err, "look for another copy; auditors and witnesses may have one")
 	}
 	if !f.yes {
-		return t.printf("With --yes these entries are stored, and the room goes on.\n")
+		return t.printf("With --yes these entries are stored, and the room continues.\n")
 	}
 	if err := rec.Continue(ctx, loss); err != nil {
 		return err
 	}
-	return t.printf("The room goes on with %d entries.\n", loss.To)
+	return t.printf("The room continues with %d entries.\n", loss.To)
 }
 
-// showLoss says what a copy has that the database lacks, and whom it concerns.
+// showLoss prints the entries that a copy has and the database lacks, and the
+// visitors that they concern.
 func (t *terminal) showLoss(loss *room.Loss) error {
 	if loss.To <= loss.From {
 		return t.printf("the copy has no more entries than the database\n")
@@ -165,16 +171,16 @@ func (t *terminal) showLoss(loss *room.Loss) error {
 		err = errors.Join(err, t.printf("  %6d %s\n", loss.Kinds[kind], kind))
 	}
 	for _, list := range []struct {
-		what    string
+		title   string
 		tickets []string
 	}{{"visitors with a receipt", texts(loss.Tickets)}, {"visitors with a pass", texts(loss.Admitted)}} {
 		if n := len(list.tickets); n > 0 {
-			err = errors.Join(err, t.printf("%d %s:\n", n, list.what))
-			for _, ticket := range list.tickets[:min(n, shownTickets)] {
+			err = errors.Join(err, t.printf("%d %s:\n", n, list.title))
+			for _, ticket := range list.tickets[:min(n, maxTickets)] {
 				err = errors.Join(err, t.printf("  %s\n", ticket))
 			}
-			if n > shownTickets {
-				err = errors.Join(err, t.printf("  and %d more\n", n-shownTickets))
+			if n > maxTickets {
+				err = errors.Join(err, t.printf("  and %d more\n", n-maxTickets))
 			}
 		}
 	}

@@ -23,8 +23,8 @@ func slow(t *testing.T) {
 	}
 }
 
-// fleet is two servers behind a switch that leads to their database, with a crowd
-// that uses both.
+// fleet is two servers with a crowd that uses both. A switch connects them to their
+// database.
 type fleet struct {
 	t         *testing.T
 	at        *pgtest.Switch
@@ -40,7 +40,7 @@ func newFleet(t *testing.T, database *pgtest.Server, slug string) *fleet {
 	t.Helper()
 	f := &fleet{t: t, at: pgtest.NewSwitch(t, database), dir: tempDir(t), slug: slug}
 	f.key = newKeyFile(t, f.dir)
-	for i, name := range []string{"one", "two"} { // each on a machine of its own
+	for i, name := range []string{"one", "two"} { // each with its own data directory
 		f.dirs[i] = f.dir + "/" + name
 		f.nodes[i] = serve(t, nil, "--data", f.dirs[i], "--addr", "127.0.0.1:0", "--public-url", "https://queue.example.com",
 			"--admin-token-file", f.dir+"/token", "--database-url", f.at.URL(), "--master-key", f.key)
@@ -57,7 +57,7 @@ func newFleet(t *testing.T, database *pgtest.Server, slug string) *fleet {
 	return f
 }
 
-// more waits until so many more people have joined through both nodes.
+// more waits until n more visitors have joined through both nodes.
 func (f *fleet) more(what string, n int) {
 	f.t.Helper()
 	before := f.crowd.joinsByNode()
@@ -67,15 +67,15 @@ func (f *fleet) more(what string, n int) {
 	})
 }
 
-// size returns how many entries the log has in a database, and the checkpoint.
+// size returns the log's size in a database, in entries, and its checkpoint.
 func (f *fleet) head(database *pgtest.Server) (size int64, checkpoint string) {
 	f.t.Helper()
 	database.Get("select size, checkpoint from log_heads", &size, &checkpoint)
 	return size, checkpoint
 }
 
-// isHeld waits until both nodes refuse with 503 and say that entries are missing,
-// and wants them to sign nothing from then on.
+// isHeld waits until both nodes answer 503 because entries are missing, and checks
+// that they sign nothing from then on.
 func (f *fleet) isHeld(database *pgtest.Server) {
 	f.t.Helper()
 	for _, node := range f.nodes {
@@ -87,19 +87,19 @@ func (f *fleet) isHeld(database *pgtest.Server) {
 	}
 	joined := f.crowd.count()
 	size, checkpoint := f.head(database)
-	time.Sleep(time.Second) // nothing is to happen, while the crowd insists
+	time.Sleep(time.Second) // in which the log must not grow, although the crowd keeps trying
 	if after, signed := f.head(database); after != size || signed != checkpoint || f.crowd.count() != joined {
 		f.t.Errorf("a held room grew from %d to %d entries, and answered %d joins", size, after, f.crowd.count()-joined)
 	}
 	for _, node := range f.nodes {
 		if !strings.Contains(node.said(), "room is held") || !strings.Contains(node.said(), "shown_root=") {
-			f.t.Errorf("the node does not log the roots:\n%s", node.said())
+			f.t.Errorf("the node's log lacks the roots:\n%s", node.said())
 		}
 	}
 }
 
-// enter has visitors claim and redeem their passes through one node after the other,
-// and returns what redeems each pass again.
+// enter claims and redeems passes through alternating nodes. It returns functions that
+// redeem each pass again.
 func (f *fleet) enter(n int) (again []func(node *process) error) {
 	f.t.Helper()
 	for i := range n {
@@ -132,8 +132,8 @@ func (f *fleet) enter(n int) (again []func(node *process) error) {
 	return again
 }
 
-// insist redeems passes again and again through both nodes, until the function that
-// it returns is called: that wants them refused as used by each node.
+// insist redeems passes again and again through both nodes, until the returned
+// function is called. That function checks that both nodes refuse all of them as used.
 func (f *fleet) insist(again []func(*process) error) (end func()) {
 	halt, nodes := make(chan struct{}), f.nodes
 	var all sync.WaitGroup
@@ -169,7 +169,7 @@ func (f *fleet) insist(again []func(*process) error) (end func()) {
 	}
 }
 
-// recovers runs proofline recover.
+// recovers runs "proofline recover".
 func (f *fleet) recovers(args ...string) string {
 	f.t.Helper()
 	stdout, stderr, code := proofline(f.t, "", append([]string{"recover", f.slug, "--data", f.dirs[0], "--database-url", f.at.URL(), "--master-key", f.key}, args...)...)
@@ -179,8 +179,8 @@ func (f *fleet) recovers(args ...string) string {
 	return stdout
 }
 
-// finish wants every answer that the crowd ever got in the transcript, and says how
-// long joins paused.
+// finish compares the transcript with all answers to the crowd, and logs how long
+// joins paused.
 func (f *fleet) finish() {
 	f.t.Helper()
 	f.more("people join again", 50)
@@ -190,8 +190,8 @@ func (f *fleet) finish() {
 	f.nodes[1].stop()
 }
 
-// TestNodesRestoredBackup restores a backup under two nodes, restarts one of them,
-// and recovers the room from what was there before.
+// TestNodesRestoredBackup restores a backup while two nodes run, restarts one of them,
+// and recovers the room from the earlier database.
 func TestNodesRestoredBackup(t *testing.T) {
 	slow(t)
 	t.Parallel()
@@ -220,7 +220,7 @@ func TestNodesRestoredBackup(t *testing.T) {
 }
 
 // TestNodesFailover promotes a standby that lags behind, and recovers the room from
-// the primary that was.
+// the former primary.
 func TestNodesFailover(t *testing.T) {
 	slow(t)
 	t.Parallel()
@@ -239,8 +239,8 @@ func TestNodesFailover(t *testing.T) {
 	f.finish()
 }
 
-// TestNodesOldPrimary fails over without loss, and then leads the nodes back to the
-// old primary, as a machine that was paused and goes on. They must not write to it.
+// TestNodesOldPrimary fails over without loss, and then connects the nodes to the old
+// primary again, as if its paused machine had continued. They must not write to it.
 func TestNodesOldPrimary(t *testing.T) {
 	slow(t)
 	t.Parallel()
@@ -258,7 +258,7 @@ func TestNodesOldPrimary(t *testing.T) {
 	waitFor(t, "a node notices the old primary", func() bool {
 		return strings.Contains(f.nodes[0].said()+f.nodes[1].said(), "database is an old primary")
 	})
-	time.Sleep(time.Second) // nothing is to happen, while the crowd insists
+	time.Sleep(time.Second) // in which the log must not grow, although the crowd keeps trying
 	if size, after := f.head(primary); size != old || after != signed {
 		t.Errorf("the old primary's log grew from %d to %d entries", old, size)
 	}
@@ -266,8 +266,9 @@ func TestNodesOldPrimary(t *testing.T) {
 	f.finish()
 }
 
-// TestNodesCancelledCommit cancels commits that wait for a synchronous standby, which
-// PostgreSQL keeps, and then loses the primary. Nobody may have been answered.
+// TestNodesCancelledCommit cancels commits that wait for a synchronous standby, and
+// then loses the primary. PostgreSQL keeps such commits on the primary only, so no
+// join of theirs may be answered.
 func TestNodesCancelledCommit(t *testing.T) {
 	slow(t)
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 )
 
-// amendFlags are what an amendment can say without a file.
+// amendFlags are the changes that need no file.
 type amendFlags struct {
 	outflow           api.Outflow
 	closes, title     string
@@ -24,20 +24,20 @@ type amendFlags struct {
 	maxWaiting        uint32
 	timeZone          string
 	color, background string
-	logo              string // file
+	logo              string // name of a file
 }
 
 func (o *organizer) amendCommand() *cobra.Command {
 	var f amendFlags
 	c := &cobra.Command{
 		Use:   "amend SLUG [FILE.json]",
-		Short: "Change outflow, windows, closing time or looks",
-		Long: `Change what may change while a room lives: title, outflow, closing time, and
-the windows that have not opened. Give a JSON file, - for standard input, or
-flags; what is not given stays as it is. Outflow, windows and closing time are
-entries of the transcript; title, targets, signed returns, brand, time zone and
-the limit of people in line are not. The message to visitors has a command of
-its own: proofline room message.`,
+		Short: "Change outflow, windows, closing time or brand",
+		Long: `Change a published room: title, outflow, closing time, windows that have not
+opened, and more. Give a JSON file, - for standard input, or flags; members that
+you leave out do not change. Changes of outflow, windows and closing time are
+entries in the transcript; those of title, targets, signed returns, brand, time
+zone and the limit of visitors in line are not. For the message to visitors use
+"proofline room message".`,
 		Example: `  proofline room amend sale --per-minute 500
   proofline room amend sale --target https://shop.example.com --color '#c2185b' --logo logo.png
   proofline room amend sale --closes 2030-05-01T18:00:00Z
@@ -52,25 +52,28 @@ its own: proofline room message.`,
 		}),
 	}
 	flags := c.Flags()
-	flags.Uint32Var(&f.outflow.PerMinute, "per-minute", 0, "let in `N` people a minute")
-	flags.Uint32Var(&f.outflow.MaxActive, "max-active", 0, "at most `N` at once, 0 for no limit")
-	flags.StringVar(&f.closes, "closes", "", "take no more joins from this `TIME` on")
-	flags.StringVar(&f.title, "title", "", "call the room `TEXT`")
-	flags.StringArrayVar(&f.targets, "target", nil, "`URL` that admitted visitors may be sent to, the first by default; repeat it for more, give an empty one for none")
-	flags.BoolVar(&f.signedReturn, "signed-return", false, "send admitted visitors only where a connector has signed that it takes a pass, others to the first target; =false turns it off")
-	flags.Uint32Var(&f.maxWaiting, "max-waiting", 0, "let at most `N` people be in line at once, 0 for no limit")
-	flags.StringVar(&f.timeZone, "time-zone", "", "give times in reports in this time `ZONE`, such as Europe/Vienna, UTC if empty")
-	flags.StringVar(&f.logo, "logo", "", "`FILE` of a PNG, JPEG or WebP image of at most 64 KiB, none if empty")
-	flags.StringVar(&f.color, "color", "", "`#rrggbb` of buttons and links, ours if empty")
-	flags.StringVar(&f.background, "background", "", "`#rrggbb` of the page, ours if empty")
+	flags.Uint32Var(&f.outflow.PerMinute, "per-minute", 0, "admit `N` visitors a minute")
+	flags.Uint32Var(&f.outflow.MaxActive, "max-active", 0, "at most `N` visitors at the site at once; 0: no limit")
+	flags.StringVar(&f.closes, "closes", "", "`TIME` at which joining ends")
+	flags.StringVar(&f.title, "title", "", "`TEXT` of the room's title")
+	flags.StringArrayVar(&f.targets, "target", nil,
+		"`URL` that admitted visitors may be sent to, the first by default; repeat the flag for more; empty: none")
+	flags.BoolVar(&f.signedReturn, "signed-return", false,
+		"send admitted visitors only to URLs that a connector has signed, others to the first target; =false turns it off")
+	flags.Uint32Var(&f.maxWaiting, "max-waiting", 0, "at most `N` visitors in line at once; 0: no limit")
+	flags.StringVar(&f.timeZone, "time-zone", "", "`ZONE` of times in reports, such as Europe/Vienna; empty: UTC")
+	flags.StringVar(&f.logo, "logo", "", "`FILE` of a PNG, JPEG or WebP image of at most 64 KiB; empty: no logo")
+	flags.StringVar(&f.color, "color", "", "`#rrggbb` of buttons and links; empty: the default")
+	flags.StringVar(&f.background, "background", "", "`#rrggbb` of the page; empty: the default")
 	return c
 }
 
-// amendment returns the JSON to send.
+// amendment returns the request body.
 func (o *organizer) amendment(c *cobra.Command, f *amendFlags, args []string) ([]byte, error) {
 	body := given(c, map[string]any{
-		"closes": f.closes, "title": f.title, "max-waiting": f.maxWaiting, "signed-return": f.signedReturn, "time-zone": f.timeZone,
-		"target": slices.DeleteFunc(f.targets, func(target string) bool { return target == "" }),
+		"closes": f.closes, "title": f.title, "max-waiting": f.maxWaiting, "signed-return": f.signedReturn,
+		"time-zone": f.timeZone,
+		"target":    slices.DeleteFunc(f.targets, func(target string) bool { return target == "" }),
 	})
 	outflow := given(c, map[string]any{"per-minute": f.outflow.PerMinute, "max-active": f.outflow.MaxActive})
 	if len(outflow) > 0 {
@@ -79,7 +82,7 @@ func (o *organizer) amendment(c *cobra.Command, f *amendFlags, args []string) ([
 	looks := given(c, map[string]any{"logo": "", "color": f.color, "background": f.background})
 	switch flags := len(body)+len(looks) > 0; {
 	case len(args) == 2 && flags:
-		return nil, usage(errors.New("a file and flags cannot both say the change"), "put it all into the file")
+		return nil, usage(errors.New("give either a file or flags"), "put the whole change into the file")
 	case len(args) == 2:
 		return o.readFile(args[1])
 	case !flags:
@@ -95,8 +98,8 @@ func (o *organizer) amendment(c *cobra.Command, f *amendFlags, args []string) ([
 	return json.Marshal(body)
 }
 
-// given returns the flags among these that were given, by the names of their
-// members in JSON.
+// given returns those of the values whose flags are on the command line, by the names
+// of their JSON members.
 func given(c *cobra.Command, values map[string]any) map[string]any {
 	body := map[string]any{}
 	for flag, value := range values {
@@ -108,11 +111,12 @@ func given(c *cobra.Command, values map[string]any) map[string]any {
 }
 
 var members = map[string]string{
-	"closes": "closes", "title": "title", "max-waiting": "max_waiting", "target": "targets", "signed-return": "signed_return", "time-zone": "time_zone",
+	"closes": "closes", "title": "title", "max-waiting": "max_waiting", "target": "targets",
+	"signed-return": "signed_return", "time-zone": "time_zone",
 	"per-minute": "per_minute", "max-active": "max_active", "logo": "logo", "color": "color", "background": "background",
 }
 
-// brand returns the room's brand with what the flags change about it.
+// brand returns the room's brand with the changes of the flags.
 func (o *organizer) brand(c *cobra.Command, f *amendFlags, slug string) (brand api.Brand, err error) {
 	var room api.Room
 	if _, err := o.ask(c, http.MethodGet, roomPath(slug, ""), nil, &room); err != nil {
@@ -127,7 +131,7 @@ func (o *organizer) brand(c *cobra.Command, f *amendFlags, slug string) (brand a
 	return brand, err
 }
 
-// logo returns an image's file as a data URL; the server says which it refuses.
+// logo returns an image file as a data URL. The server checks the image.
 func (o *organizer) logo(file string) (string, error) {
 	if file == "" {
 		return "", nil
@@ -138,7 +142,7 @@ func (o *organizer) logo(file string) (string, error) {
 	}
 	kind := http.DetectContentType(image)
 	if !strings.HasPrefix(kind, "image/") {
-		return "", usage(fmt.Errorf("--logo: %s is no image", file), "give a PNG, JPEG or WebP image of at most 64 KiB")
+		return "", usage(fmt.Errorf("--logo: %s is not an image", file), "give a PNG, JPEG or WebP image of at most 64 KiB")
 	}
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(image), nil
 }
