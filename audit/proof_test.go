@@ -277,8 +277,8 @@ func TestParseProofRefusals(t *testing.T) {
 	}
 }
 
-// published returns the tiles of a log of the given leaves, made batch by
-// batch from what an Extension reports, as a server makes them.
+// published returns the tiles of a log of the given leaves, made batch by batch from an Extension,
+// like a server.
 func published(t testing.TB, all []Hash, batch int) map[string][]byte {
 	t.Helper()
 	levels := [][]byte{nil}

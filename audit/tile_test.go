@@ -199,7 +199,7 @@ func TestBundle(t *testing.T) {
 	if got, err := AppendBundle([]byte("kept"), make([]byte, MaxEntrySize+1)); !errors.Is(err, ErrEntrySize) || string(got) != "kept" {
 		t.Errorf("entry too large: %q, %v", got, err)
 	}
-	// What yield appends to an entry must not run into the next one.
+	// Appending to an entry in yield must not overwrite the next one.
 	err = SplitBundle(b, len(entries), func(entry []byte) error {
 		_ = append(entry, "overwritten"...)
 		return nil

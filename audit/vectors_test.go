@@ -81,7 +81,7 @@ type tilePathVector struct {
 	Path  string `json:"path"`
 }
 
-// tilesVector lists what a copy at size Old needs to reach Size.
+// tilesVector lists the tiles that a copy at size Old needs to reach Size.
 type tilesVector struct {
 	Old   int      `json:"old"`
 	Size  int      `json:"size"`

@@ -86,7 +86,7 @@ func TestPaceAgreesWithMilliseconds(t *testing.T) {
 	}
 }
 
-// TestPaceNeverOverflows takes the fastest outflow over all of time.
+// TestPaceNeverOverflows runs the fastest outflow over all of time.
 func TestPaceNeverOverflows(t *testing.T) {
 	most := int64(MaxRate) * 10_000
 	p := newPace(Outflow{PerMinute: MaxRate}, 0)
@@ -251,7 +251,7 @@ func TestPaceAmended(t *testing.T) {
 	r.must(outflow(start+250, 6000))
 	r.limit(start+250, 2)
 	r.limit(start+299, 7)
-	// A faster room has a deeper store, and slowing it down cuts what it saved.
+	// A faster room accumulates more credit, and slowing it down cuts that credit.
 	r.limit(start+hourOf, 1000)
 	r.must(outflow(start+hourOf, 60))
 	r.limit(start+hourOf, 10)

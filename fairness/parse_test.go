@@ -265,7 +265,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestParseLongest takes an entry of exactly the longest size.
+// TestParseLongest parses an entry of exactly the maximum size.
 func TestParseLongest(t *testing.T) {
 	text := "merit 5 " + t1 + " a "
 	text += strings.Repeat("e", MaxEntrySize-len(text))

@@ -413,10 +413,9 @@ func (tr transcript) nudge(i, f, by int) transcript {
 	return tr.set(i, f, string(text))
 }
 
-// stillARoom lists the changes after which the transcript is that of a room
-// the operator might as well have run. No rule can catch them, only what
-// somebody kept of the history: here its checkpoint. All of them are after the
-// last freeze, as its root fixes what comes before.
+// stillARoom lists the changes after which the transcript is that of a room the operator might as
+// well have run. No rule can catch them, only an earlier checkpoint that someone kept. All of them
+// are after the last freeze, because its root fixes everything before.
 var stillARoom = map[string]bool{
 	// Told later.
 	"field 1 up: entry 43, draw":  true,
@@ -430,7 +429,7 @@ var stillARoom = map[string]bool{
 	// The last place is not written down yet. It follows from the seed.
 	"drop: entry 47, assign": true,
 	"swap: entry 47, assign": true, // with a call, which needs the draw only
-	// Somebody did not come, or came a moment before the other.
+	// A visitor did not come, or came just before the other.
 	"drop: entry 49, admit": true,
 	"drop: entry 50, admit": true,
 	"swap: entry 49, admit": true,

@@ -446,7 +446,7 @@ func anotherRoom(t *testing.T) {
 	told(t, auditOf(t, files, verifier.Trust{}), verifier.LevelConsistent, "its key was taken from the transcript itself")
 }
 
-// fakeArrivals: nothing fails, and it is said every time.
+// fakeArrivals: no check fails, and every report states this limit.
 func fakeArrivals(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, keys.Witnessed())

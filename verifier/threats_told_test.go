@@ -103,7 +103,7 @@ func quietAmendments(t *testing.T) {
 	}
 }
 
-// heldClaims: an operator lets nobody in but a friend, in a hold.
+// heldClaims: during a hold, an operator admits only a friend.
 func heldClaims(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, patient(keys))

@@ -286,7 +286,7 @@ func load(t *testing.T, file string, v any) {
 	}
 }
 
-// auditVectors is what is read of audit/testdata/vectors.json.
+// auditVectors is the part of audit/testdata/vectors.json that the tests use.
 type auditVectors struct {
 	Origin, Seed, VKey string
 	Checkpoints        []struct{ Text, Signed string }
@@ -373,7 +373,7 @@ func read(t *testing.T, file string) []byte {
 	return b
 }
 
-// seedExamples takes the indented examples of FORMAT.md for what they are.
+// seedExamples adds the indented examples of FORMAT.md as seeds.
 func seedExamples(t *testing.T, vkey string, add func(kind string, args ...string)) {
 	t.Helper()
 	found := map[string]int{}

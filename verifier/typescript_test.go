@@ -21,7 +21,7 @@ import (
 
 const ui = "../web/ui"
 
-// bundling makes one file for Node.js of a script, with what builds the pages.
+// bundling makes one file for Node.js of a script, with the tool that builds the pages.
 const bundling = `
 import { readFileSync } from "node:fs";
 import { build } from "esbuild";

@@ -113,9 +113,9 @@ func TestBitsToOctets(t *testing.T) {
 	}
 }
 
-// TestCirclTraps keeps out the functions of circl that alias or change what
-// they are given, or panic on outside input, and pins the one place that may
-// call the encoders, which write to their receiver.
+// TestCirclTraps keeps out the functions of circl that alias or change their arguments, or panic on
+// untrusted input, and pins the one place that may call the encoders, which write to their
+// receiver.
 func TestCirclTraps(t *testing.T) {
 	allowedIn := map[string]string{
 		"Generator":             "", // aliases the parameters of the curve

@@ -113,9 +113,9 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestZeroNonce pins what implementations may differ in. A key holder who takes
-// the nonce 0 gives the key away, but the RFC's verifier accepts: U and V are
-// the identity, which SEC 1 encodes as one byte 0x00.
+// TestZeroNonce fixes a case in which implementations may differ. A key holder who uses the nonce 0
+// discloses the key, but the RFC's verifier accepts: U and V are the identity, which SEC 1 encodes
+// as one byte 0x00.
 func TestZeroNonce(t *testing.T) {
 	x, alpha := big.NewInt(0xc0ffee), []byte("sample")
 	k := privateKey(t, refBytes(x))
@@ -151,7 +151,7 @@ func TestEveryBit(t *testing.T) {
 		}
 		refused(t, k.PublicKey(), alpha, flipped, want)
 	})
-	// About half of all x have no point, and 7 of 8 prefixes are none.
+	// About half of all x have no point, and 7 of 8 prefixes are invalid.
 	if malformed < 100 || malformed > 200 {
 		t.Errorf("%d flips of the proof are malformed", malformed)
 	}
@@ -360,7 +360,7 @@ func TestGenerateKey(t *testing.T) {
 	}
 }
 
-// TestGenerateKeyReader checks what is done with the bytes of the reader.
+// TestGenerateKeyReader checks how the reader's bytes are used.
 func TestGenerateKeyReader(t *testing.T) {
 	zero, high := strings.Repeat("\x00", 32), strings.Repeat("\xff", 32)
 	good := strings.Repeat("\x01", 32)
@@ -427,7 +427,7 @@ func TestKeysAreImmutable(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse shares keys between goroutines; it tells most under -race.
+// TestConcurrentUse shares keys between goroutines; it is most useful with -race.
 func TestConcurrentUse(t *testing.T) {
 	k := privateKey(t, refBytes(big.NewInt(12345)))
 	pk, err := vrf.NewPublicKey(k.PublicKey().Bytes())

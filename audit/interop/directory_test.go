@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// limit bounds what one reader does with one log.
+// limit is the time limit for one reader with one log.
 const limit = time.Minute
 
 // TestRead reads scripted rooms with every reader, from a directory and from a

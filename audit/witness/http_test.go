@@ -144,7 +144,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// What another implementation of the log would send and read.
+// TestOnTheWire compares with the bytes that another implementation of the log would send and read.
 func TestOnTheWire(t *testing.T) {
 	l := newLog(t, testOrigin, 1, 40, 40)
 	h := newHouse(t, l)
@@ -277,7 +277,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// A witness that is not what it should be: the log believes nothing.
+// A client must not trust the answers of a faulty witness.
 func TestClientAgainstBadWitnesses(t *testing.T) {
 	l := newLog(t, testOrigin, 1, 40, 40)
 	key, namesake := testKey(t, testName, 9), testKey(t, testName, 8)

@@ -119,7 +119,7 @@ func TestSwap(t *testing.T) {
 	}
 }
 
-// A witness that cannot be sure of its memory says nothing.
+// A witness with damaged state must not cosign.
 func TestDamagedState(t *testing.T) {
 	l := newLog(t, testOrigin, 1, 30, 30)
 	other := newLog(t, "queue.example.com/r/other", 1, 30, 30)
@@ -171,7 +171,7 @@ func TestDamagedState(t *testing.T) {
 	}
 }
 
-// A file that somebody replaces while a request is under way stays.
+// A file that is replaced during a request must stay.
 func TestChangedMeanwhile(t *testing.T) {
 	l := newLog(t, testOrigin, 1, 30, 30)
 	h := newHouse(t, l)

@@ -71,7 +71,7 @@ func TestArchiveAudit(t *testing.T) {
 		t.Error(diff)
 	}
 
-	// Nobody can change the archive without being found out.
+	// Every change of the archive is detected.
 	for i := 100; i < len(content); i += len(content) / 60 {
 		changed := bytes.Clone(content)
 		changed[i] ^= 0x55

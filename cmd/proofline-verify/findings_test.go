@@ -61,8 +61,7 @@ func acted(t *testing.T) (*roomtest.Keys, *roomtest.Room) {
 	return keys, r
 }
 
-// TestFindingsEverywhere: whatever there is to know stands in the text, on the page
-// and in the JSON of an audit.
+// TestFindingsEverywhere: all findings appear in the text, on the page and in the JSON of an audit.
 func TestFindingsEverywhere(t *testing.T) {
 	t.Parallel()
 	keys, room := acted(t)

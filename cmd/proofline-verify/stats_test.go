@@ -170,8 +170,8 @@ func FuzzParseTickets(f *testing.F) {
 	})
 }
 
-// An audit reads in parallel, again where it looks for a fault, and not always
-// to the end. What is collected is the same.
+// An audit reads in parallel, again where it looks for a fault, and not always to the end. The
+// collected data is the same.
 func TestListenerCollectsInOrder(t *testing.T) {
 	_, files, _, err := visited()
 	if err != nil {
@@ -238,7 +238,7 @@ func TestListenerCollectsInOrder(t *testing.T) {
 	}
 }
 
-// What is no transcript stops the collecting, and not the reading.
+// A malformed transcript stops the collection, but not the reading.
 func TestListenerStopsAtNonsense(t *testing.T) {
 	_, files, _, err := visited()
 	if err != nil {

@@ -114,7 +114,7 @@ func TestWatchFork(t *testing.T) {
 	}
 }
 
-// A server that is away for a while is no evidence, and a warning is said once.
+// Temporary downtime of a server is no evidence, and the warning appears only once.
 func TestWatchNetwork(t *testing.T) {
 	_, one, _ := fork(t)
 	room := &changing{}

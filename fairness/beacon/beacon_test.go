@@ -157,7 +157,7 @@ func TestValidRefuses(t *testing.T) {
 	}
 }
 
-// Points with small x of which the tests below prove what is said of them.
+// Points with small x; the tests below prove their properties.
 const (
 	outsideG1, offCurveG1 = 4, 1
 	outsideG2, offCurveG2 = 2, 1
@@ -253,7 +253,8 @@ func TestVerifyRefusesOtherLength(t *testing.T) {
 	}
 }
 
-// TestVerifyRefusesUncompressed encodings of the very point, which circl takes.
+// TestVerifyRefusesUncompressed: uncompressed encodings of the same point, which circl accepts, are
+// refused.
 func TestVerifyRefusesUncompressed(t *testing.T) {
 	var point bls12381.G1
 	if err := point.SetBytes(round42(t)); err != nil {
@@ -309,7 +310,7 @@ func TestVerifyRefusesTorsion(t *testing.T) {
 	}
 }
 
-// TestVerifyRefusesLargeX takes the same point with x + p for x.
+// TestVerifyRefusesLargeX encodes the same point with x + p instead of x.
 func TestVerifyRefusesLargeX(t *testing.T) {
 	c, key := signer(t)
 	limit := new(big.Int).Lsh(big.NewInt(1), 381)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// g1 is an affine point of y^2 = x^3 + 4, in the subgroup or not; nil is the
-// identity. Textbook arithmetic, for what circl does not let out.
+// g1 is an affine point of y^2 = x^3 + 4, in the subgroup or not; nil is the identity. Textbook
+// arithmetic for operations that circl does not export.
 type g1 struct{ x, y *big.Int }
 
 // affine decodes a compressed point without any check of the subgroup.

@@ -181,7 +181,7 @@ func TestForged(t *testing.T) {
 		t.Errorf("signed by another: %v", err)
 	}
 
-	// The smaller is the beginning of the larger, and no root says otherwise.
+	// The smaller is a prefix of the larger, and no root can show otherwise.
 	entries := history(keys, 300)
 	small, large := publish(t, keys, entries[:100]), publish(t, keys, entries)
 	heads := [2]audit.Checkpoint{}

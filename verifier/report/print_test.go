@@ -54,7 +54,7 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// paper is what people print on; its height is in millimetres.
+// paper is a paper size with its height in millimetres.
 type paper struct {
 	name   string
 	height float64

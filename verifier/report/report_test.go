@@ -306,7 +306,7 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// What was counted over time is the same however often bins were joined.
+// Totals over time do not depend on how often bins were merged.
 func TestTimes(t *testing.T) {
 	var times Times
 	for i := range 100_000 {

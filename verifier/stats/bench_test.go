@@ -6,7 +6,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// BenchmarkCollector takes the entries of 100,000 visitors, one window or many.
+// BenchmarkCollector collects the entries of 100,000 visitors, in one window or many.
 func BenchmarkCollector(b *testing.B) {
 	for name, r := range map[string]room{
 		"one window":      newRoom("bench", 1, 100_000, fair),

@@ -30,7 +30,7 @@ func permutations(n int, yield func(order []uint32)) (count float64) {
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 
-// What is said of all permutations holds for all permutations.
+// Statements about all permutations are checked on all permutations.
 func TestMomentsOverAllPermutations(t *testing.T) {
 	for n := 2; n <= 7; n++ {
 		for _, side := range []int{2, 3} {

@@ -79,8 +79,7 @@ func TestSmallRoomIsDescribed(t *testing.T) {
 	}
 }
 
-// Every prefix has a result, and only windows whose places are all stated are
-// tested.
+// Every prefix has a result, and only windows whose places are all published are tested.
 func TestEveryPrefix(t *testing.T) {
 	c, room := New(Lists{}), newRoom("prefix", 3, 40, fair)
 	var tested uint64
@@ -184,7 +183,7 @@ func TestREADMEExplainsEveryTest(t *testing.T) {
 	}
 }
 
-// Entries that no audited room has are refused, for good.
+// Entries that no audited room can have are refused permanently.
 func TestUnaudited(t *testing.T) {
 	p := policy
 	arrive := func(w, seq int, ticket uint64) *fairness.Arrive {

@@ -22,8 +22,8 @@ type testCase struct {
 	want   [4]Reason
 }
 
-// stage is the room most cases are about, and the visitor in it: seq 4 of
-// window 1, who has a receipt for the tree up to the own arrival.
+// stage is the room most cases are about, and the visitor in it: seq 4 of window 1, who has a
+// receipt for the tree up to that arrival.
 type stage struct {
 	testing.TB
 	keys    *roomtest.Keys
@@ -364,8 +364,8 @@ func shiftedFreeze(s *stage, b *Bundle, was *Proven) *Proven {
 	return log.prove(uint64(was.Index))
 }
 
-// huge returns the file of a log with more people in the group than are
-// shuffled, most of whose entries nobody has.
+// huge returns the file of a log with more people in the group than are shuffled, most of whose
+// entries do not exist.
 func (s *stage) huge() *Bundle {
 	const size, freezeAt = 1 << 26, 1 << 25
 	arrive := *s.arrive

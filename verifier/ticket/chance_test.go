@@ -23,8 +23,8 @@ type chained struct {
 	sign  func(round uint64) []byte
 }
 
-// publicRounds opens a room such that the draws of [newChained] use the rounds
-// of quicknet that everybody knows, 42 and 123.
+// publicRounds opens a room such that the draws of [newChained] use the rounds of quicknet that are
+// known, 42 and 123.
 const publicRounds fairness.Time = 1_692_803_426_000
 
 // newChained writes a room with a beacon, and with a freeze of each of two windows
@@ -77,7 +77,7 @@ func newPublic(t testing.TB, keys *roomtest.Keys, by ...roomtest.Witness) *chain
 	return newChained(t, keys, p, publicRounds, quicknet(t), by...)
 }
 
-// newOwn is a stage with a beacon that somebody runs.
+// newOwn is a stage with a self-hosted beacon.
 func newOwn(t testing.TB, keys *roomtest.Keys, by ...roomtest.Witness) *chained {
 	t.Helper()
 	return newChained(t, keys, keys.Witnessed(), roomtest.Opens, ownRounds(t, keys), by...)
@@ -261,7 +261,7 @@ func (c *chained) beaconCases(own *chained) []testCase {
 		signed("a signature too long", func(b []byte) []byte { return append(b, 0) }),
 		only("the seed of another window", OtherSeed, c.drawn(func(d *fairness.Draw) { d.Seed = c.first.Seed })),
 	}
-	// The operator draws by what it likes, and all that follows agrees.
+	// The operator chooses the draw, and all later entries agree with it.
 	chosen := own.sign
 	own.sign = func(round uint64) []byte { return chosen(round + 1) }
 	cases = append(cases, only("a draw by another round's signature", BadBeacon, own.redrawn(func(*fairness.Freeze) {})))
@@ -319,8 +319,8 @@ func (c *chained) witnessCases() []testCase {
 	}
 }
 
-// TestTrustInOthers gives hashes and keys from outside: they make a beacon a
-// public one, and count only witnesses that somebody knows.
+// TestTrustInOthers gives hashes and keys from outside: they make a beacon a public one, and count
+// only known witnesses.
 func TestTrustInOthers(t *testing.T) {
 	keys := newKeys(t, "honest")
 	w := keys.Witnesses

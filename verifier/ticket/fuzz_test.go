@@ -48,7 +48,7 @@ func mangle(t *testing.T, b *Bundle, each, least int) {
 	}
 }
 
-// TestLeftOut takes each part of a good file away.
+// TestLeftOut removes each part of a valid file.
 func TestLeftOut(t *testing.T) {
 	s := newStage(t)
 	for name, c := range map[string]struct {
@@ -139,8 +139,8 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// FuzzCheck reads and checks anything. Nobody here has the operator's key, so
-// with that key no ticket gets four good lines for another place than its own.
+// FuzzCheck reads and checks anything. The fuzzer does not have the operator's key, so with that
+// key no ticket gets four good lines for another place than its own.
 func FuzzCheck(f *testing.F) {
 	for _, v := range readVectors(f).Files {
 		f.Add([]byte(v.File))

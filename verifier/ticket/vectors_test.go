@@ -33,8 +33,8 @@ type fileVector struct {
 	Lines [4]Line `json:"lines"`
 }
 
-// refusedVector is what to change about the first file so that it is none:
-// a text that is in it once, and what to put there.
+// refusedVector is a change that makes the first file invalid: a text that occurs in it once, and
+// its replacement.
 type refusedVector struct {
 	Name string `json:"name"`
 	Find string `json:"find"`
@@ -86,7 +86,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// TestVectorsCover wants a file for everything that can be said.
+// TestVectorsCover checks that there is a file for every reason.
 func TestVectorsCover(t *testing.T) {
 	said := map[LineID]map[Reason]bool{}
 	for _, id := range Lines {

@@ -392,7 +392,7 @@ func TestIdentity(t *testing.T) {
 	wantEvidence(t, step(t, New(src, Config{VKey: keys.VKey, Late: late}), 0), keys.VKey, evidence.Violation, false)
 }
 
-// What is no room is no evidence either.
+// A log that is not a room is no evidence either.
 func TestNoRoom(t *testing.T) {
 	keys := newKeys(t, "honest")
 	src := &server{t: t, keys: keys}
