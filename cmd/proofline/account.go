@@ -14,9 +14,11 @@ func accountCommand(t *terminal) *cobra.Command {
 		Short: "Give people access to a server's console",
 		Long: `Give people access to the console of a running server. This takes the server's
 own management token, which it has written to DIR/admin-token.`,
-		Example:           "  proofline account link --email owner@example.com",
-		Args:              cobra.NoArgs,
-		RunE:              func(*cobra.Command, []string) error { return errors.New("a command is missing after account") },
+		Example: "  proofline account link --email owner@example.com",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("a command is missing after account")
+		},
 		PersistentPreRunE: t.fromEnv,
 	}
 	o.addFlags(c)

@@ -13,9 +13,11 @@ func clockCommand(t *terminal) *cobra.Command {
 		Short: "Confirm the database's clock after it has jumped",
 		Long: `Confirm the database's clock after it has jumped. This takes the server's own
 management token, which it has written to DIR/admin-token.`,
-		Example:           "  proofline clock confirm",
-		Args:              cobra.NoArgs,
-		RunE:              func(*cobra.Command, []string) error { return errors.New("a command is missing after clock") },
+		Example: "  proofline clock confirm",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("a command is missing after clock")
+		},
 		PersistentPreRunE: t.fromEnv,
 	}
 	o.addFlags(c)

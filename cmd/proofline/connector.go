@@ -95,7 +95,8 @@ func strictly(strict bool, warnings int) error {
 func parseTime(flag, text string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return at, usage(fmt.Errorf("%s: %q is not an RFC 3339 time", flag, text), "give one such as 2027-01-01T10:00:00Z")
+		return at, usage(fmt.Errorf("%s: %q is not an RFC 3339 time", flag, text),
+			"give one such as 2027-01-01T10:00:00Z")
 	}
 	return at, nil
 }

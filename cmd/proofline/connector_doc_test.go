@@ -41,15 +41,19 @@ func newDocumented(t *testing.T) *documented {
 	dir := tempDir(t)
 	data := filepath.Join(dir, "data")
 	d := &documented{T: t, dir: dir, queue: serve(t, nil, "--data", data, "--addr", "127.0.0.1:0")}
-	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "shop") }))
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "shop")
+	}))
 	t.Cleanup(shop.Close)
-	d.env = append(os.Environ(), "PROOFLINE_SERVER="+d.queue.url, "PROOFLINE_DATA="+data, "STATE_DIRECTORY="+dir, "CREDENTIALS_DIRECTORY="+dir, "XDG_STATE_HOME="+dir)
+	d.env = append(os.Environ(), "PROOFLINE_SERVER="+d.queue.url, "PROOFLINE_DATA="+data, "STATE_DIRECTORY="+dir,
+		"CREDENTIALS_DIRECTORY="+dir, "XDG_STATE_HOME="+dir)
 	d.here = strings.NewReplacer(
 		"https://queue.example.com", d.queue.url, "http://127.0.0.1:3000", shop.URL, "/usr/local/bin/proofline", "proofline",
 		"/etc/proofline/", dir+"/", "/etc/ssl/certs/", dir+"/", "/etc/ssl/private/", dir+"/",
 		"127.0.0.1:8099", "127.0.0.1:0", "127.0.0.1:9102", "127.0.0.1:0", ":8081", "127.0.0.1:0", ":443", "127.0.0.1:0", ":80", "127.0.0.1:0",
 	)
-	_, err := manager(t, d.queue, data).Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(`{"slug": "sale", "beacon": "none", "targets": ["https://shop.example.com/"], "signed_return": true}`), &struct{}{})
+	_, err := manager(t, d.queue, data).Call(t.Context(), http.MethodPost, "/v1/rooms",
+		[]byte(`{"slug": "sale", "beacon": "none", "targets": ["https://shop.example.com/"], "signed_return": true}`), &struct{}{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +131,8 @@ func (d *documented) guards(p *process) {
 	if status, _, body := d.ask(p, "/"); status != http.StatusOK || body != "shop" {
 		d.Errorf("%q: status %d, %q", p.cmd.Args, status, body)
 	}
-	if status, location, _ := d.ask(p, "/tickets"); status != http.StatusFound || !strings.HasPrefix(location, d.queue.url+"/r/sale?to=") {
+	if status, location, _ := d.ask(p, "/tickets"); status != http.StatusFound ||
+		!strings.HasPrefix(location, d.queue.url+"/r/sale?to=") {
 		d.Errorf("%q: status %d to %q", p.cmd.Args, status, location)
 	}
 }
@@ -136,7 +141,8 @@ func (d *documented) guards(p *process) {
 func (d *documented) judges(p *process) {
 	d.Helper()
 	for path, want := range map[string]int{"/": http.StatusNoContent, "/tickets": http.StatusUnauthorized} {
-		if status, _, body := d.ask(p, "/.proofline/auth", "X-Original-Method: GET", "X-Original-URI: "+path, "X-Forwarded-Host: shop.example.com"); status != want {
+		if status, _, body := d.ask(p, "/.proofline/auth", "X-Original-Method: GET", "X-Original-URI: "+path,
+			"X-Forwarded-Host: shop.example.com"); status != want {
 			d.Errorf("%q: %s: status %d, want %d: %s", p.cmd.Args, path, status, want, body)
 		}
 	}
@@ -187,11 +193,14 @@ func (d *documented) follow(line string) {
 	case strings.HasPrefix(line, "curl -sI "):
 		d.look(line)
 	case strings.HasPrefix(line, "curl -X POST "):
-		if out := d.run(strings.ReplaceAll(line, "https://shop.example.com", "-sS -w '%{http_code}' -H 'Host: shop.example.com' "+d.proxy.url), "COOKIE=a=b"); out != "204" {
+		if out := d.run(strings.ReplaceAll(line, "https://shop.example.com",
+			"-sS -w '%{http_code}' -H 'Host: shop.example.com' "+d.proxy.url), "COOKIE=a=b"); out != "204" {
 			d.Errorf("%s\n%s", line, out)
 		}
 	case strings.HasPrefix(line, "curl "):
-		if out := d.run(line+" -sS --fail-with-body", "TOKEN="+strings.TrimSpace(doctest.Read(d, filepath.Join(d.dir, "token")))); !strings.HasPrefix(out, "proofline-rules/v1\nshop\n1\n{") {
+		if out := d.run(line+" -sS --fail-with-body",
+			"TOKEN="+strings.TrimSpace(doctest.Read(d,
+				filepath.Join(d.dir, "token")))); !strings.HasPrefix(out, "proofline-rules/v1\nshop\n1\n{") {
 			d.Errorf("%s\n%s", line, out)
 		}
 	case strings.HasPrefix(line, "openssl "):
@@ -213,7 +222,8 @@ func (d *documented) look(line string) {
 		want = "HTTP/1.1 302 "
 	}
 	out := d.run(strings.ReplaceAll(line, "https://shop.example.com", "-H 'Host: shop.example.com' "+d.proxy.url))
-	if leads := strings.Contains(out, "Location: "+d.queue.url+"/r/sale?to="); !strings.HasPrefix(out, want) || leads != strings.Contains(want, "302") {
+	if leads := strings.Contains(out, "Location: "+d.queue.url+"/r/sale?to="); !strings.HasPrefix(out, want) ||
+		leads != strings.Contains(want, "302") {
 		d.Errorf("%s\n%s", line, out)
 	}
 }
@@ -254,7 +264,8 @@ func (d *documented) units() {
 func (d *documented) scripts() {
 	d.Helper()
 	var shown, told map[string]string
-	if err := json.Unmarshal([]byte(d.here.Replace(doctest.Blocks(d, connectorDocs+"client/README.md", "json")[0])), &shown); err != nil {
+	if err := json.Unmarshal([]byte(d.here.Replace(doctest.Blocks(d, connectorDocs+"client/README.md", "json")[0])),
+		&shown); err != nil {
 		d.Fatal(err)
 	}
 	status, _, body := d.ask(d.proxy, "/tickets", "Sec-Fetch-Mode: cors", "Referer: http://shop.example.com/cart")
@@ -272,7 +283,8 @@ func (d *documented) scripts() {
 	}
 	for _, block := range doctest.Blocks(d, connectorDocs+"client/README.md", "html") {
 		source := regexp.MustCompile(`src="([^"]+)"`).FindStringSubmatch(block)
-		if status, _, body := d.ask(d.proxy, source[1]); status != http.StatusOK || !strings.Contains(body, "proofline:queue") {
+		if status, _, body := d.ask(d.proxy, source[1]); status != http.StatusOK ||
+			!strings.Contains(body, "proofline:queue") {
 			d.Errorf("%s: status %d", source[1], status)
 		}
 	}
@@ -295,7 +307,8 @@ func (d *documented) reports() {
 	}
 	token := strings.TrimSpace(doctest.Read(d, filepath.Join(d.dir, "token")))
 	var told, want struct{ Rooms []map[string]any }
-	if _, err := (&api.Client{Base: d.queue.url, Token: token}).Call(d.Context(), http.MethodPost, "/v1/connectors/report", []byte(sent), &told); err != nil {
+	if _, err := (&api.Client{Base: d.queue.url, Token: token}).Call(d.Context(), http.MethodPost,
+		"/v1/connectors/report", []byte(sent), &told); err != nil {
 		d.Fatal(err)
 	}
 	if err := json.Unmarshal([]byte(shown), &want); err != nil || len(told.Rooms) != 1 || len(want.Rooms) != 1 {
@@ -350,9 +363,11 @@ func TestCommandsOfDocs(t *testing.T) {
 		if code != 0 {
 			t.Errorf("%s: %s\n%s", document, line, stderr)
 		}
-		if _, more, isGroup := strings.Cut(stdout, "\nUsage:\n  "); isGroup && strings.Contains(stdout, "\nAvailable Commands:\n") && len(words) > 1 {
+		if _, more, isGroup := strings.Cut(stdout, "\nUsage:\n  "); isGroup &&
+			strings.Contains(stdout, "\nAvailable Commands:\n") && len(words) > 1 {
 			usage, _, _ := strings.Cut(more, " [")
-			if rest := strings.TrimPrefix(line, usage); strings.TrimSpace(rest) != "" && !strings.HasPrefix(strings.TrimSpace(rest), "-") {
+			if rest := strings.TrimPrefix(line, usage); strings.TrimSpace(rest) != "" &&
+				!strings.HasPrefix(strings.TrimSpace(rest), "-") {
 				t.Errorf("%s: %s: no such command", document, line)
 			}
 		}

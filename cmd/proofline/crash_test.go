@@ -61,7 +61,8 @@ func TestCrashServer(t *testing.T) {
 func TestCrashPostgres(t *testing.T) {
 	t.Parallel()
 	database, dir := pgtest.Start(t), tempDir(t)
-	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--database-url", database.URL(), "--master-key", newKeyFile(t, dir))
+	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--database-url", database.URL(), "--master-key",
+		newKeyFile(t, dir))
 	organizer := manager(t, p, dir)
 	room := createRoom(t, organizer, "crash")
 	c := gather(t, room, p.url)

@@ -88,13 +88,15 @@ func (c *crowd) visit(t *testing.T, turn int, isLoyal bool) {
 		if isLoyal {
 			nodes = nodes[:1]
 		}
-		if !c.insist(t, nodes, turn, func(ctx context.Context, node *api.Client) error { return c.join(ctx, node, ticket) }) {
+		if !c.insist(t, nodes, turn,
+			func(ctx context.Context, node *api.Client) error { return c.join(ctx, node, ticket) }) {
 			return
 		}
 		if turn%4 == 0 {
 			other := turn + 1
 			c.wg.Go(func() {
-				c.insist(t, nodes, other, func(ctx context.Context, node *api.Client) error { return c.claim(ctx, node, ticket, secret) })
+				c.insist(t, nodes, other,
+					func(ctx context.Context, node *api.Client) error { return c.claim(ctx, node, ticket, secret) })
 			})
 		}
 	}
@@ -232,7 +234,8 @@ func (c *crowd) finish(t *testing.T, organizer *api.Client) {
 	t.Helper()
 	c.stop()
 	var ended api.Room
-	if _, err := organizer.Call(t.Context(), http.MethodPost, "/v1/rooms/"+c.room.Slug+"/end", nil, &ended); err != nil {
+	if _, err := organizer.Call(t.Context(), http.MethodPost, "/v1/rooms/"+c.room.Slug+"/end", nil,
+		&ended); err != nil {
 		t.Fatal(err)
 	}
 	url := organizer.Base + "/r/" + c.room.Slug
@@ -258,12 +261,14 @@ func (c *crowd) finish(t *testing.T, organizer *api.Client) {
 	if len(c.joined) < 50 || len(c.admitted) == 0 || len(places) == 0 {
 		t.Errorf("too little happened: %d joined, %d admitted, %d places", len(c.joined), len(c.admitted), len(places))
 	}
-	t.Logf("%d joined, %d admitted, %d places, %d requests failed meanwhile", len(c.joined), len(c.admitted), len(places), c.failed)
+	t.Logf("%d joined, %d admitted, %d places, %d requests failed meanwhile", len(c.joined), len(c.admitted),
+		len(places), c.failed)
 }
 
 // read counts a transcript's entries from their text, and checks that no position
 // and no ticket occurs twice.
-func (c *crowd) read(t *testing.T, published *transcript.Transcript) (arrivals int, places map[string]string, admitted map[string]bool) {
+func (c *crowd) read(t *testing.T, published *transcript.Transcript) (arrivals int, places map[string]string,
+	admitted map[string]bool) {
 	t.Helper()
 	places, admitted = map[string]string{}, map[string]bool{}
 	arrived := map[string]bool{}

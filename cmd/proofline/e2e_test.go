@@ -35,7 +35,8 @@ func TestE2E(t *testing.T) {
 	if len(found.Rooms) != 1 || found.Rooms[0].URL != made.URL {
 		t.Errorf("--data alone finds %+v, want %s", found, made.URL)
 	}
-	runJSON(t, "", &crowd, "load", filepath.Base(made.URL), "--data", dir, "--visitors", "400", "--rate", "200", "--duration", "50s", "--json")
+	runJSON(t, "", &crowd, "load", filepath.Base(made.URL), "--data", dir, "--visitors", "400", "--rate", "200",
+		"--duration", "50s", "--json")
 	if crowd.Joined != 400 || crowd.Admitted != 400 || len(crowd.Errors) != 0 {
 		t.Errorf("the crowd: %+v", crowd)
 	}
@@ -98,7 +99,8 @@ func TestE2EDemo(t *testing.T) {
 			t.Errorf("the demo does not say %q:\n%s", want, said)
 		}
 	}
-	complaints := regexp.MustCompile(`.*assets are not built.*`).ReplaceAllString(said, "") // the demo works without them
+	complaints := regexp.MustCompile(`.*assets are not built.*`).ReplaceAllString(said,
+		"") // the demo works without them
 	if strings.Contains(complaints, "✗ unexpected") || strings.Contains(complaints, "level=") {
 		t.Errorf("the demo reports a problem:\n%s", said)
 	}
@@ -161,7 +163,8 @@ func TestE2EDemoWithoutVerifier(t *testing.T) {
 	}
 	t.Setenv("PATH", lonely)
 	_, stderr, code := command(t, "", filepath.Join(lonely, "proofline"), "demo")
-	if code != 1 || !strings.Contains(stderr, "proofline-verify") || !strings.Contains(stderr, "hint: build both programs: make build") {
+	if code != 1 || !strings.Contains(stderr, "proofline-verify") ||
+		!strings.Contains(stderr, "hint: build both programs: make build") {
 		t.Errorf("demo exits with %d and says %q", code, stderr)
 	}
 }

@@ -32,7 +32,8 @@ func twoNodes(t *testing.T, slug string) (one, two *process, l *link, c *crowd, 
 	key := newKeyFile(t, dir)
 	l = newLink(t, database.URL())
 	start := func(url string) *process {
-		return serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--public-url", "https://queue.example.com", "--database-url", url, "--master-key", key)
+		return serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--public-url", "https://queue.example.com",
+			"--database-url", url, "--master-key", key)
 	}
 	one, two = start(database.URL()), start(l.URL)
 	organizer := manager(t, one, dir)
@@ -56,7 +57,8 @@ func TestNodesLostInCopy(t *testing.T) {
 	lost := time.Now()
 	before := c.joinsByNode()[c.at(one.url)]
 	waitFor(t, "people join through the other node", func() bool { return c.joinsByNode()[c.at(one.url)] > before+50 })
-	t.Logf("fifty people had joined %s after the node was lost; the longest pause was %s", time.Since(lost).Round(time.Millisecond), c.pause(one.url))
+	t.Logf("fifty people had joined %s after the node was lost; the longest pause was %s",
+		time.Since(lost).Round(time.Millisecond), c.pause(one.url))
 	if pause := c.pause(one.url); pause > longestPause {
 		t.Errorf("joins paused for %s", pause)
 	}
@@ -74,11 +76,13 @@ func TestNodesCutOff(t *testing.T) {
 	one, two, l, c, finish := twoNodes(t, "cut")
 	l.freeze(true)
 	cut := time.Now()
-	waitFor(t, "the node is not ready", func() bool { return status(t, two.url+"/readyz") == http.StatusServiceUnavailable })
+	waitFor(t, "the node is not ready",
+		func() bool { return status(t, two.url+"/readyz") == http.StatusServiceUnavailable })
 	if took := time.Since(cut); took > 4*time.Second {
 		t.Errorf("the node was ready for %s without its database", took)
 	}
-	if live, ready := status(t, two.url+"/livez"), status(t, one.url+"/readyz"); live != http.StatusOK || ready != http.StatusOK {
+	if live, ready := status(t, two.url+"/livez"), status(t, one.url+"/readyz"); live != http.StatusOK ||
+		ready != http.StatusOK {
 		t.Errorf("the node that is cut off is alive: %d; the other one is ready: %d", live, ready)
 	}
 	answers := map[int]int{}
@@ -88,12 +92,14 @@ func TestNodesCutOff(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	if answers[http.StatusNotFound] > 0 || answers[http.StatusServiceUnavailable] == 0 || answers[http.StatusInternalServerError] > 0 {
+	if answers[http.StatusNotFound] > 0 || answers[http.StatusServiceUnavailable] == 0 ||
+		answers[http.StatusInternalServerError] > 0 {
 		t.Errorf("polls at the node that was cut off were answered with %v", answers)
 	}
 	l.freeze(false)
 	waitFor(t, "the node is ready again", func() bool { return status(t, two.url+"/readyz") == http.StatusOK })
-	t.Logf("polls at the node that was cut off: %v; the longest pause of joins at the other: %s", answers, c.pause(one.url))
+	t.Logf("polls at the node that was cut off: %v; the longest pause of joins at the other: %s", answers,
+		c.pause(one.url))
 	if pause := c.pause(one.url); pause > longestPause {
 		t.Errorf("joins at the other node paused for %s", pause)
 	}
@@ -124,7 +130,8 @@ func TestNodesClockStep(t *testing.T) {
 	c.resetPauses()
 	set(time.Hour)
 	for _, p := range []*process{one, two} {
-		waitFor(t, "the jump is logged", func() bool { return strings.Contains(p.said(), "database's clock has jumped") })
+		waitFor(t, "the jump is logged",
+			func() bool { return strings.Contains(p.said(), "database's clock has jumped") })
 	}
 	time.Sleep(8 * time.Second)
 	if ready := status(t, one.url+"/readyz"); ready != http.StatusOK {
@@ -145,8 +152,10 @@ func TestNodesClockStep(t *testing.T) {
 	}
 	c.stop() // an hour later its called visitors have missed their claim time
 	set(time.Hour)
-	waitFor(t, "the jump is logged again", func() bool { return strings.Count(one.said(), "database's clock has jumped") == 2 })
-	if _, stderr, code := proofline(t, "", "clock", "confirm", "--server", one.url, "--token-file", filepath.Join(dir, server.TokenFile)); code != 0 {
+	waitFor(t, "the jump is logged again",
+		func() bool { return strings.Count(one.said(), "database's clock has jumped") == 2 })
+	if _, stderr, code := proofline(t, "", "clock", "confirm", "--server", one.url, "--token-file",
+		filepath.Join(dir, server.TokenFile)); code != 0 {
 		t.Fatalf("clock confirm exits with %d: %s", code, stderr)
 	}
 	for _, p := range []*process{one, two} {
@@ -199,7 +208,8 @@ func steppedClock(t *testing.T, url string) (set func(ahead time.Duration)) {
 func TestCrashFrozen(t *testing.T) {
 	t.Parallel()
 	database, dir := pgtest.Start(t), tempDir(t)
-	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--database-url", database.URL(), "--master-key", newKeyFile(t, dir))
+	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--database-url", database.URL(), "--master-key",
+		newKeyFile(t, dir))
 	organizer := manager(t, p, dir)
 	c := gather(t, createRoom(t, organizer, "frozen"), p.url)
 	waitFor(t, "people join", func() bool { return c.count() > 50 })
@@ -212,7 +222,8 @@ func TestCrashFrozen(t *testing.T) {
 	t.Cleanup(func() { signal(syscall.SIGCONT) })
 	signal(syscall.SIGSTOP)
 	began := time.Now()
-	waitFor(t, "the server is not ready", func() bool { return status(t, p.url+"/readyz") == http.StatusServiceUnavailable })
+	waitFor(t, "the server is not ready",
+		func() bool { return status(t, p.url+"/readyz") == http.StatusServiceUnavailable })
 	if took := time.Since(began); took > 4*time.Second {
 		t.Errorf("the server was ready for %s without its database", took)
 	}
@@ -264,7 +275,8 @@ func processesOf(t *testing.T, dir string) []int {
 		var pid, parent int
 		var name, state string
 		if text, err := os.ReadFile(file); err == nil {
-			if _, err := fmt.Sscanf(string(text), "%d %s %s %d", &pid, &name, &state, &parent); err == nil && parent == postmaster {
+			if _, err := fmt.Sscanf(string(text), "%d %s %s %d", &pid, &name, &state, &parent); err == nil &&
+				parent == postmaster {
 				list = append(list, pid)
 			}
 		}

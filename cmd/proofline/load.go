@@ -131,7 +131,8 @@ func (t *terminal) printLoad(r *load.Report) error {
 	for _, kind := range []string{"join", "ticket", "state", "claim"} {
 		l := r.Latency[kind]
 		ms := func(x float64) string { return fmt.Sprintf("%.1f ms", x) }
-		rows = append(rows, []string{kind, fmt.Sprint(l.Count), ms(l.P50), ms(l.P90), ms(l.P99), ms(l.Max), errorList(r.Errors[kind])})
+		rows = append(rows, []string{kind, fmt.Sprint(l.Count), ms(l.P50), ms(l.P90), ms(l.P99), ms(l.Max),
+			errorList(r.Errors[kind])})
 	}
 	err := t.printf("%d of %d visitors joined, %.0f a second; %d admitted, %d too late, %d unfinished, in %.1f s\n\n",
 		r.Joined, r.Visitors, r.JoinsPerSecond, r.Admitted, r.Expired, r.Unfinished, r.Seconds)

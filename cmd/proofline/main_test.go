@@ -39,7 +39,8 @@ func withBinaries(m *testing.M) int {
 		return 1
 	}
 	for _, e := range os.Environ() { // the environment must not influence tests
-		if name, _, _ := strings.Cut(e, "="); name == "DATABASE_URL" || strings.HasPrefix(name, "PROOFLINE_") && !strings.HasPrefix(name, "PROOFLINE_TEST_") && name != "PROOFLINE_PG_BIN" {
+		if name, _, _ := strings.Cut(e, "="); name == "DATABASE_URL" || strings.HasPrefix(name, "PROOFLINE_") &&
+			!strings.HasPrefix(name, "PROOFLINE_TEST_") && name != "PROOFLINE_PG_BIN" {
 			_ = os.Unsetenv(name)
 		}
 	}

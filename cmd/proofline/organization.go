@@ -26,9 +26,11 @@ func organizationCommand(t *terminal) *cobra.Command {
 		Long: `Create and list the organizations of a running server. An organization's members,
 rooms and tokens are invisible to others. Every server has one called main. This
 takes the server's own management token, which it has written to DIR/admin-token.`,
-		Example:           "  proofline organization create arena --name 'The Arena'",
-		Args:              cobra.NoArgs,
-		RunE:              func(*cobra.Command, []string) error { return errors.New("a command is missing after organization") },
+		Example: "  proofline organization create arena --name 'The Arena'",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("a command is missing after organization")
+		},
 		PersistentPreRunE: t.fromEnv,
 	}
 	o.addFlags(c)

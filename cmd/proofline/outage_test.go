@@ -30,11 +30,14 @@ func TestE2EPooler(t *testing.T) {
 	}
 	database, dir := pgtest.Start(t), tempDir(t)
 	key := newKeyFile(t, dir)
-	_, stderr, code := proofline(t, "", "serve", "--data", dir, "--addr", "127.0.0.1:0", "--master-key", key, "--database-url", poolerOf(t, database.URL(), "transaction"))
-	if code != exitFailed || !strings.Contains(stderr, "connection pooler") || !strings.Contains(stderr, "pool_mode = session") {
+	_, stderr, code := proofline(t, "", "serve", "--data", dir, "--addr", "127.0.0.1:0", "--master-key", key,
+		"--database-url", poolerOf(t, database.URL(), "transaction"))
+	if code != exitFailed || !strings.Contains(stderr, "connection pooler") ||
+		!strings.Contains(stderr, "pool_mode = session") {
 		t.Errorf("behind a transaction pooler serve exits with %d and says %q", code, stderr)
 	}
-	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--master-key", key, "--database-url", poolerOf(t, database.URL(), "session"))
+	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--master-key", key, "--database-url",
+		poolerOf(t, database.URL(), "session"))
 	joinOnce(t, createRoom(t, manager(t, p, dir), "pooled").URL)
 	p.stop()
 }
@@ -81,7 +84,8 @@ func TestE2EStartWithoutDatabase(t *testing.T) {
 	database, dir := pgtest.Start(t), tempDir(t)
 	key, port := newKeyFile(t, dir), freePort(t)
 	database.Stop()
-	p := launch(t, nil, "serve", "--data", dir, "--addr", "127.0.0.1:"+port, "--master-key", key, "--database-url", database.URL())
+	p := launch(t, nil, "serve", "--data", dir, "--addr", "127.0.0.1:"+port, "--master-key", key, "--database-url",
+		database.URL())
 	waitFor(t, "the server logs that it waits", func() bool {
 		return strings.Contains(p.said(), "the server waits for it")
 	})
@@ -104,7 +108,8 @@ func TestE2EStartWithoutDatabase(t *testing.T) {
 func TestE2EStopWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	database, dir := pgtest.Start(t), tempDir(t)
-	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--database-url", database.URL(), "--master-key", newKeyFile(t, dir))
+	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--database-url", database.URL(), "--master-key",
+		newKeyFile(t, dir))
 	room := createRoom(t, manager(t, p, dir), "stopped")
 	kept := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}}
 	ask := func(client *http.Client, method, path string) (*http.Response, error) {
@@ -182,7 +187,8 @@ func TestCrashDiskFull(t *testing.T) {
 	if err := os.Mkdir(data, 0o711); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=160m,mode=711", "tmpfs", data).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=160m,mode=711", "tmpfs",
+		data).CombinedOutput(); err != nil {
 		t.Skipf("no small disk can be made here: %s", out)
 	}
 	t.Cleanup(func() { _ = exec.Command("umount", "-l", data).Run() })

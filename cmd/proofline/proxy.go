@@ -74,35 +74,42 @@ func (f *proxyFlags) add(flags *pflag.FlagSet, t *terminal) {
 		"`FILE` for a copy of the rules of a URL, used when a start cannot fetch them (default one next to the key)")
 	flags.BoolVar(&f.noKeep, "no-keep", false,
 		"keep no copy: when a start cannot fetch the rules, visitors get the retry page")
-	flags.StringSliceVar(&f.to, "to", nil, "`URLS` of the site, such as http://127.0.0.1:3000; several share the requests")
+	flags.StringSliceVar(&f.to, "to", nil,
+		"`URLS` of the site, such as http://127.0.0.1:3000; several share the requests")
 	flags.StringVar(&f.proxy.Check, "check", "",
 		"`PATH` that a healthy site answers with 2xx or 3xx (default: check that it accepts connections)")
 	flags.StringVar(&f.proxy.CheckHost, "check-host", "", "`HOST` header of the check (default that of the site's URL)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8081", "listen on this `HOST:PORT`; port 0 picks a free one")
-	flags.StringVar(&f.tlsCert, "tls-cert", "", "`FILE` of the certificate with its chain, PEM, read again when it changes")
+	flags.StringVar(&f.tlsCert, "tls-cert", "",
+		"`FILE` of the certificate with its chain, PEM, read again when it changes")
 	flags.StringVar(&f.tlsKey, "tls-key", "", "`FILE` of its key, PEM")
 	flags.StringVar(&f.redirect, "redirect-http", "", "redirect plain HTTP on this `HOST:PORT` to https")
 	flags.StringVar(&f.metrics, "metrics", "",
 		"serve /metrics for Prometheus, healthz and readyz on this `HOST:PORT`, which should not be public")
 	flags.StringVar(&f.key, "key", "",
-		"`FILE` of the cookie key, created if it does not exist (default "+filepath.Join(t.dataDir(), connectorKeyFile)+")")
+		"`FILE` of the cookie key, created if it does not exist (default "+filepath.Join(t.dataDir(),
+			connectorKeyFile)+")")
 	flags.StringVar(&f.state, "state", "",
 		"`FILE` that keeps unreported fail-open intervals and gate states over a restart "+
 			"(default connector-state-ADDRESS next to the key, by --listen)")
 	flags.StringVar(&f.page, "page", "", "`FILE` with the HTML page for rooms whose failure is page")
-	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil, "`NETWORKS` whose X-Forwarded-* are believed, such as 10.0.0.0/8")
+	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil,
+		"`NETWORKS` whose X-Forwarded-* are believed, such as 10.0.0.0/8")
 	flags.BoolVar(&f.authOnly, "auth-only", false, "answer nginx's auth_request")
 	flags.Var(&f.maxBody, "max-body", "refuse bodies larger than `SIZE`, such as 20m (default no limit)")
 	f.maxHeader = proxy.DefaultHeaderSize
 	flags.Var(&f.maxHeader, "max-header", "refuse headers larger than `SIZE`")
 	l := &f.proxy.Limits
-	flags.DurationVar(&l.HeaderTime, "header-timeout", proxy.DefaultHeaderTime, "maximum time for a client to send a header")
-	flags.DurationVar(&l.Idle, "idle-timeout", proxy.DefaultIdle, "maximum time for a client's connection without a request")
+	flags.DurationVar(&l.HeaderTime, "header-timeout", proxy.DefaultHeaderTime,
+		"maximum time for a client to send a header")
+	flags.DurationVar(&l.Idle, "idle-timeout", proxy.DefaultIdle,
+		"maximum time for a client's connection without a request")
 	flags.DurationVar(&l.Stall, "stall-timeout", proxy.DefaultStall,
 		"maximum time without a byte while a client sends or receives a body")
 	flags.DurationVar(&l.Answer, "answer-timeout", proxy.DefaultAnswer, "maximum time until the site begins to answer")
 	flags.DurationVar(&f.proxy.Drain, "drain", 0, "when stopping, serve for this long while reporting not ready")
-	flags.DurationVar(&f.proxy.Grace, "grace", proxy.DefaultGrace, "maximum time for open requests and WebSockets to end then")
+	flags.DurationVar(&f.proxy.Grace, "grace", proxy.DefaultGrace,
+		"maximum time for open requests and WebSockets to end then")
 	flags.BoolVar(&f.accessLog, "access-log", false, "log each request, without its query")
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")

@@ -35,7 +35,8 @@ func (f *proxyFlags) read(t *terminal) error {
 	l := &f.proxy.Limits
 	for _, wait := range []time.Duration{l.HeaderTime, l.Idle, l.Stall, l.Answer, f.proxy.Grace} {
 		if wait <= 0 {
-			return usage(errors.New("a timeout must be longer than 0"), "give times such as 30s or 5m, or leave the flag out")
+			return usage(errors.New("a timeout must be longer than 0"),
+				"give times such as 30s or 5m, or leave the flag out")
 		}
 	}
 	l.Body, l.HeaderSize = int64(f.maxBody), int(f.maxHeader)
@@ -57,7 +58,8 @@ func (f *proxyFlags) readRules(t *terminal) error {
 	isURL := f.site != "" || strings.Contains(f.rules, "://")
 	switch {
 	case (f.rules == "") == (f.site == ""):
-		return usage(errors.New("exactly one of --rules and --site is needed"), "connector/README.md begins with a rules file")
+		return usage(errors.New("exactly one of --rules and --site is needed"),
+			"connector/README.md begins with a rules file")
 	case f.noKeep && f.keep != "":
 		return usage(errors.New("--keep and --no-keep contradict each other"), "leave one of them out")
 	case !isURL && f.keep != "":
@@ -121,7 +123,8 @@ func (f *proxyFlags) explainConnector(err error) error {
 		return failed(err, "name the server with --report-to, or store the rules there and use --site; "+tokenHint)
 	case errors.Is(err, connector.ErrServer):
 		return usage(err, "give an address such as https://queue.example.com with --report-to")
-	case errors.Is(err, connector.ErrSiteKey), errors.Is(err, connector.ErrUnsigned), errors.Is(err, connector.ErrNeedsKey):
+	case errors.Is(err, connector.ErrSiteKey), errors.Is(err, connector.ErrUnsigned), errors.Is(err,
+		connector.ErrNeedsKey):
 		return failed(err, "get the key of the organization's sites with: proofline site key")
 	case errors.Is(err, connector.ErrToken):
 		return failed(err, tokenHint)
@@ -149,7 +152,8 @@ func (f *proxyFlags) readSite() error {
 		u, err := url.Parse(text)
 		if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil ||
 			u.RawQuery != "" || u.Fragment != "" {
-			return usage(fmt.Errorf("--to: %.100q is not the address of a site", text), "give one such as http://127.0.0.1:3000")
+			return usage(fmt.Errorf("--to: %.100q is not the address of a site", text),
+				"give one such as http://127.0.0.1:3000")
 		}
 		if len(f.proxy.To) > 0 && u.Path != f.proxy.To[0].Path {
 			return usage(errors.New("--to: the addresses have different paths"), "give addresses with the same path")
@@ -161,7 +165,8 @@ func (f *proxyFlags) readSite() error {
 	}
 	if check := f.proxy.Check; check != "" {
 		if u, err := url.ParseRequestURI(check); f.authOnly || err != nil || u.Host != "" || check[0] != '/' {
-			return usage(fmt.Errorf("--check: %.100q is not a path of the site", check), "give one such as /healthz, with --to")
+			return usage(fmt.Errorf("--check: %.100q is not a path of the site", check),
+				"give one such as /healthz, with --to")
 		}
 	}
 	return nil
@@ -217,7 +222,8 @@ func (f *proxyFlags) readState(t *terminal) error {
 	reports := f.site != "" || f.reportTo != ""
 	switch {
 	case f.state != "" && !reports:
-		return usage(errors.New("--state needs --site or --report-to"), "leave it out, or name the server with --report-to")
+		return usage(errors.New("--state needs --site or --report-to"),
+			"leave it out, or name the server with --report-to")
 	case f.state == "" && reports:
 		f.state = f.defaultState(f.stateDir(t))
 	}

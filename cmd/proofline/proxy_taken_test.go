@@ -30,13 +30,16 @@ func TestProxyAddressTaken(t *testing.T) {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	state := filepath.Join(dir, "connector-state-127.0.0.1-"+port)
 	const kept = `{"version":1,"openings":[{"room":"https://queue.example.com/r/sale","id":"AAAAAAAAAAAAAAAAAAAAAA","from":1,"until":2,"requests":3}]} `
-	for name, text := range map[string]string{"rules.json": `{"version":1}`, "token": "secret", filepath.Base(state): kept} {
+	for name, text := range map[string]string{"rules.json": `{"version":1}`, "token": "secret",
+		filepath.Base(state): kept} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, stderr, code := proofline(t, "", "proxy", "--rules", filepath.Join(dir, "rules.json"), "--to", server.URL, "--report-to", server.URL,
-		"--token-file", filepath.Join(dir, "token"), "--key", filepath.Join(dir, "key"), "--state", state, "--listen", l.Addr().String())
+	_, stderr, code := proofline(t, "", "proxy", "--rules", filepath.Join(dir, "rules.json"), "--to", server.URL,
+		"--report-to", server.URL,
+		"--token-file", filepath.Join(dir, "token"), "--key", filepath.Join(dir,
+			"key"), "--state", state, "--listen", l.Addr().String())
 	if code != 1 || !strings.Contains(stderr, "hint: another program listens there") || asked.Load() != 0 {
 		t.Errorf("exits with %d after %d requests: %s", code, asked.Load(), stderr)
 	}

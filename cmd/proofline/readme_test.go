@@ -94,7 +94,8 @@ func TestOrganizersReadme(t *testing.T) {
 // makeOwner creates the account of owner@example.com with an owner link.
 func makeOwner(t *testing.T, server, data string) {
 	t.Helper()
-	link := exec.CommandContext(t.Context(), "proofline", "account", "link", "--data", data, "--email", "owner@example.com",
+	link := exec.CommandContext(t.Context(), "proofline", "account", "link", "--data", data, "--email",
+		"owner@example.com",
 		"--json")
 	out, err := link.Output()
 	if err != nil {

@@ -63,7 +63,8 @@ running. With a private PostgreSQL only --data is needed.`,
 		"`URL` of that database for the owner of its schema (default the database URL)")
 	flags.StringVar(&f.MasterKey, "master-key", "",
 		"`FILE` of the key that encrypts the rooms' keys; the variable may hold the key itself (default DIR/master-key)")
-	flags.StringVar(&f.from, "from", "", "`COPY` with the missing entries: a directory, a room's URL, or a database's URL")
+	flags.StringVar(&f.from, "from", "",
+		"`COPY` with the missing entries: a directory, a room's URL, or a database's URL")
 	flags.StringVar(&f.statement, "end-with", "", "end the room for good with these `WORDS` to its visitors")
 	flags.BoolVar(&f.overrule, "overrule-witness", false,
 		"continue the room although a witness has seen another history; only if you know that the witness is wrong")
@@ -117,7 +118,8 @@ func (t *terminal) showRegression(slug string, rec *room.Recovery) error {
 	if rec.Statement != "" {
 		return t.printf("room %s has ended with a statement:\n\n%s", printable(slug), printable(rec.Statement))
 	}
-	if err := t.printf("room %s has %d entries with root %v\n", printable(slug), rec.Has.Size, rec.Has.Root); err != nil {
+	if err := t.printf("room %s has %d entries with root %v\n", printable(slug), rec.Has.Size,
+		rec.Has.Root); err != nil {
 		return err
 	}
 	if rec.By == "" {

@@ -138,14 +138,16 @@ func TestNodesRecoverPrivate(t *testing.T) {
 		_, _, code := proofline(t, "", "recover", "copied", "--data", data, "--from", fetched)
 		return code == 0
 	})
-	if said := recovers("copied", "--from", fetched); !strings.Contains(said, "5 visitors with a receipt") || !strings.Contains(said, rooms["copied"].joined[7].Ticket) {
+	if said := recovers("copied", "--from", fetched); !strings.Contains(said, "5 visitors with a receipt") ||
+		!strings.Contains(said, rooms["copied"].joined[7].Ticket) {
 		t.Errorf("recover says %s", said)
 	}
 	rooms["copied"].refused(p, "Records missing")
 	recovers("copied", "--from", fetched, "--yes")
 	rooms["copied"].goOn(p)
 
-	if stdout, stderr, code := proofline(t, "", "recover", "shown", "--data", data, "--from", fetched, "--yes"); code == 0 {
+	if stdout, stderr, code := proofline(t, "", "recover", "shown", "--data", data, "--from", fetched,
+		"--yes"); code == 0 {
 		t.Errorf("recovered a room from another room's copy: %s%s", stdout, stderr)
 	}
 	recovers("shown", "--from", q.url+"/r/shown", "--yes")
@@ -161,7 +163,8 @@ func TestNodesRecoverPrivate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if signed, err := note.Open([]byte(statement[strings.Index(statement, "proofline.dev/"):]), note.VerifierList(key)); err != nil || !strings.Contains(signed.Text, words) {
+	if signed, err := note.Open([]byte(statement[strings.Index(statement, "proofline.dev/"):]),
+		note.VerifierList(key)); err != nil || !strings.Contains(signed.Text, words) {
 		t.Errorf("the statement: %v\n%s", err, said)
 	}
 	rooms["lost"].refused(p, "Records lost")
@@ -191,15 +194,18 @@ type witnessedRoom struct {
 func newWitnessedRoom(t *testing.T, slug string) *witnessedRoom {
 	t.Helper()
 	r := &witnessedRoom{guests: guests{t: t}, database: pgtest.Start(t), dir: tempDir(t)}
-	beacon := launch(t, nil, "beacon", "serve", "--addr", "127.0.0.1:0", "--period", "1s", "--key", filepath.Join(r.dir, "beacon-key"))
+	beacon := launch(t, nil, "beacon", "serve", "--addr", "127.0.0.1:0", "--period", "1s", "--key",
+		filepath.Join(r.dir, "beacon-key"))
 	beacon.listens()
 	r.state = filepath.Join(r.dir, "witness")
 	w, key, address := runWitness(t, "one.example.org", r.state, "--addr", "127.0.0.1:0")
 	w.stop()
 	r.address = strings.TrimPrefix(address, "http://")
 	r.key = []string{"--database-url", r.database.URL(), "--master-key", newKeyFile(t, r.dir)}
-	r.args = append([]string{"--addr", "127.0.0.1:0", "--public-url", "https://queue.example.com", "--admin-token-file", filepath.Join(r.dir, server.TokenFile),
-		"--beacon-relays", beacon.url, "--beacon-chain", beacon.until(`chain +([0-9a-f]{64})`, startTime), "--witnesses", key + "=" + address}, r.key...)
+	r.args = append([]string{"--addr", "127.0.0.1:0", "--public-url", "https://queue.example.com",
+		"--admin-token-file", filepath.Join(r.dir, server.TokenFile),
+		"--beacon-relays", beacon.url, "--beacon-chain", beacon.until(`chain +([0-9a-f]{64})`,
+			startTime), "--witnesses", key + "=" + address}, r.key...)
 	first := r.serve("first")
 	if _, err := manager(t, first, r.dir).Call(t.Context(), http.MethodPost, "/v1/rooms",
 		[]byte(`{"slug": "`+slug+`", "windows": [{"length": "500ms"}], "outflow": {"per_minute": 60000}, "margin": "2s", "quorum": 1}`), &r.room); err != nil {
@@ -235,7 +241,8 @@ func (r *witnessedRoom) attend() {
 
 func (r *witnessedRoom) recovers(name string, args ...string) string {
 	r.t.Helper()
-	stdout, stderr, code := proofline(r.t, "", append(append([]string{"recover", r.room.Slug, "--data", filepath.Join(r.dir, name)}, r.key...), args...)...)
+	stdout, stderr, code := proofline(r.t, "",
+		append(append([]string{"recover", r.room.Slug, "--data", filepath.Join(r.dir, name)}, r.key...), args...)...)
 	if code != 0 {
 		r.t.Fatalf("recover %q exits with %d: %s%s", args, code, stdout, stderr)
 	}
@@ -259,7 +266,8 @@ func TestNodesNewServer(t *testing.T) {
 	if r.database.Get("select size from log_heads", &size); size != r.size {
 		t.Errorf("the log grew from %d to %d entries", r.size, size)
 	}
-	if said := r.recovers("new"); !strings.Contains(said, "witness one.example.org has seen ") || !strings.Contains(said, "missing: the entries ") {
+	if said := r.recovers("new"); !strings.Contains(said, "witness one.example.org has seen ") ||
+		!strings.Contains(said, "missing: the entries ") {
 		t.Errorf("recover says %s", said)
 	}
 	r.recovers("new", "--from", r.before.URL(), "--yes")

@@ -42,7 +42,8 @@ func newFleet(t *testing.T, database *pgtest.Server, slug string) *fleet {
 	f.key = newKeyFile(t, f.dir)
 	for i, name := range []string{"one", "two"} { // each with its own data directory
 		f.dirs[i] = f.dir + "/" + name
-		f.nodes[i] = serve(t, nil, "--data", f.dirs[i], "--addr", "127.0.0.1:0", "--public-url", "https://queue.example.com",
+		f.nodes[i] = serve(t, nil, "--data", f.dirs[i], "--addr", "127.0.0.1:0", "--public-url",
+			"https://queue.example.com",
 			"--admin-token-file", f.dir+"/token", "--database-url", f.at.URL(), "--master-key", f.key)
 	}
 	token, err := os.ReadFile(f.dir + "/token")
@@ -63,7 +64,8 @@ func (f *fleet) more(what string, n int) {
 	before := f.crowd.joinsByNode()
 	waitFor(f.t, what, func() bool {
 		by := f.crowd.joinsByNode()
-		return by[f.crowd.at(f.nodes[0].url)] >= before[f.crowd.at(f.nodes[0].url)]+n/2 && by[f.crowd.at(f.nodes[1].url)] >= before[f.crowd.at(f.nodes[1].url)]+n/2
+		return by[f.crowd.at(f.nodes[0].url)] >= before[f.crowd.at(f.nodes[0].url)]+n/2 &&
+			by[f.crowd.at(f.nodes[1].url)] >= before[f.crowd.at(f.nodes[1].url)]+n/2
 	})
 }
 
@@ -80,9 +82,11 @@ func (f *fleet) isHeld(database *pgtest.Server) {
 	f.t.Helper()
 	for _, node := range f.nodes {
 		waitFor(f.t, "the node holds the room", func() bool {
-			_, err := (&api.Client{Base: node.url + "/r/" + f.slug}).Call(f.t.Context(), http.MethodGet, "/checkpoint", nil, nil)
+			_, err := (&api.Client{Base: node.url + "/r/" + f.slug}).Call(f.t.Context(), http.MethodGet,
+				"/checkpoint", nil, nil)
 			problem := (*api.Problem)(nil)
-			return errors.As(err, &problem) && problem.Status == http.StatusServiceUnavailable && problem.Title == "Records missing" && problem.RetryAfter > 0
+			return errors.As(err, &problem) && problem.Status == http.StatusServiceUnavailable &&
+				problem.Title == "Records missing" && problem.RetryAfter > 0
 		})
 	}
 	joined := f.crowd.count()
@@ -114,14 +118,16 @@ func (f *fleet) enter(n int) (again []func(node *process) error) {
 		var pass api.Pass
 		waitFor(f.t, "a visitor is called", func() (ok bool) {
 			var err error
-			if pass, err = visitor.Claim(f.t.Context(), ticket.String(), secret); err != nil && !errors.Is(err, api.ErrNotCalled) {
+			if pass, err = visitor.Claim(f.t.Context(), ticket.String(), secret); err != nil &&
+				!errors.Is(err, api.ErrNotCalled) {
 				f.t.Fatal(err)
 			}
 			return err == nil
 		})
 		redeem := func(node *process) error {
 			site := &api.Client{Base: f.crowd.at(node.url), Token: pass.Pass}
-			_, err := site.Call(f.t.Context(), http.MethodPost, "/passes/"+fairness.NewPassID(origin, ticket).String()+"/redeem", nil, new(any))
+			_, err := site.Call(f.t.Context(), http.MethodPost,
+				"/passes/"+fairness.NewPassID(origin, ticket).String()+"/redeem", nil, new(any))
 			return err
 		}
 		if err := redeem(f.nodes[i%2]); err != nil {
@@ -172,7 +178,9 @@ func (f *fleet) insist(again []func(*process) error) (end func()) {
 // recovers runs "proofline recover".
 func (f *fleet) recovers(args ...string) string {
 	f.t.Helper()
-	stdout, stderr, code := proofline(f.t, "", append([]string{"recover", f.slug, "--data", f.dirs[0], "--database-url", f.at.URL(), "--master-key", f.key}, args...)...)
+	stdout, stderr, code := proofline(f.t, "",
+		append([]string{"recover", f.slug, "--data", f.dirs[0], "--database-url", f.at.URL(), "--master-key", f.key},
+			args...)...)
 	if code != 0 {
 		f.t.Fatalf("recover %q exits with %d: %s%s", args, code, stdout, stderr)
 	}

@@ -40,8 +40,10 @@ func roomCommand(t *terminal) *cobra.Command {
 from PROOFLINE_TOKEN or from a file: a server on this machine has written one.`,
 		Example: `  proofline room create sale.json
   proofline room pause sale --server https://queue.example.com --token-file ./token`,
-		Args:              cobra.NoArgs,
-		RunE:              func(*cobra.Command, []string) error { return errors.New("a command is missing after room") },
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("a command is missing after room")
+		},
 		PersistentPreRunE: t.fromEnv,
 	}
 	o.addFlags(c)

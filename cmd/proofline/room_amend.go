@@ -142,7 +142,8 @@ func (o *organizer) logo(file string) (string, error) {
 	}
 	kind := http.DetectContentType(image)
 	if !strings.HasPrefix(kind, "image/") {
-		return "", usage(fmt.Errorf("--logo: %s is not an image", file), "give a PNG, JPEG or WebP image of at most 64 KiB")
+		return "", usage(fmt.Errorf("--logo: %s is not an image", file),
+			"give a PNG, JPEG or WebP image of at most 64 KiB")
 	}
 	return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(image), nil
 }

@@ -77,7 +77,8 @@ func (o *organizer) printRooms(rooms []api.Room, none string) error {
 		if r.Counts != nil {
 			joined, admitted = strconv.FormatUint(r.Counts.Arrivals, 10), strconv.FormatUint(r.Counts.Admitted, 10)
 		}
-		rows = append(rows, []string{r.Slug, r.Phase, joined, admitted, r.Created.Local().Format(time.DateTime), r.Title})
+		rows = append(rows, []string{r.Slug, r.Phase, joined, admitted, r.Created.Local().Format(time.DateTime),
+			r.Title})
 	}
 	return o.printTable(rows...)
 }

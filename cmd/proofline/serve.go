@@ -249,7 +249,8 @@ func (f *serveFlags) findChain(ctx context.Context) error {
 	for _, text := range f.relays {
 		address, err := relay.ParseURL(text)
 		if err != nil {
-			return usage(fmt.Errorf("--beacon-relays: %w", err), "give addresses such as "+relay.Public()[0]+", or "+noRelays)
+			return usage(fmt.Errorf("--beacon-relays: %w", err),
+				"give addresses such as "+relay.Public()[0]+", or "+noRelays)
 		}
 		client.URLs = append(client.URLs, address)
 	}

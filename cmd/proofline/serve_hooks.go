@@ -32,7 +32,8 @@ func (f *hookFlags) check(c *server.Config) error {
 	for _, text := range f.networks {
 		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			return usage(fmt.Errorf("--webhook-networks: %q is not a network", text), "give networks such as 10.0.0.0/8")
+			return usage(fmt.Errorf("--webhook-networks: %q is not a network", text),
+				"give networks such as 10.0.0.0/8")
 		}
 		c.WebhookNetworks = append(c.WebhookNetworks, prefix.Masked())
 	}

@@ -32,7 +32,8 @@ func (f *oidcFlags) add(flags *pflag.FlagSet) {
 func (f *oidcFlags) config() (*account.OIDCConfig, error) {
 	if f.issuer == "" {
 		if f.clientID != "" || f.secretFile != "" || f.name != "" || len(f.domains) > 0 {
-			return nil, usage(errors.New("--oidc-issuer is missing"), "give the URL of the issuer, or none of the --oidc flags")
+			return nil, usage(errors.New("--oidc-issuer is missing"),
+				"give the URL of the issuer, or none of the --oidc flags")
 		}
 		return nil, nil
 	}
@@ -49,7 +50,8 @@ func (f *oidcFlags) config() (*account.OIDCConfig, error) {
 	c := &account.OIDCConfig{Issuer: f.issuer, ClientID: f.clientID, Name: f.name, Domains: map[string]account.Role{}}
 	for _, text := range f.domains {
 		domain, role, _ := strings.Cut(text, "=")
-		if c.Domains[strings.ToLower(domain)], err = account.ParseRole(role); err != nil || !strings.Contains(domain, ".") {
+		if c.Domains[strings.ToLower(domain)], err = account.ParseRole(role); err != nil ||
+			!strings.Contains(domain, ".") {
 			return nil, usage(fmt.Errorf("--oidc-domains: %q is not DOMAIN=ROLE", text),
 				"give values such as example.com=viewer; roles are owner, operator and viewer")
 		}

@@ -76,7 +76,8 @@ func TestServeLimits(t *testing.T) {
 	if want := []int{201, 201, 201, 201, 201, 429, 429}; !slices.Equal(statuses, want) {
 		t.Errorf("joins answered with %v, want %v", statuses, want)
 	}
-	for _, line := range []string{"network=127.0.0.0/24 limit=tickets", "ignoring X-Forwarded-For from an untrusted address"} {
+	for _, line := range []string{"network=127.0.0.0/24 limit=tickets",
+		"ignoring X-Forwarded-For from an untrusted address"} {
 		if !strings.Contains(p.said(), line) {
 			t.Errorf("the log lacks %q: %s", line, p.said())
 		}
@@ -127,7 +128,8 @@ func checkStopped(t *testing.T, p *process, dir string) {
 	}
 	for line := range strings.Lines(said) {
 		isGreeting := strings.HasPrefix(line, "listening on http://127.0.0.1:") ||
-			strings.HasPrefix(line, "create the first account with the link in "+filepath.Join(dir, server.SetupFile)+", ")
+			strings.HasPrefix(line,
+				"create the first account with the link in "+filepath.Join(dir, server.SetupFile)+", ")
 		if !isGreeting && !json.Valid([]byte(line)) {
 			t.Errorf("neither the address, the link nor JSON: %q", line)
 		}
@@ -225,7 +227,8 @@ func TestServeMetrics(t *testing.T) {
 			t.Errorf("no line %q in\n%s", line, got)
 		}
 	}
-	if profile := read(strings.TrimSuffix(metrics, "metrics") + "debug/pprof/goroutine?debug=1"); !strings.Contains(profile, "goroutine profile: total") {
+	if profile := read(strings.TrimSuffix(metrics, "metrics") +
+		"debug/pprof/goroutine?debug=1"); !strings.Contains(profile, "goroutine profile: total") {
 		t.Errorf("the profile is %.200s", profile)
 	}
 	for _, path := range []string{"/metrics", "/debug/pprof/"} {
@@ -233,7 +236,8 @@ func TestServeMetrics(t *testing.T) {
 			t.Errorf("visitors get %d for %s", status, path)
 		}
 	}
-	_, stderr, code := proofline(t, "", "serve", "--data", filepath.Join(dir, "other"), "--addr", "127.0.0.1:0", "--metrics-addr", strings.TrimPrefix(p.url, "http://"))
+	_, stderr, code := proofline(t, "", "serve", "--data", filepath.Join(dir, "other"), "--addr", "127.0.0.1:0",
+		"--metrics-addr", strings.TrimPrefix(p.url, "http://"))
 	if code != 1 || !strings.Contains(stderr, "hint: choose another address with --metrics-addr") {
 		t.Errorf("with a taken address serve exits with %d and prints %q", code, stderr)
 	}

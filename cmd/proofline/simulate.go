@@ -59,7 +59,8 @@ fields, and --json prints the simulated plan. Flags override the plan.`,
 	flags.IntVar(&f.visitors, "visitors", d.Visitors, "`N` visitors, bots included")
 	flags.IntVar(&f.tickets, "tickets", d.Tickets, "`N` tickets on sale; 0: enough for all")
 	flags.StringVar(&f.bots, "bots", "10%", "`N` bots among the visitors, or a share such as 10%")
-	flags.DurationVar(&f.window, "window", 0, "`TIME` that every window lasts (default 1m, and one window until --starts)")
+	flags.DurationVar(&f.window, "window", 0,
+		"`TIME` that every window lasts (default 1m, and one window until --starts)")
 	flags.DurationVar(&f.starts, "starts", 0, "`TIME` from the opening until calls begin")
 	flags.Uint32Var(&f.outflow, "outflow", d.Room.Outflow.PerMinute, "`N` admissions a minute")
 	flags.Uint32Var(&f.maxActive, "max-active", 0, "`N` visitors at the site at once; 0: no limit")
@@ -172,7 +173,8 @@ func (f *simulateFlags) read(t *terminal) (p simulate.Plan, err error) {
 		return p, err
 	}
 	if text, err = yaml.YAMLToJSONStrict(text); err != nil { // JSON is YAML
-		return p, usage(fmt.Errorf("%s is neither JSON nor YAML: %w", f.file, err), "console/simulate/README.md has an example")
+		return p, usage(fmt.Errorf("%s is neither JSON nor YAML: %w", f.file, err),
+			"console/simulate/README.md has an example")
 	}
 	p, err = simulate.ParsePlan(text)
 	return p, asUsage(err)

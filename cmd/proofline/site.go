@@ -26,8 +26,10 @@ made with "token create NAME --scope connect".`,
 		Example: `  proofline site apply shop rules.json
   proofline site check shop https://shop.example.com/tickets
   proofline site connectors shop`,
-		Args:              cobra.NoArgs,
-		RunE:              func(*cobra.Command, []string) error { return errors.New("a command is missing after site") },
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("a command is missing after site")
+		},
 		PersistentPreRunE: t.fromEnv,
 	}
 	o.addFlags(c)
@@ -129,7 +131,8 @@ func (o *organizer) showSiteVersion(c *cobra.Command, name string, serial uint64
 func (o *organizer) printSite(s *api.Site) error {
 	rows := [][]string{
 		{"site", s.Name}, {"rules", s.URL}, {"serial", strconv.FormatUint(s.Serial, 10)},
-		{"changed", s.Changed.Local().Format("2006-01-02 15:04:05 MST") + ", by " + s.By}, {"hosts", hostWords(s.Hosts)},
+		{"changed", s.Changed.Local().Format("2006-01-02 15:04:05 MST") + ", by " + s.By}, {"hosts",
+			hostWords(s.Hosts)},
 	}
 	for _, r := range s.Rooms {
 		rows = append(rows, []string{"room", r})

@@ -57,7 +57,8 @@ func (o *organizer) restoreSiteCommand() *cobra.Command {
 				return err
 			}
 			return o.print(raw, func() error {
-				err := o.printf("site %s has the rules of serial %d again, as serial %d\n", site.Name, serial, site.Serial)
+				err := o.printf("site %s has the rules of serial %d again, as serial %d\n", site.Name, serial,
+					site.Serial)
 				return errors.Join(err, o.printWarnings(site.Warnings))
 			})
 		}),

@@ -31,9 +31,11 @@ shown once.
   admin    manage members, tokens, hosts and the organization itself
 
 Operate implies read, pull and connect; admin implies all.`,
-		Example:           "  proofline token create 'shop backend' --scope pull\n  proofline token list",
-		Args:              cobra.NoArgs,
-		RunE:              func(*cobra.Command, []string) error { return errors.New("a command is missing after token") },
+		Example: "  proofline token create 'shop backend' --scope pull\n  proofline token list",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("a command is missing after token")
+		},
 		PersistentPreRunE: t.fromEnv,
 	}
 	o.addFlags(c)
@@ -79,7 +81,8 @@ printed to standard error.`,
 	}
 	c.Flags().StringSliceVar(&scopes, "scope", []string{"read"},
 		"`SCOPE`: read, pull, connect, operate or admin; repeat the flag for several")
-	c.Flags().DurationVar(&life, "life", 0, "time until the token expires, such as 720h, at most a year (default 90 days)")
+	c.Flags().DurationVar(&life, "life", 0,
+		"time until the token expires, such as 720h, at most a year (default 90 days)")
 	return c
 }
 

@@ -26,7 +26,8 @@ func runWitness(t *testing.T, name, dir string, args ...string) (p *process, key
 func TestE2EWitnessed(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
-	beacon := launch(t, nil, "beacon", "serve", "--addr", "127.0.0.1:0", "--period", "1s", "--key", filepath.Join(dir, "beacon-key"))
+	beacon := launch(t, nil, "beacon", "serve", "--addr", "127.0.0.1:0", "--period", "1s", "--key",
+		filepath.Join(dir, "beacon-key"))
 	beacon.listens()
 	chain := beacon.until(`chain +([0-9a-f]{64})`, startTime)
 
@@ -73,7 +74,8 @@ func TestE2EWitnessed(t *testing.T) {
 		})
 		return report
 	}
-	if r := audit("--beacon", chain, "--witness", keys[0], "--witness", keys[1]); r.Level != verifier.LevelWitnessed || r.Draws < 2 {
+	if r := audit("--beacon", chain, "--witness", keys[0], "--witness",
+		keys[1]); r.Level != verifier.LevelWitnessed || r.Draws < 2 {
 		t.Errorf("with beacon and witnesses: level %d, %d draws, %d witnessed", r.Level, r.Draws, r.Witnessed)
 	}
 	if r := audit("--beacon", chain, "--witness", keys[0]); r.Level != verifier.LevelUnpredictable {

@@ -134,7 +134,8 @@ func (c *Client) Call(ctx context.Context, method, path string, body []byte, res
 // proxy's error page, gives a problem with the status alone.
 func (a Answer) Problem() *Problem {
 	p := &Problem{}
-	if !strings.HasPrefix(a.Header.Get("Content-Type"), "application/problem+json") || json.Unmarshal(a.Body, p) != nil {
+	if !strings.HasPrefix(a.Header.Get("Content-Type"), "application/problem+json") ||
+		json.Unmarshal(a.Body, p) != nil {
 		p = &Problem{Title: http.StatusText(a.Status)}
 	}
 	p.Status = a.Status

@@ -47,7 +47,8 @@ func TestProblem(t *testing.T) {
 		}
 	}
 	var token string
-	if status, err := c.Call(t.Context(), http.MethodGet, "/token", nil, &token); err != nil || status != 200 || token != "Bearer t" {
+	if status, err := c.Call(t.Context(), http.MethodGet, "/token", nil, &token); err != nil || status != 200 ||
+		token != "Bearer t" {
 		t.Errorf("token: %d %q, %v", status, token, err)
 	}
 	if _, err := c.Call(t.Context(), http.MethodGet, "/", nil, &token); !errors.Is(err, ErrAnswer) {

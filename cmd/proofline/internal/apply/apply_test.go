@@ -26,15 +26,18 @@ brand: {texts: {en: &words {headline: Hello}, de: *words}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(list) != 2 || list[0].Config.Slug != "one" || list[0].Config.Title != "2030-05-01" || list[0].Host != "tickets.example.com" ||
-		list[0].Config.Opens.Year() != 2030 || list[0].Config.Brand.Texts["de"].Headline != "Hello" || list[1].Config.Outflow.MaxActive != 7 || list[1].Line != 9 {
+	if len(list) != 2 || list[0].Config.Slug != "one" || list[0].Config.Title != "2030-05-01" ||
+		list[0].Host != "tickets.example.com" ||
+		list[0].Config.Opens.Year() != 2030 || list[0].Config.Brand.Texts["de"].Headline != "Hello" ||
+		list[1].Config.Outflow.MaxActive != 7 || list[1].Line != 9 {
 		t.Errorf("read %+v", list)
 	}
 	if list[1].Sets("outflow.per_minute") || !list[1].Sets("outflow.max_active") || list[0].Sets("outflow") {
 		t.Errorf("lines %v", list[1].lines)
 	}
 	var sent map[string]any
-	if err := json.Unmarshal(list[0].JSON, &sent); err != nil || sent["host"] != "tickets.example.com" || sent["title"] != "2030-05-01" {
+	if err := json.Unmarshal(list[0].JSON, &sent); err != nil || sent["host"] != "tickets.example.com" ||
+		sent["title"] != "2030-05-01" {
 		t.Errorf("sent %s, %v", list[0].JSON, err)
 	}
 }
@@ -112,14 +115,19 @@ func TestCompare(t *testing.T) {
 		{"slug: sale", Keep, "", `{}`},
 		{"{slug: sale, title: Sale, opens: 2030-05-01T13:30:00+02:00, claim: 300s, beacon: none, outflow: {per_minute: 60}, targets: ['https://shop.example.com']}", Keep, "", `{}`},
 		{"{slug: sale, opens: null, host: null, host: ''}", Refuse, "", ``},
-		{"{slug: sale, title: Big sale, outflow: {max_active: 9}}", Change, "~outflow.max_active: 0 -> 9 ~title: Sale -> Big sale", `{"outflow":{"max_active":9},"title":"Big sale"}`},
-		{"{slug: sale, claim: 3m, outflow: {per_minute: 90}}", Refuse, "!claim: 5m0s -> 3m0s ~outflow.per_minute: 60 -> 90", `{"outflow":{"per_minute":90}}`},
-		{"{slug: sale, opens: 2030-05-01T11:00:00Z, host: a.example.com}", Refuse, "!host: none -> a.example.com !opens: 2030-05-01T11:30:00Z -> 2030-05-01T11:00:00Z", `{}`},
-		{"{slug: sale, closes: 2030-05-02T00:00:00Z}", Change, "~closes: none -> 2030-05-02T00:00:00Z", `{"closes":"2030-05-02T00:00:00Z"}`},
+		{"{slug: sale, title: Big sale, outflow: {max_active: 9}}", Change,
+			"~outflow.max_active: 0 -> 9 ~title: Sale -> Big sale", `{"outflow":{"max_active":9},"title":"Big sale"}`},
+		{"{slug: sale, claim: 3m, outflow: {per_minute: 90}}", Refuse,
+			"!claim: 5m0s -> 3m0s ~outflow.per_minute: 60 -> 90", `{"outflow":{"per_minute":90}}`},
+		{"{slug: sale, opens: 2030-05-01T11:00:00Z, host: a.example.com}", Refuse,
+			"!host: none -> a.example.com !opens: 2030-05-01T11:30:00Z -> 2030-05-01T11:00:00Z", `{}`},
+		{"{slug: sale, closes: 2030-05-02T00:00:00Z}", Change, "~closes: none -> 2030-05-02T00:00:00Z",
+			`{"closes":"2030-05-02T00:00:00Z"}`},
 		{"{slug: sale, targets: []}", Change, `~targets: ["https://shop.example.com"] -> []`, `{"targets":[]}`},
 		{"{slug: sale, signed_return: false}", Keep, "", `{}`},
 		{"{slug: sale, signed_return: true}", Change, "~signed_return: false -> true", `{"signed_return":true}`},
-		{"{slug: sale, brand: {color: '#112233'}, max_waiting: 5}", Change, "~brand: differs ~max_waiting: 0 -> 5", `{"brand":{"color":"#112233"},"max_waiting":5}`},
+		{"{slug: sale, brand: {color: '#112233'}, max_waiting: 5}", Change, "~brand: differs ~max_waiting: 0 -> 5",
+			`{"brand":{"color":"#112233"},"max_waiting":5}`},
 		{"{slug: sale, windows: [{length: 30m}, {from: 2030-05-01T12:00:00Z, length: 1m}, {from: 2030-05-01T12:10:00Z, length: 60s}]}", Keep, "", `{}`},
 		{
 			"{slug: sale, windows: [{length: 30m}, {from: 2030-05-01T12:00:00Z, length: 5m}]}", Change,
@@ -176,7 +184,8 @@ func TestMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Missing(&list[0], now); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "line 2: claim: ") {
+	if _, err := Missing(&list[0], now); !errors.Is(err, ErrInvalid) ||
+		!strings.Contains(err.Error(), "line 2: claim: ") {
 		t.Errorf("%v", err)
 	}
 	if s, err := Missing(&list[1], now); err != nil || s.Action != Create {

@@ -83,7 +83,8 @@ func Read(in io.Reader) ([]Wanted, error) {
 			continue
 		}
 		if before, ok := first[w.Config.Slug]; ok {
-			wrong = append(wrong, fmt.Errorf("line %d: slug: room %s is on line %d already", w.Line, w.Config.Slug, before))
+			wrong = append(wrong,
+				fmt.Errorf("line %d: slug: room %s is on line %d already", w.Line, w.Config.Slug, before))
 		}
 		first[w.Config.Slug] = w.Line
 		list = append(list, w)

@@ -21,7 +21,8 @@ func (d *demo) audit(ctx context.Context) error {
 	args := []string{"audit", d.room.URL, "--vkey", d.room.VKey, "--kept", d.kept, "--no-keep"}
 	args = append(args, d.thirdParties.trust()...)
 	d.Narrator.Say("Now an auditor who does not trust the server runs the standalone verifier:")
-	d.Narrator.Print("\n  $ proofline-verify audit %s --vkey ... --beacon ... --witness ... --witness ...\n\n", d.room.URL)
+	d.Narrator.Print("\n  $ proofline-verify audit %s --vkey ... --beacon ... --witness ... --witness ...\n\n",
+		d.room.URL)
 	code, err := d.verify(ctx, d.Narrator.out, args...)
 	if err != nil {
 		return err
@@ -35,7 +36,8 @@ func (d *demo) audit(ctx context.Context) error {
 	n, missing := uint64(len(d.crowd)), uint64(d.having(absent)) //nolint:gosec // not negative
 	d.expect(code == 0 && report.OK && report.Level == verifier.LevelWitnessed,
 		"the audit exits with %d, verified: %t, level %d", code, report.OK, report.Level)
-	d.expect(report.Entries == d.size && report.Arrivals == n && report.Assignments == n && report.Admissions == n-missing,
+	d.expect(report.Entries == d.size && report.Arrivals == n && report.Assignments == n &&
+		report.Admissions == n-missing,
 		"the audit counts %d entries, %d arrivals, %d places, %d admissions",
 		report.Entries, report.Arrivals, report.Assignments, report.Admissions)
 	d.Narrator.Say("This auditor chose to trust the local beacon and witnesses: level 3 is worth as much as they are.")

@@ -93,7 +93,8 @@ func (d *demo) tryBypasses(ctx context.Context) error {
 		d.expect(d.isQueued(a), "%s is answered with %d, to %q", i.what, a.status, a.to)
 		d.tally.refuse()
 	}
-	d.Narrator.Say("An attacker tries %d ways past the line: no pass, used and forged passes, other spellings of the", len(all)+1)
+	d.Narrator.Say("An attacker tries %d ways past the line: no pass, used and forged passes, other spellings of the",
+		len(all)+1)
 	d.Narrator.Say("address, a copied cookie, a link with a forged return URL. None of them reaches the shop.")
 	return nil
 }

@@ -74,7 +74,8 @@ func (d *demo) checkProxy(ctx context.Context, shoppers int) error {
 	if _, err := d.organizer.Call(ctx, http.MethodGet, "/v1/sites/"+d.room.Slug+"/connectors", nil, &list); err != nil {
 		return err
 	}
-	d.expect(len(list.Connectors) == 1 && list.Connectors[0].Kind == "proxy" && list.Connectors[0].Connected && !list.Connectors[0].Behind,
+	d.expect(len(list.Connectors) == 1 && list.Connectors[0].Kind == "proxy" && list.Connectors[0].Connected &&
+		!list.Connectors[0].Behind,
 		"the server has the connectors %+v, want one up-to-date proxy", list.Connectors)
 	return nil
 }

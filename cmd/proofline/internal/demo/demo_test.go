@@ -72,7 +72,8 @@ func TestSized(t *testing.T) {
 // TestReplacements counts calls beyond those that the outflow allows. The time of a
 // pause allows none.
 func TestReplacements(t *testing.T) {
-	room := &fairness.Room{Policy: fairness.Policy{Starts: 1_000, Outflow: fairness.Outflow{PerMinute: 600}}} // 1 in 100 ms
+	room := &fairness.Room{Policy: fairness.Policy{Starts: 1_000,
+		Outflow: fairness.Outflow{PerMinute: 600}}} // 1 in 100 ms
 	call := func(at, upTo int) fairness.Entry {
 		return &fairness.Call{Time: fairness.Time(at), UpTo: fairness.Position(upTo)}
 	}
@@ -86,7 +87,8 @@ func TestReplacements(t *testing.T) {
 		"at the outflow":   {[]fairness.Entry{room, call(1_000, 1), call(2_000, 11)}, 0},
 		"slower":           {[]fairness.Entry{room, call(2_000, 5)}, 0},
 		"instead of three": {[]fairness.Entry{room, call(2_000, 14), call(9_000, 15)}, 3},
-		"time in a pause":  {[]fairness.Entry{room, amend(1_000, fairness.ChangePause), amend(2_000, fairness.ChangeResume), call(2_000, 2)}, 1},
+		"time in a pause": {[]fairness.Entry{room, amend(1_000, fairness.ChangePause),
+			amend(2_000, fairness.ChangeResume), call(2_000, 2)}, 1},
 	} {
 		if got := replacements(tt.entries); got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)

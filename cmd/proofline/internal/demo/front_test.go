@@ -26,7 +26,8 @@ func TestFrontStarts(t *testing.T) {
 	}
 	var broken front
 	err := broken.start(t.Context(), "sh", []string{"-c", "echo no key >&2; exit 3"}, &stderr)
-	if err == nil || !strings.Contains(err.Error(), "before it listened: exit status 3") || stderr.String() != "no key\n" {
+	if err == nil || !strings.Contains(err.Error(), "before it listened: exit status 3") ||
+		stderr.String() != "no key\n" {
 		t.Errorf("%v, %q", err, stderr.String())
 	}
 	if err := new(front).start(t.Context(), "/nowhere/proofline", nil, &stderr); err == nil {

@@ -47,7 +47,8 @@ func (d *demo) makeSale(ctx context.Context) error {
 	if err := d.openShop(ctx, maxShoppers/shop.SeatsInRow); err != nil {
 		return err
 	}
-	d.Narrator.Say("A shop opens behind proofline proxy, on %s. Its tickets are for visitors who have waited.", d.front.url)
+	d.Narrator.Say("A shop opens behind proofline proxy, on %s. Its tickets are for visitors who have waited.",
+		d.front.url)
 	return nil
 }
 

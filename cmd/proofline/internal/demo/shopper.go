@@ -87,7 +87,8 @@ func (d *demo) comeToShop(ctx context.Context, v *visitor) error {
 // buy returns to the shop with the pass and buys a seat, which ends the session.
 func (d *demo) buy(ctx context.Context, v *visitor) error {
 	path, isBack := strings.CutPrefix(v.pass.Location, d.front.url)
-	d.expect(isBack && path == "/tickets?proofline_pass="+v.pass.Pass, "the room sends a shopper to %q", v.pass.Location)
+	d.expect(isBack && path == "/tickets?proofline_pass="+v.pass.Pass, "the room sends a shopper to %q",
+		v.pass.Location)
 	entered, err := d.front.ask(ctx, http.MethodGet, path)
 	if err != nil {
 		return err

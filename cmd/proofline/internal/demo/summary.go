@@ -10,7 +10,8 @@ func (d *demo) summarize() {
 	p("\nWhat happened\n")
 	p("  visitors    %s joined over HTTP, %s in the busiest second; %s of them joined twice and kept their one place\n",
 		numeral.Group(joins), numeral.Group(peak), numeral.Group(d.having(twice)))
-	p("  windows     %d, each frozen, cosigned by two witnesses, and then drawn with a later round of the beacon\n", d.windows)
+	p("  windows     %d, each frozen, cosigned by two witnesses, and then drawn with a later round of the beacon\n",
+		d.windows)
 	p("  admitted    %s, each with a pass\n", numeral.Group(joins-absent))
 	p("  no-shows    %s were skipped; %s others were called in their place to keep up the outflow\n",
 		numeral.Group(absent), numeral.Group(d.replacements))

@@ -67,7 +67,8 @@ func (d *demo) startWitness(name string) error {
 		return err
 	}
 	o.witnesses = append(o.witnesses, w)
-	o.asked = append(o.asked, room.Witness{Key: w.Key(), Cosigner: &witness.Client{URL: url, Key: w.Key(), Now: time.Now}})
+	o.asked = append(o.asked, room.Witness{Key: w.Key(),
+		Cosigner: &witness.Client{URL: url, Key: w.Key(), Now: time.Now}})
 	return nil
 }
 

@@ -121,7 +121,8 @@ func FuzzAnswer(f *testing.F) {
 		if err != nil || len(theirs.TransferEncoding) == 0 && theirs.ContentLength < 0 {
 			return
 		}
-		if theirs.StatusCode != a.status || a.status >= 200 && a.status != 204 && a.status != 304 && !bytes.Equal(body, a.body) {
+		if theirs.StatusCode != a.status || a.status >= 200 && a.status != 204 && a.status != 304 &&
+			!bytes.Equal(body, a.body) {
 			t.Errorf("%d %q, net/http reads %d %q", a.status, a.body, theirs.StatusCode, body)
 		}
 	})

@@ -82,12 +82,15 @@ func play(t *testing.T, o Options, answers map[string][]string) (*Report, *scrip
 func TestRun(t *testing.T) {
 	t.Parallel()
 	report, s := play(t, Options{Visitors: 5, Concurrency: 2, Duration: 30 * time.Second}, map[string][]string{
-		"join":   {`409 {}`, `201 {}`},
-		"ticket": {`503 {}`, `200 {"status":"waiting","position":null,"poll_after_ms":10}`, `200 {"status":"drawn","position":7,"poll_after_ms":10}`},
-		"state":  {`200 {"phase":"serving","called":6,"poll":{"after_ms":10}}`, `200 {"phase":"serving","called":7,"poll":{"after_ms":10}}`},
-		"claim":  {`202 {}`, `200 {}`},
+		"join": {`409 {}`, `201 {}`},
+		"ticket": {`503 {}`, `200 {"status":"waiting","position":null,"poll_after_ms":10}`,
+			`200 {"status":"drawn","position":7,"poll_after_ms":10}`},
+		"state": {`200 {"phase":"serving","called":6,"poll":{"after_ms":10}}`,
+			`200 {"phase":"serving","called":7,"poll":{"after_ms":10}}`},
+		"claim": {`202 {}`, `200 {}`},
 	})
-	if report.Joined != 5 || report.Admitted != 5 || report.Expired != 0 || report.Unfinished != 0 || len(s.tickets) != 5 {
+	if report.Joined != 5 || report.Admitted != 5 || report.Expired != 0 || report.Unfinished != 0 ||
+		len(s.tickets) != 5 {
 		t.Errorf("%+v with %d tickets", report, len(s.tickets))
 	}
 	want := map[string]map[string]uint64{"join": {"409": 5}, "ticket": {"503": 5}}
@@ -114,16 +117,22 @@ func TestRunRefused(t *testing.T) {
 		answers map[string][]string
 		want    Report
 	}{
-		"full":    {map[string][]string{"join": {`410 {}`}}, Report{Unfinished: 3, Errors: map[string]map[string]uint64{"join": {"410": 3}}}},
-		"skipped": {map[string][]string{"join": {`200 {}`}, "ticket": {`200 {"status":"skipped"}`}}, Report{Joined: 3, Again: 3, Expired: 3}},
-		"expired": {map[string][]string{"join": {`201 {}`}, "ticket": drawn, "state": called, "claim": {`410 {}`}}, Report{Joined: 3, Expired: 3}},
-		"ended":   {map[string][]string{"join": {`201 {}`}, "ticket": drawn, "state": {`200 {"phase":"ended","called":0}`}}, Report{Joined: 3, Unfinished: 3}},
-		"wrong":   {map[string][]string{"join": {`201 {}`}, "ticket": drawn, "state": called, "claim": {`403 {}`}}, Report{Joined: 3, Unfinished: 3, Errors: map[string]map[string]uint64{"claim": {"403": 3}}}},
+		"full": {map[string][]string{"join": {`410 {}`}},
+			Report{Unfinished: 3, Errors: map[string]map[string]uint64{"join": {"410": 3}}}},
+		"skipped": {map[string][]string{"join": {`200 {}`}, "ticket": {`200 {"status":"skipped"}`}},
+			Report{Joined: 3, Again: 3, Expired: 3}},
+		"expired": {map[string][]string{"join": {`201 {}`}, "ticket": drawn, "state": called, "claim": {`410 {}`}},
+			Report{Joined: 3, Expired: 3}},
+		"ended": {map[string][]string{"join": {`201 {}`}, "ticket": drawn,
+			"state": {`200 {"phase":"ended","called":0}`}}, Report{Joined: 3, Unfinished: 3}},
+		"wrong": {map[string][]string{"join": {`201 {}`}, "ticket": drawn, "state": called, "claim": {`403 {}`}},
+			Report{Joined: 3, Unfinished: 3, Errors: map[string]map[string]uint64{"claim": {"403": 3}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, _ := play(t, Options{Visitors: 3, Concurrency: 3, Duration: 30 * time.Second}, tt.answers)
-			same := got.Joined == tt.want.Joined && got.Again == tt.want.Again && got.Admitted == 0 && got.Expired == tt.want.Expired && got.Unfinished == tt.want.Unfinished
+			same := got.Joined == tt.want.Joined && got.Again == tt.want.Again && got.Admitted == 0 &&
+				got.Expired == tt.want.Expired && got.Unfinished == tt.want.Unfinished
 			if !same || len(got.Errors)+len(tt.want.Errors) > 0 && !cmp.Equal(got.Errors, tt.want.Errors) {
 				t.Errorf("%+v, want %+v", got, tt.want)
 			}
@@ -180,7 +189,8 @@ func TestNumber(t *testing.T) {
 			t.Errorf("%s: %d, %t", body, got, ok)
 		}
 	}
-	for _, body := range []string{``, `{}`, `{"called":null}`, `{"called":-1}`, `{"called":`, `{"called":5`, `{"recalled":5}`, `{"called":99999999999999999999}`} {
+	for _, body := range []string{``, `{}`, `{"called":null}`, `{"called":-1}`, `{"called":`, `{"called":5`,
+		`{"recalled":5}`, `{"called":99999999999999999999}`} {
 		if got, ok := number([]byte(body), "called"); ok {
 			t.Errorf("%s: %d", body, got)
 		}

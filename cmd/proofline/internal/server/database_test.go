@@ -26,7 +26,8 @@ func TestPrivateDatabase(t *testing.T) {
 	database := pgtest.Start(t, "fsync = off") // only for its directory, which the user postgres can enter
 	database.Stop()
 	var log bytes.Buffer
-	s, err := Start(t.Context(), Config{Addr: "127.0.0.1:0", Data: database.Dir(), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	s, err := Start(t.Context(),
+		Config{Addr: "127.0.0.1:0", Data: database.Dir(), Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

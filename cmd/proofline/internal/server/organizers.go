@@ -156,7 +156,8 @@ func (s *Server) cleanUp(ctx context.Context) {
 			if err := s.organizers.accounts.Tidy(ctx); err != nil && ctx.Err() == nil {
 				s.cfg.Log.Warn("cannot delete expired sessions and links", "err", err)
 			}
-			if owned, err := s.organizers.accounts.HasOwner(ctx); err == nil && owned { // possibly by another node's link
+			if owned, err := s.organizers.accounts.HasOwner(ctx); err == nil &&
+				owned { // possibly by another node's link
 				s.removeSetupLink()
 			}
 			if err := s.organizers.sites.Tidy(ctx); err != nil && ctx.Err() == nil {

@@ -38,7 +38,8 @@ func publish(t *testing.T, operator string, arrivals int) (url string, keys *roo
 		entries, leaves = append(entries, entry), append(leaves, audit.LeafHash(entry))
 	}
 	ext := new(audit.Tree).Extend(leaves)
-	signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: origin, Size: ext.Size(), Root: ext.Root()}, keys.Signer)
+	signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: origin, Size: ext.Size(), Root: ext.Root()},
+		keys.Signer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,10 +27,14 @@ func ask(t *testing.T, s *Shop, ticket, method, target string, form url.Values) 
 func TestShop(t *testing.T) {
 	t.Parallel()
 	s := New(2)
-	if w := ask(t, s, "", "GET", "/", nil); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "/.proofline/wait.js") || w.Header().Get("Content-Security-Policy") != policy {
+	if w := ask(t, s, "", "GET", "/", nil); w.Code != http.StatusOK ||
+		!strings.Contains(w.Body.String(), "/.proofline/wait.js") ||
+		w.Header().Get("Content-Security-Policy") != policy {
 		t.Errorf("home: status %d, %s", w.Code, w.Body)
 	}
-	if w := ask(t, s, "one", "GET", "/tickets", nil); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "<code>one</code>") || strings.Count(w.Body.String(), `type="radio"`) != 2*SeatsInRow {
+	if w := ask(t, s, "one", "GET", "/tickets", nil); w.Code != http.StatusOK ||
+		!strings.Contains(w.Body.String(), "<code>one</code>") ||
+		strings.Count(w.Body.String(), `type="radio"`) != 2*SeatsInRow {
 		t.Errorf("seats: status %d, %s", w.Code, w.Body)
 	}
 	if w := ask(t, s, `<b>"`, "GET", "/tickets", nil); strings.Contains(w.Body.String(), "<b>") {
@@ -38,27 +42,33 @@ func TestShop(t *testing.T) {
 	}
 	bought := ask(t, s, "one", "POST", "/tickets/buy", url.Values{"seat": {"B7"}})
 	to := bought.Header().Get("Location")
-	if bought.Code != http.StatusSeeOther || bought.Header().Get("Proofline-Command") != "release" || !strings.HasPrefix(to, "/orders/") {
+	if bought.Code != http.StatusSeeOther || bought.Header().Get("Proofline-Command") != "release" ||
+		!strings.HasPrefix(to, "/orders/") {
 		t.Fatalf("buy: status %d, header %v", bought.Code, bought.Header())
 	}
-	if w := ask(t, s, "", "GET", to, nil); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "<strong>B7</strong>") {
+	if w := ask(t, s, "", "GET", to, nil); w.Code != http.StatusOK ||
+		!strings.Contains(w.Body.String(), "<strong>B7</strong>") {
 		t.Errorf("order: status %d, %s", w.Code, w.Body)
 	}
 	for want, form := range map[int]url.Values{
 		http.StatusConflict:   {"seat": {"B7"}},
 		http.StatusBadRequest: {"seat": {strings.Repeat("x", maxForm)}},
 	} {
-		if w := ask(t, s, "two", "POST", "/tickets/buy", form); w.Code != want || w.Header().Get("Proofline-Command") != "" {
+		if w := ask(t, s, "two", "POST", "/tickets/buy", form); w.Code != want ||
+			w.Header().Get("Proofline-Command") != "" {
 			t.Errorf("status %d, want %d; header %v", w.Code, want, w.Header())
 		}
 	}
-	if w := ask(t, s, "two", "POST", "/tickets/buy", url.Values{"seat": {"Z1"}}); w.Code != http.StatusConflict || len(s.Sold()) != 1 {
+	if w := ask(t, s, "two", "POST", "/tickets/buy", url.Values{"seat": {"Z1"}}); w.Code != http.StatusConflict ||
+		len(s.Sold()) != 1 {
 		t.Errorf("a seat that does not exist: status %d", w.Code)
 	}
-	if w := ask(t, s, "two", "POST", "/tickets/buy", nil); w.Code != http.StatusSeeOther || s.Sold()[1] != (Order{s.Sold()[1].ID, "A1", "two"}) {
+	if w := ask(t, s, "two", "POST", "/tickets/buy", nil); w.Code != http.StatusSeeOther ||
+		s.Sold()[1] != (Order{s.Sold()[1].ID, "A1", "two"}) {
 		t.Errorf("any seat: status %d, %+v", w.Code, s.Sold())
 	}
-	if w := ask(t, s, "two", "GET", "/tickets/left", nil); strings.TrimSpace(w.Body.String()) != fmt.Sprintf(`{"left":%d}`, 2*SeatsInRow-2) {
+	if w := ask(t, s, "two", "GET", "/tickets/left",
+		nil); strings.TrimSpace(w.Body.String()) != fmt.Sprintf(`{"left":%d}`, 2*SeatsInRow-2) {
 		t.Errorf("left: %s", w.Body)
 	}
 	if w := ask(t, s, "two", "GET", "/orders/else", nil); w.Code != http.StatusNotFound {
