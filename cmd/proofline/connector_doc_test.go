@@ -210,7 +210,7 @@ func (d *documented) follow(line string) {
 	case strings.HasPrefix(line, "npx wrangler "), strings.HasPrefix(line, "cd connector/edge && npm "):
 		// Commands of other programs, which the module's own tests run.
 	default:
-		d.Errorf("nobody knows what %q is for", line)
+		d.Errorf("no check for the command %q", line)
 	}
 }
 

@@ -202,7 +202,7 @@ func (c *crowd) resetPauses() {
 	clear(c.longest)
 }
 
-// pause returns the longest time in which nobody joined through a node.
+// pause returns the longest time without a join through a node.
 func (c *crowd) pause(url string) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -75,8 +75,8 @@ func runDemo(c *cobra.Command, t *terminal, o demo.Options) (err error) {
 func findVerifier() (string, error) {
 	if self, err := os.Executable(); err == nil {
 		if self, err = filepath.EvalSymlinks(self); err == nil {
-			if beside, err := exec.LookPath(filepath.Join(filepath.Dir(self), verifierName)); err == nil {
-				return beside, nil
+			if sibling, err := exec.LookPath(filepath.Join(filepath.Dir(self), verifierName)); err == nil {
+				return sibling, nil
 			}
 		}
 	}

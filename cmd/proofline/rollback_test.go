@@ -236,7 +236,7 @@ func TestNodesFailover(t *testing.T) {
 	standby := primary.Replica("standby")
 	f := newFleet(t, primary, "failover")
 	standby.Detach()
-	f.more("people join whom the standby does not know", 100)
+	f.more("visitors join that the standby lacks", 100)
 	end := f.insist(f.enter(4))
 	f.at.Cut()
 	standby.Promote()
