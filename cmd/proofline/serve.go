@@ -323,7 +323,7 @@ func explain(err error) error {
 	case errors.Is(err, room.ErrMasterKey) || errors.Is(err, server.ErrKeyLost):
 		return failed(err, "rooms open only with the key they were created with: restore it from your backup")
 	case errors.Is(err, secret.ErrExposed):
-		return failed(err, "restrict it to its owner: chmod 600 FILE")
+		return failed(err, "restrict that file to its owner with chmod 600")
 	case errors.Is(err, pglog.ErrPooler):
 		return failed(err, "give the address of PostgreSQL itself, or of a pool with pool_mode = session")
 	case errors.As(err, &unreachable):

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,11 +46,14 @@ func TestDenoProgram(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), program, strings.Fields(spans[how])[1:]...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PROOFLINE_KEY="+key, "DENO_SERVE_ADDRESS=tcp:"+addr)
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // npm's deno is a script that starts the program
+	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel = kill
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
+		_ = kill()
 		_ = cmd.Wait()
 	})
 	for path, want := range map[string]int{"/": http.StatusOK, "/tickets": http.StatusFound} {

@@ -200,8 +200,11 @@ func (c *conn) chunks() ([]byte, error) {
 		if body, err = c.more(body, int(n)); err != nil {
 			return nil, err
 		}
-		if line, err = c.line(); err != nil || len(line) > 0 {
-			return nil, errors.Join(err, fmt.Errorf("%w: chunk without an end", ErrAnswer))
+		if line, err = c.line(); err != nil {
+			return nil, err
+		}
+		if len(line) > 0 {
+			return nil, fmt.Errorf("%w: chunk without an end", ErrAnswer)
 		}
 	}
 }
